@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# make, make demo, make test; V=1 shows the commands. README.md says what is where.
+
+VERSION	:= 0.1.0
+COMMIT	?= $(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),$(shell cat .commit 2>/dev/null),unknown)
+
+BUILD	?= build
+CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
+CLANG	?= clang
+STRIP	?= strip
+PYTHON	?= /usr/bin/python3
+
+PREFIX		?= /usr/local
+SBINDIR		?= $(PREFIX)/sbin
+MANDIR		?= $(PREFIX)/share/man
+BASHCOMPDIR	?= $(PREFIX)/share/bash-completion/completions
+DESTDIR		?=
+
+ifneq ($(V),1)
+Q	:= @
+say	= @printf '  %-8s%s\n' '$(1)' '$(2)';
+endif
+
+# musl-gcc sees its own headers only; the kernel's come behind them.
+MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
+UAPI	:= $(if $(findstring musl,$(CC)),-idirafter /usr/include -idirafter /usr/include/$(MULTIARCH))
+WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
+CFLAGS	?= -O2 -g
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -ffunction-sections \
+	     -fdata-sections -fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
+ALL_LDFLAGS = -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack $(LDFLAGS)
+BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
+	     $(filter-out -Wmissing-prototypes,$(WARN))
+
+ROOMS	:= usdt loader db cli
+SOURCES	:= $(foreach room,$(ROOMS),$(sort $(wildcard $(room)/*.c)))
+OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/bpf/embed.o
+LIBRARY	:= $(filter-out $(BUILD)/cli/main.o,$(OBJECTS))
+PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
+UNIT	:= $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(sort $(wildcard tests/unit/*.c)))
+TOOLS	:= $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/tools/*.c)))
+
+.PHONY: all tests demo test bench install uninstall clean dist tools-build
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(BUILD)/dbslower
+
+# What the build needs, named with the package that has it (apt, dnf, apk).
+need = $(if $(shell command -v $(1) 2>/dev/null),,$(error $(1) is missing: apt-get install $(2), \
+	dnf install $(3), or apk add $(4)))
+tools-build:
+	$(call need,$(firstword $(CC)),musl-tools,musl-gcc,gcc musl-dev)
+	$(call need,$(CLANG),clang,clang,clang)
+	$(call need,gcc,gcc,gcc,gcc)
+	$(if $(wildcard /usr/include/linux/bpf.h),,$(error linux/bpf.h is missing: \
+		apt-get install linux-libc-dev, dnf install kernel-headers, or apk add linux-headers))
+
+$(BUILD)/dbslower: $(BUILD)/dbslower.debug
+	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
+
+$(BUILD)/dbslower.debug: $(OBJECTS)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS)
+
+$(BUILD)/%.o: %.c | tools-build
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(CFLAGS_$(notdir $*)) -MMD -MP -c -o $@ $<
+
+$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
+	@mkdir -p $(@D)
+	$(call say,BPF,$<)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
+	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
+
+# Only the file that says so knows version and commit: a commit rebuilds one file.
+CFLAGS_version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'
+$(BUILD)/cli/version.o: $(BUILD)/version.stamp
+$(BUILD)/version.stamp: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
+FORCE:
+
+# Unit tests and the tests' own tools: with the ordinary compiler, not stripped.
+$(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(LIBRARY)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
+$(BUILD)/tests/%: $(BUILD)/tests/tools/%.o $(LIBRARY)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
+
+tests: all $(UNIT) $(TOOLS)
+
+demo:
+	ci/dependencies build demo
+	$(MAKE) all
+	BUILD=$(BUILD) ci/demo
+
+test:
+	ci/dependencies build test
+	$(MAKE) all tests
+	BUILD=$(BUILD) ci/test $(T)
+
+bench:
+	ci/dependencies build test bench
+	$(MAKE) all tests
+	BUILD=$(BUILD) $(PYTHON) tests/bench.py $(B)
+
+install: all
+	install -D -m 755 $(BUILD)/dbslower $(DESTDIR)$(SBINDIR)/dbslower
+	install -D -m 644 cli/dbslower.8 $(DESTDIR)$(MANDIR)/man8/dbslower.8
+	install -D -m 644 cli/completion.bash $(DESTDIR)$(BASHCOMPDIR)/dbslower
+
+uninstall:
+	rm -f $(DESTDIR)$(SBINDIR)/dbslower $(DESTDIR)$(MANDIR)/man8/dbslower.8 \
+		$(DESTDIR)$(BASHCOMPDIR)/dbslower
+
+# The sources as they are committed, with the commit's name for --version.
+dist:
+	@mkdir -p $(BUILD)
+	git archive --prefix=dbslower-$(VERSION)/ --add-file=$(BUILD)/.commit HEAD 2>/dev/null \
+		| gzip -n >$(BUILD)/dbslower-$(VERSION).tar.gz
+
+clean:
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
