@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The unit tests' harness: a test is a function, its result one TAP line.
+ * A failed CHECK tells where and goes on, so that one run shows all.
+ */
+#ifndef TESTS_UNIT_CHECK_H
+#define TESTS_UNIT_CHECK_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+static int check_number, check_failures, check_failed_tests;
+static const char *check_skip_why;
+
+/* Fails the running test unless @cond; the rest is a printf format that shows what was seen. */
+#define CHECK(cond, ...)                                                     \
+	do {                                                                 \
+		if (!(cond)) {                                               \
+			check_failures++;                                    \
+			printf("# %s:%d: %s:", __FILE__, __LINE__, #cond);   \
+			printf(" " __VA_ARGS__);                             \
+			printf("\n");                                        \
+		}                                                            \
+	} while (0)
+
+/* Marks the running test as skipped, with the reason. */
+#define SKIP(why) (check_skip_why = (why))
+
+/* Runs test function @fn under its own name. */
+#define RUN(fn) check_run(#fn, fn)
+
+static inline void check_run(const char *name, void (*fn)(void))
+{
+	check_failures = 0;
+	check_skip_why = NULL;
+	fn();
+	if (check_failures)
+		check_failed_tests++;
+	printf("%sok %d - %s", check_failures ? "not " : "", ++check_number, name);
+	if (!check_failures && check_skip_why)
+		printf(" # SKIP %s", check_skip_why);
+	printf("\n");
+}
+
+/* The plan line; main() returns it. */
+static inline int check_done(void)
+{
+	printf("1..%d\n", check_number);
+	return check_failed_tests ? 1 : 0;
+}
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Architectures that are parsed for listing. Their memory operands are all D(BASE). */
+#include <string.h>
+
+#include "usdt/arch.h"
+
+static enum spec_reason riscv_reg(const struct arch *arch, const char *name, size_t len,
+				  struct arch_reg *reg)
+{
+	enum spec_reason reason = arch_plain_reg(arch, name, len, reg);
+
+	reg->zero = len == 4 && !memcmp(name, "zero", 4);
+	if (reg->zero)
+		return SPEC_OK;
+	return reason != SPEC_OK && len >= 3 && name[0] == 'f' ? SPEC_NO_PT_REGS : reason;
+}
+
+static enum spec_reason mips_reg(const struct arch *arch, const char *name, size_t len,
+				 struct arch_reg *reg)
+{
+	if (len > 2 && !memcmp(name, "$f", 2) && name[2] >= '0' && name[2] <= '9')
+		return SPEC_NO_PT_REGS;
+	reg->zero = len == 2 && !memcmp(name, "$0", 2);
+	return arch_plain_reg(arch, name, len, reg);
+}
+
+/* %f0 (s390): a floating point register. */
+static enum spec_reason s390_reg(const struct arch *arch, const char *name, size_t len,
+				 struct arch_reg *reg)
+{
+	if (len > 1 && (name[0] == 'f' || name[0] == 'v') && name[1] >= '0' && name[1] <= '9')
+		return SPEC_NO_PT_REGS;
+	return arch_plain_reg(arch, name, len, reg);
+}
+
+/* 9, r9 and %r9 are the same to an assembler; %f1, %v1 are others. */
+static enum spec_reason ppc_reg(const struct arch *arch, const char *name, size_t len,
+				struct arch_reg *reg)
+{
+	char full[8] = "r";
+
+	if (len > 2 || name[0] < '0' || name[0] > '9')
+		return s390_reg(arch, name, len, reg);
+	memcpy(full + 1, name, len);
+	return arch_plain_reg(arch, full, len + 1, reg);
+}
+
+/* %lo(sym)(REG), sym@l(REG), sym@toc@l(REG) */
+static bool is_partial(const struct scan *s)
+{
+	size_t len = s->end - s->p;
+
+	return (len > 4 && (!memcmp(s->p, "%lo(", 4) || !memcmp(s->p, "%hi(", 4))) ||
+	       (len > 5 && !memcmp(s->p, "%got", 4)) || (len > 7 && !memcmp(s->p, "%pcrel_", 7)) ||
+	       (len > 7 && !memcmp(s->p, "%tprel_", 7));
+}
+
+/* D(BASE) or D(INDEX,BASE) */
+static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, struct spec *spec)
+{
+	enum spec_reason reason = scan_displacement(s, spec);
+	struct arch_reg reg;
+
+	spec->kind = SPEC_MEM;
+	if (reason != SPEC_OK)
+		return reason;
+	if (spec->symbol && memchr(spec->symbol, '@', spec->symbol_len))
+		return SPEC_PARTIAL_SYMBOL;
+	if (!scan_char(s, '('))
+		return SPEC_BAD_OPERAND;
+	for (int i = 0; i < 2; i++) {
+		if (arch->sigil)
+			scan_char(s, arch->sigil);
+		reason = scan_reg(arch, s, spec, &reg);
+		if (reason != SPEC_OK)
+			return reason;
+		spec->index = spec->base;
+		spec->base = reg.number;
+		if (!scan_char(s, ','))
+			break;
+	}
+	return scan_char(s, ')') ? SPEC_OK : SPEC_BAD_OPERAND;
+}
+
+/* The whole operand as an immediate, after the sign that the architecture sets before one. */
+static bool parse_immediate(const struct arch *arch, struct scan s, struct spec *spec)
+{
+	spec->kind = SPEC_CONST;
+	if (arch->constant && !scan_char(&s, arch->constant))
+		return false;
+	return scan_number(&s, &spec->value) && s.p == s.end;
+}
+
+static enum spec_reason parse_register(const struct arch *arch, struct scan *s, struct spec *spec)
+{
+	enum spec_reason reason;
+	struct arch_reg reg;
+
+	if (arch->sigil)
+		scan_char(s, arch->sigil);
+	reason = scan_reg(arch, s, spec, &reg);
+	if (reason == SPEC_OK)
+		arch_set_reg(spec, &reg);
+	return reason;
+}
+
+static enum spec_reason dform_operand(const struct arch *arch, struct scan *s, struct spec *spec)
+{
+	size_t len = s->end - s->p;
+
+	if (is_partial(s))
+		return SPEC_PARTIAL_SYMBOL;
+	if (parse_immediate(arch, *s, spec)) {
+		s->p = s->end;
+		return SPEC_OK;
+	}
+	spec->value = 0;
+	if (memchr(s->p, '(', len) || memchr(s->p, '@', len))
+		return parse_memory(arch, s, spec);
+	return parse_register(arch, s, spec);
+}
+
+const struct arch arch_ppc64 = {
+	.machine = EM_PPC64, .sigil = '%', .constant = 'i', .prefix = "r", .numbered = 32,
+	.names = "ip", .args = { 3, 4, 5, 6, 7, 8 }, .ret = 3, .pc = 32,
+	.reg = ppc_reg, .operand = dform_operand,
+};
+
+const struct arch arch_s390 = {
+	.machine = EM_S390, .sigil = '%', .prefix = "r", .numbered = 16, .names = "ip",
+	.args = { 2, 3, 4, 5, 6, -1 }, .ret = 2, .pc = 16,
+	.reg = s390_reg, .operand = dform_operand,
+};
+
+static const struct arch_alias riscv_aliases[] = { { "fp", 8 }, { "", 0 } };
+
+const struct arch arch_riscv = {
+	.machine = EM_RISCV, .prefix = "",
+	.names = "pc ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 "
+		 "s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6",
+	.aliases = riscv_aliases, .args = { 10, 11, 12, 13, 14, 15 }, .ret = 10, .pc = 0,
+	.reg = riscv_reg, .operand = dform_operand,
+};
+
+static const struct arch_alias mips_aliases[] = {
+	{ "$gp", 28 }, { "$sp", 29 }, { "$fp", 30 }, { "$ra", 31 }, { "", 0 },
+};
+
+const struct arch arch_mips = {
+	.machine = EM_MIPS, .prefix = "$", .numbered = 32, .names = "pc", .aliases = mips_aliases,
+	.args = { 4, 5, 6, 7, -1, -1 }, .ret = 2, .pc = 32,
+	.reg = mips_reg, .operand = dform_operand,
+};

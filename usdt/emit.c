@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Registers of the functions that are made here: r1 is ctx until the address
+ * is complete, r3 the address (where the read helper wants it), r4 and r5 are
+ * scratch. What is read lands at r10 - 8.
+ */
+#include "usdt/emit.h"
+
+#include <errno.h>
+
+#include "usdt/arch.h"
+
+#define SLOT	(-8)
+
+struct emitter {
+	struct bpf_insn *insns;
+	size_t max, n;			/* ->n may pass ->max: it counts what would be needed */
+};
+
+static void put(struct emitter *e, uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
+{
+	if (e->n < e->max)
+		e->insns[e->n] = (struct bpf_insn){
+			.code = code, .dst_reg = dst, .src_reg = src, .off = off, .imm = imm,
+		};
+	e->n++;
+}
+
+static void put_exit(struct emitter *e)
+{
+	put(e, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+}
+
+static void put_constant(struct emitter *e, uint8_t dst, uint64_t value)
+{
+	if ((int64_t)value == (int32_t)value) {
+		put(e, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)value);
+	} else if (value == (uint32_t)value) {
+		put(e, BPF_ALU | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)value);
+	} else {
+		put(e, BPF_LD | BPF_IMM | BPF_DW, dst, 0, 0, (int32_t)value);
+		put(e, 0, 0, 0, 0, (int32_t)(value >> 32));
+	}
+}
+
+static void put_add(struct emitter *e, uint8_t dst, uint64_t value)
+{
+	if (!value)
+		return;
+	if ((int64_t)value == (int32_t)value) {
+		put(e, BPF_ALU64 | BPF_ADD | BPF_K, dst, 0, 0, (int32_t)value);
+		return;
+	}
+	put_constant(e, BPF_REG_5, value);
+	put(e, BPF_ALU64 | BPF_ADD | BPF_X, dst, BPF_REG_5, 0, 0);
+}
+
+/* dst = *(@bits wide *)(src + off) */
+static void put_load(struct emitter *e, unsigned int bits, uint8_t dst, uint8_t src, int16_t off)
+{
+	uint8_t width = bits == 8 ? BPF_B : bits == 16 ? BPF_H : bits == 32 ? BPF_W : BPF_DW;
+
+	put(e, BPF_LDX | BPF_MEM | width, dst, src, off, 0);
+}
+
+static void put_sign_extend(struct emitter *e, unsigned int bits)
+{
+	if (bits == 64)
+		return;
+	put(e, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, 64 - bits);
+	put(e, BPF_ALU64 | BPF_ARSH | BPF_K, BPF_REG_0, 0, 0, 64 - bits);
+}
+
+static bool extends_sign(const struct spec *spec)
+{
+	return spec->is_signed && !spec->is_float;
+}
+
+static int16_t reg_offset(int reg)
+{
+	return reg * 8;
+}
+
+/* Targets are little-endian: the low part of a register is where the register is. */
+static void emit_reg(struct emitter *e, const struct spec *spec)
+{
+	unsigned int bits = spec->size * 8;
+
+	if (bits > spec->reg_bits)
+		bits = spec->reg_bits;
+	put_load(e, bits, BPF_REG_0, BPF_REG_1, reg_offset(spec->base) + spec->reg_shift / 8);
+	if (extends_sign(spec))
+		put_sign_extend(e, bits);
+	put_exit(e);
+}
+
+static void emit_constant(struct emitter *e, const struct spec *spec)
+{
+	unsigned int unused = 64 - spec->size * 8;
+	uint64_t value = (uint64_t)spec->value << unused;
+
+	value = extends_sign(spec) ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+	put_constant(e, BPF_REG_0, value);
+	put_exit(e);
+}
+
+/* Adds what @reg holds, times 1 << @shift, to the address; the first one is the address. */
+static void add_reg(struct emitter *e, int reg, unsigned int shift, bool *first)
+{
+	uint8_t dst = *first ? BPF_REG_3 : BPF_REG_4;
+
+	put_load(e, 64, dst, BPF_REG_1, reg_offset(reg));
+	if (shift)
+		put(e, BPF_ALU64 | BPF_LSH | BPF_K, dst, 0, 0, shift);
+	if (!*first)
+		put(e, BPF_ALU64 | BPF_ADD | BPF_X, BPF_REG_3, dst, 0, 0);
+	*first = false;
+}
+
+/* The address to r3. @offset is what is known of it now; @pc: and relative to the site. */
+static void emit_address(struct emitter *e, const struct spec *spec, uint64_t offset, int pc)
+{
+	unsigned int shift = spec->scale == 8 ? 3 : spec->scale / 2;
+	bool first = true;
+
+	if (spec->base != SPEC_NO_REG)
+		add_reg(e, spec->base, 0, &first);
+	if (spec->index != SPEC_NO_REG)
+		add_reg(e, spec->index, shift, &first);
+	if (pc != SPEC_NO_REG)
+		add_reg(e, pc, 0, &first);
+	if (first)
+		put_constant(e, BPF_REG_3, offset);
+	else
+		put_add(e, BPF_REG_3, offset);
+	if (spec->reg_bits == 32)
+		put(e, BPF_ALU | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_3, 0, 0);
+}
+
+/* Reads @size bytes at r3 to the slot. The jump away on failure, whose offset is not known yet. */
+static size_t emit_read(struct emitter *e, const struct emit_target *target, unsigned int size)
+{
+	put(e, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_10, 0, 0);
+	put(e, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, SLOT);
+	put(e, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, size);
+	put(e, BPF_JMP | BPF_CALL, 0, 0, 0, target->read_helper);
+	put(e, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0, 0);
+	return e->n - 1;
+}
+
+static void emit_memory(struct emitter *e, const struct spec *spec,
+			const struct emit_target *target, uint64_t offset, int pc)
+{
+	size_t jumps[SPEC_DEREF_MAX + 1];
+	unsigned int n = 0;
+
+	emit_address(e, spec, offset, pc);
+	while (n < spec->nderef) {
+		jumps[n] = emit_read(e, target, 8);
+		put_load(e, 64, BPF_REG_3, BPF_REG_10, SLOT);
+		put_add(e, BPF_REG_3, (uint64_t)spec->deref[n++]);
+	}
+	jumps[n++] = emit_read(e, target, spec->size);
+	put_load(e, spec->size * 8, BPF_REG_0, BPF_REG_10, SLOT);
+	if (extends_sign(spec))
+		put_sign_extend(e, spec->size * 8);
+	put_exit(e);
+	for (unsigned int i = 0; i < n; i++)
+		if (jumps[i] < e->max)
+			e->insns[jumps[i]].off = (int16_t)(e->n - jumps[i] - 1);
+	put_constant(e, BPF_REG_0, 0);
+	put_exit(e);
+}
+
+/* Memory, once its symbol is known. */
+static enum spec_reason emit_resolved(struct emitter *e, const struct spec *spec,
+				      const struct emit_target *target, int pc)
+{
+	uint64_t offset = (uint64_t)spec->value;
+	uint64_t vaddr;
+
+	if (!spec->symbol) {
+		emit_memory(e, spec, target, offset, SPEC_NO_REG);
+		return SPEC_OK;
+	}
+	if (!target->symbol ||
+	    target->symbol(target->symbol_arg, spec->symbol, spec->symbol_len, &vaddr))
+		return SPEC_NO_SYMBOL;
+	emit_memory(e, spec, target, offset + vaddr - target->site_vaddr, pc);
+	return SPEC_OK;
+}
+
+static enum spec_reason emit_any(struct emitter *e, const struct spec *spec,
+				 const struct emit_target *target)
+{
+	const struct arch *arch = arch_find(target->machine);
+
+	if (!arch || !arch->can_emit)
+		return SPEC_NO_EMITTER;
+	switch (spec->kind) {
+	case SPEC_CONST:
+		emit_constant(e, spec);
+		return SPEC_OK;
+	case SPEC_REG:
+		emit_reg(e, spec);
+		return SPEC_OK;
+	case SPEC_MEM:
+		return emit_resolved(e, spec, target, arch->pc);
+	case SPEC_UNAVAILABLE:
+		break;
+	}
+	return spec->reason;
+}
+
+int spec_emit(const struct spec *spec, const struct emit_target *target, struct bpf_insn *insns,
+	      size_t max, enum spec_reason *reason)
+{
+	struct emitter e = { .insns = insns, .max = max };
+
+	*reason = emit_any(&e, spec, target);
+	if (*reason != SPEC_OK)
+		return -ENOTSUP;
+	return e.n > max ? -ENOSPC : (int)e.n;
+}
+
+bool spec_can_emit(uint16_t machine)
+{
+	const struct arch *arch = arch_find(machine);
+
+	return arch && arch->can_emit;
+}

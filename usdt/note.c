@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "usdt/note.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "usdt/cursor.h"
+
+#define NOTE_OWNER	"stapsdt"
+#define NOTE_TYPE	3	/* NT_STAPSDT */
+
+/* What a note holds; the bytes are borrowed. */
+struct note {
+	uint32_t type;
+	const unsigned char *owner, *desc;
+	size_t owner_size, desc_size;
+};
+
+int usdt_notes(const struct elf *elf, struct usdt_note_iter *iter)
+{
+	struct elf_section section;
+
+	*iter = (struct usdt_note_iter){ .elf = elf };
+	if (elf_section_find(elf, ".note.stapsdt", &section))
+		return -ENOENT;
+	iter->data = elf_section_data(elf, &section, &iter->size);
+	if (!iter->data)
+		return -ENOENT;
+	if (!elf_section_find(elf, ".stapsdt.base", &section))
+		iter->base = section.addr;
+	return 0;
+}
+
+/* The next @size bytes, and past the padding behind them. The last field may lack its padding. */
+static const unsigned char *read_padded(struct cursor *c, uint32_t size)
+{
+	const unsigned char *bytes = cursor_bytes(c, size);
+	size_t padding = -size & 3;
+
+	if (bytes)
+		cursor_bytes(c, padding < cursor_left(c) ? padding : cursor_left(c));
+	return bytes;
+}
+
+/* Takes the next note off the section. False where the section ends before the note does. */
+static bool note_read(struct usdt_note_iter *iter, struct note *note)
+{
+	struct cursor c = cursor_over(iter->data, iter->size, iter->elf->big_endian);
+
+	cursor_seek(&c, iter->pos);
+	note->owner_size = (size_t)cursor_uint(&c, 4);
+	note->desc_size = (size_t)cursor_uint(&c, 4);
+	note->type = (uint32_t)cursor_uint(&c, 4);
+	note->owner = read_padded(&c, (uint32_t)note->owner_size);
+	note->desc = read_padded(&c, (uint32_t)note->desc_size);
+	iter->pos = c.bad ? iter->size : c.pos;
+	return !c.bad;
+}
+
+static bool note_is_probe(const struct note *note)
+{
+	return note->type == NOTE_TYPE && note->owner_size == sizeof(NOTE_OWNER) &&
+	       !memcmp(note->owner, NOTE_OWNER, sizeof(NOTE_OWNER));
+}
+
+/* A prelinked file moved since the note was written: the base tells by how much. */
+static uint64_t move_addr(const struct usdt_note_iter *iter, uint64_t addr, uint64_t note_base)
+{
+	if (iter->base)
+		addr += iter->base - note_base;
+	return iter->elf->is64 ? addr : (uint32_t)addr;
+}
+
+/* Reads the site that @note describes. False: malformed, or the site is nowhere in the file. */
+static bool site_read(struct usdt_note_iter *iter, const struct note *note,
+		      struct usdt_site *site)
+{
+	struct cursor c = cursor_over(note->desc, note->desc_size, iter->elf->big_endian);
+	unsigned int word = iter->elf->is64 ? 8 : 4;
+	uint64_t vaddr = cursor_uint(&c, word);
+	uint64_t base = cursor_uint(&c, word);
+	uint64_t semaphore = cursor_uint(&c, word);
+	size_t len;
+
+	*site = (struct usdt_site){ .vaddr = move_addr(iter, vaddr, base) };
+	if (semaphore)
+		site->semaphore_vaddr = move_addr(iter, semaphore, base);
+	site->provider = cursor_string(&c, &len);
+	site->name = cursor_string(&c, &len);
+	site->args = cursor_string(&c, &len);
+	return !c.bad && !elf_vaddr_to_offset(iter->elf, site->vaddr, &site->offset);
+}
+
+bool usdt_note_next(struct usdt_note_iter *iter, struct usdt_site *site)
+{
+	struct note note;
+
+	while (iter->pos < iter->size) {
+		if (!note_read(iter, &note)) {
+			iter->skipped++;
+			return false;
+		}
+		if (!note_is_probe(&note))
+			continue;
+		if (!site_read(iter, &note, site)) {
+			iter->skipped++;
+			continue;
+		}
+		if (site->semaphore_vaddr &&
+		    elf_vaddr_to_offset(iter->elf, site->semaphore_vaddr, &site->semaphore_offset))
+			iter->skipped++;
+		return true;
+	}
+	return false;
+}

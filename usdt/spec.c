@@ -1,0 +1,533 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "usdt/spec.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "usdt/arch.h"
+
+static const struct arch *const archs[] = {
+	&arch_x86_64, &arch_i386, &arch_aarch64, &arch_arm,
+	&arch_ppc64, &arch_s390, &arch_riscv, &arch_mips,
+};
+
+const struct arch *arch_find(uint16_t machine)
+{
+	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
+		if (archs[i]->machine == machine)
+			return archs[i];
+	return NULL;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+bool scan_peek(const struct scan *s, char c)
+{
+	return s->p < s->end && *s->p == c;
+}
+
+bool scan_char(struct scan *s, char c)
+{
+	if (!scan_peek(s, c))
+		return false;
+	s->p++;
+	return true;
+}
+
+void scan_blanks(struct scan *s)
+{
+	while (s->p < s->end && is_blank(*s->p))
+		s->p++;
+}
+
+static int digit_value(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+}
+
+bool scan_number(struct scan *s, int64_t *value)
+{
+	bool minus = scan_char(s, '-');
+	bool fits = true;
+	uint64_t n = 0;
+	int base = 10;
+
+	if (!minus)
+		scan_char(s, '+');
+	if (s->p == s->end || !is_digit(*s->p))
+		return false;
+	if (scan_char(s, '0')) {
+		if (scan_char(s, 'x'))
+			base = 16;
+		else if (s->p < s->end && is_digit(*s->p))
+			return false;	/* octal to an assembler: nobody writes it, do not guess */
+		else
+			base = 1;	/* 0 and no more digits */
+	}
+	if (base == 16 && (s->p == s->end || digit_value(*s->p) >= 16))
+		return false;
+	for (; s->p < s->end && digit_value(*s->p) < base; s->p++) {
+		unsigned int digit = digit_value(*s->p);
+
+		fits = fits && n <= (UINT64_MAX - digit) / base;
+		n = n * base + digit;
+	}
+	*value = (int64_t)(minus ? -n : n);
+	return fits && !(minus && n > (uint64_t)INT64_MAX + 1);
+}
+
+static bool is_name(char c)
+{
+	unsigned char lower = (unsigned char)c | 0x20;
+
+	return (lower >= 'a' && lower <= 'z') || is_digit(c) || c == '_' || c == '.' ||
+	       c == '$' || (unsigned char)c >= 0x80;
+}
+
+size_t scan_name(struct scan *s, const char **name)
+{
+	*name = s->p;
+	while (s->p < s->end && is_name(*s->p))
+		s->p++;
+	return s->p - *name;
+}
+
+/* A symbol with the relocation that may follow it, which stays part of its name. */
+static bool scan_symbol(struct scan *s, struct spec *spec)
+{
+	const char *name = s->p;
+
+	if (s->p == s->end || !is_name(*name) || is_digit(*name))
+		return false;
+	while (s->p < s->end && (is_name(*s->p) || *s->p == '@'))
+		s->p++;
+	spec->symbol = name;
+	spec->symbol_len = s->p - name;
+	return true;
+}
+
+static bool scan_term(struct scan *s, struct spec *spec)
+{
+	struct scan start = *s;
+	int64_t n;
+
+	if (scan_number(s, &n)) {
+		spec->value = (int64_t)((uint64_t)spec->value + (uint64_t)n);
+		return true;
+	}
+	*s = start;
+	scan_char(s, '+');
+	return !spec->symbol && scan_symbol(s, spec);
+}
+
+enum spec_reason scan_displacement(struct scan *s, struct spec *spec)
+{
+	if (s->p == s->end || *s->p == '(')
+		return SPEC_OK;
+	do {
+		if (!scan_term(s, spec))
+			return SPEC_BAD_OPERAND;
+	} while (scan_peek(s, '+') || scan_peek(s, '-'));
+	return SPEC_OK;
+}
+
+enum spec_reason scan_reg(const struct arch *arch, struct scan *s, struct spec *spec,
+			  struct arch_reg *reg)
+{
+	const char *name;
+	size_t len;
+
+	*reg = (struct arch_reg){ .number = SPEC_NO_REG, .bits = spec->reg_bits };
+	len = scan_name(s, &name);
+	return len ? arch->reg(arch, name, len, reg) : SPEC_BAD_OPERAND;
+}
+
+void arch_set_reg(struct spec *spec, const struct arch_reg *reg)
+{
+	spec->kind = reg->zero ? SPEC_CONST : SPEC_REG;
+	spec->base = reg->zero ? SPEC_NO_REG : reg->number;
+	spec->reg_bits = reg->bits;
+	spec->reg_shift = reg->shift;
+}
+
+static bool word_is(const char *name, size_t len, const char *word, size_t word_len)
+{
+	return len == word_len && !memcmp(name, word, len);
+}
+
+/* The number that all of @name is, up to 99; -1 where it is none. */
+static int name_number(const char *name, size_t len)
+{
+	if (!len || len > 2 || !is_digit(name[0]) || (len == 2 && name[0] == '0'))
+		return -1;
+	if (len == 1)
+		return name[0] - '0';
+	return is_digit(name[1]) ? (name[0] - '0') * 10 + name[1] - '0' : -1;
+}
+
+static int plain_number(const struct arch *arch, const char *name, size_t len)
+{
+	size_t prefix = strlen(arch->prefix);
+	const char *word = arch->names;
+
+	if (len > prefix && !memcmp(name, arch->prefix, prefix)) {
+		int number = name_number(name + prefix, len - prefix);
+
+		if (number >= 0 && number < arch->numbered)
+			return number;
+	}
+	for (int number = arch->numbered; *word; number++) {
+		size_t n = strcspn(word, " ");
+
+		if (word_is(name, len, word, n))
+			return number;
+		word += n + (word[n] == ' ');
+	}
+	for (const struct arch_alias *a = arch->aliases; a && *a->name; a++)
+		if (word_is(name, len, a->name, strlen(a->name)))
+			return a->number;
+	return SPEC_NO_REG;
+}
+
+enum spec_reason arch_plain_reg(const struct arch *arch, const char *name, size_t len,
+				struct arch_reg *reg)
+{
+	reg->number = plain_number(arch, name, len);
+	return reg->number == SPEC_NO_REG ? SPEC_BAD_REGISTER : SPEC_OK;
+}
+
+/* %arg0 to %arg5, %ret and %ip; the architecture's own names too, if they mean a whole one. */
+static enum spec_reason neutral_reg(const struct arch *arch, struct scan *s, struct spec *spec)
+{
+	uint8_t word = spec->reg_bits;
+	struct arch_reg reg = { .number = SPEC_NO_REG, .bits = word };
+	const char *name;
+	size_t len;
+
+	if (!scan_char(s, '%') || !(len = scan_name(s, &name)))
+		return SPEC_BAD_OPERAND;
+	if (len == 4 && !memcmp(name, "arg", 3) && name[3] >= '0' &&
+	    name[3] < '0' + ARCH_ARGS_MAX)
+		reg.number = arch->args[name[3] - '0'];
+	else if (word_is(name, len, "ret", 3))
+		reg.number = arch->ret;
+	else if (word_is(name, len, "ip", 2))
+		reg.number = arch->pc;
+	else if (arch->reg(arch, name, len, &reg) != SPEC_OK || reg.zero || reg.bits != word)
+		return SPEC_BAD_REGISTER;
+	spec->base = reg.number;
+	return reg.number == SPEC_NO_REG ? SPEC_BAD_REGISTER : SPEC_OK;
+}
+
+/* The grammar that is the same everywhere: REG, D(REG), D(D(REG)), SYM(%ip), D(SYM(%ip)) … */
+static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, struct spec *spec)
+{
+	int64_t outer[SPEC_DEREF_MAX];	/* as written: the last one is added first */
+	enum spec_reason reason;
+	unsigned int n = 0;
+
+	spec->kind = SPEC_REG;
+	while (!scan_peek(s, '%')) {
+		if (spec->kind == SPEC_MEM) {
+			if (spec->symbol)
+				return SPEC_BAD_OPERAND;
+			if (n == SPEC_DEREF_MAX)
+				return SPEC_TOO_LONG;
+			outer[n++] = spec->value;
+			spec->value = 0;
+		}
+		reason = scan_displacement(s, spec);
+		if (reason != SPEC_OK || !scan_char(s, '('))
+			return SPEC_BAD_OPERAND;
+		spec->kind = SPEC_MEM;
+	}
+	reason = neutral_reg(arch, s, spec);
+	if (reason != SPEC_OK)
+		return reason;
+	if (spec->symbol && spec->base == arch->pc) {
+		spec->pc_relative = true;
+		spec->base = SPEC_NO_REG;
+	}
+	for (unsigned int i = 0; i < n + (spec->kind == SPEC_MEM); i++)
+		if (!scan_char(s, ')'))
+			return SPEC_BAD_OPERAND;
+	spec->nderef = n;
+	for (unsigned int i = 0; i < n; i++)
+		spec->deref[i] = outer[n - 1 - i];
+	return SPEC_OK;
+}
+
+/* Leaves what SIZE@ said, and the text. */
+static void clear_operand(struct spec *spec, bool is64)
+{
+	struct spec clear = {
+		.size = spec->size, .is_signed = spec->is_signed, .is_float = spec->is_float,
+		.text = spec->text, .text_len = spec->text_len,
+		.scale = 1, .base = SPEC_NO_REG, .index = SPEC_NO_REG,
+		.reg_bits = is64 ? 64 : 32,
+	};
+
+	*spec = clear;
+}
+
+typedef enum spec_reason grammar_fn(const struct arch *, struct scan *, struct spec *);
+
+static enum spec_reason parse_as(grammar_fn *grammar, const struct arch *arch, struct scan s,
+				 bool is64, struct spec *spec)
+{
+	enum spec_reason reason;
+
+	clear_operand(spec, is64);
+	reason = grammar(arch, &s, spec);
+	return reason == SPEC_OK && s.p != s.end ? SPEC_BAD_OPERAND : reason;
+}
+
+static enum spec_reason parse_operand(const struct arch *arch, struct scan s, bool is64,
+				      struct spec *spec)
+{
+	enum spec_reason native, neutral;
+
+	native = parse_as(arch->operand, arch, s, is64, spec);
+	if (native != SPEC_BAD_OPERAND && native != SPEC_BAD_REGISTER)
+		return native;
+	neutral = parse_as(parse_neutral, arch, s, is64, spec);
+	return neutral == SPEC_BAD_OPERAND ? native : neutral;
+}
+
+/* How long the "-4@" or "8f@" is that @s starts with; 0 where it starts with none. */
+static size_t size_length(struct scan s)
+{
+	const char *start = s.p;
+	unsigned int digits = 0;
+
+	scan_char(&s, '-');
+	for (; digits < 3 && s.p < s.end && is_digit(*s.p); s.p++)
+		digits++;
+	scan_char(&s, 'f');
+	return digits && scan_char(&s, '@') ? s.p - start : 0;
+}
+
+static enum spec_reason parse_size(struct scan *s, bool is64, struct spec *spec)
+{
+	size_t len = size_length(*s);
+	int64_t size = 0;
+
+	if (!len) {
+		spec->size = is64 ? 8 : 4;	/* the first sys/sdt.h knew no sizes */
+		return scan_peek(s, '@') ? SPEC_BAD_SIZE : SPEC_OK;
+	}
+	spec->is_signed = scan_char(s, '-');
+	scan_number(s, &size);
+	spec->is_float = scan_char(s, 'f');
+	scan_char(s, '@');
+	if (size != 1 && size != 2 && size != 4 && size != 8)
+		return SPEC_BAD_SIZE;
+	spec->size = size;
+	return SPEC_OK;
+}
+
+enum spec_reason spec_parse(uint16_t machine, bool is64, const char *text, size_t len,
+			    struct spec *spec)
+{
+	const struct arch *arch = arch_find(machine);
+	struct scan s = { text, text + len };
+	enum spec_reason reason;
+
+	*spec = (struct spec){ .text = text, .text_len = len };
+	reason = parse_size(&s, is64, spec);
+	if (reason == SPEC_OK)
+		reason = arch ? parse_operand(arch, s, is64, spec) : SPEC_BAD_OPERAND;
+	if (reason != SPEC_OK) {
+		clear_operand(spec, is64);
+		spec->kind = SPEC_UNAVAILABLE;
+		spec->reason = reason;
+	}
+	return reason;
+}
+
+/*
+ * The length of the spec that @args starts with. A blank inside brackets
+ * belongs to it, unless the next spec follows: then a bracket was never closed.
+ */
+static size_t spec_length(struct scan args)
+{
+	const char *start = args.p;
+	size_t depth = 0;
+
+	for (; args.p < args.end; args.p++) {
+		char c = *args.p;
+
+		if (is_blank(c)) {
+			struct scan next = { args.p + 1, args.end };
+
+			if (!depth || size_length(next))
+				break;
+		} else if (c == '(' || c == '[') {
+			depth++;
+		} else if ((c == ')' || c == ']') && depth) {
+			depth--;
+		}
+	}
+	return args.p - start;
+}
+
+size_t spec_parse_all(uint16_t machine, bool is64, const char *args, struct spec *specs,
+		      size_t max)
+{
+	struct scan s = { args, args ? args + strlen(args) : args };
+	size_t n = 0;
+
+	for (scan_blanks(&s); s.p < s.end; scan_blanks(&s)) {
+		size_t len = spec_length(s);
+
+		if (n < max)
+			spec_parse(machine, is64, s.p, len, &specs[n]);
+		s.p += len;
+		n++;
+	}
+	return n;
+}
+
+const char *spec_reason(enum spec_reason reason)
+{
+	static const char *const words[] = {
+		[SPEC_OK] = "available",
+		[SPEC_BAD_SIZE] = "a size other than 1, 2, 4 or 8 bytes",
+		[SPEC_BAD_OPERAND] = "an operand of unknown form",
+		[SPEC_BAD_REGISTER] = "no such register",
+		[SPEC_NO_PT_REGS] = "a register that the kernel does not save",
+		[SPEC_TLS] = "a thread-local variable",
+		[SPEC_PARTIAL_SYMBOL] = "only a part of a variable's address",
+		[SPEC_NO_SYMBOL] = "a variable that the file's symbol table does not name",
+		[SPEC_TOO_LONG] = "too many pointers to follow",
+		[SPEC_NO_EMITTER] = "an architecture that can only be listed",
+	};
+
+	return (size_t)reason < sizeof(words) / sizeof(*words) ? words[reason] : "unknown";
+}
+
+struct out {
+	char *buf;
+	size_t size, len;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void out_add(struct out *out, const char *format, ...)
+{
+	size_t at = out->len < out->size ? out->len : out->size;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(out->size ? out->buf + at : NULL, out->size - at, format, args);
+	va_end(args);
+	if (n > 0)
+		out->len += n;
+}
+
+static void out_reg(struct out *out, const struct arch *arch, int number)
+{
+	const char *word = arch->names;
+
+	if (number < arch->numbered) {
+		out_add(out, "%s%d", arch->prefix, number);
+		return;
+	}
+	for (int i = arch->numbered; i < number && *word; i++) {
+		word += strcspn(word, " ");
+		word += *word == ' ';
+	}
+	out_add(out, "%.*s", (int)strcspn(word, " "), word);
+}
+
+/* " + 8", " - 8", or nothing where @value is 0. */
+static void out_offset(struct out *out, int64_t value)
+{
+	if (value)
+		out_add(out, " %c %llu", value < 0 ? '-' : '+',
+			(unsigned long long)(value < 0 ? -(uint64_t)value : (uint64_t)value));
+}
+
+/* The sum that is the address: symbol, base, index, offset. */
+static void out_address(struct out *out, const struct arch *arch, const struct spec *spec)
+{
+	const char *plus = "";
+
+	if (spec->symbol) {
+		out_add(out, "&%.*s", (int)spec->symbol_len, spec->symbol);
+		plus = " + ";
+	}
+	if (spec->base != SPEC_NO_REG) {
+		out_add(out, "%s", plus);
+		out_reg(out, arch, spec->base);
+		plus = " + ";
+	}
+	if (spec->index != SPEC_NO_REG) {
+		out_add(out, "%s", plus);
+		out_reg(out, arch, spec->index);
+		if (spec->scale != 1)
+			out_add(out, " * %d", spec->scale);
+		plus = " + ";
+	}
+	if (*plus)
+		out_offset(out, spec->value);
+	else
+		out_add(out, "0x%llx", (unsigned long long)spec->value);
+}
+
+static void out_memory(struct out *out, const struct arch *arch, const struct spec *spec)
+{
+	for (int i = 0; i <= spec->nderef; i++)
+		out_add(out, "*(");
+	out_address(out, arch, spec);
+	for (int i = 0; i < spec->nderef; i++) {
+		out_add(out, ")");
+		out_offset(out, spec->deref[i]);
+	}
+	out_add(out, ")");
+}
+
+static void out_place(struct out *out, const struct arch *arch, const struct spec *spec)
+{
+	size_t start = out->len;
+
+	switch (arch ? spec->kind : SPEC_UNAVAILABLE) {
+	case SPEC_CONST:
+		out_add(out, "%lld", (long long)spec->value);
+		return;
+	case SPEC_REG:
+		out_reg(out, arch, spec->base);
+		if (spec->reg_shift && start + 1 < out->size && out->len < out->size)
+			out->buf[start + 1] = 'h';	/* ax: ah */
+		return;
+	case SPEC_MEM:
+		out_memory(out, arch, spec);
+		return;
+	case SPEC_UNAVAILABLE:
+		break;
+	}
+	out_add(out, "? (%s)", spec_reason(spec->reason));
+}
+
+int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t size)
+{
+	struct out out = { .buf = buf, .size = size };
+	const char *type = spec->is_float ? "float" : spec->is_signed ? "signed" : "unsigned";
+
+	if (spec->size)
+		out_add(&out, "%d %-8s bytes @ ", spec->size, type);
+	out_place(&out, arch_find(machine), spec);
+	return (int)out.len;
+}
