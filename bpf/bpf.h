@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What a BPF program needs of the kernel and of the linker (loader/link.h).
+ *
+ * A program declares what it does not know: ARGUMENT(text) is a function that the
+ * linker emits from the probe site's argument spec, CONSTANT(threshold_ns)
+ * a 64-bit number, MAP(sessions) a map. All are undefined symbols to clang.
+ */
+#ifndef BPF_BPF_H
+#define BPF_BPF_H
+
+#include <linux/bpf.h>
+
+#define PROGRAM(name)                                                    \
+	__attribute__((section("prog/" #name), used))                    \
+	int name(__attribute__((unused)) void *ctx)
+#define ARGUMENT(name)	extern __u64 arg_##name(void *ctx)
+#define MAP(name)	extern char name[]
+/* Weak, or clang takes it that an address is never 0. */
+#define CONSTANT(name)	extern const char constant_##name[] __attribute__((weak))
+#define VALUE(name)	((__u64)constant_##name)
+
+/* Source of the numbers: enum bpf_func_id in linux/bpf.h; each is ABI. */
+static void *(*const bpf_map_lookup_elem)(void *map, const void *key) =
+	(void *)BPF_FUNC_map_lookup_elem;
+static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
+					 __u64 flags) = (void *)BPF_FUNC_map_update_elem;
+static long (*const bpf_map_delete_elem)(void *map, const void *key) =
+	(void *)BPF_FUNC_map_delete_elem;
+static __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
+static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)BPF_FUNC_get_current_pid_tgid;
+static long (*const bpf_get_current_comm)(void *buf, __u32 size) =
+	(void *)BPF_FUNC_get_current_comm;
+/* 6ae08ae3dea2 (5.5) */
+static long (*const bpf_probe_read_user_str)(void *dst, __u32 size, const void *unsafe) =
+	(void *)BPF_FUNC_probe_read_user_str;
+/* b4490c5c4e02 (5.7) */
+static long (*const bpf_get_ns_current_pid_tgid)(__u64 dev, __u64 ino,
+						 struct bpf_pidns_info *nsdata, __u32 size) =
+	(void *)BPF_FUNC_get_ns_current_pid_tgid;
+/* 457f44363a88 (5.8) */
+static long (*const bpf_ringbuf_output)(void *ring, void *data, __u64 size, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_output;
+static void *(*const bpf_ringbuf_reserve)(void *ring, __u64 size, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_reserve;
+static void (*const bpf_ringbuf_submit)(void *data, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_submit;
+static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) =
+	(void *)BPF_FUNC_ringbuf_discard;
+
+#define INLINE static inline __attribute__((always_inline))
+
+#endif

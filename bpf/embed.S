@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The compiled BPF programs, carried inside the binary. */
+	.section .rodata.bpf, "a"
+	.balign 8
+	.globl bpf_statement, bpf_statement_end
+bpf_statement:
+	.incbin "bpf/statement.bpf.o"
+bpf_statement_end:
+	.section .note.GNU-stack, "", %progbits

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What crosses from the BPF programs to user space: the records in the ring
+ * buffer, the counters, and the page that both sides map. Fixed-size types and
+ * no padding, so that every compiler lays them out alike.
+ */
+#ifndef BPF_EVENT_H
+#define BPF_EVENT_H
+
+#include <linux/types.h>
+
+enum event_type {
+	EVENT_STATEMENT = 1,	/* struct event_statement and its text */
+	EVENT_SESSION = 2,	/* struct event_identity: first hit of a thread */
+	EVENT_EXIT = 3,		/* struct event_session: that thread has ended */
+	EVENT_EXEC = 4,		/* struct event_session: a program was executed */
+};
+
+/* event_statement.flags: what is known of the statement */
+#define STATEMENT_ERROR		0x01	/* failed, was cancelled or timed out */
+#define STATEMENT_HAS_ROWS	0x02	/* ->rows is the server's word */
+#define STATEMENT_CUT		0x04	/* the text is longer than text_size - 1 */
+#define STATEMENT_UNREADABLE	0x08	/* the text could not be read */
+#define STATEMENT_DIED		0x10	/* the thread ended in the middle of it */
+#define STATEMENT_COMPLETED	0x20	/* the server said that it completed */
+/* … and where its session stands; of no meaning to user space */
+#define SESSION_IGNORED		0x100	/* no client, or not one that is wanted */
+#define SESSION_OPEN		0x200	/* a statement is running */
+#define SESSION_JOINED		0x400	/* it was running before its thread was first seen */
+#define SESSION_REPLICATION	0x800	/* a walsender, whose commands are no statements */
+
+/*
+ * A statement. The kernel keeps one of these a thread, which is also the
+ * record that it sends: @text_len bytes of text follow, without a NUL.
+ */
+struct event_statement {
+	__u32 type;
+	__u32 source;		/* which attached file, a number of the loader's */
+	__u32 pid, tid;		/* in the initial PID namespace */
+	__u64 start_ns;		/* CLOCK_MONOTONIC */
+	__u64 duration_ns;
+	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not yet */
+	__u64 rows;
+	__u64 query_bytes;	/* the text's whole length; 0 with STATEMENT_CUT: unknown */
+	__u32 text_len;
+	__u32 flags;
+};
+
+struct event_session {
+	__u32 type;
+	__u32 source;
+	__u32 pid, tid;
+	__u64 time_ns;		/* CLOCK_MONOTONIC */
+};
+
+/*
+ * Who is connected, read from the server's memory; a short connection is gone before
+ * anybody could look it up. Each "" where it could not be read, and cut if longer.
+ */
+struct event_identity {
+	struct event_session session;
+	char user[64], database[64], host[64], port[8];
+};
+
+/* Indices into the per-CPU array of counters; each only ever grows. */
+enum counter {
+	COUNT_STATEMENTS,		/* statements that ended */
+	LOST_RING_FULL,
+	LOST_TABLE_FULL,
+	LOST_START_WITHOUT_END,
+	LOST_END_WITHOUT_START,
+	COUNTERS,
+};
+
+/* The page that user space maps (BPF_F_MMAPABLE) to talk to the programs. */
+struct control {
+	__u32 asleep;			/* the consumer waits: wake it for the next record */
+	__u32 reserved;
+};
+
+/*
+ * Map "servers": the PID of a server's main process as its own namespace counts → the
+ * namespaces (kernel dev_t and inode of /proc/PID/ns/pid) in which that one is wanted.
+ */
+#define WANTED_NAMESPACES	4
+
+struct wanted_server {
+	struct {
+		__u64 dev, ino;
+	} ns[WANTED_NAMESPACES];
+};
+
+/* Map "comms": the name of an executed file, cut as the kernel cuts it. */
+struct exec_name {
+	char comm[16];
+};
+
+_Static_assert(sizeof(struct event_statement) == 64, "a record's head has no padding");
+_Static_assert(sizeof(struct event_session) == 24, "a record has no padding");
+_Static_assert(sizeof(struct event_identity) == 224, "a record has no padding");
+_Static_assert(sizeof(struct control) == 8, "a map's value has no padding");
+
+#endif

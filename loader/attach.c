@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/attach.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+enum attach_way attach_choose(struct features *features)
+{
+	if (feature_has(features, FEATURE_UPROBE_MULTI))
+		return ATTACH_MULTI;
+	return feature_has(features, FEATURE_UPROBE_PMU) ? ATTACH_PERF : ATTACH_NONE;
+}
+
+const char *attach_way_name(enum attach_way way)
+{
+	static const char *const names[] = {
+		[ATTACH_MULTI] = "uprobe_multi",
+		[ATTACH_PERF] = "perf uprobe",
+		[ATTACH_NONE] = "none",
+	};
+
+	return names[way];
+}
+
+enum bpf_attach_type attach_type(enum attach_way way)
+{
+	return way == ATTACH_MULTI ? SYS_ATTACH_UPROBE_MULTI : (enum bpf_attach_type)0;
+}
+
+void attach_close(const int *fds, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		close(fds[i]);
+}
+
+int attach_uprobes(struct features *features, enum attach_way way, int prog,
+		   const struct uprobe_sites *sites, int *fds)
+{
+	int err = 0;
+	uint32_t n;
+
+	if (way == ATTACH_MULTI) {
+		fds[0] = sys_uprobe_multi(prog, sites);
+		return fds[0] < 0 ? fds[0] : 1;
+	}
+	if (way == ATTACH_NONE)
+		return -EOPNOTSUPP;
+	for (n = 0; n < sites->count; n++) {
+		fds[n] = sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
+		if (fds[n] < 0) {
+			err = fds[n];
+			attach_close(fds, n);
+			return err;
+		}
+	}
+	return (int)n;
+}

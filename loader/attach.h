@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Puts programs on probe sites. Everything hangs on descriptors: when the
+ * last one closes, also by kill -9, the kernel takes the probes away and
+ * gives the semaphores back.
+ */
+#ifndef LOADER_ATTACH_H
+#define LOADER_ATTACH_H
+
+#include "loader/feature.h"
+#include "loader/sys.h"
+
+/* How uprobes get on their sites, the best way first. */
+enum attach_way {
+	ATTACH_MULTI,		/* one uprobe_multi link for all sites of a program */
+	ATTACH_PERF,		/* the uprobe PMU: a perf event a site */
+	ATTACH_NONE,		/* this kernel has no way */
+};
+
+/* The best way that the kernel has. */
+enum attach_way attach_choose(struct features *features);
+
+/* "uprobe_multi", "perf uprobe" or "none". Static. */
+const char *attach_way_name(enum attach_way way);
+
+/* The program type's attach type that @way wants at load. */
+enum bpf_attach_type attach_type(enum attach_way way);
+
+/*
+ * Attaches @prog to all of @sites. The descriptors go to @fds, room for
+ * sites->count of them; how many it took, or -errno with none left open.
+ */
+int attach_uprobes(struct features *features, enum attach_way way, int prog,
+		   const struct uprobe_sites *sites, int *fds);
+
+/* Closes the @count descriptors in @fds. */
+void attach_close(const int *fds, uint32_t count);
+
+#endif

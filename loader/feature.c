@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/feature.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "loader/sys.h"
+
+#define MAP_TYPE_USER_RINGBUF		31
+
+static bool probe_map(enum bpf_map_type type)
+{
+	struct map_def def = { .name = "probe", .type = type,
+			       .max_entries = (uint32_t)sysconf(_SC_PAGESIZE) };
+	int fd = sys_map_create(&def);
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+static bool probe_ringbuf(struct features *features)
+{
+	(void)features;
+	return probe_map(BPF_MAP_TYPE_RINGBUF);
+}
+
+/*
+ * Before it, a tracing program that uses a map which allocates makes the kernel print a warning
+ * with a stack trace. Nothing tells the change itself, so this asks for a map
+ * type that came in the same release.
+ */
+static bool probe_tracing_alloc(struct features *features)
+{
+	(void)features;
+	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
+}
+
+static bool probe_uprobe_pmu(struct features *features)
+{
+	int fd = open("/sys/bus/event_source/devices/uprobe/type", O_RDONLY | O_CLOEXEC);
+	char buf[16];
+	ssize_t n;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, buf, sizeof(buf) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	buf[n] = '\0';
+	features->uprobe_pmu = atoi(buf);
+	return features->uprobe_pmu > 0;
+}
+
+/* Older kernels load a program for it all the same; only the link tells: a folder has no code. */
+static bool probe_uprobe_multi(struct features *features)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct prog_def def = {
+		.name = "probe", .type = BPF_PROG_TYPE_KPROBE,
+		.attach_type = SYS_ATTACH_UPROBE_MULTI,
+		.insns = insns, .count = 2,
+	};
+	unsigned long offset = 0;
+	struct uprobe_sites sites = { .path = "/", .offsets = &offset, .count = 1 };
+	int link, prog = sys_prog_load(&def, NULL, 0);
+
+	(void)features;
+	if (prog < 0)
+		return false;
+	link = sys_uprobe_multi(prog, &sites);
+	if (link >= 0)
+		close(link);
+	close(prog);
+	return link == -EBADF;
+}
+
+static const struct {
+	const char *name, *since;
+	bool (*probe)(struct features *features);
+} feature_table[FEATURES] = {
+	[FEATURE_RINGBUF] = { "BPF ring buffer", "457f44363a88, Linux 5.8", probe_ringbuf },
+	[FEATURE_UPROBE_PMU] = { "uprobe PMU", "33ea4b24277b, Linux 4.17", probe_uprobe_pmu },
+	[FEATURE_UPROBE_MULTI] = { "uprobe_multi link", "89ae89f53d20, Linux 6.6",
+				   probe_uprobe_multi },
+	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", "34dd3bad1a6f, Linux 6.1",
+				    probe_tracing_alloc },
+};
+
+bool feature_has(struct features *features, enum feature feature)
+{
+	if (!features->row[feature].asked) {
+		features->row[feature].has = feature_table[feature].probe(features);
+		features->row[feature].asked = true;
+	}
+	return features->row[feature].has;
+}
+
+const char *feature_name(enum feature feature)
+{
+	return feature_table[feature].name;
+}
+
+const char *feature_since(enum feature feature)
+{
+	return feature_table[feature].since;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the running kernel can do, found by asking it and not by its version.
+ */
+#ifndef LOADER_FEATURE_H
+#define LOADER_FEATURE_H
+
+#include <stdbool.h>
+
+enum feature {
+	FEATURE_RINGBUF,
+	FEATURE_UPROBE_PMU,
+	FEATURE_UPROBE_MULTI,
+	FEATURE_TRACING_ALLOC,
+	FEATURES,
+};
+
+/* Answers found so far; all zero at the start. */
+struct features {
+	struct {
+		bool asked, has;
+	} row[FEATURES];
+	int uprobe_pmu;		/* the PMU's number, once FEATURE_UPROBE_PMU was asked for */
+};
+
+/* Whether the kernel has @feature; asks it once. */
+bool feature_has(struct features *features, enum feature feature);
+
+/* "uprobe_multi link", and the commit and release that brought it. Static. */
+const char *feature_name(enum feature feature);
+const char *feature_since(enum feature feature);
+
+#endif

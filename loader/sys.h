@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's doors: thin wrappers over bpf(2) and perf_event_open(2). Each
+ * hands back what the kernel said, errors as -errno. Descriptors are
+ * close-on-exec and belong to the caller.
+ */
+#ifndef LOADER_SYS_H
+#define LOADER_SYS_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* BPF_TRACE_UPROBE_MULTI; the headers that this is built with may be older than the kernel. */
+#define SYS_ATTACH_UPROBE_MULTI	((enum bpf_attach_type)48)
+
+/* A map as programs see it. */
+struct map_def {
+	const char *name;		/* the symbol in the programs */
+	enum bpf_map_type type;
+	uint32_t key_size, value_size;	/* bytes */
+	uint32_t max_entries;		/* ring: bytes, a power of two of pages */
+	uint32_t flags;			/* BPF_F_… */
+};
+
+/* A new map: its descriptor. */
+int sys_map_create(const struct map_def *def);
+
+/* Map operations; 0 or -errno. sys_map_next with @key NULL gives the first key. */
+int sys_map_lookup(int map, const void *key, void *value);
+int sys_map_update(int map, const void *key, const void *value);
+int sys_map_delete(int map, const void *key);
+int sys_map_next(int map, const void *key, void *next);
+
+struct prog_def {
+	const char *name;		/* at most 15 bytes of it reach the kernel */
+	enum bpf_prog_type type;
+	enum bpf_attach_type attach_type;	/* 0 where the type wants none */
+	const struct bpf_insn *insns;
+	uint32_t count;
+};
+
+/*
+ * Loads a program: its descriptor. Where the kernel refuses it and @log is not NULL, the
+ * verifier's words are left there, cut to @log_size bytes with the NUL.
+ */
+int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size);
+
+/* Attaches to raw tracepoint @name: a link's descriptor. */
+int sys_raw_tracepoint(int prog, const char *name);
+
+struct uprobe_sites {
+	const char *path;		/* of the file; a /proc/self/fd/N will do */
+	const unsigned long *offsets;	/* in the file */
+	const unsigned long *ref_ctr_offsets;	/* of the semaphores, 0: none */
+	const uint64_t *cookies;	/* what tells the program which site was hit; uprobe_multi only */
+	uint32_t count;
+	bool on_return;
+};
+
+/* Attaches @prog to every site by one uprobe_multi link, for all processes: its descriptor. */
+int sys_uprobe_multi(int prog, const struct uprobe_sites *sites);
+
+/*
+ * Attaches @prog to site @index by the uprobe PMU of number @pmu: a perf event's descriptor. Its
+ * formats are the kernel's documented defaults: bit 0 of config is "retprobe", the upper half
+ * the semaphore's offset (a6ca88b241d5, 4.20).
+ */
+int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_t index);
+
+#endif
