@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What there is to know about a database server, as a table: how it is
+ * recognised, and which probes and functions mark a statement's steps.
+ */
+#ifndef DB_ENGINE_H
+#define DB_ENGINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define ENGINE_ARGS	2
+#define ENGINE_COMMON	12
+
+/* What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can be. */
+struct engine_arg {
+	const char *name;	/* "arg_text" */
+	const char *only_with;	/* a symbol that the file must have; NULL: none */
+	int probe_arg;		/* the USDT probe's argument of that number, from 1 */
+	const char *spec;	/* or a spec of usdt/spec.h's own grammar */
+	int fallback;		/* the value where the spec cannot be resolved; -1: the probe is useless then */
+};
+
+/* One way to see a step of a statement. Of the rows of one step the first that the file has is used. */
+struct engine_probe {
+	const char *step;			/* "completion"; rows of one step follow each other */
+	const char *program;			/* in bpf/ */
+	const char *provider, *probe;		/* a USDT probe, or: */
+	const char *function;			/* a function's symbol */
+	const char *only_with;			/* a symbol that the file must have; NULL: none */
+	struct engine_arg args[ENGINE_ARGS];
+};
+
+/* Who is connected, as far as it is known; the strings are "" where it is not. */
+struct identity {
+	char user[64], database[64], client[96];
+};
+
+struct engine {
+	const char *name;			/* in JSON and on the command line: "postgresql" */
+	const char *title;			/* "PostgreSQL" */
+	const char *const *executables;		/* file names of the server, NULL-terminated */
+	const struct engine_probe *probes;
+	size_t nprobes;
+	/* Values that every program of the file may ask for, whatever its probe. */
+	struct engine_arg common[ENGINE_COMMON];
+	/* Reads who is connected off a process's command line. */
+	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
+	/* How a client's host and port are written, as in a title. */
+	void (*client)(const char *host, const char *port, char *client, size_t size);
+};
+
+extern const struct engine *const engine_table[];	/* NULL-terminated */
+
+/* The engine called @name ("postgresql"), or NULL. */
+const struct engine *engine_find(const char *name);
+
+/* The engine whose server's file is called @file (no folder), or NULL. */
+const struct engine *engine_of_file(const char *file);
+
+#endif

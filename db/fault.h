@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef DB_FAULT_H
+#define DB_FAULT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What went wrong, in terms that cli/ has words and a remedy for. */
+enum fault_kind {
+	FAULT_NONE,
+	FAULT_MEMORY,		/* no memory in this process */
+	FAULT_MAP,		/* the kernel refused a BPF map, subject: its name */
+	FAULT_PROGRAM,		/* the kernel refused a BPF program, subject: its name; log */
+	FAULT_LINK,		/* our own object has a hole that nothing fills, subject: the symbol */
+	FAULT_TRACEPOINT,	/* subject: its name */
+	FAULT_ATTACH,		/* uprobes on the file, subject: its path */
+	FAULT_NO_UPROBES,	/* the kernel has no way to attach uprobes */
+	FAULT_STREAM,		/* mapping the ring buffer */
+	FAULT_PROC,		/* /proc cannot be read */
+	FAULT_PROCESS,		/* no such process, subject: its PID */
+	FAULT_NOT_SERVER,	/* a process or file of no known engine, subject: its path */
+	FAULT_FILE,		/* opening or reading a file, subject: its path */
+	FAULT_NOT_ELF,		/* subject: its path */
+	FAULT_MACHINE,		/* a file for another architecture, subject: its path */
+	FAULT_NO_PROBES,	/* the file lacks what the engine needs, subject: its path, detail: what */
+	FAULT_TOO_MANY,		/* subject: of what */
+};
+
+struct fault {
+	enum fault_kind kind;
+	int error;		/* negative errno, or 0 */
+	char subject[256];	/* foreign bytes: to be escaped */
+	char detail[128];
+	char *log;		/* the verifier's, or NULL; fault_clear() frees it */
+};
+
+/* Fills @fault, what is too long is cut; its log is kept. @error, for "return fault_set(…)". */
+int fault_set(struct fault *fault, enum fault_kind kind, int error, const char *subject,
+	      const char *detail);
+
+/* Back to FAULT_NONE. */
+void fault_clear(struct fault *fault);
+
+#endif

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/identity.h"
+
+#include <stdlib.h>
+
+#include "db/process.h"
+
+static const struct identity identity_unknown;
+
+static struct identity_entry **identity_place(struct identity_table *table, uint32_t pid)
+{
+	struct identity_entry **place = &table->bucket[pid % IDENTITY_BUCKETS];
+
+	while (*place && (*place)->pid != pid)
+		place = &(*place)->next;
+	return place;
+}
+
+void identity_read(const struct engine *engine, uint32_t pid, struct identity *identity)
+{
+	char title[512];
+	ssize_t len = process_title(pid, title, sizeof(title));
+
+	engine->identify(title, len > 0 ? (size_t)len : 0, identity);
+}
+
+static struct identity_entry *identity_entry(struct identity_table *table, uint32_t pid)
+{
+	struct identity_entry **place = identity_place(table, pid);
+
+	if (!*place) {
+		*place = calloc(1, sizeof(**place));
+		if (*place)
+			(*place)->pid = pid;
+	}
+	return *place;
+}
+
+void identity_set(struct identity_table *table, uint32_t pid, const struct identity *identity)
+{
+	struct identity_entry *entry = identity_entry(table, pid);
+
+	if (entry)
+		entry->identity = *identity;
+}
+
+const struct identity *identity_of(struct identity_table *table, const struct engine *engine,
+				   uint32_t pid)
+{
+	struct identity_entry *entry = *identity_place(table, pid);
+
+	if (!entry) {
+		entry = identity_entry(table, pid);
+		if (!entry)
+			return &identity_unknown;
+		identity_read(engine, pid, &entry->identity);
+	}
+	return &entry->identity;
+}
+
+void identity_forget(struct identity_table *table, uint32_t pid)
+{
+	struct identity_entry **place = identity_place(table, pid);
+	struct identity_entry *entry = *place;
+
+	if (entry) {
+		*place = entry->next;
+		free(entry);
+	}
+}
+
+void identity_clear(struct identity_table *table)
+{
+	for (uint32_t i = 0; i < IDENTITY_BUCKETS; i++)
+		while (table->bucket[i])
+			identity_forget(table, table->bucket[i]->pid);
+}

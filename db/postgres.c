@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * PostgreSQL. pgstat_report_activity(state, text) is called with the text at
+ * each of Parse, Bind, Execute and simple query, and with NULL when all has
+ * ended; the USDT probe statement__status stands at its head. EndCommand()
+ * ends each part that succeeded. AbortCurrentTransaction() is what PostgresMain()
+ * calls for every error that reached it, and for nothing else but a ROLLBACK
+ * inside a procedure, which EndCommand() then puts right.
+ */
+#include "db/postgres.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const postgres_executables[] = { "postgres", "postmaster", "edb-postgres", NULL };
+
+/*
+ * The order matters: a thread whose first hit is a completion was in the
+ * middle of a statement when tracing began, so activity comes last.
+ */
+static const struct engine_probe postgres_probes[] = {
+	{
+		.step = "completion", .program = "completion",
+		.function = "EndCommand",
+		.only_with = "GetCommandTagName",	/* 13: QueryCompletion, not a text */
+		.args = { { .name = "arg_rows", .spec = "8@8(%arg0)", .fallback = -1 } },
+	},
+	{
+		.step = "completion", .program = "completion_tag",
+		.function = "EndCommand",
+		.args = { { .name = "arg_tag", .spec = "8@%arg0", .fallback = -1 } },
+	},
+	{
+		.step = "failure", .program = "failure",
+		.function = "AbortCurrentTransaction",
+	},
+	{
+		.step = "activity", .program = "activity",
+		.provider = "postgresql", .probe = "statement__status",
+		.args = { { .name = "arg_text", .probe_arg = 1, .fallback = -1 } },
+	},
+	{
+		.step = "activity", .program = "activity",
+		.function = "pgstat_report_activity",
+		.args = { { .name = "arg_text", .spec = "8@%arg1", .fallback = -1 } },
+	},
+};
+
+/* The end of the token at @at, a blank or @end. */
+static const char *token_end(const char *at, const char *end)
+{
+	const char *blank = memchr(at, ' ', (size_t)(end - at));
+
+	return blank ? blank : end;
+}
+
+/* Whether the token is "[local]" or "HOST(PORT)". */
+static bool token_is_client(const char *at, const char *end)
+{
+	const char *p = end - 1;
+
+	if (end - at == 7 && !memcmp(at, "[local]", 7))
+		return true;
+	if (end - at < 4 || *p != ')')
+		return false;
+	while (p > at && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	return p < end - 1 && p - 1 > at && p[-1] == '(';
+}
+
+static void token_copy(char *to, size_t size, const char *at, const char *end)
+{
+	size_t len = (size_t)(end - at);
+
+	if (len < size) {
+		memcpy(to, at, len);
+		to[len] = '\0';
+	}
+}
+
+void postgres_identify(const char *cmdline, size_t len, struct identity *identity)
+{
+	static const char prefix[] = "postgres: ";
+	const char *at, *end, *token[4];
+	size_t n = 0;
+
+	memset(identity, 0, sizeof(*identity));
+	len = strnlen(cmdline, len);
+	if (len < sizeof(prefix) || memcmp(cmdline, prefix, sizeof(prefix) - 1))
+		return;
+	end = cmdline + len;
+	at = cmdline + sizeof(prefix) - 1;
+	/* The cluster's name ends in ": "; a user's name does not end in a colon. */
+	for (const char *p = at; p + 1 < end; p++) {
+		if (p[0] == ':' && p[1] == ' ') {
+			at = p + 2;
+			break;
+		}
+	}
+	for (; at < end && n < 4; at = token_end(at, end) + 1) {
+		token[n++] = at;
+		if (token_is_client(at, token_end(at, end)))
+			break;
+	}
+	/* USER DATABASE CLIENT and no other split is possible */
+	if (n != 3 || !token_is_client(token[2], token_end(token[2], end)))
+		return;
+	token_copy(identity->user, sizeof(identity->user), token[0], token[1] - 1);
+	token_copy(identity->database, sizeof(identity->database), token[1], token[2] - 1);
+	token_copy(identity->client, sizeof(identity->client), token[2], token_end(token[2], end));
+}
+
+static void postgres_client(const char *host, const char *port, char *client, size_t size)
+{
+	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
+}
+
+const struct engine engine_postgres = {
+	.name = "postgresql",
+	.title = "PostgreSQL",
+	.executables = postgres_executables,
+	.probes = postgres_probes,
+	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
+	.common = {
+		/* NULL in autovacuum, parallel and logical replication workers */
+		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
+		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
+		{ .name = "arg_replication", .spec = "1@am_walsender(%ip)", .fallback = 0 },
+		/*
+		 * struct Port of 10 to 16. That it is right is checked against the title of the
+		 * first process seen, and if not the titles are used alone.
+		 */
+		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))", .fallback = 0 },
+		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))", .fallback = 0 },
+		{ .name = "arg_database", .spec = "8@328(MyProcPort(%ip))", .fallback = 0 },
+		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))", .fallback = 0 },
+	},
+	.identify = postgres_identify,
+	.client = postgres_client,
+};

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+/* Room for "/proc/4294967295/ns/pid". */
+#define PROC_PATH	32
+
+static ssize_t process_file(uint32_t pid, const char *file, char *buf, size_t size)
+{
+	char path[PROC_PATH];
+	ssize_t n;
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, buf, size);
+	err = errno;
+	close(fd);
+	return n < 0 ? -err : n;
+}
+
+/* The last number on the line of /proc/PID/status that begins with @key; 0: none. */
+static uint32_t status_number(const char *status, const char *key)
+{
+	const char *line = strstr(status, key);
+	const char *last;
+
+	if (!line)
+		return 0;
+	line += strlen(key);
+	for (last = line + strcspn(line, "\n"); last > line; last--)
+		if (last[-1] == '\t' || last[-1] == ' ')
+			break;
+	return (uint32_t)strtoul(last, NULL, 10);
+}
+
+int process_read(uint32_t pid, struct process *process)
+{
+	char path[PROC_PATH], status[2048];
+	struct stat st;
+	ssize_t n;
+
+	*process = (struct process){ .pid = pid };
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = readlink(path, process->exe, sizeof(process->exe) - 1);
+	if (n < 0)
+		return -errno;
+	if (stat(path, &st))
+		return -errno;
+	process->dev = st.st_dev;
+	process->ino = st.st_ino;
+	n = process_file(pid, "status", status, sizeof(status) - 1);
+	if (n < 0)
+		return (int)n;
+	status[n] = '\0';
+	process->ppid = status_number(status, "\nPPid:");
+	process->ns_pid = status_number(status, "\nNSpid:");
+	if (!process->ns_pid)
+		process->ns_pid = pid;
+	return 0;
+}
+
+void process_name(const struct process *process, char *name, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const char *slash = strrchr(process->exe, '/');
+	size_t len;
+
+	snprintf(name, size, "%s", slash ? slash + 1 : process->exe);
+	len = strlen(name);
+	if (len > sizeof(deleted) - 1 && !strcmp(name + len - (sizeof(deleted) - 1), deleted))
+		name[len - (sizeof(deleted) - 1)] = '\0';
+}
+
+int process_each(int (*each)(void *arg, const struct process *process), void *arg)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *entry;
+	int ret = 0;
+
+	if (!dir)
+		return -errno;
+	while (!ret && (entry = readdir(dir))) {
+		struct process process;
+		char *end;
+		unsigned long pid = strtoul(entry->d_name, &end, 10);
+
+		if (*end || !pid || pid > UINT32_MAX || process_read((uint32_t)pid, &process))
+			continue;
+		ret = each(arg, &process);
+	}
+	closedir(dir);
+	return ret;
+}
+
+int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino)
+{
+	char path[PROC_PATH];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	if (stat(path, &st))
+		return -errno;
+	*dev = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
+	*ino = st.st_ino;
+	return 0;
+}
+
+ssize_t process_title(uint32_t pid, char *buf, size_t size)
+{
+	return process_file(pid, "cmdline", buf, size);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What /proc says of a process. All of it is foreign: a process can choose its
+ * names and can go at any moment.
+ */
+#ifndef DB_PROCESS_H
+#define DB_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process {
+	uint32_t pid, ppid;
+	uint32_t ns_pid;	/* in its own, innermost PID namespace */
+	dev_t dev;		/* of its executable */
+	ino_t ino;
+	char exe[256];		/* the executable's path in its own mount namespace */
+};
+
+/* Reads process @pid. 0; -ENOENT: it is gone or a kernel thread; -EACCES and others as /proc says. */
+int process_read(uint32_t pid, struct process *process);
+
+/* The file name in @process->exe without " (deleted)", to @name of @size bytes. */
+void process_name(const struct process *process, char *name, size_t size);
+
+/*
+ * Calls @each for every process there is, until it returns other than 0, which is handed back.
+ * -errno where /proc cannot be read.
+ */
+int process_each(int (*each)(void *arg, const struct process *process), void *arg);
+
+/* The kernel's dev_t and the inode of the process's PID namespace. 0 or -errno. */
+int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino);
+
+/* The process's command line as its title shows it; bytes in @buf without a NUL, or -errno. */
+ssize_t process_title(uint32_t pid, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef DB_STATEMENT_H
+#define DB_STATEMENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A statement as it is shown. What is not known is NULL or false and is absent from
+ * the output. Strings are foreign bytes of any content, borrowed until the
+ * callback that was given the statement returns.
+ */
+struct statement {
+	const char *engine;		/* "postgresql" */
+	uint32_t pid, tid;
+	uint64_t start_ns;		/* CLOCK_MONOTONIC */
+	uint64_t wall_ns;		/* the start in CLOCK_REALTIME */
+	uint64_t duration_ns;
+	const char *user, *database, *client;	/* NUL-terminated */
+	bool has_rows, failed;
+	uint64_t rows;
+	const char *text;		/* not NUL-terminated; NULL: could not be read */
+	size_t text_len;
+	bool truncated;			/* text is only the first text_len bytes */
+	bool has_query_bytes;
+	uint64_t query_bytes;		/* the whole length */
+};
+
+/* What was seen and what was lost since the start; the names in JSON are the same. */
+struct summary {
+	uint64_t statements, printed;
+	uint64_t ring_full, table_full, start_without_end, end_without_start;
+	uint64_t text_unreadable, text_truncated;
+};
+
+#endif

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "usdt/emit.h"
+#include "usdt/note.h"
+#include "usdt/site.h"
+
+#define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
+#define GROUPS_MAX	32
+#define VALUES_MAX	64
+#define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON)
+#define LOG_SIZE	(1 << 20)
+
+#if defined(__x86_64__)
+#define HOST_MACHINE	EM_X86_64
+#elif defined(__aarch64__)
+#define HOST_MACHINE	EM_AARCH64
+#else
+#error "usdt/ has no emitter for this architecture"
+#endif
+
+/* A place for a breakpoint. */
+struct site {
+	uint64_t vaddr, offset, semaphore;	/* both last are file offsets; semaphore 0: none */
+	const char *args;			/* a USDT site's specs, else NULL */
+};
+
+/* Sites whose programs came out the same. */
+struct group {
+	const char *program;
+	struct bpf_insn *insns;
+	uint32_t count;
+};
+
+/* What will be attached: each site with the number of its group. */
+struct plan {
+	struct group groups[GROUPS_MAX];
+	uint32_t ngroups, nsites;
+	unsigned long offsets[SITES_MAX], semaphores[SITES_MAX];
+	uint64_t group_of[SITES_MAX];
+};
+
+/* What is at hand while a file is worked on. */
+struct work {
+	struct target *target;
+	const struct target_common *common;
+	struct fault *fault;
+	struct elf elf;
+	struct bpf_insn *linked;	/* OBJECT_INSNS_MAX of them */
+	struct plan plan;
+	int fd;
+};
+
+static int work_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
+{
+	const struct work *work = arg;
+	struct elf_symbol symbol;
+	char copy[128];
+	int err;
+
+	if (len >= sizeof(copy))
+		return -ENOENT;
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	err = elf_symbol_find(&work->elf, copy, &symbol);
+	if (!err)
+		*vaddr = symbol.value;
+	return err;
+}
+
+/* Whether the file has symbol @name; NULL is there always. */
+static bool work_has(const struct work *work, const char *name)
+{
+	struct elf_symbol symbol;
+
+	return !name || !elf_symbol_find(&work->elf, name, &symbol);
+}
+
+static enum spec_reason work_spec(const struct work *work, const struct engine_arg *arg,
+				  const struct site *site, struct spec *spec)
+{
+	struct spec specs[SPEC_ARGS_MAX];
+	size_t n;
+
+	if (!arg->probe_arg)
+		return spec_parse(work->elf.machine, work->elf.is64, arg->spec, strlen(arg->spec),
+				  spec);
+	n = site->args ? spec_parse_all(work->elf.machine, work->elf.is64, site->args, specs,
+					SPEC_ARGS_MAX) : 0;
+	if ((size_t)arg->probe_arg > n || n > SPEC_ARGS_MAX)
+		return SPEC_BAD_OPERAND;
+	*spec = specs[arg->probe_arg - 1];
+	return spec->reason;
+}
+
+/* The function that reads @arg at @site, to @insns; the number of instructions or -ENOTSUP. */
+static int work_emit(struct work *work, const struct engine_arg *arg, const struct site *site,
+		     struct bpf_insn *insns)
+{
+	struct emit_target target = {
+		.machine = work->elf.machine,
+		.site_vaddr = site->vaddr,
+		.read_helper = BPF_FUNC_probe_read_user,
+		.symbol = work_symbol,
+		.symbol_arg = work,
+	};
+	struct spec spec;
+	enum spec_reason reason = work_spec(work, arg, site, &spec);
+	int n = -ENOTSUP;
+
+	if (reason == SPEC_OK)
+		n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
+	if (n >= 0)
+		return n;
+	if (arg->fallback < 0) {
+		fault_set(work->fault, FAULT_NO_PROBES, n, work->target->path,
+			  spec_reason(reason));
+		return n;
+	}
+	insns[0] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = arg->fallback };
+	insns[1] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
+	return 2;
+}
+
+/* Links the program of @probe for @site into work->linked: the number of instructions. */
+static int work_link(struct work *work, const struct engine_probe *probe, const struct site *site)
+{
+	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
+	struct object_value values[VALUES_MAX];
+	size_t nvalues = work->common->nvalues, ncode = 0;
+	const char *culprit;
+	int n;
+
+	if (nvalues + 1 + ARGS_MAX > VALUES_MAX)
+		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
+	memcpy(values, work->common->values, nvalues * sizeof(*values));
+	values[nvalues++] = (struct object_value){ .name = "constant_source",
+						   .number = work->target->source };
+	for (int i = 0; i < ARGS_MAX; i++) {
+		const struct engine_arg *arg = i < ENGINE_ARGS ? &probe->args[i] :
+					       &work->target->engine->common[i - ENGINE_ARGS];
+
+		if (!arg->name || !work_has(work, arg->only_with))
+			continue;
+		n = work_emit(work, arg, site, code[ncode]);
+		if (n < 0)
+			return n;
+		values[nvalues++] = (struct object_value){ .name = arg->name, .kind = OBJECT_CODE,
+							   .insns = code[ncode++],
+							   .count = (uint32_t)n };
+	}
+	n = object_link(work->common->object, probe->program, values, nvalues, work->linked,
+			&culprit);
+	if (n < 0)
+		fault_set(work->fault, FAULT_LINK, n, culprit, probe->program);
+	return n;
+}
+
+/* Forgets the groups and sites beyond the first so many. */
+static void plan_cut(struct plan *plan, uint32_t ngroups, uint32_t nsites)
+{
+	while (plan->ngroups > ngroups)
+		free(plan->groups[--plan->ngroups].insns);
+	plan->nsites = nsites;
+}
+
+/* The number of the group with the program just linked, a new one where there is none. */
+static int work_group(struct work *work, const char *program, uint32_t count)
+{
+	struct plan *plan = &work->plan;
+	size_t bytes = count * sizeof(*work->linked);
+	struct group *group;
+
+	for (uint32_t i = 0; i < plan->ngroups; i++) {
+		group = &plan->groups[i];
+		if (group->count == count && !memcmp(group->insns, work->linked, bytes))
+			return (int)i;
+	}
+	if (plan->ngroups == GROUPS_MAX)
+		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "different argument specs",
+				 work->target->path);
+	group = &plan->groups[plan->ngroups];
+	*group = (struct group){ .program = program, .count = count, .insns = malloc(bytes) };
+	if (!group->insns)
+		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	memcpy(group->insns, work->linked, bytes);
+	return (int)plan->ngroups++;
+}
+
+static int work_site(struct work *work, const struct engine_probe *probe, const struct site *site)
+{
+	struct plan *plan = &work->plan;
+	int count = work_link(work, probe, site);
+	int group = count < 0 ? count : work_group(work, probe->program, (uint32_t)count);
+
+	if (group < 0)
+		return group;
+	if (plan->nsites == SITES_MAX)
+		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probe sites",
+				 work->target->path);
+	plan->offsets[plan->nsites] = (unsigned long)site->offset;
+	plan->semaphores[plan->nsites] = (unsigned long)site->semaphore;
+	plan->group_of[plan->nsites++] = (uint64_t)group;
+	return 0;
+}
+
+/* Adds every site of a USDT probe. -ENOENT: there is none. */
+static int work_usdt(struct work *work, const struct engine_probe *probe)
+{
+	struct usdt_note_iter iter;
+	struct usdt_site note;
+	int err = -ENOENT;
+
+	if (usdt_notes(&work->elf, &iter))
+		return -ENOENT;
+	while (usdt_note_next(&iter, &note)) {
+		struct site site = { note.vaddr, note.offset, note.semaphore_offset, note.args };
+
+		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
+			continue;
+		if (!elf_vaddr_has_flags(&work->elf, note.vaddr, PF_X) ||
+		    !site_is_nop(&work->elf, note.offset))
+			return fault_set(work->fault, FAULT_NO_PROBES, -ENOENT, work->target->path,
+					 "a probe site that is a nop");
+		err = work_site(work, probe, &site);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+static int work_function(struct work *work, const struct engine_probe *probe)
+{
+	struct elf_symbol symbol;
+	struct site site = { 0 };
+
+	if (elf_symbol_find(&work->elf, probe->function, &symbol) ||
+	    symbol.type != STT_FUNC || !elf_vaddr_has_flags(&work->elf, symbol.value, PF_X))
+		return -ENOENT;
+	site.vaddr = site_function(&work->elf, symbol.value);
+	if (elf_vaddr_to_offset(&work->elf, site.vaddr, &site.offset))
+		return -ENOENT;
+	return work_site(work, probe, &site);
+}
+
+static int work_way(struct work *work, const struct engine_probe *probe)
+{
+	uint32_t ngroups = work->plan.ngroups, nsites = work->plan.nsites;
+	int err;
+
+	if (!work_has(work, probe->only_with))
+		return -ENOENT;
+	err = probe->function ? work_function(work, probe) : work_usdt(work, probe);
+	if (err)
+		plan_cut(&work->plan, ngroups, nsites);
+	return err;
+}
+
+/* Plans the first way of a step that the file has. *@row moves to the next step. */
+static int work_step(struct work *work, size_t *row)
+{
+	const struct engine *engine = work->target->engine;
+	const struct engine_probe *probe = &engine->probes[*row], *used = probe;
+	int err = -ENOENT;
+
+	for (; *row < engine->nprobes && !strcmp(engine->probes[*row].step, probe->step); ++*row) {
+		if (err != -ENOENT && err != -ENOTSUP)
+			continue;
+		used = &engine->probes[*row];
+		err = work_way(work, used);
+	}
+	if (!err)
+		fault_clear(work->fault);
+	else if (work->fault->kind == FAULT_NONE)
+		fault_set(work->fault, FAULT_NO_PROBES, err, work->target->path,
+			  used->function ? used->function : used->probe);
+	work->target->usdt |= !err && !used->function;
+	return err;
+}
+
+int target_load(const struct prog_def *def, struct fault *fault)
+{
+	int prog = sys_prog_load(def, NULL, 0);
+
+	if (prog >= 0)
+		return prog;
+	fault_set(fault, FAULT_PROGRAM, prog, def->name, NULL);
+	/* Once more for the verifier's words, which cost time where all is well. */
+	fault->log = malloc(LOG_SIZE);
+	if (fault->log)
+		sys_prog_load(def, fault->log, LOG_SIZE);
+	return prog;
+}
+
+static int work_load(struct work *work, const char *name, const struct bpf_insn *insns,
+		     uint32_t count)
+{
+	const struct target_common *common = work->common;
+
+	if (common->program)
+		common->program(common->program_arg, name, insns, count);
+	return target_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
+					       .attach_type = attach_type(common->way),
+					       .insns = insns, .count = count },
+			   work->fault);
+}
+
+/* Loads the program and puts it on the sites @first to before @end, all in one link where it can. */
+static int work_attach(struct work *work, const char *name, const struct bpf_insn *insns,
+		       uint32_t count, uint32_t first, uint32_t end)
+{
+	struct target *target = work->target;
+	struct plan *plan = &work->plan;
+	char path[32];
+	struct uprobe_sites sites = { .path = path, .offsets = plan->offsets + first,
+				      .ref_ctr_offsets = plan->semaphores + first,
+				      .cookies = plan->group_of + first, .count = end - first };
+	int prog = work_load(work, name, insns, count), n;
+
+	if (prog < 0)
+		return prog;
+	/* The name of an open file: right in any mount namespace, and when it was deleted. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", work->fd);
+	n = attach_uprobes(work->common->features, work->common->way, prog, &sites,
+			   target->fds + target->nfds);
+	close(prog);
+	if (n < 0)
+		return fault_set(work->fault, FAULT_ATTACH, n, target->path, name);
+	target->nfds += (uint32_t)n;
+	return 0;
+}
+
+/* One program for all sites, which the attach cookie leads to its part. */
+static int work_attach_joined(struct work *work)
+{
+	struct plan *plan = &work->plan;
+	struct object_part parts[GROUPS_MAX];
+	int n;
+
+	for (uint32_t i = 0; i < plan->ngroups; i++)
+		parts[i] = (struct object_part){ plan->groups[i].insns, plan->groups[i].count };
+	n = object_join(parts, plan->ngroups, work->linked, OBJECT_INSNS_MAX);
+	if (n < 0)
+		return fault_set(work->fault, FAULT_TOO_MANY, n, "instructions", NULL);
+	return work_attach(work, work->target->engine->name, work->linked, (uint32_t)n, 0,
+			   plan->nsites);
+}
+
+/* A program for each group, whose sites follow each other. */
+static int work_attach_groups(struct work *work)
+{
+	struct plan *plan = &work->plan;
+	uint32_t first = 0, end;
+	int err = 0;
+
+	for (; !err && first < plan->nsites; first = end) {
+		const struct group *group = &plan->groups[plan->group_of[first]];
+
+		for (end = first; end < plan->nsites; end++)
+			if (plan->group_of[end] != plan->group_of[first])
+				break;
+		err = work_attach(work, group->program, group->insns, group->count, first, end);
+	}
+	return err;
+}
+
+static int work_all(struct work *work)
+{
+	size_t row = 0;
+	int err = 0;
+
+	while (!err && row < work->target->engine->nprobes)
+		err = work_step(work, &row);
+	if (err)
+		return err;
+	work->target->fds = malloc(work->plan.nsites * sizeof(*work->target->fds));
+	if (!work->target->fds)
+		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	return work->common->way == ATTACH_MULTI ? work_attach_joined(work)
+						 : work_attach_groups(work);
+}
+
+static int work_file(struct work *work, const void *data, size_t size)
+{
+	const char *path = work->target->path;
+
+	if (elf_open(&work->elf, data, size))
+		return fault_set(work->fault, FAULT_NOT_ELF, -ENOEXEC, path, NULL);
+	if (work->elf.machine != HOST_MACHINE)
+		return fault_set(work->fault, FAULT_MACHINE, -ENOEXEC, path, NULL);
+	work->linked = malloc(OBJECT_INSNS_MAX * sizeof(*work->linked));
+	if (!work->linked)
+		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	return work_all(work);
+}
+
+int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
+		uint32_t source, const struct target_common *common, struct fault *fault)
+{
+	struct work work = { .target = target, .common = common, .fault = fault, .fd = fd };
+	struct stat st;
+	void *data;
+	int err;
+
+	*target = (struct target){ .engine = engine, .source = source };
+	snprintf(target->path, sizeof(target->path), "%s", path);
+	if (fstat(fd, &st))
+		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return fault_set(fault, FAULT_NOT_ELF, -ENOEXEC, path, NULL);
+	target->dev = st.st_dev;
+	target->ino = st.st_ino;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
+	err = work_file(&work, data, (size_t)st.st_size);
+	munmap(data, (size_t)st.st_size);
+	free(work.linked);
+	plan_cut(&work.plan, 0, 0);
+	if (err)
+		target_close(target);
+	return err;
+}
+
+void target_close(struct target *target)
+{
+	attach_close(target->fds, target->nfds);
+	free(target->fds);
+	target->fds = NULL;
+	target->nfds = 0;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A server's file with probes on it. Attached by inode: every process that runs it is
+ * covered, also those started later and those in other containers.
+ */
+#ifndef DB_TARGET_H
+#define DB_TARGET_H
+
+#include <sys/types.h>
+
+#include "db/engine.h"
+#include "db/fault.h"
+#include "loader/attach.h"
+#include "loader/object.h"
+
+/* What every program is linked with: the maps and numbers that do not depend on the file. */
+struct target_common {
+	struct features *features;
+	enum attach_way way;
+	const struct object *object;
+	const struct object_value *values;
+	size_t nvalues;
+	/* Shown each program as it goes to the kernel; may be NULL. */
+	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+	void *program_arg;
+};
+
+struct target {
+	const struct engine *engine;
+	dev_t dev;
+	ino_t ino;
+	uint32_t source;		/* its number in the events */
+	int *fds;			/* programs and links */
+	uint32_t nfds;
+	bool usdt;			/* by USDT probes; else by symbols only */
+	/* Whether what the programs read of who is connected agrees with a process's title. */
+	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;
+	char path[256];
+};
+
+/* Loads a program: its descriptor, or -errno and the verifier's words in @fault. */
+int target_load(const struct prog_def *def, struct fault *fault);
+
+/*
+ * Puts @engine's probes on the file open as @fd; @path is for people. 0, or
+ * -errno and why in @fault, with nothing attached. target_close() ends it.
+ */
+int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
+		uint32_t source, const struct target_common *common, struct fault *fault);
+
+/* Takes the probes away. */
+void target_close(struct target *target);
+
+#endif

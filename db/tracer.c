@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/tracer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bpf/embed.h"
+#include "bpf/event.h"
+#include "db/identity.h"
+#include "db/process.h"
+#include "db/target.h"
+#include "loader/stream.h"
+
+#define RING_MIN	(2u << 20)	/* bytes */
+#define RING_RECORDS	32		/* of the longest there is room for at least so many */
+#define SESSIONS_MAX	65536		/* threads at once */
+#define SESSIONS_OLD	4096		/* where the kernel must set all their memory aside */
+#define SCRATCH_BYTES	32768		/* TEXT_SCAN_BYTES of bpf/statement.bpf.c */
+#define PIDS_MAX	256
+#define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
+#define COMM_LEN	15
+#define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: what a per-CPU read may write */
+
+enum map {
+	MAP_SESSIONS, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
+	MAP_SERVERS, MAP_COMMS, MAPS,
+};
+
+enum number {
+	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
+	NUMBER_WANT_SESSIONS, NUMBERS,
+};
+
+struct tracer {
+	struct tracer_config config;
+	struct features features;
+	struct object object;
+	struct target_common common;
+	int maps[MAPS];
+	struct object_value values[MAPS + NUMBERS];
+	int tracepoints[2];		/* links */
+	uint32_t ring_bytes;
+	struct stream stream;
+	struct target *targets;
+	size_t ntargets;
+	struct identity_table identities;
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
+	uint64_t text_unreadable, text_truncated;
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static uint32_t tracer_ring_bytes(uint32_t text_bytes)
+{
+	uint64_t want = (uint64_t)RING_RECORDS * (sizeof(struct event_statement) + text_bytes);
+	uint32_t bytes = RING_MIN;
+
+	while (bytes < want)
+		bytes *= 2;
+	return bytes;
+}
+
+static int tracer_maps(struct tracer *t, struct fault *fault)
+{
+	uint32_t session = (uint32_t)((sizeof(struct event_statement) +
+				       t->config.text_bytes + 2 + 7) & ~7u);
+	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
+	const struct map_def defs[MAPS] = {
+		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 4, session,
+				   alloc ? SESSIONS_MAX : SESSIONS_OLD,
+				   alloc ? BPF_F_NO_PREALLOC : 0 },
+		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
+		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, SCRATCH_BYTES, 1, 0 },
+		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
+		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, t->ring_bytes, 0 },
+		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
+				  BPF_F_MMAPABLE },
+		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
+		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
+				  PIDS_MAX, 0 },
+		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, PIDS_MAX,
+				0 },
+	};
+
+	for (int i = 0; i < MAPS; i++) {
+		t->maps[i] = sys_map_create(&defs[i]);
+		if (t->maps[i] < 0)
+			return fault_set(fault, FAULT_MAP, t->maps[i], defs[i].name, NULL);
+		t->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
+						      .map = t->maps[i] };
+	}
+	return 0;
+}
+
+static void tracer_numbers(struct tracer *t)
+{
+	const struct tracer_config *c = &t->config;
+	const struct object_value numbers[NUMBERS] = {
+		[NUMBER_THRESHOLD] = { .name = "constant_threshold_ns", .number = c->threshold_ns },
+		[NUMBER_TEXT_BYTES] = { .name = "constant_text_bytes", .number = c->text_bytes },
+		[NUMBER_TEXT_SIZE] = { .name = "constant_text_size", .number = c->text_bytes + 2 },
+		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->npids > 0 },
+		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
+					   .number = c->identify },
+	};
+
+	memcpy(t->values + MAPS, numbers, sizeof(numbers));
+}
+
+/* Attaches one of our own programs to raw tracepoint @name. */
+static int tracer_tracepoint(struct tracer *t, const char *program, const char *name,
+			     struct fault *fault)
+{
+	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
+	const char *culprit;
+	int link = -ENOMEM, prog, n;
+
+	if (!insns)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	n = object_link(&t->object, program, t->values, MAPS + NUMBERS, insns, &culprit);
+	if (n < 0) {
+		link = fault_set(fault, FAULT_LINK, n, culprit, program);
+		goto cleanup;
+	}
+	if (t->config.program)
+		t->config.program(t->config.arg, program, insns, (size_t)n);
+	prog = target_load(&(struct prog_def){ .name = program, .insns = insns,
+					       .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+					       .count = (uint32_t)n }, fault);
+	if (prog < 0) {
+		link = prog;
+		goto cleanup;
+	}
+	link = sys_raw_tracepoint(prog, name);
+	close(prog);
+	if (link < 0)
+		fault_set(fault, FAULT_TRACEPOINT, link, name, NULL);
+cleanup:
+	free(insns);
+	return link;
+}
+
+static int tracer_tracepoints(struct tracer *t, struct fault *fault)
+{
+	t->tracepoints[0] = tracer_tracepoint(t, "thread_exit", "sched_process_exit", fault);
+	if (t->tracepoints[0] < 0)
+		return t->tracepoints[0];
+	t->tracepoints[1] = tracer_tracepoint(t, "process_exec", "sched_process_exec", fault);
+	return t->tracepoints[1] < 0 ? t->tracepoints[1] : 0;
+}
+
+/* Makes the kernel tell when a program called @name is executed. */
+static void tracer_await(struct tracer *t, const char *name)
+{
+	struct exec_name key = { .comm = "" };
+	const char *slash = strrchr(name, '/');
+	char yes = 1;
+
+	name = slash ? slash + 1 : name;
+	memcpy(key.comm, name, strnlen(name, COMM_LEN));
+	sys_map_update(t->maps[MAP_COMMS], &key, &yes);
+}
+
+static void tracer_await_all(struct tracer *t)
+{
+	for (size_t i = 0; i < t->config.npaths; i++)
+		tracer_await(t, t->config.paths[i]);
+	for (size_t i = 0; !t->config.npaths && engine_table[i]; i++)
+		for (const char *const *name = engine_table[i]->executables; *name; name++)
+			tracer_await(t, *name);
+}
+
+static struct target *tracer_target(struct tracer *t, dev_t dev, ino_t ino)
+{
+	for (size_t i = 0; i < t->ntargets; i++)
+		if (t->targets[i].dev == dev && t->targets[i].ino == ino)
+			return &t->targets[i];
+	return NULL;
+}
+
+/* The main processes of one file: those whose parent runs something else. */
+struct mains {
+	dev_t dev;
+	ino_t ino;
+	uint32_t pids[PIDS_MAX];
+	size_t npids;
+};
+
+static int mains_each(void *arg, const struct process *process)
+{
+	struct mains *mains = arg;
+	struct process parent;
+
+	if (process->dev != mains->dev || process->ino != mains->ino || mains->npids == PIDS_MAX)
+		return 0;
+	if (process_read(process->ppid, &parent) || parent.dev != mains->dev ||
+	    parent.ino != mains->ino)
+		mains->pids[mains->npids++] = process->pid;
+	return 0;
+}
+
+static void tracer_announce(struct tracer *t, const struct target *target)
+{
+	struct mains mains = { .dev = target->dev, .ino = target->ino };
+	struct tracer_server server = {
+		.engine = target->engine, .path = target->path, .usdt = target->usdt,
+		.way = attach_way_name(t->common.way), .pids = mains.pids,
+	};
+
+	process_each(mains_each, &mains);
+	server.npids = mains.npids;
+	t->config.server(t->config.arg, &server);
+}
+
+/* Attaches to the file open as @fd by the first engine that finds its probes in it. */
+static int tracer_attach(struct tracer *t, const struct engine *engine, int fd, const char *path,
+			 struct fault *fault)
+{
+	struct target *more = realloc(t->targets, (t->ntargets + 1) * sizeof(*more));
+	int err = -ENOENT;
+
+	if (!more)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	t->targets = more;
+	for (size_t i = 0; err && engine_table[i]; i++) {
+		if (engine && engine != engine_table[i])
+			continue;
+		fault_clear(fault);
+		err = target_open(&more[t->ntargets], engine_table[i], fd, path,
+				  (uint32_t)t->ntargets, &t->common, fault);
+	}
+	if (err)
+		return err;
+	fault_clear(fault);
+	tracer_announce(t, &t->targets[t->ntargets++]);
+	return 0;
+}
+
+/* Attaches to the executable of a process, unless that has been done. */
+static int tracer_attach_process(struct tracer *t, const struct engine *engine,
+				 const struct process *process, struct fault *fault)
+{
+	char path[32];
+	int fd, err;
+
+	if (tracer_target(t, process->dev, process->ino))
+		return 0;
+	snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return fault_set(fault, FAULT_FILE, -errno, process->exe, NULL);
+	err = tracer_attach(t, engine, fd, process->exe, fault);
+	close(fd);
+	return err;
+}
+
+static int tracer_attach_path(struct tracer *t, const char *path, struct fault *fault)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	struct stat st;
+
+	if (fd < 0)
+		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
+	if (fstat(fd, &st) || !tracer_target(t, st.st_dev, st.st_ino))
+		err = tracer_attach(t, t->config.engine, fd, path, fault);
+	close(fd);
+	return err;
+}
+
+/* The engine that a process is a server of by its name, if that one is wanted. */
+static const struct engine *tracer_engine(const struct tracer *t, const struct process *process)
+{
+	const struct engine *engine;
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	engine = engine_of_file(name);
+	return !t->config.engine || engine == t->config.engine ? engine : NULL;
+}
+
+struct scan {
+	struct tracer *tracer;
+	struct fault *fault;
+	int error;
+};
+
+/* A file that cannot be traced does not keep the others from it; the first such fault is kept. */
+static int scan_each(void *arg, const struct process *process)
+{
+	struct scan *scan = arg;
+	const struct engine *engine = tracer_engine(scan->tracer, process);
+	struct fault fault = { .kind = FAULT_NONE };
+	int err;
+
+	if (!engine)
+		return 0;
+	err = tracer_attach_process(scan->tracer, engine, process, &fault);
+	if (err && !scan->error) {
+		scan->error = err;
+		*scan->fault = fault;
+		fault.log = NULL;
+	}
+	fault_clear(&fault);
+	return 0;
+}
+
+/* Whatever runs. An error only where a server was found and none could be traced. */
+static int tracer_scan(struct tracer *t, struct fault *fault)
+{
+	struct scan scan = { .tracer = t, .fault = fault };
+	int err = process_each(scan_each, &scan);
+
+	if (err)
+		return fault_set(fault, FAULT_PROC, err, NULL, NULL);
+	if (!scan.error)
+		return 0;
+	if (!t->ntargets)
+		return scan.error;
+	t->config.fault(t->config.arg, fault);
+	fault_clear(fault);
+	return 0;
+}
+
+/* Wants the backends of the server whose main process is @process. */
+static int tracer_want_server(struct tracer *t, const struct process *process,
+			      struct fault *fault)
+{
+	struct wanted_server wanted = { 0 };
+	uint64_t key = process->ns_pid, dev, ino;
+	char pid[16];
+	int err;
+
+	snprintf(pid, sizeof(pid), "%u", process->pid);
+	err = process_pid_namespace(process->pid, &dev, &ino);
+	if (err)
+		return fault_set(fault, FAULT_PROCESS, err, pid, NULL);
+	sys_map_lookup(t->maps[MAP_SERVERS], &key, &wanted);
+	for (int i = 0; i < WANTED_NAMESPACES; i++) {
+		if (wanted.ns[i].ino)
+			continue;
+		wanted.ns[i].dev = dev;
+		wanted.ns[i].ino = ino;
+		err = sys_map_update(t->maps[MAP_SERVERS], &key, &wanted);
+		return err ? fault_set(fault, FAULT_MAP, err, "servers", NULL) : 0;
+	}
+	return fault_set(fault, FAULT_TOO_MANY, -E2BIG, "servers with the same PID", pid);
+}
+
+/* -p: one backend, or a main process meaning all its backends. */
+static int tracer_want_pid(struct tracer *t, uint32_t pid, struct fault *fault)
+{
+	struct process process, parent;
+	char yes = 1, text[16];
+	int err = process_read(pid, &process);
+
+	snprintf(text, sizeof(text), "%u", pid);
+	if (err)
+		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
+	err = tracer_attach_process(t, t->config.engine, &process, fault);
+	if (err == -ENOENT)
+		return fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text);
+	if (err)
+		return err;
+	err = sys_map_update(t->maps[MAP_PIDS], &pid, &yes);
+	if (err)
+		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
+	if (!process_read(process.ppid, &parent) && parent.dev == process.dev &&
+	    parent.ino == process.ino)
+		return 0;
+	return tracer_want_server(t, &process, fault);
+}
+
+static int tracer_find(struct tracer *t, struct fault *fault)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < t->config.npaths; i++)
+		err = tracer_attach_path(t, t->config.paths[i], fault);
+	for (size_t i = 0; !err && i < t->config.npids; i++)
+		err = tracer_want_pid(t, t->config.pids[i], fault);
+	if (!err && !t->config.npaths && !t->config.npids)
+		err = tracer_scan(t, fault);
+	return err;
+}
+
+/* A server's program was executed: a new server, or an old one with a new file. */
+static void tracer_executed(struct tracer *t, uint32_t pid)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+	struct process process;
+	struct stat st;
+	int err = 0;
+
+	if (t->config.npids || process_read(pid, &process))
+		return;
+	for (size_t i = 0; !err && i < t->config.npaths; i++)
+		if (!stat(t->config.paths[i], &st) && st.st_dev == process.dev &&
+		    st.st_ino == process.ino)
+			err = tracer_attach_process(t, t->config.engine, &process, &fault);
+	if (!t->config.npaths) {
+		const struct engine *engine = tracer_engine(t, &process);
+
+		if (engine)
+			err = tracer_attach_process(t, engine, &process, &fault);
+	}
+	if (err)
+		t->config.fault(t->config.arg, &fault);
+	fault_clear(&fault);
+}
+
+/*
+ * Who is connected, as the program read it from the server's memory. Where a member lies there
+ * is the release's own affair, so the first title that can be read decides whether to believe it.
+ */
+static void tracer_identity(struct tracer *t, const struct event_identity *event)
+{
+	struct target *target = &t->targets[event->session.source];
+	struct identity title, memory = { .user = "" };
+	uint32_t pid = event->session.pid;
+
+	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
+		 event->user);
+	snprintf(memory.database, sizeof(memory.database), "%.*s",
+		 (int)sizeof(event->database) - 1, event->database);
+	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
+	if (target->trust == TRUST_UNKNOWN) {
+		identity_read(target->engine, pid, &title);
+		if (*title.user)
+			target->trust = memcmp(&title, &memory, sizeof(title)) ? TRUST_TITLE :
+										 TRUST_MEMORY;
+	}
+	identity_forget(&t->identities, pid);
+	if (target->trust == TRUST_MEMORY && *memory.user)
+		identity_set(&t->identities, pid, &memory);
+	else
+		identity_of(&t->identities, target->engine, pid);
+}
+
+static const char *identity_string(const char *s)
+{
+	return *s ? s : NULL;
+}
+
+static void tracer_statement(struct tracer *t, const struct event_statement *event,
+			     const char *text, size_t text_len)
+{
+	struct statement s = {
+		.engine = t->targets[event->source].engine->name,
+		.pid = event->pid, .tid = event->tid,
+		.start_ns = event->start_ns,
+		.wall_ns = event->start_ns + t->wall_offset_ns,
+		.duration_ns = event->duration_ns,
+		.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR),
+		.rows = event->rows,
+		.failed = event->flags & STATEMENT_ERROR,
+		.truncated = event->flags & STATEMENT_CUT,
+		.has_query_bytes = event->query_bytes || !(event->flags & STATEMENT_CUT),
+		.query_bytes = event->query_bytes,
+	};
+
+	if (event->flags & STATEMENT_UNREADABLE) {
+		t->text_unreadable++;
+		s.has_query_bytes = false;
+	} else {
+		s.text = text;
+		s.text_len = text_len;
+	}
+	t->text_truncated += s.truncated;
+	if (t->config.identify) {
+		const struct identity *identity =
+			identity_of(&t->identities, t->targets[event->source].engine, event->pid);
+
+		s.user = identity_string(identity->user);
+		s.database = identity_string(identity->database);
+		s.client = identity_string(identity->client);
+	}
+	t->config.statement(t->config.arg, &s);
+}
+
+/* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
+static int tracer_record(void *arg, const void *data, size_t size)
+{
+	struct tracer *t = arg;
+	const struct event_statement *statement = data;
+	const struct event_session *session = data;
+
+	if (size < sizeof(*session) || session->source >= (t->ntargets ? t->ntargets : 1))
+		return 0;
+	switch (session->type) {
+	case EVENT_STATEMENT:
+		if (size >= sizeof(*statement) && t->ntargets &&
+		    statement->text_len <= size - sizeof(*statement))
+			tracer_statement(t, statement, (const char *)(statement + 1),
+					 statement->text_len);
+		break;
+	case EVENT_SESSION:
+		if (t->ntargets && size >= sizeof(struct event_identity))
+			tracer_identity(t, data);
+		break;
+	case EVENT_EXIT:
+		identity_forget(&t->identities, session->pid);
+		break;
+	case EVENT_EXEC:
+		tracer_executed(t, session->pid);
+		break;
+	}
+	return 0;
+}
+
+int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault)
+{
+	struct tracer *t = calloc(1, sizeof(*t));
+	int err;
+
+	*tracer = NULL;
+	if (!t)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	t->config = *config;
+	for (int i = 0; i < MAPS; i++)
+		t->maps[i] = -1;
+	t->tracepoints[0] = t->tracepoints[1] = -1;
+	t->ring_bytes = tracer_ring_bytes(config->text_bytes);
+	t->common = (struct target_common){
+		.features = &t->features, .object = &t->object, .values = t->values,
+		.nvalues = MAPS + NUMBERS, .program = config->program,
+		.program_arg = config->arg,
+	};
+	err = object_open(&t->object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement));
+	if (err) {
+		fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
+		goto fail;
+	}
+	err = tracer_maps(t, fault);
+	if (err)
+		goto fail;
+	tracer_numbers(t);
+	err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes, t->maps[MAP_CONTROL],
+			  RECORD_HEAD + config->text_bytes);
+	if (err) {
+		fault_set(fault, FAULT_STREAM, err, NULL, NULL);
+		goto fail;
+	}
+	t->common.way = attach_choose(&t->features);
+	if (t->common.way == ATTACH_NONE) {
+		err = fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
+		goto fail;
+	}
+	tracer_await_all(t);
+	err = tracer_tracepoints(t, fault);
+	if (!err)
+		err = tracer_find(t, fault);
+	if (err)
+		goto fail;
+	*tracer = t;
+	return 0;
+fail:
+	tracer_close(t);
+	return err;
+}
+
+size_t tracer_targets(const struct tracer *tracer)
+{
+	return tracer->ntargets;
+}
+
+int tracer_drain(struct tracer *t)
+{
+	int64_t bytes;
+
+	t->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	bytes = stream_drain(&t->stream, tracer_record, t);
+	return (int)((bytes * 100 + t->ring_bytes - 1) / t->ring_bytes);
+}
+
+int tracer_sleep(struct tracer *t)
+{
+	return stream_sleep(&t->stream) ? t->maps[MAP_RING] : -EAGAIN;
+}
+
+void tracer_detach(struct tracer *t)
+{
+	for (size_t i = 0; i < t->ntargets; i++)
+		target_close(&t->targets[i]);
+}
+
+static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
+{
+	uint64_t *values = calloc(CPUS_MAX, sizeof(*values)), sum = 0;
+
+	if (values && !sys_map_lookup(t->maps[MAP_COUNTERS], &which, values))
+		for (size_t i = 0; i < CPUS_MAX; i++)
+			sum += values[i];
+	free(values);
+	return sum;
+}
+
+void tracer_summary(const struct tracer *t, struct summary *summary)
+{
+	*summary = (struct summary){
+		.statements = tracer_counter(t, COUNT_STATEMENTS),
+		.ring_full = tracer_counter(t, LOST_RING_FULL),
+		.table_full = tracer_counter(t, LOST_TABLE_FULL),
+		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END),
+		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),
+		.text_unreadable = t->text_unreadable,
+		.text_truncated = t->text_truncated,
+	};
+}
+
+void tracer_close(struct tracer *t)
+{
+	if (!t)
+		return;
+	tracer_detach(t);
+	for (int i = 0; i < 2; i++)
+		if (t->tracepoints[i] >= 0)
+			close(t->tracepoints[i]);
+	stream_close(&t->stream);
+	for (int i = 0; i < MAPS; i++)
+		if (t->maps[i] >= 0)
+			close(t->maps[i]);
+	identity_clear(&t->identities);
+	free(t->targets);
+	free(t);
+}

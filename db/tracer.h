@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The whole path: finds the servers, puts probes on them, and turns the
+ * kernel's records into statements. New servers are found while it runs.
+ */
+#ifndef DB_TRACER_H
+#define DB_TRACER_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+
+#include "db/engine.h"
+#include "db/fault.h"
+#include "db/statement.h"
+
+/* A server's file that is being traced from now on. Borrowed. */
+struct tracer_server {
+	const struct engine *engine;
+	const char *path;		/* foreign bytes */
+	bool usdt;			/* by USDT probes; else by symbols */
+	const char *way;		/* "uprobe_multi" */
+	const uint32_t *pids;		/* of the main processes that run it now */
+	size_t npids;
+};
+
+struct tracer_config {
+	const struct engine *engine;	/* NULL: all */
+	const uint32_t *pids;		/* only these and their backends; none: all */
+	size_t npids;
+	const char *const *paths;	/* only these files; none: whatever runs */
+	size_t npaths;
+	uint64_t threshold_ns;
+	uint32_t text_bytes;
+	bool identify;			/* user, database and client are wanted */
+
+	/* Who hears of what; the strings are borrowed for the call. */
+	void *arg;
+	void (*statement)(void *arg, const struct statement *statement);
+	void (*server)(void *arg, const struct tracer_server *server);
+	/* A server that started later cannot be traced. */
+	void (*fault)(void *arg, const struct fault *fault);
+	/* Each program as it is loaded; may be NULL. */
+	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+};
+
+struct tracer;
+
+/*
+ * Loads all, attaches to the servers that run, and calls config->server for each. 0, or -errno
+ * and why in @fault. *@tracer is the caller's to close. No server is no error: one may come.
+ */
+int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault);
+
+/* How many servers' files are traced. */
+size_t tracer_targets(const struct tracer *tracer);
+
+/* Handles the records that are there: calls config->statement. The share of the buffer that was full, 0 to 100. */
+int tracer_drain(struct tracer *tracer);
+
+/*
+ * Nothing to do: asks to be woken. The descriptor that becomes readable with the next
+ * record, or -EAGAIN: there is something to drain.
+ */
+int tracer_sleep(struct tracer *tracer);
+
+/* Takes the probes away, so that only what is in the buffer is still to come. */
+void tracer_detach(struct tracer *tracer);
+
+/* Fills what the kernel and this side counted; ->printed is the caller's. */
+void tracer_summary(const struct tracer *tracer, struct summary *summary);
+
+/* Detaches, and frees. NULL is fine. */
+void tracer_close(struct tracer *tracer);
+
+#endif
