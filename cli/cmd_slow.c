@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The default command: statements slower than a threshold, as they end.
+ *
+ * The loop naps and drains. A nap lets records gather, so that the servers never pay
+ * for waking us; it is short while the buffer fills quickly. When a nap brought nothing,
+ * the loop sleeps until the kernel has a record.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/column.h"
+#include "cli/command.h"
+#include "cli/escape.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/option.h"
+#include "cli/version.h"
+#include "db/tracer.h"
+#include "usdt/disasm.h"
+
+#define NAP_MAX_MS	20
+#define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
+#define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
+#define REPORT_NS	1000000000u
+#define PIDS_SHOWN	64
+
+struct slow {
+	struct options options;
+	struct output out, err;
+	struct column_view view;
+	struct tracer *tracer;
+	uint64_t start_ns, reported_ns, printed;
+	struct summary reported;
+	uint32_t pids[PIDS_SHOWN];
+	size_t npids;
+	int signals;
+	bool terminal, begun, done;
+};
+
+static uint64_t slow_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void slow_statement(void *arg, const struct statement *statement)
+{
+	struct slow *slow = arg;
+
+	if (slow->done)
+		return;
+	if (slow->options.json)
+		json_statement(&slow->out, statement);
+	else
+		column_row(&slow->out, &slow->view, statement);
+	if (slow->terminal)
+		output_flush(&slow->out);
+	slow->done = ++slow->printed == slow->options.count;
+}
+
+/* "Tracing database queries for pids 25776 slower than 1 ms...", and the header. */
+static void slow_begin(struct slow *slow)
+{
+	char number[OUTPUT_NUMBER];
+	size_t len = output_format(number, slow->options.threshold_ns, 6);
+
+	slow->begun = true;
+	if (slow->options.json)
+		return;
+	while (len && number[len - 1] == '0')
+		len--;
+	if (len && number[len - 1] == '.')
+		len--;
+	output_string(&slow->out, "Tracing database queries for pids ");
+	for (size_t i = 0; i < slow->npids; i++) {
+		output_string(&slow->out, i ? " " : "");
+		output_u64(&slow->out, slow->pids[i]);
+	}
+	output_string(&slow->out, " slower than ");
+	output_bytes(&slow->out, number, len);
+	output_string(&slow->out, " ms...\n");
+	column_header(&slow->out, &slow->view);
+	output_flush(&slow->out);
+}
+
+static void slow_server(void *arg, const struct tracer_server *server)
+{
+	struct slow *slow = arg;
+	bool later = slow->tracer;
+
+	for (size_t i = 0; i < server->npids && slow->npids < PIDS_SHOWN; i++)
+		slow->pids[slow->npids++] = server->pids[i];
+	if (later && !slow->begun)
+		slow_begin(slow);
+	else if (!later && !slow->options.json && !slow->options.verbose)
+		return;
+	output_string(&slow->err, "dbslower: tracing ");
+	output_string(&slow->err, server->engine->title);
+	for (size_t i = 0; i < server->npids; i++) {
+		output_string(&slow->err, i ? " " : ", pid ");
+		output_u64(&slow->err, server->pids[i]);
+	}
+	output_string(&slow->err, ", ");
+	escape_terminal(&slow->err, server->path, strlen(server->path), false);
+	output_string(&slow->err, server->usdt ? ", by its USDT probes and symbols (" :
+						 ", by its symbols (");
+	output_string(&slow->err, server->way);
+	output_string(&slow->err, ")\n");
+	output_flush(&slow->err);
+}
+
+static void slow_fault(void *arg, const struct fault *fault)
+{
+	struct slow *slow = arg;
+
+	message_fault(&slow->err, fault);
+	output_flush(&slow->err);
+}
+
+/* -v: a program as the kernel gets it. */
+static void slow_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
+{
+	struct slow *slow = arg;
+	char line[128];
+
+	output_printf(&slow->err, "program %s, %zu instructions:\n", name, count);
+	for (size_t i = 0; i < count;) {
+		int used = disasm_insn(&insns[i], i + 1 < count ? &insns[i + 1] : NULL, line,
+				       sizeof(line));
+
+		output_printf(&slow->err, "%5zu: %s\n", i, line);
+		i += (size_t)used;
+	}
+	output_flush(&slow->err);
+}
+
+/* Says what was lost since it was last said, at most once a second. */
+static void slow_report(struct slow *slow)
+{
+	uint64_t now = slow_now();
+	struct summary summary, news;
+
+	if (now - slow->reported_ns < REPORT_NS)
+		return;
+	slow->reported_ns = now;
+	tracer_summary(slow->tracer, &summary);
+	news = summary;
+	/* Cut texts are marked where they are shown. */
+	news.text_truncated = 0;
+	news.ring_full -= slow->reported.ring_full;
+	news.table_full -= slow->reported.table_full;
+	news.start_without_end -= slow->reported.start_without_end;
+	news.end_without_start -= slow->reported.end_without_start;
+	news.text_unreadable -= slow->reported.text_unreadable;
+	slow->reported = summary;
+	if (!message_lost(&news))
+		return;
+	summary.printed = slow->printed;
+	message_summary(&slow->err, &summary);
+	output_flush(&slow->err);
+}
+
+/* Waits for a signal, for @fd (-1: nothing else), or for @timeout_ms. */
+static void slow_wait(struct slow *slow, int fd, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = slow->signals, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
+
+	if (poll(fds, 2, timeout_ms) > 0 && fds[0].revents)
+		slow->done = true;
+}
+
+/* Milliseconds until the time given with -d is over, @most at most. */
+static int slow_time_left(struct slow *slow, int most)
+{
+	uint64_t spent = slow_now() - slow->start_ns, left;
+
+	if (!slow->options.duration_ns)
+		return most;
+	if (spent >= slow->options.duration_ns) {
+		slow->done = true;
+		return 0;
+	}
+	left = (slow->options.duration_ns - spent + 999999) / 1000000;
+	return left < (uint64_t)most ? (int)left : most;
+}
+
+static int slow_loop(struct slow *slow)
+{
+	int nap_ms = 1, filled, fd, err = 0;
+
+	while (!slow->done && !err) {
+		filled = tracer_drain(slow->tracer);
+		err = output_flush(&slow->out);
+		slow_report(slow);
+		if (slow->done || err)
+			break;
+		fd = filled ? -EAGAIN : tracer_sleep(slow->tracer);
+		if (fd >= 0) {
+			nap_ms = 1;
+			slow_wait(slow, fd, slow_time_left(slow, SLEEP_MAX_MS));
+			continue;
+		}
+		nap_ms = filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
+		nap_ms = nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
+		slow_wait(slow, -1, slow_time_left(slow, nap_ms));
+	}
+	return err;
+}
+
+/* Takes the probes away, shows what is still in the buffer, and accounts for all. */
+static int slow_end(struct slow *slow, int err)
+{
+	struct summary summary;
+	bool quiet = err == -EPIPE;
+
+	tracer_detach(slow->tracer);
+	slow->done = err || (slow->options.count && slow->printed >= slow->options.count);
+	while (tracer_drain(slow->tracer) > 0)
+		continue;
+	tracer_summary(slow->tracer, &summary);
+	summary.printed = slow->printed;
+	if (slow->options.json && !err)
+		json_summary(&slow->out, &summary);
+	if (!err)
+		err = output_flush(&slow->out);
+	if (err && err != -EPIPE)
+		output_printf(&slow->err, "dbslower: cannot write the output: %s\n", strerror(-err));
+	if (!quiet)
+		message_summary(&slow->err, &summary);
+	output_flush(&slow->err);
+	if (err && err != -EPIPE)
+		return EXIT_FAILED;
+	return slow->options.strict && message_lost(&summary) ? EXIT_FAILED : EXIT_OK;
+}
+
+static bool slow_identifies(const struct options *options)
+{
+	return options->json || column_wants_identity(&options->columns);
+}
+
+static int slow_trace(struct slow *slow)
+{
+	const struct options *options = &slow->options;
+	struct tracer_config config = {
+		.engine = options->engine ? engine_find(options->engine) : NULL,
+		.pids = options->pids, .npids = options->pid_count,
+		.paths = options->paths, .npaths = options->path_count,
+		.threshold_ns = options->threshold_ns,
+		.text_bytes = options->text_bytes,
+		.identify = slow_identifies(options),
+		.arg = slow, .statement = slow_statement, .server = slow_server,
+		.fault = slow_fault, .program = options->verbose ? slow_program : NULL,
+	};
+	struct fault fault = { .kind = FAULT_NONE };
+	struct tracer *tracer;
+	int err = tracer_open(&tracer, &config, &fault);
+
+	if (err) {
+		message_fault(&slow->err, &fault);
+		output_flush(&slow->err);
+		fault_clear(&fault);
+		return EXIT_FAILED;
+	}
+	slow->tracer = tracer;
+	if (options->pid_count) {
+		slow->npids = options->pid_count;
+		memcpy(slow->pids, options->pids, options->pid_count * sizeof(*slow->pids));
+	}
+	if (tracer_targets(tracer)) {
+		slow_begin(slow);
+	} else {
+		output_string(&slow->err, "dbslower: no database server runs here that is known; "
+					  "waiting for one to start\n");
+		output_flush(&slow->err);
+	}
+	err = slow_end(slow, slow_loop(slow));
+	tracer_close(tracer);
+	return err;
+}
+
+static int slow_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+int cmd_slow(int argc, char *argv[])
+{
+	struct slow *slow = calloc(1, sizeof(*slow));
+	int ret = EXIT_USAGE;
+
+	if (!slow)
+		return EXIT_FAILED;
+	slow->start_ns = slow_now();
+	output_init(&slow->out, STDOUT_FILENO);
+	output_init(&slow->err, STDERR_FILENO);
+	slow->terminal = isatty(STDOUT_FILENO);
+	slow->signals = slow_signals();
+	if (option_parse(argc, argv, &slow->options, &slow->err)) {
+		output_flush(&slow->err);
+		goto cleanup;
+	}
+	if (slow->options.help || slow->options.version) {
+		if (slow->options.help)
+			option_help(&slow->out);
+		else
+			output_printf(&slow->out, "dbslower %s\n", version_text);
+		ret = output_flush(&slow->out) ? EXIT_FAILED : EXIT_OK;
+		goto cleanup;
+	}
+	if (slow->options.engine && !engine_find(slow->options.engine)) {
+		output_printf(&slow->err, "dbslower: %s cannot be traced by this version; it knows "
+					  "postgres\n", slow->options.engine);
+		output_flush(&slow->err);
+		goto cleanup;
+	}
+	column_init(&slow->view, &slow->options.columns, slow->start_ns, slow->options.wall);
+	ret = slow_trace(slow);
+cleanup:
+	if (slow->signals >= 0)
+		close(slow->signals);
+	free(slow);
+	return ret;
+}

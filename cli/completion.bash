@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Completion of dbslower's command line for bash.
+
+_dbslower_columns()
+{
+	local columns="time pid tid ms user db client rows status engine query"
+	local before=""
+
+	# only the word behind the last comma is to be completed
+	[[ $1 == *,* ]] && before=${1%,*},
+	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$columns" -- "${1##*,}")
+	compopt -o nospace
+}
+
+_dbslower_pids()
+{
+	local before=""
+
+	[[ $1 == *,* ]] && before=${1%,*},
+	mapfile -t COMPREPLY < <(compgen -P "$before" \
+		-W "$(pgrep -x 'postgres|mysqld|mariadbd' 2>/dev/null)" -- "${1##*,}")
+}
+
+_dbslower_files()
+{
+	compopt -o filenames
+	mapfile -t COMPREPLY < <(compgen -f -- "$1")
+}
+
+_dbslower()
+{
+	local cur=${COMP_WORDS[COMP_CWORD]} option=""
+
+	COMPREPLY=()
+	((COMP_CWORD)) && option=${COMP_WORDS[COMP_CWORD - 1]}
+	# bash makes words of its own of --name=value: --name, =, value
+	if [[ $cur == "=" ]]; then
+		cur=""
+	elif [[ $option == "=" ]] && ((COMP_CWORD > 1)); then
+		option=${COMP_WORDS[COMP_CWORD - 2]}
+	fi
+	case $option in
+	-o | --columns) _dbslower_columns "$cur" ;;
+	-p | --pid) _dbslower_pids "$cur" ;;
+	-x | --path) _dbslower_files "$cur" ;;
+	-d | --duration | -m | --min | -n | --count | --text) ;;
+	*)
+		if [[ $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
+				--count -o --columns -p --pid -t --wall -v --verbose -V --version
+				-x --path --json --strict --text" -- "$cur")
+		else
+			mapfile -t COMPREPLY < <(compgen -W "mysql postgres" -- "$cur")
+		fi
+		;;
+	esac
+}
+
+complete -F _dbslower dbslower

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/escape.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+struct range {
+	uint32_t first, last;
+};
+
+/* From U+0080: controls, and what shows nothing or changes how its neighbours show; sorted. */
+static const struct range invisible[] = {
+	{ 0x0080, 0x009f },	/* C1 */
+	{ 0x00ad, 0x00ad },	/* soft hyphen */
+	{ 0x034f, 0x034f },	/* grapheme joiner */
+	{ 0x061c, 0x061c },	/* Arabic letter mark */
+	{ 0x115f, 0x1160 },	/* Hangul fillers */
+	{ 0x17b4, 0x17b5 },	/* Khmer inherent vowels */
+	{ 0x180b, 0x180f },	/* Mongolian selectors */
+	{ 0x200b, 0x200f },	/* zero width, direction marks */
+	{ 0x2028, 0x202e },	/* separators, bidi embeddings */
+	{ 0x2060, 0x206f },	/* joiner, invisible operators, bidi isolates */
+	{ 0x3164, 0x3164 },	/* Hangul filler */
+	{ 0xfe00, 0xfe0f },	/* variation selectors */
+	{ 0xfeff, 0xfeff },	/* byte order mark */
+	{ 0xffa0, 0xffa0 },	/* halfwidth Hangul filler */
+	{ 0xfff0, 0xfffb },	/* interlinear annotation */
+	{ 0xfffe, 0xffff },	/* no characters */
+	{ 0x1bca0, 0x1bca3 },	/* shorthand format controls */
+	{ 0x1d173, 0x1d17a },	/* musical format controls */
+	{ 0xe0000, 0xe0fff },	/* tags, more variation selectors */
+};
+
+/* The blocks whose characters take two columns, near enough to align a table; sorted. */
+static const struct range wide[] = {
+	{ 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 },
+	{ 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
+	{ 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
+};
+
+/* The blocks of combining marks, which take none; sorted. */
+static const struct range combining[] = {
+	{ 0x0300, 0x036f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff },
+	{ 0xfe20, 0xfe2f },
+};
+
+/* One character, or the longest start of one that goes wrong (as Unicode advises). */
+struct character {
+	uint32_t code;
+	unsigned int len;	/* bytes, at least 1 */
+	bool valid;
+	bool partial;		/* not valid only because the text ends */
+};
+
+static const char hex[] = "0123456789abcdef";
+
+static bool range_has(const struct range *ranges, size_t count, uint32_t code)
+{
+	for (size_t i = 0; i < count && code >= ranges[i].first; i++) {
+		if (code <= ranges[i].last)
+			return true;
+	}
+	return false;
+}
+
+static bool is_invisible(uint32_t code)
+{
+	return range_has(invisible, ARRAY_SIZE(invisible), code);
+}
+
+static bool is_blank(uint8_t c)
+{
+	return c >= '\t' && c <= '\r';
+}
+
+/* Decodes a character that starts with @p[0] >= 0x80. */
+static struct character decode(const uint8_t *p, const uint8_t *end)
+{
+	struct character c = { .len = 1 };
+	uint8_t low = 0x80, high = 0xbf;
+	unsigned int size;
+
+	if (p[0] >= 0xc2 && p[0] <= 0xdf) {
+		size = 2;
+	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
+		size = 3;
+		low = p[0] == 0xe0 ? 0xa0 : low;	/* not in more bytes than needed */
+		high = p[0] == 0xed ? 0x9f : high;	/* no surrogates */
+	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
+		size = 4;
+		low = p[0] == 0xf0 ? 0x90 : low;
+		high = p[0] == 0xf4 ? 0x8f : high;	/* up to U+10FFFF */
+	} else {
+		return c;
+	}
+	c.code = p[0] & (0x7f >> size);
+	for (; c.len < size; c.len++) {
+		if (p + c.len == end) {
+			c.partial = true;
+			return c;
+		}
+		if (p[c.len] < low || p[c.len] > high)
+			return c;
+		c.code = c.code << 6 | (p[c.len] & 0x3f);
+		low = 0x80;
+		high = 0xbf;
+	}
+	c.valid = true;
+	return c;
+}
+
+/* Finds the first character that cannot be shown as it is. Returns where, or @end. */
+static inline const uint8_t *find_special(const uint8_t *p, const uint8_t *end, bool json,
+					  struct character *c)
+{
+	while (p < end) {
+		if (*p >= 0x20 && *p < 0x7f && !(json && (*p == '"' || *p == '\\'))) {
+			p++;
+			continue;
+		}
+		if (*p < 0x80) {
+			*c = (struct character){ .code = *p, .len = 1, .valid = true };
+			return p;
+		}
+		*c = decode(p, end);
+		if (!c->valid || is_invisible(c->code))
+			return p;
+		p += c->len;
+	}
+	return end;
+}
+
+static void put_hex_byte(struct output *out, uint8_t byte)
+{
+	const char text[4] = { '\\', 'x', hex[byte >> 4], hex[byte & 15] };
+
+	output_bytes(out, text, sizeof(text));
+}
+
+static unsigned int code_digits(uint32_t code)
+{
+	return code > 0xfffff ? 6 : code > 0xffff ? 5 : 4;
+}
+
+/* \u{NNNN} */
+static void put_code(struct output *out, uint32_t code)
+{
+	output_string(out, "\\u{");
+	for (unsigned int i = code_digits(code); i--;)
+		output_char(out, hex[code >> 4 * i & 15]);
+	output_char(out, '}');
+}
+
+void escape_terminal(struct output *out, const void *text, size_t len, bool cut)
+{
+	const uint8_t *p = text, *end = p + len, *at;
+	struct character c;
+
+	for (; (at = find_special(p, end, false, &c)) < end; p = at + c.len) {
+		output_bytes(out, p, at - p);
+		if (c.partial && cut)
+			return;
+		if (!c.valid || !(c.code >= 0x80 || is_blank(c.code))) {
+			for (unsigned int i = 0; i < c.len; i++)
+				put_hex_byte(out, at[i]);
+		} else if (c.code >= 0x80) {
+			put_code(out, c.code);
+		} else {
+			output_char(out, ' ');
+			while (at + c.len < end && is_blank(at[c.len]))
+				c.len++;
+		}
+	}
+	output_bytes(out, p, end - p);
+}
+
+static size_t character_width(const struct character *c)
+{
+	if (!c->valid)
+		return 4 * c->len;
+	if (is_invisible(c->code))
+		return 4 + code_digits(c->code);
+	if (range_has(combining, ARRAY_SIZE(combining), c->code))
+		return 0;
+	return range_has(wide, ARRAY_SIZE(wide), c->code) ? 2 : 1;
+}
+
+size_t escape_width(const void *text, size_t len)
+{
+	const uint8_t *p = text, *end = p + len;
+	struct character c;
+	size_t width = 0;
+
+	for (; p < end; p += c.len) {
+		c.len = 1;
+		if (is_blank(*p)) {
+			width += p + 1 == end || !is_blank(p[1]);
+		} else if (*p < 0x80) {
+			width += *p < 0x20 || *p == 0x7f ? 4 : 1;
+		} else {
+			c = decode(p, end);
+			width += character_width(&c);
+		}
+	}
+	return width;
+}
+
+static void put_json_unit(struct output *out, unsigned int unit)
+{
+	const char text[6] = { '\\', 'u', hex[unit >> 12 & 15], hex[unit >> 8 & 15],
+			       hex[unit >> 4 & 15], hex[unit & 15] };
+
+	output_bytes(out, text, sizeof(text));
+}
+
+static void put_json(struct output *out, uint32_t code)
+{
+	static const char letters[0x80] = {
+		['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r',
+		['"'] = '"', ['\\'] = '\\',
+	};
+
+	if (code < sizeof(letters) && letters[code]) {
+		output_char(out, '\\');
+		output_char(out, letters[code]);
+	} else if (code <= 0xffff) {
+		put_json_unit(out, code);
+	} else {
+		put_json_unit(out, 0xd7c0 + (code >> 10));
+		put_json_unit(out, 0xdc00 + (code & 0x3ff));
+	}
+}
+
+bool escape_json(struct output *out, const void *text, size_t len, bool cut)
+{
+	const uint8_t *p = text, *end = p + len, *at;
+	struct character c;
+	bool valid = true;
+
+	for (; (at = find_special(p, end, true, &c)) < end; p = at + c.len) {
+		output_bytes(out, p, at - p);
+		if (c.partial && cut)
+			return valid;
+		if (c.valid) {
+			put_json(out, c.code);
+		} else {
+			output_string(out, "\xef\xbf\xbd");
+			valid = false;
+		}
+	}
+	output_bytes(out, p, end - p);
+	return valid;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What people are told on standard error: what it is about, why, and what to do. */
+#ifndef CLI_MESSAGE_H
+#define CLI_MESSAGE_H
+
+#include <stdbool.h>
+
+#include "cli/output.h"
+#include "db/fault.h"
+#include "db/statement.h"
+
+/* Adds the message for @fault, and the verifier's log where there is one. Looks for the cause of EPERM. */
+void message_fault(struct output *err, const struct fault *fault);
+
+/* Adds one line with what was seen, shown and lost. */
+void message_summary(struct output *err, const struct summary *summary);
+
+/* Whether anything was lost. */
+bool message_lost(const struct summary *summary);
+
+#endif

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/option.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "cli/escape.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
+#define NS_PER_MS 1000000ull
+#define NS_PER_S 1000000000ull
+#define HELP_COLUMN 28
+
+struct parse {
+	struct options *opts;
+	struct output *err;
+	const char *threshold;		/* as it was given: as a word .. */
+	bool minimum;			/* .. or by -m */
+};
+
+struct option_row {
+	char letter;			/* 0: none */
+	const char *name;
+	const char *arg;		/* NULL: takes none */
+	const char *help;
+	const char *accepts;		/* what a good argument is */
+	int (*set)(struct parse *p, const struct option_row *row, const char *value);
+	size_t flag;			/* without @set: the bool in struct options */
+};
+
+static const char duration_forms[] =
+	"give a number of ms, or one with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s";
+static const char word_forms[] =
+	"databases are mysql (or mariadb) and postgres (or postgresql, pg), "
+	"thresholds 30, 0.25, 250us, 1s";
+
+/* Starts an error: `dbslower: ` and the option and its value, or what there is of them. */
+static void begin_error(struct parse *p, const struct option_row *row, const char *value,
+			size_t len)
+{
+	output_string(p->err, "dbslower: ");
+	if (row && row->letter) {
+		output_char(p->err, '-');
+		output_char(p->err, row->letter);
+	} else if (row) {
+		output_string(p->err, "--");
+		output_string(p->err, row->name);
+	}
+	if (row && value)
+		output_char(p->err, ' ');
+	if (value && !len)
+		output_string(p->err, "''");
+	else if (value)
+		escape_terminal(p->err, value, len, false);
+	output_string(p->err, ": ");
+}
+
+static int end_error(struct parse *p, const char *why, const char *accepts)
+{
+	output_string(p->err, why);
+	if (accepts) {
+		output_string(p->err, "; ");
+		output_string(p->err, accepts);
+	}
+	output_char(p->err, '\n');
+	return -EINVAL;
+}
+
+/* Refuses the value of an option (or, without @row, a word) for reason @why. */
+static int refuse(struct parse *p, const struct option_row *row, const char *value, const char *why)
+{
+	begin_error(p, row, value, value ? strlen(value) : 0);
+	return end_error(p, why, row ? row->accepts : NULL);
+}
+
+/* Decimal digits only. Returns 0, -EINVAL or -ERANGE. */
+static int parse_number(const char *text, size_t len, uint64_t *value)
+{
+	*value = 0;
+	for (size_t i = 0; i < len; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return -EINVAL;
+	}
+	for (size_t i = 0; i < len; i++) {
+		unsigned int digit = text[i] - '0';
+
+		if (*value > (UINT64_MAX - digit) / 10)
+			return -ERANGE;
+		*value = *value * 10 + digit;
+	}
+	return len ? 0 : -EINVAL;
+}
+
+/* Returns the nanoseconds of a unit by name, 0 if there is no such unit. */
+static uint64_t unit_by_name(const char *name, uint64_t unit_ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", NS_PER_MS }, { "s", NS_PER_S } };
+
+	if (!*name)
+		return unit_ns;
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (!strcmp(name, units[i].name))
+			return units[i].ns;
+	}
+	return 0;
+}
+
+static const char *duration_reason(const char *text, uint64_t unit_ns, uint64_t *ns)
+{
+	size_t whole = strspn(text, "0123456789");
+	const char *decimal = text[whole] == '.' ? text + whole + 1 : text + whole;
+	size_t decimals = text[whole] == '.' ? strspn(decimal, "0123456789") : 0;
+	uint64_t unit = unit_by_name(decimal + decimals, unit_ns), value = 0;
+
+	if (*text == '-')
+		return "is negative";
+	if (!whole && !decimals)
+		return "is not a number";
+	if ((text[whole] == '.' && !decimals) || !unit)
+		return "is not a number with a known unit";
+	if (whole && parse_number(text, whole, &value))
+		return "is too large";
+	if (value > INT64_MAX / unit)
+		return "is too large";
+	value *= unit;
+	for (size_t i = 0; i < decimals; i++) {
+		unit /= 10;
+		if (!unit && decimal[i] != '0')
+			return "is finer than 1 ns";
+		value += unit * (decimal[i] - '0');
+	}
+	if (value > INT64_MAX)
+		return "is too large";
+	*ns = value;
+	return NULL;
+}
+
+int option_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why)
+{
+	*why = duration_reason(text, unit_ns, ns);
+	return *why ? -EINVAL : 0;
+}
+
+static int add_pid(struct parse *p, const struct option_row *row, const char *text, size_t len)
+{
+	struct options *opts = p->opts;
+	uint64_t pid;
+
+	if (parse_number(text, len, &pid) || !pid || pid > PID_LIMIT) {
+		begin_error(p, row, text, len);
+		return end_error(p, "is not a process ID", row->accepts);
+	}
+	for (unsigned int i = 0; i < opts->pid_count; i++) {
+		if (opts->pids[i] == pid)
+			return 0;
+	}
+	if (opts->pid_count == OPTION_PIDS) {
+		begin_error(p, row, text, len);
+		output_printf(p->err, "is one too many; at most %d processes", OPTION_PIDS);
+		return end_error(p, " can be named", NULL);
+	}
+	opts->pids[opts->pid_count++] = pid;
+	return 0;
+}
+
+static int set_pid(struct parse *p, const struct option_row *row, const char *value)
+{
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		int err = add_pid(p, row, value, len);
+
+		if (err || !value[len])
+			return err;
+		value += len + 1;
+	}
+}
+
+static int set_path(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return refuse(p, row, value, "is empty");
+	if (p->opts->path_count == OPTION_PATHS) {
+		begin_error(p, row, value, strlen(value));
+		output_printf(p->err, "is one too many; at most %d files", OPTION_PATHS);
+		return end_error(p, " can be named", NULL);
+	}
+	p->opts->paths[p->opts->path_count++] = value;
+	return 0;
+}
+
+/* The threshold as a word and by -m: which one counts would be a guess. */
+static int refuse_two_thresholds(struct parse *p)
+{
+	begin_error(p, NULL, p->threshold, strlen(p->threshold));
+	return end_error(p, "is a second threshold", "give it as a word or with -m, not both");
+}
+
+static int set_minimum(struct parse *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_duration(value, NS_PER_MS, &p->opts->threshold_ns, &why))
+		return refuse(p, row, value, why);
+	p->minimum = true;
+	return p->threshold ? refuse_two_thresholds(p) : 0;
+}
+
+static int set_verbose(struct parse *p, const struct option_row *row, const char *value)
+{
+	(void)row;
+	(void)value;
+	p->opts->verbose++;
+	return 0;
+}
+
+static int set_duration(struct parse *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_duration(value, NS_PER_S, &p->opts->duration_ns, &why))
+		return refuse(p, row, value, why);
+	return p->opts->duration_ns ? 0 : refuse(p, row, value, "is no time at all");
+}
+
+static int set_count(struct parse *p, const struct option_row *row, const char *value)
+{
+	int err = parse_number(value, strlen(value), &p->opts->count);
+
+	if (err)
+		return refuse(p, row, value, err == -ERANGE ? "is too large" : "is not a number");
+	return p->opts->count ? 0 : refuse(p, row, value, "is no statement at all");
+}
+
+static int set_text(struct parse *p, const struct option_row *row, const char *value)
+{
+	size_t len = strlen(value);
+	bool kilo = len && (value[len - 1] == 'k' || value[len - 1] == 'K');
+	uint64_t unit = kilo ? 1024 : 1, bytes;
+	int err = parse_number(value, len - kilo, &bytes);
+
+	if (err == -EINVAL)
+		return refuse(p, row, value, "is not a number of bytes");
+	if (err || bytes > OPTION_TEXT_MAX / unit)
+		return refuse(p, row, value, "is too large");
+	if (bytes * unit < OPTION_TEXT_MIN)
+		return refuse(p, row, value, "is too small");
+	p->opts->text_bytes = bytes * unit;
+	return 0;
+}
+
+static int set_columns(struct parse *p, const struct option_row *row, const char *value)
+{
+	const char *bad;
+	size_t bad_len;
+	int err = column_parse(&p->opts->columns, value, &bad, &bad_len);
+
+	if (!err)
+		return 0;
+	begin_error(p, row, bad, bad_len);
+	if (err == -E2BIG) {
+		output_printf(p->err, "is one too many; at most %d columns", COLUMN_MAX);
+		return end_error(p, " fit", NULL);
+	}
+	output_string(p->err, err == -ENOENT ? "is not a column" : "a column's name is missing");
+	output_string(p->err, "; the columns are ");
+	column_names(p->err);
+	return end_error(p, "", NULL);
+}
+
+static const struct option_row rows[] = {
+	{ 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
+	  duration_forms, set_minimum, 0 },
+	{ 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
+	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
+	{ 'x', "path", "PATH", "trace this server binary; may be repeated",
+	  "give the path of a server's binary", set_path, 0 },
+	{ 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
+	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
+	  set_duration, 0 },
+	{ 'n', "count", "COUNT", "end after this many printed statements",
+	  "give a whole number from 1", set_count, 0 },
+	{ 0, "text", "BYTES", "show up to so much of a statement (default 4096 = 4k)",
+	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
+	{ 'o', "columns", "NAME[,...]", "print these columns",
+	  "give names of columns, with commas", set_columns, 0 },
+	{ 't', "wall", NULL, "show the time of day instead of seconds since the start",
+	  NULL, NULL, offsetof(struct options, wall) },
+	{ 0, "json", NULL, "print a JSON object a line, with everything that is known",
+	  NULL, NULL, offsetof(struct options, json) },
+	{ 0, "strict", NULL, "exit with status 1 if anything was lost",
+	  NULL, NULL, offsetof(struct options, strict) },
+	{ 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
+	  NULL, set_verbose, 0 },
+	{ 'h', "help", NULL, "print this help",
+	  NULL, NULL, offsetof(struct options, help) },
+	{ 'V', "version", NULL, "print the version",
+	  NULL, NULL, offsetof(struct options, version) },
+};
+
+static int apply(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (row->set)
+		return row->set(p, row, value);
+	*(bool *)((char *)p->opts + row->flag) = true;
+	return 0;
+}
+
+static const struct option_row *find_letter(char letter)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (letter && rows[i].letter == letter)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static const struct option_row *find_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (strlen(rows[i].name) == len && !memcmp(rows[i].name, name, len))
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static int refuse_unknown(struct parse *p, const char *word, size_t len)
+{
+	begin_error(p, NULL, word, len);
+	return end_error(p, "no such option", "dbslower --help lists them");
+}
+
+static int refuse_missing(struct parse *p, const struct option_row *row)
+{
+	begin_error(p, row, NULL, 0);
+	output_string(p->err, "needs ");
+	return end_error(p, row->arg, row->accepts);
+}
+
+/* Parses --name, --name=value, or --name and @next. Returns the words taken, or -EINVAL. */
+static int parse_long(struct parse *p, const char *word, const char *next)
+{
+	size_t len = strcspn(word + 2, "=");
+	const struct option_row *row = find_name(word + 2, len);
+	const char *value = word[2 + len] ? word + 2 + len + 1 : NULL;
+	int err;
+
+	if (!row)
+		return refuse_unknown(p, word, len + 2);
+	if (!row->arg && value)
+		return refuse(p, row, value, "takes no argument");
+	if (row->arg && !value) {
+		if (!next)
+			return refuse_missing(p, row);
+		err = apply(p, row, next);
+		return err ? err : 2;
+	}
+	err = apply(p, row, value);
+	return err ? err : 1;
+}
+
+/* Parses -abc, -pVALUE, or -p and @next. Returns the words taken, or -EINVAL. */
+static int parse_short(struct parse *p, const char *word, const char *next)
+{
+	for (const char *at = word + 1; *at; at++) {
+		const struct option_row *row = find_letter(*at);
+		const char *value = NULL;
+		int err;
+
+		if (!row)
+			return refuse_unknown(p, word, strlen(word));
+		if (row->arg)
+			value = at[1] ? at + 1 : next;
+		if (row->arg && !value)
+			return refuse_missing(p, row);
+		err = apply(p, row, value);
+		if (err)
+			return err;
+		if (row->arg)
+			return at[1] ? 1 : 2;
+	}
+	return 1;
+}
+
+static const char *engine_by_word(const char *word)
+{
+	static const char *const words[][2] = {
+		{ "postgres", "postgresql" }, { "postgresql", "postgresql" },
+		{ "pg", "postgresql" }, { "mysql", "mysql" }, { "mariadb", "mysql" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!strcmp(word, words[i][0]))
+			return words[i][1];
+	}
+	return NULL;
+}
+
+static int parse_engine(struct parse *p, const char *word)
+{
+	const char *engine = engine_by_word(word);
+
+	if (!engine) {
+		begin_error(p, NULL, word, strlen(word));
+		return end_error(p, "is neither a database nor a threshold", word_forms);
+	}
+	if (p->opts->engine) {
+		begin_error(p, NULL, word, strlen(word));
+		return end_error(p, "is a second database",
+				 "give one, or none for all servers that are found");
+	}
+	p->opts->engine = engine;
+	return 1;
+}
+
+static int parse_threshold(struct parse *p, const char *word)
+{
+	const char *first = p->threshold, *why;
+
+	if (option_duration(word, NS_PER_MS, &p->opts->threshold_ns, &why)) {
+		output_string(p->err, "dbslower: threshold ");
+		escape_terminal(p->err, word, strlen(word), false);
+		output_string(p->err, ": ");
+		return end_error(p, why, duration_forms);
+	}
+	p->threshold = word;
+	if (first) {
+		begin_error(p, NULL, word, strlen(word));
+		return end_error(p, "is a second threshold", "give one");
+	}
+	return p->minimum ? refuse_two_thresholds(p) : 1;
+}
+
+/* A word that starts like a number is a threshold, even a wrong one. Returns 1 or -EINVAL. */
+static int parse_word(struct parse *p, const char *word)
+{
+	const char *digit = word + strspn(word, "+-.");
+
+	if (*digit >= '0' && *digit <= '9')
+		return parse_threshold(p, word);
+	return parse_engine(p, word);
+}
+
+/* -5 is no option but a wrong threshold, which deserves its own reason. */
+static bool is_option(const char *word)
+{
+	return word[0] == '-' && word[1] && word[1] != '.' && !(word[1] >= '0' && word[1] <= '9');
+}
+
+static int parse_all(struct parse *p, int argc, char *const argv[])
+{
+	bool only_words = false;
+	int taken;
+
+	for (int i = 1; i < argc; i += taken) {
+		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
+
+		taken = 1;
+		if (!only_words && !strcmp(argv[i], "--"))
+			only_words = true;
+		else if (only_words || !is_option(argv[i]))
+			taken = parse_word(p, argv[i]);
+		else if (argv[i][1] == '-')
+			taken = parse_long(p, argv[i], next);
+		else
+			taken = parse_short(p, argv[i], next);
+		if (taken < 0)
+			return taken;
+		if (p->opts->help || p->opts->version)
+			return 0;
+	}
+	return 0;
+}
+
+int option_parse(int argc, char *const argv[], struct options *opts, struct output *err)
+{
+	struct parse p = { .opts = opts, .err = err };
+	int ret;
+
+	*opts = (struct options){ .threshold_ns = NS_PER_MS, .text_bytes = 4096 };
+	ret = parse_all(&p, argc, argv);
+	if (ret)
+		return ret;
+	if (opts->json && opts->columns.count && !opts->help && !opts->version) {
+		begin_error(&p, find_letter('o'), NULL, 0);
+		return end_error(&p, "--json always prints everything", "give one of the two");
+	}
+	if (!opts->columns.count)
+		column_default(&opts->columns);
+	return 0;
+}
+
+static void help_row(struct output *out, const struct option_row *row)
+{
+	size_t width = 8 + strlen(row->name);
+
+	output_string(out, row->letter ? "  -" : "    ");
+	if (row->letter) {
+		output_char(out, row->letter);
+		output_string(out, ", --");
+	} else {
+		output_string(out, "  --");
+	}
+	output_string(out, row->name);
+	if (row->arg) {
+		output_char(out, ' ');
+		output_string(out, row->arg);
+		width += 1 + strlen(row->arg);
+	}
+	output_spaces(out, width < HELP_COLUMN ? HELP_COLUMN - width : 1);
+	output_string(out, row->help);
+	output_char(out, '\n');
+}
+
+void option_help(struct output *out)
+{
+	output_string(out,
+		"usage: dbslower [mysql|postgres] [THRESHOLD] [OPTION...]\n"
+		"\n"
+		"Prints the statements of running database servers that take longer than the\n"
+		"threshold: a number of ms, or one with a unit (ns, us, ms, s). It is 1 ms if\n"
+		"not given. Without a database, all servers that are found.\n"
+		"\n");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		help_row(out, &rows[i]);
+	output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
+	column_help(out);
+	output_string(out,
+		"\n"
+		"Examples:\n"
+		"  dbslower                      everything slower than 1 ms\n"
+		"  dbslower postgres 30          PostgreSQL statements slower than 30 ms\n"
+		"  dbslower mysql 250us -d 60    MySQL and MariaDB, for a minute\n"
+		"  dbslower -m 0 --json          all statements, as JSON\n"
+		"  dbslower -p 1234 -t -o time,user,db,ms,status,query\n"
+		"\n"
+		"Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n");
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The command line of dbslower without a command. */
+#ifndef CLI_OPTION_H
+#define CLI_OPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/column.h"
+#include "cli/output.h"
+
+#define OPTION_PIDS 64
+#define OPTION_PATHS 16
+#define OPTION_TEXT_MIN 16
+#define OPTION_TEXT_MAX (1024 * 1024)
+
+struct options {
+	const char *engine;		/* "postgresql", "mysql"; NULL: whatever is found */
+	uint64_t threshold_ns;		/* 0: all statements */
+	uint32_t pids[OPTION_PIDS];	/* each once */
+	unsigned int pid_count;
+	const char *paths[OPTION_PATHS];	/* borrowed from argv */
+	unsigned int path_count;
+	unsigned int verbose;		/* how often -v was given */
+	uint64_t duration_ns;		/* 0: until a signal */
+	uint64_t count;			/* 0: no limit */
+	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
+	struct column_list columns;	/* never empty */
+	bool json, wall, strict;
+	bool help, version;		/* the first of them ends the parsing */
+};
+
+/*
+ * Fills @opts from @argv, whose strings it keeps; @argv[0] is the program.
+ * Options and words may come in any order. Returns 0, or -EINVAL after one
+ * line on @err (not flushed) that names what is wrong and what is accepted.
+ */
+int option_parse(int argc, char *const argv[], struct options *opts, struct output *err);
+
+/*
+ * Reads a number that may have decimals and a unit (ns, us, ms, s) as
+ * nanoseconds, exactly. Without a unit it counts @unit_ns (1, 1000, 1000000
+ * or 1000000000). Returns 0, or -EINVAL with the reason in *@why ("is
+ * negative"). At most INT64_MAX, so that it can be added to a clock.
+ */
+int option_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why);
+
+/* Adds the text of --help. */
+void option_help(struct output *out);
+
+#endif

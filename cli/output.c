@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "cli/output.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Waits until @fd can be written to. A hang-up counts: write() then says what it is. */
+static int output_wait(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+
+	if (poll(&poll_fd, 1, -1) < 0 && errno != EINTR)
+		return -errno;
+	return 0;
+}
+
+static void output_write(struct output *out, const char *data, size_t len)
+{
+	while (len && !out->error) {
+		ssize_t n = write(out->fd, data, len);
+
+		if (n > 0) {
+			data += n;
+			len -= n;
+		} else if (n == 0) {
+			out->error = -EIO;
+		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+			out->error = output_wait(out->fd);
+		} else if (errno != EINTR) {
+			out->error = -errno;
+		}
+	}
+}
+
+/*
+ * Most pieces are a few bytes, for which musl's memcpy takes 50 ns to set up.
+ * Copies of a constant size become single moves; the last two overlap.
+ */
+static inline void copy_piece(char *to, const char *from, size_t len)
+{
+	if (len > 256) {
+		memcpy(to, from, len);
+	} else if (len >= 16) {
+		for (size_t i = 0; i < len - 16; i += 16)
+			memcpy(to + i, from + i, 16);
+		memcpy(to + len - 16, from + len - 16, 16);
+	} else if (len >= 8) {
+		memcpy(to, from, 8);
+		memcpy(to + len - 8, from + len - 8, 8);
+	} else if (len >= 4) {
+		memcpy(to, from, 4);
+		memcpy(to + len - 4, from + len - 4, 4);
+	} else {
+		for (size_t i = 0; i < len; i++)
+			to[i] = from[i];
+	}
+}
+
+void output_init(struct output *out, int fd)
+{
+	out->fd = fd;
+	out->error = 0;
+	out->len = 0;
+}
+
+int output_flush(struct output *out)
+{
+	output_write(out, out->buf, out->len);
+	out->len = 0;
+	return out->error;
+}
+
+void output_bytes(struct output *out, const void *data, size_t len)
+{
+	if (len > sizeof(out->buf) - out->len) {
+		output_flush(out);
+		if (len > sizeof(out->buf)) {
+			output_write(out, data, len);
+			return;
+		}
+	}
+	if (!len || out->error)
+		return;
+	copy_piece(out->buf + out->len, data, len);
+	out->len += len;
+}
+
+void output_string(struct output *out, const char *text)
+{
+	output_bytes(out, text, strlen(text));
+}
+
+void output_char(struct output *out, char c)
+{
+	output_bytes(out, &c, 1);
+}
+
+void output_spaces(struct output *out, size_t count)
+{
+	static const char spaces[] = "                                ";
+
+	while (count) {
+		size_t n = count < sizeof(spaces) - 1 ? count : sizeof(spaces) - 1;
+
+		output_bytes(out, spaces, n);
+		count -= n;
+	}
+}
+
+size_t output_format(char buf[OUTPUT_NUMBER], uint64_t value, unsigned int decimals)
+{
+	char reversed[OUTPUT_NUMBER];
+	size_t len = 0, digits = 0;
+
+	do {
+		if (decimals && digits == decimals)
+			reversed[len++] = '.';
+		reversed[len++] = '0' + value % 10;
+		value /= 10;
+		digits++;
+	} while (value || digits <= decimals);
+	for (size_t i = 0; i < len; i++)
+		buf[i] = reversed[len - 1 - i];
+	return len;
+}
+
+void output_u64(struct output *out, uint64_t value)
+{
+	output_fixed(out, value, 0);
+}
+
+void output_fixed(struct output *out, uint64_t value, unsigned int decimals)
+{
+	char buf[OUTPUT_NUMBER];
+
+	output_bytes(out, buf, output_format(buf, value, decimals));
+}
+
+void output_printf(struct output *out, const char *format, ...)
+{
+	char buf[1024];
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(buf, sizeof(buf), format, args);
+	va_end(args);
+	if (n > 0)
+		output_bytes(out, buf, (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);
+}
