@@ -235,7 +235,10 @@ static int slow_end(struct slow *slow, int err)
 		json_summary(&slow->out, &summary);
 	if (!err)
 		err = output_flush(&slow->out);
-	if (err && err != -EPIPE)
+	if (err == -EINTR)
+		output_string(&slow->err, "dbslower: the output's reader has stopped; what it did "
+					  "not take is lost\n");
+	else if (err && err != -EPIPE)
 		output_printf(&slow->err, "dbslower: cannot write the output: %s\n", strerror(-err));
 	if (!quiet)
 		message_summary(&slow->err, &summary);
@@ -315,6 +318,7 @@ int cmd_slow(int argc, char *argv[])
 	output_init(&slow->err, STDERR_FILENO);
 	slow->terminal = isatty(STDOUT_FILENO);
 	slow->signals = slow_signals();
+	output_stoppable(&slow->out, slow->signals);
 	if (option_parse(argc, argv, &slow->options, &slow->err)) {
 		output_flush(&slow->err);
 		goto cleanup;

@@ -118,8 +118,11 @@ static const char *message_reason(const struct fault *fault)
 
 void message_fault(struct output *err, const struct fault *fault)
 {
-	bool rights = fault->error == -EPERM || fault->error == -EACCES;
-	const char *remedy = message_words[fault->kind].remedy;
+	bool denied = fault->error == -EPERM || fault->error == -EACCES;
+	bool foreign = fault->kind == FAULT_PROCESS || fault->kind == FAULT_FILE;
+	const char *remedy = denied && foreign ?
+		"Looking at another user's process takes CAP_SYS_PTRACE: run it as root." :
+		message_words[fault->kind].remedy;
 	const char *reason = message_reason(fault);
 
 	output_string(err, "dbslower: ");
@@ -136,7 +139,7 @@ void message_fault(struct output *err, const struct fault *fault)
 		output_string(err, reason);
 	}
 	output_string(err, "\n");
-	if (rights && !(fault->log && *fault->log)) {
+	if (denied && !foreign && !(fault->log && *fault->log)) {
 		message_rights(err);
 	} else if (remedy) {
 		output_string(err, "  ");

@@ -6,30 +6,57 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* Waits until @fd can be written to. A hang-up counts: write() then says what it is. */
-static int output_wait(int fd)
-{
-	struct pollfd poll_fd = { .fd = fd, .events = POLLOUT };
+/* How long a reader that has stopped may hold us up once we are to end. */
+#define GRACE_MS	1000
 
-	if (poll(&poll_fd, 1, -1) < 0 && errno != EINTR)
-		return -errno;
-	return 0;
+/*
+ * Waits until it can be written to. A hang-up counts: write() then says what
+ * it is. -EINTR: the end was asked for and the reader does not go on.
+ */
+static int output_wait(const struct output *out)
+{
+	struct pollfd fds[] = {
+		{ .fd = out->fd, .events = POLLOUT },
+		{ .fd = out->stop_fd, .events = POLLIN },
+	};
+
+	for (;;) {
+		int n = poll(fds, 2, -1);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		if (n > 0 && !fds[0].revents)
+			return poll(fds, 1, GRACE_MS) > 0 ? 0 : -EINTR;
+		if (n > 0)
+			return 0;
+	}
 }
+
+/* What a pipe that poll() calls writable takes without blocking. */
+#define CHUNK	4096	/* PIPE_BUF */
 
 static void output_write(struct output *out, const char *data, size_t len)
 {
 	while (len && !out->error) {
-		ssize_t n = write(out->fd, data, len);
+		size_t size = out->stop_fd >= 0 && len > CHUNK ? CHUNK : len;
+		ssize_t n;
 
+		if (out->stop_fd >= 0) {
+			out->error = output_wait(out);
+			if (out->error)
+				return;
+		}
+		n = write(out->fd, data, size);
 		if (n > 0) {
 			data += n;
-			len -= n;
+			len -= (size_t)n;
 		} else if (n == 0) {
 			out->error = -EIO;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			out->error = output_wait(out->fd);
+			out->error = output_wait(out);
 		} else if (errno != EINTR) {
 			out->error = -errno;
 		}
@@ -63,8 +90,17 @@ static inline void copy_piece(char *to, const char *from, size_t len)
 void output_init(struct output *out, int fd)
 {
 	out->fd = fd;
+	out->stop_fd = -1;
 	out->error = 0;
 	out->len = 0;
+}
+
+void output_stoppable(struct output *out, int stop_fd)
+{
+	struct stat st;
+
+	if (!fstat(out->fd, &st) && !S_ISREG(st.st_mode))
+		out->stop_fd = stop_fd;
 }
 
 int output_flush(struct output *out)

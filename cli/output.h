@@ -15,6 +15,7 @@
 
 struct output {
 	int fd;
+	int stop_fd;		/* see output_stoppable(); -1: none */
 	int error;		/* 0, or the first error as a negative errno */
 	size_t len;
 	char buf[OUTPUT_SIZE];
@@ -22,6 +23,13 @@ struct output {
 
 /* Starts an empty buffer over @fd, which stays the caller's to close. */
 void output_init(struct output *out, int fd);
+
+/*
+ * A reader that has stopped must not keep us from ending: once @stop_fd is
+ * readable, a write to a pipe or terminal waits a second at most, and then
+ * fails with -EINTR.
+ */
+void output_stoppable(struct output *out, int stop_fd);
 
 /* Adds @len bytes of @data. Writes what is buffered when the buffer is full. */
 void output_bytes(struct output *out, const void *data, size_t len);
