@@ -219,33 +219,42 @@ static int slow_loop(struct slow *slow)
 	return err;
 }
 
+/* Says what became of the output, unless it is that nobody wants more of it. The exit status. */
+static int slow_finish(struct slow *slow, int err)
+{
+	if (!err || err == -EPIPE)
+		return EXIT_OK;
+	if (err == -EINTR)
+		output_string(&slow->err, "dbslower: the output's reader has stopped; what it did "
+					  "not take is lost\n");
+	else
+		output_printf(&slow->err, "dbslower: cannot write the output: %s\n", strerror(-err));
+	output_flush(&slow->err);
+	return EXIT_FAILED;
+}
+
 /* Takes the probes away, shows what is still in the buffer, and accounts for all. */
 static int slow_end(struct slow *slow, int err)
 {
+	const struct options *options = &slow->options;
 	struct summary summary;
-	bool quiet = err == -EPIPE;
+	int ret;
 
 	tracer_detach(slow->tracer);
-	slow->done = err || (slow->options.count && slow->printed >= slow->options.count);
+	slow->done = err || (options->count && slow->printed >= options->count);
 	while (tracer_drain(slow->tracer) > 0)
 		continue;
 	tracer_summary(slow->tracer, &summary);
 	summary.printed = slow->printed;
-	if (slow->options.json && !err)
+	if (options->json && !err)
 		json_summary(&slow->out, &summary);
 	if (!err)
 		err = output_flush(&slow->out);
-	if (err == -EINTR)
-		output_string(&slow->err, "dbslower: the output's reader has stopped; what it did "
-					  "not take is lost\n");
-	else if (err && err != -EPIPE)
-		output_printf(&slow->err, "dbslower: cannot write the output: %s\n", strerror(-err));
-	if (!quiet)
+	ret = slow_finish(slow, err);
+	if (err != -EPIPE)
 		message_summary(&slow->err, &summary);
 	output_flush(&slow->err);
-	if (err && err != -EPIPE)
-		return EXIT_FAILED;
-	return slow->options.strict && message_lost(&summary) ? EXIT_FAILED : EXIT_OK;
+	return ret == EXIT_OK && options->strict && message_lost(&summary) ? EXIT_FAILED : ret;
 }
 
 static bool slow_identifies(const struct options *options)
@@ -263,6 +272,7 @@ static int slow_trace(struct slow *slow)
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = slow_identifies(options),
+		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.arg = slow, .statement = slow_statement, .server = slow_server,
 		.fault = slow_fault, .program = options->verbose ? slow_program : NULL,
 	};
@@ -328,7 +338,7 @@ int cmd_slow(int argc, char *argv[])
 			option_help(&slow->out);
 		else
 			output_printf(&slow->out, "dbslower %s\n", version_text);
-		ret = output_flush(&slow->out) ? EXIT_FAILED : EXIT_OK;
+		ret = slow_finish(slow, output_flush(&slow->out));
 		goto cleanup;
 	}
 	if (slow->options.engine && !engine_find(slow->options.engine)) {

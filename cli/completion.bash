@@ -48,7 +48,7 @@ _dbslower()
 		if [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --json --strict --text" -- "$cur")
+				-x --path --force-perf --force-prealloc --json --strict --text" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres" -- "$cur")
 		fi

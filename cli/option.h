@@ -27,6 +27,7 @@ struct options {
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	struct column_list columns;	/* never empty */
 	bool json, wall, strict;
+	bool force_perf, force_prealloc;	/* old kernels' ways */
 	bool help, version;		/* the first of them ends the parsing */
 };
 

@@ -20,7 +20,10 @@
 #define RING_MIN	(2u << 20)	/* bytes */
 #define RING_RECORDS	32		/* of the longest there is room for at least so many */
 #define SESSIONS_MAX	65536		/* threads at once */
-#define SESSIONS_OLD	4096		/* where the kernel must set all their memory aside */
+/* Where the kernel must set all their memory aside: fewer, and fewer still with long texts. */
+#define SESSIONS_OLD	4096
+#define SESSIONS_LEAST	128
+#define SESSIONS_BYTES	(32u << 20)
 #define SCRATCH_BYTES	32768		/* TEXT_SCAN_BYTES of bpf/statement.bpf.c */
 #define PIDS_MAX	256
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
@@ -72,6 +75,15 @@ static uint32_t tracer_ring_bytes(uint32_t text_bytes)
 	return bytes;
 }
 
+static uint32_t tracer_sessions(bool alloc, uint32_t bytes)
+{
+	uint32_t fit = SESSIONS_BYTES / bytes;
+
+	if (alloc)
+		return SESSIONS_MAX;
+	return fit > SESSIONS_OLD ? SESSIONS_OLD : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
+}
+
 static int tracer_maps(struct tracer *t, struct fault *fault)
 {
 	uint32_t session = (uint32_t)((sizeof(struct event_statement) +
@@ -79,7 +91,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	const struct map_def defs[MAPS] = {
 		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 4, session,
-				   alloc ? SESSIONS_MAX : SESSIONS_OLD,
+				   tracer_sessions(alloc, session),
 				   alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, SCRATCH_BYTES, 1, 0 },
@@ -531,6 +543,10 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	for (int i = 0; i < MAPS; i++)
 		t->maps[i] = -1;
 	t->tracepoints[0] = t->tracepoints[1] = -1;
+	if (config->force_perf)
+		feature_deny(&t->features, FEATURE_UPROBE_MULTI);
+	if (config->force_prealloc)
+		feature_deny(&t->features, FEATURE_TRACING_ALLOC);
 	t->ring_bytes = tracer_ring_bytes(config->text_bytes);
 	t->common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,

@@ -32,6 +32,7 @@ struct tracer_config {
 	uint64_t threshold_ns;
 	uint32_t text_bytes;
 	bool identify;			/* user, database and client are wanted */
+	bool force_perf, force_prealloc;	/* take an older kernel's way */
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;

@@ -103,6 +103,12 @@ bool feature_has(struct features *features, enum feature feature)
 	return features->row[feature].has;
 }
 
+void feature_deny(struct features *features, enum feature feature)
+{
+	features->row[feature].asked = true;
+	features->row[feature].has = false;
+}
+
 const char *feature_name(enum feature feature)
 {
 	return feature_table[feature].name;

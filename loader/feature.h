@@ -26,6 +26,9 @@ struct features {
 /* Whether the kernel has @feature; asks it once. */
 bool feature_has(struct features *features, enum feature feature);
 
+/* Makes the answer no, so that an older kernel's way is taken. */
+void feature_deny(struct features *features, enum feature feature);
+
 /* "uprobe_multi link", and the commit and release that brought it. Static. */
 const char *feature_name(enum feature feature);
 const char *feature_since(enum feature feature);
