@@ -296,6 +296,9 @@ static int slow_trace(struct slow *slow)
 	} else {
 		output_string(&slow->err, "dbslower: no database server runs here that is known; "
 					  "waiting for one to start\n");
+		if (tracer_denied(tracer))
+			output_string(&slow->err, "  It may not look at other users' processes: "
+						  "that takes CAP_SYS_PTRACE, or root.\n");
 		output_flush(&slow->err);
 	}
 	err = slow_end(slow, slow_loop(slow));

@@ -83,11 +83,11 @@ void process_name(const struct process *process, char *name, size_t size)
 		name[len - (sizeof(deleted) - 1)] = '\0';
 }
 
-int process_each(int (*each)(void *arg, const struct process *process), void *arg)
+int process_each(int (*each)(void *arg, const struct process *process), void *arg, bool *denied)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
-	int ret = 0;
+	int ret = 0, err;
 
 	if (!dir)
 		return -errno;
@@ -96,9 +96,13 @@ int process_each(int (*each)(void *arg, const struct process *process), void *ar
 		char *end;
 		unsigned long pid = strtoul(entry->d_name, &end, 10);
 
-		if (*end || !pid || pid > UINT32_MAX || process_read((uint32_t)pid, &process))
+		if (*end || !pid || pid > UINT32_MAX)
 			continue;
-		ret = each(arg, &process);
+		err = process_read((uint32_t)pid, &process);
+		if (err == -EACCES && denied)
+			*denied = true;
+		if (!err)
+			ret = each(arg, &process);
 	}
 	closedir(dir);
 	return ret;

@@ -72,6 +72,9 @@ static int work_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 	memcpy(copy, name, len);
 	copy[len] = '\0';
 	err = elf_symbol_find(&work->elf, copy, &symbol);
+	/* Of a thread-local one the value is no address, of an IFUNC it is that of its resolver. */
+	if (!err && (symbol.type == STT_TLS || symbol.type == STT_GNU_IFUNC))
+		err = -ENOENT;
 	if (!err)
 		*vaddr = symbol.value;
 	return err;

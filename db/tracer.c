@@ -55,6 +55,7 @@ struct tracer {
 	struct identity_table identities;
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
+	bool denied;			/* there are processes that we may not look at */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -231,7 +232,7 @@ static void tracer_announce(struct tracer *t, const struct target *target)
 		.way = attach_way_name(t->common.way), .pids = mains.pids,
 	};
 
-	process_each(mains_each, &mains);
+	process_each(mains_each, &mains, NULL);
 	server.npids = mains.npids;
 	t->config.server(t->config.arg, &server);
 }
@@ -332,7 +333,7 @@ static int scan_each(void *arg, const struct process *process)
 static int tracer_scan(struct tracer *t, struct fault *fault)
 {
 	struct scan scan = { .tracer = t, .fault = fault };
-	int err = process_each(scan_each, &scan);
+	int err = process_each(scan_each, &scan, &t->denied);
 
 	if (err)
 		return fault_set(fault, FAULT_PROC, err, NULL, NULL);
@@ -589,6 +590,11 @@ fail:
 size_t tracer_targets(const struct tracer *tracer)
 {
 	return tracer->ntargets;
+}
+
+bool tracer_denied(const struct tracer *tracer)
+{
+	return tracer->denied;
 }
 
 int tracer_drain(struct tracer *t)

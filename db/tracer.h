@@ -55,7 +55,10 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 /* How many servers' files are traced. */
 size_t tracer_targets(const struct tracer *tracer);
 
-/* Handles the records that are there: calls config->statement. The share of the buffer that was full, 0 to 100. */
+/* Whether there were processes that we may not look at, so that servers may have been missed. */
+bool tracer_denied(const struct tracer *tracer);
+
+/* Handles the records that are there: calls config->statement. How full the buffer was, in percent. */
 int tracer_drain(struct tracer *tracer);
 
 /*
