@@ -90,19 +90,19 @@ $(BUILD)/tests/%: $(BUILD)/tests/tools/%.o $(LIBRARY)
 tests: all $(UNIT) $(TOOLS)
 
 demo:
-	ci/dependencies build demo
-	$(MAKE) all
-	BUILD=$(BUILD) ci/demo
+	@ci/dependencies build demo
+	@$(MAKE) -s --no-print-directory all
+	@BUILD=$(BUILD) ci/demo
 
 test:
-	ci/dependencies build test
-	$(MAKE) all tests
-	BUILD=$(BUILD) ci/test $(T)
+	@ci/dependencies build test
+	@$(MAKE) -s --no-print-directory all tests
+	@BUILD=$(BUILD) ci/test $(T)
 
 bench:
-	ci/dependencies build test bench
-	$(MAKE) all tests
-	BUILD=$(BUILD) $(PYTHON) tests/bench.py $(B)
+	@ci/dependencies build test bench
+	@$(MAKE) -s --no-print-directory all tests
+	@BUILD=$(BUILD) $(PYTHON) tests/bench.py $(B)
 
 install: all
 	install -D -m 755 $(BUILD)/dbslower $(DESTDIR)$(SBINDIR)/dbslower

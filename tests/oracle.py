@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The oracle: what the server's log says was executed, against what the tool says.
+
+With log_min_duration_statement = 0 the server logs each simple message with its
+duration and each Parse, Bind and Execute message apart; a failure is logged with
+its text and without a duration. expected() folds these into the tool's statements:
+
+ * a simple message is one statement, whatever it holds, with the whole text;
+ * Parse, Bind and Execute up to the completion are one; after the completion the
+   next message starts another (a part of a pipeline);
+ * a Sync ends what is open, so a Parse that only a Sync follows is one of its own;
+ * what failed is a statement with status error.
+
+The log does not show a Sync. It follows from three facts, see synced(): a new
+virtual transaction; libpq's PQprepare always sends one (a named Parse), except in
+a pipeline, and sessions with pipelines say so in their application_name.
+
+How the log's durations add up to the tool's (D):
+ * simple: the log counts from the message's receipt to the commit's end. D starts
+   some instructions later and ends at ReadyForQuery, so that it includes the
+   writing of the log line itself. |D - log| <= max(100 us, 5 %).
+ * extended: D is wall time, from the first message's activity. The log's parts are
+   each message's own time: their sum lacks the waiting between the messages, the
+   writing of the parts' log lines, and the commit when that comes with the Sync.
+   So D >= sum always. D - sum <= max(100 us, 5 %) holds where the commit writes
+   nothing and the client sends the messages in one go: tight() tells which.
+   The others are held between D >= sum and the log's time stamps (in ms).
+ * failed: the log has no duration, only the time stamp of the failure. Where parts
+   were logged before it, D is held between the same two; else only below SCHEDULING.
+
+99 % because a process can lose its CPU in the moment between the log's clock and
+ours: then either is longer, by a time slice. So the bounds hold for 99 % too, and
+for every statement with SCHEDULING as slack: a mix-up of starts would show there.
+"""
+
+import dataclasses
+import re
+from collections import Counter, defaultdict
+
+TOLERANCE_MS = 0.1
+TOLERANCE_PART = 0.05
+SHARE = 0.99		# of the statements must be within the tolerance
+STAMP_MS = 2.0		# the log's time stamps are truncated to 1 ms, ours are exact
+SCHEDULING_MS = 500.0	# how long a process may wait for its CPU on a busy machine
+
+HEAD = re.compile(
+    rb"(?P<time>\d+\.\d+)\|(?P<pid>\d+)\|(?P<session>[0-9a-f.]+)\|(?P<line>\d+)\|(?P<backend>[^|]*)\|"
+    rb"(?P<user>[^|]*)\|(?P<database>[^|]*)\|(?P<vxid>[^|]*)\|(?P<sqlstate>[^|]*)\|(?P<app>[^|]*)\| "
+    rb"(?P<severity>[A-Z0-9]+):  (?P<message>.*)", re.S)
+DURATION = re.compile(
+    rb"duration: (?P<ms>\d+\.\d+) ms  (?:(?P<simple>statement)|(?P<step>parse|bind|execute fetch from|execute)"
+    rb" (?P<name>[^:]*)): (?P<text>.*)", re.S)
+FAILURES = (b"ERROR", b"FATAL", b"PANIC")
+ADDITIONS = (b"DETAIL", b"HINT", b"STATEMENT", b"CONTEXT", b"QUERY", b"LOCATION", b"BACKTRACE")
+
+
+@dataclasses.dataclass
+class Entry:
+    """One entry of the log with its additional lines."""
+    time_ms: float
+    pid: int
+    session: str
+    line: int
+    backend: str
+    user: str
+    database: str
+    vxid: str
+    app: str
+    severity: bytes
+    message: bytes
+    additions: dict
+
+
+@dataclasses.dataclass
+class Logical:
+    """One statement as the tool should show it."""
+    pid: int
+    user: str
+    database: str
+    app: str
+    text: bytes
+    kind: str				# simple, extended, failed
+    failed: bool = False
+    parts: list = dataclasses.field(default_factory=list)	# [(step, ms)]
+    first_ms: float = 0.0		# the log's time of its first part's start
+    last_ms: float = 0.0		# … and of its last part's line
+    next_ms: float = float("inf")	# the session's next line
+    vxid: str = ""
+    named_parse: bool = False
+    completed: bool = False
+    last_in_pipeline: bool = True
+
+    @property
+    def logged_ms(self):
+        return sum(ms for _, ms in self.parts)
+
+    def __str__(self):
+        steps = " ".join(f"{step} {ms:.3f}" for step, ms in self.parts)
+        return f"pid {self.pid} {self.app} {'error' if self.failed else 'ok'} [{steps}] {shown(self.text)}"
+
+
+def shown(text):
+    """A text for a message: short, on one line."""
+    text = text if isinstance(text, bytes) else (text or "").encode()
+    return repr(text[:100])[1:] + (f"… ({len(text)} bytes)" if len(text) > 100 else "")
+
+
+def entries(log):
+    """The log's entries in order. A line that starts with a tab goes on with the line before it."""
+    lines = []
+    for line in log.split(b"\n"):
+        if line.startswith(b"\t") and lines:
+            lines[-1] += b"\n" + line[1:]
+        elif line:
+            lines.append(line)
+    last = {}
+    for line in lines:
+        match = HEAD.fullmatch(line)
+        if not match:
+            raise ValueError(f"not a line of the log: {line[:200]!r}")
+        field = {key: value.decode() for key, value in match.groupdict().items()
+                 if key not in ("severity", "message")}
+        pid = int(field["pid"])
+        if match["severity"] in ADDITIONS:
+            last[pid].additions[match["severity"]] = match["message"]
+            continue
+        last[pid] = entry = Entry(
+            float(field["time"]) * 1000, pid, field["session"], int(field["line"]), field["backend"],
+            field["user"], field["database"], field["vxid"], field["app"],
+            match["severity"], match["message"], {})
+        yield entry
+
+
+def synced(open_, entry):
+    """Was there a Sync between the open statement and this entry?"""
+    def transaction(vxid):
+        return vxid.rpartition("/")[2] not in ("", "0") and vxid
+    before, now = transaction(open_.vxid), transaction(entry.vxid)
+    if before and now and before != now:
+        return True
+    return open_.named_parse and "pipeline" not in open_.app
+
+
+class Session:
+    """Folds one session's entries into statements."""
+
+    def __init__(self, add):
+        self.add = add
+        self.open = None	# extended, not completed
+        self.last = None	# the last one of the session
+
+    def start(self, entry, kind, text, ms=None):
+        self.end()
+        self.last = Logical(entry.pid, entry.user, entry.database, entry.app, text, kind,
+                            first_ms=entry.time_ms - (ms or 0), last_ms=entry.time_ms, vxid=entry.vxid)
+        self.add(self.last)
+        return self.last
+
+    def end(self):
+        self.open = None
+
+    def take(self, entry):
+        if self.last and self.last.next_ms == float("inf"):
+            self.last.next_ms = entry.time_ms
+        if entry.severity in FAILURES:
+            self.failure(entry)
+        elif entry.severity == b"LOG":
+            match = DURATION.fullmatch(entry.message)
+            if match and match["simple"]:
+                statement = self.start(entry, "simple", match["text"], float(match["ms"]))
+                statement.parts.append(("statement", float(match["ms"])))
+            elif match:
+                self.step(entry, match)
+
+    def step(self, entry, match):
+        """A Parse, Bind or Execute message."""
+        step, ms, text = match["step"].decode(), float(match["ms"]), match["text"]
+        if step == "execute fetch from" and self.last and self.last.text == text and self.last.completed:
+            self.open = self.last		# its portal was suspended, not completed
+            self.open.completed = False
+        if self.open and synced(self.open, entry):
+            self.end()
+        if not self.open:
+            self.open = self.start(entry, "extended", text, ms)
+        now = self.open
+        now.text, now.vxid, now.last_ms, now.next_ms = text, entry.vxid, entry.time_ms, float("inf")
+        now.named_parse = step == "parse" and match["name"] != b"<unnamed>"
+        now.parts.append((step, ms))
+        if step.startswith("execute"):
+            now.completed = True
+            self.end()
+
+    def failure(self, entry):
+        text = entry.additions.get(b"STATEMENT")
+        if text is None:
+            # An error without a text is at the Sync: a deferred check, at the commit of the last one.
+            if self.last and self.last.kind == "extended" and self.last.vxid == entry.vxid:
+                self.last.failed = True
+                self.last.last_ms, self.last.next_ms = entry.time_ms, float("inf")
+            return
+        if self.open and (self.open.text != text or synced(self.open, entry)):
+            self.end()
+        statement = self.open or self.start(entry, "failed", text)
+        statement.failed = True
+        statement.last_ms, statement.next_ms = entry.time_ms, float("inf")
+        self.end()
+
+
+def expected(log):
+    """The tool's statements that follow from the server's log, in each session's order."""
+    statements = []
+    sessions = {}
+    found = list(entries(log))
+    for entry in found:
+        if entry.backend == "client backend":
+            sessions.setdefault(entry.session, Session(statements.append)).take(entry)
+    return statements
+
+
+def same_text(text, got, limit):
+    """Is what the tool says the text, or its first @limit bytes with the marks of a cut?"""
+    query, size, cut = got.get("query"), got.get("query_bytes"), got.get("truncated", False)
+    if query is None:
+        return False
+    query = query.encode("utf-8", "surrogatepass")
+    if len(text) <= limit:
+        return query == text and not cut and size in (None, len(text))
+    kept = query.rstrip("\ufffd".encode())	# a character may be cut in two
+    return (cut and text.startswith(kept) and limit - 4 <= len(kept) <= limit
+            and size in (None, len(text)))
+
+
+def tight(statement):
+    """Do the log's durations of this statement tell the whole of the tool's? See the top."""
+    if statement.failed:
+        return False
+    if statement.kind == "simple":
+        return True
+    return "tight" in statement.app and statement.completed
+
+
+def bounds(statement):
+    """The least and the most that the tool's duration can be, from the log, in ms."""
+    least = statement.logged_ms
+    if statement.failed and not statement.parts:
+        return 0.0, float("inf")	# the log does not tell when it began
+    return least, max(statement.next_ms - statement.first_ms + STAMP_MS, least)
+
+
+def outside(statement, got):
+    """By how many ms the tool's duration is outside of its bounds."""
+    least, most = bounds(statement)
+    slack = max(TOLERANCE_MS, TOLERANCE_PART * statement.logged_ms)
+    return max(least - slack - got["duration_ms"], got["duration_ms"] - most - slack, 0.0)
+
+
+def off_by(statement, got):
+    """How far a tight statement's duration is off, in parts of the tolerance."""
+    logged = statement.logged_ms
+    return abs(got.get("duration_ms", 1e9) - logged) / max(TOLERANCE_MS, TOLERANCE_PART * logged)
+
+
+def by_pid(statements, pid):
+    groups = defaultdict(list)
+    for statement in statements:
+        groups[pid(statement)].append(statement)
+    return groups
+
+
+def pair_session(logged, got, limit, complaints):
+    """Pairs one session's statements in order; complains about what has no partner."""
+    pairs, i, j = [], 0, 0
+    while i < len(logged) or j < len(got):
+        if i < len(logged) and j < len(got) and same_text(logged[i].text, got[j], limit):
+            pairs.append((logged[i], got[j]))
+            i, j = i + 1, j + 1
+            continue
+        # The nearest place where both go on together tells what is missing or invented.
+        skip = next(((a, b) for total in range(1, 40) for a in range(total + 1) for b in [total - a]
+                     if i + a < len(logged) and j + b < len(got)
+                     and same_text(logged[i + a].text, got[j + b], limit)), (len(logged) - i, len(got) - j))
+        complaints += [f"not seen: {statement}" for statement in logged[i:i + skip[0]]]
+        complaints += [f"invented: {invented(one)}" for one in got[j:j + skip[1]]]
+        i, j = i + skip[0], j + skip[1]
+    return pairs
+
+
+def invented(got):
+    return (f"pid {got.get('pid')} {got.get('status')} {got.get('duration_ms')} ms truncated={got.get('truncated')} "
+            f"bytes={got.get('query_bytes')} {shown(got.get('query'))}")
+
+
+def compare(logged, got, limit=4096):
+    """Complaints about @got, the tool's statements, against @logged; empty when they agree."""
+    complaints, pairs = [], []
+    theirs, ours = by_pid(logged, lambda s: s.pid), by_pid(got, lambda g: g.get("pid"))
+    for pid in sorted(set(theirs) | set(ours), key=str):
+        mine = sorted(ours.get(pid, []), key=lambda g: g.get("time", ""))
+        pairs += pair_session(theirs.get(pid, []), mine, limit, complaints)
+    for statement, one in pairs:
+        status = "error" if statement.failed else "ok"
+        if one.get("status") != status:
+            complaints.append(f"status {one.get('status')}, not {status}: {statement}")
+        for key, value in (("user", statement.user), ("database", statement.database)):
+            if key in one and one[key] != value:
+                complaints.append(f"{key} {one[key]}, not {value}: {statement}")
+        if not isinstance(one.get("duration_ms"), (int, float)):
+            return complaints + [f"no duration: {one}"]
+    return complaints + far_off(pairs) + often_off(pairs)
+
+
+def far_off(pairs):
+    """No duration at all may be outside of its bounds by more than a wait for the CPU."""
+    return [f"{got['duration_ms']:.3f} ms, must be within {bounds(statement)}: {statement}"
+            for statement, got in pairs if outside(statement, got) > SCHEDULING_MS]
+
+
+def often_off(pairs):
+    """99 % of each kind must be within the tolerance, and 99 % of all within their bounds."""
+    complaints = []
+    kinds = by_pid([pair for pair in pairs if tight(pair[0])], lambda pair: pair[0].kind)
+    checks = [(f"{kind} durations off by more than max(100 us, 5 %)", members,
+               lambda pair: off_by(*pair) > 1) for kind, members in kinds.items()]
+    checks.append(("durations outside of their bounds", pairs, lambda pair: outside(*pair) > 0))
+    for what, members, is_off in checks:
+        off = [pair for pair in members if is_off(pair)]
+        if len(off) > (1 - SHARE) * len(members):
+            examples = "".join(f"\n    {got['duration_ms']:.3f} against {statement}" for statement, got in off[:5])
+            complaints.append(f"{len(off)} of {len(members)} {what}:{examples}")
+    return complaints
+
+
+def spread(logged, got):
+    """How the tight durations differ from the log's, in us: figures for people."""
+    complaints, out = [], []
+    for pid, theirs in by_pid(logged, lambda s: s.pid).items():
+        mine = sorted((g for g in got if g.get("pid") == pid), key=lambda g: g.get("time", ""))
+        out += pair_session(theirs, mine, 4096, complaints)
+    lines = []
+    for kind, members in by_pid([p for p in out if tight(p[0])], lambda p: p[0].kind).items():
+        diffs = sorted((g["duration_ms"] - s.logged_ms) * 1000 for s, g in members)
+        at = [diffs[int(part * (len(diffs) - 1))] for part in (0, 0.5, 0.9, 0.99, 1)]
+        off = sum(off_by(*pair) > 1 for pair in members)
+        lines.append(f"{kind}: ours - log in us: min {at[0]:.0f}, median {at[1]:.0f}, 90 % {at[2]:.0f}, "
+                     f"99 % {at[3]:.0f}, max {at[4]:.0f}; {off} of {len(diffs)} outside of the tolerance")
+    return "\n".join(lines)
+
+
+def figures(logged, got):
+    """A line for people: how much was compared."""
+    kinds = Counter(("tight " if tight(s) else "bounded ") + s.kind for s in logged)
+    return f"{len(logged)} logged, {len(got)} seen; " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What is built and how: one static small file, the same bytes each time, without warnings."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from elffile import readelf
+from tool import BUILD, DBSLOWER, ROOT
+
+LARGEST = 200 * 1024
+JOBS = f"-j{os.cpu_count() or 1}"
+
+
+def copy_tree(to):
+    """The sources without git and without what was built."""
+    built = os.path.relpath(BUILD, ROOT)
+    skip = {".git", "build", "__pycache__", ".pytest_cache", built.split(os.sep)[0]} - {"..", "."}
+
+    def ignore(folder, names):
+        return [name for name in names if name == "__pycache__" or (folder == ROOT and name in skip)]
+    shutil.copytree(ROOT, to, ignore=ignore)
+    return str(to)
+
+
+def make(folder, *args):
+    env = {key: value for key, value in os.environ.items()
+           if key not in ("BUILD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "CC", "CFLAGS")}
+    done = subprocess.run(["make", "-C", str(folder), JOBS, *args], env=env, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=600)
+    assert done.returncode == 0, f"make {' '.join(args)}: exit {done.returncode}\n{done.stdout[-4000:]}"
+    return done.stdout
+
+
+def test_static():
+    segments = readelf("-l", DBSLOWER)
+    assert "INTERP" not in segments, segments
+    assert "NEEDED" not in readelf("-d", DBSLOWER)
+    assert subprocess.run([DBSLOWER, "--version"], env={}, capture_output=True).returncode == 0
+
+
+def test_no_executable_stack_and_no_writable_code():
+    segments = re.findall(r"^\s+(LOAD|GNU_STACK)\s.*?\s([R ][W ][E ])\s", readelf("-l", DBSLOWER), re.M)
+    assert segments and any(kind == "GNU_STACK" for kind, _ in segments), segments
+    assert not any("W" in flags and "E" in flags for _, flags in segments), segments
+
+
+def test_stripped_and_small():
+    assert ".symtab" not in readelf("-S", DBSLOWER)
+    size = os.path.getsize(DBSLOWER)
+    assert size < LARGEST, f"{size} bytes, at most {LARGEST}"
+
+
+def test_no_paths_of_the_builder():
+    with open(DBSLOWER, "rb") as f:
+        assert ROOT.encode() not in f.read(), "the binary has the path of its sources"
+
+
+def test_two_builds_are_the_same_bytes(tmp_path):
+    outputs = []
+    for name, build in (("one", "build"), ("another/name", "out")):
+        os.makedirs(os.path.dirname(tmp_path / name), exist_ok=True)
+        folder = copy_tree(tmp_path / name)
+        make(folder, f"BUILD={build}")
+        with open(os.path.join(folder, build, "dbslower"), "rb") as f:
+            outputs.append(f.read())
+    assert outputs[0] == outputs[1], f"{len(outputs[0])} and {len(outputs[1])} bytes differ"
+
+
+@pytest.mark.parametrize("cc", ["gcc", "clang", "musl-gcc"])
+def test_compiles_clean(tmp_path, cc):
+    """Everything, the tests' programs too, with the project's warnings as errors."""
+    if not shutil.which(cc):
+        pytest.skip(f"no {cc}")
+    said = make(copy_tree(tmp_path / "tree"), f"CC={cc}", "all", "tests")
+    assert not re.search(r"\bwarning\b|\berror:", said), said
+    binary = tmp_path / "tree" / "build" / "dbslower"
+    assert subprocess.run([binary, "--version"], capture_output=True).returncode == 0
+
+
+def files_under(folder):
+    return {os.path.relpath(os.path.join(where, name), folder): os.stat(os.path.join(where, name)).st_mode & 0o777
+            for where, _, names in os.walk(folder) for name in names}
+
+
+def test_install(tmp_path):
+    """In a copy, so that nothing is built again in the tree under test."""
+    folder = copy_tree(tmp_path / "tree")
+    to = tmp_path / "to"
+    make(folder, "install", f"DESTDIR={to}")
+    assert files_under(to) == {
+        "usr/local/sbin/dbslower": 0o755,
+        "usr/local/share/man/man8/dbslower.8": 0o644,
+        "usr/local/share/bash-completion/completions/dbslower": 0o644,
+    }
+    assert ".symtab" not in readelf("-S", str(to / "usr/local/sbin/dbslower"))
+    make(folder, "uninstall", f"DESTDIR={to}")
+    assert files_under(to) == {}
+
+    make(folder, "install", f"DESTDIR={to}", "PREFIX=/usr", "MANDIR=/m", "BASHCOMPDIR=/b")
+    assert set(files_under(to)) == {"usr/sbin/dbslower", "m/man8/dbslower.8", "b/dbslower"}
+
+
+def test_nothing_to_do_the_second_time(tmp_path):
+    folder = copy_tree(tmp_path / "tree")
+    make(folder, "all")
+    assert not re.search(r"\b(CC|BPF|LINK|STRIP|EMBED)\b", make(folder, "all")), "it builds again"
+    make(folder, "clean")
+    assert not os.path.exists(os.path.join(folder, "build"))
+
+
+def sources():
+    """Files that must name their licence."""
+    for where, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in (".git", "build", "__pycache__", "data")
+                      and os.path.join(where, name) != BUILD]
+        for name in names:
+            if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name == "Makefile" \
+                    or os.path.basename(where) in ("ci", ".ci"):
+                yield os.path.join(where, name)
+
+
+def test_licence_lines():
+    without = []
+    for path in sources():
+        with open(path, errors="replace") as f:
+            head = "".join(f.readline() for _ in range(3))
+        if "SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause" not in head:
+            without.append(os.path.relpath(path, ROOT))
+    assert not without, f"no SPDX line: {without}"
+
+
+def test_shell_scripts():
+    if not shutil.which("shellcheck"):
+        pytest.skip("no shellcheck (package shellcheck)")
+    scripts = [os.path.join(ROOT, "ci", name) for name in ("dependencies", "test", "demo")]
+    done = subprocess.run(["shellcheck", *scripts, os.path.join(ROOT, ".ci", "run")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

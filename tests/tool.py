@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs build/dbslower as a user would and collects what it says."""
+
+import json
+import os
+import signal
+import subprocess
+import threading
+
+from cluster import wait_for
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
+DBSLOWER = os.path.join(BUILD, "dbslower")
+LOSSES = ("ring_full", "table_full", "start_without_end", "end_without_start", "text_unreadable")
+
+
+class Reader(threading.Thread):
+    """Collects a stream's lines until its end."""
+
+    def __init__(self, stream):
+        super().__init__(daemon=True)
+        self.stream = stream
+        self.lines = []
+        self.start()
+
+    def run(self):
+        for line in self.stream:
+            self.lines.append(line)
+
+    @property
+    def text(self):
+        return b"".join(self.lines).decode(errors="replace")
+
+
+class Tool:
+    """dbslower while it runs. attached=False does not wait for it to attach."""
+
+    def __init__(self, *args, attached=True, **keywords):
+        self.args = [str(arg) for arg in args]
+        self.status = None
+        self.process = subprocess.Popen([DBSLOWER, *self.args], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+        self.out = Reader(self.process.stdout)
+        self.err = Reader(self.process.stderr)
+        if attached:
+            try:
+                wait_for(self.is_attached, 60, "dbslower to attach")
+            except BaseException:
+                self.kill()
+                raise
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def is_attached(self):
+        if self.ready():
+            return True
+        if self.process.poll() is not None:
+            self.join()
+            if self.ready():
+                return True		# it has already done all it was asked for
+            raise AssertionError(f"{self} ended before it was attached\n{self.said()}")
+        return False
+
+    def ready(self):
+        if "--json" in self.args:
+            return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+        return any(line.startswith(b"Tracing database queries") for line in self.out.lines)
+
+    def join(self):
+        self.out.join(30)
+        self.err.join(30)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def wait(self, timeout=60):
+        """Waits for its own end; returns the exit status."""
+        try:
+            self.status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self} did not end within {timeout} s\n{self.said()}") from None
+        self.join()
+        return self.status
+
+    def stop(self, sig=signal.SIGINT):
+        """Ends it by a signal; returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        return self.wait()
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.join()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        if self.status is None:
+            self.kill()
+
+    def __str__(self):
+        return " ".join(["dbslower", *self.args])
+
+    # what it said
+
+    @property
+    def stdout(self):
+        return self.out.text
+
+    @property
+    def stderr(self):
+        return self.err.text
+
+    def said(self):
+        """For a message: the ends of both streams."""
+        return (f"--- {self}: exit {self.process.poll()}, standard output ends:\n{self.stdout[-3000:]}"
+                f"\n--- standard error ends:\n{self.stderr[-3000:]}")
+
+    def objects(self):
+        """The parsed lines of --json. A line that is no JSON is an error."""
+        found = []
+        for line in list(self.out.lines):
+            try:
+                found.append(json.loads(line.decode("utf-8")))
+            except ValueError as why:
+                raise AssertionError(f"not a JSON line ({why}): {line[:300]!r}\n{self.said()}") from None
+        return found
+
+    @property
+    def statements(self):
+        return [o for o in self.objects() if o.get("type") == "statement"]
+
+    @property
+    def summary(self):
+        found = [o for o in self.objects() if o.get("type") == "summary"]
+        assert len(found) == 1, f"{len(found)} summaries\n{self.said()}"
+        return found[0]
+
+    def lost(self):
+        """What the summary counts as lost, without the texts that were only cut."""
+        lost = self.summary["lost"]
+        return {key: lost[key] for key in LOSSES if lost[key]}
+
+    def rows(self):
+        """The rows of the text form, without its header."""
+        lines = self.stdout.splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith("TIME"):
+                return lines[number + 1:]
+        return []
+
+    def wait_for(self, condition, timeout=60, what="the output"):
+        """Waits until condition(self) is true."""
+        try:
+            return wait_for(lambda: condition(self), timeout, what)
+        except TimeoutError as why:
+            raise AssertionError(f"{why}\n{self.said()}") from None
+
+
+def run(*args, timeout=60, **keywords):
+    """Runs it to its end. Returns the CompletedProcess with texts."""
+    keywords = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
+    return subprocess.run([DBSLOWER, *map(str, args)], timeout=timeout, errors="replace", **keywords)
