@@ -116,7 +116,8 @@ uninstall:
 # The sources as they are committed, with the commit's name for --version.
 dist:
 	@mkdir -p $(BUILD)
-	git archive --prefix=dbslower-$(VERSION)/ --add-file=$(BUILD)/.commit HEAD 2>/dev/null \
+	@git rev-parse --short=12 HEAD >$(BUILD)/.commit
+	git archive --prefix=dbslower-$(VERSION)/ --add-file=$(BUILD)/.commit HEAD \
 		| gzip -n >$(BUILD)/dbslower-$(VERSION).tar.gz
 
 clean:
