@@ -290,7 +290,7 @@ def invented(got):
             f"bytes={got.get('query_bytes')} {shown(got.get('query'))}")
 
 
-def compare(logged, got, limit=4096):
+def compare(logged, got, limit=4096, share=SHARE):
     """Complaints about @got, the tool's statements, against @logged; empty when they agree."""
     complaints, pairs = [], []
     theirs, ours = by_pid(logged, lambda s: s.pid), by_pid(got, lambda g: g.get("pid"))
@@ -306,7 +306,7 @@ def compare(logged, got, limit=4096):
                 complaints.append(f"{key} {one[key]}, not {value}: {statement}")
         if not isinstance(one.get("duration_ms"), (int, float)):
             return complaints + [f"no duration: {one}"]
-    return complaints + far_off(pairs) + often_off(pairs)
+    return complaints + far_off(pairs) + often_off(pairs, share)
 
 
 def far_off(pairs):
@@ -315,8 +315,8 @@ def far_off(pairs):
             for statement, got in pairs if outside(statement, got) > SCHEDULING_MS]
 
 
-def often_off(pairs):
-    """99 % of each kind must be within the tolerance, and 99 % of all within their bounds."""
+def often_off(pairs, share):
+    """That share of each kind must be within the tolerance, and of all within their bounds."""
     complaints = []
     kinds = by_pid([pair for pair in pairs if tight(pair[0])], lambda pair: pair[0].kind)
     checks = [(f"{kind} durations off by more than max(100 us, 5 %)", members,
@@ -324,7 +324,7 @@ def often_off(pairs):
     checks.append(("durations outside of their bounds", pairs, lambda pair: outside(*pair) > 0))
     for what, members, is_off in checks:
         off = [pair for pair in members if is_off(pair)]
-        if len(off) > (1 - SHARE) * len(members):
+        if len(off) > (1 - share) * len(members):
             examples = "".join(f"\n    {got['duration_ms']:.3f} against {statement}" for statement, got in off[:5])
             complaints.append(f"{len(off)} of {len(members)} {what}:{examples}")
     return complaints

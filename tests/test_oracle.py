@@ -169,3 +169,25 @@ def test_log_ignores_other_backends():
 def test_log_reader_refuses_what_it_does_not_know():
     with pytest.raises(ValueError):
         expected(b"something else\n")
+
+
+@pytest.mark.parametrize("args", [["--force-perf"], ["--force-prealloc"], ["--force-perf", "--force-prealloc"]],
+                         ids=" ".join)
+def test_old_ways_agree_with_the_log(clusters, tool, tmp_path, args):
+    """What older kernels are traced with, on a smaller workload."""
+    cluster = clusters(name="old")
+    tmp_path.chmod(0o755)
+    workload = Workload(cluster, tmp_path)
+    workload.setup()
+    traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json", *args)
+    offset = cluster.log_size()
+    for part in (workload.texts, workload.interrupted, workload.pipelines, workload.orders):
+        part()
+    cluster.settle()
+    status = traced.stop()
+    logged, got = expected(cluster.read_log(offset)), traced.statements
+    assert status == 0 and not traced.lost(), traced.said()
+    assert len(logged) > 200, f"the workload had only {len(logged)} statements"
+    # One text of 100 kB, whose log line takes long to write, is more than 1 % of so few
+    complaints = compare(logged, got, share=0.9)
+    assert not complaints, report(complaints)
