@@ -32,6 +32,8 @@ static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)BPF_FUNC_get_curr
 static long (*const bpf_get_current_comm)(void *buf, __u32 size) =
 	(void *)BPF_FUNC_get_current_comm;
 /* 6ae08ae3dea2 (5.5) */
+static long (*const bpf_probe_read_user)(void *dst, __u32 size, const void *unsafe) =
+	(void *)BPF_FUNC_probe_read_user;
 static long (*const bpf_probe_read_user_str)(void *dst, __u32 size, const void *unsafe) =
 	(void *)BPF_FUNC_probe_read_user_str;
 /* b4490c5c4e02 (5.7) */

@@ -28,6 +28,7 @@ enum event_type {
 #define SESSION_OPEN		0x200	/* a statement is running */
 #define SESSION_JOINED		0x400	/* it was running before its thread was first seen */
 #define SESSION_REPLICATION	0x800	/* a walsender, whose commands are no statements */
+#define SESSION_LATE		0x1000	/* its texts are read when statements end, not before */
 
 /*
  * A statement. The kernel keeps one of these a thread, which is also the
@@ -42,6 +43,9 @@ struct event_statement {
 	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not yet */
 	__u64 rows;
 	__u64 query_bytes;	/* the text's whole length; 0 with STATEMENT_CUT: unknown */
+	__u64 connection_id;	/* the server's number for the connection; 0: not known */
+	__u32 error_code;	/* the server's, with STATEMENT_ERROR; 0: not known */
+	__u32 depth;		/* of statements inside this one; of no meaning to user space */
 	__u32 text_len;
 	__u32 flags;
 };
@@ -95,7 +99,7 @@ struct exec_name {
 	char comm[16];
 };
 
-_Static_assert(sizeof(struct event_statement) == 64, "a record's head has no padding");
+_Static_assert(sizeof(struct event_statement) == 80, "a record's head has no padding");
 _Static_assert(sizeof(struct event_session) == 24, "a record has no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "a record has no padding");
 _Static_assert(sizeof(struct control) == 8, "a map's value has no padding");

@@ -1,255 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Turns probe hits into statements: a small state machine for each thread that serves a client.
- *
- * A thread's state is the record that is sent when its statement ends, text
- * included, so that nothing is copied twice. It is made at the thread's
- * first hit, changed in place from then on, and deleted when the thread exits:
- * a hit costs one look-up.
+ * Turns probe hits into statements: small state machines, one a kind of server. Which probe runs
+ * which program is a table of db/.
  */
-#include "bpf/bpf.h"
-#include "bpf/event.h"
+#include "bpf/session.h"
 
-#define TEXT_SCAN_BYTES		32768	/* the size of map scratch */
-#define TAG_BYTES		64	/* COMPLETION_TAG_BUFSIZE of PostgreSQL */
-#define TEXT_SCAN_STEPS		32	/* beyond 1 MiB a text's length is not counted */
+#define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE of PostgreSQL */
 
-ARGUMENT(text);		/* pointer to the statement's text; 0: the session is idle */
+ARGUMENT(text);		/* pointer to the statement's text; 0: none */
+ARGUMENT(length);	/* its length, where it does not end in a NUL */
 ARGUMENT(rows);		/* what the server counted */
 ARGUMENT(tag);		/* pointer to the completion's text: "SELECT 1" */
-ARGUMENT(client);	/* 0: the process serves no client */
-ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
-ARGUMENT(replication);	/* not 0: a walsender */
-ARGUMENT(user);		/* pointers to who is connected; 0: not known */
-ARGUMENT(database);
-ARGUMENT(host);
-ARGUMENT(port);
+ARGUMENT(command);	/* number of the client's command */
+ARGUMENT(error);	/* number of the server's error; 0: none */
+ARGUMENT(status);	/* not 0: the statement failed */
+ARGUMENT(connection);	/* the server's number for the connection */
+ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
-CONSTANT(source);
-CONSTANT(threshold_ns);
-CONSTANT(text_bytes);	/* how much of a text is shown */
-CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
-CONSTANT(filter_pids);
-CONSTANT(want_sessions);
-
-MAP(sessions);		/* hash: tid → struct event_statement and text_size bytes */
-MAP(blank);		/* array of one: a session that is all zero */
-MAP(scratch);		/* array of one: bytes that nobody reads */
-MAP(counters);
-MAP(ring);
-MAP(control);
-MAP(pids);		/* hash: tgid that is wanted → anything */
-MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
-MAP(comms);		/* hash: struct exec_name → anything */
-
-struct session {
-	struct event_statement s;
-	char text[];
-};
-
-INLINE void count(__u32 which)
-{
-	__u64 *n = bpf_map_lookup_elem(counters, &which);
-
-	if (n)
-		__sync_fetch_and_add(n, 1);
-}
-
-/*
- * Records are sent without a wake-up, the largest cost of all; then the consumer is woken only
- * if it said that it sleeps. It says so before it looks at the ring for the last time,
- * so one of the two sees the other.
- */
-INLINE void wake(void)
-{
-	__u32 zero = 0;
-	struct control *ctl = bpf_map_lookup_elem(control, &zero);
-	void *nothing;
-
-	if (!ctl || !*(volatile __u32 *)&ctl->asleep)
-		return;
-	ctl->asleep = 0;
-	nothing = bpf_ringbuf_reserve(ring, 8, 0);
-	if (nothing)
-		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
-}
-
-INLINE void send(void *record, __u64 size)
-{
-	if (bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP))
-		count(LOST_RING_FULL);
-	else
-		wake();
-}
-
-INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
-{
-	return (struct event_session){
-		.type = type,
-		.source = source,
-		.pid = id >> 32,
-		.tid = id,
-		.time_ns = bpf_ktime_get_ns(),
-	};
-}
-
-INLINE void send_session(__u32 type, __u32 source, __u64 id)
-{
-	struct event_session event = event_session(type, source, id);
-
-	send(&event, sizeof(event));
-}
-
-INLINE void read_name(char *to, __u32 size, __u64 from)
-{
-	to[0] = 0;
-	if (from)
-		bpf_probe_read_user_str(to, size, (const void *)from);
-}
-
-INLINE void send_identity(void *ctx, __u64 id)
-{
-	struct event_identity *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
-
-	if (!event) {
-		count(LOST_RING_FULL);
-		return;
-	}
-	event->session = event_session(EVENT_SESSION, VALUE(source), id);
-	read_name(event->user, sizeof(event->user), arg_user(ctx));
-	read_name(event->database, sizeof(event->database), arg_database(ctx));
-	read_name(event->host, sizeof(event->host), arg_host(ctx));
-	read_name(event->port, sizeof(event->port), arg_port(ctx));
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	wake();
-}
-
-/* Whether a new session's process is one of those that -p names, or a child of one. */
-INLINE int pid_wanted(void *ctx, __u32 pid)
-{
-	struct wanted_server *server;
-	struct bpf_pidns_info info;
-	__u64 main_pid;
-
-	if (!VALUE(filter_pids) || bpf_map_lookup_elem(pids, &pid))
-		return 1;
-	main_pid = arg_server(ctx);
-	server = bpf_map_lookup_elem(servers, &main_pid);
-	for (int i = 0; server && i < WANTED_NAMESPACES; i++)
-		if (!bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
-						 sizeof(info)))
-			return 1;
-	return 0;
-}
-
-/* A thread's first hit. NULL where the table is full. */
-static __attribute__((noinline)) struct session *session_create(void *ctx, __u64 id)
-{
-	__u32 tid = id, zero = 0;
-	struct session *session = bpf_map_lookup_elem(blank, &zero);
-
-	if (!session)
-		return 0;
-	if (bpf_map_update_elem(sessions, &tid, session, BPF_NOEXIST)) {
-		count(LOST_TABLE_FULL);
-		return 0;
-	}
-	session = bpf_map_lookup_elem(sessions, &tid);
-	if (!session)
-		return 0;
-	session->s.type = EVENT_STATEMENT;
-	session->s.source = VALUE(source);
-	session->s.pid = id >> 32;
-	session->s.tid = tid;
-	if (!arg_client(ctx) || !pid_wanted(ctx, id >> 32))
-		session->s.flags = SESSION_IGNORED;
-	else if (VALUE(want_sessions))
-		send_identity(ctx, id);
-	if (arg_replication(ctx))
-		session->s.flags |= SESSION_REPLICATION;
-	return session;
-}
-
-/* The thread's session, or NULL: none can be made, or none is wanted. */
-INLINE struct session *session_get(void *ctx, __u32 first_flags)
-{
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tid = id;
-	struct session *session = bpf_map_lookup_elem(sessions, &tid);
-
-	if (!session) {
-		session = session_create(ctx, id);
-		if (session)
-			session->s.flags |= first_flags;
-	}
-	return session && !(session->s.flags & SESSION_IGNORED) ? session : 0;
-}
-
-INLINE void statement_end(struct session *session, __u64 end_ns)
-{
-	struct event_statement *s = &session->s;
-	__u32 len = s->text_len;
-
-	s->flags &= ~SESSION_OPEN;
-	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED))
-		return;
-	count(COUNT_STATEMENTS);
-	s->duration_ns = end_ns - s->start_ns;
-	if (s->duration_ns < VALUE(threshold_ns))
-		return;
-	if (len > VALUE(text_bytes))
-		len = VALUE(text_bytes);
-	send(session, sizeof(*s) + len);
-}
-
-/* The length of a text that is longer than what is kept of it. 0: too long to count. */
-static __attribute__((noinline)) __u64 text_measure(const char *text)
-{
-	__u64 length = VALUE(text_bytes);
-	__u32 zero = 0;
-	void *bytes = bpf_map_lookup_elem(scratch, &zero);
-	long n;
-
-	for (int i = 0; bytes && i < TEXT_SCAN_STEPS; i++) {
-		n = bpf_probe_read_user_str(bytes, TEXT_SCAN_BYTES, text + length);
-		if (n <= 0)
-			return 0;
-		length += n - 1;
-		if (n < TEXT_SCAN_BYTES)
-			return length;
-	}
-	return 0;
-}
-
-/* Copies the text while it is certainly there: when the statement ends, the server has freed it. */
-INLINE void text_read(struct session *session, const char *text)
-{
-	struct event_statement *s = &session->s;
-	long n = bpf_probe_read_user_str(session->text, VALUE(text_size), text);
-
-	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
-	if (n <= 0) {
-		s->flags |= STATEMENT_UNREADABLE;
-		s->text_len = 0;
-		s->query_bytes = 0;
-	} else if ((__u64)n < VALUE(text_size)) {
-		s->text_len = n - 1;
-		s->query_bytes = n - 1;
-	} else {
-		s->flags |= STATEMENT_CUT;
-		s->text_len = VALUE(text_bytes);
-		s->query_bytes = text_measure(text);
-	}
-}
-
-/* A thread that was first seen in the middle of a statement is now past it. */
-INLINE void session_joined(struct session *session)
-{
-	if (!(session->s.flags & SESSION_JOINED))
-		return;
-	session->s.flags &= ~SESSION_JOINED;
-	count(LOST_END_WITHOUT_START);
-}
+CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
 
 /*
  * The server says what it is doing. A text starts a statement, or is the next
@@ -262,7 +30,6 @@ PROGRAM(activity)
 	const char *text = (const char *)arg_text(ctx);
 	struct session *session = session_get(ctx, 0);
 	struct event_statement *s;
-	__u64 now;
 
 	if (!session)
 		return 0;
@@ -270,19 +37,15 @@ PROGRAM(activity)
 	session_joined(session);
 	if (!text && !(s->flags & SESSION_OPEN))
 		return 0;
-	now = bpf_ktime_get_ns();
 	if (!text) {
-		statement_end(session, now);
+		statement_end(session, bpf_ktime_get_ns());
 		return 0;
 	}
 	if (s->flags & SESSION_OPEN && s->completed_ns)
 		statement_end(session, s->completed_ns);
-	if (!(s->flags & SESSION_OPEN)) {
-		s->flags = SESSION_OPEN | (s->flags & SESSION_REPLICATION);
-		s->start_ns = now;
-		s->completed_ns = 0;
-		s->rows = 0;
-	}
+	if (!(s->flags & SESSION_OPEN))
+		statement_begin(session, 0);
+	/* While it is certainly there: when the statement ends, the server has freed it. */
 	text_read(session, text);
 	return 0;
 }
@@ -347,6 +110,118 @@ PROGRAM(failure)
 	return 0;
 }
 
+/*
+ * A client's command to MySQL or MariaDB. Those that run statements are timed; what there is to
+ * know of a statement is still in the server when it decides whether to log it as slow.
+ */
+PROGRAM(command_start)
+{
+	struct session *session = session_get(ctx, 0);
+	struct event_statement *s;
+
+	if (!session)
+		return 0;
+	s = &session->s;
+	session_joined(session);
+	if (s->flags & SESSION_OPEN && !(s->flags & STATEMENT_COMPLETED))
+		count(LOST_START_WITHOUT_END);
+	s->flags &= ~SESSION_OPEN;
+	if (VALUE(commands) >> (arg_command(ctx) & 63) & 1)
+		statement_begin(session, SESSION_LATE);
+	return 0;
+}
+
+/* The server decides on a statement of its slow log: the end of each, of "a; b" too. */
+PROGRAM(statement_logged)
+{
+	struct session *session = session_get(ctx, SESSION_JOINED);
+	struct event_statement *s;
+	__u64 now;
+
+	if (!session || !(session->s.flags & SESSION_OPEN))
+		return 0;
+	s = &session->s;
+	now = bpf_ktime_get_ns();
+	if (now - s->start_ns >= VALUE(threshold_ns)) {
+		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+		s->error_code = arg_error(ctx);
+		if (s->error_code)
+			s->flags |= STATEMENT_ERROR;
+		s->connection_id = arg_connection(ctx);
+		if (VALUE(want_sessions))
+			send_identity(ctx, (__u64)s->pid << 32 | s->tid);
+	}
+	statement_end(session, now);
+	/* If there is another one in the packet, it begins here. */
+	statement_begin(session, SESSION_LATE | STATEMENT_COMPLETED);
+	return 0;
+}
+
+/*
+ * A pair of probes around a statement. arg_inner says that this pair may stand inside another
+ * one; then only the outer one counts.
+ */
+PROGRAM(span_start)
+{
+	struct session *session = session_get(ctx, 0);
+	struct event_statement *s;
+
+	if (!session)
+		return 0;
+	s = &session->s;
+	session_joined(session);
+	if (s->flags & SESSION_OPEN && arg_inner(ctx)) {
+		s->depth++;
+		return 0;
+	}
+	if (s->flags & SESSION_OPEN)
+		count(LOST_START_WITHOUT_END);
+	statement_begin(session, 0);
+	text_read(session, (const char *)arg_text(ctx));
+	s->connection_id = arg_connection(ctx);
+	if (VALUE(want_sessions))
+		send_identity(ctx, (__u64)s->pid << 32 | s->tid);
+	return 0;
+}
+
+PROGRAM(span_done)
+{
+	struct session *session = session_get(ctx, SESSION_JOINED);
+	struct event_statement *s;
+
+	if (!session || !(session->s.flags & SESSION_OPEN))
+		return 0;
+	s = &session->s;
+	if (arg_inner(ctx) && s->depth) {
+		s->depth--;
+		return 0;
+	}
+	if (arg_status(ctx))
+		s->flags |= STATEMENT_ERROR;
+	statement_end(session, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* What the thread leaves behind. */
+INLINE void session_end(struct session *session)
+{
+	struct event_statement *s = &session->s;
+	__u64 end = s->completed_ns;
+
+	if (!(s->flags & SESSION_OPEN))
+		return;
+	if (s->flags & SESSION_LATE) {
+		if (!(s->flags & STATEMENT_COMPLETED))
+			count(LOST_START_WITHOUT_END);
+		return;
+	}
+	if (!end) {
+		s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
+		end = bpf_ktime_get_ns();
+	}
+	statement_end(session, end);
+}
+
 /* Raw tracepoint sched_process_exit: a thread that ends takes its session along. */
 PROGRAM(thread_exit)
 {
@@ -357,16 +232,7 @@ PROGRAM(thread_exit)
 	if (!session)
 		return 0;
 	if (!(session->s.flags & SESSION_IGNORED)) {
-		session_joined(session);
-		if (session->s.flags & SESSION_OPEN) {
-			__u64 end = session->s.completed_ns;
-
-			if (!end) {
-				session->s.flags |= STATEMENT_ERROR | STATEMENT_DIED;
-				end = bpf_ktime_get_ns();
-			}
-			statement_end(session, end);
-		}
+		session_end(session);
 		if (VALUE(want_sessions))
 			send_session(EVENT_EXIT, session->s.source, id);
 	}

@@ -266,7 +266,7 @@ static int slow_trace(struct slow *slow)
 {
 	const struct options *options = &slow->options;
 	struct tracer_config config = {
-		.engine = options->engine ? engine_find(options->engine) : NULL,
+		.engine = options->engine,
 		.pids = options->pids, .npids = options->pid_count,
 		.paths = options->paths, .npaths = options->path_count,
 		.threshold_ns = options->threshold_ns,
@@ -294,11 +294,7 @@ static int slow_trace(struct slow *slow)
 	if (tracer_targets(tracer)) {
 		slow_begin(slow);
 	} else {
-		output_string(&slow->err, "dbslower: no database server runs here that is known; "
-					  "waiting for one to start\n");
-		if (tracer_denied(tracer))
-			output_string(&slow->err, "  It may not look at other users' processes: "
-						  "that takes CAP_SYS_PTRACE, or root.\n");
+		message_waiting(&slow->err);
 		output_flush(&slow->err);
 	}
 	err = slow_end(slow, slow_loop(slow));
@@ -344,9 +340,9 @@ int cmd_slow(int argc, char *argv[])
 		ret = slow_finish(slow, output_flush(&slow->out));
 		goto cleanup;
 	}
-	if (slow->options.engine && !engine_find(slow->options.engine)) {
+	if (slow->options.engine && !engine_known(slow->options.engine)) {
 		output_printf(&slow->err, "dbslower: %s cannot be traced by this version; it knows "
-					  "postgres\n", slow->options.engine);
+					  "postgres and mysql\n", slow->options.engine);
 		output_flush(&slow->err);
 		goto cleanup;
 	}

@@ -126,6 +126,20 @@ static void get_client(struct column_view *view, const struct statement *st, str
 	cell_string(cell, st->client);
 }
 
+static void get_connection(struct column_view *view, const struct statement *st, struct cell *cell)
+{
+	(void)view;
+	if (st->connection_id)
+		cell_number(cell, st->connection_id, 0);
+}
+
+static void get_errno(struct column_view *view, const struct statement *st, struct cell *cell)
+{
+	(void)view;
+	if (st->error_code)
+		cell_number(cell, st->error_code, 0);
+}
+
 static void get_rows(struct column_view *view, const struct statement *st, struct cell *cell)
 {
 	(void)view;
@@ -155,9 +169,12 @@ static const struct column columns[] = {
 	{ "user", "USER", "the database user", 12, false, get_user },
 	{ "db", "DB", "the database", 12, false, get_db },
 	{ "client", "CLIENT", "where the connection comes from", 21, false, get_client },
+	{ "conn", "CONN", "the server's number for the connection (mysql)", 8, true,
+	  get_connection },
 	{ "rows", "ROWS", "the number of rows, as the server counts", 8, true, get_rows },
 	{ "status", "STATUS", "ok, or error where it failed, was cancelled or timed out",
 	  6, false, get_status },
+	{ "errno", "ERRNO", "the server's number for the error (mysql)", 6, true, get_errno },
 	{ "engine", "ENGINE", "postgresql or mysql", 10, false, get_engine },
 	{ "query", "QUERY", "the statement's text", 0, false, NULL },
 };

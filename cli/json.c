@@ -125,9 +125,13 @@ void json_statement(struct output *out, const struct statement *st)
 	json_string(out, ",\"user\":\"", st->user);
 	json_string(out, ",\"database\":\"", st->database);
 	json_string(out, ",\"client\":\"", st->client);
+	if (st->connection_id)
+		json_number(out, ",\"connection_id\":", st->connection_id);
 	if (st->has_rows)
 		json_number(out, ",\"rows\":", st->rows);
 	output_string(out, st->failed ? ",\"status\":\"error\"" : ",\"status\":\"ok\"");
+	if (st->error_code)
+		json_number(out, ",\"errno\":", st->error_code);
 	json_query(out, st);
 	output_string(out, "}\n");
 }

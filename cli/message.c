@@ -72,6 +72,15 @@ static void message_rights(struct output *err)
 				   "the host.\n");
 }
 
+void message_waiting(struct output *err)
+{
+	output_string(err, "dbslower: no database server runs here that is known; waiting for one "
+			   "to start\n");
+	if (!(message_capabilities() >> CAP_SYS_PTRACE & 1))
+		output_string(err, "  It may not look at other users' processes: that takes "
+				   "CAP_SYS_PTRACE, or root.\n");
+}
+
 static const struct {
 	const char *before, *after;	/* the subject stands between them */
 	const char *remedy;
@@ -99,8 +108,9 @@ static const struct {
 						   "script that starts it." },
 	[FAULT_MACHINE] = { "", " is built for another architecture than this dbslower",
 			    "Use the dbslower of that architecture." },
-	[FAULT_NO_PROBES] = { "", " has no usable probe", "PostgreSQL 10 to 19 has what is needed, "
-							  "with or without --enable-dtrace." },
+	[FAULT_NO_PROBES] = { "", " cannot be traced", "PostgreSQL from 10 and MySQL and MariaDB from "
+						       "5.5 have what is needed, unless they were "
+						       "linked without their dynamic symbols." },
 	[FAULT_TOO_MANY] = { "too many ", "", NULL },
 };
 

@@ -12,6 +12,9 @@
 /* Adds the message for @fault, and the verifier's log where there is one. Looks for the cause of EPERM. */
 void message_fault(struct output *err, const struct fault *fault);
 
+/* Adds what there is to say where no server was found. */
+void message_waiting(struct output *err);
+
 /* Adds one line with what was seen, shown and lost. */
 void message_summary(struct output *err, const struct summary *summary);
 

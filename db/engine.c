@@ -3,23 +3,24 @@
 
 #include <string.h>
 
+#include "db/mysql.h"
 #include "db/postgres.h"
 
-const struct engine *const engine_table[] = { &engine_postgres, NULL };
+const struct engine *const engine_table[] = { &engine_postgres, &engine_mysql_usdt, &engine_mysql, NULL };
 
-const struct engine *engine_find(const char *name)
+bool engine_known(const char *name)
 {
 	for (size_t i = 0; engine_table[i]; i++)
 		if (!strcmp(engine_table[i]->name, name))
-			return engine_table[i];
-	return NULL;
+			return true;
+	return false;
 }
 
-const struct engine *engine_of_file(const char *file)
+const char *engine_of_file(const char *file)
 {
 	for (size_t i = 0; engine_table[i]; i++)
 		for (const char *const *name = engine_table[i]->executables; *name; name++)
 			if (!strcmp(*name, file))
-				return engine_table[i];
+				return engine_table[i]->name;
 	return NULL;
 }

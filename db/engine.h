@@ -8,17 +8,23 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-#define ENGINE_ARGS	2
-#define ENGINE_COMMON	12
+#define ENGINE_ARGS	12
+#define ENGINE_COMMON	16
 
 /* What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can be. */
 struct engine_arg {
 	const char *name;	/* "arg_text" */
 	const char *only_with;	/* a symbol that the file must have; NULL: none */
 	int probe_arg;		/* the USDT probe's argument of that number, from 1 */
-	const char *spec;	/* or a spec of usdt/spec.h's own grammar */
-	int fallback;		/* the value where the spec cannot be resolved; -1: the probe is useless then */
+	/*
+	 * Or a spec of usdt/spec.h's own grammar, in which {NAME} stands for the offset that exported
+	 * accessor NAME has in its instructions, {NAME:inner} for the one behind its pointer,
+	 * and {NAME+8} for eight bytes more. NULL: the fallback.
+	 */
+	const char *spec;
+	int fallback;		/* the value where that cannot be resolved; -1: the probe is useless then */
 };
 
 /* One way to see a step of a statement. Of the rows of one step the first that the file has is used. */
@@ -42,9 +48,10 @@ struct engine {
 	const char *const *executables;		/* file names of the server, NULL-terminated */
 	const struct engine_probe *probes;
 	size_t nprobes;
+	uint64_t commands;			/* constant_commands of bpf/ */
 	/* Values that every program of the file may ask for, whatever its probe. */
 	struct engine_arg common[ENGINE_COMMON];
-	/* Reads who is connected off a process's command line. */
+	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
 	/* How a client's host and port are written, as in a title. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);
@@ -52,10 +59,10 @@ struct engine {
 
 extern const struct engine *const engine_table[];	/* NULL-terminated */
 
-/* The engine called @name ("postgresql"), or NULL. */
-const struct engine *engine_find(const char *name);
+/* Whether there is an engine called @name ("postgresql"). Several can share a name. */
+bool engine_known(const char *name);
 
-/* The engine whose server's file is called @file (no folder), or NULL. */
-const struct engine *engine_of_file(const char *file);
+/* The name of the engines whose server's file is called @file (no folder), or NULL. */
+const char *engine_of_file(const char *file);
 
 #endif

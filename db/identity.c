@@ -7,60 +7,64 @@
 
 static const struct identity identity_unknown;
 
-static struct identity_entry **identity_place(struct identity_table *table, uint32_t pid)
+static struct identity_entry **identity_place(struct identity_table *table, uint32_t tid)
 {
-	struct identity_entry **place = &table->bucket[pid % IDENTITY_BUCKETS];
+	struct identity_entry **place = &table->bucket[tid % IDENTITY_BUCKETS];
 
-	while (*place && (*place)->pid != pid)
+	while (*place && (*place)->tid != tid)
 		place = &(*place)->next;
 	return place;
 }
 
-void identity_read(const struct engine *engine, uint32_t pid, struct identity *identity)
+void identity_read(const struct engine *engine, uint32_t tid, struct identity *identity)
 {
 	char title[512];
-	ssize_t len = process_title(pid, title, sizeof(title));
+	ssize_t len;
 
+	*identity = identity_unknown;
+	if (!engine->identify)
+		return;
+	len = process_title(tid, title, sizeof(title));
 	engine->identify(title, len > 0 ? (size_t)len : 0, identity);
 }
 
-static struct identity_entry *identity_entry(struct identity_table *table, uint32_t pid)
+static struct identity_entry *identity_entry(struct identity_table *table, uint32_t tid)
 {
-	struct identity_entry **place = identity_place(table, pid);
+	struct identity_entry **place = identity_place(table, tid);
 
 	if (!*place) {
 		*place = calloc(1, sizeof(**place));
 		if (*place)
-			(*place)->pid = pid;
+			(*place)->tid = tid;
 	}
 	return *place;
 }
 
-void identity_set(struct identity_table *table, uint32_t pid, const struct identity *identity)
+void identity_set(struct identity_table *table, uint32_t tid, const struct identity *identity)
 {
-	struct identity_entry *entry = identity_entry(table, pid);
+	struct identity_entry *entry = identity_entry(table, tid);
 
 	if (entry)
 		entry->identity = *identity;
 }
 
 const struct identity *identity_of(struct identity_table *table, const struct engine *engine,
-				   uint32_t pid)
+				   uint32_t tid)
 {
-	struct identity_entry *entry = *identity_place(table, pid);
+	struct identity_entry *entry = *identity_place(table, tid);
 
 	if (!entry) {
-		entry = identity_entry(table, pid);
+		entry = identity_entry(table, tid);
 		if (!entry)
 			return &identity_unknown;
-		identity_read(engine, pid, &entry->identity);
+		identity_read(engine, tid, &entry->identity);
 	}
 	return &entry->identity;
 }
 
-void identity_forget(struct identity_table *table, uint32_t pid)
+void identity_forget(struct identity_table *table, uint32_t tid)
 {
-	struct identity_entry **place = identity_place(table, pid);
+	struct identity_entry **place = identity_place(table, tid);
 	struct identity_entry *entry = *place;
 
 	if (entry) {
@@ -73,5 +77,5 @@ void identity_clear(struct identity_table *table)
 {
 	for (uint32_t i = 0; i < IDENTITY_BUCKETS; i++)
 		while (table->bucket[i])
-			identity_forget(table, table->bucket[i]->pid);
+			identity_forget(table, table->bucket[i]->tid);
 }

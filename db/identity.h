@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who is connected to each backend, remembered while it lives. */
+/* Who is connected, by the thread that serves it, remembered while that lives. */
 #ifndef DB_IDENTITY_H
 #define DB_IDENTITY_H
 
@@ -11,7 +11,7 @@
 
 struct identity_entry {
 	struct identity_entry *next;
-	uint32_t pid;
+	uint32_t tid;
 	struct identity identity;
 };
 
@@ -21,20 +21,20 @@ struct identity_table {
 };
 
 /*
- * Who is connected to process @pid: what is remembered, or else what its
+ * Who is connected to thread @tid: what is remembered, or else what its
  * title says now. Never NULL; valid until the entry is forgotten.
  */
 const struct identity *identity_of(struct identity_table *table, const struct engine *engine,
-				   uint32_t pid);
+				   uint32_t tid);
 
-/* What the title of process @pid says of it; all "" where it says nothing. */
-void identity_read(const struct engine *engine, uint32_t pid, struct identity *identity);
+/* What the title of thread @tid says of it; all "" where it says nothing. */
+void identity_read(const struct engine *engine, uint32_t tid, struct identity *identity);
 
-/* Remembers @identity for @pid, whatever was remembered of that PID. */
-void identity_set(struct identity_table *table, uint32_t pid, const struct identity *identity);
+/* Remembers @identity for @tid, whatever was remembered of that TID. */
+void identity_set(struct identity_table *table, uint32_t tid, const struct identity *identity);
 
-/* The process has ended. */
-void identity_forget(struct identity_table *table, uint32_t pid);
+/* The thread has ended. */
+void identity_forget(struct identity_table *table, uint32_t tid);
 
 /* Forgets all. */
 void identity_clear(struct identity_table *table);

@@ -131,6 +131,7 @@ const struct engine engine_postgres = {
 		 * first process seen, and if not the titles are used alone.
 		 */
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))", .fallback = 0 },
+		{ .name = "arg_address" },
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))", .fallback = 0 },
 		{ .name = "arg_database", .spec = "8@328(MyProcPort(%ip))", .fallback = 0 },
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))", .fallback = 0 },

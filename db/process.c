@@ -83,11 +83,11 @@ void process_name(const struct process *process, char *name, size_t size)
 		name[len - (sizeof(deleted) - 1)] = '\0';
 }
 
-int process_each(int (*each)(void *arg, const struct process *process), void *arg, bool *denied)
+int process_each(int (*each)(void *arg, const struct process *process), void *arg)
 {
 	DIR *dir = opendir("/proc");
 	struct dirent *entry;
-	int ret = 0, err;
+	int ret = 0;
 
 	if (!dir)
 		return -errno;
@@ -98,10 +98,7 @@ int process_each(int (*each)(void *arg, const struct process *process), void *ar
 
 		if (*end || !pid || pid > UINT32_MAX)
 			continue;
-		err = process_read((uint32_t)pid, &process);
-		if (err == -EACCES && denied)
-			*denied = true;
-		if (!err)
+		if (!process_read((uint32_t)pid, &process))
 			ret = each(arg, &process);
 	}
 	closedir(dir);

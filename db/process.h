@@ -27,10 +27,9 @@ void process_name(const struct process *process, char *name, size_t size);
 
 /*
  * Calls @each for every process there is, until it returns other than 0, which is handed back.
- * -errno where /proc cannot be read. @denied (NULL: not wanted) tells whether there are processes that
- * we may not look at.
+ * -errno where /proc cannot be read.
  */
-int process_each(int (*each)(void *arg, const struct process *process), void *arg, bool *denied);
+int process_each(int (*each)(void *arg, const struct process *process), void *arg);
 
 /* The kernel's dev_t and the inode of the process's PID namespace. 0 or -errno. */
 int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino);

@@ -10,12 +10,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "usdt/accessor.h"
 #include "usdt/emit.h"
 #include "usdt/note.h"
 #include "usdt/site.h"
 
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
 #define GROUPS_MAX	32
+#define SPEC_TEXT	192
 #define VALUES_MAX	64
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON)
 #define LOG_SIZE	(1 << 20)
@@ -88,15 +90,66 @@ static bool work_has(const struct work *work, const char *name)
 	return !name || !elf_symbol_find(&work->elf, name, &symbol);
 }
 
+/* The number that {NAME}, {NAME:inner} or {NAME+8} stands for; @name is what is between the braces. */
+static int work_accessor(const struct work *work, const char *name, size_t len, int64_t *number)
+{
+	static const char inner[] = ":inner", next[] = "+8";
+	struct accessor accessor;
+	char symbol[128];
+	bool is_inner = len > 6 && !memcmp(name + len - 6, inner, 6);
+	bool is_next = len > 2 && !memcmp(name + len - 2, next, 2);
+	int err;
+
+	len -= is_inner ? 6 : is_next ? 2 : 0;
+	if (len >= sizeof(symbol))
+		return -ENOENT;
+	memcpy(symbol, name, len);
+	symbol[len] = '\0';
+	err = accessor_read(&work->elf, symbol, &accessor);
+	if (err)
+		return err;
+	if (is_inner && accessor.kind != ACCESSOR_POINTER)
+		return -EINVAL;
+	*number = is_inner ? accessor.inner : accessor.offset + (is_next ? 8 : 0);
+	return 0;
+}
+
+/* Copies @spec to @text with its accessors replaced by their offsets. */
+static int work_expand(const struct work *work, const char *spec, char *text, size_t size)
+{
+	size_t at = 0;
+
+	while (*spec) {
+		const char *end = *spec == '{' ? strchr(spec, '}') : NULL;
+		int64_t number;
+		int n;
+
+		if (end) {
+			n = work_accessor(work, spec + 1, (size_t)(end - spec - 1), &number);
+			if (n)
+				return n;
+			n = snprintf(text + at, size - at, "%lld", (long long)number);
+			spec = end + 1;
+		} else {
+			n = snprintf(text + at, size - at, "%c", *spec++);
+		}
+		at += (size_t)n;
+		if (at >= size)
+			return -ENOSPC;
+	}
+	return 0;
+}
+
 static enum spec_reason work_spec(const struct work *work, const struct engine_arg *arg,
-				  const struct site *site, struct spec *spec)
+				  const struct site *site, char text[SPEC_TEXT], struct spec *spec)
 {
 	struct spec specs[SPEC_ARGS_MAX];
 	size_t n;
 
+	if (!arg->probe_arg && (!arg->spec || work_expand(work, arg->spec, text, SPEC_TEXT)))
+		return SPEC_NO_SYMBOL;
 	if (!arg->probe_arg)
-		return spec_parse(work->elf.machine, work->elf.is64, arg->spec, strlen(arg->spec),
-				  spec);
+		return spec_parse(work->elf.machine, work->elf.is64, text, strlen(text), spec);
 	n = site->args ? spec_parse_all(work->elf.machine, work->elf.is64, site->args, specs,
 					SPEC_ARGS_MAX) : 0;
 	if ((size_t)arg->probe_arg > n || n > SPEC_ARGS_MAX)
@@ -117,7 +170,8 @@ static int work_emit(struct work *work, const struct engine_arg *arg, const stru
 		.symbol_arg = work,
 	};
 	struct spec spec;
-	enum spec_reason reason = work_spec(work, arg, site, &spec);
+	char text[SPEC_TEXT];		/* what the spec's symbols borrow from */
+	enum spec_reason reason = work_spec(work, arg, site, text, &spec);
 	int n = -ENOTSUP;
 
 	if (reason == SPEC_OK)
@@ -143,11 +197,13 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	const char *culprit;
 	int n;
 
-	if (nvalues + 1 + ARGS_MAX > VALUES_MAX)
+	if (nvalues + 2 + ARGS_MAX > VALUES_MAX)
 		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
 	memcpy(values, work->common->values, nvalues * sizeof(*values));
 	values[nvalues++] = (struct object_value){ .name = "constant_source",
 						   .number = work->target->source };
+	values[nvalues++] = (struct object_value){ .name = "constant_commands",
+						   .number = work->target->engine->commands };
 	for (int i = 0; i < ARGS_MAX; i++) {
 		const struct engine_arg *arg = i < ENGINE_ARGS ? &probe->args[i] :
 					       &work->target->engine->common[i - ENGINE_ARGS];

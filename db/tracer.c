@@ -55,7 +55,6 @@ struct tracer {
 	struct identity_table identities;
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
-	bool denied;			/* there are processes that we may not look at */
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -232,13 +231,13 @@ static void tracer_announce(struct tracer *t, const struct target *target)
 		.way = attach_way_name(t->common.way), .pids = mains.pids,
 	};
 
-	process_each(mains_each, &mains, NULL);
+	process_each(mains_each, &mains);
 	server.npids = mains.npids;
 	t->config.server(t->config.arg, &server);
 }
 
 /* Attaches to the file open as @fd by the first engine that finds its probes in it. */
-static int tracer_attach(struct tracer *t, const struct engine *engine, int fd, const char *path,
+static int tracer_attach(struct tracer *t, const char *engine, int fd, const char *path,
 			 struct fault *fault)
 {
 	struct target *more = realloc(t->targets, (t->ntargets + 1) * sizeof(*more));
@@ -248,12 +247,14 @@ static int tracer_attach(struct tracer *t, const struct engine *engine, int fd, 
 		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	t->targets = more;
 	for (size_t i = 0; err && engine_table[i]; i++) {
-		if (engine && engine != engine_table[i])
+		if (engine && strcmp(engine, engine_table[i]->name))
 			continue;
 		fault_clear(fault);
 		err = target_open(&more[t->ntargets], engine_table[i], fd, path,
 				  (uint32_t)t->ntargets, &t->common, fault);
 	}
+	if (err && !engine && fault->kind == FAULT_NO_PROBES)
+		return fault_set(fault, FAULT_NOT_SERVER, err, path, NULL);
 	if (err)
 		return err;
 	fault_clear(fault);
@@ -262,7 +263,7 @@ static int tracer_attach(struct tracer *t, const struct engine *engine, int fd, 
 }
 
 /* Attaches to the executable of a process, unless that has been done. */
-static int tracer_attach_process(struct tracer *t, const struct engine *engine,
+static int tracer_attach_process(struct tracer *t, const char *engine,
 				 const struct process *process, struct fault *fault)
 {
 	char path[32];
@@ -292,15 +293,15 @@ static int tracer_attach_path(struct tracer *t, const char *path, struct fault *
 	return err;
 }
 
-/* The engine that a process is a server of by its name, if that one is wanted. */
-static const struct engine *tracer_engine(const struct tracer *t, const struct process *process)
+/* The engine that a process is a server of by its file's name, if that one is wanted. */
+static const char *tracer_engine(const struct tracer *t, const struct process *process)
 {
-	const struct engine *engine;
+	const char *engine;
 	char name[256];
 
 	process_name(process, name, sizeof(name));
 	engine = engine_of_file(name);
-	return !t->config.engine || engine == t->config.engine ? engine : NULL;
+	return !engine || !t->config.engine || !strcmp(engine, t->config.engine) ? engine : NULL;
 }
 
 struct scan {
@@ -313,7 +314,7 @@ struct scan {
 static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
-	const struct engine *engine = tracer_engine(scan->tracer, process);
+	const char *engine = tracer_engine(scan->tracer, process);
 	struct fault fault = { .kind = FAULT_NONE };
 	int err;
 
@@ -333,7 +334,7 @@ static int scan_each(void *arg, const struct process *process)
 static int tracer_scan(struct tracer *t, struct fault *fault)
 {
 	struct scan scan = { .tracer = t, .fault = fault };
-	int err = process_each(scan_each, &scan, &t->denied);
+	int err = process_each(scan_each, &scan);
 
 	if (err)
 		return fault_set(fault, FAULT_PROC, err, NULL, NULL);
@@ -375,12 +376,13 @@ static int tracer_want_server(struct tracer *t, const struct process *process,
 static int tracer_want_pid(struct tracer *t, uint32_t pid, struct fault *fault)
 {
 	struct process process, parent;
-	char yes = 1, text[16];
+	char yes = 1, text[32];
 	int err = process_read(pid, &process);
 
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
+	snprintf(text, sizeof(text), "process %u", pid);
 	err = tracer_attach_process(t, t->config.engine, &process, fault);
 	if (err == -ENOENT)
 		return fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text);
@@ -423,7 +425,7 @@ static void tracer_executed(struct tracer *t, uint32_t pid)
 		    st.st_ino == process.ino)
 			err = tracer_attach_process(t, t->config.engine, &process, &fault);
 	if (!t->config.npaths) {
-		const struct engine *engine = tracer_engine(t, &process);
+		const char *engine = tracer_engine(t, &process);
 
 		if (engine)
 			err = tracer_attach_process(t, engine, &process, &fault);
@@ -441,24 +443,26 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 {
 	struct target *target = &t->targets[event->session.source];
 	struct identity title, memory = { .user = "" };
-	uint32_t pid = event->session.pid;
+	uint32_t tid = event->session.tid;
 
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
 	snprintf(memory.database, sizeof(memory.database), "%.*s",
 		 (int)sizeof(event->database) - 1, event->database);
 	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
+	if (!target->engine->identify)
+		target->trust = TRUST_MEMORY;
 	if (target->trust == TRUST_UNKNOWN) {
-		identity_read(target->engine, pid, &title);
+		identity_read(target->engine, tid, &title);
 		if (*title.user)
 			target->trust = memcmp(&title, &memory, sizeof(title)) ? TRUST_TITLE :
 										 TRUST_MEMORY;
 	}
-	identity_forget(&t->identities, pid);
-	if (target->trust == TRUST_MEMORY && *memory.user)
-		identity_set(&t->identities, pid, &memory);
+	identity_forget(&t->identities, tid);
+	if (target->trust == TRUST_MEMORY)
+		identity_set(&t->identities, tid, &memory);
 	else
-		identity_of(&t->identities, target->engine, pid);
+		identity_of(&t->identities, target->engine, tid);
 }
 
 static const char *identity_string(const char *s)
@@ -475,6 +479,8 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		.start_ns = event->start_ns,
 		.wall_ns = event->start_ns + t->wall_offset_ns,
 		.duration_ns = event->duration_ns,
+		.connection_id = event->connection_id,
+		.error_code = event->error_code,
 		.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR),
 		.rows = event->rows,
 		.failed = event->flags & STATEMENT_ERROR,
@@ -493,7 +499,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	t->text_truncated += s.truncated;
 	if (t->config.identify) {
 		const struct identity *identity =
-			identity_of(&t->identities, t->targets[event->source].engine, event->pid);
+			identity_of(&t->identities, t->targets[event->source].engine, event->tid);
 
 		s.user = identity_string(identity->user);
 		s.database = identity_string(identity->database);
@@ -523,7 +529,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 			tracer_identity(t, data);
 		break;
 	case EVENT_EXIT:
-		identity_forget(&t->identities, session->pid);
+		identity_forget(&t->identities, session->tid);
 		break;
 	case EVENT_EXEC:
 		tracer_executed(t, session->pid);
@@ -590,11 +596,6 @@ fail:
 size_t tracer_targets(const struct tracer *tracer)
 {
 	return tracer->ntargets;
-}
-
-bool tracer_denied(const struct tracer *tracer)
-{
-	return tracer->denied;
 }
 
 int tracer_drain(struct tracer *t)

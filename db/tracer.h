@@ -24,7 +24,7 @@ struct tracer_server {
 };
 
 struct tracer_config {
-	const struct engine *engine;	/* NULL: all */
+	const char *engine;		/* servers of this name (engine.h) only; NULL: all */
 	const uint32_t *pids;		/* only these and their backends; none: all */
 	size_t npids;
 	const char *const *paths;	/* only these files; none: whatever runs */
@@ -54,9 +54,6 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 
 /* How many servers' files are traced. */
 size_t tracer_targets(const struct tracer *tracer);
-
-/* Whether there were processes that we may not look at, so that servers may have been missed. */
-bool tracer_denied(const struct tracer *tracer);
 
 /* Handles the records that are there: calls config->statement. How full the buffer was, in percent. */
 int tracer_drain(struct tracer *tracer);

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sessions: what the programs of statement.bpf.c keep of each thread that serves a client.
+ *
+ * A thread's state is the record that is sent when its statement ends, text
+ * included, so that nothing is copied twice. It is made at the thread's
+ * first hit, changed in place from then on, and deleted when the thread exits:
+ * a hit costs one look-up.
+ */
+#ifndef BPF_SESSION_H
+#define BPF_SESSION_H
+
+#include "bpf/bpf.h"
+#include "bpf/event.h"
+
+#define TEXT_SCAN_BYTES		32768	/* the size of map scratch */
+#define TEXT_SCAN_STEPS		32	/* beyond 1 MiB a text's length is not counted */
+
+ARGUMENT(client);	/* 0: the process serves no client */
+ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
+ARGUMENT(replication);	/* not 0: a walsender */
+ARGUMENT(user);		/* pointers to who is connected; 0: not known */
+ARGUMENT(database);
+ARGUMENT(host);
+ARGUMENT(address);	/* where there is no host */
+ARGUMENT(port);
+
+CONSTANT(source);
+CONSTANT(threshold_ns);
+CONSTANT(text_bytes);	/* how much of a text is shown */
+CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
+CONSTANT(filter_pids);
+CONSTANT(want_sessions);
+
+MAP(sessions);		/* hash: tid → struct event_statement and text_size bytes */
+MAP(blank);		/* array of one: a session that is all zero */
+MAP(scratch);		/* array of one: bytes that nobody reads */
+MAP(counters);
+MAP(ring);
+MAP(control);
+MAP(pids);		/* hash: tgid that is wanted → anything */
+MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
+MAP(comms);		/* hash: struct exec_name → anything */
+
+struct session {
+	struct event_statement s;
+	char text[];
+};
+
+INLINE void count(__u32 which)
+{
+	__u64 *n = bpf_map_lookup_elem(counters, &which);
+
+	if (n)
+		__sync_fetch_and_add(n, 1);
+}
+
+/*
+ * Records are sent without a wake-up, the largest cost of all; then the consumer is woken only
+ * if it said that it sleeps. It says so before it looks at the ring for the last time,
+ * so one of the two sees the other.
+ */
+INLINE void wake(void)
+{
+	__u32 zero = 0;
+	struct control *ctl = bpf_map_lookup_elem(control, &zero);
+	void *nothing;
+
+	if (!ctl || !*(volatile __u32 *)&ctl->asleep)
+		return;
+	ctl->asleep = 0;
+	nothing = bpf_ringbuf_reserve(ring, 8, 0);
+	if (nothing)
+		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+}
+
+INLINE void send(void *record, __u64 size)
+{
+	if (bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP))
+		count(LOST_RING_FULL);
+	else
+		wake();
+}
+
+INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
+{
+	return (struct event_session){
+		.type = type,
+		.source = source,
+		.pid = id >> 32,
+		.tid = id,
+		.time_ns = bpf_ktime_get_ns(),
+	};
+}
+
+INLINE void send_session(__u32 type, __u32 source, __u64 id)
+{
+	struct event_session event = event_session(type, source, id);
+
+	send(&event, sizeof(event));
+}
+
+INLINE void read_name(char *to, __u32 size, __u64 from)
+{
+	to[0] = 0;
+	if (from)
+		bpf_probe_read_user_str(to, size, (const void *)from);
+}
+
+static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
+{
+	struct event_identity *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	__u64 host = arg_host(ctx);
+
+	if (!event) {
+		count(LOST_RING_FULL);
+		return;
+	}
+	event->session = event_session(EVENT_SESSION, VALUE(source), id);
+	read_name(event->user, sizeof(event->user), arg_user(ctx));
+	read_name(event->database, sizeof(event->database), arg_database(ctx));
+	read_name(event->host, sizeof(event->host), host ? host : arg_address(ctx));
+	read_name(event->port, sizeof(event->port), arg_port(ctx));
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	wake();
+}
+
+/* Whether a new session's process is one of those that -p names, or a child of one. */
+INLINE int pid_wanted(void *ctx, __u32 pid)
+{
+	struct wanted_server *server;
+	struct bpf_pidns_info info;
+	__u64 main_pid;
+
+	if (!VALUE(filter_pids) || bpf_map_lookup_elem(pids, &pid))
+		return 1;
+	main_pid = arg_server(ctx);
+	server = bpf_map_lookup_elem(servers, &main_pid);
+	for (int i = 0; server && i < WANTED_NAMESPACES; i++)
+		if (!bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
+						 sizeof(info)))
+			return 1;
+	return 0;
+}
+
+/* A thread's first hit. NULL where the table is full. */
+static __attribute__((noinline)) struct session *session_create(void *ctx, __u64 id)
+{
+	__u32 tid = id, zero = 0;
+	struct session *session = bpf_map_lookup_elem(blank, &zero);
+
+	if (!session)
+		return 0;
+	if (bpf_map_update_elem(sessions, &tid, session, BPF_NOEXIST)) {
+		count(LOST_TABLE_FULL);
+		return 0;
+	}
+	session = bpf_map_lookup_elem(sessions, &tid);
+	if (!session)
+		return 0;
+	session->s.type = EVENT_STATEMENT;
+	session->s.source = VALUE(source);
+	session->s.pid = id >> 32;
+	session->s.tid = tid;
+	if (!arg_client(ctx) || !pid_wanted(ctx, id >> 32))
+		session->s.flags = SESSION_IGNORED;
+	else if (VALUE(want_sessions))
+		send_identity(ctx, id);
+	if (arg_replication(ctx))
+		session->s.flags |= SESSION_REPLICATION;
+	return session;
+}
+
+/* The thread's session, or NULL: none can be made, or none is wanted. */
+INLINE struct session *session_get(void *ctx, __u32 first_flags)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	__u32 tid = id;
+	struct session *session = bpf_map_lookup_elem(sessions, &tid);
+
+	if (!session) {
+		session = session_create(ctx, id);
+		if (session)
+			session->s.flags |= first_flags;
+	}
+	return session && !(session->s.flags & SESSION_IGNORED) ? session : 0;
+}
+
+INLINE void statement_end(struct session *session, __u64 end_ns)
+{
+	struct event_statement *s = &session->s;
+	__u32 len = s->text_len;
+
+	s->flags &= ~SESSION_OPEN;
+	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED))
+		return;
+	count(COUNT_STATEMENTS);
+	s->duration_ns = end_ns - s->start_ns;
+	if (s->duration_ns < VALUE(threshold_ns))
+		return;
+	if (len > VALUE(text_bytes))
+		len = VALUE(text_bytes);
+	send(session, sizeof(*s) + len);
+}
+
+/* The length of a text that is longer than what is kept of it. 0: too long to count. */
+static __attribute__((noinline)) __u64 text_measure(const char *text)
+{
+	__u64 length = VALUE(text_bytes);
+	__u32 zero = 0;
+	void *bytes = bpf_map_lookup_elem(scratch, &zero);
+	long n;
+
+	for (int i = 0; bytes && i < TEXT_SCAN_STEPS; i++) {
+		n = bpf_probe_read_user_str(bytes, TEXT_SCAN_BYTES, text + length);
+		if (n <= 0)
+			return 0;
+		length += n - 1;
+		if (n < TEXT_SCAN_BYTES)
+			return length;
+	}
+	return 0;
+}
+
+/* Copies a text that ends in a NUL. */
+INLINE void text_read(struct session *session, const char *text)
+{
+	struct event_statement *s = &session->s;
+	long n = bpf_probe_read_user_str(session->text, VALUE(text_size), text);
+
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	if (n <= 0) {
+		s->flags |= STATEMENT_UNREADABLE;
+		s->text_len = 0;
+		s->query_bytes = 0;
+	} else if ((__u64)n < VALUE(text_size)) {
+		s->text_len = n - 1;
+		s->query_bytes = n - 1;
+	} else {
+		s->flags |= STATEMENT_CUT;
+		s->text_len = VALUE(text_bytes);
+		s->query_bytes = text_measure(text);
+	}
+}
+
+/* Copies a text of known length. */
+INLINE void text_copy(struct session *session, const char *text, __u64 length)
+{
+	struct event_statement *s = &session->s;
+	__u64 n = length > VALUE(text_bytes) ? VALUE(text_bytes) : length;
+
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	s->query_bytes = length;
+	s->text_len = n;
+	if (length > VALUE(text_bytes))
+		s->flags |= STATEMENT_CUT;
+	if (bpf_probe_read_user(session->text, n, text)) {
+		s->flags |= STATEMENT_UNREADABLE;
+		s->text_len = 0;
+	}
+}
+
+/* A thread that was first seen in the middle of a statement is now past it. */
+INLINE void session_joined(struct session *session)
+{
+	if (!(session->s.flags & SESSION_JOINED))
+		return;
+	session->s.flags &= ~SESSION_JOINED;
+	count(LOST_END_WITHOUT_START);
+}
+
+/* A new statement begins; what the session is stays. */
+INLINE void statement_begin(struct session *session, __u32 more)
+{
+	struct event_statement *s = &session->s;
+
+	s->flags = SESSION_OPEN | more | (s->flags & SESSION_REPLICATION);
+	s->start_ns = bpf_ktime_get_ns();
+	s->completed_ns = 0;
+	s->rows = 0;
+	s->depth = 0;
+}
+
+#endif

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * MySQL and MariaDB. dispatch_command() takes each command of a client.
+ * log_slow_statement(THD *) is entered once for each statement that ended, failures and each part
+ * of "a; b" included, with text, error, user and database still in the session (THD).
+ * Where they lie there differs by release and architecture, so the offsets are read off the
+ * accessors that the server exports for its plugins.
+ */
+#include "db/mysql.h"
+
+#include <stdio.h>
+
+#define COMMAND(number)	(1ULL << ((number) & 63))
+
+static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-debug", NULL };
+
+/* MariaDB, and MySQL 5.5 and 5.6: dispatch_command(command, THD *, packet, length, …). */
+#define DISPATCH_COMMAND_FIRST(symbol)                                      \
+	{                                                                   \
+		.step = "command", .program = "command_start",              \
+		.function = symbol,                                         \
+		.args = { { .name = "arg_command", .spec = "4@%arg0", .fallback = -1 } }, \
+	}
+
+/* What the server has of a statement when it ends; %arg0 is the THD. */
+#define LOGGED_IDENTITY                                                     \
+	{ .name = "arg_user", .spec = "8@{thd_user_name:inner}({thd_user_name}(%arg0))" }, \
+	{ .name = "arg_host", .spec = "8@{thd_client_host:inner}({thd_client_host}(%arg0))" }, \
+	{ .name = "arg_address", .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%arg0))" }, \
+	{ .name = "arg_database", .spec = "8@{thd_current_db}(%arg0)" }
+
+static const struct engine_probe mysql_probes[] = {
+	{
+		.step = "logged", .program = "statement_logged",
+		.function = "_Z18log_slow_statementP3THD",
+		.only_with = "thd_query_string",
+		.args = {
+			{ .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)",
+			  .fallback = -1 },
+			{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)",
+			  .fallback = -1 },
+			{ .name = "arg_connection", .spec = "8@{thd_get_thread_id}(%arg0)" },
+			{ .name = "arg_error",
+			  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%arg0))" },
+			LOGGED_IDENTITY,
+		},
+	},
+	DISPATCH_COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjb"),
+	DISPATCH_COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjbb"),
+	DISPATCH_COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcj"),
+	{
+		.step = "command", .program = "command_start",
+		.function = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command",
+		.args = { { .name = "arg_command", .spec = "4@%arg2", .fallback = -1 } },
+	},
+};
+
+static void mysql_client(const char *host, const char *port, char *client, size_t size)
+{
+	(void)port;
+	snprintf(client, size, "%s", host);
+}
+
+const struct engine engine_mysql = {
+	.name = "mysql",
+	.title = "MySQL or MariaDB",
+	.executables = mysql_executables,
+	.probes = mysql_probes,
+	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
+	/* COM_QUERY, COM_STMT_EXECUTE, COM_STMT_FETCH, MariaDB's COM_STMT_BULK_EXECUTE */
+	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0x1c) | COMMAND(0xfa),
+	.common = {
+		{ .name = "arg_client", .fallback = 1 },
+		{ .name = "arg_server" }, { .name = "arg_replication" },
+		{ .name = "arg_user" }, { .name = "arg_database" },
+		{ .name = "arg_host" }, { .name = "arg_address" }, { .name = "arg_port" },
+		{ .name = "arg_connection" }, { .name = "arg_error" },
+	},
+	.client = mysql_client,
+};
+
+#define SPAN_ARGS                                                           \
+	{ .name = "arg_text", .probe_arg = 1, .fallback = -1 },             \
+	{ .name = "arg_connection", .probe_arg = 2 },                       \
+	{ .name = "arg_database", .probe_arg = 3 },                         \
+	{ .name = "arg_user", .probe_arg = 4 },                             \
+	{ .name = "arg_host", .probe_arg = 5 }
+
+/* query__exec__* alone for a prepared statement, inside query__* for a text, and in procedures. */
+static const struct engine_probe mysql_usdt_probes[] = {
+	{
+		.step = "done", .program = "span_done",
+		.provider = "mysql", .probe = "query__done",
+		.args = { { .name = "arg_status", .probe_arg = 1 }, { .name = "arg_inner" } },
+	},
+	{
+		.step = "exec_done", .program = "span_done",
+		.provider = "mysql", .probe = "query__exec__done",
+		.args = { { .name = "arg_status", .probe_arg = 1 },
+			  { .name = "arg_inner", .fallback = 1 } },
+	},
+	{
+		.step = "start", .program = "span_start",
+		.provider = "mysql", .probe = "query__start",
+		.args = { SPAN_ARGS, { .name = "arg_inner" } },
+	},
+	{
+		.step = "exec_start", .program = "span_start",
+		.provider = "mysql", .probe = "query__exec__start",
+		.args = { SPAN_ARGS, { .name = "arg_inner", .fallback = 1 } },
+	},
+};
+
+const struct engine engine_mysql_usdt = {
+	.name = "mysql",
+	.title = "MySQL or MariaDB",
+	.executables = mysql_executables,
+	.probes = mysql_usdt_probes,
+	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
+	.common = {
+		{ .name = "arg_client", .fallback = 1 },
+		{ .name = "arg_server" }, { .name = "arg_replication" },
+		{ .name = "arg_user" }, { .name = "arg_database" },
+		{ .name = "arg_host" }, { .name = "arg_address" }, { .name = "arg_port" },
+		{ .name = "arg_connection" },
+	},
+	.client = mysql_client,
+};
