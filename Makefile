@@ -25,9 +25,13 @@ endif
 MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
 UAPI	:= $(if $(findstring musl,$(CC)),-idirafter /usr/include -idirafter /usr/include/$(MULTIARCH))
 WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
-CFLAGS	?= -O2 -g
+CFLAGS	?= -Os -g
+# The path of every statement; the rest runs once and is kept small.
+CFLAGS_escape := -O2
+CFLAGS_output := -O2
+CFLAGS_stream := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -ffunction-sections \
-	     -fdata-sections -fno-asynchronous-unwind-tables -ffile-prefix-map=$(CURDIR)=.
+	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 ALL_LDFLAGS = -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
 	     $(filter-out -Wmissing-prototypes,$(WARN))

@@ -16,10 +16,13 @@
 #define TEXT_SCAN_BYTES		32768	/* the size of map scratch */
 #define TEXT_SCAN_STEPS		32	/* beyond 1 MiB a text's length is not counted */
 
+ARGUMENT(session);	/* address of the server's session object; 0: a thread is a session */
 ARGUMENT(client);	/* 0: the process serves no client */
 ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
 ARGUMENT(replication);	/* not 0: a walsender */
 ARGUMENT(user);		/* pointers to who is connected; 0: not known */
+ARGUMENT(user_length);	/* 0: it ends in a NUL */
+ARGUMENT(host_length);
 ARGUMENT(database);
 ARGUMENT(host);
 ARGUMENT(address);	/* where there is no host */
@@ -32,7 +35,7 @@ CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that ther
 CONSTANT(filter_pids);
 CONSTANT(want_sessions);
 
-MAP(sessions);		/* hash: tid → struct event_statement and text_size bytes */
+MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and text_size bytes */
 MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
 MAP(counters);
@@ -100,11 +103,13 @@ INLINE void send_session(__u32 type, __u32 source, __u64 id)
 	send(&event, sizeof(event));
 }
 
-INLINE void read_name(char *to, __u32 size, __u64 from)
+INLINE void read_name(char *to, __u32 size, __u64 from, __u64 length)
 {
 	to[0] = 0;
 	if (from)
 		bpf_probe_read_user_str(to, size, (const void *)from);
+	if (length && length < size)
+		to[length] = 0;
 }
 
 static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
@@ -117,10 +122,12 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 		return;
 	}
 	event->session = event_session(EVENT_SESSION, VALUE(source), id);
-	read_name(event->user, sizeof(event->user), arg_user(ctx));
-	read_name(event->database, sizeof(event->database), arg_database(ctx));
-	read_name(event->host, sizeof(event->host), host ? host : arg_address(ctx));
-	read_name(event->port, sizeof(event->port), arg_port(ctx));
+	read_name(event->user, sizeof(event->user), arg_user(ctx),
+		  arg_user_length(ctx));
+	read_name(event->database, sizeof(event->database), arg_database(ctx), 0);
+	read_name(event->host, sizeof(event->host), host ? host : arg_address(ctx),
+		  host ? arg_host_length(ctx) : 0);
+	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	wake();
 }
@@ -143,25 +150,25 @@ INLINE int pid_wanted(void *ctx, __u32 pid)
 	return 0;
 }
 
-/* A thread's first hit. NULL where the table is full. */
-static __attribute__((noinline)) struct session *session_create(void *ctx, __u64 id)
+/* A session's first hit. NULL where the table is full. */
+static __attribute__((noinline)) struct session *session_create(void *ctx, __u64 id, __u64 key)
 {
-	__u32 tid = id, zero = 0;
+	__u32 zero = 0;
 	struct session *session = bpf_map_lookup_elem(blank, &zero);
 
 	if (!session)
 		return 0;
-	if (bpf_map_update_elem(sessions, &tid, session, BPF_NOEXIST)) {
+	if (bpf_map_update_elem(sessions, &key, session, BPF_NOEXIST)) {
 		count(LOST_TABLE_FULL);
 		return 0;
 	}
-	session = bpf_map_lookup_elem(sessions, &tid);
+	session = bpf_map_lookup_elem(sessions, &key);
 	if (!session)
 		return 0;
 	session->s.type = EVENT_STATEMENT;
 	session->s.source = VALUE(source);
 	session->s.pid = id >> 32;
-	session->s.tid = tid;
+	session->s.tid = id;
 	if (!arg_client(ctx) || !pid_wanted(ctx, id >> 32))
 		session->s.flags = SESSION_IGNORED;
 	else if (VALUE(want_sessions))
@@ -171,15 +178,25 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 	return session;
 }
 
-/* The thread's session, or NULL: none can be made, or none is wanted. */
+/*
+ * A thread is a session, or the server says which one it works for: in a pool of threads a statement
+ * can go on in another one. User addresses have 47 bits; the PID tells servers apart.
+ */
+INLINE __u64 session_key(void *ctx, __u64 id)
+{
+	__u64 object = arg_session(ctx);
+
+	return object ? object ^ (id >> 32 << 42) : (__u32)id;
+}
+
+/* The session at hand, or NULL: none can be made, or none is wanted. */
 INLINE struct session *session_get(void *ctx, __u32 first_flags)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tid = id;
-	struct session *session = bpf_map_lookup_elem(sessions, &tid);
+	__u64 id = bpf_get_current_pid_tgid(), key = session_key(ctx, id);
+	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
 	if (!session) {
-		session = session_create(ctx, id);
+		session = session_create(ctx, id, key);
 		if (session)
 			session->s.flags |= first_flags;
 	}

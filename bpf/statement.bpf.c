@@ -5,6 +5,7 @@
  */
 #include "bpf/session.h"
 
+#define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE of PostgreSQL */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: none */
@@ -14,9 +15,16 @@ ARGUMENT(tag);		/* pointer to the completion's text: "SELECT 1" */
 ARGUMENT(command);	/* number of the client's command */
 ARGUMENT(error);	/* number of the server's error; 0: none */
 ARGUMENT(status);	/* not 0: the statement failed */
+ARGUMENT(state);	/* what the server has of the outcome, and what that is after a failure */
+ARGUMENT(failed_state);
+ARGUMENT(kind);		/* number of the kind of statement; 0: SELECT */
+ARGUMENT(nested);	/* not 0: a statement inside a function or trigger */
+ARGUMENT(resumed);	/* state of an asynchronous command; 2: it goes on */
 ARGUMENT(connection);	/* the server's number for the connection */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
+CONSTANT(error_again);	/* error after which the server tries again by itself; 0: none */
+CONSTANT(rows_known);
 CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
 
 /*
@@ -123,33 +131,50 @@ PROGRAM(command_start)
 		return 0;
 	s = &session->s;
 	session_joined(session);
-	if (s->flags & SESSION_OPEN && !(s->flags & STATEMENT_COMPLETED))
-		count(LOST_START_WITHOUT_END);
+	if (s->flags & SESSION_OPEN && arg_resumed(ctx) == COMMAND_RESUMED)
+		return 0;
+	/* A statement that is open has not been logged: an unknown one was to be executed. */
 	s->flags &= ~SESSION_OPEN;
 	if (VALUE(commands) >> (arg_command(ctx) & 63) & 1)
 		statement_begin(session, SESSION_LATE);
 	return 0;
 }
 
+INLINE void statement_outcome(void *ctx, struct event_statement *s)
+{
+	s->error_code = arg_error(ctx);
+	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
+		s->flags |= STATEMENT_ERROR;
+	s->rows = arg_rows(ctx);
+	/* Rows that were sent; how many rows another kind of statement changed is not known. */
+	if (VALUE(rows_known) && (s->rows || !arg_kind(ctx)))
+		s->flags |= STATEMENT_HAS_ROWS;
+	s->connection_id = arg_connection(ctx);
+}
+
 /* The server decides on a statement of its slow log: the end of each, of "a; b" too. */
 PROGRAM(statement_logged)
 {
-	struct session *session = session_get(ctx, SESSION_JOINED);
+	__u64 id = bpf_get_current_pid_tgid(), now;
+	struct session *session;
 	struct event_statement *s;
-	__u64 now;
 
+	if (arg_nested(ctx))
+		return 0;
+	session = session_get(ctx, SESSION_JOINED);
 	if (!session || !(session->s.flags & SESSION_OPEN))
 		return 0;
 	s = &session->s;
+	/* The server prepares it anew and runs it again; the client does not hear of it. */
+	if (VALUE(error_again) && arg_error(ctx) == VALUE(error_again))
+		return 0;
 	now = bpf_ktime_get_ns();
 	if (now - s->start_ns >= VALUE(threshold_ns)) {
+		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
-		s->error_code = arg_error(ctx);
-		if (s->error_code)
-			s->flags |= STATEMENT_ERROR;
-		s->connection_id = arg_connection(ctx);
+		statement_outcome(ctx, s);
 		if (VALUE(want_sessions))
-			send_identity(ctx, (__u64)s->pid << 32 | s->tid);
+			send_identity(ctx, id);
 	}
 	statement_end(session, now);
 	/* If there is another one in the packet, it begins here. */
@@ -210,11 +235,6 @@ INLINE void session_end(struct session *session)
 
 	if (!(s->flags & SESSION_OPEN))
 		return;
-	if (s->flags & SESSION_LATE) {
-		if (!(s->flags & STATEMENT_COMPLETED))
-			count(LOST_START_WITHOUT_END);
-		return;
-	}
 	if (!end) {
 		s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
 		end = bpf_ktime_get_ns();
@@ -225,9 +245,8 @@ INLINE void session_end(struct session *session)
 /* Raw tracepoint sched_process_exit: a thread that ends takes its session along. */
 PROGRAM(thread_exit)
 {
-	__u64 id = bpf_get_current_pid_tgid();
-	__u32 tid = id;
-	struct session *session = bpf_map_lookup_elem(sessions, &tid);
+	__u64 id = bpf_get_current_pid_tgid(), key = (__u32)id;
+	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
 	if (!session)
 		return 0;
@@ -236,7 +255,7 @@ PROGRAM(thread_exit)
 		if (VALUE(want_sessions))
 			send_session(EVENT_EXIT, session->s.source, id);
 	}
-	bpf_map_delete_elem(sessions, &tid);
+	bpf_map_delete_elem(sessions, &key);
 	return 0;
 }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ENGINE_ARGS	12
+#define ENGINE_ARGS	24
 #define ENGINE_COMMON	16
 
 /* What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can be. */
@@ -19,9 +19,15 @@ struct engine_arg {
 	const char *only_with;	/* a symbol that the file must have; NULL: none */
 	int probe_arg;		/* the USDT probe's argument of that number, from 1 */
 	/*
-	 * Or a spec of usdt/spec.h's own grammar, in which {NAME} stands for the offset that exported
-	 * accessor NAME has in its instructions, {NAME:inner} for the one behind its pointer,
-	 * and {NAME+8} for eight bytes more. NULL: the fallback.
+	 * Or a spec of usdt/spec.h's own grammar, with numbers that are read off the instructions
+	 * of exported functions (usdt/accessor.h):
+	 *	{NAME}		the offset of the member that accessor NAME hands out
+	 *	{NAME+8}	eight bytes behind it
+	 *	{NAME:inner}	the offset behind the pointer that it follows
+	 *	{NAME:expected}	the value that it compares with; alone, it is the argument
+	 *	{=NAME}		the offset of the member that setter NAME sets
+	 *	{NAME~PATTERN}	the offset in an instruction of NAME
+	 * NULL: the fallback.
 	 */
 	const char *spec;
 	int fallback;		/* the value where that cannot be resolved; -1: the probe is useless then */
@@ -48,7 +54,7 @@ struct engine {
 	const char *const *executables;		/* file names of the server, NULL-terminated */
 	const struct engine_probe *probes;
 	size_t nprobes;
-	uint64_t commands;			/* constant_commands of bpf/ */
+	uint64_t commands, error_again;		/* constants of bpf/ */
 	/* Values that every program of the file may ask for, whatever its probe. */
 	struct engine_arg common[ENGINE_COMMON];
 	/* Reads who is connected off a process's command line; NULL: it is not there. */

@@ -15,43 +15,79 @@
 static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-debug", NULL };
 
 /* MariaDB, and MySQL 5.5 and 5.6: dispatch_command(command, THD *, packet, length, …). */
-#define DISPATCH_COMMAND_FIRST(symbol)                                      \
+#define COMMAND_FIRST(symbol)                                               \
 	{                                                                   \
 		.step = "command", .program = "command_start",              \
 		.function = symbol,                                         \
-		.args = { { .name = "arg_command", .spec = "4@%arg0", .fallback = -1 } }, \
+		.args = {                                                   \
+			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
+			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
+			/* cmpl $2,thd->async_state.m_state; je */          \
+			{ .name = "arg_resumed",                            \
+			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }, \
+		},                                                          \
 	}
 
-/* What the server has of a statement when it ends; %arg0 is the THD. */
-#define LOGGED_IDENTITY                                                     \
-	{ .name = "arg_user", .spec = "8@{thd_user_name:inner}({thd_user_name}(%arg0))" }, \
-	{ .name = "arg_host", .spec = "8@{thd_client_host:inner}({thd_client_host}(%arg0))" }, \
-	{ .name = "arg_address", .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%arg0))" }, \
-	{ .name = "arg_database", .spec = "8@{thd_current_db}(%arg0)" }
+/* MySQL's Security_context of a THD, and the accessors that hand out its members. */
+#define CONTEXT	"({_Z24thd_get_security_contextP3THDPP16Security_context}(%arg0))"
+#define USER	"_ZNK16Security_context4userEv"
+#define HOST	"_ZNK16Security_context4hostEv"
+#define IP	"_ZNK16Security_context2ipEv"
+#define DB	"_Z20thd_binlog_filter_okPK3THD"
+#define FAILED	"_Z12thd_is_errorPK3THD"
 
 static const struct engine_probe mysql_probes[] = {
 	{
+		/* log_slow_statement(THD *); of two rows the first is MariaDB's, the second MySQL's. */
 		.step = "logged", .program = "statement_logged",
 		.function = "_Z18log_slow_statementP3THD",
-		.only_with = "thd_query_string",
 		.args = {
-			{ .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)",
+			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
+			/* mov thd->in_sub_stmt,%eax; mov %rdi,%rbx; test %eax,%eax; jne */
+			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
+			  "8b 87 @@@@@@@@ 48 89 fb 85 c0 0f 85}(%arg0)" },
+			{ .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)" },
+			{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%arg0)",
 			  .fallback = -1 },
-			{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)",
+			{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)" },
+			{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)",
 			  .fallback = -1 },
 			{ .name = "arg_connection", .spec = "8@{thd_get_thread_id}(%arg0)" },
 			{ .name = "arg_error",
 			  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%arg0))" },
-			LOGGED_IDENTITY,
+			{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%arg0))" },
+			{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}", .fallback = 1 },
+			{ .name = "arg_kind",
+			  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%arg0))",
+			  .fallback = 1 },
+			{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%arg0)" },
+			{ .name = "arg_user",
+			  .spec = "8@{thd_user_name:inner}({thd_user_name}(%arg0))" },
+			{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT },
+			{ .name = "arg_user_length", .spec = "8@{" USER "+8}" CONTEXT },
+			{ .name = "arg_host",
+			  .spec = "8@{thd_client_host:inner}({thd_client_host}(%arg0))" },
+			{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT },
+			{ .name = "arg_host_length", .spec = "8@{" HOST "+8}" CONTEXT },
+			{ .name = "arg_address",
+			  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%arg0))" },
+			{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT },
+			{ .name = "arg_database", .spec = "8@{thd_current_db}(%arg0)" },
+			{ .name = "arg_database", .spec = "8@{" DB "}(%arg0)" },
 		},
 	},
-	DISPATCH_COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjb"),
-	DISPATCH_COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjbb"),
-	DISPATCH_COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcj"),
+	COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjb"),
+	COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjbb"),
+	COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcj"),
 	{
+		/* MySQL from 5.7: dispatch_command(THD *, COM_DATA *, command). */
 		.step = "command", .program = "command_start",
 		.function = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command",
-		.args = { { .name = "arg_command", .spec = "4@%arg2", .fallback = -1 } },
+		.args = {
+			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
+			{ .name = "arg_command", .spec = "4@%arg2", .fallback = -1 },
+			{ .name = "arg_resumed" },
+		},
 	},
 };
 
@@ -68,13 +104,15 @@ const struct engine engine_mysql = {
 	.probes = mysql_probes,
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 	/* COM_QUERY, COM_STMT_EXECUTE, COM_STMT_FETCH, MariaDB's COM_STMT_BULK_EXECUTE */
+	.error_again = 1615,		/* ER_NEED_REPREPARE */
 	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0x1c) | COMMAND(0xfa),
 	.common = {
-		{ .name = "arg_client", .fallback = 1 },
+		{ .name = "arg_client", .fallback = 1 }, { .name = "arg_session" },
 		{ .name = "arg_server" }, { .name = "arg_replication" },
-		{ .name = "arg_user" }, { .name = "arg_database" },
-		{ .name = "arg_host" }, { .name = "arg_address" }, { .name = "arg_port" },
-		{ .name = "arg_connection" }, { .name = "arg_error" },
+		{ .name = "arg_user" }, { .name = "arg_user_length" },
+		{ .name = "arg_database" }, { .name = "arg_host" },
+		{ .name = "arg_host_length" }, { .name = "arg_address" },
+		{ .name = "arg_port" }, { .name = "arg_connection" },
 	},
 	.client = mysql_client,
 };
@@ -118,11 +156,12 @@ const struct engine engine_mysql_usdt = {
 	.probes = mysql_usdt_probes,
 	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
 	.common = {
-		{ .name = "arg_client", .fallback = 1 },
+		{ .name = "arg_client", .fallback = 1 }, { .name = "arg_session" },
 		{ .name = "arg_server" }, { .name = "arg_replication" },
-		{ .name = "arg_user" }, { .name = "arg_database" },
-		{ .name = "arg_host" }, { .name = "arg_address" }, { .name = "arg_port" },
-		{ .name = "arg_connection" },
+		{ .name = "arg_user" }, { .name = "arg_user_length" },
+		{ .name = "arg_database" }, { .name = "arg_host" },
+		{ .name = "arg_host_length" }, { .name = "arg_address" },
+		{ .name = "arg_port" }, { .name = "arg_connection" },
 	},
 	.client = mysql_client,
 };

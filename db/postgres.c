@@ -122,6 +122,7 @@ const struct engine engine_postgres = {
 	.probes = postgres_probes,
 	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
 	.common = {
+		{ .name = "arg_session" },
 		/* NULL in autovacuum, parallel and logical replication workers */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
@@ -132,6 +133,7 @@ const struct engine engine_postgres = {
 		 */
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))", .fallback = 0 },
 		{ .name = "arg_address" },
+		{ .name = "arg_user_length" }, { .name = "arg_host_length" },
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))", .fallback = 0 },
 		{ .name = "arg_database", .spec = "8@328(MyProcPort(%ip))", .fallback = 0 },
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))", .fallback = 0 },

@@ -17,8 +17,8 @@
 
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
 #define GROUPS_MAX	32
-#define SPEC_TEXT	192
-#define VALUES_MAX	64
+#define SPEC_TEXT	256
+#define VALUES_MAX	80
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON)
 #define LOG_SIZE	(1 << 20)
 
@@ -90,27 +90,46 @@ static bool work_has(const struct work *work, const char *name)
 	return !name || !elf_symbol_find(&work->elf, name, &symbol);
 }
 
-/* The number that {NAME}, {NAME:inner} or {NAME+8} stands for; @name is what is between the braces. */
-static int work_accessor(const struct work *work, const char *name, size_t len, int64_t *number)
+/* Cuts @suffix off the end of @name. */
+static bool name_cut(char *name, const char *suffix)
 {
-	static const char inner[] = ":inner", next[] = "+8";
+	size_t len = strlen(name), cut = strlen(suffix);
+
+	if (len <= cut || strcmp(name + len - cut, suffix))
+		return false;
+	name[len - cut] = '\0';
+	return true;
+}
+
+/* The number that stands for what is between the braces, see engine.h. */
+static int work_accessor(const struct work *work, const char *text, size_t len, int64_t *number)
+{
 	struct accessor accessor;
-	char symbol[128];
-	bool is_inner = len > 6 && !memcmp(name + len - 6, inner, 6);
-	bool is_next = len > 2 && !memcmp(name + len - 2, next, 2);
+	char name[SPEC_TEXT], *pattern;
+	bool inner, expected, next;
 	int err;
 
-	len -= is_inner ? 6 : is_next ? 2 : 0;
-	if (len >= sizeof(symbol))
+	if (len >= sizeof(name))
 		return -ENOENT;
-	memcpy(symbol, name, len);
-	symbol[len] = '\0';
-	err = accessor_read(&work->elf, symbol, &accessor);
+	memcpy(name, text, len);
+	name[len] = '\0';
+	pattern = strchr(name, '~');
+	if (pattern) {
+		*pattern++ = '\0';
+		return accessor_match(&work->elf, name, pattern, number);
+	}
+	inner = name_cut(name, ":inner");
+	expected = name_cut(name, ":expected");
+	next = name_cut(name, "+8");
+	err = *name == '=' ? accessor_read_setter(&work->elf, name + 1, &accessor)
+			   : accessor_read(&work->elf, name, &accessor);
 	if (err)
 		return err;
-	if (is_inner && accessor.kind != ACCESSOR_POINTER)
+	if ((inner && accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS) ||
+	    (expected && accessor.kind != ACCESSOR_EQUALS))
 		return -EINVAL;
-	*number = is_inner ? accessor.inner : accessor.offset + (is_next ? 8 : 0);
+	*number = expected ? accessor.expected : inner ? accessor.inner : accessor.offset;
+	*number += next ? 8 : 0;
 	return 0;
 }
 
@@ -148,6 +167,11 @@ static enum spec_reason work_spec(const struct work *work, const struct engine_a
 
 	if (!arg->probe_arg && (!arg->spec || work_expand(work, arg->spec, text, SPEC_TEXT)))
 		return SPEC_NO_SYMBOL;
+	if (!arg->probe_arg && !strchr(text, '@')) {
+		*spec = (struct spec){ .kind = SPEC_CONST, .size = 8, .is_signed = true,
+				       .value = strtoll(text, NULL, 10) };
+		return SPEC_OK;
+	}
 	if (!arg->probe_arg)
 		return spec_parse(work->elf.machine, work->elf.is64, text, strlen(text), spec);
 	n = site->args ? spec_parse_all(work->elf.machine, work->elf.is64, site->args, specs,
@@ -158,9 +182,12 @@ static enum spec_reason work_spec(const struct work *work, const struct engine_a
 	return spec->reason;
 }
 
-/* The function that reads @arg at @site, to @insns; the number of instructions or -ENOTSUP. */
-static int work_emit(struct work *work, const struct engine_arg *arg, const struct site *site,
-		     struct bpf_insn *insns)
+/*
+ * The function that reads @arg at @site, to @insns: the number of instructions; 0: it cannot be
+ * read so, and there are @more ways; -ENOTSUP.
+ */
+static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
+		     const struct site *site, struct bpf_insn *insns)
 {
 	struct emit_target target = {
 		.machine = work->elf.machine,
@@ -178,6 +205,8 @@ static int work_emit(struct work *work, const struct engine_arg *arg, const stru
 		n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
 	if (n >= 0)
 		return n;
+	if (more)
+		return 0;
 	if (arg->fallback < 0) {
 		fault_set(work->fault, FAULT_NO_PROBES, n, work->target->path,
 			  spec_reason(reason));
@@ -188,35 +217,65 @@ static int work_emit(struct work *work, const struct engine_arg *arg, const stru
 	return 2;
 }
 
+/* Argument row @i, first the probe's own, then those of all probes. NULL: an empty row. */
+static const struct engine_arg *work_arg(const struct work *work, const struct engine_probe *probe,
+					 int i)
+{
+	const struct engine_arg *arg;
+
+	if (i >= ARGS_MAX)
+		return NULL;
+	arg = i < ENGINE_ARGS ? &probe->args[i] : &work->target->engine->common[i - ENGINE_ARGS];
+	return arg->name ? arg : NULL;
+}
+
+static bool values_have(const struct object_value *values, size_t nvalues, const char *name)
+{
+	for (size_t i = 0; i < nvalues; i++)
+		if (!strcmp(values[i].name, name))
+			return true;
+	return false;
+}
+
 /* Links the program of @probe for @site into work->linked: the number of instructions. */
 static int work_link(struct work *work, const struct engine_probe *probe, const struct site *site)
 {
 	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
 	struct object_value values[VALUES_MAX];
 	size_t nvalues = work->common->nvalues, ncode = 0;
+	bool rows_known = false;
 	const char *culprit;
 	int n;
 
-	if (nvalues + 2 + ARGS_MAX > VALUES_MAX)
+	if (nvalues + 4 + ARGS_MAX > VALUES_MAX)
 		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
 	memcpy(values, work->common->values, nvalues * sizeof(*values));
 	values[nvalues++] = (struct object_value){ .name = "constant_source",
 						   .number = work->target->source };
 	values[nvalues++] = (struct object_value){ .name = "constant_commands",
 						   .number = work->target->engine->commands };
+	values[nvalues++] = (struct object_value){ .name = "constant_error_again",
+						   .number = work->target->engine->error_again };
 	for (int i = 0; i < ARGS_MAX; i++) {
-		const struct engine_arg *arg = i < ENGINE_ARGS ? &probe->args[i] :
-					       &work->target->engine->common[i - ENGINE_ARGS];
+		const struct engine_arg *arg = work_arg(work, probe, i);
+		const struct engine_arg *next = work_arg(work, probe, i + 1);
+		bool more = arg && next && !strcmp(arg->name, next->name);
 
-		if (!arg->name || !work_has(work, arg->only_with))
+		if (!arg || values_have(values, nvalues, arg->name) ||
+		    !work_has(work, arg->only_with))
 			continue;
-		n = work_emit(work, arg, site, code[ncode]);
+		n = work_emit(work, arg, more, site, code[ncode]);
 		if (n < 0)
 			return n;
+		if (!n)
+			continue;
+		rows_known |= !strcmp(arg->name, "arg_rows");
 		values[nvalues++] = (struct object_value){ .name = arg->name, .kind = OBJECT_CODE,
 							   .insns = code[ncode++],
 							   .count = (uint32_t)n };
 	}
+	values[nvalues++] = (struct object_value){ .name = "constant_rows_known",
+						   .number = rows_known };
 	n = object_link(work->common->object, probe->program, values, nvalues, work->linked,
 			&culprit);
 	if (n < 0)

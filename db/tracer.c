@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +49,7 @@ struct tracer {
 	int maps[MAPS];
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[2];		/* links */
-	uint32_t ring_bytes;
+	uint32_t ring_bytes, session_bytes;
 	struct stream stream;
 	struct target *targets;
 	size_t ntargets;
@@ -86,11 +87,11 @@ static uint32_t tracer_sessions(bool alloc, uint32_t bytes)
 
 static int tracer_maps(struct tracer *t, struct fault *fault)
 {
-	uint32_t session = (uint32_t)((sizeof(struct event_statement) +
+	uint32_t session = t->session_bytes = (uint32_t)((sizeof(struct event_statement) +
 				       t->config.text_bytes + 2 + 7) & ~7u);
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	const struct map_def defs[MAPS] = {
-		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 4, session,
+		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
 				   tracer_sessions(alloc, session),
 				   alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
@@ -410,6 +411,26 @@ static int tracer_find(struct tracer *t, struct fault *fault)
 	return err;
 }
 
+/* Sessions of servers that are gone; those of threads go with their threads. */
+static void tracer_sweep(struct tracer *t)
+{
+	struct event_statement *session = malloc(t->session_bytes);
+	uint64_t key = 0, next;
+	const uint64_t *at = NULL;
+
+	while (session && !sys_map_next(t->maps[MAP_SESSIONS], at, &next)) {
+		bool gone = !sys_map_lookup(t->maps[MAP_SESSIONS], &next, session) &&
+			    kill((pid_t)session->pid, 0) && errno == ESRCH;
+
+		if (gone)
+			sys_map_delete(t->maps[MAP_SESSIONS], &next);
+		else
+			key = next;
+		at = gone && at == NULL ? NULL : &key;
+	}
+	free(session);
+}
+
 /* A server's program was executed: a new server, or an old one with a new file. */
 static void tracer_executed(struct tracer *t, uint32_t pid)
 {
@@ -418,6 +439,7 @@ static void tracer_executed(struct tracer *t, uint32_t pid)
 	struct stat st;
 	int err = 0;
 
+	tracer_sweep(t);
 	if (t->config.npids || process_read(pid, &process))
 		return;
 	for (size_t i = 0; !err && i < t->config.npaths; i++)
@@ -506,6 +528,9 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		s.client = identity_string(identity->client);
 	}
 	t->config.statement(t->config.arg, &s);
+	/* Where a session is no thread, who it is comes with each statement. */
+	if (t->config.identify && !t->targets[event->source].engine->identify)
+		identity_forget(&t->identities, event->tid);
 }
 
 /* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */

@@ -7,6 +7,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <string.h>
 
 #include "usdt/cursor.h"
 
@@ -17,7 +18,7 @@
 #define LOADS_MAX	2
 #define OPS_MAX		3
 #define REGS		34
-#define NO_REG		32	/* holds nothing that is known: %rip, sp, xzr as a destination */
+#define NO_REG		32	/* nothing is known of it: %rip, sp, xzr as a destination */
 #define TEMP		33
 
 /* What a register holds */
@@ -25,7 +26,7 @@
 enum value_kind {
 	VALUE_UNKNOWN,
 	VALUE_NUMBER,		/* number */
-	VALUE_MEMBER,		/* argument + offset[0]; then, loads times: what lies there + offset[i] */
+	VALUE_MEMBER,		/* argument + offset[0]; loads times: what lies there, + offset */
 	VALUE_SUM,		/* the second argument + the object's member at offset[0] */
 	VALUE_EQUALS,		/* whether the VALUE_MEMBER is number */
 };
@@ -51,7 +52,7 @@ enum op_kind {
 	OP_COMPARE,		/* sets the flags by size bytes of reg against number */
 	OP_SET_EQUAL,		/* reg = the flags say equal */
 	OP_BRANCH,		/* to target if the flags say equal, or with number: not equal */
-	OP_JUMP,		/* to target; outside the body it is a call that does not return here */
+	OP_JUMP,		/* to target; outside the body: a call without a return here */
 	OP_LEAVE,		/* the same to an address in memory or in a register */
 	OP_RETURN,
 	OP_CLOBBER_FLAGS,
@@ -135,7 +136,7 @@ struct x86 {
 	struct cursor *code;
 	bool wide;		/* REX.W */
 	unsigned int rex;
-	bool is_reg;		/* the r/m operand is register ->base, else memory at ->base + ->disp */
+	bool is_reg;		/* r/m is register ->base, else memory at ->base + ->disp */
 	unsigned int reg, base;
 	int64_t disp;
 };
@@ -891,8 +892,9 @@ int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct
 	return value_describe(value, out);
 }
 
-/* The bytes of function @symbol. NULL: there is none. */
-static const unsigned char *body_find(const struct elf *elf, const char *symbol, size_t *size)
+/* The bytes of function @symbol, @max at most. NULL: there is none. */
+static const unsigned char *body_find(const struct elf *elf, const char *symbol, size_t max,
+				      size_t *size)
 {
 	struct cursor file = cursor_over(elf->data, elf->size, elf->big_endian);
 	struct elf_symbol found;
@@ -904,8 +906,8 @@ static const unsigned char *body_find(const struct elf *elf, const char *symbol,
 		return NULL;
 	cursor_seek(&file, offset);
 	*size = cursor_left(&file);
-	if (*size > BODY_MAX)
-		*size = BODY_MAX;
+	if (*size > max)
+		*size = max;
 	if (found.size && *size > found.size)
 		*size = (size_t)found.size;
 	return cursor_bytes(&file, *size);
@@ -914,7 +916,7 @@ static const unsigned char *body_find(const struct elf *elf, const char *symbol,
 int accessor_read(const struct elf *elf, const char *symbol, struct accessor *out)
 {
 	size_t size;
-	const unsigned char *code = body_find(elf, symbol, &size);
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
 	return code ? accessor_body(elf->machine, code, size, out) : -ENOENT;
 }
@@ -922,7 +924,59 @@ int accessor_read(const struct elf *elf, const char *symbol, struct accessor *ou
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out)
 {
 	size_t size;
-	const unsigned char *code = body_find(elf, symbol, &size);
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
 	return code ? accessor_body_setter(elf->machine, code, size, out) : -ENOENT;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Whether @pattern begins at @code; the place of its offset goes to *@at. */
+static bool pattern_matches(const char *pattern, const unsigned char *code, size_t size,
+			    size_t *at)
+{
+	size_t n = 0;
+
+	while (*pattern) {
+		if (*pattern == ' ') {
+			pattern++;
+		} else if (!strncmp(pattern, "@@@@@@@@", 8)) {
+			*at = n;
+			n += 4;
+			pattern += 8;
+		} else {
+			int high = hex_digit(pattern[0]), low = high < 0 ? -1 : hex_digit(pattern[1]);
+
+			if (low < 0 || n >= size || code[n] != (high << 4 | low))
+				return false;
+			n++;
+			pattern += 2;
+		}
+	}
+	return n <= size;
+}
+
+int accessor_match(const struct elf *elf, const char *symbol, const char *pattern,
+		   int64_t *offset)
+{
+	size_t size, at = 0, found = 0;
+	const unsigned char *code = body_find(elf, symbol, ACCESSOR_MATCH, &size);
+
+	if (!code)
+		return -ENOENT;
+	for (size_t i = 0; i < size; i++) {
+		struct cursor c = cursor_over(code + i, size - i, false);
+
+		if (!pattern_matches(pattern, code + i, size - i, &at))
+			continue;
+		cursor_seek(&c, at);
+		*offset = (int32_t)cursor_uint(&c, 4);
+		found++;
+	}
+	return found == 1 ? 0 : -EINVAL;
 }

@@ -21,13 +21,12 @@ enum accessor_kind {
 
 struct accessor {
 	enum accessor_kind kind;
-	int64_t offset;		/* of the member in the object, the function's first argument */
-	int64_t inner;		/* ACCESSOR_POINTER, ACCESSOR_EQUALS: from where the member points to */
+	int64_t offset;		/* of the member in the object: the first argument's */
+	int64_t inner;		/* ACCESSOR_POINTER, ACCESSOR_EQUALS: in what it points to */
 	int64_t expected;	/* ACCESSOR_EQUALS */
-	int64_t second;		/* ACCESSOR_VALUE: the member that the second register of a returned
-				   pair has; -1: none. Only a function that returns one means it. */
-	unsigned int size;	/* of what is handed out, in bytes: 1, 2, 4, 8; ACCESSOR_EQUALS: of
-				   what is compared */
+	int64_t second;		/* ACCESSOR_VALUE: the member in the second register of a pair;
+				   -1: none. Only a function that returns a pair means it. */
+	unsigned int size;	/* of what is handed out or compared, in bytes: 1, 2, 4, 8 */
 };
 
 /*
@@ -43,7 +42,17 @@ int accessor_read(const struct elf *elf, const char *symbol, struct accessor *ou
  */
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out);
 
-/* The same for the @size bytes of a body at @code, of EM_X86_64 or EM_AARCH64. */
+/*
+ * The offset in an instruction of function @symbol that is known by its bytes: @pattern is in
+ * hexadecimal, with "@@@@@@@@" for the four bytes of the offset, blanks do not count. It
+ * must stand once, and not twice, among the first ACCESSOR_MATCH bytes. 0, -ENOENT or -EINVAL.
+ */
+#define ACCESSOR_MATCH	256
+
+int accessor_match(const struct elf *elf, const char *symbol, const char *pattern,
+		   int64_t *offset);
+
+/* As the first two, for the @size bytes of a body at @code, of EM_X86_64 or EM_AARCH64. */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
 
