@@ -45,7 +45,7 @@ struct event_statement {
 	__u64 query_bytes;	/* the text's whole length; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's number for the connection; 0: not known */
 	__u32 error_code;	/* the server's, with STATEMENT_ERROR; 0: not known */
-	__u32 depth;		/* of statements inside this one; of no meaning to user space */
+	__u32 depth;		/* statements inside it, or its steps; of no meaning to user space */
 	__u32 text_len;
 	__u32 flags;
 };

@@ -14,6 +14,7 @@
 #include "bpf/event.h"
 
 #define TEXT_SCAN_BYTES		32768	/* the size of map scratch */
+#define HEAD_WORDS		16	/* map sessions has room for so many, whatever text_size is */
 #define TEXT_SCAN_STEPS		32	/* beyond 1 MiB a text's length is not counted */
 
 ARGUMENT(session);	/* address of the server's session object; 0: a thread is a session */
@@ -275,6 +276,30 @@ INLINE void text_copy(struct session *session, const char *text, __u64 length)
 		s->flags |= STATEMENT_UNREADABLE;
 		s->text_len = 0;
 	}
+}
+
+/*
+ * Whether @text begins as the text that is kept: as far as HEAD_WORDS reach, which tells statements of
+ * one pipeline apart.
+ */
+static __attribute__((noinline)) int text_same(struct session *session, const char *text)
+{
+	const __u64 *kept = (const __u64 *)session->text;
+	__u64 head[HEAD_WORDS] = {};
+
+	if (bpf_probe_read_user_str(head, sizeof(head), text) < 0)
+		return 0;
+	for (int i = 0; i < HEAD_WORDS; i++) {
+		__u64 differ = head[i] ^ kept[i];
+		/* The lowest bit that is set marks the first NUL, if there is one. */
+		__u64 nul = (head[i] - 0x0101010101010101) & ~head[i] & 0x8080808080808080;
+
+		if (nul)
+			return !(differ & ((nul & -nul) * 2 - 1));
+		if (differ)
+			return 0;
+	}
+	return 1;
 }
 
 /* A thread that was first seen in the middle of a statement is now past it. */

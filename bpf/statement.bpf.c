@@ -51,8 +51,12 @@ PROGRAM(activity)
 	}
 	if (s->flags & SESSION_OPEN && s->completed_ns)
 		statement_end(session, s->completed_ns);
+	/* Not completed and yet another one: only parsed, or its portal has more rows to give. */
+	if (s->flags & SESSION_OPEN && !text_same(session, text))
+		statement_end(session, bpf_ktime_get_ns());
 	if (!(s->flags & SESSION_OPEN))
 		statement_begin(session, 0);
+	s->depth++;
 	/* While it is certainly there: when the statement ends, the server has freed it. */
 	text_read(session, text);
 	return 0;
@@ -231,15 +235,15 @@ PROGRAM(span_done)
 INLINE void session_end(struct session *session)
 {
 	struct event_statement *s = &session->s;
-	__u64 end = s->completed_ns;
-
 	if (!(s->flags & SESSION_OPEN))
 		return;
-	if (!end) {
-		s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
-		end = bpf_ktime_get_ns();
+	/* Completed, but for a Sync that never came; a simple query is not over before it is idle. */
+	if (s->completed_ns && s->depth > 1) {
+		statement_end(session, s->completed_ns);
+		return;
 	}
-	statement_end(session, end);
+	s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
+	statement_end(session, bpf_ktime_get_ns());
 }
 
 /* Raw tracepoint sched_process_exit: a thread that ends takes its session along. */

@@ -115,7 +115,9 @@ static void slow_server(void *arg, const struct tracer_server *server)
 						 ", by its symbols (");
 	output_string(&slow->err, server->way);
 	output_string(&slow->err, ")\n");
-	output_flush(&slow->err);
+	/* Who reads this takes it that all is attached: those of the start are told together. */
+	if (later)
+		output_flush(&slow->err);
 }
 
 static void slow_fault(void *arg, const struct fault *fault)
@@ -262,6 +264,18 @@ static bool slow_identifies(const struct options *options)
 	return options->json || column_wants_identity(&options->columns);
 }
 
+static int slow_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
 static int slow_trace(struct slow *slow)
 {
 	const struct options *options = &slow->options;
@@ -287,10 +301,14 @@ static int slow_trace(struct slow *slow)
 		return EXIT_FAILED;
 	}
 	slow->tracer = tracer;
+	/* Until here a signal ended us at once, and the kernel took everything away. */
+	slow->signals = slow_signals();
+	output_stoppable(&slow->out, slow->signals);
 	if (options->pid_count) {
 		slow->npids = options->pid_count;
 		memcpy(slow->pids, options->pids, options->pid_count * sizeof(*slow->pids));
 	}
+	output_flush(&slow->err);
 	if (tracer_targets(tracer)) {
 		slow_begin(slow);
 	} else {
@@ -300,19 +318,6 @@ static int slow_trace(struct slow *slow)
 	err = slow_end(slow, slow_loop(slow));
 	tracer_close(tracer);
 	return err;
-}
-
-static int slow_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
 int cmd_slow(int argc, char *argv[])
@@ -326,8 +331,8 @@ int cmd_slow(int argc, char *argv[])
 	output_init(&slow->out, STDOUT_FILENO);
 	output_init(&slow->err, STDERR_FILENO);
 	slow->terminal = isatty(STDOUT_FILENO);
-	slow->signals = slow_signals();
-	output_stoppable(&slow->out, slow->signals);
+	slow->signals = -1;
+	signal(SIGPIPE, SIG_IGN);
 	if (option_parse(argc, argv, &slow->options, &slow->err)) {
 		output_flush(&slow->err);
 		goto cleanup;

@@ -30,6 +30,34 @@ static ssize_t process_file(uint32_t pid, const char *file, char *buf, size_t si
 	return n < 0 ? -err : n;
 }
 
+static struct process_file file_of(const struct stat *st)
+{
+	return (struct process_file){ .dev = st->st_dev, .ino = st->st_ino, .size = st->st_size,
+				      .mtime = st->st_mtim, .ctime = st->st_ctim };
+}
+
+int process_file_read(int fd, struct process_file *file)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -errno;
+	*file = file_of(&st);
+	return 0;
+}
+
+static bool time_same(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+bool process_file_same(const struct process_file *a, const struct process_file *b)
+{
+	if (a->ino != b->ino || a->size != b->size || !time_same(&a->mtime, &b->mtime))
+		return false;
+	return a->dev == b->dev || time_same(&a->ctime, &b->ctime);
+}
+
 /* The last number on the line of /proc/PID/status that begins with @key; 0: none. */
 static uint32_t status_number(const char *status, const char *key)
 {
@@ -58,8 +86,7 @@ int process_read(uint32_t pid, struct process *process)
 		return -errno;
 	if (stat(path, &st))
 		return -errno;
-	process->dev = st.st_dev;
-	process->ino = st.st_ino;
+	process->file = file_of(&st);
 	n = process_file(pid, "status", status, sizeof(status) - 1);
 	if (n < 0)
 		return (int)n;

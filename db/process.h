@@ -10,12 +10,29 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <time.h>
+
+/*
+ * Which file it is. The kernel attaches to an inode, but overlay mounts of one image show the
+ * same inode under a device of their own each: there the times decide.
+ */
+struct process_file {
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	struct timespec mtime, ctime;
+};
+
+/* Reads what file @fd is. 0 or -errno. */
+int process_file_read(int fd, struct process_file *file);
+
+/* Whether a probe on one is a probe on the other. */
+bool process_file_same(const struct process_file *a, const struct process_file *b);
 
 struct process {
 	uint32_t pid, ppid;
 	uint32_t ns_pid;	/* in its own, innermost PID namespace */
-	dev_t dev;		/* of its executable */
-	ino_t ino;
+	struct process_file file;	/* its executable */
 	char exe[256];		/* the executable's path in its own mount namespace */
 };
 

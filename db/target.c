@@ -535,9 +535,9 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return fault_set(fault, FAULT_NOT_ELF, -ENOEXEC, path, NULL);
-	target->dev = st.st_dev;
-	target->ino = st.st_ino;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	process_file_read(fd, &target->file);
+	/* Shared, or the kernel would write its breakpoints into what we read. */
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
 	err = work_file(&work, data, (size_t)st.st_size);

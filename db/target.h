@@ -6,10 +6,9 @@
 #ifndef DB_TARGET_H
 #define DB_TARGET_H
 
-#include <sys/types.h>
-
 #include "db/engine.h"
 #include "db/fault.h"
+#include "db/process.h"
 #include "loader/attach.h"
 #include "loader/object.h"
 
@@ -27,8 +26,7 @@ struct target_common {
 
 struct target {
 	const struct engine *engine;
-	dev_t dev;
-	ino_t ino;
+	struct process_file file;
 	uint32_t source;		/* its number in the events */
 	int *fds;			/* programs and links */
 	uint32_t nfds;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -26,6 +25,7 @@
 #define SESSIONS_LEAST	128
 #define SESSIONS_BYTES	(32u << 20)
 #define SCRATCH_BYTES	32768		/* TEXT_SCAN_BYTES of bpf/statement.bpf.c */
+#define TEXT_LEAST	128		/* HEAD_WORDS of bpf/session.h */
 #define PIDS_MAX	256
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
 #define COMM_LEN	15
@@ -56,6 +56,8 @@ struct tracer {
 	struct identity_table identities;
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
+	uint64_t running;		/* statements that were running when it was detached */
+	bool detached;
 };
 
 static uint64_t clock_ns(clockid_t clock)
@@ -87,8 +89,9 @@ static uint32_t tracer_sessions(bool alloc, uint32_t bytes)
 
 static int tracer_maps(struct tracer *t, struct fault *fault)
 {
-	uint32_t session = t->session_bytes = (uint32_t)((sizeof(struct event_statement) +
-				       t->config.text_bytes + 2 + 7) & ~7u);
+	uint32_t text = t->config.text_bytes + 2 > TEXT_LEAST ? t->config.text_bytes + 2 : TEXT_LEAST;
+	uint32_t session = t->session_bytes =
+		(uint32_t)((sizeof(struct event_statement) + text + 7) & ~7u);
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	const struct map_def defs[MAPS] = {
 		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
@@ -195,18 +198,17 @@ static void tracer_await_all(struct tracer *t)
 			tracer_await(t, *name);
 }
 
-static struct target *tracer_target(struct tracer *t, dev_t dev, ino_t ino)
+static struct target *tracer_target(struct tracer *t, const struct process_file *file)
 {
 	for (size_t i = 0; i < t->ntargets; i++)
-		if (t->targets[i].dev == dev && t->targets[i].ino == ino)
+		if (process_file_same(&t->targets[i].file, file))
 			return &t->targets[i];
 	return NULL;
 }
 
 /* The main processes of one file: those whose parent runs something else. */
 struct mains {
-	dev_t dev;
-	ino_t ino;
+	const struct process_file *file;
 	uint32_t pids[PIDS_MAX];
 	size_t npids;
 };
@@ -216,17 +218,16 @@ static int mains_each(void *arg, const struct process *process)
 	struct mains *mains = arg;
 	struct process parent;
 
-	if (process->dev != mains->dev || process->ino != mains->ino || mains->npids == PIDS_MAX)
+	if (!process_file_same(&process->file, mains->file) || mains->npids == PIDS_MAX)
 		return 0;
-	if (process_read(process->ppid, &parent) || parent.dev != mains->dev ||
-	    parent.ino != mains->ino)
+	if (process_read(process->ppid, &parent) || !process_file_same(&parent.file, mains->file))
 		mains->pids[mains->npids++] = process->pid;
 	return 0;
 }
 
 static void tracer_announce(struct tracer *t, const struct target *target)
 {
-	struct mains mains = { .dev = target->dev, .ino = target->ino };
+	struct mains mains = { .file = &target->file };
 	struct tracer_server server = {
 		.engine = target->engine, .path = target->path, .usdt = target->usdt,
 		.way = attach_way_name(t->common.way), .pids = mains.pids,
@@ -263,6 +264,22 @@ static int tracer_attach(struct tracer *t, const char *engine, int fd, const cha
 	return 0;
 }
 
+/*
+ * A file that was written anew in place has the inode that probes are on, but other instructions
+ * where they stand.
+ */
+static void tracer_outdate(struct tracer *t, const struct process_file *file)
+{
+	for (size_t i = 0; i < t->ntargets; i++) {
+		struct target *target = &t->targets[i];
+
+		if (target->file.dev == file->dev && target->file.ino == file->ino) {
+			target_close(target);
+			target->file.ino = 0;
+		}
+	}
+}
+
 /* Attaches to the executable of a process, unless that has been done. */
 static int tracer_attach_process(struct tracer *t, const char *engine,
 				 const struct process *process, struct fault *fault)
@@ -270,8 +287,9 @@ static int tracer_attach_process(struct tracer *t, const char *engine,
 	char path[32];
 	int fd, err;
 
-	if (tracer_target(t, process->dev, process->ino))
+	if (tracer_target(t, &process->file))
 		return 0;
+	tracer_outdate(t, &process->file);
 	snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -284,11 +302,11 @@ static int tracer_attach_process(struct tracer *t, const char *engine,
 static int tracer_attach_path(struct tracer *t, const char *path, struct fault *fault)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
-	struct stat st;
+	struct process_file file;
 
 	if (fd < 0)
 		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
-	if (fstat(fd, &st) || !tracer_target(t, st.st_dev, st.st_ino))
+	if (process_file_read(fd, &file) || !tracer_target(t, &file))
 		err = tracer_attach(t, t->config.engine, fd, path, fault);
 	close(fd);
 	return err;
@@ -392,8 +410,7 @@ static int tracer_want_pid(struct tracer *t, uint32_t pid, struct fault *fault)
 	err = sys_map_update(t->maps[MAP_PIDS], &pid, &yes);
 	if (err)
 		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
-	if (!process_read(process.ppid, &parent) && parent.dev == process.dev &&
-	    parent.ino == process.ino)
+	if (!process_read(process.ppid, &parent) && process_file_same(&parent.file, &process.file))
 		return 0;
 	return tracer_want_server(t, &process, fault);
 }
@@ -411,24 +428,60 @@ static int tracer_find(struct tracer *t, struct fault *fault)
 	return err;
 }
 
-/* Sessions of servers that are gone; those of threads go with their threads. */
-static void tracer_sweep(struct tracer *t)
+/* Calls @each for every session there is; where it returns true, the session is deleted. */
+static void tracer_sessions_each(struct tracer *t,
+				 bool (*each)(void *arg, const struct event_statement *session),
+				 void *arg)
 {
 	struct event_statement *session = malloc(t->session_bytes);
-	uint64_t key = 0, next;
-	const uint64_t *at = NULL;
+	uint64_t keys[2];
+	bool kept = false;
 
-	while (session && !sys_map_next(t->maps[MAP_SESSIONS], at, &next)) {
-		bool gone = !sys_map_lookup(t->maps[MAP_SESSIONS], &next, session) &&
-			    kill((pid_t)session->pid, 0) && errno == ESRCH;
+	/* The key after one that was deleted is the first again. */
+	while (session && !sys_map_next(t->maps[MAP_SESSIONS], kept ? &keys[0] : NULL, &keys[1])) {
+		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], session) &&
+			      each(arg, session);
 
-		if (gone)
-			sys_map_delete(t->maps[MAP_SESSIONS], &next);
-		else
-			key = next;
-		at = gone && at == NULL ? NULL : &key;
+		if (remove && !sys_map_delete(t->maps[MAP_SESSIONS], &keys[1]))
+			continue;
+		keys[0] = keys[1];
+		kept = true;
 	}
 	free(session);
+}
+
+/* Sessions of servers that are gone; those of threads go with their threads. */
+static bool session_gone(void *arg, const struct event_statement *session)
+{
+	(void)arg;
+	return kill((pid_t)session->pid, 0) && errno == ESRCH;
+}
+
+static bool session_running(void *arg, const struct event_statement *session)
+{
+	uint64_t *running = arg;
+	uint32_t over = session->flags & SESSION_LATE ? STATEMENT_COMPLETED : 0;
+
+	*running += session->flags & SESSION_OPEN && !session->completed_ns &&
+		    !(session->flags & (over | SESSION_IGNORED | SESSION_REPLICATION));
+	return false;
+}
+
+/* Whether @file is one of those that -x names, as they are now. */
+static bool tracer_wants_file(const struct tracer *t, const struct process_file *file)
+{
+	for (size_t i = 0; i < t->config.npaths; i++) {
+		int fd = open(t->config.paths[i], O_RDONLY | O_CLOEXEC);
+		struct process_file wanted;
+		bool same = fd >= 0 && !process_file_read(fd, &wanted) &&
+			    process_file_same(&wanted, file);
+
+		if (fd >= 0)
+			close(fd);
+		if (same)
+			return true;
+	}
+	return false;
 }
 
 /* A server's program was executed: a new server, or an old one with a new file. */
@@ -436,16 +489,13 @@ static void tracer_executed(struct tracer *t, uint32_t pid)
 {
 	struct fault fault = { .kind = FAULT_NONE };
 	struct process process;
-	struct stat st;
 	int err = 0;
 
-	tracer_sweep(t);
+	tracer_sessions_each(t, session_gone, NULL);
 	if (t->config.npids || process_read(pid, &process))
 		return;
-	for (size_t i = 0; !err && i < t->config.npaths; i++)
-		if (!stat(t->config.paths[i], &st) && st.st_dev == process.dev &&
-		    st.st_ino == process.ino)
-			err = tracer_attach_process(t, t->config.engine, &process, &fault);
+	if (t->config.npaths && tracer_wants_file(t, &process.file))
+		err = tracer_attach_process(t, t->config.engine, &process, &fault);
 	if (!t->config.npaths) {
 		const char *engine = tracer_engine(t, &process);
 
@@ -641,6 +691,10 @@ void tracer_detach(struct tracer *t)
 {
 	for (size_t i = 0; i < t->ntargets; i++)
 		target_close(&t->targets[i]);
+	/* What runs now is never seen to end. */
+	if (!t->detached)
+		tracer_sessions_each(t, session_running, &t->running);
+	t->detached = true;
 }
 
 static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
@@ -660,7 +714,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.statements = tracer_counter(t, COUNT_STATEMENTS),
 		.ring_full = tracer_counter(t, LOST_RING_FULL),
 		.table_full = tracer_counter(t, LOST_TABLE_FULL),
-		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END),
+		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + t->running,
 		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),
 		.text_unreadable = t->text_unreadable,
 		.text_truncated = t->text_truncated,

@@ -8,6 +8,13 @@
 #include "usdt/cursor.h"
 
 /*
+ * A sparse file can claim tables of terabytes, and reading them takes memory and time without end.
+ * The largest executables seen have 165,000 symbols and some dozens of sections.
+ */
+#define SYMBOLS_MAX	(1u << 20)
+#define SECTIONS_MAX	(1u << 16)
+
+/*
  * exec() refuses more than 64 KiB of program headers. Looking at no more keeps
  * a hostile file from making each address conversion long.
  */
@@ -97,6 +104,8 @@ static int header_check(struct elf *elf)
 		elf->shnum = 0;
 	if (!elf->phoff)
 		elf->phnum = 0;
+	if (elf->shnum > SECTIONS_MAX)
+		return -ENOEXEC;
 	if (elf->shstrndx >= elf->shnum)
 		elf->shstrndx = SHN_UNDEF;
 	if (elf->shnum && elf->shentsize < shdr_size(elf))
@@ -271,6 +280,8 @@ static int symbols_over(const struct elf *elf, const struct elf_section *table,
 		.table = *table,
 		.count = size / table->entsize,
 	};
+	if (iter->count > SYMBOLS_MAX)
+		iter->count = SYMBOLS_MAX;
 	if (table->link >= elf->shnum || section_read(elf, table->link, &iter->strings, &name))
 		iter->strings = (struct elf_section){ .name = "" };
 	return 0;

@@ -8,6 +8,7 @@
 
 #define NOTE_OWNER	"stapsdt"
 #define NOTE_TYPE	3	/* NT_STAPSDT */
+#define NOTES_MAX	(8u << 20)	/* bytes that are read; 531 notes take 60,000 */
 
 /* What a note holds; the bytes are borrowed. */
 struct note {
@@ -26,6 +27,8 @@ int usdt_notes(const struct elf *elf, struct usdt_note_iter *iter)
 	iter->data = elf_section_data(elf, &section, &iter->size);
 	if (!iter->data)
 		return -ENOENT;
+	if (iter->size > NOTES_MAX)
+		iter->size = NOTES_MAX;
 	if (!elf_section_find(elf, ".stapsdt.base", &section))
 		iter->base = section.addr;
 	return 0;

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The oracle for MariaDB: its slow log with long_query_time = 0, against what the tool says.
+
+The log has an entry for each statement: a text packet's parts apart, a prepared
+statement at each execution, a CALL once (log_slow_disabled_statements holds sp), not
+the statements in the bodies of procedures, functions and triggers. Not in the log,
+and so not in the workload: the opening of a cursor. Two entries for one statement:
+EXECUTE IMMEDIATE, and an execution that had to prepare again; they are not in the
+workload either (test_mariadb.py has them apart).
+
+Durations: Query_time runs from the command's receipt in dispatch_command (for the
+later parts of a packet: from the part's start) to the end of its execution, in whole
+us, and lacks what ends the answer (the OK or EOF packet, its sending, the statistics).
+The tool's runs from dispatch_command's entry (the later parts: from the end of the
+part before) to the entry of log_slow_statement, so that it includes that sending.
+Neither includes the log's writing, except that the parts after the first begin when
+the tool saw the end of the part before: its writing to the log is in the next one's
+time. |D - log| <= max(100 us, 5 %) for 99 %: a process can lose its CPU in between.
+
+The log does not tell what failed. The workload does, in the texts: /* fails 1062 */.
+"""
+
+import base64
+import dataclasses
+import difflib
+import re
+from collections import Counter
+
+from oracle import SCHEDULING_MS, SHARE, TOLERANCE_MS, TOLERANCE_PART, by_pid, shown
+
+DEADLOCK = 1213		# sysbench's clients can have one
+LIMIT = 4096		# the tool's --text unless told otherwise
+
+RECORD = re.compile(
+    rb"# User@Host: (?P<priv>[^\n]*?)\[(?P<user>[^\n]*?)\] @ (?P<host>[^\n]*?) \[(?P<ip>[^\n]*)\]\n"
+    rb"# Thread_id: (?P<id>\d+)  Schema: (?P<schema>[^\n]*?)  QC_hit: (?:Yes|No)\n"
+    rb"# Query_time: (?P<time>\d+\.\d{6})  Lock_time: [\d.]+  Rows_sent: (?P<sent>\d+)  Rows_examined: \d+\n"
+    rb"# Rows_affected: (?P<affected>\d+)  Bytes_sent: \d+\n"
+    rb"(?:# [^\n]*\n)*"
+    rb"(?:use [^\n]*;\n)?"
+    rb"SET (?:[a-z_]+=\d+,)*timestamp=(?P<stamp>\d+);\n"
+    rb"(?P<text>.*);\n", re.S)
+START = re.compile(rb"^# User@Host: ", re.M)
+TIME = re.compile(rb"# Time: [^\n]*\n\Z")
+BANNER = re.compile(rb"^[^\n]*, Version: [^\n]*\nTcp port: [^\n]*\nTime\t[^\n]*\n", re.M)
+
+
+@dataclasses.dataclass
+class Record:
+    """One entry of the slow log."""
+    connection: int
+    user: str
+    host: str
+    ip: str
+    database: str
+    ms: float
+    sent: int
+    affected: int
+    text: bytes
+
+    @property
+    def errno(self):
+        """What the workload says about the statement's end: 0 ok, None not known."""
+        if not self.text:
+            return 1065		# nothing but blanks and ;
+        mark = re.search(rb"/\* fails (\d+|perhaps) \*/", self.text)
+        if not mark:
+            return 0
+        return None if mark[1] == b"perhaps" else int(mark[1])
+
+    def __str__(self):
+        return f"connection {self.connection} {self.ms:.3f} ms {shown(self.text)}"
+
+
+def records(log):
+    """The log's entries in order. What it does not know is an error."""
+    found = []
+    log = BANNER.sub(b"", log)
+    starts = [match.start() for match in START.finditer(log)]
+    before = log[:starts[0]] if starts else log
+    if TIME.sub(b"", before):
+        raise ValueError(f"not an entry of the log: {before[:200]!r}")
+    for start, end in zip(starts, starts[1:] + [len(log)]):
+        match = RECORD.fullmatch(TIME.sub(b"", log[start:end]))
+        if not match:
+            raise ValueError(f"not an entry of the log: {log[start:end][:400]!r}")
+        found.append(Record(
+            int(match["id"]), match["user"].decode(), match["host"].decode(), match["ip"].decode(),
+            match["schema"].decode(), float(match["time"]) * 1000, int(match["sent"]),
+            int(match["affected"]), match["text"]))
+    return found
+
+
+def raw_text(one):
+    """The bytes of a statement that the tool shows."""
+    if "query_base64" in one:
+        return base64.b64decode(one["query_base64"], validate=True)
+    return one.get("query", "").encode("utf-8", "surrogatepass")
+
+
+def key(text, size, limit):
+    """What two statements must have in common to be the same. A character may be cut in two."""
+    return text[:limit - 4] if size > limit else text, size
+
+
+def text_faults(record, one, limit):
+    """Complaints about the marks of a cut."""
+    cut, raw = len(record.text) > limit, raw_text(one)
+    if one.get("truncated") is not cut:
+        yield f"truncated {one.get('truncated')}, not {cut}: {record}"
+    if cut and not (limit - 4 <= len(raw) <= limit and record.text.startswith(raw)):
+        yield f"cut to {len(raw)} bytes: {record}"
+    if "query" not in one:
+        yield f"no query: {record}"
+
+
+def pair(logged, got, limit, complaints):
+    """Pairs one connection's statements in order; complains about what has no partner."""
+    pairs = []
+    theirs = [key(record.text, len(record.text), limit) for record in logged]
+    ours = [key(raw_text(one), one.get("query_bytes"), limit) if one.get("query_bytes") is not None
+            else None for one in got]
+    if theirs == ours:
+        return list(zip(logged, got))
+    matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
+    for what, i, i_end, j, j_end in matcher.get_opcodes():
+        if what == "equal":
+            pairs += zip(logged[i:i_end], got[j:j_end])
+            continue
+        complaints += [f"not seen: {record}" for record in logged[i:i_end]]
+        complaints += [f"invented: {invented(one)}" for one in got[j:j_end]]
+    return pairs
+
+
+def invented(one):
+    return (f"connection {one.get('connection_id')} {one.get('status')} {one.get('duration_ms')} ms "
+            f"bytes={one.get('query_bytes')} {shown(raw_text(one))}")
+
+
+def pairs_of(logged, got, limit, complaints):
+    pairs = []
+    theirs = by_pid(logged, lambda record: record.connection)
+    ours = by_pid(got, lambda one: one.get("connection_id"))
+    for connection in sorted(set(theirs) | set(ours), key=str):
+        pairs += pair(theirs.get(connection, []), in_order(ours.get(connection, [])), limit, complaints)
+    return pairs
+
+
+def in_order(got):
+    return sorted(got, key=lambda one: one.get("time", ""))
+
+
+def compare(logged, got, limit=LIMIT):
+    """Complaints about @got, the tool's statements, against @logged; empty when they agree."""
+    complaints = []
+    pairs = pairs_of(logged, got, limit, complaints)
+    for record, one in pairs:
+        complaints += text_faults(record, one, limit)
+        complaints += field_faults(record, one)
+        complaints += status_faults(record, one)
+    return complaints + duration_faults(pairs)
+
+
+def field_faults(record, one):
+    wanted = (("engine", "mysql"), ("user", record.user), ("database", record.database or None))
+    for name, value in wanted:
+        if one.get(name) != value:
+            yield f"{name} {one.get(name)}, not {value}: {record}"
+    if one.get("client") not in (record.host, record.ip):
+        yield f"client {one.get('client')}, not {record.host or record.ip}: {record}"
+    if "rows" in one and one["rows"] != (record.sent or record.affected):
+        yield f"rows {one['rows']}, not {record.sent} sent or {record.affected} affected: {record}"
+    if not isinstance(one.get("pid"), int) or not isinstance(one.get("tid"), int):
+        yield f"pid {one.get('pid')}, tid {one.get('tid')}: {record}"
+
+
+def status_faults(record, one):
+    errno = record.errno
+    if errno is None or (b"sbtest" in record.text and one.get("errno") == DEADLOCK):
+        return
+    status = "error" if errno else "ok"
+    if one.get("status") != status:
+        yield f"status {one.get('status')}, not {status}: {record}"
+    if one.get("errno", 0) != errno:
+        yield f"errno {one.get('errno')}, not {errno}: {record}"
+
+
+def off_by(record, one):
+    """By how many ms a duration is outside of the tolerance."""
+    slack = max(TOLERANCE_MS, TOLERANCE_PART * record.ms)
+    return abs(one["duration_ms"] - record.ms) - slack
+
+
+def duration_faults(pairs):
+    """99 % must be within the tolerance, and each within a wait for the CPU."""
+    for record, one in pairs:
+        if not isinstance(one.get("duration_ms"), (int, float)):
+            return [f"no duration: {record}"]
+    complaints = [f"{one['duration_ms']:.3f} ms is far off: {record}" for record, one in pairs
+                  if off_by(record, one) > SCHEDULING_MS]
+    off = [(record, one) for record, one in pairs if off_by(record, one) > 0]
+    if len(off) > (1 - SHARE) * len(pairs):
+        examples = "".join(f"\n    {one['duration_ms']:.3f} against {record}" for record, one in off[:10])
+        complaints.append(f"{len(off)} of {len(pairs)} durations off by more than max(100 us, 5 %):{examples}")
+    return complaints
+
+
+def figures(logged, got, limit=LIMIT):
+    """For people: how much was compared, and how the durations differ."""
+    complaints = []
+    pairs = pairs_of(logged, got, limit, complaints)
+    failed = Counter(record.errno for record in logged)
+    text = f"{len(logged)} logged, {len(got)} seen, {len(failed) - 1} kinds of failures"
+    if not pairs:
+        return text
+    diffs = sorted((one.get("duration_ms", 0) - record.ms) * 1000 for record, one in pairs)
+    at = [diffs[int(part * (len(diffs) - 1))] for part in (0, 0.01, 0.5, 0.9, 0.99, 1)]
+    off = sum(off_by(record, one) > 0 for record, one in pairs)
+    return text + (f"; ours - log in us: min {at[0]:.0f}, 1 % {at[1]:.0f}, median {at[2]:.0f}, 90 % {at[3]:.0f}, "
+                   f"99 % {at[4]:.0f}, max {at[5]:.0f}; {off} outside of the tolerance")

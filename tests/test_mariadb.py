@@ -1,0 +1,671 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""MariaDB: a mixed workload against the server's slow log, and one test for each thing that must work."""
+
+import copy
+import json
+import os
+import re
+import shutil
+import threading
+
+import pytest
+
+import maria_oracle
+from cluster import wait_for
+from maria_oracle import compare, records
+from maria_workload import SETUP, Workload
+from mariaclient import EXECUTE, RESET_CONNECTION, STATISTICS, ServerError
+from mariadb import SERVER, Maria, maria_server
+from test_postgres import only, rows, stopped, with_tag
+from tool import LOSSES
+
+AT_LEAST = 20_000
+QUIET = {"slow_query_log": "OFF"}	# as servers are by default
+POOL = {"thread_handling": "pool-of-threads", "thread_pool_size": "2",
+        # The commit waits for its flush: the command is suspended and resumed
+        "innodb_flush_log_at_trx_commit": "1", "innodb_flush_method": "fsync"}
+
+
+def need_maria():
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+
+
+@pytest.fixture
+def marias():
+    """marias(setting=…) makes a server and starts it."""
+    need_maria()
+    made = []
+
+    def make(start=True, **keywords):
+        made.append(Maria(**keywords))
+        made[-1].init()
+        return made[-1].start() if start else made[-1]
+
+    yield make
+    for server in made:
+        server.remove()
+
+
+@pytest.fixture(scope="module")
+def maria():
+    """The server that most tests share. It writes no slow log."""
+    need_maria()
+    with Maria(**QUIET).init() as server:
+        server.start()
+        with server.connect() as client:
+            for text in SETUP:
+                client.query(text)
+        yield server
+
+
+@pytest.fixture
+def client(maria):
+    with maria.connect(database="d") as one:
+        yield one
+
+
+@pytest.fixture
+def traced(maria, tool):
+    """The tool, tracing all statements of the shared server."""
+    return tool("mysql", "-p", maria.pid, "-m", "0", "--json")
+
+
+def ended(traced, *clients):
+    """Stops the tool when these connections' statements have ended: that is after their answers."""
+    for client in clients:
+        client.ping()
+    return stopped(traced)
+
+
+def tracing(tool, *args, pids):
+    """The tool, when it traces all these servers."""
+    traced = tool(*args, "-m", "0", "--json")
+    for pid in pids:
+        traced.wait_for(lambda _: re.search(rf"tracing .*\b{pid}\b", traced.stderr), 60, f"{pid} to be traced")
+    return traced
+
+
+# --- the oracle
+
+@pytest.mark.parametrize("settings, events, least", [({}, 400, AT_LEAST), (POOL, 120, 5000)],
+                         ids=["one-thread-per-connection", "pool-of-threads"])
+def test_tool_and_slow_log_agree(marias, tool, settings, events, least):
+    if shutil.which("sysbench") is None:
+        pytest.skip("no sysbench")
+    server = marias(**settings)
+    workload = Workload(server, events)
+    workload.setup()
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+    offset = server.log_size()
+    workload.run()
+    status = traced.stop()
+    logged, got = records(server.read_log(offset)), traced.statements
+    print(maria_oracle.figures(logged, got))
+    print(json.dumps(traced.summary))
+
+    assert status == 0, traced.said()
+    assert len(logged) >= least, f"the workload had only {len(logged)} statements"
+    assert not traced.lost(), f"lost something: {traced.summary}"
+    complaints = compare(logged, got)
+    assert not complaints, f"{len(complaints)} complaints:\n" + "\n".join(complaints[:40])
+    assert {one["pid"] for one in got} == {server.pid}
+    summary = traced.summary
+    assert (summary["statements"], summary["printed"]) == (len(logged), len(logged)), summary
+    cut = sum(one["truncated"] for one in got)
+    assert cut and summary["lost"]["text_truncated"] == cut, f"{cut} texts are marked as cut: {summary}"
+
+
+# --- the comparer must complain: a log and an output made up, then spoilt in each way
+
+def entry(text, connection=7, ms=2.0, sent=1, affected=0, schema="d", use=""):
+    return (f"# User@Host: root[root] @ localhost []\n# Thread_id: {connection}  Schema: {schema}  QC_hit: No\n"
+            f"# Query_time: {ms / 1000:.6f}  Lock_time: 0.000000  Rows_sent: {sent}  Rows_examined: 0\n"
+            f"# Rows_affected: {affected}  Bytes_sent: 11\n# Full_scan: Yes  Full_join: No\n{use}"
+            f"SET timestamp=1700000000;\n").encode() + text + b";\n"
+
+
+def shown_as(text, at, connection=7, ms=2.0, status="ok", **more):
+    one = {"type": "statement", "time": f"2026-01-01T00:00:{at / 1000:012.9f}Z", "engine": "mysql", "pid": 9, "tid": 10,
+           "duration_ms": ms, "user": "root", "database": "d", "client": "localhost", "connection_id": connection,
+           "rows": 1, "status": status, "query": text.decode(errors="replace"), "query_bytes": len(text),
+           "truncated": False, **more}
+    return one
+
+
+def made_up():
+    log, got = [b"mariadbd, Version: 10.11. started with:\nTcp port: 1  Unix socket: /s\nTime\t\t    Id Command\tArgument\n"], []
+    for n in range(200):
+        for connection in (7, 8):
+            text = f"select {n}\n /* {connection}; é */".encode()
+            log.append(b"# Time: 260101  0:00:00\n" * (n % 50 == 0) + entry(text, connection))
+            got.append(shown_as(text, 10 * n, connection, 2.05))
+    log.append(entry(b"selec /* fails 1064 */", use="use `d`;\n"))
+    got.append(shown_as(b"selec /* fails 1064 */", 3000, status="error", errno=1064))
+    log.append(entry(b""))
+    got.append(shown_as(b"", 3010, status="error", errno=1065))
+    log.append(entry(b"insert", sent=0, affected=5))
+    got.append(shown_as(b"insert", 3020, rows=5))
+    log.append(entry(b"x" * 5000))
+    got.append(shown_as(b"x" * 5000, 3030, query="x" * 4096, truncated=True))
+    log.append(entry(b"caf\xe9"))
+    got.append(shown_as(b"caf\xe9", 3040, query_base64="Y2Fm6Q=="))
+    return b"".join(log), got
+
+
+def test_comparer_accepts_what_fits():
+    log, got = made_up()
+    assert len(records(log)) == len(got) == 405
+    assert compare(records(log), got) == []
+
+
+SPOILT = {
+    "one dropped": (lambda got: got.pop(77), "not seen"),
+    "the first dropped": (lambda got: got.pop(0), "not seen"),
+    "the last dropped": (lambda got: got.pop(), "not seen"),
+    "a failure dropped": (lambda got: got.pop(400), "not seen"),
+    "the empty one dropped": (lambda got: got.pop(401), "not seen"),
+    "one twice": (lambda got: got.append(copy.deepcopy(got[5])), "invented"),
+    "one invented": (lambda got: got.append(shown_as(b"select 'mine'", 50)), "invented"),
+    "one of another session": (lambda got: got[5].update(connection_id=9), "not seen"),
+    "a session unknown": (lambda got: got[5].pop("connection_id"), "not seen"),
+    "a text changed": (lambda got: got[9].update(query=got[9]["query"][:-1] + "?"), "not seen"),
+    "a text emptied": (lambda got: got[9].update(query=""), "not seen"),
+    "a text absent": (lambda got: got[9].pop("query"), "not seen"),
+    "an empty text absent": (lambda got: got[401].pop("query"), "no query"),
+    "a byte changed": (lambda got: got[404].update(query_base64="Y2Fm6g=="), "not seen"),
+    "a length wrong": (lambda got: got[403].update(query_bytes=4999), "not seen"),
+    "a cut too short": (lambda got: got[403].update(query="x" * 4000), "not seen"),
+    "a cut not marked": (lambda got: got[403].update(truncated=False), "truncated False"),
+    "a cut marked without need": (lambda got: got[9].update(truncated=True), "truncated True"),
+    "two swapped": (lambda got: got[10].update(time=got[14]["time"] + "x"), "not seen"),
+    "a failure shown as ok": (lambda got: got[400].update(status="ok"), "status ok"),
+    "a success shown as failed": (lambda got: got[30].update(status="error"), "status error"),
+    "another errno": (lambda got: got[400].update(errno=1065), "errno 1065"),
+    "an errno of a success": (lambda got: got[30].update(errno=1), "errno 1"),
+    "another user": (lambda got: got[30].update(user="me"), "user me"),
+    "no user": (lambda got: got[30].pop("user"), "user None"),
+    "another database": (lambda got: got[30].update(database="dd"), "database dd"),
+    "another client": (lambda got: got[30].update(client="::1"), "client ::1"),
+    "other rows": (lambda got: got[402].update(rows=0), "rows 0"),
+    "2 % slower": (lambda got: [one.update(duration_ms=2.3) for one in got[:20:2]], "durations off"),
+    "all 1 ms shorter": (lambda got: [one.update(duration_ms=1.05) for one in got], "durations off"),
+    "one far off": (lambda got: got[4].update(duration_ms=5000.0), "far off"),
+    "one without a duration": (lambda got: got[4].pop("duration_ms"), "no duration"),
+}
+
+
+@pytest.mark.parametrize("how", SPOILT)
+def test_comparer_complains(how):
+    log, got = made_up()
+    spoil, word = SPOILT[how]
+    spoil(got)
+    complaints = compare(records(log), got)
+    assert any(word in complaint for complaint in complaints), f"{how}: said only {complaints[:5]}"
+
+
+def test_log_reader_refuses_what_it_does_not_know():
+    for log in (b"something else\n", entry(b"select 1").replace(b"Query_time", b"Time"), entry(b"select 1")[:-3]):
+        with pytest.raises(ValueError):
+            records(log)
+
+
+# --- what it shows of a statement
+
+def test_columns(maria, client, traced):
+    client.query("select * from item /* columns */")
+    one = only(ended(traced, client), "/* columns */")
+    assert one["engine"] == "mysql" and one["pid"] == maria.pid and one["tid"] in maria.threads()
+    assert (one["user"], one["database"], one["client"]) == ("root", "d", "localhost")
+    assert (one["connection_id"], one["rows"], one["status"]) == (client.id, 3, "ok")
+    assert one["query"] == "select * from item /* columns */"
+    assert (one["query_bytes"], one["truncated"]) == (len(one["query"]), False)
+    assert 0 < one["duration_ms"] < 10_000
+    assert "errno" not in one
+
+
+def test_user_and_client_over_tcp(maria, traced):
+    with maria.connect(user="app", database="d", tcp=True) as client:
+        client.query("select 1 /* over tcp */")
+        one = only(ended(traced, client), "over tcp")
+        assert (one["user"], one["client"], one["connection_id"]) == ("app", "127.0.0.1", client.id)
+
+
+def test_database_follows_use(maria, traced):
+    with maria.connect() as client:
+        client.query("select 1 /* no database */")
+        client.query("use d")
+        client.query("select 1 /* use */")
+        client.use("mysql")
+        client.query("select 1 /* init db */")
+        client.change_user("app", "d")
+        client.query("select 1 /* change user */")
+    stopped(traced)
+    assert not only(traced, "no database").get("database")
+    assert [only(traced, tag)["database"] for tag in ("/* use", "init db", "change user")] == ["d", "mysql", "d"]
+    assert only(traced, "change user")["user"] == "app"
+
+
+def test_rows(client, traced):
+    client.query("insert into sink values (1, 'a'), (2, 'b'), (3, 'c') /* three in */")
+    client.query("update sink set n = 9 where n < 3 /* two changed */")
+    client.query("select * from sink limit 1 /* one out */")
+    client.query("delete from sink /* gone */")
+    ended(traced, client)
+    wanted = {"three in": 3, "two changed": 2, "one out": 1, "gone": 3}
+    found = {tag: only(traced, tag).get("rows", rows) for tag, rows in wanted.items()}
+    assert found == wanted
+    assert only(traced, "one out")["rows"] == 1
+
+
+def test_prepared_text_has_placeholders(client, traced):
+    insert = client.prepare("insert into sink values (?, ?) /* prepared */")
+    select = client.prepare("select ? + ? /* prepared select */")
+    for n in range(3):
+        insert.execute(n, "text")
+        select.execute(n, n)
+    ended(traced, client)
+    assert [one["query"] for one in with_tag(traced, "/* prepared")] == [
+        "insert into sink values (?, ?) /* prepared */", "select ? + ? /* prepared select */"] * 3
+    assert {one["rows"] for one in with_tag(traced, "prepared select")} == {1}
+
+
+def test_prepared_before_it_was_traced(maria, client, tool):
+    select = client.prepare("select name from item where id = ? /* old */")
+    traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json")
+    select.execute(1)
+    client.query("select 1 /* connected before */")
+    ended(traced, client)
+    one = only(traced, "/* old */")
+    assert (one["user"], one["database"], one["connection_id"]) == ("root", "d", client.id)
+    only(traced, "connected before")
+
+
+def test_bulk(client, traced):
+    client.prepare("insert into sink values (?, ?) /* bulk */").bulk((1, "a"), (2, "b"), (3, "c"))
+    one = only(ended(traced, client), "/* bulk */")
+    assert one["status"] == "ok" and one.get("rows", 3) == 3
+
+
+def test_cursor(client, traced):
+    cursor = client.prepare("select id from item /* cursor */")
+    cursor.execute(cursor=True)
+    assert len(cursor.fetch(2)) == 2 and len(cursor.fetch(2)) == 1
+    only(ended(traced, client), "/* cursor */")
+
+
+def test_parts_of_a_packet(client, traced):
+    client.query("select 1 /* a */; select sleep(0.05) /* b */; select 3 /* c */")
+    ended(traced, client)
+    texts = [one["query"] for one in traced.statements]
+    assert texts == ["select 1 /* a */", "select sleep(0.05) /* b */", "select 3 /* c */"]
+    assert 50 <= only(traced, "/* b */")["duration_ms"] < 10_000
+    times = [one["time"] for one in traced.statements]
+    assert times == sorted(times)
+
+
+def test_failure_ends_a_packet(client, traced):
+    client.failing("select 1 /* part */; select * from nosuch /* failing part */; select 3")
+    client.failing("select 1 /* part */; selec /* bad part */; select 3")
+    ended(traced, client)
+    assert len(with_tag(traced, "/* part */")) == 2
+    assert only(traced, "failing part")["errno"] == 1146
+    assert only(traced, "bad part")["errno"] == 1064
+    assert len(traced.statements) == 4, traced.said()
+
+
+@pytest.mark.parametrize("text, errno", [
+    ("selec 1 /* mark */", 1064), ("select * from nosuch /* mark */", 1146), ("call fails() /* mark */", 1146),
+    ("insert into item values (1, 'x') /* mark */", 1062),
+    ("set statement max_statement_time = 0.05 for select sleep(20) /* mark */", 1969)])
+def test_failures(client, traced, text, errno):
+    assert client.failing(text) == errno
+    client.query("select 1 /* after */")
+    ended(traced, client)
+    one = only(traced, "/* mark */")
+    assert (one["status"], one["errno"], one["query"]) == ("error", errno, text)
+    assert only(traced, "/* after */")["status"] == "ok" and "errno" not in only(traced, "/* after */")
+
+
+def test_prepared_failure(client, traced):
+    insert = client.prepare("insert into item values (?, 'x') /* prepared fails */")
+    with pytest.raises(ServerError):
+        insert.execute(1)
+    one = only(ended(traced, client), "prepared fails")
+    assert (one["status"], one["errno"]) == ("error", 1062)
+
+
+def test_call_is_one(client, traced):
+    for name in ("several", "dynamic", "swallows"):
+        client.query(f"call {name}() /* {name} */")
+    client.query("insert into audited values (1), (2) /* trigger */")
+    client.query("select twice(2), twice(3) /* function */")
+    client.query("call nested(3) /* nested */")
+    client.prepare("call dynamic() /* prepared call */").execute()
+    client.query("call dynamic() /* first */; call dynamic() /* second */")
+    ended(traced, client)
+    seen = tags_of(traced)
+    assert seen == ["several", "dynamic", "swallows", "trigger", "function", "nested", "prepared call", "first", "second"]
+    assert only(traced, "several")["duration_ms"] >= 10, "it sleeps 10 ms"
+
+
+def tags_of(traced):
+    return [one["query"].rpartition("/* ")[2].removesuffix(" */") for one in traced.statements]
+
+
+def test_call_is_one_even_if_the_server_logs_its_body(client, traced):
+    client.query("set log_slow_disabled_statements = ''")
+    client.query("call several() /* whole */")
+    ended(traced, client)
+    one = only(traced, "/* whole */")
+    assert one["duration_ms"] >= 10, "it sleeps 10 ms"
+    assert len(traced.statements) == 2, traced.said()
+
+
+def test_sql_execute(client, traced):
+    client.query("prepare p from 'select sleep(?) /* inner */'; set @s = 0.02")
+    client.query("execute p using @s")
+    client.failing("execute nosuch")
+    client.query("select 1 /* after */")
+    ended(traced, client)
+    slow = [one for one in traced.statements if one["duration_ms"] >= 20]
+    assert len(slow) == 1, traced.said()
+    assert only(traced, "/* after */")["duration_ms"] < 10_000
+
+
+def test_execute_immediate(client, traced):
+    client.query("execute immediate 'select sleep(0.02)' /* immediate */")
+    client.query("select 1 /* a */; execute immediate 'select sleep(0.02)' /* as a part */; select 2 /* b */")
+    ended(traced, client)
+    assert tags_of(traced) == ["immediate", "a", "as a part", "b"], traced.said()
+    assert only(traced, "/* immediate */")["duration_ms"] >= 20
+    assert only(traced, "as a part")["duration_ms"] >= 20
+
+
+def test_prepared_again_by_the_server(client, traced):
+    client.query("create table again (n int)")
+    select = client.prepare("select * from again /* again */")
+    client.query("drop table again; create table again (n int, m int)")
+    select.execute()
+    client.query("drop table again")
+    one = only(ended(traced, client), "/* again */")
+    assert one["status"] == "ok"
+
+
+def test_commands_without_a_statement(client, traced):
+    client.ping()
+    client.simple(STATISTICS)
+    client.prepare("select 1 /* only prepared */").close()
+    with pytest.raises(ServerError):
+        client.prepare("selec ?")
+    client.send(EXECUTE, b"\xff\xff\0\0\0\1\0\0\0")	# an unknown one
+    with pytest.raises(ServerError):
+        client.results()
+    client.simple(RESET_CONNECTION)
+    client.query("select 1 /* after */")
+    ended(traced, client)
+    assert tags_of(traced) == ["after"], traced.said()
+
+
+def test_empty_text(client, traced):
+    for text in ("", ";"):
+        assert client.failing(text) == 1065
+    ended(traced, client)
+    assert [(one["query"], one["errno"]) for one in traced.statements] == [("", 1065)] * 2
+
+
+def test_long_and_odd_texts(client, traced):
+    client.query("select '" + "x" * 100_000 + "' /* end */")
+    client.query(b"select 'nul \0 and \x01\x1b[31m' /* nul */")
+    client.query("select 'Grüße, 世界 🐘' /* utf-8 */")
+    client.query("set names latin1")
+    client.query(b"select 'caf\xe9' /* latin1 */")
+    ended(traced, client)
+    long = only(traced, "xxx")
+    assert long["truncated"] and long["query_bytes"] == 100_019 and long["query"] == "select '" + "x" * 4088
+    assert only(traced, "/* nul */")["query"] == "select 'nul \0 and \x01\x1b[31m' /* nul */"
+    assert only(traced, "/* utf-8 */")["query"] == "select 'Grüße, 世界 🐘' /* utf-8 */"
+    assert maria_oracle.raw_text(only(traced, "/* latin1 */")) == b"select 'caf\xe9' /* latin1 */"
+
+
+# --- ends
+
+def sleeping(client, number):
+    query = f"select 1 from information_schema.processlist where id = {number} and state = 'User sleep'"
+    wait_for(lambda: client.rows(query), 30, f"connection {number} to sleep")
+
+
+@pytest.mark.parametrize("what, errnos", [("query", (1317,)), ("connection", (1317, 1927))])
+def test_kill(maria, client, traced, what, errnos):
+    with maria.connect() as victim:
+        victim.send(3, b"select sleep(60) /* victim */")
+        sleeping(client, victim.id)
+        client.query(f"kill {what} {victim.id}")
+        with pytest.raises((ServerError, ConnectionError)):
+            victim.results()
+    wait_for(lambda: with_tag(traced, "/* victim */"), 30, "the killed statement")
+    one = only(ended(traced, client), "/* victim */")
+    assert one["status"] == "error" and one["errno"] in errnos and one["duration_ms"] < 60_000
+
+
+def test_client_gone_in_mid_statement(maria, client, traced):
+    victim = maria.connect()
+    victim.send(3, b"select sleep(0.1) /* gone */")
+    sleeping(client, victim.id)
+    victim.drop()
+    wait_for(lambda: victim.id not in maria.clients(), 30, "the connection to end")
+    assert only(ended(traced, client), "/* gone */")["duration_ms"] >= 100
+
+
+def test_server_stops_in_mid_statement(marias, tool):
+    server = marias(**QUIET)
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+    with server.connect() as victim, server.connect() as watcher:
+        victim.query("select 1 /* before */")
+        victim.send(3, b"select sleep(60) /* cut short */")
+        sleeping(watcher, victim.id)
+        server.stop()
+    stopped(traced)
+    only(traced, "/* before */")
+    assert len(with_tag(traced, "/* cut short */")) <= 1
+
+
+# --- the thread pool
+
+def test_thread_pool(marias, tool):
+    server = marias(**QUIET, **POOL)
+    server.query("create database d; use d; create table t (n int primary key auto_increment, b text)")
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+    threads = [threading.Thread(target=insert_many, args=(server, name)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stopped(traced)
+    for name in "abcd":
+        mine = [one["query"] for one in with_tag(traced, f"/* {name} */")]
+        assert mine == [f"insert into t (b) values ('x') /* {name} */", f"insert into t (b) values (?) /* {name} */"] * 50
+        assert len({one["connection_id"] for one in with_tag(traced, f"/* {name} */")}) == 1
+    assert len(traced.statements) == 400, traced.said()
+
+
+def insert_many(server, name):
+    with server.connect(database="d") as client:
+        insert = client.prepare(f"insert into t (b) values (?) /* {name} */")
+        for _ in range(50):
+            client.query(f"insert into t (b) values ('x') /* {name} */")
+            insert.execute("y")
+
+
+# --- finding servers
+
+def test_default_form(maria, client, tool):
+    traced = tool("-p", maria.pid)
+    client.query("select sleep(0.02) /* slow */")
+    client.query("select sleep(0) /* fast? */")
+    ended(traced, client)
+    slow = [row for row in rows(traced) if "/* slow */" in row["query"]]
+    assert len(slow) == 1 and int(slow[0]["pid"]) == maria.pid and float(slow[0]["ms"]) >= 20, traced.said()
+
+
+def test_finds_mariadb_and_postgres_together(maria, client, postgres, tool):
+    traced = tracing(tool, pids=[maria.pid, postgres.pid])
+    client.query("select 1 /* of mariadb */")
+    postgres.psql("select 1 /* of postgres */")
+    ended(traced, client)
+    assert only(traced, "of mariadb")["engine"] == "mysql"
+    assert only(traced, "of postgres")["engine"] == "postgres"
+
+
+@pytest.mark.parametrize("name", ["mysql", "mariadb"])
+def test_only_this_kind(maria, client, postgres, tool, name):
+    traced = tracing(tool, name, pids=[maria.pid])
+    client.query("select 1 /* of mariadb */")
+    postgres.psql("select 1 /* of postgres */")
+    ended(traced, client)
+    only(traced, "of mariadb")
+    assert not with_tag(traced, "of postgres")
+
+
+def test_postgres_only(maria, client, postgres, tool):
+    traced = tracing(tool, "postgres", pids=[postgres.pid])
+    client.query("select 1 /* of mariadb */")
+    postgres.psql("select 1 /* of postgres */")
+    ended(traced, client)
+    only(traced, "of postgres")
+    assert not with_tag(traced, "of mariadb")
+
+
+def test_one_of_two_servers(maria, client, marias, tool):
+    other = marias(**QUIET)
+    traced = tool("-p", other.pid, "-m", "0", "--json")
+    client.query("select 1 /* foreign */")
+    other.query("select 1 /* mine */")
+    ended(traced, client)
+    assert only(traced, "mine")["pid"] == other.pid
+    assert not with_tag(traced, "foreign")
+
+
+def test_two_servers(maria, client, marias, tool):
+    other = marias(**QUIET)
+    traced = tracing(tool, "mysql", pids=[maria.pid, other.pid])
+    client.query("select 1 /* one */")
+    other.query("select 1 /* other */")
+    ended(traced, client)
+    assert (only(traced, "/* one */")["pid"], only(traced, "/* other */")["pid"]) == (maria.pid, other.pid)
+
+
+def test_server_started_later(maria, marias, tool):
+    later = marias(start=False, **QUIET)
+    traced = tracing(tool, "mysql", pids=[maria.pid])
+    later.start()
+    later.query("select 1 /* later */")
+    stopped(traced)
+    assert only(traced, "/* later */")["pid"] == later.pid
+
+
+def test_restarted_server(marias, tool):
+    server = marias(**QUIET)
+    traced = tracing(tool, "mysql", pids=[server.pid])
+    server.query("select 1 /* before */")
+    server.stop()
+    server.start()
+    server.query("select 1 /* after */")
+    stopped(traced)
+    assert only(traced, "/* before */")["pid"] != only(traced, "/* after */")["pid"] == server.pid
+
+
+def test_server_of_another_file_started_later(marias, server_file, tool):
+    server = marias(start=False, server=server_file("mariadbd"), basedir="/usr", **QUIET)
+    traced = tool("mysql", "-m", "0", "--json", attached=False)
+    traced.wait_for(lambda _: traced.stderr, 60, "its first words")
+    server.start()
+    traced.wait_for(lambda _: re.search(rf"tracing .*\b{server.pid}\b", traced.stderr), 60, "the server to be traced")
+    server.query("select 1 /* another file */")
+    assert only(stopped(traced), "/* another file */")["pid"] == server.pid
+
+
+def test_path_before_the_server_runs(marias, server_file, tool):
+    path = server_file("mariadbd")
+    server = marias(start=False, server=path, basedir="/usr", **QUIET)
+    traced = tool("-x", path, "-m", "0", "--json", attached=False)
+    traced.wait_for(lambda _: traced.stderr, 60, "its first words")
+    server.start()
+    server.query("select 1 /* by path */")
+    stopped(traced)
+    assert only(traced, "/* by path */")["pid"] == server.pid
+
+
+def test_path_of_debians_server(maria, client, tool):
+    traced = tracing(tool, "-x", SERVER, pids=[maria.pid])
+    client.query("select 1 /* by path */")
+    assert only(ended(traced, client), "/* by path */")["pid"] == maria.pid
+
+
+@pytest.fixture
+def server_file(tmp_path):
+    """server_file(NAME) copies Debian's server, an inode of its own, under another name."""
+    need_maria()
+    for parent in (tmp_path, *tmp_path.parents):
+        if parent.owner() == "root" and str(parent).startswith("/tmp/") and os.geteuid() == 0:
+            parent.chmod(parent.stat().st_mode | 0o055)
+
+    def make(name):
+        path = tmp_path / name
+        shutil.copy(SERVER, path)
+        path.chmod(0o755)
+        return str(path)
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["mysqld", "renamed"])
+def test_found_under_another_name(marias, server_file, tool, name):
+    server = marias(server=server_file(name), basedir="/usr", **QUIET)
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+    server.query("select 1 /* other name */")
+    assert only(stopped(traced), "/* other name */")["pid"] == server.pid
+
+
+def test_found_though_its_file_was_deleted(marias, server_file, tool):
+    path = server_file("mariadbd")
+    server = marias(server=path, basedir="/usr", **QUIET)
+    os.unlink(path)
+    traced = tracing(tool, "mysql", pids=[server.pid])
+    server.query("select 1 /* deleted */")
+    assert only(stopped(traced), "/* deleted */")["pid"] == server.pid
+
+
+def test_found_though_run_through_the_loader(marias, tool):
+    loader = os.path.realpath("/lib64/ld-linux-x86-64.so.2")
+    if not os.path.exists(loader):
+        pytest.skip("no loader of x86-64")
+    server = marias(command=[loader, SERVER], basedir="/usr", **QUIET)
+    traced = tracing(tool, "mysql", pids=[server.pid])
+    server.query("select 1 /* by the loader */")
+    assert only(stopped(traced), "/* by the loader */")["pid"] == server.pid
+
+
+def test_says_how_it_traces(maria, client, tool):
+    traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json")
+    ended(traced, client)
+    assert "symbols" in traced.stderr and str(maria.pid) in traced.stderr and "MariaDB" in traced.stderr
+
+
+def test_many_connections_and_nothing_lost(maria, traced):
+    for n in range(100):
+        with maria.connect() as client:
+            client.query(f"select {n} /* one of many */")
+    stopped(traced)
+    assert [one["query"] for one in traced.statements] == [f"select {n} /* one of many */" for n in range(100)]
+    assert set(LOSSES) <= set(traced.summary["lost"])
+
+
+def test_server_answers_after_the_tool_was_killed(maria, client, tool):
+    traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json")
+    client.query("select 1")
+    traced.kill()
+    assert client.rows("select 2") == [(b"2",)]
+    again = tool("mysql", "-p", maria.pid, "-m", "0", "--json")
+    client.query("select 1 /* again */")
+    only(ended(again, client), "/* again */")

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * empty-probes FILE:OFFSET:REFCTR…: puts a program that does nothing on these sites (hexadecimal file
+ * offsets, REFCTR 0 for none) and waits for SIGINT. What it costs is the
+ * least that any tracer can cost: the benchmark's floor.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/attach.h"
+
+static int site_attach(struct features *features, enum attach_way way, int prog, char *site)
+{
+	char *ref = strrchr(site, ':'), *offset;
+	unsigned long offsets[1], refs[1];
+	uint64_t cookies[1] = { 0 };
+	struct uprobe_sites sites = { .path = site, .offsets = offsets, .ref_ctr_offsets = refs,
+				      .cookies = cookies, .count = 1 };
+	int fd;
+
+	if (!ref)
+		return -1;
+	*ref = '\0';
+	offset = strrchr(site, ':');
+	if (!offset)
+		return -1;
+	*offset = '\0';
+	offsets[0] = strtoul(offset + 1, NULL, 16);
+	refs[0] = strtoul(ref + 1, NULL, 16);
+	return attach_uprobes(features, way, prog, &sites, &fd);
+}
+
+int main(int argc, char *argv[])
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	struct features features = { .uprobe_pmu = 0 };
+	enum attach_way way = attach_choose(&features);
+	struct prog_def def = { .name = "empty", .type = BPF_PROG_TYPE_KPROBE,
+				.attach_type = attach_type(way), .insns = insns, .count = 2 };
+	int prog = sys_prog_load(&def, NULL, 0);
+
+	for (int i = 1; prog >= 0 && i < argc; i++) {
+		int err = site_attach(&features, way, prog, argv[i]);
+
+		if (err < 0) {
+			fprintf(stderr, "empty-probes: %s: %s\n", argv[i], strerror(-err));
+			return 1;
+		}
+	}
+	if (prog < 0) {
+		fprintf(stderr, "empty-probes: %s\n", strerror(-prog));
+		return 1;
+	}
+	puts("attached");
+	fflush(stdout);
+	signal(SIGINT, _exit);
+	pause();
+	return 0;
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usdt/accessor.c on the bodies of accessors as they are in distributions' servers, on
+ * what other compilers make of the same source, and on what must be refused.
+ */
+#include "usdt/accessor.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/check.h"
+
+#define BODY_MAX	64
+#define ENDBR64		"f30f1efa"
+#define BTI		"5f2403d5"
+#define RET		"c0035fd6"
+
+struct body {
+	const char *name, *hex;
+	uint16_t machine;
+	bool setter;
+	struct accessor want;
+};
+
+#define ADDRESS(off)		{ ACCESSOR_ADDRESS, off, 0, 0, -1, 8 }
+#define VALUE(off, bytes)	{ ACCESSOR_VALUE, off, 0, 0, -1, bytes }
+#define PAIR(off, other)	{ ACCESSOR_VALUE, off, 0, 0, other, 8 }
+#define POINTER(off, in, bytes)	{ ACCESSOR_POINTER, off, in, 0, -1, bytes }
+#define EQUALS(off, in, number)	{ ACCESSOR_EQUALS, off, in, number, -1, 4 }
+#define X86(name, hex, ...)	{ name, hex, EM_X86_64, false, __VA_ARGS__ }
+#define X86_SET(name, hex, ...)	{ name, hex, EM_X86_64, true, __VA_ARGS__ }
+#define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, false, __VA_ARGS__ }
+#define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, true, __VA_ARGS__ }
+
+/* Each from Debian's package: MariaDB 10.5, 10.11, 11.8 and MySQL 9.7. */
+static const struct body real_bodies[] = {
+	X86("10.11 thd_query_string", "488d4768c3", ADDRESS(0x68)),
+	X86("11.8 thd_query_string", ENDBR64 "488d4768c3", ADDRESS(0x68)),
+	X86("10.11 thd_current_db", "488d87a0000000c3", ADDRESS(0xa0)),
+	X86("10.11 thd_user_name", "488b87f82500004885c07404488b4008c3", POINTER(0x25f8, 8, 8)),
+	X86("11.8 thd_user_name", ENDBR64 "488b87202700004885c07404488b4008c3",
+	    POINTER(0x2720, 8, 8)),
+	X86("10.5 thd_client_host", "488b87882300004885c07403488b00c3", POINTER(0x2388, 0, 8)),
+	X86("10.5 thd_client_ip", "488b87882300004885c07404488b4010c3", POINTER(0x2388, 16, 8)),
+	X86("10.11 thd_get_thread_id", "488b87183f0000c3", VALUE(0x3f18, 8)),
+	X86("9.7 thd_get_thread_id", ENDBR64 "8b87d0250000c3", VALUE(0x25d0, 4)),
+	X86("10.11 thd_get_error_number", "488b87e06200008b4008c3", POINTER(0x62e0, 8, 4)),
+	X86("10.11 thd_sql_command", "488b47588b4008c3", POINTER(0x58, 8, 4)),
+	X86("10.11 thd_binlog_filter_ok",
+	    "488d05c9521001488bb7a0000000488b38e97a12f9ff", VALUE(0xa0, 8)),
+	X86("11.8 ps_report_examined_row_count",
+	    ENDBR64 "488bb7d03c00004885f6740c488bbf883d00004885ff7504c30f1f00488d05f9e92001488b00"
+	    "ffa088020000", VALUE(0x3cd0, 8)),
+	X86("9.7 thd_query_unsafe", ENDBR64 "488b8710050000488b9718050000c3",
+	    PAIR(0x510, 0x518)),
+	X86("9.7 thd_is_error", ENDBR64 "488b87a033000083b88c000000030f94c0c3",
+	    EQUALS(0x33a0, 0x8c, 3)),
+	X86("9.7 thd_get_security_context",
+	    ENDBR64 "4885f67417488b870018000048890631c0c3662e0f1f840000000000b801000000c3",
+	    VALUE(0x1800, 8)),
+	X86("9.7 thd_binlog_filter_ok",
+	    ENDBR64 "488d05adc36203488bb758050000ba01000000488b38e9e1631101", VALUE(0x558, 8)),
+	X86("9.7 Security_context::user", ENDBR64 "488b07488b5708c3", PAIR(0, 8)),
+	X86("9.7 Security_context::ip", ENDBR64 "488b4740488b5748c3", PAIR(0x40, 0x48)),
+	X86_SET("10.11 set_sent_row_count",
+		"4889b7983b0000488bbf503c00004885ff7505c30f1f4000488d05e1920501488b00ffa078020000",
+		VALUE(0x3b98, 8)),
+	X86_SET("11.8 set_sent_row_count",
+		ENDBR64 "4801b7c83c00004889b7c03c0000488bbf883d00004885ff7502c390488d0579ea2001"
+		"488b00ffa080020000", VALUE(0x3cc0, 8)),
+	X86_SET("9.7 set_sent_row_count",
+		ENDBR64 "4889b7a0220000488bbf302300004885ff7409e9540feb010f1f4000c3",
+		VALUE(0x22a0, 8)),
+	X86_SET("9.7 inc_examined_row_count",
+		ENDBR64 "4803b7a82200004889b7a8220000488bbf302300004885ff740ae90d0feb01"
+		"0f1f440000c3", VALUE(0x22a8, 8)),
+	ARM("10.11 thd_query_string", "00a00191" RET, ADDRESS(0x68)),
+	ARM("11.8 thd_query_string", BTI "00a00191" RET, ADDRESS(0x68)),
+	ARM("10.11 thd_user_name", "000c53f9400000b4000440f9" RET, POINTER(0x2618, 8, 8)),
+	ARM("11.8 thd_client_host", BTI "00a053f9400000b4000040f9" RET, POINTER(0x2740, 0, 8)),
+	ARM("10.11 thd_get_thread_id", "009c5ff9" RET, VALUE(0x3f38, 8)),
+	ARM("10.11 thd_get_error_number", "008071f9000840b9" RET, POINTER(0x6300, 8, 4)),
+	ARM("11.8 ps_report_examined_row_count",
+	    BTI "01785ef9610000b400d45ef9400000b5" RET "c28c009042b444f9420040f9424441f9f00302aa"
+	    "00021fd6", VALUE(0x3cf0, 8)),
+	ARM("9.7 thd_query_unsafe", BTI "00001891000472a9" RET, PAIR(0x520, 0x528)),
+	ARM("9.7 thd_is_error", BTI "00f459f9008c40b91f0c0071e0179f1a" RET,
+	    EQUALS(0x33e8, 0x8c, 3)),
+	ARM("9.7 thd_get_security_context",
+	    BTI "a10000b400204cf9200000f900008052" RET "20008052" RET, VALUE(0x1840, 8)),
+	ARM("9.7 thd_binlog_filter_ok", BTI "01b442f922008052007e0190002840f9000040f952ee3a14",
+	    VALUE(0x568, 8)),
+	ARM("9.7 thd_get_thread_id", BTI "001866b9" RET, VALUE(0x2618, 4)),
+	ARM("9.7 Security_context::host", BTI "000442a9" RET, PAIR(0x20, 0x28)),
+	ARM_SET("10.11 set_sent_row_count",
+		"02385ef901dc1df9420000b5" RET "437e009063a845f9e00302aa620040f9423c41f9f00302aa"
+		"00021fd6", VALUE(0x3bb8, 8)),
+	ARM_SET("11.8 set_sent_row_count",
+		BTI "03745ef901701ef904d45ef96200018b02741ef9440000b5" RET "c28c009042b444f9"
+		"e00304aa420040f9424041f9f00302aa00021fd6", VALUE(0x3ce0, 8)),
+	ARM_SET("9.7 inc_examined_row_count",
+		BTI "027851f92100028b017811f900bc51f9400000b45a2e6e14" RET, VALUE(0x22f0, 8)),
+};
+
+/* The same members as other compilers, versions and options hand them out. */
+static const struct body other_bodies[] = {
+	X86("frame pointer", "554889e5488d47685dc3", ADDRESS(0x68)),
+	X86("frame pointer, leave", "554889e5488b4768c9c3", VALUE(0x68, 8)),
+	X86("frame pointer, endbr64", ENDBR64 "554889e5488b87f82500004885c07404488b40085dc3",
+	    POINTER(0x25f8, 8, 8)),
+	X86("first member", "4889f8c3", ADDRESS(0)),
+	X86("first member's value", "488b07c3", VALUE(0, 8)),
+	X86("add", "4889f84883c068c3", ADDRESS(0x68)),
+	X86("add, long form", "4889f84805a0000000c3", ADDRESS(0xa0)),
+	X86("sub of a negative", "4889f84883e880c3", ADDRESS(0x80)),
+	X86("movslq", "48638768010000c3", VALUE(0x168, 4)),
+	X86("movzwl", "0fb78768010000c3", VALUE(0x168, 2)),
+	X86("movzbl", "0fb6474ac3", VALUE(0x4a, 1)),
+	X86("rep ret", "488b4768f3c3", VALUE(0x68, 8)),
+	X86("extended registers", "4c8b87f82500004d85c07405498b4008c331c0c3",
+	    POINTER(0x25f8, 8, 8)),
+	X86("zero first", "488b97f825000031c04885d27404488b4208c3", POINTER(0x25f8, 8, 8)),
+	X86("two returns", "488b87f82500004885c07405488b4008c331c0c3", POINTER(0x25f8, 8, 8)),
+	X86("jne", "488b87f82500004885c0750331c0c3488b4008c3", POINTER(0x25f8, 8, 8)),
+	X86("long jump", "488b87f82500004885c00f8404000000488b4008c3", POINTER(0x25f8, 8, 8)),
+	X86("behind a jump", "488b87f82500004885c07402eb02c390488b4008c3",
+	    POINTER(0x25f8, 8, 8)),
+	X86("%rsp-like base %r12", "4989fc498b442468c3", VALUE(0x68, 8)),
+	X86("sete and movzbl", "488b87a033000083b88c000000030f94c00fb6c0c3",
+	    EQUALS(0x33a0, 0x8c, 3)),
+	X86("zeroed, cmp of a register, sete",
+	    "31c0488b97a03300008b928c00000083fa030f94c0c3", EQUALS(0x33a0, 0x8c, 3)),
+	ARM("large offset in two", "001040910040" "42f9" RET, VALUE(0x4480, 8)),
+	ARM("offset in a register", "01888852" "006861f8" RET, VALUE(0x4440, 8)),
+	ARM("unscaled", "00c040f8" RET, VALUE(12, 8)),
+	ARM("other register", "010c53f9" "610000b4" "200440f9" RET "00008052" RET,
+	    POINTER(0x2618, 8, 8)),
+	ARM("zero first", "010c53f9" "00008052" "410000b4" "200440f9" RET, POINTER(0x2618, 8, 8)),
+	ARM("cbnz", "000c53f9" "600000b5" "00008052" RET "000440f9" RET, POINTER(0x2618, 8, 8)),
+	ARM("frame pointer", "fd7bbfa9" "fd030091" "000c53f9" "fd7bc1a8" RET, VALUE(0x2618, 8)),
+	ARM("signed return address", "3f2303d5" "000c53f9" "ff0b5fd6", VALUE(0x2618, 8)),
+	ARM("ldrsw", "006898b9" RET, VALUE(0x1868, 4)),
+	ARM("ldrb", "00a04139" RET, VALUE(0x68, 1)),
+};
+
+/* Something else than a member handed out, or what cannot be told. */
+static const struct body refused_bodies[] = {
+	X86("nothing", "", { 0 }),
+	X86("no return", "488d4768", { 0 }),
+	X86("the argument changed meanwhile", "4889f7488d4768c3", { 0 }),
+	X86("second argument's member", "488d4668c3", { 0 }),
+	X86("a constant", "31c0c3", { 0 }),
+	X86("unset", "c3", { 0 }),
+	X86("a global", "488b05c9521001c3", { 0 }),
+	X86("thread-local", "64488b042528000000c3", { 0 }),
+	X86("a call", "5de8c9521001c3", { 0 }),
+	X86("thd_security_context: tail call", ENDBR64 "e907591100", { 0 }),
+	X86("thd_start_utime: arithmetic", "486987e827000040420f00480387f0270000c3", { 0 }),
+	X86("thd_get_error_message: behind a pointer", "488b87e06200004883c01ac3", { 0 }),
+	X86("thd_get_error_row: three pointers", "488b87885e0000488b8000030000488b4068c3", { 0 }),
+	X86("thd_current_status: another test",
+	    "488b87e062000031d24885c0740c83b83402000005750" "38b500889d0c3", { 0 }),
+	X86("thd_is_connected: a test of 32 bits, a call",
+	    "8b973c3f0000b80100000085d27401c3488b97c002000031c04885d274f1554889d74889e5ff92b8010000"
+	    "5d84c00f95c00fb6c0c3", { 0 }),
+	X86("thd_inc_row_count: writes", ENDBR64 "488b87a03300004883" "80c802000001c3", { 0 }),
+	X86("NULL gives something else", "488b87f82500004885c07405488b4008c3b801000000c3", { 0 }),
+	X86("NULL gives what was there", "4c8b87f82500004d85c07404498b4008c3", { 0 }),
+	X86("%al only", "8a4768c3", { 0 }),
+	X86("16 bits only", "668b4768c3", { 0 }),
+	X86("indexed", "488b44b768c3", { 0 }),
+	X86("low half of a pointer", "488b576889d0c3", { 0 }),
+	X86("an address cut to 32 bits", "8d4768c3", { 0 }),
+	X86("negative offset", "488d47f8c3", { 0 }),
+	X86("huge offset", "488d8700000010c3", { 0 }),
+	X86("stack", "488b442408c3", { 0 }),
+	X86("endless", "488b4768ebfa", { 0 }),
+	X86("setter read as accessor", "4889b7983b0000c3", { 0 }),
+	X86("flags lost before sete", "488b87a033000083b88c0000000331d20f94c0c3", { 0 }),
+	X86("%ah", "488b87a033000083b88c000000030f94c4c3", { 0 }),
+	X86_SET("accessor read as setter", "488b4768c3", { 0 }),
+	X86_SET("third argument", "48895768c3", { 0 }),
+	X86_SET("32 bits", "897768c3", { 0 }),
+	X86_SET("two members", "48897768488977" "70c3", { 0 }),
+	X86_SET("adds one member, writes another", "4803776848897770c3", { 0 }),
+	X86_SET("an array's element", "488974f768c3", { 0 }),
+	ARM("nothing", "", { 0 }),
+	ARM("a call", "00a00191" "00000094" RET, { 0 }),
+	ARM("sp", "e00740f9" RET, { 0 }),
+	ARM("32 bits of an address", "00a00111" RET, { 0 }),
+	ARM("vector register", "000c40fd" RET, { 0 }),
+	ARM("writes back", "00840" "0f8" RET, { 0 }),
+	ARM("branch on a bit", "00000037" "000440f9" RET, { 0 }),
+	ARM("three pointers", "008071f9" "008041f9" "003440f9" RET, { 0 }),
+	ARM("thd_start_utime", "030454f9024888d2000854f9e201a0f26000029b" RET, { 0 }),
+	ARM_SET("an accessor", "00a00191" RET, { 0 }),
+	{ "another architecture", "488d4768c3", EM_RISCV, false, { 0 } },
+	{ "32-bit x86", "488d4768c3", EM_386, false, { 0 } },
+};
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static size_t unhex(const char *hex, unsigned char *bytes)
+{
+	size_t n = 0;
+
+	for (; *hex; hex += 2, n++) {
+		char pair[3] = { hex[0], hex[1], '\0' }, *end;
+
+		if (n == BODY_MAX)
+			abort();
+		bytes[n] = (unsigned char)strtoul(pair, &end, 16);
+		if (*end)
+			abort();
+	}
+	return n;
+}
+
+/* From a copy of exactly @size bytes, so that a sanitizer sees what is read beyond. */
+static int read_exactly(const struct body *body, const unsigned char *bytes, size_t size,
+			struct accessor *out)
+{
+	unsigned char *copy = malloc(size ? size : 1);
+	int err;
+
+	if (!copy)
+		abort();
+	memcpy(copy, bytes, size);
+	err = body->setter ? accessor_body_setter(body->machine, copy, size, out)
+			   : accessor_body(body->machine, copy, size, out);
+	free(copy);
+	return err;
+}
+
+static void check_bodies(const struct body *bodies, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct accessor *want = &bodies[i].want;
+		unsigned char bytes[BODY_MAX];
+		struct accessor got = { 0 };
+		size_t size = unhex(bodies[i].hex, bytes);
+		int err = read_exactly(&bodies[i], bytes, size, &got);
+
+		if (!want->size) {
+			CHECK(err == -EINVAL, "%s: %d, %#lx", bodies[i].name, err,
+			      (long)got.offset);
+			continue;
+		}
+		CHECK(!err, "%s: %d", bodies[i].name, err);
+		CHECK(got.kind == want->kind && got.offset == want->offset &&
+		      got.inner == want->inner && got.expected == want->expected &&
+		      got.second == want->second && got.size == want->size,
+		      "%s: kind %d, offset %#lx, inner %#lx, expected %ld, second %#lx, size %u",
+		      bodies[i].name, got.kind, (long)got.offset, (long)got.inner,
+		      (long)got.expected, (long)got.second, got.size);
+	}
+}
+
+static void test_real(void)
+{
+	check_bodies(real_bodies, COUNT(real_bodies));
+}
+
+static void test_other(void)
+{
+	check_bodies(other_bodies, COUNT(other_bodies));
+}
+
+static void test_refused(void)
+{
+	check_bodies(refused_bodies, COUNT(refused_bodies));
+}
+
+/* Whatever is cut off a body was a part of it. */
+static void test_truncated(void)
+{
+	for (size_t i = 0; i < COUNT(real_bodies); i++) {
+		unsigned char bytes[BODY_MAX];
+		size_t size = unhex(real_bodies[i].hex, bytes);
+		struct accessor got;
+
+		for (size_t cut = 0; cut < size; cut++)
+			CHECK(read_exactly(&real_bodies[i], bytes, cut, &got) == -EINVAL,
+			      "%s at %zu", real_bodies[i].name, cut);
+	}
+}
+
+/* The right answer or another one that is possible, never a fault or a hang. */
+static void touch(const struct body *body, const unsigned char *bytes, size_t size)
+{
+	struct accessor got = { 0 };
+	int err = read_exactly(body, bytes, size, &got);
+
+	CHECK(err == 0 || err == -EINVAL, "%d", err);
+	if (!err)
+		CHECK(got.offset >= 0 && got.inner >= 0 && got.second >= -1 &&
+		      (got.size == 1 || got.size == 2 || got.size == 4 || got.size == 8),
+		      "%s: offset %#lx", body->name, (long)got.offset);
+}
+
+static void test_mutated(void)
+{
+	for (size_t i = 0; i < COUNT(real_bodies); i++) {
+		unsigned char bytes[BODY_MAX];
+		size_t size = unhex(real_bodies[i].hex, bytes);
+
+		for (size_t at = 0; at < size; at++) {
+			unsigned char old = bytes[at];
+
+			for (unsigned int v = 0; v < 256; v++) {
+				bytes[at] = (unsigned char)v;
+				touch(&real_bodies[i], bytes, size);
+			}
+			bytes[at] = old;
+		}
+	}
+}
+
+static uint32_t random_next(uint32_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 17;
+	*state ^= *state << 5;
+	return *state;
+}
+
+static void test_random(void)
+{
+	uint32_t seed = 1;
+
+	for (unsigned int round = 0; round < 300000; round++) {
+		struct body body = { .name = "random",
+				     .machine = round & 1 ? EM_X86_64 : EM_AARCH64,
+				     .setter = round & 2 };
+		unsigned char bytes[BODY_MAX];
+		size_t size = random_next(&seed) % (BODY_MAX + 1);
+
+		for (size_t i = 0; i < size; i++)
+			bytes[i] = (unsigned char)(random_next(&seed) >> 8);
+		touch(&body, bytes, size);
+	}
+}
+
+/* Pieces of real bodies in any order get further than random bytes do. */
+static void test_shuffled(void)
+{
+	uint32_t seed = 2;
+
+	for (unsigned int round = 0; round < 300000; round++) {
+		unsigned char from[BODY_MAX], bytes[BODY_MAX];
+		struct body body = real_bodies[random_next(&seed) % COUNT(real_bodies)];
+		size_t size = 0;
+
+		while (size < BODY_MAX - 8 && random_next(&seed) % 12) {
+			const struct body *other = &real_bodies[random_next(&seed) %
+								COUNT(real_bodies)];
+			size_t have = unhex(other->hex, from), at = random_next(&seed) % have;
+			size_t n = 1 + random_next(&seed) % 8;
+
+			if (body.machine == EM_AARCH64) {
+				at &= ~(size_t)3;
+				n = 4;
+			}
+			if (n > have - at)
+				n = have - at;
+			memcpy(bytes + size, from + at, n);
+			size += n;
+		}
+		touch(&body, bytes, size);
+	}
+}
+
+/* A file with accessors: this one */
+
+#if defined(__x86_64__)
+#define SAMPLE_VALUE	".byte 0x48, 0x8b, 0x87, 0x18, 0x3f, 0x00, 0x00, 0xc3\n"
+#define SAMPLE_SETTER	".byte 0x48, 0x89, 0x77, 0x68, 0xc3\n"
+#define SAMPLE_OFFSET	0x3f18
+#elif defined(__aarch64__)
+#define SAMPLE_VALUE	".byte 0x00, 0x9c, 0x5f, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
+#define SAMPLE_SETTER	".byte 0x01, 0x34, 0x00, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
+#define SAMPLE_OFFSET	0x3f38
+#endif
+
+#define SAMPLE(name, bytes)                                                      \
+	".globl " name "\n.type " name ", %function\n" name ":\n" bytes                \
+	".size " name ", . - " name "\n"
+
+__asm__(".pushsection .text\n.balign 16\n"
+	SAMPLE("sample_value", SAMPLE_VALUE)
+	SAMPLE("sample_setter", SAMPLE_SETTER)
+	".globl sample_empty\n.type sample_empty, %object\nsample_empty:\n"
+	".popsection\n");
+
+extern const char sample_value[], sample_setter[];
+
+static void test_file(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct accessor got = { 0 };
+	struct stat st = { 0 };
+	struct elf elf;
+	void *data;
+
+	CHECK(*sample_value && *sample_setter);	/* or the linker drops them */
+	CHECK(fd >= 0 && !fstat(fd, &st));
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	CHECK(data != MAP_FAILED);
+	if (data == MAP_FAILED || elf_open(&elf, data, (size_t)st.st_size))
+		return;
+	CHECK(!accessor_read(&elf, "sample_value", &got));
+	CHECK(got.kind == ACCESSOR_VALUE && got.offset == SAMPLE_OFFSET && got.size == 8);
+	CHECK(accessor_read_setter(&elf, "sample_value", &got) == -EINVAL);
+	CHECK(!accessor_read_setter(&elf, "sample_setter", &got) && got.offset == 0x68);
+	CHECK(accessor_read(&elf, "sample_setter", &got) == -EINVAL);
+	CHECK(accessor_read(&elf, "sample_empty", &got) == -ENOENT);
+	CHECK(accessor_read(&elf, "no_such_function", &got) == -ENOENT);
+	CHECK(accessor_read_setter(&elf, "no_such_function", &got) == -ENOENT);
+	munmap(data, (size_t)st.st_size);
+}
+
+int main(void)
+{
+	alarm(300);	/* a hang is a failure */
+	RUN(test_real);
+	RUN(test_other);
+	RUN(test_refused);
+	RUN(test_truncated);
+	RUN(test_mutated);
+	RUN(test_random);
+	RUN(test_shuffled);
+	RUN(test_file);
+	return check_done();
+}
