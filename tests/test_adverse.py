@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What a review found: odd orders of messages, images seen twice, hostile files."""
+
+import os
+import re
+import signal
+import struct
+import subprocess
+
+import pytest
+
+import wire
+from cluster import wait_for
+from test_postgres import only, stopped, with_tag
+from tool import DBSLOWER
+
+
+# --- statements of one pipeline that never complete
+
+def test_parsed_together(postgres, tool):
+    """Three Parse messages and one Sync are three statements, not the last alone."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    connection = wire.Wire(postgres, "by hand")
+    connection.ask(*(wire.parse(f"select {n} /* parsed {n} */", f"p{n}") for n in range(3)))
+    connection.close()
+    stopped(traced)
+    for n in range(3):
+        assert "rows" not in only(traced, f"parsed {n} ")
+
+
+def test_suspended_then_another(postgres, tool):
+    """The time of a portal that was suspended is its own, not that of the next statement."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    connection = wire.Wire(postgres, "by hand")
+    slow = "select g, pg_sleep(0.1) from generate_series(1, 9) g /* suspended first */"
+    connection.ask(wire.parse(slow), wire.bind(), wire.execute(rows=2),
+                   wire.parse("select 2 /* quick second */", "q"), wire.bind("q", "other"), wire.execute("other"))
+    connection.close()
+    stopped(traced)
+    assert only(traced, "suspended first")["duration_ms"] >= 200
+    second = only(traced, "quick second")
+    assert second["duration_ms"] < 100 and second["rows"] == 1, second
+
+
+def test_same_beginning(postgres, tool):
+    """Texts that differ only behind their first word of eight bytes."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    connection = wire.Wire(postgres, "by hand")
+    connection.ask(*(wire.parse(f"select 1, 2, 3 /* tail {c} */", c) for c in "ab"))
+    connection.close()
+    stopped(traced)
+    only(traced, "tail a")
+    only(traced, "tail b")
+
+
+def test_terminated_in_the_second_part(postgres, tool):
+    """The first part of "a; b" completed; the message failed all the same."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    connection = wire.Wire(postgres, "by hand")
+    connection.send(wire.simple("select 1 /* two parts */; select pg_sleep(60)"))
+    query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
+    wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the second part to sleep")
+    postgres.psql(f"select pg_terminate_backend(({query}))")
+    with pytest.raises((ConnectionError, OSError)):
+        connection.until(b"Z")
+    stopped(traced)
+    assert only(traced, "two parts")["status"] == "error"
+
+
+def test_running_at_the_end_is_counted(postgres, tool):
+    traced = tool("postgres", "-m", "0", "--json", "--strict", "-p", postgres.pid)
+    connection = wire.Wire(postgres, "by hand")
+    connection.send(wire.simple("select pg_sleep(60) /* still running */"))
+    query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
+    wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to sleep")
+    status = traced.stop()
+    postgres.psql(f"select pg_terminate_backend(({query}))")
+    assert not with_tag(traced, "still running")
+    assert traced.summary["lost"]["start_without_end"] == 1, traced.said()
+    assert status == 1, f"exit status {status} under --strict"
+
+
+# --- one file, seen twice
+
+def test_second_tool_reads_the_file_not_the_breakpoints(postgres, tool):
+    """The kernel writes breakpoints into every private mapping of the file, a tracer's included."""
+    tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    second = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    assert "by its USDT probes" in second.err.text, second.said()
+
+
+OVERLAYS = """
+set -e
+for n in 1 2; do
+    mkdir -p {dir}/$n/upper {dir}/$n/work {dir}/$n/root
+    mount -t overlay overlay -o lowerdir={lower},upperdir={dir}/$n/upper,workdir={dir}/$n/work {dir}/$n/root
+done
+echo mounted
+read line
+umount {dir}/1/root {dir}/2/root
+"""
+
+
+@pytest.fixture
+def overlays():
+    """Two overlay mounts of the server's folder, as two containers of one image have them."""
+    from cluster import server_bindir
+    tmpfs = subprocess.run(["mktemp", "-d", "-p", "/dev/shm"], capture_output=True, text=True).stdout.strip()
+    if not tmpfs:
+        pytest.skip("no /dev/shm to put an overlay on")
+    lower = os.path.dirname(server_bindir())
+    shell = subprocess.Popen(["sh", "-c", OVERLAYS.format(dir=tmpfs, lower=lower)], stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if shell.stdout.readline() != "mounted\n":
+        pytest.skip(f"no overlay mounts here: {shell.stderr.read()}")
+    os.chmod(tmpfs, 0o755)
+    yield [os.path.join(tmpfs, str(n), "root", "bin", "postgres") for n in (1, 2)]
+    shell.communicate("\n")
+    subprocess.run(["rm", "-rf", tmpfs], check=True)
+
+
+def test_two_overlays_of_one_image(overlays, clusters, tool):
+    """The kernel's probes are on the lower inode: attached once, each hit counts once."""
+    servers = [clusters(postgres=path, name=f"overlay{n}") for n, path in enumerate(overlays)]
+    traced = tool("postgres", "-m", "0", "--json")
+    for n, server in enumerate(servers):
+        server.psql(f"select generate_series(1, 5) /* overlay {n} */")
+    stopped(traced)
+    for n in range(2):
+        assert only(traced, f"overlay {n}")["rows"] == 5, traced.said()
+    for server in servers:
+        server.stop()
+
+
+# --- hostile files
+
+def sparse_elf(path, kind, name):
+    """An executable with a section of 8 TiB that is nearly all hole."""
+    names = b"\0.shstrtab\0" + name + b"\0"
+    shoff = 0x1000
+    header = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0, 0, shoff, 0, 64, 56, 0, 64, 3, 1)
+    sections = bytes(64)
+    sections += struct.pack("<IIQQQQIIQQ", 1, 3, 0, 0, 0x800, len(names), 0, 0, 1, 0)
+    sections += struct.pack("<IIQQQQIIQQ", 11, kind, 0, 0, 0x2000, 1 << 43, 1, 0, 4, 24)
+    with open(path, "wb") as f:
+        f.write(header)
+        f.seek(0x800)
+        f.write(names)
+        f.seek(shoff)
+        f.write(sections)
+        f.truncate(0x2000 + (1 << 43))
+
+
+@pytest.mark.parametrize("kind,name", [(7, b".note.stapsdt"), (2, b".symtab"), (11, b".dynsym")])
+def test_sparse_file(tmp_path, kind, name):
+    """It ends, and soon, with a message; a table without end is not read to its end."""
+    path = tmp_path / "postgres"
+    try:
+        sparse_elf(path, kind, name)
+    except OSError as error:
+        pytest.skip(f"no sparse files of this size here: {error}")
+    done = subprocess.run([DBSLOWER, "-x", path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and re.search(r"no database server|cannot be traced", done.stderr), done.stderr
+
+
+def test_signal_while_it_starts():
+    """Before it reads signals itself, they end it at once."""
+    process = subprocess.Popen([DBSLOWER, "postgres"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) in (0, -signal.SIGTERM)
