@@ -52,7 +52,7 @@ static const struct engine_probe mysql_probes[] = {
 			{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)" },
 			{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)",
 			  .fallback = -1 },
-			{ .name = "arg_connection", .spec = "8@{thd_get_thread_id}(%arg0)" },
+			{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%arg0)" },
 			{ .name = "arg_error",
 			  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%arg0))" },
 			{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%arg0))" },
