@@ -24,7 +24,6 @@ enum event_type {
 #define STATEMENT_DIED		0x10	/* the thread ended in the middle of it */
 #define STATEMENT_COMPLETED	0x20	/* the server said that it completed */
 /* … and where its session stands; of no meaning to user space */
-#define SESSION_IGNORED		0x100	/* no client, or not one that is wanted */
 #define SESSION_OPEN		0x200	/* a statement is running */
 #define SESSION_JOINED		0x400	/* it was running before its thread was first seen */
 #define SESSION_REPLICATION	0x800	/* a walsender, whose commands are no statements */

@@ -37,6 +37,7 @@ CONSTANT(filter_pids);
 CONSTANT(want_sessions);
 
 MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and text_size bytes */
+MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
 MAP(counters);
@@ -159,6 +160,11 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 
 	if (!session)
 		return 0;
+	/* What is not wanted must not take the memory of a session. */
+	if (!arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
+		bpf_map_update_elem(ignored, &key, session, BPF_ANY);
+		return 0;
+	}
 	if (bpf_map_update_elem(sessions, &key, session, BPF_NOEXIST)) {
 		count(LOST_TABLE_FULL);
 		return 0;
@@ -170,12 +176,10 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 	session->s.source = VALUE(source);
 	session->s.pid = id >> 32;
 	session->s.tid = id;
-	if (!arg_client(ctx) || !pid_wanted(ctx, id >> 32))
-		session->s.flags = SESSION_IGNORED;
-	else if (VALUE(want_sessions))
-		send_identity(ctx, id);
 	if (arg_replication(ctx))
 		session->s.flags |= SESSION_REPLICATION;
+	else if (VALUE(want_sessions))
+		send_identity(ctx, id);
 	return session;
 }
 
@@ -196,12 +200,12 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 	__u64 id = bpf_get_current_pid_tgid(), key = session_key(ctx, id);
 	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
-	if (!session) {
-		session = session_create(ctx, id, key);
-		if (session)
-			session->s.flags |= first_flags;
-	}
-	return session && !(session->s.flags & SESSION_IGNORED) ? session : 0;
+	if (session || bpf_map_lookup_elem(ignored, &key))
+		return session;
+	session = session_create(ctx, id, key);
+	if (session)
+		session->s.flags |= first_flags;
+	return session;
 }
 
 INLINE void statement_end(struct session *session, __u64 end_ns)
@@ -210,7 +214,9 @@ INLINE void statement_end(struct session *session, __u64 end_ns)
 	__u32 len = s->text_len;
 
 	s->flags &= ~SESSION_OPEN;
-	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED))
+	/* On a walsender's connection, a replication command; what fails may be SQL. */
+	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED) &&
+	    (s->flags & STATEMENT_DIED || !(s->flags & STATEMENT_ERROR)))
 		return;
 	count(COUNT_STATEMENTS);
 	s->duration_ns = end_ns - s->start_ns;

@@ -252,13 +252,13 @@ PROGRAM(thread_exit)
 	__u64 id = bpf_get_current_pid_tgid(), key = (__u32)id;
 	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
-	if (!session)
+	if (!session) {
+		bpf_map_delete_elem(ignored, &key);
 		return 0;
-	if (!(session->s.flags & SESSION_IGNORED)) {
-		session_end(session);
-		if (VALUE(want_sessions))
-			send_session(EVENT_EXIT, session->s.source, id);
 	}
+	session_end(session);
+	if (VALUE(want_sessions))
+		send_session(EVENT_EXIT, session->s.source, id);
 	bpf_map_delete_elem(sessions, &key);
 	return 0;
 }

@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,7 +42,7 @@ struct slow {
 	struct summary reported;
 	uint32_t pids[PIDS_SHOWN];
 	size_t npids;
-	int signals;
+	int stop;		/* readable when it is to end: a signal, or the time of -d */
 	bool terminal, begun, done;
 };
 
@@ -52,12 +54,12 @@ static uint64_t slow_now(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-static void slow_statement(void *arg, const struct statement *statement)
+static bool slow_statement(void *arg, const struct statement *statement)
 {
 	struct slow *slow = arg;
 
 	if (slow->done)
-		return;
+		return false;
 	if (slow->options.json)
 		json_statement(&slow->out, statement);
 	else
@@ -65,6 +67,7 @@ static void slow_statement(void *arg, const struct statement *statement)
 	if (slow->terminal)
 		output_flush(&slow->out);
 	slow->done = ++slow->printed == slow->options.count;
+	return true;
 }
 
 /* "Tracing database queries for pids 25776 slower than 1 ms...", and the header. */
@@ -171,31 +174,16 @@ static void slow_report(struct slow *slow)
 	output_flush(&slow->err);
 }
 
-/* Waits for a signal, for @fd (-1: nothing else), or for @timeout_ms. */
+/* Waits for what ends us, for @fd (-1: nothing else), or for @timeout_ms. */
 static void slow_wait(struct slow *slow, int fd, int timeout_ms)
 {
 	struct pollfd fds[] = {
-		{ .fd = slow->signals, .events = POLLIN },
+		{ .fd = slow->stop, .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
 	};
 
 	if (poll(fds, 2, timeout_ms) > 0 && fds[0].revents)
 		slow->done = true;
-}
-
-/* Milliseconds until the time given with -d is over, @most at most. */
-static int slow_time_left(struct slow *slow, int most)
-{
-	uint64_t spent = slow_now() - slow->start_ns, left;
-
-	if (!slow->options.duration_ns)
-		return most;
-	if (spent >= slow->options.duration_ns) {
-		slow->done = true;
-		return 0;
-	}
-	left = (slow->options.duration_ns - spent + 999999) / 1000000;
-	return left < (uint64_t)most ? (int)left : most;
 }
 
 static int slow_loop(struct slow *slow)
@@ -211,12 +199,12 @@ static int slow_loop(struct slow *slow)
 		fd = filled ? -EAGAIN : tracer_sleep(slow->tracer);
 		if (fd >= 0) {
 			nap_ms = 1;
-			slow_wait(slow, fd, slow_time_left(slow, SLEEP_MAX_MS));
+			slow_wait(slow, fd, SLEEP_MAX_MS);
 			continue;
 		}
 		nap_ms = filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
 		nap_ms = nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
-		slow_wait(slow, -1, slow_time_left(slow, nap_ms));
+		slow_wait(slow, -1, nap_ms);
 	}
 	return err;
 }
@@ -261,7 +249,8 @@ static int slow_end(struct slow *slow, int err)
 
 static bool slow_identifies(const struct options *options)
 {
-	return options->json || column_wants_identity(&options->columns);
+	return options->json || options->user || options->database || options->container ||
+	       column_wants_identity(&options->columns);
 }
 
 static int slow_signals(void)
@@ -276,6 +265,30 @@ static int slow_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
+static int slow_timer(uint64_t end_ns)
+{
+	struct itimerspec at = { .it_value = { .tv_sec = (time_t)(end_ns / 1000000000u),
+					       .tv_nsec = (long)(end_ns % 1000000000u) } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+
+	if (fd >= 0)
+		timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	return fd;
+}
+
+/* Both in one descriptor, so that whoever waits needs to look at one. It stays open to our end. */
+static int slow_stop(const struct slow *slow)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int stop = epoll_create1(EPOLL_CLOEXEC);
+
+	epoll_ctl(stop, EPOLL_CTL_ADD, slow_signals(), &event);
+	if (slow->options.duration_ns)
+		epoll_ctl(stop, EPOLL_CTL_ADD,
+			  slow_timer(slow->start_ns + slow->options.duration_ns), &event);
+	return stop;
+}
+
 static int slow_trace(struct slow *slow)
 {
 	const struct options *options = &slow->options;
@@ -286,6 +299,8 @@ static int slow_trace(struct slow *slow)
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = slow_identifies(options),
+		.user = options->user, .database = options->database,
+		.container = options->container, .match = options->match,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.arg = slow, .statement = slow_statement, .server = slow_server,
 		.fault = slow_fault, .program = options->verbose ? slow_program : NULL,
@@ -302,8 +317,9 @@ static int slow_trace(struct slow *slow)
 	}
 	slow->tracer = tracer;
 	/* Until here a signal ended us at once, and the kernel took everything away. */
-	slow->signals = slow_signals();
-	output_stoppable(&slow->out, slow->signals);
+	slow->stop = slow_stop(slow);
+	output_stoppable(&slow->out, slow->stop);
+	output_stoppable(&slow->err, slow->stop);
 	if (options->pid_count) {
 		slow->npids = options->pid_count;
 		memcpy(slow->pids, options->pids, options->pid_count * sizeof(*slow->pids));
@@ -331,7 +347,6 @@ int cmd_slow(int argc, char *argv[])
 	output_init(&slow->out, STDOUT_FILENO);
 	output_init(&slow->err, STDERR_FILENO);
 	slow->terminal = isatty(STDOUT_FILENO);
-	slow->signals = -1;
 	signal(SIGPIPE, SIG_IGN);
 	if (option_parse(argc, argv, &slow->options, &slow->err)) {
 		output_flush(&slow->err);
@@ -354,8 +369,6 @@ int cmd_slow(int argc, char *argv[])
 	column_init(&slow->view, &slow->options.columns, slow->start_ns, slow->options.wall);
 	ret = slow_trace(slow);
 cleanup:
-	if (slow->signals >= 0)
-		close(slow->signals);
 	free(slow);
 	return ret;
 }

@@ -126,6 +126,12 @@ static void get_client(struct column_view *view, const struct statement *st, str
 	cell_string(cell, st->client);
 }
 
+static void get_container(struct column_view *view, const struct statement *st, struct cell *cell)
+{
+	(void)view;
+	cell_string(cell, st->container);
+}
+
 static void get_connection(struct column_view *view, const struct statement *st, struct cell *cell)
 {
 	(void)view;
@@ -169,6 +175,8 @@ static const struct column columns[] = {
 	{ "user", "USER", "the database user", 12, false, get_user },
 	{ "db", "DB", "the database", 12, false, get_db },
 	{ "client", "CLIENT", "where the connection comes from", 21, false, get_client },
+	{ "container", "CONTAINER", "the container that the server runs in", 12, false,
+	  get_container },
 	{ "conn", "CONN", "the server's number for the connection (mysql)", 8, true,
 	  get_connection },
 	{ "rows", "ROWS", "the number of rows, as the server counts", 8, true, get_rows },
@@ -226,7 +234,8 @@ bool column_wants_identity(const struct column_list *list)
 {
 	for (unsigned int i = 0; i < list->count; i++)
 		if (list->column[i]->get == get_user || list->column[i]->get == get_db ||
-		    list->column[i]->get == get_client)
+		    list->column[i]->get == get_client ||
+		    list->column[i]->get == get_container)
 			return true;
 	return false;
 }

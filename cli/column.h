@@ -40,7 +40,7 @@ int column_parse(struct column_list *list, const char *spec, const char **bad, s
 /* Sets @list to the default columns: time, pid, ms, query. */
 void column_default(struct column_list *list);
 
-/* Whether a column shows who is connected: user, database or client. */
+/* Whether a column shows who is connected and where: user, database, client, container. */
 bool column_wants_identity(const struct column_list *list);
 
 /* Adds all names that column_parse() knows, separated by ", ". */

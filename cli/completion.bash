@@ -3,7 +3,7 @@
 
 _dbslower_columns()
 {
-	local columns="time pid tid ms user db client rows status engine query"
+	local columns="time pid tid ms user db client container conn rows status errno engine query"
 	local before=""
 
 	# only the word behind the last comma is to be completed
@@ -43,12 +43,13 @@ _dbslower()
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
 	-x | --path) _dbslower_files "$cur" ;;
-	-d | --duration | -m | --min | -n | --count | --text) ;;
+	-d | --duration | -m | --min | -n | --count | --text | --user | --db | --match | --container) ;;
 	*)
 		if [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --force-perf --force-prealloc --json --strict --text" -- "$cur")
+				-x --path --force-perf --force-prealloc --json --strict --text --user
+				--db --match --container" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres" -- "$cur")
 		fi

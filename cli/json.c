@@ -125,6 +125,7 @@ void json_statement(struct output *out, const struct statement *st)
 	json_string(out, ",\"user\":\"", st->user);
 	json_string(out, ",\"database\":\"", st->database);
 	json_string(out, ",\"client\":\"", st->client);
+	json_string(out, ",\"container\":\"", st->container);
 	if (st->connection_id)
 		json_number(out, ",\"connection_id\":", st->connection_id);
 	if (st->has_rows)

@@ -1,7 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "cli/command.h"
+
+/*
+ * A server's file is mapped to be read, and its owner can cut it short meanwhile. What is gone reads as
+ * zeros then, which the parsers know how to refuse.
+ */
+static void main_file_cut(int sig, siginfo_t *info, void *context)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	void *at = (void *)((uintptr_t)info->si_addr & ~(page - 1));
+
+	(void)context;
+	if (info->si_code != BUS_ADRERR ||
+	    mmap(at, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+		signal(sig, SIG_DFL);
+}
 
 int main(int argc, char *argv[])
 {
+	struct sigaction action = { .sa_sigaction = main_file_cut, .sa_flags = SA_SIGINFO };
+	int fd;
+
+	/* Our own descriptors must not become the standard ones. */
+	do
+		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		close(fd);
+	sigaction(SIGBUS, &action, NULL);
 	return cmd_slow(argc, argv);
 }

@@ -131,7 +131,8 @@ void message_fault(struct output *err, const struct fault *fault)
 	bool denied = fault->error == -EPERM || fault->error == -EACCES;
 	bool foreign = fault->kind == FAULT_PROCESS || fault->kind == FAULT_FILE;
 	const char *remedy = denied && foreign ?
-		"Looking at another user's process takes CAP_SYS_PTRACE: run it as root." :
+		"Looking at another user's process takes CAP_SYS_PTRACE, which root has unless a "
+		"container or a security module takes it away." :
 		message_words[fault->kind].remedy;
 	const char *reason = message_reason(fault);
 

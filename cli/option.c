@@ -210,6 +210,37 @@ static int set_minimum(struct parse *p, const struct option_row *row, const char
 	return p->threshold ? refuse_two_thresholds(p) : 0;
 }
 
+/* Options whose argument is taken as it is. */
+static int set_user(struct parse *p, const struct option_row *row, const char *value)
+{
+	(void)row;
+	p->opts->user = value;
+	return 0;
+}
+
+static int set_database(struct parse *p, const struct option_row *row, const char *value)
+{
+	(void)row;
+	p->opts->database = value;
+	return 0;
+}
+
+static int set_container(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return refuse(p, row, value, "is empty");
+	p->opts->container = value;
+	return 0;
+}
+
+static int set_match(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return refuse(p, row, value, "is empty");
+	p->opts->match = value;
+	return 0;
+}
+
 static int set_verbose(struct parse *p, const struct option_row *row, const char *value)
 {
 	(void)row;
@@ -284,6 +315,12 @@ static const struct option_row rows[] = {
 	  set_duration, 0 },
 	{ 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
+	{ 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
+	{ 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
+	{ 0, "match", "TEXT", "only statements that have this in their text",
+	  "give a piece of a statement; upper and lower case are the same", set_match, 0 },
+	{ 0, "container", "ID", "only servers in this container",
+	  "give a container's id or its beginning, or its name", set_container, 0 },
 	{ 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
 	{ 'o', "columns", "NAME[,...]", "print these columns",

@@ -21,6 +21,9 @@ struct options {
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
 	unsigned int path_count;
+	const char *user, *database;	/* NULL: any */
+	const char *match;		/* a piece of the text, in any case; NULL: any text */
+	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
 	unsigned int verbose;		/* how often -v was given */
 	uint64_t duration_ns;		/* 0: until a signal */
 	uint64_t count;			/* 0: no limit */

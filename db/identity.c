@@ -34,8 +34,10 @@ static struct identity_entry *identity_entry(struct identity_table *table, uint3
 
 	if (!*place) {
 		*place = calloc(1, sizeof(**place));
-		if (*place)
+		if (*place) {
 			(*place)->tid = tid;
+			process_container(tid, (*place)->container, sizeof((*place)->container));
+		}
 	}
 	return *place;
 }
@@ -46,6 +48,13 @@ void identity_set(struct identity_table *table, uint32_t tid, const struct ident
 
 	if (entry)
 		entry->identity = *identity;
+}
+
+const char *identity_container(struct identity_table *table, uint32_t tid)
+{
+	const struct identity_entry *entry = identity_entry(table, tid);
+
+	return entry ? entry->container : "";
 }
 
 const struct identity *identity_of(struct identity_table *table, const struct engine *engine,

@@ -13,6 +13,7 @@ struct identity_entry {
 	struct identity_entry *next;
 	uint32_t tid;
 	struct identity identity;
+	char container[64];
 };
 
 /* All zero is empty. */
@@ -32,6 +33,9 @@ void identity_read(const struct engine *engine, uint32_t tid, struct identity *i
 
 /* Remembers @identity for @tid, whatever was remembered of that TID. */
 void identity_set(struct identity_table *table, uint32_t tid, const struct identity *identity);
+
+/* The container that thread @tid runs in, "" where it is in none. Valid as above. */
+const char *identity_container(struct identity_table *table, uint32_t tid);
 
 /* The thread has ended. */
 void identity_forget(struct identity_table *table, uint32_t tid);

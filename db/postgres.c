@@ -68,6 +68,13 @@ static bool token_is_client(const char *at, const char *end)
 	return p < end - 1 && p - 1 > at && p[-1] == '(';
 }
 
+static bool token_is(const char *at, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	return (size_t)(end - at) == len && !memcmp(at, word, len);
+}
+
 static void token_copy(char *to, size_t size, const char *at, const char *end)
 {
 	size_t len = (size_t)(end - at);
@@ -102,8 +109,8 @@ void postgres_identify(const char *cmdline, size_t len, struct identity *identit
 		if (token_is_client(at, token_end(at, end)))
 			break;
 	}
-	/* USER DATABASE CLIENT and no other split is possible */
-	if (n != 3 || !token_is_client(token[2], token_end(token[2], end)))
+	/* USER DATABASE CLIENT and no other split is possible; "walsender USER CLIENT" is another form */
+	if (n != 3 || token_is(token[0], token_end(token[0], end), "walsender") || !token_is_client(token[2], token_end(token[2], end)))
 		return;
 	token_copy(identity->user, sizeof(identity->user), token[0], token[1] - 1);
 	token_copy(identity->database, sizeof(identity->database), token[1], token[2] - 1);

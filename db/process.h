@@ -51,6 +51,16 @@ int process_each(int (*each)(void *arg, const struct process *process), void *ar
 /* The kernel's dev_t and the inode of the process's PID namespace. 0 or -errno. */
 int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino);
 
+/*
+ * The container that the process runs in: 12 characters of the id that docker, podman, containerd,
+ * CRI-O and Kubernetes put into its control group's name, or LXC's and systemd-nspawn's name;
+ * "" where it is in none. At most @size bytes with the NUL.
+ */
+void process_container(uint32_t pid, char *container, size_t size);
+
+/* The same for the text of a /proc/PID/cgroup, @len bytes. */
+void process_container_of(const char *cgroups, size_t len, char *container, size_t size);
+
 /* The process's command line as its title shows it; bytes in @buf without a NUL, or -errno. */
 ssize_t process_title(uint32_t pid, char *buf, size_t size);
 

@@ -18,6 +18,7 @@ struct statement {
 	uint64_t wall_ns;		/* the start in CLOCK_REALTIME */
 	uint64_t duration_ns;
 	const char *user, *database, *client;	/* NUL-terminated */
+	const char *container;		/* its id or name */
 	uint64_t connection_id;		/* the server's number for it; 0: not known */
 	uint32_t error_code;		/* the server's; 0: not known */
 	bool has_rows, failed;

@@ -33,6 +33,7 @@ struct target {
 	bool usdt;			/* by USDT probes; else by symbols only */
 	/* Whether what the programs read of who is connected agrees with a process's title. */
 	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;
+	unsigned int doubts;
 	char path[256];
 };
 

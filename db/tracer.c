@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,12 +28,13 @@
 #define SCRATCH_BYTES	32768		/* TEXT_SCAN_BYTES of bpf/statement.bpf.c */
 #define TEXT_LEAST	128		/* HEAD_WORDS of bpf/session.h */
 #define PIDS_MAX	256
+#define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
 #define COMM_LEN	15
 #define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: what a per-CPU read may write */
 
 enum map {
-	MAP_SESSIONS, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
+	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
 	MAP_SERVERS, MAP_COMMS, MAPS,
 };
 
@@ -97,6 +99,8 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
 				   tracer_sessions(alloc, session),
 				   alloc ? BPF_F_NO_PREALLOC : 0 },
+		[MAP_IGNORED] = { "ignored", BPF_MAP_TYPE_HASH, 8, 1, tracer_sessions(alloc, session),
+				  alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, SCRATCH_BYTES, 1, 0 },
 		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
@@ -463,7 +467,7 @@ static bool session_running(void *arg, const struct event_statement *session)
 	uint32_t over = session->flags & SESSION_LATE ? STATEMENT_COMPLETED : 0;
 
 	*running += session->flags & SESSION_OPEN && !session->completed_ns &&
-		    !(session->flags & (over | SESSION_IGNORED | SESSION_REPLICATION));
+		    !(session->flags & (over | SESSION_REPLICATION));
 	return false;
 }
 
@@ -507,6 +511,23 @@ static void tracer_executed(struct tracer *t, uint32_t pid)
 	fault_clear(&fault);
 }
 
+/* Believes the memory once a title agrees with it, and no more when several do not. */
+static void tracer_trust(struct target *target, uint32_t tid, const struct identity *memory)
+{
+	char title[512], expected[256];
+	ssize_t len = process_title(tid, title, sizeof(title) - 1);
+
+	if (len <= 0)
+		return;
+	title[len] = '\0';
+	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
+		 memory->client);
+	if (*memory->user && strstr(title, expected))
+		target->trust = TRUST_MEMORY;
+	else if (++target->doubts == DOUBTS_MAX)
+		target->trust = TRUST_TITLE;
+}
+
 /*
  * Who is connected, as the program read it from the server's memory. Where a member lies there
  * is the release's own affair, so the first title that can be read decides whether to believe it.
@@ -514,7 +535,7 @@ static void tracer_executed(struct tracer *t, uint32_t pid)
 static void tracer_identity(struct tracer *t, const struct event_identity *event)
 {
 	struct target *target = &t->targets[event->session.source];
-	struct identity title, memory = { .user = "" };
+	struct identity memory = { .user = "" };
 	uint32_t tid = event->session.tid;
 
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
@@ -524,12 +545,8 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
 	if (!target->engine->identify)
 		target->trust = TRUST_MEMORY;
-	if (target->trust == TRUST_UNKNOWN) {
-		identity_read(target->engine, tid, &title);
-		if (*title.user)
-			target->trust = memcmp(&title, &memory, sizeof(title)) ? TRUST_TITLE :
-										 TRUST_MEMORY;
-	}
+	if (target->trust == TRUST_UNKNOWN)
+		tracer_trust(target, tid, &memory);
 	identity_forget(&t->identities, tid);
 	if (target->trust == TRUST_MEMORY)
 		identity_set(&t->identities, tid, &memory);
@@ -540,6 +557,40 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 static const char *identity_string(const char *s)
 {
 	return *s ? s : NULL;
+}
+
+/* Whether @value, NULL where it is not known, is what is wanted. */
+static bool filter_same(const char *wanted, const char *value)
+{
+	return !wanted || (value && !strcmp(wanted, value));
+}
+
+/* An id may be given whole or by its beginning, and only its beginning is kept. */
+static bool filter_container(const char *wanted, const char *container)
+{
+	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
+
+	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
+}
+
+static bool filter_text(const char *wanted, const char *text, size_t len)
+{
+	size_t n = strlen(wanted);
+
+	for (size_t i = 0; n <= len && i <= len - n; i++)
+		if (!strncasecmp(text + i, wanted, n))
+			return true;
+	return false;
+}
+
+static bool tracer_filter(const struct tracer *t, const struct statement *s)
+{
+	const struct tracer_config *c = &t->config;
+
+	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
+	    !filter_container(c->container, s->container))
+		return false;
+	return !c->match || (s->text && filter_text(c->match, s->text, s->text_len));
 }
 
 static void tracer_statement(struct tracer *t, const struct event_statement *event,
@@ -562,13 +613,11 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	};
 
 	if (event->flags & STATEMENT_UNREADABLE) {
-		t->text_unreadable++;
 		s.has_query_bytes = false;
 	} else {
 		s.text = text;
 		s.text_len = text_len;
 	}
-	t->text_truncated += s.truncated;
 	if (t->config.identify) {
 		const struct identity *identity =
 			identity_of(&t->identities, t->targets[event->source].engine, event->tid);
@@ -576,8 +625,12 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		s.user = identity_string(identity->user);
 		s.database = identity_string(identity->database);
 		s.client = identity_string(identity->client);
+		s.container = identity_string(identity_container(&t->identities, event->tid));
 	}
-	t->config.statement(t->config.arg, &s);
+	if (tracer_filter(t, &s) && t->config.statement(t->config.arg, &s)) {
+		t->text_unreadable += !s.text;
+		t->text_truncated += s.truncated;
+	}
 	/* Where a session is no thread, who it is comes with each statement. */
 	if (t->config.identify && !t->targets[event->source].engine->identify)
 		identity_forget(&t->identities, event->tid);

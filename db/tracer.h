@@ -31,12 +31,15 @@ struct tracer_config {
 	size_t npaths;
 	uint64_t threshold_ns;
 	uint32_t text_bytes;
-	bool identify;			/* user, database and client are wanted */
+	bool identify;			/* user, database, client and container are wanted */
+	/* Only statements of these; NULL: all. What is not known does not match. */
+	const char *user, *database, *container;
+	const char *match;		/* a piece of the text, in any case */
 	bool force_perf, force_prealloc;	/* take an older kernel's way */
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;
-	void (*statement)(void *arg, const struct statement *statement);
+	bool (*statement)(void *arg, const struct statement *statement);	/* whether it was shown */
 	void (*server)(void *arg, const struct tracer_server *server);
 	/* A server that started later cannot be traced. */
 	void (*fault)(void *arg, const struct fault *fault);

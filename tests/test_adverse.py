@@ -168,3 +168,62 @@ def test_signal_while_it_starts():
     process = subprocess.Popen([DBSLOWER, "postgres"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     process.send_signal(signal.SIGTERM)
     assert process.wait(30) in (0, -signal.SIGTERM)
+
+
+# --- what a stopped reader, a closed descriptor or a filter must not do
+
+def test_reader_of_messages_has_stopped(postgres):
+    """Standard error is a pipe that nobody empties: a signal ends it all the same."""
+    read, write = os.pipe()
+    process = subprocess.Popen([DBSLOWER, "postgres", "-v", "-v", "-p", str(postgres.pid)], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=write)
+    os.close(write)
+    wait_for(lambda: open(f"/proc/{process.pid}/wchan").read() != "0" or process.poll() is not None, 30, "it to block")
+    process.send_signal(signal.SIGTERM)
+    process.wait(30)
+    os.close(read)
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_descriptor(postgres, closed):
+    """Its own descriptors do not become the standard ones; the time of -d holds."""
+    done = subprocess.run(f"{DBSLOWER} postgres -m 0 --json -p {postgres.pid} -d 0.5 {closed}", shell=True, timeout=60)
+    assert done.returncode == 0
+
+
+def test_count_and_strict(postgres, tool):
+    """What is not shown any more cannot be shown cut."""
+    traced = tool("postgres", "-m", "0", "--strict", "--text", "16", "-n", "1", "--json", "-p", postgres.pid)
+    postgres.psql("select 1", "select 2 /* a text that is longer than sixteen bytes */")
+    assert traced.process.wait(30) == 0, traced.said()
+
+
+def test_filters(postgres, tool):
+    postgres.psql("create role someone login superuser", "create database somewhere")
+    here = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--user", "someone")
+    there = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--db", "somewhere")
+    text = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--match", "NEEDLE")
+    with postgres.connect(user="someone") as one, postgres.connect(dbname="somewhere") as two:
+        one.execute("select 1 /* by someone, needle */")
+        two.execute("select 1 /* in somewhere */")
+    for traced, seen, unseen in ((here, "by someone", "in somewhere"), (there, "in somewhere", "by someone"),
+                                 (text, "needle", "in somewhere")):
+        stopped(traced)
+        only(traced, seen)
+        assert not with_tag(traced, unseen), traced.said()
+    postgres.psql("drop database somewhere", "drop role someone")
+
+
+def test_sql_on_a_replication_connection(postgres, tool):
+    """It is a statement like another; its title must not be taken for a user and a database."""
+    import psycopg
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    with postgres.connect(replication="database", autocommit=True) as connection:
+        connection.pgconn.exec_(b"select 1 /* of a walsender */")
+        assert connection.pgconn.exec_(b"select 1/0 /* failed there */").status == psycopg.pq.ExecStatus.FATAL_ERROR
+        connection.pgconn.exec_(b"IDENTIFY_SYSTEM")
+    stopped(traced)
+    one = only(traced, "of a walsender")
+    assert one.get("user") in (None, "postgres") and one.get("database") in (None, "postgres"), one
+    assert only(traced, "failed there")["status"] == "error"
+    assert not with_tag(traced, "IDENTIFY_SYSTEM"), traced.said()

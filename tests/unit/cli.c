@@ -1170,7 +1170,7 @@ static void options_refused(void)
 		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: is too large" },
 		{ "-o nope",
 		  "dbslower: -o nope: is not a column; the columns are time, pid, tid, ms, "
-		  "user, db, client, conn, rows, status, errno, engine, query\n" },
+		  "user, db, client, container, conn, rows, status, errno, engine, query\n" },
 		{ "-o pid,,ms",
 		  "dbslower: -o '': a column's name is missing; the columns are time" },
 		{ "-o pid --json", "dbslower: -o: --json always prints everything; give one" },

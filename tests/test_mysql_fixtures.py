@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""MySQL releases that cannot be installed here: programs with the same symbols or probes and a script."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from test_postgres import stopped
+from tool import ROOT
+
+SCHEDULING_MS = 500.0	# how long a process may wait for its CPU on a busy machine
+
+# name: (source, options)
+SERVERS = {
+    "mysql8": ("mysql8.c", ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"]),
+    "mysql8-without-endbr": ("mysql8.c", ["-O2", "-fcf-protection=none"]),
+    "mysql55": ("mysql55.c", ["-O2"]),
+    "usdt": ("mysqlusdt.c", ["-O2"]),
+    "usdt-semaphores": ("mysqlusdt.c", ["-O2", "-DSEMAPHORES"]),
+    "usdt-no-pie": ("mysqlusdt.c", ["-O1", "-DSEMAPHORES", "-no-pie"]),
+}
+
+
+class Fixture:
+    """A make-believe server while it runs."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def script(self):
+        """Runs its script; returns what must be shown of it."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        found = []
+        for line in self.process.stdout:
+            if line == b"end\n":
+                return found
+            found.append(json.loads(line))
+        raise AssertionError(f"it ended in mid-script with {self.process.wait()}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory):
+    """built(NAME) compiles a server; returns its path, whose last part is mysqld."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    made = {}
+
+    def build(name):
+        if name not in made:
+            source, options = SERVERS[name]
+            if "usdt" in source and not os.path.exists("/usr/include/x86_64-linux-gnu/sys/sdt.h") \
+                    and not os.path.exists("/usr/include/sys/sdt.h"):
+                pytest.skip("no sys/sdt.h (package systemtap-sdt-dev)")
+            path = str(tmp_path_factory.mktemp(name) / "mysqld")
+            done = subprocess.run(
+                ["gcc", *options, "-Wall", "-Wextra", "-o", path,
+                 os.path.join(ROOT, "tests", "fixtures", source), "-Wl,--export-dynamic"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert done.returncode == 0, done.stdout
+            made[name] = path
+        return made[name]
+
+    return build
+
+
+@pytest.fixture
+def server(built):
+    """server(NAME) runs one."""
+    running = []
+
+    def start(name):
+        running.append(Fixture(built(name)))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.end()
+
+
+def agree(wanted, one):
+    """Complaints about one statement that is shown."""
+    for key, value in wanted.items():
+        if key == "least_ms":
+            if not value <= one["duration_ms"] < value + SCHEDULING_MS:
+                yield f"{one['duration_ms']} ms, not {value}: {wanted['query']}"
+        elif value is None and key in one:
+            yield f"{key} {one[key]!r}, which cannot be known: {wanted['query']}"
+        elif value is not None and one.get(key) != value:
+            yield f"{key} {one.get(key)!r}, not {value!r}: {wanted['query']}"
+
+
+def compare(wanted, got, pid):
+    texts, seen = [one["query"] for one in wanted], [one.get("query") for one in got]
+    assert seen == texts
+    complaints = [complaint for pair in zip(wanted, got) for complaint in agree(*pair)]
+    complaints += [f"pid {one['pid']}, engine {one['engine']}" for one in got
+                   if (one["pid"], one["engine"]) != (pid, "mysql")]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_script(server, tool, name):
+    one = server(name)
+    traced = tool("mysql", "-p", one.pid, "-m", "0", "--json")
+    wanted = one.script()
+    stopped(traced)
+    assert len(wanted) >= 6
+    compare(wanted, traced.statements, one.pid)
+    assert ("USDT" in traced.stderr) == ("usdt" in name), traced.stderr
+
+
+@pytest.mark.parametrize("name", ["mysql8", "mysql55", "usdt"])
+def test_threshold(server, tool, name):
+    one = server(name)
+    traced = tool("mysql", "15", "-p", one.pid, "--json")
+    wanted = one.script()
+    stopped(traced)
+    seen = [statement["query"] for statement in traced.statements]
+    assert set(seen) >= {statement["query"] for statement in wanted if statement["least_ms"] >= 15}
+    assert all(statement["duration_ms"] >= 15 for statement in traced.statements)
+
+
+@pytest.mark.parametrize("name", ["mysql8", "usdt-semaphores"])
+def test_without_a_tracer(server, name):
+    assert len(server(name).script()) > 6, "the fixture itself runs"
+
+
+def test_two_kinds_at_once(server, tool):
+    one, other = server("mysql8"), server("usdt")
+    traced = tool("mysql", "-p", one.pid, "-p", other.pid, "-m", "0", "--json")
+    wanted, others = one.script(), other.script()
+    stopped(traced)
+    for pid, expected in ((one.pid, wanted), (other.pid, others)):
+        compare(expected, [statement for statement in traced.statements if statement["pid"] == pid], pid)
