@@ -135,15 +135,23 @@ const struct engine engine_postgres = {
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
 		{ .name = "arg_replication", .spec = "1@am_walsender(%ip)", .fallback = 0 },
 		/*
-		 * struct Port of 10 to 16. That it is right is checked against the title of the
-		 * first process seen, and if not the titles are used alone.
+		 * struct Port, from 18 (asynchronous I/O), 17 (the launch of children was moved) and
+		 * 10 on. That it is right is checked against the titles of processes.
 		 */
-		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))", .fallback = 0 },
+		{ .name = "arg_database", .only_with = "pgaio_init_backend",
+		  .spec = "8@384(MyProcPort(%ip))" },
+		{ .name = "arg_database", .only_with = "postmaster_child_launch",
+		  .spec = "8@320(MyProcPort(%ip))" },
+		{ .name = "arg_database", .spec = "8@328(MyProcPort(%ip))" },
+		{ .name = "arg_user", .only_with = "pgaio_init_backend",
+		  .spec = "8@392(MyProcPort(%ip))" },
+		{ .name = "arg_user", .only_with = "postmaster_child_launch",
+		  .spec = "8@328(MyProcPort(%ip))" },
+		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
+		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
+		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" },
 		{ .name = "arg_address" },
 		{ .name = "arg_user_length" }, { .name = "arg_host_length" },
-		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))", .fallback = 0 },
-		{ .name = "arg_database", .spec = "8@328(MyProcPort(%ip))", .fallback = 0 },
-		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))", .fallback = 0 },
 	},
 	.identify = postgres_identify,
 	.client = postgres_client,
