@@ -23,10 +23,13 @@ enum event_type {
 #define STATEMENT_UNREADABLE	0x08	/* the text could not be read */
 #define STATEMENT_DIED		0x10	/* the thread ended in the middle of it */
 #define STATEMENT_COMPLETED	0x20	/* the server said that it completed */
+#define STATEMENT_NO_STATUS	0x40	/* whether it failed cannot be told */
 /* … and where its session stands; of no meaning to user space */
 #define SESSION_OPEN		0x200	/* a statement is running */
 #define SESSION_JOINED		0x400	/* it was running before its thread was first seen */
 #define SESSION_REPLICATION	0x800	/* a walsender, whose commands are no statements */
+#define SESSION_TEXT		0x2000	/* its command is a text, not a prepared statement */
+#define SESSION_LOGGING		0x4000	/* the server logs slow statements of this session */
 #define SESSION_LATE		0x1000	/* its texts are read when statements end, not before */
 
 /*

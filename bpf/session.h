@@ -35,6 +35,7 @@ CONSTANT(text_bytes);	/* how much of a text is shown */
 CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
 CONSTANT(filter_pids);
 CONSTANT(want_sessions);
+CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and text_size bytes */
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
@@ -322,7 +323,7 @@ INLINE void statement_begin(struct session *session, __u32 more)
 {
 	struct event_statement *s = &session->s;
 
-	s->flags = SESSION_OPEN | more | (s->flags & SESSION_REPLICATION);
+	s->flags = SESSION_OPEN | more | (s->flags & (SESSION_REPLICATION | SESSION_LOGGING));
 	s->start_ns = bpf_ktime_get_ns();
 	s->completed_ns = 0;
 	s->rows = 0;

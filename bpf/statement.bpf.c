@@ -5,6 +5,7 @@
  */
 #include "bpf/session.h"
 
+#define COMMAND_TEXT	3	/* COM_QUERY of the MySQL protocol */
 #define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE of PostgreSQL */
 
@@ -18,13 +19,20 @@ ARGUMENT(status);	/* not 0: the statement failed */
 ARGUMENT(state);	/* what the server has of the outcome, and what that is after a failure */
 ARGUMENT(failed_state);
 ARGUMENT(kind);		/* number of the kind of statement; 0: SELECT */
+ARGUMENT(packet);	/* the command's text */
+ARGUMENT(logging);	/* whether the server would log the statement */
 ARGUMENT(nested);	/* not 0: a statement inside a function or trigger */
+ARGUMENT(caller);	/* where the probed function returns to */
+ARGUMENT(here);		/* the address of the probe */
 ARGUMENT(resumed);	/* state of an asynchronous command; 2: it goes on */
 ARGUMENT(connection);	/* the server's number for the connection */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
 CONSTANT(error_again);	/* error after which the server tries again by itself; 0: none */
 CONSTANT(rows_known);
+CONSTANT(status_known);
+CONSTANT(caller_low);	/* calls out of these addresses count, seen from the probe */
+CONSTANT(caller_size);	/* 0: all calls */
 CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
 
 /*
@@ -81,7 +89,7 @@ PROGRAM(completion)
 {
 	struct event_statement *s = statement_complete(ctx);
 
-	if (!s)
+	if (!s || !VALUE(want_rows))
 		return 0;
 	s->rows += arg_rows(ctx);
 	s->flags |= STATEMENT_HAS_ROWS;
@@ -95,7 +103,8 @@ PROGRAM(completion_tag)
 	char tag[TAG_BYTES] = {};
 	__u64 rows = 0;
 
-	if (!s || bpf_probe_read_user_str(tag, sizeof(tag), (const void *)arg_tag(ctx)) < 0)
+	if (!s || !VALUE(want_rows) ||
+	    bpf_probe_read_user_str(tag, sizeof(tag), (const void *)arg_tag(ctx)) < 0)
 		return 0;
 	for (int i = 0; i < TAG_BYTES && tag[i]; i++) {
 		if (tag[i] >= '0' && tag[i] <= '9') {
@@ -122,6 +131,23 @@ PROGRAM(failure)
 	return 0;
 }
 
+/* Whether @text is an SQL EXECUTE: what that runs is logged in its place, by another function. */
+INLINE int text_executes(const char *text)
+{
+	static const char word[] = "execute ", immediate[] = "immediate";
+	char head[sizeof(word) + sizeof(immediate) - 2];
+
+	if (bpf_probe_read_user(head, sizeof(head), text))
+		return 0;
+	for (int i = 0; i < (int)sizeof(word) - 1; i++)
+		if ((head[i] | 0x20) != word[i])
+			return 0;
+	for (int i = 0; i < (int)sizeof(immediate) - 1; i++)
+		if ((head[sizeof(word) - 1 + i] | 0x20) != immediate[i])
+			return 1;
+	return 0;
+}
+
 /*
  * A client's command to MySQL or MariaDB. Those that run statements are timed; what there is to
  * know of a statement is still in the server when it decides whether to log it as slow.
@@ -130,6 +156,7 @@ PROGRAM(command_start)
 {
 	struct session *session = session_get(ctx, 0);
 	struct event_statement *s;
+	__u64 command;
 
 	if (!session)
 		return 0;
@@ -139,8 +166,11 @@ PROGRAM(command_start)
 		return 0;
 	/* A statement that is open has not been logged: an unknown one was to be executed. */
 	s->flags &= ~SESSION_OPEN;
-	if (VALUE(commands) >> (arg_command(ctx) & 63) & 1)
-		statement_begin(session, SESSION_LATE);
+	command = arg_command(ctx);
+	if (VALUE(commands) >> (command & 63) & 1)
+		statement_begin(session, SESSION_LATE |
+				(command == COMMAND_TEXT &&
+				 !text_executes((const char *)arg_packet(ctx)) ? SESSION_TEXT : 0));
 	return 0;
 }
 
@@ -149,11 +179,29 @@ INLINE void statement_outcome(void *ctx, struct event_statement *s)
 	s->error_code = arg_error(ctx);
 	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
 		s->flags |= STATEMENT_ERROR;
-	s->rows = arg_rows(ctx);
+	if (!VALUE(status_known))
+		s->flags |= STATEMENT_NO_STATUS;
+	s->rows = VALUE(want_rows) ? arg_rows(ctx) : 0;
 	/* Rows that were sent; how many rows another kind of statement changed is not known. */
-	if (VALUE(rows_known) && (s->rows || !arg_kind(ctx)))
+	if (VALUE(want_rows) && VALUE(rows_known) && (s->rows || !arg_kind(ctx)))
 		s->flags |= STATEMENT_HAS_ROWS;
 	s->connection_id = arg_connection(ctx);
+}
+
+/*
+ * Not the client's own: of a text, what the dispatcher itself does not log (procedures' bodies, what
+ * EXECUTE IMMEDIATE runs); of a prepared statement, what runs inside a function or trigger.
+ */
+INLINE int statement_inner(void *ctx, struct event_statement *s)
+{
+	__u64 logging = arg_logging(ctx);
+
+	if (logging)
+		s->flags |= SESSION_LOGGING;
+	/* What a procedure prepares is not logged even where all is. */
+	if (!VALUE(caller_size) || !(s->flags & SESSION_TEXT))
+		return arg_nested(ctx) || (!logging && s->flags & SESSION_LOGGING);
+	return arg_caller(ctx) - arg_here(ctx) - VALUE(caller_low) >= VALUE(caller_size);
 }
 
 /* The server decides on a statement of its slow log: the end of each, of "a; b" too. */
@@ -163,12 +211,12 @@ PROGRAM(statement_logged)
 	struct session *session;
 	struct event_statement *s;
 
-	if (arg_nested(ctx))
-		return 0;
 	session = session_get(ctx, SESSION_JOINED);
 	if (!session || !(session->s.flags & SESSION_OPEN))
 		return 0;
 	s = &session->s;
+	if (statement_inner(ctx, s))
+		return 0;
 	/* The server prepares it anew and runs it again; the client does not hear of it. */
 	if (VALUE(error_again) && arg_error(ctx) == VALUE(error_again))
 		return 0;
@@ -182,7 +230,7 @@ PROGRAM(statement_logged)
 	}
 	statement_end(session, now);
 	/* If there is another one in the packet, it begins here. */
-	statement_begin(session, SESSION_LATE | STATEMENT_COMPLETED);
+	statement_begin(session, SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
 	return 0;
 }
 

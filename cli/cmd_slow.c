@@ -299,6 +299,7 @@ static int slow_trace(struct slow *slow)
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = slow_identifies(options),
+		.rows = options->json || column_wants_rows(&options->columns),
 		.user = options->user, .database = options->database,
 		.container = options->container, .match = options->match,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,

@@ -156,7 +156,7 @@ static void get_rows(struct column_view *view, const struct statement *st, struc
 static void get_status(struct column_view *view, const struct statement *st, struct cell *cell)
 {
 	(void)view;
-	cell_string(cell, st->failed ? "error" : "ok");
+	cell_string(cell, !st->has_status ? NULL : st->failed ? "error" : "ok");
 }
 
 static void get_engine(struct column_view *view, const struct statement *st, struct cell *cell)
@@ -228,6 +228,14 @@ void column_default(struct column_list *list)
 
 	list->count = 0;
 	column_parse(list, "time,pid,ms,query", &bad, &bad_len);
+}
+
+bool column_wants_rows(const struct column_list *list)
+{
+	for (unsigned int i = 0; i < list->count; i++)
+		if (list->column[i]->get == get_rows)
+			return true;
+	return false;
 }
 
 bool column_wants_identity(const struct column_list *list)

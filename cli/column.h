@@ -40,6 +40,9 @@ int column_parse(struct column_list *list, const char *spec, const char **bad, s
 /* Sets @list to the default columns: time, pid, ms, query. */
 void column_default(struct column_list *list);
 
+/* Whether a column shows the number of rows. */
+bool column_wants_rows(const struct column_list *list);
+
 /* Whether a column shows who is connected and where: user, database, client, container. */
 bool column_wants_identity(const struct column_list *list);
 

@@ -130,7 +130,8 @@ void json_statement(struct output *out, const struct statement *st)
 		json_number(out, ",\"connection_id\":", st->connection_id);
 	if (st->has_rows)
 		json_number(out, ",\"rows\":", st->rows);
-	output_string(out, st->failed ? ",\"status\":\"error\"" : ",\"status\":\"ok\"");
+	if (st->has_status)
+		output_string(out, st->failed ? ",\"status\":\"error\"" : ",\"status\":\"ok\"");
 	if (st->error_code)
 		json_number(out, ",\"errno\":", st->error_code);
 	json_query(out, st);

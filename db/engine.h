@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ENGINE_ARGS	24
+#define ENGINE_ARGS	28
 #define ENGINE_COMMON	16
 
 /* What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can be. */
@@ -40,6 +40,8 @@ struct engine_probe {
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
+	/* Only calls out of the first of these functions that the file has; NULL: all calls. */
+	const char *const *called_by;
 	struct engine_arg args[ENGINE_ARGS];
 };
 

@@ -14,6 +14,19 @@
 
 static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-debug", NULL };
 
+#define DISPATCH_JB	"_Z16dispatch_command19enum_server_commandP3THDPcjb"
+#define DISPATCH_JBB	"_Z16dispatch_command19enum_server_commandP3THDPcjbb"
+#define DISPATCH_J	"_Z16dispatch_command19enum_server_commandP3THDPcj"
+#define DISPATCH_COM	"_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
+
+/*
+ * Statements inside functions, triggers and procedures, and what EXECUTE runs, end up in the
+ * slow log's function too; but only the client's own come there from dispatch_command() itself.
+ */
+static const char *const mysql_dispatchers[] = {
+	DISPATCH_JB, DISPATCH_JBB, DISPATCH_J, DISPATCH_COM, NULL,
+};
+
 /* MariaDB, and MySQL 5.5 and 5.6: dispatch_command(command, THD *, packet, length, …). */
 #define COMMAND_FIRST(symbol)                                               \
 	{                                                                   \
@@ -22,6 +35,7 @@ static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-d
 		.args = {                                                   \
 			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
 			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
+			{ .name = "arg_packet", .spec = "8@%arg2" },        \
 			/* cmpl $2,thd->async_state.m_state; je */          \
 			{ .name = "arg_resumed",                            \
 			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }, \
@@ -41,11 +55,18 @@ static const struct engine_probe mysql_probes[] = {
 		/* log_slow_statement(THD *); of two rows the first is MariaDB's, the second MySQL's. */
 		.step = "logged", .program = "statement_logged",
 		.function = "_Z18log_slow_statementP3THD",
+		.called_by = mysql_dispatchers,
 		.args = {
 			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
 			/* mov thd->in_sub_stmt,%eax; mov %rdi,%rbx; test %eax,%eax; jne */
 			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
 			  "8b 87 @@@@@@@@ 48 89 fb 85 c0 0f 85}(%arg0)" },
+			/* cmpb $0,thd->enable_slow_log; je */
+			{ .name = "arg_logging", .spec = "1@{_Z18log_slow_statementP3THD~"
+			  "80 bf @@@@@@@@ 00 0f 84}(%arg0)" },
+			{ .name = "arg_caller", .spec = "8@0(%rsp)" },
+			{ .name = "arg_caller", .spec = "8@%x30" },
+			{ .name = "arg_here", .spec = "8@%ip" },
 			{ .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)" },
 			{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%arg0)",
 			  .fallback = -1 },
@@ -76,16 +97,17 @@ static const struct engine_probe mysql_probes[] = {
 			{ .name = "arg_database", .spec = "8@{" DB "}(%arg0)" },
 		},
 	},
-	COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjb"),
-	COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcjbb"),
-	COMMAND_FIRST("_Z16dispatch_command19enum_server_commandP3THDPcj"),
+	COMMAND_FIRST(DISPATCH_JB),
+	COMMAND_FIRST(DISPATCH_JBB),
+	COMMAND_FIRST(DISPATCH_J),
 	{
 		/* MySQL from 5.7: dispatch_command(THD *, COM_DATA *, command). */
 		.step = "command", .program = "command_start",
-		.function = "_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command",
+		.function = DISPATCH_COM,
 		.args = {
 			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
 			{ .name = "arg_command", .spec = "4@%arg2", .fallback = -1 },
+			{ .name = "arg_packet", .spec = "8@0(%arg1)" },
 			{ .name = "arg_resumed" },
 		},
 	},

@@ -11,6 +11,8 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "db/engine.h"
+
 /* Room for "/proc/4294967295/ns/pid". */
 #define PROC_PATH	32
 
@@ -73,6 +75,97 @@ static uint32_t status_number(const char *status, const char *key)
 	return (uint32_t)strtoul(last, NULL, 10);
 }
 
+void process_name(const struct process *process, char *name, size_t size)
+{
+	static const char deleted[] = " (deleted)";
+	const char *slash = strrchr(process->exe, '/');
+	size_t len;
+
+	snprintf(name, size, "%s", slash ? slash + 1 : process->exe);
+	len = strlen(name);
+	if (len > sizeof(deleted) - 1 && !strcmp(name + len - (sizeof(deleted) - 1), deleted))
+		name[len - (sizeof(deleted) - 1)] = '\0';
+}
+
+int process_open(const struct process *process)
+{
+	char path[PROC_PATH + sizeof(process->mapping)];
+	int fd;
+
+	if (*process->mapping)
+		snprintf(path, sizeof(path), "/proc/%u/map_files/%s", process->pid,
+			 process->mapping);
+	else
+		snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static bool is_loader(const char *exe)
+{
+	const char *slash = strrchr(exe, '/');
+	const char *name = slash ? slash + 1 : exe;
+
+	return !strncmp(name, "ld-", 3) || !strncmp(name, "ld.so", 5) ||
+	       !strncmp(name, "ld64.so", 7);
+}
+
+/* Takes the server's file from a line of /proc/PID/maps: "START-END r-xp OFFSET DEV INODE PATH". */
+static bool mapping_take(struct process *process, const char *line, size_t len)
+{
+	const char *path = memchr(line, '/', len), *blank = memchr(line, ' ', len);
+	char name[256];
+	struct process mapped = { .pid = process->pid };
+	int fd;
+
+	if (!path || !blank || (size_t)(blank - line) >= sizeof(mapped.mapping) || blank[3] != 'x')
+		return false;
+	snprintf(mapped.exe, sizeof(mapped.exe), "%.*s", (int)(line + len - path), path);
+	process_name(&mapped, name, sizeof(name));
+	if (!engine_of_file(name))
+		return false;
+	memcpy(mapped.mapping, line, (size_t)(blank - line));
+	fd = process_open(&mapped);
+	if (fd < 0)
+		return false;
+	if (!process_file_read(fd, &mapped.file)) {
+		memcpy(process->mapping, mapped.mapping, sizeof(mapped.mapping));
+		memcpy(process->exe, mapped.exe, sizeof(mapped.exe));
+		process->file = mapped.file;
+	}
+	close(fd);
+	return *process->mapping;
+}
+
+#define MAPS_MAX	(256 << 10)
+
+/* A page at a time is what the kernel hands out. */
+static void process_mapped(struct process *process)
+{
+	char path[PROC_PATH], *maps = malloc(MAPS_MAX);
+	size_t len = 0;
+	ssize_t n = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", process->pid);
+	fd = maps ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	while (fd >= 0 && n > 0 && len < MAPS_MAX) {
+		n = read(fd, maps + len, MAPS_MAX - len);
+		len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	for (size_t at = 0; at < len;) {
+		const char *end = memchr(maps + at, '\n', len - at);
+		size_t line = end ? (size_t)(end - maps) - at : len - at;
+
+		if (mapping_take(process, maps + at, line))
+			break;
+		at += line + 1;
+	}
+	free(maps);
+}
+
 int process_read(uint32_t pid, struct process *process)
 {
 	char path[PROC_PATH], status[2048];
@@ -87,6 +180,8 @@ int process_read(uint32_t pid, struct process *process)
 	if (stat(path, &st))
 		return -errno;
 	process->file = file_of(&st);
+	if (is_loader(process->exe))
+		process_mapped(process);
 	n = process_file(pid, "status", status, sizeof(status) - 1);
 	if (n < 0)
 		return (int)n;
@@ -96,18 +191,6 @@ int process_read(uint32_t pid, struct process *process)
 	if (!process->ns_pid)
 		process->ns_pid = pid;
 	return 0;
-}
-
-void process_name(const struct process *process, char *name, size_t size)
-{
-	static const char deleted[] = " (deleted)";
-	const char *slash = strrchr(process->exe, '/');
-	size_t len;
-
-	snprintf(name, size, "%s", slash ? slash + 1 : process->exe);
-	len = strlen(name);
-	if (len > sizeof(deleted) - 1 && !strcmp(name + len - (sizeof(deleted) - 1), deleted))
-		name[len - (sizeof(deleted) - 1)] = '\0';
 }
 
 int process_each(int (*each)(void *arg, const struct process *process), void *arg)

@@ -32,12 +32,20 @@ bool process_file_same(const struct process_file *a, const struct process_file *
 struct process {
 	uint32_t pid, ppid;
 	uint32_t ns_pid;	/* in its own, innermost PID namespace */
-	struct process_file file;	/* its executable */
-	char exe[256];		/* the executable's path in its own mount namespace */
+	struct process_file file;	/* its program */
+	char mapping[40];	/* where that is mapped, if it is not the executable; "" */
+	char exe[256];		/* the program's path in its own mount namespace */
 };
 
-/* Reads process @pid. 0; -ENOENT: it is gone or a kernel thread; -EACCES and others as /proc says. */
+/*
+ * Reads process @pid. Of one that was started through the dynamic loader, the program is a server's
+ * file that it maps, if there is one. 0; -ENOENT: it is gone or a kernel thread;
+ * -EACCES and others as /proc says.
+ */
 int process_read(uint32_t pid, struct process *process);
+
+/* Opens the process's program, also where it was deleted or lies in another mount namespace. */
+int process_open(const struct process *process);
 
 /* The file name in @process->exe without " (deleted)", to @name of @size bytes. */
 void process_name(const struct process *process, char *name, size_t size);

@@ -18,7 +18,7 @@
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
 #define GROUPS_MAX	32
 #define SPEC_TEXT	256
-#define VALUES_MAX	80
+#define VALUES_MAX	96
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON)
 #define LOG_SIZE	(1 << 20)
 
@@ -184,10 +184,10 @@ static enum spec_reason work_spec(const struct work *work, const struct engine_a
 
 /*
  * The function that reads @arg at @site, to @insns: the number of instructions; 0: it cannot be
- * read so, and there are @more ways; -ENOTSUP.
+ * read so, and there are @more ways; -ENOTSUP. *@known: it is no fallback.
  */
 static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
-		     const struct site *site, struct bpf_insn *insns)
+		     const struct site *site, struct bpf_insn *insns, bool *known)
 {
 	struct emit_target target = {
 		.machine = work->elf.machine,
@@ -203,6 +203,7 @@ static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
 
 	if (reason == SPEC_OK)
 		n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
+	*known = n >= 0;
 	if (n >= 0)
 		return n;
 	if (more)
@@ -229,6 +230,22 @@ static const struct engine_arg *work_arg(const struct work *work, const struct e
 	return arg->name ? arg : NULL;
 }
 
+/* Where the calls come from that count, relative to the site. */
+struct caller {
+	uint64_t low, size;		/* size 0: from anywhere */
+};
+
+static struct caller work_caller(const struct work *work, const struct engine_probe *probe,
+				 const struct site *site)
+{
+	struct elf_symbol symbol;
+
+	for (const char *const *name = probe->called_by; name && *name; name++)
+		if (!elf_symbol_find(&work->elf, *name, &symbol))
+			return (struct caller){ symbol.value - site->vaddr, symbol.size };
+	return (struct caller){ 0, 0 };
+}
+
 static bool values_have(const struct object_value *values, size_t nvalues, const char *name)
 {
 	for (size_t i = 0; i < nvalues; i++)
@@ -243,11 +260,12 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
 	struct object_value values[VALUES_MAX];
 	size_t nvalues = work->common->nvalues, ncode = 0;
-	bool rows_known = false;
+	struct caller caller = work_caller(work, probe, site);
+	bool rows_known = false, status_known = false, known;
 	const char *culprit;
 	int n;
 
-	if (nvalues + 4 + ARGS_MAX > VALUES_MAX)
+	if (nvalues + 8 + ARGS_MAX > VALUES_MAX)
 		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
 	memcpy(values, work->common->values, nvalues * sizeof(*values));
 	values[nvalues++] = (struct object_value){ .name = "constant_source",
@@ -264,18 +282,26 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 		if (!arg || values_have(values, nvalues, arg->name) ||
 		    !work_has(work, arg->only_with))
 			continue;
-		n = work_emit(work, arg, more, site, code[ncode]);
+		n = work_emit(work, arg, more, site, code[ncode], &known);
 		if (n < 0)
 			return n;
 		if (!n)
 			continue;
-		rows_known |= !strcmp(arg->name, "arg_rows");
+		rows_known |= known && !strcmp(arg->name, "arg_rows");
+		status_known |= known && (!strcmp(arg->name, "arg_error") ||
+					  !strcmp(arg->name, "arg_state"));
 		values[nvalues++] = (struct object_value){ .name = arg->name, .kind = OBJECT_CODE,
 							   .insns = code[ncode++],
 							   .count = (uint32_t)n };
 	}
 	values[nvalues++] = (struct object_value){ .name = "constant_rows_known",
 						   .number = rows_known };
+	values[nvalues++] = (struct object_value){ .name = "constant_status_known",
+						   .number = status_known };
+	values[nvalues++] = (struct object_value){ .name = "constant_caller_low",
+						   .number = caller.low };
+	values[nvalues++] = (struct object_value){ .name = "constant_caller_size",
+						   .number = caller.size };
 	n = object_link(work->common->object, probe->program, values, nvalues, work->linked,
 			&culprit);
 	if (n < 0)

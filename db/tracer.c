@@ -40,7 +40,7 @@ enum map {
 
 enum number {
 	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
-	NUMBER_WANT_SESSIONS, NUMBERS,
+	NUMBER_WANT_SESSIONS, NUMBER_WANT_ROWS, NUMBERS,
 };
 
 struct tracer {
@@ -134,6 +134,7 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->npids > 0 },
 		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
 					   .number = c->identify },
+		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
 	};
 
 	memcpy(t->values + MAPS, numbers, sizeof(numbers));
@@ -195,11 +196,19 @@ static void tracer_await(struct tracer *t, const char *name)
 
 static void tracer_await_all(struct tracer *t)
 {
+	/* A server may be started through one of them. */
+	static const char *const loaders[] = {
+		"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1",
+		"ld-musl-aarch64.so.1",
+	};
+
 	for (size_t i = 0; i < t->config.npaths; i++)
 		tracer_await(t, t->config.paths[i]);
 	for (size_t i = 0; !t->config.npaths && engine_table[i]; i++)
 		for (const char *const *name = engine_table[i]->executables; *name; name++)
 			tracer_await(t, *name);
+	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
+		tracer_await(t, loaders[i]);
 }
 
 static struct target *tracer_target(struct tracer *t, const struct process_file *file)
@@ -288,16 +297,14 @@ static void tracer_outdate(struct tracer *t, const struct process_file *file)
 static int tracer_attach_process(struct tracer *t, const char *engine,
 				 const struct process *process, struct fault *fault)
 {
-	char path[32];
 	int fd, err;
 
 	if (tracer_target(t, &process->file))
 		return 0;
 	tracer_outdate(t, &process->file);
-	snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = process_open(process);
 	if (fd < 0)
-		return fault_set(fault, FAULT_FILE, -errno, process->exe, NULL);
+		return fault_set(fault, FAULT_FILE, fd, process->exe, NULL);
 	err = tracer_attach(t, engine, fd, process->exe, fault);
 	close(fd);
 	return err;
@@ -606,6 +613,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		.error_code = event->error_code,
 		.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR),
 		.rows = event->rows,
+		.has_status = !(event->flags & STATEMENT_NO_STATUS),
 		.failed = event->flags & STATEMENT_ERROR,
 		.truncated = event->flags & STATEMENT_CUT,
 		.has_query_bytes = event->query_bytes || !(event->flags & STATEMENT_CUT),

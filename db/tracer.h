@@ -31,6 +31,7 @@ struct tracer_config {
 	size_t npaths;
 	uint64_t threshold_ns;
 	uint32_t text_bytes;
+	bool rows;			/* the number of rows is wanted */
 	bool identify;			/* user, database, client and container are wanted */
 	/* Only statements of these; NULL: all. What is not known does not match. */
 	const char *user, *database, *container;

@@ -143,7 +143,8 @@ def shown_as(text, at, connection=7, ms=2.0, status="ok", **more):
 
 
 def made_up():
-    log, got = [b"mariadbd, Version: 10.11. started with:\nTcp port: 1  Unix socket: /s\nTime\t\t    Id Command\tArgument\n"], []
+    log, got = [b"mariadbd, Version: 10.11. started with:\nTcp port: 1  Unix socket: /s\n"
+                b"Time\t\t    Id Command\tArgument\n"], []
     for n in range(200):
         for connection in (7, 8):
             text = f"select {n}\n /* {connection}; é */".encode()

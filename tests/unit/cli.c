@@ -659,6 +659,7 @@ static void the_reader_refuses(void)
 }
 
 static const struct statement whole = {
+	.has_status = true,
 	.engine = "postgresql", .pid = 25776, .tid = 25777, .start_ns = 11421264000,
 	.wall_ns = 1709251199123456789, .duration_ns = 2002183456, .user = "app",
 	.database = "shop", .client = "10.0.0.7:53122", .has_rows = true, .rows = 97,
@@ -683,7 +684,7 @@ static void json_lines(void)
 
 	st = (struct statement){ .engine = st.engine, .pid = st.pid, .tid = st.tid,
 				 .wall_ns = st.wall_ns, .duration_ns = st.duration_ns,
-				 .failed = true };
+				 .has_status = true, .failed = true };
 	sink_start();
 	json_statement(&sink, &st);
 	sink_take();
@@ -831,7 +832,7 @@ static void columns_as_in_bcc(void)
 
 static void columns_by_name(void)
 {
-	struct statement none = { .pid = 5, .tid = 6, .start_ns = 9500000000, .failed = true };
+	struct statement none = { .pid = 5, .tid = 6, .start_ns = 9500000000, .has_status = true, .failed = true };
 	struct statement st = whole;
 
 	table("user,db,client,rows,status,engine,tid,query", false, &st);
