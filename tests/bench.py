@@ -13,6 +13,7 @@ CPU per statement is of the backend alone: utime + stime that the postmaster rea
 import argparse
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -232,6 +233,64 @@ def costs(all_):
     table(rows)
 
 
+# --- the cost of a hit, on a program that does nothing else
+
+VICTIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures", "victim.c")
+PROBED = ("pgstat_report_activity", "EndCommand", "AbortCurrentTransaction")
+
+
+def victim_build(folder):
+    """The victim, and its probed functions' file offsets; no landing pads, as on Debian 12."""
+    path = os.path.join(folder, "victim")
+    subprocess.run(["gcc", "-O2", "-fcf-protection=none", "-rdynamic", "-o", path, VICTIM], check=True)
+    symbols = readelf("-Ws", "--dyn-syms", path)
+    return path, file_places(path, [int(re.search(rf"(\w+)\s+\d+ FUNC .* {name}$", symbols, re.M)[1], 16)
+                                    for name in PROBED])
+
+
+def victim_run(path, tracer):
+    """ns for a statement of three hits (text, completion, idle): the median of the victim's rounds."""
+    process = subprocess.Popen([path, "15", "20000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                               preexec_fn=lambda: pin(0, SERVER_CPU))
+    process.stdout.readline()
+    with open(os.devnull, "wb") as out:
+        tracing = tracer.start(out)
+    if tracing:
+        time.sleep(1)			# bpftrace takes a third of that
+    ns = float(process.communicate("\n")[0].split()[0])
+    if tracing:
+        tracing.send_signal(signal.SIGINT)
+        tracing.wait()
+    return ns
+
+
+def victim_report(rounds):
+    with tempfile.TemporaryDirectory() as folder:
+        path, places = victim_build(folder)
+        start, done = (f"uprobe:{path}:{name}" for name in PROBED[:2])
+        script = (f"{start} /arg1/ {{ @s[tid] = nsecs; @t[tid] = str(arg1); }} "
+                  f"{done} {{ @d[tid] = nsecs - @s[tid]; }} "
+                  f"{start} /!arg1 && @d[tid] > 1000000/ {{ printf(\"%s\", @t[tid]); }}")
+        all_ = [Tracer("none", None), Tracer("empty", [EMPTY, *places]),
+                Tracer("dbslower -m 1", [DBSLOWER, "-x", path, "-m", "1"]),
+                Tracer("dbslower -m 0 --json", [DBSLOWER, "-x", path, "-m", "0", "--json"])]
+        if shutil.which("bpftrace"):
+            all_.append(Tracer("bpftrace > 1 ms", ["bpftrace", "-e", script]))
+        ns = {one.name: [] for one in all_}
+        for number in range(rounds):
+            for n in range(len(all_)):
+                one = all_[(n + number) % len(all_)]
+                ns[one.name].append(victim_run(path, one))
+    floor = statistics.median(ns["empty"]) - statistics.median(ns["none"])
+    print(f"{rounds} rounds of 300,000 statements of three hits each: median (min-max)\n")
+    lines = [["", "ns per statement", "of the empty programs'"]]
+    for name, seen in ns.items():
+        added = statistics.median(seen) - statistics.median(ns["none"])
+        lines.append([name, figure(seen), "" if name == "none" else f"{added / floor:.2f}"])
+    table(lines)
+    print(flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
@@ -241,6 +300,7 @@ def main():
     args = parser.parse_args()
     if os.geteuid() != 0 or not server_bindir():
         sys.exit("bench: needs root and a PostgreSQL server (postgresql-15)")
+    victim_report(2 * args.rounds)
     with Cluster(name="bench", log_min_duration_statement="-1", autovacuum="off").init() as cluster:
         cluster.start()
         pin(cluster.pid, SERVER_CPU)
