@@ -148,6 +148,17 @@ static void slow_program(void *arg, const char *name, const struct bpf_insn *ins
 	output_flush(&slow->err);
 }
 
+/* -v: what decides how it works here. */
+static void slow_features(struct slow *slow)
+{
+	const struct features *features = tracer_features(slow->tracer);
+
+	for (int i = 0; i < FEATURES; i++)
+		if (features->row[i].asked)
+			output_printf(&slow->err, "kernel: %s: %s (%s)\n", feature_name(i),
+				      features->row[i].has ? "yes" : "no", feature_since(i));
+}
+
 /* Says what was lost since it was last said, at most once a second. */
 static void slow_report(struct slow *slow)
 {
@@ -318,6 +329,8 @@ static int slow_trace(struct slow *slow)
 	}
 	slow->tracer = tracer;
 	/* Until here a signal ended us at once, and the kernel took everything away. */
+	if (options->verbose)
+		slow_features(slow);
 	slow->stop = slow_stop(slow);
 	output_stoppable(&slow->out, slow->stop);
 	output_stoppable(&slow->err, slow->stop);

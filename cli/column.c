@@ -230,6 +230,8 @@ void column_default(struct column_list *list)
 	column_parse(list, "time,pid,ms,query", &bad, &bad_len);
 }
 
+#define HELP_WIDTH	11	/* of a name and the space behind it */
+
 bool column_wants_rows(const struct column_list *list)
 {
 	for (unsigned int i = 0; i < list->count; i++)
@@ -260,9 +262,11 @@ void column_names(struct output *out)
 void column_help(struct output *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
+		size_t width = strlen(columns[i].name);
+
 		output_string(out, "  ");
 		output_string(out, columns[i].name);
-		output_spaces(out, 8 - strlen(columns[i].name));
+		output_spaces(out, width < HELP_WIDTH ? HELP_WIDTH - width : 1);
 		output_string(out, columns[i].help);
 		output_char(out, '\n');
 	}

@@ -701,6 +701,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
 		goto fail;
 	}
+	sys_memlock_raise();
 	err = tracer_maps(t, fault);
 	if (err)
 		goto fail;
@@ -727,6 +728,11 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 fail:
 	tracer_close(t);
 	return err;
+}
+
+const struct features *tracer_features(const struct tracer *tracer)
+{
+	return &tracer->features;
 }
 
 size_t tracer_targets(const struct tracer *tracer)

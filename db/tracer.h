@@ -12,6 +12,7 @@
 #include "db/engine.h"
 #include "db/fault.h"
 #include "db/statement.h"
+#include "loader/feature.h"
 
 /* A server's file that is being traced from now on. Borrowed. */
 struct tracer_server {
@@ -55,6 +56,9 @@ struct tracer;
  * and why in @fault. *@tracer is the caller's to close. No server is no error: one may come.
  */
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault);
+
+/* What the kernel was found to have. Borrowed; not asked for is not known. */
+const struct features *tracer_features(const struct tracer *tracer);
 
 /* How many servers' files are traced. */
 size_t tracer_targets(const struct tracer *tracer);

@@ -90,8 +90,6 @@ int64_t stream_drain(struct stream *stream, stream_handler *handler, void *arg)
 	uint64_t end = stream_position(stream->producer);
 	int stop = 0;
 
-	if (end - start > stream->peak)
-		stream->peak = end - start;
 	while (!stop && position < end) {
 		uint32_t head = __atomic_load_n(
 			(const uint32_t *)(const void *)stream_data(stream, position),

@@ -24,7 +24,6 @@ struct stream {
 	struct control *control;
 	unsigned char *spill;		/* a record that goes round the end is put together here */
 	size_t spill_size;
-	uint64_t peak;			/* most bytes found waiting by one drain */
 };
 
 /* Gets one record: @size bytes at @data, 8-byte aligned. Non-zero stops the drain. */

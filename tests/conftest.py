@@ -3,6 +3,7 @@
 
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from cluster import Cluster, server_bindir, title	# noqa: E402
 from tool import BUILD, DBSLOWER, Tool	# noqa: E402
 
 UNIT_TIMEOUT = 300
+OUTPUT_LIMIT = 256 << 20
 
 
 # --- the unit programs: tests/unit/NAME.c is $BUILD/tests/unit/NAME
@@ -70,10 +72,15 @@ class TapFailure(Exception):
     """A line that says "not ok"."""
 
 
+def limit_output():
+    """A loop that writes without end fails its test and not the machine."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_LIMIT, OUTPUT_LIMIT))
+
+
 def run_program(program):
     try:
         done = subprocess.run([program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=UNIT_TIMEOUT)
+                              stderr=subprocess.STDOUT, timeout=UNIT_TIMEOUT, preexec_fn=limit_output)
     except subprocess.TimeoutExpired as why:
         return (why.stdout or b"").decode(errors="replace"), f"no end within {UNIT_TIMEOUT} s"
     return done.stdout.decode(errors="replace"), done.returncode
