@@ -35,12 +35,16 @@ def only(traced, tag):
     return found[0]
 
 
-def stopped(traced, sig=signal.SIGINT):
-    """Stops it; it must end well and have lost nothing. Returns it."""
+def stopped(traced, sig=signal.SIGINT, joins=False):
+    """
+    Stops it; it must end well and have lost nothing. Returns it. @joins: it attached to a new server while
+    that was asked for a sign of life, so that a statement may have been under way: counted, no fault.
+    """
     status = traced.stop(sig)
     assert status == 0, f"exit status {status}\n{traced.said()}"
     if "--json" in traced.args:
-        assert not traced.lost(), traced.said()
+        lost = {name for name in traced.lost() if not (joins and name == "end_without_start")}
+        assert not lost, traced.said()
     return traced
 
 
@@ -229,7 +233,7 @@ def test_server_started_after(postgres, tool):
     postgres.start()
     tool_gone_wrong(traced, traced.ready, "to attach to the new server")
     postgres.psql("select 1 /* at last */")
-    stopped(traced)
+    stopped(traced, joins=True)
     only(traced, "at last")
 
 
@@ -254,7 +258,7 @@ def test_server_file_replaced(clusters, server_copy, tool):
     cluster.restart()
     tool_gone_wrong(traced, lambda: cluster.psql("select 1 /* poll */") and with_tag(traced, "/* poll"), "the new file")
     cluster.psql("select 1 /* new file */")
-    stopped(traced)
+    stopped(traced, joins=True)
     for tag in ("old file", "deleted file", "new file"):
         only(traced, tag)
 
