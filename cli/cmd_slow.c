@@ -308,6 +308,7 @@ static int slow_trace(struct slow *slow)
 		.pids = options->pids, .npids = options->pid_count,
 		.paths = options->paths, .npaths = options->path_count,
 		.threshold_ns = options->threshold_ns,
+		.start = options->start, .done = options->done, .text_arg = options->text_arg,
 		.text_bytes = options->text_bytes,
 		.identify = slow_identifies(options),
 		.rows = options->json || column_wants_rows(&options->columns),

@@ -43,13 +43,13 @@ _dbslower()
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
 	-x | --path) _dbslower_files "$cur" ;;
-	-d | --duration | -m | --min | -n | --count | --text | --user | --db | --match | --container) ;;
+	-d | --duration | -m | --min | -n | --count | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
 	*)
 		if [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
 				-x --path --force-perf --force-prealloc --json --strict --text --user
-				--db --match --container" -- "$cur")
+				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres" -- "$cur")
 		fi

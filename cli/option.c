@@ -233,6 +233,27 @@ static int set_container(struct parse *p, const struct option_row *row, const ch
 	return 0;
 }
 
+/* A probe's name, PROVIDER:NAME. */
+static int set_probe(struct parse *p, const struct option_row *row, const char *value)
+{
+	const char *colon = strchr(value, ':');
+
+	if (!colon || colon == value || !colon[1] || strlen(value) > 120)
+		return refuse(p, row, value, "is no probe's name");
+	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
+	return 0;
+}
+
+static int set_text_arg(struct parse *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (parse_number(value, strlen(value), &number) || !number || number > 12)
+		return refuse(p, row, value, "is no argument's number");
+	p->opts->text_arg = (unsigned int)number;
+	return 0;
+}
+
 static int set_match(struct parse *p, const struct option_row *row, const char *value)
 {
 	if (!*value)
@@ -315,6 +336,12 @@ static const struct option_row rows[] = {
 	  set_duration, 0 },
 	{ 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
+	{ 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
+	  "give PROVIDER:NAME, as memsqld:query__start", set_probe, 0 },
+	{ 0, "done", "PROBE", "with -x: the one where it is done",
+	  "give PROVIDER:NAME, as memsqld:query__done", set_probe, 0 },
+	{ 0, "text-arg", "N", "which argument of the start is the text (default 1)",
+	  "give a number from 1 to 12", set_text_arg, 0 },
 	{ 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
 	{ 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
 	{ 0, "match", "TEXT", "only statements that have this in their text",
@@ -522,13 +549,19 @@ int option_parse(int argc, char *const argv[], struct options *opts, struct outp
 	struct parse p = { .opts = opts, .err = err };
 	int ret;
 
-	*opts = (struct options){ .threshold_ns = NS_PER_MS, .text_bytes = 4096 };
+	*opts = (struct options){ .threshold_ns = NS_PER_MS, .text_bytes = 4096, .text_arg = 1 };
 	ret = parse_all(&p, argc, argv);
 	if (ret)
 		return ret;
 	if (opts->json && opts->columns.count && !opts->help && !opts->version) {
 		begin_error(&p, find_letter('o'), NULL, 0);
 		return end_error(&p, "--json always prints everything", "give one of the two");
+	}
+	if ((opts->start || opts->done) && !opts->help && !opts->version &&
+	    !(opts->start && opts->done && (opts->path_count || opts->pid_count))) {
+		begin_error(&p, NULL, opts->start ? "--start" : "--done", opts->start ? 7 : 6);
+		return end_error(&p, "goes with the other one and with -x or -p",
+				 "give --start, --done and -x PATH");
 	}
 	if (!opts->columns.count)
 		column_default(&opts->columns);

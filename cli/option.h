@@ -21,6 +21,8 @@ struct options {
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
 	unsigned int path_count;
+	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
+	unsigned int text_arg;
 	const char *user, *database;	/* NULL: any */
 	const char *match;		/* a piece of the text, in any case; NULL: any text */
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */

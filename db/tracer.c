@@ -13,6 +13,7 @@
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
+#include "db/custom.h"
 #include "db/identity.h"
 #include "db/process.h"
 #include "db/target.h"
@@ -56,6 +57,8 @@ struct tracer {
 	struct target *targets;
 	size_t ntargets;
 	struct identity_table identities;
+	struct custom custom;
+	const struct engine *engines[2];	/* the custom one alone, or none: the table's */
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
 	uint64_t running;		/* statements that were running when it was detached */
@@ -255,20 +258,21 @@ static void tracer_announce(struct tracer *t, const struct target *target)
 static int tracer_attach(struct tracer *t, const char *engine, int fd, const char *path,
 			 struct fault *fault)
 {
+	const struct engine *const *engines = *t->engines ? t->engines : engine_table;
 	struct target *more = realloc(t->targets, (t->ntargets + 1) * sizeof(*more));
 	int err = -ENOENT;
 
 	if (!more)
 		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	t->targets = more;
-	for (size_t i = 0; err && engine_table[i]; i++) {
-		if (engine && strcmp(engine, engine_table[i]->name))
+	for (size_t i = 0; err && engines[i]; i++) {
+		if (engine && strcmp(engine, engines[i]->name))
 			continue;
 		fault_clear(fault);
-		err = target_open(&more[t->ntargets], engine_table[i], fd, path,
+		err = target_open(&more[t->ntargets], engines[i], fd, path,
 				  (uint32_t)t->ntargets, &t->common, fault);
 	}
-	if (err && !engine && fault->kind == FAULT_NO_PROBES)
+	if (err && !engine && !*t->engines && fault->kind == FAULT_NO_PROBES)
 		return fault_set(fault, FAULT_NOT_SERVER, err, path, NULL);
 	if (err)
 		return err;
@@ -686,6 +690,14 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	for (int i = 0; i < MAPS; i++)
 		t->maps[i] = -1;
 	t->tracepoints[0] = t->tracepoints[1] = -1;
+	if (config->start) {
+		err = custom_init(&t->custom, config->start, config->done, config->text_arg);
+		if (err) {
+			fault_set(fault, FAULT_NO_PROBES, err, config->start, "PROVIDER:NAME");
+			goto fail;
+		}
+		t->engines[0] = &t->custom.engine;
+	}
 	if (config->force_perf)
 		feature_deny(&t->features, FEATURE_UPROBE_MULTI);
 	if (config->force_prealloc)

@@ -30,6 +30,9 @@ struct tracer_config {
 	size_t npids;
 	const char *const *paths;	/* only these files; none: whatever runs */
 	size_t npaths;
+	/* USDT probes around the statements of a server that is not known; NULL: those that are. */
+	const char *start, *done;	/* PROVIDER:NAME */
+	unsigned int text_arg;		/* of the start probe, from 1 */
 	uint64_t threshold_ns;
 	uint32_t text_bytes;
 	bool rows;			/* the number of rows is wanted */
