@@ -104,8 +104,6 @@ static void slow_server(void *arg, const struct tracer_server *server)
 		slow->pids[slow->npids++] = server->pids[i];
 	if (later && !slow->begun)
 		slow_begin(slow);
-	else if (!later && !slow->options.json && !slow->options.verbose)
-		return;
 	output_string(&slow->err, "dbslower: tracing ");
 	output_string(&slow->err, server->engine->title);
 	for (size_t i = 0; i < server->npids; i++) {
