@@ -46,15 +46,6 @@ int custom_init(struct custom *custom, const char *start, const char *done, unsi
 	custom->engine = (struct engine){
 		.name = custom->provider[1], .title = custom->provider[1],
 		.executables = nothing, .probes = custom->probes, .nprobes = 2,
-		.common = {
-			{ .name = "arg_client", .fallback = 1 }, { .name = "arg_session" },
-			{ .name = "arg_server" }, { .name = "arg_replication" },
-			{ .name = "arg_user" }, { .name = "arg_user_length" },
-			{ .name = "arg_database" }, { .name = "arg_host" },
-			{ .name = "arg_host_length" }, { .name = "arg_address" },
-			{ .name = "arg_port" }, { .name = "arg_connection" },
-			{ .name = "arg_inner" }, { .name = "arg_status" },
-		},
 		.client = custom_client,
 	};
 	return 0;

@@ -8,6 +8,24 @@
 
 const struct engine *const engine_table[] = { &engine_postgres, &engine_mysql_usdt, &engine_mysql, NULL };
 
+const struct engine_arg engine_defaults[ENGINE_DEFAULTS] = {
+	{ .name = "arg_client", .fallback = 1 },
+	{ .name = "arg_session" },
+	{ .name = "arg_server" },
+	{ .name = "arg_replication" },
+	{ .name = "arg_user" },
+	{ .name = "arg_user_length" },
+	{ .name = "arg_database" },
+	{ .name = "arg_host" },
+	{ .name = "arg_host_length" },
+	{ .name = "arg_address" },
+	{ .name = "arg_port" },
+	{ .name = "arg_connection" },
+	{ .name = "arg_resumed" },
+	{ .name = "arg_inner" },
+	{ .name = "arg_status" },
+};
+
 bool engine_known(const char *name)
 {
 	for (size_t i = 0; engine_table[i]; i++)

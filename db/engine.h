@@ -65,6 +65,10 @@ struct engine {
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };
 
+/* What holds where an engine says nothing of it: a row for each argument of bpf/ that may be absent. */
+#define ENGINE_DEFAULTS	15
+extern const struct engine_arg engine_defaults[ENGINE_DEFAULTS];
+
 extern const struct engine *const engine_table[];	/* NULL-terminated */
 
 /* Whether there is an engine called @name ("postgresql"). Several can share a name. */

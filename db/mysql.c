@@ -108,7 +108,6 @@ static const struct engine_probe mysql_probes[] = {
 			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
 			{ .name = "arg_command", .spec = "4@%arg2", .fallback = -1 },
 			{ .name = "arg_packet", .spec = "8@0(%arg1)" },
-			{ .name = "arg_resumed" },
 		},
 	},
 };
@@ -128,14 +127,6 @@ const struct engine engine_mysql = {
 	/* COM_QUERY, COM_STMT_EXECUTE, COM_STMT_FETCH, MariaDB's COM_STMT_BULK_EXECUTE */
 	.error_again = 1615,		/* ER_NEED_REPREPARE */
 	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0x1c) | COMMAND(0xfa),
-	.common = {
-		{ .name = "arg_client", .fallback = 1 }, { .name = "arg_session" },
-		{ .name = "arg_server" }, { .name = "arg_replication" },
-		{ .name = "arg_user" }, { .name = "arg_user_length" },
-		{ .name = "arg_database" }, { .name = "arg_host" },
-		{ .name = "arg_host_length" }, { .name = "arg_address" },
-		{ .name = "arg_port" }, { .name = "arg_connection" },
-	},
 	.client = mysql_client,
 };
 
@@ -151,7 +142,7 @@ static const struct engine_probe mysql_usdt_probes[] = {
 	{
 		.step = "done", .program = "span_done",
 		.provider = "mysql", .probe = "query__done",
-		.args = { { .name = "arg_status", .probe_arg = 1 }, { .name = "arg_inner" } },
+		.args = { { .name = "arg_status", .probe_arg = 1 } },
 	},
 	{
 		.step = "exec_done", .program = "span_done",
@@ -162,7 +153,7 @@ static const struct engine_probe mysql_usdt_probes[] = {
 	{
 		.step = "start", .program = "span_start",
 		.provider = "mysql", .probe = "query__start",
-		.args = { SPAN_ARGS, { .name = "arg_inner" } },
+		.args = { SPAN_ARGS },
 	},
 	{
 		.step = "exec_start", .program = "span_start",
@@ -177,13 +168,5 @@ const struct engine engine_mysql_usdt = {
 	.executables = mysql_executables,
 	.probes = mysql_usdt_probes,
 	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
-	.common = {
-		{ .name = "arg_client", .fallback = 1 }, { .name = "arg_session" },
-		{ .name = "arg_server" }, { .name = "arg_replication" },
-		{ .name = "arg_user" }, { .name = "arg_user_length" },
-		{ .name = "arg_database" }, { .name = "arg_host" },
-		{ .name = "arg_host_length" }, { .name = "arg_address" },
-		{ .name = "arg_port" }, { .name = "arg_connection" },
-	},
 	.client = mysql_client,
 };

@@ -129,7 +129,6 @@ const struct engine engine_postgres = {
 	.probes = postgres_probes,
 	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
 	.common = {
-		{ .name = "arg_session" },
 		/* NULL in autovacuum, parallel and logical replication workers */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
@@ -150,8 +149,6 @@ const struct engine engine_postgres = {
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" },
-		{ .name = "arg_address" },
-		{ .name = "arg_user_length" }, { .name = "arg_host_length" },
 	},
 	.identify = postgres_identify,
 	.client = postgres_client,

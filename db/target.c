@@ -19,7 +19,7 @@
 #define GROUPS_MAX	32
 #define SPEC_TEXT	256
 #define VALUES_MAX	96
-#define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON)
+#define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON + ENGINE_DEFAULTS)
 #define LOG_SIZE	(1 << 20)
 
 #if defined(__x86_64__)
@@ -218,7 +218,7 @@ static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
 	return 2;
 }
 
-/* Argument row @i, first the probe's own, then those of all probes. NULL: an empty row. */
+/* Argument row @i: the probe's own, then the engine's, then the defaults. NULL: an empty row. */
 static const struct engine_arg *work_arg(const struct work *work, const struct engine_probe *probe,
 					 int i)
 {
@@ -226,7 +226,9 @@ static const struct engine_arg *work_arg(const struct work *work, const struct e
 
 	if (i >= ARGS_MAX)
 		return NULL;
-	arg = i < ENGINE_ARGS ? &probe->args[i] : &work->target->engine->common[i - ENGINE_ARGS];
+	arg = i < ENGINE_ARGS ? &probe->args[i] :
+	      i < ENGINE_ARGS + ENGINE_COMMON ? &work->target->engine->common[i - ENGINE_ARGS] :
+						&engine_defaults[i - ENGINE_ARGS - ENGINE_COMMON];
 	return arg->name ? arg : NULL;
 }
 
