@@ -52,6 +52,9 @@ struct event_statement {
 	__u32 flags;
 };
 
+#define TEXT_SCAN_BYTES	32768	/* size of map scratch's value */
+#define HEAD_WORDS	16	/* a session has room for so many 64-bit words of text, or more */
+
 struct event_session {
 	__u32 type;
 	__u32 source;

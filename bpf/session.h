@@ -13,9 +13,7 @@
 #include "bpf/bpf.h"
 #include "bpf/event.h"
 
-#define TEXT_SCAN_BYTES		32768	/* the size of map scratch */
-#define HEAD_WORDS		16	/* map sessions has room for so many, whatever text_size is */
-#define TEXT_SCAN_STEPS		32	/* beyond 1 MiB a text's length is not counted */
+#define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */
 
 ARGUMENT(session);	/* address of the server's session object; 0: a thread is a session */
 ARGUMENT(client);	/* 0: the process serves no client */

@@ -283,6 +283,7 @@ PROGRAM(span_done)
 INLINE void session_end(struct session *session)
 {
 	struct event_statement *s = &session->s;
+
 	if (!(s->flags & SESSION_OPEN))
 		return;
 	/* Completed, but for a Sync that never came; a simple query is not over before it is idle. */

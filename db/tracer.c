@@ -26,8 +26,6 @@
 #define SESSIONS_OLD	4096
 #define SESSIONS_LEAST	128
 #define SESSIONS_BYTES	(32u << 20)
-#define SCRATCH_BYTES	32768		/* TEXT_SCAN_BYTES of bpf/statement.bpf.c */
-#define TEXT_LEAST	128		/* HEAD_WORDS of bpf/session.h */
 #define PIDS_MAX	256
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
@@ -94,7 +92,8 @@ static uint32_t tracer_sessions(bool alloc, uint32_t bytes)
 
 static int tracer_maps(struct tracer *t, struct fault *fault)
 {
-	uint32_t text = t->config.text_bytes + 2 > TEXT_LEAST ? t->config.text_bytes + 2 : TEXT_LEAST;
+	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
+	uint32_t text = want > least ? want : least;
 	uint32_t session = t->session_bytes =
 		(uint32_t)((sizeof(struct event_statement) + text + 7) & ~7u);
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
@@ -105,7 +104,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_IGNORED] = { "ignored", BPF_MAP_TYPE_HASH, 8, 1, tracer_sessions(alloc, session),
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
-		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, SCRATCH_BYTES, 1, 0 },
+		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
 		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
 		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, t->ring_bytes, 0 },
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
@@ -477,7 +476,9 @@ static bool session_running(void *arg, const struct event_statement *session)
 	uint64_t *running = arg;
 	uint32_t over = session->flags & SESSION_LATE ? STATEMENT_COMPLETED : 0;
 
-	*running += session->flags & SESSION_OPEN && !session->completed_ns &&
+	/* As session_end() in bpf/ has it: only a Sync is to come. */
+	*running += session->flags & SESSION_OPEN &&
+		    !(session->completed_ns && session->depth > 1) &&
 		    !(session->flags & (over | SESSION_REPLICATION));
 	return false;
 }

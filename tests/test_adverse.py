@@ -227,3 +227,44 @@ def test_sql_on_a_replication_connection(postgres, tool):
     assert one.get("user") in (None, "postgres") and one.get("database") in (None, "postgres"), one
     assert only(traced, "failed there")["status"] == "error"
     assert not with_tag(traced, "IDENTIFY_SYSTEM"), traced.said()
+
+
+# --- containers
+
+CONTAINER = "0123456789ab" + "cd" * 26
+
+
+@pytest.fixture
+def control_group():
+    """A control group with the name that docker gives one, for a process and its children to come."""
+    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer"):
+        folder = os.path.join(base, f"docker-{CONTAINER}.scope")
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(folder, "cgroup.procs")):
+            break
+        os.rmdir(folder)
+    else:
+        pytest.skip("no control groups can be made here")
+
+    def move(pid, to=folder):
+        with open(os.path.join(to, "cgroup.procs"), "w") as f:
+            f.write(str(pid))
+    yield move
+    with open(os.path.join(folder, "cgroup.procs")) as f:
+        for pid in f.read().split():
+            move(pid, base)
+    wait_for(lambda: os.rmdir(folder) is None, 30, "the control group to be empty")
+
+
+def test_container(postgres, clusters, tool, control_group):
+    other = clusters(name="other")
+    control_group(other.pid)
+    traced = tool("postgres", "-m", "0", "--json", "--container", CONTAINER[:6])
+    postgres.psql("select 1 /* on the host */")
+    other.psql("select 1 /* in the container */")
+    stopped(traced)
+    assert only(traced, "in the container")["container"] == CONTAINER[:12]
+    assert not with_tag(traced, "on the host"), traced.said()
