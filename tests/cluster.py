@@ -69,10 +69,11 @@ def run_as():
 class Cluster:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
 
-    def __init__(self, postgres=None, name="", **settings):
+    def __init__(self, postgres=None, name="", wrap=(), **settings):
         self.bindir = server_bindir()
         self.postgres = postgres or os.path.join(self.bindir, "postgres")
         self.name = name
+        self.wrap = wrap                # a command that runs the server as its only child
         self.settings = {**SETTINGS, **settings}
         self.dir = tempfile.mkdtemp(prefix="dbslower-pg-")
         self.data = os.path.join(self.dir, "data")
@@ -83,7 +84,10 @@ class Cluster:
 
     @property
     def pid(self):
-        return self.process.pid if self.process else None
+        """The postmaster's, as seen from here."""
+        if not self.process:
+            return None
+        return wait_for(lambda: children(self.process.pid), what="the server")[0] if self.wrap else self.process.pid
 
     def init(self):
         os.mkdir(self.socket_dir)
@@ -112,9 +116,9 @@ class Cluster:
     def start(self):
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                [self.postgres, "-D", self.data], cwd=self.dir, stdin=subprocess.DEVNULL,
+                [*(part.format(dir=self.dir) for part in self.wrap), self.postgres, "-D", self.data], cwd=self.dir, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
-                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **run_as())
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **({} if self.wrap else run_as()))
         wait_for(self.answers, 60, f"the server to answer; its log ends:\n{self.log_tail()}")
         return self
 
@@ -129,7 +133,8 @@ class Cluster:
             return
         for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self.process.poll() is None:
-                self.process.send_signal(sig)
+                for pid in children(self.process.pid) if self.wrap else [self.process.pid]:
+                    os.kill(pid, sig)
             try:
                 self.process.wait(30)
                 break
@@ -211,6 +216,14 @@ class Cluster:
     def settle(self):
         """Waits until no client is connected any more: then the log is complete."""
         wait_for(lambda: not self.client_backends(), 60, "the clients' backends to end")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            return [int(child) for child in f.read().split()]
+    except OSError:
+        return []
 
 
 def title(pid):

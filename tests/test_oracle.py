@@ -3,6 +3,7 @@
 
 import copy
 import json
+import subprocess
 
 import pytest
 
@@ -175,7 +176,19 @@ def test_log_reader_refuses_what_it_does_not_know():
                          ids=" ".join)
 def test_old_ways_agree_with_the_log(clusters, tool, tmp_path, args):
     """What older kernels are traced with, on a smaller workload."""
-    cluster = clusters(name="old")
+    agrees(clusters(name="old"), tool, tmp_path, args)
+
+
+def test_server_without_usdt_agrees_with_the_log(clusters, server_copy, tool, tmp_path):
+    """The same server without its notes is traced by its symbols, and must look the same."""
+    subprocess.run(["objcopy", "--remove-section=.note.stapsdt", server_copy], check=True)
+    notes = subprocess.run(["readelf", "-n", server_copy], capture_output=True, text=True, check=True).stdout
+    assert "stapsdt" not in notes
+    traced = agrees(clusters(name="symbols", postgres=server_copy), tool, tmp_path, [])
+    assert "by its symbols" in traced.stderr and "does not show" not in traced.stderr, traced.said()
+
+
+def agrees(cluster, tool, tmp_path, args):
     tmp_path.chmod(0o755)
     workload = Workload(cluster, tmp_path)
     workload.setup()
@@ -191,3 +204,4 @@ def test_old_ways_agree_with_the_log(clusters, tool, tmp_path, args):
     # One text of 100 kB, whose log line takes long to write, is more than 1 % of so few
     complaints = compare(logged, got, share=0.9)
     assert not complaints, report(complaints)
+    return traced

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import threading
 
-from cluster import wait_for
+from cluster import children, wait_for
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
@@ -36,11 +36,12 @@ class Reader(threading.Thread):
 class Tool:
     """dbslower while it runs. attached=False does not wait for it to attach."""
 
-    def __init__(self, *args, attached=True, **keywords):
+    def __init__(self, *args, attached=True, wrap=(), **keywords):
         self.args = [str(arg) for arg in args]
         self.status = None
-        self.process = subprocess.Popen([DBSLOWER, *self.args], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+        self.wrap = wrap                # a command that runs it as its only child
+        self.process = subprocess.Popen([*wrap, DBSLOWER, *self.args],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         self.out = Reader(self.process.stdout)
         self.err = Reader(self.process.stderr)
         if attached:
@@ -88,7 +89,8 @@ class Tool:
     def stop(self, sig=signal.SIGINT):
         """Ends it by a signal; returns the exit status."""
         if self.process.poll() is None:
-            self.process.send_signal(sig)
+            for pid in children(self.pid) if self.wrap else [self.pid]:
+                os.kill(pid, sig)
         return self.wait()
 
     def kill(self):

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Servers in containers of their own and under other names, and the tool inside a namespace."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from cluster import run_as, server_bindir, wait_for
+
+# What a container engine does: an overlay of the image, here the machine's own root, as the root of
+# new mount and PID namespaces. The cluster's folder is a volume.
+CONTAINER = r"""
+set -e
+mount -t tmpfs tmpfs /mnt
+mkdir /mnt/upper /mnt/work /mnt/root
+mount -t overlay overlay -o lowerdir=/,upperdir=/mnt/upper,workdir=/mnt/work /mnt/root
+mount --rbind /dev /mnt/root/dev
+mount -t proc proc /mnt/root/proc
+mkdir -p /mnt/root/{dir}
+mount --bind {dir} /mnt/root/{dir}
+exec chroot --userspec=postgres:postgres /mnt/root "$@"
+"""
+UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--propagation", "private", "sh", "-c", CONTAINER, "container")
+
+
+def needs_namespaces():
+    tried = subprocess.run([*UNSHARE[:7], "-c", "mount -t tmpfs tmpfs /mnt && mkdir /mnt/u /mnt/w /mnt/r && mount -t "
+                            "overlay overlay -o lowerdir=/,upperdir=/mnt/u,workdir=/mnt/w /mnt/r"],
+                           capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"no namespaces with an overlay of / here: {tried.stderr.strip()}")
+
+
+@pytest.fixture
+def containers(clusters):
+    """Two servers of one image."""
+    needs_namespaces()
+    servers = [clusters(name=f"container{n}", wrap=UNSHARE) for n in range(2)]
+    yield servers
+    for server in servers:
+        server.stop()
+
+
+def marked(traced, mark):
+    return [one for one in traced.statements if mark in one["query"]]
+
+
+def backend(connection):
+    return connection.execute("select pg_backend_pid()").fetchone()[0]
+
+
+def test_two_servers_of_one_image(containers, tool):
+    traced = tool("postgres", "-m", "0", "--json")
+    for n, server in enumerate(containers):
+        with server.connect() as connection:
+            connection.execute(f"select 1 /* container {n} */")
+            # as seen from here, which the server does not know
+            pids = server.client_backends()
+            assert len(pids) == 1 and backend(connection) != pids[0]
+            wait_for(lambda: marked(traced, f"container {n} "), what="the statement")
+            assert [one["pid"] for one in marked(traced, f"container {n} ")] == pids
+    assert traced.stop() == 0
+    assert not traced.lost()
+    # an inode is attached once
+    assert traced.stderr.count("dbslower: tracing PostgreSQL") == 1, traced.stderr
+    assert all(str(server.pid) in traced.stderr for server in containers), traced.stderr
+
+
+def test_one_of_them(containers, tool):
+    traced = tool("-p", containers[1].pid, "-m", "0", "--json")
+    for n, server in enumerate(containers):
+        server.psql(f"select 1 /* of two {n} */")
+    traced.stop()
+    assert [one["query"] for one in traced.statements] == ["select 1 /* of two 1 */"]
+
+
+def test_tool_in_a_container(containers, tool):
+    """It sees its own server, by the PIDs that hold there; the other one is none of its business."""
+    traced = tool("postgres", "-m", "0", "--json",
+                  wrap=("nsenter", "-t", str(containers[0].pid), "--pid", "--mount", "--root"))
+    for n, server in enumerate(containers):
+        with server.connect() as connection:
+            connection.execute(f"select 1 /* inside {n} */")
+            pid = backend(connection)
+            if n == 0:
+                wait_for(lambda: marked(traced, "inside 0"), what="the statement")
+                assert [one["pid"] for one in marked(traced, "inside 0")] == [pid]
+    traced.stop()
+    assert not marked(traced, "inside 1"), traced.said()
+
+
+@pytest.mark.parametrize("proc", [(), ("--mount-proc",)], ids=["proc of the host", "proc of its own"])
+def test_tool_in_a_pid_namespace(postgres, tool, proc):
+    """It tells PIDs as /proc does."""
+    traced = tool("-m", "0", "--json", wrap=("unshare", "--pid", "--fork", *proc), attached=not proc)
+    if proc:
+        wait_for(lambda: "no database server" in traced.stderr, what="its word that there is none")
+    with postgres.connect() as connection:
+        pid = backend(connection)
+    wait_for(lambda: proc or marked(traced, "pg_backend_pid"), what="the statement")
+    traced.stop()
+    assert [one["pid"] for one in marked(traced, "pg_backend_pid")] == ([] if proc else [pid]), traced.said()
+
+
+def test_server_of_an_unknown_name(clusters, server_copy, tool):
+    """By what it exports; started before the tool and after it."""
+    renamed = os.path.join(os.path.dirname(server_copy), "appdb")
+    shutil.move(server_copy, renamed)
+    server = clusters(name="renamed", postgres=renamed)
+    for when in ("before", "after"):
+        traced = tool("-m", "0", "--json", attached=when == "before")
+        if when == "after":
+            server.start()
+            wait_for(lambda: renamed in traced.stderr, what="the renamed server")
+        server.psql(f"select 1 /* renamed {when} */")
+        wait_for(lambda: marked(traced, f"renamed {when}"), what="the statement")
+        traced.stop()
+        assert renamed in traced.stderr, traced.stderr
+        server.stop()
+
+
+def test_started_through_the_loader_later(clusters, server_copy, tool):
+    loader = os.path.realpath("/lib64/ld-linux-x86-64.so.2")
+    if not os.path.exists(loader):
+        pytest.skip("no loader of x86-64")
+    server = clusters(name="loader", postgres=server_copy)
+    server.stop()
+    traced = tool("-m", "0", "--json", attached=False)
+    with open(server.log, "ab") as log:
+        server.process = subprocess.Popen([loader, server_copy, "-D", server.data], cwd=server.dir, stdout=log,
+                                          stderr=log, start_new_session=True, **run_as())
+    wait_for(lambda: server_copy in traced.stderr, what="the server")
+    wait_for(server.answers, what="its answer")
+    server.psql("select 1 /* loader later */")
+    wait_for(lambda: marked(traced, "loader later"), what="the statement")
+    traced.stop()
+
+
+def test_version_is_told(postgres, tool):
+    traced = tool("-m", "0", "--json")
+    traced.stop()
+    version = subprocess.run([os.path.join(server_bindir(), "postgres"), "--version"], capture_output=True, text=True,
+                             check=True).stdout.replace("postgres (PostgreSQL) ", "").strip()
+    assert f"tracing PostgreSQL {version}, pid " in traced.stderr, traced.stderr
