@@ -39,7 +39,7 @@ enum event_type {
 struct event_statement {
 	__u32 type;
 	__u32 source;		/* which attached file, a number of the loader's */
-	__u32 pid, tid;		/* in the initial PID namespace */
+	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC */
 	__u64 duration_ns;
 	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not yet */
@@ -99,7 +99,12 @@ struct wanted_server {
 	} ns[WANTED_NAMESPACES];
 };
 
-/* Map "comms": the name of an executed file, cut as the kernel cuts it. */
+/* Map "comms": the name of an executed file, cut as the kernel cuts it → one of these, a byte. */
+enum exec_value {
+	EXEC_ALWAYS = 1,	/* a server's: tell each time */
+	EXEC_TOLD = 2,		/* some other program's, told once */
+};
+
 struct exec_name {
 	char comm[16];
 };

@@ -33,6 +33,9 @@ CONSTANT(text_bytes);	/* how much of a text is shown */
 CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
 CONSTANT(filter_pids);
 CONSTANT(want_sessions);
+CONSTANT(want_execs);	/* of programs of any name */
+CONSTANT(pid_ns_dev);	/* the PID namespace that PIDs are told in; 0: the initial one */
+CONSTANT(pid_ns_ino);
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and text_size bytes */
@@ -44,7 +47,7 @@ MAP(ring);
 MAP(control);
 MAP(pids);		/* hash: tgid that is wanted → anything */
 MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
-MAP(comms);		/* hash: struct exec_name → anything */
+MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
 struct session {
 	struct event_statement s;
@@ -84,6 +87,21 @@ INLINE void send(void *record, __u64 size)
 		count(LOST_RING_FULL);
 	else
 		wake();
+}
+
+/*
+ * The process and thread at hand, @id by the initial PID namespace, as they are seen from where the
+ * tool runs. 0: from there they cannot be seen.
+ */
+INLINE __u64 id_seen(__u64 id)
+{
+	struct bpf_pidns_info info;
+
+	if (!VALUE(pid_ns_ino))
+		return id;
+	if (bpf_get_ns_current_pid_tgid(VALUE(pid_ns_dev), VALUE(pid_ns_ino), &info, sizeof(info)))
+		return 0;
+	return (__u64)info.tgid << 32 | info.pid;
 }
 
 INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
@@ -159,8 +177,9 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 
 	if (!session)
 		return 0;
+	id = id_seen(id);
 	/* What is not wanted must not take the memory of a session. */
-	if (!arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
+	if (!id || !arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
 		bpf_map_update_elem(ignored, &key, session, BPF_ANY);
 		return 0;
 	}

@@ -207,7 +207,7 @@ INLINE int statement_inner(void *ctx, struct event_statement *s)
 /* The server decides on a statement of its slow log: the end of each, of "a; b" too. */
 PROGRAM(statement_logged)
 {
-	__u64 id = bpf_get_current_pid_tgid(), now;
+	__u64 id = id_seen(bpf_get_current_pid_tgid()), now;
 	struct session *session;
 	struct event_statement *s;
 
@@ -307,18 +307,43 @@ PROGRAM(thread_exit)
 	}
 	session_end(session);
 	if (VALUE(want_sessions))
-		send_session(EVENT_EXIT, session->s.source, id);
+		send_session(EVENT_EXIT, session->s.source, id_seen(id));
 	bpf_map_delete_elem(sessions, &key);
 	return 0;
 }
 
-/* Raw tracepoint sched_process_exec: a server may have been started. */
+/* A connection is closed, where a session is an object of the server's. */
+PROGRAM(session_closed)
+{
+	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
+
+	if (bpf_map_delete_elem(sessions, &key))
+		bpf_map_delete_elem(ignored, &key);
+	return 0;
+}
+
+/*
+ * Raw tracepoint sched_process_exec: a server may have been started. Those of a server's name are told
+ * each time; of any other, the first, as it may be a server under another name.
+ */
 PROGRAM(process_exec)
 {
 	struct exec_name name = {};
+	const char *known;
+	char told = EXEC_TOLD;
+	__u64 id;
 
-	if (!bpf_get_current_comm(&name, sizeof(name)) && bpf_map_lookup_elem(comms, &name))
-		send_session(EVENT_EXEC, 0, bpf_get_current_pid_tgid());
+	if (bpf_get_current_comm(&name, sizeof(name)))
+		return 0;
+	known = bpf_map_lookup_elem(comms, &name);
+	if (known ? *known == EXEC_TOLD : !VALUE(want_execs))
+		return 0;
+	id = id_seen(bpf_get_current_pid_tgid());
+	if (!id)
+		return 0;
+	if (!known && bpf_map_update_elem(comms, &name, &told, BPF_ANY))
+		return 0;
+	send_session(EVENT_EXEC, 0, id);
 	return 0;
 }
 

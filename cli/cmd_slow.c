@@ -95,6 +95,28 @@ static void slow_begin(struct slow *slow)
 	output_flush(&slow->out);
 }
 
+/* What cannot be told of a server's statements. */
+static void slow_lacks(struct slow *slow, uint32_t shows)
+{
+	static const struct {
+		uint32_t bit;
+		const char *words;
+	} all[] = {
+		{ TARGET_SHOWS_STATUS, "failures" }, { TARGET_SHOWS_ROWS, "rows" },
+		{ TARGET_SHOWS_USER, "users" }, { TARGET_SHOWS_DATABASE, "databases" },
+		{ TARGET_SHOWS_CLIENT, "clients" },
+	};
+	const char *before = ", which does not show ";
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (shows & all[i].bit)
+			continue;
+		output_string(&slow->err, before);
+		output_string(&slow->err, all[i].words);
+		before = ", ";
+	}
+}
+
 static void slow_server(void *arg, const struct tracer_server *server)
 {
 	struct slow *slow = arg;
@@ -105,7 +127,11 @@ static void slow_server(void *arg, const struct tracer_server *server)
 	if (later && !slow->begun)
 		slow_begin(slow);
 	output_string(&slow->err, "dbslower: tracing ");
-	output_string(&slow->err, server->engine->title);
+	output_string(&slow->err, server->title);
+	if (*server->version) {
+		output_string(&slow->err, " ");
+		escape_terminal(&slow->err, server->version, strlen(server->version), false);
+	}
 	for (size_t i = 0; i < server->npids; i++) {
 		output_string(&slow->err, i ? " " : ", pid ");
 		output_u64(&slow->err, server->pids[i]);
@@ -115,7 +141,9 @@ static void slow_server(void *arg, const struct tracer_server *server)
 	output_string(&slow->err, server->usdt ? ", by its USDT probes and symbols (" :
 						 ", by its symbols (");
 	output_string(&slow->err, server->way);
-	output_string(&slow->err, ")\n");
+	output_string(&slow->err, ")");
+	slow_lacks(slow, server->shows);
+	output_string(&slow->err, "\n");
 	/* Who reads this takes it that all is attached: those of the start are told together. */
 	if (later)
 		output_flush(&slow->err);

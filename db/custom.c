@@ -45,7 +45,7 @@ int custom_init(struct custom *custom, const char *start, const char *done, unsi
 	};
 	custom->engine = (struct engine){
 		.name = custom->provider[1], .title = custom->provider[1],
-		.executables = nothing, .probes = custom->probes, .nprobes = 2,
+		.executables = nothing, .signs = nothing, .probes = custom->probes, .nprobes = 2,
 		.client = custom_client,
 	};
 	return 0;

@@ -40,6 +40,7 @@ struct engine_probe {
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
+	bool optional;				/* the server can be traced without this step */
 	/* Only calls out of the first of these functions that the file has; NULL: all calls. */
 	const char *const *called_by;
 	struct engine_arg args[ENGINE_ARGS];
@@ -53,7 +54,12 @@ struct identity {
 struct engine {
 	const char *name;			/* in JSON and on the command line: "postgresql" */
 	const char *title;			/* "PostgreSQL" */
+	/* Its name once the version is known, if that has the word @variant and if not; NULL: the title. */
+	const char *variant, *plain;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
+	const char *const *signs;		/* exported symbols, any of which only the server has */
+	/* Where its version is: behind these words in the file, or in this variable of a process. */
+	const char *version_words, *version_symbol;
 	const struct engine_probe *probes;
 	size_t nprobes;
 	uint64_t commands, error_again;		/* constants of bpf/ */

@@ -110,6 +110,13 @@ static const struct engine_probe mysql_probes[] = {
 			{ .name = "arg_packet", .spec = "8@0(%arg1)" },
 		},
 	},
+	{
+		/* THD::~THD() */
+		.step = "closed", .program = "session_closed",
+		.function = "_ZN3THDD1Ev",
+		.optional = true,
+		.args = { { .name = "arg_session", .spec = "8@%arg0", .fallback = -1 } },
+	},
 };
 
 static void mysql_client(const char *host, const char *port, char *client, size_t size)
@@ -121,7 +128,11 @@ static void mysql_client(const char *host, const char *port, char *client, size_
 const struct engine engine_mysql = {
 	.name = "mysql",
 	.title = "MySQL or MariaDB",
+	.plain = "MySQL",
+	.variant = "MariaDB",
 	.executables = mysql_executables,
+	.signs = mysql_dispatchers,
+	.version_symbol = "server_version",
 	.probes = mysql_probes,
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 	/* COM_QUERY, COM_STMT_EXECUTE, COM_STMT_FETCH, MariaDB's COM_STMT_BULK_EXECUTE */
@@ -165,7 +176,11 @@ static const struct engine_probe mysql_usdt_probes[] = {
 const struct engine engine_mysql_usdt = {
 	.name = "mysql",
 	.title = "MySQL or MariaDB",
+	.plain = "MySQL",
+	.variant = "MariaDB",
 	.executables = mysql_executables,
+	.signs = mysql_dispatchers,
+	.version_symbol = "server_version",
 	.probes = mysql_usdt_probes,
 	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
 	.client = mysql_client,

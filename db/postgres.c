@@ -14,6 +14,8 @@
 
 static const char *const postgres_executables[] = { "postgres", "postmaster", "edb-postgres", NULL };
 
+static const char *const postgres_signs[] = { "PostmasterPid", NULL };
+
 /*
  * The order matters: a thread whose first hit is a completion was in the
  * middle of a statement when tracing began, so activity comes last.
@@ -126,6 +128,8 @@ const struct engine engine_postgres = {
 	.name = "postgresql",
 	.title = "PostgreSQL",
 	.executables = postgres_executables,
+	.signs = postgres_signs,
+	.version_words = "postgres (PostgreSQL) ",
 	.probes = postgres_probes,
 	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
 	.common = {

@@ -139,10 +139,12 @@ static bool mapping_take(struct process *process, const char *line, size_t len)
 
 #define MAPS_MAX	(256 << 10)
 
-/* A page at a time is what the kernel hands out. */
-static void process_mapped(struct process *process)
+/* Hands the lines of /proc/PID/maps to @take until it returns true. A page at a time is what the kernel gives. */
+static bool process_maps(struct process *process,
+			 bool (*take)(struct process *process, const char *line, size_t len))
 {
 	char path[PROC_PATH], *maps = malloc(MAPS_MAX);
+	bool taken = false;
 	size_t len = 0;
 	ssize_t n = 1;
 	int fd;
@@ -155,15 +157,55 @@ static void process_mapped(struct process *process)
 	}
 	if (fd >= 0)
 		close(fd);
-	for (size_t at = 0; at < len;) {
+	for (size_t at = 0; !taken && at < len;) {
 		const char *end = memchr(maps + at, '\n', len - at);
 		size_t line = end ? (size_t)(end - maps) - at : len - at;
 
-		if (mapping_take(process, maps + at, line))
-			break;
+		taken = take(process, maps + at, line);
 		at += line + 1;
 	}
 	free(maps);
+	return taken;
+}
+
+bool process_is_loading(const struct process *process)
+{
+	return is_loader(process->exe) && !*process->mapping;
+}
+
+/* Takes the first mapping of the program itself, where it was loaded to. */
+static bool mapping_program(struct process *process, const char *line, size_t len)
+{
+	const char *path = memchr(line, '/', len);
+
+	if (!path || (size_t)(line + len - path) != strlen(process->exe) ||
+	    memcmp(path, process->exe, strlen(process->exe)))
+		return false;
+	snprintf(process->mapping, sizeof(process->mapping), "%.*s",
+		 (int)strcspn(line, " "), line);
+	return true;
+}
+
+int process_memory(const struct process *process, uint64_t lowest, uint64_t vaddr, void *buf,
+		   size_t size)
+{
+	struct process copy = *process;
+	char path[PROC_PATH];
+	uint64_t base;
+	ssize_t n;
+	int fd, err;
+
+	if (!process_maps(&copy, mapping_program))
+		return -ENOENT;
+	base = strtoull(copy.mapping, NULL, 16);
+	snprintf(path, sizeof(path), "/proc/%u/mem", process->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = pread(fd, buf, size, (off_t)(base + (vaddr - lowest)));
+	err = n < 0 ? -errno : (size_t)n < size ? -EIO : 0;
+	close(fd);
+	return err;
 }
 
 int process_read(uint32_t pid, struct process *process)
@@ -181,7 +223,7 @@ int process_read(uint32_t pid, struct process *process)
 		return -errno;
 	process->file = file_of(&st);
 	if (is_loader(process->exe))
-		process_mapped(process);
+		process_maps(process, mapping_take);
 	n = process_file(pid, "status", status, sizeof(status) - 1);
 	if (n < 0)
 		return (int)n;
@@ -215,17 +257,54 @@ int process_each(int (*each)(void *arg, const struct process *process), void *ar
 	return ret;
 }
 
-int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino)
+static int namespace_read(const char *path, uint64_t *dev, uint64_t *ino)
 {
-	char path[PROC_PATH];
 	struct stat st;
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
 	if (stat(path, &st))
 		return -errno;
 	*dev = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
 	*ino = st.st_ino;
 	return 0;
+}
+
+int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino)
+{
+	char path[PROC_PATH];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return namespace_read(path, dev, ino);
+}
+
+/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
+#define INITIAL_PID_NS	0xeffffffcu
+
+int process_own_namespace(uint64_t *dev, uint64_t *ino)
+{
+	char link[16] = "", status[2048] = "";
+	uint32_t self;
+	int err;
+
+	/* What is mounted at /proc may count in a namespace above ours: then it knows us by two numbers. */
+	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
+		return -errno;
+	self = (uint32_t)strtoul(link, NULL, 10);
+	process_file(self, "status", status, sizeof(status) - 1);
+	if (status_number(status, "\nNSpid:") == self)
+		err = process_pid_namespace(self, dev, ino);
+	else
+		err = process_pid_namespace(1, dev, ino);
+	if (!err && *ino == INITIAL_PID_NS)
+		*dev = *ino = 0;
+	return err;
+}
+
+bool process_exists(uint32_t pid)
+{
+	char path[PROC_PATH];
+
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	return !access(path, F_OK);
 }
 
 ssize_t process_title(uint32_t pid, char *buf, size_t size)

@@ -44,6 +44,16 @@ struct process {
  */
 int process_read(uint32_t pid, struct process *process);
 
+/* Whether it is a program that the dynamic loader, started by hand, has not mapped yet. */
+bool process_is_loading(const struct process *process);
+
+/*
+ * Reads @size bytes of the process's memory at @vaddr of its program, as linked, whose lowest
+ * address is @lowest. 0 or -errno.
+ */
+int process_memory(const struct process *process, uint64_t lowest, uint64_t vaddr, void *buf,
+		   size_t size);
+
 /* Opens the process's program, also where it was deleted or lies in another mount namespace. */
 int process_open(const struct process *process);
 
@@ -55,6 +65,9 @@ void process_name(const struct process *process, char *name, size_t size);
  * -errno where /proc cannot be read.
  */
 int process_each(int (*each)(void *arg, const struct process *process), void *arg);
+
+/* Whether there is a process @pid. */
+bool process_exists(uint32_t pid);
 
 /* The kernel's dev_t and the inode of the process's PID namespace. 0 or -errno. */
 int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino);
@@ -68,6 +81,12 @@ void process_container(uint32_t pid, char *container, size_t size);
 
 /* The same for the text of a /proc/PID/cgroup, @len bytes. */
 void process_container_of(const char *cgroups, size_t len, char *container, size_t size);
+
+/*
+ * The PID namespace that /proc counts in, as above; both 0 where that is the initial one. 0, or -errno
+ * where it cannot be told.
+ */
+int process_own_namespace(uint64_t *dev, uint64_t *ino);
 
 /* The process's command line as its title shows it; bytes in @buf without a NUL, or -errno. */
 ssize_t process_title(uint32_t pid, char *buf, size_t size);

@@ -256,6 +256,26 @@ static bool values_have(const struct object_value *values, size_t nvalues, const
 	return false;
 }
 
+/* What a statement has once an argument can be read. */
+static uint32_t arg_shows(const char *arg)
+{
+	static const struct {
+		const char *arg;
+		uint32_t shows;
+	} table[] = {
+		{ "arg_rows", TARGET_SHOWS_ROWS }, { "arg_tag", TARGET_SHOWS_ROWS },
+		{ "arg_error", TARGET_SHOWS_STATUS }, { "arg_state", TARGET_SHOWS_STATUS },
+		{ "arg_status", TARGET_SHOWS_STATUS }, { "arg_user", TARGET_SHOWS_USER },
+		{ "arg_database", TARGET_SHOWS_DATABASE }, { "arg_host", TARGET_SHOWS_CLIENT },
+		{ "arg_address", TARGET_SHOWS_CLIENT },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		if (!strcmp(table[i].arg, arg))
+			return table[i].shows;
+	return 0;
+}
+
 /* Links the program of @probe for @site into work->linked: the number of instructions. */
 static int work_link(struct work *work, const struct engine_probe *probe, const struct site *site)
 {
@@ -263,7 +283,8 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	struct object_value values[VALUES_MAX];
 	size_t nvalues = work->common->nvalues, ncode = 0;
 	struct caller caller = work_caller(work, probe, site);
-	bool rows_known = false, status_known = false, known;
+	uint32_t shows = 0;
+	bool known;
 	const char *culprit;
 	int n;
 
@@ -289,17 +310,15 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 			return n;
 		if (!n)
 			continue;
-		rows_known |= known && !strcmp(arg->name, "arg_rows");
-		status_known |= known && (!strcmp(arg->name, "arg_error") ||
-					  !strcmp(arg->name, "arg_state"));
+		shows |= known ? arg_shows(arg->name) : 0;
 		values[nvalues++] = (struct object_value){ .name = arg->name, .kind = OBJECT_CODE,
 							   .insns = code[ncode++],
 							   .count = (uint32_t)n };
 	}
 	values[nvalues++] = (struct object_value){ .name = "constant_rows_known",
-						   .number = rows_known };
+						   .number = !!(shows & TARGET_SHOWS_ROWS) };
 	values[nvalues++] = (struct object_value){ .name = "constant_status_known",
-						   .number = status_known };
+						   .number = !!(shows & TARGET_SHOWS_STATUS) };
 	values[nvalues++] = (struct object_value){ .name = "constant_caller_low",
 						   .number = caller.low };
 	values[nvalues++] = (struct object_value){ .name = "constant_caller_size",
@@ -308,6 +327,7 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 			&culprit);
 	if (n < 0)
 		fault_set(work->fault, FAULT_LINK, n, culprit, probe->program);
+	work->target->shows |= shows;
 	return n;
 }
 
@@ -416,6 +436,7 @@ static int work_step(struct work *work, size_t *row)
 {
 	const struct engine *engine = work->target->engine;
 	const struct engine_probe *probe = &engine->probes[*row], *used = probe;
+	bool optional = probe->optional;
 	int err = -ENOENT;
 
 	for (; *row < engine->nprobes && !strcmp(engine->probes[*row].step, probe->step); ++*row) {
@@ -424,13 +445,15 @@ static int work_step(struct work *work, size_t *row)
 		used = &engine->probes[*row];
 		err = work_way(work, used);
 	}
-	if (!err)
+	if (!err || optional)
 		fault_clear(work->fault);
 	else if (work->fault->kind == FAULT_NONE)
 		fault_set(work->fault, FAULT_NO_PROBES, err, work->target->path,
 			  used->function ? used->function : used->probe);
 	work->target->usdt |= !err && !used->function;
-	return err;
+	if (!err && !strcmp(used->program, "failure"))
+		work->target->shows |= TARGET_SHOWS_STATUS;
+	return optional ? 0 : err;
 }
 
 int target_load(const struct prog_def *def, struct fault *fault)
@@ -535,6 +558,47 @@ static int work_all(struct work *work)
 						 : work_attach_groups(work);
 }
 
+/* The words behind the engine's own ones, as "15.14 (Debian 15.14-0+deb12u1)". */
+static void work_version_words(struct work *work, const char *words)
+{
+	struct elf_section section;
+	const unsigned char *data = NULL;
+	const char *at;
+	size_t size = 0, len = 0;
+
+	if (!elf_section_find(&work->elf, ".rodata", &section))
+		data = elf_section_data(&work->elf, &section, &size);
+	at = data ? memmem(data, size, words, strlen(words)) : NULL;
+	if (!at)
+		return;
+	at += strlen(words);
+	size -= (size_t)(at - (const char *)data);
+	while (len < size && len < sizeof(work->target->version) - 1 && at[len] && at[len] != '\n')
+		len++;
+	memcpy(work->target->version, at, len);
+}
+
+static void work_version(struct work *work)
+{
+	const struct engine *engine = work->target->engine;
+	struct target *target = work->target;
+	struct elf_segment segment;
+	struct elf_symbol symbol;
+
+	if (engine->version_words)
+		work_version_words(work, engine->version_words);
+	if (!engine->version_symbol || elf_symbol_find(&work->elf, engine->version_symbol, &symbol))
+		return;
+	for (uint32_t i = 0; !elf_segment(&work->elf, i, &segment); i++) {
+		if (segment.type != PT_LOAD)
+			continue;
+		/* Segments are in the order of their addresses. */
+		target->lowest_vaddr = segment.vaddr & ~(uint64_t)0xfff;
+		target->version_vaddr = symbol.value;
+		return;
+	}
+}
+
 static int work_file(struct work *work, const void *data, size_t size)
 {
 	const char *path = work->target->path;
@@ -546,6 +610,7 @@ static int work_file(struct work *work, const void *data, size_t size)
 	work->linked = malloc(OBJECT_INSNS_MAX * sizeof(*work->linked));
 	if (!work->linked)
 		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	work_version(work);
 	return work_all(work);
 }
 
@@ -564,6 +629,8 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return fault_set(fault, FAULT_NOT_ELF, -ENOEXEC, path, NULL);
 	process_file_read(fd, &target->file);
+	if (engine->identify)
+		target->shows = TARGET_SHOWS_USER | TARGET_SHOWS_DATABASE | TARGET_SHOWS_CLIENT;
 	/* Shared, or the kernel would write its breakpoints into what we read. */
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
@@ -575,6 +642,15 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 	if (err)
 		target_close(target);
 	return err;
+}
+
+const char *target_title(const struct target *target)
+{
+	const struct engine *engine = target->engine;
+
+	if (!engine->variant || !*target->version)
+		return engine->title;
+	return strstr(target->version, engine->variant) ? engine->variant : engine->plain;
 }
 
 void target_close(struct target *target)

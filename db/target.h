@@ -24,6 +24,13 @@ struct target_common {
 	void *program_arg;
 };
 
+/* What is known of a statement besides its text and times, as bits. */
+#define TARGET_SHOWS_ROWS	0x01
+#define TARGET_SHOWS_STATUS	0x02
+#define TARGET_SHOWS_USER	0x04
+#define TARGET_SHOWS_DATABASE	0x08
+#define TARGET_SHOWS_CLIENT	0x10
+
 struct target {
 	const struct engine *engine;
 	struct process_file file;
@@ -31,6 +38,9 @@ struct target {
 	int *fds;			/* programs and links */
 	uint32_t nfds;
 	bool usdt;			/* by USDT probes; else by symbols only */
+	uint32_t shows;			/* TARGET_SHOWS_…: what the programs can read */
+	uint64_t version_vaddr, lowest_vaddr;	/* for process_memory(); 0: not there */
+	char version[64];		/* the server's, foreign bytes; "" where it is not known */
 	/* Whether what the programs read of who is connected agrees with a process's title. */
 	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;
 	unsigned int doubts;
@@ -46,6 +56,9 @@ int target_load(const struct prog_def *def, struct fault *fault);
  */
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
 		uint32_t source, const struct target_common *common, struct fault *fault);
+
+/* What its server is called. Static. */
+const char *target_title(const struct target *target);
 
 /* Takes the probes away. */
 void target_close(struct target *target);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "db/custom.h"
 #include "db/identity.h"
 #include "db/process.h"
+#include "db/recognise.h"
 #include "db/target.h"
 #include "loader/stream.h"
 
@@ -30,6 +30,10 @@
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
 #define COMM_LEN	15
+#define COMMS_MAX	4096		/* names of programs that were executed */
+#define LOADING_MAX	8		/* programs at once that their loader has not mapped yet */
+#define LOADING_TRIES	40
+#define LOADING_NS	25000000u	/* between two looks at them */
 #define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: what a per-CPU read may write */
 
 enum map {
@@ -39,7 +43,15 @@ enum map {
 
 enum number {
 	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
-	NUMBER_WANT_SESSIONS, NUMBER_WANT_ROWS, NUMBERS,
+	NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS, NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
+	NUMBERS,
+};
+
+/* A process that may become a server once its loader has mapped one. */
+struct loading {
+	uint32_t pid;			/* 0: free */
+	unsigned int tries;
+	uint64_t next_ns;
 };
 
 struct tracer {
@@ -55,6 +67,9 @@ struct tracer {
 	struct target *targets;
 	size_t ntargets;
 	struct identity_table identities;
+	struct recognise recognise;
+	struct loading loading[LOADING_MAX];
+	uint64_t pid_ns_dev, pid_ns_ino;
 	struct custom custom;
 	const struct engine *engines[2];	/* the custom one alone, or none: the table's */
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
@@ -112,8 +127,8 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
 		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
 				  PIDS_MAX, 0 },
-		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, PIDS_MAX,
-				0 },
+		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
+				alloc ? BPF_F_NO_PREALLOC : 0 },
 	};
 
 	for (int i = 0; i < MAPS; i++) {
@@ -136,6 +151,11 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->npids > 0 },
 		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
 					   .number = c->identify },
+		/* What runs already, or one file, is all that is wanted there. */
+		[NUMBER_WANT_EXECS] = { .name = "constant_want_execs",
+					.number = !c->npids && !c->npaths },
+		[NUMBER_PID_NS_DEV] = { .name = "constant_pid_ns_dev", .number = t->pid_ns_dev },
+		[NUMBER_PID_NS_INO] = { .name = "constant_pid_ns_ino", .number = t->pid_ns_ino },
 		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
 	};
 
@@ -189,11 +209,11 @@ static void tracer_await(struct tracer *t, const char *name)
 {
 	struct exec_name key = { .comm = "" };
 	const char *slash = strrchr(name, '/');
-	char yes = 1;
+	char always = EXEC_ALWAYS;
 
 	name = slash ? slash + 1 : name;
 	memcpy(key.comm, name, strnlen(name, COMM_LEN));
-	sys_map_update(t->maps[MAP_COMMS], &key, &yes);
+	sys_map_update(t->maps[MAP_COMMS], &key, &always);
 }
 
 static void tracer_await_all(struct tracer *t)
@@ -221,36 +241,68 @@ static struct target *tracer_target(struct tracer *t, const struct process_file 
 	return NULL;
 }
 
-/* The main processes of one file: those whose parent runs something else. */
+/* The main processes of each of the targets from @first on: those whose parent runs something else. */
 struct mains {
-	const struct process_file *file;
-	uint32_t pids[PIDS_MAX];
-	size_t npids;
+	struct tracer *tracer;
+	size_t first;
+	struct mains_target {
+		struct process process;		/* one of them */
+		uint32_t pids[PIDS_MAX];
+		size_t npids;
+	} *of;
 };
 
 static int mains_each(void *arg, const struct process *process)
 {
 	struct mains *mains = arg;
+	const struct target *target = tracer_target(mains->tracer, &process->file);
+	struct mains_target *of;
 	struct process parent;
 
-	if (!process_file_same(&process->file, mains->file) || mains->npids == PIDS_MAX)
+	if (!target || target < mains->tracer->targets + mains->first)
 		return 0;
-	if (process_read(process->ppid, &parent) || !process_file_same(&parent.file, mains->file))
-		mains->pids[mains->npids++] = process->pid;
+	of = &mains->of[target - mains->tracer->targets - mains->first];
+	if (of->npids == PIDS_MAX)
+		return 0;
+	if (process_read(process->ppid, &parent) || !process_file_same(&parent.file, &target->file)) {
+		of->process = *process;
+		of->pids[of->npids++] = process->pid;
+	}
 	return 0;
 }
 
-static void tracer_announce(struct tracer *t, const struct target *target)
+/* The version that a server has in its memory. */
+static void tracer_version(struct target *target, const struct process *process)
 {
-	struct mains mains = { .file = &target->file };
-	struct tracer_server server = {
-		.engine = target->engine, .path = target->path, .usdt = target->usdt,
-		.way = attach_way_name(t->common.way), .pids = mains.pids,
-	};
+	size_t size = sizeof(target->version) - 1;
 
-	process_each(mains_each, &mains);
-	server.npids = mains.npids;
-	t->config.server(t->config.arg, &server);
+	if (!target->version_vaddr || !process->pid ||
+	    process_memory(process, target->lowest_vaddr, target->version_vaddr, target->version,
+			   size))
+		size = 0;
+	if (target->version_vaddr)
+		target->version[size] = '\0';
+}
+
+/* Tells of the targets from @first on. */
+static void tracer_announce(struct tracer *t, size_t first)
+{
+	struct mains mains = { t, first, calloc(t->ntargets - first + 1, sizeof(*mains.of)) };
+
+	if (mains.of && t->ntargets > first)
+		process_each(mains_each, &mains);
+	for (size_t i = first; mains.of && i < t->ntargets; i++) {
+		const struct mains_target *of = &mains.of[i - first];
+		struct target *target = &t->targets[i];
+
+		tracer_version(target, &of->process);
+		t->config.server(t->config.arg, &(struct tracer_server){
+			.engine = target->engine, .path = target->path, .usdt = target->usdt,
+			.way = attach_way_name(t->common.way), .pids = of->pids,
+			.npids = of->npids, .title = target_title(target), .version = target->version, .shows = target->shows,
+		});
+	}
+	free(mains.of);
 }
 
 /* Attaches to the file open as @fd by the first engine that finds its probes in it. */
@@ -276,7 +328,7 @@ static int tracer_attach(struct tracer *t, const char *engine, int fd, const cha
 	if (err)
 		return err;
 	fault_clear(fault);
-	tracer_announce(t, &t->targets[t->ntargets++]);
+	t->ntargets++;
 	return 0;
 }
 
@@ -326,14 +378,11 @@ static int tracer_attach_path(struct tracer *t, const char *path, struct fault *
 	return err;
 }
 
-/* The engine that a process is a server of by its file's name, if that one is wanted. */
-static const char *tracer_engine(const struct tracer *t, const struct process *process)
+/* The engine that a process is a server of, if that one is wanted. */
+static const char *tracer_engine(struct tracer *t, const struct process *process)
 {
-	const char *engine;
-	char name[256];
+	const char *engine = recognise_process(&t->recognise, process);
 
-	process_name(process, name, sizeof(name));
-	engine = engine_of_file(name);
 	return !engine || !t->config.engine || !strcmp(engine, t->config.engine) ? engine : NULL;
 }
 
@@ -468,7 +517,7 @@ static void tracer_sessions_each(struct tracer *t,
 static bool session_gone(void *arg, const struct event_statement *session)
 {
 	(void)arg;
-	return kill((pid_t)session->pid, 0) && errno == ESRCH;
+	return !process_exists(session->pid);
 }
 
 static bool session_running(void *arg, const struct event_statement *session)
@@ -500,27 +549,72 @@ static bool tracer_wants_file(const struct tracer *t, const struct process_file 
 	return false;
 }
 
-/* A server's program was executed: a new server, or an old one with a new file. */
-static void tracer_executed(struct tracer *t, uint32_t pid)
+/* A process runs a program that may be a server's: a new one, or an old one with a new file. */
+static void tracer_look(struct tracer *t, const struct process *process)
 {
 	struct fault fault = { .kind = FAULT_NONE };
-	struct process process;
+	size_t first = t->ntargets;
+	const char *engine;
 	int err = 0;
+
+	if (t->config.npaths && tracer_wants_file(t, &process->file))
+		err = tracer_attach_process(t, t->config.engine, process, &fault);
+	engine = t->config.npaths ? NULL : tracer_engine(t, process);
+	if (engine)
+		err = tracer_attach_process(t, engine, process, &fault);
+	if (err)
+		t->config.fault(t->config.arg, &fault);
+	else if (t->ntargets > first)
+		tracer_announce(t, first);
+	fault_clear(&fault);
+}
+
+/* The loader was started by hand: what it will map is not there yet. */
+static void tracer_loading(struct tracer *t, uint32_t pid)
+{
+	for (size_t i = 0; i < LOADING_MAX; i++) {
+		if (t->loading[i].pid)
+			continue;
+		t->loading[i] = (struct loading){ pid, LOADING_TRIES,
+						  clock_ns(CLOCK_MONOTONIC) + LOADING_NS };
+		return;
+	}
+}
+
+/* Looks at those again. Whether there are any left. */
+static bool tracer_loading_again(struct tracer *t)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct process process;
+	bool left = false;
+
+	for (struct loading *l = t->loading; l < t->loading + LOADING_MAX; l++) {
+		if (l->pid && now >= l->next_ns) {
+			l->next_ns = now + LOADING_NS;
+			if (process_read(l->pid, &process) || !--l->tries) {
+				l->pid = 0;
+			} else if (!process_is_loading(&process)) {
+				l->pid = 0;
+				tracer_look(t, &process);
+			}
+		}
+		left |= l->pid != 0;
+	}
+	return left;
+}
+
+/* A program was executed. */
+static void tracer_executed(struct tracer *t, uint32_t pid)
+{
+	struct process process;
 
 	tracer_sessions_each(t, session_gone, NULL);
 	if (t->config.npids || process_read(pid, &process))
 		return;
-	if (t->config.npaths && tracer_wants_file(t, &process.file))
-		err = tracer_attach_process(t, t->config.engine, &process, &fault);
-	if (!t->config.npaths) {
-		const char *engine = tracer_engine(t, &process);
-
-		if (engine)
-			err = tracer_attach_process(t, engine, &process, &fault);
-	}
-	if (err)
-		t->config.fault(t->config.arg, &fault);
-	fault_clear(&fault);
+	if (process_is_loading(&process))
+		tracer_loading(t, pid);
+	else
+		tracer_look(t, &process);
 }
 
 /* Believes the memory once a title agrees with it, and no more when several do not. */
@@ -715,6 +809,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		goto fail;
 	}
 	sys_memlock_raise();
+	process_own_namespace(&t->pid_ns_dev, &t->pid_ns_ino);
 	err = tracer_maps(t, fault);
 	if (err)
 		goto fail;
@@ -736,6 +831,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		err = tracer_find(t, fault);
 	if (err)
 		goto fail;
+	tracer_announce(t, 0);
 	*tracer = t;
 	return 0;
 fail:
@@ -764,6 +860,8 @@ int tracer_drain(struct tracer *t)
 
 int tracer_sleep(struct tracer *t)
 {
+	if (tracer_loading_again(t))
+		return -EAGAIN;
 	return stream_sleep(&t->stream) ? t->maps[MAP_RING] : -EAGAIN;
 }
 
@@ -814,6 +912,7 @@ void tracer_close(struct tracer *t)
 		if (t->maps[i] >= 0)
 			close(t->maps[i]);
 	identity_clear(&t->identities);
+	recognise_clear(&t->recognise);
 	free(t->targets);
 	free(t);
 }

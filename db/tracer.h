@@ -12,6 +12,7 @@
 #include "db/engine.h"
 #include "db/fault.h"
 #include "db/statement.h"
+#include "db/target.h"
 #include "loader/feature.h"
 
 /* A server's file that is being traced from now on. Borrowed. */
@@ -20,6 +21,9 @@ struct tracer_server {
 	const char *path;		/* foreign bytes */
 	bool usdt;			/* by USDT probes; else by symbols */
 	const char *way;		/* "uprobe_multi" */
+	const char *title;		/* "PostgreSQL" */
+	const char *version;		/* foreign bytes, "" where it is not known */
+	uint32_t shows;			/* TARGET_SHOWS_… of target.h */
 	const uint32_t *pids;		/* of the main processes that run it now */
 	size_t npids;
 };

@@ -433,16 +433,19 @@ static int gnu_hash_find(const struct elf *elf, const char *name, struct elf_sym
 	return -ENOEXEC;
 }
 
-int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol)
+int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol)
 {
 	int err;
 
 	if (!*name)
 		return -ENOENT;
 	err = gnu_hash_find(elf, name, symbol);
-	if (err == -ENOEXEC)
-		err = table_find(elf, SHT_DYNSYM, name, symbol);
-	if (err)
-		err = table_find(elf, SHT_SYMTAB, name, symbol);
-	return err;
+	return err == -ENOEXEC ? table_find(elf, SHT_DYNSYM, name, symbol) : err;
+}
+
+int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol)
+{
+	int err = elf_symbol_find_dynamic(elf, name, symbol);
+
+	return err && *name ? table_find(elf, SHT_SYMTAB, name, symbol) : err;
 }

@@ -95,4 +95,7 @@ bool elf_symbol_next(struct elf_symbol_iter *iter, struct elf_symbol *symbol);
  */
 int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
+/* As above, in .dynsym alone: quick also for a file that has no such symbol. */
+int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
+
 #endif
