@@ -339,7 +339,7 @@ static int slow_trace(struct slow *slow)
 		.identify = slow_identifies(options),
 		.rows = options->json || column_wants_rows(&options->columns),
 		.user = options->user, .database = options->database,
-		.container = options->container, .match = options->match,
+		.container = options->container, .match = options->has_match ? &options->match : NULL,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.arg = slow, .statement = slow_statement, .server = slow_server,
 		.fault = slow_fault, .program = options->verbose ? slow_program : NULL,

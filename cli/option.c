@@ -256,9 +256,17 @@ static int set_text_arg(struct parse *p, const struct option_row *row, const cha
 
 static int set_match(struct parse *p, const struct option_row *row, const char *value)
 {
+	size_t at;
+	int err;
+
 	if (!*value)
 		return refuse(p, row, value, "is empty");
-	p->opts->match = value;
+	err = pattern_parse(&p->opts->match, value, &at);
+	if (err == -E2BIG)
+		return refuse(p, row, value, "is too long a regular expression");
+	if (err)
+		return refuse(p, row, value, "is no regular expression");
+	p->opts->has_match = true;
 	return 0;
 }
 
@@ -344,8 +352,9 @@ static const struct option_row rows[] = {
 	  "give a number from 1 to 12", set_text_arg, 0 },
 	{ 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
 	{ 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
-	{ 0, "match", "TEXT", "only statements that have this in their text",
-	  "give a piece of a statement; upper and lower case are the same", set_match, 0 },
+	{ 0, "match", "TEXT|/REGEX/", "only statements that have this in their text",
+	  "give a piece of a statement, or an extended regular expression as /from (a|b)/; upper and "
+	  "lower case are the same", set_match, 0 },
 	{ 0, "container", "ID", "only servers in this container",
 	  "give a container's id or its beginning, or its name", set_container, 0 },
 	{ 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",

@@ -8,6 +8,7 @@
 
 #include "cli/column.h"
 #include "cli/output.h"
+#include "db/pattern.h"
 
 #define OPTION_PIDS 64
 #define OPTION_PATHS 16
@@ -24,7 +25,8 @@ struct options {
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;
 	const char *user, *database;	/* NULL: any */
-	const char *match;		/* a piece of the text, in any case; NULL: any text */
+	struct pattern match;		/* what the text must have; all zero: anything */
+	bool has_match;
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
 	unsigned int verbose;		/* how often -v was given */
 	uint64_t duration_ns;		/* 0: until a signal */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -617,6 +616,34 @@ static void tracer_executed(struct tracer *t, uint32_t pid)
 		tracer_look(t, &process);
 }
 
+static const char *identity_string(const char *s)
+{
+	return *s ? s : NULL;
+}
+
+/* Whether @value, NULL where it is not known, is what is wanted. */
+static bool filter_same(const char *wanted, const char *value)
+{
+	return !wanted || (value && !strcmp(wanted, value));
+}
+
+/*
+ * A session whose user or database is known and not wanted: the kernel is told to look away, so that
+ * it costs its hits alone. Only where a thread is a session, which keeps both to its end.
+ */
+static void tracer_ignore(struct tracer *t, const struct identity *identity, uint32_t tid)
+{
+	uint64_t key = tid;
+	char yes = 1;
+
+	if (t->pid_ns_ino || !*identity->user || !*identity->database ||
+	    (filter_same(t->config.user, identity->user) &&
+	     filter_same(t->config.database, identity->database)))
+		return;
+	if (!sys_map_update(t->maps[MAP_IGNORED], &key, &yes))
+		sys_map_delete(t->maps[MAP_SESSIONS], &key);
+}
+
 /* Believes the memory once a title agrees with it, and no more when several do not. */
 static void tracer_trust(struct target *target, uint32_t tid, const struct identity *memory)
 {
@@ -656,19 +683,8 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	identity_forget(&t->identities, tid);
 	if (target->trust == TRUST_MEMORY)
 		identity_set(&t->identities, tid, &memory);
-	else
-		identity_of(&t->identities, target->engine, tid);
-}
-
-static const char *identity_string(const char *s)
-{
-	return *s ? s : NULL;
-}
-
-/* Whether @value, NULL where it is not known, is what is wanted. */
-static bool filter_same(const char *wanted, const char *value)
-{
-	return !wanted || (value && !strcmp(wanted, value));
+	if (target->engine->identify)
+		tracer_ignore(t, identity_of(&t->identities, target->engine, tid), tid);
 }
 
 /* An id may be given whole or by its beginning, and only its beginning is kept. */
@@ -679,16 +695,6 @@ static bool filter_container(const char *wanted, const char *container)
 	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
 }
 
-static bool filter_text(const char *wanted, const char *text, size_t len)
-{
-	size_t n = strlen(wanted);
-
-	for (size_t i = 0; n <= len && i <= len - n; i++)
-		if (!strncasecmp(text + i, wanted, n))
-			return true;
-	return false;
-}
-
 static bool tracer_filter(const struct tracer *t, const struct statement *s)
 {
 	const struct tracer_config *c = &t->config;
@@ -696,7 +702,7 @@ static bool tracer_filter(const struct tracer *t, const struct statement *s)
 	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
 	    !filter_container(c->container, s->container))
 		return false;
-	return !c->match || (s->text && filter_text(c->match, s->text, s->text_len));
+	return !c->match || (s->text && pattern_match(c->match, s->text, s->text_len));
 }
 
 static void tracer_statement(struct tracer *t, const struct event_statement *event,

@@ -11,6 +11,7 @@
 
 #include "db/engine.h"
 #include "db/fault.h"
+#include "db/pattern.h"
 #include "db/statement.h"
 #include "db/target.h"
 #include "loader/feature.h"
@@ -43,7 +44,7 @@ struct tracer_config {
 	bool identify;			/* user, database, client and container are wanted */
 	/* Only statements of these; NULL: all. What is not known does not match. */
 	const char *user, *database, *container;
-	const char *match;		/* a piece of the text, in any case */
+	const struct pattern *match;	/* what the text must have; NULL: anything */
 	bool force_perf, force_prealloc;	/* take an older kernel's way */
 
 	/* Who hears of what; the strings are borrowed for the call. */
