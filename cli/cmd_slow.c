@@ -23,7 +23,6 @@
 #include "cli/json.h"
 #include "cli/message.h"
 #include "cli/option.h"
-#include "cli/version.h"
 #include "db/tracer.h"
 #include "usdt/disasm.h"
 
@@ -246,20 +245,6 @@ static int slow_loop(struct slow *slow)
 	return err;
 }
 
-/* Says what became of the output, unless it is that nobody wants more of it. The exit status. */
-static int slow_finish(struct slow *slow, int err)
-{
-	if (!err || err == -EPIPE)
-		return EXIT_OK;
-	if (err == -EINTR)
-		output_string(&slow->err, "dbslower: the output's reader has stopped; what it did "
-					  "not take is lost\n");
-	else
-		output_printf(&slow->err, "dbslower: cannot write the output: %s\n", strerror(-err));
-	output_flush(&slow->err);
-	return EXIT_FAILED;
-}
-
 /* Takes the probes away, shows what is still in the buffer, and accounts for all. */
 static int slow_end(struct slow *slow, int err)
 {
@@ -277,7 +262,7 @@ static int slow_end(struct slow *slow, int err)
 		json_summary(&slow->out, &summary);
 	if (!err)
 		err = output_flush(&slow->out);
-	ret = slow_finish(slow, err);
+	ret = message_output(&slow->err, err);
 	if (err != -EPIPE)
 		message_summary(&slow->err, &summary);
 	output_flush(&slow->err);
@@ -377,7 +362,7 @@ static int slow_trace(struct slow *slow)
 	return err;
 }
 
-int cmd_slow(int argc, char *argv[])
+int cmd_slow(const struct command *command, int argc, char *argv[])
 {
 	struct slow *slow = calloc(1, sizeof(*slow));
 	int ret = EXIT_USAGE;
@@ -389,16 +374,12 @@ int cmd_slow(int argc, char *argv[])
 	output_init(&slow->err, STDERR_FILENO);
 	slow->terminal = isatty(STDOUT_FILENO);
 	signal(SIGPIPE, SIG_IGN);
-	if (option_parse(argc, argv, &slow->options, &slow->err)) {
+	if (option_parse(command, argc, argv, &slow->options, &slow->err)) {
 		output_flush(&slow->err);
 		goto cleanup;
 	}
-	if (slow->options.help || slow->options.version) {
-		if (slow->options.help)
-			option_help(&slow->out);
-		else
-			output_printf(&slow->out, "dbslower %s\n", version_text);
-		ret = slow_finish(slow, output_flush(&slow->out));
+	if (command_answer(command, &slow->options, &slow->out)) {
+		ret = message_output(&slow->err, output_flush(&slow->out));
 		goto cleanup;
 	}
 	if (slow->options.engine && !engine_known(slow->options.engine)) {

@@ -1,14 +1,58 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The commands, one file each. */
+/* The commands, one file each, and the table that they are chosen from. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
+
+#include <stdbool.h>
 
 /* Exit statuses, the same for all. */
 #define EXIT_OK		0
 #define EXIT_FAILED	1	/* it could not do its work, or lost something under --strict */
 #define EXIT_USAGE	2
 
-/* Prints statements slower than a threshold. The exit status. */
-int cmd_slow(int argc, char *argv[]);
+struct options;
+struct output;
+
+/* The command that a row of the options belongs to: one bit each. */
+enum command_id {
+	COMMAND_SLOW = 1 << 0,
+	COMMAND_LIST = 1 << 1,
+};
+
+/* What the words of a command line are that are no options. */
+enum command_words {
+	WORDS_STATEMENTS,	/* a database and a threshold */
+	WORDS_FREE,		/* files, which have a '/', and anything else */
+};
+
+struct command {
+	enum command_id id;
+	enum command_words words;
+	const char *name;	/* the first word that chooses it */
+	const char *alias;	/* a link of this name is this command; NULL: none */
+	const char *summary;	/* for the list of commands */
+	const char *invocation;	/* how it is called, for messages: "dbslower list" */
+	const char *usage, *about, *examples;	/* texts of --help */
+	/* Runs it: @argv[0] is any name. The exit status. */
+	int (*run)(const struct command *command, int argc, char *argv[]);
+};
+
+extern const struct command command_table[];	/* the default first; the last has no name */
+
+/*
+ * The command that @argv asks for: by the name that the program was called by, else by the
+ * first word, else the default. *@taken is the number of words that this took.
+ */
+const struct command *command_choose(int argc, char *const argv[], int *taken);
+
+/* The command that the word @name chooses, or NULL. */
+const struct command *command_find(const char *name);
+
+/* Answers --help or --version if @options ask for one. Whether they did. */
+bool command_answer(const struct command *command, const struct options *options,
+		    struct output *out);
+
+/* Prints statements slower than a threshold. */
+int cmd_slow(const struct command *command, int argc, char *argv[]);
 
 #endif

@@ -25,7 +25,8 @@ static void main_file_cut(int sig, siginfo_t *info, void *context)
 int main(int argc, char *argv[])
 {
 	struct sigaction action = { .sa_sigaction = main_file_cut, .sa_flags = SA_SIGINFO };
-	int fd;
+	const struct command *command;
+	int fd, taken;
 
 	/* Our own descriptors must not become the standard ones. */
 	do
@@ -34,5 +35,6 @@ int main(int argc, char *argv[])
 	if (fd > STDERR_FILENO)
 		close(fd);
 	sigaction(SIGBUS, &action, NULL);
-	return cmd_slow(argc, argv);
+	command = command_choose(argc, argv, &taken);
+	return command->run(command, argc - taken, argv + taken);
 }

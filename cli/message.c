@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/command.h"
 #include "cli/escape.h"
 
 static void message_foreign(struct output *err, const char *text)
@@ -207,4 +208,17 @@ void message_summary(struct output *err, const struct summary *summary)
 		before = ", ";
 	}
 	output_string(err, message_lost(summary) ? "\n" : ", nothing lost\n");
+}
+
+int message_output(struct output *err, int error)
+{
+	if (!error || error == -EPIPE)
+		return EXIT_OK;
+	if (error == -EINTR)
+		output_string(err, "dbslower: the output's reader has stopped; what it did not take "
+				   "is lost\n");
+	else
+		output_printf(err, "dbslower: cannot write the output: %s\n", strerror(-error));
+	output_flush(err);
+	return EXIT_FAILED;
 }

@@ -18,6 +18,12 @@ void message_waiting(struct output *err);
 /* Adds one line with what was seen, shown and lost. */
 void message_summary(struct output *err, const struct summary *summary);
 
+/*
+ * Says what became of the output, unless it is that nobody wants more of it: @error is what
+ * output_flush() told. Flushes. The exit status.
+ */
+int message_output(struct output *err, int error);
+
 /* Whether anything was lost. */
 bool message_lost(const struct summary *summary);
 

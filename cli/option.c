@@ -14,6 +14,7 @@
 #define HELP_COLUMN 28
 
 struct parse {
+	const struct command *command;
 	struct options *opts;
 	struct output *err;
 	const char *threshold;		/* as it was given: as a word .. */
@@ -21,6 +22,7 @@ struct parse {
 };
 
 struct option_row {
+	unsigned int commands;		/* those that have it: one row a command and letter or name */
 	char letter;			/* 0: none */
 	const char *name;
 	const char *arg;		/* NULL: takes none */
@@ -180,10 +182,9 @@ static int set_pid(struct parse *p, const struct option_row *row, const char *va
 	}
 }
 
-static int set_path(struct parse *p, const struct option_row *row, const char *value)
+/* Adds a file that was named by option @row, or by a word without one. */
+static int add_path(struct parse *p, const struct option_row *row, const char *value)
 {
-	if (!*value)
-		return refuse(p, row, value, "is empty");
 	if (p->opts->path_count == OPTION_PATHS) {
 		begin_error(p, row, value, strlen(value));
 		output_printf(p->err, "is one too many; at most %d files", OPTION_PATHS);
@@ -191,6 +192,11 @@ static int set_path(struct parse *p, const struct option_row *row, const char *v
 	}
 	p->opts->paths[p->opts->path_count++] = value;
 	return 0;
+}
+
+static int set_path(struct parse *p, const struct option_row *row, const char *value)
+{
+	return *value ? add_path(p, row, value) : refuse(p, row, value, "is empty");
 }
 
 /* The threshold as a word and by -m: which one counts would be a guess. */
@@ -332,50 +338,53 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 	return end_error(p, "", NULL);
 }
 
+#define SLOW	COMMAND_SLOW
+#define ALL	(~0u)
+
 static const struct option_row rows[] = {
-	{ 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
+	{ SLOW, 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
 	  duration_forms, set_minimum, 0 },
-	{ 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
+	{ SLOW, 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ 'x', "path", "PATH", "trace this server binary; may be repeated",
+	{ SLOW, 'x', "path", "PATH", "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
-	{ 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
+	{ SLOW, 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_duration, 0 },
-	{ 'n', "count", "COUNT", "end after this many printed statements",
+	{ SLOW, 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
-	{ 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
+	{ SLOW, 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
 	  "give PROVIDER:NAME, as memsqld:query__start", set_probe, 0 },
-	{ 0, "done", "PROBE", "with -x: the one where it is done",
+	{ SLOW, 0, "done", "PROBE", "with -x: the one where it is done",
 	  "give PROVIDER:NAME, as memsqld:query__done", set_probe, 0 },
-	{ 0, "text-arg", "N", "which argument of the start is the text (default 1)",
+	{ SLOW, 0, "text-arg", "N", "which argument of the start is the text (default 1)",
 	  "give a number from 1 to 12", set_text_arg, 0 },
-	{ 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
-	{ 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
-	{ 0, "match", "TEXT|/REGEX/", "only statements that have this in their text",
+	{ SLOW, 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
+	{ SLOW, 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
+	{ SLOW, 0, "match", "TEXT|/REGEX/", "only statements that have this in their text",
 	  "give a piece of a statement, or an extended regular expression as /from (a|b)/; upper and "
 	  "lower case are the same", set_match, 0 },
-	{ 0, "container", "ID", "only servers in this container",
+	{ SLOW, 0, "container", "ID", "only servers in this container",
 	  "give a container's id or its beginning, or its name", set_container, 0 },
-	{ 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
+	{ SLOW, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
-	{ 'o', "columns", "NAME[,...]", "print these columns",
+	{ SLOW, 'o', "columns", "NAME[,...]", "print these columns",
 	  "give names of columns, with commas", set_columns, 0 },
-	{ 't', "wall", NULL, "show the time of day, not seconds since the start",
+	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
-	{ 0, "json", NULL, "print a JSON object a line, with all that is known",
+	{ SLOW, 0, "json", NULL, "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ 0, "strict", NULL, "exit with status 1 if anything was lost",
+	{ SLOW, 0, "strict", NULL, "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
-	{ 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
+	{ SLOW, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
 	  NULL, NULL, offsetof(struct options, force_perf) },
-	{ 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
+	{ SLOW, 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
 	  NULL, NULL, offsetof(struct options, force_prealloc) },
-	{ 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
+	{ SLOW, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
 	  NULL, set_verbose, 0 },
-	{ 'h', "help", NULL, "print this help",
+	{ ALL, 'h', "help", NULL, "print this help",
 	  NULL, NULL, offsetof(struct options, help) },
-	{ 'V', "version", NULL, "print the version",
+	{ ALL, 'V', "version", NULL, "print the version",
 	  NULL, NULL, offsetof(struct options, version) },
 };
 
@@ -387,19 +396,21 @@ static int apply(struct parse *p, const struct option_row *row, const char *valu
 	return 0;
 }
 
-static const struct option_row *find_letter(char letter)
+static const struct option_row *find_letter(const struct command *command, char letter)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (letter && rows[i].letter == letter)
+		if (rows[i].commands & command->id && letter && rows[i].letter == letter)
 			return &rows[i];
 	}
 	return NULL;
 }
 
-static const struct option_row *find_name(const char *name, size_t len)
+static const struct option_row *find_name(const struct command *command, const char *name,
+					  size_t len)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		if (strlen(rows[i].name) == len && !memcmp(rows[i].name, name, len))
+		if (rows[i].commands & command->id && strlen(rows[i].name) == len &&
+		    !memcmp(rows[i].name, name, len))
 			return &rows[i];
 	}
 	return NULL;
@@ -408,7 +419,8 @@ static const struct option_row *find_name(const char *name, size_t len)
 static int refuse_unknown(struct parse *p, const char *word, size_t len)
 {
 	begin_error(p, NULL, word, len);
-	return end_error(p, "no such option", "dbslower --help lists them");
+	output_printf(p->err, "no such option; %s --help lists them", p->command->invocation);
+	return end_error(p, "", NULL);
 }
 
 static int refuse_missing(struct parse *p, const struct option_row *row)
@@ -422,7 +434,7 @@ static int refuse_missing(struct parse *p, const struct option_row *row)
 static int parse_long(struct parse *p, const char *word, const char *next)
 {
 	size_t len = strcspn(word + 2, "=");
-	const struct option_row *row = find_name(word + 2, len);
+	const struct option_row *row = find_name(p->command, word + 2, len);
 	const char *value = word[2 + len] ? word + 2 + len + 1 : NULL;
 	int err;
 
@@ -444,7 +456,7 @@ static int parse_long(struct parse *p, const char *word, const char *next)
 static int parse_short(struct parse *p, const char *word, const char *next)
 {
 	for (const char *at = word + 1; *at; at++) {
-		const struct option_row *row = find_letter(*at);
+		const struct option_row *row = find_letter(p->command, *at);
 		const char *value = NULL;
 		int err;
 
@@ -481,6 +493,10 @@ static int parse_engine(struct parse *p, const char *word)
 {
 	const char *engine = engine_by_word(word);
 
+	if (!engine && command_find(word)) {
+		begin_error(p, NULL, word, strlen(word));
+		return end_error(p, "is a command", "give it as the first word");
+	}
 	if (!engine) {
 		begin_error(p, NULL, word, strlen(word));
 		return end_error(p, "is neither a database nor a threshold", word_forms);
@@ -513,13 +529,40 @@ static int parse_threshold(struct parse *p, const char *word)
 }
 
 /* A word that starts like a number is a threshold, even a wrong one. Returns 1 or -EINVAL. */
-static int parse_word(struct parse *p, const char *word)
+static int parse_statements(struct parse *p, const char *word)
 {
 	const char *digit = word + strspn(word, "+-.");
 
 	if (*digit >= '0' && *digit <= '9')
 		return parse_threshold(p, word);
 	return parse_engine(p, word);
+}
+
+/* A word with a '/' is a file. Returns 1 or -EINVAL. */
+static int parse_free(struct parse *p, const char *word)
+{
+	if (strchr(word, '/'))
+		return add_path(p, NULL, word) ? -EINVAL : 1;
+	if (!*word)
+		return refuse(p, NULL, word, "is empty");
+	if (p->opts->word_count == OPTION_WORDS) {
+		begin_error(p, NULL, word, strlen(word));
+		output_printf(p->err, "is one too many; at most %d words", OPTION_WORDS);
+		return end_error(p, " can be given", NULL);
+	}
+	p->opts->words[p->opts->word_count++] = word;
+	return 1;
+}
+
+static int parse_word(struct parse *p, const char *word)
+{
+	switch (p->command->words) {
+	case WORDS_STATEMENTS:
+		return parse_statements(p, word);
+	case WORDS_FREE:
+		return parse_free(p, word);
+	}
+	return -EINVAL;
 }
 
 /* -5 is no option but a wrong threshold, which deserves its own reason. */
@@ -553,9 +596,10 @@ static int parse_all(struct parse *p, int argc, char *const argv[])
 	return 0;
 }
 
-int option_parse(int argc, char *const argv[], struct options *opts, struct output *err)
+int option_parse(const struct command *command, int argc, char *const argv[],
+		 struct options *opts, struct output *err)
 {
-	struct parse p = { .opts = opts, .err = err };
+	struct parse p = { .command = command, .opts = opts, .err = err };
 	int ret;
 
 	*opts = (struct options){ .threshold_ns = NS_PER_MS, .text_bytes = 4096, .text_arg = 1 };
@@ -563,7 +607,7 @@ int option_parse(int argc, char *const argv[], struct options *opts, struct outp
 	if (ret)
 		return ret;
 	if (opts->json && opts->columns.count && !opts->help && !opts->version) {
-		begin_error(&p, find_letter('o'), NULL, 0);
+		begin_error(&p, find_letter(command, 'o'), NULL, 0);
 		return end_error(&p, "--json always prints everything", "give one of the two");
 	}
 	if ((opts->start || opts->done) && !opts->help && !opts->version &&
@@ -599,27 +643,28 @@ static void help_row(struct output *out, const struct option_row *row)
 	output_char(out, '\n');
 }
 
-void option_help(struct output *out)
+/* All commands, for the help of the default one. */
+static void help_commands(struct output *out)
 {
-	output_string(out,
-		"usage: dbslower [mysql|postgres] [THRESHOLD] [OPTION...]\n"
-		"\n"
-		"Prints the statements of running database servers that take longer than the\n"
-		"threshold: a number of ms, or one with a unit (ns, us, ms, s). It is 1 ms if\n"
-		"not given. Without a database, all servers that are found.\n"
-		"\n");
+	output_string(out, "\nCommands, which tell more with --help:\n");
+	for (const struct command *command = command_table; command->name; command++)
+		output_printf(out, "  %-8s  %s\n", command->name, command->summary);
+}
+
+void option_help(const struct command *command, struct output *out)
+{
+	output_printf(out, "usage: %s %s\n\n", command->invocation, command->usage);
+	output_string(out, command->about);
+	output_char(out, '\n');
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		help_row(out, &rows[i]);
-	output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
-	column_help(out);
-	output_string(out,
-		"\n"
-		"Examples:\n"
-		"  dbslower                      everything slower than 1 ms\n"
-		"  dbslower postgres 30          PostgreSQL statements slower than 30 ms\n"
-		"  dbslower mysql 250us -d 60    MySQL and MariaDB, for a minute\n"
-		"  dbslower -m 0 --json          all statements, as JSON\n"
-		"  dbslower -p 1234 -t -o time,user,db,ms,status,query\n"
-		"\n"
-		"Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n");
+		if (rows[i].commands & command->id)
+			help_row(out, &rows[i]);
+	if (find_letter(command, 'o')) {
+		output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
+		column_help(out);
+	}
+	if (command == command_table)
+		help_commands(out);
+	output_string(out, "\nExamples:\n");
+	output_string(out, command->examples);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The command line of dbslower without a command. */
+/* The command line, of whichever command. */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
@@ -7,11 +7,13 @@
 #include <stdint.h>
 
 #include "cli/column.h"
+#include "cli/command.h"
 #include "cli/output.h"
 #include "db/pattern.h"
 
 #define OPTION_PIDS 64
 #define OPTION_PATHS 16
+#define OPTION_WORDS 16
 #define OPTION_TEXT_MIN 16
 #define OPTION_TEXT_MAX (1024 * 1024)
 
@@ -22,6 +24,8 @@ struct options {
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
 	unsigned int path_count;
+	const char *words[OPTION_WORDS];	/* of WORDS_FREE, those without a '/'; borrowed */
+	unsigned int word_count;
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;
 	const char *user, *database;	/* NULL: any */
@@ -39,11 +43,13 @@ struct options {
 };
 
 /*
- * Fills @opts from @argv, whose strings it keeps; @argv[0] is the program.
+ * Fills @opts from @argv, whose strings it keeps, by the options and words that
+ * @command has; @argv[0] is passed over.
  * Options and words may come in any order. Returns 0, or -EINVAL after one
  * line on @err (not flushed) that names what is wrong and what is accepted.
  */
-int option_parse(int argc, char *const argv[], struct options *opts, struct output *err);
+int option_parse(const struct command *command, int argc, char *const argv[],
+		 struct options *opts, struct output *err);
 
 /*
  * Reads a number that may have decimals and a unit (ns, us, ms, s) as
@@ -53,7 +59,7 @@ int option_parse(int argc, char *const argv[], struct options *opts, struct outp
  */
 int option_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why);
 
-/* Adds the text of --help. */
-void option_help(struct output *out);
+/* Adds the text of @command's --help. */
+void option_help(const struct command *command, struct output *out);
 
 #endif

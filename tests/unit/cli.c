@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/column.h"
+#include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/option.h"
@@ -982,7 +983,7 @@ static int parse(const char *words)
 	for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = strcmp(w, "''") ? w : "";
 	sink_start();
-	err = option_parse(argc, argv, &opts, &sink);
+	err = option_parse(command_table, argc, argv, &opts, &sink);
 	sink_take();
 	CHECK(err ? seen_len > 0 : !seen_len, "%s: %d: %s", words, err, seen);
 	return err;
@@ -1203,22 +1204,25 @@ static void options_limits(void)
 		argv[argc++] = words[i];
 	}
 	sink_start();
-	CHECK(!option_parse(argc - 2, argv, &opts, &sink) && opts.pid_count == OPTION_PIDS, "64");
-	CHECK(option_parse(argc, argv, &opts, &sink) == -EINVAL, "65");
+	CHECK(!option_parse(command_table, argc - 2, argv, &opts, &sink) &&
+	      opts.pid_count == OPTION_PIDS, "64");
+	CHECK(option_parse(command_table, argc, argv, &opts, &sink) == -EINVAL, "65");
 	CHECK(!strcmp(sink_take(), "dbslower: -p 65: is one too many; at most 64 processes can be "
 		      "named\n"), "%s", seen);
 	for (int i = 1; i < argc; i += 2)
 		argv[i] = "-x";
 	sink_start();
-	CHECK(!option_parse(1 + 2 * OPTION_PATHS, argv, &opts, &sink), "16");
-	CHECK(option_parse(3 + 2 * OPTION_PATHS, argv, &opts, &sink) == -EINVAL, "17");
+	CHECK(!option_parse(command_table, 1 + 2 * OPTION_PATHS, argv, &opts, &sink), "16");
+	CHECK(option_parse(command_table, 3 + 2 * OPTION_PATHS, argv, &opts, &sink) == -EINVAL,
+	      "17");
 	CHECK(!strcmp(sink_take(), "dbslower: -x 17: is one too many; at most 16 files can be "
 		      "named\n"), "%s", seen);
 	CHECK(parse("-o ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,user") == -EINVAL, "17");
 	CHECK(!strcmp(seen, "dbslower: -o user: is one too many; at most 16 columns fit\n"), "%s",
 	      seen);
 	sink_start();
-	CHECK(!option_parse(0, argv, &opts, &sink) && opts.columns.count == 4, "no words at all");
+	CHECK(!option_parse(command_table, 0, argv, &opts, &sink) && opts.columns.count == 4,
+	      "no words at all");
 }
 
 static void options_fuzz(void)
@@ -1241,7 +1245,7 @@ static void options_fuzz(void)
 						    : random[j];
 		}
 		sink_start();
-		err = option_parse(argc, argv, &opts, &sink);
+		err = option_parse(command_table, argc, argv, &opts, &sink);
 		sink_take();
 		good += !err;
 		CHECK(err == 0 || err == -EINVAL, "%d", err);
@@ -1267,12 +1271,68 @@ static void options_help(void)
 	char *save = NULL;
 
 	sink_start();
-	option_help(&sink);
+	option_help(command_table, &sink);
 	sink_take();
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		CHECK(strstr(seen, words[i]), "no %s", words[i]);
 	for (char *l = strtok_r(seen, "\n", &save); l; l = strtok_r(NULL, "\n", &save))
 		CHECK(strlen(l) <= 90 && l[strlen(l) - 1] != ' ', "%zu: %s", strlen(l), l);
+}
+
+/* Which command a command line is for. */
+static void commands(void)
+{
+	static const struct {
+		const char *argv[3];
+		const char *name;
+		int taken;
+	} cases[] = {
+		{ { "dbslower" }, "slow", 0 },
+		{ { "dbslower", "slow", "1" }, "slow", 1 },
+		{ { "dbslower", "postgres" }, "slow", 0 },
+		{ { "/a/dbslower", "-m", "slow" }, "slow", 0 },
+		{ { "" }, "slow", 0 },
+		{ { "/" }, "slow", 0 },
+		{ { NULL }, "slow", 0 },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct command *command;
+		int argc = 0, taken;
+
+		while (argc < 3 && cases[i].argv[argc])
+			argc++;
+		command = command_choose(argc, (char *const *)cases[i].argv, &taken);
+		CHECK(!strcmp(command->name, cases[i].name) && taken == cases[i].taken,
+		      "%zu: %s, %d", i, command->name, taken);
+	}
+	CHECK(!command_find("") && !command_find("slo"), "a command without a name");
+	CHECK(parse("postgres slow") == -EINVAL && strstr(seen, "first word"), "%s", seen);
+}
+
+/* No command has two options of one letter or one name. */
+static void commands_have_each_option_once(void)
+{
+	for (const struct command *c = command_table; c->name; c++) {
+		char *save = NULL, letters[128] = { 0 }, names[64][24];
+		size_t n = 0;
+
+		sink_start();
+		option_help(c, &sink);
+		sink_take();
+		for (char *l = strtok_r(seen, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
+			CHECK(strlen(l) <= 80, "%s: %s", c->name, l);
+			if (strncmp(l + strspn(l, " "), "-", 1))
+				continue;
+			if (l[2] == '-')
+				CHECK(!letters[l[3] & 127]++, "%s: %s", c->name, l);
+			CHECK(sscanf(strstr(l, "--"), "%23s", names[n]) == 1, "%s", l);
+			for (size_t i = 0; i < n; i++)
+				CHECK(strcmp(names[i], names[n]), "%s: %s", c->name, l);
+			n++;
+		}
+		CHECK(n >= 2, "%s: %zu options", c->name, n);
+	}
 }
 
 int main(void)
@@ -1303,5 +1363,7 @@ int main(void)
 	RUN(options_limits);
 	RUN(options_fuzz);
 	RUN(options_help);
+	RUN(commands);
+	RUN(commands_have_each_option_once);
 	return check_done();
 }

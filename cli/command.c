@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/command.h"
+
+#include <string.h>
+
+#include "cli/option.h"
+#include "cli/version.h"
+
+const struct command command_table[] = {
+	{ COMMAND_SLOW, WORDS_STATEMENTS, "slow", NULL,
+	  "statements slower than a threshold: the default", "dbslower",
+	  "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	  "Prints the statements of running database servers that take longer than the\n"
+	  "threshold: a number of ms, or one with a unit (ns, us, ms, s). It is 1 ms if\n"
+	  "not given. Without a database, all servers that are found.\n",
+	  "  dbslower                      everything slower than 1 ms\n"
+	  "  dbslower postgres 30          PostgreSQL statements slower than 30 ms\n"
+	  "  dbslower mysql 250us -d 60    MySQL and MariaDB, for a minute\n"
+	  "  dbslower -m 0 --json          all statements, as JSON\n"
+	  "  dbslower -p 1234 -t -o time,user,db,ms,status,query\n"
+	  "\n"
+	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
+	  cmd_slow },
+	{ .name = NULL },
+};
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *command = command_table; command->name; command++)
+		if (!strcmp(command->name, name))
+			return command;
+	return NULL;
+}
+
+const struct command *command_choose(int argc, char *const argv[], int *taken)
+{
+	const char *path = argc > 0 ? argv[0] : "", *slash = strrchr(path, '/');
+	const struct command *command;
+
+	*taken = 0;
+	for (command = command_table; command->name; command++)
+		if (command->alias && !strcmp(command->alias, slash ? slash + 1 : path))
+			return command;
+	command = argc > 1 ? command_find(argv[1]) : NULL;
+	if (!command)
+		return command_table;
+	*taken = 1;
+	return command;
+}
+
+bool command_answer(const struct command *command, const struct options *options,
+		    struct output *out)
+{
+	if (options->help)
+		option_help(command, out);
+	else if (options->version)
+		output_printf(out, "dbslower %s\n", version_text);
+	return options->help || options->version;
+}
