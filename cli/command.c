@@ -21,6 +21,20 @@ const struct command command_table[] = {
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_slow },
+	{ COMMAND_LIST, WORDS_FREE, "list", "tplist",
+	  "USDT probes of a file, a library or a process; also called tplist", "dbslower list",
+	  "[-l LIB | -p PID | PATH] [OPTION...] [FILTER...]",
+	  "Prints the USDT probes of a file (a word with a '/') or a library; of a process\n"
+	  "and the libraries that it maps, or with -l of these only; without any, of the\n"
+	  "database servers that are found. A filter is a piece of provider:name or a glob.\n"
+	  "Files may be of any architecture; reading them takes no privileges.\n",
+	  "  dbslower list                         those of the servers that run here\n"
+	  "  dbslower list -l c                    those of libc\n"
+	  "  dbslower list -v /usr/bin/python3 gc  with numbers of sites and arguments\n"
+	  "  dbslower list -vv -p 1234 '*:query*'  with sites and arguments\n"
+	  "\n"
+	  "Exit status: 0 fine; 1 failed, or there are no such probes; 2 usage.\n",
+	  cmd_list },
 	{ .name = NULL },
 };
 

@@ -55,4 +55,7 @@ bool command_answer(const struct command *command, const struct options *options
 /* Prints statements slower than a threshold. */
 int cmd_slow(const struct command *command, int argc, char *argv[]);
 
+/* Prints the USDT probes of files, processes or servers. */
+int cmd_list(const struct command *command, int argc, char *argv[]);
+
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
+#include "usdt/spec.h"
 
 #define NS_PER_S 1000000000ull
 #define S_PER_DAY 86400
@@ -149,4 +150,61 @@ void json_summary(struct output *out, const struct summary *sum)
 	json_number(out, ",\"text_unreadable\":", sum->text_unreadable);
 	json_number(out, ",\"text_truncated\":", sum->text_truncated);
 	output_string(out, "}}\n");
+}
+
+/* An argument's size and type, and where it is or why it cannot be had. */
+static void json_argument(struct output *out, uint16_t machine, const struct spec *spec)
+{
+	const char *type = spec->is_float ? "float" : spec->is_signed ? "signed" : "unsigned";
+	char text[512], *place;
+
+	output_char(out, '{');
+	if (spec->size) {
+		json_number(out, "\"size\":", spec->size);
+		json_string(out, ",\"type\":\"", type);
+		output_char(out, ',');
+	}
+	if (spec->kind == SPEC_UNAVAILABLE) {
+		json_string(out, "\"unavailable\":\"", spec_reason(spec->reason));
+	} else {
+		spec_format(machine, spec, text, sizeof(text));
+		place = strstr(text, " @ ");
+		json_string(out, "\"place\":\"", place ? place + 3 : text);
+	}
+	output_char(out, '}');
+}
+
+static void json_site(struct output *out, const struct elf *elf, const struct usdt_site *site)
+{
+	struct spec specs[SPEC_ARGS_MAX];
+	size_t n = spec_parse_all(elf->machine, elf->is64, site->args, specs, SPEC_ARGS_MAX);
+
+	json_number(out, "{\"address\":", site->vaddr);
+	json_number(out, ",\"offset\":", site->offset);
+	if (site->semaphore_vaddr)
+		json_number(out, ",\"semaphore\":", site->semaphore_vaddr);
+	if (site->semaphore_offset)
+		json_number(out, ",\"semaphore_offset\":", site->semaphore_offset);
+	json_string(out, ",\"spec\":\"", site->args);
+	output_string(out, ",\"args\":[");
+	for (size_t i = 0; i < n && i < SPEC_ARGS_MAX; i++) {
+		output_string(out, i ? "," : "");
+		json_argument(out, elf->machine, &specs[i]);
+	}
+	output_string(out, "]}");
+}
+
+void json_probe(struct output *out, const char *path, const struct elf *elf,
+		const struct probe_site *sites, size_t count)
+{
+	json_string(out, "{\"type\":\"probe\",\"provider\":\"", sites[0].site.provider);
+	json_string(out, ",\"name\":\"", sites[0].site.name);
+	json_string(out, ",\"path\":\"", path);
+	json_number(out, ",\"semaphore\":", sites[0].site.semaphore_vaddr);
+	output_string(out, ",\"sites\":[");
+	for (size_t i = 0; i < count; i++) {
+		output_string(out, i ? "," : "");
+		json_site(out, elf, &sites[i].site);
+	}
+	output_string(out, "]}\n");
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Statements and the summary as JSON, one object a line. What is not known has no key. */
+/* What is found as JSON, one object a line. What is not known has no key. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
 #include "cli/output.h"
 #include "db/statement.h"
+#include "usdt/probe.h"
 
 /* Adds one line with everything known of @st. */
 void json_statement(struct output *out, const struct statement *st);
 
 /* Adds the line that ends the output. */
 void json_summary(struct output *out, const struct summary *sum);
+
+/* Adds one line with the USDT probe of file @elf, open by name @path, that has these sites. */
+void json_probe(struct output *out, const char *path, const struct elf *elf,
+		const struct probe_site *sites, size_t count);
 
 #endif

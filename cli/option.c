@@ -339,6 +339,7 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 }
 
 #define SLOW	COMMAND_SLOW
+#define LIST	COMMAND_LIST
 #define ALL	(~0u)
 
 static const struct option_row rows[] = {
@@ -348,6 +349,10 @@ static const struct option_row rows[] = {
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
 	{ SLOW, 'x', "path", "PATH", "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
+	{ LIST, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
+	  "give a path, or a library's short name, as c for libc.so.6", set_path, 0 },
+	{ LIST, 'p', "pid", "PID[,...]", "of these processes and their libraries",
+	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
 	{ SLOW, 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_duration, 0 },
@@ -372,7 +377,7 @@ static const struct option_row rows[] = {
 	  "give names of columns, with commas", set_columns, 0 },
 	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
-	{ SLOW, 0, "json", NULL, "print a JSON object a line, with all that is known",
+	{ SLOW | LIST, 0, "json", NULL, "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
 	{ SLOW, 0, "strict", NULL, "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
@@ -381,6 +386,8 @@ static const struct option_row rows[] = {
 	{ SLOW, 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
 	  NULL, NULL, offsetof(struct options, force_prealloc) },
 	{ SLOW, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
+	  NULL, set_verbose, 0 },
+	{ LIST, 'v', "verbose", NULL, "with numbers of sites and arguments; -vv: each",
 	  NULL, set_verbose, 0 },
 	{ ALL, 'h', "help", NULL, "print this help",
 	  NULL, NULL, offsetof(struct options, help) },
@@ -565,10 +572,13 @@ static int parse_word(struct parse *p, const char *word)
 	return -EINVAL;
 }
 
-/* -5 is no option but a wrong threshold, which deserves its own reason. */
-static bool is_option(const char *word)
+static bool is_option(const struct command *command, const char *word)
 {
-	return word[0] == '-' && word[1] && word[1] != '.' && !(word[1] >= '0' && word[1] <= '9');
+	if (word[0] != '-' || !word[1])
+		return false;
+	/* -5 is no option but a wrong threshold, which deserves its own reason. */
+	return command->words != WORDS_STATEMENTS ||
+	       (word[1] != '.' && !(word[1] >= '0' && word[1] <= '9'));
 }
 
 static int parse_all(struct parse *p, int argc, char *const argv[])
@@ -582,7 +592,7 @@ static int parse_all(struct parse *p, int argc, char *const argv[])
 		taken = 1;
 		if (!only_words && !strcmp(argv[i], "--"))
 			only_words = true;
-		else if (only_words || !is_option(argv[i]))
+		else if (only_words || !is_option(p->command, argv[i]))
 			taken = parse_word(p, argv[i]);
 		else if (argv[i][1] == '-')
 			taken = parse_long(p, argv[i], next);

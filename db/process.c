@@ -75,16 +75,25 @@ static uint32_t status_number(const char *status, const char *key)
 	return (uint32_t)strtoul(last, NULL, 10);
 }
 
+static const char deleted[] = " (deleted)";
+
+/* Cuts the mark of a deleted file off @path. Whether it was there. */
+static bool path_cut_deleted(char *path)
+{
+	size_t len = strlen(path), mark = sizeof(deleted) - 1;
+
+	if (len <= mark || strcmp(path + len - mark, deleted))
+		return false;
+	path[len - mark] = '\0';
+	return true;
+}
+
 void process_name(const struct process *process, char *name, size_t size)
 {
-	static const char deleted[] = " (deleted)";
 	const char *slash = strrchr(process->exe, '/');
-	size_t len;
 
 	snprintf(name, size, "%s", slash ? slash + 1 : process->exe);
-	len = strlen(name);
-	if (len > sizeof(deleted) - 1 && !strcmp(name + len - (sizeof(deleted) - 1), deleted))
-		name[len - (sizeof(deleted) - 1)] = '\0';
+	path_cut_deleted(name);
 }
 
 int process_open(const struct process *process)
@@ -110,62 +119,152 @@ static bool is_loader(const char *exe)
 	       !strncmp(name, "ld64.so", 7);
 }
 
-/* Takes the server's file from a line of /proc/PID/maps: "START-END r-xp OFFSET DEV INODE PATH". */
-static bool mapping_take(struct process *process, const char *line, size_t len)
+/* Line ends are all that the kernel writes in octal there. */
+static void path_unescape(char *path)
 {
-	const char *path = memchr(line, '/', len), *blank = memchr(line, ' ', len);
-	char name[256];
-	struct process mapped = { .pid = process->pid };
+	for (char *p = path; (p = strstr(p, "\\012")); p++) {
+		*p = '\n';
+		memmove(p + 1, p + 4, strlen(p + 4) + 1);
+	}
+}
+
+/* "START-END r-xp OFFSET MAJOR:MINOR INODE PATH", in hexadecimal but the inode. */
+static bool map_read(char *line, struct process_map *map)
+{
+	char *path = strchr(line, '/'), *p;
+	unsigned int dev_major;
+
+	if (!path)
+		return false;
+	path_unescape(path);
+	*map = (struct process_map){ .start = strtoull(line, &p, 16), .path = path };
+	map->deleted = path_cut_deleted(path);
+	map->end = strtoull(*p ? p + 1 : p, &p, 16);
+	if (strlen(p) < 6)
+		return false;
+	map->executable = p[3] == 'x';
+	strtoull(p + 6, &p, 16);
+	dev_major = (unsigned int)strtoul(p, &p, 16);
+	map->dev = makedev(dev_major, (unsigned int)strtoul(*p ? p + 1 : p, &p, 16));
+	map->ino = (ino_t)strtoull(p, NULL, 10);
+	return p < path;
+}
+
+/* Hands out the whole lines in @buf and moves the rest to its start; *@len is what is left. */
+static int maps_lines(char *buf, size_t *len,
+		      int (*each)(void *arg, const struct process_map *map), void *arg)
+{
+	struct process_map map;
+	char *line = buf, *end;
+	int ret = 0;
+
+	while (!ret && (end = memchr(line, '\n', *len - (size_t)(line - buf)))) {
+		*end = '\0';
+		if (map_read(line, &map))
+			ret = each(arg, &map);
+		line = end + 1;
+	}
+	*len -= (size_t)(line - buf);
+	memmove(buf, line, *len);
+	return ret;
+}
+
+int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *map), void *arg)
+{
+	char path[PROC_PATH], buf[16384];	/* a line has up to a page, and so has a read */
+	size_t len = 0;
+	ssize_t n;
+	int fd, ret = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	do {
+		n = read(fd, buf + len, sizeof(buf) - len);
+		ret = n < 0 ? -errno : 0;
+		len += n > 0 ? (size_t)n : 0;
+		if (!ret)
+			ret = maps_lines(buf, &len, each, arg);
+	} while (!ret && n > 0 && len < sizeof(buf));
+	close(fd);
+	return ret;
+}
+
+int process_file_open(const char *path)
+{
+	struct stat st;
 	int fd;
 
-	if (!path || !blank || (size_t)(blank - line) >= sizeof(mapped.mapping) || blank[3] != 'x')
+	/* Opening a device can set it going, so that it is looked at first. */
+	if (stat(path, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Whether the map is of the process's program, which may be opened where other maps may not. */
+static bool map_is_program(uint32_t pid, const struct process_map *map)
+{
+	char path[PROC_PATH], exe[4096];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	n = readlink(path, exe, sizeof(exe) - 1);
+	if (n < 0)
 		return false;
-	snprintf(mapped.exe, sizeof(mapped.exe), "%.*s", (int)(line + len - path), path);
+	exe[n] = '\0';
+	return path_cut_deleted(exe) == map->deleted && !strcmp(exe, map->path);
+}
+
+int process_map_open(uint32_t pid, const struct process_map *map)
+{
+	char path[PROC_PATH + 4096];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	fd = process_file_open(path);
+	if (fd >= 0 || fd == -EINVAL)
+		return fd;
+	if (map_is_program(pid, map))
+		snprintf(path, sizeof(path), "/proc/%u/exe", pid);
+	else if (map->deleted)
+		return -ESTALE;
+	else
+		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, map->path);
+	return process_file_open(path);
+}
+
+/* Takes the server's file from the first map of it. */
+static int mapping_take(void *arg, const struct process_map *map)
+{
+	struct process *process = arg;
+	struct process mapped = { .pid = process->pid };
+	char name[256];
+	int fd;
+
+	if (!map->executable)
+		return 0;
+	snprintf(mapped.exe, sizeof(mapped.exe), "%s", map->path);
 	process_name(&mapped, name, sizeof(name));
 	if (!engine_of_file(name))
-		return false;
-	memcpy(mapped.mapping, line, (size_t)(blank - line));
+		return 0;
+	snprintf(mapped.mapping, sizeof(mapped.mapping), "%llx-%llx",
+		 (unsigned long long)map->start, (unsigned long long)map->end);
 	fd = process_open(&mapped);
 	if (fd < 0)
-		return false;
+		return 0;
 	if (!process_file_read(fd, &mapped.file)) {
 		memcpy(process->mapping, mapped.mapping, sizeof(mapped.mapping));
-		memcpy(process->exe, mapped.exe, sizeof(mapped.exe));
+		snprintf(process->exe, sizeof(process->exe), "%s%s", map->path,
+			 map->deleted ? deleted : "");
 		process->file = mapped.file;
 	}
 	close(fd);
 	return *process->mapping;
-}
-
-#define MAPS_MAX	(256 << 10)
-
-/* Hands the lines of /proc/PID/maps to @take until it returns true. A page at a time is what the kernel gives. */
-static bool process_maps(struct process *process,
-			 bool (*take)(struct process *process, const char *line, size_t len))
-{
-	char path[PROC_PATH], *maps = malloc(MAPS_MAX);
-	bool taken = false;
-	size_t len = 0;
-	ssize_t n = 1;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%u/maps", process->pid);
-	fd = maps ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-	while (fd >= 0 && n > 0 && len < MAPS_MAX) {
-		n = read(fd, maps + len, MAPS_MAX - len);
-		len += n > 0 ? (size_t)n : 0;
-	}
-	if (fd >= 0)
-		close(fd);
-	for (size_t at = 0; !taken && at < len;) {
-		const char *end = memchr(maps + at, '\n', len - at);
-		size_t line = end ? (size_t)(end - maps) - at : len - at;
-
-		taken = take(process, maps + at, line);
-		at += line + 1;
-	}
-	free(maps);
-	return taken;
 }
 
 bool process_is_loading(const struct process *process)
@@ -173,36 +272,39 @@ bool process_is_loading(const struct process *process)
 	return is_loader(process->exe) && !*process->mapping;
 }
 
-/* Takes the first mapping of the program itself, where it was loaded to. */
-static bool mapping_program(struct process *process, const char *line, size_t len)
-{
-	const char *path = memchr(line, '/', len);
+struct base {
+	const char *exe;
+	uint64_t start;
+};
 
-	if (!path || (size_t)(line + len - path) != strlen(process->exe) ||
-	    memcmp(path, process->exe, strlen(process->exe)))
-		return false;
-	snprintf(process->mapping, sizeof(process->mapping), "%.*s",
-		 (int)strcspn(line, " "), line);
-	return true;
+/* The first mapping of the program itself: where it was loaded to. */
+static int base_take(void *arg, const struct process_map *map)
+{
+	struct base *base = arg;
+	size_t len = strlen(map->path);
+
+	if (strncmp(base->exe, map->path, len) ||
+	    (base->exe[len] && strcmp(base->exe + len, " (deleted)")))
+		return 0;
+	base->start = map->start;
+	return 1;
 }
 
 int process_memory(const struct process *process, uint64_t lowest, uint64_t vaddr, void *buf,
 		   size_t size)
 {
-	struct process copy = *process;
+	struct base base = { .exe = process->exe };
 	char path[PROC_PATH];
-	uint64_t base;
 	ssize_t n;
-	int fd, err;
+	int fd, err = process_maps(process->pid, base_take, &base);
 
-	if (!process_maps(&copy, mapping_program))
-		return -ENOENT;
-	base = strtoull(copy.mapping, NULL, 16);
+	if (err <= 0)
+		return err ? err : -ENOENT;
 	snprintf(path, sizeof(path), "/proc/%u/mem", process->pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	n = pread(fd, buf, size, (off_t)(base + (vaddr - lowest)));
+	n = pread(fd, buf, size, (off_t)(base.start + (vaddr - lowest)));
 	err = n < 0 ? -errno : (size_t)n < size ? -EIO : 0;
 	close(fd);
 	return err;
@@ -223,7 +325,7 @@ int process_read(uint32_t pid, struct process *process)
 		return -errno;
 	process->file = file_of(&st);
 	if (is_loader(process->exe))
-		process_maps(process, mapping_take);
+		process_maps(pid, mapping_take, process);
 	n = process_file(pid, "status", status, sizeof(status) - 1);
 	if (n < 0)
 		return (int)n;

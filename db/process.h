@@ -57,6 +57,34 @@ int process_memory(const struct process *process, uint64_t lowest, uint64_t vadd
 /* Opens the process's program, also where it was deleted or lies in another mount namespace. */
 int process_open(const struct process *process);
 
+/* A mapping of a file into a process. */
+struct process_map {
+	uint64_t start, end;
+	bool executable, deleted;
+	dev_t dev;		/* as /proc has it, which is not what stat() says for all file systems */
+	ino_t ino;
+	const char *path;	/* in the process's mount namespace, without " (deleted)"; borrowed */
+};
+
+/*
+ * Calls @each for every file mapping of process @pid, until it returns other than 0, which is
+ * handed back. -errno where /proc/PID/maps cannot be read, -EACCES where it is not to be seen.
+ */
+int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *map), void *arg);
+
+/*
+ * Opens the mapped file, also where it was deleted or lies in another mount namespace, if we may:
+ * else by its path. A descriptor, or -errno; -ESTALE: it is deleted and may not be looked at;
+ * -EINVAL: it is no regular file.
+ */
+int process_map_open(uint32_t pid, const struct process_map *map);
+
+/*
+ * Opens a regular file to be read. Never waits, and touches nothing else: -EINVAL. A descriptor
+ * or -errno.
+ */
+int process_file_open(const char *path);
+
 /* The file name in @process->exe without " (deleted)", to @name of @size bytes. */
 void process_name(const struct process *process, char *name, size_t size);
 

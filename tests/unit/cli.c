@@ -13,6 +13,7 @@
 #include "cli/column.h"
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/glob.h"
 #include "cli/json.h"
 #include "cli/option.h"
 #include "cli/output.h"
@@ -1292,6 +1293,11 @@ static void commands(void)
 		{ { "dbslower", "postgres" }, "slow", 0 },
 		{ { "/a/dbslower", "-m", "slow" }, "slow", 0 },
 		{ { "" }, "slow", 0 },
+		{ { "dbslower", "list", "list" }, "list", 1 },
+		{ { "tplist", "list" }, "list", 0 },
+		{ { "/usr/bin/tplist" }, "list", 0 },
+		{ { "tplist2", "-m", "list" }, "slow", 0 },
+		{ { "dbslower", "tplist" }, "slow", 0 },
 		{ { "/" }, "slow", 0 },
 		{ { NULL }, "slow", 0 },
 	};
@@ -1308,6 +1314,66 @@ static void commands(void)
 	}
 	CHECK(!command_find("") && !command_find("slo"), "a command without a name");
 	CHECK(parse("postgres slow") == -EINVAL && strstr(seen, "first word"), "%s", seen);
+}
+
+/* One letter is another option in another command, words are other words. */
+static void options_of_list(void)
+{
+	const struct command *list = command_find("list");
+	char *good[] = { "list", "-lc", "-vv", "a*", "./x", "-p", "1,2", "--json", "5", "--", "-l" };
+	char *const bad[][3] = {
+		{ "list", "-m", "1" }, { "list", "-x", "/a" }, { "list", "-o", "pid" },
+		{ "list", "-l", "" }, { "list", "-v", "" }, { "list", "-p", "x" }, { "list", "-5", "x" },
+	};
+
+	sink_start();
+	CHECK(!option_parse(list, ARRAY_SIZE(good), good, &opts, &sink), "%s", sink_take());
+	CHECK(opts.path_count == 2 && !strcmp(opts.paths[0], "c") && !strcmp(opts.paths[1], "./x") &&
+	      opts.verbose == 2 && opts.pid_count == 2 && opts.json && opts.word_count == 3 &&
+	      !strcmp(opts.words[0], "a*") && !strcmp(opts.words[1], "5") &&
+	      !strcmp(opts.words[2], "-l"), "%u words", opts.word_count);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		sink_start();
+		CHECK(option_parse(list, 3, bad[i], &opts, &sink) == -EINVAL, "%s", bad[i][1]);
+		sink_take();
+		CHECK(i > 2 || strstr(seen, "dbslower list --help"), "%s", seen);
+	}
+	CHECK(parse("-l c") == -EINVAL && strstr(seen, "; dbslower --help"), "%s", seen);
+	for (int i = 0; i < 11; i++)
+		good[i] = i ? "w" : "list";
+	sink_start();
+	CHECK(!option_parse(list, 11, good, &opts, &sink) && opts.word_count == 10, "10 words");
+}
+
+static void globs(void)
+{
+	static const struct {
+		const char *pattern, *text;
+		bool want;
+	} cases[] = {
+		{ "", "", true }, { "", "a", false }, { "*", "", true }, { "*", "ab", true },
+		{ "a*", "a", true }, { "a*", "ba", false }, { "*a", "ba", true }, { "*a", "ab", false },
+		{ "a?c", "abc", true }, { "a?c", "ac", false }, { "?", "", false },
+		{ "*:query*", "postgresql:query__start", true }, { "*b*c", "abbc", true },
+		{ "*ab", "aab", true }, { "a*b*c", "axbxbxc", true }, { "a*b*c", "axbxbx", false },
+		{ "[abc]", "b", true }, { "[abc]", "d", false }, { "[a-c]x", "bx", true },
+		{ "[!a-c]", "b", false }, { "[^a-c]", "d", true }, { "[]a]", "]", true },
+		{ "[a-]", "-", true }, { "[ab", "[ab", true }, { "[ab", "a", false }, { "[", "[", true },
+		{ "x[", "x[", true }, { "[]", "[]", true }, { "**", "", true }, { "*?", "", false },
+		{ "[\xc3]", "\xc3", true }, { "[!]]", "a", true }, { "[!]]", "]", false },
+	};
+	char stars[2048], as[2048];
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK(glob_match(cases[i].pattern, cases[i].text) == cases[i].want, "%s, %s",
+		      cases[i].pattern, cases[i].text);
+	for (size_t i = 0; i < sizeof(stars); i++) {
+		stars[i] = i & 1 ? 'a' : '*';
+		as[i] = 'a';
+	}
+	stars[sizeof(stars) - 2] = 'b';
+	stars[sizeof(stars) - 1] = as[sizeof(as) - 1] = 0;
+	CHECK(!glob_match(stars, as), "many stars");
 }
 
 /* No command has two options of one letter or one name. */
@@ -1364,6 +1430,8 @@ int main(void)
 	RUN(options_fuzz);
 	RUN(options_help);
 	RUN(commands);
+	RUN(options_of_list);
+	RUN(globs);
 	RUN(commands_have_each_option_once);
 	return check_done();
 }

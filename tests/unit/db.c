@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include <errno.h>
 #include <stdlib.h>
 
 #include "db/engine.h"
+#include "db/library.h"
 #include "db/postgres.h"
 #include "db/process.h"
 #include "tests/unit/check.h"
@@ -84,10 +86,131 @@ static void random_bytes(void)
 	}
 }
 
+struct cache_row {
+	uint32_t flags, hwcap;
+	const char *key, *path;
+};
+
+static void library_names(void)
+{
+	static const struct {
+		const char *file, *name;
+		bool want;
+	} cases[] = {
+		{ "libc.so.6", "c", true }, { "libc.so.6", "libc", true }, { "libc.so.6", "libc.so", true },
+		{ "libc.so.6", "libc.so.6", true }, { "libc.so.6", "c.so.6", true },
+		{ "libc.so.6", "libc.so.5", false }, { "libc++.so.1", "c", false },
+		{ "libc.so", "c", true }, { "libcrypt.so.1", "c", false }, { "libc.so.6", "libc.s", false },
+		{ "libc.so_old", "c", false }, { "libc-2.31.so", "c", false }, { "c.so", "c", false },
+		{ "postgres", "postgres", true }, { "libstdc++.so.6", "stdc++", true },
+		{ "lib.so", "", false }, { "libfoo.so.1.2.3", "libfoo.so.1", true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK(library_is(cases[i].file, cases[i].name) == cases[i].want, "%s %s",
+		      cases[i].file, cases[i].name);
+}
+
+/* The entries of a cache, an old one before it or not; the length. */
+static size_t cache_make(unsigned char *cache, bool old, const struct cache_row *rows, size_t count)
+{
+	size_t start = 0, strings = 48 + count * 24;
+
+	memset(cache, 0, 4096);
+	if (old) {
+		memcpy(cache, "ld.so-1.7.0", 12);
+		cache[12] = 3;
+		start = 56;	/* a header of 16 bytes, 3 entries of 12, padding */
+	}
+	cache += start;
+	memcpy(cache, "glibc-ld.so.cache1.1", 20);
+	cache[20] = (unsigned char)count;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t words[6] = { rows[i].flags, (uint32_t)strings };
+
+		strings += strlen(strcpy((char *)cache + strings, rows[i].key)) + 1;
+		words[2] = (uint32_t)strings;
+		words[4] = rows[i].hwcap;
+		strings += strlen(strcpy((char *)cache + strings, rows[i].path)) + 1;
+		memcpy(cache + 48 + i * 24, words, sizeof(words));
+	}
+	memcpy(cache + strings, "end", 3);	/* what follows need not end in a NUL */
+	return start + strings + 3;
+}
+
+#if defined(__x86_64__)
+#define OURS	0x0303u
+#elif defined(__aarch64__)
+#define OURS	0x0a03u
+#endif
+
+static void library_cache(void)
+{
+	static const struct cache_row rows[] = {
+		{ 0x0003, 0, "libc.so.6", "/lib32/libc.so.6" },
+		{ OURS, 2, "libc.so.6", "/lib/fast/libc.so.6" },
+		{ OURS, 0, "libc.so.6", "/lib/libc.so.6" },
+		{ OURS, 0, "libz.so.2", "/lib/libz.so.2" },
+		{ OURS, 0, "libz.so.1", "/lib/libz.so.1" },
+		{ 0x0003, 0, "libq.so.1", "/lib32/libq.so.1" },
+		{ OURS, 0, "libr.so.1", "relative" },
+	};
+	static const char *const found[][2] = {
+		{ "c", "/lib/libc.so.6" }, { "libc.so.6", "/lib/libc.so.6" }, { "z", "/lib/libz.so.2" },
+		{ "libz.so.1", "/lib/libz.so.1" }, { "q", "/lib32/libq.so.1" }, { "r", NULL }, { "x", NULL },
+		{ "", NULL },
+	};
+	static unsigned char cache[4096];
+	char path[64];
+	size_t size;
+
+	for (int old = 0; old < 2; old++) {
+		size = cache_make(cache, old, rows, sizeof(rows) / sizeof(rows[0]));
+		for (size_t i = 0; i < sizeof(found) / sizeof(found[0]); i++) {
+			int err = library_find_cached(cache, size, found[i][0], path, sizeof(path));
+
+			CHECK(err == (found[i][1] ? 0 : -ENOENT), "%s: %d", found[i][0], err);
+			CHECK(err || !strcmp(path, found[i][1]), "%s: %s", found[i][0], path);
+		}
+		CHECK(library_find_cached(cache, size, "c", path, 14) == -ENAMETOOLONG, "14 bytes");
+	}
+}
+
+/* Cut and damaged ones: an answer, and no byte beyond them is read (on the heap, for sanitizers). */
+static void library_cache_damaged(void)
+{
+	static const struct cache_row row = { OURS, 0, "libc.so.6", "/lib/libc.so.6" };
+	unsigned char whole[4096];
+	uint32_t state = 1;
+
+	for (int old = 0; old < 2; old++) {
+		size_t size = cache_make(whole, old, &row, 1);
+
+		for (size_t cut = 0; cut <= size; cut++) {
+			for (int round = 0; round < 20; round++) {
+				unsigned char *cache = malloc(cut + !cut);
+				char path[64] = "/";
+
+				memcpy(cache, whole, cut);
+				for (int i = 0; cut && i < round; i++) {
+					state = state * 1103515245 + 12345;
+					cache[(state >> 8) % cut] = (unsigned char)(state >> 24);
+				}
+				library_find_cached(cache, cut, "c", path, sizeof(path));
+				CHECK(path[0] == '/', "%zu", cut);
+				free(cache);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	RUN(titles);
 	RUN(containers);
 	RUN(random_bytes);
+	RUN(library_names);
+	RUN(library_cache);
+	RUN(library_cache_damaged);
 	return check_done();
 }

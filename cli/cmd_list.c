@@ -1,0 +1,495 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The command list: the USDT probes of files, of processes with their libraries, or of the
+ * database servers that run. It only reads files, of any architecture, and asks the kernel for nothing.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/escape.h"
+#include "cli/glob.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/option.h"
+#include "db/binary.h"
+#include "db/engine.h"
+#include "db/library.h"
+#include "db/process.h"
+#include "usdt/probe.h"
+#include "usdt/spec.h"
+
+#define FILTERED_MAX	1024	/* how much of a probe's name filters see */
+
+/* A file of a process, owning its path. */
+struct list_map {
+	struct process_map map;
+	uint32_t pid, order;
+};
+
+struct list {
+	struct options options;
+	struct output out, err;
+	uint64_t seen, printed;		/* probes */
+	struct list_map *maps;
+	size_t nmaps, room;
+	struct process *servers;	/* one for each file */
+	size_t nservers;
+	bool failed;
+};
+
+/* Says "dbslower: SUBJECT WHY" and, in a line of its own, the remedy unless it is NULL. */
+static void list_say(struct list *list, const char *subject, const char *why, const char *remedy)
+{
+	/* What was found stands before what was not, on a terminal too. */
+	output_flush(&list->out);
+	output_string(&list->err, "dbslower: ");
+	escape_terminal(&list->err, subject, strlen(subject), false);
+	output_string(&list->err, why);
+	output_char(&list->err, '\n');
+	if (remedy)
+		output_printf(&list->err, "  %s\n", remedy);
+	output_flush(&list->err);
+}
+
+static void list_fail(struct list *list, const char *subject, const char *why, const char *remedy)
+{
+	list_say(list, subject, why, remedy);
+	list->failed = true;
+}
+
+static void list_fail_open(struct list *list, const char *path, int err)
+{
+	char why[128];
+	const char *reason = err == -EINVAL ? "it is no regular file" : strerror(-err);
+
+	snprintf(why, sizeof(why), ": cannot be opened: %s", reason);
+	list_fail(list, path, why, err == -EACCES ? "Run it as a user who may read that file." : NULL);
+}
+
+static void list_fault(struct list *list, enum fault_kind kind, int err, const char *subject)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+
+	fault_set(&fault, kind, err, subject, NULL);
+	output_flush(&list->out);
+	message_fault(&list->err, &fault);
+	output_flush(&list->err);
+	fault_clear(&fault);
+	list->failed = true;
+}
+
+/* Whether a filter has the probe: a glob on provider:name or on the name, or a piece of the first. */
+static bool list_wants(const struct list *list, const struct usdt_site *probe)
+{
+	char full[FILTERED_MAX];
+
+	snprintf(full, sizeof(full), "%s:%s", probe->provider, probe->name);
+	for (unsigned int i = 0; i < list->options.word_count; i++) {
+		const char *filter = list->options.words[i];
+
+		if (!glob_is_pattern(filter) ? strstr(full, filter) != NULL :
+		    glob_match(filter, full) ||
+		    (!strchr(filter, ':') && glob_match(filter, probe->name)))
+			return true;
+	}
+	return !list->options.word_count;
+}
+
+/* -vv: a place of a probe, and what it finds there. */
+static void list_site(struct list *list, const char *path, const struct elf *elf,
+		      const struct usdt_site *site, size_t number)
+{
+	struct output *out = &list->out;
+	struct spec specs[SPEC_ARGS_MAX];
+	size_t n = spec_parse_all(elf->machine, elf->is64, site->args, specs, SPEC_ARGS_MAX);
+	char text[512];
+
+	output_printf(out, "  location #%zu ", number);
+	escape_terminal(out, path, strlen(path), false);
+	output_printf(out, " 0x%llx\n", (unsigned long long)site->vaddr);
+	for (size_t i = 0; i < n && i < SPEC_ARGS_MAX; i++) {
+		spec_format(elf->machine, &specs[i], text, sizeof(text));
+		output_printf(out, "    argument #%zu ", i + 1);
+		escape_terminal(out, text, strlen(text), false);
+		output_char(out, '\n');
+	}
+	if (!n)
+		return;
+	output_string(out, "    spec ");
+	escape_terminal(out, site->args, strlen(site->args), false);
+	output_char(out, '\n');
+}
+
+/* " [sema 0x601036]": 0 where there is none, several where sites have different ones. */
+static void list_semaphores(struct output *out, const struct probe_site *sites, size_t count)
+{
+	uint64_t last = sites[0].site.semaphore_vaddr;
+
+	output_printf(out, " [sema 0x%llx", (unsigned long long)last);
+	for (size_t i = 1; i < count; i++) {
+		if (sites[i].site.semaphore_vaddr == last)
+			continue;
+		last = sites[i].site.semaphore_vaddr;
+		output_printf(out, ", 0x%llx", (unsigned long long)last);
+	}
+	output_char(out, ']');
+}
+
+static void list_probe(struct list *list, const char *path, const struct elf *elf,
+		       const struct probe_site *sites, size_t count)
+{
+	struct output *out = &list->out;
+	const struct usdt_site *site = &sites[0].site;
+
+	if (list->options.json) {
+		json_probe(out, path, elf, sites, count);
+		return;
+	}
+	escape_terminal(out, path, strlen(path), false);
+	output_char(out, ' ');
+	escape_terminal(out, site->provider, strlen(site->provider), false);
+	output_char(out, ':');
+	escape_terminal(out, site->name, strlen(site->name), false);
+	if (list->options.verbose)
+		list_semaphores(out, sites, count);
+	output_char(out, '\n');
+	if (list->options.verbose == 1)
+		output_printf(out, "  %zu location(s)\n  %zu argument(s)\n", count,
+			      spec_parse_all(elf->machine, elf->is64, site->args, NULL, 0));
+	for (size_t i = 0; list->options.verbose > 1 && i < count; i++)
+		list_site(list, path, elf, &sites[i].site, i + 1);
+}
+
+/* Prints the probes that @elf has. -ENOENT: none, or -ENOMEM. */
+static int list_elf(struct list *list, const char *path, const struct elf *elf)
+{
+	struct probe_list probes;
+	char why[96];
+	int err = probe_list_read(elf, &probes);
+
+	if (err)
+		return err;
+	for (size_t i = 0, end; i < probes.count && !list->out.error; i = end) {
+		end = probe_list_end(&probes, i);
+		list->seen++;
+		if (!list_wants(list, &probes.sites[i].site))
+			continue;
+		list->printed++;
+		list_probe(list, path, elf, &probes.sites[i], end - i);
+	}
+	if (probes.skipped) {
+		snprintf(why, sizeof(why), ": %u of its USDT notes are damaged, or point outside "
+			 "the file", probes.skipped);
+		list_fail(list, path, why, NULL);
+	}
+	err = probes.count || probes.skipped ? 0 : -ENOENT;
+	probe_list_free(&probes);
+	return err;
+}
+
+/* Prints the probes of the file open as @fd, and closes it. -ENOEXEC: no ELF file, and as above. */
+static int list_open_file(struct list *list, const char *path, int fd)
+{
+	struct binary binary;
+	int err = binary_map(&binary, fd);
+
+	close(fd);
+	if (err)
+		return err;
+	err = list_elf(list, path, &binary.elf);
+	binary_unmap(&binary);
+	return err;
+}
+
+/* A file that was named. */
+static void list_file(struct list *list, const char *path)
+{
+	int fd = process_file_open(path);
+	int err = fd < 0 ? fd : list_open_file(list, path, fd);
+
+	if (fd >= 0 && err == -ENOENT)
+		list_fail(list, path, " has no USDT probes",
+			  "Programs have them where they were built with them: PostgreSQL with "
+			  "--enable-dtrace.");
+	else if (err == -ENOEXEC)
+		list_fail(list, path, " is no ELF file",
+			  "Give a program or a library itself, not a script that starts it.");
+	else if (err)
+		list_fail_open(list, path, err);
+}
+
+static void list_named(struct list *list, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (strchr(name, '/'))
+		list_file(list, name);
+	else if (library_find(name, path, sizeof(path)))
+		list_fail(list, name, ": no library or program of that name is found",
+			  "Give a path, which has a '/', or a short name, as c for libc.so.6.");
+	else
+		list_file(list, path);
+}
+
+/* Whether -l names the file that process @pid maps; without -l all are. */
+static bool list_wants_map(const struct list *list, uint32_t pid, const struct process_map *map)
+{
+	const char *file = strrchr(map->path, '/') + 1;
+	char path[PATH_MAX + 32];
+	struct stat st;
+
+	for (unsigned int i = 0; i < list->options.path_count; i++) {
+		const char *name = list->options.paths[i];
+
+		if (!strchr(name, '/') ? library_is(file, name) : !strcmp(name, map->path))
+			return true;
+		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, name);
+		/* It may be another name of the same file: /lib is a link to /usr/lib. */
+		if (*name == '/' && !stat(path, &st) && st.st_ino == map->ino)
+			return true;
+	}
+	return !list->options.path_count;
+}
+
+/* What process_maps() gives list_map(). */
+struct list_process {
+	struct list *list;
+	uint32_t pid;
+	size_t wanted;
+};
+
+/* A library's text is executable: data files need not be opened. */
+static int list_map(void *arg, const struct process_map *map)
+{
+	struct list_process *process = arg;
+	struct list *list = process->list;
+	const struct list_map *last = list->nmaps ? &list->maps[list->nmaps - 1] : NULL;
+	struct list_map add = { *map, process->pid, (uint32_t)list->nmaps };
+
+	if (!map->executable || !list_wants_map(list, process->pid, map))
+		return 0;
+	process->wanted++;
+	if (last && last->map.dev == map->dev && last->map.ino == map->ino)
+		return 0;
+	if (list->nmaps == list->room) {
+		size_t room = list->room ? list->room * 2 : 64;
+		struct list_map *maps = realloc(list->maps, room * sizeof(*maps));
+
+		if (!maps)
+			return -ENOMEM;
+		list->maps = maps;
+		list->room = room;
+	}
+	add.map.path = strdup(map->path);
+	if (!add.map.path)
+		return -ENOMEM;
+	list->maps[list->nmaps++] = add;
+	return 0;
+}
+
+static int by_file(const void *pa, const void *pb)
+{
+	const struct list_map *a = pa, *b = pb;
+
+	if (a->map.dev != b->map.dev)
+		return a->map.dev < b->map.dev ? -1 : 1;
+	if (a->map.ino != b->map.ino)
+		return a->map.ino < b->map.ino ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+static int by_order(const void *pa, const void *pb)
+{
+	const struct list_map *a = pa, *b = pb;
+
+	return a->order < b->order ? -1 : 1;
+}
+
+/* Leaves each file once, where it came first. */
+static void list_unique(struct list *list)
+{
+	size_t n = 0;
+
+	if (!list->nmaps)
+		return;
+	qsort(list->maps, list->nmaps, sizeof(*list->maps), by_file);
+	for (size_t i = 0; i < list->nmaps; i++) {
+		struct list_map *at = &list->maps[i];
+
+		if (n && list->maps[n - 1].map.dev == at->map.dev &&
+		    list->maps[n - 1].map.ino == at->map.ino)
+			free((char *)at->map.path);
+		else
+			list->maps[n++] = *at;
+	}
+	list->nmaps = n;
+	qsort(list->maps, n, sizeof(*list->maps), by_order);
+}
+
+/* Memory that is mapped by a name that never was a file's. */
+static bool is_memory(const char *path)
+{
+	static const char *const names[] = { "/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strncmp(path, names[i], strlen(names[i])))
+			return true;
+	return false;
+}
+
+static void list_mapped(struct list *list, const struct list_map *file)
+{
+	const char *path = file->map.path;
+	int fd = process_map_open(file->pid, &file->map);
+	int err = fd < 0 ? fd : list_open_file(list, path, fd);
+
+	if (fd >= 0 && err == -ENOENT)
+		return;
+	if (err == -ESTALE && !is_memory(path))
+		list_fail(list, path, " was deleted since the process started it",
+			  "Looking at it then takes CAP_CHECKPOINT_RESTORE, or root.");
+	else if (err && err != -ESTALE && err != -ENOEXEC && err != -EINVAL)
+		list_fail_open(list, path, err);
+}
+
+static void list_process(struct list *list, uint32_t pid)
+{
+	struct list_process process = { .list = list, .pid = pid };
+	char number[12], subject[32];
+	int err = process_maps(pid, list_map, &process);
+
+	snprintf(number, sizeof(number), "%u", pid);
+	snprintf(subject, sizeof(subject), "process %u", pid);
+	if (err)
+		list_fault(list, err == -ENOMEM ? FAULT_MEMORY : FAULT_PROCESS, err, number);
+	else if (!process.wanted && list->options.path_count)
+		list_fail(list, subject, " maps no such file",
+			  "Without -l, all that it maps is listed.");
+	else if (!process.wanted)
+		list_fail(list, subject, " maps no program",
+			  "It may be a kernel thread, or have ended.");
+}
+
+static void list_processes(struct list *list)
+{
+	const struct options *options = &list->options;
+
+	for (unsigned int i = 0; i < options->pid_count; i++)
+		list_process(list, options->pids[i]);
+	list_unique(list);
+	for (size_t i = 0; i < list->nmaps && !list->out.error; i++)
+		list_mapped(list, &list->maps[i]);
+	if (!list->seen && !list->failed)
+		list_fail(list, options->path_count ? "what -l names" : "what runs there",
+			  " has no USDT probes, nor have its libraries", NULL);
+}
+
+static int list_server(void *arg, const struct process *process)
+{
+	struct list *list = arg;
+	struct process *servers;
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	if (!engine_of_file(name))
+		return 0;
+	for (size_t i = 0; i < list->nservers; i++)
+		if (process_file_same(&list->servers[i].file, &process->file))
+			return 0;
+	servers = realloc(list->servers, (list->nservers + 1) * sizeof(*servers));
+	if (!servers)
+		return -ENOMEM;
+	list->servers = servers;
+	servers[list->nservers++] = *process;
+	return 0;
+}
+
+/* Only the servers' programs: -p has their libraries, too. */
+static void list_servers(struct list *list)
+{
+	int err = process_each(list_server, list);
+
+	if (err)
+		list_fault(list, err == -ENOMEM ? FAULT_MEMORY : FAULT_PROC, err, "/proc");
+	else if (!list->nservers)
+		list_fail(list, "no database server runs here", " that is known and may be seen",
+			  "Give a file or library (-l c) or a process (-p PID); other users' "
+			  "processes take root.");
+	for (size_t i = 0; i < list->nservers; i++) {
+		const struct process *server = &list->servers[i];
+		char why[64];
+		int fd = process_open(server);
+
+		err = fd < 0 ? fd : list_open_file(list, server->exe, fd);
+		snprintf(why, sizeof(why), " (pid %u) has no USDT probes", server->pid);
+		if (fd >= 0 && err == -ENOENT)
+			list_say(list, server->exe, why, NULL);
+		else if (err)
+			list_fail_open(list, server->exe, err);
+	}
+}
+
+/* The exit status: 0 where probes were printed and nothing failed. */
+static int list_end(struct list *list)
+{
+	int err = output_flush(&list->out);
+	char why[80];
+
+	if (err)
+		return message_output(&list->err, err);
+	if (list->seen && !list->printed) {
+		snprintf(why, sizeof(why), list->options.word_count > 1 ?
+			 " and the other filters match none of %llu probes" :
+			 " matches none of %llu probes", (unsigned long long)list->seen);
+		list_fail(list, list->options.words[0], why,
+			  "A filter is a piece of provider:name, or a glob in quotes: '*:query*'. "
+			  "A file has a '/': ./name.");
+	}
+	return list->failed || !list->printed ? EXIT_FAILED : EXIT_OK;
+}
+
+static void list_free(struct list *list)
+{
+	for (size_t i = 0; i < list->nmaps; i++)
+		free((char *)list->maps[i].map.path);
+	free(list->maps);
+	free(list->servers);
+	free(list);
+}
+
+int cmd_list(const struct command *command, int argc, char *argv[])
+{
+	struct list *list = calloc(1, sizeof(*list));
+	int ret = EXIT_USAGE;
+
+	if (!list)
+		return EXIT_FAILED;
+	output_init(&list->out, STDOUT_FILENO);
+	output_init(&list->err, STDERR_FILENO);
+	signal(SIGPIPE, SIG_IGN);
+	if (option_parse(command, argc, argv, &list->options, &list->err)) {
+		output_flush(&list->err);
+		goto cleanup;
+	}
+	if (command_answer(command, &list->options, &list->out)) {
+		ret = message_output(&list->err, output_flush(&list->out));
+		goto cleanup;
+	}
+	if (list->options.pid_count)
+		list_processes(list);
+	else if (!list->options.path_count)
+		list_servers(list);
+	for (unsigned int i = 0; !list->options.pid_count && i < list->options.path_count; i++)
+		list_named(list, list->options.paths[i]);
+	ret = list_end(list);
+cleanup:
+	list_free(list);
+	return ret;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/binary.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+int binary_map(struct binary *binary, int fd)
+{
+	struct stat st;
+
+	*binary = (struct binary){ .data = MAP_FAILED };
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return -ENOEXEC;
+	binary->size = (size_t)st.st_size;
+	/* Shared, or the kernel would write its breakpoints into what we read. */
+	binary->data = mmap(NULL, binary->size, PROT_READ, MAP_SHARED, fd, 0);
+	if (binary->data == MAP_FAILED)
+		return -errno;
+	if (!elf_open(&binary->elf, binary->data, binary->size))
+		return 0;
+	binary_unmap(binary);
+	return -ENOEXEC;
+}
+
+void binary_unmap(struct binary *binary)
+{
+	if (binary->data != MAP_FAILED)
+		munmap(binary->data, binary->size);
+	binary->data = MAP_FAILED;
+}
