@@ -15,6 +15,7 @@
 #define OFFSET_MAX	(1 << 20)
 #define STEPS_MAX	64
 #define TESTS_MAX	4
+#define FORKS_MAX	8	/* on a path; 4 is the most seen */
 #define LOADS_MAX	2
 #define OPS_MAX		3
 #define REGS		34
@@ -52,8 +53,10 @@ enum op_kind {
 	OP_COMPARE,		/* sets the flags by size bytes of reg against number */
 	OP_SET_EQUAL,		/* reg = the flags say equal */
 	OP_BRANCH,		/* to target if the flags say equal, or with number: not equal */
+	OP_FORK,		/* to target or not, for a reason that is not known here */
 	OP_JUMP,		/* to target; outside the body: a call without a return here */
 	OP_LEAVE,		/* the same to an address in memory or in a register */
+	OP_CALL,
 	OP_RETURN,
 	OP_CLOBBER_FLAGS,
 };
@@ -213,18 +216,33 @@ static bool x86_store(struct x86 *x, struct insn *insn)
 static bool x86_lea(struct x86 *x, struct insn *insn)
 {
 	x86_modrm(x);
-	if (x->is_reg || !x->wide)
-		return false;
-	insn_memory(insn, OP_ADD_NUMBER, x->reg, x->base, x->disp, 8);
-	return true;
+	if (x->wide)
+		insn_memory(insn, OP_ADD_NUMBER, x->reg, x->base, x->disp, 8);
+	else
+		insn_add(insn, OP_FORGET, x->reg);
+	return !x->is_reg;
 }
 
-/* add: 01 to r/m, 03 to reg */
-static bool x86_add(struct x86 *x, struct insn *insn, bool to_reg)
+/* A result that is not told: it goes to the register or to memory. */
+static void x86_forget(struct x86 *x, struct insn *insn, bool to_reg)
 {
+	if (x->is_reg || to_reg)
+		insn_add(insn, OP_FORGET, to_reg ? x->reg : x->base);
+	else
+		insn_memory(insn, OP_STORE, NO_REG, x->base, x->disp, x86_size(x));
+	insn_add(insn, OP_CLOBBER_FLAGS, NO_REG);
+}
+
+/* 01 to 29 to r/m, 03 to 2b to reg: add, which is told of 8 bytes, or, adc, sbb, and, sub */
+static bool x86_arithmetic(struct x86 *x, struct insn *insn, unsigned int opcode)
+{
+	bool to_reg = opcode & 2;
+
 	x86_modrm(x);
-	if (!x->wide || x->is_reg)
-		return false;
+	if (opcode > 3 || !x->wide || x->is_reg) {
+		x86_forget(x, insn, to_reg);
+		return true;
+	}
 	insn_memory(insn, OP_LOAD, TEMP, x->base, x->disp, 8);
 	insn_sum(insn, to_reg ? x->reg : TEMP, TEMP, x->reg);
 	if (!to_reg)
@@ -234,26 +252,39 @@ static bool x86_add(struct x86 *x, struct insn *insn, bool to_reg)
 	return true;
 }
 
-/* 81 and 83 with an immediate of @bytes: add and sub on a register, cmp on any */
-static bool x86_immediate(struct x86 *x, struct insn *insn, unsigned int bytes)
+/* 80, 81 and 83, of r/m and an immediate: cmp, add and sub are told, the others forgotten */
+static bool x86_immediate(struct x86 *x, struct insn *insn, unsigned int opcode)
 {
+	unsigned int size = opcode == 0x80 ? 1 : x86_size(x), what;
 	int64_t number;
 
 	x86_modrm(x);
-	number = x86_signed(x, bytes);
-	if ((x->reg & 7) == 7) {
+	number = x86_signed(x, opcode == 0x81 ? 4 : 1);
+	what = x->reg & 7;
+	if (x->is_reg && size == 1)
+		return false;
+	if (what == 7) {
 		if (!x->is_reg)
-			insn_memory(insn, OP_LOAD, TEMP, x->base, x->disp, x86_size(x));
-		insn_number(insn, OP_COMPARE, x->is_reg ? x->base : TEMP, number, x86_size(x));
+			insn_memory(insn, OP_LOAD, TEMP, x->base, x->disp, size);
+		insn_number(insn, OP_COMPARE, x->is_reg ? x->base : TEMP, number, size);
 		return true;
 	}
-	if (!x->is_reg || !x->wide || ((x->reg & 7) != 0 && (x->reg & 7) != 5))
-		return false;
-	if (x->base == X86_SP)
-		return false;
-	insn_memory(insn, OP_ADD_NUMBER, x->base, x->base, (x->reg & 7) ? -number : number, 8);
+	if (!x->is_reg || !x->wide || (what != 0 && what != 5)) {
+		x86_forget(x, insn, false);
+		return true;
+	}
+	insn_memory(insn, OP_ADD_NUMBER, x->base, x->base, what ? -number : number, 8);
 	insn_add(insn, OP_CLOBBER_FLAGS, NO_REG);
 	return true;
+}
+
+/* mov of an immediate: c6 one byte to memory, c7 */
+static bool x86_set(struct x86 *x, struct insn *insn, bool byte)
+{
+	x86_modrm(x);
+	x86_signed(x, byte ? 1 : 4);
+	x86_forget(x, insn, false);
+	return !(x->reg & 7) && !(byte && x->is_reg);
 }
 
 static bool x86_test(struct x86 *x, struct insn *insn)
@@ -284,15 +315,21 @@ static bool x86_branch(struct x86 *x, struct insn *insn, enum op_kind kind, unsi
 	return true;
 }
 
+/* jo to jg, of which je and jne are told apart */
+static bool x86_condition(struct x86 *x, struct insn *insn, unsigned int opcode,
+			  unsigned int bytes)
+{
+	return x86_branch(x, insn, (opcode & 0xe) == 4 ? OP_BRANCH : OP_FORK, bytes, opcode & 1);
+}
+
 /* Behind 0f */
 static bool x86_two(struct x86 *x, struct insn *insn)
 {
 	unsigned int opcode = (unsigned int)cursor_uint(x->code, 1);
 
+	if ((opcode & 0xf0) == 0x80)
+		return x86_condition(x, insn, opcode, 4);
 	switch (opcode) {
-	case 0x84:
-	case 0x85:
-		return x86_branch(x, insn, OP_BRANCH, 4, opcode & 1);
 	case 0x94:
 		x86_modrm(x);
 		insn_add(insn, OP_SET_EQUAL, x->base);
@@ -313,7 +350,17 @@ static bool x86_one(struct x86 *x, struct insn *insn, unsigned int opcode)
 	switch (opcode) {
 	case 0x01:
 	case 0x03:
-		return x86_add(x, insn, opcode & 2);
+	case 0x09:
+	case 0x0b:
+	case 0x11:
+	case 0x13:
+	case 0x19:
+	case 0x1b:
+	case 0x21:
+	case 0x23:
+	case 0x29:
+	case 0x2b:
+		return x86_arithmetic(x, insn, opcode);
 	case 0x05:
 		if (!x->wide)
 			return false;
@@ -325,13 +372,10 @@ static bool x86_one(struct x86 *x, struct insn *insn, unsigned int opcode)
 		return x86_xor(x, insn);
 	case 0x63:
 		return x->wide && x86_load(x, insn, 4);
-	case 0x74:
-	case 0x75:
-		return x86_branch(x, insn, OP_BRANCH, 1, opcode & 1);
+	case 0x80:
 	case 0x81:
-		return x86_immediate(x, insn, 4);
 	case 0x83:
-		return x86_immediate(x, insn, 1);
+		return x86_immediate(x, insn, opcode);
 	case 0x85:
 		return x86_test(x, insn);
 	case 0x89:
@@ -345,18 +389,25 @@ static bool x86_one(struct x86 *x, struct insn *insn, unsigned int opcode)
 	case 0xc3:
 		insn_add(insn, OP_RETURN, NO_REG);
 		return true;
+	case 0xc6:
+	case 0xc7:
+		return x86_set(x, insn, opcode == 0xc6);
 	case 0xc9:
 		insn_add(insn, OP_FORGET, 5);	/* leave */
 		return true;
+	case 0xe8:
+		return x86_branch(x, insn, OP_CALL, 4, false);
 	case 0xe9:
 		return x86_branch(x, insn, OP_JUMP, 4, false);
 	case 0xeb:
 		return x86_branch(x, insn, OP_JUMP, 1, false);
 	case 0xff:
 		x86_modrm(x);
-		insn_add(insn, OP_LEAVE, NO_REG);
-		return (x->reg & 7) == 4;
+		insn_add(insn, (x->reg & 7) == 2 ? OP_CALL : OP_LEAVE, NO_REG);
+		return (x->reg & 7) == 2 || (x->reg & 7) == 4;
 	}
+	if (opcode >= 0x70 && opcode <= 0x7f)
+		return x86_condition(x, insn, opcode, 1);
 	if (opcode >= 0x50 && opcode <= 0x57)
 		return true;		/* push; what it stores is never looked at again */
 	if (opcode >= 0x58 && opcode <= 0x5f) {
@@ -455,13 +506,28 @@ static bool arm_pair(uint32_t word, struct insn *insn)
 
 	if (second == ARM_ZERO)
 		second = NO_REG;
+	if (!(word & 1u << 22)) {
+		insn_memory(insn, OP_STORE, word & 31, base, offset, 8);
+		insn_memory(insn, OP_STORE, word >> 10 & 31, base, offset + 8, 8);
+		return true;
+	}
 	insn_memory(insn, OP_LOAD, TEMP, base, offset, 8);
 	insn_memory(insn, OP_LOAD, second, base, offset + 8, 8);
 	insn_move(insn, first, TEMP, 8);
 	return true;
 }
 
-/* add and sub of an immediate, 64 bit, and cmp, of both sizes */
+/* stp and ldp of the stack's: what is kept there is not followed. */
+static bool arm_stack(uint32_t word, struct insn *insn)
+{
+	if (word & 1u << 22) {
+		insn_add(insn, OP_FORGET, arm_target(word));
+		insn_add(insn, OP_FORGET, arm_target(word >> 10));
+	}
+	return true;
+}
+
+/* add and sub of an immediate, told where it is 64 bit, and cmp */
 static bool arm_immediate(uint32_t word, struct insn *insn)
 {
 	int64_t number = (int64_t)(word >> 10 & 0xfff) << (word & 1u << 22 ? 12 : 0);
@@ -473,9 +539,12 @@ static bool arm_immediate(uint32_t word, struct insn *insn)
 		insn_number(insn, OP_COMPARE, arm_base(word), number, wide ? 8 : 4);
 		return subtracts && (word & 31) == ARM_ZERO;
 	}
-	insn_memory(insn, OP_ADD_NUMBER, arm_target(word), arm_base(word),
-		    subtracts ? -number : number, 8);
-	return wide;
+	if (wide)
+		insn_memory(insn, OP_ADD_NUMBER, arm_target(word), arm_base(word),
+			    subtracts ? -number : number, 8);
+	else
+		insn_add(insn, OP_FORGET, arm_target(word));
+	return true;
 }
 
 static bool arm_compare_branch(uint32_t word, int64_t at, struct insn *insn)
@@ -491,6 +560,12 @@ static bool arm_control(uint32_t word, int64_t at, struct insn *insn)
 		return arm_compare_branch(word, at, insn);
 	if ((word & 0xff00001e) == 0x54000000)
 		insn_target(insn, OP_BRANCH, at + 4 * sign_extend(word >> 5, 19), word & 1);
+	else if ((word & 0xff000010) == 0x54000000)
+		insn_target(insn, OP_FORK, at + 4 * sign_extend(word >> 5, 19), false);
+	else if ((word & 0x7e000000) == 0x36000000)	/* tbz, tbnz */
+		insn_target(insn, OP_FORK, at + 4 * sign_extend(word >> 5, 14), false);
+	else if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000)
+		insn_add(insn, OP_CALL, NO_REG);
 	else if ((word & 0xfc000000) == 0x14000000)
 		insn_target(insn, OP_JUMP, at + 4 * sign_extend(word, 26), false);
 	else if (word == 0xd65f03c0 || word == 0xd65f0bff || word == 0xd65f0fff)
@@ -516,6 +591,8 @@ static bool arm_register(uint32_t word, struct insn *insn)
 		insn_add(insn, OP_SET_EQUAL, arm_target(word));
 	else if ((word & 0x9f000000) == 0x90000000 || (word & 0x9f000000) == 0x10000000)
 		insn_add(insn, OP_FORGET, arm_target(word));
+	else if ((word & 0x3fe00000) == 0x1a800000 || (word & 0x3e000000) == 0x0a000000)
+		insn_add(insn, OP_FORGET, arm_target(word));	/* csel, …; and, eor, add, sub */
 	else
 		return false;
 	return true;
@@ -528,9 +605,11 @@ static bool arm_decode(struct cursor *code, struct insn *insn)
 
 	if ((word & 0xfffff01f) == 0xd503201f)
 		return true;		/* a hint: nop, bti, paciasp, … */
-	if (word == 0xa9bf7bfd || word == 0xa8c17bfd || word == 0x910003fd)
-		return true;		/* a frame pointer, pushed, popped and set */
-	if ((word & 0xffc00000) == 0xa9400000)
+	if (word == 0x910003fd)
+		return true;		/* a frame pointer */
+	if ((word & 0xfe0003e0) == 0xa80003e0)
+		return arm_stack(word, insn);
+	if ((word & 0xff800000) == 0xa9000000)
 		return arm_pair(word, insn);
 	if ((word & 0x1f000000) == 0x11000000)
 		return arm_immediate(word, insn);
@@ -543,6 +622,8 @@ static bool arm_decode(struct cursor *code, struct insn *insn)
 
 enum end_kind { END_RETURN, END_CALL };
 
+enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED };
+
 struct state {
 	uint16_t machine;
 	const unsigned char *code;
@@ -554,6 +635,8 @@ struct state {
 	bool null_is_zero;		/* all of those returned 0 */
 	struct value given;		/* what was stored through the second argument */
 	struct value set, added;	/* the object's members that the second argument went to */
+	enum purpose purpose;
+	struct value *agreed;		/* what all paths so far have set or compared */
 	enum end_kind end;
 };
 
@@ -596,8 +679,9 @@ static bool value_is_member(const struct value *value)
 
 static bool value_same(const struct value *a, const struct value *b)
 {
-	if (a->kind != VALUE_MEMBER || b->kind != VALUE_MEMBER || a->size != b->size ||
-	    a->argument != b->argument || a->loads != b->loads)
+	if (a->kind != b->kind || (a->kind != VALUE_MEMBER && a->kind != VALUE_EQUALS) ||
+	    a->size != b->size || a->argument != b->argument || a->loads != b->loads ||
+	    a->number != b->number)
 		return false;
 	for (unsigned int i = 0; i <= a->loads; i++)
 		if (a->offset[i] != b->offset[i])
@@ -649,7 +733,16 @@ static struct value value_narrow(struct value value, unsigned int size)
 	return value;
 }
 
-static void state_compare(struct state *state, const struct op *op)
+/* False: another path has found something else. */
+static bool state_agree(const struct state *state, const struct value *value)
+{
+	if (!state->agreed->kind)
+		*state->agreed = *value;
+	return value_same(state->agreed, value);
+}
+
+/* Tests for NULL say nothing of what is behind the pointer. */
+static bool state_compare(struct state *state, const struct op *op)
 {
 	struct value value = state_get(state, op->reg);
 
@@ -659,30 +752,65 @@ static void state_compare(struct state *state, const struct op *op)
 		state->flags.kind = VALUE_EQUALS;
 		state->flags.number = op->number;
 	}
+	return state->purpose != FIND_COMPARED || state->flags.kind != VALUE_EQUALS ||
+	       state->flags.loads < LOADS_MAX || state_agree(state, &state->flags);
 }
 
-/* The object's members are for setters, and what the second argument points to for a result. */
-static bool state_store(struct state *state, const struct op *op)
+/* What the second argument points to is for a result. */
+static bool state_give(struct state *state, const struct op *op)
+{
+	struct value what = state_get(state, op->reg);
+	struct value where = value_plus(state_get(state, op->base), op->number);
+
+	if (!value_is_argument(&where, 1) || what.kind != VALUE_MEMBER || op->size != 8 ||
+	    state->is_null || state->given.kind)
+		return false;
+	state->given = what;
+	return true;
+}
+
+/* The object's members are for setters. What else is stored does not matter to them. */
+static bool state_set(struct state *state, const struct op *op)
 {
 	struct value what = state_get(state, op->reg);
 	struct value where = value_plus(state_get(state, op->base), op->number);
 	struct value *kept;
 
 	state->flags = (struct value){ 0 };	/* an add to memory sets them */
-	if (where.kind != VALUE_MEMBER || where.loads || op->size != 8 || state->is_null)
-		return false;
-	if (where.argument)
-		kept = value_is_argument(&where, 1) && what.kind == VALUE_MEMBER ? &state->given
-										 : NULL;
-	else if (value_is_argument(&what, 1))
+	if (where.kind != VALUE_MEMBER || where.argument || where.loads || op->size != 8)
+		return true;
+	if (value_is_argument(&what, 1))
 		kept = &state->set;
+	else if (what.kind == VALUE_SUM && what.offset[0] == where.offset[0])
+		kept = &state->added;
 	else
-		kept = what.kind == VALUE_SUM && what.offset[0] == where.offset[0] ? &state->added
-										  : NULL;
-	if (!kept || kept->kind != VALUE_UNKNOWN)
-		return false;
-	*kept = where.argument ? what : value_load(where, 0, 8);
+		return true;
+	where = value_load(where, 0, 8);
+	if (kept->kind)
+		return value_same(kept, &where);
+	*kept = where;
 	return true;
+}
+
+/* At the end of a setter's path. Those that set a member must agree on it. */
+static bool state_end(const struct state *state)
+{
+	const struct value *member = state->set.kind ? &state->set : &state->added;
+
+	return state->purpose != FIND_SET || !member->kind || state_agree(state, member);
+}
+
+/* A called function keeps only some registers. */
+static bool state_call(struct state *state)
+{
+	static const uint32_t x86_kept = 1u << 3 | 1u << 5 | 0xf000, arm_kept = 0x3ff80000;
+	uint32_t kept = state->machine == EM_X86_64 ? x86_kept : arm_kept;
+
+	for (unsigned int i = 0; i < REGS; i++)
+		if (i >= NO_REG || !(kept >> i & 1))
+			state->regs[i] = (struct value){ 0 };
+	state->flags = (struct value){ 0 };
+	return state->purpose != FIND_RESULT;
 }
 
 static int state_run(struct state *state);
@@ -716,10 +844,24 @@ static bool state_run_null(struct state *state, int64_t target)
 	return true;
 }
 
+/* Follows the path that branches off to the op's target, to its end. */
+static bool state_fork(struct state *state, const struct op *op)
+{
+	struct state other = *state;
+
+	if (state->purpose == FIND_RESULT || ++state->tests > FORKS_MAX)
+		return false;
+	other.tests = state->tests;
+	return state_goto(&other, op->target) && !state_run(&other);
+}
+
 static bool state_branch(struct state *state, const struct op *op)
 {
 	int64_t next = (int64_t)state->pos;
 	bool if_not = op->number;
+
+	if (state->purpose != FIND_RESULT)
+		return state_fork(state, op);
 
 	if (state->flags.kind != VALUE_EQUALS || state->flags.size != 8 || state->flags.number ||
 	    ++state->tests > TESTS_MAX)
@@ -737,7 +879,8 @@ static bool state_op(struct state *state, const struct op *op)
 		state_put(state, op->reg, value_load(base, op->number, op->size));
 		return true;
 	case OP_STORE:
-		return state_store(state, op);
+		return state->purpose == FIND_RESULT ? state_give(state, op)
+						     : state_set(state, op);
 	case OP_ADD_NUMBER:
 		state_put(state, op->reg, value_plus(base, op->number));
 		return true;
@@ -755,13 +898,16 @@ static bool state_op(struct state *state, const struct op *op)
 		state_put(state, op->reg, (struct value){ 0 });
 		return true;
 	case OP_COMPARE:
-		state_compare(state, op);
-		return true;
+		return state_compare(state, op);
 	case OP_SET_EQUAL:
 		state_put(state, op->reg, state->flags);
 		return true;
 	case OP_BRANCH:
 		return state_branch(state, op);
+	case OP_FORK:
+		return state_fork(state, op);
+	case OP_CALL:
+		return state_call(state);
 	case OP_CLOBBER_FLAGS:
 		state->flags = (struct value){ 0 };
 		return true;
@@ -779,11 +925,14 @@ static int state_step(struct state *state)
 	struct cursor code = cursor_over(state->code, state->size, false);
 	struct insn insn = { .count = 0 };
 	const struct op *last;
+	bool known;
 
 	cursor_seek(&code, state->pos);
-	if (!(state->machine == EM_X86_64 ? x86_decode(&code, &insn) : arm_decode(&code, &insn)) ||
-	    code.bad)
+	known = state->machine == EM_X86_64 ? x86_decode(&code, &insn) : arm_decode(&code, &insn);
+	if (code.bad)
 		return -EINVAL;
+	if (!known)
+		return state->purpose == FIND_RESULT ? -EINVAL : 1;
 	state->pos = code.pos;
 	last = insn.count ? &insn.ops[insn.count - 1] : NULL;
 	if (last && last->kind == OP_JUMP && state_goto(state, last->target))
@@ -804,15 +953,17 @@ static int state_run(struct state *state)
 
 	while (!err && state->steps++ < STEPS_MAX)
 		err = state_step(state);
-	return err == 1 ? 0 : -EINVAL;
+	return err == 1 && state_end(state) ? 0 : -EINVAL;
 }
 
-static int state_follow(struct state *state, uint16_t machine, const void *code, size_t size)
+/* @agreed: unknown as yet; NULL to find the result. */
+static int state_follow(struct state *state, uint16_t machine, const void *code, size_t size,
+			enum purpose purpose, struct value *agreed)
 {
 	if (machine != EM_X86_64 && machine != EM_AARCH64)
 		return -EINVAL;
 	*state = (struct state){ .machine = machine, .code = code, .size = size,
-				 .null_is_zero = true };
+				 .null_is_zero = true, .purpose = purpose, .agreed = agreed };
 	for (unsigned int i = 0; i < 2; i++)
 		state->regs[state_argument(state, i)] =
 			(struct value){ .kind = VALUE_MEMBER, .size = 8, .argument = (uint8_t)i };
@@ -825,8 +976,6 @@ static struct value state_result(const struct state *state, struct value *second
 	struct value nothing = { 0 }, result = state->regs[0];
 
 	*second = nothing;
-	if (state->set.kind || state->added.kind)
-		return nothing;
 	if (state->given.kind)
 		return state->end == END_RETURN && result.kind == VALUE_NUMBER ? state->given
 									       : nothing;
@@ -871,7 +1020,7 @@ int accessor_body(uint16_t machine, const void *code, size_t size, struct access
 	struct state state;
 	struct value value, second;
 
-	if (state_follow(&state, machine, code, size))
+	if (state_follow(&state, machine, code, size, FIND_RESULT, NULL))
 		return -EINVAL;
 	value = state_result(&state, &second);
 	if (value_describe(&value, out))
@@ -881,15 +1030,25 @@ int accessor_body(uint16_t machine, const void *code, size_t size, struct access
 	return 0;
 }
 
-int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out)
+static int body_agreed(uint16_t machine, const void *code, size_t size, enum purpose purpose,
+		       struct accessor *out)
 {
 	struct state state;
-	const struct value *value;
+	struct value agreed = { 0 };
 
-	if (state_follow(&state, machine, code, size) || state.given.kind)
+	if (state_follow(&state, machine, code, size, purpose, &agreed))
 		return -EINVAL;
-	value = state.set.kind ? &state.set : &state.added;
-	return value_describe(value, out);
+	return value_describe(&agreed, out);
+}
+
+int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	return body_agreed(machine, code, size, FIND_SET, out);
+}
+
+int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	return body_agreed(machine, code, size, FIND_COMPARED, out);
 }
 
 /* The bytes of function @symbol, @max at most. NULL: there is none. */
@@ -927,6 +1086,14 @@ int accessor_read_setter(const struct elf *elf, const char *symbol, struct acces
 	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
 	return code ? accessor_body_setter(elf->machine, code, size, out) : -ENOENT;
+}
+
+int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	size_t size;
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
+
+	return code ? accessor_body_compared(elf->machine, code, size, out) : -ENOENT;
 }
 
 static int hex_digit(char c)

@@ -4,8 +4,16 @@
  * that does nothing but hand it out. So a member's place is known in builds
  * that no debug information describes.
  *
- * Every path through the body is followed with what each register holds; an
- * instruction that is not understood ends it: no offset is better than a wrong one.
+ * Every path through the body is followed with what each register holds. An
+ * instruction that is not understood means -EINVAL: no offset is better than a wrong one.
+ *
+ * Functions that do more than that can still tell a member: one that they set to their
+ * argument, or compare with a constant. Then both sides of each conditional jump are followed,
+ * whatever it depends on; what was found before an instruction that is not understood, or a
+ * jump out of the function, stands, and the path ends there. A call keeps what the ABI says it
+ * keeps. All that the paths find must be one and the same member, and there must be something.
+ * Nothing is found where an argument or a pointer has been in memory meanwhile; too many jumps
+ * or instructions on a path, and a body that breaks off, are -EINVAL.
  */
 #ifndef USDT_ACCESSOR_H
 #define USDT_ACCESSOR_H
@@ -37,10 +45,16 @@ struct accessor {
 int accessor_read(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
- * The member (an ACCESSOR_VALUE) that function @symbol sets to its second argument,
- * or else adds that to. What it then calls does not matter. Errors as above.
+ * The member (an ACCESSOR_VALUE) of 8 bytes that function @symbol sets to its second
+ * argument, or, on a path that sets none, adds that to. Errors as above.
  */
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out);
+
+/*
+ * The member behind a pointer that function @symbol compares with a constant (an
+ * ACCESSOR_EQUALS), whatever follows from it. Errors as above.
+ */
+int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
  * The offset in an instruction of function @symbol that is known by its bytes: @pattern is in
@@ -52,8 +66,9 @@ int accessor_read_setter(const struct elf *elf, const char *symbol, struct acces
 int accessor_match(const struct elf *elf, const char *symbol, const char *pattern,
 		   int64_t *offset);
 
-/* As the first two, for the @size bytes of a body at @code, of EM_X86_64 or EM_AARCH64. */
+/* As the first three, for the @size bytes of a body at @code, of EM_X86_64 or EM_AARCH64. */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
+int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
 
 #endif

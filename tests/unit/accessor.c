@@ -15,15 +15,17 @@
 
 #include "tests/unit/check.h"
 
-#define BODY_MAX	64
+#define BODY_MAX	160
 #define ENDBR64		"f30f1efa"
 #define BTI		"5f2403d5"
 #define RET		"c0035fd6"
 
+typedef int (*read_body)(uint16_t machine, const void *code, size_t size, struct accessor *out);
+
 struct body {
 	const char *name, *hex;
 	uint16_t machine;
-	bool setter;
+	read_body read;
 	struct accessor want;
 };
 
@@ -32,12 +34,14 @@ struct body {
 #define PAIR(off, other)	{ ACCESSOR_VALUE, off, 0, 0, other, 8 }
 #define POINTER(off, in, bytes)	{ ACCESSOR_POINTER, off, in, 0, -1, bytes }
 #define EQUALS(off, in, number)	{ ACCESSOR_EQUALS, off, in, number, -1, 4 }
-#define X86(name, hex, ...)	{ name, hex, EM_X86_64, false, __VA_ARGS__ }
-#define X86_SET(name, hex, ...)	{ name, hex, EM_X86_64, true, __VA_ARGS__ }
-#define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, false, __VA_ARGS__ }
-#define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, true, __VA_ARGS__ }
+#define X86(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body, __VA_ARGS__ }
+#define X86_SET(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_setter, __VA_ARGS__ }
+#define X86_CMP(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_compared, __VA_ARGS__ }
+#define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body, __VA_ARGS__ }
+#define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
+#define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
 
-/* Each from Debian's package: MariaDB 10.5, 10.11, 11.8 and MySQL 9.7. */
+/* Each from Debian's package: MariaDB 10.5, 10.11, 11.8 (of two dates) and MySQL 9.7. */
 static const struct body real_bodies[] = {
 	X86("10.11 thd_query_string", "488d4768c3", ADDRESS(0x68)),
 	X86("11.8 thd_query_string", ENDBR64 "488d4768c3", ADDRESS(0x68)),
@@ -105,6 +109,74 @@ static const struct body real_bodies[] = {
 		"e00304aa420040f9424041f9f00302aa00021fd6", VALUE(0x3ce0, 8)),
 	ARM_SET("9.7 inc_examined_row_count",
 		BTI "027851f92100028b017811f900bc51f9400000b45a2e6e14" RET, VALUE(0x22f0, 8)),
+	X86_SET("10.5 set_ok_status",
+		"4889f04889ce8b8f34020000448d41fb4183f801770ac3660f1f8400000000004c8b8700030000458b"
+		"406483f903744880bf38020000014889872002000019c04489873002000083e0fe83c0038987340200"
+		"00488997280200004885f674114883c71bbaff010000e913257d000f1f00c6471b00c30f1f00440187"
+		"3002000048018720020000ebcb", VALUE(0x220, 8)),
+	X86_SET("10.11 set_ok_status",
+		"4889f84889f74889ce8b8834020000448d41fb4183f8017707c3660f1f4400004c8b8000030000458b"
+		"406483f903744880b838020000014489803002000019c94889b82002000083e1fe83c1038988340200"
+		"00488990280200004885f67411488d781abaff010000e9e3dc75000f1f00c6401a00c30f1f00440180"
+		"300200004801b820020000ebcb", VALUE(0x220, 8)),
+	X86_SET("11.8.6 set_ok_status",
+		ENDBR64 "4889f88bbf34020000448d47fb4183f801765d4c8b8000030000458b406483ff03745180b8"
+		"38020000004889b020020000be01000000448980300200007405be0300000089b03402000048899028"
+		"0200004885c97416488d781abaff0100004889cee915908d000f1f440000c6401a00c30f1f00440180"
+		"300200004801b020020000ebc6", VALUE(0x220, 8)),
+	X86_SET("11.8.9 set_ok_status",
+		ENDBR64 "8b87340200004989f04889d68d50fb83fa01765c488b97000300008b526483f803745180bf"
+		"380200000189973002000019c04c89872002000083e0fe83c0038987340200004889b7280200004885"
+		"c9741b4883c71abaff0100004889cee9dac58500662e0f1f840000000000c6471a00c30f1f00019730"
+		"0200004c018720020000ebc2", VALUE(0x220, 8)),
+	X86_SET("9.7 set_ok_status",
+		ENDBR64 "554889e541564989f6be0100000041554989d531d241544989cc534889fbe8c9ffffff8b83"
+		"8c00000083e80383f801764f8b83b40200004c89b3a00200004c89aba80200008983b00200004d85e4"
+		"743c488dbb90000000baff0100004c89e6e868b26801488dbb90000000e82c21ceff898390020000c7"
+		"838c000000010000005b415c415d415e5dc30f1f00c683900000000031c0ebd9",
+		VALUE(0x2a0, 8)),
+	ARM_SET("10.11 set_ok_status",
+		"e40301aae10303aa033442b965140051bf04007148000054c0035fd6058041f9a56440b97f0c0071e0"
+		"01005406e0483963008052041001f9df000071053002b963149f1a033402b9021401f9810000b40068"
+		"0091e23f80d205c21b141f680039c0035fd6061041f9033042b9c400048b041001f96300050b033002"
+		"b9f3ffff17", VALUE(0x220, 8)),
+	ARM_SET("11.8.6 set_ok_status",
+		BTI "043442b985140051bf04007169020054058041f9a56440b99f0c00710002005406e04839640080"
+		"52011001f9df000071053002b981149f1a013402b9021401f9a30000b4e10303aa00680091e23f80d2"
+		"f7aa21141f680039c0035fd6061041f9043042b9c100018b011001f98100050b013002b9f2ffff17",
+		VALUE(0x220, 8)),
+	ARM_SET("11.8.9 set_ok_status",
+		BTI "043442b985140051bf04007169020054058041f9a56440b99f0c007100020054011001f901e048"
+		"39053002b93f0000716100805221149f1a013402b9021401f9a30000b4e10303aa00680091e23f80d2"
+		"a08b1f141f680039c0035fd6043042b98400050b043002b9041041f98100018b011001f9f2ffff17",
+		VALUE(0x220, 8)),
+	ARM_SET("9.7 set_ok_status",
+		"3f2303d5fd7bbca9fd030091f35301a9f30300aaf40302aa02008052f51300f9f50301aa21008052e3"
+		"1f00f9edffff97608e40b9000c00511f04007109020054e31f40f9755201f960b642b9745601f960b2"
+		"02b9e30100b4e10303aae23f80d260420291b7714f946042029179edf997609202b920008052608e00"
+		"b9f51340f9f35341a9fd7bc4a8bf2303d5c0035fd6000080527f420239f6ffff17",
+		VALUE(0x2a0, 8)),
+	X86_CMP("10.5 thd_current_status",
+		"488b87885e00004531c04885c0740d83b834020000057504448b40084489c0c3",
+		EQUALS(0x5e88, 0x234, 5)),
+	X86_CMP("10.11 thd_current_status",
+		"488b87e062000031d24885c0740c83b8340200000575038b500889d0c3",
+		EQUALS(0x62e0, 0x234, 5)),
+	X86_CMP("11.8.6 thd_current_status",
+		ENDBR64 "488b877863000031d24885c0740c83b8340200000575038b500889d0c3",
+		EQUALS(0x6378, 0x234, 5)),
+	X86_CMP("11.8.9 thd_current_status",
+		ENDBR64 "488b87d06300004885c0740983b83402000005740731c0c30f1f40008b4008c3",
+		EQUALS(0x63d0, 0x234, 5)),
+	ARM_CMP("10.11 thd_current_status",
+		"018071f9010100b4223442b9000080525f14007140000054c0035fd6200840b9c0035fd600008052c0"
+		"035fd6", EQUALS(0x6300, 0x234, 5)),
+	ARM_CMP("11.8.6 thd_current_status",
+		BTI "01cc71f9010100b4223442b9000080525f14007140000054c0035fd6200840b9c0035fd6000080"
+		"52c0035fd6", EQUALS(0x6398, 0x234, 5)),
+	ARM_CMP("11.8.9 thd_current_status",
+		BTI "00f871f9800000b4013442b93f1400716000005400008052c0035fd6000840b9c0035fd6",
+		EQUALS(0x63f0, 0x234, 5)),
 };
 
 /* The same members as other compilers, versions and options hand them out. */
@@ -146,6 +218,22 @@ static const struct body other_bodies[] = {
 	ARM("signed return address", "3f2303d5" "000c53f9" "ff0b5fd6", VALUE(0x2618, 8)),
 	ARM("ldrsw", "006898b9" RET, VALUE(0x1868, 4)),
 	ARM("ldrb", "00a04139" RET, VALUE(0x68, 1)),
+	X86_SET("an unknown instruction behind it", "48897768" "0f0b", VALUE(0x68, 8)),
+	X86_SET("only on one side of a jump", "4885c97201c3" "48897768c3", VALUE(0x68, 8)),
+	X86_SET("set on one side, added to on the other", "4885c9720548897768c3" "48017768c3",
+		VALUE(0x68, 8)),
+	X86_SET("other members", "897710" "c7471805000000" "48895720" "c6472801" "48897768c3",
+		VALUE(0x68, 8)),
+	X86_SET("kept over a call", "534889f3554889fde8000000" "0048895d685d5bc3", VALUE(0x68, 8)),
+	X86_SET("a frame", "4883ec18" "48897768" "4883c418c3", VALUE(0x68, 8)),
+	X86_CMP("a register", "488b47688b401083f803" "7501c331c0c3", EQUALS(0x68, 0x10, 3)),
+	X86_CMP("twice the same", "488b476883781003" "740783781003" "7401c3c3",
+		EQUALS(0x68, 0x10, 3)),
+	ARM_SET("one of a pair", "018808a9" RET, VALUE(0x88, 8)),
+	ARM_SET("the second of a pair", "028408a9" RET, VALUE(0x90, 8)),
+	ARM_SET("tbz", "42000036" RET "013400f9" RET, VALUE(0x68, 8)),
+	ARM_SET("kept over a call", "fd7bbea9" "f30b00f9" "f30301aa" "f40300aa" "00000094"
+		"933600f9" RET, VALUE(0x68, 8)),
 };
 
 /* Something else than a member handed out, or what cannot be told. */
@@ -189,6 +277,29 @@ static const struct body refused_bodies[] = {
 	X86_SET("two members", "48897768488977" "70c3", { 0 }),
 	X86_SET("adds one member, writes another", "4803776848897770c3", { 0 }),
 	X86_SET("an array's element", "488974f768c3", { 0 }),
+	X86_SET("two members on two sides", "4885c9720548897768c348897770c3", { 0 }),
+	X86_SET("set on one side, another added to", "4885c9720548897768c348017770c3", { 0 }),
+	X86_SET("lost in a call", "e800000000" "48897768c3", { 0 }),
+	X86_SET("the object lost in a call", "534889f3e800000000" "48895f68" "5bc3", { 0 }),
+	X86_SET("through the stack", "48897424f8" "488b7424f8" "48897768c3", { 0 }),
+	X86_SET("behind an unknown instruction", "0f0b" "48897768c3", { 0 }),
+	X86_SET("behind a pointer", "488b07" "48897068c3", { 0 }),
+	X86_SET("changed before", "4883ee01" "48897768c3", { 0 }),
+	X86_SET("or with another", "4809ce" "48897768c3", { 0 }),
+	X86_SET("a jump to somewhere else", "48897768" "7240" "c3", { 0 }),
+	X86_SET("endless", "48897768" "ebfa", { 0 }),
+	X86_SET("endless with a way out", "48897768" "72fa" "c3", { 0 }),
+	X86_SET("too many jumps", "48897768" "7200" "7200" "7200" "7200" "7200" "7200" "7200" "7200"
+		"7200" "c3", { 0 }),
+	X86_SET("no end", "48897768" "7200", { 0 }),
+	X86_CMP("two constants", "488b47688378100374" "0583781004c3c3", { 0 }),
+	X86_CMP("two members", "488b47688378100374" "0583781403c3c3", { 0 }),
+	X86_CMP("a member of the object itself", "837f68037401c3c3", { 0 }),
+	X86_CMP("a pointer with NULL", "488b47684885c07401c3c3", { 0 }),
+	X86_CMP("an accessor", "488b4768c3", { 0 }),
+	ARM_SET("lost in a call", "00000094" "013400f9" RET, { 0 }),
+	ARM_SET("32 bits", "016800b9" RET, { 0 }),
+	ARM_SET("two members on two sides", "620000b5" "013400f9" RET "013800f9" RET, { 0 }),
 	ARM("nothing", "", { 0 }),
 	ARM("a call", "00a00191" "00000094" RET, { 0 }),
 	ARM("sp", "e00740f9" RET, { 0 }),
@@ -199,8 +310,8 @@ static const struct body refused_bodies[] = {
 	ARM("three pointers", "008071f9" "008041f9" "003440f9" RET, { 0 }),
 	ARM("thd_start_utime", "030454f9024888d2000854f9e201a0f26000029b" RET, { 0 }),
 	ARM_SET("an accessor", "00a00191" RET, { 0 }),
-	{ "another architecture", "488d4768c3", EM_RISCV, false, { 0 } },
-	{ "32-bit x86", "488d4768c3", EM_386, false, { 0 } },
+	{ "another architecture", "488d4768c3", EM_RISCV, accessor_body, { 0 } },
+	{ "32-bit x86", "488d4768c3", EM_386, accessor_body, { 0 } },
 };
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
@@ -231,8 +342,7 @@ static int read_exactly(const struct body *body, const unsigned char *bytes, siz
 	if (!copy)
 		abort();
 	memcpy(copy, bytes, size);
-	err = body->setter ? accessor_body_setter(body->machine, copy, size, out)
-			   : accessor_body(body->machine, copy, size, out);
+	err = body->read(body->machine, copy, size, out);
 	free(copy);
 	return err;
 }
@@ -331,12 +441,14 @@ static uint32_t random_next(uint32_t *state)
 
 static void test_random(void)
 {
+	static const read_body reads[] = { accessor_body, accessor_body_setter,
+					   accessor_body_compared };
 	uint32_t seed = 1;
 
 	for (unsigned int round = 0; round < 300000; round++) {
 		struct body body = { .name = "random",
 				     .machine = round & 1 ? EM_X86_64 : EM_AARCH64,
-				     .setter = round & 2 };
+				     .read = reads[round % 3] };
 		unsigned char bytes[BODY_MAX];
 		size_t size = random_next(&seed) % (BODY_MAX + 1);
 
@@ -380,10 +492,13 @@ static void test_shuffled(void)
 #if defined(__x86_64__)
 #define SAMPLE_VALUE	".byte 0x48, 0x8b, 0x87, 0x18, 0x3f, 0x00, 0x00, 0xc3\n"
 #define SAMPLE_SETTER	".byte 0x48, 0x89, 0x77, 0x68, 0xc3\n"
+#define SAMPLE_COMPARED	".byte 0x48, 0x8b, 0x47, 0x68, 0x83, 0x78, 0x08, 0x05, 0xc3\n"
 #define SAMPLE_OFFSET	0x3f18
 #elif defined(__aarch64__)
 #define SAMPLE_VALUE	".byte 0x00, 0x9c, 0x5f, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
 #define SAMPLE_SETTER	".byte 0x01, 0x34, 0x00, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
+#define SAMPLE_COMPARED                                                           \
+	".byte 0, 0x34, 0x40, 0xf9, 0, 8, 0x40, 0xb9, 0x1f, 0x14, 0, 0x71, 0xc0, 3, 0x5f, 0xd6\n"
 #define SAMPLE_OFFSET	0x3f38
 #endif
 
@@ -394,10 +509,11 @@ static void test_shuffled(void)
 __asm__(".pushsection .text\n.balign 16\n"
 	SAMPLE("sample_value", SAMPLE_VALUE)
 	SAMPLE("sample_setter", SAMPLE_SETTER)
+	SAMPLE("sample_compared", SAMPLE_COMPARED)
 	".globl sample_empty\n.type sample_empty, %object\nsample_empty:\n"
 	".popsection\n");
 
-extern const char sample_value[], sample_setter[];
+extern const char sample_value[], sample_setter[], sample_compared[];
 
 static void test_file(void)
 {
@@ -407,7 +523,7 @@ static void test_file(void)
 	struct elf elf;
 	void *data;
 
-	CHECK(*sample_value && *sample_setter);	/* or the linker drops them */
+	CHECK(*sample_value && *sample_setter && *sample_compared);	/* or the linker drops them */
 	CHECK(fd >= 0 && !fstat(fd, &st));
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);
@@ -419,6 +535,11 @@ static void test_file(void)
 	CHECK(accessor_read_setter(&elf, "sample_value", &got) == -EINVAL);
 	CHECK(!accessor_read_setter(&elf, "sample_setter", &got) && got.offset == 0x68);
 	CHECK(accessor_read(&elf, "sample_setter", &got) == -EINVAL);
+	CHECK(!accessor_read_compared(&elf, "sample_compared", &got));
+	CHECK(got.kind == ACCESSOR_EQUALS && got.offset == 0x68 && got.inner == 8 &&
+	      got.expected == 5);
+	CHECK(accessor_read_compared(&elf, "sample_value", &got) == -EINVAL);
+	CHECK(accessor_read_compared(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "sample_empty", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read_setter(&elf, "no_such_function", &got) == -ENOENT);
