@@ -7,11 +7,13 @@
 
 #define COMMAND_TEXT	3	/* COM_QUERY of the MySQL protocol */
 #define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
+#define STATE_OK	1	/* DA_OK of both, in enum_diagnostics_status */
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE of PostgreSQL */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: none */
 ARGUMENT(length);	/* its length, where it does not end in a NUL */
 ARGUMENT(rows);		/* what the server counted */
+ARGUMENT(affected);	/* rows that the statement changed, as its client is told */
 ARGUMENT(tag);		/* pointer to the completion's text: "SELECT 1" */
 ARGUMENT(command);	/* number of the client's command */
 ARGUMENT(error);	/* number of the server's error; 0: none */
@@ -30,6 +32,7 @@ ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
 CONSTANT(error_again);	/* error after which the server tries again by itself; 0: none */
 CONSTANT(rows_known);
+CONSTANT(affected_known);
 CONSTANT(status_known);
 CONSTANT(caller_low);	/* calls out of these addresses count, seen from the probe */
 CONSTANT(caller_size);	/* 0: all calls */
@@ -174,6 +177,22 @@ PROGRAM(command_start)
 	return 0;
 }
 
+/*
+ * Rows that were sent; of a statement that sent none, the rows that it changed. These are 0 too
+ * where the answer is a result set, of which not each is counted as sent (ANALYZE TABLE).
+ */
+INLINE void statement_rows(void *ctx, struct event_statement *s)
+{
+	s->rows = arg_rows(ctx);
+	if (VALUE(rows_known) && (s->rows || !arg_kind(ctx)))
+		s->flags |= STATEMENT_HAS_ROWS;
+	if (VALUE(affected_known) && !s->rows && !(s->flags & STATEMENT_ERROR)) {
+		s->rows = arg_affected(ctx);
+		if (s->rows || arg_state(ctx) == STATE_OK)
+			s->flags |= STATEMENT_HAS_ROWS;
+	}
+}
+
 INLINE void statement_outcome(void *ctx, struct event_statement *s)
 {
 	s->error_code = arg_error(ctx);
@@ -181,10 +200,8 @@ INLINE void statement_outcome(void *ctx, struct event_statement *s)
 		s->flags |= STATEMENT_ERROR;
 	if (!VALUE(status_known))
 		s->flags |= STATEMENT_NO_STATUS;
-	s->rows = VALUE(want_rows) ? arg_rows(ctx) : 0;
-	/* Rows that were sent; how many rows another kind of statement changed is not known. */
-	if (VALUE(want_rows) && VALUE(rows_known) && (s->rows || !arg_kind(ctx)))
-		s->flags |= STATEMENT_HAS_ROWS;
+	if (VALUE(want_rows))
+		statement_rows(ctx, s);
 	s->connection_id = arg_connection(ctx);
 }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ENGINE_ARGS	28
+#define ENGINE_ARGS	32
 #define ENGINE_COMMON	16
 
 /* What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can be. */
@@ -26,6 +26,7 @@ struct engine_arg {
 	 *	{NAME:inner}	the offset behind the pointer that it follows
 	 *	{NAME:expected}	the value that it compares with; alone, it is the argument
 	 *	{=NAME}		the offset of the member that setter NAME sets
+	 *	{?NAME}		the offset of the pointer whose member NAME compares with a constant
 	 *	{NAME~PATTERN}	the offset in an instruction of NAME
 	 * NULL: the fallback.
 	 */

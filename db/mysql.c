@@ -50,6 +50,11 @@ static const char *const mysql_dispatchers[] = {
 #define DB	"_Z20thd_binlog_filter_okPK3THD"
 #define FAILED	"_Z12thd_is_errorPK3THD"
 
+#define STATUS	"?thd_current_status"
+
+/* Into the Diagnostics_area, which has what the client is told of the outcome: affected_rows. */
+#define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
+
 static const struct engine_probe mysql_probes[] = {
 	{
 		/* log_slow_statement(THD *); of two rows the first is MariaDB's, the second MySQL's. */
@@ -77,11 +82,15 @@ static const struct engine_probe mysql_probes[] = {
 			{ .name = "arg_error",
 			  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%arg0))" },
 			{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%arg0))" },
-			{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}", .fallback = 1 },
+			{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(%arg0))" },
+			{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },
+			{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}", .fallback = 1 },
 			{ .name = "arg_kind",
 			  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%arg0))",
 			  .fallback = 1 },
 			{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%arg0)" },
+			{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(%arg0))" },
+			{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(%arg0))" },
 			{ .name = "arg_user",
 			  .spec = "8@{thd_user_name:inner}({thd_user_name}(%arg0))" },
 			{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT },

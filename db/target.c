@@ -121,8 +121,9 @@ static int work_accessor(const struct work *work, const char *text, size_t len, 
 	inner = name_cut(name, ":inner");
 	expected = name_cut(name, ":expected");
 	next = name_cut(name, "+8");
-	err = *name == '=' ? accessor_read_setter(&work->elf, name + 1, &accessor)
-			   : accessor_read(&work->elf, name, &accessor);
+	err = *name == '=' ? accessor_read_setter(&work->elf, name + 1, &accessor) :
+	      *name == '?' ? accessor_read_compared(&work->elf, name + 1, &accessor) :
+			     accessor_read(&work->elf, name, &accessor);
 	if (err)
 		return err;
 	if ((inner && accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS) ||
@@ -264,6 +265,7 @@ static uint32_t arg_shows(const char *arg)
 		uint32_t shows;
 	} table[] = {
 		{ "arg_rows", TARGET_SHOWS_ROWS }, { "arg_tag", TARGET_SHOWS_ROWS },
+		{ "arg_affected", TARGET_SHOWS_CHANGES },
 		{ "arg_error", TARGET_SHOWS_STATUS }, { "arg_state", TARGET_SHOWS_STATUS },
 		{ "arg_status", TARGET_SHOWS_STATUS }, { "arg_user", TARGET_SHOWS_USER },
 		{ "arg_database", TARGET_SHOWS_DATABASE }, { "arg_host", TARGET_SHOWS_CLIENT },
@@ -317,6 +319,8 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	}
 	values[nvalues++] = (struct object_value){ .name = "constant_rows_known",
 						   .number = !!(shows & TARGET_SHOWS_ROWS) };
+	values[nvalues++] = (struct object_value){ .name = "constant_affected_known",
+						   .number = !!(shows & TARGET_SHOWS_CHANGES) };
 	values[nvalues++] = (struct object_value){ .name = "constant_status_known",
 						   .number = !!(shows & TARGET_SHOWS_STATUS) };
 	values[nvalues++] = (struct object_value){ .name = "constant_caller_low",

@@ -30,6 +30,7 @@ struct target_common {
 #define TARGET_SHOWS_USER	0x04
 #define TARGET_SHOWS_DATABASE	0x08
 #define TARGET_SHOWS_CLIENT	0x10
+#define TARGET_SHOWS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
 
 struct target {
 	const struct engine *engine;

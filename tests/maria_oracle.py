@@ -174,6 +174,8 @@ def field_faults(record, one):
         yield f"client {one.get('client')}, not {record.host or record.ip}: {record}"
     if "rows" in one and one["rows"] != (record.sent or record.affected):
         yield f"rows {one['rows']}, not {record.sent} sent or {record.affected} affected: {record}"
+    if "rows" not in one and one.get("status") == "ok" and (record.sent or record.affected):
+        yield f"no rows, not {record.sent} sent or {record.affected} affected: {record}"
     if not isinstance(one.get("pid"), int) or not isinstance(one.get("tid"), int):
         yield f"pid {one.get('pid')}, tid {one.get('tid')}: {record}"
 

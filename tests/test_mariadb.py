@@ -214,6 +214,7 @@ SPOILT = {
     "another database": (lambda got: got[30].update(database="dd"), "database dd"),
     "another client": (lambda got: got[30].update(client="::1"), "client ::1"),
     "other rows": (lambda got: got[402].update(rows=0), "rows 0"),
+    "rows absent": (lambda got: got[402].pop("rows"), "no rows"),
     "2 % slower": (lambda got: [one.update(duration_ms=2.3) for one in got[:20:2]], "durations off"),
     "half of a busy one's slower": (lambda got: [one.update(duration_ms=2.3) for one in got[1:200:2]], "durations off"),
     "all 1 ms shorter": (lambda got: [one.update(duration_ms=1.05) for one in got], "durations off"),
@@ -280,9 +281,79 @@ def test_rows(client, traced):
     client.query("delete from sink /* gone */")
     ended(traced, client)
     wanted = {"three in": 3, "two changed": 2, "one out": 1, "gone": 3}
-    found = {tag: only(traced, tag).get("rows", rows) for tag, rows in wanted.items()}
-    assert found == wanted
-    assert only(traced, "one out")["rows"] == 1
+    assert {tag: only(traced, tag).get("rows") for tag in wanted} == wanted
+
+
+CHANGES = (
+    "insert into changed values (1, 1), (2, 2), (3, 3)",
+    "insert into changed values (1, 9), (4, 4) on duplicate key update n = values(n)",	# 2 for the row that was there
+    "insert into changed values (1, 9) on duplicate key update n = 9",
+    "insert ignore into changed values (1, 1), (5, 5)",
+    "insert into changed select id + 10, n from changed",
+    "insert into changed select id, n from changed where id > 1000",
+    "replace into changed values (1, 1), (2, 5), (77, 1)",
+    "update changed set n = n + 1 where id < 3",
+    "update changed set n = n",
+    "update changed set n = 1 where id = 1000",
+    "select id from changed where id < 4",
+    "select id from changed where id = 1000",
+    "select count(*) into @n from changed",
+    "select id into @n from changed where id = 1000",
+    "select id from changed union select 1",
+    "insert into changed values (90, 1), (91, 2) returning id",
+    "delete from changed where id >= 90 returning id",
+    "insert into changed select id + 200, n from changed where id < 4 returning id",
+    "delete changed, sink from changed left join sink on sink.n = changed.id where changed.id = 11",
+    "delete from changed where id > 1000",
+    "create table changed_too as select * from changed",
+    "drop table changed_too",
+    "set @n = 1",
+    "begin",
+    "insert into changed values (500, 1)",
+    "rollback",
+    "call change_some()",
+    "show tables like 'item'",
+    "execute immediate 'update changed set n = n + 1 where id < 5'",
+)
+
+
+def told(result):
+    """The rows that a client got or that the server's OK says it affected."""
+    return result.count if result.rows is None else len(result.rows)
+
+
+def test_rows_are_what_the_client_is_told(client, traced):
+    client.query("create or replace table changed (id int primary key, n int)")
+    client.query("create or replace procedure change_some() begin insert into changed values (600, 1), (601, 1); "
+                 "update changed set n = 7 where id = 600; end")
+    wanted = [(text, told(client.query(f"{text} /* told */")[0])) for text in CHANGES]
+    together = ("update changed set n = n + 1 where id < 3", "select id from changed limit 2", "delete from changed")
+    results = client.query("; ".join(f"{text} /* told */" for text in together))
+    wanted += [(text, told(result)) for text, result in zip(together, results, strict=True)]
+    prepared = client.prepare("insert into changed values (?, ?), (?, 1) /* told */")
+    wanted.append(("insert into changed values (?, ?), (?, 1)", told(prepared.execute(1, 1, 2)[0])))
+    ended(traced, client)
+    assert len({rows for _, rows in wanted}) > 4, "the workload has hardly any rows"
+    shown = with_tag(traced, "/* told */")
+    assert [(one["query"].replace(" /* told */", ""), one.get("rows")) for one in shown] == wanted
+
+
+def test_rows_that_are_not_known(client, traced):
+    client.failing("insert into item values (1000, 'x'), (1, 'x') /* no rows */")
+    client.query("optimize table item /* no rows */")
+    ended(traced, client)
+    assert [one.get("rows") for one in with_tag(traced, "/* no rows")] == [None, None]
+
+
+def test_rows_of_a_procedure_that_selects(client, traced):
+    """Those that were sent, of all results; the OK behind them tells of the last change alone."""
+    client.query("create or replace table changed (id int primary key, n int)")
+    client.query("create or replace procedure select_some() begin select 1 union select 2; insert into changed "
+                 "values (1, 1); select 3; end")
+    results = client.query("call select_some() /* selects */")
+    ended(traced, client)
+    assert [told(one) for one in results] == [2, 1, 1]
+    assert only(traced, "/* selects */")["rows"] == 3
 
 
 def test_prepared_text_has_placeholders(client, traced):
@@ -311,7 +382,7 @@ def test_prepared_before_it_was_traced(maria, client, tool):
 def test_bulk(client, traced):
     client.prepare("insert into sink values (?, ?) /* bulk */").bulk((1, "a"), (2, "b"), (3, "c"))
     one = only(ended(traced, client), "/* bulk */")
-    assert one["status"] == "ok" and one.get("rows", 3) == 3
+    assert (one["status"], one["rows"]) == ("ok", 3)
 
 
 def test_cursor(client, traced):
