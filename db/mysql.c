@@ -63,9 +63,13 @@ static const struct engine_probe mysql_probes[] = {
 		.called_by = mysql_dispatchers,
 		.args = {
 			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
-			/* mov thd->in_sub_stmt,%eax; mov %rdi,%rbx; test %eax,%eax; jne */
+			/* mov thd->in_sub_stmt,%eax; mov %rdi,…; test %eax,%eax; jne */
 			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
 			  "8b 87 @@@@@@@@ 48 89 fb 85 c0 0f 85}(%arg0)" },
+			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
+			  "8b 87 @@@@@@@@ 49 89 f9 85 c0 0f 85}(%arg0)" },
+			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
+			  "8b 87 @@@@@@@@ 85 c0 0f 85}(%arg0)" },
 			/* cmpb $0,thd->enable_slow_log; je */
 			{ .name = "arg_logging", .spec = "1@{_Z18log_slow_statementP3THD~"
 			  "80 bf @@@@@@@@ 00 0f 84}(%arg0)" },
