@@ -237,20 +237,49 @@ int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segme
 	return c.bad ? -ENOEXEC : 0;
 }
 
+/* Whether @segment has @vaddr from the file, and where. */
+static bool segment_offset(const struct elf *elf, const struct elf_segment *segment, uint64_t vaddr,
+			   uint64_t *offset)
+{
+	uint64_t delta = vaddr - segment->vaddr;
+
+	if (segment->type != PT_LOAD || vaddr < segment->vaddr || delta >= segment->filesz)
+		return false;
+	if (segment->offset >= elf->size || delta >= elf->size - segment->offset)
+		return false;
+	*offset = segment->offset + delta;
+	return true;
+}
+
 int elf_vaddr_to_offset(const struct elf *elf, uint64_t vaddr, uint64_t *offset)
 {
 	struct elf_segment segment;
 
-	for (uint32_t i = 0; i < SEGMENTS_MAX && !elf_segment(elf, i, &segment); i++) {
-		uint64_t delta = vaddr - segment.vaddr;
+	for (uint32_t i = 0; i < SEGMENTS_MAX && !elf_segment(elf, i, &segment); i++)
+		if (segment_offset(elf, &segment, vaddr, offset))
+			return 0;
+	return -ENOENT;
+}
 
-		if (segment.type != PT_LOAD || vaddr < segment.vaddr || delta >= segment.filesz)
-			continue;
-		if (segment.offset >= elf->size || delta >= elf->size - segment.offset)
-			continue;
-		*offset = segment.offset + delta;
-		return 0;
+void elf_loads(const struct elf *elf, struct elf_loads *loads)
+{
+	struct elf_segment segment;
+
+	loads->count = 0;
+	for (uint32_t i = 0; i < SEGMENTS_MAX && loads->count < ELF_LOADS; i++) {
+		if (elf_segment(elf, i, &segment))
+			break;
+		if (segment.type == PT_LOAD)
+			loads->segment[loads->count++] = segment;
 	}
+}
+
+int elf_loads_offset(const struct elf *elf, const struct elf_loads *loads, uint64_t vaddr,
+		     uint64_t *offset)
+{
+	for (uint32_t i = 0; i < loads->count; i++)
+		if (segment_offset(elf, &loads->segment[i], vaddr, offset))
+			return 0;
 	return -ENOENT;
 }
 

@@ -36,6 +36,14 @@ struct elf_segment {
 	uint64_t offset, vaddr, filesz, memsz;
 };
 
+/* The PT_LOAD segments, for many look-ups. Files have some four; what comes behind these is left out. */
+#define ELF_LOADS	64
+
+struct elf_loads {
+	struct elf_segment segment[ELF_LOADS];
+	uint32_t count;
+};
+
 struct elf_symbol {
 	const char *name;
 	uint64_t value, size;
@@ -78,6 +86,13 @@ int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segme
  * 0, or -ENOENT: no segment has that address from the file (bss included).
  */
 int elf_vaddr_to_offset(const struct elf *elf, uint64_t vaddr, uint64_t *offset);
+
+/* Reads the PT_LOAD segments. */
+void elf_loads(const struct elf *elf, struct elf_loads *loads);
+
+/* As elf_vaddr_to_offset(), through @loads: a file of many segments and many addresses takes no time. */
+int elf_loads_offset(const struct elf *elf, const struct elf_loads *loads, uint64_t vaddr,
+		     uint64_t *offset);
 
 /* Whether @vaddr lies in a PT_LOAD segment whose flags include all of @flags (PF_X, PF_W, PF_R). */
 bool elf_vaddr_has_flags(const struct elf *elf, uint64_t vaddr, uint32_t flags);

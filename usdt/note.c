@@ -27,6 +27,7 @@ int usdt_notes(const struct elf *elf, struct usdt_note_iter *iter)
 	iter->data = elf_section_data(elf, &section, &iter->size);
 	if (!iter->data)
 		return -ENOENT;
+	elf_loads(elf, &iter->loads);
 	if (iter->size > NOTES_MAX)
 		iter->size = NOTES_MAX;
 	if (!elf_section_find(elf, ".stapsdt.base", &section))
@@ -91,7 +92,7 @@ static bool site_read(struct usdt_note_iter *iter, const struct note *note,
 	site->provider = cursor_string(&c, &len);
 	site->name = cursor_string(&c, &len);
 	site->args = cursor_string(&c, &len);
-	return !c.bad && !elf_vaddr_to_offset(iter->elf, site->vaddr, &site->offset);
+	return !c.bad && !elf_loads_offset(iter->elf, &iter->loads, site->vaddr, &site->offset);
 }
 
 bool usdt_note_next(struct usdt_note_iter *iter, struct usdt_site *site)
@@ -110,7 +111,8 @@ bool usdt_note_next(struct usdt_note_iter *iter, struct usdt_site *site)
 			continue;
 		}
 		if (site->semaphore_vaddr &&
-		    elf_vaddr_to_offset(iter->elf, site->semaphore_vaddr, &site->semaphore_offset))
+		    elf_loads_offset(iter->elf, &iter->loads, site->semaphore_vaddr,
+				     &site->semaphore_offset))
 			iter->skipped++;
 		return true;
 	}

@@ -25,6 +25,7 @@ struct usdt_note_iter {
 	const struct elf *elf;
 	const unsigned char *data;
 	size_t size, pos;
+	struct elf_loads loads;
 	uint64_t base;			/* address of .stapsdt.base; 0 where there is none */
 	uint32_t skipped;		/* notes that were malformed or pointed nowhere */
 };
