@@ -29,7 +29,9 @@ _dbslower_files()
 
 _dbslower()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} option=""
+	local cur=${COMP_WORDS[COMP_CWORD]} option="" command=slow
+
+	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
 
 	COMPREPLY=()
 	((COMP_CWORD)) && option=${COMP_WORDS[COMP_CWORD - 1]}
@@ -42,19 +44,25 @@ _dbslower()
 	case $option in
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
-	-x | --path) _dbslower_files "$cur" ;;
+	-x | --path | -l | --lib) _dbslower_files "$cur" ;;
 	-d | --duration | -m | --min | -n | --count | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
 	*)
-		if [[ $cur == -* ]]; then
+		if [[ $command == list && $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "-h --help --json -l --lib -p --pid
+				-v --verbose -V --version" -- "$cur")
+		elif [[ $command == list && ($cur == */* || COMP_CWORD -gt 1) ]]; then
+			_dbslower_files "$cur"
+		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
 				-x --path --force-perf --force-prealloc --json --strict --text --user
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
-			mapfile -t COMPREPLY < <(compgen -W "mysql postgres" -- "$cur")
+			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
+				$( ((COMP_CWORD == 1)) && echo slow list)" -- "$cur")
 		fi
 		;;
 	esac
 }
 
-complete -F _dbslower dbslower
+complete -F _dbslower dbslower tplist

@@ -233,22 +233,57 @@ def test_version():
     assert run("-V").stdout == done.stdout
 
 
-def help_text():
-    done = run("--help")
+def help_text(*command):
+    done = run(*command, "--help")
     assert done.returncode == 0 and done.stderr == "", done
-    assert run("-h").stdout == done.stdout
+    assert run(*command, "-h").stdout == done.stdout
     return done.stdout
 
 
+def commands():
+    """The names that --help lists; the default one is among them."""
+    section = re.search(r"^Commands.*:\n((?:  .*\n)+)", help_text(), re.M)[1]
+    names = re.findall(r"^  (\w+) ", section, re.M)
+    assert "slow" in names and "list" in names
+    return names
+
+
+def test_help_of_the_default_command():
+    assert help_text("slow") == help_text()
+
+
 def test_help_fits_a_terminal():
-    long = [line for line in help_text().splitlines() if len(line) > 80]
-    assert not long, f"wider than 80: {long}"
+    for command in commands():
+        long = [line for line in help_text(command).splitlines() if len(line) > 80]
+        assert not long, f"wider than 80: {long}"
+
+
+def test_version_of_commands():
+    for command in commands():
+        assert run(command, "--version").stdout == run("-V").stdout
+
+
+def test_man_page_has_every_command():
+    with open(MAN) as f:
+        man = f.read()
+    for command in commands():
+        assert f".It Cm {command}\n" in man, f"{command} is not in the man page"
+
+
+def test_completion_has_every_command():
+    with open(COMPLETION) as f:
+        text = f.read()
+    for command in commands():
+        assert re.search(rf"\b{command}\b", text), f"{command} is not completed"
 
 
 def help_options():
-    """{long option: letter or ''} in the order of --help."""
-    return {long: letter or "" for letter, long in
-            re.findall(r"^ +(?:-(\w), )? *--([a-z-]+)", help_text(), re.M)}
+    """{long option: letter or ''} of all commands."""
+    options = {}
+    for command in commands():
+        for letter, long in re.findall(r"^ +(?:-(\w), )? *--([a-z-]+)", help_text(command), re.M):
+            assert options.setdefault(long, letter or "") == letter, f"two letters for --{long}"
+    return options
 
 
 def man_options():
