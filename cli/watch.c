@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/watch.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/escape.h"
+#include "cli/message.h"
+#include "usdt/disasm.h"
+
+uint64_t watch_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* What cannot be told of a server's statements. */
+static void watch_lacks(struct watch *watch, uint32_t shows)
+{
+	static const struct {
+		uint32_t bit;
+		const char *words;
+	} all[] = {
+		{ TARGET_SHOWS_STATUS, "failures" }, { TARGET_SHOWS_ROWS, "rows" },
+		{ TARGET_SHOWS_USER, "users" }, { TARGET_SHOWS_DATABASE, "databases" },
+		{ TARGET_SHOWS_CLIENT, "clients" },
+	};
+	const char *before = ", which does not show ";
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (shows & all[i].bit)
+			continue;
+		output_string(&watch->err, before);
+		output_string(&watch->err, all[i].words);
+		before = ", ";
+	}
+}
+
+static void watch_server(void *arg, const struct tracer_server *server)
+{
+	struct watch *watch = arg;
+	bool later = watch->tracer;
+
+	for (size_t i = 0; i < server->npids && watch->npids < WATCH_PIDS; i++)
+		watch->pids[watch->npids++] = server->pids[i];
+	if (later && !watch->begun) {
+		watch->begun = true;
+		watch->begin(watch);
+	}
+	output_string(&watch->err, "dbslower: tracing ");
+	output_string(&watch->err, server->title);
+	if (*server->version) {
+		output_string(&watch->err, " ");
+		escape_terminal(&watch->err, server->version, strlen(server->version), false);
+	}
+	for (size_t i = 0; i < server->npids; i++) {
+		output_string(&watch->err, i ? " " : ", pid ");
+		output_u64(&watch->err, server->pids[i]);
+	}
+	output_string(&watch->err, ", ");
+	escape_terminal(&watch->err, server->path, strlen(server->path), false);
+	output_string(&watch->err, server->usdt ? ", by its USDT probes and symbols (" :
+						 ", by its symbols (");
+	output_string(&watch->err, server->way);
+	output_string(&watch->err, ")");
+	watch_lacks(watch, server->shows);
+	output_string(&watch->err, "\n");
+	/* Who reads this takes it that all is attached: those of the start are told together. */
+	if (later)
+		output_flush(&watch->err);
+}
+
+static void watch_fault(void *arg, const struct fault *fault)
+{
+	struct watch *watch = arg;
+
+	message_fault(&watch->err, fault);
+	output_flush(&watch->err);
+}
+
+/* -v: a program as the kernel gets it. */
+static void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
+{
+	struct watch *watch = arg;
+	char line[128];
+
+	output_printf(&watch->err, "program %s, %zu instructions:\n", name, count);
+	for (size_t i = 0; i < count;) {
+		int used = disasm_insn(&insns[i], i + 1 < count ? &insns[i + 1] : NULL, line,
+				       sizeof(line));
+
+		output_printf(&watch->err, "%5zu: %s\n", i, line);
+		i += (size_t)used;
+	}
+	output_flush(&watch->err);
+}
+
+/* -v: what decides how it works here. */
+static void watch_features(struct watch *watch)
+{
+	const struct features *features = tracer_features(watch->tracer);
+
+	for (int i = 0; i < FEATURES; i++)
+		if (features->row[i].asked)
+			output_printf(&watch->err, "kernel: %s: %s (%s)\n", feature_name(i),
+				      features->row[i].has ? "yes" : "no", feature_since(i));
+}
+
+static int watch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int watch_timer(uint64_t end_ns)
+{
+	struct itimerspec at = { .it_value = { .tv_sec = (time_t)(end_ns / 1000000000u),
+					       .tv_nsec = (long)(end_ns % 1000000000u) } };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+
+	if (fd >= 0)
+		timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	return fd;
+}
+
+/* Both in one descriptor, so that whoever waits needs to look at one. It stays open to our end. */
+static int watch_stop(const struct watch *watch)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int stop = epoll_create1(EPOLL_CLOEXEC);
+
+	epoll_ctl(stop, EPOLL_CTL_ADD, watch_signals(), &event);
+	if (watch->options.duration_ns)
+		epoll_ctl(stop, EPOLL_CTL_ADD,
+			  watch_timer(watch->start_ns + watch->options.duration_ns), &event);
+	return stop;
+}
+
+bool watch_wait(const struct watch *watch, int fd, int timeout_ms)
+{
+	struct pollfd fds[] = {
+		{ .fd = watch->stop, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
+
+	return poll(fds, 2, timeout_ms) > 0 && fds[0].revents;
+}
+
+void watch_headline(struct watch *watch)
+{
+	char number[OUTPUT_NUMBER];
+	size_t len = output_format(number, watch->options.threshold_ns, 6);
+
+	while (len && number[len - 1] == '0')
+		len--;
+	if (len && number[len - 1] == '.')
+		len--;
+	output_string(&watch->out, "Tracing database queries for pids ");
+	for (size_t i = 0; i < watch->npids; i++) {
+		output_string(&watch->out, i ? " " : "");
+		output_u64(&watch->out, watch->pids[i]);
+	}
+	output_string(&watch->out, " slower than ");
+	output_bytes(&watch->out, number, len);
+	output_string(&watch->out, " ms...\n");
+}
+
+static bool watch_identifies(const struct options *options)
+{
+	return options->json || options->user || options->database || options->container ||
+	       column_wants_identity(&options->columns);
+}
+
+void watch_config(struct watch *watch, struct tracer_config *config)
+{
+	const struct options *options = &watch->options;
+
+	*config = (struct tracer_config){
+		.engine = options->engine,
+		.pids = options->pids, .npids = options->pid_count,
+		.paths = options->paths, .npaths = options->path_count,
+		.threshold_ns = options->threshold_ns,
+		.start = options->start, .done = options->done, .text_arg = options->text_arg,
+		.text_bytes = options->text_bytes,
+		.identify = watch_identifies(options),
+		.rows = options->json || column_wants_rows(&options->columns),
+		.user = options->user, .database = options->database,
+		.container = options->container,
+		.match = options->has_match ? &options->match : NULL,
+		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
+		.arg = watch, .statement = watch->statement, .server = watch_server,
+		.fault = watch_fault, .program = options->verbose ? watch_program : NULL,
+	};
+}
+
+int watch_open(struct watch *watch, const struct tracer_config *config)
+{
+	const struct options *options = &watch->options;
+	struct fault fault = { .kind = FAULT_NONE };
+	struct tracer *tracer;
+
+	if (tracer_open(&tracer, config, &fault)) {
+		message_fault(&watch->err, &fault);
+		output_flush(&watch->err);
+		fault_clear(&fault);
+		return EXIT_FAILED;
+	}
+	watch->tracer = tracer;
+	/* Until here a signal ended us at once, and the kernel took everything away. */
+	if (options->verbose)
+		watch_features(watch);
+	watch->stop = watch_stop(watch);
+	output_stoppable(&watch->out, watch->stop);
+	output_stoppable(&watch->err, watch->stop);
+	if (options->pid_count) {
+		watch->npids = options->pid_count;
+		memcpy(watch->pids, options->pids, options->pid_count * sizeof(*watch->pids));
+	}
+	output_flush(&watch->err);
+	if (tracer_targets(tracer)) {
+		watch->begun = true;
+		watch->begin(watch);
+	} else {
+		message_waiting(&watch->err);
+		output_flush(&watch->err);
+	}
+	return EXIT_OK;
+}
+
+bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
+		   int *status)
+{
+	watch->start_ns = watch_now();
+	output_init(&watch->out, STDOUT_FILENO);
+	output_init(&watch->err, STDERR_FILENO);
+	signal(SIGPIPE, SIG_IGN);
+	*status = EXIT_USAGE;
+	if (option_parse(command, argc, argv, &watch->options, &watch->err)) {
+		output_flush(&watch->err);
+		return false;
+	}
+	if (command_answer(command, &watch->options, &watch->out)) {
+		*status = message_output(&watch->err, output_flush(&watch->out));
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What the commands that trace servers share: opening the tracer as the options have it, saying which
+ * servers are traced, and knowing when to end.
+ */
+#ifndef CLI_WATCH_H
+#define CLI_WATCH_H
+
+#include "cli/command.h"
+#include "cli/option.h"
+#include "cli/output.h"
+#include "db/tracer.h"
+
+#define WATCH_PIDS	64
+
+struct watch {
+	struct options options;
+	struct output out, err;
+	struct tracer *tracer;
+	uint64_t start_ns;		/* CLOCK_MONOTONIC */
+	uint32_t pids[WATCH_PIDS];	/* of the servers, for the first line */
+	size_t npids;
+	int stop;		/* readable when it is to end: a signal, or the time of -d */
+	bool begun;
+	/* The command's: the first line, printed once there is a server; and a statement. */
+	void (*begin)(struct watch *watch);
+	bool (*statement)(void *arg, const struct statement *statement);
+};
+
+/* Now, in ns of CLOCK_MONOTONIC. */
+uint64_t watch_now(void);
+
+/* Parses the command line. True: go on; else the exit status is in *@status, and all was said. */
+bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
+		   int *status);
+
+/*
+ * Fills @config from the options; a command then changes what it needs. The tracer's calls get the
+ * watch, which must be the first member of what ->statement expects.
+ */
+void watch_config(struct watch *watch, struct tracer_config *config);
+
+/* Opens the tracer and begins, or says why not: EXIT_OK or EXIT_FAILED. The caller closes ->tracer. */
+int watch_open(struct watch *watch, const struct tracer_config *config);
+
+/* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */
+void watch_headline(struct watch *watch);
+
+/* Waits for what ends us, for @fd (-1: nothing else), or for @timeout_ms. Whether it is to end. */
+bool watch_wait(const struct watch *watch, int fd, int timeout_ms);
+
+#endif
