@@ -71,6 +71,29 @@ struct event_identity {
 	char user[64], database[64], host[64], port[8];
 };
 
+/* What durations are counted by, instead of being sent. */
+enum stat_by {
+	STAT_BY_ALL,
+	STAT_BY_COMMAND,	/* the text's first word */
+	STAT_BY_STATUS,
+	STAT_BY_DATABASE,
+	STAT_BY_USER,
+};
+
+/*
+ * Map "histogram": how many statements had such a duration. @coarse is the binary logarithm of the duration
+ * in the unit shown, 0 for 0 too. @fine is linear in STAT_FINE steps between powers of two
+ * of nanoseconds: slot n < STAT_FINE is n ns, and then each STAT_FINE of them are an octave.
+ */
+#define STAT_FINE	16
+#define STAT_GROUP	24
+
+struct stat_key {
+	__u32 source;
+	char group[STAT_GROUP];	/* with a NUL, cut if longer; all zero: not known, or all */
+	__u16 coarse, fine;
+};
+
 /* Indices into the per-CPU array of counters; each only ever grows. */
 enum counter {
 	COUNT_STATEMENTS,		/* statements that ended */
@@ -112,6 +135,7 @@ struct exec_name {
 _Static_assert(sizeof(struct event_statement) == 80, "a record's head has no padding");
 _Static_assert(sizeof(struct event_session) == 24, "a record has no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "a record has no padding");
+_Static_assert(sizeof(struct stat_key) == 32, "a map's key has no padding");
 _Static_assert(sizeof(struct control) == 8, "a map's value has no padding");
 
 #endif

@@ -27,6 +27,8 @@ ARGUMENT(host);
 ARGUMENT(address);	/* where there is no host */
 ARGUMENT(port);
 
+CONSTANT(stat_unit_ns);	/* durations are counted in this unit; 0: statements are sent */
+CONSTANT(stat_by);	/* enum stat_by */
 CONSTANT(source);
 CONSTANT(threshold_ns);
 CONSTANT(text_bytes);	/* how much of a text is shown */
@@ -38,6 +40,7 @@ CONSTANT(pid_ns_dev);	/* the PID namespace that PIDs are told in; 0: the initial
 CONSTANT(pid_ns_ino);
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
+MAP(histogram);		/* hash: struct stat_key → u64 */
 MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and text_size bytes */
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
@@ -50,6 +53,7 @@ MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
 struct session {
+	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
 	struct event_statement s;
 	char text[];
 };
@@ -151,6 +155,16 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 	wake();
 }
 
+/* Whose statement the session's next ones are. */
+INLINE void stat_group(void *ctx, struct session *session)
+{
+	if (VALUE(stat_by) == STAT_BY_DATABASE)
+		read_name(session->group, sizeof(session->group), arg_database(ctx), 0);
+	else if (VALUE(stat_by) == STAT_BY_USER)
+		read_name(session->group, sizeof(session->group), arg_user(ctx),
+			  arg_user_length(ctx));
+}
+
 /* Whether a new session's process is one of those that -p names, or a child of one. */
 INLINE int pid_wanted(void *ctx, __u32 pid)
 {
@@ -194,6 +208,7 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 	session->s.source = VALUE(source);
 	session->s.pid = id >> 32;
 	session->s.tid = id;
+	stat_group(ctx, session);
 	if (arg_replication(ctx))
 		session->s.flags |= SESSION_REPLICATION;
 	else if (VALUE(want_sessions))
@@ -226,6 +241,76 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 	return session;
 }
 
+/* The position of the highest bit that is set. */
+INLINE __u32 stat_log2(__u64 value)
+{
+	__u32 log = 0;
+
+	for (__u32 step = 32; step; step /= 2) {
+		if (value >> step) {
+			value >>= step;
+			log += step;
+		}
+	}
+	return log;
+}
+
+/* The first word of the text in lower case. */
+INLINE void stat_command(char group[STAT_GROUP], struct session *session)
+{
+	__u32 n = 0;
+
+	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < session->s.text_len; i++) {
+		char c = session->text[i];
+
+		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+			group[n++] = c | 0x20;
+		else if (n || (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '('))
+			break;
+	}
+}
+
+/* Not copied from a string: a program has no data of its own. */
+INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
+{
+	group[0] = failed ? 'e' : 'o';
+	group[1] = failed ? 'r' : 'k';
+	if (!failed)
+		return;
+	group[2] = 'r';
+	group[3] = 'o';
+	group[4] = 'r';
+}
+
+static __attribute__((noinline)) void stat_count(struct session *session)
+{
+	struct stat_key key = { .source = session->s.source };
+	__u64 ns = session->s.duration_ns, one = 1, *n;
+	__u32 log = stat_log2(ns);
+
+	key.coarse = (__u16)stat_log2(ns / VALUE(stat_unit_ns));
+	key.fine = (__u16)(ns < STAT_FINE ? ns : (log - 3) * STAT_FINE + (ns >> (log - 4) & 15));
+	if (VALUE(stat_by) == STAT_BY_COMMAND)
+		stat_command(key.group, session);
+	else if (VALUE(stat_by) == STAT_BY_STATUS)
+		stat_status(key.group, session->s.flags & STATEMENT_ERROR);
+	else if (VALUE(stat_by))
+		__builtin_memcpy(key.group, session->group, STAT_GROUP);
+	n = bpf_map_lookup_elem(histogram, &key);
+	if (n) {
+		__sync_fetch_and_add(n, 1);
+		return;
+	}
+	if (!bpf_map_update_elem(histogram, &key, &one, BPF_NOEXIST))
+		return;
+	/* Another CPU was quicker, or the table is full. */
+	n = bpf_map_lookup_elem(histogram, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		count(LOST_TABLE_FULL);
+}
+
 INLINE void statement_end(struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
@@ -240,9 +325,13 @@ INLINE void statement_end(struct session *session, __u64 end_ns)
 	s->duration_ns = end_ns - s->start_ns;
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
+	if (VALUE(stat_unit_ns)) {
+		stat_count(session);
+		return;
+	}
 	if (len > VALUE(text_bytes))
 		len = VALUE(text_bytes);
-	send(session, sizeof(*s) + len);
+	send(s, sizeof(*s) + len);
 }
 
 /* The length of a text that is longer than what is kept of it. 0: too long to count. */

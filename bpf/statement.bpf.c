@@ -242,6 +242,7 @@ PROGRAM(statement_logged)
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
 		statement_outcome(ctx, s);
+		stat_group(ctx, session);
 		if (VALUE(want_sessions))
 			send_identity(ctx, id);
 	}
@@ -273,6 +274,7 @@ PROGRAM(span_start)
 	statement_begin(session, 0);
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);
+	stat_group(ctx, session);
 	if (VALUE(want_sessions))
 		send_identity(ctx, (__u64)s->pid << 32 | s->tid);
 	return 0;

@@ -35,6 +35,21 @@ const struct command command_table[] = {
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or there are no such probes; 2 usage.\n",
 	  cmd_list },
+	{ COMMAND_STAT, WORDS_STATEMENTS, "stat", "dbstat",
+	  "a histogram of how long statements take; also called dbstat", "dbslower stat",
+	  "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	  "Counts the statements of running database servers by how long they take, in the\n"
+	  "kernel, and prints a histogram and percentiles at the end or each interval. With\n"
+	  "a threshold, only those that take longer.\n",
+	  "  dbslower stat                 until Ctrl-C, in ms\n"
+	  "  dbslower stat postgres -u     PostgreSQL, in microseconds\n"
+	  "  dbslower stat -i 5 -n 3       three times five seconds\n"
+	  "  dbslower stat --by command    select, insert, update… apart\n"
+	  "  dbslower stat -x /opt/memsqld --start memsqld:query__start \\\n"
+	  "      --done memsqld:query__done\n"
+	  "\n"
+	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
+	  cmd_stat },
 	{ .name = NULL },
 };
 

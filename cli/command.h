@@ -17,6 +17,7 @@ struct output;
 enum command_id {
 	COMMAND_SLOW = 1 << 0,
 	COMMAND_LIST = 1 << 1,
+	COMMAND_STAT = 1 << 2,
 };
 
 /* What the words of a command line are that are no options. */
@@ -54,6 +55,9 @@ bool command_answer(const struct command *command, const struct options *options
 
 /* Prints statements slower than a threshold. */
 int cmd_slow(const struct command *command, int argc, char *argv[]);
+
+/* Prints histograms of how long statements take. */
+int cmd_stat(const struct command *command, int argc, char *argv[]);
 
 /* Prints the USDT probes of files, processes or servers. */
 int cmd_list(const struct command *command, int argc, char *argv[]);

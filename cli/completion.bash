@@ -31,6 +31,7 @@ _dbslower()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} option="" command=slow
 
+	[[ ${COMP_WORDS[1]} == stat || ${COMP_WORDS[0]##*/} == dbstat ]] && command=stat
 	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
 
 	COMPREPLY=()
@@ -45,13 +46,19 @@ _dbslower()
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
 	-x | --path | -l | --lib) _dbslower_files "$cur" ;;
-	-d | --duration | -m | --min | -n | --count | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
+	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
+	-d | --duration | -i | --interval | -m | --min | -n | --count | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
 	*)
 		if [[ $command == list && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-h --help --json -l --lib -p --pid
 				-v --verbose -V --version" -- "$cur")
 		elif [[ $command == list && ($cur == */* || COMP_CWORD -gt 1) ]]; then
 			_dbslower_files "$cur"
+		elif [[ $command == stat && $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
+				--interval --json -m --min -n --count -p --pid --strict -u
+				--microseconds -v --verbose -V --version -x --path --start --done
+				--text-arg --force-perf --force-prealloc" -- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
@@ -59,10 +66,10 @@ _dbslower()
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
-				$( ((COMP_CWORD == 1)) && echo slow list)" -- "$cur")
+				$( ((COMP_CWORD == 1)) && echo slow stat list)" -- "$cur")
 		fi
 		;;
 	esac
 }
 
-complete -F _dbslower dbslower tplist
+complete -F _dbslower dbslower tplist dbstat

@@ -293,6 +293,39 @@ static int set_duration(struct parse *p, const struct option_row *row, const cha
 	return p->opts->duration_ns ? 0 : refuse(p, row, value, "is no time at all");
 }
 
+static int set_interval(struct parse *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_duration(value, NS_PER_S, &p->opts->interval_ns, &why))
+		return refuse(p, row, value, why);
+	return p->opts->interval_ns ? 0 : refuse(p, row, value, "is no time at all");
+}
+
+static const char *const by_names[] = {
+	[STAT_BY_ALL] = NULL,
+	[STAT_BY_COMMAND] = "command",
+	[STAT_BY_STATUS] = "status",
+	[STAT_BY_DATABASE] = "db",
+	[STAT_BY_USER] = "user",
+};
+
+const char *option_by_name(enum stat_by by)
+{
+	return by_names[by];
+}
+
+static int set_by(struct parse *p, const struct option_row *row, const char *value)
+{
+	for (size_t i = STAT_BY_ALL + 1; i < ARRAY_SIZE(by_names); i++) {
+		if (strcmp(value, by_names[i]))
+			continue;
+		p->opts->stat_by = (enum stat_by)i;
+		return 0;
+	}
+	return refuse(p, row, value, "is nothing to count by");
+}
+
 static int set_count(struct parse *p, const struct option_row *row, const char *value)
 {
 	int err = parse_number(value, strlen(value), &p->opts->count);
@@ -339,30 +372,40 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 }
 
 #define SLOW	COMMAND_SLOW
+#define STAT	COMMAND_STAT
 #define LIST	COMMAND_LIST
 #define ALL	(~0u)
 
 static const struct option_row rows[] = {
-	{ SLOW, 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
+	{ SLOW | STAT, 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
 	  duration_forms, set_minimum, 0 },
-	{ SLOW, 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
+	{ SLOW | STAT, 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW, 'x', "path", "PATH", "trace this server binary; may be repeated",
+	{ SLOW | STAT, 'x', "path", "PATH", "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
 	{ LIST, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
 	  "give a path, or a library's short name, as c for libc.so.6", set_path, 0 },
 	{ LIST, 'p', "pid", "PID[,...]", "of these processes and their libraries",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW, 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
+	{ SLOW | STAT, 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_duration, 0 },
 	{ SLOW, 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
-	{ SLOW, 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
+	{ STAT, 'i', "interval", "SECONDS", "print and begin anew each time so long has gone by",
+	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
+	  set_interval, 0 },
+	{ STAT, 'n', "count", "COUNT", "end after this many intervals",
+	  "give a whole number from 1", set_count, 0 },
+	{ STAT, 'u', "microseconds", NULL, "count in microseconds, not milliseconds",
+	  NULL, NULL, offsetof(struct options, micro) },
+	{ STAT, 0, "by", "WHAT", "a histogram for each: command, db, user or status",
+	  "give command, db, user or status", set_by, 0 },
+	{ SLOW | STAT, 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
 	  "give PROVIDER:NAME, as memsqld:query__start", set_probe, 0 },
-	{ SLOW, 0, "done", "PROBE", "with -x: the one where it is done",
+	{ SLOW | STAT, 0, "done", "PROBE", "with -x: the one where it is done",
 	  "give PROVIDER:NAME, as memsqld:query__done", set_probe, 0 },
-	{ SLOW, 0, "text-arg", "N", "which argument of the start is the text (default 1)",
+	{ SLOW | STAT, 0, "text-arg", "N", "which argument of the start is the text (default 1)",
 	  "give a number from 1 to 12", set_text_arg, 0 },
 	{ SLOW, 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
 	{ SLOW, 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
@@ -377,15 +420,15 @@ static const struct option_row rows[] = {
 	  "give names of columns, with commas", set_columns, 0 },
 	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
-	{ SLOW | LIST, 0, "json", NULL, "print a JSON object a line, with all that is known",
+	{ SLOW | LIST | STAT, 0, "json", NULL, "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW, 0, "strict", NULL, "exit with status 1 if anything was lost",
+	{ SLOW | STAT, 0, "strict", NULL, "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
-	{ SLOW, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
+	{ SLOW | STAT, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
 	  NULL, NULL, offsetof(struct options, force_perf) },
-	{ SLOW, 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
+	{ SLOW | STAT, 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
 	  NULL, NULL, offsetof(struct options, force_prealloc) },
-	{ SLOW, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
+	{ SLOW | STAT, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
 	  NULL, set_verbose, 0 },
 	{ LIST, 'v', "verbose", NULL, "with numbers of sites and arguments; -vv: each",
 	  NULL, set_verbose, 0 },
@@ -626,6 +669,14 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 		return end_error(&p, "goes with the other one and with -x or -p",
 				 "give --start, --done and -x PATH");
 	}
+	if (command->id == COMMAND_STAT && opts->count && !opts->interval_ns && !opts->help &&
+	    !opts->version) {
+		begin_error(&p, NULL, "-n", 2);
+		return end_error(&p, "counts intervals", "give -i SECONDS with it");
+	}
+	/* A histogram is of all statements, unless it is said of which. */
+	if (command->id == COMMAND_STAT && !p.threshold && !p.minimum)
+		opts->threshold_ns = 0;
 	if (!opts->columns.count)
 		column_default(&opts->columns);
 	return 0;

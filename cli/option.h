@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "bpf/event.h"
 #include "cli/column.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -37,7 +38,9 @@ struct options {
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	struct column_list columns;	/* never empty */
-	bool json, wall, strict;
+	bool json, wall, strict, micro;
+	uint64_t interval_ns;		/* 0: only at the end */
+	enum stat_by stat_by;
 	bool force_perf, force_prealloc;	/* old kernels' ways */
 	bool help, version;		/* the first of them ends the parsing */
 };
@@ -50,6 +53,9 @@ struct options {
  */
 int option_parse(const struct command *command, int argc, char *const argv[],
 		 struct options *opts, struct output *err);
+
+/* The word of --by for @by; NULL for all. Static. */
+const char *option_by_name(enum stat_by by);
 
 /*
  * Reads a number that may have decimals and a unit (ns, us, ms, s) as

@@ -18,7 +18,7 @@
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
 #define GROUPS_MAX	32
 #define SPEC_TEXT	256
-#define VALUES_MAX	96
+#define VALUES_MAX	104
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON + ENGINE_DEFAULTS)
 #define LOG_SIZE	(1 << 20)
 

@@ -29,6 +29,7 @@
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
 #define COMM_LEN	15
+#define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define COMMS_MAX	4096		/* names of programs that were executed */
 #define LOADING_MAX	8		/* programs at once that their loader has not mapped yet */
 #define LOADING_TRIES	40
@@ -37,12 +38,12 @@
 
 enum map {
 	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
-	MAP_SERVERS, MAP_COMMS, MAPS,
+	MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAPS,
 };
 
 enum number {
 	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
-	NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS, NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
+	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS, NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBERS,
 };
 
@@ -109,7 +110,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
 	uint32_t text = want > least ? want : least;
 	uint32_t session = t->session_bytes =
-		(uint32_t)((sizeof(struct event_statement) + text + 7) & ~7u);
+		(uint32_t)((STAT_GROUP + sizeof(struct event_statement) + text + 7) & ~7u);
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	const struct map_def defs[MAPS] = {
 		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
@@ -126,6 +127,9 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
 		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
 				  PIDS_MAX, 0 },
+		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
+				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
+				    alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
 				alloc ? BPF_F_NO_PREALLOC : 0 },
 	};
@@ -153,6 +157,8 @@ static void tracer_numbers(struct tracer *t)
 		/* What runs already, or one file, is all that is wanted there. */
 		[NUMBER_WANT_EXECS] = { .name = "constant_want_execs",
 					.number = !c->npids && !c->npaths },
+		[NUMBER_STAT_UNIT] = { .name = "constant_stat_unit_ns", .number = c->stat_unit_ns },
+		[NUMBER_STAT_BY] = { .name = "constant_stat_by", .number = c->stat_by },
 		[NUMBER_PID_NS_DEV] = { .name = "constant_pid_ns_dev", .number = t->pid_ns_dev },
 		[NUMBER_PID_NS_INO] = { .name = "constant_pid_ns_ino", .number = t->pid_ns_ino },
 		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
@@ -495,13 +501,14 @@ static void tracer_sessions_each(struct tracer *t,
 				 bool (*each)(void *arg, const struct event_statement *session),
 				 void *arg)
 {
-	struct event_statement *session = malloc(t->session_bytes);
+	unsigned char *value = malloc(t->session_bytes);
+	const struct event_statement *session = value ? (const void *)(value + STAT_GROUP) : NULL;
 	uint64_t keys[2];
 	bool kept = false;
 
 	/* The key after one that was deleted is the first again. */
 	while (session && !sys_map_next(t->maps[MAP_SESSIONS], kept ? &keys[0] : NULL, &keys[1])) {
-		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], session) &&
+		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], value) &&
 			      each(arg, session);
 
 		if (remove && !sys_map_delete(t->maps[MAP_SESSIONS], &keys[1]))
@@ -509,7 +516,7 @@ static void tracer_sessions_each(struct tracer *t,
 		keys[0] = keys[1];
 		kept = true;
 	}
-	free(session);
+	free(value);
 }
 
 /* Sessions of servers that are gone; those of threads go with their threads. */
@@ -890,6 +897,57 @@ static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
 			sum += values[i];
 	free(values);
 	return sum;
+}
+
+static int count_compare(const void *a, const void *b)
+{
+	const struct tracer_count *x = a, *y = b;
+	int order = strcmp(x->engine->name, y->engine->name);
+
+	order = order ? order : strcmp(x->group, y->group);
+	order = order ? order : (int)x->coarse - (int)y->coarse;
+	return order ? order : (int)x->fine - (int)y->fine;
+}
+
+/* Adds up what several files of one engine have; the number that is left. */
+static ssize_t counts_merge(struct tracer_count *counts, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !count_compare(&counts[kept - 1], &counts[i]))
+			counts[kept - 1].count += counts[i].count;
+		else
+			counts[kept++] = counts[i];
+	}
+	return (ssize_t)kept;
+}
+
+ssize_t tracer_counts(const struct tracer *t, struct tracer_count **counts)
+{
+	struct stat_key keys[2];
+	size_t n = 0;
+
+	*counts = calloc(HISTOGRAM_MAX, sizeof(**counts));
+	if (!*counts)
+		return -ENOMEM;
+	/* Nothing is ever deleted from it, so the order of keys holds. */
+	while (n < HISTOGRAM_MAX &&
+	       !sys_map_next(t->maps[MAP_HISTOGRAM], n ? &keys[0] : NULL, &keys[1])) {
+		struct tracer_count *count = &(*counts)[n];
+
+		keys[0] = keys[1];
+		if (keys[1].source >= t->ntargets ||
+		    sys_map_lookup(t->maps[MAP_HISTOGRAM], &keys[1], &count->count))
+			break;
+		count->engine = t->targets[keys[1].source].engine;
+		memcpy(count->group, keys[1].group, STAT_GROUP - 1);
+		count->coarse = keys[1].coarse;
+		count->fine = keys[1].fine;
+		n++;
+	}
+	qsort(*counts, n, sizeof(**counts), count_compare);
+	return counts_merge(*counts, n);
 }
 
 void tracer_summary(const struct tracer *t, struct summary *summary)

@@ -8,7 +8,9 @@
 
 #include <linux/bpf.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
+#include "bpf/event.h"
 #include "db/engine.h"
 #include "db/fault.h"
 #include "db/pattern.h"
@@ -45,6 +47,9 @@ struct tracer_config {
 	/* Only statements of these; NULL: all. What is not known does not match. */
 	const char *user, *database, *container;
 	const struct pattern *match;	/* what the text must have; NULL: anything */
+	/* Statements are counted by their duration in this unit and not sent; 0: sent. */
+	uint64_t stat_unit_ns;
+	enum stat_by stat_by;
 	bool force_perf, force_prealloc;	/* take an older kernel's way */
 
 	/* Who hears of what; the strings are borrowed for the call. */
@@ -79,6 +84,20 @@ int tracer_drain(struct tracer *tracer);
  * record, or -EAGAIN: there is something to drain.
  */
 int tracer_sleep(struct tracer *tracer);
+
+/* So many statements of one kind of server and group had a duration of that slot. */
+struct tracer_count {
+	const struct engine *engine;
+	char group[STAT_GROUP];		/* foreign bytes, NUL-terminated; "": not known, or all */
+	uint16_t coarse, fine;		/* as struct stat_key has them */
+	uint64_t count;
+};
+
+/*
+ * What was counted since the start, sorted by engine, group and slots; each stands once. The number
+ * of elements in *@counts, which is the caller's to free; or -ENOMEM.
+ */
+ssize_t tracer_counts(const struct tracer *tracer, struct tracer_count **counts);
 
 /* Takes the probes away, so that only what is in the buffer is still to come. */
 void tracer_detach(struct tracer *tracer);

@@ -64,7 +64,7 @@ def test_two_servers_of_one_image(containers, tool):
     assert traced.stop() == 0
     assert not traced.lost()
     # an inode is attached once
-    assert traced.stderr.count("dbslower: tracing PostgreSQL") == 1, traced.stderr
+    assert traced.stderr.count(f", {containers[0].postgres}, by ") == 1, traced.stderr
     assert all(str(server.pid) in traced.stderr for server in containers), traced.stderr
 
 

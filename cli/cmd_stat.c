@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * How long statements take, as a histogram. The kernel counts them; nothing is sent for a
+ * statement, and the counts are only read when they are shown.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/escape.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/watch.h"
+
+#define STARS		40
+#define COARSE_MAX	64
+#define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
+#define NS_PER_S	1000000000u
+
+struct stat {
+	struct watch watch;		/* first: the tracer's calls get it */
+	struct tracer_count *before;	/* what the last interval's end had; sorted */
+	size_t nbefore;
+	uint64_t shown;			/* statements */
+	uint64_t intervals;
+};
+
+/* One histogram: a kind of server, or a part of its statements. */
+struct histogram {
+	const struct tracer_count *counts;
+	size_t ncounts;
+	uint64_t total;
+	uint64_t coarse[COARSE_MAX];
+};
+
+static const char *stat_unit(const struct stat *stat)
+{
+	return stat->watch.options.micro ? "us" : "ms";
+}
+
+static uint64_t stat_unit_ns(const struct options *options)
+{
+	return options->micro ? 1000 : 1000000;
+}
+
+static bool count_same(const struct tracer_count *a, const struct tracer_count *b)
+{
+	return a->engine == b->engine && !strcmp(a->group, b->group) && a->coarse == b->coarse &&
+	       a->fine == b->fine;
+}
+
+/* Takes off what was there before: both are in the same order, and nothing ever goes. */
+static void stat_subtract(const struct stat *stat, struct tracer_count *counts, size_t n)
+{
+	size_t old = 0;
+
+	for (size_t i = 0; i < n && old < stat->nbefore; i++)
+		if (count_same(&counts[i], &stat->before[old]))
+			counts[i].count -= stat->before[old++].count;
+}
+
+/* The lower end of slot @fine, in ns; the upper end is that of the next one. */
+static uint64_t fine_ns(uint32_t fine)
+{
+	uint32_t octave = fine / STAT_FINE;
+
+	if (fine < STAT_FINE)
+		return fine;
+	return (uint64_t)(STAT_FINE + fine % STAT_FINE) << (octave - 1);
+}
+
+/* The duration that @permille of the statements did not exceed, to 3 %: the middle of its slot. */
+static uint64_t histogram_percentile(const struct histogram *h, uint32_t permille)
+{
+	uint64_t wanted = (h->total * permille + 999) / 1000, sum = 0;
+	uint32_t best = 0;
+
+	/* A fine slot can stand under two coarse ones, next to each other: their order holds. */
+	for (size_t i = 0; i < h->ncounts; i++) {
+		if (!h->counts[i].count)
+			continue;
+		best = h->counts[i].fine;
+		sum += h->counts[i].count;
+		if (sum >= wanted)
+			break;
+	}
+	return (fine_ns(best) + fine_ns(best + 1)) / 2;
+}
+
+static const struct {
+	const char *name;
+	uint32_t permille;
+} percentiles[] = { { "p50", 500 }, { "p95", 950 }, { "p99", 990 }, { "max", 1000 } };
+
+#define PERCENTILES	(sizeof(percentiles) / sizeof(percentiles[0]))
+
+static void histogram_text(struct stat *stat, const struct histogram *h)
+{
+	struct output *out = &stat->watch.out;
+	const char *unit = stat_unit(stat);
+	uint64_t most = 0;
+	int last = 0;
+
+	for (int i = 0; i < COARSE_MAX; i++) {
+		most = h->coarse[i] > most ? h->coarse[i] : most;
+		last = h->coarse[i] ? i : last;
+	}
+	output_printf(out, "     query latency (%s)  : count     distribution\n", unit);
+	for (int i = 0; i <= last; i++) {
+		uint64_t low = i ? 1ull << i : 0, high = i == 63 ? UINT64_MAX : (2ull << i) - 1;
+		int stars = (int)(h->coarse[i] * STARS / most);
+
+		output_printf(out, "%10llu -> %-10llu : %-8llu |%.*s%*s|\n",
+			      (unsigned long long)low, (unsigned long long)high,
+			      (unsigned long long)h->coarse[i], stars,
+			      "****************************************", STARS - stars, "");
+	}
+	output_string(out, "     ");
+	for (size_t i = 0; i < PERCENTILES; i++) {
+		output_printf(out, "%s%s ", i ? ", " : "", percentiles[i].name);
+		output_fixed(out, histogram_percentile(h, percentiles[i].permille) /
+				  (stat->watch.options.micro ? 1 : 1000), 3);
+		output_printf(out, " %s", unit);
+	}
+	output_printf(out, "; %llu statements\n", (unsigned long long)h->total);
+}
+
+static void histogram_json(struct stat *stat, const struct histogram *h)
+{
+	struct output *out = &stat->watch.out;
+	const struct tracer_count *first = h->counts;
+	const char *by = option_by_name(stat->watch.options.stat_by), *comma = "";
+
+	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
+		      (unsigned long long)stat->intervals, first->engine->name);
+	if (by && *first->group) {
+		output_printf(out, ",\"%s\":\"", by);
+		escape_json(out, first->group, strlen(first->group), false);
+		output_char(out, '"');
+	}
+	output_printf(out, ",\"unit\":\"%s\",\"count\":%llu", stat_unit(stat),
+		      (unsigned long long)h->total);
+	for (size_t i = 0; i < PERCENTILES; i++) {
+		output_printf(out, ",\"%s_ms\":", percentiles[i].name);
+		output_fixed(out, histogram_percentile(h, percentiles[i].permille), 6);
+	}
+	output_string(out, ",\"buckets\":[");
+	for (int i = 0; i < COARSE_MAX; i++) {
+		if (!h->coarse[i])
+			continue;
+		output_printf(out, "%s{\"low\":%llu,\"high\":%llu,\"count\":%llu}", comma,
+			      i ? 1ull << i : 0ull, i == 63 ? ~0ull : (2ull << i) - 1,
+			      (unsigned long long)h->coarse[i]);
+		comma = ",";
+	}
+	output_string(out, "]}\n");
+}
+
+/* The title over a histogram, where there can be several. */
+static void histogram_title(struct stat *stat, const struct tracer_count *first)
+{
+	struct output *out = &stat->watch.out;
+	const char *by = option_by_name(stat->watch.options.stat_by);
+
+	output_char(out, '\n');
+	output_string(out, first->engine->title);
+	if (by) {
+		output_printf(out, ", %s = ", by);
+		if (*first->group)
+			escape_terminal(out, first->group, strlen(first->group), false);
+		else
+			output_char(out, '-');
+	}
+	output_string(out, ":\n");
+}
+
+/* The first of @counts, up to @n, that make one histogram; their number. */
+static size_t histogram_take(struct histogram *h, const struct tracer_count *counts, size_t n)
+{
+	*h = (struct histogram){ .counts = counts };
+	for (; h->ncounts < n; h->ncounts++) {
+		const struct tracer_count *count = &counts[h->ncounts];
+
+		if (strcmp(count->engine->name, counts->engine->name) ||
+		    strcmp(count->group, counts->group))
+			break;
+		h->total += count->count;
+		h->coarse[count->coarse % COARSE_MAX] += count->count;
+	}
+	return h->ncounts;
+}
+
+/* Shows what was counted since the last time. 0 or -errno. */
+static int stat_show(struct stat *stat)
+{
+	struct tracer_count *counts, *now;
+	ssize_t n = tracer_counts(stat->watch.tracer, &counts);
+	struct histogram h;
+
+	if (n < 0)
+		return (int)n;
+	now = malloc(((size_t)n + 1) * sizeof(*now));
+	if (!now) {
+		free(counts);
+		return -ENOMEM;
+	}
+	memcpy(now, counts, (size_t)n * sizeof(*now));
+	stat_subtract(stat, counts, (size_t)n);
+	for (size_t i = 0; i < (size_t)n;) {
+		i += histogram_take(&h, counts + i, (size_t)n - i);
+		if (!h.total)
+			continue;
+		stat->shown += h.total;
+		if (stat->watch.options.json) {
+			histogram_json(stat, &h);
+			continue;
+		}
+		histogram_title(stat, h.counts);
+		histogram_text(stat, &h);
+	}
+	free(counts);
+	free(stat->before);
+	stat->before = now;
+	stat->nbefore = (size_t)n;
+	stat->intervals++;
+	return output_flush(&stat->watch.out);
+}
+
+static void stat_begin(struct watch *watch)
+{
+	if (watch->options.json)
+		return;
+	watch_headline(watch);
+	output_flush(&watch->out);
+}
+
+static int stat_loop(struct stat *stat)
+{
+	const struct options *options = &stat->watch.options;
+	uint64_t next_ns = stat->watch.start_ns + options->interval_ns, now;
+	bool done = false;
+	int err = 0;
+
+	while (!done && !err) {
+		tracer_drain(stat->watch.tracer);
+		done = watch_wait(&stat->watch, -1, DRAIN_MS);
+		now = watch_now();
+		if (done || !options->interval_ns || now < next_ns)
+			continue;
+		next_ns += options->interval_ns;
+		err = stat_show(stat);
+		done = options->count && stat->intervals >= options->count;
+	}
+	return err;
+}
+
+static int stat_end(struct stat *stat, int err)
+{
+	struct watch *watch = &stat->watch;
+	struct summary summary;
+	int ret;
+
+	tracer_detach(watch->tracer);
+	if (!err && !(watch->options.count && stat->intervals >= watch->options.count))
+		err = stat_show(stat);
+	tracer_summary(watch->tracer, &summary);
+	/* Statements that were running are in no histogram, and nobody misses their ends. */
+	summary.printed = stat->shown;
+	if (!err && watch->options.json) {
+		json_summary(&watch->out, &summary);
+		err = output_flush(&watch->out);
+	}
+	ret = message_output(&watch->err, err);
+	message_summary(&watch->err, &summary);
+	output_flush(&watch->err);
+	return ret == EXIT_OK && watch->options.strict && message_lost(&summary) ? EXIT_FAILED
+										  : ret;
+}
+
+static bool stat_statement(void *arg, const struct statement *statement)
+{
+	(void)arg;
+	(void)statement;
+	return false;
+}
+
+int cmd_stat(const struct command *command, int argc, char *argv[])
+{
+	struct stat *stat = calloc(1, sizeof(*stat));
+	struct tracer_config config;
+	int ret = EXIT_FAILED;
+
+	if (!stat)
+		return EXIT_FAILED;
+	stat->watch.begin = stat_begin;
+	stat->watch.statement = stat_statement;
+	if (!watch_options(&stat->watch, command, argc, argv, &ret))
+		goto cleanup;
+	watch_config(&stat->watch, &config);
+	config.stat_unit_ns = stat_unit_ns(&stat->watch.options);
+	config.stat_by = stat->watch.options.stat_by;
+	/* A title is only looked at to learn whether names in memory are what they should be. */
+	config.identify = false;
+	config.rows = false;
+	config.text_bytes = OPTION_TEXT_MIN * 4;
+	ret = watch_open(&stat->watch, &config);
+	if (ret == EXIT_OK)
+		ret = stat_end(stat, stat_loop(stat));
+	tracer_close(stat->watch.tracer);
+cleanup:
+	free(stat->before);
+	free(stat);
+	return ret;
+}

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""stat: what the kernel counted, against the server's own log."""
+
+import os
+import re
+import statistics
+import subprocess
+
+import pytest
+
+from test_mariadb import Maria, need_maria
+from tool import DBSLOWER, Tool, run
+
+
+class Stat(Tool):
+    """It says that it traces on standard error, as with --json."""
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+    @property
+    def histograms(self):
+        return [one for one in self.objects() if one["type"] == "histogram"]
+
+
+@pytest.fixture
+def stat(tool):
+    running = []
+
+    def start(*args, **keywords):
+        running.append(Stat("stat", *args, **keywords))
+        return running[-1]
+
+    yield start
+    for one in running:
+        if one.status is None:
+            one.kill()
+
+
+def durations(log):
+    """In ms, of the simple statements in a log with log_min_duration_statement=0."""
+    return sorted(float(ms) for ms in re.findall(rb"duration: ([0-9.]+) ms  statement:", log))
+
+
+def test_histogram_is_the_logs(clusters, stat):
+    cluster = clusters(name="stat")
+    traced = stat("postgres", "-p", cluster.pid, "-u", "--json")
+    offset = cluster.log_size()
+    with cluster.connect() as connection:
+        for n in range(300):
+            connection.pgconn.exec_(f"select {n}".encode())
+        for n in range(100):
+            connection.pgconn.exec_(b"select pg_sleep(0.004)")
+    cluster.settle()
+    assert traced.stop() == 0
+    logged = durations(cluster.read_log(offset))
+    (seen,) = traced.histograms
+    assert seen["count"] == len(logged) == 400 and not traced.lost(), traced.said()
+    assert sum(bucket["count"] for bucket in seen["buckets"]) == 400
+    # Each statement is where the log has it, but for those within 100 us of a border.
+    for bucket in seen["buckets"]:
+        sure = sum(bucket["low"] / 1000 + 0.1 <= ms < (bucket["high"] + 1) / 1000 - 0.1 for ms in logged)
+        may = sum(bucket["low"] / 1000 - 0.1 <= ms < (bucket["high"] + 1) / 1000 + 0.1 for ms in logged)
+        assert sure <= bucket["count"] <= may, (bucket, sure, may)
+    for name, share in (("p95_ms", 0.95), ("p99_ms", 0.99)):
+        wanted = logged[int(len(logged) * share) - 1]
+        assert abs(seen[name] - wanted) <= max(0.1, wanted * 0.05), (name, seen, wanted)
+    assert abs(seen["p50_ms"] - statistics.median(logged)) < 0.1
+
+
+def test_by(clusters, stat):
+    cluster = clusters(name="by")
+    cluster.psql("create role someone login", "create database somewhere")
+    traced = {by: stat("postgres", "-p", cluster.pid, "--by", by, "--json")
+              for by in ("command", "status", "user", "db")}
+    cluster.psql("select 1", "  SELECT 2", "create table t ()", "(select 3)", "drop table t")
+    cluster.psql("select 1/0", check=False)
+    cluster.psql("select 4", PGUSER="someone", PGDATABASE="somewhere")
+    cluster.settle()
+
+    def counts(by):
+        assert traced[by].stop() == 0 and not traced[by].lost()
+        return {one[by]: one["count"] for one in traced[by].histograms}
+
+    assert counts("command") == {"select": 5, "create": 1, "drop": 1}
+    assert counts("status") == {"ok": 6, "error": 1}
+    assert counts("user") == {"postgres": 6, "someone": 1}
+    assert counts("db") == {"postgres": 6, "somewhere": 1}
+
+
+def test_familiar_form(postgres, stat):
+    traced = stat("postgres", "-p", postgres.pid)
+    postgres.psql("select 1", "select pg_sleep(0.005)")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert lines[0] == f"Tracing database queries for pids {postgres.pid} slower than 0 ms..."
+    assert lines[1:5] == ["", "PostgreSQL:", "     query latency (ms)  : count     distribution",
+                          "         0 -> 1          : 1        |****************************************|"]
+    assert lines[6] == "         4 -> 7          : 1        |****************************************|"
+    assert re.match(r"     p50 [0-9.]+ ms, p95 [0-9.]+ ms, p99 [0-9.]+ ms, max [0-9.]+ ms; 2 statements$", lines[7])
+
+
+def test_intervals(postgres, stat):
+    traced = stat("-p", postgres.pid, "-i", "500ms", "-n", "3", "--json")
+    postgres.psql("select 1")
+    traced.wait_for(lambda tool: tool.histograms, what="the first interval")
+    postgres.psql("select 1", "select 2")
+    assert traced.wait() == 0
+    assert sum(one["count"] for one in traced.histograms) == 3
+    assert traced.summary["printed"] == 3, traced.said()
+
+
+def test_threshold(postgres, stat):
+    traced = stat("-p", postgres.pid, "--json", "20")
+    postgres.psql("select 1", "select pg_sleep(0.03)")
+    assert traced.stop() == 0
+    assert [one["count"] for one in traced.histograms] == [1]
+
+
+def test_mariadb(stat):
+    need_maria()
+    with Maria().init() as server:
+        server.start()
+        traced = stat("mysql", "-p", server.pid, "--by", "command", "--json")
+        with server.connect() as client:
+            for text in ("select 1", "SELECT 2", "set @a = 1", "show databases"):
+                client.query(text)
+        assert traced.stop() == 0 and not traced.lost()
+    seen = {one["command"]: one["count"] for one in traced.histograms}
+    assert seen["select"] == 2 and seen["set"] == 1 and seen["show"] == 1, traced.said()
+
+
+def test_by_another_name(tmp_path):
+    link = tmp_path / "dbstat"
+    os.symlink(DBSLOWER, link)
+    import subprocess
+    done = subprocess.run([str(link), "--help"], capture_output=True, text=True, timeout=10)
+    assert done.stdout.startswith("usage: dbslower stat "), done.stdout
+
+
+@pytest.mark.parametrize("args, says", [(["--by", "hour"], "give command, db, user or status"),
+                                        (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "is no time at all"),
+                                        (["--match", "x"], "no such option")])
+def test_refused(args, says):
+    done = run("stat", *args)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
