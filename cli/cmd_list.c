@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The command list: the USDT probes of files, of processes with their libraries, or of the
- * database servers that run. It only reads files, of any architecture, and asks the kernel for nothing.
+ * database servers that run. It only reads files, of any architecture.
  */
 #include <errno.h>
 #include <limits.h>
@@ -70,7 +70,8 @@ static void list_fail_open(struct list *list, const char *path, int err)
 	const char *reason = err == -EINVAL ? "it is no regular file" : strerror(-err);
 
 	snprintf(why, sizeof(why), ": cannot be opened: %s", reason);
-	list_fail(list, path, why, err == -EACCES ? "Run it as a user who may read that file." : NULL);
+	list_fail(list, path, why,
+		  err == -EACCES ? "Run it as a user who may read that file." : NULL);
 }
 
 static void list_fault(struct list *list, enum fault_kind kind, int err, const char *subject)
@@ -85,7 +86,7 @@ static void list_fault(struct list *list, enum fault_kind kind, int err, const c
 	list->failed = true;
 }
 
-/* Whether a filter has the probe: a glob on provider:name or on the name, or a piece of the first. */
+/* Whether a filter has it: a glob on provider:name or the name, or a piece of provider:name. */
 static bool list_wants(const struct list *list, const struct usdt_site *probe)
 {
 	char full[FILTERED_MAX];

@@ -22,7 +22,7 @@ struct parse {
 };
 
 struct option_row {
-	unsigned int commands;		/* those that have it: one row a command and letter or name */
+	unsigned int commands;		/* those that have it, bits */
 	char letter;			/* 0: none */
 	const char *name;
 	const char *arg;		/* NULL: takes none */

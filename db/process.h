@@ -61,9 +61,9 @@ int process_open(const struct process *process);
 struct process_map {
 	uint64_t start, end;
 	bool executable, deleted;
-	dev_t dev;		/* as /proc has it, which is not what stat() says for all file systems */
+	dev_t dev;		/* as /proc has it, not always as stat() does */
 	ino_t ino;
-	const char *path;	/* in the process's mount namespace, without " (deleted)"; borrowed */
+	const char *path;	/* where the process sees it, without " (deleted)"; borrowed */
 };
 
 /*

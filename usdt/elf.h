@@ -36,7 +36,7 @@ struct elf_segment {
 	uint64_t offset, vaddr, filesz, memsz;
 };
 
-/* The PT_LOAD segments, for many look-ups. Files have some four; what comes behind these is left out. */
+/* The PT_LOAD segments, for many look-ups. Files have some four; beyond these they are left out. */
 #define ELF_LOADS	64
 
 struct elf_loads {
@@ -90,7 +90,7 @@ int elf_vaddr_to_offset(const struct elf *elf, uint64_t vaddr, uint64_t *offset)
 /* Reads the PT_LOAD segments. */
 void elf_loads(const struct elf *elf, struct elf_loads *loads);
 
-/* As elf_vaddr_to_offset(), through @loads: a file of many segments and many addresses takes no time. */
+/* As elf_vaddr_to_offset(), through @loads: quick for many addresses in a file of many segments. */
 int elf_loads_offset(const struct elf *elf, const struct elf_loads *loads, uint64_t vaddr,
 		     uint64_t *offset);
 
