@@ -28,6 +28,7 @@ struct slow {
 	uint64_t reported_ns, printed;
 	struct summary reported;
 	bool terminal, done;
+	bool running;			/* the last one shown has not ended */
 };
 
 static bool slow_statement(void *arg, const struct statement *statement)
@@ -36,13 +37,17 @@ static bool slow_statement(void *arg, const struct statement *statement)
 
 	if (slow->done)
 		return false;
+	if (statement->running && !slow->running && !slow->watch.options.json)
+		output_string(&slow->watch.out, "Still running:\n");
+	slow->running = statement->running;
 	if (slow->watch.options.json)
 		json_statement(&slow->watch.out, statement);
 	else
 		column_row(&slow->watch.out, &slow->view, statement);
 	if (slow->terminal)
 		output_flush(&slow->watch.out);
-	slow->done = ++slow->printed == slow->watch.options.count;
+	if (!statement->running)
+		slow->done = ++slow->printed == slow->watch.options.count;
 	return true;
 }
 
@@ -94,6 +99,9 @@ static int slow_loop(struct slow *slow)
 
 	while (!slow->done && !err) {
 		filled = tracer_drain(slow->watch.tracer);
+		if (slow->watch.asked)
+			tracer_running(slow->watch.tracer);
+		slow->watch.asked = false;
 		err = output_flush(&slow->watch.out);
 		slow_report(slow);
 		if (slow->done || err)
@@ -122,6 +130,7 @@ static int slow_end(struct slow *slow, int err)
 	slow->done = err || (options->count && slow->printed >= options->count);
 	while (tracer_drain(slow->watch.tracer) > 0)
 		continue;
+	tracer_running(slow->watch.tracer);
 	tracer_summary(slow->watch.tracer, &summary);
 	summary.printed = slow->printed;
 	if (options->json && !err)

@@ -156,7 +156,7 @@ static void get_rows(struct column_view *view, const struct statement *st, struc
 static void get_status(struct column_view *view, const struct statement *st, struct cell *cell)
 {
 	(void)view;
-	cell_string(cell, !st->has_status ? NULL : st->failed ? "error" : "ok");
+	cell_string(cell, st->running ? "running" : !st->has_status ? NULL : st->failed ? "error" : "ok");
 }
 
 static void get_engine(struct column_view *view, const struct statement *st, struct cell *cell)
@@ -180,7 +180,7 @@ static const struct column columns[] = {
 	{ "conn", "CONN", "the server's number for the connection (mysql)", 8, true,
 	  get_connection },
 	{ "rows", "ROWS", "the number of rows, as the server counts", 8, true, get_rows },
-	{ "status", "STATUS", "ok, or error where it failed, was cancelled or timed out",
+	{ "status", "STATUS", "ok; error: failed, was cancelled or timed out; running",
 	  6, false, get_status },
 	{ "errno", "ERRNO", "the server's number for the error (mysql)", 6, true, get_errno },
 	{ "engine", "ENGINE", "postgresql or mysql", 10, false, get_engine },

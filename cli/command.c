@@ -45,8 +45,7 @@ const struct command command_table[] = {
 	  "  dbslower stat postgres -u     PostgreSQL, in microseconds\n"
 	  "  dbslower stat -i 5 -n 3       three times five seconds\n"
 	  "  dbslower stat --by command    select, insert, update… apart\n"
-	  "  dbslower stat -x /opt/memsqld --start memsqld:query__start \\\n"
-	  "      --done memsqld:query__done\n"
+	  "  dbslower stat -x /opt/db --start db:query__start --done db:query__done\n"
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_stat },

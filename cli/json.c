@@ -115,7 +115,8 @@ static void json_query(struct output *out, const struct statement *st)
 
 void json_statement(struct output *out, const struct statement *st)
 {
-	output_string(out, "{\"type\":\"statement\",\"time\":\"");
+	output_string(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
+					 "{\"type\":\"statement\",\"time\":\"");
 	json_time(out, st->wall_ns);
 	output_char(out, '"');
 	json_string(out, ",\"engine\":\"", st->engine);

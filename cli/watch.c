@@ -114,14 +114,14 @@ static void watch_features(struct watch *watch)
 				      features->row[i].has ? "yes" : "no", feature_since(i));
 }
 
-static int watch_signals(void)
+/* A descriptor that tells of @signals, a list that ends in 0, which do nothing else from now on. */
+static int watch_signals(const int *signals)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGHUP);
+	for (; *signals; signals++)
+		sigaddset(&set, *signals);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
@@ -143,21 +143,28 @@ static int watch_stop(const struct watch *watch)
 	struct epoll_event event = { .events = EPOLLIN };
 	int stop = epoll_create1(EPOLL_CLOEXEC);
 
-	epoll_ctl(stop, EPOLL_CTL_ADD, watch_signals(), &event);
+	epoll_ctl(stop, EPOLL_CTL_ADD,
+		  watch_signals((const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }), &event);
 	if (watch->options.duration_ns)
 		epoll_ctl(stop, EPOLL_CTL_ADD,
 			  watch_timer(watch->start_ns + watch->options.duration_ns), &event);
 	return stop;
 }
 
-bool watch_wait(const struct watch *watch, int fd, int timeout_ms)
+bool watch_wait(struct watch *watch, int fd, int timeout_ms)
 {
+	struct signalfd_siginfo signal;
 	struct pollfd fds[] = {
 		{ .fd = watch->stop, .events = POLLIN },
+		{ .fd = watch->usr1, .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
 	};
 
-	return poll(fds, 2, timeout_ms) > 0 && fds[0].revents;
+	if (poll(fds, 3, timeout_ms) <= 0)
+		return false;
+	if (fds[1].revents && read(watch->usr1, &signal, sizeof(signal)) > 0)
+		watch->asked = true;
+	return fds[0].revents;
 }
 
 void watch_headline(struct watch *watch)
@@ -224,6 +231,7 @@ int watch_open(struct watch *watch, const struct tracer_config *config)
 	if (options->verbose)
 		watch_features(watch);
 	watch->stop = watch_stop(watch);
+	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
 	output_stoppable(&watch->out, watch->stop);
 	output_stoppable(&watch->err, watch->stop);
 	if (options->pid_count) {

@@ -20,6 +20,8 @@ struct watch {
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	uint32_t pids[WATCH_PIDS];	/* of the servers, for the first line */
 	size_t npids;
+	int usr1;		/* a signalfd(2) of SIGUSR1 */
+	bool asked;		/* it came: what runs now is to be shown */
 	int stop;		/* readable when it is to end: a signal, or the time of -d */
 	bool begun;
 	/* The command's: the first line, printed once there is a server; and a statement. */
@@ -46,7 +48,10 @@ int watch_open(struct watch *watch, const struct tracer_config *config);
 /* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */
 void watch_headline(struct watch *watch);
 
-/* Waits for what ends us, for @fd (-1: nothing else), or for @timeout_ms. Whether it is to end. */
-bool watch_wait(const struct watch *watch, int fd, int timeout_ms);
+/*
+ * Waits for what ends us, for @fd (-1: nothing else), for SIGUSR1, which sets ->asked, or for
+ * @timeout_ms. Whether it is to end.
+ */
+bool watch_wait(struct watch *watch, int fd, int timeout_ms);
 
 #endif

@@ -526,15 +526,20 @@ static bool session_gone(void *arg, const struct event_statement *session)
 	return !process_exists(session->pid);
 }
 
+/* As session_end() in bpf/ has it: one that only waits for its Sync has ended. */
+static bool session_is_running(const struct event_statement *session)
+{
+	uint32_t over = session->flags & SESSION_LATE ? STATEMENT_COMPLETED : 0;
+
+	return session->flags & SESSION_OPEN && !(session->completed_ns && session->depth > 1) &&
+	       !(session->flags & (over | SESSION_REPLICATION));
+}
+
 static bool session_running(void *arg, const struct event_statement *session)
 {
 	uint64_t *running = arg;
-	uint32_t over = session->flags & SESSION_LATE ? STATEMENT_COMPLETED : 0;
 
-	/* As session_end() in bpf/ has it: only a Sync is to come. */
-	*running += session->flags & SESSION_OPEN &&
-		    !(session->completed_ns && session->depth > 1) &&
-		    !(session->flags & (over | SESSION_REPLICATION));
+	*running += session_is_running(session);
 	return false;
 }
 
@@ -712,6 +717,20 @@ static bool tracer_filter(const struct tracer *t, const struct statement *s)
 	return !c->match || (s->text && pattern_match(c->match, s->text, s->text_len));
 }
 
+/* Who is connected and where. */
+static void tracer_who(struct tracer *t, const struct event_statement *event, struct statement *s)
+{
+	const struct identity *identity;
+
+	if (!t->config.identify)
+		return;
+	identity = identity_of(&t->identities, t->targets[event->source].engine, event->tid);
+	s->user = identity_string(identity->user);
+	s->database = identity_string(identity->database);
+	s->client = identity_string(identity->client);
+	s->container = identity_string(identity_container(&t->identities, event->tid));
+}
+
 static void tracer_statement(struct tracer *t, const struct event_statement *event,
 			     const char *text, size_t text_len)
 {
@@ -738,15 +757,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		s.text = text;
 		s.text_len = text_len;
 	}
-	if (t->config.identify) {
-		const struct identity *identity =
-			identity_of(&t->identities, t->targets[event->source].engine, event->tid);
-
-		s.user = identity_string(identity->user);
-		s.database = identity_string(identity->database);
-		s.client = identity_string(identity->client);
-		s.container = identity_string(identity_container(&t->identities, event->tid));
-	}
+	tracer_who(t, event, &s);
 	if (tracer_filter(t, &s) && t->config.statement(t->config.arg, &s)) {
 		t->text_unreadable += !s.text;
 		t->text_truncated += s.truncated;
@@ -897,6 +908,40 @@ static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
 			sum += values[i];
 	free(values);
 	return sum;
+}
+
+static bool running_each(void *arg, const struct event_statement *session)
+{
+	struct tracer *t = arg;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct statement s = { .running = true, .pid = session->pid, .tid = session->tid,
+			       .start_ns = session->start_ns };
+
+	if (!session_is_running(session) || session->source >= t->ntargets ||
+	    now - s.start_ns < t->config.threshold_ns)
+		return false;
+	s.engine = t->targets[session->source].engine->name;
+	s.wall_ns = s.start_ns + t->wall_offset_ns;
+	s.duration_ns = now - s.start_ns;
+	/* What a late session has is the text of the statement before. */
+	if (!(session->flags & (SESSION_LATE | STATEMENT_UNREADABLE)) &&
+	    session->text_len <= t->config.text_bytes) {
+		s.text = (const char *)(session + 1);
+		s.text_len = session->text_len;
+		s.truncated = session->flags & STATEMENT_CUT;
+		s.query_bytes = session->query_bytes;
+		s.has_query_bytes = s.query_bytes || !s.truncated;
+	}
+	if (t->targets[session->source].engine->identify)
+		tracer_who(t, session, &s);
+	if (tracer_filter(t, &s))
+		t->config.statement(t->config.arg, &s);
+	return false;
+}
+
+void tracer_running(struct tracer *t)
+{
+	tracer_sessions_each(t, running_each, t);
 }
 
 static int count_compare(const void *a, const void *b)

@@ -99,6 +99,12 @@ struct tracer_count {
  */
 ssize_t tracer_counts(const struct tracer *tracer, struct tracer_count **counts);
 
+/*
+ * Calls config->statement for each statement over the threshold that has begun and not ended. Of
+ * MySQL's the text is not known yet.
+ */
+void tracer_running(struct tracer *tracer);
+
 /* Takes the probes away, so that only what is in the buffer is still to come. */
 void tracer_detach(struct tracer *tracer);
 

@@ -924,3 +924,33 @@ def test_strict_tells_of_losses(postgres, tool):
 def need_tool(tool):
     """For tests that start the tool by themselves."""
     return Tool
+
+
+def test_running_are_shown(postgres, tool):
+    """A statement that hangs never reaches its end: by a signal, and when the tool ends."""
+    json_ = tool("postgres", "-p", postgres.pid, "-m", "100", "--json")
+    text = tool("postgres", "-p", postgres.pid, "-m", "100", "-o", "pid,user,status,query")
+
+    def running():
+        return [one for one in json_.objects() if one["type"] == "running"]
+
+    with postgres.connect() as one, postgres.connect() as other:
+        pid = one.execute("select pg_backend_pid()").fetchone()[0]
+        other.execute("select 1 /* idle is not running */")
+        one.pgconn.send_query(b"select pg_sleep(600) /* it hangs */")
+        time.sleep(0.3)
+        json_.process.send_signal(signal.SIGUSR1)
+        json_.wait_for(lambda _: running(), what="what runs")
+        (seen,) = running()
+        assert seen["query"] == "select pg_sleep(600) /* it hangs */" and seen["pid"] == pid and "status" not in seen
+        assert 300 <= seen["duration_ms"] < 60000 and seen["user"] == "postgres", seen
+        assert text.stop() == 0
+        assert text.stdout.splitlines()[-2:] == [
+            "Still running:", f"{pid:<7} postgres     running select pg_sleep(600) /* it hangs */"], text.said()
+        one.cancel()
+        while one.pgconn.get_result():
+            pass
+    json_.wait_for(lambda tool: tool.statements, what="its end")
+    assert json_.stop() == 0
+    assert [s["status"] for s in json_.statements] == ["error"] and len(running()) == 1
+    assert json_.summary["printed"] == 1
