@@ -13,7 +13,7 @@ enum event_type {
 	EVENT_STATEMENT = 1,	/* struct event_statement and its text */
 	EVENT_SESSION = 2,	/* struct event_identity: first hit of a thread */
 	EVENT_EXIT = 3,		/* struct event_session: that thread has ended */
-	EVENT_EXEC = 4,		/* struct event_session: a program was executed */
+	EVENT_EXEC = 4,		/* struct event_exec: a program was executed */
 };
 
 /* event_statement.flags: what is known of the statement */
@@ -94,6 +94,22 @@ struct stat_key {
 	__u16 coarse, fine;
 };
 
+/* Map "comms": the name of an executed file, cut as the kernel cuts it → one of these, a byte. */
+enum exec_value {
+	EXEC_ALWAYS = 1,	/* a server's: tell each time */
+	EXEC_TOLD = 2,		/* some other program's, told once */
+};
+
+struct exec_name {
+	char comm[16];
+};
+
+/* A program was executed. */
+struct event_exec {
+	struct event_session session;
+	struct exec_name name;
+};
+
 /* Indices into the per-CPU array of counters; each only ever grows. */
 enum counter {
 	COUNT_STATEMENTS,		/* statements that ended */
@@ -120,16 +136,6 @@ struct wanted_server {
 	struct {
 		__u64 dev, ino;
 	} ns[WANTED_NAMESPACES];
-};
-
-/* Map "comms": the name of an executed file, cut as the kernel cuts it → one of these, a byte. */
-enum exec_value {
-	EXEC_ALWAYS = 1,	/* a server's: tell each time */
-	EXEC_TOLD = 2,		/* some other program's, told once */
-};
-
-struct exec_name {
-	char comm[16];
 };
 
 _Static_assert(sizeof(struct event_statement) == 80, "a record's head has no padding");

@@ -347,22 +347,24 @@ PROGRAM(session_closed)
  */
 PROGRAM(process_exec)
 {
-	struct exec_name name = {};
+	struct event_exec event = {};
 	const char *known;
 	char told = EXEC_TOLD;
 	__u64 id;
 
-	if (bpf_get_current_comm(&name, sizeof(name)))
+	if (bpf_get_current_comm(&event.name, sizeof(event.name)))
 		return 0;
-	known = bpf_map_lookup_elem(comms, &name);
+	known = bpf_map_lookup_elem(comms, &event.name);
 	if (known ? *known == EXEC_TOLD : !VALUE(want_execs))
 		return 0;
 	id = id_seen(bpf_get_current_pid_tgid());
 	if (!id)
 		return 0;
-	if (!known && bpf_map_update_elem(comms, &name, &told, BPF_ANY))
-		return 0;
-	send_session(EVENT_EXEC, 0, id);
+	event.session = event_session(EVENT_EXEC, 0, id);
+	/* With a table that is full, each is told. */
+	if (!bpf_ringbuf_output(ring, &event, sizeof(event), BPF_RB_NO_WAKEUP) && !known)
+		bpf_map_update_elem(comms, &event.name, &told, BPF_ANY);
+	wake();
 	return 0;
 }
 

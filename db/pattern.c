@@ -274,11 +274,17 @@ static struct piece piece_repeat(struct parse *p, size_t from, int low, int high
 
 static struct piece parse_repeated(struct parse *p)
 {
-	size_t from = p->at;
+	size_t from = p->at, first;
 	struct piece piece = parse_atom(p);
 	int low, high, c;
 
+	first = p->at;
+
 	while (!p->error && (c = parse_peek(p)) >= 0 && strchr("*+?{", c)) {
+		if (c == '{' && p->at != first) {	/* of what was repeated already */
+			p->error = -EINVAL;
+			break;
+		}
 		p->at++;
 		if (c == '*') {
 			piece = piece_optional(p, piece, true);

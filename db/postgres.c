@@ -14,7 +14,7 @@
 
 static const char *const postgres_executables[] = { "postgres", "postmaster", "edb-postgres", NULL };
 
-static const char *const postgres_signs[] = { "PostmasterPid", NULL };
+static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
 
 /*
  * The order matters: a thread whose first hit is a completion was in the

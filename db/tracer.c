@@ -30,6 +30,7 @@
 #define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
 #define COMM_LEN	15
 #define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
+#define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define COMMS_MAX	4096		/* names of programs that were executed */
 #define LOADING_MAX	8		/* programs at once that their loader has not mapped yet */
 #define LOADING_TRIES	40
@@ -293,6 +294,8 @@ static void tracer_version(struct target *target, const struct process *process)
 static void tracer_announce(struct tracer *t, size_t first)
 {
 	struct mains mains = { t, first, calloc(t->ntargets - first + 1, sizeof(*mains.of)) };
+	uint64_t dev, ino;
+	bool nested;
 
 	if (mains.of && t->ntargets > first)
 		process_each(mains_each, &mains);
@@ -301,10 +304,13 @@ static void tracer_announce(struct tracer *t, size_t first)
 		struct target *target = &t->targets[i];
 
 		tracer_version(target, &of->process);
+		nested = of->npids && t->pid_ns_ino &&
+			 !process_pid_namespace(of->pids[0], &dev, &ino) && ino != t->pid_ns_ino;
 		t->config.server(t->config.arg, &(struct tracer_server){
 			.engine = target->engine, .path = target->path, .usdt = target->usdt,
 			.way = attach_way_name(t->common.way), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target), .version = target->version, .shows = target->shows,
+			.nested = nested,
 		});
 	}
 	free(mains.of);
@@ -391,6 +397,15 @@ static const char *tracer_engine(struct tracer *t, const struct process *process
 	return !engine || !t->config.engine || !strcmp(engine, t->config.engine) ? engine : NULL;
 }
 
+/* Whether its name alone says that it is a server. */
+static bool process_is_named(const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return engine_of_file(name);
+}
+
 struct scan {
 	struct tracer *tracer;
 	struct fault *fault;
@@ -408,7 +423,8 @@ static int scan_each(void *arg, const struct process *process)
 	if (!engine)
 		return 0;
 	err = tracer_attach_process(scan->tracer, engine, process, &fault);
-	if (err && !scan->error) {
+	/* What only looks like a server is nobody's concern. */
+	if (err && !scan->error && process_is_named(process)) {
 		scan->error = err;
 		*scan->fault = fault;
 		fault.log = NULL;
@@ -573,7 +589,8 @@ static void tracer_look(struct tracer *t, const struct process *process)
 	engine = t->config.npaths ? NULL : tracer_engine(t, process);
 	if (engine)
 		err = tracer_attach_process(t, engine, process, &fault);
-	if (err)
+	/* What only looks like a server is nobody's concern. */
+	if (err && (t->config.npaths || process_is_named(process)))
 		t->config.fault(t->config.arg, &fault);
 	else if (t->ntargets > first)
 		tracer_announce(t, first);
@@ -614,13 +631,29 @@ static bool tracer_loading_again(struct tracer *t)
 	return left;
 }
 
-/* A program was executed. */
-static void tracer_executed(struct tracer *t, uint32_t pid)
+/* Whether @process is what was executed by the name of @exec: not a script's interpreter, say. */
+static bool exec_is(const struct event_exec *exec, const struct process *process)
 {
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return !strncmp(name, exec->name.comm, COMM_LEN);
+}
+
+/* A program was executed. What could not be looked into is to be told again. */
+static void tracer_executed(struct tracer *t, const struct event_exec *exec)
+{
+	uint32_t pid = exec->session.pid;
 	struct process process;
+	char value;
 
 	tracer_sessions_each(t, session_gone, NULL);
-	if (t->config.npids || process_read(pid, &process))
+	if (t->config.npids)
+		return;
+	if ((process_read(pid, &process) || !exec_is(exec, &process)) &&
+	    !sys_map_lookup(t->maps[MAP_COMMS], &exec->name, &value) && value == EXEC_TOLD)
+		sys_map_delete(t->maps[MAP_COMMS], &exec->name);
+	if (process_read(pid, &process))
 		return;
 	if (process_is_loading(&process))
 		tracer_loading(t, pid);
@@ -643,17 +676,24 @@ static bool filter_same(const char *wanted, const char *value)
  * A session whose user or database is known and not wanted: the kernel is told to look away, so that
  * it costs its hits alone. Only where a thread is a session, which keeps both to its end.
  */
-static void tracer_ignore(struct tracer *t, const struct identity *identity, uint32_t tid)
+static void tracer_ignore(struct tracer *t, const struct identity *identity,
+			  const struct event_session *session)
 {
-	uint64_t key = tid;
+	uint64_t key = session->tid;
 	char yes = 1;
 
+	/* When we come late, the thread may be another one already. */
+	if (clock_ns(CLOCK_MONOTONIC) - session->time_ns > IGNORE_WITHIN_NS)
+		return;
 	if (t->pid_ns_ino || !*identity->user || !*identity->database ||
 	    (filter_same(t->config.user, identity->user) &&
 	     filter_same(t->config.database, identity->database)))
 		return;
-	if (!sys_map_update(t->maps[MAP_IGNORED], &key, &yes))
-		sys_map_delete(t->maps[MAP_SESSIONS], &key);
+	if (sys_map_update(t->maps[MAP_IGNORED], &key, &yes))
+		return;
+	/* One that has ended meanwhile would leave its mark to the next thread of that number. */
+	if (sys_map_delete(t->maps[MAP_SESSIONS], &key))
+		sys_map_delete(t->maps[MAP_IGNORED], &key);
 }
 
 /* Believes the memory once a title agrees with it, and no more when several do not. */
@@ -696,7 +736,8 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	if (target->trust == TRUST_MEMORY)
 		identity_set(&t->identities, tid, &memory);
 	if (target->engine->identify)
-		tracer_ignore(t, identity_of(&t->identities, target->engine, tid), tid);
+		tracer_ignore(t, identity_of(&t->identities, target->engine, tid),
+			      &event->session);
 }
 
 /* An id may be given whole or by its beginning, and only its beginning is kept. */
@@ -791,7 +832,8 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		identity_forget(&t->identities, session->tid);
 		break;
 	case EVENT_EXEC:
-		tracer_executed(t, session->pid);
+		if (size >= sizeof(struct event_exec))
+			tracer_executed(t, data);
 		break;
 	}
 	return 0;

@@ -27,6 +27,7 @@ struct tracer_server {
 	const char *title;		/* "PostgreSQL" */
 	const char *version;		/* foreign bytes, "" where it is not known */
 	uint32_t shows;			/* TARGET_SHOWS_… of target.h */
+	bool nested;			/* in a PID namespace below ours: its statements cannot be told */
 	const uint32_t *pids;		/* of the main processes that run it now */
 	size_t npids;
 };

@@ -64,7 +64,7 @@ def test_two_servers_of_one_image(containers, tool):
     assert traced.stop() == 0
     assert not traced.lost()
     # an inode is attached once
-    assert traced.stderr.count(f", {containers[0].postgres}, by ") == 1, traced.stderr
+    assert traced.stderr.count(f"{containers[0].postgres}, by ") == 1, traced.stderr
     assert all(str(server.pid) in traced.stderr for server in containers), traced.stderr
 
 
@@ -144,3 +144,36 @@ def test_version_is_told(postgres, tool):
     version = subprocess.run([os.path.join(server_bindir(), "postgres"), "--version"], capture_output=True, text=True,
                              check=True).stdout.replace("postgres (PostgreSQL) ", "").strip()
     assert f"tracing PostgreSQL {version}, pid " in traced.stderr, traced.stderr
+
+
+def test_what_only_looks_like_a_server(tmp_path, tool):
+    """It is not traced, and keeps nobody from waiting for a real one."""
+    source = tmp_path / "fake.c"
+    source.write_text("int pgstat_report_activity(void) { return 0; }\n#include <unistd.h>\nint main(void) { sleep(60); }\n")
+    subprocess.run(["gcc", "-rdynamic", "-o", tmp_path / "fake", source], check=True)
+    with subprocess.Popen([tmp_path / "fake"]) as fake:
+        wait_for(lambda: os.readlink(f"/proc/{fake.pid}/exe").endswith("fake"), what="the program")
+        traced = tool("-m", "0", "-d", "0.3", attached=False)
+        assert traced.wait() == 0, traced.said()
+        fake.kill()
+    assert "fake" not in traced.stderr, traced.stderr
+
+
+def test_server_behind_a_script_of_its_name(clusters, server_copy, tool):
+    """The first exec of that name is the script's, which is no server."""
+    folder = os.path.dirname(server_copy)
+    os.mkdir(os.path.join(folder, "real"))
+    real, script = os.path.join(folder, "real", "wrapped"), os.path.join(folder, "wrapped")
+    shutil.move(server_copy, real)
+    with open(script, "w") as f:
+        f.write(f'#!/bin/sh\nsleep 0.3\nexec {real} "$@"\n')
+    os.chmod(script, 0o755)
+    server = clusters(name="script", postgres=real)
+    server.stop()
+    traced = tool("-m", "0", "--json", attached=False)
+    server.postgres = script
+    server.start()
+    wait_for(lambda: real in traced.stderr, what="the server")
+    server.psql("select 1 /* behind a script */")
+    wait_for(lambda: marked(traced, "behind a script"), what="the statement")
+    traced.stop()

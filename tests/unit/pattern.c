@@ -45,7 +45,7 @@ static void expressions(void)
 static void refused(void)
 {
 	static const char *const bad[] = { "/(/", "/)/", "/a(b/", "/[a/", "/*a/", "/a{2/", "/a{3,2}/",
-					   "/a{999}/", "/a\\/", "/[[:nothing:]]/", "/[z-a]/", "/a{1}{2}/" };
+					   "/a{999}/", "/a\\/", "/[[:nothing:]]/", "/[z-a]/", "/a{1}{2}/", "/,*{1}/" };
 	char many[1200] = "/";
 	size_t at;
 
