@@ -28,6 +28,7 @@ WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
 CFLAGS	?= -Os -g
 # The path of every statement; the rest runs once and is kept small.
 CFLAGS_escape := -O2
+CFLAGS_fingerprint := -O2
 CFLAGS_output := -O2
 CFLAGS_stream := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -ffunction-sections \

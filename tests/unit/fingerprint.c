@@ -1,0 +1,544 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tests of db/fingerprint: tables, and properties under random statements and random bytes. */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "db/fingerprint.h"
+#include "tests/unit/check.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define MYSQL FINGERPRINT_MYSQL
+#define POSTGRES FINGERPRINT_POSTGRES
+#define SOUP_ROUNDS 200000
+#define BYTE_ROUNDS 200000
+#define LONG_TEXT (1 << 20)
+
+static uint64_t random_state = 88172645463325252ull;
+
+static uint64_t random_next(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static size_t random_below(size_t limit)
+{
+	return (size_t)(random_next() >> 11) % limit;
+}
+
+struct result {
+	uint64_t hash;
+	size_t len;
+	char text[4096];
+};
+
+static const char *make(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
+			struct result *result)
+{
+	result->len = fingerprint_make(dialect, text, len, cut, result->text,
+				       sizeof(result->text), &result->hash);
+	return result->text;
+}
+
+struct row {
+	const char *text, *expected;
+};
+
+static void check_rows(enum fingerprint_dialect dialect, const struct row *rows, size_t count)
+{
+	struct result result, again;
+
+	for (size_t i = 0; i < count; i++) {
+		make(dialect, rows[i].text, strlen(rows[i].text), false, &result);
+		CHECK(!strcmp(result.text, rows[i].expected), "%s\n#   got  %s\n#   want %s",
+		      rows[i].text, result.text, rows[i].expected);
+		CHECK(result.len == strlen(result.text), "%zu: %s", result.len, result.text);
+		make(dialect, result.text, result.len, false, &again);
+		CHECK(!strcmp(result.text, again.text) && result.hash == again.hash,
+		      "%s\n#   became %s", result.text, again.text);
+	}
+}
+
+/* What holds for both. */
+static const struct row both[] = {
+	{ "", "" },
+	{ " \t\r\n ", "" },
+	{ "-- nothing", "" },
+	{ ";;", "" },
+	{ "SELECT 1", "select ?" },
+	{ "select  1 ;  ", "select ?" },
+	{ "select 1;; ;select\n2;", "select ?; select ?" },
+	{ "select 'a', 'it''s', '', N'n', b'01', x'FF', 'a' 'b'", "select ?, ?, ?, ?, ?, ?, ?" },
+	{ "select 1, 1.5, .5, 1., 1e3, 1.5e-3, 1E+3, 0xFF, 0b01",
+	  "select ?, ?, ?, ?, ?, ?, ?, ?, ?" },
+	{ "select -1, - 1, +1, - -1, -/* */1", "select ?, ?, ?, ?, ?" },
+	{ "select a-1,a - 1,a- -1,(a)-1,2-1", "select a - ?, a - ?, a - ?, (a) - ?, ? - ?" },
+	{ "select -a, -(1)", "select - a, - (?)" },
+	{ "where a=-1 and b<-1 or c between -1 and -2",
+	  "where a = ? and b < ? or c between ? and ?" },
+	{ "where a=$1 and b=? and c=:name and d= %s", "where a = ? and b = ? and c = ? and d = ?" },
+	{ "select a %s, a %s from t", "select a % s, a % s from t" },
+	{ "select t1.a2, b_3 from t1", "select t1.a2, b_3 from t1" },
+	{ "select count( * ) , T . * from T", "select count(*), t.* from t" },
+	{ "where a in (1)", "where a in(?+)" },
+	{ "where a IN(1,2 , 'x',-3,?)", "where a in(?+)" },
+	{ "where a not in (1,2)and b", "where a not in(?+) and b" },
+	{ "where (a,b) in ((1,2),(3,4))", "where (a, b) in(?+)" },
+	{ "where a in (1,b)", "where a in (?, b)" },
+	{ "where a in (select 1)", "where a in (select ?)" },
+	{ "where a in (select b from t where c in (1,2)) and d in (3)",
+	  "where a in (select b from t where c in(?+)) and d in(?+)" },
+	{ "where a in (1,(2,f(3)))", "where a in (?, (?, f(?)))" },
+	{ "where a in(?+) and b", "where a in(?+) and b" },
+	{ "insert into T (A,b) values (1,'x')", "insert into t(a, b) values(?+)" },
+	{ "insert into t values(1),(2) ,\n(3)", "insert into t values(?+)" },
+	{ "insert into t values (1),(f(2)) returning a", "insert into t values(?+) returning a" },
+	{ "insert into t values (1,f(2,(3))),(4,f(5,(6))),(7)",
+	  "insert into t values (?, f(?, (?)))" },
+	{ "insert into t values (1, (select 2)), (3, (values (4), (5)))",
+	  "insert into t values (?, (select ?))" },
+	{ "insert into t select 1,2", "insert into t select ?, ?" },
+	{ "order by a ASC, b desc, c asc nulls first", "order by a, b desc, c nulls first" },
+	{ "select a as asc from t", "select a as asc from t" },
+	{ "a/**/b/* x */c/* 'it''s */d", "a b c d" },
+	{ "select 1 -- it's\n, 2 -- 3", "select ?, ?" },
+	{ "select 1 /* unterminated 'x'", "select ?" },
+	{ "select 'unterminated -- /* ", "select ?" },
+	{ "call getproduct(97)", "call getproduct(?)" },
+	{ "select \xc3\x84\xc3\x96 from \xff", "select \xc3\x84\xc3\x96 from \xff" },
+	{ "a<>b and c!=d and e<=f and g>=h and i||j",
+	  "a <> b and c != d and e <= f and g >= h and i || j" },
+	{ "a ... b", "a ... b" },
+};
+
+static const struct row mysql[] = {
+	{ "select \"a\", \"a\"\"b\", \"it's\", 'a\\'b', \"a\\\"b\", 'a\\\\'",
+	  "select ?, ?, ?, ?, ?, ?" },
+	{ "select `A`.`b c`, `d``e` from `F`", "select `A`.`b c`, `d``e` from `F`" },
+	{ "select 1 # it's\n, 2", "select ?, ?" },
+	{ "select 5--3, 5-- 3\n", "select ? - ?, ?" },
+	{ "select /*!50000 straight_join */ /*! a */ /*M!100100 b */ c",
+	  "select straight_join a b c" },
+	{ "select /*! a /* b */ c */ d*/e", "select a c d * / e" },
+	{ "select /*+ MAX_EXECUTION_TIME(1) */ a", "select a" },
+	{ "/* a /* b */ c", "c" },
+	{ "select null, true, false, a is null, a is not null",
+	  "select ?, true, false, a is ?, a is not ?" },
+	{ "limit 1", "limit ?" },
+	{ "limit 1,2", "limit ?" },
+	{ "limit 1 offset 2", "limit ?" },
+	{ "limit ?, ? for update", "limit ? for update" },
+	{ "set @a := 1, @@SESSION.b=2, @`C d` = 3", "set @a := ?, @@session.b = ?, @ `C d` = ?" },
+	{ "select a from 2020_log, db.2020_log, 1e5x", "select a from ?, db.2020_log, ?" },
+	{ "select _utf8mb4'x', date '2020-01-01', interval -1 day",
+	  "select _utf8mb4 ?, date ?, interval ? day" },
+	{ "insert into t values (1) on duplicate key update a=values(a),b=values( b )",
+	  "insert into t values(?+) on duplicate key update a = values (a), b = values (b)" },
+	{ "insert into t value (1),(2)", "insert into t value(?+)" },
+	{ "select value - 1, value from t where value in (1)",
+	  "select value - ?, value from t where value in(?+)" },
+	{ "a<=>b and c->'$.x' and d->>'$.y' and e&&f and !g",
+	  "a <=> b and c -> ? and d ->> ? and e && f and ! g" },
+	{ "select a from t where b = \"unterminated", "select a from t where b = ?" },
+	{ "select `unterminated 'x'", "select ?" },
+};
+
+static const struct row postgres[] = {
+	{ "select \"A\", \"b\"\"c\".\"D e\", U&\"f\"",
+	  "select \"A\", \"b\"\"c\".\"D e\", U&\"f\"" },
+	{ "select 'a\\', E'a\\'b', e'\\\\', U&'x'", "select ?, ?, ?, ?" },
+	{ "select $$it's$$, $a$ $$ $b$ $a$, $\xc3\xa4$ x $\xc3\xa4$", "select ?, ?, ?" },
+	{ "select $a$ unterminated $b$", "select ?" },
+	{ "select a$1, a$b$c, $12", "select a$1, a$b$c, ?" },
+	{ "select $a", "select $ a" },
+	{ "/* a /* b */ 'c */ d", "d" },
+	{ "select 5--3\n-2", "select ? - ?" },
+	{ "select a#b, a#>'{x}'", "select a # b, a #> ?" },
+	{ "select a::int, '1'::text, (a)::int[] , a :: numeric(10,2)",
+	  "select a::int, ?::text, (a)::int[], a::numeric(?, ?)" },
+	{ "select null, true, a is null, b is not null, c is true, d is not false, not true",
+	  "select ?, ?, a is null, b is not null, c is true, d is not false, not ?" },
+	{ "a text not null default null", "a text not null default ?" },
+	{ "limit 1 offset 2", "limit ? offset ?" },
+	{ "select a[1], a[1:2], array[1,2,3], array[1,b], '{1}'::int[]",
+	  "select a[?], a[? : ?], array[?+], array[?, b], ?::int[]" },
+	{ "where a = any(array[1, 2])", "where a = any(array[?+])" },
+	{ "where a ? 'b' and a ?| array['c'] and a @? '$.d' and a->'e' and a->>'f'",
+	  "where a ? ? and a ?| array[?+] and a @? ? and a -> ? and a ->> ?" },
+	{ "a<-1 and b@-1 and c=? and d!~*'x'", "a < ? and b @- ? and c = ? and d !~* ?" },
+	{ "select 1and 2", "select ? and ?" },
+	{ "select date '2020-01-01' - 1, interval '1 day'", "select date ? - ?, interval ?" },
+	{ "f(a := 1, b => 2)", "f(a := ?, b => ?)" },
+	{ "select \"unterminated 'x'", "select ?" },
+	{ "insert into t value (1),(2)", "insert into t value (?), (?)" },
+};
+
+static void table_both(void)
+{
+	check_rows(MYSQL, both, ARRAY_SIZE(both));
+	check_rows(POSTGRES, both, ARRAY_SIZE(both));
+}
+
+static void table_mysql(void)
+{
+	check_rows(MYSQL, mysql, ARRAY_SIZE(mysql));
+}
+
+static void table_postgres(void)
+{
+	check_rows(POSTGRES, postgres, ARRAY_SIZE(postgres));
+}
+
+static void dialects(void)
+{
+	CHECK(fingerprint_dialect("mysql") == MYSQL);
+	CHECK(fingerprint_dialect("postgresql") == POSTGRES);
+	CHECK(fingerprint_dialect("custom") == POSTGRES);
+	CHECK(fingerprint_dialect(NULL) == POSTGRES);
+}
+
+static void cut_texts(void)
+{
+	static const struct row rows[] = {
+		{ "sel", "..." },
+		{ "select a, bcd", "select a, ..." },
+		{ "select a, `b", "select a, ..." },
+		{ "select a, 'bcd", "select a, ? ..." },
+		{ "select a, 12", "select a, ? ..." },
+		{ "select a /* bcd", "select a ..." },
+		{ "select a <", "select a ..." },
+		{ "where a in (1, 2", "where a in(?+) ..." },
+		{ "where a in (1, b, 2", "where a in (?, b, ? ..." },
+		{ "values (1, 2), (3", "values(?+) ..." },
+		{ "values (1, f(2)), (3, f(", "values (?, f(?)) ..." },
+		{ "values (1, 2),", "values(?+) ..." },
+		{ "values (1, nul", "values(?+) ..." },
+	};
+	struct result result;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		make(MYSQL, rows[i].text, strlen(rows[i].text), true, &result);
+		CHECK(!strcmp(result.text, rows[i].expected), "%s: %s", rows[i].text, result.text);
+	}
+	make(POSTGRES, "select 1, $ta", 13, true, &result);
+	CHECK(!strcmp(result.text, "select ?, ? ..."), "%s", result.text);
+	make(POSTGRES, "select 1, $ta$ x $t", 19, true, &result);
+	CHECK(!strcmp(result.text, "select ?, ? ..."), "%s", result.text);
+}
+
+/* A long insert has one fingerprint wherever among its rows it was cut. */
+static void cut_anywhere(void)
+{
+	static const char text[] = "insert into t(a, b) values (1,'it''s'), (-2.5e-3,null) , "
+				   "(3, 'x, (y)'),(4,'12'), (x'00',5) /* c */ , (6 , 7)";
+	struct result result;
+
+	for (size_t len = strlen("insert into t(a, b) values ("); len <= strlen(text); len++) {
+		make(MYSQL, text, len, true, &result);
+		CHECK(!strcmp(result.text, "insert into t(a, b) values(?+) ..."), "%zu: %s", len,
+		      result.text);
+	}
+}
+
+static void classes(void)
+{
+	static const struct row different[] = {
+		{ "select a from t", "select b from t" },
+		{ "select a from t", "select a from u" },
+		{ "select a from t", "select a from t where a = 1" },
+		{ "select a + 1", "select a - 1" },
+		{ "select a", "select - a" },
+		{ "where a in (1)", "where a not in (1)" },
+		{ "where a in (1)", "where a = 1" },
+		{ "where a is null", "where a is not null" },
+		{ "select `a`", "select `A`" },
+		{ "order by a", "order by a desc" },
+		{ "select 1; select 1", "select 1" },
+	};
+	struct result a, b;
+
+	for (size_t i = 0; i < ARRAY_SIZE(different); i++) {
+		make(MYSQL, different[i].text, strlen(different[i].text), false, &a);
+		make(MYSQL, different[i].expected, strlen(different[i].expected), false, &b);
+		CHECK(a.hash != b.hash, "%s and %s", different[i].text, different[i].expected);
+	}
+}
+
+static void small_buffers(void)
+{
+	static const char text[] = "select \xc3\xa4\xc3\xa4\xc3\xa4, b from t "
+				   "where c in (1, 2, 3) and d = 'x'";
+	struct result whole, small;
+
+	make(MYSQL, text, strlen(text), false, &whole);
+	for (size_t size = 0; size < whole.len + 3; size++) {
+		memset(small.text, 0x55, sizeof(small.text));
+		small.len = fingerprint_make(MYSQL, text, strlen(text), false, small.text, size,
+					     &small.hash);
+		CHECK(small.len == whole.len && small.hash == whole.hash, "%zu", size);
+		for (size_t i = size; i < size + 64; i++)
+			CHECK(small.text[i] == 0x55, "%zu: %zu", size, i);
+		if (size > whole.len) {
+			CHECK(!strcmp(small.text, whole.text), "%zu: %s", size, small.text);
+		} else if (size > 4) {
+			size_t n = strlen(small.text);
+
+			CHECK(n < size && n + 4 >= size && !strcmp(small.text + n - 3, "..."),
+			      "%zu: %s", size, small.text);
+			CHECK(!memcmp(small.text, whole.text, n - 3), "%zu: %s", size, small.text);
+			CHECK(((unsigned char)whole.text[n - 3] & 0xc0) != 0x80, "%zu", size);
+		} else if (size) {
+			CHECK(strlen(small.text) < size, "%zu", size);
+		}
+	}
+}
+
+/* Adds a random literal of @dialect that holds the word "secret" or the digits 7 and 9. */
+static size_t random_literal(enum fingerprint_dialect dialect, char *to)
+{
+	static const char *const common[] = {
+		"'secret'", "'it''s secret'", "'a -- secret'", "'/* secret'", "'secret (7, 9), ('",
+		"79", "7.9", ".79", "7e9", "7.9e-79", "-79", "- 79", "+7", "0x79", "x'79'",
+		"N'secret'", "b'01'", "NULL", "?", "$79",
+	};
+	static const char *const of_mysql[] = {
+		"\"secret\"", "\"it's secret\"", "'\\'secret'", "'secret\\\\'", "\"a\\\"secret\"",
+		"\"\"",
+	};
+	static const char *const of_postgres[] = {
+		"$$secret$$", "$a$it's $$ secret$a$", "E'\\'secret'", "'secret\\'", "true",
+		"$_7$secret$_7$",
+	};
+	const char *literal;
+
+	if (random_below(3))
+		literal = common[random_below(ARRAY_SIZE(common))];
+	else if (dialect == MYSQL)
+		literal = of_mysql[random_below(ARRAY_SIZE(of_mysql))];
+	else
+		literal = of_postgres[random_below(ARRAY_SIZE(of_postgres))];
+	strcpy(to, literal);
+	return strlen(to);
+}
+
+/* A random blank or comment, that may be nothing only if @may_be_none. */
+static size_t random_blank(char *to, bool may_be_none)
+{
+	static const char *const blanks[] = {
+		" ", "\n", "\t \r\n", " /* it's 79 */ ", "/**/", " -- secret's\n", " /* \" */\n",
+	};
+
+	strcpy(to, may_be_none && random_below(2) ? "" : blanks[random_below(ARRAY_SIZE(blanks))]);
+	return strlen(to);
+}
+
+/*
+ * Writes template @from as a random statement: @ is a literal, # a list of some, a blank is any
+ * white space, and ~ white space that may be none.
+ */
+static size_t random_statement(enum fingerprint_dialect dialect, const char *from, char *to)
+{
+	size_t len = 0;
+
+	for (; *from; from++) {
+		if (*from == '@') {
+			len += random_literal(dialect, to + len);
+		} else if (*from == '#') {
+			for (size_t n = 1 + random_below(5); n; n--) {
+				len += random_literal(dialect, to + len);
+				len += random_blank(to + len, true);
+				if (n > 1)
+					to[len++] = ',';
+			}
+		} else if (*from == ' ' || *from == '~') {
+			len += random_blank(to + len, *from == '~');
+		} else {
+			bool upper = random_below(2) && *from >= 'a' && *from <= 'z';
+
+			to[len++] = upper ? (char)(*from - 'a' + 'A') : *from;
+		}
+	}
+	return len;
+}
+
+static void no_literal_survives(void)
+{
+	static const struct row templates[] = {
+		{ "select a~,~@ from t where b~=~@ and c~>~@ or d like @ limit @",
+		  "select a, ? from t where b = ? and c > ? or d like ? limit ?" },
+		{ "select~(@)~from t where a in~(~#~) and b not in~(#)",
+		  "select (?) from t where a in(?+) and b not in(?+)" },
+		{ "insert into t~(~a~,~b~)~values~(#)~,~(#)~,~(#)~;~",
+		  "insert into t(a, b) values(?+)" },
+		{ "insert into t values~(#,f(@))~,~(#)", NULL },
+		{ "update t set a~=~@~,~b~=~b * @ where c between @ and @",
+		  "update t set a = ?, b = b * ? where c between ? and ?" },
+		{ "select case when a~=~@ then @ else @ end~,~f(@,~@)~from t",
+		  "select case when a = ? then ? else ? end, f(?, ?) from t" },
+	};
+	char text[4096];
+	struct result result;
+
+	for (int round = 0; round < 20000; round++) {
+		enum fingerprint_dialect dialect = round & 1 ? MYSQL : POSTGRES;
+		const struct row *row = &templates[random_below(ARRAY_SIZE(templates))];
+		size_t len = random_statement(dialect, row->text, text);
+
+		make(dialect, text, len, false, &result);
+		CHECK(!row->expected || !strcmp(result.text, row->expected), "%.*s\n#   %s",
+		      (int)len, text, result.text);
+		CHECK(!strpbrk(result.text, "0123456789'") && !strstr(result.text, "secret"),
+		      "%.*s\n#   %s", (int)len, text, result.text);
+		if (check_failures > 5)
+			return;
+	}
+}
+
+static const char *const pieces[] = {
+	"select", "from", "where", "a", "b1", "T", "in", "values", "value", "array", "limit",
+	"offset", "is", "not", "null", "true", "as", "asc", "and", "e", "x", "u", "n", "1", "2.5",
+	".5", "1e", "0x", "'s'", "'", "\"q\"", "\"", "`b`", "`", "$1", "$", "$$", "$t$", "?", ":n",
+	":", "::", ":=", "%s", "%", "@", "@@", "@v", "(", ")", "[", "]", ",", ".", "..", "...", ";",
+	"+", "-", "--", "*", "/", "/*", "*/", "/*!", "/*M!", "50000", "#", "=", "<", ">", "!", "~",
+	"|", "&", "^", "\\", "{", "}", "(?+)", "[?+]", "?+", "\n", "\t", "\xc3\xa4", "\xff", "\1",
+	"u&", "N'", "E'", "\\'", "row", "union", "interval", "date", "7",
+};
+
+/* Fills @text with random pieces of SQL; returns the length. */
+static size_t random_soup(char *text, size_t size)
+{
+	size_t len = 0, count = random_below(24);
+
+	while (count--) {
+		const char *piece = pieces[random_below(ARRAY_SIZE(pieces))];
+		size_t n = strlen(piece);
+
+		if (len + n + 1 >= size)
+			break;
+		memcpy(text + len, piece, n);
+		len += n;
+		if (random_below(2))
+			text[len++] = ' ';
+	}
+	return len;
+}
+
+static void idempotent(void)
+{
+	char text[512];
+	struct result once, twice;
+
+	for (int round = 0; round < SOUP_ROUNDS; round++) {
+		enum fingerprint_dialect dialect = round & 1 ? MYSQL : POSTGRES;
+		size_t len = random_soup(text, sizeof(text));
+		bool cut = !random_below(4);
+
+		make(dialect, text, len, cut, &once);
+		make(dialect, once.text, once.len, false, &twice);
+		CHECK(!strcmp(once.text, twice.text) && once.hash == twice.hash,
+		      "%s %s%.*s\n#   once  %s\n#   twice %s",
+		      dialect == MYSQL ? "mysql" : "postgres", cut ? "cut " : "", (int)len, text,
+		      once.text, twice.text);
+		if (check_failures > 5)
+			return;
+	}
+}
+
+/* Nothing is read or written beyond the bounds, and the result does not depend on the room. */
+static void random_bytes(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), len, size, n;
+	char *map = mmap(NULL, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* The text ends, and the result's room ends, where nothing may be read or written. */
+	char *text_end = map + page, *out_end = map + 3 * page;
+	uint64_t hash, whole;
+
+	CHECK(map != MAP_FAILED);
+	if (map == MAP_FAILED || mprotect(map, page, PROT_READ | PROT_WRITE) ||
+	    mprotect(map + 2 * page, page, PROT_READ | PROT_WRITE))
+		return;
+	for (int round = 0; round < BYTE_ROUNDS; round++) {
+		enum fingerprint_dialect dialect = round & 1 ? MYSQL : POSTGRES;
+		char text[512];
+
+		if (round & 2) {
+			len = random_soup(text, sizeof(text));
+		} else {
+			len = random_below(64);
+			for (size_t i = 0; i < len; i++)
+				text[i] = (char)random_next();
+		}
+		len -= len ? random_below(len < 4 ? len : 4) : 0;
+		memcpy(text_end - len, text, len);
+		size = random_below(200);
+		n = fingerprint_make(dialect, text_end - len, len, round & 4, out_end - size, size,
+				     &hash);
+		CHECK(n <= 2 * len + 8, "%zu of %zu", n, len);
+		CHECK(!size || strlen(out_end - size) == (n < size ? n : strlen(out_end - size)),
+		      "%zu", size);
+		CHECK(!size || memchr(out_end - size, 0, size), "no end in %zu", size);
+		fingerprint_make(dialect, text_end - len, len, round & 4, NULL, 0, &whole);
+		CHECK(hash == whole, "%zu", size);
+		if (check_failures > 5)
+			break;
+	}
+	munmap(map, 4 * page);
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+/* A long text of what makes a parser look far ahead, over and over. */
+static void linear_time(void)
+{
+	static const char *const evil[] = {
+		"$a", "$a$", "$a$$b$", "$aaaaaaaa$aaaaaaa", "/*", "/*/", "*/", "/*!", "'", "''",
+		"\\'", "\"", "`", "(", "in(", "in(1,", "values(", "values(1),", "(values(1),", ",(",
+		"- ", "-", "+-", "...", ".", "::", "[", "array[", "?", "limit 1,", "1e", "0x", "@",
+		"#", "--", "e'", "u&\"", "?+)", "(?+)", "in(?+)", "a", "<=", "\xff", ";",
+		"values(f(1)),(f(2)),",
+	};
+	static char text[LONG_TEXT];
+	uint64_t hash;
+
+	for (size_t i = 0; i < ARRAY_SIZE(evil); i++) {
+		size_t n = strlen(evil[i]);
+		double start = seconds(), took;
+
+		for (size_t at = 0; at < sizeof(text); at++)
+			text[at] = evil[i][at % n];
+		for (int round = 0; round < 4; round++)
+			fingerprint_make(round & 1 ? MYSQL : POSTGRES, text, sizeof(text),
+					 round & 2, NULL, 0, &hash);
+		took = (seconds() - start) / 4;
+		CHECK(took < 2, "%s: %.3f s", evil[i], took);
+	}
+}
+
+int main(void)
+{
+	RUN(table_both);
+	RUN(table_mysql);
+	RUN(table_postgres);
+	RUN(dialects);
+	RUN(cut_texts);
+	RUN(cut_anywhere);
+	RUN(classes);
+	RUN(small_buffers);
+	RUN(no_literal_survives);
+	RUN(idempotent);
+	RUN(random_bytes);
+	RUN(linear_time);
+	return check_done();
+}
