@@ -49,6 +49,19 @@ const struct command command_table[] = {
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_stat },
+	{ COMMAND_TOP, WORDS_STATEMENTS, "top", NULL,
+	  "statements grouped by fingerprint: calls, times, rows, errors", "dbslower top",
+	  "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	  "Groups the statements of running database servers that differ in their values\n"
+	  "only, and prints which cost most since the start: on a terminal again and\n"
+	  "again, else at the end or each interval. With a threshold, only of those that\n"
+	  "take longer. Statements that run for a second and more stand under the table.\n",
+	  "  dbslower top                  until Ctrl-C\n"
+	  "  dbslower top -d 60 --json     a minute, as JSON\n"
+	  "  dbslower top postgres --sort p99 --lines 5\n"
+	  "\n"
+	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
+	  cmd_top },
 	{ .name = NULL },
 };
 

@@ -18,6 +18,7 @@ enum command_id {
 	COMMAND_SLOW = 1 << 0,
 	COMMAND_LIST = 1 << 1,
 	COMMAND_STAT = 1 << 2,
+	COMMAND_TOP = 1 << 3,
 };
 
 /* What the words of a command line are that are no options. */
@@ -58,6 +59,9 @@ int cmd_slow(const struct command *command, int argc, char *argv[]);
 
 /* Prints histograms of how long statements take. */
 int cmd_stat(const struct command *command, int argc, char *argv[]);
+
+/* Prints statements grouped by fingerprint. */
+int cmd_top(const struct command *command, int argc, char *argv[]);
 
 /* Prints the USDT probes of files, processes or servers. */
 int cmd_list(const struct command *command, int argc, char *argv[]);

@@ -32,6 +32,7 @@ _dbslower()
 	local cur=${COMP_WORDS[COMP_CWORD]} option="" command=slow
 
 	[[ ${COMP_WORDS[1]} == stat || ${COMP_WORDS[0]##*/} == dbstat ]] && command=stat
+	[[ ${COMP_WORDS[1]} == top ]] && command=top
 	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
 
 	COMPREPLY=()
@@ -46,6 +47,8 @@ _dbslower()
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
 	-x | --path | -l | --lib) _dbslower_files "$cur" ;;
+	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors" -- "$cur") ;;
+	--lines) ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
 	-d | --duration | -i | --interval | -m | --min | -n | --count | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
 	*)
@@ -59,6 +62,12 @@ _dbslower()
 				--interval --json -m --min -n --count -p --pid --strict -u
 				--microseconds -v --verbose -V --version -x --path --start --done
 				--text-arg --force-perf --force-prealloc" -- "$cur")
+		elif [[ $command == top && $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
+				--json --lines -m --min -n --count -p --pid --sort --strict -v
+				--verbose -V --version -x --path --start --done --text-arg --user
+				--db --match --container --text --force-perf --force-prealloc" \
+				-- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
@@ -66,7 +75,7 @@ _dbslower()
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
-				$( ((COMP_CWORD == 1)) && echo slow stat list)" -- "$cur")
+				$( ((COMP_CWORD == 1)) && echo slow stat top list)" -- "$cur")
 		fi
 		;;
 	esac

@@ -326,6 +326,30 @@ static int set_by(struct parse *p, const struct option_row *row, const char *val
 	return refuse(p, row, value, "is nothing to count by");
 }
 
+static int set_order(struct parse *p, const struct option_row *row, const char *value)
+{
+	static const char *const names[] = {
+		[TALLY_TOTAL] = "total", [TALLY_CALLS] = "calls", [TALLY_MEAN] = "mean",
+		[TALLY_P95] = "p95", [TALLY_P99] = "p99", [TALLY_MAX] = "max",
+		[TALLY_ROWS] = "rows", [TALLY_ERRORS] = "errors",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(value, names[i]))
+			continue;
+		p->opts->order = (enum tally_order)i;
+		return 0;
+	}
+	return refuse(p, row, value, "is nothing to sort by");
+}
+
+static int set_lines(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (parse_number(value, strlen(value), &p->opts->lines) || !p->opts->lines)
+		return refuse(p, row, value, "is not a number of lines");
+	return 0;
+}
+
 static int set_count(struct parse *p, const struct option_row *row, const char *value)
 {
 	int err = parse_number(value, strlen(value), &p->opts->count);
@@ -373,62 +397,67 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 
 #define SLOW	COMMAND_SLOW
 #define STAT	COMMAND_STAT
+#define TOP	COMMAND_TOP
 #define LIST	COMMAND_LIST
 #define ALL	(~0u)
 
 static const struct option_row rows[] = {
-	{ SLOW | STAT, 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
+	{ SLOW | STAT | TOP, 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
 	  duration_forms, set_minimum, 0 },
-	{ SLOW | STAT, 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
+	{ SLOW | STAT | TOP, 'p', "pid", "PID[,...]", "only these processes; of a postmaster, its backends",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW | STAT, 'x', "path", "PATH", "trace this server binary; may be repeated",
+	{ SLOW | STAT | TOP, 'x', "path", "PATH", "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
 	{ LIST, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
 	  "give a path, or a library's short name, as c for libc.so.6", set_path, 0 },
 	{ LIST, 'p', "pid", "PID[,...]", "of these processes and their libraries",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW | STAT, 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
+	{ SLOW | STAT | TOP, 'd', "duration", "SECONDS", "end after this time (decimals, or a unit: 500ms)",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_duration, 0 },
 	{ SLOW, 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
-	{ STAT, 'i', "interval", "SECONDS", "print and begin anew each time so long has gone by",
+	{ STAT | TOP, 'i', "interval", "SECONDS", "print each time so long has gone by",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_interval, 0 },
-	{ STAT, 'n', "count", "COUNT", "end after this many intervals",
+	{ STAT | TOP, 'n', "count", "COUNT", "end after this many intervals",
 	  "give a whole number from 1", set_count, 0 },
 	{ STAT, 'u', "microseconds", NULL, "count in microseconds, not milliseconds",
 	  NULL, NULL, offsetof(struct options, micro) },
+	{ TOP, 0, "sort", "WHAT", "total, calls, mean, p95, p99, max, rows or errors",
+	  "give total, calls, mean, p95, p99, max, rows or errors", set_order, 0 },
+	{ TOP, 0, "lines", "N", "show so many groups (default: as many as fit, or 20)",
+	  "give a whole number from 1", set_lines, 0 },
 	{ STAT, 0, "by", "WHAT", "a histogram for each: command, db, user or status",
 	  "give command, db, user or status", set_by, 0 },
-	{ SLOW | STAT, 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
+	{ SLOW | STAT | TOP, 0, "start", "PROBE", "with -x: the USDT probe where a statement starts",
 	  "give PROVIDER:NAME, as memsqld:query__start", set_probe, 0 },
-	{ SLOW | STAT, 0, "done", "PROBE", "with -x: the one where it is done",
+	{ SLOW | STAT | TOP, 0, "done", "PROBE", "with -x: the one where it is done",
 	  "give PROVIDER:NAME, as memsqld:query__done", set_probe, 0 },
-	{ SLOW | STAT, 0, "text-arg", "N", "which argument of the start is the text (default 1)",
+	{ SLOW | STAT | TOP, 0, "text-arg", "N", "which argument of the start is the text (default 1)",
 	  "give a number from 1 to 12", set_text_arg, 0 },
-	{ SLOW, 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
-	{ SLOW, 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
-	{ SLOW, 0, "match", "TEXT|/REGEX/", "only statements that have this in their text",
+	{ SLOW | TOP, 0, "user", "NAME", "only statements of this database user", NULL, set_user, 0 },
+	{ SLOW | TOP, 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
+	{ SLOW | TOP, 0, "match", "TEXT|/REGEX/", "only statements that have this in their text",
 	  "give a piece of a statement, or an extended regular expression as /from (a|b)/; upper and "
 	  "lower case are the same", set_match, 0 },
-	{ SLOW, 0, "container", "ID", "only servers in this container",
+	{ SLOW | TOP, 0, "container", "ID", "only servers in this container",
 	  "give a container's id or its beginning, or its name", set_container, 0 },
-	{ SLOW, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
+	{ SLOW | TOP, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
 	{ SLOW, 'o', "columns", "NAME[,...]", "print these columns",
 	  "give names of columns, with commas", set_columns, 0 },
 	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
-	{ SLOW | LIST | STAT, 0, "json", NULL, "print a JSON object a line, with all that is known",
+	{ SLOW | LIST | STAT | TOP, 0, "json", NULL, "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW | STAT, 0, "strict", NULL, "exit with status 1 if anything was lost",
+	{ SLOW | STAT | TOP, 0, "strict", NULL, "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
-	{ SLOW | STAT, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
+	{ SLOW | STAT | TOP, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
 	  NULL, NULL, offsetof(struct options, force_perf) },
-	{ SLOW | STAT, 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
+	{ SLOW | STAT | TOP, 0, "force-prealloc", NULL, "set all memory aside first, as before Linux 6.1",
 	  NULL, NULL, offsetof(struct options, force_prealloc) },
-	{ SLOW | STAT, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
+	{ SLOW | STAT | TOP, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
 	  NULL, set_verbose, 0 },
 	{ LIST, 'v', "verbose", NULL, "with numbers of sites and arguments; -vv: each",
 	  NULL, set_verbose, 0 },
@@ -669,13 +698,13 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 		return end_error(&p, "goes with the other one and with -x or -p",
 				 "give --start, --done and -x PATH");
 	}
-	if (command->id == COMMAND_STAT && opts->count && !opts->interval_ns && !opts->help &&
+	if (command->id != COMMAND_SLOW && opts->count && !opts->interval_ns && !opts->help &&
 	    !opts->version) {
 		begin_error(&p, NULL, "-n", 2);
 		return end_error(&p, "counts intervals", "give -i SECONDS with it");
 	}
-	/* A histogram is of all statements, unless it is said of which. */
-	if (command->id == COMMAND_STAT && !p.threshold && !p.minimum)
+	/* A histogram or table is of all statements, unless it is said of which. */
+	if (command->id != COMMAND_SLOW && !p.threshold && !p.minimum)
 		opts->threshold_ns = 0;
 	if (!opts->columns.count)
 		column_default(&opts->columns);

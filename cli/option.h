@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "db/pattern.h"
+#include "db/tally.h"
 
 #define OPTION_PIDS 64
 #define OPTION_PATHS 16
@@ -41,6 +42,8 @@ struct options {
 	bool json, wall, strict, micro;
 	uint64_t interval_ns;		/* 0: only at the end */
 	enum stat_by stat_by;
+	enum tally_order order;
+	uint64_t lines;			/* of a table; 0: as many as fit */
 	bool force_perf, force_prealloc;	/* old kernels' ways */
 	bool help, version;		/* the first of them ends the parsing */
 };

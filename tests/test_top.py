@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""top: groups, against what was sent and what the server counted itself."""
+
+import pytest
+
+from cluster import wait_for
+from test_stat import Stat as Table
+from tool import run
+
+
+class Top(Table):
+    def groups(self, kind="group"):
+        return [one for one in self.objects() if one["type"] == kind]
+
+
+@pytest.fixture
+def top(tool):
+    running = []
+
+    def start(*args):
+        running.append(Top("top", *args))
+        return running[-1]
+
+    yield start
+    for one in running:
+        if one.status is None:
+            one.kill()
+
+
+def by_fingerprint(traced):
+    return {one["fingerprint"]: one for one in traced.groups()}
+
+
+def test_groups(clusters, top):
+    cluster = clusters(name="top")
+    traced = top("-p", cluster.pid, "--json")
+    with cluster.connect() as connection:
+        send = connection.pgconn.exec_
+        for n in range(40):
+            send(f"SELECT  {n}, '{n}' -- number {n}".encode())
+        for n in range(5):
+            send(b"select pg_sleep(0.02)")
+            send(b"select generate_series(1, %d)" % (n + 1))
+            send(b"select 1 / %d - %d" % (0, n))
+        connection.execute("select 1 from pg_class where oid = %s", (1,))
+    cluster.settle()
+    assert traced.stop() == 0
+    seen = by_fingerprint(traced)
+    assert list(seen)[0] == "select pg_sleep(?)", "the most expensive is the first"
+    assert (seen["select ?, ?"]["calls"], seen["select ?, ?"]["rows"]) == (40, 40)
+    assert (seen["select pg_sleep(?)"]["calls"], seen["select generate_series(?, ?)"]["rows"]) == (5, 15)
+    assert [(one["calls"], one["errors"]) for text, one in seen.items() if " / " in text] == [(5, 5)]
+    assert seen["select ? from pg_class where oid = ?"]["calls"] == 1
+    sleep = seen["select pg_sleep(?)"]
+    assert 100 <= sleep["total_ms"] < 1000 and sleep["min_ms"] >= 20 and sleep["p95_ms"] <= sleep["max_ms"]
+    assert sleep["sample"] == "select pg_sleep(0.02)"
+    assert sum(one["calls"] for one in traced.groups()) == 56
+
+
+def test_table(postgres, top):
+    traced = top("-p", postgres.pid, "--sort", "calls", "--lines", "1")
+    postgres.psql("select 1", "select 2", "select 3", "select 1 as a, 2 as b")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert lines[0].split() == ["CALLS", "TOTAL(ms)", "MEAN(ms)", "P95(ms)", "P99(ms)", "MAX(ms)", "ROWS", "ERR",
+                                "QUERY"]
+    assert lines[1].split()[0] == "3" and lines[1].split()[6:] == ["3", "0", "select", "?"]
+    assert lines[2] == "(1 more)", traced.said()
+
+
+def test_running(postgres, top):
+    traced = top("-p", postgres.pid, "-i", "200ms", "--json")
+    with postgres.connect() as connection:
+        connection.pgconn.send_query(b"select pg_sleep(600) /* runs on */")
+        traced.wait_for(lambda tool: tool.groups("running"), what="what runs")
+        connection.cancel()
+        while connection.pgconn.get_result():
+            pass
+    one = traced.groups("running")[0]
+    assert one["query"] == "select pg_sleep(600) /* runs on */" and one["duration_ms"] >= 1000
+    wait_for(lambda: "select pg_sleep(?)" in by_fingerprint(traced), what="its group")
+    traced.stop()
+    assert by_fingerprint(traced)["select pg_sleep(?)"]["errors"] == 1
+
+
+def test_many_are_folded(clusters, top):
+    """More groups than there is room for: none is forgotten in the sum."""
+    cluster = clusters(name="many")
+    traced = top("-p", cluster.pid, "--json")
+    with cluster.connect() as connection:
+        for n in range(3000):
+            connection.pgconn.exec_(f"select 1 as name{n}".encode())
+    cluster.settle()
+    assert traced.stop() == 0
+    (other,) = traced.groups("other")
+    assert other["fingerprint"].startswith("(others: ") and other["calls"] > 900
+    assert len(traced.groups()) <= 2000
+    assert other["calls"] + sum(one["calls"] for one in traced.groups()) == 3000
+
+
+@pytest.mark.parametrize("args, says", [(["--sort", "name"], "give total, calls, mean"),
+                                        (["--lines", "0"], "is not a number of lines"), (["-n", "1"], "give -i")])
+def test_refused(args, says):
+    done = run("top", *args)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
