@@ -714,6 +714,18 @@ static void tracer_trust(struct target *target, uint32_t tid, const struct ident
 }
 
 /*
+ * A backend that has gone has no title to ask. A client's address and port where those are
+ * looked for tell that the members lie where they should.
+ */
+static bool identity_plausible(const struct event_identity *event)
+{
+	if (!*event->user || !*event->database)
+		return false;
+	return !strncmp(event->host, "[local]", sizeof(event->host)) ||
+	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
+}
+
+/*
  * Who is connected, as the program read it from the server's memory. Where a member lies there
  * is the release's own affair, so the first title that can be read decides whether to believe it.
  */
@@ -722,6 +734,7 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	struct target *target = &t->targets[event->session.source];
 	struct identity memory = { .user = "" };
 	uint32_t tid = event->session.tid;
+	char first;
 
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
@@ -733,7 +746,9 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	if (target->trust == TRUST_UNKNOWN)
 		tracer_trust(target, tid, &memory);
 	identity_forget(&t->identities, tid);
-	if (target->trust == TRUST_MEMORY)
+	if (target->trust == TRUST_MEMORY ||
+	    (target->trust == TRUST_UNKNOWN && identity_plausible(event) &&
+	     process_title(tid, &first, 1) <= 0))
 		identity_set(&t->identities, tid, &memory);
 	if (target->engine->identify)
 		tracer_ignore(t, identity_of(&t->identities, target->engine, tid),
