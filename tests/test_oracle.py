@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import oracle
-from oracle import compare, expected
+from oracle import Waiting, compare, expected
 from workload import Workload
 
 AT_LEAST = 20_000
@@ -20,18 +20,19 @@ def test_tool_and_log_agree(postgres, tool, tmp_path):
     workload.setup()
     traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json")
     offset = postgres.log_size()
-    workload.run()
+    with Waiting() as waiting:
+        workload.run()
     status = traced.stop()
     logged = expected(postgres.read_log(offset))
     got = traced.statements
     print(oracle.figures(logged, got))
     print(oracle.spread(logged, got))
-    print(json.dumps(traced.summary))
+    print(f"waited {waiting.ms:.0f} ms for CPUs; {json.dumps(traced.summary)}")
 
     assert status == 0, traced.said()
     assert len(logged) >= AT_LEAST, f"the workload had only {len(logged)} statements"
     assert not traced.lost(), f"lost something: {traced.summary}"
-    complaints = compare(logged, got)
+    complaints = compare(logged, got, waited_ms=waiting.ms)
     assert not complaints, report(complaints)
     summary = traced.summary
     assert (summary["statements"], summary["printed"]) == (len(logged), len(logged)), summary
@@ -121,6 +122,14 @@ def test_comparer_complains(how):
     assert any(word in complaint for complaint in complaints), f"{how}: said only {complaints[:5]}"
 
 
+def test_comparer_accepts_what_waiting_explains():
+    log, got = made_up()
+    for one in got[:40:2]:
+        one["duration_ms"] += 0.3
+    assert compare(expected(log), got, waited_ms=5) == []
+    assert compare(expected(log), got, waited_ms=3)
+
+
 def test_comparer_knows_a_cut():
     text = "é" * 3000
     log = line(1, 5, f"duration: 1.000 ms  statement: {text}", 1).encode()
@@ -194,14 +203,15 @@ def agrees(cluster, tool, tmp_path, args):
     workload.setup()
     traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json", *args)
     offset = cluster.log_size()
-    for part in (workload.texts, workload.interrupted, workload.pipelines, workload.orders):
-        part()
+    with Waiting() as waiting:
+        for part in (workload.texts, workload.interrupted, workload.pipelines, workload.orders):
+            part()
     cluster.settle()
     status = traced.stop()
     logged, got = expected(cluster.read_log(offset)), traced.statements
     assert status == 0 and not traced.lost(), traced.said()
     assert len(logged) > 200, f"the workload had only {len(logged)} statements"
     # One text of 100 kB, whose log line takes long to write, is more than 1 % of so few
-    complaints = compare(logged, got, share=0.9)
+    complaints = compare(logged, got, share=0.9, waited_ms=waiting.ms)
     assert not complaints, report(complaints)
     return traced

@@ -3,13 +3,15 @@
 
 import os
 import re
-import statistics
 import subprocess
 
 import pytest
 
 from test_mariadb import Maria, need_maria
 from tool import DBSLOWER, Tool, run
+
+
+OFTEN = 30	# of 400
 
 
 class Stat(Tool):
@@ -57,15 +59,18 @@ def test_histogram_is_the_logs(clusters, stat):
     (seen,) = traced.histograms
     assert seen["count"] == len(logged) == 400 and not traced.lost(), traced.said()
     assert sum(bucket["count"] for bucket in seen["buckets"]) == 400
-    # Each statement is where the log has it, but for those within 100 us of a border.
-    for bucket in seen["buckets"]:
-        sure = sum(bucket["low"] / 1000 + 0.1 <= ms < (bucket["high"] + 1) / 1000 - 0.1 for ms in logged)
-        may = sum(bucket["low"] / 1000 - 0.1 <= ms < (bucket["high"] + 1) / 1000 + 0.1 for ms in logged)
-        assert sure <= bucket["count"] <= may, (bucket, sure, may)
-    for name, share in (("p95_ms", 0.95), ("p99_ms", 0.99)):
-        wanted = logged[int(len(logged) * share) - 1]
-        assert abs(seen[name] - wanted) <= max(0.1, wanted * 0.05), (name, seen, wanted)
-    assert abs(seen["p50_ms"] - statistics.median(logged)) < 0.1
+    # As many took so long or longer as the log has it, but for those within 100 us of a border, and for
+    # OFTEN that lost their CPU between its clock and ours: while the line is written, say.
+    for low in (bucket["low"] for bucket in seen["buckets"]):
+        longer = sum(bucket["count"] for bucket in seen["buckets"] if bucket["low"] >= low)
+        sure = sum(ms >= low / 1000 + 0.1 for ms in logged)
+        may = sum(ms >= low / 1000 - 0.1 for ms in logged)
+        assert sure - OFTEN <= longer <= may + OFTEN, (low, longer, sure, may)
+    for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)):
+        rank = int(len(logged) * share) - 1
+        least, most = logged[rank], logged[min(rank + OFTEN, len(logged) - 1)]
+        most = most if rank + OFTEN < len(logged) else max(most, seen["max_ms"])
+        assert least * 0.95 - 0.1 <= seen[name] <= most * 1.05 + 0.1, (name, seen, least, most)
 
 
 def test_by(clusters, stat):
