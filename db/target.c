@@ -6,21 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "db/binary.h"
 #include "usdt/accessor.h"
 #include "usdt/emit.h"
 #include "usdt/note.h"
 #include "usdt/site.h"
 
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
-#define GROUPS_MAX	32
 #define SPEC_TEXT	256
 #define VALUES_MAX	104
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON + ENGINE_DEFAULTS)
-#define LOG_SIZE	(1 << 20)
 
 #if defined(__x86_64__)
 #define HOST_MACHINE	EM_X86_64
@@ -36,21 +32,6 @@ struct site {
 	const char *args;			/* a USDT site's specs, else NULL */
 };
 
-/* Sites whose programs came out the same. */
-struct group {
-	const char *program;
-	struct bpf_insn *insns;
-	uint32_t count;
-};
-
-/* What will be attached: each site with the number of its group. */
-struct plan {
-	struct group groups[GROUPS_MAX];
-	uint32_t ngroups, nsites;
-	unsigned long offsets[SITES_MAX], semaphores[SITES_MAX];
-	uint64_t group_of[SITES_MAX];
-};
-
 /* What is at hand while a file is worked on. */
 struct work {
 	struct target *target;
@@ -58,8 +39,7 @@ struct work {
 	struct fault *fault;
 	struct elf elf;
 	struct bpf_insn *linked;	/* OBJECT_INSNS_MAX of them */
-	struct plan plan;
-	int fd;
+	struct plan *plan;
 };
 
 static int work_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
@@ -335,52 +315,18 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	return n;
 }
 
-/* Forgets the groups and sites beyond the first so many. */
-static void plan_cut(struct plan *plan, uint32_t ngroups, uint32_t nsites)
-{
-	while (plan->ngroups > ngroups)
-		free(plan->groups[--plan->ngroups].insns);
-	plan->nsites = nsites;
-}
-
-/* The number of the group with the program just linked, a new one where there is none. */
-static int work_group(struct work *work, const char *program, uint32_t count)
-{
-	struct plan *plan = &work->plan;
-	size_t bytes = count * sizeof(*work->linked);
-	struct group *group;
-
-	for (uint32_t i = 0; i < plan->ngroups; i++) {
-		group = &plan->groups[i];
-		if (group->count == count && !memcmp(group->insns, work->linked, bytes))
-			return (int)i;
-	}
-	if (plan->ngroups == GROUPS_MAX)
-		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "different argument specs",
-				 work->target->path);
-	group = &plan->groups[plan->ngroups];
-	*group = (struct group){ .program = program, .count = count, .insns = malloc(bytes) };
-	if (!group->insns)
-		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-	memcpy(group->insns, work->linked, bytes);
-	return (int)plan->ngroups++;
-}
-
 static int work_site(struct work *work, const struct engine_probe *probe, const struct site *site)
 {
-	struct plan *plan = &work->plan;
-	int count = work_link(work, probe, site);
-	int group = count < 0 ? count : work_group(work, probe->program, (uint32_t)count);
+	struct plan_site add = { .offset = site->offset, .semaphore = site->semaphore };
+	int count = work_link(work, probe, site), err;
 
-	if (group < 0)
-		return group;
-	if (plan->nsites == SITES_MAX)
+	if (count < 0)
+		return count;
+	if (work->plan->nsites == SITES_MAX)
 		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probe sites",
 				 work->target->path);
-	plan->offsets[plan->nsites] = (unsigned long)site->offset;
-	plan->semaphores[plan->nsites] = (unsigned long)site->semaphore;
-	plan->group_of[plan->nsites++] = (uint64_t)group;
-	return 0;
+	err = plan_add(work->plan, probe->program, work->linked, (uint32_t)count, &add);
+	return err ? fault_set(work->fault, FAULT_MEMORY, err, NULL, NULL) : 0;
 }
 
 /* Adds every site of a USDT probe. -ENOENT: there is none. */
@@ -424,14 +370,14 @@ static int work_function(struct work *work, const struct engine_probe *probe)
 
 static int work_way(struct work *work, const struct engine_probe *probe)
 {
-	uint32_t ngroups = work->plan.ngroups, nsites = work->plan.nsites;
+	uint32_t ngroups = work->plan->ngroups, nsites = work->plan->nsites;
 	int err;
 
 	if (!work_has(work, probe->only_with))
 		return -ENOENT;
 	err = probe->function ? work_function(work, probe) : work_usdt(work, probe);
 	if (err)
-		plan_cut(&work->plan, ngroups, nsites);
+		plan_cut(work->plan, ngroups, nsites);
 	return err;
 }
 
@@ -460,92 +406,6 @@ static int work_step(struct work *work, size_t *row)
 	return optional ? 0 : err;
 }
 
-int target_load(const struct prog_def *def, struct fault *fault)
-{
-	int prog = sys_prog_load(def, NULL, 0);
-
-	if (prog >= 0)
-		return prog;
-	fault_set(fault, FAULT_PROGRAM, prog, def->name, NULL);
-	/* Once more for the verifier's words, which cost time where all is well. */
-	fault->log = malloc(LOG_SIZE);
-	if (fault->log)
-		sys_prog_load(def, fault->log, LOG_SIZE);
-	return prog;
-}
-
-static int work_load(struct work *work, const char *name, const struct bpf_insn *insns,
-		     uint32_t count)
-{
-	const struct target_common *common = work->common;
-
-	if (common->program)
-		common->program(common->program_arg, name, insns, count);
-	return target_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
-					       .attach_type = attach_type(common->way),
-					       .insns = insns, .count = count },
-			   work->fault);
-}
-
-/* Loads the program and puts it on the sites @first to before @end, all in one link where it can. */
-static int work_attach(struct work *work, const char *name, const struct bpf_insn *insns,
-		       uint32_t count, uint32_t first, uint32_t end)
-{
-	struct target *target = work->target;
-	struct plan *plan = &work->plan;
-	char path[32];
-	struct uprobe_sites sites = { .path = path, .offsets = plan->offsets + first,
-				      .ref_ctr_offsets = plan->semaphores + first,
-				      .cookies = plan->group_of + first, .count = end - first };
-	int prog = work_load(work, name, insns, count), n;
-
-	if (prog < 0)
-		return prog;
-	/* The name of an open file: right in any mount namespace, and when it was deleted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", work->fd);
-	n = attach_uprobes(work->common->features, work->common->way, prog, &sites,
-			   target->fds + target->nfds);
-	close(prog);
-	if (n < 0)
-		return fault_set(work->fault, FAULT_ATTACH, n, target->path, name);
-	target->nfds += (uint32_t)n;
-	return 0;
-}
-
-/* One program for all sites, which the attach cookie leads to its part. */
-static int work_attach_joined(struct work *work)
-{
-	struct plan *plan = &work->plan;
-	struct object_part parts[GROUPS_MAX];
-	int n;
-
-	for (uint32_t i = 0; i < plan->ngroups; i++)
-		parts[i] = (struct object_part){ plan->groups[i].insns, plan->groups[i].count };
-	n = object_join(parts, plan->ngroups, work->linked, OBJECT_INSNS_MAX);
-	if (n < 0)
-		return fault_set(work->fault, FAULT_TOO_MANY, n, "instructions", NULL);
-	return work_attach(work, work->target->engine->name, work->linked, (uint32_t)n, 0,
-			   plan->nsites);
-}
-
-/* A program for each group, whose sites follow each other. */
-static int work_attach_groups(struct work *work)
-{
-	struct plan *plan = &work->plan;
-	uint32_t first = 0, end;
-	int err = 0;
-
-	for (; !err && first < plan->nsites; first = end) {
-		const struct group *group = &plan->groups[plan->group_of[first]];
-
-		for (end = first; end < plan->nsites; end++)
-			if (plan->group_of[end] != plan->group_of[first])
-				break;
-		err = work_attach(work, group->program, group->insns, group->count, first, end);
-	}
-	return err;
-}
-
 static int work_all(struct work *work)
 {
 	size_t row = 0;
@@ -553,13 +413,7 @@ static int work_all(struct work *work)
 
 	while (!err && row < work->target->engine->nprobes)
 		err = work_step(work, &row);
-	if (err)
-		return err;
-	work->target->fds = malloc(work->plan.nsites * sizeof(*work->target->fds));
-	if (!work->target->fds)
-		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-	return work->common->way == ATTACH_MULTI ? work_attach_joined(work)
-						 : work_attach_groups(work);
+	return err;
 }
 
 /* The words behind the engine's own ones, as "15.14 (Debian 15.14-0+deb12u1)". */
@@ -603,12 +457,10 @@ static void work_version(struct work *work)
 	}
 }
 
-static int work_file(struct work *work, const void *data, size_t size)
+static int work_file(struct work *work)
 {
 	const char *path = work->target->path;
 
-	if (elf_open(&work->elf, data, size))
-		return fault_set(work->fault, FAULT_NOT_ELF, -ENOEXEC, path, NULL);
 	if (work->elf.machine != HOST_MACHINE)
 		return fault_set(work->fault, FAULT_MACHINE, -ENOEXEC, path, NULL);
 	work->linked = malloc(OBJECT_INSNS_MAX * sizeof(*work->linked));
@@ -618,33 +470,47 @@ static int work_file(struct work *work, const void *data, size_t size)
 	return work_all(work);
 }
 
-int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct fault *fault)
+int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
+		uint32_t source, const struct target_common *common, struct plan *plan,
+		struct fault *fault)
 {
-	struct work work = { .target = target, .common = common, .fault = fault, .fd = fd };
-	struct stat st;
-	void *data;
+	struct work work = { .target = target, .common = common, .fault = fault, .plan = plan };
+	struct binary binary;
 	int err;
 
 	*target = (struct target){ .engine = engine, .source = source };
+	*plan = (struct plan){ 0 };
 	snprintf(target->path, sizeof(target->path), "%s", path);
-	if (fstat(fd, &st))
-		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
-	if (!S_ISREG(st.st_mode) || !st.st_size)
-		return fault_set(fault, FAULT_NOT_ELF, -ENOEXEC, path, NULL);
 	process_file_read(fd, &target->file);
 	if (engine->identify)
 		target->shows = TARGET_SHOWS_USER | TARGET_SHOWS_DATABASE | TARGET_SHOWS_CLIENT;
-	/* Shared, or the kernel would write its breakpoints into what we read. */
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-	if (data == MAP_FAILED)
-		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
-	err = work_file(&work, data, (size_t)st.st_size);
-	munmap(data, (size_t)st.st_size);
-	free(work.linked);
-	plan_cut(&work.plan, 0, 0);
+	err = binary_map(&binary, fd);
 	if (err)
-		target_close(target);
+		return fault_set(fault, err == -ENOEXEC ? FAULT_NOT_ELF : FAULT_FILE, err, path,
+				 NULL);
+	work.elf = binary.elf;
+	err = work_file(&work);
+	binary_unmap(&binary);
+	free(work.linked);
+	if (err)
+		plan_free(plan);
+	return err;
+}
+
+int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
+		uint32_t source, const struct target_common *common, struct fault *fault)
+{
+	struct plan plan;
+	int err = target_plan(target, engine, fd, path, source, common, &plan, fault);
+
+	if (err)
+		return err;
+	err = plan_attach(&plan, &(struct plan_place){
+		.name = engine->name, .fd = fd, .path = target->path,
+		.features = common->features, .way = common->way,
+		.program = common->program, .program_arg = common->program_arg,
+	}, &target->links, fault);
+	plan_free(&plan);
 	return err;
 }
 
@@ -659,8 +525,5 @@ const char *target_title(const struct target *target)
 
 void target_close(struct target *target)
 {
-	attach_close(target->fds, target->nfds);
-	free(target->fds);
-	target->fds = NULL;
-	target->nfds = 0;
+	plan_detach(&target->links);
 }

@@ -8,8 +8,8 @@
 
 #include "db/engine.h"
 #include "db/fault.h"
+#include "db/plan.h"
 #include "db/process.h"
-#include "loader/attach.h"
 #include "loader/object.h"
 
 /* What every program is linked with: the maps and numbers that do not depend on the file. */
@@ -36,8 +36,7 @@ struct target {
 	const struct engine *engine;
 	struct process_file file;
 	uint32_t source;		/* its number in the events */
-	int *fds;			/* programs and links */
-	uint32_t nfds;
+	struct plan_links links;
 	bool usdt;			/* by USDT probes; else by symbols only */
 	uint32_t shows;			/* TARGET_SHOWS_…: what the programs can read */
 	uint64_t version_vaddr, lowest_vaddr;	/* for process_memory(); 0: not there */
@@ -48,8 +47,13 @@ struct target {
 	char path[256];
 };
 
-/* Loads a program: its descriptor, or -errno and the verifier's words in @fault. */
-int target_load(const struct prog_def *def, struct fault *fault);
+/*
+ * Finds where @engine's probes go in the file open as @fd, and links their programs, without the
+ * kernel: @target is filled but for its links. 0, or -errno and why in @fault with @plan empty.
+ */
+int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
+		uint32_t source, const struct target_common *common, struct plan *plan,
+		struct fault *fault);
 
 /*
  * Puts @engine's probes on the file open as @fd; @path is for people. 0, or

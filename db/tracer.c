@@ -185,7 +185,7 @@ static int tracer_tracepoint(struct tracer *t, const char *program, const char *
 	}
 	if (t->config.program)
 		t->config.program(t->config.arg, program, insns, (size_t)n);
-	prog = target_load(&(struct prog_def){ .name = program, .insns = insns,
+	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
 					       .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
 					       .count = (uint32_t)n }, fault);
 	if (prog < 0) {

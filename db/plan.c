@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "loader/object.h"
+
+#define LOG_SIZE	(1 << 20)
+
+/* What is at hand while a plan is carried out: its sites by group, as the kernel wants them. */
+struct carry {
+	const struct plan *plan;
+	const struct plan_place *place;
+	struct plan_links *links;
+	struct fault *fault;
+	unsigned long *offsets, *semaphores;
+	uint64_t *groups;
+};
+
+/* The number of the group with these instructions, a new one where there is none; or -ENOMEM. */
+static int plan_group(struct plan *plan, const char *program, const struct bpf_insn *insns,
+		      uint32_t count)
+{
+	size_t bytes = count * sizeof(*insns);
+	struct plan_group *groups, *group;
+
+	for (uint32_t i = 0; i < plan->ngroups; i++)
+		if (plan->groups[i].count == count && !memcmp(plan->groups[i].insns, insns, bytes))
+			return (int)i;
+	groups = realloc(plan->groups, (plan->ngroups + 1) * sizeof(*groups));
+	if (!groups)
+		return -ENOMEM;
+	plan->groups = groups;
+	group = &groups[plan->ngroups];
+	*group = (struct plan_group){ .program = program, .count = count, .insns = malloc(bytes) };
+	if (!group->insns)
+		return -ENOMEM;
+	memcpy(group->insns, insns, bytes);
+	return (int)plan->ngroups++;
+}
+
+int plan_add(struct plan *plan, const char *program, const struct bpf_insn *insns, uint32_t count,
+	     const struct plan_site *site)
+{
+	struct plan_site *sites = realloc(plan->sites, (plan->nsites + 1) * sizeof(*sites));
+	int group;
+
+	if (!sites)
+		return -ENOMEM;
+	plan->sites = sites;
+	group = plan_group(plan, program, insns, count);
+	if (group < 0)
+		return group;
+	sites[plan->nsites] = *site;
+	sites[plan->nsites++].group = (uint32_t)group;
+	return 0;
+}
+
+void plan_cut(struct plan *plan, uint32_t ngroups, uint32_t nsites)
+{
+	while (plan->ngroups > ngroups)
+		free(plan->groups[--plan->ngroups].insns);
+	plan->nsites = nsites;
+}
+
+void plan_free(struct plan *plan)
+{
+	plan_cut(plan, 0, 0);
+	free(plan->groups);
+	free(plan->sites);
+	*plan = (struct plan){ 0 };
+}
+
+int plan_load(const struct prog_def *def, struct fault *fault)
+{
+	int prog = sys_prog_load(def, NULL, 0);
+
+	if (prog >= 0)
+		return prog;
+	fault_set(fault, FAULT_PROGRAM, prog, def->name, NULL);
+	/* Once more for the verifier's words, which cost time where all is well. */
+	fault->log = malloc(LOG_SIZE);
+	if (fault->log)
+		sys_prog_load(def, fault->log, LOG_SIZE);
+	return prog;
+}
+
+/* Loads the program and puts it on the sites @first to before @end. */
+static int carry_part(struct carry *carry, const char *name, const struct bpf_insn *insns,
+		      uint32_t count, uint32_t first, uint32_t end)
+{
+	const struct plan_place *place = carry->place;
+	struct plan_links *links = carry->links;
+	char path[32];
+	struct uprobe_sites sites = { .path = path, .offsets = carry->offsets + first,
+				      .ref_ctr_offsets = carry->semaphores + first,
+				      .cookies = carry->groups + first, .count = end - first,
+				      .on_return = place->on_return };
+	int prog, n;
+
+	if (place->program)
+		place->program(place->program_arg, name, insns, count);
+	prog = plan_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
+					     .attach_type = attach_type(place->way),
+					     .insns = insns, .count = count }, carry->fault);
+	if (prog < 0)
+		return prog;
+	/* The name of an open file: right in any mount namespace, and when it was deleted. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
+	n = attach_uprobes(place->features, place->way, prog, &sites, links->fds + links->count);
+	close(prog);
+	if (n < 0)
+		return fault_set(carry->fault, FAULT_ATTACH, n, place->path, name);
+	links->count += (uint32_t)n;
+	return 0;
+}
+
+/* One program for all sites, which the attach cookie leads to its part. -ENOSPC: too long. */
+static int carry_joined(struct carry *carry)
+{
+	const struct plan *plan = carry->plan;
+	struct object_part *parts = calloc(plan->ngroups, sizeof(*parts));
+	struct bpf_insn *joined = malloc(OBJECT_INSNS_MAX * sizeof(*joined));
+	int n = -ENOMEM;
+
+	if (!parts || !joined) {
+		fault_set(carry->fault, FAULT_MEMORY, n, NULL, NULL);
+		goto cleanup;
+	}
+	for (uint32_t i = 0; i < plan->ngroups; i++)
+		parts[i] = (struct object_part){ plan->groups[i].insns, plan->groups[i].count };
+	n = object_join(parts, plan->ngroups, joined, OBJECT_INSNS_MAX);
+	if (n >= 0)
+		n = carry_part(carry, carry->place->name, joined, (uint32_t)n, 0, plan->nsites);
+cleanup:
+	free(joined);
+	free(parts);
+	return n;
+}
+
+/* A program for each group. */
+static int carry_groups(struct carry *carry)
+{
+	const struct plan *plan = carry->plan;
+	uint32_t first = 0, end;
+	int err = 0;
+
+	for (; !err && first < plan->nsites; first = end) {
+		const struct plan_group *group = &plan->groups[carry->groups[first]];
+
+		for (end = first; end < plan->nsites; end++)
+			if (carry->groups[end] != carry->groups[first])
+				break;
+		err = carry_part(carry, group->program, group->insns, group->count, first, end);
+	}
+	return err;
+}
+
+/* The sites in the order of their groups, which are numbered as they came. */
+static void carry_sites(struct carry *carry)
+{
+	const struct plan *plan = carry->plan;
+	uint32_t n = 0;
+
+	for (uint32_t group = 0; group < plan->ngroups; group++) {
+		for (uint32_t i = 0; i < plan->nsites; i++) {
+			const struct plan_site *site = &plan->sites[i];
+
+			if (site->group != group)
+				continue;
+			carry->offsets[n] = (unsigned long)site->offset;
+			carry->semaphores[n] = (unsigned long)site->semaphore;
+			carry->groups[n++] = group;
+		}
+	}
+}
+
+int plan_attach(const struct plan *plan, const struct plan_place *place, struct plan_links *links,
+		struct fault *fault)
+{
+	struct carry carry = { .plan = plan, .place = place, .links = links, .fault = fault };
+	int err = -ENOMEM;
+
+	links->count = 0;
+	links->fds = calloc(plan->nsites, sizeof(*links->fds));
+	carry.offsets = calloc(plan->nsites, sizeof(*carry.offsets));
+	carry.semaphores = calloc(plan->nsites, sizeof(*carry.semaphores));
+	carry.groups = calloc(plan->nsites, sizeof(*carry.groups));
+	if (!links->fds || !carry.offsets || !carry.semaphores || !carry.groups) {
+		fault_set(fault, FAULT_MEMORY, err, NULL, NULL);
+		goto cleanup;
+	}
+	carry_sites(&carry);
+	err = place->way == ATTACH_MULTI ? carry_joined(&carry) : -ENOSPC;
+	if (err == -ENOSPC && fault->kind == FAULT_NONE)
+		err = carry_groups(&carry);
+cleanup:
+	free(carry.offsets);
+	free(carry.semaphores);
+	free(carry.groups);
+	if (err)
+		plan_detach(links);
+	return err;
+}
+
+void plan_detach(struct plan_links *links)
+{
+	attach_close(links->fds, links->count);
+	free(links->fds);
+	*links = (struct plan_links){ 0 };
+}
