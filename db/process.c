@@ -284,7 +284,7 @@ static int base_take(void *arg, const struct process_map *map)
 	size_t len = strlen(map->path);
 
 	if (strncmp(base->exe, map->path, len) ||
-	    (base->exe[len] && strcmp(base->exe + len, " (deleted)")))
+	    (base->exe[len] && strcmp(base->exe + len, deleted)))
 		return 0;
 	base->start = map->start;
 	return 1;

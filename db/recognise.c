@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/recognise.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "usdt/elf.h"
+#include "db/binary.h"
 
 #define FILES_MAX	4096	/* then the oldest are looked into again */
 
-/* The engine that the ELF file in @data has a sign of. */
-static const char *recognise_data(const void *data, size_t size)
+/* The engine that @elf has a sign of. */
+static const char *recognise_elf(const struct elf *elf)
 {
 	struct elf_symbol symbol;
-	struct elf elf;
 
-	if (elf_open(&elf, data, size))
-		return NULL;
 	for (size_t i = 0; engine_table[i]; i++)
 		for (const char *const *sign = engine_table[i]->signs; *sign; sign++)
-			if (!elf_symbol_find_dynamic(&elf, *sign, &symbol))
+			if (!elf_symbol_find_dynamic(elf, *sign, &symbol))
 				return engine_table[i]->name;
 	return NULL;
 }
@@ -30,17 +24,13 @@ static const char *recognise_content(const struct process *process)
 {
 	const char *engine = NULL;
 	int fd = process_open(process);
-	struct stat st;
-	void *data;
+	struct binary binary;
 
 	if (fd < 0)
 		return NULL;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size) {
-		data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
-		if (data != MAP_FAILED) {
-			engine = recognise_data(data, (size_t)st.st_size);
-			munmap(data, (size_t)st.st_size);
-		}
+	if (!binary_map(&binary, fd)) {
+		engine = recognise_elf(&binary.elf);
+		binary_unmap(&binary);
 	}
 	close(fd);
 	return engine;
