@@ -18,6 +18,7 @@
 #include "cli/option.h"
 #include "cli/output.h"
 #include "tests/unit/check.h"
+#include "tests/unit/random.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define BYTES(literal) literal, sizeof(literal) - 1
@@ -47,16 +48,6 @@ static const char *sink_take(void)
 	seen_len = n < 0 ? 0 : n;
 	seen[seen_len] = 0;
 	return seen;
-}
-
-static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
 }
 
 /* Random bytes, most of them pieces of what is special; returns the length. */

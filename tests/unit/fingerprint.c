@@ -9,6 +9,7 @@
 
 #include "db/fingerprint.h"
 #include "tests/unit/check.h"
+#include "tests/unit/random.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MYSQL FINGERPRINT_MYSQL
@@ -16,21 +17,6 @@
 #define SOUP_ROUNDS 200000
 #define BYTE_ROUNDS 200000
 #define LONG_TEXT (1 << 20)
-
-static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
-
-static size_t random_below(size_t limit)
-{
-	return (size_t)(random_next() >> 11) % limit;
-}
 
 struct result {
 	uint64_t hash;

@@ -6,6 +6,7 @@
 
 #include "db/pattern.h"
 #include "tests/unit/check.h"
+#include "tests/unit/random.h"
 
 #define ROUNDS	50000
 
@@ -68,16 +69,6 @@ static void hostile(void)
 	CHECK(!matches("/(x+x+)+y/", text), "no x");
 }
 
-static uint64_t random_state = 88172645463325252u;
-
-static unsigned int random_below(unsigned int limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return (unsigned int)(random_state % limit);
-}
-
 static void as_the_library(void)
 {
 	static const char *const parts[] = { "a", "b", "C", ".", "[ab]", "[^a]", "(a|b)", "(ab)", "|",
@@ -86,7 +77,7 @@ static void as_the_library(void)
 
 	for (int i = 0; i < ROUNDS && !check_failures; i++) {
 		char source[256] = "/", text[12];
-		unsigned int n = 1 + random_below(6), len = random_below(10);
+		size_t n = 1 + random_below(6), len = random_below(10);
 		regex_t regex;
 		bool ours, theirs;
 
@@ -95,7 +86,7 @@ static void as_the_library(void)
 		while (n--)
 			strcat(source, parts[random_below(sizeof(parts) / sizeof(parts[0]))]);
 		strcat(source, random_below(5) ? "" : "$");
-		for (unsigned int k = 0; k < len; k++)
+		for (size_t k = 0; k < len; k++)
 			text[k] = "abcABC"[random_below(6)];
 		text[len] = '\0';
 		/* An empty alternative is undefined in POSIX. */

@@ -8,22 +8,13 @@
 
 #include "db/tally.h"
 #include "tests/unit/check.h"
+#include "tests/unit/random.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define HOUR_NS 3600000000000ull
 #define MANY 1000000
 #define MANY_BYTES_MAX 19000000	/* what db/tally.h says */
 #define MANY_NS_MAX 20000		/* a call; a machine that is busy is slow */
-
-static uint64_t random_state = 88172645463325252ull;
-
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state;
-}
 
 static int add(struct tally *t, uint64_t hash, uint64_t ns)
 {
