@@ -215,14 +215,14 @@ def server_copy(tmp_path):
 
 @pytest.fixture
 def tool():
-    """tool(ARGS…) runs dbslower, attached; what still runs at the end is killed."""
+    """tool(ARGS…) runs dbslower, attached, as a Tool or kind; what still runs at the end is killed."""
     need_root()
     if not os.access(DBSLOWER, os.X_OK):
         pytest.fail(f"{DBSLOWER} is not there: run make first")
     running = []
 
-    def start(*args, **keywords):
-        running.append(Tool(*args, **keywords))
+    def start(*args, kind=Tool, **keywords):
+        running.append(kind(*args, **keywords))
         return running[-1]
 
     yield start

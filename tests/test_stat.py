@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """stat: what the kernel counted, against the server's own log."""
 
+import functools
 import os
 import re
 import subprocess
@@ -27,16 +28,7 @@ class Stat(Tool):
 
 @pytest.fixture
 def stat(tool):
-    running = []
-
-    def start(*args, **keywords):
-        running.append(Stat("stat", *args, **keywords))
-        return running[-1]
-
-    yield start
-    for one in running:
-        if one.status is None:
-            one.kill()
+    return functools.partial(tool, "stat", kind=Stat)
 
 
 def durations(log):
@@ -138,7 +130,6 @@ def test_mariadb(stat):
 def test_by_another_name(tmp_path):
     link = tmp_path / "dbstat"
     os.symlink(DBSLOWER, link)
-    import subprocess
     done = subprocess.run([str(link), "--help"], capture_output=True, text=True, timeout=10)
     assert done.stdout.startswith("usage: dbslower stat "), done.stdout
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """top: groups, against what was sent and what the server counted itself."""
 
+import functools
+
 import pytest
 
 from cluster import wait_for
@@ -15,16 +17,7 @@ class Top(Table):
 
 @pytest.fixture
 def top(tool):
-    running = []
-
-    def start(*args):
-        running.append(Top("top", *args))
-        return running[-1]
-
-    yield start
-    for one in running:
-        if one.status is None:
-            one.kill()
+    return functools.partial(tool, "top", kind=Top)
 
 
 def by_fingerprint(traced):
