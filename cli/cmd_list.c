@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -468,21 +467,12 @@ static void list_free(struct list *list)
 int cmd_list(const struct command *command, int argc, char *argv[])
 {
 	struct list *list = calloc(1, sizeof(*list));
-	int ret = EXIT_USAGE;
+	int ret;
 
 	if (!list)
 		return EXIT_FAILED;
-	output_init(&list->out, STDOUT_FILENO);
-	output_init(&list->err, STDERR_FILENO);
-	signal(SIGPIPE, SIG_IGN);
-	if (option_parse(command, argc, argv, &list->options, &list->err)) {
-		output_flush(&list->err);
+	if (!command_options(command, argc, argv, &list->options, &list->out, &list->err, &ret))
 		goto cleanup;
-	}
-	if (command_answer(command, &list->options, &list->out)) {
-		ret = message_output(&list->err, output_flush(&list->out));
-		goto cleanup;
-	}
 	if (list->options.pid_count)
 		list_processes(list);
 	else if (!list->options.path_count)

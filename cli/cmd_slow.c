@@ -124,7 +124,6 @@ static int slow_end(struct slow *slow, int err)
 {
 	const struct options *options = &slow->watch.options;
 	struct summary summary;
-	int ret;
 
 	tracer_detach(slow->watch.tracer);
 	slow->done = err || (options->count && slow->printed >= options->count);
@@ -137,11 +136,7 @@ static int slow_end(struct slow *slow, int err)
 		json_summary(&slow->watch.out, &summary);
 	if (!err)
 		err = output_flush(&slow->watch.out);
-	ret = message_output(&slow->watch.err, err);
-	if (err != -EPIPE)
-		message_summary(&slow->watch.err, &summary);
-	output_flush(&slow->watch.err);
-	return ret == EXIT_OK && options->strict && message_lost(&summary) ? EXIT_FAILED : ret;
+	return watch_finish(&slow->watch, err, &summary);
 }
 
 static int slow_trace(struct slow *slow)

@@ -10,7 +10,6 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/json.h"
-#include "cli/message.h"
 #include "cli/watch.h"
 
 #define STARS		40
@@ -259,7 +258,6 @@ static int stat_end(struct stat *stat, int err)
 {
 	struct watch *watch = &stat->watch;
 	struct summary summary;
-	int ret;
 
 	tracer_detach(watch->tracer);
 	if (!err && !(watch->options.count && stat->intervals >= watch->options.count))
@@ -271,11 +269,7 @@ static int stat_end(struct stat *stat, int err)
 		json_summary(&watch->out, &summary);
 		err = output_flush(&watch->out);
 	}
-	ret = message_output(&watch->err, err);
-	message_summary(&watch->err, &summary);
-	output_flush(&watch->err);
-	return ret == EXIT_OK && watch->options.strict && message_lost(&summary) ? EXIT_FAILED
-										  : ret;
+	return watch_finish(watch, err, &summary);
 }
 
 static bool stat_statement(void *arg, const struct statement *statement)

@@ -7,7 +7,6 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "cli/message.h"
 #include "cli/watch.h"
 #include "db/fingerprint.h"
 
@@ -238,7 +237,6 @@ static int top_end(struct top *top, int err)
 {
 	struct watch *watch = &top->watch;
 	struct summary summary;
-	int ret;
 
 	tracer_detach(watch->tracer);
 	while (tracer_drain(watch->tracer) > 0)
@@ -247,11 +245,7 @@ static int top_end(struct top *top, int err)
 		err = top_show(top);
 	tracer_summary(watch->tracer, &summary);
 	summary.printed = summary.statements;
-	ret = message_output(&watch->err, err);
-	message_summary(&watch->err, &summary);
-	output_flush(&watch->err);
-	return ret == EXIT_OK && watch->options.strict && message_lost(&summary) ? EXIT_FAILED
-										  : ret;
+	return watch_finish(watch, err, &summary);
 }
 
 int cmd_top(const struct command *command, int argc, char *argv[])

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/command.h"
 
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "cli/message.h"
 #include "cli/option.h"
 #include "cli/version.h"
 
@@ -89,12 +92,31 @@ const struct command *command_choose(int argc, char *const argv[], int *taken)
 	return command;
 }
 
-bool command_answer(const struct command *command, const struct options *options,
-		    struct output *out)
+/* Answers --help or --version if one is asked for. Whether one was. */
+static bool command_answer(const struct command *command, const struct options *options,
+			   struct output *out)
 {
 	if (options->help)
 		option_help(command, out);
 	else if (options->version)
 		output_printf(out, "dbslower %s\n", version_text);
 	return options->help || options->version;
+}
+
+bool command_options(const struct command *command, int argc, char *argv[],
+		     struct options *options, struct output *out, struct output *err, int *status)
+{
+	output_init(out, STDOUT_FILENO);
+	output_init(err, STDERR_FILENO);
+	signal(SIGPIPE, SIG_IGN);
+	*status = EXIT_USAGE;
+	if (option_parse(command, argc, argv, options, err)) {
+		output_flush(err);
+		return false;
+	}
+	if (command_answer(command, options, out)) {
+		*status = message_output(err, output_flush(out));
+		return false;
+	}
+	return true;
 }

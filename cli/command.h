@@ -50,9 +50,13 @@ const struct command *command_choose(int argc, char *const argv[], int *taken);
 /* The command that the word @name chooses, or NULL. */
 const struct command *command_find(const char *name);
 
-/* Answers --help or --version if @options ask for one. Whether they did. */
-bool command_answer(const struct command *command, const struct options *options,
-		    struct output *out);
+/*
+ * What each command begins with: opens @out and @err on the standard streams, parses the command
+ * line, and answers --help and --version. True: go on; else the exit status is in *@status, and all
+ * was said. The options borrow @argv.
+ */
+bool command_options(const struct command *command, int argc, char *argv[],
+		     struct options *options, struct output *out, struct output *err, int *status);
 
 /* Prints statements slower than a threshold. */
 int cmd_slow(const struct command *command, int argc, char *argv[]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/watch.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -257,17 +258,18 @@ bool watch_options(struct watch *watch, const struct command *command, int argc,
 		   int *status)
 {
 	watch->start_ns = watch_now();
-	output_init(&watch->out, STDOUT_FILENO);
-	output_init(&watch->err, STDERR_FILENO);
-	signal(SIGPIPE, SIG_IGN);
-	*status = EXIT_USAGE;
-	if (option_parse(command, argc, argv, &watch->options, &watch->err)) {
-		output_flush(&watch->err);
-		return false;
-	}
-	if (command_answer(command, &watch->options, &watch->out)) {
-		*status = message_output(&watch->err, output_flush(&watch->out));
-		return false;
-	}
-	return true;
+	return command_options(command, argc, argv, &watch->options, &watch->out, &watch->err,
+			       status);
+}
+
+int watch_finish(struct watch *watch, int err, const struct summary *summary)
+{
+	int status = message_output(&watch->err, err);
+
+	if (err != -EPIPE)
+		message_summary(&watch->err, summary);
+	output_flush(&watch->err);
+	if (status == EXIT_OK && watch->options.strict && message_lost(summary))
+		status = EXIT_FAILED;
+	return status;
 }

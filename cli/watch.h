@@ -32,7 +32,7 @@ struct watch {
 /* Now, in ns of CLOCK_MONOTONIC. */
 uint64_t watch_now(void);
 
-/* Parses the command line. True: go on; else the exit status is in *@status, and all was said. */
+/* command_options() for the watch, which begins now. */
 bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
 		   int *status);
 
@@ -53,5 +53,11 @@ void watch_headline(struct watch *watch);
  * @timeout_ms. Whether it is to end.
  */
 bool watch_wait(struct watch *watch, int fd, int timeout_ms);
+
+/*
+ * Says what became of the output, where @err is what output_flush() told, and what was seen, shown
+ * and lost. The exit status, with --strict in it.
+ */
+int watch_finish(struct watch *watch, int err, const struct summary *summary);
 
 #endif
