@@ -18,9 +18,9 @@
 #include "cli/message.h"
 #include "cli/option.h"
 #include "db/binary.h"
-#include "db/engine.h"
 #include "db/library.h"
 #include "db/process.h"
+#include "db/recognise.h"
 #include "usdt/probe.h"
 #include "usdt/spec.h"
 
@@ -38,6 +38,7 @@ struct list {
 	uint64_t seen, printed;		/* probes */
 	struct list_map *maps;
 	size_t nmaps, room;
+	struct recognise recognise;
 	struct process *servers;	/* one for each file */
 	size_t nservers;
 	bool failed;
@@ -395,10 +396,8 @@ static int list_server(void *arg, const struct process *process)
 {
 	struct list *list = arg;
 	struct process *servers;
-	char name[256];
 
-	process_name(process, name, sizeof(name));
-	if (!engine_of_file(name))
+	if (!recognise_process(&list->recognise, process))
 		return 0;
 	for (size_t i = 0; i < list->nservers; i++)
 		if (process_file_same(&list->servers[i].file, &process->file))
@@ -461,6 +460,7 @@ static void list_free(struct list *list)
 		free((char *)list->maps[i].map.path);
 	free(list->maps);
 	free(list->servers);
+	recognise_clear(&list->recognise);
 	free(list);
 }
 

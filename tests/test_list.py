@@ -439,6 +439,19 @@ def test_servers(postgres):
     assert f"{path} postgresql:query__start" in run("list", "query__s").stdout.splitlines()
 
 
+def test_server_of_an_unknown_name(clusters, server_copy):
+    """Found by what it exports, as those that are traced are."""
+    need_root()
+    renamed = os.path.join(os.path.dirname(server_copy), "appdb")
+    shutil.move(server_copy, renamed)
+    expected = [f"{renamed} {provider}:{probe}" for provider, probe in oracle_probes(renamed)]
+    if not expected:
+        pytest.skip("this PostgreSQL has no USDT probes")
+    clusters(name="renamed", postgres=renamed)
+    done = run("list")
+    assert [line for line in done.stdout.splitlines() if line.startswith(renamed + " ")] == expected, done.stderr
+
+
 # --- without privileges
 
 def as_nobody(*command):
