@@ -24,21 +24,27 @@ uint64_t watch_now(void)
 }
 
 /* What cannot be told of a server's statements. */
-static void watch_lacks(struct watch *watch, uint32_t shows)
+static void watch_lacks(struct watch *watch, const struct tracer_server *server)
 {
 	static const struct {
-		uint32_t bit;
+		uint32_t bits;
 		const char *words;
 	} all[] = {
-		{ TARGET_SHOWS_STATUS, "failures" }, { TARGET_SHOWS_ROWS, "rows" },
+		{ TARGET_SHOWS_STATUS, "failures" },
+		{ TARGET_SHOWS_ROWS | TARGET_SHOWS_CHANGES, "rows" },
+		{ TARGET_SHOWS_ROWS, "sent rows" }, { TARGET_SHOWS_CHANGES, "changed rows" },
 		{ TARGET_SHOWS_USER, "users" }, { TARGET_SHOWS_DATABASE, "databases" },
 		{ TARGET_SHOWS_CLIENT, "clients" },
 	};
 	const char *before = ", which does not show ";
+	uint32_t shows = server->shows;
 
+	if (server->engine->one_row_count && shows & TARGET_SHOWS_ROWS)
+		shows |= TARGET_SHOWS_CHANGES;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (shows & all[i].bit)
+		if (shows & all[i].bits)
 			continue;
+		shows |= all[i].bits;
 		output_string(&watch->err, before);
 		output_string(&watch->err, all[i].words);
 		before = ", ";
@@ -72,7 +78,7 @@ static void watch_server(void *arg, const struct tracer_server *server)
 						 ", by its symbols (");
 	output_string(&watch->err, server->way);
 	output_string(&watch->err, ")");
-	watch_lacks(watch, server->shows);
+	watch_lacks(watch, server);
 	if (server->nested)
 		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and its "
 					   "statements cannot be seen from here: run dbslower in "

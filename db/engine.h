@@ -64,6 +64,7 @@ struct engine {
 	const struct engine_probe *probes;
 	size_t nprobes;
 	uint64_t commands, error_again;		/* constants of bpf/ */
+	bool one_row_count;			/* of rows that were sent and that were changed */
 	/* Values that every program of the file may ask for, whatever its probe. */
 	struct engine_arg common[ENGINE_COMMON];
 	/* Reads who is connected off a process's command line; NULL: it is not there. */

@@ -154,6 +154,7 @@ const struct engine engine_postgres = {
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" },
 	},
+	.one_row_count = true,
 	.identify = postgres_identify,
 	.client = postgres_client,
 };

@@ -149,3 +149,24 @@ def test_two_kinds_at_once(server, tool):
     stopped(traced)
     for pid, expected in ((one.pid, wanted), (other.pid, others)):
         compare(expected, [statement for statement in traced.statements if statement["pid"] == pid], pid)
+
+
+@pytest.mark.parametrize("name, symbol, lacks", [
+    ("mysql8", None, None),
+    ("mysql8", "_ZN16Diagnostics_area13set_ok_statusEyyPKc", "changed rows"),
+    ("mysql8", "_ZN3THD18set_sent_row_countEy", "sent rows"),
+    ("mysql55", None, "failures, rows, users, databases, clients"),
+])
+def test_tells_what_it_cannot_show(built, tool, tmp_path, name, symbol, lacks):
+    """A symbol that is called by another name is not there."""
+    path = tmp_path / "mysqld"
+    with open(built(name), "rb") as f:
+        content = f.read()
+    if symbol:
+        assert symbol.encode() in content
+        content = content.replace(symbol.encode(), b"x" * len(symbol))
+    path.write_bytes(content)
+    traced = tool("mysql", "-x", path, "-m", "0", "--json")
+    stopped(traced)
+    (line,) = [line for line in traced.stderr.splitlines() if str(path) in line]
+    assert line.partition(", which does not show ")[2] == (lacks or ""), line
