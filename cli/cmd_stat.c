@@ -294,7 +294,10 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 	watch_config(&stat->watch, &config);
 	config.stat_unit_ns = stat_unit_ns(&stat->watch.options);
 	config.stat_by = stat->watch.options.stat_by;
-	/* A title is only looked at to learn whether names in memory are what they should be. */
+	/*
+	 * Groups by user or database are what the kernel reads in the server's memory, believed
+	 * without a look at a title: it has counted by them before anybody could object.
+	 */
 	config.identify = false;
 	config.rows = false;
 	config.text_bytes = OPTION_TEXT_MIN * 4;
