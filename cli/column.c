@@ -155,8 +155,10 @@ static void get_rows(struct column_view *view, const struct statement *st, struc
 
 static void get_status(struct column_view *view, const struct statement *st, struct cell *cell)
 {
+	const char *ended = st->failed ? "error" : "ok";
+
 	(void)view;
-	cell_string(cell, st->running ? "running" : !st->has_status ? NULL : st->failed ? "error" : "ok");
+	cell_string(cell, st->running ? "running" : st->has_status ? ended : NULL);
 }
 
 static void get_engine(struct column_view *view, const struct statement *st, struct cell *cell)

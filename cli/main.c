@@ -8,8 +8,8 @@
 #include "cli/command.h"
 
 /*
- * A server's file is mapped to be read, and its owner can cut it short meanwhile. What is gone reads as
- * zeros then, which the parsers know how to refuse.
+ * A server's file is mapped to be read, and its owner can cut it short meanwhile. What is gone
+ * reads as zeros then, which the parsers know how to refuse.
  */
 static void main_file_cut(int sig, siginfo_t *info, void *context)
 {

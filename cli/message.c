@@ -54,8 +54,8 @@ static void message_rights(struct output *err)
 
 	message_read("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown));
 	if (strstr(lockdown, "[confidentiality]")) {
-		output_string(err, "  The kernel is locked down (confidentiality): BPF may not read "
-				   "memory. Boot with lockdown=integrity or none.\n");
+		output_string(err, "  The kernel is locked down (confidentiality): BPF may not "
+				   "read memory. Boot with lockdown=integrity or none.\n");
 		return;
 	}
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -89,7 +89,8 @@ static const struct {
 	[FAULT_NONE] = { "no fault", "", NULL },
 	[FAULT_MEMORY] = { "out of memory", "", NULL },
 	[FAULT_MAP] = { "the kernel refuses the BPF map ", "",
-			"Before Linux 5.11 a small RLIMIT_MEMLOCK does that: ulimit -l unlimited." },
+			"Before Linux 5.11 a small RLIMIT_MEMLOCK does that: ulimit -l "
+			"unlimited." },
 	[FAULT_PROGRAM] = { "the kernel refuses the BPF program ", "",
 			    "Please report this with the kernel's version and the lines below." },
 	[FAULT_LINK] = { "this binary is damaged: its BPF object lacks ", "", "Install it again." },
@@ -103,15 +104,16 @@ static const struct {
 	[FAULT_PROCESS] = { "there is no process ", " that can be looked at",
 			    "See which servers run: ps -C postgres -o pid,ppid,args." },
 	[FAULT_NOT_SERVER] = { "", " is no database server that is known here",
-			       "Give -p the PID of a PostgreSQL server or of one of its backends." },
+			       "Give -p the PID of a PostgreSQL server or of one of its "
+			       "backends." },
 	[FAULT_FILE] = { "cannot open ", "", NULL },
 	[FAULT_NOT_ELF] = { "", " is no ELF file", "Give -x the server's program itself, not a "
 						   "script that starts it." },
 	[FAULT_MACHINE] = { "", " is built for another architecture than this dbslower",
 			    "Use the dbslower of that architecture." },
-	[FAULT_NO_PROBES] = { "", " cannot be traced", "PostgreSQL from 10 and MySQL and MariaDB from "
-						       "5.5 have what is needed, unless they were "
-						       "linked without their dynamic symbols." },
+	[FAULT_NO_PROBES] = { "", " cannot be traced",
+			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 have what is "
+			      "needed, unless they were linked without their dynamic symbols." },
 	[FAULT_TOO_MANY] = { "too many ", "", NULL },
 };
 
@@ -215,8 +217,8 @@ int message_output(struct output *err, int error)
 	if (!error || error == -EPIPE)
 		return EXIT_OK;
 	if (error == -EINTR)
-		output_string(err, "dbslower: the output's reader has stopped; what it did not take "
-				   "is lost\n");
+		output_string(err, "dbslower: the output's reader has stopped; what it did not "
+				   "take is lost\n");
 	else
 		output_printf(err, "dbslower: cannot write the output: %s\n", strerror(-error));
 	output_flush(err);

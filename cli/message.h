@@ -9,7 +9,10 @@
 #include "db/fault.h"
 #include "db/statement.h"
 
-/* Adds the message for @fault, and the verifier's log where there is one. Looks for the cause of EPERM. */
+/*
+ * Adds the message for @fault, and the verifier's log where there is one. Looks for the cause of
+ * EPERM.
+ */
 void message_fault(struct output *err, const struct fault *fault);
 
 /* Adds what there is to say where no server was found. */

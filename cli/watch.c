@@ -80,9 +80,9 @@ static void watch_server(void *arg, const struct tracer_server *server)
 	output_string(&watch->err, ")");
 	watch_lacks(watch, server);
 	if (server->nested)
-		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and its "
-					   "statements cannot be seen from here: run dbslower in "
-					   "that one, or on the host");
+		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and "
+					   "its statements cannot be seen from here: run dbslower "
+					   "in that one, or on the host");
 	output_string(&watch->err, "\n");
 	/* Who reads this takes it that all is attached: those of the start are told together. */
 	if (later)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the commands that trace servers share: opening the tracer as the options have it, saying which
- * servers are traced, and knowing when to end.
+ * What the commands that trace servers share: opening the tracer as the options have it, saying
+ * which servers are traced, and knowing when to end.
  */
 #ifndef CLI_WATCH_H
 #define CLI_WATCH_H
@@ -42,7 +42,10 @@ bool watch_options(struct watch *watch, const struct command *command, int argc,
  */
 void watch_config(struct watch *watch, struct tracer_config *config);
 
-/* Opens the tracer and begins, or says why not: EXIT_OK or EXIT_FAILED. The caller closes ->tracer. */
+/*
+ * Opens the tracer and begins, or says why not: EXIT_OK or EXIT_FAILED. The caller closes
+ * ->tracer.
+ */
 int watch_open(struct watch *watch, const struct tracer_config *config);
 
 /* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */

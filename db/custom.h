@@ -14,8 +14,9 @@ struct custom {
 };
 
 /*
- * Makes an engine of USDT probes @start and @done, each "PROVIDER:NAME", and the number of the start
- * probe's argument that points to the text. 0, or -EINVAL: not of that form. It must not be moved.
+ * Makes an engine of USDT probes @start and @done, each "PROVIDER:NAME", and the number of the
+ * start probe's argument that points to the text. 0, or -EINVAL: not of that form. It must not be
+ * moved.
  */
 int custom_init(struct custom *custom, const char *start, const char *done, unsigned int text_arg);
 

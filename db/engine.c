@@ -6,7 +6,9 @@
 #include "db/mysql.h"
 #include "db/postgres.h"
 
-const struct engine *const engine_table[] = { &engine_postgres, &engine_mysql_usdt, &engine_mysql, NULL };
+const struct engine *const engine_table[] = {
+	&engine_postgres, &engine_mysql_usdt, &engine_mysql, NULL,
+};
 
 const struct engine_arg engine_defaults[ENGINE_DEFAULTS] = {
 	{ .name = "arg_client", .fallback = 1 },

@@ -13,7 +13,10 @@
 #define ENGINE_ARGS	32
 #define ENGINE_COMMON	16
 
-/* What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can be. */
+/*
+ * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
+ * be.
+ */
 struct engine_arg {
 	const char *name;	/* "arg_text" */
 	const char *only_with;	/* a symbol that the file must have; NULL: none */
@@ -31,12 +34,15 @@ struct engine_arg {
 	 * NULL: the fallback.
 	 */
 	const char *spec;
-	int fallback;		/* the value where that cannot be resolved; -1: the probe is useless then */
+	int fallback;		/* where that cannot be resolved; -1: the probe is useless then */
 };
 
-/* One way to see a step of a statement. Of the rows of one step the first that the file has is used. */
+/*
+ * One way to see a step of a statement. Of the rows of one step the first that the file has is
+ * used.
+ */
 struct engine_probe {
-	const char *step;			/* "completion"; rows of one step follow each other */
+	const char *step;			/* "completion"; its rows follow each other */
 	const char *program;			/* in bpf/ */
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol */
@@ -55,11 +61,11 @@ struct identity {
 struct engine {
 	const char *name;			/* in JSON and on the command line: "postgresql" */
 	const char *title;			/* "PostgreSQL" */
-	/* Its name once the version is known, if that has the word @variant and if not; NULL: the title. */
+	/* Its name where its version has the word @variant, and where not; NULL: the title. */
 	const char *variant, *plain;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
-	const char *const *signs;		/* exported symbols, any of which only the server has */
-	/* Where its version is: behind these words in the file, or in this variable of a process. */
+	const char *const *signs;		/* exported symbols that only the server has */
+	/* Where its version is: behind these words in the file, or in this variable of it. */
 	const char *version_words, *version_symbol;
 	const struct engine_probe *probes;
 	size_t nprobes;
@@ -73,7 +79,7 @@ struct engine {
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };
 
-/* What holds where an engine says nothing of it: a row for each argument of bpf/ that may be absent. */
+/* What holds where an engine says nothing: a row for each argument of bpf/ that may be absent. */
 #define ENGINE_DEFAULTS	15
 extern const struct engine_arg engine_defaults[ENGINE_DEFAULTS];
 

@@ -11,7 +11,7 @@ enum fault_kind {
 	FAULT_MEMORY,		/* no memory in this process */
 	FAULT_MAP,		/* the kernel refused a BPF map, subject: its name */
 	FAULT_PROGRAM,		/* the kernel refused a BPF program, subject: its name; log */
-	FAULT_LINK,		/* our own object has a hole that nothing fills, subject: the symbol */
+	FAULT_LINK,		/* our object has a hole that nothing fills, subject: the symbol */
 	FAULT_TRACEPOINT,	/* subject: its name */
 	FAULT_ATTACH,		/* uprobes on the file, subject: its path */
 	FAULT_NO_UPROBES,	/* the kernel has no way to attach uprobes */
@@ -22,7 +22,7 @@ enum fault_kind {
 	FAULT_FILE,		/* opening or reading a file, subject: its path */
 	FAULT_NOT_ELF,		/* subject: its path */
 	FAULT_MACHINE,		/* a file for another architecture, subject: its path */
-	FAULT_NO_PROBES,	/* the file lacks what the engine needs, subject: its path, detail: what */
+	FAULT_NO_PROBES,	/* the file lacks what is needed, subject: its path, detail: what */
 	FAULT_TOO_MANY,		/* subject: of what */
 };
 

@@ -57,7 +57,7 @@ static const char *const mysql_dispatchers[] = {
 
 static const struct engine_probe mysql_probes[] = {
 	{
-		/* log_slow_statement(THD *); of two rows the first is MariaDB's, the second MySQL's. */
+		/* log_slow_statement(THD *); of two rows MariaDB's is first, MySQL's second. */
 		.step = "logged", .program = "statement_logged",
 		.function = "_Z18log_slow_statementP3THD",
 		.called_by = mysql_dispatchers,
@@ -85,10 +85,13 @@ static const struct engine_probe mysql_probes[] = {
 			{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%arg0)" },
 			{ .name = "arg_error",
 			  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%arg0))" },
-			{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%arg0))" },
-			{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(%arg0))" },
+			{ .name = "arg_state",
+			  .spec = "4@{" FAILED ":inner}({" FAILED "}(%arg0))" },
+			{ .name = "arg_state",
+			  .spec = "4@{" STATUS ":inner}({" STATUS "}(%arg0))" },
 			{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },
-			{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}", .fallback = 1 },
+			{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}",
+			  .fallback = 1 },
 			{ .name = "arg_kind",
 			  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%arg0))",
 			  .fallback = 1 },

@@ -12,7 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const postgres_executables[] = { "postgres", "postmaster", "edb-postgres", NULL };
+static const char *const postgres_executables[] = {
+	"postgres", "postmaster", "edb-postgres", NULL,
+};
 
 static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
 
@@ -111,8 +113,9 @@ void postgres_identify(const char *cmdline, size_t len, struct identity *identit
 		if (token_is_client(at, token_end(at, end)))
 			break;
 	}
-	/* USER DATABASE CLIENT and no other split is possible; "walsender USER CLIENT" is another form */
-	if (n != 3 || token_is(token[0], token_end(token[0], end), "walsender") || !token_is_client(token[2], token_end(token[2], end)))
+	/* No other split is possible; "walsender USER CLIENT" is another form. */
+	if (n != 3 || token_is(token[0], token_end(token[0], end), "walsender") ||
+	    !token_is_client(token[2], token_end(token[2], end)))
 		return;
 	token_copy(identity->user, sizeof(identity->user), token[0], token[1] - 1);
 	token_copy(identity->database, sizeof(identity->database), token[1], token[2] - 1);
@@ -138,8 +141,8 @@ const struct engine engine_postgres = {
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
 		{ .name = "arg_replication", .spec = "1@am_walsender(%ip)", .fallback = 0 },
 		/*
-		 * struct Port, from 18 (asynchronous I/O), 17 (the launch of children was moved) and
-		 * 10 on. That it is right is checked against the titles of processes.
+		 * struct Port, from 18 (asynchronous I/O), 17 (the launch of children was moved)
+		 * and 10 on. That it is right is checked against the titles of processes.
 		 */
 		{ .name = "arg_database", .only_with = "pgaio_init_backend",
 		  .spec = "8@384(MyProcPort(%ip))" },

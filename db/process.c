@@ -387,7 +387,7 @@ int process_own_namespace(uint64_t *dev, uint64_t *ino)
 	uint32_t self;
 	int err;
 
-	/* What is mounted at /proc may count in a namespace above ours: then it knows us by two numbers. */
+	/* What is mounted at /proc may count in a namespace above ours: two PIDs are ours then. */
 	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
 		return -errno;
 	self = (uint32_t)strtoul(link, NULL, 10);

@@ -111,8 +111,8 @@ void process_container(uint32_t pid, char *container, size_t size);
 void process_container_of(const char *cgroups, size_t len, char *container, size_t size);
 
 /*
- * The PID namespace that /proc counts in, as above; both 0 where that is the initial one. 0, or -errno
- * where it cannot be told.
+ * The PID namespace that /proc counts in, as above; both 0 where that is the initial one. 0, or
+ * -errno where it cannot be told.
  */
 int process_own_namespace(uint64_t *dev, uint64_t *ino);
 

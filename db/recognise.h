@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which programs are database servers: by the file's name, else by what it exports, so that one under
- * another name is found too. Each file is looked into once.
+ * Which programs are database servers: by the file's name, else by what it exports, so that one
+ * under another name is found too. Each file is looked into once.
  */
 #ifndef DB_RECOGNISE_H
 #define DB_RECOGNISE_H

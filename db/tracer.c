@@ -27,7 +27,7 @@
 #define SESSIONS_BYTES	(32u << 20)
 #define PIDS_MAX	256
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
-#define RECORD_HEAD	256		/* the longest head of a record, and every one without a text */
+#define RECORD_HEAD	256		/* the longest head of a record, or record without text */
 #define COMM_LEN	15
 #define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
@@ -35,17 +35,17 @@
 #define LOADING_MAX	8		/* programs at once that their loader has not mapped yet */
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two looks at them */
-#define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: what a per-CPU read may write */
+#define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: a per-CPU read's values */
 
 enum map {
-	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
-	MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAPS,
+	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL,
+	MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAPS,
 };
 
 enum number {
 	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
-	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS, NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
-	NUMBERS,
+	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
+	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO, NUMBERS,
 };
 
 /* A process that may become a server once its loader has mapped one. */
@@ -117,7 +117,8 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
 				   tracer_sessions(alloc, session),
 				   alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_IGNORED] = { "ignored", BPF_MAP_TYPE_HASH, 8, 1, tracer_sessions(alloc, session),
+		[MAP_IGNORED] = { "ignored", BPF_MAP_TYPE_HASH, 8, 1,
+				  tracer_sessions(alloc, session),
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
@@ -247,7 +248,7 @@ static struct target *tracer_target(struct tracer *t, const struct process_file 
 	return NULL;
 }
 
-/* The main processes of each of the targets from @first on: those whose parent runs something else. */
+/* Of the targets from @first on the main processes: those whose parent runs something else. */
 struct mains {
 	struct tracer *tracer;
 	size_t first;
@@ -270,7 +271,8 @@ static int mains_each(void *arg, const struct process *process)
 	of = &mains->of[target - mains->tracer->targets - mains->first];
 	if (of->npids == PIDS_MAX)
 		return 0;
-	if (process_read(process->ppid, &parent) || !process_file_same(&parent.file, &target->file)) {
+	if (process_read(process->ppid, &parent) ||
+	    !process_file_same(&parent.file, &target->file)) {
 		of->process = *process;
 		of->pids[of->npids++] = process->pid;
 	}
@@ -309,8 +311,8 @@ static void tracer_announce(struct tracer *t, size_t first)
 		t->config.server(t->config.arg, &(struct tracer_server){
 			.engine = target->engine, .path = target->path, .usdt = target->usdt,
 			.way = attach_way_name(t->common.way), .pids = of->pids,
-			.npids = of->npids, .title = target_title(target), .version = target->version, .shows = target->shows,
-			.nested = nested,
+			.npids = of->npids, .title = target_title(target),
+			.version = target->version, .shows = target->shows, .nested = nested,
 		});
 	}
 	free(mains.of);
@@ -673,8 +675,8 @@ static bool filter_same(const char *wanted, const char *value)
 }
 
 /*
- * A session whose user or database is known and not wanted: the kernel is told to look away, so that
- * it costs its hits alone. Only where a thread is a session, which keeps both to its end.
+ * A session whose user or database is known and not wanted: the kernel is told to look away, so
+ * that it costs its hits alone. Only where a thread is a session, which keeps both to its end.
  */
 static void tracer_ignore(struct tracer *t, const struct identity *identity,
 			  const struct event_session *session)

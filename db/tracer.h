@@ -27,7 +27,7 @@ struct tracer_server {
 	const char *title;		/* "PostgreSQL" */
 	const char *version;		/* foreign bytes, "" where it is not known */
 	uint32_t shows;			/* TARGET_SHOWS_… of target.h */
-	bool nested;			/* in a PID namespace below ours: its statements cannot be told */
+	bool nested;			/* in a PID namespace below ours: nothing can be told */
 	const uint32_t *pids;		/* of the main processes that run it now */
 	size_t npids;
 };
@@ -55,7 +55,8 @@ struct tracer_config {
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;
-	bool (*statement)(void *arg, const struct statement *statement);	/* whether it was shown */
+	/* Whether it was shown. */
+	bool (*statement)(void *arg, const struct statement *statement);
 	void (*server)(void *arg, const struct tracer_server *server);
 	/* A server that started later cannot be traced. */
 	void (*fault)(void *arg, const struct fault *fault);
@@ -77,7 +78,10 @@ const struct features *tracer_features(const struct tracer *tracer);
 /* How many servers' files are traced. */
 size_t tracer_targets(const struct tracer *tracer);
 
-/* Handles the records that are there: calls config->statement. How full the buffer was, in percent. */
+/*
+ * Handles the records that are there: calls config->statement. How full the buffer was, in
+ * percent.
+ */
 int tracer_drain(struct tracer *tracer);
 
 /*

@@ -4,8 +4,8 @@
  * known, object_link() copies one out and fills them:
  *
  *	R_BPF_64_32, a call	to an undefined symbol: to the instructions given under its name,
- *				appended to the program, or put in the call's place where they are one;
- *				to a defined one: that function is appended too (BPF-to-BPF)
+ *				appended to the program, or put in the call's place where they are
+ *				one; to a defined one: that function is appended too (BPF-to-BPF)
  *	R_BPF_64_64, an address	of an undefined symbol: a number or a map's descriptor
  *
  * So an argument is read as cheaply as by hand-written code: there is no

@@ -60,7 +60,7 @@ struct uprobe_sites {
 	const char *path;		/* of the file; a /proc/self/fd/N will do */
 	const unsigned long *offsets;	/* in the file */
 	const unsigned long *ref_ctr_offsets;	/* of the semaphores, 0: none */
-	const uint64_t *cookies;	/* what tells the program which site was hit; uprobe_multi only */
+	const uint64_t *cookies;	/* which site was hit, for the program; uprobe_multi only */
 	uint32_t count;
 	bool on_return;
 };

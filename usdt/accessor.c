@@ -1117,7 +1117,8 @@ static bool pattern_matches(const char *pattern, const unsigned char *code, size
 			n += 4;
 			pattern += 8;
 		} else {
-			int high = hex_digit(pattern[0]), low = high < 0 ? -1 : hex_digit(pattern[1]);
+			int high = hex_digit(pattern[0]);
+			int low = high < 0 ? -1 : hex_digit(pattern[1]);
 
 			if (low < 0 || n >= size || code[n] != (high << 4 | low))
 				return false;

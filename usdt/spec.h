@@ -53,7 +53,7 @@ struct spec {
 	bool is_signed, is_float;
 	uint8_t scale;			/* 1, 2, 4, 8 */
 	int16_t base, index;		/* the architecture's register numbers or SPEC_NO_REG */
-	bool pc_relative;		/* symbol(%rip), no ->base: relative to the site as loaded */
+	bool pc_relative;		/* symbol(%rip), no ->base: relative to the loaded site */
 	uint8_t reg_bits;		/* 8, 16, 32, 64: how much of ->base the operand names;
 					   memory: 32 means that addresses wrap at 4 GB */
 	uint8_t reg_shift;		/* 8 for %ah, %bh, %ch, %dh, else 0 */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * empty-probes FILE:OFFSET:REFCTR…: puts a program that does nothing on these sites (hexadecimal file
- * offsets, REFCTR 0 for none) and waits for SIGINT. What it costs is the
- * least that any tracer can cost: the benchmark's floor.
+ * empty-probes FILE:OFFSET:REFCTR…: puts a program that does nothing on these sites (hexadecimal
+ * file offsets, REFCTR 0 for none) and waits for SIGINT. What it costs is the least that any tracer
+ * can cost: the benchmark's floor.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -523,7 +523,8 @@ static void test_file(void)
 	struct elf elf;
 	void *data;
 
-	CHECK(*sample_value && *sample_setter && *sample_compared);	/* or the linker drops them */
+	/* Or the linker drops them. */
+	CHECK(*sample_value && *sample_setter && *sample_compared);
 	CHECK(fd >= 0 && !fstat(fd, &st));
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	close(fd);

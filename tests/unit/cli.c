@@ -825,7 +825,8 @@ static void columns_as_in_bcc(void)
 
 static void columns_by_name(void)
 {
-	struct statement none = { .pid = 5, .tid = 6, .start_ns = 9500000000, .has_status = true, .failed = true };
+	struct statement none = { .pid = 5, .tid = 6, .start_ns = 9500000000, .has_status = true,
+				  .failed = true };
 	struct statement st = whole;
 
 	table("user,db,client,rows,status,engine,tid,query", false, &st);
@@ -1311,16 +1312,20 @@ static void commands(void)
 static void options_of_list(void)
 {
 	const struct command *list = command_find("list");
-	char *good[] = { "list", "-lc", "-vv", "a*", "./x", "-p", "1,2", "--json", "5", "--", "-l" };
+	char *good[] = {
+		"list", "-lc", "-vv", "a*", "./x", "-p", "1,2", "--json", "5", "--", "-l",
+	};
 	char *const bad[][3] = {
 		{ "list", "-m", "1" }, { "list", "-x", "/a" }, { "list", "-o", "pid" },
-		{ "list", "-l", "" }, { "list", "-v", "" }, { "list", "-p", "x" }, { "list", "-5", "x" },
+		{ "list", "-l", "" }, { "list", "-v", "" }, { "list", "-p", "x" },
+		{ "list", "-5", "x" },
 	};
 
 	sink_start();
 	CHECK(!option_parse(list, ARRAY_SIZE(good), good, &opts, &sink), "%s", sink_take());
-	CHECK(opts.path_count == 2 && !strcmp(opts.paths[0], "c") && !strcmp(opts.paths[1], "./x") &&
-	      opts.verbose == 2 && opts.pid_count == 2 && opts.json && opts.word_count == 3 &&
+	CHECK(opts.path_count == 2 && !strcmp(opts.paths[0], "c") &&
+	      !strcmp(opts.paths[1], "./x") && opts.verbose == 2 && opts.pid_count == 2 &&
+	      opts.json && opts.word_count == 3 &&
 	      !strcmp(opts.words[0], "a*") && !strcmp(opts.words[1], "5") &&
 	      !strcmp(opts.words[2], "-l"), "%u words", opts.word_count);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -1343,13 +1348,15 @@ static void globs(void)
 		bool want;
 	} cases[] = {
 		{ "", "", true }, { "", "a", false }, { "*", "", true }, { "*", "ab", true },
-		{ "a*", "a", true }, { "a*", "ba", false }, { "*a", "ba", true }, { "*a", "ab", false },
+		{ "a*", "a", true }, { "a*", "ba", false }, { "*a", "ba", true },
+		{ "*a", "ab", false },
 		{ "a?c", "abc", true }, { "a?c", "ac", false }, { "?", "", false },
 		{ "*:query*", "postgresql:query__start", true }, { "*b*c", "abbc", true },
 		{ "*ab", "aab", true }, { "a*b*c", "axbxbxc", true }, { "a*b*c", "axbxbx", false },
 		{ "[abc]", "b", true }, { "[abc]", "d", false }, { "[a-c]x", "bx", true },
 		{ "[!a-c]", "b", false }, { "[^a-c]", "d", true }, { "[]a]", "]", true },
-		{ "[a-]", "-", true }, { "[ab", "[ab", true }, { "[ab", "a", false }, { "[", "[", true },
+		{ "[a-]", "-", true }, { "[ab", "[ab", true }, { "[ab", "a", false },
+		{ "[", "[", true },
 		{ "x[", "x[", true }, { "[]", "[]", true }, { "**", "", true }, { "*?", "", false },
 		{ "[\xc3]", "\xc3", true }, { "[!]]", "a", true }, { "[!]]", "]", false },
 	};

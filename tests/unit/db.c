@@ -18,7 +18,8 @@ static void titles(void)
 		{ "postgres: alice shop [local] idle", "alice", "shop", "[local]" },
 		{ "postgres: 15/main: alice shop 10.0.0.7(4711) SELECT", "alice", "shop",
 		  "10.0.0.7(4711)" },
-		{ "postgres: alice shop ::1(4711) idle in transaction", "alice", "shop", "::1(4711)" },
+		{ "postgres: alice shop ::1(4711) idle in transaction", "alice", "shop",
+		  "::1(4711)" },
 		{ "postgres: a name shop [local] idle", "", "", "" },
 		{ "postgres: walsender alice [local] streaming 0/1", "", "", "" },
 		{ "postgres: checkpointer ", "", "", "" },
@@ -33,7 +34,8 @@ static void titles(void)
 		struct identity who;
 
 		postgres_identify(cases[i].title, strlen(cases[i].title), &who);
-		CHECK(!strcmp(who.user, cases[i].user) && !strcmp(who.database, cases[i].database) &&
+		CHECK(!strcmp(who.user, cases[i].user) &&
+		      !strcmp(who.database, cases[i].database) &&
 		      !strcmp(who.client, cases[i].client), "%s: %s, %s, %s", cases[i].title,
 		      who.user, who.database, who.client);
 	}
@@ -45,8 +47,9 @@ static void containers(void)
 		{ "0::/system.slice/docker-" HEX64 ".scope\n", "0123456789ab" },
 		{ "12:pids:/docker/" HEX64 "\n0::/\n", "0123456789ab" },
 		{ "0::/machine.slice/libpod-" HEX64 ".scope/container\n", "0123456789ab" },
-		{ "0::/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod12345678_1234.slice/"
-		  "cri-containerd-" HEX64 ".scope\n", "0123456789ab" },
+		{ "0::/kubepods.slice/kubepods-besteffort.slice/"
+		  "kubepods-besteffort-pod12345678_1234.slice/cri-containerd-" HEX64 ".scope\n",
+		  "0123456789ab" },
 		{ "0::/lxc/web1/system.slice\n", "web1" },
 		{ "0::/lxc.payload.web1/init.scope\n", "web1" },
 		{ "0::/machine.slice/machine-web1.scope\n", "web1" },
@@ -97,11 +100,13 @@ static void library_names(void)
 		const char *file, *name;
 		bool want;
 	} cases[] = {
-		{ "libc.so.6", "c", true }, { "libc.so.6", "libc", true }, { "libc.so.6", "libc.so", true },
+		{ "libc.so.6", "c", true }, { "libc.so.6", "libc", true },
+		{ "libc.so.6", "libc.so", true },
 		{ "libc.so.6", "libc.so.6", true }, { "libc.so.6", "c.so.6", true },
 		{ "libc.so.6", "libc.so.5", false }, { "libc++.so.1", "c", false },
-		{ "libc.so", "c", true }, { "libcrypt.so.1", "c", false }, { "libc.so.6", "libc.s", false },
-		{ "libc.so_old", "c", false }, { "libc-2.31.so", "c", false }, { "c.so", "c", false },
+		{ "libc.so", "c", true }, { "libcrypt.so.1", "c", false },
+		{ "libc.so.6", "libc.s", false }, { "libc.so_old", "c", false },
+		{ "libc-2.31.so", "c", false }, { "c.so", "c", false },
 		{ "postgres", "postgres", true }, { "libstdc++.so.6", "stdc++", true },
 		{ "lib.so", "", false }, { "libfoo.so.1.2.3", "libfoo.so.1", true },
 	};
@@ -156,9 +161,9 @@ static void library_cache(void)
 		{ OURS, 0, "libr.so.1", "relative" },
 	};
 	static const char *const found[][2] = {
-		{ "c", "/lib/libc.so.6" }, { "libc.so.6", "/lib/libc.so.6" }, { "z", "/lib/libz.so.2" },
-		{ "libz.so.1", "/lib/libz.so.1" }, { "q", "/lib32/libq.so.1" }, { "r", NULL }, { "x", NULL },
-		{ "", NULL },
+		{ "c", "/lib/libc.so.6" }, { "libc.so.6", "/lib/libc.so.6" },
+		{ "z", "/lib/libz.so.2" }, { "libz.so.1", "/lib/libz.so.1" },
+		{ "q", "/lib32/libq.so.1" }, { "r", NULL }, { "x", NULL }, { "", NULL },
 	};
 	static unsigned char cache[4096];
 	char path[64];
@@ -176,7 +181,7 @@ static void library_cache(void)
 	}
 }
 
-/* Cut and damaged ones: an answer, and no byte beyond them is read (on the heap, for sanitizers). */
+/* Cut and damaged ones: an answer, and no byte beyond is read (on the heap, for sanitizers). */
 static void library_cache_damaged(void)
 {
 	static const struct cache_row row = { OURS, 0, "libc.so.6", "/lib/libc.so.6" };

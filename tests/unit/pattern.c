@@ -37,7 +37,8 @@ static void expressions(void)
 	CHECK(matches("/from (orders|items)/", "SELECT 1 FROM items i"), "alternatives");
 	CHECK(matches("/^select .* limit [0-9]+$/", "select a limit 10"), "anchors");
 	CHECK(!matches("/^elect/", "select"), "the beginning");
-	CHECK(matches("/[[:digit:]]{3,4}x/", "a 1234X") && !matches("/ [0-9]{3}x/", " 1234x"), "bounds");
+	CHECK(matches("/[[:digit:]]{3,4}x/", "a 1234X"), "bounds");
+	CHECK(!matches("/ [0-9]{3}x/", " 1234x"), "bounds");
 	CHECK(matches("/\\(\\*\\)/", "count(*)"), "quoted");
 	CHECK(matches("/[^a-z ]/", "abc_") && !matches("/[^a-z ]/", "ABC abc"), "not in a class");
 	CHECK(matches("/a|/", "zzz"), "an empty one is everywhere");
@@ -45,8 +46,10 @@ static void expressions(void)
 
 static void refused(void)
 {
-	static const char *const bad[] = { "/(/", "/)/", "/a(b/", "/[a/", "/*a/", "/a{2/", "/a{3,2}/",
-					   "/a{999}/", "/a\\/", "/[[:nothing:]]/", "/[z-a]/", "/a{1}{2}/", "/,*{1}/" };
+	static const char *const bad[] = {
+		"/(/", "/)/", "/a(b/", "/[a/", "/*a/", "/a{2/", "/a{3,2}/", "/a{999}/", "/a\\/",
+		"/[[:nothing:]]/", "/[z-a]/", "/a{1}{2}/", "/,*{1}/",
+	};
 	char many[1200] = "/";
 	size_t at;
 
@@ -71,8 +74,10 @@ static void hostile(void)
 
 static void as_the_library(void)
 {
-	static const char *const parts[] = { "a", "b", "C", ".", "[ab]", "[^a]", "(a|b)", "(ab)", "|",
-					     "a*", "b+", "c?", "(a|bc)*", "a{2}", "b{1,2}", "c{0,}", "(^a|b$)" };
+	static const char *const parts[] = {
+		"a", "b", "C", ".", "[ab]", "[^a]", "(a|b)", "(ab)", "|", "a*", "b+", "c?",
+		"(a|bc)*", "a{2}", "b{1,2}", "c{0,}", "(^a|b$)",
+	};
 	unsigned int used = 0, found = 0;
 
 	for (int i = 0; i < ROUNDS && !check_failures; i++) {
