@@ -789,32 +789,37 @@ static void tracer_who(struct tracer *t, const struct event_statement *event, st
 	s->container = identity_string(identity_container(&t->identities, event->tid));
 }
 
-static void tracer_statement(struct tracer *t, const struct event_statement *event,
-			     const char *text, size_t text_len)
+/* What a finished statement and a running one have alike; without its text if that is none. */
+static struct statement statement_of(struct tracer *t, const struct event_statement *event,
+				     bool has_text)
 {
+	const struct engine *engine = t->targets[event->source].engine;
 	struct statement s = {
-		.engine = t->targets[event->source].engine->name,
-		.pid = event->pid, .tid = event->tid,
-		.start_ns = event->start_ns,
-		.wall_ns = event->start_ns + t->wall_offset_ns,
-		.duration_ns = event->duration_ns,
-		.connection_id = event->connection_id,
-		.error_code = event->error_code,
-		.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR),
-		.rows = event->rows,
-		.has_status = !(event->flags & STATEMENT_NO_STATUS),
-		.failed = event->flags & STATEMENT_ERROR,
-		.truncated = event->flags & STATEMENT_CUT,
-		.has_query_bytes = event->query_bytes || !(event->flags & STATEMENT_CUT),
-		.query_bytes = event->query_bytes,
+		.engine = engine->name, .pid = event->pid, .tid = event->tid,
+		.start_ns = event->start_ns, .wall_ns = event->start_ns + t->wall_offset_ns,
 	};
 
-	if (event->flags & STATEMENT_UNREADABLE) {
-		s.has_query_bytes = false;
-	} else {
-		s.text = text;
-		s.text_len = text_len;
+	if (has_text && !(event->flags & STATEMENT_UNREADABLE)) {
+		s.text = (const char *)(event + 1);
+		s.text_len = event->text_len;
+		s.truncated = event->flags & STATEMENT_CUT;
+		s.query_bytes = event->query_bytes;
+		s.has_query_bytes = s.query_bytes || !s.truncated;
 	}
+	return s;
+}
+
+static void tracer_statement(struct tracer *t, const struct event_statement *event)
+{
+	struct statement s = statement_of(t, event, true);
+
+	s.duration_ns = event->duration_ns;
+	s.connection_id = event->connection_id;
+	s.error_code = event->error_code;
+	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
+	s.rows = event->rows;
+	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
+	s.failed = event->flags & STATEMENT_ERROR;
 	tracer_who(t, event, &s);
 	if (tracer_filter(t, &s) && t->config.statement(t->config.arg, &s)) {
 		t->text_unreadable += !s.text;
@@ -838,8 +843,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_STATEMENT:
 		if (size >= sizeof(*statement) && t->ntargets &&
 		    statement->text_len <= size - sizeof(*statement))
-			tracer_statement(t, statement, (const char *)(statement + 1),
-					 statement->text_len);
+			tracer_statement(t, statement);
 		break;
 	case EVENT_SESSION:
 		if (t->ntargets && size >= sizeof(struct event_identity))
@@ -973,24 +977,16 @@ static bool running_each(void *arg, const struct event_statement *session)
 {
 	struct tracer *t = arg;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct statement s = { .running = true, .pid = session->pid, .tid = session->tid,
-			       .start_ns = session->start_ns };
+	struct statement s;
 
 	if (!session_is_running(session) || session->source >= t->ntargets ||
-	    now - s.start_ns < t->config.threshold_ns)
+	    now - session->start_ns < t->config.threshold_ns)
 		return false;
-	s.engine = t->targets[session->source].engine->name;
-	s.wall_ns = s.start_ns + t->wall_offset_ns;
-	s.duration_ns = now - s.start_ns;
 	/* What a late session has is the text of the statement before. */
-	if (!(session->flags & (SESSION_LATE | STATEMENT_UNREADABLE)) &&
-	    session->text_len <= t->config.text_bytes) {
-		s.text = (const char *)(session + 1);
-		s.text_len = session->text_len;
-		s.truncated = session->flags & STATEMENT_CUT;
-		s.query_bytes = session->query_bytes;
-		s.has_query_bytes = s.query_bytes || !s.truncated;
-	}
+	s = statement_of(t, session, !(session->flags & SESSION_LATE) &&
+				     session->text_len <= t->config.text_bytes);
+	s.running = true;
+	s.duration_ns = now - s.start_ns;
 	if (t->targets[session->source].engine->identify)
 		tracer_who(t, session, &s);
 	if (tracer_filter(t, &s))
