@@ -583,14 +583,16 @@ static void tracer_look(struct tracer *t, const struct process *process)
 {
 	struct fault fault = { .kind = FAULT_NONE };
 	size_t first = t->ntargets;
-	const char *engine;
-	int err = 0;
+	const char *engine = t->config.npaths ? t->config.engine : tracer_engine(t, process);
+	int err;
 
-	if (t->config.npaths && tracer_wants_file(t, &process->file))
-		err = tracer_attach_process(t, t->config.engine, process, &fault);
-	engine = t->config.npaths ? NULL : tracer_engine(t, process);
-	if (engine)
-		err = tracer_attach_process(t, engine, process, &fault);
+	if (t->config.npaths ? !tracer_wants_file(t, &process->file) : !engine)
+		return;
+	/* It may be there in the place of one that was killed. */
+	tracer_sessions_each(t, session_gone, NULL);
+	if (t->config.npids)
+		return;
+	err = tracer_attach_process(t, engine, process, &fault);
 	/* What only looks like a server is nobody's concern. */
 	if (err && (t->config.npaths || process_is_named(process)))
 		t->config.fault(t->config.arg, &fault);
@@ -647,15 +649,13 @@ static void tracer_executed(struct tracer *t, const struct event_exec *exec)
 {
 	uint32_t pid = exec->session.pid;
 	struct process process;
+	bool there = !process_read(pid, &process);
 	char value;
 
-	tracer_sessions_each(t, session_gone, NULL);
-	if (t->config.npids)
-		return;
-	if ((process_read(pid, &process) || !exec_is(exec, &process)) &&
+	if (!(there && exec_is(exec, &process)) &&
 	    !sys_map_lookup(t->maps[MAP_COMMS], &exec->name, &value) && value == EXEC_TOLD)
 		sys_map_delete(t->maps[MAP_COMMS], &exec->name);
-	if (process_read(pid, &process))
+	if (!there)
 		return;
 	if (process_is_loading(&process))
 		tracer_loading(t, pid);
@@ -684,6 +684,8 @@ static void tracer_ignore(struct tracer *t, const struct identity *identity,
 	uint64_t key = session->tid;
 	char yes = 1;
 
+	if (!t->config.user && !t->config.database)
+		return;
 	/* When we come late, the thread may be another one already. */
 	if (clock_ns(CLOCK_MONOTONIC) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
@@ -698,14 +700,17 @@ static void tracer_ignore(struct tracer *t, const struct identity *identity,
 		sys_map_delete(t->maps[MAP_IGNORED], &key);
 }
 
-/* Believes the memory once a title agrees with it, and no more when several do not. */
-static void tracer_trust(struct target *target, uint32_t tid, const struct identity *memory)
+/*
+ * Believes the memory once a title agrees with it, and no more when several do not. Whether there
+ * was a title.
+ */
+static bool tracer_trust(struct target *target, uint32_t tid, const struct identity *memory)
 {
 	char title[512], expected[256];
 	ssize_t len = process_title(tid, title, sizeof(title) - 1);
 
 	if (len <= 0)
-		return;
+		return false;
 	title[len] = '\0';
 	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
 		 memory->client);
@@ -713,6 +718,7 @@ static void tracer_trust(struct target *target, uint32_t tid, const struct ident
 		target->trust = TRUST_MEMORY;
 	else if (++target->doubts == DOUBTS_MAX)
 		target->trust = TRUST_TITLE;
+	return true;
 }
 
 /*
@@ -736,7 +742,7 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	struct target *target = &t->targets[event->session.source];
 	struct identity memory = { .user = "" };
 	uint32_t tid = event->session.tid;
-	char first;
+	bool titled = true;
 
 	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
@@ -746,11 +752,9 @@ static void tracer_identity(struct tracer *t, const struct event_identity *event
 	if (!target->engine->identify)
 		target->trust = TRUST_MEMORY;
 	if (target->trust == TRUST_UNKNOWN)
-		tracer_trust(target, tid, &memory);
+		titled = tracer_trust(target, tid, &memory);
 	identity_forget(&t->identities, tid);
-	if (target->trust == TRUST_MEMORY ||
-	    (target->trust == TRUST_UNKNOWN && identity_plausible(event) &&
-	     process_title(tid, &first, 1) <= 0))
+	if (target->trust == TRUST_MEMORY || (!titled && identity_plausible(event)))
 		identity_set(&t->identities, tid, &memory);
 	if (target->engine->identify)
 		tracer_ignore(t, identity_of(&t->identities, target->engine, tid),
