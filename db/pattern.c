@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/pattern.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -67,23 +68,25 @@ static void set_add(uint8_t *set, unsigned int low, unsigned int high)
 		set[c / 8] |= (uint8_t)(1u << c % 8);
 }
 
-/* A name between "[:" and ":]". */
+/* A name between "[:" and ":]". As case does not matter, upper and lower are both all letters. */
 static bool set_class(uint8_t *set, const char *name, size_t len)
 {
 	static const struct {
-		const char *name, *ranges;
+		const char *name;
+		int (*has)(int c);
 	} classes[] = {
-		{ "alpha", "azAZ" }, { "digit", "09" }, { "alnum", "azAZ09" }, { "upper", "AZaz" },
-		{ "lower", "azAZ" }, { "space", "\t\r  " }, { "xdigit", "09afAF" },
+		{ "alpha", isalpha }, { "digit", isdigit }, { "alnum", isalnum },
+		{ "upper", isalpha }, { "lower", isalpha }, { "space", isspace },
+		{ "blank", isblank }, { "punct", ispunct }, { "print", isprint },
+		{ "graph", isgraph }, { "cntrl", iscntrl }, { "xdigit", isxdigit },
 	};
 
 	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-		const char *range = classes[i].ranges;
-
 		if (strlen(classes[i].name) != len || memcmp(classes[i].name, name, len))
 			continue;
-		for (; *range; range += 2)
-			set_add(set, (uint8_t)range[0], (uint8_t)range[1]);
+		for (int c = 0; c < 128; c++)
+			if (classes[i].has(c))
+				set_add(set, (unsigned int)c, (unsigned int)c);
 		return true;
 	}
 	return false;
@@ -121,17 +124,29 @@ static void set_fold(uint8_t *set)
 			set_add(set, c, c);
 }
 
-static struct piece parse_set(struct parse *p)
+/* The number of a set with the members of @set; a repetition has the same again and again. */
+static uint16_t set_number(struct parse *p, const uint8_t *set)
 {
 	struct pattern *pattern = p->pattern;
-	uint8_t *set = pattern->sets[pattern->nsets];
+	size_t i;
+
+	for (i = 0; i < pattern->nsets; i++)
+		if (!memcmp(pattern->sets[i], set, PATTERN_SET))
+			return (uint16_t)i;
+	if (i == sizeof(pattern->sets) / sizeof(pattern->sets[0])) {
+		p->error = p->error ? p->error : -E2BIG;
+		return 0;
+	}
+	memcpy(pattern->sets[pattern->nsets++], set, PATTERN_SET);
+	return (uint16_t)i;
+}
+
+static struct piece parse_set(struct parse *p)
+{
+	uint8_t set[PATTERN_SET] = { 0 };
 	bool negated = false;
 	size_t first;
 
-	if (pattern->nsets == sizeof(pattern->sets) / sizeof(pattern->sets[0])) {
-		p->error = -E2BIG;
-		return (struct piece){ 0, 0 };
-	}
 	if (parse_peek(p) == '^') {
 		negated = true;
 		p->at++;
@@ -147,9 +162,9 @@ static struct piece parse_set(struct parse *p)
 	}
 	p->at++;
 	set_fold(set);
-	for (size_t i = 0; negated && i < 32; i++)
+	for (size_t i = 0; negated && i < PATTERN_SET; i++)
 		set[i] = (uint8_t)~set[i];
-	return piece_of(p, NODE_SET, (uint16_t)pattern->nsets++);
+	return piece_of(p, NODE_SET, set_number(p, set));
 }
 
 static struct piece parse_alternatives(struct parse *p);

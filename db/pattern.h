@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define PATTERN_NODES	256
+#define PATTERN_SET	32	/* bytes: a bit map of bytes */
 
 /* One state of the machine. */
 struct pattern_node {
@@ -26,7 +27,7 @@ struct pattern {
 	uint16_t start;
 	size_t nnodes, nsets;
 	struct pattern_node nodes[PATTERN_NODES];
-	uint8_t sets[16][32];		/* bit maps of bytes */
+	uint8_t sets[16][PATTERN_SET];	/* each once */
 };
 
 /*

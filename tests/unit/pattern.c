@@ -2,6 +2,7 @@
 /* Patterns, held against the C library's regexec(3). */
 #include <errno.h>
 #include <regex.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "db/pattern.h"
@@ -60,6 +61,58 @@ static void refused(void)
 	strcpy(many + 1101, "/");
 	CHECK(pattern_parse(&pattern, many, &at) == -E2BIG, "depth");
 	CHECK(pattern_parse(&pattern, "/(((a{9}){9}){9}){9}/", &at) == -E2BIG, "states");
+	strcpy(many, "/");
+	for (char c = 'a'; c < 'a' + 16; c++)
+		sprintf(many + strlen(many), "[%c0]", c);
+	CHECK(!pattern_parse(&pattern, strcat(many, "/"), &at), "16 classes");
+	CHECK(pattern_parse(&pattern, strcat(many, "[z0]/"), &at) == -E2BIG, "17 classes");
+}
+
+/* Repeated classes take no more room than one. */
+static void repeated(void)
+{
+	static const char digits[] = "01234567890123456789012345678901"
+				     "23456789012345678901234567890123";
+
+	CHECK(matches("/^[0-9]{17}$/", digits + 47), "17");
+	CHECK(!matches("/^[0-9]{17}$/", digits + 46) && !matches("/^[0-9]{17}$/", digits + 48),
+	      "not 17");
+	CHECK(matches("/^[0-9]{64}$/", digits) && !matches("/[0-9]{64}/", digits + 1), "64");
+	CHECK(matches("/^([0-9a-f]{2}[^0-9]?){4,6}$/", "12ab-34cd"), "of a group");
+}
+
+static bool library_matches(const char *source, const char *text)
+{
+	regex_t regex;
+	bool found;
+
+	CHECK(!regcomp(&regex, source, REG_EXTENDED | REG_ICASE | REG_NOSUB), "%s", source);
+	found = !regexec(&regex, text, 0, NULL, 0);
+	regfree(&regex);
+	return found;
+}
+
+static void named_classes(void)
+{
+	static const char *const names[] = {
+		"alpha", "digit", "alnum", "upper", "lower", "space", "blank", "punct", "print",
+		"graph", "cntrl", "xdigit",
+	};
+	static const char *const forms[] = { "/^[[:%s:]]$/", "/^[^[:%s:]]$/", "/^[_[:%s:]1-3]$/" };
+	char source[64], bare[64];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) * 3; i++) {
+		snprintf(source, sizeof(source), forms[i % 3], names[i / 3]);
+		snprintf(bare, sizeof(bare), "%.*s", (int)strlen(source) - 2, source + 1);
+		for (int c = 1; c < 128; c++) {
+			char text[] = { (char)c, '\0' };
+
+			CHECK(matches(source, text) == library_matches(bare, text), "%s: %d",
+			      source, c);
+		}
+	}
+	CHECK(pattern_parse(&pattern, "/[[:cntrl:]]/", &(size_t){ 0 }) == 0 &&
+	      pattern_match(&pattern, "", 1), "NUL is a control character");
 }
 
 /* What makes a machine that goes back and forth slow: a second would be a day there. */
@@ -76,7 +129,8 @@ static void as_the_library(void)
 {
 	static const char *const parts[] = {
 		"a", "b", "C", ".", "[ab]", "[^a]", "(a|b)", "(ab)", "|", "a*", "b+", "c?",
-		"(a|bc)*", "a{2}", "b{1,2}", "c{0,}", "(^a|b$)",
+		"(a|bc)*", "a{2}", "b{1,2}", "c{0,}", "(^a|b$)", "[[:punct:]]", "[^[:alpha:]]",
+		"[[:graph:]]{2}", "[^[:blank:]]*", "[[:print:]]", "[a[:cntrl:]]",
 	};
 	unsigned int used = 0, found = 0;
 
@@ -92,7 +146,7 @@ static void as_the_library(void)
 			strcat(source, parts[random_below(sizeof(parts) / sizeof(parts[0]))]);
 		strcat(source, random_below(5) ? "" : "$");
 		for (size_t k = 0; k < len; k++)
-			text[k] = "abcABC"[random_below(6)];
+			text[k] = "abcABCabcABC;\t"[random_below(14)];
 		text[len] = '\0';
 		/* An empty alternative is undefined in POSIX. */
 		if (strstr(source, "||") || strstr(source, "/|") || strstr(source, "^|") ||
@@ -116,6 +170,8 @@ int main(void)
 	RUN(pieces);
 	RUN(expressions);
 	RUN(refused);
+	RUN(repeated);
+	RUN(named_classes);
 	RUN(hostile);
 	RUN(as_the_library);
 	return check_done();
