@@ -8,19 +8,16 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli/escape.h"
 #include "cli/message.h"
+#include "db/clock.h"
 #include "usdt/disasm.h"
 
 uint64_t watch_now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* What cannot be told of a server's statements. */

@@ -2,19 +2,17 @@
 #include "db/tracer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
-#include "db/custom.h"
+#include "db/clock.h"
+#include "db/discover.h"
 #include "db/identity.h"
 #include "db/process.h"
-#include "db/recognise.h"
 #include "db/target.h"
 #include "loader/stream.h"
 
@@ -25,16 +23,11 @@
 #define SESSIONS_OLD	4096
 #define SESSIONS_LEAST	128
 #define SESSIONS_BYTES	(32u << 20)
-#define PIDS_MAX	256
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record, or record without text */
-#define COMM_LEN	15
 #define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define COMMS_MAX	4096		/* names of programs that were executed */
-#define LOADING_MAX	8		/* programs at once that their loader has not mapped yet */
-#define LOADING_TRIES	40
-#define LOADING_NS	25000000u	/* between two looks at them */
 #define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: a per-CPU read's values */
 
 enum map {
@@ -48,44 +41,23 @@ enum number {
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO, NUMBERS,
 };
 
-/* A process that may become a server once its loader has mapped one. */
-struct loading {
-	uint32_t pid;			/* 0: free */
-	unsigned int tries;
-	uint64_t next_ns;
-};
-
 struct tracer {
 	struct tracer_config config;
 	struct features features;
 	struct object object;
-	struct target_common common;
 	int maps[MAPS];
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[2];		/* links */
 	uint32_t ring_bytes, session_bytes;
 	struct stream stream;
-	struct target *targets;
-	size_t ntargets;
+	struct discover discover;
 	struct identity_table identities;
-	struct recognise recognise;
-	struct loading loading[LOADING_MAX];
 	uint64_t pid_ns_dev, pid_ns_ino;
-	struct custom custom;
-	const struct engine *engines[2];	/* the custom one alone, or none: the table's */
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
 	uint64_t running;		/* statements that were running when it was detached */
 	bool detached;
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 static uint32_t tracer_ring_bytes(uint32_t text_bytes)
 {
@@ -126,9 +98,9 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, t->ring_bytes, 0 },
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
 				  BPF_F_MMAPABLE },
-		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
+		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
 		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
-				  PIDS_MAX, 0 },
+				  DISCOVER_PIDS, 0 },
 		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
 				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
 				    alloc ? BPF_F_NO_PREALLOC : 0 },
@@ -211,309 +183,6 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 	return t->tracepoints[1] < 0 ? t->tracepoints[1] : 0;
 }
 
-/* Makes the kernel tell when a program called @name is executed. */
-static void tracer_await(struct tracer *t, const char *name)
-{
-	struct exec_name key = { .comm = "" };
-	const char *slash = strrchr(name, '/');
-	char always = EXEC_ALWAYS;
-
-	name = slash ? slash + 1 : name;
-	memcpy(key.comm, name, strnlen(name, COMM_LEN));
-	sys_map_update(t->maps[MAP_COMMS], &key, &always);
-}
-
-static void tracer_await_all(struct tracer *t)
-{
-	/* A server may be started through one of them. */
-	static const char *const loaders[] = {
-		"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1",
-		"ld-musl-aarch64.so.1",
-	};
-
-	for (size_t i = 0; i < t->config.npaths; i++)
-		tracer_await(t, t->config.paths[i]);
-	for (size_t i = 0; !t->config.npaths && engine_table[i]; i++)
-		for (const char *const *name = engine_table[i]->executables; *name; name++)
-			tracer_await(t, *name);
-	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
-		tracer_await(t, loaders[i]);
-}
-
-static struct target *tracer_target(struct tracer *t, const struct process_file *file)
-{
-	for (size_t i = 0; i < t->ntargets; i++)
-		if (process_file_same(&t->targets[i].file, file))
-			return &t->targets[i];
-	return NULL;
-}
-
-/* Of the targets from @first on the main processes: those whose parent runs something else. */
-struct mains {
-	struct tracer *tracer;
-	size_t first;
-	struct mains_target {
-		struct process process;		/* one of them */
-		uint32_t pids[PIDS_MAX];
-		size_t npids;
-	} *of;
-};
-
-static int mains_each(void *arg, const struct process *process)
-{
-	struct mains *mains = arg;
-	const struct target *target = tracer_target(mains->tracer, &process->file);
-	struct mains_target *of;
-	struct process parent;
-
-	if (!target || target < mains->tracer->targets + mains->first)
-		return 0;
-	of = &mains->of[target - mains->tracer->targets - mains->first];
-	if (of->npids == PIDS_MAX)
-		return 0;
-	if (process_read(process->ppid, &parent) ||
-	    !process_file_same(&parent.file, &target->file)) {
-		of->process = *process;
-		of->pids[of->npids++] = process->pid;
-	}
-	return 0;
-}
-
-/* The version that a server has in its memory. */
-static void tracer_version(struct target *target, const struct process *process)
-{
-	size_t size = sizeof(target->version) - 1;
-
-	if (!target->version_vaddr || !process->pid ||
-	    process_memory(process, target->lowest_vaddr, target->version_vaddr, target->version,
-			   size))
-		size = 0;
-	if (target->version_vaddr)
-		target->version[size] = '\0';
-}
-
-/* Tells of the targets from @first on. */
-static void tracer_announce(struct tracer *t, size_t first)
-{
-	struct mains mains = { t, first, calloc(t->ntargets - first + 1, sizeof(*mains.of)) };
-	uint64_t dev, ino;
-	bool nested;
-
-	if (mains.of && t->ntargets > first)
-		process_each(mains_each, &mains);
-	for (size_t i = first; mains.of && i < t->ntargets; i++) {
-		const struct mains_target *of = &mains.of[i - first];
-		struct target *target = &t->targets[i];
-
-		tracer_version(target, &of->process);
-		nested = of->npids && t->pid_ns_ino &&
-			 !process_pid_namespace(of->pids[0], &dev, &ino) && ino != t->pid_ns_ino;
-		t->config.server(t->config.arg, &(struct tracer_server){
-			.engine = target->engine, .path = target->path, .usdt = target->usdt,
-			.way = attach_way_name(t->common.way), .pids = of->pids,
-			.npids = of->npids, .title = target_title(target),
-			.version = target->version, .shows = target->shows, .nested = nested,
-		});
-	}
-	free(mains.of);
-}
-
-/* Attaches to the file open as @fd by the first engine that finds its probes in it. */
-static int tracer_attach(struct tracer *t, const char *engine, int fd, const char *path,
-			 struct fault *fault)
-{
-	const struct engine *const *engines = *t->engines ? t->engines : engine_table;
-	struct target *more = realloc(t->targets, (t->ntargets + 1) * sizeof(*more));
-	int err = -ENOENT;
-
-	if (!more)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-	t->targets = more;
-	for (size_t i = 0; err && engines[i]; i++) {
-		if (engine && strcmp(engine, engines[i]->name))
-			continue;
-		fault_clear(fault);
-		err = target_open(&more[t->ntargets], engines[i], fd, path,
-				  (uint32_t)t->ntargets, &t->common, fault);
-	}
-	if (err && !engine && !*t->engines && fault->kind == FAULT_NO_PROBES)
-		return fault_set(fault, FAULT_NOT_SERVER, err, path, NULL);
-	if (err)
-		return err;
-	fault_clear(fault);
-	t->ntargets++;
-	return 0;
-}
-
-/*
- * A file that was written anew in place has the inode that probes are on, but other instructions
- * where they stand.
- */
-static void tracer_outdate(struct tracer *t, const struct process_file *file)
-{
-	for (size_t i = 0; i < t->ntargets; i++) {
-		struct target *target = &t->targets[i];
-
-		if (target->file.dev == file->dev && target->file.ino == file->ino) {
-			target_close(target);
-			target->file.ino = 0;
-		}
-	}
-}
-
-/* Attaches to the executable of a process, unless that has been done. */
-static int tracer_attach_process(struct tracer *t, const char *engine,
-				 const struct process *process, struct fault *fault)
-{
-	int fd, err;
-
-	if (tracer_target(t, &process->file))
-		return 0;
-	tracer_outdate(t, &process->file);
-	fd = process_open(process);
-	if (fd < 0)
-		return fault_set(fault, FAULT_FILE, fd, process->exe, NULL);
-	err = tracer_attach(t, engine, fd, process->exe, fault);
-	close(fd);
-	return err;
-}
-
-static int tracer_attach_path(struct tracer *t, const char *path, struct fault *fault)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
-	struct process_file file;
-
-	if (fd < 0)
-		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
-	if (process_file_read(fd, &file) || !tracer_target(t, &file))
-		err = tracer_attach(t, t->config.engine, fd, path, fault);
-	close(fd);
-	return err;
-}
-
-/* The engine that a process is a server of, if that one is wanted. */
-static const char *tracer_engine(struct tracer *t, const struct process *process)
-{
-	const char *engine = recognise_process(&t->recognise, process);
-
-	return !engine || !t->config.engine || !strcmp(engine, t->config.engine) ? engine : NULL;
-}
-
-/* Whether its name alone says that it is a server. */
-static bool process_is_named(const struct process *process)
-{
-	char name[256];
-
-	process_name(process, name, sizeof(name));
-	return engine_of_file(name);
-}
-
-struct scan {
-	struct tracer *tracer;
-	struct fault *fault;
-	int error;
-};
-
-/* A file that cannot be traced does not keep the others from it; the first such fault is kept. */
-static int scan_each(void *arg, const struct process *process)
-{
-	struct scan *scan = arg;
-	const char *engine = tracer_engine(scan->tracer, process);
-	struct fault fault = { .kind = FAULT_NONE };
-	int err;
-
-	if (!engine)
-		return 0;
-	err = tracer_attach_process(scan->tracer, engine, process, &fault);
-	/* What only looks like a server is nobody's concern. */
-	if (err && !scan->error && process_is_named(process)) {
-		scan->error = err;
-		*scan->fault = fault;
-		fault.log = NULL;
-	}
-	fault_clear(&fault);
-	return 0;
-}
-
-/* Whatever runs. An error only where a server was found and none could be traced. */
-static int tracer_scan(struct tracer *t, struct fault *fault)
-{
-	struct scan scan = { .tracer = t, .fault = fault };
-	int err = process_each(scan_each, &scan);
-
-	if (err)
-		return fault_set(fault, FAULT_PROC, err, NULL, NULL);
-	if (!scan.error)
-		return 0;
-	if (!t->ntargets)
-		return scan.error;
-	t->config.fault(t->config.arg, fault);
-	fault_clear(fault);
-	return 0;
-}
-
-/* Wants the backends of the server whose main process is @process. */
-static int tracer_want_server(struct tracer *t, const struct process *process,
-			      struct fault *fault)
-{
-	struct wanted_server wanted = { 0 };
-	uint64_t key = process->ns_pid, dev, ino;
-	char pid[16];
-	int err;
-
-	snprintf(pid, sizeof(pid), "%u", process->pid);
-	err = process_pid_namespace(process->pid, &dev, &ino);
-	if (err)
-		return fault_set(fault, FAULT_PROCESS, err, pid, NULL);
-	sys_map_lookup(t->maps[MAP_SERVERS], &key, &wanted);
-	for (int i = 0; i < WANTED_NAMESPACES; i++) {
-		if (wanted.ns[i].ino)
-			continue;
-		wanted.ns[i].dev = dev;
-		wanted.ns[i].ino = ino;
-		err = sys_map_update(t->maps[MAP_SERVERS], &key, &wanted);
-		return err ? fault_set(fault, FAULT_MAP, err, "servers", NULL) : 0;
-	}
-	return fault_set(fault, FAULT_TOO_MANY, -E2BIG, "servers with the same PID", pid);
-}
-
-/* -p: one backend, or a main process meaning all its backends. */
-static int tracer_want_pid(struct tracer *t, uint32_t pid, struct fault *fault)
-{
-	struct process process, parent;
-	char yes = 1, text[32];
-	int err = process_read(pid, &process);
-
-	snprintf(text, sizeof(text), "%u", pid);
-	if (err)
-		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
-	snprintf(text, sizeof(text), "process %u", pid);
-	err = tracer_attach_process(t, t->config.engine, &process, fault);
-	if (err == -ENOENT)
-		return fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text);
-	if (err)
-		return err;
-	err = sys_map_update(t->maps[MAP_PIDS], &pid, &yes);
-	if (err)
-		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
-	if (!process_read(process.ppid, &parent) && process_file_same(&parent.file, &process.file))
-		return 0;
-	return tracer_want_server(t, &process, fault);
-}
-
-static int tracer_find(struct tracer *t, struct fault *fault)
-{
-	int err = 0;
-
-	for (size_t i = 0; !err && i < t->config.npaths; i++)
-		err = tracer_attach_path(t, t->config.paths[i], fault);
-	for (size_t i = 0; !err && i < t->config.npids; i++)
-		err = tracer_want_pid(t, t->config.pids[i], fault);
-	if (!err && !t->config.npaths && !t->config.npids)
-		err = tracer_scan(t, fault);
-	return err;
-}
-
 /* Calls @each for every session there is; where it returns true, the session is deleted. */
 static void tracer_sessions_each(struct tracer *t,
 				 bool (*each)(void *arg, const struct event_statement *session),
@@ -559,108 +228,6 @@ static bool session_running(void *arg, const struct event_statement *session)
 
 	*running += session_is_running(session);
 	return false;
-}
-
-/* Whether @file is one of those that -x names, as they are now. */
-static bool tracer_wants_file(const struct tracer *t, const struct process_file *file)
-{
-	for (size_t i = 0; i < t->config.npaths; i++) {
-		int fd = open(t->config.paths[i], O_RDONLY | O_CLOEXEC);
-		struct process_file wanted;
-		bool same = fd >= 0 && !process_file_read(fd, &wanted) &&
-			    process_file_same(&wanted, file);
-
-		if (fd >= 0)
-			close(fd);
-		if (same)
-			return true;
-	}
-	return false;
-}
-
-/* A process runs a program that may be a server's: a new one, or an old one with a new file. */
-static void tracer_look(struct tracer *t, const struct process *process)
-{
-	struct fault fault = { .kind = FAULT_NONE };
-	size_t first = t->ntargets;
-	const char *engine = t->config.npaths ? t->config.engine : tracer_engine(t, process);
-	int err;
-
-	if (t->config.npaths ? !tracer_wants_file(t, &process->file) : !engine)
-		return;
-	/* It may be there in the place of one that was killed. */
-	tracer_sessions_each(t, session_gone, NULL);
-	if (t->config.npids)
-		return;
-	err = tracer_attach_process(t, engine, process, &fault);
-	/* What only looks like a server is nobody's concern. */
-	if (err && (t->config.npaths || process_is_named(process)))
-		t->config.fault(t->config.arg, &fault);
-	else if (t->ntargets > first)
-		tracer_announce(t, first);
-	fault_clear(&fault);
-}
-
-/* The loader was started by hand: what it will map is not there yet. */
-static void tracer_loading(struct tracer *t, uint32_t pid)
-{
-	for (size_t i = 0; i < LOADING_MAX; i++) {
-		if (t->loading[i].pid)
-			continue;
-		t->loading[i] = (struct loading){ pid, LOADING_TRIES,
-						  clock_ns(CLOCK_MONOTONIC) + LOADING_NS };
-		return;
-	}
-}
-
-/* Looks at those again. Whether there are any left. */
-static bool tracer_loading_again(struct tracer *t)
-{
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	struct process process;
-	bool left = false;
-
-	for (struct loading *l = t->loading; l < t->loading + LOADING_MAX; l++) {
-		if (l->pid && now >= l->next_ns) {
-			l->next_ns = now + LOADING_NS;
-			if (process_read(l->pid, &process) || !--l->tries) {
-				l->pid = 0;
-			} else if (!process_is_loading(&process)) {
-				l->pid = 0;
-				tracer_look(t, &process);
-			}
-		}
-		left |= l->pid != 0;
-	}
-	return left;
-}
-
-/* Whether @process is what was executed by the name of @exec: not a script's interpreter, say. */
-static bool exec_is(const struct event_exec *exec, const struct process *process)
-{
-	char name[256];
-
-	process_name(process, name, sizeof(name));
-	return !strncmp(name, exec->name.comm, COMM_LEN);
-}
-
-/* A program was executed. What could not be looked into is to be told again. */
-static void tracer_executed(struct tracer *t, const struct event_exec *exec)
-{
-	uint32_t pid = exec->session.pid;
-	struct process process;
-	bool there = !process_read(pid, &process);
-	char value;
-
-	if (!(there && exec_is(exec, &process)) &&
-	    !sys_map_lookup(t->maps[MAP_COMMS], &exec->name, &value) && value == EXEC_TOLD)
-		sys_map_delete(t->maps[MAP_COMMS], &exec->name);
-	if (!there)
-		return;
-	if (process_is_loading(&process))
-		tracer_loading(t, pid);
-	else
-		tracer_look(t, &process);
 }
 
 static const char *identity_string(const char *s)
@@ -739,7 +306,7 @@ static bool identity_plausible(const struct event_identity *event)
  */
 static void tracer_identity(struct tracer *t, const struct event_identity *event)
 {
-	struct target *target = &t->targets[event->session.source];
+	struct target *target = &t->discover.targets[event->session.source];
 	struct identity memory = { .user = "" };
 	uint32_t tid = event->session.tid;
 	bool titled = true;
@@ -782,11 +349,12 @@ static bool tracer_filter(const struct tracer *t, const struct statement *s)
 /* Who is connected and where. */
 static void tracer_who(struct tracer *t, const struct event_statement *event, struct statement *s)
 {
+	const struct engine *engine = t->discover.targets[event->source].engine;
 	const struct identity *identity;
 
 	if (!t->config.identify)
 		return;
-	identity = identity_of(&t->identities, t->targets[event->source].engine, event->tid);
+	identity = identity_of(&t->identities, engine, event->tid);
 	s->user = identity_string(identity->user);
 	s->database = identity_string(identity->database);
 	s->client = identity_string(identity->client);
@@ -797,7 +365,7 @@ static void tracer_who(struct tracer *t, const struct event_statement *event, st
 static struct statement statement_of(struct tracer *t, const struct event_statement *event,
 				     bool has_text)
 {
-	const struct engine *engine = t->targets[event->source].engine;
+	const struct engine *engine = t->discover.targets[event->source].engine;
 	struct statement s = {
 		.engine = engine->name, .pid = event->pid, .tid = event->tid,
 		.start_ns = event->start_ns, .wall_ns = event->start_ns + t->wall_offset_ns,
@@ -830,7 +398,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		t->text_truncated += s.truncated;
 	}
 	/* Where a session is no thread, who it is comes with each statement. */
-	if (t->config.identify && !t->targets[event->source].engine->identify)
+	if (t->config.identify && !t->discover.targets[event->source].engine->identify)
 		identity_forget(&t->identities, event->tid);
 }
 
@@ -840,17 +408,18 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	struct tracer *t = arg;
 	const struct event_statement *statement = data;
 	const struct event_session *session = data;
+	size_t ntargets = t->discover.ntargets;
 
-	if (size < sizeof(*session) || session->source >= (t->ntargets ? t->ntargets : 1))
+	if (size < sizeof(*session) || session->source >= (ntargets ? ntargets : 1))
 		return 0;
 	switch (session->type) {
 	case EVENT_STATEMENT:
-		if (size >= sizeof(*statement) && t->ntargets &&
+		if (size >= sizeof(*statement) && ntargets &&
 		    statement->text_len <= size - sizeof(*statement))
 			tracer_statement(t, statement);
 		break;
 	case EVENT_SESSION:
-		if (t->ntargets && size >= sizeof(struct event_identity))
+		if (ntargets && size >= sizeof(struct event_identity))
 			tracer_identity(t, data);
 		break;
 	case EVENT_EXIT:
@@ -858,7 +427,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		break;
 	case EVENT_EXEC:
 		if (size >= sizeof(struct event_exec))
-			tracer_executed(t, data);
+			discover_executed(&t->discover, data);
 		break;
 	}
 	return 0;
@@ -876,20 +445,15 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	for (int i = 0; i < MAPS; i++)
 		t->maps[i] = -1;
 	t->tracepoints[0] = t->tracepoints[1] = -1;
-	if (config->start) {
-		err = custom_init(&t->custom, config->start, config->done, config->text_arg);
-		if (err) {
-			fault_set(fault, FAULT_NO_PROBES, err, config->start, "PROVIDER:NAME");
-			goto fail;
-		}
-		t->engines[0] = &t->custom.engine;
-	}
+	err = discover_init(&t->discover, &t->config, fault);
+	if (err)
+		goto fail;
 	if (config->force_perf)
 		feature_deny(&t->features, FEATURE_UPROBE_MULTI);
 	if (config->force_prealloc)
 		feature_deny(&t->features, FEATURE_TRACING_ALLOC);
 	t->ring_bytes = tracer_ring_bytes(config->text_bytes);
-	t->common = (struct target_common){
+	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
 		.nvalues = MAPS + NUMBERS, .program = config->program,
 		.program_arg = config->arg,
@@ -911,18 +475,21 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		fault_set(fault, FAULT_STREAM, err, NULL, NULL);
 		goto fail;
 	}
-	t->common.way = attach_choose(&t->features);
-	if (t->common.way == ATTACH_NONE) {
+	t->discover.common.way = attach_choose(&t->features);
+	if (t->discover.common.way == ATTACH_NONE) {
 		err = fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
 		goto fail;
 	}
-	tracer_await_all(t);
+	t->discover.pids = t->maps[MAP_PIDS];
+	t->discover.servers = t->maps[MAP_SERVERS];
+	t->discover.comms = t->maps[MAP_COMMS];
+	t->discover.pid_ns_ino = t->pid_ns_ino;
+	discover_await(&t->discover);
 	err = tracer_tracepoints(t, fault);
 	if (!err)
-		err = tracer_find(t, fault);
+		err = discover_find(&t->discover, fault);
 	if (err)
 		goto fail;
-	tracer_announce(t, 0);
 	*tracer = t;
 	return 0;
 fail:
@@ -937,7 +504,7 @@ const struct features *tracer_features(const struct tracer *tracer)
 
 size_t tracer_targets(const struct tracer *tracer)
 {
-	return tracer->ntargets;
+	return tracer->discover.ntargets;
 }
 
 int tracer_drain(struct tracer *t)
@@ -946,20 +513,23 @@ int tracer_drain(struct tracer *t)
 
 	t->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	bytes = stream_drain(&t->stream, tracer_record, t);
+	/* It may be there in the place of one that was killed. */
+	if (t->discover.started)
+		tracer_sessions_each(t, session_gone, NULL);
+	t->discover.started = false;
 	return (int)((bytes * 100 + t->ring_bytes - 1) / t->ring_bytes);
 }
 
 int tracer_sleep(struct tracer *t)
 {
-	if (tracer_loading_again(t))
+	if (discover_again(&t->discover))
 		return -EAGAIN;
 	return stream_sleep(&t->stream) ? t->maps[MAP_RING] : -EAGAIN;
 }
 
 void tracer_detach(struct tracer *t)
 {
-	for (size_t i = 0; i < t->ntargets; i++)
-		target_close(&t->targets[i]);
+	discover_detach(&t->discover);
 	/* What runs now is never seen to end. */
 	if (!t->detached)
 		tracer_sessions_each(t, session_running, &t->running);
@@ -983,7 +553,7 @@ static bool running_each(void *arg, const struct event_statement *session)
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct statement s;
 
-	if (!session_is_running(session) || session->source >= t->ntargets ||
+	if (!session_is_running(session) || session->source >= t->discover.ntargets ||
 	    now - session->start_ns < t->config.threshold_ns)
 		return false;
 	/* What a late session has is the text of the statement before. */
@@ -991,7 +561,7 @@ static bool running_each(void *arg, const struct event_statement *session)
 				     session->text_len <= t->config.text_bytes);
 	s.running = true;
 	s.duration_ns = now - s.start_ns;
-	if (t->targets[session->source].engine->identify)
+	if (t->discover.targets[session->source].engine->identify)
 		tracer_who(t, session, &s);
 	if (tracer_filter(t, &s))
 		t->config.statement(t->config.arg, &s);
@@ -1041,10 +611,10 @@ ssize_t tracer_counts(const struct tracer *t, struct tracer_count **counts)
 		struct tracer_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
-		if (keys[1].source >= t->ntargets ||
+		if (keys[1].source >= t->discover.ntargets ||
 		    sys_map_lookup(t->maps[MAP_HISTOGRAM], &keys[1], &count->count))
 			break;
-		count->engine = t->targets[keys[1].source].engine;
+		count->engine = t->discover.targets[keys[1].source].engine;
 		memcpy(count->group, keys[1].group, STAT_GROUP - 1);
 		count->coarse = keys[1].coarse;
 		count->fine = keys[1].fine;
@@ -1080,7 +650,6 @@ void tracer_close(struct tracer *t)
 		if (t->maps[i] >= 0)
 			close(t->maps[i]);
 	identity_clear(&t->identities);
-	recognise_clear(&t->recognise);
-	free(t->targets);
+	discover_close(&t->discover);
 	free(t);
 }

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/discover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/event.h"
+#include "db/clock.h"
+#include "db/tracer.h"
+#include "loader/sys.h"
+
+#define COMM_LEN	15
+#define LOADING_TRIES	40
+#define LOADING_NS	25000000u	/* between two looks at what a loader is to map */
+
+int discover_init(struct discover *d, const struct tracer_config *config, struct fault *fault)
+{
+	int err;
+
+	*d = (struct discover){ .config = config };
+	if (!config->start)
+		return 0;
+	err = custom_init(&d->custom, config->start, config->done, config->text_arg);
+	if (err)
+		return fault_set(fault, FAULT_NO_PROBES, err, config->start, "PROVIDER:NAME");
+	d->engines[0] = &d->custom.engine;
+	return 0;
+}
+
+/* Makes the kernel tell when a program called @name is executed. */
+static void discover_await_name(struct discover *d, const char *name)
+{
+	struct exec_name key = { .comm = "" };
+	const char *slash = strrchr(name, '/');
+	char always = EXEC_ALWAYS;
+
+	name = slash ? slash + 1 : name;
+	memcpy(key.comm, name, strnlen(name, COMM_LEN));
+	sys_map_update(d->comms, &key, &always);
+}
+
+void discover_await(struct discover *d)
+{
+	/* A server may be started through one of them. */
+	static const char *const loaders[] = {
+		"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1",
+		"ld-musl-aarch64.so.1",
+	};
+
+	for (size_t i = 0; i < d->config->npaths; i++)
+		discover_await_name(d, d->config->paths[i]);
+	for (size_t i = 0; !d->config->npaths && engine_table[i]; i++)
+		for (const char *const *name = engine_table[i]->executables; *name; name++)
+			discover_await_name(d, *name);
+	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
+		discover_await_name(d, loaders[i]);
+}
+
+static struct target *discover_target(struct discover *d, const struct process_file *file)
+{
+	for (size_t i = 0; i < d->ntargets; i++)
+		if (process_file_same(&d->targets[i].file, file))
+			return &d->targets[i];
+	return NULL;
+}
+
+/* Of the targets from @first on the main processes: those whose parent runs something else. */
+struct mains {
+	struct discover *discover;
+	size_t first;
+	struct mains_target {
+		struct process process;		/* one of them */
+		uint32_t pids[DISCOVER_PIDS];
+		size_t npids;
+	} *of;
+};
+
+static int mains_each(void *arg, const struct process *process)
+{
+	struct mains *mains = arg;
+	const struct target *target = discover_target(mains->discover, &process->file);
+	struct mains_target *of;
+	struct process parent;
+
+	if (!target || target < mains->discover->targets + mains->first)
+		return 0;
+	of = &mains->of[target - mains->discover->targets - mains->first];
+	if (of->npids == DISCOVER_PIDS)
+		return 0;
+	if (process_read(process->ppid, &parent) ||
+	    !process_file_same(&parent.file, &target->file)) {
+		of->process = *process;
+		of->pids[of->npids++] = process->pid;
+	}
+	return 0;
+}
+
+/* The version that a server has in its memory. */
+static void discover_version(struct target *target, const struct process *process)
+{
+	size_t size = sizeof(target->version) - 1;
+
+	if (!target->version_vaddr || !process->pid ||
+	    process_memory(process, target->lowest_vaddr, target->version_vaddr, target->version,
+			   size))
+		size = 0;
+	if (target->version_vaddr)
+		target->version[size] = '\0';
+}
+
+/* Tells of the targets from @first on. */
+static void discover_announce(struct discover *d, size_t first)
+{
+	struct mains mains = { d, first, calloc(d->ntargets - first + 1, sizeof(*mains.of)) };
+	uint64_t dev, ino;
+	bool nested;
+
+	if (mains.of && d->ntargets > first)
+		process_each(mains_each, &mains);
+	for (size_t i = first; mains.of && i < d->ntargets; i++) {
+		const struct mains_target *of = &mains.of[i - first];
+		struct target *target = &d->targets[i];
+
+		discover_version(target, &of->process);
+		nested = of->npids && d->pid_ns_ino &&
+			 !process_pid_namespace(of->pids[0], &dev, &ino) && ino != d->pid_ns_ino;
+		d->config->server(d->config->arg, &(struct tracer_server){
+			.engine = target->engine, .path = target->path, .usdt = target->usdt,
+			.way = attach_way_name(d->common.way), .pids = of->pids,
+			.npids = of->npids, .title = target_title(target),
+			.version = target->version, .shows = target->shows, .nested = nested,
+		});
+	}
+	free(mains.of);
+}
+
+/* Attaches to the file open as @fd by the first engine that finds its probes in it. */
+static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
+			 struct fault *fault)
+{
+	const struct engine *const *engines = *d->engines ? d->engines : engine_table;
+	struct target *more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
+	int err = -ENOENT;
+
+	if (!more)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	d->targets = more;
+	for (size_t i = 0; err && engines[i]; i++) {
+		if (engine && strcmp(engine, engines[i]->name))
+			continue;
+		fault_clear(fault);
+		err = target_open(&more[d->ntargets], engines[i], fd, path,
+				  (uint32_t)d->ntargets, &d->common, fault);
+	}
+	if (err && !engine && !*d->engines && fault->kind == FAULT_NO_PROBES)
+		return fault_set(fault, FAULT_NOT_SERVER, err, path, NULL);
+	if (err)
+		return err;
+	fault_clear(fault);
+	d->ntargets++;
+	return 0;
+}
+
+/*
+ * A file that was written anew in place has the inode that probes are on, but other instructions
+ * where they stand.
+ */
+static void discover_outdate(struct discover *d, const struct process_file *file)
+{
+	for (size_t i = 0; i < d->ntargets; i++) {
+		struct target *target = &d->targets[i];
+
+		if (target->file.dev == file->dev && target->file.ino == file->ino) {
+			target_close(target);
+			target->file.ino = 0;
+		}
+	}
+}
+
+/* Attaches to the executable of a process, unless that has been done. */
+static int discover_attach_process(struct discover *d, const char *engine,
+				 const struct process *process, struct fault *fault)
+{
+	int fd, err;
+
+	if (discover_target(d, &process->file))
+		return 0;
+	discover_outdate(d, &process->file);
+	fd = process_open(process);
+	if (fd < 0)
+		return fault_set(fault, FAULT_FILE, fd, process->exe, NULL);
+	err = discover_attach(d, engine, fd, process->exe, fault);
+	close(fd);
+	return err;
+}
+
+static int discover_attach_path(struct discover *d, const char *path, struct fault *fault)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	struct process_file file;
+
+	if (fd < 0)
+		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
+	if (process_file_read(fd, &file) || !discover_target(d, &file))
+		err = discover_attach(d, d->config->engine, fd, path, fault);
+	close(fd);
+	return err;
+}
+
+/* The engine that a process is a server of, if that one is wanted. */
+static const char *discover_engine(struct discover *d, const struct process *process)
+{
+	const char *engine = recognise_process(&d->recognise, process);
+
+	return !engine || !d->config->engine || !strcmp(engine, d->config->engine) ? engine : NULL;
+}
+
+/* Whether its name alone says that it is a server. */
+static bool process_is_named(const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return engine_of_file(name);
+}
+
+struct scan {
+	struct discover *discover;
+	struct fault *fault;
+	int error;
+};
+
+/* A file that cannot be traced does not keep the others from it; the first such fault is kept. */
+static int scan_each(void *arg, const struct process *process)
+{
+	struct scan *scan = arg;
+	const char *engine = discover_engine(scan->discover, process);
+	struct fault fault = { .kind = FAULT_NONE };
+	int err;
+
+	if (!engine)
+		return 0;
+	err = discover_attach_process(scan->discover, engine, process, &fault);
+	/* What only looks like a server is nobody's concern. */
+	if (err && !scan->error && process_is_named(process)) {
+		scan->error = err;
+		*scan->fault = fault;
+		fault.log = NULL;
+	}
+	fault_clear(&fault);
+	return 0;
+}
+
+/* Whatever runs. An error only where a server was found and none could be traced. */
+static int discover_scan(struct discover *d, struct fault *fault)
+{
+	struct scan scan = { .discover = d, .fault = fault };
+	int err = process_each(scan_each, &scan);
+
+	if (err)
+		return fault_set(fault, FAULT_PROC, err, NULL, NULL);
+	if (!scan.error)
+		return 0;
+	if (!d->ntargets)
+		return scan.error;
+	d->config->fault(d->config->arg, fault);
+	fault_clear(fault);
+	return 0;
+}
+
+/* Wants the backends of the server whose main process is @process. */
+static int discover_want_server(struct discover *d, const struct process *process,
+			      struct fault *fault)
+{
+	struct wanted_server wanted = { 0 };
+	uint64_t key = process->ns_pid, dev, ino;
+	char pid[16];
+	int err;
+
+	snprintf(pid, sizeof(pid), "%u", process->pid);
+	err = process_pid_namespace(process->pid, &dev, &ino);
+	if (err)
+		return fault_set(fault, FAULT_PROCESS, err, pid, NULL);
+	sys_map_lookup(d->servers, &key, &wanted);
+	for (int i = 0; i < WANTED_NAMESPACES; i++) {
+		if (wanted.ns[i].ino)
+			continue;
+		wanted.ns[i].dev = dev;
+		wanted.ns[i].ino = ino;
+		err = sys_map_update(d->servers, &key, &wanted);
+		return err ? fault_set(fault, FAULT_MAP, err, "servers", NULL) : 0;
+	}
+	return fault_set(fault, FAULT_TOO_MANY, -E2BIG, "servers with the same PID", pid);
+}
+
+/* -p: one backend, or a main process meaning all its backends. */
+static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fault)
+{
+	struct process process, parent;
+	char yes = 1, text[32];
+	int err = process_read(pid, &process);
+
+	snprintf(text, sizeof(text), "%u", pid);
+	if (err)
+		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
+	snprintf(text, sizeof(text), "process %u", pid);
+	err = discover_attach_process(d, d->config->engine, &process, fault);
+	if (err == -ENOENT)
+		return fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text);
+	if (err)
+		return err;
+	err = sys_map_update(d->pids, &pid, &yes);
+	if (err)
+		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
+	if (!process_read(process.ppid, &parent) && process_file_same(&parent.file, &process.file))
+		return 0;
+	return discover_want_server(d, &process, fault);
+}
+
+int discover_find(struct discover *d, struct fault *fault)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < d->config->npaths; i++)
+		err = discover_attach_path(d, d->config->paths[i], fault);
+	for (size_t i = 0; !err && i < d->config->npids; i++)
+		err = discover_want_pid(d, d->config->pids[i], fault);
+	if (!err && !d->config->npaths && !d->config->npids)
+		err = discover_scan(d, fault);
+	if (!err)
+		discover_announce(d, 0);
+	return err;
+}
+
+/* Whether @file is one of those that -x names, as they are now. */
+static bool discover_wants_file(const struct discover *d, const struct process_file *file)
+{
+	for (size_t i = 0; i < d->config->npaths; i++) {
+		int fd = open(d->config->paths[i], O_RDONLY | O_CLOEXEC);
+		struct process_file wanted;
+		bool same = fd >= 0 && !process_file_read(fd, &wanted) &&
+			    process_file_same(&wanted, file);
+
+		if (fd >= 0)
+			close(fd);
+		if (same)
+			return true;
+	}
+	return false;
+}
+
+/* A process runs a program that may be a server's: a new one, or an old one with a new file. */
+static void discover_look(struct discover *d, const struct process *process)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+	size_t first = d->ntargets;
+	const char *engine = d->config->npaths ? d->config->engine : discover_engine(d, process);
+	int err;
+
+	if (d->config->npaths ? !discover_wants_file(d, &process->file) : !engine)
+		return;
+	d->started = true;
+	if (d->config->npids)
+		return;
+	err = discover_attach_process(d, engine, process, &fault);
+	/* What only looks like a server is nobody's concern. */
+	if (err && (d->config->npaths || process_is_named(process)))
+		d->config->fault(d->config->arg, &fault);
+	else if (d->ntargets > first)
+		discover_announce(d, first);
+	fault_clear(&fault);
+}
+
+/* The loader was started by hand: what it will map is not there yet. */
+static void discover_loading(struct discover *d, uint32_t pid)
+{
+	for (size_t i = 0; i < DISCOVER_LOADING; i++) {
+		if (d->loading[i].pid)
+			continue;
+		d->loading[i] = (struct loading){ pid, LOADING_TRIES,
+						  clock_ns(CLOCK_MONOTONIC) + LOADING_NS };
+		return;
+	}
+}
+
+bool discover_again(struct discover *d)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	struct process process;
+	bool left = false;
+
+	for (struct loading *l = d->loading; l < d->loading + DISCOVER_LOADING; l++) {
+		if (l->pid && now >= l->next_ns) {
+			l->next_ns = now + LOADING_NS;
+			if (process_read(l->pid, &process) || !--l->tries) {
+				l->pid = 0;
+			} else if (!process_is_loading(&process)) {
+				l->pid = 0;
+				discover_look(d, &process);
+			}
+		}
+		left |= l->pid != 0;
+	}
+	return left;
+}
+
+/* Whether @process is what was executed by the name of @exec: not a script's interpreter, say. */
+static bool exec_is(const struct event_exec *exec, const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return !strncmp(name, exec->name.comm, COMM_LEN);
+}
+
+void discover_executed(struct discover *d, const struct event_exec *exec)
+{
+	uint32_t pid = exec->session.pid;
+	struct process process;
+	bool there = !process_read(pid, &process);
+	char value;
+
+	/* What could not be looked into is to be told again. */
+	if (!(there && exec_is(exec, &process)) &&
+	    !sys_map_lookup(d->comms, &exec->name, &value) && value == EXEC_TOLD)
+		sys_map_delete(d->comms, &exec->name);
+	if (!there)
+		return;
+	if (!process_is_loading(&process))
+		discover_look(d, &process);
+	else if (!d->config->npids)
+		discover_loading(d, pid);
+}
+
+void discover_detach(struct discover *d)
+{
+	for (size_t i = 0; i < d->ntargets; i++)
+		target_close(&d->targets[i]);
+}
+
+void discover_close(struct discover *d)
+{
+	discover_detach(d);
+	free(d->targets);
+	recognise_clear(&d->recognise);
+}

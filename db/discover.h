@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Finds the servers to trace, those that run and those that start later, and puts probes on them. */
+#ifndef DB_DISCOVER_H
+#define DB_DISCOVER_H
+
+#include "bpf/event.h"
+#include "db/custom.h"
+#include "db/fault.h"
+#include "db/recognise.h"
+#include "db/target.h"
+
+#define DISCOVER_PIDS		256	/* of one kind at once, in maps and in what is announced */
+#define DISCOVER_LOADING	8
+
+struct tracer_config;
+
+/* It must not be moved: an engine of the user's own points into it. */
+struct discover {
+	const struct tracer_config *config;	/* borrowed */
+	/* The owner's, who fills them between discover_init() and what follows it. */
+	struct target_common common;
+	int pids, servers, comms;	/* maps of those names */
+	uint64_t pid_ns_ino;		/* of the PID namespace that we count in; 0: the initial one */
+
+	/* Owned. An event's source is its place here; none is ever taken out. */
+	struct target *targets;
+	size_t ntargets;
+	bool started;			/* a server has; whoever saw that clears it */
+
+	/* Its own. */
+	struct custom custom;
+	const struct engine *engines[2];	/* the custom one alone, or none: the table's */
+	struct recognise recognise;
+	/* Programs that their loader has not mapped yet, which may be servers. */
+	struct loading {
+		uint32_t pid;		/* 0: free */
+		unsigned int tries;
+		uint64_t next_ns;
+	} loading[DISCOVER_LOADING];
+};
+
+/* Begins, without a server. 0, or -errno and why in @fault. discover_close() ends it. */
+int discover_init(struct discover *d, const struct tracer_config *config, struct fault *fault);
+
+/* Makes the kernel tell of programs that are called as servers are. */
+void discover_await(struct discover *d);
+
+/*
+ * Attaches to the servers that run and are wanted, and calls config->server for each. 0, or -errno
+ * and why in @fault. That there is none is no error.
+ */
+int discover_find(struct discover *d, struct fault *fault);
+
+/* A program was executed: attaches to it if it is a server that is wanted, and tells of it. */
+void discover_executed(struct discover *d, const struct event_exec *exec);
+
+/* Looks again at what a loader had not mapped yet. Whether there is any left. */
+bool discover_again(struct discover *d);
+
+/* Takes all probes away; the targets stay known. */
+void discover_detach(struct discover *d);
+
+/* Detaches, and frees what it owns. */
+void discover_close(struct discover *d);
+
+#endif
