@@ -100,7 +100,8 @@ static const struct {
 			       "It needs CONFIG_UPROBE_EVENTS and /sys mounted: mount -t sysfs "
 			       "sysfs /sys." },
 	[FAULT_STREAM] = { "cannot map the BPF ring buffer", "", NULL },
-	[FAULT_PROC] = { "cannot read /proc", "", "Mount it: mount -t proc proc /proc." },
+	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
+				     "proc proc /proc." },
 	[FAULT_PROCESS] = { "there is no process ", " that can be looked at",
 			    "See which servers run: ps -C postgres -o pid,ppid,args." },
 	[FAULT_NOT_SERVER] = { "", " is no database server that is known here",

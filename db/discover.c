@@ -88,6 +88,7 @@ static int mains_each(void *arg, const struct process *process)
 
 	if (!target || target < mains->discover->targets + mains->first)
 		return 0;
+	mains->discover->process(mains->discover->process_arg, target, process);
 	of = &mains->of[target - mains->discover->targets - mains->first];
 	if (of->npids == DISCOVER_PIDS)
 		return 0;
@@ -103,13 +104,15 @@ static int mains_each(void *arg, const struct process *process)
 static void discover_version(struct target *target, const struct process *process)
 {
 	size_t size = sizeof(target->version) - 1;
+	struct process_memory memory;
 
 	if (!target->version_vaddr || !process->pid ||
-	    process_memory(process, target->lowest_vaddr, target->version_vaddr, target->version,
-			   size))
+	    process_memory_open(process, target->lowest_vaddr, &memory))
+		return;
+	if (process_memory_variable(&memory, target->version_vaddr, target->version, size))
 		size = 0;
-	if (target->version_vaddr)
-		target->version[size] = '\0';
+	target->version[size] = '\0';
+	process_memory_close(&memory);
 }
 
 /* Tells of the targets from @first on. */

@@ -20,6 +20,9 @@ struct discover {
 	/* The owner's, who fills them between discover_init() and what follows it. */
 	struct target_common common;
 	int pids, servers, comms;	/* maps of those names */
+	/* Called for each process that already ran a file when probes were put on it. */
+	void (*process)(void *arg, const struct target *target, const struct process *process);
+	void *process_arg;
 	uint64_t pid_ns_ino;		/* of the PID namespace that we count in; 0: the initial one */
 
 	/* Owned. An event's source is its place here; none is ever taken out. */

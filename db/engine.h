@@ -58,6 +58,14 @@ struct identity {
 	char user[64], database[64], client[96];
 };
 
+/* Where a process of the server keeps what it does; all of them are needed. */
+struct engine_running {
+	const char *text;		/* variable: pointer to the statement's text; NULL: none runs */
+	const char *begun;		/* function that returns a variable: when, in us since 2000 */
+	const char *client;		/* variable: a pointer that is not NULL where a client is served */
+	const char *replication;	/* variable of one byte: it serves replication */
+};
+
 struct engine {
 	const char *name;			/* in JSON and on the command line: "postgresql" */
 	const char *title;			/* "PostgreSQL" */
@@ -75,6 +83,7 @@ struct engine {
 	struct engine_arg common[ENGINE_COMMON];
 	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
+	const struct engine_running *running;	/* NULL: it is not known */
 	/* How a client's host and port are written, as in a title. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };

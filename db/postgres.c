@@ -127,6 +127,11 @@ static void postgres_client(const char *host, const char *port, char *client, si
 	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
 }
 
+static const struct engine_running postgres_running = {
+	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
+	.client = "MyProcPort", .replication = "am_walsender",
+};
+
 const struct engine engine_postgres = {
 	.name = "postgresql",
 	.title = "PostgreSQL",
@@ -159,5 +164,6 @@ const struct engine engine_postgres = {
 	},
 	.one_row_count = true,
 	.identify = postgres_identify,
+	.running = &postgres_running,
 	.client = postgres_client,
 };

@@ -290,24 +290,41 @@ static int base_take(void *arg, const struct process_map *map)
 	return 1;
 }
 
-int process_memory(const struct process *process, uint64_t lowest, uint64_t vaddr, void *buf,
-		   size_t size)
+int process_memory_open(const struct process *process, uint64_t lowest,
+			struct process_memory *memory)
 {
 	struct base base = { .exe = process->exe };
 	char path[PROC_PATH];
-	ssize_t n;
-	int fd, err = process_maps(process->pid, base_take, &base);
+	int err = process_maps(process->pid, base_take, &base);
 
 	if (err <= 0)
 		return err ? err : -ENOENT;
 	snprintf(path, sizeof(path), "/proc/%u/mem", process->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = pread(fd, buf, size, (off_t)(base.start + (vaddr - lowest)));
-	err = n < 0 ? -errno : (size_t)n < size ? -EIO : 0;
-	close(fd);
-	return err;
+	memory->slide = base.start - lowest;
+	memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return memory->fd < 0 ? -errno : 0;
+}
+
+ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,
+			    size_t size)
+{
+	ssize_t n = pread(memory->fd, buf, size, (off_t)address);
+
+	return n < 0 ? -errno : n;
+}
+
+int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,
+			    size_t size)
+{
+	ssize_t n = process_memory_read(memory, vaddr + memory->slide, buf, size);
+
+	return n < 0 ? (int)n : (size_t)n < size ? -EIO : 0;
+}
+
+void process_memory_close(struct process_memory *memory)
+{
+	close(memory->fd);
+	memory->fd = -1;
 }
 
 int process_read(uint32_t pid, struct process *process)

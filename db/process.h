@@ -47,12 +47,27 @@ int process_read(uint32_t pid, struct process *process);
 /* Whether it is a program that the dynamic loader, started by hand, has not mapped yet. */
 bool process_is_loading(const struct process *process);
 
+struct process_memory {
+	int fd;
+	uint64_t slide;		/* of the program: addresses in memory less those it was linked with */
+};
+
 /*
- * Reads @size bytes of the process's memory at @vaddr of its program, as linked, whose lowest
- * address is @lowest. 0 or -errno.
+ * Opens the memory of a process whose program's lowest address, as linked, is @lowest. 0 or -errno;
+ * process_memory_close() ends it.
  */
-int process_memory(const struct process *process, uint64_t lowest, uint64_t vaddr, void *buf,
-		   size_t size);
+int process_memory_open(const struct process *process, uint64_t lowest,
+			struct process_memory *memory);
+
+/* Reads what is there at @address, at most @size bytes: how many, or -errno. */
+ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,
+			    size_t size);
+
+/* Reads the program's variable of @size bytes that was linked to @vaddr. 0 or -errno. */
+int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,
+			    size_t size);
+
+void process_memory_close(struct process_memory *memory);
 
 /* Opens the process's program, also where it was deleted or lies in another mount namespace. */
 int process_open(const struct process *process);

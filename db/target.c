@@ -445,16 +445,15 @@ static void work_version(struct work *work)
 
 	if (engine->version_words)
 		work_version_words(work, engine->version_words);
-	if (!engine->version_symbol || elf_symbol_find(&work->elf, engine->version_symbol, &symbol))
-		return;
 	for (uint32_t i = 0; !elf_segment(&work->elf, i, &segment); i++) {
 		if (segment.type != PT_LOAD)
 			continue;
 		/* Segments are in the order of their addresses. */
 		target->lowest_vaddr = segment.vaddr & ~(uint64_t)0xfff;
-		target->version_vaddr = symbol.value;
-		return;
+		break;
 	}
+	if (engine->version_symbol && !elf_symbol_find(&work->elf, engine->version_symbol, &symbol))
+		target->version_vaddr = symbol.value;
 }
 
 static int work_file(struct work *work)
@@ -467,6 +466,7 @@ static int work_file(struct work *work)
 	if (!work->linked)
 		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	work_version(work);
+	backend_find(&work->elf, work->target->engine, &work->target->places);
 	return work_all(work);
 }
 

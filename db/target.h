@@ -6,6 +6,7 @@
 #ifndef DB_TARGET_H
 #define DB_TARGET_H
 
+#include "db/backend.h"
 #include "db/engine.h"
 #include "db/fault.h"
 #include "db/plan.h"
@@ -39,7 +40,9 @@ struct target {
 	struct plan_links links;
 	bool usdt;			/* by USDT probes; else by symbols only */
 	uint32_t shows;			/* TARGET_SHOWS_…: what the programs can read */
-	uint64_t version_vaddr, lowest_vaddr;	/* for process_memory(); 0: not there */
+	uint64_t lowest_vaddr;			/* of what is loaded, as linked */
+	uint64_t version_vaddr;			/* the variable with the version; 0: not there */
+	struct backend_places places;
 	char version[64];		/* the server's, foreign bytes; "" where it is not known */
 	/* Whether what the programs read of who is connected agrees with a process's title. */
 	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;

@@ -9,6 +9,7 @@
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
+#include "db/backend.h"
 #include "db/clock.h"
 #include "db/discover.h"
 #include "db/identity.h"
@@ -433,6 +434,57 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
+/* Whether -p, if it was given, means this process or its server. */
+static bool tracer_wants_process(const struct tracer *t, const struct process *process)
+{
+	for (size_t i = 0; i < t->config.npids; i++)
+		if (t->config.pids[i] == process->pid || t->config.pids[i] == process->ppid)
+			return true;
+	return !t->config.npids;
+}
+
+/* Makes the kernel's session of a process that runs @statement, whose text is in @value. */
+static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
+			const struct backend_statement *statement, unsigned char *value)
+{
+	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	uint64_t key = pid;
+
+	if (statement->begun_ns < offset)
+		return;
+	*(struct event_statement *)(void *)(value + STAT_GROUP) = (struct event_statement){
+		.type = EVENT_STATEMENT, .source = target->source, .pid = pid, .tid = pid,
+		.start_ns = statement->begun_ns - offset, .depth = 1,
+		.flags = SESSION_OPEN | (statement->cut ? STATEMENT_CUT : 0),
+		.text_len = (uint32_t)statement->len,
+		.query_bytes = statement->cut ? 0 : statement->len,
+	};
+	sys_map_add(t->maps[MAP_SESSIONS], &key, value);
+}
+
+/*
+ * A process may have been running a statement since before there were probes: it gets a session as if
+ * they had seen the start. They are there by now: where they have seen anything of it, that was the
+ * end of the statement, there is a session, and nothing is added.
+ */
+static void tracer_process(void *arg, const struct target *target, const struct process *process)
+{
+	struct tracer *t = arg;
+	struct backend_statement statement;
+	unsigned char *value;
+
+	/* The kernel's own numbers of threads are needed, and for stat what only programs know. */
+	if (t->pid_ns_ino || t->config.stat_unit_ns || !target->places.text ||
+	    !tracer_wants_process(t, process))
+		return;
+	value = calloc(1, t->session_bytes);
+	if (value && !backend_read(process, target->lowest_vaddr, &target->places,
+				   (char *)value + STAT_GROUP + sizeof(struct event_statement),
+				   t->config.text_bytes, &statement))
+		tracer_seed(t, target, process->pid, &statement, value);
+	free(value);
+}
+
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault)
 {
 	struct tracer *t = calloc(1, sizeof(*t));
@@ -448,6 +500,10 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	err = discover_init(&t->discover, &t->config, fault);
 	if (err)
 		goto fail;
+	if (access("/proc/self/fd", F_OK)) {
+		err = fault_set(fault, FAULT_PROC, -errno, NULL, NULL);
+		goto fail;
+	}
 	if (config->force_perf)
 		feature_deny(&t->features, FEATURE_UPROBE_MULTI);
 	if (config->force_prealloc)
@@ -484,6 +540,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.servers = t->maps[MAP_SERVERS];
 	t->discover.comms = t->maps[MAP_COMMS];
 	t->discover.pid_ns_ino = t->pid_ns_ino;
+	t->discover.process = tracer_process;
+	t->discover.process_arg = t;
 	discover_await(&t->discover);
 	err = tracer_tracepoints(t, fault);
 	if (!err)

@@ -87,6 +87,18 @@ int sys_map_update(int map, const void *key, const void *value)
 	return sys_map_op(BPF_MAP_UPDATE_ELEM, map, key, value);
 }
 
+int sys_map_add(int map, const void *key, const void *value)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.map_fd = map;
+	attr.key = sys_pointer(key);
+	attr.value = sys_pointer(value);
+	attr.flags = BPF_NOEXIST;
+	return sys_bpf(BPF_MAP_UPDATE_ELEM, &attr, sizeof(attr));
+}
+
 int sys_map_delete(int map, const void *key)
 {
 	return sys_map_op(BPF_MAP_DELETE_ELEM, map, key, NULL);

@@ -36,6 +36,7 @@ int sys_map_create(const struct map_def *def);
 /* Map operations; 0 or -errno. sys_map_next with @key NULL gives the first key. */
 int sys_map_lookup(int map, const void *key, void *value);
 int sys_map_update(int map, const void *key, const void *value);
+int sys_map_add(int map, const void *key, const void *value);	/* -EEXIST: it is there */
 int sys_map_delete(int map, const void *key);
 int sys_map_next(int map, const void *key, void *next);
 

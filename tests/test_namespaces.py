@@ -3,11 +3,12 @@
 
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
-from cluster import run_as, server_bindir, wait_for
+from cluster import children, run_as, server_bindir, wait_for
 
 # What a container engine does: an overlay of the image, here the machine's own root, as the root of
 # new mount and PID namespaces. The cluster's folder is a volume.
@@ -102,6 +103,39 @@ def test_tool_in_a_pid_namespace(postgres, tool, proc):
     wait_for(lambda: proc or marked(traced, "pg_backend_pid"), what="the statement")
     traced.stop()
     assert [one["pid"] for one in marked(traced, "pg_backend_pid")] == ([] if proc else [pid]), traced.said()
+
+
+def test_server_in_a_namespace_below_the_tools(clusters, tool):
+    """Its PIDs cannot be told from there, and that is said."""
+    inner = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    shell = ("sh", "-c", '"$@"; :', "outer")
+    server = clusters(name="nested", wrap=(*inner, *shell, *inner, "setpriv", "--reuid=postgres", "--regid=postgres",
+                                           "--clear-groups"))
+    pid = server.process.pid
+    while not os.readlink(f"/proc/{pid}/exe").endswith("/postgres"):
+        pid = children(pid)[0]
+    traced = tool("postgres", "-m", "0", "-p", pid)
+    server.psql("select 1 /* seen from the host */")
+    wait_for(lambda: "seen from the host" in traced.stdout, what="the statement")
+    traced.stop()
+    outer = children(server.process.pid)[0]
+    traced = tool("-m", "0", wrap=("nsenter", "-t", str(outer), "--pid", "--mount"))
+    server.psql("select 1 /* seen from between */")
+    traced.stop()
+    assert "it runs in a PID namespace inside of this one" in traced.stderr, traced.said()
+    assert "run dbslower in that one, or on the host" in traced.stderr and "between" not in traced.stdout
+    os.kill(pid, signal.SIGQUIT)
+    server.process.wait(30)
+
+
+def test_proc_of_another_namespace(postgres, tool):
+    """There is no /proc/self in it, and no way to name an open file."""
+    with subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sleep", "60"]) as other:
+        wait_for(lambda: children(other.pid), what="its child")
+        traced = tool("-m", "0", attached=False, wrap=("nsenter", "-t", str(children(other.pid)[0]), "--mount"))
+        assert traced.wait() == 1
+        other.kill()
+    assert "cannot read /proc" in traced.stderr and "that of the PID namespace" in traced.stderr, traced.stderr
 
 
 def test_server_of_an_unknown_name(clusters, server_copy, tool):

@@ -202,20 +202,47 @@ def test_connection_made_before(postgres, tool):
     assert not with_tag(traced, "not traced yet"), traced.said()
 
 
-def test_joined_in_the_middle(postgres, tool):
-    """A statement that was running at the start: its start is unknown, so it is not made up."""
-    with postgres.connect() as connection:
-        thread = threading.Thread(target=lambda: connection.execute("select pg_sleep(1.5) /* running already */"))
+@pytest.mark.parametrize("extended", [False, True], ids=["simple", "extended"])
+def test_joined_in_the_middle(postgres, tool, extended):
+    """A statement that was running at the start, whose start is in the server's memory."""
+    text = "select pg_sleep(1.5) /* running already */"
+    with postgres.connect() as connection, postgres.connect() as hangs:
+        run = (lambda: connection.execute(text, prepare=True)) if extended else (lambda: connection.pgconn.exec_(text.encode()))
+        thread = threading.Thread(target=run)
+        hangs.pgconn.send_query(b"select pg_sleep(600) /* hangs already */")
         thread.start()
-        query = f"select state = 'active' from pg_stat_activity where pid = {connection.info.backend_pid}"
-        wait_for(lambda: postgres.psql(query).stdout == b"t\n", 30, "the statement to run")
+        where = f"from pg_stat_activity where pid = {connection.info.backend_pid}"
+        wait_for(lambda: postgres.psql(f"select state = 'active' {where}").stdout == b"t\n", 30, "the statement to run")
+        began = float(postgres.psql(f"select extract(epoch from query_start) {where}").stdout)
         traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
         thread.join()
         connection.execute("select 1 /* the next one */")
-        traced.stop()
+        assert traced.stop() == 0
+        hangs.cancel()
+        while hangs.pgconn.get_result():
+            pass
+    one, (running,) = only(traced, "running already"), [one for one in traced.objects() if one["type"] == "running"]
+    assert abs(datetime.datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp() - began) < 0.005, (one, began)
+    assert 1500 <= one["duration_ms"] < 60000 and (one["rows"], one["status"]) == (1, "ok"), one
+    assert one["query"] == text and not one["truncated"] and one["query_bytes"] == len(text)
+    assert running["query"] == "select pg_sleep(600) /* hangs already */" and running["user"] == "postgres", running
     only(traced, "the next one")
-    for one in with_tag(traced, "running already"):
-        assert one["duration_ms"] >= 1500, f"too short: {one}"
+    assert traced.summary["lost"]["end_without_start"] == 0, traced.said()
+
+
+def test_long_statement_that_ran_already(postgres, tool):
+    """Its text is cut as any other's; what parallel workers and other processes do is no statement."""
+    text = "select pg_sleep(1) /* ran " + "x" * 5000 + " */"
+    with postgres.connect() as connection:
+        thread = threading.Thread(target=lambda: connection.pgconn.exec_(text.encode()))
+        thread.start()
+        wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where wait_event = 'PgSleep'").stdout ==
+                 b"1\n", 30, "the statement to run")
+        traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+        thread.join()
+        assert traced.stop() == 0
+    (one,) = traced.statements
+    assert one["truncated"] and text.startswith(one["query"]) and len(one["query"]) == 4096, one
 
 
 def no_other_server(*known):

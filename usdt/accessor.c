@@ -1096,6 +1096,59 @@ int accessor_read_compared(const struct elf *elf, const char *symbol, struct acc
 	return code ? accessor_body_compared(elf->machine, code, size, out) : -ENOENT;
 }
 
+/* mov variable(%rip),%rax; ret, behind endbr64 or not. */
+static int global_x86(const unsigned char *code, size_t size, uint64_t at, uint64_t *vaddr)
+{
+	static const unsigned char pad[] = { 0xf3, 0x0f, 0x1e, 0xfa }, load[] = { 0x48, 0x8b, 0x05 };
+	struct cursor c = cursor_over(code, size, false);
+	const unsigned char *bytes;
+
+	if (size >= sizeof(pad) && !memcmp(code, pad, sizeof(pad)))
+		cursor_seek(&c, sizeof(pad));
+	at += c.pos + sizeof(load) + 4;
+	bytes = cursor_bytes(&c, sizeof(load));
+	if (!bytes || memcmp(bytes, load, sizeof(load)))
+		return -EINVAL;
+	*vaddr = at + (uint64_t)(int64_t)(int32_t)cursor_uint(&c, 4);
+	return cursor_uint(&c, 1) == 0xc3 ? 0 : -EINVAL;
+}
+
+/* adrp xN, page; ldr x0, [xN, #offset]; ret, behind bti c or not. */
+static int global_arm(const unsigned char *code, size_t size, uint64_t at, uint64_t *vaddr)
+{
+	struct cursor c = cursor_over(code, size, false);
+	uint32_t page = (uint32_t)cursor_uint(&c, 4), load, ret;
+	int64_t pages;
+
+	if (page == 0xd503245f) {
+		page = (uint32_t)cursor_uint(&c, 4);
+		at += 4;
+	}
+	load = (uint32_t)cursor_uint(&c, 4);
+	ret = (uint32_t)cursor_uint(&c, 4);
+	if ((page & 0x9f000000) != 0x90000000 || (load & 0xffc0001f) != 0xf9400000 ||
+	    (load >> 5 & 31) != (page & 31) || ret != 0xd65f03c0)
+		return -EINVAL;
+	pages = (int64_t)(page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3);
+	if (pages & 1 << 20)
+		pages -= 1 << 21;
+	*vaddr = (at & ~(uint64_t)0xfff) + ((uint64_t)pages << 12) + (load >> 10 & 0xfff) * 8;
+	return 0;
+}
+
+int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr)
+{
+	struct elf_symbol found;
+	size_t size;
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
+
+	if (!code || elf_symbol_find(elf, symbol, &found))
+		return -ENOENT;
+	if (elf->machine == EM_X86_64)
+		return global_x86(code, size, found.value, vaddr);
+	return elf->machine == EM_AARCH64 ? global_arm(code, size, found.value, vaddr) : -EINVAL;
+}
+
 static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -57,6 +57,12 @@ int accessor_read_setter(const struct elf *elf, const char *symbol, struct acces
 int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
+ * The link-time address of the variable of 8 bytes that function @symbol returns and does nothing
+ * else. Errors as above.
+ */
+int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr);
+
+/*
  * The offset in an instruction of function @symbol that is known by its bytes: @pattern is in
  * hexadecimal, with "@@@@@@@@" for the four bytes of the offset, blanks do not count. It
  * must stand once, and not twice, among the first ACCESSOR_MATCH bytes. 0, -ENOENT or -EINVAL.

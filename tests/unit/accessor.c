@@ -494,12 +494,15 @@ static void test_shuffled(void)
 #define SAMPLE_SETTER	".byte 0x48, 0x89, 0x77, 0x68, 0xc3\n"
 #define SAMPLE_COMPARED	".byte 0x48, 0x8b, 0x47, 0x68, 0x83, 0x78, 0x08, 0x05, 0xc3\n"
 #define SAMPLE_OFFSET	0x3f18
+#define SAMPLE_GLOBAL	".byte 0xf3, 0x0f, 0x1e, 0xfa\nmov sample_variable(%rip), %rax\nret\n"
 #elif defined(__aarch64__)
 #define SAMPLE_VALUE	".byte 0x00, 0x9c, 0x5f, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
 #define SAMPLE_SETTER	".byte 0x01, 0x34, 0x00, 0xf9, 0xc0, 0x03, 0x5f, 0xd6\n"
 #define SAMPLE_COMPARED                                                           \
 	".byte 0, 0x34, 0x40, 0xf9, 0, 8, 0x40, 0xb9, 0x1f, 0x14, 0, 0x71, 0xc0, 3, 0x5f, 0xd6\n"
 #define SAMPLE_OFFSET	0x3f38
+#define SAMPLE_GLOBAL                                                             \
+	"bti c\nadrp x0, sample_variable\nldr x0, [x0, :lo12:sample_variable]\nret\n"
 #endif
 
 #define SAMPLE(name, bytes)                                                      \
@@ -510,16 +513,22 @@ __asm__(".pushsection .text\n.balign 16\n"
 	SAMPLE("sample_value", SAMPLE_VALUE)
 	SAMPLE("sample_setter", SAMPLE_SETTER)
 	SAMPLE("sample_compared", SAMPLE_COMPARED)
+	SAMPLE("sample_global", SAMPLE_GLOBAL)
 	".globl sample_empty\n.type sample_empty, %object\nsample_empty:\n"
 	".popsection\n");
 
 extern const char sample_value[], sample_setter[], sample_compared[];
+uint64_t sample_global(void);
+extern uint64_t sample_variable;
+uint64_t sample_variable = 0x5a5a;
 
 static void test_file(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct accessor got = { 0 };
 	struct stat st = { 0 };
+	struct elf_symbol symbol = { 0 };
+	uint64_t vaddr = 0;
 	struct elf elf;
 	void *data;
 
@@ -544,6 +553,12 @@ static void test_file(void)
 	CHECK(accessor_read(&elf, "sample_empty", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read_setter(&elf, "no_such_function", &got) == -ENOENT);
+	CHECK(sample_global() == 0x5a5a);
+	CHECK(!elf_symbol_find(&elf, "sample_variable", &symbol));
+	CHECK(!accessor_read_global(&elf, "sample_global", &vaddr) && vaddr == symbol.value);
+	CHECK(accessor_read_global(&elf, "sample_value", &vaddr) == -EINVAL);
+	CHECK(accessor_read_global(&elf, "sample_setter", &vaddr) == -EINVAL);
+	CHECK(accessor_read_global(&elf, "no_such_function", &vaddr) == -ENOENT);
 	munmap(data, (size_t)st.st_size);
 }
 
