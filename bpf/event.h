@@ -32,6 +32,9 @@ enum event_type {
 #define SESSION_LOGGING		0x4000	/* the server logs slow statements of this session */
 #define SESSION_LATE		0x1000	/* its texts are read when statements end, not before */
 
+/* Of a session that is an object of the server's the key is its address ^ (PID << this). */
+#define SESSION_PID_SHIFT	42
+
 /*
  * A statement. The kernel keeps one of these a thread, which is also the
  * record that it sends: @text_len bytes of text follow, without a NUL.

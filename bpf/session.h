@@ -224,7 +224,7 @@ INLINE __u64 session_key(void *ctx, __u64 id)
 {
 	__u64 object = arg_session(ctx);
 
-	return object ? object ^ (id >> 32 << 42) : (__u32)id;
+	return object ? object ^ (id >> 32 << SESSION_PID_SHIFT) : (__u32)id;
 }
 
 /* The session at hand, or NULL: none can be made, or none is wanted. */

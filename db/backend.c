@@ -20,15 +20,20 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 		  struct backend_places *places)
 {
 	const struct engine_running *running = engine->running;
+	struct accessor accessor;
 
-	*places = (struct backend_places){ 0 };
+	*places = (struct backend_places){ .query = -1 };
+	for (size_t i = 0; engine->queries && engine->queries[i] && places->query < 0; i++)
+		if (!accessor_read(elf, engine->queries[i], &accessor) &&
+		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
+			places->query = accessor.offset;
 	if (!running || accessor_read_global(elf, running->begun, &places->begun))
 		return;
 	places->text = backend_symbol(elf, running->text);
 	places->client = backend_symbol(elf, running->client);
 	places->replication = backend_symbol(elf, running->replication);
 	if (!places->text || !places->client || !places->replication)
-		*places = (struct backend_places){ 0 };
+		places->text = 0;
 }
 
 /* What tells one statement from the next. */
@@ -77,7 +82,7 @@ int backend_read(const struct process *process, uint64_t lowest,
 
 	if (!places->text)
 		return -ENOENT;
-	err = process_memory_open(process, lowest, &memory);
+	err = process_memory_open_program(process, lowest, &memory);
 	if (err)
 		return err;
 	err = mark_read(&memory, places, &mark);
@@ -89,4 +94,21 @@ int backend_read(const struct process *process, uint64_t lowest,
 		statement->begun_ns = EPOCH_2000_NS + mark.begun * 1000;
 	process_memory_close(&memory);
 	return err;
+}
+
+int backend_query(uint32_t pid, uint64_t object, const struct backend_places *places, char *text,
+		  size_t size, size_t *len)
+{
+	struct process_memory memory;
+	uint64_t query[2] = { 0 };	/* a pointer and a length */
+	ssize_t n = -ENOENT;
+
+	if (places->query < 0 || process_memory_open(pid, &memory))
+		return -ENOENT;
+	if (process_memory_read(&memory, object + (uint64_t)places->query, query, sizeof(query)) ==
+	    sizeof(query) && query[0])
+		n = process_memory_read(&memory, query[0], text, query[1] < size ? query[1] : size);
+	process_memory_close(&memory);
+	*len = query[1];
+	return (int)n;
 }

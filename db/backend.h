@@ -10,12 +10,13 @@
 #include "db/process.h"
 #include "usdt/elf.h"
 
-/* Where the variables of engine->running are, as linked; 0: not there. */
 struct backend_places {
-	uint64_t text, begun, client, replication;
+	uint64_t text;		/* the variables of engine->running, as linked; 0: not all are there */
+	uint64_t begun, client, replication;
+	int64_t query;		/* of the text in a session's object, see engine->queries; -1: not known */
 };
 
-/* Finds them in the server's file. All 0 where the engine has none, or one is missing. */
+/* Finds them in the server's file. */
 void backend_find(const struct elf *elf, const struct engine *engine,
 		  struct backend_places *places);
 
@@ -33,5 +34,12 @@ struct backend_statement {
 int backend_read(const struct process *process, uint64_t lowest,
 		 const struct backend_places *places, char *text, size_t size,
 		 struct backend_statement *statement);
+
+/*
+ * Reads the text of the session whose object is at address @object of process @pid: how much of it,
+ * @size bytes at most, was put to @text; its length to *@len. -ENOENT or -errno: it has none.
+ */
+int backend_query(uint32_t pid, uint64_t object, const struct backend_places *places, char *text,
+		  size_t size, size_t *len);
 
 #endif

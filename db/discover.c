@@ -107,7 +107,7 @@ static void discover_version(struct target *target, const struct process *proces
 	struct process_memory memory;
 
 	if (!target->version_vaddr || !process->pid ||
-	    process_memory_open(process, target->lowest_vaddr, &memory))
+	    process_memory_open_program(process, target->lowest_vaddr, &memory))
 		return;
 	if (process_memory_variable(&memory, target->version_vaddr, target->version, size))
 		size = 0;

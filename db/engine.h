@@ -84,6 +84,8 @@ struct engine {
 	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
 	const struct engine_running *running;	/* NULL: it is not known */
+	/* Where a session is an object, functions that return where it has its text; NULL-terminated. */
+	const char *const *queries;
 	/* How a client's host and port are written, as in a title. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };

@@ -141,6 +141,8 @@ static void mysql_client(const char *host, const char *port, char *client, size_
 	snprintf(client, size, "%s", host);
 }
 
+static const char *const mysql_queries[] = { "thd_query_string", "_Z16thd_query_unsafeP3THD", NULL };
+
 const struct engine engine_mysql = {
 	.name = "mysql",
 	.title = "MySQL or MariaDB",
@@ -153,6 +155,7 @@ const struct engine engine_mysql = {
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 	/* COM_QUERY, COM_STMT_EXECUTE, COM_STMT_FETCH, MariaDB's COM_STMT_BULK_EXECUTE */
 	.error_again = 1615,		/* ER_NEED_REPREPARE */
+	.queries = mysql_queries,
 	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0x1c) | COMMAND(0xfa),
 	.client = mysql_client,
 };

@@ -290,19 +290,27 @@ static int base_take(void *arg, const struct process_map *map)
 	return 1;
 }
 
-int process_memory_open(const struct process *process, uint64_t lowest,
-			struct process_memory *memory)
+int process_memory_open(uint32_t pid, struct process_memory *memory)
+{
+	char path[PROC_PATH];
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	memory->slide = 0;
+	memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return memory->fd < 0 ? -errno : 0;
+}
+
+int process_memory_open_program(const struct process *process, uint64_t lowest,
+				struct process_memory *memory)
 {
 	struct base base = { .exe = process->exe };
-	char path[PROC_PATH];
 	int err = process_maps(process->pid, base_take, &base);
 
 	if (err <= 0)
 		return err ? err : -ENOENT;
-	snprintf(path, sizeof(path), "/proc/%u/mem", process->pid);
+	err = process_memory_open(process->pid, memory);
 	memory->slide = base.start - lowest;
-	memory->fd = open(path, O_RDONLY | O_CLOEXEC);
-	return memory->fd < 0 ? -errno : 0;
+	return err;
 }
 
 ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,

@@ -52,12 +52,12 @@ struct process_memory {
 	uint64_t slide;		/* of the program: addresses in memory less those it was linked with */
 };
 
-/*
- * Opens the memory of a process whose program's lowest address, as linked, is @lowest. 0 or -errno;
- * process_memory_close() ends it.
- */
-int process_memory_open(const struct process *process, uint64_t lowest,
-			struct process_memory *memory);
+/* Opens the memory of process @pid, for addresses. 0 or -errno; process_memory_close() ends it. */
+int process_memory_open(uint32_t pid, struct process_memory *memory);
+
+/* As above, for the variables of its program, too, whose lowest address, as linked, is @lowest. */
+int process_memory_open_program(const struct process *process, uint64_t lowest,
+				struct process_memory *memory);
 
 /* Reads what is there at @address, at most @size bytes: how many, or -errno. */
 ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,

@@ -186,18 +186,18 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 
 /* Calls @each for every session there is; where it returns true, the session is deleted. */
 static void tracer_sessions_each(struct tracer *t,
-				 bool (*each)(void *arg, const struct event_statement *session),
-				 void *arg)
+				 bool (*each)(void *arg, uint64_t key,
+					      struct event_statement *session), void *arg)
 {
 	unsigned char *value = malloc(t->session_bytes);
-	const struct event_statement *session = value ? (const void *)(value + STAT_GROUP) : NULL;
+	struct event_statement *session = value ? (void *)(value + STAT_GROUP) : NULL;
 	uint64_t keys[2];
 	bool kept = false;
 
 	/* The key after one that was deleted is the first again. */
 	while (session && !sys_map_next(t->maps[MAP_SESSIONS], kept ? &keys[0] : NULL, &keys[1])) {
 		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], value) &&
-			      each(arg, session);
+			      each(arg, keys[1], session);
 
 		if (remove && !sys_map_delete(t->maps[MAP_SESSIONS], &keys[1]))
 			continue;
@@ -208,9 +208,10 @@ static void tracer_sessions_each(struct tracer *t,
 }
 
 /* Sessions of servers that are gone; those of threads go with their threads. */
-static bool session_gone(void *arg, const struct event_statement *session)
+static bool session_gone(void *arg, uint64_t key, struct event_statement *session)
 {
 	(void)arg;
+	(void)key;
 	return !process_exists(session->pid);
 }
 
@@ -223,10 +224,11 @@ static bool session_is_running(const struct event_statement *session)
 	       !(session->flags & (over | SESSION_REPLICATION));
 }
 
-static bool session_running(void *arg, const struct event_statement *session)
+static bool session_running(void *arg, uint64_t key, struct event_statement *session)
 {
 	uint64_t *running = arg;
 
+	(void)key;
 	*running += session_is_running(session);
 	return false;
 }
@@ -605,18 +607,47 @@ static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
 	return sum;
 }
 
-static bool running_each(void *arg, const struct event_statement *session)
+/*
+ * Reads the text of a session that is to have one at its end only, where it still runs the same
+ * statement then. Whether it did.
+ */
+static bool running_query(struct tracer *t, uint64_t key, struct event_statement *session)
+{
+	const struct target *target = &t->discover.targets[session->source];
+	unsigned char *value = malloc(t->session_bytes);
+	struct event_statement *now = value ? (void *)(value + STAT_GROUP) : NULL;
+	uint64_t object = key ^ (uint64_t)session->pid << SESSION_PID_SHIFT;
+	bool same = false;
+	size_t len = 0;
+	/* The key is made of the kernel's own number of the process. */
+	int n = t->pid_ns_ino ? -ENOENT :
+		backend_query(session->pid, object, &target->places, (char *)(session + 1),
+			      t->config.text_bytes, &len);
+
+	if (n >= 0 && now && !sys_map_lookup(t->maps[MAP_SESSIONS], &key, value))
+		same = session_is_running(now) && now->start_ns == session->start_ns;
+	session->text_len = n < 0 ? 0 : (uint32_t)n;
+	session->query_bytes = len;
+	session->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	if (session->query_bytes > session->text_len)
+		session->flags |= STATEMENT_CUT;
+	free(value);
+	return same;
+}
+
+static bool running_each(void *arg, uint64_t key, struct event_statement *session)
 {
 	struct tracer *t = arg;
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool has_text = session->text_len <= t->config.text_bytes;
 	struct statement s;
 
 	if (!session_is_running(session) || session->source >= t->discover.ntargets ||
 	    now - session->start_ns < t->config.threshold_ns)
 		return false;
-	/* What a late session has is the text of the statement before. */
-	s = statement_of(t, session, !(session->flags & SESSION_LATE) &&
-				     session->text_len <= t->config.text_bytes);
+	if (session->flags & SESSION_LATE)
+		has_text = running_query(t, key, session);
+	s = statement_of(t, session, has_text);
 	s.running = true;
 	s.duration_ns = now - s.start_ns;
 	if (t->discover.targets[session->source].engine->identify)

@@ -6,14 +6,16 @@ import json
 import os
 import re
 import shutil
+import signal
 import threading
+import time
 
 import pytest
 
 import maria_oracle
 from cluster import wait_for
 from maria_oracle import compare, records
-from maria_workload import SETUP, Workload
+from maria_workload import SETUP, Workload, fails
 from mariaclient import EXECUTE, RESET_CONNECTION, STATISTICS, ServerError
 from mariadb import SERVER, Maria, maria_server
 from oracle import Waiting
@@ -237,6 +239,44 @@ def test_log_reader_refuses_what_it_does_not_know():
 
 
 # --- what it shows of a statement
+
+def test_running_are_shown(maria, tool):
+    """With the text, a prepared statement's too, which is in the server's memory alone."""
+    text = tool("mysql", "-p", maria.pid, "-m", "100", "-o", "pid,status,query")
+    traced = tool("mysql", "-p", maria.pid, "-m", "100", "--json", "--text", "64")
+    long = "select sleep(600) /* " + "x" * 1000 + " */"
+    with maria.connect() as killer, maria.connect() as idle:
+        idle.query("select 1 /* idle is not running */")
+        victims = [maria.connect() for _ in range(3)]
+        victims[0].send(3, b"select sleep(600) /* it hangs */")
+        victims[1].send(3, long.encode())
+        prepared = victims[2].prepare("select sleep(600) /* prepared */")
+        thread = threading.Thread(target=fails, args=(prepared,))
+        thread.start()
+        wait_for(lambda: len(killer.rows("select 1 from information_schema.processlist where state = 'User sleep'")) == 3,
+                 what="all to sleep")
+        time.sleep(0.2)
+        traced.process.send_signal(signal.SIGUSR1)
+        traced.wait_for(lambda _: len(running(traced)) == 3, what="what runs")
+        text.stop()
+        for victim in victims:
+            killer.query(f"kill query {victim.id}")
+        thread.join()
+        for victim in victims:
+            victim.drop()
+    assert traced.stop() == 0
+    seen = {one["query"]: one for one in running(traced)}
+    assert set(seen) == {"select sleep(600) /* it hangs */", "select sleep(600) /* prepared */", long[:64]}, seen
+    assert seen[long[:64]]["truncated"] and seen[long[:64]]["query_bytes"] == len(long)
+    assert all(one["pid"] == maria.pid and 100 <= one["duration_ms"] < 60000 for one in seen.values()), seen
+    lines = text.stdout.splitlines()
+    assert f"{maria.pid:<7} running select sleep(600) /* it hangs */" in lines[lines.index("Still running:"):], lines
+
+
+def running(traced):
+    return [one for one in traced.objects() if one["type"] == "running"]
+
+
 
 def test_columns(maria, client, traced):
     client.query("select * from item /* columns */")
