@@ -132,10 +132,6 @@ static int slow_end(struct slow *slow, int err)
 	tracer_running(slow->watch.tracer);
 	tracer_summary(slow->watch.tracer, &summary);
 	summary.printed = slow->printed;
-	if (options->json && !err)
-		json_summary(&slow->watch.out, &summary);
-	if (!err)
-		err = output_flush(&slow->watch.out);
 	return watch_finish(&slow->watch, err, &summary);
 }
 

@@ -265,10 +265,6 @@ static int stat_end(struct stat *stat, int err)
 	tracer_summary(watch->tracer, &summary);
 	/* Statements that were running are in no histogram, and nobody misses their ends. */
 	summary.printed = stat->shown;
-	if (!err && watch->options.json) {
-		json_summary(&watch->out, &summary);
-		err = output_flush(&watch->out);
-	}
 	return watch_finish(watch, err, &summary);
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/escape.h"
+#include "cli/json.h"
 #include "cli/message.h"
 #include "db/clock.h"
 #include "usdt/disasm.h"
@@ -267,8 +268,13 @@ bool watch_options(struct watch *watch, const struct command *command, int argc,
 
 int watch_finish(struct watch *watch, int err, const struct summary *summary)
 {
-	int status = message_output(&watch->err, err);
+	int status;
 
+	if (!err && watch->options.json)
+		json_summary(&watch->out, summary);
+	if (!err)
+		err = output_flush(&watch->out);
+	status = message_output(&watch->err, err);
 	if (err != -EPIPE)
 		message_summary(&watch->err, summary);
 	output_flush(&watch->err);

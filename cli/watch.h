@@ -58,8 +58,8 @@ void watch_headline(struct watch *watch);
 bool watch_wait(struct watch *watch, int fd, int timeout_ms);
 
 /*
- * Says what became of the output, where @err is what output_flush() told, and what was seen, shown
- * and lost. The exit status, with --strict in it.
+ * Ends the output, of which @err is what output_flush() told, with a summary in JSON; says what became
+ * of it, and what was seen, shown and lost. The exit status, with --strict in it.
  */
 int watch_finish(struct watch *watch, int err, const struct summary *summary);
 

@@ -47,7 +47,7 @@ def test_groups(clusters, top):
     sleep = seen["select pg_sleep(?)"]
     assert 100 <= sleep["total_ms"] < 1000 and sleep["min_ms"] >= 20 and sleep["p95_ms"] <= sleep["max_ms"]
     assert sleep["sample"] == "select pg_sleep(0.02)"
-    assert sum(one["calls"] for one in traced.groups()) == 56
+    assert sum(one["calls"] for one in traced.groups()) == 56 == traced.summary["statements"]
 
 
 def test_table(postgres, top):
