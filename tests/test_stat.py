@@ -91,10 +91,14 @@ def test_familiar_form(postgres, stat):
     assert traced.stop() == 0
     lines = traced.stdout.splitlines()
     assert lines[0] == f"Tracing database queries for pids {postgres.pid} slower than 0 ms..."
-    assert lines[1:5] == ["", "PostgreSQL:", "     query latency (ms)  : count     distribution",
-                          "         0 -> 1          : 1        |****************************************|"]
-    assert lines[6] == "         4 -> 7          : 1        |****************************************|"
-    assert re.match(r"     p50 [0-9.]+ ms, p95 [0-9.]+ ms, p99 [0-9.]+ ms, max [0-9.]+ ms; 2 statements$", lines[7])
+    assert lines[1:4] == ["", "PostgreSQL:", "     query latency (ms)  : count     distribution"]
+    rows = lines[4:-1]
+    # On a busy machine they take longer than they should.
+    for n, row in enumerate(rows):
+        low, high, stars = 2 ** n if n else 0, 2 ** (n + 1) - 1, int("*" in row)
+        assert row == f"{low:10} -> {high:<11}: {stars:<9}|{'*' * 40 * stars:40}|", traced.said()
+    assert sum("*" in row for row in rows) == 2 and "*" in rows[-1] and len(rows) >= 3
+    assert re.match(r"     p50 [0-9.]+ ms, p95 [0-9.]+ ms, p99 [0-9.]+ ms, max [0-9.]+ ms; 2 statements$", lines[-1])
 
 
 def test_intervals(postgres, stat):
