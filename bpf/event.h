@@ -29,7 +29,6 @@ enum event_type {
 #define SESSION_JOINED		0x400	/* it was running before its thread was first seen */
 #define SESSION_REPLICATION	0x800	/* a walsender, whose commands are no statements */
 #define SESSION_TEXT		0x2000	/* its command is a text, not a prepared statement */
-#define SESSION_LOGGING		0x4000	/* the server logs slow statements of this session */
 #define SESSION_LATE		0x1000	/* its texts are read when statements end, not before */
 
 /* Of a session that is an object of the server's the key is its address ^ (PID << this). */

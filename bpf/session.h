@@ -429,7 +429,7 @@ INLINE void statement_begin(struct session *session, __u32 more)
 {
 	struct event_statement *s = &session->s;
 
-	s->flags = SESSION_OPEN | more | (s->flags & (SESSION_REPLICATION | SESSION_LOGGING));
+	s->flags = SESSION_OPEN | more | (s->flags & SESSION_REPLICATION);
 	s->start_ns = bpf_ktime_get_ns();
 	s->completed_ns = 0;
 	s->rows = 0;

@@ -21,21 +21,14 @@ ARGUMENT(status);	/* not 0: the statement failed */
 ARGUMENT(state);	/* what the server has of the outcome, and what that is after a failure */
 ARGUMENT(failed_state);
 ARGUMENT(kind);		/* number of the kind of statement; 0: SELECT */
-ARGUMENT(packet);	/* the command's text */
-ARGUMENT(logging);	/* whether the server would log the statement */
-ARGUMENT(nested);	/* not 0: a statement inside a function or trigger */
-ARGUMENT(caller);	/* where the probed function returns to */
-ARGUMENT(here);		/* the address of the probe */
 ARGUMENT(resumed);	/* state of an asynchronous command; 2: it goes on */
 ARGUMENT(connection);	/* the server's number for the connection */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
-CONSTANT(error_again);	/* error after which the server tries again by itself; 0: none */
+CONSTANT(error_unprepared);	/* error of a command that executes what was never prepared; 0: not known */
 CONSTANT(rows_known);
 CONSTANT(affected_known);
 CONSTANT(status_known);
-CONSTANT(caller_low);	/* calls out of these addresses count, seen from the probe */
-CONSTANT(caller_size);	/* 0: all calls */
 CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
 
 /*
@@ -134,23 +127,6 @@ PROGRAM(failure)
 	return 0;
 }
 
-/* Whether @text is an SQL EXECUTE: what that runs is logged in its place, by another function. */
-INLINE int text_executes(const char *text)
-{
-	static const char word[] = "execute ", immediate[] = "immediate";
-	char head[sizeof(word) + sizeof(immediate) - 2];
-
-	if (bpf_probe_read_user(head, sizeof(head), text))
-		return 0;
-	for (int i = 0; i < (int)sizeof(word) - 1; i++)
-		if ((head[i] | 0x20) != word[i])
-			return 0;
-	for (int i = 0; i < (int)sizeof(immediate) - 1; i++)
-		if ((head[sizeof(word) - 1 + i] | 0x20) != immediate[i])
-			return 1;
-	return 0;
-}
-
 /*
  * A client's command to MySQL or MariaDB. Those that run statements are timed; what there is to
  * know of a statement is still in the server when it decides whether to log it as slow.
@@ -167,24 +143,24 @@ PROGRAM(command_start)
 	session_joined(session);
 	if (s->flags & SESSION_OPEN && arg_resumed(ctx) == COMMAND_RESUMED)
 		return 0;
-	/* A statement that is open has not been logged: an unknown one was to be executed. */
 	s->flags &= ~SESSION_OPEN;
 	command = arg_command(ctx);
 	if (VALUE(commands) >> (command & 63) & 1)
-		statement_begin(session, SESSION_LATE |
-				(command == COMMAND_TEXT &&
-				 !text_executes((const char *)arg_packet(ctx)) ? SESSION_TEXT : 0));
+		statement_begin(session, SESSION_LATE | (command == COMMAND_TEXT ? SESSION_TEXT : 0));
 	return 0;
 }
 
 /*
  * Rows that were sent; of a statement that sent none, the rows that it changed. These are 0 too
- * where the answer is a result set, of which not each is counted as sent (ANALYZE TABLE).
+ * where the answer is a result set, of which not each is counted as sent (ANALYZE TABLE). What kind a
+ * prepared statement is the server has forgotten by then; nearly all that answer so are SELECTs.
  */
 INLINE void statement_rows(void *ctx, struct event_statement *s)
 {
+	int none = s->flags & SESSION_TEXT ? !arg_kind(ctx) : !(s->flags & STATEMENT_ERROR);
+
 	s->rows = arg_rows(ctx);
-	if (VALUE(rows_known) && (s->rows || !arg_kind(ctx)))
+	if (VALUE(rows_known) && (s->rows || none))
 		s->flags |= STATEMENT_HAS_ROWS;
 	if (VALUE(affected_known) && !s->rows && !(s->flags & STATEMENT_ERROR)) {
 		s->rows = arg_affected(ctx);
@@ -206,23 +182,10 @@ INLINE void statement_outcome(void *ctx, struct event_statement *s)
 }
 
 /*
- * Not the client's own: of a text, what the dispatcher itself does not log (procedures' bodies, what
- * EXECUTE IMMEDIATE runs); of a prepared statement, what runs inside a function or trigger.
+ * The dispatcher of commands is through with a statement, or with one of "a; b". What that ran in its
+ * turn (procedures' bodies, what EXECUTE runs) does not end there.
  */
-INLINE int statement_inner(void *ctx, struct event_statement *s)
-{
-	__u64 logging = arg_logging(ctx);
-
-	if (logging)
-		s->flags |= SESSION_LOGGING;
-	/* What a procedure prepares is not logged even where all is. */
-	if (!VALUE(caller_size) || !(s->flags & SESSION_TEXT))
-		return arg_nested(ctx) || (!logging && s->flags & SESSION_LOGGING);
-	return arg_caller(ctx) - arg_here(ctx) - VALUE(caller_low) >= VALUE(caller_size);
-}
-
-/* The server decides on a statement of its slow log: the end of each, of "a; b" too. */
-PROGRAM(statement_logged)
+PROGRAM(command_end)
 {
 	__u64 id = id_seen(bpf_get_current_pid_tgid()), now;
 	struct session *session;
@@ -232,16 +195,17 @@ PROGRAM(statement_logged)
 	if (!session || !(session->s.flags & SESSION_OPEN))
 		return 0;
 	s = &session->s;
-	if (statement_inner(ctx, s))
-		return 0;
-	/* The server prepares it anew and runs it again; the client does not hear of it. */
-	if (VALUE(error_again) && arg_error(ctx) == VALUE(error_again))
-		return 0;
 	now = bpf_ktime_get_ns();
 	if (now - s->start_ns >= VALUE(threshold_ns)) {
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
 		statement_outcome(ctx, s);
+		/* No statement, then: what the server has for a text is none. */
+		if (s->error_code && s->error_code == VALUE(error_unprepared) &&
+		    !(s->flags & SESSION_TEXT)) {
+			s->flags &= ~SESSION_OPEN;
+			return 0;
+		}
 		stat_group(ctx, session);
 		if (VALUE(want_sessions))
 			send_identity(ctx, id);

@@ -31,6 +31,7 @@ struct engine_arg {
 	 *	{=NAME}		the offset of the member that setter NAME sets
 	 *	{?NAME}		the offset of the pointer whose member NAME compares with a constant
 	 *	{NAME~PATTERN}	the offset in an instruction of NAME
+	 *	{owner}		the register with the object, see engine_probe.member
 	 * NULL: the fallback.
 	 */
 	const char *spec;
@@ -45,11 +46,11 @@ struct engine_probe {
 	const char *step;			/* "completion"; its rows follow each other */
 	const char *program;			/* in bpf/ */
 	const char *provider, *probe;		/* a USDT probe, or: */
-	const char *function;			/* a function's symbol */
+	const char *function;			/* a function's symbol: its entry, or */
+	const char *calls;			/* each call of this one in it; unless NULL: */
+	const char *member;			/* … of an object's member, the one that this accessor tells */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
-	/* Only calls out of the first of these functions that the file has; NULL: all calls. */
-	const char *const *called_by;
 	struct engine_arg args[ENGINE_ARGS];
 };
 
@@ -77,7 +78,7 @@ struct engine {
 	const char *version_words, *version_symbol;
 	const struct engine_probe *probes;
 	size_t nprobes;
-	uint64_t commands, error_again;		/* constants of bpf/ */
+	uint64_t commands, error_unprepared;	/* constants of bpf/ */
 	bool one_row_count;			/* of rows that were sent and that were changed */
 	/* Values that every program of the file may ask for, whatever its probe. */
 	struct engine_arg common[ENGINE_COMMON];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * MySQL and MariaDB. dispatch_command() takes each command of a client.
- * log_slow_statement(THD *) is entered once for each statement that ended, failures and each part
+ * MySQL and MariaDB. dispatch_command() takes each command of a client. It calls
+ * log_slow_statement(THD *) once for each statement that ended, failures and each part
  * of "a; b" included, with text, error, user and database still in the session (THD).
  * Where they lie there differs by release and architecture, so the offsets are read off the
  * accessors that the server exports for its plugins.
@@ -19,10 +19,6 @@ static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-d
 #define DISPATCH_J	"_Z16dispatch_command19enum_server_commandP3THDPcj"
 #define DISPATCH_COM	"_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
 
-/*
- * Statements inside functions, triggers and procedures, and what EXECUTE runs, end up in the
- * slow log's function too; but only the client's own come there from dispatch_command() itself.
- */
 static const char *const mysql_dispatchers[] = {
 	DISPATCH_JB, DISPATCH_JBB, DISPATCH_J, DISPATCH_COM, NULL,
 };
@@ -35,7 +31,6 @@ static const char *const mysql_dispatchers[] = {
 		.args = {                                                   \
 			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
 			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
-			{ .name = "arg_packet", .spec = "8@%arg2" },        \
 			/* cmpl $2,thd->async_state.m_state; je */          \
 			{ .name = "arg_resumed",                            \
 			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }, \
@@ -43,7 +38,7 @@ static const char *const mysql_dispatchers[] = {
 	}
 
 /* MySQL's Security_context of a THD, and the accessors that hand out its members. */
-#define CONTEXT	"({_Z24thd_get_security_contextP3THDPP16Security_context}(%arg0))"
+#define CONTEXT(thd) "({_Z24thd_get_security_contextP3THDPP16Security_context}(" thd "))"
 #define USER	"_ZNK16Security_context4userEv"
 #define HOST	"_ZNK16Security_context4hostEv"
 #define IP	"_ZNK16Security_context2ipEv"
@@ -55,64 +50,69 @@ static const char *const mysql_dispatchers[] = {
 /* Into the Diagnostics_area, which has what the client is told of the outcome: affected_rows. */
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
 
+/* What there is to know of the statement that ended. Of two rows the first is MariaDB's. */
+#define ENDED_ARGS(thd)                                                                   \
+	{ .name = "arg_text", .spec = "8@{thd_query_string}(" thd ")" },                  \
+	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(" thd ")",           \
+	  .fallback = -1 },                                                               \
+	{ .name = "arg_length", .spec = "8@{thd_query_string+8}(" thd ")" },              \
+	{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(" thd ")",       \
+	  .fallback = -1 },                                                               \
+	{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(" thd ")" },           \
+	{ .name = "arg_error",                                                            \
+	  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(" thd "))" },    \
+	{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(" thd "))" },   \
+	{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(" thd "))" },   \
+	{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },                  \
+	{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}", .fallback = 1 },   \
+	{ .name = "arg_kind",                                                             \
+	  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(" thd "))",                \
+	  .fallback = 1 },                                                                \
+	{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(" thd ")" },    \
+	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(" thd "))" },      \
+	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(" thd "))" },      \
+	{ .name = "arg_user",                                                             \
+	  .spec = "8@{thd_user_name:inner}({thd_user_name}(" thd "))" },                  \
+	{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT(thd) },                      \
+	{ .name = "arg_user_length", .spec = "8@{" USER "+8}" CONTEXT(thd) },             \
+	{ .name = "arg_host",                                                             \
+	  .spec = "8@{thd_client_host:inner}({thd_client_host}(" thd "))" },              \
+	{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT(thd) },                      \
+	{ .name = "arg_host_length", .spec = "8@{" HOST "+8}" CONTEXT(thd) },             \
+	{ .name = "arg_address",                                                          \
+	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(" thd "))" },                  \
+	{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT(thd) },                     \
+	{ .name = "arg_database", .spec = "8@{thd_current_db}(" thd ")" },                \
+	{ .name = "arg_database", .spec = "8@{" DB "}(" thd ")" }
+
+/*
+ * dispatch_command() asks for each statement that has ended, or part of "a; b", whether it is slow. From
+ * MariaDB 10.6 on it leaves some to Prepared_statement::execute(): a COM_STMT_EXECUTE, and the EXECUTE
+ * that ends a text. Then it calls delete_explain_query(thd->lex) instead. log_slow_statement() itself
+ * is no place: bodies of procedures and what EXECUTE runs come there too, and failed EXECUTEs do not.
+ */
+#define ENDS(which, symbol, thd, ...)                                                     \
+	{                                                                                 \
+		.step = which, .program = "command_end", .function = symbol, __VA_ARGS__, \
+		.args = {                                                                 \
+			{ .name = "arg_session", .spec = "8@" thd, .fallback = -1 },      \
+			ENDED_ARGS(thd),                                                  \
+		},                                                                        \
+	}
+
+#define LOGGED(symbol) \
+	ENDS("logged", symbol, "%arg0", .calls = "_Z18log_slow_statementP3THD")
+#define UNLOGGED(symbol) \
+	ENDS("unlogged", symbol, "%{owner}", .calls = "_Z20delete_explain_queryP3LEX", \
+	     .member = "thd_sql_command", .optional = true)
+
 static const struct engine_probe mysql_probes[] = {
-	{
-		/* log_slow_statement(THD *); of two rows MariaDB's is first, MySQL's second. */
-		.step = "logged", .program = "statement_logged",
-		.function = "_Z18log_slow_statementP3THD",
-		.called_by = mysql_dispatchers,
-		.args = {
-			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
-			/* mov thd->in_sub_stmt,%eax; mov %rdi,…; test %eax,%eax; jne */
-			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
-			  "8b 87 @@@@@@@@ 48 89 fb 85 c0 0f 85}(%arg0)" },
-			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
-			  "8b 87 @@@@@@@@ 49 89 f9 85 c0 0f 85}(%arg0)" },
-			{ .name = "arg_nested", .spec = "4@{_Z18log_slow_statementP3THD~"
-			  "8b 87 @@@@@@@@ 85 c0 0f 85}(%arg0)" },
-			/* cmpb $0,thd->enable_slow_log; je */
-			{ .name = "arg_logging", .spec = "1@{_Z18log_slow_statementP3THD~"
-			  "80 bf @@@@@@@@ 00 0f 84}(%arg0)" },
-			{ .name = "arg_caller", .spec = "8@0(%rsp)" },
-			{ .name = "arg_caller", .spec = "8@%x30" },
-			{ .name = "arg_here", .spec = "8@%ip" },
-			{ .name = "arg_text", .spec = "8@{thd_query_string}(%arg0)" },
-			{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%arg0)",
-			  .fallback = -1 },
-			{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%arg0)" },
-			{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%arg0)",
-			  .fallback = -1 },
-			{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%arg0)" },
-			{ .name = "arg_error",
-			  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%arg0))" },
-			{ .name = "arg_state",
-			  .spec = "4@{" FAILED ":inner}({" FAILED "}(%arg0))" },
-			{ .name = "arg_state",
-			  .spec = "4@{" STATUS ":inner}({" STATUS "}(%arg0))" },
-			{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },
-			{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}",
-			  .fallback = 1 },
-			{ .name = "arg_kind",
-			  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%arg0))",
-			  .fallback = 1 },
-			{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%arg0)" },
-			{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(%arg0))" },
-			{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(%arg0))" },
-			{ .name = "arg_user",
-			  .spec = "8@{thd_user_name:inner}({thd_user_name}(%arg0))" },
-			{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT },
-			{ .name = "arg_user_length", .spec = "8@{" USER "+8}" CONTEXT },
-			{ .name = "arg_host",
-			  .spec = "8@{thd_client_host:inner}({thd_client_host}(%arg0))" },
-			{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT },
-			{ .name = "arg_host_length", .spec = "8@{" HOST "+8}" CONTEXT },
-			{ .name = "arg_address",
-			  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%arg0))" },
-			{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT },
-			{ .name = "arg_database", .spec = "8@{thd_current_db}(%arg0)" },
-			{ .name = "arg_database", .spec = "8@{" DB "}(%arg0)" },
-		},
-	},
+	LOGGED(DISPATCH_JB),
+	LOGGED(DISPATCH_JBB),
+	LOGGED(DISPATCH_J),
+	LOGGED(DISPATCH_COM),
+	UNLOGGED(DISPATCH_JB),
+	UNLOGGED(DISPATCH_JBB),
 	COMMAND_FIRST(DISPATCH_JB),
 	COMMAND_FIRST(DISPATCH_JBB),
 	COMMAND_FIRST(DISPATCH_J),
@@ -123,7 +123,6 @@ static const struct engine_probe mysql_probes[] = {
 		.args = {
 			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
 			{ .name = "arg_command", .spec = "4@%arg2", .fallback = -1 },
-			{ .name = "arg_packet", .spec = "8@0(%arg1)" },
 		},
 	},
 	{
@@ -153,10 +152,10 @@ const struct engine engine_mysql = {
 	.version_symbol = "server_version",
 	.probes = mysql_probes,
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
-	/* COM_QUERY, COM_STMT_EXECUTE, COM_STMT_FETCH, MariaDB's COM_STMT_BULK_EXECUTE */
-	.error_again = 1615,		/* ER_NEED_REPREPARE */
 	.queries = mysql_queries,
-	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0x1c) | COMMAND(0xfa),
+	/* COM_QUERY, COM_STMT_EXECUTE, MariaDB's COM_STMT_BULK_EXECUTE; a FETCH hands out ready rows. */
+	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
+	.error_unprepared = 1243,	/* ER_UNKNOWN_STMT_HANDLER */
 	.client = mysql_client,
 };
 

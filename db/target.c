@@ -14,6 +14,7 @@
 #include "usdt/site.h"
 
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
+#define CALLS_MAX	8		/* of one function by another; 2 is the most seen */
 #define SPEC_TEXT	256
 #define VALUES_MAX	104
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON + ENGINE_DEFAULTS)
@@ -30,6 +31,7 @@
 struct site {
 	uint64_t vaddr, offset, semaphore;	/* both last are file offsets; semaphore 0: none */
 	const char *args;			/* a USDT site's specs, else NULL */
+	char owner[SITE_REG];			/* "", or where engine_probe.member was loaded from */
 };
 
 /* What is at hand while a file is worked on. */
@@ -115,7 +117,8 @@ static int work_accessor(const struct work *work, const char *text, size_t len, 
 }
 
 /* Copies @spec to @text with its accessors replaced by their offsets. */
-static int work_expand(const struct work *work, const char *spec, char *text, size_t size)
+static int work_expand(const struct work *work, const struct site *site, const char *spec,
+		       char *text, size_t size)
 {
 	size_t at = 0;
 
@@ -124,7 +127,10 @@ static int work_expand(const struct work *work, const char *spec, char *text, si
 		int64_t number;
 		int n;
 
-		if (end) {
+		if (end && !strncmp(spec, "{owner}", 7)) {
+			n = snprintf(text + at, size - at, "%s", site->owner);
+			spec = end + 1;
+		} else if (end) {
 			n = work_accessor(work, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n)
 				return n;
@@ -146,7 +152,7 @@ static enum spec_reason work_spec(const struct work *work, const struct engine_a
 	struct spec specs[SPEC_ARGS_MAX];
 	size_t n;
 
-	if (!arg->probe_arg && (!arg->spec || work_expand(work, arg->spec, text, SPEC_TEXT)))
+	if (!arg->probe_arg && (!arg->spec || work_expand(work, site, arg->spec, text, SPEC_TEXT)))
 		return SPEC_NO_SYMBOL;
 	if (!arg->probe_arg && !strchr(text, '@')) {
 		*spec = (struct spec){ .kind = SPEC_CONST, .size = 8, .is_signed = true,
@@ -213,22 +219,6 @@ static const struct engine_arg *work_arg(const struct work *work, const struct e
 	return arg->name ? arg : NULL;
 }
 
-/* Where the calls come from that count, relative to the site. */
-struct caller {
-	uint64_t low, size;		/* size 0: from anywhere */
-};
-
-static struct caller work_caller(const struct work *work, const struct engine_probe *probe,
-				 const struct site *site)
-{
-	struct elf_symbol symbol;
-
-	for (const char *const *name = probe->called_by; name && *name; name++)
-		if (!elf_symbol_find(&work->elf, *name, &symbol))
-			return (struct caller){ symbol.value - site->vaddr, symbol.size };
-	return (struct caller){ 0, 0 };
-}
-
 static bool values_have(const struct object_value *values, size_t nvalues, const char *name)
 {
 	for (size_t i = 0; i < nvalues; i++)
@@ -264,7 +254,6 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
 	struct object_value values[VALUES_MAX];
 	size_t nvalues = work->common->nvalues, ncode = 0;
-	struct caller caller = work_caller(work, probe, site);
 	uint32_t shows = 0;
 	bool known;
 	const char *culprit;
@@ -277,8 +266,8 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 						   .number = work->target->source };
 	values[nvalues++] = (struct object_value){ .name = "constant_commands",
 						   .number = work->target->engine->commands };
-	values[nvalues++] = (struct object_value){ .name = "constant_error_again",
-						   .number = work->target->engine->error_again };
+	values[nvalues++] = (struct object_value){ .name = "constant_error_unprepared",
+						   .number = work->target->engine->error_unprepared };
 	for (int i = 0; i < ARGS_MAX; i++) {
 		const struct engine_arg *arg = work_arg(work, probe, i);
 		const struct engine_arg *next = work_arg(work, probe, i + 1);
@@ -303,10 +292,6 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 						   .number = !!(shows & TARGET_SHOWS_CHANGES) };
 	values[nvalues++] = (struct object_value){ .name = "constant_status_known",
 						   .number = !!(shows & TARGET_SHOWS_STATUS) };
-	values[nvalues++] = (struct object_value){ .name = "constant_caller_low",
-						   .number = caller.low };
-	values[nvalues++] = (struct object_value){ .name = "constant_caller_size",
-						   .number = caller.size };
 	n = object_link(work->common->object, probe->program, values, nvalues, work->linked,
 			&culprit);
 	if (n < 0)
@@ -339,7 +324,8 @@ static int work_usdt(struct work *work, const struct engine_probe *probe)
 	if (usdt_notes(&work->elf, &iter))
 		return -ENOENT;
 	while (usdt_note_next(&iter, &note)) {
-		struct site site = { note.vaddr, note.offset, note.semaphore_offset, note.args };
+		struct site site = { .vaddr = note.vaddr, .offset = note.offset,
+				     .semaphore = note.semaphore_offset, .args = note.args };
 
 		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
 			continue;
@@ -354,18 +340,40 @@ static int work_usdt(struct work *work, const struct engine_probe *probe)
 	return err;
 }
 
+/* Adds one place of a function. */
+static int work_address(struct work *work, const struct engine_probe *probe, uint64_t vaddr)
+{
+	struct site site = { .vaddr = vaddr };
+	int64_t member;
+
+	if (elf_vaddr_to_offset(&work->elf, vaddr, &site.offset))
+		return -ENOENT;
+	if (probe->member &&
+	    (work_accessor(work, probe->member, strlen(probe->member), &member) ||
+	     site_owner(&work->elf, vaddr, member, site.owner)))
+		return -ENOENT;
+	return work_site(work, probe, &site);
+}
+
 static int work_function(struct work *work, const struct engine_probe *probe)
 {
 	struct elf_symbol symbol;
-	struct site site = { 0 };
+	uint64_t vaddrs[CALLS_MAX];
+	int err = -ENOENT;
+	size_t n;
 
 	if (elf_symbol_find(&work->elf, probe->function, &symbol) ||
 	    symbol.type != STT_FUNC || !elf_vaddr_has_flags(&work->elf, symbol.value, PF_X))
 		return -ENOENT;
-	site.vaddr = site_function(&work->elf, symbol.value);
-	if (elf_vaddr_to_offset(&work->elf, site.vaddr, &site.offset))
-		return -ENOENT;
-	return work_site(work, probe, &site);
+	if (!probe->calls)
+		return work_address(work, probe, site_function(&work->elf, symbol.value));
+	n = site_calls(&work->elf, &symbol, probe->calls, vaddrs, CALLS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		err = work_address(work, probe, vaddrs[i]);
+		if (err)
+			return err;
+	}
+	return err;
 }
 
 static int work_way(struct work *work, const struct engine_probe *probe)

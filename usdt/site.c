@@ -2,6 +2,7 @@
 #include "usdt/site.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <string.h>
 
 #include "usdt/cursor.h"
@@ -52,4 +53,91 @@ uint64_t site_function(const struct elf *elf, uint64_t vaddr)
 	    site_bytes(elf, offset, endbr64, sizeof(endbr64)))
 		return vaddr + sizeof(endbr64);
 	return vaddr;
+}
+
+/* A function's instructions. */
+struct body {
+	uint16_t machine;
+	uint64_t vaddr;
+	struct cursor bytes;
+};
+
+/* Where the call @at bytes into the function goes; 0: there is no direct one. */
+static uint64_t body_call(const struct body *body, size_t at)
+{
+	struct cursor c = body->bytes;
+	uint32_t word;
+	int64_t distance;
+
+	cursor_seek(&c, at);
+	if (body->machine == EM_X86_64 && cursor_uint(&c, 1) == 0xe8) {
+		distance = (int32_t)cursor_uint(&c, 4);
+		return c.bad ? 0 : body->vaddr + c.pos + (uint64_t)distance;
+	}
+	if (body->machine != EM_AARCH64 || at & 3)
+		return 0;
+	word = (uint32_t)cursor_uint(&c, 4);
+	distance = (int32_t)(word << 6) >> 4;
+	return word >> 26 == 0x25 ? body->vaddr + at + (uint64_t)distance : 0;
+}
+
+size_t site_calls(const struct elf *elf, const struct elf_symbol *function, const char *callee,
+		  uint64_t *vaddrs, size_t max)
+{
+	struct cursor file = cursor_over(elf->data, elf->size, false);
+	struct body body = { .machine = elf->machine, .vaddr = function->value };
+	const unsigned char *bytes;
+	struct elf_symbol called;
+	uint64_t offset;
+	size_t n = 0;
+
+	if (elf->big_endian || elf_symbol_find(elf, callee, &called) || !called.value ||
+	    elf_vaddr_to_offset(elf, function->value, &offset))
+		return 0;
+	cursor_seek(&file, offset);
+	bytes = cursor_bytes(&file, (size_t)function->size);
+	if (!bytes)
+		return 0;
+	body.bytes = cursor_over(bytes, (size_t)function->size, false);
+	for (size_t at = 0; at < function->size; at++) {
+		if (body_call(&body, at) != called.value)
+			continue;
+		if (n == max)
+			return 0;
+		vaddrs[n++] = function->value + at;
+	}
+	return n;
+}
+
+int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[SITE_REG])
+{
+	static const char x86_regs[16][SITE_REG] = {
+		"rax", "rcx", "rdx", "rbx", "", "rbp", "rsi", "rdi",
+		"r8", "r9", "r10", "r11", "", "r13", "r14", "r15",
+	};
+	struct cursor c = cursor_over(elf->data, elf->size, false);
+	uint64_t at;
+	uint32_t word, n;
+
+	if (elf->big_endian || elf_vaddr_to_offset(elf, vaddr - 4, &at))
+		return -EINVAL;
+	cursor_seek(&c, at);
+	word = (uint32_t)cursor_uint(&c, 4);
+	/* mov offset(%reg),%rdi: REX.W, REX.B for the upper half, 8b; %rsp and %r12 take more bytes */
+	if (elf->machine == EM_X86_64 && (word & 0xf8fffe) == 0x788b48 && offset < 0x80 &&
+	    word >> 24 == (uint64_t)offset) {
+		memcpy(reg, x86_regs[(word >> 16 & 7) | (word & 1) << 3], SITE_REG);
+		return *reg ? 0 : -EINVAL;
+	}
+	/* ldr x0, [xn, #offset] */
+	n = word >> 5 & 31;
+	if (elf->machine == EM_AARCH64 && (word & 0xffc0001f) == 0xf9400000 && n < 31 &&
+	    8 * (word >> 10 & 0xfff) == (uint64_t)offset) {
+		reg[0] = 'x';
+		reg[1] = (char)('0' + (n > 9 ? n / 10 : n));
+		reg[2] = (char)(n > 9 ? '0' + n % 10 : '\0');
+		reg[3] = '\0';
+		return 0;
+	}
+	return -EINVAL;
 }

@@ -21,4 +21,20 @@ bool site_is_nop(const struct elf *elf, uint64_t offset);
  */
 uint64_t site_function(const struct elf *elf, uint64_t vaddr);
 
+/*
+ * The addresses of the instructions in @function that call function @callee. There, the arguments
+ * are where it wants them, and the kernel emulates the instruction. Other bytes that name the same 32
+ * bits of distance are no chance. How many; 0 where there are none, or more than @max.
+ */
+size_t site_calls(const struct elf *elf, const struct elf_symbol *function, const char *callee,
+		  uint64_t *vaddrs, size_t max);
+
+#define SITE_REG	4	/* bytes of a register's name: "rbx", "x19" */
+
+/*
+ * The register that points to an object, where the instruction before the call at @vaddr loads
+ * that's member at @offset for the call's first argument. 0 or -EINVAL: it does something else.
+ */
+int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[SITE_REG]);
+
 #endif
