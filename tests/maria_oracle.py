@@ -12,7 +12,7 @@ Durations: Query_time runs from the command's receipt in dispatch_command (for t
 later parts of a packet: from the part's start) to the end of its execution, in whole
 us, and lacks what ends the answer (the OK or EOF packet, its sending, the statistics).
 The tool's runs from dispatch_command's entry (the later parts: from the end of the
-part before) to the entry of log_slow_statement, so that it includes that sending.
+part before) to the call of log_slow_statement, so that it includes that sending.
 Neither includes the log's writing, except that the parts after the first begin when
 the tool saw the end of the part before: its writing to the log is in the next one's
 time. |D - log| <= max(100 us, 5 %) for 99 %: a process can lose its CPU in between, see

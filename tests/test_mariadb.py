@@ -498,24 +498,165 @@ def test_call_is_one_even_if_the_server_logs_its_body(client, traced):
     assert len(traced.statements) == 2, traced.said()
 
 
-def test_sql_execute(client, traced):
-    client.query("prepare p from 'select sleep(?) /* inner */'; set @s = 0.02")
-    client.query("execute p using @s")
-    client.failing("execute nosuch")
-    client.query("select 1 /* after */")
-    ended(traced, client)
-    slow = [one for one in traced.statements if one["duration_ms"] >= 20]
-    assert len(slow) == 1, traced.said()
-    assert only(traced, "/* after */")["duration_ms"] < 10_000
+# What one text must be shown as: (part of the text, errno or 0, at least so many ms) of each statement. An
+# EXECUTE is shown by the text of what it runs, as the slow log has it, or where it ran nothing by its own.
+RUNS = ("select sleep(0.02) /* runs */", 0, 20)
+EXECUTES = {
+    "execute s": [RUNS],
+    " execute s": [RUNS],
+    "EXECUTE\ts": [RUNS],
+    "execute\ns": [RUNS],
+    "/* c */ execute s": [RUNS],
+    "-- c\nexecute s": [RUNS],
+    "/*!execute s*/": [RUNS],
+    "execute `s`": [RUNS],
+    "execute v using sleep(0.02)": [("/* value */", 0, 20)],
+    "set statement max_statement_time = 5 for execute s": [RUNS],
+    "set statement max_statement_time = 5 for select 1": [("for select 1", 0, 0)],
+    "execute s; select 7": [RUNS, ("select 7", 0, 0)],
+    "select 5; execute s": [("select 5", 0, 0), RUNS],
+    "select 5; execute s; select 6": [("select 5", 0, 0), RUNS, ("select 6", 0, 0)],
+    "execute s; execute s": [RUNS, RUNS],
+    "execute immediate 'select 3'": [("immediate 'select 3'", 0, 0)],
+    "execute  immediate 'select 4'": [("immediate 'select 4'", 0, 0)],
+    "execute /* c */ immediate 'select sleep(0.02)'": [("immediate 'select sleep", 0, 20)],
+    "select 5; execute immediate 'select 8'": [("select 5", 0, 0), ("immediate 'select 8'", 0, 0)],
+    "execute nosuch": [("execute nosuch", 1243, 0)],
+    " execute nosuch": [("execute nosuch", 1243, 0)],
+    "select 5; execute nosuch; select 6": [("select 5", 0, 0), ("execute nosuch", 1243, 0)],
+    "execute v": [("execute v", 1210, 0)],
+    "execute s and more": [("execute s and more", 1064, 0)],
+    "execute gone": [("select * from soon_gone", 1146, 0)],
+    "execute immediate 'selec'": [("immediate 'selec'", 1064, 0)],
+    "execute immediate 'select nosuch'": [("immediate 'select nosuch'", 1054, 0)],
+    "begin not atomic execute s; end": [("begin not atomic", 0, 20)],
+    "begin not atomic execute nosuch; end": [("begin not atomic", 1243, 0)],
+    "call executes()": [("call executes()", 0, 20)],
+    "call executes(); execute s": [("call executes()", 0, 20), RUNS],
+    "execute calls": [("call executes()", 0, 20)],
+    "execute plain_call": [("call several()", 0, 10)],
+}
 
 
-def test_execute_immediate(client, traced):
-    client.query("execute immediate 'select sleep(0.02)' /* immediate */")
-    client.query("select 1 /* a */; execute immediate 'select sleep(0.02)' /* as a part */; select 2 /* b */")
+def prepare_executes(client):
+    client.query("create or replace table soon_gone (n int)")
+    client.query("prepare s from 'select sleep(0.02) /* runs */'; prepare v from 'select ? /* value */'; "
+                 "prepare gone from 'select * from soon_gone'; drop table soon_gone")
+    client.query("create or replace procedure executes() begin execute s; select 1; end")
+    client.query("prepare calls from 'call executes()'; prepare plain_call from 'call several()'")
+
+
+def each_shown(traced, client, texts, run):
+    """The statements that are shown of each text that run() is called with."""
+    client.query("select 'the end'")
+    for text in texts:
+        try:
+            run(text)
+        except ServerError:
+            pass
+        client.query("select 'the end'")
     ended(traced, client)
-    assert tags_of(traced) == ["immediate", "a", "as a part", "b"], traced.said()
-    assert only(traced, "/* immediate */")["duration_ms"] >= 20
-    assert only(traced, "as a part")["duration_ms"] >= 20
+    found = [[]]
+    for one in traced.statements:
+        if one["query"] == "select 'the end'":
+            found.append([])
+        else:
+            found[-1].append(one)
+    assert not found[-1]
+    found = found[1:-1]		# the first are of what has been before
+    return dict(zip(texts, found, strict=True))
+
+
+def complaints_of(shown, wanted):
+    """What is not as wanted, a table as EXECUTES."""
+    found = []
+    for text, statements in wanted.items():
+        seen = [(one["query"], one.get("errno", 0), round(one["duration_ms"], 3)) for one in shown[text]]
+        if len(seen) != len(statements) or not all(
+                part in query and errno == number and least <= ms < 10_000
+                for (query, errno, ms), (part, number, least) in zip(seen, statements)):
+            found.append(f"{text!r}: {seen}")
+    return found
+
+
+@pytest.mark.parametrize("disabled", ["sp", "", "call", "sp,call,admin,slave"])
+def test_sql_execute(client, traced, disabled):
+    prepare_executes(client)
+    client.query(f"set log_slow_disabled_statements = '{disabled}'")
+    shown = each_shown(traced, client, EXECUTES, client.query)
+    assert not complaints_of(shown, EXECUTES), "\n".join(complaints_of(shown, EXECUTES))
+    assert not traced.lost()
+
+
+def test_sql_execute_as_the_slow_log_has_it(marias):
+    """The table itself, held against the server: what it logs of each text has the texts that must be shown."""
+    server = marias()
+    with server.connect() as client:
+        for text in SETUP:
+            client.query(text)
+        client.use("d")
+        prepare_executes(client)
+        for text, statements in EXECUTES.items():
+            offset = server.log_size()
+            try:
+                client.query(text)
+            except ServerError:
+                pass
+            client.ping()
+            logged = [one.text.decode() for one in records(server.read_log(offset))]
+            for part, errno, _ in statements:
+                # One that failed before anything ran is in no log.
+                assert errno in (1243, 1210, 1064) or any(part in one for one in logged), f"{text!r}: {logged}"
+
+
+PREPARED = {
+    "call executes()": [("call executes()", 0, 20)],
+    "call several()": [("call several()", 0, 10)],
+    "call dynamic()": [("call dynamic()", 0, 0)],
+    "call nested(3)": [("call nested(3)", 0, 0)],
+    "call fails()": [("call fails()", 1146, 0)],
+    "select twice(2)": [("select twice(2)", 0, 0)],
+    "insert into audited values (1), (2)": [("insert into audited", 0, 0)],
+    "select sleep(0.02)": [("select sleep(0.02)", 0, 20)],
+}
+
+
+@pytest.mark.parametrize("disabled", ["sp", "", "call", "sp,call,admin,slave"])
+def test_prepared_call_is_one(client, traced, disabled):
+    prepare_executes(client)
+    client.query(f"set log_slow_disabled_statements = '{disabled}'")
+    shown = each_shown(traced, client, PREPARED, lambda text: client.prepare(text).execute())
+    assert not complaints_of(shown, PREPARED), "\n".join(complaints_of(shown, PREPARED))
+
+
+def test_rows_of_prepared_ones_without_any(client, traced):
+    """Whatever kind the last text was, which is what the server remembers."""
+    none, changes = client.prepare("select id from item where id < 0 /* p */"), client.prepare("do 1 /* p */")
+    for before in ("select 1", "set @n = 1", "insert into sink values (5, 'e')"):
+        client.query(before)
+        none.execute()
+        changes.execute()
+    ended(traced, client)
+    assert [one.get("rows") for one in with_tag(traced, "/* p */")] == [0] * 6
+
+
+@pytest.mark.parametrize("what", ["cursor", "failed execute", "unknown statement"])
+def test_idle_connection_is_not_running(maria, client, tool, what):
+    traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json", "--strict")
+    client.query("select 1 /* first */")
+    if what == "cursor":
+        cursor = client.prepare("select 1 union select 2")
+        cursor.execute(cursor=True)
+        cursor.fetch(1)
+    elif what == "failed execute":
+        assert client.failing("execute nosuch") == 1243
+    else:
+        client.send(EXECUTE, b"\xff\xff\0\0\0\1\0\0\0")
+        with pytest.raises(ServerError):
+            client.results()
+    wait_for(lambda: len(traced.statements) >= (1 if what == "unknown statement" else 2), 30, "what it shows")
+    time.sleep(0.1)	# the answer comes before the end
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
 
 
 def test_prepared_again_by_the_server(client, traced):
