@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * usdt/site.c on this program itself. What it finds of calls is held against the return addresses that the
+ * called function sees; the loads of a member are written in assembly.
+ */
+#include "usdt/site.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/unit/check.h"
+
+#define CALLS	8
+#define MEMBER	0x58
+#define NOINLINE __attribute__((noinline))
+
+void called(int number);
+void other(int number);
+void calls_often(int number);
+void calls_none(int number);
+void loads(void);
+extern void (*volatile const loads_kept)(void);
+
+static uintptr_t returns[CALLS];
+static size_t nreturns;
+static volatile int sink;
+
+NOINLINE void called(int number)
+{
+	sink = number;
+	if (nreturns < CALLS)
+		returns[nreturns++] = (uintptr_t)__builtin_return_address(0);
+}
+
+NOINLINE void other(int number)
+{
+	sink = number;
+}
+
+NOINLINE void calls_often(int number)
+{
+	called(number);
+	other(number);
+	sink = (int)0xe8e8e8e8;
+	called(sink + 1);
+	other(number + 2);
+	called(sink + 3);
+	sink = number;
+}
+
+NOINLINE void calls_none(int number)
+{
+	other(number);
+	sink = number;
+}
+
+/* Loads, each before a call, and from which register they must be found to be; NULL: they are not to be. */
+#if defined(__x86_64__)
+#define CALL_LEN	5
+#define LINE(load)	"	" load "\n	call called\n"
+#define LOADS LINE("mov 0x58(%rbx),%rdi") LINE("mov 0x58(%r15),%rdi")             \
+	LINE("mov 0x58(%rax),%rdi") LINE("mov 0x58(%r13),%rdi")                   \
+	LINE("mov 0x58(%r12),%rdi") LINE("mov 0x60(%rbx),%rdi")                   \
+	LINE("mov 0x58(%rbx),%rsi") LINE("lea 0x58(%rbx),%rdi")
+static const char *const owners[CALLS] = { "rbx", "r15", "rax", "r13" };
+#elif defined(__aarch64__)
+#define CALL_LEN	4
+#define LINE(load)	"	" load "\n	bl called\n"
+#define LOADS LINE("ldr x0, [x19, #88]") LINE("ldr x0, [x1, #88]")                \
+	LINE("ldr x0, [x9, #88]") LINE("ldr x0, [x28, #88]")                      \
+	LINE("ldr x0, [sp, #88]") LINE("ldr x0, [x19, #96]")                      \
+	LINE("ldr x1, [x19, #88]") LINE("str x0, [x19, #88]")
+static const char *const owners[CALLS] = { "x19", "x1", "x9", "x28" };
+#else
+#error "usdt/site.c knows the calls of two architectures"
+#endif
+
+/* Never run; that something refers to it keeps it in the program. */
+void (*volatile const loads_kept)(void) = loads;
+__asm__(".text\n.globl loads\n.type loads, %function\nloads:\n" LOADS ".size loads, . - loads\n");
+
+static struct elf elf;
+static uintptr_t base;		/* of this program in memory */
+
+/* The calls of @callee in @function. */
+static size_t find(const char *function, const char *callee, uint64_t *vaddrs, size_t max)
+{
+	struct elf_symbol symbol;
+
+	if (elf_symbol_find(&elf, function, &symbol)) {
+		CHECK(false, "no symbol %s", function);
+		return 0;
+	}
+	return site_calls(&elf, &symbol, callee, vaddrs, max);
+}
+
+static void calls_are_where_they_return_to(void)
+{
+	uint64_t vaddrs[CALLS];
+	size_t n = find("calls_often", "called", vaddrs, CALLS);
+
+	nreturns = 0;
+	calls_often(1);
+	CHECK(nreturns == 3 && n == nreturns, "%zu found, %zu seen", n, nreturns);
+	for (size_t i = 0; i < n && i < nreturns; i++)
+		CHECK(base + vaddrs[i] + CALL_LEN == returns[i], "%zu: %#lx, not %#lx", i,
+		      (unsigned long)vaddrs[i], (unsigned long)(returns[i] - base - CALL_LEN));
+}
+
+static void no_calls(void)
+{
+	uint64_t vaddrs[CALLS];
+
+	calls_none(1);
+	CHECK(find("calls_none", "called", vaddrs, CALLS) == 0);
+	CHECK(find("calls_none", "no_such_function", vaddrs, CALLS) == 0);
+	CHECK(find("calls_often", "called", vaddrs, 2) == 0, "more than there is room for");
+}
+
+static void owners_of_members(void)
+{
+	uint64_t vaddrs[CALLS];
+	size_t n = find("loads", "called", vaddrs, CALLS);
+
+	CHECK(n == CALLS, "%zu", n);
+	for (size_t i = 0; i < n; i++) {
+		char reg[SITE_REG] = "";
+		int err = site_owner(&elf, vaddrs[i], MEMBER, reg);
+
+		CHECK(!err == !!owners[i] && (err || !strcmp(reg, owners[i])), "%zu: %d %s", i,
+		      err, reg);
+	}
+	CHECK(site_owner(&elf, 0, MEMBER, (char[SITE_REG]){ 0 }), "outside the file");
+	CHECK(site_owner(&elf, vaddrs[0], -8, (char[SITE_REG]){ 0 }), "another member");
+}
+
+int main(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_symbol symbol;
+	struct stat st;
+	void *data;
+
+	if (fd < 0 || fstat(fd, &st))
+		return 1;
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (data == MAP_FAILED || elf_open(&elf, data, (size_t)st.st_size) ||
+	    elf_symbol_find(&elf, "called", &symbol))
+		return 1;
+	base = (uintptr_t)called - symbol.value;
+	RUN(calls_are_where_they_return_to);
+	RUN(no_calls);
+	RUN(owners_of_members);
+	return check_done();
+}
