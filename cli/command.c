@@ -65,6 +65,21 @@ const struct command command_table[] = {
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_top },
+	{ COMMAND_DOCTOR, WORDS_FREE, "doctor", NULL,
+	  "what stands in the way of tracing here, and what to do about it", "dbslower doctor",
+	  "[--self-test] [FILE...] [OPTION...]",
+	  "Says what this kernel can do and what we may do; which servers run, and where\n"
+	  "probes would go on each; and what to do about each obstacle. Nothing is\n"
+	  "attached. Of files it says the same, which takes no privileges but to read them.\n"
+	  "With --self-test it attaches to itself and proves that tracing works, in less\n"
+	  "than a second and without a database.\n",
+	  "  dbslower doctor                       this host and the servers that run on it\n"
+	  "  dbslower doctor /usr/sbin/mariadbd    what can be seen of this server\n"
+	  "  dbslower doctor --self-test           whether tracing works at all\n"
+	  "  dbslower doctor --json                all of it, for a support ticket\n"
+	  "\n"
+	  "Exit status: 0 nothing stands in the way; 1 something does; 2 usage.\n",
+	  cmd_doctor },
 	{ .name = NULL },
 };
 

@@ -19,6 +19,7 @@ enum command_id {
 	COMMAND_LIST = 1 << 1,
 	COMMAND_STAT = 1 << 2,
 	COMMAND_TOP = 1 << 3,
+	COMMAND_DOCTOR = 1 << 4,
 };
 
 /* What the words of a command line are that are no options. */
@@ -69,5 +70,8 @@ int cmd_top(const struct command *command, int argc, char *argv[]);
 
 /* Prints the USDT probes of files, processes or servers. */
 int cmd_list(const struct command *command, int argc, char *argv[]);
+
+/* Says what stands in the way of tracing, or proves that nothing does. */
+int cmd_doctor(const struct command *command, int argc, char *argv[]);
 
 #endif

@@ -57,8 +57,7 @@ static void json_time(struct output *out, uint64_t wall_ns)
 	output_bytes(out, buf, p - buf);
 }
 
-/* Adds `,"key":"value"`, or nothing where the value is not known. */
-static void json_string(struct output *out, const char *key, const char *value)
+void json_string(struct output *out, const char *key, const char *value)
 {
 	if (!value)
 		return;
@@ -67,7 +66,7 @@ static void json_string(struct output *out, const char *key, const char *value)
 	output_char(out, '"');
 }
 
-static void json_number(struct output *out, const char *key, uint64_t value)
+void json_number(struct output *out, const char *key, uint64_t value)
 {
 	output_string(out, key);
 	output_u64(out, value);

@@ -7,6 +7,12 @@
 #include "db/statement.h"
 #include "usdt/probe.h"
 
+/* Adds @key, which is all up to the value's first quote, and @value; nothing where that is NULL. */
+void json_string(struct output *out, const char *key, const char *value);
+
+/* Adds @key, which is all up to the value, and @value. */
+void json_number(struct output *out, const char *key, uint64_t value);
+
 /* Adds one line with everything known of @st. */
 void json_statement(struct output *out, const struct statement *st);
 

@@ -399,6 +399,7 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 #define STAT	COMMAND_STAT
 #define TOP	COMMAND_TOP
 #define LIST	COMMAND_LIST
+#define DOCTOR	COMMAND_DOCTOR
 #define ALL	(~0u)
 
 static const struct option_row rows[] = {
@@ -454,6 +455,10 @@ static const struct option_row rows[] = {
 	  "give names of columns, with commas", set_columns, 0 },
 	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
+	{ DOCTOR, 0, "self-test", NULL, "attach to itself and prove that tracing works",
+	  NULL, NULL, offsetof(struct options, self_test) },
+	{ DOCTOR, 0, "json", NULL, "print a JSON object with all that is known",
+	  NULL, NULL, offsetof(struct options, json) },
 	{ SLOW | LIST | STAT | TOP, 0, "json", NULL,
 	  "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },

@@ -45,6 +45,7 @@ struct options {
 	enum tally_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */
 	bool force_perf, force_prealloc;	/* old kernels' ways */
+	bool self_test;
 	bool help, version;		/* the first of them ends the parsing */
 };
 

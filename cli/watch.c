@@ -13,6 +13,7 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
+#include "cli/site.h"
 #include "db/clock.h"
 #include "usdt/disasm.h"
 
@@ -21,32 +22,12 @@ uint64_t watch_now(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* What cannot be told of a server's statements. */
-static void watch_lacks(struct watch *watch, const struct tracer_server *server)
+/* -v: what cannot be read where probes are. */
+static void watch_site(void *arg, const struct target_site *site)
 {
-	static const struct {
-		uint32_t bits;
-		const char *words;
-	} all[] = {
-		{ TARGET_SHOWS_STATUS, "failures" },
-		{ TARGET_SHOWS_ROWS | TARGET_SHOWS_CHANGES, "rows" },
-		{ TARGET_SHOWS_ROWS, "sent rows" }, { TARGET_SHOWS_CHANGES, "changed rows" },
-		{ TARGET_SHOWS_USER, "users" }, { TARGET_SHOWS_DATABASE, "databases" },
-		{ TARGET_SHOWS_CLIENT, "clients" },
-	};
-	const char *before = ", which does not show ";
-	uint32_t shows = server->shows;
+	struct watch *watch = arg;
 
-	if (server->engine->one_row_count && shows & TARGET_SHOWS_ROWS)
-		shows |= TARGET_SHOWS_CHANGES;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (shows & all[i].bits)
-			continue;
-		shows |= all[i].bits;
-		output_string(&watch->err, before);
-		output_string(&watch->err, all[i].words);
-		before = ", ";
-	}
+	site_absent(&watch->err, site);
 }
 
 static void watch_server(void *arg, const struct tracer_server *server)
@@ -76,7 +57,7 @@ static void watch_server(void *arg, const struct tracer_server *server)
 						 ", by its symbols (");
 	output_string(&watch->err, server->way);
 	output_string(&watch->err, ")");
-	watch_lacks(watch, server);
+	site_lacks(&watch->err, server->engine, server->shows, ", which does not show ");
 	if (server->nested)
 		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and "
 					   "its statements cannot be seen from here: run dbslower "
@@ -220,6 +201,7 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.arg = watch, .statement = watch->statement, .server = watch_server,
 		.fault = watch_fault, .program = options->verbose ? watch_program : NULL,
+		.site = options->verbose ? watch_site : NULL,
 	};
 }
 

@@ -2,6 +2,7 @@
 #include "db/recognise.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "db/binary.h"
@@ -20,20 +21,34 @@ static const char *recognise_elf(const struct elf *elf)
 	return NULL;
 }
 
-static const char *recognise_content(const struct process *process)
+static const char *recognise_open(int fd)
 {
 	const char *engine = NULL;
-	int fd = process_open(process);
 	struct binary binary;
 
-	if (fd < 0)
-		return NULL;
 	if (!binary_map(&binary, fd)) {
 		engine = recognise_elf(&binary.elf);
 		binary_unmap(&binary);
 	}
-	close(fd);
 	return engine;
+}
+
+static const char *recognise_content(const struct process *process)
+{
+	int fd = process_open(process);
+	const char *engine = fd < 0 ? NULL : recognise_open(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return engine;
+}
+
+const char *recognise_file(const char *path, int fd)
+{
+	const char *slash = strrchr(path, '/');
+	const char *engine = engine_of_file(slash ? slash + 1 : path);
+
+	return engine ? engine : recognise_open(fd);
 }
 
 static void recognise_remember(struct recognise *recognise, const struct process_file *file,

@@ -16,7 +16,7 @@
 #define SITES_MAX	128		/* of all probes of a file; one has up to 9 in real files */
 #define CALLS_MAX	8		/* of one function by another; 2 is the most seen */
 #define SPEC_TEXT	256
-#define VALUES_MAX	104
+#define VALUES_MAX	128
 #define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON + ENGINE_DEFAULTS)
 
 #if defined(__x86_64__)
@@ -30,6 +30,7 @@
 /* A place for a breakpoint. */
 struct site {
 	uint64_t vaddr, offset, semaphore;	/* both last are file offsets; semaphore 0: none */
+	uint64_t semaphore_vaddr;
 	const char *args;			/* a USDT site's specs, else NULL */
 	char owner[SITE_REG];			/* "", or where engine_probe.member was loaded from */
 };
@@ -42,6 +43,11 @@ struct work {
 	struct elf elf;
 	struct bpf_insn *linked;	/* OBJECT_INSNS_MAX of them */
 	struct plan *plan;
+	/* What the plan's sites are for, by their numbers there. */
+	struct planned {
+		const struct engine_probe *probe;
+		struct site site;
+	} planned[SITES_MAX];
 };
 
 static int work_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
@@ -132,8 +138,12 @@ static int work_expand(const struct work *work, const struct site *site, const c
 			spec = end + 1;
 		} else if (end) {
 			n = work_accessor(work, spec + 1, (size_t)(end - spec - 1), &number);
-			if (n)
+			if (n) {
+				/* For whoever asks why: the function's name. */
+				spec += 1 + (spec[1] == '=' || spec[1] == '?');
+				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
 				return n;
+			}
 			n = snprintf(text + at, size - at, "%lld", (long long)number);
 			spec = end + 1;
 		} else {
@@ -146,6 +156,7 @@ static int work_expand(const struct work *work, const struct site *site, const c
 	return 0;
 }
 
+/* Where @arg is at @site. Where there is no symbol, @text is its name. */
 static enum spec_reason work_spec(const struct work *work, const struct engine_arg *arg,
 				  const struct site *site, char text[SPEC_TEXT], struct spec *spec)
 {
@@ -169,12 +180,10 @@ static enum spec_reason work_spec(const struct work *work, const struct engine_a
 	return spec->reason;
 }
 
-/*
- * The function that reads @arg at @site, to @insns: the number of instructions; 0: it cannot be
- * read so, and there are @more ways; -ENOTSUP. *@known: it is no fallback.
- */
-static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
-		     const struct site *site, struct bpf_insn *insns, bool *known)
+/* The function that reads @arg at @site as @spec says, to @insns: as spec_emit(). */
+static int work_read(struct work *work, const struct engine_arg *arg, const struct site *site,
+		     char text[SPEC_TEXT], struct spec *spec, struct bpf_insn *insns,
+		     enum spec_reason *reason)
 {
 	struct emit_target target = {
 		.machine = work->elf.machine,
@@ -183,13 +192,24 @@ static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
 		.symbol = work_symbol,
 		.symbol_arg = work,
 	};
+
+	*reason = work_spec(work, arg, site, text, spec);
+	return *reason == SPEC_OK ? spec_emit(spec, &target, insns, EMIT_INSNS_MAX, reason) :
+				    -ENOTSUP;
+}
+
+/*
+ * The function that reads @arg at @site, to @insns: the number of instructions; 0: it cannot be
+ * read so, and there are @more ways; -ENOTSUP. *@known: it is no fallback.
+ */
+static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
+		     const struct site *site, struct bpf_insn *insns, bool *known)
+{
 	struct spec spec;
 	char text[SPEC_TEXT];		/* what the spec's symbols borrow from */
-	enum spec_reason reason = work_spec(work, arg, site, text, &spec);
-	int n = -ENOTSUP;
+	enum spec_reason reason;
+	int n = work_read(work, arg, site, text, &spec, insns, &reason);
 
-	if (reason == SPEC_OK)
-		n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
 	*known = n >= 0;
 	if (n >= 0)
 		return n;
@@ -310,6 +330,7 @@ static int work_site(struct work *work, const struct engine_probe *probe, const 
 	if (work->plan->nsites == SITES_MAX)
 		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probe sites",
 				 work->target->path);
+	work->planned[work->plan->nsites] = (struct planned){ probe, *site };
 	err = plan_add(work->plan, probe->program, work->linked, (uint32_t)count, &add);
 	return err ? fault_set(work->fault, FAULT_MEMORY, err, NULL, NULL) : 0;
 }
@@ -325,7 +346,8 @@ static int work_usdt(struct work *work, const struct engine_probe *probe)
 		return -ENOENT;
 	while (usdt_note_next(&iter, &note)) {
 		struct site site = { .vaddr = note.vaddr, .offset = note.offset,
-				     .semaphore = note.semaphore_offset, .args = note.args };
+				     .semaphore = note.semaphore_offset,
+				     .semaphore_vaddr = note.semaphore_vaddr, .args = note.args };
 
 		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
 			continue;
@@ -424,6 +446,102 @@ static int work_all(struct work *work)
 	return err;
 }
 
+/* The registers that a function's arguments come in, by the names that its assembler has. */
+static const char *const argument_registers[] = {
+#if defined(__x86_64__)
+	"rdi", "rsi", "rdx", "rcx", "r8", "r9",
+#else
+	"x0", "x1", "x2", "x3", "x4", "x5",
+#endif
+};
+
+/* Copies @spec with the registers' own names for %arg0 and so on. */
+static void arg_place(char *to, size_t size, const char *spec, size_t len)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < len && at + 1 < size;) {
+		unsigned int number = len - i > 4 ? (unsigned int)spec[i + 4] - '0' : 9;
+
+		if (number < 6 && !memcmp(spec + i, "%arg", 4)) {
+			at += (size_t)snprintf(to + at, size - at, "%%%s",
+					       argument_registers[number]);
+			i += 5;
+		} else {
+			to[at++] = spec[i++];
+		}
+	}
+	to[at < size ? at : size - 1] = '\0';
+}
+
+/* Why row @arg does not help: @text is what work_spec() left. */
+static void arg_absent(const struct work *work, const struct engine_arg *arg, const char *text,
+		       const struct spec *spec, enum spec_reason reason, struct target_arg *to)
+{
+	if (reason == SPEC_NO_SYMBOL && !arg->probe_arg && !strchr(text, '@')) {
+		snprintf(to->absent, sizeof(to->absent), work_has(work, text) ?
+			 "the code of %.180s is not understood" : "the file does not export %.180s",
+			 text);
+	} else if (reason == SPEC_NO_SYMBOL && spec->symbol) {
+		snprintf(to->absent, sizeof(to->absent), "the file does not export %.*s",
+			 (int)(spec->symbol_len < 128 ? spec->symbol_len : 128), spec->symbol);
+	} else if (arg->probe_arg && spec->kind != SPEC_UNAVAILABLE) {
+		snprintf(to->absent, sizeof(to->absent), "the probe has no argument %d",
+			 arg->probe_arg);
+	} else {
+		snprintf(to->absent, sizeof(to->absent), "%s", spec_reason(reason));
+	}
+}
+
+/* Tells by row @arg where it is, or why not. */
+static void arg_describe(struct work *work, const struct engine_arg *arg, const struct site *site,
+			 struct target_arg *to)
+{
+	struct bpf_insn insns[EMIT_INSNS_MAX];
+	struct spec spec = { .kind = SPEC_CONST };
+	char text[SPEC_TEXT] = "";
+	enum spec_reason reason;
+	int n = work_read(work, arg, site, text, &spec, insns, &reason);
+
+	if (n < 0)
+		arg_absent(work, arg, text, &spec, reason, to);
+	else
+		*to->absent = '\0';
+	if (n >= 0 && arg->probe_arg)
+		arg_place(to->spec, sizeof(to->spec), spec.text, spec.text_len);
+	else if (n >= 0)
+		arg_place(to->spec, sizeof(to->spec), text, strlen(text));
+}
+
+/* Tells of a planned site: of all that its program asks for and this engine knows. */
+static void work_describe(struct work *work, const struct planned *planned)
+{
+	struct target_arg *args = calloc(TARGET_ARGS, sizeof(*args));
+	size_t n = 0;
+
+	for (int i = 0; args && i < ARGS_MAX; i++) {
+		const struct engine_arg *arg = work_arg(work, planned->probe, i);
+		size_t at = 0;
+
+		if (!arg || (!arg->probe_arg && !arg->spec) || !work_has(work, arg->only_with) ||
+		    !object_asks(work->common->object, planned->probe->program, arg->name,
+				 work->linked))
+			continue;
+		while (at < n && strcmp(args[at].name, arg->name + 4))
+			at++;
+		if (at == TARGET_ARGS || *args[at].spec)
+			continue;
+		n += at == n;
+		args[at].name = arg->name + 4;
+		arg_describe(work, arg, &planned->site, &args[at]);
+	}
+	work->common->site(work->common->site_arg, &(struct target_site){
+		.probe = planned->probe, .vaddr = planned->site.vaddr,
+		.semaphore_vaddr = planned->site.semaphore_vaddr, .args = args, .nargs = n,
+	});
+	free(args);
+}
+
 /* The words behind the engine's own ones, as "15.14 (Debian 15.14-0+deb12u1)". */
 static void work_version_words(struct work *work, const char *words)
 {
@@ -498,6 +616,8 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 				 NULL);
 	work.elf = binary.elf;
 	err = work_file(&work);
+	for (uint32_t i = 0; !err && common->site && i < plan->nsites; i++)
+		work_describe(&work, &work.planned[i]);
 	binary_unmap(&binary);
 	free(work.linked);
 	if (err)

@@ -13,6 +13,23 @@
 #include "db/process.h"
 #include "loader/object.h"
 
+/* What a program asks for at a site. */
+struct target_arg {
+	const char *name;		/* "text" */
+	char spec[256];			/* where it is, see usdt/spec.h; "" where it is absent */
+	char absent[256];		/* why it is; may have foreign bytes */
+};
+
+#define TARGET_ARGS	64
+
+/* A place where a probe goes, for people. All is borrowed for the call. */
+struct target_site {
+	const struct engine_probe *probe;
+	uint64_t vaddr, semaphore_vaddr;	/* as linked; semaphore 0: none */
+	const struct target_arg *args;
+	size_t nargs;
+};
+
 /* What every program is linked with: the maps and numbers that do not depend on the file. */
 struct target_common {
 	struct features *features;
@@ -23,6 +40,9 @@ struct target_common {
 	/* Shown each program as it goes to the kernel; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;
+	/* Told of each site of a plan that was made; may be NULL. */
+	void (*site)(void *arg, const struct target_site *site);
+	void *site_arg;
 };
 
 /* What is known of a statement besides its text and times, as bits. */

@@ -514,7 +514,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
 		.nvalues = MAPS + NUMBERS, .program = config->program,
-		.program_arg = config->arg,
+		.program_arg = config->arg, .site = config->site, .site_arg = config->arg,
 	};
 	err = object_open(&t->object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement));
 	if (err) {

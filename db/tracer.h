@@ -62,6 +62,8 @@ struct tracer_config {
 	void (*fault)(void *arg, const struct fault *fault);
 	/* Each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+	/* Each place that is traced; may be NULL. */
+	void (*site)(void *arg, const struct target_site *site);
 };
 
 struct tracer;

@@ -56,17 +56,30 @@ static bool probe_uprobe_pmu(struct features *features)
 	return features->uprobe_pmu > 0;
 }
 
+static const struct bpf_insn probe_insns[] = {
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+	{ .code = BPF_JMP | BPF_EXIT },
+};
+
+int feature_allowed(void)
+{
+	struct prog_def def = { .name = "probe", .type = BPF_PROG_TYPE_KPROBE,
+				.insns = probe_insns, .count = 2 };
+	int prog = sys_prog_load(&def, NULL, 0);
+
+	if (prog < 0)
+		return prog;
+	close(prog);
+	return 0;
+}
+
 /* Older kernels load a program for it all the same; only the link tells: a folder has no code. */
 static bool probe_uprobe_multi(struct features *features)
 {
-	static const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
 	struct prog_def def = {
 		.name = "probe", .type = BPF_PROG_TYPE_KPROBE,
 		.attach_type = SYS_ATTACH_UPROBE_MULTI,
-		.insns = insns, .count = 2,
+		.insns = probe_insns, .count = 2,
 	};
 	unsigned long offset = 0;
 	struct uprobe_sites sites = { .path = "/", .offsets = &offset, .count = 1 };

@@ -26,6 +26,12 @@ struct features {
 /* Whether the kernel has @feature; asks it once. */
 bool feature_has(struct features *features, enum feature feature);
 
+/*
+ * Whether this process may load tracing programs at all: 0, or what bpf(2) says instead, as -EPERM or
+ * -ENOSYS. Where it may not, an answer of no above tells nothing.
+ */
+int feature_allowed(void);
+
 /* Makes the answer no, so that an older kernel's way is taken. */
 void feature_deny(struct features *features, enum feature feature);
 

@@ -34,6 +34,8 @@ struct linking {
 	/* which piece each instruction calls, PIECE_NONE for those that call none */
 	uint32_t calls[OBJECT_INSNS_MAX];
 	const char *culprit;
+	const char *sought;		/* object_asks(): every symbol has a value then */
+	bool found;
 };
 
 int object_open(struct object *object, const void *data, size_t size)
@@ -68,8 +70,17 @@ static int object_function(const struct object *object, const char *name, uint32
 	return -ENOENT;
 }
 
-static const struct object_value *linking_value(const struct linking *l, const char *name)
+static const struct object_value *linking_value(struct linking *l, const char *name, bool code)
 {
+	static const struct bpf_insn two[2];
+	static const struct object_value any[] = {
+		{ .kind = OBJECT_NUMBER }, { .kind = OBJECT_CODE, .insns = two, .count = 2 },
+	};
+
+	if (l->sought) {
+		l->found |= !strcmp(l->sought, name);
+		return &any[code];
+	}
 	for (size_t i = 0; i < l->nvalues; i++)
 		if (!strcmp(l->values[i].name, name))
 			return &l->values[i];
@@ -99,7 +110,7 @@ static int linking_call(struct linking *l, uint32_t at, const struct elf_symbol 
 	int piece;
 
 	if (symbol->shndx == SHN_UNDEF) {
-		wanted.value = linking_value(l, symbol->name);
+		wanted.value = linking_value(l, symbol->name, true);
 		if (!wanted.value || wanted.value->kind != OBJECT_CODE) {
 			l->culprit = symbol->name;
 			return -ENOENT;
@@ -126,7 +137,7 @@ static int linking_call(struct linking *l, uint32_t at, const struct elf_symbol 
 
 static int linking_address(struct linking *l, uint32_t at, const struct elf_symbol *symbol)
 {
-	const struct object_value *value = linking_value(l, symbol->name);
+	const struct object_value *value = linking_value(l, symbol->name, false);
 	struct bpf_insn *insn = &l->insns[at];
 
 	l->culprit = symbol->name;
@@ -244,24 +255,56 @@ static int linking_copy(struct linking *l, const struct piece *piece)
 	return err;
 }
 
+/* Puts program @name and all that it calls together. */
+static int linking_all(struct linking *l, const char *name)
+{
+	struct elf_symbol entry;
+	int err = object_function(l->object, name, 0, 0, &entry);
+
+	if (!err)
+		err = linking_piece(l, &(struct piece){ .shndx = entry.shndx,
+							.offset = entry.value });
+	for (; err >= 0 && l->copied < l->npieces; l->copied++) {
+		struct piece *piece = &l->pieces[l->copied];
+
+		piece->start = l->count;
+		err = piece->value ? linking_append(l, piece->value->insns, piece->value->count)
+				   : linking_copy(l, piece);
+	}
+	return err;
+}
+
+bool object_asks(const struct object *object, const char *name, const char *symbol,
+		 struct bpf_insn *insns)
+{
+	struct linking l = { .object = object, .insns = insns, .sought = symbol };
+
+	linking_all(&l, name);
+	return l.found;
+}
+
+const char *object_undefined(const struct object *object, uint64_t *at)
+{
+	struct elf_symbol_iter iter = object->symbols;
+	struct elf_symbol symbol;
+
+	if (*at)
+		iter.next = *at;
+	while (elf_symbol_next(&iter, &symbol)) {
+		*at = iter.next;
+		if (symbol.shndx == SHN_UNDEF && *symbol.name && strncmp(symbol.name, "arg_", 4))
+			return symbol.name;
+	}
+	return NULL;
+}
+
 int object_link(const struct object *object, const char *name, const struct object_value *values,
 		size_t nvalues, struct bpf_insn *insns, const char **culprit)
 {
 	struct linking l = { .object = object, .values = values, .nvalues = nvalues,
 			     .insns = insns, .culprit = name };
-	struct elf_symbol entry;
-	int err = object_function(object, name, 0, 0, &entry);
+	int err = linking_all(&l, name);
 
-	if (!err)
-		err = linking_piece(&l, &(struct piece){ .shndx = entry.shndx,
-							 .offset = entry.value });
-	for (; err >= 0 && l.copied < l.npieces; l.copied++) {
-		struct piece *piece = &l.pieces[l.copied];
-
-		piece->start = l.count;
-		err = piece->value ? linking_append(&l, piece->value->insns, piece->value->count)
-				   : linking_copy(&l, piece);
-	}
 	*culprit = l.culprit;
 	if (err < 0)
 		return err;

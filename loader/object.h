@@ -55,6 +55,19 @@ int object_open(struct object *object, const void *data, size_t size);
 int object_link(const struct object *object, const char *name, const struct object_value *values,
 		size_t nvalues, struct bpf_insn *insns, const char **culprit);
 
+/*
+ * Whether program @name calls or looks at the undefined symbol @symbol. @insns is room for
+ * OBJECT_INSNS_MAX, of no meaning afterwards.
+ */
+bool object_asks(const struct object *object, const char *name, const char *symbol,
+		 struct bpf_insn *insns);
+
+/*
+ * The next undefined symbol of the object's that is no argument, from *@at on, which begins at 0: a map
+ * or a number. NULL at the end.
+ */
+const char *object_undefined(const struct object *object, uint64_t *at);
+
 /* A linked program that object_join() puts beside others. */
 struct object_part {
 	const struct bpf_insn *insns;

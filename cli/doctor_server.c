@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The servers, and where probes would go on each. */
+#include <elf.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/doctor.h"
+#include "cli/escape.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/site.h"
+#include "db/library.h"
+#include "db/survey.h"
+
+static void server_json(struct doctor *doctor, const struct tracer_server *server, bool traced)
+{
+	struct output *out = &doctor->out;
+
+	json_string(out, doctor->servers ? ",{\"engine\":\"" : "{\"engine\":\"",
+		    server->engine->name);
+	json_string(out, ",\"title\":\"", server->title);
+	json_string(out, ",\"version\":\"", *server->version ? server->version : NULL);
+	json_string(out, ",\"path\":\"", server->path);
+	output_string(out, ",\"pids\":[");
+	for (size_t i = 0; i < server->npids; i++)
+		json_number(out, i ? "," : "", server->pids[i]);
+	output_string(out, traced ? "],\"traced\":true" : "],\"traced\":false");
+	if (traced)
+		output_string(out, server->usdt ? ",\"usdt\":true" : ",\"usdt\":false");
+	output_string(out, ",\"sites\":[");
+}
+
+/* "PostgreSQL 15.14, pid 12 34, by its symbols" */
+static void server_words(const struct doctor *doctor, const struct tracer_server *server, bool traced,
+			 char *text, size_t size)
+{
+	int at = snprintf(text, size, "%s%s%s", server->title, *server->version ? " " : "",
+			  server->version);
+
+	for (size_t i = 0; i < server->npids && (size_t)at < size - 32; i++)
+		at += snprintf(text + at, size - (size_t)at, i ? " %u" : ", pid %u",
+			       server->pids[i]);
+	if (!traced)
+		return;
+	at += snprintf(text + at, size - (size_t)at, server->usdt ?
+		       ", by its USDT probes and symbols" : ", by its symbols");
+	if (doctor->way != ATTACH_NONE)
+		snprintf(text + at, size - (size_t)at, " (%s)", server->way);
+}
+
+static void server_lacks(struct doctor *doctor, const struct tracer_server *server)
+{
+	struct output *out = &doctor->out;
+
+	if (doctor->options.json)
+		return;
+	if (site_lacks(out, server->engine, server->shows, "            it does not show "))
+		output_char(out, '\n');
+}
+
+static void server_end(struct doctor *doctor)
+{
+	if (doctor->options.json && doctor->servers)
+		output_string(&doctor->out, "]}");
+}
+
+static void server_each(void *arg, const struct tracer_server *server, const struct fault *fault)
+{
+	struct doctor *doctor = arg;
+	char text[512];
+
+	server_end(doctor);
+	server_words(doctor, server, !fault, text, sizeof(text));
+	if (doctor->options.json)
+		server_json(doctor, server, !fault);
+	doctor->servers++;
+	doctor->sites = 0;
+	*doctor->last = '\0';
+	if (fault) {
+		doctor_fault(doctor, server->path, fault);
+		return;
+	}
+	if (server->nested)
+		doctor_say(doctor, DOCTOR_OBSTACLE, server->path,
+			   "Run dbslower in that namespace, or on the host.",
+			   "%s; it runs in a PID namespace inside of this one, and its statements "
+			   "cannot be seen from here", text);
+	else
+		doctor_say(doctor, DOCTOR_OK, server->path, NULL, "%s", text);
+	server_lacks(doctor, server);
+}
+
+static void server_site(void *arg, const struct target_site *site)
+{
+	struct doctor *doctor = arg;
+
+	if (!doctor->options.json) {
+		site_print(&doctor->out, site, doctor->last);
+		return;
+	}
+	output_string(&doctor->out, doctor->sites++ ? "," : "");
+	site_json(&doctor->out, site);
+}
+
+static struct survey server_survey(struct doctor *doctor)
+{
+	return (struct survey){ .way = doctor->way, .arg = doctor, .server = server_each,
+				.site = server_site };
+}
+
+void doctor_servers(struct doctor *doctor)
+{
+	struct survey survey = server_survey(doctor);
+	struct fault fault = { .kind = FAULT_NONE };
+	int n;
+
+	doctor_heading(doctor, "Servers");
+	if (doctor->options.json)
+		output_string(&doctor->out, ",\"servers\":[");
+	n = survey_running(&survey);
+	server_end(doctor);
+	if (doctor->options.json)
+		output_char(&doctor->out, ']');
+	if (n < 0) {
+		fault_set(&fault, n == -ENOMEM ? FAULT_MEMORY : FAULT_PROC, n, NULL, NULL);
+		doctor_fault(doctor, "servers", &fault);
+	} else if (!n) {
+		doctor_say(doctor, DOCTOR_NOTE, "servers",
+			   "dbslower waits for one to start; dbslower doctor --self-test needs none.",
+			   "no database server runs here that is known and may be seen");
+	}
+}
+
+static const char *machine_name(uint16_t machine, char text[32])
+{
+	static const struct {
+		uint16_t machine;
+		const char *name;
+	} names[] = {
+		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" },
+		{ EM_ARM, "arm" }, { EM_PPC64, "ppc64" }, { EM_S390, "s390" }, { 243, "riscv" },
+		{ EM_MIPS, "mips" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (names[i].machine == machine)
+			return names[i].name;
+	snprintf(text, 32, "ELF machine %u", machine);
+	return text;
+}
+
+static void file_other(struct doctor *doctor, const char *path, const struct survey_other *other)
+{
+	char remedy[PATH_MAX + 160], machine[32];
+
+	if (other->probes)
+		snprintf(remedy, sizeof(remedy), "dbslower list %s shows them; two that stand around "
+			 "statements do: dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME.",
+			 path, path);
+	else
+		snprintf(remedy, sizeof(remedy), "Give the program of a PostgreSQL, MySQL or MariaDB "
+			 "server itself, not one that starts it.");
+	doctor_say(doctor, DOCTOR_OBSTACLE, path, remedy,
+		   "it is no server that is known, and has %zu USDT probe%s (%s)", other->probes,
+		   other->probes == 1 ? "" : "s", machine_name(other->machine, machine));
+}
+
+static void file_path(struct doctor *doctor, const char *path)
+{
+	struct survey survey = server_survey(doctor);
+	struct fault fault = { .kind = FAULT_NONE };
+	struct survey_other other;
+	int fd = process_file_open(path);
+	int err = fd < 0 ? fd : survey_file(&survey, path, fd, &other);
+
+	if (fd >= 0)
+		close(fd);
+	if (err == -ENOENT && fd >= 0) {
+		file_other(doctor, path, &other);
+	} else if (err == -EACCES) {
+		doctor_say(doctor, DOCTOR_OBSTACLE, path,
+			   "Run it as a user who may read that file.", "it cannot be opened: %s",
+			   strerror(EACCES));
+	} else if (err == -ENOEXEC) {
+		doctor_say(doctor, DOCTOR_OBSTACLE, path,
+			   "Give the server's program itself, not a script that starts it.",
+			   "it is no ELF file");
+	} else if (err) {
+		fault_set(&fault, err == -ENOMEM ? FAULT_MEMORY : FAULT_FILE, err, path, NULL);
+		doctor_fault(doctor, path, &fault);
+	}
+}
+
+static void file_named(struct doctor *doctor, const char *name)
+{
+	char path[PATH_MAX];
+
+	if (library_find(name, path, sizeof(path)))
+		doctor_say(doctor, DOCTOR_OBSTACLE, name, "Give a path, which has a '/'.",
+			   "no program or library of that name is found");
+	else
+		file_path(doctor, path);
+}
+
+void doctor_files(struct doctor *doctor)
+{
+	const struct options *options = &doctor->options;
+
+	doctor_heading(doctor, "Files");
+	if (options->json)
+		output_string(&doctor->out, ",\"servers\":[");
+	for (unsigned int i = 0; i < options->path_count; i++)
+		file_path(doctor, options->paths[i]);
+	for (unsigned int i = 0; i < options->word_count; i++)
+		file_named(doctor, options->words[i]);
+	server_end(doctor);
+	if (options->json)
+		output_char(&doctor->out, ']');
+}

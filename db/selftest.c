@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/selftest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "db/process.h"
+#include "db/selfprobe.h"
+#include "db/tracer.h"
+
+#define TEXT_BYTES	4096		/* of a statement; with it some 500 fill the buffer */
+#define BURST		600
+#define SPAN_NS		1000000		/* how long a statement takes at least */
+#define WAKE_MS		500		/* how long to wait for the kernel to wake us */
+#define SPANS		8
+
+static const char self_path[] = "/proc/self/exe";
+
+/* A way to attach. */
+struct way {
+	const char *name;
+	bool perf, prealloc;
+	unsigned int text_arg;
+};
+
+/* What is at hand while a way is tested. */
+struct selftest {
+	void (*step)(void *arg, const struct selftest_step *step);
+	void *arg;
+	const struct way *way;
+	struct tracer *tracer;
+	struct fault fault;
+	struct selftest_step current;
+	uint64_t begun_ns;
+	uint32_t pid;
+	bool failed, burst_done;
+	/* The statements that came. */
+	uint64_t seen, wrong;
+	uint64_t low_ns, high_ns;	/* between which a duration must lie */
+	const char *expected;		/* text; NULL: any */
+};
+
+static uint64_t selftest_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+static void step_begin(struct selftest *test, const char *what)
+{
+	test->current = (struct selftest_step){ .way = test->way->name, .what = what };
+	test->begun_ns = selftest_now();
+}
+
+/* Ends the step with what was found, in words. */
+__attribute__((format(printf, 3, 4)))
+static bool step_end(struct selftest *test, bool ok, const char *format, ...)
+{
+	va_list args;
+
+	test->current.ns = selftest_now() - test->begun_ns;
+	test->current.ok = ok;
+	test->current.fault = test->fault.kind != FAULT_NONE ? &test->fault : NULL;
+	va_start(args, format);
+	vsnprintf(test->current.found, sizeof(test->current.found), format, args);
+	va_end(args);
+	test->step(test->arg, &test->current);
+	test->failed |= !ok;
+	return ok;
+}
+
+static bool selftest_statement(void *arg, const struct statement *s)
+{
+	struct selftest *test = arg;
+	bool right = s->pid == test->pid && s->duration_ns >= test->low_ns &&
+		     s->duration_ns <= test->high_ns;
+
+	if (test->expected)
+		right &= s->text && s->text_len == strlen(test->expected) &&
+			 !memcmp(s->text, test->expected, s->text_len);
+	test->seen++;
+	test->wrong += !right;
+	return true;
+}
+
+static void selftest_server(void *arg, const struct tracer_server *server)
+{
+	(void)arg;
+	(void)server;
+}
+
+static void selftest_fault(void *arg, const struct fault *fault)
+{
+	(void)arg;
+	(void)fault;
+}
+
+static bool selftest_attach(struct selftest *test)
+{
+	static const char *const paths[] = { self_path };
+	struct tracer_config config = {
+		.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
+		.start = "dbslower:self__start", .done = "dbslower:self__done",
+		.text_arg = test->way->text_arg, .text_bytes = TEXT_BYTES,
+		.force_perf = test->way->perf, .force_prealloc = test->way->prealloc,
+		.arg = test, .statement = selftest_statement, .server = selftest_server,
+		.fault = selftest_fault,
+	};
+	int err;
+
+	step_begin(test, "loading and attaching");
+	err = tracer_open(&test->tracer, &config, &test->fault);
+	return step_end(test, !err, err ? "it failed" : "%zu file", tracer_targets(test->tracer));
+}
+
+static int other_each(void *arg, const struct process *process)
+{
+	const struct process *self = arg;
+
+	return process->pid != self->pid && process_file_same(&process->file, &self->file);
+}
+
+/* Whether another process runs this program: what it does to its probes is seen in ours. */
+static bool selftest_others(const struct selftest *test)
+{
+	struct process self;
+
+	return !process_read(test->pid, &self) && process_each(other_each, &self) > 0;
+}
+
+static void selftest_semaphores(struct selftest *test)
+{
+	unsigned int start, done;
+	bool ok;
+
+	step_begin(test, "semaphores");
+	start = selfprobe_start_traced();
+	done = selfprobe_done_traced();
+	ok = start == 1 && done == 1;
+	if (!ok && start && done && selftest_others(test))
+		step_end(test, true, "%u and %u: another dbslower is at it, too", start, done);
+	else
+		step_end(test, ok, ok ? "the kernel counts them" : "%u and %u, not 1 and 1", start,
+			 done);
+}
+
+/* A statement of a known length. The bounds of its duration become those of all. */
+static void selftest_span(struct selftest *test, const char *text)
+{
+	uint64_t before = selftest_now(), started, ending, after;
+
+	selfprobe_start(text, 1);
+	started = selftest_now();
+	while (selftest_now() - started < SPAN_NS)
+		;
+	ending = selftest_now();
+	selfprobe_done(0);
+	after = selftest_now();
+	test->low_ns = ending - started;
+	test->high_ns = after - before;
+	test->expected = text;
+	tracer_drain(test->tracer);
+}
+
+static void selftest_arguments(struct selftest *test)
+{
+	char text[48];
+
+	step_begin(test, "argument reading");
+	test->seen = test->wrong = 0;
+	for (int i = 0; i < SPANS; i++) {
+		snprintf(text, sizeof(text), "self-test %u, statement %d", test->pid, i);
+		selftest_span(test, text);
+	}
+	step_end(test, test->seen == SPANS && !test->wrong,
+		 "%llu of %d statements came, %llu of them with another text, duration or pid",
+		 (unsigned long long)test->seen, SPANS, (unsigned long long)test->wrong);
+}
+
+/* A statement must wake us when we said that we sleep. */
+static void selftest_wake(struct selftest *test)
+{
+	struct pollfd poll_fd = { .events = POLLIN };
+	int woken;
+
+	step_begin(test, "waking up");
+	test->seen = test->wrong = 0;
+	poll_fd.fd = tracer_sleep(test->tracer);
+	test->low_ns = 0;
+	test->high_ns = UINT64_MAX;
+	test->expected = NULL;
+	selfprobe_start("self-test", 1);
+	selfprobe_done(0);
+	woken = poll_fd.fd < 0 ? -1 : poll(&poll_fd, 1, WAKE_MS);
+	tracer_drain(test->tracer);
+	step_end(test, woken == 1 && test->seen == 1,
+		 woken == 1 ? "%llu statement came" : "no wake-up within half a second",
+		 (unsigned long long)test->seen);
+}
+
+/* More than the buffer holds: what did not fit must have been counted. */
+static void selftest_burst(struct selftest *test)
+{
+	char *text = malloc(TEXT_BYTES);
+	struct summary before, after;
+	uint64_t lost;
+
+	step_begin(test, "counting what is lost");
+	if (!text) {
+		step_end(test, false, "out of memory");
+		return;
+	}
+	memset(text, 'x', TEXT_BYTES - 1);
+	text[TEXT_BYTES - 1] = '\0';
+	test->seen = test->wrong = 0;
+	test->expected = text;
+	tracer_summary(test->tracer, &before);
+	for (int i = 0; i < BURST; i++) {
+		selfprobe_start(text, i);
+		selfprobe_done(0);
+	}
+	tracer_drain(test->tracer);
+	tracer_summary(test->tracer, &after);
+	lost = after.ring_full - before.ring_full;
+	step_end(test, lost && test->seen && test->seen + lost == BURST && !test->wrong,
+		 "of %d statements %llu came, %llu of them damaged, and %llu were counted as lost",
+		 BURST, (unsigned long long)test->seen, (unsigned long long)test->wrong,
+		 (unsigned long long)lost);
+	free(text);
+}
+
+static void selftest_detach(struct selftest *test)
+{
+	unsigned int start, done;
+	bool ok;
+
+	step_begin(test, "detaching");
+	tracer_detach(test->tracer);
+	start = selfprobe_start_traced();
+	done = selfprobe_done_traced();
+	test->seen = 0;
+	selfprobe_start("self-test", 1);
+	selfprobe_done(0);
+	tracer_drain(test->tracer);
+	ok = !start && !done && !test->seen;
+	if (!ok && !test->seen && selftest_others(test))
+		step_end(test, true, "another dbslower holds the semaphores");
+	else
+		step_end(test, ok, ok ? "nothing is left" : "semaphores are %u and %u, and %llu "
+			 "statements came", start, done, (unsigned long long)test->seen);
+}
+
+static void selftest_way(struct selftest *test, const struct way *way)
+{
+	test->way = way;
+	if (!selftest_attach(test))
+		goto cleanup;
+	selftest_semaphores(test);
+	selftest_arguments(test);
+	selftest_wake(test);
+	if (!test->burst_done)
+		selftest_burst(test);
+	test->burst_done = true;
+	selftest_detach(test);
+cleanup:
+	tracer_close(test->tracer);
+	test->tracer = NULL;
+	fault_clear(&test->fault);
+}
+
+/* Our number where /proc counts, which need not be what getpid() says. */
+static uint32_t selftest_pid(void)
+{
+	char link[16] = "";
+
+	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
+		return (uint32_t)getpid();
+	return (uint32_t)strtoul(link, NULL, 10);
+}
+
+bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg)
+{
+	static const struct way ways[] = {
+		{ "uprobe_multi", false, false, SELFPROBE_TEXT },
+		{ "perf uprobe", true, false, SELFPROBE_TEXT_IN },
+		{ "preallocated maps", false, true, SELFPROBE_TEXT },
+	};
+	struct selftest test = { .step = step, .arg = arg, .pid = selftest_pid() };
+	struct features features = { .uprobe_pmu = 0 };
+	bool multi = feature_has(&features, FEATURE_UPROBE_MULTI);
+	bool perf = feature_has(&features, FEATURE_UPROBE_PMU);
+
+	/* Where the kernel has neither, or we may not ask: the attempt says why. */
+	if (multi || !perf)
+		selftest_way(&test, &ways[0]);
+	if (perf && !test.failed)
+		selftest_way(&test, &ways[1]);
+	if (!test.failed)
+		selftest_way(&test, &ways[2]);
+	return !test.failed;
+}

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/survey.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/embed.h"
+#include "db/binary.h"
+#include "db/recognise.h"
+#include "usdt/probe.h"
+
+#define VALUES_MAX	48
+#define FILES_MAX	256
+#define PIDS_MAX	64
+
+/* A server's file that runs. */
+struct survey_found {
+	struct process process;		/* the first that runs it */
+	const char *engine;
+	uint32_t pids[PIDS_MAX];	/* of main processes */
+	size_t npids;
+};
+
+struct scan {
+	struct recognise recognise;
+	struct survey_found *found;	/* FILES_MAX of them */
+	size_t nfound;
+};
+
+/* Everything that a program is linked with and that no file tells: any value will do. */
+struct linkage {
+	struct features features;
+	struct object object;
+	struct object_value values[VALUES_MAX];
+	struct target_common common;
+};
+
+static int linkage_open(struct linkage *linkage, const struct survey *survey)
+{
+	uint64_t at = 0;
+	const char *name;
+	size_t n = 0;
+
+	*linkage = (struct linkage){ .features = { .uprobe_pmu = 0 } };
+	if (object_open(&linkage->object, bpf_statement,
+			(size_t)(bpf_statement_end - bpf_statement)))
+		return -ENOEXEC;
+	while (n < VALUES_MAX && (name = object_undefined(&linkage->object, &at)))
+		linkage->values[n++] = (struct object_value){ .name = name };
+	linkage->common = (struct target_common){
+		.features = &linkage->features, .way = survey->way,
+		.object = &linkage->object, .values = linkage->values, .nvalues = n,
+		.site_arg = survey->arg,
+	};
+	return 0;
+}
+
+/* Plans by the first engine of that name that finds its probes. */
+static int linkage_plan(const struct linkage *linkage, const char *engine, int fd, const char *path,
+			struct target *target, struct fault *fault)
+{
+	struct plan plan = { 0 };
+	int err = -ENOENT;
+
+	for (size_t i = 0; err && engine_table[i]; i++) {
+		if (strcmp(engine, engine_table[i]->name))
+			continue;
+		fault_clear(fault);
+		err = target_plan(target, engine_table[i], fd, path, 0, &linkage->common, &plan,
+				  fault);
+		plan_free(&plan);
+	}
+	return err;
+}
+
+/* A version that only a process has, in its memory. */
+static void survey_version(struct target *target, const struct survey_found *found)
+{
+	char version[sizeof(target->version)] = "";
+
+	if (found->process.pid && target->version_vaddr &&
+	    !process_memory(&found->process, target->lowest_vaddr, target->version_vaddr, version,
+			    sizeof(version) - 1))
+		memcpy(target->version, version, sizeof(version));
+}
+
+/* Whether it runs in a PID namespace below ours. */
+static bool survey_nested(const struct survey_found *found)
+{
+	uint64_t own_dev, own, dev, ino;
+
+	return found->npids && !process_own_namespace(&own_dev, &own) && own &&
+	       !process_pid_namespace(found->pids[0], &dev, &ino) && ino != own;
+}
+
+/* Tells of the file open as @fd, a negative errno where it could not be opened. */
+static void survey_tell(const struct survey *survey, const struct survey_found *found, int fd)
+{
+	struct linkage *linkage = malloc(sizeof(*linkage));
+	struct fault fault = { .kind = FAULT_NONE };
+	struct target target = { .usdt = false };
+	struct tracer_server server;
+	int err = -ENOMEM;
+
+	for (size_t i = 0; engine_table[i] && !target.engine; i++)
+		if (!strcmp(engine_table[i]->name, found->engine))
+			target.engine = engine_table[i];
+	if (!linkage || linkage_open(linkage, survey))
+		fault_set(&fault, FAULT_MEMORY, err, NULL, NULL);
+	else if (fd < 0)
+		err = fault_set(&fault, FAULT_FILE, fd, found->process.exe, NULL);
+	else
+		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &fault);
+	survey_version(&target, found);
+	server = (struct tracer_server){
+		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
+		.way = attach_way_name(survey->way), .title = target_title(&target),
+		.version = target.version, .shows = target.shows, .nested = survey_nested(found),
+		.pids = found->pids, .npids = found->npids,
+	};
+	survey->server(survey->arg, &server, err ? &fault : NULL);
+	if (!err) {
+		/* Once more, now that it was said what the sites are of. */
+		linkage->common.site = survey->site;
+		linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &fault);
+	}
+	fault_clear(&fault);
+	free(linkage);
+}
+
+static int scan_each(void *arg, const struct process *process)
+{
+	struct scan *scan = arg;
+	struct survey_found *found = NULL;
+	struct process parent;
+	const char *engine;
+
+	for (size_t i = 0; i < scan->nfound && !found; i++)
+		if (process_file_same(&scan->found[i].process.file, &process->file))
+			found = &scan->found[i];
+	if (!found) {
+		engine = recognise_process(&scan->recognise, process);
+		if (!engine || scan->nfound == FILES_MAX)
+			return 0;
+		found = &scan->found[scan->nfound++];
+		*found = (struct survey_found){ .process = *process, .engine = engine };
+	}
+	/* A main process is one whose parent runs something else. */
+	if (found->npids < PIDS_MAX && (process_read(process->ppid, &parent) ||
+					!process_file_same(&parent.file, &process->file)))
+		found->pids[found->npids++] = process->pid;
+	return 0;
+}
+
+int survey_running(const struct survey *survey)
+{
+	struct scan scan = { .found = calloc(FILES_MAX, sizeof(*scan.found)) };
+	int err = scan.found ? process_each(scan_each, &scan) : -ENOMEM;
+
+	for (size_t i = 0; !err && i < scan.nfound; i++) {
+		int fd = process_open(&scan.found[i].process);
+
+		survey_tell(survey, &scan.found[i], fd);
+		if (fd >= 0)
+			close(fd);
+	}
+	recognise_clear(&scan.recognise);
+	free(scan.found);
+	return err ? err : (int)scan.nfound;
+}
+
+/* What there is to say of a file that is no server's. */
+static void survey_probes(const struct elf *elf, struct survey_other *other)
+{
+	struct probe_list probes;
+
+	other->machine = elf->machine;
+	if (probe_list_read(elf, &probes))
+		return;
+	for (size_t i = 0; i < probes.count; i = probe_list_end(&probes, i))
+		other->probes++;
+	probe_list_free(&probes);
+}
+
+int survey_file(const struct survey *survey, const char *path, int fd, struct survey_other *other)
+{
+	struct survey_found *found;
+	struct binary binary;
+	int err = binary_map(&binary, fd);
+
+	*other = (struct survey_other){ 0 };
+	if (err)
+		return err;
+	survey_probes(&binary.elf, other);
+	binary_unmap(&binary);
+	found = calloc(1, sizeof(*found));
+	if (!found)
+		return -ENOMEM;
+	strncpy(found->process.exe, path, sizeof(found->process.exe) - 1);
+	found->engine = recognise_file(path, fd);
+	if (found->engine)
+		survey_tell(survey, found, fd);
+	else
+		err = -ENOENT;
+	free(found);
+	return err;
+}
