@@ -198,21 +198,14 @@ static void doctor_free(struct doctor *doctor)
 int cmd_doctor(const struct command *command, int argc, char *argv[])
 {
 	struct doctor *doctor = calloc(1, sizeof(*doctor));
-	int ret = EXIT_USAGE;
+	int ret;
 
 	if (!doctor)
 		return EXIT_FAILED;
-	output_init(&doctor->out, STDOUT_FILENO);
-	output_init(&doctor->err, STDERR_FILENO);
-	signal(SIGPIPE, SIG_IGN);
-	if (option_parse(command, argc, argv, &doctor->options, &doctor->err)) {
-		output_flush(&doctor->err);
+	if (!command_options(command, argc, argv, &doctor->options, &doctor->out, &doctor->err,
+			     &ret))
 		goto cleanup;
-	}
-	if (command_answer(command, &doctor->options, &doctor->out)) {
-		ret = message_output(&doctor->err, output_flush(&doctor->out));
-		goto cleanup;
-	}
+	ret = EXIT_FAILED;
 	doctor->last = calloc(1, SITE_TEXT);
 	if (!doctor->last)
 		goto cleanup;

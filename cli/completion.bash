@@ -33,6 +33,7 @@ _dbslower()
 
 	[[ ${COMP_WORDS[1]} == stat || ${COMP_WORDS[0]##*/} == dbstat ]] && command=stat
 	[[ ${COMP_WORDS[1]} == top ]] && command=top
+	[[ ${COMP_WORDS[1]} == doctor ]] && command=doctor
 	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
 
 	COMPREPLY=()
@@ -55,7 +56,10 @@ _dbslower()
 		if [[ $command == list && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-h --help --json -l --lib -p --pid
 				-v --verbose -V --version" -- "$cur")
-		elif [[ $command == list && ($cur == */* || COMP_CWORD -gt 1) ]]; then
+		elif [[ $command == doctor && $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "-h --help --json --self-test
+				-V --version" -- "$cur")
+		elif [[ $command == @(list|doctor) && ($cur == */* || COMP_CWORD -gt 1) ]]; then
 			_dbslower_files "$cur"
 		elif [[ $command == stat && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
@@ -75,7 +79,7 @@ _dbslower()
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
-				$( ((COMP_CWORD == 1)) && echo slow stat top list)" -- "$cur")
+				$( ((COMP_CWORD == 1)) && echo slow stat top list doctor)" -- "$cur")
 		fi
 		;;
 	esac

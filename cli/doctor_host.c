@@ -79,8 +79,9 @@ static void host_way(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
 
-	doctor->way = attach_choose(&h->features);
-	if (doctor->options.json)
+	/* What may not be asked for is not known. */
+	doctor->way = h->allowed ? ATTACH_NONE : attach_choose(&h->features);
+	if (doctor->options.json && !h->allowed)
 		json_string(&doctor->out, ",\"way\":\"", attach_way_name(doctor->way));
 	if (doctor->way != ATTACH_NONE)
 		doctor_say(doctor, DOCTOR_OK, "way to attach", NULL, "%s",
@@ -147,7 +148,9 @@ static void host_refused(struct doctor_host *h)
 			   "the kernel refuses a BPF program that does nothing: %s",
 			   strerror(-h->allowed));
 	else if (host_missing(host, missing, sizeof(missing)))
-		doctor_say(doctor, DOCTOR_OBSTACLE, "rights",
+		doctor_say(doctor, DOCTOR_OBSTACLE, "rights", !host->uid ?
+			   "They were taken from root, as containers do: give them back (docker run "
+			   "--cap-add=BPF --cap-add=PERFMON), or run it on the host." :
 			   "Run it as root, or give it these capabilities: setcap "
 			   "cap_bpf,cap_perfmon,cap_sys_ptrace=ep dbslower.",
 			   "uid %u; missing: %s", (unsigned int)host->uid, missing);

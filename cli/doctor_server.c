@@ -171,7 +171,6 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 static void file_path(struct doctor *doctor, const char *path)
 {
 	struct survey survey = server_survey(doctor);
-	struct fault fault = { .kind = FAULT_NONE };
 	struct survey_other other;
 	int fd = process_file_open(path);
 	int err = fd < 0 ? fd : survey_file(&survey, path, fd, &other);
@@ -180,17 +179,15 @@ static void file_path(struct doctor *doctor, const char *path)
 		close(fd);
 	if (err == -ENOENT && fd >= 0) {
 		file_other(doctor, path, &other);
-	} else if (err == -EACCES) {
-		doctor_say(doctor, DOCTOR_OBSTACLE, path,
-			   "Run it as a user who may read that file.", "it cannot be opened: %s",
-			   strerror(EACCES));
 	} else if (err == -ENOEXEC) {
 		doctor_say(doctor, DOCTOR_OBSTACLE, path,
 			   "Give the server's program itself, not a script that starts it.",
 			   "it is no ELF file");
 	} else if (err) {
-		fault_set(&fault, err == -ENOMEM ? FAULT_MEMORY : FAULT_FILE, err, path, NULL);
-		doctor_fault(doctor, path, &fault);
+		doctor_say(doctor, DOCTOR_OBSTACLE, path, err == -EACCES ?
+			   "Run it as a user who may read that file." : NULL,
+			   "it cannot be opened: %s",
+			   err == -EINVAL ? "it is no regular file" : strerror(-err));
 	}
 }
 

@@ -100,21 +100,6 @@ static int mains_each(void *arg, const struct process *process)
 	return 0;
 }
 
-/* The version that a server has in its memory. */
-static void discover_version(struct target *target, const struct process *process)
-{
-	size_t size = sizeof(target->version) - 1;
-	struct process_memory memory;
-
-	if (!target->version_vaddr || !process->pid ||
-	    process_memory_open_program(process, target->lowest_vaddr, &memory))
-		return;
-	if (process_memory_variable(&memory, target->version_vaddr, target->version, size))
-		size = 0;
-	target->version[size] = '\0';
-	process_memory_close(&memory);
-}
-
 /* Tells of the targets from @first on. */
 static void discover_announce(struct discover *d, size_t first)
 {
@@ -128,7 +113,7 @@ static void discover_announce(struct discover *d, size_t first)
 		const struct mains_target *of = &mains.of[i - first];
 		struct target *target = &d->targets[i];
 
-		discover_version(target, &of->process);
+		target_read_version(target, &of->process);
 		nested = of->npids && d->pid_ns_ino &&
 			 !process_pid_namespace(of->pids[0], &dev, &ino) && ino != d->pid_ns_ino;
 		d->config->server(d->config->arg, &(struct tracer_server){

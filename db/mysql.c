@@ -74,11 +74,13 @@ static const char *const mysql_dispatchers[] = {
 	{ .name = "arg_user",                                                             \
 	  .spec = "8@{thd_user_name:inner}({thd_user_name}(" thd "))" },                  \
 	{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT(thd) },                      \
-	{ .name = "arg_user_length", .spec = "8@{" USER "+8}" CONTEXT(thd) },             \
+	{ .name = "arg_user_length", .only_with = USER,                                   \
+	  .spec = "8@{" USER "+8}" CONTEXT(thd) },                                        \
 	{ .name = "arg_host",                                                             \
 	  .spec = "8@{thd_client_host:inner}({thd_client_host}(" thd "))" },              \
 	{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT(thd) },                      \
-	{ .name = "arg_host_length", .spec = "8@{" HOST "+8}" CONTEXT(thd) },             \
+	{ .name = "arg_host_length", .only_with = HOST,                                   \
+	  .spec = "8@{" HOST "+8}" CONTEXT(thd) },                                        \
 	{ .name = "arg_address",                                                          \
 	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(" thd "))" },                  \
 	{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT(thd) },                     \
@@ -86,10 +88,11 @@ static const char *const mysql_dispatchers[] = {
 	{ .name = "arg_database", .spec = "8@{" DB "}(" thd ")" }
 
 /*
- * dispatch_command() asks for each statement that has ended, or part of "a; b", whether it is slow. From
- * MariaDB 10.6 on it leaves some to Prepared_statement::execute(): a COM_STMT_EXECUTE, and the EXECUTE
- * that ends a text. Then it calls delete_explain_query(thd->lex) instead. log_slow_statement() itself
- * is no place: bodies of procedures and what EXECUTE runs come there too, and failed EXECUTEs do not.
+ * dispatch_command() asks for each statement that has ended, or part of "a; b", whether it is slow.
+ * From MariaDB 10.6 on it leaves some to Prepared_statement::execute(): a COM_STMT_EXECUTE, and the
+ * EXECUTE that ends a text. Then it calls delete_explain_query(thd->lex) instead.
+ * log_slow_statement() itself is no place: bodies of procedures and what EXECUTE runs come there
+ * too, and failed EXECUTEs do not.
  */
 #define ENDS(which, symbol, thd, ...)                                                     \
 	{                                                                                 \
@@ -140,7 +143,9 @@ static void mysql_client(const char *host, const char *port, char *client, size_
 	snprintf(client, size, "%s", host);
 }
 
-static const char *const mysql_queries[] = { "thd_query_string", "_Z16thd_query_unsafeP3THD", NULL };
+static const char *const mysql_queries[] = {
+	"thd_query_string", "_Z16thd_query_unsafeP3THD", NULL,
+};
 
 const struct engine engine_mysql = {
 	.name = "mysql",
@@ -153,7 +158,7 @@ const struct engine engine_mysql = {
 	.probes = mysql_probes,
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 	.queries = mysql_queries,
-	/* COM_QUERY, COM_STMT_EXECUTE, MariaDB's COM_STMT_BULK_EXECUTE; a FETCH hands out ready rows. */
+	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
 	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.error_unprepared = 1243,	/* ER_UNKNOWN_STMT_HANDLER */
 	.client = mysql_client,

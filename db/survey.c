@@ -76,17 +76,6 @@ static int linkage_plan(const struct linkage *linkage, const char *engine, int f
 	return err;
 }
 
-/* A version that only a process has, in its memory. */
-static void survey_version(struct target *target, const struct survey_found *found)
-{
-	char version[sizeof(target->version)] = "";
-
-	if (found->process.pid && target->version_vaddr &&
-	    !process_memory(&found->process, target->lowest_vaddr, target->version_vaddr, version,
-			    sizeof(version) - 1))
-		memcpy(target->version, version, sizeof(version));
-}
-
 /* Whether it runs in a PID namespace below ours. */
 static bool survey_nested(const struct survey_found *found)
 {
@@ -114,7 +103,7 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 		err = fault_set(&fault, FAULT_FILE, fd, found->process.exe, NULL);
 	else
 		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &fault);
-	survey_version(&target, found);
+	target_read_version(&target, &found->process);
 	server = (struct tracer_server){
 		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
 		.way = attach_way_name(survey->way), .title = target_title(&target),

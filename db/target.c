@@ -32,7 +32,7 @@ struct site {
 	uint64_t vaddr, offset, semaphore;	/* both last are file offsets; semaphore 0: none */
 	uint64_t semaphore_vaddr;
 	const char *args;			/* a USDT site's specs, else NULL */
-	char owner[SITE_REG];			/* "", or where engine_probe.member was loaded from */
+	char owner[SITE_REG];			/* "", or whence engine_probe.member was loaded */
 };
 
 /* What is at hand while a file is worked on. */
@@ -286,8 +286,10 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 						   .number = work->target->source };
 	values[nvalues++] = (struct object_value){ .name = "constant_commands",
 						   .number = work->target->engine->commands };
-	values[nvalues++] = (struct object_value){ .name = "constant_error_unprepared",
-						   .number = work->target->engine->error_unprepared };
+	values[nvalues++] = (struct object_value){
+		.name = "constant_error_unprepared",
+		.number = work->target->engine->error_unprepared,
+	};
 	for (int i = 0; i < ARGS_MAX; i++) {
 		const struct engine_arg *arg = work_arg(work, probe, i);
 		const struct engine_arg *next = work_arg(work, probe, i + 1);
@@ -640,6 +642,20 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 	}, &target->links, fault);
 	plan_free(&plan);
 	return err;
+}
+
+void target_read_version(struct target *target, const struct process *process)
+{
+	size_t size = sizeof(target->version) - 1;
+	struct process_memory memory;
+
+	if (!target->version_vaddr || !process->pid ||
+	    process_memory_open_program(process, target->lowest_vaddr, &memory))
+		return;
+	if (process_memory_variable(&memory, target->version_vaddr, target->version, size))
+		size = 0;
+	target->version[size] = '\0';
+	process_memory_close(&memory);
 }
 
 const char *target_title(const struct target *target)

@@ -85,6 +85,9 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
 		uint32_t source, const struct target_common *common, struct fault *fault);
 
+/* Reads the version that a server has in its memory only: that of @process, which runs the file. */
+void target_read_version(struct target *target, const struct process *process);
+
 /* What its server is called. Static. */
 const char *target_title(const struct target *target);
 

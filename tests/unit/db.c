@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "db/engine.h"
+#include "db/host.h"
 #include "db/library.h"
 #include "db/postgres.h"
 #include "db/process.h"
@@ -65,6 +66,37 @@ static void containers(void)
 
 		process_container_of(cases[i][0], strlen(cases[i][0]), seen, sizeof(seen));
 		CHECK(!strcmp(seen, cases[i][1]), "%s: %s", cases[i][0], seen);
+	}
+}
+
+static void mount_options(void)
+{
+	static const char text[] =
+		"22 1 0:21 / /proc rw,hidepid=9 shared:1 - proc proc rw,hidepid=2\n"
+		"23 1 0:22 / /proc/sys rw - proc proc rw,hidepid=3\n"
+		"24 1 0:23 / /a\\040b rw - proc proc rw,gid=5,hidepid=invisible,subset=pid\n"
+		"25 1 0:24 / /twice rw - proc proc rw,hidepid=2\n"
+		"26 1 0:25 / /twice rw - proc proc rw\n"
+		"27 1 0:26 / /other rw - proc proc rw,nothidepid=1,hidepids=1,hidepid\n"
+		"28 1 0:27 / /last rw - proc proc hidepid=123456789";
+	static const char *const cases[][2] = {
+		{ "/proc", "2" }, { "/proc/sys", "3" }, { "/a\\040b", "invisible" }, { "/twice", "" },
+		{ "/other", "" }, { "/last", "1234567" }, { "/none", "" }, { "", "" },
+	};
+	char value[8 + 8];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		host_mount_option(text, sizeof(text) - 1, cases[i][0], "hidepid", value,
+				  i == 5 ? 8 : sizeof(value));
+		CHECK(!strcmp(value, cases[i][1]), "%s: %s", cases[i][0], value);
+	}
+	/* Cut anywhere, in memory that ends there. */
+	for (size_t len = 0; len < sizeof(text); len++) {
+		char *copy = malloc(len + !len);
+
+		memcpy(copy, text, len);
+		host_mount_option(copy, len, "/last", "hidepid", value, sizeof(value));
+		free(copy);
 	}
 }
 
@@ -213,6 +245,7 @@ int main(void)
 {
 	RUN(titles);
 	RUN(containers);
+	RUN(mount_options);
 	RUN(random_bytes);
 	RUN(library_names);
 	RUN(library_cache);
