@@ -196,7 +196,9 @@ static void file_named(struct doctor *doctor, const char *name)
 	char path[PATH_MAX];
 
 	if (library_find(name, path, sizeof(path)))
-		doctor_say(doctor, DOCTOR_OBSTACLE, name, "Give a path, which has a '/'.",
+		doctor_say(doctor, DOCTOR_OBSTACLE, name,
+			   "Give a path, which has a '/'; without one, all servers that run are "
+			   "looked at.",
 			   "no program or library of that name is found");
 	else
 		file_path(doctor, path);

@@ -267,6 +267,7 @@ def test_features():
         "allocation in tracing programs": kernel_has("user_ringbuf_map_push_elem")
         or kernel_has("bpf_user_ringbuf_drain"),
     }
+    assert "(null)" not in run("doctor").stdout
     assert found["way"] == ("uprobe_multi" if has["uprobe_multi link"] else "perf uprobe")
 
 
