@@ -38,10 +38,12 @@ int custom_init(struct custom *custom, const char *start, const char *done, unsi
 		.step = "done", .program = "span_done",
 		.provider = custom->provider[0], .probe = custom->probe[0],
 	};
+	custom->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
+					       .fallback = -1 };
 	custom->probes[1] = (struct engine_probe){
 		.step = "start", .program = "span_start",
 		.provider = custom->provider[1], .probe = custom->probe[1],
-		.args = { { .name = "arg_text", .probe_arg = (int)text_arg, .fallback = -1 } },
+		.args = custom->args,
 	};
 	custom->engine = (struct engine){
 		.name = custom->provider[1], .title = custom->provider[1],

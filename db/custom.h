@@ -10,6 +10,7 @@
 struct custom {
 	struct engine engine;		/* borrows from the rest */
 	struct engine_probe probes[2];
+	struct engine_arg args[2];
 	char provider[2][CUSTOM_NAME], probe[2][CUSTOM_NAME];
 };
 

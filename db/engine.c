@@ -10,7 +10,7 @@ const struct engine *const engine_table[] = {
 	&engine_postgres, &engine_mysql_usdt, &engine_mysql, NULL,
 };
 
-const struct engine_arg engine_defaults[ENGINE_DEFAULTS] = {
+const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_client", .fallback = 1 },
 	{ .name = "arg_session" },
 	{ .name = "arg_server" },
@@ -26,6 +26,7 @@ const struct engine_arg engine_defaults[ENGINE_DEFAULTS] = {
 	{ .name = "arg_resumed" },
 	{ .name = "arg_inner" },
 	{ .name = "arg_status" },
+	{ .name = NULL },
 };
 
 bool engine_known(const char *name)

@@ -10,9 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ENGINE_ARGS	32
-#define ENGINE_COMMON	16
-
 /*
  * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
  * be.
@@ -31,7 +28,7 @@ struct engine_arg {
 	 *	{=NAME}		the offset of the member that setter NAME sets
 	 *	{?NAME}		the offset of the pointer whose member NAME compares with a constant
 	 *	{NAME~PATTERN}	the offset in an instruction of NAME
-	 *	{owner}		the register with the object, see engine_probe.member
+	 *	%{owner}	the register with the object, see engine_probe.member, or %arg0
 	 * NULL: the fallback.
 	 */
 	const char *spec;
@@ -48,11 +45,14 @@ struct engine_probe {
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol: its entry, or */
 	const char *calls;			/* each call of this one in it; unless NULL: */
-	const char *member;			/* … of an object's member, the one that this accessor tells */
+	const char *member;			/* … of an object's member, the one this accessor tells */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
-	struct engine_arg args[ENGINE_ARGS];
+	const struct engine_arg *args;		/* ends with one of no name; NULL: none of its own */
 };
+
+/* A list of rows for ->args. */
+#define ENGINE_ARGS(...) ((const struct engine_arg[]){ __VA_ARGS__, { .name = NULL } })
 
 /* Who is connected, as far as it is known; the strings are "" where it is not. */
 struct identity {
@@ -81,7 +81,7 @@ struct engine {
 	uint64_t commands, error_unprepared;	/* constants of bpf/ */
 	bool one_row_count;			/* of rows that were sent and that were changed */
 	/* Values that every program of the file may ask for, whatever its probe. */
-	struct engine_arg common[ENGINE_COMMON];
+	const struct engine_arg *common;	/* as engine_probe.args */
 	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
 	const struct engine_running *running;	/* NULL: it is not known */
@@ -92,8 +92,7 @@ struct engine {
 };
 
 /* What holds where an engine says nothing: a row for each argument of bpf/ that may be absent. */
-#define ENGINE_DEFAULTS	15
-extern const struct engine_arg engine_defaults[ENGINE_DEFAULTS];
+extern const struct engine_arg engine_defaults[];	/* as engine_probe.args */
 
 extern const struct engine *const engine_table[];	/* NULL-terminated */
 

@@ -28,17 +28,16 @@ static const char *const mysql_dispatchers[] = {
 	{                                                                   \
 		.step = "command", .program = "command_start",              \
 		.function = symbol,                                         \
-		.args = {                                                   \
+		.args = ENGINE_ARGS(                                        \
 			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
 			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
 			/* cmpl $2,thd->async_state.m_state; je */          \
 			{ .name = "arg_resumed",                            \
-			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }, \
-		},                                                          \
+			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }), \
 	}
 
 /* MySQL's Security_context of a THD, and the accessors that hand out its members. */
-#define CONTEXT(thd) "({_Z24thd_get_security_contextP3THDPP16Security_context}(" thd "))"
+#define CONTEXT	"({_Z24thd_get_security_contextP3THDPP16Security_context}(%{owner}))"
 #define USER	"_ZNK16Security_context4userEv"
 #define HOST	"_ZNK16Security_context4hostEv"
 #define IP	"_ZNK16Security_context2ipEv"
@@ -51,41 +50,44 @@ static const char *const mysql_dispatchers[] = {
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
 
 /* What there is to know of the statement that ended. Of two rows the first is MariaDB's. */
-#define ENDED_ARGS(thd)                                                                   \
-	{ .name = "arg_text", .spec = "8@{thd_query_string}(" thd ")" },                  \
-	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(" thd ")",           \
-	  .fallback = -1 },                                                               \
-	{ .name = "arg_length", .spec = "8@{thd_query_string+8}(" thd ")" },              \
-	{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(" thd ")",       \
-	  .fallback = -1 },                                                               \
-	{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(" thd ")" },           \
-	{ .name = "arg_error",                                                            \
-	  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(" thd "))" },    \
-	{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(" thd "))" },   \
-	{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(" thd "))" },   \
-	{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },                  \
-	{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}", .fallback = 1 },   \
-	{ .name = "arg_kind",                                                             \
-	  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(" thd "))",                \
-	  .fallback = 1 },                                                                \
-	{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(" thd ")" },    \
-	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(" thd "))" },      \
-	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(" thd "))" },      \
-	{ .name = "arg_user",                                                             \
-	  .spec = "8@{thd_user_name:inner}({thd_user_name}(" thd "))" },                  \
-	{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT(thd) },                      \
-	{ .name = "arg_user_length", .only_with = USER,                                   \
-	  .spec = "8@{" USER "+8}" CONTEXT(thd) },                                        \
-	{ .name = "arg_host",                                                             \
-	  .spec = "8@{thd_client_host:inner}({thd_client_host}(" thd "))" },              \
-	{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT(thd) },                      \
-	{ .name = "arg_host_length", .only_with = HOST,                                   \
-	  .spec = "8@{" HOST "+8}" CONTEXT(thd) },                                        \
-	{ .name = "arg_address",                                                          \
-	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(" thd "))" },                  \
-	{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT(thd) },                     \
-	{ .name = "arg_database", .spec = "8@{thd_current_db}(" thd ")" },                \
-	{ .name = "arg_database", .spec = "8@{" DB "}(" thd ")" }
+static const struct engine_arg ended_args[] = {
+	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
+	{ .name = "arg_text", .spec = "8@{thd_query_string}(%{owner})" },
+	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%{owner})",
+	  .fallback = -1 },
+	{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%{owner})" },
+	{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%{owner})",
+	  .fallback = -1 },
+	{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%{owner})" },
+	{ .name = "arg_error",
+	  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%{owner}))" },
+	{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(%{owner}))" },
+	{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },
+	{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}", .fallback = 1 },
+	{ .name = "arg_kind",
+	  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%{owner}))",
+	  .fallback = 1 },
+	{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%{owner})" },
+	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(%{owner}))" },
+	{ .name = "arg_user",
+	  .spec = "8@{thd_user_name:inner}({thd_user_name}(%{owner}))" },
+	{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT },
+	{ .name = "arg_user_length", .only_with = USER,
+	  .spec = "8@{" USER "+8}" CONTEXT },
+	{ .name = "arg_host",
+	  .spec = "8@{thd_client_host:inner}({thd_client_host}(%{owner}))" },
+	{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT },
+	{ .name = "arg_host_length", .only_with = HOST,
+	  .spec = "8@{" HOST "+8}" CONTEXT },
+	{ .name = "arg_address",
+	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%{owner}))" },
+	{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT },
+	{ .name = "arg_database", .spec = "8@{thd_current_db}(%{owner})" },
+	{ .name = "arg_database", .spec = "8@{" DB "}(%{owner})" },
+	{ .name = NULL },
+};
 
 /*
  * dispatch_command() asks for each statement that has ended, or part of "a; b", whether it is slow.
@@ -94,19 +96,14 @@ static const char *const mysql_dispatchers[] = {
  * log_slow_statement() itself is no place: bodies of procedures and what EXECUTE runs come there
  * too, and failed EXECUTEs do not.
  */
-#define ENDS(which, symbol, thd, ...)                                                     \
-	{                                                                                 \
-		.step = which, .program = "command_end", .function = symbol, __VA_ARGS__, \
-		.args = {                                                                 \
-			{ .name = "arg_session", .spec = "8@" thd, .fallback = -1 },      \
-			ENDED_ARGS(thd),                                                  \
-		},                                                                        \
-	}
+#define ENDS(which, symbol, ...)                                                          \
+	{ .step = which, .program = "command_end", .function = symbol, .args = ended_args, \
+	  __VA_ARGS__ }
 
 #define LOGGED(symbol) \
-	ENDS("logged", symbol, "%arg0", .calls = "_Z18log_slow_statementP3THD")
+	ENDS("logged", symbol, .calls = "_Z18log_slow_statementP3THD")
 #define UNLOGGED(symbol) \
-	ENDS("unlogged", symbol, "%{owner}", .calls = "_Z20delete_explain_queryP3LEX", \
+	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
 	     .member = "thd_sql_command", .optional = true)
 
 static const struct engine_probe mysql_probes[] = {
@@ -123,17 +120,15 @@ static const struct engine_probe mysql_probes[] = {
 		/* MySQL from 5.7: dispatch_command(THD *, COM_DATA *, command). */
 		.step = "command", .program = "command_start",
 		.function = DISPATCH_COM,
-		.args = {
-			{ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
-			{ .name = "arg_command", .spec = "4@%arg2", .fallback = -1 },
-		},
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
+				    { .name = "arg_command", .spec = "4@%arg2", .fallback = -1 }),
 	},
 	{
 		/* THD::~THD() */
 		.step = "closed", .program = "session_closed",
 		.function = "_ZN3THDD1Ev",
 		.optional = true,
-		.args = { { .name = "arg_session", .spec = "8@%arg0", .fallback = -1 } },
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }),
 	},
 };
 
@@ -176,23 +171,23 @@ static const struct engine_probe mysql_usdt_probes[] = {
 	{
 		.step = "done", .program = "span_done",
 		.provider = "mysql", .probe = "query__done",
-		.args = { { .name = "arg_status", .probe_arg = 1 } },
+		.args = ENGINE_ARGS({ .name = "arg_status", .probe_arg = 1 }),
 	},
 	{
 		.step = "exec_done", .program = "span_done",
 		.provider = "mysql", .probe = "query__exec__done",
-		.args = { { .name = "arg_status", .probe_arg = 1 },
-			  { .name = "arg_inner", .fallback = 1 } },
+		.args = ENGINE_ARGS({ .name = "arg_status", .probe_arg = 1 },
+				    { .name = "arg_inner", .fallback = 1 }),
 	},
 	{
 		.step = "start", .program = "span_start",
 		.provider = "mysql", .probe = "query__start",
-		.args = { SPAN_ARGS },
+		.args = ENGINE_ARGS(SPAN_ARGS),
 	},
 	{
 		.step = "exec_start", .program = "span_start",
 		.provider = "mysql", .probe = "query__exec__start",
-		.args = { SPAN_ARGS, { .name = "arg_inner", .fallback = 1 } },
+		.args = ENGINE_ARGS(SPAN_ARGS, { .name = "arg_inner", .fallback = 1 }),
 	},
 };
 

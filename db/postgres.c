@@ -27,12 +27,12 @@ static const struct engine_probe postgres_probes[] = {
 		.step = "completion", .program = "completion",
 		.function = "EndCommand",
 		.only_with = "GetCommandTagName",	/* 13: QueryCompletion, not a text */
-		.args = { { .name = "arg_rows", .spec = "8@8(%arg0)", .fallback = -1 } },
+		.args = ENGINE_ARGS({ .name = "arg_rows", .spec = "8@8(%arg0)", .fallback = -1 }),
 	},
 	{
 		.step = "completion", .program = "completion_tag",
 		.function = "EndCommand",
-		.args = { { .name = "arg_tag", .spec = "8@%arg0", .fallback = -1 } },
+		.args = ENGINE_ARGS({ .name = "arg_tag", .spec = "8@%arg0", .fallback = -1 }),
 	},
 	{
 		.step = "failure", .program = "failure",
@@ -41,12 +41,12 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "activity", .program = "activity",
 		.provider = "postgresql", .probe = "statement__status",
-		.args = { { .name = "arg_text", .probe_arg = 1, .fallback = -1 } },
+		.args = ENGINE_ARGS({ .name = "arg_text", .probe_arg = 1, .fallback = -1 }),
 	},
 	{
 		.step = "activity", .program = "activity",
 		.function = "pgstat_report_activity",
-		.args = { { .name = "arg_text", .spec = "8@%arg1", .fallback = -1 } },
+		.args = ENGINE_ARGS({ .name = "arg_text", .spec = "8@%arg1", .fallback = -1 }),
 	},
 };
 
@@ -140,7 +140,7 @@ const struct engine engine_postgres = {
 	.version_words = "postgres (PostgreSQL) ",
 	.probes = postgres_probes,
 	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
-	.common = {
+	.common = ENGINE_ARGS(
 		/* NULL in autovacuum, parallel and logical replication workers */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
@@ -160,8 +160,8 @@ const struct engine engine_postgres = {
 		  .spec = "8@328(MyProcPort(%ip))" },
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
-		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" },
-	},
+		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" }
+	),
 	.one_row_count = true,
 	.identify = postgres_identify,
 	.running = &postgres_running,

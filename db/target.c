@@ -17,7 +17,8 @@
 #define CALLS_MAX	8		/* of one function by another; 2 is the most seen */
 #define SPEC_TEXT	256
 #define VALUES_MAX	128
-#define ARGS_MAX	(ENGINE_ARGS + ENGINE_COMMON + ENGINE_DEFAULTS)
+#define ARGS_MAX	48		/* that one program is linked with */
+#define NUMBERS		6		/* of a file and a probe, for programs */
 
 #if defined(__x86_64__)
 #define HOST_MACHINE	EM_X86_64
@@ -134,7 +135,8 @@ static int work_expand(const struct work *work, const struct site *site, const c
 		int n;
 
 		if (end && !strncmp(spec, "{owner}", 7)) {
-			n = snprintf(text + at, size - at, "%s", site->owner);
+			n = snprintf(text + at, size - at, "%s",
+				     *site->owner ? site->owner : "arg0");
 			spec = end + 1;
 		} else if (end) {
 			n = work_accessor(work, spec + 1, (size_t)(end - spec - 1), &number);
@@ -225,18 +227,19 @@ static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
 	return 2;
 }
 
-/* Argument row @i: the probe's own, then the engine's, then the defaults. NULL: an empty row. */
+/* Argument row @i: the probe's own, then the engine's, then the defaults. NULL: that is all. */
 static const struct engine_arg *work_arg(const struct work *work, const struct engine_probe *probe,
-					 int i)
+					 size_t i)
 {
-	const struct engine_arg *arg;
+	const struct engine_arg *const lists[] = {
+		probe->args, work->target->engine->common, engine_defaults,
+	};
 
-	if (i >= ARGS_MAX)
-		return NULL;
-	arg = i < ENGINE_ARGS ? &probe->args[i] :
-	      i < ENGINE_ARGS + ENGINE_COMMON ? &work->target->engine->common[i - ENGINE_ARGS] :
-						&engine_defaults[i - ENGINE_ARGS - ENGINE_COMMON];
-	return arg->name ? arg : NULL;
+	for (size_t n = 0; n < sizeof(lists) / sizeof(lists[0]); n++)
+		for (const struct engine_arg *arg = lists[n]; arg && arg->name; arg++)
+			if (!i--)
+				return arg;
+	return NULL;
 }
 
 static bool values_have(const struct object_value *values, size_t nvalues, const char *name)
@@ -268,57 +271,81 @@ static uint32_t arg_shows(const char *arg)
 	return 0;
 }
 
-/* Links the program of @probe for @site into work->linked: the number of instructions. */
-static int work_link(struct work *work, const struct engine_probe *probe, const struct site *site)
-{
-	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
+/* What a program is linked with. */
+struct linking {
 	struct object_value values[VALUES_MAX];
-	size_t nvalues = work->common->nvalues, ncode = 0;
-	uint32_t shows = 0;
-	bool known;
-	const char *culprit;
-	int n;
+	size_t nvalues, ncode;
+	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
+	uint32_t shows;			/* TARGET_SHOWS_… that its arguments tell */
+};
 
-	if (nvalues + 8 + ARGS_MAX > VALUES_MAX)
-		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
-	memcpy(values, work->common->values, nvalues * sizeof(*values));
-	values[nvalues++] = (struct object_value){ .name = "constant_source",
-						   .number = work->target->source };
-	values[nvalues++] = (struct object_value){ .name = "constant_commands",
-						   .number = work->target->engine->commands };
-	values[nvalues++] = (struct object_value){
-		.name = "constant_error_unprepared",
-		.number = work->target->engine->error_unprepared,
-	};
-	for (int i = 0; i < ARGS_MAX; i++) {
-		const struct engine_arg *arg = work_arg(work, probe, i);
-		const struct engine_arg *next = work_arg(work, probe, i + 1);
-		bool more = arg && next && !strcmp(arg->name, next->name);
+static void linking_number(struct linking *linking, const char *name, uint64_t number)
+{
+	linking->values[linking->nvalues++] = (struct object_value){ .name = name,
+								     .number = number };
+}
 
-		if (!arg || values_have(values, nvalues, arg->name) ||
+/* Adds every argument that there is a row for; the program need not ask for it. */
+static int linking_args(struct linking *linking, struct work *work,
+			const struct engine_probe *probe, const struct site *site)
+{
+	const struct engine_arg *arg, *next;
+
+	for (size_t i = 0; (arg = work_arg(work, probe, i)); i++) {
+		struct bpf_insn *code = linking->code[linking->ncode];
+		bool known, more;
+		int n;
+
+		if (values_have(linking->values, linking->nvalues, arg->name) ||
 		    !work_has(work, arg->only_with))
 			continue;
-		n = work_emit(work, arg, more, site, code[ncode], &known);
+		if (linking->ncode == ARGS_MAX)
+			return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "arguments", NULL);
+		next = work_arg(work, probe, i + 1);
+		more = next && !strcmp(arg->name, next->name);
+		n = work_emit(work, arg, more, site, code, &known);
 		if (n < 0)
 			return n;
 		if (!n)
 			continue;
-		shows |= known ? arg_shows(arg->name) : 0;
-		values[nvalues++] = (struct object_value){ .name = arg->name, .kind = OBJECT_CODE,
-							   .insns = code[ncode++],
-							   .count = (uint32_t)n };
+		linking->ncode++;
+		linking->shows |= known ? arg_shows(arg->name) : 0;
+		linking->values[linking->nvalues++] = (struct object_value){
+			.name = arg->name, .kind = OBJECT_CODE, .insns = code,
+			.count = (uint32_t)n,
+		};
 	}
-	values[nvalues++] = (struct object_value){ .name = "constant_rows_known",
-						   .number = !!(shows & TARGET_SHOWS_ROWS) };
-	values[nvalues++] = (struct object_value){ .name = "constant_affected_known",
-						   .number = !!(shows & TARGET_SHOWS_CHANGES) };
-	values[nvalues++] = (struct object_value){ .name = "constant_status_known",
-						   .number = !!(shows & TARGET_SHOWS_STATUS) };
-	n = object_link(work->common->object, probe->program, values, nvalues, work->linked,
-			&culprit);
+	return 0;
+}
+
+/* Links the program of @probe for @site into work->linked: the number of instructions. */
+static int work_link(struct work *work, const struct engine_probe *probe, const struct site *site)
+{
+	const struct engine *engine = work->target->engine;
+	const struct target_common *common = work->common;
+	struct linking linking = { .nvalues = common->nvalues };
+	const char *culprit;
+	int n;
+
+	if (common->nvalues + NUMBERS + ARGS_MAX > VALUES_MAX)
+		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
+	memcpy(linking.values, common->values, common->nvalues * sizeof(*common->values));
+	linking_number(&linking, "constant_source", work->target->source);
+	linking_number(&linking, "constant_commands", engine->commands);
+	linking_number(&linking, "constant_error_unprepared", engine->error_unprepared);
+	n = linking_args(&linking, work, probe, site);
+	if (n)
+		return n;
+	linking_number(&linking, "constant_rows_known", !!(linking.shows & TARGET_SHOWS_ROWS));
+	linking_number(&linking, "constant_affected_known",
+		       !!(linking.shows & TARGET_SHOWS_CHANGES));
+	linking_number(&linking, "constant_status_known",
+		       !!(linking.shows & TARGET_SHOWS_STATUS));
+	n = object_link(common->object, probe->program, linking.values, linking.nvalues,
+			work->linked, &culprit);
 	if (n < 0)
 		fault_set(work->fault, FAULT_LINK, n, culprit, probe->program);
-	work->target->shows |= shows;
+	work->target->shows |= linking.shows;
 	return n;
 }
 
@@ -519,13 +546,13 @@ static void arg_describe(struct work *work, const struct engine_arg *arg, const 
 static void work_describe(struct work *work, const struct planned *planned)
 {
 	struct target_arg *args = calloc(TARGET_ARGS, sizeof(*args));
+	const struct engine_arg *arg;
 	size_t n = 0;
 
-	for (int i = 0; args && i < ARGS_MAX; i++) {
-		const struct engine_arg *arg = work_arg(work, planned->probe, i);
+	for (size_t i = 0; args && (arg = work_arg(work, planned->probe, i)); i++) {
 		size_t at = 0;
 
-		if (!arg || (!arg->probe_arg && !arg->spec) || !work_has(work, arg->only_with) ||
+		if ((!arg->probe_arg && !arg->spec) || !work_has(work, arg->only_with) ||
 		    !object_asks(work->common->object, planned->probe->program, arg->name,
 				 work->linked))
 			continue;

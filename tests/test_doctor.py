@@ -25,7 +25,9 @@ from tool import DBSLOWER, run
 NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}
 # Functions that the tables name, and where PostgreSQL's arguments are by the x86-64 calling convention.
 POSTGRES_FUNCTIONS = ("EndCommand", "AbortCurrentTransaction")
-MARIADB_FUNCTIONS = ("_Z18log_slow_statementP3THD", "_ZN3THDD1Ev")
+DISPATCH = "_Z16dispatch_command19enum_server_commandP3THDPcjb"	# MariaDB 10.11's
+MARIADB_FUNCTIONS = (DISPATCH, "_ZN3THDD1Ev")
+MARIADB_CALLS = ("_Z18log_slow_statementP3THD", "_Z20delete_explain_queryP3LEX")
 ENDBR64 = bytes.fromhex("f30f1efa")
 
 
@@ -110,7 +112,12 @@ def test_mariadb_file():
     assert server["engine"] == "mysql" and not server["usdt"]
     functions = function_sites(path, MARIADB_FUNCTIONS)
     assert {name: addresses(server)[name] for name in functions} == functions
-    assert any("dispatch_command" in name for name in addresses(server))
+    code = subprocess.run(["objdump", "-d", f"--disassemble={DISPATCH}", path], capture_output=True, text=True,
+                          check=True).stdout
+    calls = [(name, int(at, 16)) for at, name in re.findall(r"^ *(\w+):.*\bcall +\w+ <(\w+)@", code, re.M)
+             if name in MARIADB_CALLS]
+    assert sorted(calls) == sorted((name, site["address"]) for site in server["sites"] for name in MARIADB_CALLS
+                                   if site["probe"] == f"call of {name} in {DISPATCH}") and len(calls) == 3
     logged = args_of(next(site for site in server["sites"] if "log_slow_statement" in site["probe"]))
     assert {"text", "length", "user", "database", "rows", "error"} <= set(logged)
     assert "inner" not in logged and "tag" not in logged, "what its program does not ask for"
