@@ -6,4 +6,9 @@
 bpf_statement:
 	.incbin "bpf/statement.bpf.o"
 bpf_statement_end:
+	.balign 8
+	.globl bpf_trace, bpf_trace_end
+bpf_trace:
+	.incbin "bpf/trace.bpf.o"
+bpf_trace_end:
 	.section .note.GNU-stack, "", %progbits

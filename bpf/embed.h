@@ -2,7 +2,8 @@
 #ifndef BPF_EMBED_H
 #define BPF_EMBED_H
 
-/* The BPF object made from statement.bpf.c: the bytes from the first to before the second. */
+/* The BPF objects made from NAME.bpf.c: the bytes from the first to before the second. */
 extern const unsigned char bpf_statement[], bpf_statement_end[];
+extern const unsigned char bpf_trace[], bpf_trace_end[];
 
 #endif

@@ -14,6 +14,7 @@ enum event_type {
 	EVENT_SESSION = 2,	/* struct event_identity: first hit of a thread */
 	EVENT_EXIT = 3,		/* struct event_session: that thread has ended */
 	EVENT_EXEC = 4,		/* struct event_exec: a program was executed */
+	EVENT_HIT = 5,		/* struct event_hit, of any probe of any file */
 };
 
 /* event_statement.flags: what is known of the statement */
@@ -112,9 +113,34 @@ struct event_exec {
 	struct exec_name name;
 };
 
+/*
+ * A probe was hit. Behind ->values are the texts of those of them that are addresses of one: each
+ * an s64, what bpf_probe_read_user_str() returned for it, and so many bytes as the tool said.
+ */
+struct event_hit {
+	__u32 type;
+	__u32 source;		/* which probe, a number of the loader's */
+	__u32 pid, tid;		/* as seen from where the tool runs */
+	__u64 time_ns;		/* CLOCK_MONOTONIC */
+	char comm[16];
+	__u64 values[];
+};
+
+/* Map "hits": how many hits had this value, or one of this power of two. */
+#define HIT_TEXT	64
+
+struct hit_key {
+	__u32 source;
+	__u32 slot;		/* of a histogram, see HIT_NEGATIVE; else 0 */
+	__u64 value;		/* 0 with a histogram or text */
+	char text[HIT_TEXT];	/* with a NUL, cut if longer; else all zero */
+};
+
+#define HIT_NEGATIVE	64	/* slot of the numbers below 0; else the binary logarithm, 0 for 0 too */
+
 /* Indices into the per-CPU array of counters; each only ever grows. */
 enum counter {
-	COUNT_STATEMENTS,		/* statements that ended */
+	COUNT_STATEMENTS,		/* statements that ended, or hits that were wanted */
 	LOST_RING_FULL,
 	LOST_TABLE_FULL,
 	LOST_START_WITHOUT_END,
@@ -144,6 +170,8 @@ _Static_assert(sizeof(struct event_statement) == 80, "a record's head has no pad
 _Static_assert(sizeof(struct event_session) == 24, "a record has no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "a record has no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "a map's key has no padding");
+_Static_assert(sizeof(struct event_hit) == 40, "a record's head has no padding");
+_Static_assert(sizeof(struct hit_key) == 80, "a map's key has no padding");
 _Static_assert(sizeof(struct control) == 8, "a map's value has no padding");
 
 #endif

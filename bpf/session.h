@@ -10,8 +10,7 @@
 #ifndef BPF_SESSION_H
 #define BPF_SESSION_H
 
-#include "bpf/bpf.h"
-#include "bpf/event.h"
+#include "bpf/record.h"
 
 #define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */
 
@@ -36,8 +35,6 @@ CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that ther
 CONSTANT(filter_pids);
 CONSTANT(want_sessions);
 CONSTANT(want_execs);	/* of programs of any name */
-CONSTANT(pid_ns_dev);	/* the PID namespace that PIDs are told in; 0: the initial one */
-CONSTANT(pid_ns_ino);
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
@@ -45,9 +42,6 @@ MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and t
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
-MAP(counters);
-MAP(ring);
-MAP(control);
 MAP(pids);		/* hash: tgid that is wanted → anything */
 MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
@@ -57,56 +51,6 @@ struct session {
 	struct event_statement s;
 	char text[];
 };
-
-INLINE void count(__u32 which)
-{
-	__u64 *n = bpf_map_lookup_elem(counters, &which);
-
-	if (n)
-		__sync_fetch_and_add(n, 1);
-}
-
-/*
- * Records are sent without a wake-up, the largest cost of all; then the consumer is woken only
- * if it said that it sleeps. It says so before it looks at the ring for the last time,
- * so one of the two sees the other.
- */
-INLINE void wake(void)
-{
-	__u32 zero = 0;
-	struct control *ctl = bpf_map_lookup_elem(control, &zero);
-	void *nothing;
-
-	if (!ctl || !*(volatile __u32 *)&ctl->asleep)
-		return;
-	ctl->asleep = 0;
-	nothing = bpf_ringbuf_reserve(ring, 8, 0);
-	if (nothing)
-		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
-}
-
-INLINE void send(void *record, __u64 size)
-{
-	if (bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP))
-		count(LOST_RING_FULL);
-	else
-		wake();
-}
-
-/*
- * The process and thread at hand, @id by the initial PID namespace, as they are seen from where the
- * tool runs. 0: from there they cannot be seen.
- */
-INLINE __u64 id_seen(__u64 id)
-{
-	struct bpf_pidns_info info;
-
-	if (!VALUE(pid_ns_ino))
-		return id;
-	if (bpf_get_ns_current_pid_tgid(VALUE(pid_ns_dev), VALUE(pid_ns_ino), &info, sizeof(info)))
-		return 0;
-	return (__u64)info.tgid << 32 | info.pid;
-}
 
 INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
 {
@@ -241,20 +185,6 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 	return session;
 }
 
-/* The position of the highest bit that is set. */
-INLINE __u32 stat_log2(__u64 value)
-{
-	__u32 log = 0;
-
-	for (__u32 step = 32; step; step /= 2) {
-		if (value >> step) {
-			value >>= step;
-			log += step;
-		}
-	}
-	return log;
-}
-
 /* The first word of the text in lower case. */
 INLINE void stat_command(char group[STAT_GROUP], struct session *session)
 {
@@ -286,9 +216,9 @@ static __attribute__((noinline)) void stat_count(struct session *session)
 {
 	struct stat_key key = { .source = session->s.source };
 	__u64 ns = session->s.duration_ns, one = 1, *n;
-	__u32 log = stat_log2(ns);
+	__u32 log = record_log2(ns);
 
-	key.coarse = (__u16)stat_log2(ns / VALUE(stat_unit_ns));
+	key.coarse = (__u16)record_log2(ns / VALUE(stat_unit_ns));
 	key.fine = (__u16)(ns < STAT_FINE ? ns : (log - 3) * STAT_FINE + (ns >> (log - 4) & 15));
 	if (VALUE(stat_by) == STAT_BY_COMMAND)
 		stat_command(key.group, session);

@@ -13,7 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "cli/glob.h"
+#include "db/glob.h"
 #include "cli/json.h"
 #include "cli/message.h"
 #include "cli/option.h"

@@ -2,6 +2,7 @@
 #include "db/binary.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -30,4 +31,23 @@ void binary_unmap(struct binary *binary)
 	if (binary->data != MAP_FAILED)
 		munmap(binary->data, binary->size);
 	binary->data = MAP_FAILED;
+}
+
+int binary_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
+{
+	struct elf_symbol symbol;
+	char copy[128];
+	int err;
+
+	if (len >= sizeof(copy))
+		return -ENOENT;
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	err = elf_symbol_find(arg, copy, &symbol);
+	/* Of a thread-local one the value is no address, of an IFUNC it is that of its resolver. */
+	if (!err && (symbol.type == STT_TLS || symbol.type == STT_GNU_IFUNC))
+		err = -ENOENT;
+	if (!err)
+		*vaddr = symbol.value;
+	return err;
 }

@@ -3,7 +3,18 @@
 #ifndef DB_BINARY_H
 #define DB_BINARY_H
 
+#include <elf.h>
+
 #include "usdt/elf.h"
+
+/* What runs on this host. */
+#if defined(__x86_64__)
+#define BINARY_MACHINE	EM_X86_64
+#elif defined(__aarch64__)
+#define BINARY_MACHINE	EM_AARCH64
+#else
+#error "usdt/ has no emitter for this architecture"
+#endif
 
 struct binary {
 	struct elf elf;		/* borrows the mapping */
@@ -19,5 +30,11 @@ struct binary {
 int binary_map(struct binary *binary, int fd);
 
 void binary_unmap(struct binary *binary);
+
+/*
+ * Looks a variable up for spec_emit(); @arg is the struct elf. 0 and its address as linked, or -ENOENT:
+ * also where a symbol's value is no address, as a thread-local one's.
+ */
+int binary_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr);
 
 #endif

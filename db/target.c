@@ -20,14 +20,6 @@
 #define ARGS_MAX	48		/* that one program is linked with */
 #define NUMBERS		6		/* of a file and a probe, for programs */
 
-#if defined(__x86_64__)
-#define HOST_MACHINE	EM_X86_64
-#elif defined(__aarch64__)
-#define HOST_MACHINE	EM_AARCH64
-#else
-#error "usdt/ has no emitter for this architecture"
-#endif
-
 /* A place for a breakpoint. */
 struct site {
 	uint64_t vaddr, offset, semaphore;	/* both last are file offsets; semaphore 0: none */
@@ -50,26 +42,6 @@ struct work {
 		struct site site;
 	} planned[SITES_MAX];
 };
-
-static int work_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
-{
-	const struct work *work = arg;
-	struct elf_symbol symbol;
-	char copy[128];
-	int err;
-
-	if (len >= sizeof(copy))
-		return -ENOENT;
-	memcpy(copy, name, len);
-	copy[len] = '\0';
-	err = elf_symbol_find(&work->elf, copy, &symbol);
-	/* Of a thread-local one the value is no address, of an IFUNC it is that of its resolver. */
-	if (!err && (symbol.type == STT_TLS || symbol.type == STT_GNU_IFUNC))
-		err = -ENOENT;
-	if (!err)
-		*vaddr = symbol.value;
-	return err;
-}
 
 /* Whether the file has symbol @name; NULL is there always. */
 static bool work_has(const struct work *work, const char *name)
@@ -191,8 +163,8 @@ static int work_read(struct work *work, const struct engine_arg *arg, const stru
 		.machine = work->elf.machine,
 		.site_vaddr = site->vaddr,
 		.read_helper = BPF_FUNC_probe_read_user,
-		.symbol = work_symbol,
-		.symbol_arg = work,
+		.symbol = binary_symbol,
+		.symbol_arg = &work->elf,
 	};
 
 	*reason = work_spec(work, arg, site, text, spec);
@@ -615,7 +587,7 @@ static int work_file(struct work *work)
 {
 	const char *path = work->target->path;
 
-	if (work->elf.machine != HOST_MACHINE)
+	if (work->elf.machine != BINARY_MACHINE)
 		return fault_set(work->fault, FAULT_MACHINE, -ENOEXEC, path, NULL);
 	work->linked = malloc(OBJECT_INSNS_MAX * sizeof(*work->linked));
 	if (!work->linked)

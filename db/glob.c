@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "cli/glob.h"
+#include "db/glob.h"
 
 #include <stddef.h>
 #include <string.h>

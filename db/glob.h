@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Names by patterns, byte by byte. libc's fnmatch() brings tables of all the world's letters. */
-#ifndef CLI_GLOB_H
-#define CLI_GLOB_H
+#ifndef DB_GLOB_H
+#define DB_GLOB_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Any probe of any file: what is asked for of a hit is sent, or counted. The filter and the values are
+ * functions that the loader emits from what the user wrote.
+ */
+#include "bpf/record.h"
+
+#define VARIABLES	15	/* EXPRESSION_VARIABLES of usdt/expression.h */
+
+ARGUMENT(1);
+ARGUMENT(2);
+ARGUMENT(3);
+ARGUMENT(4);
+ARGUMENT(5);
+ARGUMENT(6);
+ARGUMENT(7);
+ARGUMENT(8);
+ARGUMENT(9);
+ARGUMENT(10);
+ARGUMENT(11);
+ARGUMENT(12);
+ARGUMENT(retval);
+
+/* Functions of the variables; not 0: the hit is wanted */
+extern __u64 trace_filter(__u64 *variables);
+extern __u64 trace_field_0(__u64 *variables);
+extern __u64 trace_field_1(__u64 *variables);
+extern __u64 trace_field_2(__u64 *variables);
+extern __u64 trace_field_3(__u64 *variables);
+extern __u64 trace_field_4(__u64 *variables);
+extern __u64 trace_field_5(__u64 *variables);
+extern __u64 trace_field_6(__u64 *variables);
+extern __u64 trace_field_7(__u64 *variables);
+extern __u64 trace_field_8(__u64 *variables);
+extern __u64 trace_field_9(__u64 *variables);
+extern __u64 trace_field_10(__u64 *variables);
+extern __u64 trace_field_11(__u64 *variables);
+
+CONSTANT(source);
+CONSTANT(filter_pids);
+CONSTANT(fields);	/* how many there are */
+CONSTANT(texts);	/* bit n: field n is the address of a text */
+CONSTANT(text_size);	/* room for a text, a multiple of 8 */
+CONSTANT(record_size);
+CONSTANT(histogram);	/* the first field is counted by powers of two */
+CONSTANT(is_signed);	/* it is a signed number */
+
+MAP(pids);		/* hash: tgid that is wanted → anything */
+MAP(hits);		/* hash: struct hit_key → u64 */
+
+/* Reads the arguments. The process and thread as they are seen; 0: the hit is not wanted. */
+INLINE __u64 hit_wanted(void *ctx, __u64 *v)
+{
+	__u64 id = id_seen(bpf_get_current_pid_tgid());
+	__u32 pid = id >> 32;
+
+	if (!id || (VALUE(filter_pids) && !bpf_map_lookup_elem(pids, &pid)))
+		return 0;
+	v[0] = arg_1(ctx);
+	v[1] = arg_2(ctx);
+	v[2] = arg_3(ctx);
+	v[3] = arg_4(ctx);
+	v[4] = arg_5(ctx);
+	v[5] = arg_6(ctx);
+	v[6] = arg_7(ctx);
+	v[7] = arg_8(ctx);
+	v[8] = arg_9(ctx);
+	v[9] = arg_10(ctx);
+	v[10] = arg_11(ctx);
+	v[11] = arg_12(ctx);
+	v[12] = arg_retval(ctx);
+	v[13] = pid;
+	v[14] = (__u32)id;
+	if (!trace_filter(v))
+		return 0;
+	count(COUNT_STATEMENTS);
+	return id;
+}
+
+/* Adds field @n to the record, and its text to where @at is; all constant to the kernel. */
+#define FIELD(n)                                                                            \
+	if (VALUE(fields) > (n)) {                                                          \
+		value = trace_field_##n(v);                                                 \
+		event->values[n] = value;                                                   \
+		if (VALUE(texts) >> (n) & 1) {                                              \
+			*(__s64 *)at = bpf_probe_read_user_str(at + 8, VALUE(text_size),    \
+							       (const void *)value);        \
+			at += 8 + VALUE(text_size);                                         \
+		}                                                                           \
+	}
+
+PROGRAM(hit_send)
+{
+	__u64 v[VARIABLES], id = hit_wanted(ctx, v), value;
+	struct event_hit *event;
+	char *at;
+
+	if (!id)
+		return 0;
+	event = bpf_ringbuf_reserve(ring, VALUE(record_size), 0);
+	if (!event) {
+		count(LOST_RING_FULL);
+		return 0;
+	}
+	event->type = EVENT_HIT;
+	event->source = VALUE(source);
+	event->pid = id >> 32;
+	event->tid = id;
+	event->time_ns = bpf_ktime_get_ns();
+	bpf_get_current_comm(event->comm, sizeof(event->comm));
+	at = (char *)event + sizeof(*event) + VALUE(fields) * 8;
+	FIELD(0);
+	FIELD(1);
+	FIELD(2);
+	FIELD(3);
+	FIELD(4);
+	FIELD(5);
+	FIELD(6);
+	FIELD(7);
+	FIELD(8);
+	FIELD(9);
+	FIELD(10);
+	FIELD(11);
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	wake();
+	return 0;
+}
+
+PROGRAM(hit_count)
+{
+	__u64 v[VARIABLES], one = 1, *n;
+	struct hit_key key = { .source = VALUE(source) };
+
+	if (!hit_wanted(ctx, v))
+		return 0;
+	if (VALUE(fields))
+		key.value = trace_field_0(v);
+	if (VALUE(texts)) {
+		bpf_probe_read_user_str(key.text, sizeof(key.text), (const void *)key.value);
+		key.value = 0;
+	}
+	if (VALUE(histogram)) {
+		key.slot = VALUE(is_signed) && (__s64)key.value < 0 ? HIT_NEGATIVE :
+								      record_log2(key.value);
+		key.value = 0;
+	}
+	n = bpf_map_lookup_elem(hits, &key);
+	if (!n && !bpf_map_update_elem(hits, &key, &one, BPF_NOEXIST))
+		return 0;
+	/* Another CPU may have been the first, or the table is full. */
+	if (!n)
+		n = bpf_map_lookup_elem(hits, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		count(LOST_TABLE_FULL);
+	return 0;
+}
+
+char dual_license[] __attribute__((section("license"), used)) = "Dual BSD/GPL";

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Registers: r6 is the array of variables, r0 the value of what was just computed, r2 the right operand.
+ * The left operand waits on the stack, in a slot by its depth, while the right one is computed.
+ */
+#include "usdt/expression.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define TEXT_AT		(-72)		/* room for EXPRESSION_TEXT + 1 bytes, aligned */
+#define SLOT(depth)	(TEXT_AT - 8 * ((depth) + 1))
+#define JUMPS_MAX	(EXPRESSION_TEXT / 8 + 4)
+
+struct emitter {
+	const struct expression *e;
+	uint32_t signs;
+	struct bpf_insn *insns;
+	size_t max, n;			/* ->n may pass ->max: it counts what would be needed */
+};
+
+static size_t put(struct emitter *m, uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
+{
+	if (m->n < m->max)
+		m->insns[m->n] = (struct bpf_insn){ .code = code, .dst_reg = dst, .src_reg = src,
+						    .off = off, .imm = imm };
+	return m->n++;
+}
+
+/* Lets the jump at @from go to what comes next. */
+static void land(struct emitter *m, size_t from)
+{
+	if (from < m->max)
+		m->insns[from].off = (int16_t)(m->n - from - 1);
+}
+
+static void put_move(struct emitter *m, uint8_t dst, uint8_t src)
+{
+	put(m, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+}
+
+static void put_constant(struct emitter *m, uint8_t dst, uint64_t value)
+{
+	if ((int64_t)value == (int32_t)value) {
+		put(m, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)value);
+		return;
+	}
+	put(m, BPF_LD | BPF_IMM | BPF_DW, dst, 0, 0, (int32_t)value);
+	put(m, 0, 0, 0, 0, (int32_t)(value >> 32));
+}
+
+/* r0 = r0 @jump operand (r2) ? 1 : 0 */
+static void put_truth(struct emitter *m, uint8_t jump)
+{
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 1);
+	put(m, BPF_JMP | jump | BPF_X, BPF_REG_0, BPF_REG_2, 1, 0);
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 0);
+	put_move(m, BPF_REG_0, BPF_REG_3);
+}
+
+static bool node_signed(const struct emitter *m, uint8_t at)
+{
+	const struct expression_node *node = &m->e->nodes[at];
+
+	switch (node->kind) {
+	case EXPRESSION_NUMBER:
+	case EXPRESSION_CAST:
+		return node->is_signed;
+	case EXPRESSION_VARIABLE:
+		return m->signs >> node->value & 1;
+	case EXPRESSION_UNARY:
+		return node->op == OP_NEGATE ||
+		       (node->op == OP_INVERT && node_signed(m, node->left));
+	case EXPRESSION_BINARY:
+		if (node->op == OP_LEFT || node->op == OP_RIGHT)
+			return node_signed(m, node->left);
+		return (node->op >= OP_ADD || (node->op >= OP_BIT_OR && node->op <= OP_BIT_AND)) &&
+		       (node_signed(m, node->left) || node_signed(m, node->right));
+	}
+	return false;
+}
+
+static void emit_node(struct emitter *m, uint8_t at, int depth);
+
+/* A number or a variable, to register @dst. */
+static bool emit_simple(struct emitter *m, uint8_t at, uint8_t dst)
+{
+	const struct expression_node *node = &m->e->nodes[at];
+
+	if (node->kind == EXPRESSION_NUMBER)
+		put_constant(m, dst, (uint64_t)node->value);
+	else if (node->kind == EXPRESSION_VARIABLE)
+		put(m, BPF_LDX | BPF_MEM | BPF_DW, dst, BPF_REG_6, (int16_t)(node->value * 8), 0);
+	else
+		return false;
+	return true;
+}
+
+/* The left operand to r0, the right one to r2. */
+static void emit_operands(struct emitter *m, const struct expression_node *node, int depth)
+{
+	emit_node(m, node->left, depth);
+	if (emit_simple(m, node->right, BPF_REG_2))
+		return;
+	put(m, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, (int16_t)SLOT(depth), 0);
+	emit_node(m, node->right, depth + 1);
+	put_move(m, BPF_REG_2, BPF_REG_0);
+	put(m, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_10, (int16_t)SLOT(depth), 0);
+}
+
+/* Jumps away unless the @size bytes at @offset of what was read are those of @text. */
+static size_t emit_piece(struct emitter *m, const char *text, size_t offset, size_t size)
+{
+	uint8_t width = size == 8 ? BPF_DW : size == 4 ? BPF_W : size == 2 ? BPF_H : BPF_B;
+	uint64_t want = 0;
+
+	for (size_t i = size; i--;)
+		want = want << 8 | (unsigned char)text[offset + i];
+	put(m, BPF_LDX | BPF_MEM | width, BPF_REG_1, BPF_REG_10, (int16_t)(TEXT_AT + (int)offset), 0);
+	put_constant(m, BPF_REG_2, want);
+	return put(m, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+}
+
+/*
+ * Whether the string at the left operand's address is the right operand. One byte more than it
+ * has is read, to see that it ends there.
+ */
+static void emit_text(struct emitter *m, const struct expression_node *node, int depth)
+{
+	const struct expression_node *string = &m->e->nodes[node->right];
+	const char *text = m->e->texts + string->value;
+	size_t jumps[JUMPS_MAX], n = 0, at = 0, end;
+
+	emit_node(m, node->left, depth);
+	put_move(m, BPF_REG_3, BPF_REG_0);
+	put_move(m, BPF_REG_1, BPF_REG_10);
+	put(m, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, TEXT_AT);
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int32_t)string->len + 2);
+	put(m, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_user_str);
+	jumps[n++] = put(m, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0, (int32_t)string->len + 1);
+	for (size_t size = 8; size; size /= 2)
+		for (; string->len - at >= size; at += size)
+			jumps[n++] = emit_piece(m, text, at, size);
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op == OP_EQ);
+	end = put(m, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	for (size_t i = 0; i < n; i++)
+		land(m, jumps[i]);
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op != OP_EQ);
+	land(m, end);
+}
+
+/* && and ||: the right operand only where the left one does not decide. */
+static void emit_logic(struct emitter *m, const struct expression_node *node, int depth)
+{
+	bool is_or = node->op == OP_OR;
+	size_t decided, end;
+
+	emit_node(m, node->left, depth);
+	decided = put(m, BPF_JMP | (is_or ? BPF_JNE : BPF_JEQ) | BPF_K, BPF_REG_0, 0, 0, 0);
+	emit_node(m, node->right, depth);
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0);
+	put_truth(m, BPF_JNE);
+	end = put(m, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	land(m, decided);
+	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, is_or);
+	land(m, end);
+}
+
+static void emit_binary(struct emitter *m, const struct expression_node *node, int depth)
+{
+	static const struct {
+		uint8_t code, signed_code;	/* jumps; of the others, 64-bit operations */
+	} codes[] = {
+		[OP_BIT_OR] = { BPF_OR, BPF_OR }, [OP_BIT_XOR] = { BPF_XOR, BPF_XOR },
+		[OP_BIT_AND] = { BPF_AND, BPF_AND }, [OP_EQ] = { BPF_JEQ, BPF_JEQ },
+		[OP_NE] = { BPF_JNE, BPF_JNE }, [OP_LT] = { BPF_JLT, BPF_JSLT },
+		[OP_LE] = { BPF_JLE, BPF_JSLE }, [OP_GT] = { BPF_JGT, BPF_JSGT },
+		[OP_GE] = { BPF_JGE, BPF_JSGE }, [OP_LEFT] = { BPF_LSH, BPF_LSH },
+		[OP_RIGHT] = { BPF_RSH, BPF_ARSH }, [OP_ADD] = { BPF_ADD, BPF_ADD },
+		[OP_SUB] = { BPF_SUB, BPF_SUB }, [OP_MUL] = { BPF_MUL, BPF_MUL },
+	};
+	bool is_signed = node_signed(m, node->left) ||
+			 (node->op != OP_RIGHT && node_signed(m, node->right));
+	uint8_t code;
+
+	if (node->op <= OP_AND) {
+		emit_logic(m, node, depth);
+		return;
+	}
+	if (m->e->nodes[node->right].kind == EXPRESSION_STRING) {
+		emit_text(m, node, depth);
+		return;
+	}
+	emit_operands(m, node, depth);
+	code = is_signed ? codes[node->op].signed_code : codes[node->op].code;
+	if (node->op >= OP_EQ && node->op <= OP_GE) {
+		put_truth(m, code);
+		return;
+	}
+	/* The kernel refuses a shift that it cannot see to be below 64 only where it is constant. */
+	if (node->op == OP_LEFT || node->op == OP_RIGHT)
+		put(m, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 63);
+	put(m, BPF_ALU64 | code | BPF_X, BPF_REG_0, BPF_REG_2, 0, 0);
+}
+
+static void emit_unary(struct emitter *m, const struct expression_node *node)
+{
+	switch (node->op) {
+	case OP_NOT:
+		put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0);
+		put_truth(m, BPF_JEQ);
+		break;
+	case OP_NEGATE:
+		put(m, BPF_ALU64 | BPF_NEG, BPF_REG_0, 0, 0, 0);
+		break;
+	default:
+		put(m, BPF_ALU64 | BPF_XOR | BPF_K, BPF_REG_0, 0, 0, -1);
+	}
+}
+
+static void emit_cast(struct emitter *m, const struct expression_node *node)
+{
+	int32_t unused = 64 - node->bits;
+
+	if (!unused)
+		return;
+	put(m, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, unused);
+	put(m, BPF_ALU64 | (node->is_signed ? BPF_ARSH : BPF_RSH) | BPF_K, BPF_REG_0, 0, 0, unused);
+}
+
+/* The value of node @at to r0. Slots from @depth on are free. */
+static void emit_node(struct emitter *m, uint8_t at, int depth)
+{
+	const struct expression_node *node = &m->e->nodes[at];
+
+	if (emit_simple(m, at, BPF_REG_0))
+		return;
+	if (node->kind == EXPRESSION_BINARY) {
+		emit_binary(m, node, depth);
+		return;
+	}
+	emit_node(m, node->left, depth);
+	if (node->kind == EXPRESSION_CAST)
+		emit_cast(m, node);
+	else
+		emit_unary(m, node);
+}
+
+int expression_emit(const struct expression *e, uint32_t signs, struct bpf_insn *insns, size_t max)
+{
+	struct emitter m = { .e = e, .signs = signs, .insns = insns, .max = max };
+	int plain = expression_plain(e);
+
+	if (plain >= 0) {
+		put(&m, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1, (int16_t)(plain * 8), 0);
+	} else {
+		put_move(&m, BPF_REG_6, BPF_REG_1);
+		emit_node(&m, e->root, 0);
+	}
+	put(&m, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	return m.n > max ? -ENOSPC : (int)m.n;
+}
+
+bool expression_is_signed(const struct expression *e, uint32_t signs)
+{
+	struct emitter m = { .e = e, .signs = signs };
+
+	return node_signed(&m, e->root);
+}
