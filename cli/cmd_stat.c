@@ -9,11 +9,10 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/watch.h"
 
-#define STARS		40
-#define COARSE_MAX	64
 #define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
 #define NS_PER_S	1000000000u
 
@@ -30,7 +29,7 @@ struct histogram {
 	const struct tracer_count *counts;
 	size_t ncounts;
 	uint64_t total;
-	uint64_t coarse[COARSE_MAX];
+	struct histogram_slots slots;
 };
 
 static const char *stat_unit(const struct stat *stat)
@@ -98,23 +97,9 @@ static void histogram_text(struct stat *stat, const struct histogram *h)
 {
 	struct output *out = &stat->watch.out;
 	const char *unit = stat_unit(stat);
-	uint64_t most = 0;
-	int last = 0;
 
-	for (int i = 0; i < COARSE_MAX; i++) {
-		most = h->coarse[i] > most ? h->coarse[i] : most;
-		last = h->coarse[i] ? i : last;
-	}
-	output_printf(out, "     query latency (%s)  : count     distribution\n", unit);
-	for (int i = 0; i <= last; i++) {
-		uint64_t low = i ? 1ull << i : 0, high = i == 63 ? UINT64_MAX : (2ull << i) - 1;
-		int stars = (int)(h->coarse[i] * STARS / most);
-
-		output_printf(out, "%10llu -> %-10llu : %-8llu |%.*s%*s|\n",
-			      (unsigned long long)low, (unsigned long long)high,
-			      (unsigned long long)h->coarse[i], stars,
-			      "****************************************", STARS - stars, "");
-	}
+	histogram_bars(out, &h->slots, stat->watch.options.micro ? "query latency (us)" :
+								   "query latency (ms)");
 	output_string(out, "     ");
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, "%s%s ", i ? ", " : "", percentiles[i].name);
@@ -129,7 +114,7 @@ static void histogram_json(struct stat *stat, const struct histogram *h)
 {
 	struct output *out = &stat->watch.out;
 	const struct tracer_count *first = h->counts;
-	const char *by = option_by_name(stat->watch.options.stat_by), *comma = "";
+	const char *by = option_by_name(stat->watch.options.stat_by);
 
 	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
 		      (unsigned long long)stat->intervals, first->engine->name);
@@ -144,16 +129,9 @@ static void histogram_json(struct stat *stat, const struct histogram *h)
 		output_printf(out, ",\"%s_ms\":", percentiles[i].name);
 		output_fixed(out, histogram_percentile(h, percentiles[i].permille), 6);
 	}
-	output_string(out, ",\"buckets\":[");
-	for (int i = 0; i < COARSE_MAX; i++) {
-		if (!h->coarse[i])
-			continue;
-		output_printf(out, "%s{\"low\":%llu,\"high\":%llu,\"count\":%llu}", comma,
-			      i ? 1ull << i : 0ull, i == 63 ? ~0ull : (2ull << i) - 1,
-			      (unsigned long long)h->coarse[i]);
-		comma = ",";
-	}
-	output_string(out, "]}\n");
+	output_string(out, ",\"buckets\":");
+	histogram_buckets(out, &h->slots);
+	output_string(out, "}\n");
 }
 
 /* The title over a histogram, where there can be several. */
@@ -185,7 +163,7 @@ static size_t histogram_take(struct histogram *h, const struct tracer_count *cou
 		    strcmp(count->group, counts->group))
 			break;
 		h->total += count->count;
-		h->coarse[count->coarse % COARSE_MAX] += count->count;
+		h->slots.count[count->coarse % HISTOGRAM_SLOTS] += count->count;
 	}
 	return h->ncounts;
 }

@@ -19,13 +19,15 @@ enum command_id {
 	COMMAND_LIST = 1 << 1,
 	COMMAND_STAT = 1 << 2,
 	COMMAND_TOP = 1 << 3,
-	COMMAND_DOCTOR = 1 << 4,
+	COMMAND_TRACE = 1 << 4,
+	COMMAND_DOCTOR = 1 << 5,
 };
 
 /* What the words of a command line are that are no options. */
 enum command_words {
 	WORDS_STATEMENTS,	/* a database and a threshold */
 	WORDS_FREE,		/* files, which have a '/', and anything else */
+	WORDS_PROBES,		/* files, and probes as trace_spec.h has them */
 };
 
 struct command {
@@ -67,6 +69,9 @@ int cmd_stat(const struct command *command, int argc, char *argv[]);
 
 /* Prints statements grouped by fingerprint. */
 int cmd_top(const struct command *command, int argc, char *argv[]);
+
+/* Prints hits of any probes. */
+int cmd_trace(const struct command *command, int argc, char *argv[]);
 
 /* Prints the USDT probes of files, processes or servers. */
 int cmd_list(const struct command *command, int argc, char *argv[]);

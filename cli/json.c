@@ -38,8 +38,7 @@ static char *put_date(char *p, unsigned int days_since_1970)
 	return put_digits(p, day + 1, 2);
 }
 
-/* RFC 3339, UTC: 2024-02-29T23:59:59.123456789Z */
-static void json_time(struct output *out, uint64_t wall_ns)
+void json_time(struct output *out, uint64_t wall_ns)
 {
 	uint64_t seconds = wall_ns / NS_PER_S;
 	unsigned int of_day = seconds % S_PER_DAY;

@@ -7,6 +7,9 @@
 #include "db/statement.h"
 #include "usdt/probe.h"
 
+/* Adds a time since 1970 in RFC 3339, UTC: 2024-02-29T23:59:59.123456789Z, without quotes. */
+void json_time(struct output *out, uint64_t wall_ns);
+
 /* Adds @key, which is all up to the value's first quote, and @value; nothing where that is NULL. */
 void json_string(struct output *out, const char *key, const char *value);
 

@@ -116,6 +116,7 @@ static const struct {
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 have what is "
 			      "needed, unless they were linked without their dynamic symbols." },
 	[FAULT_TOO_MANY] = { "too many ", "", NULL },
+	[FAULT_PROBE] = { "", " cannot be traced like this", NULL },
 };
 
 /* Why, in the kernel's words; "" where the message says it already. */
@@ -123,7 +124,8 @@ static const char *message_reason(const struct fault *fault)
 {
 	if (fault->kind == FAULT_NOT_ELF || fault->kind == FAULT_MACHINE ||
 	    fault->kind == FAULT_NOT_SERVER || fault->kind == FAULT_NO_PROBES ||
-	    fault->kind == FAULT_NO_UPROBES || fault->kind == FAULT_TOO_MANY)
+	    fault->kind == FAULT_NO_UPROBES || fault->kind == FAULT_TOO_MANY ||
+	    fault->kind == FAULT_PROBE)
 		return "";
 	if (fault->error == -ENOSYS)
 		return "this kernel has no bpf(2): it needs CONFIG_BPF_SYSCALL";
@@ -173,10 +175,10 @@ struct loss {
 
 #define LOSSES	6
 
-static void message_losses(const struct summary *s, struct loss loss[LOSSES])
+static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 {
 	loss[0] = (struct loss){ s->ring_full, "events, the buffer was full" };
-	loss[1] = (struct loss){ s->table_full, "probe hits, the session table was full" };
+	loss[1] = (struct loss){ s->table_full, "probe hits, the table was full" };
 	loss[2] = (struct loss){ s->start_without_end, "starts without an end" };
 	loss[3] = (struct loss){ s->end_without_start, "ends without a start" };
 	loss[4] = (struct loss){ s->text_unreadable, "texts unreadable" };
@@ -188,21 +190,18 @@ bool message_lost(const struct summary *summary)
 	struct loss loss[LOSSES];
 	uint64_t sum = 0;
 
-	message_losses(summary, loss);
+	losses_of(summary, loss);
 	for (int i = 0; i < LOSSES; i++)
 		sum |= loss[i].count;
 	return sum;
 }
 
-void message_summary(struct output *err, const struct summary *summary)
+void message_losses(struct output *err, const struct summary *summary)
 {
 	struct loss loss[LOSSES];
 	const char *before = "; lost: ";
 
-	output_printf(err, "dbslower: %llu statements, %llu shown",
-		      (unsigned long long)summary->statements,
-		      (unsigned long long)summary->printed);
-	message_losses(summary, loss);
+	losses_of(summary, loss);
 	for (int i = 0; i < LOSSES; i++) {
 		if (!loss[i].count)
 			continue;
@@ -211,6 +210,14 @@ void message_summary(struct output *err, const struct summary *summary)
 		before = ", ";
 	}
 	output_string(err, message_lost(summary) ? "\n" : ", nothing lost\n");
+}
+
+void message_summary(struct output *err, const struct summary *summary)
+{
+	output_printf(err, "dbslower: %llu statements, %llu shown",
+		      (unsigned long long)summary->statements,
+		      (unsigned long long)summary->printed);
+	message_losses(err, summary);
 }
 
 int message_output(struct output *err, int error)

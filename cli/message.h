@@ -21,6 +21,9 @@ void message_waiting(struct output *err);
 /* Adds one line with what was seen, shown and lost. */
 void message_summary(struct output *err, const struct summary *summary);
 
+/* Adds " 3 events, the buffer was full" and the like, or that nothing was lost, and ends the line. */
+void message_losses(struct output *err, const struct summary *summary);
+
 /*
  * Says what became of the output, unless it is that nobody wants more of it: @error is what
  * output_flush() told. Flushes. The exit status.

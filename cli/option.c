@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
+#include "db/aim.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
@@ -350,13 +351,31 @@ static int set_lines(struct parse *p, const struct option_row *row, const char *
 	return 0;
 }
 
+static int set_registers(struct parse *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (parse_number(value, strlen(value), &number) || !number || number > AIM_REGISTERS)
+		return refuse(p, row, value, "is not a number of arguments");
+	p->opts->registers = (unsigned int)number;
+	return 0;
+}
+
+static int set_histogram(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return refuse(p, row, value, "is empty");
+	p->opts->histogram = value;
+	return 0;
+}
+
 static int set_count(struct parse *p, const struct option_row *row, const char *value)
 {
 	int err = parse_number(value, strlen(value), &p->opts->count);
 
 	if (err)
 		return refuse(p, row, value, err == -ERANGE ? "is too large" : "is not a number");
-	return p->opts->count ? 0 : refuse(p, row, value, "is no statement at all");
+	return p->opts->count ? 0 : refuse(p, row, value, "is none at all");
 }
 
 static int set_text(struct parse *p, const struct option_row *row, const char *value)
@@ -399,6 +418,7 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 #define STAT	COMMAND_STAT
 #define TOP	COMMAND_TOP
 #define LIST	COMMAND_LIST
+#define TRACE	COMMAND_TRACE
 #define DOCTOR	COMMAND_DOCTOR
 #define ALL	(~0u)
 
@@ -410,16 +430,32 @@ static const struct option_row rows[] = {
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
 	{ SLOW | STAT | TOP, 'x', "path", "PATH", "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
-	{ LIST, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
+	{ LIST | TRACE, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
 	  "give a path, or a library's short name, as c for libc.so.6", set_path, 0 },
 	{ LIST, 'p', "pid", "PID[,...]", "of these processes and their libraries",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW | STAT | TOP, 'd', "duration", "SECONDS",
+	{ TRACE, 'p', "pid", "PID[,...]", "in these processes only",
+	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
+	{ SLOW | STAT | TOP | TRACE, 'd', "duration", "SECONDS",
 	  "end after this time (decimals, or a unit: 500ms)",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_duration, 0 },
 	{ SLOW, 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
+	{ TRACE, 'n', "max", "COUNT", "end after this many printed hits",
+	  "give a whole number from 1", set_count, 0 },
+	{ TRACE, 0, "ret", NULL, "when functions return, not when they are called",
+	  NULL, NULL, offsetof(struct options, on_return) },
+	{ TRACE, 0, "args", "N", "print so many arguments of functions, as the registers are",
+	  "give a number from 1 to 6", set_registers, 0 },
+	{ TRACE, 0, "count", NULL, "only count the hits, by the first value if there is one",
+	  NULL, NULL, offsetof(struct options, count_hits) },
+	{ TRACE, 0, "hist", "VALUE", "only count the hits, in a histogram of this value",
+	  "give a value, as arg1 or (int)retval", set_histogram, 0 },
+	{ TRACE, 0, "text", "BYTES", "print so much of a string (default 256)",
+	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
+	{ TRACE, 'T', "wall", NULL, "show the time of day, not seconds since the start",
+	  NULL, NULL, offsetof(struct options, wall) },
 	{ STAT | TOP, 'i', "interval", "SECONDS", "print each time so long has gone by",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_interval, 0 },
@@ -459,17 +495,17 @@ static const struct option_row rows[] = {
 	  NULL, NULL, offsetof(struct options, self_test) },
 	{ DOCTOR, 0, "json", NULL, "print a JSON object with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW | LIST | STAT | TOP, 0, "json", NULL,
+	{ SLOW | LIST | STAT | TOP | TRACE, 0, "json", NULL,
 	  "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW | STAT | TOP, 0, "strict", NULL, "exit with status 1 if anything was lost",
+	{ SLOW | STAT | TOP | TRACE, 0, "strict", NULL, "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
-	{ SLOW | STAT | TOP, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
+	{ SLOW | STAT | TOP | TRACE, 0, "force-perf", NULL, "attach by the uprobe PMU, as before Linux 6.6",
 	  NULL, NULL, offsetof(struct options, force_perf) },
 	{ SLOW | STAT | TOP, 0, "force-prealloc", NULL,
 	  "set all memory aside first, as before Linux 6.1",
 	  NULL, NULL, offsetof(struct options, force_prealloc) },
-	{ SLOW | STAT | TOP, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
+	{ SLOW | STAT | TOP | TRACE, 'v', "verbose", NULL, "print the BPF programs, as a disassembly",
 	  NULL, set_verbose, 0 },
 	{ LIST, 'v', "verbose", NULL, "with numbers of sites and arguments; -vv: each",
 	  NULL, set_verbose, 0 },
@@ -629,10 +665,13 @@ static int parse_statements(struct parse *p, const char *word)
 	return parse_engine(p, word);
 }
 
-/* A word with a '/' is a file. Returns 1 or -EINVAL. */
+/* A word with a '/' is a file; of a probe, also its FILE: has one. Returns 1 or -EINVAL. */
 static int parse_free(struct parse *p, const char *word)
 {
-	if (strchr(word, '/'))
+	bool probes = p->command->words == WORDS_PROBES;
+	size_t head = probes ? strcspn(word, " \t\n(\"") : strlen(word);
+
+	if (memchr(word, '/', head) && !(probes && memchr(word, ':', head)))
 		return add_path(p, NULL, word) ? -EINVAL : 1;
 	if (!*word)
 		return refuse(p, NULL, word, "is empty");
@@ -651,6 +690,7 @@ static int parse_word(struct parse *p, const char *word)
 	case WORDS_STATEMENTS:
 		return parse_statements(p, word);
 	case WORDS_FREE:
+	case WORDS_PROBES:
 		return parse_free(p, word);
 	}
 	return -EINVAL;
@@ -696,7 +736,8 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 	struct parse p = { .command = command, .opts = opts, .err = err };
 	int ret;
 
-	*opts = (struct options){ .threshold_ns = NS_PER_MS, .text_bytes = 4096, .text_arg = 1 };
+	*opts = (struct options){ .threshold_ns = NS_PER_MS, .text_arg = 1,
+				  .text_bytes = command->id == COMMAND_TRACE ? 256 : 4096 };
 	ret = parse_all(&p, argc, argv);
 	if (ret)
 		return ret;
@@ -710,7 +751,7 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 		return end_error(&p, "goes with the other one and with -x or -p",
 				 "give --start, --done and -x PATH");
 	}
-	if (command->id != COMMAND_SLOW && opts->count && !opts->interval_ns && !opts->help &&
+	if (command->id & (STAT | TOP) && opts->count && !opts->interval_ns && !opts->help &&
 	    !opts->version) {
 		begin_error(&p, NULL, "-n", 2);
 		return end_error(&p, "counts intervals", "give -i SECONDS with it");

@@ -26,7 +26,7 @@ struct options {
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
 	unsigned int path_count;
-	const char *words[OPTION_WORDS];	/* of WORDS_FREE, those without a '/'; borrowed */
+	const char *words[OPTION_WORDS];	/* those that are no files; borrowed */
 	unsigned int word_count;
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;
@@ -44,6 +44,9 @@ struct options {
 	enum stat_by stat_by;
 	enum tally_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */
+	bool on_return, count_hits;
+	const char *histogram;		/* the value to count by; NULL: none */
+	unsigned int registers;		/* of functions, so many arguments */
 	bool force_perf, force_prealloc;	/* old kernels' ways */
 	bool self_test;
 	bool help, version;		/* the first of them ends the parsing */

@@ -76,8 +76,7 @@ static void watch_fault(void *arg, const struct fault *fault)
 	output_flush(&watch->err);
 }
 
-/* -v: a program as the kernel gets it. */
-static void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
+void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
 {
 	struct watch *watch = arg;
 	char line[128];
@@ -93,11 +92,8 @@ static void watch_program(void *arg, const char *name, const struct bpf_insn *in
 	output_flush(&watch->err);
 }
 
-/* -v: what decides how it works here. */
-static void watch_features(struct watch *watch)
+void watch_features(struct watch *watch, const struct features *features)
 {
-	const struct features *features = tracer_features(watch->tracer);
-
 	for (int i = 0; i < FEATURES; i++)
 		if (features->row[i].asked)
 			output_printf(&watch->err, "kernel: %s: %s (%s)\n", feature_name(i),
@@ -139,6 +135,14 @@ static int watch_stop(const struct watch *watch)
 		epoll_ctl(stop, EPOLL_CTL_ADD,
 			  watch_timer(watch->start_ns + watch->options.duration_ns), &event);
 	return stop;
+}
+
+void watch_arm(struct watch *watch)
+{
+	watch->stop = watch_stop(watch);
+	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
+	output_stoppable(&watch->out, watch->stop);
+	output_stoppable(&watch->err, watch->stop);
 }
 
 bool watch_wait(struct watch *watch, int fd, int timeout_ms)
@@ -220,11 +224,8 @@ int watch_open(struct watch *watch, const struct tracer_config *config)
 	watch->tracer = tracer;
 	/* Until here a signal ended us at once, and the kernel took everything away. */
 	if (options->verbose)
-		watch_features(watch);
-	watch->stop = watch_stop(watch);
-	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
-	output_stoppable(&watch->out, watch->stop);
-	output_stoppable(&watch->err, watch->stop);
+		watch_features(watch, tracer_features(tracer));
+	watch_arm(watch);
 	if (options->pid_count) {
 		watch->npids = options->pid_count;
 		memcpy(watch->pids, options->pids, options->pid_count * sizeof(*watch->pids));

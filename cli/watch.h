@@ -36,6 +36,15 @@ uint64_t watch_now(void);
 bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
 		   int *status);
 
+/* From now on a signal, or the time of -d, is told by watch_wait() and ends nothing by itself. */
+void watch_arm(struct watch *watch);
+
+/* -v: prints a program as the kernel gets it. @arg is the watch. */
+void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+
+/* -v: prints what decides how it works here. */
+void watch_features(struct watch *watch, const struct features *features);
+
 /*
  * Fills @config from the options; a command then changes what it needs. The tracer's calls get the
  * watch, which must be the first member of what ->statement expects.

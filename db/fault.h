@@ -24,6 +24,7 @@ enum fault_kind {
 	FAULT_MACHINE,		/* a file for another architecture, subject: its path */
 	FAULT_NO_PROBES,	/* the file lacks what is needed, subject: its path, detail: what */
 	FAULT_TOO_MANY,		/* subject: of what */
+	FAULT_PROBE,		/* a probe cannot be traced as it was asked for, subject: its name, detail: why */
 };
 
 struct fault {

@@ -446,6 +446,12 @@ enum expression_reason expression_parse(struct expression *e, const char *text, 
 	return s.reason;
 }
 
+void expression_set_plain(struct expression *e, enum expression_variable place)
+{
+	*e = (struct expression){ .count = 1, .uses = 1u << place };
+	e->nodes[0] = (struct expression_node){ .kind = EXPRESSION_VARIABLE, .value = place };
+}
+
 int expression_plain(const struct expression *e)
 {
 	const struct expression_node *root = &e->nodes[e->root];

@@ -90,6 +90,9 @@ int expression_emit(const struct expression *e, uint32_t signs, struct bpf_insn 
 /* Whether its value is a signed number, with variables as above. */
 bool expression_is_signed(const struct expression *e, uint32_t signs);
 
+/* Makes it variable @place and no more. */
+void expression_set_plain(struct expression *e, enum expression_variable place);
+
 /* The variable that it is and no more, or -1. */
 int expression_plain(const struct expression *e);
 

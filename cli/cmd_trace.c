@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The command trace: hits of any USDT probe or function of any file or process, sent or counted. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/escape.h"
+#include "cli/message.h"
+#include "cli/trace_show.h"
+#include "cli/watch.h"
+#include "db/file.h"
+#include "db/hits.h"
+
+#define NAP_MAX_MS	20
+#define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
+#define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
+
+struct trace {
+	struct watch watch;		/* first: what it is called with */
+	struct trace_spec specs[OPTION_WORDS];
+	struct file_list files;		/* that were named apart from the probes */
+	struct hits *hits;
+	struct trace_view view;
+	uint64_t shown, unreadable, cut;
+	uint64_t said;			/* losses that were said */
+	bool terminal, done;
+};
+
+/* Says "dbslower: SUBJECT WHY", and the remedy in a line of its own. */
+static void trace_say(struct trace *trace, const char *subject, const char *why, const char *remedy)
+{
+	struct output *err = &trace->watch.err;
+
+	output_string(err, "dbslower: ");
+	escape_terminal(err, subject, strlen(subject), false);
+	output_string(err, why);
+	output_string(err, "\n  ");
+	output_string(err, remedy);
+	output_char(err, '\n');
+}
+
+/* Says what is wrong with @word, and marks where. */
+static int trace_refuse(struct trace *trace, const char *word, const struct trace_error *error)
+{
+	struct output *err = &trace->watch.err;
+
+	output_string(err, "dbslower: ");
+	output_string(err, error->why);
+	output_string(err, "\n  ");
+	escape_terminal(err, word, strlen(word), false);
+	output_string(err, "\n  ");
+	output_spaces(err, escape_width(word, error->at));
+	output_string(err, "^\n");
+	return EXIT_USAGE;
+}
+
+static int trace_fault(struct trace *trace, struct fault *fault)
+{
+	message_fault(&trace->watch.err, fault);
+	if (fault->kind == FAULT_PROBE)
+		output_string(&trace->watch.err,
+			      "  dbslower list -vv prints the sites of probes and their arguments.\n");
+	fault_clear(fault);
+	return EXIT_FAILED;
+}
+
+/* What the options say of all probes: that it is returns, histograms, so many arguments. */
+static int trace_apply(struct trace *trace, struct trace_spec *spec, const char *word)
+{
+	const struct options *options = &trace->watch.options;
+	struct trace_error error = { "--ret is for functions: a USDT probe does not return", 0 };
+	int err;
+
+	if (options->on_return && (spec->aim.kind == AIM_USDT || spec->aim.provider))
+		return trace_refuse(trace, word, &error);
+	if (options->on_return)
+		spec->aim.kind = AIM_RETURN;
+	spec->aim.registers = options->registers;
+	if (options->histogram) {
+		err = trace_field_parse(&spec->fields[0], options->histogram, &error);
+		if (err)
+			return trace_refuse(trace, options->histogram, &error);
+		trace_spec_fields(spec, 1);
+		error.why = "a histogram is of numbers";
+		if (spec->aim.texts)
+			return trace_refuse(trace, options->histogram, &error);
+	} else if (options->count_hits && spec->aim.nfields > 1) {
+		error.why = "--count takes one value";
+		error.at = (size_t)(spec->fields[1].name - word);
+		return trace_refuse(trace, word, &error);
+	}
+	return EXIT_OK;
+}
+
+static int trace_words(struct trace *trace)
+{
+	const struct options *options = &trace->watch.options;
+	bool files = options->path_count || options->pid_count;
+	int status = EXIT_OK;
+
+	if (!options->word_count) {
+		output_string(&trace->watch.err, "dbslower: which probe? Name one: PROVIDER:PROBE, or "
+			      "a function\n  dbslower list PATH prints the USDT probes of a file.\n");
+		return EXIT_USAGE;
+	}
+	if (options->count && (options->count_hits || options->histogram)) {
+		output_string(&trace->watch.err, "dbslower: -n counts printed hits, of which --count "
+			      "and --hist have none; -d ends them\n");
+		return EXIT_USAGE;
+	}
+	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
+		const char *word = options->words[i];
+		struct trace_error error;
+		int err = trace_spec_parse(&trace->specs[i], word, files, &error);
+
+		if (err == -ENOMEM)
+			return EXIT_FAILED;
+		status = err ? trace_refuse(trace, word, &error) :
+			       trace_apply(trace, &trace->specs[i], word);
+	}
+	return status;
+}
+
+/* Adds the files called @name; says why there are none. */
+static int trace_file(struct trace *trace, struct file_list *list, const char *name)
+{
+	const struct options *options = &trace->watch.options;
+	int err = file_list_named(list, name, options->pids, options->pid_count);
+	struct fault fault = { .kind = FAULT_NONE };
+
+	if (err == -ENOENT && !strchr(name, '/')) {
+		trace_say(trace, name, ": no library or program of that name is found",
+			  "Give a path, which has a '/', or a short name, as c for libc.so.6.");
+		return EXIT_FAILED;
+	}
+	if (!err)
+		return EXIT_OK;
+	fault_set(&fault, FAULT_FILE, err, name, NULL);
+	return trace_fault(trace, &fault);
+}
+
+/* The files that are named apart; without any, all that the processes of -p map. */
+static int trace_files(struct trace *trace)
+{
+	const struct options *options = &trace->watch.options;
+	struct fault fault = { .kind = FAULT_NONE };
+	int status = EXIT_OK;
+	char number[OUTPUT_NUMBER];
+
+	for (unsigned int i = 0; status == EXIT_OK && i < options->path_count; i++)
+		status = trace_file(trace, &trace->files, options->paths[i]);
+	for (unsigned int i = 0; status == EXIT_OK && i < options->pid_count; i++) {
+		int err = options->path_count ? 0 : file_list_process(&trace->files,
+								      options->pids[i]);
+
+		number[output_format(number, options->pids[i], 0)] = '\0';
+		if (!process_exists(options->pids[i]))
+			err = -ENOENT;
+		if (!err)
+			continue;
+		fault_set(&fault, FAULT_PROCESS, err, number, NULL);
+		status = trace_fault(trace, &fault);
+	}
+	return status;
+}
+
+/* Plans @spec for the files in @list. */
+static int trace_plan(struct trace *trace, unsigned int number, const struct file_list *list)
+{
+	const struct trace_spec *spec = &trace->specs[number];
+	const char *word = trace->watch.options.words[number];
+	bool only = list->count == 1;
+	struct fault fault = { .kind = FAULT_NONE };
+	int found = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct file *file = &list->files[i];
+		int n = hits_add(trace->hits, &spec->aim, number, file->fd, file->path, &fault);
+
+		if (n == -ENOEXEC && fault.kind == FAULT_NONE && only)
+			fault_set(&fault, FAULT_NOT_ELF, n, file->path, NULL);
+		/* Of what a process maps, data are no matter, nor are programs that it emulates. */
+		if (n < 0 && fault.kind != FAULT_NONE && (only || fault.kind != FAULT_MACHINE))
+			return trace_fault(trace, &fault);
+		fault_clear(&fault);
+		found += n > 0 ? n : 0;
+	}
+	if (found)
+		return EXIT_OK;
+	trace_say(trace, word, spec->aim.kind == AIM_USDT || spec->aim.provider ?
+		  ": there is no such USDT probe" : spec->aim.kind == AIM_ANY ?
+		  ": there is no such USDT probe or function" : ": there is no such function",
+		  "dbslower list PATH, -l LIB or -p PID prints the USDT probes that there are; a "
+		  "stripped file\n  has only the functions that it exports.");
+	return EXIT_FAILED;
+}
+
+static int trace_plans(struct trace *trace)
+{
+	const struct options *options = &trace->watch.options;
+	int status = trace_files(trace);
+
+	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
+		struct file_list own = { 0 };
+
+		if (!trace->specs[i].file) {
+			status = trace_plan(trace, i, &trace->files);
+			continue;
+		}
+		status = trace_file(trace, &own, trace->specs[i].file);
+		if (status == EXIT_OK)
+			status = trace_plan(trace, i, &own);
+		file_list_free(&own);
+	}
+	return status;
+}
+
+static void trace_hit(void *arg, const struct hit *hit)
+{
+	struct trace *trace = arg;
+	const struct options *options = &trace->watch.options;
+
+	if (trace->done)
+		return;
+	trace_show_hit(&trace->view, hit);
+	for (unsigned int i = 0; i < hit->source->nfields; i++) {
+		if (!(hit->source->texts >> i & 1))
+			continue;
+		trace->unreadable += !hit->texts[i].known && hit->values[i];
+		trace->cut += hit->texts[i].cut;
+	}
+	if (trace->terminal)
+		output_flush(&trace->watch.out);
+	trace->done = ++trace->shown == options->count;
+}
+
+/* "dbslower: tracing 2 probes at 5 sites of 1 file (uprobe_multi)" */
+static void trace_headline(struct trace *trace)
+{
+	struct output *err = &trace->watch.err;
+	struct hits_extent extent;
+
+	hits_extent(trace->hits, &extent);
+	output_printf(err, "dbslower: tracing %u probe%s at %u site%s of %u file%s (%s)\n",
+		      extent.probes, extent.probes == 1 ? "" : "s", extent.sites,
+		      extent.sites == 1 ? "" : "s", extent.files, extent.files == 1 ? "" : "s",
+		      extent.way);
+	output_flush(err);
+}
+
+static int trace_open(struct trace *trace)
+{
+	const struct options *options = &trace->watch.options;
+	struct hits_config config = {
+		.pids = options->pids, .npids = options->pid_count,
+		.mode = options->histogram ? AIM_HISTOGRAM :
+			options->count_hits ? AIM_COUNT : AIM_SEND,
+		.text_bytes = options->text_bytes, .force_perf = options->force_perf,
+		.arg = trace, .hit = trace_hit,
+		.program = options->verbose ? watch_program : NULL,
+	};
+	struct fault fault = { .kind = FAULT_NONE };
+	int status;
+
+	for (unsigned int i = 0; i < options->word_count; i++) {
+		unsigned int texts = (unsigned int)__builtin_popcount(trace->specs[i].aim.texts);
+
+		config.texts = texts > config.texts ? texts : config.texts;
+	}
+	if (hits_open(&trace->hits, &config, &fault))
+		return trace_fault(trace, &fault);
+	status = trace_plans(trace);
+	if (status != EXIT_OK)
+		return status;
+	if (hits_attach(trace->hits, &fault))
+		return trace_fault(trace, &fault);
+	if (options->verbose)
+		watch_features(&trace->watch, hits_features(trace->hits));
+	watch_arm(&trace->watch);
+	trace_headline(trace);
+	if (config.mode == AIM_SEND) {
+		trace_show_header(&trace->view);
+		output_flush(&trace->watch.out);
+	}
+	return EXIT_OK;
+}
+
+/* As for statements, those that trace has. */
+static void trace_summary(struct trace *trace, struct hits_summary *hits, struct summary *summary)
+{
+	hits_summary(trace->hits, hits);
+	*summary = (struct summary){
+		.ring_full = hits->ring_full, .table_full = hits->table_full,
+		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
+	};
+}
+
+static void trace_say_summary(struct trace *trace, const struct hits_summary *hits,
+			      const struct summary *summary)
+{
+	output_printf(&trace->watch.err, "dbslower: %llu hits, %llu shown",
+		      (unsigned long long)hits->hits, (unsigned long long)trace->shown);
+	message_losses(&trace->watch.err, summary);
+	output_flush(&trace->watch.err);
+}
+
+/* Says what was lost since it was last said. */
+static void trace_report(struct trace *trace)
+{
+	struct hits_summary hits;
+	struct summary summary;
+
+	trace_summary(trace, &hits, &summary);
+	if (hits.ring_full + hits.table_full == trace->said)
+		return;
+	trace->said = hits.ring_full + hits.table_full;
+	trace_say_summary(trace, &hits, &summary);
+}
+
+/* How it waits for hits: see cmd_slow.c. */
+static int trace_loop(struct trace *trace)
+{
+	uint64_t reported_ns = watch_now();
+	int nap_ms = 1, filled, fd, err = 0;
+
+	while (!trace->done && !err) {
+		filled = hits_drain(trace->hits);
+		err = output_flush(&trace->watch.out);
+		if (watch_now() - reported_ns > 1000000000u) {
+			reported_ns = watch_now();
+			trace_report(trace);
+		}
+		if (trace->done || err)
+			break;
+		fd = filled ? -EAGAIN : hits_sleep(trace->hits);
+		nap_ms = fd >= 0 ? 1 : filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
+		nap_ms = nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
+		trace->done = watch_wait(&trace->watch, fd >= 0 ? fd : -1,
+					 fd >= 0 ? SLEEP_MAX_MS : nap_ms);
+	}
+	return err;
+}
+
+/* What was counted. 0 or -errno. */
+static int trace_show(struct trace *trace)
+{
+	struct hits_count *counts;
+	ssize_t n = hits_counts(trace->hits, &counts);
+
+	if (n < 0)
+		return (int)n;
+	for (ssize_t i = 0; i < n; i++)
+		trace->shown += counts[i].count;
+	if (trace->watch.options.histogram)
+		trace_show_histograms(&trace->view, counts, (size_t)n);
+	else
+		trace_show_counts(&trace->view, counts, (size_t)n);
+	free(counts);
+	return output_flush(&trace->watch.out);
+}
+
+static int trace_end(struct trace *trace, int err)
+{
+	const struct options *options = &trace->watch.options;
+	struct hits_summary hits;
+	struct summary summary;
+	int ret;
+
+	hits_detach(trace->hits);
+	trace->done = err || (options->count && trace->shown >= options->count);
+	while (hits_drain(trace->hits) > 0)
+		continue;
+	if (!err && (options->histogram || options->count_hits))
+		err = trace_show(trace);
+	trace_summary(trace, &hits, &summary);
+	if (options->json && !err)
+		trace_show_summary(&trace->view, &hits, trace->shown, trace->unreadable, trace->cut);
+	if (!err)
+		err = output_flush(&trace->watch.out);
+	ret = message_output(&trace->watch.err, err);
+	if (err != -EPIPE)
+		trace_say_summary(trace, &hits, &summary);
+	return ret == EXIT_OK && options->strict && message_lost(&summary) ? EXIT_FAILED : ret;
+}
+
+static int trace_run(struct trace *trace)
+{
+	const struct options *options = &trace->watch.options;
+	int status = trace_words(trace);
+
+	trace->view = (struct trace_view){
+		.out = &trace->watch.out, .specs = trace->specs, .json = options->json,
+		.wall = options->wall, .start_ns = trace->watch.start_ns,
+	};
+	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))
+		status = EXIT_FAILED;
+	if (status == EXIT_OK)
+		status = trace_open(trace);
+	if (status == EXIT_OK)
+		status = trace_end(trace, trace_loop(trace));
+	output_flush(&trace->watch.err);
+	hits_close(trace->hits);
+	return status;
+}
+
+int cmd_trace(const struct command *command, int argc, char *argv[])
+{
+	struct trace *trace = calloc(1, sizeof(*trace));
+	int ret = EXIT_FAILED;
+
+	if (!trace)
+		return EXIT_FAILED;
+	trace->terminal = isatty(STDOUT_FILENO);
+	if (watch_options(&trace->watch, command, argc, argv, &ret))
+		ret = trace_run(trace);
+	for (unsigned int i = 0; i < OPTION_WORDS; i++)
+		trace_spec_free(&trace->specs[i]);
+	file_list_free(&trace->files);
+	trace_view_free(&trace->view);
+	free(trace);
+	return ret;
+}
