@@ -56,12 +56,22 @@ static int trace_refuse(struct trace *trace, const char *word, const struct trac
 	return EXIT_USAGE;
 }
 
+/* What is said of servers is of no help here. */
 static int trace_fault(struct trace *trace, struct fault *fault)
 {
-	message_fault(&trace->watch.err, fault);
+	if (fault->kind == FAULT_NOT_ELF)
+		trace_say(trace, fault->subject, " is no ELF file",
+			  "Give a program or a library itself, not a script that starts it.");
+	else if (fault->kind == FAULT_PROCESS && fault->error == -ENOENT)
+		trace_say(trace, fault->subject, " is the PID of no process that can be looked at",
+			  "ps -e prints those that there are.");
+	else
+		message_fault(&trace->watch.err, fault);
 	if (fault->kind == FAULT_PROBE)
 		output_string(&trace->watch.err,
 			      "  dbslower list -vv prints the sites of probes and their arguments.\n");
+	else if (fault->kind == FAULT_TOO_MANY)
+		output_string(&trace->watch.err, "  Give a pattern that matches fewer.\n");
 	fault_clear(fault);
 	return EXIT_FAILED;
 }
@@ -166,11 +176,36 @@ static int trace_files(struct trace *trace)
 	return status;
 }
 
-/* Plans @spec for the files in @list. */
+/* Says that no file, or @path, has what @aim wants. */
+static void trace_no_probe(struct trace *trace, const struct aim *aim, const char *path)
+{
+	struct output *err = &trace->watch.err;
+	const char *what = aim->kind == AIM_USDT ? "USDT probe " :
+			   aim->kind == AIM_ANY ? "USDT probe or function " : "function ";
+
+	output_string(err, "dbslower: ");
+	if (path)
+		escape_terminal(err, path, strlen(path), false);
+	output_string(err, path ? " has no " : "no file there has a ");
+	output_string(err, what);
+	if (aim->provider) {
+		escape_terminal(err, aim->provider, strlen(aim->provider), false);
+		output_char(err, ':');
+	}
+	escape_terminal(err, aim->name, strlen(aim->name), false);
+	output_string(err, "\n  dbslower list ");
+	if (path)
+		escape_terminal(err, path, strlen(path), false);
+	output_string(err, path ? " prints the USDT probes that it has" :
+				  "-p PID prints the USDT probes that there are");
+	output_string(err, aim->kind == AIM_USDT ? ".\n" :
+		      "; a stripped file has only the functions that it exports.\n");
+}
+
+/* Plans wish @number for the files in @list. */
 static int trace_plan(struct trace *trace, unsigned int number, const struct file_list *list)
 {
 	const struct trace_spec *spec = &trace->specs[number];
-	const char *word = trace->watch.options.words[number];
 	bool only = list->count == 1;
 	struct fault fault = { .kind = FAULT_NONE };
 	int found = 0;
@@ -189,11 +224,7 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 	}
 	if (found)
 		return EXIT_OK;
-	trace_say(trace, word, spec->aim.kind == AIM_USDT || spec->aim.provider ?
-		  ": there is no such USDT probe" : spec->aim.kind == AIM_ANY ?
-		  ": there is no such USDT probe or function" : ": there is no such function",
-		  "dbslower list PATH, -l LIB or -p PID prints the USDT probes that there are; a "
-		  "stripped file\n  has only the functions that it exports.");
+	trace_no_probe(trace, &spec->aim, only ? list->files[0].path : NULL);
 	return EXIT_FAILED;
 }
 

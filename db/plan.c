@@ -18,7 +18,8 @@ struct carry {
 	struct plan_links *links;
 	struct fault *fault;
 	unsigned long *offsets, *semaphores;
-	uint64_t *groups;
+	uint64_t *groups;	/* of each site */
+	uint64_t *cookies;	/* the part of its program that it leads to */
 };
 
 /* The number of the group with these instructions, a new one where there is none; or -ENOMEM. */
@@ -98,7 +99,7 @@ static int carry_part(struct carry *carry, const char *name, const struct bpf_in
 	char path[32];
 	struct uprobe_sites sites = { .path = path, .offsets = carry->offsets + first,
 				      .ref_ctr_offsets = carry->semaphores + first,
-				      .cookies = carry->groups + first, .count = end - first,
+				      .cookies = carry->cookies + first, .count = end - first,
 				      .on_return = place->on_return };
 	int prog, n;
 
@@ -119,7 +120,23 @@ static int carry_part(struct carry *carry, const char *name, const struct bpf_in
 	return 0;
 }
 
-/* One program for all sites, which the attach cookie leads to its part. -ENOSPC: too long. */
+/* The sites of groups @first to before @end, whose program is @joined: its parts count from 0. */
+static int carry_run(struct carry *carry, const struct bpf_insn *joined, uint32_t count,
+		     uint32_t first, uint32_t end)
+{
+	uint32_t from = 0, to;
+
+	while (from < carry->plan->nsites && carry->groups[from] < first)
+		from++;
+	for (to = from; to < carry->plan->nsites && carry->groups[to] < end; to++)
+		carry->cookies[to] = carry->groups[to] - first;
+	return carry_part(carry, carry->place->name, joined, count, from, to);
+}
+
+/*
+ * As many groups in one program as it has room for, which the attach cookie leads to their parts.
+ * -ENOSPC: not even the first one fits.
+ */
 static int carry_joined(struct carry *carry)
 {
 	const struct plan *plan = carry->plan;
@@ -133,9 +150,16 @@ static int carry_joined(struct carry *carry)
 	}
 	for (uint32_t i = 0; i < plan->ngroups; i++)
 		parts[i] = (struct object_part){ plan->groups[i].insns, plan->groups[i].count };
-	n = object_join(parts, plan->ngroups, joined, OBJECT_INSNS_MAX);
-	if (n >= 0)
-		n = carry_part(carry, carry->place->name, joined, (uint32_t)n, 0, plan->nsites);
+	n = 0;
+	for (uint32_t first = 0, end; n >= 0 && first < plan->ngroups; first = end) {
+		for (end = plan->ngroups; end > first; end--) {
+			n = object_join(parts + first, end - first, joined, OBJECT_INSNS_MAX);
+			if (n != -ENOSPC)
+				break;
+		}
+		if (n >= 0)
+			n = carry_run(carry, joined, (uint32_t)n, first, end);
+	}
 cleanup:
 	free(joined);
 	free(parts);
@@ -190,18 +214,23 @@ int plan_attach(const struct plan *plan, const struct plan_place *place, struct 
 	carry.offsets = calloc(plan->nsites, sizeof(*carry.offsets));
 	carry.semaphores = calloc(plan->nsites, sizeof(*carry.semaphores));
 	carry.groups = calloc(plan->nsites, sizeof(*carry.groups));
-	if (!links->fds || !carry.offsets || !carry.semaphores || !carry.groups) {
+	carry.cookies = calloc(plan->nsites, sizeof(*carry.cookies));
+	if (!links->fds || !carry.offsets || !carry.semaphores || !carry.groups || !carry.cookies) {
 		fault_set(fault, FAULT_MEMORY, err, NULL, NULL);
 		goto cleanup;
 	}
 	carry_sites(&carry);
 	err = place->way == ATTACH_MULTI ? carry_joined(&carry) : -ENOSPC;
-	if (err == -ENOSPC && fault->kind == FAULT_NONE)
+	if (err == -ENOSPC && fault->kind == FAULT_NONE) {
+		attach_close(links->fds, links->count);
+		links->count = 0;
 		err = carry_groups(&carry);
+	}
 cleanup:
 	free(carry.offsets);
 	free(carry.semaphores);
 	free(carry.groups);
+	free(carry.cookies);
 	if (err)
 		plan_detach(links);
 	return err;
