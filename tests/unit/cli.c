@@ -1160,7 +1160,7 @@ static void options_refused(void)
 		{ "-x ''", "dbslower: -x '': is empty; give the path" },
 		{ "-d 0", "dbslower: -d 0: is no time at all; give a number of seconds" },
 		{ "-d x", "dbslower: -d x: is not a number; give a number of seconds" },
-		{ "-n 0", "dbslower: -n 0: is no statement at all; give a whole number" },
+		{ "-n 0", "dbslower: -n 0: is none at all; give a whole number" },
 		{ "-n 1.5", "dbslower: -n 1.5: is not a number; give" },
 		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: is too large" },
 		{ "-o nope",

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Expressions: what they compute, run by the interpreter, and what is no expression. */
+#include "usdt/expression.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tests/unit/check.h"
+#include "tests/unit/interp.h"
+
+#define RANDOM	20000
+#define TEXT_AT	0x1000		/* where string n lies: TEXT_AT + n */
+
+static const char *const strings[] = {
+	"", "a", "text", "longer than a word", "0123456", "01234567", "012345678", "caf\xc3\xa9",
+	"012345678901234567890123456789012345678901234567890123456789012",
+};
+
+#define STRINGS	(sizeof(strings) / sizeof(strings[0]))
+
+static long read_text(char *to, unsigned int size, uint64_t addr)
+{
+	size_t len;
+
+	if (addr < TEXT_AT || addr >= TEXT_AT + STRINGS)
+		return -EFAULT;
+	len = strlen(strings[addr - TEXT_AT]);
+	if (len > size - 1)
+		len = size - 1;
+	memcpy(to, strings[addr - TEXT_AT], len);
+	to[len] = '\0';
+	return (long)len + 1;
+}
+
+static const uint64_t variables[EXPRESSION_VARIABLES] = {
+	5, (uint64_t)-5, 0xffffffffffffffff, 0, 200, 0x80000000, 1, TEXT_AT + 2, TEXT_AT + 3, 0xfff,
+	(uint64_t)INT64_MIN, 77, 0x1ffffffffull, 1234, 5678,
+};
+
+#define SIGNS	0x402u		/* arg2, arg11 */
+
+static uint64_t run(const char *text, uint32_t signs)
+{
+	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
+	struct expression e;
+	size_t end;
+	enum expression_reason reason = expression_parse(&e, text, &end);
+	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
+			     .read_text = read_text };
+	uint64_t value;
+
+	CHECK(reason == EXPRESSION_OK && end == strlen(text), "%s: %d at %zu", text, reason, end);
+	if (reason != EXPRESSION_OK)
+		return 0;
+	vm.n = expression_emit(&e, signs, insns, EXPRESSION_INSNS_MAX);
+	CHECK(vm.n > 0 && vm.n <= EXPRESSION_INSNS_MAX, "%s: %d", text, vm.n);
+	value = vm.n > 0 ? interp_run(&vm) : 0;
+	CHECK(!vm.error, "%s: %s", text, vm.error);
+	for (int i = 0; i < 512 - 168; i++)
+		CHECK(!vm.stack_set[i], "%s: uses %d bytes of stack", text, 512 - i);
+	return value;
+}
+
+static void values(void)
+{
+	static const struct {
+		const char *text;
+		int64_t value;
+	} table[] = {
+		{ "arg1", 5 }, { " arg2 ", -5 }, { "retval", 0x1ffffffff }, { "pid", 1234 },
+		{ "tid", 5678 }, { "arg12", 77 }, { "0x10", 16 }, { "-3", -3 }, { "'a'", 97 },
+		{ "'\\n'", 10 }, { "'\\x7f'", 127 }, { "'\\''", 39 }, { "10UL", 10 },
+		{ "18446744073709551615", -1 }, { "arg1+arg2", 0 }, { "1+2*3", 7 },
+		{ "(1+2)*3", 9 }, { "10-3-2", 5 }, { "1<<4>>2", 4 }, { "arg2>>1", -3 },
+		{ "arg3>>60", 15 }, { "6&3|8", 10 }, { "6^3", 5 }, { "~0", -1 }, { "!5", 0 },
+		{ "!0", 1 }, { "!!7", 1 }, { "-arg1", -5 }, { "- -3", 3 }, { "1 == 1", 1 },
+		{ "1 != 1", 0 }, { "arg2 < 0", 1 }, { "arg3 < 0", 0 }, { "arg3 > -1", 0 },
+		{ "arg3 > 1", 1 }, { "arg2 > 1", 0 }, { "arg11 <= -1", 1 }, { "arg6 >= 0x80000000", 1 },
+		{ "1 < 2 == 1", 1 }, { "1 || 0 && 0", 1 }, { "(1 || 0) && 0", 0 }, { "0 || 0", 0 },
+		{ "2 && 3", 1 }, { "arg4 && arg1", 0 }, { "1 | 2 == 2", 1 }, { "4 & 4 == 4", 0 },
+		{ "(int)retval", -1 }, { "(unsigned)retval", 0xffffffff }, { "(u8)arg10", 255 },
+		{ "(s8)arg10", -1 }, { "(unsigned int) arg2", 0xfffffffb }, { "(long)arg1", 5 },
+		{ "(int)retval < 0", 1 }, { "(int64_t)arg3 < 0", 1 }, { "(uint16_t)-1", 65535 },
+		{ "(unsigned char)200 == arg5", 1 }, { "1 << 64", 1 }, { "0x7fffffffffffffff + 1",
+		INT64_MIN }, { "0x123456789ab", 0x123456789ab }, { "arg1 * arg2", -25 },
+		{ "arg1 == 5 && (arg2 == 5 || arg2 == -5) && !(arg3 == 5)", 1 },
+		{ "((((((((((arg1))))))))))", 5 },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		int64_t value = (int64_t)run(table[i].text, SIGNS);
+
+		CHECK(value == table[i].value, "%s: %" PRId64, table[i].text, value);
+	}
+}
+
+/* Each string against each, whole and with a byte more or less. */
+static void texts(void)
+{
+	char text[256];
+
+	for (size_t i = 0; i < STRINGS; i++) {
+		for (size_t j = 0; j < STRINGS; j++) {
+			snprintf(text, sizeof(text), "%zu == \"%s\"", TEXT_AT + i, strings[j]);
+			CHECK(run(text, 0) == (i == j), "%s", text);
+			snprintf(text, sizeof(text), "\"%s\" != %zu", strings[j], TEXT_AT + i);
+			CHECK(run(text, 0) == (i != j), "%s", text);
+			snprintf(text, sizeof(text), "STRCMP(\"%s\", %zu)", strings[j], TEXT_AT + i);
+			CHECK(run(text, 0) == (i == j), "%s", text);
+		}
+	}
+	CHECK(!run("0 == \"\"", 0) && run("0 != \"\"", 0), "an address that cannot be read");
+	CHECK(run("arg8 == \"text\" && arg9 != \"text\"", 0), "two strings");
+	CHECK(run("1 + (arg8 == \"te\\x78t\") + (arg9 == \"x\")", 0) == 2, "kept on the stack");
+}
+
+static uint64_t next(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return *seed >> 33;
+}
+
+struct random {
+	uint64_t value;
+	bool is_signed;
+};
+
+/* Writes a random expression to @text, and computes it in C. */
+static struct random make(uint64_t *seed, char *text, size_t size, int depth)
+{
+	static const char *const ops[] = { "+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=",
+					   ">", ">=", "&&", "||", ">>", "<<" };
+	char left[1024], right[1024];
+	unsigned int which = next(seed) % 16;
+	struct random a, b, r = { 0, false };
+
+	if (!depth || next(seed) % 5 == 0) {
+		which = next(seed) % (EXPRESSION_VARIABLES * 2);
+		if (which < 12)
+			snprintf(text, size, "arg%u", which + 1);
+		else
+			snprintf(text, size, "%u", which);
+		return which < 12 ? (struct random){ variables[which], SIGNS >> which & 1 } :
+				    (struct random){ which, false };
+	}
+	a = make(seed, left, sizeof(left), depth - 1);
+	if (next(seed) % 8 == 0) {
+		snprintf(text, size, "(s16)(%s)", left);
+		return (struct random){ (uint64_t)(int64_t)(int16_t)a.value, true };
+	}
+	b = make(seed, right, sizeof(right), depth - 1);
+	snprintf(text, size, "(%s) %s (%s)", left, ops[which], right);
+	r.is_signed = (a.is_signed || b.is_signed) && which < 6;
+	switch (which) {
+	case 0: r.value = a.value + b.value; break;
+	case 1: r.value = a.value - b.value; break;
+	case 2: r.value = a.value * b.value; break;
+	case 3: r.value = a.value & b.value; break;
+	case 4: r.value = a.value | b.value; break;
+	case 5: r.value = a.value ^ b.value; break;
+	case 6: r.value = a.value == b.value; break;
+	case 7: r.value = a.value != b.value; break;
+	case 12: r.value = a.value && b.value; break;
+	case 13: r.value = a.value || b.value; break;
+	case 14:
+		r.is_signed = a.is_signed;
+		r.value = a.is_signed ? (uint64_t)((int64_t)a.value >> (b.value & 63)) :
+					a.value >> (b.value & 63);
+		break;
+	case 15:
+		r.is_signed = a.is_signed;
+		r.value = a.value << (b.value & 63);
+		break;
+	default:
+		if (a.is_signed || b.is_signed)
+			r.value = which == 8 ? (int64_t)a.value < (int64_t)b.value :
+				  which == 9 ? (int64_t)a.value <= (int64_t)b.value :
+				  which == 10 ? (int64_t)a.value > (int64_t)b.value :
+						(int64_t)a.value >= (int64_t)b.value;
+		else
+			r.value = which == 8 ? a.value < b.value : which == 9 ? a.value <= b.value :
+				  which == 10 ? a.value > b.value : a.value >= b.value;
+	}
+	return r;
+}
+
+static void random_expressions(void)
+{
+	uint64_t seed = 1;
+	char text[4096];
+
+	for (int i = 0; i < RANDOM && check_failures < 10; i++) {
+		struct random want = make(&seed, text, sizeof(text), 4);
+		uint64_t value = run(text, SIGNS);
+
+		CHECK(value == want.value, "%s: %" PRIx64 " is not %" PRIx64, text, value, want.value);
+	}
+}
+
+static void refused(void)
+{
+	static const struct {
+		const char *text;
+		enum expression_reason reason;
+		size_t at;
+	} table[] = {
+		{ "", EXPRESSION_NO_VALUE, 0 }, { "  ", EXPRESSION_NO_VALUE, 2 },
+		{ "arg1 +", EXPRESSION_NO_VALUE, 6 }, { "(", EXPRESSION_NO_VALUE, 1 },
+		{ "(arg1", EXPRESSION_NO_OPERATOR, 5 }, { "()", EXPRESSION_NO_VALUE, 1 },
+		{ "arg0", EXPRESSION_UNKNOWN_NAME, 0 }, { "arg13", EXPRESSION_UNKNOWN_NAME, 0 },
+		{ "arg01", EXPRESSION_UNKNOWN_NAME, 0 }, { "arg", EXPRESSION_UNKNOWN_NAME, 0 },
+		{ "arg1x", EXPRESSION_UNKNOWN_NAME, 0 }, { "1 + foo", EXPRESSION_UNKNOWN_NAME, 4 },
+		{ "0x", EXPRESSION_BAD_NUMBER, 0 }, { "12ab", EXPRESSION_BAD_NUMBER, 0 },
+		{ "18446744073709551616", EXPRESSION_BAD_NUMBER, 0 },
+		{ "\"a", EXPRESSION_BAD_STRING, 0 }, { "'", EXPRESSION_BAD_STRING, 0 },
+		{ "''", EXPRESSION_BAD_STRING, 0 }, { "'ab'", EXPRESSION_BAD_STRING, 0 },
+		{ "arg1 == \"\\q\"", EXPRESSION_BAD_STRING, 9 },
+		{ "arg1 == \"\\0\"", EXPRESSION_BAD_STRING, 10 },
+		{ "arg1 == \"\\x0g\"", EXPRESSION_BAD_STRING, 9 },
+		{ "\"a\"", EXPRESSION_STRING_OPERATOR, 0 }, { "!\"a\"", EXPRESSION_STRING_OPERATOR, 0 },
+		{ "arg1 < \"a\"", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "\"a\" == \"a\"", EXPRESSION_STRING_OPERATOR, 4 },
+		{ "(int)\"a\"", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "arg1 && \"a\"", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "STRCMP", EXPRESSION_NO_VALUE, 6 }, { "STRCMP(arg1)", EXPRESSION_BAD_STRING, 7 },
+		{ "STRCMP(\"a\")", EXPRESSION_NO_OPERATOR, 10 },
+		{ "STRCMP(\"a\", \"b\")", EXPRESSION_STRING_OPERATOR, 12 },
+		{ "STRCMP(\"a\", arg1", EXPRESSION_NO_OPERATOR, 16 },
+	};
+	struct expression e;
+	size_t end;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		enum expression_reason reason = expression_parse(&e, table[i].text, &end);
+
+		CHECK(reason == table[i].reason && end == table[i].at, "%s: %d at %zu",
+		      table[i].text, reason, end);
+	}
+}
+
+/* Ends where something else begins. */
+static void ends(void)
+{
+	static const struct {
+		const char *text;
+		size_t end;
+	} table[] = { { "arg1, arg2", 4 }, { "arg1 ) x", 5 }, { "arg1:s", 4 }, { "arg1 = 2", 5 },
+		      { "arg1 \"x\"", 5 }, { "1 % 2", 2 } };
+	struct expression e;
+	size_t end;
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+		CHECK(expression_parse(&e, table[i].text, &end) == EXPRESSION_OK &&
+		      end == table[i].end, "%s: %zu", table[i].text, end);
+}
+
+static void bounds(void)
+{
+	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
+	struct expression e;
+	char text[8192];
+	size_t end, at;
+	int n;
+
+	for (unsigned int count = 1; count < 400; count++) {
+		memset(text, '(', count);
+		strcpy(text + count, "1");
+		memset(text + count + 1, ')', count);
+		text[2 * count + 1] = '\0';
+		CHECK(expression_parse(&e, text, &end) == (count < 2 * EXPRESSION_DEPTH ?
+		      EXPRESSION_OK : EXPRESSION_TOO_LONG), "%u", count);
+	}
+	/* However it is nested, what is accepted can be emitted, and -ENOSPC is told. */
+	for (unsigned int count = 1; count < 40; count++) {
+		for (at = 0, end = 0; end < count; end++)
+			at += (size_t)sprintf(text + at, "arg1+(");
+		at += (size_t)sprintf(text + at, "1");
+		memset(text + at, ')', count);
+		text[at + count] = '\0';
+		if (expression_parse(&e, text, &end) != EXPRESSION_OK)
+			continue;
+		n = expression_emit(&e, 0, insns, EXPRESSION_INSNS_MAX);
+		CHECK(n > 0, "%u: %d", count, n);
+		CHECK(expression_emit(&e, 0, insns, (size_t)n - 1) == -ENOSPC, "%u", count);
+		CHECK(expression_emit(&e, 0, insns, 0) == -ENOSPC, "%u", count);
+	}
+}
+
+/* Any bytes end, and within the text. */
+static void garbage(void)
+{
+	static const char bytes[] = "arg123 ()\"'\\x&|=!<>+-*~^:,retvalpidSTRCMPint u8%\x80";
+	struct expression e;
+	uint64_t seed = 3;
+	char text[64];
+	size_t end;
+
+	for (int i = 0; i < 200000; i++) {
+		size_t len = next(&seed) % (sizeof(text) - 1);
+
+		for (size_t j = 0; j < len; j++)
+			text[j] = bytes[next(&seed) % (sizeof(bytes) - 1)];
+		text[len] = '\0';
+		expression_parse(&e, text, &end);
+		CHECK(end <= len, "%s", text);
+	}
+}
+
+int main(void)
+{
+	RUN(values);
+	RUN(texts);
+	RUN(random_expressions);
+	RUN(refused);
+	RUN(ends);
+	RUN(bounds);
+	RUN(garbage);
+	return check_done();
+}
