@@ -70,16 +70,17 @@ const struct command command_table[] = {
 	  "[PATH | -l LIB | -p PID] [OPTION...] PROBE...",
 	  "Prints the hits of USDT probes and functions. A probe is PROVIDER:PROBE or a\n"
 	  "name, also as a glob, in the files that are named; or FILE:PROVIDER:PROBE,\n"
-	  "FILE:FUNCTION; with u: (USDT), p: (function) or r: (its return) before it. In the\n"
-	  "same word a filter and what to print can follow, in the manner of printf or as\n"
-	  "values with commas; else all arguments of a USDT probe are printed.\n",
+	  "FILE:FUNCTION; with u: (USDT), p: (function) or r: (its return) before it. In\n"
+	  "the same word a filter and what to print can follow, in the manner of printf or\n"
+	  "as values with commas; else all arguments of a USDT probe are printed.\n",
 	  "  dbslower trace ./app test-app:test-probe\n"
-	  "  dbslower trace -l c setjmp                    the library libc.so.6\n"
-	  "  dbslower trace -p 1234 '*:query*start'        whatever file it is in\n"
-	  "  dbslower trace 'u:/bin/app:db:query (arg1 > 10 && arg2 != \"x\") \"%d %s\", arg1, arg2'\n"
+	  "  dbslower trace -l c setjmp                the library libc.so.6\n"
+	  "  dbslower trace -p 1234 '*:query*start'    whatever file it is in\n"
+	  "  dbslower trace 'u:./app:shop:order (arg1 > 10) \"%d %s\", arg1, arg2'\n"
+	  "  dbslower trace './app:work (arg1 == \"x\" || arg2 != 0) arg1:s, arg2'\n"
 	  "  dbslower trace --ret /bin/bash 'readline \"%s\", retval'\n"
-	  "  dbslower trace --count 'c:getenv arg1:s'      by the first argument, a string\n"
-	  "  dbslower trace --hist arg3 -d 10 c:write      of the third argument\n"
+	  "  dbslower trace --count 'c:getenv arg1:s'  by the first argument, a string\n"
+	  "  dbslower trace --hist arg3 -d 10 c:write  of the third argument\n"
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_trace },

@@ -27,12 +27,44 @@ _dbslower_files()
 	mapfile -t COMPREPLY < <(compgen -f -- "$1")
 }
 
+# The probes of the files, libraries and processes that the line names, as trace takes them.
+_dbslower_probes()
+{
+	local cur=$1 word before name tool=${COMP_WORDS[0]} file=() i
+
+	for ((i = 2; i < COMP_CWORD; i++)); do
+		word=${COMP_WORDS[i]}
+		before=${COMP_WORDS[i - 1]}
+		case $before in
+		-l | --lib) file=(-l "$word") ;;
+		-p | --pid) ((${#file[@]})) || file=(-p "$word") ;;
+		*) [[ $word == */* && $word != *:* ]] && file=("$word") ;;
+		esac
+	done
+	((${#file[@]})) || return
+	# bash makes words of their own of what stands before and behind a colon
+	before=""
+	if [[ $cur == ":" ]]; then
+		before=${COMP_WORDS[COMP_CWORD - 1]}:
+		cur=""
+	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == ":" ]]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}:
+	fi
+	# names are a file's: only such as mean nothing to the shell
+	while read -r name; do
+		name=${name##* }
+		[[ $name =~ ^[A-Za-z0-9_.@-]+:[A-Za-z0-9_.@-]+$ && $name == "$before$cur"* ]] &&
+			COMPREPLY+=("${name#"$before"}")
+	done < <("$tool" list "${file[@]}" 2>/dev/null | sort -u)
+}
+
 _dbslower()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} option="" command=slow
 
 	[[ ${COMP_WORDS[1]} == stat || ${COMP_WORDS[0]##*/} == dbstat ]] && command=stat
 	[[ ${COMP_WORDS[1]} == top ]] && command=top
+	[[ ${COMP_WORDS[1]} == trace ]] && command=trace
 	[[ ${COMP_WORDS[1]} == doctor ]] && command=doctor
 	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
 
@@ -49,9 +81,10 @@ _dbslower()
 	-p | --pid) _dbslower_pids "$cur" ;;
 	-x | --path | -l | --lib) _dbslower_files "$cur" ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors" -- "$cur") ;;
-	--lines) ;;
+	--lines | --args | --hist | --max) ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
-	-d | --duration | -i | --interval | -m | --min | -n | --count | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
+	--count) [[ $command == trace ]] && _dbslower_probes "$cur" ;;
+	-d | --duration | -i | --interval | -m | --min | -n | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
 	*)
 		if [[ $command == list && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-h --help --json -l --lib -p --pid
@@ -60,6 +93,15 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "-h --help --json --self-test
 				-V --version" -- "$cur")
 		elif [[ $command == @(list|doctor) && ($cur == */* || COMP_CWORD -gt 1) ]]; then
+			_dbslower_files "$cur"
+		elif [[ $command == trace && $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "--args --count -d --duration -h --help
+				--hist --json -l --lib -n --max -p --pid --ret --strict -T --wall
+				--text -v --verbose -V --version --force-perf" -- "$cur")
+		elif [[ $command == trace && $cur != */* ]] && ((COMP_CWORD > 1)); then
+			_dbslower_probes "$cur"
+			((${#COMPREPLY[@]})) || _dbslower_files "$cur"
+		elif [[ $command == trace ]] && ((COMP_CWORD > 1)); then
 			_dbslower_files "$cur"
 		elif [[ $command == stat && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
@@ -79,7 +121,7 @@ _dbslower()
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
-				$( ((COMP_CWORD == 1)) && echo slow stat top list doctor)" -- "$cur")
+				$( ((COMP_CWORD == 1)) && echo slow stat top trace list doctor)" -- "$cur")
 		fi
 		;;
 	esac

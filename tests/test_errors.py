@@ -278,23 +278,20 @@ def test_completion_has_every_command():
 
 
 def help_options():
-    """{long option: letter or ''} of all commands."""
-    options = {}
-    for command in commands():
-        for letter, long in re.findall(r"^ +(?:-(\w), )? *--([a-z-]+)", help_text(command), re.M):
-            assert options.setdefault(long, letter or "") == letter, f"two letters for --{long}"
-    return options
+    """{(long option, letter or '')} of all commands."""
+    return {(long, letter) for command in commands()
+            for letter, long in re.findall(r"^ +(?:-(\w), )? *--([a-z-]+)", help_text(command), re.M)}
 
 
 def man_options():
     with open(MAN) as f:
         text = f.read()
-    options = {}
+    options = set()
     for item in re.findall(r"^\.It (Fl .*)$", text, re.M):
         letter = re.search(r"\bFl (\w)\b", item)
         long = re.search(r"\bFl -([a-z-]+)", item)
         assert long, f"an option without a long name: {item}"
-        options[long[1]] = letter[1] if letter else ""
+        options.add((long[1], letter[1] if letter else ""))
     return options
 
 
@@ -306,10 +303,10 @@ def test_help_and_man_page_list_the_same_options():
 def test_completion_lists_the_same_options():
     with open(COMPLETION) as f:
         text = re.sub(r"^\s*#.*$", "", f.read(), flags=re.M)
-    for long, letter in help_options().items():
+    for long, letter in help_options():
         assert f"--{long}" in text, f"--{long} is not completed"
         assert not letter or re.search(rf"-{letter}\b", text), f"-{letter} is not completed"
-    unknown = set(re.findall(r"--([a-z][a-z-]*)", text)) - set(help_options())
+    unknown = set(re.findall(r"--([a-z][a-z-]*)", text)) - {long for long, _ in help_options()}
     assert not unknown, f"completed, but no options: {unknown}"
 
 

@@ -528,3 +528,26 @@ def test_as_bpftrace_sees_it(trace, probed):
     assert [str(n) for n in ours] == said(lines, "sites")
     # What is in a variable of the program, the fourth site, it cannot read.
     assert len(theirs) == len(ours) == 8 and theirs[:3] + theirs[4:7] == [str(n) for n in ours[:3] + ours[4:7]], theirs
+
+
+# --- completion
+
+def complete(*words):
+    """What bash completes the last of the words to; a ':' is a word of its own to it."""
+    from test_errors import COMPLETION
+    script = f"""source {COMPLETION}; compopt() {{ :; }}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+                 _dbslower; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script, "bash", DBSLOWER, "trace", *words], capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    return done.stdout.split()
+
+
+def test_completion_asks_the_tool(programs):
+    probed = str(programs / "probed")
+    all_ = ["guarded", "number", "sites", "text", "widths"]
+    assert complete(probed, "prob") == [f"probed:{name}" for name in all_]
+    assert complete(probed, "probed", ":") == all_
+    assert complete(probed, "probed", ":", "si") == ["sites"]
+    assert complete("-l", probed, "--count", "probed") == [f"probed:{name}" for name in all_]
+    assert complete("-n", "2", str(programs / "testapp"), "test") == ["test-app:test-probe"]
+    assert "--hist" in complete("--h") and complete(str(programs / "testap")) == [str(programs / "testapp")]
