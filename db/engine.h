@@ -44,8 +44,13 @@ struct engine_probe {
 	const char *program;			/* in bpf/ */
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol: its entry, or */
+<<<<<<< HEAD
 	const char *calls;			/* each call of this one in it; unless NULL: */
 	const char *member;			/* … of an object's member, the one this accessor tells */
+=======
+	const char *calls;			/* … each call of this one in it, … */
+	const char *member;			/* … of a member, which this accessor tells; NULL: any */
+>>>>>>> 91d8189 (Say in the probes' table what a call's member is)
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none of its own */
