@@ -140,11 +140,14 @@ bool site_lacks(struct output *out, const struct engine *engine, uint32_t shows,
 		{ TARGET_SHOWS_ROWS, "sent rows" }, { TARGET_SHOWS_CHANGES, "changed rows" },
 		{ TARGET_SHOWS_USER, "users" }, { TARGET_SHOWS_DATABASE, "databases" },
 		{ TARGET_SHOWS_CLIENT, "clients" },
+		{ TARGET_SHOWS_PREPARED, "prepared statements" },
 	};
 	bool any = false;
 
 	if (engine->one_row_count && shows & TARGET_SHOWS_ROWS)
 		shows |= TARGET_SHOWS_CHANGES;
+	if (!(shows & TARGET_LEAVES_PREPARED))
+		shows |= TARGET_SHOWS_PREPARED;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		if (shows & all[i].bits)
 			continue;

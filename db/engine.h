@@ -10,6 +10,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What is known of a statement besides its text and times, as bits. */
+#define TARGET_SHOWS_ROWS	0x01
+#define TARGET_SHOWS_STATUS	0x02
+#define TARGET_SHOWS_USER	0x04
+#define TARGET_SHOWS_DATABASE	0x08
+#define TARGET_SHOWS_CLIENT	0x10
+#define TARGET_SHOWS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
+/* The server may leave prepared statements to another place, and that place is known. */
+#define TARGET_LEAVES_PREPARED	0x40
+#define TARGET_SHOWS_PREPARED	0x80
+
 /*
  * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
  * be.
@@ -44,15 +55,11 @@ struct engine_probe {
 	const char *program;			/* in bpf/ */
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol: its entry, or */
-<<<<<<< HEAD
-	const char *calls;			/* each call of this one in it; unless NULL: */
-	const char *member;			/* … of an object's member, the one this accessor tells */
-=======
 	const char *calls;			/* … each call of this one in it, … */
 	const char *member;			/* … of a member, which this accessor tells; NULL: any */
->>>>>>> 91d8189 (Say in the probes' table what a call's member is)
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
+	uint32_t shows;				/* TARGET_SHOWS_… that it takes no argument to know */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none of its own */
 };
 

@@ -104,7 +104,7 @@ static const struct engine_arg ended_args[] = {
 	ENDS("logged", symbol, .calls = "_Z18log_slow_statementP3THD")
 #define UNLOGGED(symbol) \
 	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
-	     .member = "thd_sql_command", .optional = true)
+	     .member = "thd_sql_command", .optional = true, .shows = TARGET_SHOWS_PREPARED)
 
 static const struct engine_probe mysql_probes[] = {
 	LOGGED(DISPATCH_JB),

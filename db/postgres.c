@@ -37,6 +37,7 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "failure", .program = "failure",
 		.function = "AbortCurrentTransaction",
+		.shows = TARGET_SHOWS_STATUS,
 	},
 	{
 		.step = "activity", .program = "activity",

@@ -231,6 +231,7 @@ static uint32_t arg_shows(const char *arg)
 	} table[] = {
 		{ "arg_rows", TARGET_SHOWS_ROWS }, { "arg_tag", TARGET_SHOWS_ROWS },
 		{ "arg_affected", TARGET_SHOWS_CHANGES },
+		{ "arg_resumed", TARGET_LEAVES_PREPARED },
 		{ "arg_error", TARGET_SHOWS_STATUS }, { "arg_state", TARGET_SHOWS_STATUS },
 		{ "arg_status", TARGET_SHOWS_STATUS }, { "arg_user", TARGET_SHOWS_USER },
 		{ "arg_database", TARGET_SHOWS_DATABASE }, { "arg_host", TARGET_SHOWS_CLIENT },
@@ -432,8 +433,7 @@ static int work_step(struct work *work, size_t *row)
 		fault_set(work->fault, FAULT_NO_PROBES, err, work->target->path,
 			  used->function ? used->function : used->probe);
 	work->target->usdt |= !err && !used->function;
-	if (!err && !strcmp(used->program, "failure"))
-		work->target->shows |= TARGET_SHOWS_STATUS;
+	work->target->shows |= err ? 0 : used->shows;
 	return optional ? 0 : err;
 }
 

@@ -45,14 +45,6 @@ struct target_common {
 	void *site_arg;
 };
 
-/* What is known of a statement besides its text and times, as bits. */
-#define TARGET_SHOWS_ROWS	0x01
-#define TARGET_SHOWS_STATUS	0x02
-#define TARGET_SHOWS_USER	0x04
-#define TARGET_SHOWS_DATABASE	0x08
-#define TARGET_SHOWS_CLIENT	0x10
-#define TARGET_SHOWS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
-
 struct target {
 	const struct engine *engine;
 	struct process_file file;

@@ -10,6 +10,7 @@ import shutil
 import struct
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -121,6 +122,16 @@ def test_mariadb_file():
     logged = args_of(next(site for site in server["sites"] if "log_slow_statement" in site["probe"]))
     assert {"text", "length", "user", "database", "rows", "error"} <= set(logged)
     assert "inner" not in logged and "tag" not in logged, "what its program does not ask for"
+
+
+def test_prepared_statements_of_another_build(tmp_path):
+    """A server that leaves their ends to a place that is not found."""
+    data, path = Path(maria_file()).read_bytes(), tmp_path / "mariadbd"
+    name = MARIADB_CALLS[1].encode() + b"\0"
+    assert data.count(name) == 1
+    path.write_bytes(data.replace(name, name.upper()))
+    assert "it does not show prepared statements\n" in run("doctor", path).stdout
+    assert "does not show" not in run("doctor", maria_file()).stdout
 
 
 @pytest.mark.parametrize("file", [postgres_file, maria_file])
