@@ -109,14 +109,23 @@ bench:
 	@$(MAKE) -s --no-print-directory all tests
 	@BUILD=$(BUILD) $(PYTHON) tests/bench.py $(B)
 
+# The names that choose a command, see cli/command.c.
+ALIASES	:= dbstat tplist
 install: all
 	install -D -m 755 $(BUILD)/dbslower $(DESTDIR)$(SBINDIR)/dbslower
 	install -D -m 644 cli/dbslower.8 $(DESTDIR)$(MANDIR)/man8/dbslower.8
 	install -D -m 644 cli/completion.bash $(DESTDIR)$(BASHCOMPDIR)/dbslower
+	for name in $(ALIASES); do \
+		ln -sf dbslower $(DESTDIR)$(SBINDIR)/$$name && \
+		ln -sf dbslower.8 $(DESTDIR)$(MANDIR)/man8/$$name.8 && \
+		ln -sf dbslower $(DESTDIR)$(BASHCOMPDIR)/$$name || exit 1; \
+	done
 
 uninstall:
-	rm -f $(DESTDIR)$(SBINDIR)/dbslower $(DESTDIR)$(MANDIR)/man8/dbslower.8 \
-		$(DESTDIR)$(BASHCOMPDIR)/dbslower
+	for name in dbslower $(ALIASES); do \
+		rm -f $(DESTDIR)$(SBINDIR)/$$name $(DESTDIR)$(MANDIR)/man8/$$name.8 \
+			$(DESTDIR)$(BASHCOMPDIR)/$$name || exit 1; \
+	done
 
 # The sources as they are committed, with the commit's name for --version.
 dist:

@@ -92,16 +92,17 @@ def test_install(tmp_path):
     to = tmp_path / "to"
     make(folder, "install", f"DESTDIR={to}")
     assert files_under(to) == {
-        "usr/local/sbin/dbslower": 0o755,
-        "usr/local/share/man/man8/dbslower.8": 0o644,
-        "usr/local/share/bash-completion/completions/dbslower": 0o644,
-    }
+        f"usr/local/{path}": mode for name in ("dbslower", "dbstat", "tplist") for path, mode in (
+            (f"sbin/{name}", 0o755), (f"share/man/man8/{name}.8", 0o644),
+            (f"share/bash-completion/completions/{name}", 0o644))}
+    assert os.readlink(to / "usr/local/sbin/dbstat") == os.readlink(to / "usr/local/sbin/tplist") == "dbslower"
     assert ".symtab" not in readelf("-S", str(to / "usr/local/sbin/dbslower"))
     make(folder, "uninstall", f"DESTDIR={to}")
     assert files_under(to) == {}
 
     make(folder, "install", f"DESTDIR={to}", "PREFIX=/usr", "MANDIR=/m", "BASHCOMPDIR=/b")
-    assert set(files_under(to)) == {"usr/sbin/dbslower", "m/man8/dbslower.8", "b/dbslower"}
+    assert set(files_under(to)) == {path for name in ("dbslower", "dbstat", "tplist")
+                                    for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}")}
 
 
 def test_nothing_to_do_the_second_time(tmp_path):
