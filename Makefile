@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make, make demo, make test; V=1 shows the commands. README.md says what is where.
+# make, make demo, make test, make dist; V=1 shows the commands. README.md says what is where.
 
 VERSION	:= 0.1.0
-COMMIT	?= $(or $(shell git rev-parse --short=12 HEAD 2>/dev/null),$(shell cat .commit 2>/dev/null),unknown)
+# Archived sources have them in a file; a git repository around these is not theirs.
+COMMIT	?= $(or $(firstword $(shell cat .commit 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null)),unknown)
+SOURCE_DATE_EPOCH ?= $(shell sed 's/.* //' .commit 2>/dev/null || git log -1 --format=%ct 2>/dev/null)
 
+ARCH	?= $(shell uname -m)
 BUILD	?= build
+DIST	?= $(BUILD)/dist
 CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
 CLANG	?= clang
 STRIP	?= strip
@@ -65,7 +69,7 @@ $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
 
 $(BUILD)/dbslower.debug: $(OBJECTS)
-	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $(OBJECTS)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(OBJECTS)
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)
@@ -100,7 +104,7 @@ demo:
 	@BUILD=$(BUILD) ci/demo
 
 test:
-	@ci/dependencies build test
+	@ci/dependencies build test dist
 	@$(MAKE) -s --no-print-directory all tests
 	@BUILD=$(BUILD) ci/test $(T)
 
@@ -127,12 +131,12 @@ uninstall:
 			$(DESTDIR)$(BASHCOMPDIR)/$$name || exit 1; \
 	done
 
-# The sources as they are committed, with the commit's name for --version.
+# The files of a release, in DIST; ci/dist tells which.
 dist:
-	@mkdir -p $(BUILD)
-	@git rev-parse --short=12 HEAD >$(BUILD)/.commit
-	git archive --prefix=dbslower-$(VERSION)/ --add-file=$(BUILD)/.commit HEAD \
-		| gzip -n >$(BUILD)/dbslower-$(VERSION).tar.gz
+	@ci/dependencies build dist
+	@$(MAKE) -s --no-print-directory all
+	@BUILD=$(BUILD) DIST=$(DIST) ARCH=$(ARCH) VERSION=$(VERSION) COMMIT=$(COMMIT) \
+		SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) MAKE='$(MAKE)' ci/dist
 
 clean:
 	rm -rf $(BUILD)

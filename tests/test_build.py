@@ -120,7 +120,7 @@ def sources():
                       and os.path.join(where, name) != BUILD]
         for name in names:
             if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name == "Makefile" \
-                    or os.path.basename(where) in ("ci", ".ci"):
+                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.spec"):
                 yield os.path.join(where, name)
 
 
@@ -137,6 +137,7 @@ def test_licence_lines():
 def test_shell_scripts():
     if not shutil.which("shellcheck"):
         pytest.skip("no shellcheck (package shellcheck)")
-    scripts = [os.path.join(ROOT, "ci", name) for name in ("dependencies", "test", "demo")]
+    scripts = [os.path.join(ROOT, "ci", name) for name in (
+        "dependencies", "test", "demo", "dist", "packaging/sbom")]
     done = subprocess.run(["shellcheck", *scripts, os.path.join(ROOT, ".ci", "run")], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
