@@ -120,7 +120,8 @@ def sources():
                       and os.path.join(where, name) != BUILD]
         for name in names:
             if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name == "Makefile" \
-                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.spec"):
+                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.spec") \
+                    or os.path.basename(where) == "initramfs-tools":
                 yield os.path.join(where, name)
 
 
@@ -138,6 +139,7 @@ def test_shell_scripts():
     if not shutil.which("shellcheck"):
         pytest.skip("no shellcheck (package shellcheck)")
     scripts = [os.path.join(ROOT, "ci", name) for name in (
-        "dependencies", "test", "demo", "dist", "packaging/sbom")]
+        "dependencies", "test", "demo", "dist", "packaging/sbom", "packaging/initramfs-tools/dbslower",
+        "packaging/dracut/90dbslower/module-setup.sh")]
     done = subprocess.run(["shellcheck", *scripts, os.path.join(ROOT, ".ci", "run")], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

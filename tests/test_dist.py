@@ -146,12 +146,13 @@ def check_installed(release, root, *licences):
              for where, folders, names in os.walk(os.path.join(root, "usr")) for name in names}
     man = {f"usr/share/man/man8/{name}.8.gz" for name in {"dbslower", *LINKS}}
     doc = "usr/share/doc/dbslower/"
-    assert found == {*man, *licences, f"{doc}README.md",
+    assert found == {*man, *licences, f"{doc}README.md", f"{doc}examples/initramfs-tools/dbslower",
+                     f"{doc}examples/dracut/90dbslower/module-setup.sh",
                      *(f"usr/sbin/{name}" for name in {"dbslower", *LINKS}),
                      *(f"usr/share/bash-completion/completions/{name}" for name in {"dbslower", *LINKS})}
     for name in found:
         path = os.path.join(root, name)
-        is_program = "/sbin/" in name
+        is_program = "/sbin/" in name or "/examples/" in name
         assert stat.S_IMODE(os.stat(path).st_mode) == (0o755 if is_program else 0o644), name
         assert (os.lstat(path).st_uid, os.lstat(path).st_gid) == (0, 0), name
     assert sha256(os.path.join(root, "usr/sbin/dbslower")) == sha256(release.bare)
@@ -308,3 +309,29 @@ def test_refuses_what_is_not_committed(release):
         with open(path, "w") as f:
             f.write(text)
     assert sha256(release.path("SHA256SUMS")) == before
+
+
+# --- what puts it into other things
+
+def test_initramfs(release, tmp_path):
+    """Debian's mkinitramfs with the hook; a namespace hides that the kernel's files are not there."""
+    need_root()
+    if not shutil.which("mkinitramfs"):
+        pytest.skip("no mkinitramfs (package initramfs-tools-core)")
+    config = tmp_path / "config"
+    for folder in ("hooks", "scripts", "conf.d"):
+        os.makedirs(config / folder)
+    (config / "initramfs.conf").write_text("MODULES=list\nBUSYBOX=n\nCOMPRESS=gzip\nFSTYPE=ext4\n")
+    (config / "modules").touch()
+    shutil.copy(os.path.join(ROOT, "ci/packaging/initramfs-tools/dbslower"), config / "hooks")
+    image = tmp_path / "initrd.img"
+    script = ("mount -t tmpfs none /boot && echo CONFIG_RD_GZIP=y >/boot/config-6.1.0 && "
+              f"exec mkinitramfs -d {config} -o {image} 6.1.0")
+    run("unshare", "-m", "sh", "-c", script, env={**os.environ, "DBSLOWER": release.bare, "TMPDIR": str(tmp_path)})
+    listed = run("lsinitramfs", image).split("\n")
+    assert {f"usr/sbin/{name}" for name in {"dbslower", *LINKS}} <= set(listed)
+    run("unmkinitramfs", image, tmp_path / "unpacked")
+    found = glob.glob(f"{tmp_path}/unpacked/**/usr/sbin/dbslower", recursive=True)
+    assert len(found) == 1 and sha256(found[0]) == sha256(release.bare)
+    root = found[0].removesuffix("/usr/sbin/dbslower")
+    assert release.version in run("chroot", root, "/usr/sbin/dbslower", "--version")
