@@ -60,7 +60,7 @@ need = $(if $(shell command -v $(1) 2>/dev/null),,$(error $(1) is missing: apt-g
 	dnf install $(3), or apk add $(4)))
 tools-build:
 	$(call need,$(firstword $(CC)),musl-tools,musl-gcc,gcc musl-dev)
-	$(call need,$(CLANG),clang,clang,clang)
+	$(call need,$(firstword $(CLANG)),clang,clang,clang)
 	$(call need,gcc,gcc,gcc,gcc)
 	$(if $(wildcard /usr/include/linux/bpf.h),,$(error linux/bpf.h is missing: \
 		apt-get install linux-libc-dev, dnf install kernel-headers, or apk add linux-headers))

@@ -120,7 +120,7 @@ def sources():
                       and os.path.join(where, name) != BUILD]
         for name in names:
             if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name == "Makefile" \
-                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.spec") \
+                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.mk", "dbslower.spec") \
                     or os.path.basename(where) == "initramfs-tools":
                 yield os.path.join(where, name)
 
@@ -129,7 +129,7 @@ def test_licence_lines():
     without = []
     for path in sources():
         with open(path, errors="replace") as f:
-            head = "".join(f.readline() for _ in range(3))
+            head = "".join(f.readline() for _ in range(6))
         if "SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause" not in head:
             without.append(os.path.relpath(path, ROOT))
     assert not without, f"no SPDX line: {without}"

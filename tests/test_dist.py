@@ -335,3 +335,47 @@ def test_initramfs(release, tmp_path):
     assert len(found) == 1 and sha256(found[0]) == sha256(release.bare)
     root = found[0].removesuffix("/usr/sbin/dbslower")
     assert release.version in run("chroot", root, "/usr/sbin/dbslower", "--version")
+
+
+BUILDROOT = r"""
+qstrip = $(strip $(subst ",,$(1)))
+BR2_EXTERNAL_DBSLOWER_PATH = {folder}
+BR2_PACKAGE_DBSLOWER_SITE = "file:///srv/dbslower"
+BR2_ARCH = x86_64
+TARGET_CC = gcc
+TARGET_STRIP = strip
+TARGET_CFLAGS = -O2
+TARGET_DIR = {target}
+STAGING_DIR = /staging
+MAKE := $(MAKE) -n
+define generic-package
+{tree}/all:
+	$$(DBSLOWER_BUILD_CMDS)
+	$$(DBSLOWER_INSTALL_TARGET_CMDS)
+	@echo version $$(DBSLOWER_VERSION), site $$(DBSLOWER_SITE)
+endef
+include $(BR2_EXTERNAL_DBSLOWER_PATH)/external.mk
+"""
+
+
+def test_buildroot(releases, tmp_path):
+    """The recipe as make reads it, in a stand-in for Buildroot: commands are shown and not run."""
+    release, second = releases
+    folder = os.path.join(ROOT, "ci/packaging/buildroot")
+    (tmp_path / "Makefile").write_text(BUILDROOT.format(folder=folder, target=tmp_path / "target", tree=second.tree))
+    said = run("make", "-C", tmp_path, "-B", f"{second.tree}/all", env={"PATH": os.environ["PATH"]})
+    assert f"version {release.version}, site file:///srv/dbslower\n" in said
+    compiled = [line for line in said.splitlines() if " -c -o build/cli/main.o" in line]
+    assert compiled and all("gcc -std=c11" in line and "/usr/include" not in line for line in compiled), said[-3000:]
+    assert re.search(r"clang -isystem /staging/usr/include -target bpf", said)
+    assert f"install -D -m 755 build/dbslower {tmp_path}/target/usr/sbin/dbslower" in said
+
+    shutil.copy(os.path.join(folder, "dbslower/dbslower.hash"), tmp_path)
+    shutil.copy(release.path("SHA256SUMS"), tmp_path)
+    with open(tmp_path / "dbslower.hash") as f:
+        run("sh", "-c", f.read().splitlines()[1].lstrip("# "), cwd=tmp_path)
+        f.seek(0)
+        sums = {tuple(line.split("  ")) for line in f.read().splitlines() if not line.startswith("#")}
+    licences = ("LICENSE", "LICENSES/GPL-2.0-only.txt", "LICENSES/BSD-2-Clause.txt")
+    assert sums == {("sha256", sha256(release.sources), os.path.basename(release.sources)),
+                    *(("sha256", sha256(os.path.join(ROOT, name)), name) for name in licences)}
