@@ -75,9 +75,12 @@ $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(CFLAGS_$(notdir $*)) -MMD -MP -c -o $@ $<
 
+# Labels of jumps become local ones, as newer clangs have them: in the object each is a symbol.
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 	@mkdir -p $(@D)
-	$(call say,BPF,$<)$(CLANG) $(BPF_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,BPF,$<)$(CLANG) $(BPF_CFLAGS) -fno-addrsig -MMD -MP -MT $@ -S -o $(@:.o=.s) $<
+	$(Q)sed -i 's/\bLBB/.LBB/g' $(@:.o=.s)
+	$(Q)$(CLANG) -target bpf -mcpu=v2 -c -o $@ $(@:.o=.s)
 
 $(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<

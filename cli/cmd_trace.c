@@ -156,23 +156,22 @@ static int trace_files(struct trace *trace)
 {
 	const struct options *options = &trace->watch.options;
 	struct fault fault = { .kind = FAULT_NONE };
-	int status = EXIT_OK;
 	char number[OUTPUT_NUMBER];
+	int status = EXIT_OK;
 
+	for (unsigned int i = 0; i < options->pid_count; i++) {
+		uint32_t pid = options->pids[i];
+		int err = !process_exists(pid) ? -ENOENT : options->path_count ? 0 :
+			  file_list_process(&trace->files, pid);
+
+		number[output_format(number, pid, 0)] = '\0';
+		if (err) {
+			fault_set(&fault, FAULT_PROCESS, err, number, NULL);
+			return trace_fault(trace, &fault);
+		}
+	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->path_count; i++)
 		status = trace_file(trace, &trace->files, options->paths[i]);
-	for (unsigned int i = 0; status == EXIT_OK && i < options->pid_count; i++) {
-		int err = options->path_count ? 0 : file_list_process(&trace->files,
-								      options->pids[i]);
-
-		number[output_format(number, options->pids[i], 0)] = '\0';
-		if (!process_exists(options->pids[i]))
-			err = -ENOENT;
-		if (!err)
-			continue;
-		fault_set(&fault, FAULT_PROCESS, err, number, NULL);
-		status = trace_fault(trace, &fault);
-	}
 	return status;
 }
 
