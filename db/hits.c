@@ -282,7 +282,8 @@ static int hits_record(void *arg, const void *data, size_t size)
 	hit.time_ns = event->time_ns;
 	hit.wall_ns = event->time_ns + h->wall_offset_ns;
 	hit.comm = comm;
-	memcpy(hit.values, event->values, source->nfields * sizeof(*hit.values));
+	for (unsigned int i = 0; i < source->nfields; i++)
+		hit.values[i] = event->values[i];
 	at = (const char *)(event->values + source->nfields);
 	for (unsigned int i = 0; i < source->nfields; i++) {
 		struct hit_text *text = &hit.texts[i];
