@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Loads instructions into the kernel, to hear what its verifier says. */
+#ifndef TESTS_UNIT_LOAD_H
+#define TESTS_UNIT_LOAD_H
+
+#include <elf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#define LOAD_MACHINE	EM_X86_64
+#define LOAD_CORPUS	"x86_64"
+#elif defined(__aarch64__)
+#define LOAD_MACHINE	EM_AARCH64
+#define LOAD_CORPUS	"aarch64"
+#else
+#define LOAD_MACHINE	EM_NONE
+#define LOAD_CORPUS	""
+#endif
+
+static char load_log[16384];
+
+static inline uint32_t load_kernel_version(void)
+{
+	unsigned int a = 0, b = 0, c = 0;
+	struct utsname uts;
+
+	uname(&uts);
+	sscanf(uts.release, "%u.%u.%u", &a, &b, &c);
+	return a << 16 | b << 8 | (c > 255 ? 255 : c);
+}
+
+/* As a kprobe's program. 0 or a negative errno; with @log, why is in load_log. */
+static inline int load_once(const struct bpf_insn *insns, int n, bool log)
+{
+	union bpf_attr attr;
+	long fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_KPROBE;
+	attr.insns = (uintptr_t)insns;
+	attr.insn_cnt = (uint32_t)n;
+	attr.license = (uintptr_t)"GPL";
+	attr.kern_version = load_kernel_version();
+	*load_log = '\0';
+	if (log) {
+		attr.log_buf = (uintptr_t)load_log;
+		attr.log_size = sizeof(load_log);
+		attr.log_level = 1;
+	}
+	fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	if (fd < 0)
+		return -errno;
+	close((int)fd);
+	return 0;
+}
+
+/* 0, or a negative errno and the verifier's words in load_log. */
+static inline int load_insns(const struct bpf_insn *insns, int n)
+{
+	return load_once(insns, n, false) ? load_once(insns, n, true) : 0;
+}
+
+/* Why programs cannot be loaded here, or NULL. */
+static inline const char *load_forbidden(void)
+{
+	static const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT },
+	};
+
+	if (LOAD_MACHINE == EM_NONE)
+		return "no emitter for this host's architecture";
+	switch (load_once(nothing, 2, false)) {
+	case 0:
+		return NULL;
+	case -EPERM:
+	case -EACCES:
+		return "bpf() is not permitted (EPERM)";
+	case -ENOSYS:
+		return "no bpf() in this kernel (ENOSYS)";
+	default:
+		return "bpf() loads no kprobe program here";
+	}
+}
+
+#endif
