@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make, make demo, make test, make dist; V=1 shows the commands. README.md says what is where.
+# make, make demo, test, fuzz, dist; V=1 shows the commands. README.md says what is where.
 
 VERSION	:= 0.1.0
 # Archived sources have them in a file; a git repository around these is not theirs.
@@ -49,7 +49,9 @@ PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 UNIT	:= $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TOOLS	:= $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/tools/*.c)))
 
-.PHONY: all tests demo test bench install uninstall clean dist tools-build
+FUZZERS	:= $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
+
+.PHONY: all tests fuzzers demo test fuzz bench install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -101,6 +103,24 @@ $(BUILD)/tests/%: $(BUILD)/tests/tools/%.o $(LIBRARY)
 
 tests: all $(UNIT) $(TOOLS)
 
+# Fuzz targets: all of the sources once more, watched by sanitizers, with clang's libFuzzer.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -O1 -g -fno-omit-frame-pointer $(SANITIZE)
+$(BUILD)/fuzz/obj/%.o: %.c | tools-build
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$<)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link \
+		$(filter -D%,$(CFLAGS_$(notdir $*))) -MMD -MP -c -o $@ $<
+$(BUILD)/fuzz/obj/cli/version.o: $(BUILD)/version.stamp
+$(BUILD)/fuzz/library.a: $(LIBRARY:$(BUILD)/%.o=$(BUILD)/fuzz/obj/%.o)
+	$(call say,AR,$@)rm -f $@ && ar rc $@ $^
+$(BUILD)/fuzz/obj/bpf/embed.o: $(BUILD)/bpf/embed.o
+	@mkdir -p $(@D)
+	@cp $< $@
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(BUILD)/fuzz/library.a
+	$(call say,LINK,$@)$(CLANG) $(SANITIZE) -fsanitize=fuzzer -o $@ $^
+
+fuzzers: $(FUZZERS)
+
 demo:
 	@ci/dependencies build demo
 	@$(MAKE) -s --no-print-directory all
@@ -108,8 +128,15 @@ demo:
 
 test:
 	@ci/dependencies build test dist
-	@$(MAKE) -s --no-print-directory all tests
+	@$(MAKE) -s --no-print-directory all tests fuzzers
 	@BUILD=$(BUILD) ci/test $(T)
+
+# Each fuzz target, or those that FUZZ names, for so many seconds; what is found stays in $(BUILD)/fuzz.
+SECONDS	?= 60
+fuzz:
+	@ci/dependencies build fuzz
+	@$(MAKE) -s --no-print-directory all fuzzers
+	@BUILD=$(BUILD) $(PYTHON) tests/fuzzing.py --seconds $(SECONDS) $(FUZZ)
 
 bench:
 	@ci/dependencies build test bench

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Bodies of functions: a byte that chooses the architecture, then the instructions. */
+#include <elf.h>
+#include <errno.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "usdt/accessor.h"
+
+static void check_body(int (*read)(uint16_t machine, const void *code, size_t size,
+				   struct accessor *out),
+		       uint16_t machine, const void *code, size_t size)
+{
+	struct accessor got = { 0 }, again = { 0 };
+	int err = read(machine, code, size, &got);
+
+	REQUIRE(err == 0 || err == -EINVAL, "%d", err);
+	REQUIRE(read(machine, code, size, &again) == err);
+	if (err)
+		return;
+	REQUIRE(!memcmp(&got, &again, sizeof(got)));
+	REQUIRE(got.kind <= ACCESSOR_EQUALS);
+	REQUIRE(got.offset >= 0 && got.inner >= 0 && got.second >= -1);
+	REQUIRE(got.size == 1 || got.size == 2 || got.size == 4 || got.size == 8);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	uint16_t machine = input_byte(&in) & 1 ? EM_AARCH64 : EM_X86_64;
+	void *code = input_copy(in.at, in.left);
+
+	check_body(accessor_body, machine, code, in.left);
+	check_body(accessor_body_setter, machine, code, in.left);
+	check_body(accessor_body_compared, machine, code, in.left);
+	free(code);
+	return 0;
+}

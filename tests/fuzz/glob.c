@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Name patterns: "PATTERN\nNAME", held against the C library's fnmatch(3). */
+#include <fnmatch.h>
+
+#include "cli/glob.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Whether POSIX says what @pattern means, and no more than we do. */
+static bool is_plain(const char *pattern)
+{
+	for (; *pattern; pattern++)
+		if (*pattern == '[' || (unsigned char)*pattern >= 0x80)
+			return false;
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	char *pattern = input_until(&in, '\n'), *name = input_until(&in, '\0');
+	bool matches = glob_match(pattern, name);
+
+	if (is_plain(pattern) && size < 200)
+		REQUIRE(matches == !fnmatch(pattern, name, FNM_NOESCAPE), "%s %s", pattern, name);
+	if (!glob_is_pattern(pattern))
+		REQUIRE(matches == !strcmp(pattern, name), "%s %s", pattern, name);
+	free(pattern);
+	free(name);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Titles of PostgreSQL's processes, as /proc/PID/cmdline has them. */
+#include "db/postgres.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const size_t len = strnlen((const char *)data, size);
+	struct identity who;
+	char want[300];
+	int n;
+
+	memset(&who, 0xa5, sizeof(who));
+	postgres_identify((const char *)data, size, &who);
+	REQUIRE(memchr(who.user, 0, sizeof(who.user)) && memchr(who.client, 0, sizeof(who.client)) &&
+		memchr(who.database, 0, sizeof(who.database)));
+	/* All of it stands there, one behind the other. */
+	if (!*who.user || !*who.database || !*who.client)
+		return 0;
+	n = snprintf(want, sizeof(want), " %s %s %s", who.user, who.database, who.client);
+	REQUIRE(memmem(data, len, want, (size_t)n), "%s", want);
+	return 0;
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Texts of /proc: a byte that chooses maps, status or cgroup, then the text. */
+#include "db/process.c"
+#include "tests/fuzz/fuzz.h"
+
+struct seen {
+	size_t lines;
+	const char *text;
+	size_t len;
+};
+
+static int check_map(void *arg, const struct process_map *map)
+{
+	struct seen *seen = arg;
+	char base_exe[8] = "/a/b";
+	struct base base = { .exe = base_exe };
+
+	REQUIRE(*map->path == '/' && strlen(map->path) < seen->len);
+	base_take(&base, map);
+	is_loader(map->path);
+	seen->lines++;
+	return 0;
+}
+
+/* As process_maps(): pieces of the file, cut anywhere, come to a buffer that has room for a line. */
+static void check_maps(const char *text, size_t len, size_t step)
+{
+	struct seen seen = { .text = text, .len = len + 1 };
+	char *buf = malloc(len + 1);
+	size_t have = 0;
+
+	for (size_t at = 0, n; at < len; at += n) {
+		n = len - at < step ? len - at : step;
+		memcpy(buf + have, text + at, n);
+		have += n;
+		REQUIRE(!maps_lines(buf, &have, check_map, &seen));
+		REQUIRE(have <= at + n && !memchr(buf, '\n', have));
+	}
+	free(buf);
+}
+
+static void check_container(const char *text, size_t len, size_t size)
+{
+	char *container = malloc(size);
+
+	process_container_of(text, len, container, size);
+	REQUIRE(strnlen(container, size) < size && !strchr(container, '\n'));
+	if (*container && size >= 64 && strlen(container) < size - 1)
+		REQUIRE(memmem(text, len, container, strlen(container)), "%s", container);
+	free(container);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	uint8_t choice = input_byte(&in);
+	struct process process = { 0 };
+	char *text, name[256];
+
+	switch (choice & 3) {
+	case 0:
+		check_maps((const char *)in.at, in.left, 1 + (choice >> 2) * 16u);
+		break;
+	case 1:
+		text = input_until(&in, '\0');
+		status_number(text, "\nPPid:");
+		status_number(text, "\nNSpid:");
+		free(text);
+		break;
+	case 2:
+		text = input_copy(in.at, in.left);
+		check_container(text, in.left, 64);
+		check_container(text, in.left, 1 + (choice >> 2));
+		free(text);
+		break;
+	case 3:
+		input_bytes(&in, process.exe, sizeof(process.exe) - 1);
+		process_name(&process, name, sizeof(name));
+		REQUIRE(!strchr(name, '/'));
+		process_is_loading(&process);
+		break;
+	}
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What comes out of the ring buffer, up to the lines that are printed: a byte that chooses the
+ * engines and filters, one where in the ring it begins, a length and a title of a process, and then
+ * the ring's bytes, whose records have the kernel's heads. No process of this host is looked at.
+ */
+#define discover_executed record_executed
+#define process_title record_title
+#define process_container record_container
+#include "db/tracer.c"
+#include "db/identity.c"
+#undef process_title
+#undef process_container
+
+#include "cli/column.h"
+#include "cli/json.h"
+#include "db/fingerprint.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/valid.h"
+
+#define RING	4096
+#define PAGE	4096
+
+static const char *record_text;		/* what every process's title and container are */
+static size_t record_text_len;
+
+void record_executed(struct discover *d, const struct event_exec *exec)
+{
+	char name[sizeof(exec->name.comm)];
+
+	(void)d;
+	memcpy(name, exec->name.comm, sizeof(name));
+}
+
+ssize_t record_title(uint32_t pid, char *buf, size_t size)
+{
+	size_t len = record_text_len < size ? record_text_len : size;
+
+	memcpy(buf, record_text, len);
+	return pid & 1 ? (ssize_t)len : -ENOENT;
+}
+
+void record_container(uint32_t pid, char *container, size_t size)
+{
+	snprintf(container, size, "%.*s", pid & 2 ? (int)record_text_len : 0, record_text);
+}
+
+static bool record_shown(void *arg, const struct statement *s)
+{
+	static struct output out;
+	struct column_list columns = { 0 };
+	struct column_view view;
+	const char *bad;
+	uint64_t hash;
+	size_t bad_len;
+
+	(void)arg;
+	REQUIRE(!s->text || s->text_len <= RING);
+	output_init(&out, -1);
+	json_statement(&out, s);
+	REQUIRE(is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
+	column_parse(&columns, "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
+			       "engine,query", &bad, &bad_len);
+	column_init(&view, &columns, 0, s->pid & 1);
+	output_init(&out, -1);
+	column_row(&out, &view, s);
+	REQUIRE(out.len && out.buf[out.len - 1] == '\n' && is_harmless(out.buf, out.len - 1),
+		"%.*s", (int)out.len, out.buf);
+	if (s->text)
+		fingerprint_make(fingerprint_dialect(s->engine), s->text, s->text_len,
+				 s->truncated, NULL, 0, &hash);
+	return true;
+}
+
+/* A ring as the kernel maps it, with what is left of the input in it from @start on. */
+static struct stream record_stream(struct input *in, uint64_t start)
+{
+	struct stream stream = { .ring = -1, .size = RING, .spill_size = 1024 };
+	unsigned char *producer = aligned_alloc(8, PAGE + RING);
+	uint64_t end = start + (in->left & ~(size_t)7);
+
+	memset(producer, 0, PAGE + RING);
+	memcpy(producer, &end, sizeof(end));
+	for (uint64_t at = start; at < end; at += 8)
+		input_bytes(in, producer + PAGE + at % RING, 8);
+	stream.producer = producer;
+	stream.consumer = calloc(1, PAGE);
+	memcpy(stream.consumer, &start, sizeof(start));
+	stream.spill = malloc(stream.spill_size);
+	return stream;
+}
+
+static void record_drain(struct tracer *t, struct input *in, uint64_t start)
+{
+	struct stream stream = record_stream(in, start);
+	int64_t bytes = stream_drain(&stream, tracer_record, t);
+	uint64_t position;
+
+	memcpy(&position, stream.consumer, sizeof(position));
+	REQUIRE(bytes >= 0 && position == start + (uint64_t)bytes);
+	free(stream.consumer);
+	free((void *)(uintptr_t)stream.producer);
+	free(stream.spill);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct tracer t;
+	struct input in = { data, size };
+	uint8_t choice = input_byte(&in), start = input_byte(&in);
+	struct target targets[3] = { 0 };
+	size_t nengines = 0;
+	void *title;
+
+	record_text_len = input_byte(&in) % 65;
+	title = malloc(record_text_len + 1);
+	input_bytes(&in, title, record_text_len);
+	record_text = title;
+	while (engine_table[nengines])
+		nengines++;
+	for (size_t i = 0; i < 3; i++)
+		targets[i].engine = engine_table[(choice + i) % nengines];
+	if (in.left > RING)
+		in.left = RING;
+	t = (struct tracer){
+		.config = { .statement = record_shown, .identify = choice & 0x80, .text_bytes = 4096,
+			    .user = choice & 0x40 ? "app" : NULL,
+			    .container = choice & 0x20 ? "c0ffee" : NULL },
+		.discover = { .targets = targets, .ntargets = choice & 0x10 ? 3 : 0 },
+		.wall_offset_ns = 1700000000000000000,
+	};
+	for (int i = 0; i < MAPS; i++)
+		t.maps[i] = -1;
+	record_drain(&t, &in, start * 8ull);
+	identity_clear(&t.identities);
+	free(title);
+	return 0;
+}

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What the fuzz targets begin with: seeds(TARGET) gives {name: bytes}.
+
+Most are made here. Beside them are the files of seeds/TARGET/, which are the findings of before,
+called by what they were: NAME.txt as it is, NAME.hex in hexadecimal, with # for remarks.
+"""
+
+import glob
+import os
+import re
+import struct
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TESTS = os.path.dirname(HERE)
+sys.path.insert(0, TESTS)
+
+import elfmaker as elf    # noqa: E402
+from elfmaker import ElfMaker    # noqa: E402
+
+X86_BODY = bytes.fromhex("488b8730020000488b9738020000c3")    # a pair of members
+NOP, RET = b"\x90", b"\xc3"
+
+
+# --- ELF files
+
+def file_with_everything(is64, big, machine=elf.EM_X86_64):
+    maker = ElfMaker(is64, big, machine)
+    text = maker.offset()
+    maker.add(".text", elf.PROGBITS, NOP * 8 + X86_BODY + b"\0" + bytes.fromhex("48897768c3"), flags=6)
+    data = elf.BASE + maker.offset()
+    maker.add(".probes", elf.PROGBITS, b"\0" * 8, flags=3)
+    base = elf.BASE + maker.offset()
+    maker.add(".stapsdt.base", elf.PROGBITS, b"\0")
+    site = elf.BASE + text
+    maker.add(".note.stapsdt", elf.NOTE,
+              maker.site(site, base, 0, "app", "query__start", "8@%rdi -4@$12 8@-16(%rbp)") +
+              maker.note(b"GNU\0", 1, b"abcde") +
+              maker.site(site + 1, base - 16, data - 16, "app", "query__done", "") +
+              maker.site(1, base, 0, "app", "nowhere", "4@[x0, 8]"), flags=2)
+    symbols = [("probed", site, 8, elf.FUNC, 1), ("accessor", site + 8, len(X86_BODY), elf.FUNC, 1),
+               ("setter", site + 24, 5, elf.FUNC, 1), ("missing", 0, 0, elf.FUNC, 0), ("data", data, 8, elf.OBJECT, 2)]
+    maker.symbols(".dynsym", ".dynstr", symbols, hashed=True)
+    maker.symbols(".symtab", ".strtab", symbols + [("static", site, 1, elf.FUNC, 1)])
+    return maker.data()
+
+
+def elf_seeds():
+    found = {f"{32 + 32 * is64}-{'big' if big else 'little'}": file_with_everything(is64, big)
+             for is64 in (False, True) for big in (False, True)}
+    found["header"] = found["64-little"][:64]
+    found["cut"] = found["64-little"][:-200]
+    return found
+
+
+def server_file(functions, probes=(), variables=(), rodata=b""):
+    maker = ElfMaker()
+    text, code, symbols = maker.offset(), b"", []
+    for name, body in functions:
+        symbols.append((name, elf.BASE + text + len(code), len(body), elf.FUNC, 1))
+        code += body + NOP * (-len(body) % 16)
+    maker.add(".text", elf.PROGBITS, code + NOP * 16, flags=6)
+    maker.add(".rodata", elf.PROGBITS, rodata)
+    data = elf.BASE + maker.offset()
+    maker.add(".data", elf.PROGBITS, b"\0" * 8 * max(len(variables), 1), flags=3)
+    symbols += [(name, data + 8 * i, 8, elf.OBJECT, 3) for i, name in enumerate(variables)]
+    if probes:
+        site = elf.BASE + text + len(code)
+        maker.add(".note.stapsdt", elf.NOTE, b"".join(maker.site(site + i, 0, data, *p) for i, p in enumerate(probes)))
+    maker.symbols(".dynsym", ".dynstr", symbols, hashed=True)
+    return maker.data()
+
+
+def names_of(source, form):
+    with open(os.path.join(TESTS, "..", source)) as f:
+        return sorted(set(re.findall(form, f.read())))
+
+
+def server_seeds():
+    postgres = [(name, b"\xf3\x0f\x1e\xfa" + RET) for name in (
+        "pgstat_report_activity", "EndCommand", "GetCommandTagName", "AbortCurrentTransaction",
+        "GetCurrentStatementStartTimestamp")]
+    variables = ["MyProcPort", "PostmasterPid", "am_walsender", "debug_query_string"]
+    words = b"\0postgres (PostgreSQL) 15.18\n\0"
+    status = [("postgresql", "statement__status", "8@%rbx")]
+    span = [("mysql", f"query__{step}", "8@%rdi 8@%rsi -4@-8(%rbp) 8@$3 8@(%rax)")
+            for step in ("start", "done", "exec__start", "exec__done")]
+    mysql = [(name, X86_BODY) for name in names_of("db/mysql.c", r"\b(_Z\w+|thd_\w+)")]
+    return {
+        "postgres": b"\0" + server_file(postgres, status, variables, words),
+        "postgres-symbols": b"\0" + server_file(postgres[:2] + postgres[3:], (), variables, words),
+        "postgres-little": b"\0" + server_file(postgres[:1]),
+        "mysql-usdt": b"\1" + server_file(mysql[:4], span, ["server_version"]),
+        "mysql": b"\2" + server_file(mysql, (), ["server_version"]),
+    }
+
+
+def bpf_object():
+    """A program that calls an argument and another function, and takes a constant's and a map's address."""
+    maker = ElfMaker(machine=elf.EM_BPF, kind=elf.ET_REL)
+    call = struct.pack("<BBhi", 0x85, 0x10, 0, -1)
+    load = struct.pack("<BBhi", 0x18, 1, 0, 0) + struct.pack("<BBhi", 0, 0, 0, 0)
+    leave = struct.pack("<BBhi", 0x95, 0, 0, 0)
+    code = call + load + load + call + struct.pack("<BBhi", 0x85, 0x10, 0, 1) + leave + leave
+    maker.add(".text", elf.PROGBITS, code, flags=6)
+    names = [("program", 0, 64, elf.FUNC, 1), ("helper", 64, 8, elf.FUNC, 1), ("arg_text", 0, 0, 0, 0),
+             ("constant_x", 0, 0, 0, 0), ("ring", 0, 0, 0, 0), ("", 0, 0, elf.SECTION, 1)]
+    table = maker.symbols(".symtab", ".strtab", names)
+    places = [(0, 3, 10), (8, 4, 1), (24, 5, 1), (40, 2, 10), (40, 6, 10)]
+    relocations = b"".join(struct.pack("<QQ", at, symbol << 32 | kind) for at, symbol, kind in places)
+    maker.add(".rel.text", elf.REL, relocations, link=table, info=1, entsize=16)
+    return maker.data()
+
+
+def object_seeds():
+    found = {"small": bpf_object()}
+    built = os.path.join(os.environ.get("BUILD") or os.path.join(TESTS, "..", "build"), "bpf", "statement.bpf.o")
+    if os.path.exists(built):
+        with open(built, "rb") as f:
+            found["ours"] = f.read()
+    return found
+
+
+# --- instructions
+
+def accessor_seeds():
+    """The bodies of the unit tests, which are real ones."""
+    with open(os.path.join(TESTS, "unit", "accessor.c")) as f:
+        source = f.read().replace("ENDBR64", '"f30f1efa"')
+    found = {}
+    for machine, pieces in re.findall(r'\b(X86|ARM)(?:_SET|_CMP)?\("[^"]*",\s*((?:"[0-9a-f]*"\s*|RET\s*)+)', source):
+        body = "".join(re.findall(r'"([0-9a-f]*)"', pieces.replace("RET", '"c0035fd6"')))
+        found[f"body-{len(found)}"] = bytes([machine == "ARM"]) + bytes.fromhex(body)
+    return found
+
+
+def disasm_seeds():
+    codes = [0x07, 0x0f, 0x04, 0x61, 0x69, 0x71, 0x79, 0x7b, 0x62, 0x05, 0x15, 0x1d, 0x85, 0x95, 0x18, 0xb7, 0xbf,
+             0xc7, 0x67, 0xd4, 0xdc, 0x20, 0xdb, 0x16, 0x3f, 0x97]
+    return {"each": b"".join(struct.pack("<BBhi", c, 0x21, -8, -1) for c in codes),
+            "wide": struct.pack("<BBhiBBhi", 0x18, 0x11, 0, 4, 0, 0, 0, 1)}
+
+
+# --- specs
+
+def spec_seeds():
+    found = {}
+    for number, machine in enumerate(["x86_64", "aarch64", "i386", None, "ppc64le"]):
+        if not machine:
+            continue
+        with open(os.path.join(TESTS, "data", "specs", f"{machine}.txt")) as f:
+            specs = [line.split("\t")[1] for line in f if "\t" in line and line[0] != "#"]
+        for i in range(0, len(specs), 12):
+            found[f"{machine}-{i}"] = bytes([number, 1]) + " ".join(specs[i:i + 12]).encode()
+    own = ["8@%arg0 4@%ret 8@16(%arg1) 8@8(0x68(%arg0)) 8@MyProcPort(%ip) -1@%sp",
+           "8@8(16(24(32(%arg0)))) 8@8(16(24(32(40(%arg0))))) 8@384(MyProcPort(%ip))",
+           "8@(%rax,%rbx,8) 8@a+8(%rip) -4@%fs:x@tpoff 8f@%xmm0 8@(,%rcx,4) 4@(%eax) 1@%ah"]
+    for i, text in enumerate(own):
+        found[f"own-{i}"] = b"\0\1" + text.encode()
+    found["others"] = b"\5\1" + b"8@%r2 8@160(%r15) 4@8(%r1,%r2)"
+    found["riscv"] = b"\6\1" + b"8@a0 -4@-20(s0) 8@zero"
+    found["mips"] = b"\7\1" + b"8@$4 4@16($sp)"
+    return found
+
+
+# --- /proc
+
+MAPS = b"""55d4c8a00000-55d4c8b00000 r--p 00000000 fd:01 1234567                    /usr/lib/postgresql/15/bin/postgres
+55d4c8b00000-55d4c8c00000 r-xp 00100000 fd:01 1234567                    /usr/lib/postgresql/15/bin/postgres (deleted)
+7f0000000000-7f0000021000 rw-p 00000000 00:00 0
+7f0000021000-7f0000022000 rw-s 00000000 00:05 42                         /dev/zero\\012\\012x (deleted)
+7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                          [stack]
+"""
+STATUS = b"Name:\tpostgres\nPPid:\t12\nTracerPid:\t0\nNSpid:\t4711\t15\t3\n"
+CGROUPS = [
+    b"0::/system.slice/docker-" + b"0123456789abcdef" * 4 + b".scope\n",
+    b"12:pids:/kubepods/burstable/pod1b2c/" + b"a" * 64 + b"/" + b"b" * 64 + b"\n0::/\n",
+    b"0::/lxc.payload.web/init.scope\n", b"1:name=systemd:/lxc/db-1/x\n0::/machine.slice/machine-deb.scope\n",
+]
+
+
+def process_seeds():
+    found = {"maps": b"\xfc" + MAPS, "maps-in-pieces": b"\x04" + MAPS, "status": b"\1" + STATUS,
+             "name": b"\3/usr/sbin/mysqld (deleted)", "loader": b"\3/lib64/ld-linux-x86-64.so.2"}
+    for i, text in enumerate(CGROUPS):
+        found[f"cgroup-{i}"] = b"\xfe" + text
+    return found
+
+
+TITLES = ["postgres: app orders 10.0.0.5(54321) SELECT", "postgres: main: app orders [local] idle in transaction",
+          "postgres: 15/main: walsender app [local] streaming", "postgres: checkpointer ", "postgres: a b c d",
+          "postgres: app orders fe80::1%eth0(5432) idle"]
+
+
+def library_seeds():
+    keys = [b"libc.so.6\0/lib/x86_64-linux-gnu/libc.so.6\0", b"libm.so.6\0/lib/libm.so.6\0"]
+    found = {}
+    for old in (False, True):
+        strings = b"".join(keys)
+        entries, at = b"", 48 + 24 * 2
+        for key in keys:
+            entries += struct.pack("<iIIIQ", 0x0303, at, at + key.index(b"\0") + 1, 0, 0)
+            at += len(key)
+        cache = b"glibc-ld.so.cache1.1" + struct.pack("<II", 2, len(strings)) + b"\0" * 20 + entries + strings
+        before = b"ld.so-1.7.0\0" + struct.pack("<I", 1) + b"\0" * 12 + b"\0" * 4 if old else b""
+        found["old" if old else "new"] = b"c\n" + before + cache
+    return found
+
+
+# --- records
+
+def statement(source, text, flags=2, kind=1, pid=7):
+    head = struct.pack("<IIIIQQQQQQIIII", kind, source, pid, pid, 10 ** 12, 10 ** 7, 0, 3, len(text), 5, 1064, 1,
+                       len(text), flags)
+    return head + text
+
+
+def record(data, head=0):
+    return struct.pack("<II", len(data) | head, 0) + data + b"\0" * (-len(data) % 8)
+
+
+def record_seeds():
+    def session(kind, source=0):
+        return struct.pack("<IIIIQ", kind, source, 7, 7, 10 ** 9)
+
+    who = session(2) + b"app".ljust(64, b"\0") + b"orders".ljust(64, b"\0") + b"10.0.0.5".ljust(64, b"\0") + b"5432\0\0\0\0"
+    title = b"postgres: app orders 10.0.0.5(5432) idle"
+    records = [statement(0, b"select 1"), who, statement(1, b"update t set a = 'x\xff' where b", 6),
+               statement(2, b"", 9), session(3), session(4) + b"postgres".ljust(16, b"\0"),
+               statement(0, b"select \xe2\x80\xae", 0x40)]
+    found = {}
+    for start in (0, 500):
+        for choice in (0x10, 0x91, 0xd2, 0xb0):
+            found[f"all-{start}-{choice:x}"] = (bytes([choice, start % 256, len(title)]) + title +
+                                                b"".join(record(r) for r in records))
+    found["heads"] = (bytes([0x90, 0, 0]) + record(b"", 1 << 30) + record(statement(9, b"x")) +
+                      record(b"\1" * 24) + struct.pack("<Q", 5000) + record(records[0], 1 << 31))
+    return found
+
+
+# --- texts
+
+STATEMENTS = [
+    "select * from Orders where id = 12 and name = 'it''s' -- done", "insert into t(a, b) values (1, 'x'), (2, 'y')",
+    "SELECT /* c */ a, \"B\" FROM x WHERE y IN (1,2, -3.5e-7) LIMIT 5 OFFSET 6", "select $1::text, $tag$ body $tag$, E'a\\'b'",
+    "select `a`.`B`, x'1f', 0xff, b'01', N'z' # end", "call p(null, true, @v); select 1 /*!40000 + 2 */ is not null",
+    "update t set a = array[1,2], b = (select ? from c) order by d asc limit 1, 2", "begin", "", "((((('",
+]
+PATTERNS = ["from", "/from (orders|items)/", "/^select .* limit [0-9]+$/", "/[[:digit:]]{3,4}x/", "/(a*)*(a|aa)+b/",
+            "/[^a-z ]\\(\\*\\)$/", "/((((a{3}){3})?|b{2,})+)/", "/[]-a]/"]
+COMMAND_LINES = [
+    "dbslower mysql 0.25", "dbslower -p 12,34 -m 0 --json", "dbslower postgres 30ms -d 5 -n 3 -t -o time,user,query",
+    "dbslower --match /a(b|c)/ --user=x --db y --container 0123 --text 64k", "dbslower -x /opt/d --start a:b --done c:d",
+    "dbslower --help", "dbslower list -vv -l c gc *", "dbslower stat -i 1 -n 2 --by command -u",
+    "dbslower top --sort p99 --lines 5 --strict", "dbslower -5", "dbslower --nothing", "dbslower 1 -m 2", "dbslower -- 3",
+]
+
+
+def numbered(texts, before=b""):
+    return {f"text-{i}": before + (t if isinstance(t, bytes) else t.encode()) for i, t in enumerate(texts)}
+
+
+def fingerprint_seeds():
+    return {f"{choice:02x}-{i}": bytes([choice]) + text.encode()
+            for choice in (0x60, 0x61, 0xfe, 0x2d) for i, text in enumerate(STATEMENTS)}
+
+
+def pattern_seeds():
+    return numbered(f"{p}\nselect a from Orders limit 10 123x aaaaaaaab" for p in PATTERNS)
+
+
+def option_seeds():
+    found = {}
+    for first in range(4):
+        for i, line in enumerate(COMMAND_LINES):
+            words = line.split()[1:]
+            found[f"{first}-{i}"] = b"\0".join([bytes([first + 4]), *(w.encode() for w in words)]) + b"\0"
+    return found
+
+
+def escape_seeds():
+    texts = ["plain", "a\tb\r\n\x1b[31mred\x07\x7f", 'say "x\\y"', "caf\u00e9 \u202e \U0001f600 \u4e2d\u0301 \ufeff\U000e0001",
+             b"\xff\xc3\xe2\x82\xf0\x9f\x98\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80", b"nul\0\x80\x9f"]
+    return {**numbered(texts, b"\0"), **{f"cut-{n}": t for n, t in numbered(texts, b"\1").items()}}
+
+
+def glob_seeds():
+    return numbered(["*:query*\npostgresql:query__start", "a?c\nabc", "[a-c]*[!x]\nabc", "*a*a*a*b\naaaaaaaaaaaa", "[\n[",
+                     "[]-a]\n]", "**\n"])
+
+
+MAKERS = {
+    "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
+    "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
+    "library": library_seeds, "object": object_seeds, "option": option_seeds, "pattern": pattern_seeds,
+    "process": process_seeds, "record": record_seeds, "server": server_seeds, "spec": spec_seeds,
+}
+
+
+def checked_in(target):
+    """The findings of before."""
+    found = {}
+    for path in sorted(glob.glob(os.path.join(HERE, "seeds", target, "*"))):
+        name, form = os.path.splitext(os.path.basename(path))
+        with open(path, "rb") as f:
+            data = f.read()
+        if form == ".hex":
+            data = bytes.fromhex(re.sub(r"#.*", "", data.decode()))
+        found[name] = data
+    return found
+
+
+def seeds(target):
+    return {**MAKERS[target](), **checked_in(target)}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Servers' files: what is planned for them, up to the programs that would be loaded. A byte that
+ * chooses the engine, then the file. None of it goes to the kernel.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bpf/embed.h"
+#include "db/target.h"
+#include "tests/fuzz/fuzz.h"
+
+#define VALUES	64
+
+/* Stands for the maps and numbers of db/tracer.c. */
+static size_t fill_values(const struct object *object, struct object_value *values)
+{
+	struct elf_symbol_iter iter = object->symbols;
+	struct elf_symbol symbol;
+	size_t n = 0;
+
+	while (elf_symbol_next(&iter, &symbol))
+		if (!symbol.shndx && *symbol.name && strncmp(symbol.name, "arg_", 4) && n < VALUES)
+			values[n++] = (struct object_value){ .name = symbol.name,
+							     .kind = OBJECT_NUMBER };
+	return n;
+}
+
+static void check_plan(const struct plan *plan, const struct target *target, size_t size)
+{
+	REQUIRE(plan->ngroups && plan->nsites);
+	for (uint32_t i = 0; i < plan->nsites; i++)
+		REQUIRE(plan->sites[i].offset < size && plan->sites[i].semaphore < size &&
+			plan->sites[i].group < plan->ngroups);
+	for (uint32_t i = 0; i < plan->ngroups; i++)
+		REQUIRE(plan->groups[i].count && plan->groups[i].count <= OBJECT_INSNS_MAX);
+	REQUIRE(memchr(target->version, '\0', sizeof(target->version)) && target_title(target));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct object_value values[VALUES];
+	static struct object object;
+	static size_t nvalues, nengines;
+	struct input in = { data, size };
+	size_t which = input_byte(&in);
+	struct features features = { 0 };
+	struct target_common common = { .features = &features, .object = &object,
+					.values = values };
+	struct fault fault = { 0 };
+	struct target target;
+	struct plan plan;
+	int fd, err;
+
+	if (!nvalues) {
+		REQUIRE(!object_open(&object, bpf_statement,
+				     (size_t)(bpf_statement_end - bpf_statement)));
+		nvalues = fill_values(&object, values);
+		while (engine_table[nengines])
+			nengines++;
+	}
+	common.nvalues = nvalues;
+	fd = memfd_create("server", MFD_CLOEXEC);
+	REQUIRE(fd >= 0 && write(fd, in.at, in.left) == (ssize_t)in.left);
+	err = target_plan(&target, engine_table[which % nengines], fd, "/a/file", 0, &common, &plan,
+			  &fault);
+	REQUIRE(err <= 0 && !err == !fault.kind, "%d %d", err, fault.kind);
+	/* What the file lacks is told, and never that our own object has a hole. */
+	REQUIRE(fault.kind != FAULT_LINK, "%s %s", fault.subject, fault.detail);
+	if (!err)
+		check_plan(&plan, &target, in.left);
+	plan_free(&plan);
+	fault_clear(&fault);
+	close(fd);
+	return 0;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Argument specs: a byte that chooses architecture and class, one that seeds registers, then the
+ * text. What is emitted runs in the tests' interpreter and, where that is allowed, is
+ * loaded into the kernel.
+ */
+#include <elf.h>
+#include <errno.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/valid.h"
+#include "tests/unit/genspec.h"
+#include "tests/unit/interp.h"
+#include "tests/unit/load.h"
+#include "usdt/emit.h"
+
+static const struct {
+	uint16_t machine;
+	uint16_t ctx_size;
+	bool emits;
+} machines[] = {
+	{ EM_X86_64, 168, true }, { EM_AARCH64, 272, true }, { EM_386, 0, false },
+	{ EM_ARM, 0, false }, { EM_PPC64, 0, false }, { EM_S390, 0, false },
+	{ EM_RISCV, 0, false }, { EM_MIPS, 0, false },
+};
+
+/* Every name is a symbol but those that begin with an x. */
+static int find_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
+{
+	(void)arg;
+	*vaddr = gen_mix(len) >> 17;
+	return len && *name == 'x' ? -ENOENT : 0;
+}
+
+static void check_loads(uint16_t machine, const struct bpf_insn *function, int n)
+{
+	static int can = -1;
+	struct bpf_insn insns[2 + EMIT_INSNS_MAX] = {
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	if (can < 0)
+		can = !load_forbidden();
+	if (!can || machine != LOAD_MACHINE)
+		return;
+	memcpy(insns + 2, function, (size_t)n * sizeof(*insns));
+	REQUIRE(!load_insns(insns, 2 + n), "%s", load_log);
+}
+
+static void check_emitted(size_t which, const struct spec *spec, uint64_t seed)
+{
+	struct emit_target target = {
+		.machine = machines[which].machine, .site_vaddr = GEN_SITE,
+		.read_helper = BPF_FUNC_probe_read_user, .symbol = find_symbol,
+	};
+	struct bpf_insn insns[EMIT_INSNS_MAX], again[EMIT_INSNS_MAX];
+	struct interp vm = { .insns = insns, .ctx_size = machines[which].ctx_size,
+			     .read_helper = BPF_FUNC_probe_read_user, .read = gen_read };
+	enum spec_reason reason = SPEC_OK;
+	uint64_t regs[GEN_REGS];
+	int n = spec_emit(spec, &target, insns, EMIT_INSNS_MAX, &reason);
+
+	REQUIRE(n == -ENOTSUP || (machines[which].emits && n >= 2 && n <= EMIT_INSNS_MAX), "%d", n);
+	if (n < 0) {
+		REQUIRE(reason != SPEC_OK);
+		return;
+	}
+	REQUIRE(spec->reason == SPEC_OK);
+	REQUIRE(spec_emit(spec, &target, again, (size_t)n, &reason) == n &&
+		!memcmp(insns, again, (size_t)n * sizeof(*insns)));
+	REQUIRE(spec_emit(spec, &target, again, (size_t)n - 1, &reason) == -ENOSPC);
+	for (size_t i = 0; i < GEN_REGS; i++)
+		regs[i] = gen_next(&seed) >> (seed & 63);
+	vm.n = n;
+	vm.ctx = regs;
+	interp_run(&vm);
+	REQUIRE(!vm.error, "%s", vm.error);
+	check_loads(machines[which].machine, insns, n);
+}
+
+static void check_format(uint16_t machine, const struct spec *spec)
+{
+	int n = spec_format(machine, spec, NULL, 0);
+	char *text;
+
+	REQUIRE(n >= 0);
+	text = malloc((size_t)n + 1);
+	REQUIRE(spec_format(machine, spec, text, (size_t)n + 1) == n &&
+		strlen(text) <= (size_t)n);
+	free(text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	uint8_t choice = input_byte(&in), seed = input_byte(&in);
+	size_t which = (choice & 0x0f) % (sizeof(machines) / sizeof(machines[0]));
+	bool is64 = !(choice & 0x80);
+	char *text = input_until(&in, '\0');
+	struct spec specs[SPEC_ARGS_MAX];
+	size_t n = spec_parse_all(machines[which].machine, is64, text, specs, SPEC_ARGS_MAX);
+
+	REQUIRE(n <= strlen(text));
+	for (size_t i = 0; i < n && i < SPEC_ARGS_MAX; i++) {
+		const struct spec *spec = &specs[i];
+
+		REQUIRE(spec->text >= text && spec->text_len &&
+			spec->text + spec->text_len <= text + strlen(text));
+		REQUIRE((spec->kind == SPEC_UNAVAILABLE) == (spec->reason != SPEC_OK));
+		REQUIRE(spec->nderef <= SPEC_DEREF_MAX);
+		if (spec->symbol)
+			REQUIRE(spec->symbol >= spec->text && spec->symbol + spec->symbol_len <=
+				spec->text + spec->text_len);
+		check_format(machines[which].machine, spec);
+		check_emitted(which, spec, seed);
+	}
+	free(text);
+	return 0;
+}
