@@ -780,6 +780,15 @@ static void finish_cut(struct printer *p)
 	write_token(p, LAST_MORE, "...", 3, false);
 }
 
+/* Where the character that byte @at of @out is in begins; @at itself where that is no UTF-8. */
+static size_t character_begin(const char *out, size_t at)
+{
+	for (size_t back = 0; back <= 3 && back <= at; back++)
+		if (((unsigned char)out[at - back] & 0xc0) != 0x80)
+			return at - back;
+	return at;
+}
+
 /* Ends @out, at the last whole character that leaves room for the mark. */
 static void finish_out(const struct printer *p)
 {
@@ -791,9 +800,7 @@ static void finish_out(const struct printer *p)
 		p->out[p->now.len] = 0;
 		return;
 	}
-	at = p->size > 4 ? p->size - 4 : 0;
-	while (at && ((unsigned char)p->out[at] & 0xc0) == 0x80)
-		at--;
+	at = character_begin(p->out, p->size > 4 ? p->size - 4 : 0);
 	for (int i = 0; i < 3 && at < p->size - 1; i++)
 		p->out[at++] = '.';
 	p->out[at] = 0;

@@ -285,6 +285,16 @@ static void small_buffers(void)
 	}
 }
 
+/* What looks like the middle of a character without end is cut anywhere, and not dropped. */
+static void cut_no_character(void)
+{
+	static const char text[] = "select a\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3";
+	struct result small;
+
+	small.len = fingerprint_make(MYSQL, text, strlen(text), false, small.text, 18, &small.hash);
+	CHECK(!strcmp(small.text, "select a\xa3\xa3\xa3\xa3\xa3\xa3..."), "%s", small.text);
+}
+
 /* Adds a random literal of @dialect that holds the word "secret" or the digits 7 and 9. */
 static size_t random_literal(enum fingerprint_dialect dialect, char *to)
 {
@@ -522,6 +532,7 @@ int main(void)
 	RUN(cut_anywhere);
 	RUN(classes);
 	RUN(small_buffers);
+	RUN(cut_no_character);
 	RUN(no_literal_survives);
 	RUN(idempotent);
 	RUN(random_bytes);
