@@ -19,6 +19,7 @@
 #define VALUES_MAX	128
 #define ARGS_MAX	48		/* that one program is linked with */
 #define NUMBERS		6		/* of a file and a probe, for programs */
+#define RODATA_MAX	(64u << 20)	/* bytes that are looked through; PostgreSQL has two million */
 
 /* A place for a breakpoint. */
 struct site {
@@ -553,6 +554,7 @@ static void work_version_words(struct work *work, const char *words)
 
 	if (!elf_section_find(&work->elf, ".rodata", &section))
 		data = elf_section_data(&work->elf, &section, &size);
+	size = size < RODATA_MAX ? size : RODATA_MAX;
 	at = data ? memmem(data, size, words, strlen(words)) : NULL;
 	if (!at)
 		return;
@@ -567,18 +569,15 @@ static void work_version(struct work *work)
 {
 	const struct engine *engine = work->target->engine;
 	struct target *target = work->target;
-	struct elf_segment segment;
+	struct elf_loads loads;
 	struct elf_symbol symbol;
 
 	if (engine->version_words)
 		work_version_words(work, engine->version_words);
-	for (uint32_t i = 0; !elf_segment(&work->elf, i, &segment); i++) {
-		if (segment.type != PT_LOAD)
-			continue;
-		/* Segments are in the order of their addresses. */
-		target->lowest_vaddr = segment.vaddr & ~(uint64_t)0xfff;
-		break;
-	}
+	elf_loads(&work->elf, &loads);
+	/* Segments are in the order of their addresses. */
+	if (loads.count)
+		target->lowest_vaddr = loads.segment[0].vaddr & ~(uint64_t)0xfff;
 	if (engine->version_symbol && !elf_symbol_find(&work->elf, engine->version_symbol, &symbol))
 		target->version_vaddr = symbol.value;
 }

@@ -152,7 +152,8 @@ def sparse_elf(path, kind, name):
         f.truncate(0x2000 + (1 << 43))
 
 
-@pytest.mark.parametrize("kind,name", [(7, b".note.stapsdt"), (2, b".symtab"), (11, b".dynsym")])
+@pytest.mark.parametrize("kind,name", [(7, b".note.stapsdt"), (2, b".symtab"), (11, b".dynsym"), (1, b".rodata"),
+                                       (0x6ffffff6, b".gnu.hash"), (3, b".strtab")])
 def test_sparse_file(tmp_path, kind, name):
     """It ends, and soon, with a message; a table without end is not read to its end."""
     path = tmp_path / "postgres"
@@ -162,6 +163,20 @@ def test_sparse_file(tmp_path, kind, name):
         pytest.skip(f"no sparse files of this size here: {error}")
     done = subprocess.run([DBSLOWER, "-x", path], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and re.search(r"no database server|cannot be traced", done.stderr), done.stderr
+
+
+def test_sparse_program_headers(tmp_path):
+    """The same where the file says that it has four thousand millions of segments."""
+    path = tmp_path / "postgres"
+    header = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 3, 62, 1, 0, 4096, 64, 0, 64, 56, 0xffff, 64, 2, 1)
+    try:
+        with open(path, "wb") as f:
+            f.write(header + struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, 0, 0, 0xfffffff0, 1, 0))
+            f.truncate(200 << 30)
+    except OSError as error:
+        pytest.skip(f"no sparse files of this size here: {error}")
+    done = subprocess.run([DBSLOWER, "-x", path], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "no database server" in done.stderr, done.stderr
 
 
 def test_signal_while_it_starts():
