@@ -36,7 +36,8 @@ def test_replay_is_not_deaf(tmp_path):
                       "int LLVMFuzzerTestOneInput(const uint8_t *p, size_t n) { return p[n] == 1 && n > 1000; }\n")
     seed = tmp_path / "seed"
     seed.write_bytes(b"x")
-    subprocess.run(["clang", "-fsanitize=address,undefined,fuzzer", "-o", str(tmp_path / "bad"), str(source)], check=True)
+    subprocess.run(["clang", "-fsanitize=address,undefined,fuzzer", "-o", str(tmp_path / "bad"), str(source)],
+                   check=True)
     result = subprocess.run([str(tmp_path / "bad"), str(seed)], capture_output=True, text=True, timeout=60)
     assert result.returncode and "heap-buffer-overflow" in result.stderr
 
@@ -67,13 +68,13 @@ def random_notes(pick):
 def readelf_sites(paths):
     """{path: [(provider, name, address, semaphore, args)]}, all by one readelf."""
     out = subprocess.run(["readelf", "-n", "-W", *paths], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                         env={**os.environ, "LC_ALL": "C.UTF-8"}, check=True, timeout=120).stdout.decode(errors="replace")
+                         env={**os.environ, "LC_ALL": "C.UTF-8"}, check=True, timeout=120).stdout
     found = {}
-    for path, text in re.findall(r"^File: (.*)\n((?:(?!File: ).*\n)*)", out, re.M):
+    for path, text in re.findall(r"^File: (.*)\n((?:(?!File: ).*\n)*)", out.decode(errors="replace"), re.M):
         found[path] = [(provider, name, int(address, 16), int(semaphore, 16), args) for
                        provider, name, address, semaphore, args in re.findall(
-                           r"    Provider: (.*)\n    Name: (.*)\n    Location: 0x(\w+), Base: 0x\w+, Semaphore: 0x(\w+)\n"
-                           r"    Arguments: ?(.*)$", text, re.M)]
+                           r"    Provider: (.*)\n    Name: (.*)\n    Location: 0x(\w+), Base: 0x\w+, "
+                           r"Semaphore: 0x(\w+)\n    Arguments: ?(.*)$", text, re.M)]
     return found
 
 

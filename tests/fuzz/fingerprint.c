@@ -14,14 +14,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t room = choices >> 2, kept;
 	char *whole, *part, *again;
 
-	/* "values(?+)" and the like are longer than the shortest text of theirs, but not by much. */
+	/* "values(?+)" is longer than the shortest text of its, but not by much. */
 	REQUIRE(len <= 8 * in.left + 64, "%zu of %zu", len, in.left);
 	whole = malloc(len + 1);
 	REQUIRE(fingerprint_make(dialect, (const char *)in.at, in.left, cut, whole, len + 1,
 				 &whole_hash) == len);
 	REQUIRE(whole_hash == hash && whole[len] == '\0' && strlen(whole) <= len);
 
-	/* Cut to any size it is the beginning, whole characters of it, and the hash is the whole's. */
+	/* Cut to any size it is whole characters of it, and the hash is the whole's. */
 	part = malloc(room + 1);
 	REQUIRE(fingerprint_make(dialect, (const char *)in.at, in.left, cut, part, room + 1,
 				 &whole_hash) == len);

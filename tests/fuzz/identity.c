@@ -12,8 +12,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memset(&who, 0xa5, sizeof(who));
 	postgres_identify((const char *)data, size, &who);
-	REQUIRE(memchr(who.user, 0, sizeof(who.user)) && memchr(who.client, 0, sizeof(who.client)) &&
-		memchr(who.database, 0, sizeof(who.database)));
+	REQUIRE(memchr(who.user, 0, sizeof(who.user)));
+	REQUIRE(memchr(who.database, 0, sizeof(who.database)));
+	REQUIRE(memchr(who.client, 0, sizeof(who.client)));
 	/* All of it stands there, one behind the other. */
 	if (!*who.user || !*who.database || !*who.client)
 		return 0;

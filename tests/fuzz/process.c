@@ -22,7 +22,7 @@ static int check_map(void *arg, const struct process_map *map)
 	return 0;
 }
 
-/* As process_maps(): pieces of the file, cut anywhere, come to a buffer that has room for a line. */
+/* As process_maps(): pieces of the file, cut anywhere, in a buffer that has room for a line. */
 static void check_maps(const char *text, size_t len, size_t step)
 {
 	struct seen seen = { .text = text, .len = len + 1 };

@@ -123,7 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in.left > RING)
 		in.left = RING;
 	t = (struct tracer){
-		.config = { .statement = record_shown, .identify = choice & 0x80, .text_bytes = 4096,
+		.config = { .statement = record_shown, .text_bytes = 4096,
+			    .identify = choice & 0x80,
 			    .user = choice & 0x40 ? "app" : NULL,
 			    .container = choice & 0x20 ? "c0ffee" : NULL },
 		.discover = { .targets = targets, .ntargets = choice & 0x10 ? 3 : 0 },

@@ -223,7 +223,7 @@ def record_seeds():
     def session(kind, source=0):
         return struct.pack("<IIIIQ", kind, source, 7, 7, 10 ** 9)
 
-    who = session(2) + b"app".ljust(64, b"\0") + b"orders".ljust(64, b"\0") + b"10.0.0.5".ljust(64, b"\0") + b"5432\0\0\0\0"
+    who = session(2) + b"".join(s.ljust(64, b"\0") for s in (b"app", b"orders", b"10.0.0.5")) + b"5432\0\0\0\0"
     title = b"postgres: app orders 10.0.0.5(5432) idle"
     records = [statement(0, b"select 1"), who, statement(1, b"update t set a = 'x\xff' where b", 6),
                statement(2, b"", 9), session(3), session(4) + b"postgres".ljust(16, b"\0"),
@@ -242,7 +242,8 @@ def record_seeds():
 
 STATEMENTS = [
     "select * from Orders where id = 12 and name = 'it''s' -- done", "insert into t(a, b) values (1, 'x'), (2, 'y')",
-    "SELECT /* c */ a, \"B\" FROM x WHERE y IN (1,2, -3.5e-7) LIMIT 5 OFFSET 6", "select $1::text, $tag$ body $tag$, E'a\\'b'",
+    "SELECT /* c */ a, \"B\" FROM x WHERE y IN (1,2, -3.5e-7) LIMIT 5 OFFSET 6",
+    "select $1::text, $tag$ body $tag$, E'a\\'b'",
     "select `a`.`B`, x'1f', 0xff, b'01', N'z' # end", "call p(null, true, @v); select 1 /*!40000 + 2 */ is not null",
     "update t set a = array[1,2], b = (select ? from c) order by d asc limit 1, 2", "begin", "", "((((('",
 ]
@@ -250,9 +251,11 @@ PATTERNS = ["from", "/from (orders|items)/", "/^select .* limit [0-9]+$/", "/[[:
             "/[^a-z ]\\(\\*\\)$/", "/((((a{3}){3})?|b{2,})+)/", "/[]-a]/"]
 COMMAND_LINES = [
     "dbslower mysql 0.25", "dbslower -p 12,34 -m 0 --json", "dbslower postgres 30ms -d 5 -n 3 -t -o time,user,query",
-    "dbslower --match /a(b|c)/ --user=x --db y --container 0123 --text 64k", "dbslower -x /opt/d --start a:b --done c:d",
+    "dbslower --match /a(b|c)/ --user=x --db y --container 0123 --text 64k",
+    "dbslower -x /opt/d --start a:b --done c:d",
     "dbslower --help", "dbslower list -vv -l c gc *", "dbslower stat -i 1 -n 2 --by command -u",
-    "dbslower top --sort p99 --lines 5 --strict", "dbslower -5", "dbslower --nothing", "dbslower 1 -m 2", "dbslower -- 3",
+    "dbslower top --sort p99 --lines 5 --strict", "dbslower -5", "dbslower --nothing", "dbslower 1 -m 2",
+    "dbslower -- 3",
 ]
 
 
@@ -279,14 +282,15 @@ def option_seeds():
 
 
 def escape_seeds():
-    texts = ["plain", "a\tb\r\n\x1b[31mred\x07\x7f", 'say "x\\y"', "caf\u00e9 \u202e \U0001f600 \u4e2d\u0301 \ufeff\U000e0001",
+    texts = ["plain", "a\tb\r\n\x1b[31mred\x07\x7f",
+             'say "x\\y"', "caf\u00e9 \u202e \U0001f600 \u4e2d\u0301 \ufeff\U000e0001",
              b"\xff\xc3\xe2\x82\xf0\x9f\x98\xed\xa0\x80\xc0\xaf\xf4\x90\x80\x80", b"nul\0\x80\x9f"]
     return {**numbered(texts, b"\0"), **{f"cut-{n}": t for n, t in numbered(texts, b"\1").items()}}
 
 
 def glob_seeds():
-    return numbered(["*:query*\npostgresql:query__start", "a?c\nabc", "[a-c]*[!x]\nabc", "*a*a*a*b\naaaaaaaaaaaa", "[\n[",
-                     "[]-a]\n]", "**\n"])
+    return numbered(["*:query*\npostgresql:query__start", "a?c\nabc", "[a-c]*[!x]\nabc", "*a*a*a*b\naaaaaaaaaaaa",
+                     "[\n[", "[]-a]\n]", "**\n"])
 
 
 MAKERS = {

@@ -19,8 +19,8 @@ static int any_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 }
 
 /*
- * Emits @text behind a main function that calls it, and loads both. 0; -ENOTSUP and the *@reason: an
- * argument that cannot be had.
+ * Emits @text behind a main function that calls it, and loads both. 0; -ENOTSUP and the *@reason:
+ * an argument that cannot be had.
  */
 static int load_text(const char *text, int32_t read_helper, enum spec_reason *reason)
 {
@@ -89,10 +89,11 @@ static void verifier_accepts_random(void)
 static void spec_of_pieces(char *text, size_t size)
 {
 	static const char *const pieces[] = {
-		"8@", "-4@", "2@", "-1@", "4f@", "@", "%", "$", "(", ")", "[", "]", ",", ", ", "-", "+",
-		"#", "lsl ", "0", "1", "8", "-136", "0x7fffffff", "-9223372036854775808", "4294967296",
-		"%rax", "%ah", "%r15d", "%sp", "%rip", "%eip", "x0", "w30", "sp", "xzr", "%arg0", "%ret",
-		"%ip", "NBuffers", "a.b$c", "(%rbp)", "8(%rsi,%rdi,4)", "[x19, 8]", "%fs:",
+		"8@", "-4@", "2@", "-1@", "4f@", "@", "%", "$", "(", ")", "[", "]", ",", ", ",
+		"-", "+", "#", "lsl ", "0", "1", "8", "-136", "0x7fffffff",
+		"-9223372036854775808", "4294967296", "%rax", "%ah", "%r15d", "%sp", "%rip",
+		"%eip", "x0", "w30", "sp", "xzr", "%arg0", "%ret", "%ip", "NBuffers", "a.b$c",
+		"(%rbp)", "8(%rsi,%rdi,4)", "[x19, 8]", "%fs:",
 	};
 	size_t len = 0;
 
