@@ -7,6 +7,7 @@
 
 #include "cli/escape.h"
 #include "db/aim.h"
+#include "db/custom.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
@@ -245,8 +246,10 @@ static int set_probe(struct parse *p, const struct option_row *row, const char *
 {
 	const char *colon = strchr(value, ':');
 
-	if (!colon || colon == value || !colon[1] || strlen(value) > 120)
+	if (!colon || colon == value || !colon[1])
 		return refuse(p, row, value, "is no probe's name");
+	if (colon - value >= CUSTOM_NAME || strlen(colon + 1) >= CUSTOM_NAME)
+		return refuse(p, row, value, "is too long a name");
 	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
 	return 0;
 }

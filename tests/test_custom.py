@@ -52,6 +52,7 @@ def test_by_process_and_threshold(memsqld, tool):
     (["--start", "memsqld:query__start"], 2, "goes with"),
     (["--start", "memsqld:query__start", "--done", "memsqld:query__done"], 2, "goes with"),
     (["--start", "query__start", "--done", "memsqld:query__done", "-x", "/bin/true"], 2, "no probe's name"),
+    (["--start", "a" * 64 + ":start", "--done", "memsqld:query__done", "-x", "/bin/true"], 2, "too long a name"),
     ([*PROBES, "--text-arg", "13", "-x", "/bin/true"], 2, "argument's number"),
     ([*PROBES, "-x", "/bin/true"], 1, "query__"),
 ])

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "cli/option.h"
+#include "db/custom.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 
@@ -19,6 +20,8 @@ static void check_refusal(const struct output *err)
 
 static void check_options(const struct options *opts)
 {
+	static struct custom custom;
+
 	REQUIRE(opts->threshold_ns <= INT64_MAX && opts->duration_ns <= INT64_MAX &&
 		opts->interval_ns <= INT64_MAX);
 	REQUIRE(opts->pid_count <= OPTION_PIDS && opts->path_count <= OPTION_PATHS &&
@@ -29,6 +32,8 @@ static void check_options(const struct options *opts)
 	REQUIRE(opts->text_arg >= 1 && opts->text_arg <= 12);
 	for (unsigned int i = 0; i < opts->pid_count; i++)
 		REQUIRE(opts->pids[i] > 0 && opts->pids[i] <= 4194304);
+	if (opts->start && opts->done && !opts->help && !opts->version)
+		REQUIRE(!custom_init(&custom, opts->start, opts->done, opts->text_arg));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
