@@ -36,7 +36,7 @@ def file_with_everything(is64, big, machine=elf.EM_X86_64):
     maker.add(".note.stapsdt", elf.NOTE,
               maker.site(site, base, 0, "app", "query__start", "8@%rdi -4@$12 8@-16(%rbp)") +
               maker.note(b"GNU\0", 1, b"abcde") +
-              maker.site(site + 1, base - 16, data - 16, "app", "query__done", "") +
+              maker.site(site + 1 - 16, base - 16, data - 16, "app", "query__done", "") +
               maker.site(1, base, 0, "app", "nowhere", "4@[x0, 8]"), flags=2)
     symbols = [("probed", site, 8, elf.FUNC, 1), ("accessor", site + 8, len(X86_BODY), elf.FUNC, 1),
                ("setter", site + 24, 5, elf.FUNC, 1), ("missing", 0, 0, elf.FUNC, 0), ("data", data, 8, elf.OBJECT, 2)]
@@ -91,6 +91,7 @@ def server_seeds():
         "postgres-symbols": b"\0" + server_file(postgres[:2] + postgres[3:], (), variables, words),
         "postgres-little": b"\0" + server_file(postgres[:1]),
         "mysql-usdt": b"\1" + server_file(mysql[:4], span, ["server_version"]),
+        "own": b"\3" + file_with_everything(True, False),
         "mysql": b"\2" + server_file(mysql, (), ["server_version"]),
     }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Servers' files: what is planned for them, up to the programs that would be loaded. A byte that
- * chooses the engine, then the file. None of it goes to the kernel.
+ * chooses the engine, behind the known ones a user's own, then the file. None of it goes to the
+ * kernel.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "bpf/embed.h"
+#include "db/custom.h"
 #include "db/target.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -42,6 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct object_value values[VALUES];
 	static struct object object;
+	static struct custom custom;
 	static size_t nvalues, nengines;
 	struct input in = { data, size };
 	size_t which = input_byte(&in);
@@ -59,12 +62,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		nvalues = fill_values(&object, values);
 		while (engine_table[nengines])
 			nengines++;
+		REQUIRE(!custom_init(&custom, "app:query__start", "app:query__done", 1));
 	}
 	common.nvalues = nvalues;
 	fd = memfd_create("server", MFD_CLOEXEC);
 	REQUIRE(fd >= 0 && write(fd, in.at, in.left) == (ssize_t)in.left);
-	err = target_plan(&target, engine_table[which % nengines], fd, "/a/file", 0, &common, &plan,
-			  &fault);
+	which %= nengines + 1;
+	err = target_plan(&target, which < nengines ? engine_table[which] : &custom.engine, fd,
+			  "/a/file", 0, &common, &plan, &fault);
 	REQUIRE(err <= 0 && !err == !fault.kind, "%d %d", err, fault.kind);
 	/* What the file lacks is told, and never that our own object has a hole. */
 	REQUIRE(fault.kind != FAULT_LINK, "%s %s", fault.subject, fault.detail);
