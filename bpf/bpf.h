@@ -36,6 +36,9 @@ static long (*const bpf_probe_read_user)(void *dst, __u32 size, const void *unsa
 	(void *)BPF_FUNC_probe_read_user;
 static long (*const bpf_probe_read_user_str)(void *dst, __u32 size, const void *unsafe) =
 	(void *)BPF_FUNC_probe_read_user_str;
+/* BPF_F_CURRENT_CPU as the flags, else the number of a CPU */
+static long (*const bpf_perf_event_output)(void *ctx, void *map, __u64 flags, void *data,
+					   __u64 size) = (void *)BPF_FUNC_perf_event_output;
 /* b4490c5c4e02 (5.7) */
 static long (*const bpf_get_ns_current_pid_tgid)(__u64 dev, __u64 ino,
 						 struct bpf_pidns_info *nsdata, __u32 size) =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What crosses from the BPF programs to user space: the records in the ring
- * buffer, the counters, and the page that both sides map. Fixed-size types and
+ * buffer or the perf buffers, the counters, and the page that both sides map. Fixed-size types and
  * no padding, so that every compiler lays them out alike.
  */
 #ifndef BPF_EVENT_H
@@ -153,6 +153,9 @@ struct control {
 	__u32 asleep;			/* the consumer waits: wake it for the next record */
 	__u32 reserved;
 };
+
+/* With perf buffers, a record that only wakes the consumer; all others are longer. */
+#define WAKE_BYTES	8
 
 /*
  * Map "servers": the PID of a server's main process as its own namespace counts → the

@@ -8,9 +8,11 @@
 
 CONSTANT(pid_ns_dev);	/* the PID namespace that PIDs are told in; 0: the initial one */
 CONSTANT(pid_ns_ino);
+CONSTANT(perf_buffers);	/* records go to the perf buffer of their CPU: there is no ring (5.8) */
 
 MAP(counters);		/* array by CPU: enum counter → u64 */
-MAP(ring);
+MAP(ring);		/* the ring buffer, or with perf_buffers the perf events of the CPUs .. */
+MAP(wakers);		/* .. and those into the same buffers that wake the consumer */
 MAP(control);		/* array of one: struct control */
 
 INLINE void count(__u32 which)
@@ -22,12 +24,24 @@ INLINE void count(__u32 which)
 }
 
 /*
- * Records are sent without a wake-up, the largest cost of all; then the consumer is woken only
- * if it said that it sleeps. It says so before it looks at the ring for the last time,
- * so one of the two sees the other.
+ * Hands a record over without a wake-up, the largest cost of all. 0, or it did not fit. A kernel that
+ * lacks one of the two helpers never sees it: what a constant decides, the verifier does not
+ * follow.
  */
-INLINE void wake(void)
+INLINE long output(void *ctx, void *record, __u64 size)
 {
+	if (VALUE(perf_buffers))
+		return bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, record, size);
+	return bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP);
+}
+
+/*
+ * The consumer is woken only if it said that it sleeps. It says so before it looks for records for
+ * the last time, so one of the two sees the other.
+ */
+INLINE void wake(void *ctx)
+{
+	char sign[WAKE_BYTES] = {};
 	__u32 zero = 0;
 	struct control *ctl = bpf_map_lookup_elem(control, &zero);
 	void *nothing;
@@ -35,17 +49,21 @@ INLINE void wake(void)
 	if (!ctl || !*(volatile __u32 *)&ctl->asleep)
 		return;
 	ctl->asleep = 0;
+	if (VALUE(perf_buffers)) {
+		bpf_perf_event_output(ctx, wakers, BPF_F_CURRENT_CPU, sign, sizeof(sign));
+		return;
+	}
 	nothing = bpf_ringbuf_reserve(ring, 8, 0);
 	if (nothing)
 		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
 }
 
-INLINE void send(void *record, __u64 size)
+INLINE void send(void *ctx, void *record, __u64 size)
 {
-	if (bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP))
+	if (output(ctx, record, size))
 		count(LOST_RING_FULL);
 	else
-		wake();
+		wake(ctx);
 }
 
 /*

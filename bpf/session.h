@@ -63,11 +63,11 @@ INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
 	};
 }
 
-INLINE void send_session(__u32 type, __u32 source, __u64 id)
+INLINE void send_session(void *ctx, __u32 type, __u32 source, __u64 id)
 {
 	struct event_session event = event_session(type, source, id);
 
-	send(&event, sizeof(event));
+	send(ctx, &event, sizeof(event));
 }
 
 INLINE void read_name(char *to, __u32 size, __u64 from, __u64 length)
@@ -79,15 +79,10 @@ INLINE void read_name(char *to, __u32 size, __u64 from, __u64 length)
 		to[length] = 0;
 }
 
-static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
+INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 {
-	struct event_identity *event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	__u64 host = arg_host(ctx);
 
-	if (!event) {
-		count(LOST_RING_FULL);
-		return;
-	}
 	event->session = event_session(EVENT_SESSION, VALUE(source), id);
 	read_name(event->user, sizeof(event->user), arg_user(ctx),
 		  arg_user_length(ctx));
@@ -95,8 +90,33 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 	read_name(event->host, sizeof(event->host), host ? host : arg_address(ctx),
 		  host ? arg_host_length(ctx) : 0);
 	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
+}
+
+/* A perf buffer has nothing to reserve: the record is made on the stack. */
+static __attribute__((noinline)) void send_identity_copied(void *ctx, __u64 id)
+{
+	struct event_identity event = {};
+
+	identity_read(ctx, id, &event);
+	send(ctx, &event, sizeof(event));
+}
+
+static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
+{
+	struct event_identity *event;
+
+	if (VALUE(perf_buffers)) {
+		send_identity_copied(ctx, id);
+		return;
+	}
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event) {
+		count(LOST_RING_FULL);
+		return;
+	}
+	identity_read(ctx, id, event);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	wake();
+	wake(ctx);
 }
 
 /* Whose statement the session's next ones are. */
@@ -241,7 +261,7 @@ static __attribute__((noinline)) void stat_count(struct session *session)
 		count(LOST_TABLE_FULL);
 }
 
-INLINE void statement_end(struct session *session, __u64 end_ns)
+INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
 	__u32 len = s->text_len;
@@ -261,7 +281,7 @@ INLINE void statement_end(struct session *session, __u64 end_ns)
 	}
 	if (len > VALUE(text_bytes))
 		len = VALUE(text_bytes);
-	send(s, sizeof(*s) + len);
+	send(ctx, s, sizeof(*s) + len);
 }
 
 /* The length of a text that is longer than what is kept of it. 0: too long to count. */

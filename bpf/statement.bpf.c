@@ -50,14 +50,14 @@ PROGRAM(activity)
 	if (!text && !(s->flags & SESSION_OPEN))
 		return 0;
 	if (!text) {
-		statement_end(session, bpf_ktime_get_ns());
+		statement_end(ctx, session, bpf_ktime_get_ns());
 		return 0;
 	}
 	if (s->flags & SESSION_OPEN && s->completed_ns)
-		statement_end(session, s->completed_ns);
+		statement_end(ctx, session, s->completed_ns);
 	/* Not completed and yet another one: only parsed, or its portal has more rows to give. */
 	if (s->flags & SESSION_OPEN && !text_same(session, text))
-		statement_end(session, bpf_ktime_get_ns());
+		statement_end(ctx, session, bpf_ktime_get_ns());
 	if (!(s->flags & SESSION_OPEN))
 		statement_begin(session, 0);
 	s->depth++;
@@ -210,7 +210,7 @@ PROGRAM(command_end)
 		if (VALUE(want_sessions))
 			send_identity(ctx, id);
 	}
-	statement_end(session, now);
+	statement_end(ctx, session, now);
 	/* If there is another one in the packet, it begins here. */
 	statement_begin(session, SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
 	return 0;
@@ -258,12 +258,12 @@ PROGRAM(span_done)
 	}
 	if (arg_status(ctx))
 		s->flags |= STATEMENT_ERROR;
-	statement_end(session, bpf_ktime_get_ns());
+	statement_end(ctx, session, bpf_ktime_get_ns());
 	return 0;
 }
 
 /* What the thread leaves behind. */
-INLINE void session_end(struct session *session)
+INLINE void session_end(void *ctx, struct session *session)
 {
 	struct event_statement *s = &session->s;
 
@@ -271,11 +271,11 @@ INLINE void session_end(struct session *session)
 		return;
 	/* Completed, but for a Sync that never came; a simple query is not over before it is idle. */
 	if (s->completed_ns && s->depth > 1) {
-		statement_end(session, s->completed_ns);
+		statement_end(ctx, session, s->completed_ns);
 		return;
 	}
 	s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
-	statement_end(session, bpf_ktime_get_ns());
+	statement_end(ctx, session, bpf_ktime_get_ns());
 }
 
 /* Raw tracepoint sched_process_exit: a thread that ends takes its session along. */
@@ -288,9 +288,9 @@ PROGRAM(thread_exit)
 		bpf_map_delete_elem(ignored, &key);
 		return 0;
 	}
-	session_end(session);
+	session_end(ctx, session);
 	if (VALUE(want_sessions))
-		send_session(EVENT_EXIT, session->s.source, id_seen(id));
+		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));
 	bpf_map_delete_elem(sessions, &key);
 	return 0;
 }
@@ -326,9 +326,9 @@ PROGRAM(process_exec)
 		return 0;
 	event.session = event_session(EVENT_EXEC, 0, id);
 	/* With a table that is full, each is told. */
-	if (!bpf_ringbuf_output(ring, &event, sizeof(event), BPF_RB_NO_WAKEUP) && !known)
+	if (!output(ctx, &event, sizeof(event)) && !known)
 		bpf_map_update_elem(comms, &event.name, &told, BPF_ANY);
-	wake();
+	wake(ctx);
 	return 0;
 }
 

@@ -122,7 +122,7 @@ PROGRAM(hit_send)
 	FIELD(10);
 	FIELD(11);
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	wake();
+	wake(ctx);
 	return 0;
 }
 

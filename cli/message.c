@@ -99,7 +99,7 @@ static const struct {
 	[FAULT_NO_UPROBES] = { "this kernel offers no uprobes", "",
 			       "It needs CONFIG_UPROBE_EVENTS and /sys mounted: mount -t sysfs "
 			       "sysfs /sys." },
-	[FAULT_STREAM] = { "cannot map the BPF ring buffer", "", NULL },
+	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
 				     "proc proc /proc." },
 	[FAULT_PROCESS] = { "there is no process ", " that can be looked at",

@@ -47,7 +47,8 @@ struct options {
 	bool on_return, count_hits;
 	const char *histogram;		/* the value to count by; NULL: none */
 	unsigned int registers;		/* of functions, so many arguments */
-	bool force_perf, force_prealloc;	/* old kernels' ways */
+	/* Old kernels' ways. */
+	bool force_perf, force_prealloc, force_perfbuf;
 	bool self_test;
 	bool help, version;		/* the first of them ends the parsing */
 };

@@ -203,6 +203,7 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
+		.force_perfbuf = options->force_perfbuf,
 		.arg = watch, .statement = watch->statement, .server = watch_server,
 		.fault = watch_fault, .program = options->verbose ? watch_program : NULL,
 		.site = options->verbose ? watch_site : NULL,

@@ -5,11 +5,11 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bpf/embed.h"
 #include "db/binary.h"
+#include "db/clock.h"
 #include "db/process.h"
 #include "loader/stream.h"
 
@@ -21,7 +21,7 @@
 
 enum map { MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS, MAP_HITS, MAPS };
 
-#define NUMBERS		3
+#define NUMBERS		5
 
 struct hits_file {
 	int fd;
@@ -45,14 +45,6 @@ struct hits {
 	size_t nfiles;
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 };
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
-}
 
 /* Powers of two of pages. Where hits are only counted nothing is sent. */
 static uint32_t hits_ring_bytes(const struct hits *h)
@@ -107,6 +99,10 @@ static void hits_numbers(struct hits *h)
 	h->values[MAPS + 1] = (struct object_value){ .name = "constant_pid_ns_ino", .number = ino };
 	h->values[MAPS + 2] = (struct object_value){ .name = "constant_filter_pids",
 						     .number = h->config.npids > 0 };
+	/* Only the ring buffer will do. */
+	h->values[MAPS + 3] = (struct object_value){ .name = "constant_perf_buffers" };
+	h->values[MAPS + 4] = (struct object_value){ .name = "wakers", .kind = OBJECT_MAP,
+						     .map = h->maps[MAP_RING] };
 }
 
 static int hits_prepare(struct hits *h, struct fault *fault)
@@ -315,7 +311,7 @@ int hits_drain(struct hits *h)
 
 int hits_sleep(struct hits *h)
 {
-	return stream_sleep(&h->stream) ? h->maps[MAP_RING] : -EAGAIN;
+	return stream_sleep(&h->stream) ? h->stream.fd : -EAGAIN;
 }
 
 /* -1, 0 or 1; provider and name, then the way. */

@@ -19,6 +19,7 @@
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define RING_RECORDS	32		/* of the longest there is room for at least so many */
+#define PERF_MIN	(512u << 10)	/* bytes of the perf buffer of a CPU */
 #define SESSIONS_MAX	65536		/* threads at once */
 /* Where the kernel must set all their memory aside: fewer, and fewer still with long texts. */
 #define SESSIONS_OLD	4096
@@ -32,14 +33,15 @@
 #define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: a per-CPU read's values */
 
 enum map {
-	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_CONTROL,
-	MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAPS,
+	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
+	MAP_CONTROL, MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAPS,
 };
 
 enum number {
 	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
-	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO, NUMBERS,
+	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
+	NUMBER_PERF_BUFFERS, NUMBERS,
 };
 
 struct tracer {
@@ -49,7 +51,8 @@ struct tracer {
 	int maps[MAPS];
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[2];		/* links */
-	uint32_t ring_bytes, session_bytes;
+	uint32_t ring_bytes, session_bytes;	/* with perf buffers, ring_bytes for each CPU */
+	bool perf_buffers;
 	struct stream stream;
 	struct discover discover;
 	struct identity_table identities;
@@ -60,10 +63,11 @@ struct tracer {
 	bool detached;
 };
 
-static uint32_t tracer_ring_bytes(uint32_t text_bytes)
+static uint32_t tracer_ring_bytes(const struct tracer *t)
 {
-	uint64_t want = (uint64_t)RING_RECORDS * (sizeof(struct event_statement) + text_bytes);
-	uint32_t bytes = RING_MIN;
+	uint64_t want = (uint64_t)RING_RECORDS *
+			(sizeof(struct event_statement) + t->config.text_bytes);
+	uint32_t bytes = t->perf_buffers ? PERF_MIN : RING_MIN;
 
 	while (bytes < want)
 		bytes *= 2;
@@ -96,9 +100,13 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
 		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
-		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, t->ring_bytes, 0 },
+		[MAP_RING] = t->perf_buffers ?
+			(struct map_def){ "ring", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS_MAX, 0 } :
+			(struct map_def){ "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, t->ring_bytes, 0 },
+		[MAP_WAKERS] = { "wakers", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
+				 t->perf_buffers ? CPUS_MAX : 1, 0 },
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
-				  BPF_F_MMAPABLE },
+				  t->perf_buffers ? 0 : BPF_F_MMAPABLE },
 		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
 		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
 				  DISCOVER_PIDS, 0 },
@@ -136,6 +144,8 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_STAT_BY] = { .name = "constant_stat_by", .number = c->stat_by },
 		[NUMBER_PID_NS_DEV] = { .name = "constant_pid_ns_dev", .number = t->pid_ns_dev },
 		[NUMBER_PID_NS_INO] = { .name = "constant_pid_ns_ino", .number = t->pid_ns_ino },
+		[NUMBER_PERF_BUFFERS] = { .name = "constant_perf_buffers",
+					  .number = t->perf_buffers },
 		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
 	};
 
@@ -487,6 +497,41 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	free(value);
 }
 
+/* Chooses between the ways that kernels have, or that are forced. */
+static void tracer_choose(struct tracer *t)
+{
+	const struct {
+		bool force;
+		enum feature feature;
+	} forced[] = {
+		{ t->config.force_perf, FEATURE_UPROBE_MULTI },
+		{ t->config.force_prealloc, FEATURE_TRACING_ALLOC },
+		{ t->config.force_perfbuf, FEATURE_RINGBUF },
+	};
+
+	for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
+		if (forced[i].force)
+			feature_deny(&t->features, forced[i].feature);
+	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
+	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
+		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
+	t->ring_bytes = tracer_ring_bytes(t);
+}
+
+static int tracer_stream(struct tracer *t)
+{
+	size_t record_max = RECORD_HEAD + t->config.text_bytes;
+
+	if (!t->perf_buffers)
+		return stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
+				   t->maps[MAP_CONTROL], record_max);
+	return stream_open_perf(&t->stream, &(struct stream_perf){
+		.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
+		.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
+		.record_max = record_max,
+	});
+}
+
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault)
 {
 	struct tracer *t = calloc(1, sizeof(*t));
@@ -506,11 +551,6 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		err = fault_set(fault, FAULT_PROC, -errno, NULL, NULL);
 		goto fail;
 	}
-	if (config->force_perf)
-		feature_deny(&t->features, FEATURE_UPROBE_MULTI);
-	if (config->force_prealloc)
-		feature_deny(&t->features, FEATURE_TRACING_ALLOC);
-	t->ring_bytes = tracer_ring_bytes(config->text_bytes);
 	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
 		.nvalues = MAPS + NUMBERS, .program = config->program,
@@ -522,13 +562,13 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		goto fail;
 	}
 	sys_memlock_raise();
+	tracer_choose(t);
 	process_own_namespace(&t->pid_ns_dev, &t->pid_ns_ino);
 	err = tracer_maps(t, fault);
 	if (err)
 		goto fail;
 	tracer_numbers(t);
-	err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes, t->maps[MAP_CONTROL],
-			  RECORD_HEAD + config->text_bytes);
+	err = tracer_stream(t);
 	if (err) {
 		fault_set(fault, FAULT_STREAM, err, NULL, NULL);
 		goto fail;
@@ -584,7 +624,7 @@ int tracer_sleep(struct tracer *t)
 {
 	if (discover_again(&t->discover))
 		return -EAGAIN;
-	return stream_sleep(&t->stream) ? t->maps[MAP_RING] : -EAGAIN;
+	return stream_sleep(&t->stream) ? t->stream.fd : -EAGAIN;
 }
 
 void tracer_detach(struct tracer *t)
@@ -715,9 +755,11 @@ ssize_t tracer_counts(const struct tracer *t, struct tracer_count **counts)
 
 void tracer_summary(const struct tracer *t, struct summary *summary)
 {
+	uint64_t ring_full = tracer_counter(t, LOST_RING_FULL);
+
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS),
-		.ring_full = tracer_counter(t, LOST_RING_FULL),
+		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
 		.table_full = tracer_counter(t, LOST_TABLE_FULL),
 		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + t->running,
 		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),

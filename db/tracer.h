@@ -51,7 +51,8 @@ struct tracer_config {
 	/* Statements are counted by their duration in this unit and not sent; 0: sent. */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
-	bool force_perf, force_prealloc;	/* take an older kernel's way */
+	/* Take an older kernel's way. */
+	bool force_perf, force_prealloc, force_perfbuf;
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;

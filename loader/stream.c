@@ -3,12 +3,23 @@
 
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/membarrier.h>
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "bpf/event.h"
+#include "loader/sys.h"
+
+#define RECORD_TIME	8	/* where a sample has its time, ns .. */
+#define RECORD_LOST	16	/* .. a lost record its number of records .. */
+#define RECORD_SIZE	16	/* .. and a sample its size, 32 bits, behind which are the data */
+#define RECORD_DATA	20
 
 /*
  * The data are mapped once, not twice in a row as the kernel would allow: its pages count
@@ -21,7 +32,8 @@ int stream_open(struct stream *stream, int ring, uint64_t size, int control, siz
 	void *p;
 	int err;
 
-	*stream = (struct stream){ .ring = ring, .size = size, .spill_size = record_max };
+	*stream = (struct stream){ .fd = ring, .ring = ring, .size = size,
+				   .spill_size = record_max };
 	stream->spill = malloc(record_max);
 	if (!stream->spill)
 		return -ENOMEM;
@@ -44,6 +56,25 @@ fail:
 	return err;
 }
 
+static void stream_close_perf(struct stream *stream)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	for (uint32_t i = 0; i < stream->ncpus; i++) {
+		struct stream_cpu *cpu = &stream->cpus[i];
+
+		if (cpu->page)
+			munmap(cpu->page, page + stream->size);
+		if (cpu->waker >= 0)
+			close(cpu->waker);
+		close(cpu->event);
+	}
+	free(stream->cpus);
+	stream->cpus = NULL;
+	if (stream->fd >= 0)
+		close(stream->fd);
+}
+
 void stream_close(struct stream *stream)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -54,8 +85,67 @@ void stream_close(struct stream *stream)
 		munmap((void *)(uintptr_t)stream->producer, page + stream->size);
 	if (stream->consumer)
 		munmap(stream->consumer, page);
+	if (stream->cpus)
+		stream_close_perf(stream);
 	free(stream->spill);
-	*stream = (struct stream){ .ring = -1 };
+	*stream = (struct stream){ .fd = -1, .ring = -1 };
+}
+
+/* Adds the buffer of CPU @number. 0; -ENODEV: it is offline; 1: it is beyond the last one. */
+static int stream_open_cpu(struct stream *stream, const struct stream_perf *perf, uint32_t number)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct epoll_event epoll = { .events = EPOLLIN };
+	struct stream_cpu *cpus, *cpu;
+	int event = sys_perf_output((int)number, (uint32_t)(perf->size / 4)), err;
+	void *p;
+
+	if (event < 0)
+		return event == -EINVAL && number ? 1 : event;
+	cpus = realloc(stream->cpus, (stream->ncpus + 1) * sizeof(*cpus));
+	if (!cpus) {
+		close(event);
+		return -ENOMEM;
+	}
+	stream->cpus = cpus;
+	cpu = &cpus[stream->ncpus++];
+	*cpu = (struct stream_cpu){ .event = event, .waker = sys_perf_output((int)number, 0) };
+	if (cpu->waker < 0)
+		return cpu->waker;
+	p = mmap(NULL, page + perf->size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	cpu->page = p;
+	err = sys_perf_redirect(cpu->waker, event);
+	if (!err)
+		err = sys_map_update(perf->ring, &number, &event);
+	if (!err)
+		err = sys_map_update(perf->wakers, &number, &cpu->waker);
+	if (!err && epoll_ctl(stream->fd, EPOLL_CTL_ADD, event, &epoll))
+		err = -errno;
+	return err;
+}
+
+int stream_open_perf(struct stream *stream, const struct stream_perf *perf)
+{
+	int err = -ENOMEM;
+
+	*stream = (struct stream){ .fd = epoll_create1(EPOLL_CLOEXEC), .ring = perf->ring,
+				   .size = perf->size, .control_map = perf->control,
+				   .spill_size = perf->record_max + 8 };
+	stream->cpus = malloc(sizeof(*stream->cpus));
+	stream->spill = malloc(stream->spill_size);
+	if (!stream->cpus || !stream->spill || stream->fd < 0)
+		goto fail;
+	/* Where /sys is not mounted, only the kernel tells how many there are: by refusing one. */
+	err = 0;
+	for (uint32_t number = 0; !err || err == -ENODEV; number++)
+		err = stream_open_cpu(stream, perf, number);
+	if (err > 0)
+		return 0;
+fail:
+	stream_close(stream);
+	return err;
 }
 
 static uint64_t stream_position(const unsigned char *page)
@@ -84,7 +174,7 @@ static const void *stream_record(struct stream *stream, uint64_t position, size_
 	return stream->spill;
 }
 
-int64_t stream_drain(struct stream *stream, stream_handler *handler, void *arg)
+static int64_t stream_drain_ring(struct stream *stream, stream_handler *handler, void *arg)
 {
 	uint64_t start = stream_position(stream->consumer), position = start;
 	uint64_t end = stream_position(stream->producer);
@@ -109,8 +199,145 @@ int64_t stream_drain(struct stream *stream, stream_handler *handler, void *arg)
 	return stop ? stop : (int64_t)(position - start);
 }
 
+static struct perf_event_mmap_page *cpu_meta(const struct stream_cpu *cpu)
+{
+	return (struct perf_event_mmap_page *)(void *)cpu->page;
+}
+
+/* Copies @size bytes at @position of a CPU's data, which may go round the end. */
+static void cpu_copy(const struct stream *stream, const struct stream_cpu *cpu, uint64_t position,
+		     void *to, size_t size)
+{
+	const unsigned char *data = cpu->page + sysconf(_SC_PAGESIZE);
+	uint64_t at = position & (stream->size - 1), to_end = stream->size - at;
+
+	if (size <= to_end) {
+		memcpy(to, data + at, size);
+		return;
+	}
+	memcpy(to, data + at, to_end);
+	memcpy((unsigned char *)to + to_end, data, size - to_end);
+}
+
+/* Leaves the record of @size bytes at the tail behind. */
+static void cpu_skip(struct stream_cpu *cpu, uint16_t size)
+{
+	cpu->tail += size;
+	__atomic_store_n(&cpu_meta(cpu)->data_tail, cpu->tail, __ATOMIC_RELEASE);
+}
+
+/* Goes to the next sample, @record, of a time up to @until_ns. False: there is none. */
+static bool cpu_next(struct stream *stream, struct stream_cpu *cpu, uint64_t until_ns,
+		     struct perf_event_header *record)
+{
+	uint64_t lost;
+
+	while (cpu->tail < cpu->head) {
+		cpu_copy(stream, cpu, cpu->tail, record, sizeof(*record));
+		/* No record of the kernel's: nothing behind it can be told. */
+		if (record->size < sizeof(*record) || record->size > cpu->head - cpu->tail) {
+			cpu->tail = cpu->head;
+			break;
+		}
+		if (record->type == PERF_RECORD_SAMPLE) {
+			cpu_copy(stream, cpu, cpu->tail + RECORD_TIME, &cpu->time_ns,
+				 sizeof(cpu->time_ns));
+			return cpu->time_ns <= until_ns;
+		}
+		if (record->type == PERF_RECORD_LOST) {
+			cpu_copy(stream, cpu, cpu->tail + RECORD_LOST, &lost, sizeof(lost));
+			stream->lost += lost;
+		}
+		cpu_skip(cpu, record->size);
+	}
+	return false;
+}
+
+static int cpu_sample(struct stream *stream, struct stream_cpu *cpu, stream_handler *handler,
+		      void *arg)
+{
+	struct perf_event_header record;
+	uint32_t size;
+	bool fits;
+
+	cpu_copy(stream, cpu, cpu->tail, &record, sizeof(record));
+	cpu_copy(stream, cpu, cpu->tail + RECORD_SIZE, &size, sizeof(size));
+	fits = size <= stream->spill_size && size + RECORD_DATA <= record.size;
+	if (fits)
+		cpu_copy(stream, cpu, cpu->tail + RECORD_DATA, stream->spill, size);
+	cpu_skip(cpu, record.size);
+	return fits && size > WAKE_BYTES + 7 ? handler(arg, stream->spill, size) : 0;
+}
+
+/*
+ * Takes what lies in the buffers in the order of its times, up to the time of the call: of a record
+ * that another one led to on another CPU, the time is older than @now_ns if that one's
+ * is, and it lay there before that one did. So either is seen in its turn.
+ */
+static int64_t stream_drain_perf(struct stream *stream, stream_handler *handler, void *arg)
+{
+	struct perf_event_header record;
+	struct timespec now;
+	uint64_t now_ns, most = 0;
+	int stop = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	for (uint32_t i = 0; i < stream->ncpus; i++) {
+		struct stream_cpu *cpu = &stream->cpus[i];
+
+		cpu->head = __atomic_load_n(&cpu_meta(cpu)->data_head, __ATOMIC_ACQUIRE);
+		most = cpu->head - cpu->tail > most ? cpu->head - cpu->tail : most;
+		if (!cpu_next(stream, cpu, now_ns, &record))
+			cpu->head = cpu->tail;
+	}
+	while (!stop) {
+		struct stream_cpu *first = NULL;
+
+		for (uint32_t i = 0; i < stream->ncpus; i++) {
+			struct stream_cpu *cpu = &stream->cpus[i];
+
+			if (cpu->tail < cpu->head && (!first || cpu->time_ns < first->time_ns))
+				first = cpu;
+		}
+		if (!first)
+			break;
+		stop = cpu_sample(stream, first, handler, arg);
+		if (!cpu_next(stream, first, now_ns, &record))
+			first->head = first->tail;
+	}
+	return stop ? stop : (int64_t)most;
+}
+
+int64_t stream_drain(struct stream *stream, stream_handler *handler, void *arg)
+{
+	if (stream->cpus)
+		return stream_drain_perf(stream, handler, arg);
+	return stream_drain_ring(stream, handler, arg);
+}
+
+/*
+ * A program publishes its record and then looks whether we sleep, without a barrier between:
+ * that is for us to make on its CPU, or each could miss the other.
+ */
+static bool stream_sleep_perf(struct stream *stream)
+{
+	const struct control control = { .asleep = 1 };
+	uint32_t zero = 0;
+
+	if (sys_map_update(stream->control_map, &zero, &control) ||
+	    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		return false;
+	for (uint32_t i = 0; i < stream->ncpus; i++)
+		if (__atomic_load_n(&cpu_meta(&stream->cpus[i])->data_head, __ATOMIC_ACQUIRE) !=
+		    stream->cpus[i].tail)
+			return false;
+	return true;
+}
 bool stream_sleep(struct stream *stream)
 {
+	if (stream->cpus)
+		return stream_sleep_perf(stream);
 	__atomic_store_n(&stream->control->asleep, 1, __ATOMIC_SEQ_CST);
 	return stream_position(stream->consumer) == stream_position(stream->producer);
 }

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /*
@@ -175,4 +176,31 @@ int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_
 		return err;
 	}
 	return fd;
+}
+
+int sys_perf_output(int cpu, uint32_t watermark)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_BPF_OUTPUT;
+	attr.sample_type = PERF_SAMPLE_RAW | PERF_SAMPLE_TIME;
+	attr.sample_period = 1;
+	attr.use_clockid = 1;
+	attr.clockid = CLOCK_MONOTONIC;
+	attr.watermark = watermark > 0;
+	if (watermark)
+		attr.wakeup_watermark = watermark;
+	else
+		attr.wakeup_events = 1;
+	fd = (int)syscall(__NR_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int sys_perf_redirect(int event, int to)
+{
+	return ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, to) ? -errno : 0;
 }

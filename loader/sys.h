@@ -76,4 +76,14 @@ int sys_uprobe_multi(int prog, const struct uprobe_sites *sites);
  */
 int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_t index);
 
+/*
+ * A perf event for what programs send on CPU @cpu by bpf_perf_event_output(): samples with their time
+ * (CLOCK_MONOTONIC) and the data. The reader is woken when @watermark bytes wait;
+ * 0: at each record. -EINVAL: there cannot be such a CPU; -ENODEV: it is offline.
+ */
+int sys_perf_output(int cpu, uint32_t watermark);
+
+/* From now on what is sent to @event goes into the buffer of @to, of the same CPU. 0 or -errno. */
+int sys_perf_redirect(int event, int to);
+
 #endif

@@ -928,9 +928,10 @@ def test_strict_is_content_without_losses(postgres, tool):
     stopped(traced)
 
 
-def test_strict_tells_of_losses(postgres, tool):
-    """A reader that is stopped while the server works: the ring fills, and that is counted."""
-    traced = tool("postgres", "-m", "0", "--strict", "--json", "--text", "65536", "-p", postgres.pid)
+@pytest.mark.parametrize("args", [[], ["--force-perfbuf"]], ids=["ring", "perfbuf"])
+def test_strict_tells_of_losses(postgres, tool, args):
+    """A reader that is stopped while the server works: the buffer fills, and that is counted."""
+    traced = tool("postgres", "-m", "0", "--strict", "--json", "--text", "65536", "-p", postgres.pid, *args)
     postgres.psql("select 1 /* first */")
     traced.process.send_signal(signal.SIGSTOP)
     text = text_of(60000).encode()
