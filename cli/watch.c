@@ -204,6 +204,7 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.match = options->has_match ? &options->match : NULL,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.force_perfbuf = options->force_perfbuf,
+		.force_probe_read = options->force_probe_read,
 		.arg = watch, .statement = watch->statement, .server = watch_server,
 		.fault = watch_fault, .program = options->verbose ? watch_program : NULL,
 		.site = options->verbose ? watch_site : NULL,

@@ -507,11 +507,13 @@ static void tracer_choose(struct tracer *t)
 		{ t->config.force_perf, FEATURE_UPROBE_MULTI },
 		{ t->config.force_prealloc, FEATURE_TRACING_ALLOC },
 		{ t->config.force_perfbuf, FEATURE_RINGBUF },
+		{ t->config.force_probe_read, FEATURE_READ_USER },
 	};
 
 	for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
 		if (forced[i].force)
 			feature_deny(&t->features, forced[i].feature);
+	t->object.old_reads = !feature_has(&t->features, FEATURE_READ_USER);
 	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
 	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
 		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;

@@ -52,7 +52,7 @@ struct tracer_config {
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
 	/* Take an older kernel's way. */
-	bool force_perf, force_prealloc, force_perfbuf;
+	bool force_perf, force_prealloc, force_perfbuf, force_probe_read;
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;

@@ -39,6 +39,30 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
+/* probe_read_user(r10 - 8, 8, 0): the verifier knows the helper or does not. */
+static bool probe_read_user(struct features *features)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_probe_read_user },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int prog = sys_prog_load(&(struct prog_def){
+		.name = "probe", .type = BPF_PROG_TYPE_KPROBE, .insns = insns,
+		.count = sizeof(insns) / sizeof(insns[0]),
+	}, NULL, 0);
+
+	(void)features;
+	if (prog < 0)
+		return false;
+	close(prog);
+	return true;
+}
+
 static bool probe_uprobe_pmu(struct features *features)
 {
 	int fd = open("/sys/bus/event_source/devices/uprobe/type", O_RDONLY | O_CLOEXEC);
@@ -105,6 +129,7 @@ static const struct {
 				   probe_uprobe_multi },
 	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", "34dd3bad1a6f, Linux 6.1",
 				    probe_tracing_alloc },
+	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user },
 };
 
 bool feature_has(struct features *features, enum feature feature)

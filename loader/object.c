@@ -298,6 +298,23 @@ const char *object_undefined(const struct object *object, uint64_t *at)
 	return NULL;
 }
 
+/* The older helpers take the same arguments. */
+static void link_old_reads(struct bpf_insn *insns, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (insns[i].code == (BPF_LD | BPF_DW | BPF_IMM)) {
+			i++;
+			continue;
+		}
+		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].src_reg)
+			continue;
+		if (insns[i].imm == BPF_FUNC_probe_read_user)
+			insns[i].imm = BPF_FUNC_probe_read;
+		else if (insns[i].imm == BPF_FUNC_probe_read_user_str)
+			insns[i].imm = BPF_FUNC_probe_read_str;
+	}
+}
+
 int object_link(const struct object *object, const char *name, const struct object_value *values,
 		size_t nvalues, struct bpf_insn *insns, const char **culprit)
 {
@@ -311,6 +328,8 @@ int object_link(const struct object *object, const char *name, const struct obje
 	for (uint32_t i = 0; i < l.count; i++)
 		if (l.calls[i] != PIECE_NONE)
 			insns[i].imm = (int32_t)(l.pieces[l.calls[i]].start - (i + 1));
+	if (object->old_reads)
+		link_old_reads(insns, l.count);
 	return (int)l.count;
 }
 

@@ -25,6 +25,11 @@
 struct object {
 	struct elf elf;
 	struct elf_symbol_iter symbols;	/* at the first one */
+	/*
+	 * Programs shall read user memory by probe_read and probe_read_str, as before 5.5
+	 * (6ae08ae3dea2). The caller's to set.
+	 */
+	bool old_reads;
 };
 
 enum object_kind {

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What older kernels are traced with, forced on this one; test_oracle.py has their statements."""
 
+import re
 import time
 
 from cluster import wait_for
 from test_postgres import only, stopped, text_of, with_tag
 from test_stat import Stat
+from tool import run
 
 
 # --- perf buffers
@@ -49,3 +51,20 @@ def test_perfbuf_stat(postgres, tool):
     postgres.psql(*["select 1"] * 10)
     assert traced.stop() == 0, traced.said()
     assert sum(one["count"] for one in traced.histograms) == 10 and not traced.lost(), traced.said()
+
+
+# --- reading memory
+
+def helpers(*args):
+    """The names and numbers of what the programs call, as -v has them; of all programs that a server takes."""
+    done = run("postgres", "-v", "-d", "0.1", *args)
+    assert done.returncode == 0, done.stderr
+    return set(re.findall(r"call (\w+#\d+)", done.stderr))
+
+
+def test_probe_read_calls_no_newer_helper(postgres):
+    """The numbers are those of enum bpf_func_id: 112 and 114, 4 and 45."""
+    newer, older = {"probe_read_user#112", "probe_read_user_str#114"}, {"probe_read#4", "probe_read_str#45"}
+    assert newer <= helpers("-p", postgres.pid) and not older & helpers("-p", postgres.pid)
+    forced = helpers("-p", postgres.pid, "--force-probe-read")
+    assert older <= forced and not newer & forced
