@@ -97,8 +97,8 @@ static const struct {
 	[FAULT_TRACEPOINT] = { "cannot attach to the tracepoint ", "", NULL },
 	[FAULT_ATTACH] = { "cannot attach probes to ", "", NULL },
 	[FAULT_NO_UPROBES] = { "this kernel offers no uprobes", "",
-			       "It needs CONFIG_UPROBE_EVENTS and /sys mounted: mount -t sysfs "
-			       "sysfs /sys." },
+			       "It needs CONFIG_UPROBE_EVENTS, and before Linux 6.6 CAP_SYS_ADMIN "
+			       "where /sys is not mounted: mount -t sysfs sysfs /sys." },
 	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
 				     "proc proc /proc." },

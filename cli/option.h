@@ -48,7 +48,7 @@ struct options {
 	const char *histogram;		/* the value to count by; NULL: none */
 	unsigned int registers;		/* of functions, so many arguments */
 	/* Old kernels' ways. */
-	bool force_perf, force_prealloc, force_perfbuf, force_probe_read;
+	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
 	bool self_test;
 	bool help, version;		/* the first of them ends the parsing */
 };

@@ -139,10 +139,19 @@ static int watch_stop(const struct watch *watch)
 
 void watch_arm(struct watch *watch)
 {
+	if (watch->signals)
+		return;
+	watch->signals = true;
 	watch->stop = watch_stop(watch);
 	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
 	output_stoppable(&watch->out, watch->stop);
 	output_stoppable(&watch->err, watch->stop);
+}
+
+/* There is something now that does not go with the process. */
+static void watch_lasting(void *arg)
+{
+	watch_arm(arg);
 }
 
 bool watch_wait(struct watch *watch, int fd, int timeout_ms)
@@ -205,6 +214,7 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.force_perfbuf = options->force_perfbuf,
 		.force_probe_read = options->force_probe_read,
+		.force_tracefs = options->force_tracefs, .lasting = watch_lasting,
 		.arg = watch, .statement = watch->statement, .server = watch_server,
 		.fault = watch_fault, .program = options->verbose ? watch_program : NULL,
 		.site = options->verbose ? watch_site : NULL,
@@ -224,7 +234,6 @@ int watch_open(struct watch *watch, const struct tracer_config *config)
 		return EXIT_FAILED;
 	}
 	watch->tracer = tracer;
-	/* Until here a signal ended us at once, and the kernel took everything away. */
 	if (options->verbose)
 		watch_features(watch, tracer_features(tracer));
 	watch_arm(watch);

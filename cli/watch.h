@@ -23,6 +23,7 @@ struct watch {
 	int usr1;		/* a signalfd(2) of SIGUSR1 */
 	bool asked;		/* it came: what runs now is to be shown */
 	int stop;		/* readable when it is to end: a signal, or the time of -d */
+	bool signals;		/* these two are set up */
 	bool begun;
 	/* The command's: the first line, printed once there is a server; and a statement. */
 	void (*begin)(struct watch *watch);

@@ -210,6 +210,7 @@ int plan_attach(const struct plan *plan, const struct plan_place *place, struct 
 	int err = -ENOMEM;
 
 	links->count = 0;
+	links->features = place->features;
 	links->fds = calloc(plan->nsites, sizeof(*links->fds));
 	carry.offsets = calloc(plan->nsites, sizeof(*carry.offsets));
 	carry.semaphores = calloc(plan->nsites, sizeof(*carry.semaphores));
@@ -238,7 +239,7 @@ cleanup:
 
 void plan_detach(struct plan_links *links)
 {
-	attach_close(links->fds, links->count);
+	attach_close(links->features, links->fds, links->count);
 	free(links->fds);
 	*links = (struct plan_links){ 0 };
 }

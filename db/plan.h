@@ -46,6 +46,7 @@ struct plan_place {
 struct plan_links {
 	int *fds;
 	uint32_t count;
+	struct features *features;	/* borrowed from the place */
 };
 
 /*

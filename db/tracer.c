@@ -508,6 +508,8 @@ static void tracer_choose(struct tracer *t)
 		{ t->config.force_prealloc, FEATURE_TRACING_ALLOC },
 		{ t->config.force_perfbuf, FEATURE_RINGBUF },
 		{ t->config.force_probe_read, FEATURE_READ_USER },
+		{ t->config.force_tracefs, FEATURE_UPROBE_MULTI },
+		{ t->config.force_tracefs, FEATURE_UPROBE_PMU },
 	};
 
 	for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
@@ -580,6 +582,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		err = fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
 		goto fail;
 	}
+	if (t->discover.common.way == ATTACH_TRACEFS && config->lasting)
+		config->lasting(config->arg);
 	t->discover.pids = t->maps[MAP_PIDS];
 	t->discover.servers = t->maps[MAP_SERVERS];
 	t->discover.comms = t->maps[MAP_COMMS];
@@ -784,5 +788,6 @@ void tracer_close(struct tracer *t)
 			close(t->maps[i]);
 	identity_clear(&t->identities);
 	discover_close(&t->discover);
+	features_close(&t->features);
 	free(t);
 }

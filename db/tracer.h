@@ -52,7 +52,7 @@ struct tracer_config {
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
 	/* Take an older kernel's way. */
-	bool force_perf, force_prealloc, force_perfbuf, force_probe_read;
+	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;
@@ -61,6 +61,11 @@ struct tracer_config {
 	void (*server)(void *arg, const struct tracer_server *server);
 	/* A server that started later cannot be traced. */
 	void (*fault)(void *arg, const struct fault *fault);
+	/*
+	 * From here on something is in the kernel that it does not take away with us: only
+	 * tracer_close() does. May be NULL.
+	 */
+	void (*lasting)(void *arg);
 	/* Each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	/* Each place that is traced; may be NULL. */

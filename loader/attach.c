@@ -8,7 +8,9 @@ enum attach_way attach_choose(struct features *features)
 {
 	if (feature_has(features, FEATURE_UPROBE_MULTI))
 		return ATTACH_MULTI;
-	return feature_has(features, FEATURE_UPROBE_PMU) ? ATTACH_PERF : ATTACH_NONE;
+	if (feature_has(features, FEATURE_UPROBE_PMU))
+		return ATTACH_PERF;
+	return feature_has(features, FEATURE_TRACEFS) ? ATTACH_TRACEFS : ATTACH_NONE;
 }
 
 const char *attach_way_name(enum attach_way way)
@@ -16,6 +18,7 @@ const char *attach_way_name(enum attach_way way)
 	static const char *const names[] = {
 		[ATTACH_MULTI] = "uprobe_multi",
 		[ATTACH_PERF] = "perf uprobe",
+		[ATTACH_TRACEFS] = "uprobe_events",
 		[ATTACH_NONE] = "none",
 	};
 
@@ -27,10 +30,12 @@ enum bpf_attach_type attach_type(enum attach_way way)
 	return way == ATTACH_MULTI ? SYS_ATTACH_UPROBE_MULTI : (enum bpf_attach_type)0;
 }
 
-void attach_close(const int *fds, uint32_t count)
+void attach_close(struct features *features, const int *fds, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
 		close(fds[i]);
+	if (count && features->tracefs.open)
+		tracefs_sweep(&features->tracefs);
 }
 
 int attach_uprobes(struct features *features, enum attach_way way, int prog,
@@ -46,10 +51,12 @@ int attach_uprobes(struct features *features, enum attach_way way, int prog,
 	if (way == ATTACH_NONE)
 		return -EOPNOTSUPP;
 	for (n = 0; n < sites->count; n++) {
-		fds[n] = sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
+		fds[n] = way == ATTACH_TRACEFS ?
+			tracefs_attach(&features->tracefs, prog, sites, n) :
+			sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
 		if (fds[n] < 0) {
 			err = fds[n];
-			attach_close(fds, n);
+			attach_close(features, fds, n);
 			return err;
 		}
 	}

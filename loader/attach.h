@@ -2,7 +2,8 @@
 /*
  * Puts programs on probe sites. Everything hangs on descriptors: when the
  * last one closes, also by kill -9, the kernel takes the probes away and
- * gives the semaphores back.
+ * gives the semaphores back. Only the names of tracefs events are left by kill -9, to
+ * the next start.
  */
 #ifndef LOADER_ATTACH_H
 #define LOADER_ATTACH_H
@@ -14,13 +15,14 @@
 enum attach_way {
 	ATTACH_MULTI,		/* one uprobe_multi link for all sites of a program */
 	ATTACH_PERF,		/* the uprobe PMU: a perf event a site */
+	ATTACH_TRACEFS,		/* the same on events of tracefs */
 	ATTACH_NONE,		/* this kernel has no way */
 };
 
 /* The best way that the kernel has. */
 enum attach_way attach_choose(struct features *features);
 
-/* "uprobe_multi", "perf uprobe" or "none". Static. */
+/* "uprobe_multi", "perf uprobe", "uprobe_events" or "none". Static. */
 const char *attach_way_name(enum attach_way way);
 
 /* The program type's attach type that @way wants at load. */
@@ -33,7 +35,10 @@ enum bpf_attach_type attach_type(enum attach_way way);
 int attach_uprobes(struct features *features, enum attach_way way, int prog,
 		   const struct uprobe_sites *sites, int *fds);
 
-/* Closes the @count descriptors in @fds. */
-void attach_close(const int *fds, uint32_t count);
+/*
+ * Closes the @count descriptors in @fds, which came with @features, and removes what does not go
+ * with them. None: @features may be NULL.
+ */
+void attach_close(struct features *features, const int *fds, uint32_t count);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "loader/mount.h"
 #include "loader/sys.h"
 
 #define MAP_TYPE_USER_RINGBUF		31
@@ -65,10 +66,14 @@ static bool probe_read_user(struct features *features)
 
 static bool probe_uprobe_pmu(struct features *features)
 {
-	int fd = open("/sys/bus/event_source/devices/uprobe/type", O_RDONLY | O_CLOEXEC);
+	int sysfs = mount_open(MOUNT_SYSFS), fd = -1;
 	char buf[16];
 	ssize_t n;
 
+	if (sysfs >= 0) {
+		fd = openat(sysfs, "bus/event_source/devices/uprobe/type", O_RDONLY | O_CLOEXEC);
+		close(sysfs);
+	}
 	if (fd < 0)
 		return false;
 	n = read(fd, buf, sizeof(buf) - 1);
@@ -119,6 +124,11 @@ static bool probe_uprobe_multi(struct features *features)
 	return link == -EBADF;
 }
 
+static bool probe_tracefs(struct features *features)
+{
+	return !tracefs_open(&features->tracefs);
+}
+
 static const struct {
 	const char *name, *since;
 	bool (*probe)(struct features *features);
@@ -130,6 +140,8 @@ static const struct {
 	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", "34dd3bad1a6f, Linux 6.1",
 				    probe_tracing_alloc },
 	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user },
+	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
+			      probe_tracefs },
 };
 
 bool feature_has(struct features *features, enum feature feature)
@@ -145,6 +157,11 @@ void feature_deny(struct features *features, enum feature feature)
 {
 	features->row[feature].asked = true;
 	features->row[feature].has = false;
+}
+
+void features_close(struct features *features)
+{
+	tracefs_close(&features->tracefs);
 }
 
 const char *feature_name(enum feature feature)

@@ -7,12 +7,15 @@
 
 #include <stdbool.h>
 
+#include "loader/tracefs.h"
+
 enum feature {
 	FEATURE_RINGBUF,
 	FEATURE_UPROBE_PMU,
 	FEATURE_UPROBE_MULTI,
 	FEATURE_TRACING_ALLOC,
 	FEATURE_READ_USER,
+	FEATURE_TRACEFS,
 	FEATURES,
 };
 
@@ -22,6 +25,7 @@ struct features {
 		bool asked, has;
 	} row[FEATURES];
 	int uprobe_pmu;		/* the PMU's number, once FEATURE_UPROBE_PMU was asked for */
+	struct tracefs tracefs;	/* open once FEATURE_TRACEFS was asked for and is there */
 };
 
 /* Whether the kernel has @feature; asks it once. */
@@ -35,6 +39,9 @@ int feature_allowed(void);
 
 /* Makes the answer no, so that an older kernel's way is taken. */
 void feature_deny(struct features *features, enum feature feature);
+
+/* Closes what answers hold. */
+void features_close(struct features *features);
 
 /* "uprobe_multi link", and the commit and release that brought it. Static. */
 const char *feature_name(enum feature feature);

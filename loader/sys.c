@@ -156,18 +156,12 @@ int sys_uprobe_multi(int prog, const struct uprobe_sites *sites)
 	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_t index)
+/* Opens the event, whose hits run @prog on every CPU and in every process. */
+static int sys_perf_attach(struct perf_event_attr *attr, int prog)
 {
-	struct perf_event_attr attr;
-	int fd, err = 0;
+	int fd = (int)syscall(__NR_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	int err = 0;
 
-	memset(&attr, 0, sizeof(attr));
-	attr.size = sizeof(attr);
-	attr.type = pmu;
-	attr.config = (sites->on_return ? 1 : 0) | (uint64_t)sites->ref_ctr_offsets[index] << 32;
-	attr.config1 = sys_pointer(sites->path);
-	attr.config2 = sites->offsets[index];
-	fd = (int)syscall(__NR_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0)) {
@@ -176,6 +170,30 @@ int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_
 		return err;
 	}
 	return fd;
+}
+
+int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_t index)
+{
+	struct perf_event_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = pmu;
+	attr.config = (sites->on_return ? 1 : 0) | (uint64_t)sites->ref_ctr_offsets[index] << 32;
+	attr.config1 = sys_pointer(sites->path);
+	attr.config2 = sites->offsets[index];
+	return sys_perf_attach(&attr, prog);
+}
+
+int sys_uprobe_event(int prog, int id)
+{
+	struct perf_event_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = PERF_TYPE_TRACEPOINT;
+	attr.config = (uint64_t)id;
+	return sys_perf_attach(&attr, prog);
 }
 
 int sys_perf_output(int cpu, uint32_t watermark)

@@ -1,13 +1,121 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What older kernels are traced with, forced on this one; test_oracle.py has their statements."""
+"""What older kernels and bare systems are traced with, forced on this one; test_oracle.py has their statements."""
 
+import errno
+import os
+import platform
 import re
+import signal
+import subprocess
 import time
 
+import pytest
+
 from cluster import wait_for
+from test_errors import deny, refused, run
 from test_postgres import only, stopped, text_of, with_tag
 from test_stat import Stat
-from tool import run
+from tool import DBSLOWER
+
+FSOPEN = 430
+WAYS = [[], ["--force-perf"], ["--force-tracefs"]]
+WITHOUT_SYS = ("unshare", "--mount", "--propagation", "private", "sh", "-c", 'umount -l /sys && "$@"; exit $?', "sh")
+
+
+@pytest.fixture(scope="module")
+def tracefs():
+    """tracefs() reads the names of this program's events, through a mount of its own."""
+    script = "mount -t tracefs tracefs /mnt && cat /mnt/uprobe_events"
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+
+    def read():
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [line.split()[0] for line in done.stdout.splitlines() if line[2:].startswith("dbslower_")]
+    try:
+        read()
+    except subprocess.CalledProcessError as why:
+        pytest.skip(f"no tracefs here: {why.stderr.strip()}")
+    return read
+
+
+# --- events of tracefs are all that can outlive the tool
+
+def test_tracefs_stop_leaves_nothing(postgres, tool, tracefs):
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--force-tracefs")
+    assert "(uprobe_events)" in traced.err.text, traced.said()
+    assert len(tracefs()) > 1
+    postgres.psql("select 1 /* by uprobe_events */")
+    stopped(traced)
+    only(traced, "by uprobe_events")
+    assert tracefs() == []
+
+
+def test_tracefs_next_start_removes_what_was_killed(postgres, tool, tracefs):
+    killed = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--force-tracefs")
+    works = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--force-tracefs")
+    before = tracefs()
+    killed.kill()
+    left = [one for one in before if f":dbslower_{killed.pid}_" in one]
+    assert left and set(left) <= set(tracefs()), "nothing was left, so this test proves nothing"
+    after = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--force-tracefs")
+    assert not set(left) & set(tracefs())
+    postgres.psql("select 1 /* both */")
+    for one in (works, after):
+        stopped(one)
+        only(one, "both")
+    assert tracefs() == []
+
+
+def test_tracefs_signal_while_it_starts(postgres, tracefs):
+    for ms in range(0, 60, 4):
+        process = subprocess.Popen([DBSLOWER, "postgres", "-p", str(postgres.pid), "--force-tracefs"],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(ms / 1000)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) in (0, -signal.SIGTERM)
+        assert tracefs() == [], f"after {ms} ms"
+
+
+# --- systems with nothing mounted
+
+def mounts(pid):
+    with open(f"/proc/{pid}/mountinfo") as f:
+        return f.read()
+
+
+@pytest.mark.parametrize("args", WAYS, ids=lambda args: " ".join(args) or "default")
+def test_sys_is_not_mounted(postgres, tool, args, tracefs):
+    before = mounts("self")
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *args, wrap=WITHOUT_SYS)
+    assert " /sys" not in mounts(traced.pid) and "tracefs" not in mounts(traced.pid)
+    postgres.psql("select 1 /* without sys */")
+    stopped(traced)
+    only(traced, "without sys")
+    assert mounts("self") == before
+    assert tracefs() == []
+
+
+@pytest.mark.parametrize("args", [["--force-perf"], ["--force-tracefs"]], ids=" ".join)
+def test_sys_is_not_mounted_before_fsopen(postgres, tool, args, tracefs):
+    """As on Linux before 5.2."""
+    if platform.machine() not in ("x86_64", "aarch64"):
+        pytest.skip(f"the number of fsopen(2) on {platform.machine()} is not known here")
+    before = mounts("self")
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *args, wrap=WITHOUT_SYS,
+                  preexec_fn=deny(FSOPEN, errno.ENOSYS))
+    postgres.psql("select 1 /* without fsopen */")
+    stopped(traced)
+    only(traced, "without fsopen")
+    assert mounts("self") == before
+    assert tracefs() == []
+
+
+def test_tracefs_is_forbidden(postgres):
+    """Where it is mounted, it is not asked for; else the message says what would help."""
+    if os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        pytest.skip("tracefs is mounted here")
+    done = run("postgres", "-p", postgres.pid, "--force-tracefs", "-d", "0.2", preexec_fn=deny(FSOPEN, errno.EPERM))
+    refused(done, "no uprobes", "mount -t sysfs")
 
 
 # --- perf buffers
@@ -46,7 +154,7 @@ def test_perfbuf_longest_text(postgres, tool):
 
 def test_perfbuf_stat(postgres, tool):
     """What is counted in the kernel needs no buffer; that a program was executed is still told."""
-    traced = tool("stat", "postgres", "-m", "0", "--json", "-p", postgres.pid, "--force-perfbuf",
+    traced = tool("stat", "postgres", "-m", "0", "--json", "-p", postgres.pid, "--force-perfbuf", "--force-probe-read",
                   kind=Stat)
     postgres.psql(*["select 1"] * 10)
     assert traced.stop() == 0, traced.said()

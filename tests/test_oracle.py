@@ -183,7 +183,8 @@ def test_log_reader_refuses_what_it_does_not_know():
 
 @pytest.mark.parametrize("args", [["--force-perf"], ["--force-prealloc"], ["--force-perf", "--force-prealloc"],
                                   ["--force-perfbuf"], ["--force-probe-read"],
-                                  ["--force-perf", "--force-prealloc", "--force-perfbuf", "--force-probe-read"]],
+                                  ["--force-tracefs"],
+                                  ["--force-tracefs", "--force-prealloc", "--force-perfbuf", "--force-probe-read"]],
                          ids=" ".join)
 def test_old_ways_agree_with_the_log(clusters, tool, tmp_path, args):
     """What older kernels are traced with, on a smaller workload."""

@@ -8,6 +8,7 @@
 
 #include "bpf/event.h"
 #include "loader/stream.h"
+#include "loader/tracefs.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
@@ -241,11 +242,36 @@ static void perf_survives_garbage(void)
 	kernel_free(&k);
 }
 
+static void tracefs_names(void)
+{
+	static const struct {
+		const char *line, *event;
+	} cases[] = {
+		{ "p:dbslower_12_0a/site0 /a/b:0x10(0x20)\n", "dbslower_12_0a/site0" },
+		{ "r:dbslower_12_0a/site1 /a/b:0x10\n", "dbslower_12_0a/site1" },
+		{ "p:dbslower_12_0a/site0", "dbslower_12_0a/site0" },
+		{ "p:dbslower/site0 /a", NULL }, { "p:mine/dbslower_ /a", NULL },
+		{ "p:dbslower_12_0a /a/b:0x10\n", NULL }, { "x:dbslower_1/a /a", NULL },
+		{ "p", NULL }, { "", NULL }, { "\n", NULL }, { "p:", NULL },
+		{ "p:dbslower_1234567890123456789012345678901234567890/1234567890 /a", NULL },
+	};
+	char event[48];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool ours = tracefs_parse(cases[i].line, event, sizeof(event));
+
+		CHECK(ours == (cases[i].event != NULL), "%s", cases[i].line);
+		if (ours && cases[i].event)
+			CHECK(!strcmp(event, cases[i].event), "%s", event);
+	}
+}
+
 int main(void)
 {
 	RUN(perf_in_order);
 	RUN(perf_refused_counts_as_read);
 	RUN(perf_later_waits);
 	RUN(perf_survives_garbage);
+	RUN(tracefs_names);
 	return check_done();
 }

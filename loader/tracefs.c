@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/tracefs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "loader/mount.h"
+
+#define GROUP		"dbslower_"
+#define EVENTS		"uprobe_events"
+#define EVENT_SIZE	80	/* the kernel's names have 64 bytes at most */
+#define TRIES		3
+
+bool tracefs_parse(const char *line, char *event, size_t size)
+{
+	size_t len;
+
+	if ((*line != 'p' && *line != 'r') || line[1] != ':')
+		return false;
+	line += 2;
+	len = strcspn(line, " \n");
+	if (strncmp(line, GROUP, strlen(GROUP)) || !memchr(line, '/', len) || len >= size)
+		return false;
+	memcpy(event, line, len);
+	event[len] = '\0';
+	return true;
+}
+
+/* Writes one command, at once as the kernel wants it. 0 or -errno. */
+static int tracefs_write(struct tracefs *tracefs, const char *command, size_t len)
+{
+	int fd = openat(tracefs->dir, EVENTS, O_WRONLY | O_APPEND | O_CLOEXEC), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (write(fd, command, len) < 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+static void tracefs_remove(struct tracefs *tracefs, const char *event)
+{
+	char command[EVENT_SIZE + 4];
+	int n = snprintf(command, sizeof(command), "-:%s\n", event);
+
+	if (n > 0 && (size_t)n < sizeof(command))
+		tracefs_write(tracefs, command, (size_t)n);
+}
+
+void tracefs_sweep(struct tracefs *tracefs)
+{
+	int fd = openat(tracefs->dir, EVENTS, O_RDONLY | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	char event[EVENT_SIZE], *line = NULL;
+	size_t size = 0;
+
+	if (!file) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	/* The kernel gives the list a page at a time: what is removed meanwhile moves the rest up. */
+	while (getline(&line, &size, file) > 0)
+		if (tracefs_parse(line, event, sizeof(event)))
+			tracefs_remove(tracefs, event);
+	free(line);
+	fclose(file);
+}
+
+int tracefs_open(struct tracefs *tracefs)
+{
+	uint32_t chance = 0;
+	int dir = mount_open(MOUNT_TRACEFS);
+
+	if (dir < 0)
+		return dir;
+	*tracefs = (struct tracefs){ .open = true, .dir = dir };
+	if (faccessat(dir, EVENTS, W_OK, 0)) {
+		close(dir);
+		tracefs->open = false;
+		return -EOPNOTSUPP;
+	}
+	/* Another PID namespace has the same PIDs. */
+	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
+		chance = 0;
+	snprintf(tracefs->group, sizeof(tracefs->group), GROUP "%ld_%08x", (long)getpid(), chance);
+	tracefs_sweep(tracefs);
+	return 0;
+}
+
+/* Makes the event of a site, called @event. */
+static int tracefs_make(struct tracefs *tracefs, const struct uprobe_sites *sites, uint32_t index,
+			const char *event)
+{
+	unsigned long semaphore = sites->ref_ctr_offsets[index];
+	char command[512], counter[32] = "";
+	int n;
+
+	/* 1cc33161a83d (4.20) */
+	if (semaphore)
+		snprintf(counter, sizeof(counter), "(0x%lx)", semaphore);
+	n = snprintf(command, sizeof(command), "%c:%s %s:0x%lx%s\n", sites->on_return ? 'r' : 'p',
+		     event, sites->path, sites->offsets[index], counter);
+	if (n < 0 || (size_t)n >= sizeof(command))
+		return -ENAMETOOLONG;
+	return tracefs_write(tracefs, command, (size_t)n);
+}
+
+static int tracefs_id(struct tracefs *tracefs, const char *event)
+{
+	char path[EVENT_SIZE + 16], text[16];
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "events/%s/id", event);
+	fd = openat(tracefs->dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -EIO;
+	text[n] = '\0';
+	return atoi(text);
+}
+
+int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites *sites,
+		   uint32_t index)
+{
+	char event[EVENT_SIZE];
+	int fd = -ENOENT;
+
+	/* Between its making and its use, another process of this program may sweep it. */
+	for (int i = 0; i < TRIES && (fd == -ENOENT || fd == -EINVAL); i++) {
+		snprintf(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->made++);
+		fd = tracefs_make(tracefs, sites, index, event);
+		if (fd)
+			continue;
+		fd = tracefs_id(tracefs, event);
+		if (fd >= 0)
+			fd = sys_uprobe_event(prog, fd);
+		if (fd < 0)
+			tracefs_remove(tracefs, event);
+	}
+	return fd;
+}
+
+void tracefs_close(struct tracefs *tracefs)
+{
+	if (!tracefs->open)
+		return;
+	if (tracefs->made)
+		tracefs_sweep(tracefs);
+	close(tracefs->dir);
+	tracefs->open = false;
+}
