@@ -115,6 +115,12 @@ static const struct {
 	[FAULT_NO_PROBES] = { "", " cannot be traced",
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 have what is "
 			      "needed, unless they were linked without their dynamic symbols." },
+	[FAULT_NOTE] = { "cannot note in /run/dbslower what it writes into servers", "",
+			 "It works on; but if it is killed by SIGKILL, the servers' probes stay "
+			 "switched on until they are restarted." },
+	[FAULT_SEMAPHORE] = { "cannot switch the probes on in process ", "",
+			      "Its statements are not seen. Before Linux 4.20 that takes "
+			      "CAP_SYS_PTRACE." },
 	[FAULT_TOO_MANY] = { "too many ", "", NULL },
 	[FAULT_PROBE] = { "", " cannot be traced like this", NULL },
 };
@@ -134,7 +140,8 @@ static const char *message_reason(const struct fault *fault)
 
 void message_fault(struct output *err, const struct fault *fault)
 {
-	bool denied = fault->error == -EPERM || fault->error == -EACCES;
+	bool denied = (fault->error == -EPERM || fault->error == -EACCES) &&
+		      fault->kind != FAULT_NOTE && fault->kind != FAULT_SEMAPHORE;
 	bool foreign = fault->kind == FAULT_PROCESS || fault->kind == FAULT_FILE;
 	const char *remedy = denied && foreign ?
 		"Looking at another user's process takes CAP_SYS_PTRACE, which root has unless a "

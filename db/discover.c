@@ -345,6 +345,7 @@ static bool discover_wants_file(const struct discover *d, const struct process_f
 static void discover_look(struct discover *d, const struct process *process)
 {
 	struct fault fault = { .kind = FAULT_NONE };
+	const struct target *target;
 	size_t first = d->ntargets;
 	const char *engine = d->config->npaths ? d->config->engine : discover_engine(d, process);
 	int err;
@@ -355,6 +356,9 @@ static void discover_look(struct discover *d, const struct process *process)
 	if (d->config->npids)
 		return;
 	err = discover_attach_process(d, engine, process, &fault);
+	target = err ? NULL : discover_target(d, &process->file);
+	if (target)
+		target_semaphores(target, d->common.semaphores, process);
 	/* What only looks like a server is nobody's concern. */
 	if (err && (d->config->npaths || process_is_named(process)))
 		d->config->fault(d->config->arg, &fault);

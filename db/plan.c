@@ -197,7 +197,8 @@ static void carry_sites(struct carry *carry)
 			if (site->group != group)
 				continue;
 			carry->offsets[n] = (unsigned long)site->offset;
-			carry->semaphores[n] = (unsigned long)site->semaphore;
+			carry->semaphores[n] = carry->place->uncounted ? 0 :
+					       (unsigned long)site->semaphore;
 			carry->groups[n++] = group;
 		}
 	}
@@ -223,7 +224,7 @@ int plan_attach(const struct plan *plan, const struct plan_place *place, struct 
 	carry_sites(&carry);
 	err = place->way == ATTACH_MULTI ? carry_joined(&carry) : -ENOSPC;
 	if (err == -ENOSPC && fault->kind == FAULT_NONE) {
-		attach_close(links->fds, links->count);
+		attach_close(links->features, links->fds, links->count);
 		links->count = 0;
 		err = carry_groups(&carry);
 	}

@@ -325,7 +325,8 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 
 static int work_site(struct work *work, const struct engine_probe *probe, const struct site *site)
 {
-	struct plan_site add = { .offset = site->offset, .semaphore = site->semaphore };
+	struct plan_site add = { .offset = site->offset, .semaphore = site->semaphore,
+				 .semaphore_vaddr = site->semaphore_vaddr };
 	int count = work_link(work, probe, site), err;
 
 	if (count < 0)
@@ -348,9 +349,10 @@ static int work_usdt(struct work *work, const struct engine_probe *probe)
 	if (usdt_notes(&work->elf, &iter))
 		return -ENOENT;
 	while (usdt_note_next(&iter, &note)) {
-		struct site site = { .vaddr = note.vaddr, .offset = note.offset,
-				     .semaphore = note.semaphore_offset,
-				     .semaphore_vaddr = note.semaphore_vaddr, .args = note.args };
+		struct site site = {
+			.vaddr = note.vaddr, .offset = note.offset, .args = note.args,
+			.semaphore = note.semaphore_offset, .semaphore_vaddr = note.semaphore_vaddr,
+		};
 
 		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
 			continue;
@@ -625,20 +627,82 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 	return err;
 }
 
+/* Keeps which semaphores the plan has, each once. 0 or -ENOMEM. */
+static int target_keep(struct target *target, const struct plan *plan)
+{
+	target->semaphores = calloc(plan->nsites, sizeof(*target->semaphores));
+	if (!target->semaphores)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < plan->nsites; i++) {
+		uint64_t vaddr = plan->sites[i].semaphore ? plan->sites[i].semaphore_vaddr : 0;
+		size_t n = 0;
+
+		while (n < target->nsemaphores && target->semaphores[n] != vaddr)
+			n++;
+		if (vaddr && n == target->nsemaphores)
+			target->semaphores[target->nsemaphores++] = vaddr;
+	}
+	return 0;
+}
+
+void target_semaphores(const struct target *target, struct semaphores *semaphores,
+		       const struct process *process)
+{
+	if (process_file_same(&process->file, &target->file))
+		semaphores_write(semaphores, process, target->lowest_vaddr, target->semaphores,
+				 target->nsemaphores);
+}
+
+struct running {
+	const struct target *target;
+	struct semaphores *semaphores;
+};
+
+static int running_each(void *arg, const struct process *process)
+{
+	const struct running *running = arg;
+
+	target_semaphores(running->target, running->semaphores, process);
+	return 0;
+}
+
+/* Until there is none left: one may be forked from a process that has not got it. */
+static void target_semaphores_all(struct target *target, struct semaphores *semaphores)
+{
+	struct running running = { target, semaphores };
+	size_t before;
+
+	do {
+		before = semaphores->nmarks;
+		process_each(running_each, &running);
+	} while (semaphores->nmarks > before);
+}
+
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
 		uint32_t source, const struct target_common *common, struct fault *fault)
 {
+	bool uncounted = common->semaphores && common->semaphores->on;
 	struct plan plan;
 	int err = target_plan(target, engine, fd, path, source, common, &plan, fault);
 
 	if (err)
 		return err;
+	err = uncounted ? target_keep(target, &plan) : 0;
+	if (err) {
+		plan_free(&plan);
+		return fault_set(fault, FAULT_MEMORY, err, NULL, NULL);
+	}
 	err = plan_attach(&plan, &(struct plan_place){
 		.name = engine->name, .fd = fd, .path = target->path,
 		.features = common->features, .way = common->way,
+		.uncounted = uncounted,
 		.program = common->program, .program_arg = common->program_arg,
 	}, &target->links, fault);
 	plan_free(&plan);
+	if (err)
+		target_close(target);
+	else if (target->nsemaphores)
+		target_semaphores_all(target, common->semaphores);
 	return err;
 }
 
@@ -668,4 +732,7 @@ const char *target_title(const struct target *target)
 void target_close(struct target *target)
 {
 	plan_detach(&target->links);
+	free(target->semaphores);
+	target->semaphores = NULL;
+	target->nsemaphores = 0;
 }

@@ -11,6 +11,7 @@
 #include "db/fault.h"
 #include "db/plan.h"
 #include "db/process.h"
+#include "db/semaphore.h"
 #include "loader/object.h"
 
 /* What a program asks for at a site. */
@@ -37,6 +38,7 @@ struct target_common {
 	const struct object *object;
 	const struct object_value *values;
 	size_t nvalues;
+	struct semaphores *semaphores;	/* that are written if ->on; may be NULL */
 	/* Shown each program as it goes to the kernel; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;
@@ -50,6 +52,8 @@ struct target {
 	struct process_file file;
 	uint32_t source;		/* its number in the events */
 	struct plan_links links;
+	uint64_t *semaphores;		/* the addresses of those in use, as linked; owned */
+	size_t nsemaphores;
 	bool usdt;			/* by USDT probes; else by symbols only */
 	uint32_t shows;			/* TARGET_SHOWS_…: what the programs can read */
 	uint64_t lowest_vaddr;			/* of what is loaded, as linked */
@@ -79,6 +83,10 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 
 /* Reads the version that a server has in its memory only: that of @process, which runs the file. */
 void target_read_version(struct target *target, const struct process *process);
+
+/* Writes the semaphores into @process, which runs the file, if that is for us to do. */
+void target_semaphores(const struct target *target, struct semaphores *semaphores,
+		       const struct process *process);
 
 /* What its server is called. Static. */
 const char *target_title(const struct target *target);

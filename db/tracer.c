@@ -55,12 +55,13 @@ struct tracer {
 	bool perf_buffers;
 	struct stream stream;
 	struct discover discover;
+	struct semaphores semaphores;
 	struct identity_table identities;
 	uint64_t pid_ns_dev, pid_ns_ino;
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
 	uint64_t running;		/* statements that were running when it was detached */
-	bool detached;
+	bool detached, unwritten;
 };
 
 static uint32_t tracer_ring_bytes(const struct tracer *t)
@@ -510,6 +511,7 @@ static void tracer_choose(struct tracer *t)
 		{ t->config.force_probe_read, FEATURE_READ_USER },
 		{ t->config.force_tracefs, FEATURE_UPROBE_MULTI },
 		{ t->config.force_tracefs, FEATURE_UPROBE_PMU },
+		{ t->config.force_semaphore, FEATURE_REF_CTR },
 	};
 
 	for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
@@ -520,6 +522,37 @@ static void tracer_choose(struct tracer *t)
 	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
 		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
 	t->ring_bytes = tracer_ring_bytes(t);
+}
+
+/* What does not go with us of itself. */
+static void tracer_lasting(struct tracer *t)
+{
+	bool written = !feature_has(&t->features, FEATURE_REF_CTR);
+	struct fault fault = { .kind = FAULT_NONE };
+	int err;
+
+	if ((written || t->discover.common.way == ATTACH_TRACEFS) && t->config.lasting)
+		t->config.lasting(t->config.arg);
+	semaphores_repair();
+	err = written ? semaphores_open(&t->semaphores) : 0;
+	if (!err)
+		return;
+	fault_set(&fault, FAULT_NOTE, err, NULL, NULL);
+	t->config.fault(t->config.arg, &fault);
+}
+
+/* Tells once of a process that could not be written to. */
+static void tracer_unwritten(struct tracer *t)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+	char pid[16];
+
+	if (!t->semaphores.error || t->unwritten)
+		return;
+	t->unwritten = true;
+	snprintf(pid, sizeof(pid), "%u", t->semaphores.error_pid);
+	fault_set(&fault, FAULT_SEMAPHORE, t->semaphores.error, pid, NULL);
+	t->config.fault(t->config.arg, &fault);
 }
 
 static int tracer_stream(struct tracer *t)
@@ -557,7 +590,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	}
 	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
-		.nvalues = MAPS + NUMBERS, .program = config->program,
+		.nvalues = MAPS + NUMBERS, .semaphores = &t->semaphores, .program = config->program,
 		.program_arg = config->arg, .site = config->site, .site_arg = config->arg,
 	};
 	err = object_open(&t->object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement));
@@ -582,8 +615,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		err = fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
 		goto fail;
 	}
-	if (t->discover.common.way == ATTACH_TRACEFS && config->lasting)
-		config->lasting(config->arg);
+	tracer_lasting(t);
 	t->discover.pids = t->maps[MAP_PIDS];
 	t->discover.servers = t->maps[MAP_SERVERS];
 	t->discover.comms = t->maps[MAP_COMMS];
@@ -619,6 +651,7 @@ int tracer_drain(struct tracer *t)
 
 	t->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	bytes = stream_drain(&t->stream, tracer_record, t);
+	tracer_unwritten(t);
 	/* It may be there in the place of one that was killed. */
 	if (t->discover.started)
 		tracer_sessions_each(t, session_gone, NULL);
@@ -636,6 +669,7 @@ int tracer_sleep(struct tracer *t)
 void tracer_detach(struct tracer *t)
 {
 	discover_detach(&t->discover);
+	semaphores_close(&t->semaphores);
 	/* What runs now is never seen to end. */
 	if (!t->detached)
 		tracer_sessions_each(t, session_running, &t->running);

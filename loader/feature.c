@@ -64,16 +64,24 @@ static bool probe_read_user(struct features *features)
 	return true;
 }
 
+/* Opens what sysfs has of the uprobe PMU. */
+static int open_uprobe_pmu(const char *path)
+{
+	int sysfs = mount_open(MOUNT_SYSFS), fd;
+
+	if (sysfs < 0)
+		return sysfs;
+	fd = openat(sysfs, path, O_RDONLY | O_CLOEXEC);
+	close(sysfs);
+	return fd;
+}
+
 static bool probe_uprobe_pmu(struct features *features)
 {
-	int sysfs = mount_open(MOUNT_SYSFS), fd = -1;
+	int fd = open_uprobe_pmu("bus/event_source/devices/uprobe/type");
 	char buf[16];
 	ssize_t n;
 
-	if (sysfs >= 0) {
-		fd = openat(sysfs, "bus/event_source/devices/uprobe/type", O_RDONLY | O_CLOEXEC);
-		close(sysfs);
-	}
 	if (fd < 0)
 		return false;
 	n = read(fd, buf, sizeof(buf) - 1);
@@ -124,6 +132,20 @@ static bool probe_uprobe_multi(struct features *features)
 	return link == -EBADF;
 }
 
+/* The PMU's format tells; what came later than it has them all. */
+static bool probe_ref_ctr(struct features *features)
+{
+	int fd;
+
+	if (feature_has(features, FEATURE_UPROBE_MULTI))
+		return true;
+	fd = open_uprobe_pmu("bus/event_source/devices/uprobe/format/ref_ctr_offset");
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
 static bool probe_tracefs(struct features *features)
 {
 	return !tracefs_open(&features->tracefs);
@@ -142,6 +164,8 @@ static const struct {
 	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user },
 	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
 			      probe_tracefs },
+	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",
+			      probe_ref_ctr },
 };
 
 bool feature_has(struct features *features, enum feature feature)

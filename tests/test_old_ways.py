@@ -7,11 +7,13 @@ import platform
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
 from cluster import wait_for
+from elffile import Memory
 from test_errors import deny, refused, run
 from test_postgres import only, stopped, text_of, with_tag
 from test_stat import Stat
@@ -116,6 +118,98 @@ def test_tracefs_is_forbidden(postgres):
         pytest.skip("tracefs is mounted here")
     done = run("postgres", "-p", postgres.pid, "--force-tracefs", "-d", "0.2", preexec_fn=deny(FSOPEN, errno.EPERM))
     refused(done, "no uprobes", "mount -t sysfs")
+
+
+# --- semaphores that are written
+
+NOTES = "/run/dbslower"
+
+
+def counts(pid, path):
+    """The semaphores of a process that are not 0."""
+    return Memory(pid, path).semaphores()
+
+
+@pytest.fixture
+def server(clusters, server_copy):
+    """A server whose file nobody else has probes on: the kernel wants all to agree who counts."""
+    return clusters(name="semaphore", postgres=server_copy)
+
+
+def test_semaphore_is_written_and_taken_back(server, tool):
+    """In the main process, in a backend that was there and in one that comes; a stop leaves nothing."""
+    path = server.postgres
+    with server.connect() as before:
+        old = before.info.backend_pid
+        assert counts(old, path) == {} == counts(server.pid, path)
+        traced = tool("postgres", "-m", "0", "--json", "-p", server.pid, "--force-semaphore")
+        during = counts(server.pid, path)
+        assert during and set(during.values()) == {1} and counts(old, path) == during
+        note, = os.listdir(NOTES)
+        assert os.stat(f"{NOTES}/{note}").st_mode & 0o777 == 0o600 and os.stat(NOTES).st_mode & 0o777 == 0o700
+        with server.connect() as after:
+            new = after.info.backend_pid
+            assert counts(new, path) == during, "it was not inherited"
+            after.execute("select 1 /* by hand */")
+            stopped(traced)
+            assert counts(old, path) == counts(new, path) == counts(server.pid, path) == {}
+    only(traced, "by hand")
+    assert not os.path.exists(NOTES)
+
+
+def test_semaphore_kill_is_repaired(server, tool):
+    path = server.postgres
+    with server.connect() as before:
+        killed = tool("postgres", "-m", "0", "--json", "-p", server.pid, "--force-semaphore")
+        lives = tool("postgres", "-m", "0", "--json", "-p", server.pid, "--force-semaphore")
+        with server.connect() as after:
+            pids = [server.pid, before.info.backend_pid, after.info.backend_pid]
+            during = [counts(pid, path) for pid in pids]
+            assert all(set(one.values()) == {2} for one in during), during
+            killed.kill()
+            assert [counts(pid, path) for pid in pids] == during, "nothing was left, so this test proves nothing"
+            run("postgres", "-x", sys.executable)	# any start will do
+            assert all(set(counts(pid, path).values()) == {1} for pid in pids)
+            stopped(lives)
+            assert all(counts(pid, path) == {} for pid in pids)
+    assert not os.path.exists(NOTES)
+
+
+def test_semaphore_two_at_once(server, tool):
+    """The second one's start does not repair the first one's."""
+    args = ("postgres", "-m", "0", "--json", "-p", server.pid, "--force-semaphore")
+    with server.connect() as connection:
+        def now():
+            return set(counts(connection.info.backend_pid, server.postgres).values())
+        first = tool(*args)
+        second = tool(*args)
+        assert now() == {2}
+        stopped(first)
+        assert now() == {1}
+        stopped(second)
+        assert now() == set()
+
+
+def test_semaphore_of_a_server_started_after(clusters, server_copy, tool):
+    cluster = clusters(name="later", postgres=server_copy, start=False)
+    traced = tool("postgres", "-x", server_copy, "-m", "0", "--json", "--force-semaphore")
+    cluster.start()
+    wait_for(lambda: set(counts(cluster.pid, cluster.postgres).values()) == {1}, 30, "its semaphores")
+    cluster.psql("select 1 /* started after */")
+    wait_for(lambda: with_tag(traced, "started after"), 30, "the statement")
+    assert traced.stop() == 0
+    assert counts(cluster.pid, cluster.postgres) == {}
+
+
+def test_semaphore_no_place_for_the_note(server, tool):
+    script = 'mount -t tmpfs -o ro tmpfs /run && "$@"; exit $?'
+    traced = tool("postgres", "-m", "0", "--json", "-p", server.pid, "--force-semaphore",
+                  wrap=("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"))
+    assert "cannot note in /run/dbslower" in traced.err.text and "SIGKILL" in traced.err.text, traced.said()
+    server.psql("select 1 /* without a note */")
+    stopped(traced)
+    only(traced, "without a note")
+    assert counts(server.pid, server.postgres) == {}
 
 
 # --- perf buffers

@@ -7,6 +7,7 @@
 #include "db/library.h"
 #include "db/postgres.h"
 #include "db/process.h"
+#include "db/semaphore.h"
 #include "tests/unit/check.h"
 
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -241,6 +242,29 @@ static void library_cache_damaged(void)
 	}
 }
 
+/* A line of a note is whole or none: what was cut off in the middle of a number would lead elsewhere. */
+static void semaphore_notes(void)
+{
+	static const char whole[] = "12 3456 3500 55d0c0ffee00 64768 131\n";
+	static const char *const bad[] = {
+		"", "\n", "pid start written address dev ino\n", "0 1 2 3 4 5\n", "1 0 2 3 4 5\n",
+		"1 2 3 zz 5 6\n", "1 2 3 4 5 6 7\n",
+	};
+	struct semaphore_mark mark;
+	char cut[sizeof(whole)];
+
+	CHECK(semaphores_parse(whole, &mark));
+	CHECK(mark.pid == 12 && mark.start == 3456 && mark.written == 3500 &&
+	      mark.address == 0x55d0c0ffee00 && mark.dev == 64768 && mark.ino == 131);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK(!semaphores_parse(bad[i], &mark), "%s", bad[i]);
+	for (size_t n = 0; n < sizeof(whole) - 1; n++) {
+		memcpy(cut, whole, n);
+		cut[n] = '\0';
+		CHECK(!semaphores_parse(cut, &mark), "%s", cut);
+	}
+}
+
 int main(void)
 {
 	RUN(titles);
@@ -250,5 +274,6 @@ int main(void)
 	RUN(library_names);
 	RUN(library_cache);
 	RUN(library_cache_damaged);
+	RUN(semaphore_notes);
 	return check_done();
 }
