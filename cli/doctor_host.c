@@ -28,12 +28,13 @@ static const struct {
 	const char *yes, *no, *remedy;
 } feature_words[FEATURES] = {
 	[FEATURE_RINGBUF] = {
-		DOCTOR_OBSTACLE, "statements come through one buffer", "statements cannot be sent",
-		"dbslower needs Linux 5.8." },
+		DOCTOR_NOTE, "statements come through one buffer",
+		"statements come through a buffer for each CPU; trace cannot send hits",
+		"It comes with Linux 5.8." },
 	[FEATURE_UPROBE_PMU] = {
 		DOCTOR_NOTE, "each probe can be attached by itself",
-		"probes cannot be attached one by one",
-		"It needs CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs sysfs /sys." },
+		"each probe is an event of tracefs",
+		"It needs CONFIG_UPROBE_EVENTS, and comes with Linux 4.17." },
 	[FEATURE_UPROBE_MULTI] = {
 		DOCTOR_NOTE, "all probes of a server are attached at once",
 		"each probe is attached by itself: with many, start and end take longer",
@@ -42,6 +43,18 @@ static const struct {
 		DOCTOR_NOTE, "65536 sessions at a time",
 		"memory is set aside at the start, for at most 4096 sessions at a time",
 		"It comes with Linux 6.1." },
+	[FEATURE_READ_USER] = {
+		DOCTOR_NOTE, "memory of programs is read as such",
+		"memory is read by probe_read, as before", "It comes with Linux 5.5." },
+	[FEATURE_TRACEFS] = {
+		DOCTOR_NOTE, "probes could be attached by it, too",
+		"without the uprobe PMU probes could not be attached",
+		"It needs CONFIG_UPROBE_EVENTS and tracefs: mount -t tracefs tracefs "
+		"/sys/kernel/tracing." },
+	[FEATURE_REF_CTR] = {
+		DOCTOR_NOTE, "they go with dbslower, even where it is killed",
+		"they are written into the servers' memory, and taken back at the end",
+		"It comes with Linux 4.20." },
 };
 
 static void host_features(struct doctor_host *h)

@@ -26,7 +26,7 @@ static const char self_path[] = "/proc/self/exe";
 /* A way to attach. */
 struct way {
 	const char *name;
-	bool perf, prealloc;
+	bool perf, prealloc, old;	/* old: transport and reading as before Linux 5.5 */
 	unsigned int text_arg;
 };
 
@@ -112,6 +112,7 @@ static bool selftest_attach(struct selftest *test)
 		.start = "dbslower:self__start", .done = "dbslower:self__done",
 		.text_arg = test->way->text_arg, .text_bytes = TEXT_BYTES,
 		.force_perf = test->way->perf, .force_prealloc = test->way->prealloc,
+		.force_perfbuf = test->way->old, .force_probe_read = test->way->old,
 		.arg = test, .statement = selftest_statement, .server = selftest_server,
 		.fault = selftest_fault,
 	};
@@ -297,9 +298,10 @@ static uint32_t selftest_pid(void)
 bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg)
 {
 	static const struct way ways[] = {
-		{ "uprobe_multi", false, false, SELFPROBE_TEXT },
-		{ "perf uprobe", true, false, SELFPROBE_TEXT_IN },
-		{ "preallocated maps", false, true, SELFPROBE_TEXT },
+		{ "uprobe_multi", .text_arg = SELFPROBE_TEXT },
+		{ "perf uprobe", .perf = true, .text_arg = SELFPROBE_TEXT_IN },
+		{ "preallocated maps", .prealloc = true, .text_arg = SELFPROBE_TEXT },
+		{ "perf buffers", .old = true, .text_arg = SELFPROBE_TEXT_IN },
 	};
 	struct selftest test = { .step = step, .arg = arg, .pid = selftest_pid() };
 	struct features features = { .uprobe_pmu = 0 };
@@ -311,7 +313,7 @@ bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), voi
 		selftest_way(&test, &ways[0]);
 	if (perf && !test.failed)
 		selftest_way(&test, &ways[1]);
-	if (!test.failed)
-		selftest_way(&test, &ways[2]);
+	for (size_t i = 2; !test.failed && i < sizeof(ways) / sizeof(ways[0]); i++)
+		selftest_way(&test, &ways[i]);
 	return !test.failed;
 }

@@ -241,7 +241,7 @@ void semaphores_write(struct semaphores *s, const struct process *process, uint6
 
 	if (!s->on || !count || !start)
 		return;
-	err = process_memory_open(process, lowest, &memory);
+	err = process_memory_open_program(process, lowest, &memory);
 	for (size_t i = 0; !err && i < count; i++)
 		err = semaphore_write(s, process, start, vaddrs[i] + memory.slide);
 	if (memory.fd >= 0)

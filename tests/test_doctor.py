@@ -460,7 +460,7 @@ def test_self_test():
     assert best < 1, f"{best} s"
     steps = found["self_test"]
     assert all(step["ok"] and step["ms"] >= 0 for step in steps)
-    ways = ["uprobe_multi", "perf uprobe", "preallocated maps"]
+    ways = ["uprobe_multi", "perf uprobe", "preallocated maps", "perf buffers"]
     assert [step["way"] for step in steps if step["step"] == "detaching"] == ways
     assert [step["step"] for step in steps if step["way"] == "uprobe_multi"] == STEPS
     burst, = [step["found"] for step in steps if step["step"] == "counting what is lost"]
