@@ -25,6 +25,7 @@ enum event_type {
 #define STATEMENT_DIED		0x10	/* the thread ended in the middle of it */
 #define STATEMENT_COMPLETED	0x20	/* the server said that it completed */
 #define STATEMENT_NO_STATUS	0x40	/* whether it failed cannot be told */
+#define STATEMENT_NO_TEXT	0x80	/* the server has none */
 /* … and where its session stands; of no meaning to user space */
 #define SESSION_OPEN		0x200	/* a statement is running */
 #define SESSION_JOINED		0x400	/* it was running before its thread was first seen */

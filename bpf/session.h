@@ -32,6 +32,7 @@ CONSTANT(source);
 CONSTANT(threshold_ns);
 CONSTANT(text_bytes);	/* how much of a text is shown */
 CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
+CONSTANT(head_bytes);	/* of a text that are compared: text_size, HEAD_WORDS at most */
 CONSTANT(filter_pids);
 CONSTANT(want_sessions);
 CONSTANT(want_execs);	/* of programs of any name */
@@ -342,18 +343,20 @@ INLINE void text_copy(struct session *session, const char *text, __u64 length)
 }
 
 /*
- * Whether @text begins as the text that is kept: as far as HEAD_WORDS reach, which tells statements of
- * one pipeline apart.
+ * Whether @text begins as the text that is kept: as far as HEAD_WORDS reach, or what is kept, which
+ * tells statements of one pipeline apart.
  */
 static __attribute__((noinline)) int text_same(struct session *session, const char *text)
 {
 	const __u64 *kept = (const __u64 *)session->text;
 	__u64 head[HEAD_WORDS] = {};
 
-	if (bpf_probe_read_user_str(head, sizeof(head), text) < 0)
+	if (bpf_probe_read_user_str(head, VALUE(head_bytes), text) < 0)
 		return 0;
 	for (int i = 0; i < HEAD_WORDS; i++) {
-		__u64 differ = head[i] ^ kept[i];
+		/* Where the head is cut, its last byte is the NUL of that, not the text's. */
+		__u64 mask = i == HEAD_WORDS - 1 ? 0x00ffffffffffffff : ~0ULL;
+		__u64 differ = (head[i] ^ kept[i]) & mask;
 		/* The lowest bit that is set marks the first NUL, if there is one. */
 		__u64 nul = (head[i] - 0x0101010101010101) & ~head[i] & 0x8080808080808080;
 

@@ -25,7 +25,6 @@ ARGUMENT(resumed);	/* state of an asynchronous command; 2: it goes on */
 ARGUMENT(connection);	/* the server's number for the connection */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
-CONSTANT(error_unprepared);	/* error of a command that executes what was never prepared; 0: not known */
 CONSTANT(rows_known);
 CONSTANT(affected_known);
 CONSTANT(status_known);
@@ -195,17 +194,17 @@ PROGRAM(command_end)
 	if (!session || !(session->s.flags & SESSION_OPEN))
 		return 0;
 	s = &session->s;
+	/* No part of a packet: MariaDB's COM_MULTI, whose parts have ended. */
+	if (s->flags & STATEMENT_COMPLETED && !arg_length(ctx))
+		return 0;
 	now = bpf_ktime_get_ns();
 	if (now - s->start_ns >= VALUE(threshold_ns)) {
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
 		statement_outcome(ctx, s);
-		/* No statement, then: what the server has for a text is none. */
-		if (s->error_code && s->error_code == VALUE(error_unprepared) &&
-		    !(s->flags & SESSION_TEXT)) {
-			s->flags &= ~SESSION_OPEN;
-			return 0;
-		}
+		/* What failed before the server looked the prepared statement up. */
+		if (!s->text_len && !(s->flags & SESSION_TEXT))
+			s->flags |= STATEMENT_NO_TEXT;
 		stat_group(ctx, session);
 		if (VALUE(want_sessions))
 			send_identity(ctx, id);

@@ -20,6 +20,7 @@ struct top {
 	struct tally *tally;
 	uint64_t intervals;
 	unsigned int running;		/* shown in this table */
+	uint64_t grouped;		/* statements */
 	unsigned int width, height;	/* of the terminal; 0: it is none */
 	char fingerprint[TALLY_TEXT];
 };
@@ -191,6 +192,7 @@ static bool top_statement(void *arg, const struct statement *s)
 			 s->text ? s->text_len : 0, s->truncated, top->fingerprint,
 			 sizeof(top->fingerprint), &call.hash);
 	tally_add(top->tally, &call);
+	top->grouped++;
 	return true;
 }
 
@@ -244,7 +246,7 @@ static int top_end(struct top *top, int err)
 	if (!err && !(watch->options.count && top->intervals >= watch->options.count))
 		err = top_show(top);
 	tracer_summary(watch->tracer, &summary);
-	summary.printed = summary.statements;
+	summary.printed = top->grouped;
 	return watch_finish(watch, err, &summary);
 }
 

@@ -303,7 +303,8 @@ static void put_cell(struct output *out, const struct column *column, const char
 static void put_query(struct output *out, const struct statement *st, bool last)
 {
 	if (!st->text)
-		output_string(out, st->running ? "[text not known]" : "[text unreadable]");
+		output_string(out, st->running ? "[text not known]" :
+				   st->no_text ? "[no text]" : "[text unreadable]");
 	else
 		escape_terminal(out, st->text, st->text_len, st->truncated);
 	if (st->text && st->truncated) {

@@ -79,6 +79,14 @@ struct mains {
 	} *of;
 };
 
+static bool discover_wants_main(const struct discover *d, uint32_t pid)
+{
+	for (size_t i = 0; i < d->nwanted; i++)
+		if (d->wanted[i] == pid)
+			return true;
+	return !d->config->npids;
+}
+
 static int mains_each(void *arg, const struct process *process)
 {
 	struct mains *mains = arg;
@@ -95,7 +103,8 @@ static int mains_each(void *arg, const struct process *process)
 	if (process_read(process->ppid, &parent) ||
 	    !process_file_same(&parent.file, &target->file)) {
 		of->process = *process;
-		of->pids[of->npids++] = process->pid;
+		if (discover_wants_main(mains->discover, process->pid))
+			of->pids[of->npids++] = process->pid;
 	}
 	return 0;
 }
@@ -285,11 +294,34 @@ static int discover_want_server(struct discover *d, const struct process *proces
 	return fault_set(fault, FAULT_TOO_MANY, -E2BIG, "servers with the same PID", pid);
 }
 
-/* -p: one backend, or a main process meaning all its backends. */
+/*
+ * -p: one backend, or a main process meaning all its backends. That is known before there are probes:
+ * what is not wanted at a session's first hit is ignored from then on.
+ */
 static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fault)
 {
 	struct process process, parent;
 	char yes = 1, text[32];
+	int err = process_read(pid, &process);
+	bool backend;
+
+	snprintf(text, sizeof(text), "%u", pid);
+	if (err)
+		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
+	backend = !process_read(process.ppid, &parent) &&
+		  process_file_same(&parent.file, &process.file);
+	if (d->nwanted < DISCOVER_PIDS)
+		d->wanted[d->nwanted++] = backend ? process.ppid : pid;
+	err = sys_map_update(d->pids, &pid, &yes);
+	if (err)
+		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
+	return backend ? 0 : discover_want_server(d, &process, fault);
+}
+
+static int discover_attach_pid(struct discover *d, uint32_t pid, struct fault *fault)
+{
+	struct process process;
+	char text[32];
 	int err = process_read(pid, &process);
 
 	snprintf(text, sizeof(text), "%u", pid);
@@ -297,26 +329,19 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fau
 		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
 	snprintf(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->config->engine, &process, fault);
-	if (err == -ENOENT)
-		return fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text);
-	if (err)
-		return err;
-	err = sys_map_update(d->pids, &pid, &yes);
-	if (err)
-		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
-	if (!process_read(process.ppid, &parent) && process_file_same(&parent.file, &process.file))
-		return 0;
-	return discover_want_server(d, &process, fault);
+	return err == -ENOENT ? fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text) : err;
 }
 
 int discover_find(struct discover *d, struct fault *fault)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < d->config->npaths; i++)
-		err = discover_attach_path(d, d->config->paths[i], fault);
 	for (size_t i = 0; !err && i < d->config->npids; i++)
 		err = discover_want_pid(d, d->config->pids[i], fault);
+	for (size_t i = 0; !err && i < d->config->npids; i++)
+		err = discover_attach_pid(d, d->config->pids[i], fault);
+	for (size_t i = 0; !err && i < d->config->npaths; i++)
+		err = discover_attach_path(d, d->config->paths[i], fault);
 	if (!err && !d->config->npaths && !d->config->npids)
 		err = discover_scan(d, fault);
 	if (!err)

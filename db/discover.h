@@ -28,6 +28,9 @@ struct discover {
 	/* Owned. An event's source is its place here; none is ever taken out. */
 	struct target *targets;
 	size_t ntargets;
+	/* The main processes that -p means. */
+	uint32_t wanted[DISCOVER_PIDS];
+	size_t nwanted;
 	bool started;			/* a server has; whoever saw that clears it */
 
 	/* Its own. */

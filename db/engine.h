@@ -90,7 +90,7 @@ struct engine {
 	const char *version_words, *version_symbol;
 	const struct engine_probe *probes;
 	size_t nprobes;
-	uint64_t commands, error_unprepared;	/* constants of bpf/ */
+	uint64_t commands;			/* constant of bpf/ */
 	bool one_row_count;			/* of rows that were sent and that were changed */
 	/* Values that every program of the file may ask for, whatever its probe. */
 	const struct engine_arg *common;	/* as engine_probe.args */

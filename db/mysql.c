@@ -155,7 +155,6 @@ const struct engine engine_mysql = {
 	.queries = mysql_queries,
 	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
 	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
-	.error_unprepared = 1243,	/* ER_UNKNOWN_STMT_HANDLER */
 	.client = mysql_client,
 };
 

@@ -21,6 +21,7 @@ struct statement {
 	const char *container;		/* its id or name */
 	uint64_t connection_id;		/* the server's number for it; 0: not known */
 	uint32_t error_code;		/* the server's; 0: not known */
+	bool no_text;			/* the server has none; nothing was lost */
 	bool running;			/* it has not ended: the duration is until now */
 	bool has_rows, has_status, failed;
 	uint64_t rows;

@@ -18,7 +18,7 @@
 #define SPEC_TEXT	256
 #define VALUES_MAX	128
 #define ARGS_MAX	48		/* that one program is linked with */
-#define NUMBERS		6		/* of a file and a probe, for programs */
+#define NUMBERS		5		/* of a file and a probe, for programs */
 #define RODATA_MAX	(64u << 20)	/* bytes that are looked through; PostgreSQL has two million */
 
 /* A place for a breakpoint. */
@@ -306,7 +306,6 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	memcpy(linking.values, common->values, common->nvalues * sizeof(*common->values));
 	linking_number(&linking, "constant_source", work->target->source);
 	linking_number(&linking, "constant_commands", engine->commands);
-	linking_number(&linking, "constant_error_unprepared", engine->error_unprepared);
 	n = linking_args(&linking, work, probe, site);
 	if (n)
 		return n;

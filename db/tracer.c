@@ -38,7 +38,8 @@ enum map {
 };
 
 enum number {
-	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_FILTER_PIDS,
+	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_HEAD_BYTES,
+	NUMBER_FILTER_PIDS,
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBER_PERF_BUFFERS, NUMBERS,
@@ -60,6 +61,9 @@ struct tracer {
 	uint64_t pid_ns_dev, pid_ns_ino;
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
 	uint64_t text_unreadable, text_truncated;
+	uint64_t detach_ns;		/* CLOCK_MONOTONIC: when detaching began; 0: it has not */
+	uint64_t unseen;		/* statements that ended after that, and are not shown */
+	uint64_t half_seen;		/* of these, those that began before it */
 	uint64_t running;		/* statements that were running when it was detached */
 	bool detached, unwritten;
 };
@@ -130,11 +134,15 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 
 static void tracer_numbers(struct tracer *t)
 {
+	uint32_t head = HEAD_WORDS * sizeof(uint64_t);
 	const struct tracer_config *c = &t->config;
 	const struct object_value numbers[NUMBERS] = {
 		[NUMBER_THRESHOLD] = { .name = "constant_threshold_ns", .number = c->threshold_ns },
 		[NUMBER_TEXT_BYTES] = { .name = "constant_text_bytes", .number = c->text_bytes },
 		[NUMBER_TEXT_SIZE] = { .name = "constant_text_size", .number = c->text_bytes + 2 },
+		[NUMBER_HEAD_BYTES] = { .name = "constant_head_bytes",
+					.number = c->text_bytes + 2 < head ? c->text_bytes + 2 :
+									     head },
 		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->npids > 0 },
 		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
 					   .number = c->identify },
@@ -229,18 +237,56 @@ static bool session_gone(void *arg, uint64_t key, struct event_statement *sessio
 /* As session_end() in bpf/ has it: one that only waits for its Sync has ended. */
 static bool session_is_running(const struct event_statement *session)
 {
-	uint32_t over = session->flags & SESSION_LATE ? STATEMENT_COMPLETED : 0;
-
 	return session->flags & SESSION_OPEN && !(session->completed_ns && session->depth > 1) &&
-	       !(session->flags & (over | SESSION_REPLICATION));
+	       !(session->flags & SESSION_REPLICATION);
 }
+
+/* Whether it waits for a command, or runs the next part of a packet: its server's memory tells. */
+static bool session_is_between(const struct event_statement *session)
+{
+	return session->flags & SESSION_LATE && session->flags & STATEMENT_COMPLETED;
+}
+
+/*
+ * Reads the text of a session that is to have one at its end only, where it still runs the same
+ * statement then. Whether it did.
+ */
+static bool session_query(struct tracer *t, uint64_t key, struct event_statement *session)
+{
+	const struct target *target = &t->discover.targets[session->source];
+	unsigned char *value = malloc(t->session_bytes);
+	struct event_statement *now = value ? (void *)(value + STAT_GROUP) : NULL;
+	uint64_t object = key ^ (uint64_t)session->pid << SESSION_PID_SHIFT;
+	bool same = false;
+	size_t len = 0;
+	/* The key is made of the kernel's own number of the process. */
+	int n = t->pid_ns_ino ? -ENOENT :
+		backend_query(session->pid, object, &target->places, (char *)(session + 1),
+			      t->config.text_bytes, &len);
+
+	if (n >= 0 && now && !sys_map_lookup(t->maps[MAP_SESSIONS], &key, value))
+		same = now->flags == session->flags && now->start_ns == session->start_ns;
+	session->text_len = n < 0 ? 0 : (uint32_t)n;
+	session->query_bytes = len;
+	session->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	if (session->query_bytes > session->text_len)
+		session->flags |= STATEMENT_CUT;
+	free(value);
+	return same;
+}
+
+struct running_count {
+	struct tracer *tracer;
+	uint64_t count;
+};
 
 static bool session_running(void *arg, uint64_t key, struct event_statement *session)
 {
-	uint64_t *running = arg;
+	struct running_count *running = arg;
+	struct tracer *t = running->tracer;
 
-	(void)key;
-	*running += session_is_running(session);
+	if (session_is_running(session) && session->source < t->discover.ntargets)
+		running->count += !session_is_between(session) || session_query(t, key, session);
 	return false;
 }
 
@@ -385,7 +431,7 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 		.start_ns = event->start_ns, .wall_ns = event->start_ns + t->wall_offset_ns,
 	};
 
-	if (has_text && !(event->flags & STATEMENT_UNREADABLE)) {
+	if (has_text && !(event->flags & (STATEMENT_UNREADABLE | STATEMENT_NO_TEXT))) {
 		s.text = (const char *)(event + 1);
 		s.text_len = event->text_len;
 		s.truncated = event->flags & STATEMENT_CUT;
@@ -399,6 +445,12 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 {
 	struct statement s = statement_of(t, event, true);
 
+	/* Some of its steps were not seen: the sites go one after the other. */
+	if (t->detach_ns && event->start_ns + event->duration_ns > t->detach_ns) {
+		t->half_seen += event->start_ns < t->detach_ns;
+		t->unseen++;
+		return;
+	}
 	s.duration_ns = event->duration_ns;
 	s.connection_id = event->connection_id;
 	s.error_code = event->error_code;
@@ -406,9 +458,10 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	s.rows = event->rows;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = event->flags & STATEMENT_ERROR;
+	s.no_text = event->flags & STATEMENT_NO_TEXT;
 	tracer_who(t, event, &s);
 	if (tracer_filter(t, &s) && t->config.statement(t->config.arg, &s)) {
-		t->text_unreadable += !s.text;
+		t->text_unreadable += !s.text && !s.no_text;
 		t->text_truncated += s.truncated;
 	}
 	/* Where a session is no thread, who it is comes with each statement. */
@@ -472,7 +525,9 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 		.text_len = (uint32_t)statement->len,
 		.query_bytes = statement->cut ? 0 : statement->len,
 	};
-	sys_map_add(t->maps[MAP_SESSIONS], &key, value);
+	/* Who is connected, too: it may end with this statement. */
+	if (!sys_map_add(t->maps[MAP_SESSIONS], &key, value) && t->config.identify)
+		identity_of(&t->identities, target->engine, pid);
 }
 
 /*
@@ -668,11 +723,16 @@ int tracer_sleep(struct tracer *t)
 
 void tracer_detach(struct tracer *t)
 {
+	struct running_count running = { .tracer = t };
+
+	if (!t->detached)
+		t->detach_ns = clock_ns(CLOCK_MONOTONIC);
 	discover_detach(&t->discover);
 	semaphores_close(&t->semaphores);
 	/* What runs now is never seen to end. */
 	if (!t->detached)
-		tracer_sessions_each(t, session_running, &t->running);
+		tracer_sessions_each(t, session_running, &running);
+	t->running += running.count;
 	t->detached = true;
 }
 
@@ -687,34 +747,6 @@ static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
 	return sum;
 }
 
-/*
- * Reads the text of a session that is to have one at its end only, where it still runs the same
- * statement then. Whether it did.
- */
-static bool running_query(struct tracer *t, uint64_t key, struct event_statement *session)
-{
-	const struct target *target = &t->discover.targets[session->source];
-	unsigned char *value = malloc(t->session_bytes);
-	struct event_statement *now = value ? (void *)(value + STAT_GROUP) : NULL;
-	uint64_t object = key ^ (uint64_t)session->pid << SESSION_PID_SHIFT;
-	bool same = false;
-	size_t len = 0;
-	/* The key is made of the kernel's own number of the process. */
-	int n = t->pid_ns_ino ? -ENOENT :
-		backend_query(session->pid, object, &target->places, (char *)(session + 1),
-			      t->config.text_bytes, &len);
-
-	if (n >= 0 && now && !sys_map_lookup(t->maps[MAP_SESSIONS], &key, value))
-		same = session_is_running(now) && now->start_ns == session->start_ns;
-	session->text_len = n < 0 ? 0 : (uint32_t)n;
-	session->query_bytes = len;
-	session->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
-	if (session->query_bytes > session->text_len)
-		session->flags |= STATEMENT_CUT;
-	free(value);
-	return same;
-}
-
 static bool running_each(void *arg, uint64_t key, struct event_statement *session)
 {
 	struct tracer *t = arg;
@@ -726,7 +758,9 @@ static bool running_each(void *arg, uint64_t key, struct event_statement *sessio
 	    now - session->start_ns < t->config.threshold_ns)
 		return false;
 	if (session->flags & SESSION_LATE)
-		has_text = running_query(t, key, session);
+		has_text = session_query(t, key, session);
+	if (!has_text && session_is_between(session))
+		return false;
 	s = statement_of(t, session, has_text);
 	s.running = true;
 	s.duration_ns = now - s.start_ns;
@@ -798,10 +832,11 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 	uint64_t ring_full = tracer_counter(t, LOST_RING_FULL);
 
 	*summary = (struct summary){
-		.statements = tracer_counter(t, COUNT_STATEMENTS),
+		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
 		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
 		.table_full = tracer_counter(t, LOST_TABLE_FULL),
-		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + t->running,
+		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + t->running +
+				     t->half_seen,
 		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),
 		.text_unreadable = t->text_unreadable,
 		.text_truncated = t->text_truncated,

@@ -202,6 +202,83 @@ def test_connection_made_before(postgres, tool):
     assert not with_tag(traced, "not traced yet"), traced.said()
 
 
+@pytest.mark.parametrize("limit", [16, 64, 125, 126, 127, 4096])
+def test_extended_is_one_whatever_its_length(postgres, tool, limit):
+    """Parse, Bind and Execute are known to be of one statement by the beginning of their texts."""
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--text", limit)
+    sizes = sorted({*range(limit - 3, limit + 4), *range(118, 138), 200, 1000, 5000})
+    with postgres.connect() as connection:
+        for size in sizes:
+            text = f"select $1::int /* {size} " + "x" * (size - len(f"select $1::int /* {size}  */")) + " */"
+            assert len(text) == max(size, len(f"select $1::int /* {size}  */"))
+            connection.execute(text.replace("$1", "%s"), (1,), prepare=False)
+            for _ in range(2):
+                connection.execute(text.replace("$1", "%s"), (1,), prepare=True)
+    traced.stop()
+    # The first of a prepared one is parsed by a message of its own.
+    assert [(one["query_bytes"], one.get("rows")) for one in traced.statements] == [
+        (max(size, len(f"select $1::int /* {size}  */")), rows) for size in sizes for rows in (1, None, 1, 1)]
+
+
+def test_only_its_server_is_announced(postgres, clusters, tool):
+    other = clusters(name="other")
+    with postgres.connect() as connection:
+        for pid in (postgres.pid, connection.info.backend_pid):
+            traced = tool("-p", pid, "-m", "0")
+            traced.stop()
+            assert f", pid {postgres.pid}, " in traced.stderr and str(other.pid) not in traced.stderr, traced.stderr
+
+
+@pytest.mark.parametrize("args", [[], ["--force-perf"]], ids=["multi", "perf"])
+def test_under_load(postgres, tool, args):
+    """
+    Probes come and go one after the other, by perf uprobes slowly, while statements begin and end. All of
+    them fail, and each that began and ended in between is shown.
+    """
+    stop, done = threading.Event(), []
+
+    def work():
+        with postgres.connect() as connection:
+            while not stop.is_set():
+                done.append(connection.pgconn.exec_(b"select 1/0 /* fails always */"))
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_for(lambda: len(done) > 100, what="the load")
+        for _ in range(6):
+            traced = tool("-p", postgres.pid, "-m", "0", "--json", *args)
+            before = len(done)
+            time.sleep(0.2)
+            least = len(done) - before - len(threads)
+            traced.stop()
+            assert len(traced.statements) >= least, traced.said()
+            assert {one["status"] for one in traced.statements} == {"error"}, traced.said()
+            assert traced.summary["statements"] == traced.summary["printed"]
+            assert traced.summary["lost"]["start_without_end"] <= len(threads), traced.said()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@pytest.mark.parametrize("args", [["--user", "early"], ["--db", "postgres", "--user", "early"], []], ids=" ".join)
+def test_who_was_connected_before(postgres, tool, args):
+    """Also of those that are gone with their statement, that began before the tool."""
+    postgres.psql("drop role if exists early", "create role early login")
+    running = [subprocess.Popen(["psql", "-X", "-q", "-c", "select pg_sleep(2) /* early */"], stdout=subprocess.DEVNULL,
+                                env={**postgres.env(), "PGUSER": "early"}) for _ in range(20)]
+    wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where usename = 'early' and state = 'active'"
+                                   ).stdout == b"20\n", what="all to run")
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", *args)
+    for one in running:
+        one.wait()
+    traced.stop()
+    seen = with_tag(traced, "/* early */")
+    assert len(seen) == 20 and {(one.get("user"), one.get("database"), one.get("client")) for one in seen} == {
+        ("early", "postgres", "[local]")}, traced.said()
+
+
 @pytest.mark.parametrize("extended", [False, True], ids=["simple", "extended"])
 def test_joined_in_the_middle(postgres, tool, extended):
     """A statement that was running at the start, whose start is in the server's memory."""
