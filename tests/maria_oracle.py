@@ -204,7 +204,7 @@ def duration_faults(pairs, busy, waited_ms):
         if not isinstance(one.get("duration_ms"), (int, float)):
             return [f"no duration: {record}"]
     complaints = [f"{one['duration_ms']:.3f} ms is far off: {record}" for record, one in pairs
-                  if off_by(record, one) > SCHEDULING_MS]
+                  if off_by(record, one) > max(SCHEDULING_MS, waited_ms)]
     complaints += [f"{one['duration_ms']:.3f} ms is too short: {record}" for record, one in pairs
                    if one["duration_ms"] < record.ms - ROUNDING_MS]
     for share, which in ((SHARE, False), (BUSY_SHARE, True)):

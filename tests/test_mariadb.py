@@ -682,7 +682,8 @@ def test_commands_without_a_statement(client, traced):
     client.query("select 1 /* after */")
     ended(traced, client)
     unknown, after = traced.statements
-    assert unknown["status"] == "error" and unknown["errno"] == 1243 and "query" not in unknown, "it has no text"
+    assert (unknown["status"], unknown["errno"]) == ("error", 1243)
+    assert unknown.get("query", "65535").startswith("65535"), "the server takes its number for the text"
     assert "/* after */" in after["query"] and not traced.lost()
 
 
