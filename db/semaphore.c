@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -12,10 +13,12 @@
 #include <unistd.h>
 
 #include "db/clock.h"
+#include "loader/sys.h"
 
 #define FOLDER		"/run/dbslower"
 #define NOTE		"semaphores."
-#define MARK		"%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64
+#define MARK		"%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n"
+#define LINE		128		/* room for one */
 #define START_FIELD	22	/* of /proc/PID/stat */
 #define TRIES		3
 
@@ -151,12 +154,14 @@ static int note_make(struct semaphores *s, uint64_t ns_ino)
 	if (fd < 0)
 		return -errno;
 	if (n < 0 || (size_t)n >= sizeof(s->path) || flock(fd, LOCK_EX | LOCK_NB) ||
-	    rename(made, s->path) || !(s->note = fdopen(fd, "w"))) {
+	    rename(made, s->path)) {
 		n = errno ? -errno : -EIO;
 		unlink(made);
 		close(fd);
 		return n;
 	}
+	s->note = fd;
+	s->noted = true;
 	return 0;
 }
 
@@ -175,25 +180,23 @@ int semaphores_open(struct semaphores *s)
 	/* Another process of this program may remove the folder when it ends. */
 	for (int i = 0; i < TRIES && err == -ENOENT; i++)
 		err = note_make(s, own_namespace());
-	if (err || fprintf(s->note, "pid start written address dev ino\n") > 0)
-		return err;
-	return -EIO;
+	return err;
 }
 
 /* Notes a mark and keeps it. 0 or -errno, with neither. */
 static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 {
 	struct semaphore_mark *marks = realloc(s->marks, (s->nmarks + 1) * sizeof(*marks));
+	char line[LINE];
+	int n;
 
 	if (!marks)
 		return -ENOMEM;
 	s->marks = marks;
-	if (s->note) {
-		fprintf(s->note, MARK "\n", mark->pid, mark->start, mark->written, mark->address,
-			mark->dev, mark->ino);
-		if (fflush(s->note))
-			return -errno;
-	}
+	n = snprintf(line, sizeof(line), MARK, mark->pid, mark->start, mark->written,
+		     mark->address, mark->dev, mark->ino);
+	if (s->noted && write(s->note, line, (size_t)n) != n)
+		return errno ? -errno : -EIO;
 	marks[s->nmarks++] = *mark;
 	return 0;
 }
@@ -257,9 +260,9 @@ void semaphores_close(struct semaphores *s)
 {
 	marks_take(s->marks, s->nmarks);
 	free(s->marks);
-	if (s->note) {
+	if (s->noted) {
 		unlink(s->path);
-		fclose(s->note);
+		close(s->note);
 		rmdir(FOLDER);
 	}
 	*s = (struct semaphores){ .on = false };
@@ -267,26 +270,40 @@ void semaphores_close(struct semaphores *s)
 
 bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 {
-	int end = 0;
+	static const int bases[] = { 10, 10, 10, 16, 10, 10 };
+	uint64_t numbers[6];
+	char *end;
 
-	*mark = (struct semaphore_mark){ 0 };
-	return sscanf(line, "%" SCNu32 " %" SCNu64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %" SCNu64
-		      "%n", &mark->pid, &mark->start, &mark->written, &mark->address, &mark->dev,
-		      &mark->ino, &end) == 6 && line[end] == '\n' && mark->pid && mark->start;
+	for (int i = 0; i < 6; i++) {
+		if (*line < '0' || (*line > '9' && bases[i] == 10))
+			return false;
+		numbers[i] = strtoull(line, &end, bases[i]);
+		if (*end != (i < 5 ? ' ' : '\n'))
+			return false;
+		line = end + 1;
+	}
+	*mark = (struct semaphore_mark){
+		.pid = (uint32_t)numbers[0], .start = numbers[1], .written = numbers[2],
+		.address = numbers[3], .dev = numbers[4], .ino = numbers[5],
+	};
+	return mark->pid && mark->start;
 }
 
-/* Takes back what the note open as @file has. */
-static void note_repair(FILE *file)
+/* Takes back what the note open as @fd has. */
+static void note_repair(int fd)
 {
 	struct semaphores s = { .on = false };
+	char *lines = sys_read_text(fd);
 	struct semaphore_mark mark;
-	char line[160];
 
-	while (fgets(line, sizeof(line), file))
+	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
 		if (semaphores_parse(line, &mark) && mark_add(&s, &mark))
 			break;
+	}
 	marks_take(s.marks, s.nmarks);
 	free(s.marks);
+	free(lines);
 }
 
 /* Whether it is a note of ours that nobody else could have written. */
@@ -311,20 +328,18 @@ void semaphores_repair(void)
 	snprintf(own, sizeof(own), ".%" PRIu64, own_namespace());
 	while ((entry = readdir(dir))) {
 		const char *ns = strrchr(entry->d_name, '.');
-		FILE *file;
 		int fd;
 
 		if (strncmp(entry->d_name, NOTE, strlen(NOTE)) || !ns || strcmp(ns, own))
 			continue;
 		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		file = fd < 0 ? NULL : fdopen(fd, "r");
 		/* Who lives has it locked. */
-		if (file && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd)) {
-			note_repair(file);
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd)) {
+			note_repair(fd);
 			unlinkat(dirfd(dir), entry->d_name, 0);
 		}
-		if (file)
-			fclose(file);
+		if (fd >= 0)
+			close(fd);
 	}
 	closedir(dir);
 	rmdir(FOLDER);

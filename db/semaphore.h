@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Semaphores that the kernel does not count (before 4.20): written into the memory of each process that
- * runs the file, and taken back at the end. A process that is forked off inherits them; one that is
- * executed anew has to get them.
+ * Semaphores that the kernel does not count (before 4.20): written into the memory of each process
+ * that runs the file, and taken back at the end. A process that is forked off inherits them; one
+ * that is executed anew has to get them.
  *
  * A note in /run/dbslower says beforehand what is written, so that the next start can take back
  * what a killed one left. Its owner holds a lock on it, which goes with the process.
@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <sys/types.h>
 
 #include "db/process.h"
@@ -29,23 +28,24 @@ struct semaphore_mark {
 /* All zero: off, nothing is ever written. */
 struct semaphores {
 	bool on;
-	int error;			/* the first one, or 0: a process that could not be written to */
+	int error;			/* why a process could not be written to, the first; or 0 */
 	uint32_t error_pid;
-	FILE *note;			/* NULL: there is none */
+	bool noted;			/* there is a note, open as: */
+	int note;
 	char path[80];
 	struct semaphore_mark *marks;
 	size_t nmarks;
 };
 
 /*
- * Begins, with a new note. 0, or -errno where that cannot be kept: it works all the same, but nothing
- * can repair what a kill leaves. semaphores_close() ends it.
+ * Begins, with a new note. 0, or -errno where that cannot be kept: it works all the same, but
+ * nothing can repair what a kill leaves. semaphores_close() ends it.
  */
 int semaphores_open(struct semaphores *semaphores);
 
 /*
- * Adds 1 to the semaphores linked to @vaddrs of a process, whose program's lowest address is @lowest,
- * unless it has been done or was inherited. A failure goes to ->error.
+ * Adds 1 to the semaphores linked to @vaddrs of a process, whose program's lowest address is
+ * @lowest, unless it has been done or was inherited. A failure goes to ->error.
  */
 void semaphores_write(struct semaphores *semaphores, const struct process *process, uint64_t lowest,
 		      const uint64_t *vaddrs, size_t count);

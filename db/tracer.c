@@ -105,9 +105,11 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
 		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
 		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
-		[MAP_RING] = t->perf_buffers ?
-			(struct map_def){ "ring", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, CPUS_MAX, 0 } :
-			(struct map_def){ "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, t->ring_bytes, 0 },
+		[MAP_RING] = {
+			"ring",
+			t->perf_buffers ? BPF_MAP_TYPE_PERF_EVENT_ARRAY : BPF_MAP_TYPE_RINGBUF,
+			t->perf_buffers ? 4 : 0, t->perf_buffers ? 4 : 0,
+			t->perf_buffers ? CPUS_MAX : t->ring_bytes, 0 },
 		[MAP_WAKERS] = { "wakers", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
 				 t->perf_buffers ? CPUS_MAX : 1, 0 },
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,

@@ -56,8 +56,8 @@ static int mount_detached(const char *type)
 }
 
 /*
- * Before 5.2: a child that has our descriptors, but mounts of its own, opens it there. Its mounts go
- * with it; what it opened stays good.
+ * Before 5.2: a child that has our descriptors, but mounts of its own, opens it there. Its mounts
+ * go with it; what it opened stays good.
  */
 static int mount_in_child(const char *type)
 {

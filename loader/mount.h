@@ -9,9 +9,9 @@ enum mount_type {
 };
 
 /*
- * Opens the root of that file system (O_PATH): where it is usually mounted, else of a private mount that
- * nobody else sees and that goes with the descriptor. Mounts over nothing. A descriptor, which
- * is the caller's, or -errno.
+ * Opens the root of that file system (O_PATH): where it is usually mounted, else of a private mount
+ * that nobody else sees and that goes with the descriptor. Mounts over nothing. A descriptor,
+ * which is the caller's, or -errno.
  */
 int mount_open(enum mount_type type);
 

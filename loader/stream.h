@@ -23,7 +23,7 @@ struct control;
 
 /* A CPU's perf buffer. */
 struct stream_cpu {
-	int event, waker;		/* perf events; the second one wakes at each of its records */
+	int event, waker;		/* perf events; the second wakes at each of its records */
 	unsigned char *page;		/* struct perf_event_mmap_page, then the data */
 	uint64_t head, tail;		/* what is left of this drain, bytes since ever */
 	uint64_t time_ns;		/* of the sample at ->tail */
@@ -32,7 +32,7 @@ struct stream_cpu {
 struct stream {
 	int fd;				/* what poll(2) waits on after stream_sleep() */
 	int ring;			/* the map's descriptor, borrowed */
-	uint64_t size;			/* bytes of data, a power of two; of one CPU's perf buffer */
+	uint64_t size;			/* bytes of data, a power of two; of one perf buffer */
 	unsigned char *consumer;	/* the page with our position */
 	const unsigned char *producer;	/* the page with the kernel's, then the data */
 	struct control *control;
@@ -58,7 +58,7 @@ int stream_open(struct stream *stream, int ring, uint64_t size, int control, siz
 #define STREAM_PERF_RECORD_MAX	65000u
 
 struct stream_perf {
-	int ring, wakers;		/* perf event arrays, an entry for each CPU that there can be */
+	int ring, wakers;		/* perf event arrays with an entry for each CPU */
 	int control;			/* array map of struct control; need not be mappable */
 	uint64_t size;			/* bytes for each CPU: a power of two, of pages */
 	size_t record_max;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -51,6 +52,32 @@ void sys_memlock_raise(void)
 		return;
 	limit.rlim_cur = limit.rlim_max;
 	setrlimit(RLIMIT_MEMLOCK, &limit);
+}
+
+char *sys_read_text(int fd)
+{
+	size_t len = 0, room = 0;
+	char *text = NULL, *more;
+	ssize_t n;
+
+	do {
+		if (room - len < 2) {
+			room = room ? room * 2 : 4096;
+			more = realloc(text, room);
+			if (!more)
+				break;
+			text = more;
+		}
+		n = read(fd, text + len, room - len - 1);
+		if (n < 0)
+			break;
+		len += (size_t)n;
+		text[len] = '\0';
+		if (!n)
+			return text;
+	} while (true);
+	free(text);
+	return NULL;
 }
 
 int sys_map_create(const struct map_def *def)

@@ -30,6 +30,9 @@ struct map_def {
  */
 void sys_memlock_raise(void);
 
+/* All the text that is left of @fd, with a NUL; the caller's to free. NULL: it cannot be read. */
+char *sys_read_text(int fd);
+
 /* A new map: its descriptor. */
 int sys_map_create(const struct map_def *def);
 

@@ -56,21 +56,19 @@ static void tracefs_remove(struct tracefs *tracefs, const char *event)
 void tracefs_sweep(struct tracefs *tracefs)
 {
 	int fd = openat(tracefs->dir, EVENTS, O_RDONLY | O_CLOEXEC);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
-	char event[EVENT_SIZE], *line = NULL;
-	size_t size = 0;
+	char event[EVENT_SIZE], *lines;
 
-	if (!file) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0)
 		return;
-	}
-	/* The kernel gives the list a page at a time: what is removed meanwhile moves the rest up. */
-	while (getline(&line, &size, file) > 0)
+	/* All of them first: what is removed moves up what the kernel would give next. */
+	lines = sys_read_text(fd);
+	close(fd);
+	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
 		if (tracefs_parse(line, event, sizeof(event)))
 			tracefs_remove(tracefs, event);
-	free(line);
-	fclose(file);
+	}
+	free(lines);
 }
 
 int tracefs_open(struct tracefs *tracefs)

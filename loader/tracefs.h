@@ -25,7 +25,7 @@ struct tracefs {
  */
 int tracefs_open(struct tracefs *tracefs);
 
-/* Attaches @prog to site @index of @sites: a perf event's descriptor, or -errno with nothing left. */
+/* Attaches @prog to site @index of @sites: a perf event's descriptor, or -errno and no event. */
 int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites *sites,
 		   uint32_t index);
 
@@ -36,8 +36,8 @@ void tracefs_sweep(struct tracefs *tracefs);
 void tracefs_close(struct tracefs *tracefs);
 
 /*
- * Writes "GROUP/EVENT" of line @line of uprobe_events, "p:GROUP/EVENT PATH:0x…", to @event where the group
- * is this program's. Whether it is.
+ * Writes "GROUP/EVENT" of line "p:GROUP/EVENT PATH:0x…" of uprobe_events to @event where the
+ * group is this program's. Whether it is.
  */
 bool tracefs_parse(const char *line, char *event, size_t size);
 

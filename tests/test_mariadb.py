@@ -99,16 +99,20 @@ def tracing(tool, *args, pids):
 
 # --- the oracle
 
-@pytest.mark.parametrize("settings, events, least", [({}, 400, AT_LEAST), (POOL, 120, 5000)],
-                         ids=["one-thread-per-connection", "pool-of-threads"])
-def test_tool_and_slow_log_agree(marias, tool, settings, events, least):
+OLD_WAYS = ("--force-tracefs", "--force-prealloc", "--force-perfbuf", "--force-probe-read", "--force-semaphore")
+
+
+@pytest.mark.parametrize("settings, events, least, args",
+                         [({}, 400, AT_LEAST, ()), (POOL, 120, 5000, ()), ({}, 120, 5000, OLD_WAYS)],
+                         ids=["one-thread-per-connection", "pool-of-threads", "old-ways"])
+def test_tool_and_slow_log_agree(marias, tool, settings, events, least, args):
     if shutil.which("sysbench") is None:
         pytest.skip("no sysbench")
     server = marias(**settings)
     workload = Workload(server, events)
     workload.setup()
     server.favour()
-    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json", *args)
     offset = server.log_size()
     with Waiting() as waiting:
         workload.run()
