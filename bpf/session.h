@@ -35,6 +35,7 @@ CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that ther
 CONSTANT(head_bytes);	/* of a text that are compared: text_size, HEAD_WORDS at most */
 CONSTANT(filter_pids);
 CONSTANT(want_sessions);
+CONSTANT(tells_sessions);	/* this file's server lets it be known who is connected */
 CONSTANT(want_execs);	/* of programs of any name */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
@@ -176,7 +177,7 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 	stat_group(ctx, session);
 	if (arg_replication(ctx))
 		session->s.flags |= SESSION_REPLICATION;
-	else if (VALUE(want_sessions))
+	else if (VALUE(want_sessions) && VALUE(tells_sessions))
 		send_identity(ctx, id);
 	return session;
 }

@@ -238,7 +238,7 @@ PROGRAM(span_start)
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
-	if (VALUE(want_sessions))
+	if (VALUE(want_sessions) && VALUE(tells_sessions))
 		send_identity(ctx, (__u64)s->pid << 32 | s->tid);
 	return 0;
 }

@@ -16,6 +16,7 @@
 #define TARGET_SHOWS_USER	0x04
 #define TARGET_SHOWS_DATABASE	0x08
 #define TARGET_SHOWS_CLIENT	0x10
+#define TARGET_SHOWS_WHO	0x1c	/* any of these three */
 #define TARGET_SHOWS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
 /* The server may leave prepared statements to another place, and that place is known. */
 #define TARGET_LEAVES_PREPARED	0x40

@@ -18,7 +18,7 @@
 #define SPEC_TEXT	256
 #define VALUES_MAX	128
 #define ARGS_MAX	48		/* that one program is linked with */
-#define NUMBERS		5		/* of a file and a probe, for programs */
+#define NUMBERS		6		/* of a file and a probe, for programs */
 #define RODATA_MAX	(64u << 20)	/* bytes that are looked through; PostgreSQL has two million */
 
 /* A place for a breakpoint. */
@@ -314,6 +314,8 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 		       !!(linking.shows & TARGET_SHOWS_CHANGES));
 	linking_number(&linking, "constant_status_known",
 		       !!(linking.shows & TARGET_SHOWS_STATUS));
+	linking_number(&linking, "constant_tells_sessions",
+		       engine->identify || linking.shows & TARGET_SHOWS_WHO);
 	n = object_link(common->object, probe->program, linking.values, linking.nvalues,
 			work->linked, &culprit);
 	if (n < 0)
@@ -610,7 +612,7 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 	snprintf(target->path, sizeof(target->path), "%s", path);
 	process_file_read(fd, &target->file);
 	if (engine->identify)
-		target->shows = TARGET_SHOWS_USER | TARGET_SHOWS_DATABASE | TARGET_SHOWS_CLIENT;
+		target->shows = TARGET_SHOWS_WHO;
 	err = binary_map(&binary, fd);
 	if (err)
 		return fault_set(fault, err == -ENOEXEC ? FAULT_NOT_ELF : FAULT_FILE, err, path,
