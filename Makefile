@@ -1,16 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make, make demo, test, fuzz, dist; V=1 shows the commands. README.md says what is where.
+# make, make demo, test, fuzz, dist; V=1 shows the commands; make help. README.md says what is where.
 
 VERSION	:= 0.1.0
 # Archived sources have them in a file; a git repository around these is not theirs.
 COMMIT	?= $(or $(firstword $(shell cat .commit 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null)),unknown)
 SOURCE_DATE_EPOCH ?= $(shell sed 's/.* //' .commit 2>/dev/null || git log -1 --format=%ct 2>/dev/null)
 
-ARCH	?= $(shell uname -m)
+# What is downloaded and not installed, for other architectures and for the kernels of the tests.
+CACHE	?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dbslower
+MACHINE	:= $(shell uname -m)
+ARCH	?= $(MACHINE)
+CLANG	?= clang
+
+# Another architecture than this machine's: clang, with musl and headers from a folder of its own.
+ifneq ($(ARCH),$(MACHINE))
+ifneq ($(ARCH),aarch64)
+$(error ARCH=$(ARCH): only aarch64 can be built for on other machines)
+endif
+SYSROOT	?= $(CACHE)/sysroot-$(ARCH)
+TRIPLET	:= $(ARCH)-linux-gnu
+MUSL	:= $(SYSROOT)/usr/lib/$(ARCH)-linux-musl
+BUILD	?= build/$(ARCH)
+CC	:= $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TRIPLET) --sysroot=$(SYSROOT) \
+	   -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-musl -mno-outline-atomics
+# The linker's share; -B is where crt1.o is found.
+CROSS_LDFLAGS := -B$(MUSL) -L$(MUSL)
+STRIP	?= $(TRIPLET)-strip
+endif
+
 BUILD	?= build
 DIST	?= $(BUILD)/dist
 CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
-CLANG	?= clang
 STRIP	?= strip
 PYTHON	?= /usr/bin/python3
 
@@ -27,7 +47,8 @@ endif
 
 # musl-gcc sees its own headers only; the kernel's come behind them.
 MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
-UAPI	:= $(if $(findstring musl,$(CC)),-idirafter /usr/include -idirafter /usr/include/$(MULTIARCH))
+UAPI	:= $(if $(CROSS_LDFLAGS),,$(if $(findstring musl,$(CC)),-idirafter /usr/include \
+	   -idirafter /usr/include/$(MULTIARCH)))
 WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
 CFLAGS	?= -Os -g
 # The path of every statement; the rest runs once and is kept small.
@@ -37,7 +58,7 @@ CFLAGS_output := -O2
 CFLAGS_stream := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
-ALL_LDFLAGS = -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack $(LDFLAGS)
+ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
 	     $(filter-out -Wmissing-prototypes,$(WARN))
 
@@ -48,14 +69,24 @@ LIBRARY	:= $(filter-out $(BUILD)/cli/main.o,$(OBJECTS))
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 UNIT	:= $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(sort $(wildcard tests/unit/*.c)))
 TOOLS	:= $(patsubst tests/tools/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/tools/*.c)))
+GUEST	:= $(patsubst tests/guest/%.c,$(BUILD)/tests/guest/%,$(sort $(wildcard tests/guest/*.c)))
 
 FUZZERS	:= $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 
-.PHONY: all tests fuzzers demo test fuzz bench install uninstall clean dist tools-build
+.PHONY: all help tests guest others fuzzers demo test fuzz bench install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $(BUILD)/dbslower
+
+help:
+	@echo 'make                  builds $(BUILD)/dbslower'
+	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine'
+	@echo 'make demo             installs what is needed, shows the slow statements of a PostgreSQL'
+	@echo 'make test             installs what is needed, runs all tests; T= names some, or pytest options'
+	@echo 'make bench            measures what tracing costs'
+	@echo 'make install          to PREFIX ($(PREFIX)); DESTDIR too. make uninstall takes it away'
+	@echo 'make dist             packs the sources. make clean removes $(BUILD)'
 
 # What the build needs, named with the package that has it (apt, dnf, apk).
 need = $(if $(shell command -v $(1) 2>/dev/null),,$(error $(1) is missing: apt-get install $(2), \
@@ -66,6 +97,11 @@ tools-build:
 	$(call need,gcc,gcc,gcc,gcc)
 	$(if $(wildcard /usr/include/linux/bpf.h),,$(error linux/bpf.h is missing: \
 		apt-get install linux-libc-dev, dnf install kernel-headers, or apk add linux-headers))
+ifneq ($(ARCH),$(MACHINE))
+	$(call need,$(STRIP),binutils-$(ARCH)-linux-gnu,binutils-$(ARCH)-linux-gnu,binutils-$(ARCH))
+	$(if $(wildcard $(SYSROOT)/usr/include/linux/bpf.h),,$(error no musl for $(ARCH) in $(SYSROOT): \
+		run ci/dependencies $(ARCH), or name its folder as SYSROOT))
+endif
 
 $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
@@ -121,15 +157,26 @@ $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(BUILD)/fuzz/library.a
 
 fuzzers: $(FUZZERS)
 
+# Programs to be traced. They need sys/sdt.h.
+guest: $(GUEST)
+$(BUILD)/tests/guest/%: $(BUILD)/tests/guest/%.o
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
+
 demo:
 	@ci/dependencies build demo
 	@$(MAKE) -s --no-print-directory all
 	@BUILD=$(BUILD) ci/demo
 
+# The same for aarch64, where ci/dependencies could get what it needs.
+others:
+	@[ ! -e $(CACHE)/sysroot-aarch64/usr/include/linux/bpf.h ] || [ $(MACHINE) = aarch64 ] || \
+		$(MAKE) -s --no-print-directory ARCH=aarch64 BUILD=$(BUILD)/aarch64 CC=$(CLANG) all tests guest
+
 test:
-	@ci/dependencies build test dist
-	@$(MAKE) -s --no-print-directory all tests fuzzers
-	@BUILD=$(BUILD) ci/test $(T)
+	@CACHE=$(CACHE) ci/dependencies build test dist aarch64
+	@$(MAKE) -s --no-print-directory all tests guest fuzzers
+	@$(MAKE) -s --no-print-directory others
+	@BUILD=$(BUILD) CACHE=$(CACHE) ci/test $(T)
 
 # Each fuzz target, or those that FUZZ names, for so many seconds; what is found stays in $(BUILD)/fuzz.
 SECONDS	?= 60

@@ -139,7 +139,7 @@ def test_shell_scripts():
     if not shutil.which("shellcheck"):
         pytest.skip("no shellcheck (package shellcheck)")
     scripts = [os.path.join(ROOT, "ci", name) for name in (
-        "dependencies", "test", "demo", "dist", "packaging/sbom", "packaging/initramfs-tools/dbslower",
+        "dependencies", "fetch", "test", "demo", "dist", "packaging/sbom", "packaging/initramfs-tools/dbslower",
         "packaging/dracut/90dbslower/module-setup.sh")]
     done = subprocess.run(["shellcheck", *scripts, os.path.join(ROOT, ".ci", "run")], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -2,12 +2,13 @@
 """A server that is not known: the user names the probes around its statements."""
 
 import os
+import signal
 import subprocess
 
 import pytest
 
 from test_postgres import only, stopped, with_tag
-from tool import DBSLOWER
+from tool import BUILD, DBSLOWER
 
 FIXTURE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures", "memsqld.c")
 PROBES = ("--start", "memsqld:query__start", "--done", "memsqld:query__done", "--text-arg", "2")
@@ -65,3 +66,16 @@ def test_argument_that_is_not_there(memsqld):
     done = subprocess.run([DBSLOWER, "-x", memsqld.path, *PROBES[:4], "--text-arg", "9"], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 1 and "cannot be traced" in done.stderr, done.stderr
+
+
+def test_burst_balances(tool):
+    """More than the ring holds while the tool is stopped: each one is shown or counted, once."""
+    victim = os.path.join(BUILD, "tests", "guest", "victim")
+    with subprocess.Popen([victim], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        traced = tool("-x", victim, *PROBES, "-m", "0", "--json")
+        traced.process.send_signal(signal.SIGSTOP)
+        process.communicate("burst 3000\n", timeout=60)
+        traced.process.send_signal(signal.SIGCONT)
+    assert traced.stop() == 0, traced.said()
+    lost = traced.lost()
+    assert set(lost) == {"ring_full"} and len(traced.statements) + lost["ring_full"] == 3000, traced.said()

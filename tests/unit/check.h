@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int check_number, check_failures, check_failed_tests;
@@ -29,6 +30,14 @@ static const char *check_skip_why;
 
 /* Runs test function @fn under its own name. */
 #define RUN(fn) check_run(#fn, fn)
+
+/* The same for one that takes long, or measures time: not where UNIT_SHORT is set, as in an emulator. */
+#define RUN_LONG(fn) check_run(#fn, getenv("UNIT_SHORT") ? check_short : fn)
+
+static inline void check_short(void)
+{
+	SKIP("UNIT_SHORT is set");
+}
 
 static inline void check_run(const char *name, void (*fn)(void))
 {

@@ -568,6 +568,6 @@ int main(int argc, char **argv)
 	RUN(corpora);
 	RUN(host_registers);
 	RUN(random_bytes);
-	RUN(huge_strings);
+	RUN_LONG(huge_strings);
 	return check_done();
 }
