@@ -73,7 +73,8 @@ GUEST	:= $(patsubst tests/guest/%.c,$(BUILD)/tests/guest/%,$(sort $(wildcard tes
 
 FUZZERS	:= $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 
-.PHONY: all help tests guest others fuzzers demo test fuzz bench install uninstall clean dist tools-build
+.PHONY: all help tests guest others fuzzers demo test kernels fuzz bench \
+	install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -84,6 +85,7 @@ help:
 	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine'
 	@echo 'make demo             installs what is needed, shows the slow statements of a PostgreSQL'
 	@echo 'make test             installs what is needed, runs all tests; T= names some, or pytest options'
+	@echo 'make kernels          boots other kernels and tests under them; KERNELS=x86_64-5.10,... selects'
 	@echo 'make bench            measures what tracing costs'
 	@echo 'make install          to PREFIX ($(PREFIX)); DESTDIR too. make uninstall takes it away'
 	@echo 'make dist             packs the sources. make clean removes $(BUILD)'
@@ -157,7 +159,7 @@ $(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(BUILD)/fuzz/library.a
 
 fuzzers: $(FUZZERS)
 
-# Programs to be traced. They need sys/sdt.h.
+# What runs under the other kernels: an init and a program to be traced. They need sys/sdt.h.
 guest: $(GUEST)
 $(BUILD)/tests/guest/%: $(BUILD)/tests/guest/%.o
 	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^
@@ -173,7 +175,7 @@ others:
 		$(MAKE) -s --no-print-directory ARCH=aarch64 BUILD=$(BUILD)/aarch64 CC=$(CLANG) all tests guest
 
 test:
-	@CACHE=$(CACHE) ci/dependencies build test dist aarch64
+	@CACHE=$(CACHE) ci/dependencies build test dist aarch64 kernels
 	@$(MAKE) -s --no-print-directory all tests guest fuzzers
 	@$(MAKE) -s --no-print-directory others
 	@BUILD=$(BUILD) CACHE=$(CACHE) ci/test $(T)
@@ -184,6 +186,14 @@ fuzz:
 	@ci/dependencies build fuzz
 	@$(MAKE) -s --no-print-directory all fuzzers
 	@BUILD=$(BUILD) $(PYTHON) tests/fuzzing.py --seconds $(SECONDS) $(FUZZ)
+
+# All of them, or those that KERNELS names; make test has the oldest and the newest.
+KERNELS	?= all
+kernels:
+	@CACHE=$(CACHE) ci/dependencies build test aarch64 kernels
+	@$(MAKE) -s --no-print-directory all guest
+	@$(MAKE) -s --no-print-directory others
+	@BUILD=$(BUILD) CACHE=$(CACHE) KERNELS='$(KERNELS)' ci/test tests/test_kernels.py $(T)
 
 bench:
 	@ci/dependencies build test bench

@@ -1,0 +1,603 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * init: the only process of a guest that has nothing but /dbslower and /victim, or else a
+ * PostgreSQL. It mounts /proc and /sys, lets dbslower trace, prints TAP on the console and powers
+ * off. tests/kernels.py makes the guest.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TOOL		"/dbslower"
+#define TOOL_OUT	"/tool.out"
+#define TOOL_ERR	"/tool.err"
+#define ARGS_MAX	64
+#define LINE_MAX_BYTES	16384
+#define EXPECT_MAX	64
+#define BURST		2000	/* its texts are four times as many bytes as the ring has */
+#define ATTACH_S	30
+#define DETACH_S	20
+#define SERVER_UID	70
+#define DATA_PORT	"/dev/ttyS1"
+
+struct process {
+	pid_t pid;
+	FILE *to, *from;
+};
+
+struct expected {
+	char text[128];
+	double least_ms;
+};
+
+/* What the output of one run of the tool comes to. */
+struct output {
+	unsigned long statements, printed, ring_full, lost;
+	bool summary, in_order;
+};
+
+static int tests;
+
+static void tap(bool ok, const char *way, const char *format, ...)
+{
+	va_list args;
+
+	printf("%sok %d - ", ok ? "" : "not ", ++tests);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf(" [%s]\n", way);
+}
+
+/* What the tool said, as TAP's diagnostics. */
+static void show(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f))
+		printf("# %s: %s%s", path, line, strchr(line, '\n') ? "" : "\n");
+	if (f)
+		fclose(f);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void pause_ms(unsigned int ms)
+{
+	usleep(ms * 1000);
+}
+
+static int redirect(const char *path, int fd)
+{
+	int opened = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	return opened < 0 || dup2(opened, fd) < 0 ? -1 : close(opened);
+}
+
+/* Runs a program with its output in files, as @uid. */
+static pid_t spawn(const char *const args[], const char *out, const char *err, uid_t uid)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	redirect("/dev/null", 0);
+	redirect(out, 1);
+	redirect(err, 2);
+	if (uid && (setgid(uid) || setuid(uid)))
+		_exit(126);
+	execv(args[0], (char *const *)args);
+	_exit(127);
+}
+
+/* The exit status, or minus the signal. */
+static int await(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static bool ended(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+static bool file_has(const char *path, const char *words)
+{
+	FILE *f = fopen(path, "r");
+	char line[1024];
+	bool has = false;
+
+	while (f && !has && fgets(line, sizeof(line), f))
+		has = strstr(line, words);
+	if (f)
+		fclose(f);
+	return has;
+}
+
+/* Starts the tool and waits until it traces. 0: it does not. */
+static pid_t tool_start(const char *const args[], const char *way)
+{
+	double start = now();
+	pid_t pid;
+
+	unlink(TOOL_ERR);
+	pid = spawn(args, TOOL_OUT, TOOL_ERR, 0);
+	while (!file_has(TOOL_ERR, "dbslower: tracing")) {
+		if (ended(pid) || now() - start > ATTACH_S) {
+			kill(pid, SIGKILL);
+			tap(false, way, "attaches: exit status %d", await(pid));
+			show(TOOL_ERR);
+			return 0;
+		}
+		pause_ms(20);
+	}
+	printf("# attached after %.0f ms\n", (now() - start) * 1000);
+	tap(true, way, "attaches");
+	return pid;
+}
+
+static pid_t victim_trace(const char *way)
+{
+	const char *args[] = {
+		TOOL, "-x", "/victim", "--start", "memsqld:query__start",
+		"--done", "memsqld:query__done", "--text-arg", "2", "-m", "0", "--json",
+		*way == '-' ? way : NULL, NULL,
+	};
+
+	return tool_start(args, way);
+}
+
+/* By SIGINT, as a user would end it. */
+static void tool_stop(pid_t pid, const char *way)
+{
+	double start = now();
+	int status;
+
+	kill(pid, SIGINT);
+	status = await(pid);
+	printf("# ended after %.0f ms\n", (now() - start) * 1000);
+	tap(status == 0, way, "ends by SIGINT with status 0: %d", status);
+	if (status)
+		show(TOOL_ERR);
+}
+
+/* The victim's answer to @command up to its "end". Lines that begin with @prefix go to @line. */
+static bool victim_ask(struct process *victim, const char *command, const char *prefix,
+		       void (*line)(const char *line, void *arg), void *arg)
+{
+	char text[256];
+
+	if (command) {
+		fprintf(victim->to, "%s\n", command);
+		fflush(victim->to);
+	}
+	while (fgets(text, sizeof(text), victim->from)) {
+		text[strcspn(text, "\n")] = '\0';
+		if (!strcmp(text, "end"))
+			return true;
+		if (line && !strncmp(text, prefix, strlen(prefix)))
+			line(text + strlen(prefix), arg);
+	}
+	return false;
+}
+
+static bool victim_start(struct process *victim)
+{
+	int to[2], from[2];
+
+	if (pipe(to) || pipe(from))
+		return false;
+	victim->pid = fork();
+	if (!victim->pid) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		for (int fd = 3; fd < 64; fd++)
+			close(fd);
+		execl("/victim", "/victim", NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	victim->to = fdopen(to[1], "w");
+	victim->from = fdopen(from[0], "r");
+	return victim->to && victim->from && victim_ask(victim, NULL, "", NULL, NULL);
+}
+
+static void keep_line(const char *line, void *arg)
+{
+	snprintf(arg, 64, "%s", line);
+}
+
+/* Whether both semaphores count @traced (zero or not) and the code is as fits. Waits for it. */
+static bool victim_is(struct process *victim, bool traced, char state[64])
+{
+	double start = now();
+	unsigned int begin, end;
+	char code[16];
+
+	for (;;) {
+		if (!victim_ask(victim, "state", "state ", keep_line, state) ||
+		    sscanf(state, "%u %u %15s", &begin, &end, code) != 3)
+			return false;
+		if (traced ? begin && end && !strcmp(code, "changed") :
+			     !begin && !end && !strcmp(code, "same"))
+			return true;
+		if (traced || now() - start > DETACH_S)
+			return false;
+		pause_ms(50);
+	}
+}
+
+static void check_given_back(struct process *victim, const char *way, const char *after)
+{
+	double start = now();
+	char state[64] = "";
+	bool back = victim_is(victim, false, state);
+
+	printf("# given back after %.0f ms\n", (now() - start) * 1000);
+	tap(back, way, "%s, semaphores and code are as before: %s", after, state);
+}
+
+struct expectations {
+	struct expected row[EXPECT_MAX];
+	size_t count;
+};
+
+static void keep_expected(const char *line, void *arg)
+{
+	struct expectations *e = arg;
+	char *rest;
+
+	if (e->count == EXPECT_MAX)
+		return;
+	e->row[e->count].least_ms = strtod(line, &rest);
+	snprintf(e->row[e->count++].text, sizeof(e->row[0].text), "%s", rest + 1);
+}
+
+/* The number behind @key in a line of JSON. */
+static double json_number(const char *line, const char *key)
+{
+	const char *at = strstr(line, key);
+
+	return at ? strtod(at + strlen(key), NULL) : -1;
+}
+
+/* Everything that the summary counts as lost, whatever it is called. */
+static unsigned long json_lost(const char *line)
+{
+	const char *p = strstr(line, "\"lost\":{");
+	unsigned long sum = p ? 0 : 1;
+
+	for (; p && *p && *p != '}'; p++)
+		if (*p == ':' && isdigit((unsigned char)p[1]))
+			sum += strtoul(p + 1, NULL, 10);
+	return sum;
+}
+
+static bool fits(const char *line, const struct expected *expected)
+{
+	char query[160];
+
+	snprintf(query, sizeof(query), "\"query\":\"%s\"", expected->text);
+	return strstr(line, query) && json_number(line, "\"duration_ms\":") >= expected->least_ms;
+}
+
+static struct output output_read(const struct expectations *e)
+{
+	static char line[LINE_MAX_BYTES];
+	FILE *f = fopen(TOOL_OUT, "r");
+	struct output output = { .in_order = f };
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strstr(line, "\"type\":\"summary\"")) {
+			output.summary = true;
+			output.printed = (unsigned long)json_number(line, "\"printed\":");
+			output.ring_full = (unsigned long)json_number(line, "\"ring_full\":");
+			output.lost = json_lost(line);
+		} else if (strstr(line, "\"type\":\"statement\"")) {
+			if (e && (output.statements >= e->count ||
+				  !fits(line, &e->row[output.statements])))
+				output.in_order = false;
+			output.statements++;
+		}
+	}
+	if (f)
+		fclose(f);
+	return output;
+}
+
+/* What the victim says it did must be what the tool shows, and nothing else. */
+static void check_trace(struct process *victim, const char *way)
+{
+	struct expectations expected = { .count = 0 };
+	struct output output;
+	char state[64] = "";
+	pid_t tool = victim_trace(way);
+
+	if (!tool)
+		return;
+	tap(victim_is(victim, true, state), way, "probes and semaphores are set: %s", state);
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	tool_stop(tool, way);
+	output = output_read(&expected);
+	tap(output.in_order && expected.count && output.statements == expected.count, way,
+	    "%lu of %zu statements, in order", output.statements, expected.count);
+	tap(output.summary && !output.lost && output.printed == expected.count, way,
+	    "the summary: %lu printed, %lu lost", output.printed, output.lost);
+	if (!output.in_order || output.statements != expected.count) {
+		show(TOOL_ERR);
+		show(TOOL_OUT);
+	}
+	check_given_back(victim, way, "after its end");
+}
+
+/* The tool is stopped while more is sent than the ring holds: every one is shown or counted. */
+static void check_burst(struct process *victim, const char *way)
+{
+	struct output output;
+	char command[32];
+	pid_t tool = victim_trace(way);
+
+	if (!tool)
+		return;
+	snprintf(command, sizeof(command), "burst %d", BURST);
+	kill(tool, SIGSTOP);
+	victim_ask(victim, command, "", NULL, NULL);
+	kill(tool, SIGCONT);
+	tool_stop(tool, way);
+	output = output_read(NULL);
+	tap(output.statements && output.lost, way, "a burst of %d is too large for the ring", BURST);
+	tap(output.statements + output.lost == BURST && output.printed == output.statements, way,
+	    "%d fired = %lu shown + %lu counted as lost", BURST, output.statements, output.lost);
+	check_given_back(victim, way, "after the burst");
+}
+
+/* How many BPF programs or maps the kernel has. */
+static int bpf_count(enum bpf_cmd next_id)
+{
+	union bpf_attr attr = { .start_id = 0 };
+	int count = 0;
+
+	while (!syscall(__NR_bpf, next_id, &attr, sizeof(attr))) {
+		attr.start_id = attr.next_id;
+		count++;
+	}
+	return count;
+}
+
+static int bpf_objects(void)
+{
+	return bpf_count(BPF_PROG_GET_NEXT_ID) + bpf_count(BPF_MAP_GET_NEXT_ID);
+}
+
+static void check_kill(struct process *victim, const char *way)
+{
+	int before = bpf_objects(), during, after;
+	double start;
+	char state[64] = "";
+	pid_t tool = victim_trace(way);
+
+	if (!tool)
+		return;
+	during = bpf_objects();
+	tap(victim_is(victim, true, state), way, "traced before kill -9: %s", state);
+	kill(tool, SIGKILL);
+	await(tool);
+	check_given_back(victim, way, "after kill -9");
+	start = now();
+	do {
+		after = bpf_objects();
+		pause_ms(20);
+	} while (after > before && now() - start < DETACH_S);
+	tap(during > before && after == before, way, "BPF programs and maps: %d, %d, %d", before,
+	    during, after);
+	tap(victim_ask(victim, "run", "", NULL, NULL), way, "the victim goes on");
+}
+
+static void check_doctor(void)
+{
+	static const char *const help[] = { TOOL, "doctor", "--help", NULL };
+	static const char *const self_test[] = { TOOL, "doctor", "--self-test", NULL };
+	int status;
+
+	if (await(spawn(help, TOOL_OUT, TOOL_ERR, 0)))
+		return;
+	status = await(spawn(self_test, TOOL_OUT, TOOL_ERR, 0));
+	tap(status == 0, "doctor", "the self-test: exit status %d", status);
+	if (status) {
+		show(TOOL_OUT);
+		show(TOOL_ERR);
+	}
+}
+
+/* The options that force an old way, as --help lists them. */
+static size_t force_options(char options[][32], size_t max)
+{
+	static const char *const help[] = { TOOL, "--help", NULL };
+	char line[512];
+	size_t count = 0;
+	FILE *f;
+
+	await(spawn(help, TOOL_OUT, TOOL_ERR, 0));
+	f = fopen(TOOL_OUT, "r");
+	while (f && count < max && fgets(line, sizeof(line), f))
+		count += sscanf(line, " %31[-a-z]", options[count]) == 1 &&
+			 !strncmp(options[count], "--force-", 8);
+	if (f)
+		fclose(f);
+	return count;
+}
+
+static void check_victim(void)
+{
+	char options[16][32];
+	size_t count = force_options(options, 16);
+	struct process victim;
+
+	tap(victim_start(&victim), "victim", "starts");
+	if (!count)
+		tap(false, "victim", "--help has an option --force-…");
+	check_trace(&victim, "default");
+	check_burst(&victim, "default");
+	check_kill(&victim, "default");
+	for (size_t i = 0; i < count; i++) {
+		check_trace(&victim, options[i]);
+		check_burst(&victim, options[i]);
+		check_kill(&victim, options[i]);
+	}
+	check_doctor();
+	kill(victim.pid, SIGKILL);
+	await(victim.pid);
+}
+
+/* One string of /steps, which end in a NUL each. NULL at the end. */
+static char *step_string(FILE *f)
+{
+	char *text = NULL;
+	size_t size = 0;
+
+	return getdelim(&text, &size, '\0', f) > 0 ? text : NULL;
+}
+
+/*
+ * Runs the clients of /steps, one after the other: the application's name, the arguments, and
+ * an empty string.
+ */
+static int steps_run(void)
+{
+	FILE *f = fopen("/steps", "r");
+	double start;
+	int count = 0;
+
+	for (char *name; f && (name = step_string(f));) {
+		const char *args[ARGS_MAX] = { NULL };
+		size_t n = 0;
+
+		while (n < ARGS_MAX - 1 && (args[n] = step_string(f)) && *args[n])
+			n++;
+		args[n] = NULL;
+		setenv("PGAPPNAME", name, 1);
+		start = now();
+		await(spawn(args, "/client.out", "/client.err", SERVER_UID));
+		printf("# %s: %.1f s\n", name, now() - start);
+		count++;
+	}
+	if (f)
+		fclose(f);
+	return count;
+}
+
+/* Sends a file to the host over the second serial port, behind a line with its name and size. */
+static void data_send(const char *path)
+{
+	struct termios raw;
+	struct stat st;
+	char buf[65536];
+	ssize_t n;
+	int from = open(path, O_RDONLY), to = open(DATA_PORT, O_WRONLY | O_NOCTTY);
+
+	if (from < 0 || to < 0 || fstat(from, &st) || tcgetattr(to, &raw)) {
+		tap(false, "postgres", "%s to %s: %s", path, DATA_PORT, strerror(errno));
+		return;
+	}
+	cfmakeraw(&raw);
+	tcsetattr(to, TCSANOW, &raw);
+	dprintf(to, "%s %lld\n", path, (long long)st.st_size);
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		for (ssize_t done = 0, put; done < n && (put = write(to, buf + done, n - done)) > 0;)
+			done += put;
+	tcdrain(to);
+	close(from);
+	close(to);
+}
+
+static void check_postgres(void)
+{
+	static const char *const server[] = {
+		"/usr/lib/postgresql/15/bin/postgres", "-D", "/data", "-c", "port=5432",
+		"-c", "listen_addresses=", "-c", "unix_socket_directories=/tmp",
+		"-c", "jit=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", NULL,
+	};
+	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", NULL };
+	double start = now();
+	pid_t postmaster, tool;
+
+	setenv("PGHOST", "/tmp", 1);
+	setenv("PGUSER", "postgres", 1);
+	setenv("PGDATABASE", "postgres", 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	postmaster = spawn(server, "/server.out", "/server.log", SERVER_UID);
+
+	while (!file_has("/server.log", "ready to accept connections") && !ended(postmaster) &&
+	       now() - start < ATTACH_S)
+		pause_ms(20);
+	tap(!ended(postmaster), "postgres", "starts");
+	if (ended(postmaster)) {
+		printf("# exit status %d\n", await(postmaster));
+		show("/server.log");
+		return;
+	}
+	tool = tool_start(tool_args, "postgres");
+	if (tool) {
+		printf("# %d clients ran\n", steps_run());
+		tool_stop(tool, "postgres");
+	}
+	kill(postmaster, SIGINT);
+	tap(await(postmaster) == 0, "postgres", "ends");
+	start = now();
+	data_send("/server.log");
+	data_send(TOOL_OUT);
+	data_send(TOOL_ERR);
+	printf("# sent in %.1f s\n", now() - start);
+}
+
+int main(void)
+{
+	struct utsname uts;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sys", "/sys", "sysfs", 0, NULL);
+	uname(&uts);
+	printf("\n# Linux %s, up after %.1f s\n", uts.release, now());
+	signal(SIGPIPE, SIG_IGN);
+	if (access("/steps", F_OK))
+		check_victim();
+	else
+		check_postgres();
+	printf("# end after %.1f s\n1..%d\n", now(), tests);
+	fflush(stdout);
+	tcdrain(1);
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}
