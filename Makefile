@@ -176,8 +176,8 @@ others:
 
 test:
 	@CACHE=$(CACHE) ci/dependencies build test dist aarch64 kernels
-	@$(MAKE) -s --no-print-directory all tests guest fuzzers
-	@$(MAKE) -s --no-print-directory others
+	@$(MAKE) -s --no-print-directory -j$$(nproc) all tests guest fuzzers
+	@$(MAKE) -s --no-print-directory -j$$(nproc) others
 	@BUILD=$(BUILD) CACHE=$(CACHE) ci/test $(T)
 
 # Each fuzz target, or those that FUZZ names, for so many seconds; what is found stays in $(BUILD)/fuzz.
@@ -192,7 +192,7 @@ KERNELS	?= all
 kernels:
 	@CACHE=$(CACHE) ci/dependencies build test aarch64 kernels
 	@$(MAKE) -s --no-print-directory all guest
-	@$(MAKE) -s --no-print-directory others
+	@$(MAKE) -s --no-print-directory -j$$(nproc) others
 	@BUILD=$(BUILD) CACHE=$(CACHE) KERNELS='$(KERNELS)' ci/test tests/test_kernels.py $(T)
 
 bench:

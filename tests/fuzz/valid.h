@@ -90,7 +90,7 @@ static inline const char *json_escape(const char *p, const char *end)
 	return p && unit >= 0xdc00 && unit <= 0xdfff ? p : NULL;
 }
 
-static inline const char *json_string(const char *p, const char *end)
+static inline const char *valid_string(const char *p, const char *end)
 {
 	if (p == end || *p++ != '"')
 		return NULL;
@@ -121,7 +121,7 @@ static inline const char *json_digits(const char *p, const char *end)
 	return p > first ? p : NULL;
 }
 
-static inline const char *json_number(const char *p, const char *end)
+static inline const char *valid_number(const char *p, const char *end)
 {
 	p += p < end && *p == '-';
 	if (p < end && *p == '0')
@@ -149,7 +149,7 @@ static inline const char *json_members(const char *p, const char *end, char clos
 		return p + 1;
 	while (p && p < end) {
 		if (close == '}') {
-			p = json_string(p, end);
+			p = valid_string(p, end);
 			if (!p || p == end || *p++ != ':')
 				return NULL;
 		}
@@ -172,7 +172,7 @@ static inline const char *json_value(const char *p, const char *end, int depth)
 	case '[':
 		return json_members(p + 1, end, ']', depth);
 	case '"':
-		return json_string(p, end);
+		return valid_string(p, end);
 	case 't':
 		return json_word(p, end, "true");
 	case 'f':
@@ -180,7 +180,7 @@ static inline const char *json_value(const char *p, const char *end, int depth)
 	case 'n':
 		return json_word(p, end, "null");
 	}
-	return json_number(p, end);
+	return valid_number(p, end);
 }
 
 /* Whether all is one object without blanks and the end of its line. */
