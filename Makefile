@@ -21,8 +21,8 @@ SYSROOT	?= $(CACHE)/sysroot-$(ARCH)
 TRIPLET	:= $(ARCH)-linux-gnu
 MUSL	:= $(SYSROOT)/usr/lib/$(ARCH)-linux-musl
 BUILD	?= build/$(ARCH)
-CC	:= $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TRIPLET) --sysroot=$(SYSROOT) \
-	   -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-musl -mno-outline-atomics
+override CC := $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TRIPLET) \
+	   --sysroot=$(SYSROOT) -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-musl -mno-outline-atomics
 # The linker's share; -B is where crt1.o is found.
 CROSS_LDFLAGS := -B$(MUSL) -L$(MUSL)
 STRIP	?= $(TRIPLET)-strip

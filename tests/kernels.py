@@ -115,10 +115,15 @@ class Initramfs:
 
 def victim_guest(arch):
     """What every kernel boots: the tool, the victim and init."""
+    build = build_of(arch)
+    if not os.path.exists(build):
+        raise CannotBeHad(f"nothing is built for {arch}: ci/dependencies {arch} could not get what that needs")
     guest = Initramfs()
-    guest.file("/init", os.path.join(build_of(arch), "tests", "guest", "init"))
-    guest.file("/victim", os.path.join(build_of(arch), "tests", "guest", "victim"))
-    guest.file("/dbslower", os.path.join(build_of(arch), "dbslower"))
+    guest.file("/init", os.path.join(build, "tests", "guest", "init"))
+    guest.file("/victim", os.path.join(build, "tests", "guest", "victim"))
+    guest.file("/dbslower", os.path.join(build, "dbslower"))
+    guest.file("/verify", os.path.join(build, "tests", "unit", "verify"))
+    guest.tree("/data/specs", os.path.join(ROOT, "tests", "data", "specs"))
     return guest
 
 

@@ -23,10 +23,11 @@ TRANSACTIONS = 150
 SHARE = 0.0		# emulated, a probe costs more than the tolerance: durations are held to their bounds only
 
 
-def booted(name, initramfs, **keywords):
-    """What kernel @name said; skipped where it cannot be had."""
+def booted(name, guest, folder, **keywords):
+    """What kernel @name said; skipped where it cannot be had. guest() makes an Initramfs."""
     try:
-        said, seconds = kernels.boot(name, initramfs, **keywords)
+        kernels.kernel(name)
+        said, seconds = kernels.boot(name, guest().write(folder / "initramfs"), **keywords)
     except kernels.CannotBeHad as why:
         pytest.skip(f"{name}: {why}")
     print(f"{name}: {seconds:.1f} s")
@@ -44,8 +45,7 @@ def check_tap(said):
 @pytest.mark.parametrize("name", kernels.wanted())
 def test_guest(name, tmp_path):
     """Each way to attach: all is seen, nothing lost uncounted, everything is given back."""
-    guest = kernels.victim_guest(name.split("-")[0])
-    check_tap(booted(name, guest.write(tmp_path / "initramfs")))
+    check_tap(booted(name, lambda: kernels.victim_guest(name.split("-")[0]), tmp_path))
 
 
 def steps():
@@ -58,7 +58,7 @@ def steps():
         yield [f"tight pgbench {protocol}", f"{BINDIR}/pgbench", "-n", "-M", protocol, "-t", str(TRANSACTIONS), "-f", "/read.sql"]
 
 
-def postgres_guest(folder):
+def postgres_guest():
     """The tool, and the server of this machine with a cluster that was made here."""
     guest = kernels.Initramfs()
     build = kernels.build_of("x86_64")
@@ -80,7 +80,7 @@ def postgres_guest(folder):
     guest.text("/read.sql", "\\set id random(1, 60000)\nselect t from big where id = :id /* pgbench read */;\n")
     guest.text("/steps", "".join("".join(f"{word}\0" for word in [*step, ""]) for step in steps()))
     guest.text("/etc/passwd", f"postgres:x:{kernels.SERVER_UID}:{kernels.SERVER_UID}::/:/bin/false\n")
-    return guest.write(folder / "initramfs")
+    return guest
 
 
 def received(data):
@@ -107,7 +107,7 @@ def test_postgres_agrees_with_its_log(name, tmp_path):
     if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
         pytest.skip("the guest's server is this machine's: PostgreSQL 15 for x86-64 (package postgresql-15)")
     data = tmp_path / "data"
-    check_tap(booted(name, postgres_guest(tmp_path), memory=1536, data=data))
+    check_tap(booted(name, postgres_guest, tmp_path, memory=1536, data=data))
     files = received(data.read_bytes())
     logged = oracle.expected(files["/server.log"])
     got = [json.loads(line) for line in files["/tool.out"].splitlines()]

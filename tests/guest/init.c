@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -48,7 +49,7 @@ struct expected {
 
 /* What the output of one run of the tool comes to. */
 struct output {
-	unsigned long statements, printed, ring_full, lost;
+	unsigned long statements, printed, lost;
 	bool summary, in_order;
 };
 
@@ -321,11 +322,10 @@ static struct output output_read(const struct expectations *e)
 		if (strstr(line, "\"type\":\"summary\"")) {
 			output.summary = true;
 			output.printed = (unsigned long)json_number(line, "\"printed\":");
-			output.ring_full = (unsigned long)json_number(line, "\"ring_full\":");
 			output.lost = json_lost(line);
 		} else if (strstr(line, "\"type\":\"statement\"")) {
-			if (e && (output.statements >= e->count ||
-				  !fits(line, &e->row[output.statements])))
+			if (output.statements < e->count &&
+			    !fits(line, &e->row[output.statements]))
 				output.in_order = false;
 			output.statements++;
 		}
@@ -335,50 +335,40 @@ static struct output output_read(const struct expectations *e)
 	return output;
 }
 
-/* What the victim says it did must be what the tool shows, and nothing else. */
+/*
+ * What the victim says it did must be what the tool shows. Then the tool is stopped while more is
+ * sent than its buffer holds: each one is shown or counted as lost, and nothing else.
+ */
 static void check_trace(struct process *victim, const char *way)
 {
 	struct expectations expected = { .count = 0 };
 	struct output output;
-	char state[64] = "";
+	char state[64] = "", command[32];
 	pid_t tool = victim_trace(way);
 
 	if (!tool)
 		return;
 	tap(victim_is(victim, true, state), way, "probes and semaphores are set: %s", state);
 	victim_ask(victim, "run", "expect ", keep_expected, &expected);
-	tool_stop(tool, way);
-	output = output_read(&expected);
-	tap(output.in_order && expected.count && output.statements == expected.count, way,
-	    "%lu of %zu statements, in order", output.statements, expected.count);
-	tap(output.summary && !output.lost && output.printed == expected.count, way,
-	    "the summary: %lu printed, %lu lost", output.printed, output.lost);
-	if (!output.in_order || output.statements != expected.count) {
-		show(TOOL_ERR);
-		show(TOOL_OUT);
-	}
-	check_given_back(victim, way, "after its end");
-}
-
-/* The tool is stopped while more is sent than the ring holds: every one is shown or counted. */
-static void check_burst(struct process *victim, const char *way)
-{
-	struct output output;
-	char command[32];
-	pid_t tool = victim_trace(way);
-
-	if (!tool)
-		return;
-	snprintf(command, sizeof(command), "burst %d", BURST);
 	kill(tool, SIGSTOP);
+	snprintf(command, sizeof(command), "burst %d", BURST);
 	victim_ask(victim, command, "", NULL, NULL);
 	kill(tool, SIGCONT);
 	tool_stop(tool, way);
-	output = output_read(NULL);
-	tap(output.statements && output.lost, way, "a burst of %d is too large for the ring", BURST);
-	tap(output.statements + output.lost == BURST && output.printed == output.statements, way,
-	    "%d fired = %lu shown + %lu counted as lost", BURST, output.statements, output.lost);
-	check_given_back(victim, way, "after the burst");
+	output = output_read(&expected);
+	tap(output.in_order && expected.count && output.statements >= expected.count, way,
+	    "%zu statements, in order", expected.count);
+	if (!output.in_order) {
+		show(TOOL_ERR);
+		show(TOOL_OUT);
+	}
+	tap(output.statements > expected.count && output.lost, way,
+	    "a burst of %d is too large for the buffer", BURST);
+	tap(output.summary && output.printed == output.statements &&
+	    output.statements + output.lost == BURST + expected.count, way,
+	    "%zu fired = %lu shown + %lu counted as lost", BURST + expected.count,
+	    output.statements, output.lost);
+	check_given_back(victim, way, "after its end");
 }
 
 /* How many BPF programs or maps the kernel has. */
@@ -421,6 +411,25 @@ static void check_kill(struct process *victim, const char *way)
 	tap(during > before && after == before, way, "BPF programs and maps: %d, %d, %d", before,
 	    during, after);
 	tap(victim_ask(victim, "run", "", NULL, NULL), way, "the victim goes on");
+}
+
+/* The verifier must take whatever is emitted for an argument: the unit test needs a kernel. */
+static void check_verifier(void)
+{
+	static const char *const verify[] = { "/verify", "/data", NULL };
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	double start = now();
+	int status;
+
+	/* Before 5.11 programs count as locked memory; the tool sees to that by itself. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	setenv("UNIT_SHORT", "1", 1);
+	status = await(spawn(verify, TOOL_OUT, TOOL_ERR, 0));
+	printf("# verified in %.1f s\n", now() - start);
+	tap(status == 0, "verifier", "emitted code loads: exit status %d", status);
+	tap(!file_has(TOOL_OUT, "SKIP"), "verifier", "nothing was skipped");
+	if (status)
+		show(TOOL_OUT);
 }
 
 static void check_doctor(void)
@@ -467,14 +476,13 @@ static void check_victim(void)
 	if (!count)
 		tap(false, "victim", "--help has an option --force-…");
 	check_trace(&victim, "default");
-	check_burst(&victim, "default");
 	check_kill(&victim, "default");
 	for (size_t i = 0; i < count; i++) {
 		check_trace(&victim, options[i]);
-		check_burst(&victim, options[i]);
 		check_kill(&victim, options[i]);
 	}
 	check_doctor();
+	check_verifier();
 	kill(victim.pid, SIGKILL);
 	await(victim.pid);
 }

@@ -7,8 +7,8 @@
 #include "tests/unit/random.h"
 #include "usdt/emit.h"
 
-#define RANDOM_SPECS	3000
-#define MUTATED_SPECS	60000
+#define RANDOM_SPECS	(getenv("UNIT_SHORT") ? 100 : 3000)
+#define MUTATED_SPECS	(getenv("UNIT_SHORT") ? 1000 : 60000)
 #define MAIN_INSNS	2
 
 static int any_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
