@@ -58,7 +58,7 @@ class Initramfs:
         self.names = set()
         self.device("/dev/console", 5, 1)
         self.device("/dev/null", 1, 3)
-        for folder in ("/proc", "/sys"):
+        for folder in ("/proc", "/sys", "/run"):
             self.folder(folder)
         self.folder("/tmp", 0o1777)
 

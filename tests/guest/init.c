@@ -402,6 +402,13 @@ static void check_kill(struct process *victim, const char *way)
 	tap(victim_is(victim, true, state), way, "traced before kill -9: %s", state);
 	kill(tool, SIGKILL);
 	await(tool);
+	/* What was written, and is not the kernel's, the next start gives back. */
+	if (strstr(way, "semaphore")) {
+		tool = victim_trace(way);
+		if (!tool)
+			return;
+		tool_stop(tool, way);
+	}
 	check_given_back(victim, way, "after kill -9");
 	start = now();
 	do {
