@@ -37,6 +37,7 @@ CONSTANT(filter_pids);
 CONSTANT(want_sessions);
 CONSTANT(tells_sessions);	/* this file's server lets it be known who is connected */
 CONSTANT(want_execs);	/* of programs of any name */
+CONSTANT(ns_pids);	/* the kernel can tell which PID namespace a process is in (5.7) */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
@@ -142,6 +143,9 @@ INLINE int pid_wanted(void *ctx, __u32 pid)
 		return 1;
 	main_pid = arg_server(ctx);
 	server = bpf_map_lookup_elem(servers, &main_pid);
+	/* Without, that of another namespace with the same PID is taken for it. */
+	if (!VALUE(ns_pids))
+		return server != 0;
 	for (int i = 0; server && i < WANTED_NAMESPACES; i++)
 		if (!bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
 						 sizeof(info)))

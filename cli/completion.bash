@@ -107,17 +107,17 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
 				--interval --json -m --min -n --count -p --pid --strict -u
 				--microseconds -v --verbose -V --version -x --path --start --done
-				--text-arg --force-perf --force-perfbuf --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
+				--text-arg --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
 		elif [[ $command == top && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
 				--json --lines -m --min -n --count -p --pid --sort --strict -v
 				--verbose -V --version -x --path --start --done --text-arg --user
-				--db --match --container --text --force-perf --force-perfbuf --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
+				--db --match --container --text --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
 				-- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --force-perf --force-perfbuf --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --strict --text --user
+				-x --path --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --strict --text --user
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres

@@ -46,6 +46,11 @@ static const struct {
 	[FEATURE_READ_USER] = {
 		DOCTOR_NOTE, "memory of programs is read as such",
 		"memory is read by probe_read, as before", "It comes with Linux 5.5." },
+	[FEATURE_NS_PID] = {
+		DOCTOR_NOTE, "the PID namespaces of servers are told apart",
+		"-p takes servers of other PID namespaces with the same PID for one; inside of one, "
+		"dbslower does not work",
+		"It comes with Linux 5.7." },
 	[FEATURE_TRACEFS] = {
 		DOCTOR_NOTE, "probes could be attached by it, too",
 		"without the uprobe PMU probes could not be attached",

@@ -49,7 +49,7 @@ struct options {
 	unsigned int registers;		/* of functions, so many arguments */
 	/* Old kernels' ways. */
 	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
-	bool force_semaphore;
+	bool force_semaphore, force_pids;
 	bool self_test;
 	bool help, version;		/* the first of them ends the parsing */
 };

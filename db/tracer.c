@@ -42,7 +42,7 @@ enum number {
 	NUMBER_FILTER_PIDS,
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
-	NUMBER_PERF_BUFFERS, NUMBERS,
+	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBERS,
 };
 
 struct tracer {
@@ -53,7 +53,7 @@ struct tracer {
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[2];		/* links */
 	uint32_t ring_bytes, session_bytes;	/* with perf buffers, ring_bytes for each CPU */
-	bool perf_buffers;
+	bool perf_buffers, ns_pids;
 	struct stream stream;
 	struct discover discover;
 	struct semaphores semaphores;
@@ -155,6 +155,7 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_STAT_BY] = { .name = "constant_stat_by", .number = c->stat_by },
 		[NUMBER_PID_NS_DEV] = { .name = "constant_pid_ns_dev", .number = t->pid_ns_dev },
 		[NUMBER_PID_NS_INO] = { .name = "constant_pid_ns_ino", .number = t->pid_ns_ino },
+		[NUMBER_NS_PIDS] = { .name = "constant_ns_pids", .number = t->ns_pids },
 		[NUMBER_PERF_BUFFERS] = { .name = "constant_perf_buffers",
 					  .number = t->perf_buffers },
 		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
@@ -566,6 +567,7 @@ static void tracer_choose(struct tracer *t)
 		{ t->config.force_prealloc, FEATURE_TRACING_ALLOC },
 		{ t->config.force_perfbuf, FEATURE_RINGBUF },
 		{ t->config.force_probe_read, FEATURE_READ_USER },
+		{ t->config.force_pids, FEATURE_NS_PID },
 		{ t->config.force_tracefs, FEATURE_UPROBE_MULTI },
 		{ t->config.force_tracefs, FEATURE_UPROBE_PMU },
 		{ t->config.force_semaphore, FEATURE_REF_CTR },
@@ -575,6 +577,8 @@ static void tracer_choose(struct tracer *t)
 		if (forced[i].force)
 			feature_deny(&t->features, forced[i].feature);
 	t->object.old_reads = !feature_has(&t->features, FEATURE_READ_USER);
+	if (t->config.npids || t->pid_ns_ino)
+		t->ns_pids = feature_has(&t->features, FEATURE_NS_PID);
 	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
 	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
 		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
@@ -656,8 +660,12 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		goto fail;
 	}
 	sys_memlock_raise();
-	tracer_choose(t);
 	process_own_namespace(&t->pid_ns_dev, &t->pid_ns_ino);
+	tracer_choose(t);
+	if (t->pid_ns_ino && !t->ns_pids) {
+		err = fault_set(fault, FAULT_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
+		goto fail;
+	}
 	err = tracer_maps(t, fault);
 	if (err)
 		goto fail;

@@ -53,7 +53,7 @@ struct tracer_config {
 	enum stat_by stat_by;
 	/* Take an older kernel's way. */
 	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
-	bool force_semaphore;
+	bool force_semaphore, force_pids;
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;

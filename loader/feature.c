@@ -40,7 +40,20 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
-/* probe_read_user(r10 - 8, 8, 0): the verifier knows the helper or does not. */
+/* Whether the verifier knows the helper that the last but two of @count instructions calls. */
+static bool probe_helper(const struct bpf_insn *insns, uint32_t count)
+{
+	int prog = sys_prog_load(&(struct prog_def){
+		.name = "probe", .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .count = count,
+	}, NULL, 0);
+
+	if (prog < 0)
+		return false;
+	close(prog);
+	return true;
+}
+
+/* probe_read_user(r10 - 8, 8, 0) */
 static bool probe_read_user(struct features *features)
 {
 	static const struct bpf_insn insns[] = {
@@ -53,16 +66,28 @@ static bool probe_read_user(struct features *features)
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	int prog = sys_prog_load(&(struct prog_def){
-		.name = "probe", .type = BPF_PROG_TYPE_KPROBE, .insns = insns,
-		.count = sizeof(insns) / sizeof(insns[0]),
-	}, NULL, 0);
 
 	(void)features;
-	if (prog < 0)
-		return false;
-	close(prog);
-	return true;
+	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
+}
+
+/* get_ns_current_pid_tgid(0, 0, r10 - 8, 8) */
+static bool probe_ns_pid(struct features *features)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_3,
+		  .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_3, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_4, .imm = 8 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_ns_current_pid_tgid },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	(void)features;
+	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* Opens what sysfs has of the uprobe PMU. */
@@ -163,6 +188,7 @@ static const struct {
 	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", "34dd3bad1a6f, Linux 6.1",
 				    probe_tracing_alloc },
 	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user },
+	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", "b4490c5c4e02, Linux 5.7", probe_ns_pid },
 	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
 			      probe_tracefs },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",

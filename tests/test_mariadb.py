@@ -99,7 +99,8 @@ def tracing(tool, *args, pids):
 
 # --- the oracle
 
-OLD_WAYS = ("--force-tracefs", "--force-prealloc", "--force-perfbuf", "--force-probe-read", "--force-semaphore")
+OLD_WAYS = ("--force-tracefs", "--force-prealloc", "--force-perfbuf", "--force-probe-read", "--force-semaphore",
+            "--force-pids")
 
 
 @pytest.mark.parametrize("settings, events, least, args",

@@ -212,6 +212,17 @@ def test_semaphore_no_place_for_the_note(server, tool):
     assert counts(server.pid, server.postgres) == {}
 
 
+# --- PID namespaces
+
+def test_pids_in_a_namespace(postgres):
+    unshare = ("unshare", "--pid", "--fork", "--mount-proc")
+    if subprocess.run([*unshare, "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespaces here")
+    done = subprocess.run([*unshare, DBSLOWER, "postgres", "--force-pids", "-d", "0.2"], capture_output=True, text=True,
+                          timeout=60)
+    refused(done, "PID namespace", "5\\.7")
+
+
 # --- perf buffers
 
 def test_perfbuf_wakes(postgres, tool):

@@ -183,9 +183,9 @@ def test_log_reader_refuses_what_it_does_not_know():
 
 @pytest.mark.parametrize("args", [["--force-perf"], ["--force-prealloc"], ["--force-perf", "--force-prealloc"],
                                   ["--force-perfbuf"], ["--force-probe-read"],
-                                  ["--force-tracefs"], ["--force-semaphore"],
+                                  ["--force-tracefs"], ["--force-semaphore"], ["--force-pids"],
                                   ["--force-tracefs", "--force-prealloc", "--force-perfbuf", "--force-probe-read",
-                                   "--force-semaphore"]],
+                                   "--force-semaphore", "--force-pids"]],
                          ids=" ".join)
 def test_old_ways_agree_with_the_log(clusters, server_copy, tool, tmp_path, args):
     """What older kernels are traced with, on a smaller workload, and on a file that nobody else traces."""
