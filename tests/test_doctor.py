@@ -284,6 +284,11 @@ def test_features():
         "uprobe_multi link": kernel_has("bpf_uprobe_multi_link_attach"),
         "allocation in tracing programs": kernel_has("user_ringbuf_map_push_elem")
         or kernel_has("bpf_user_ringbuf_drain"),
+        "probe_read_user": kernel_has("bpf_probe_read_user"),
+        "get_ns_current_pid_tgid": kernel_has("bpf_get_ns_current_pid_tgid"),
+        "uprobe_events of tracefs": kernel_has("trace_uprobe_create"),
+        "semaphores counted by the kernel":
+            os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"),
     }
     assert "(null)" not in run("doctor").stdout
     assert found["way"] == ("uprobe_multi" if has["uprobe_multi link"] else "perf uprobe")
@@ -472,7 +477,7 @@ def test_self_test_text():
     need_root()
     done = run("doctor", "--self-test")
     assert done.returncode == 0 and done.stdout.endswith("Nothing stands in the way.\n"), done
-    assert len(re.findall(r"^  ok +\S.*, \d+\.\d{3} ms$", done.stdout, re.M)) == 3 * len(STEPS) - 2, done.stdout
+    assert len(re.findall(r"^  ok +\S.*, \d+\.\d{3} ms$", done.stdout, re.M)) == 4 * len(STEPS) - 3, done.stdout
 
 
 def test_two_self_tests_at_once():
@@ -488,11 +493,11 @@ def test_another_sees_the_self_test(tool):
     """The same probes by the way that users have; the self-test does not mind."""
     with tool("-x", DBSLOWER, "--start", "dbslower:self__start", "--done", "dbslower:self__done", "-m", "0.5", "--json") as traced:
         doctor("--self-test", status=0)
-        traced.wait_for(lambda t: len(t.statements) >= 24, what="the statements")
+        traced.wait_for(lambda t: len(t.statements) >= 32, what="the statements")
         assert traced.stop() == 0
     texts = [one["query"] for one in traced.statements]
     pid = traced.statements[0]["pid"]
-    assert [t for t in texts if "statement" in t] == [f"self-test {pid}, statement {n}" for n in range(8)] * 3
+    assert [t for t in texts if "statement" in t] == [f"self-test {pid}, statement {n}" for n in range(8)] * 4
     assert all(one["duration_ms"] >= 1 for one in traced.statements if "statement" in one["query"])
 
 
