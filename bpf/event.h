@@ -133,11 +133,14 @@ struct event_hit {
 struct hit_key {
 	__u32 source;
 	__u32 slot;		/* of a histogram, see HIT_NEGATIVE; else 0 */
-	__u64 value;		/* 0 with a histogram or text */
+	__u64 value;		/* 0 with a histogram; with a text: 0, or why there is none */
 	char text[HIT_TEXT];	/* with a NUL, cut if longer; else all zero */
 };
 
 #define HIT_NEGATIVE	64	/* slot of the numbers below 0; else the binary logarithm, 0 for 0 too */
+
+#define HIT_NULL	1	/* a text at address 0 */
+#define HIT_UNREADABLE	2	/* its memory is not there */
 
 /* Indices into the per-CPU array of counters; each only ever grows. */
 enum counter {
@@ -146,6 +149,7 @@ enum counter {
 	LOST_TABLE_FULL,
 	LOST_START_WITHOUT_END,
 	LOST_END_WITHOUT_START,
+	LOST_WHO,			/* records of who is connected */
 	COUNTERS,
 };
 

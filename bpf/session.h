@@ -101,7 +101,10 @@ static __attribute__((noinline)) void send_identity_copied(void *ctx, __u64 id)
 	struct event_identity event = {};
 
 	identity_read(ctx, id, &event);
-	send(ctx, &event, sizeof(event));
+	if (output(ctx, &event, sizeof(event)))
+		count(LOST_WHO);
+	else
+		wake(ctx);
 }
 
 static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
@@ -114,7 +117,7 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 	}
 	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event) {
-		count(LOST_RING_FULL);
+		count(LOST_WHO);
 		return;
 	}
 	identity_read(ctx, id, event);

@@ -136,8 +136,10 @@ PROGRAM(hit_count)
 	if (VALUE(fields))
 		key.value = trace_field_0(v);
 	if (VALUE(texts)) {
-		bpf_probe_read_user_str(key.text, sizeof(key.text), (const void *)key.value);
-		key.value = 0;
+		key.value = !key.value ? HIT_NULL :
+			    bpf_probe_read_user_str(key.text, sizeof(key.text),
+						    (const void *)key.value) < 0 ?
+			    HIT_UNREADABLE : 0;
 	}
 	if (VALUE(histogram)) {
 		key.slot = VALUE(is_signed) && (__s64)key.value < 0 ? HIT_NEGATIVE :

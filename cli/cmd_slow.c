@@ -17,8 +17,6 @@
 #include "cli/message.h"
 #include "cli/watch.h"
 
-#define NAP_MAX_MS	20
-#define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 #define REPORT_NS	1000000000u
 
@@ -77,6 +75,7 @@ static void slow_report(struct slow *slow)
 	news.text_truncated = 0;
 	news.ring_full -= slow->reported.ring_full;
 	news.table_full -= slow->reported.table_full;
+	news.who_unknown -= slow->reported.who_unknown;
 	news.start_without_end -= slow->reported.start_without_end;
 	news.end_without_start -= slow->reported.end_without_start;
 	news.text_unreadable -= slow->reported.text_unreadable;
@@ -112,8 +111,7 @@ static int slow_loop(struct slow *slow)
 			slow_wait(slow, fd, SLEEP_MAX_MS);
 			continue;
 		}
-		nap_ms = filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
-		nap_ms = nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
+		nap_ms = watch_nap(nap_ms, filled);
 		slow_wait(slow, -1, nap_ms);
 	}
 	return err;

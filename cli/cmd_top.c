@@ -10,10 +10,11 @@
 #include "cli/watch.h"
 #include "db/fingerprint.h"
 
-#define NAP_MS		50
 #define REFRESH_NS	2000000000u	/* on a terminal, unless -i says otherwise */
 #define RUNNING_NS	1000000000u	/* a statement that runs so long is shown by itself */
-#define FIXED_WIDTH	72		/* columns of a row before its text */
+#define FIXED_WIDTH	76		/* columns of a row before its text */
+#define NARROW_WIDTH	56		/* without P99 and ROWS */
+#define QUERY_WIDTH	32		/* that a text should have */
 
 struct top {
 	struct watch watch;		/* first: the tracer's calls get it */
@@ -34,10 +35,17 @@ static void top_ms(struct output *out, uint64_t ns, int width)
 	output_printf(out, "%*.*s", width, (int)len, number);
 }
 
+/* On a terminal on which the texts would have no room, some columns are left out. */
+static bool top_is_narrow(const struct top *top)
+{
+	return top->width && top->width < FIXED_WIDTH + QUERY_WIDTH;
+}
+
 static void top_text(struct top *top, const char *text, size_t len, bool cut)
 {
 	struct output *out = &top->watch.out;
-	size_t room = top->width > FIXED_WIDTH + 8 ? top->width - FIXED_WIDTH : 8;
+	unsigned int fixed = top_is_narrow(top) ? NARROW_WIDTH : FIXED_WIDTH;
+	size_t room = top->width > fixed + 8 ? top->width - fixed : 8;
 
 	/* What takes one column a byte at most is never wider than it is long. */
 	while (top->width && len && escape_width(text, len) > room)
@@ -54,10 +62,12 @@ static void top_row(struct top *top, const struct tally_entry *entry, const char
 	top_ms(out, entry->total_ns, 12);
 	top_ms(out, entry->calls ? entry->total_ns / entry->calls : 0, 10);
 	top_ms(out, tally_percentile(entry, 950), 10);
-	top_ms(out, tally_percentile(entry, 990), 10);
+	if (!top_is_narrow(top))
+		top_ms(out, tally_percentile(entry, 990), 10);
 	top_ms(out, entry->max_ns, 10);
-	output_printf(out, " %9llu %4llu ", (unsigned long long)entry->rows,
-		      (unsigned long long)entry->errors);
+	if (!top_is_narrow(top))
+		output_printf(out, " %9llu", (unsigned long long)entry->rows);
+	output_printf(out, " %4llu ", (unsigned long long)entry->errors);
 	top_text(top, text, strlen(text), false);
 }
 
@@ -134,7 +144,10 @@ static int top_show(struct top *top)
 
 	if (top->width)
 		output_string(&watch->out, "\033[H\033[J");
-	if (!watch->options.json)
+	if (!watch->options.json && top_is_narrow(top))
+		output_printf(&watch->out, "%8s %12s%10s%10s%10s %4s %s\n", "CALLS", "TOTAL(ms)",
+			      "MEAN(ms)", "P95(ms)", "MAX(ms)", "ERR", "QUERY");
+	else if (!watch->options.json)
 		output_printf(&watch->out, "%8s %12s%10s%10s%10s%10s %9s %4s %s\n", "CALLS",
 			      "TOTAL(ms)", "MEAN(ms)", "P95(ms)", "P99(ms)", "MAX(ms)", "ROWS",
 			      "ERR", "QUERY");
@@ -218,12 +231,13 @@ static int top_loop(struct top *top)
 	uint64_t interval_ns = options->interval_ns ? options->interval_ns :
 			       top->width ? REFRESH_NS : 0;
 	uint64_t next_ns = watch_now() + interval_ns, now;
+	int nap_ms = 1, filled, err = 0;
 	bool done = false;
-	int err = 0;
 
 	while (!done && !err) {
-		tracer_drain(top->watch.tracer);
-		done = watch_wait(&top->watch, -1, NAP_MS);
+		filled = tracer_drain(top->watch.tracer);
+		nap_ms = watch_nap(nap_ms, filled);
+		done = watch_wait(&top->watch, -1, nap_ms);
 		now = watch_now();
 		if (done || !interval_ns || now < next_ns)
 			continue;

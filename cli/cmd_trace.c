@@ -13,8 +13,6 @@
 #include "db/file.h"
 #include "db/hits.h"
 
-#define NAP_MAX_MS	20
-#define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 
 struct trace {
@@ -280,6 +278,18 @@ static void trace_headline(struct trace *trace)
 	output_flush(err);
 }
 
+static void trace_skipped(void *arg, const struct fault *fault)
+{
+	struct trace *trace = arg;
+	struct output *err = &trace->watch.err;
+
+	output_string(err, "dbslower: without ");
+	escape_terminal(err, fault->subject, strlen(fault->subject), false);
+	output_string(err, ": ");
+	escape_terminal(err, fault->detail, strlen(fault->detail), false);
+	output_char(err, '\n');
+}
+
 static int trace_open(struct trace *trace)
 {
 	const struct options *options = &trace->watch.options;
@@ -288,7 +298,7 @@ static int trace_open(struct trace *trace)
 		.mode = options->histogram ? AIM_HISTOGRAM :
 			options->count_hits ? AIM_COUNT : AIM_SEND,
 		.text_bytes = options->text_bytes, .force_perf = options->force_perf,
-		.arg = trace, .hit = trace_hit,
+		.arg = trace, .hit = trace_hit, .skipped = trace_skipped,
 		.program = options->verbose ? watch_program : NULL,
 	};
 	struct fault fault = { .kind = FAULT_NONE };
@@ -365,8 +375,7 @@ static int trace_loop(struct trace *trace)
 		if (trace->done || err)
 			break;
 		fd = filled ? -EAGAIN : hits_sleep(trace->hits);
-		nap_ms = fd >= 0 ? 1 : filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
-		nap_ms = nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
+		nap_ms = fd >= 0 ? 1 : watch_nap(nap_ms, filled);
 		trace->done = watch_wait(&trace->watch, fd >= 0 ? fd : -1,
 					 fd >= 0 ? SLEEP_MAX_MS : nap_ms);
 	}

@@ -144,6 +144,7 @@ void json_summary(struct output *out, const struct summary *sum)
 	json_number(out, ",\"printed\":", sum->printed);
 	json_number(out, ",\"lost\":{\"ring_full\":", sum->ring_full);
 	json_number(out, ",\"table_full\":", sum->table_full);
+	json_number(out, ",\"who_unknown\":", sum->who_unknown);
 	json_number(out, ",\"start_without_end\":", sum->start_without_end);
 	json_number(out, ",\"end_without_start\":", sum->end_without_start);
 	json_number(out, ",\"text_unreadable\":", sum->text_unreadable);

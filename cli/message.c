@@ -127,6 +127,8 @@ static const struct {
 	[FAULT_PROBE] = { "", " cannot be traced like this", NULL },
 };
 
+#define KERNEL_ENOTSUPP	524	/* of the kernel's own numbers */
+
 /* Why, in the kernel's words; "" where the message says it already. */
 static const char *message_reason(const struct fault *fault)
 {
@@ -137,6 +139,8 @@ static const char *message_reason(const struct fault *fault)
 		return "";
 	if (fault->error == -ENOSYS)
 		return "this kernel has no bpf(2): it needs CONFIG_BPF_SYSCALL";
+	if (fault->error == -KERNEL_ENOTSUPP)
+		return "the kernel cannot probe an instruction there";
 	return fault->error ? strerror(-fault->error) : "";
 }
 
@@ -165,7 +169,13 @@ void message_fault(struct output *err, const struct fault *fault)
 		output_string(err, reason);
 	}
 	output_string(err, "\n");
-	if (denied && !foreign && !(fault->log && *fault->log)) {
+	if (denied && fault->kind == FAULT_ATTACH &&
+	    !(message_capabilities() >> CAP_SYS_ADMIN & 1)) {
+		output_string(err, "  Without uprobe_multi, which comes with Linux 6.6, that takes "
+				   "CAP_SYS_ADMIN. Run it as root.\n");
+	} else if (fault->error == -EMFILE) {
+		output_string(err, "  It may have too few files open: ulimit -n 1024.\n");
+	} else if (denied && !foreign && !(fault->log && *fault->log)) {
 		message_rights(err);
 	} else if (remedy) {
 		output_string(err, "  ");
@@ -182,7 +192,7 @@ struct loss {
 	const char *words;
 };
 
-#define LOSSES	6
+#define LOSSES	7
 
 static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 {
@@ -192,6 +202,7 @@ static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 	loss[3] = (struct loss){ s->end_without_start, "ends without a start" };
 	loss[4] = (struct loss){ s->text_unreadable, "texts unreadable" };
 	loss[5] = (struct loss){ s->text_truncated, "texts cut" };
+	loss[6] = (struct loss){ s->who_unknown, "records of who is connected" };
 }
 
 bool message_lost(const struct summary *summary)

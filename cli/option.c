@@ -769,6 +769,15 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 		return end_error(&p, "goes with the other one and with -x or -p",
 				 "give --start, --done and -x PATH");
 	}
+	if (opts->start && opts->engine && !opts->help && !opts->version) {
+		begin_error(&p, NULL, "--start", 7);
+		return end_error(&p, "is for servers that are not known",
+				 "leave the database's name out");
+	}
+	if (opts->count_hits && opts->histogram && !opts->help && !opts->version) {
+		begin_error(&p, NULL, "--count", 7);
+		return end_error(&p, "does not go with --hist", "give one of the two");
+	}
 	if (command->id & (STAT | TOP) && opts->count && !opts->interval_ns && !opts->help &&
 	    !opts->version) {
 		begin_error(&p, NULL, "-n", 2);

@@ -416,7 +416,9 @@ static void show_count(struct trace_view *view, const struct hits_count *count)
 			      (unsigned long long)count->count);
 		json_probe_names(out, source);
 		output_string(out, source->nfields ? ",\"value\":" : "");
-		if (source->texts)
+		if (source->texts && count->value)
+			output_string(out, "null");
+		else if (source->texts)
 			json_text(out, count->text, strlen(count->text), false);
 		else if (source->nfields)
 			json_value(view, field, &source->fields[0], count->value);
@@ -426,7 +428,11 @@ static void show_count(struct trace_view *view, const struct hits_count *count)
 	output_printf(out, "%10llu ", (unsigned long long)count->count);
 	show_name(out, source->name, source->nfields ? 16 : 0);
 	view->len = 0;
-	if (source->texts) {
+	if (source->texts && count->value) {
+		const char *none = count->value == HIT_NULL ? "(null)" : "[unreadable]";
+
+		put(view, none, strlen(none));
+	} else if (source->texts) {
 		put(view, "\"", 1);
 		put(view, count->text, strlen(count->text));
 		put(view, "\"", 1);

@@ -258,6 +258,19 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	return 0;
 }
 
+/* Whether the bracket that @text begins with is a filter's: not a cast's, or of a value that goes on. */
+static bool is_filter(const char *text)
+{
+	struct expression e;
+	size_t end;
+
+	if (expression_parse(&e, text + 1, &end) || text[1 + end] != ')')
+		return expression_parse(&e, text, &end) != EXPRESSION_OK;
+	text += end + 2;
+	text += strspn(text, " \t\n");
+	return !*text || !strchr("=!<>+-*&|^:", *text);
+}
+
 int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 		     struct trace_error *error)
 {
@@ -274,7 +287,7 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 	if (err)
 		return err;
 	blanks(&r);
-	if (*r.p == '(') {
+	if (*r.p == '(' && is_filter(r.p)) {
 		r.p++;
 		err = read_expression(&r, &spec->filter);
 		if (err)

@@ -17,6 +17,9 @@
 #include "db/clock.h"
 #include "usdt/disasm.h"
 
+#define NAP_MAX_MS	20
+#define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
+
 uint64_t watch_now(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
@@ -179,7 +182,8 @@ void watch_headline(struct watch *watch)
 		len--;
 	if (len && number[len - 1] == '.')
 		len--;
-	output_string(&watch->out, "Tracing database queries for pids ");
+	output_string(&watch->out, watch->npids ? "Tracing database queries for pids " :
+						  "Tracing database queries");
 	for (size_t i = 0; i < watch->npids; i++) {
 		output_string(&watch->out, i ? " " : "");
 		output_u64(&watch->out, watch->pids[i]);
@@ -260,6 +264,12 @@ bool watch_options(struct watch *watch, const struct command *command, int argc,
 	watch->start_ns = watch_now();
 	return command_options(command, argc, argv, &watch->options, &watch->out, &watch->err,
 			       status);
+}
+
+int watch_nap(int nap_ms, int filled)
+{
+	nap_ms = filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
+	return nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
 }
 
 int watch_finish(struct watch *watch, int err, const struct summary *summary)

@@ -67,6 +67,9 @@ void watch_headline(struct watch *watch);
  */
 bool watch_wait(struct watch *watch, int fd, int timeout_ms);
 
+/* How long to nap next, in ms, after @nap_ms in which the buffer got @filled, in percent. */
+int watch_nap(int nap_ms, int filled);
+
 /*
  * Ends the output, of which @err is what output_flush() told, with a summary in JSON; says what became
  * of it, and what was seen, shown and lost. The exit status, with --strict in it.

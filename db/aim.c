@@ -78,6 +78,8 @@ uint32_t aim_record_size(unsigned int nfields, uint32_t texts, uint32_t text_siz
 	return size;
 }
 
+static const char only_shown[] = "a floating-point number can only be shown";
+
 /* Why the site at hand cannot be traced as it was asked for. */
 static int work_refuse(struct work *work, const struct site *site, const char *what, const char *why)
 {
@@ -220,8 +222,12 @@ static int work_field(struct work *work, const struct site *site, unsigned int i
 		      const struct expression *e)
 {
 	bool text = work->source.texts >> i & 1;
+	bool computed = expression_plain(e) < 0 || work->common->mode == AIM_HISTOGRAM;
 	int n = expression_emit(e, work->signs, work->fields[i], EXPRESSION_INSNS_MAX);
 
+	for (unsigned int arg = 0; computed && arg < work->nargs; arg++)
+		if (e->uses >> arg & 1 && work->specs[arg].is_float)
+			return work_refuse(work, site, "", only_shown);
 	if (n < 0)
 		return work_refuse(work, site, "", "a value is too long");
 	work_value(work, field_names[i], work->fields[i], (uint32_t)n);
@@ -270,6 +276,8 @@ static int work_filter(struct work *work, const struct site *site)
 
 		if (!why && filter->uses >> i & 1 && work->specs[i].kind == SPEC_UNAVAILABLE)
 			why = spec_reason(work->specs[i].reason);
+		if (!why && filter->uses >> i & 1 && work->specs[i].is_float)
+			why = only_shown;
 		snprintf(what, sizeof(what), i == EXPRESSION_RETVAL ? "retval" : "arg%u", i + 1);
 		if (why)
 			return work_refuse(work, site, what, why);
@@ -418,10 +426,22 @@ static bool aim_wants(const struct aim *aim, const struct usdt_site *probe)
 	       glob_match(aim->name, probe->name);
 }
 
+/* A pattern means the probes that can be traced as it was asked for; of the others it is told. */
+static bool work_skips(struct work *work, uint32_t ngroups, uint32_t nsites)
+{
+	if (work->fault->kind != FAULT_PROBE || !glob_is_pattern(work->aim->name))
+		return false;
+	plan_cut(work->plan, ngroups, nsites);
+	work->common->skipped(work->common->arg, work->fault);
+	fault_clear(work->fault);
+	return true;
+}
+
 /* The number of probes, or -errno. */
 static int work_probes(struct work *work)
 {
 	struct probe_list list;
+	uint32_t ngroups, nsites;
 	int found = 0, err = probe_list_read(work->elf, &list);
 
 	if (err == -ENOMEM)
@@ -430,8 +450,13 @@ static int work_probes(struct work *work)
 		end = probe_list_end(&list, i);
 		if (!aim_wants(work->aim, &list.sites[i].site))
 			continue;
+		ngroups = work->plan->ngroups;
+		nsites = work->plan->nsites;
 		err = work_usdt(work, &list.sites[i], end - i);
-		found++;
+		if (err && work_skips(work, ngroups, nsites))
+			err = 0;
+		else
+			found++;
 	}
 	probe_list_free(&list);
 	return err && err != -ENOENT ? err : found;
@@ -461,7 +486,9 @@ static int work_symbol(struct work *work, uint32_t first, const struct elf_symbo
 	if (elf_vaddr_to_offset(work->elf, site.vaddr, &site.place.offset) ||
 	    work_has_site(work, first, site.place.offset))
 		return 0;
-	return work_site(work, &site) ? -EINVAL : 1;
+	if (!work_site(work, &site))
+		return 1;
+	return work_skips(work, work->plan->ngroups, work->plan->nsites) ? 0 : -EINVAL;
 }
 
 /* The number of functions, or -errno. Names of one place are one. */

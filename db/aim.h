@@ -75,6 +75,9 @@ struct aim_common {
 	enum aim_mode mode;
 	uint32_t text_size;		/* room for a text, a multiple of 8 */
 	struct aim_sources *sources;	/* gets what is new */
+	/* Hears of a probe of a pattern that is passed over, and why. */
+	void (*skipped)(void *arg, const struct fault *fault);
+	void *arg;
 };
 
 /* Where the programs go: those for hits, and those for returns. */

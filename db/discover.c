@@ -149,6 +149,9 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	for (size_t i = 0; err && engines[i]; i++) {
 		if (engine && strcmp(engine, engines[i]->name))
 			continue;
+		/* What it has was found, and then refused: another engine has no more of it. */
+		if (fault->kind != FAULT_NONE && fault->kind != FAULT_NO_PROBES)
+			break;
 		fault_clear(fault);
 		err = target_open(&more[d->ntargets], engines[i], fd, path,
 				  (uint32_t)d->ntargets, &d->common, fault);
@@ -197,11 +200,11 @@ static int discover_attach_process(struct discover *d, const char *engine,
 
 static int discover_attach_path(struct discover *d, const char *path, struct fault *fault)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), err = 0;
+	int fd = process_file_open(path), err = 0;
 	struct process_file file;
 
 	if (fd < 0)
-		return fault_set(fault, FAULT_FILE, -errno, path, NULL);
+		return fault_set(fault, fd == -EINVAL ? FAULT_NOT_ELF : FAULT_FILE, fd, path, NULL);
 	if (process_file_read(fd, &file) || !discover_target(d, &file))
 		err = discover_attach(d, d->config->engine, fd, path, fault);
 	close(fd);
@@ -353,7 +356,7 @@ int discover_find(struct discover *d, struct fault *fault)
 static bool discover_wants_file(const struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; i < d->config->npaths; i++) {
-		int fd = open(d->config->paths[i], O_RDONLY | O_CLOEXEC);
+		int fd = process_file_open(d->config->paths[i]);
 		struct process_file wanted;
 		bool same = fd >= 0 && !process_file_read(fd, &wanted) &&
 			    process_file_same(&wanted, file);

@@ -184,6 +184,7 @@ int hits_add(struct hits *h, const struct aim *aim, uint32_t number, int fd, con
 	const struct aim_common common = {
 		.object = &h->object, .values = h->values, .nvalues = MAPS + NUMBERS,
 		.mode = h->config.mode, .text_size = h->text_size, .sources = &h->sources,
+		.skipped = h->config.skipped, .arg = h->config.arg,
 	};
 	struct hits_file *file;
 	struct binary binary;

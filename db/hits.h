@@ -35,6 +35,8 @@ struct hits_config {
 	bool force_perf;		/* take an older kernel's way */
 	void *arg;			/* of what is called: */
 	void (*hit)(void *arg, const struct hit *hit);
+	/* A probe of a pattern cannot be traced as it was asked for, and is passed over. */
+	void (*skipped)(void *arg, const struct fault *fault);
 	/* Each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 };

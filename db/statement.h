@@ -35,7 +35,7 @@ struct statement {
 /* What was seen and what was lost since the start; the names in JSON are the same. */
 struct summary {
 	uint64_t statements, printed;
-	uint64_t ring_full, table_full, start_without_end, end_without_start;
+	uint64_t ring_full, table_full, start_without_end, end_without_start, who_unknown;
 	uint64_t text_unreadable, text_truncated;
 };
 

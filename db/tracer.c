@@ -845,6 +845,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
 		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
 		.table_full = tracer_counter(t, LOST_TABLE_FULL),
+		.who_unknown = tracer_counter(t, LOST_WHO),
 		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + t->running +
 				     t->half_seen,
 		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),

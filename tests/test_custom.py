@@ -56,6 +56,7 @@ def test_by_process_and_threshold(memsqld, tool):
     (["--start", "a" * 64 + ":start", "--done", "memsqld:query__done", "-x", "/bin/true"], 2, "too long a name"),
     ([*PROBES, "--text-arg", "13", "-x", "/bin/true"], 2, "argument's number"),
     ([*PROBES, "-x", "/bin/true"], 1, "query__"),
+    (["postgres", *PROBES, "-x", "/bin/true"], 2, "is for servers that are not known"),
 ])
 def test_refused(args, status, word):
     done = subprocess.run([DBSLOWER, *args], capture_output=True, text=True, timeout=60)
@@ -66,6 +67,12 @@ def test_argument_that_is_not_there(memsqld):
     done = subprocess.run([DBSLOWER, "-x", memsqld.path, *PROBES[:4], "--text-arg", "9"], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 1 and "cannot be traced" in done.stderr, done.stderr
+
+
+def test_fifo_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    done = subprocess.run([DBSLOWER, "-x", tmp_path / "fifo"], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 1 and "is no ELF file" in done.stderr, done.stderr
 
 
 def test_burst_balances(tool):

@@ -652,7 +652,7 @@ def test_portal_suspended_and_flush(postgres, tool):
 
 KEYS = {"type", "time", "engine", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
         "query", "query_bytes", "truncated"}
-LOST_KEYS = {"ring_full", "table_full", "start_without_end", "end_without_start", "text_unreadable",
+LOST_KEYS = {"ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable",
              "text_truncated"}
 
 

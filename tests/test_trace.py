@@ -213,7 +213,7 @@ FILTERS = {
     "arg1 >> 1 == -2": lambda n: n >> 1 == -2, "1 << arg1 == 8": lambda n: n == 3, "~arg1 == 2": lambda n: n == -3,
     "(u8)arg1 == 255": lambda n: n == -1, "(arg1 ^ 5) == 0 || arg1 == 2 | 1": lambda n: n == 5 or (n == 2) | 1,
     "arg1 == 1 || arg1 == 2 && arg1 == 3": lambda n: n == 1, "pid == {pid} && tid == pid && arg1 == 4": lambda n: n == 4,
-    "-arg1 > 2": lambda n: -n > 2, "10 < arg1": lambda n: n > 10, "arg1": bool,
+    "arg1 == 012": lambda n: n == 10, "-arg1 > 2": lambda n: -n > 2, "10 < arg1": lambda n: n > 10, "arg1": bool,
 }
 
 
@@ -395,6 +395,34 @@ def test_count_as_text(trace, probed):
         f"{'COUNT':>10} {'FUNC':16} -", f"{2:>10} {'number':16} 0", f"{2:>10} {'number':16} 1"], traced.said()
 
 
+def test_count_of_strings_that_are_none(trace, probed):
+    text = trace("--count", probed.path, "probed:text (arg1 == 1 || arg1 > 97) arg2:s")
+    json = trace("--count", probed.path, "probed:text (arg1 == 1 || arg1 > 97) arg2:s", "--json")
+    probed()
+    text.ended(), json.ended()
+    assert sorted(line.split(maxsplit=2)[2] for line in text.stdout.splitlines()[1:]) == ['""', "(null)", "[unreadable]"]
+    assert [one["value"] for one in json.objects() if one["type"] == "count"].count(None) == 2
+
+
+@pytest.mark.parametrize("word, want", [
+    ("probed:number (int)arg1", NUMBERS), ("probed:number (arg1+1)*2", [(n + 1) * 2 for n in NUMBERS]),
+    ("probed:number (arg1 > 10) (arg1 + 1)", [12, 13]), ("probed:number (arg1 > 10) (int)arg1", [11, 12])])
+def test_values_in_brackets(trace, probed, word, want):
+    traced = trace(probed.path, word, "--json")
+    probed()
+    traced.ended()
+    assert [one["args"][0] - 2 ** 64 * (one["args"][0] >= 2 ** 63) for one in traced.hits] == want, traced.said()
+
+
+def test_pattern_goes_without_what_cannot_be(trace, probed):
+    traced = trace(probed.path, "probed:* (arg2 != 0) arg1", "--json")
+    probed()
+    traced.ended()
+    assert {one["probe"] for one in traced.hits} == {"widths", "text"}, traced.said()
+    for name in ("sites", "number", "guarded"):
+        assert f"dbslower: without probed:{name}: arg2: it has 1 argument" in traced.stderr, traced.stderr
+
+
 def test_histogram(trace, probed):
     json = trace("--hist", "arg1", probed.path, "probed:number", "--json")
     text = trace("--hist", "arg1", probed.path, "probed:number (arg1 < 4)")
@@ -465,6 +493,7 @@ def test_disassembly(programs):
     (["PROBED", "--hist", "arg1:s", "sites"], 2, "a histogram is of numbers"),
     (["PROBED", "--hist", "arg1 +", "sites"], 2, "a value is missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
     (["PROBED", "-n", "0", "x"], 2, "whole number from 1"), (["PROBED", "--text", "1", "x"], 2, "too small"),
+    (["PROBED", "--count", "--hist", "arg1", "sites"], 2, "does not go with --hist"),
     (["u:a:b:c:d"], 2, "too many colons"), (["PROBED", "probed:"], 2, "name is missing"),
 ])
 def test_refused(programs, args, status, words):

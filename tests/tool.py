@@ -12,7 +12,7 @@ from cluster import children, wait_for
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
 DBSLOWER = os.path.join(BUILD, "dbslower")
-LOSSES = ("ring_full", "table_full", "start_without_end", "end_without_start", "text_unreadable")
+LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable")
 
 
 class Reader(threading.Thread):

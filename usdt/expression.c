@@ -155,7 +155,7 @@ static uint8_t parse_number(struct parser *s)
 {
 	const char *start = s->p;
 	bool hex = s->p[0] == '0' && (s->p[1] | 0x20) == 'x';
-	unsigned int base = hex ? 16 : 10, digit;
+	unsigned int base = hex ? 16 : s->p[0] == '0' ? 8 : 10, digit;
 	uint64_t value = 0;
 	size_t digits = 0;
 

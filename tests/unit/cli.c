@@ -665,7 +665,7 @@ static const struct statement whole = {
 static void json_lines(void)
 {
 	struct statement st = whole;
-	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 4, 3 };
+	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3 };
 
 	sink_start();
 	json_statement(&sink, &st);
@@ -696,7 +696,8 @@ static void json_lines(void)
 	json_summary(&sink, &sum);
 	sink_take();
 	CHECK(!strcmp(seen, "{\"type\":\"summary\",\"statements\":10,\"printed\":9,\"lost\":"
-		      "{\"ring_full\":8,\"table_full\":7,\"start_without_end\":6,"
+		      "{\"ring_full\":8,\"table_full\":7,\"who_unknown\":2,"
+		      "\"start_without_end\":6,"
 		      "\"end_without_start\":5,\"text_unreadable\":4,\"text_truncated\":3}}\n"),
 	      "%s", seen);
 }
