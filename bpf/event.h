@@ -46,7 +46,7 @@ struct event_statement {
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC */
 	__u64 duration_ns;
-	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not yet */
+	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not yet, or it was one step that did */
 	__u64 rows;
 	__u64 query_bytes;	/* the text's whole length; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's number for the connection; 0: not known */

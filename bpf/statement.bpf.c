@@ -52,8 +52,8 @@ PROGRAM(activity)
 		statement_end(ctx, session, bpf_ktime_get_ns());
 		return 0;
 	}
-	if (s->flags & SESSION_OPEN && s->completed_ns)
-		statement_end(ctx, session, s->completed_ns);
+	if (s->flags & SESSION_OPEN && s->flags & STATEMENT_COMPLETED)
+		statement_end(ctx, session, s->completed_ns ? s->completed_ns : bpf_ktime_get_ns());
 	/* Not completed and yet another one: only parsed, or its portal has more rows to give. */
 	if (s->flags & SESSION_OPEN && !text_same(session, text))
 		statement_end(ctx, session, bpf_ktime_get_ns());
@@ -74,7 +74,9 @@ INLINE struct event_statement *statement_complete(void *ctx)
 	if (!session || !(session->s.flags & SESSION_OPEN))
 		return 0;
 	s = &session->s;
-	s->completed_ns = bpf_ktime_get_ns();
+	/* After a simple query the next thing is that all has ended; the clock is not for nothing. */
+	if (s->depth > 1)
+		s->completed_ns = bpf_ktime_get_ns();
 	s->flags &= ~STATEMENT_ERROR;
 	s->flags |= STATEMENT_COMPLETED;
 	return s;
