@@ -51,7 +51,7 @@ struct event_statement {
 	__u64 query_bytes;	/* the text's whole length; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's number for the connection; 0: not known */
 	__u32 error_code;	/* the server's, with STATEMENT_ERROR; 0: not known */
-	__u32 depth;		/* statements inside it, or its steps; of no meaning to user space */
+	__u32 depth;		/* statements inside it, or its steps; of no meaning outside */
 	__u32 text_len;
 	__u32 flags;
 };
@@ -85,9 +85,10 @@ enum stat_by {
 };
 
 /*
- * Map "histogram": how many statements had such a duration. @coarse is the binary logarithm of the duration
- * in the unit shown, 0 for 0 too. @fine is linear in STAT_FINE steps between powers of two
- * of nanoseconds: slot n < STAT_FINE is n ns, and then each STAT_FINE of them are an octave.
+ * Map "histogram": how many statements had such a duration. @coarse is the binary logarithm of
+ * the duration in the unit shown, 0 for 0 too. @fine is linear in STAT_FINE steps between powers
+ * of two of nanoseconds: slot n < STAT_FINE is n ns, and then each STAT_FINE of them are an
+ * octave.
  */
 #define STAT_FINE	16
 #define STAT_GROUP	24
@@ -137,7 +138,7 @@ struct hit_key {
 	char text[HIT_TEXT];	/* with a NUL, cut if longer; else all zero */
 };
 
-#define HIT_NEGATIVE	64	/* slot of the numbers below 0; else the binary logarithm, 0 for 0 too */
+#define HIT_NEGATIVE	64	/* slot of numbers below 0; else the binary logarithm, 0 for 0 */
 
 #define HIT_NULL	1	/* a text at address 0 */
 #define HIT_UNREADABLE	2	/* its memory is not there */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What all programs share that send records: counters, waking the consumer, PIDs as it sees them. */
+/*
+ * What all programs share that send records: counters, waking the consumer, PIDs as it sees them.
+ */
 #ifndef BPF_RECORD_H
 #define BPF_RECORD_H
 
@@ -24,8 +26,8 @@ INLINE void count(__u32 which)
 }
 
 /*
- * Hands a record over without a wake-up, the largest cost of all. 0, or it did not fit. A kernel that
- * lacks one of the two helpers never sees it: what a constant decides, the verifier does not
+ * Hands a record over without a wake-up, the largest cost of all. 0, or it did not fit. A kernel
+ * that lacks one of the two helpers never sees it: what a constant decides, the verifier does not
  * follow.
  */
 INLINE long output(void *ctx, void *record, __u64 size)

@@ -41,7 +41,7 @@ CONSTANT(ns_pids);	/* the kernel can tell which PID namespace a process is in (5
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
-MAP(sessions);		/* hash: u64, see session_key() → struct event_statement and text_size bytes */
+MAP(sessions);		/* hash: u64, see session_key() → struct session and text_size bytes */
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
@@ -190,8 +190,8 @@ static __attribute__((noinline)) struct session *session_create(void *ctx, __u64
 }
 
 /*
- * A thread is a session, or the server says which one it works for: in a pool of threads a statement
- * can go on in another one. User addresses have 47 bits; the PID tells servers apart.
+ * A thread is a session, or the server says which one it works for: in a pool of threads a
+ * statement can go on in another one. User addresses have 47 bits; the PID tells servers apart.
  */
 INLINE __u64 session_key(void *ctx, __u64 id)
 {
@@ -219,7 +219,9 @@ INLINE void stat_command(char group[STAT_GROUP], struct session *session)
 {
 	__u32 n = 0;
 
-	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < session->s.text_len; i++) {
+	__u32 len = session->s.text_len;
+
+	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < len; i++) {
 		char c = session->text[i];
 
 		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')

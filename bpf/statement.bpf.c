@@ -74,7 +74,7 @@ INLINE struct event_statement *statement_complete(void *ctx)
 	if (!session || !(session->s.flags & SESSION_OPEN))
 		return 0;
 	s = &session->s;
-	/* After a simple query the next thing is that all has ended; the clock is not for nothing. */
+	/* After a simple query the next thing is that all has ended: that reads the clock. */
 	if (s->depth > 1)
 		s->completed_ns = bpf_ktime_get_ns();
 	s->flags &= ~STATEMENT_ERROR;
@@ -147,14 +147,16 @@ PROGRAM(command_start)
 	s->flags &= ~SESSION_OPEN;
 	command = arg_command(ctx);
 	if (VALUE(commands) >> (command & 63) & 1)
-		statement_begin(session, SESSION_LATE | (command == COMMAND_TEXT ? SESSION_TEXT : 0));
+		statement_begin(session, SESSION_LATE |
+				(command == COMMAND_TEXT ? SESSION_TEXT : 0));
 	return 0;
 }
 
 /*
  * Rows that were sent; of a statement that sent none, the rows that it changed. These are 0 too
- * where the answer is a result set, of which not each is counted as sent (ANALYZE TABLE). What kind a
- * prepared statement is the server has forgotten by then; nearly all that answer so are SELECTs.
+ * where the answer is a result set, of which not each is counted as sent (ANALYZE TABLE). What
+ * kind a prepared statement is the server has forgotten by then; nearly all that answer so are
+ * SELECTs.
  */
 INLINE void statement_rows(void *ctx, struct event_statement *s)
 {
@@ -183,8 +185,8 @@ INLINE void statement_outcome(void *ctx, struct event_statement *s)
 }
 
 /*
- * The dispatcher of commands is through with a statement, or with one of "a; b". What that ran in its
- * turn (procedures' bodies, what EXECUTE runs) does not end there.
+ * The dispatcher of commands is through with a statement, or with one of "a; b". What that ran in
+ * its turn (procedures' bodies, what EXECUTE runs) does not end there.
  */
 PROGRAM(command_end)
 {
@@ -270,7 +272,10 @@ INLINE void session_end(void *ctx, struct session *session)
 
 	if (!(s->flags & SESSION_OPEN))
 		return;
-	/* Completed, but for a Sync that never came; a simple query is not over before it is idle. */
+	/*
+	 * Completed, but for a Sync that never came; a simple query is not over before it is
+	 * idle.
+	 */
 	if (s->completed_ns && s->depth > 1) {
 		statement_end(ctx, session, s->completed_ns);
 		return;
@@ -307,8 +312,8 @@ PROGRAM(session_closed)
 }
 
 /*
- * Raw tracepoint sched_process_exec: a server may have been started. Those of a server's name are told
- * each time; of any other, the first, as it may be a server under another name.
+ * Raw tracepoint sched_process_exec: a server may have been started. Those of a server's name are
+ * told each time; of any other, the first, as it may be a server under another name.
  */
 PROGRAM(process_exec)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any probe of any file: what is asked for of a hit is sent, or counted. The filter and the values are
- * functions that the loader emits from what the user wrote.
+ * Any probe of any file: what is asked for of a hit is sent, or counted. The filter and the
+ * values are functions that the loader emits from what the user wrote.
  */
 #include "bpf/record.h"
 

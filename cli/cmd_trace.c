@@ -67,7 +67,8 @@ static int trace_fault(struct trace *trace, struct fault *fault)
 		message_fault(&trace->watch.err, fault);
 	if (fault->kind == FAULT_PROBE)
 		output_string(&trace->watch.err,
-			      "  dbslower list -vv prints the sites of probes and their arguments.\n");
+			      "  dbslower list -vv prints the sites of probes and their "
+			      "arguments.\n");
 	else if (fault->kind == FAULT_TOO_MANY)
 		output_string(&trace->watch.err, "  Give a pattern that matches fewer.\n");
 	fault_clear(fault);

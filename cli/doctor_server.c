@@ -34,8 +34,8 @@ static void server_json(struct doctor *doctor, const struct tracer_server *serve
 }
 
 /* "PostgreSQL 15.14, pid 12 34, by its symbols" */
-static void server_words(const struct doctor *doctor, const struct tracer_server *server, bool traced,
-			 char *text, size_t size)
+static void server_words(const struct doctor *doctor, const struct tracer_server *server,
+			 bool traced, char *text, size_t size)
 {
 	int at = snprintf(text, size, "%s%s%s", server->title, *server->version ? " " : "",
 			  server->version);

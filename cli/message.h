@@ -21,7 +21,10 @@ void message_waiting(struct output *err);
 /* Adds one line with what was seen, shown and lost. */
 void message_summary(struct output *err, const struct summary *summary);
 
-/* Adds " 3 events, the buffer was full" and the like, or that nothing was lost, and ends the line. */
+/*
+ * Adds " 3 events, the buffer was full" and the like, or that nothing was lost, and ends the
+ * line.
+ */
 void message_losses(struct output *err, const struct summary *summary);
 
 /*

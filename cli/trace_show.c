@@ -487,7 +487,9 @@ void trace_show_histograms(struct trace_view *view, const struct hits_count *cou
 		struct histogram_slots slots = { .negative = 0 };
 		uint64_t total = 0;
 
-		for (first = i; i < n && hits_same_probe(counts[first].source, counts[i].source); i++) {
+		for (first = i; i < n; i++) {
+			if (!hits_same_probe(counts[first].source, counts[i].source))
+				break;
 			total += counts[i].count;
 			if (counts[i].slot == HIT_NEGATIVE)
 				slots.negative += counts[i].count;

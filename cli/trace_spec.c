@@ -258,7 +258,10 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	return 0;
 }
 
-/* Whether the bracket that @text begins with is a filter's: not a cast's, or of a value that goes on. */
+/*
+ * Whether the bracket that @text begins with is a filter's: not a cast's, or of a value that goes
+ * on.
+ */
 static bool is_filter(const char *text)
 {
 	struct expression e;

@@ -71,8 +71,8 @@ bool watch_wait(struct watch *watch, int fd, int timeout_ms);
 int watch_nap(int nap_ms, int filled);
 
 /*
- * Ends the output, of which @err is what output_flush() told, with a summary in JSON; says what became
- * of it, and what was seen, shown and lost. The exit status, with --strict in it.
+ * Ends the output, of which @err is what output_flush() told, with a summary in JSON; says what
+ * became of it, and what was seen, shown and lost. The exit status, with --strict in it.
  */
 int watch_finish(struct watch *watch, int err, const struct summary *summary);
 

@@ -81,7 +81,8 @@ uint32_t aim_record_size(unsigned int nfields, uint32_t texts, uint32_t text_siz
 static const char only_shown[] = "a floating-point number can only be shown";
 
 /* Why the site at hand cannot be traced as it was asked for. */
-static int work_refuse(struct work *work, const struct site *site, const char *what, const char *why)
+static int work_refuse(struct work *work, const struct site *site, const char *what,
+		       const char *why)
 {
 	char subject[256], detail[128];
 
@@ -272,11 +273,14 @@ static int work_filter(struct work *work, const struct site *site)
 	}
 	for (unsigned int i = 0; i < EXPRESSION_PID; i++) {
 		char what[16], room[64];
-		const char *why = filter->uses >> i & 1 ? variable_lacks(work, site, i, room) : NULL;
+		const char *why;
 
-		if (!why && filter->uses >> i & 1 && work->specs[i].kind == SPEC_UNAVAILABLE)
+		if (!(filter->uses >> i & 1))
+			continue;
+		why = variable_lacks(work, site, i, room);
+		if (!why && work->specs[i].kind == SPEC_UNAVAILABLE)
 			why = spec_reason(work->specs[i].reason);
-		if (!why && filter->uses >> i & 1 && work->specs[i].is_float)
+		if (!why && work->specs[i].is_float)
 			why = only_shown;
 		snprintf(what, sizeof(what), i == EXPRESSION_RETVAL ? "retval" : "arg%u", i + 1);
 		if (why)
@@ -308,7 +312,9 @@ static int work_fields(struct work *work, const struct site *site)
 	return err;
 }
 
-/* The number of the source that is as the one at hand, a new one where there is none; or -ENOMEM. */
+/*
+ * The number of the source that is as the one at hand, a new one where there is none; or -ENOMEM.
+ */
 static int work_source(struct work *work, const struct site *site)
 {
 	struct aim_sources *all = work->common->sources;

@@ -32,8 +32,8 @@ int binary_map(struct binary *binary, int fd);
 void binary_unmap(struct binary *binary);
 
 /*
- * Looks a variable up for spec_emit(); @arg is the struct elf. 0 and its address as linked, or -ENOENT:
- * also where a symbol's value is no address, as a thread-local one's.
+ * Looks a variable up for spec_emit(); @arg is the struct elf. 0 and its address as linked, or
+ * -ENOENT: also where a symbol's value is no address, as a thread-local one's.
  */
 int binary_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr);
 

@@ -298,8 +298,8 @@ static int discover_want_server(struct discover *d, const struct process *proces
 }
 
 /*
- * -p: one backend, or a main process meaning all its backends. That is known before there are probes:
- * what is not wanted at a session's first hit is ignored from then on.
+ * -p: one backend, or a main process meaning all its backends. That is known before there are
+ * probes: what is not wanted at a session's first hit is ignored from then on.
  */
 static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fault)
 {

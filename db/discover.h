@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Finds the servers to trace, those that run and those that start later, and puts probes on them. */
+/*
+ * Finds the servers to trace, those that run and those that start later, and puts probes on them.
+ */
 #ifndef DB_DISCOVER_H
 #define DB_DISCOVER_H
 

@@ -57,11 +57,11 @@ struct engine_probe {
 	const char *provider, *probe;		/* a USDT probe, or: */
 	const char *function;			/* a function's symbol: its entry, or */
 	const char *calls;			/* … each call of this one in it, … */
-	const char *member;			/* … of a member, which this accessor tells; NULL: any */
+	const char *member;			/* … of a member, that of this accessor; NULL: any */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
-	uint32_t shows;				/* TARGET_SHOWS_… that it takes no argument to know */
-	const struct engine_arg *args;		/* ends with one of no name; NULL: none of its own */
+	uint32_t shows;				/* TARGET_SHOWS_… of the step itself */
+	const struct engine_arg *args;		/* ends with one of no name; NULL: none */
 };
 
 /* A list of rows for ->args. */
@@ -74,10 +74,10 @@ struct identity {
 
 /* Where a process of the server keeps what it does; all of them are needed. */
 struct engine_running {
-	const char *text;		/* variable: pointer to the statement's text; NULL: none runs */
-	const char *begun;		/* function that returns a variable: when, in us since 2000 */
-	const char *client;		/* variable: a pointer that is not NULL where a client is served */
-	const char *replication;	/* variable of one byte: it serves replication */
+	const char *text;	/* variable: pointer to the statement's text; NULL: none runs */
+	const char *begun;	/* function that returns a variable: when, in us since 2000 */
+	const char *client;	/* variable: a pointer, not NULL where a client is served */
+	const char *replication;	/* variable of a byte: it serves replication */
 };
 
 struct engine {
@@ -98,7 +98,10 @@ struct engine {
 	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
 	const struct engine_running *running;	/* NULL: it is not known */
-	/* Where a session is an object, functions that return where it has its text; NULL-terminated. */
+	/*
+	 * Where a session is an object, functions that return where it has its text;
+	 * NULL-terminated.
+	 */
 	const char *const *queries;
 	/* How a client's host and port are written, as in a title. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files that people name, opened: by a path, by a library's short name, or as what a process maps. */
+/*
+ * Files that people name, opened: by a path, by a library's short name, or as what a process
+ * maps.
+ */
 #ifndef DB_FILE_H
 #define DB_FILE_H
 

@@ -47,8 +47,9 @@ struct hits;
 int hits_open(struct hits **hits, const struct hits_config *config, struct fault *fault);
 
 /*
- * Plans @aim, wish number @number, for the file open as @fd, which stays the caller's. The number of
- * probes that it has, or -errno and why in @fault. -ENOEXEC without a fault: it is no ELF file.
+ * Plans @aim, wish number @number, for the file open as @fd, which stays the caller's. The number
+ * of probes that it has, or -errno and why in @fault. -ENOEXEC without a fault: it is no ELF
+ * file.
  */
 int hits_add(struct hits *hits, const struct aim *aim, uint32_t number, int fd, const char *path,
 	     struct fault *fault);

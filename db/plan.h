@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What will be put on a file: linked programs, and the sites that each goes on. Sites whose programs
- * came out the same share one.
+ * What will be put on a file: linked programs, and the sites that each goes on. Sites whose
+ * programs came out the same share one.
  */
 #ifndef DB_PLAN_H
 #define DB_PLAN_H
@@ -67,8 +67,8 @@ void plan_free(struct plan *plan);
 int plan_load(const struct prog_def *def, struct fault *fault);
 
 /*
- * Loads the programs and puts them on their sites, all on one link where it can. 0, or -errno and why
- * in @fault, with nothing attached. plan_detach() ends it.
+ * Loads the programs and puts them on their sites, all on one link where it can. 0, or -errno and
+ * why in @fault, with nothing attached. plan_detach() ends it.
  */
 int plan_attach(const struct plan *plan, const struct plan_place *place, struct plan_links *links,
 		struct fault *fault);

@@ -21,7 +21,10 @@ struct recognise {
 /* The name of the engines that @process is a server of, or NULL. */
 const char *recognise_process(struct recognise *recognise, const struct process *process);
 
-/* The name of the engines that the file open as @fd is a server of, by the name in @path or its content. */
+/*
+ * The name of the engines that the file open as @fd is a server of, by the name in @path or its
+ * content.
+ */
 const char *recognise_file(const char *path, int fd);
 
 /* Forgets all. */

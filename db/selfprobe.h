@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * USDT probes of our own, dbslower:self__start and dbslower:self__done, so that the whole path can be
- * proven without a database. They do nothing.
+ * USDT probes of our own, dbslower:self__start and dbslower:self__done, so that the whole path
+ * can be proven without a database. They do nothing.
  */
 #ifndef DB_SELFPROBE_H
 #define DB_SELFPROBE_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The proof that tracing works here, without a database: the tracer is put on probes of this program
- * itself, by each way that the kernel has, and what it tells is compared with what was done.
+ * The proof that tracing works here, without a database: the tracer is put on probes of this
+ * program itself, by each way that the kernel has, and what it tells is compared with what was
+ * done.
  */
 #ifndef DB_SELFTEST_H
 #define DB_SELFTEST_H

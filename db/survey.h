@@ -12,7 +12,10 @@
 struct survey {
 	enum attach_way way;		/* that would be taken */
 	void *arg;
-	/* A server's file. @fault says why it cannot be traced; NULL: it can, and its sites follow. */
+	/*
+	 * A server's file. @fault says why it cannot be traced; NULL: it can, and its sites
+	 * follow.
+	 */
 	void (*server)(void *arg, const struct tracer_server *server, const struct fault *fault);
 	void (*site)(void *arg, const struct target_site *site);
 };
@@ -30,8 +33,8 @@ struct survey_other {
 int survey_running(const struct survey *survey);
 
 /*
- * Tells of the server's file open as @fd. 0; -ENOENT: it is no known server's, see @other; -ENOEXEC:
- * it is no ELF file; or -errno.
+ * Tells of the server's file open as @fd. 0; -ENOENT: it is no known server's, see @other;
+ * -ENOEXEC: it is no ELF file; or -errno.
  */
 int survey_file(const struct survey *survey, const char *path, int fd, struct survey_other *other);
 

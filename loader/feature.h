@@ -34,8 +34,8 @@ struct features {
 bool feature_has(struct features *features, enum feature feature);
 
 /*
- * Whether this process may load tracing programs at all: 0, or what bpf(2) says instead, as -EPERM or
- * -ENOSYS. Where it may not, an answer of no above tells nothing.
+ * Whether this process may load tracing programs at all: 0, or what bpf(2) says instead, as
+ * -EPERM or -ENOSYS. Where it may not, an answer of no above tells nothing.
  */
 int feature_allowed(void);
 

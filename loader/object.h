@@ -68,8 +68,8 @@ bool object_asks(const struct object *object, const char *name, const char *symb
 		 struct bpf_insn *insns);
 
 /*
- * The next undefined symbol of the object's that is no argument, from *@at on, which begins at 0: a map
- * or a number. NULL at the end.
+ * The next undefined symbol of the object's that is no argument, from *@at on, which begins at 0:
+ * a map or a number. NULL at the end.
  */
 const char *object_undefined(const struct object *object, uint64_t *at);
 

@@ -270,9 +270,10 @@ static int cpu_sample(struct stream *stream, struct stream_cpu *cpu, stream_hand
 }
 
 /*
- * Takes what lies in the buffers in the order of its times, up to the time of the call. Where record A
- * led to B on another CPU, A was in its buffer before B got its time. So if B's time is before the
- * call's, A is there when the buffers are looked at, whichever of them is looked at first.
+ * Takes what lies in the buffers in the order of its times, up to the time of the call. Where
+ * record A led to B on another CPU, A was in its buffer before B got its time. So if B's time is
+ * before the call's, A is there when the buffers are looked at, whichever of them is looked at
+ * first.
  */
 static int64_t stream_drain_perf(struct stream *stream, stream_handler *handler, void *arg)
 {

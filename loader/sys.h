@@ -83,9 +83,9 @@ int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_
 int sys_uprobe_event(int prog, int id);
 
 /*
- * A perf event for what programs send on CPU @cpu by bpf_perf_event_output(): samples with their time
- * (CLOCK_MONOTONIC) and the data. The reader is woken when @watermark bytes wait;
- * 0: at each record. -EINVAL: there cannot be such a CPU; -ENODEV: it is offline.
+ * A perf event for what programs send on CPU @cpu by bpf_perf_event_output(): samples with their
+ * time (CLOCK_MONOTONIC) and the data. The reader is woken when @watermark bytes wait; 0: at each
+ * record. -EINVAL: there cannot be such a CPU; -ENODEV: it is offline.
  */
 int sys_perf_output(int cpu, uint32_t watermark);
 

@@ -1099,7 +1099,8 @@ int accessor_read_compared(const struct elf *elf, const char *symbol, struct acc
 /* mov variable(%rip),%rax; ret, behind endbr64 or not. */
 static int global_x86(const unsigned char *code, size_t size, uint64_t at, uint64_t *vaddr)
 {
-	static const unsigned char pad[] = { 0xf3, 0x0f, 0x1e, 0xfa }, load[] = { 0x48, 0x8b, 0x05 };
+	static const unsigned char pad[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	static const unsigned char load[] = { 0x48, 0x8b, 0x05 };
 	struct cursor c = cursor_over(code, size, false);
 	const unsigned char *bytes;
 

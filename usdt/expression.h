@@ -75,15 +75,15 @@ struct expression {
 };
 
 /*
- * Reads the expression that @text begins with; *@end is where it ends: before a ',' or ')', say. Else
- * the reason, and *@end is the place that is wrong.
+ * Reads the expression that @text begins with; *@end is where it ends: before a ',' or ')', say.
+ * Else the reason, and *@end is the place that is wrong.
  */
 enum expression_reason expression_parse(struct expression *e, const char *text, size_t *end);
 
 /*
- * Emits "uint64_t f(const uint64_t *variables)" to @insns, room for @max; bit n of @signs: variable n is
- * signed. The number of instructions, or -ENOSPC. A variable alone is one instruction and
- * the exit. At most 168 bytes of stack.
+ * Emits "uint64_t f(const uint64_t *variables)" to @insns, room for @max; bit n of @signs:
+ * variable n is signed. The number of instructions, or -ENOSPC. A variable alone is one
+ * instruction and the exit. At most 168 bytes of stack.
  */
 int expression_emit(const struct expression *e, uint32_t signs, struct bpf_insn *insns, size_t max);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Registers: r6 is the array of variables, r0 the value of what was just computed, r2 the right operand.
- * The left operand waits on the stack, in a slot by its depth, while the right one is computed.
+ * Registers: r6 is the array of variables, r0 the value of what was just computed, r2 the right
+ * operand. The left operand waits on the stack, in a slot by its depth, while the right one is
+ * computed.
  */
 #include "usdt/expression.h"
 
@@ -19,7 +20,8 @@ struct emitter {
 	size_t max, n;			/* ->n may pass ->max: it counts what would be needed */
 };
 
-static size_t put(struct emitter *m, uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
+static size_t put(struct emitter *m, uint8_t code, uint8_t dst, uint8_t src, int16_t off,
+		  int32_t imm)
 {
 	if (m->n < m->max)
 		m->insns[m->n] = (struct bpf_insn){ .code = code, .dst_reg = dst, .src_reg = src,
@@ -197,7 +199,9 @@ static void emit_binary(struct emitter *m, const struct expression_node *node, i
 		put_truth(m, code);
 		return;
 	}
-	/* The kernel refuses a shift that it cannot see to be below 64 only where it is constant. */
+	/*
+	 * The kernel refuses a shift that it cannot see to be below 64 only where it is constant.
+	 */
 	if (node->op == OP_LEFT || node->op == OP_RIGHT)
 		put(m, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 63);
 	put(m, BPF_ALU64 | code | BPF_X, BPF_REG_0, BPF_REG_2, 0, 0);

@@ -123,7 +123,10 @@ int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[S
 		return -EINVAL;
 	cursor_seek(&c, at);
 	word = (uint32_t)cursor_uint(&c, 4);
-	/* mov offset(%reg),%rdi: REX.W, REX.B for the upper half, 8b; %rsp and %r12 take more bytes */
+	/*
+	 * mov offset(%reg),%rdi: REX.W, REX.B for the upper half, 8b; %rsp and %r12 take more
+	 * bytes
+	 */
 	if (elf->machine == EM_X86_64 && (word & 0xf8fffe) == 0x788b48 && offset < 0x80 &&
 	    word >> 24 == (uint64_t)offset) {
 		memcpy(reg, x86_regs[(word >> 16 & 7) | (word & 1) << 3], SITE_REG);

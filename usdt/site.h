@@ -23,8 +23,8 @@ uint64_t site_function(const struct elf *elf, uint64_t vaddr);
 
 /*
  * The addresses of the instructions in @function that call function @callee. There, the arguments
- * are where it wants them, and the kernel emulates the instruction. Other bytes that name the same 32
- * bits of distance are no chance. How many; 0 where there are none, or more than @max.
+ * are where it wants them, and the kernel emulates the instruction. Other bytes that name the
+ * same 32 bits of distance are no chance. How many; 0 where there are none, or more than @max.
  */
 size_t site_calls(const struct elf *elf, const struct elf_symbol *function, const char *callee,
 		  uint64_t *vaddrs, size_t max);
