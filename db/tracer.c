@@ -616,18 +616,21 @@ static void tracer_unwritten(struct tracer *t)
 	t->config.fault(t->config.arg, &fault);
 }
 
-static int tracer_stream(struct tracer *t)
+static int tracer_stream(struct tracer *t, struct fault *fault)
 {
 	size_t record_max = RECORD_HEAD + t->config.text_bytes;
+	int err;
 
 	if (!t->perf_buffers)
-		return stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
-				   t->maps[MAP_CONTROL], record_max);
-	return stream_open_perf(&t->stream, &(struct stream_perf){
-		.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
-		.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
-		.record_max = record_max,
-	});
+		err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
+				  t->maps[MAP_CONTROL], record_max);
+	else
+		err = stream_open_perf(&t->stream, &(struct stream_perf){
+			.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
+			.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
+			.record_max = record_max,
+		});
+	return err ? fault_set(fault, FAULT_STREAM, err, NULL, NULL) : 0;
 }
 
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault)
@@ -670,11 +673,10 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (err)
 		goto fail;
 	tracer_numbers(t);
-	err = tracer_stream(t);
-	if (err) {
-		fault_set(fault, FAULT_STREAM, err, NULL, NULL);
+	/* Perf buffers must be there before the programs; the ring is mapped when the files are not. */
+	err = t->perf_buffers ? tracer_stream(t, fault) : 0;
+	if (err)
 		goto fail;
-	}
 	t->discover.common.way = attach_choose(&t->features);
 	if (t->discover.common.way == ATTACH_NONE) {
 		err = fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
@@ -691,6 +693,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	err = tracer_tracepoints(t, fault);
 	if (!err)
 		err = discover_find(&t->discover, fault);
+	if (!err && !t->perf_buffers)
+		err = tracer_stream(t, fault);
 	if (err)
 		goto fail;
 	*tracer = t;
