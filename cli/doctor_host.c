@@ -115,11 +115,14 @@ static void host_lockdown(struct doctor_host *h)
 	struct doctor *doctor = h->doctor;
 	const struct host *host = &h->host;
 
-	if (!strcmp(host->lockdown, "confidentiality"))
-		doctor_say(doctor, h->allowed ? DOCTOR_OBSTACLE : DOCTOR_NOTE, "lockdown",
-			   h->allowed ? "Boot with lockdown=integrity or none." :
-					"dbslower doctor --self-test tells whether tracing works.",
-			   "confidentiality, which may forbid tracing also to root");
+	bool refused = h->allowed || !feature_has(&h->features, FEATURE_READ_USER);
+
+	if (host_locked_down(host))
+		doctor_say(doctor, refused ? DOCTOR_OBSTACLE : DOCTOR_NOTE, "lockdown",
+			   refused ? "Boot with lockdown=integrity or none." : NULL,
+			   refused ? "confidentiality, which may forbid tracing also to root" :
+				     "confidentiality: it forbids tracefs and what was before Linux "
+				     "5.5, but not tracing");
 	else if (*host->lockdown)
 		doctor_say(doctor, DOCTOR_OK, "lockdown", NULL, "%s", host->lockdown);
 	else
@@ -128,25 +131,6 @@ static void host_lockdown(struct doctor_host *h)
 			   "not known (/sys/kernel/security/lockdown: %s)%s",
 			   strerror(-host->lockdown_error),
 			   h->allowed ? "" : "; it keeps no program from being loaded");
-}
-
-/* Names what is missing of CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN before they were. */
-static bool host_missing(const struct host *host, char *text, size_t size)
-{
-	bool before = host_before(host, 5, 8);
-	int at = 0;
-
-	*text = '\0';
-	for (size_t i = 0; i < HOST_CAPABILITIES; i++) {
-		const struct host_capability *cap = &host_capabilities[i];
-		bool wanted = before ? cap->bit == CAP_SYS_ADMIN :
-				       cap->bit == CAP_BPF || cap->bit == CAP_PERFMON;
-
-		if (wanted && !host_may(host, cap->bit) && !host_may(host, CAP_SYS_ADMIN))
-			at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
-				       cap->name);
-	}
-	return at;
 }
 
 /* Why bpf(2) is refused. */
@@ -257,8 +241,7 @@ static void host_mounts(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
 	const struct host *host = &h->host;
-	bool hides = *host->proc.hidepid && strcmp(host->proc.hidepid, "0") &&
-		     strcmp(host->proc.hidepid, "off");
+	bool hides = host_hides(host);
 
 	if (!host->proc.there)
 		doctor_say(doctor, DOCTOR_OBSTACLE, "/proc", "mount -t proc proc /proc",

@@ -2,82 +2,79 @@
 #include "cli/message.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "db/host.h"
 
 static void message_foreign(struct output *err, const char *text)
 {
 	escape_terminal(err, text, strlen(text), false);
 }
 
-/* The first bytes of a file of the kernel's, "" where there is none. */
-static void message_read(const char *path, char *buf, size_t size)
+/* What stands behind an EPERM. */
+static void message_rights(struct output *err, const struct host *host)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? 0 : read(fd, buf, size - 1);
+	char missing[64];
 
-	if (fd >= 0)
-		close(fd);
-	buf[n > 0 ? n : 0] = '\0';
-}
-
-static unsigned long long message_capabilities(void)
-{
-	char status[4096];
-	const char *line;
-
-	message_read("/proc/self/status", status, sizeof(status));
-	line = strstr(status, "CapEff:");
-	return line ? strtoull(line + 7, NULL, 16) : 0;
-}
-
-/* What stands behind an EPERM; looked for only now. */
-static void message_rights(struct output *err)
-{
-	static const struct {
-		int bit;
-		const char *name;
-	} wanted[] = {
-		{ CAP_BPF, "CAP_BPF" },
-		{ CAP_PERFMON, "CAP_PERFMON" },
-		{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
-	};
-	unsigned long long caps = message_capabilities();
-	char lockdown[128];
-	int missing = 0;
-
-	message_read("/sys/kernel/security/lockdown", lockdown, sizeof(lockdown));
-	if (strstr(lockdown, "[confidentiality]")) {
-		output_string(err, "  The kernel is locked down (confidentiality): BPF may not "
-				   "read memory. Boot with lockdown=integrity or none.\n");
-		return;
-	}
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		if (caps >> wanted[i].bit & 1 || caps >> CAP_SYS_ADMIN & 1)
-			continue;
-		output_string(err, missing++ ? ", " : "  Missing: ");
-		output_string(err, wanted[i].name);
-	}
-	if (missing)
-		output_string(err, ". Run it as root, or give it these capabilities.\n");
+	if (host_missing(host, missing, sizeof(missing)))
+		output_printf(err, "  Missing: %s. Run it as root, or give it %s%s\n", missing,
+			      strchr(missing, ',') ? "these capabilities" : "this capability",
+			      host_may(host, CAP_SYS_PTRACE) ? "." :
+			      "; the servers of other users take CAP_SYS_PTRACE, too.");
+	else if (!host->initial_user_ns)
+		output_string(err, "  In a user namespace capabilities do not count for bpf(2): "
+				   "run it on the host.\n");
+	else if (host_locked_down(host))
+		output_string(err, "  The kernel is locked down (confidentiality), which may forbid "
+				   "it also to root. Boot with lockdown=integrity or none.\n");
+	else if (host->seccomp)
+		output_string(err, "  The capabilities are there; a seccomp filter may forbid bpf(2) "
+				   "or perf_event_open(2): in a container, allow them (docker run "
+				   "--security-opt seccomp=unconfined) or run it on the host.\n");
 	else
-		output_string(err, "  The capabilities are there; a seccomp filter or a security "
-				   "module (SELinux, AppArmor) may forbid bpf(2) or "
-				   "perf_event_open(2): in a container, allow them or run it on "
-				   "the host.\n");
+		output_string(err, "  The capabilities are there; a security module (SELinux, "
+				   "AppArmor) may forbid bpf(2) or perf_event_open(2): ausearch -m "
+				   "avc, or dmesg.\n");
+}
+
+/* What stands behind a process that is not there, or not to be looked at. */
+static const char *message_process(const struct host *host, bool denied)
+{
+	if (host_may(host, CAP_SYS_PTRACE))
+		return denied ? "A container or a security module may forbid that also to root." :
+				NULL;
+	if (denied)
+		return "Looking at another user's process takes CAP_SYS_PTRACE, which root has "
+		       "unless a container takes it away.";
+	return host_hides(host) ? "If it is another user's, it is hidden: /proc is mounted with "
+				  "hidepid. Seeing it takes CAP_SYS_PTRACE, or root." : NULL;
+}
+
+/* A file that may not be read. */
+static const char *message_file(const struct host *host)
+{
+	if (!host_may(host, CAP_DAC_OVERRIDE) && !host_may(host, CAP_DAC_READ_SEARCH))
+		return "Its owner may read it; for others that takes CAP_DAC_READ_SEARCH, or root.";
+	return "A container or a security module may forbid that also to root.";
+}
+
+/* Whether the verifier's log ends at one of the helpers that lockdown takes away. */
+static bool message_old_helper(const char *log)
+{
+	return log && (strstr(log, "func bpf_probe_read") || strstr(log, "helper bpf_probe_read"));
 }
 
 void message_waiting(struct output *err)
 {
+	struct host host;
+
+	host_read(&host);
 	output_string(err, "dbslower: no database server runs here that is known; waiting for one "
 			   "to start\n");
-	if (!(message_capabilities() >> CAP_SYS_PTRACE & 1))
+	if (!host_may(&host, CAP_SYS_PTRACE))
 		output_string(err, "  It may not look at other users' processes: that takes "
 				   "CAP_SYS_PTRACE, or root.\n");
 }
@@ -99,6 +96,8 @@ static const struct {
 	[FAULT_NO_UPROBES] = { "this kernel offers no uprobes", "",
 			       "It needs CONFIG_UPROBE_EVENTS, and before Linux 6.6 CAP_SYS_ADMIN "
 			       "where /sys is not mounted: mount -t sysfs sysfs /sys." },
+	[FAULT_TRACEFS] = { "cannot use tracefs, the only way to attach probes here", "",
+			    "That takes root." },
 	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
 				     "proc proc /proc." },
@@ -144,15 +143,40 @@ static const char *message_reason(const struct fault *fault)
 	return fault->error ? strerror(-fault->error) : "";
 }
 
+/* What to do about it. Looks at the host for the cause. */
+static void message_remedy(struct output *err, const struct fault *fault)
+{
+	bool denied = fault->error == -EPERM || fault->error == -EACCES;
+	const char *remedy = message_words[fault->kind].remedy, *other = NULL;
+	struct host host;
+
+	host_read(&host);
+	if (fault->error == -EMFILE)
+		remedy = "It may have too few files open: ulimit -n 1024.";
+	else if (fault->kind == FAULT_PROCESS)
+		other = message_process(&host, denied);
+	else if (fault->kind == FAULT_FILE && denied)
+		remedy = message_file(&host);
+	else if (host_locked_down(&host) && (fault->kind == FAULT_NO_UPROBES ||
+					     message_old_helper(fault->log)))
+		remedy = "The kernel is locked down (confidentiality), which forbids tracefs and the "
+			 "helpers before Linux 5.5. Boot with lockdown=integrity or none.";
+	else if (denied && fault->kind == FAULT_ATTACH && !host_may(&host, CAP_SYS_ADMIN))
+		remedy = "Without uprobe_multi, which comes with Linux 6.6, that takes "
+			 "CAP_SYS_ADMIN. Run it as root.";
+	else if (denied && fault->kind != FAULT_NOTE && fault->kind != FAULT_SEMAPHORE &&
+		 fault->kind != FAULT_TRACEFS && !(fault->log && *fault->log)) {
+		message_rights(err, &host);
+		return;
+	}
+	if (other)
+		remedy = other;
+	if (remedy)
+		output_printf(err, "  %s\n", remedy);
+}
+
 void message_fault(struct output *err, const struct fault *fault)
 {
-	bool denied = (fault->error == -EPERM || fault->error == -EACCES) &&
-		      fault->kind != FAULT_NOTE && fault->kind != FAULT_SEMAPHORE;
-	bool foreign = fault->kind == FAULT_PROCESS || fault->kind == FAULT_FILE;
-	const char *remedy = denied && foreign ?
-		"Looking at another user's process takes CAP_SYS_PTRACE, which root has unless a "
-		"container or a security module takes it away." :
-		message_words[fault->kind].remedy;
 	const char *reason = message_reason(fault);
 
 	output_string(err, "dbslower: ");
@@ -169,19 +193,7 @@ void message_fault(struct output *err, const struct fault *fault)
 		output_string(err, reason);
 	}
 	output_string(err, "\n");
-	if (denied && fault->kind == FAULT_ATTACH &&
-	    !(message_capabilities() >> CAP_SYS_ADMIN & 1)) {
-		output_string(err, "  Without uprobe_multi, which comes with Linux 6.6, that takes "
-				   "CAP_SYS_ADMIN. Run it as root.\n");
-	} else if (fault->error == -EMFILE) {
-		output_string(err, "  It may have too few files open: ulimit -n 1024.\n");
-	} else if (denied && !foreign && !(fault->log && *fault->log)) {
-		message_rights(err);
-	} else if (remedy) {
-		output_string(err, "  ");
-		output_string(err, remedy);
-		output_string(err, "\n");
-	}
+	message_remedy(err, fault);
 	if (fault->log)
 		output_string(err, fault->log);
 }

@@ -15,6 +15,7 @@ enum fault_kind {
 	FAULT_TRACEPOINT,	/* subject: its name */
 	FAULT_ATTACH,		/* uprobes on the file, subject: its path */
 	FAULT_NO_UPROBES,	/* the kernel has no way to attach uprobes */
+	FAULT_TRACEFS,		/* tracefs is the only way, and may not be used */
 	FAULT_STREAM,		/* mapping the ring buffer */
 	FAULT_PROC,		/* /proc cannot be read */
 	FAULT_PROCESS,		/* no such process, subject: its PID */
@@ -41,6 +42,9 @@ struct fault {
 /* Fills @fault, what is too long is cut; its log is kept. @error, for "return fault_set(…)". */
 int fault_set(struct fault *fault, enum fault_kind kind, int error, const char *subject,
 	      const char *detail);
+
+/* That there is no way to attach uprobes; @tracefs_error says what became of the last one. */
+int fault_set_no_way(struct fault *fault, int tracefs_error);
 
 /* Back to FAULT_NONE. */
 void fault_clear(struct fault *fault);

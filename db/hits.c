@@ -124,7 +124,7 @@ static int hits_prepare(struct hits *h, struct fault *fault)
 		return fault_set(fault, FAULT_STREAM, err, NULL, NULL);
 	h->way = attach_choose(&h->features);
 	if (h->way == ATTACH_NONE)
-		return fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
+		return fault_set_no_way(fault, h->features.tracefs_error);
 	return 0;
 }
 

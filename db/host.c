@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "db/process.h"
+#include "loader/mount.h"
 
 #define MOUNTS_MAX	(1u << 20)	/* a mountinfo beyond this is cut */
 
@@ -28,9 +29,9 @@ const struct host_capability host_capabilities[HOST_CAPABILITIES] = {
 };
 
 /* The first @size - 1 bytes of a file, with a NUL. How many, or -errno and "". */
-static ssize_t host_file(const char *path, char *buf, size_t size)
+static ssize_t host_file_at(int dir, const char *path, char *buf, size_t size)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
 	size_t at = 0;
 	ssize_t n = fd < 0 ? -errno : 1;
 
@@ -47,20 +48,28 @@ static ssize_t host_file(const char *path, char *buf, size_t size)
 	return n < 0 ? n : (ssize_t)at;
 }
 
-/* "none [integrity] confidentiality": the word in brackets. */
+static ssize_t host_file(const char *path, char *buf, size_t size)
+{
+	return host_file_at(AT_FDCWD, path, buf, size);
+}
+
+/* "none [integrity] confidentiality": the word in brackets. A bare system has not mounted it. */
 static void host_lockdown(struct host *host)
 {
-	char text[128], *open, *close;
-	ssize_t n = host_file("/sys/kernel/security/lockdown", text, sizeof(text));
+	char text[128], *begin, *end;
+	int dir = mount_open(MOUNT_SECURITYFS);
+	ssize_t n = dir < 0 ? dir : host_file_at(dir, "lockdown", text, sizeof(text));
 
+	if (dir >= 0)
+		close(dir);
 	if (n < 0) {
 		host->lockdown_error = (int)n;
 		return;
 	}
-	open = strchr(text, '[');
-	close = open ? strchr(open, ']') : NULL;
-	if (close && (size_t)(close - open) < sizeof(host->lockdown))
-		memcpy(host->lockdown, open + 1, (size_t)(close - open) - 1);
+	begin = strchr(text, '[');
+	end = begin ? strchr(begin, ']') : NULL;
+	if (end && (size_t)(end - begin) < sizeof(host->lockdown))
+		memcpy(host->lockdown, begin + 1, (size_t)(end - begin) - 1);
 	else
 		host->lockdown_error = -EINVAL;
 }
@@ -219,6 +228,36 @@ void host_read(struct host *host)
 bool host_may(const struct host *host, unsigned int bit)
 {
 	return host->capabilities >> bit & 1;
+}
+
+bool host_hides(const struct host *host)
+{
+	const char *how = host->proc.hidepid;
+
+	return *how && strcmp(how, "0") && strcmp(how, "off");
+}
+
+bool host_locked_down(const struct host *host)
+{
+	return !strcmp(host->lockdown, "confidentiality");
+}
+
+bool host_missing(const struct host *host, char *text, size_t size)
+{
+	bool before = host_before(host, 5, 8);
+	int at = 0;
+
+	*text = '\0';
+	for (size_t i = 0; i < HOST_CAPABILITIES; i++) {
+		const struct host_capability *cap = &host_capabilities[i];
+		bool wanted = before ? cap->bit == CAP_SYS_ADMIN :
+				       cap->bit == CAP_BPF || cap->bit == CAP_PERFMON;
+
+		if (wanted && !host_may(host, cap->bit) && !host_may(host, CAP_SYS_ADMIN))
+			at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
+				       cap->name);
+	}
+	return at;
 }
 
 bool host_before(const struct host *host, unsigned int major, unsigned int minor)

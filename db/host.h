@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What this host lets us do, as the kernel's files have it. Nothing is tried, nothing is changed. */
+/* What this host lets us do, as the kernel's files have it. Nothing is changed. */
 #ifndef DB_HOST_H
 #define DB_HOST_H
 
@@ -55,6 +55,18 @@ bool host_may(const struct host *host, unsigned int bit);
 
 /* Whether the kernel says that it is older than @major.@minor. */
 bool host_before(const struct host *host, unsigned int major, unsigned int minor);
+
+/* Whether /proc hides other users' processes from who lacks CAP_SYS_PTRACE. */
+bool host_hides(const struct host *host);
+
+/* Whether lockdown forbids what reads the kernel: the helpers before Linux 5.5, and tracefs. */
+bool host_locked_down(const struct host *host);
+
+/*
+ * Names what is missing of CAP_BPF and CAP_PERFMON, or of CAP_SYS_ADMIN before there were those, to
+ * @text of @size bytes: "CAP_BPF, CAP_PERFMON". Whether anything is.
+ */
+bool host_missing(const struct host *host, char *text, size_t size);
 
 /*
  * The value of option @name ("hidepid") of the last mount at @point in @text, the content of a

@@ -679,7 +679,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		goto fail;
 	t->discover.common.way = attach_choose(&t->features);
 	if (t->discover.common.way == ATTACH_NONE) {
-		err = fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
+		err = fault_set_no_way(fault, t->features.tracefs_error);
 		goto fail;
 	}
 	tracer_lasting(t);

@@ -174,7 +174,8 @@ static bool probe_ref_ctr(struct features *features)
 
 static bool probe_tracefs(struct features *features)
 {
-	return !tracefs_open(&features->tracefs);
+	features->tracefs_error = tracefs_open(&features->tracefs);
+	return !features->tracefs_error;
 }
 
 static const struct {

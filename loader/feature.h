@@ -28,6 +28,7 @@ struct features {
 	} row[FEATURES];
 	int uprobe_pmu;		/* the PMU's number, once FEATURE_UPROBE_PMU was asked for */
 	struct tracefs tracefs;	/* open once FEATURE_TRACEFS was asked for and is there */
+	int tracefs_error;	/* or why not: -errno */
 };
 
 /* Whether the kernel has @feature; asks it once. */

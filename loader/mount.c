@@ -25,6 +25,7 @@ static const struct {
 	[MOUNT_SYSFS] = { "sysfs", SYSFS_MAGIC, { "/sys" } },
 	[MOUNT_TRACEFS] = { "tracefs", TRACEFS_MAGIC,
 			    { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" } },
+	[MOUNT_SECURITYFS] = { "securityfs", SECURITYFS_MAGIC, { "/sys/kernel/security" } },
 };
 
 /* As O_PATH, opening a place that the kernel would mount when it is used leaves it as it is. */

@@ -74,15 +74,16 @@ void tracefs_sweep(struct tracefs *tracefs)
 int tracefs_open(struct tracefs *tracefs)
 {
 	uint32_t chance = 0;
-	int dir = mount_open(MOUNT_TRACEFS);
+	int dir = mount_open(MOUNT_TRACEFS), err;
 
 	if (dir < 0)
 		return dir;
 	*tracefs = (struct tracefs){ .open = true, .dir = dir };
 	if (faccessat(dir, EVENTS, W_OK, 0)) {
+		err = errno == EACCES ? -EACCES : -EOPNOTSUPP;
 		close(dir);
 		tracefs->open = false;
-		return -EOPNOTSUPP;
+		return err;
 	}
 	/* Another PID namespace has the same PIDs. */
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)

@@ -20,7 +20,8 @@ struct tracefs {
 };
 
 /*
- * Opens tracefs, where it is not mounted a private one, and removes what was left. 0 or -errno.
+ * Opens tracefs, where it is not mounted a private one, and removes what was left. 0, or -errno:
+ * -EACCES or -EPERM where only the right to it is missing.
  * tracefs_close() ends it; all zero is not open.
  */
 int tracefs_open(struct tracefs *tracefs);
