@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "db/process.h"
-#include "loader/mount.h"
+#include "loader/lockdown.h"
 
 #define MOUNTS_MAX	(1u << 20)	/* a mountinfo beyond this is cut */
 
@@ -29,9 +29,9 @@ const struct host_capability host_capabilities[HOST_CAPABILITIES] = {
 };
 
 /* The first @size - 1 bytes of a file, with a NUL. How many, or -errno and "". */
-static ssize_t host_file_at(int dir, const char *path, char *buf, size_t size)
+static ssize_t host_file(const char *path, char *buf, size_t size)
 {
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t at = 0;
 	ssize_t n = fd < 0 ? -errno : 1;
 
@@ -46,32 +46,6 @@ static ssize_t host_file_at(int dir, const char *path, char *buf, size_t size)
 		close(fd);
 	buf[n < 0 ? 0 : at] = '\0';
 	return n < 0 ? n : (ssize_t)at;
-}
-
-static ssize_t host_file(const char *path, char *buf, size_t size)
-{
-	return host_file_at(AT_FDCWD, path, buf, size);
-}
-
-/* "none [integrity] confidentiality": the word in brackets. A bare system has not mounted it. */
-static void host_lockdown(struct host *host)
-{
-	char text[128], *begin, *end;
-	int dir = mount_open(MOUNT_SECURITYFS);
-	ssize_t n = dir < 0 ? dir : host_file_at(dir, "lockdown", text, sizeof(text));
-
-	if (dir >= 0)
-		close(dir);
-	if (n < 0) {
-		host->lockdown_error = (int)n;
-		return;
-	}
-	begin = strchr(text, '[');
-	end = begin ? strchr(begin, ']') : NULL;
-	if (end && (size_t)(end - begin) < sizeof(host->lockdown))
-		memcpy(host->lockdown, begin + 1, (size_t)(end - begin) - 1);
-	else
-		host->lockdown_error = -EINVAL;
 }
 
 /* The number behind "\nCapEff:" and the like; 0 where there is none. */
@@ -215,7 +189,7 @@ void host_read(struct host *host)
 
 	*host = (struct host){ .uid = 0 };
 	host_kernel(host);
-	host_lockdown(host);
+	host->lockdown_error = lockdown_read(host->lockdown, sizeof(host->lockdown));
 	host_rights(host);
 	host_sysctls(host);
 	host_mounts(host);
