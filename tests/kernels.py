@@ -127,10 +127,10 @@ def victim_guest(arch):
     return guest
 
 
-def boot(name, initramfs, memory=512, data=None):
-    """Boots kernel @name. Returns what it said on its console and the seconds that it took."""
+def boot(name, initramfs, memory=512, data=None, options=""):
+    """Boots kernel @name, with @options more on its command line. Returns what it said on its console and the seconds that it took."""
     arch = name.split("-")[0]
-    command = [*QEMU[arch], "-accel", "tcg,thread=multi", "-smp", "2", "-m", str(memory), "-nodefaults", "-display", "none",
+    command = [*QEMU[arch][:-1], f"{QEMU[arch][-1]} {options}", "-accel", "tcg,thread=multi", "-smp", "2", "-m", str(memory), "-nodefaults", "-display", "none",
                "-no-reboot", "-kernel", kernel(name), "-initrd", initramfs, "-serial", "stdio"]
     if data:
         command += ["-serial", f"file:{data}"]

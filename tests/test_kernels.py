@@ -48,6 +48,18 @@ def test_guest(name, tmp_path):
     check_tap(booted(name, lambda: kernels.victim_guest(name.split("-")[0]), tmp_path))
 
 
+def lockdown_on():
+    """All that are named; the newest x86-64 one where none is."""
+    return kernels.wanted() if os.environ.get("KERNELS") else ["x86_64-newest"]
+
+
+@pytest.mark.parametrize("name", lockdown_on())
+def test_lockdown(name, tmp_path):
+    """Under lockdown=confidentiality it works, and what does not says why."""
+    check_tap(booted(name, lambda: kernels.victim_guest(name.split("-")[0]), tmp_path,
+                     options="lockdown=confidentiality GUEST=lockdown"))
+
+
 def steps():
     """What clients run in the guest, one after the other: an application's name and a command each."""
     psql = [f"{BINDIR}/psql", "-X", "-q", "-A", "-t"]
@@ -110,7 +122,7 @@ def test_postgres_agrees_with_its_log(name, tmp_path):
     check_tap(booted(name, postgres_guest, tmp_path, memory=1536, data=data))
     files = received(data.read_bytes())
     logged = oracle.expected(files["/server.log"])
-    got = [json.loads(line) for line in files["/tool.out"].splitlines()]
+    got = [json.loads(line) for line in files["/tmp/tool.out"].splitlines()]
     summary, got = got[-1], [one for one in got if one["type"] == "statement"]
     print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
     assert len(logged) > 3 * TRANSACTIONS, f"only {len(logged)} statements"

@@ -2,7 +2,8 @@
 /*
  * init: the only process of a guest that has nothing but /dbslower and /victim, or else a
  * PostgreSQL. It mounts /proc and /sys, lets dbslower trace, prints TAP on the console and powers
- * off. tests/kernels.py makes the guest.
+ * off. tests/kernels.py makes the guest. With GUEST=lockdown on the kernel's command line, it
+ * was locked down there, too.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -26,8 +27,8 @@
 #include <unistd.h>
 
 #define TOOL		"/dbslower"
-#define TOOL_OUT	"/tool.out"
-#define TOOL_ERR	"/tool.err"
+#define TOOL_OUT	"/tmp/tool.out"
+#define TOOL_ERR	"/tmp/tool.err"
 #define ARGS_MAX	64
 #define LINE_MAX_BYTES	16384
 #define EXPECT_MAX	64
@@ -166,13 +167,14 @@ static pid_t tool_start(const char *const args[], const char *way)
 	return pid;
 }
 
-static pid_t victim_trace(const char *way)
+#define VICTIM_ARGS \
+	TOOL, "-x", "/victim", "--start", "memsqld:query__start", "--done", "memsqld:query__done", \
+	"--text-arg", "2", "-m", "0", "--json"
+
+/* With @option where that is one. */
+static pid_t victim_trace(const char *option, const char *way)
 {
-	const char *args[] = {
-		TOOL, "-x", "/victim", "--start", "memsqld:query__start",
-		"--done", "memsqld:query__done", "--text-arg", "2", "-m", "0", "--json",
-		*way == '-' ? way : NULL, NULL,
-	};
+	const char *args[] = { VICTIM_ARGS, *option == '-' ? option : NULL, NULL };
 
 	return tool_start(args, way);
 }
@@ -344,7 +346,7 @@ static void check_trace(struct process *victim, const char *way)
 	struct expectations expected = { .count = 0 };
 	struct output output;
 	char state[64] = "", command[32];
-	pid_t tool = victim_trace(way);
+	pid_t tool = victim_trace(way, way);
 
 	if (!tool)
 		return;
@@ -371,6 +373,40 @@ static void check_trace(struct process *victim, const char *way)
 	check_given_back(victim, way, "after its end");
 }
 
+/* Traces what the victim runs once, in the state that @state names. */
+static void check_short(struct process *victim, const char *option, const char *state)
+{
+	struct expectations expected = { .count = 0 };
+	struct output output;
+	char way[64];
+	pid_t tool;
+
+	snprintf(way, sizeof(way), "%s%s%s", state, option ? " " : "", option ? option : "");
+	tool = victim_trace(option ? option : way, way);
+	if (!tool)
+		return;
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	tool_stop(tool, way);
+	output = output_read(&expected);
+	tap(output.in_order && expected.count && output.statements == expected.count &&
+	    output.summary && !output.lost, way, "%zu statements, in order, none lost",
+	    expected.count);
+	check_given_back(victim, way, "after its end");
+}
+
+/* The tool must not trace, and say @words. */
+static void check_refused(const char *option, const char *words, const char *way)
+{
+	const char *args[] = { VICTIM_ARGS, option, "-d", "0.1", NULL };
+	int status = await(spawn(args, TOOL_OUT, TOOL_ERR, 0));
+	bool said = file_has(TOOL_ERR, words);
+
+	tap(status == 1 && said, way, "%s ends with status 1 and says \"%s\": %d", option, words,
+	    status);
+	if (status != 1 || !said)
+		show(TOOL_ERR);
+}
+
 /* How many BPF programs or maps the kernel has. */
 static int bpf_count(enum bpf_cmd next_id)
 {
@@ -389,12 +425,13 @@ static int bpf_objects(void)
 	return bpf_count(BPF_PROG_GET_NEXT_ID) + bpf_count(BPF_MAP_GET_NEXT_ID);
 }
 
+/* There are none before the first run, and what the one before had the kernel frees in its time. */
 static void check_kill(struct process *victim, const char *way)
 {
-	int before = bpf_objects(), during, after;
+	int during, after;
 	double start;
 	char state[64] = "";
-	pid_t tool = victim_trace(way);
+	pid_t tool = victim_trace(way, way);
 
 	if (!tool)
 		return;
@@ -404,7 +441,7 @@ static void check_kill(struct process *victim, const char *way)
 	await(tool);
 	/* What was written, and is not the kernel's, the next start gives back. */
 	if (strstr(way, "semaphore")) {
-		tool = victim_trace(way);
+		tool = victim_trace(way, way);
 		if (!tool)
 			return;
 		tool_stop(tool, way);
@@ -414,9 +451,8 @@ static void check_kill(struct process *victim, const char *way)
 	do {
 		after = bpf_objects();
 		pause_ms(20);
-	} while (after > before && now() - start < DETACH_S);
-	tap(during > before && after == before, way, "BPF programs and maps: %d, %d, %d", before,
-	    during, after);
+	} while (after && now() - start < DETACH_S);
+	tap(during && !after, way, "BPF programs and maps: %d, then %d", during, after);
 	tap(victim_ask(victim, "run", "", NULL, NULL), way, "the victim goes on");
 }
 
@@ -473,6 +509,58 @@ static size_t force_options(char options[][32], size_t max)
 	return count;
 }
 
+static bool file_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return ok;
+}
+
+/*
+ * A system that has less: a root that cannot be written, no /sys, no tracefs, no /proc/sys, a /proc
+ * that hides, 64 kB of locked memory, and the strictest sysctls. There is no /etc anyway.
+ */
+static void check_bare(struct process *victim)
+{
+	struct rlimit little = { 65536, 65536 };
+	char *const state = "bare";
+
+	file_write("/proc/sys/kernel/unprivileged_bpf_disabled", "1");
+	tap(file_write("/proc/sys/kernel/perf_event_paranoid", "3"), state, "perf_event_paranoid");
+	umount2("/sys", MNT_DETACH);
+	tap(access("/sys/kernel", F_OK), state, "/sys is not mounted");
+	mount("tmpfs", "/proc/sys", "tmpfs", 0, NULL);
+	tap(access("/proc/sys/kernel", F_OK), state, "/proc/sys is not there");
+	tap(!mount(NULL, "/proc", NULL, MS_REMOUNT, "hidepid=2"), state, "/proc hides");
+	tap(!setrlimit(RLIMIT_MEMLOCK, &little), state, "RLIMIT_MEMLOCK is 64 kB");
+	mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL);
+	tap(open("/file", O_CREAT | O_WRONLY, 0600) < 0 && errno == EROFS, state,
+	    "the root is read-only");
+	check_short(victim, NULL, state);
+	check_short(victim, "--force-tracefs", state);
+	check_short(victim, "--force-semaphore", state);
+}
+
+/* Nobody has mounted securityfs: the tool finds out. */
+static void check_lockdown(void)
+{
+	static const char *const doctor[] = { TOOL, "doctor", NULL };
+	struct process victim;
+
+	tap(victim_start(&victim), "lockdown", "starts");
+	await(spawn(doctor, TOOL_OUT, TOOL_ERR, 0));
+	tap(file_has(TOOL_OUT, "lockdown: confidentiality"), "lockdown", "the kernel is locked down");
+	check_short(&victim, NULL, "lockdown");
+	check_short(&victim, "--force-perf", "lockdown");
+	check_refused("--force-tracefs", "The kernel is locked down", "lockdown");
+	check_refused("--force-probe-read", "The kernel is locked down", "lockdown");
+	check_doctor();
+	kill(victim.pid, SIGKILL);
+	await(victim.pid);
+}
+
 static void check_victim(void)
 {
 	char options[16][32];
@@ -490,6 +578,7 @@ static void check_victim(void)
 	}
 	check_doctor();
 	check_verifier();
+	check_bare(&victim);
 	kill(victim.pid, SIGKILL);
 	await(victim.pid);
 }
@@ -602,10 +691,13 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	mount("proc", "/proc", "proc", 0, NULL);
 	mount("sys", "/sys", "sysfs", 0, NULL);
+	mount("tmp", "/tmp", "tmpfs", 0, NULL);
 	uname(&uts);
 	printf("\n# Linux %s, up after %.1f s\n", uts.release, now());
 	signal(SIGPIPE, SIG_IGN);
-	if (access("/steps", F_OK))
+	if (getenv("GUEST") && !strcmp(getenv("GUEST"), "lockdown"))
+		check_lockdown();
+	else if (access("/steps", F_OK))
 		check_victim();
 	else
 		check_postgres();
