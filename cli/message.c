@@ -97,7 +97,7 @@ static const struct {
 			       "It needs CONFIG_UPROBE_EVENTS, and before Linux 6.6 CAP_SYS_ADMIN "
 			       "where /sys is not mounted: mount -t sysfs sysfs /sys." },
 	[FAULT_TRACEFS] = { "cannot use tracefs, the only way to attach probes here", "",
-			    "That takes root." },
+			    "Its files are root's: run it as root." },
 	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
 				     "proc proc /proc." },
@@ -161,6 +161,9 @@ static void message_remedy(struct output *err, const struct fault *fault)
 					     message_old_helper(fault->log)))
 		remedy = "The kernel is locked down (confidentiality), which forbids tracefs and the "
 			 "helpers before Linux 5.5. Boot with lockdown=integrity or none.";
+	else if (fault->kind == FAULT_TRACEFS && fault->error == -EPERM)
+		remedy = "It is not mounted, and a mount takes CAP_SYS_ADMIN, which root has. Before "
+			 "Linux 6.6 this will do, too: mount -t sysfs sysfs /sys.";
 	else if (denied && fault->kind == FAULT_ATTACH && !host_may(&host, CAP_SYS_ADMIN))
 		remedy = "Without uprobe_multi, which comes with Linux 6.6, that takes "
 			 "CAP_SYS_ADMIN. Run it as root.";

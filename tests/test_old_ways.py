@@ -117,7 +117,7 @@ def test_tracefs_is_forbidden(postgres):
     if os.path.exists("/sys/kernel/tracing/uprobe_events"):
         pytest.skip("tracefs is mounted here")
     done = run("postgres", "-p", postgres.pid, "--force-tracefs", "-d", "0.2", preexec_fn=deny(FSOPEN, errno.EPERM))
-    refused(done, "no uprobes", "mount -t sysfs")
+    refused(done, "tracefs", "CAP_SYS_ADMIN", "mount -t sysfs")
 
 
 # --- semaphores that are written
