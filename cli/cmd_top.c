@@ -144,13 +144,11 @@ static int top_show(struct top *top)
 
 	if (top->width)
 		output_string(&watch->out, "\033[H\033[J");
-	if (!watch->options.json && top_is_narrow(top))
-		output_printf(&watch->out, "%8s %12s%10s%10s%10s %4s %s\n", "CALLS", "TOTAL(ms)",
-			      "MEAN(ms)", "P95(ms)", "MAX(ms)", "ERR", "QUERY");
-	else if (!watch->options.json)
-		output_printf(&watch->out, "%8s %12s%10s%10s%10s%10s %9s %4s %s\n", "CALLS",
-			      "TOTAL(ms)", "MEAN(ms)", "P95(ms)", "P99(ms)", "MAX(ms)", "ROWS",
-			      "ERR", "QUERY");
+	if (!watch->options.json)
+		output_printf(&watch->out, "%8s %12s%10s%10s%s%10s%s %4s %s\n", "CALLS",
+			      "TOTAL(ms)", "MEAN(ms)", "P95(ms)",
+			      top_is_narrow(top) ? "" : "   P99(ms)", "MAX(ms)",
+			      top_is_narrow(top) ? "" : "      ROWS", "ERR", "QUERY");
 	for (size_t i = 0; entries && i < count && (i < lines || watch->options.json); i++)
 		top_entry(top, entries[i], entries[i]->fingerprint);
 	if (entries && count > lines && !watch->options.json)

@@ -92,7 +92,6 @@ static int mains_each(void *arg, const struct process *process)
 	struct mains *mains = arg;
 	const struct target *target = discover_target(mains->discover, &process->file);
 	struct mains_target *of;
-	struct process parent;
 
 	if (!target || target < mains->discover->targets + mains->first)
 		return 0;
@@ -100,8 +99,7 @@ static int mains_each(void *arg, const struct process *process)
 	of = &mains->of[target - mains->discover->targets - mains->first];
 	if (of->npids == DISCOVER_PIDS)
 		return 0;
-	if (process_read(process->ppid, &parent) ||
-	    !process_file_same(&parent.file, &target->file)) {
+	if (process_is_main(process)) {
 		of->process = *process;
 		if (discover_wants_main(mains->discover, process->pid))
 			of->pids[of->npids++] = process->pid;
@@ -113,8 +111,6 @@ static int mains_each(void *arg, const struct process *process)
 static void discover_announce(struct discover *d, size_t first)
 {
 	struct mains mains = { d, first, calloc(d->ntargets - first + 1, sizeof(*mains.of)) };
-	uint64_t dev, ino;
-	bool nested;
 
 	if (mains.of && d->ntargets > first)
 		process_each(mains_each, &mains);
@@ -123,13 +119,12 @@ static void discover_announce(struct discover *d, size_t first)
 		struct target *target = &d->targets[i];
 
 		target_read_version(target, &of->process);
-		nested = of->npids && d->pid_ns_ino &&
-			 !process_pid_namespace(of->pids[0], &dev, &ino) && ino != d->pid_ns_ino;
 		d->config->server(d->config->arg, &(struct tracer_server){
 			.engine = target->engine, .path = target->path, .usdt = target->usdt,
 			.way = attach_way_name(d->common.way), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
-			.version = target->version, .shows = target->shows, .nested = nested,
+			.version = target->version, .shows = target->shows,
+			.nested = of->npids && process_is_nested(of->pids[0], d->pid_ns_ino),
 		});
 	}
 	free(mains.of);
@@ -303,7 +298,7 @@ static int discover_want_server(struct discover *d, const struct process *proces
  */
 static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fault)
 {
-	struct process process, parent;
+	struct process process;
 	char yes = 1, text[32];
 	int err = process_read(pid, &process);
 	bool backend;
@@ -311,8 +306,7 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fau
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
-	backend = !process_read(process.ppid, &parent) &&
-		  process_file_same(&parent.file, &process.file);
+	backend = !process_is_main(&process);
 	if (d->nwanted < DISCOVER_PIDS)
 		d->wanted[d->nwanted++] = backend ? process.ppid : pid;
 	err = sys_map_update(d->pids, &pid, &yes);

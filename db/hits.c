@@ -17,7 +17,6 @@
 #define RING_RECORDS	32		/* of the longest there is room for at least so many */
 #define PIDS_MAX	256
 #define COUNTS_MAX	65536
-#define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: what a per-CPU read may write */
 
 enum map { MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS, MAP_HITS, MAPS };
 
@@ -372,13 +371,7 @@ ssize_t hits_counts(const struct hits *h, struct hits_count **counts)
 
 static uint64_t hits_counter(const struct hits *h, uint32_t which)
 {
-	uint64_t *values = calloc(CPUS_MAX, sizeof(*values)), sum = 0;
-
-	if (values && !sys_map_lookup(h->maps[MAP_COUNTERS], &which, values))
-		for (size_t i = 0; i < CPUS_MAX; i++)
-			sum += values[i];
-	free(values);
-	return sum;
+	return sys_map_sum(h->maps[MAP_COUNTERS], which);
 }
 
 void hits_summary(const struct hits *h, struct hits_summary *summary)

@@ -426,6 +426,21 @@ int process_own_namespace(uint64_t *dev, uint64_t *ino)
 	return err;
 }
 
+bool process_is_main(const struct process *process)
+{
+	struct process parent;
+
+	return process_read(process->ppid, &parent) ||
+	       !process_file_same(&parent.file, &process->file);
+}
+
+bool process_is_nested(uint32_t pid, uint64_t own_ino)
+{
+	uint64_t dev, ino;
+
+	return own_ino && !process_pid_namespace(pid, &dev, &ino) && ino != own_ino;
+}
+
 bool process_exists(uint32_t pid)
 {
 	char path[PROC_PATH];

@@ -109,6 +109,12 @@ void process_name(const struct process *process, char *name, size_t size);
  */
 int process_each(int (*each)(void *arg, const struct process *process), void *arg);
 
+/* Whether it is a server's main process: one whose parent runs something else. */
+bool process_is_main(const struct process *process);
+
+/* Whether process @pid is in another PID namespace than @own_ino; 0 is the one that sees all. */
+bool process_is_nested(uint32_t pid, uint64_t own_ino);
+
 /* Whether there is a process @pid. */
 bool process_exists(uint32_t pid);
 

@@ -76,15 +76,6 @@ static int linkage_plan(const struct linkage *linkage, const char *engine, int f
 	return err;
 }
 
-/* Whether it runs in a PID namespace below ours. */
-static bool survey_nested(const struct survey_found *found)
-{
-	uint64_t own_dev, own, dev, ino;
-
-	return found->npids && !process_own_namespace(&own_dev, &own) && own &&
-	       !process_pid_namespace(found->pids[0], &dev, &ino) && ino != own;
-}
-
 /* Tells of the file open as @fd, a negative errno where it could not be opened. */
 static void survey_tell(const struct survey *survey, const struct survey_found *found, int fd)
 {
@@ -92,6 +83,7 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 	struct fault fault = { .kind = FAULT_NONE };
 	struct target target = { .usdt = false };
 	struct tracer_server server;
+	uint64_t dev, own = 0;
 	int err = -ENOMEM;
 
 	for (size_t i = 0; engine_table[i] && !target.engine; i++)
@@ -104,10 +96,11 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 	else
 		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &fault);
 	target_read_version(&target, &found->process);
+	process_own_namespace(&dev, &own);
 	server = (struct tracer_server){
 		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
 		.way = attach_way_name(survey->way), .title = target_title(&target),
-		.version = target.version, .shows = target.shows, .nested = survey_nested(found),
+		.version = target.version, .shows = target.shows, .nested = found->npids && process_is_nested(found->pids[0], own),
 		.pids = found->pids, .npids = found->npids,
 	};
 	survey->server(survey->arg, &server, err ? &fault : NULL);
@@ -124,7 +117,6 @@ static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
 	struct survey_found *found = NULL;
-	struct process parent;
 	const char *engine;
 
 	for (size_t i = 0; i < scan->nfound && !found; i++)
@@ -137,9 +129,7 @@ static int scan_each(void *arg, const struct process *process)
 		found = &scan->found[scan->nfound++];
 		*found = (struct survey_found){ .process = *process, .engine = engine };
 	}
-	/* A main process is one whose parent runs something else. */
-	if (found->npids < PIDS_MAX && (process_read(process->ppid, &parent) ||
-					!process_file_same(&parent.file, &process->file)))
+	if (found->npids < PIDS_MAX && process_is_main(process))
 		found->pids[found->npids++] = process->pid;
 	return 0;
 }

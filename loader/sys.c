@@ -94,7 +94,8 @@ int sys_map_create(const struct map_def *def)
 	return sys_bpf(BPF_MAP_CREATE, &attr, sizeof(attr));
 }
 
-static int sys_map_op(enum bpf_cmd cmd, int map, const void *key, const void *value)
+static int sys_map_op(enum bpf_cmd cmd, int map, const void *key, const void *value,
+		      uint64_t flags)
 {
 	union bpf_attr attr;
 
@@ -102,39 +103,45 @@ static int sys_map_op(enum bpf_cmd cmd, int map, const void *key, const void *va
 	attr.map_fd = map;
 	attr.key = sys_pointer(key);
 	attr.value = sys_pointer(value);
+	attr.flags = flags;
 	return sys_bpf(cmd, &attr, sizeof(attr));
 }
 
 int sys_map_lookup(int map, const void *key, void *value)
 {
-	return sys_map_op(BPF_MAP_LOOKUP_ELEM, map, key, value);
+	return sys_map_op(BPF_MAP_LOOKUP_ELEM, map, key, value, 0);
 }
 
 int sys_map_update(int map, const void *key, const void *value)
 {
-	return sys_map_op(BPF_MAP_UPDATE_ELEM, map, key, value);
+	return sys_map_op(BPF_MAP_UPDATE_ELEM, map, key, value, 0);
 }
 
 int sys_map_add(int map, const void *key, const void *value)
 {
-	union bpf_attr attr;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.map_fd = map;
-	attr.key = sys_pointer(key);
-	attr.value = sys_pointer(value);
-	attr.flags = BPF_NOEXIST;
-	return sys_bpf(BPF_MAP_UPDATE_ELEM, &attr, sizeof(attr));
+	return sys_map_op(BPF_MAP_UPDATE_ELEM, map, key, value, BPF_NOEXIST);
 }
 
 int sys_map_delete(int map, const void *key)
 {
-	return sys_map_op(BPF_MAP_DELETE_ELEM, map, key, NULL);
+	return sys_map_op(BPF_MAP_DELETE_ELEM, map, key, NULL, 0);
 }
 
 int sys_map_next(int map, const void *key, void *next)
 {
-	return sys_map_op(BPF_MAP_GET_NEXT_KEY, map, key, next);
+	return sys_map_op(BPF_MAP_GET_NEXT_KEY, map, key, next, 0);
+}
+
+uint64_t sys_map_sum(int map, uint32_t index)
+{
+	/* The kernel writes a value for each CPU that there can be. */
+	uint64_t *values = calloc(SYS_CPUS_MAX, sizeof(*values)), sum = 0;
+
+	if (values && !sys_map_lookup(map, &index, values))
+		for (size_t i = 0; i < SYS_CPUS_MAX; i++)
+			sum += values[i];
+	free(values);
+	return sum;
 }
 
 int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size)

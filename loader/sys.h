@@ -43,6 +43,11 @@ int sys_map_add(int map, const void *key, const void *value);	/* -EEXIST: it is 
 int sys_map_delete(int map, const void *key);
 int sys_map_next(int map, const void *key, void *next);
 
+#define SYS_CPUS_MAX	8192	/* the kernel's largest NR_CPUS */
+
+/* The sum over all CPUs of u64 number @index of a per-CPU array; 0 where it cannot be read. */
+uint64_t sys_map_sum(int map, uint32_t index);
+
 struct prog_def {
 	const char *name;		/* at most 15 bytes of it reach the kernel */
 	enum bpf_prog_type type;

@@ -342,3 +342,12 @@ def test_man_page_json_keys():
         man = f.read()
     words = set(re.findall(r"\w+", man))
     assert not (KEYS | LOST_KEYS) - words, f"not in the man page: {(KEYS | LOST_KEYS) - words}"
+
+
+@pytest.mark.parametrize("command, letter, name, rest", [
+    ("stat", "-i", "--interval", ["0"]), ("list", "-l", "--lib", ["nosuch"]), ("trace", "-n", "--max", ["0", "./x", "y"]),
+    ("stat", "-u", "--microseconds", ["-p", "4194303"])])
+def test_long_names_are_the_letters(command, letter, name, rest):
+    short, long = run(command, letter, *rest), run(command, name, *rest)
+    assert short.returncode == long.returncode != 0 and "no such option" not in long.stderr
+    assert long.stderr.replace(name, letter) == short.stderr.replace(name, letter), (short.stderr, long.stderr)

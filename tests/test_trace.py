@@ -2,6 +2,7 @@
 """trace: hits of any probe, against what the traced programs print, and against bpftrace where it is."""
 
 import collections
+import functools
 import os
 import pty
 import re
@@ -12,7 +13,7 @@ import time
 
 import pytest
 
-from cluster import server_bindir
+from cluster import server_bindir, wait_for
 from conftest import need_root
 from elffile import Memory, readelf
 from tool import DBSLOWER, Tool, run
@@ -43,17 +44,7 @@ class Trace(Tool):
 
 @pytest.fixture
 def trace(tool):
-    need_root()
-    running = []
-
-    def start(*args, **keywords):
-        running.append(Trace("trace", *args, **keywords))
-        return running[-1]
-
-    yield start
-    for one in running:
-        if one.status is None:
-            one.kill()
+    return functools.partial(tool, "trace", kind=Trace)
 
 
 def build(folder, *args):
@@ -330,10 +321,15 @@ def test_library_of_a_process(trace, programs):
 
 
 def test_library_by_its_short_name(trace):
-    traced = trace("c:getenv arg1:s", "-n", "1", "--json")
-    subprocess.run(["bash", "-c", "true"], env={"HOME": "/"})
-    assert traced.wait() == 0
-    assert traced.hits[0]["function"] == "getenv" and re.match(r"\w+$", traced.hits[0]["args"][0]), traced.said()
+    traced = trace("c:getenv arg1:s", "--json")
+
+    def named():
+        """A name that no one has read yet is not in memory: it is null."""
+        subprocess.run(["bash", "-c", "true"], env={"HOME": "/"})
+        return [one for one in traced.hits if one["args"][0]]
+    seen = wait_for(named, what="a name that could be read")
+    traced.stop()
+    assert seen[0]["function"] == "getenv" and re.match(r"\w+$", seen[0]["args"][0]), traced.said()
 
 
 def test_bash_readline(trace, tmp_path):

@@ -1051,25 +1051,32 @@ int accessor_body_compared(uint16_t machine, const void *code, size_t size, stru
 	return body_agreed(machine, code, size, FIND_COMPARED, out);
 }
 
-/* The bytes of function @symbol, @max at most. NULL: there is none. */
-static const unsigned char *body_find(const struct elf *elf, const char *symbol, size_t max,
-				      size_t *size)
+/* The bytes of function @symbol, @max at most, and what it is. NULL: there is none. */
+static const unsigned char *function_find(const struct elf *elf, const char *symbol, size_t max,
+					  struct elf_symbol *found, size_t *size)
 {
 	struct cursor file = cursor_over(elf->data, elf->size, elf->big_endian);
-	struct elf_symbol found;
 	uint64_t offset;
 
-	if (elf_symbol_find(elf, symbol, &found) || found.type != STT_FUNC ||
-	    !elf_vaddr_has_flags(elf, found.value, PF_X) ||
-	    elf_vaddr_to_offset(elf, found.value, &offset))
+	if (elf_symbol_find(elf, symbol, found) || found->type != STT_FUNC ||
+	    !elf_vaddr_has_flags(elf, found->value, PF_X) ||
+	    elf_vaddr_to_offset(elf, found->value, &offset))
 		return NULL;
 	cursor_seek(&file, offset);
 	*size = cursor_left(&file);
 	if (*size > max)
 		*size = max;
-	if (found.size && *size > found.size)
-		*size = (size_t)found.size;
+	if (found->size && *size > found->size)
+		*size = (size_t)found->size;
 	return cursor_bytes(&file, *size);
+}
+
+static const unsigned char *body_find(const struct elf *elf, const char *symbol, size_t max,
+				      size_t *size)
+{
+	struct elf_symbol found;
+
+	return function_find(elf, symbol, max, &found, size);
 }
 
 int accessor_read(const struct elf *elf, const char *symbol, struct accessor *out)
@@ -1141,9 +1148,9 @@ int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *va
 {
 	struct elf_symbol found;
 	size_t size;
-	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
+	const unsigned char *code = function_find(elf, symbol, BODY_MAX, &found, &size);
 
-	if (!code || elf_symbol_find(elf, symbol, &found))
+	if (!code)
 		return -ENOENT;
 	if (elf->machine == EM_X86_64)
 		return global_x86(code, size, found.value, vaddr);
