@@ -99,6 +99,13 @@ struct stat_key {
 	__u16 coarse, fine;
 };
 
+/* Map "sessions": what there is of each; see bpf/session.h. */
+struct session {
+	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
+	struct event_statement s;
+	char text[];
+};
+
 /* Map "comms": the name of an executed file, cut as the kernel cuts it → one of these, a byte. */
 enum exec_value {
 	EXEC_ALWAYS = 1,	/* a server's: tell each time */

@@ -49,12 +49,6 @@ MAP(pids);		/* hash: tgid that is wanted → anything */
 MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
-struct session {
-	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
-	struct event_statement s;
-	char text[];
-};
-
 INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
 {
 	return (struct event_session){
@@ -217,9 +211,7 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 /* The first word of the text in lower case. */
 INLINE void stat_command(char group[STAT_GROUP], struct session *session)
 {
-	__u32 n = 0;
-
-	__u32 len = session->s.text_len;
+	__u32 n = 0, len = session->s.text_len;
 
 	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < len; i++) {
 		char c = session->text[i];

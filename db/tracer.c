@@ -30,7 +30,6 @@
 #define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define COMMS_MAX	4096		/* names of programs that were executed */
-#define CPUS_MAX	8192		/* the kernel's largest NR_CPUS: a per-CPU read's values */
 
 enum map {
 	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
@@ -64,8 +63,16 @@ struct tracer {
 	uint64_t detach_ns;		/* CLOCK_MONOTONIC: when detaching began; 0: it has not */
 	uint64_t unseen;		/* statements that ended after that, and are not shown */
 	uint64_t half_seen;		/* of these, those that began before it */
-	uint64_t running;		/* statements that were running when it was detached */
+	struct running *running;	/* statements of then that no probe has seen to end */
 	bool detached, unwritten;
+};
+
+/* A statement that was running when detaching began, with its text so far. */
+struct running {
+	struct running *next;
+	uint64_t key;			/* of its session */
+	bool has_text;
+	struct session session;
 };
 
 static uint32_t tracer_ring_bytes(const struct tracer *t)
@@ -109,9 +116,9 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 			"ring",
 			t->perf_buffers ? BPF_MAP_TYPE_PERF_EVENT_ARRAY : BPF_MAP_TYPE_RINGBUF,
 			t->perf_buffers ? 4 : 0, t->perf_buffers ? 4 : 0,
-			t->perf_buffers ? CPUS_MAX : t->ring_bytes, 0 },
+			t->perf_buffers ? SYS_CPUS_MAX : t->ring_bytes, 0 },
 		[MAP_WAKERS] = { "wakers", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
-				 t->perf_buffers ? CPUS_MAX : 1, 0 },
+				 t->perf_buffers ? SYS_CPUS_MAX : 1, 0 },
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
 				  t->perf_buffers ? 0 : BPF_F_MMAPABLE },
 		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
@@ -207,90 +214,119 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 }
 
 /* Calls @each for every session there is; where it returns true, the session is deleted. */
-static void tracer_sessions_each(struct tracer *t,
-				 bool (*each)(void *arg, uint64_t key,
-					      struct event_statement *session), void *arg)
+static void tracer_sessions_each(struct tracer *t, bool (*each)(struct tracer *t, uint64_t key,
+								struct session *session))
 {
-	unsigned char *value = malloc(t->session_bytes);
-	struct event_statement *session = value ? (void *)(value + STAT_GROUP) : NULL;
+	struct session *session = malloc(t->session_bytes);
 	uint64_t keys[2];
 	bool kept = false;
 
 	/* The key after one that was deleted is the first again. */
 	while (session && !sys_map_next(t->maps[MAP_SESSIONS], kept ? &keys[0] : NULL, &keys[1])) {
-		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], value) &&
-			      each(arg, keys[1], session);
+		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], session) &&
+			      each(t, keys[1], session);
 
 		if (remove && !sys_map_delete(t->maps[MAP_SESSIONS], &keys[1]))
 			continue;
 		keys[0] = keys[1];
 		kept = true;
 	}
-	free(value);
+	free(session);
 }
 
 /* Sessions of servers that are gone; those of threads go with their threads. */
-static bool session_gone(void *arg, uint64_t key, struct event_statement *session)
+static bool session_gone(struct tracer *t, uint64_t key, struct session *session)
 {
-	(void)arg;
+	(void)t;
 	(void)key;
-	return !process_exists(session->pid);
+	return !process_exists(session->s.pid);
 }
 
-/* As session_end() in bpf/ has it: one that only waits for its Sync has ended. */
-static bool session_is_running(const struct event_statement *session)
+/* Whether the session at @key still has this statement. */
+static bool session_same(struct tracer *t, uint64_t key, const struct event_statement *s)
 {
-	return session->flags & SESSION_OPEN && !(session->completed_ns && session->depth > 1) &&
-	       !(session->flags & SESSION_REPLICATION);
-}
+	struct session *now = malloc(t->session_bytes);
+	bool same = now && !sys_map_lookup(t->maps[MAP_SESSIONS], &key, now) &&
+		    now->s.flags & SESSION_OPEN && now->s.start_ns == s->start_ns;
 
-/* Whether it waits for a command, or runs the next part of a packet: its server's memory tells. */
-static bool session_is_between(const struct event_statement *session)
-{
-	return session->flags & SESSION_LATE && session->flags & STATEMENT_COMPLETED;
-}
-
-/*
- * Reads the text of a session that is to have one at its end only, where it still runs the same
- * statement then. Whether it did.
- */
-static bool session_query(struct tracer *t, uint64_t key, struct event_statement *session)
-{
-	const struct target *target = &t->discover.targets[session->source];
-	unsigned char *value = malloc(t->session_bytes);
-	struct event_statement *now = value ? (void *)(value + STAT_GROUP) : NULL;
-	uint64_t object = key ^ (uint64_t)session->pid << SESSION_PID_SHIFT;
-	bool same = false;
-	size_t len = 0;
-	/* The key is made of the kernel's own number of the process. */
-	int n = t->pid_ns_ino ? -ENOENT :
-		backend_query(session->pid, object, &target->places, (char *)(session + 1),
-			      t->config.text_bytes, &len);
-
-	if (n >= 0 && now && !sys_map_lookup(t->maps[MAP_SESSIONS], &key, value))
-		same = now->flags == session->flags && now->start_ns == session->start_ns;
-	session->text_len = n < 0 ? 0 : (uint32_t)n;
-	session->query_bytes = len;
-	session->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
-	if (session->query_bytes > session->text_len)
-		session->flags |= STATEMENT_CUT;
-	free(value);
+	free(now);
 	return same;
 }
 
-struct running_count {
-	struct tracer *tracer;
-	uint64_t count;
-};
-
-static bool session_running(void *arg, uint64_t key, struct event_statement *session)
+/*
+ * Reads the text of a session that is to have one at its end only. Whether it ran the same
+ * statement then.
+ */
+static bool session_query(struct tracer *t, uint64_t key, struct session *session)
 {
-	struct running_count *running = arg;
-	struct tracer *t = running->tracer;
+	struct event_statement *s = &session->s;
+	const struct target *target = &t->discover.targets[s->source];
+	uint64_t object = key ^ (uint64_t)s->pid << SESSION_PID_SHIFT;
+	size_t len = 0;
+	/* The key is made of the kernel's own number of the process. */
+	int n = t->pid_ns_ino ? -ENOENT : backend_query(s->pid, object, &target->places,
+							session->text, t->config.text_bytes, &len);
+	bool same = n >= 0 && session_same(t, key, s);
 
-	if (session_is_running(session) && session->source < t->discover.ntargets)
-		running->count += !session_is_between(session) || session_query(t, key, session);
+	s->text_len = n < 0 ? 0 : (uint32_t)n;
+	s->query_bytes = len;
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	if (s->query_bytes > s->text_len)
+		s->flags |= STATEMENT_CUT;
+	return same;
+}
+
+/*
+ * Whether it runs a statement, and if so, whether it has a text. As session_end() in bpf/ has it,
+ * one that only waits for its Sync does not. Whether one waits for a command or runs the next part
+ * of a packet, its server's memory tells.
+ */
+static bool session_is_running(struct tracer *t, uint64_t key, struct session *session,
+			       bool *has_text)
+{
+	struct event_statement *s = &session->s;
+	bool between = s->flags & SESSION_LATE && s->flags & STATEMENT_COMPLETED;
+
+	if (!(s->flags & SESSION_OPEN) || (s->completed_ns && s->depth > 1) ||
+	    s->flags & SESSION_REPLICATION || s->source >= t->discover.ntargets)
+		return false;
+	*has_text = s->flags & SESSION_LATE ? session_query(t, key, session) :
+					      s->text_len <= t->config.text_bytes;
+	return *has_text || !between;
+}
+
+/* Keeps what runs when detaching begins: later some ends will not be seen. */
+static bool running_keep(struct tracer *t, uint64_t key, struct session *session)
+{
+	struct running *running;
+	bool has_text;
+
+	if (session->s.start_ns >= t->detach_ns ||
+	    !session_is_running(t, key, session, &has_text))
+		return false;
+	running = malloc(sizeof(*running) + t->config.text_bytes);
+	if (!running)
+		return false;
+	*running = (struct running){ .next = t->running, .key = key, .has_text = has_text };
+	memcpy(&running->session, session,
+	       sizeof(*session) + (has_text ? session->s.text_len : 0));
+	t->running = running;
 	return false;
+}
+
+/* Drops those that were seen to end after all. */
+static void running_settle(struct tracer *t)
+{
+	struct running **place = &t->running, *running;
+
+	while ((running = *place)) {
+		if (session_same(t, running->key, &running->session.s)) {
+			place = &running->next;
+			continue;
+		}
+		*place = running->next;
+		free(running);
+	}
 }
 
 static const char *identity_string(const char *s)
@@ -512,16 +548,16 @@ static bool tracer_wants_process(const struct tracer *t, const struct process *p
 	return !t->config.npids;
 }
 
-/* Makes the kernel's session of a process that runs @statement, whose text is in @value. */
+/* Makes the kernel's session of a process that runs @statement, whose text is in @session. */
 static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
-			const struct backend_statement *statement, unsigned char *value)
+			const struct backend_statement *statement, struct session *session)
 {
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
 	uint64_t key = pid;
 
 	if (statement->begun_ns < offset)
 		return;
-	*(struct event_statement *)(void *)(value + STAT_GROUP) = (struct event_statement){
+	session->s = (struct event_statement){
 		.type = EVENT_STATEMENT, .source = target->source, .pid = pid, .tid = pid,
 		.start_ns = statement->begun_ns - offset, .depth = 1,
 		.flags = SESSION_OPEN | (statement->cut ? STATEMENT_CUT : 0),
@@ -529,7 +565,7 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 		.query_bytes = statement->cut ? 0 : statement->len,
 	};
 	/* Who is connected, too: it may end with this statement. */
-	if (!sys_map_add(t->maps[MAP_SESSIONS], &key, value) && t->config.identify)
+	if (!sys_map_add(t->maps[MAP_SESSIONS], &key, session) && t->config.identify)
 		identity_of(&t->identities, target->engine, pid);
 }
 
@@ -542,18 +578,17 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 {
 	struct tracer *t = arg;
 	struct backend_statement statement;
-	unsigned char *value;
+	struct session *session;
 
 	/* The kernel's own numbers of threads are needed, and for stat what only programs know. */
 	if (t->pid_ns_ino || t->config.stat_unit_ns || !target->places.text ||
 	    !tracer_wants_process(t, process))
 		return;
-	value = calloc(1, t->session_bytes);
-	if (value && !backend_read(process, target->lowest_vaddr, &target->places,
-				   (char *)value + STAT_GROUP + sizeof(struct event_statement),
-				   t->config.text_bytes, &statement))
-		tracer_seed(t, target, process->pid, &statement, value);
-	free(value);
+	session = calloc(1, t->session_bytes);
+	if (session && !backend_read(process, target->lowest_vaddr, &target->places, session->text,
+				     t->config.text_bytes, &statement))
+		tracer_seed(t, target, process->pid, &statement, session);
+	free(session);
 }
 
 /* Chooses between the ways that kernels have, or that are forced. */
@@ -723,7 +758,7 @@ int tracer_drain(struct tracer *t)
 	tracer_unwritten(t);
 	/* It may be there in the place of one that was killed. */
 	if (t->discover.started)
-		tracer_sessions_each(t, session_gone, NULL);
+		tracer_sessions_each(t, session_gone);
 	t->discover.started = false;
 	return (int)((bytes * 100 + t->ring_bytes - 1) / t->ring_bytes);
 }
@@ -737,57 +772,53 @@ int tracer_sleep(struct tracer *t)
 
 void tracer_detach(struct tracer *t)
 {
-	struct running_count running = { .tracer = t };
-
-	if (!t->detached)
+	if (!t->detached) {
 		t->detach_ns = clock_ns(CLOCK_MONOTONIC);
+		tracer_sessions_each(t, running_keep);
+	}
 	discover_detach(&t->discover);
 	semaphores_close(&t->semaphores);
-	/* What runs now is never seen to end. */
+	for (int i = 0; i < 2; i++)
+		if (t->tracepoints[i] >= 0)
+			close(t->tracepoints[i]);
+	t->tracepoints[0] = t->tracepoints[1] = -1;
 	if (!t->detached)
-		tracer_sessions_each(t, session_running, &running);
-	t->running += running.count;
+		running_settle(t);
 	t->detached = true;
 }
 
-static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
+static void running_show(struct tracer *t, const struct event_statement *event, bool has_text,
+			 uint64_t now)
 {
-	uint64_t *values = calloc(CPUS_MAX, sizeof(*values)), sum = 0;
-
-	if (values && !sys_map_lookup(t->maps[MAP_COUNTERS], &which, values))
-		for (size_t i = 0; i < CPUS_MAX; i++)
-			sum += values[i];
-	free(values);
-	return sum;
-}
-
-static bool running_each(void *arg, uint64_t key, struct event_statement *session)
-{
-	struct tracer *t = arg;
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
-	bool has_text = session->text_len <= t->config.text_bytes;
 	struct statement s;
 
-	if (!session_is_running(session) || session->source >= t->discover.ntargets ||
-	    now - session->start_ns < t->config.threshold_ns)
-		return false;
-	if (session->flags & SESSION_LATE)
-		has_text = session_query(t, key, session);
-	if (!has_text && session_is_between(session))
-		return false;
-	s = statement_of(t, session, has_text);
+	if (now - event->start_ns < t->config.threshold_ns)
+		return;
+	s = statement_of(t, event, has_text);
 	s.running = true;
 	s.duration_ns = now - s.start_ns;
-	if (t->discover.targets[session->source].engine->identify)
-		tracer_who(t, session, &s);
+	if (t->discover.targets[event->source].engine->identify)
+		tracer_who(t, event, &s);
 	if (tracer_filter(t, &s))
 		t->config.statement(t->config.arg, &s);
+}
+
+static bool running_each(struct tracer *t, uint64_t key, struct session *session)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	bool has_text;
+
+	if (session_is_running(t, key, session, &has_text))
+		running_show(t, &session->s, has_text, now);
 	return false;
 }
 
 void tracer_running(struct tracer *t)
 {
-	tracer_sessions_each(t, running_each, t);
+	if (!t->detached)
+		tracer_sessions_each(t, running_each);
+	for (struct running *one = t->running; one; one = one->next)
+		running_show(t, &one->session.s, one->has_text, t->detach_ns);
 }
 
 static int count_compare(const void *a, const void *b)
@@ -841,16 +872,23 @@ ssize_t tracer_counts(const struct tracer *t, struct tracer_count **counts)
 	return counts_merge(*counts, n);
 }
 
+static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
+{
+	return sys_map_sum(t->maps[MAP_COUNTERS], which);
+}
+
 void tracer_summary(const struct tracer *t, struct summary *summary)
 {
-	uint64_t ring_full = tracer_counter(t, LOST_RING_FULL);
+	uint64_t ring_full = tracer_counter(t, LOST_RING_FULL), running = 0;
 
+	for (struct running *one = t->running; one; one = one->next)
+		running++;
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
 		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
 		.table_full = tracer_counter(t, LOST_TABLE_FULL),
 		.who_unknown = tracer_counter(t, LOST_WHO),
-		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + t->running +
+		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + running +
 				     t->half_seen,
 		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),
 		.text_unreadable = t->text_unreadable,
@@ -863,15 +901,18 @@ void tracer_close(struct tracer *t)
 	if (!t)
 		return;
 	tracer_detach(t);
-	for (int i = 0; i < 2; i++)
-		if (t->tracepoints[i] >= 0)
-			close(t->tracepoints[i]);
 	stream_close(&t->stream);
 	for (int i = 0; i < MAPS; i++)
 		if (t->maps[i] >= 0)
 			close(t->maps[i]);
 	identity_clear(&t->identities);
 	discover_close(&t->discover);
+	while (t->running) {
+		struct running *next = t->running->next;
+
+		free(t->running);
+		t->running = next;
+	}
 	features_close(&t->features);
 	free(t);
 }

@@ -114,8 +114,9 @@ struct tracer_count {
 ssize_t tracer_counts(const struct tracer *tracer, struct tracer_count **counts);
 
 /*
- * Calls config->statement for each statement over the threshold that has begun and not ended. Of
- * MySQL's the text is not known yet.
+ * Calls config->statement for each statement over the threshold that has begun and not ended; after
+ * tracer_detach(), for those that ran when that began. Without its text where the server's memory
+ * does not tell.
  */
 void tracer_running(struct tracer *tracer);
 
