@@ -160,11 +160,18 @@ static void emit_memory(struct emitter *e, const struct spec *spec,
 		put_load(e, 64, BPF_REG_3, BPF_REG_10, SLOT);
 		put_add(e, BPF_REG_3, (uint64_t)spec->deref[n++]);
 	}
-	jumps[n++] = emit_read(e, target, spec->size);
-	put_load(e, spec->size * 8, BPF_REG_0, BPF_REG_10, SLOT);
-	if (extends_sign(spec))
-		put_sign_extend(e, spec->size * 8);
+	if (spec->address) {
+		put(e, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_0, BPF_REG_3, 0, 0);
+	} else {
+		jumps[n++] = emit_read(e, target, spec->size);
+		put_load(e, spec->size * 8, BPF_REG_0, BPF_REG_10, SLOT);
+		if (extends_sign(spec))
+			put_sign_extend(e, spec->size * 8);
+	}
 	put_exit(e);
+	/* An address alone is computed, which cannot fail. */
+	if (!n)
+		return;
 	for (unsigned int i = 0; i < n; i++)
 		if (jumps[i] < e->max)
 			e->insns[jumps[i]].off = (int16_t)(e->n - jumps[i] - 1);

@@ -239,6 +239,7 @@ static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, s
 	unsigned int n = 0;
 
 	spec->kind = SPEC_REG;
+	spec->address = scan_char(s, '&');
 	while (!scan_peek(s, '%')) {
 		if (spec->kind == SPEC_MEM) {
 			if (spec->symbol)
@@ -254,6 +255,8 @@ static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, s
 		spec->kind = SPEC_MEM;
 	}
 	reason = neutral_reg(arch, s, spec);
+	if (reason == SPEC_OK && spec->address && spec->kind != SPEC_MEM)
+		reason = SPEC_BAD_OPERAND;
 	if (reason != SPEC_OK)
 		return reason;
 	if (spec->symbol && spec->base == arch->pc) {
@@ -489,14 +492,15 @@ static void out_address(struct out *out, const struct arch *arch, const struct s
 
 static void out_memory(struct out *out, const struct arch *arch, const struct spec *spec)
 {
-	for (int i = 0; i <= spec->nderef; i++)
+	for (int i = spec->address; i <= spec->nderef; i++)
 		out_add(out, "*(");
 	out_address(out, arch, spec);
 	for (int i = 0; i < spec->nderef; i++) {
 		out_add(out, ")");
 		out_offset(out, spec->deref[i]);
 	}
-	out_add(out, ")");
+	if (!spec->address)
+		out_add(out, ")");
 }
 
 static void out_place(struct out *out, const struct arch *arch, const struct spec *spec)

@@ -11,6 +11,7 @@
  *	8@16(%arg1)		what lies 16 bytes behind the second one
  *	8@8(0x68(%arg0))	pointers may be followed, inside out
  *	8@MyProcPort(%ip)	a variable of the traced file
+ *	8@&MyProcPort(%ip)	where that variable is
  *
  * A spec borrows the text that it was parsed from (symbol names).
  */
@@ -53,6 +54,7 @@ struct spec {
 	bool is_signed, is_float;
 	uint8_t scale;			/* 1, 2, 4, 8 */
 	int16_t base, index;		/* the architecture's register numbers or SPEC_NO_REG */
+	bool address;			/* memory: not what is there, but where it is */
 	bool pc_relative;		/* symbol(%rip), no ->base: relative to the loaded site */
 	uint8_t reg_bits;		/* 8, 16, 32, 64: how much of ->base the operand names;
 					   memory: 32 means that addresses wrap at 4 GB */

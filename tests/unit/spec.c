@@ -202,6 +202,8 @@ static void neutral(void)
 		MEM("8@-8(16(%rbx))", "*(*(bx + 16) - 8)"),
 		PC("8@MyProcPort(%ip)", "*(&MyProcPort)"),
 		PC("8@8+MyProcPort(%ip)", "*(&MyProcPort + 8)"),
+		PC("8@&MyProcPort(%ip)", "&MyProcPort"),
+		PC("8@&0x30(MyProcPort(%ip))", "*(&MyProcPort) + 48"),
 		PC("8@0x30(MyProcPort(%ip))", "*(*(&MyProcPort) + 48)"),
 	};
 	static const struct row a64[] = {
