@@ -36,6 +36,13 @@ static long (*const bpf_probe_read_user)(void *dst, __u32 size, const void *unsa
 	(void *)BPF_FUNC_probe_read_user;
 static long (*const bpf_probe_read_user_str)(void *dst, __u32 size, const void *unsafe) =
 	(void *)BPF_FUNC_probe_read_user_str;
+static long (*const bpf_probe_read_kernel)(void *dst, __u32 size, const void *unsafe) =
+	(void *)BPF_FUNC_probe_read_kernel;
+static __u64 (*const bpf_get_current_task)(void) = (void *)BPF_FUNC_get_current_task;
+/* 3ca1032ab7ab (5.11) */
+static void *(*const bpf_get_current_task_btf)(void) = (void *)BPF_FUNC_get_current_task_btf;
+/* dd6e10fbd9fb (5.15) */
+static void *(*const bpf_task_pt_regs)(void *task) = (void *)BPF_FUNC_task_pt_regs;
 /* BPF_F_CURRENT_CPU as the flags, else the number of a CPU */
 static long (*const bpf_perf_event_output)(void *ctx, void *map, __u64 flags, void *data,
 					   __u64 size) = (void *)BPF_FUNC_perf_event_output;

@@ -15,6 +15,7 @@ enum event_type {
 	EVENT_EXIT = 3,		/* struct event_session: that thread has ended */
 	EVENT_EXEC = 4,		/* struct event_exec: a program was executed */
 	EVENT_HIT = 5,		/* struct event_hit, of any probe of any file */
+	EVENT_WHY = 6,		/* struct event_why, before its statement */
 };
 
 /* event_statement.flags: what is known of the statement */
@@ -104,6 +105,70 @@ struct session {
 	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
 	struct event_statement s;
 	char text[];
+};
+
+/* What a thread does, or waits for. */
+enum why_part {
+	WHY_CPU,
+	WHY_RUNQUEUE,		/* it could run, and waits for a CPU */
+	WHY_DISK,
+	WHY_FSYNC,
+	WHY_LOCK,		/* of the server's, as those of rows, tables and advisory ones */
+	WHY_LWLOCK,		/* of the server's, inside it */
+	WHY_FUTEX,		/* a mutex or a condition, nothing more is known */
+	WHY_NETWORK,
+	WHY_SLEEP,
+	WHY_IPC,		/* another process of the server's, as a parallel worker */
+	WHY_OTHER,
+	WHY_PARTS,
+};
+
+#define WHY_SLOTS	4096	/* elements of map "active" */
+#define WHY_WAITS	8	/* system calls that are told apart; the last one has all others */
+#define WHY_CALLS	512	/* elements of map "calls": number of a system call → enum why_part */
+#define WHY_NO_CALL	(~0u)	/* in no system call: a page fault */
+#define WHY_OTHERS	(~1u)
+
+struct why_wait {
+	__u32 call, count;
+	__u64 ns;
+};
+
+/* What a statement used. */
+enum use {
+	USE_READ_BYTES, USE_WRITE_BYTES,	/* from and to storage */
+	USE_MINOR_FAULTS, USE_MAJOR_FAULTS,
+	USE_SENT, USE_RECEIVED,			/* bytes by sockets */
+	/* Of PostgreSQL, in blocks: struct BufferUsage's first ones, in its order … */
+	USE_SHARED_HIT, USE_SHARED_READ, USE_SHARED_DIRTIED, USE_SHARED_WRITTEN,
+	USE_LOCAL_HIT, USE_LOCAL_READ, USE_LOCAL_DIRTIED, USE_LOCAL_WRITTEN,
+	USE_TEMP_READ, USE_TEMP_WRITTEN,
+	/* … and struct WalUsage's */
+	USE_WAL_RECORDS, USE_WAL_FPI, USE_WAL_BYTES,
+	USES,
+};
+
+#define USE_BUFFERS		(USE_WAL_RECORDS - USE_SHARED_HIT)
+#define USE_WALS		(USES - USE_WAL_RECORDS)
+
+/*
+ * Where a statement's time went: of the thread that runs it, while it does, in map "threads". The
+ * parts' sum is the time from ->start_ns to ->since_ns.
+ */
+struct event_why {
+	__u32 type, source;
+	__u32 pid, tid;
+	__u64 start_ns;			/* as its statement's; 0: none runs */
+	__u64 since_ns;			/* when it began with what it does now */
+	__u32 doing;			/* enum why_part */
+	__u32 call;			/* that it waits in */
+	__u64 word;			/* address of what the server says it waits for; 0: none */
+	__u64 buffers, wal;		/* addresses of its counters; 0: none */
+	__u32 said;			/* or that itself: enum why_part; 0: nothing */
+	__u32 used;			/* bits: which of ->use are known */
+	__u64 ns[WHY_PARTS];
+	struct why_wait waits[WHY_WAITS];
+	__u64 use[USES];		/* what the counters were at the start; then what was added */
 };
 
 /* Map "comms": the name of an executed file, cut as the kernel cuts it → one of these, a byte. */

@@ -10,7 +10,7 @@
 #ifndef BPF_SESSION_H
 #define BPF_SESSION_H
 
-#include "bpf/record.h"
+#include "bpf/why.h"
 
 #define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */
 
@@ -276,6 +276,8 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 		return;
 	count(COUNT_STATEMENTS);
 	s->duration_ns = end_ns - s->start_ns;
+	if (VALUE(want_why))
+		why_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
 	if (VALUE(stat_unit_ns)) {
@@ -380,7 +382,7 @@ INLINE void session_joined(struct session *session)
 }
 
 /* A new statement begins; what the session is stays. */
-INLINE void statement_begin(struct session *session, __u32 more)
+INLINE void statement_begin(void *ctx, struct session *session, __u32 more)
 {
 	struct event_statement *s = &session->s;
 
@@ -389,6 +391,8 @@ INLINE void statement_begin(struct session *session, __u32 more)
 	s->completed_ns = 0;
 	s->rows = 0;
 	s->depth = 0;
+	if (VALUE(want_why))
+		why_begin(ctx, s);
 }
 
 #endif

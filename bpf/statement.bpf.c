@@ -58,7 +58,7 @@ PROGRAM(activity)
 	if (s->flags & SESSION_OPEN && !text_same(session, text))
 		statement_end(ctx, session, bpf_ktime_get_ns());
 	if (!(s->flags & SESSION_OPEN))
-		statement_begin(session, 0);
+		statement_begin(ctx, session, 0);
 	s->depth++;
 	/* While it is certainly there: when the statement ends, the server has freed it. */
 	text_read(session, text);
@@ -147,7 +147,7 @@ PROGRAM(command_start)
 	s->flags &= ~SESSION_OPEN;
 	command = arg_command(ctx);
 	if (VALUE(commands) >> (command & 63) & 1)
-		statement_begin(session, SESSION_LATE |
+		statement_begin(ctx, session, SESSION_LATE |
 				(command == COMMAND_TEXT ? SESSION_TEXT : 0));
 	return 0;
 }
@@ -215,7 +215,7 @@ PROGRAM(command_end)
 	}
 	statement_end(ctx, session, now);
 	/* If there is another one in the packet, it begins here. */
-	statement_begin(session, SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
+	statement_begin(ctx, session, SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
 	return 0;
 }
 
@@ -238,7 +238,7 @@ PROGRAM(span_start)
 	}
 	if (s->flags & SESSION_OPEN)
 		count(LOST_START_WITHOUT_END);
-	statement_begin(session, 0);
+	statement_begin(ctx, session, 0);
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
@@ -290,11 +290,14 @@ PROGRAM(thread_exit)
 	__u64 id = bpf_get_current_pid_tgid(), key = (__u32)id;
 	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
+	if (session)
+		session_end(ctx, session);
+	if (VALUE(want_why))
+		why_exit((__u32)id);
 	if (!session) {
 		bpf_map_delete_elem(ignored, &key);
 		return 0;
 	}
-	session_end(ctx, session);
 	if (VALUE(want_sessions))
 		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));
 	bpf_map_delete_elem(sessions, &key);
@@ -335,6 +338,86 @@ PROGRAM(process_exec)
 	if (!output(ctx, &event, sizeof(event)) && !known)
 		bpf_map_update_elem(comms, &event.name, &told, BPF_ANY);
 	wake(ctx);
+	return 0;
+}
+
+/* Raw tracepoint sched_switch(preempted, previous, next); the thread at hand is still the previous one. */
+PROGRAM(task_switch)
+{
+	const __u64 *args = ctx;
+	const char *task = (const char *)args[1];
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state = 0;
+	struct event_why *t = tid ? why_thread(tid) : 0;
+
+	if (t) {
+		why_turn(t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
+		bpf_probe_read_kernel(&state, sizeof(state), task + VALUE(task_state));
+		if (!(args[0] & 1) && state) {
+			t->call = why_call(task);
+			t->doing = why_waits(t, task, state);
+		}
+	}
+	bpf_probe_read_kernel(&tid, sizeof(tid), (const void *)(args[2] + VALUE(task_pid)));
+	t = tid ? why_thread(tid) : 0;
+	if (t)
+		why_turn(t, bpf_ktime_get_ns(), WHY_CPU);
+	return 0;
+}
+
+/* Raw tracepoint sched_wakeup(task): from now on it waits for a CPU. */
+PROGRAM(task_wakeup)
+{
+	const __u64 *args = ctx;
+	struct event_why *t;
+	__u32 tid = 0;
+
+	bpf_probe_read_kernel(&tid, sizeof(tid), (const void *)(args[0] + VALUE(task_pid)));
+	t = why_thread(tid);
+	/* It was still running, about to sleep. */
+	if (t && why_is_waiting(t))
+		why_turn(t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
+	return 0;
+}
+
+/* Raw tracepoints sock_send_length(socket, bytes or an error, flags) and sock_recv_length(same). */
+INLINE void task_bytes(void *ctx, __u32 which)
+{
+	const __u64 *args = ctx;
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	int bytes = (int)args[1];
+
+	if (t && bytes > 0)
+		t->use[which] += (__u32)bytes;
+}
+
+PROGRAM(task_sent)
+{
+	task_bytes(ctx, USE_SENT);
+	return 0;
+}
+
+PROGRAM(task_received)
+{
+	task_bytes(ctx, USE_RECEIVED);
+	return 0;
+}
+
+/* thd_wait_begin(THD *, type) and thd_wait_end(THD *), which the server calls around its waits. */
+PROGRAM(wait_begin)
+{
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+
+	if (t)
+		t->said = why_mysql((__u32)arg_wait(ctx));
+	return 0;
+}
+
+PROGRAM(wait_end)
+{
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+
+	if (t)
+		t->said = 0;
 	return 0;
 }
 

@@ -16,6 +16,7 @@
 #include "cli/json.h"
 #include "cli/message.h"
 #include "cli/watch.h"
+#include "cli/why.h"
 
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 #define REPORT_NS	1000000000u
@@ -42,6 +43,8 @@ static bool slow_statement(void *arg, const struct statement *statement)
 		json_statement(&slow->watch.out, statement);
 	else
 		column_row(&slow->watch.out, &slow->view, statement);
+	if (statement->why && !slow->watch.options.json)
+		why_text(&slow->watch.out, statement->why);
 	if (slow->terminal)
 		output_flush(&slow->watch.out);
 	if (!statement->running)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
+#include "cli/why.h"
 #include "usdt/spec.h"
 
 #define NS_PER_S 1000000000ull
@@ -134,6 +135,8 @@ void json_statement(struct output *out, const struct statement *st)
 		output_string(out, st->failed ? ",\"status\":\"error\"" : ",\"status\":\"ok\"");
 	if (st->error_code)
 		json_number(out, ",\"errno\":", st->error_code);
+	if (st->why)
+		why_json(out, st->why);
 	json_query(out, st);
 	output_string(out, "}\n");
 }

@@ -98,6 +98,9 @@ static const struct {
 			       "where /sys is not mounted: mount -t sysfs sysfs /sys." },
 	[FAULT_TRACEFS] = { "cannot use tracefs, the only way to attach probes here", "",
 			    "Its files are root's: run it as root." },
+	[FAULT_TYPES] = { "cannot tell where statements' time goes (--why, --use): the kernel does not "
+			  "describe its types in /sys/kernel/btf/vmlinux", "",
+			  "It needs CONFIG_DEBUG_INFO_BTF (Linux 5.4)." },
 	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
 				     "proc proc /proc." },

@@ -39,7 +39,7 @@ struct options {
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	struct column_list columns;	/* never empty */
-	bool json, wall, strict, micro;
+	bool json, wall, strict, micro, why, use;
 	uint64_t interval_ns;		/* 0: only at the end */
 	enum stat_by stat_by;
 	enum tally_order order;

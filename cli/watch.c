@@ -212,6 +212,7 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.text_bytes = options->text_bytes,
 		.identify = watch_identifies(options),
 		.rows = options->json || column_wants_rows(&options->columns),
+		.why = options->why || options->use, .use = options->use,
 		.user = options->user, .database = options->database,
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL,

@@ -26,6 +26,10 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_resumed" },
 	{ .name = "arg_inner" },
 	{ .name = "arg_status" },
+	{ .name = "arg_wait_event" },
+	{ .name = "arg_wait" },
+	{ .name = "arg_buffers" },
+	{ .name = "arg_wal" },
 	{ .name = NULL },
 };
 

@@ -60,6 +60,7 @@ struct engine_probe {
 	const char *member;			/* … of a member, that of this accessor; NULL: any */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
+	bool why;				/* only where statements' time is asked for */
 	uint32_t shows;				/* TARGET_SHOWS_… of the step itself */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none */
 };

@@ -16,6 +16,7 @@ enum fault_kind {
 	FAULT_ATTACH,		/* uprobes on the file, subject: its path */
 	FAULT_NO_UPROBES,	/* the kernel has no way to attach uprobes */
 	FAULT_TRACEFS,		/* tracefs is the only way, and may not be used */
+	FAULT_TYPES,		/* the kernel does not describe its types */
 	FAULT_STREAM,		/* mapping the ring buffer */
 	FAULT_PROC,		/* /proc cannot be read */
 	FAULT_PROCESS,		/* no such process, subject: its PID */

@@ -106,7 +106,16 @@ static const struct engine_arg ended_args[] = {
 	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
 	     .member = "thd_sql_command", .optional = true, .shows = TARGET_SHOWS_PREPARED)
 
+/* Around each wait whose reason the server knows; part of its interface for plugins. */
+#define WAITS(which, program_name, symbol) \
+	{ .step = which, .program = program_name, .function = symbol, .optional = true, .why = true, \
+	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
+
 static const struct engine_probe mysql_probes[] = {
+	WAITS("wait", "wait_begin", "thd_wait_begin"),
+	WAITS("wait", "wait_begin", "_Z14thd_wait_beginP3THDi"),
+	WAITS("waited", "wait_end", "thd_wait_end"),
+	WAITS("waited", "wait_end", "_Z12thd_wait_endP3THD"),
 	LOGGED(DISPATCH_JB),
 	LOGGED(DISPATCH_JBB),
 	LOGGED(DISPATCH_J),

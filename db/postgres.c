@@ -160,6 +160,13 @@ const struct engine engine_postgres = {
 		{ .name = "arg_user", .only_with = "postmaster_child_launch",
 		  .spec = "8@328(MyProcPort(%ip))" },
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
+		/* Where wait events are told: from 14 on anywhere, before in struct PGPROC. */
+		{ .name = "arg_wait_event", .spec = "8@my_wait_event_info(%ip)" },
+		{ .name = "arg_wait_event", .only_with = "GetCommandTagName",	/* 13 */
+		  .spec = "8@&684(MyProc(%ip))" },
+		{ .name = "arg_wait_event", .spec = "8@&676(MyProc(%ip))" },
+		{ .name = "arg_buffers", .spec = "8@&pgBufferUsage(%ip)" },
+		{ .name = "arg_wal", .spec = "8@&pgWalUsage(%ip)" },
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" }
 	),

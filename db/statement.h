@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct event_why;
+
 /*
  * A statement as it is shown. What is not known is NULL or false and is absent from
  * the output. Strings are foreign bytes of any content, borrowed until the
@@ -30,6 +32,7 @@ struct statement {
 	bool truncated;			/* text is only the first text_len bytes */
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* the whole length */
+	const struct event_why *why;	/* where its time went; NULL: not known */
 };
 
 /* What was seen and what was lost since the start; the names in JSON are the same. */

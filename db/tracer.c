@@ -15,6 +15,7 @@
 #include "db/identity.h"
 #include "db/process.h"
 #include "db/target.h"
+#include "db/why.h"
 #include "loader/stream.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
@@ -33,7 +34,8 @@
 
 enum map {
 	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
-	MAP_CONTROL, MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAPS,
+	MAP_CONTROL, MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAP_THREADS,
+	MAP_NO_THREAD, MAP_ACTIVE, MAP_CALLS, MAPS,
 };
 
 enum number {
@@ -41,8 +43,26 @@ enum number {
 	NUMBER_FILTER_PIDS,
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
-	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBERS,
+	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
+	NUMBER_WANT_BYTES,
+	NUMBER_WHY, NUMBERS = NUMBER_WHY + WHY_NUMBERS,
 };
+
+/* Our own programs on raw tracepoints; those of --why and --use may be absent. */
+static const struct tracepoint {
+	const char *program, *name;
+	bool why, use;			/* only with these */
+} tracepoint_table[] = {
+	{ "thread_exit", "sched_process_exit", false, false },
+	{ "process_exec", "sched_process_exec", false, false },
+	{ "task_switch", "sched_switch", true, false },
+	{ "task_wakeup", "sched_wakeup", true, false },
+	/* 6e6eda44b939 (6.3); before it bytes of sockets are not known. */
+	{ "task_sent", "sock_send_length", true, true },
+	{ "task_received", "sock_recv_length", true, true },
+};
+
+#define TRACEPOINTS	(sizeof(tracepoint_table) / sizeof(tracepoint_table[0]))
 
 struct tracer {
 	struct tracer_config config;
@@ -50,7 +70,8 @@ struct tracer {
 	struct object object;
 	int maps[MAPS];
 	struct object_value values[MAPS + NUMBERS];
-	int tracepoints[2];		/* links */
+	int tracepoints[TRACEPOINTS];	/* links */
+	struct why_pending why;
 	uint32_t ring_bytes, session_bytes;	/* with perf buffers, ring_bytes for each CPU */
 	bool perf_buffers, ns_pids;
 	struct stream stream;
@@ -127,6 +148,12 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
 				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
 				    alloc ? BPF_F_NO_PREALLOC : 0 },
+		[MAP_THREADS] = { "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_why),
+				  t->config.why ? tracer_sessions(alloc, sizeof(struct event_why)) : 1,
+				  alloc ? BPF_F_NO_PREALLOC : 0 },
+		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_why), 1, 0 },
+		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_SLOTS, 0 },
+		[MAP_CALLS] = { "calls", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_CALLS, 0 },
 		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
 				alloc ? BPF_F_NO_PREALLOC : 0 },
 	};
@@ -166,9 +193,35 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_PERF_BUFFERS] = { .name = "constant_perf_buffers",
 					  .number = t->perf_buffers },
 		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
+		[NUMBER_WANT_WHY] = { .name = "constant_want_why", .number = c->why },
+		/* Known once its tracepoints were asked for. */
+		[NUMBER_WANT_BYTES] = { .name = "constant_want_bytes" },
+		[NUMBER_WANT_USE] = { .name = "constant_want_use", .number = c->use },
 	};
 
-	memcpy(t->values + MAPS, numbers, sizeof(numbers));
+	memcpy(t->values + MAPS, numbers, NUMBER_WHY * sizeof(*numbers));
+}
+
+/* What --why needs to know of the kernel. */
+static int tracer_why(struct tracer *t, struct fault *fault)
+{
+	struct object_value *numbers = &t->values[MAPS + NUMBER_WHY];
+	int err;
+
+	if (!t->config.why) {
+		why_no_numbers(numbers);
+		return 0;
+	}
+	err = why_numbers(&t->features, numbers);
+	if (err)
+		return fault_set(fault, FAULT_TYPES, err, NULL, NULL);
+	for (uint32_t call = 0; call < WHY_CALLS; call++) {
+		uint32_t part = why_call_part(call);
+
+		sys_map_update(t->maps[MAP_CALLS], &call, &part);
+	}
+	t->why.rows = calloc(WHY_PENDING, sizeof(*t->why.rows));
+	return t->why.rows ? 0 : fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 }
 
 /* Attaches one of our own programs to raw tracepoint @name. */
@@ -206,11 +259,19 @@ cleanup:
 
 static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 {
-	t->tracepoints[0] = tracer_tracepoint(t, "thread_exit", "sched_process_exit", fault);
-	if (t->tracepoints[0] < 0)
-		return t->tracepoints[0];
-	t->tracepoints[1] = tracer_tracepoint(t, "process_exec", "sched_process_exec", fault);
-	return t->tracepoints[1] < 0 ? t->tracepoints[1] : 0;
+	for (size_t i = 0; i < TRACEPOINTS; i++) {
+		const struct tracepoint *row = &tracepoint_table[i];
+
+		if ((row->why && !t->config.why) || (row->use && !t->config.use))
+			continue;
+		t->tracepoints[i] = tracer_tracepoint(t, row->program, row->name, fault);
+		if (t->tracepoints[i] < 0 && !row->use)
+			return t->tracepoints[i];
+		fault_clear(fault);
+	}
+	t->values[MAPS + NUMBER_WANT_BYTES].number =
+		t->tracepoints[TRACEPOINTS - 2] >= 0 && t->tracepoints[TRACEPOINTS - 1] >= 0;
+	return 0;
 }
 
 /* Calls @each for every session there is; where it returns true, the session is deleted. */
@@ -498,6 +559,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = event->flags & STATEMENT_ERROR;
 	s.no_text = event->flags & STATEMENT_NO_TEXT;
+	s.why = why_take(&t->why, event->tid, event->start_ns, event->duration_ns);
 	tracer_who(t, event, &s);
 	if (tracer_filter(t, &s) && t->config.statement(t->config.arg, &s)) {
 		t->text_unreadable += !s.text && !s.no_text;
@@ -523,6 +585,10 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		if (size >= sizeof(*statement) && ntargets &&
 		    statement->text_len <= size - sizeof(*statement))
 			tracer_statement(t, statement);
+		break;
+	case EVENT_WHY:
+		if (size >= sizeof(struct event_why))
+			why_put(&t->why, data);
 		break;
 	case EVENT_SESSION:
 		if (ntargets && size >= sizeof(struct event_identity))
@@ -679,7 +745,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->config = *config;
 	for (int i = 0; i < MAPS; i++)
 		t->maps[i] = -1;
-	t->tracepoints[0] = t->tracepoints[1] = -1;
+	for (size_t i = 0; i < TRACEPOINTS; i++)
+		t->tracepoints[i] = -1;
 	err = discover_init(&t->discover, &t->config, fault);
 	if (err)
 		goto fail;
@@ -689,7 +756,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	}
 	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
-		.nvalues = MAPS + NUMBERS, .semaphores = &t->semaphores, .program = config->program,
+		.nvalues = MAPS + NUMBERS, .why = config->why, .semaphores = &t->semaphores,
+		.program = config->program,
 		.program_arg = config->arg, .site = config->site, .site_arg = config->arg,
 	};
 	err = object_open(&t->object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement));
@@ -708,6 +776,9 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (err)
 		goto fail;
 	tracer_numbers(t);
+	err = tracer_why(t, fault);
+	if (err)
+		goto fail;
 	/* Perf buffers must be there before the programs; the ring is mapped when the files are not. */
 	err = t->perf_buffers ? tracer_stream(t, fault) : 0;
 	if (err)
@@ -778,10 +849,11 @@ void tracer_detach(struct tracer *t)
 	}
 	discover_detach(&t->discover);
 	semaphores_close(&t->semaphores);
-	for (int i = 0; i < 2; i++)
+	for (size_t i = 0; i < TRACEPOINTS; i++) {
 		if (t->tracepoints[i] >= 0)
 			close(t->tracepoints[i]);
-	t->tracepoints[0] = t->tracepoints[1] = -1;
+		t->tracepoints[i] = -1;
+	}
 	if (!t->detached)
 		running_settle(t);
 	t->detached = true;
@@ -914,5 +986,6 @@ void tracer_close(struct tracer *t)
 		t->running = next;
 	}
 	features_close(&t->features);
+	free(t->why.rows);
 	free(t);
 }

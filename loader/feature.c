@@ -73,6 +73,21 @@ static bool probe_read_user(struct features *features)
 	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
 }
 
+/* task_pt_regs(get_current_task_btf()) */
+static bool probe_task_regs(struct features *features)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_get_current_task_btf },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_task_pt_regs },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	(void)features;
+	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
+}
+
 /* get_ns_current_pid_tgid(0, 0, r10 - 8, 8) */
 static bool probe_ns_pid(struct features *features)
 {
@@ -201,6 +216,7 @@ static const struct {
 			      probe_tracefs },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",
 			      probe_ref_ctr },
+	[FEATURE_TASK_REGS] = { "task_pt_regs", "dd6e10fbd9fb, Linux 5.15", probe_task_regs },
 };
 
 bool feature_has(struct features *features, enum feature feature)

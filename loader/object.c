@@ -308,7 +308,8 @@ static void link_old_reads(struct bpf_insn *insns, uint32_t count)
 		}
 		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].src_reg)
 			continue;
-		if (insns[i].imm == BPF_FUNC_probe_read_user)
+		if (insns[i].imm == BPF_FUNC_probe_read_user ||
+		    insns[i].imm == BPF_FUNC_probe_read_kernel)
 			insns[i].imm = BPF_FUNC_probe_read;
 		else if (insns[i].imm == BPF_FUNC_probe_read_user_str)
 			insns[i].imm = BPF_FUNC_probe_read_str;

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where the time of statements goes, and what they use. The scheduler's tracepoints are looked at,
+ * for threads that run a statement. What a thread waits for is told by the server, in a word that
+ * it keeps in its memory or by a call around the wait, else by the system call that it sleeps in.
+ */
+#ifndef BPF_WHY_H
+#define BPF_WHY_H
+
+#include "bpf/record.h"
+
+#define ROLLED	_Pragma("clang loop unroll(disable)")
+#define STATE_UNINTERRUPTIBLE	2	/* TASK_UNINTERRUPTIBLE, in all releases */
+
+ARGUMENT(wait_event);	/* address of what PostgreSQL says it waits for; 0: not known */
+ARGUMENT(wait);		/* thd_wait_type of MySQL and MariaDB */
+ARGUMENT(buffers);	/* address of PostgreSQL's pgBufferUsage and pgWalUsage; 0: not known */
+ARGUMENT(wal);
+
+CONSTANT(want_why);
+CONSTANT(want_use);
+CONSTANT(want_bytes);		/* the tracepoints of sockets are there (6.3) */
+/* Offsets in the kernel's struct task_struct and pt_regs. */
+CONSTANT(task_pid);
+CONSTANT(task_state);
+CONSTANT(task_iowait);		/* a byte, … */
+CONSTANT(task_iowait_mask);	/* … and the bit in it */
+CONSTANT(task_stack);
+CONSTANT(task_helper);		/* there is bpf_task_pt_regs() */
+CONSTANT(stack_regs);		/* where there is not: where they are on the stack */
+CONSTANT(regs_call);
+/* 0: there is none */
+CONSTANT(task_read_bytes);
+CONSTANT(task_write_bytes);
+CONSTANT(task_min_flt);
+CONSTANT(task_maj_flt);
+
+MAP(threads);		/* hash: kernel's number of a thread → struct event_why */
+MAP(no_thread);		/* array of one: a struct event_why that is all zero */
+MAP(active);		/* array: number of a thread % WHY_SLOTS → how many of them run a statement */
+MAP(calls);		/* array: number of a system call → enum why_part, __u32 */
+
+/* The classes of PostgreSQL's wait events, the same since 10. */
+INLINE __u32 why_postgres(__u32 event)
+{
+	switch (event >> 24) {
+	case 0x00:		/* none */
+	case 0x0a:		/* I/O, of what kind the system call says */
+		return 0;
+	case 0x01:
+		return WHY_LWLOCK;
+	case 0x03:		/* heavyweight locks */
+	case 0x04:		/* pins of buffers */
+		return WHY_LOCK;
+	case 0x06:
+		return WHY_NETWORK;
+	case 0x08:
+		return WHY_IPC;
+	case 0x09:
+		return WHY_SLEEP;
+	}
+	return WHY_OTHER;
+}
+
+/* enum thd_wait_type, part of the server's interface for plugins. */
+INLINE __u32 why_mysql(__u32 type)
+{
+	switch (type) {
+	case 1:			/* THD_WAIT_SLEEP */
+		return WHY_SLEEP;
+	case 2:			/* DISKIO */
+		return WHY_DISK;
+	case 3: case 4: case 5: case 6: case 7:	/* of rows, global, of metadata, tables, users */
+		return WHY_LOCK;
+	case 9: case 10:	/* GROUP_COMMIT, SYNC */
+		return WHY_FSYNC;
+	case 11:		/* NET */
+		return WHY_NETWORK;
+	}
+	return 0;
+}
+
+/* The system call that the thread at hand is in; what @task is, is the caller's to know. */
+INLINE __u32 why_call(const char *task)
+{
+	const char *stack = 0, *regs;
+	__u64 call = WHY_NO_CALL;
+
+	if (VALUE(task_helper)) {
+		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	} else {
+		bpf_probe_read_kernel(&stack, sizeof(stack), task + VALUE(task_stack));
+		regs = stack + VALUE(stack_regs);
+	}
+	bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
+	return (__u32)call;
+}
+
+/* What the server says, else what the system call says. */
+INLINE __u32 why_waits(struct event_why *t, const char *task, __u32 state)
+{
+	__u32 call = t->call, *known, part = t->said, event = 0;
+	unsigned char iowait = 0;
+
+	if (!part && t->word && !bpf_probe_read_user(&event, sizeof(event), (const void *)t->word))
+		part = why_postgres(event);
+	if (part)
+		return part;
+	known = call < WHY_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
+	part = known ? *known : WHY_OTHER;
+	if (part == WHY_FSYNC || part == WHY_DISK)
+		return part;
+	bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
+	if (iowait & VALUE(task_iowait_mask))
+		return WHY_DISK;
+	/* read() and write() of a file; those of a socket can be interrupted. */
+	if (state & STATE_UNINTERRUPTIBLE && part == WHY_NETWORK)
+		return WHY_DISK;
+	return part;
+}
+
+INLINE void why_spend(struct event_why *t, __u64 now)
+{
+	__u32 doing = t->doing;
+
+	if (doing < WHY_PARTS && now > t->since_ns)
+		t->ns[doing] += now - t->since_ns;
+	t->since_ns = now;
+}
+
+/* A wait is over: it is added to those in the same system call. */
+INLINE void why_waited(struct event_why *t, __u64 now)
+{
+	__u32 call = t->call;
+	int i;
+
+	ROLLED
+	for (i = 0; i < WHY_WAITS - 1; i++)
+		if (!t->waits[i].count || t->waits[i].call == call)
+			break;
+	/* For the verifier, which no longer knows. */
+	i &= WHY_WAITS - 1;
+	t->waits[i].call = i == WHY_WAITS - 1 ? WHY_OTHERS : call;
+	t->waits[i].count++;
+	t->waits[i].ns += now - t->since_ns;
+}
+
+INLINE int why_is_waiting(const struct event_why *t)
+{
+	return t->doing != WHY_CPU && t->doing != WHY_RUNQUEUE;
+}
+
+/* It does something else from now on. */
+INLINE void why_turn(struct event_why *t, __u64 now, __u32 doing)
+{
+	if (why_is_waiting(t))
+		why_waited(t, now);
+	why_spend(t, now);
+	t->doing = doing;
+}
+
+INLINE __u32 *why_slot(__u32 tid)
+{
+	__u32 slot = tid & (WHY_SLOTS - 1);
+
+	return bpf_map_lookup_elem(active, &slot);
+}
+
+/* That of a thread which runs a statement. Most do not, which an array tells at a tenth of the cost. */
+INLINE struct event_why *why_thread(__u32 tid)
+{
+	__u32 *running = why_slot(tid);
+	struct event_why *t = running && *running ? bpf_map_lookup_elem(threads, &tid) : 0;
+
+	return t && t->start_ns ? t : 0;
+}
+
+INLINE void why_stop(struct event_why *t, __u32 tid)
+{
+	__u32 *running = why_slot(tid);
+
+	t->start_ns = 0;
+	if (running)
+		__sync_fetch_and_add(running, -1);
+}
+
+/* A counter of the kernel's, @offset bytes from @task's beginning; 0: there is none. */
+static __attribute__((noinline)) void use_count(struct event_why *t, __u64 sign, __u64 task,
+						__u64 offset, __u32 which)
+{
+	__u64 now;
+
+	which &= 3;	/* for the verifier */
+	if (!offset || bpf_probe_read_kernel(&now, sizeof(now), (const void *)(task + offset)))
+		return;
+	t->use[which] += sign * now;
+	t->used |= 1u << which;
+}
+
+/* Adds what the kernel and the server have counted of the thread to ->use, or with -1 takes it away. */
+static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
+{
+	__u64 task = bpf_get_current_task(), now[USE_BUFFERS];
+
+	use_count(t, sign, task, VALUE(task_read_bytes), USE_READ_BYTES);
+	use_count(t, sign, task, VALUE(task_write_bytes), USE_WRITE_BYTES);
+	use_count(t, sign, task, VALUE(task_min_flt), USE_MINOR_FAULTS);
+	use_count(t, sign, task, VALUE(task_maj_flt), USE_MAJOR_FAULTS);
+	if (t->buffers && !bpf_probe_read_user(now, sizeof(now), (const void *)t->buffers)) {
+		ROLLED
+		for (int i = 0; i < USE_BUFFERS; i++)
+			t->use[USE_SHARED_HIT + i] += sign * now[i];
+		t->used |= ((1u << USE_BUFFERS) - 1) << USE_SHARED_HIT;
+	}
+	if (t->wal && !bpf_probe_read_user(now, USE_WALS * sizeof(__u64), (const void *)t->wal)) {
+		ROLLED
+		for (int i = 0; i < USE_WALS; i++)
+			t->use[USE_WAL_RECORDS + i] += sign * now[i];
+		t->used |= ((1u << USE_WALS) - 1) << USE_WAL_RECORDS;
+	}
+}
+
+static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
+{
+	__u32 zero = 0;
+	struct event_why *blank = bpf_map_lookup_elem(no_thread, &zero);
+
+	if (!blank || bpf_map_update_elem(threads, &tid, blank, BPF_NOEXIST)) {
+		count(LOST_TABLE_FULL);
+		return 0;
+	}
+	return bpf_map_lookup_elem(threads, &tid);
+}
+
+/* The thread at hand begins statement @s. */
+static __attribute__((noinline)) void why_begin(void *ctx, struct event_statement *s)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_why *t = bpf_map_lookup_elem(threads, &tid);
+	__u32 *running = why_slot(tid);
+
+	t = t ? t : why_create(tid);
+	if (!t || !running)
+		return;
+	if (!t->start_ns)
+		__sync_fetch_and_add(running, 1);
+	t->type = EVENT_WHY;
+	t->source = s->source;
+	t->pid = s->pid;
+	t->start_ns = t->since_ns = s->start_ns;
+	t->doing = WHY_CPU;
+	t->said = 0;
+	t->used = 0;
+	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits));
+	t->word = arg_wait_event(ctx);
+	if (!VALUE(want_use))
+		return;
+	__builtin_memset(t->use, 0, sizeof(t->use));
+	t->buffers = arg_buffers(ctx);
+	t->wal = arg_wal(ctx);
+	if (VALUE(want_bytes))
+		t->used = 1u << USE_SENT | 1u << USE_RECEIVED;
+	use_read(t, -1ULL);
+}
+
+/* It ended at @end_ns: what its time was is sent where it is @wanted. */
+static __attribute__((noinline)) void why_end(void *ctx, struct event_statement *s, __u64 end_ns,
+					      int wanted)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_why *t = why_thread(tid);
+
+	/* Not seen to begin, or another thread began it. */
+	if (!t || t->start_ns != s->start_ns)
+		return;
+	if (wanted) {
+		t->tid = s->tid;
+		/* It runs; but that it was woken, and ran, may have been missed. */
+		why_turn(t, end_ns, WHY_CPU);
+		if (VALUE(want_use))
+			use_read(t, 1);
+		send(ctx, t, sizeof(*t));
+	}
+	why_stop(t, tid);
+}
+
+/* The thread at hand ends. */
+INLINE void why_exit(__u32 tid)
+{
+	struct event_why *t = why_thread(tid);
+
+	if (t)
+		why_stop(t, tid);
+	bpf_map_delete_elem(threads, &tid);
+}
+
+#endif

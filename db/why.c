@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/why.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "loader/btf.h"
+
+#define STACK_BYTES	16384	/* of a thread in the kernel, or a page if that is larger */
+
+#define REGS	"pt_regs"
+#ifdef __x86_64__
+#define CALL	"orig_ax"
+#else
+#define CALL	"syscallno"
+#endif
+
+static const struct {
+	uint32_t number;
+	enum why_part part;
+	const char *name;
+} why_calls[] = {
+#define ROW(name, part)	{ SYS_ ## name, part, #name }
+	ROW(pread64, WHY_DISK), ROW(pwrite64, WHY_DISK), ROW(preadv, WHY_DISK),
+	ROW(pwritev, WHY_DISK), ROW(preadv2, WHY_DISK), ROW(pwritev2, WHY_DISK),
+	ROW(io_uring_enter, WHY_DISK), ROW(io_getevents, WHY_DISK), ROW(io_submit, WHY_DISK),
+	ROW(openat, WHY_DISK), ROW(truncate, WHY_DISK), ROW(ftruncate, WHY_DISK), ROW(fallocate, WHY_DISK),
+	ROW(unlinkat, WHY_DISK), ROW(mkdirat, WHY_DISK), ROW(renameat, WHY_DISK), ROW(fadvise64, WHY_DISK),
+	ROW(fsync, WHY_FSYNC), ROW(fdatasync, WHY_FSYNC), ROW(sync_file_range, WHY_FSYNC),
+	ROW(msync, WHY_FSYNC), ROW(syncfs, WHY_FSYNC),
+	ROW(futex, WHY_FUTEX), ROW(semtimedop, WHY_FUTEX), ROW(semop, WHY_FUTEX),
+	/* Of a file they are the disk's, which the thread's state tells. */
+	ROW(read, WHY_NETWORK), ROW(write, WHY_NETWORK), ROW(readv, WHY_NETWORK),
+	ROW(writev, WHY_NETWORK),
+	ROW(recvfrom, WHY_NETWORK), ROW(sendto, WHY_NETWORK), ROW(recvmsg, WHY_NETWORK),
+	ROW(sendmsg, WHY_NETWORK), ROW(connect, WHY_NETWORK), ROW(accept4, WHY_NETWORK),
+	ROW(ppoll, WHY_NETWORK), ROW(epoll_pwait, WHY_NETWORK),
+	ROW(sendfile, WHY_NETWORK),
+	ROW(nanosleep, WHY_SLEEP), ROW(clock_nanosleep, WHY_SLEEP), ROW(pselect6, WHY_SLEEP),
+	ROW(wait4, WHY_OTHER), ROW(mmap, WHY_OTHER), ROW(munmap, WHY_OTHER),
+	ROW(madvise, WHY_OTHER), ROW(brk, WHY_OTHER), ROW(clone, WHY_OTHER),
+#ifdef __x86_64__
+	ROW(select, WHY_SLEEP), ROW(poll, WHY_NETWORK), ROW(epoll_wait, WHY_NETWORK),
+	ROW(open, WHY_DISK), ROW(unlink, WHY_DISK), ROW(rmdir, WHY_DISK), ROW(mkdir, WHY_DISK), ROW(rename, WHY_DISK),
+#endif
+#undef ROW
+};
+
+#define CALLS	(sizeof(why_calls) / sizeof(why_calls[0]))
+
+enum why_part why_call_part(uint32_t call)
+{
+	for (size_t i = 0; i < CALLS; i++)
+		if (why_calls[i].number == call)
+			return why_calls[i].part;
+	return WHY_OTHER;
+}
+
+const char *why_call_name(uint32_t call)
+{
+	for (size_t i = 0; i < CALLS; i++)
+		if (why_calls[i].number == call)
+			return why_calls[i].name;
+	return NULL;
+}
+
+const char *why_part_name(enum why_part part)
+{
+	static const char *const names[WHY_PARTS] = {
+		[WHY_CPU] = "cpu", [WHY_RUNQUEUE] = "runqueue", [WHY_DISK] = "disk",
+		[WHY_FSYNC] = "fsync", [WHY_LOCK] = "lock", [WHY_LWLOCK] = "lwlock",
+		[WHY_FUTEX] = "futex", [WHY_NETWORK] = "network", [WHY_SLEEP] = "sleep",
+		[WHY_IPC] = "ipc", [WHY_OTHER] = "other",
+	};
+
+	return names[part];
+}
+
+const char *why_use_name(enum use use)
+{
+	static const char *const names[USES] = {
+		[USE_READ_BYTES] = "read_bytes", [USE_WRITE_BYTES] = "write_bytes",
+		[USE_MINOR_FAULTS] = "minor_faults", [USE_MAJOR_FAULTS] = "major_faults",
+		[USE_SENT] = "sent_bytes", [USE_RECEIVED] = "received_bytes",
+		[USE_SHARED_HIT] = "shared_hit", [USE_SHARED_READ] = "shared_read",
+		[USE_SHARED_DIRTIED] = "shared_dirtied", [USE_SHARED_WRITTEN] = "shared_written",
+		[USE_LOCAL_HIT] = "local_hit", [USE_LOCAL_READ] = "local_read",
+		[USE_LOCAL_DIRTIED] = "local_dirtied", [USE_LOCAL_WRITTEN] = "local_written",
+		[USE_TEMP_READ] = "temp_read", [USE_TEMP_WRITTEN] = "temp_written",
+		[USE_WAL_RECORDS] = "wal_records", [USE_WAL_FPI] = "wal_fpi",
+		[USE_WAL_BYTES] = "wal_bytes",
+	};
+
+	return names[use];
+}
+
+static const struct why_number {
+	const char *name;
+	const char *structure, *member, *older;	/* NULL: none */
+	bool needed, mask;			/* of a bit field, its bit */
+} why_table[WHY_NUMBERS] = {
+	{ "constant_task_pid", "task_struct", "pid", NULL, true, false },
+	/* 2f064a59a11f (5.14) */
+	{ "constant_task_state", "task_struct", "__state", "state", true, false },
+	{ "constant_task_iowait", "task_struct", "in_iowait", NULL, true, false },
+	{ "constant_task_iowait_mask", "task_struct", "in_iowait", NULL, true, true },
+	{ "constant_task_stack", "task_struct", "stack", NULL, true, false },
+	{ "constant_regs_call", REGS, CALL, NULL, true, false },
+	{ "constant_task_read_bytes", "task_struct", "ioac.read_bytes", NULL, false, false },
+	{ "constant_task_write_bytes", "task_struct", "ioac.write_bytes", NULL, false, false },
+	{ "constant_task_min_flt", "task_struct", "min_flt", NULL, true, false },
+	{ "constant_task_maj_flt", "task_struct", "maj_flt", NULL, true, false },
+	/* What is no member: why_numbers() fills them. */
+	{ "constant_task_helper", NULL, NULL, NULL, false, false },
+	{ "constant_stack_regs", NULL, NULL, NULL, false, false },
+};
+
+void why_no_numbers(struct object_value numbers[WHY_NUMBERS])
+{
+	for (size_t i = 0; i < WHY_NUMBERS; i++)
+		numbers[i] = (struct object_value){ .name = why_table[i].name };
+}
+
+static int why_number(const struct btf *btf, const struct why_number *row, uint64_t *number)
+{
+	struct btf_place place;
+	int err = btf_member(btf, row->structure, row->member, &place);
+
+	if (err == -ENOENT && row->older)
+		err = btf_member(btf, row->structure, row->older, &place);
+	*number = err ? 0 : row->mask ? 1u << place.bit : place.offset;
+	return row->needed ? err : 0;
+}
+
+int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS])
+{
+	uint32_t regs_bytes, page = (uint32_t)sysconf(_SC_PAGESIZE);
+	struct btf btf;
+	int err = btf_load(&btf);
+
+	why_no_numbers(numbers);
+	for (size_t i = 0; !err && i < WHY_NUMBERS - 2; i++)
+		err = why_number(&btf, &why_table[i], &numbers[i].number);
+	err = err ? err : btf_size(&btf, REGS, &regs_bytes);
+	btf_close(&btf);
+	if (err)
+		return err;
+	numbers[WHY_NUMBERS - 2].number = feature_has(features, FEATURE_TASK_REGS);
+	numbers[WHY_NUMBERS - 1].number = (page > STACK_BYTES ? page : STACK_BYTES) - regs_bytes;
+	return 0;
+}
+
+void why_put(struct why_pending *pending, const struct event_why *event)
+{
+	if (pending->rows)
+		pending->rows[pending->next++ % WHY_PENDING] = *event;
+}
+
+/* Takes @over ns out of what was waited in: for the client, or whatever it was. */
+static void why_forget(struct event_why *why, uint64_t over, bool client)
+{
+	int kept = 0;
+
+	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
+		struct why_wait wait = why->waits[i];
+		uint64_t less = over < wait.ns ? over : wait.ns;
+
+		if (!client || why_call_part(wait.call) == WHY_NETWORK) {
+			wait.ns -= less;
+			over -= less;
+		}
+		if (wait.ns)
+			why->waits[kept++] = wait;
+	}
+	for (; kept < WHY_WAITS; kept++)
+		why->waits[kept].count = 0;
+}
+
+/*
+ * The parts end where the statement does, but for one whose end was a message before: what the
+ * thread did since, wait for the next one above all, is not its own.
+ */
+static void why_fit(struct event_why *why, uint64_t duration_ns)
+{
+	static const uint8_t order[] = { WHY_NETWORK, WHY_CPU, WHY_RUNQUEUE, WHY_DISK, WHY_FSYNC,
+					 WHY_LOCK, WHY_LWLOCK, WHY_FUTEX, WHY_SLEEP, WHY_IPC,
+					 WHY_OTHER };
+	uint64_t sum = 0;
+
+	for (int i = 0; i < WHY_PARTS; i++)
+		sum += why->ns[i];
+	for (size_t i = 0; sum > duration_ns && i < sizeof(order); i++) {
+		__u64 *ns = &why->ns[order[i]];
+		uint64_t over = sum - duration_ns;
+
+		over = over < *ns ? over : *ns;
+		*ns -= over;
+		sum -= over;
+		if (order[i] != WHY_CPU && order[i] != WHY_RUNQUEUE)
+			why_forget(why, over, order[i] == WHY_NETWORK);
+	}
+	if (sum < duration_ns)
+		why->ns[WHY_OTHER] += duration_ns - sum;
+}
+
+const struct event_why *why_take(struct why_pending *pending, uint32_t tid, uint64_t start_ns,
+				 uint64_t duration_ns)
+{
+	for (uint32_t i = 0; pending->rows && i < WHY_PENDING; i++) {
+		/* The newest first: nearly always it is that. */
+		struct event_why *why = &pending->rows[(pending->next - 1 - i) % WHY_PENDING];
+
+		if (why->tid != tid || why->start_ns != start_ns)
+			continue;
+		why_fit(why, duration_ns);
+		return why;
+	}
+	return NULL;
+}

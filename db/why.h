@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Where a statement's time went and what it used: what bpf/why.h needs to know of the kernel, and
+ * what it says.
+ */
+#ifndef DB_WHY_H
+#define DB_WHY_H
+
+#include <stdbool.h>
+
+#include "bpf/event.h"
+#include "loader/feature.h"
+#include "loader/object.h"
+
+#define WHY_NUMBERS	12	/* constants that the programs take */
+
+/*
+ * Fills @numbers with what the running kernel's types say. 0, or -errno: -ENOENT where it does not
+ * describe them, or lacks a member without which nothing works.
+ */
+int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS]);
+
+/* The same without a kernel to ask, for programs that will not look: all 0. */
+void why_no_numbers(struct object_value numbers[WHY_NUMBERS]);
+
+/* What waiting in system call @call of this architecture means. */
+enum why_part why_call_part(uint32_t call);
+
+/* "pread64"; NULL where the number has no name here. Static. */
+const char *why_call_name(uint32_t call);
+
+/* "runqueue", as JSON has it. Static. */
+const char *why_part_name(enum why_part part);
+
+/* "shared_hit", as JSON has it. Static. */
+const char *why_use_name(enum use use);
+
+/* Breakdowns wait here for their statements: other CPUs' records come between. All zero: none. */
+#define WHY_PENDING	256
+
+struct why_pending {
+	struct event_why *rows;		/* WHY_PENDING, allocated; NULL: none are kept */
+	uint32_t next;
+};
+
+/* Keeps a copy of @event; the oldest one goes. */
+void why_put(struct why_pending *pending, const struct event_why *event);
+
+/*
+ * That of the statement of thread @tid that began at @start_ns and lasted @duration_ns, whose parts
+ * now add up to that. NULL: there is none. Valid until the next call of why_put().
+ */
+const struct event_why *why_take(struct why_pending *pending, uint32_t tid, uint64_t start_ns,
+				 uint64_t duration_ns);
+
+#endif

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+--why and --use: statements whose time went where we know. What the kernel counts of a process (/proc/PID/schedstat,
+/proc/PID/io) and the server of a statement (EXPLAIN) is the oracle, and the clock of who holds a lock.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import wire
+from cluster import Cluster, wait_for
+from mariadb import Maria, maria_server
+from test_mariadb import OLD_WAYS
+from test_postgres import only, stopped
+
+PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "sleep", "ipc", "other"}
+
+
+def complete(traced):
+    """Each statement's parts are there, and add up to its duration exactly."""
+    for one in traced.statements:
+        assert set(one["why"]) == PARTS, one
+        assert sum(one["why"].values()) == round(one["duration_ms"] * 1e6), one
+        waited = sum(ns for part, ns in one["why"].items() if part not in ("cpu", "runqueue", "other"))
+        assert sum(wait["ns"] for wait in one["waits"]) <= round(one["duration_ms"] * 1e6), one
+        assert bool(one["waits"]) or not waited, one
+    return traced
+
+
+def ended(traced):
+    return complete(stopped(traced))
+
+
+@pytest.fixture
+def traced(postgres, tool):
+    return tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--use")
+
+
+def scheduled(pid):
+    """The nanoseconds that the kernel counted on a CPU, and waiting for one."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+        return [int(word) for word in f.read().split()[:2]]
+
+
+class Blocked(threading.Thread):
+    """Something that waits. after(condition) comes back when it does; waited: how long it then did, at least."""
+
+    def __init__(self, work):
+        super().__init__(daemon=True)
+        self.work = work
+        self.start()
+
+    def run(self):
+        self.work()
+
+    def after(self, waits, release):
+        wait_for(waits, what="it to wait")
+        start = time.monotonic_ns()
+        time.sleep(0.3)
+        waited = time.monotonic_ns() - start
+        release()
+        self.join(60)
+        return waited
+
+
+# --- PostgreSQL
+
+def test_sleep(postgres, traced):
+    postgres.psql("select pg_sleep(0.3) /* asleep */")
+    why = only(ended(traced), "asleep")["why"]
+    assert why["sleep"] >= 295e6, why
+
+
+def test_cpu_and_run_queue(postgres, traced):
+    """Beside another one that never sleeps, on one CPU: about half of the time, which the kernel knows better."""
+    with postgres.connect() as connection:
+        pid = connection.info.backend_pid
+        cpu = min(os.sched_getaffinity(pid))
+        os.sched_setaffinity(pid, {cpu})
+        connection.execute("select 1")
+        other = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", "while True: pass"])
+        try:
+            before = scheduled(pid)
+            connection.execute("select count(*) from generate_series(1, 2000000) /* burns */")
+            after = scheduled(pid)
+        finally:
+            other.kill()
+            other.wait()
+    one = only(ended(traced), "burns")
+    why, kernel = one["why"], [new - old for old, new in zip(before, after)]
+    # The kernel's numbers are of the whole exchange with the client.
+    assert kernel[0] * 0.85 - 10e6 <= why["cpu"] <= kernel[0] + 10e6, (why, kernel)
+    assert kernel[1] * 0.85 - 10e6 <= why["runqueue"] <= kernel[1] + 10e6, (why, kernel)
+    assert why["runqueue"] >= one["duration_ms"] * 1e6 / 5, why
+
+
+def test_lock(postgres, traced):
+    postgres.psql("create table if not exists locked as select 1 as id")
+    with postgres.connect(autocommit=False) as holder, postgres.connect() as waiter:
+        holder.execute("update locked set id = 2")
+        blocked = Blocked(lambda: waiter.execute("update locked set id = 3 /* blocked */"))
+        waited = blocked.after(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
+                                                     f"and pid = {waiter.info.backend_pid}").stdout, holder.commit)
+    why = only(ended(traced), "blocked")["why"]
+    assert why["lock"] >= waited, (why, waited)
+
+
+def test_network(postgres, traced):
+    """A client that does not read."""
+    connection = wire.Wire(postgres, "lazy")
+    connection.send(wire.simple("select repeat('x', 1000) from generate_series(1, 20000) /* not read */"))
+    size = []
+    blocked = Blocked(lambda: None)
+    waited = blocked.after(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'ClientWrite' "
+                                                 "and application_name = 'lazy'").stdout,
+                           lambda: size.append(drain(connection)))
+    connection.close()
+    one = only(ended(traced), "not read")
+    assert one["why"]["network"] >= waited, (one, waited)
+    assert one["use"]["sent_bytes"] >= size[0] * 0.95 if "sent_bytes" in one["use"] else True, (one, size)
+
+
+def drain(connection):
+    """Reads to the end of the answer: so many bytes."""
+    size, last = 0, b""
+    while not last.endswith(b"Z\0\0\0\5I"):
+        last = connection.socket.recv(1 << 16)
+        assert last, "the server hung up"
+        size += len(last)
+    return size
+
+
+def test_disk(tool):
+    """A table that is in no cache. The kernel counts the bytes that a process had fetched."""
+    with Cluster(name="cold", fsync="on") as cluster:
+        cluster.init().start()
+        cluster.psql("create table cold as select repeat('x', 1000) x from generate_series(1, 20000)", "checkpoint")
+        path = os.path.join(cluster.data, cluster.psql("select pg_relation_filepath('cold')").stdout.decode().strip())
+        cluster.restart()
+        with open(path, "rb") as f:
+            os.fsync(f.fileno())
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        traced = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--use")
+        with cluster.connect() as connection:
+            connection.execute("set max_parallel_workers_per_gather = 0")
+            before = fetched(connection.info.backend_pid)
+            connection.execute("select count(x) from cold /* from the disk */")
+            after = fetched(connection.info.backend_pid)
+        one = only(ended(traced), "from the disk")
+    if after == before:
+        pytest.skip("this file system keeps its files in memory")
+    assert one["use"]["read_bytes"] == after - before, (one, after, before)
+    assert one["why"]["disk"] > 0 and [wait for wait in one["waits"] if wait["call"] in ("pread64", "preadv", "page_fault")], one
+    assert one["use"]["shared_read"] >= 20000 * 1000 // 8192, one
+
+
+def fetched(pid):
+    with open(f"/proc/{pid}/io", encoding="ascii") as f:
+        return int(dict(line.split(": ") for line in f.read().splitlines())["read_bytes"])
+
+
+def test_fsync(tool):
+    with Cluster(name="durable", fsync="on", synchronous_commit="on") as cluster:
+        cluster.init().start()
+        cluster.psql("create table log (id int)")
+        traced = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--use")
+        for n in range(20):
+            cluster.psql(f"insert into log values ({n}) /* durable */")
+        ended(traced)
+    durable = [one for one in traced.statements if "durable" in one["query"]]
+    assert len(durable) == 20 and all(one["use"]["wal_records"] >= 2 for one in durable), durable
+    # An fsync on memory does not wait.
+    waits = [wait["call"] for one in durable for wait in one["waits"]]
+    assert all(one["why"]["fsync"] > 0 for one in durable if "fdatasync" in [wait["call"] for wait in one["waits"]]), waits
+
+
+def test_use_is_what_explain_says(postgres, traced):
+    """EXPLAIN counts the execution; the statement around it planned it, and looked into catalogs."""
+    postgres.psql("create table if not exists used (id int primary key, text text)")
+    with postgres.connect(autocommit=False) as connection:
+        connection.execute("insert into used select g, repeat('x', 100) from generate_series(1, 10) g on conflict do nothing")
+        text = ("explain (analyze, buffers, wal, format json) insert into used select g, repeat('y', 100) from "
+                "generate_series(100, 5000) g on conflict (id) do update set text = excluded.text /* counted */")
+        plan = connection.execute(text).fetchone()[0][0]["Plan"]
+        connection.rollback()
+    use = only(ended(traced), "counted")["use"]
+    assert use["wal_records"] == plan["WAL Records"] and use["wal_bytes"] == plan["WAL Bytes"], (use, plan)
+    assert plan["Shared Hit Blocks"] <= use["shared_hit"] <= plan["Shared Hit Blocks"] + 2000, (use, plan)
+    assert use["shared_dirtied"] >= plan["Shared Dirtied Blocks"] > 0, (use, plan)
+
+
+@pytest.mark.parametrize("args", [(), OLD_WAYS], ids=["new", "old-ways"])
+def test_adds_up_under_load(postgres, tool, args):
+    """All protocols, pipelines and failures; several at once."""
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args)
+
+    def work(number):
+        with postgres.connect() as connection:
+            for n in range(60):
+                connection.execute("select %s::int /* extended */", (n,))
+                with connection.pipeline():
+                    for text in ("select 1", "select pg_sleep(0.001)", "select 2"):
+                        connection.execute(text)
+                try:
+                    connection.execute(f"select {number}/0")
+                except Exception:
+                    pass
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ended(traced)
+    assert len(traced.statements) >= 4 * 60 * 5, traced.summary
+
+
+def test_text_form(postgres, tool):
+    traced = tool("-p", postgres.pid, "--why", "--use", "-m", "100")
+    postgres.psql("select pg_sleep(0.2) /* slow */", "select 1 /* quick */")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()[2:]
+    assert len(lines) == 3 and "/* slow */" in lines[0], lines
+    assert lines[1].startswith("    sleep ") and "epoll_wait 1x" in lines[1], lines
+    assert "shared_hit " in lines[2], lines
+
+
+def test_began_before(postgres, tool):
+    """Nobody saw where its time went: nothing is made up."""
+    with postgres.connect() as connection:
+        blocked = Blocked(lambda: connection.execute("select pg_sleep(2) /* earlier */"))
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout, what="it to sleep")
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why")
+        blocked.join()
+    stopped(traced)
+    assert "why" not in only(traced, "earlier")
+
+
+# --- MariaDB
+
+@pytest.fixture(scope="module")
+def maria():
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    with Maria(slow_query_log="OFF").init() as server:
+        server.start()
+        with server.connect() as client:
+            for text in ("create database d", "create table d.t (id int primary key, v int) engine=innodb",
+                         "insert into d.t values (1, 1)"):
+                client.query(text)
+        yield server
+
+
+def state(server, words):
+    with server.connect() as client:
+        return client.rows(f"select 1 from information_schema.processlist where state like '{words}'")
+
+
+@pytest.mark.parametrize("hold, wait, words", [
+    (["begin", "update d.t set v = v + 1 where id = 1"], "update d.t set v = 0 where id = 1 /* waits */", "Updating"),
+    (["begin", "select * from d.t"], "alter table d.t comment 'x' /* waits */", "Waiting for table metadata lock"),
+    (["do get_lock('l', 10)"], "select get_lock('l', 10) /* waits */", "User lock"),
+], ids=["row", "metadata", "user"])
+def test_maria_locks(maria, tool, hold, wait, words):
+    traced = tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use")
+    with maria.connect() as holder, maria.connect() as waiter:
+        for text in hold:
+            holder.query(text)
+        blocked = Blocked(lambda: waiter.query(wait))
+        waited = blocked.after(lambda: state(maria, words), lambda: holder.query("commit" if hold[0] == "begin" else "do release_lock('l')"))
+        waiter.query("do release_all_locks()")
+    why = only(ended(traced), "waits")["why"]
+    assert why["lock"] >= waited, (why, waited)
+
+
+def test_maria_sleep_network_and_fsync(maria, tool):
+    traced = tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use")
+    with maria.connect() as client:
+        client.query("select sleep(0.3) /* asleep */")
+        client.query("set global innodb_flush_log_at_trx_commit = 1")
+        client.query("insert into d.t values (7, 7) /* durable */")
+        client.query("set global innodb_flush_log_at_trx_commit = 0")
+    with maria.connect() as lazy:
+        lazy.send(3, b"select repeat('x', 1000) from d.seq_1_to_20000 /* not read */")
+        blocked = Blocked(lambda: None)
+        waited = blocked.after(lambda: state(maria, "Writing to net"), lambda: lazy.results())
+    ended(traced)
+    assert only(traced, "asleep")["why"]["sleep"] >= 299e6, traced.said()
+    one = only(traced, "not read")
+    assert one["why"]["network"] >= waited, (one, waited)
+    assert "sent_bytes" not in one["use"] or one["use"]["sent_bytes"] >= 20000 * 1000, one
+    assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex"}, traced.said()
