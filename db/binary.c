@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#define BINARY_PAD	65536	/* the largest page there is */
+
 int binary_map(struct binary *binary, int fd)
 {
 	struct stat st;
@@ -16,8 +18,11 @@ int binary_map(struct binary *binary, int fd)
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return -ENOEXEC;
 	binary->size = (size_t)st.st_size;
-	/* Shared, or the kernel would write its breakpoints into what we read. */
-	binary->data = mmap(NULL, binary->size, PROT_READ, MAP_SHARED, fd, 0);
+	/*
+	 * Shared, or the kernel would write its breakpoints into what we read. And a page more,
+	 * which reads as zeros: in a file that is changed meanwhile a string may have lost its end.
+	 */
+	binary->data = mmap(NULL, binary->size + BINARY_PAD, PROT_READ, MAP_SHARED, fd, 0);
 	if (binary->data == MAP_FAILED)
 		return -errno;
 	if (!elf_open(&binary->elf, binary->data, binary->size))
@@ -29,7 +34,7 @@ int binary_map(struct binary *binary, int fd)
 void binary_unmap(struct binary *binary)
 {
 	if (binary->data != MAP_FAILED)
-		munmap(binary->data, binary->size);
+		munmap(binary->data, binary->size + BINARY_PAD);
 	binary->data = MAP_FAILED;
 }
 

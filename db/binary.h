@@ -24,8 +24,8 @@ struct binary {
 
 /*
  * Maps the file open as @fd, which stays the caller's. 0; -ENOEXEC: it is no ELF file; or -errno.
- * binary_unmap() ends it. Its owner may cut it short meanwhile: whoever reads it must live with
- * SIGBUS.
+ * binary_unmap() ends it. Its owner may change it meanwhile: whoever reads it must live with
+ * SIGBUS, also behind its end.
  */
 int binary_map(struct binary *binary, int fd);
 
