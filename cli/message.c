@@ -117,6 +117,9 @@ static const struct {
 	[FAULT_NO_PROBES] = { "", " cannot be traced",
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 have what is "
 			      "needed, unless they were linked without their dynamic symbols." },
+	[FAULT_SITE] = { "", " cannot be traced",
+			 "The file was changed after it was linked, or is no server: compare it with "
+			 "its package's." },
 	[FAULT_NAMESPACE] = { "this kernel cannot tell the PIDs of a PID namespace", "",
 			      "That takes Linux 5.7; run it on the host." },
 	[FAULT_NOTE] = { "cannot note in /run/dbslower what it writes into servers", "",
@@ -137,7 +140,8 @@ static const char *message_reason(const struct fault *fault)
 	if (fault->kind == FAULT_NOT_ELF || fault->kind == FAULT_MACHINE ||
 	    fault->kind == FAULT_NOT_SERVER || fault->kind == FAULT_NO_PROBES ||
 	    fault->kind == FAULT_NO_UPROBES || fault->kind == FAULT_TOO_MANY ||
-	    fault->kind == FAULT_PROBE || fault->kind == FAULT_NAMESPACE)
+	    fault->kind == FAULT_PROBE || fault->kind == FAULT_SITE ||
+	    fault->kind == FAULT_NAMESPACE)
 		return "";
 	if (fault->error == -ENOSYS)
 		return "this kernel has no bpf(2): it needs CONFIG_BPF_SYSCALL";

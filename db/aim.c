@@ -15,6 +15,7 @@
 
 #define NUMBERS		9
 #define VALUES_MAX	(16 + NUMBERS + EXPRESSION_VARIABLES + 1 + AIM_FIELDS)
+#define SKIPPED_MAX	2048
 #define FUNCTION_SIGNS	UINT32_MAX	/* a register may be anything: as C's long */
 
 /* A place for a breakpoint. */
@@ -35,6 +36,7 @@ struct work {
 	struct plan *plan;
 	struct fault *fault;
 	bool on_return;
+	unsigned int skipped;
 	/* of the site at hand: */
 	struct spec specs[EXPRESSION_PID];	/* by variable */
 	unsigned int nargs;
@@ -416,12 +418,9 @@ static int work_usdt(struct work *work, const struct probe_site *sites, size_t c
 				     { .offset = note->offset,
 				       .semaphore = note->semaphore_offset } };
 
-		if (!elf_vaddr_has_flags(work->elf, note->vaddr, PF_X) ||
-		    !site_is_nop(work->elf, note->offset))
-			return work_refuse(work, &site, "", "there is no nop at its site");
-		if (note->semaphore_vaddr && !note->semaphore_offset)
-			return work_refuse(work, &site, "", "its semaphore is not in the file");
-		err = work_site(work, &site);
+		const char *refusal = site_refusal(work->elf, note);
+
+		err = refusal ? work_refuse(work, &site, "", refusal) : work_site(work, &site);
 	}
 	return err;
 }
@@ -437,6 +436,12 @@ static bool work_skips(struct work *work, uint32_t ngroups, uint32_t nsites)
 {
 	if (work->fault->kind != FAULT_PROBE || !glob_is_pattern(work->aim->name))
 		return false;
+	/* To look at a site takes a hostile file's milliseconds. */
+	if (work->skipped++ == SKIPPED_MAX) {
+		fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probes that cannot be traced",
+			  work->path);
+		return false;
+	}
 	plan_cut(work->plan, ngroups, nsites);
 	work->common->skipped(work->common->arg, work->fault);
 	fault_clear(work->fault);

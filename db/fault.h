@@ -25,6 +25,7 @@ enum fault_kind {
 	FAULT_NOT_ELF,		/* subject: its path */
 	FAULT_MACHINE,		/* a file for another architecture, subject: its path */
 	FAULT_NO_PROBES,	/* the file lacks what is needed, subject: its path, detail: what */
+	FAULT_SITE,		/* a probe's site is none, subject: the file's path, detail: why */
 	FAULT_NAMESPACE,	/* PIDs of a PID namespace of our own cannot be told */
 	FAULT_NOTE,		/* what is written into servers cannot be noted */
 	FAULT_SEMAPHORE,	/* a process that cannot be written to, subject: its PID */

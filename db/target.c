@@ -340,6 +340,17 @@ static int work_site(struct work *work, const struct engine_probe *probe, const 
 	return err ? fault_set(work->fault, FAULT_MEMORY, err, NULL, NULL) : 0;
 }
 
+/* Says why probe @probe is not to be had. 0: it is. */
+static int work_refusal(struct work *work, const struct engine_probe *probe, const char *why)
+{
+	char detail[sizeof(work->fault->detail)];
+
+	if (!why)
+		return 0;
+	snprintf(detail, sizeof(detail), "%s: %s", probe->probe, why);
+	return fault_set(work->fault, FAULT_SITE, -ENOENT, work->target->path, detail);
+}
+
 /* Adds every site of a USDT probe. -ENOENT: there is none. */
 static int work_usdt(struct work *work, const struct engine_probe *probe)
 {
@@ -357,11 +368,9 @@ static int work_usdt(struct work *work, const struct engine_probe *probe)
 
 		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
 			continue;
-		if (!elf_vaddr_has_flags(&work->elf, note.vaddr, PF_X) ||
-		    !site_is_nop(&work->elf, note.offset))
-			return fault_set(work->fault, FAULT_NO_PROBES, -ENOENT, work->target->path,
-					 "a probe site that is a nop");
-		err = work_site(work, probe, &site);
+		err = work_refusal(work, probe, site_refusal(&work->elf, &note));
+		if (!err)
+			err = work_site(work, probe, &site);
 		if (err)
 			return err;
 	}

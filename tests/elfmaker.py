@@ -6,6 +6,7 @@ import struct
 EM_X86_64, EM_AARCH64, EM_BPF = 62, 183, 247
 ET_REL, ET_DYN = 1, 3
 PROGBITS, SYMTAB, STRTAB, NOTE, NOBITS, REL, DYNSYM, GNU_HASH = 1, 2, 3, 7, 8, 9, 11, 0x6ffffff6
+GNU_EH_FRAME = 0x6474e550
 NOTYPE, OBJECT, FUNC, SECTION, TLS = 0, 1, 2, 3, 6
 BASE = 0x400000    # where everything is loaded, the file's first byte there
 
@@ -80,16 +81,16 @@ class ElfMaker:
         _, kind, flags, addr, data, link, info, entsize = section
         return self.pack("IIWWWWIIWW", name, kind, flags, addr, offset, len(data), link, info, 1, entsize)
 
-    def segment(self, flags, size):
+    def segment(self, flags, size, kind=1, at=0):
         if self.is64:
-            return self.pack("IIQQQQQQ", 1, flags, 0, BASE, BASE, size, size, 4096)
-        return self.pack("IIIIIIII", 1, 0, BASE, BASE, size, size, flags, 4096)
+            return self.pack("IIQQQQQQ", kind, flags, at, BASE + at, BASE + at, size, size, 4096)
+        return self.pack("IIIIIIII", kind, at, BASE + at, BASE + at, size, size, flags, 4096)
 
     def data(self):
         names = b"".join(s[0].encode() + b"\0" for s in self.sections) + b".shstrtab\0"
         self.add(".shstrtab", STRTAB, names)
-        shoff, name, headers = self.offset(), 0, b""
-        body = b""
+        shoff, name, headers = self.offset(), 0, bytearray()
+        body = bytearray()
         start = 64 + 3 * 56 if self.is64 else 52 + 3 * 32
         for section in self.sections:
             at = section[3] - BASE if section[1] else 0
@@ -105,8 +106,10 @@ class ElfMaker:
         header = ident + self.pack("HHIWWWIHHHHHH", self.kind, self.machine, 1, 0, 64 if self.is64 else 52, shoff, 0,
                                    64 if self.is64 else 52, 56 if self.is64 else 32, 3, 64 if self.is64 else 40,
                                    len(self.sections), len(self.sections) - 1)
-        segments = self.segment(5, size) + self.segment(6, size) + self.segment(4, size)
-        return header + segments + body + headers
+        frames = next((s for s in self.sections if s[0] == ".eh_frame_hdr"), None)
+        segments = self.segment(5, size) + self.segment(6, size) + (
+            self.segment(4, len(frames[4]), GNU_EH_FRAME, frames[3] - BASE) if frames else self.segment(4, size))
+        return bytes(header + segments + body + headers)
 
 
 def gnu_hash(name):

@@ -6,6 +6,15 @@
 #include <string.h>
 
 #include "usdt/cursor.h"
+#include "usdt/length.h"
+
+/* Bytes of a function that is looked at; the largest seen is PHP's, 330,000. */
+#define BODY_MAX	(1u << 19)
+#define SECTIONS_MAX	1024	/* that are looked at; executables have some dozens */
+
+#define EH_PCREL	0x1b	/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
+#define EH_COUNT	0x03	/* DW_EH_PE_udata4 */
+#define EH_TABLE	0x3b	/* DW_EH_PE_datarel | DW_EH_PE_sdata4 */
 
 /* Source: the nops of each assembler, as sys/sdt.h's users have them in their files. */
 static const struct {
@@ -42,6 +51,157 @@ bool site_is_nop(const struct elf *elf, uint64_t offset)
 		    site_bytes(elf, offset, site_nops[i].bytes, site_nops[i].len))
 			return true;
 	return false;
+}
+
+/* No section that is data may have it: where there is little memory, these are executable too. */
+static bool site_is_code(const struct elf *elf, uint64_t vaddr)
+{
+	struct elf_section section;
+
+	for (uint32_t i = 0; i < SECTIONS_MAX && !elf_section(elf, i, &section); i++)
+		if (section.flags & SHF_ALLOC && !(section.flags & SHF_EXECINSTR) &&
+		    !(section.flags & SHF_TLS) && vaddr - section.addr < section.size)
+			return false;
+	return elf_vaddr_has_flags(elf, vaddr, PF_X);
+}
+
+/* A cursor over what is in the file from @vaddr on; bad: nothing. */
+static struct cursor site_cursor(const struct elf *elf, uint64_t vaddr)
+{
+	struct cursor c = cursor_over(elf->data, elf->size, elf->big_endian);
+	uint64_t offset;
+
+	cursor_seek(&c, elf_vaddr_to_offset(elf, vaddr, &offset) ? UINT64_MAX : offset);
+	return c;
+}
+
+/* The first function of the table's row @index. */
+static uint64_t frame_start(struct cursor table, uint64_t base, uint64_t index, uint64_t *fde)
+{
+	int64_t start;
+
+	cursor_seek(&table, table.pos + index * 8);
+	start = (int32_t)cursor_uint(&table, 4);
+	*fde = base + (uint64_t)(int64_t)(int32_t)cursor_uint(&table, 4);
+	return table.bad ? UINT64_MAX : base + (uint64_t)start;
+}
+
+/*
+ * A sorted table of all functions' beginnings, each with where its frame description entry is:
+ * length, CIE, beginning, length of the function.
+ */
+bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end)
+{
+	struct elf_segment segment = { .type = PT_NULL };
+	uint64_t fde, first = 0, last, middle;
+	struct cursor c;
+
+	if (elf->machine != EM_X86_64)
+		return false;
+	for (uint32_t i = 0; segment.type != PT_GNU_EH_FRAME; i++)
+		if (i == ELF_LOADS || elf_segment(elf, i, &segment))
+			return false;
+	c = site_cursor(elf, segment.vaddr);
+	if (cursor_uint(&c, 4) != (1 | EH_PCREL << 8 | EH_COUNT << 16 | EH_TABLE << 24))
+		return false;
+	cursor_uint(&c, 4);
+	for (last = cursor_uint(&c, 4); first < last;) {
+		middle = first + (last - first) / 2;
+		if (frame_start(c, segment.vaddr, middle, &fde) <= vaddr)
+			first = middle + 1;
+		else
+			last = middle;
+	}
+	if (!first)
+		return false;
+	*start = frame_start(c, segment.vaddr, first - 1, &fde);
+	c = site_cursor(elf, fde + 8);
+	/* Other encodings than the usual one do not lead back to where we came from. */
+	if (fde + 8 + (uint64_t)(int64_t)(int32_t)cursor_uint(&c, 4) != *start)
+		return false;
+	*end = *start + cursor_uint(&c, 4);
+	return vaddr < *end;
+}
+
+/* Where the jump of @n bytes at @vaddr goes; 0: it is none, or not a direct one. */
+static uint64_t jump_target(struct cursor code, uint64_t vaddr, unsigned int n)
+{
+	unsigned int opcode = (unsigned int)cursor_uint(&code, 1);
+	bool near = n == 2 && (opcode >> 4 == 7 || opcode >> 2 == 0xe0 >> 2 || opcode == 0xeb);
+
+	if (near)
+		return vaddr + n + (uint64_t)(int64_t)(int8_t)cursor_uint(&code, 1);
+	if (opcode == 0x0f && n == 6)
+		opcode = (unsigned int)cursor_uint(&code, 1) >> 4 == 8 ? 0xe9 : 0;
+	if (opcode != 0xe9)
+		return 0;
+	return vaddr + n + (uint64_t)(int64_t)(int32_t)cursor_uint(&code, 4);
+}
+
+/*
+ * Whether an instruction from @start on ends at @vaddr, or one before it is not known. If neither,
+ * *@anchor becomes the last place up to there that anything before @end jumps to.
+ */
+static bool sweep_meets(const struct elf *elf, uint64_t vaddr, uint64_t start, uint64_t end,
+			uint64_t *anchor)
+{
+	struct cursor c = site_cursor(elf, start);
+	uint64_t target;
+	unsigned int n;
+
+	for (uint64_t at = start; at < end; at += n) {
+		n = length_x86(c.data + c.pos, cursor_left(&c));
+		if (at == vaddr || (!n && at < vaddr))
+			return true;
+		if (!n)
+			return false;
+		target = jump_target(c, at, n);
+		if (target > *anchor && target <= vaddr)
+			*anchor = target;
+		cursor_bytes(&c, n);
+	}
+	return false;
+}
+
+/*
+ * Whether @vaddr is inside an instruction. One sweep from the function's beginning may be led
+ * astray: there are functions that have other things than instructions behind a call that does
+ * not return (glibc's longjmp). What is jumped to is an instruction.
+ */
+static bool site_is_inside(const struct elf *elf, uint64_t vaddr)
+{
+	uint64_t start, end, anchor = 0, unused = 0;
+
+	if (!site_body(elf, vaddr, &start, &end) || end - start > BODY_MAX ||
+	    sweep_meets(elf, vaddr, start, end, &anchor))
+		return false;
+	return anchor < start || !sweep_meets(elf, vaddr, anchor, vaddr + 1, &unused);
+}
+
+/* The kernel counts in the two bytes there, which nothing else may be kept in. */
+static bool semaphore_is_one(const struct elf *elf, const struct usdt_site *site)
+{
+	struct cursor c = site_cursor(elf, site->semaphore_vaddr);
+
+	return elf_vaddr_has_flags(elf, site->semaphore_vaddr, PF_W) &&
+	       !(site->semaphore_offset & 1) && !cursor_uint(&c, 2) && !c.bad;
+}
+
+const char *site_refusal(const struct elf *elf, const struct usdt_site *site)
+{
+	unsigned int align = elf->machine == EM_AARCH64 ? 4 : 1;
+
+	if (!site_is_nop(elf, site->offset))
+		return "there is no nop at its site";
+	if (!site_is_code(elf, site->vaddr))
+		return "its site is in data";
+	if (site->offset % align || site_is_inside(elf, site->vaddr))
+		return "its site is inside an instruction";
+	if (site->semaphore_vaddr && !site->semaphore_offset)
+		return "its semaphore is not in the file";
+	if (site->semaphore_vaddr && !semaphore_is_one(elf, site))
+		return "its semaphore is used for something else";
+	return NULL;
 }
 
 uint64_t site_function(const struct elf *elf, uint64_t vaddr)

@@ -7,13 +7,23 @@
 #ifndef USDT_SITE_H
 #define USDT_SITE_H
 
-#include "usdt/elf.h"
+#include "usdt/note.h"
 
 /*
  * Whether the instruction at file offset @offset is one of the nops that
  * sys/sdt.h puts at a site on the file's architecture, in an executable segment.
  */
 bool site_is_nop(const struct elf *elf, uint64_t offset);
+
+/*
+ * Why no breakpoint may go on @site, or its semaphore not be counted in, in words that follow
+ * "cannot be traced"; NULL: all is well. An instruction that the site would be inside of is found
+ * where .eh_frame_hdr tells the function's beginning; where it does not, the nop is believed.
+ */
+const char *site_refusal(const struct elf *elf, const struct usdt_site *site);
+
+/* Where the x86-64 function with @vaddr begins and ends, by .eh_frame_hdr. False: not told there. */
+bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
 /*
  * The address to probe for the function that begins at @vaddr: behind a landing pad

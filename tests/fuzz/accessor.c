@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "usdt/accessor.h"
+#include "usdt/length.h"
 
 static void check_body(int (*read)(uint16_t machine, const void *code, size_t size,
 				   struct accessor *out),
@@ -23,6 +24,21 @@ static void check_body(int (*read)(uint16_t machine, const void *code, size_t si
 	REQUIRE(got.size == 1 || got.size == 2 || got.size == 4 || got.size == 8);
 }
 
+/* An instruction that is cut off has no length. */
+static void check_length(const uint8_t *data, size_t size)
+{
+	unsigned int n = length_x86(data, size);
+
+	REQUIRE(n <= size && n <= 15);
+	for (unsigned int i = 0; i < n; i++) {
+		uint8_t *cut = malloc(i + 1);
+
+		memcpy(cut, data, i);
+		REQUIRE(!length_x86(cut, i));
+		free(cut);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
@@ -32,6 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_body(accessor_body, machine, code, in.left);
 	check_body(accessor_body_setter, machine, code, in.left);
 	check_body(accessor_body_compared, machine, code, in.left);
+	check_length(code, in.left);
 	free(code);
 	return 0;
 }

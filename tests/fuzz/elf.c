@@ -41,7 +41,7 @@ static void check_sections(const struct elf *elf)
 
 static void check_address(const struct elf *elf, const struct elf_loads *loads, uint64_t vaddr)
 {
-	uint64_t offset = 0, again = 0;
+	uint64_t offset = 0, again = 0, start, end;
 	int err = elf_vaddr_to_offset(elf, vaddr, &offset);
 
 	REQUIRE(err == 0 || err == -ENOENT);
@@ -51,6 +51,8 @@ static void check_address(const struct elf *elf, const struct elf_loads *loads, 
 	if (!err)
 		site_is_nop(elf, offset);
 	site_function(elf, vaddr);
+	if (site_body(elf, vaddr, &start, &end))
+		REQUIRE(start <= vaddr && vaddr < end);
 	elf_vaddr_has_flags(elf, vaddr, 1);
 }
 
@@ -105,6 +107,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 
 static void check_site(const struct elf *elf, const struct usdt_site *site)
 {
+	const char *refusal;
 	uint64_t offset;
 
 	check_string(elf, site->provider);
@@ -113,7 +116,8 @@ static void check_site(const struct elf *elf, const struct usdt_site *site)
 	REQUIRE(site->offset < elf->size && site->semaphore_offset < elf->size);
 	REQUIRE(!elf_vaddr_to_offset(elf, site->vaddr, &offset) && offset == site->offset);
 	REQUIRE(site->semaphore_vaddr || !site->semaphore_offset);
-	site_is_nop(elf, site->offset);
+	refusal = site_refusal(elf, site);
+	REQUIRE(site_is_nop(elf, site->offset) || refusal);
 }
 
 static void check_probes(const struct elf *elf)

@@ -40,6 +40,11 @@ def file_with_everything(is64, big, machine=elf.EM_X86_64):
               maker.site(1, base, 0, "app", "nowhere", "4@[x0, 8]"), flags=2)
     symbols = [("probed", site, 8, elf.FUNC, 1), ("accessor", site + 8, len(X86_BODY), elf.FUNC, 1),
                ("setter", site + 24, 5, elf.FUNC, 1), ("missing", 0, 0, elf.FUNC, 0), ("data", data, 8, elf.OBJECT, 2)]
+    frame = elf.BASE + maker.offset()
+    maker.add(".eh_frame", elf.PROGBITS, maker.pack("IIiI", 12, 4, site - frame - 8, 32))
+    table = elf.BASE + maker.offset()
+    maker.add(".eh_frame_hdr", elf.PROGBITS,
+              bytes.fromhex("011b033b") + maker.pack("iIii", frame - table - 4, 1, site - table, frame - table))
     maker.symbols(".dynsym", ".dynstr", symbols, hashed=True)
     maker.symbols(".symtab", ".strtab", symbols + [("static", site, 1, elf.FUNC, 1)])
     return maker.data()

@@ -5,17 +5,24 @@
  *	notedump FILE			a line a site: provider name vaddr offset semaphore args
  *	notedump --symbol NAME FILE	"value size type bind", or exit status 1
  *	notedump --section NAME FILE	"addr offset size", or exit status 1
+ *	notedump --sites FILE		a line a site: vaddr, its function's beginning or 0, why not
+ *	notedump --inside FILE		for each address on standard input, a line: 0, or 1 where a site
+ *					would be inside an instruction
+ *	notedump --lengths FILE		for each address of x86-64 code on standard input: the addresses, in
+ *					hexadecimal, of the instructions from there to the function's end
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "usdt/note.h"
+#include "usdt/length.h"
+#include "usdt/site.h"
 
 static int dump_notes(const struct elf *elf)
 {
@@ -54,6 +61,64 @@ static int dump_section(const struct elf *elf, const char *name)
 	return 0;
 }
 
+static int dump_refusals(const struct elf *elf)
+{
+	struct usdt_note_iter iter;
+	struct usdt_site site;
+
+	if (usdt_notes(elf, &iter))
+		return 1;
+	while (usdt_note_next(&iter, &site)) {
+		const char *why = site_refusal(elf, &site);
+		uint64_t start = 0, end;
+
+		site_body(elf, site.vaddr, &start, &end);
+		printf("%#" PRIx64 " %#" PRIx64 " %s\n", site.vaddr, start, why ? why : "");
+	}
+	return 0;
+}
+
+/* Every byte is taken for a site: only whether it is inside counts. */
+static int dump_inside(const struct elf *elf)
+{
+	struct usdt_site site = { .provider = "" };
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		const char *why;
+
+		site.vaddr = strtoull(line, NULL, 16);
+		if (elf_vaddr_to_offset(elf, site.vaddr, &site.offset))
+			return 1;
+		why = site_refusal(elf, &site);
+		puts(!why ? "0" : strstr(why, "inside") ? "1" : why);
+	}
+	return 0;
+}
+
+/* One that is not known ends the function. */
+static int dump_lengths(const struct elf *elf)
+{
+	uint64_t start, end, offset;
+	char line[64];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		uint64_t vaddr = strtoull(line, NULL, 16);
+
+		if (!site_body(elf, vaddr, &start, &end))
+			return 1;
+		while (vaddr < end && !elf_vaddr_to_offset(elf, vaddr, &offset)) {
+			unsigned int n = length_x86(elf->data + offset, elf->size - offset);
+
+			printf("%" PRIx64 "%s\n", vaddr, n ? "" : " unknown");
+			if (!n)
+				break;
+			vaddr += n;
+		}
+	}
+	return 0;
+}
+
 static int file_open(const char *path, struct elf *elf)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -64,7 +129,7 @@ static int file_open(const char *path, struct elf *elf)
 		return -errno;
 	if (fstat(fd, &st) || !st.st_size)
 		return -ENOEXEC;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);	/* see db/binary.c */
 	if (data == MAP_FAILED)
 		return -errno;
 	return elf_open(elf, data, (size_t)st.st_size);
@@ -75,8 +140,9 @@ int main(int argc, char **argv)
 	struct elf elf;
 	int err;
 
-	if (argc != 2 && argc != 4) {
-		fprintf(stderr, "usage: notedump [--symbol NAME | --section NAME] FILE\n");
+	if (argc < 2 || argc > 4) {
+		fprintf(stderr, "usage: notedump [--symbol NAME | --section NAME | --sites | "
+				"--inside | --lengths] FILE\n");
 		return 2;
 	}
 	err = file_open(argv[argc - 1], &elf);
@@ -88,5 +154,11 @@ int main(int argc, char **argv)
 		return dump_notes(&elf);
 	if (!strcmp(argv[1], "--symbol"))
 		return dump_symbol(&elf, argv[2]);
+	if (!strcmp(argv[1], "--sites"))
+		return dump_refusals(&elf);
+	if (!strcmp(argv[1], "--inside"))
+		return dump_inside(&elf);
+	if (!strcmp(argv[1], "--lengths"))
+		return dump_lengths(&elf);
 	return dump_section(&elf, argv[2]);
 }
