@@ -188,6 +188,42 @@ def test_statements(hostile, tool, args):
             assert len(with_tag(traced, tag)) == 1, f"{tag}: {len(traced.statements)} statements"
 
 
+@pytest.fixture
+def control_group(hostile):
+    """The program in a control group whose name looks like a container's. The kernel takes no line ends there."""
+    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer"):
+        folder = os.path.join(base, "lxc.payload.\x1b[2J\a\u202ename")
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(folder, "cgroup.procs")):
+            break
+        os.rmdir(folder)
+    else:
+        pytest.skip("no control groups can be made here")
+
+    def move(to):
+        with open(os.path.join(to, "cgroup.procs"), "w") as f:
+            f.write(str(hostile.pid))
+    move(folder)
+    yield
+    move(base)
+    os.rmdir(folder)
+
+
+@pytest.mark.parametrize("args", [("-o", "container,query"), ("--json",)], ids=" ".join)
+def test_container(hostile, tool, control_group, args):
+    traced = tool("postgres", "-m", "0", "-p", hostile.pid, *args)
+    assert hostile.run() == "intact"
+    traced.wait_for(lambda traced: b"huge" in traced.out.lines[-1] if traced.out.lines else False, what="the last one")
+    stopped(traced)
+    assert "[2J" in traced.stdout and "name" in traced.stdout, traced.said()
+    shown_well(b"".join(traced.out.lines))
+    if "--json" in args:
+        assert {one["container"] for one in traced.statements} == {"\x1b[2J\a\u202ename"}
+
+
 def memory_of(pid):
     """The most that it has had resident, bytes."""
     with open(f"/proc/{pid}/status") as f:
