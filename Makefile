@@ -73,7 +73,7 @@ GUEST	:= $(patsubst tests/guest/%.c,$(BUILD)/tests/guest/%,$(sort $(wildcard tes
 
 FUZZERS	:= $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 
-.PHONY: all help tests guest others fuzzers demo test kernels fuzz bench \
+.PHONY: all help tests guest others fuzzers demo test kernels fuzz bench analyze coverage \
 	install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -87,6 +87,8 @@ help:
 	@echo 'make test             installs what is needed, runs all tests; T= names some, or pytest options'
 	@echo 'make kernels          boots other kernels and tests under them; KERNELS=x86_64-5.10,... selects'
 	@echo 'make bench            measures what tracing costs'
+	@echo 'make analyze          reads the C with four tools; A= names some: gcc clang cppcheck tidy'
+	@echo 'make coverage         runs the tests, or those of T=, and tells how much of each room they ran'
 	@echo 'make install          to PREFIX ($(PREFIX)); DESTDIR too. make uninstall takes it away'
 	@echo 'make dist             packs the sources. make clean removes $(BUILD)'
 
@@ -201,6 +203,21 @@ bench:
 	@ci/dependencies build test bench
 	@$(MAKE) -s --no-print-directory all tests
 	@BUILD=$(BUILD) $(PYTHON) tests/bench.py $(B)
+
+# What the compilers do not say: minutes. A= names tools.
+analyze:
+	@ci/dependencies build analyze
+	@ci/analyze $(A)
+
+# Lines of each room that the tests run, or those that T names. With gcc and glibc, in a folder of its
+# own: the sources are the same. A test that looks at the binary itself may fail there, which is no matter.
+COVERAGE := $(abspath $(BUILD))/coverage
+coverage:
+	@ci/dependencies build test
+	@$(MAKE) -s --no-print-directory -j$$(nproc) BUILD=$(COVERAGE) CC=gcc CFLAGS='-O0 -g --coverage' all tests guest
+	@find $(COVERAGE) -name '*.gcda' -delete
+	@BUILD=$(COVERAGE) GCOV_ERROR_FILE=/dev/null CACHE=$(CACHE) ci/test $(T) || true
+	@ci/coverage $(COVERAGE)
 
 # The names that choose a command, see cli/command.c.
 ALIASES	:= dbstat tplist

@@ -279,7 +279,7 @@ static int list_map(void *arg, const struct process_map *map)
 	process->wanted++;
 	if (last && last->map.dev == map->dev && last->map.ino == map->ino)
 		return 0;
-	if (list->nmaps == list->room) {
+	if (!list->maps || list->nmaps == list->room) {
 		size_t room = list->room ? list->room * 2 : 64;
 		struct list_map *maps = realloc(list->maps, room * sizeof(*maps));
 

@@ -152,11 +152,12 @@ static int slow_trace(struct slow *slow)
 int cmd_slow(const struct command *command, int argc, char *argv[])
 {
 	struct slow *slow = calloc(1, sizeof(*slow));
-	struct watch *watch = &slow->watch;
+	struct watch *watch;
 	int ret = EXIT_FAILED;
 
 	if (!slow)
 		return EXIT_FAILED;
+	watch = &slow->watch;
 	watch->begin = slow_begin;
 	watch->statement = slow_statement;
 	slow->terminal = isatty(STDOUT_FILENO);

@@ -166,7 +166,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
  */
 static void discover_outdate(struct discover *d, const struct process_file *file)
 {
-	for (size_t i = 0; i < d->ntargets; i++) {
+	for (size_t i = 0; d->targets && i < d->ntargets; i++) {
 		struct target *target = &d->targets[i];
 
 		if (target->file.dev == file->dev && target->file.ino == file->ino) {

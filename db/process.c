@@ -436,7 +436,7 @@ bool process_is_main(const struct process *process)
 
 bool process_is_nested(uint32_t pid, uint64_t own_ino)
 {
-	uint64_t dev, ino;
+	uint64_t dev, ino = 0;
 
 	return own_ino && !process_pid_namespace(pid, &dev, &ino) && ino != own_ino;
 }

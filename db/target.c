@@ -711,7 +711,7 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 	plan_free(&plan);
 	if (err)
 		target_close(target);
-	else if (target->nsemaphores)
+	else if (uncounted && target->nsemaphores)
 		target_semaphores_all(target, common->semaphores);
 	return err;
 }

@@ -133,7 +133,7 @@ int stream_open_perf(struct stream *stream, const struct stream_perf *perf)
 	*stream = (struct stream){ .fd = epoll_create1(EPOLL_CLOEXEC), .ring = perf->ring,
 				   .size = perf->size, .control_map = perf->control,
 				   .spill_size = perf->record_max + 8 };
-	stream->cpus = malloc(sizeof(*stream->cpus));
+	stream->cpus = calloc(1, sizeof(*stream->cpus));
 	stream->spill = malloc(stream->spill_size);
 	if (!stream->cpus || !stream->spill || stream->fd < 0)
 		goto fail;
