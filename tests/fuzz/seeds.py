@@ -299,7 +299,79 @@ def glob_seeds():
                      "[\n[", "[]-a]\n]", "**\n"])
 
 
+# --- what dbslower trace is told, and its records
+
+EXPRESSIONS = [
+    "arg1 > 10 && arg2 == \"text\"", "!(arg1 & 0x10) || arg3 != 'x'", "STRCMP(\"a\\x62c\", arg2)", "(int)retval < 0",
+    "(unsigned int) arg2 >> 3 << arg4", "-3 * ~pid - (u8)tid + 18446744073709551615", "((((((arg12))))))", "\"x\" == \"y\"",
+    "arg1 + (arg2 + (arg3 + (arg4 + (arg5 + (arg6 + (arg7 + arg8))))))", "0x7fffffffffffffff <= arg1 ^ arg2 | 5",
+    "arg9 == \"012345678901234567890123456789012345678901234567890123456789012\" || retval", "arg13", "'\\", "\"",
+]
+WORDS = [
+    "/bin/x:app:query__start", "c:malloc (arg1 > 100) \"size %d at %-8.3s\\n\", arg1, arg2", "u:app:done \"%s %20s %p\", arg1, arg2, arg3",
+    "r:c:read (retval < 0) retval", "app:* arg1, arg2:s, (int)arg3", "f (arg1) == 5", "f \"%c %5x %lld %hhu %o %%\", 1, 2, 3, 4, 5",
+    "f \"%99999999d\", arg1", "a:b:c:d:e", "f ((arg1)", "f \"%", ":", "f " + ",".join(f"arg{n}" for n in range(1, 13)),
+]
+
+
+def expression_seeds():
+    return numbered(EXPRESSIONS, b"\x02\x04\x07")
+
+
+def trace_seeds():
+    found = {}
+    for i, word in enumerate(WORDS):
+        head = struct.pack("<IIIIQ16s", 5, 0, 7, 8, 10 ** 12, b"app\x1b[31m")
+        values = struct.pack("<12Q", 5, 2 ** 40, 2 ** 64 - 3, 0x7ff8000000000000, *range(8))
+        text = struct.pack("<q", 6) + b"it\xff\"\n\0" + b"x" * 66
+        record = (head + values + 2 * text).ljust(8 * 40, b"t")
+        for choice in (1, 5, 7):
+            found[f"word-{i}-{choice}"] = bytes([choice]) + word.encode() + b"\0" + bytes(
+                [12, 0x21, 0x42, 0x81, 0xe1, 0x02, 0x03, 0x83, 1, 2, 3, 0, 4]) + bytes([40]) + record
+    return found
+
+
+# --- the host
+
+MOUNTS = b"""22 28 0:20 / /proc rw,nosuid - proc proc rw,hidepid=invisible,gid=5
+23 28 0:21 / /sys rw - sysfs sysfs rw
+99 22 0:5 / /proc rw - proc proc rw,hidepid=2
+"""
+
+
+def host_seeds():
+    texts = {"mounts": b"\xfc" + MOUNTS, "mounts-no-room": b"\0" + MOUNTS, "mounts-cut": b"\xfc" + MOUNTS[:-9],
+             "status": b"\x01Name:\tx\nCapEff:\t000001ffffffffff\nSeccomp:\t2\n",
+             "event": b"\xfep:dbslower_12_0badcafe/site3 /proc/self/fd/9:0x1234(0x56)\nr:other/x y:0x1\n",
+             "event-no-room": b"\x12p:dbslower_12_0badcafe/site3 /x:0x1\n",
+             "mark": b"\x03123 4567 890 7ffd00001234 64769 1234567\n", "mark-cut": b"\x03123 4567 890 7ffd",
+             "mark-large": b"\x0399999999999 99999999999999999999999 1 ffffffffffffffffff 1 1\n"}
+    return texts
+
+
+def backend_seeds():
+    def variables(text, begun, client, query, length, replication=0):
+        return struct.pack("<QQQQQB7x", text, begun, client, query, length, replication)
+
+    fine = variables(1, 8 * 10 ** 14, 1, 1, 8)
+    return {"both": b"\xf0\x20" + fine + b"select 1\0and what was here before", "to-the-end": b"\xf3\x20" + fine + b"select 1",
+            "cut": b"\xb1\0" + fine + b"select 1", "nowhere": b"\x80\x20" + variables(5, 1, 1, 6, 2 ** 40),
+            "none": b"\xf0\x20" + variables(0, 0, 0, 0, 0), "walsender": b"\x10\x20" + variables(1, 1, 1, 1, 1, 1) + b"x",
+            "long": b"\xb0\xff" + variables(1, 1, 1, 1, 2 ** 64 - 1) + b"select 1" * 500}
+
+
+def tally_seeds():
+    def call(which, how, ns):
+        return bytes([which, how]) + b"select ?\0select 1\0" + struct.pack("<Q", ns)
+
+    found = {"empty": b"\5"}
+    for how in (0x11, 0x1d, 0x53, 0xd1, 0x31, 0x19):
+        found[f"calls-{how:x}"] = b"\4" + b"".join(call(which, how, 7 ** (which % 17) * 1000) for which in range(0, 64, 3))
+    return found
+
+
 MAKERS = {
+    "backend": backend_seeds, "expression": expression_seeds, "host": host_seeds, "tally": tally_seeds, "trace": trace_seeds,
     "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
     "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
     "library": library_seeds, "object": object_seeds, "option": option_seeds, "pattern": pattern_seeds,

@@ -130,6 +130,11 @@ static inline const char *valid_number(const char *p, const char *end)
 		p = json_digits(p, end);
 	if (p && p < end && *p == '.')
 		p = json_digits(p + 1, end);
+	if (p && p < end && (*p == 'e' || *p == 'E')) {
+		p++;
+		p += p < end && (*p == '+' || *p == '-');
+		p = json_digits(p, end);
+	}
 	return p;
 }
 

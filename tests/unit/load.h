@@ -55,7 +55,10 @@ static inline int load_once(const struct bpf_insn *insns, int n, bool log)
 		attr.log_size = sizeof(load_log);
 		attr.log_level = 1;
 	}
-	fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	/* libFuzzer's alarm makes the verifier give up. */
+	do
+		fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+	while (fd < 0 && errno == EAGAIN);
 	if (fd < 0)
 		return -errno;
 	close((int)fd);

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Filters and values of dbslower trace: two bytes that say which variables are signed, one that
+ * seeds their values, then the text. What is emitted runs in the tests' interpreter and, where that
+ * is allowed, is loaded into the kernel.
+ */
+#include <errno.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/interp.h"
+#include "tests/unit/load.h"
+#include "usdt/expression.h"
+
+#define TEXTS	16	/* where there is a text; what else is read fails */
+
+static char texts[TEXTS][EXPRESSION_TEXT];
+
+static long read_text(char *to, unsigned int size, uint64_t address)
+{
+	size_t len;
+
+	if (address >= TEXTS)
+		return -EFAULT;
+	len = strnlen(texts[address], EXPRESSION_TEXT - 1);
+	len = len < size ? len : size - 1;
+	memcpy(to, texts[address], len);
+	to[len] = '\0';
+	return (long)len + 1;
+}
+
+/* f(variables), which lie on the stack as they do in a program. */
+static void check_loads(const struct bpf_insn *function, int n)
+{
+	struct bpf_insn insns[2 * EXPRESSION_VARIABLES + 8 + EXPRESSION_INSNS_MAX];
+	int at = 0, bytes = 8 * EXPRESSION_VARIABLES;
+	static int can = -1;
+
+	if (can < 0)
+		can = !load_forbidden();
+	if (!can)
+		return;
+	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
+		insns[at++] = (struct bpf_insn){ .code = BPF_ST | BPF_MEM | BPF_DW,
+						 .dst_reg = BPF_REG_10,
+						 .off = (int16_t)(8 * i - bytes), .imm = i };
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1,
+					 .src_reg = BPF_REG_10 };
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1,
+					 .imm = -bytes };
+	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL,
+					 .imm = 2 };
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K };
+	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
+	memcpy(insns + at, function, (size_t)n * sizeof(*insns));
+	REQUIRE(!load_insns(insns, at + n), "%s", load_log);
+}
+
+static void check_emitted(const struct expression *e, uint32_t signs, uint8_t seed)
+{
+	struct bpf_insn insns[EXPRESSION_INSNS_MAX], *less;
+	uint64_t variables[EXPRESSION_VARIABLES];
+	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
+			     .read_text = read_text };
+	int n = expression_emit(e, signs, insns, EXPRESSION_INSNS_MAX);
+
+	if (n == -ENOSPC)
+		return;
+	REQUIRE(n >= 2 && n <= EXPRESSION_INSNS_MAX, "%d", n);
+	REQUIRE(expression_plain(e) < 0 || n == 2, "%d", n);
+	less = malloc((size_t)(n - 1) * sizeof(*less));
+	REQUIRE(expression_emit(e, signs, less, (size_t)n - 1) == -ENOSPC);
+	free(less);
+	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
+		variables[i] = (uint64_t)(seed + i) * 0x9e3779b97f4a7c15u >> (4 * i);
+	vm.n = n;
+	interp_run(&vm);
+	REQUIRE(!vm.error, "%s", vm.error);
+	check_loads(insns, n);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	uint32_t signs = input_byte(&in);
+	struct expression e;
+	enum expression_reason reason;
+	uint8_t seed;
+	size_t end;
+	char *text;
+
+	signs |= (uint32_t)input_byte(&in) << 8;
+	seed = input_byte(&in);
+	for (size_t i = 0; i < TEXTS; i++)
+		input_bytes(&(struct input){ in.at, in.left < i ? in.left : i }, texts[i],
+			    sizeof(texts[i]));
+	text = input_until(&in, '\0');
+	reason = expression_parse(&e, text, &end);
+	REQUIRE(end <= strlen(text), "%zu", end);
+	if (reason == EXPRESSION_OK) {
+		REQUIRE(e.count && e.count <= EXPRESSION_NODES && e.root < e.count);
+		REQUIRE(e.texts_len <= EXPRESSION_TEXTS);
+		check_emitted(&e, signs, seed);
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * A word of dbslower trace, and hits that come out of the ring buffer for it, up to the lines that
+ * are printed: a byte that chooses, the word up to a NUL, a byte for the type of each field,
+ * then records, each behind its length.
+ */
+#include "db/hits.c"
+
+#include "cli/trace_show.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/valid.h"
+
+#define TEXT_BYTES	64
+#define RECORD_MAX	1024
+
+static struct output out;
+
+static void shown_hit(void *arg, const struct hit *hit)
+{
+	struct trace_view *view = arg;
+
+	for (int json = 0; json < 2; json++) {
+		view->json = json;
+		output_init(&out, -1);
+		trace_show_hit(view, hit);
+		REQUIRE(out.len && out.buf[out.len - 1] == '\n');
+		REQUIRE(json ? is_json_line(out.buf, out.len) :
+			       is_harmless(out.buf, out.len - 1), "%.*s", (int)out.len, out.buf);
+	}
+}
+
+/* As aim.c makes it, with types that a probe's arguments can have. */
+static struct aim_source source_of(struct input *in, const struct trace_spec *spec)
+{
+	struct aim_source source = { .name = "probe", .nfields = spec->aim.nfields };
+
+	if (spec->aim.all)
+		source.nfields = input_byte(in) % (AIM_FIELDS + 1);
+	source.texts = spec->aim.texts & ((1u << source.nfields) - 1);
+	for (unsigned int i = 0; i < source.nfields; i++) {
+		uint8_t choice = input_byte(in);
+		struct aim_field *field = &source.fields[i];
+
+		field->type = source.texts >> i & 1 ? AIM_TEXT : choice % AIM_TEXT;
+		field->size = field->type == AIM_REGISTER || field->type == AIM_TEXT ? 8 :
+			      field->type == AIM_FLOAT ? 4u << (choice >> 7) : 1u << (choice >> 6);
+		field->is_signed = field->type == AIM_NUMBER && choice & 0x20;
+	}
+	return source;
+}
+
+static void check_records(struct input *in, struct trace_spec *spec, uint8_t choice)
+{
+	struct aim_source source = source_of(in, spec);
+	struct trace_view view = { .out = &out, .specs = spec, .wall = choice & 2 };
+	struct hits h = {
+		.config = { .text_bytes = TEXT_BYTES, .arg = &view, .hit = shown_hit },
+		.text_size = (TEXT_BYTES + 2 + 7) & ~7u,
+		.sources = { .source = &source, .count = 1 },
+	};
+	size_t size;
+	char *record;
+
+	if (trace_view_init(&view, TEXT_BYTES))
+		abort();
+	while (in->left) {
+		size = input_byte(in) * 8u % RECORD_MAX;
+		record = malloc(size ? size : 1);
+		input_bytes(in, record, size);
+		if (choice & 4 && size >= 8)
+			memcpy(record, (uint32_t[]){ EVENT_HIT, 0 }, 8);
+		hits_record(&h, record, size);
+		free(record);
+	}
+	trace_view_free(&view);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct trace_spec spec;
+	struct input in = { data, size };
+	uint8_t choice = input_byte(&in);
+	char *word = input_until(&in, '\0');
+	struct trace_error error = { NULL, 0 };
+	struct trace_field field;
+	int err = trace_spec_parse(&spec, word, choice & 1, &error);
+
+	REQUIRE(!err || err == -EINVAL, "%d", err);
+	if (err)
+		REQUIRE(error.why && error.at <= strlen(word), "%zu", error.at);
+	else
+		check_records(&in, &spec, choice);
+	trace_spec_free(&spec);
+	error = (struct trace_error){ NULL, 0 };
+	if (trace_field_parse(&field, word, &error))
+		REQUIRE(error.why && error.at <= strlen(word), "%zu", error.at);
+	free(word);
+	return 0;
+}
