@@ -57,6 +57,14 @@ static double value_float(uint64_t value, unsigned int size)
 	return d;
 }
 
+/* Without its fraction, as near as there is a number; of what is none, the least. */
+static int64_t value_whole(double value)
+{
+	if (value >= 0x1p63)
+		return INT64_MAX;
+	return value > -0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
 /* The lowest @bits of @value. */
 static uint64_t value_cut(uint64_t value, unsigned int bits, bool is_signed)
 {
@@ -89,7 +97,7 @@ static int format_number(char *buf, const struct trace_field *field, const struc
 	char format[24], c = field->conversion;
 
 	if (type->type == AIM_FLOAT) {
-		value = (uint64_t)(int64_t)value_float(value, type->size);
+		value = (uint64_t)value_whole(value_float(value, type->size));
 		bits = 64;
 	}
 	if (c == 'c') {
