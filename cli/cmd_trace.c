@@ -303,7 +303,7 @@ static int trace_open(struct trace *trace)
 		.program = options->verbose ? watch_program : NULL,
 	};
 	struct fault fault = { .kind = FAULT_NONE };
-	int status;
+	int status, err;
 
 	for (unsigned int i = 0; i < options->word_count; i++) {
 		unsigned int texts = (unsigned int)__builtin_popcount(trace->specs[i].aim.texts);
@@ -319,7 +319,11 @@ static int trace_open(struct trace *trace)
 		return trace_fault(trace, &fault);
 	if (options->verbose)
 		watch_features(&trace->watch, hits_features(trace->hits));
-	watch_arm(&trace->watch);
+	err = watch_arm(&trace->watch);
+	if (err) {
+		fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
+		return trace_fault(trace, &fault);
+	}
 	trace_headline(trace);
 	if (config.mode == AIM_SEND) {
 		trace_show_header(&trace->view);

@@ -102,6 +102,7 @@ static const struct {
 			  "describe its types in /sys/kernel/btf/vmlinux", "",
 			  "It needs CONFIG_DEBUG_INFO_BTF (Linux 5.4)." },
 	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
+	[FAULT_WAIT] = { "cannot wait for signals and for its time to end", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
 				     "proc proc /proc." },
 	[FAULT_PROCESS] = { "there is no process ", " that can be looked at",
@@ -160,6 +161,8 @@ static void message_remedy(struct output *err, const struct fault *fault)
 	host_read(&host);
 	if (fault->error == -EMFILE)
 		remedy = "It may have too few files open: ulimit -n 1024.";
+	else if (fault->error == -ENOMEM && fault->kind != FAULT_MAP)
+		remedy = NULL;
 	else if (fault->kind == FAULT_PROCESS)
 		other = message_process(&host, denied);
 	else if (fault->kind == FAULT_FILE && denied)

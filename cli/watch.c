@@ -103,16 +103,22 @@ void watch_features(struct watch *watch, const struct features *features)
 				      features->row[i].has ? "yes" : "no", feature_since(i));
 }
 
-/* A descriptor that tells of @signals, a list that ends in 0, which do nothing else from now on. */
+/*
+ * A descriptor that tells of @signals, a list that ends in 0, which do nothing else from now on. Or
+ * -1: they do what they did.
+ */
 static int watch_signals(const int *signals)
 {
 	sigset_t set;
+	int fd;
 
 	sigemptyset(&set);
 	for (; *signals; signals++)
 		sigaddset(&set, *signals);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	return signalfd(-1, &set, SFD_CLOEXEC);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	if (fd >= 0)
+		sigprocmask(SIG_BLOCK, &set, NULL);
+	return fd;
 }
 
 static int watch_timer(uint64_t end_ns)
@@ -121,40 +127,53 @@ static int watch_timer(uint64_t end_ns)
 					       .tv_nsec = (long)(end_ns % 1000000000u) } };
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 
-	if (fd >= 0)
-		timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL);
+	if (fd >= 0 && timerfd_settime(fd, TFD_TIMER_ABSTIME, &at, NULL)) {
+		close(fd);
+		return -1;
+	}
 	return fd;
 }
 
-/* Both in one descriptor, so that whoever waits needs to look at one. It stays open to our end. */
-static int watch_stop(const struct watch *watch)
+/* @fd is ready when @stop is, to our end. Whether it could be done. */
+static bool watch_stop_add(int stop, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	int stop = epoll_create1(EPOLL_CLOEXEC);
 
-	epoll_ctl(stop, EPOLL_CTL_ADD,
-		  watch_signals((const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }), &event);
-	if (watch->options.duration_ns)
-		epoll_ctl(stop, EPOLL_CTL_ADD,
-			  watch_timer(watch->start_ns + watch->options.duration_ns), &event);
-	return stop;
+	return fd >= 0 && !epoll_ctl(stop, EPOLL_CTL_ADD, fd, &event);
 }
 
-void watch_arm(struct watch *watch)
+/* All in one descriptor, so that whoever waits needs to look at one. Signals come last. */
+static bool watch_stop(struct watch *watch)
+{
+	watch->stop = epoll_create1(EPOLL_CLOEXEC);
+	if (watch->stop < 0)
+		return false;
+	if (watch->options.duration_ns &&
+	    !watch_stop_add(watch->stop, watch_timer(watch->start_ns +
+						     watch->options.duration_ns)))
+		return false;
+	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
+	return watch->usr1 >= 0 &&
+	       watch_stop_add(watch->stop,
+			      watch_signals((const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }));
+}
+
+int watch_arm(struct watch *watch)
 {
 	if (watch->signals)
-		return;
+		return 0;
+	if (!watch_stop(watch))
+		return -errno;
 	watch->signals = true;
-	watch->stop = watch_stop(watch);
-	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
 	output_stoppable(&watch->out, watch->stop);
 	output_stoppable(&watch->err, watch->stop);
+	return 0;
 }
 
 /* There is something now that does not go with the process. */
-static void watch_lasting(void *arg)
+static int watch_lasting(void *arg)
 {
-	watch_arm(arg);
+	return watch_arm(arg);
 }
 
 bool watch_wait(struct watch *watch, int fd, int timeout_ms)
@@ -228,22 +247,31 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 	};
 }
 
+static int watch_refuse(struct watch *watch, struct fault *fault)
+{
+	message_fault(&watch->err, fault);
+	output_flush(&watch->err);
+	fault_clear(fault);
+	return EXIT_FAILED;
+}
+
 int watch_open(struct watch *watch, const struct tracer_config *config)
 {
 	const struct options *options = &watch->options;
 	struct fault fault = { .kind = FAULT_NONE };
 	struct tracer *tracer;
+	int err;
 
-	if (tracer_open(&tracer, config, &fault)) {
-		message_fault(&watch->err, &fault);
-		output_flush(&watch->err);
-		fault_clear(&fault);
-		return EXIT_FAILED;
-	}
+	if (tracer_open(&tracer, config, &fault))
+		return watch_refuse(watch, &fault);
 	watch->tracer = tracer;
 	if (options->verbose)
 		watch_features(watch, tracer_features(tracer));
-	watch_arm(watch);
+	err = watch_arm(watch);
+	if (err) {
+		fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
+		return watch_refuse(watch, &fault);
+	}
 	if (options->pid_count) {
 		watch->npids = options->pid_count;
 		memcpy(watch->pids, options->pids, options->pid_count * sizeof(*watch->pids));

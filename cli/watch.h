@@ -37,8 +37,11 @@ uint64_t watch_now(void);
 bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
 		   int *status);
 
-/* From now on a signal, or the time of -d, is told by watch_wait() and ends nothing by itself. */
-void watch_arm(struct watch *watch);
+/*
+ * From now on a signal, or the time of -d, is told by watch_wait() and ends nothing by itself. 0, or
+ * -errno: it cannot be waited for.
+ */
+int watch_arm(struct watch *watch);
 
 /* -v: prints a program as the kernel gets it. @arg is the watch. */
 void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);

@@ -18,6 +18,7 @@ enum fault_kind {
 	FAULT_TRACEFS,		/* tracefs is the only way, and may not be used */
 	FAULT_TYPES,		/* the kernel does not describe its types */
 	FAULT_STREAM,		/* mapping the ring buffer */
+	FAULT_WAIT,		/* what is to end us cannot be waited for */
 	FAULT_PROC,		/* /proc cannot be read */
 	FAULT_PROCESS,		/* no such process, subject: its PID */
 	FAULT_NOT_SERVER,	/* a process or file of no known engine, subject: its path */

@@ -63,7 +63,10 @@ static bool search_wants(const struct search *search, const struct process_map *
 	       (!stat(name, &st) && st.st_ino == map->ino);
 }
 
-/* What cannot be opened is passed over: memory that is mapped by a name is no file. */
+/*
+ * What cannot be opened is passed over: memory that is mapped by a name is no file. Unless it is we
+ * who can open nothing more.
+ */
 static int file_map(void *arg, const struct process_map *map)
 {
 	struct search *search = arg;
@@ -73,7 +76,7 @@ static int file_map(void *arg, const struct process_map *map)
 		return 0;
 	fd = process_map_open(search->pid, map);
 	if (fd < 0)
-		return search->name ? fd : 0;
+		return search->name || fd == -EMFILE || fd == -ENFILE ? fd : 0;
 	err = file_list_add(search->list, fd, map->path);
 	search->found |= !err;
 	return err;

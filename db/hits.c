@@ -113,6 +113,8 @@ static int hits_prepare(struct hits *h, struct fault *fault)
 	if (h->config.force_perf)
 		feature_deny(&h->features, FEATURE_UPROBE_MULTI);
 	sys_memlock_raise();
+	/* Asked while there are descriptors for it. */
+	h->way = attach_choose(&h->features);
 	err = hits_maps(h, fault);
 	if (err)
 		return err;
@@ -121,7 +123,6 @@ static int hits_prepare(struct hits *h, struct fault *fault)
 			  h->record_max);
 	if (err)
 		return fault_set(fault, FAULT_STREAM, err, NULL, NULL);
-	h->way = attach_choose(&h->features);
 	if (h->way == ATTACH_NONE)
 		return fault_set_no_way(fault, h->features.tracefs_error);
 	return 0;

@@ -83,6 +83,9 @@ int plan_load(const struct prog_def *def, struct fault *fault)
 	if (prog >= 0)
 		return prog;
 	fault_set(fault, FAULT_PROGRAM, prog, def->name, NULL);
+	/* It is not the program that is at fault, and the verifier has nothing to say. */
+	if (prog == -EMFILE || prog == -ENFILE || prog == -ENOMEM)
+		return prog;
 	/* Once more for the verifier's words, which cost time where all is well. */
 	fault->log = malloc(LOG_SIZE);
 	if (fault->log)

@@ -681,26 +681,33 @@ static void tracer_choose(struct tracer *t)
 	if (t->config.npids || t->pid_ns_ino)
 		t->ns_pids = feature_has(&t->features, FEATURE_NS_PID);
 	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
+	/* Asked while there are descriptors for it, that is before the maps have taken theirs. */
+	t->discover.common.way = attach_choose(&t->features);
+	feature_has(&t->features, FEATURE_REF_CTR);
+	feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
 		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
 	t->ring_bytes = tracer_ring_bytes(t);
 }
 
 /* What does not go with us of itself. */
-static void tracer_lasting(struct tracer *t)
+static int tracer_lasting(struct tracer *t, struct fault *fault)
 {
 	bool written = !feature_has(&t->features, FEATURE_REF_CTR);
-	struct fault fault = { .kind = FAULT_NONE };
-	int err;
+	struct fault note = { .kind = FAULT_NONE };
+	int err = 0;
 
 	if ((written || t->discover.common.way == ATTACH_TRACEFS) && t->config.lasting)
-		t->config.lasting(t->config.arg);
+		err = t->config.lasting(t->config.arg);
+	if (err)
+		return fault_set(fault, FAULT_WAIT, err, NULL, NULL);
 	semaphores_repair();
 	err = written ? semaphores_open(&t->semaphores) : 0;
 	if (!err)
-		return;
-	fault_set(&fault, FAULT_NOTE, err, NULL, NULL);
-	t->config.fault(t->config.arg, &fault);
+		return 0;
+	fault_set(&note, FAULT_NOTE, err, NULL, NULL);
+	t->config.fault(t->config.arg, &note);
+	return 0;
 }
 
 /* Tells once of a process that could not be written to. */
@@ -783,12 +790,13 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	err = t->perf_buffers ? tracer_stream(t, fault) : 0;
 	if (err)
 		goto fail;
-	t->discover.common.way = attach_choose(&t->features);
 	if (t->discover.common.way == ATTACH_NONE) {
 		err = fault_set_no_way(fault, t->features.tracefs_error);
 		goto fail;
 	}
-	tracer_lasting(t);
+	err = tracer_lasting(t, fault);
+	if (err)
+		goto fail;
 	t->discover.pids = t->maps[MAP_PIDS];
 	t->discover.servers = t->maps[MAP_SERVERS];
 	t->discover.comms = t->maps[MAP_COMMS];

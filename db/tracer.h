@@ -65,9 +65,9 @@ struct tracer_config {
 	void (*fault)(void *arg, const struct fault *fault);
 	/*
 	 * From here on something is in the kernel that it does not take away with us: only
-	 * tracer_close() does. May be NULL.
+	 * tracer_close() does. 0, or -errno: it is not to be. May be NULL.
 	 */
-	void (*lasting)(void *arg);
+	int (*lasting)(void *arg);
 	/* Each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	/* Each place that is traced; may be NULL. */

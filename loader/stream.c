@@ -130,13 +130,18 @@ int stream_open_perf(struct stream *stream, const struct stream_perf *perf)
 {
 	int err = -ENOMEM;
 
-	*stream = (struct stream){ .fd = epoll_create1(EPOLL_CLOEXEC), .ring = perf->ring,
-				   .size = perf->size, .control_map = perf->control,
+	*stream = (struct stream){ .fd = -1, .ring = perf->ring, .size = perf->size,
+				   .control_map = perf->control,
 				   .spill_size = perf->record_max + 8 };
 	stream->cpus = calloc(1, sizeof(*stream->cpus));
 	stream->spill = malloc(stream->spill_size);
-	if (!stream->cpus || !stream->spill || stream->fd < 0)
+	if (!stream->cpus || !stream->spill)
 		goto fail;
+	stream->fd = epoll_create1(EPOLL_CLOEXEC);
+	if (stream->fd < 0) {
+		err = -errno;
+		goto fail;
+	}
 	/* Where /sys is not mounted, only the kernel tells how many there are: by refusing one. */
 	err = 0;
 	for (uint32_t number = 0; !err || err == -ENODEV; number++)
