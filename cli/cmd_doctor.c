@@ -200,14 +200,16 @@ int cmd_doctor(const struct command *command, int argc, char *argv[])
 	int ret;
 
 	if (!doctor)
-		return EXIT_FAILED;
+		return message_no_memory();
 	if (!command_options(command, argc, argv, &doctor->options, &doctor->out, &doctor->err,
 			     &ret))
 		goto cleanup;
 	ret = EXIT_FAILED;
 	doctor->last = calloc(1, SITE_TEXT);
-	if (!doctor->last)
+	if (!doctor->last) {
+		ret = message_no_memory();
 		goto cleanup;
+	}
 	doctor_all(doctor);
 	ret = output_flush(&doctor->out);
 	ret = ret ? message_output(&doctor->err, ret) :

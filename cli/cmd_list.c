@@ -470,7 +470,7 @@ int cmd_list(const struct command *command, int argc, char *argv[])
 	int ret;
 
 	if (!list)
-		return EXIT_FAILED;
+		return message_no_memory();
 	if (!command_options(command, argc, argv, &list->options, &list->out, &list->err, &ret))
 		goto cleanup;
 	if (list->options.pid_count)

@@ -156,7 +156,7 @@ int cmd_slow(const struct command *command, int argc, char *argv[])
 	int ret = EXIT_FAILED;
 
 	if (!slow)
-		return EXIT_FAILED;
+		return message_no_memory();
 	watch = &slow->watch;
 	watch->begin = slow_begin;
 	watch->statement = slow_statement;

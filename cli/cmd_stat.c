@@ -11,6 +11,7 @@
 #include "cli/escape.h"
 #include "cli/histogram.h"
 #include "cli/json.h"
+#include "cli/message.h"
 #include "cli/watch.h"
 
 #define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
@@ -260,7 +261,7 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 	int ret = EXIT_FAILED;
 
 	if (!stat)
-		return EXIT_FAILED;
+		return message_no_memory();
 	stat->watch.begin = stat_begin;
 	stat->watch.statement = stat_statement;
 	if (!watch_options(&stat->watch, command, argc, argv, &ret))

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/message.h"
 #include "cli/watch.h"
 #include "db/fingerprint.h"
 
@@ -269,10 +270,12 @@ int cmd_top(const struct command *command, int argc, char *argv[])
 	int ret = EXIT_FAILED;
 
 	if (!top)
-		return EXIT_FAILED;
+		return message_no_memory();
 	top->watch.begin = top_begin;
 	top->watch.statement = top_statement;
 	top->tally = tally_new(TALLY_ENTRIES);
+	if (!top->tally)
+		ret = message_no_memory();
 	if (!top->tally || !watch_options(&top->watch, command, argc, argv, &ret))
 		goto cleanup;
 	watch_config(&top->watch, &config);

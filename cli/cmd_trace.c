@@ -125,7 +125,7 @@ static int trace_words(struct trace *trace)
 		int err = trace_spec_parse(&trace->specs[i], word, files, &error);
 
 		if (err == -ENOMEM)
-			return EXIT_FAILED;
+			return message_no_memory();
 		status = err ? trace_refuse(trace, word, &error) :
 			       trace_apply(trace, &trace->specs[i], word);
 	}
@@ -439,7 +439,7 @@ static int trace_run(struct trace *trace)
 		.wall = options->wall, .start_ns = trace->watch.start_ns,
 	};
 	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))
-		status = EXIT_FAILED;
+		status = message_no_memory();
 	if (status == EXIT_OK)
 		status = trace_open(trace);
 	if (status == EXIT_OK)
@@ -455,7 +455,7 @@ int cmd_trace(const struct command *command, int argc, char *argv[])
 	int ret = EXIT_FAILED;
 
 	if (!trace)
-		return EXIT_FAILED;
+		return message_no_memory();
 	trace->terminal = isatty(STDOUT_FILENO);
 	if (watch_options(&trace->watch, command, argc, argv, &ret))
 		ret = trace_run(trace);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/escape.h"
@@ -138,8 +139,8 @@ static const struct {
 /* Why, in the kernel's words; "" where the message says it already. */
 static const char *message_reason(const struct fault *fault)
 {
-	if (fault->kind == FAULT_NOT_ELF || fault->kind == FAULT_MACHINE ||
-	    fault->kind == FAULT_NOT_SERVER || fault->kind == FAULT_NO_PROBES ||
+	if (fault->kind == FAULT_MEMORY || fault->kind == FAULT_NOT_ELF ||
+	    fault->kind == FAULT_MACHINE || fault->kind == FAULT_NOT_SERVER || fault->kind == FAULT_NO_PROBES ||
 	    fault->kind == FAULT_NO_UPROBES || fault->kind == FAULT_TOO_MANY ||
 	    fault->kind == FAULT_PROBE || fault->kind == FAULT_SITE ||
 	    fault->kind == FAULT_NAMESPACE)
@@ -263,6 +264,16 @@ void message_summary(struct output *err, const struct summary *summary)
 		      (unsigned long long)summary->statements,
 		      (unsigned long long)summary->printed);
 	message_losses(err, summary);
+}
+
+int message_no_memory(void)
+{
+	static const char text[] = "dbslower: out of memory\n";
+
+	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+
+	(void)n;
+	return EXIT_FAILED;
 }
 
 int message_output(struct output *err, int error)

@@ -36,4 +36,7 @@ int message_output(struct output *err, int error);
 /* Whether anything was lost. */
 bool message_lost(const struct summary *summary);
 
+/* Says that there is no memory, without any. EXIT_FAILED. */
+int message_no_memory(void);
+
 #endif

@@ -94,6 +94,38 @@ def test_descriptors_of_trace(server):
     assert 5 < limit < 63 and "0 hits" in done.stderr, f"{limit}: {done.stderr}"
 
 
+def least_memory():
+    """What the kernel takes to run it at all."""
+    low, high = 0, 16 << 20
+    while high - low > 16384:
+        middle = (low + high) // 2
+        try:
+            fits = run(DBSLOWER, "--nonsense", preexec_fn=limited(resource.RLIMIT_AS, middle)).returncode >= 0
+        except (OSError, subprocess.SubprocessError):
+            fits = False
+        low, high = (low, middle) if fits else (middle, high)
+    return high
+
+
+@pytest.mark.parametrize("args", [[], ["--force-perfbuf"], ["top"], ["stat"], ["trace"], ["list"], ["doctor"]],
+                         ids=lambda args: " ".join(args) or "default")
+def test_memory(server, args):
+    """With each size of memory, from the least that the kernel takes."""
+    size, step, enough = least_memory(), 1.02 if ALL else 1.3, 64 << 20
+    command = {"trace": ["trace", "-p", str(server.pid), "-d", "0.01", "p::EndCommand"],
+               "list": ["list", "-p", str(server.pid)], "doctor": ["doctor", server.path],
+               "top": ["top", *arguments(server, "-d", "0.01")], "stat": ["stat", *arguments(server, "-d", "0.01")],
+               }.get("".join(args), arguments(server, "-d", "0.01", *args))
+    while size < enough:
+        done = run(DBSLOWER, *command, preexec_fn=limited(resource.RLIMIT_AS, int(size)))
+        if args == ["doctor"] and done.returncode:
+            assert re.search("memory", done.stderr + done.stdout), done
+        elif ended(done, "memory", "no USDT probes") or "no USDT probes" in done.stderr:
+            enough = 0
+        size *= step
+    assert done.returncode == 0 or args == ["list"], done
+
+
 # --- system calls that fail
 
 # It has ended or cannot know of it.
