@@ -17,6 +17,8 @@
  */
 #define UPROBE_MULTI_RETURN	1	/* BPF_F_UPROBE_MULTI_RETURN */
 
+#define LOAD_TRIES		10
+
 struct link_create_uprobe_multi {
 	uint32_t prog_fd, target_fd, attach_type, flags;
 	uint64_t path, offsets, ref_ctr_offsets, cookies;
@@ -147,6 +149,7 @@ uint64_t sys_map_sum(int map, uint32_t index)
 int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size)
 {
 	union bpf_attr attr;
+	int fd = -EAGAIN;
 
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_type = def->type;
@@ -161,7 +164,10 @@ int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size)
 		attr.log_level = 1;
 	}
 	sys_name(attr.prog_name, def->name);
-	return sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+	/* A signal, if only that one goes on after a stop, makes the verifier give up (c3494801cd17). */
+	for (int i = 0; i < LOAD_TRIES && fd == -EAGAIN; i++)
+		fd = sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
+	return fd;
 }
 
 int sys_raw_tracepoint(int prog, const char *name)

@@ -197,6 +197,16 @@ def test_killed_at_every_stage(server, calls, args, leftover):
     assert leftover() == [] and memory.breakpoints() == []
 
 
+def test_stopped_while_it_loads(server, calls):
+    """A stop and its end interrupt the verifier, which is asked again."""
+    command = arguments(server, "-d", "0.01")
+    loads = [n for call, n, first in calls(*command) if first == "BPF_PROG_LOAD"]
+    assert len(loads) >= 3
+    for number in loads:
+        done = inject("bpf", "error=EAGAIN", number, *command)
+        assert ended(done), (number, done.stderr)
+
+
 # --- readers and tools that stop
 
 COUNT = 60000
