@@ -289,21 +289,24 @@ bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 	return mark->pid && mark->start;
 }
 
-/* Takes back what the note open as @fd has. */
-static void note_repair(int fd)
+/* Takes back what the note open as @fd has: all of it or, without memory, nothing and false. */
+static bool note_repair(int fd)
 {
 	struct semaphores s = { .on = false };
 	char *lines = sys_read_text(fd);
 	struct semaphore_mark mark;
+	bool whole = lines;
 
 	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (semaphores_parse(line, &mark) && mark_add(&s, &mark))
-			break;
+			whole = false;
 	}
-	marks_take(s.marks, s.nmarks);
+	if (whole)
+		marks_take(s.marks, s.nmarks);
 	free(s.marks);
 	free(lines);
+	return whole;
 }
 
 /* Whether it is a note of ours that nobody else could have written. */
@@ -334,10 +337,9 @@ void semaphores_repair(void)
 			continue;
 		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		/* Who lives has it locked. */
-		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd)) {
-			note_repair(fd);
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd) &&
+		    note_repair(fd))
 			unlinkat(dirfd(dir), entry->d_name, 0);
-		}
 		if (fd >= 0)
 			close(fd);
 	}

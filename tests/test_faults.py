@@ -21,6 +21,8 @@ from cluster import wait_for
 from conftest import need_root
 from elffile import Memory
 from test_old_ways import tracefs	# noqa: F401
+from test_mysql_fixtures import built	# noqa: F401
+from test_mysql_fixtures import Fixture
 from tool import DBSLOWER
 
 ALL = os.environ.get("FAULTS") == "all"
@@ -205,6 +207,28 @@ def test_stopped_while_it_loads(server, calls):
     for number in loads:
         done = inject("bpf", "error=EAGAIN", number, *command)
         assert ended(done), (number, done.stderr)
+
+
+NOTES = "/run/dbslower"
+
+
+def test_note_that_cannot_be_read(built, tool, leftover):	# noqa: F811
+    """It stays until a start that can: else what it says would never be taken back."""
+    one = Fixture(built("usdt-semaphores"))
+    args = ["mysql", "-p", str(one.pid), "-m", "0", "--force-semaphore"]
+    try:
+        memory = Memory(one.pid, f"/proc/{one.pid}/exe")
+        killed = tool(*args)
+        note, = [f"{NOTES}/{name}" for name in os.listdir(NOTES) if name.startswith(f"semaphores.{killed.pid}.")]
+        killed.kill()
+        assert memory.semaphores()
+        done = run("strace", "-f", "-qq", "-o", "/dev/null", "-P", note, "-e", "trace=read", "-e", "inject=read:error=ENOMEM",
+                   DBSLOWER, "-x", one.process.args[0], "-d", "0.01")
+        assert done.returncode == 0 and os.path.exists(note) and memory.semaphores(), done.stderr
+        assert run(DBSLOWER, "-x", one.process.args[0], "-d", "0.01").returncode == 0
+        assert not os.path.exists(note) and memory.semaphores() == {}
+    finally:
+        one.end()
 
 
 # --- readers and tools that stop
