@@ -73,7 +73,7 @@ GUEST	:= $(patsubst tests/guest/%.c,$(BUILD)/tests/guest/%,$(sort $(wildcard tes
 
 FUZZERS	:= $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(sort $(wildcard tests/fuzz/*.c)))
 
-.PHONY: all help tests guest others fuzzers demo test kernels fuzz bench analyze coverage \
+.PHONY: all help tests guest others fuzzers demo test kernels fuzz soak bench analyze coverage \
 	install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -86,6 +86,7 @@ help:
 	@echo 'make demo             installs what is needed, shows the slow statements of a PostgreSQL'
 	@echo 'make test             installs what is needed, runs all tests; T= names some, or pytest options'
 	@echo 'make kernels          boots other kernels and tests under them; KERNELS=x86_64-5.10,... selects'
+	@echo 'make soak             full speed and churn for SECONDS=180, then every fault: do the books balance?'
 	@echo 'make bench            measures what tracing costs'
 	@echo 'make analyze          reads the C with four tools; A= names some: gcc clang cppcheck tidy'
 	@echo 'make coverage         runs the tests, or those of T=, and tells how much of each room they ran'
@@ -190,6 +191,15 @@ fuzz:
 	@ci/dependencies build fuzz
 	@$(MAKE) -s --no-print-directory all fuzzers
 	@BUILD=$(BUILD) $(PYTHON) tests/fuzzing.py --seconds $(SECONDS) $(FUZZ)
+
+# Full speed for so many seconds, then so many backends that die, about 3000 a second; then each fault.
+DEATHS	?= 1000000
+soak: SECONDS = 180
+soak:
+	@ci/dependencies build test
+	@$(MAKE) -s --no-print-directory all
+	@BUILD=$(BUILD) PYTHONDONTWRITEBYTECODE=1 $(PYTHON) tests/soak.py --seconds $(SECONDS) --deaths $(DEATHS)
+	@BUILD=$(BUILD) FAULTS=all ci/test tests/test_faults.py
 
 # All of them, or those that KERNELS names; make test has the oldest and the newest.
 KERNELS	?= all
