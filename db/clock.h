@@ -14,4 +14,16 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+/*
+ * How much CLOCK_MONOTONIC is ahead here of that of BPF programs, ns: in a time namespace it is, or
+ * behind if negative. 0 where that cannot be told.
+ */
+int64_t clock_ahead(void);
+
+/* That of BPF programs, now; @ahead as above. */
+static inline uint64_t clock_kernel_ns(int64_t ahead)
+{
+	return clock_ns(CLOCK_MONOTONIC) - (uint64_t)ahead;
+}
+
 #endif

@@ -42,7 +42,8 @@ struct hits {
 	struct aim_sources sources;
 	struct hits_file *files;
 	size_t nfiles;
-	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
+	int64_t ahead_ns;		/* see clock_ahead() */
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock at this drain */
 };
 
 /* Powers of two of pages. Where hits are only counted nothing is sent. */
@@ -137,6 +138,7 @@ int hits_open(struct hits **hits, const struct hits_config *config, struct fault
 	if (!h)
 		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	h->config = *config;
+	h->ahead_ns = clock_ahead();
 	for (int i = 0; i < MAPS; i++)
 		h->maps[i] = -1;
 	/* A NUL, and a byte to see that there is more. */
@@ -276,7 +278,7 @@ static int hits_record(void *arg, const void *data, size_t size)
 	hit.source = source;
 	hit.pid = event->pid;
 	hit.tid = event->tid;
-	hit.time_ns = event->time_ns;
+	hit.time_ns = event->time_ns + (uint64_t)h->ahead_ns;
 	hit.wall_ns = event->time_ns + h->wall_offset_ns;
 	hit.comm = comm;
 	for (unsigned int i = 0; i < source->nfields; i++)
@@ -305,7 +307,7 @@ int hits_drain(struct hits *h)
 {
 	int64_t bytes;
 
-	h->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	h->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(h->ahead_ns);
 	bytes = stream_drain(&h->stream, hits_record, h);
 	return (int)((bytes * 100 + h->ring_bytes - 1) / h->ring_bytes);
 }

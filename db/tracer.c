@@ -79,9 +79,10 @@ struct tracer {
 	struct semaphores semaphores;
 	struct identity_table identities;
 	uint64_t pid_ns_dev, pid_ns_ino;
-	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC at this drain */
+	int64_t ahead_ns;		/* see clock_ahead() */
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock at this drain */
 	uint64_t text_unreadable, text_truncated;
-	uint64_t detach_ns;		/* CLOCK_MONOTONIC: when detaching began; 0: it has not */
+	uint64_t detach_ns;		/* the kernel's clock: when detaching began; 0: it has not */
 	uint64_t unseen;		/* statements that ended after that, and are not shown */
 	uint64_t half_seen;		/* of these, those that began before it */
 	struct running *running;	/* statements of then that no probe has seen to end */
@@ -414,7 +415,7 @@ static void tracer_ignore(struct tracer *t, const struct identity *identity,
 	if (!t->config.user && !t->config.database)
 		return;
 	/* When we come late, the thread may be another one already. */
-	if (clock_ns(CLOCK_MONOTONIC) - session->time_ns > IGNORE_WITHIN_NS)
+	if (clock_kernel_ns(t->ahead_ns) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
 	if (t->pid_ns_ino || !*identity->user || !*identity->database ||
 	    (filter_same(t->config.user, identity->user) &&
@@ -528,7 +529,8 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 	const struct engine *engine = t->discover.targets[event->source].engine;
 	struct statement s = {
 		.engine = engine->name, .pid = event->pid, .tid = event->tid,
-		.start_ns = event->start_ns, .wall_ns = event->start_ns + t->wall_offset_ns,
+		.start_ns = event->start_ns + (uint64_t)t->ahead_ns,
+		.wall_ns = event->start_ns + t->wall_offset_ns,
 	};
 
 	if (has_text && !(event->flags & (STATEMENT_UNREADABLE | STATEMENT_NO_TEXT))) {
@@ -618,7 +620,7 @@ static bool tracer_wants_process(const struct tracer *t, const struct process *p
 static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
 			const struct backend_statement *statement, struct session *session)
 {
-	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(t->ahead_ns);
 	uint64_t key = pid;
 
 	if (statement->begun_ns < offset)
@@ -684,7 +686,6 @@ static void tracer_choose(struct tracer *t)
 	/* Asked while there are descriptors for it, that is before the maps have taken theirs. */
 	t->discover.common.way = attach_choose(&t->features);
 	feature_has(&t->features, FEATURE_REF_CTR);
-	feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
 		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
 	t->ring_bytes = tracer_ring_bytes(t);
@@ -736,7 +737,7 @@ static int tracer_stream(struct tracer *t, struct fault *fault)
 		err = stream_open_perf(&t->stream, &(struct stream_perf){
 			.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
 			.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
-			.record_max = record_max,
+			.record_max = record_max, .ahead_ns = t->ahead_ns,
 		});
 	return err ? fault_set(fault, FAULT_STREAM, err, NULL, NULL) : 0;
 }
@@ -750,6 +751,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (!t)
 		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	t->config = *config;
+	t->ahead_ns = clock_ahead();
 	for (int i = 0; i < MAPS; i++)
 		t->maps[i] = -1;
 	for (size_t i = 0; i < TRACEPOINTS; i++)
@@ -832,7 +834,7 @@ int tracer_drain(struct tracer *t)
 {
 	int64_t bytes;
 
-	t->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	t->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(t->ahead_ns);
 	bytes = stream_drain(&t->stream, tracer_record, t);
 	tracer_unwritten(t);
 	/* It may be there in the place of one that was killed. */
@@ -852,7 +854,7 @@ int tracer_sleep(struct tracer *t)
 void tracer_detach(struct tracer *t)
 {
 	if (!t->detached) {
-		t->detach_ns = clock_ns(CLOCK_MONOTONIC);
+		t->detach_ns = clock_kernel_ns(t->ahead_ns);
 		tracer_sessions_each(t, running_keep);
 	}
 	discover_detach(&t->discover);
@@ -876,7 +878,7 @@ static void running_show(struct tracer *t, const struct event_statement *event, 
 		return;
 	s = statement_of(t, event, has_text);
 	s.running = true;
-	s.duration_ns = now - s.start_ns;
+	s.duration_ns = now - event->start_ns;
 	if (t->discover.targets[event->source].engine->identify)
 		tracer_who(t, event, &s);
 	if (tracer_filter(t, &s))
@@ -885,7 +887,7 @@ static void running_show(struct tracer *t, const struct event_statement *event, 
 
 static bool running_each(struct tracer *t, uint64_t key, struct session *session)
 {
-	uint64_t now = clock_ns(CLOCK_MONOTONIC);
+	uint64_t now = clock_kernel_ns(t->ahead_ns);
 	bool has_text;
 
 	if (session_is_running(t, key, session, &has_text))

@@ -131,7 +131,7 @@ int stream_open_perf(struct stream *stream, const struct stream_perf *perf)
 	int err = -ENOMEM;
 
 	*stream = (struct stream){ .fd = -1, .ring = perf->ring, .size = perf->size,
-				   .control_map = perf->control,
+				   .control_map = perf->control, .ahead_ns = perf->ahead_ns,
 				   .spill_size = perf->record_max + 8 };
 	stream->cpus = calloc(1, sizeof(*stream->cpus));
 	stream->spill = malloc(stream->spill_size);
@@ -288,7 +288,8 @@ static int64_t stream_drain_perf(struct stream *stream, stream_handler *handler,
 	int stop = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec -
+		 (uint64_t)stream->ahead_ns;
 	for (uint32_t i = 0; i < stream->ncpus; i++) {
 		struct stream_cpu *cpu = &stream->cpus[i];
 

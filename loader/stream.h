@@ -43,6 +43,7 @@ struct stream {
 	struct stream_cpu *cpus;
 	uint32_t ncpus;
 	uint64_t lost;			/* records that the kernel says it dropped, see below */
+	int64_t ahead_ns;		/* CLOCK_MONOTONIC here, of that in the records */
 };
 
 /* Gets one record: @size bytes at @data, 8-byte aligned. Non-zero stops the drain. */
@@ -62,6 +63,7 @@ struct stream_perf {
 	int control;			/* array map of struct control; need not be mappable */
 	uint64_t size;			/* bytes for each CPU: a power of two, of pages */
 	size_t record_max;
+	int64_t ahead_ns;		/* how much CLOCK_MONOTONIC is ahead here, in a time namespace */
 };
 
 /*
