@@ -444,9 +444,11 @@ bool process_is_nested(uint32_t pid, uint64_t own_ino)
 bool process_exists(uint32_t pid)
 {
 	char path[PROC_PATH];
+	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	return !access(path, F_OK);
+	/* access(2) would leave the capabilities out, which hidden ones are seen by. */
+	return !stat(path, &st);
 }
 
 ssize_t process_title(uint32_t pid, char *buf, size_t size)
