@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -303,6 +304,7 @@ static int trace_open(struct trace *trace)
 		.program = options->verbose ? watch_program : NULL,
 	};
 	struct fault fault = { .kind = FAULT_NONE };
+	struct confined confined;
 	int status, err;
 
 	for (unsigned int i = 0; i < options->word_count; i++) {
@@ -323,6 +325,12 @@ static int trace_open(struct trace *trace)
 	if (err) {
 		fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
 		return trace_fault(trace, &fault);
+	}
+	if (!options->keep_privileges) {
+		/* Its file cannot be read later. */
+		tzset();
+		hits_confine(trace->hits, &confined);
+		watch_confined(&trace->watch, &confined);
 	}
 	trace_headline(trace);
 	if (config.mode == AIM_SEND) {

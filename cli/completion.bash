@@ -97,7 +97,7 @@ _dbslower()
 		elif [[ $command == trace && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "--args --count -d --duration -h --help
 				--hist --json -l --lib -n --max -p --pid --ret --strict -T --wall
-				--text -v --verbose -V --version --force-perf" -- "$cur")
+				--text -v --verbose -V --version --keep-privileges --force-perf" -- "$cur")
 		elif [[ $command == trace && $cur != */* ]] && ((COMP_CWORD > 1)); then
 			_dbslower_probes "$cur"
 			((${#COMPREPLY[@]})) || _dbslower_files "$cur"
@@ -107,17 +107,17 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
 				--interval --json -m --min -n --count -p --pid --strict -u
 				--microseconds -v --verbose -V --version -x --path --start --done
-				--text-arg --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
+				--text-arg --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
 		elif [[ $command == top && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
 				--json --lines -m --min -n --count -p --pid --sort --strict -v
 				--verbose -V --version -x --path --start --done --text-arg --user
-				--db --match --container --text --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
+				--db --match --container --text --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
 				-- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --strict --text --use --user --why
+				-x --path --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --strict --text --use --user --why
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres

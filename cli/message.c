@@ -31,6 +31,9 @@ static void message_rights(struct output *err, const struct host *host)
 	else if (host_locked_down(host))
 		output_string(err, "  The kernel is locked down (confidentiality), which may forbid "
 				   "it also to root. Boot with lockdown=integrity or none.\n");
+	else if (host->confined)
+		output_string(err, "  dbslower has given up what it did not seem to need; "
+				   "--keep-privileges keeps it.\n");
 	else if (host->seccomp)
 		output_string(err, "  The capabilities are there; a seccomp filter may forbid bpf(2) "
 				   "or perf_event_open(2): in a container, allow them (docker run "

@@ -15,6 +15,7 @@
 #include "cli/message.h"
 #include "cli/site.h"
 #include "db/clock.h"
+#include "db/host.h"
 #include "usdt/disasm.h"
 
 #define NAP_MAX_MS	20
@@ -101,6 +102,29 @@ void watch_features(struct watch *watch, const struct features *features)
 		if (features->row[i].asked)
 			output_printf(&watch->err, "kernel: %s: %s (%s)\n", feature_name(i),
 				      features->row[i].has ? "yes" : "no", feature_since(i));
+}
+
+void watch_confined(struct watch *watch, const struct confined *confined)
+{
+	struct output *err = &watch->err;
+	const char *before = " ";
+
+	if (!watch->options.verbose)
+		return;
+	output_string(err, "dbslower: capabilities kept:");
+	for (size_t i = 0; i < HOST_CAPABILITIES; i++) {
+		if (!(confined->capabilities >> host_capabilities[i].bit & 1))
+			continue;
+		output_printf(err, "%s%s", before, host_capabilities[i].name);
+		before = ", ";
+	}
+	output_string(err, *before == ',' ? "" : " none");
+	output_string(err, confined->nobody ? "; user: nobody" : "");
+	if (confined->filter)
+		output_string(err, "; seccomp filter: on\n");
+	else
+		output_printf(err, "; seccomp filter: refused by the kernel (%s)\n",
+			      strerror(-confined->filter_error));
 }
 
 /*
@@ -259,6 +283,7 @@ int watch_open(struct watch *watch, const struct tracer_config *config)
 {
 	const struct options *options = &watch->options;
 	struct fault fault = { .kind = FAULT_NONE };
+	struct confined confined;
 	struct tracer *tracer;
 	int err;
 
@@ -271,6 +296,10 @@ int watch_open(struct watch *watch, const struct tracer_config *config)
 	if (err) {
 		fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
 		return watch_refuse(watch, &fault);
+	}
+	if (!options->keep_privileges) {
+		tracer_confine(tracer, &confined);
+		watch_confined(watch, &confined);
 	}
 	if (options->pid_count) {
 		watch->npids = options->pid_count;

@@ -61,6 +61,9 @@ void watch_config(struct watch *watch, struct tracer_config *config);
  */
 int watch_open(struct watch *watch, const struct tracer_config *config);
 
+/* -v: says what was given up, and of what was not, why. */
+void watch_confined(struct watch *watch, const struct confined *confined);
+
 /* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */
 void watch_headline(struct watch *watch);
 

@@ -230,6 +230,11 @@ int hits_attach(struct hits *h, struct fault *fault)
 	return err;
 }
 
+void hits_confine(const struct hits *h, struct confined *confined)
+{
+	confine(h->way == ATTACH_TRACEFS ? CONFINE_WRITE : 0, confined);
+}
+
 bool hits_same_probe(const struct aim_source *a, const struct aim_source *b)
 {
 	return a->on_return == b->on_return && !a->provider == !b->provider &&

@@ -7,6 +7,7 @@
 
 #include "bpf/event.h"
 #include "db/aim.h"
+#include "loader/confine.h"
 #include "loader/feature.h"
 
 struct hit_text {
@@ -56,6 +57,9 @@ int hits_add(struct hits *hits, const struct aim *aim, uint32_t number, int fd, 
 
 /* Puts all that was planned on the files. 0, or -errno and why in @fault. */
 int hits_attach(struct hits *hits, struct fault *fault);
+
+/* Gives up what is not needed any more, now that all is attached; see confine(). */
+void hits_confine(const struct hits *hits, struct confined *confined);
 
 /* What was planned and how it is attached. */
 struct hits_extent {

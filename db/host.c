@@ -26,6 +26,7 @@ const struct host_capability host_capabilities[HOST_CAPABILITIES] = {
 	{ CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE" },
 	{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE" },
 	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
+	{ CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE" },
 };
 
 /* The first @size - 1 bytes of a file, with a NUL. How many, or -errno and "". */
@@ -67,6 +68,9 @@ static void host_rights(struct host *host)
 	host->capabilities = status_field(status, "\nCapEff:", 16);
 	host->seccomp = (unsigned int)status_field(status, "\nSeccomp:", 10);
 	host->no_new_privs = status_field(status, "\nNoNewPrivs:", 10);
+	/* Nobody else leaves a process capabilities that it cannot hand on. */
+	host->confined = host->seccomp && host->capabilities &&
+			 !(host->capabilities & status_field(status, "\nCapBnd:", 16));
 }
 
 static void host_sysctls(struct host *host)

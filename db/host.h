@@ -30,6 +30,7 @@ struct host {
 	uint64_t capabilities;		/* those in effect, a bit each */
 	unsigned int seccomp;		/* 0: no filter, 1: strict, 2: a filter */
 	bool no_new_privs;
+	bool confined;			/* the filter is our own: what was not needed was given up */
 	bool initial_user_ns;		/* else capabilities are of no use to bpf(2) */
 	struct host_sysctl sysctls[HOST_SYSCTLS];
 	uint64_t memlock;		/* RLIMIT_MEMLOCK in bytes; UINT64_MAX: no limit */
@@ -44,7 +45,7 @@ struct host_capability {
 	const char *name;	/* "CAP_BPF" */
 };
 
-#define HOST_CAPABILITIES	7
+#define HOST_CAPABILITIES	8
 extern const struct host_capability host_capabilities[HOST_CAPABILITIES];
 
 /* Reads all of it; what cannot be read is left 0, "" or as said above. */

@@ -820,6 +820,18 @@ fail:
 	return err;
 }
 
+void tracer_confine(const struct tracer *t, struct confined *confined)
+{
+	enum attach_way way = t->discover.common.way;
+	unsigned int needs = CONFINE_LOOK;
+
+	if (!t->config.npids)
+		needs |= way == ATTACH_MULTI ? CONFINE_ATTACH : CONFINE_ATTACH | CONFINE_EVENTS;
+	if (way == ATTACH_TRACEFS || t->semaphores.on)
+		needs |= CONFINE_WRITE;
+	confine(needs, confined);
+}
+
 const struct features *tracer_features(const struct tracer *tracer)
 {
 	return &tracer->features;

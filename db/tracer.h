@@ -16,6 +16,7 @@
 #include "db/pattern.h"
 #include "db/statement.h"
 #include "db/target.h"
+#include "loader/confine.h"
 #include "loader/feature.h"
 
 /* A server's file that is being traced from now on. Borrowed. */
@@ -81,6 +82,12 @@ struct tracer;
  * and why in @fault. *@tracer is the caller's to close. No server is no error: one may come.
  */
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault);
+
+/*
+ * Gives up what is not needed any more: all but what new servers take, unless config->pids names
+ * all that there will be; see confine().
+ */
+void tracer_confine(const struct tracer *tracer, struct confined *confined);
 
 /* What the kernel was found to have. Borrowed; not asked for is not known. */
 const struct features *tracer_features(const struct tracer *tracer);

@@ -301,7 +301,7 @@ def test_host():
     status = open("/proc/self/status").read()
     effective = int(re.search(r"CapEff:\s*(\w+)", status)[1], 16)
     bits = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21, "CAP_SYS_PTRACE": 19, "CAP_SYS_RESOURCE": 24,
-            "CAP_CHECKPOINT_RESTORE": 40, "CAP_DAC_READ_SEARCH": 2}
+            "CAP_CHECKPOINT_RESTORE": 40, "CAP_DAC_READ_SEARCH": 2, "CAP_DAC_OVERRIDE": 1}
     assert set(host["capabilities"]) == {name for name, bit in bits.items() if effective >> bit & 1}
     assert host["uid"] == os.geteuid() and host["seccomp"] == int(re.search(r"Seccomp:\s*(\d)", status)[1])
     for name, value in host["sysctls"].items():

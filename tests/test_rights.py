@@ -193,6 +193,104 @@ def test_seccomp(victims, public_tool, refuse, call, options):	# noqa: F811
     assert "seccomp" in said and "container" in said and "Missing" not in said, said
 
 
+# --- what is given up once all is attached
+
+BITS = {"dac_override": 1, "dac_read_search": 2, "sys_ptrace": 19, "sys_admin": 21, "perfmon": 38, "bpf": 39,
+        "checkpoint_restore": 40}
+
+
+def status_of(pid):
+    return dict(line.rstrip("\n").split(":\t", 1) for line in open(f"/proc/{pid}/status"))
+
+
+def caps(status, which):
+    return {bit for bit in range(64) if int(status[which], 16) >> bit & 1}
+
+
+def running(command, *options, until="dbslower: tracing"):
+    """The program once it said that, and the last line of it."""
+    process = subprocess.Popen([*command, *options, "-m", "0"] if "trace" not in options else [*command, *options],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd="/")
+    lines = [""]
+    while not lines[-1].startswith(until):
+        lines.append(process.stderr.readline())
+        if not lines[-1]:
+            process.kill()
+            pytest.fail("".join(lines) + process.communicate()[1])
+    process.said = lines[-1]
+    return process
+
+
+def ended(process):
+    process.terminate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    return out
+
+
+KEPT = "dbslower: capabilities kept: "
+LOOK = {"bpf", "sys_ptrace", "dac_read_search", "checkpoint_restore"}
+
+
+@pytest.mark.parametrize("which, options, kept, user", [
+    ("path", (), LOOK | {"perfmon"}, 0),
+    ("path", ("--force-perf",), LOOK | {"perfmon", "sys_admin"}, 0),
+    ("pid", (), LOOK, NOBODY), ("pid", ("--force-perf",), LOOK, NOBODY),
+    ("pid", ("--force-semaphore",), LOOK | {"dac_override"}, 0),
+    ("pid", ("--force-tracefs",), LOOK | {"dac_override"}, 0),
+    ("trace", (), {"bpf"}, NOBODY)])
+def test_what_is_kept(victims, public_tool, which, options, kept, user):	# noqa: F811
+    if not options and not has_uprobe_multi(public_tool):
+        pytest.skip("no uprobe_multi")
+    victim = victims(OTHER)
+    args = ["trace", f"{victim.path}:memsqld:query__start"] if which == "trace" else \
+        ["-p", str(victim.pid), *PROBES] if which == "pid" else ["-x", victim.path, *PROBES]
+    own = caps(status_of("self"), "CapEff")
+    process = running([public_tool], *args, *options)
+    status = status_of(process.pid)
+    expected = victim.run()
+    out = ended(process)
+    assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+    assert caps(status, "CapEff") == caps(status, "CapPrm") == {BITS[one] for one in kept} & own
+    assert not caps(status, "CapInh") | caps(status, "CapBnd") | caps(status, "CapAmb")
+    assert status["Uid"].split() == status["Gid"].split() == [str(user)] * 4
+    assert not user or not status["Groups"].split()
+    assert all(" ".join(text.split()) in out for text in expected if which != "trace" and text.isprintable()), out
+
+
+def test_what_a_user_keeps(victims, public_tool):	# noqa: F811
+    if not has_uprobe_multi(public_tool):
+        pytest.skip("no uprobe_multi")
+    process = running([*as_user(NOBODY, *TRACE, "sys_ptrace", "net_admin"), public_tool], "-x", victims().path, "-v", *PROBES,
+                      until=KEPT)
+    status = status_of(process.pid)
+    ended(process)
+    assert caps(status, "CapEff") == {BITS["bpf"], BITS["perfmon"], BITS["sys_ptrace"]} and status["Seccomp"] == "2"
+    assert process.said == KEPT + "CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE; seccomp filter: on\n"
+
+
+@pytest.mark.parametrize("which", ["pid", "trace"])
+def test_all_is_kept(victims, public_tool, which):	# noqa: F811
+    victim = victims()
+    args = ["trace", f"{victim.path}:memsqld:query__start"] if which == "trace" else ["-p", str(victim.pid), *PROBES]
+    own = status_of("self")
+    process = running([public_tool], *args, "--keep-privileges")
+    status = status_of(process.pid)
+    ended(process)
+    same = ("Uid", "Gid", "CapEff", "CapPrm", "CapBnd", "Seccomp", "NoNewPrivs")
+    assert {key: status[key] for key in same} == {key: own[key] for key in same}
+
+
+def test_without_seccomp(victims, public_tool, refuse):	# noqa: F811
+    """A kernel, or a container, that has no filters."""
+    victim = victims()
+    process = running([refuse, "prctl", public_tool], "-p", str(victim.pid), "-v", *PROBES, until=KEPT)
+    status = status_of(process.pid)
+    ended(process)
+    assert caps(status, "CapEff") <= {BITS[one] for one in LOOK}
+    assert "seccomp filter: refused by the kernel" in process.said
+
+
 # --- a private /proc
 
 def test_hidepid(victims, public_tool):	# noqa: F811
