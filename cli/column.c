@@ -309,7 +309,7 @@ static void put_query(struct output *out, const struct statement *st, bool last)
 		escape_terminal(out, st->text, st->text_len, st->truncated);
 	if (st->text && st->truncated) {
 		output_string(out, st->has_query_bytes ? " [cut: " : " [cut at ");
-		output_u64(out, st->text_len);
+		output_u64(out, st->original_len ? st->original_len : st->text_len);
 		if (st->has_query_bytes) {
 			output_string(out, " of ");
 			output_u64(out, st->query_bytes);

@@ -102,7 +102,8 @@ static void json_query(struct output *out, const struct statement *st)
 	if (st->has_query_bytes)
 		json_number(out, ",\"query_bytes\":", st->query_bytes);
 	else if (st->text && !st->truncated)
-		json_number(out, ",\"query_bytes\":", st->text_len);
+		json_number(out, ",\"query_bytes\":",
+			    st->original_len ? st->original_len : st->text_len);
 	if (st->text)
 		output_string(out, st->truncated ? ",\"truncated\":true" : ",\"truncated\":false");
 	if (!valid) {

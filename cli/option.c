@@ -490,6 +490,8 @@ static const struct option_row rows[] = {
 	  "give a container's id or its beginning, or its name", set_container, 0 },
 	{ SLOW | TOP, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
+	{ SLOW | TOP, 0, "redact", NULL, "show a ? for each literal and comment in statements",
+	  NULL, NULL, offsetof(struct options, redact) },
 	{ SLOW, 'o', "columns", "NAME[,...]", "print these columns",
 	  "give names of columns, with commas", set_columns, 0 },
 	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",

@@ -258,7 +258,7 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.why = options->why || options->use, .use = options->use,
 		.user = options->user, .database = options->database,
 		.container = options->container,
-		.match = options->has_match ? &options->match : NULL,
+		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.force_perfbuf = options->force_perfbuf,
 		.force_probe_read = options->force_probe_read,

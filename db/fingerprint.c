@@ -82,6 +82,11 @@ struct printer {
 	bool cut;
 	bool hint;		/* in MySQL's comment that is code */
 	char closer;		/* the list's */
+	/* For redacting; of the token that was read, and of all of them. */
+	enum { OTHER, LITERAL, LITERAL_JOINED } token;
+	bool quoted;		/* something is in quotes */
+	bool open;		/* .. of which the last have no end */
+	bool doubtful;		/* .. whose end depends on what a session says of backslashes */
 };
 
 struct keyword {
@@ -224,8 +229,10 @@ static bool skip_quoted(struct printer *p, bool backslash)
 {
 	int quote = p->text[p->pos++], c;
 
+	p->quoted = true;
 	while (p->pos < p->end) {
 		c = p->text[p->pos++];
+		p->doubtful |= c == '\\' && (p->mysql || !backslash) && peek(p, 0) == quote;
 		if (c == '\\' && backslash && p->pos < p->end)
 			p->pos++;
 		else if (c == quote && peek(p, 0) == quote)
@@ -233,6 +240,7 @@ static bool skip_quoted(struct printer *p, bool backslash)
 		else if (c == quote)
 			return true;
 	}
+	p->open = true;
 	return false;
 }
 
@@ -368,7 +376,8 @@ static void write_literal(struct printer *p, bool string)
 
 	if (p->now.last == LAST_SIGN)
 		p->now = p->sign;
-	if (string && p->now.string)
+	p->token = string && p->now.string ? LITERAL_JOINED : LITERAL;
+	if (p->token == LITERAL_JOINED)
 		return;
 	limit = p->now.limit;
 	if (limit == LIMIT_MORE) {
@@ -527,6 +536,7 @@ static void read_word(struct printer *p)
 	case WORD_BOOLEAN:
 		if (is_value(p, meaning)) {
 			write_literal(p, false);
+			p->token = meaning == WORD_NULL ? OTHER : LITERAL;
 			return;
 		}
 		meaning = LAST_WORD;
@@ -611,6 +621,7 @@ static bool read_parameter(struct printer *p)
 		return false;
 	}
 	write_literal(p, false);
+	p->token = OTHER;
 	return true;
 }
 
@@ -837,4 +848,63 @@ size_t fingerprint_make(enum fingerprint_dialect dialect, const char *text, size
 	finish_out(&p);
 	*hash = hash_finish(p.now.hash);
 	return p.now.len;
+}
+
+/* Its marks stay, and a ? says that there was something between them. The new length. */
+static size_t redact_comment(const unsigned char *text, size_t len, char *out, size_t at)
+{
+	bool block = *text == '/', ended = block && len >= 4 && text[len - 1] == '/';
+	size_t marks = *text == '#' ? 1 : 2;
+
+	/* MySQL's is none without the blank. */
+	if (!block && marks == 2 && len > 2 && is_blank(text[2]))
+		marks++;
+	memmove(out + at, text, marks);
+	at += marks;
+	if (len > marks + (ended ? 2 : 0))
+		out[at++] = '?';
+	if (ended) {
+		out[at++] = '*';
+		out[at++] = '/';
+	}
+	return at;
+}
+
+size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
+			  char *out)
+{
+	struct printer p = {
+		.text = (const unsigned char *)text, .end = len,
+		.mysql = dialect == FINGERPRINT_MYSQL, .cut = cut,
+	};
+	size_t at = 0, first = 0, start;
+
+	/* What is written is never longer than what was read, so that @out may be @text. */
+	while ((start = p.pos) < p.end) {
+		bool quoted = p.quoted, blank = is_blank(peek(&p, 0));
+
+		p.token = OTHER;
+		if (!blank && !skip_hint(&p) && skip_blank(&p)) {
+			at = redact_comment(p.text + start, p.pos - start, out, at);
+			continue;
+		}
+		if (blank)
+			p.pos++;
+		else if (p.pos == start)
+			read_token(&p);
+		if (!quoted && p.quoted)
+			first = at;
+		if (p.token == OTHER) {
+			memmove(out + at, p.text + start, p.pos - start);
+			at += p.pos - start;
+		} else if (p.token == LITERAL) {
+			out[at++] = '?';
+		}
+	}
+	/* Quotes that do not match were read in another way than by the server. */
+	if (cut ? p.doubtful : p.open) {
+		out[first] = '?';
+		at = first + 1;
+	}
+	return at;
 }

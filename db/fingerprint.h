@@ -39,4 +39,15 @@ enum fingerprint_dialect fingerprint_dialect(const char *engine);
 size_t fingerprint_make(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			char *out, size_t size, uint64_t *hash);
 
+/*
+ * Writes @text with a ? for each literal, by the rules above, so that the fingerprint stays the
+ * same, but for parameters and NULL, which stay; and for what is in a comment, where anything can
+ * be. The rest stays as it is. A string that the end of the text leaves open is a literal, too. Where the
+ * quotes show that the session is not by the defaults above, or a cut keeps from seeing that, all
+ * from the first one on is one ?. @out has room for @len bytes and may be @text. Returns how many it has;
+ * no NUL is added.
+ */
+size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
+			  char *out);
+
 #endif

@@ -30,6 +30,7 @@ struct statement {
 	const char *text;		/* not NUL-terminated; NULL: could not be read */
 	size_t text_len;
 	bool truncated;			/* text is only the first text_len bytes */
+	size_t original_len;		/* of text before it was redacted; 0: it was not */
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* the whole length */
 	const struct event_why *why;	/* where its time went; NULL: not known */

@@ -12,6 +12,7 @@
 #include "db/backend.h"
 #include "db/clock.h"
 #include "db/discover.h"
+#include "db/fingerprint.h"
 #include "db/identity.h"
 #include "db/process.h"
 #include "db/target.h"
@@ -86,6 +87,7 @@ struct tracer {
 	uint64_t unseen;		/* statements that ended after that, and are not shown */
 	uint64_t half_seen;		/* of these, those that began before it */
 	struct running *running;	/* statements of then that no probe has seen to end */
+	char *redacted;			/* room for a text; NULL: they are shown as they are */
 	bool detached, unwritten;
 };
 
@@ -543,6 +545,28 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 	return s;
 }
 
+/*
+ * What is handed on has the original nowhere. What is quoted how by a server that is not known, is
+ * not known either: it is read as both do.
+ */
+static bool tracer_show(struct tracer *t, struct statement *s)
+{
+	enum fingerprint_dialect dialect = fingerprint_dialect(s->engine);
+
+	if (t->redacted && s->text && s->text_len > t->config.text_bytes)
+		s->text = NULL;
+	if (t->redacted && s->text) {
+		s->original_len = s->text_len;
+		s->text_len = fingerprint_redact(dialect, s->text, s->text_len, s->truncated,
+						 t->redacted);
+		if (t->config.start)
+			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, t->redacted, s->text_len,
+							 s->truncated, t->redacted);
+		s->text = t->redacted;
+	}
+	return t->config.statement(t->config.arg, s);
+}
+
 static void tracer_statement(struct tracer *t, const struct event_statement *event)
 {
 	struct statement s = statement_of(t, event, true);
@@ -563,7 +587,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	s.no_text = event->flags & STATEMENT_NO_TEXT;
 	s.why = why_take(&t->why, event->tid, event->start_ns, event->duration_ns);
 	tracer_who(t, event, &s);
-	if (tracer_filter(t, &s) && t->config.statement(t->config.arg, &s)) {
+	if (tracer_filter(t, &s) && tracer_show(t, &s)) {
 		t->text_unreadable += !s.text && !s.no_text;
 		t->text_truncated += s.truncated;
 	}
@@ -777,6 +801,11 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	sys_memlock_raise();
 	process_own_namespace(&t->pid_ns_dev, &t->pid_ns_ino);
 	tracer_choose(t);
+	t->redacted = config->redact ? malloc(t->config.text_bytes) : NULL;
+	if (config->redact && !t->redacted) {
+		err = fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		goto fail;
+	}
 	if (t->pid_ns_ino && !t->ns_pids) {
 		err = fault_set(fault, FAULT_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
 		goto fail;
@@ -894,7 +923,7 @@ static void running_show(struct tracer *t, const struct event_statement *event, 
 	if (t->discover.targets[event->source].engine->identify)
 		tracer_who(t, event, &s);
 	if (tracer_filter(t, &s))
-		t->config.statement(t->config.arg, &s);
+		tracer_show(t, &s);
 }
 
 static bool running_each(struct tracer *t, uint64_t key, struct session *session)
@@ -1009,5 +1038,6 @@ void tracer_close(struct tracer *t)
 	}
 	features_close(&t->features);
 	free(t->why.rows);
+	free(t->redacted);
 	free(t);
 }

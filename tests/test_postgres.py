@@ -1059,3 +1059,43 @@ def test_running_are_shown(postgres, tool):
     assert json_.stop() == 0
     assert [s["status"] for s in json_.statements] == ["error"] and len(running()) == 1
     assert json_.summary["printed"] == 1
+
+
+# --- literals
+
+SECRETS = [
+    ("select 'secret', 1 as secret_name -- secret", "select ?, ? as secret_name -- ?"),
+    ("select $a$it's secret$a$, E'it\\'s secret' /* secret */", "select ?, ? /*?*/"),
+    ("select 1 / 0 /* secret */ as A", "select ? / ? /*?*/ as A"),
+    ("select 'secret' || repeat('secret', 2) || '" + "secret " * 40 + "'", "select ? || repeat(?, ?) || ?"),
+    ("select 'secret', 'not ended", "select ?"),
+]
+
+
+@pytest.mark.parametrize("args", [["--json"], []], ids=["json", "columns"])
+def test_redact(postgres, tool, args):
+    """No literal is shown, and --match sees them all the same."""
+    traced = tool("postgres", "-m", "0", "-p", postgres.pid, "--redact", "--match", "secret", "--text", "200", *args)
+    with postgres.connect() as connection:
+        for text, _ in SECRETS:
+            connection.pgconn.exec_(text.encode())
+        connection.pgconn.exec_params(b"select $1::text /* secret */", [b"secret value"])
+        connection.pgconn.exec_(b"select 'other'")
+        connection.pgconn.send_query(b"select pg_sleep(600) as secret_sleep, 'secret'")
+        wait_for(lambda: connection.pgconn.is_busy() and "secret_sleep" in "".join(
+            row[0] for row in postgres.connect().execute("select query from pg_stat_activity")), 30, "it to run")
+        traced.process.send_signal(signal.SIGUSR1)
+        traced.wait_for(lambda _: "secret_sleep" in traced.stdout, 30, "what runs")
+        connection.cancel()
+        while connection.pgconn.get_result():
+            pass
+    assert traced.stop() == 0, traced.said()
+    shown = traced.stdout.replace("secret_name", "").replace("secret_sleep", "")
+    assert "secret" not in shown and "other" not in shown and "secret" not in traced.stderr, traced.said()
+    expected = [text for _, text in SECRETS] + ["select $1::text /*?*/", "select pg_sleep(?) as secret_sleep, ?"]
+    if args:
+        assert [one["query"] for one in traced.statements if "pg_stat" not in one["query"]] == expected, traced.said()
+        cut = next(one for one in traced.statements if "repeat" in one["query"])
+        assert cut["truncated"] and cut["query_bytes"] == len(SECRETS[3][0])
+    else:
+        assert f"{expected[3]} [cut: 200 of {len(SECRETS[3][0])} bytes]\n" in traced.stdout, traced.said()

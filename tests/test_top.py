@@ -96,3 +96,17 @@ def test_many_are_folded(clusters, top):
 def test_refused(args, says):
     done = run("top", *args)
     assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
+def test_redact(postgres, top):
+    """Samples and what runs have no literals; the groups are the same."""
+    def run_all(*args):
+        traced = top("-p", postgres.pid, "--json", *args)
+        postgres.psql("select 'secret', 1 -- secret", "select $$secret$$ as a", "select 1 as b")
+        assert traced.stop() == 0
+        return traced
+
+    plain, redacted = run_all(), run_all("--redact")
+    assert "secret" in plain.stdout and "secret" not in redacted.stdout
+    assert {one["sample"] for one in redacted.groups()} == {"select ?, ? -- ?", "select ? as a", "select ? as b"}
+    assert {one["hash"] for one in plain.groups()} == {one["hash"] for one in redacted.groups()}

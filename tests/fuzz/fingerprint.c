@@ -44,6 +44,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			(int)(n < len + 64 ? n : len + 63), again);
 	}
 	free(again);
+
+	/* Redacted it is never longer, also in its own place, and a second time nothing changes in length. */
+	again = malloc(in.left + 1);
+	kept = fingerprint_redact(dialect, (const char *)in.at, in.left, cut, again);
+	REQUIRE(kept <= in.left, "%zu of %zu", kept, in.left);
+	memcpy(whole = realloc(whole, in.left + 1), in.at, in.left);
+	REQUIRE(fingerprint_redact(dialect, whole, in.left, cut, whole) == kept &&
+		!memcmp(whole, again, kept));
+	free(again);
 	free(whole);
 	return 0;
 }

@@ -447,6 +447,115 @@ static void idempotent(void)
 }
 
 /* Nothing is read or written beyond the bounds, and the result does not depend on the room. */
+static const char *redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut)
+{
+	static char out[8192];
+
+	/* Behind what there is room for is not written. */
+	memset(out, '#', sizeof(out));
+	out[fingerprint_redact(dialect, text, len, cut, out)] = '\0';
+	return out;
+}
+
+static void check_redacted(enum fingerprint_dialect dialect, bool cut, const struct row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const char *text = rows[i].text, *seen = redact(dialect, text, strlen(text), cut);
+
+		CHECK(!strcmp(seen, rows[i].expected), "%s\n#   %s\n#   %s", text, seen, rows[i].expected);
+	}
+}
+
+/* The rest of the text stays as it is, case and white space too. */
+static void redacts(void)
+{
+	static const struct row any[] = {
+		{ "", "" }, { "SELECT  1 ;\n", "SELECT  ? ;\n" }, { "select A , b FROM T1", "select A , b FROM T1" },
+		{ "select 'a', 'it''s', '', N'n', x'FF', B'01'", "select ?, ?, ?, ?, ?, ?" },
+		{ "Where a=-1 AND b>1.5e-3 or c = 0xFF", "Where a=-? AND b>? or c = ?" },
+		{ "select 1 -- it's me\n, 2", "select ? -- ?\n, ?" },
+		{ "a/**/b/* x */c/* 'it''s */d/*", "a/**/b/*?*/c/*?*/d/*" },
+		{ "select 1 /* open", "select ? /*?" }, { "-- ", "-- " }, { "--", "--" },
+		{ "where a in (1,2 , 'x')", "where a in (?,? , ?)" },
+		{ "values (1, 'x'), (2, 'y')", "values (?, ?), (?, ?)" },
+		{ "limit 10 offset 20", "limit ? offset ?" }, { "select null, a is NULL", "select null, a is NULL" },
+		{ "where a=? and b = :name", "where a=? and b = :name" },
+		{ "select 'first', 'not ended", "select ?" },
+		{ "select col_1, 'p\xc3\xa4ss', \xc3\xa4", "select col_1, ?, \xc3\xa4" },
+	}, postgres_rows[] = {
+		{ "select $1, $2 + 3", "select $1, $2 + ?" },
+		{ "select $$it's$$, $a$ $$ 'x' $a$, $a$open", "select ?, ?, ?" },
+		{ "select E'it\\'s', U&'d\\0061' uescape '!', 'C:\\'", "select ?, ? uescape ?, ?" },
+		{ "select \"Name 1\", u&\"n\", 'a'\n'b'", "select \"Name 1\", u&\"n\", ?\n" },
+		{ "/* a /* b */ c */ select true--x", "/*?*/ select ?--?" },
+		{ "alter role a password 'secret'", "alter role a password ?" },
+		{ "select a->>'k', b::text, c #> '{1}'", "select a->>?, b::text, c #> ?" },
+		/* An escape where the default has none: the rest would be read inside out. */
+		{ "select 'it\\'s', 'secret'", "select ?" },
+	}, mysql_rows[] = {
+		{ "select \"a\", 'it\\'s', `b 1`, @v, true", "select ?, ?, `b 1`, @v, true" },
+		{ "select 1 # it's\n, 2 #\n#x", "select ? #?\n, ? #\n#?" },
+		{ "/*!50001 select 1 */ /*M!100100 a */ /*+ hint */", "/*!50001 select ? */ /*M!100100 a */ /*?*/" },
+		{ "create user 'a'@'%' identified by 'secret'", "create user ?@? identified by ?" },
+		{ "select _utf8'a', 1-- 2\n--3", "select _utf8?, ?-- ?\n--?" },
+		{ "limit 5, 10", "limit ?, ?" },
+		/* NO_BACKSLASH_ESCAPES */
+		{ "select 'a\\', 'secret'", "select ?" }, { "select 1, 'a\\','secret','b\\'", "select ?, ?" },
+	}, cut_both[] = {
+		{ "select 'a', 'not ended", "select ?, ?" }, { "select 12", "select ?" },
+		{ "select a, 'secret'", "select a, ?" }, { "select 1 /* secr", "select ? /*?" },
+		{ "select nam", "select nam" },
+	}, cut_postgres[] = {
+		{ "select $a$secr", "select ?" }, { "select $a", "select ?" }, { "select \"na", "select \"na" },
+		{ "select E'it\\'s', 'secr", "select ?, ?" }, { "select 1, 'a\\', 'secr", "select ?, ?" },
+	}, cut_mysql[] = {
+		{ "select \"secr", "select ?" }, { "select `na", "select `na" },
+		{ "select a, 'b', 'it\\'s', 'secr", "select a, ?" }, { "select 'a\\\\', 'b'", "select ?, ?" },
+	};
+
+	check_redacted(POSTGRES, false, any, ARRAY_SIZE(any));
+	check_redacted(MYSQL, false, any, ARRAY_SIZE(any));
+	check_redacted(POSTGRES, false, postgres_rows, ARRAY_SIZE(postgres_rows));
+	check_redacted(MYSQL, false, mysql_rows, ARRAY_SIZE(mysql_rows));
+	check_redacted(POSTGRES, true, cut_both, ARRAY_SIZE(cut_both));
+	check_redacted(MYSQL, true, cut_both, ARRAY_SIZE(cut_both));
+	check_redacted(POSTGRES, true, cut_postgres, ARRAY_SIZE(cut_postgres));
+	check_redacted(MYSQL, true, cut_mysql, ARRAY_SIZE(cut_mysql));
+}
+
+/* Nor does one anywhere in a text that is cut anywhere, and the fingerprint is the same. */
+static void no_literal_survives_redacting(void)
+{
+	static const char *const templates[] = {
+		"select a~,~@ from t where b~=~@ and c~>~@ or d like @ limit @",
+		"insert into t~(~a~,~b~)~values~(#)~,~(#)~,~(#)~;~",
+		"update t set a~=~@~,~b~=~b * @ where c between @ and @",
+	};
+	char text[4096];
+	struct result of_text, of_redacted;
+
+	for (int round = 0; round < 10000; round++) {
+		enum fingerprint_dialect dialect = round & 1 ? MYSQL : POSTGRES;
+		size_t len = random_statement(dialect, templates[random_below(ARRAY_SIZE(templates))], text);
+		bool cut = random_below(2);
+		const char *seen;
+
+		len = cut ? random_below((unsigned int)len + 1) : len;
+		seen = redact(dialect, text, len, cut);
+		CHECK(!strstr(seen, "secr") && !strpbrk(seen, "'\\"), "%.*s\n#   %s", (int)len, text, seen);
+		for (const char *at = seen; (at = strpbrk(at, "0123456789")); at += strspn(at, "0123456789"))
+			CHECK(at > seen && at[-1] == '$', "%.*s\n#   %s", (int)len, text, seen);
+		if (!cut) {
+			make(dialect, text, len, false, &of_text);
+			make(dialect, seen, strlen(seen), false, &of_redacted);
+			CHECK(of_text.hash == of_redacted.hash, "%.*s\n#   %s\n#   %s\n#   %s", (int)len,
+			      text, seen, of_text.text, of_redacted.text);
+		}
+		if (check_failures > 5)
+			return;
+	}
+}
+
 static void random_bytes(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), len, size, n;
@@ -534,6 +643,8 @@ int main(void)
 	RUN(small_buffers);
 	RUN(cut_no_character);
 	RUN(no_literal_survives);
+	RUN(redacts);
+	RUN(no_literal_survives_redacting);
 	RUN_LONG(idempotent);
 	RUN_LONG(random_bytes);
 	RUN_LONG(linear_time);
