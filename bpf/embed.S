@@ -11,4 +11,9 @@ bpf_statement_end:
 bpf_trace:
 	.incbin "bpf/trace.bpf.o"
 bpf_trace_end:
+	.balign 8
+	.globl bpf_locks, bpf_locks_end
+bpf_locks:
+	.incbin "bpf/locks.bpf.o"
+bpf_locks_end:
 	.section .note.GNU-stack, "", %progbits

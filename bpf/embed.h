@@ -5,5 +5,6 @@
 /* The BPF objects made from NAME.bpf.c: the bytes from the first to before the second. */
 extern const unsigned char bpf_statement[], bpf_statement_end[];
 extern const unsigned char bpf_trace[], bpf_trace_end[];
+extern const unsigned char bpf_locks[], bpf_locks_end[];
 
 #endif

@@ -10,13 +10,13 @@
 #ifndef BPF_SESSION_H
 #define BPF_SESSION_H
 
+#include "bpf/wanted.h"
 #include "bpf/why.h"
 
 #define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */
 
 ARGUMENT(session);	/* address of the server's session object; 0: a thread is a session */
 ARGUMENT(client);	/* 0: the process serves no client */
-ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
 ARGUMENT(replication);	/* not 0: a walsender */
 ARGUMENT(user);		/* pointers to who is connected; 0: not known */
 ARGUMENT(user_length);	/* 0: it ends in a NUL */
@@ -33,11 +33,9 @@ CONSTANT(threshold_ns);
 CONSTANT(text_bytes);	/* how much of a text is shown */
 CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
 CONSTANT(head_bytes);	/* of a text that are compared: text_size, HEAD_WORDS at most */
-CONSTANT(filter_pids);
 CONSTANT(want_sessions);
 CONSTANT(tells_sessions);	/* this file's server lets it be known who is connected */
 CONSTANT(want_execs);	/* of programs of any name */
-CONSTANT(ns_pids);	/* the kernel can tell which PID namespace a process is in (5.7) */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
@@ -45,8 +43,6 @@ MAP(sessions);		/* hash: u64, see session_key() → struct session and text_size
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
-MAP(pids);		/* hash: tgid that is wanted → anything */
-MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
 INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
@@ -127,27 +123,6 @@ INLINE void stat_group(void *ctx, struct session *session)
 	else if (VALUE(stat_by) == STAT_BY_USER)
 		read_name(session->group, sizeof(session->group), arg_user(ctx),
 			  arg_user_length(ctx));
-}
-
-/* Whether a new session's process is one of those that -p names, or a child of one. */
-INLINE int pid_wanted(void *ctx, __u32 pid)
-{
-	struct wanted_server *server;
-	struct bpf_pidns_info info;
-	__u64 main_pid;
-
-	if (!VALUE(filter_pids) || bpf_map_lookup_elem(pids, &pid))
-		return 1;
-	main_pid = arg_server(ctx);
-	server = bpf_map_lookup_elem(servers, &main_pid);
-	/* Without, that of another namespace with the same PID is taken for it. */
-	if (!VALUE(ns_pids))
-		return server != 0;
-	for (int i = 0; server && i < WANTED_NAMESPACES; i++)
-		if (!bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
-						 sizeof(info)))
-			return 1;
-	return 0;
 }
 
 /* A session's first hit. NULL where the table is full. */

@@ -65,6 +65,20 @@ const struct command command_table[] = {
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_top },
+	{ COMMAND_LOCKS, WORDS_STATEMENTS, "locks", NULL,
+	  "waits for locks: how long, for what, and who holds it", "dbslower locks",
+	  "[postgres] [THRESHOLD] [OPTION...]",
+	  "Prints the waits for locks of running PostgreSQL servers that take longer than\n"
+	  "the threshold (1 ms if not given): what was waited for and in which mode, the\n"
+	  "statement that waited, and who held the lock, with its current or last\n"
+	  "statement and how long it has been idle in its transaction. LWLocks, too.\n",
+	  "  dbslower locks                        waits longer than 1 ms, as they end\n"
+	  "  dbslower locks 100 -p 1234            longer than 100 ms, of one server\n"
+	  "  dbslower locks --stat -d 60           a table of what was waited for\n"
+	  "  dbslower locks -d 10 --dot waits.dot  who waited for whom; dot -Tsvg draws it\n"
+	  "\n"
+	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
+	  cmd_locks },
 	{ COMMAND_TRACE, WORDS_PROBES, "trace", NULL,
 	  "hits of any USDT probe or function of any file or process", "dbslower trace",
 	  "[PATH | -l LIB | -p PID] [OPTION...] PROBE...",

@@ -21,6 +21,7 @@ enum command_id {
 	COMMAND_TOP = 1 << 3,
 	COMMAND_TRACE = 1 << 4,
 	COMMAND_DOCTOR = 1 << 5,
+	COMMAND_LOCKS = 1 << 6,
 };
 
 /* What the words of a command line are that are no options. */
@@ -69,6 +70,9 @@ int cmd_stat(const struct command *command, int argc, char *argv[]);
 
 /* Prints statements grouped by fingerprint. */
 int cmd_top(const struct command *command, int argc, char *argv[]);
+
+/* Prints waits for locks, and who holds them. */
+int cmd_locks(const struct command *command, int argc, char *argv[]);
 
 /* Prints hits of any probes. */
 int cmd_trace(const struct command *command, int argc, char *argv[]);

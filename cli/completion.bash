@@ -65,6 +65,7 @@ _dbslower()
 	[[ ${COMP_WORDS[1]} == stat || ${COMP_WORDS[0]##*/} == dbstat ]] && command=stat
 	[[ ${COMP_WORDS[1]} == top ]] && command=top
 	[[ ${COMP_WORDS[1]} == trace ]] && command=trace
+	[[ ${COMP_WORDS[1]} == locks ]] && command=locks
 	[[ ${COMP_WORDS[1]} == doctor ]] && command=doctor
 	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
 
@@ -79,7 +80,7 @@ _dbslower()
 	case $option in
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
-	-x | --path | -l | --lib) _dbslower_files "$cur" ;;
+	-x | --path | -l | --lib | --dot) _dbslower_files "$cur" ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors" -- "$cur") ;;
 	--lines | --args | --hist | --max) ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
@@ -114,6 +115,10 @@ _dbslower()
 				--verbose -V --version -x --path --start --done --text-arg --user
 				--db --match --container --text --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
 				-- "$cur")
+		elif [[ $command == locks && $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W "-d --duration --dot -h --help --json
+				-m --min -n --count -p --pid --stat --strict -t --wall --text -v
+				--verbose -V --version -x --path --force-perf" -- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
@@ -121,7 +126,7 @@ _dbslower()
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
-				$( ((COMP_CWORD == 1)) && echo slow stat top trace list doctor)" -- "$cur")
+				$( ((COMP_CWORD == 1)) && echo slow stat top locks trace list doctor)" -- "$cur")
 		fi
 		;;
 	esac

@@ -372,6 +372,14 @@ static int set_histogram(struct parse *p, const struct option_row *row, const ch
 	return 0;
 }
 
+static int set_dot(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return refuse(p, row, value, "is empty");
+	p->opts->dot = value;
+	return 0;
+}
+
 static int set_count(struct parse *p, const struct option_row *row, const char *value)
 {
 	int err = parse_number(value, strlen(value), &p->opts->count);
@@ -423,15 +431,18 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 #define LIST	COMMAND_LIST
 #define TRACE	COMMAND_TRACE
 #define DOCTOR	COMMAND_DOCTOR
+#define LOCKS	COMMAND_LOCKS
 #define ALL	(~0u)
 
 static const struct option_row rows[] = {
 	{ SLOW | STAT | TOP, 'm', "min", "MS", "the threshold, as the word; 0 is all statements",
 	  duration_forms, set_minimum, 0 },
-	{ SLOW | STAT | TOP, 'p', "pid", "PID[,...]",
+	{ LOCKS, 'm', "min", "MS", "the threshold, as the word; 0 is all waits",
+	  duration_forms, set_minimum, 0 },
+	{ SLOW | STAT | TOP | LOCKS, 'p', "pid", "PID[,...]",
 	  "only these processes; of a postmaster, its backends",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW | STAT | TOP, 'x', "path", "PATH", "trace this server binary; may be repeated",
+	{ SLOW | STAT | TOP | LOCKS, 'x', "path", "PATH", "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
 	{ LIST | TRACE, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
 	  "give a path, or a library's short name, as c for libc.so.6", set_path, 0 },
@@ -439,12 +450,18 @@ static const struct option_row rows[] = {
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
 	{ TRACE, 'p', "pid", "PID[,...]", "in these processes only",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW | STAT | TOP | TRACE, 'd', "duration", "SECONDS",
+	{ SLOW | STAT | TOP | TRACE | LOCKS, 'd', "duration", "SECONDS",
 	  "end after this time (decimals, or a unit: 500ms)",
 	  "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	  set_duration, 0 },
 	{ SLOW, 'n', "count", "COUNT", "end after this many printed statements",
 	  "give a whole number from 1", set_count, 0 },
+	{ LOCKS, 'n', "count", "COUNT", "end after this many printed waits",
+	  "give a whole number from 1", set_count, 0 },
+	{ LOCKS, 0, "stat", NULL, "a table of locks; of all waits, without a threshold",
+	  NULL, NULL, offsetof(struct options, stat) },
+	{ LOCKS, 0, "dot", "FILE", "write who waited for whom to this file, for Graphviz",
+	  "give the path of a file", set_dot, 0 },
 	{ TRACE, 'n', "max", "COUNT", "end after this many printed hits",
 	  "give a whole number from 1", set_count, 0 },
 	{ TRACE, 0, "ret", NULL, "when functions return, not when they are called",
@@ -488,13 +505,13 @@ static const struct option_row rows[] = {
 	  "and lower case are the same", set_match, 0 },
 	{ SLOW | TOP, 0, "container", "ID", "only servers in this container",
 	  "give a container's id or its beginning, or its name", set_container, 0 },
-	{ SLOW | TOP, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
+	{ SLOW | TOP | LOCKS, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
 	{ SLOW | TOP, 0, "redact", NULL, "show a ? for each literal and comment in statements",
 	  NULL, NULL, offsetof(struct options, redact) },
 	{ SLOW, 'o', "columns", "NAME[,...]", "print these columns",
 	  "give names of columns, with commas", set_columns, 0 },
-	{ SLOW, 't', "wall", NULL, "show the time of day, not seconds since the start",
+	{ SLOW | LOCKS, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
 	{ SLOW, 0, "why", NULL, "print where each statement's time went",
 	  NULL, NULL, offsetof(struct options, why) },
@@ -504,15 +521,15 @@ static const struct option_row rows[] = {
 	  NULL, NULL, offsetof(struct options, self_test) },
 	{ DOCTOR, 0, "json", NULL, "print a JSON object with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW | LIST | STAT | TOP | TRACE, 0, "json", NULL,
+	{ SLOW | LIST | STAT | TOP | TRACE | LOCKS, 0, "json", NULL,
 	  "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW | STAT | TOP | TRACE, 0, "strict", NULL, "exit with status 1 if anything was lost",
+	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "strict", NULL, "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
 	{ SLOW | STAT | TOP | TRACE, 0, "keep-privileges", NULL,
 	  "give nothing up once all is attached", NULL, NULL,
 	  offsetof(struct options, keep_privileges) },
-	{ SLOW | STAT | TOP | TRACE, 0, "force-perf", NULL,
+	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "force-perf", NULL,
 	  "attach by the uprobe PMU, as before Linux 6.6",
 	  NULL, NULL, offsetof(struct options, force_perf) },
 	{ SLOW | STAT | TOP, 0, "force-perfbuf", NULL,
@@ -533,7 +550,7 @@ static const struct option_row rows[] = {
 	{ SLOW | STAT | TOP, 0, "force-tracefs", NULL,
 	  "attach by uprobe_events, as before Linux 4.17",
 	  NULL, NULL, offsetof(struct options, force_tracefs) },
-	{ SLOW | STAT | TOP | TRACE, 'v', "verbose", NULL,
+	{ SLOW | STAT | TOP | TRACE | LOCKS, 'v', "verbose", NULL,
 	  "print the BPF programs, as a disassembly",
 	  NULL, set_verbose, 0 },
 	{ LIST, 'v', "verbose", NULL, "with numbers of sites and arguments; -vv: each",
@@ -795,7 +812,8 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 		return end_error(&p, "counts intervals", "give -i SECONDS with it");
 	}
 	/* A histogram or table is of all statements, unless it is said of which. */
-	if (command->id != COMMAND_SLOW && !p.threshold && !p.minimum)
+	if (command->id != COMMAND_SLOW && (command->id != LOCKS || opts->stat) && !p.threshold &&
+	    !p.minimum)
 		opts->threshold_ns = 0;
 	if (!opts->columns.count)
 		column_default(&opts->columns);

@@ -53,6 +53,8 @@ struct options {
 	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
 	bool force_semaphore, force_pids;
 	bool self_test;
+	bool stat;			/* a table of locks, not each wait */
+	const char *dot;		/* file for a graph of waits; NULL: none */
 	bool help, version;		/* the first of them ends the parsing */
 };
 

@@ -37,7 +37,7 @@ static void watch_site(void *arg, const struct target_site *site)
 static void watch_server(void *arg, const struct tracer_server *server)
 {
 	struct watch *watch = arg;
-	bool later = watch->tracer;
+	bool later = watch->opened;
 
 	for (size_t i = 0; i < server->npids && watch->npids < WATCH_PIDS; i++)
 		watch->pids[watch->npids++] = server->pids[i];
@@ -225,13 +225,14 @@ void watch_headline(struct watch *watch)
 		len--;
 	if (len && number[len - 1] == '.')
 		len--;
-	output_string(&watch->out, watch->npids ? "Tracing database queries for pids " :
-						  "Tracing database queries");
+	output_string(&watch->out, "Tracing ");
+	output_string(&watch->out, watch->subject ? watch->subject : "database queries");
+	output_string(&watch->out, watch->npids ? " for pids " : "");
 	for (size_t i = 0; i < watch->npids; i++) {
 		output_string(&watch->out, i ? " " : "");
 		output_u64(&watch->out, watch->pids[i]);
 	}
-	output_string(&watch->out, " slower than ");
+	output_string(&watch->out, watch->than ? watch->than : " slower than ");
 	output_bytes(&watch->out, number, len);
 	output_string(&watch->out, " ms...\n");
 }
@@ -279,41 +280,57 @@ static int watch_refuse(struct watch *watch, struct fault *fault)
 	return EXIT_FAILED;
 }
 
+int watch_ready(struct watch *watch)
+{
+	struct fault fault = { .kind = FAULT_NONE };
+	int err = watch_arm(watch);
+
+	if (!err)
+		return EXIT_OK;
+	fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
+	return watch_refuse(watch, &fault);
+}
+
 int watch_open(struct watch *watch, const struct tracer_config *config)
 {
-	const struct options *options = &watch->options;
 	struct fault fault = { .kind = FAULT_NONE };
 	struct confined confined;
 	struct tracer *tracer;
-	int err;
+	int status;
 
 	if (tracer_open(&tracer, config, &fault))
 		return watch_refuse(watch, &fault);
 	watch->tracer = tracer;
-	if (options->verbose)
-		watch_features(watch, tracer_features(tracer));
-	err = watch_arm(watch);
-	if (err) {
-		fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
-		return watch_refuse(watch, &fault);
-	}
-	if (!options->keep_privileges) {
+	status = watch_ready(watch);
+	if (status != EXIT_OK)
+		return status;
+	if (!watch->options.keep_privileges) {
 		tracer_confine(tracer, &confined);
 		watch_confined(watch, &confined);
 	}
+	watch_started(watch, tracer_features(tracer), tracer_targets(tracer));
+	return EXIT_OK;
+}
+
+void watch_started(struct watch *watch, const struct features *features, size_t targets)
+{
+	const struct options *options = &watch->options;
+
+	watch->opened = true;
+	if (options->verbose)
+		watch_features(watch, features);
 	if (options->pid_count) {
 		watch->npids = options->pid_count;
 		memcpy(watch->pids, options->pids, options->pid_count * sizeof(*watch->pids));
 	}
 	output_flush(&watch->err);
-	if (tracer_targets(tracer)) {
+	if (targets) {
 		watch->begun = true;
 		watch->begin(watch);
 	} else {
 		message_waiting(&watch->err);
 		output_flush(&watch->err);
 	}
-	return EXIT_OK;
 }
 
 bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],

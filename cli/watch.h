@@ -24,7 +24,9 @@ struct watch {
 	bool asked;		/* it came: what runs now is to be shown */
 	int stop;		/* readable when it is to end: a signal, or the time of -d */
 	bool signals;		/* these two are set up */
+	bool opened;		/* what is told of servers from now on is of new ones */
 	bool begun;
+	const char *subject, *than;	/* for the first line; NULL: database queries, slower */
 	/* The command's: the first line, printed once there is a server; and a statement. */
 	void (*begin)(struct watch *watch);
 	bool (*statement)(void *arg, const struct statement *statement);
@@ -63,6 +65,12 @@ int watch_open(struct watch *watch, const struct tracer_config *config);
 
 /* -v: says what was given up, and of what was not, why. */
 void watch_confined(struct watch *watch, const struct confined *confined);
+
+/* Arms it, or says why that cannot be: EXIT_OK, or the status to end with. */
+int watch_ready(struct watch *watch);
+
+/* What follows once the probes are there, on @targets files: begins, or says that it waits. */
+void watch_started(struct watch *watch, const struct features *features, size_t targets);
 
 /* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */
 void watch_headline(struct watch *watch);

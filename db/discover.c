@@ -21,7 +21,7 @@ int discover_init(struct discover *d, const struct tracer_config *config, struct
 {
 	int err;
 
-	*d = (struct discover){ .config = config };
+	*d = (struct discover){ .config = config, .table = engine_table };
 	if (!config->start)
 		return 0;
 	err = custom_init(&d->custom, config->start, config->done, config->text_arg);
@@ -134,7 +134,7 @@ static void discover_announce(struct discover *d, size_t first)
 static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
 			 struct fault *fault)
 {
-	const struct engine *const *engines = *d->engines ? d->engines : engine_table;
+	const struct engine *const *engines = *d->engines ? d->engines : d->table;
 	struct target *more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	int err = -ENOENT;
 

@@ -22,6 +22,7 @@ struct discover {
 	/* The owner's, who fills them between discover_init() and what follows it. */
 	struct target_common common;
 	int pids, servers, comms;	/* maps of those names */
+	const struct engine *const *table;	/* engine_table, unless its owner has another */
 	/* Called for each process that already ran a file when probes were put on it. */
 	void (*process)(void *arg, const struct target *target, const struct process *process);
 	void *process_arg;

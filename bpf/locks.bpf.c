@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Waits for locks: each is sent when it begins, so that the holder can be looked up, and at its end. */
+#include "bpf/locks.h"
+#include "bpf/wanted.h"
+
+ARGUMENT(field1);
+ARGUMENT(field2);
+ARGUMENT(field3);
+ARGUMENT(field4);
+ARGUMENT(kind);
+ARGUMENT(mode);
+ARGUMENT(lock);
+ARGUMENT(name);
+ARGUMENT(xid);
+ARGUMENT(relation);
+ARGUMENT(block_high);
+ARGUMENT(block_low);
+ARGUMENT(offset);
+
+CONSTANT(source);
+CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
+CONSTANT(tally);	/* LWLock waits are summed up, and not sent */
+
+MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
+MAP(rows);		/* hash: u64 thread → struct lock_row */
+MAP(sums);		/* hash: struct light_key → struct light_sum */
+
+static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
+
+/* While a thread waits for a lock it may wait for an LWLock, too. */
+INLINE __u64 wait_key(int light)
+{
+	return (__u32)bpf_get_current_pid_tgid() | (__u64)light << 32;
+}
+
+/* Fills what a wait begins with. 0: its process is not wanted. */
+INLINE int wait_begin(void *ctx, struct event_lock *wait)
+{
+	__u64 id = id_seen(bpf_get_current_pid_tgid());
+
+	if (!id || !pid_wanted(ctx, id >> 32))
+		return 0;
+	wait->type = EVENT_LOCK_WAIT;
+	wait->source = VALUE(source);
+	wait->pid = id >> 32;
+	wait->tid = id;
+	wait->start_ns = bpf_ktime_get_ns();
+	return 1;
+}
+
+INLINE void wait_keep(__u64 key, const struct event_lock *wait)
+{
+	if (bpf_map_update_elem(waits, &key, wait, BPF_ANY))
+		count(LOST_TABLE_FULL);
+}
+
+INLINE void wait_send(void *ctx, const struct event_lock *wait)
+{
+	struct event_lock event = *wait;
+
+	send(ctx, &event, sizeof(event));
+}
+
+/* The thread's wait is over. */
+INLINE void wait_end(void *ctx, __u32 flags)
+{
+	__u64 key = wait_key(0);
+	struct event_lock *wait = bpf_map_lookup_elem(waits, &key);
+
+	if (!wait)
+		return;
+	wait->type = EVENT_LOCK_END;
+	wait->duration_ns = bpf_ktime_get_ns() - wait->start_ns;
+	wait->flags |= flags;
+	count(COUNT_STATEMENTS);
+	wait_send(ctx, wait);
+	bpf_map_delete_elem(waits, &key);
+}
+
+/* PostgreSQL: who waits for the end of transaction ->xid wants this row. */
+PROGRAM(lock_row)
+{
+	__u64 key = wait_key(0);
+	struct lock_row row = {};
+
+	row.relation = arg_relation(ctx);
+	row.xid = arg_xid(ctx);
+	row.block = arg_block_high(ctx) << 16 | arg_block_low(ctx);
+	row.offset = arg_offset(ctx);
+	bpf_map_update_elem(rows, &key, &row, BPF_ANY);
+	return 0;
+}
+
+PROGRAM(lock_start)
+{
+	__u64 key = wait_key(0);
+	struct event_lock wait = {};
+	struct lock_row *row;
+
+	if (!wait_begin(ctx, &wait))
+		return 0;
+	wait.field[0] = arg_field1(ctx);
+	wait.field[1] = arg_field2(ctx);
+	wait.field[2] = arg_field3(ctx);
+	wait.field[3] = arg_field4(ctx);
+	wait.kind = arg_kind(ctx);
+	wait.mode = arg_mode(ctx);
+	wait.address = arg_lock(ctx);
+	row = bpf_map_lookup_elem(rows, &key);
+	if (row) {
+		/* A transaction's lock has nothing but its number. */
+		if (row->xid == wait.field[0] && !wait.field[1] && !wait.field[2]) {
+			wait.relation = row->relation;
+			wait.block = row->block;
+			wait.offset = row->offset;
+		}
+		bpf_map_delete_elem(rows, &key);
+	}
+	wait_keep(key, &wait);
+	if (wait.address)
+		wait_send(ctx, &wait);
+	return 0;
+}
+
+/* Behind lock_start, where the probe does not tell the address. */
+PROGRAM(lock_queue)
+{
+	__u64 key = wait_key(0);
+	struct event_lock *wait = bpf_map_lookup_elem(waits, &key);
+
+	if (!wait || wait->address)
+		return 0;
+	wait->address = arg_lock(ctx);
+	wait_send(ctx, wait);
+	return 0;
+}
+
+PROGRAM(lock_done)
+{
+	wait_end(ctx, 0);
+	return 0;
+}
+
+PROGRAM(lock_failed)
+{
+	wait_end(ctx, LOCK_FAILED);
+	return 0;
+}
+
+PROGRAM(lock_deadlock)
+{
+	__u64 key = wait_key(0);
+	struct event_lock *wait = bpf_map_lookup_elem(waits, &key);
+
+	if (wait)
+		wait->flags |= LOCK_DEADLOCK | LOCK_FAILED;
+	return 0;
+}
+
+PROGRAM(light_start)
+{
+	struct event_lock wait = {};
+
+	if (wait_begin(ctx, &wait))
+		wait_keep(wait_key(1), &wait);
+	return 0;
+}
+
+INLINE void light_tally(const struct event_lock *wait)
+{
+	struct light_key key = { .source = VALUE(source), .mode = wait->mode,
+				 .cpu = bpf_get_smp_processor_id() };
+	struct light_sum first = { 1, wait->duration_ns, wait->duration_ns }, *sum;
+
+	__builtin_memcpy(key.name, wait->name, sizeof(key.name));
+	sum = bpf_map_lookup_elem(sums, &key);
+	if (!sum) {
+		if (bpf_map_update_elem(sums, &key, &first, BPF_NOEXIST))
+			count(LOST_TABLE_FULL);
+		return;
+	}
+	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->total_ns, wait->duration_ns);
+	if (sum->max_ns < wait->duration_ns)
+		sum->max_ns = wait->duration_ns;
+}
+
+PROGRAM(light_done)
+{
+	__u64 key = wait_key(1);
+	struct event_lock *kept = bpf_map_lookup_elem(waits, &key), wait;
+
+	if (!kept)
+		return 0;
+	wait = *kept;
+	bpf_map_delete_elem(waits, &key);
+	wait.duration_ns = bpf_ktime_get_ns() - wait.start_ns;
+	count(COUNT_STATEMENTS);
+	if (wait.duration_ns < VALUE(threshold_ns))
+		return 0;
+	wait.type = EVENT_LOCK_END;
+	wait.flags = LOCK_LIGHT;
+	wait.mode = arg_mode(ctx);
+	bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
+	if (VALUE(tally))
+		light_tally(&wait);
+	else
+		send(ctx, &wait, sizeof(wait));
+	return 0;
+}
+
+char dual_license[] __attribute__((section("license"), used)) = "Dual BSD/GPL";

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the programs of bpf/locks.bpf.c hand to user space. No padding, as in event.h. */
+#ifndef BPF_LOCKS_H
+#define BPF_LOCKS_H
+
+#include <linux/types.h>
+
+/* Beyond enum event_type. */
+#define EVENT_LOCK_WAIT	64	/* struct event_lock: a wait begins */
+#define EVENT_LOCK_END	65	/* … and has ended */
+
+#define LOCK_LIGHT	0x01	/* PostgreSQL's LWLock; ->name is its tranche */
+#define LOCK_SESSION	0x02	/* MySQL's or MariaDB's: ->kind is what it told its scheduler */
+#define LOCK_FAILED	0x04	/* the wait ended without the lock */
+#define LOCK_DEADLOCK	0x08	/* … because of a deadlock */
+#define LOCK_JOINED	0x10	/* it began before there were probes, at a time that is not known */
+
+#define LOCK_NAME	64
+
+/* A wait. The kernel keeps one a thread, which is also the record that it sends. */
+struct event_lock {
+	__u32 type;
+	__u32 source;
+	__u32 pid, tid;		/* as seen from where the tool runs */
+	__u64 start_ns;		/* CLOCK_MONOTONIC */
+	__u64 duration_ns;
+	__u64 address;		/* PostgreSQL: the LOCALLOCK; else the session's object; 0: not known */
+	__u64 relation;		/* PostgreSQL: the Relation of the row that is waited for; or 0. Else
+				   the MDL_request of a metadata lock */
+	__u32 block, offset;	/* … and the row's place in it */
+	__u32 field[4];		/* of the lock's tag */
+	__u32 kind, mode;
+	__u32 flags;
+	__u32 reserved;
+	char name[LOCK_NAME];
+};
+
+/* Map "rows": what a thread is about to wait for. */
+struct lock_row {
+	__u64 relation;
+	__u32 xid;
+	__u32 block, offset;
+	__u32 reserved;
+};
+
+/* Map "sums": LWLock waits, summed up. */
+struct light_key {
+	__u32 source, mode;
+	__u32 cpu;		/* that counted: so two never write the same maximum */
+	__u32 reserved;
+	char name[LOCK_NAME];
+};
+
+struct light_sum {
+	__u64 count, total_ns, max_ns;
+};
+
+_Static_assert(sizeof(struct event_lock) == 152, "a record has no padding");
+_Static_assert(sizeof(struct lock_row) == 24, "a map's value has no padding");
+_Static_assert(sizeof(struct light_key) == 80, "a map's key has no padding");
+
+#endif

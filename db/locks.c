@@ -1,0 +1,656 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/locks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/embed.h"
+#include "db/binary.h"
+#include "db/clock.h"
+#include "db/discover.h"
+#include "loader/stream.h"
+
+#define RING_BYTES	(1u << 20)
+#define WAITS_MAX	16384		/* at once */
+#define SUMS_MAX	16384
+#define COMMS_MAX	4096
+#define LOOKS_MAX	20		/* for a holder, one in each drain */
+
+enum map {
+	MAP_WAITS, MAP_ROWS, MAP_SUMS, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
+	MAP_SERVERS, MAP_COMMS, MAPS,
+};
+
+#define NUMBERS	9
+
+/* A wait that has begun. */
+struct waiting {
+	struct waiting *next;
+	struct event_lock event;
+	struct pglocks_wait known;
+	bool looked;			/* ->known is filled */
+	unsigned int tries;		/* so often it is still to be looked for a holder */
+};
+
+/* What is known of a server's file besides its probes. */
+struct server {
+	struct pglocks places;
+	bool found;
+	char kinds[PGLOCKS_KINDS][24];
+};
+
+struct locks {
+	struct locks_config config;
+	struct features features;
+	struct object object, statements;
+	struct engine engines[2];
+	const struct engine *table[3];
+	int maps[MAPS], tracepoint;
+	struct object_value values[MAPS + NUMBERS + 1];
+	struct discover discover;
+	struct stream stream;
+	struct server *servers;		/* by target */
+	size_t nservers;
+	struct waiting *waiting;
+	uint64_t pid_ns_dev, pid_ns_ino;
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	bool looking;			/* for a holder: drain again soon */
+};
+
+/* --- where the probes go */
+
+#define TAG_SPECS                                                          \
+	{ .name = "arg_field1", .spec = "4@0(%arg0)", .fallback = -1 },    \
+	{ .name = "arg_field2", .spec = "4@4(%arg0)", .fallback = -1 },    \
+	{ .name = "arg_field3", .spec = "4@8(%arg0)", .fallback = -1 },    \
+	{ .name = "arg_field4", .spec = "2@12(%arg0)", .fallback = -1 },   \
+	{ .name = "arg_kind", .spec = "1@14(%arg0)", .fallback = -1 },     \
+	{ .name = "arg_mode", .spec = "4@16(%arg0)", .fallback = -1 },     \
+	{ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }
+
+#define LIGHT_ARGS                                                      \
+	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
+		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
+
+/*
+ * PostgreSQL. ProcSleep(LOCALLOCK *, …) waits, GrantAwaitedLock() is called when it got the
+ * lock, LockErrorCleanup() first thing when it is to be given up, by an error or a cancel; then no
+ * lock__wait__done comes. A deadlock makes its victim leave the queue by RemoveFromWaitQueue(), also
+ * one that is seen without the search that deadlock__found ends. LWLocks have no function of their
+ * own that waits.
+ */
+static const struct engine_probe postgres_probes[] = {
+	{
+		.step = "row", .program = "lock_row", .function = "XactLockTableWait",
+		.optional = true,
+		.args = ENGINE_ARGS(
+			{ .name = "arg_xid", .spec = "4@%arg0" },
+			{ .name = "arg_relation", .spec = "8@%arg1" },
+			{ .name = "arg_block_high", .spec = "2@0(%arg2)" },
+			{ .name = "arg_block_low", .spec = "2@2(%arg2)" },
+			{ .name = "arg_offset", .spec = "2@4(%arg2)" }),
+	},
+	{
+		.step = "done", .program = "lock_done",
+		.provider = "postgresql", .probe = "lock__wait__done",
+	},
+	{
+		/* From 18 on: behind ProcSleep(), also when that failed. */
+		.step = "done", .program = "lock_done",
+		.function = "set_ps_display_remove_suffix", .only_with = "JoinWaitQueue",
+	},
+	{ .step = "done", .program = "lock_done", .function = "GrantAwaitedLock" },
+	{ .step = "failed", .program = "lock_failed", .function = "LockErrorCleanup" },
+	{
+		.step = "deadlock", .program = "lock_deadlock",
+		.provider = "postgresql", .probe = "deadlock__found", .optional = true,
+	},
+	{ .step = "removed", .program = "lock_deadlock", .function = "RemoveFromWaitQueue" },
+	{
+		.step = "queue", .program = "lock_queue", .function = "ProcSleep",
+		.args = ENGINE_ARGS({ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }),
+	},
+	{
+		.step = "start", .program = "lock_start",
+		.provider = "postgresql", .probe = "lock__wait__start",
+		.args = ENGINE_ARGS(
+			{ .name = "arg_field1", .probe_arg = 1, .fallback = -1 },
+			{ .name = "arg_field2", .probe_arg = 2, .fallback = -1 },
+			{ .name = "arg_field3", .probe_arg = 3, .fallback = -1 },
+			{ .name = "arg_field4", .probe_arg = 4, .fallback = -1 },
+			{ .name = "arg_kind", .probe_arg = 5, .fallback = -1 },
+			{ .name = "arg_mode", .probe_arg = 6, .fallback = -1 },
+			{ .name = "arg_lock" }),
+	},
+	{
+		.step = "start", .program = "lock_start", .function = "ProcSleep",
+		.args = ENGINE_ARGS(TAG_SPECS),
+	},
+	{
+		.step = "light done", .program = "light_done",
+		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
+		.args = LIGHT_ARGS,
+	},
+	{
+		.step = "light start", .program = "light_start",
+		.provider = "postgresql", .probe = "lwlock__wait__start", .optional = true,
+	},
+};
+
+/* The engines of the table, with probes for locks. */
+static void locks_engines(struct locks *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; engine_table[i]; i++) {
+		struct engine *engine = &l->engines[n];
+
+		if (strcmp(engine_table[i]->name, "postgresql"))
+			continue;
+		*engine = *engine_table[i];
+		engine->probes = postgres_probes;
+		engine->nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]);
+		l->table[n++] = engine;
+	}
+	l->discover.table = l->table;
+}
+
+/* --- what is looked up */
+
+/* What is known of the file of target @source; NULL: no memory. */
+static struct server *locks_server(struct locks *l, uint32_t source)
+{
+	struct server *more;
+
+	if (source < l->nservers)
+		return &l->servers[source];
+	more = realloc(l->servers, l->discover.ntargets * sizeof(*more));
+	if (!more)
+		return NULL;
+	memset(more + l->nservers, 0, (l->discover.ntargets - l->nservers) * sizeof(*more));
+	l->servers = more;
+	l->nservers = l->discover.ntargets;
+	return &more[source];
+}
+
+/* … and what its process @pid tells of it. */
+static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
+{
+	struct server *server = locks_server(l, source);
+	struct process process;
+	struct binary binary;
+	int fd;
+
+	if (!server || server->found || process_read(pid, &process) ||
+	    !process_file_same(&process.file, &l->discover.targets[source].file))
+		return server;
+	fd = process_open(&process);
+	if (fd < 0)
+		return server;
+	if (!binary_map(&binary, fd)) {
+		pglocks_find(&binary.elf, &server->places);
+		binary_unmap(&binary);
+		for (uint32_t i = 0; i < server->places.nkinds; i++)
+			pglocks_kind(&server->places, pid, i, server->kinds[i]);
+		server->found = true;
+	}
+	close(fd);
+	return server;
+}
+
+/* Looks up who holds what is waited for: 0, or -errno with what was known before. */
+static int waiting_look(struct locks *l, struct waiting *w)
+{
+	struct server *server = locks_find(l, w->event.source, w->event.pid);
+	struct pglocks_wait known;
+	int err;
+
+	w->tries -= w->tries > 0;
+	if (!server || !server->found)
+		return -ENOENT;
+	err = pglocks_read(&server->places, w->event.pid, &w->event, l->config.tracer.text_bytes,
+			   &known);
+	if (err && w->looked) {
+		pglocks_clear(&known);
+		return err;
+	}
+	pglocks_clear(&w->known);
+	w->known = known;
+	w->looked = true;
+	/* Where it is in a PGPROC is to be known when there is a queue. */
+	if (!err && known.nholders && server->places.wait_at >= 0)
+		w->tries = 0;
+	return err;
+}
+
+/* The place in the list of the wait of thread @tid, or of the list's end. */
+static struct waiting **waiting_of(struct locks *l, uint32_t tid)
+{
+	struct waiting **place = &l->waiting;
+
+	while (*place && (*place)->event.tid != tid)
+		place = &(*place)->next;
+	return place;
+}
+
+static void waiting_drop(struct waiting **place)
+{
+	struct waiting *w = *place;
+
+	*place = w->next;
+	pglocks_clear(&w->known);
+	free(w);
+}
+
+static struct waiting *waiting_add(struct locks *l, const struct event_lock *event)
+{
+	struct waiting **place = waiting_of(l, event->tid), *w;
+
+	if (*place)
+		waiting_drop(place);
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return NULL;
+	w->event = *event;
+	w->next = l->waiting;
+	l->waiting = w;
+	return w;
+}
+
+/* Follows who waits for whom from @w on, back to where it began: 0 or the length of the cycle. */
+static unsigned int waiting_cycle(struct locks *l, const struct waiting *w, uint32_t *cycle,
+				  unsigned int n)
+{
+	unsigned int found = 0;
+
+	cycle[n++] = w->event.pid;
+	for (unsigned int i = 0; !found && i < w->known.nholders; i++) {
+		uint32_t pid = w->known.holders[i].pid;
+		const struct waiting *next = *waiting_of(l, pid);
+
+		if (pid == cycle[0] && pid)
+			return n;
+		for (unsigned int j = 1; next && j < n; j++)
+			if (cycle[j] == pid)
+				next = NULL;
+		if (next && n < LOCKS_CYCLE)
+			found = waiting_cycle(l, next, cycle, n);
+	}
+	return found;
+}
+
+static void locks_tell(struct locks *l, const struct event_lock *event, struct waiting *w,
+		       bool running)
+{
+	const struct server *server = locks_server(l, event->source);
+	struct lock_wait wait = {
+		.target = &l->discover.targets[event->source], .event = event,
+		.wall_ns = event->start_ns + l->wall_offset_ns,
+		.duration_ns = event->duration_ns, .running = running,
+		.joined = event->flags & LOCK_JOINED, .kind = "",
+		.known = w && w->looked ? &w->known : NULL,
+	};
+
+	if (running)
+		wait.duration_ns = clock_ns(CLOCK_MONOTONIC) - event->start_ns;
+	if (event->flags & LOCK_LIGHT)
+		wait.kind = "lwlock";
+	else if (server && event->kind < PGLOCKS_KINDS)
+		wait.kind = server->kinds[event->kind];
+	if (w && event->flags & LOCK_DEADLOCK)
+		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0);
+	if (wait.duration_ns >= l->config.tracer.threshold_ns)
+		l->config.wait(l->config.tracer.arg, &wait);
+}
+
+static void locks_ended(struct locks *l, const struct event_lock *event)
+{
+	struct waiting **place = waiting_of(l, event->tid), *w = *place;
+
+	if (event->flags & LOCK_LIGHT || (w && w->event.start_ns != event->start_ns))
+		w = NULL;
+	locks_tell(l, event, w, false);
+	if (w)
+		waiting_drop(waiting_of(l, event->tid));
+}
+
+/* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
+static int locks_record(void *arg, const void *data, size_t size)
+{
+	struct locks *l = arg;
+	const struct event_lock *event = data;
+	struct waiting *w;
+
+	if (size >= sizeof(struct event_exec) && event->type == EVENT_EXEC) {
+		discover_executed(&l->discover, data);
+		return 0;
+	}
+	if (size < sizeof(*event) || event->source >= l->discover.ntargets)
+		return 0;
+	if (event->type == EVENT_LOCK_END) {
+		locks_ended(l, event);
+	} else if (event->type == EVENT_LOCK_WAIT) {
+		w = waiting_add(l, event);
+		if (w) {
+			w->tries = LOOKS_MAX;
+			waiting_look(l, w);
+		}
+	}
+	return 0;
+}
+
+/* Whether -p, if it was given, means this process or its server. */
+static bool locks_wants(const struct locks *l, const struct process *process)
+{
+	const struct tracer_config *c = &l->config.tracer;
+
+	for (size_t i = 0; i < c->npids; i++)
+		if (c->pids[i] == process->pid || c->pids[i] == process->ppid)
+			return true;
+	return !c->npids;
+}
+
+/* A process that may have been waiting since before there were probes. */
+static void locks_process(void *arg, const struct target *target, const struct process *process)
+{
+	struct locks *l = arg;
+	struct event_lock event = {
+		.type = EVENT_LOCK_WAIT, .source = target->source, .pid = process->pid,
+		.tid = process->pid, .flags = LOCK_JOINED,
+	};
+	struct server *server = locks_find(l, target->source, process->pid);
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), key = process->pid;
+	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
+	struct pglocks_wait known;
+	struct waiting *w;
+
+	/* The kernel's own numbers of threads are needed. */
+	if (l->pid_ns_ino || !server || !server->found || !locks_wants(l, process))
+		return;
+	if (!pglocks_read(&server->places, process->pid, &event, l->config.tracer.text_bytes,
+			  &known)) {
+		memcpy(event.field, known.event.field, sizeof(event.field));
+		event.kind = known.event.kind;
+		event.mode = known.event.mode;
+		event.start_ns = now;
+		if (known.begun_ns > offset) {
+			event.start_ns = known.begun_ns - offset;
+			event.flags = 0;
+		}
+		/* Where probes have seen the start, that is there. */
+		if (!sys_map_add(l->maps[MAP_WAITS], &key, &event)) {
+			w = waiting_add(l, &event);
+			if (w) {
+				w->known = known;
+				w->looked = true;
+				return;
+			}
+		}
+	}
+	pglocks_clear(&known);
+}
+
+/* --- opening and closing */
+
+static int locks_maps(struct locks *l, struct fault *fault)
+{
+	const struct map_def defs[MAPS] = {
+		[MAP_WAITS] = { "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock),
+				WAITS_MAX, 0 },
+		[MAP_ROWS] = { "rows", BPF_MAP_TYPE_HASH, 8, sizeof(struct lock_row),
+			       WAITS_MAX, 0 },
+		[MAP_SUMS] = { "sums", BPF_MAP_TYPE_HASH, sizeof(struct light_key),
+			       sizeof(struct light_sum), l->config.tally ? SUMS_MAX : 1, 0 },
+		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
+		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES, 0 },
+		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
+				  BPF_F_MMAPABLE },
+		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
+		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
+				  DISCOVER_PIDS, 0 },
+		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
+				0 },
+	};
+
+	for (int i = 0; i < MAPS; i++) {
+		l->maps[i] = sys_map_create(&defs[i]);
+		if (l->maps[i] < 0)
+			return fault_set(fault, FAULT_MAP, l->maps[i], defs[i].name, NULL);
+		l->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
+						      .map = l->maps[i] };
+	}
+	l->discover.pids = l->maps[MAP_PIDS];
+	l->discover.servers = l->maps[MAP_SERVERS];
+	l->discover.comms = l->maps[MAP_COMMS];
+	return 0;
+}
+
+static void locks_numbers(struct locks *l)
+{
+	const struct tracer_config *c = &l->config.tracer;
+	bool ns_pids = (c->npids || l->pid_ns_ino) && feature_has(&l->features, FEATURE_NS_PID);
+	const struct object_value numbers[NUMBERS] = {
+		{ .name = "constant_pid_ns_dev", .number = l->pid_ns_dev },
+		{ .name = "constant_pid_ns_ino", .number = l->pid_ns_ino },
+		{ .name = "constant_ns_pids", .number = ns_pids },
+		{ .name = "constant_filter_pids", .number = c->npids > 0 },
+		{ .name = "constant_perf_buffers" },	/* only the ring buffer will do */
+		{ .name = "constant_threshold_ns", .number = c->threshold_ns },
+		{ .name = "constant_tally", .number = l->config.tally },
+		{ .name = "constant_want_execs", .number = !c->npids && !c->npaths },
+		{ .name = "wakers", .kind = OBJECT_MAP, .map = l->maps[MAP_RING] },
+	};
+
+	memcpy(l->values + MAPS, numbers, sizeof(numbers));
+}
+
+/* Has the kernel tell of servers that are started. */
+static int locks_execs(struct locks *l, struct fault *fault)
+{
+	static const char program[] = "process_exec", name[] = "sched_process_exec";
+	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
+	const char *culprit;
+	int prog, n;
+
+	if (!insns)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	n = object_link(&l->statements, program, l->values, MAPS + NUMBERS, insns, &culprit);
+	if (n < 0) {
+		free(insns);
+		return fault_set(fault, FAULT_LINK, n, culprit, program);
+	}
+	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
+					     .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+					     .count = (uint32_t)n }, fault);
+	free(insns);
+	if (prog < 0)
+		return prog;
+	l->tracepoint = sys_raw_tracepoint(prog, name);
+	close(prog);
+	return l->tracepoint < 0 ?
+	       fault_set(fault, FAULT_TRACEPOINT, l->tracepoint, name, NULL) : 0;
+}
+
+static int locks_prepare(struct locks *l, struct fault *fault)
+{
+	const struct tracer_config *c = &l->config.tracer;
+	int err = object_open(&l->object, bpf_locks, (size_t)(bpf_locks_end - bpf_locks));
+
+	if (!err)
+		err = object_open(&l->statements, bpf_statement,
+				  (size_t)(bpf_statement_end - bpf_statement));
+	if (err)
+		return fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
+	if (c->force_perf)
+		feature_deny(&l->features, FEATURE_UPROBE_MULTI);
+	sys_memlock_raise();
+	process_own_namespace(&l->pid_ns_dev, &l->pid_ns_ino);
+	if (l->pid_ns_ino && !feature_has(&l->features, FEATURE_NS_PID))
+		return fault_set(fault, FAULT_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
+	l->discover.pid_ns_ino = l->pid_ns_ino;
+	err = locks_maps(l, fault);
+	if (err)
+		return err;
+	locks_numbers(l);
+	err = stream_open(&l->stream, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
+			  sizeof(struct event_lock));
+	if (err)
+		return fault_set(fault, FAULT_STREAM, err, NULL, NULL);
+	l->discover.common.way = attach_choose(&l->features);
+	if (l->discover.common.way == ATTACH_NONE)
+		return fault_set_no_way(fault, l->features.tracefs_error);
+	return 0;
+}
+
+int locks_open(struct locks **locks, const struct locks_config *config, struct fault *fault)
+{
+	struct locks *l = calloc(1, sizeof(*l));
+	int err;
+
+	*locks = NULL;
+	if (!l)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	l->config = *config;
+	for (int i = 0; i < MAPS; i++)
+		l->maps[i] = -1;
+	l->tracepoint = -1;
+	err = discover_init(&l->discover, &l->config.tracer, fault);
+	if (!err)
+		err = locks_prepare(l, fault);
+	if (err)
+		goto fail;
+	locks_engines(l);
+	l->discover.common.features = &l->features;
+	l->discover.common.object = &l->object;
+	l->discover.common.values = l->values;
+	l->discover.common.nvalues = MAPS + NUMBERS;
+	l->discover.common.program = config->tracer.program;
+	l->discover.common.program_arg = l->discover.common.site_arg = config->tracer.arg;
+	l->discover.common.site = config->tracer.site;
+	l->discover.process = locks_process;
+	l->discover.process_arg = l;
+	discover_await(&l->discover);
+	err = locks_execs(l, fault);
+	if (!err)
+		err = discover_find(&l->discover, fault);
+	if (err)
+		goto fail;
+	*locks = l;
+	return 0;
+fail:
+	locks_close(l);
+	return err;
+}
+
+const struct features *locks_features(const struct locks *l)
+{
+	return &l->features;
+}
+
+size_t locks_targets(const struct locks *l)
+{
+	return l->discover.ntargets;
+}
+
+int locks_drain(struct locks *l)
+{
+	int64_t bytes;
+
+	l->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	bytes = stream_drain(&l->stream, locks_record, l);
+	l->discover.started = false;
+	/* A probe is hit before the lock's queue has us. */
+	l->looking = false;
+	for (struct waiting *w = l->waiting; w; w = w->next) {
+		if (w->tries)
+			waiting_look(l, w);
+		l->looking |= w->tries > 0;
+	}
+	return (int)((bytes * 100 + RING_BYTES - 1) / RING_BYTES);
+}
+
+int locks_sleep(struct locks *l)
+{
+	if (discover_again(&l->discover) || l->looking)
+		return -EAGAIN;
+	return stream_sleep(&l->stream) ? l->stream.fd : -EAGAIN;
+}
+
+void locks_running(struct locks *l)
+{
+	struct waiting **place = &l->waiting;
+
+	while (*place) {
+		struct waiting *w = *place;
+
+		bool found = w->looked && w->known.nholders;
+
+		/* What its holder does now is of more interest than what it did. */
+		if (!process_exists(w->event.pid) || (waiting_look(l, w) && found)) {
+			waiting_drop(place);
+			continue;
+		}
+		locks_tell(l, &w->event, w, true);
+		place = &w->next;
+	}
+}
+
+ssize_t locks_light(const struct locks *l, struct light_count **counts)
+{
+	struct light_key keys[2];
+	size_t n = 0;
+
+	*counts = calloc(SUMS_MAX, sizeof(**counts));
+	if (!*counts)
+		return -ENOMEM;
+	/* Nothing is ever deleted from it, so the order of keys holds. */
+	while (n < SUMS_MAX && !sys_map_next(l->maps[MAP_SUMS], n ? &keys[0] : NULL, &keys[1])) {
+		struct light_count *count = &(*counts)[n];
+
+		keys[0] = keys[1];
+		if (keys[1].source >= l->discover.ntargets ||
+		    sys_map_lookup(l->maps[MAP_SUMS], &keys[1], &count->sum))
+			break;
+		count->target = &l->discover.targets[keys[1].source];
+		count->mode = keys[1].mode;
+		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
+		n++;
+	}
+	return (ssize_t)n;
+}
+
+void locks_detach(struct locks *l)
+{
+	discover_detach(&l->discover);
+	if (l->tracepoint >= 0)
+		close(l->tracepoint);
+	l->tracepoint = -1;
+}
+
+void locks_summary(const struct locks *l, struct summary *summary)
+{
+	*summary = (struct summary){
+		.statements = sys_map_sum(l->maps[MAP_COUNTERS], COUNT_STATEMENTS),
+		.ring_full = sys_map_sum(l->maps[MAP_COUNTERS], LOST_RING_FULL),
+		.table_full = sys_map_sum(l->maps[MAP_COUNTERS], LOST_TABLE_FULL),
+	};
+}
+
+void locks_close(struct locks *l)
+{
+	if (!l)
+		return;
+	locks_detach(l);
+	stream_close(&l->stream);
+	for (int i = 0; i < MAPS; i++)
+		if (l->maps[i] >= 0)
+			close(l->maps[i]);
+	while (l->waiting)
+		waiting_drop(&l->waiting);
+	discover_close(&l->discover);
+	features_close(&l->features);
+	free(l->servers);
+	free(l);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Waits for locks: finds the servers, puts probes on them, and looks up who holds what is waited for
+ * while the wait lasts.
+ */
+#ifndef DB_LOCKS_H
+#define DB_LOCKS_H
+
+#include "db/pglocks.h"
+#include "db/tracer.h"
+
+#define LOCKS_CYCLE	16	/* backends of a deadlock that are told */
+
+/* A wait; what is borrowed is so for the call. Strings are foreign bytes. */
+struct lock_wait {
+	const struct target *target;
+	const struct event_lock *event;
+	uint64_t wall_ns;		/* when it began, CLOCK_REALTIME */
+	uint64_t duration_ns;		/* until now, if it is running */
+	bool running;
+	bool joined;			/* it began before there were probes: it took longer */
+	const char *kind;		/* "transactionid", "row"; "" where it is not known */
+	const struct pglocks_wait *known;	/* what was looked up; NULL: it could not be */
+	uint32_t cycle[LOCKS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
+	unsigned int ncycle;
+};
+
+/* LWLock waits of one tranche and mode. */
+struct light_count {
+	const struct target *target;
+	uint32_t mode;
+	char name[LOCK_NAME];		/* foreign bytes */
+	struct light_sum sum;
+};
+
+struct locks_config {
+	/* What to trace and how, and who hears of servers, faults, programs and sites. */
+	struct tracer_config tracer;
+	bool tally;			/* LWLock waits are summed up and not told one by one */
+	void (*wait)(void *arg, const struct lock_wait *wait);	/* gets tracer.arg, when one ends */
+};
+
+struct locks;
+
+/* As tracer_open(). *@locks is the caller's to close. */
+int locks_open(struct locks **locks, const struct locks_config *config, struct fault *fault);
+
+/* What the kernel was found to have. Borrowed. */
+const struct features *locks_features(const struct locks *locks);
+
+/* How many servers' files are traced. */
+size_t locks_targets(const struct locks *locks);
+
+/* As tracer_drain() and tracer_sleep(). */
+int locks_drain(struct locks *locks);
+int locks_sleep(struct locks *locks);
+
+/* Calls config->wait for each wait that has not ended. */
+void locks_running(struct locks *locks);
+
+/* What was summed up; the caller's to free. The number, or -ENOMEM. Several can be of one name. */
+ssize_t locks_light(const struct locks *locks, struct light_count **counts);
+
+/* Takes the probes away, so that only what is in the buffer is still to come. */
+void locks_detach(struct locks *locks);
+
+/* What the kernel counted; ->statements are waits, ->printed is the caller's. */
+void locks_summary(const struct locks *locks, struct summary *summary);
+
+/* Detaches, and frees. NULL is fine. */
+void locks_close(struct locks *locks);
+
+#endif

@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""locks: waits and who held what, against the server's own pg_locks, pg_blocking_pids() and log."""
+
+import contextlib
+import functools
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from cluster import Cluster, server_bindir, wait_for
+from conftest import need_root, need_server
+from elffile import usdt_probes
+from tool import Tool
+
+SETTINGS = {"log_lock_waits": "on", "deadlock_timeout": "50ms", "log_min_duration_statement": "-1",
+            "max_prepared_transactions": "4", "autovacuum": "off"}
+
+
+class Locks(Tool):
+    def ready(self):
+        return any(line.startswith((b"dbslower: tracing", b"dbslower: no ")) for line in self.err.lines)
+
+    @property
+    def waits(self):
+        """Those that have ended, but for the server's own short ones."""
+        return [one for one in self.objects()
+                if one["type"] == "lock_wait" and one["outcome"] != "waiting" and one["lock"] != "lwlock"]
+
+    def running(self):
+        return [one for one in self.objects() if one["type"] == "lock_wait" and one["outcome"] == "waiting"]
+
+    def sees(self, *sessions):
+        """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
+        def known(tool):
+            tool.process.send_signal(signal.SIGUSR1)
+            time.sleep(0.05)
+            seen = {one["pid"] for one in tool.running() if one["holders"]}
+            return seen >= {one.pid for one in sessions}
+        self.wait_for(known, timeout=30, what=f"the waits of {[one.pid for one in sessions]}")
+
+    def wait_of(self, pid):
+        """The first wait of this process, once it has ended."""
+        return self.wait_for(lambda tool: [one for one in tool.waits if one["pid"] == pid], what=f"a wait of {pid}")[0]
+
+    def ended(self):
+        assert self.stop() == 0 and "nothing lost" in self.stderr, self.said()
+        assert not any(self.summary["lost"].values()), self.said()
+        return self
+
+
+@pytest.fixture(scope="module")
+def server():
+    need_server()
+    need_root()
+    with Cluster(name="locks", **SETTINGS).init() as cluster:
+        cluster.start().psql("create table acc (id int primary key, v int)", "create table other (x int)",
+                             "insert into acc select g, 0 from generate_series(1, 20) g")
+        yield cluster
+
+
+@pytest.fixture
+def locks(tool, server):
+    """locks(OPTION…) traces the server and prints JSON."""
+    return functools.partial(tool, "locks", "--json", "-m", 0, "-p", server.pid, kind=Locks)
+
+
+class Session:
+    """A connection in a transaction; later() runs a statement that waits, in a thread."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.connection = cluster.connect(autocommit=False)
+        self.pid = self.connection.info.backend_pid
+        self.thread = self.error = self.took = None
+
+    def __call__(self, sql):
+        self.connection.execute(sql)
+        return self
+
+    def run(self, sql):
+        begun = time.monotonic()
+        try:
+            self.connection.execute(sql)
+        except Exception as error:
+            self.error = type(error).__name__
+        self.took = (time.monotonic() - begun) * 1000
+
+    def later(self, sql):
+        """Returns once the server says that it waits: for whom, and the row of pg_locks."""
+        self.thread = threading.Thread(target=self.run, args=(sql,), daemon=True)
+        self.thread.start()
+        return self.blocked()
+
+    def blocked(self):
+        with self.cluster.connect() as oracle:
+            by = wait_for(lambda: oracle.execute("select pg_blocking_pids(%s)", (self.pid,)).fetchone()[0], what="the lock wait")
+            row = oracle.execute("select locktype, database, relation, page, tuple, transactionid, classid, objid, mode"
+                                 " from pg_locks where pid = %s and not granted", (self.pid,)).fetchone()
+        names = ("locktype", "database", "relation", "page", "tuple", "transactionid", "classid", "objid", "mode")
+        return by, dict(zip(names, row))
+
+    def done(self):
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+        return self
+
+    def end(self, how="rollback"):
+        getattr(self.connection, how)()
+        return self
+
+
+@pytest.fixture
+def sessions(server):
+    with contextlib.ExitStack() as stack:
+        def make(count, cluster=server):
+            made = [Session(cluster) for _ in range(count)]
+            for one in made:
+                stack.callback(one.connection.close)
+            return made
+        yield make
+
+
+def oid(server, name):
+    return int(server.psql(f"select '{name}'::regclass::oid").stdout)
+
+
+def logged_wait(server, pid, since):
+    """How long the server's log says that the process waited, in ms."""
+    found = re.findall(rb"\|%d\|.*process %d acquired \w+ on .* after ([0-9.]+) ms" % (pid, pid), server.read_log(since))
+    return float(found[0]) if found else None
+
+
+@pytest.mark.parametrize("way", [[], ["--force-perf"]], ids=" ".join)
+def test_row(locks, server, sessions, way):
+    holder, waiter = sessions(2)
+    traced = locks(*way)
+    since = server.log_size()
+    place = server.psql("select ctid from acc where id = 1").stdout.decode().strip()
+    holder("update acc set v = 1 where id = 1")
+    time.sleep(0.05)
+    by, row = waiter.later("update acc set v = 2 where id = 1 -- waits")
+    wait_for(lambda: b"still waiting" in server.read_log(since), what="the log")
+    traced.sees(waiter)
+    holder.end("commit")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert by == [holder.pid] == [one["pid"] for one in wait["holders"]], traced.said()
+    assert (wait["lock"], wait["mode"]) == (row["locktype"], row["mode"]) == ("transactionid", "ShareLock")
+    assert wait["transaction"] == int(row["transactionid"]) and wait["outcome"] == "granted"
+    assert wait["relation"] == "acc" and wait["relation_oid"] == oid(server, "acc") and f"row {place}" in wait["object"]
+    assert wait["query"] == "update acc set v = 2 where id = 1 -- waits"
+    held = wait["holders"][0]
+    assert held["query"] == "update acc set v = 1 where id = 1" and not held["running"] and not held["queued"]
+    assert held["idle_in_transaction"] and 50 <= held["idle_ms"] < 60000, held
+    logged = logged_wait(server, waiter.pid, since)
+    # the server counts from its timer's start, the client has the way there and back
+    assert logged - 1 <= wait["duration_ms"] <= waiter.took, (logged, wait, waiter.took)
+    ended = [one for one in traced.objects() if one["type"] == "lock_wait" and one["outcome"] != "waiting"]
+    assert traced.summary["waits"] == traced.summary["printed"] == len(ended)
+
+
+def test_relation_and_queue(locks, server, sessions):
+    holder, waiter, behind = sessions(3)
+    traced = locks()
+    holder("select * from other")
+    by, row = waiter.later("lock table other")
+    queue, last = behind.later("select count(*) from other")
+    traced.sees(waiter, behind)
+    holder.end()
+    waiter.done().end()
+    behind.done().end()
+    first, second = traced.wait_of(waiter.pid), traced.wait_of(behind.pid)
+    traced.ended()
+    assert by == [one["pid"] for one in first["holders"]] == [holder.pid]
+    assert (first["lock"], first["mode"]) == (row["locktype"], row["mode"]) == ("relation", "AccessExclusiveLock")
+    assert first["relation_oid"] == row["relation"] == oid(server, "other") and first["database_oid"] == row["database"]
+    assert queue == [one["pid"] for one in second["holders"]] == [waiter.pid], second
+    assert second["holders"][0]["queued"] and second["holders"][0]["running"]
+    assert second["holders"][0]["query"] == "lock table other"
+    assert second["mode"] == last["mode"] == "AccessShareLock"
+
+
+def test_several_holders(locks, sessions):
+    *holders, waiter = sessions(4)
+    traced = locks()
+    for one in holders:
+        one("select * from acc where id = 7 for key share")
+    by, row = waiter.later("lock table acc in exclusive mode")
+    traced.sees(waiter)
+    for one in holders:
+        one.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert {one["pid"] for one in wait["holders"]} == set(by) == {one.pid for one in holders}
+    assert wait["mode"] == row["mode"] == "ExclusiveLock"
+
+
+def test_deadlock(locks, server, sessions):
+    one, two = sessions(2)
+    traced = locks()
+    since = server.log_size()
+    one("update acc set v = 1 where id = 3")
+    two("update acc set v = 1 where id = 4")
+    one.later("update acc set v = 2 where id = 4")
+    traced.sees(one)
+    two.run("update acc set v = 2 where id = 3")
+    first = one if one.error else None
+    if not first:
+        # its lock is released with its transaction
+        assert two.error == "DeadlockDetected"
+        two.end()
+    one.thread.join(60)
+    victim, other = (one, two) if one.error else (two, one)
+    victim.end()
+    other.thread and other.done()
+    other.end()
+    lost = traced.wait_of(victim.pid)
+    got = traced.wait_of(other.pid)
+    traced.ended()
+    assert b"deadlock detected" in server.read_log(since) and victim.error == "DeadlockDetected"
+    assert lost["outcome"] == "deadlock" and got["outcome"] == "granted", traced.said()
+    assert lost["cycle"] == [victim.pid, other.pid], traced.said()
+    said = re.search(rb"Process %d waits for ShareLock on transaction (\d+); blocked by process %d" % (victim.pid, other.pid),
+                     server.read_log(since))
+    assert lost["transaction"] == int(said[1])
+
+
+def test_advisory_and_failures(locks, server, sessions):
+    holder, waiter = sessions(2)
+    traced = locks()
+    holder("select pg_advisory_xact_lock(1234567890123), pg_advisory_xact_lock(7, -8)")
+    waiter("set lock_timeout = '50ms'").connection.commit()
+    waiter.run("select pg_advisory_lock(1234567890123)")
+    waiter.end()("select 1")
+    waiter.run("select pg_advisory_lock(7, -8)")
+    waiter.end()("set lock_timeout = 0").connection.commit()
+    waiter.later("select pg_advisory_lock(7, -8)")
+    traced.sees(waiter)
+    server.psql(f"select pg_cancel_backend({waiter.pid})")
+    waiter.done().end()
+    traced.wait_for(lambda tool: len(tool.waits) == 3)
+    traced.ended()
+    assert [one["object"] for one in traced.waits] == ["1234567890123", "7,-8", "7,-8"]
+    assert {one["lock"] for one in traced.waits} == {"advisory"} and {one["mode"] for one in traced.waits} == {"ExclusiveLock"}
+    assert {one["outcome"] for one in traced.waits} == {"failed"} and waiter.error == "QueryCanceled"
+    assert traced.waits[2]["holders"][0]["pid"] == holder.pid
+
+
+def test_prepared_transaction(locks, server, sessions):
+    holder, waiter = sessions(2)
+    traced = locks()
+    holder("update acc set v = 5 where id = 9")("prepare transaction 'locks'")
+    holder.connection.close()
+    by, _ = waiter.later("update acc set v = 6 where id = 9")
+    traced.sees(waiter)
+    server.psql("rollback prepared 'locks'")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert by == [0] and [one.get("prepared_transaction") for one in wait["holders"]] == [True], wait
+
+
+def test_waits_from_before_and_to_the_end(locks, server, sessions):
+    holder, waiter = sessions(2)
+    holder("lock table other")
+    begun = time.monotonic()
+    waiter.later("select 1 from other")
+    time.sleep(0.1)
+    before = (time.monotonic() - begun) * 1000
+    traced = locks()
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    assert wait["holders"][0]["pid"] == holder.pid and wait["relation_oid"] == oid(server, "other"), wait
+    assert wait["query"] == "select 1 from other"
+    assert wait.get("began_before") or 100 <= wait["duration_ms"] <= waiter.took + 1, (wait, before)
+    holder("lock table other")
+    waiter.later("select 2 from other")
+    traced.ended()
+    assert len(traced.waits) == len(traced.running()) == 1, traced.said()
+    assert traced.running()[0]["query"] == "select 2 from other" and traced.running()[0]["holders"][0]["pid"] == holder.pid
+    holder.end()
+    waiter.done()
+
+
+def test_one_backend(tool, server, sessions):
+    holder, waiter, other = sessions(3)
+    traced = tool("locks", "--json", "-m", 0, "-p", waiter.pid, kind=Locks)
+    holder("lock table other")
+    other.later("select 1 from other")
+    waiter.later("select 2 from other")
+    holder.end()
+    other.done().end()
+    waiter.done().end()
+    traced.wait_of(waiter.pid)
+    traced.ended()
+    assert {one["pid"] for one in traced.waits} == {waiter.pid}
+
+
+def test_text_form_and_threshold(tool, server, sessions):
+    holder, waiter = sessions(2)
+    traced = tool("locks", "-p", server.pid, 60, kind=Locks)
+    holder("lock table other")
+    waiter.run("set local lock_timeout = '1ms'; select 'short' from other")
+    waiter.end().later("select E'\x1b[31m' from other")
+    time.sleep(0.1)
+    traced.process.send_signal(signal.SIGUSR1)
+    traced.wait_for(lambda tool: f"held by {holder.pid}" in tool.stdout)
+    holder.end()
+    waiter.done().end()
+    traced.wait_for(lambda tool: " granted " in tool.stdout)
+    assert traced.stop() == 0
+    rows = traced.rows()
+    assert rows[0] == "Still waiting:" and "waiting  relation" in rows[1]
+    rows = rows[[" granted " in row for row in rows].index(True):]
+    assert re.match(rf"[\d.]+ +{waiter.pid} +[\d.]+ granted  relation {oid(server, 'other')} +AccessShareLock +{holder.pid} +select E'",
+                    rows[0]), traced.said()
+    assert re.match(rf" +held by {holder.pid}, idle in transaction for [\d.]+ s; its last statement: lock table other$",
+                    rows[1]), traced.said()
+    assert "\x1b" not in traced.stdout and "short" not in traced.stdout
+    assert "waits, 1 shown, nothing lost" in traced.stderr
+
+
+def parse_dot(text):
+    """Nodes and edges with their attributes: the part of the language that is used here, strictly."""
+    string = r'"((?:[^"\\]|\\.)*)"'
+    lines = text.splitlines()
+    assert lines[0] == "digraph locks {" and lines[-1] == "}"
+    nodes, edges = {}, []
+    for line in lines[3:-1]:
+        node = re.fullmatch(rf"\t{string} \[label={string}\];", line)
+        edge = re.fullmatch(rf"\t{string} -> {string} \[label={string}(, style=dashed)?(, color=red)?\];", line)
+        assert node or edge, line
+        if node:
+            nodes[node[1]] = node[2]
+        else:
+            edges.append(edge.groups())
+    return nodes, edges
+
+
+def test_table_and_graph(tool, server, sessions, tmp_path):
+    holder, waiter, behind = sessions(3)
+    dot = tmp_path / "waits.dot"
+    traced = tool("locks", "--stat", "--json", "--dot", dot, "-p", server.pid, kind=Locks)
+    for _ in range(2):
+        holder("update acc set v = 1 where id = 11")
+        waiter.later('update acc set v = 2 where id = 11 -- "quoted\\"')
+        traced.sees(waiter)
+        holder.end()
+        waiter.done().end()
+    holder("select * from other")
+    waiter.later("lock table other")
+    behind.later("select 3 from other")
+    traced.sees(behind)
+    holder.end()
+    waiter.done().end()
+    behind.done().end()
+    assert traced.stop() == 0, traced.said()
+    rows = {(one["lock"], one["object"], one["mode"]): one for one in traced.objects()
+            if one["type"] == "lock_stat" and one["lock"] != "lwlock"}
+    acc, other = oid(server, "acc"), oid(server, "other")
+    assert {key: one["waits"] for key, one in rows.items()} == {
+        ("transactionid", f"rows of acc ({acc})", "ShareLock"): 2,
+        ("relation", str(other), "AccessExclusiveLock"): 1, ("relation", str(other), "AccessShareLock"): 1}, traced.said()
+    for one in rows.values():
+        assert 0 < one["max_ms"] <= one["total_ms"] and not one["failed"]
+    assert not traced.waits
+    nodes, edges = parse_dot(dot.read_text())
+    assert set(nodes) == {str(one.pid) for one in (holder, waiter, behind)}
+    assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} == {
+        (str(waiter.pid), str(holder.pid), False), (str(behind.pid), str(waiter.pid), True)}, edges
+    if shutil.which("dot"):
+        subprocess.run(["dot", "-Tsvg", "-o", tmp_path / "waits.svg", dot], check=True)
+
+
+def test_lwlocks(tool, server):
+    """Under load some wait for each other; the names are the server's own."""
+    program = f"{server_bindir()}/postgres"
+    if not any(name.startswith("lwlock__wait") for name, *_ in usdt_probes(program)):
+        pytest.skip("this server has no USDT probes")
+    with open(program, "rb") as f:
+        strings = f.read()
+    traced = tool("locks", "--stat", "--json", "-p", server.pid, kind=Locks)
+    load = subprocess.Popen(["pgbench", "-n", "-c", "8", "-j", "2", "-T", "60", "-f", "-"], env=server.env(),
+                            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    load.stdin.write(b"\\set id random(1, 20)\nupdate acc set v = v + 1 where id = :id;\n")
+    load.stdin.close()
+    try:
+        with server.connect() as oracle:
+            wait_for(lambda: oracle.execute("select 1 from pg_stat_activity where wait_event_type = 'LWLock'").fetchone(),
+                     what="a wait for an LWLock", every=0.001)
+    finally:
+        load.terminate()
+        load.wait()
+    assert traced.stop() == 0, traced.said()
+    light = [one for one in traced.objects() if one["type"] == "lock_stat" and one["lock"] == "lwlock"]
+    assert light, traced.said()
+    for one in light:
+        assert one["object"].encode() + b"\0" in strings and one["mode"] in ("exclusive", "shared", "until free"), one
+        assert 0 < one["max_ms"] <= one["total_ms"] and one["waits"]
+    keys = [(one["object"], one["mode"]) for one in light]
+    assert len(keys) == len(set(keys))
+
+
+def test_without_usdt(tool, clusters, sessions, server_copy):
+    """A build without probes: by functions alone."""
+    subprocess.run(["objcopy", "--remove-section", ".note.stapsdt", server_copy], check=True)
+    cluster = clusters(postgres=server_copy, **SETTINGS)
+    cluster.psql("create table acc (id int primary key, v int)", "insert into acc values (1, 0), (2, 0)")
+    traced = tool("locks", "--json", "-m", 0, "-v", "-p", cluster.pid, kind=Locks)
+    assert "by its symbols" in traced.stderr and "LWLock waits are not seen" in traced.stderr
+    one, two = sessions(2, cluster)
+    one("update acc set v = 1 where id = 1")
+    two("update acc set v = 1 where id = 2")
+    by, row = two.later("update acc set v = 1 where id = 1")
+    traced.sees(two)
+    one.end()
+    two.done().end()
+    wait = traced.wait_of(two.pid)
+    assert by == [one.pid] == [held["pid"] for held in wait["holders"]] and wait["outcome"] == "granted"
+    assert wait["transaction"] == int(row["transactionid"]) and wait["duration_ms"] <= two.took
+    one("update acc set v = 1 where id = 1")
+    two("update acc set v = 1 where id = 2")
+    one.later("update acc set v = 2 where id = 2")
+    two.run("update acc set v = 2 where id = 1")
+    two.end()
+    one.thread.join(60)
+    one.end()
+    traced.wait_for(lambda tool: len(tool.waits) == 3)
+    traced.ended()
+    assert sorted(wait["outcome"] for wait in traced.waits) == ["deadlock", "granted", "granted"], traced.said()
