@@ -16,6 +16,8 @@ ARGUMENT(relation);
 ARGUMENT(block_high);
 ARGUMENT(block_low);
 ARGUMENT(offset);
+ARGUMENT(session);	/* MySQL and MariaDB: the THD, or 0 */
+ARGUMENT(context);	/* … and its MDL_context */
 
 CONSTANT(source);
 CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
@@ -54,13 +56,6 @@ INLINE void wait_keep(__u64 key, const struct event_lock *wait)
 		count(LOST_TABLE_FULL);
 }
 
-INLINE void wait_send(void *ctx, const struct event_lock *wait)
-{
-	struct event_lock event = *wait;
-
-	send(ctx, &event, sizeof(event));
-}
-
 /* The thread's wait is over. */
 INLINE void wait_end(void *ctx, __u32 flags)
 {
@@ -73,7 +68,7 @@ INLINE void wait_end(void *ctx, __u32 flags)
 	wait->duration_ns = bpf_ktime_get_ns() - wait->start_ns;
 	wait->flags |= flags;
 	count(COUNT_STATEMENTS);
-	wait_send(ctx, wait);
+	send(ctx, wait, sizeof(*wait));
 	bpf_map_delete_elem(waits, &key);
 }
 
@@ -118,7 +113,7 @@ PROGRAM(lock_start)
 	}
 	wait_keep(key, &wait);
 	if (wait.address)
-		wait_send(ctx, &wait);
+		send(ctx, &wait, sizeof(wait));
 	return 0;
 }
 
@@ -131,7 +126,42 @@ PROGRAM(lock_queue)
 	if (!wait || wait->address)
 		return 0;
 	wait->address = arg_lock(ctx);
-	wait_send(ctx, wait);
+	send(ctx, wait, sizeof(*wait));
+	return 0;
+}
+
+/* MySQL and MariaDB: somebody who is about to wait for a metadata lock sees whether he may. */
+PROGRAM(session_metadata)
+{
+	__u64 key = wait_key(0);
+	struct lock_row row = { .relation = arg_context(ctx) };
+
+	bpf_map_update_elem(rows, &key, &row, BPF_ANY);
+	return 0;
+}
+
+/* The server tells its scheduler that a thread will wait, and for what. */
+PROGRAM(session_wait)
+{
+	__u64 key = wait_key(0);
+	__u32 kind = arg_kind(ctx);
+	struct event_lock wait = {};
+	struct lock_row *row;
+
+	/* Not for the disk or the client. */
+	if (kind < LOCK_WAITS_FIRST || kind > LOCK_WAITS_LAST || !wait_begin(ctx, &wait))
+		return 0;
+	wait.kind = kind;
+	wait.flags = LOCK_SESSION;
+	wait.address = arg_session(ctx);
+	row = bpf_map_lookup_elem(rows, &key);
+	if (row) {
+		if (kind == LOCK_WAITS_METADATA)
+			wait.relation = row->relation;
+		bpf_map_delete_elem(rows, &key);
+	}
+	wait_keep(key, &wait);
+	send(ctx, &wait, sizeof(wait));
 	return 0;
 }
 

@@ -15,6 +15,11 @@
 #define LOCK_DEADLOCK	0x08	/* … because of a deadlock */
 #define LOCK_JOINED	0x10	/* it began before there were probes, at a time that is not known */
 
+/* enum _thd_wait_type_e of MySQL and MariaDB, mysql/service_thd_wait.h. */
+#define LOCK_WAITS_FIRST	3	/* a row's lock, a global one, .. */
+#define LOCK_WAITS_METADATA	5
+#define LOCK_WAITS_LAST		7	/* .. a table's, a user's */
+
 #define LOCK_NAME	64
 
 /* A wait. The kernel keeps one a thread, which is also the record that it sends. */
@@ -26,7 +31,7 @@ struct event_lock {
 	__u64 duration_ns;
 	__u64 address;		/* PostgreSQL: the LOCALLOCK; else the session's object; 0: not known */
 	__u64 relation;		/* PostgreSQL: the Relation of the row that is waited for; or 0. Else
-				   the MDL_request of a metadata lock */
+				   the MDL_context that waits for a metadata lock */
 	__u32 block, offset;	/* … and the row's place in it */
 	__u32 field[4];		/* of the lock's tag */
 	__u32 kind, mode;

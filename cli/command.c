@@ -67,11 +67,11 @@ const struct command command_table[] = {
 	  cmd_top },
 	{ COMMAND_LOCKS, WORDS_STATEMENTS, "locks", NULL,
 	  "waits for locks: how long, for what, and who holds it", "dbslower locks",
-	  "[postgres] [THRESHOLD] [OPTION...]",
-	  "Prints the waits for locks of running PostgreSQL servers that take longer than\n"
-	  "the threshold (1 ms if not given): what was waited for and in which mode, the\n"
-	  "statement that waited, and who held the lock, with its current or last\n"
-	  "statement and how long it has been idle in its transaction. LWLocks, too.\n",
+	  "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	  "Prints the waits for locks of running database servers that take longer than the\n"
+	  "threshold (1 ms if not given): what was waited for, the statement that waited,\n"
+	  "and who held the lock, with its statement. Of PostgreSQL also the mode, LWLocks,\n"
+	  "deadlocks, and how long the holder has been idle in its transaction.\n",
 	  "  dbslower locks                        waits longer than 1 ms, as they end\n"
 	  "  dbslower locks 100 -p 1234            longer than 100 ms, of one server\n"
 	  "  dbslower locks --stat -d 60           a table of what was waited for\n"

@@ -40,6 +40,8 @@ static const char *mode_name(const struct event_lock *event)
 	};
 	static const char *const light[] = { "exclusive", "shared", "until free" };
 
+	if (event->flags & LOCK_SESSION)
+		return "";
 	if (event->flags & LOCK_LIGHT)
 		return event->mode < 3 ? light[event->mode] : "";
 	return event->mode < 9 ? names[event->mode] : "";
@@ -51,6 +53,9 @@ static const char *outcome_name(const struct lock_wait *wait)
 		return "waiting";
 	if (wait->event->flags & LOCK_DEADLOCK)
 		return "deadlock";
+	/* Its servers do not say what became of it. */
+	if (wait->event->flags & LOCK_SESSION)
+		return "ended";
 	return wait->event->flags & LOCK_FAILED ? "failed" : "granted";
 }
 
@@ -108,6 +113,8 @@ static void wait_object(const struct lock_wait *wait, bool each, char *to, size_
 	wait_relation_text(wait, relation, sizeof(relation));
 	if (event->flags & LOCK_LIGHT)
 		snprintf(to, size, "%.*s", LOCK_NAME, event->name);
+	else if (event->flags & LOCK_SESSION)
+		snprintf(to, size, "%s", wait->known ? wait->known->object : "");
 	else if (wait_has_row(wait) && each)
 		snprintf(to, size, "%u, row (%u,%u) of %s", field[0], event->block, event->offset,
 			 relation);
@@ -169,7 +176,7 @@ static void show_padded(struct output *out, const char *text, size_t width)
 	output_spaces(out, used < width ? width - used + 1 : 1);
 }
 
-static void show_text(struct output *out, const struct pglocks_party *party)
+static void show_text(struct output *out, const struct lock_party *party)
 {
 	if (!party->text) {
 		output_char(out, '-');
@@ -180,7 +187,7 @@ static void show_text(struct output *out, const struct pglocks_party *party)
 }
 
 /* "held by 4240, idle in transaction for 3.2 s; its last statement: UPDATE …" */
-static void show_holder(struct output *out, const struct pglocks_party *party)
+static void show_holder(struct output *out, const struct lock_party *party)
 {
 	output_string(out, INDENT);
 	output_string(out, party->queued ? "queued behind " : "held by ");
@@ -188,7 +195,9 @@ static void show_holder(struct output *out, const struct pglocks_party *party)
 		output_string(out, "a prepared transaction\n");
 		return;
 	}
-	output_u64(out, party->pid);
+	if (party->connection)
+		output_string(out, "connection ");
+	output_u64(out, party->connection ? party->connection : party->pid);
 	if (party->idle) {
 		output_string(out, ", idle in transaction");
 		if (party->idle_ns) {
@@ -217,7 +226,7 @@ static void show_cycle(struct output *out, const struct lock_wait *wait)
 
 static void show_row(struct locks_view *view, const struct lock_wait *wait)
 {
-	const struct pglocks_wait *known = wait->known;
+	const struct lock_known *known = wait->known;
 	struct output *out = view->out;
 	char object[LOCKS_OBJECT], lock[LOCKS_OBJECT + 32], number[OUTPUT_NUMBER + 2] = ">";
 	char holder[24] = "-";
@@ -230,7 +239,9 @@ static void show_row(struct locks_view *view, const struct lock_wait *wait)
 	snprintf(lock, sizeof(lock), "%s %s", *wait->kind ? wait->kind : "lock", object);
 	show_padded(out, lock, 36);
 	if (known && known->nholders && known->holders[0].pid)
-		snprintf(holder, sizeof(holder), "%u", known->holders[0].pid);
+		snprintf(holder, sizeof(holder), "%llu", (unsigned long long)
+			 (known->holders[0].connection ? known->holders[0].connection :
+							 known->holders[0].pid));
 	output_printf(out, "%-24s %-7s ", mode_name(wait->event), holder);
 	if (known)
 		show_text(out, &known->self);
@@ -245,7 +256,7 @@ static void show_row(struct locks_view *view, const struct lock_wait *wait)
 		show_cycle(out, wait);
 }
 
-static void json_text(struct output *out, const struct pglocks_party *party)
+static void json_text(struct output *out, const struct lock_party *party)
 {
 	if (!party->text)
 		return;
@@ -254,12 +265,14 @@ static void json_text(struct output *out, const struct pglocks_party *party)
 	output_string(out, party->cut ? "\",\"truncated\":true" : "\",\"truncated\":false");
 }
 
-static void json_holder(struct output *out, const struct pglocks_party *party)
+static void json_holder(struct output *out, const struct lock_party *party)
 {
 	if (party->pid)
 		json_number(out, "{\"pid\":", party->pid);
 	else
 		output_string(out, "{\"prepared_transaction\":true");
+	if (party->connection)
+		json_number(out, ",\"connection_id\":", party->connection);
 	output_string(out, party->queued ? ",\"queued\":true" : ",\"queued\":false");
 	if (party->known)
 		output_string(out, party->running ? ",\"running\":true" : ",\"running\":false");
@@ -284,9 +297,11 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 	wait_object(wait, true, object, sizeof(object));
 	if (*wait->kind)
 		json_string(out, ",\"lock\":\"", wait->kind);
-	json_string(out, ",\"object\":\"", object);
-	json_string(out, ",\"mode\":\"", mode_name(event));
-	if (event->flags & LOCK_LIGHT)
+	if (*object)
+		json_string(out, ",\"object\":\"", object);
+	if (!(event->flags & LOCK_SESSION))
+		json_string(out, ",\"mode\":\"", mode_name(event));
+	if (event->flags & (LOCK_LIGHT | LOCK_SESSION))
 		return;
 	if (kind_is(wait, "relation") || kind_is(wait, "extend") || kind_is(wait, "page") ||
 	    kind_is(wait, "tuple") || kind_is(wait, "object") || kind_is(wait, "advisory"))
@@ -305,13 +320,15 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 
 static void json_wait(struct output *out, const struct lock_wait *wait)
 {
-	const struct pglocks_wait *known = wait->known;
+	const struct lock_known *known = wait->known;
 
 	output_string(out, "{\"type\":\"lock_wait\",\"time\":\"");
 	json_time(out, wait->wall_ns);
 	json_string(out, "\",\"engine\":\"", wait->target->engine->name);
 	json_number(out, ",\"pid\":", wait->event->pid);
 	json_number(out, ",\"tid\":", wait->event->tid);
+	if (known && known->self.connection)
+		json_number(out, ",\"connection_id\":", known->self.connection);
 	output_string(out, ",\"duration_ms\":");
 	output_fixed(out, wait->duration_ns, 6);
 	output_string(out, wait->joined ? ",\"began_before\":true" : "");
@@ -473,7 +490,7 @@ void locks_show_summary(struct locks_view *view, const struct summary *summary)
 
 /* --- the graph */
 
-static void graph_node(struct locks_view *view, const struct pglocks_party *party)
+static void graph_node(struct locks_view *view, const struct lock_party *party)
 {
 	struct locks_node *node = view->nodes;
 

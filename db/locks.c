@@ -24,12 +24,13 @@ enum map {
 };
 
 #define NUMBERS	9
+#define LOCKS_ENGINES	4
 
 /* A wait that has begun. */
 struct waiting {
 	struct waiting *next;
 	struct event_lock event;
-	struct pglocks_wait known;
+	struct lock_known known;
 	bool looked;			/* ->known is filled */
 	unsigned int tries;		/* so often it is still to be looked for a holder */
 };
@@ -37,7 +38,8 @@ struct waiting {
 /* What is known of a server's file besides its probes. */
 struct server {
 	struct pglocks places;
-	bool found;
+	struct mylocks sessions;	/* instead, of MySQL and MariaDB */
+	bool found, postgres;
 	char kinds[PGLOCKS_KINDS][24];
 };
 
@@ -45,8 +47,8 @@ struct locks {
 	struct locks_config config;
 	struct features features;
 	struct object object, statements;
-	struct engine engines[2];
-	const struct engine *table[3];
+	struct engine engines[LOCKS_ENGINES];
+	const struct engine *table[LOCKS_ENGINES + 1];
 	int maps[MAPS], tracepoint;
 	struct object_value values[MAPS + NUMBERS + 1];
 	struct discover discover;
@@ -139,19 +141,45 @@ static const struct engine_probe postgres_probes[] = {
 	},
 };
 
+/*
+ * MySQL and MariaDB tell their scheduler of each wait, whoever that is. MDL_context::find_deadlock()
+ * is called before each wait for a metadata lock.
+ */
+#define SESSION_WAIT(symbol)                                                                \
+	{                                                                                   \
+		.step = "start", .program = "session_wait", .function = symbol,             \
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
+				    { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }), \
+	}
+
+static const struct engine_probe mysql_probes[] = {
+	{ .step = "done", .program = "lock_done", .function = "thd_wait_end" },
+	{ .step = "done", .program = "lock_done", .function = "_Z12thd_wait_endP3THD" },
+	{
+		.step = "metadata", .program = "session_metadata",
+		.function = "_ZN11MDL_context13find_deadlockEv", .optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_context", .spec = "8@%arg0", .fallback = -1 }),
+	},
+	SESSION_WAIT("thd_wait_begin"),
+	SESSION_WAIT("_Z14thd_wait_beginP3THDi"),
+};
+
 /* The engines of the table, with probes for locks. */
 static void locks_engines(struct locks *l)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; engine_table[i]; i++) {
+	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
 		struct engine *engine = &l->engines[n];
+		bool postgres = engine_table[i]->running;
 
-		if (strcmp(engine_table[i]->name, "postgresql"))
+		/* What is another one by its probes alone is none here. */
+		if (!postgres && !engine_table[i]->queries)
 			continue;
 		*engine = *engine_table[i];
-		engine->probes = postgres_probes;
-		engine->nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]);
+		engine->probes = postgres ? postgres_probes : mysql_probes;
+		engine->nprobes = postgres ? sizeof(postgres_probes) / sizeof(postgres_probes[0]) :
+					     sizeof(mysql_probes) / sizeof(mysql_probes[0]);
 		l->table[n++] = engine;
 	}
 	l->discover.table = l->table;
@@ -190,7 +218,11 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 	if (fd < 0)
 		return server;
 	if (!binary_map(&binary, fd)) {
-		pglocks_find(&binary.elf, &server->places);
+		server->postgres = l->discover.targets[source].engine->running;
+		if (server->postgres)
+			pglocks_find(&binary.elf, &server->places);
+		else
+			mylocks_find(&binary.elf, &server->sessions);
 		binary_unmap(&binary);
 		for (uint32_t i = 0; i < server->places.nkinds; i++)
 			pglocks_kind(&server->places, pid, i, server->kinds[i]);
@@ -204,23 +236,27 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 static int waiting_look(struct locks *l, struct waiting *w)
 {
 	struct server *server = locks_find(l, w->event.source, w->event.pid);
-	struct pglocks_wait known;
+	struct lock_known known;
 	int err;
 
 	w->tries -= w->tries > 0;
 	if (!server || !server->found)
 		return -ENOENT;
-	err = pglocks_read(&server->places, w->event.pid, &w->event, l->config.tracer.text_bytes,
-			   &known);
+	if (server->postgres)
+		err = pglocks_read(&server->places, w->event.pid, &w->event,
+				   l->config.tracer.text_bytes, &known);
+	else
+		err = mylocks_read(&server->sessions, &l->discover.targets[w->event.source].places,
+				   &w->event, l->config.tracer.text_bytes, &known);
 	if (err && w->looked) {
-		pglocks_clear(&known);
+		lock_known_clear(&known);
 		return err;
 	}
-	pglocks_clear(&w->known);
+	lock_known_clear(&w->known);
 	w->known = known;
 	w->looked = true;
 	/* Where it is in a PGPROC is to be known when there is a queue. */
-	if (!err && known.nholders && server->places.wait_at >= 0)
+	if (!err && known.nholders && (!server->postgres || server->places.wait_at >= 0))
 		w->tries = 0;
 	return err;
 }
@@ -240,7 +276,7 @@ static void waiting_drop(struct waiting **place)
 	struct waiting *w = *place;
 
 	*place = w->next;
-	pglocks_clear(&w->known);
+	lock_known_clear(&w->known);
 	free(w);
 }
 
@@ -281,6 +317,11 @@ static unsigned int waiting_cycle(struct locks *l, const struct waiting *w, uint
 	return found;
 }
 
+/* By enum _thd_wait_type_e. */
+static const char *const session_kinds[LOCK_WAITS_LAST + 1] = {
+	"", "", "", "row", "global", "metadata", "table", "user",
+};
+
 static void locks_tell(struct locks *l, const struct event_lock *event, struct waiting *w,
 		       bool running)
 {
@@ -297,6 +338,8 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 		wait.duration_ns = clock_ns(CLOCK_MONOTONIC) - event->start_ns;
 	if (event->flags & LOCK_LIGHT)
 		wait.kind = "lwlock";
+	else if (event->flags & LOCK_SESSION)
+		wait.kind = event->kind <= LOCK_WAITS_LAST ? session_kinds[event->kind] : "";
 	else if (server && event->kind < PGLOCKS_KINDS)
 		wait.kind = server->kinds[event->kind];
 	if (w && event->flags & LOCK_DEADLOCK)
@@ -363,11 +406,12 @@ static void locks_process(void *arg, const struct target *target, const struct p
 	struct server *server = locks_find(l, target->source, process->pid);
 	uint64_t now = clock_ns(CLOCK_MONOTONIC), key = process->pid;
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
-	struct pglocks_wait known;
+	struct lock_known known;
 	struct waiting *w;
 
 	/* The kernel's own numbers of threads are needed. */
-	if (l->pid_ns_ino || !server || !server->found || !locks_wants(l, process))
+	if (l->pid_ns_ino || !server || !server->found || !server->postgres ||
+	    !locks_wants(l, process))
 		return;
 	if (!pglocks_read(&server->places, process->pid, &event, l->config.tracer.text_bytes,
 			  &known)) {
@@ -389,7 +433,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 			}
 		}
 	}
-	pglocks_clear(&known);
+	lock_known_clear(&known);
 }
 
 /* --- opening and closing */

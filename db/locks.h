@@ -6,6 +6,7 @@
 #ifndef DB_LOCKS_H
 #define DB_LOCKS_H
 
+#include "db/mylocks.h"
 #include "db/pglocks.h"
 #include "db/tracer.h"
 
@@ -20,7 +21,7 @@ struct lock_wait {
 	bool running;
 	bool joined;			/* it began before there were probes: it took longer */
 	const char *kind;		/* "transactionid", "row"; "" where it is not known */
-	const struct pglocks_wait *known;	/* what was looked up; NULL: it could not be */
+	const struct lock_known *known;	/* what was looked up; NULL: it could not be */
 	uint32_t cycle[LOCKS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
 	unsigned int ncycle;
 };

@@ -123,7 +123,7 @@ static int look_open(struct look *look, struct pglocks *places, uint32_t pid, si
 }
 
 /* At most look->size bytes of the text at @address. */
-static void look_text(const struct look *look, uint64_t address, struct pglocks_party *party)
+static void look_text(const struct look *look, uint64_t address, struct lock_party *party)
 {
 	char *text = malloc(look->size);
 	ssize_t n = text && address ? process_memory_read(&look->memory, address, text, look->size) :
@@ -139,7 +139,7 @@ static void look_text(const struct look *look, uint64_t address, struct pglocks_
 }
 
 /* What the entry of pg_stat_activity has: an idle backend's last statement, and since when it is idle. */
-static void look_entry(const struct look *look, struct pglocks_party *party)
+static void look_entry(const struct look *look, struct lock_party *party)
 {
 	char entry[ENTRY_BYTES];
 	uint64_t now = clock_ns(CLOCK_REALTIME), since;
@@ -162,7 +162,7 @@ static void look_entry(const struct look *look, struct pglocks_party *party)
 }
 
 /* What the process does, or did last. */
-static void look_party(const struct look *look, struct pglocks_party *party)
+static void look_party(const struct look *look, struct lock_party *party)
 {
 	uint64_t query = look_pointer(look, look->places->query);
 	char title[512];
@@ -230,7 +230,7 @@ static bool look_waits(struct look *look)
 }
 
 /* What the wait of a process is that no probe has seen the beginning of. */
-static int look_joined(const struct look *look, struct pglocks_wait *wait)
+static int look_joined(const struct look *look, struct lock_known *wait)
 {
 	const char *at = look->bytes + look->places->holder_at;
 	uint64_t now = clock_ns(CLOCK_REALTIME), begun;
@@ -309,9 +309,9 @@ static int look_pid(const struct look *look, uint64_t address, uint32_t *pid)
 
 /* Keeps the backend with the PGPROC at @address, once. 0 or -ENOENT. */
 static int look_keep(const struct look *look, uint64_t address, bool queued,
-		     struct pglocks_wait *wait)
+		     struct lock_known *wait)
 {
-	struct pglocks_party party = { .queued = queued };
+	struct lock_party party = { .queued = queued };
 	struct look other;
 	int err = look_pid(look, address, &party.pid);
 
@@ -320,21 +320,18 @@ static int look_keep(const struct look *look, uint64_t address, bool queued,
 	for (unsigned int i = 0; i < wait->nholders; i++)
 		if (wait->holders[i].pid == party.pid)
 			return 0;
-	if (wait->nholders == PGLOCKS_HOLDERS) {
-		wait->more++;
-		return 0;
-	}
-	if (party.pid && !look_open(&other, look->places, party.pid, look->size)) {
+	if (party.pid && wait->nholders < LOCK_HOLDERS_KEPT &&
+	    !look_open(&other, look->places, party.pid, look->size)) {
 		look_party(&other, &party);
 		process_memory_close(&other.memory);
 	}
-	wait->holders[wait->nholders++] = party;
+	lock_known_add(wait, &party);
 	return 0;
 }
 
 /* Those that hold the lock in a mode that conflicts. */
 static int look_holders(const struct look *look, const char lock[LOCK_BYTES],
-			struct pglocks_wait *wait)
+			struct lock_known *wait)
 {
 	uint64_t head = look->lock + LOCK_HOLDERS, link = load64(lock + LOCK_HOLDERS + 8);
 	uint32_t conflicts = lock_conflicts(wait->event.mode);
@@ -374,7 +371,7 @@ static void look_link(const struct look *look, const char lock[LOCK_BYTES])
 
 /* Those ahead of us that wait for a mode that conflicts. */
 static int look_queue(const struct look *look, const char lock[LOCK_BYTES],
-		      struct pglocks_wait *wait)
+		      struct lock_known *wait)
 {
 	uint64_t head = look->lock + LOCK_WAITERS, link = load64(lock + LOCK_WAITERS + 8);
 	uint32_t conflicts = lock_conflicts(wait->event.mode);
@@ -402,9 +399,9 @@ static int look_queue(const struct look *look, const char lock[LOCK_BYTES],
  * Relation.rd_rel, ->rd_att and ->rd_id follow each other, and from 12 on a pg_class row, that
  * rd_rel points to, begins with the same number, and then the name.
  */
-static void look_relation(const struct look *look, uint64_t relation, struct pglocks_wait *wait)
+static void look_relation(const struct look *look, uint64_t relation, struct lock_known *wait)
 {
-	char bytes[192], row[4 + PGLOCKS_NAME - 1];
+	char bytes[192], row[4 + LOCK_RELATION - 1];
 
 	if (!look_bytes(look, relation, bytes, sizeof(bytes)))
 		return;
@@ -422,7 +419,7 @@ static void look_relation(const struct look *look, uint64_t relation, struct pgl
 }
 
 /* The lock, by way of the waiter's own LOCALLOCK or of its PGPROC. */
-static int look_find(struct look *look, struct pglocks_wait *wait)
+static int look_find(struct look *look, struct lock_known *wait)
 {
 	const struct event_lock *event = &wait->event;
 	char local[LOCALLOCK_LOCK + 16];
@@ -442,13 +439,13 @@ static int look_find(struct look *look, struct pglocks_wait *wait)
 }
 
 int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *event, size_t size,
-		 struct pglocks_wait *wait)
+		 struct lock_known *wait)
 {
 	struct look look = { .proc = 0 };
 	char lock[LOCK_BYTES];
 	int err;
 
-	*wait = (struct pglocks_wait){ .event = *event };
+	*wait = (struct lock_known){ .event = *event };
 	wait->self.pid = pid;
 	err = look_open(&look, places, pid, size);
 	if (err)
@@ -484,13 +481,4 @@ void pglocks_kind(struct pglocks *places, uint32_t pid, uint32_t kind, char name
 	if (!look_bytes(&look, text, name, 24) || !memchr(name, '\0', 24))
 		*name = '\0';
 	process_memory_close(&look.memory);
-}
-
-void pglocks_clear(struct pglocks_wait *wait)
-{
-	free(wait->self.text);
-	for (unsigned int i = 0; i < wait->nholders; i++)
-		free(wait->holders[i].text);
-	wait->self.text = NULL;
-	wait->nholders = 0;
 }

@@ -14,6 +14,7 @@ import pytest
 
 from cluster import Cluster, server_bindir, wait_for
 from conftest import need_root, need_server
+from mariadb import Maria, maria_server
 from elffile import usdt_probes
 from tool import Tool
 
@@ -436,3 +437,96 @@ def test_without_usdt(tool, clusters, sessions, server_copy):
     traced.wait_for(lambda tool: len(tool.waits) == 3)
     traced.ended()
     assert sorted(wait["outcome"] for wait in traced.waits) == ["deadlock", "granted", "granted"], traced.said()
+
+
+# --- MariaDB
+
+@pytest.fixture(scope="module")
+def maria():
+    need_root()
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    with contextlib.ExitStack() as stack:
+        one = Maria()
+        stack.callback(one.remove)
+        one.init().start()
+        with contextlib.closing(one.connect()) as setup:
+            for sql in ("create database shop", "create table shop.acc (id int primary key, v int)",
+                        "insert into shop.acc values (1, 1), (2, 2)"):
+                setup.query(sql)
+        yield one
+
+
+class Connection:
+    """As Session, of MariaDB."""
+
+    def __init__(self, server):
+        self.server = server
+        self.client = server.connect()
+        self.id = int(self.client.rows("select connection_id()")[0][0])
+        self.thread = self.took = None
+
+    def __call__(self, sql):
+        self.client.query(sql)
+
+    def run(self, sql):
+        begun = time.monotonic()
+        self.client.query(sql)
+        self.took = (time.monotonic() - begun) * 1000
+
+    def later(self, sql, state):
+        """Returns once the processlist, or @state as a query, says that it waits; that query's rows."""
+        query = state if state.startswith("select") else (
+            f"select id from information_schema.processlist where id = {self.id} and state like '{state}'")
+        self.thread = threading.Thread(target=self.run, args=(sql,), daemon=True)
+        self.thread.start()
+        with contextlib.closing(self.server.connect()) as oracle:
+            return wait_for(lambda: oracle.rows(query), what="the lock wait")
+
+    def done(self):
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+
+def test_mariadb(tool, maria):
+    traced = tool("locks", "--json", "-m", 5, "-p", maria.pid, kind=Locks)
+    holder, waiter = Connection(maria), Connection(maria)
+
+    def sees(kind):
+        def known(tool):
+            tool.process.send_signal(signal.SIGUSR1)
+            time.sleep(0.05)
+            return [one for one in tool.running() if one["lock"] == kind and one.get("connection_id") == waiter.id]
+        return traced.wait_for(known, timeout=30, what=f"a wait for {kind}")[-1]
+
+    holder("begin")
+    holder("update shop.acc set v = 3 where id = 1")
+    blocking = waiter.later("update shop.acc set v = 4 where id = 1",
+                            "select b.trx_mysql_thread_id, r.trx_mysql_thread_id from information_schema.innodb_lock_waits w"
+                            " join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id"
+                            " join information_schema.innodb_trx r on r.trx_id = w.requesting_trx_id")
+    sees("row")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "row"])
+    row_took = waiter.took
+    holder("begin")
+    holder("select * from shop.acc")
+    waiter.later("alter table shop.acc add extra int", "Waiting for table metadata lock")
+    sees("metadata")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "metadata"])
+    traced.ended()
+    row = [one for one in traced.waits if one["lock"] == "row"][0]
+    assert (row["query"], row["outcome"], row["engine"]) == ("update shop.acc set v = 4 where id = 1", "ended", "mysql")
+    assert [[int(one) for one in pair] for pair in blocking] == [[holder.id, waiter.id]]
+    assert row["connection_id"] == waiter.id and 5 <= row["duration_ms"] <= row_took
+    version = [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()]
+    assert [one["connection_id"] for one in row["holders"]] == ([holder.id] if version >= [10, 6] else []), traced.said()
+    metadata = [one for one in traced.waits if one["lock"] == "metadata"][0]
+    assert metadata["object"] == "shop.acc" and metadata["query"] == "alter table shop.acc add extra int"
+    assert holder.id in [one["connection_id"] for one in metadata["holders"]], traced.said()
+    assert 5 <= metadata["duration_ms"] <= waiter.took
+    for one in (holder, waiter):
+        one.client.close()
