@@ -24,7 +24,7 @@ CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
 CONSTANT(tally);	/* LWLock waits are summed up, and not sent */
 
 MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
-MAP(rows);		/* hash: u64 thread → struct lock_row */
+MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
 MAP(sums);		/* hash: struct light_key → struct light_sum */
 
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
@@ -36,7 +36,7 @@ INLINE __u64 wait_key(int light)
 }
 
 /* Fills what a wait begins with. 0: its process is not wanted. */
-INLINE int wait_begin(void *ctx, struct event_lock *wait)
+static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wait)
 {
 	__u64 id = id_seen(bpf_get_current_pid_tgid());
 
@@ -57,7 +57,7 @@ INLINE void wait_keep(__u64 key, const struct event_lock *wait)
 }
 
 /* The thread's wait is over. */
-INLINE void wait_end(void *ctx, __u32 flags)
+static __attribute__((noinline)) void wait_end(void *ctx, __u32 flags)
 {
 	__u64 key = wait_key(0);
 	struct event_lock *wait = bpf_map_lookup_elem(waits, &key);

@@ -10,6 +10,7 @@
 #include "db/binary.h"
 #include "db/clock.h"
 #include "db/discover.h"
+#include "db/pgcatalog.h"
 #include "loader/stream.h"
 
 #define RING_BYTES	(1u << 20)
@@ -232,6 +233,21 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 	return server;
 }
 
+/* The name of the relation that a lock is about, which may be @before. */
+static void locks_name(const struct server *server, const struct event_lock *event,
+		       char name[LOCK_RELATION], const char *before)
+{
+	static const char *const kinds[] = { "relation", "extend", "page", "tuple" };
+
+	if (before) {
+		memcpy(name, before, LOCK_RELATION);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && event->kind < PGLOCKS_KINDS; i++)
+		if (!strcmp(server->kinds[event->kind], kinds[i]))
+			pgcatalog_name(event->pid, event->field[0], event->field[1], name);
+}
+
 /* Looks up who holds what is waited for: 0, or -errno with what was known before. */
 static int waiting_look(struct locks *l, struct waiting *w)
 {
@@ -252,6 +268,8 @@ static int waiting_look(struct locks *l, struct waiting *w)
 		lock_known_clear(&known);
 		return err;
 	}
+	if (server->postgres && !*known.name)
+		locks_name(server, &w->event, known.name, *w->known.name ? w->known.name : NULL);
 	lock_known_clear(&w->known);
 	w->known = known;
 	w->looked = true;
@@ -429,6 +447,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 			if (w) {
 				w->known = known;
 				w->looked = true;
+				locks_name(server, &event, w->known.name, NULL);
 				return;
 			}
 		}
@@ -443,7 +462,8 @@ static int locks_maps(struct locks *l, struct fault *fault)
 	const struct map_def defs[MAPS] = {
 		[MAP_WAITS] = { "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock),
 				WAITS_MAX, 0 },
-		[MAP_ROWS] = { "rows", BPF_MAP_TYPE_HASH, 8, sizeof(struct lock_row),
+		/* Not all who are about to wait do: what is old makes room. */
+		[MAP_ROWS] = { "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row),
 			       WAITS_MAX, 0 },
 		[MAP_SUMS] = { "sums", BPF_MAP_TYPE_HASH, sizeof(struct light_key),
 			       sizeof(struct light_sum), l->config.tally ? SUMS_MAX : 1, 0 },

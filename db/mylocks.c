@@ -18,7 +18,7 @@
 #define TICKET_LINK	8		/* lists lead to its start, or to this place in it */
 #define LOCK_WORDS	160		/* of an MDL_lock, likewise */
 #define TICKETS_MAX	64		/* of one lock */
-#define FRUITLESS_MAX	8
+#define FRUITLESS_MAX	64
 #define KEY_BYTES	392		/* of an MDL_key */
 #define NAMESPACE_MAX	31
 

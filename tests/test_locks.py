@@ -14,8 +14,9 @@ import pytest
 
 from cluster import Cluster, server_bindir, wait_for
 from conftest import need_root, need_server
-from mariadb import Maria, maria_server
 from elffile import usdt_probes
+from mariadb import Maria, maria_server
+from test_namespaces import UNSHARE, needs_namespaces
 from tool import Tool
 
 SETTINGS = {"log_lock_waits": "on", "deadlock_timeout": "50ms", "log_min_duration_statement": "-1",
@@ -60,7 +61,7 @@ def server():
     need_root()
     with Cluster(name="locks", **SETTINGS).init() as cluster:
         cluster.start().psql("create table acc (id int primary key, v int)", "create table other (x int)",
-                             "insert into acc select g, 0 from generate_series(1, 20) g")
+                             "insert into acc select g, 0 from generate_series(1, 20) g", "checkpoint")
         yield cluster
 
 
@@ -181,10 +182,28 @@ def test_relation_and_queue(locks, server, sessions):
     assert by == [one["pid"] for one in first["holders"]] == [holder.pid]
     assert (first["lock"], first["mode"]) == (row["locktype"], row["mode"]) == ("relation", "AccessExclusiveLock")
     assert first["relation_oid"] == row["relation"] == oid(server, "other") and first["database_oid"] == row["database"]
+    assert first["relation"] == second["relation"] == "other" and first["object"] == f"other ({row['relation']})"
     assert queue == [one["pid"] for one in second["holders"]] == [waiter.pid], second
     assert second["holders"][0]["queued"] and second["holders"][0]["running"]
     assert second["holders"][0]["query"] == "lock table other"
     assert second["mode"] == last["mode"] == "AccessShareLock"
+
+
+def test_name_that_changes(locks, server, sessions):
+    """Which of two names a relation will have is not known."""
+    holder, waiter = sessions(2)
+    server.psql("create table before (x int)", "checkpoint")
+    number = oid(server, "before")
+    traced = locks()
+    holder("alter table before rename to after")
+    server.psql("checkpoint")
+    waiter.later("select 1 from before")
+    traced.sees(waiter)
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert wait["relation_oid"] == number and "relation" not in wait and wait["object"] == str(number), wait
 
 
 def test_several_holders(locks, sessions):
@@ -321,7 +340,7 @@ def test_text_form_and_threshold(tool, server, sessions):
     rows = traced.rows()
     assert rows[0] == "Still waiting:" and "waiting  relation" in rows[1]
     rows = rows[[" granted " in row for row in rows].index(True):]
-    assert re.match(rf"[\d.]+ +{waiter.pid} +[\d.]+ granted  relation {oid(server, 'other')} +AccessShareLock +{holder.pid} +select E'",
+    assert re.match(rf"[\d.]+ +{waiter.pid} +[\d.]+ granted  relation other \({oid(server, 'other')}\) +AccessShareLock +{holder.pid} +select E'",
                     rows[0]), traced.said()
     assert re.match(rf" +held by {holder.pid}, idle in transaction for [\d.]+ s; its last statement: lock table other$",
                     rows[1]), traced.said()
@@ -369,7 +388,7 @@ def test_table_and_graph(tool, server, sessions, tmp_path):
     acc, other = oid(server, "acc"), oid(server, "other")
     assert {key: one["waits"] for key, one in rows.items()} == {
         ("transactionid", f"rows of acc ({acc})", "ShareLock"): 2,
-        ("relation", str(other), "AccessExclusiveLock"): 1, ("relation", str(other), "AccessShareLock"): 1}, traced.said()
+        ("relation", f"other ({other})", "AccessExclusiveLock"): 1, ("relation", f"other ({other})", "AccessShareLock"): 1}, traced.said()
     for one in rows.values():
         assert 0 < one["max_ms"] <= one["total_ms"] and not one["failed"]
     assert not traced.waits
@@ -437,6 +456,34 @@ def test_without_usdt(tool, clusters, sessions, server_copy):
     traced.wait_for(lambda tool: len(tool.waits) == 3)
     traced.ended()
     assert sorted(wait["outcome"] for wait in traced.waits) == ["deadlock", "granted", "granted"], traced.said()
+
+
+def seen_pids(cluster):
+    """{PID as the server has it: as it is seen from here}"""
+    def of(pid):
+        with open(f"/proc/{pid}/status") as f:
+            return int(re.search(r"^NSpid:.*\s(\d+)$", f.read(), re.M)[1])
+    return {of(pid): pid for pid in cluster.backends()}
+
+
+def test_container(tool, clusters, sessions):
+    """PIDs are told as they are seen from here; the server knows others."""
+    needs_namespaces()
+    cluster = clusters(name="contained", wrap=UNSHARE, **SETTINGS)
+    cluster.psql("create table acc (id int primary key, v int)", "insert into acc values (1, 0)")
+    traced = tool("locks", "--json", "-m", 0, "-p", cluster.pid, kind=Locks)
+    holder, waiter = sessions(2, cluster)
+    holder("update acc set v = 1 where id = 1")
+    by, _ = waiter.later("update acc set v = 2 where id = 1")
+    pids = seen_pids(cluster)
+    traced.wait_for(lambda tool: tool.process.send_signal(signal.SIGUSR1) or [one for one in tool.running() if one["holders"]],
+                    timeout=30)
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(pids[waiter.pid])
+    traced.ended()
+    assert by == [holder.pid] != [pids[holder.pid]] == [one["pid"] for one in wait["holders"]], (pids, wait)
+    assert wait["holders"][0]["query"] == "update acc set v = 1 where id = 1" and wait["relation"] == "acc"
 
 
 # --- MariaDB

@@ -269,6 +269,23 @@ def numbered(texts, before=b""):
     return {f"text-{i}": before + (t if isinstance(t, bytes) else t.encode()) for i, t in enumerate(texts)}
 
 
+def pgcatalog_seeds():
+    def page(*rows):
+        pointers, data, at = b"", b"", 8192
+        for info, oid, name in rows:
+            old = bool(info & 8)
+            row = struct.pack("<IIIIHHHB", 2, 0, 0, 0, 0, 33, info, 24 + 4 * old) + b"\0"
+            row += struct.pack("<I", oid) + name.ljust(64, b"\0")
+            at -= (len(row) + 7) & ~7
+            pointers += struct.pack("<I", at | 1 << 15 | len(row) << 17)
+            data = row.ljust((len(row) + 7) & ~7, b"\0") + data
+        head = struct.pack("<QHHHHHHI", 1, 0, 0, 24 + len(pointers), at, 8192, 8196, 0)
+        return (head + pointers).ljust(at, b"\0") + data
+
+    return {"rows": page((0x900, 1259, b"pg_class"), (0x800, 1260, b"other")), "old": page((0x808, 1259, b"pg_class")),
+            "two": page((0x500, 1259, b"before"), (0, 1259, b"one"), (0x800, 1259, b"two"))}
+
+
 def fingerprint_seeds():
     return {f"{choice:02x}-{i}": bytes([choice]) + text.encode()
             for choice in (0x60, 0x61, 0xfe, 0x2d) for i, text in enumerate(STATEMENTS)}
@@ -375,6 +392,7 @@ MAKERS = {
     "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
     "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
     "library": library_seeds, "object": object_seeds, "option": option_seeds, "pattern": pattern_seeds,
+    "pgcatalog": pgcatalog_seeds,
     "process": process_seeds, "record": record_seeds, "server": server_seeds, "spec": spec_seeds,
 }
 
