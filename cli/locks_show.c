@@ -186,6 +186,12 @@ static void show_text(struct output *out, const struct lock_party *party)
 	output_string(out, party->cut ? "..." : "");
 }
 
+/* The number that people know it by; 0: it has none. */
+static uint64_t party_id(const struct lock_party *party)
+{
+	return party->connection ? party->connection : party->pid;
+}
+
 /* "held by 4240, idle in transaction for 3.2 s; its last statement: UPDATE …" */
 static void show_holder(struct output *out, const struct lock_party *party)
 {
@@ -197,7 +203,7 @@ static void show_holder(struct output *out, const struct lock_party *party)
 	}
 	if (party->connection)
 		output_string(out, "connection ");
-	output_u64(out, party->connection ? party->connection : party->pid);
+	output_u64(out, party_id(party));
 	if (party->idle) {
 		output_string(out, ", idle in transaction");
 		if (party->idle_ns) {
@@ -239,9 +245,8 @@ static void show_row(struct locks_view *view, const struct lock_wait *wait)
 	snprintf(lock, sizeof(lock), "%s %s", *wait->kind ? wait->kind : "lock", object);
 	show_padded(out, lock, 36);
 	if (known && known->nholders && known->holders[0].pid)
-		snprintf(holder, sizeof(holder), "%llu", (unsigned long long)
-			 (known->holders[0].connection ? known->holders[0].connection :
-							 known->holders[0].pid));
+		snprintf(holder, sizeof(holder), "%llu",
+			 (unsigned long long)party_id(&known->holders[0]));
 	output_printf(out, "%-24s %-7s ", mode_name(wait->event), holder);
 	if (known)
 		show_text(out, &known->self);
@@ -494,7 +499,7 @@ static void graph_node(struct locks_view *view, const struct lock_party *party)
 {
 	struct locks_node *node = view->nodes;
 
-	for (size_t i = 0; i < view->nnodes && node->pid != party->pid; i++)
+	for (size_t i = 0; i < view->nnodes && node->id != party_id(party); i++)
 		node++;
 	if (!view->nnodes || node == view->nodes + view->nnodes) {
 		node = rows_more(view->nodes, view->nnodes, sizeof(*node));
@@ -502,7 +507,8 @@ static void graph_node(struct locks_view *view, const struct lock_party *party)
 			return;
 		view->nodes = node;
 		node += view->nnodes++;
-		*node = (struct locks_node){ .pid = party->pid };
+		*node = (struct locks_node){ .id = party_id(party),
+					     .connection = party->connection };
 	}
 	node->idle = party->idle;
 	if (!party->text)
@@ -516,7 +522,7 @@ static void graph_edge(struct locks_view *view, const struct locks_edge *edge)
 	struct locks_edge *to = view->edges;
 
 	for (size_t i = 0; i < view->nedges; i++, to++)
-		if (to->pid == edge->pid && to->holder == edge->holder &&
+		if (to->id == edge->id && to->holder == edge->holder &&
 		    to->mode == edge->mode && to->queued == edge->queued &&
 		    !strcmp(to->object, edge->object))
 			break;
@@ -536,7 +542,7 @@ static void graph_edge(struct locks_view *view, const struct locks_edge *edge)
 void locks_graph_wait(struct locks_view *view, const struct lock_wait *wait)
 {
 	struct locks_edge edge = {
-		.pid = wait->event->pid, .mode = mode_name(wait->event),
+		.mode = mode_name(wait->event),
 		.deadlock = wait->event->flags & LOCK_DEADLOCK, .waits = 1,
 		.total_ns = wait->duration_ns,
 	};
@@ -546,9 +552,10 @@ void locks_graph_wait(struct locks_view *view, const struct lock_wait *wait)
 		return;
 	wait_object(wait, true, object, sizeof(object));
 	snprintf(edge.object, sizeof(edge.object), "%s %s", wait->kind, object);
+	edge.id = party_id(&wait->known->self);
 	graph_node(view, &wait->known->self);
 	for (unsigned int i = 0; i < wait->known->nholders; i++) {
-		edge.holder = wait->known->holders[i].pid;
+		edge.holder = party_id(&wait->known->holders[i]);
 		edge.queued = wait->known->holders[i].queued;
 		graph_node(view, &wait->known->holders[i]);
 		graph_edge(view, &edge);
@@ -561,9 +568,10 @@ void locks_show_graph(const struct locks_view *view, struct output *out)
 	for (size_t i = 0; i < view->nnodes; i++) {
 		const struct locks_node *node = &view->nodes[i];
 
-		output_printf(out, "\t\"%u\" [label=\"", node->pid);
-		if (node->pid)
-			output_u64(out, node->pid);
+		output_printf(out, "\t\"%llu\" [label=\"%s", (unsigned long long)node->id,
+			      node->connection ? "connection " : "");
+		if (node->id)
+			output_u64(out, node->id);
 		else
 			output_string(out, "prepared transaction");
 		output_string(out, node->idle ? ", idle in transaction\\n" : "\\n");
@@ -574,9 +582,10 @@ void locks_show_graph(const struct locks_view *view, struct output *out)
 	for (size_t i = 0; i < view->nedges; i++) {
 		const struct locks_edge *edge = &view->edges[i];
 
-		output_printf(out, "\t\"%u\" -> \"%u\" [label=\"", edge->pid, edge->holder);
+		output_printf(out, "\t\"%llu\" -> \"%llu\" [label=\"",
+			      (unsigned long long)edge->id, (unsigned long long)edge->holder);
 		escape_json(out, edge->object, strlen(edge->object), false);
-		output_printf(out, "\\n%s\\n", edge->mode);
+		output_printf(out, "\\n%s%s", edge->mode, *edge->mode ? "\\n" : "");
 		output_fixed(out, edge->total_ns / 1000, 3);
 		output_string(out, " ms");
 		if (edge->waits > 1)

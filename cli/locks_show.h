@@ -16,18 +16,19 @@ struct locks_sum {
 	uint64_t waits, failed, deadlocks, total_ns, max_ns;
 };
 
-/* Waits of one process for another. */
+/* Waits of one process, or connection, for another. */
 struct locks_edge {
-	uint32_t pid, holder;		/* holder 0: a prepared transaction */
+	uint64_t id, holder;		/* holder 0: a prepared transaction */
 	bool queued, deadlock;
 	char object[LOCKS_OBJECT];
 	const char *mode;
 	uint64_t waits, total_ns;
 };
 
-/* A process of the graph. */
+/* A process or connection of the graph. */
 struct locks_node {
-	uint32_t pid;
+	uint64_t id;
+	bool connection;
 	bool idle;			/* when it was last looked at, in a transaction */
 	char text[128];			/* its last statement, cut; no NUL */
 	size_t len;

@@ -535,8 +535,9 @@ class Connection:
         assert not self.thread.is_alive()
 
 
-def test_mariadb(tool, maria):
-    traced = tool("locks", "--json", "-m", 5, "-p", maria.pid, kind=Locks)
+def test_mariadb(tool, maria, tmp_path):
+    dot = tmp_path / "waits.dot"
+    traced = tool("locks", "--json", "--dot", dot, "-m", 5, "-p", maria.pid, kind=Locks)
     holder, waiter = Connection(maria), Connection(maria)
 
     def sees(kind):
@@ -575,5 +576,7 @@ def test_mariadb(tool, maria):
     assert metadata["object"] == "shop.acc" and metadata["query"] == "alter table shop.acc add extra int"
     assert holder.id in [one["connection_id"] for one in metadata["holders"]], traced.said()
     assert 5 <= metadata["duration_ms"] <= waiter.took
+    _, edges = parse_dot(dot.read_text())
+    assert (str(waiter.id), str(holder.id)) in [edge[:2] for edge in edges], edges
     for one in (holder, waiter):
         one.client.close()
