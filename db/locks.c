@@ -264,7 +264,8 @@ static int waiting_look(struct locks *l, struct waiting *w)
 	else
 		err = mylocks_read(&server->sessions, &l->discover.targets[w->event.source].places,
 				   &w->event, l->config.tracer.text_bytes, &known);
-	if (err && w->looked) {
+	/* A holder that is gone is the one that was waited for. */
+	if (w->looked && (err || (!known.nholders && w->known.nholders))) {
 		lock_known_clear(&known);
 		return err;
 	}
