@@ -215,6 +215,9 @@ static int locks_run(struct cmd_locks *cmd)
 		fault_clear(&fault);
 		return EXIT_FAILED;
 	}
+	status = watch_ready(watch);
+	if (status != EXIT_OK)
+		return status;
 	watch_started(watch, locks_features(cmd->locks), locks_targets(cmd->locks));
 	return locks_end(cmd, locks_loop(cmd));
 }
@@ -222,11 +225,12 @@ static int locks_run(struct cmd_locks *cmd)
 int cmd_locks(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_locks *cmd = calloc(1, sizeof(*cmd));
-	struct watch *watch = &cmd->watch;
+	struct watch *watch;
 	int ret = EXIT_FAILED;
 
 	if (!cmd)
-		return EXIT_FAILED;
+		return message_no_memory();
+	watch = &cmd->watch;
 	cmd->dot = -1;
 	watch->begin = locks_begin;
 	watch->subject = "lock waits";
