@@ -8,7 +8,7 @@
 #include "loader/btf.h"
 #include "tests/unit/check.h"
 
-#define STRINGS	"\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0loop"
+static const char strings[] = "\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0loop";
 
 /* A BTF file that is written type by type. */
 static struct {
@@ -26,8 +26,8 @@ static void put(uint32_t value)
 
 static uint32_t name(const char *word)
 {
-	for (uint32_t i = 1; i < sizeof(STRINGS); i += (uint32_t)strlen(STRINGS + i) + 1)
-		if (!strcmp(STRINGS + i, word))
+	for (uint32_t i = 1; i < sizeof(strings); i += (uint32_t)strlen(&strings[i]) + 1)
+		if (!strcmp(&strings[i], word))
 			return i;
 	return 0;
 }
@@ -50,11 +50,11 @@ static size_t finish(void)
 {
 	struct btf_header head = { .magic = BTF_MAGIC, .version = 1, .hdr_len = HEAD,
 				   .type_len = (uint32_t)file.types,
-				   .str_off = (uint32_t)file.types, .str_len = sizeof(STRINGS) };
+				   .str_off = (uint32_t)file.types, .str_len = sizeof(strings) };
 
 	memcpy(file.bytes, &head, sizeof(head));
-	memcpy(file.bytes + HEAD + file.types, STRINGS, sizeof(STRINGS));
-	return HEAD + file.types + sizeof(STRINGS);
+	memcpy(file.bytes + HEAD + file.types, strings, sizeof(strings));
+	return HEAD + file.types + sizeof(strings);
 }
 
 static size_t make(void)
