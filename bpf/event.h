@@ -123,6 +123,7 @@ enum why_part {
 	WHY_PARTS,
 };
 
+#define WHY_LEADERS	256	/* elements of map "parallel" */
 #define WHY_SLOTS	4096	/* elements of map "active" */
 #define WHY_WAITS	8	/* system calls that are told apart; the last one has all others */
 #define WHY_CALLS	512	/* elements of map "calls": number of a system call → enum why_part */
@@ -151,6 +152,12 @@ enum use {
 #define USE_BUFFERS		(USE_WAL_RECORDS - USE_SHARED_HIT)
 #define USE_WALS		(USES - USE_WAL_RECORDS)
 
+/* What parallel workers of a statement did, which have ended. */
+struct why_workers {
+	__u64 ns[WHY_PARTS];
+	__u64 count;
+};
+
 /*
  * Where a statement's time went: of the thread that runs it, while it does, in map "threads". The
  * parts' sum is the time from ->start_ns to ->since_ns.
@@ -166,8 +173,12 @@ struct event_why {
 	__u64 buffers, wal;		/* addresses of its counters; 0: none */
 	__u32 said;			/* or that itself: enum why_part; 0: nothing */
 	__u32 used;			/* bits: which of ->use are known */
+	__u64 leader;			/* whose worker it is, or the key that its own have; 0: none */
+	__u32 worker;			/* it is one */
+	__u32 pad;
 	__u64 ns[WHY_PARTS];
 	struct why_wait waits[WHY_WAITS];
+	struct why_workers workers;
 	__u64 use[USES];		/* what the counters were at the start; then what was added */
 };
 

@@ -42,8 +42,11 @@ PROGRAM(activity)
 	struct session *session = session_get(ctx, 0);
 	struct event_statement *s;
 
-	if (!session)
+	if (!session) {
+		if (VALUE(want_why) && text)
+			why_work(ctx);
 		return 0;
+	}
 	s = &session->s;
 	session_joined(session);
 	if (!text && !(s->flags & SESSION_OPEN))

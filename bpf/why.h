@@ -14,6 +14,10 @@
 
 ARGUMENT(wait_event);	/* address of what PostgreSQL says it waits for; 0: not known */
 ARGUMENT(wait);		/* thd_wait_type of MySQL and MariaDB */
+ARGUMENT(family);	/* an address that is the server's and its children's own; 0: no workers */
+ARGUMENT(self);		/* its PID, as the server sees it */
+ARGUMENT(worker);	/* the number of a parallel worker, from 0 */
+ARGUMENT(leader);	/* and the PID of the one that it works for */
 ARGUMENT(buffers);	/* address of PostgreSQL's pgBufferUsage and pgWalUsage; 0: not known */
 ARGUMENT(wal);
 
@@ -38,6 +42,8 @@ CONSTANT(task_maj_flt);
 MAP(threads);		/* hash: kernel's number of a thread → struct event_why */
 MAP(no_thread);		/* array of one: a struct event_why that is all zero */
 MAP(active);		/* array: number of a thread % WHY_SLOTS → how many of them run a statement */
+MAP(workers);		/* hash: event_why.leader → struct why_workers of those that have ended */
+MAP(parallel);		/* array: event_why.leader % WHY_LEADERS → whether there are any */
 MAP(calls);		/* array: number of a system call → enum why_part, __u32 */
 
 /* The classes of PostgreSQL's wait events, the same since 10. */
@@ -220,6 +226,52 @@ static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
 	}
 }
 
+INLINE __u32 *why_parallel(__u64 leader)
+{
+	__u32 slot = (leader ^ leader >> SESSION_PID_SHIFT) & (WHY_LEADERS - 1);
+
+	return bpf_map_lookup_elem(parallel, &slot);
+}
+
+/* A worker has ended: its leader's statement, which waits for that, finds what it did. */
+static __attribute__((noinline)) void why_fold(struct event_why *t)
+{
+	struct why_workers none = {}, *workers_of;
+	__u32 *any = why_parallel(t->leader);
+
+	bpf_map_update_elem(workers, &t->leader, &none, BPF_NOEXIST);
+	workers_of = bpf_map_lookup_elem(workers, &t->leader);
+	if (!workers_of || !any)
+		return;
+	ROLLED
+	for (int i = 0; i < WHY_PARTS; i++)
+		__sync_fetch_and_add(&workers_of->ns[i], t->ns[i]);
+	__sync_fetch_and_add(&workers_of->count, 1);
+	*any = 1;
+}
+
+/* What the workers of a statement that ends did. */
+INLINE void why_gather(struct event_why *t)
+{
+	__u32 *any = t->leader ? why_parallel(t->leader) : 0;
+	struct why_workers *workers_of;
+
+	if (!any || !*any)
+		return;
+	workers_of = bpf_map_lookup_elem(workers, &t->leader);
+	if (!workers_of)
+		return;
+	t->workers = *workers_of;
+	bpf_map_delete_elem(workers, &t->leader);
+}
+
+INLINE __u64 why_leader(void *ctx, __u64 pid)
+{
+	__u64 family = arg_family(ctx);
+
+	return family ? family ^ pid << SESSION_PID_SHIFT : 0;
+}
+
 static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
 {
 	__u32 zero = 0;
@@ -232,8 +284,8 @@ static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
 	return bpf_map_lookup_elem(threads, &tid);
 }
 
-/* The thread at hand begins statement @s. */
-static __attribute__((noinline)) void why_begin(void *ctx, struct event_statement *s)
+/* The thread at hand begins with something that is looked at, at @now. */
+INLINE struct event_why *why_start(void *ctx, __u64 now)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct event_why *t = bpf_map_lookup_elem(threads, &tid);
@@ -241,18 +293,30 @@ static __attribute__((noinline)) void why_begin(void *ctx, struct event_statemen
 
 	t = t ? t : why_create(tid);
 	if (!t || !running)
-		return;
+		return 0;
 	if (!t->start_ns)
 		__sync_fetch_and_add(running, 1);
-	t->type = EVENT_WHY;
-	t->source = s->source;
-	t->pid = s->pid;
-	t->start_ns = t->since_ns = s->start_ns;
+	t->start_ns = t->since_ns = now;
 	t->doing = WHY_CPU;
 	t->said = 0;
 	t->used = 0;
 	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits));
+	t->workers.count = 0;
 	t->word = arg_wait_event(ctx);
+	return t;
+}
+
+/* The thread at hand begins statement @s. */
+static __attribute__((noinline)) void why_begin(void *ctx, struct event_statement *s)
+{
+	struct event_why *t = why_start(ctx, s->start_ns);
+
+	if (!t)
+		return;
+	t->type = EVENT_WHY;
+	t->source = s->source;
+	t->pid = s->pid;
+	t->leader = why_leader(ctx, arg_self(ctx));
 	if (!VALUE(want_use))
 		return;
 	__builtin_memset(t->use, 0, sizeof(t->use));
@@ -261,6 +325,20 @@ static __attribute__((noinline)) void why_begin(void *ctx, struct event_statemen
 	if (VALUE(want_bytes))
 		t->used = 1u << USE_SENT | 1u << USE_RECEIVED;
 	use_read(t, -1ULL);
+}
+
+/* A process that serves no client begins with a statement's text: a parallel worker, maybe. */
+static __attribute__((noinline)) void why_work(void *ctx)
+{
+	struct event_why *t;
+
+	if ((int)arg_worker(ctx) < 0 || !arg_leader(ctx))
+		return;
+	t = why_start(ctx, bpf_ktime_get_ns());
+	if (!t)
+		return;
+	t->worker = 1;
+	t->leader = why_leader(ctx, arg_leader(ctx));
 }
 
 /* It ended at @end_ns: what its time was is sent where it is @wanted. */
@@ -279,8 +357,10 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 		why_turn(t, end_ns, WHY_CPU);
 		if (VALUE(want_use))
 			use_read(t, 1);
-		send(ctx, t, sizeof(*t));
 	}
+	why_gather(t);
+	if (wanted)
+		send(ctx, t, sizeof(*t));
 	why_stop(t, tid);
 }
 
@@ -289,6 +369,10 @@ INLINE void why_exit(__u32 tid)
 {
 	struct event_why *t = why_thread(tid);
 
+	if (t && t->worker) {
+		why_turn(t, bpf_ktime_get_ns(), WHY_CPU);
+		why_fold(t);
+	}
 	if (t)
 		why_stop(t, tid);
 	bpf_map_delete_elem(threads, &tid);

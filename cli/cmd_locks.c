@@ -202,6 +202,7 @@ static int locks_run(struct cmd_locks *cmd)
 	struct watch *watch = &cmd->watch;
 	struct locks_config config = { .tally = watch->options.stat, .wait = locks_wait };
 	struct fault fault = { .kind = FAULT_NONE };
+	struct confined confined;
 	int status = locks_dot(cmd);
 
 	if (status != EXIT_OK)
@@ -218,6 +219,10 @@ static int locks_run(struct cmd_locks *cmd)
 	status = watch_ready(watch);
 	if (status != EXIT_OK)
 		return status;
+	if (!watch->options.keep_privileges) {
+		locks_confine(cmd->locks, &confined);
+		watch_confined(watch, &confined);
+	}
 	watch_started(watch, locks_features(cmd->locks), locks_targets(cmd->locks));
 	return locks_end(cmd, locks_loop(cmd));
 }

@@ -118,7 +118,7 @@ _dbslower()
 		elif [[ $command == locks && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration --dot -h --help --json
 				-m --min -n --count -p --pid --stat --strict -t --wall --text -v
-				--verbose -V --version -x --path --force-perf" -- "$cur")
+				--verbose -V --version -x --path --redact --keep-privileges --force-perf" -- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version

@@ -60,6 +60,10 @@ static const struct {
 		DOCTOR_NOTE, "they go with dbslower, even where it is killed",
 		"they are written into the servers' memory, and taken back at the end",
 		"It comes with Linux 4.20." },
+	[FEATURE_TASK_REGS] = {
+		DOCTOR_NOTE, "--why asks it for the system call that a thread waits in",
+		"--why looks for the system call that a thread waits in where it lies on the stack",
+		"It comes with Linux 5.15." },
 };
 
 static void host_features(struct doctor_host *h)

@@ -20,14 +20,13 @@ static void why_call(struct output *out, uint32_t call)
 		output_printf(out, "syscall_%u", call);
 }
 
-/* The largest part that is not in @shown; WHY_PARTS: those that are left took no time. */
-static int why_largest(const struct event_why *why, uint32_t shown)
+/* The largest part of @ns that is not in @shown; WHY_PARTS: those that are left took no time. */
+static int why_largest(const __u64 ns[WHY_PARTS], uint32_t shown)
 {
 	int largest = WHY_PARTS;
 
 	for (int i = 0; i < WHY_PARTS; i++)
-		if (!(shown & 1u << i) && why->ns[i] &&
-		    (largest == WHY_PARTS || why->ns[i] > why->ns[largest]))
+		if (!(shown & 1u << i) && ns[i] && (largest == WHY_PARTS || ns[i] > ns[largest]))
 			largest = i;
 	return largest;
 }
@@ -48,20 +47,32 @@ static void why_waits(struct output *out, const struct event_why *why)
 	}
 }
 
-void why_text(struct output *out, const struct event_why *why)
+static void why_parts(struct output *out, const __u64 ns[WHY_PARTS])
 {
 	uint32_t shown = 0;
 	int part;
 
-	output_string(out, INDENT);
-	while ((part = why_largest(why, shown)) < WHY_PARTS) {
+	while ((part = why_largest(ns, shown)) < WHY_PARTS) {
 		output_string(out, shown ? ", " : "");
 		output_string(out, why_part_name((enum why_part)part));
-		why_ms(out, why->ns[part]);
+		why_ms(out, ns[part]);
 		shown |= 1u << part;
 	}
+}
+
+void why_text(struct output *out, const struct event_why *why)
+{
+	uint32_t shown;
+
+	output_string(out, INDENT);
+	why_parts(out, why->ns);
 	why_waits(out, why);
 	output_char(out, '\n');
+	if (why->workers.count) {
+		output_printf(out, INDENT "%llu parallel workers: ", (unsigned long long)why->workers.count);
+		why_parts(out, why->workers.ns);
+		output_char(out, '\n');
+	}
 	if (!why->used)
 		return;
 	output_string(out, INDENT);
@@ -77,15 +88,21 @@ void why_text(struct output *out, const struct event_why *why)
 	output_string(out, shown ? "\n" : "used nothing\n");
 }
 
+static void why_json_parts(struct output *out, const __u64 ns[WHY_PARTS])
+{
+	for (int i = 0; i < WHY_PARTS; i++) {
+		output_string(out, i ? ",\"" : "\"");
+		output_string(out, why_part_name((enum why_part)i));
+		json_number(out, "\":", ns[i]);
+	}
+}
+
 void why_json(struct output *out, const struct event_why *why)
 {
 	bool first = true;
 
-	for (int i = 0; i < WHY_PARTS; i++) {
-		output_string(out, i ? ",\"" : ",\"why\":{\"");
-		output_string(out, why_part_name((enum why_part)i));
-		json_number(out, "\":", why->ns[i]);
-	}
+	output_string(out, ",\"why\":{");
+	why_json_parts(out, why->ns);
 	output_string(out, "},\"waits\":[");
 	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
@@ -95,6 +112,12 @@ void why_json(struct output *out, const struct event_why *why)
 		output_char(out, '}');
 	}
 	output_char(out, ']');
+	if (why->workers.count) {
+		json_number(out, ",\"workers\":{\"count\":", why->workers.count);
+		output_char(out, ',');
+		why_json_parts(out, why->workers.ns);
+		output_char(out, '}');
+	}
 	if (!why->used)
 		return;
 	for (int i = 0; i < USES; i++) {

@@ -450,6 +450,18 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 		discover_loading(d, pid);
 }
 
+void discover_confine(const struct discover *d, bool semaphores, struct confined *confined)
+{
+	enum attach_way way = d->common.way;
+	unsigned int needs = CONFINE_LOOK;
+
+	if (!d->config->npids)
+		needs |= way == ATTACH_MULTI ? CONFINE_ATTACH : CONFINE_ATTACH | CONFINE_EVENTS;
+	if (way == ATTACH_TRACEFS || semaphores)
+		needs |= CONFINE_WRITE;
+	confine(needs, confined);
+}
+
 void discover_detach(struct discover *d)
 {
 	for (size_t i = 0; i < d->ntargets; i++)

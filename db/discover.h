@@ -10,6 +10,7 @@
 #include "db/fault.h"
 #include "db/recognise.h"
 #include "db/target.h"
+#include "loader/confine.h"
 
 #define DISCOVER_PIDS		256	/* of one kind at once, in maps and in what is announced */
 #define DISCOVER_LOADING	8
@@ -65,6 +66,12 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 
 /* Looks again at what a loader had not mapped yet. Whether there is any left. */
 bool discover_again(struct discover *d);
+
+/*
+ * Gives up what is not needed to go on like this, see loader/confine.h. @semaphores: they are written
+ * into the servers' memory.
+ */
+void discover_confine(const struct discover *discover, bool semaphores, struct confined *confined);
 
 /* Takes all probes away; the targets stay known. */
 void discover_detach(struct discover *d);

@@ -12,6 +12,20 @@ void lock_known_clear(struct lock_known *known)
 	known->nholders = 0;
 }
 
+static void party_redact(struct lock_party *party, enum fingerprint_dialect dialect)
+{
+	if (party->text)
+		party->len = fingerprint_redact(dialect, party->text, party->len, party->cut,
+						party->text);
+}
+
+void lock_known_redact(struct lock_known *known, enum fingerprint_dialect dialect)
+{
+	party_redact(&known->self, dialect);
+	for (unsigned int i = 0; i < known->nholders; i++)
+		party_redact(&known->holders[i], dialect);
+}
+
 void lock_known_add(struct lock_known *known, struct lock_party *party)
 {
 	if (known->nholders < LOCK_HOLDERS_KEPT) {

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/locks.h"
+#include "db/fingerprint.h"
 
 #define LOCK_RELATION	65	/* a relation's name with the NUL */
 #define LOCK_OBJECT	144
@@ -40,6 +41,9 @@ struct lock_known {
 
 /* Frees what it owns. */
 void lock_known_clear(struct lock_known *known);
+
+/* Takes literals and comments out of the texts, see fingerprint_redact(). */
+void lock_known_redact(struct lock_known *known, enum fingerprint_dialect dialect);
 
 /* Adds @party, which is taken over, or only counts it where there is no room. */
 void lock_known_add(struct lock_known *known, struct lock_party *party);

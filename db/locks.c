@@ -264,6 +264,8 @@ static int waiting_look(struct locks *l, struct waiting *w)
 	else
 		err = mylocks_read(&server->sessions, &l->discover.targets[w->event.source].places,
 				   &w->event, l->config.tracer.text_bytes, &known);
+	if (l->config.tracer.redact)
+		lock_known_redact(&known, server->postgres ? FINGERPRINT_POSTGRES : FINGERPRINT_MYSQL);
 	/* A holder that is gone is the one that was waited for. */
 	if (w->looked && (err || (!known.nholders && w->known.nholders))) {
 		lock_known_clear(&known);
@@ -607,6 +609,11 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct f
 fail:
 	locks_close(l);
 	return err;
+}
+
+void locks_confine(const struct locks *l, struct confined *confined)
+{
+	discover_confine(&l->discover, false, confined);
 }
 
 const struct features *locks_features(const struct locks *l)

@@ -49,6 +49,9 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct f
 /* What the kernel was found to have. Borrowed. */
 const struct features *locks_features(const struct locks *locks);
 
+/* As tracer_confine(). */
+void locks_confine(const struct locks *locks, struct confined *confined);
+
 /* How many servers' files are traced. */
 size_t locks_targets(const struct locks *locks);
 

@@ -165,6 +165,15 @@ const struct engine engine_postgres = {
 		{ .name = "arg_wait_event", .only_with = "GetCommandTagName",	/* 13 */
 		  .spec = "8@&684(MyProc(%ip))" },
 		{ .name = "arg_wait_event", .spec = "8@&676(MyProc(%ip))" },
+		{ .name = "arg_family", .spec = "8@&MyProcPid(%ip)" },
+		{ .name = "arg_self", .spec = "4@MyProcPid(%ip)" },
+		{ .name = "arg_worker", .spec = "-4@ParallelWorkerNumber(%ip)" },
+		/* bgw_notify_pid of struct BackgroundWorker, from 17, from 11 and from 10 on. */
+		{ .name = "arg_leader", .only_with = "postmaster_child_launch",
+		  .spec = "4@1464(MyBgworkerEntry(%ip))" },
+		{ .name = "arg_leader", .only_with = "GetBackgroundWorkerTypeByPid",
+		  .spec = "4@536(MyBgworkerEntry(%ip))" },
+		{ .name = "arg_leader", .spec = "4@344(MyBgworkerEntry(%ip))" },
 		{ .name = "arg_buffers", .spec = "8@&pgBufferUsage(%ip)" },
 		{ .name = "arg_wal", .spec = "8@&pgWalUsage(%ip)" },
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },

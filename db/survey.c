@@ -12,7 +12,7 @@
 #include "db/recognise.h"
 #include "usdt/probe.h"
 
-#define VALUES_MAX	48
+#define VALUES_MAX	96
 #define FILES_MAX	256
 #define PIDS_MAX	64
 

@@ -31,12 +31,13 @@
 #define RECORD_HEAD	256		/* the longest head of a record, or record without text */
 #define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
+#define LEADERS_MAX	4096		/* statements with parallel workers at once */
 #define COMMS_MAX	4096		/* names of programs that were executed */
 
 enum map {
 	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
 	MAP_CONTROL, MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAP_THREADS,
-	MAP_NO_THREAD, MAP_ACTIVE, MAP_CALLS, MAPS,
+	MAP_NO_THREAD, MAP_ACTIVE, MAP_WORKERS, MAP_PARALLEL, MAP_CALLS, MAPS,
 };
 
 enum number {
@@ -156,6 +157,9 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_why), 1, 0 },
 		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_SLOTS, 0 },
+		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_HASH, 8, sizeof(struct why_workers),
+				  t->config.why ? LEADERS_MAX : 1, alloc ? BPF_F_NO_PREALLOC : 0 },
+		[MAP_PARALLEL] = { "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_LEADERS, 0 },
 		[MAP_CALLS] = { "calls", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_CALLS, 0 },
 		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
 				alloc ? BPF_F_NO_PREALLOC : 0 },
@@ -851,14 +855,7 @@ fail:
 
 void tracer_confine(const struct tracer *t, struct confined *confined)
 {
-	enum attach_way way = t->discover.common.way;
-	unsigned int needs = CONFINE_LOOK;
-
-	if (!t->config.npids)
-		needs |= way == ATTACH_MULTI ? CONFINE_ATTACH : CONFINE_ATTACH | CONFINE_EVENTS;
-	if (way == ATTACH_TRACEFS || t->semaphores.on)
-		needs |= CONFINE_WRITE;
-	confine(needs, confined);
+	discover_confine(&t->discover, t->semaphores.on, confined);
 }
 
 const struct features *tracer_features(const struct tracer *tracer)

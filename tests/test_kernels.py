@@ -128,5 +128,10 @@ def test_postgres_agrees_with_its_log(name, tmp_path):
     assert len(logged) > 3 * TRANSACTIONS, f"only {len(logged)} statements"
     complaints = oracle.compare(logged, got, share=SHARE)
     assert not complaints, "\n".join(complaints[:40])
+    for one in got:
+        assert sum(one["why"].values()) == round(one["duration_ms"] * 1e6), one
+        assert one["why"]["cpu"] and one["use"]["shared_hit"] >= 0, one
+    asleep = [one["why"]["sleep"] for one in got if "pg_sleep(20) /* " in one["query"]]
+    assert asleep and min(asleep) > 15e6, asleep
     assert summary["type"] == "summary" and summary["printed"] == len(logged), summary
     assert not any(lost for key, lost in summary["lost"].items() if key != "text_truncated"), summary

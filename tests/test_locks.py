@@ -170,6 +170,21 @@ def test_row(locks, server, sessions, way):
     assert traced.summary["waits"] == traced.summary["printed"] == len(ended)
 
 
+def test_redact(locks, server, sessions):
+    holder, waiter = sessions(2)
+    traced = locks("--redact")
+    holder("update acc set v = 11 where id = 1 -- secret")
+    waiter.later("update acc set v = 22 where id = 1 /* secret */")
+    traced.sees(waiter.pid)
+    holder.end("commit")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert wait["query"] == "update acc set v = ? where id = ? /*?*/", wait
+    assert wait["holders"][0]["query"] == "update acc set v = ? where id = ? -- ?", wait
+    assert "secret" not in traced.stdout
+
+
 def test_relation_and_queue(locks, server, sessions):
     holder, waiter, behind = sessions(3)
     traced = locks()

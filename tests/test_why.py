@@ -93,9 +93,9 @@ def test_cpu_and_run_queue(postgres, traced):
             other.wait()
     one = only(ended(traced), "burns")
     why, kernel = one["why"], [new - old for old, new in zip(before, after)]
-    # The kernel's numbers are of the whole exchange with the client.
-    assert kernel[0] * 0.85 - 10e6 <= why["cpu"] <= kernel[0] + 10e6, (why, kernel)
-    assert kernel[1] * 0.85 - 10e6 <= why["runqueue"] <= kernel[1] + 10e6, (why, kernel)
+    # The kernel's numbers are of the whole exchange with the client, and without the time of interrupts and other hosts.
+    for part, ns in zip(("cpu", "runqueue"), kernel):
+        assert ns * 0.75 - 20e6 <= why[part] <= ns * 1.25 + 20e6, (part, why, kernel)
     assert why["runqueue"] >= one["duration_ms"] * 1e6 / 5, why
 
 
@@ -217,6 +217,26 @@ def test_adds_up_under_load(postgres, tool, args):
         thread.join()
     ended(traced)
     assert len(traced.statements) >= 4 * 60 * 5, traced.summary
+
+
+def test_parallel_workers(postgres, traced):
+    """They are shown apart, and as many as EXPLAIN says; the leader waits for them."""
+    postgres.psql("create table if not exists wide as select g, repeat('x', 100) x from generate_series(1, 200000) g", "analyze wide")
+    with postgres.connect() as connection:
+        for text in ("set max_parallel_workers_per_gather = 2", "set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
+                     "set parallel_leader_participation = off"):
+            connection.execute(text)
+        query = "select count(*) from wide where length(x) > 10 and sqrt(g) > 3"
+        plan = connection.execute(f"explain (analyze, format json) {query}").fetchone()[0][0]["Plan"]
+        while "Workers Launched" not in plan:
+            plan = plan["Plans"][0]
+        connection.execute(f"{query} /* many */")
+        connection.execute("select 1 /* alone */")
+    ended(traced)
+    one = only(traced, "many")
+    assert one["workers"]["count"] == plan["Workers Launched"] == 2, (one, plan)
+    assert one["workers"]["cpu"] > 0 and one["why"]["ipc"] > 0, one
+    assert "workers" not in only(traced, "alone"), traced.said()
 
 
 def test_text_form(postgres, tool):

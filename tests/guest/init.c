@@ -702,7 +702,8 @@ static void check_postgres(void)
 		"-c", "listen_addresses=", "-c", "unix_socket_directories=/tmp",
 		"-c", "jit=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", NULL,
 	};
-	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", NULL };
+	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", "--why", "--use",
+						 NULL };
 	double start = now();
 	pid_t postmaster, tool;
 
