@@ -16,7 +16,7 @@ KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-ne
 OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-newest"]
 CANNOT_BE_HAD = 3
 SERVER_UID = 70		# as init.c has it
-TIMEOUT = 180
+TIMEOUT = 240
 
 # After cmpxchg16b an interrupt finds a part of rax in the flags, and the kernel, which uses it for its heap, dies or hangs (seen
 # with QEMU 7.2, in every second boot of 6.12): the guest's processor has none.

@@ -59,24 +59,36 @@ def test_no_paths_of_the_builder():
         assert ROOT.encode() not in f.read(), "the binary has the path of its sources"
 
 
-def test_two_builds_are_the_same_bytes(tmp_path):
-    outputs = []
-    for name, build in (("one", "build"), ("another/name", "out")):
-        os.makedirs(os.path.dirname(tmp_path / name), exist_ok=True)
-        folder = copy_tree(tmp_path / name)
-        make(folder, f"BUILD={build}")
-        with open(os.path.join(folder, build, "dbslower"), "rb") as f:
-            outputs.append(f.read())
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A clean build of all, with the product's compiler, elsewhere: the folder and what make said."""
+    folder = copy_tree(tmp_path_factory.mktemp("built") / "one")
+    return folder, make(folder, "all", "tests")
+
+
+def test_two_builds_are_the_same_bytes(built, tmp_path):
+    folder = copy_tree(tmp_path / "another" / "name")
+    make(folder, "BUILD=out")
+    with open(os.path.join(folder, "out", "dbslower"), "rb") as second, open(os.path.join(built[0], "build", "dbslower"), "rb") as first:
+        outputs = [first.read(), second.read()]
     assert outputs[0] == outputs[1], f"{len(outputs[0])} and {len(outputs[1])} bytes differ"
 
 
-@pytest.mark.parametrize("cc", ["gcc", "clang", "musl-gcc"])
-def test_compiles_clean(tmp_path, cc):
+WARNS = re.compile(r"\bwarning\b|\berror:")
+
+
+def test_compiles_clean(built):
     """Everything, the tests' programs too, with the project's warnings as errors."""
+    assert not WARNS.search(built[1]), built[1]
+
+
+@pytest.mark.parametrize("cc, what", [("gcc", ["all"]), ("clang", ["all", "tests"])], ids=["gcc", "clang"])
+def test_compiles_clean_with(tmp_path, cc, what):
+    """With others than the product's compiler."""
     if not shutil.which(cc):
         pytest.skip(f"no {cc}")
-    said = make(copy_tree(tmp_path / "tree"), f"CC={cc}", "all", "tests")
-    assert not re.search(r"\bwarning\b|\berror:", said), said
+    said = make(copy_tree(tmp_path / "tree"), f"CC={cc}", *what)
+    assert not WARNS.search(said), said
     binary = tmp_path / "tree" / "build" / "dbslower"
     assert subprocess.run([binary, "--version"], capture_output=True).returncode == 0
 
@@ -86,10 +98,9 @@ def files_under(folder):
             for where, _, names in os.walk(folder) for name in names}
 
 
-def test_install(tmp_path):
-    """In a copy, so that nothing is built again in the tree under test."""
-    folder = copy_tree(tmp_path / "tree")
-    to = tmp_path / "to"
+def test_install(built, tmp_path):
+    """From a copy, so that nothing is built again in the tree under test."""
+    folder, to = built[0], tmp_path / "to"
     make(folder, "install", f"DESTDIR={to}")
     assert files_under(to) == {
         f"usr/local/{path}": mode for name in ("dbslower", "dbstat", "tplist") for path, mode in (
@@ -105,9 +116,9 @@ def test_install(tmp_path):
                                     for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}")}
 
 
-def test_nothing_to_do_the_second_time(tmp_path):
-    folder = copy_tree(tmp_path / "tree")
-    make(folder, "all")
+def test_nothing_to_do_the_second_time(built):
+    """The last one that needs it: it takes it away."""
+    folder = built[0]
     assert not re.search(r"\b(CC|BPF|LINK|STRIP|EMBED)\b", make(folder, "all")), "it builds again"
     make(folder, "clean")
     assert not os.path.exists(os.path.join(folder, "build"))

@@ -79,7 +79,7 @@ class LongClient(Client):
             self.send(600)
 
 
-@pytest.fixture(params=["postgres", "maria"])
+@pytest.fixture(scope="module", params=["postgres", "maria"])
 def server(request):
     """Of each engine."""
     if request.param == "postgres":
@@ -99,9 +99,8 @@ def stop_slowly(traced, where):
     slowly.wait()
 
 
-@pytest.mark.parametrize("where", ["delay_enter", "delay_exit"])
-@pytest.mark.parametrize("args", [[], ["--force-perf"]], ids=["multi", "perf"])
-def test_what_ran_when_probes_went(server, tool, args, where):
+@pytest.mark.parametrize("where, args", [("delay_enter", []), ("delay_exit", ["--force-perf"])], ids=["multi", "perf"])
+def test_what_ran_when_probes_went(server, tool, where, args):
     """
     It is shown with the text and the start that its client knows, until the time when the first probe
     went; or its end was seen, and it is not shown. Counted it is either way, and once.

@@ -5,6 +5,7 @@ make test boots the oldest and the newest of each architecture, make kernels all
 What a guest does is in tests/guest/init.c.
 """
 
+import concurrent.futures
 import json
 import os
 import platform
@@ -30,8 +31,23 @@ def booted(name, guest, folder, **keywords):
         said, seconds = kernels.boot(name, guest().write(folder / "initramfs"), **keywords)
     except kernels.CannotBeHad as why:
         pytest.skip(f"{name}: {why}")
-    print(f"{name}: {seconds:.1f} s")
-    return said
+    return f"# {name}: {seconds:.1f} s\n{said}"
+
+
+@pytest.fixture(scope="module")
+def guests(request, tmp_path_factory):
+    """What each test's guest says. Two boot at a time, in the order of the tests, from the first one on."""
+    jobs = {"test_guest": victim, "test_lockdown": locked_down, "test_postgres_agrees_with_its_log": with_postgres}
+    mine = [item for item in request.session.items if item.path == request.path]
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+    yield {item.name: pool.submit(jobs[item.originalname], item.callspec.params["name"], tmp_path_factory.mktemp("guest"))
+           for item in mine}
+    pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def guest(request, guests):
+    return guests[request.node.name].result()
 
 
 def check_tap(said):
@@ -42,10 +58,14 @@ def check_tap(said):
     assert not bad, said[-6000:]
 
 
+def victim(name, folder, options=""):
+    return booted(name, lambda: kernels.victim_guest(name.split("-")[0]), folder, options=options)
+
+
 @pytest.mark.parametrize("name", kernels.wanted())
-def test_guest(name, tmp_path):
+def test_guest(name, guest):
     """Each way to attach: all is seen, nothing lost uncounted, everything is given back."""
-    check_tap(booted(name, lambda: kernels.victim_guest(name.split("-")[0]), tmp_path))
+    check_tap(guest)
 
 
 def lockdown_on():
@@ -53,11 +73,14 @@ def lockdown_on():
     return kernels.wanted() if os.environ.get("KERNELS") else ["x86_64-newest"]
 
 
+def locked_down(name, folder):
+    return victim(name, folder, options="lockdown=confidentiality GUEST=lockdown")
+
+
 @pytest.mark.parametrize("name", lockdown_on())
-def test_lockdown(name, tmp_path):
+def test_lockdown(name, guest):
     """Under lockdown=confidentiality it works, and what does not says why."""
-    check_tap(booted(name, lambda: kernels.victim_guest(name.split("-")[0]), tmp_path,
-                     options="lockdown=confidentiality GUEST=lockdown"))
+    check_tap(guest)
 
 
 def steps():
@@ -112,15 +135,21 @@ def postgres_on():
     return names if os.environ.get("KERNELS") else names[:1]
 
 
-@pytest.mark.parametrize("name", postgres_on())
-def test_postgres_agrees_with_its_log(name, tmp_path):
-    """A real server: what the tool shows is what the server's log says."""
+def with_postgres(name, folder):
+    """What it said, and the files that it sent."""
     need_server()
     if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
         pytest.skip("the guest's server is this machine's: PostgreSQL 15 for x86-64 (package postgresql-15)")
-    data = tmp_path / "data"
-    check_tap(booted(name, postgres_guest, tmp_path, memory=1536, data=data))
-    files = received(data.read_bytes())
+    said = booted(name, postgres_guest, folder, memory=1536, data=folder / "data")
+    return said, (folder / "data").read_bytes()
+
+
+@pytest.mark.parametrize("name", postgres_on())
+def test_postgres_agrees_with_its_log(name, guest):
+    """A real server: what the tool shows is what the server's log says."""
+    said, data = guest
+    check_tap(said)
+    files = received(data)
     logged = oracle.expected(files["/server.log"])
     got = [json.loads(line) for line in files["/tmp/tool.out"].splitlines()]
     summary, got = got[-1], [one for one in got if one["type"] == "statement"]
