@@ -13,8 +13,10 @@
 
 #include "cli/column.h"
 #include "cli/command.h"
+#include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
+#include "cli/otlp.h"
 #include "cli/watch.h"
 #include "cli/why.h"
 
@@ -24,18 +26,15 @@
 struct slow {
 	struct watch watch;		/* first: the tracer's calls get it */
 	struct column_view view;
+	struct otlp otlp;
 	uint64_t reported_ns, printed;
 	struct summary reported;
 	bool terminal, done;
 	bool running;			/* the last one shown has not ended */
 };
 
-static bool slow_statement(void *arg, const struct statement *statement)
+static void slow_print(struct slow *slow, const struct statement *statement)
 {
-	struct slow *slow = arg;
-
-	if (slow->done)
-		return false;
 	if (statement->running && !slow->running && !slow->watch.options.json)
 		output_string(&slow->watch.out, "Still running:\n");
 	slow->running = statement->running;
@@ -45,6 +44,19 @@ static bool slow_statement(void *arg, const struct statement *statement)
 		column_row(&slow->watch.out, &slow->view, statement);
 	if (statement->why && !slow->watch.options.json)
 		why_text(&slow->watch.out, statement->why);
+}
+
+static bool slow_statement(void *arg, const struct statement *statement)
+{
+	struct slow *slow = arg;
+
+	if (slow->done)
+		return false;
+	if (!otlp_is_standard(&slow->otlp))
+		slow_print(slow, statement);
+	/* A span has an end. */
+	if (!statement->running)
+		otlp_statement(&slow->otlp, statement);
 	if (slow->terminal)
 		output_flush(&slow->watch.out);
 	if (!statement->running)
@@ -56,7 +68,7 @@ static void slow_begin(struct watch *watch)
 {
 	struct slow *slow = (struct slow *)watch;
 
-	if (watch->options.json)
+	if (watch->options.json || otlp_is_standard(&slow->otlp))
 		return;
 	watch_headline(watch);
 	column_header(&watch->out, &slow->view);
@@ -105,6 +117,7 @@ static int slow_loop(struct slow *slow)
 			tracer_running(slow->watch.tracer);
 		slow->watch.asked = false;
 		err = output_flush(&slow->watch.out);
+		slow->done |= otlp_flush(&slow->otlp) < 0;
 		slow_report(slow);
 		if (slow->done || err)
 			break;
@@ -120,32 +133,71 @@ static int slow_loop(struct slow *slow)
 	return err;
 }
 
+/* The file of --otlp: its descriptor outlives the right to open it. EXIT_OK or EXIT_FAILED. */
+static int slow_otlp(struct slow *slow)
+{
+	const char *path = slow->watch.options.otlp;
+	struct fault fault = { .kind = FAULT_NONE };
+	int err = otlp_open(&slow->otlp, path, &slow->watch.out);
+
+	if (!err)
+		return EXIT_OK;
+	fault_set(&fault, FAULT_FILE, err, path, NULL);
+	message_fault(&slow->watch.err, &fault);
+	output_flush(&slow->watch.err);
+	return EXIT_FAILED;
+}
+
+/* Says what became of the file of --otlp. EXIT_OK or EXIT_FAILED. */
+static int slow_spans(struct slow *slow)
+{
+	const char *path = slow->watch.options.otlp;
+	struct output *err = &slow->watch.err;
+	int error = otlp_flush(&slow->otlp);
+
+	if (!error || otlp_is_standard(&slow->otlp))
+		return EXIT_OK;
+	output_string(err, "dbslower: cannot write ");
+	escape_terminal(err, path, strlen(path), false);
+	output_printf(err, ": %s\n", strerror(-error));
+	return EXIT_FAILED;
+}
+
 /* Takes the probes away, shows what is still in the buffer, and accounts for all. */
 static int slow_end(struct slow *slow, int err)
 {
 	const struct options *options = &slow->watch.options;
 	struct summary summary;
+	int spans, status;
 
 	tracer_detach(slow->watch.tracer);
-	slow->done = err || (options->count && slow->printed >= options->count);
+	slow->done = err || otlp_flush(&slow->otlp) ||
+		     (options->count && slow->printed >= options->count);
 	while (tracer_drain(slow->watch.tracer) > 0)
 		continue;
 	tracer_running(slow->watch.tracer);
 	tracer_summary(slow->watch.tracer, &summary);
 	summary.printed = slow->printed;
-	return watch_finish(&slow->watch, err, &summary);
+	spans = slow_spans(slow);
+	status = watch_finish(&slow->watch, err, &summary);
+	return status == EXIT_OK ? spans : status;
 }
 
 static int slow_trace(struct slow *slow)
 {
 	struct tracer_config config;
-	int status;
+	int status = slow_otlp(slow);
 
+	if (status != EXIT_OK)
+		return status;
 	watch_config(&slow->watch, &config);
 	status = watch_open(&slow->watch, &config);
-	if (status == EXIT_OK)
+	if (status == EXIT_OK) {
+		otlp_stoppable(&slow->otlp, slow->watch.stop);
 		status = slow_end(slow, slow_loop(slow));
+	}
 	tracer_close(slow->watch.tracer);
+	otlp_close(&slow->otlp);
 	return status;
 }
 

@@ -80,7 +80,7 @@ _dbslower()
 	case $option in
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
-	-x | --path | -l | --lib | --dot) _dbslower_files "$cur" ;;
+	-x | --path | -l | --lib | --dot | --otlp) _dbslower_files "$cur" ;;
 	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors" -- "$cur") ;;
 	--lines | --args | --hist | --max) ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
@@ -122,7 +122,7 @@ _dbslower()
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --strict --text --use --user --why
+				-x --path --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --otlp --strict --text --use --user --why
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres

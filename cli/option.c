@@ -380,6 +380,14 @@ static int set_dot(struct parse *p, const struct option_row *row, const char *va
 	return 0;
 }
 
+static int set_otlp(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return refuse(p, row, value, "is empty");
+	p->opts->otlp = value;
+	return 0;
+}
+
 static int set_count(struct parse *p, const struct option_row *row, const char *value)
 {
 	int err = parse_number(value, strlen(value), &p->opts->count);
@@ -517,6 +525,8 @@ static const struct option_row rows[] = {
 	  NULL, NULL, offsetof(struct options, why) },
 	{ SLOW, 0, "use", NULL, "print what it used: storage, faults, buffers, WAL",
 	  NULL, NULL, offsetof(struct options, use) },
+	{ SLOW, 0, "otlp", "FILE", "add statements to this file as OpenTelemetry spans",
+	  "give the path of a file, or - for the standard output", set_otlp, 0 },
 	{ DOCTOR, 0, "self-test", NULL, "attach to itself and prove that tracing works",
 	  NULL, NULL, offsetof(struct options, self_test) },
 	{ DOCTOR, 0, "json", NULL, "print a JSON object with all that is known",
@@ -790,6 +800,12 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 	if (opts->json && opts->columns.count && !opts->help && !opts->version) {
 		begin_error(&p, find_letter(command, 'o'), NULL, 0);
 		return end_error(&p, "--json always prints everything", "give one of the two");
+	}
+	if (opts->otlp && !strcmp(opts->otlp, "-") && (opts->json || opts->columns.count) &&
+	    !opts->help && !opts->version) {
+		begin_error(&p, NULL, "--otlp -", 8);
+		return end_error(&p, "leaves no room for others on the standard output",
+				 "give it a file, or leave --json and -o out");
 	}
 	if ((opts->start || opts->done) && !opts->help && !opts->version &&
 	    !(opts->start && opts->done && (opts->path_count || opts->pid_count))) {

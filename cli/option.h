@@ -54,6 +54,7 @@ struct options {
 	bool force_semaphore, force_pids;
 	bool self_test;
 	bool stat;			/* a table of locks, not each wait */
+	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */
 	const char *dot;		/* file for a graph of waits; NULL: none */
 	bool help, version;		/* the first of them ends the parsing */
 };

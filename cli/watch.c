@@ -239,7 +239,7 @@ void watch_headline(struct watch *watch)
 
 static bool watch_identifies(const struct options *options)
 {
-	return options->json || options->user || options->database || options->container ||
+	return options->json || options->otlp || options->user || options->database || options->container ||
 	       column_wants_identity(&options->columns);
 }
 
@@ -255,11 +255,12 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.start = options->start, .done = options->done, .text_arg = options->text_arg,
 		.text_bytes = options->text_bytes,
 		.identify = watch_identifies(options),
-		.rows = options->json || column_wants_rows(&options->columns),
+		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
 		.why = options->why || options->use, .use = options->use,
 		.user = options->user, .database = options->database,
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
+		.parents = options->otlp,
 		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
 		.force_perfbuf = options->force_perfbuf,
 		.force_probe_read = options->force_probe_read,

@@ -908,3 +908,24 @@ size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, si
 	}
 	return at;
 }
+
+void fingerprint_comments(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
+			  void (*each)(void *arg, const char *comment, size_t len), void *arg)
+{
+	struct printer p = {
+		.text = (const unsigned char *)text, .end = len,
+		.mysql = dialect == FINGERPRINT_MYSQL, .cut = cut,
+	};
+	size_t start;
+
+	while ((start = p.pos) < p.end) {
+		if (is_blank(peek(&p, 0)))
+			p.pos++;
+		else if (skip_hint(&p))
+			continue;
+		else if (skip_blank(&p))
+			each(arg, text + start, p.pos - start);
+		else
+			read_token(&p);
+	}
+}

@@ -50,4 +50,11 @@ size_t fingerprint_make(enum fingerprint_dialect dialect, const char *text, size
 size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			  char *out);
 
+/*
+ * Calls @each for each comment of @text, its marks included; MySQL's comments that it runs are none.
+ * Where quotes do not match, it may miss some.
+ */
+void fingerprint_comments(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
+			  void (*each)(void *arg, const char *comment, size_t len), void *arg);
+
 #endif

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 struct event_why;
+struct traceparent;
 
 /*
  * A statement as it is shown. What is not known is NULL or false and is absent from
@@ -15,6 +16,7 @@ struct event_why;
  */
 struct statement {
 	const char *engine;		/* "postgresql" */
+	const char *title;		/* "PostgreSQL", of a server's own brand as "MariaDB" */
 	uint32_t pid, tid;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	uint64_t wall_ns;		/* the start in CLOCK_REALTIME */
@@ -34,6 +36,8 @@ struct statement {
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* the whole length */
 	const struct event_why *why;	/* where its time went; NULL: not known */
+	/* Who called, as its text says before it is redacted; NULL: it does not, or was not asked. */
+	const struct traceparent *parent;
 };
 
 /* What was seen and what was lost since the start; the names in JSON are the same. */

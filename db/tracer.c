@@ -16,6 +16,7 @@
 #include "db/identity.h"
 #include "db/process.h"
 #include "db/target.h"
+#include "db/traceparent.h"
 #include "db/why.h"
 #include "loader/stream.h"
 
@@ -532,9 +533,11 @@ static void tracer_who(struct tracer *t, const struct event_statement *event, st
 static struct statement statement_of(struct tracer *t, const struct event_statement *event,
 				     bool has_text)
 {
-	const struct engine *engine = t->discover.targets[event->source].engine;
+	const struct target *target = &t->discover.targets[event->source];
+	const struct engine *engine = target->engine;
 	struct statement s = {
-		.engine = engine->name, .pid = event->pid, .tid = event->tid,
+		.engine = engine->name, .title = target_title(target),
+		.pid = event->pid, .tid = event->tid,
 		.start_ns = event->start_ns + (uint64_t)t->ahead_ns,
 		.wall_ns = event->start_ns + t->wall_offset_ns,
 	};
@@ -556,7 +559,11 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 static bool tracer_show(struct tracer *t, struct statement *s)
 {
 	enum fingerprint_dialect dialect = fingerprint_dialect(s->engine);
+	struct traceparent parent;
 
+	if (t->config.parents && s->text &&
+	    traceparent_find(dialect, s->text, s->text_len, s->truncated, &parent))
+		s->parent = &parent;
 	if (t->redacted && s->text && s->text_len > t->config.text_bytes)
 		s->text = NULL;
 	if (t->redacted && s->text) {

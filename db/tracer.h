@@ -50,6 +50,7 @@ struct tracer_config {
 	/* Only statements of these; NULL: all. What is not known does not match. */
 	const char *user, *database, *container;
 	const struct pattern *match;	/* what the text must have; NULL: anything */
+	bool parents;			/* statements' ->parent is wanted */
 	bool redact;			/* then texts have no literals and no comments any more */
 	/* Statements are counted by their duration in this unit and not sent; 0: sent. */
 	uint64_t stat_unit_ns;

@@ -291,6 +291,14 @@ def fingerprint_seeds():
             for choice in (0x60, 0x61, 0xfe, 0x2d) for i, text in enumerate(STATEMENTS)}
 
 
+def traceparent_seeds():
+    valid = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    texts = [f"select 1 /*traceparent='{valid}'*/", f"/*a='%2F\\'',traceparent='{valid.replace('-', '%2D')}'*/ select '/*'",
+             f"select '\\'/*' /*traceparent='cc{valid[2:]}-more'*/", f"select $$/*$$ -- traceparent='{valid}'",
+             f"/*traceparent='ff{valid[2:]}'*/ /*! x='traceparent' /*traceparent='{valid}'*/ */"]
+    return {f"{choice}-{i}": bytes([choice]) + text.encode() for choice in range(4) for i, text in enumerate(texts)}
+
+
 def pattern_seeds():
     return numbered(f"{p}\nselect a from Orders limit 10 123x aaaaaaaab" for p in PATTERNS)
 
@@ -394,6 +402,7 @@ MAKERS = {
     "library": library_seeds, "object": object_seeds, "option": option_seeds, "pattern": pattern_seeds,
     "pgcatalog": pgcatalog_seeds,
     "process": process_seeds, "record": record_seeds, "server": server_seeds, "spec": spec_seeds,
+    "traceparent": traceparent_seeds,
 }
 
 
