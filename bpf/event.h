@@ -123,6 +123,9 @@ enum why_part {
 	WHY_PARTS,
 };
 
+/* Steps of a statement that the server tells of. */
+enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
+
 #define WHY_LEADERS	256	/* elements of map "parallel" */
 #define WHY_SLOTS	4096	/* elements of map "active" */
 #define WHY_WAITS	8	/* system calls that are told apart; the last one has all others */
@@ -133,6 +136,14 @@ enum why_part {
 struct why_wait {
 	__u32 call, count;
 	__u64 ns;
+};
+
+struct why_phase {
+	__u64 first_ns;			/* when it began first; 0: it did not */
+	__u64 since_ns;			/* when it began last */
+	__u64 ns;			/* how long it took, in all */
+	__u32 depth;			/* inside how many it is: 0, it does not run */
+	__u32 reserved;
 };
 
 /* What a statement used. */
@@ -178,6 +189,7 @@ struct event_why {
 	__u32 pad;
 	__u64 ns[WHY_PARTS];
 	struct why_wait waits[WHY_WAITS];
+	struct why_phase phases[PHASES];
 	struct why_workers workers;
 	__u64 use[USES];		/* what the counters were at the start; then what was added */
 };

@@ -424,4 +424,29 @@ PROGRAM(wait_end)
 	return 0;
 }
 
+/* The server begins with a phase, and is done with it. */
+PROGRAM(phase_start)
+{
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+
+	if (t)
+		phase_begin(t, (__u32)arg_phase(ctx));
+	return 0;
+}
+
+PROGRAM(phase_done)
+{
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct why_phase *phase;
+
+	if (!t)
+		return 0;
+	phase = &t->phases[arg_phase(ctx) & (PHASES - 1)];
+	if (phase->depth > 1)
+		phase->depth--;
+	else if (phase->depth)
+		phase_end(phase, bpf_ktime_get_ns());
+	return 0;
+}
+
 char dual_license[] __attribute__((section("license"), used)) = "Dual BSD/GPL";

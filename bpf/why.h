@@ -21,6 +21,8 @@ ARGUMENT(leader);	/* and the PID of the one that it works for */
 ARGUMENT(buffers);	/* address of PostgreSQL's pgBufferUsage and pgWalUsage; 0: not known */
 ARGUMENT(wal);
 
+ARGUMENT(phase);	/* enum phase */
+
 CONSTANT(want_why);
 CONSTANT(want_use);
 CONSTANT(want_bytes);		/* the tracepoints of sockets are there (6.3) */
@@ -300,7 +302,7 @@ INLINE struct event_why *why_start(void *ctx, __u64 now)
 	t->doing = WHY_CPU;
 	t->said = 0;
 	t->used = 0;
-	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits));
+	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits) + sizeof(t->phases));
 	t->workers.count = 0;
 	t->word = arg_wait_event(ctx);
 	return t;
@@ -341,6 +343,25 @@ static __attribute__((noinline)) void why_work(void *ctx)
 	t->leader = why_leader(ctx, arg_leader(ctx));
 }
 
+/* Of those inside one another, as of a function's statements, the outermost counts. */
+INLINE void phase_begin(struct event_why *t, __u32 which)
+{
+	struct why_phase *phase = &t->phases[which & (PHASES - 1)];
+
+	if (phase->depth++)
+		return;
+	phase->since_ns = bpf_ktime_get_ns();
+	if (!phase->first_ns)
+		phase->first_ns = phase->since_ns;
+}
+
+INLINE void phase_end(struct why_phase *phase, __u64 now)
+{
+	phase->depth = 0;
+	if (now > phase->since_ns)
+		phase->ns += now - phase->since_ns;
+}
+
 /* It ended at @end_ns: what its time was is sent where it is @wanted. */
 static __attribute__((noinline)) void why_end(void *ctx, struct event_statement *s, __u64 end_ns,
 					      int wanted)
@@ -355,6 +376,11 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 		t->tid = s->tid;
 		/* It runs; but that it was woken, and ran, may have been missed. */
 		why_turn(t, end_ns, WHY_CPU);
+		/* An error has left them. */
+		ROLLED
+		for (int i = 0; i < PHASES; i++)
+			if (t->phases[i].depth)
+				phase_end(&t->phases[i], end_ns);
 		if (VALUE(want_use))
 			use_read(t, 1);
 	}

@@ -122,7 +122,7 @@ _dbslower()
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --otlp --strict --text --use --user --why
+				-x --path --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --otlp --phases --strict --text --use --user --why
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres

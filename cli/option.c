@@ -527,6 +527,8 @@ static const struct option_row rows[] = {
 	  NULL, NULL, offsetof(struct options, use) },
 	{ SLOW, 0, "otlp", "FILE", "add statements to this file as OpenTelemetry spans",
 	  "give the path of a file, or - for the standard output", set_otlp, 0 },
+	{ SLOW, 0, "phases", NULL, "print how long it was parsed, planned, executed",
+	  NULL, NULL, offsetof(struct options, phases) },
 	{ DOCTOR, 0, "self-test", NULL, "attach to itself and prove that tracing works",
 	  NULL, NULL, offsetof(struct options, self_test) },
 	{ DOCTOR, 0, "json", NULL, "print a JSON object with all that is known",

@@ -39,7 +39,7 @@ struct options {
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	struct column_list columns;	/* never empty */
-	bool json, wall, strict, micro, why, use;
+	bool json, wall, strict, micro, why, use, phases;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* that are not needed once all is attached */
 	uint64_t interval_ns;		/* 0: only at the end */

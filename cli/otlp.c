@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Names of attributes are those of OpenTelemetry's semantic conventions for databases; what these do
- * not know begins with "dbslower.".
+ * Names of attributes are those of OpenTelemetry's semantic conventions for databases; what these
+ * do not know begins with "dbslower.".
  */
 #include "cli/otlp.h"
 
@@ -20,11 +20,18 @@
 #include "db/traceparent.h"
 #include "db/why.h"
 
+#define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */
 #define STATUS_ERROR	2	/* STATUS_CODE_ERROR */
 #define FLAGS_REMOTE	0x300	/* it is known whether the parent is elsewhere, and it is */
 #define OPERATION_MAX	16
 #define CONTAINER_ID	12	/* digits that an id has at least */
+
+/* A statement's. */
+struct span {
+	const struct traceparent *parent;	/* whose trace it is; NULL: it has its own */
+	uint64_t trace[2], id;
+};
 
 /* splitmix64 by Steele, Lea and Flood: ids must be unique, and need not be secret. */
 static uint64_t otlp_random(uint64_t *state)
@@ -292,21 +299,52 @@ static void put_digits(struct output *out, uint64_t id)
 	output_bytes(out, digits, sizeof(digits));
 }
 
-/* The trace of who called, or one of its own. */
-static void put_ids(struct otlp *otlp, const struct traceparent *parent)
+/* Begins a span that is called @span. */
+static void put_ids(struct output *out, const struct span *of, uint64_t span)
+{
+	output_string(out, "{\"traceId\":\"");
+	if (of->parent) {
+		output_string(out, of->parent->trace);
+	} else {
+		put_digits(out, of->trace[0]);
+		put_digits(out, of->trace[1]);
+	}
+	output_string(out, "\",\"spanId\":\"");
+	put_digits(out, span);
+	output_char(out, '"');
+}
+
+static void put_times(struct output *out, int kind, uint64_t start_ns, uint64_t duration_ns)
+{
+	json_number(out, ",\"kind\":", (uint64_t)kind);
+	json_number(out, ",\"startTimeUnixNano\":\"", start_ns);
+	json_number(out, "\",\"endTimeUnixNano\":\"", start_ns + duration_ns);
+	output_char(out, '"');
+}
+
+/* Below the statement's span one for each phase, as long as it took in all. */
+static void put_phases(struct otlp *otlp, const struct statement *st, const struct span *of)
 {
 	struct output *out = otlp->out;
 
-	output_string(out, "{\"traceId\":\"");
-	if (parent) {
-		output_string(out, parent->trace);
-	} else {
-		put_digits(out, otlp_random(&otlp->random[0]));
-		put_digits(out, otlp_random(&otlp->random[1]));
+	for (int i = 0; st->why && i < PHASES; i++) {
+		const struct why_phase *phase = &st->why->phases[i];
+
+		if (!phase->first_ns)
+			continue;
+		output_char(out, ',');
+		put_ids(out, of, otlp_random(&otlp->random[0]));
+		output_string(out, ",\"parentSpanId\":\"");
+		put_digits(out, of->id);
+		json_string(out, "\",\"name\":\"", why_phase_name((enum phase)i));
+		put_times(out, KIND_INTERNAL, st->wall_ns + (phase->first_ns - st->why->start_ns),
+			  phase->ns);
+		output_char(out, '}');
 	}
-	output_string(out, "\",\"spanId\":\"");
-	put_digits(out, otlp_random(&otlp->random[0]));
-	output_char(out, '"');
+}
+
+static void put_parent(struct output *out, const struct traceparent *parent)
+{
 	if (!parent)
 		return;
 	json_string(out, ",\"parentSpanId\":\"", parent->span);
@@ -334,20 +372,24 @@ static void put_resource(struct otlp *otlp, const struct statement *st)
 void otlp_statement(struct otlp *otlp, const struct statement *st)
 {
 	struct output *out = otlp->out;
+	struct span span = { .parent = st->parent };
 
 	if (!out)
 		return;
+	span.id = otlp_random(&otlp->random[0]);
+	span.trace[0] = otlp_random(&otlp->random[0]);
+	span.trace[1] = otlp_random(&otlp->random[1]);
 	put_resource(otlp, st);
-	put_ids(otlp, st->parent);
+	put_ids(out, &span, span.id);
+	put_parent(out, st->parent);
 	put_name(out, st);
-	json_number(out, ",\"kind\":", KIND_SERVER);
-	json_number(out, ",\"startTimeUnixNano\":\"", st->wall_ns);
-	json_number(out, "\",\"endTimeUnixNano\":\"", st->wall_ns + st->duration_ns);
-	output_char(out, '"');
+	put_times(out, KIND_SERVER, st->wall_ns, st->duration_ns);
 	put_attributes(out, st);
 	if (st->has_status && st->failed) {
 		json_number(out, ",\"status\":{\"code\":", STATUS_ERROR);
 		output_char(out, '}');
 	}
-	output_string(out, "}]}]}]}\n");
+	output_char(out, '}');
+	put_phases(otlp, st, &span);
+	output_string(out, "]}]}]}\n");
 }

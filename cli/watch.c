@@ -62,6 +62,8 @@ static void watch_server(void *arg, const struct tracer_server *server)
 	output_string(&watch->err, server->way);
 	output_string(&watch->err, ")");
 	site_lacks(&watch->err, server->engine, server->shows, ", which does not show ");
+	if (watch->options.phases && !(server->shows & TARGET_SHOWS_PHASES))
+		output_string(&watch->err, "; it has no USDT probes that tell of phases");
 	if (server->nested)
 		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and "
 					   "its statements cannot be seen from here: run dbslower "
@@ -256,7 +258,8 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.text_bytes = options->text_bytes,
 		.identify = watch_identifies(options),
 		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
-		.why = options->why || options->use, .use = options->use,
+		.why = options->why || options->use || options->phases, .use = options->use,
+		.phases = options->phases,
 		.user = options->user, .database = options->database,
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL, .redact = options->redact,

@@ -47,6 +47,21 @@ static void why_waits(struct output *out, const struct event_why *why)
 	}
 }
 
+static void why_phases(struct output *out, const struct event_why *why)
+{
+	const char *before = INDENT;
+
+	for (int i = 0; i < PHASES; i++) {
+		if (!why->phases[i].first_ns)
+			continue;
+		output_string(out, before);
+		output_string(out, why_phase_name((enum phase)i));
+		why_ms(out, why->phases[i].ns);
+		before = ", ";
+	}
+	output_string(out, *before == ',' ? "\n" : "");
+}
+
 static void why_parts(struct output *out, const __u64 ns[WHY_PARTS])
 {
 	uint32_t shown = 0;
@@ -73,6 +88,7 @@ void why_text(struct output *out, const struct event_why *why)
 		why_parts(out, why->workers.ns);
 		output_char(out, '\n');
 	}
+	why_phases(out, why);
 	if (!why->used)
 		return;
 	output_string(out, INDENT);
@@ -86,6 +102,21 @@ void why_text(struct output *out, const struct event_why *why)
 		output_u64(out, why->use[i]);
 	}
 	output_string(out, shown ? "\n" : "used nothing\n");
+}
+
+static void why_json_phases(struct output *out, const struct event_why *why)
+{
+	const char *before = ",\"phases\":{\"";
+
+	for (int i = 0; i < PHASES; i++) {
+		if (!why->phases[i].first_ns)
+			continue;
+		output_string(out, before);
+		output_string(out, why_phase_name((enum phase)i));
+		json_number(out, "\":", why->phases[i].ns);
+		before = ",\"";
+	}
+	output_string(out, before[2] ? "" : "}");
 }
 
 static void why_json_parts(struct output *out, const __u64 ns[WHY_PARTS])
@@ -118,6 +149,7 @@ void why_json(struct output *out, const struct event_why *why)
 		why_json_parts(out, why->workers.ns);
 		output_char(out, '}');
 	}
+	why_json_phases(out, why);
 	if (!why->used)
 		return;
 	for (int i = 0; i < USES; i++) {

@@ -32,6 +32,7 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_self" },
 	{ .name = "arg_worker" },
 	{ .name = "arg_leader" },
+	{ .name = "arg_phase" },
 	{ .name = "arg_buffers" },
 	{ .name = "arg_wal" },
 	{ .name = NULL },

@@ -21,6 +21,7 @@
 /* The server may leave prepared statements to another place, and that place is known. */
 #define TARGET_LEAVES_PREPARED	0x40
 #define TARGET_SHOWS_PREPARED	0x80
+#define TARGET_SHOWS_PHASES	0x100
 
 /*
  * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
@@ -47,6 +48,10 @@ struct engine_arg {
 	int fallback;		/* where that cannot be resolved; -1: the probe is useless then */
 };
 
+/* What is asked for, as bits: where statements' time goes, and their phases. */
+#define ENGINE_WHY	0x01
+#define ENGINE_PHASES	0x02
+
 /*
  * One way to see a step of a statement. Of the rows of one step the first that the file has is
  * used.
@@ -60,7 +65,7 @@ struct engine_probe {
 	const char *member;			/* … of a member, that of this accessor; NULL: any */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
-	bool why;				/* only where statements' time is asked for */
+	uint32_t asked;				/* only where one of these is asked for; 0: always */
 	uint32_t shows;				/* TARGET_SHOWS_… of the step itself */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none */
 };

@@ -108,7 +108,7 @@ static const struct engine_arg ended_args[] = {
 
 /* Around each wait whose reason the server knows; part of its interface for plugins. */
 #define WAITS(which, program_name, symbol) \
-	{ .step = which, .program = program_name, .function = symbol, .optional = true, .why = true, \
+	{ .step = which, .program = program_name, .function = symbol, .optional = true, .asked = ENGINE_WHY, \
 	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
 
 static const struct engine_probe mysql_probes[] = {

@@ -12,17 +12,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bpf/event.h"
+
 static const char *const postgres_executables[] = {
 	"postgres", "postmaster", "edb-postgres", NULL,
 };
 
 static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
 
+/* Phases of a statement, not told by any function that all builds export. */
+#define PHASE(which, word, usdt) \
+	{ .step = word, .program = "phase_start", .provider = "postgresql", \
+	  .probe = usdt "__start", .optional = true, .asked = ENGINE_PHASES, \
+	  .shows = TARGET_SHOWS_PHASES, \
+	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }, \
+	{ .step = word " done", .program = "phase_done", .provider = "postgresql", \
+	  .probe = usdt "__done", .optional = true, .asked = ENGINE_PHASES, \
+	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }
+
 /*
  * The order matters: a thread whose first hit is a completion was in the
  * middle of a statement when tracing began, so activity comes last.
  */
 static const struct engine_probe postgres_probes[] = {
+	PHASE(PHASE_PARSE, "parse", "query__parse"),
+	PHASE(PHASE_REWRITE, "rewrite", "query__rewrite"),
+	PHASE(PHASE_PLAN, "plan", "query__plan"),
+	PHASE(PHASE_EXECUTE, "execute", "query__execute"),
 	{
 		.step = "completion", .program = "completion",
 		.function = "EndCommand",

@@ -418,7 +418,7 @@ static int work_way(struct work *work, const struct engine_probe *probe)
 	uint32_t ngroups = work->plan->ngroups, nsites = work->plan->nsites;
 	int err;
 
-	if (!work_has(work, probe->only_with) || (probe->why && !work->common->why))
+	if (!work_has(work, probe->only_with) || (probe->asked && !(probe->asked & work->common->asked)))
 		return -ENOENT;
 	err = probe->function ? work_function(work, probe) : work_usdt(work, probe);
 	if (err)

@@ -38,7 +38,7 @@ struct target_common {
 	const struct object *object;
 	const struct object_value *values;
 	size_t nvalues;
-	bool why;			/* with the probes that tell of waits */
+	uint32_t asked;			/* for which probes, ENGINE_… */
 	struct semaphores *semaphores;	/* that are written if ->on; may be NULL */
 	/* Shown each program as it goes to the kernel; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);

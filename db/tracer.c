@@ -800,7 +800,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	}
 	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
-		.nvalues = MAPS + NUMBERS, .why = config->why, .semaphores = &t->semaphores,
+		.nvalues = MAPS + NUMBERS, .semaphores = &t->semaphores,
+		.asked = (config->why ? ENGINE_WHY : 0) | (config->phases ? ENGINE_PHASES : 0),
 		.program = config->program,
 		.program_arg = config->arg, .site = config->site, .site_arg = config->arg,
 	};

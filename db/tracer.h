@@ -45,7 +45,8 @@ struct tracer_config {
 	uint64_t threshold_ns;
 	uint32_t text_bytes;
 	bool rows;			/* the number of rows is wanted */
-	bool why, use;			/* where the time goes is wanted, and what is used; use with why */
+	bool why;			/* where the time goes is wanted */
+	bool use, phases;		/* with why: what is used, and the phases, too */
 	bool identify;			/* user, database, client and container are wanted */
 	/* Only statements of these; NULL: all. What is not known does not match. */
 	const char *user, *database, *container;

@@ -78,6 +78,16 @@ const char *why_part_name(enum why_part part)
 	return names[part];
 }
 
+const char *why_phase_name(enum phase phase)
+{
+	static const char *const names[PHASES] = {
+		[PHASE_PARSE] = "parse", [PHASE_REWRITE] = "rewrite", [PHASE_PLAN] = "plan",
+		[PHASE_EXECUTE] = "execute",
+	};
+
+	return names[phase];
+}
+
 const char *why_use_name(enum use use)
 {
 	static const char *const names[USES] = {

@@ -32,6 +32,9 @@ const char *why_call_name(uint32_t call);
 /* "runqueue", as JSON has it. Static. */
 const char *why_part_name(enum why_part part);
 
+/* "parse", as JSON has it. Static. */
+const char *why_phase_name(enum phase phase);
+
 /* "shared_hit", as JSON has it. Static. */
 const char *why_use_name(enum use use);
 

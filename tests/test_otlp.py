@@ -246,3 +246,77 @@ def test_mariadb(maria, tool, tmp_path):
     assert child.attributes["db.system.name"] == "mariadb" and child.attributes["dbslower.connection_id"] == number
     assert child.attributes["process.pid"] == maria.pid != child.attributes["thread.id"]
     assert failed.attributes["db.response.status_code"] == failed.attributes["error.type"] == str(error)
+
+
+# --- phases of PostgreSQL
+
+HARD = "select count(*) from " + ", ".join(f"pg_class c{n}" for n in range(9)) + " where " + " and ".join(
+    f"c{n}.oid = c{n + 1}.oid" for n in range(8))
+
+
+def server_statistics(log, phase):
+    """Elapsed nanoseconds of each step that the server says it took."""
+    return [float(seconds) * 1e9 for seconds in re.findall(
+        rf"LOG:  {phase} STATISTICS\n.*DETAIL:  ! system usage stats:\n\s*!.*, (\S+) s elapsed\n", log)]
+
+
+def test_phases(postgres, tool, tmp_path):
+    """The server's own stopwatch is the judge: log_planner_stats and its like."""
+    path = tmp_path / "spans.jsonl"
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--phases", "--otlp", path)
+    with postgres.connect() as connection:
+        for name in ("parser", "planner", "executor"):
+            connection.execute(f"set log_{name}_stats = on")
+        connection.execute("set from_collapse_limit = 20; set join_collapse_limit = 20")
+        start = postgres.log_size()
+        connection.execute(HARD + f" {COMMENT}")
+        connection.execute("select pg_sleep(0.1) /* executes */")
+        connection.pgconn.exec_(b"select 1 / 0 /* fails */")
+        connection.pgconn.exec_(b"select from /* no statement */")
+    postgres.psql("select 1 /* no stopwatch */")
+    stopped(traced)
+    log = postgres.read_log(start).decode(errors="replace")
+    one = {tag: next(one for one in traced.statements if tag in one["query"])
+           for tag in ("cart", "executes", "fails", "no statement")}
+    phases = {tag: found["phases"] for tag, found in one.items()}
+    assert set(phases["cart"]) == set(phases["executes"]) == {"parse", "rewrite", "plan", "execute"}
+    planned, executed = server_statistics(log, "PLANNER"), server_statistics(log, "EXECUTOR")
+    assert planned and executed, log
+    assert planned[0] >= 5e6, planned
+    assert planned[0] * 0.9 - 1e6 <= phases["cart"]["plan"] <= planned[0] * 1.5 + 20e6, (phases, planned)
+    assert 100e6 <= phases["executes"]["execute"] <= executed[1] * 1.5 + 20e6, (phases, executed)
+    assert set(phases["no statement"]) == {"parse"}, phases
+    for tag, found in phases.items():
+        assert sum(found.values()) <= one[tag]["duration_ms"] * 1e6 + 1000, (tag, one[tag])
+    requests = [json.loads(line) for line in path.read_bytes().splitlines()]
+    for request in requests:
+        check("ExportTraceServiceRequest", request)
+    (whole, *steps) = next(request["resourceSpans"][0]["scopeSpans"][0]["spans"] for request in requests if "cart" in str(request))
+    assert whole["parentSpanId"] == SPAN and [step["name"] for step in steps] == ["parse", "rewrite", "plan", "execute"]
+    for step, ns in zip(steps, phases["cart"].values()):
+        assert (step["traceId"], step["parentSpanId"], step["kind"]) == (TRACE, whole["spanId"], 1)
+        assert int(step["endTimeUnixNano"]) - int(step["startTimeUnixNano"]) == ns
+        assert int(whole["startTimeUnixNano"]) <= int(step["startTimeUnixNano"])
+        assert int(step["endTimeUnixNano"]) <= int(whole["endTimeUnixNano"]) + 1000
+    assert len({step["spanId"] for step in [whole, *steps]}) == 5
+
+
+def test_phases_unknown(maria, tool):
+    """Only PostgreSQL's probes tell of them, and that is said."""
+    traced = tool("-p", maria.pid, "-m", "0", "--phases")
+    with maria.connect() as client:
+        client.query("select 1 /* none */")
+        client.ping()
+    stopped(traced)
+    assert "no USDT probes that tell of phases" in traced.stderr and "none" in traced.stdout, traced.said()
+    assert " parse " not in traced.stdout
+
+
+def test_phases_for_people(postgres, tool):
+    traced = tool("-p", postgres.pid, "-m", "0", "--phases")
+    postgres.psql("select pg_sleep(0.05) /* for people */")
+    stopped(traced)
+    lines = traced.stdout.splitlines()
+    at = next(n for n, line in enumerate(lines) if "for people" in line)
+    match = re.fullmatch(r"    parse \S+, rewrite \S+, plan \S+, execute (\S+)", lines[at + 2])
+    assert match and float(match[1]) >= 50, traced.said()

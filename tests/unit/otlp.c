@@ -2,6 +2,7 @@
 /* Tests of cli/otlp: names, clients, ids; tests/test_otlp.py reads whole lines. */
 #include <string.h>
 
+#include "bpf/event.h"
 #include "cli/otlp.h"
 #include "db/traceparent.h"
 #include "tests/unit/check.h"
@@ -93,6 +94,23 @@ static void kinds(void)
 	CHECK(strstr(line(&st), "\"name\":\"postgresql\""), "%s", out.buf);
 }
 
+static void phases(void)
+{
+	struct statement st = statement("select 1");
+	struct event_why why = { .start_ns = 500, .phases = {
+		[PHASE_PARSE] = { .first_ns = 510, .ns = 20 },
+		[PHASE_EXECUTE] = { .first_ns = 600, .ns = 100 } } };
+	char want[256], id[SPAN_DIGITS + 1] = "";
+
+	st.why = &why;
+	CHECK(sscanf(strstr(line(&st), "\"spanId\":\"") + 10, "%16[0-9a-f]", id) == 1, "%s", out.buf);
+	snprintf(want, sizeof(want), "\"parentSpanId\":\"%s\",\"name\":\"execute\",\"kind\":1,"
+		 "\"startTimeUnixNano\":\"1100\",\"endTimeUnixNano\":\"1200\"}]}]}]}\n", id);
+	CHECK(strstr(out.buf, want), "%s", out.buf);
+	CHECK(strstr(out.buf, "\"parse\",\"kind\":1,\"startTimeUnixNano\":\"1010\""), "%s", out.buf);
+	CHECK(!strstr(out.buf, "\"plan\"") && !strstr(out.buf, "\"rewrite\""), "%s", out.buf);
+}
+
 static void without(void)
 {
 	struct statement st = statement("select 1");
@@ -113,6 +131,7 @@ int main(void)
 	RUN(names);
 	RUN(clients);
 	RUN(kinds);
+	RUN(phases);
 	RUN(without);
 	return check_done();
 }

@@ -206,6 +206,8 @@ static void calls(void)
 	CHECK(!why_call_name(WHY_NO_CALL));
 	for (int i = 0; i < WHY_PARTS; i++)
 		CHECK(why_part_name((enum why_part)i));
+	for (int i = 0; i < PHASES; i++)
+		CHECK(why_phase_name((enum phase)i));
 	for (int i = 0; i < USES; i++)
 		CHECK(why_use_name((enum use)i));
 }
