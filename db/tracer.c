@@ -29,7 +29,7 @@
 #define SESSIONS_LEAST	128
 #define SESSIONS_BYTES	(32u << 20)
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
-#define RECORD_HEAD	256		/* the longest head of a record, or record without text */
+#define RECORD_HEAD	256		/* the longest head of a record with a text */
 #define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
@@ -765,6 +765,8 @@ static int tracer_stream(struct tracer *t, struct fault *fault)
 	size_t record_max = RECORD_HEAD + t->config.text_bytes;
 	int err;
 
+	if (record_max < sizeof(struct event_why))
+		record_max = sizeof(struct event_why);
 	if (!t->perf_buffers)
 		err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
 				  t->maps[MAP_CONTROL], record_max);

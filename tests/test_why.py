@@ -260,6 +260,14 @@ def test_began_before(postgres, tool):
     assert "why" not in only(traced, "earlier")
 
 
+@pytest.mark.parametrize("ways", [[], ["--force-perfbuf"]], ids=["ring", "perf"])
+def test_short_texts(postgres, tool, ways):
+    """A breakdown is longer than the record of a statement with so little text."""
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--text", "16", *ways)
+    postgres.psql("select 1", "select 2")
+    assert len(ended(traced).statements) == 2, traced.said()
+
+
 # --- MariaDB
 
 @pytest.fixture(scope="module")
