@@ -7,8 +7,10 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/json.h"
 #include "cli/message.h"
 #include "cli/watch.h"
+#include "cli/why.h"
 #include "db/fingerprint.h"
 
 #define REFRESH_NS	2000000000u	/* on a terminal, unless -i says otherwise */
@@ -72,6 +74,32 @@ static void top_row(struct top *top, const struct tally_entry *entry, const char
 	top_text(top, text, strlen(text), false);
 }
 
+/* Where the time of the group's calls went, in lines of their own. */
+static void top_why(struct top *top, const struct tally_entry *entry)
+{
+	struct output *out = &top->watch.out;
+	const struct options *options = &top->watch.options;
+	const struct tally_why *why = entry->why;
+
+	if (!options->why && !options->use)
+		return;
+	if (!why) {
+		output_string(out, "    not known\n");
+		return;
+	}
+	why_parts_text(out, why->ns, top->width);
+	output_char(out, '\n');
+	if (options->use)
+		why_use_text(out, why->used, why->use, top->width);
+}
+
+static void top_why_json(struct output *out, const struct tally_why *why)
+{
+	json_number(out, ",\"why_calls\":", why->calls);
+	why_parts_json(out, why->ns);
+	why_use_json(out, why->used, why->use);
+}
+
 static void top_json(struct top *top, const struct tally_entry *entry, const char *text)
 {
 	struct output *out = &top->watch.out;
@@ -97,6 +125,8 @@ static void top_json(struct top *top, const struct tally_entry *entry, const cha
 	output_fixed(out, entry->min_ns, 6);
 	output_string(out, ",\"max_ms\":");
 	output_fixed(out, entry->max_ns, 6);
+	if (entry->why)
+		top_why_json(out, entry->why);
 	output_string(out, ",\"fingerprint\":\"");
 	escape_json(out, text, strlen(text), false);
 	output_string(out, "\",\"sample\":\"");
@@ -107,10 +137,12 @@ static void top_json(struct top *top, const struct tally_entry *entry, const cha
 
 static void top_entry(struct top *top, const struct tally_entry *entry, const char *text)
 {
-	if (top->watch.options.json)
+	if (top->watch.options.json) {
 		top_json(top, entry, text);
-	else
+	} else {
 		top_row(top, entry, text);
+		top_why(top, entry);
+	}
 }
 
 /* What was folded away, with how many fingerprints that were. */
@@ -128,11 +160,15 @@ static void top_other(struct top *top)
 	top_entry(top, other, text);
 }
 
+/* How many groups there is room for. */
 static size_t top_lines(const struct top *top)
 {
-	if (top->watch.options.lines)
-		return top->watch.options.lines;
-	return top->height > 8 ? top->height - 6 : 20;
+	const struct options *options = &top->watch.options;
+	size_t each = options->use ? 3 : options->why ? 2 : 1;
+
+	if (options->lines)
+		return options->lines;
+	return top->height > 8 ? (top->height - 6) / each : 20;
 }
 
 /* Shows what there is since the start. 0 or -errno. */
@@ -194,6 +230,7 @@ static bool top_statement(void *arg, const struct statement *s)
 		.engine = s->engine, .fingerprint = top->fingerprint, .text = s->text,
 		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
 		.rows = s->rows, .seen_ns = s->start_ns, .failed = s->failed,
+		.why = s->why,
 	};
 
 	if (s->running) {

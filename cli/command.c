@@ -63,6 +63,7 @@ const struct command command_table[] = {
 	  "  dbslower top -d 60 --json     a minute, as JSON\n"
 	  "  dbslower top postgres --sort p99 --lines 5\n"
 	  "\n"
+	  "  dbslower top --sort lock      which wait longest for locks; any part of --why\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_top },
 	{ COMMAND_LOCKS, WORDS_STATEMENTS, "locks", NULL,

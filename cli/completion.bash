@@ -81,7 +81,8 @@ _dbslower()
 	-o | --columns) _dbslower_columns "$cur" ;;
 	-p | --pid) _dbslower_pids "$cur" ;;
 	-x | --path | -l | --lib | --dot | --otlp) _dbslower_files "$cur" ;;
-	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors" -- "$cur") ;;
+	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors
+		cpu runqueue disk fsync lock lwlock futex network sleep ipc other" -- "$cur") ;;
 	--lines | --args | --hist | --max) ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
 	--count) [[ $command == trace ]] && _dbslower_probes "$cur" ;;
@@ -113,7 +114,7 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
 				--json --lines -m --min -n --count -p --pid --sort --strict -v
 				--verbose -V --version -x --path --start --done --text-arg --user
-				--db --match --container --text --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
+				--db --match --container --text --redact --use --why --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
 				-- "$cur")
 		elif [[ $command == locks && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration --dot -h --help --json

@@ -8,6 +8,7 @@
 #include "cli/escape.h"
 #include "db/aim.h"
 #include "db/custom.h"
+#include "db/why.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
@@ -352,6 +353,20 @@ static int set_lines(struct parse *p, const struct option_row *row, const char *
 	if (parse_number(value, strlen(value), &p->opts->lines) || !p->opts->lines)
 		return refuse(p, row, value, "is not a number of lines");
 	return 0;
+	for (int i = 0; i < WHY_PARTS; i++) {
+		if (strcmp(value, why_part_name((enum why_part)i)))
+			continue;
+		p->opts->order = (enum tally_order)(TALLY_PART + i);
+		p->opts->why = true;
+		return 0;
+	}
+	for (int i = 0; i < USES; i++) {
+		if (strcmp(value, why_use_name((enum use)i)))
+			continue;
+		p->opts->order = (enum tally_order)(TALLY_USE + i);
+		p->opts->use = true;
+		return 0;
+	}
 }
 
 static int set_registers(struct parse *p, const struct option_row *row, const char *value)
@@ -491,8 +506,9 @@ static const struct option_row rows[] = {
 	  "give a whole number from 1", set_count, 0 },
 	{ STAT, 'u', "microseconds", NULL, "count in microseconds, not milliseconds",
 	  NULL, NULL, offsetof(struct options, micro) },
-	{ TOP, 0, "sort", "WHAT", "total, calls, mean, p95, p99, max, rows or errors",
-	  "give total, calls, mean, p95, p99, max, rows or errors", set_order, 0 },
+	{ TOP, 0, "sort", "WHAT", "total, calls, mean, p95, p99, max, rows, errors, ...",
+	  "give total, calls, mean, p95, p99, max, rows, errors, a part of the time (cpu, disk, "
+	  "lock, ... as --why has them) or what is used (wal_bytes, ... as --use has it)", set_order, 0 },
 	{ TOP, 0, "lines", "N", "show so many groups (default: as many as fit, or 20)",
 	  "give a whole number from 1", set_lines, 0 },
 	{ STAT, 0, "by", "WHAT", "a histogram for each: command, db, user or status",
@@ -521,9 +537,9 @@ static const struct option_row rows[] = {
 	  "give names of columns, with commas", set_columns, 0 },
 	{ SLOW | LOCKS, 't', "wall", NULL, "show the time of day, not seconds since the start",
 	  NULL, NULL, offsetof(struct options, wall) },
-	{ SLOW, 0, "why", NULL, "print where each statement's time went",
+	{ SLOW | TOP, 0, "why", NULL, "print where each statement's time went",
 	  NULL, NULL, offsetof(struct options, why) },
-	{ SLOW, 0, "use", NULL, "print what it used: storage, faults, buffers, WAL",
+	{ SLOW | TOP, 0, "use", NULL, "print what it used: storage, faults, buffers, WAL",
 	  NULL, NULL, offsetof(struct options, use) },
 	{ SLOW, 0, "otlp", "FILE", "add statements to this file as OpenTelemetry spans",
 	  "give the path of a file, or - for the standard output", set_otlp, 0 },

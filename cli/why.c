@@ -2,6 +2,7 @@
 #include "cli/why.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "cli/json.h"
 #include "db/why.h"
@@ -20,8 +21,33 @@ static void why_call(struct output *out, uint32_t call)
 		output_printf(out, "syscall_%u", call);
 }
 
-/* The largest part of @ns that is not in @shown; WHY_PARTS: those that are left took no time. */
-static int why_largest(const __u64 ns[WHY_PARTS], uint32_t shown)
+/* Names and values with commas between, on one line. */
+struct list {
+	struct output *out;
+	size_t width, used;		/* columns; a width of 0 has no end */
+	bool full;
+};
+
+/* Adds @value with so many decimals, or nothing from where the line has no room on. */
+static void list_add(struct list *list, const char *name, uint64_t value, unsigned int decimals)
+{
+	char number[OUTPUT_NUMBER];
+	size_t len = output_format(number, value, decimals);
+	const char *before = list->used ? ", " : INDENT;
+	size_t columns = strlen(before) + strlen(name) + 1 + len;
+
+	list->full = list->full || (list->width && list->used + columns > list->width);
+	if (list->full)
+		return;
+	list->used += columns;
+	output_string(list->out, before);
+	output_string(list->out, name);
+	output_char(list->out, ' ');
+	output_bytes(list->out, number, len);
+}
+
+/* The largest part that is not in @shown; WHY_PARTS: those that are left took no time. */
+static int why_largest(const __u64 *ns, uint32_t shown)
 {
 	int largest = WHY_PARTS;
 
@@ -31,10 +57,27 @@ static int why_largest(const __u64 ns[WHY_PARTS], uint32_t shown)
 	return largest;
 }
 
-static void why_ms(struct output *out, uint64_t ns)
+void why_parts_text(struct output *out, const __u64 *ns, unsigned int width)
 {
-	output_char(out, ' ');
-	output_fixed(out, (ns + 500) / 1000, 3);
+	struct list list = { .out = out, .width = width };
+	uint32_t shown = 0;
+	int part;
+
+	while ((part = why_largest(ns, shown)) < WHY_PARTS) {
+		list_add(&list, why_part_name((enum why_part)part), (ns[part] + 500) / 1000, 3);
+		shown |= 1u << part;
+	}
+	output_string(out, shown ? "" : INDENT);
+}
+
+void why_use_text(struct output *out, uint32_t used, const __u64 *use, unsigned int width)
+{
+	struct list list = { .out = out, .width = width };
+
+	for (int i = 0; i < USES; i++)
+		if (used & 1u << i && use[i])
+			list_add(&list, why_use_name((enum use)i), use[i], 0);
+	output_string(out, list.used ? "\n" : INDENT "used nothing\n");
 }
 
 static void why_waits(struct output *out, const struct event_why *why)
@@ -42,66 +85,67 @@ static void why_waits(struct output *out, const struct event_why *why)
 	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
 		output_string(out, i ? ", " : "; ");
 		why_call(out, why->waits[i].call);
-		output_printf(out, " %ux", why->waits[i].count);
-		why_ms(out, why->waits[i].ns);
+		output_printf(out, " %ux ", why->waits[i].count);
+		output_fixed(out, (why->waits[i].ns + 500) / 1000, 3);
 	}
 }
 
 static void why_phases(struct output *out, const struct event_why *why)
 {
-	const char *before = INDENT;
+	struct list list = { .out = out };
 
-	for (int i = 0; i < PHASES; i++) {
-		if (!why->phases[i].first_ns)
-			continue;
-		output_string(out, before);
-		output_string(out, why_phase_name((enum phase)i));
-		why_ms(out, why->phases[i].ns);
-		before = ", ";
-	}
-	output_string(out, *before == ',' ? "\n" : "");
-}
-
-static void why_parts(struct output *out, const __u64 ns[WHY_PARTS])
-{
-	uint32_t shown = 0;
-	int part;
-
-	while ((part = why_largest(ns, shown)) < WHY_PARTS) {
-		output_string(out, shown ? ", " : "");
-		output_string(out, why_part_name((enum why_part)part));
-		why_ms(out, ns[part]);
-		shown |= 1u << part;
-	}
+	for (int i = 0; i < PHASES; i++)
+		if (why->phases[i].first_ns)
+			list_add(&list, why_phase_name((enum phase)i),
+				 (why->phases[i].ns + 500) / 1000, 3);
+	output_string(out, list.used ? "\n" : "");
 }
 
 void why_text(struct output *out, const struct event_why *why)
 {
-	uint32_t shown;
-
-	output_string(out, INDENT);
-	why_parts(out, why->ns);
+	why_parts_text(out, why->ns, 0);
 	why_waits(out, why);
 	output_char(out, '\n');
 	if (why->workers.count) {
-		output_printf(out, INDENT "%llu parallel workers: ", (unsigned long long)why->workers.count);
-		why_parts(out, why->workers.ns);
+		output_printf(out, INDENT "%llu parallel workers:",
+			      (unsigned long long)why->workers.count);
+		why_parts_text(out, why->workers.ns, 0);
 		output_char(out, '\n');
 	}
 	why_phases(out, why);
-	if (!why->used)
-		return;
-	output_string(out, INDENT);
-	shown = 0;
-	for (int i = 0; i < USES; i++) {
-		if (!(why->used & 1u << i) || !why->use[i])
-			continue;
-		output_string(out, shown++ ? ", " : "");
-		output_string(out, why_use_name((enum use)i));
-		output_char(out, ' ');
-		output_u64(out, why->use[i]);
+	if (why->used)
+		why_use_text(out, why->used, why->use, 0);
+}
+
+static void json_parts(struct output *out, const __u64 *ns)
+{
+	for (int i = 0; i < WHY_PARTS; i++) {
+		output_string(out, i ? ",\"" : "\"");
+		output_string(out, why_part_name((enum why_part)i));
+		json_number(out, "\":", ns[i]);
 	}
-	output_string(out, shown ? "\n" : "used nothing\n");
+	output_char(out, '}');
+}
+
+void why_parts_json(struct output *out, const __u64 *ns)
+{
+	output_string(out, ",\"why\":{");
+	json_parts(out, ns);
+}
+
+void why_use_json(struct output *out, uint32_t used, const __u64 *use)
+{
+	bool first = true;
+
+	for (int i = 0; i < USES; i++) {
+		if (!(used & 1u << i))
+			continue;
+		output_string(out, first ? ",\"use\":{\"" : ",\"");
+		output_string(out, why_use_name((enum use)i));
+		json_number(out, "\":", use[i]);
+		first = false;
+	}
+	output_string(out, first ? "" : "}");
 }
 
 static void why_json_phases(struct output *out, const struct event_why *why)
@@ -119,22 +163,10 @@ static void why_json_phases(struct output *out, const struct event_why *why)
 	output_string(out, before[2] ? "" : "}");
 }
 
-static void why_json_parts(struct output *out, const __u64 ns[WHY_PARTS])
-{
-	for (int i = 0; i < WHY_PARTS; i++) {
-		output_string(out, i ? ",\"" : "\"");
-		output_string(out, why_part_name((enum why_part)i));
-		json_number(out, "\":", ns[i]);
-	}
-}
-
 void why_json(struct output *out, const struct event_why *why)
 {
-	bool first = true;
-
-	output_string(out, ",\"why\":{");
-	why_json_parts(out, why->ns);
-	output_string(out, "},\"waits\":[");
+	why_parts_json(out, why->ns);
+	output_string(out, ",\"waits\":[");
 	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
 		why_call(out, why->waits[i].call);
@@ -146,19 +178,8 @@ void why_json(struct output *out, const struct event_why *why)
 	if (why->workers.count) {
 		json_number(out, ",\"workers\":{\"count\":", why->workers.count);
 		output_char(out, ',');
-		why_json_parts(out, why->workers.ns);
-		output_char(out, '}');
+		json_parts(out, why->workers.ns);
 	}
 	why_json_phases(out, why);
-	if (!why->used)
-		return;
-	for (int i = 0; i < USES; i++) {
-		if (!(why->used & 1u << i))
-			continue;
-		output_string(out, first ? ",\"use\":{\"" : ",\"");
-		output_string(out, why_use_name((enum use)i));
-		json_number(out, "\":", why->use[i]);
-		first = false;
-	}
-	output_char(out, '}');
+	why_use_json(out, why->used, why->use);
 }

@@ -121,6 +121,42 @@ uint64_t tally_percentile(const struct tally_entry *entry, unsigned int permille
 
 /* Entries */
 
+/* Without memory it counts as not known. */
+static struct tally_why *entry_why(struct tally_entry *e)
+{
+	if (!e->why)
+		e->why = calloc(1, sizeof(*e->why));
+	return e->why;
+}
+
+static void entry_add_why(struct tally_entry *e, const struct event_why *one)
+{
+	struct tally_why *why = one ? entry_why(e) : NULL;
+
+	if (!why)
+		return;
+	why->calls++;
+	why->used |= one->used;
+	for (int i = 0; i < WHY_PARTS; i++)
+		why->ns[i] += one->ns[i];
+	for (int i = 0; i < USES; i++)
+		why->use[i] += one->used >> i & 1 ? one->use[i] : 0;
+}
+
+static void entry_merge_why(struct tally_entry *to, const struct tally_why *from)
+{
+	struct tally_why *why = from ? entry_why(to) : NULL;
+
+	if (!why)
+		return;
+	why->calls += from->calls;
+	why->used |= from->used;
+	for (int i = 0; i < WHY_PARTS; i++)
+		why->ns[i] += from->ns[i];
+	for (int i = 0; i < USES; i++)
+		why->use[i] += from->use[i];
+}
+
 static void entry_count(struct tally_entry *e, const struct tally_call *call)
 {
 	e->calls++;
@@ -133,6 +169,7 @@ static void entry_count(struct tally_entry *e, const struct tally_call *call)
 		e->max_ns = call->duration_ns;
 	if (call->seen_ns > e->seen_ns)
 		e->seen_ns = call->seen_ns;
+	entry_add_why(e, call->why);
 }
 
 /* Keeps the slowest call's text. Without memory it keeps the one that it has. */
@@ -165,6 +202,7 @@ static void entry_merge(struct tally_entry *to, const struct tally_entry *from)
 	to->errors += from->errors;
 	to->rows += from->rows;
 	to->total_ns += from->total_ns;
+	entry_merge_why(to, from->why);
 	/* "Other" has room for every bucket. */
 	for (size_t i = 0; i < from->histogram.count; i++) {
 		uint64_t bucket = from->histogram.bucket[i];
@@ -178,6 +216,7 @@ static void entry_free(struct tally_entry *e)
 {
 	free(e->fingerprint);
 	free(e->sample);
+	free(e->why);
 	free(e->histogram.bucket);
 }
 
@@ -363,6 +402,10 @@ const struct tally_entry *tally_other(const struct tally *tally, uint64_t *folde
 
 static uint64_t order_value(const struct tally_entry *e, enum tally_order order)
 {
+	if (order >= TALLY_USE)
+		return e->why ? e->why->use[order - TALLY_USE] : 0;
+	if (order >= TALLY_PART)
+		return e->why ? e->why->ns[order - TALLY_PART] : 0;
 	switch (order) {
 	case TALLY_TOTAL:
 		return e->total_ns;
@@ -380,8 +423,9 @@ static uint64_t order_value(const struct tally_entry *e, enum tally_order order)
 		return e->rows;
 	case TALLY_ERRORS:
 		return e->errors;
+	default:
+		return 0;
 	}
-	return 0;
 }
 
 /* Of those with the same value always the same one comes first. */

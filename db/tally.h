@@ -12,13 +12,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TALLY_ENTRIES	2000	/* at most 19 MB, in practice 2 */
+#include "bpf/event.h"
+
+#define TALLY_ENTRIES	2000	/* at most 20 MB, in practice 2 or 3 */
 #define TALLY_TEXT	1024	/* what is kept of a text, with its NUL */
 
 /* Calls by duration, in buckets that are 1/16 wide: no value is off by more than 1/32. */
 struct tally_histogram {
 	uint64_t *bucket;	/* number << 48 | calls, ascending; only those that have calls */
 	uint16_t count, room;
+};
+
+/* Where the time of calls went and what they used, of those of which it is known. */
+struct tally_why {
+	uint64_t calls;
+	__u64 ns[WHY_PARTS];
+	__u64 use[USES];
+	uint32_t used;		/* bits: what of ->use is known of any call */
 };
 
 struct tally_entry {
@@ -31,6 +41,7 @@ struct tally_entry {
 	char *sample;		/* the slowest call's text, sample_len bytes, not NUL-terminated */
 	uint32_t sample_len;
 	bool sample_cut;	/* there was more */
+	struct tally_why *why;	/* NULL: known of none */
 	struct tally_histogram histogram;
 };
 
@@ -44,11 +55,15 @@ struct tally_call {
 	bool text_cut;
 	uint64_t duration_ns, rows, seen_ns;
 	bool failed;
+	const struct event_why *why;	/* NULL: not known */
 };
 
 enum tally_order {
 	TALLY_TOTAL, TALLY_CALLS, TALLY_MEAN, TALLY_P95, TALLY_P99, TALLY_MAX, TALLY_ROWS,
 	TALLY_ERRORS,
+	TALLY_PART,				/* + enum why_part: time in that part */
+	TALLY_USE = TALLY_PART + WHY_PARTS,	/* + enum use: sum of that */
+	TALLY_ORDERS = TALLY_USE + USES,
 };
 
 struct tally;

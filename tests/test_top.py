@@ -2,6 +2,7 @@
 """top: groups, against what was sent and what the server counted itself."""
 
 import functools
+import time
 
 import pytest
 
@@ -59,6 +60,55 @@ def test_table(postgres, top):
                                 "QUERY"]
     assert lines[1].split()[0] == "3" and lines[1].split()[6:] == ["3", "0", "select", "?"]
     assert lines[2] == "(1 more)", traced.said()
+
+
+def whys(traced):
+    """Each group's parts by its fingerprint: all calls are known, and the parts add up to what the calls took."""
+    for one in traced.groups():
+        assert one["why_calls"] == one["calls"], one
+        assert sum(one["why"].values()) == round(one["total_ms"] * 1e6), one
+    return {one["fingerprint"]: one["why"] for one in traced.groups()}
+
+
+def test_where_the_time_goes(postgres, top):
+    """Two statements that wait for the same row, and one that sleeps longer."""
+    postgres.psql("create table if not exists top_locked as select 1 as id")
+    sorted_by = {part: top("-p", postgres.pid, "--json", "--sort", part) for part in ("sleep", "lock", "wal_records")}
+    waited = 0
+    with postgres.connect(autocommit=False) as holder, postgres.connect() as waiter:
+        for n in range(2):
+            holder.execute("select id from top_locked for update")
+            waiter.pgconn.send_query(f"update top_locked set id = {n + 3}".encode())
+            wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
+                                           f"and pid = {waiter.info.backend_pid}").stdout, what="it to wait")
+            start = time.monotonic_ns()
+            time.sleep(0.2)
+            waited += time.monotonic_ns() - start
+            holder.commit()
+            while waiter.pgconn.get_result():
+                pass
+        for _ in range(8):
+            holder.execute("select pg_sleep(0.1)")
+    for traced in sorted_by.values():
+        assert traced.stop() == 0, traced.said()
+    for part, first in (("sleep", "select pg_sleep(?)"), ("lock", "update top_locked set id = ?")):
+        seen = whys(sorted_by[part])
+        assert list(seen)[0] == first, sorted_by[part].said()
+        assert seen["select pg_sleep(?)"]["sleep"] >= 8 * 99e6 and seen["select pg_sleep(?)"]["lock"] == 0, seen
+        assert seen["update top_locked set id = ?"]["lock"] >= waited, (seen, waited)
+    used = [(one["use"]["wal_records"], one["fingerprint"]) for one in sorted_by["wal_records"].groups()]
+    assert used[0][0] and [records for records, _ in used] == sorted((records for records, _ in used), reverse=True), used
+    assert dict((text, records) for records, text in used)["update top_locked set id = ?"] >= 2, used
+
+
+def test_where_the_time_goes_table(postgres, top):
+    traced = top("-p", postgres.pid, "--use", "--sort", "sleep")
+    postgres.psql("select pg_sleep(0.05)", "select 1")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert len(lines) >= 7 and lines[1].endswith("select pg_sleep(?)") and lines[4].endswith(" select ?"), traced.said()
+    assert lines[2].startswith("    sleep ") and "cpu " in lines[5], traced.said()
+    assert all(line.startswith("    ") and "_" in line or line == "    used nothing" for line in (lines[3], lines[6]))
 
 
 def test_running(postgres, top):
