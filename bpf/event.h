@@ -132,6 +132,7 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 #define WHY_CALLS	512	/* elements of map "calls": number of a system call → enum why_part */
 #define WHY_NO_CALL	(~0u)	/* in no system call: a page fault */
 #define WHY_OTHERS	(~1u)
+#define WHY_NONE	(~2u)	/* no system call is meant */
 
 struct why_wait {
 	__u32 call, count;
@@ -177,6 +178,7 @@ struct event_why {
 	__u32 type, source;
 	__u32 pid, tid;
 	__u64 start_ns;			/* as its statement's; 0: none runs */
+	__u64 session;			/* key of its session */
 	__u64 since_ns;			/* when it began with what it does now */
 	__u32 doing;			/* enum why_part */
 	__u32 call;			/* that it waits in */

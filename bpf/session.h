@@ -26,10 +26,7 @@ ARGUMENT(host);
 ARGUMENT(address);	/* where there is no host */
 ARGUMENT(port);
 
-CONSTANT(stat_unit_ns);	/* durations are counted in this unit; 0: statements are sent */
-CONSTANT(stat_by);	/* enum stat_by */
 CONSTANT(source);
-CONSTANT(threshold_ns);
 CONSTANT(text_bytes);	/* how much of a text is shown */
 CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
 CONSTANT(head_bytes);	/* of a text that are compared: text_size, HEAD_WORDS at most */
@@ -38,8 +35,6 @@ CONSTANT(tells_sessions);	/* this file's server lets it be known who is connecte
 CONSTANT(want_execs);	/* of programs of any name */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
-MAP(histogram);		/* hash: struct stat_key → u64 */
-MAP(sessions);		/* hash: u64, see session_key() → struct session and text_size bytes */
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
@@ -183,80 +178,28 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 	return session;
 }
 
-/* The first word of the text in lower case. */
-INLINE void stat_command(char group[STAT_GROUP], struct session *session)
-{
-	__u32 n = 0, len = session->s.text_len;
-
-	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < len; i++) {
-		char c = session->text[i];
-
-		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
-			group[n++] = c | 0x20;
-		else if (n || (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '('))
-			break;
-	}
-}
-
-/* Not copied from a string: a program has no data of its own. */
-INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
-{
-	group[0] = failed ? 'e' : 'o';
-	group[1] = failed ? 'r' : 'k';
-	if (!failed)
-		return;
-	group[2] = 'r';
-	group[3] = 'o';
-	group[4] = 'r';
-}
-
-static __attribute__((noinline)) void stat_count(struct session *session)
-{
-	struct stat_key key = { .source = session->s.source };
-	__u64 ns = session->s.duration_ns, one = 1, *n;
-	__u32 log = record_log2(ns);
-
-	key.coarse = (__u16)record_log2(ns / VALUE(stat_unit_ns));
-	key.fine = (__u16)(ns < STAT_FINE ? ns : (log - 3) * STAT_FINE + (ns >> (log - 4) & 15));
-	if (VALUE(stat_by) == STAT_BY_COMMAND)
-		stat_command(key.group, session);
-	else if (VALUE(stat_by) == STAT_BY_STATUS)
-		stat_status(key.group, session->s.flags & STATEMENT_ERROR);
-	else if (VALUE(stat_by))
-		__builtin_memcpy(key.group, session->group, STAT_GROUP);
-	n = bpf_map_lookup_elem(histogram, &key);
-	if (n) {
-		__sync_fetch_and_add(n, 1);
-		return;
-	}
-	if (!bpf_map_update_elem(histogram, &key, &one, BPF_NOEXIST))
-		return;
-	/* Another CPU was quicker, or the table is full. */
-	n = bpf_map_lookup_elem(histogram, &key);
-	if (n)
-		__sync_fetch_and_add(n, 1);
-	else
-		count(LOST_TABLE_FULL);
-}
-
 INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
 	__u32 len = s->text_len;
 
-	s->flags &= ~SESSION_OPEN;
 	/* On a walsender's connection, a replication command; what fails may be SQL. */
 	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED) &&
-	    (s->flags & STATEMENT_DIED || !(s->flags & STATEMENT_ERROR)))
+	    (s->flags & STATEMENT_DIED || !(s->flags & STATEMENT_ERROR))) {
+		s->flags &= ~SESSION_OPEN;
 		return;
+	}
 	count(COUNT_STATEMENTS);
 	s->duration_ns = end_ns - s->start_ns;
 	if (VALUE(want_why))
 		why_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
+	s->flags &= ~SESSION_OPEN;
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
 	if (VALUE(stat_unit_ns)) {
-		stat_count(session);
+		/* Else it is its waits that are counted. */
+		if (!VALUE(want_why))
+			stat_count(session, s->duration_ns, 0);
 		return;
 	}
 	if (len > VALUE(text_bytes))
@@ -367,7 +310,7 @@ INLINE void statement_begin(void *ctx, struct session *session, __u32 more)
 	s->rows = 0;
 	s->depth = 0;
 	if (VALUE(want_why))
-		why_begin(ctx, s);
+		why_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
 }
 
 #endif

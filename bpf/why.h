@@ -7,7 +7,7 @@
 #ifndef BPF_WHY_H
 #define BPF_WHY_H
 
-#include "bpf/record.h"
+#include "bpf/stat.h"
 
 #define ROLLED	_Pragma("clang loop unroll(disable)")
 #define STATE_UNINTERRUPTIBLE	2	/* TASK_UNINTERRUPTIBLE, in all releases */
@@ -25,6 +25,8 @@ ARGUMENT(phase);	/* enum phase */
 
 CONSTANT(want_why);
 CONSTANT(want_use);
+CONSTANT(wait_part);		/* what is counted of stat --wait: enum why_part … */
+CONSTANT(wait_call);		/* … or a system call; WHY_PARTS, WHY_NONE: none */
 CONSTANT(want_bytes);		/* the tracepoints of sockets are there (6.3) */
 /* Offsets in the kernel's struct task_struct and pt_regs. */
 CONSTANT(task_pid);
@@ -158,10 +160,46 @@ INLINE int why_is_waiting(const struct event_why *t)
 	return t->doing != WHY_CPU && t->doing != WHY_RUNQUEUE;
 }
 
+/*
+ * Whether what thread @t does is of its statement. Where the server tells of a statement as it ends,
+ * the next one in the packet is taken to begin there: a thread may then wait for its client, or in a
+ * pool for work.
+ */
+INLINE int why_is_inside(const struct event_why *t, const struct session *session)
+{
+	const struct event_statement *s = &session->s;
+	__u32 between = SESSION_LATE | STATEMENT_COMPLETED;
+
+	if (s->start_ns != t->start_ns || !(s->flags & SESSION_OPEN) ||
+	    s->flags & SESSION_REPLICATION)
+		return 0;
+	/* A Sync is waited for. */
+	if (s->completed_ns && s->completed_ns <= t->since_ns)
+		return 0;
+	return (s->flags & between) != between || t->doing == WHY_DISK || t->doing == WHY_FSYNC ||
+	       t->doing == WHY_LOCK || t->doing == WHY_SLEEP;
+}
+
+/* Counts what it did, if that is what is counted. */
+static __attribute__((noinline)) void why_count(struct event_why *t, __u64 now)
+{
+	struct session *session;
+
+	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
+	    (t->doing != VALUE(wait_part) &&
+	     !(why_is_waiting(t) && t->call == VALUE(wait_call))))
+		return;
+	session = bpf_map_lookup_elem(sessions, &t->session);
+	if (session && why_is_inside(t, session))
+		stat_count(session, now - t->since_ns, session->s.flags & SESSION_LATE);
+}
+
 /* It does something else from now on. */
 INLINE void why_turn(struct event_why *t, __u64 now, __u32 doing)
 {
-	if (why_is_waiting(t))
+	if (VALUE(stat_unit_ns))
+		why_count(t, now);
+	else if (why_is_waiting(t) && now > t->since_ns)
 		why_waited(t, now);
 	why_spend(t, now);
 	t->doing = doing;
@@ -309,7 +347,8 @@ INLINE struct event_why *why_start(void *ctx, __u64 now)
 }
 
 /* The thread at hand begins statement @s. */
-static __attribute__((noinline)) void why_begin(void *ctx, struct event_statement *s)
+static __attribute__((noinline)) void why_begin(void *ctx, struct event_statement *s,
+						__u64 session)
 {
 	struct event_why *t = why_start(ctx, s->start_ns);
 
@@ -318,6 +357,7 @@ static __attribute__((noinline)) void why_begin(void *ctx, struct event_statemen
 	t->type = EVENT_WHY;
 	t->source = s->source;
 	t->pid = s->pid;
+	t->session = session;
 	t->leader = why_leader(ctx, arg_self(ctx));
 	if (!VALUE(want_use))
 		return;
@@ -340,6 +380,7 @@ static __attribute__((noinline)) void why_work(void *ctx)
 	if (!t)
 		return;
 	t->worker = 1;
+	t->session = 0;
 	t->leader = why_leader(ctx, arg_leader(ctx));
 }
 
@@ -385,7 +426,7 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 			use_read(t, 1);
 	}
 	why_gather(t);
-	if (wanted)
+	if (wanted && !VALUE(stat_unit_ns))
 		send(ctx, t, sizeof(*t));
 	why_stop(t, tid);
 }

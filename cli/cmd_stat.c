@@ -4,6 +4,7 @@
  * statement, and the counts are only read when they are shown.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +98,11 @@ static const struct {
 static void histogram_text(struct stat *stat, const struct histogram *h)
 {
 	struct output *out = &stat->watch.out;
-	const char *unit = stat_unit(stat);
+	const char *unit = stat_unit(stat), *wait = stat->watch.options.wait;
+	char title[32];
 
-	histogram_bars(out, &h->slots, stat->watch.options.micro ? "query latency (us)" :
-								   "query latency (ms)");
+	snprintf(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
+	histogram_bars(out, &h->slots, title);
 	output_string(out, "     ");
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, "%s%s ", i ? ", " : "", percentiles[i].name);
@@ -108,7 +110,7 @@ static void histogram_text(struct stat *stat, const struct histogram *h)
 				  (stat->watch.options.micro ? 1 : 1000), 3);
 		output_printf(out, " %s", unit);
 	}
-	output_printf(out, "; %llu statements\n", (unsigned long long)h->total);
+	output_printf(out, "; %llu %s\n", (unsigned long long)h->total, wait ? "waits" : "statements");
 }
 
 static void histogram_json(struct stat *stat, const struct histogram *h)
@@ -119,6 +121,7 @@ static void histogram_json(struct stat *stat, const struct histogram *h)
 
 	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
 		      (unsigned long long)stat->intervals, first->engine->name);
+	json_string(out, ",\"wait\":\"", stat->watch.options.wait);
 	if (by && *first->group) {
 		output_printf(out, ",\"%s\":\"", by);
 		escape_json(out, first->group, strlen(first->group), false);
@@ -143,6 +146,8 @@ static void histogram_title(struct stat *stat, const struct tracer_count *first)
 
 	output_char(out, '\n');
 	output_string(out, first->engine->title);
+	if (stat->watch.options.wait)
+		output_printf(out, ", wait = %s", stat->watch.options.wait);
 	if (by) {
 		output_printf(out, ", %s = ", by);
 		if (*first->group)
@@ -244,6 +249,7 @@ static int stat_end(struct stat *stat, int err)
 	tracer_summary(watch->tracer, &summary);
 	/* Statements that were running are in no histogram, and nobody misses their ends. */
 	summary.printed = stat->shown;
+	summary.waits = stat->watch.options.wait;
 	return watch_finish(watch, err, &summary);
 }
 
@@ -269,6 +275,13 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 	watch_config(&stat->watch, &config);
 	config.stat_unit_ns = stat_unit_ns(&stat->watch.options);
 	config.stat_by = stat->watch.options.stat_by;
+	if (stat->watch.options.wait) {
+		config.why = true;
+		config.wait_part = stat->watch.options.wait_part;
+		config.wait_call = stat->watch.options.wait_call;
+		stat->watch.subject = "waits in database queries";
+		stat->watch.than = " longer than ";
+	}
 	/*
 	 * Groups by user or database are what the kernel reads in the server's memory, believed
 	 * without a look at a title: it has counted by them before anybody could object.

@@ -48,6 +48,7 @@ const struct command command_table[] = {
 	  "  dbslower stat postgres -u     PostgreSQL, in microseconds\n"
 	  "  dbslower stat -i 5 -n 3       three times five seconds\n"
 	  "  dbslower stat --by command    select, insert, update… apart\n"
+	  "  dbslower stat --wait futex -u    waits in that system call, inside statements\n"
 	  "  dbslower stat -x /opt/db --start db:query__start --done db:query__done\n"
 	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
@@ -62,8 +63,8 @@ const struct command command_table[] = {
 	  "  dbslower top                  until Ctrl-C\n"
 	  "  dbslower top -d 60 --json     a minute, as JSON\n"
 	  "  dbslower top postgres --sort p99 --lines 5\n"
-	  "\n"
 	  "  dbslower top --sort lock      which wait longest for locks; any part of --why\n"
+	  "\n"
 	  "Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n",
 	  cmd_top },
 	{ COMMAND_LOCKS, WORDS_STATEMENTS, "locks", NULL,

@@ -84,6 +84,8 @@ _dbslower()
 	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors
 		cpu runqueue disk fsync lock lwlock futex network sleep ipc other" -- "$cur") ;;
 	--lines | --args | --hist | --max) ;;
+	--wait) mapfile -t COMPREPLY < <(compgen -W "cpu runqueue disk fsync lock lwlock futex network sleep ipc other
+		pread64 pwrite64 fdatasync epoll_wait page_fault" -- "$cur") ;;
 	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
 	--count) [[ $command == trace ]] && _dbslower_probes "$cur" ;;
 	-d | --duration | -i | --interval | -m | --min | -n | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
@@ -109,7 +111,7 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
 				--interval --json -m --min -n --count -p --pid --strict -u
 				--microseconds -v --verbose -V --version -x --path --start --done
-				--text-arg --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
+				--text-arg --wait --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
 		elif [[ $command == top && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
 				--json --lines -m --min -n --count -p --pid --sort --strict -v

@@ -263,9 +263,9 @@ void message_losses(struct output *err, const struct summary *summary)
 
 void message_summary(struct output *err, const struct summary *summary)
 {
-	output_printf(err, "dbslower: %llu statements, %llu shown",
+	output_printf(err, "dbslower: %llu statements, %llu %sshown",
 		      (unsigned long long)summary->statements,
-		      (unsigned long long)summary->printed);
+		      (unsigned long long)summary->printed, summary->waits ? "waits " : "");
 	message_losses(err, summary);
 }
 

@@ -331,6 +331,14 @@ static int set_by(struct parse *p, const struct option_row *row, const char *val
 	return refuse(p, row, value, "is nothing to count by");
 }
 
+static int set_wait(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (why_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
+		return refuse(p, row, value, "is nothing that is known to be waited in");
+	p->opts->wait = value;
+	return 0;
+}
+
 static int set_order(struct parse *p, const struct option_row *row, const char *value)
 {
 	static const char *const names[] = {
@@ -345,14 +353,6 @@ static int set_order(struct parse *p, const struct option_row *row, const char *
 		p->opts->order = (enum tally_order)i;
 		return 0;
 	}
-	return refuse(p, row, value, "is nothing to sort by");
-}
-
-static int set_lines(struct parse *p, const struct option_row *row, const char *value)
-{
-	if (parse_number(value, strlen(value), &p->opts->lines) || !p->opts->lines)
-		return refuse(p, row, value, "is not a number of lines");
-	return 0;
 	for (int i = 0; i < WHY_PARTS; i++) {
 		if (strcmp(value, why_part_name((enum why_part)i)))
 			continue;
@@ -367,6 +367,14 @@ static int set_lines(struct parse *p, const struct option_row *row, const char *
 		p->opts->use = true;
 		return 0;
 	}
+	return refuse(p, row, value, "is nothing to sort by");
+}
+
+static int set_lines(struct parse *p, const struct option_row *row, const char *value)
+{
+	if (parse_number(value, strlen(value), &p->opts->lines) || !p->opts->lines)
+		return refuse(p, row, value, "is not a number of lines");
+	return 0;
 }
 
 static int set_registers(struct parse *p, const struct option_row *row, const char *value)
@@ -513,6 +521,9 @@ static const struct option_row rows[] = {
 	  "give a whole number from 1", set_lines, 0 },
 	{ STAT, 0, "by", "WHAT", "a histogram for each: command, db, user or status",
 	  "give command, db, user or status", set_by, 0 },
+	{ STAT, 0, "wait", "WHAT", "count waits in statements, as lock or fdatasync",
+	  "give a part of the time (disk, fsync, lock, lwlock, futex, network, sleep, ipc, other, "
+	  "cpu, runqueue) or a system call (pread64, fdatasync, ...)", set_wait, 0 },
 	{ SLOW | STAT | TOP, 0, "start", "PROBE",
 	  "with -x: the USDT probe where a statement starts",
 	  "give PROVIDER:NAME, as memsqld:query__start", set_probe, 0 },
@@ -839,6 +850,11 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 	if (opts->count_hits && opts->histogram && !opts->help && !opts->version) {
 		begin_error(&p, NULL, "--count", 7);
 		return end_error(&p, "does not go with --hist", "give one of the two");
+	}
+	if (opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->help && !opts->version) {
+		begin_error(&p, NULL, "--by status", 11);
+		return end_error(&p, "is not known while a statement waits",
+				 "give command, db or user with --wait");
 	}
 	if (command->id & (STAT | TOP) && opts->count && !opts->interval_ns && !opts->help &&
 	    !opts->version) {

@@ -44,6 +44,9 @@ struct options {
 	bool keep_privileges;		/* that are not needed once all is attached */
 	uint64_t interval_ns;		/* 0: only at the end */
 	enum stat_by stat_by;
+	const char *wait;		/* what is counted is waits for this; NULL: statements */
+	enum why_part wait_part;	/* what that means: see why_by_name() */
+	uint32_t wait_call;
 	enum tally_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */
 	bool on_return, count_hits;

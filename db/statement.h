@@ -45,6 +45,7 @@ struct summary {
 	uint64_t statements, printed;
 	uint64_t ring_full, table_full, start_without_end, end_without_start, who_unknown;
 	uint64_t text_unreadable, text_truncated;
+	bool waits;		/* what was ->printed is waits in them */
 };
 
 #endif

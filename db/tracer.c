@@ -47,7 +47,7 @@ enum number {
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
-	NUMBER_WANT_BYTES,
+	NUMBER_WANT_BYTES, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
 	NUMBER_WHY, NUMBERS = NUMBER_WHY + WHY_NUMBERS,
 };
 
@@ -205,6 +205,8 @@ static void tracer_numbers(struct tracer *t)
 		/* Known once its tracepoints were asked for. */
 		[NUMBER_WANT_BYTES] = { .name = "constant_want_bytes" },
 		[NUMBER_WANT_USE] = { .name = "constant_want_use", .number = c->use },
+		[NUMBER_WAIT_PART] = { .name = "constant_wait_part", .number = c->wait_part },
+		[NUMBER_WAIT_CALL] = { .name = "constant_wait_call", .number = c->wait_call },
 	};
 
 	memcpy(t->values + MAPS, numbers, NUMBER_WHY * sizeof(*numbers));

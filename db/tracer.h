@@ -56,6 +56,12 @@ struct tracer_config {
 	/* Statements are counted by their duration in this unit and not sent; 0: sent. */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
+	/*
+	 * With ->why and that: what is counted is waits inside statements, for this part of the time or
+	 * in this system call; WHY_PARTS and WHY_NONE: none.
+	 */
+	enum why_part wait_part;
+	uint32_t wait_call;
 	/* Take an older kernel's way. */
 	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
 	bool force_semaphore, force_pids;

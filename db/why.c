@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -86,6 +87,19 @@ const char *why_phase_name(enum phase phase)
 	};
 
 	return names[phase];
+}
+
+int why_by_name(const char *name, enum why_part *part, uint32_t *call)
+{
+	*part = WHY_PARTS;
+	*call = strcmp(name, "page_fault") ? WHY_NONE : WHY_NO_CALL;
+	for (int i = 0; i < WHY_PARTS; i++)
+		if (!strcmp(name, why_part_name((enum why_part)i)))
+			*part = (enum why_part)i;
+	for (size_t i = 0; i < CALLS; i++)
+		if (!strcmp(name, why_calls[i].name))
+			*call = why_calls[i].number;
+	return *part == WHY_PARTS && *call == WHY_NONE ? -ENOENT : 0;
 }
 
 const char *why_use_name(enum use use)

@@ -26,6 +26,12 @@ void why_no_numbers(struct object_value numbers[WHY_NUMBERS]);
 /* What waiting in system call @call of this architecture means. */
 enum why_part why_call_part(uint32_t call);
 
+/*
+ * What is meant by @name: a part, a system call, or "page_fault"; "futex" is both. WHY_PARTS and
+ * WHY_NONE for what it is not. 0 or -ENOENT.
+ */
+int why_by_name(const char *name, enum why_part *part, uint32_t *call);
+
 /* "pread64"; NULL where the number has no name here. Static. */
 const char *why_call_name(uint32_t call);
 

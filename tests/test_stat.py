@@ -5,10 +5,12 @@ import functools
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
-from test_mariadb import Maria, need_maria
+from cluster import wait_for
+from test_mariadb import OLD_WAYS, Maria, need_maria
 from tool import DBSLOWER, Tool, run
 
 
@@ -131,6 +133,67 @@ def test_mariadb(stat):
     assert seen["select"] == 2 and seen["set"] == 1 and seen["show"] == 1, traced.said()
 
 
+def counted(traced, by="wait"):
+    """How many waits of each group. All is counted in the kernel, so nothing can be lost."""
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    return {one.get(by): one["count"] for one in traced.histograms}
+
+
+SLEEPS = 30
+
+
+@pytest.mark.parametrize("ways", [(), OLD_WAYS], ids=["new", "old-ways"])
+def test_waits_of_sleep(postgres, stat, ways):
+    """Each statement sleeps once, in one system call, and its client waits between them."""
+    traced = {what: stat("-p", postgres.pid, "-u", "-m", "5", "--json", "--wait", what, *ways)
+              for what in ("sleep", *(() if ways else ("network", "epoll_wait")))}
+    traced["cpu"] = stat("-p", postgres.pid, "--json", "--wait", "cpu", "--by", "command", *ways)
+    with postgres.connect() as connection:
+        for _ in range(SLEEPS):
+            connection.pgconn.exec_(b"select pg_sleep(0.01)")
+            time.sleep(0.01)
+    assert counted(traced["sleep"]) == {"sleep": SLEEPS}, traced["sleep"].said()
+    assert counted(traced["cpu"], "command")["select"] >= SLEEPS
+    if not ways:
+        assert counted(traced["network"]) == {}
+        assert counted(traced["epoll_wait"]) == {"epoll_wait": SLEEPS}
+    one = traced["sleep"].histograms[0]
+    assert one["buckets"][0]["low"] == 8192 and one["p50_ms"] >= 9.7, one
+    assert f"{SLEEPS} waits shown" in traced["sleep"].stderr, traced["sleep"].said()
+
+
+def test_waits_for_a_lock(postgres, stat):
+    """Two sessions want the same row; the one that waits is of its user, and runs an update."""
+    postgres.psql("drop table if exists wanted", "drop role if exists waiter", "create role waiter login superuser",
+                  "create table wanted as select 1 as id")
+    traced = {by: stat("-p", postgres.pid, "--json", "--wait", "lock", "--by", by) for by in ("user", "command")}
+    with postgres.connect(autocommit=False) as holder, \
+            postgres.connect(user="waiter", options="-c deadlock_timeout=60s") as waiter:
+        holder.execute("update wanted set id = 2")
+        waiter.pgconn.send_query(b"update wanted set id = 3")
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
+                                       f"and pid = {waiter.info.backend_pid}").stdout, what="it to wait")
+        start = time.monotonic_ns()
+        time.sleep(0.1)
+        waited = (time.monotonic_ns() - start) / 1e6
+        holder.commit()
+        while waiter.pgconn.get_result():
+            pass
+    for by, group in (("user", "waiter"), ("command", "update")):
+        assert counted(traced[by], by) == {group: 1}, traced[by].said()
+        assert traced[by].histograms[0]["max_ms"] >= waited * 0.97, traced[by].said()
+
+
+def test_waits_table(postgres, stat):
+    traced = stat("-p", postgres.pid, "--wait", "sleep")
+    postgres.psql("select pg_sleep(0.01)")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert lines[0] == f"Tracing waits in database queries for pids {postgres.pid} longer than 0 ms..."
+    assert lines[2:4] == ["PostgreSQL, wait = sleep:", "     wait latency (ms)   : count     distribution"], lines
+    assert lines[-1].endswith("; 1 waits"), lines
+
+
 def test_by_another_name(tmp_path):
     link = tmp_path / "dbstat"
     os.symlink(DBSLOWER, link)
@@ -140,6 +203,8 @@ def test_by_another_name(tmp_path):
 
 @pytest.mark.parametrize("args, says", [(["--by", "hour"], "give command, db, user or status"),
                                         (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "is no time at all"),
+                                        (["--wait", "naught"], "or a system call"),
+                                        (["--wait", "lock", "--by", "status"], "give command, db or user"),
                                         (["--match", "x"], "no such option")])
 def test_refused(args, says):
     done = run("stat", *args)

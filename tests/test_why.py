@@ -17,6 +17,7 @@ from cluster import Cluster, wait_for
 from mariadb import Maria, maria_server
 from test_mariadb import OLD_WAYS
 from test_postgres import only, stopped
+from test_stat import SLEEPS, Stat, counted
 
 PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "sleep", "ipc", "other"}
 
@@ -322,3 +323,17 @@ def test_maria_sleep_network_and_fsync(maria, tool):
     assert one["why"]["network"] >= waited, (one, waited)
     assert "sent_bytes" not in one["use"] or one["use"]["sent_bytes"] >= 20000 * 1000, one
     assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex"}, traced.said()
+
+
+def test_maria_waits_are_counted(maria, tool):
+    """Its sleep is in a futex; what it waits for between statements is not counted."""
+    traced = {what: tool("stat", "-p", maria.pid, "-u", "-m", "5", "--json", "--wait", what, kind=Stat)
+              for what in ("sleep", "futex", "network", "poll")}
+    with maria.connect() as client:
+        for _ in range(SLEEPS):
+            client.query("select sleep(0.01)")
+            time.sleep(0.01)
+    assert counted(traced["sleep"]) == {"sleep": SLEEPS}, traced["sleep"].said()
+    assert counted(traced["futex"]) == {"futex": SLEEPS}, traced["futex"].said()
+    assert counted(traced["network"]) == counted(traced["poll"]) == {}
+    assert traced["futex"].histograms[0]["buckets"][0]["low"] == 8192, traced["futex"].said()

@@ -665,7 +665,7 @@ static const struct statement whole = {
 static void json_lines(void)
 {
 	struct statement st = whole;
-	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3 };
+	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3, false };
 
 	sink_start();
 	json_statement(&sink, &st);

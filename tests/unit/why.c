@@ -212,6 +212,20 @@ static void calls(void)
 		CHECK(why_use_name((enum use)i));
 }
 
+static void names(void)
+{
+	enum why_part part;
+	uint32_t call;
+
+	CHECK(!why_by_name("futex", &part, &call) && part == WHY_FUTEX &&
+	      !strcmp(why_call_name(call), "futex"));
+	CHECK(!why_by_name("lock", &part, &call) && part == WHY_LOCK && call == WHY_NONE);
+	CHECK(!why_by_name("pread64", &part, &call) && part == WHY_PARTS &&
+	      !strcmp(why_call_name(call), "pread64"));
+	CHECK(!why_by_name("page_fault", &part, &call) && part == WHY_PARTS && call == WHY_NO_CALL);
+	CHECK(why_by_name("", &part, &call) == -ENOENT && part == WHY_PARTS && call == WHY_NONE);
+}
+
 int main(void)
 {
 	RUN(members);
@@ -219,5 +233,6 @@ int main(void)
 	RUN(kernel);
 	RUN(parts);
 	RUN(calls);
+	RUN(names);
 	return check_done();
 }

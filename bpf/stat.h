@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Durations, of statements or of waits in them, that are counted here and not sent. */
+#ifndef BPF_STAT_H
+#define BPF_STAT_H
+
+#include "bpf/record.h"
+
+CONSTANT(stat_unit_ns);	/* durations are counted in this unit; 0: statements are sent */
+CONSTANT(stat_by);	/* enum stat_by */
+CONSTANT(threshold_ns);
+
+MAP(histogram);		/* hash: struct stat_key → u64 */
+MAP(sessions);		/* hash: u64, see session_key() → struct session and text_size bytes */
+
+/* The first word of the text in lower case. */
+INLINE void stat_command(char group[STAT_GROUP], struct session *session)
+{
+	__u32 n = 0, len = session->s.text_len;
+
+	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < len; i++) {
+		char c = session->text[i];
+
+		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+			group[n++] = c | 0x20;
+		else if (n || (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '('))
+			break;
+	}
+}
+
+/* Not copied from a string: a program has no data of its own. */
+INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
+{
+	group[0] = failed ? 'e' : 'o';
+	group[1] = failed ? 'r' : 'k';
+	if (!failed)
+		return;
+	group[2] = 'r';
+	group[3] = 'o';
+	group[4] = 'r';
+}
+
+/* Counts @ns in @session's group; the text of one that is @late is not known yet. */
+static __attribute__((noinline)) void stat_count(struct session *session, __u64 ns, __u32 late)
+{
+	struct stat_key key = { .source = session->s.source };
+	__u64 one = 1, *n;
+	__u32 log = record_log2(ns);
+
+	key.coarse = (__u16)record_log2(ns / VALUE(stat_unit_ns));
+	key.fine = (__u16)(ns < STAT_FINE ? ns : (log - 3) * STAT_FINE + (ns >> (log - 4) & 15));
+	if (VALUE(stat_by) == STAT_BY_COMMAND && !late)
+		stat_command(key.group, session);
+	else if (VALUE(stat_by) == STAT_BY_STATUS)
+		stat_status(key.group, session->s.flags & STATEMENT_ERROR);
+	else if (VALUE(stat_by) > STAT_BY_STATUS)
+		__builtin_memcpy(key.group, session->group, STAT_GROUP);
+	n = bpf_map_lookup_elem(histogram, &key);
+	if (n) {
+		__sync_fetch_and_add(n, 1);
+		return;
+	}
+	if (!bpf_map_update_elem(histogram, &key, &one, BPF_NOEXIST))
+		return;
+	/* Another CPU was quicker, or the table is full. */
+	n = bpf_map_lookup_elem(histogram, &key);
+	if (n)
+		__sync_fetch_and_add(n, 1);
+	else
+		count(LOST_TABLE_FULL);
+}
+
+#endif
