@@ -16,6 +16,7 @@ enum event_type {
 	EVENT_EXEC = 4,		/* struct event_exec: a program was executed */
 	EVENT_HIT = 5,		/* struct event_hit, of any probe of any file */
 	EVENT_WHY = 6,		/* struct event_why, before its statement */
+	EVENT_WAIT = 7,		/* struct event_wait, too */
 };
 
 /* event_statement.flags: what is known of the statement */
@@ -196,6 +197,14 @@ struct event_why {
 	__u64 use[USES];		/* what the counters were at the start; then what was added */
 };
 
+/* A wait inside a statement that may be wanted or not. */
+struct event_wait {
+	__u32 type, source;
+	__u32 pid, reserved;
+	__u64 start_ns;			/* as its statement's */
+	__u64 ns;			/* how long it took */
+};
+
 /* Map "comms": the name of an executed file, cut as the kernel cuts it → one of these, a byte. */
 enum exec_value {
 	EXEC_ALWAYS = 1,	/* a server's: tell each time */
@@ -275,6 +284,7 @@ struct wanted_server {
 _Static_assert(sizeof(struct event_statement) == 80, "a record's head has no padding");
 _Static_assert(sizeof(struct event_session) == 24, "a record has no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "a record has no padding");
+_Static_assert(sizeof(struct event_wait) == 32, "a record has no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "a map's key has no padding");
 _Static_assert(sizeof(struct event_hit) == 40, "a record's head has no padding");
 _Static_assert(sizeof(struct hit_key) == 80, "a map's key has no padding");

@@ -296,7 +296,7 @@ PROGRAM(thread_exit)
 	if (session)
 		session_end(ctx, session);
 	if (VALUE(want_why))
-		why_exit((__u32)id);
+		why_exit(ctx, (__u32)id);
 	if (!session) {
 		bpf_map_delete_elem(ignored, &key);
 		return 0;
@@ -353,7 +353,7 @@ PROGRAM(task_switch)
 	struct event_why *t = tid ? why_thread(tid) : 0;
 
 	if (t) {
-		why_turn(t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
+		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
 		bpf_probe_read_kernel(&state, sizeof(state), task + VALUE(task_state));
 		if (!(args[0] & 1) && state) {
 			t->call = why_call(task);
@@ -363,7 +363,7 @@ PROGRAM(task_switch)
 	bpf_probe_read_kernel(&tid, sizeof(tid), (const void *)(args[2] + VALUE(task_pid)));
 	t = tid ? why_thread(tid) : 0;
 	if (t)
-		why_turn(t, bpf_ktime_get_ns(), WHY_CPU);
+		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_CPU);
 	return 0;
 }
 
@@ -378,7 +378,7 @@ PROGRAM(task_wakeup)
 	t = why_thread(tid);
 	/* It was still running, about to sleep. */
 	if (t && why_is_waiting(t))
-		why_turn(t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
+		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
 	return 0;
 }
 

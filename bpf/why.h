@@ -25,7 +25,8 @@ ARGUMENT(phase);	/* enum phase */
 
 CONSTANT(want_why);
 CONSTANT(want_use);
-CONSTANT(wait_part);		/* what is counted of stat --wait: enum why_part … */
+CONSTANT(want_waits);		/* each is counted, or sent if statements are */
+CONSTANT(wait_part);		/* which of them: of stat --wait: enum why_part … */
 CONSTANT(wait_call);		/* … or a system call; WHY_PARTS, WHY_NONE: none */
 CONSTANT(want_bytes);		/* the tracepoints of sockets are there (6.3) */
 /* Offsets in the kernel's struct task_struct and pt_regs. */
@@ -180,25 +181,35 @@ INLINE int why_is_inside(const struct event_why *t, const struct session *sessio
 	       t->doing == WHY_LOCK || t->doing == WHY_SLEEP;
 }
 
-/* Counts what it did, if that is what is counted. */
-static __attribute__((noinline)) void why_count(struct event_why *t, __u64 now)
+/* Counts or sends what it did, if that is wanted. */
+static __attribute__((noinline)) void why_count(void *ctx, struct event_why *t, __u64 now)
 {
 	struct session *session;
+	struct event_wait wait = { .type = EVENT_WAIT };
 
 	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
 	    (t->doing != VALUE(wait_part) &&
 	     !(why_is_waiting(t) && t->call == VALUE(wait_call))))
 		return;
 	session = bpf_map_lookup_elem(sessions, &t->session);
-	if (session && why_is_inside(t, session))
+	if (!session || !why_is_inside(t, session))
+		return;
+	if (VALUE(stat_unit_ns)) {
 		stat_count(session, now - t->since_ns, session->s.flags & SESSION_LATE);
+		return;
+	}
+	wait.source = t->source;
+	wait.pid = t->pid;
+	wait.start_ns = t->start_ns;
+	wait.ns = now - t->since_ns;
+	send(ctx, &wait, sizeof(wait));
 }
 
 /* It does something else from now on. */
-INLINE void why_turn(struct event_why *t, __u64 now, __u32 doing)
+INLINE void why_turn(void *ctx, struct event_why *t, __u64 now, __u32 doing)
 {
-	if (VALUE(stat_unit_ns))
-		why_count(t, now);
+	if (VALUE(want_waits))
+		why_count(ctx, t, now);
 	else if (why_is_waiting(t) && now > t->since_ns)
 		why_waited(t, now);
 	why_spend(t, now);
@@ -416,7 +427,7 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 	if (wanted) {
 		t->tid = s->tid;
 		/* It runs; but that it was woken, and ran, may have been missed. */
-		why_turn(t, end_ns, WHY_CPU);
+		why_turn(ctx, t, end_ns, WHY_CPU);
 		/* An error has left them. */
 		ROLLED
 		for (int i = 0; i < PHASES; i++)
@@ -426,18 +437,18 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 			use_read(t, 1);
 	}
 	why_gather(t);
-	if (wanted && !VALUE(stat_unit_ns))
+	if (wanted && !VALUE(want_waits))
 		send(ctx, t, sizeof(*t));
 	why_stop(t, tid);
 }
 
 /* The thread at hand ends. */
-INLINE void why_exit(__u32 tid)
+INLINE void why_exit(void *ctx, __u32 tid)
 {
 	struct event_why *t = why_thread(tid);
 
 	if (t && t->worker) {
-		why_turn(t, bpf_ktime_get_ns(), WHY_CPU);
+		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_CPU);
 		why_fold(t);
 	}
 	if (t)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How long statements take, as a histogram. The kernel counts them; nothing is sent for a
- * statement, and the counts are only read when they are shown.
+ * How long statements or their waits take, as a histogram. The kernel counts them; nothing is sent
+ * for a statement, and the counts are only read when they are shown. With --match all is sent.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -222,12 +222,13 @@ static int stat_loop(struct stat *stat)
 {
 	const struct options *options = &stat->watch.options;
 	uint64_t next_ns = stat->watch.start_ns + options->interval_ns, now;
+	int nap_ms = 1, filled, err = 0;
 	bool done = false;
-	int err = 0;
 
 	while (!done && !err) {
-		tracer_drain(stat->watch.tracer);
-		done = watch_wait(&stat->watch, -1, DRAIN_MS);
+		filled = tracer_drain(stat->watch.tracer);
+		nap_ms = options->has_match ? watch_nap(nap_ms, filled) : DRAIN_MS;
+		done = watch_wait(&stat->watch, -1, nap_ms);
 		now = watch_now();
 		if (done || !options->interval_ns || now < next_ns)
 			continue;
@@ -244,6 +245,8 @@ static int stat_end(struct stat *stat, int err)
 	struct summary summary;
 
 	tracer_detach(watch->tracer);
+	while (tracer_drain(watch->tracer) > 0)
+		continue;
 	if (!err && !(watch->options.count && stat->intervals >= watch->options.count))
 		err = stat_show(stat);
 	tracer_summary(watch->tracer, &summary);
@@ -276,7 +279,7 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 	config.stat_unit_ns = stat_unit_ns(&stat->watch.options);
 	config.stat_by = stat->watch.options.stat_by;
 	if (stat->watch.options.wait) {
-		config.why = true;
+		config.why = config.wait = true;
 		config.wait_part = stat->watch.options.wait_part;
 		config.wait_call = stat->watch.options.wait_call;
 		stat->watch.subject = "waits in database queries";
@@ -286,9 +289,11 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 	 * Groups by user or database are what the kernel reads in the server's memory, believed
 	 * without a look at a title: it has counted by them before anybody could object.
 	 */
-	config.identify = false;
+	config.identify = config.match && (config.stat_by == STAT_BY_USER ||
+					   config.stat_by == STAT_BY_DATABASE);
 	config.rows = false;
-	config.text_bytes = OPTION_TEXT_MIN * 4;
+	if (!config.match)
+		config.text_bytes = OPTION_TEXT_MIN * 4;
 	ret = watch_open(&stat->watch, &config);
 	if (ret == EXIT_OK)
 		ret = stat_end(stat, stat_loop(stat));

@@ -111,7 +111,7 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
 				--interval --json -m --min -n --count -p --pid --strict -u
 				--microseconds -v --verbose -V --version -x --path --start --done
-				--text-arg --wait --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
+				--text-arg --match --wait --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
 		elif [[ $command == top && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
 				--json --lines -m --min -n --count -p --pid --sort --strict -v

@@ -47,7 +47,7 @@ enum number {
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
-	NUMBER_WANT_BYTES, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
+	NUMBER_WANT_BYTES, NUMBER_WANT_WAITS, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
 	NUMBER_WHY, NUMBERS = NUMBER_WHY + WHY_NUMBERS,
 };
 
@@ -75,6 +75,10 @@ struct tracer {
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[TRACEPOINTS];	/* links */
 	struct why_pending why;
+	struct why_waits waits;
+	struct tracer_count *counts;	/* what was counted here, sorted; HISTOGRAM_MAX, or NULL */
+	size_t ncounts;
+	uint64_t uncounted;		/* for which that had no room */
 	uint32_t ring_bytes, session_bytes;	/* with perf buffers, ring_bytes for each CPU */
 	bool perf_buffers, ns_pids;
 	struct stream stream;
@@ -176,6 +180,12 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 	return 0;
 }
 
+/* Which statements count, only their texts tell. */
+static bool tracer_counts_here(const struct tracer *t)
+{
+	return t->config.stat_unit_ns && t->config.match;
+}
+
 static void tracer_numbers(struct tracer *t)
 {
 	uint32_t head = HEAD_WORDS * sizeof(uint64_t);
@@ -193,7 +203,8 @@ static void tracer_numbers(struct tracer *t)
 		/* What runs already, or one file, is all that is wanted there. */
 		[NUMBER_WANT_EXECS] = { .name = "constant_want_execs",
 					.number = !c->npids && !c->npaths },
-		[NUMBER_STAT_UNIT] = { .name = "constant_stat_unit_ns", .number = c->stat_unit_ns },
+		[NUMBER_STAT_UNIT] = { .name = "constant_stat_unit_ns", 
+					.number = tracer_counts_here(t) ? 0 : c->stat_unit_ns },
 		[NUMBER_STAT_BY] = { .name = "constant_stat_by", .number = c->stat_by },
 		[NUMBER_PID_NS_DEV] = { .name = "constant_pid_ns_dev", .number = t->pid_ns_dev },
 		[NUMBER_PID_NS_INO] = { .name = "constant_pid_ns_ino", .number = t->pid_ns_ino },
@@ -205,6 +216,7 @@ static void tracer_numbers(struct tracer *t)
 		/* Known once its tracepoints were asked for. */
 		[NUMBER_WANT_BYTES] = { .name = "constant_want_bytes" },
 		[NUMBER_WANT_USE] = { .name = "constant_want_use", .number = c->use },
+		[NUMBER_WANT_WAITS] = { .name = "constant_want_waits", .number = c->wait },
 		[NUMBER_WAIT_PART] = { .name = "constant_wait_part", .number = c->wait_part },
 		[NUMBER_WAIT_CALL] = { .name = "constant_wait_call", .number = c->wait_call },
 	};
@@ -580,6 +592,94 @@ static bool tracer_show(struct tracer *t, struct statement *s)
 	return t->config.statement(t->config.arg, s);
 }
 
+/* As stat_command() in bpf/. */
+static void count_command(char group[STAT_GROUP], const char *text, size_t len)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; text && i < len && i < STAT_GROUP + 8 && n < STAT_GROUP - 1; i++) {
+		char c = text[i];
+
+		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
+			group[n++] = (char)(c | 0x20);
+		else if (n || !c || !strchr(" \n\t\r(", c))
+			break;
+	}
+}
+
+static void count_group(const struct tracer *t, const struct statement *s, char group[STAT_GROUP])
+{
+	enum stat_by by = t->config.stat_by;
+	const char *name = by == STAT_BY_STATUS ? s->failed ? "error" : "ok" :
+			   by == STAT_BY_DATABASE ? s->database : by == STAT_BY_USER ? s->user : NULL;
+
+	memset(group, 0, STAT_GROUP);
+	if (by == STAT_BY_COMMAND)
+		count_command(group, s->text, s->text_len);
+	else if (name)
+		memcpy(group, name, strnlen(name, STAT_GROUP - 1));
+}
+
+static int count_compare(const void *a, const void *b)
+{
+	const struct tracer_count *x = a, *y = b;
+	int order = strcmp(x->engine->name, y->engine->name);
+
+	order = order ? order : strcmp(x->group, y->group);
+	order = order ? order : (int)x->coarse - (int)y->coarse;
+	return order ? order : (int)x->fine - (int)y->fine;
+}
+
+/* As stat_count() in bpf/. */
+static void tracer_count_one(struct tracer *t, struct tracer_count *one, uint64_t ns)
+{
+	size_t low = 0, high = t->ncounts;
+	uint32_t log = ns ? 63 - (uint32_t)__builtin_clzll(ns) : 0;
+	uint64_t units = ns / t->config.stat_unit_ns;
+
+	one->coarse = units ? (uint16_t)(63 - __builtin_clzll(units)) : 0;
+	one->fine = (uint16_t)(ns < STAT_FINE ? ns :
+			       (log - 3) * STAT_FINE + (ns >> (log - 4) & (STAT_FINE - 1)));
+	one->count = 1;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (count_compare(&t->counts[middle], one) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < t->ncounts && !count_compare(&t->counts[low], one)) {
+		t->counts[low].count++;
+		return;
+	}
+	if (t->ncounts == HISTOGRAM_MAX) {
+		t->uncounted++;
+		return;
+	}
+	memmove(&t->counts[low + 1], &t->counts[low], (t->ncounts - low) * sizeof(*one));
+	t->counts[low] = *one;
+	t->ncounts++;
+}
+
+/* Counts a statement, or its waits, if it is one that is wanted. */
+static void tracer_count_statement(struct tracer *t, const struct event_statement *event,
+				   const struct statement *s, bool wanted)
+{
+	struct tracer_count one = { .engine = t->discover.targets[event->source].engine };
+	const uint64_t *waits;
+	size_t n;
+
+	waits = why_wait_take(&t->waits, event->pid, event->start_ns, &n);
+	if (!wanted)
+		return;
+	count_group(t, s, one.group);
+	if (!t->config.wait)
+		tracer_count_one(t, &one, s->duration_ns);
+	for (size_t i = 0; i < n; i++)
+		tracer_count_one(t, &one, waits[i]);
+}
+
 static void tracer_statement(struct tracer *t, const struct event_statement *event)
 {
 	struct statement s = statement_of(t, event, true);
@@ -600,7 +700,9 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	s.no_text = event->flags & STATEMENT_NO_TEXT;
 	s.why = why_take(&t->why, event->tid, event->start_ns, event->duration_ns);
 	tracer_who(t, event, &s);
-	if (tracer_filter(t, &s) && tracer_show(t, &s)) {
+	if (tracer_counts_here(t)) {
+		tracer_count_statement(t, event, &s, tracer_filter(t, &s));
+	} else if (tracer_filter(t, &s) && tracer_show(t, &s)) {
 		t->text_unreadable += !s.text && !s.no_text;
 		t->text_truncated += s.truncated;
 	}
@@ -628,6 +730,10 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_WHY:
 		if (size >= sizeof(struct event_why))
 			why_put(&t->why, data);
+		break;
+	case EVENT_WAIT:
+		if (size >= sizeof(struct event_wait))
+			why_wait_put(&t->waits, data);
 		break;
 	case EVENT_SESSION:
 		if (ntargets && size >= sizeof(struct event_identity))
@@ -830,6 +936,15 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (err)
 		goto fail;
 	tracer_numbers(t);
+	if (tracer_counts_here(t)) {
+		t->counts = calloc(HISTOGRAM_MAX, sizeof(*t->counts));
+		if (config->wait)
+			t->waits.rows = calloc(WHY_OPEN, sizeof(*t->waits.rows));
+		err = t->counts && (t->waits.rows || !config->wait) ? 0 :
+		      fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		if (err)
+			goto fail;
+	}
 	err = tracer_why(t, fault);
 	if (err)
 		goto fail;
@@ -953,16 +1068,6 @@ void tracer_running(struct tracer *t)
 		running_show(t, &one->session.s, one->has_text, t->detach_ns);
 }
 
-static int count_compare(const void *a, const void *b)
-{
-	const struct tracer_count *x = a, *y = b;
-	int order = strcmp(x->engine->name, y->engine->name);
-
-	order = order ? order : strcmp(x->group, y->group);
-	order = order ? order : (int)x->coarse - (int)y->coarse;
-	return order ? order : (int)x->fine - (int)y->fine;
-}
-
 /* Adds up what several files of one engine have; the number that is left. */
 static ssize_t counts_merge(struct tracer_count *counts, size_t n)
 {
@@ -980,11 +1085,15 @@ static ssize_t counts_merge(struct tracer_count *counts, size_t n)
 ssize_t tracer_counts(const struct tracer *t, struct tracer_count **counts)
 {
 	struct stat_key keys[2];
-	size_t n = 0;
+	size_t n = t->ncounts;
 
 	*counts = calloc(HISTOGRAM_MAX, sizeof(**counts));
 	if (!*counts)
 		return -ENOMEM;
+	if (t->counts) {
+		memcpy(*counts, t->counts, n * sizeof(**counts));
+		return (ssize_t)n;
+	}
 	/* Nothing is ever deleted from it, so the order of keys holds. */
 	while (n < HISTOGRAM_MAX &&
 	       !sys_map_next(t->maps[MAP_HISTOGRAM], n ? &keys[0] : NULL, &keys[1])) {
@@ -1018,7 +1127,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
 		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
-		.table_full = tracer_counter(t, LOST_TABLE_FULL),
+		.table_full = tracer_counter(t, LOST_TABLE_FULL) + t->waits.lost + t->uncounted,
 		.who_unknown = tracer_counter(t, LOST_WHO),
 		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + running +
 				     t->half_seen,
@@ -1047,6 +1156,8 @@ void tracer_close(struct tracer *t)
 	}
 	features_close(&t->features);
 	free(t->why.rows);
+	why_waits_free(&t->waits);
+	free(t->counts);
 	free(t->redacted);
 	free(t);
 }

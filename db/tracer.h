@@ -53,13 +53,17 @@ struct tracer_config {
 	const struct pattern *match;	/* what the text must have; NULL: anything */
 	bool parents;			/* statements' ->parent is wanted */
 	bool redact;			/* then texts have no literals and no comments any more */
-	/* Statements are counted by their duration in this unit and not sent; 0: sent. */
+	/*
+	 * Statements are counted by their duration in this unit, and not handed on; 0: they are. The
+	 * kernel counts, but with ->match, as it does not look into texts.
+	 */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
 	/*
-	 * With ->why and that: what is counted is waits inside statements, for this part of the time or
+	 * With ->wait and ->why and that: what is counted is waits inside statements, for this part of the time or
 	 * in this system call; WHY_PARTS and WHY_NONE: none.
 	 */
+	bool wait;
 	enum why_part wait_part;
 	uint32_t wait_call;
 	/* Take an older kernel's way. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -242,4 +243,81 @@ const struct event_why *why_take(struct why_pending *pending, uint32_t tid, uint
 		return why;
 	}
 	return NULL;
+}
+
+static struct why_open *open_find(struct why_waits *waits, uint32_t pid, uint64_t start_ns)
+{
+	for (struct why_open *row = waits->rows; row < waits->rows + waits->nrows; row++)
+		if (row->start_ns == start_ns && row->pid == pid)
+			return row;
+	return NULL;
+}
+
+/* A free row, or the one that was idle longest. */
+static struct why_open *open_place(struct why_waits *waits)
+{
+	struct why_open *oldest = waits->rows;
+
+	for (struct why_open *row = waits->rows; row < waits->rows + waits->nrows; row++) {
+		if (!row->start_ns)
+			return row;
+		oldest = row->used < oldest->used ? row : oldest;
+	}
+	if (waits->nrows < WHY_OPEN)
+		return &waits->rows[waits->nrows++];
+	waits->lost += oldest->count;
+	return oldest;
+}
+
+static bool open_grow(struct why_waits *waits, struct why_open *row)
+{
+	uint32_t more = row->room ? row->room : 16;
+	uint64_t *ns = waits->room + more > WHY_ROOM ? NULL :
+		       realloc(row->ns, (row->room + more) * sizeof(*ns));
+
+	if (!ns)
+		return false;
+	row->ns = ns;
+	row->room += more;
+	waits->room += more;
+	return true;
+}
+
+void why_wait_put(struct why_waits *waits, const struct event_wait *event)
+{
+	struct why_open *row;
+
+	if (!waits->rows || !event->start_ns)
+		return;
+	row = open_find(waits, event->pid, event->start_ns);
+	if (!row) {
+		row = open_place(waits);
+		row->start_ns = event->start_ns;
+		row->pid = event->pid;
+		row->count = 0;
+	}
+	row->used = ++waits->puts;
+	if (row->count == row->room && !open_grow(waits, row))
+		waits->lost++;
+	else
+		row->ns[row->count++] = event->ns;
+}
+
+const uint64_t *why_wait_take(struct why_waits *waits, uint32_t pid, uint64_t start_ns,
+			      size_t *count)
+{
+	struct why_open *row = start_ns ? open_find(waits, pid, start_ns) : NULL;
+
+	*count = row ? row->count : 0;
+	if (row)
+		row->start_ns = 0;
+	return row ? row->ns : NULL;
+}
+
+void why_waits_free(struct why_waits *waits)
+{
+	for (uint32_t i = 0; i < waits->nrows; i++)
+		free(waits->rows[i].ns);
+	free(waits->rows);
+	*waits = (struct why_waits){ .rows = NULL };
 }

@@ -62,4 +62,35 @@ void why_put(struct why_pending *pending, const struct event_why *event);
 const struct event_why *why_take(struct why_pending *pending, uint32_t tid, uint64_t start_ns,
 				 uint64_t duration_ns);
 
+/* Waits of statements that have not ended, for those of which the text is asked. All zero: none. */
+struct why_open {
+	uint64_t start_ns;		/* 0: free */
+	uint64_t used;			/* when a wait came last, by ->puts */
+	uint32_t pid, count, room;
+	uint64_t *ns;
+};
+
+struct why_waits {
+	struct why_open *rows;		/* WHY_OPEN, allocated; NULL: none are kept */
+	uint32_t nrows;			/* that were ever in use at once */
+	uint64_t puts, room;
+	uint64_t lost;			/* waits for which there was no room or no end of a statement */
+};
+
+#define WHY_OPEN	1024
+#define WHY_ROOM	(1u << 20)	/* waits in all */
+
+/* Keeps it. */
+void why_wait_put(struct why_waits *waits, const struct event_wait *event);
+
+/*
+ * How long those took, in ns, in the statement of process @pid that began at @start_ns; *@count of
+ * them. Valid until the next call of why_wait_put().
+ */
+const uint64_t *why_wait_take(struct why_waits *waits, uint32_t pid, uint64_t start_ns,
+			      size_t *count);
+
+/* Frees what it keeps, not @waits. */
+void why_waits_free(struct why_waits *waits);
+
 #endif

@@ -139,7 +139,7 @@ def counted(traced, by="wait"):
     return {one.get(by): one["count"] for one in traced.histograms}
 
 
-SLEEPS = 30
+SLEEPS = 20
 
 
 @pytest.mark.parametrize("ways", [(), OLD_WAYS], ids=["new", "old-ways"])
@@ -184,6 +184,24 @@ def test_waits_for_a_lock(postgres, stat):
         assert traced[by].histograms[0]["max_ms"] >= waited * 0.97, traced[by].said()
 
 
+@pytest.mark.parametrize("ways", [(), ("--force-perfbuf",)], ids=["ring", "perfbuf"])
+def test_match(postgres, stat, ways):
+    """Of two kinds of statements, those that have a word in their text: themselves, and their waits."""
+    args = (*ways, "-p", postgres.pid, "-u", "--json", "--match", "WANTED", "--by")
+    traced = {by: stat(*args, by) for by in ("command", "user")}
+    traced["status"] = stat(*args, "status", "--wait", "sleep")
+    with postgres.connect() as connection:
+        for _ in range(SLEEPS):
+            connection.pgconn.exec_(b"select pg_sleep(0.01) /* wanted */")
+            connection.pgconn.exec_(b"with a as (select pg_sleep(0.02)) select 1 from a")
+        connection.pgconn.exec_(b"do $$ begin perform pg_sleep(0.04); raise 'wanted'; end $$")
+    assert counted(traced["command"], "command") == {"select": SLEEPS, "do": 1}, traced["command"].said()
+    assert counted(traced["user"], "user") == {"postgres": SLEEPS + 1}, traced["user"].said()
+    assert counted(traced["status"], "status") == {"ok": SLEEPS, "error": 1}, traced["status"].said()
+    one = {one["status"]: one for one in traced["status"].histograms}["ok"]
+    assert one["buckets"][0]["low"] == 8192 and one["p50_ms"] >= 9.7, one
+
+
 def test_waits_table(postgres, stat):
     traced = stat("-p", postgres.pid, "--wait", "sleep")
     postgres.psql("select pg_sleep(0.01)")
@@ -205,7 +223,7 @@ def test_by_another_name(tmp_path):
                                         (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "is no time at all"),
                                         (["--wait", "naught"], "or a system call"),
                                         (["--wait", "lock", "--by", "status"], "give command, db or user"),
-                                        (["--match", "x"], "no such option")])
+                                        (["--match", "/(/"], "is no regular expression")])
 def test_refused(args, says):
     done = run("stat", *args)
     assert done.returncode == 2 and says in done.stderr, done.stderr

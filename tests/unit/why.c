@@ -2,6 +2,7 @@
 /* The kernel's types, made by hand as bpftool prints them, and parts of time that must add up. */
 #include <errno.h>
 #include <linux/btf.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "db/why.h"
@@ -226,6 +227,37 @@ static void names(void)
 	CHECK(why_by_name("", &part, &call) == -ENOENT && part == WHY_PARTS && call == WHY_NONE);
 }
 
+/* Waits of many statements at once, some of which never end. */
+static void waits(void)
+{
+	struct why_waits w = { .rows = calloc(WHY_OPEN, sizeof(*w.rows)) };
+	const uint64_t *ns;
+	size_t count;
+
+	for (uint32_t i = 0; i < 100 * 40; i++)
+		why_wait_put(&w, &(struct event_wait){ .pid = i % 40, .start_ns = 7 + i % 2,
+						       .ns = i });
+	CHECK(w.nrows == 40 && !w.lost);
+	CHECK(!why_wait_take(&w, 3, 7, &count) && !count);
+	ns = why_wait_take(&w, 3, 8, &count);
+	CHECK(ns && count == 100);
+	for (uint32_t i = 0; ns && i < count; i++)
+		CHECK(ns[i] == i * 40 + 3);
+	CHECK(!why_wait_take(&w, 3, 8, &count) && !count);
+	/* It was the only one that ended: the others make room, the oldest first. */
+	for (uint32_t i = 0; i < WHY_OPEN; i++)
+		why_wait_put(&w, &(struct event_wait){ .pid = 1000 + i, .start_ns = 9, .ns = i });
+	CHECK(w.nrows == WHY_OPEN && w.lost == 39 * 100, "%llu", (unsigned long long)w.lost);
+	CHECK(why_wait_take(&w, 1000, 9, &count) && count == 1);
+	/* No more memory than there may be. */
+	for (uint32_t i = 0; i < WHY_ROOM + 10; i++)
+		why_wait_put(&w, &(struct event_wait){ .pid = 1, .start_ns = 1, .ns = i });
+	why_wait_take(&w, 1, 1, &count);
+	CHECK(w.room <= WHY_ROOM && count + w.lost == 39 * 100 + WHY_ROOM + 10);
+	why_waits_free(&w);
+	CHECK(!why_wait_take(&w, 1, 1, &count) && !count);
+}
+
 int main(void)
 {
 	RUN(members);
@@ -234,5 +266,6 @@ int main(void)
 	RUN(parts);
 	RUN(calls);
 	RUN(names);
+	RUN(waits);
 	return check_done();
 }
