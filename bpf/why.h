@@ -162,9 +162,9 @@ INLINE int why_is_waiting(const struct event_why *t)
 }
 
 /*
- * Whether what thread @t does is of its statement. Where the server tells of a statement as it ends,
- * the next one in the packet is taken to begin there: a thread may then wait for its client, or in a
- * pool for work.
+ * Whether what thread @t does is of its statement. Where the server tells of a statement as it
+ * ends, the next one in the packet is taken to begin there: a thread may then wait for its client,
+ * or in a pool for work.
  */
 INLINE int why_is_inside(const struct event_why *t, const struct session *session)
 {

@@ -110,7 +110,8 @@ static void histogram_text(struct stat *stat, const struct histogram *h)
 				  (stat->watch.options.micro ? 1 : 1000), 3);
 		output_printf(out, " %s", unit);
 	}
-	output_printf(out, "; %llu %s\n", (unsigned long long)h->total, wait ? "waits" : "statements");
+	output_printf(out, "; %llu %s\n", (unsigned long long)h->total,
+		      wait ? "waits" : "statements");
 }
 
 static void histogram_json(struct stat *stat, const struct histogram *h)

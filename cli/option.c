@@ -516,7 +516,8 @@ static const struct option_row rows[] = {
 	  NULL, NULL, offsetof(struct options, micro) },
 	{ TOP, 0, "sort", "WHAT", "total, calls, mean, p95, p99, max, rows, errors, ...",
 	  "give total, calls, mean, p95, p99, max, rows, errors, a part of the time (cpu, disk, "
-	  "lock, ... as --why has them) or what is used (wal_bytes, ... as --use has it)", set_order, 0 },
+	  "lock, ... as --why has them) or what is used (wal_bytes, ... as --use has it)",
+	  set_order, 0 },
 	{ TOP, 0, "lines", "N", "show so many groups (default: as many as fit, or 20)",
 	  "give a whole number from 1", set_lines, 0 },
 	{ STAT, 0, "by", "WHAT", "a histogram for each: command, db, user or status",
@@ -535,7 +536,8 @@ static const struct option_row rows[] = {
 	{ SLOW | TOP, 0, "user", "NAME", "only statements of this database user",
 	  NULL, set_user, 0 },
 	{ SLOW | TOP, 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
-	{ SLOW | STAT | TOP, 0, "match", "TEXT|/REGEX/", "only statements that have this in their text",
+	{ SLOW | STAT | TOP, 0, "match", "TEXT|/REGEX/",
+	  "only statements that have this in their text",
 	  "give a piece of a statement, or an extended regular expression as /from (a|b)/; upper "
 	  "and lower case are the same", set_match, 0 },
 	{ SLOW | TOP, 0, "container", "ID", "only servers in this container",
@@ -851,7 +853,8 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 		begin_error(&p, NULL, "--count", 7);
 		return end_error(&p, "does not go with --hist", "give one of the two");
 	}
-	if (opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match && !opts->help && !opts->version) {
+	if (opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match && !opts->help &&
+	    !opts->version) {
 		begin_error(&p, NULL, "--by status", 11);
 		return end_error(&p, "is not known while a statement waits",
 				 "give command, db or user with --wait, or a --match too");

@@ -611,7 +611,8 @@ static void count_group(const struct tracer *t, const struct statement *s, char 
 {
 	enum stat_by by = t->config.stat_by;
 	const char *name = by == STAT_BY_STATUS ? s->failed ? "error" : "ok" :
-			   by == STAT_BY_DATABASE ? s->database : by == STAT_BY_USER ? s->user : NULL;
+			   by == STAT_BY_DATABASE ? s->database :
+			   by == STAT_BY_USER ? s->user : NULL;
 
 	memset(group, 0, STAT_GROUP);
 	if (by == STAT_BY_COMMAND)

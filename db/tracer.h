@@ -60,8 +60,8 @@ struct tracer_config {
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
 	/*
-	 * With ->wait and ->why and that: what is counted is waits inside statements, for this part of the time or
-	 * in this system call; WHY_PARTS and WHY_NONE: none.
+	 * With ->wait, ->why and that: what is counted is waits inside statements, for this part of
+	 * the time or in this system call; WHY_PARTS and WHY_NONE: none.
 	 */
 	bool wait;
 	enum why_part wait_part;
