@@ -81,6 +81,7 @@ struct printer {
 	bool mysql;
 	bool cut;
 	bool hint;		/* in MySQL's comment that is code */
+	bool escapes;		/* the last string has backslashes that escape */
 	char closer;		/* the list's */
 	/* For redacting; of the token that was read, and of all of them. */
 	enum { OTHER, LITERAL, LITERAL_JOINED } token;
@@ -161,9 +162,11 @@ static bool looking_at(const struct printer *p, const char *string)
 	return !*string;
 }
 
+/* To MySQL a carriage return is no end. */
 static void skip_line(struct printer *p)
 {
-	while (p->pos < p->end && p->text[p->pos] != '\n' && p->text[p->pos] != '\r')
+	while (p->pos < p->end && p->text[p->pos] != '\n' &&
+	       (p->mysql || p->text[p->pos] != '\r'))
 		p->pos++;
 }
 
@@ -584,6 +587,7 @@ static bool read_string(struct printer *p)
 	if (c == '$' && !p->mysql) {
 		if (!skip_dollar(p))
 			return false;
+		p->escapes = false;
 		write_literal(p, true);
 		return true;
 	}
@@ -593,8 +597,10 @@ static bool read_string(struct printer *p)
 		prefix = 2;
 	else if (c != '\'' && (c != '"' || !p->mysql))
 		return false;
-	if (c == 'e')
+	/* PostgreSQL reads a string that goes on in another line as it began. */
+	if (c == 'e' || (!prefix && p->now.string && p->escapes))
 		backslash = true;
+	p->escapes = backslash;
 	p->pos += prefix;
 	skip_quoted(p, backslash);
 	write_literal(p, true);

@@ -139,6 +139,7 @@ static const struct row postgres[] = {
 	{ "select \"A\", \"b\"\"c\".\"D e\", U&\"f\"",
 	  "select \"A\", \"b\"\"c\".\"D e\", U&\"f\"" },
 	{ "select 'a\\', E'a\\'b', e'\\\\', U&'x'", "select ?, ?, ?, ?" },
+	{ "select E'a' -- b\n'c\\' 1\\' d', 'e\\', 2", "select ?, ?, ?" },
 	{ "select $$it's$$, $a$ $$ $b$ $a$, $\xc3\xa4$ x $\xc3\xa4$", "select ?, ?, ?" },
 	{ "select $a$ unterminated $b$", "select ?" },
 	{ "select a$1, a$b$c, $12", "select a$1, a$b$c, ?" },
@@ -486,6 +487,9 @@ static void redacts(void)
 		{ "select $1, $2 + 3", "select $1, $2 + ?" },
 		{ "select $$it's$$, $a$ $$ 'x' $a$, $a$open", "select ?, ?, ?" },
 		{ "select E'it\\'s', U&'d\\0061' uescape '!', 'C:\\'", "select ?, ? uescape ?, ?" },
+		/* What goes on in another line has escapes, too. */
+		{ "select E'a'\n'b\\' secret\\' c', 'd\\', 1", "select ?\n, ?, ?" },
+		{ "select e'a' --b\n'c'\n'\\' secret\\' d'", "select ? --?\n\n" },
 		{ "select \"Name 1\", u&\"n\", 'a'\n'b'", "select \"Name 1\", u&\"n\", ?\n" },
 		{ "/* a /* b */ c */ select true--x", "/*?*/ select ?--?" },
 		{ "alter role a password 'secret'", "alter role a password ?" },
@@ -495,6 +499,7 @@ static void redacts(void)
 	}, mysql_rows[] = {
 		{ "select \"a\", 'it\\'s', `b 1`, @v, true", "select ?, ?, `b 1`, @v, true" },
 		{ "select 1 # it's\n, 2 #\n#x", "select ? #?\n, ? #\n#?" },
+		{ "select 1 # a\rsecret\n, 2 -- b\rsecret", "select ? #?\n, ? -- ?" },
 		{ "/*!50001 select 1 */ /*M!100100 a */ /*+ hint */", "/*!50001 select ? */ /*M!100100 a */ /*?*/" },
 		{ "create user 'a'@'%' identified by 'secret'", "create user ?@? identified by ?" },
 		{ "select _utf8'a', 1-- 2\n--3", "select _utf8?, ?-- ?\n--?" },
