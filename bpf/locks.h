@@ -27,7 +27,7 @@ struct event_lock {
 	__u32 type;
 	__u32 source;
 	__u32 pid, tid;		/* as seen from where the tool runs */
-	__u64 start_ns;		/* CLOCK_MONOTONIC */
+	__u64 start_ns;		/* CLOCK_MONOTONIC of the programs, see clock_ahead() */
 	__u64 duration_ns;
 	__u64 address;		/* PostgreSQL: the LOCALLOCK; else the session's object; 0: not known */
 	__u64 relation;		/* PostgreSQL: the Relation of the row that is waited for; or 0. Else

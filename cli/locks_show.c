@@ -150,7 +150,7 @@ void locks_show_header(struct locks_view *view)
 static void show_time(const struct locks_view *view, const struct lock_wait *wait)
 {
 	char number[OUTPUT_NUMBER + 16] = "-", wall[24];
-	int64_t at = (int64_t)(wait->event->start_ns - view->start_ns);
+	int64_t at = (int64_t)(wait->start_ns - view->start_ns);
 	time_t seconds = (time_t)(wait->wall_ns / 1000000000u);
 	struct tm tm = { 0 };
 

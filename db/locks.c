@@ -58,7 +58,8 @@ struct locks {
 	size_t nservers;
 	struct waiting *waiting;
 	uint64_t pid_ns_dev, pid_ns_ino;
-	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - CLOCK_MONOTONIC */
+	int64_t ahead_ns;		/* see clock_ahead() */
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock */
 	bool looking;			/* for a holder: drain again soon */
 };
 
@@ -349,6 +350,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 	const struct server *server = locks_server(l, event->source);
 	struct lock_wait wait = {
 		.target = &l->discover.targets[event->source], .event = event,
+		.start_ns = event->start_ns + (uint64_t)l->ahead_ns,
 		.wall_ns = event->start_ns + l->wall_offset_ns,
 		.duration_ns = event->duration_ns, .running = running,
 		.joined = event->flags & LOCK_JOINED, .kind = "",
@@ -356,7 +358,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 	};
 
 	if (running)
-		wait.duration_ns = clock_ns(CLOCK_MONOTONIC) - event->start_ns;
+		wait.duration_ns = clock_kernel_ns(l->ahead_ns) - event->start_ns;
 	if (event->flags & LOCK_LIGHT)
 		wait.kind = "lwlock";
 	else if (event->flags & LOCK_SESSION)
@@ -425,7 +427,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 		.tid = process->pid, .flags = LOCK_JOINED,
 	};
 	struct server *server = locks_find(l, target->source, process->pid);
-	uint64_t now = clock_ns(CLOCK_MONOTONIC), key = process->pid;
+	uint64_t now = clock_kernel_ns(l->ahead_ns), key = process->pid;
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
 	struct lock_known known;
 	struct waiting *w;
@@ -580,6 +582,7 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct f
 	if (!l)
 		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	l->config = *config;
+	l->ahead_ns = clock_ahead();
 	for (int i = 0; i < MAPS; i++)
 		l->maps[i] = -1;
 	l->tracepoint = -1;
@@ -630,7 +633,7 @@ int locks_drain(struct locks *l)
 {
 	int64_t bytes;
 
-	l->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+	l->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(l->ahead_ns);
 	bytes = stream_drain(&l->stream, locks_record, l);
 	l->discover.started = false;
 	/* A probe is hit before the lock's queue has us. */

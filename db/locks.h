@@ -16,7 +16,8 @@
 struct lock_wait {
 	const struct target *target;
 	const struct event_lock *event;
-	uint64_t wall_ns;		/* when it began, CLOCK_REALTIME */
+	uint64_t start_ns;		/* when it began, CLOCK_MONOTONIC */
+	uint64_t wall_ns;		/* .. and CLOCK_REALTIME */
 	uint64_t duration_ns;		/* until now, if it is running */
 	bool running;
 	bool joined;			/* it began before there were probes: it took longer */

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+from datetime import datetime
 
 import pytest
 
@@ -318,6 +319,29 @@ def test_waits_from_before_and_to_the_end(locks, server, sessions):
     assert traced.running()[0]["query"] == "select 2 from other" and traced.running()[0]["holders"][0]["pid"] == holder.pid
     holder.end()
     waiter.done()
+
+
+def test_time_namespace(tool, server, sessions):
+    """CLOCK_MONOTONIC is another one there than that of programs: no time may show it."""
+    wrap = ("unshare", "--time", "--monotonic", "100000", "--fork")
+    if subprocess.run([*wrap, "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no time namespaces here")
+    holder, before, after = sessions(3)
+    holder("lock table other")
+    begun = time.time()
+    before.later("select 1 from other")
+    traced = tool("locks", "--json", "-m", 0, "-p", server.pid, kind=Locks, wrap=wrap)
+    after.later("select 2 from other")
+    assert traced.stop() == 0
+    ended = time.time()
+    holder.end()
+    before.done()
+    after.done()
+    shown = {one["pid"]: one for one in traced.running()}
+    assert set(shown) == {before.pid, after.pid}, traced.said()
+    for one in shown.values():
+        at = datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp()
+        assert begun - 0.01 <= at <= at + one["duration_ms"] / 1000 <= ended + 0.01, (begun, one, ended)
 
 
 def test_one_backend(tool, server, sessions):
