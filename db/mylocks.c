@@ -248,14 +248,23 @@ static int look_metadata(struct look *look, uint64_t context, struct lock_known 
 
 /* --- InnoDB's locks */
 
-/* The THD of a transaction that the one at @trx, of @session, waits for; 0: none. */
+/*
+ * The THD of a transaction that the one at @trx, of @session, waits for; 0: none. Before that pointer
+ * is one to the lock that is waited for, which begins with whose it is: it tells a transaction from
+ * what else leads to its session and to its like, as a metadata lock's ticket, and one that waits
+ * from one that has.
+ */
 static uint64_t look_trx(struct look *look, uint64_t trx, uint64_t session, size_t session_at,
 			 size_t wait_at)
 {
-	uint64_t other, there;
+	uint64_t wait[2], other, there;
 
 	if (!look_bytes(look, trx + session_at, &there, 8) || there != session ||
-	    !look_bytes(look, trx + wait_at, &other, 8) || other == trx ||
+	    !look_bytes(look, trx + wait_at - 8, wait, sizeof(wait)) ||
+	    !look_bytes(look, wait[0], &there, 8) || there != trx)
+		return 0;
+	other = wait[1];
+	if (other == trx ||
 	    !look_bytes(look, other + session_at, &there, 8) || there == session ||
 	    !look_is_session(look, there))
 		return 0;
@@ -272,7 +281,7 @@ static uint64_t look_trx_learn(struct look *look, uint64_t trx, uint64_t session
 	for (size_t i = TRX_FIRST; i < TRX_WORDS; i++) {
 		if (words[i] != session)
 			continue;
-		for (size_t j = TRX_FIRST; j < TRX_WORDS; j++) {
+		for (size_t j = TRX_FIRST + 1; j < TRX_WORDS; j++) {
 			found = words[j] ? look_trx(look, trx, session, i * 8, j * 8) : 0;
 			if (!found)
 				continue;

@@ -16,6 +16,7 @@ import pytest
 from cluster import Cluster, server_bindir, wait_for
 from conftest import need_root, need_server
 from elffile import usdt_probes
+from mariaclient import ServerError
 from mariadb import Maria, maria_server
 from test_namespaces import UNSHARE, needs_namespaces
 from tool import Tool
@@ -616,4 +617,62 @@ def test_mariadb(tool, maria, tmp_path):
     _, edges = parse_dot(dot.read_text())
     assert (str(waiter.id), str(holder.id)) in [edge[:2] for edge in edges], edges
     for one in (holder, waiter):
+        one.client.close()
+
+
+def test_mariadb_redact(tool, maria):
+    traced = tool("locks", "--json", "--redact", "-m", 0, "-p", maria.pid, kind=Locks)
+    holder, waiter = Connection(maria), Connection(maria)
+    holder("begin")
+    holder("select * from shop.acc")
+    waiter.later('alter table shop.acc comment "it\'s secret"', "Waiting for table metadata lock")
+    traced.wait_for(lambda tool: tool.ask(), what="the wait")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: tool.waits)
+    traced.ended()
+    assert {one["query"] for one in traced.waits if one["lock"] == "metadata"} == {"alter table shop.acc comment ?"}
+    assert "secret" not in traced.stdout
+    for one in (holder, waiter):
+        one.client.close()
+
+
+class Killed(Connection):
+    def run(self, sql):
+        with contextlib.suppress(ServerError):
+            super().run(sql)
+
+
+def test_mariadb_holder_among_others(tool, maria):
+    """All use the table while they wait, and one has the row; each in turn."""
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    if [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()] < [10, 6]:
+        pytest.skip("its transactions do not tell for whom they wait")
+    connections = [Killed(maria) for _ in range(4)]
+    for turn, holder in enumerate(connections):
+        waiter = connections[turn - 1]
+        others = [one for one in connections if one not in (holder, waiter)]
+        for one in others:
+            one.later("select sleep(60) from shop.acc where id = 2", "User sleep")
+        holder("begin")
+        holder(f"update shop.acc set v = {turn + 10} where id = 1")
+        blocking = waiter.later(f"update shop.acc set v = {turn + 20} where id = 1",
+                                "select b.trx_mysql_thread_id from information_schema.innodb_lock_waits w"
+                                " join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id"
+                                " join information_schema.innodb_trx r on r.trx_id = w.requesting_trx_id"
+                                f" where r.trx_mysql_thread_id = {waiter.id}")
+        assert [int(row[0]) for row in blocking] == [holder.id]
+        traced.wait_for(lambda tool: any(one["holders"] for one in tool.ask()), timeout=30, what="a holder")
+        for one in others:
+            holder(f"kill query {one.id}")
+        holder("commit")
+        waiter.done()
+        for one in others:
+            one.done()
+        traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "row"][turn:])
+        wait = [one for one in traced.waits if one["lock"] == "row"][turn]
+        assert [one["connection_id"] for one in wait["holders"]] == [holder.id], traced.said()
+        assert wait["connection_id"] == waiter.id
+    traced.ended()
+    for one in connections:
         one.client.close()
