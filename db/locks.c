@@ -253,6 +253,8 @@ static void locks_name(const struct server *server, const struct event_lock *eve
 static int waiting_look(struct locks *l, struct waiting *w)
 {
 	struct server *server = locks_find(l, w->event.source, w->event.pid);
+	/* The first time its end may be behind it in the buffer. */
+	bool again = w->tries < LOOKS_MAX;
 	struct lock_known known;
 	int err;
 
@@ -264,7 +266,7 @@ static int waiting_look(struct locks *l, struct waiting *w)
 				   l->config.tracer.text_bytes, &known);
 	else
 		err = mylocks_read(&server->sessions, &l->discover.targets[w->event.source].places,
-				   &w->event, l->config.tracer.text_bytes, &known);
+				   &w->event, l->config.tracer.text_bytes, again, &known);
 	if (l->config.tracer.redact)
 		lock_known_redact(&known, server->postgres ? FINGERPRINT_POSTGRES : FINGERPRINT_MYSQL);
 	/* A holder that is gone is the one that was waited for. */

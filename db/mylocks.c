@@ -294,13 +294,14 @@ static uint64_t look_trx_learn(struct look *look, uint64_t trx, uint64_t session
 }
 
 /* Whom InnoDB has @session wait for. */
-static int look_innodb(struct look *look, uint64_t session, struct lock_known *known)
+static int look_innodb(struct look *look, uint64_t session, bool learn, struct lock_known *known)
 {
 	struct mylocks *places = look->places;
 	uint64_t *words, found = 0;
 	ssize_t n;
 
-	if (!session || !places->has_waited || (!places->trx_known && places->fruitless >= FRUITLESS_MAX))
+	if (!session || !places->has_waited ||
+	    (!places->trx_known && (!learn || places->fruitless >= FRUITLESS_MAX)))
 		return -ENOENT;
 	words = malloc(SESSION_WORDS * 8);
 	n = words ? process_memory_read(&look->memory, session, words, SESSION_WORDS * 8) : 0;
@@ -324,7 +325,7 @@ static int look_innodb(struct look *look, uint64_t session, struct lock_known *k
 }
 
 int mylocks_read(struct mylocks *places, const struct backend_places *backend,
-		 const struct event_lock *event, size_t size, struct lock_known *known)
+		 const struct event_lock *event, size_t size, bool learn, struct lock_known *known)
 {
 	struct look look = { .places = places, .backend = backend, .pid = event->pid,
 			     .size = size };
@@ -343,7 +344,7 @@ int mylocks_read(struct mylocks *places, const struct backend_places *backend,
 		session = session ? session : look_owner(&look, event->relation);
 		err = look_metadata(&look, event->relation, known);
 	} else {
-		err = look_innodb(&look, session, known);
+		err = look_innodb(&look, session, learn, known);
 	}
 	look_party(&look, session, &known->self);
 	process_memory_close(&look.memory);

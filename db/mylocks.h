@@ -27,9 +27,10 @@ void mylocks_find(const struct elf *elf, struct mylocks *places);
 
 /*
  * Reads what the session of @event, a LOCK_SESSION, waits for; its text by @backend, at most @size
- * bytes. As pglocks_read().
+ * bytes. @learn: it most likely still waits, so that what is not found then is not there; how a
+ * transaction looks is learned from such. As pglocks_read().
  */
 int mylocks_read(struct mylocks *places, const struct backend_places *backend,
-		 const struct event_lock *event, size_t size, struct lock_known *known);
+		 const struct event_lock *event, size_t size, bool learn, struct lock_known *known);
 
 #endif

@@ -637,6 +637,41 @@ def test_mariadb_redact(tool, maria):
         one.client.close()
 
 
+def test_mariadb_after_short_waits(tool, maria):
+    """Of those that had ended when it came to look nothing is learned, and nothing is held against the next."""
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    if [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()] < [10, 6]:
+        pytest.skip("its transactions do not tell for whom they wait")
+    holder, waiter = Connection(maria), Connection(maria)
+    waits = "select count_reset from information_schema.innodb_metrics where name = 'lock_rec_lock_waits'"
+    holder("set global innodb_monitor_enable = 'lock_rec_lock_waits'")
+
+    def wait(number):
+        before = holder.client.rows(waits)
+        holder("begin")
+        holder(f"update shop.acc set v = {number} where id = 1")
+        waiter.thread = threading.Thread(target=waiter.run, args=("update shop.acc set v = -1 where id = 1",), daemon=True)
+        waiter.thread.start()
+        wait_for(lambda: holder.client.rows(waits) != before, what="the lock wait", every=0.001)
+
+    traced.process.send_signal(signal.SIGSTOP)
+    for number in range(70):
+        wait(number)
+        holder("commit")
+        waiter.done()
+    traced.process.send_signal(signal.SIGCONT)
+    traced.wait_for(lambda tool: len(tool.waits) >= 70, what="the short waits")
+    wait(70)
+    traced.wait_for(lambda tool: any(one["holders"] for one in tool.ask()), timeout=30, what="a holder")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: tool.waits[70:])
+    assert [one["connection_id"] for one in traced.waits[-1]["holders"]] == [holder.id], traced.said()
+    traced.ended()
+    for one in (holder, waiter):
+        one.client.close()
+
+
 class Killed(Connection):
     def run(self, sql):
         with contextlib.suppress(ServerError):
