@@ -658,7 +658,7 @@ static int target_keep(struct target *target, const struct plan *plan)
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process)
 {
-	if (process_file_same(&process->file, &target->file))
+	if (semaphores && process_file_same(&process->file, &target->file))
 		semaphores_write(semaphores, process, target->lowest_vaddr, target->semaphores,
 				 target->nsemaphores);
 }

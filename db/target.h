@@ -85,7 +85,7 @@ int target_open(struct target *target, const struct engine *engine, int fd, cons
 /* Reads the version that a server has in its memory only: that of @process, which runs the file. */
 void target_read_version(struct target *target, const struct process *process);
 
-/* Writes the semaphores into @process, which runs the file, if that is for us to do. */
+/* Writes the semaphores into @process, which runs the file, if that is for us to do; NULL: it is not. */
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process);
 

@@ -493,6 +493,25 @@ def test_without_usdt(tool, clusters, sessions, server_copy):
     assert sorted(wait["outcome"] for wait in traced.waits) == ["deadlock", "granted", "granted"], traced.said()
 
 
+def test_server_that_starts_later(tool, clusters, sessions, server_copy):
+    """One after the other; nothing was there to attach to but the file."""
+    traced = tool("locks", "--json", "-m", 0, "-x", server_copy, kind=Locks)
+    cluster = clusters(postgres=server_copy, **SETTINGS)
+    for _ in range(2):
+        holder, waiter = sessions(2, cluster)
+        holder("select pg_advisory_xact_lock(1)")
+        by, _ = waiter.later("select pg_advisory_xact_lock(1)")
+        traced.sees(waiter.pid)
+        holder.end()
+        waiter.done().end()
+        wait = traced.wait_of(waiter.pid)
+        assert by == [holder.pid] == [one["pid"] for one in wait["holders"]], traced.said()
+        for one in (holder, waiter):
+            one.connection.close()
+        cluster.restart()
+    traced.ended()
+
+
 def seen_pids(cluster):
     """{PID as the server has it: as it is seen from here}"""
     found = {}
