@@ -452,6 +452,8 @@ static void locks_process(void *arg, const struct target *target, const struct p
 		if (!sys_map_add(l->maps[MAP_WAITS], &key, &event)) {
 			w = waiting_add(l, &event);
 			if (w) {
+				if (l->config.tracer.redact)
+					lock_known_redact(&known, FINGERPRINT_POSTGRES);
 				w->known = known;
 				w->looked = true;
 				locks_name(server, &event, w->known.name, NULL);

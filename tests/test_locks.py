@@ -345,6 +345,19 @@ def test_time_namespace(tool, server, sessions):
         assert begun - 0.01 <= at <= at + one["duration_ms"] / 1000 <= ended + 0.01, (begun, one, ended)
 
 
+def test_redact_of_waits_from_before(tool, server, sessions):
+    holder, waiter = sessions(2)
+    holder("lock table other -- secret")
+    waiter.later("select 'secret' from other")
+    traced = tool("locks", "--json", "--redact", "-m", 0, "-p", server.pid, kind=Locks)
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert wait["query"] == "select ? from other" and wait["holders"][0]["query"] == "lock table other -- ?"
+    assert "secret" not in traced.stdout
+
+
 def test_one_backend(tool, server, sessions):
     holder, waiter, other = sessions(3)
     traced = tool("locks", "--json", "-m", 0, "-p", waiter.pid, kind=Locks)
