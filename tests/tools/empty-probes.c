@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * empty-probes FILE:OFFSET:REFCTR…: puts a program that does nothing on these sites (hexadecimal
+ * empty-probes [perf] FILE:OFFSET:REFCTR…: puts a program that does nothing on these sites (hexadecimal
  * file offsets, REFCTR 0 for none) and waits for SIGINT. What it costs is the least that any tracer
- * can cost: the benchmark's floor.
+ * can cost: the benchmark's floor. With "perf" by the uprobe PMU, as before Linux 6.6.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -40,12 +40,17 @@ int main(int argc, char *argv[])
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	struct features features = { .uprobe_pmu = 0 };
-	enum attach_way way = attach_choose(&features);
 	struct prog_def def = { .name = "empty", .type = BPF_PROG_TYPE_KPROBE,
-				.attach_type = attach_type(way), .insns = insns, .count = 2 };
-	int prog = sys_prog_load(&def, NULL, 0);
+				.insns = insns, .count = 2 };
+	int first = argc > 1 && !strcmp(argv[1], "perf") ? 2 : 1, prog;
+	enum attach_way way;
 
-	for (int i = 1; prog >= 0 && i < argc; i++) {
+	if (first == 2)
+		feature_deny(&features, FEATURE_UPROBE_MULTI);
+	way = attach_choose(&features);
+	def.attach_type = attach_type(way);
+	prog = sys_prog_load(&def, NULL, 0);
+	for (int i = first; prog >= 0 && i < argc; i++) {
 		int err = site_attach(&features, way, prog, argv[i]);
 
 		if (err < 0) {
