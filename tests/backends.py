@@ -17,7 +17,7 @@ def build(folder, name="postgres"):
     if not shutil.which("gcc"):
         pytest.skip("no gcc")
     path = os.path.join(str(folder), name)
-    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-rdynamic", "-o", path, SOURCE], check=True)
+    subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-rdynamic", "-pthread", "-o", path, SOURCE], check=True)
     return path
 
 
