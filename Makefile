@@ -87,7 +87,7 @@ help:
 	@echo 'make test             installs what is needed, runs all tests; T= names some, or pytest options'
 	@echo 'make kernels          boots other kernels and tests under them; KERNELS=x86_64-5.10,... selects'
 	@echo 'make soak             full speed and churn for SECONDS=180, then every fault: do the books balance?'
-	@echo 'make bench            measures what tracing costs'
+	@echo 'make bench            measures what tracing costs; B= names parts: victim,hits,pgbench,maria,start,rate,scale'
 	@echo 'make analyze          reads the C with four tools; A= names some: gcc clang cppcheck tidy'
 	@echo 'make coverage         runs the tests, or those of T=, and tells how much of each room they ran'
 	@echo 'make install          to PREFIX ($(PREFIX)); DESTDIR too. make uninstall takes it away'
@@ -209,6 +209,7 @@ kernels:
 	@$(MAKE) -s --no-print-directory -j$$(nproc) others
 	@BUILD=$(BUILD) CACHE=$(CACHE) KERNELS='$(KERNELS)' ci/test tests/test_kernels.py $(T)
 
+# All parts, or those that B names; B=--help tells of them. No figure is a test.
 bench:
 	@ci/dependencies build test bench
 	@$(MAKE) -s --no-print-directory all tests
