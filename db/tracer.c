@@ -93,6 +93,7 @@ struct tracer {
 	uint64_t unseen;		/* statements that ended after that, and are not shown */
 	uint64_t half_seen;		/* of these, those that began before it */
 	struct running *running;	/* statements of then that no probe has seen to end */
+	struct traceparent parent;	/* of the statement that is being shown */
 	char *redacted;			/* room for a text; NULL: they are shown as they are */
 	bool detached, unwritten;
 };
@@ -573,11 +574,10 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 static bool tracer_show(struct tracer *t, struct statement *s)
 {
 	enum fingerprint_dialect dialect = fingerprint_dialect(s->engine);
-	struct traceparent parent;
 
 	if (t->config.parents && s->text &&
-	    traceparent_find(dialect, s->text, s->text_len, s->truncated, &parent))
-		s->parent = &parent;
+	    traceparent_find(dialect, s->text, s->text_len, s->truncated, &t->parent))
+		s->parent = &t->parent;
 	if (t->redacted && s->text && s->text_len > t->config.text_bytes)
 		s->text = NULL;
 	if (t->redacted && s->text) {

@@ -222,12 +222,12 @@ def test_adds_up_under_load(postgres, tool, args):
 
 def test_parallel_workers(postgres, traced):
     """They are shown apart, and as many as EXPLAIN says; the leader waits for them."""
-    postgres.psql("create table if not exists wide as select g, repeat('x', 100) x from generate_series(1, 200000) g", "analyze wide")
+    postgres.psql("create table if not exists parallel_rows as select g, repeat('x', 100) x from generate_series(1, 200000) g", "analyze parallel_rows")
     with postgres.connect() as connection:
         for text in ("set max_parallel_workers_per_gather = 2", "set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
                      "set parallel_leader_participation = off"):
             connection.execute(text)
-        query = "select count(*) from wide where length(x) > 10 and sqrt(g) > 3"
+        query = "select count(*) from parallel_rows where length(x) > 10 and sqrt(g) > 3"
         plan = connection.execute(f"explain (analyze, format json) {query}").fetchone()[0][0]["Plan"]
         while "Workers Launched" not in plan:
             plan = plan["Plans"][0]

@@ -611,6 +611,91 @@ static void check_lockdown(void)
 	await(victim.pid);
 }
 
+/* Seconds since 1970 that a line of JSON has as its time. */
+static time_t json_time(const char *line)
+{
+	struct tm tm = { 0 };
+	const char *at = strstr(line, "\"time\":\"");
+
+	if (!at || sscanf(at + 8, "%d-%d-%dT%d:%d:%d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+			  &tm.tm_hour, &tm.tm_min, &tm.tm_sec) != 6)
+		return 0;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	return timegm(&tm);
+}
+
+static time_t wall_step(time_t by)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += by;
+	clock_settime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec;
+}
+
+static bool cpu_set_online(const char *value)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/cpu1/online", "w");
+	bool done = f && fputs(value, f) >= 0;
+
+	return f && !fclose(f) && done;
+}
+
+/* The time of day of the statement of that number in the output. */
+static time_t output_time(size_t number)
+{
+	static char line[LINE_MAX_BYTES];
+	FILE *f = fopen(TOOL_OUT, "r");
+	time_t at = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, "\"type\":\"statement\"") && !number--)
+			at = json_time(line);
+	if (f)
+		fclose(f);
+	return at;
+}
+
+/*
+ * While it traces, a CPU goes and comes back, and the time of day jumps. What the CPU that went had
+ * in a buffer of its own may be lost, and is counted.
+ */
+static void check_changes(struct process *victim, const char *way)
+{
+	struct expectations expected = { .count = 0 };
+	struct output output;
+	pid_t tool = victim_trace(way, way);
+	time_t ahead, shown;
+	bool off, on;
+
+	if (!tool)
+		return;
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	off = cpu_set_online("0");
+	victim_ask(victim, "run", "", NULL, NULL);
+	pause_ms(100);
+	ahead = wall_step(86400);
+	victim_ask(victim, "run", "", NULL, NULL);
+	on = cpu_set_online("1");
+	pause_ms(100);
+	wall_step(-86400);
+	victim_ask(victim, "run", "", NULL, NULL);
+	tool_stop(tool, way);
+	output = output_read(&expected);
+	tap(off && on, way, "a CPU goes and comes back");
+	tap(output.in_order && output.summary && output.printed == output.statements &&
+	    output.statements + output.lost == 4 * expected.count &&
+	    (!output.lost || *way == '-'), way, "4 * %zu = %lu shown + %lu counted as lost",
+	    expected.count, output.statements, output.lost);
+	shown = output_time(2 * expected.count);
+	if (!output.lost)
+		tap(shown >= ahead && shown < ahead + 3600, way, "the time of day is %+.0f s off",
+		    difftime(shown, ahead));
+	check_given_back(victim, way, "after its end");
+}
+
 static void check_victim(void)
 {
 	char options[16][32];
@@ -626,6 +711,8 @@ static void check_victim(void)
 		check_trace(&victim, options[i]);
 		check_kill(&victim, options[i]);
 	}
+	check_changes(&victim, "default");
+	check_changes(&victim, "--force-perfbuf");
 	check_doctor();
 	check_verifier();
 	check_rights();
