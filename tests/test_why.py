@@ -149,20 +149,28 @@ def test_disk(tool):
         traced = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--use")
         with cluster.connect() as connection:
             connection.execute("set max_parallel_workers_per_gather = 0")
-            before = fetched(connection.info.backend_pid)
+            pid = connection.info.backend_pid
+            before, slept = fetched(pid), sleeps(pid)
             connection.execute("select count(x) from cold /* from the disk */")
-            after = fetched(connection.info.backend_pid)
+            after, slept = fetched(pid), sleeps(pid) - slept
         one = only(ended(traced), "from the disk")
     if after == before:
         pytest.skip("this file system keeps its files in memory")
     assert one["use"]["read_bytes"] == after - before, (one, after, before)
-    assert one["why"]["disk"] > 0 and [wait for wait in one["waits"] if wait["call"] in ("pread64", "preadv", "page_fault")], one
+    # Where the CPU was waited for so long that all had been read ahead by then, it only slept for its client.
+    if slept > 3:
+        assert one["why"]["disk"] > 0 and {wait["call"] for wait in one["waits"]} & {"pread64", "preadv", "page_fault"}, (slept, one)
     assert one["use"]["shared_read"] >= 20000 * 1000 // 8192, one
 
 
 def fetched(pid):
     with open(f"/proc/{pid}/io", encoding="ascii") as f:
         return int(dict(line.split(": ") for line in f.read().splitlines())["read_bytes"])
+
+
+def sleeps(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return int(next(line for line in f if line.startswith("voluntary_ctxt_switches")).split()[1])
 
 
 def test_fsync(tool):
