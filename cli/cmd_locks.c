@@ -142,7 +142,7 @@ static int locks_graph(struct cmd_locks *cmd)
 		return EXIT_OK;
 	out = malloc(sizeof(*out));
 	if (!out)
-		return EXIT_FAILED;
+		return message_no_memory();
 	output_init(out, cmd->dot);
 	locks_show_graph(&cmd->view, out);
 	err = output_flush(out);

@@ -32,7 +32,7 @@ struct option_row {
 	const char *help;
 	const char *accepts;		/* what a good argument is */
 	int (*set)(struct parse *p, const struct option_row *row, const char *value);
-	size_t flag;			/* without @set: the bool in struct options */
+	size_t flag;			/* where in struct options it goes: a bool, without @set */
 };
 
 static const char duration_forms[] =
@@ -220,26 +220,15 @@ static int set_minimum(struct parse *p, const struct option_row *row, const char
 }
 
 /* Options whose argument is taken as it is. */
-static int set_user(struct parse *p, const struct option_row *row, const char *value)
+static int set_string(struct parse *p, const struct option_row *row, const char *value)
 {
-	(void)row;
-	p->opts->user = value;
+	*(const char **)((char *)p->opts + row->flag) = value;
 	return 0;
 }
 
-static int set_database(struct parse *p, const struct option_row *row, const char *value)
+static int set_word(struct parse *p, const struct option_row *row, const char *value)
 {
-	(void)row;
-	p->opts->database = value;
-	return 0;
-}
-
-static int set_container(struct parse *p, const struct option_row *row, const char *value)
-{
-	if (!*value)
-		return refuse(p, row, value, "is empty");
-	p->opts->container = value;
-	return 0;
+	return *value ? set_string(p, row, value) : refuse(p, row, value, "is empty");
 }
 
 /* A probe's name, PROVIDER:NAME. */
@@ -395,22 +384,6 @@ static int set_histogram(struct parse *p, const struct option_row *row, const ch
 	return 0;
 }
 
-static int set_dot(struct parse *p, const struct option_row *row, const char *value)
-{
-	if (!*value)
-		return refuse(p, row, value, "is empty");
-	p->opts->dot = value;
-	return 0;
-}
-
-static int set_otlp(struct parse *p, const struct option_row *row, const char *value)
-{
-	if (!*value)
-		return refuse(p, row, value, "is empty");
-	p->opts->otlp = value;
-	return 0;
-}
-
 static int set_count(struct parse *p, const struct option_row *row, const char *value)
 {
 	int err = parse_number(value, strlen(value), &p->opts->count);
@@ -492,7 +465,7 @@ static const struct option_row rows[] = {
 	{ LOCKS, 0, "stat", NULL, "a table of locks; of all waits, without a threshold",
 	  NULL, NULL, offsetof(struct options, stat) },
 	{ LOCKS, 0, "dot", "FILE", "write who waited for whom to this file, for Graphviz",
-	  "give the path of a file", set_dot, 0 },
+	  "give the path of a file", set_word, offsetof(struct options, dot) },
 	{ TRACE, 'n', "max", "COUNT", "end after this many printed hits",
 	  "give a whole number from 1", set_count, 0 },
 	{ TRACE, 0, "ret", NULL, "when functions return, not when they are called",
@@ -534,14 +507,16 @@ static const struct option_row rows[] = {
 	  "which argument of the start is the text (default 1)",
 	  "give a number from 1 to 12", set_text_arg, 0 },
 	{ SLOW | TOP, 0, "user", "NAME", "only statements of this database user",
-	  NULL, set_user, 0 },
-	{ SLOW | TOP, 0, "db", "NAME", "only statements in this database", NULL, set_database, 0 },
+	  NULL, set_string, offsetof(struct options, user) },
+	{ SLOW | TOP, 0, "db", "NAME", "only statements in this database",
+	  NULL, set_string, offsetof(struct options, database) },
 	{ SLOW | STAT | TOP, 0, "match", "TEXT|/REGEX/",
 	  "only statements that have this in their text",
 	  "give a piece of a statement, or an extended regular expression as /from (a|b)/; upper "
 	  "and lower case are the same", set_match, 0 },
 	{ SLOW | TOP, 0, "container", "ID", "only servers in this container",
-	  "give a container's id or its beginning, or its name", set_container, 0 },
+	  "give a container's id or its beginning, or its name", set_word,
+	  offsetof(struct options, container) },
 	{ SLOW | TOP | LOCKS, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
 	{ SLOW | TOP | LOCKS, 0, "redact", NULL, "show a ? for each literal and comment in statements",
@@ -555,7 +530,8 @@ static const struct option_row rows[] = {
 	{ SLOW | TOP, 0, "use", NULL, "print what it used: storage, faults, buffers, WAL",
 	  NULL, NULL, offsetof(struct options, use) },
 	{ SLOW, 0, "otlp", "FILE", "add statements to this file as OpenTelemetry spans",
-	  "give the path of a file, or - for the standard output", set_otlp, 0 },
+	  "give the path of a file, or - for the standard output", set_word,
+	  offsetof(struct options, otlp) },
 	{ SLOW, 0, "phases", NULL, "print how long it was parsed, planned, executed",
 	  NULL, NULL, offsetof(struct options, phases) },
 	{ DOCTOR, 0, "self-test", NULL, "attach to itself and prove that tracing works",

@@ -450,6 +450,39 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 		discover_loading(d, pid);
 }
 
+int discover_tracepoint(const struct discover *d, const struct object *object, const char *program,
+			const char *name, struct fault *fault)
+{
+	const struct target_common *common = &d->common;
+	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
+	const char *culprit;
+	int link = -ENOMEM, prog, n;
+
+	if (!insns)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	n = object_link(object, program, common->values, common->nvalues, insns, &culprit);
+	if (n < 0) {
+		link = fault_set(fault, FAULT_LINK, n, culprit, program);
+		goto cleanup;
+	}
+	if (common->program)
+		common->program(common->program_arg, program, insns, (size_t)n);
+	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
+					     .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+					     .count = (uint32_t)n }, fault);
+	if (prog < 0) {
+		link = prog;
+		goto cleanup;
+	}
+	link = sys_raw_tracepoint(prog, name);
+	close(prog);
+	if (link < 0)
+		fault_set(fault, FAULT_TRACEPOINT, link, name, NULL);
+cleanup:
+	free(insns);
+	return link;
+}
+
 void discover_confine(const struct discover *d, bool semaphores, struct confined *confined)
 {
 	enum attach_way way = d->common.way;

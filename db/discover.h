@@ -68,6 +68,13 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 bool discover_again(struct discover *d);
 
 /*
+ * Puts one of our own programs, @program of @object, on raw tracepoint @name. A link's descriptor,
+ * the caller's to close, or -errno and why in @fault.
+ */
+int discover_tracepoint(const struct discover *discover, const struct object *object,
+			const char *program, const char *name, struct fault *fault);
+
+/*
  * Gives up what is not needed to go on like this, see loader/confine.h. @semaphores: they are written
  * into the servers' memory.
  */

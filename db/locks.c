@@ -519,33 +519,6 @@ static void locks_numbers(struct locks *l)
 	memcpy(l->values + MAPS, numbers, sizeof(numbers));
 }
 
-/* Has the kernel tell of servers that are started. */
-static int locks_execs(struct locks *l, struct fault *fault)
-{
-	static const char program[] = "process_exec", name[] = "sched_process_exec";
-	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
-	const char *culprit;
-	int prog, n;
-
-	if (!insns)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-	n = object_link(&l->statements, program, l->values, MAPS + NUMBERS, insns, &culprit);
-	if (n < 0) {
-		free(insns);
-		return fault_set(fault, FAULT_LINK, n, culprit, program);
-	}
-	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
-					     .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-					     .count = (uint32_t)n }, fault);
-	free(insns);
-	if (prog < 0)
-		return prog;
-	l->tracepoint = sys_raw_tracepoint(prog, name);
-	close(prog);
-	return l->tracepoint < 0 ?
-	       fault_set(fault, FAULT_TRACEPOINT, l->tracepoint, name, NULL) : 0;
-}
-
 static int locks_prepare(struct locks *l, struct fault *fault)
 {
 	const struct tracer_config *c = &l->config.tracer;
@@ -606,7 +579,9 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct f
 	l->discover.process = locks_process;
 	l->discover.process_arg = l;
 	discover_await(&l->discover);
-	err = locks_execs(l, fault);
+	l->tracepoint = discover_tracepoint(&l->discover, &l->statements, "process_exec",
+					    "sched_process_exec", fault);
+	err = l->tracepoint < 0 ? l->tracepoint : 0;
 	if (!err)
 		err = discover_find(&l->discover, fault);
 	if (err)

@@ -247,39 +247,6 @@ static int tracer_why(struct tracer *t, struct fault *fault)
 	return t->why.rows ? 0 : fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 }
 
-/* Attaches one of our own programs to raw tracepoint @name. */
-static int tracer_tracepoint(struct tracer *t, const char *program, const char *name,
-			     struct fault *fault)
-{
-	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
-	const char *culprit;
-	int link = -ENOMEM, prog, n;
-
-	if (!insns)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-	n = object_link(&t->object, program, t->values, MAPS + NUMBERS, insns, &culprit);
-	if (n < 0) {
-		link = fault_set(fault, FAULT_LINK, n, culprit, program);
-		goto cleanup;
-	}
-	if (t->config.program)
-		t->config.program(t->config.arg, program, insns, (size_t)n);
-	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
-					       .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
-					       .count = (uint32_t)n }, fault);
-	if (prog < 0) {
-		link = prog;
-		goto cleanup;
-	}
-	link = sys_raw_tracepoint(prog, name);
-	close(prog);
-	if (link < 0)
-		fault_set(fault, FAULT_TRACEPOINT, link, name, NULL);
-cleanup:
-	free(insns);
-	return link;
-}
-
 static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 {
 	for (size_t i = 0; i < TRACEPOINTS; i++) {
@@ -287,7 +254,8 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 
 		if ((row->why && !t->config.why) || (row->use && !t->config.use))
 			continue;
-		t->tracepoints[i] = tracer_tracepoint(t, row->program, row->name, fault);
+		t->tracepoints[i] = discover_tracepoint(&t->discover, &t->object, row->program,
+							 row->name, fault);
 		if (t->tracepoints[i] < 0 && !row->use)
 			return t->tracepoints[i];
 		fault_clear(fault);

@@ -2,7 +2,6 @@
 #include "loader/btf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/btf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,19 +42,6 @@ int btf_open(struct btf *btf, const void *data, size_t size)
 	return c.bad ? -EINVAL : 0;
 }
 
-static int btf_file(void)
-{
-	int dir = mount_open(MOUNT_SYSFS), fd;
-
-	if (dir < 0)
-		return dir;
-	fd = openat(dir, "kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fd = -errno;
-	close(dir);
-	return fd;
-}
-
 /* All of it: a file of sysfs may give less than is asked for. */
 static int btf_read(int fd, unsigned char *data, size_t size)
 {
@@ -73,7 +59,7 @@ int btf_load(struct btf *btf)
 {
 	unsigned char *data = NULL;
 	struct stat st;
-	int fd = btf_file(), err;
+	int fd = mount_open_file(MOUNT_SYSFS, "kernel/btf/vmlinux"), err;
 
 	*btf = (struct btf){ .types = NULL };
 	if (fd < 0)

@@ -107,21 +107,9 @@ static bool probe_ns_pid(struct features *features)
 	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
 }
 
-/* Opens what sysfs has of the uprobe PMU. */
-static int open_uprobe_pmu(const char *path)
-{
-	int sysfs = mount_open(MOUNT_SYSFS), fd;
-
-	if (sysfs < 0)
-		return sysfs;
-	fd = openat(sysfs, path, O_RDONLY | O_CLOEXEC);
-	close(sysfs);
-	return fd;
-}
-
 static bool probe_uprobe_pmu(struct features *features)
 {
-	int fd = open_uprobe_pmu("bus/event_source/devices/uprobe/type");
+	int fd = mount_open_file(MOUNT_SYSFS, "bus/event_source/devices/uprobe/type");
 	char buf[16];
 	ssize_t n;
 
@@ -182,7 +170,7 @@ static bool probe_ref_ctr(struct features *features)
 
 	if (feature_has(features, FEATURE_UPROBE_MULTI))
 		return true;
-	fd = open_uprobe_pmu("bus/event_source/devices/uprobe/format/ref_ctr_offset");
+	fd = mount_open_file(MOUNT_SYSFS, "bus/event_source/devices/uprobe/format/ref_ctr_offset");
 	if (fd < 0)
 		return false;
 	close(fd);

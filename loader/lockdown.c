@@ -2,30 +2,16 @@
 #include "loader/lockdown.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loader/mount.h"
 
-static int lockdown_open(void)
-{
-	int dir = mount_open(MOUNT_SECURITYFS), fd;
-
-	if (dir < 0)
-		return dir;
-	fd = openat(dir, "lockdown", O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		fd = -errno;
-	close(dir);
-	return fd;
-}
-
 /* "none [integrity] confidentiality": the word in brackets. */
 int lockdown_read(char *mode, size_t size)
 {
 	char text[128], *begin, *end;
-	int fd = lockdown_open();
+	int fd = mount_open_file(MOUNT_SECURITYFS, "lockdown");
 	ssize_t n;
 
 	*mode = '\0';

@@ -96,3 +96,16 @@ int mount_open(enum mount_type type)
 	fd = mount_detached(mount_types[type].name);
 	return fd == -ENOSYS ? mount_in_child(mount_types[type].name) : fd;
 }
+
+int mount_open_file(enum mount_type type, const char *path)
+{
+	int dir = mount_open(type), fd;
+
+	if (dir < 0)
+		return dir;
+	fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = -errno;
+	close(dir);
+	return fd;
+}

@@ -16,4 +16,7 @@ enum mount_type {
  */
 int mount_open(enum mount_type type);
 
+/* Opens the file at @path below that root, to be read. A descriptor, the caller's, or -errno. */
+int mount_open_file(enum mount_type type, const char *path);
+
 #endif

@@ -257,20 +257,24 @@ def test_sql_on_a_replication_connection(postgres, tool):
 CONTAINER = "0123456789ab" + "cd" * 26
 
 
-@pytest.fixture
-def control_group():
-    """A control group with the name that docker gives one, for a process and its children to come."""
+def make_control_group(name):
+    """A control group of that name: its folder and the one that it is in. Skips where none can be made."""
     for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer"):
-        folder = os.path.join(base, f"docker-{CONTAINER}.scope")
+        folder = os.path.join(base, name)
         try:
             os.mkdir(folder)
         except OSError:
             continue
         if os.path.exists(os.path.join(folder, "cgroup.procs")):
-            break
+            return folder, base
         os.rmdir(folder)
-    else:
-        pytest.skip("no control groups can be made here")
+    pytest.skip("no control groups can be made here")
+
+
+@pytest.fixture
+def control_group():
+    """A control group with the name that docker gives one, for a process and its children to come."""
+    folder, base = make_control_group(f"docker-{CONTAINER}.scope")
 
     def move(pid, to=folder):
         with open(os.path.join(to, "cgroup.procs"), "w") as f:

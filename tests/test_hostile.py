@@ -12,6 +12,7 @@ import pytest
 
 import elfmaker as elf
 from conftest import need_root
+from test_adverse import make_control_group
 from test_elf import NOTEDUMP, files_with_notes, readelf
 from test_postgres import stopped, with_tag
 from tool import DBSLOWER, run
@@ -191,17 +192,7 @@ def test_statements(hostile, tool, args):
 @pytest.fixture
 def control_group(hostile):
     """The program in a control group whose name looks like a container's. The kernel takes no line ends there."""
-    for base in ("/sys/fs/cgroup", "/sys/fs/cgroup/pids", "/sys/fs/cgroup/freezer"):
-        folder = os.path.join(base, "lxc.payload.\x1b[2J\a\u202ename")
-        try:
-            os.mkdir(folder)
-        except OSError:
-            continue
-        if os.path.exists(os.path.join(folder, "cgroup.procs")):
-            break
-        os.rmdir(folder)
-    else:
-        pytest.skip("no control groups can be made here")
+    folder, base = make_control_group("lxc.payload.\x1b[2J\a\u202ename")
 
     def move(to):
         with open(os.path.join(to, "cgroup.procs"), "w") as f:
