@@ -168,6 +168,14 @@ static bool watch_stop_add(int stop, int fd)
 	return fd >= 0 && !epoll_ctl(stop, EPOLL_CTL_ADD, fd, &event);
 }
 
+/* Under nohup it goes on when its terminal is gone. */
+static int watch_hangup(void)
+{
+	struct sigaction before;
+
+	return !sigaction(SIGHUP, NULL, &before) && before.sa_handler == SIG_IGN ? 0 : SIGHUP;
+}
+
 /* All in one descriptor, so that whoever waits needs to look at one. Signals come last. */
 static bool watch_stop(struct watch *watch)
 {
@@ -181,7 +189,7 @@ static bool watch_stop(struct watch *watch)
 	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
 	return watch->usr1 >= 0 &&
 	       watch_stop_add(watch->stop,
-			      watch_signals((const int[]){ SIGINT, SIGTERM, SIGHUP, 0 }));
+			      watch_signals((const int[]){ SIGINT, SIGTERM, watch_hangup(), 0 }));
 }
 
 int watch_arm(struct watch *watch)

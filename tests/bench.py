@@ -11,6 +11,7 @@ Peak memory is VmHWM at the end; wait4's ru_maxrss would count this Python befor
 
 import argparse
 import os
+import signal
 import sys
 import time
 
@@ -58,6 +59,8 @@ def main():
         sys.exit("bench: needs root and a PostgreSQL server (postgresql-15)")
     if not os.access(EMPTY, os.X_OK):
         sys.exit(f"bench: no {EMPTY}: run make tests")
+    # A script's background job has it ignored, and so would all tracers until they ask for it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     print(machine(), flush=True)
     for part in args.parts:
         begin = time.monotonic()

@@ -14,7 +14,7 @@ import time
 import pytest
 
 import bpfids
-from cluster import server_bindir, wait_for
+from cluster import children, server_bindir, wait_for
 from conftest import other_servers
 from elffile import Memory, usdt_probes
 from tool import DBSLOWER, Tool
@@ -872,7 +872,7 @@ def test_count(postgres, tool):
 
 # --- the end
 
-@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sig", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_signal_ends_it_with_the_loss_line(postgres, tool, sig):
     traced = tool("postgres", "-m", "0", "-p", postgres.pid)
     postgres.psql("select 1 /* before the end */")
@@ -880,6 +880,15 @@ def test_signal_ends_it_with_the_loss_line(postgres, tool, sig):
     assert "before the end" in tags(traced)
     assert re.search(r"\blost\b", traced.stderr), f"no word of losses\n{traced.said()}"
     assert not re.search(r"\blost\b", "\n".join(traced.rows())), "diagnostics are on standard error"
+
+
+def test_nohup(postgres, tool):
+    traced = tool("postgres", "-m", "0", "-p", postgres.pid, wrap=["timeout", "90", "nohup"])
+    for pid in children(traced.pid):
+        os.kill(pid, signal.SIGHUP)
+    postgres.psql("select 1 /* after the terminal */")
+    stopped(traced)
+    assert "after the terminal" in tags(traced)
 
 
 @pytest.mark.parametrize("json_", [True, False])
