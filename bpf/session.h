@@ -299,13 +299,13 @@ INLINE void session_joined(struct session *session)
 	count(LOST_END_WITHOUT_START);
 }
 
-/* A new statement begins; what the session is stays. */
-INLINE void statement_begin(void *ctx, struct session *session, __u32 more)
+/* A new statement begins at @now; what the session is stays. */
+INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32 more)
 {
 	struct event_statement *s = &session->s;
 
 	s->flags = SESSION_OPEN | more | (s->flags & SESSION_REPLICATION);
-	s->start_ns = bpf_ktime_get_ns();
+	s->start_ns = now;
 	s->completed_ns = 0;
 	s->rows = 0;
 	s->depth = 0;

@@ -61,7 +61,7 @@ PROGRAM(activity)
 	if (s->flags & SESSION_OPEN && !text_same(session, text))
 		statement_end(ctx, session, bpf_ktime_get_ns());
 	if (!(s->flags & SESSION_OPEN))
-		statement_begin(ctx, session, 0);
+		statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	s->depth++;
 	/* While it is certainly there: when the statement ends, the server has freed it. */
 	text_read(session, text);
@@ -145,12 +145,14 @@ PROGRAM(command_start)
 		return 0;
 	s = &session->s;
 	session_joined(session);
-	if (s->flags & SESSION_OPEN && arg_resumed(ctx) == COMMAND_RESUMED)
+	/* One that has completed does not go on. */
+	if ((s->flags & (SESSION_OPEN | STATEMENT_COMPLETED)) == SESSION_OPEN &&
+	    arg_resumed(ctx) == COMMAND_RESUMED)
 		return 0;
 	s->flags &= ~SESSION_OPEN;
 	command = arg_command(ctx);
 	if (VALUE(commands) >> (command & 63) & 1)
-		statement_begin(ctx, session, SESSION_LATE |
+		statement_begin(ctx, session, bpf_ktime_get_ns(), SESSION_LATE |
 				(command == COMMAND_TEXT ? SESSION_TEXT : 0));
 	return 0;
 }
@@ -218,7 +220,8 @@ PROGRAM(command_end)
 	}
 	statement_end(ctx, session, now);
 	/* If there is another one in the packet, it begins here. */
-	statement_begin(ctx, session, SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
+	statement_begin(ctx, session, now,
+			SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
 	return 0;
 }
 
@@ -241,7 +244,7 @@ PROGRAM(span_start)
 	}
 	if (s->flags & SESSION_OPEN)
 		count(LOST_START_WITHOUT_END);
-	statement_begin(ctx, session, 0);
+	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
