@@ -35,15 +35,20 @@ struct slow {
 
 static void slow_print(struct slow *slow, const struct statement *statement)
 {
-	if (statement->running && !slow->running && !slow->watch.options.json)
-		output_string(&slow->watch.out, "Still running:\n");
+	const struct options *options = &slow->watch.options;
+	struct output *out = &slow->watch.out;
+
+	if (options->json) {
+		json_statement(out, statement);
+		return;
+	}
+	if (statement->running && !slow->running)
+		output_string(out, "Still running:\n");
 	slow->running = statement->running;
-	if (slow->watch.options.json)
-		json_statement(&slow->watch.out, statement);
-	else
-		column_row(&slow->watch.out, &slow->view, statement);
-	if (statement->why && !slow->watch.options.json)
-		why_text(&slow->watch.out, statement->why);
+	column_row(out, &slow->view, statement);
+	/* Columns alone may have asked for it. */
+	if (statement->why && (options->why || options->use || options->phases))
+		why_text(out, statement->why);
 }
 
 static bool slow_statement(void *arg, const struct statement *statement)

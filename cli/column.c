@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "bpf/event.h"
 #include "cli/escape.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -14,6 +15,7 @@
 struct cell {
 	const char *text;
 	size_t len;
+	unsigned int which;		/* the column's */
 	char buf[32];
 };
 
@@ -23,6 +25,7 @@ struct column {
 	bool right;			/* aligned */
 	/* Fills a cell; NULL: the query, which is not one */
 	void (*get)(struct column_view *view, const struct statement *st, struct cell *cell);
+	unsigned int which;		/* of those that differ in nothing else */
 };
 
 /* An empty one stays a "-": a row keeps its number of words. */
@@ -167,30 +170,63 @@ static void get_engine(struct column_view *view, const struct statement *st, str
 	cell_string(cell, st->engine);
 }
 
+static void get_part(struct column_view *view, const struct statement *st, struct cell *cell)
+{
+	(void)view;
+	if (st->why)
+		cell_number(cell, microseconds(st->why->ns[cell->which]), 3);
+}
+
+static void get_phase(struct column_view *view, const struct statement *st, struct cell *cell)
+{
+	(void)view;
+	if (st->why && st->why->phases[cell->which].first_ns)
+		cell_number(cell, microseconds(st->why->phases[cell->which].ns), 3);
+}
+
+#define PART(name, header, help, which)		{ name, header, help, 8, true, get_part, which }
+#define PHASE(name, header, which)					\
+	{ name, header, "milliseconds of this phase (postgresql)", 8, true, get_phase, which }
+
 /* The first is the time; the default output has the widths that scripts know. */
 static const struct column columns[] = {
 	{ "time", "TIME(s)", "its start, seconds since dbslower's own; the time of day with -t",
-	  14, false, get_time },
-	{ "pid", "PID", "the server's process", 7, false, get_pid },
-	{ "tid", "TID", "the server's thread", 7, false, get_tid },
-	{ "ms", "MS", "how long it took, in milliseconds", 8, true, get_ms },
-	{ "user", "USER", "the database user", 12, false, get_user },
-	{ "db", "DB", "the database", 12, false, get_db },
-	{ "client", "CLIENT", "where the connection comes from", 21, false, get_client },
+	  14, false, get_time, 0 },
+	{ "pid", "PID", "the server's process", 7, false, get_pid, 0 },
+	{ "tid", "TID", "the server's thread", 7, false, get_tid, 0 },
+	{ "ms", "MS", "how long it took, in milliseconds", 8, true, get_ms, 0 },
+	{ "user", "USER", "the database user", 12, false, get_user, 0 },
+	{ "db", "DB", "the database", 12, false, get_db, 0 },
+	{ "client", "CLIENT", "where the connection comes from", 21, false, get_client, 0 },
 	{ "container", "CONTAINER", "the container that the server runs in", 12, false,
-	  get_container },
+	  get_container, 0 },
 	{ "conn", "CONN", "the server's number for the connection (mysql)", 8, true,
-	  get_connection },
-	{ "rows", "ROWS", "the number of rows, as the server counts", 8, true, get_rows },
+	  get_connection, 0 },
+	{ "rows", "ROWS", "the number of rows, as the server counts", 8, true, get_rows, 0 },
 	{ "status", "STATUS", "ok; error: failed, was cancelled or timed out; running",
-	  6, false, get_status },
-	{ "errno", "ERRNO", "the server's number for the error (mysql)", 6, true, get_errno },
-	{ "engine", "ENGINE", "postgresql or mysql", 10, false, get_engine },
-	{ "query", "QUERY", "the statement's text", 0, false, NULL },
+	  6, false, get_status, 0 },
+	{ "errno", "ERRNO", "the server's number for the error (mysql)", 6, true, get_errno, 0 },
+	{ "engine", "ENGINE", "postgresql or mysql", 10, false, get_engine, 0 },
+	PART("cpu", "CPU", "milliseconds of it on a CPU", WHY_CPU),
+	PART("runqueue", "RUNQUEUE", "... waiting for a CPU", WHY_RUNQUEUE),
+	PART("disk", "DISK", "... for storage", WHY_DISK),
+	PART("fsync", "FSYNC", "... for what was written to be there", WHY_FSYNC),
+	PART("lock", "LOCK", "... for a row, a table, an advisory lock", WHY_LOCK),
+	PART("lwlock", "LWLOCK", "... for a lock inside the server (postgresql)", WHY_LWLOCK),
+	PART("futex", "FUTEX", "... for a mutex or a condition", WHY_FUTEX),
+	PART("network", "NETWORK", "... for the client", WHY_NETWORK),
+	PART("sleep", "SLEEP", "... asleep", WHY_SLEEP),
+	PART("ipc", "IPC", "... for another process of the server", WHY_IPC),
+	PART("other", "OTHER", "... for what is not known", WHY_OTHER),
+	PHASE("parse", "PARSE", PHASE_PARSE),
+	PHASE("rewrite", "REWRITE", PHASE_REWRITE),
+	PHASE("plan", "PLAN", PHASE_PLAN),
+	PHASE("execute", "EXECUTE", PHASE_EXECUTE),
+	{ "query", "QUERY", "the statement's text", 0, false, NULL, 0 },
 };
 
 static const struct column wall_column = {
-	"time", "TIME", "the time of day", 15, false, get_wall,
+	"time", "TIME", "the time of day", 15, false, get_wall, 0,
 };
 
 static const struct column *column_find(const char *name, size_t len)
@@ -234,22 +270,35 @@ void column_default(struct column_list *list)
 
 #define HELP_WIDTH	11	/* of a name and the space behind it */
 
-bool column_wants_rows(const struct column_list *list)
+/* Whether one of the columns is filled by @get. */
+static bool column_has(const struct column_list *list,
+		       void (*get)(struct column_view *, const struct statement *, struct cell *))
 {
 	for (unsigned int i = 0; i < list->count; i++)
-		if (list->column[i]->get == get_rows)
+		if (list->column[i]->get == get)
 			return true;
 	return false;
 }
 
+bool column_wants_rows(const struct column_list *list)
+{
+	return column_has(list, get_rows);
+}
+
 bool column_wants_identity(const struct column_list *list)
 {
-	for (unsigned int i = 0; i < list->count; i++)
-		if (list->column[i]->get == get_user || list->column[i]->get == get_db ||
-		    list->column[i]->get == get_client ||
-		    list->column[i]->get == get_container)
-			return true;
-	return false;
+	return column_has(list, get_user) || column_has(list, get_db) ||
+	       column_has(list, get_client) || column_has(list, get_container);
+}
+
+bool column_wants_why(const struct column_list *list)
+{
+	return column_has(list, get_part) || column_wants_phases(list);
+}
+
+bool column_wants_phases(const struct column_list *list)
+{
+	return column_has(list, get_phase);
 }
 
 void column_names(struct output *out)
@@ -336,7 +385,7 @@ void column_row(struct output *out, struct column_view *view, const struct state
 	for (unsigned int i = 0; i < view->list.count; i++) {
 		const struct column *column = view->list.column[i];
 		bool last = i + 1 == view->list.count;
-		struct cell cell = { .text = NULL };
+		struct cell cell = { .which = column->which };
 
 		if (!column->get) {
 			put_query(out, st, last);

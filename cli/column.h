@@ -10,7 +10,7 @@
 #include "cli/output.h"
 #include "db/statement.h"
 
-#define COLUMN_MAX 16
+#define COLUMN_MAX 32
 
 struct column;
 
@@ -45,6 +45,12 @@ bool column_wants_rows(const struct column_list *list);
 
 /* Whether a column shows who is connected and where: user, database, client, container. */
 bool column_wants_identity(const struct column_list *list);
+
+/* Whether a column shows a part of where the time went, or a phase. */
+bool column_wants_why(const struct column_list *list);
+
+/* Whether a column shows a phase. */
+bool column_wants_phases(const struct column_list *list);
 
 /* Adds all names that column_parse() knows, separated by ", ". */
 void column_names(struct output *out);

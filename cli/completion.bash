@@ -4,6 +4,8 @@
 _dbslower_columns()
 {
 	local columns="time pid tid ms user db client container conn rows status errno engine query"
+	columns+=" cpu runqueue disk fsync lock lwlock futex network sleep ipc other"
+	columns+=" parse rewrite plan execute"
 	local before=""
 
 	# only the word behind the last comma is to be completed

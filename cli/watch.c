@@ -34,6 +34,11 @@ static void watch_site(void *arg, const struct target_site *site)
 	site_absent(&watch->err, site);
 }
 
+static bool watch_phases(const struct options *options)
+{
+	return options->phases || column_wants_phases(&options->columns);
+}
+
 static void watch_server(void *arg, const struct tracer_server *server)
 {
 	struct watch *watch = arg;
@@ -62,7 +67,7 @@ static void watch_server(void *arg, const struct tracer_server *server)
 	output_string(&watch->err, server->way);
 	output_string(&watch->err, ")");
 	site_lacks(&watch->err, server->engine, server->shows, ", which does not show ");
-	if (watch->options.phases && !(server->shows & TARGET_SHOWS_PHASES))
+	if (watch_phases(&watch->options) && !(server->shows & TARGET_SHOWS_PHASES))
 		output_string(&watch->err, "; it has no USDT probes that tell of phases");
 	if (server->nested)
 		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and "
@@ -266,8 +271,9 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.text_bytes = options->text_bytes,
 		.identify = watch_identifies(options),
 		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
-		.why = options->why || options->use || options->phases, .use = options->use,
-		.phases = options->phases,
+		.why = options->why || options->use || options->phases ||
+		       column_wants_why(&options->columns),
+		.use = options->use, .phases = watch_phases(options),
 		.user = options->user, .database = options->database,
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL, .redact = options->redact,

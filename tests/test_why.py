@@ -77,6 +77,17 @@ def test_sleep(postgres, traced):
     assert why["sleep"] >= 295e6, why
 
 
+def test_columns(postgres, tool):
+    """As columns, without what --why shows below a statement."""
+    traced = tool("-p", postgres.pid, "-m", "0", "-o", "time,ms,cpu,sleep,lock,execute,query")
+    postgres.psql("select pg_sleep(0.3) /* asleep */")
+    stopped(traced)
+    row, = [line for line in traced.rows() if "asleep" in line]
+    ms, cpu, sleep, lock, execute = (float(word) for word in row.split()[1:6])
+    assert ms >= execute >= sleep >= 295 and cpu + sleep <= ms and not lock, row
+    assert traced.stdout.count("\n") == 2 + len(traced.rows()), traced.said()
+
+
 def test_cpu_and_run_queue(postgres, traced):
     """Beside another one that never sleeps, on one CPU: about half of the time, which the kernel knows better."""
     with postgres.connect() as connection:

@@ -60,7 +60,7 @@ static bool record_shown(void *arg, const struct statement *s)
 	json_statement(&out, s);
 	REQUIRE(is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
 	column_parse(&columns, "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
-			       "engine,query", &bad, &bad_len);
+			       "engine,cpu,other,parse,execute,query", &bad, &bad_len);
 	column_init(&view, &columns, 0, s->pid & 1);
 	output_init(&out, -1);
 	column_row(&out, &view, s);
