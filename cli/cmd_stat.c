@@ -20,7 +20,7 @@
 
 struct stat {
 	struct watch watch;		/* first: the tracer's calls get it */
-	struct tracer_count *before;	/* what the last interval's end had; sorted */
+	struct counts_row *before;	/* what the last interval's end had; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */
 	uint64_t intervals;
@@ -28,7 +28,7 @@ struct stat {
 
 /* One histogram: a kind of server, or a part of its statements. */
 struct histogram {
-	const struct tracer_count *counts;
+	const struct counts_row *counts;
 	size_t ncounts;
 	uint64_t total;
 	struct histogram_slots slots;
@@ -44,14 +44,14 @@ static uint64_t stat_unit_ns(const struct options *options)
 	return options->micro ? 1000 : 1000000;
 }
 
-static bool count_same(const struct tracer_count *a, const struct tracer_count *b)
+static bool count_same(const struct counts_row *a, const struct counts_row *b)
 {
 	return a->engine == b->engine && !strcmp(a->group, b->group) && a->coarse == b->coarse &&
 	       a->fine == b->fine;
 }
 
 /* Takes off what was there before: both are in the same order, and nothing ever goes. */
-static void stat_subtract(const struct stat *stat, struct tracer_count *counts, size_t n)
+static void stat_subtract(const struct stat *stat, struct counts_row *counts, size_t n)
 {
 	size_t old = 0;
 
@@ -117,7 +117,7 @@ static void histogram_text(struct stat *stat, const struct histogram *h)
 static void histogram_json(struct stat *stat, const struct histogram *h)
 {
 	struct output *out = &stat->watch.out;
-	const struct tracer_count *first = h->counts;
+	const struct counts_row *first = h->counts;
 	const char *by = option_by_name(stat->watch.options.stat_by);
 
 	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
@@ -140,7 +140,7 @@ static void histogram_json(struct stat *stat, const struct histogram *h)
 }
 
 /* The title over a histogram, where there can be several. */
-static void histogram_title(struct stat *stat, const struct tracer_count *first)
+static void histogram_title(struct stat *stat, const struct counts_row *first)
 {
 	struct output *out = &stat->watch.out;
 	const char *by = option_by_name(stat->watch.options.stat_by);
@@ -160,11 +160,11 @@ static void histogram_title(struct stat *stat, const struct tracer_count *first)
 }
 
 /* The first of @counts, up to @n, that make one histogram; their number. */
-static size_t histogram_take(struct histogram *h, const struct tracer_count *counts, size_t n)
+static size_t histogram_take(struct histogram *h, const struct counts_row *counts, size_t n)
 {
 	*h = (struct histogram){ .counts = counts };
 	for (; h->ncounts < n; h->ncounts++) {
-		const struct tracer_count *count = &counts[h->ncounts];
+		const struct counts_row *count = &counts[h->ncounts];
 
 		if (strcmp(count->engine->name, counts->engine->name) ||
 		    strcmp(count->group, counts->group))
@@ -178,7 +178,7 @@ static size_t histogram_take(struct histogram *h, const struct tracer_count *cou
 /* Shows what was counted since the last time. 0 or -errno. */
 static int stat_show(struct stat *stat)
 {
-	struct tracer_count *counts, *now;
+	struct counts_row *counts, *now;
 	ssize_t n = tracer_counts(stat->watch.tracer, &counts);
 	struct histogram h;
 

@@ -30,7 +30,6 @@
 #define SESSIONS_BYTES	(32u << 20)
 #define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record with a text */
-#define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 #define COMMS_MAX	4096		/* names of programs that were executed */
@@ -76,9 +75,7 @@ struct tracer {
 	int tracepoints[TRACEPOINTS];	/* links */
 	struct why_pending why;
 	struct why_waits waits;
-	struct tracer_count *counts;	/* what was counted here, sorted; HISTOGRAM_MAX, or NULL */
-	size_t ncounts;
-	uint64_t uncounted;		/* for which that had no room */
+	struct counts counts;		/* what was counted here; closed where the kernel counts */
 	uint32_t ring_bytes, session_bytes;	/* with perf buffers, ring_bytes for each CPU */
 	bool perf_buffers, ns_pids;
 	struct stream stream;
@@ -156,7 +153,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
 				  DISCOVER_PIDS, 0 },
 		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
-				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
+				    t->config.stat_unit_ns ? COUNTS_MAX : 1,
 				    alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_THREADS] = { "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_why),
 				  t->config.why ? tracer_sessions(alloc, sizeof(struct event_why)) : 1,
@@ -560,93 +557,21 @@ static bool tracer_show(struct tracer *t, struct statement *s)
 	return t->config.statement(t->config.arg, s);
 }
 
-/* As stat_command() in bpf/. */
-static void count_command(char group[STAT_GROUP], const char *text, size_t len)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; text && i < len && i < STAT_GROUP + 8 && n < STAT_GROUP - 1; i++) {
-		char c = text[i];
-
-		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
-			group[n++] = (char)(c | 0x20);
-		else if (n || !c || !strchr(" \n\t\r(", c))
-			break;
-	}
-}
-
-static void count_group(const struct tracer *t, const struct statement *s, char group[STAT_GROUP])
-{
-	enum stat_by by = t->config.stat_by;
-	const char *name = by == STAT_BY_STATUS ? s->failed ? "error" : "ok" :
-			   by == STAT_BY_DATABASE ? s->database :
-			   by == STAT_BY_USER ? s->user : NULL;
-
-	memset(group, 0, STAT_GROUP);
-	if (by == STAT_BY_COMMAND)
-		count_command(group, s->text, s->text_len);
-	else if (name)
-		memcpy(group, name, strnlen(name, STAT_GROUP - 1));
-}
-
-static int count_compare(const void *a, const void *b)
-{
-	const struct tracer_count *x = a, *y = b;
-	int order = strcmp(x->engine->name, y->engine->name);
-
-	order = order ? order : strcmp(x->group, y->group);
-	order = order ? order : (int)x->coarse - (int)y->coarse;
-	return order ? order : (int)x->fine - (int)y->fine;
-}
-
-/* As stat_count() in bpf/. */
-static void tracer_count_one(struct tracer *t, struct tracer_count *one, uint64_t ns)
-{
-	size_t low = 0, high = t->ncounts;
-	uint32_t log = ns ? 63 - (uint32_t)__builtin_clzll(ns) : 0;
-	uint64_t units = ns / t->config.stat_unit_ns;
-
-	one->coarse = units ? (uint16_t)(63 - __builtin_clzll(units)) : 0;
-	one->fine = (uint16_t)(ns < STAT_FINE ? ns :
-			       (log - 3) * STAT_FINE + (ns >> (log - 4) & (STAT_FINE - 1)));
-	one->count = 1;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (count_compare(&t->counts[middle], one) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low < t->ncounts && !count_compare(&t->counts[low], one)) {
-		t->counts[low].count++;
-		return;
-	}
-	if (t->ncounts == HISTOGRAM_MAX) {
-		t->uncounted++;
-		return;
-	}
-	memmove(&t->counts[low + 1], &t->counts[low], (t->ncounts - low) * sizeof(*one));
-	t->counts[low] = *one;
-	t->ncounts++;
-}
-
 /* Counts a statement, or its waits, if it is one that is wanted. */
 static void tracer_count_statement(struct tracer *t, const struct event_statement *event,
 				   const struct statement *s, bool wanted)
 {
-	struct tracer_count one = { .engine = t->discover.targets[event->source].engine };
+	const struct engine *engine = t->discover.targets[event->source].engine;
 	const uint64_t *waits;
 	size_t n;
 
 	waits = why_wait_take(&t->waits, event->pid, event->start_ns, &n);
 	if (!wanted)
 		return;
-	count_group(t, s, one.group);
 	if (!t->config.wait)
-		tracer_count_one(t, &one, s->duration_ns);
+		counts_add(&t->counts, engine, s, s->duration_ns);
 	for (size_t i = 0; i < n; i++)
-		tracer_count_one(t, &one, waits[i]);
+		counts_add(&t->counts, engine, s, waits[i]);
 }
 
 static void tracer_statement(struct tracer *t, const struct event_statement *event)
@@ -906,13 +831,13 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		goto fail;
 	tracer_numbers(t);
 	if (tracer_counts_here(t)) {
-		t->counts = calloc(HISTOGRAM_MAX, sizeof(*t->counts));
+		err = counts_open(&t->counts, config->stat_unit_ns, config->stat_by);
 		if (config->wait)
 			t->waits.rows = calloc(WHY_OPEN, sizeof(*t->waits.rows));
-		err = t->counts && (t->waits.rows || !config->wait) ? 0 :
-		      fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-		if (err)
+		if (err || (config->wait && !t->waits.rows)) {
+			err = fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 			goto fail;
+		}
 	}
 	err = tracer_why(t, fault);
 	if (err)
@@ -1037,49 +962,11 @@ void tracer_running(struct tracer *t)
 		running_show(t, &one->session.s, one->has_text, t->detach_ns);
 }
 
-/* Adds up what several files of one engine have; the number that is left. */
-static ssize_t counts_merge(struct tracer_count *counts, size_t n)
+ssize_t tracer_counts(const struct tracer *t, struct counts_row **rows)
 {
-	size_t kept = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (kept && !count_compare(&counts[kept - 1], &counts[i]))
-			counts[kept - 1].count += counts[i].count;
-		else
-			counts[kept++] = counts[i];
-	}
-	return (ssize_t)kept;
-}
-
-ssize_t tracer_counts(const struct tracer *t, struct tracer_count **counts)
-{
-	struct stat_key keys[2];
-	size_t n = t->ncounts;
-
-	*counts = calloc(HISTOGRAM_MAX, sizeof(**counts));
-	if (!*counts)
-		return -ENOMEM;
-	if (t->counts) {
-		memcpy(*counts, t->counts, n * sizeof(**counts));
-		return (ssize_t)n;
-	}
-	/* Nothing is ever deleted from it, so the order of keys holds. */
-	while (n < HISTOGRAM_MAX &&
-	       !sys_map_next(t->maps[MAP_HISTOGRAM], n ? &keys[0] : NULL, &keys[1])) {
-		struct tracer_count *count = &(*counts)[n];
-
-		keys[0] = keys[1];
-		if (keys[1].source >= t->discover.ntargets ||
-		    sys_map_lookup(t->maps[MAP_HISTOGRAM], &keys[1], &count->count))
-			break;
-		count->engine = t->discover.targets[keys[1].source].engine;
-		memcpy(count->group, keys[1].group, STAT_GROUP - 1);
-		count->coarse = keys[1].coarse;
-		count->fine = keys[1].fine;
-		n++;
-	}
-	qsort(*counts, n, sizeof(**counts), count_compare);
-	return counts_merge(*counts, n);
+	return t->counts.rows ? counts_copy(&t->counts, rows) :
+				counts_read(t->maps[MAP_HISTOGRAM], t->discover.targets,
+					    t->discover.ntargets, rows);
 }
 
 static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
@@ -1096,7 +983,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
 		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
-		.table_full = tracer_counter(t, LOST_TABLE_FULL) + t->waits.lost + t->uncounted,
+		.table_full = tracer_counter(t, LOST_TABLE_FULL) + t->waits.lost + t->counts.lost,
 		.who_unknown = tracer_counter(t, LOST_WHO),
 		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + running +
 				     t->half_seen,
@@ -1126,7 +1013,7 @@ void tracer_close(struct tracer *t)
 	features_close(&t->features);
 	free(t->why.rows);
 	why_waits_free(&t->waits);
-	free(t->counts);
+	counts_close(&t->counts);
 	free(t->redacted);
 	free(t);
 }

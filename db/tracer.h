@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "bpf/event.h"
+#include "db/counts.h"
 #include "db/engine.h"
 #include "db/fault.h"
 #include "db/pattern.h"
@@ -120,19 +121,8 @@ int tracer_drain(struct tracer *tracer);
  */
 int tracer_sleep(struct tracer *tracer);
 
-/* So many statements of one kind of server and group had a duration of that slot. */
-struct tracer_count {
-	const struct engine *engine;
-	char group[STAT_GROUP];		/* foreign bytes, NUL-terminated; "": not known, or all */
-	uint16_t coarse, fine;		/* as struct stat_key has them */
-	uint64_t count;
-};
-
-/*
- * What was counted since the start, sorted by engine, group and slots; each stands once. The number
- * of elements in *@counts, which is the caller's to free; or -ENOMEM.
- */
-ssize_t tracer_counts(const struct tracer *tracer, struct tracer_count **counts);
+/* What was counted since the start, of the kernel's counting or ours; see counts.h. */
+ssize_t tracer_counts(const struct tracer *tracer, struct counts_row **rows);
 
 /*
  * Calls config->statement for each statement over the threshold that has begun and not ended; after
