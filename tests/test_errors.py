@@ -319,7 +319,7 @@ def test_help_and_man_page_list_the_same_columns():
     with open(MAN) as f:
         man = f.read()
     section = man[man.index(".Sh COLUMNS"):man.index(".Sh JSON")]
-    in_man = re.findall(r"^\.It Cm (\w+)$", section, re.M)
+    in_man = [name for names in re.findall(r"^\.It Cm (\w+(?: , \w+)*)$", section, re.M) for name in names.split(" , ")]
     refused_ = run("-o", "nothing").stderr
     known = re.search(r"the columns are ([\w, ]+)", refused_)[1].strip().split(", ")
     assert in_man == known
