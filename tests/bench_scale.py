@@ -4,7 +4,6 @@
 import glob
 import os
 import re
-import signal
 import subprocess
 import tempfile
 import time
@@ -124,8 +123,7 @@ def sites_once(path, tracer, times, out):
             time.sleep(0.3)
             times["peak"].append(peak_kib(process.pid))
             begin = time.monotonic()
-            process.send_signal(signal.SIGINT)
-            process.wait(120)
+            end(process)
             wait_for(lambda: not memory.breakpoints(), 120, "the breakpoints to be gone", every=0)
             times["detach"].append((time.monotonic() - begin) * 1000)
         finally:
