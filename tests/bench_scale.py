@@ -122,8 +122,7 @@ def sites_once(path, tracer, times, out):
             program.stdout.readline()
             time.sleep(0.3)
             times["peak"].append(peak_kib(process.pid))
-            begin = time.monotonic()
-            end(process)
+            begin = end(process)
             wait_for(lambda: not memory.breakpoints(), 120, "the breakpoints to be gone", every=0)
             times["detach"].append((time.monotonic() - begin) * 1000)
         finally:

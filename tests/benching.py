@@ -79,10 +79,11 @@ def settled(memory, process, said=lambda: "", quiet=0.5, every=0.05):
 
 def end(process, memory=None):
     """
-    Ends it by SIGINT; with @memory waits until no breakpoint is left there. bpftrace has been seen to sleep on through
-    one, twice in a hundred; the next one ends it.
+    Ends it by SIGINT, and says when that was; with @memory waits until no breakpoint is left there. bpftrace goes on
+    if it is interrupted while it does not wait, twice in a hundred; the next one ends it.
     """
     for _ in range(4):
+        begin = time.monotonic()
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
         try:
@@ -94,6 +95,7 @@ def end(process, memory=None):
         raise TimeoutError(f"{process.args[0]} does not end")
     if memory:
         wait_for(lambda: not memory.breakpoints(), 60, "the breakpoints to be gone")
+    return begin
 
 
 class Bench:
@@ -155,8 +157,7 @@ class Bench:
         if process.poll() is not None:
             raise RuntimeError(f"{tracer.name} ended with {process.returncode}:\n{self.said()}")
         tracer.peak_kib.append(peak_kib(process.pid))
-        begin = time.monotonic()
-        end(process)
+        begin = end(process)
         tracer.stop_ms.append((time.monotonic() - begin) * 1000)
         end(process, self.memory)
 
