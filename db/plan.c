@@ -144,7 +144,7 @@ static int carry_joined(struct carry *carry)
 {
 	const struct plan *plan = carry->plan;
 	struct object_part *parts = calloc(plan->ngroups, sizeof(*parts));
-	struct bpf_insn *joined = malloc(OBJECT_INSNS_MAX * sizeof(*joined));
+	struct bpf_insn *joined = malloc(OBJECT_JOINED_MAX * sizeof(*joined));
 	int n = -ENOMEM;
 
 	if (!parts || !joined) {
@@ -154,14 +154,11 @@ static int carry_joined(struct carry *carry)
 	for (uint32_t i = 0; i < plan->ngroups; i++)
 		parts[i] = (struct object_part){ plan->groups[i].insns, plan->groups[i].count };
 	n = 0;
-	for (uint32_t first = 0, end; n >= 0 && first < plan->ngroups; first = end) {
-		for (end = plan->ngroups; end > first; end--) {
-			n = object_join(parts + first, end - first, joined, OBJECT_INSNS_MAX);
-			if (n != -ENOSPC)
-				break;
-		}
+	for (uint32_t first = 0, fit; n >= 0 && first < plan->ngroups; first += fit) {
+		fit = object_fit(parts + first, plan->ngroups - first, OBJECT_JOINED_MAX);
+		n = fit ? object_join(parts + first, fit, joined, OBJECT_JOINED_MAX) : -ENOSPC;
 		if (n >= 0)
-			n = carry_run(carry, joined, (uint32_t)n, first, end);
+			n = carry_run(carry, joined, (uint32_t)n, first, first + fit);
 	}
 cleanup:
 	free(joined);

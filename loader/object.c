@@ -334,6 +334,29 @@ int object_link(const struct object *object, const char *name, const struct obje
 	return (int)l.count;
 }
 
+#define JOIN_INSNS	4	/* for each part, and as many around them */
+
+uint32_t object_fit(const struct object_part *parts, uint32_t nparts, uint32_t max)
+{
+	uint32_t used = JOIN_INSNS, codes = 1, n;
+
+	for (n = 0; n < nparts; n++) {
+		const struct object_part *part = &parts[n];
+
+		if (used > max || part->count + JOIN_INSNS > max - used)
+			break;
+		used += part->count + JOIN_INSNS;
+		/* Or some more: one that is called twice counts twice. */
+		codes++;
+		for (uint32_t i = 0; i < part->count; i++)
+			codes += part->insns[i].code == (BPF_JMP | BPF_CALL) &&
+				 part->insns[i].src_reg == BPF_PSEUDO_CALL;
+		if (codes > OBJECT_CODES_MAX)
+			break;
+	}
+	return n;
+}
+
 /*
  * r6 = ctx; r0 = bpf_get_attach_cookie(ctx); then for each part, the last first because engine
  * tables have the busiest probe there: if (r0 == part) return part(ctx).
@@ -341,17 +364,15 @@ int object_link(const struct object *object, const char *name, const struct obje
 int object_join(const struct object_part *parts, uint32_t nparts, struct bpf_insn *insns,
 		uint32_t max)
 {
-	uint32_t at = 0, body = 2 + nparts * 4 + 2;
+	uint32_t at = 0, body = JOIN_INSNS + nparts * JOIN_INSNS;
 
-	if (body > max)
+	if (object_fit(parts, nparts, max) < nparts)
 		return -ENOSPC;
 	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6,
 					 .src_reg = BPF_REG_1 };
 	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
 					 .imm = BPF_FUNC_get_attach_cookie };
 	for (uint32_t i = nparts; i--;) {
-		if (parts[i].count > max - body)
-			return -ENOSPC;
 		insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .off = 3,
 						 .dst_reg = BPF_REG_0, .imm = (int32_t)i };
 		insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X,

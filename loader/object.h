@@ -21,6 +21,9 @@
 #include "usdt/elf.h"
 
 #define OBJECT_INSNS_MAX	4096	/* of one linked program */
+/* Of those that are joined: kernels which tell parts by a cookie take 1,000,000 (c04c0d2b968a). */
+#define OBJECT_JOINED_MAX	8192
+#define OBJECT_CODES_MAX	256	/* functions in a program: the kernel's BPF_MAX_SUBPROGS */
 
 struct object {
 	struct elf elf;
@@ -78,6 +81,9 @@ struct object_part {
 	const struct bpf_insn *insns;
 	uint32_t count;
 };
+
+/* How many of @parts, the first ones, fit into one program of at most @max instructions. */
+uint32_t object_fit(const struct object_part *parts, uint32_t nparts, uint32_t max);
 
 /*
  * Makes one program of @nparts linked ones: the attach cookie of the site that was hit
