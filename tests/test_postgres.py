@@ -1050,8 +1050,9 @@ def test_running_are_shown(postgres, tool):
 
     with postgres.connect() as one, postgres.connect() as other:
         pid = one.execute("select pg_backend_pid()").fetchone()[0]
-        other.execute("select 1 /* idle is not running */")
         one.pgconn.send_query(b"select pg_sleep(600) /* it hangs */")
+        wait_for(lambda: other.execute("select state = 'active' /* idle is not running */ from pg_stat_activity "
+                                       "where pid = %s", [pid]).fetchone()[0], what="it to begin")
         time.sleep(0.3)
         json_.process.send_signal(signal.SIGUSR1)
         json_.wait_for(lambda _: running(), what="what runs")
