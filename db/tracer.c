@@ -15,6 +15,7 @@
 #include "db/fingerprint.h"
 #include "db/identity.h"
 #include "db/process.h"
+#include "db/sessions.h"
 #include "db/target.h"
 #include "db/traceparent.h"
 #include "db/why.h"
@@ -76,10 +77,11 @@ struct tracer {
 	struct why_pending why;
 	struct why_waits waits;
 	struct counts counts;		/* what was counted here; closed where the kernel counts */
-	uint32_t ring_bytes, session_bytes;	/* with perf buffers, ring_bytes for each CPU */
+	uint32_t ring_bytes;		/* with perf buffers, for each CPU */
 	bool perf_buffers, ns_pids;
 	struct stream stream;
 	struct discover discover;
+	struct sessions sessions;
 	struct semaphores semaphores;
 	struct identity_table identities;
 	uint64_t pid_ns_dev, pid_ns_ino;
@@ -89,18 +91,9 @@ struct tracer {
 	uint64_t detach_ns;		/* the kernel's clock: when detaching began; 0: it has not */
 	uint64_t unseen;		/* statements that ended after that, and are not shown */
 	uint64_t half_seen;		/* of these, those that began before it */
-	struct running *running;	/* statements of then that no probe has seen to end */
 	struct traceparent parent;	/* of the statement that is being shown */
 	char *redacted;			/* room for a text; NULL: they are shown as they are */
 	bool detached, unwritten;
-};
-
-/* A statement that was running when detaching began, with its text so far. */
-struct running {
-	struct running *next;
-	uint64_t key;			/* of its session */
-	bool has_text;
-	struct session session;
 };
 
 static uint32_t tracer_ring_bytes(const struct tracer *t)
@@ -127,7 +120,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 {
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
 	uint32_t text = want > least ? want : least;
-	uint32_t session = t->session_bytes =
+	uint32_t session =
 		(uint32_t)((STAT_GROUP + sizeof(struct event_statement) + text + 7) & ~7u);
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
 	const struct map_def defs[MAPS] = {
@@ -175,6 +168,10 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		t->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
 						      .map = t->maps[i] };
 	}
+	t->sessions = (struct sessions){
+		.map = t->maps[MAP_SESSIONS], .bytes = session, .text_bytes = t->config.text_bytes,
+		.no_memory = t->pid_ns_ino, .discover = &t->discover,
+	};
 	return 0;
 }
 
@@ -260,122 +257,6 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 	t->values[MAPS + NUMBER_WANT_BYTES].number =
 		t->tracepoints[TRACEPOINTS - 2] >= 0 && t->tracepoints[TRACEPOINTS - 1] >= 0;
 	return 0;
-}
-
-/* Calls @each for every session there is; where it returns true, the session is deleted. */
-static void tracer_sessions_each(struct tracer *t, bool (*each)(struct tracer *t, uint64_t key,
-								struct session *session))
-{
-	struct session *session = malloc(t->session_bytes);
-	uint64_t keys[2];
-	bool kept = false;
-
-	/* The key after one that was deleted is the first again. */
-	while (session && !sys_map_next(t->maps[MAP_SESSIONS], kept ? &keys[0] : NULL, &keys[1])) {
-		bool remove = !sys_map_lookup(t->maps[MAP_SESSIONS], &keys[1], session) &&
-			      each(t, keys[1], session);
-
-		if (remove && !sys_map_delete(t->maps[MAP_SESSIONS], &keys[1]))
-			continue;
-		keys[0] = keys[1];
-		kept = true;
-	}
-	free(session);
-}
-
-/* Sessions of servers that are gone; those of threads go with their threads. */
-static bool session_gone(struct tracer *t, uint64_t key, struct session *session)
-{
-	(void)t;
-	(void)key;
-	return !process_exists(session->s.pid);
-}
-
-/* Whether the session at @key still has this statement. */
-static bool session_same(struct tracer *t, uint64_t key, const struct event_statement *s)
-{
-	struct session *now = malloc(t->session_bytes);
-	bool same = now && !sys_map_lookup(t->maps[MAP_SESSIONS], &key, now) &&
-		    now->s.flags & SESSION_OPEN && now->s.start_ns == s->start_ns;
-
-	free(now);
-	return same;
-}
-
-/*
- * Reads the text of a session that is to have one at its end only. Whether it ran the same
- * statement then.
- */
-static bool session_query(struct tracer *t, uint64_t key, struct session *session)
-{
-	struct event_statement *s = &session->s;
-	const struct target *target = &t->discover.targets[s->source];
-	uint64_t object = key ^ (uint64_t)s->pid << SESSION_PID_SHIFT;
-	size_t len = 0;
-	/* The key is made of the kernel's own number of the process. */
-	int n = t->pid_ns_ino ? -ENOENT : backend_query(s->pid, object, &target->places,
-							session->text, t->config.text_bytes, &len);
-	bool same = n >= 0 && session_same(t, key, s);
-
-	s->text_len = n < 0 ? 0 : (uint32_t)n;
-	s->query_bytes = len;
-	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
-	if (s->query_bytes > s->text_len)
-		s->flags |= STATEMENT_CUT;
-	return same;
-}
-
-/*
- * Whether it runs a statement, and if so, whether it has a text. As session_end() in bpf/ has it,
- * one that only waits for its Sync does not. Whether one waits for a command or runs the next part
- * of a packet, its server's memory tells.
- */
-static bool session_is_running(struct tracer *t, uint64_t key, struct session *session,
-			       bool *has_text)
-{
-	struct event_statement *s = &session->s;
-	bool between = s->flags & SESSION_LATE && s->flags & STATEMENT_COMPLETED;
-
-	if (!(s->flags & SESSION_OPEN) || (s->completed_ns && s->depth > 1) ||
-	    s->flags & SESSION_REPLICATION || s->source >= t->discover.ntargets)
-		return false;
-	*has_text = s->flags & SESSION_LATE ? session_query(t, key, session) :
-					      s->text_len <= t->config.text_bytes;
-	return *has_text || !between;
-}
-
-/* Keeps what runs when detaching begins: later some ends will not be seen. */
-static bool running_keep(struct tracer *t, uint64_t key, struct session *session)
-{
-	struct running *running;
-	bool has_text;
-
-	if (session->s.start_ns >= t->detach_ns ||
-	    !session_is_running(t, key, session, &has_text))
-		return false;
-	running = malloc(sizeof(*running) + t->config.text_bytes);
-	if (!running)
-		return false;
-	*running = (struct running){ .next = t->running, .key = key, .has_text = has_text };
-	memcpy(&running->session, session,
-	       sizeof(*session) + (has_text ? session->s.text_len : 0));
-	t->running = running;
-	return false;
-}
-
-/* Drops those that were seen to end after all. */
-static void running_settle(struct tracer *t)
-{
-	struct running **place = &t->running, *running;
-
-	while ((running = *place)) {
-		if (session_same(t, running->key, &running->session.s)) {
-			place = &running->next;
-			continue;
-		}
-		*place = running->next;
-		free(running);
-	}
 }
 
 static const char *identity_string(const char *s)
@@ -689,7 +570,7 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	if (t->pid_ns_ino || t->config.stat_unit_ns || !target->places.text ||
 	    !tracer_wants_process(t, process))
 		return;
-	session = calloc(1, t->session_bytes);
+	session = calloc(1, t->sessions.bytes);
 	if (session && !backend_read(process, target->lowest_vaddr, &target->places, session->text,
 				     t->config.text_bytes, &statement))
 		tracer_seed(t, target, process->pid, &statement, session);
@@ -898,7 +779,7 @@ int tracer_drain(struct tracer *t)
 	tracer_unwritten(t);
 	/* It may be there in the place of one that was killed. */
 	if (t->discover.started)
-		tracer_sessions_each(t, session_gone);
+		sessions_prune(&t->sessions);
 	t->discover.started = false;
 	return (int)((bytes * 100 + t->ring_bytes - 1) / t->ring_bytes);
 }
@@ -914,7 +795,7 @@ void tracer_detach(struct tracer *t)
 {
 	if (!t->detached) {
 		t->detach_ns = clock_kernel_ns(t->ahead_ns);
-		tracer_sessions_each(t, running_keep);
+		sessions_keep(&t->sessions, t->detach_ns);
 	}
 	discover_detach(&t->discover);
 	semaphores_close(&t->semaphores);
@@ -924,12 +805,12 @@ void tracer_detach(struct tracer *t)
 		t->tracepoints[i] = -1;
 	}
 	if (!t->detached)
-		running_settle(t);
+		sessions_settle(&t->sessions);
 	t->detached = true;
 }
 
-static void running_show(struct tracer *t, const struct event_statement *event, bool has_text,
-			 uint64_t now)
+static void tracer_show_running(struct tracer *t, const struct event_statement *event,
+				bool has_text, uint64_t now)
 {
 	struct statement s;
 
@@ -944,22 +825,19 @@ static void running_show(struct tracer *t, const struct event_statement *event, 
 		tracer_show(t, &s);
 }
 
-static bool running_each(struct tracer *t, uint64_t key, struct session *session)
+static void tracer_show_now(void *arg, const struct event_statement *event, bool has_text)
 {
-	uint64_t now = clock_kernel_ns(t->ahead_ns);
-	bool has_text;
+	struct tracer *t = arg;
 
-	if (session_is_running(t, key, session, &has_text))
-		running_show(t, &session->s, has_text, now);
-	return false;
+	tracer_show_running(t, event, has_text, clock_kernel_ns(t->ahead_ns));
 }
 
 void tracer_running(struct tracer *t)
 {
 	if (!t->detached)
-		tracer_sessions_each(t, running_each);
-	for (struct running *one = t->running; one; one = one->next)
-		running_show(t, &one->session.s, one->has_text, t->detach_ns);
+		sessions_running(&t->sessions, t, tracer_show_now);
+	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
+		tracer_show_running(t, &one->session.s, one->has_text, t->detach_ns);
 }
 
 ssize_t tracer_counts(const struct tracer *t, struct counts_row **rows)
@@ -978,7 +856,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 {
 	uint64_t ring_full = tracer_counter(t, LOST_RING_FULL), running = 0;
 
-	for (struct running *one = t->running; one; one = one->next)
+	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
 		running++;
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
@@ -1004,12 +882,7 @@ void tracer_close(struct tracer *t)
 			close(t->maps[i]);
 	identity_clear(&t->identities);
 	discover_close(&t->discover);
-	while (t->running) {
-		struct running *next = t->running->next;
-
-		free(t->running);
-		t->running = next;
-	}
+	sessions_close(&t->sessions);
 	features_close(&t->features);
 	free(t->why.rows);
 	why_waits_free(&t->waits);
