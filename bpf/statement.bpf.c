@@ -41,6 +41,7 @@ PROGRAM(activity)
 	const char *text = (const char *)arg_text(ctx);
 	struct session *session = session_get(ctx, 0);
 	struct event_statement *s;
+	__u64 end_ns = 0;
 
 	if (!session) {
 		if (VALUE(want_why) && text)
@@ -49,17 +50,18 @@ PROGRAM(activity)
 	}
 	s = &session->s;
 	session_joined(session);
-	if (!text && !(s->flags & SESSION_OPEN))
-		return 0;
-	if (!text) {
-		statement_end(ctx, session, bpf_ktime_get_ns());
-		return 0;
+	if (s->flags & SESSION_OPEN) {
+		if (text && s->flags & STATEMENT_COMPLETED && s->completed_ns)
+			end_ns = s->completed_ns;
+		/* Not completed and yet another one: only parsed, or its portal has more rows to give. */
+		else if (!text || s->flags & STATEMENT_COMPLETED || !text_same(session, text))
+			end_ns = bpf_ktime_get_ns();
 	}
-	if (s->flags & SESSION_OPEN && s->flags & STATEMENT_COMPLETED)
-		statement_end(ctx, session, s->completed_ns ? s->completed_ns : bpf_ktime_get_ns());
-	/* Not completed and yet another one: only parsed, or its portal has more rows to give. */
-	if (s->flags & SESSION_OPEN && !text_same(session, text))
-		statement_end(ctx, session, bpf_ktime_get_ns());
+	/* In one place: it is much code. */
+	if (end_ns)
+		statement_end(ctx, session, end_ns);
+	if (!text)
+		return 0;
 	if (!(s->flags & SESSION_OPEN))
 		statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	s->depth++;
@@ -275,6 +277,7 @@ PROGRAM(span_done)
 INLINE void session_end(void *ctx, struct session *session)
 {
 	struct event_statement *s = &session->s;
+	__u64 end_ns = s->completed_ns;
 
 	if (!(s->flags & SESSION_OPEN))
 		return;
@@ -282,12 +285,11 @@ INLINE void session_end(void *ctx, struct session *session)
 	 * Completed, but for a Sync that never came; a simple query is not over before it is
 	 * idle.
 	 */
-	if (s->completed_ns && s->depth > 1) {
-		statement_end(ctx, session, s->completed_ns);
-		return;
+	if (!end_ns || s->depth <= 1) {
+		s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
+		end_ns = bpf_ktime_get_ns();
 	}
-	s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
-	statement_end(ctx, session, bpf_ktime_get_ns());
+	statement_end(ctx, session, end_ns);
 }
 
 /* Raw tracepoint sched_process_exit: a thread that ends takes its session along. */

@@ -336,7 +336,7 @@ static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
 }
 
 /* The thread at hand begins with something that is looked at, at @now. */
-INLINE struct event_why *why_start(void *ctx, __u64 now)
+static __attribute__((noinline)) struct event_why *why_start(void *ctx, __u64 now)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct event_why *t = bpf_map_lookup_elem(threads, &tid);
