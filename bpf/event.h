@@ -151,6 +151,7 @@ struct why_phase {
 /* What a statement used. */
 enum use {
 	USE_READ_BYTES, USE_WRITE_BYTES,	/* from and to storage */
+	USE_READ_CALLS, USE_WRITE_CALLS,	/* system calls, of files mostly */
 	USE_MINOR_FAULTS, USE_MAJOR_FAULTS,
 	USE_SENT, USE_RECEIVED,			/* bytes by sockets */
 	/* Of PostgreSQL, in blocks: struct BufferUsage's first ones, in its order … */

@@ -41,6 +41,8 @@ CONSTANT(regs_call);
 /* 0: there is none */
 CONSTANT(task_read_bytes);
 CONSTANT(task_write_bytes);
+CONSTANT(task_syscr);
+CONSTANT(task_syscw);
 CONSTANT(task_min_flt);
 CONSTANT(task_maj_flt);
 
@@ -247,7 +249,7 @@ static __attribute__((noinline)) void use_count(struct event_why *t, __u64 sign,
 {
 	__u64 now;
 
-	which &= 3;	/* for the verifier */
+	which &= 7;	/* for the verifier */
 	if (!offset || bpf_probe_read_kernel(&now, sizeof(now), (const void *)(task + offset)))
 		return;
 	t->use[which] += sign * now;
@@ -261,6 +263,8 @@ static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
 
 	use_count(t, sign, task, VALUE(task_read_bytes), USE_READ_BYTES);
 	use_count(t, sign, task, VALUE(task_write_bytes), USE_WRITE_BYTES);
+	use_count(t, sign, task, VALUE(task_syscr), USE_READ_CALLS);
+	use_count(t, sign, task, VALUE(task_syscw), USE_WRITE_CALLS);
 	use_count(t, sign, task, VALUE(task_min_flt), USE_MINOR_FAULTS);
 	use_count(t, sign, task, VALUE(task_maj_flt), USE_MAJOR_FAULTS);
 	if (t->buffers && !bpf_probe_read_user(now, sizeof(now), (const void *)t->buffers)) {

@@ -107,6 +107,7 @@ const char *why_use_name(enum use use)
 {
 	static const char *const names[USES] = {
 		[USE_READ_BYTES] = "read_bytes", [USE_WRITE_BYTES] = "write_bytes",
+		[USE_READ_CALLS] = "read_calls", [USE_WRITE_CALLS] = "write_calls",
 		[USE_MINOR_FAULTS] = "minor_faults", [USE_MAJOR_FAULTS] = "major_faults",
 		[USE_SENT] = "sent_bytes", [USE_RECEIVED] = "received_bytes",
 		[USE_SHARED_HIT] = "shared_hit", [USE_SHARED_READ] = "shared_read",
@@ -135,6 +136,8 @@ static const struct why_number {
 	{ "constant_regs_call", REGS, CALL, NULL, true, false },
 	{ "constant_task_read_bytes", "task_struct", "ioac.read_bytes", NULL, false, false },
 	{ "constant_task_write_bytes", "task_struct", "ioac.write_bytes", NULL, false, false },
+	{ "constant_task_syscr", "task_struct", "ioac.syscr", NULL, false, false },
+	{ "constant_task_syscw", "task_struct", "ioac.syscw", NULL, false, false },
 	{ "constant_task_min_flt", "task_struct", "min_flt", NULL, true, false },
 	{ "constant_task_maj_flt", "task_struct", "maj_flt", NULL, true, false },
 	/* What is no member: why_numbers() fills them. */

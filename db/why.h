@@ -12,7 +12,7 @@
 #include "loader/feature.h"
 #include "loader/object.h"
 
-#define WHY_NUMBERS	12	/* constants that the programs take */
+#define WHY_NUMBERS	14	/* constants that the programs take */
 
 /*
  * Fills @numbers with what the running kernel's types say. 0, or -errno: -ENOENT where it does not
