@@ -153,6 +153,7 @@ enum use {
 	USE_READ_BYTES, USE_WRITE_BYTES,	/* from and to storage */
 	USE_READ_CALLS, USE_WRITE_CALLS,	/* system calls, of files mostly */
 	USE_MINOR_FAULTS, USE_MAJOR_FAULTS,
+	USE_PEAK_GROWTH,			/* of a process's memory: pages, bytes once it is taken */
 	USE_SENT, USE_RECEIVED,			/* bytes by sockets */
 	/* Of PostgreSQL, in blocks: struct BufferUsage's first ones, in its order … */
 	USE_SHARED_HIT, USE_SHARED_READ, USE_SHARED_DIRTIED, USE_SHARED_WRITTEN,

@@ -45,6 +45,11 @@ CONSTANT(task_syscr);
 CONSTANT(task_syscw);
 CONSTANT(task_min_flt);
 CONSTANT(task_maj_flt);
+CONSTANT(task_mm);
+/* … and in struct mm_struct, which counts pages. */
+CONSTANT(mm_hiwater);
+CONSTANT(mm_total);
+CONSTANT(mm_data);
 
 MAP(threads);		/* hash: kernel's number of a thread → struct event_why */
 MAP(no_thread);		/* array of one: a struct event_why that is all zero */
@@ -256,6 +261,29 @@ static __attribute__((noinline)) void use_count(struct event_why *t, __u64 sign,
 	t->used |= 1u << which;
 }
 
+static __attribute__((noinline)) __u64 use_word(__u64 address)
+{
+	__u64 word = 0;
+
+	bpf_probe_read_kernel(&word, sizeof(word), (const void *)address);
+	return word;
+}
+
+/*
+ * The most pages that the process's address space ever had, as VmPeak in /proc/PID/status, without
+ * what is mapped now and not its own to write: the server's shared memory, libraries. Resident
+ * memory would grow by each shared buffer that is touched.
+ */
+static __attribute__((noinline)) void use_peak(struct event_why *t, __u64 sign, __u64 task)
+{
+	__u64 mm = use_word(task + VALUE(task_mm)), peak = use_word(mm + VALUE(mm_hiwater));
+	__u64 total = use_word(mm + VALUE(mm_total));
+
+	peak = (peak > total ? peak : total) - total + use_word(mm + VALUE(mm_data));
+	t->use[USE_PEAK_GROWTH] += sign * peak;
+	t->used |= 1u << USE_PEAK_GROWTH;
+}
+
 /* Adds what the kernel and the server have counted of the thread to ->use, or with -1 takes it away. */
 static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
 {
@@ -267,6 +295,9 @@ static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
 	use_count(t, sign, task, VALUE(task_syscw), USE_WRITE_CALLS);
 	use_count(t, sign, task, VALUE(task_min_flt), USE_MINOR_FAULTS);
 	use_count(t, sign, task, VALUE(task_maj_flt), USE_MAJOR_FAULTS);
+	/* Threads share their memory. */
+	if (t->leader)
+		use_peak(t, sign, task);
 	if (t->buffers && !bpf_probe_read_user(now, sizeof(now), (const void *)t->buffers)) {
 		ROLLED
 		for (int i = 0; i < USE_BUFFERS; i++)

@@ -527,7 +527,7 @@ static const struct option_row rows[] = {
 	  NULL, NULL, offsetof(struct options, wall) },
 	{ SLOW | TOP, 0, "why", NULL, "print where each statement's time went",
 	  NULL, NULL, offsetof(struct options, why) },
-	{ SLOW | TOP, 0, "use", NULL, "print what it used: storage, faults, buffers, WAL",
+	{ SLOW | TOP, 0, "use", NULL, "print what it used: storage, memory, buffers, WAL",
 	  NULL, NULL, offsetof(struct options, use) },
 	{ SLOW, 0, "otlp", "FILE", "add statements to this file as OpenTelemetry spans",
 	  "give the path of a file, or - for the standard output", set_word,

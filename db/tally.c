@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/why.h"
+
 #define SUB_BITS	4			/* a power of two has 16 buckets */
 #define SUB		(1u << SUB_BITS)
 #define VALUE_BITS	48			/* 78 hours; what is longer counts as that */
@@ -129,6 +131,13 @@ static struct tally_why *entry_why(struct tally_entry *e)
 	return e->why;
 }
 
+static void use_add(__u64 *to, const __u64 *from, uint32_t used)
+{
+	for (int i = 0; i < USES; i++)
+		if (used & 1u << i)
+			why_use_add(&to[i], from[i], (enum use)i);
+}
+
 static void entry_add_why(struct tally_entry *e, const struct event_why *one)
 {
 	struct tally_why *why = one ? entry_why(e) : NULL;
@@ -139,8 +148,7 @@ static void entry_add_why(struct tally_entry *e, const struct event_why *one)
 	why->used |= one->used;
 	for (int i = 0; i < WHY_PARTS; i++)
 		why->ns[i] += one->ns[i];
-	for (int i = 0; i < USES; i++)
-		why->use[i] += one->used >> i & 1 ? one->use[i] : 0;
+	use_add(why->use, one->use, one->used);
 }
 
 static void entry_merge_why(struct tally_entry *to, const struct tally_why *from)
@@ -153,8 +161,7 @@ static void entry_merge_why(struct tally_entry *to, const struct tally_why *from
 	why->used |= from->used;
 	for (int i = 0; i < WHY_PARTS; i++)
 		why->ns[i] += from->ns[i];
-	for (int i = 0; i < USES; i++)
-		why->use[i] += from->use[i];
+	use_add(why->use, from->use, from->used);
 }
 
 static void entry_count(struct tally_entry *e, const struct tally_call *call)

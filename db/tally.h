@@ -62,7 +62,7 @@ enum tally_order {
 	TALLY_TOTAL, TALLY_CALLS, TALLY_MEAN, TALLY_P95, TALLY_P99, TALLY_MAX, TALLY_ROWS,
 	TALLY_ERRORS,
 	TALLY_PART,				/* + enum why_part: time in that part */
-	TALLY_USE = TALLY_PART + WHY_PARTS,	/* + enum use: sum of that */
+	TALLY_USE = TALLY_PART + WHY_PARTS,	/* + enum use: sum of that, or the largest */
 	TALLY_ORDERS = TALLY_USE + USES,
 };
 

@@ -109,6 +109,7 @@ const char *why_use_name(enum use use)
 		[USE_READ_BYTES] = "read_bytes", [USE_WRITE_BYTES] = "write_bytes",
 		[USE_READ_CALLS] = "read_calls", [USE_WRITE_CALLS] = "write_calls",
 		[USE_MINOR_FAULTS] = "minor_faults", [USE_MAJOR_FAULTS] = "major_faults",
+		[USE_PEAK_GROWTH] = "peak_growth_bytes",
 		[USE_SENT] = "sent_bytes", [USE_RECEIVED] = "received_bytes",
 		[USE_SHARED_HIT] = "shared_hit", [USE_SHARED_READ] = "shared_read",
 		[USE_SHARED_DIRTIED] = "shared_dirtied", [USE_SHARED_WRITTEN] = "shared_written",
@@ -140,6 +141,10 @@ static const struct why_number {
 	{ "constant_task_syscw", "task_struct", "ioac.syscw", NULL, false, false },
 	{ "constant_task_min_flt", "task_struct", "min_flt", NULL, true, false },
 	{ "constant_task_maj_flt", "task_struct", "maj_flt", NULL, true, false },
+	{ "constant_task_mm", "task_struct", "mm", NULL, true, false },
+	{ "constant_mm_hiwater", "mm_struct", "hiwater_vm", NULL, true, false },
+	{ "constant_mm_total", "mm_struct", "total_vm", NULL, true, false },
+	{ "constant_mm_data", "mm_struct", "data_vm", NULL, true, false },
 	/* What is no member: why_numbers() fills them. */
 	{ "constant_task_helper", NULL, NULL, NULL, false, false },
 	{ "constant_stack_regs", NULL, NULL, NULL, false, false },
@@ -180,10 +185,24 @@ int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBE
 	return 0;
 }
 
+void why_use_add(__u64 *sum, __u64 value, enum use use)
+{
+	if (use != USE_PEAK_GROWTH)
+		*sum += value;
+	else if (value > *sum)
+		*sum = value;
+}
+
 void why_put(struct why_pending *pending, const struct event_why *event)
 {
-	if (pending->rows)
-		pending->rows[pending->next++ % WHY_PENDING] = *event;
+	struct event_why *row = pending->rows ? &pending->rows[pending->next++ % WHY_PENDING] : NULL;
+	__u64 *growth = row ? &row->use[USE_PEAK_GROWTH] : NULL;
+
+	if (!row)
+		return;
+	*row = *event;
+	/* Less than none: a library was mapped, below an earlier peak. */
+	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
 /* Takes @over ns out of what was waited in: for the client, or whatever it was. */

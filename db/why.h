@@ -12,7 +12,7 @@
 #include "loader/feature.h"
 #include "loader/object.h"
 
-#define WHY_NUMBERS	14	/* constants that the programs take */
+#define WHY_NUMBERS	18	/* constants that the programs take */
 
 /*
  * Fills @numbers with what the running kernel's types say. 0, or -errno: -ENOENT where it does not
@@ -43,6 +43,9 @@ const char *why_phase_name(enum phase phase);
 
 /* "shared_hit", as JSON has it. Static. */
 const char *why_use_name(enum use use);
+
+/* Adds @value to @sum; of memory, that is not added up, the largest is kept. */
+void why_use_add(__u64 *sum, __u64 value, enum use use);
 
 /* Breakdowns wait here for their statements: other CPUs' records come between. All zero: none. */
 #define WHY_PENDING	256

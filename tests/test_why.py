@@ -214,6 +214,51 @@ def test_use_is_what_explain_says(postgres, traced):
     assert use["shared_dirtied"] >= plan["Shared Dirtied Blocks"] > 0, (use, plan)
 
 
+def kernel_says(pid):
+    """What the kernel counts of a process: VmPeak and RssShmem in bytes, and system calls that read and write."""
+    said = {}
+    for name in ("status", "io"):
+        with open(f"/proc/{pid}/{name}", encoding="ascii", errors="replace") as f:
+            said |= dict(line.rstrip("\n").split(":", 1) for line in f if ":" in line)
+    return {key: int(said[key].split()[0]) * (1024 if said[key].endswith("kB") else 1)
+            for key in ("VmPeak", "RssShmem", "syscr", "syscw")}
+
+
+def explained(connection, query):
+    """The nodes of a query's plan, the outermost first, with what PostgreSQL measured."""
+    def nodes(plan):
+        return [plan, *(node for inner in plan.get("Plans", ()) for node in nodes(inner))]
+    return nodes(connection.execute(f"explain (analyze, format json) {query}").fetchone()[0][0]["Plan"])
+
+
+def test_memory_is_what_the_kernel_says(postgres, traced):
+    """What a statement allocates counts where no earlier one needed it; that it touches shared buffers does not."""
+    postgres.psql("create table if not exists touched as select repeat('x', 1000) x from generate_series(1, 20000)")
+    with postgres.connect() as connection:
+        pid = connection.info.backend_pid
+        for text in ("set jit = off", "set max_parallel_workers_per_gather = 0", "set work_mem = '256MB'", "set enable_mergejoin = off"):
+            connection.execute(text)
+        query = "select count(*) from generate_series(1, 200000) a join generate_series(1, 200000) b on a = b"
+        said = [kernel_says(pid)]
+        hashed = 0
+        for text in ("select count(x) from touched /* touches */", "", f"{query} /* again */"):
+            if text:
+                connection.execute(text)
+            else:
+                hashed = max(node.get("Peak Memory Usage", 0) for node in explained(connection, f"{query} /* hashes */")) * 1024
+            said.append(kernel_says(pid))
+    ended(traced)
+    grown = {tag: only(traced, tag)["use"]["peak_growth_bytes"] for tag in ("touches", "hashes", "again")}
+    kernel = [{key: new[key] - old[key] for key in new} for old, new in zip(said, said[1:])]
+    for (tag, growth), counted in zip(grown.items(), kernel):
+        # Between statements, too, memory is allocated.
+        assert abs(growth - counted["VmPeak"]) <= 1 << 20, (tag, grown, kernel)
+        use = only(traced, tag)["use"]
+        assert [use["read_calls"], use["write_calls"]] == [counted["syscr"], counted["syscw"]], (tag, use, kernel)
+    assert kernel[0]["RssShmem"] > 10 << 20 and grown["touches"] <= 4 << 20, (grown, kernel)
+    assert grown["hashes"] >= hashed > 8 << 20 and grown["again"] <= grown["hashes"] / 4, (grown, hashed)
+
+
 @pytest.mark.parametrize("args", [(), OLD_WAYS], ids=["new", "old-ways"])
 def test_adds_up_under_load(postgres, tool, args):
     """All protocols, pipelines and failures; several at once."""

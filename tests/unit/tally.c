@@ -346,6 +346,28 @@ static void where_time_went(void)
 	tally_free(t);
 }
 
+/* Memory is not added up, and what is not known of a call does not count. */
+static void largest_counts(void)
+{
+	struct tally *t = tally_new(100);
+	const struct tally_why *other;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		struct event_why why = { .used = i == 99 ? 1u << USE_MINOR_FAULTS : ~0u };
+
+		why.use[USE_MINOR_FAULTS] = 1;
+		why.use[USE_PEAK_GROWTH] = i ^ 5;
+		tally_add(t, &(struct tally_call){ .engine = "mysql", .hash = i % 5, .fingerprint = "x",
+						   .why = &why });
+	}
+	CHECK(find(t, 0)->why->use[USE_PEAK_GROWTH] == (90 ^ 5) && find(t, 0)->why->use[USE_MINOR_FAULTS] == 20);
+	tally_fold(t, 1);
+	tally_fold(t, 0);
+	other = tally_other(t, NULL)->why;
+	CHECK(other && other->use[USE_MINOR_FAULTS] == 100 && other->use[USE_PEAK_GROWTH] == (98 ^ 5));
+	tally_free(t);
+}
+
 static size_t resident(void)
 {
 	FILE *f = fopen("/proc/self/statm", "r");
@@ -435,6 +457,7 @@ int main(void)
 	RUN(the_least_are_folded);
 	RUN(sorted);
 	RUN(where_time_went);
+	RUN(largest_counts);
 	RUN_LONG(a_million);
 	RUN(the_most_memory);
 	return check_done();
