@@ -161,16 +161,23 @@ enum use {
 	USE_TEMP_READ, USE_TEMP_WRITTEN,
 	/* … and struct WalUsage's */
 	USE_WAL_RECORDS, USE_WAL_FPI, USE_WAL_BYTES,
+	/* Sorts; of what they took: how many went to disk, the largest one's memory, blocks on disk */
+	USE_SORTS, USE_SORTS_EXTERNAL, USE_SORT_BYTES, USE_SORT_BLOCKS,
 	USES,
 };
 
+
 #define USE_BUFFERS		(USE_WAL_RECORDS - USE_SHARED_HIT)
-#define USE_WALS		(USES - USE_WAL_RECORDS)
+#define USE_WALS		(USE_SORTS - USE_WAL_RECORDS)
+#define USE_SORTINGS		(USES - USE_SORTS)
+
+#define SORT_BEGINS		2
 
 /* What parallel workers of a statement did, which have ended. */
 struct why_workers {
 	__u64 ns[WHY_PARTS];
 	__u64 count;
+	__u64 use[USE_SORTINGS];	/* from USE_SORTS on: its leader has the rest */
 };
 
 /*
@@ -191,7 +198,7 @@ struct event_why {
 	__u32 used;			/* bits: which of ->use are known */
 	__u64 leader;			/* whose worker it is, or the key that its own have; 0: none */
 	__u32 worker;			/* it is one */
-	__u32 pad;
+	__u32 sorted;			/* sorts that ended */
 	__u64 ns[WHY_PARTS];
 	struct why_wait waits[WHY_WAITS];
 	struct why_phase phases[PHASES];

@@ -454,4 +454,17 @@ PROGRAM(phase_done)
 	return 0;
 }
 
+/* The server sorts, and frees what that took. */
+PROGRAM(sort)
+{
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	__u32 sort = (__u32)arg_sort(ctx);
+
+	if (t && sort == SORT_BEGINS)
+		t->use[USE_SORTS]++;
+	else if (t)
+		use_sorted(t, sort != 0, arg_space(ctx));
+	return 0;
+}
+
 char dual_license[] __attribute__((section("license"), used)) = "Dual BSD/GPL";

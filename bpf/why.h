@@ -22,6 +22,8 @@ ARGUMENT(buffers);	/* address of PostgreSQL's pgBufferUsage and pgWalUsage; 0: n
 ARGUMENT(wal);
 
 ARGUMENT(phase);	/* enum phase */
+ARGUMENT(sort);		/* SORT_BEGINS, or whether it went to disk, … */
+ARGUMENT(space);	/* … where it took so many blocks; else so many KiB of memory */
 
 CONSTANT(want_why);
 CONSTANT(want_use);
@@ -312,6 +314,26 @@ static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
 	}
 }
 
+INLINE void use_largest(__u64 *largest, __u64 value)
+{
+	if (value > *largest)
+		*largest = value;
+}
+
+/* A sort is freed, by the statement that it is of, not by the one after it. */
+INLINE void use_sorted(struct event_why *t, int external, __u64 space)
+{
+	if (!t->use[USE_SORTS])
+		return;
+	t->sorted++;
+	if (!external) {
+		use_largest(&t->use[USE_SORT_BYTES], space * 1024);
+		return;
+	}
+	t->use[USE_SORTS_EXTERNAL]++;
+	t->use[USE_SORT_BLOCKS] += space;
+}
+
 INLINE __u32 *why_parallel(__u64 leader)
 {
 	__u32 slot = (leader ^ leader >> SESSION_PID_SHIFT) & (WHY_LEADERS - 1);
@@ -332,6 +354,12 @@ static __attribute__((noinline)) void why_fold(struct event_why *t)
 	ROLLED
 	for (int i = 0; i < WHY_PARTS; i++)
 		__sync_fetch_and_add(&workers_of->ns[i], t->ns[i]);
+	/* Of two workers that end at once, one's largest sort may be passed over. */
+	use_largest(&workers_of->use[USE_SORT_BYTES - USE_SORTS], t->use[USE_SORT_BYTES]);
+	ROLLED
+	for (int i = 0; i < USE_SORTINGS; i++)
+		if (i != USE_SORT_BYTES - USE_SORTS)
+			__sync_fetch_and_add(&workers_of->use[i], t->use[USE_SORTS + i]);
 	__sync_fetch_and_add(&workers_of->count, 1);
 	*any = 1;
 }
@@ -385,8 +413,9 @@ static __attribute__((noinline)) struct event_why *why_start(void *ctx, __u64 no
 	t->start_ns = t->since_ns = now;
 	t->doing = WHY_CPU;
 	t->said = 0;
-	t->used = 0;
+	t->used = t->sorted = 0;
 	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits) + sizeof(t->phases));
+	__builtin_memset(&t->use[USE_SORTS], 0, USE_SORTINGS * sizeof(__u64));
 	t->workers.count = 0;
 	t->word = arg_wait_event(ctx);
 	return t;

@@ -22,6 +22,8 @@
 #define TARGET_LEAVES_PREPARED	0x40
 #define TARGET_SHOWS_PREPARED	0x80
 #define TARGET_SHOWS_PHASES	0x100
+#define TARGET_SHOWS_SORTS	0x200
+#define TARGET_SHOWS_SORT_SPACE	0x400	/* and what they took */
 
 /*
  * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
@@ -48,9 +50,10 @@ struct engine_arg {
 	int fallback;		/* where that cannot be resolved; -1: the probe is useless then */
 };
 
-/* What is asked for, as bits: where statements' time goes, and their phases. */
+/* What is asked for, as bits: where statements' time goes, their phases, and what they use. */
 #define ENGINE_WHY	0x01
 #define ENGINE_PHASES	0x02
+#define ENGINE_USE	0x04
 
 /*
  * One way to see a step of a statement. Of the rows of one step the first that the file has is

@@ -40,6 +40,20 @@ static const struct engine_probe postgres_probes[] = {
 	PHASE(PHASE_PLAN, "plan", "query__plan"),
 	PHASE(PHASE_EXECUTE, "execute", "query__execute"),
 	{
+		.step = "sort", .program = "sort",
+		.function = "tuplesort_performsort",	/* sort__start is not there for all sorts */
+		.optional = true, .asked = ENGINE_USE, .shows = TARGET_SHOWS_SORTS,
+		.args = ENGINE_ARGS({ .name = "arg_sort", .fallback = SORT_BEGINS },
+				    { .name = "arg_space", .fallback = 0 }),
+	},
+	{
+		.step = "sort done", .program = "sort",
+		.provider = "postgresql", .probe = "sort__done",
+		.optional = true, .asked = ENGINE_USE, .shows = TARGET_SHOWS_SORT_SPACE,
+		.args = ENGINE_ARGS({ .name = "arg_sort", .probe_arg = 1, .fallback = -1 },
+				    { .name = "arg_space", .probe_arg = 2, .fallback = -1 }),
+	},
+	{
 		.step = "completion", .program = "completion",
 		.function = "EndCommand",
 		.only_with = "GetCommandTagName",	/* 13: QueryCompletion, not a text */

@@ -504,7 +504,8 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		break;
 	case EVENT_WHY:
 		if (size >= sizeof(struct event_why))
-			why_put(&t->why, data);
+			why_put(&t->why, data,
+				ntargets ? t->discover.targets[session->source].shows : 0);
 		break;
 	case EVENT_WAIT:
 		if (size >= sizeof(struct event_wait))
@@ -686,7 +687,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.common = (struct target_common){
 		.features = &t->features, .object = &t->object, .values = t->values,
 		.nvalues = MAPS + NUMBERS, .semaphores = &t->semaphores,
-		.asked = (config->why ? ENGINE_WHY : 0) | (config->phases ? ENGINE_PHASES : 0),
+		.asked = (config->why ? ENGINE_WHY : 0) | (config->phases ? ENGINE_PHASES : 0) |
+			 (config->use ? ENGINE_USE : 0),
 		.program = config->program,
 		.program_arg = config->arg, .site = config->site, .site_arg = config->arg,
 	};

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "db/engine.h"
 #include "loader/btf.h"
 
 #define STACK_BYTES	16384	/* of a thread in the kernel, or a page if that is larger */
@@ -118,6 +119,8 @@ const char *why_use_name(enum use use)
 		[USE_TEMP_READ] = "temp_read", [USE_TEMP_WRITTEN] = "temp_written",
 		[USE_WAL_RECORDS] = "wal_records", [USE_WAL_FPI] = "wal_fpi",
 		[USE_WAL_BYTES] = "wal_bytes",
+		[USE_SORTS] = "sorts", [USE_SORTS_EXTERNAL] = "sorts_external",
+		[USE_SORT_BYTES] = "sort_bytes", [USE_SORT_BLOCKS] = "sort_blocks",
 	};
 
 	return names[use];
@@ -187,22 +190,38 @@ int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBE
 
 void why_use_add(__u64 *sum, __u64 value, enum use use)
 {
-	if (use != USE_PEAK_GROWTH)
+	if (use != USE_PEAK_GROWTH && use != USE_SORT_BYTES)
 		*sum += value;
 	else if (value > *sum)
 		*sum = value;
 }
 
-void why_put(struct why_pending *pending, const struct event_why *event)
+/* Adds what a record has in other places to ->use. */
+static void why_complete(struct event_why *why, uint32_t shows)
+{
+	__u64 *use = &why->use[USE_SORTS], *growth = &why->use[USE_PEAK_GROWTH];
+
+	/* Less than none: a library was mapped, below an earlier peak. */
+	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	if (shows & TARGET_SHOWS_SORTS)
+		why->used |= 1u << USE_SORTS;
+	/* Else an error ended one, or the next statement will. */
+	if (shows & TARGET_SHOWS_SORT_SPACE && why->sorted >= *use)
+		why->used |= ((1u << (USES - USE_SORTS_EXTERNAL)) - 1) << USE_SORTS_EXTERNAL;
+	if (why->workers.count)
+		for (int i = 0; i < USE_SORTINGS; i++)
+			why_use_add(use + i, why->workers.use[i], (enum use)(USE_SORTS + i));
+}
+
+void why_put(struct why_pending *pending, const struct event_why *event, uint32_t shows)
 {
 	struct event_why *row = pending->rows ? &pending->rows[pending->next++ % WHY_PENDING] : NULL;
-	__u64 *growth = row ? &row->use[USE_PEAK_GROWTH] : NULL;
 
 	if (!row)
 		return;
 	*row = *event;
-	/* Less than none: a library was mapped, below an earlier peak. */
-	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	if (row->used)
+		why_complete(row, shows);
 }
 
 /* Takes @over ns out of what was waited in: for the client, or whatever it was. */

@@ -55,8 +55,8 @@ struct why_pending {
 	uint32_t next;
 };
 
-/* Keeps a copy of @event; the oldest one goes. */
-void why_put(struct why_pending *pending, const struct event_why *event);
+/* Keeps a copy of @event, of a server that @shows TARGET_SHOWS_…; the oldest one goes. */
+void why_put(struct why_pending *pending, const struct event_why *event, uint32_t shows);
 
 /*
  * That of the statement of thread @tid that began at @start_ns and lasted @duration_ns, whose parts

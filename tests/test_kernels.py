@@ -160,7 +160,7 @@ def test_postgres_agrees_with_its_log(name, guest):
     for one in got:
         assert sum(one["why"].values()) == round(one["duration_ms"] * 1e6), one
         assert one["why"]["cpu"] and one["use"]["shared_hit"] >= 0, one
-        assert {"read_calls", "write_calls", "peak_growth_bytes"} <= set(one["use"]), one
+        assert {"read_calls", "write_calls", "peak_growth_bytes", "sorts"} <= set(one["use"]), one
     assert all(max(one["use"][name] for one in got) > 0 for name in ("read_calls", "write_calls", "peak_growth_bytes"))
     asleep = [one["why"]["sleep"] for one in got if "pg_sleep(20) /* " in one["query"]]
     assert asleep and min(asleep) > 15e6, asleep

@@ -231,6 +231,74 @@ def explained(connection, query):
     return nodes(connection.execute(f"explain (analyze, format json) {query}").fetchone()[0][0]["Plan"])
 
 
+def sort_spaces(nodes):
+    """(type, KiB) of each sort of a plan, of parallel workers too."""
+    sorts = [one for node in nodes for one in (node, *node.get("Workers", ())) if "Sort Space Used" in one]
+    return [(one["Sort Space Type"], one["Sort Space Used"]) for one in sorts]
+
+
+SMALL, LARGE = (f"(select g, mod(g, 7) from generate_series(1, {n}) g order by 2, 1 desc)" for n in (1000, 20000))
+
+
+@pytest.mark.parametrize("query, settings, sorts, disk", [
+    (LARGE, {}, 1, 0),
+    (f"{LARGE} union all {SMALL}", {}, 2, 0),
+    (f"{SMALL} union all {LARGE}", {"work_mem": "128kB"}, 2, 1),
+    ("select * from sort_rows order by x, g", {"work_mem": "64kB", "max_parallel_workers_per_gather": 2, "parallel_setup_cost": 0,
+                                               "parallel_tuple_cost": 0, "parallel_leader_participation": "off"}, 2, 2),
+    ("select 1", {}, 0, 0),
+], ids=["memory", "two", "disk", "parallel", "none"])
+def test_sorts_are_what_explain_says(postgres, traced, query, settings, sorts, disk):
+    with postgres.connect() as connection:
+        if settings.get("parallel_setup_cost") == 0:
+            postgres.psql("create table if not exists sort_rows as select g, repeat('x', 100) x from generate_series(1, 20000) g",
+                          "analyze sort_rows")
+        for name, value in settings.items():
+            connection.execute(f"set {name} = '{value}'")
+        spaces = sort_spaces(explained(connection, f"{query} /* sorted */"))
+    use = only(ended(traced), "sorted")["use"]
+    assert len(spaces) == use["sorts"] == sorts, (spaces, use)
+    if "sorts_external" not in use:
+        pytest.skip("a server without USDT probes")
+    assert len([kind for kind, _ in spaces if kind == "Disk"]) == use["sorts_external"] == disk, (spaces, use)
+    assert use["sort_blocks"] * 8 == sum(size for kind, size in spaces if kind == "Disk"), (spaces, use)
+    assert use["sort_bytes"] == 1024 * max((size for kind, size in spaces if kind == "Memory"), default=0), (spaces, use)
+
+
+def test_incremental_sorts(postgres, traced):
+    """Each group is one, of which EXPLAIN tells the number, and the memory of the largest."""
+    with postgres.connect() as connection:
+        connection.execute("create temp table groups as select g / 100 a, mod(g, 100) b from generate_series(0, 9999) g")
+        for text in ("create index on groups (a)", "analyze groups", "set enable_seqscan = off", "set enable_bitmapscan = off"):
+            connection.execute(text)
+        node = explained(connection, "select * from groups order by a, b desc /* by groups */")[0]
+    use = only(ended(traced), "by groups")["use"]
+    if "Full-sort Groups" not in node:
+        pytest.skip("a server before 13")
+    found = [node[kind] for kind in ("Full-sort Groups", "Pre-sorted Groups")]
+    assert use["sorts"] == sum(one["Group Count"] for one in found), (use, node)
+    if "sort_bytes" in use:
+        assert use["sort_bytes"] == 1024 * max(one["Sort Space Memory"]["Peak Sort Space Used"] for one in found), (use, node)
+
+
+def test_sorts_that_do_not_end(postgres, traced):
+    """Inside a transaction the next command ends the sort of the one before: it was none of its own."""
+    with postgres.connect(autocommit=False) as connection:
+        connection.execute(f"{LARGE} limit %s /* left */", (10,))
+        connection.execute("select %s /* next */", (1,))
+        connection.commit()
+        with pytest.raises(Exception, match="division by zero"):
+            connection.execute(f"select 1 / (g - 1) from {LARGE} g (g, r) /* fails */")
+    ended(traced)
+    if "sorts_external" not in only(traced, "next")["use"]:
+        pytest.skip("a server without USDT probes")
+    for tag in ("left", "fails"):
+        use = only(traced, tag)["use"]
+        assert use["sorts"] == 1 and not set(use) & {"sorts_external", "sort_bytes", "sort_blocks"}, use
+    use = only(traced, "next")["use"]
+    assert [use[name] for name in ("sorts", "sorts_external", "sort_bytes", "sort_blocks")] == [0] * 4, use
+
+
 def test_memory_is_what_the_kernel_says(postgres, traced):
     """What a statement allocates counts where no earlier one needed it; that it touches shared buffers does not."""
     postgres.psql("create table if not exists touched as select repeat('x', 1000) x from generate_series(1, 20000)")

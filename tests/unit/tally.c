@@ -353,18 +353,18 @@ static void largest_counts(void)
 	const struct tally_why *other;
 
 	for (uint64_t i = 0; i < 100; i++) {
-		struct event_why why = { .used = i == 99 ? 1u << USE_MINOR_FAULTS : ~0u };
+		struct event_why why = { .used = i == 99 ? 1u << USE_SORTS : ~0u };
 
-		why.use[USE_MINOR_FAULTS] = 1;
-		why.use[USE_PEAK_GROWTH] = i ^ 5;
+		why.use[USE_SORTS] = 1;
+		why.use[USE_SORT_BYTES] = why.use[USE_PEAK_GROWTH] = i ^ 5;
 		tally_add(t, &(struct tally_call){ .engine = "mysql", .hash = i % 5, .fingerprint = "x",
 						   .why = &why });
 	}
-	CHECK(find(t, 0)->why->use[USE_PEAK_GROWTH] == (90 ^ 5) && find(t, 0)->why->use[USE_MINOR_FAULTS] == 20);
+	CHECK(find(t, 0)->why->use[USE_SORT_BYTES] == (90 ^ 5) && find(t, 0)->why->use[USE_SORTS] == 20);
 	tally_fold(t, 1);
 	tally_fold(t, 0);
 	other = tally_other(t, NULL)->why;
-	CHECK(other && other->use[USE_MINOR_FAULTS] == 100 && other->use[USE_PEAK_GROWTH] == (98 ^ 5));
+	CHECK(other && other->use[USE_SORTS] == 100 && other->use[USE_PEAK_GROWTH] == (98 ^ 5));
 	tally_free(t);
 }
 

@@ -4,7 +4,9 @@
 #include <linux/btf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "db/engine.h"
 #include "db/why.h"
 #include "loader/btf.h"
 #include "tests/unit/check.h"
@@ -169,23 +171,23 @@ static void parts(void)
 				 .waits = { { 1, 2, 20 }, { 3, 1, 10 } } };
 	const struct event_why *got;
 
-	why_put(&none, &one);
+	why_put(&none, &one, 0);
 	CHECK(!why_take(&none, 7, 1000, 80));
 	CHECK(!why_take(&pending, 0, 1, 80));
-	why_put(&pending, &one);
+	why_put(&pending, &one, 0);
 	CHECK(!why_take(&pending, 7, 1001, 80) && !why_take(&pending, 8, 1000, 80));
 	got = why_take(&pending, 7, 1000, 80);
 	CHECK(got && sum_of(got) == 80 && got->ns[WHY_CPU] == 50);
 	/* What is missing is shown as other; too much is the wait for the client's. */
 	got = why_take(&pending, 7, 1000, 90);
 	CHECK(got && sum_of(got) == 90 && got->ns[WHY_OTHER] == 10);
-	why_put(&pending, &one);
+	why_put(&pending, &one, 0);
 	got = why_take(&pending, 7, 1000, 65);
 	CHECK(got && sum_of(got) == 65 && got->ns[WHY_CPU] == 50 && got->ns[WHY_NETWORK] == 15);
 	for (uint64_t duration = 0; duration < 100; duration++) {
 		uint64_t waited = 0;
 
-		why_put(&pending, &one);
+		why_put(&pending, &one, 0);
 		got = why_take(&pending, 7, 1000, duration);
 		CHECK(got && sum_of(got) == duration, "%u", (unsigned int)duration);
 		for (int i = 0; i < WHY_WAITS; i++)
@@ -195,9 +197,46 @@ static void parts(void)
 	/* The oldest one goes. */
 	for (uint32_t i = 0; i < WHY_PENDING; i++) {
 		one.tid = 100 + i;
-		why_put(&pending, &one);
+		why_put(&pending, &one, 0);
 	}
 	CHECK(!why_take(&pending, 7, 1000, 80) && why_take(&pending, 100, 1000, 80));
+}
+
+/* What is known of sorts is the server's to tell, and that all have ended. */
+static void sorts(void)
+{
+	static struct event_why rows[WHY_PENDING];
+	struct why_pending pending = { .rows = rows };
+	struct event_why one = { .tid = 7, .start_ns = 1000, .used = 1, .sorted = 2,
+				 .workers = { .count = 0, .use = { 10, 5, 999, 50 } } };
+	uint32_t sorts = 1u << USE_SORTS, space = 7u << USE_SORTS_EXTERNAL;
+	static const __u64 with_workers[] = { 12, 5, 999, 57 };
+	const struct event_why *got;
+
+	one.use[USE_PEAK_GROWTH] = 3;
+	one.use[USE_SORTS] = 2;
+	one.use[USE_SORT_BYTES] = 700;
+	one.use[USE_SORT_BLOCKS] = 7;
+	why_put(&pending, &one, TARGET_SHOWS_ROWS);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got->used == 1 && got->use[USE_PEAK_GROWTH] == 3 * (__u64)sysconf(_SC_PAGESIZE));
+	why_put(&pending, &one, TARGET_SHOWS_SORTS);
+	CHECK(why_take(&pending, 7, 1000, 80)->used == (1 | sorts));
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got->used == (1 | sorts | space) && got->use[USE_SORTS] == 2);
+	one.workers.count = 2;
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(!memcmp(&got->use[USE_SORTS], with_workers, sizeof(with_workers)));
+	one.sorted = 1;
+	one.use[USE_PEAK_GROWTH] = -3ULL;
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got->used == (1 | sorts) && !got->use[USE_PEAK_GROWTH]);
+	one.used = 0;
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	CHECK(!why_take(&pending, 7, 1000, 80)->used);
 }
 
 static void calls(void)
@@ -264,6 +303,7 @@ int main(void)
 	RUN(damaged);
 	RUN(kernel);
 	RUN(parts);
+	RUN(sorts);
 	RUN(calls);
 	RUN(names);
 	RUN(waits);
