@@ -95,6 +95,8 @@ class Tool:
 
     def kill(self):
         if self.process.poll() is None:
+            for pid in children(self.pid) if self.wrap else []:
+                os.kill(pid, signal.SIGKILL)	# else it keeps our pipes open
             self.process.kill()
         self.process.wait()
         self.join()
