@@ -349,41 +349,60 @@ PROGRAM(process_exec)
 	return 0;
 }
 
-/* Raw tracepoint sched_switch(preempted, previous, next); the thread at hand is still the previous one. */
+/*
+ * Raw tracepoint sched_switch(preempted, previous, next), or its record; the thread at hand is still
+ * the previous one.
+ */
 PROGRAM(task_switch)
 {
 	const __u64 *args = ctx;
 	const char *task = (const char *)args[1];
-	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state = 0;
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state;
 	struct event_why *t = tid ? why_thread(tid) : 0;
 
 	if (t) {
 		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
-		bpf_probe_read_kernel(&state, sizeof(state), task + VALUE(task_state));
-		if (!(args[0] & 1) && state) {
+		state = why_state(ctx);
+		if (state && !VALUE(record_state))
 			t->call = why_call(task);
+		if (state)
 			t->doing = why_waits(t, task, state);
-		}
 	}
-	bpf_probe_read_kernel(&tid, sizeof(tid), (const void *)(args[2] + VALUE(task_pid)));
+	tid = why_tid(ctx, VALUE(record_next), 2);
 	t = tid ? why_thread(tid) : 0;
 	if (t)
 		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_CPU);
 	return 0;
 }
 
-/* Raw tracepoint sched_wakeup(task): from now on it waits for a CPU. */
+/* Raw tracepoint sched_wakeup(task), or its record: from now on it waits for a CPU. */
 PROGRAM(task_wakeup)
 {
-	const __u64 *args = ctx;
-	struct event_why *t;
-	__u32 tid = 0;
+	struct event_why *t = why_thread(why_tid(ctx, VALUE(record_pid), 0));
 
-	bpf_probe_read_kernel(&tid, sizeof(tid), (const void *)(args[0] + VALUE(task_pid)));
-	t = why_thread(tid);
 	/* It was still running, about to sleep. */
 	if (t && why_is_waiting(t))
 		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
+	return 0;
+}
+
+/* Raw tracepoints sys_enter(registers, number) and sys_exit(registers, result). */
+PROGRAM(call_enter)
+{
+	const __u64 *args = ctx;
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+
+	if (t)
+		t->call = (__u32)args[1];
+	return 0;
+}
+
+PROGRAM(call_exit)
+{
+	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+
+	if (t)
+		t->call = WHY_NO_CALL;
 	return 0;
 }
 

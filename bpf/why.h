@@ -11,6 +11,7 @@
 
 #define ROLLED	_Pragma("clang loop unroll(disable)")
 #define STATE_UNINTERRUPTIBLE	2	/* TASK_UNINTERRUPTIBLE, in all releases */
+#define STATES			0xff	/* TASK_REPORT_MAX - 1; in a record, above is "preempted" */
 
 ARGUMENT(wait_event);	/* address of what PostgreSQL says it waits for; 0: not known */
 ARGUMENT(wait);		/* thd_wait_type of MySQL and MariaDB */
@@ -40,6 +41,14 @@ CONSTANT(task_stack);
 CONSTANT(task_helper);		/* there is bpf_task_pt_regs() */
 CONSTANT(stack_regs);		/* where there is not: where they are on the stack */
 CONSTANT(regs_call);
+/*
+ * Without the kernel's types, offsets in the tracepoints' records, which the programs are given then;
+ * else 0. The system call is told by tracepoints, too.
+ */
+CONSTANT(record_state);		/* of sched_switch */
+CONSTANT(record_next);
+CONSTANT(record_pid);		/* of sched_wakeup */
+CONSTANT(call_none);		/* WHY_NO_CALL; or nothing tells: WHY_OTHERS */
 /* 0: there is none */
 CONSTANT(task_read_bytes);
 CONSTANT(task_write_bytes);
@@ -116,6 +125,33 @@ INLINE __u32 why_call(const char *task)
 	return (__u32)call;
 }
 
+/* What the thread at hand, which leaves its CPU, sleeps as; 0: it could go on. */
+INLINE __u32 why_state(void *ctx)
+{
+	const __u64 *args = ctx;
+	__u32 state = 0;
+
+	if (VALUE(record_state)) {
+		bpf_probe_read_kernel(&state, sizeof(state), ctx + VALUE(record_state));
+		return state & STATES;
+	}
+	if (!(args[0] & 1))
+		bpf_probe_read_kernel(&state, sizeof(state),
+				      (const void *)(args[1] + VALUE(task_state)));
+	return state;
+}
+
+/* The number of a thread: at @record of the record, or of the task that is argument @arg. */
+INLINE __u32 why_tid(void *ctx, __u64 record, int arg)
+{
+	const __u64 *args = ctx;
+	__u32 tid = 0;
+
+	bpf_probe_read_kernel(&tid, sizeof(tid), record ? ctx + record :
+			      (const void *)(args[arg] + VALUE(task_pid)));
+	return tid;
+}
+
 /* What the server says, else what the system call says. */
 INLINE __u32 why_waits(struct event_why *t, const char *task, __u32 state)
 {
@@ -130,11 +166,16 @@ INLINE __u32 why_waits(struct event_why *t, const char *task, __u32 state)
 	part = known ? *known : WHY_OTHER;
 	if (part == WHY_FSYNC || part == WHY_DISK)
 		return part;
-	bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
+	if (VALUE(task_iowait_mask))
+		bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
 	if (iowait & VALUE(task_iowait_mask))
 		return WHY_DISK;
-	/* read() and write() of a file; those of a socket can be interrupted. */
-	if (state & STATE_UNINTERRUPTIBLE && part == WHY_NETWORK)
+	/*
+	 * read() and write() of a file; those of a socket can be interrupted. And page faults, of
+	 * which a record does not say that they wait for it.
+	 */
+	if (state & STATE_UNINTERRUPTIBLE &&
+	    (part == WHY_NETWORK || (VALUE(record_state) && !known)))
 		return WHY_DISK;
 	return part;
 }
@@ -412,6 +453,7 @@ static __attribute__((noinline)) struct event_why *why_start(void *ctx, __u64 no
 		__sync_fetch_and_add(running, 1);
 	t->start_ns = t->since_ns = now;
 	t->doing = WHY_CPU;
+	t->call = (__u32)VALUE(call_none);
 	t->said = 0;
 	t->used = t->sorted = 0;
 	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits) + sizeof(t->phases));

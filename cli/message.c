@@ -102,9 +102,11 @@ static const struct {
 			       "where /sys is not mounted: mount -t sysfs sysfs /sys." },
 	[FAULT_TRACEFS] = { "cannot use tracefs, the only way to attach probes here", "",
 			    "Its files are root's: run it as root." },
-	[FAULT_TYPES] = { "cannot tell where statements' time goes (--why, --use): the kernel does not "
-			  "describe its types in /sys/kernel/btf/vmlinux", "",
-			  "It needs CONFIG_DEBUG_INFO_BTF (Linux 5.4)." },
+	[FAULT_TYPES] = { "cannot tell where statements' time goes (--why, --use): the kernel "
+			  "describes neither its types in /sys/kernel/btf/vmlinux nor its "
+			  "scheduler's events in tracefs", "",
+			  "It needs CONFIG_DEBUG_INFO_BTF (Linux 5.4), or tracefs, whose files are "
+			  "root's: mount -t tracefs tracefs /sys/kernel/tracing." },
 	[FAULT_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
 	[FAULT_WAIT] = { "cannot wait for signals and for its time to end", "", NULL },
 	[FAULT_PROC] = { "cannot read /proc", "", "Mount it, that of the PID namespace that dbslower runs in: mount -t "
@@ -172,6 +174,7 @@ static void message_remedy(struct output *err, const struct fault *fault)
 	else if (fault->kind == FAULT_FILE && denied)
 		remedy = message_file(&host);
 	else if (host_locked_down(&host) && (fault->kind == FAULT_NO_UPROBES ||
+					     fault->kind == FAULT_TYPES ||
 					     message_old_helper(fault->log)))
 		remedy = "The kernel is locked down (confidentiality), which forbids tracefs and the "
 			 "helpers before Linux 5.5. Boot with lockdown=integrity or none.";
@@ -182,7 +185,8 @@ static void message_remedy(struct output *err, const struct fault *fault)
 		remedy = "Without uprobe_multi, which comes with Linux 6.6, that takes "
 			 "CAP_SYS_ADMIN. Run it as root.";
 	else if (denied && fault->kind != FAULT_NOTE && fault->kind != FAULT_SEMAPHORE &&
-		 fault->kind != FAULT_TRACEFS && !(fault->log && *fault->log)) {
+		 fault->kind != FAULT_TRACEFS && fault->kind != FAULT_TYPES &&
+		 !(fault->log && *fault->log)) {
 		message_rights(err, &host);
 		return;
 	}

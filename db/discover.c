@@ -451,7 +451,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 }
 
 int discover_tracepoint(const struct discover *d, const struct object *object, const char *program,
-			const char *name, struct fault *fault)
+			const char *name, int event, struct fault *fault)
 {
 	const struct target_common *common = &d->common;
 	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
@@ -468,13 +468,14 @@ int discover_tracepoint(const struct discover *d, const struct object *object, c
 	if (common->program)
 		common->program(common->program_arg, program, insns, (size_t)n);
 	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
-					     .type = BPF_PROG_TYPE_RAW_TRACEPOINT,
+					     .type = event ? BPF_PROG_TYPE_TRACEPOINT :
+							     BPF_PROG_TYPE_RAW_TRACEPOINT,
 					     .count = (uint32_t)n }, fault);
 	if (prog < 0) {
 		link = prog;
 		goto cleanup;
 	}
-	link = sys_raw_tracepoint(prog, name);
+	link = event ? sys_event(prog, event) : sys_raw_tracepoint(prog, name);
 	close(prog);
 	if (link < 0)
 		fault_set(fault, FAULT_TRACEPOINT, link, name, NULL);

@@ -68,11 +68,12 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 bool discover_again(struct discover *d);
 
 /*
- * Puts one of our own programs, @program of @object, on raw tracepoint @name. A link's descriptor,
- * the caller's to close, or -errno and why in @fault.
+ * Puts one of our own programs, @program of @object, on raw tracepoint @name; or, where @event is
+ * not 0, on the event of that number and name, whose record it is given. A link's descriptor, the
+ * caller's to close, or -errno and why in @fault.
  */
 int discover_tracepoint(const struct discover *discover, const struct object *object,
-			const char *program, const char *name, struct fault *fault);
+			const char *program, const char *name, int event, struct fault *fault);
 
 /*
  * Gives up what is not needed to go on like this, see loader/confine.h. @semaphores: they are written

@@ -580,7 +580,7 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct f
 	l->discover.process_arg = l;
 	discover_await(&l->discover);
 	l->tracepoint = discover_tracepoint(&l->discover, &l->statements, "process_exec",
-					    "sched_process_exec", fault);
+					    "sched_process_exec", 0, fault);
 	err = l->tracepoint < 0 ? l->tracepoint : 0;
 	if (!err)
 		err = discover_find(&l->discover, fault);

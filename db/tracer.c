@@ -47,25 +47,35 @@ enum number {
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
-	NUMBER_WANT_BYTES, NUMBER_WANT_WAITS, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
+	NUMBER_WANT_BYTES, NUMBER_CALL_NONE, NUMBER_WANT_WAITS, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
 	NUMBER_WHY, NUMBERS = NUMBER_WHY + WHY_NUMBERS,
 };
 
-/* Our own programs on raw tracepoints; those of --why and --use may be absent. */
+/* Our own programs on raw tracepoints. */
 static const struct tracepoint {
 	const char *program, *name;
-	bool why, use;			/* only with these */
+	bool why, use, records;		/* only with these, or where records are read */
+	bool optional;
 } tracepoint_table[] = {
-	{ "thread_exit", "sched_process_exit", false, false },
-	{ "process_exec", "sched_process_exec", false, false },
-	{ "task_switch", "sched_switch", true, false },
-	{ "task_wakeup", "sched_wakeup", true, false },
+	{ "thread_exit", "sched_process_exit", false, false, false, false },
+	{ "process_exec", "sched_process_exec", false, false, false, false },
+	{ "task_switch", "sched_switch", true, false, false, false },
+	{ "task_wakeup", "sched_wakeup", true, false, false, false },
+	/* CONFIG_FTRACE_SYSCALLS; without, the system calls are not known. */
+	{ "call_exit", "sys_exit", true, false, true, true },
+	{ "call_enter", "sys_enter", true, false, true, true },
 	/* 6e6eda44b939 (6.3); before it bytes of sockets are not known. */
-	{ "task_sent", "sock_send_length", true, true },
-	{ "task_received", "sock_recv_length", true, true },
+	{ "task_sent", "sock_send_length", true, true, false, true },
+	{ "task_received", "sock_recv_length", true, true, false, true },
 };
 
-#define TRACEPOINTS	(sizeof(tracepoint_table) / sizeof(tracepoint_table[0]))
+enum {
+	TRACEPOINT_SWITCH = 2, TRACEPOINT_CALL = 5, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
+	TRACEPOINTS,
+};
+
+_Static_assert(sizeof(tracepoint_table) / sizeof(tracepoint_table[0]) == TRACEPOINTS,
+	       "each has a place");
 
 struct tracer {
 	struct tracer_config config;
@@ -74,6 +84,7 @@ struct tracer {
 	int maps[MAPS];
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[TRACEPOINTS];	/* links */
+	int events[TRACEPOINTS];	/* numbers of those whose records are given; 0: raw */
 	struct why_pending why;
 	struct why_waits waits;
 	struct counts counts;		/* what was counted here; closed where the kernel counts */
@@ -210,6 +221,7 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_WANT_WHY] = { .name = "constant_want_why", .number = c->why },
 		/* Known once its tracepoints were asked for. */
 		[NUMBER_WANT_BYTES] = { .name = "constant_want_bytes" },
+		[NUMBER_CALL_NONE] = { .name = "constant_call_none" },
 		[NUMBER_WANT_USE] = { .name = "constant_want_use", .number = c->use },
 		[NUMBER_WANT_WAITS] = { .name = "constant_want_waits", .number = c->wait },
 		[NUMBER_WAIT_PART] = { .name = "constant_wait_part", .number = c->wait_part },
@@ -229,7 +241,7 @@ static int tracer_why(struct tracer *t, struct fault *fault)
 		why_no_numbers(numbers);
 		return 0;
 	}
-	err = why_numbers(&t->features, numbers);
+	err = why_numbers(&t->features, numbers, t->events + TRACEPOINT_SWITCH);
 	if (err)
 		return fault_set(fault, FAULT_TYPES, err, NULL, NULL);
 	for (uint32_t call = 0; call < WHY_CALLS; call++) {
@@ -246,16 +258,19 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 	for (size_t i = 0; i < TRACEPOINTS; i++) {
 		const struct tracepoint *row = &tracepoint_table[i];
 
-		if ((row->why && !t->config.why) || (row->use && !t->config.use))
+		if ((row->why && !t->config.why) || (row->use && !t->config.use) ||
+		    (row->records && !t->events[TRACEPOINT_SWITCH]))
 			continue;
 		t->tracepoints[i] = discover_tracepoint(&t->discover, &t->object, row->program,
-							 row->name, fault);
-		if (t->tracepoints[i] < 0 && !row->use)
+							 row->name, t->events[i], fault);
+		if (t->tracepoints[i] < 0 && !row->optional)
 			return t->tracepoints[i];
 		fault_clear(fault);
 	}
-	t->values[MAPS + NUMBER_WANT_BYTES].number =
-		t->tracepoints[TRACEPOINTS - 2] >= 0 && t->tracepoints[TRACEPOINTS - 1] >= 0;
+	t->values[MAPS + NUMBER_WANT_BYTES].number = t->tracepoints[TRACEPOINT_SENT] >= 0 &&
+						     t->tracepoints[TRACEPOINT_RECEIVED] >= 0;
+	t->values[MAPS + NUMBER_CALL_NONE].number = t->tracepoints[TRACEPOINT_CALL] >= 0 ?
+						    WHY_NO_CALL : WHY_OTHERS;
 	return 0;
 }
 

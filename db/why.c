@@ -126,6 +126,9 @@ const char *why_use_name(enum use use)
 	return names[use];
 }
 
+/* Behind the members. */
+enum { ROW_HELPER = 16, ROW_STACK, ROW_STATE, ROW_NEXT, ROW_PID };
+
 static const struct why_number {
 	const char *name;
 	const char *structure, *member, *older;	/* NULL: none */
@@ -148,9 +151,13 @@ static const struct why_number {
 	{ "constant_mm_hiwater", "mm_struct", "hiwater_vm", NULL, true, false },
 	{ "constant_mm_total", "mm_struct", "total_vm", NULL, true, false },
 	{ "constant_mm_data", "mm_struct", "data_vm", NULL, true, false },
-	/* What is no member: why_numbers() fills them. */
-	{ "constant_task_helper", NULL, NULL, NULL, false, false },
-	{ "constant_stack_regs", NULL, NULL, NULL, false, false },
+	/* What is no member: why_types() fills them. */
+	[ROW_HELPER] = { "constant_task_helper", NULL, NULL, NULL, false, false },
+	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },
+	/* Of records of the scheduler's events. */
+	[ROW_STATE] = { "constant_record_state", "sched_switch", "prev_state", NULL, true, false },
+	[ROW_NEXT] = { "constant_record_next", "sched_switch", "next_pid", NULL, true, false },
+	[ROW_PID] = { "constant_record_pid", "sched_wakeup", "pid", NULL, true, false },
 };
 
 void why_no_numbers(struct object_value numbers[WHY_NUMBERS])
@@ -170,21 +177,38 @@ static int why_number(const struct btf *btf, const struct why_number *row, uint6
 	return row->needed ? err : 0;
 }
 
-int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS])
+static int why_types(struct features *features, struct object_value *numbers)
 {
 	uint32_t regs_bytes, page = (uint32_t)sysconf(_SC_PAGESIZE);
 	struct btf btf;
 	int err = btf_load(&btf);
 
-	why_no_numbers(numbers);
-	for (size_t i = 0; !err && i < WHY_NUMBERS - 2; i++)
+	for (size_t i = 0; !err && i < ROW_HELPER; i++)
 		err = why_number(&btf, &why_table[i], &numbers[i].number);
 	err = err ? err : btf_size(&btf, REGS, &regs_bytes);
 	btf_close(&btf);
 	if (err)
 		return err;
-	numbers[WHY_NUMBERS - 2].number = feature_has(features, FEATURE_TASK_REGS);
-	numbers[WHY_NUMBERS - 1].number = (page > STACK_BYTES ? page : STACK_BYTES) - regs_bytes;
+	numbers[ROW_HELPER].number = feature_has(features, FEATURE_TASK_REGS);
+	numbers[ROW_STACK].number = (page > STACK_BYTES ? page : STACK_BYTES) - regs_bytes;
+	return 0;
+}
+
+int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS], int events[2])
+{
+	why_no_numbers(numbers);
+	events[0] = events[1] = 0;
+	if (!why_types(features, numbers))
+		return 0;
+	why_no_numbers(numbers);
+	for (size_t i = ROW_STATE; i < WHY_NUMBERS; i++) {
+		int id = tracefs_field(why_table[i].structure, why_table[i].member,
+				       &numbers[i].number);
+
+		if (id < 0)
+			return id;
+		events[i == ROW_PID] = id;
+	}
 	return 0;
 }
 

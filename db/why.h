@@ -12,13 +12,14 @@
 #include "loader/feature.h"
 #include "loader/object.h"
 
-#define WHY_NUMBERS	18	/* constants that the programs take */
+#define WHY_NUMBERS	21	/* constants that the programs take */
 
 /*
- * Fills @numbers with what the running kernel's types say. 0, or -errno: -ENOENT where it does not
- * describe them, or lacks a member without which nothing works.
+ * Fills @numbers with what the running kernel's types say; or, where it does not describe them, what
+ * it says of the records of sched_switch and sched_wakeup, which the programs are to be given then:
+ * @events are their numbers, else 0. 0, or -errno where there is neither.
  */
-int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS]);
+int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS], int events[2]);
 
 /* The same without a kernel to ask, for programs that will not look: all 0. */
 void why_no_numbers(struct object_value numbers[WHY_NUMBERS]);

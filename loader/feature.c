@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/lockdown.h"
 #include "loader/mount.h"
 #include "loader/sys.h"
 
@@ -179,12 +178,7 @@ static bool probe_ref_ctr(struct features *features)
 
 static bool probe_tracefs(struct features *features)
 {
-	char lockdown[24];
-
-	/* Of no use there; and unmounting one is a kernel BUG on Linux 7.3, in tracefs_destroy_inode(). */
-	lockdown_read(lockdown, sizeof(lockdown));
-	features->tracefs_error = strcmp(lockdown, "confidentiality") ?
-		tracefs_open(&features->tracefs) : -EOPNOTSUPP;
+	features->tracefs_error = tracefs_open(&features->tracefs);
 	return !features->tracefs_error;
 }
 

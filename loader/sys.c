@@ -225,7 +225,7 @@ int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_
 	return sys_perf_attach(&attr, prog);
 }
 
-int sys_uprobe_event(int prog, int id)
+int sys_event(int prog, int id)
 {
 	struct perf_event_attr attr;
 

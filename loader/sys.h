@@ -84,8 +84,8 @@ int sys_uprobe_multi(int prog, const struct uprobe_sites *sites);
  */
 int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_t index);
 
-/* Attaches @prog to the tracefs event of number @id, a uprobe: a perf event's descriptor. */
-int sys_uprobe_event(int prog, int id);
+/* Attaches @prog to the tracefs event of number @id: a perf event's descriptor. */
+int sys_event(int prog, int id);
 
 /*
  * A perf event for what programs send on CPU @cpu by bpf_perf_event_output(): samples with their

@@ -3,18 +3,22 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "loader/lockdown.h"
 #include "loader/mount.h"
 
 #define GROUP		"dbslower_"
 #define EVENTS		"uprobe_events"
 #define EVENT_SIZE	80	/* the kernel's names have 64 bytes at most */
 #define TRIES		3
+#define RECORD_MAX	8192	/* PERF_MAX_TRACE_SIZE, or less */
+#define RECORD_HIDDEN	8	/* programs may not read these: the kernel keeps a pointer there */
 
 bool tracefs_parse(const char *line, char *event, size_t size)
 {
@@ -53,16 +57,22 @@ static void tracefs_remove(struct tracefs *tracefs, const char *event)
 		tracefs_write(tracefs, command, (size_t)n);
 }
 
+/* All of a file, the caller's to free; or NULL, and errno says why. */
+static char *tracefs_text(int dir, const char *path)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	char *text = fd < 0 ? NULL : sys_read_text(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
 void tracefs_sweep(struct tracefs *tracefs)
 {
-	int fd = openat(tracefs->dir, EVENTS, O_RDONLY | O_CLOEXEC);
-	char event[EVENT_SIZE], *lines;
-
-	if (fd < 0)
-		return;
 	/* All of them first: what is removed moves up what the kernel would give next. */
-	lines = sys_read_text(fd);
-	close(fd);
+	char event[EVENT_SIZE], *lines = tracefs_text(tracefs->dir, EVENTS);
+
 	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (tracefs_parse(line, event, sizeof(event)))
@@ -71,10 +81,22 @@ void tracefs_sweep(struct tracefs *tracefs)
 	free(lines);
 }
 
+/*
+ * Of no use under lockdown; and unmounting one is a kernel BUG then on Linux 7.3, in
+ * tracefs_destroy_inode().
+ */
+static int tracefs_root(void)
+{
+	char lockdown[24];
+
+	lockdown_read(lockdown, sizeof(lockdown));
+	return strcmp(lockdown, "confidentiality") ? mount_open(MOUNT_TRACEFS) : -EOPNOTSUPP;
+}
+
 int tracefs_open(struct tracefs *tracefs)
 {
 	uint32_t chance = 0;
-	int dir = mount_open(MOUNT_TRACEFS), err;
+	int dir = tracefs_root(), err;
 
 	if (dir < 0)
 		return dir;
@@ -113,20 +135,14 @@ static int tracefs_make(struct tracefs *tracefs, const struct uprobe_sites *site
 
 static int tracefs_id(struct tracefs *tracefs, const char *event)
 {
-	char path[EVENT_SIZE + 16], text[16];
-	ssize_t n;
-	int fd;
+	char path[EVENT_SIZE + 16], *text;
+	int id;
 
 	snprintf(path, sizeof(path), "events/%s/id", event);
-	fd = openat(tracefs->dir, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return -EIO;
-	text[n] = '\0';
-	return atoi(text);
+	text = tracefs_text(tracefs->dir, path);
+	id = text ? atoi(text) : -errno;
+	free(text);
+	return id;
 }
 
 int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites *sites,
@@ -143,11 +159,57 @@ int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites 
 			continue;
 		fd = tracefs_id(tracefs, event);
 		if (fd >= 0)
-			fd = sys_uprobe_event(prog, fd);
+			fd = sys_event(prog, fd);
 		if (fd < 0)
 			tracefs_remove(tracefs, event);
 	}
 	return fd;
+}
+
+/* The number behind @key in a line; 0: there is none. */
+static unsigned long format_number(const char *line, const char *key)
+{
+	const char *at = memmem(line, strcspn(line, "\n"), key, strlen(key));
+
+	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+int tracefs_format(const char *format, const char *field, uint64_t *offset)
+{
+	size_t n = strlen(field);
+	unsigned long id = 0, size;
+
+	for (const char *line = format; line; line = strchr(line, '\n')) {
+		size_t len;
+
+		line += *line == '\n';
+		len = strcspn(line, ";\n");
+		if (!strncmp(line, "ID: ", 4))
+			id = format_number(line, "ID: ");
+		if (strncmp(line, "\tfield:", 7) || len <= n || line[len - n - 1] != ' ' ||
+		    memcmp(line + len - n, field, n))
+			continue;
+		*offset = format_number(line, "\toffset:");
+		size = format_number(line, "\tsize:");
+		return id && id <= INT_MAX && (size == 4 || size == 8) &&
+		       *offset >= RECORD_HIDDEN && *offset <= RECORD_MAX - size ? (int)id : -EINVAL;
+	}
+	return -ENOENT;
+}
+
+int tracefs_field(const char *event, const char *field, uint64_t *offset)
+{
+	char path[EVENT_SIZE], *text;
+	int dir = tracefs_root(), id;
+
+	if (dir < 0)
+		return dir;
+	snprintf(path, sizeof(path), "events/sched/%s/format", event);
+	text = tracefs_text(dir, path);
+	id = text ? tracefs_format(text, field, offset) : -errno;
+	free(text);
+	close(dir);
+	return id;
 }
 
 void tracefs_close(struct tracefs *tracefs)

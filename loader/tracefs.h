@@ -37,6 +37,15 @@ void tracefs_sweep(struct tracefs *tracefs);
 void tracefs_close(struct tracefs *tracefs);
 
 /*
+ * Where the record of @event, "sched_wakeup" of the scheduler's, has @field of four or eight bytes:
+ * its offset in bytes, from 8 on. The event's number, which is not 0, or -errno.
+ */
+int tracefs_field(const char *event, const char *field, uint64_t *offset);
+
+/* The same of @format, the text in which the kernel describes that record. -ENOENT or -EINVAL. */
+int tracefs_format(const char *format, const char *field, uint64_t *offset);
+
+/*
  * Writes "GROUP/EVENT" of line "p:GROUP/EVENT PATH:0x…" of uprobe_events to @event where the
  * group is this program's. Whether it is.
  */

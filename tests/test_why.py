@@ -5,6 +5,8 @@
 """
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,11 +15,12 @@ import time
 import pytest
 
 import wire
-from cluster import Cluster, wait_for
+from cluster import Cluster, children, wait_for
 from mariadb import Maria, maria_server
 from test_mariadb import OLD_WAYS
 from test_postgres import only, stopped
 from test_stat import SLEEPS, Stat, counted
+from tool import DBSLOWER
 
 PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "sleep", "ipc", "other"}
 
@@ -37,9 +40,27 @@ def ended(traced):
     return complete(stopped(traced))
 
 
-@pytest.fixture
-def traced(postgres, tool):
-    return tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--use")
+# A kernel that does not describe its types: the scheduler's events tell.
+NO_TYPES = ("unshare", "-m", "sh", "-c", '[ ! -e /sys/kernel/btf ] || mount -t tmpfs none /sys/kernel/btf && "$0" "$@"; exit $?')
+WAYS = pytest.mark.parametrize("wrap", [(), NO_TYPES], ids=["types", "no-types"])
+
+
+def way(traced):
+    """It, which took the way that it was to take: with its types the kernel is not asked for system calls."""
+    pid = children(traced.pid)[0] if traced.wrap else traced.pid
+    links = ""
+    for number in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as f:
+            links += f.read()
+    if "tp_name" in links and os.path.exists("/sys/kernel/btf/vmlinux"):
+        assert bool(re.search(r"tp_name:\s*sys_enter", links)) == bool(traced.wrap), links
+        assert bool(re.search(r"tp_name:\s*sched_switch", links)) != bool(traced.wrap), links
+    return traced
+
+
+@pytest.fixture(params=[(), NO_TYPES], ids=["types", "no-types"])
+def traced(request, postgres, tool):
+    return way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--use", wrap=request.param))
 
 
 def scheduled(pid):
@@ -401,6 +422,27 @@ def test_short_texts(postgres, tool, ways):
     assert len(ended(traced).statements) == 2, traced.said()
 
 
+@pytest.mark.parametrize("args", [["--force-perfbuf"], OLD_WAYS], ids=["perf", "old-ways"])
+def test_no_types_the_old_ways(postgres, tool, args):
+    """Records go by perf buffers, also from programs on events."""
+    traced = way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args, wrap=NO_TYPES))
+    waits = tool("stat", "-p", postgres.pid, "-m", "5", "--json", "--wait", "sleep", "--match", "slow", *args, kind=Stat, wrap=NO_TYPES)
+    postgres.psql("select pg_sleep(0.05) /* slow */")
+    assert only(ended(traced), "slow")["why"]["sleep"] >= 49e6, traced.said()
+    assert counted(waits) == {"sleep": 1}, waits.said()
+
+
+def test_neither_types_nor_events(postgres):
+    """Root that may not mount: it says what is missing."""
+    if not shutil.which("setpriv"):
+        pytest.skip("no setpriv (package util-linux)")
+    hide = 'for folder in btf tracing debug; do [ ! -e /sys/kernel/$folder ] || mount -t tmpfs none /sys/kernel/$folder; done; exec setpriv --bounding-set -sys_admin "$0" "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", hide, DBSLOWER, "-p", str(postgres.pid), "-d", "0.1", "--why"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "/sys/kernel/btf/vmlinux nor its scheduler's events in tracefs: " in done.stderr, done
+    assert "mount -t tracefs tracefs" in done.stderr, done
+
+
 # --- MariaDB
 
 @pytest.fixture(scope="module")
@@ -438,12 +480,13 @@ def test_maria_locks(maria, tool, hold, wait, words):
     assert why["lock"] >= waited, (why, waited)
 
 
-def test_maria_sleep_network_and_fsync(maria, tool):
-    traced = tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use")
+@WAYS
+def test_maria_sleep_network_and_fsync(maria, tool, wrap):
+    traced = way(tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use", wrap=wrap))
     with maria.connect() as client:
         client.query("select sleep(0.3) /* asleep */")
         client.query("set global innodb_flush_log_at_trx_commit = 1")
-        client.query("insert into d.t values (7, 7) /* durable */")
+        client.query("replace into d.t values (7, floor(rand() * 1e9)) /* durable */")
         client.query("set global innodb_flush_log_at_trx_commit = 0")
     with maria.connect() as lazy:
         lazy.send(3, b"select repeat('x', 1000) from d.seq_1_to_20000 /* not read */")
@@ -453,13 +496,14 @@ def test_maria_sleep_network_and_fsync(maria, tool):
     assert only(traced, "asleep")["why"]["sleep"] >= 299e6, traced.said()
     one = only(traced, "not read")
     assert one["why"]["network"] >= waited, (one, waited)
-    assert "sent_bytes" not in one["use"] or one["use"]["sent_bytes"] >= 20000 * 1000, one
+    assert "sent_bytes" not in one.get("use", {}) or one["use"]["sent_bytes"] >= 20000 * 1000, one
     assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex"}, traced.said()
 
 
-def test_maria_waits_are_counted(maria, tool):
+@WAYS
+def test_maria_waits_are_counted(maria, tool, wrap):
     """Its sleep is in a futex; what it waits for between statements is not counted."""
-    traced = {what: tool("stat", "-p", maria.pid, "-u", "-m", "5", "--json", "--wait", what, kind=Stat)
+    traced = {what: way(tool("stat", "-p", maria.pid, "-u", "-m", "5", "--json", "--wait", what, kind=Stat, wrap=wrap))
               for what in ("sleep", "futex", "network", "poll")}
     with maria.connect() as client:
         for _ in range(SLEEPS):

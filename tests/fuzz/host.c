@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What the kernel's files and our own notes say: a byte that chooses mountinfo, status,
- * uprobe_events or a note of semaphores, then the text.
+ * a text of tracefs or a note of semaphores, then the text.
  */
 #include "db/host.c"
 
@@ -29,7 +29,10 @@ static void check_status(const char *text)
 static void check_event(const char *text, size_t size)
 {
 	char *event = malloc(size);
+	uint64_t offset;
 
+	if (tracefs_format(text, "pid", &offset) > 0)
+		REQUIRE(offset >= 8 && offset <= 8192 - 4, "%s", text);
 	if (tracefs_parse(text, event, size))
 		REQUIRE(strlen(event) < size && strchr(event, '/') && !strpbrk(event, " \n") &&
 			!strncmp(text + 2, event, strlen(event)), "%s", event);

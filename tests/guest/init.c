@@ -397,6 +397,34 @@ static void check_short(struct process *victim, const char *option, const char *
 	check_given_back(victim, way, "after its end");
 }
 
+/* What the victim sleeps is told: of all, half or more, as an emulator may stop before a sleep. */
+static void check_why(struct process *victim, const char *way)
+{
+	static char line[LINE_MAX_BYTES];
+	struct expectations expected = { .count = 0 };
+	double wanted = 0, asleep = 0, ns;
+	size_t at = 0;
+	pid_t tool = victim_trace("--why", way);
+	FILE *f;
+
+	if (!tool)
+		return;
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	tool_stop(tool, way);
+	f = fopen(TOOL_OUT, "r");
+	while (f && at < expected.count && fgets(line, sizeof(line), f) &&
+	       (ns = json_number(line, "\"sleep\":")) >= 0) {
+		wanted += expected.row[at++].least_ms;
+		asleep += ns / 1e6;
+	}
+	if (f)
+		fclose(f);
+	tap(at && at == expected.count && asleep >= wanted / 2, way,
+	    "%zu statements, which slept %.0f of %.0f ms", at, asleep, wanted);
+	if (at != expected.count)
+		show(TOOL_OUT);
+}
+
 /* The tool must not trace, and say @words. */
 static void check_refused(const char *option, const char *words, const char *way)
 {
@@ -716,6 +744,9 @@ static void check_victim(void)
 	check_doctor();
 	check_verifier();
 	check_rights();
+	check_why(&victim, "why");
+	tap(!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL), "why", "types are hidden");
+	check_why(&victim, "why without types");
 	check_bare(&victim);
 	kill(victim.pid, SIGKILL);
 	await(victim.pid);

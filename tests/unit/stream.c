@@ -266,6 +266,56 @@ static void tracefs_names(void)
 	}
 }
 
+#define HEAD	"name: sched_wakeup\nID: 374\nformat:\n"						\
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+#define FIELD	"\tfield:pid_t pid;"
+
+/* As Linux 6.18 has it, and what none has. */
+static void tracefs_formats(void)
+{
+	static const struct {
+		const char *format;
+		int id;
+		uint64_t offset;
+	} cases[] = {
+		{ HEAD "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n" FIELD
+		  "\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+		  "\nprint fmt: \"comm=%s pid=%d prio=%d\", REC->comm, REC->pid, REC->prio\n", 374, 24 },
+		/* PREEMPT_RT of some releases has more before it; a long, and no end of the line. */
+		{ HEAD FIELD "\toffset:32;\tsize:8;\tsigned:1;", 374, 32 },
+		{ HEAD FIELD "\toffset:8;\tsize:4;\n", 374, 8 },
+		{ HEAD FIELD "\toffset:8188;\tsize:4;\n", 374, 8188 },
+		{ HEAD, -ENOENT, 0 }, { "", -ENOENT, 0 }, { "\n", -ENOENT, 0 }, { "\tfield:", -ENOENT, 0 },
+		{ HEAD "\tfield:pid;\toffset:8;\tsize:4;\n", -ENOENT, 0 },
+		{ HEAD "\tfield:pid_t ppid;\toffset:8;\tsize:4;\n", -ENOENT, 0 },
+		{ HEAD "\tfield:pid_t pid[2];\toffset:8;\tsize:8;\n", -ENOENT, 0 },
+		{ HEAD "print fmt: \tfield:pid_t pid;\toffset:8;\tsize:4;\n", -ENOENT, 0 },
+		{ FIELD "\toffset:8;\tsize:4;\n", -EINVAL, 0 },
+		{ "ID: 0\n" FIELD "\toffset:8;\tsize:4;\n", -EINVAL, 0 },
+		{ "ID: 4294967296\n" FIELD "\toffset:8;\tsize:4;\n", -EINVAL, 0 },
+		{ "ID: -1\n" FIELD "\toffset:8;\tsize:4;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\n\toffset:8;\tsize:4;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\toffset:4;\tsize:4;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\toffset:8;\tsize:2;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\toffset:8;\tsize:64;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\toffset:8189;\tsize:4;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\toffset:-8;\tsize:4;\n", -EINVAL, 0 },
+		{ HEAD FIELD "\toffset:99999999999999999999999;\tsize:4;\n", -EINVAL, 0 },
+		{ HEAD FIELD, -EINVAL, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = strdup(cases[i].format);
+		uint64_t offset = 0;
+		int id = tracefs_format(text, "pid", &offset);
+
+		CHECK(id == cases[i].id && (id < 0 || offset == cases[i].offset), "%s: %d %llu", text, id,
+		      (unsigned long long)offset);
+		free(text);
+	}
+}
+
 int main(void)
 {
 	RUN(perf_in_order);
@@ -273,5 +323,6 @@ int main(void)
 	RUN(perf_later_waits);
 	RUN(perf_survives_garbage);
 	RUN(tracefs_names);
+	RUN(tracefs_formats);
 	return check_done();
 }
