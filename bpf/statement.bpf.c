@@ -390,7 +390,7 @@ PROGRAM(task_wakeup)
 PROGRAM(call_enter)
 {
 	const __u64 *args = ctx;
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 
 	if (t)
 		t->call = (__u32)args[1];
@@ -399,7 +399,7 @@ PROGRAM(call_enter)
 
 PROGRAM(call_exit)
 {
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 
 	if (t)
 		t->call = WHY_NO_CALL;
@@ -410,7 +410,7 @@ PROGRAM(call_exit)
 INLINE void task_bytes(void *ctx, __u32 which)
 {
 	const __u64 *args = ctx;
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 	int bytes = (int)args[1];
 
 	if (t && bytes > 0)
@@ -432,7 +432,7 @@ PROGRAM(task_received)
 /* thd_wait_begin(THD *, type) and thd_wait_end(THD *), which the server calls around its waits. */
 PROGRAM(wait_begin)
 {
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 
 	if (t)
 		t->said = why_mysql((__u32)arg_wait(ctx));
@@ -441,7 +441,7 @@ PROGRAM(wait_begin)
 
 PROGRAM(wait_end)
 {
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 
 	if (t)
 		t->said = 0;
@@ -451,7 +451,7 @@ PROGRAM(wait_end)
 /* The server begins with a phase, and is done with it. */
 PROGRAM(phase_start)
 {
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 
 	if (t)
 		phase_begin(t, (__u32)arg_phase(ctx));
@@ -460,7 +460,7 @@ PROGRAM(phase_start)
 
 PROGRAM(phase_done)
 {
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 	struct why_phase *phase;
 
 	if (!t)

@@ -256,7 +256,8 @@ static __attribute__((noinline)) void why_count(void *ctx, struct event_why *t, 
 }
 
 /* It does something else from now on. */
-INLINE void why_turn(void *ctx, struct event_why *t, __u64 now, __u32 doing)
+static __attribute__((noinline)) void why_turn(void *ctx, struct event_why *t, __u64 now,
+					       __u32 doing)
 {
 	if (VALUE(want_waits))
 		why_count(ctx, t, now);
@@ -280,6 +281,12 @@ INLINE struct event_why *why_thread(__u32 tid)
 	struct event_why *t = running && *running ? bpf_map_lookup_elem(threads, &tid) : 0;
 
 	return t && t->start_ns ? t : 0;
+}
+
+/* That of the thread at hand. */
+static __attribute__((noinline)) struct event_why *why_current(void)
+{
+	return why_thread((__u32)bpf_get_current_pid_tgid());
 }
 
 INLINE void why_stop(struct event_why *t, __u32 tid)
