@@ -60,9 +60,13 @@ static const struct {
 		DOCTOR_NOTE, "they go with dbslower, even where it is killed",
 		"they are written into the servers' memory, and taken back at the end",
 		"It comes with Linux 4.20." },
+	[FEATURE_TYPES] = {
+		DOCTOR_NOTE, "--why and --use read the kernel's own structures",
+		"--why is told by events of tracefs, and --use lacks what the kernel counts",
+		"It needs CONFIG_DEBUG_INFO_BTF, and comes with Linux 5.4." },
 	[FEATURE_TASK_REGS] = {
 		DOCTOR_NOTE, "--why asks it for the system call that a thread waits in",
-		"--why looks for the system call that a thread waits in where it lies on the stack",
+		"--why finds the system call that a thread waits in on its stack, or by events",
 		"It comes with Linux 5.15." },
 };
 

@@ -162,18 +162,26 @@ static bool probe_uprobe_multi(struct features *features)
 	return link == -EBADF;
 }
 
+static bool probe_file(const char *path)
+{
+	int fd = mount_open_file(MOUNT_SYSFS, path);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* The PMU's format tells; what came later than it has them all. */
 static bool probe_ref_ctr(struct features *features)
 {
-	int fd;
+	return feature_has(features, FEATURE_UPROBE_MULTI) ||
+	       probe_file("bus/event_source/devices/uprobe/format/ref_ctr_offset");
+}
 
-	if (feature_has(features, FEATURE_UPROBE_MULTI))
-		return true;
-	fd = mount_open_file(MOUNT_SYSFS, "bus/event_source/devices/uprobe/format/ref_ctr_offset");
-	if (fd < 0)
-		return false;
-	close(fd);
-	return true;
+static bool probe_types(struct features *features)
+{
+	(void)features;
+	return probe_file("kernel/btf/vmlinux");
 }
 
 static bool probe_tracefs(struct features *features)
@@ -198,6 +206,7 @@ static const struct {
 			      probe_tracefs },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",
 			      probe_ref_ctr },
+	[FEATURE_TYPES] = { "types of the kernel (BTF)", "341dfcf8d78e, Linux 5.4", probe_types },
 	[FEATURE_TASK_REGS] = { "task_pt_regs", "dd6e10fbd9fb, Linux 5.15", probe_task_regs },
 };
 

@@ -289,6 +289,7 @@ def test_features():
         "uprobe_events of tracefs": kernel_has("trace_uprobe_create"),
         "semaphores counted by the kernel":
             os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"),
+        "types of the kernel (BTF)": os.path.exists("/sys/kernel/btf/vmlinux"),
         "task_pt_regs": kernel_has("bpf_task_pt_regs"),
     }
     assert "(null)" not in run("doctor").stdout

@@ -432,6 +432,11 @@ def test_no_types_the_old_ways(postgres, tool, args):
     assert counted(waits) == {"sleep": 1}, waits.said()
 
 
+def test_doctor_tells_of_no_types():
+    done = subprocess.run([*NO_TYPES, DBSLOWER, "doctor"], capture_output=True, text=True, timeout=60)
+    assert re.search(r"types of the kernel \(BTF\): +no .*by events of tracefs", done.stdout), done.stdout
+
+
 def test_neither_types_nor_events(postgres):
     """Root that may not mount: it says what is missing."""
     if not shutil.which("setpriv"):
