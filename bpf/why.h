@@ -56,7 +56,7 @@ CONSTANT(task_syscr);
 CONSTANT(task_syscw);
 CONSTANT(task_min_flt);
 CONSTANT(task_maj_flt);
-CONSTANT(task_mm);
+CONSTANT(task_mm);		/* 0: there is none */
 /* … and in struct mm_struct, which counts pages. */
 CONSTANT(mm_hiwater);
 CONSTANT(mm_total);
@@ -346,7 +346,7 @@ static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
 	use_count(t, sign, task, VALUE(task_min_flt), USE_MINOR_FAULTS);
 	use_count(t, sign, task, VALUE(task_maj_flt), USE_MAJOR_FAULTS);
 	/* Threads share their memory. */
-	if (t->leader)
+	if (t->leader && VALUE(task_mm))
 		use_peak(t, sign, task);
 	if (t->buffers && !bpf_probe_read_user(now, sizeof(now), (const void *)t->buffers)) {
 		ROLLED

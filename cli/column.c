@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
 #include "bpf/event.h"
 #include "cli/escape.h"
@@ -60,22 +59,13 @@ static void get_time(struct column_view *view, const struct statement *st, struc
 	cell->len = before + output_format(cell->buf + before, microseconds(ns), 6);
 }
 
-static void two_digits(char *p, unsigned int value)
-{
-	p[0] = '0' + value / 10;
-	p[1] = '0' + value % 10;
-}
-
 /* Only once a minute: localtime_r() takes a lock and searches the time zone's table. */
 static void wall_minute(struct column_view *view, uint64_t minute)
 {
-	time_t seconds = minute * 60;
-	struct tm tm = { 0 };
+	char text[OUTPUT_NUMBER];
 
-	localtime_r(&seconds, &tm);
-	two_digits(view->wall_text, tm.tm_hour);
-	two_digits(view->wall_text + 3, tm.tm_min);
-	view->wall_text[2] = view->wall_text[5] = ':';
+	output_clock(text, minute * 60 * NS_PER_S, 3);
+	memcpy(view->wall_text, text, sizeof(view->wall_text));
 	view->wall_minute = minute;
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/escape.h"
 #include "cli/json.h"
@@ -149,22 +148,15 @@ void locks_show_header(struct locks_view *view)
 
 static void show_time(const struct locks_view *view, const struct lock_wait *wait)
 {
-	char number[OUTPUT_NUMBER + 16] = "-", wall[24];
+	char number[OUTPUT_NUMBER + 1] = "-";
 	int64_t at = (int64_t)(wait->start_ns - view->start_ns);
-	time_t seconds = (time_t)(wait->wall_ns / 1000000000u);
-	struct tm tm = { 0 };
+	bool before = at < 0 && !view->wall;
+	size_t len = before + (view->wall ?
+			       output_clock(number, wait->wall_ns, 3) :
+			       output_format(number + before, (uint64_t)(before ? -at : at) / 1000, 6));
 
-	if (view->wall) {
-		localtime_r(&seconds, &tm);
-		strftime(wall, sizeof(wall), "%H:%M:%S", &tm);
-		snprintf(number, sizeof(number), "%s.%03u", wall,
-			 (unsigned int)(wait->wall_ns / 1000000u % 1000));
-	} else {
-		char *digits = number + (at < 0);
-
-		digits[output_format(digits, (uint64_t)(at < 0 ? -at : at) / 1000, 6)] = '\0';
-	}
-	output_printf(view->out, "%-14s ", number);
+	output_bytes(view->out, number, len);
+	output_spaces(view->out, len < 14 ? 15 - len : 1);
 }
 
 /* Foreign @text in a column of @width. */

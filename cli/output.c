@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* How long a reader that has stopped may hold us up once we are to end. */
@@ -174,6 +175,17 @@ void output_fixed(struct output *out, uint64_t value, unsigned int decimals)
 	char buf[OUTPUT_NUMBER];
 
 	output_bytes(out, buf, output_format(buf, value, decimals));
+}
+
+size_t output_clock(char buf[OUTPUT_NUMBER], uint64_t wall_ns, unsigned int decimals)
+{
+	time_t seconds = (time_t)(wall_ns / 1000000000u);
+	uint64_t part = wall_ns % 1000000000u / (decimals == 3 ? 1000000u : 1000u);
+	struct tm tm = { 0 };
+
+	localtime_r(&seconds, &tm);
+	return (size_t)snprintf(buf, OUTPUT_NUMBER, "%02d:%02d:%02d.%0*u", tm.tm_hour % 100, tm.tm_min % 100,
+				tm.tm_sec % 100, (int)decimals, (unsigned int)part);
 }
 
 void output_printf(struct output *out, const char *format, ...)

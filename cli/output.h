@@ -55,6 +55,12 @@ void output_fixed(struct output *out, uint64_t value, unsigned int decimals);
 /* As output_fixed(), into @buf, without a NUL. Returns the number of bytes. */
 size_t output_format(char buf[OUTPUT_NUMBER], uint64_t value, unsigned int decimals);
 
+/*
+ * The local time of day of @wall_ns, of CLOCK_REALTIME, with 3 or 6 decimals: "23:59:59.123". Into
+ * @buf, without a NUL; the number of bytes. Not for the hot path.
+ */
+size_t output_clock(char buf[OUTPUT_NUMBER], uint64_t wall_ns, unsigned int decimals);
+
 /* Adds what printf would print, cut at 1023 bytes. Not for the hot path. */
 void output_printf(struct output *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

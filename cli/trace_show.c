@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/escape.h"
 #include "cli/histogram.h"
@@ -268,18 +267,9 @@ static void put_message(struct trace_view *view, const struct hit *hit)
 static void show_time(const struct trace_view *view, const struct hit *hit)
 {
 	char buf[OUTPUT_NUMBER];
-	time_t seconds = (time_t)(hit->wall_ns / 1000000000u);
 	uint64_t us = hit->time_ns > view->start_ns ? (hit->time_ns - view->start_ns) / 1000 : 0;
-	struct tm tm = { 0 };
-	size_t len;
+	size_t len = view->wall ? output_clock(buf, hit->wall_ns, 6) : output_format(buf, us, 6);
 
-	if (view->wall) {
-		localtime_r(&seconds, &tm);
-		output_printf(view->out, "%02d:%02d:%02d.%06u ", tm.tm_hour, tm.tm_min, tm.tm_sec,
-			      (unsigned int)(hit->wall_ns % 1000000000u / 1000));
-		return;
-	}
-	len = output_format(buf, us, 6);
 	output_bytes(view->out, buf, len);
 	output_spaces(view->out, len < 15 ? 16 - len : 1);
 }

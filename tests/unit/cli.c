@@ -1191,7 +1191,9 @@ static void options_refused(void)
 		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: is too large" },
 		{ "-o nope",
 		  "dbslower: -o nope: is not a column; the columns are time, pid, tid, ms, "
-		  "user, db, client, container, conn, rows, status, errno, engine, query\n" },
+		  "user, db, client, container, conn, rows, status, errno, engine, cpu, runqueue, "
+		  "disk, fsync, lock, lwlock, futex, network, sleep, ipc, other, parse, rewrite, "
+		  "plan, execute, query\n" },
 		{ "-o pid,,ms",
 		  "dbslower: -o '': a column's name is missing; the columns are time" },
 		{ "-o pid --json", "dbslower: -o: --json always prints everything; give one" },
