@@ -21,7 +21,7 @@ void site_name(const struct target_site *site, char *name, size_t size)
 	if (probe->calls)
 		snprintf(name, size, "call of %s in %s", probe->calls, probe->function);
 	else if (probe->function)
-		snprintf(name, size, "%s", probe->function);
+		snprintf(name, size, "%s%s", probe->on_return ? "return of " : "", probe->function);
 	else
 		snprintf(name, size, "%s:%s", probe->provider, probe->probe);
 }

@@ -374,6 +374,7 @@ static int work_link(struct work *work, const struct site *site, int source)
 static int work_site(struct work *work, const struct site *site)
 {
 	const struct aim_common *common = work->common;
+	struct plan_site place = site->place;
 	uint32_t uses;
 	int err = 0, source, n;
 
@@ -397,11 +398,12 @@ static int work_site(struct work *work, const struct site *site)
 		err = work_fields(work, site);
 	if (err)
 		return err;
+	place.on_return = work->on_return;
 	source = work_source(work, site);
 	n = source < 0 ? source : work_link(work, site, source);
 	if (n >= 0)
 		n = plan_add(work->plan, common->mode == AIM_SEND ? "hit_send" : "hit_count",
-			     work->linked, (uint32_t)n, &site->place);
+			     work->linked, (uint32_t)n, &place);
 	if (n == -ENOMEM)
 		return fault_set(work->fault, FAULT_MEMORY, n, NULL, NULL);
 	return n < 0 ? n : 0;
@@ -525,7 +527,7 @@ static int work_functions(struct work *work)
 }
 
 int aim_file(const struct aim *aim, uint32_t number, const struct elf *elf, const char *path,
-	     const struct aim_common *common, struct aim_plans *plans, struct fault *fault)
+	     const struct aim_common *common, struct plan *plan, struct fault *fault)
 {
 	struct work *work;
 	int found = 0;
@@ -542,7 +544,7 @@ int aim_file(const struct aim *aim, uint32_t number, const struct elf *elf, cons
 	work->common = common;
 	work->fault = fault;
 	work->on_return = aim->kind == AIM_RETURN;
-	work->plan = work->on_return ? &plans->on_return : &plans->entry;
+	work->plan = plan;
 	if (aim->kind == AIM_ANY || aim->kind == AIM_USDT)
 		found = work_probes(work);
 	if (!found && aim->kind != AIM_USDT && !aim->provider)

@@ -80,17 +80,12 @@ struct aim_common {
 	void *arg;
 };
 
-/* Where the programs go: those for hits, and those for returns. */
-struct aim_plans {
-	struct plan entry, on_return;
-};
-
 /*
- * Adds what @aim, wish number @number, means for file @elf to @plans. The number of probes that the
+ * Adds what @aim, wish number @number, means for file @elf to @plan. The number of probes that the
  * file has, or -errno and why in @fault.
  */
 int aim_file(const struct aim *aim, uint32_t number, const struct elf *elf, const char *path,
-	     const struct aim_common *common, struct aim_plans *plans, struct fault *fault);
+	     const struct aim_common *common, struct plan *plan, struct fault *fault);
 
 void aim_sources_free(struct aim_sources *sources);
 

@@ -68,6 +68,7 @@ struct engine_probe {
 	const char *member;			/* … of a member, that of this accessor; NULL: any */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
+	bool on_return;				/* of the function: its return, where no argument is */
 	uint32_t asked;				/* only where one of these is asked for; 0: always */
 	uint32_t shows;				/* TARGET_SHOWS_… of the step itself */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none */

@@ -26,8 +26,8 @@ struct hits_file {
 	int fd;
 	struct process_file id;
 	char path[256];
-	struct aim_plans plans;
-	struct plan_links entry, on_return;
+	struct plan plan;
+	struct plan_links links;
 };
 
 struct hits {
@@ -197,22 +197,10 @@ int hits_add(struct hits *h, const struct aim *aim, uint32_t number, int fd, con
 	if (found)
 		return fault_set(fault, FAULT_FILE, found, path, NULL);
 	file = hits_file(h, fd, path, fault);
-	found = file ? aim_file(aim, number, &binary.elf, path, &common, &file->plans, fault) :
+	found = file ? aim_file(aim, number, &binary.elf, path, &common, &file->plan, fault) :
 		       fault->error;
 	binary_unmap(&binary);
 	return found;
-}
-
-static int hits_attach_plan(struct hits *h, const struct hits_file *file, const struct plan *plan,
-			    bool on_return, struct plan_links *links, struct fault *fault)
-{
-	const struct plan_place place = {
-		.name = "trace", .fd = file->fd, .path = file->path, .features = &h->features,
-		.way = h->way, .on_return = on_return, .program = h->config.program,
-		.program_arg = h->config.arg,
-	};
-
-	return plan->nsites ? plan_attach(plan, &place, links, fault) : 0;
 }
 
 int hits_attach(struct hits *h, struct fault *fault)
@@ -221,11 +209,14 @@ int hits_attach(struct hits *h, struct fault *fault)
 
 	for (size_t i = 0; !err && i < h->nfiles; i++) {
 		struct hits_file *file = &h->files[i];
+		const struct plan_place place = {
+			.name = "trace", .fd = file->fd, .path = file->path,
+			.features = &h->features, .way = h->way, .program = h->config.program,
+			.program_arg = h->config.arg,
+		};
 
-		err = hits_attach_plan(h, file, &file->plans.entry, false, &file->entry, fault);
-		if (!err)
-			err = hits_attach_plan(h, file, &file->plans.on_return, true,
-					       &file->on_return, fault);
+		if (file->plan.nsites)
+			err = plan_attach(&file->plan, &place, &file->links, fault);
 	}
 	return err;
 }
@@ -245,7 +236,7 @@ void hits_extent(const struct hits *h, struct hits_extent *extent)
 {
 	*extent = (struct hits_extent){ .way = attach_way_name(h->way) };
 	for (size_t i = 0; i < h->nfiles; i++) {
-		uint32_t sites = h->files[i].plans.entry.nsites + h->files[i].plans.on_return.nsites;
+		uint32_t sites = h->files[i].plan.nsites;
 
 		extent->sites += sites;
 		extent->files += sites > 0;
@@ -394,8 +385,7 @@ void hits_summary(const struct hits *h, struct hits_summary *summary)
 void hits_detach(struct hits *h)
 {
 	for (size_t i = 0; i < h->nfiles; i++) {
-		plan_detach(&h->files[i].entry);
-		plan_detach(&h->files[i].on_return);
+		plan_detach(&h->files[i].links);
 	}
 }
 
@@ -409,8 +399,7 @@ void hits_close(struct hits *h)
 		if (h->maps[i] >= 0)
 			close(h->maps[i]);
 	for (size_t i = 0; i < h->nfiles; i++) {
-		plan_free(&h->files[i].plans.entry);
-		plan_free(&h->files[i].plans.on_return);
+		plan_free(&h->files[i].plan);
 		close(h->files[i].fd);
 	}
 	free(h->files);

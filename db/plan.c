@@ -17,9 +17,12 @@ struct carry {
 	const struct plan_place *place;
 	struct plan_links *links;
 	struct fault *fault;
+	bool on_return;			/* which of the plan's sites these are */
 	unsigned long *offsets, *semaphores;
 	uint64_t *groups;	/* of each site */
 	uint64_t *cookies;	/* the part of its program that it leads to */
+	const struct plan_group **order;	/* what those numbers stand for */
+	uint32_t nsites, ngroups;
 };
 
 /* The number of the group with these instructions, a new one where there is none; or -ENOMEM. */
@@ -103,7 +106,7 @@ static int carry_part(struct carry *carry, const char *name, const struct bpf_in
 	struct uprobe_sites sites = { .path = path, .offsets = carry->offsets + first,
 				      .ref_ctr_offsets = carry->semaphores + first,
 				      .cookies = carry->cookies + first, .count = end - first,
-				      .on_return = place->on_return };
+				      .on_return = carry->on_return };
 	int prog, n;
 
 	if (place->program)
@@ -129,9 +132,9 @@ static int carry_run(struct carry *carry, const struct bpf_insn *joined, uint32_
 {
 	uint32_t from = 0, to;
 
-	while (from < carry->plan->nsites && carry->groups[from] < first)
+	while (from < carry->nsites && carry->groups[from] < first)
 		from++;
-	for (to = from; to < carry->plan->nsites && carry->groups[to] < end; to++)
+	for (to = from; to < carry->nsites && carry->groups[to] < end; to++)
 		carry->cookies[to] = carry->groups[to] - first;
 	return carry_part(carry, carry->place->name, joined, count, from, to);
 }
@@ -142,8 +145,7 @@ static int carry_run(struct carry *carry, const struct bpf_insn *joined, uint32_
  */
 static int carry_joined(struct carry *carry)
 {
-	const struct plan *plan = carry->plan;
-	struct object_part *parts = calloc(plan->ngroups, sizeof(*parts));
+	struct object_part *parts = calloc(carry->ngroups, sizeof(*parts));
 	struct bpf_insn *joined = malloc(OBJECT_JOINED_MAX * sizeof(*joined));
 	int n = -ENOMEM;
 
@@ -151,11 +153,11 @@ static int carry_joined(struct carry *carry)
 		fault_set(carry->fault, FAULT_MEMORY, n, NULL, NULL);
 		goto cleanup;
 	}
-	for (uint32_t i = 0; i < plan->ngroups; i++)
-		parts[i] = (struct object_part){ plan->groups[i].insns, plan->groups[i].count };
+	for (uint32_t i = 0; i < carry->ngroups; i++)
+		parts[i] = (struct object_part){ carry->order[i]->insns, carry->order[i]->count };
 	n = 0;
-	for (uint32_t first = 0, fit; n >= 0 && first < plan->ngroups; first += fit) {
-		fit = object_fit(parts + first, plan->ngroups - first, OBJECT_JOINED_MAX);
+	for (uint32_t first = 0, fit; n >= 0 && first < carry->ngroups; first += fit) {
+		fit = object_fit(parts + first, carry->ngroups - first, OBJECT_JOINED_MAX);
 		n = fit ? object_join(parts + first, fit, joined, OBJECT_JOINED_MAX) : -ENOSPC;
 		if (n >= 0)
 			n = carry_run(carry, joined, (uint32_t)n, first, first + fit);
@@ -169,14 +171,13 @@ cleanup:
 /* A program for each group. */
 static int carry_groups(struct carry *carry)
 {
-	const struct plan *plan = carry->plan;
 	uint32_t first = 0, end;
 	int err = 0;
 
-	for (; !err && first < plan->nsites; first = end) {
-		const struct plan_group *group = &plan->groups[carry->groups[first]];
+	for (; !err && first < carry->nsites; first = end) {
+		const struct plan_group *group = carry->order[carry->groups[first]];
 
-		for (end = first; end < plan->nsites; end++)
+		for (end = first; end < carry->nsites; end++)
 			if (carry->groups[end] != carry->groups[first])
 				break;
 		err = carry_part(carry, group->program, group->insns, group->count, first, end);
@@ -190,49 +191,72 @@ static void carry_sites(struct carry *carry)
 	const struct plan *plan = carry->plan;
 	uint32_t n = 0;
 
+	carry->ngroups = 0;
 	for (uint32_t group = 0; group < plan->ngroups; group++) {
+		uint32_t before = n;
+
 		for (uint32_t i = 0; i < plan->nsites; i++) {
 			const struct plan_site *site = &plan->sites[i];
 
-			if (site->group != group)
+			if (site->group != group || site->on_return != carry->on_return)
 				continue;
 			carry->offsets[n] = (unsigned long)site->offset;
 			carry->semaphores[n] = carry->place->uncounted ? 0 :
 					       (unsigned long)site->semaphore;
-			carry->groups[n++] = group;
+			carry->groups[n++] = carry->ngroups;
 		}
+		if (n > before)
+			carry->order[carry->ngroups++] = &plan->groups[group];
 	}
+	carry->nsites = n;
+}
+
+/* Those sites of the plan that are for entries, or for returns. */
+static int carry_out(struct carry *carry, bool on_return)
+{
+	const struct plan_place *place = carry->place;
+	struct plan_links *links = carry->links;
+	uint32_t before = links->count;
+	int err;
+
+	carry->on_return = on_return;
+	carry_sites(carry);
+	if (!carry->nsites)
+		return 0;
+	err = place->way == ATTACH_MULTI ? carry_joined(carry) : -ENOSPC;
+	if (err == -ENOSPC && carry->fault->kind == FAULT_NONE) {
+		attach_close(links->features, links->fds + before, links->count - before);
+		links->count = before;
+		err = carry_groups(carry);
+	}
+	return err;
 }
 
 int plan_attach(const struct plan *plan, const struct plan_place *place, struct plan_links *links,
 		struct fault *fault)
 {
 	struct carry carry = { .plan = plan, .place = place, .links = links, .fault = fault };
+	/* Its five arrays; no group is without a site. */
+	uint64_t *room = calloc(plan->nsites, 5 * sizeof(*room));
 	int err = -ENOMEM;
 
 	links->count = 0;
 	links->features = place->features;
 	links->fds = calloc(plan->nsites, sizeof(*links->fds));
-	carry.offsets = calloc(plan->nsites, sizeof(*carry.offsets));
-	carry.semaphores = calloc(plan->nsites, sizeof(*carry.semaphores));
-	carry.groups = calloc(plan->nsites, sizeof(*carry.groups));
-	carry.cookies = calloc(plan->nsites, sizeof(*carry.cookies));
-	if (!links->fds || !carry.offsets || !carry.semaphores || !carry.groups || !carry.cookies) {
+	if (!links->fds || !room) {
 		fault_set(fault, FAULT_MEMORY, err, NULL, NULL);
 		goto cleanup;
 	}
-	carry_sites(&carry);
-	err = place->way == ATTACH_MULTI ? carry_joined(&carry) : -ENOSPC;
-	if (err == -ENOSPC && fault->kind == FAULT_NONE) {
-		attach_close(links->features, links->fds, links->count);
-		links->count = 0;
-		err = carry_groups(&carry);
-	}
+	carry.offsets = (unsigned long *)room;
+	carry.semaphores = (unsigned long *)(room + plan->nsites);
+	carry.groups = room + 2 * plan->nsites;
+	carry.cookies = room + 3 * plan->nsites;
+	carry.order = (const struct plan_group **)(room + 4 * plan->nsites);
+	err = carry_out(&carry, false);
+	if (!err)
+		err = carry_out(&carry, true);
 cleanup:
-	free(carry.offsets);
-	free(carry.semaphores);
-	free(carry.groups);
-	free(carry.cookies);
+	free(room);
 	if (err)
 		plan_detach(links);
 	return err;

@@ -21,6 +21,7 @@ struct plan_site {
 	uint64_t offset, semaphore;	/* in the file; semaphore 0: none */
 	uint64_t semaphore_vaddr;	/* the same, as linked */
 	uint32_t group;
+	bool on_return;			/* when the function that begins there returns */
 };
 
 /* All zero is an empty one; plan_free() ends it. */
@@ -37,7 +38,6 @@ struct plan_place {
 	const char *path;		/* for people */
 	struct features *features;
 	enum attach_way way;
-	bool on_return;			/* when the function that begins at a site returns */
 	bool uncounted;			/* the semaphores are not for the kernel to count */
 	/* Shown each program as it goes to the kernel; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);

@@ -327,7 +327,8 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 static int work_site(struct work *work, const struct engine_probe *probe, const struct site *site)
 {
 	struct plan_site add = { .offset = site->offset, .semaphore = site->semaphore,
-				 .semaphore_vaddr = site->semaphore_vaddr };
+				 .semaphore_vaddr = site->semaphore_vaddr,
+				 .on_return = probe->on_return };
 	int count = work_link(work, probe, site), err;
 
 	if (count < 0)
