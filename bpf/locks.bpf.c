@@ -18,6 +18,11 @@ ARGUMENT(block_low);
 ARGUMENT(offset);
 ARGUMENT(session);	/* MySQL and MariaDB: the THD, or 0 */
 ARGUMENT(context);	/* … and its MDL_context */
+ARGUMENT(wait_event);	/* PostgreSQL: address of what it says that it waits for */
+ARGUMENT(self);		/* its PID, as it sees it, .. */
+ARGUMENT(proc_pid);	/* .. and as its PGPROC has it, if that is laid out as expected */
+ARGUMENT(named);	/* address of the first struct light_named, .. */
+ARGUMENT(nnamed);	/* .. and how many there are */
 
 CONSTANT(source);
 CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
@@ -50,7 +55,12 @@ static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wa
 	return 1;
 }
 
-INLINE void wait_keep(__u64 key, const struct event_lock *wait)
+static __attribute__((noinline)) void wait_send(void *ctx, struct event_lock *wait)
+{
+	send(ctx, wait, sizeof(*wait));
+}
+
+static __attribute__((noinline)) void wait_keep(__u64 key, const struct event_lock *wait)
 {
 	if (bpf_map_update_elem(waits, &key, wait, BPF_ANY))
 		count(LOST_TABLE_FULL);
@@ -68,7 +78,7 @@ static __attribute__((noinline)) void wait_end(void *ctx, __u32 flags)
 	wait->duration_ns = bpf_ktime_get_ns() - wait->start_ns;
 	wait->flags |= flags;
 	count(COUNT_STATEMENTS);
-	send(ctx, wait, sizeof(*wait));
+	wait_send(ctx, wait);
 	bpf_map_delete_elem(waits, &key);
 }
 
@@ -113,7 +123,7 @@ PROGRAM(lock_start)
 	}
 	wait_keep(key, &wait);
 	if (wait.address)
-		send(ctx, &wait, sizeof(wait));
+		wait_send(ctx, &wait);
 	return 0;
 }
 
@@ -126,7 +136,7 @@ PROGRAM(lock_queue)
 	if (!wait || wait->address)
 		return 0;
 	wait->address = arg_lock(ctx);
-	send(ctx, wait, sizeof(*wait));
+	wait_send(ctx, wait);
 	return 0;
 }
 
@@ -161,7 +171,7 @@ PROGRAM(session_wait)
 		bpf_map_delete_elem(rows, &key);
 	}
 	wait_keep(key, &wait);
-	send(ctx, &wait, sizeof(wait));
+	wait_send(ctx, &wait);
 	return 0;
 }
 
@@ -196,10 +206,10 @@ PROGRAM(light_start)
 	return 0;
 }
 
-INLINE void light_tally(const struct event_lock *wait)
+INLINE void light_tally(void *ctx, struct event_lock *wait)
 {
 	struct light_key key = { .source = VALUE(source), .mode = wait->mode,
-				 .cpu = bpf_get_smp_processor_id() };
+				 .cpu = bpf_get_smp_processor_id(), .tranche = wait->field[0] };
 	struct light_sum first = { 1, wait->duration_ns, wait->duration_ns }, *sum;
 
 	__builtin_memcpy(key.name, wait->name, sizeof(key.name));
@@ -207,6 +217,10 @@ INLINE void light_tally(const struct event_lock *wait)
 	if (!sum) {
 		if (bpf_map_update_elem(sums, &key, &first, BPF_NOEXIST))
 			count(LOST_TABLE_FULL);
+		/* For its tranche's name to be looked up. */
+		wait->type = EVENT_LOCK_WAIT;
+		if (!wait->name[0])
+			wait_send(ctx, wait);
 		return;
 	}
 	__sync_fetch_and_add(&sum->count, 1);
@@ -230,12 +244,49 @@ PROGRAM(light_done)
 		return 0;
 	wait.type = EVENT_LOCK_END;
 	wait.flags = LOCK_LIGHT;
-	wait.mode = arg_mode(ctx);
-	bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
+	/* Where a function returns there are none. */
+	if (arg_name(ctx)) {
+		wait.mode = arg_mode(ctx);
+		bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
+	}
 	if (VALUE(tally))
-		light_tally(&wait);
+		light_tally(ctx, &wait);
 	else
-		send(ctx, &wait, sizeof(wait));
+		wait_send(ctx, &wait);
+	return 0;
+}
+
+/* The name of an extension's tranche, where it asked for it when the server started. */
+INLINE void light_name(void *ctx, struct event_lock *wait)
+{
+	const struct light_named *named = (const void *)arg_named(ctx);
+	struct light_named one = {};
+	__u32 tranche = wait->field[0], first;
+
+	if (!arg_nnamed(ctx) || bpf_probe_read_user(&one, sizeof(one), named))
+		return;
+	first = one.tranche;
+	if (tranche < first || tranche - first >= arg_nnamed(ctx) ||
+	    bpf_probe_read_user(&one, sizeof(one), named + (tranche - first)))
+		return;
+	if (one.tranche == tranche)
+		bpf_probe_read_user_str(wait->name, sizeof(wait->name), (const void *)one.name);
+}
+
+/* A backend is about to sleep, not only for LWLocks: what it says that it waits for tells. */
+PROGRAM(semaphore_start)
+{
+	struct event_lock wait = {};
+	__u32 event = 0, self;
+
+	if (bpf_probe_read_user(&event, sizeof(event), (const void *)arg_wait_event(ctx)) ||
+	    event >> 24 != LIGHT_CLASS || !wait_begin(ctx, &wait))
+		return 0;
+	wait.field[0] = event & 0xffff;
+	self = arg_self(ctx);
+	wait.mode = self && (__u32)arg_proc_pid(ctx) == self ? arg_mode(ctx) : LIGHT_MODES;
+	light_name(ctx, &wait);
+	wait_keep(wait_key(1), &wait);
 	return 0;
 }
 

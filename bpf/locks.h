@@ -15,6 +15,11 @@
 #define LOCK_DEADLOCK	0x08	/* … because of a deadlock */
 #define LOCK_JOINED	0x10	/* it began before there were probes, at a time that is not known */
 
+/* PostgreSQL's word for what it waits for has a class from bit 24 on; below, an LWLock's tranche. */
+#define LIGHT_CLASS	0x01
+/* ->mode of LOCK_LIGHT: LW_EXCLUSIVE, LW_SHARED, LW_WAIT_UNTIL_FREE; this and beyond: not known. */
+#define LIGHT_MODES	3
+
 /* enum _thd_wait_type_e of MySQL and MariaDB, mysql/service_thd_wait.h. */
 #define LOCK_WAITS_FIRST	3	/* a row's lock, a global one, .. */
 #define LOCK_WAITS_METADATA	5
@@ -33,7 +38,7 @@ struct event_lock {
 	__u64 relation;		/* PostgreSQL: the Relation of the row that is waited for; or 0. Else
 				   the MDL_context that waits for a metadata lock */
 	__u32 block, offset;	/* … and the row's place in it */
-	__u32 field[4];		/* of the lock's tag */
+	__u32 field[4];		/* of the lock's tag; with LOCK_LIGHT [0] is the tranche */
 	__u32 kind, mode;
 	__u32 flags;
 	__u32 reserved;
@@ -48,11 +53,18 @@ struct lock_row {
 	__u32 reserved;
 };
 
+/* Element of PostgreSQL's NamedLWLockTrancheArray: those that extensions asked for, in order. */
+struct light_named {
+	__u32 tranche;
+	__u32 reserved;
+	__u64 name;		/* the address of the text */
+};
+
 /* Map "sums": LWLock waits, summed up. */
 struct light_key {
 	__u32 source, mode;
 	__u32 cpu;		/* that counted: so two never write the same maximum */
-	__u32 reserved;
+	__u32 tranche;		/* as event_lock.field */
 	char name[LOCK_NAME];
 };
 

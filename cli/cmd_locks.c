@@ -57,9 +57,10 @@ static void locks_server(void *arg, const struct tracer_server *server)
 	/* What statements have is no matter here. */
 	shown.shows = ~0u;
 	cmd->server(arg, &shown);
-	if (cmd->watch.options.verbose && !server->usdt)
-		output_string(&cmd->watch.err, "  LWLock waits are not seen: without USDT probes, "
-			      "this server has no function that does nothing but wait for one\n");
+	if (cmd->watch.options.verbose && server->engine->running &&
+	    !(server->shows & TARGET_SHOWS_LIGHT))
+		output_string(&cmd->watch.err, "  LWLock waits are not seen: this server has "
+			      "neither USDT probes nor PGSemaphoreLock()\n");
 }
 
 static void locks_begin(struct watch *watch)

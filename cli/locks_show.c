@@ -42,7 +42,7 @@ static const char *mode_name(const struct event_lock *event)
 	if (event->flags & LOCK_SESSION)
 		return "";
 	if (event->flags & LOCK_LIGHT)
-		return event->mode < 3 ? light[event->mode] : "";
+		return event->mode < LIGHT_MODES ? light[event->mode] : "";
 	return event->mode < 9 ? names[event->mode] : "";
 }
 
@@ -296,7 +296,7 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 		json_string(out, ",\"lock\":\"", wait->kind);
 	if (*object)
 		json_string(out, ",\"object\":\"", object);
-	if (!(event->flags & LOCK_SESSION))
+	if (*mode_name(event))
 		json_string(out, ",\"mode\":\"", mode_name(event));
 	if (event->flags & (LOCK_LIGHT | LOCK_SESSION))
 		return;

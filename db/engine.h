@@ -24,6 +24,7 @@
 #define TARGET_SHOWS_PHASES	0x100
 #define TARGET_SHOWS_SORTS	0x200
 #define TARGET_SHOWS_SORT_SPACE	0x400	/* and what they took */
+#define TARGET_SHOWS_LIGHT	0x800	/* waits for PostgreSQL's LWLocks */
 
 /*
  * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
@@ -68,7 +69,7 @@ struct engine_probe {
 	const char *member;			/* … of a member, that of this accessor; NULL: any */
 	const char *only_with;			/* a symbol that the file must have; NULL: none */
 	bool optional;				/* the server can be traced without this step */
-	bool on_return;				/* of the function: its return, where no argument is */
+	bool on_return;				/* … of the function, without arguments */
 	uint32_t asked;				/* only where one of these is asked for; 0: always */
 	uint32_t shows;				/* TARGET_SHOWS_… of the step itself */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none */

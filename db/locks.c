@@ -2,6 +2,7 @@
 #include "db/locks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,7 +42,6 @@ struct server {
 	struct pglocks places;
 	struct mylocks sessions;	/* instead, of MySQL and MariaDB */
 	bool found, postgres;
-	char kinds[PGLOCKS_KINDS][24];
 };
 
 struct locks {
@@ -78,12 +78,19 @@ struct locks {
 	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
 		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
 
+/* Where struct PGPROC has its process's number, by which the program checks it, and .lwWaitMode. */
+#define LIGHT_PROC(symbol, pid, mode)                                      \
+	{ .name = "arg_proc_pid", .only_with = symbol,                     \
+	  .spec = "4@" #pid "(MyProc(%ip))" },                             \
+	{ .name = "arg_mode", .only_with = symbol,                         \
+	  .spec = "1@" #mode "(MyProc(%ip))", .fallback = LIGHT_MODES }
+
 /*
  * PostgreSQL. ProcSleep(LOCALLOCK *, …) waits, GrantAwaitedLock() is called when it got the
  * lock, LockErrorCleanup() first thing when it is to be given up, by an error or a cancel; then no
  * lock__wait__done comes. A deadlock makes its victim leave the queue by RemoveFromWaitQueue(), also
  * one that is seen without the search that deadlock__found ends. LWLocks have no function of their
- * own that waits.
+ * own that waits: they sleep in PGSemaphoreLock(), with a few others.
  */
 static const struct engine_probe postgres_probes[] = {
 	{
@@ -135,11 +142,28 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "light done", .program = "light_done",
 		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
-		.args = LIGHT_ARGS,
+		.args = LIGHT_ARGS, .shows = TARGET_SHOWS_LIGHT,
+	},
+	{
+		.step = "light done", .program = "light_done",
+		.function = "PGSemaphoreLock", .on_return = true, .optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_name" }, { .name = "arg_mode" }),
 	},
 	{
 		.step = "light start", .program = "light_start",
 		.provider = "postgresql", .probe = "lwlock__wait__start", .optional = true,
+	},
+	{
+		.step = "light start", .program = "semaphore_start",
+		.function = "PGSemaphoreLock", .optional = true, .shows = TARGET_SHOWS_LIGHT,
+		.args = ENGINE_ARGS(
+			{ .name = "arg_named", .spec = "8@NamedLWLockTrancheArray(%ip)" },
+			{ .name = "arg_nnamed", .spec = "4@NamedLWLockTrancheRequests(%ip)" },
+			LIGHT_PROC("LWLockCallbacks", 340, 361),	/* 19 */
+			LIGHT_PROC("postmaster_child_launch", 60, 91),	/* 17 */
+			LIGHT_PROC("my_wait_event_info", 64, 95),	/* 14 */
+			LIGHT_PROC("GetBackgroundWorkerTypeByPid", 52, 79),	/* 11 */
+			LIGHT_PROC(NULL, 52, 75)),
 	},
 };
 
@@ -221,17 +245,29 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 		return server;
 	if (!binary_map(&binary, fd)) {
 		server->postgres = l->discover.targets[source].engine->running;
-		if (server->postgres)
+		if (server->postgres) {
 			pglocks_find(&binary.elf, &server->places);
-		else
+			pglocks_names(&server->places, pid,
+				      l->discover.targets[source].version);
+		} else {
 			mylocks_find(&binary.elf, &server->sessions);
+		}
 		binary_unmap(&binary);
-		for (uint32_t i = 0; i < server->places.nkinds; i++)
-			pglocks_kind(&server->places, pid, i, server->kinds[i]);
 		server->found = true;
 	}
 	close(fd);
 	return server;
+}
+
+/* The name of an LWLock, where a program has not read it. */
+static void light_name(const struct server *server, uint32_t tranche, char name[LOCK_NAME])
+{
+	if (*name || !tranche)
+		return;
+	if (server && tranche < PGLOCKS_TRANCHES && *server->places.tranche[tranche])
+		snprintf(name, LOCK_NAME, "%s", server->places.tranche[tranche]);
+	else
+		snprintf(name, LOCK_NAME, "tranche %u", tranche);
 }
 
 /* The name of the relation that a lock is about, which may be @before. */
@@ -245,7 +281,7 @@ static void locks_name(const struct server *server, const struct event_lock *eve
 		return;
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && event->kind < PGLOCKS_KINDS; i++)
-		if (!strcmp(server->kinds[event->kind], kinds[i]))
+		if (!strcmp(server->places.kind[event->kind], kinds[i]))
 			pgcatalog_name(event->pid, event->field[0], event->field[1], name);
 }
 
@@ -366,7 +402,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 	else if (event->flags & LOCK_SESSION)
 		wait.kind = event->kind <= LOCK_WAITS_LAST ? session_kinds[event->kind] : "";
 	else if (server && event->kind < PGLOCKS_KINDS)
-		wait.kind = server->kinds[event->kind];
+		wait.kind = server->places.kind[event->kind];
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0);
 	if (wait.duration_ns >= l->config.tracer.threshold_ns)
@@ -376,10 +412,13 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 static void locks_ended(struct locks *l, const struct event_lock *event)
 {
 	struct waiting **place = waiting_of(l, event->tid), *w = *place;
+	struct event_lock light = *event;
 
+	if (event->flags & LOCK_LIGHT && !*event->name)
+		light_name(locks_find(l, event->source, event->pid), event->field[0], light.name);
 	if (event->flags & LOCK_LIGHT || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
-	locks_tell(l, event, w, false);
+	locks_tell(l, &light, w, false);
 	if (w)
 		waiting_drop(waiting_of(l, event->tid));
 }
@@ -399,6 +438,8 @@ static int locks_record(void *arg, const void *data, size_t size)
 		return 0;
 	if (event->type == EVENT_LOCK_END) {
 		locks_ended(l, event);
+	} else if (event->type == EVENT_LOCK_WAIT && event->flags & LOCK_LIGHT) {
+		locks_find(l, event->source, event->pid);
 	} else if (event->type == EVENT_LOCK_WAIT) {
 		w = waiting_add(l, event);
 		if (w) {
@@ -651,7 +692,7 @@ void locks_running(struct locks *l)
 	}
 }
 
-ssize_t locks_light(const struct locks *l, struct light_count **counts)
+ssize_t locks_light(struct locks *l, struct light_count **counts)
 {
 	struct light_key keys[2];
 	size_t n = 0;
@@ -670,6 +711,7 @@ ssize_t locks_light(const struct locks *l, struct light_count **counts)
 		count->target = &l->discover.targets[keys[1].source];
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
+		light_name(locks_server(l, keys[1].source), keys[1].tranche, count->name);
 		n++;
 	}
 	return (ssize_t)n;

@@ -64,7 +64,7 @@ int locks_sleep(struct locks *locks);
 void locks_running(struct locks *locks);
 
 /* What was summed up; the caller's to free. The number, or -ENOMEM. Several can be of one name. */
-ssize_t locks_light(const struct locks *locks, struct light_count **counts);
+ssize_t locks_light(struct locks *locks, struct light_count **counts);
 
 /* Takes the probes away, so that only what is in the buffer is still to come. */
 void locks_detach(struct locks *locks);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/pglocks.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,31 @@ static uint64_t find_symbol(const struct elf *elf, const char *name)
 	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
 }
 
+/* Where the names of tranches are: see lwlock.c of 10, 13 and 17. Before 13 only some are. */
+static void find_tranches(const struct elf *elf, struct pglocks *places)
+{
+	static const char texts[][2][16] = {
+		{ "\0OidGen", "\0XidGen" }, { "\0XactBuffer", "\0CommitTsBuffer" },
+	};
+	struct elf_symbol names;
+	struct elf_section section;
+	const unsigned char *data = NULL, *at;
+	bool first = !elf_symbol_find(elf, "IndividualLWLockNames", &names);
+	size_t size = 0;
+
+	places->text = 2;
+	if (first || !elf_symbol_find(elf, "MainLWLockNames", &names)) {
+		places->individual = names.value;
+		places->text = places->nindividual = (unsigned int)(names.size / 8);
+	}
+	if (!elf_section_find(elf, ".rodata", &section))
+		data = elf_section_data(elf, &section, &size);
+	for (int i = 0; i < 2; i++) {
+		at = memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2);
+		places->texts[i] = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
+	}
+}
+
 void pglocks_find(const struct elf *elf, struct pglocks *places)
 {
 	struct elf_symbol kinds;
@@ -73,6 +99,14 @@ void pglocks_find(const struct elf *elf, struct pglocks *places)
 	elf_loads(elf, &loads);
 	if (loads.count)
 		places->lowest = loads.segment[0].vaddr & ~(uint64_t)0xfff;
+	/* What is written when the program is loaded lies in the first of these. */
+	for (uint32_t i = loads.count; i--;) {
+		if (!(loads.segment[i].flags & PF_W))
+			continue;
+		places->data = loads.segment[i].vaddr;
+		places->data_bytes = loads.segment[i].filesz;
+	}
+	find_tranches(elf, places);
 	if (elf_symbol_find(elf, "LockTagTypeNames", &kinds))
 		return;
 	places->kinds = kinds.value;
@@ -468,17 +502,56 @@ int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *
 	return err;
 }
 
-void pglocks_kind(struct pglocks *places, uint32_t pid, uint32_t kind, char name[24])
+/* From 13 on: an array of the program with two names that are known. 0: it was not found. */
+static uint64_t look_array(const struct look *look)
 {
-	struct look look;
-	uint64_t text = 0;
+	const struct pglocks *places = look->places;
+	uint64_t data = places->data + look->memory.slide, found = 0;
+	uint64_t texts[2] = { places->texts[0] + look->memory.slide,
+			      places->texts[1] + look->memory.slide };
+	char *bytes = places->texts[0] ? malloc(places->data_bytes) : NULL, *at = NULL;
 
-	*name = '\0';
-	if (kind >= places->nkinds ||
-	    look_open(&look, places, pid, 0))
-		return;
-	text = look_pointer(&look, places->kinds + kind * 8u);
-	if (!look_bytes(&look, text, name, 24) || !memchr(name, '\0', 24))
+	if (bytes && look_bytes(look, data, bytes, places->data_bytes))
+		at = memmem(bytes, places->data_bytes, texts, sizeof(texts));
+	if (at)
+		found = data + (uint64_t)(at - bytes) - places->text * 8;
+	free(bytes);
+	return found;
+}
+
+/* The short text at @address, "" where there is none. */
+static void look_name(const struct look *look, uint64_t address, char *name, size_t size)
+{
+	if (!look_bytes(look, address, name, size) || !memchr(name, '\0', size))
 		*name = '\0';
+}
+
+static void look_tranches(const struct look *look, unsigned int n)
+{
+	struct pglocks *places = look->places;
+	uint64_t pointers[PGLOCKS_TRANCHES] = { 0 };
+
+	look_bytes(look, look_array(look), pointers, n * 8);
+	if (places->nindividual < n)
+		look_bytes(look, places->individual + look->memory.slide, pointers,
+			   places->nindividual * 8);
+	for (unsigned int i = 0; i < n; i++)
+		look_name(look, pointers[i], places->tranche[i], PGLOCKS_TRANCHE);
+}
+
+void pglocks_names(struct pglocks *places, uint32_t pid, const char *version)
+{
+	/* LWTRANCHE_FIRST_USER_DEFINED from 10 on. */
+	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, PGLOCKS_TRANCHES };
+	unsigned long release = strtoul(version, NULL, 10) - 10;
+	struct look look;
+
+	if (look_open(&look, places, pid, 0))
+		return;
+	for (unsigned int i = 0; i < places->nkinds; i++)
+		look_name(&look, look_pointer(&look, places->kinds + i * 8), places->kind[i],
+			  sizeof(places->kind[i]));
+	if (release < sizeof(counts))
+		look_tranches(&look, counts[release]);
 	process_memory_close(&look.memory);
 }

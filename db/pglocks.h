@@ -13,6 +13,8 @@
 #include "usdt/elf.h"
 
 #define PGLOCKS_KINDS	16
+#define PGLOCKS_TRANCHES	100	/* of LWLocks, that are the server's own */
+#define PGLOCKS_TRANCHE	48
 
 /* Of a server's file. */
 struct pglocks {
@@ -20,6 +22,15 @@ struct pglocks {
 	/* Variables as linked; 0: not there. */
 	uint64_t proc, entry, query, client, kinds;
 	unsigned int nkinds;
+	/*
+	 * Names of LWLocks' tranches. Up to 16 the first ones are in an array of their own; that of
+	 * the others has two known texts side by side, and is in no file before 13.
+	 */
+	uint64_t individual, texts[2];
+	unsigned int nindividual, text;	/* how many; the number of the first text's tranche */
+	uint64_t data, data_bytes;	/* what it has in the file of its variables */
+	/* Foreign bytes: the server's words for kinds of locks, as "relation", and for tranches. */
+	char kind[PGLOCKS_KINDS][24], tranche[PGLOCKS_TRANCHES][PGLOCKS_TRANCHE];
 	/* Where a PGPROC has what it waits for, and its share in that; -1: not seen yet. */
 	int64_t wait_at, holder_at;
 	uint64_t link_at;	/* … and its link in the queue */
@@ -35,7 +46,10 @@ void pglocks_find(const struct elf *elf, struct pglocks *places);
 int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *event, size_t size,
 		 struct lock_known *wait);
 
-/* The server's own name for kind @kind of locks, as "relation", to @name; "" where it is not known. */
-void pglocks_kind(struct pglocks *places, uint32_t pid, uint32_t kind, char name[24]);
+/*
+ * Reads ->kind and ->tranche from process @pid of release @version, as "15.14". What is not known
+ * stays "".
+ */
+void pglocks_names(struct pglocks *places, uint32_t pid, const char *version);
 
 #endif
