@@ -337,6 +337,10 @@ def test_memory_is_what_the_kernel_says(postgres, traced):
                 hashed = max(node.get("Peak Memory Usage", 0) for node in explained(connection, f"{query} /* hashes */")) * 1024
             said.append(kernel_says(pid))
     ended(traced)
+    if traced.wrap:		# where it keeps its counts is not known then
+        untold = {"read_calls", "write_calls", "minor_faults", "major_faults", "peak_growth_bytes"}
+        assert not any(untold & set(one["use"]) for one in traced.statements), traced.statements
+        return
     grown = {tag: only(traced, tag)["use"]["peak_growth_bytes"] for tag in ("touches", "hashes", "again")}
     kernel = [{key: new[key] - old[key] for key in new} for old, new in zip(said, said[1:])]
     for (tag, growth), counted in zip(grown.items(), kernel):
