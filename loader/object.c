@@ -334,7 +334,12 @@ int object_link(const struct object *object, const char *name, const struct obje
 	return (int)l.count;
 }
 
-#define JOIN_INSNS	4	/* for each part, and as many around them */
+#define JOIN_INSNS	5	/* around the parts, and one for each */
+
+static bool is_own_call(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
+}
 
 uint32_t object_fit(const struct object_part *parts, uint32_t nparts, uint32_t max)
 {
@@ -343,49 +348,73 @@ uint32_t object_fit(const struct object_part *parts, uint32_t nparts, uint32_t m
 	for (n = 0; n < nparts; n++) {
 		const struct object_part *part = &parts[n];
 
-		if (used > max || part->count + JOIN_INSNS > max - used)
+		if (used > max || part->count + 1 > max - used)
 			break;
-		used += part->count + JOIN_INSNS;
+		used += part->count + 1;
 		/* Or some more: one that is called twice counts twice. */
-		codes++;
 		for (uint32_t i = 0; i < part->count; i++)
-			codes += part->insns[i].code == (BPF_JMP | BPF_CALL) &&
-				 part->insns[i].src_reg == BPF_PSEUDO_CALL;
+			codes += is_own_call(&part->insns[i]);
 		if (codes > OBJECT_CODES_MAX)
 			break;
 	}
 	return n;
 }
 
+/* How much of @part stands before the functions that it calls. */
+static uint32_t part_own(const struct object_part *part)
+{
+	uint32_t own = part->count;
+
+	for (uint32_t i = 0; i < part->count; i++) {
+		uint32_t called = i + 1 + (uint32_t)part->insns[i].imm;
+
+		if (is_own_call(&part->insns[i]) && called < own)
+			own = called;
+	}
+	return own;
+}
+
 /*
- * r6 = ctx; r0 = bpf_get_attach_cookie(ctx); then for each part, the last first because engine
- * tables have the busiest probe there: if (r0 == part) return part(ctx).
+ * r6 = ctx; r0 = bpf_get_attach_cookie(ctx); r1 = r6; then for each part, the last first because
+ * engine tables have the busiest probe there: if (r0 == part) goto it. What each calls stands behind
+ * all of them: to the kernel a function has no gaps.
  */
 int object_join(const struct object_part *parts, uint32_t nparts, struct bpf_insn *insns,
 		uint32_t max)
 {
-	uint32_t at = 0, body = JOIN_INSNS + nparts * JOIN_INSNS;
+	uint32_t at = 0, body = JOIN_INSNS + nparts, codes = body;
 
 	if (object_fit(parts, nparts, max) < nparts)
 		return -ENOSPC;
+	for (uint32_t i = 0; i < nparts; i++)
+		codes += part_own(&parts[i]);
 	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6,
 					 .src_reg = BPF_REG_1 };
 	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
 					 .imm = BPF_FUNC_get_attach_cookie };
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1,
+					 .src_reg = BPF_REG_6 };
 	for (uint32_t i = nparts; i--;) {
-		insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_JNE | BPF_K, .off = 3,
-						 .dst_reg = BPF_REG_0, .imm = (int32_t)i };
-		insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X,
-						 .dst_reg = BPF_REG_1, .src_reg = BPF_REG_6 };
-		insns[at] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
-					       .src_reg = BPF_PSEUDO_CALL,
-					       .imm = (int32_t)(body - at - 1) };
+		const struct object_part *part = &parts[i];
+		uint32_t own = part_own(part);
+
+		/* It calls itself, which the kernel would refuse. */
+		if (!own)
+			return -ENOSPC;
+		insns[at] = (struct bpf_insn){ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0,
+					       .off = (int16_t)(body - at - 1), .imm = (int32_t)i };
 		at++;
-		insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
-		memcpy(insns + body, parts[i].insns, parts[i].count * sizeof(*insns));
-		body += parts[i].count;
+		memcpy(insns + body, part->insns, own * sizeof(*insns));
+		memcpy(insns + codes, part->insns + own, (part->count - own) * sizeof(*insns));
+		for (uint32_t j = 0; j < own; j++)
+			if (is_own_call(&part->insns[j]))
+				insns[body + j].imm += (int32_t)(codes - own - body);
+		body += own;
+		codes += part->count - own;
 	}
 	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K };
 	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
-	return (int)body;
+	return (int)codes;
 }
+
+_Static_assert(OBJECT_JOINED_MAX <= INT16_MAX, "a jump reaches each part");
