@@ -147,8 +147,9 @@ PROGRAM(command_start)
 		return 0;
 	s = &session->s;
 	session_joined(session);
-	/* One that has completed does not go on. */
-	if ((s->flags & (SESSION_OPEN | STATEMENT_COMPLETED)) == SESSION_OPEN &&
+	/* What goes on may be the last of "a; b". A prepared statement that has completed does not. */
+	if (s->flags & SESSION_OPEN &&
+	    (s->flags & (STATEMENT_COMPLETED | SESSION_TEXT)) != STATEMENT_COMPLETED &&
 	    arg_resumed(ctx) == COMMAND_RESUMED)
 		return 0;
 	s->flags &= ~SESSION_OPEN;

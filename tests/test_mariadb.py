@@ -782,6 +782,31 @@ def insert_many(server, name):
             insert.execute("y")
 
 
+def test_thread_pool_goes_on_with_a_packet(marias, tool):
+    """Its last statement is suspended and resumed like one that stands alone: it began before that."""
+    server = marias(**QUIET, **POOL)
+    server.query("create database d; use d; create table t (n int primary key auto_increment, b text)")
+    traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
+    together = threading.Barrier(8)
+
+    def work():
+        with server.connect(database="d") as client:
+            for _ in range(40):
+                together.wait(60)
+                client.query("select 1 /* first */; insert into t (b) select sleep(0.02) /* last */")
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    stopped(traced)
+    last = with_tag(traced, "/* last */")
+    assert len(last) == len(with_tag(traced, "/* first */")) == 320, traced.said()
+    short = [one["duration_ms"] for one in last if one["duration_ms"] < 20]
+    assert not short, f"{len(short)} of {len(last)} are said to be shorter than they slept: {short[:10]}"
+
+
 # --- finding servers
 
 def test_default_form(maria, client, tool):
