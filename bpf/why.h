@@ -329,6 +329,8 @@ static __attribute__((noinline)) void use_peak(struct event_why *t, __u64 sign, 
 	__u64 mm = use_word(task + VALUE(task_mm)), peak = use_word(mm + VALUE(mm_hiwater));
 	__u64 total = use_word(mm + VALUE(mm_total));
 
+	if (!mm)
+		return;
 	peak = (peak > total ? peak : total) - total + use_word(mm + VALUE(mm_data));
 	t->use[USE_PEAK_GROWTH] += sign * peak;
 	t->used |= 1u << USE_PEAK_GROWTH;
@@ -527,6 +529,19 @@ INLINE void phase_end(struct why_phase *phase, __u64 now)
 		phase->ns += now - phase->since_ns;
 }
 
+/*
+ * What it used since use_read() began. A thread that ends has no memory any more where the kernel
+ * tells of it late (before 6.16): what cannot be read then is not known.
+ */
+INLINE void use_end(struct event_why *t)
+{
+	__u32 known = t->used;
+
+	t->used &= 1u << USE_SENT | 1u << USE_RECEIVED;
+	use_read(t, 1);
+	t->used &= known;
+}
+
 /* It ended at @end_ns: what its time was is sent where it is @wanted. */
 static __attribute__((noinline)) void why_end(void *ctx, struct event_statement *s, __u64 end_ns,
 					      int wanted)
@@ -547,7 +562,7 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 			if (t->phases[i].depth)
 				phase_end(&t->phases[i], end_ns);
 		if (VALUE(want_use))
-			use_read(t, 1);
+			use_end(t);
 	}
 	why_gather(t);
 	if (wanted && !VALUE(want_waits))

@@ -14,6 +14,7 @@ import time
 
 import pytest
 
+import backends
 import wire
 from cluster import Cluster, children, wait_for
 from mariadb import Maria, maria_server
@@ -350,6 +351,17 @@ def test_memory_is_what_the_kernel_says(postgres, traced):
         assert [use["read_calls"], use["write_calls"]] == [counted["syscr"], counted["syscw"]], (tag, use, kernel)
     assert kernel[0]["RssShmem"] > 10 << 20 and grown["touches"] <= 4 << 20, (grown, kernel)
     assert grown["hashes"] >= hashed > 8 << 20 and grown["again"] <= grown["hashes"] / 4, (grown, hashed)
+
+
+def test_counters_that_cannot_be_read(tool, tmp_path):
+    """As those of a backend that is terminated, where the kernel tells of its end when its memory is gone (before 6.16)."""
+    with backends.Backends(backends.build(tmp_path)) as server:
+        traced = tool("-p", server.pid, "-m", "0", "--json", "--why", "--use")
+        server.do("run 1 select 1 /* stays */")
+        server.do("hide 0 select 1 /* hidden */")
+        stopped(traced)
+    assert only(traced, "stays")["use"]["shared_hit"] == 0, traced.said()
+    assert "minor_faults" in only(traced, "hidden")["use"] and "shared_hit" not in only(traced, "hidden")["use"], traced.said()
 
 
 @pytest.mark.parametrize("args", [(), OLD_WAYS], ids=["new", "old-ways"])
