@@ -414,8 +414,8 @@ static __attribute__((noinline)) void why_fold(struct event_why *t)
 	*any = 1;
 }
 
-/* What the workers of a statement that ends did. */
-INLINE void why_gather(struct event_why *t)
+/* What the workers of a statement did, of which there are to be none when it begins. */
+static __attribute__((noinline)) void why_gather(struct event_why *t)
 {
 	__u32 *any = t->leader ? why_parallel(t->leader) : 0;
 	struct why_workers *workers_of;
@@ -485,6 +485,9 @@ static __attribute__((noinline)) void why_begin(void *ctx, struct event_statemen
 	t->pid = s->pid;
 	t->session = session;
 	t->leader = why_leader(ctx, arg_self(ctx));
+	/* Those of one that was not seen to begin. */
+	why_gather(t);
+	t->workers.count = 0;
 	if (!VALUE(want_use))
 		return;
 	__builtin_memset(t->use, 0, sizeof(t->use));

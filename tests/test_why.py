@@ -409,6 +409,26 @@ def test_parallel_workers(postgres, traced):
     assert "workers" not in only(traced, "alone"), traced.said()
 
 
+def test_workers_of_one_that_began_before(postgres, tool):
+    """They are not those of the session's next statement."""
+    postgres.psql("create table if not exists few_rows as select g from generate_series(1, 20000) g", "analyze few_rows")
+    with postgres.connect() as connection, postgres.connect() as holder:
+        for text in ("set max_parallel_workers_per_gather = 2", "set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
+                     "set min_parallel_table_scan_size = 0"):
+            connection.execute(text)
+        query = "count(*) from few_rows where sqrt(g) > 3"
+        assert any(node.get("Workers Launched") for node in explained(connection, f"select {query}"))
+        holder.execute("select pg_advisory_lock(77)")
+        blocked = Blocked(lambda: connection.execute(f"do $$ begin perform pg_advisory_lock(77); perform {query}; end $$ /* earlier */"))
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'advisory'").stdout, what="it to wait")
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why")
+        holder.execute("select pg_advisory_unlock(77)")
+        blocked.join()
+        connection.execute("select 1 /* next */")
+    stopped(traced)
+    assert "workers" not in only(traced, "next"), traced.said()
+
+
 def test_text_form(postgres, tool):
     traced = tool("-p", postgres.pid, "--why", "--use", "-m", "100")
     postgres.psql("select pg_sleep(0.2) /* slow */", "select 1 /* quick */")
