@@ -164,8 +164,9 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_why), 1, 0 },
 		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_SLOTS, 0 },
-		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_HASH, 8, sizeof(struct why_workers),
-				  t->config.why ? LEADERS_MAX : 1, alloc ? BPF_F_NO_PREALLOC : 0 },
+		/* Those of leaders that are not wanted stay there. */
+		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct why_workers),
+				  t->config.why ? LEADERS_MAX : 1, 0 },
 		[MAP_PARALLEL] = { "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_LEADERS, 0 },
 		[MAP_CALLS] = { "calls", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_CALLS, 0 },
 		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
