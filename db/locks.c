@@ -19,6 +19,7 @@
 #define SUMS_MAX	16384
 #define COMMS_MAX	4096
 #define LOOKS_MAX	20		/* for a holder, one in each drain */
+#define CYCLE_STEPS	4096		/* from holder to holder, in search of a cycle */
 
 enum map {
 	MAP_WAITS, MAP_ROWS, MAP_SUMS, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
@@ -355,24 +356,28 @@ static struct waiting *waiting_add(struct locks *l, const struct event_lock *eve
 	return w;
 }
 
-/* Follows who waits for whom from @w on, back to where it began: 0 or the length of the cycle. */
+/*
+ * Follows who waits for whom from @w on, back to where it began, in at most *@steps: 0 or the length
+ * of the cycle.
+ */
 static unsigned int waiting_cycle(struct locks *l, const struct waiting *w, uint32_t *cycle,
-				  unsigned int n)
+				  unsigned int n, unsigned int *steps)
 {
 	unsigned int found = 0;
 
 	cycle[n++] = w->event.pid;
-	for (unsigned int i = 0; !found && i < w->known.nholders; i++) {
+	for (unsigned int i = 0; !found && i < w->known.nholders && *steps; i++) {
 		uint32_t pid = w->known.holders[i].pid;
 		const struct waiting *next = *waiting_of(l, pid);
 
+		--*steps;
 		if (pid == cycle[0] && pid)
 			return n;
 		for (unsigned int j = 1; next && j < n; j++)
 			if (cycle[j] == pid)
 				next = NULL;
 		if (next && n < LOCKS_CYCLE)
-			found = waiting_cycle(l, next, cycle, n);
+			found = waiting_cycle(l, next, cycle, n, steps);
 	}
 	return found;
 }
@@ -386,6 +391,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 		       bool running)
 {
 	const struct server *server = locks_server(l, event->source);
+	unsigned int steps = CYCLE_STEPS;
 	struct lock_wait wait = {
 		.target = &l->discover.targets[event->source], .event = event,
 		.start_ns = event->start_ns + (uint64_t)l->ahead_ns,
@@ -404,7 +410,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 	else if (server && event->kind < PGLOCKS_KINDS)
 		wait.kind = server->places.kind[event->kind];
 	if (w && event->flags & LOCK_DEADLOCK)
-		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0);
+		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0, &steps);
 	if (wait.duration_ns >= l->config.tracer.threshold_ns)
 		l->config.wait(l->config.tracer.arg, &wait);
 }

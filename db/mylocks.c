@@ -19,6 +19,7 @@
 #define LOCK_WORDS	160		/* of an MDL_lock, likewise */
 #define TICKETS_MAX	64		/* of one lock */
 #define FRUITLESS_MAX	64
+#define READS_MAX	(1u << 17)	/* of memory, for one wait */
 #define KEY_BYTES	392		/* of an MDL_key */
 #define NAMESPACE_MAX	31
 
@@ -50,14 +51,17 @@ struct look {
 	uint32_t pid;
 	size_t size;			/* of a text */
 	uint64_t session_sign;		/* the first word of a THD */
+	unsigned int *reads;		/* that are left: who made what is read wants no end to it */
 	/* Of the ticket that waits, and of all: where it has its context and its lock. */
 	size_t context_at, lock_at, waits_at;
 };
 
 static bool look_bytes(const struct look *look, uint64_t address, void *buf, size_t size)
 {
-	return address >= 4096 && !(address & 7) &&
-	       process_memory_read(&look->memory, address, buf, size) == (ssize_t)size;
+	if (address < 4096 || address & 7 || !*look->reads)
+		return false;
+	--*look->reads;
+	return process_memory_read(&look->memory, address, buf, size) == (ssize_t)size;
 }
 
 static bool look_is_session(const struct look *look, uint64_t address)
@@ -327,8 +331,9 @@ static int look_innodb(struct look *look, uint64_t session, bool learn, struct l
 int mylocks_read(struct mylocks *places, const struct backend_places *backend,
 		 const struct event_lock *event, size_t size, bool learn, struct lock_known *known)
 {
+	unsigned int reads = READS_MAX;
 	struct look look = { .places = places, .backend = backend, .pid = event->pid,
-			     .size = size };
+			     .size = size, .reads = &reads };
 	uint64_t session = event->address;
 	struct process process;
 	int err = process_read(event->pid, &process);

@@ -12,6 +12,8 @@
 #define EPOCH_2000_NS	946684800000000000u	/* what PostgreSQL's timestamps count from */
 #define PROC_BYTES	640			/* of a PGPROC, which has more, that are looked through */
 #define CHAIN_MAX	512			/* of one lock's holders and waiters */
+#define SIBLINGS_MAX	64			/* processes that are looked for, for one wait */
+#define DATA_MAX	(16u << 20)		/* bytes of variables that are looked through */
 
 /*
  * Source of what is alike in all releases from 10 to 19: storage/lock.h. Each is checked before it
@@ -106,6 +108,8 @@ void pglocks_find(const struct elf *elf, struct pglocks *places)
 		places->data = loads.segment[i].vaddr;
 		places->data_bytes = loads.segment[i].filesz;
 	}
+	if (places->data_bytes > DATA_MAX)
+		places->data_bytes = DATA_MAX;
 	find_tranches(elf, places);
 	if (elf_symbol_find(elf, "LockTagTypeNames", &kinds))
 		return;
@@ -125,6 +129,7 @@ struct look {
 	uint64_t lock, holder;		/* the addresses of LOCK and its PROCLOCK */
 	uint64_t leader;		/* of its parallel workers */
 	size_t size;			/* of a text */
+	unsigned int *siblings;		/* that may still be looked for: each can take a while */
 };
 
 static bool look_bytes(const struct look *look, uint64_t address, void *buf, size_t size)
@@ -309,6 +314,9 @@ static uint32_t look_sibling(const struct look *look, uint32_t ns_pid)
 	struct sibling sibling = { .process = &look->process, .ns_pid = ns_pid };
 	struct process process;
 
+	if (!*look->siblings)
+		return 0;
+	--*look->siblings;
 	if (!process_read(ns_pid, &process) && sibling_each(&sibling, &process))
 		return sibling.pid;
 	if (look->process.pid != look->process.ns_pid)
@@ -347,15 +355,20 @@ static int look_keep(const struct look *look, uint64_t address, bool queued,
 {
 	struct lock_party party = { .queued = queued };
 	struct look other;
-	int err = look_pid(look, address, &party.pid);
+	int err;
 
+	/* Those that are only counted are not looked for. */
+	if (wait->nholders == LOCK_HOLDERS_KEPT) {
+		wait->more++;
+		return 0;
+	}
+	err = look_pid(look, address, &party.pid);
 	if (err)
 		return err;
 	for (unsigned int i = 0; i < wait->nholders; i++)
 		if (wait->holders[i].pid == party.pid)
 			return 0;
-	if (party.pid && wait->nholders < LOCK_HOLDERS_KEPT &&
-	    !look_open(&other, look->places, party.pid, look->size)) {
+	if (party.pid && !look_open(&other, look->places, party.pid, look->size)) {
 		look_party(&other, &party);
 		process_memory_close(&other.memory);
 	}
@@ -475,7 +488,8 @@ static int look_find(struct look *look, struct lock_known *wait)
 int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *event, size_t size,
 		 struct lock_known *wait)
 {
-	struct look look = { .proc = 0 };
+	unsigned int siblings = SIBLINGS_MAX;
+	struct look look = { .siblings = &siblings };
 	char lock[LOCK_BYTES];
 	int err;
 

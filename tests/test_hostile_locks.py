@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""locks, of servers whose files and memory are made to harm who looks into them."""
+
+import ctypes
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+
+from conftest import need_root
+from test_hostile import memory_of
+from test_locks import Locks
+from tool import DBSLOWER
+
+FIXTURE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fixtures", "hostilelocks.c")
+IN_OPEN = 0x20
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the fixture is written for x86-64")
+
+
+class Opened:
+    """Tells whether a file was opened, as the kernel does."""
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK)
+        assert self.fd >= 0 and libc.inotify_add_watch(self.fd, os.fsencode(path), IN_OPEN) >= 0, ctypes.get_errno()
+
+    def __bool__(self):
+        try:
+            return bool(os.read(self.fd, 4096))
+        except BlockingIOError:
+            return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        os.close(self.fd)
+
+
+class Server:
+    """The fixture while it plays a scene."""
+
+    def __init__(self, path, *scene, wrap=(), cwd=None):
+        self.process = subprocess.Popen([*wrap, path, *map(str, scene)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, cwd=cwd)
+        self.process.stdout.readline()
+        self.pid = self.process.pid
+        if wrap:
+            with open(f"/proc/{self.pid}/task/{self.pid}/children") as f:
+                self.pid = int(f.read())
+
+    def begin(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def play(self):
+        self.begin()
+        assert self.process.stdout.readline() == "done\n"
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder where it lies, built as either server."""
+    need_root()
+    folder = tmp_path_factory.mktemp("hostilelocks")
+    for name, args in (("postgres", ()), ("mysqld", ("-DMYSQLD",))):
+        subprocess.run(["gcc", "-O2", "-rdynamic", "-no-pie", "-fcf-protection=none", *args, "-o", folder / name, FIXTURE],
+                       check=True)
+    return folder
+
+
+@pytest.fixture
+def server(built):
+    running = []
+
+    def start(*scene, name="postgres", folder=built, **keywords):
+        running.append(Server(str(folder / name), *scene, **keywords))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
+
+
+def traced_at(tool, server):
+    return tool("locks", "--json", "-m", 0, "-p", server.pid, kind=Locks)
+
+
+def ends_soon(traced, seconds=15):
+    begun = time.monotonic()
+    traced.process.send_signal(2)
+    traced.process.wait(seconds)
+    assert time.monotonic() - begun < seconds
+    return traced.ended()
+
+
+def test_cycle_that_is_none(tool, server):
+    """Of 19 backends that each wait for eight there are more ways than can be followed."""
+    hostile = server("cycle")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: len(traced.waits) == 20, 15, "all waits")
+    ends_soon(traced)
+    (dead,) = [one for one in traced.waits if one["outcome"] == "deadlock"]
+    assert len(dead["holders"]) == 8 and "cycle" not in dead
+    assert all(len(one["holders"]) == 8 for one in traced.waits)
+
+
+def test_session_that_leads_everywhere(tool, server):
+    hostile = server("session", name="mysqld")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_of(hostile.pid)
+    ends_soon(traced)
+
+
+def test_memory_that_changes(tool, server):
+    """All that is followed is overwritten all the while, often with what looks like it."""
+    hostile = server("noise")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: len(traced.waits) >= 300, 30, "the waits")
+    ends_soon(traced)
+
+
+def test_crowd(tool, server):
+    """In a container each PID is looked for among all processes."""
+    hostile = server("crowd", wrap=("unshare", "--pid", "--fork", "--kill-child"))
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: traced.waits, 15, "the wait")
+    ends_soon(traced)
+
+
+def enlarge(path, size):
+    """Has the file tell that so many bytes of its variables are in it; they are zeros."""
+    with open(path, "r+b") as f:
+        head = f.read(64)
+        (at,), (n,) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<H", head, 56)
+        f.seek(at)
+        for number in range(n):
+            kind, flags, offset, vaddr, paddr, filesz, memsz, align = struct.unpack("<IIQQQQQQ", f.read(56))
+            if kind == 1 and flags & 2:
+                f.seek(at + 56 * number)
+                f.write(struct.pack("<IIQQQQQQ", kind, flags, offset, vaddr, paddr, size, max(size, memsz), align))
+                f.truncate(max(offset + size, os.stat(path).st_size))
+                return
+    raise AssertionError("no variables")
+
+
+def test_a_lot_of_variables(tool, server, built, tmp_path):
+    shutil.copy(built / "postgres", tmp_path / "postgres")
+    enlarge(tmp_path / "postgres", 256 << 20)
+    hostile = server("catalog", folder=tmp_path)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_of(hostile.pid)
+    assert memory_of(traced.pid) < 64 << 20
+    ends_soon(traced)
