@@ -302,7 +302,8 @@ static int sibling_each(void *arg, const struct process *process)
 {
 	struct sibling *sibling = arg;
 
-	if (process->ns_pid != sibling->ns_pid || process->ppid != sibling->process->ppid)
+	if (process->ns_pid != sibling->ns_pid || process->ppid != sibling->process->ppid ||
+	    !process_file_same(&process->file, &sibling->process->file))
 		return 0;
 	sibling->pid = process->pid;
 	return 1;

@@ -104,6 +104,20 @@ def ends_soon(traced, seconds=15):
     return traced.ended()
 
 
+@pytest.mark.parametrize("same", [True, False], ids=["same", "other"])
+def test_holder_that_is_another_program(tool, server, built, tmp_path, same):
+    """Nobody names a process that has the same parent as its own, to have what is in its memory shown."""
+    shutil.copy(built / "postgres", tmp_path / "postgres")
+    holder = server("stay", folder=built if same else tmp_path)
+    hostile = server("holder", holder.pid)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    wait = traced.wait_of(hostile.pid)
+    ends_soon(traced)
+    shown = [one.get("query") for one in wait["holders"] if one.get("pid") == holder.pid]
+    assert shown == (["select 'the text of another program'"] if same else []), wait
+
+
 def test_cycle_that_is_none(tool, server):
     """Of 19 backends that each wait for eight there are more ways than can be followed."""
     hostile = server("cycle")
