@@ -2,10 +2,11 @@
 #include "db/pgcatalog.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "db/process.h"
 
 #define CLASS		1259		/* the OID of pg_class, which lies where the map says */
 #define PAGES_MAX	4096		/* that are looked through */
@@ -90,11 +91,9 @@ int pgcatalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
 static int catalog_open(uint32_t pid, uint32_t database, const char *file)
 {
 	char path[96];
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/cwd/base/%u/%s", pid, database, file);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return fd < 0 ? -errno : fd;
+	return process_file_open(path);
 }
 
 /* The name of the file that has pg_class. 0 or -errno. */

@@ -104,6 +104,41 @@ def ends_soon(traced, seconds=15):
     return traced.ended()
 
 
+def test_catalog_that_is_no_file(tool, server, tmp_path):
+    """What stands for the catalog may be a device, that does something when it is opened."""
+    base = tmp_path / "base" / "5"
+    base.mkdir(parents=True)
+    os.mkfifo(tmp_path / "device")
+    (base / "pg_filenode.map").symlink_to(tmp_path / "device")
+    hostile = server("catalog", cwd=tmp_path)
+    with Opened(tmp_path / "device") as opened:
+        traced = traced_at(tool, hostile)
+        hostile.play()
+        wait = traced.wait_of(hostile.pid)
+        ends_soon(traced)
+        assert not opened
+    assert wait["relation_oid"] == 4711 and "relation" not in wait
+
+
+def test_catalog_that_is_a_file(tool, server, tmp_path):
+    """… while that of the test before is looked for where this one is."""
+    base = tmp_path / "base" / "5"
+    base.mkdir(parents=True)
+    (base / "pg_filenode.map").write_bytes(struct.pack("<4I", 0x592717, 1, 1259, 777))
+    row = struct.pack("<4s4s", b"", b"") + b"\0" * 12 + struct.pack("<HB", 0, 24) + b"\0"
+    row += struct.pack("<I64s", 4711, b"told")
+    page = bytearray(8192)
+    struct.pack_into("<H", page, 12, 28)
+    struct.pack_into("<I", page, 24, 4096 | 1 << 15 | len(row) << 17)
+    page[4096:4096 + len(row)] = row
+    (base / "777").write_bytes(page)
+    hostile = server("catalog", cwd=tmp_path)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    assert traced.wait_of(hostile.pid)["relation"] == "told"
+    ends_soon(traced)
+
+
 @pytest.mark.parametrize("same", [True, False], ids=["same", "other"])
 def test_holder_that_is_another_program(tool, server, built, tmp_path, same):
     """Nobody names a process that has the same parent as its own, to have what is in its memory shown."""
