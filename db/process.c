@@ -193,16 +193,26 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 
 int process_file_open(const char *path)
 {
+	int found = open(path, O_PATH | O_CLOEXEC), flags = O_RDONLY | O_CLOEXEC | O_NOCTTY, fd;
+	char same[PROC_PATH];
 	struct stat st;
-	int fd;
 
-	/* Opening a device can set it going, so that it is looked at first. */
-	if (stat(path, &st))
+	if (found < 0)
 		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd < 0 ? -errno : fd;
+	/* Opening a device can set it going: what is opened is what was looked at before. */
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", found);
+	if (fstat(found, &st)) {
+		fd = -errno;
+	} else if (!S_ISREG(st.st_mode)) {
+		fd = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	} else {
+		fd = open(same, flags);
+		if (fd < 0 && errno == ENOENT)	/* there is no /proc */
+			fd = open(path, flags | O_NONBLOCK);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(found);
+	return fd;
 }
 
 /* Whether the map is of the process's program, which may be opened where other maps may not. */

@@ -216,3 +216,24 @@ def test_a_lot_of_variables(tool, server, built, tmp_path):
     traced.wait_of(hostile.pid)
     assert memory_of(traced.pid) < 64 << 20
     ends_soon(traced)
+
+
+def test_file_that_becomes_a_device(tmp_path):
+    """Between a look at what it is and its opening another one is put there: that one is never opened."""
+    need_root()
+    os.mkfifo(tmp_path / "device")
+    shutil.copy("/bin/true", tmp_path / "file")
+    path = tmp_path / "path"
+    flip = ("import os, sys\nos.chdir(sys.argv[1])\nn = 0\nwhile os.getppid() == int(sys.argv[2]):\n"
+            " n += 1\n os.symlink(('file', 'device')[n & 1], 'next')\n os.rename('next', 'path')\n")
+    flipper = subprocess.Popen(["python3", "-c", flip, tmp_path, str(os.getpid())])
+    try:
+        while not path.is_symlink():
+            time.sleep(0.01)
+        with Opened(tmp_path / "device") as opened:
+            found = [subprocess.run([DBSLOWER, "list", path], capture_output=True, timeout=60) for _ in range(400)]
+            assert not opened
+    finally:
+        flipper.kill()
+        flipper.wait()
+    assert len({one.stderr for one in found}) > 1, found[0]	# it has found now one, now the other
