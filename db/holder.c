@@ -3,6 +3,14 @@
 
 #include <stdlib.h>
 
+void lock_party_text(struct lock_party *party, size_t len)
+{
+	char *less = realloc(party->text, len + !len);
+
+	party->text = less ? less : party->text;
+	party->len = len;
+}
+
 void lock_known_clear(struct lock_known *known)
 {
 	free(known->self.text);

@@ -39,6 +39,9 @@ struct lock_known {
 	unsigned int nholders, more;	/* ->more is how many others there are */
 };
 
+/* Keeps of ->text the first @len bytes, more than none, in no more memory than that takes. */
+void lock_party_text(struct lock_party *party, size_t len);
+
 /* Frees what it owns. */
 void lock_known_clear(struct lock_known *known);
 

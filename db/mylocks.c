@@ -100,7 +100,7 @@ static void look_party(const struct look *look, uint64_t session, struct lock_pa
 	party->known = look->backend->query >= 0;
 	party->running = n > 0;
 	if (n > 0) {
-		party->len = (size_t)n;
+		lock_party_text(party, (size_t)n);
 		party->cut = len > (size_t)n;
 		return;
 	}

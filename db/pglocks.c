@@ -173,7 +173,7 @@ static void look_text(const struct look *look, uint64_t address, struct lock_par
 		return;
 	}
 	party->text = text;
-	party->len = strnlen(text, (size_t)n);
+	lock_party_text(party, strnlen(text, (size_t)n));
 	party->cut = party->len == (size_t)n;
 }
 
