@@ -189,7 +189,7 @@ static int locks_dot(struct cmd_locks *cmd)
 
 	if (!path)
 		return EXIT_OK;
-	cmd->dot = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+	cmd->dot = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	if (cmd->dot >= 0)
 		return EXIT_OK;
 	fault_set(&fault, FAULT_FILE, -errno, path, NULL);

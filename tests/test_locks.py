@@ -441,6 +441,7 @@ def test_table_and_graph(tool, server, sessions, tmp_path):
     for one in rows.values():
         assert 0 < one["max_ms"] <= one["total_ms"] and not one["failed"]
     assert not traced.waits
+    assert dot.stat().st_mode & 0o777 == 0o600		# texts are in it
     nodes, edges = parse_dot(dot.read_text())
     assert set(nodes) == {str(one.pid) for one in (holder, waiter, behind)}
     assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} == {
