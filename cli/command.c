@@ -158,7 +158,9 @@ bool command_options(const struct command *command, int argc, char *argv[],
 {
 	output_init(out, STDOUT_FILENO);
 	output_init(err, STDERR_FILENO);
+	/* Errors of write(2) instead, which are said. */
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
 	*status = EXIT_USAGE;
 	if (option_parse(command, argc, argv, options, err)) {
 		output_flush(err);

@@ -316,8 +316,7 @@ def test_disk_fills_up(server, tmp_path):
     with open(tmp_path / "out", "wb") as out:
         process = subprocess.Popen([DBSLOWER, *arguments(server, "--json")], stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=subprocess.PIPE, text=True,
-                                   preexec_fn=lambda: (limited(resource.RLIMIT_FSIZE, 100000)(),
-                                                       signal.signal(signal.SIGXFSZ, signal.SIG_IGN)))
+                                   preexec_fn=limited(resource.RLIMIT_FSIZE, 100000))
         assert "tracing" in process.stderr.readline()
         server.do("run 3000 select 1")
         err = process.communicate(timeout=TIMEOUT)[1]
