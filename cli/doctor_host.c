@@ -334,7 +334,7 @@ void doctor_host(struct doctor *doctor)
 	}
 	h->doctor = doctor;
 	host_read(&h->host);
-	sys_memlock_raise();
+	sys_limits_raise();
 	h->allowed = feature_allowed();
 	doctor_heading(doctor, "Host");
 	if (doctor->options.json)

@@ -113,7 +113,7 @@ static int hits_prepare(struct hits *h, struct fault *fault)
 		return fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
 	if (h->config.force_perf)
 		feature_deny(&h->features, FEATURE_UPROBE_MULTI);
-	sys_memlock_raise();
+	sys_limits_raise();
 	/* Asked while there are descriptors for it. */
 	h->way = attach_choose(&h->features);
 	err = hits_maps(h, fault);

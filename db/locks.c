@@ -578,7 +578,7 @@ static int locks_prepare(struct locks *l, struct fault *fault)
 		return fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
 	if (c->force_perf)
 		feature_deny(&l->features, FEATURE_UPROBE_MULTI);
-	sys_memlock_raise();
+	sys_limits_raise();
 	process_own_namespace(&l->pid_ns_dev, &l->pid_ns_ino);
 	if (l->pid_ns_ino && !feature_has(&l->features, FEATURE_NS_PID))
 		return fault_set(fault, FAULT_NAMESPACE, -EOPNOTSUPP, NULL, NULL);

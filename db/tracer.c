@@ -713,7 +713,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
 		goto fail;
 	}
-	sys_memlock_raise();
+	sys_limits_raise();
 	process_own_namespace(&t->pid_ns_dev, &t->pid_ns_ino);
 	tracer_choose(t);
 	t->redacted = config->redact ? malloc(t->config.text_bytes) : NULL;

@@ -46,14 +46,23 @@ static void sys_name(char *to, const char *from)
 	memcpy(to, from, n);
 }
 
-void sys_memlock_raise(void)
+static void limit_raise(int which)
 {
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	struct rlimit limit;
 
-	if (!setrlimit(RLIMIT_MEMLOCK, &limit) || getrlimit(RLIMIT_MEMLOCK, &limit))
+	if (getrlimit(which, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_MEMLOCK, &limit);
+	setrlimit(which, &limit);
+}
+
+void sys_limits_raise(void)
+{
+	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (setrlimit(RLIMIT_MEMLOCK, &none))
+		limit_raise(RLIMIT_MEMLOCK);
+	limit_raise(RLIMIT_NOFILE);
 }
 
 char *sys_read_text(int fd)

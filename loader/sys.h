@@ -25,10 +25,11 @@ struct map_def {
 };
 
 /*
- * Raises RLIMIT_MEMLOCK as far as we may: before Linux 5.11 maps and programs count against it
- * (97306be45fbe). Nobody is told of a failure; a map that does not fit says so itself.
+ * Raises as far as we may RLIMIT_MEMLOCK, which before Linux 5.11 maps and programs count against
+ * (97306be45fbe), and RLIMIT_NOFILE: each file takes some. Nobody is told of a failure; what
+ * does not fit says so itself.
  */
-void sys_memlock_raise(void);
+void sys_limits_raise(void);
 
 /* All the text that is left of @fd, with a NUL; the caller's to free. NULL: it cannot be read. */
 char *sys_read_text(int fd);

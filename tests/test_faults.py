@@ -96,6 +96,17 @@ def test_descriptors(server, args, leftover):
     assert 15 < limit < 63 and "nothing lost" in done.stderr, f"{limit}: {done.stderr}"
 
 
+def test_descriptors_of_many(program, tmp_path):
+    """The limit that a shell begins with does not keep it from a node's worth of images."""
+    paths = []
+    for number in range(16):
+        (tmp_path / str(number)).mkdir()
+        paths += ["-x", shutil.copy(program, tmp_path / str(number) / "postgres")]
+    done = run(DBSLOWER, "postgres", "-d", "0.1", *paths,
+               preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 1024)))
+    assert done.returncode == 0 and done.stderr.count("dbslower: tracing PostgreSQL") == 16, done
+
+
 def test_descriptors_of_trace(server):
     for limit in range(64):
         done = run(DBSLOWER, "trace", "-p", str(server.pid), "-d", "0.01", "p::EndCommand",
