@@ -20,6 +20,7 @@
 #define COMMS_MAX	4096
 #define LOOKS_MAX	20		/* for a holder, one in each drain */
 #define CYCLE_STEPS	4096		/* from holder to holder, in search of a cycle */
+#define LOOKING_NS	100000000u	/* at once; other records and signals wait as long */
 
 enum map {
 	MAP_WAITS, MAP_ROWS, MAP_SUMS, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
@@ -62,6 +63,7 @@ struct locks {
 	int64_t ahead_ns;		/* see clock_ahead() */
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock */
 	bool looking;			/* for a holder: drain again soon */
+	uint64_t look_until_ns;
 };
 
 /* --- where the probes go */
@@ -286,15 +288,26 @@ static void locks_name(const struct server *server, const struct event_lock *eve
 			pgcatalog_name(event->pid, event->field[0], event->field[1], name);
 }
 
-/* Looks up who holds what is waited for: 0, or -errno with what was known before. */
+static void locks_may_look(struct locks *l)
+{
+	l->look_until_ns = clock_ns(CLOCK_MONOTONIC) + LOOKING_NS;
+}
+
+/*
+ * Looks up who holds what is waited for: 0, or -errno with what was known before. -EAGAIN: there is no
+ * time for it now.
+ */
 static int waiting_look(struct locks *l, struct waiting *w)
 {
-	struct server *server = locks_find(l, w->event.source, w->event.pid);
 	/* The first time its end may be behind it in the buffer. */
 	bool again = w->tries < LOOKS_MAX;
 	struct lock_known known;
+	struct server *server;
 	int err;
 
+	if (clock_ns(CLOCK_MONOTONIC) > l->look_until_ns)
+		return -EAGAIN;
+	server = locks_find(l, w->event.source, w->event.pid);
 	w->tries -= w->tries > 0;
 	if (!server || !server->found)
 		return -ENOENT;
@@ -660,8 +673,10 @@ int locks_drain(struct locks *l)
 	int64_t bytes;
 
 	l->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(l->ahead_ns);
+	locks_may_look(l);
 	bytes = stream_drain(&l->stream, locks_record, l);
 	l->discover.started = false;
+	locks_may_look(l);
 	/* A probe is hit before the lock's queue has us. */
 	l->looking = false;
 	for (struct waiting *w = l->waiting; w; w = w->next) {
@@ -683,13 +698,15 @@ void locks_running(struct locks *l)
 {
 	struct waiting **place = &l->waiting;
 
+	locks_may_look(l);
 	while (*place) {
 		struct waiting *w = *place;
-
 		bool found = w->looked && w->known.nholders;
+		int err;
 
 		/* What its holder does now is of more interest than what it did. */
-		if (!process_exists(w->event.pid) || (waiting_look(l, w) && found)) {
+		err = waiting_look(l, w);
+		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found)) {
 			waiting_drop(place);
 			continue;
 		}

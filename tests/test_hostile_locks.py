@@ -182,6 +182,19 @@ def test_memory_that_changes(tool, server):
     ends_soon(traced)
 
 
+def test_storm(tool, server, tmp_path):
+    """Each wait has 32 MiB of catalog to be read, and there are thousands: signals are heard all the same."""
+    base = tmp_path / "base" / "5"
+    base.mkdir(parents=True)
+    (base / "pg_filenode.map").write_bytes(struct.pack("<4I", 0x592717, 1, 1259, 777))
+    with open(base / "777", "wb") as f:
+        f.truncate(32 << 20)
+    hostile = server("storm", cwd=tmp_path)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    assert len(ends_soon(traced, 5).waits) == 3000
+
+
 def test_crowd(tool, server):
     """In a container each PID is looked for among all processes."""
     hostile = server("crowd", wrap=("unshare", "--pid", "--fork", "--kill-child"))
