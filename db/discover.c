@@ -14,6 +14,8 @@
 #include "loader/sys.h"
 
 #define COMM_LEN	15
+#define FORGET_AT	64
+#define FORGET_ONCE	2	/* taking probes away takes the kernel a while */
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two looks at what a loader is to map */
 
@@ -21,7 +23,7 @@ int discover_init(struct discover *d, const struct tracer_config *config, struct
 {
 	int err;
 
-	*d = (struct discover){ .config = config, .table = engine_table };
+	*d = (struct discover){ .config = config, .table = engine_table, .forget_at = FORGET_AT };
 	if (!config->start)
 		return 0;
 	err = custom_init(&d->custom, config->start, config->done, config->text_arg);
@@ -130,14 +132,80 @@ static void discover_announce(struct discover *d, size_t first)
 	free(mains.of);
 }
 
+struct running {
+	struct discover *discover;
+	bool *of;			/* by target */
+};
+
+static int running_each(void *arg, const struct process *process)
+{
+	struct running *running = arg;
+	const struct target *target = discover_target(running->discover, &process->file);
+
+	if (target)
+		running->of[target - running->discover->targets] = true;
+	return 0;
+}
+
+/* Whether the kernel tells of each start of the file. */
+static bool target_is_awaited(const struct target *target)
+{
+	struct process process;
+	char name[256];
+
+	snprintf(process.exe, sizeof(process.exe), "%s", target->path);
+	process_name(&process, name, sizeof(name));
+	return engine_of_file(name);
+}
+
+/*
+ * Takes the probes off files that nothing runs any more: each takes descriptors and memory of the
+ * kernel's, and images come and go. Who starts one again is seen to do it.
+ */
+static void discover_forget(struct discover *d)
+{
+	struct running running = { d, calloc(d->ntargets + 1, sizeof(*running.of)) };
+	size_t kept = 0, gone = 0;
+
+	if (!running.of || process_each(running_each, &running))
+		goto cleanup;
+	for (size_t i = 0; i < d->ntargets; i++) {
+		struct target *target = &d->targets[i];
+
+		if (target->file.ino && !running.of[i] && gone < FORGET_ONCE &&
+		    target_is_awaited(target)) {
+			gone++;
+			target_close(target);
+			target->file.ino = 0;
+		}
+		kept += target->file.ino != 0;
+	}
+	if (gone < FORGET_ONCE)
+		d->forget_at = FORGET_AT + kept;
+cleanup:
+	free(running.of);
+}
+
+static size_t discover_attached(const struct discover *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->ntargets; i++)
+		n += d->targets[i].file.ino != 0;
+	return n;
+}
+
 /* Attaches to the file open as @fd by the first engine that finds its probes in it. */
 static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
 			 struct fault *fault)
 {
 	const struct engine *const *engines = *d->engines ? d->engines : d->table;
-	struct target *more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
+	struct target *more;
 	int err = -ENOENT;
 
+	if (!d->config->npaths && !d->config->npids && discover_attached(d) >= d->forget_at)
+		discover_forget(d);
+	more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	if (!more)
 		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
 	d->targets = more;

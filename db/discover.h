@@ -32,6 +32,7 @@ struct discover {
 	/* Owned. An event's source is its place here; none is ever taken out. */
 	struct target *targets;
 	size_t ntargets;
+	size_t forget_at;		/* with so many attached it looks which of them still run */
 	/* The main processes that -p means. */
 	uint32_t wanted[DISCOVER_PIDS];
 	size_t nwanted;

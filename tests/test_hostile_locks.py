@@ -2,6 +2,7 @@
 """locks, of servers whose files and memory are made to harm who looks into them."""
 
 import ctypes
+import json
 import os
 import platform
 import shutil
@@ -202,6 +203,34 @@ def test_crowd(tool, server):
     hostile.play()
     traced.wait_for(lambda traced: traced.waits, 15, "the wait")
     ends_soon(traced)
+
+
+IMAGES = """
+"$0" locks --json -m 0 > "$1/out" 2> "$1/err" &
+until grep -q "waiting for one" "$1/err"; do sleep 0.1; done
+for n in $(seq $2); do sleep $([ $n -lt 60 ] && echo 0.05 || echo 0.6) | "$1/$n/postgres" stay > "$1/null"; done
+{ sleep 2; echo; sleep 1; } | "$1/1/postgres" catalog > "$1/null"
+ls -l /proc/$!/fd | grep -c bpf_link > "$1/links"
+kill -INT $! && wait $!
+"""
+FILES = 80
+
+
+def test_images_that_come_and_go(built, tmp_path):
+    """What nothing runs any more is not traced forever; when it is run again, it is."""
+    for number in range(1, FILES + 1):
+        (tmp_path / str(number)).mkdir()
+        shutil.copy(built / "postgres", tmp_path / str(number) / "postgres")
+    wrap = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    if subprocess.run([*wrap, "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespaces here")
+    done = subprocess.run([*wrap, "sh", "-c", IMAGES, DBSLOWER, tmp_path, str(FILES)], timeout=120)
+    err = (tmp_path / "err").read_text()
+    assert done.returncode == 0 and err.count("dbslower: tracing") > FILES, err
+    links = int((tmp_path / "links").read_text())
+    assert links <= 66, "what is gone is still traced"
+    (wait,) = [one for one in map(json.loads, (tmp_path / "out").read_text().splitlines()) if one["type"] == "lock_wait"]
+    assert wait["relation_oid"] == 4711 and err.count(f"{tmp_path}/1/postgres") == 2, err
 
 
 def enlarge(path, size):
