@@ -7,7 +7,8 @@ void lock_party_text(struct lock_party *party, size_t len)
 {
 	char *less = realloc(party->text, len + !len);
 
-	party->text = less ? less : party->text;
+	if (less)
+		party->text = less;
 	party->len = len;
 }
 

@@ -5,7 +5,7 @@
 #include "loader/object.h"
 #include "tests/fuzz/fuzz.h"
 
-#define VALUES	64
+#define VALUES	128
 
 static const struct bpf_insn emitted[] = {
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 },

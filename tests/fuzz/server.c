@@ -13,7 +13,7 @@
 #include "db/target.h"
 #include "tests/fuzz/fuzz.h"
 
-#define VALUES	64
+#define VALUES	128
 
 /* Stands for the maps and numbers of db/tracer.c. */
 static size_t fill_values(const struct object *object, struct object_value *values)
