@@ -44,7 +44,7 @@ from collections import Counter, defaultdict
 TOLERANCE_MS = 0.1
 TOLERANCE_PART = 0.05
 SHARE = 0.99		# of the statements must be within the tolerance
-BUSY_SHARE = 0.7	# … where waiting for the CPU explains the others
+BUSY_SHARE = 0.5	# … where waiting for the CPU explains the others: a median is
 STAMP_MS = 2.0		# the log's time stamps are truncated to 1 ms, ours are exact
 SCHEDULING_MS = 500.0	# how long a process may wait for its CPU on a busy machine
 
