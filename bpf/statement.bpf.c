@@ -477,7 +477,7 @@ PROGRAM(phase_done)
 /* The server sorts, and frees what that took. */
 PROGRAM(sort)
 {
-	struct event_why *t = why_thread((__u32)bpf_get_current_pid_tgid());
+	struct event_why *t = why_current();
 	__u32 sort = (__u32)arg_sort(ctx);
 
 	if (t && sort == SORT_BEGINS)

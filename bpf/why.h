@@ -56,7 +56,7 @@ CONSTANT(task_syscr);
 CONSTANT(task_syscw);
 CONSTANT(task_min_flt);
 CONSTANT(task_maj_flt);
-CONSTANT(task_mm);		/* 0: there is none */
+CONSTANT(task_mm);
 /* … and in struct mm_struct, which counts pages. */
 CONSTANT(mm_hiwater);
 CONSTANT(mm_total);
