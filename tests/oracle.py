@@ -33,7 +33,7 @@ ours: then either is longer, by a time slice. So the bounds hold for 99 % too, a
 for every statement with SCHEDULING as slack: a mix-up of starts would show there.
 Where others use the machine too, more than 1 % can be off; then the kernel's own
 count of the time that was waited for CPUs meanwhile (Waiting) must be more than
-all that they are off by, and BUSY_SHARE must be within the tolerance all the same.
+all that they are off by, and WAITED_SHARE must be within the tolerance all the same.
 """
 
 import dataclasses
@@ -44,7 +44,8 @@ from collections import Counter, defaultdict
 TOLERANCE_MS = 0.1
 TOLERANCE_PART = 0.05
 SHARE = 0.99		# of the statements must be within the tolerance
-BUSY_SHARE = 0.5	# … where waiting for the CPU explains the others: a median is
+BUSY_SHARE = 0.7	# … of those of sessions that wait for each other
+WAITED_SHARE = 0.5	# … where the kernel's count of waiting explains the others: a median is
 STAMP_MS = 2.0		# the log's time stamps are truncated to 1 ms, ours are exact
 SCHEDULING_MS = 500.0	# how long a process may wait for its CPU on a busy machine
 
@@ -86,7 +87,7 @@ def too_many_off(off, count, share, waited_ms):
     """Whether of @count durations too many are off; off: by how many ms each that is off is."""
     if len(off) <= (1 - share) * count:
         return False
-    return len(off) > (1 - BUSY_SHARE) * count or sum(off) > waited_ms
+    return len(off) > (1 - WAITED_SHARE) * count or sum(off) > waited_ms
 
 
 @dataclasses.dataclass

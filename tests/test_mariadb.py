@@ -235,6 +235,14 @@ def test_comparer_accepts_what_waiting_explains():
     for one in got[:400]:
         one["duration_ms"] = 2.3
     assert compare(records(log), got, waited_ms=1e6), "that is most of them"
+    log, got = made_up()
+    for one in got[1:160:2]:
+        one["duration_ms"] = 2.3
+    assert compare(records(log), got, busy={8}, waited_ms=16.1) == []
+    assert compare(records(log), got, busy={8}, waited_ms=15.9)
+    for one in got[1:220:2]:
+        one["duration_ms"] = 2.3
+    assert compare(records(log), got, busy={8}, waited_ms=1e6), "that is most of the busy one's"
 
 
 def test_log_reader_refuses_what_it_does_not_know():
