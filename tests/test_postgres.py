@@ -601,6 +601,7 @@ def test_backend_killed(clusters, tool):
         assert [one["status"] for one in found] == ["error"], found
     else:
         assert traced.summary["lost"]["start_without_end"] >= 1, traced.said()
+    wait_for(cluster.answers, 60, "the server to recover: it heeds no shutdown before")
 
 
 def test_parallel_workers_are_not_counted(postgres, tool):
