@@ -33,6 +33,7 @@ enum event_type {
 #define SESSION_JOINED		0x400	/* it was running before its thread was first seen */
 #define SESSION_REPLICATION	0x800	/* a walsender, whose commands are no statements */
 #define SESSION_TEXT		0x2000	/* its command is a text, not a prepared statement */
+#define SESSION_ADDED		0x4000	/* by user space, which found its statement running */
 #define SESSION_LATE		0x1000	/* its texts are read when statements end, not before */
 
 /* Of a session that is an object of the server's the key is its address ^ (PID << this). */
@@ -101,12 +102,23 @@ struct stat_key {
 	__u16 coarse, fine;
 };
 
-/* Map "sessions": what there is of each; see bpf/session.h. */
+/* Maps "slot_sessions" and "sessions": what there is of each; see bpf/session.h. */
 struct session {
 	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
 	struct event_statement s;
-	char text[];
+	char text[];	/* text_size bytes */
 };
+
+/* Map "slots": whose each is, see bpf/slot.h. User space changes them by atomic operations only. */
+struct slot {
+	__u64 key;	/* of the session; 0: of none */
+	__u64 unwanted;	/* its owner, once user space took the session away from it */
+	__u32 claims;	/* 1: it has an owner */
+	__u32 unused;
+};
+
+/* The upper bits of this number a session's slot: keys that follow on each other lie far apart. */
+#define SLOT_PRODUCT(key)	((key) * 0x9e3779b97f4a7c15ULL)
 
 /* What a thread does, or waits for. */
 enum why_part {

@@ -36,7 +36,6 @@ CONSTANT(want_execs);	/* of programs of any name */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
 MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
-MAP(blank);		/* array of one: a session that is all zero */
 MAP(scratch);		/* array of one: bytes that nobody reads */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
@@ -123,24 +122,22 @@ INLINE void stat_group(void *ctx, struct session *session)
 /* A session's first hit. NULL where the table is full. */
 static __attribute__((noinline)) struct session *session_create(void *ctx, __u64 id, __u64 key)
 {
-	__u32 zero = 0;
-	struct session *session = bpf_map_lookup_elem(blank, &zero);
+	struct session *session;
+	char yes = 1;
 
-	if (!session)
-		return 0;
 	id = id_seen(id);
 	/* What is not wanted must not take the memory of a session. */
 	if (!id || !arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
-		bpf_map_update_elem(ignored, &key, session, BPF_ANY);
+		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
 	}
-	if (bpf_map_update_elem(sessions, &key, session, BPF_NOEXIST)) {
+	session = session_seat(key);
+	if (!session)
+		session = session_hash(key);
+	if (!session) {
 		count(LOST_TABLE_FULL);
 		return 0;
 	}
-	session = bpf_map_lookup_elem(sessions, &key);
-	if (!session)
-		return 0;
 	session->s.type = EVENT_STATEMENT;
 	session->s.source = VALUE(source);
 	session->s.pid = id >> 32;
@@ -164,18 +161,26 @@ INLINE __u64 session_key(void *ctx, __u64 id)
 	return object ? object ^ (id >> 32 << SESSION_PID_SHIFT) : (__u32)id;
 }
 
-/* The session at hand, or NULL: none can be made, or none is wanted. */
-INLINE struct session *session_get(void *ctx, __u32 first_flags)
+/* The session of one that has no slot, or not yet. */
+static __attribute__((noinline)) struct session *session_unseated(void *ctx, __u64 key, __u32 flags)
 {
-	__u64 id = bpf_get_current_pid_tgid(), key = session_key(ctx, id);
 	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
 	if (session || bpf_map_lookup_elem(ignored, &key))
 		return session;
-	session = session_create(ctx, id, key);
+	session = session_create(ctx, bpf_get_current_pid_tgid(), key);
 	if (session)
-		session->s.flags |= first_flags;
+		session->s.flags |= flags;
 	return session;
+}
+
+/* The session at hand, or NULL: none can be made, or none is wanted. */
+INLINE struct session *session_get(void *ctx, __u32 first_flags)
+{
+	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
+	struct session *session = session_seated(key);
+
+	return session ? session : session_unseated(ctx, key, first_flags);
 }
 
 INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
@@ -299,12 +304,21 @@ INLINE void session_joined(struct session *session)
 	count(LOST_END_WITHOUT_START);
 }
 
+/* Between statements: one that user space added to the hash makes way for one with a slot. */
+INLINE void session_idle(struct session *session)
+{
+	__u64 key = session->s.tid;
+
+	if (session->s.flags & SESSION_ADDED)
+		bpf_map_delete_elem(sessions, &key);
+}
+
 /* A new statement begins at @now; what the session is stays. */
 INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32 more)
 {
 	struct event_statement *s = &session->s;
 
-	s->flags = SESSION_OPEN | more | (s->flags & SESSION_REPLICATION);
+	s->flags = SESSION_OPEN | more | (s->flags & (SESSION_REPLICATION | SESSION_ADDED));
 	s->start_ns = now;
 	s->completed_ns = 0;
 	s->rows = 0;

@@ -4,13 +4,13 @@
 #define BPF_STAT_H
 
 #include "bpf/record.h"
+#include "bpf/slot.h"
 
 CONSTANT(stat_unit_ns);	/* durations are counted in this unit; 0: statements are sent */
 CONSTANT(stat_by);	/* enum stat_by */
 CONSTANT(threshold_ns);
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
-MAP(sessions);		/* hash: u64, see session_key() → struct session and text_size bytes */
 
 /* The first word of the text in lower case. */
 INLINE void stat_command(char group[STAT_GROUP], struct session *session)

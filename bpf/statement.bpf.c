@@ -60,8 +60,10 @@ PROGRAM(activity)
 	/* In one place: it is much code. */
 	if (end_ns)
 		statement_end(ctx, session, end_ns);
-	if (!text)
+	if (!text) {
+		session_idle(session);
 		return 0;
+	}
 	if (!(s->flags & SESSION_OPEN))
 		statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	s->depth++;
@@ -297,19 +299,16 @@ INLINE void session_end(void *ctx, struct session *session)
 PROGRAM(thread_exit)
 {
 	__u64 id = bpf_get_current_pid_tgid(), key = (__u32)id;
-	struct session *session = bpf_map_lookup_elem(sessions, &key);
+	struct session *session = session_find(key);
 
 	if (session)
 		session_end(ctx, session);
 	if (VALUE(want_why))
 		why_exit(ctx, (__u32)id);
-	if (!session) {
-		bpf_map_delete_elem(ignored, &key);
-		return 0;
-	}
-	if (VALUE(want_sessions))
+	if (session && VALUE(want_sessions))
 		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));
-	bpf_map_delete_elem(sessions, &key);
+	if (!session_drop(key))
+		bpf_map_delete_elem(ignored, &key);
 	return 0;
 }
 
@@ -318,7 +317,7 @@ PROGRAM(session_closed)
 {
 	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
 
-	if (bpf_map_delete_elem(sessions, &key))
+	if (!session_drop(key))
 		bpf_map_delete_elem(ignored, &key);
 	return 0;
 }

@@ -241,7 +241,7 @@ static __attribute__((noinline)) void why_count(void *ctx, struct event_why *t, 
 	    (t->doing != VALUE(wait_part) &&
 	     !(why_is_waiting(t) && t->call == VALUE(wait_call))))
 		return;
-	session = bpf_map_lookup_elem(sessions, &t->session);
+	session = session_find(t->session);
 	if (!session || !why_is_inside(t, session))
 		return;
 	if (VALUE(stat_unit_ns)) {
@@ -439,9 +439,9 @@ INLINE __u64 why_leader(void *ctx, __u64 pid)
 static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
 {
 	__u32 zero = 0;
-	struct event_why *blank = bpf_map_lookup_elem(no_thread, &zero);
+	struct event_why *zeros = bpf_map_lookup_elem(no_thread, &zero);
 
-	if (!blank || bpf_map_update_elem(threads, &tid, blank, BPF_NOEXIST)) {
+	if (!zeros || bpf_map_update_elem(threads, &tid, zeros, BPF_NOEXIST)) {
 		count(LOST_TABLE_FULL);
 		return 0;
 	}

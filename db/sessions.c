@@ -4,20 +4,123 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "db/backend.h"
 #include "db/process.h"
 #include "loader/sys.h"
 
+#define SLOTS_BYTES	(2u << 20)	/* for all of them */
+#define SLOTS_MAX	1024
+
+typedef bool sessions_each_fn(struct sessions *s, uint64_t key, struct session *session, void *arg);
+
+uint32_t sessions_slots(uint32_t bytes)
+{
+	uint32_t n = 2;
+
+	while (n < SLOTS_MAX && 2 * n * (uint64_t)bytes <= SLOTS_BYTES)
+		n *= 2;
+	return n;
+}
+
+int sessions_share(struct sessions *s, int slots, uint32_t n)
+{
+	void *p = mmap(NULL, n * sizeof(*s->slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	s->slots = p;
+	s->slot_shift = 64 - (uint32_t)__builtin_ctz(n);
+	return 0;
+}
+
+/* The slot that the session of @key has, or would have if it has one. */
+static uint32_t session_slot(const struct sessions *s, uint64_t key)
+{
+	return s->slot_shift < 64 ? (uint32_t)(SLOT_PRODUCT(key) >> s->slot_shift) : 0;
+}
+
+static bool slot_is_of(const struct sessions *s, uint32_t slot, uint64_t key)
+{
+	return s->slots && __atomic_load_n(&s->slots[slot].key, __ATOMIC_ACQUIRE) == key;
+}
+
+/* Reads the session of @key. 0 or -errno. */
+static int session_read(const struct sessions *s, uint64_t key, struct session *session)
+{
+	uint32_t slot = session_slot(s, key);
+
+	return slot_is_of(s, slot, key) ? sys_map_lookup(s->slot_map, &slot, session) :
+					  sys_map_lookup(s->map, &key, session);
+}
+
+int sessions_add(const struct sessions *s, uint32_t tid, struct session *session)
+{
+	uint64_t key = tid;
+	int err;
+
+	session->s.flags |= SESSION_ADDED;
+	err = sys_map_add(s->map, &key, session);
+	/* Programs look into the hash once they have claimed a slot, and we the other way round. */
+	if (!err && slot_is_of(s, session_slot(s, key), key)) {
+		sys_map_delete(s->map, &key);
+		err = -EEXIST;
+	}
+	return err;
+}
+
+bool sessions_ignore(const struct sessions *s, uint32_t tid)
+{
+	uint64_t key = tid;
+	__u64 owner = key;
+	uint32_t number = session_slot(s, key);
+
+	if (slot_is_of(s, number, key)) {
+		struct slot *slot = &s->slots[number];
+
+		/* It stays the thread's: a program may be at it now. It is freed when the thread ends. */
+		__atomic_store_n(&slot->unwanted, key, __ATOMIC_SEQ_CST);
+		if (__atomic_compare_exchange_n(&slot->key, &owner, 0, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return true;
+		__atomic_store_n(&slot->unwanted, 0, __ATOMIC_SEQ_CST);
+	}
+	return !sys_map_delete(s->map, &key);
+}
+
+/* Frees a slot whose owner is gone. */
+static void slot_free(struct slot *slot, __u64 key)
+{
+	if (__atomic_compare_exchange_n(&slot->key, &key, 0, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		__atomic_sub_fetch(&slot->claims, 1, __ATOMIC_SEQ_CST);
+}
+
+static void sessions_each_slot(struct sessions *s, struct session *session, void *arg,
+			       sessions_each_fn *each)
+{
+	uint32_t n = s->slots ? 1u << (64 - s->slot_shift) : 0;
+
+	for (uint32_t slot = 0; slot < n; slot++) {
+		uint64_t key = __atomic_load_n(&s->slots[slot].key, __ATOMIC_ACQUIRE);
+
+		if (key && !sys_map_lookup(s->slot_map, &slot, session) &&
+		    each(s, key, session, arg))
+			slot_free(&s->slots[slot], key);
+	}
+}
+
 /* Calls @each for every session there is; where it returns true, the session is deleted. */
-static void sessions_each(struct sessions *s, void *arg,
-			  bool (*each)(struct sessions *s, uint64_t key, struct session *session,
-				       void *arg))
+static void sessions_each(struct sessions *s, void *arg, sessions_each_fn *each)
 {
 	struct session *session = malloc(s->bytes);
 	uint64_t keys[2];
 	bool kept = false;
 
+	if (session)
+		sessions_each_slot(s, session, arg, each);
 	/* The key after one that was deleted is the first again. */
 	while (session && !sys_map_next(s->map, kept ? &keys[0] : NULL, &keys[1])) {
 		bool remove = !sys_map_lookup(s->map, &keys[1], session) &&
@@ -36,7 +139,8 @@ static bool session_gone(struct sessions *s, uint64_t key, struct session *sessi
 	(void)s;
 	(void)key;
 	(void)arg;
-	return !process_exists(session->s.pid);
+	/* Before a program has filled it in it has no PID. */
+	return session->s.pid && !process_exists(session->s.pid);
 }
 
 void sessions_prune(struct sessions *s)
@@ -49,7 +153,7 @@ static bool session_same(const struct sessions *s, uint64_t key,
 			 const struct event_statement *statement)
 {
 	struct session *now = malloc(s->bytes);
-	bool same = now && !sys_map_lookup(s->map, &key, now) && now->s.flags & SESSION_OPEN &&
+	bool same = now && !session_read(s, key, now) && now->s.flags & SESSION_OPEN &&
 		    now->s.start_ns == statement->start_ns;
 
 	free(now);
@@ -166,4 +270,7 @@ void sessions_close(struct sessions *s)
 		free(s->kept);
 		s->kept = next;
 	}
+	if (s->slots)
+		munmap(s->slots, (sizeof(*s->slots) << (64 - s->slot_shift)));
+	s->slots = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel keeps of each session, see bpf/session.h: which of them run a statement, and which
- * did when detaching began.
+ * What the kernel keeps of each session, see bpf/session.h and bpf/slot.h: which of them run a
+ * statement, and which did when detaching began.
  */
 #ifndef DB_SESSIONS_H
 #define DB_SESSIONS_H
@@ -21,13 +21,30 @@ struct sessions_kept {
 };
 
 struct sessions {
-	int map;			/* borrowed */
+	int map, slot_map;		/* maps "sessions" and "slot_sessions"; borrowed */
+	struct slot *slots;		/* map "slots", shared; NULL: there are none */
+	uint32_t slot_shift;		/* 64 - the binary logarithm of their number */
 	uint32_t bytes;			/* of an element: struct session and its text */
 	uint32_t text_bytes;		/* of that, at most */
 	bool no_memory;			/* the servers' memory cannot be found: PIDs are not the kernel's */
 	const struct discover *discover;	/* borrowed: the files that ->s.source counts */
 	struct sessions_kept *kept;
 };
+
+/*
+ * How many slots sessions of @bytes get, a power of two; the kernel sets their memory aside, which
+ * the sessions in its hash take only when they are there.
+ */
+uint32_t sessions_slots(uint32_t bytes);
+
+/* Shares map @slots of @n slots, a descriptor, with the programs. 0 or -errno. */
+int sessions_share(struct sessions *sessions, int slots, uint32_t n);
+
+/* Adds a session of thread @tid, unless there is one: programs have seen more of it. 0 or -errno. */
+int sessions_add(const struct sessions *sessions, uint32_t tid, struct session *session);
+
+/* Takes the session away from thread @tid; whether it had one. */
+bool sessions_ignore(const struct sessions *sessions, uint32_t tid);
 
 /* Deletes those of servers that are gone; a thread's goes with it. */
 void sessions_prune(struct sessions *sessions);
@@ -42,7 +59,7 @@ void sessions_keep(struct sessions *sessions, uint64_t time_ns);
 /* Drops of what is kept that whose end was seen since. */
 void sessions_settle(struct sessions *sessions);
 
-/* Frees what it keeps, not @sessions. */
+/* Frees what it keeps and shares, not @sessions. */
 void sessions_close(struct sessions *sessions);
 
 #endif

@@ -36,7 +36,7 @@
 #define COMMS_MAX	4096		/* names of programs that were executed */
 
 enum map {
-	MAP_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
+	MAP_SESSIONS, MAP_SLOTS, MAP_SLOT_SESSIONS, MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
 	MAP_CONTROL, MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAP_THREADS,
 	MAP_NO_THREAD, MAP_ACTIVE, MAP_WORKERS, MAP_PARALLEL, MAP_CALLS, MAPS,
 };
@@ -45,6 +45,7 @@ enum number {
 	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_HEAD_BYTES,
 	NUMBER_FILTER_PIDS,
 	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
+	NUMBER_SLOT_SHIFT,
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
 	NUMBER_WANT_BYTES, NUMBER_CALL_NONE, NUMBER_WANT_WAITS, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
@@ -134,10 +135,15 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 	uint32_t session =
 		(uint32_t)((STAT_GROUP + sizeof(struct event_statement) + text + 7) & ~7u);
 	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
+	/* Maps can be shared from Linux 5.5 (fc9702273e2e); there is a ring from 5.8. */
+	uint32_t slots = t->perf_buffers ? 1 : sessions_slots(session);
 	const struct map_def defs[MAPS] = {
 		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
 				   tracer_sessions(alloc, session),
 				   alloc ? BPF_F_NO_PREALLOC : 0 },
+		[MAP_SLOTS] = { "slots", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct slot), slots,
+				t->perf_buffers ? 0 : BPF_F_MMAPABLE },
+		[MAP_SLOT_SESSIONS] = { "slot_sessions", BPF_MAP_TYPE_ARRAY, 4, session, slots, 0 },
 		[MAP_IGNORED] = { "ignored", BPF_MAP_TYPE_HASH, 8, 1,
 				  tracer_sessions(alloc, session),
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
@@ -172,6 +178,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
 				alloc ? BPF_F_NO_PREALLOC : 0 },
 	};
+	int err;
 
 	for (int i = 0; i < MAPS; i++) {
 		t->maps[i] = sys_map_create(&defs[i]);
@@ -181,10 +188,12 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 						      .map = t->maps[i] };
 	}
 	t->sessions = (struct sessions){
-		.map = t->maps[MAP_SESSIONS], .bytes = session, .text_bytes = t->config.text_bytes,
+		.map = t->maps[MAP_SESSIONS], .slot_map = t->maps[MAP_SLOT_SESSIONS],
+		.bytes = session, .text_bytes = t->config.text_bytes,
 		.no_memory = t->pid_ns_ino, .discover = &t->discover,
 	};
-	return 0;
+	err = t->perf_buffers ? 0 : sessions_share(&t->sessions, t->maps[MAP_SLOTS], slots);
+	return err ? fault_set(fault, FAULT_MAP, err, "slots", NULL) : 0;
 }
 
 /* Which statements count, only their texts tell. */
@@ -205,6 +214,8 @@ static void tracer_numbers(struct tracer *t)
 					.number = c->text_bytes + 2 < head ? c->text_bytes + 2 :
 									     head },
 		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->npids > 0 },
+		[NUMBER_SLOT_SHIFT] = { .name = "constant_slot_shift",
+					.number = t->sessions.slot_shift },
 		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
 					   .number = c->identify },
 		/* What runs already, or one file, is all that is wanted there. */
@@ -308,7 +319,7 @@ static void tracer_ignore(struct tracer *t, const struct identity *identity,
 	if (sys_map_update(t->maps[MAP_IGNORED], &key, &yes))
 		return;
 	/* One that has ended meanwhile would leave its mark to the next thread of that number. */
-	if (sys_map_delete(t->maps[MAP_SESSIONS], &key))
+	if (!sessions_ignore(&t->sessions, session->tid))
 		sys_map_delete(t->maps[MAP_IGNORED], &key);
 }
 
@@ -556,7 +567,6 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 			const struct backend_statement *statement, struct session *session)
 {
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(t->ahead_ns);
-	uint64_t key = pid;
 
 	if (statement->begun_ns < offset)
 		return;
@@ -568,7 +578,7 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 		.query_bytes = statement->cut ? 0 : statement->len,
 	};
 	/* Who is connected, too: it may end with this statement. */
-	if (!sys_map_add(t->maps[MAP_SESSIONS], &key, session) && t->config.identify)
+	if (!sessions_add(&t->sessions, pid, session) && t->config.identify)
 		identity_of(&t->identities, target->engine, pid);
 }
 

@@ -9,6 +9,7 @@ import struct
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
 PROG_GET_NEXT_ID, MAP_GET_NEXT_ID, LINK_GET_NEXT_ID = 11, 12, 31
+MAP_LOOKUP_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 1, 14, 15
 
 
 def ids(command):
@@ -38,4 +39,37 @@ def everything():
         except OSError as why:
             if why.errno not in (errno.EINVAL,):	# older kernels have no links
                 raise
+    return found
+
+
+def call(command, attr):
+    libc = ctypes.CDLL(None, use_errno=True)
+    done = libc.syscall(SYS_BPF, command, ctypes.create_string_buffer(attr, 128), len(attr))
+    if done < 0:
+        why = ctypes.get_errno()
+        raise OSError(why, os.strerror(why))
+    return done
+
+
+def map_fd(number):
+    """The map with that id: its descriptor, (type, size of a key, size of a value, number of entries), name."""
+    info = ctypes.create_string_buffer(88)
+    fd = call(MAP_GET_FD_BY_ID, struct.pack("=III", number, 0, 0))
+    call(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, len(info), ctypes.addressof(info)))
+    kind, _, key, value, entries, _ = struct.unpack_from("=6I", info.raw)
+    return fd, (kind, key, value, entries), info.raw[24:40].rstrip(b"\0").decode()
+
+
+def array_values(numbers, name):
+    """The values of the one array among those maps that is called so."""
+    found = []
+    for number in numbers:
+        fd, (_, _, size, entries), called = map_fd(number)
+        if called == name:
+            value = ctypes.create_string_buffer(size)
+            for i in range(entries):
+                key = ctypes.c_uint32(i)
+                call(MAP_LOOKUP_ELEM, struct.pack("=IIQQQ", fd, 0, ctypes.addressof(key), ctypes.addressof(value), 0))
+                found.append(value.raw)
+        os.close(fd)
     return found
