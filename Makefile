@@ -58,7 +58,7 @@ CFLAGS_output := -O2
 CFLAGS_stream := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
-ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack $(LDFLAGS)
+ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
 	     $(filter-out -Wmissing-prototypes,$(WARN))
 
