@@ -120,7 +120,7 @@ INLINE void stat_group(void *ctx, struct session *session)
 }
 
 /* A session's first hit. NULL where the table is full. */
-static __attribute__((noinline)) struct session *session_create(void *ctx, __u64 id, __u64 key)
+INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 {
 	struct session *session;
 	char yes = 1;
