@@ -304,13 +304,16 @@ INLINE void session_joined(struct session *session)
 	count(LOST_END_WITHOUT_START);
 }
 
-/* Between statements: one that user space added to the hash makes way for one with a slot. */
-INLINE void session_idle(struct session *session)
+/*
+ * Between statements: one that user space added to the hash makes way for one with a slot, which is
+ * made at once, as whose first hit is an end is taken to be in the middle of a statement.
+ */
+INLINE void session_idle(void *ctx, struct session *session)
 {
 	__u64 key = session->s.tid;
 
-	if (session->s.flags & SESSION_ADDED)
-		bpf_map_delete_elem(sessions, &key);
+	if (session->s.flags & SESSION_ADDED && !bpf_map_delete_elem(sessions, &key))
+		session_unseated(ctx, key, 0);
 }
 
 /* A new statement begins at @now; what the session is stays. */

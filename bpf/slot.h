@@ -49,13 +49,17 @@ INLINE struct session *session_seat(__u64 key)
 		return 0;
 	/* Not by an exchange, which kernels have from 5.12. Of two at once, none gets it. */
 	__sync_fetch_and_add(&slot->claims, 1);
-	/* User space adds to the hash what it finds running, since a moment ago perhaps. */
-	if (*(volatile __u32 *)&slot->claims != 1 || bpf_map_lookup_elem(sessions, &key)) {
+	if (*(volatile __u32 *)&slot->claims != 1) {
 		__sync_fetch_and_add(&slot->claims, -1);
 		return 0;
 	}
 	*session = (struct session){};
-	slot->key = key;
+	*(volatile __u64 *)&slot->key = key;
+	/*
+	 * User space adds to the hash what it finds running, since a moment ago perhaps. It looks at
+	 * ->key once it has added, and we the other way round: one of the two sees the other.
+	 */
+	bpf_map_delete_elem(sessions, &key);
 	return session;
 }
 
@@ -78,8 +82,9 @@ INLINE int session_drop(__u64 key)
 	int found = slot && slot->key == key;
 
 	if (slot && (found || slot->unwanted == key)) {
-		slot->unwanted = 0;
-		slot->key = 0;
+		/* User space takes it away by setting ->unwanted first, so that goes last. */
+		*(volatile __u64 *)&slot->key = 0;
+		*(volatile __u64 *)&slot->unwanted = 0;
 		__sync_fetch_and_add(&slot->claims, -1);
 	}
 	return !bpf_map_delete_elem(sessions, &key) || found;

@@ -61,7 +61,7 @@ PROGRAM(activity)
 	if (end_ns)
 		statement_end(ctx, session, end_ns);
 	if (!text) {
-		session_idle(session);
+		session_idle(ctx, session);
 		return 0;
 	}
 	if (!(s->flags & SESSION_OPEN))
@@ -307,8 +307,9 @@ PROGRAM(thread_exit)
 		why_exit(ctx, (__u32)id);
 	if (session && VALUE(want_sessions))
 		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));
-	if (!session_drop(key))
-		bpf_map_delete_elem(ignored, &key);
+	session_drop(key);
+	/* Even if it had one: user space may have dismissed it just now. */
+	bpf_map_delete_elem(ignored, &key);
 	return 0;
 }
 

@@ -63,7 +63,7 @@ int sessions_add(const struct sessions *s, uint32_t tid, struct session *session
 
 	session->s.flags |= SESSION_ADDED;
 	err = sys_map_add(s->map, &key, session);
-	/* Programs look into the hash once they have claimed a slot, and we the other way round. */
+	/* Programs delete from the hash once they have a slot, and we look for that once we added. */
 	if (!err && slot_is_of(s, session_slot(s, key), key)) {
 		sys_map_delete(s->map, &key);
 		err = -EEXIST;

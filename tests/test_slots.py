@@ -9,6 +9,7 @@ import pytest
 
 import bpfids
 from cluster import wait_for
+import wire
 from mariadb import Maria, maria_server
 
 TEXT = 65536		# for which there are 16 slots
@@ -109,12 +110,31 @@ def test_statement_that_ran_before(postgres, tool):
             wait_for(lambda: b"t\n" == postgres.psql(f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}")
                      .stdout, 10, "it to sleep")
             traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json")
+            assert not any(key == pid for key, _, _ in slots.read())
             running.result()
-        assert not any(key == pid for key, _, _ in slots.read())
+        wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 10, "it to have a slot")
         connection.execute("select 2 /* slots next */")
         assert any(key == pid for key, _, _ in slots.read())
     assert traced.stop() == 0 and not traced.lost(), traced.said()
     assert tagged(traced) == {"select pg_sleep(1.5) /* slots before */": [pid], "select 2 /* slots next */": [pid]}
+
+
+@pytest.mark.parametrize("args", [[], ["--force-perfbuf"], ["--why"]], ids=" ".join)
+def test_error_after_a_statement_that_ran_before(postgres, tool, args):
+    """The first that is heard of the idle session is a failure, of a message that is no statement: no end is missed."""
+    connection = wire.Wire(postgres, "slots")
+    connection.send(wire.simple("select pg_sleep(1.5) /* slots before */"))
+    wait_for(lambda: b"t\n" == postgres.psql("select count(*) = 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout,
+             10, "it to sleep")
+    traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", *args)
+    connection.until(b"Z")
+    assert b"E" in connection.ask(wire.bind(name="nothing"))
+    connection.ask(wire.parse("select 2 /* slots next */"), wire.bind(), wire.execute())
+    connection.close()
+    postgres.settle()
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    assert {text: len(pids) for text, pids in tagged(traced).items()} == {
+        "select pg_sleep(1.5) /* slots before */": 1, "select 2 /* slots next */": 1}
 
 
 def test_server_that_is_killed(tool):
