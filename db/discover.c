@@ -190,7 +190,7 @@ static size_t discover_attached(const struct discover *d)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < d->ntargets; i++)
+	for (size_t i = 0; d->targets && i < d->ntargets; i++)
 		n += d->targets[i].file.ino != 0;
 	return n;
 }

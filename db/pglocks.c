@@ -83,7 +83,8 @@ static void find_tranches(const struct elf *elf, struct pglocks *places)
 	if (!elf_section_find(elf, ".rodata", &section))
 		data = elf_section_data(elf, &section, &size);
 	for (int i = 0; i < 2; i++) {
-		at = memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2);
+		at = data ? memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2) :
+			    NULL;
 		places->texts[i] = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
 	}
 }
