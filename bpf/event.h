@@ -117,7 +117,7 @@ struct slot {
 	__u32 unused;
 };
 
-/* The upper bits of this number a session's slot: keys that follow on each other lie far apart. */
+/* The upper bits of this number are its slot: keys that follow on each other lie far apart. */
 #define SLOT_PRODUCT(key)	((key) * 0x9e3779b97f4a7c15ULL)
 
 /* What a thread does, or waits for. */

@@ -35,7 +35,7 @@ CONSTANT(tells_sessions);	/* this file's server lets it be known who is connecte
 CONSTANT(want_execs);	/* of programs of any name */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
-MAP(ignored);		/* hash: u64 as above, of sessions that are not wanted → anything */
+MAP(ignored);		/* hash: u64 key as theirs, of sessions that are not wanted → anything */
 MAP(scratch);		/* array of one: bytes that nobody reads */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
