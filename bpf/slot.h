@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Where sessions are kept. Most have a slot, that is a place in arrays, because a look into a hash
- * costs more than all else that a hit does. The hash has those whose slot is another one's.
+ * costs more than anything else that a hit does. The hash has those whose slot is another one's.
  */
 #ifndef BPF_SLOT_H
 #define BPF_SLOT_H

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "db/backend.h"
 #include "db/process.h"
@@ -39,7 +38,7 @@ int sessions_share(struct sessions *s, int slots, uint32_t n)
 /* The slot that the session of @key has, or would have if it has one. */
 static uint32_t session_slot(const struct sessions *s, uint64_t key)
 {
-	return s->slot_shift < 64 ? (uint32_t)(SLOT_PRODUCT(key) >> s->slot_shift) : 0;
+	return (uint32_t)(SLOT_PRODUCT(key) >> s->slot_shift);
 }
 
 static bool slot_is_of(const struct sessions *s, uint32_t slot, uint64_t key)
@@ -271,6 +270,6 @@ void sessions_close(struct sessions *s)
 		s->kept = next;
 	}
 	if (s->slots)
-		munmap(s->slots, (sizeof(*s->slots) << (64 - s->slot_shift)));
+		munmap(s->slots, sizeof(*s->slots) << (64 - s->slot_shift));
 	s->slots = NULL;
 }

@@ -12,20 +12,30 @@ PROG_GET_NEXT_ID, MAP_GET_NEXT_ID, LINK_GET_NEXT_ID = 11, 12, 31
 MAP_LOOKUP_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 1, 14, 15
 
 
+def call(command, attr):
+    """What the kernel answers, and @attr as it leaves it."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    room = ctypes.create_string_buffer(attr, 128)
+    done = libc.syscall(SYS_BPF, command, room, len(attr))
+    if done < 0:
+        why = ctypes.get_errno()
+        raise OSError(why, os.strerror(why))
+    return done, room.raw[:len(attr)]
+
+
 def ids(command):
     """All ids of a kind; None where they cannot be asked for."""
     if SYS_BPF is None:
         return None
-    libc = ctypes.CDLL(None, use_errno=True)
     found, last = set(), 0
     while True:
-        attr = ctypes.create_string_buffer(struct.pack("=III", last, 0, 0), 128)
-        if libc.syscall(SYS_BPF, command, attr, 12) < 0:
-            why = ctypes.get_errno()
-            if why == errno.ENOENT:
+        try:
+            _, attr = call(command, struct.pack("=III", last, 0, 0))
+        except OSError as why:
+            if why.errno == errno.ENOENT:
                 return found
-            raise OSError(why, os.strerror(why))
-        last = struct.unpack("=III", attr.raw[:12])[1]
+            raise
+        last = struct.unpack("=III", attr)[1]
         found.add(last)
 
 
@@ -42,19 +52,10 @@ def everything():
     return found
 
 
-def call(command, attr):
-    libc = ctypes.CDLL(None, use_errno=True)
-    done = libc.syscall(SYS_BPF, command, ctypes.create_string_buffer(attr, 128), len(attr))
-    if done < 0:
-        why = ctypes.get_errno()
-        raise OSError(why, os.strerror(why))
-    return done
-
-
 def map_fd(number):
     """The map with that id: its descriptor, (type, size of a key, size of a value, number of entries), name."""
     info = ctypes.create_string_buffer(88)
-    fd = call(MAP_GET_FD_BY_ID, struct.pack("=III", number, 0, 0))
+    fd, _ = call(MAP_GET_FD_BY_ID, struct.pack("=III", number, 0, 0))
     call(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, len(info), ctypes.addressof(info)))
     kind, _, key, value, entries, _ = struct.unpack_from("=6I", info.raw)
     return fd, (kind, key, value, entries), info.raw[24:40].rstrip(b"\0").decode()
