@@ -52,18 +52,18 @@ UAPI	:= $(if $(CROSS_LDFLAGS),,$(if $(findstring musl,$(CC)),-idirafter /usr/inc
 WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
 CFLAGS	?= -Os -g
 # The path of every statement; the rest runs once and is kept small.
-CFLAGS_escape := -O2
-CFLAGS_fingerprint := -O2
-CFLAGS_output := -O2
-CFLAGS_stream := -O2
+CFLAGS_cli/escape := -O2
+CFLAGS_sql/fingerprint := -O2
+CFLAGS_cli/output := -O2
+CFLAGS_loader/stream := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
 	     $(filter-out -Wmissing-prototypes,$(WARN))
 
-ROOMS	:= usdt loader db cli
-SOURCES	:= $(foreach room,$(ROOMS),$(sort $(wildcard $(room)/*.c)))
+DIRS	:= usdt host loader sql probe db db/postgres db/mysql cli
+SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/bpf/embed.o
 LIBRARY	:= $(filter-out $(BUILD)/cli/main.o,$(OBJECTS))
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
@@ -116,7 +116,7 @@ $(BUILD)/dbslower.debug: $(OBJECTS)
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(CFLAGS_$(notdir $*)) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(CFLAGS_$*) -MMD -MP -c -o $@ $<
 
 # Labels of jumps become local ones, as newer clangs have them: in the object each is a symbol.
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
@@ -129,7 +129,7 @@ $(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 
 # Only the file that says so knows version and commit: a commit rebuilds one file.
-CFLAGS_version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'
+CFLAGS_cli/version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'
 $(BUILD)/cli/version.o: $(BUILD)/version.stamp
 $(BUILD)/version.stamp: FORCE
 	@mkdir -p $(@D)
@@ -150,7 +150,7 @@ FUZZ_CFLAGS := -std=c11 -D_GNU_SOURCE -I. $(WARN) -O1 -g -fno-omit-frame-pointer
 $(BUILD)/fuzz/obj/%.o: %.c | tools-build
 	@mkdir -p $(@D)
 	$(call say,FUZZ,$<)$(CLANG) $(FUZZ_CFLAGS) -fsanitize=fuzzer-no-link \
-		$(filter -D%,$(CFLAGS_$(notdir $*))) -MMD -MP -c -o $@ $<
+		$(filter -D%,$(CFLAGS_$*)) -MMD -MP -c -o $@ $<
 $(BUILD)/fuzz/obj/cli/version.o: $(BUILD)/version.stamp
 $(BUILD)/fuzz/library.a: $(LIBRARY:$(BUILD)/%.o=$(BUILD)/fuzz/obj/%.o)
 	$(call say,AR,$@)rm -f $@ && ar rc $@ $^

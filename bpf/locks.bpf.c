@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* Waits for locks: each is sent when it begins, so that the holder can be looked up, and at its end. */
-#include "bpf/locks.h"
-#include "bpf/wanted.h"
+#include "bpf/lock_event.h"
+#include "bpf/pid_filter.h"
 
 ARGUMENT(field1);
 ARGUMENT(field2);

@@ -10,7 +10,7 @@
 #ifndef BPF_SESSION_H
 #define BPF_SESSION_H
 
-#include "bpf/wanted.h"
+#include "bpf/pid_filter.h"
 #include "bpf/why.h"
 
 #define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */

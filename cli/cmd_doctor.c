@@ -11,7 +11,7 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/site.h"
+#include "cli/site_print.h"
 #include "cli/version.h"
 #include "db/selftest.h"
 

@@ -8,9 +8,9 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "cli/locks_show.h"
+#include "cli/locks_print.h"
 #include "cli/message.h"
-#include "cli/watch.h"
+#include "cli/loop.h"
 
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 #define NAP_MS		1	/* a holder is looked up while it holds */

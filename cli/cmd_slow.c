@@ -11,14 +11,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/column.h"
+#include "cli/fields.h"
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
 #include "cli/otlp.h"
-#include "cli/watch.h"
-#include "cli/why.h"
+#include "cli/loop.h"
+#include "cli/breakdown.h"
 
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 #define REPORT_NS	1000000000u

@@ -13,7 +13,7 @@
 #include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/watch.h"
+#include "cli/loop.h"
 
 #define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
 #define NS_PER_S	1000000000u

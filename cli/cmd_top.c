@@ -9,9 +9,9 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/watch.h"
-#include "cli/why.h"
-#include "db/fingerprint.h"
+#include "cli/loop.h"
+#include "cli/breakdown.h"
+#include "sql/fingerprint.h"
 
 #define REFRESH_NS	2000000000u	/* on a terminal, unless -i says otherwise */
 #define RUNNING_NS	1000000000u	/* a statement that runs so long is shown by itself */

@@ -9,10 +9,10 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/message.h"
-#include "cli/trace_show.h"
-#include "cli/watch.h"
-#include "db/file.h"
-#include "db/hits.h"
+#include "cli/trace_print.h"
+#include "cli/loop.h"
+#include "host/file.h"
+#include "probe/trace.h"
 
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 

@@ -7,7 +7,7 @@
 
 #include "cli/option.h"
 #include "cli/output.h"
-#include "db/fault.h"
+#include "loader/error.h"
 #include "loader/attach.h"
 
 enum doctor_state {

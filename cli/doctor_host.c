@@ -8,7 +8,7 @@
 
 #include "cli/doctor.h"
 #include "cli/json.h"
-#include "db/host.h"
+#include "host/privileges.h"
 #include "loader/feature.h"
 #include "loader/sys.h"
 

@@ -11,8 +11,8 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/site.h"
-#include "db/library.h"
+#include "cli/site_print.h"
+#include "host/library.h"
 #include "db/survey.h"
 
 static void server_json(struct doctor *doctor, const struct tracer_server *server, bool traced)

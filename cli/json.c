@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
-#include "cli/why.h"
+#include "cli/breakdown.h"
 #include "usdt/spec.h"
 
 #define NS_PER_S 1000000000ull

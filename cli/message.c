@@ -8,7 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "db/host.h"
+#include "host/privileges.h"
 
 static void message_foreign(struct output *err, const char *text)
 {

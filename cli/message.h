@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "cli/output.h"
-#include "db/fault.h"
+#include "loader/error.h"
 #include "db/statement.h"
 
 /*

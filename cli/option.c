@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/escape.h"
-#include "db/aim.h"
-#include "db/custom.h"
-#include "db/why.h"
+#include "probe/request.h"
+#include "db/user_engine.h"
+#include "db/breakdown.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */

@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "bpf/event.h"
-#include "cli/column.h"
+#include "cli/fields.h"
 #include "cli/command.h"
 #include "cli/output.h"
-#include "db/pattern.h"
-#include "db/tally.h"
+#include "sql/regex.h"
+#include "db/top.h"
 
 #define OPTION_PIDS 64
 #define OPTION_PATHS 16

@@ -16,9 +16,9 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/version.h"
-#include "db/clock.h"
-#include "db/traceparent.h"
-#include "db/why.h"
+#include "host/clock.h"
+#include "sql/traceparent.h"
+#include "db/breakdown.h"
 
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */

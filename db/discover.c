@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "bpf/event.h"
-#include "db/clock.h"
+#include "host/clock.h"
 #include "db/tracer.h"
 #include "loader/sys.h"
 

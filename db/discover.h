@@ -6,11 +6,11 @@
 #define DB_DISCOVER_H
 
 #include "bpf/event.h"
-#include "db/custom.h"
-#include "db/fault.h"
-#include "db/recognise.h"
+#include "db/user_engine.h"
+#include "loader/error.h"
+#include "db/detect.h"
 #include "db/target.h"
-#include "loader/confine.h"
+#include "loader/sandbox.h"
 
 #define DISCOVER_PIDS		256	/* of one kind at once, in maps and in what is announced */
 #define DISCOVER_LOADING	8
@@ -77,7 +77,7 @@ int discover_tracepoint(const struct discover *discover, const struct object *ob
 			const char *program, const char *name, int event, struct fault *fault);
 
 /*
- * Gives up what is not needed to go on like this, see loader/confine.h. @semaphores: they are written
+ * Gives up what is not needed to go on like this, see loader/sandbox.h. @semaphores: they are written
  * into the servers' memory.
  */
 void discover_confine(const struct discover *discover, bool semaphores, struct confined *confined);

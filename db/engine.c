@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "db/mysql.h"
-#include "db/postgres.h"
+#include "db/mysql/probes.h"
+#include "db/postgres/probes.h"
 
 const struct engine *const engine_table[] = {
 	&engine_postgres, &engine_mysql_usdt, &engine_mysql, NULL,

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "db/process.h"
+#include "host/process.h"
 
 static const struct identity identity_unknown;
 

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
-#include "db/binary.h"
-#include "db/clock.h"
+#include "host/elf_map.h"
+#include "host/clock.h"
 #include "db/discover.h"
-#include "db/pgcatalog.h"
+#include "db/postgres/catalog.h"
 #include "loader/stream.h"
 
 #define RING_BYTES	(1u << 20)

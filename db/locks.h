@@ -6,8 +6,8 @@
 #ifndef DB_LOCKS_H
 #define DB_LOCKS_H
 
-#include "db/mylocks.h"
-#include "db/pglocks.h"
+#include "db/mysql/locks.h"
+#include "db/postgres/locks.h"
 #include "db/tracer.h"
 
 #define LOCKS_CYCLE	16	/* backends of a deadlock that are told */

@@ -11,8 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "db/host.h"
-#include "db/process.h"
+#include "host/privileges.h"
+#include "host/process.h"
 #include "db/selfprobe.h"
 #include "db/tracer.h"
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "db/fault.h"
+#include "loader/error.h"
 
 struct selftest_step {
 	const char *way;		/* "uprobe_multi"; static */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "db/backend.h"
-#include "db/process.h"
+#include "db/backend_state.h"
+#include "host/process.h"
 #include "loader/sys.h"
 
 #define SLOTS_BYTES	(2u << 20)	/* for all of them */

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
-#include "db/binary.h"
-#include "db/recognise.h"
+#include "host/elf_map.h"
+#include "db/detect.h"
 #include "usdt/probe.h"
 
 #define VALUES_MAX	96

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/binary.h"
+#include "host/elf_map.h"
 #include "usdt/accessor.h"
 #include "usdt/emit.h"
 #include "usdt/note.h"

@@ -6,13 +6,13 @@
 #ifndef DB_TARGET_H
 #define DB_TARGET_H
 
-#include "db/backend.h"
+#include "db/backend_state.h"
 #include "db/engine.h"
-#include "db/fault.h"
-#include "db/plan.h"
-#include "db/process.h"
-#include "db/semaphore.h"
-#include "loader/object.h"
+#include "loader/error.h"
+#include "loader/uprobe_set.h"
+#include "host/process.h"
+#include "loader/semaphore.h"
+#include "loader/linker.h"
 
 /* What a program asks for at a site. */
 struct target_arg {

@@ -9,16 +9,16 @@
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
-#include "db/backend.h"
-#include "db/clock.h"
+#include "db/backend_state.h"
+#include "host/clock.h"
 #include "db/discover.h"
-#include "db/fingerprint.h"
+#include "sql/fingerprint.h"
 #include "db/identity.h"
-#include "db/process.h"
+#include "host/process.h"
 #include "db/sessions.h"
 #include "db/target.h"
-#include "db/traceparent.h"
-#include "db/why.h"
+#include "sql/traceparent.h"
+#include "db/breakdown.h"
 #include "loader/stream.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */

@@ -11,13 +11,13 @@
 #include <sys/types.h>
 
 #include "bpf/event.h"
-#include "db/counts.h"
+#include "db/histogram.h"
 #include "db/engine.h"
-#include "db/fault.h"
-#include "db/pattern.h"
+#include "loader/error.h"
+#include "sql/regex.h"
 #include "db/statement.h"
 #include "db/target.h"
-#include "loader/confine.h"
+#include "loader/sandbox.h"
 #include "loader/feature.h"
 
 /* A server's file that is being traced from now on. Borrowed. */

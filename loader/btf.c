@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loader/mount.h"
+#include "host/mount.h"
 #include "usdt/cursor.h"
 
 #define BTF_BYTES_MAX	(64u << 20)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/mount.h"
+#include "host/mount.h"
 #include "loader/sys.h"
 
 #define MAP_TYPE_USER_RINGBUF		31

@@ -10,8 +10,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "loader/lockdown.h"
-#include "loader/mount.h"
+#include "host/lockdown.h"
+#include "host/mount.h"
 
 #define GROUP		"dbslower_"
 #define EVENTS		"uprobe_events"

@@ -2,7 +2,7 @@
 /* Name patterns: "PATTERN\nNAME", held against the C library's fnmatch(3). */
 #include <fnmatch.h>
 
-#include "db/glob.h"
+#include "sql/glob.h"
 #include "tests/fuzz/fuzz.h"
 
 /* Whether POSIX says what @pattern means, and no more than we do: no classes, all sets closed. */

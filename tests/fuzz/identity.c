@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Titles of PostgreSQL's processes, as /proc/PID/cmdline has them. */
-#include "db/postgres.h"
+#include "db/postgres/probes.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "db/library.h"
+#include "host/library.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "cli/option.h"
-#include "db/custom.h"
+#include "db/user_engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 

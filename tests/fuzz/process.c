@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Texts of /proc: a byte that chooses maps, status or cgroup, then the text. */
-#include "db/process.c"
+#include "host/process.c"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {

@@ -12,9 +12,9 @@
 #undef process_title
 #undef process_container
 
-#include "cli/column.h"
+#include "cli/fields.h"
 #include "cli/json.h"
-#include "db/fingerprint.h"
+#include "sql/fingerprint.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 

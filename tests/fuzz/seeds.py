@@ -396,11 +396,11 @@ def tally_seeds():
 
 
 MAKERS = {
-    "backend": backend_seeds, "expression": expression_seeds, "host": host_seeds, "tally": tally_seeds, "trace": trace_seeds,
+    "backend_state": backend_seeds, "expression": expression_seeds, "privileges": host_seeds, "top": tally_seeds, "trace": trace_seeds,
     "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
     "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
-    "library": library_seeds, "object": object_seeds, "option": option_seeds, "pattern": pattern_seeds,
-    "pgcatalog": pgcatalog_seeds,
+    "library": library_seeds, "linker": object_seeds, "option": option_seeds, "regex": pattern_seeds,
+    "catalog": pgcatalog_seeds,
     "process": process_seeds, "record": record_seeds, "server": server_seeds, "spec": spec_seeds,
     "traceparent": traceparent_seeds,
 }

@@ -4,9 +4,9 @@
  * are printed: a byte that chooses, the word up to a NUL, a byte for the type of each field,
  * then records, each behind its length.
  */
-#include "db/hits.c"
+#include "probe/trace.c"
 
-#include "cli/trace_show.h"
+#include "cli/trace_print.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 

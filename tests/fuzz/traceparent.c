@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A parent in a statement's comments: a byte of choices, then the text. */
-#include "db/traceparent.h"
+#include "sql/traceparent.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_digits(const char *digits, size_t count)

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/fingerprint.h"
+#include "sql/fingerprint.h"
 
 int main(int argc, char **argv)
 {

@@ -129,7 +129,7 @@ static int file_open(const char *path, struct elf *elf)
 		return -errno;
 	if (fstat(fd, &st) || !st.st_size)
 		return -ENOEXEC;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);	/* see db/binary.c */
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);	/* see host/elf_map.c */
 	if (data == MAP_FAILED)
 		return -errno;
 	return elf_open(elf, data, (size_t)st.st_size);

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "bpf/event.h"
-#include "cli/column.h"
+#include "cli/fields.h"
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "db/glob.h"
+#include "sql/glob.h"
 #include "cli/json.h"
 #include "cli/option.h"
 #include "cli/output.h"

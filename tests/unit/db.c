@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "db/engine.h"
-#include "db/host.h"
-#include "db/library.h"
-#include "db/postgres.h"
-#include "db/process.h"
-#include "db/semaphore.h"
+#include "host/privileges.h"
+#include "host/library.h"
+#include "db/postgres/probes.h"
+#include "host/process.h"
+#include "loader/semaphore.h"
 #include "tests/unit/check.h"
 
 #define HEX64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

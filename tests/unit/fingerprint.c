@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "db/fingerprint.h"
+#include "sql/fingerprint.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 

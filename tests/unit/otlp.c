@@ -4,7 +4,7 @@
 
 #include "bpf/event.h"
 #include "cli/otlp.h"
-#include "db/traceparent.h"
+#include "sql/traceparent.h"
 #include "tests/unit/check.h"
 
 static struct output out;

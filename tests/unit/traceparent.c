@@ -2,7 +2,7 @@
 /* Tests of db/traceparent: which comments tell a parent, and which one. */
 #include <string.h>
 
-#include "db/traceparent.h"
+#include "sql/traceparent.h"
 #include "tests/unit/check.h"
 
 #define TRACE	"0af7651916cd43dd8448eb211c80319c"

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Which processes -p means: one of its own, or all of a server. */
+#ifndef BPF_PID_FILTER_H
+#define BPF_PID_FILTER_H
+
+#include "bpf/record.h"
+
+ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
+
+CONSTANT(filter_pids);
+CONSTANT(ns_pids);	/* the kernel can tell which PID namespace a process is in (5.7) */
+
+MAP(pids);		/* hash: tgid that is wanted → anything */
+MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
+
+/* Whether process @pid, which is at hand, is one of those that -p names, or a child of one. */
+INLINE int pid_wanted(void *ctx, __u32 pid)
+{
+	struct wanted_server *server;
+	struct bpf_pidns_info info;
+	__u64 main_pid;
+
+	if (!VALUE(filter_pids) || bpf_map_lookup_elem(pids, &pid))
+		return 1;
+	main_pid = arg_server(ctx);
+	server = bpf_map_lookup_elem(servers, &main_pid);
+	/* Without, that of another namespace with the same PID is taken for it. */
+	if (!VALUE(ns_pids))
+		return server != 0;
+	for (int i = 0; server && i < WANTED_NAMESPACES; i++)
+		if (!bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
+						 sizeof(info)))
+			return 1;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/breakdown.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "cli/json.h"
+#include "db/breakdown.h"
+
+#define INDENT	"    "
+
+/* The number of a system call that has no name here, or its name. */
+static void why_call(struct output *out, uint32_t call)
+{
+	const char *name = call == WHY_NO_CALL ? "page_fault" :
+			   call == WHY_OTHERS ? "others" : why_call_name(call);
+
+	if (name)
+		output_string(out, name);
+	else
+		output_printf(out, "syscall_%u", call);
+}
+
+/* Names and values with commas between, on one line. */
+struct list {
+	struct output *out;
+	size_t width, used;		/* columns; a width of 0 has no end */
+	bool full;
+};
+
+/* Adds @value with so many decimals, or nothing from where the line has no room on. */
+static void list_add(struct list *list, const char *name, uint64_t value, unsigned int decimals)
+{
+	char number[OUTPUT_NUMBER];
+	size_t len = output_format(number, value, decimals);
+	const char *before = list->used ? ", " : INDENT;
+	size_t columns = strlen(before) + strlen(name) + 1 + len;
+
+	list->full = list->full || (list->width && list->used + columns > list->width);
+	if (list->full)
+		return;
+	list->used += columns;
+	output_string(list->out, before);
+	output_string(list->out, name);
+	output_char(list->out, ' ');
+	output_bytes(list->out, number, len);
+}
+
+/* The largest part that is not in @shown; WHY_PARTS: those that are left took no time. */
+static int why_largest(const __u64 *ns, uint32_t shown)
+{
+	int largest = WHY_PARTS;
+
+	for (int i = 0; i < WHY_PARTS; i++)
+		if (!(shown & 1u << i) && ns[i] && (largest == WHY_PARTS || ns[i] > ns[largest]))
+			largest = i;
+	return largest;
+}
+
+void why_parts_text(struct output *out, const __u64 *ns, unsigned int width)
+{
+	struct list list = { .out = out, .width = width };
+	uint32_t shown = 0;
+	int part;
+
+	while ((part = why_largest(ns, shown)) < WHY_PARTS) {
+		list_add(&list, why_part_name((enum why_part)part), (ns[part] + 500) / 1000, 3);
+		shown |= 1u << part;
+	}
+	output_string(out, shown ? "" : INDENT);
+}
+
+void why_use_text(struct output *out, uint32_t used, const __u64 *use, unsigned int width)
+{
+	struct list list = { .out = out, .width = width };
+
+	for (int i = 0; i < USES; i++)
+		if (used & 1u << i && use[i])
+			list_add(&list, why_use_name((enum use)i), use[i], 0);
+	output_string(out, list.used ? "\n" : INDENT "used nothing\n");
+}
+
+static void why_waits(struct output *out, const struct event_why *why)
+{
+	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
+		output_string(out, i ? ", " : "; ");
+		why_call(out, why->waits[i].call);
+		output_printf(out, " %ux ", why->waits[i].count);
+		output_fixed(out, (why->waits[i].ns + 500) / 1000, 3);
+	}
+}
+
+static void why_phases(struct output *out, const struct event_why *why)
+{
+	struct list list = { .out = out };
+
+	for (int i = 0; i < PHASES; i++)
+		if (why->phases[i].first_ns)
+			list_add(&list, why_phase_name((enum phase)i),
+				 (why->phases[i].ns + 500) / 1000, 3);
+	output_string(out, list.used ? "\n" : "");
+}
+
+void why_text(struct output *out, const struct event_why *why)
+{
+	why_parts_text(out, why->ns, 0);
+	why_waits(out, why);
+	output_char(out, '\n');
+	if (why->workers.count) {
+		output_printf(out, INDENT "%llu parallel workers:",
+			      (unsigned long long)why->workers.count);
+		why_parts_text(out, why->workers.ns, 0);
+		output_char(out, '\n');
+	}
+	why_phases(out, why);
+	if (why->used)
+		why_use_text(out, why->used, why->use, 0);
+}
+
+static void json_parts(struct output *out, const __u64 *ns)
+{
+	for (int i = 0; i < WHY_PARTS; i++) {
+		output_string(out, i ? ",\"" : "\"");
+		output_string(out, why_part_name((enum why_part)i));
+		json_number(out, "\":", ns[i]);
+	}
+	output_char(out, '}');
+}
+
+void why_parts_json(struct output *out, const __u64 *ns)
+{
+	output_string(out, ",\"why\":{");
+	json_parts(out, ns);
+}
+
+void why_use_json(struct output *out, uint32_t used, const __u64 *use)
+{
+	bool first = true;
+
+	for (int i = 0; i < USES; i++) {
+		if (!(used & 1u << i))
+			continue;
+		output_string(out, first ? ",\"use\":{\"" : ",\"");
+		output_string(out, why_use_name((enum use)i));
+		json_number(out, "\":", use[i]);
+		first = false;
+	}
+	output_string(out, first ? "" : "}");
+}
+
+static void why_json_phases(struct output *out, const struct event_why *why)
+{
+	const char *before = ",\"phases\":{\"";
+
+	for (int i = 0; i < PHASES; i++) {
+		if (!why->phases[i].first_ns)
+			continue;
+		output_string(out, before);
+		output_string(out, why_phase_name((enum phase)i));
+		json_number(out, "\":", why->phases[i].ns);
+		before = ",\"";
+	}
+	output_string(out, before[2] ? "" : "}");
+}
+
+void why_json(struct output *out, const struct event_why *why)
+{
+	why_parts_json(out, why->ns);
+	output_string(out, ",\"waits\":[");
+	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
+		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
+		why_call(out, why->waits[i].call);
+		json_number(out, "\",\"count\":", why->waits[i].count);
+		json_number(out, ",\"ns\":", why->waits[i].ns);
+		output_char(out, '}');
+	}
+	output_char(out, ']');
+	if (why->workers.count) {
+		json_number(out, ",\"workers\":{\"count\":", why->workers.count);
+		output_char(out, ',');
+		json_parts(out, why->workers.ns);
+	}
+	why_json_phases(out, why);
+	why_use_json(out, why->used, why->use);
+}

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/trace_parse.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONVERSIONS "%d %u %x %o %p %c and %s"
+
+struct reader {
+	const char *word, *p;
+	struct trace_error *error;
+};
+
+static int wrong(struct reader *r, const char *at, const char *why)
+{
+	*r->error = (struct trace_error){ why, (size_t)(at - r->word) };
+	return -EINVAL;
+}
+
+static void blanks(struct reader *r)
+{
+	while (*r->p == ' ' || *r->p == '\t' || *r->p == '\n')
+		r->p++;
+}
+
+static int read_expression(struct reader *r, struct expression *e)
+{
+	static const char *const reasons[] = {
+		[EXPRESSION_OK] = "",
+		[EXPRESSION_NO_VALUE] = "a value is missing: arg1 to arg12, retval, pid, tid, a "
+					"number, 'c' or \"text\"",
+		[EXPRESSION_NO_OPERATOR] = "this is no operator, or a bracket or comma is missing",
+		[EXPRESSION_UNKNOWN_NAME] = "there is no such value: there are arg1 to arg12, "
+					    "retval, pid and tid",
+		[EXPRESSION_BAD_NUMBER] = "this is no number of 64 bits",
+		[EXPRESSION_BAD_STRING] = "this string or character has no end, or an escape that "
+					  "is not known",
+		[EXPRESSION_LONG_STRING] = "this string is too long, at most 63 bytes can be compared",
+		[EXPRESSION_STRING_OPERATOR] = "a string can only be compared with a value, by == "
+					       "or !=",
+		[EXPRESSION_TOO_LONG] = "this is too long",
+	};
+	size_t end;
+	enum expression_reason reason = expression_parse(e, r->p, &end);
+
+	if (reason != EXPRESSION_OK)
+		return wrong(r, r->p + end, reasons[reason]);
+	r->p += end;
+	return 0;
+}
+
+/* An expression, its text, and how it is to be shown where a ':' says so. */
+static int read_field(struct reader *r, struct trace_field *field)
+{
+	int err;
+
+	blanks(r);
+	field->name = r->p;
+	err = read_expression(r, &field->value);
+	if (err)
+		return err;
+	field->name_len = (size_t)(r->p - field->name);
+	while (field->name_len && strchr(" \t\n", field->name[field->name_len - 1]))
+		field->name_len--;
+	if (*r->p != ':')
+		return 0;
+	r->p++;
+	if (!*r->p || !strchr("duxocps", *r->p))
+		return wrong(r, r->p, "behind the ':' of a value stands d, u, x, o, c, p or s");
+	field->conversion = *r->p++;
+	blanks(r);
+	return 0;
+}
+
+/* Values with commas between them, to the word's end. */
+static int read_fields(struct reader *r, struct trace_spec *spec)
+{
+	unsigned int n = spec->aim.nfields;
+	int err;
+
+	for (;;) {
+		if (n == AIM_FIELDS)
+			return wrong(r, r->p, "this is one value too many, at most 12 can be shown");
+		err = read_field(r, &spec->fields[n]);
+		if (err)
+			return err;
+		n++;
+		if (!*r->p)
+			break;
+		if (*r->p != ',')
+			return wrong(r, r->p, "this is no operator, or a comma is missing");
+		r->p++;
+	}
+	trace_spec_fields(spec, n);
+	return 0;
+}
+
+/* A conversion, behind its '%'. What its width and length say goes to @field. */
+static int read_conversion(struct reader *r, struct trace_field *field)
+{
+	size_t n = strspn(r->p, "-0# +"), digits = strspn(r->p + n, "0123456789");
+	const char *start = r->p;
+
+	if (n + digits >= sizeof(field->flags) || digits > 3)
+		return wrong(r, start, "this width is too large");
+	memcpy(field->flags, r->p, n + digits);
+	field->flags[n + digits] = '\0';
+	r->p += n + digits;
+	field->bits = 32;
+	for (; *r->p && strchr("hlzjtq", *r->p); r->p++)
+		field->bits = *r->p != 'h' ? 64 : field->bits == 16 ? 8 : 16;
+	if (!*r->p || !strchr("diuxXopcs", *r->p))
+		return wrong(r, r->p, "no such conversion: there are " CONVERSIONS ", with h, l, ll, z and "
+				      "a width, and %%");
+	field->conversion = *r->p == 'i' ? 'd' : *r->p;
+	r->p++;
+	return 0;
+}
+
+/* One character of a format, its escapes undone. */
+static char read_character(struct reader *r)
+{
+	static const char from[] = "ntr\\\"", to[] = "\n\t\r\\\"";
+	const char *at = r->p[0] == '\\' && r->p[1] ? strchr(from, r->p[1]) : NULL;
+
+	r->p += at ? 2 : 1;
+	return at ? to[at - from] : r->p[-1];
+}
+
+/* The format, behind its '"', and the values that it takes. */
+static int read_format(struct reader *r, struct trace_spec *spec)
+{
+	struct trace_field how[AIM_FIELDS] = { 0 };
+	const char *start = r->p - 1, *comma;
+	size_t len = 0;
+	unsigned int n = 0;
+	int err;
+
+	spec->has_format = true;
+	while (*r->p != '"') {
+		if (!*r->p)
+			return wrong(r, start, "the end of this format is missing");
+		if (len == TRACE_FORMAT)
+			return wrong(r, r->p, "this format is too long, at most 512 bytes");
+		if (r->p[0] != '%' || r->p[1] == '%') {
+			r->p += r->p[0] == '%';
+			spec->format[len++] = read_character(r);
+			continue;
+		}
+		r->p++;
+		if (n == AIM_FIELDS)
+			return wrong(r, r->p - 1, "this is one value too many, at most 12 can be shown");
+		err = read_conversion(r, &how[n]);
+		if (err)
+			return err;
+		spec->piece[++n] = len;
+	}
+	r->p++;
+	spec->piece[n + 1] = len;
+	blanks(r);
+	comma = r->p;
+	if (*r->p == ',') {
+		r->p++;
+		err = read_fields(r, spec);
+		if (err)
+			return err;
+	} else if (*r->p) {
+		return wrong(r, r->p, "a comma is missing before the values of the format");
+	}
+	if (spec->aim.nfields != n)
+		return wrong(r, comma, n > spec->aim.nfields ?
+				       "the format wants more values than there are" :
+				       "there are more values than the format shows");
+	for (unsigned int i = 0; i < n; i++) {
+		spec->fields[i].conversion = how[i].conversion;
+		spec->fields[i].bits = how[i].bits;
+		memcpy(spec->fields[i].flags, how[i].flags, sizeof(how[i].flags));
+	}
+	trace_spec_fields(spec, n);
+	spec->aim.all = false;
+	return 0;
+}
+
+void trace_spec_fields(struct trace_spec *spec, unsigned int count)
+{
+	spec->aim.nfields = count;
+	spec->aim.all = !count;
+	spec->aim.texts = 0;
+	for (unsigned int i = 0; i < count; i++) {
+		spec->aim.fields[i] = &spec->fields[i].value;
+		spec->aim.texts |= (uint32_t)(spec->fields[i].conversion == 's') << i;
+	}
+}
+
+/* Cuts @head at its colons. The number of pieces, at most @max + 1 where there are more. */
+static unsigned int cut_head(char *head, const char **piece, unsigned int max)
+{
+	unsigned int n = 0;
+
+	while (n <= max) {
+		char *colon = strchr(head, ':');
+
+		piece[n++] = head;
+		if (!colon)
+			break;
+		*colon = '\0';
+		head = colon + 1;
+	}
+	return n;
+}
+
+/* The kind that the first piece names; AIM_ANY: it is none. */
+static enum aim_kind kind_of(const char *piece)
+{
+	if (!piece[0] || piece[1])
+		return AIM_ANY;
+	return *piece == 'u' ? AIM_USDT : *piece == 'p' ? AIM_FUNCTION :
+	       *piece == 'r' ? AIM_RETURN : AIM_ANY;
+}
+
+/* Which piece is the file, the provider and the name. */
+static int read_head(struct reader *r, struct trace_spec *spec, bool files)
+{
+	const char *piece[5], **at = piece;
+	unsigned int n = cut_head(spec->head, piece, 4);
+	struct aim *aim = &spec->aim;
+
+	if (n > 1) {
+		aim->kind = kind_of(piece[0]);
+		at += aim->kind != AIM_ANY;
+		n -= aim->kind != AIM_ANY;
+	}
+	aim->name = at[n - 1];
+	if (n > 3 || (n == 3 && aim->kind > AIM_USDT))
+		return wrong(r, r->word, "this has too many colons: FILE:PROVIDER:PROBE, or FILE:FUNCTION");
+	if (n == 3) {
+		aim->kind = AIM_USDT;
+		spec->file = at[0];
+		aim->provider = at[1];
+	} else if (n == 2 && (aim->kind != AIM_ANY || strchr(at[0], '/') || !files)) {
+		/* As bcc has it: a file and a function. */
+		aim->kind = aim->kind == AIM_ANY ? AIM_FUNCTION : aim->kind;
+		spec->file = at[0];
+	} else if (n == 2) {
+		aim->kind = AIM_USDT;
+		aim->provider = at[0];
+	}
+	if (spec->file && !*spec->file)
+		spec->file = NULL;
+	if (aim->provider && !*aim->provider)
+		aim->provider = NULL;
+	if (!*aim->name)
+		return wrong(r, r->p, "a probe's or function's name is missing");
+	if (!spec->file && !files)
+		return wrong(r, r->word, "which file? Name it: PATH, -l LIBRARY or -p PID, or "
+					 "FILE:PROVIDER:PROBE");
+	return 0;
+}
+
+/*
+ * Whether the bracket that @text begins with is a filter's: not a cast's, or of a value that goes
+ * on.
+ */
+static bool is_filter(const char *text)
+{
+	struct expression e;
+	size_t end;
+
+	if (expression_parse(&e, text + 1, &end) || text[1 + end] != ')')
+		return expression_parse(&e, text, &end) != EXPRESSION_OK;
+	text += end + 2;
+	text += strspn(text, " \t\n");
+	return !*text || !strchr("=!<>+-*&|^:", *text);
+}
+
+int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
+		     struct trace_error *error)
+{
+	struct reader r = { .word = word, .p = word, .error = error };
+	size_t len = strcspn(word, " \t\n(\"");
+	int err;
+
+	*spec = (struct trace_spec){ .aim = { .all = true } };
+	spec->head = strndup(word, len);
+	if (!spec->head)
+		return -ENOMEM;
+	r.p += len;
+	err = read_head(&r, spec, files);
+	if (err)
+		return err;
+	blanks(&r);
+	if (*r.p == '(' && is_filter(r.p)) {
+		r.p++;
+		err = read_expression(&r, &spec->filter);
+		if (err)
+			return err;
+		if (*r.p != ')')
+			return wrong(&r, r.p, "this is no operator, or a bracket is missing");
+		r.p++;
+		spec->aim.filter = &spec->filter;
+		blanks(&r);
+	}
+	if (*r.p == '"') {
+		r.p++;
+		return read_format(&r, spec);
+	}
+	return *r.p ? read_fields(&r, spec) : 0;
+}
+
+int trace_field_parse(struct trace_field *field, const char *text, struct trace_error *error)
+{
+	struct reader r = { .word = text, .p = text, .error = error };
+	int err;
+
+	*field = (struct trace_field){ .name = text };
+	err = read_field(&r, field);
+	return !err && *r.p ? wrong(&r, r.p, "this is no operator") : err;
+}
+
+void trace_spec_free(struct trace_spec *spec)
+{
+	free(spec->head);
+	spec->head = NULL;
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/trace_print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/escape.h"
+#include "cli/histogram.h"
+#include "cli/json.h"
+
+#define VALUE_SIZE	1024		/* of a shown number, its width included */
+#define SMALL		0xffffffffull	/* what is larger is taken for an address */
+#define SMALL_NEGATIVE	(-65536)
+
+int trace_view_init(struct trace_view *view, uint32_t text_bytes)
+{
+	view->size = TRACE_FORMAT + AIM_FIELDS * ((size_t)text_bytes + 4 + VALUE_SIZE);
+	view->text = malloc(view->size);
+	return view->text ? 0 : -ENOMEM;
+}
+
+void trace_view_free(struct trace_view *view)
+{
+	free(view->text);
+	view->text = NULL;
+}
+
+static void put(struct trace_view *view, const char *bytes, size_t len)
+{
+	if (len > view->size - view->len)
+		len = view->size - view->len;
+	/* Most pieces are a few bytes: see output.c. */
+	if (len < 16)
+		for (size_t i = 0; i < len; i++)
+			view->text[view->len + i] = bytes[i];
+	else
+		memcpy(view->text + view->len, bytes, len);
+	view->len += len;
+}
+
+static double value_float(uint64_t value, unsigned int size)
+{
+	uint32_t low = (uint32_t)value;
+	double d;
+	float f;
+
+	if (size == 4) {
+		memcpy(&f, &low, sizeof(f));
+		return (double)f;
+	}
+	memcpy(&d, &value, sizeof(d));
+	return d;
+}
+
+/* Without its fraction, as near as there is a number; of what is none, the least. */
+static int64_t value_whole(double value)
+{
+	if (value >= 0x1p63)
+		return INT64_MAX;
+	return value > -0x1p63 ? (int64_t)value : INT64_MIN;
+}
+
+/* The lowest @bits of @value. */
+static uint64_t value_cut(uint64_t value, unsigned int bits, bool is_signed)
+{
+	unsigned int unused = bits && bits < 64 ? 64 - bits : 0;
+
+	value <<= unused;
+	return is_signed ? (uint64_t)((int64_t)value >> unused) : value >> unused;
+}
+
+/* A value whose type alone says how it is shown. */
+static int format_by_type(char *buf, const struct aim_field *type, uint64_t value)
+{
+	bool is_signed = type->is_signed;
+
+	if (type->type == AIM_FLOAT)
+		return snprintf(buf, VALUE_SIZE, "%g", value_float(value, type->size));
+	if (type->type == AIM_REGISTER)
+		is_signed = (int64_t)value < 0 && (int64_t)value >= SMALL_NEGATIVE;
+	if (is_signed)
+		return snprintf(buf, VALUE_SIZE, "%" PRId64, (int64_t)value);
+	return snprintf(buf, VALUE_SIZE, value > SMALL ? "0x%" PRIx64 : "%" PRIu64, value);
+}
+
+/* A number as @field's conversion has it. */
+static int format_number(char *buf, const struct trace_field *field, const struct aim_field *type,
+			 uint64_t value)
+{
+	/* A register has no type of its own: the format's counts. */
+	unsigned int bits = type->type == AIM_REGISTER ? field->bits : type->size * 8;
+	char format[24], c = field->conversion;
+
+	if (type->type == AIM_FLOAT) {
+		value = (uint64_t)value_whole(value_float(value, type->size));
+		bits = 64;
+	}
+	if (c == 'c') {
+		snprintf(format, sizeof(format), "%%%sc", field->flags);
+		return snprintf(buf, VALUE_SIZE, format, (int)(value & 0xff));
+	}
+	if (c == 'p') {
+		snprintf(buf, 32, "0x%" PRIx64, value);
+		snprintf(format, sizeof(format), "%%%ss", field->flags);
+		return snprintf(buf + 32, VALUE_SIZE - 32, format, buf);
+	}
+	snprintf(format, sizeof(format), "%%%sll%c", field->flags, c);
+	return snprintf(buf, VALUE_SIZE, format,
+			(long long)value_cut(value, bits, c == 'd' && (type->is_signed ||
+								       type->type == AIM_REGISTER)));
+}
+
+static void put_decimal(struct trace_view *view, uint64_t value, bool is_signed)
+{
+	bool negative = is_signed && (int64_t)value < 0;
+	char buf[OUTPUT_NUMBER];
+
+	put(view, "-", negative);
+	put(view, buf, output_format(buf, negative ? -value : value, 0));
+}
+
+static void put_hex(struct trace_view *view, uint64_t value)
+{
+	char buf[18] = "0x";
+	size_t len = 2;
+
+	for (int shift = 60; shift >= 0; shift -= 4)
+		if (value >> shift || !shift)
+			buf[len++] = "0123456789abcdef"[value >> shift & 15];
+	put(view, buf, len);
+}
+
+/* Most numbers are decimal and as wide as they are: printf() takes half a microsecond. */
+static bool put_plain(struct trace_view *view, const struct trace_field *field,
+		      const struct aim_field *type, uint64_t value)
+{
+	char c = field ? field->conversion : 0;
+
+	if (type->type != AIM_NUMBER || (field && *field->flags))
+		return false;
+	if ((!c || c == 'd') && type->is_signed)
+		put_decimal(view, value, true);
+	else if (!c && value > SMALL)
+		put_hex(view, value);
+	else if (!c || c == 'u' || (c == 'd' && type->size < 8))
+		put_decimal(view, value_cut(value, type->size * 8, false), false);
+	else
+		return false;
+	return true;
+}
+
+static void put_number(struct trace_view *view, const struct trace_field *field,
+		       const struct aim_field *type, uint64_t value)
+{
+	char buf[VALUE_SIZE + 32];
+	bool moved = field && field->conversion == 'p' && type->type != AIM_FLOAT;
+	int n;
+
+	if (type->type == AIM_UNKNOWN) {
+		put(view, "?", 1);
+		return;
+	}
+	if (put_plain(view, field, type, value))
+		return;
+	n = field && field->conversion ? format_number(buf, field, type, value) :
+					 format_by_type(buf, type, value);
+	if (n > 0)
+		put(view, buf + (moved ? 32 : 0), (size_t)n);
+}
+
+/* How much of a cut text is whole characters. */
+static size_t text_whole(const struct hit_text *text)
+{
+	const unsigned char *bytes = (const unsigned char *)text->bytes;
+	size_t len = text->len, last = len;
+
+	if (!text->cut)
+		return len;
+	while (last && len - last < 3 && (bytes[last - 1] & 0xc0) == 0x80)
+		last--;
+	/* A first byte says how many follow. */
+	if (last && bytes[last - 1] >= 0xc0)
+		return len - last < (bytes[last - 1] >= 0xf0 ? 3u : bytes[last - 1] >= 0xe0 ? 2u : 1u) ?
+		       last - 1 : len;
+	return len;
+}
+
+/* A text; a format can give it a width. */
+static void put_text(struct trace_view *view, const struct trace_field *field,
+		     const struct hit_text *text, uint64_t address)
+{
+	const char *flags = field ? field->flags : "", *bytes = text->bytes;
+	size_t len = text_whole(text), width, spaces;
+	bool left = *flags == '-';
+
+	if (!text->known) {
+		bytes = address ? "[unreadable]" : "(null)";
+		len = strlen(bytes);
+	}
+	width = (size_t)atoi(flags + strspn(flags, "-0# +"));
+	spaces = width > len ? width - len : 0;
+	for (size_t i = 0; !left && i < spaces; i++)
+		put(view, " ", 1);
+	put(view, bytes, len);
+	if (text->cut)
+		put(view, "...", 3);
+	for (size_t i = 0; left && i < spaces; i++)
+		put(view, " ", 1);
+}
+
+static void put_value(struct trace_view *view, const struct trace_field *field,
+		      const struct hit *hit, unsigned int i)
+{
+	if (hit->source->texts >> i & 1)
+		put_text(view, field, &hit->texts[i], hit->values[i]);
+	else
+		put_number(view, field, &hit->source->fields[i], hit->values[i]);
+}
+
+/* name=value, without a format; texts stand in quotes. */
+static void put_named(struct trace_view *view, const struct trace_spec *spec, const struct hit *hit,
+		      unsigned int i)
+{
+	const struct trace_field *field = spec->aim.all ? NULL : &spec->fields[i];
+	bool quoted = hit->source->texts >> i & 1 && hit->texts[i].known;
+	char name[16];
+
+	if (i)
+		put(view, " ", 1);
+	if (field)
+		put(view, field->name, field->name_len);
+	else if (hit->source->on_return)
+		put(view, "retval", 6);
+	else
+		put(view, name, (size_t)snprintf(name, sizeof(name), "arg%u", i + 1));
+	put(view, "=", 1);
+	put(view, "\"", quoted);
+	put_value(view, field, hit, i);
+	put(view, "\"", quoted);
+}
+
+/* Puts the message of @hit together. */
+static void put_message(struct trace_view *view, const struct hit *hit)
+{
+	const struct trace_spec *spec = &view->specs[hit->source->aim];
+
+	view->len = 0;
+	for (unsigned int i = 0; i < hit->source->nfields; i++) {
+		if (!spec->has_format) {
+			put_named(view, spec, hit, i);
+			continue;
+		}
+		put(view, spec->format + spec->piece[i], spec->piece[i + 1] - spec->piece[i]);
+		put_value(view, &spec->fields[i], hit, i);
+	}
+	if (spec->has_format) {
+		size_t last = spec->piece[hit->source->nfields];
+
+		put(view, spec->format + last, spec->piece[hit->source->nfields + 1] - last);
+	}
+}
+
+static void show_time(const struct trace_view *view, const struct hit *hit)
+{
+	char buf[OUTPUT_NUMBER];
+	uint64_t us = hit->time_ns > view->start_ns ? (hit->time_ns - view->start_ns) / 1000 : 0;
+	size_t len = view->wall ? output_clock(buf, hit->wall_ns, 6) : output_format(buf, us, 6);
+
+	output_bytes(view->out, buf, len);
+	output_spaces(view->out, len < 15 ? 16 - len : 1);
+}
+
+static void show_id(struct output *out, uint32_t id)
+{
+	char buf[OUTPUT_NUMBER];
+	size_t len = output_format(buf, id, 0);
+
+	output_bytes(out, buf, len);
+	output_spaces(out, len < 7 ? 8 - len : 1);
+}
+
+/* A foreign name, padded. */
+static void show_name(struct output *out, const char *name, size_t width)
+{
+	size_t len = strlen(name), columns = escape_width(name, len);
+
+	escape_terminal(out, name, len, false);
+	output_spaces(out, columns < width ? width - columns : 0);
+}
+
+void trace_show_header(struct trace_view *view)
+{
+	if (!view->json)
+		output_printf(view->out, "%-15s %-7s %-7s %-15s %-16s %s\n",
+			      view->wall ? "TIME" : "TIME(s)", "PID", "TID", "COMM", "FUNC", "-");
+}
+
+/* A number in JSON, which knows neither addresses nor what is not a number. */
+static void json_value(struct trace_view *view, const struct trace_field *field,
+		       const struct aim_field *type, uint64_t value)
+{
+	double number = value_float(value, type->size);
+
+	if (type->type == AIM_REGISTER && field && field->conversion)
+		value = value_cut(value, field->bits, field->conversion == 'd');
+	if (type->type == AIM_UNKNOWN || (type->type == AIM_FLOAT && !isfinite(number)))
+		output_string(view->out, "null");
+	else if (type->type == AIM_FLOAT)
+		output_printf(view->out, "%.17g", number);
+	else if (type->is_signed && (int64_t)value < 0 &&
+		 (!field || !field->conversion || field->conversion == 'd'))
+		output_printf(view->out, "%" PRId64, (int64_t)value);
+	else
+		output_u64(view->out, value);
+}
+
+static void json_text(struct output *out, const char *text, size_t len, bool cut)
+{
+	output_char(out, '"');
+	escape_json(out, text, len, cut);
+	output_char(out, '"');
+}
+
+/* Provider and name of a probe. */
+static void json_probe_names(struct output *out, const struct aim_source *source)
+{
+	json_string(out, ",\"provider\":\"", source->provider);
+	json_string(out, source->provider ? ",\"probe\":\"" : ",\"function\":\"", source->name);
+	if (source->on_return)
+		output_string(out, ",\"return\":true");
+}
+
+static void json_hit(struct trace_view *view, const struct hit *hit)
+{
+	const struct aim_source *source = hit->source;
+	const struct trace_spec *spec = &view->specs[source->aim];
+	struct output *out = view->out;
+	bool cut = false;
+
+	output_string(out, "{\"type\":\"hit\",\"time\":\"");
+	json_time(out, hit->wall_ns);
+	output_string(out, "\",\"pid\":");
+	output_u64(out, hit->pid);
+	output_string(out, ",\"tid\":");
+	output_u64(out, hit->tid);
+	json_string(out, ",\"comm\":\"", hit->comm);
+	json_probe_names(out, source);
+	output_string(out, ",\"args\":[");
+	for (unsigned int i = 0; i < source->nfields; i++) {
+		const struct hit_text *text = &hit->texts[i];
+
+		output_string(out, i ? "," : "");
+		cut |= text->cut;
+		if (!(source->texts >> i & 1))
+			json_value(view, spec->aim.all ? NULL : &spec->fields[i],
+				   &source->fields[i], hit->values[i]);
+		else if (text->known)
+			json_text(out, text->bytes, text->len, text->cut);
+		else
+			output_string(out, "null");
+	}
+	output_string(out, cut ? "],\"truncated\":true,\"text\":" : "],\"text\":");
+	json_text(out, view->text, view->len, false);
+	output_string(out, "}\n");
+}
+
+void trace_show_hit(struct trace_view *view, const struct hit *hit)
+{
+	struct output *out = view->out;
+
+	put_message(view, hit);
+	if (view->json) {
+		json_hit(view, hit);
+		return;
+	}
+	show_time(view, hit);
+	show_id(out, hit->pid);
+	show_id(out, hit->tid);
+	show_name(out, hit->comm, 15);
+	output_char(out, ' ');
+	show_name(out, hit->source->name, view->len ? 16 : 0);
+	if (view->len) {
+		output_char(out, ' ');
+		escape_terminal(out, view->text, view->len, false);
+	}
+	output_char(out, '\n');
+}
+
+/* The most first; of these, in the order of probes and values. */
+static int by_count(const void *pa, const void *pb)
+{
+	const struct hits_count *a = pa, *b = pb;
+
+	if (a->count != b->count)
+		return a->count > b->count ? -1 : 1;
+	if (a->value != b->value)
+		return a->value < b->value ? -1 : 1;
+	return strcmp(a->source->name, b->source->name) ? strcmp(a->source->name, b->source->name) :
+							  strcmp(a->text, b->text);
+}
+
+static void show_count(struct trace_view *view, const struct hits_count *count)
+{
+	const struct aim_source *source = count->source;
+	const struct trace_field *field = &view->specs[source->aim].fields[0];
+	struct output *out = view->out;
+
+	if (view->json) {
+		output_printf(out, "{\"type\":\"count\",\"count\":%llu",
+			      (unsigned long long)count->count);
+		json_probe_names(out, source);
+		output_string(out, source->nfields ? ",\"value\":" : "");
+		if (source->texts && count->value)
+			output_string(out, "null");
+		else if (source->texts)
+			json_text(out, count->text, strlen(count->text), false);
+		else if (source->nfields)
+			json_value(view, field, &source->fields[0], count->value);
+		output_string(out, "}\n");
+		return;
+	}
+	output_printf(out, "%10llu ", (unsigned long long)count->count);
+	show_name(out, source->name, source->nfields ? 16 : 0);
+	view->len = 0;
+	if (source->texts && count->value) {
+		const char *none = count->value == HIT_NULL ? "(null)" : "[unreadable]";
+
+		put(view, none, strlen(none));
+	} else if (source->texts) {
+		put(view, "\"", 1);
+		put(view, count->text, strlen(count->text));
+		put(view, "\"", 1);
+	} else if (source->nfields) {
+		put_number(view, field, &source->fields[0], count->value);
+	}
+	if (source->nfields) {
+		output_char(out, ' ');
+		escape_terminal(out, view->text, view->len, false);
+	}
+	output_char(out, '\n');
+}
+
+void trace_show_counts(struct trace_view *view, struct hits_count *counts, size_t n)
+{
+	qsort(counts, n, sizeof(*counts), by_count);
+	if (!view->json)
+		output_printf(view->out, "%10s %-16s %s\n", "COUNT", "FUNC", "-");
+	for (size_t i = 0; i < n; i++)
+		show_count(view, &counts[i]);
+}
+
+static void show_histogram(struct trace_view *view, const struct aim_source *source,
+			   const struct histogram_slots *slots, uint64_t total)
+{
+	const struct trace_field *field = &view->specs[source->aim].fields[0];
+	struct output *out = view->out;
+	char title[20];
+
+	snprintf(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
+	if (view->json) {
+		output_string(out, "{\"type\":\"histogram\"");
+		json_probe_names(out, source);
+		output_string(out, ",\"value\":");
+		json_text(out, field->name, field->name_len, false);
+		output_printf(out, ",\"count\":%llu,\"buckets\":", (unsigned long long)total);
+		histogram_buckets(out, slots);
+		output_string(out, "}\n");
+		return;
+	}
+	output_char(out, '\n');
+	show_name(out, source->name, 0);
+	output_string(out, ":\n");
+	for (char *c = title; *c; c++)
+		*c = *c < ' ' || *c > '~' ? '?' : *c;
+	histogram_bars(out, slots, title);
+}
+
+void trace_show_histograms(struct trace_view *view, const struct hits_count *counts, size_t n)
+{
+	for (size_t i = 0, first; i < n;) {
+		struct histogram_slots slots = { .negative = 0 };
+		uint64_t total = 0;
+
+		for (first = i; i < n; i++) {
+			if (!hits_same_probe(counts[first].source, counts[i].source))
+				break;
+			total += counts[i].count;
+			if (counts[i].slot == HIT_NEGATIVE)
+				slots.negative += counts[i].count;
+			else
+				slots.count[counts[i].slot % HISTOGRAM_SLOTS] += counts[i].count;
+		}
+		show_histogram(view, counts[first].source, &slots, total);
+	}
+}
+
+void trace_show_summary(struct trace_view *view, const struct hits_summary *summary,
+			uint64_t shown, uint64_t unreadable, uint64_t cut)
+{
+	output_printf(view->out, "{\"type\":\"summary\",\"hits\":%llu,\"printed\":%llu,\"lost\":{"
+		      "\"ring_full\":%llu,\"table_full\":%llu,\"text_unreadable\":%llu,"
+		      "\"text_truncated\":%llu}}\n", (unsigned long long)summary->hits,
+		      (unsigned long long)shown, (unsigned long long)summary->ring_full,
+		      (unsigned long long)summary->table_full, (unsigned long long)unreadable,
+		      (unsigned long long)cut);
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/backend_state.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "usdt/accessor.h"
+
+#define EPOCH_2000_NS	946684800000000000u	/* what PostgreSQL's timestamps count from */
+#define CENTURY_US	3155760000000000u
+
+static uint64_t backend_symbol(const struct elf *elf, const char *name)
+{
+	struct elf_symbol symbol;
+
+	return name && !elf_symbol_find(elf, name, &symbol) ? symbol.value : 0;
+}
+
+void backend_find(const struct elf *elf, const struct engine *engine,
+		  struct backend_places *places)
+{
+	const struct engine_running *running = engine->running;
+	struct accessor accessor;
+
+	*places = (struct backend_places){ .query = -1 };
+	for (size_t i = 0; engine->queries && engine->queries[i] && places->query < 0; i++)
+		if (!accessor_read(elf, engine->queries[i], &accessor) &&
+		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
+			places->query = accessor.offset;
+	if (!running || accessor_read_global(elf, running->begun, &places->begun))
+		return;
+	places->text = backend_symbol(elf, running->text);
+	places->client = backend_symbol(elf, running->client);
+	places->replication = backend_symbol(elf, running->replication);
+	if (!places->text || !places->client || !places->replication)
+		places->text = 0;
+}
+
+/* What tells one statement from the next. */
+struct backend_mark {
+	uint64_t text;		/* its address */
+	uint64_t begun;
+};
+
+/* 0, -ENOENT where there is no statement of a client's, or -errno. */
+static int mark_read(const struct process_memory *memory, const struct backend_places *places,
+		     struct backend_mark *mark)
+{
+	uint64_t client;
+	uint8_t replication;
+	int err = process_memory_variable(memory, places->text, &mark->text, sizeof(mark->text));
+
+	err = err ? err : process_memory_variable(memory, places->begun, &mark->begun,
+						  sizeof(mark->begun));
+	err = err ? err : process_memory_variable(memory, places->client, &client, sizeof(client));
+	err = err ? err : process_memory_variable(memory, places->replication, &replication,
+						  sizeof(replication));
+	if (err)
+		return err;
+	return mark->text && client && !replication && mark->begun < CENTURY_US ? 0 : -ENOENT;
+}
+
+static int text_read(const struct process_memory *memory, uint64_t address, char *text,
+		     size_t size, struct backend_statement *statement)
+{
+	ssize_t n = process_memory_read(memory, address, text, size);
+
+	if (n < 0)
+		return (int)n;
+	statement->len = strnlen(text, (size_t)n);
+	statement->cut = statement->len == (size_t)n;
+	return 0;
+}
+
+int backend_read(const struct process *process, uint64_t lowest,
+		 const struct backend_places *places, char *text, size_t size,
+		 struct backend_statement *statement)
+{
+	struct backend_mark mark, again;
+	struct process_memory memory;
+	int err;
+
+	if (!places->text)
+		return -ENOENT;
+	err = process_memory_open_program(process, lowest, &memory);
+	if (err)
+		return err;
+	err = mark_read(&memory, places, &mark);
+	err = err ? err : text_read(&memory, mark.text, text, size, statement);
+	err = err ? err : mark_read(&memory, places, &again);
+	if (!err && (again.text != mark.text || again.begun != mark.begun))
+		err = -EAGAIN;
+	if (!err)
+		statement->begun_ns = EPOCH_2000_NS + mark.begun * 1000;
+	process_memory_close(&memory);
+	return err;
+}
+
+int backend_query(uint32_t pid, uint64_t object, const struct backend_places *places, char *text,
+		  size_t size, size_t *len)
+{
+	struct process_memory memory;
+	uint64_t query[2] = { 0 };	/* a pointer and a length */
+	ssize_t n = -ENOENT;
+
+	if (places->query < 0 || process_memory_open(pid, &memory))
+		return -ENOENT;
+	if (process_memory_read(&memory, object + (uint64_t)places->query, query, sizeof(query)) ==
+	    sizeof(query) && query[0])
+		n = process_memory_read(&memory, query[0], text, query[1] < size ? query[1] : size);
+	process_memory_close(&memory);
+	*len = query[1];
+	return (int)n;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Which programs are database servers: by the file's name, else by what it exports, so that one
+ * under another name is found too. Each file is looked into once.
+ */
+#ifndef DB_DETECT_H
+#define DB_DETECT_H
+
+#include "db/engine.h"
+#include "host/process.h"
+
+/* Files that were looked into. All zero is empty. */
+struct recognise {
+	struct recognise_file {
+		struct process_file file;
+		const char *engine;	/* NULL: no server */
+	} *files;
+	size_t nfiles;
+};
+
+/* The name of the engines that @process is a server of, or NULL. */
+const char *recognise_process(struct recognise *recognise, const struct process *process);
+
+/*
+ * The name of the engines that the file open as @fd is a server of, by the name in @path or its
+ * content.
+ */
+const char *recognise_file(const char *path, int fd);
+
+/* Forgets all. */
+void recognise_clear(struct recognise *recognise);
+
+#endif

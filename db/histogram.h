@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * How many statements, or waits in them, had which duration, by group: what the kernel counts, see
+ * bpf/stat.h, and the same for statements whose texts must be looked at here.
+ */
+#ifndef DB_HISTOGRAM_H
+#define DB_HISTOGRAM_H
+
+#include <sys/types.h>
+
+#include "bpf/event.h"
+#include "db/engine.h"
+#include "db/statement.h"
+#include "db/target.h"
+
+#define COUNTS_MAX	16384		/* slots of durations of all groups */
+
+/* So many of one kind of server and group had a duration of that slot. */
+struct counts_row {
+	const struct engine *engine;
+	char group[STAT_GROUP];		/* foreign bytes, NUL-terminated; "": not known, or all */
+	uint16_t coarse, fine;		/* as struct stat_key has them */
+	uint64_t count;
+};
+
+/* Counted here. All zero: closed. */
+struct counts {
+	struct counts_row *rows;	/* COUNTS_MAX, sorted by engine, group and slots */
+	size_t nrows;
+	uint64_t unit_ns;		/* of ->coarse */
+	enum stat_by by;
+	uint64_t lost;			/* for which there was no room */
+};
+
+/* 0 or -ENOMEM. */
+int counts_open(struct counts *counts, uint64_t unit_ns, enum stat_by by);
+
+/* Counts @ns, of @statement or of a wait in it. */
+void counts_add(struct counts *counts, const struct engine *engine,
+		const struct statement *statement, uint64_t ns);
+
+/* A copy of what was counted: the number of *@rows, which are the caller's to free; or -ENOMEM. */
+ssize_t counts_copy(const struct counts *counts, struct counts_row **rows);
+
+/* The same of what the kernel counted in @map of those @targets; each row stands once. */
+ssize_t counts_read(int map, const struct target *targets, size_t ntargets,
+		    struct counts_row **rows);
+
+/* Frees what it keeps, not @counts. */
+void counts_close(struct counts *counts);
+
+#endif

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * MySQL and MariaDB. dispatch_command() takes each command of a client. It calls
+ * log_slow_statement(THD *) once for each statement that ended, failures and each part
+ * of "a; b" included, with text, error, user and database still in the session (THD).
+ * Where they lie there differs by release and architecture, so the offsets are read off the
+ * accessors that the server exports for its plugins.
+ */
+#include "db/mysql/probes.h"
+
+#include <stdio.h>
+
+#define COMMAND(number)	(1ULL << ((number) & 63))
+
+static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-debug", NULL };
+
+#define DISPATCH_JB	"_Z16dispatch_command19enum_server_commandP3THDPcjb"
+#define DISPATCH_JBB	"_Z16dispatch_command19enum_server_commandP3THDPcjbb"
+#define DISPATCH_J	"_Z16dispatch_command19enum_server_commandP3THDPcj"
+#define DISPATCH_COM	"_Z16dispatch_commandP3THDPK8COM_DATA19enum_server_command"
+
+static const char *const mysql_dispatchers[] = {
+	DISPATCH_JB, DISPATCH_JBB, DISPATCH_J, DISPATCH_COM, NULL,
+};
+
+/* MariaDB, and MySQL 5.5 and 5.6: dispatch_command(command, THD *, packet, length, …). */
+#define COMMAND_FIRST(symbol)                                               \
+	{                                                                   \
+		.step = "command", .program = "command_start",              \
+		.function = symbol,                                         \
+		.args = ENGINE_ARGS(                                        \
+			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
+			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
+			/* cmpl $2,thd->async_state.m_state; je */          \
+			{ .name = "arg_resumed",                            \
+			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }), \
+	}
+
+/* MySQL's Security_context of a THD, and the accessors that hand out its members. */
+#define CONTEXT	"({_Z24thd_get_security_contextP3THDPP16Security_context}(%{owner}))"
+#define USER	"_ZNK16Security_context4userEv"
+#define HOST	"_ZNK16Security_context4hostEv"
+#define IP	"_ZNK16Security_context2ipEv"
+#define DB	"_Z20thd_binlog_filter_okPK3THD"
+#define FAILED	"_Z12thd_is_errorPK3THD"
+
+#define STATUS	"?thd_current_status"
+
+/* Into the Diagnostics_area, which has what the client is told of the outcome: affected_rows. */
+#define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
+
+/* What there is to know of the statement that ended. Of two rows the first is MariaDB's. */
+static const struct engine_arg ended_args[] = {
+	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
+	{ .name = "arg_text", .spec = "8@{thd_query_string}(%{owner})" },
+	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%{owner})",
+	  .fallback = -1 },
+	{ .name = "arg_length", .spec = "8@{thd_query_string+8}(%{owner})" },
+	{ .name = "arg_length", .spec = "8@{_Z16thd_query_unsafeP3THD+8}(%{owner})",
+	  .fallback = -1 },
+	{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%{owner})" },
+	{ .name = "arg_error",
+	  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%{owner}))" },
+	{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(%{owner}))" },
+	{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },
+	{ .name = "arg_failed_state", .spec = "{" STATUS ":expected}", .fallback = 1 },
+	{ .name = "arg_kind",
+	  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%{owner}))",
+	  .fallback = 1 },
+	{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%{owner})" },
+	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(%{owner}))" },
+	{ .name = "arg_user",
+	  .spec = "8@{thd_user_name:inner}({thd_user_name}(%{owner}))" },
+	{ .name = "arg_user", .spec = "8@{" USER "}" CONTEXT },
+	{ .name = "arg_user_length", .only_with = USER,
+	  .spec = "8@{" USER "+8}" CONTEXT },
+	{ .name = "arg_host",
+	  .spec = "8@{thd_client_host:inner}({thd_client_host}(%{owner}))" },
+	{ .name = "arg_host", .spec = "8@{" HOST "}" CONTEXT },
+	{ .name = "arg_host_length", .only_with = HOST,
+	  .spec = "8@{" HOST "+8}" CONTEXT },
+	{ .name = "arg_address",
+	  .spec = "8@{thd_client_ip:inner}({thd_client_ip}(%{owner}))" },
+	{ .name = "arg_address", .spec = "8@{" IP "}" CONTEXT },
+	{ .name = "arg_database", .spec = "8@{thd_current_db}(%{owner})" },
+	{ .name = "arg_database", .spec = "8@{" DB "}(%{owner})" },
+	{ .name = NULL },
+};
+
+/*
+ * dispatch_command() asks for each statement that has ended, or part of "a; b", whether it is slow.
+ * From MariaDB 10.6 on it leaves some to Prepared_statement::execute(): a COM_STMT_EXECUTE, and the
+ * EXECUTE that ends a text. Then it calls delete_explain_query(thd->lex) instead.
+ * log_slow_statement() itself is no place: bodies of procedures and what EXECUTE runs come there
+ * too, and failed EXECUTEs do not.
+ */
+#define ENDS(which, symbol, ...)                                                          \
+	{ .step = which, .program = "command_end", .function = symbol, .args = ended_args, \
+	  __VA_ARGS__ }
+
+#define LOGGED(symbol) \
+	ENDS("logged", symbol, .calls = "_Z18log_slow_statementP3THD")
+#define UNLOGGED(symbol) \
+	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
+	     .member = "thd_sql_command", .optional = true, .shows = TARGET_SHOWS_PREPARED)
+
+/* Around each wait whose reason the server knows; part of its interface for plugins. */
+#define WAITS(which, program_name, symbol) \
+	{ .step = which, .program = program_name, .function = symbol, .optional = true, .asked = ENGINE_WHY, \
+	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
+
+static const struct engine_probe mysql_probes[] = {
+	WAITS("wait", "wait_begin", "thd_wait_begin"),
+	WAITS("wait", "wait_begin", "_Z14thd_wait_beginP3THDi"),
+	WAITS("waited", "wait_end", "thd_wait_end"),
+	WAITS("waited", "wait_end", "_Z12thd_wait_endP3THD"),
+	LOGGED(DISPATCH_JB),
+	LOGGED(DISPATCH_JBB),
+	LOGGED(DISPATCH_J),
+	LOGGED(DISPATCH_COM),
+	UNLOGGED(DISPATCH_JB),
+	UNLOGGED(DISPATCH_JBB),
+	COMMAND_FIRST(DISPATCH_JB),
+	COMMAND_FIRST(DISPATCH_JBB),
+	COMMAND_FIRST(DISPATCH_J),
+	{
+		/* MySQL from 5.7: dispatch_command(THD *, COM_DATA *, command). */
+		.step = "command", .program = "command_start",
+		.function = DISPATCH_COM,
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
+				    { .name = "arg_command", .spec = "4@%arg2", .fallback = -1 }),
+	},
+	{
+		/* THD::~THD() */
+		.step = "closed", .program = "session_closed",
+		.function = "_ZN3THDD1Ev",
+		.optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }),
+	},
+};
+
+static void mysql_client(const char *host, const char *port, char *client, size_t size)
+{
+	(void)port;
+	snprintf(client, size, "%s", host);
+}
+
+static const char *const mysql_queries[] = {
+	"thd_query_string", "_Z16thd_query_unsafeP3THD", NULL,
+};
+
+const struct engine engine_mysql = {
+	.name = "mysql",
+	.title = "MySQL or MariaDB",
+	.plain = "MySQL",
+	.variant = "MariaDB",
+	.executables = mysql_executables,
+	.signs = mysql_dispatchers,
+	.version_symbol = "server_version",
+	.probes = mysql_probes,
+	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
+	.queries = mysql_queries,
+	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
+	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
+	.client = mysql_client,
+};
+
+#define SPAN_ARGS                                                           \
+	{ .name = "arg_text", .probe_arg = 1, .fallback = -1 },             \
+	{ .name = "arg_connection", .probe_arg = 2 },                       \
+	{ .name = "arg_database", .probe_arg = 3 },                         \
+	{ .name = "arg_user", .probe_arg = 4 },                             \
+	{ .name = "arg_host", .probe_arg = 5 }
+
+/* query__exec__* alone for a prepared statement, inside query__* for a text, and in procedures. */
+static const struct engine_probe mysql_usdt_probes[] = {
+	{
+		.step = "done", .program = "span_done",
+		.provider = "mysql", .probe = "query__done",
+		.args = ENGINE_ARGS({ .name = "arg_status", .probe_arg = 1 }),
+	},
+	{
+		.step = "exec_done", .program = "span_done",
+		.provider = "mysql", .probe = "query__exec__done",
+		.args = ENGINE_ARGS({ .name = "arg_status", .probe_arg = 1 },
+				    { .name = "arg_inner", .fallback = 1 }),
+	},
+	{
+		.step = "start", .program = "span_start",
+		.provider = "mysql", .probe = "query__start",
+		.args = ENGINE_ARGS(SPAN_ARGS),
+	},
+	{
+		.step = "exec_start", .program = "span_start",
+		.provider = "mysql", .probe = "query__exec__start",
+		.args = ENGINE_ARGS(SPAN_ARGS, { .name = "arg_inner", .fallback = 1 }),
+	},
+};
+
+const struct engine engine_mysql_usdt = {
+	.name = "mysql",
+	.title = "MySQL or MariaDB",
+	.plain = "MySQL",
+	.variant = "MariaDB",
+	.executables = mysql_executables,
+	.signs = mysql_dispatchers,
+	.version_symbol = "server_version",
+	.probes = mysql_usdt_probes,
+	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
+	.client = mysql_client,
+};

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/postgres/catalog.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/process.h"
+
+#define CLASS		1259		/* the OID of pg_class, which lies where the map says */
+#define PAGES_MAX	4096		/* that are looked through */
+
+/* Source: storage/bufpage.h, itemid.h, access/htup_details.h; alike in all releases from 8.3 on. */
+#define PAGE_LOWER	12		/* u16: the end of the line pointers, .. */
+#define PAGE_POINTERS	24		/* .. which begin here */
+#define TUPLE_XMAX	4
+#define TUPLE_INFO	20		/* u16 */
+#define TUPLE_DATA	22		/* u8: where the columns begin */
+#define TUPLE_HEAD	23
+#define INFO_HAS_OID	0x0008		/* before 12: it stands before the columns */
+#define INFO_LOCKED	0x0080		/* ->xmax only locked it */
+#define INFO_XMIN_BAD	0x0200
+#define INFO_XMIN_OLD	0x0300		/* with the bit above: frozen */
+#define INFO_XMAX_DONE	0x0400
+#define INFO_XMAX_BAD	0x0800
+
+/* Source: utils/cache/relmapper.c. */
+#define MAP_MAGIC	0x592717
+#define MAP_BYTES	512
+
+static uint32_t load16(const unsigned char *at)
+{
+	uint16_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static uint32_t load32(const unsigned char *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+/* Whether the row of @size bytes at @tuple is that of @relation, and not known to be gone. */
+static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t relation)
+{
+	uint32_t info, data, oid;
+	const char *name;
+
+	if (size < TUPLE_HEAD)
+		return NULL;
+	info = load16(tuple + TUPLE_INFO);
+	data = tuple[TUPLE_DATA];
+	oid = info & INFO_HAS_OID ? 4 : 0;
+	if ((info & INFO_XMIN_OLD) == INFO_XMIN_BAD ||
+	    (info & INFO_XMAX_DONE && !(info & (INFO_XMAX_BAD | INFO_LOCKED))))
+		return NULL;
+	if (data < TUPLE_HEAD + oid || data + 4 - oid + LOCK_RELATION - 1 > size ||
+	    load32(tuple + data - oid) != relation)
+		return NULL;
+	name = (const char *)tuple + data + 4 - oid;
+	return *name && memchr(name, '\0', LOCK_RELATION - 1) ? name : NULL;
+}
+
+int pgcatalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
+		   char name[LOCK_RELATION])
+{
+	uint32_t lower = load16(page + PAGE_LOWER);
+
+	for (uint32_t at = PAGE_POINTERS; at + 4 <= lower && at + 4 <= PGCATALOG_PAGE; at += 4) {
+		uint32_t pointer = load32(page + at), offset = pointer & 0x7fff;
+		uint32_t size = pointer >> 17;
+		const char *found;
+
+		if ((pointer >> 15 & 3) != 1 || offset + size > PGCATALOG_PAGE)
+			continue;
+		found = tuple_name(page + offset, size, relation);
+		if (found && *name && strcmp(found, name))
+			return -EEXIST;
+		if (found)
+			snprintf(name, LOCK_RELATION, "%s", found);
+	}
+	return 0;
+}
+
+/* Opens file @file of the database, of a process that runs in the server's folder. */
+static int catalog_open(uint32_t pid, uint32_t database, const char *file)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/%u/cwd/base/%u/%s", pid, database, file);
+	return process_file_open(path);
+}
+
+/* The name of the file that has pg_class. 0 or -errno. */
+static int catalog_class(uint32_t pid, uint32_t database, char file[16])
+{
+	unsigned char map[MAP_BYTES];
+	int fd = catalog_open(pid, database, "pg_filenode.map");
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, map, sizeof(map));
+	close(fd);
+	if (n < 16 || load32(map) != MAP_MAGIC)
+		return -ENOENT;
+	for (ssize_t at = 8; at + 8 <= n && at < 8 + 8 * (ssize_t)load32(map + 4); at += 8) {
+		if (load32(map + at) != CLASS)
+			continue;
+		snprintf(file, 16, "%u", load32(map + at + 4));
+		return 0;
+	}
+	return -ENOENT;
+}
+
+int pgcatalog_name(uint32_t pid, uint32_t database, uint32_t relation, char name[LOCK_RELATION])
+{
+	unsigned char page[PGCATALOG_PAGE];
+	char file[16];
+	int fd, err;
+
+	*name = '\0';
+	err = catalog_class(pid, database, file);
+	if (err)
+		return err;
+	fd = catalog_open(pid, database, file);
+	if (fd < 0)
+		return fd;
+	for (int i = 0; !err && i < PAGES_MAX && read(fd, page, sizeof(page)) == sizeof(page); i++)
+		err = pgcatalog_page(page, relation, name);
+	close(fd);
+	if (err)
+		*name = '\0';
+	return err ? err : *name ? 0 : -ENOENT;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * PostgreSQL. pgstat_report_activity(state, text) is called with the text at
+ * each of Parse, Bind, Execute and simple query, and with NULL when all has
+ * ended; the USDT probe statement__status stands at its head. EndCommand()
+ * ends each part that succeeded. AbortCurrentTransaction() is what PostgresMain()
+ * calls for every error that reached it, and for nothing else but a ROLLBACK
+ * inside a procedure, which EndCommand() then puts right.
+ */
+#include "db/postgres/probes.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bpf/event.h"
+
+static const char *const postgres_executables[] = {
+	"postgres", "postmaster", "edb-postgres", NULL,
+};
+
+static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
+
+/* Phases of a statement, not told by any function that all builds export. */
+#define PHASE(which, word, usdt) \
+	{ .step = word, .program = "phase_start", .provider = "postgresql", \
+	  .probe = usdt "__start", .optional = true, .asked = ENGINE_PHASES, \
+	  .shows = TARGET_SHOWS_PHASES, \
+	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }, \
+	{ .step = word " done", .program = "phase_done", .provider = "postgresql", \
+	  .probe = usdt "__done", .optional = true, .asked = ENGINE_PHASES, \
+	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }
+
+/*
+ * The order matters: a thread whose first hit is a completion was in the
+ * middle of a statement when tracing began, so activity comes last.
+ */
+static const struct engine_probe postgres_probes[] = {
+	PHASE(PHASE_PARSE, "parse", "query__parse"),
+	PHASE(PHASE_REWRITE, "rewrite", "query__rewrite"),
+	PHASE(PHASE_PLAN, "plan", "query__plan"),
+	PHASE(PHASE_EXECUTE, "execute", "query__execute"),
+	{
+		.step = "sort", .program = "sort",
+		.function = "tuplesort_performsort",	/* sort__start is not there for all sorts */
+		.optional = true, .asked = ENGINE_USE, .shows = TARGET_SHOWS_SORTS,
+		.args = ENGINE_ARGS({ .name = "arg_sort", .fallback = SORT_BEGINS },
+				    { .name = "arg_space", .fallback = 0 }),
+	},
+	{
+		.step = "sort done", .program = "sort",
+		.provider = "postgresql", .probe = "sort__done",
+		.optional = true, .asked = ENGINE_USE, .shows = TARGET_SHOWS_SORT_SPACE,
+		.args = ENGINE_ARGS({ .name = "arg_sort", .probe_arg = 1, .fallback = -1 },
+				    { .name = "arg_space", .probe_arg = 2, .fallback = -1 }),
+	},
+	{
+		.step = "completion", .program = "completion",
+		.function = "EndCommand",
+		.only_with = "GetCommandTagName",	/* 13: QueryCompletion, not a text */
+		.args = ENGINE_ARGS({ .name = "arg_rows", .spec = "8@8(%arg0)", .fallback = -1 }),
+	},
+	{
+		.step = "completion", .program = "completion_tag",
+		.function = "EndCommand",
+		.args = ENGINE_ARGS({ .name = "arg_tag", .spec = "8@%arg0", .fallback = -1 }),
+	},
+	{
+		.step = "failure", .program = "failure",
+		.function = "AbortCurrentTransaction",
+		.shows = TARGET_SHOWS_STATUS,
+	},
+	{
+		.step = "activity", .program = "activity",
+		.provider = "postgresql", .probe = "statement__status",
+		.args = ENGINE_ARGS({ .name = "arg_text", .probe_arg = 1, .fallback = -1 }),
+	},
+	{
+		.step = "activity", .program = "activity",
+		.function = "pgstat_report_activity",
+		.args = ENGINE_ARGS({ .name = "arg_text", .spec = "8@%arg1", .fallback = -1 }),
+	},
+};
+
+/* The end of the token at @at, a blank or @end. */
+static const char *token_end(const char *at, const char *end)
+{
+	const char *blank = memchr(at, ' ', (size_t)(end - at));
+
+	return blank ? blank : end;
+}
+
+/* Whether the token is "[local]" or "HOST(PORT)". */
+static bool token_is_client(const char *at, const char *end)
+{
+	const char *p = end - 1;
+
+	if (end - at == 7 && !memcmp(at, "[local]", 7))
+		return true;
+	if (end - at < 4 || *p != ')')
+		return false;
+	while (p > at && p[-1] >= '0' && p[-1] <= '9')
+		p--;
+	return p < end - 1 && p - 1 > at && p[-1] == '(';
+}
+
+static bool token_is(const char *at, const char *end, const char *word)
+{
+	size_t len = strlen(word);
+
+	return (size_t)(end - at) == len && !memcmp(at, word, len);
+}
+
+static void token_copy(char *to, size_t size, const char *at, const char *end)
+{
+	size_t len = (size_t)(end - at);
+
+	if (len < size) {
+		memcpy(to, at, len);
+		to[len] = '\0';
+	}
+}
+
+void postgres_identify(const char *cmdline, size_t len, struct identity *identity)
+{
+	static const char prefix[] = "postgres: ";
+	const char *at, *end, *token[4];
+	size_t n = 0;
+
+	memset(identity, 0, sizeof(*identity));
+	len = strnlen(cmdline, len);
+	if (len < sizeof(prefix) || memcmp(cmdline, prefix, sizeof(prefix) - 1))
+		return;
+	end = cmdline + len;
+	at = cmdline + sizeof(prefix) - 1;
+	/* The cluster's name ends in ": "; a user's name does not end in a colon. */
+	for (const char *p = at; p + 1 < end; p++) {
+		if (p[0] == ':' && p[1] == ' ') {
+			at = p + 2;
+			break;
+		}
+	}
+	for (; at < end && n < 4; at = token_end(at, end) + 1) {
+		token[n++] = at;
+		if (token_is_client(at, token_end(at, end)))
+			break;
+	}
+	/* No other split is possible; "walsender USER CLIENT" is another form. */
+	if (n != 3 || token_is(token[0], token_end(token[0], end), "walsender") ||
+	    !token_is_client(token[2], token_end(token[2], end)))
+		return;
+	token_copy(identity->user, sizeof(identity->user), token[0], token[1] - 1);
+	token_copy(identity->database, sizeof(identity->database), token[1], token[2] - 1);
+	token_copy(identity->client, sizeof(identity->client), token[2], token_end(token[2], end));
+}
+
+static void postgres_client(const char *host, const char *port, char *client, size_t size)
+{
+	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
+}
+
+static const struct engine_running postgres_running = {
+	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
+	.client = "MyProcPort", .replication = "am_walsender",
+};
+
+const struct engine engine_postgres = {
+	.name = "postgresql",
+	.title = "PostgreSQL",
+	.executables = postgres_executables,
+	.signs = postgres_signs,
+	.version_words = "postgres (PostgreSQL) ",
+	.probes = postgres_probes,
+	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
+	.common = ENGINE_ARGS(
+		/* NULL in autovacuum, parallel and logical replication workers */
+		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
+		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
+		{ .name = "arg_replication", .spec = "1@am_walsender(%ip)", .fallback = 0 },
+		/*
+		 * struct Port, from 18 (asynchronous I/O), 17 (the launch of children was moved)
+		 * and 10 on. That it is right is checked against the titles of processes.
+		 */
+		{ .name = "arg_database", .only_with = "pgaio_init_backend",
+		  .spec = "8@384(MyProcPort(%ip))" },
+		{ .name = "arg_database", .only_with = "postmaster_child_launch",
+		  .spec = "8@320(MyProcPort(%ip))" },
+		{ .name = "arg_database", .spec = "8@328(MyProcPort(%ip))" },
+		{ .name = "arg_user", .only_with = "pgaio_init_backend",
+		  .spec = "8@392(MyProcPort(%ip))" },
+		{ .name = "arg_user", .only_with = "postmaster_child_launch",
+		  .spec = "8@328(MyProcPort(%ip))" },
+		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
+		/* Where wait events are told: from 14 on anywhere, before in struct PGPROC. */
+		{ .name = "arg_wait_event", .spec = "8@my_wait_event_info(%ip)" },
+		{ .name = "arg_wait_event", .only_with = "GetCommandTagName",	/* 13 */
+		  .spec = "8@&684(MyProc(%ip))" },
+		{ .name = "arg_wait_event", .spec = "8@&676(MyProc(%ip))" },
+		{ .name = "arg_family", .spec = "8@&MyProcPid(%ip)" },
+		{ .name = "arg_self", .spec = "4@MyProcPid(%ip)" },
+		{ .name = "arg_worker", .spec = "-4@ParallelWorkerNumber(%ip)" },
+		/* bgw_notify_pid of struct BackgroundWorker, from 17, from 11 and from 10 on. */
+		{ .name = "arg_leader", .only_with = "postmaster_child_launch",
+		  .spec = "4@1464(MyBgworkerEntry(%ip))" },
+		{ .name = "arg_leader", .only_with = "GetBackgroundWorkerTypeByPid",
+		  .spec = "4@536(MyBgworkerEntry(%ip))" },
+		{ .name = "arg_leader", .spec = "4@344(MyBgworkerEntry(%ip))" },
+		{ .name = "arg_buffers", .spec = "8@&pgBufferUsage(%ip)" },
+		{ .name = "arg_wal", .spec = "8@&pgWalUsage(%ip)" },
+		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
+		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" }
+	),
+	.one_row_count = true,
+	.identify = postgres_identify,
+	.running = &postgres_running,
+	.client = postgres_client,
+};

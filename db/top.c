@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/top.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/breakdown.h"
+
+#define SUB_BITS	4			/* a power of two has 16 buckets */
+#define SUB		(1u << SUB_BITS)
+#define VALUE_BITS	48			/* 78 hours; what is longer counts as that */
+#define BUCKETS		((VALUE_BITS - SUB_BITS + 1) * SUB)
+#define COUNT_BITS	48
+#define COUNT_MASK	((1ull << COUNT_BITS) - 1)
+#define ROOM_MIN	4
+#define ENTRIES_MIN	4
+#define FOLD_PART	4			/* a quarter at once, so that it is rare */
+
+struct tally_key {
+	uint64_t value;
+	const struct tally_entry *entry;
+};
+
+struct tally {
+	struct tally_entry other;
+	uint64_t folded;
+	size_t limit, count;
+	struct tally_entry *entry;	/* count of them are in use, the first ones */
+	uint32_t *slot;			/* by hash: number of an entry + 1, or 0 */
+	size_t mask;			/* of slots */
+	uint64_t *total;		/* room to choose in */
+	struct tally_key *key;		/* room to sort in, */
+	const struct tally_entry **sorted;	/* and what is handed out */
+};
+
+/* Histograms */
+
+static unsigned int bucket_of(uint64_t ns)
+{
+	unsigned int bits;
+
+	if (ns < SUB)
+		return (unsigned int)ns;
+	if (ns >> VALUE_BITS)
+		return BUCKETS - 1;
+	bits = 63 - (unsigned int)__builtin_clzll(ns) - SUB_BITS;
+	return (bits << SUB_BITS) + (unsigned int)(ns >> bits);
+}
+
+/* The middle of a bucket. */
+static uint64_t bucket_value(unsigned int bucket)
+{
+	unsigned int bits = bucket >> SUB_BITS;
+
+	if (bits < 2)
+		return bucket;
+	bits--;
+	return ((uint64_t)(SUB + (bucket & (SUB - 1))) << bits) + (1ull << bits >> 1);
+}
+
+static int histogram_grow(struct tally_histogram *h)
+{
+	unsigned int room = h->room ? 2u * h->room : ROOM_MIN;
+	uint64_t *bucket;
+
+	if (room > BUCKETS)
+		room = BUCKETS;
+	bucket = realloc(h->bucket, room * sizeof(*bucket));
+	if (!bucket)
+		return -ENOMEM;
+	h->bucket = bucket;
+	h->room = (uint16_t)room;
+	return 0;
+}
+
+static int histogram_add(struct tally_histogram *h, unsigned int number, uint64_t calls)
+{
+	size_t low = 0, high = h->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (h->bucket[middle] >> COUNT_BITS < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < h->count && h->bucket[low] >> COUNT_BITS == number) {
+		h->bucket[low] += calls;
+		return 0;
+	}
+	if (h->count == h->room && histogram_grow(h))
+		return -ENOMEM;
+	memmove(h->bucket + low + 1, h->bucket + low, (h->count - low) * sizeof(*h->bucket));
+	h->bucket[low] = (uint64_t)number << COUNT_BITS | calls;
+	h->count++;
+	return 0;
+}
+
+uint64_t tally_percentile(const struct tally_entry *entry, unsigned int permille)
+{
+	const struct tally_histogram *h = &entry->histogram;
+	uint64_t calls = 0, rank, ns = 0;
+
+	for (size_t i = 0; i < h->count; i++)
+		calls += h->bucket[i] & COUNT_MASK;
+	if (!calls)
+		return 0;
+	rank = calls / 1000 * permille + (calls % 1000 * permille + 999) / 1000;
+	if (rank >= calls)
+		return entry->max_ns;
+	rank += !rank;
+	for (size_t i = 0; i < h->count && rank; i++) {
+		calls = h->bucket[i] & COUNT_MASK;
+		rank -= calls < rank ? calls : rank;
+		ns = bucket_value((unsigned int)(h->bucket[i] >> COUNT_BITS));
+	}
+	if (ns < entry->min_ns)
+		return entry->min_ns;
+	return ns > entry->max_ns ? entry->max_ns : ns;
+}
+
+/* Entries */
+
+/* Without memory it counts as not known. */
+static struct tally_why *entry_why(struct tally_entry *e)
+{
+	if (!e->why)
+		e->why = calloc(1, sizeof(*e->why));
+	return e->why;
+}
+
+static void use_add(__u64 *to, const __u64 *from, uint32_t used)
+{
+	for (int i = 0; i < USES; i++)
+		if (used & 1u << i)
+			why_use_add(&to[i], from[i], (enum use)i);
+}
+
+static void entry_add_why(struct tally_entry *e, const struct event_why *one)
+{
+	struct tally_why *why = one ? entry_why(e) : NULL;
+
+	if (!why)
+		return;
+	why->calls++;
+	why->used |= one->used;
+	for (int i = 0; i < WHY_PARTS; i++)
+		why->ns[i] += one->ns[i];
+	use_add(why->use, one->use, one->used);
+}
+
+static void entry_merge_why(struct tally_entry *to, const struct tally_why *from)
+{
+	struct tally_why *why = from ? entry_why(to) : NULL;
+
+	if (!why)
+		return;
+	why->calls += from->calls;
+	why->used |= from->used;
+	for (int i = 0; i < WHY_PARTS; i++)
+		why->ns[i] += from->ns[i];
+	use_add(why->use, from->use, from->used);
+}
+
+static void entry_count(struct tally_entry *e, const struct tally_call *call)
+{
+	e->calls++;
+	e->errors += call->failed;
+	e->rows += call->rows;
+	e->total_ns += call->duration_ns;
+	if (e->calls == 1 || call->duration_ns < e->min_ns)
+		e->min_ns = call->duration_ns;
+	if (call->duration_ns > e->max_ns)
+		e->max_ns = call->duration_ns;
+	if (call->seen_ns > e->seen_ns)
+		e->seen_ns = call->seen_ns;
+	entry_add_why(e, call->why);
+}
+
+/* Keeps the slowest call's text. Without memory it keeps the one that it has. */
+static void entry_sample(struct tally_entry *e, const struct tally_call *call)
+{
+	size_t len = call->text_len < TALLY_TEXT - 1 ? call->text_len : TALLY_TEXT - 1;
+	char *sample = e->sample;
+
+	if (!call->text)
+		return;
+	if (!sample || len > e->sample_len)
+		sample = realloc(sample, len + 1);
+	if (!sample)
+		return;
+	memcpy(sample, call->text, len);
+	e->sample = sample;
+	e->sample_len = (uint32_t)len;
+	e->sample_cut = call->text_cut || len < call->text_len;
+}
+
+static void entry_merge(struct tally_entry *to, const struct tally_entry *from)
+{
+	if (!to->calls || from->min_ns < to->min_ns)
+		to->min_ns = from->min_ns;
+	if (from->max_ns > to->max_ns)
+		to->max_ns = from->max_ns;
+	if (from->seen_ns > to->seen_ns)
+		to->seen_ns = from->seen_ns;
+	to->calls += from->calls;
+	to->errors += from->errors;
+	to->rows += from->rows;
+	to->total_ns += from->total_ns;
+	entry_merge_why(to, from->why);
+	/* "Other" has room for every bucket. */
+	for (size_t i = 0; i < from->histogram.count; i++) {
+		uint64_t bucket = from->histogram.bucket[i];
+
+		histogram_add(&to->histogram, (unsigned int)(bucket >> COUNT_BITS),
+			      bucket & COUNT_MASK);
+	}
+}
+
+static void entry_free(struct tally_entry *e)
+{
+	free(e->fingerprint);
+	free(e->sample);
+	free(e->why);
+	free(e->histogram.bucket);
+}
+
+/* Cut where that does not split a UTF-8 character. NULL: no memory. */
+static char *fingerprint_copy(const char *text)
+{
+	size_t len = strnlen(text, TALLY_TEXT);
+	char *copy;
+
+	if (len == TALLY_TEXT)
+		for (len -= 4; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
+			continue;
+	copy = malloc(len + 4);
+	if (!copy)
+		return NULL;
+	memcpy(copy, text, len);
+	strcpy(copy + len, text[len] ? "..." : "");
+	return copy;
+}
+
+/* The table */
+
+struct tally *tally_new(size_t entries)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+	size_t slots = 2 * ENTRIES_MIN;
+
+	if (!t)
+		return NULL;
+	t->limit = entries < ENTRIES_MIN ? ENTRIES_MIN : entries;
+	while (slots < 2 * t->limit)
+		slots *= 2;
+	t->mask = slots - 1;
+	t->entry = calloc(t->limit, sizeof(*t->entry));
+	t->slot = calloc(slots, sizeof(*t->slot));
+	t->total = calloc(t->limit, sizeof(*t->total));
+	t->other.histogram.bucket = calloc(BUCKETS, sizeof(uint64_t));
+	t->other.histogram.room = BUCKETS;
+	if (t->entry && t->slot && t->total && t->other.histogram.bucket)
+		return t;
+	tally_free(t);
+	return NULL;
+}
+
+void tally_free(struct tally *tally)
+{
+	if (!tally)
+		return;
+	for (size_t i = 0; i < tally->count; i++)
+		entry_free(&tally->entry[i]);
+	entry_free(&tally->other);
+	free(tally->entry);
+	free(tally->slot);
+	free(tally->total);
+	free(tally->key);
+	free(tally->sorted);
+	free(tally);
+}
+
+/* Where the entry's number is, or is to be put. */
+static uint32_t *slot_find(struct tally *t, const char *engine, uint64_t hash)
+{
+	for (size_t at = hash & t->mask;; at = (at + 1) & t->mask) {
+		const struct tally_entry *e = &t->entry[t->slot[at] - !!t->slot[at]];
+
+		if (!t->slot[at] || (e->hash == hash && !strcmp(e->engine, engine)))
+			return &t->slot[at];
+	}
+}
+
+/* The value that would be at @rank if the values were in order. Moves them. */
+static uint64_t total_select(uint64_t *total, size_t count, size_t rank)
+{
+	ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, at = (ptrdiff_t)rank;
+	uint64_t state = count;
+
+	while (low < high) {
+		ptrdiff_t i = low, j = high;
+		uint64_t pivot, swapped;
+
+		/* No order that statements usually come in is a bad one. */
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		pivot = total[low + (ptrdiff_t)((state >> 33) % (uint64_t)(high - low + 1))];
+		while (i <= j) {
+			while (total[i] < pivot)
+				i++;
+			while (total[j] > pivot)
+				j--;
+			if (i > j)
+				break;
+			swapped = total[i];
+			total[i++] = total[j];
+			total[j--] = swapped;
+		}
+		if (at > j && at < i)
+			return pivot;
+		if (at <= j)
+			high = j;
+		else
+			low = i;
+	}
+	return total[at];
+}
+
+void tally_fold(struct tally *tally, size_t keep)
+{
+	size_t least, below = 0, kept = 0;
+	uint64_t bound;
+
+	if (keep >= tally->count)
+		return;
+	least = tally->count - keep;
+	for (size_t i = 0; i < tally->count; i++)
+		tally->total[i] = tally->entry[i].total_ns;
+	bound = total_select(tally->total, tally->count, least - 1);
+	for (size_t i = 0; i < tally->count; i++)
+		below += tally->entry[i].total_ns < bound;
+	memset(tally->slot, 0, (tally->mask + 1) * sizeof(*tally->slot));
+	/* Of those at the bound as many as are lacking. */
+	for (size_t i = 0, at_bound = least - below; i < tally->count; i++) {
+		struct tally_entry *e = &tally->entry[i];
+
+		if (e->total_ns < bound || (e->total_ns == bound && at_bound)) {
+			at_bound -= e->total_ns == bound;
+			entry_merge(&tally->other, e);
+			entry_free(e);
+			continue;
+		}
+		tally->entry[kept++] = *e;
+		*slot_find(tally, e->engine, e->hash) = (uint32_t)kept;
+	}
+	tally->folded += least;
+	tally->count = kept;
+}
+
+/* The entry of @call, new if need be; NULL: no memory. */
+static struct tally_entry *tally_entry(struct tally *t, const struct tally_call *call)
+{
+	uint32_t *slot = slot_find(t, call->engine, call->hash);
+	struct tally_entry *e;
+
+	if (*slot)
+		return &t->entry[*slot - 1];
+	if (t->count == t->limit) {
+		tally_fold(t, t->limit - t->limit / FOLD_PART);
+		slot = slot_find(t, call->engine, call->hash);
+	}
+	e = &t->entry[t->count];
+	*e = (struct tally_entry){ .engine = call->engine, .hash = call->hash };
+	e->fingerprint = fingerprint_copy(call->fingerprint);
+	if (!e->fingerprint || histogram_grow(&e->histogram)) {
+		entry_free(e);
+		return NULL;
+	}
+	*slot = (uint32_t)++t->count;
+	return e;
+}
+
+int tally_add(struct tally *tally, const struct tally_call *call)
+{
+	struct tally_entry *e = tally_entry(tally, call);
+	unsigned int bucket = bucket_of(call->duration_ns);
+
+	if (!e) {
+		entry_count(&tally->other, call);
+		histogram_add(&tally->other.histogram, bucket, 1);
+		return -ENOMEM;
+	}
+	if (!e->sample || call->duration_ns > e->max_ns)
+		entry_sample(e, call);
+	entry_count(e, call);
+	return histogram_add(&e->histogram, bucket, 1);
+}
+
+const struct tally_entry *tally_other(const struct tally *tally, uint64_t *folded)
+{
+	if (folded)
+		*folded = tally->folded;
+	return &tally->other;
+}
+
+/* Sorting */
+
+static uint64_t order_value(const struct tally_entry *e, enum tally_order order)
+{
+	if (order >= TALLY_USE)
+		return e->why ? e->why->use[order - TALLY_USE] : 0;
+	if (order >= TALLY_PART)
+		return e->why ? e->why->ns[order - TALLY_PART] : 0;
+	switch (order) {
+	case TALLY_TOTAL:
+		return e->total_ns;
+	case TALLY_CALLS:
+		return e->calls;
+	case TALLY_MEAN:
+		return e->total_ns / e->calls;
+	case TALLY_P95:
+		return tally_percentile(e, 950);
+	case TALLY_P99:
+		return tally_percentile(e, 990);
+	case TALLY_MAX:
+		return e->max_ns;
+	case TALLY_ROWS:
+		return e->rows;
+	case TALLY_ERRORS:
+		return e->errors;
+	default:
+		return 0;
+	}
+}
+
+/* Of those with the same value always the same one comes first. */
+static int key_compare(const void *left, const void *right)
+{
+	const struct tally_key *a = left, *b = right;
+
+	if (a->value != b->value)
+		return a->value < b->value ? 1 : -1;
+	if (a->entry->total_ns != b->entry->total_ns)
+		return a->entry->total_ns < b->entry->total_ns ? 1 : -1;
+	return (a->entry->hash > b->entry->hash) - (a->entry->hash < b->entry->hash);
+}
+
+const struct tally_entry *const *tally_sort(struct tally *tally, enum tally_order order,
+					    size_t *count)
+{
+	*count = tally->count;
+	if (!tally->count)
+		return NULL;
+	if (!tally->key)
+		tally->key = calloc(tally->limit, sizeof(*tally->key));
+	if (!tally->sorted)
+		tally->sorted = calloc(tally->limit, sizeof(*tally->sorted));
+	if (!tally->key || !tally->sorted)
+		return NULL;
+	for (size_t i = 0; i < tally->count; i++)
+		tally->key[i] = (struct tally_key){ order_value(&tally->entry[i], order),
+						    &tally->entry[i] };
+	qsort(tally->key, tally->count, sizeof(*tally->key), key_compare);
+	for (size_t i = 0; i < tally->count; i++)
+		tally->sorted[i] = tally->key[i].entry;
+	return tally->sorted;
+}

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/clock.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t clock_ahead(void)
+{
+	static const char name[] = "monotonic";
+	int fd = open("/proc/self/timens_offsets", O_RDONLY | O_CLOEXEC);
+	char text[128], *at;
+	ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+	int64_t seconds;
+
+	if (fd >= 0)
+		close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, name);
+	if (!at)
+		return 0;
+	/* The kernel has no more seconds than fit. */
+	seconds = strtoll(at + strlen(name), &at, 10);
+	return seconds * 1000000000 + strtoll(at, NULL, 10);
+}

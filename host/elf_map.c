@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/elf_map.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define BINARY_PAD	65536	/* the largest page there is */
+
+int binary_map(struct binary *binary, int fd)
+{
+	struct stat st;
+
+	*binary = (struct binary){ .data = MAP_FAILED };
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return -ENOEXEC;
+	binary->size = (size_t)st.st_size;
+	/*
+	 * Shared, or the kernel would write its breakpoints into what we read. And a page more,
+	 * which reads as zeros: in a file that is changed meanwhile a string may have lost its end.
+	 */
+	binary->data = mmap(NULL, binary->size + BINARY_PAD, PROT_READ, MAP_SHARED, fd, 0);
+	if (binary->data == MAP_FAILED)
+		return -errno;
+	if (!elf_open(&binary->elf, binary->data, binary->size))
+		return 0;
+	binary_unmap(binary);
+	return -ENOEXEC;
+}
+
+void binary_unmap(struct binary *binary)
+{
+	if (binary->data != MAP_FAILED)
+		munmap(binary->data, binary->size + BINARY_PAD);
+	binary->data = MAP_FAILED;
+}
+
+int binary_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
+{
+	struct elf_symbol symbol;
+	char copy[128];
+	int err;
+
+	if (len >= sizeof(copy))
+		return -ENOENT;
+	memcpy(copy, name, len);
+	copy[len] = '\0';
+	err = elf_symbol_find(arg, copy, &symbol);
+	/* Of a thread-local one the value is no address, of an IFUNC it is that of its resolver. */
+	if (!err && (symbol.type == STT_TLS || symbol.type == STT_GNU_IFUNC))
+		err = -ENOENT;
+	if (!err)
+		*vaddr = symbol.value;
+	return err;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/library.h"
+
+/* Takes @fd over. 0 or -errno. */
+static int file_list_add(struct file_list *list, int fd, const char *path)
+{
+	struct file add = { .fd = fd }, *files;
+	int err = process_file_read(fd, &add.id);
+
+	for (size_t i = 0; !err && i < list->count; i++) {
+		if (process_file_same(&list->files[i].id, &add.id)) {
+			close(fd);
+			return 0;
+		}
+	}
+	files = realloc(list->files, (list->count + 1) * sizeof(*files));
+	if (files)
+		list->files = files;
+	add.path = strdup(path);
+	if (err || !files || !add.path) {
+		close(fd);
+		free(add.path);
+		return err ? err : -ENOMEM;
+	}
+	files[list->count++] = add;
+	return 0;
+}
+
+/* What process_maps() gives file_map(). */
+struct search {
+	struct file_list *list;
+	const char *name;		/* NULL: all files */
+	uint32_t pid;
+	bool found;
+};
+
+/* Whether the mapped file is the one that is looked for. */
+static bool search_wants(const struct search *search, const struct process_map *map)
+{
+	const char *name = search->name, *slash = strrchr(map->path, '/');
+	char path[PATH_MAX + 32];
+	struct stat st;
+
+	if (!name)
+		return true;
+	if (!strchr(name, '/'))
+		return library_is(slash ? slash + 1 : map->path, name);
+	if (!strcmp(name, map->path))
+		return true;
+	/* It may be another name of the same file: /lib is a link to /usr/lib. */
+	snprintf(path, sizeof(path), "/proc/%u/root%s", search->pid, name);
+	return (*name == '/' && !stat(path, &st) && st.st_ino == map->ino) ||
+	       (!stat(name, &st) && st.st_ino == map->ino);
+}
+
+/*
+ * What cannot be opened is passed over: memory that is mapped by a name is no file. Unless it is we
+ * who can open nothing more.
+ */
+static int file_map(void *arg, const struct process_map *map)
+{
+	struct search *search = arg;
+	int fd, err;
+
+	if (!map->executable || !search_wants(search, map))
+		return 0;
+	fd = process_map_open(search->pid, map);
+	if (fd < 0)
+		return search->name || fd == -EMFILE || fd == -ENFILE ? fd : 0;
+	err = file_list_add(search->list, fd, map->path);
+	search->found |= !err;
+	return err;
+}
+
+int file_list_process(struct file_list *list, uint32_t pid)
+{
+	struct search search = { .list = list, .pid = pid };
+
+	return process_maps(pid, file_map, &search);
+}
+
+int file_list_named(struct file_list *list, const char *name, const uint32_t *pids, size_t npids)
+{
+	struct search search = { .list = list, .name = name };
+	char path[PATH_MAX];
+	int err = 0, fd;
+
+	for (size_t i = 0; !err && i < npids; i++) {
+		search.pid = pids[i];
+		err = process_maps(pids[i], file_map, &search);
+	}
+	if (err || search.found)
+		return err;
+	/* A library may be loaded later on. */
+	if (strchr(name, '/'))
+		snprintf(path, sizeof(path), "%s", name);
+	else if (library_find(name, path, sizeof(path)))
+		return -ENOENT;
+	fd = process_file_open(path);
+	return fd < 0 ? fd : file_list_add(list, fd, path);
+}
+
+void file_list_free(struct file_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		close(list->files[i].fd);
+		free(list->files[i].path);
+	}
+	free(list->files);
+	*list = (struct file_list){ 0 };
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/library.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "usdt/cursor.h"
+
+#define CACHE_MAX	(64u << 20)
+
+/* What glibc calls this architecture in its cache, and how Debian calls its folder. */
+#if defined(__x86_64__)
+#define CACHE_FLAGS	0x0303
+#define TRIPLET		"x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define CACHE_FLAGS	0x0a03
+#define TRIPLET		"aarch64-linux-gnu"
+#else
+#define CACHE_FLAGS	0x0003
+#define TRIPLET		"."
+#endif
+
+bool library_is(const char *file, const char *name)
+{
+	size_t len = strlen(name);
+
+	if (!*name || !strcmp(file, name))
+		return *name;
+	if (strncmp(name, "lib", 3)) {
+		if (strncmp(file, "lib", 3))
+			return false;
+		file += 3;
+	}
+	if (strncmp(file, name, len))
+		return false;
+	file += len;
+	if (!strstr(name, ".so")) {
+		if (strncmp(file, ".so", 3))
+			return false;
+		file += 3;
+	}
+	return !*file || *file == '.';
+}
+
+/*
+ * The cache is a header, entries, and strings that these point to. Source of the format: glibc's
+ * dl-cache.h. One of an older form may stand before it: a header, entries of 12 bytes, padding.
+ */
+static const char cache_old[] = "ld.so-1.7.0";		/* and a NUL */
+static const char cache_magic[] = "glibc-ld.so.cache1.1";	/* no NUL */
+
+#define CACHE_HEADER	48
+#define CACHE_ENTRY	24
+
+/* Where the entries' header is, 0 bytes where there is none. */
+static struct cursor cache_open(const unsigned char *cache, size_t size)
+{
+	struct cursor c = cursor_over(cache, size, __BYTE_ORDER == __BIG_ENDIAN);
+	size_t magic = sizeof(cache_magic) - 1, old = sizeof(cache_old), at = 0;
+
+	if (size > old + 4 && !memcmp(cache, cache_old, old)) {
+		cursor_seek(&c, old);
+		at = (old + 4 + (size_t)cursor_uint(&c, 4) * 12 + 7) & ~(size_t)7;
+	}
+	if (at > size || size - at < CACHE_HEADER || memcmp(cache + at, cache_magic, magic))
+		return cursor_over(cache, 0, false);
+	return cursor_over(cache + at, size - at, c.big_endian);
+}
+
+/* A string of the cache, "" where it is not in it or longer than a path can be. */
+static const char *cache_string(const struct cursor *c, uint64_t offset)
+{
+	const char *string = (const char *)c->data + offset;
+	size_t left = offset < c->size ? c->size - offset : 0;
+
+	return left && memchr(string, 0, left < PATH_MAX ? left : PATH_MAX) ? string : "";
+}
+
+int library_find_cached(const void *cache, size_t cache_size, const char *name, char *path,
+			size_t size)
+{
+	struct cursor c = cache_open(cache, cache_size);
+	const char *best = NULL;
+	uint64_t count;
+	int best_rank = -1;
+
+	cursor_seek(&c, sizeof(cache_magic) - 1);
+	count = cursor_uint(&c, 4);
+	cursor_seek(&c, CACHE_HEADER);
+	for (uint64_t i = 0; i < count && cursor_left(&c) >= CACHE_ENTRY; i++) {
+		bool ours = cursor_uint(&c, 4) == CACHE_FLAGS;
+		const char *key = cache_string(&c, cursor_uint(&c, 4));
+		const char *value = cache_string(&c, cursor_uint(&c, 4));
+		bool plain = (cursor_uint(&c, 4), !cursor_uint(&c, 8));
+		int rank = ours * 4 + plain * 2 + !strcmp(key, name);
+
+		/* Of several versions the newest stands first. */
+		if (rank > best_rank && *value == '/' && library_is(key, name)) {
+			best_rank = rank;
+			best = value;
+		}
+	}
+	if (!best)
+		return -ENOENT;
+	return (size_t)snprintf(path, size, "%s", best) < size ? 0 : -ENAMETOOLONG;
+}
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return !stat(path, &st) && S_ISREG(st.st_mode);
+}
+
+/* In the host's own cache. */
+static int find_in_cache(const char *name, char *path, size_t size)
+{
+	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC), err = -ENOENT;
+	struct stat st;
+	void *cache;
+
+	if (fd < 0)
+		return -ENOENT;
+	if (!fstat(fd, &st) && st.st_size > 0 && st.st_size < CACHE_MAX) {
+		cache = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (cache != MAP_FAILED) {
+			err = library_find_cached(cache, (size_t)st.st_size, name, path, size);
+			munmap(cache, (size_t)st.st_size);
+		}
+	}
+	close(fd);
+	if (!err && !is_file(path))
+		err = -ENOENT;
+	return err;
+}
+
+/* Whether file @a is to be preferred to @b, both of which have the name that is looked for. */
+static bool is_better(const char *a, const char *b)
+{
+	const char *version_a = strstr(a, ".so"), *version_b = strstr(b, ".so");
+	bool has_a = version_a && version_a[3], has_b = version_b && version_b[3];
+
+	/* One without a version may be the linker's script and no library. */
+	return has_a != has_b ? has_a : strverscmp(a, b) > 0;
+}
+
+static int find_in_folder(const char *folder, const char *name, char *path, size_t size)
+{
+	char best[NAME_MAX + 1] = "";
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+
+	if (!dir)
+		return -ENOENT;
+	while ((entry = readdir(dir)))
+		if (library_is(entry->d_name, name) && (!*best || is_better(entry->d_name, best)))
+			snprintf(best, sizeof(best), "%s", entry->d_name);
+	closedir(dir);
+	if (!*best)
+		return -ENOENT;
+	if ((size_t)snprintf(path, size, "%s/%s", folder, best) >= size)
+		return -ENAMETOOLONG;
+	return is_file(path) ? 0 : -ENOENT;
+}
+
+/* A program, and not the script that starts it. */
+static bool is_program(const char *path)
+{
+	int fd = is_file(path) && !access(path, X_OK) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	char magic[4];
+	bool ret = fd >= 0 && read(fd, magic, 4) == 4 && !memcmp(magic, ELFMAG, 4);
+
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static int find_program(const char *name, char *path, size_t size)
+{
+	const char *folder = getenv("PATH");
+
+	folder = folder ? folder : "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+	for (const char *next; *folder; folder = next) {
+		size_t len = strcspn(folder, ":");
+
+		next = folder + len + (folder[len] == ':');
+		if (!len || (size_t)snprintf(path, size, "%.*s/%s", (int)len, folder, name) >= size)
+			continue;
+		if (is_program(path))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+int library_find(const char *name, char *path, size_t size)
+{
+	static const char *const folders[] = {
+		"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+		"/usr/local/lib",
+	};
+	int err;
+
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		return -ENOENT;
+	err = find_in_cache(name, path, size);
+	for (size_t i = 0; err && i < sizeof(folders) / sizeof(folders[0]); i++)
+		err = find_in_folder(folders[i], name, path, size);
+	if (err)
+		err = find_program(name, path, size);
+	if (err && is_file(name))
+		err = (size_t)snprintf(path, size, "./%s", name) < size ? 0 : -ENAMETOOLONG;
+	return err;
+}

@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/linker.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <string.h>
+
+#include "usdt/cursor.h"
+
+#ifndef EM_BPF
+#define EM_BPF 247
+#endif
+#define R_BPF_64_64	1
+#define R_BPF_64_32	10
+#define PIECES_MAX	64
+#define PIECE_NONE	UINT32_MAX
+
+/* A function that is part of the program being linked. */
+struct piece {
+	const struct object_value *value;	/* emitted code; else a function of the object: */
+	uint32_t shndx;
+	uint64_t offset;			/* bytes into its section */
+	uint32_t start;				/* where it lies in the output, instructions */
+};
+
+struct linking {
+	const struct object *object;
+	const struct object_value *values;
+	size_t nvalues;
+	struct bpf_insn *insns;
+	uint32_t count;
+	struct piece pieces[PIECES_MAX];
+	uint32_t npieces, copied;
+	/* which piece each instruction calls, PIECE_NONE for those that call none */
+	uint32_t calls[OBJECT_INSNS_MAX];
+	const char *culprit;
+	const char *sought;		/* object_asks(): every symbol has a value then */
+	bool found;
+};
+
+int object_open(struct object *object, const void *data, size_t size)
+{
+	if (elf_open(&object->elf, data, size) || object->elf.machine != EM_BPF ||
+	    elf_symbols(&object->elf, SHT_SYMTAB, &object->symbols))
+		return -ENOEXEC;
+	return 0;
+}
+
+static int object_symbol(const struct object *object, uint64_t index, struct elf_symbol *symbol)
+{
+	struct elf_symbol_iter iter = object->symbols;
+
+	iter.next = index;
+	return elf_symbol_next(&iter, symbol) ? 0 : -ENOEXEC;
+}
+
+/* The function at @offset of section @shndx, or the one called @name. */
+static int object_function(const struct object *object, const char *name, uint32_t shndx,
+			   uint64_t offset, struct elf_symbol *symbol)
+{
+	struct elf_symbol_iter iter = object->symbols;
+
+	while (elf_symbol_next(&iter, symbol)) {
+		if (symbol->type != STT_FUNC)
+			continue;
+		if (name ? !strcmp(symbol->name, name)
+			 : symbol->shndx == shndx && symbol->value == offset)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static const struct object_value *linking_value(struct linking *l, const char *name, bool code)
+{
+	static const struct bpf_insn two[2];
+	static const struct object_value any[] = {
+		{ .kind = OBJECT_NUMBER }, { .kind = OBJECT_CODE, .insns = two, .count = 2 },
+	};
+
+	if (l->sought) {
+		l->found |= !strcmp(l->sought, name);
+		return &any[code];
+	}
+	for (size_t i = 0; i < l->nvalues; i++)
+		if (!strcmp(l->values[i].name, name))
+			return &l->values[i];
+	return NULL;
+}
+
+/* The number of the piece that is @wanted, added where it is new. */
+static int linking_piece(struct linking *l, const struct piece *wanted)
+{
+	for (uint32_t i = 0; i < l->npieces; i++) {
+		const struct piece *p = &l->pieces[i];
+
+		if (p->value == wanted->value && p->shndx == wanted->shndx &&
+		    p->offset == wanted->offset)
+			return (int)i;
+	}
+	if (l->npieces == PIECES_MAX)
+		return -ENOSPC;
+	l->pieces[l->npieces] = *wanted;
+	return (int)l->npieces++;
+}
+
+static int linking_call(struct linking *l, uint32_t at, const struct elf_symbol *symbol)
+{
+	struct bpf_insn *insn = &l->insns[at];
+	struct piece wanted = { 0 };
+	int piece;
+
+	if (symbol->shndx == SHN_UNDEF) {
+		wanted.value = linking_value(l, symbol->name, true);
+		if (!wanted.value || wanted.value->kind != OBJECT_CODE) {
+			l->culprit = symbol->name;
+			return -ENOENT;
+		}
+		/* One instruction and the exit: no need for a call. */
+		if (wanted.value->count == 2) {
+			*insn = wanted.value->insns[0];
+			return 0;
+		}
+	} else {
+		wanted.shndx = symbol->shndx;
+		wanted.offset = symbol->value;
+		/* clang names a local function by its section and leaves the rest in the call */
+		if (symbol->type == STT_SECTION)
+			wanted.offset += ((int64_t)insn->imm + 1) * (int64_t)sizeof(*insn);
+	}
+	piece = linking_piece(l, &wanted);
+	if (piece < 0)
+		return piece;
+	insn->src_reg = BPF_PSEUDO_CALL;
+	l->calls[at] = (uint32_t)piece;
+	return 0;
+}
+
+static int linking_address(struct linking *l, uint32_t at, const struct elf_symbol *symbol)
+{
+	const struct object_value *value = linking_value(l, symbol->name, false);
+	struct bpf_insn *insn = &l->insns[at];
+
+	l->culprit = symbol->name;
+	if (!value || value->kind == OBJECT_CODE)
+		return -ENOENT;
+	if (at + 1 >= l->count || insn->code != (BPF_LD | BPF_DW | BPF_IMM))
+		return -ENOEXEC;
+	if (value->kind == OBJECT_MAP) {
+		insn[0].src_reg = BPF_PSEUDO_MAP_FD;
+		insn[0].imm = value->map;
+		insn[1].imm = 0;
+	} else {
+		insn[0].imm = (int32_t)(uint32_t)value->number;
+		insn[1].imm = (int32_t)(uint32_t)(value->number >> 32);
+	}
+	return 0;
+}
+
+/* Applies the relocations of section @shndx that lie in the function just copied to @start. */
+static int linking_relocate(struct linking *l, uint32_t shndx, const struct elf_symbol *function,
+			    uint32_t start)
+{
+	const struct elf *elf = &l->object->elf;
+	struct elf_section section;
+	const unsigned char *data;
+	size_t size;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < elf->shnum; i++) {
+		struct cursor c;
+
+		if (elf_section(elf, i, &section) || section.type != SHT_REL ||
+		    section.info != shndx)
+			continue;
+		data = elf_section_data(elf, &section, &size);
+		if (!data)
+			return -ENOEXEC;
+		c = cursor_over(data, size, elf->big_endian);
+		while (!err && cursor_left(&c) >= 16) {
+			uint64_t offset = cursor_uint(&c, 8), info = cursor_uint(&c, 8);
+			struct elf_symbol symbol;
+			uint32_t at;
+
+			if (offset - function->value >= function->size)
+				continue;
+			if (object_symbol(l->object, info >> 32, &symbol))
+				return -ENOEXEC;
+			at = start + (uint32_t)((offset - function->value) / sizeof(*l->insns));
+			if ((uint32_t)info == R_BPF_64_32)
+				err = linking_call(l, at, &symbol);
+			else if ((uint32_t)info == R_BPF_64_64)
+				err = linking_address(l, at, &symbol);
+			else
+				err = -ENOEXEC;
+		}
+	}
+	return err;
+}
+
+static int linking_append(struct linking *l, const void *insns, uint32_t count)
+{
+	if (count > OBJECT_INSNS_MAX - l->count)
+		return -ENOSPC;
+	memcpy(l->insns + l->count, insns, count * sizeof(*l->insns));
+	for (uint32_t i = l->count; i < l->count + count; i++)
+		l->calls[i] = PIECE_NONE;
+	l->count += count;
+	return 0;
+}
+
+/* A static function's calls to others of its section are resolved already, relative to there. */
+static int linking_local_calls(struct linking *l, const struct piece *piece, uint32_t start)
+{
+	for (uint32_t i = start; i < l->count; i++) {
+		struct bpf_insn *insn = &l->insns[i];
+		struct piece wanted = { .shndx = piece->shndx };
+		int callee;
+
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != BPF_PSEUDO_CALL ||
+		    l->calls[i] != PIECE_NONE)
+			continue;
+		wanted.offset = piece->offset +
+				((int64_t)(i - start) + insn->imm + 1) * (int64_t)sizeof(*insn);
+		callee = linking_piece(l, &wanted);
+		if (callee < 0)
+			return callee;
+		l->calls[i] = (uint32_t)callee;
+	}
+	return 0;
+}
+
+/* Copies a function of the object to the end of the program and fills its holes. */
+static int linking_copy(struct linking *l, const struct piece *piece)
+{
+	struct elf_section section;
+	struct elf_symbol function;
+	const unsigned char *data;
+	uint32_t start = l->count;
+	size_t size;
+	int err;
+
+	if (object_function(l->object, NULL, piece->shndx, piece->offset, &function) ||
+	    elf_section(&l->object->elf, piece->shndx, &section))
+		return -ENOEXEC;
+	data = elf_section_data(&l->object->elf, &section, &size);
+	if (!data || function.value > size || function.size > size - function.value ||
+	    function.size % sizeof(struct bpf_insn))
+		return -ENOEXEC;
+	err = linking_append(l, data + function.value,
+			     (uint32_t)(function.size / sizeof(struct bpf_insn)));
+	if (!err)
+		err = linking_relocate(l, piece->shndx, &function, start);
+	if (!err)
+		err = linking_local_calls(l, piece, start);
+	return err;
+}
+
+/* Puts program @name and all that it calls together. */
+static int linking_all(struct linking *l, const char *name)
+{
+	struct elf_symbol entry;
+	int err = object_function(l->object, name, 0, 0, &entry);
+
+	if (!err)
+		err = linking_piece(l, &(struct piece){ .shndx = entry.shndx,
+							.offset = entry.value });
+	for (; err >= 0 && l->copied < l->npieces; l->copied++) {
+		struct piece *piece = &l->pieces[l->copied];
+
+		piece->start = l->count;
+		err = piece->value ? linking_append(l, piece->value->insns, piece->value->count)
+				   : linking_copy(l, piece);
+	}
+	return err;
+}
+
+bool object_asks(const struct object *object, const char *name, const char *symbol,
+		 struct bpf_insn *insns)
+{
+	struct linking l = { .object = object, .insns = insns, .sought = symbol };
+
+	linking_all(&l, name);
+	return l.found;
+}
+
+const char *object_undefined(const struct object *object, uint64_t *at)
+{
+	struct elf_symbol_iter iter = object->symbols;
+	struct elf_symbol symbol;
+
+	if (*at)
+		iter.next = *at;
+	while (elf_symbol_next(&iter, &symbol)) {
+		*at = iter.next;
+		if (symbol.shndx == SHN_UNDEF && *symbol.name && strncmp(symbol.name, "arg_", 4))
+			return symbol.name;
+	}
+	return NULL;
+}
+
+/* The older helpers take the same arguments. */
+static void link_old_reads(struct bpf_insn *insns, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (insns[i].code == (BPF_LD | BPF_DW | BPF_IMM)) {
+			i++;
+			continue;
+		}
+		if (insns[i].code != (BPF_JMP | BPF_CALL) || insns[i].src_reg)
+			continue;
+		if (insns[i].imm == BPF_FUNC_probe_read_user ||
+		    insns[i].imm == BPF_FUNC_probe_read_kernel)
+			insns[i].imm = BPF_FUNC_probe_read;
+		else if (insns[i].imm == BPF_FUNC_probe_read_user_str)
+			insns[i].imm = BPF_FUNC_probe_read_str;
+	}
+}
+
+int object_link(const struct object *object, const char *name, const struct object_value *values,
+		size_t nvalues, struct bpf_insn *insns, const char **culprit)
+{
+	struct linking l = { .object = object, .values = values, .nvalues = nvalues,
+			     .insns = insns, .culprit = name };
+	int err = linking_all(&l, name);
+
+	*culprit = l.culprit;
+	if (err < 0)
+		return err;
+	for (uint32_t i = 0; i < l.count; i++)
+		if (l.calls[i] != PIECE_NONE)
+			insns[i].imm = (int32_t)(l.pieces[l.calls[i]].start - (i + 1));
+	if (object->old_reads)
+		link_old_reads(insns, l.count);
+	return (int)l.count;
+}
+
+#define JOIN_INSNS	5	/* around the parts, and one for each */
+
+static bool is_own_call(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == BPF_PSEUDO_CALL;
+}
+
+uint32_t object_fit(const struct object_part *parts, uint32_t nparts, uint32_t max)
+{
+	uint32_t used = JOIN_INSNS, codes = 1, n;
+
+	for (n = 0; n < nparts; n++) {
+		const struct object_part *part = &parts[n];
+
+		if (used > max || part->count + 1 > max - used)
+			break;
+		used += part->count + 1;
+		/* Or some more: one that is called twice counts twice. */
+		for (uint32_t i = 0; i < part->count; i++)
+			codes += is_own_call(&part->insns[i]);
+		if (codes > OBJECT_CODES_MAX)
+			break;
+	}
+	return n;
+}
+
+/* How much of @part stands before the functions that it calls. */
+static uint32_t part_own(const struct object_part *part)
+{
+	uint32_t own = part->count;
+
+	for (uint32_t i = 0; i < part->count; i++) {
+		uint32_t called = i + 1 + (uint32_t)part->insns[i].imm;
+
+		if (is_own_call(&part->insns[i]) && called < own)
+			own = called;
+	}
+	return own;
+}
+
+/*
+ * r6 = ctx; r0 = bpf_get_attach_cookie(ctx); r1 = r6; then for each part, the last first because
+ * engine tables have the busiest probe there: if (r0 == part) goto it. What each calls stands behind
+ * all of them: to the kernel a function has no gaps.
+ */
+int object_join(const struct object_part *parts, uint32_t nparts, struct bpf_insn *insns,
+		uint32_t max)
+{
+	uint32_t at = 0, body = JOIN_INSNS + nparts, codes = body;
+
+	if (object_fit(parts, nparts, max) < nparts)
+		return -ENOSPC;
+	for (uint32_t i = 0; i < nparts; i++)
+		codes += part_own(&parts[i]);
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_6,
+					 .src_reg = BPF_REG_1 };
+	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_CALL,
+					 .imm = BPF_FUNC_get_attach_cookie };
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1,
+					 .src_reg = BPF_REG_6 };
+	for (uint32_t i = nparts; i--;) {
+		const struct object_part *part = &parts[i];
+		uint32_t own = part_own(part);
+
+		/* It calls itself, which the kernel would refuse. */
+		if (!own)
+			return -ENOSPC;
+		insns[at] = (struct bpf_insn){ .code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = BPF_REG_0,
+					       .off = (int16_t)(body - at - 1), .imm = (int32_t)i };
+		at++;
+		memcpy(insns + body, part->insns, own * sizeof(*insns));
+		memcpy(insns + codes, part->insns + own, (part->count - own) * sizeof(*insns));
+		for (uint32_t j = 0; j < own; j++)
+			if (is_own_call(&part->insns[j]))
+				insns[body + j].imm += (int32_t)(codes - own - body);
+		body += own;
+		codes += part->count - own;
+	}
+	insns[at++] = (struct bpf_insn){ .code = BPF_ALU64 | BPF_MOV | BPF_K };
+	insns[at++] = (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT };
+	return (int)codes;
+}
+
+_Static_assert(OBJECT_JOINED_MAX <= INT16_MAX, "a jump reaches each part");

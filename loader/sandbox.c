@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/perf_event.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define NOBODY		65534
+#define CAPS_MAX	64
+#define BIT(cap)	(1ULL << (cap))
+
+#if defined(__x86_64__)
+#define ARCH		AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH		AUDIT_ARCH_AARCH64
+#else
+#error "the architecture's number for seccomp is not known"
+#endif
+
+/* Headers may be older than the kernel. */
+#ifndef __NR_faccessat2
+#define __NR_faccessat2	439
+#endif
+
+/* Files are opened to be read, unless CONFINE_WRITE; making one without a name takes O_RDWR. */
+#define WRITES		(O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
+
+/* A system call that may be made, whatever its arguments or by the low half of one. */
+struct call {
+	uint16_t number;
+	uint8_t needs;			/* any of them; 0: always */
+	enum { ANY, EQUAL, WITHOUT } test;
+	uint8_t arg;			/* from 0 */
+	uint32_t value;			/* EQUAL: this; WITHOUT: none of these bits */
+};
+
+/*
+ * What the loops do, with what musl makes of it, and what the kernel and malloc do by themselves;
+ * most often first. Not in it, among others: execve, fork, clone, socket, ptrace, kill, mount,
+ * process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and whatever is
+ * called by a number of x32, which has a bit more.
+ */
+static const struct call calls[] = {
+	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_LOOKUP_ELEM },
+	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_GET_NEXT_KEY },
+	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_UPDATE_ELEM },
+	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_DELETE_ELEM },
+	{ __NR_bpf, CONFINE_ATTACH, EQUAL, 0, BPF_PROG_LOAD },
+	{ __NR_bpf, CONFINE_ATTACH, EQUAL, 0, BPF_LINK_CREATE },
+	{ .number = __NR_write }, { .number = __NR_writev }, { .number = __NR_read },
+	{ .number = __NR_ppoll }, { .number = __NR_close }, { .number = __NR_clock_gettime },
+	{ .number = __NR_membarrier }, { .number = __NR_munmap }, { .number = __NR_brk },
+	{ .number = __NR_madvise }, { .number = __NR_mremap }, { .number = __NR_futex },
+	{ __NR_mmap, 0, WITHOUT, 2, PROT_EXEC }, { __NR_mprotect, 0, WITHOUT, 2, PROT_EXEC },
+	{ __NR_ioctl, 0, EQUAL, 1, TIOCGWINSZ },
+	{ .number = __NR_fstat }, { .number = __NR_lseek }, { .number = __NR_nanosleep },
+	{ .number = __NR_clock_nanosleep }, { .number = __NR_gettimeofday },
+	{ .number = __NR_rt_sigreturn }, { .number = __NR_rt_sigaction },
+	{ .number = __NR_rt_sigprocmask }, { .number = __NR_sigaltstack },
+	{ .number = __NR_restart_syscall }, { .number = __NR_sched_yield },
+	{ .number = __NR_getpid }, { .number = __NR_gettid }, { .number = __NR_geteuid },
+	{ .number = __NR_uname }, { .number = __NR_getrandom },
+	{ .number = __NR_exit }, { .number = __NR_exit_group },
+	{ __NR_openat, CONFINE_LOOK, WITHOUT, 2, WRITES },
+	{ __NR_openat, CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_pread64, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_newfstatat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_statx, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_statfs, CONFINE_LOOK, ANY, 0, 0 }, { __NR_fstatfs, CONFINE_LOOK, ANY, 0, 0 },
+	{ __NR_readlinkat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_faccessat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_faccessat2, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_getdents64, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_fcntl, CONFINE_LOOK | CONFINE_WRITE, EQUAL, 1, F_SETFD },
+	/* A message may want to know a limit; it sets none. */
+	{ __NR_prlimit64, CONFINE_LOOK, EQUAL, 2, 0 },
+	{ __NR_perf_event_open, CONFINE_EVENTS, ANY, 0, 0 },
+	{ __NR_ioctl, CONFINE_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
+	{ __NR_ioctl, CONFINE_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
+	{ __NR_pwrite64, CONFINE_WRITE, ANY, 0, 0 }, { __NR_unlinkat, CONFINE_WRITE, ANY, 0, 0 },
+#ifdef __x86_64__	/* Older ones of the same kind, which musl prefers there. */
+	{ .number = __NR_poll }, { .number = __NR_time },
+	{ __NR_open, CONFINE_LOOK, WITHOUT, 1, WRITES }, { __NR_open, CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_stat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_lstat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_access, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_readlink, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_getrlimit, CONFINE_LOOK, ANY, 0, 0 },
+	{ __NR_unlink, CONFINE_WRITE, ANY, 0, 0 }, { __NR_rmdir, CONFINE_WRITE, ANY, 0, 0 },
+#endif
+};
+
+#define CALLS		(sizeof(calls) / sizeof(calls[0]))
+#define LOAD(field)	\
+	((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field)))
+#define JUMP(op, value, yes, no) \
+	((struct sock_filter)BPF_JUMP(BPF_JMP | (op) | BPF_K, (value), (yes), (no)))
+#define RETURN(value)	((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (value)))
+
+/* Adds a call to a program that has its number loaded, and still has it behind this. */
+static struct sock_filter *confine_call(struct sock_filter *at, const struct call *call)
+{
+	*at++ = JUMP(BPF_JEQ, call->number, 0, call->test == ANY ? 1 : 4);
+	if (call->test != ANY) {
+		/* Both architectures are little-endian: the low half is the first. */
+		*at = LOAD(args);
+		at++->k += call->arg * (uint32_t)sizeof(uint64_t);
+		*at++ = JUMP(call->test == EQUAL ? BPF_JEQ : BPF_JSET, call->value,
+			     call->test == WITHOUT, call->test == EQUAL);
+	}
+	*at++ = RETURN(SECCOMP_RET_ALLOW);
+	if (call->test != ANY)
+		*at++ = LOAD(nr);
+	return at;
+}
+
+/*
+ * What is not allowed fails with EPERM and is not killed for it: a C library that makes a call
+ * which nobody thought of costs a function, not the tool, and who got in gets no further by it.
+ */
+static int confine_filter(unsigned int needs)
+{
+	struct sock_filter code[5 * CALLS + 5], *at = code;
+	struct sock_fprog program = { .filter = code };
+
+	*at++ = LOAD(arch);
+	*at++ = JUMP(BPF_JEQ, ARCH, 1, 0);
+	*at++ = RETURN(SECCOMP_RET_ERRNO | EPERM);
+	*at++ = LOAD(nr);
+	for (size_t i = 0; i < CALLS; i++)
+		if (!calls[i].needs || calls[i].needs & needs)
+			at = confine_call(at, &calls[i]);
+	*at++ = RETURN(SECCOMP_RET_ERRNO | EPERM);
+	program.len = (unsigned short)(at - code);
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
+}
+
+/*
+ * CAP_SYS_ADMIN only where one is missing that has a part of it by now, or a perf event is to be
+ * opened for a uprobe, which mended kernels want it for; the right to write to any file only where
+ * the one to read it is missing, as in containers.
+ */
+static uint64_t confine_keep(unsigned int needs, uint64_t permitted)
+{
+	uint64_t keep = BIT(CAP_BPF), parts;
+
+	if (needs & CONFINE_LOOK)
+		keep |= BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
+			BIT(CAP_CHECKPOINT_RESTORE);
+	if (needs & CONFINE_ATTACH)
+		keep |= BIT(CAP_PERFMON);
+	parts = keep & (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE));
+	if (parts & ~permitted || needs & CONFINE_EVENTS)
+		keep |= BIT(CAP_SYS_ADMIN);
+	if (needs & CONFINE_WRITE || keep & ~permitted & BIT(CAP_DAC_READ_SEARCH))
+		keep |= BIT(CAP_DAC_OVERRIDE);
+	return keep & permitted;
+}
+
+/* Both halves of the sets, which the kernel has apart. */
+static uint64_t caps_get(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	syscall(SYS_capget, &head, data);
+	return data[0].permitted | (uint64_t)data[1].permitted << 32;
+}
+
+static void caps_set(uint64_t caps)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ .effective = (uint32_t)caps, .permitted = (uint32_t)caps },
+		{ .effective = (uint32_t)(caps >> 32), .permitted = (uint32_t)(caps >> 32) },
+	};
+
+	syscall(SYS_capset, &head, data);
+}
+
+/* The capabilities stay as they are; caps_set() makes them effective again. */
+static bool confine_user(void)
+{
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
+		return false;
+	syscall(SYS_setgroups, 0, NULL);
+	syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
+	return !syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
+}
+
+void confine(unsigned int needs, struct confined *confined)
+{
+	uint64_t keep = confine_keep(needs, caps_get());
+
+	/* What a program that were executed could have. It ends at the first that there is not. */
+	for (int cap = 0; cap < CAPS_MAX && !prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
+		;
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	*confined = (struct confined){ .filter = false };
+	/* Files that are root's are written by root only. */
+	if (!(needs & (CONFINE_ATTACH | CONFINE_WRITE)) && !geteuid())
+		confined->nobody = confine_user();
+	caps_set(keep);
+	confined->capabilities = caps_get();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	confined->filter_error = confine_filter(needs);
+	confined->filter = !confined->filter_error;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/semaphore.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/clock.h"
+#include "loader/sys.h"
+
+#define FOLDER		"/run/dbslower"
+#define NOTE		"semaphores."
+#define MARK		"%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n"
+#define LINE		128		/* room for one */
+#define START_FIELD	22	/* of /proc/PID/stat */
+#define TRIES		3
+
+static uint64_t ticks_now(void)
+{
+	return clock_ns(CLOCK_BOOTTIME) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+}
+
+/* When the process was started, clock ticks since the boot; 0: it is gone. */
+static uint64_t process_start(uint32_t pid)
+{
+	char path[32], text[1024];
+	const char *at;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (fd >= 0)
+		close(fd);
+	if (n <= 0)
+		return 0;
+	text[n] = '\0';
+	/* The second field is the program's name, which can have blanks and brackets. */
+	at = strrchr(text, ')');
+	for (int field = 2; at && field < START_FIELD; field++)
+		at = strchr(at + 1, ' ');
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The semaphore of a process, or -errno. */
+static int memory_get(uint32_t pid, uint64_t address, int *fd)
+{
+	uint16_t value;
+	char path[32];
+	ssize_t n;
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	*fd = open(path, O_RDWR | O_CLOEXEC);
+	if (*fd < 0)
+		return -errno;
+	n = pread(*fd, &value, sizeof(value), (off_t)address);
+	if (n == sizeof(value))
+		return value;
+	err = n < 0 ? -errno : -ESRCH;
+	close(*fd);
+	return err;
+}
+
+/* Adds @delta to it; what is 0 stays. 0 or -errno. */
+static int memory_add(uint32_t pid, uint64_t address, int delta)
+{
+	int fd, value = memory_get(pid, address, &fd);
+	uint16_t next = (uint16_t)(value + delta);
+	int err = 0;
+
+	if (value < 0)
+		return value;
+	if ((delta > 0 || value) &&
+	    pwrite(fd, &next, sizeof(next), (off_t)address) != sizeof(next))
+		err = errno ? -errno : -EIO;
+	close(fd);
+	return err;
+}
+
+/*
+ * Whether a process, started at @start, is a child of the marked one that was forked after the
+ * semaphore had been written: so its memory has the same.
+ */
+static bool mark_inherited(const struct semaphore_mark *mark, const struct process *process,
+			   uint64_t start)
+{
+	return mark->pid == process->ppid && start >= mark->written &&
+	       mark->dev == process->file.dev && mark->ino == process->file.ino &&
+	       process_start(mark->pid) == mark->start;
+}
+
+static bool mark_is(const struct semaphore_mark *mark, uint32_t pid, uint64_t start)
+{
+	return mark->pid == pid && mark->start == start;
+}
+
+struct taking {
+	const struct semaphore_mark *marks;
+	size_t nmarks;
+	uint64_t until;
+};
+
+/* Children that nothing was written to, as they had it. */
+static int taking_each(void *arg, const struct process *process)
+{
+	const struct taking *taking = arg;
+	uint64_t start = process_start(process->pid);
+
+	for (size_t i = 0; i < taking->nmarks; i++)
+		if (mark_is(&taking->marks[i], process->pid, start))
+			return 0;
+	for (size_t i = 0; i < taking->nmarks; i++)
+		if (start <= taking->until && mark_inherited(&taking->marks[i], process, start))
+			memory_add(process->pid, taking->marks[i].address, -1);
+	return 0;
+}
+
+/* The marked ones first: what they fork from then on needs nothing. */
+static void marks_take(const struct semaphore_mark *marks, size_t nmarks)
+{
+	struct taking taking = { marks, nmarks, 0 };
+
+	if (!nmarks)
+		return;
+	for (size_t i = 0; i < nmarks; i++)
+		if (mark_is(&marks[i], marks[i].pid, process_start(marks[i].pid)))
+			memory_add(marks[i].pid, marks[i].address, -1);
+	taking.until = ticks_now();
+	process_each(taking_each, &taking);
+}
+
+/* Makes the note by another name, so that nobody finds it before it has its lock. */
+static int note_make(struct semaphores *s, uint64_t ns_ino)
+{
+	char made[sizeof(s->path)];
+	int fd, n;
+
+	if (mkdir(FOLDER, 0700) && errno != EEXIST)
+		return -errno;
+	snprintf(made, sizeof(made), FOLDER "/.%ld_%" PRIu64, (long)getpid(), ns_ino);
+	n = snprintf(s->path, sizeof(s->path), FOLDER "/" NOTE "%ld.%" PRIu64, (long)getpid(),
+		     ns_ino);
+	unlink(made);
+	fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -errno;
+	if (n < 0 || (size_t)n >= sizeof(s->path) || flock(fd, LOCK_EX | LOCK_NB) ||
+	    rename(made, s->path)) {
+		n = errno ? -errno : -EIO;
+		unlink(made);
+		close(fd);
+		return n;
+	}
+	s->note = fd;
+	s->noted = true;
+	return 0;
+}
+
+static uint64_t own_namespace(void)
+{
+	uint64_t dev, ino;
+
+	return process_pid_namespace((uint32_t)getpid(), &dev, &ino) ? 0 : ino;
+}
+
+int semaphores_open(struct semaphores *s)
+{
+	int err = -ENOENT;
+
+	s->on = true;
+	/* Another process of this program may remove the folder when it ends. */
+	for (int i = 0; i < TRIES && err == -ENOENT; i++)
+		err = note_make(s, own_namespace());
+	return err;
+}
+
+/* Notes a mark and keeps it. 0 or -errno, with neither. */
+static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
+{
+	struct semaphore_mark *marks = realloc(s->marks, (s->nmarks + 1) * sizeof(*marks));
+	char line[LINE];
+	int n;
+
+	if (!marks)
+		return -ENOMEM;
+	s->marks = marks;
+	n = snprintf(line, sizeof(line), MARK, mark->pid, mark->start, mark->written,
+		     mark->address, mark->dev, mark->ino);
+	if (s->noted && write(s->note, line, (size_t)n) != n)
+		return errno ? -errno : -EIO;
+	marks[s->nmarks++] = *mark;
+	return 0;
+}
+
+/* Whether the semaphore is ours in this process already. */
+static bool mark_there(const struct semaphores *s, const struct process *process, uint64_t start,
+		       uint64_t address, int value)
+{
+	for (size_t i = 0; i < s->nmarks; i++) {
+		const struct semaphore_mark *mark = &s->marks[i];
+
+		if (mark->address != address)
+			continue;
+		if (mark_is(mark, process->pid, start) ||
+		    (value && mark_inherited(mark, process, start)))
+			return true;
+	}
+	return false;
+}
+
+static int semaphore_write(struct semaphores *s, const struct process *process, uint64_t start,
+			   uint64_t address)
+{
+	struct semaphore_mark mark = {
+		.pid = process->pid, .start = start, .address = address,
+		.dev = process->file.dev, .ino = process->file.ino, .written = ticks_now(),
+	};
+	int fd, err, value = memory_get(process->pid, address, &fd);
+
+	if (value < 0)
+		return value;
+	close(fd);
+	if (mark_there(s, process, start, address, value))
+		return 0;
+	err = mark_add(s, &mark);
+	return err ? err : memory_add(process->pid, address, 1);
+}
+
+void semaphores_write(struct semaphores *s, const struct process *process, uint64_t lowest,
+		      const uint64_t *vaddrs, size_t count)
+{
+	uint64_t start = process_start(process->pid);
+	struct process_memory memory = { .fd = -1 };
+	int err;
+
+	if (!s->on || !count || !start)
+		return;
+	err = process_memory_open_program(process, lowest, &memory);
+	for (size_t i = 0; !err && i < count; i++)
+		err = semaphore_write(s, process, start, vaddrs[i] + memory.slide);
+	if (memory.fd >= 0)
+		process_memory_close(&memory);
+	/* One that has gone needs none. */
+	if (!err || s->error || process_start(process->pid) != start)
+		return;
+	s->error = err;
+	s->error_pid = process->pid;
+}
+
+void semaphores_close(struct semaphores *s)
+{
+	marks_take(s->marks, s->nmarks);
+	free(s->marks);
+	if (s->noted) {
+		unlink(s->path);
+		close(s->note);
+		rmdir(FOLDER);
+	}
+	*s = (struct semaphores){ .on = false };
+}
+
+bool semaphores_parse(const char *line, struct semaphore_mark *mark)
+{
+	static const int bases[] = { 10, 10, 10, 16, 10, 10 };
+	uint64_t numbers[6];
+	char *end;
+
+	for (int i = 0; i < 6; i++) {
+		if (*line < '0' || (*line > '9' && bases[i] == 10))
+			return false;
+		numbers[i] = strtoull(line, &end, bases[i]);
+		if (*end != (i < 5 ? ' ' : '\n'))
+			return false;
+		line = end + 1;
+	}
+	*mark = (struct semaphore_mark){
+		.pid = (uint32_t)numbers[0], .start = numbers[1], .written = numbers[2],
+		.address = numbers[3], .dev = numbers[4], .ino = numbers[5],
+	};
+	return mark->pid && mark->start;
+}
+
+/* Takes back what the note open as @fd has: all of it or, without memory, nothing and false. */
+static bool note_repair(int fd)
+{
+	struct semaphores s = { .on = false };
+	char *lines = sys_read_text(fd);
+	struct semaphore_mark mark;
+	bool whole = lines;
+
+	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (semaphores_parse(line, &mark) && mark_add(&s, &mark))
+			whole = false;
+	}
+	if (whole)
+		marks_take(s.marks, s.nmarks);
+	free(s.marks);
+	free(lines);
+	return whole;
+}
+
+/* Whether it is a note of ours that nobody else could have written. */
+static bool note_is_ours(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	       !(st.st_mode & 077) && st.st_nlink == 1;
+}
+
+void semaphores_repair(void)
+{
+	int folder = open(FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = folder < 0 ? NULL : fdopendir(folder);
+	char own[32];
+	const struct dirent *entry;
+
+	if (!dir)
+		return;
+	/* Its PIDs are those of its PID namespace. */
+	snprintf(own, sizeof(own), ".%" PRIu64, own_namespace());
+	while ((entry = readdir(dir))) {
+		const char *ns = strrchr(entry->d_name, '.');
+		int fd;
+
+		if (strncmp(entry->d_name, NOTE, strlen(NOTE)) || !ns || strcmp(ns, own))
+			continue;
+		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+		/* Who lives has it locked. */
+		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd) &&
+		    note_repair(fd))
+			unlinkat(dirfd(dir), entry->d_name, 0);
+		if (fd >= 0)
+			close(fd);
+	}
+	closedir(dir);
+	rmdir(FOLDER);
+}

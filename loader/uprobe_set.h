@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What will be put on a file: linked programs, and the sites that each goes on. Sites whose
+ * programs came out the same share one.
+ */
+#ifndef LOADER_UPROBE_SET_H
+#define LOADER_UPROBE_SET_H
+
+#include <linux/bpf.h>
+
+#include "loader/error.h"
+#include "loader/attach.h"
+
+struct plan_group {
+	const char *program;		/* its name, borrowed */
+	struct bpf_insn *insns;
+	uint32_t count;
+};
+
+struct plan_site {
+	uint64_t offset, semaphore;	/* in the file; semaphore 0: none */
+	uint64_t semaphore_vaddr;	/* the same, as linked */
+	uint32_t group;
+	bool on_return;			/* when the function that begins there returns */
+};
+
+/* All zero is an empty one; plan_free() ends it. */
+struct plan {
+	struct plan_group *groups;
+	struct plan_site *sites;
+	uint32_t ngroups, nsites;
+};
+
+/* Where and how a plan is attached. */
+struct plan_place {
+	const char *name;		/* of the program that all groups are joined to */
+	int fd;				/* the file, open */
+	const char *path;		/* for people */
+	struct features *features;
+	enum attach_way way;
+	bool uncounted;			/* the semaphores are not for the kernel to count */
+	/* Shown each program as it goes to the kernel; may be NULL. */
+	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+	void *program_arg;
+};
+
+/* The descriptors that keep programs on their sites. All zero: none. */
+struct plan_links {
+	int *fds;
+	uint32_t count;
+	struct features *features;	/* borrowed from the place */
+};
+
+/*
+ * Adds the site at @offset of the file, with the @count instructions of linked @program, which are
+ * copied. 0, or -ENOMEM.
+ */
+int plan_add(struct plan *plan, const char *program, const struct bpf_insn *insns, uint32_t count,
+	     const struct plan_site *site);
+
+/* Forgets the groups and sites beyond the first so many. */
+void plan_cut(struct plan *plan, uint32_t ngroups, uint32_t nsites);
+
+void plan_free(struct plan *plan);
+
+/* Loads a program: its descriptor, or -errno and the verifier's words in @fault. */
+int plan_load(const struct prog_def *def, struct fault *fault);
+
+/*
+ * Loads the programs and puts them on their sites, all on one link where it can. 0, or -errno and
+ * why in @fault, with nothing attached. plan_detach() ends it.
+ */
+int plan_attach(const struct plan *plan, const struct plan_place *place, struct plan_links *links,
+		struct fault *fault);
+
+/* Takes the probes away. */
+void plan_detach(struct plan_links *links);
+
+#endif

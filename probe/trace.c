@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "probe/trace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/embed.h"
+#include "host/elf_map.h"
+#include "host/clock.h"
+#include "host/process.h"
+#include "loader/stream.h"
+
+#define RING_MIN	(2u << 20)	/* bytes */
+#define RING_RECORDS	32		/* of the longest there is room for at least so many */
+#define PIDS_MAX	256
+#define COUNTS_MAX	65536
+
+enum map { MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS, MAP_HITS, MAPS };
+
+#define NUMBERS		5
+
+struct hits_file {
+	int fd;
+	struct process_file id;
+	char path[256];
+	struct plan plan;
+	struct plan_links links;
+};
+
+struct hits {
+	struct hits_config config;
+	struct features features;
+	struct object object;
+	enum attach_way way;
+	int maps[MAPS];
+	struct object_value values[MAPS + NUMBERS];
+	uint32_t text_size, record_max, ring_bytes;
+	struct stream stream;
+	struct aim_sources sources;
+	struct hits_file *files;
+	size_t nfiles;
+	int64_t ahead_ns;		/* see clock_ahead() */
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock at this drain */
+};
+
+/* Powers of two of pages. Where hits are only counted nothing is sent. */
+static uint32_t hits_ring_bytes(const struct hits *h)
+{
+	uint64_t want = (uint64_t)RING_RECORDS * h->record_max;
+	uint32_t bytes = RING_MIN;
+
+	if (h->config.mode != AIM_SEND)
+		return (uint32_t)sysconf(_SC_PAGESIZE);
+	while (bytes < want && bytes < 1u << 31)
+		bytes *= 2;
+	return bytes;
+}
+
+static int hits_maps(struct hits *h, struct fault *fault)
+{
+	bool alloc = feature_has(&h->features, FEATURE_TRACING_ALLOC);
+	const struct map_def defs[MAPS] = {
+		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
+		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, h->ring_bytes, 0 },
+		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
+				  BPF_F_MMAPABLE },
+		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
+		[MAP_HITS] = { "hits", BPF_MAP_TYPE_HASH, sizeof(struct hit_key), 8,
+			       h->config.mode == AIM_SEND ? 1 : COUNTS_MAX,
+			       alloc ? BPF_F_NO_PREALLOC : 0 },
+	};
+	const char yes = 1;
+	int err;
+
+	for (int i = 0; i < MAPS; i++) {
+		h->maps[i] = sys_map_create(&defs[i]);
+		if (h->maps[i] < 0)
+			return fault_set(fault, FAULT_MAP, h->maps[i], defs[i].name, NULL);
+		h->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
+						      .map = h->maps[i] };
+	}
+	for (size_t i = 0; i < h->config.npids; i++) {
+		err = sys_map_update(h->maps[MAP_PIDS], &h->config.pids[i], &yes);
+		if (err)
+			return fault_set(fault, FAULT_MAP, err, "pids", NULL);
+	}
+	return 0;
+}
+
+static void hits_numbers(struct hits *h)
+{
+	uint64_t dev, ino;
+
+	process_own_namespace(&dev, &ino);
+	h->values[MAPS] = (struct object_value){ .name = "constant_pid_ns_dev", .number = dev };
+	h->values[MAPS + 1] = (struct object_value){ .name = "constant_pid_ns_ino", .number = ino };
+	h->values[MAPS + 2] = (struct object_value){ .name = "constant_filter_pids",
+						     .number = h->config.npids > 0 };
+	/* Only the ring buffer will do. */
+	h->values[MAPS + 3] = (struct object_value){ .name = "constant_perf_buffers" };
+	h->values[MAPS + 4] = (struct object_value){ .name = "wakers", .kind = OBJECT_MAP,
+						     .map = h->maps[MAP_RING] };
+}
+
+static int hits_prepare(struct hits *h, struct fault *fault)
+{
+	int err = object_open(&h->object, bpf_trace, (size_t)(bpf_trace_end - bpf_trace));
+
+	if (err)
+		return fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
+	if (h->config.force_perf)
+		feature_deny(&h->features, FEATURE_UPROBE_MULTI);
+	sys_limits_raise();
+	/* Asked while there are descriptors for it. */
+	h->way = attach_choose(&h->features);
+	err = hits_maps(h, fault);
+	if (err)
+		return err;
+	hits_numbers(h);
+	err = stream_open(&h->stream, h->maps[MAP_RING], h->ring_bytes, h->maps[MAP_CONTROL],
+			  h->record_max);
+	if (err)
+		return fault_set(fault, FAULT_STREAM, err, NULL, NULL);
+	if (h->way == ATTACH_NONE)
+		return fault_set_no_way(fault, h->features.tracefs_error);
+	return 0;
+}
+
+int hits_open(struct hits **hits, const struct hits_config *config, struct fault *fault)
+{
+	struct hits *h = calloc(1, sizeof(*h));
+	int err;
+
+	*hits = NULL;
+	if (!h)
+		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	h->config = *config;
+	h->ahead_ns = clock_ahead();
+	for (int i = 0; i < MAPS; i++)
+		h->maps[i] = -1;
+	/* A NUL, and a byte to see that there is more. */
+	h->text_size = (config->text_bytes + 2 + 7) & ~7u;
+	h->record_max = aim_record_size(AIM_FIELDS, (1u << config->texts) - 1, h->text_size);
+	h->ring_bytes = hits_ring_bytes(h);
+	err = hits_prepare(h, fault);
+	if (err)
+		hits_close(h);
+	else
+		*hits = h;
+	return err;
+}
+
+/* The entry of the file open as @fd, a new one where there is none; NULL and why in @fault. */
+static struct hits_file *hits_file(struct hits *h, int fd, const char *path, struct fault *fault)
+{
+	struct process_file id = { 0 };
+	struct hits_file *files;
+
+	process_file_read(fd, &id);
+	for (size_t i = 0; i < h->nfiles; i++)
+		if (process_file_same(&h->files[i].id, &id))
+			return &h->files[i];
+	files = realloc(h->files, (h->nfiles + 1) * sizeof(*files));
+	if (!files) {
+		fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return NULL;
+	}
+	h->files = files;
+	files += h->nfiles;
+	*files = (struct hits_file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .id = id };
+	if (files->fd < 0) {
+		fault_set(fault, FAULT_FILE, -errno, path, NULL);
+		return NULL;
+	}
+	memcpy(files->path, path, strnlen(path, sizeof(files->path) - 1));
+	h->nfiles++;
+	return files;
+}
+
+int hits_add(struct hits *h, const struct aim *aim, uint32_t number, int fd, const char *path,
+	     struct fault *fault)
+{
+	const struct aim_common common = {
+		.object = &h->object, .values = h->values, .nvalues = MAPS + NUMBERS,
+		.mode = h->config.mode, .text_size = h->text_size, .sources = &h->sources,
+		.skipped = h->config.skipped, .arg = h->config.arg,
+	};
+	struct hits_file *file;
+	struct binary binary;
+	int found = binary_map(&binary, fd);
+
+	if (found == -ENOEXEC)
+		return found;
+	if (found)
+		return fault_set(fault, FAULT_FILE, found, path, NULL);
+	file = hits_file(h, fd, path, fault);
+	found = file ? aim_file(aim, number, &binary.elf, path, &common, &file->plan, fault) :
+		       fault->error;
+	binary_unmap(&binary);
+	return found;
+}
+
+int hits_attach(struct hits *h, struct fault *fault)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < h->nfiles; i++) {
+		struct hits_file *file = &h->files[i];
+		const struct plan_place place = {
+			.name = "trace", .fd = file->fd, .path = file->path,
+			.features = &h->features, .way = h->way, .program = h->config.program,
+			.program_arg = h->config.arg,
+		};
+
+		if (file->plan.nsites)
+			err = plan_attach(&file->plan, &place, &file->links, fault);
+	}
+	return err;
+}
+
+void hits_confine(const struct hits *h, struct confined *confined)
+{
+	confine(h->way == ATTACH_TRACEFS ? CONFINE_WRITE : 0, confined);
+}
+
+bool hits_same_probe(const struct aim_source *a, const struct aim_source *b)
+{
+	return a->on_return == b->on_return && !a->provider == !b->provider &&
+	       !strcmp(a->name, b->name) && (!a->provider || !strcmp(a->provider, b->provider));
+}
+
+void hits_extent(const struct hits *h, struct hits_extent *extent)
+{
+	*extent = (struct hits_extent){ .way = attach_way_name(h->way) };
+	for (size_t i = 0; i < h->nfiles; i++) {
+		uint32_t sites = h->files[i].plan.nsites;
+
+		extent->sites += sites;
+		extent->files += sites > 0;
+	}
+	for (uint32_t i = 0, other; i < h->sources.count; i++) {
+		for (other = 0; other < i; other++)
+			if (hits_same_probe(&h->sources.source[i], &h->sources.source[other]))
+				break;
+		extent->probes += other == i;
+	}
+}
+
+const struct features *hits_features(const struct hits *h)
+{
+	return &h->features;
+}
+
+/* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
+static int hits_record(void *arg, const void *data, size_t size)
+{
+	struct hits *h = arg;
+	const struct event_hit *event = data;
+	const struct aim_source *source;
+	struct hit hit = { .values = { 0 } };
+	const char *at;
+	char comm[sizeof(event->comm) + 1] = "";
+
+	if (size < sizeof(*event) || event->type != EVENT_HIT ||
+	    event->source >= h->sources.count)
+		return 0;
+	source = &h->sources.source[event->source];
+	if (size < aim_record_size(source->nfields, source->texts, h->text_size))
+		return 0;
+	memcpy(comm, event->comm, sizeof(event->comm));
+	hit.source = source;
+	hit.pid = event->pid;
+	hit.tid = event->tid;
+	hit.time_ns = event->time_ns + (uint64_t)h->ahead_ns;
+	hit.wall_ns = event->time_ns + h->wall_offset_ns;
+	hit.comm = comm;
+	for (unsigned int i = 0; i < source->nfields; i++)
+		hit.values[i] = event->values[i];
+	at = (const char *)(event->values + source->nfields);
+	for (unsigned int i = 0; i < source->nfields; i++) {
+		struct hit_text *text = &hit.texts[i];
+		int64_t n;
+
+		if (!(source->texts >> i & 1))
+			continue;
+		memcpy(&n, at, sizeof(n));
+		text->known = n > 0 && (uint64_t)n <= h->text_size;
+		text->bytes = at + 8;
+		text->len = text->known ? (size_t)n - 1 : 0;
+		text->cut = text->len > h->config.text_bytes;
+		if (text->cut)
+			text->len = h->config.text_bytes;
+		at += 8 + h->text_size;
+	}
+	h->config.hit(h->config.arg, &hit);
+	return 0;
+}
+
+int hits_drain(struct hits *h)
+{
+	int64_t bytes;
+
+	h->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(h->ahead_ns);
+	bytes = stream_drain(&h->stream, hits_record, h);
+	return (int)((bytes * 100 + h->ring_bytes - 1) / h->ring_bytes);
+}
+
+int hits_sleep(struct hits *h)
+{
+	return stream_sleep(&h->stream) ? h->stream.fd : -EAGAIN;
+}
+
+/* -1, 0 or 1; provider and name, then the way. */
+static int source_compare(const struct aim_source *a, const struct aim_source *b)
+{
+	int order = strcmp(a->provider ? a->provider : "", b->provider ? b->provider : "");
+
+	order = order ? order : strcmp(a->name, b->name);
+	return order ? order : (int)a->on_return - (int)b->on_return;
+}
+
+static int count_compare(const void *pa, const void *pb)
+{
+	const struct hits_count *a = pa, *b = pb;
+	int order = source_compare(a->source, b->source);
+
+	if (!order && a->slot != b->slot)
+		return a->slot < b->slot ? -1 : 1;
+	if (!order && a->value != b->value)
+		return a->value < b->value ? -1 : 1;
+	return order ? order : strcmp(a->text, b->text);
+}
+
+ssize_t hits_counts(const struct hits *h, struct hits_count **counts)
+{
+	struct hit_key keys[2];
+	size_t n = 0, kept = 0;
+
+	*counts = calloc(COUNTS_MAX, sizeof(**counts));
+	if (!*counts)
+		return -ENOMEM;
+	/* Nothing is ever deleted from it, so the order of keys holds. */
+	while (n < COUNTS_MAX && !sys_map_next(h->maps[MAP_HITS], n ? &keys[0] : NULL, &keys[1])) {
+		struct hits_count *count = &(*counts)[n];
+
+		keys[0] = keys[1];
+		if (keys[1].source >= h->sources.count ||
+		    sys_map_lookup(h->maps[MAP_HITS], &keys[1], &count->count))
+			break;
+		count->source = &h->sources.source[keys[1].source];
+		count->slot = keys[1].slot;
+		count->value = keys[1].value;
+		memcpy(count->text, keys[1].text, HIT_TEXT - 1);
+		n++;
+	}
+	qsort(*counts, n, sizeof(**counts), count_compare);
+	for (size_t i = 0; i < n; i++) {
+		struct hits_count *count = &(*counts)[i];
+
+		if (kept && !count_compare(&(*counts)[kept - 1], count))
+			(*counts)[kept - 1].count += count->count;
+		else
+			(*counts)[kept++] = *count;
+	}
+	return (ssize_t)kept;
+}
+
+static uint64_t hits_counter(const struct hits *h, uint32_t which)
+{
+	return sys_map_sum(h->maps[MAP_COUNTERS], which);
+}
+
+void hits_summary(const struct hits *h, struct hits_summary *summary)
+{
+	*summary = (struct hits_summary){
+		.hits = hits_counter(h, COUNT_STATEMENTS),
+		.ring_full = hits_counter(h, LOST_RING_FULL),
+		.table_full = hits_counter(h, LOST_TABLE_FULL),
+	};
+}
+
+void hits_detach(struct hits *h)
+{
+	for (size_t i = 0; i < h->nfiles; i++) {
+		plan_detach(&h->files[i].links);
+	}
+}
+
+void hits_close(struct hits *h)
+{
+	if (!h)
+		return;
+	hits_detach(h);
+	stream_close(&h->stream);
+	for (int i = 0; i < MAPS; i++)
+		if (h->maps[i] >= 0)
+			close(h->maps[i]);
+	for (size_t i = 0; i < h->nfiles; i++) {
+		plan_free(&h->files[i].plan);
+		close(h->files[i].fd);
+	}
+	free(h->files);
+	aim_sources_free(&h->sources);
+	free(h);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A page of pg_class; the rest of it is 0. */
+#include <errno.h>
+
+#include "db/postgres/catalog.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	unsigned char *page = malloc(PGCATALOG_PAGE);
+	char name[LOCK_RELATION] = "";
+	int err;
+
+	input_bytes(&in, page, PGCATALOG_PAGE);
+	err = pgcatalog_page(page, 1259, name);
+	REQUIRE(!err || (err == -EEXIST && *name), "%d", err);
+	REQUIRE(memchr(name, '\0', sizeof(name)));
+	free(page);
+	return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* --match: "PATTERN\nTEXT", short ones held against the C library's regexec(3). */
+#include <errno.h>
+#include <regex.h>
+
+#include "sql/regex.h"
+#include "tests/fuzz/fuzz.h"
+
+/* Whether POSIX says what @source means: no collating elements, nothing quoted but the special. */
+static bool is_plain(const char *source)
+{
+	for (const char *p = source; *p; p++) {
+		if ((unsigned char)*p >= 0x80 || (*p == '[' && p[1] && strchr(".=", p[1])) ||
+		    (*p == '\\' && !(p[1] && strchr(".[]\\*+?{}()|^$/", p[1]))))
+			return false;
+	}
+	return true;
+}
+
+static void check_library(const char *source, const char *text, size_t len, bool found)
+{
+	char bare[64], whole[64];
+	regex_t regex;
+
+	snprintf(bare, sizeof(bare), "%.*s", (int)strlen(source) - 2, source + 1);
+	snprintf(whole, sizeof(whole), "%.*s", (int)len, text);
+	if (regcomp(&regex, bare, REG_EXTENDED | REG_ICASE | REG_NOSUB))
+		return;
+	REQUIRE(found == !regexec(&regex, whole, 0, NULL, 0), "%s in '%s': %d", source, whole,
+		found);
+	regfree(&regex);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct pattern pattern;
+	struct input in = { data, size };
+	char *source = input_until(&in, '\n'), *text = input_copy(in.at, in.left);
+	size_t at = 0;
+	int err = pattern_parse(&pattern, source, &at);
+
+	REQUIRE(err == 0 || err == -EINVAL || err == -E2BIG, "%d", err);
+	REQUIRE(at <= strlen(source) + 1, "%zu", at);
+	REQUIRE(pattern.nnodes <= PATTERN_NODES);
+	if (!err) {
+		bool found = pattern_match(&pattern, text, in.left);
+
+		if (!pattern.text && strlen(source) < 40 && in.left < 40 &&
+		    !memchr(text, '\0', in.left) && is_plain(source))
+			check_library(source, text, in.left, found);
+		/* What is in a text is in one that goes on, unless the end is asked for. */
+		if (found && !strchr(source, '$')) {
+			char *more = malloc(in.left + 1);
+
+			memcpy(more, text, in.left);
+			more[in.left] = 'x';
+			REQUIRE(pattern_match(&pattern, more, in.left + 1), "%s", source);
+			free(more);
+		}
+	}
+	free(text);
+	free(source);
+	return 0;
+}

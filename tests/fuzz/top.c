@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The table of top: a byte of how many entries it has, then calls, each of a byte for engine and
+ * hash, one that says what comes between them, a duration, and texts that end with a NUL.
+ * What it adds up is added up here, too.
+ */
+#include "db/top.h"
+#include "tests/fuzz/fuzz.h"
+
+struct sums {
+	uint64_t calls, errors, rows, total_ns, max_ns;
+};
+
+static void sums_add(struct sums *sums, const struct tally_entry *e)
+{
+	sums->calls += e->calls;
+	sums->errors += e->errors;
+	sums->rows += e->rows;
+	sums->total_ns += e->total_ns;
+	sums->max_ns = e->max_ns > sums->max_ns ? e->max_ns : sums->max_ns;
+}
+
+static void check_entry(const struct tally_entry *e)
+{
+	uint64_t before = 0, calls = 0;
+
+	REQUIRE(e->calls && e->min_ns <= e->max_ns && e->errors <= e->calls);
+	for (unsigned int permille = 0; permille <= 1000; permille += 125) {
+		uint64_t ns = tally_percentile(e, permille);
+
+		REQUIRE(ns >= e->min_ns && ns <= e->max_ns && ns >= before, "%u", permille);
+		before = ns;
+	}
+	REQUIRE(before == e->max_ns);
+	for (size_t i = 0; i < e->histogram.count; i++)
+		calls += e->histogram.bucket[i] & ((1ull << 48) - 1);
+	REQUIRE(calls == e->calls);
+	REQUIRE(!e->fingerprint || strlen(e->fingerprint) < TALLY_TEXT);
+	REQUIRE(!e->sample || e->sample_len < TALLY_TEXT);
+}
+
+static void check_tally(struct tally *tally, enum tally_order order, const struct sums *want)
+{
+	const struct tally_entry *other;
+	const struct tally_entry *const *sorted;
+	struct sums sums = { 0 };
+	size_t count;
+
+	sorted = tally_sort(tally, order, &count);
+	REQUIRE(sorted || !count);
+	for (size_t i = 0; i < count; i++) {
+		check_entry(sorted[i]);
+		sums_add(&sums, sorted[i]);
+	}
+	other = tally_other(tally, NULL);
+	if (other->calls)
+		check_entry(other);
+	sums_add(&sums, other);
+	REQUIRE(!memcmp(&sums, want, sizeof(sums)));
+}
+
+/* A copy of at most @size bytes of the text, to be freed. */
+static char *take_text(struct input *in, size_t size)
+{
+	char *text = input_until(in, '\0'), *longer = malloc(size + 1);
+	size_t len = strlen(text);
+
+	/* Long ones without long inputs. */
+	for (size_t i = 0; i < size; i++)
+		longer[i] = len ? text[i % len] : 'x';
+	longer[size] = '\0';
+	free(text);
+	return longer;
+}
+
+static void take_call(struct tally *tally, struct input *in, struct sums *want)
+{
+	uint8_t which = input_byte(in), how = input_byte(in);
+	size_t len = how & 0x40 ? TALLY_TEXT + which : which;
+	char *fingerprint = take_text(in, how & 0x80 ? TALLY_TEXT - 4 + (which & 7) : which);
+	char *text = take_text(in, len);
+	struct tally_call call = {
+		.engine = which & 1 ? "one" : "other", .hash = which >> 1,
+		.fingerprint = fingerprint, .text = how & 1 ? text : NULL, .text_len = len,
+		.text_cut = how & 2, .duration_ns = input_u64(in) >> (how >> 2 & 3) * 16,
+		.rows = how & 8 ? which : 0, .seen_ns = which, .failed = how & 4,
+	};
+
+	REQUIRE(!tally_add(tally, &call));
+	want->calls++;
+	want->errors += call.failed;
+	want->rows += call.rows;
+	want->total_ns += call.duration_ns;
+	want->max_ns = call.duration_ns > want->max_ns ? call.duration_ns : want->max_ns;
+	free(fingerprint);
+	free(text);
+	if (how & 0x20)
+		tally_fold(tally, which % 8);
+	if (how & 0x10)
+		check_tally(tally, (enum tally_order)(which % (TALLY_ERRORS + 1)), want);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	struct tally *tally = tally_new(input_byte(&in) % 32);
+	struct sums want = { 0 };
+
+	if (!tally)
+		abort();
+	while (in.left)
+		take_call(tally, &in, &want);
+	check_tally(tally, TALLY_TOTAL, &want);
+	tally_free(tally);
+	return 0;
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The kernel's types, made by hand as bpftool prints them, and parts of time that must add up. */
+#include <errno.h>
+#include <linux/btf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "db/engine.h"
+#include "db/breakdown.h"
+#include "loader/btf.h"
+#include "tests/unit/check.h"
+
+static const char strings[] = "\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0loop";
+
+/* A BTF file that is written type by type. */
+static struct {
+	unsigned char bytes[1024];
+	size_t types;			/* bytes of types so far */
+} file;
+
+#define HEAD	sizeof(struct btf_header)
+
+static void put(uint32_t value)
+{
+	memcpy(file.bytes + HEAD + file.types, &value, sizeof(value));
+	file.types += sizeof(value);
+}
+
+static uint32_t name(const char *word)
+{
+	for (uint32_t i = 1; i < sizeof(strings); i += (uint32_t)strlen(&strings[i]) + 1)
+		if (!strcmp(&strings[i], word))
+			return i;
+	return 0;
+}
+
+static void type(const char *word, uint32_t kind, uint32_t vlen, bool flag, uint32_t size)
+{
+	put(name(word));
+	put(kind << 24 | vlen | (uint32_t)flag << 31);
+	put(size);
+}
+
+static void member(const char *word, uint32_t number, uint32_t bits)
+{
+	put(name(word));
+	put(number);
+	put(bits);
+}
+
+static size_t finish(void)
+{
+	struct btf_header head = { .magic = BTF_MAGIC, .version = 1, .hdr_len = HEAD,
+				   .type_len = (uint32_t)file.types,
+				   .str_off = (uint32_t)file.types, .str_len = sizeof(strings) };
+
+	memcpy(file.bytes, &head, sizeof(head));
+	memcpy(file.bytes + HEAD + file.types, strings, sizeof(strings));
+	return HEAD + file.types + sizeof(strings);
+}
+
+static size_t make(void)
+{
+	file.types = 0;
+	type("u32", BTF_KIND_INT, 0, false, 4);			/* 1 */
+	put(32);
+	type("task", BTF_KIND_FWD, 0, false, 0);		/* 2: not the one */
+	type("account", BTF_KIND_STRUCT, 2, false, 16);		/* 3 */
+	member("pid", 1, 0);
+	member("bytes", 1, 64);
+	type("alias", BTF_KIND_TYPEDEF, 0, false, 3);		/* 4 */
+	type("", BTF_KIND_UNION, 2, false, 8);			/* 5: nameless */
+	member("inner", 1, 0);
+	member("", 6, 32);
+	type("", BTF_KIND_STRUCT, 1, true, 4);			/* 6 */
+	member("flag", 1, 1u << 24 | 11);
+	type("", BTF_KIND_ENUM, 2, false, 4);			/* 7: has a tail of its own */
+	put(0), put(1), put(0), put(2);
+	type("task", BTF_KIND_STRUCT, 4, true, 64);		/* 8 */
+	member("state", 1, 24 * 8);
+	member("", 5, 40 * 8);
+	member("ioac", 9, 48 * 8);
+	member("pid", 1, 60 * 8);
+	type("", BTF_KIND_CONST, 0, false, 4);			/* 9 */
+	type("loop", BTF_KIND_TYPEDEF, 0, false, 10);		/* 10: itself */
+	type("inner", BTF_KIND_STRUCT, 1, false, 4);		/* 11 */
+	member("loop", 10, 0);
+	return finish();
+}
+
+static void members(void)
+{
+	static const struct {
+		const char *path;
+		int err;
+		uint32_t offset, bit;
+	} table[] = {
+		{ "pid", 0, 60, 0 }, { "state", 0, 24, 0 }, { "inner", 0, 40, 0 },
+		{ "flag", 0, 45, 3 }, { "ioac", 0, 48, 0 }, { "ioac.bytes", 0, 56, 0 },
+		{ "ioac.none", -ENOENT, 0, 0 }, { "pid.bytes", -ENOENT, 0, 0 },
+		{ "none", -ENOENT, 0, 0 }, { "pi", -ENOENT, 0, 0 },
+	};
+	size_t size = make();
+	struct btf_place place;
+	struct btf btf;
+	uint32_t bytes;
+
+	CHECK(!btf_open(&btf, file.bytes, size));
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		int err = btf_member(&btf, "task", table[i].path, &place);
+
+		CHECK(err == table[i].err && place.offset == table[i].offset &&
+		      place.bit == table[i].bit, "%s: %d %u.%u", table[i].path, err, place.offset,
+		      place.bit);
+	}
+	CHECK(btf_member(&btf, "nothing", "pid", &place) == -ENOENT);
+	CHECK(btf_member(&btf, "inner", "loop.pid", &place) == -EINVAL);
+	CHECK(!btf_size(&btf, "task", &bytes) && bytes == 64);
+	CHECK(btf_size(&btf, "u32", &bytes) == -ENOENT);
+}
+
+/* Each beginning of a file, and each byte of it wrong, is an answer or an error. */
+static void damaged(void)
+{
+	size_t size = make();
+	struct btf_place place;
+	struct btf btf;
+
+	for (size_t n = 0; n < size; n++) {
+		unsigned char *copy = malloc(n ? n : 1);
+
+		memcpy(copy, file.bytes, n);
+		CHECK(btf_open(&btf, copy, n) == -EINVAL, "%zu", n);
+		free(copy);
+	}
+	for (size_t n = 0; n < size * 8; n++) {
+		file.bytes[n / 8] ^= 1u << n % 8;
+		if (!btf_open(&btf, file.bytes, size))
+			btf_member(&btf, "task", "ioac.bytes", &place);
+		file.bytes[n / 8] ^= 1u << n % 8;
+	}
+}
+
+static void kernel(void)
+{
+	struct object_value numbers[WHY_NUMBERS];
+	struct features features = { .row = { { .asked = false } } };
+	int events[2], err = why_numbers(&features, numbers, events);
+
+	/* What neither types nor tracefs tell, or only to root, or no emulator. */
+	CHECK(!err || err == -ENOENT || err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ||
+	      err == -ENOSYS, "%d", err);
+	CHECK(err || !events[0] == !events[1]);
+	for (size_t i = 0; !err && i < WHY_NUMBERS; i++)
+		CHECK(numbers[i].name && numbers[i].number < 1 << 20, "%s", numbers[i].name);
+	features_close(&features);
+}
+
+static uint64_t sum_of(const struct event_why *why)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < WHY_PARTS; i++)
+		sum += why->ns[i];
+	return sum;
+}
+
+static void parts(void)
+{
+	static struct event_why rows[WHY_PENDING];
+	struct why_pending pending = { .rows = rows }, none = { .rows = NULL };
+	struct event_why one = { .tid = 7, .start_ns = 1000, .ns = { [WHY_CPU] = 50, [WHY_NETWORK] = 30 },
+				 .waits = { { 1, 2, 20 }, { 3, 1, 10 } } };
+	const struct event_why *got;
+
+	why_put(&none, &one, 0);
+	CHECK(!why_take(&none, 7, 1000, 80));
+	CHECK(!why_take(&pending, 0, 1, 80));
+	why_put(&pending, &one, 0);
+	CHECK(!why_take(&pending, 7, 1001, 80) && !why_take(&pending, 8, 1000, 80));
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got && sum_of(got) == 80 && got->ns[WHY_CPU] == 50);
+	/* What is missing is shown as other; too much is the wait for the client's. */
+	got = why_take(&pending, 7, 1000, 90);
+	CHECK(got && sum_of(got) == 90 && got->ns[WHY_OTHER] == 10);
+	why_put(&pending, &one, 0);
+	got = why_take(&pending, 7, 1000, 65);
+	CHECK(got && sum_of(got) == 65 && got->ns[WHY_CPU] == 50 && got->ns[WHY_NETWORK] == 15);
+	for (uint64_t duration = 0; duration < 100; duration++) {
+		uint64_t waited = 0;
+
+		why_put(&pending, &one, 0);
+		got = why_take(&pending, 7, 1000, duration);
+		CHECK(got && sum_of(got) == duration, "%u", (unsigned int)duration);
+		for (int i = 0; i < WHY_WAITS; i++)
+			waited += got->waits[i].ns * !!got->waits[i].count;
+		CHECK(waited <= (duration < 30 ? 30 : duration), "%u", (unsigned int)duration);
+	}
+	/* The oldest one goes. */
+	for (uint32_t i = 0; i < WHY_PENDING; i++) {
+		one.tid = 100 + i;
+		why_put(&pending, &one, 0);
+	}
+	CHECK(!why_take(&pending, 7, 1000, 80) && why_take(&pending, 100, 1000, 80));
+}
+
+/* What is known of sorts is the server's to tell, and that all have ended. */
+static void sorts(void)
+{
+	static struct event_why rows[WHY_PENDING];
+	struct why_pending pending = { .rows = rows };
+	struct event_why one = { .tid = 7, .start_ns = 1000, .used = 1, .sorted = 2,
+				 .workers = { .count = 0, .use = { 10, 5, 999, 50 } } };
+	uint32_t sorts = 1u << USE_SORTS, space = 7u << USE_SORTS_EXTERNAL;
+	static const __u64 with_workers[] = { 12, 5, 999, 57 };
+	const struct event_why *got;
+
+	one.use[USE_PEAK_GROWTH] = 3;
+	one.use[USE_SORTS] = 2;
+	one.use[USE_SORT_BYTES] = 700;
+	one.use[USE_SORT_BLOCKS] = 7;
+	why_put(&pending, &one, TARGET_SHOWS_ROWS);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got->used == 1 && got->use[USE_PEAK_GROWTH] == 3 * (__u64)sysconf(_SC_PAGESIZE));
+	why_put(&pending, &one, TARGET_SHOWS_SORTS);
+	CHECK(why_take(&pending, 7, 1000, 80)->used == (1 | sorts));
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got->used == (1 | sorts | space) && got->use[USE_SORTS] == 2);
+	one.workers.count = 2;
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(!memcmp(&got->use[USE_SORTS], with_workers, sizeof(with_workers)));
+	one.sorted = 1;
+	one.use[USE_PEAK_GROWTH] = -3ULL;
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	got = why_take(&pending, 7, 1000, 80);
+	CHECK(got->used == (1 | sorts) && !got->use[USE_PEAK_GROWTH]);
+	one.used = 0;
+	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	CHECK(!why_take(&pending, 7, 1000, 80)->used);
+}
+
+static void calls(void)
+{
+	for (uint32_t call = 0; call < WHY_CALLS * 2; call++)
+		CHECK(why_call_part(call) < WHY_PARTS);
+	CHECK(!why_call_name(WHY_NO_CALL));
+	for (int i = 0; i < WHY_PARTS; i++)
+		CHECK(why_part_name((enum why_part)i));
+	for (int i = 0; i < PHASES; i++)
+		CHECK(why_phase_name((enum phase)i));
+	for (int i = 0; i < USES; i++)
+		CHECK(why_use_name((enum use)i));
+}
+
+static void names(void)
+{
+	enum why_part part;
+	uint32_t call;
+
+	CHECK(!why_by_name("futex", &part, &call) && part == WHY_FUTEX &&
+	      !strcmp(why_call_name(call), "futex"));
+	CHECK(!why_by_name("lock", &part, &call) && part == WHY_LOCK && call == WHY_NONE);
+	CHECK(!why_by_name("pread64", &part, &call) && part == WHY_PARTS &&
+	      !strcmp(why_call_name(call), "pread64"));
+	CHECK(!why_by_name("page_fault", &part, &call) && part == WHY_PARTS && call == WHY_NO_CALL);
+	CHECK(why_by_name("", &part, &call) == -ENOENT && part == WHY_PARTS && call == WHY_NONE);
+}
+
+/* Waits of many statements at once, some of which never end. */
+static void waits(void)
+{
+	struct why_waits w = { .rows = calloc(WHY_OPEN, sizeof(*w.rows)) };
+	const uint64_t *ns;
+	size_t count;
+
+	for (uint32_t i = 0; i < 100 * 40; i++)
+		why_wait_put(&w, &(struct event_wait){ .pid = i % 40, .start_ns = 7 + i % 2,
+						       .ns = i });
+	CHECK(w.nrows == 40 && !w.lost);
+	CHECK(!why_wait_take(&w, 3, 7, &count) && !count);
+	ns = why_wait_take(&w, 3, 8, &count);
+	CHECK(ns && count == 100);
+	for (uint32_t i = 0; ns && i < count; i++)
+		CHECK(ns[i] == i * 40 + 3);
+	CHECK(!why_wait_take(&w, 3, 8, &count) && !count);
+	/* It was the only one that ended: the others make room, the oldest first. */
+	for (uint32_t i = 0; i < WHY_OPEN; i++)
+		why_wait_put(&w, &(struct event_wait){ .pid = 1000 + i, .start_ns = 9, .ns = i });
+	CHECK(w.nrows == WHY_OPEN && w.lost == 39 * 100, "%llu", (unsigned long long)w.lost);
+	CHECK(why_wait_take(&w, 1000, 9, &count) && count == 1);
+	/* No more memory than there may be. */
+	for (uint32_t i = 0; i < WHY_ROOM + 10; i++)
+		why_wait_put(&w, &(struct event_wait){ .pid = 1, .start_ns = 1, .ns = i });
+	why_wait_take(&w, 1, 1, &count);
+	CHECK(w.room <= WHY_ROOM && count + w.lost == 39 * 100 + WHY_ROOM + 10);
+	why_waits_free(&w);
+	CHECK(!why_wait_take(&w, 1, 1, &count) && !count);
+}
+
+int main(void)
+{
+	RUN(members);
+	RUN(damaged);
+	RUN(kernel);
+	RUN(parts);
+	RUN(sorts);
+	RUN(calls);
+	RUN(names);
+	RUN(waits);
+	return check_done();
+}

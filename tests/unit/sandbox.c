@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tests of loader/confine: in a child, what is refused is refused, and what is needed works. */
+#include "loader/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/unit/check.h"
+
+#define NEEDS_ALL	(CONFINE_LOOK | CONFINE_ATTACH | CONFINE_EVENTS | CONFINE_WRITE)
+
+static volatile sig_atomic_t caught;
+
+static void catch(int sig)
+{
+	caught = sig;
+}
+
+/* Runs @body in a confined child, which tells of the first thing that is not so. */
+static void confined(unsigned int needs, const char *(*body)(unsigned int needs))
+{
+	int fds[2], status = 0;
+	struct confined told;
+	char what[256] = "";
+	const char *wrong;
+	ssize_t n;
+	pid_t pid;
+
+	if (pipe(fds))
+		return;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		/* A signal is to come when it is confined. */
+		signal(SIGALRM, catch);
+		setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = 1000 } }, NULL);
+		confine(needs, &told);
+		wrong = told.filter_error == -EINVAL || told.filter_error == -ENOSYS ? "skip" :
+			!told.filter ? "no filter" : body(needs);
+		if (wrong && write(fds[1], wrong, strlen(wrong)) < 0)
+			_exit(1);
+		_exit(0);
+	}
+	close(fds[1]);
+	n = read(fds[0], what, sizeof(what) - 1);
+	close(fds[0]);
+	waitpid(pid, &status, 0);
+	if (n > 0 && !strcmp(what, "skip")) {
+		SKIP("no seccomp filters here");
+		return;
+	}
+	CHECK(n == 0 && WIFEXITED(status) && !WEXITSTATUS(status), "needs %u: %s, status %x", needs,
+	      what, (unsigned int)status);
+}
+
+/* Each set of needs that there is. */
+static void confined_all(const char *(*body)(unsigned int needs))
+{
+	for (unsigned int needs = 0; needs <= NEEDS_ALL; needs++)
+		confined(needs, body);
+}
+
+static const char *wrong_call;
+
+/* @number fails with EPERM, which an argument that no kernel takes tells from the kernel's own. */
+static bool refused(const char *name, long number, long a, long b, long c)
+{
+	wrong_call = name;
+	errno = 0;
+	return syscall(number, a, b, c, 0, 0, 0) == -1 && errno == EPERM;
+}
+
+#define REFUSED(name, a, b, c) refused(#name, __NR_##name, (long)(a), (long)(b), (long)(c))
+
+/* Without the filter none of these would be EPERM: their arguments are wrong, or all may make them. */
+static const char *never(unsigned int needs)
+{
+	char *const argv[] = { "true", NULL };
+
+	(void)needs;
+	if (REFUSED(execve, "/bin/true", argv, NULL) && REFUSED(execveat, AT_FDCWD, "/bin/true", argv) &&
+	    REFUSED(clone, SIGCHLD, 0, 0) && REFUSED(clone3, 0, 0, 0) &&
+	    REFUSED(socket, AF_UNIX, SOCK_STREAM, 0) && REFUSED(socket, AF_INET, SOCK_STREAM, 0) &&
+	    REFUSED(socketpair, AF_UNIX, SOCK_STREAM, 0) && REFUSED(connect, -1, 0, 0) &&
+	    REFUSED(sendmsg, -1, 0, 0) && REFUSED(ptrace, PTRACE_TRACEME, 0, 0) &&
+	    REFUSED(kill, getpid(), 0, 0) && REFUSED(tgkill, getpid(), getpid(), 0) &&
+	    REFUSED(process_vm_readv, 0, 0, 0) && REFUSED(process_vm_writev, 0, 0, 0) &&
+	    REFUSED(mount, 0, 0, 0) && REFUSED(fsopen, 0, 0, 0) && REFUSED(unshare, 0, 0, 0) &&
+	    REFUSED(setns, -1, 0, 0) && REFUSED(chroot, 0, 0, 0) && REFUSED(init_module, 0, 0, 0) &&
+	    REFUSED(finit_module, -1, 0, 0) && REFUSED(setuid, 0, 0, 0) &&
+	    REFUSED(setresuid, -1, -1, -1) && REFUSED(capset, 0, 0, 0) &&
+	    REFUSED(fchmod, -1, 0, 0) && REFUSED(fchown, -1, 0, 0) &&
+	    REFUSED(renameat2, -1, 0, 0) && REFUSED(linkat, -1, 0, 0) &&
+	    REFUSED(mkdirat, -1, 0, 0) && REFUSED(io_uring_setup, 0, 0, 0) &&
+	    REFUSED(userfaultfd, -1, 0, 0) && REFUSED(keyctl, -1, 0, 0) &&
+	    REFUSED(memfd_create, 0, 0, 0) && REFUSED(open_by_handle_at, -1, 0, 0) &&
+	    REFUSED(pidfd_open, 0, 0, 0) && REFUSED(prctl, PR_GET_DUMPABLE, 0, 0) &&
+	    REFUSED(bpf, BPF_OBJ_PIN, 0, 0) && REFUSED(bpf, BPF_MAP_CREATE, 0, 0) &&
+	    REFUSED(bpf, BPF_PROG_ATTACH, 0, 0) && REFUSED(ioctl, -1, TIOCSTI, 0) &&
+	    REFUSED(ioctl, -1, TCSETS, 0) && REFUSED(fcntl, -1, F_SETOWN, 0) &&
+	    REFUSED(mmap, 0, 0, PROT_READ | PROT_EXEC) && REFUSED(mprotect, 0, 0, PROT_EXEC))
+		return NULL;
+	return wrong_call;
+}
+
+static void refuses_what_is_never_needed(void)
+{
+	confined_all(never);
+}
+
+#ifdef __x86_64__
+static const char *x32(unsigned int needs)
+{
+	(void)needs;
+	return refused("x32 getpid", 0x40000000 | __NR_getpid, 0, 0, 0) &&
+	       refused("x32 write", 0x40000000 | __NR_write, -1, 0, 0) &&
+	       refused("x32 execve", 0x40000000 | 520, 0, 0, 0) ? NULL : wrong_call;
+}
+
+static long call_i386(long number)
+{
+	long ret;
+
+	__asm__ volatile("int $0x80" : "=a"(ret) : "a"(number), "b"(-1), "c"(0), "d"(0)
+			 : "memory", "r8", "r9", "r10", "r11");
+	return ret;
+}
+
+/* Where number 3 is a read and 20 getpid. */
+static const char *i386(unsigned int needs)
+{
+	(void)needs;
+	return call_i386(20) == -EPERM && call_i386(3) == -EPERM && call_i386(11) == -EPERM ? NULL :
+	       "a call by int 0x80";
+}
+#endif
+
+static void refuses_other_numbers(void)
+{
+#ifdef __x86_64__
+	int status;
+	pid_t pid;
+
+	confined_all(x32);
+	/* A kernel without the compatibility ends the process. */
+	fflush(stdout);
+	pid = fork();
+	if (!pid)
+		_exit(call_i386(20) != getpid());
+	waitpid(pid, &status, 0);
+	if (!status)
+		confined_all(i386);
+#else
+	SKIP("x86-64 has them");
+#endif
+}
+
+/* Whether the filter lets it pass: the kernel says what is wrong with it. */
+static bool passes(const char *name, bool expected, long number, long a, long b, long c)
+{
+	wrong_call = name;
+	errno = 0;
+	return (syscall(number, a, b, c, 0, 0, 0) != -1 || errno != EPERM) == expected;
+}
+
+#define PASSES(expected, name, a, b, c) \
+	passes(#name, (expected), __NR_##name, (long)(a), (long)(b), (long)(c))
+
+static const char *depends(unsigned int needs)
+{
+	bool look = needs & CONFINE_LOOK, write = needs & CONFINE_WRITE;
+
+	if (PASSES(look || write, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
+	    PASSES(write, openat, -1, "x", O_WRONLY) && PASSES(write, openat, -1, "x", O_RDWR) &&
+	    PASSES(write, openat, -1, "x", O_CREAT) && PASSES(write, openat, -1, "x", O_TRUNC) &&
+	    PASSES(write, openat, -1, "x", O_TMPFILE | O_RDWR) &&
+	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, unlinkat, -1, "", 0) &&
+	    PASSES(look || write, pread64, -1, 0, 0) && PASSES(look || write, getdents64, -1, 0, 0) &&
+	    PASSES(look || write, newfstatat, -1, "", 0) &&
+	    PASSES(needs & CONFINE_EVENTS, perf_event_open, 0, 0, 0) &&
+	    PASSES(needs & CONFINE_EVENTS, ioctl, -1, PERF_EVENT_IOC_ENABLE, 0))
+		return NULL;
+	return wrong_call;
+}
+
+#ifdef __x86_64__
+static const char *depends_old(unsigned int needs)
+{
+	bool look = needs & CONFINE_LOOK, write = needs & CONFINE_WRITE;
+
+	if (PASSES(look || write, open, "/nonexistent/x", O_RDONLY, 0) &&
+	    PASSES(write, open, "/nonexistent/x", O_WRONLY, 0) &&
+	    PASSES(write, open, "/nonexistent/x", O_CREAT, 0) &&
+	    PASSES(write, unlink, "/nonexistent/x", 0, 0))
+		return NULL;
+	return wrong_call;
+}
+#endif
+
+static void allows_what_is_asked_for(void)
+{
+	confined_all(depends);
+#ifdef __x86_64__
+	confined_all(depends_old);
+#endif
+}
+
+/* What libraries and the kernel do without being asked. */
+static const char *always(unsigned int needs)
+{
+	struct timespec now, moment = { 0, 1000 };
+	struct pollfd none = { .fd = -1 };
+	char *memory = malloc(1 << 20), *mapped;
+
+	(void)needs;
+	/* Its handler returns by rt_sigreturn. */
+	while (!caught)
+		poll(&none, 1, 1);
+	if (!memory)
+		return "malloc";
+	memset(memory, 1, 1 << 20);
+	memory = realloc(memory, 64 << 20);
+	if (!memory)
+		return "realloc";
+	free(memory);
+	mapped = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mapped == MAP_FAILED || mprotect(mapped, 4096, PROT_READ) || munmap(mapped, 8192))
+		return "mmap";
+	if (syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &now) || nanosleep(&moment, NULL))
+		return "clock";
+	errno = 0;
+	ioctl(-1, TIOCGWINSZ, 0);
+	return errno == EBADF ? NULL : "TIOCGWINSZ";
+}
+
+static void allows_what_is_always_needed(void)
+{
+	confined_all(always);
+}
+
+/* As loader/sandbox.c says which are kept. */
+static void capabilities_are_documented_ones(void)
+{
+	struct confined told;
+	int fds[2], status;
+	pid_t pid;
+
+	if (geteuid()) {
+		SKIP("root only");
+		return;
+	}
+	if (pipe(fds))
+		return;
+	fflush(stdout);
+	for (unsigned int needs = 0; needs <= NEEDS_ALL; needs++) {
+		pid = fork();
+		if (!pid) {
+			confine(needs, &told);
+			_exit(write(fds[1], &told, sizeof(told)) != sizeof(told) ||
+			      (geteuid() == 65534) != told.nobody);
+		}
+		waitpid(pid, &status, 0);
+		CHECK(!status && read(fds[0], &told, sizeof(told)) == sizeof(told), "needs %u", needs);
+		CHECK(told.nobody == !(needs & (CONFINE_ATTACH | CONFINE_WRITE)), "needs %u", needs);
+		CHECK(!(needs & CONFINE_LOOK) == !(told.capabilities >> 19 & 1), "%u: CAP_SYS_PTRACE",
+		      needs);
+		CHECK(!(needs & CONFINE_WRITE) == !(told.capabilities >> 1 & 1) ||
+		      !(told.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
+		/* CAP_SYS_MODULE, CAP_NET_RAW, CAP_SETUID, CAP_SETPCAP, CAP_KILL, CAP_CHOWN */
+		CHECK(!(told.capabilities & (1 << 16 | 1 << 13 | 1 << 7 | 1 << 8 | 1 << 5 | 1)),
+		      "needs %u: %llx", needs, (unsigned long long)told.capabilities);
+	}
+	close(fds[0]);
+	close(fds[1]);
+}
+
+int main(void)
+{
+	RUN(refuses_what_is_never_needed);
+	RUN(refuses_other_numbers);
+	RUN(allows_what_is_asked_for);
+	RUN(allows_what_is_always_needed);
+	RUN(capabilities_are_documented_ones);
+	return check_done();
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tests of db/tally: percentiles against sorting, sums that must add up, and bounds. */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "db/top.h"
+#include "tests/unit/check.h"
+#include "tests/unit/random.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define HOUR_NS 3600000000000ull
+#define MANY 1000000
+#define MANY_BYTES_MAX 20000000	/* what db/top.h says */
+#define MANY_NS_MAX 20000		/* a call; a machine that is busy is slow */
+
+static int add(struct tally *t, uint64_t hash, uint64_t ns)
+{
+	struct tally_call call = {
+		.engine = "mysql", .hash = hash, .fingerprint = "select ?",
+		.text = "select 1", .text_len = 8, .duration_ns = ns, .rows = 1, .seen_ns = 1,
+	};
+
+	return tally_add(t, &call);
+}
+
+static const struct tally_entry *find(struct tally *t, uint64_t hash)
+{
+	size_t count;
+	const struct tally_entry *const *entry = tally_sort(t, TALLY_TOTAL, &count);
+
+	for (size_t i = 0; i < count; i++)
+		if (entry[i]->hash == hash)
+			return entry[i];
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Random durations as they may be distributed. */
+static uint64_t random_duration(unsigned int kind)
+{
+	uint64_t r = random_next() >> 11;
+
+	switch (kind) {
+	case 0:		/* any order of magnitude up to an hour */
+		return (r % HOUR_NS) >> (random_next() >> 32) % 42;
+	case 1:		/* even */
+		return 1000000 + r % 9000000;
+	case 2:		/* the same */
+		return 123456789;
+	case 3:		/* two humps */
+		return r % 10 ? 50000 + r % 1000 : 800000000 + r % 100000000;
+	case 4:		/* very small */
+		return r % 40;
+	default:	/* a long tail */
+		return 100000 + 3000000000u / (1 + r % 30000);
+	}
+}
+
+static void percentiles(void)
+{
+	static const unsigned int permille[] = { 0, 1, 10, 100, 250, 500, 750, 900, 950, 990, 999,
+						 1000 };
+	static uint64_t value[20000];
+	double worst = 0;
+
+	for (unsigned int round = 0; round < 120; round++) {
+		size_t n = 1 + random_next() % (round < 60 ? 50 : ARRAY_SIZE(value));
+		struct tally *t = tally_new(TALLY_ENTRIES);
+		const struct tally_entry *e;
+
+		for (size_t i = 0; i < n; i++) {
+			value[i] = random_duration(round % 6);
+			CHECK(!add(t, 7, value[i]));
+		}
+		qsort(value, n, sizeof(value[0]), compare);
+		e = find(t, 7);
+		for (size_t i = 0; i < ARRAY_SIZE(permille); i++) {
+			size_t rank = (n * permille[i] + 999) / 1000;
+			uint64_t exact = value[rank ? rank - 1 : 0];
+			uint64_t got = tally_percentile(e, permille[i]);
+			double error = (double)got - (double)exact;
+
+			error /= exact ? (double)exact : 1;
+			error = error < 0 ? -error : error;
+			worst = error > worst ? error : worst;
+			CHECK(error <= 1.0 / 32,
+			      "kind %u, %zu values, %u: %" PRIu64 ", not %" PRIu64, round % 6, n,
+			      permille[i], got, exact);
+		}
+		CHECK(e->min_ns == value[0] && e->max_ns == value[n - 1] && e->calls == n);
+		CHECK(tally_percentile(e, 1000) == e->max_ns);
+		tally_free(t);
+	}
+	printf("# off by %.2f %% at most\n", 100 * worst);
+}
+
+/* At the borders of powers of two, and what is longer than the longest. */
+static void one_value(void)
+{
+	for (unsigned int bit = 0; bit < 64; bit++)
+		for (int64_t off = -1; off <= 1; off++) {
+			struct tally *t = tally_new(4);
+			uint64_t ns = (1ull << bit) + (uint64_t)off;
+
+			add(t, 1, ns);
+			CHECK(tally_percentile(find(t, 1), 500) == ns, "%" PRIu64, ns);
+			tally_free(t);
+		}
+}
+
+static void one_entry(void)
+{
+	struct tally *t = tally_new(10);
+	struct tally_call call = {
+		.engine = "mysql", .hash = 5, .fingerprint = "select ?", .text = "select 'a\0b'",
+		.text_len = 12, .duration_ns = 30, .rows = 3, .seen_ns = 100,
+	};
+	const struct tally_entry *e;
+
+	tally_add(t, &call);
+	call.text = "select 2";
+	call.text_len = 8;
+	call.duration_ns = 50;
+	call.failed = call.text_cut = true;
+	call.seen_ns = 300;
+	tally_add(t, &call);
+	call.text = NULL;
+	call.duration_ns = 60;
+	call.seen_ns = 200;
+	tally_add(t, &call);
+	e = find(t, 5);
+	CHECK(e && e->calls == 3 && e->errors == 2 && e->rows == 9 && e->total_ns == 140);
+	CHECK(e->min_ns == 30 && e->max_ns == 60 && e->seen_ns == 300);
+	CHECK(!strcmp(e->fingerprint, "select ?") && !strcmp(e->engine, "mysql"));
+	CHECK(e->sample_len == 8 && !memcmp(e->sample, "select 2", 8) && e->sample_cut);
+	/* The same hash of another engine is another. */
+	call.engine = "postgresql";
+	tally_add(t, &call);
+	e = find(t, 5);
+	CHECK(e->calls == 3, "%" PRIu64, e->calls);
+	tally_free(t);
+	tally_free(NULL);
+}
+
+static void long_texts(void)
+{
+	static char text[5000];
+	struct tally *t = tally_new(10);
+	struct tally_call call = { .engine = "mysql", .fingerprint = text, .text = text,
+				   .text_len = sizeof(text) - 1 };
+	const struct tally_entry *e;
+
+	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
+		memcpy(text + i, "\xc3\xa4", 2);
+	for (call.hash = 0; call.hash < 2; call.hash++) {
+		text[0] = 'a';
+		tally_add(t, &call);
+		memmove(text + 1, text, sizeof(text) - 2);
+	}
+	for (uint64_t hash = 0; hash < 2; hash++) {
+		size_t len;
+
+		e = find(t, hash);
+		len = strlen(e->fingerprint);
+		CHECK(len < TALLY_TEXT && len > TALLY_TEXT - 8, "%zu", len);
+		CHECK(!strcmp(e->fingerprint + len - 3, "..."), "%s", e->fingerprint);
+		CHECK(e->fingerprint[len - 4] != '\xc3', "half a character");
+		CHECK(e->sample_len == TALLY_TEXT - 1 && e->sample_cut, "%u", e->sample_len);
+	}
+	tally_free(t);
+}
+
+struct sums {
+	uint64_t calls, errors, rows, total_ns, entries;
+};
+
+static void sum_entry(struct sums *sums, const struct tally_entry *e)
+{
+	sums->calls += e->calls;
+	sums->errors += e->errors;
+	sums->rows += e->rows;
+	sums->total_ns += e->total_ns;
+}
+
+static struct sums sum_all(struct tally *t)
+{
+	struct sums sums = { 0 };
+	size_t count;
+	const struct tally_entry *const *entry = tally_sort(t, TALLY_CALLS, &count);
+
+	for (size_t i = 0; i < count; i++)
+		sum_entry(&sums, entry[i]);
+	sum_entry(&sums, tally_other(t, &sums.entries));
+	sums.entries += count;
+	return sums;
+}
+
+static void nothing_is_lost(void)
+{
+	for (size_t limit = 0; limit < 200; limit += 1 + limit / 3) {
+		struct tally *t = tally_new(limit);
+		struct sums in = { 0 }, out;
+		size_t count;
+
+		for (int i = 0; i < 20000; i++) {
+			struct tally_call call = {
+				.engine = random_next() & 64 ? "mysql" : "postgresql",
+				.hash = random_next() >> 32 & 255, .fingerprint = "x",
+				.duration_ns = random_duration(i % 6), .rows = random_next() >> 60,
+				.failed = !(random_next() & 1023 << 20),
+			};
+
+			CHECK(!tally_add(t, &call));
+			in.calls++;
+			in.errors += call.failed;
+			in.rows += call.rows;
+			in.total_ns += call.duration_ns;
+		}
+		out = sum_all(t);
+		CHECK(in.calls == out.calls && in.errors == out.errors && in.rows == out.rows &&
+		      in.total_ns == out.total_ns, "limit %zu", limit);
+		tally_sort(t, TALLY_TOTAL, &count);
+		CHECK(count <= (limit < 4 ? 4 : limit), "%zu of %zu", count, limit);
+		tally_fold(t, 1);
+		tally_fold(t, 5);
+		tally_sort(t, TALLY_TOTAL, &count);
+		CHECK(count == 1, "%zu", count);
+		tally_fold(t, 0);
+		CHECK(!tally_sort(t, TALLY_TOTAL, &count) && !count);
+		CHECK(sum_all(t).calls == in.calls && tally_other(t, NULL)->calls == in.calls);
+		/* It is as good as new. */
+		add(t, 3, 4);
+		CHECK(find(t, 3)->calls == 1);
+		tally_free(t);
+	}
+}
+
+/* Exactly those with the least total are folded, and "other" is as if all had been one. */
+static void the_least_are_folded(void)
+{
+	static uint64_t total[1000];
+	struct tally *t = tally_new(ARRAY_SIZE(total)), *one = tally_new(4);
+	const struct tally_entry *const *entry;
+	size_t count, keep = 300;
+	uint64_t folded;
+
+	for (size_t i = 0; i < ARRAY_SIZE(total); i++) {
+		total[i] = random_next() >> 54;
+		add(t, i, total[i]);
+	}
+	qsort(total, ARRAY_SIZE(total), sizeof(total[0]), compare);
+	for (size_t i = 0; i < ARRAY_SIZE(total) - keep; i++)
+		add(one, 1, total[i]);
+	tally_fold(t, keep);
+	entry = tally_sort(t, TALLY_TOTAL, &count);
+	CHECK(count == keep, "%zu", count);
+	for (size_t i = 0; i < count; i++)
+		CHECK(entry[i]->total_ns == total[ARRAY_SIZE(total) - 1 - i], "%zu", i);
+	CHECK(tally_other(t, &folded)->calls == ARRAY_SIZE(total) - keep);
+	CHECK(folded == ARRAY_SIZE(total) - keep, "%" PRIu64, folded);
+	for (unsigned int permille = 0; permille <= 1000; permille++)
+		CHECK(tally_percentile(tally_other(t, NULL), permille) ==
+		      tally_percentile(find(one, 1), permille), "%u", permille);
+	tally_free(t);
+	tally_free(one);
+}
+
+static uint64_t value_of(const struct tally_entry *e, enum tally_order order)
+{
+	const uint64_t value[] = {
+		[TALLY_TOTAL] = e->total_ns, [TALLY_CALLS] = e->calls,
+		[TALLY_MEAN] = e->total_ns / e->calls, [TALLY_P95] = tally_percentile(e, 950),
+		[TALLY_P99] = tally_percentile(e, 990), [TALLY_MAX] = e->max_ns,
+		[TALLY_ROWS] = e->rows, [TALLY_ERRORS] = e->errors,
+	};
+
+	return value[order];
+}
+
+static void sorted(void)
+{
+	struct tally *t = tally_new(100);
+	const struct tally_entry *const *entry;
+	size_t count;
+
+	for (int i = 0; i < 5000; i++) {
+		struct tally_call call = { .engine = "mysql", .hash = random_next() >> 32 & 63,
+					   .fingerprint = "x", .duration_ns = random_duration(0),
+					   .rows = random_next() >> 60,
+					   .failed = random_next() & 1 };
+
+		tally_add(t, &call);
+	}
+	for (enum tally_order order = TALLY_TOTAL; order <= TALLY_ERRORS; order++) {
+		entry = tally_sort(t, order, &count);
+		CHECK(count == 64, "%zu", count);
+		for (size_t i = 1; i < count; i++)
+			CHECK(value_of(entry[i - 1], order) >= value_of(entry[i], order), "%u: %zu",
+			      order, i);
+	}
+	tally_free(t);
+}
+
+/* What statements waited for is added up, of those of which it is known, and folded. */
+static void where_time_went(void)
+{
+	struct tally *t = tally_new(100);
+	uint64_t ns = 0, pages = 0, known = 0;
+	const struct tally_entry *const *entry;
+	const struct tally_why *other;
+	size_t count;
+
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct event_why why = { .used = i & 1 ? 1u << USE_SHARED_HIT : 0 };
+		struct tally_call call = { .engine = "mysql", .hash = i % 50, .fingerprint = "x",
+					   .duration_ns = i, .why = i % 50 ? &why : NULL };
+
+		/* What took longest waited least. */
+		why.ns[WHY_LOCK] = 1000 - i % 50;
+		why.use[USE_SHARED_HIT] = i;
+		tally_add(t, &call);
+		ns += i % 50 ? why.ns[WHY_LOCK] : 0;
+		pages += i & 1 ? i : 0;
+		known += !!call.why;
+	}
+	CHECK(!find(t, 0)->why && find(t, 3)->why->calls == 20);
+	CHECK(!find(t, 2)->why->used && find(t, 3)->why->used == 1u << USE_SHARED_HIT);
+	entry = tally_sort(t, (enum tally_order)(TALLY_PART + WHY_LOCK), &count);
+	CHECK(count == 50 && entry[0]->hash == 1 && entry[48]->hash == 49 && !entry[49]->why);
+	entry = tally_sort(t, (enum tally_order)(TALLY_USE + USE_SHARED_HIT), &count);
+	CHECK(count == 50 && entry[0]->hash == 49 && entry[24]->hash == 1);
+	tally_fold(t, 10);
+	tally_fold(t, 0);
+	other = tally_other(t, NULL)->why;
+	CHECK(other && other->ns[WHY_LOCK] == ns && other->calls == known);
+	CHECK(other && other->use[USE_SHARED_HIT] == pages && other->used == 1u << USE_SHARED_HIT);
+	tally_free(t);
+}
+
+/* Memory is not added up, and what is not known of a call does not count. */
+static void largest_counts(void)
+{
+	struct tally *t = tally_new(100);
+	const struct tally_why *other;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		struct event_why why = { .used = i == 99 ? 1u << USE_SORTS : ~0u };
+
+		why.use[USE_SORTS] = 1;
+		why.use[USE_SORT_BYTES] = why.use[USE_PEAK_GROWTH] = i ^ 5;
+		tally_add(t, &(struct tally_call){ .engine = "mysql", .hash = i % 5, .fingerprint = "x",
+						   .why = &why });
+	}
+	CHECK(find(t, 0)->why->use[USE_SORT_BYTES] == (90 ^ 5) && find(t, 0)->why->use[USE_SORTS] == 20);
+	tally_fold(t, 1);
+	tally_fold(t, 0);
+	other = tally_other(t, NULL)->why;
+	CHECK(other && other->use[USE_SORTS] == 100 && other->use[USE_PEAK_GROWTH] == (98 ^ 5));
+	tally_free(t);
+}
+
+static size_t resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	size_t pages = 0;
+
+	if (!f || fscanf(f, "%*u %zu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* A flood of statements that come once, and a few costly ones among them. */
+static void a_million(void)
+{
+	static char text[TALLY_TEXT];
+	size_t before = resident(), most = 0;
+	struct tally *t = tally_new(TALLY_ENTRIES);
+	uint64_t took = now_ns(), costly = 0, calls[50] = { 0 };
+
+	memset(text, 'x', sizeof(text) - 1);
+	for (uint64_t i = 0; i < MANY; i++) {
+		struct tally_call call = {
+			.engine = "mysql", .hash = random_next() | 64,
+			.fingerprint = text + (i & 511) + 400, .text = text, .text_len = i & 511,
+			.duration_ns = random_duration(1),
+		};
+
+		if (!(i % 100)) {
+			call.hash = random_next() % ARRAY_SIZE(calls);
+			call.duration_ns *= 1000;
+			calls[call.hash]++;
+			costly++;
+		}
+		tally_add(t, &call);
+		if (!(i & 4095))
+			most = resident() > most ? resident() : most;
+	}
+	took = now_ns() - took;
+	CHECK(sum_all(t).calls == MANY && sum_all(t).entries == MANY - costly + ARRAY_SIZE(calls),
+	      "%" PRIu64, sum_all(t).entries);
+	for (uint64_t i = 0; i < ARRAY_SIZE(calls); i++)
+		CHECK(find(t, i) && find(t, i)->calls == calls[i], "%" PRIu64, i);
+	CHECK(most - before < MANY_BYTES_MAX, "%zu", most - before);
+	CHECK(took / MANY < MANY_NS_MAX, "%" PRIu64 " ns", took / MANY);
+	printf("# a million fingerprints: %zu KiB, %" PRIu64 " ns each\n",
+	       (most - before) >> 10, took / MANY);
+	tally_free(t);
+}
+
+/* The most that it can take: every entry with long texts and with calls in every bucket. */
+static void the_most_memory(void)
+{
+	static char text[TALLY_TEXT + 1];
+	size_t before = resident();
+	struct tally *t = tally_new(TALLY_ENTRIES);
+	struct event_why why = { .used = 0 };
+	struct tally_call call = { .engine = "mysql", .fingerprint = text, .text = text,
+				   .text_len = TALLY_TEXT, .why = &why };
+
+	memset(text, 'x', TALLY_TEXT);
+	for (call.hash = 0; call.hash < TALLY_ENTRIES; call.hash++)
+		for (uint64_t i = 1; i < 49 * 32; i++) {
+			call.duration_ns = (32 + i % 32) << i / 32 >> 5;
+			tally_add(t, &call);
+		}
+	CHECK(resident() - before < MANY_BYTES_MAX, "%zu", resident() - before);
+	printf("# at most %zu KiB\n", (resident() - before) >> 10);
+	tally_free(t);
+}
+
+int main(void)
+{
+	RUN(percentiles);
+	RUN(one_value);
+	RUN(one_entry);
+	RUN(long_texts);
+	RUN(nothing_is_lost);
+	RUN(the_least_are_folded);
+	RUN(sorted);
+	RUN(where_time_went);
+	RUN(largest_counts);
+	RUN_LONG(a_million);
+	RUN(the_most_memory);
+	return check_done();
+}
