@@ -14,7 +14,7 @@ enum event_type {
 	EVENT_SESSION = 2,	/* struct event_identity: first hit of a thread */
 	EVENT_EXIT = 3,		/* struct event_session: that thread has ended */
 	EVENT_EXEC = 4,		/* struct event_exec: a program was executed */
-	EVENT_HIT = 5,		/* struct event_hit, of any probe of any file */
+	EVENT_HIT = 5,		/* struct event_probe_hit, of any probe of any file */
 	EVENT_WHY = 6,		/* struct event_why, before its statement */
 	EVENT_WAIT = 7,		/* struct event_wait, too */
 };
@@ -246,7 +246,7 @@ struct event_exec {
  * A probe was hit. Behind ->values are the texts of those of them that are addresses of one: each
  * an s64, what bpf_probe_read_user_str() returned for it, and so many bytes as the tool said.
  */
-struct event_hit {
+struct event_probe_hit {
 	__u32 type;
 	__u32 source;		/* which probe, a number of the loader's */
 	__u32 pid, tid;		/* as seen from where the tool runs */
@@ -256,13 +256,13 @@ struct event_hit {
 };
 
 /* Map "hits": how many hits had this value, or one of this power of two. */
-#define HIT_TEXT	64
+#define PROBE_HIT_TEXT	64
 
-struct hit_key {
+struct probe_hit_key {
 	__u32 source;
 	__u32 slot;		/* of a histogram, see HIT_NEGATIVE; else 0 */
 	__u64 value;		/* 0 with a histogram; with a text: 0, or why there is none */
-	char text[HIT_TEXT];	/* with a NUL, cut if longer; else all zero */
+	char text[PROBE_HIT_TEXT];	/* with a NUL, cut if longer; else all zero */
 };
 
 #define HIT_NEGATIVE	64	/* slot of numbers below 0; else the binary logarithm, 0 for 0 */
@@ -307,8 +307,8 @@ _Static_assert(sizeof(struct event_session) == 24, "a record has no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "a record has no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "a record has no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "a map's key has no padding");
-_Static_assert(sizeof(struct event_hit) == 40, "a record's head has no padding");
-_Static_assert(sizeof(struct hit_key) == 80, "a map's key has no padding");
+_Static_assert(sizeof(struct event_probe_hit) == 40, "a record's head has no padding");
+_Static_assert(sizeof(struct probe_hit_key) == 80, "a map's key has no padding");
 _Static_assert(sizeof(struct control) == 8, "a map's value has no padding");
 
 #endif

@@ -21,16 +21,16 @@ ARGUMENT(context);	/* … and its MDL_context */
 ARGUMENT(wait_event);	/* PostgreSQL: address of what it says that it waits for */
 ARGUMENT(self);		/* its PID, as it sees it, .. */
 ARGUMENT(proc_pid);	/* .. and as its PGPROC has it, if that is laid out as expected */
-ARGUMENT(named);	/* address of the first struct light_named, .. */
+ARGUMENT(named);	/* address of the first struct lwlock_named, .. */
 ARGUMENT(nnamed);	/* .. and how many there are */
 
 CONSTANT(source);
 CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
-CONSTANT(tally);	/* LWLock waits are summed up, and not sent */
+CONSTANT(top);	/* LWLock waits are summed up, and not sent */
 
 MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
 MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
-MAP(sums);		/* hash: struct light_key → struct light_sum */
+MAP(sums);		/* hash: struct lwlock_key → struct lwlock_sum */
 
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 
@@ -197,7 +197,7 @@ PROGRAM(lock_deadlock)
 	return 0;
 }
 
-PROGRAM(light_start)
+PROGRAM(lwlock_start)
 {
 	struct event_lock wait = {};
 
@@ -206,11 +206,11 @@ PROGRAM(light_start)
 	return 0;
 }
 
-INLINE void light_tally(void *ctx, struct event_lock *wait)
+INLINE void lwlock_tally(void *ctx, struct event_lock *wait)
 {
-	struct light_key key = { .source = VALUE(source), .mode = wait->mode,
+	struct lwlock_key key = { .source = VALUE(source), .mode = wait->mode,
 				 .cpu = bpf_get_smp_processor_id(), .tranche = wait->field[0] };
-	struct light_sum first = { 1, wait->duration_ns, wait->duration_ns }, *sum;
+	struct lwlock_sum first = { 1, wait->duration_ns, wait->duration_ns }, *sum;
 
 	__builtin_memcpy(key.name, wait->name, sizeof(key.name));
 	sum = bpf_map_lookup_elem(sums, &key);
@@ -229,7 +229,7 @@ INLINE void light_tally(void *ctx, struct event_lock *wait)
 		sum->max_ns = wait->duration_ns;
 }
 
-PROGRAM(light_done)
+PROGRAM(lwlock_done)
 {
 	__u64 key = wait_key(1);
 	struct event_lock *kept = bpf_map_lookup_elem(waits, &key), wait;
@@ -243,24 +243,24 @@ PROGRAM(light_done)
 	if (wait.duration_ns < VALUE(threshold_ns))
 		return 0;
 	wait.type = EVENT_LOCK_END;
-	wait.flags = LOCK_LIGHT;
+	wait.flags = LOCK_LWLOCK;
 	/* Where a function returns there are none. */
 	if (arg_name(ctx)) {
 		wait.mode = arg_mode(ctx);
 		bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
 	}
-	if (VALUE(tally))
-		light_tally(ctx, &wait);
+	if (VALUE(top))
+		lwlock_tally(ctx, &wait);
 	else
 		wait_send(ctx, &wait);
 	return 0;
 }
 
 /* The name of an extension's tranche, where it asked for it when the server started. */
-INLINE void light_name(void *ctx, struct event_lock *wait)
+INLINE void lwlock_name(void *ctx, struct event_lock *wait)
 {
-	const struct light_named *named = (const void *)arg_named(ctx);
-	struct light_named one = {};
+	const struct lwlock_named *named = (const void *)arg_named(ctx);
+	struct lwlock_named one = {};
 	__u32 tranche = wait->field[0], first;
 
 	if (!arg_nnamed(ctx) || bpf_probe_read_user(&one, sizeof(one), named))
@@ -280,12 +280,12 @@ PROGRAM(semaphore_start)
 	__u32 event = 0, self;
 
 	if (bpf_probe_read_user(&event, sizeof(event), (const void *)arg_wait_event(ctx)) ||
-	    event >> 24 != LIGHT_CLASS || !wait_begin(ctx, &wait))
+	    event >> 24 != LWLOCK_CLASS || !wait_begin(ctx, &wait))
 		return 0;
 	wait.field[0] = event & 0xffff;
 	self = arg_self(ctx);
-	wait.mode = self && (__u32)arg_proc_pid(ctx) == self ? arg_mode(ctx) : LIGHT_MODES;
-	light_name(ctx, &wait);
+	wait.mode = self && (__u32)arg_proc_pid(ctx) == self ? arg_mode(ctx) : LWLOCK_MODES;
+	lwlock_name(ctx, &wait);
 	wait_keep(wait_key(1), &wait);
 	return 0;
 }

@@ -46,7 +46,7 @@ CONSTANT(histogram);	/* the first field is counted by powers of two */
 CONSTANT(is_signed);	/* it is a signed number */
 
 MAP(pids);		/* hash: tgid that is wanted → anything */
-MAP(hits);		/* hash: struct hit_key → u64 */
+MAP(hits);		/* hash: struct probe_hit_key → u64 */
 
 /* Reads the arguments. The process and thread as they are seen; 0: the hit is not wanted. */
 INLINE __u64 hit_wanted(void *ctx, __u64 *v)
@@ -92,7 +92,7 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 PROGRAM(hit_send)
 {
 	__u64 v[VARIABLES], id = hit_wanted(ctx, v), value;
-	struct event_hit *event;
+	struct event_probe_hit *event;
 	char *at;
 
 	if (!id)
@@ -129,7 +129,7 @@ PROGRAM(hit_send)
 PROGRAM(hit_count)
 {
 	__u64 v[VARIABLES], one = 1, *n;
-	struct hit_key key = { .source = VALUE(source) };
+	struct probe_hit_key key = { .source = VALUE(source) };
 
 	if (!hit_wanted(ctx, v))
 		return 0;

@@ -61,11 +61,11 @@ void doctor_say(struct doctor *doctor, enum doctor_state state, const char *abou
 	}
 }
 
-void doctor_fault(struct doctor *doctor, const char *about, const struct fault *fault)
+void doctor_error(struct doctor *doctor, const char *about, const struct error *error)
 {
 	static const char name[] = "dbslower: ";
 	struct output *said = malloc(sizeof(*said));
-	struct fault copy = *fault;
+	struct error copy = *error;
 	char *text, *remedy;
 
 	if (!said) {
@@ -74,8 +74,8 @@ void doctor_fault(struct doctor *doctor, const char *about, const struct fault *
 	}
 	/* Nothing is written: the message stays in the buffer. The log follows by itself. */
 	output_init(said, -1);
-	copy.log = fault->log && *fault->log ? "\n" : NULL;
-	message_fault(said, &copy);
+	copy.log = error->log && *error->log ? "\n" : NULL;
+	message_error(said, &copy);
 	said->buf[said->len < OUTPUT_SIZE ? said->len : OUTPUT_SIZE - 1] = '\0';
 	text = said->buf + (strncmp(said->buf, name, strlen(name)) ? 0 : strlen(name));
 	remedy = strchr(text, '\n');
@@ -86,8 +86,8 @@ void doctor_fault(struct doctor *doctor, const char *about, const struct fault *
 	if (remedy)
 		remedy[strcspn(remedy, "\n")] = '\0';
 	doctor_say(doctor, DOCTOR_OBSTACLE, about, remedy, "%s", text);
-	if (fault->log && !doctor->options.json)
-		output_string(&doctor->out, fault->log);
+	if (error->log && !doctor->options.json)
+		output_string(&doctor->out, error->log);
 	free(said);
 }
 
@@ -103,17 +103,17 @@ static void self_test_step(void *arg, const struct selftest_step *step)
 	struct output *out = &doctor->out;
 	char about[64];
 
-	snprintf(about, sizeof(about), "%s, %s", step->way, step->what);
+	snprintf(about, sizeof(about), "%s, %s", step->method, step->what);
 	if (doctor->options.json) {
-		json_string(out, doctor->servers++ ? ",{\"way\":\"" : "{\"way\":\"", step->way);
+		json_string(out, doctor->servers++ ? ",{\"way\":\"" : "{\"way\":\"", step->method);
 		json_string(out, ",\"step\":\"", step->what);
 		output_string(out, step->ok ? ",\"ok\":true,\"ms\":" : ",\"ok\":false,\"ms\":");
 		output_fixed(out, step->ns, 6);
 		json_string(out, ",\"found\":\"", step->found);
 		output_char(out, '}');
 	}
-	if (step->fault)
-		doctor_fault(doctor, about, step->fault);
+	if (step->error)
+		doctor_error(doctor, about, step->error);
 	else
 		doctor_say(doctor, step->ok ? DOCTOR_OK : DOCTOR_OBSTACLE, about,
 			   step->ok ? NULL : "Please report this with the output of dbslower "
@@ -159,7 +159,7 @@ static void doctor_all(struct doctor *doctor)
 	const struct options *options = &doctor->options;
 	bool files = options->path_count || options->word_count;
 
-	doctor->way = ATTACH_NONE;
+	doctor->method = ATTACH_NONE;
 	if (options->json)
 		json_string(&doctor->out, "{\"type\":\"doctor\",\"version\":\"", version_text);
 	if (!files && !options->self_test) {

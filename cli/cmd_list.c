@@ -38,7 +38,7 @@ struct list {
 	uint64_t seen, printed;		/* probes */
 	struct list_map *maps;
 	size_t nmaps, room;
-	struct recognise recognise;
+	struct detect detect;
 	struct process *servers;	/* one for each file */
 	size_t nservers;
 	bool failed;
@@ -74,15 +74,15 @@ static void list_fail_open(struct list *list, const char *path, int err)
 		  err == -EACCES ? "Run it as a user who may read that file." : NULL);
 }
 
-static void list_fault(struct list *list, enum fault_kind kind, int err, const char *subject)
+static void list_fault(struct list *list, enum error_kind kind, int err, const char *subject)
 {
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 
-	fault_set(&fault, kind, err, subject, NULL);
+	error_set(&error, kind, err, subject, NULL);
 	output_flush(&list->out);
-	message_fault(&list->err, &fault);
+	message_error(&list->err, &error);
 	output_flush(&list->err);
-	fault_clear(&fault);
+	error_clear(&error);
 	list->failed = true;
 }
 
@@ -198,14 +198,14 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 /* Prints the probes of the file open as @fd, and closes it. -ENOEXEC: no ELF file, and as above. */
 static int list_open_file(struct list *list, const char *path, int fd)
 {
-	struct binary binary;
-	int err = binary_map(&binary, fd);
+	struct elf_map binary;
+	int err = elf_map_map(&binary, fd);
 
 	close(fd);
 	if (err)
 		return err;
 	err = list_elf(list, path, &binary.elf);
-	binary_unmap(&binary);
+	elf_map_unmap(&binary);
 	return err;
 }
 
@@ -369,7 +369,7 @@ static void list_process(struct list *list, uint32_t pid)
 	snprintf(number, sizeof(number), "%u", pid);
 	snprintf(subject, sizeof(subject), "process %u", pid);
 	if (err)
-		list_fault(list, err == -ENOMEM ? FAULT_MEMORY : FAULT_PROCESS, err, number);
+		list_fault(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROCESS, err, number);
 	else if (!process.wanted && list->options.path_count)
 		list_fail(list, subject, " maps no such file",
 			  "Without -l, all that it maps is listed.");
@@ -397,7 +397,7 @@ static int list_server(void *arg, const struct process *process)
 	struct list *list = arg;
 	struct process *servers;
 
-	if (!recognise_process(&list->recognise, process))
+	if (!detect_process(&list->detect, process))
 		return 0;
 	for (size_t i = 0; i < list->nservers; i++)
 		if (process_file_same(&list->servers[i].file, &process->file))
@@ -416,7 +416,7 @@ static void list_servers(struct list *list)
 	int err = process_each(list_server, list);
 
 	if (err)
-		list_fault(list, err == -ENOMEM ? FAULT_MEMORY : FAULT_PROC, err, "/proc");
+		list_fault(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, "/proc");
 	else if (!list->nservers)
 		list_fail(list, "no database server runs here", " that is known and may be seen",
 			  "Give a file or library (-l c) or a process (-p PID); other users' "
@@ -460,7 +460,7 @@ static void list_free(struct list *list)
 		free((char *)list->maps[i].map.path);
 	free(list->maps);
 	free(list->servers);
-	recognise_clear(&list->recognise);
+	detect_clear(&list->detect);
 	free(list);
 }
 

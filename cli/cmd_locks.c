@@ -16,7 +16,7 @@
 #define NAP_MS		1	/* a holder is looked up while it holds */
 
 struct cmd_locks {
-	struct watch watch;		/* first: what it is called with */
+	struct loop loop;		/* first: what it is called with */
 	struct locks *locks;
 	struct locks_view view;
 	void (*server)(void *arg, const struct tracer_server *server);
@@ -28,7 +28,7 @@ struct cmd_locks {
 static void locks_wait(void *arg, const struct lock_wait *wait)
 {
 	struct cmd_locks *cmd = arg;
-	const struct options *options = &cmd->watch.options;
+	const struct options *options = &cmd->loop.options;
 
 	if (cmd->done)
 		return;
@@ -39,12 +39,12 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 		locks_sum_wait(&cmd->view, wait);
 	} else {
 		if (wait->running && !cmd->running && !options->json)
-			output_string(&cmd->watch.out, "Still waiting:\n");
+			output_string(&cmd->loop.out, "Still waiting:\n");
 		cmd->running = wait->running;
 		locks_show_wait(&cmd->view, wait);
 	}
 	if (cmd->terminal)
-		output_flush(&cmd->watch.out);
+		output_flush(&cmd->loop.out);
 	if (!wait->running)
 		cmd->done = ++cmd->shown == options->count;
 }
@@ -55,32 +55,32 @@ static void locks_server(void *arg, const struct tracer_server *server)
 	struct tracer_server shown = *server;
 
 	/* What statements have is no matter here. */
-	shown.shows = ~0u;
+	shown.has = ~0u;
 	cmd->server(arg, &shown);
-	if (cmd->watch.options.verbose && server->engine->running &&
-	    !(server->shows & TARGET_SHOWS_LIGHT))
-		output_string(&cmd->watch.err, "  LWLock waits are not seen: this server has "
+	if (cmd->loop.options.verbose && server->engine->running &&
+	    !(server->has & TARGET_HAS_LIGHT))
+		output_string(&cmd->loop.err, "  LWLock waits are not seen: this server has "
 			      "neither USDT probes nor PGSemaphoreLock()\n");
 }
 
-static void locks_begin(struct watch *watch)
+static void locks_begin(struct loop *loop)
 {
-	struct cmd_locks *cmd = (struct cmd_locks *)watch;
+	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	if (watch->options.json)
+	if (loop->options.json)
 		return;
-	watch_headline(watch);
-	if (!watch->options.stat)
+	loop_headline(loop);
+	if (!loop->options.stat)
 		locks_show_header(&cmd->view);
-	output_flush(&watch->out);
+	output_flush(&loop->out);
 }
 
 static void locks_say_summary(struct cmd_locks *cmd, const struct summary *summary)
 {
-	output_printf(&cmd->watch.err, "dbslower: %llu waits, %llu shown",
+	output_printf(&cmd->loop.err, "dbslower: %llu waits, %llu shown",
 		      (unsigned long long)summary->statements, (unsigned long long)cmd->shown);
-	message_losses(&cmd->watch.err, summary);
-	output_flush(&cmd->watch.err);
+	message_losses(&cmd->loop.err, summary);
+	output_flush(&cmd->loop.err);
 }
 
 /* Says what was lost since it was last said. */
@@ -97,32 +97,32 @@ static void locks_report(struct cmd_locks *cmd)
 
 static int locks_loop(struct cmd_locks *cmd)
 {
-	uint64_t reported_ns = watch_now();
+	uint64_t reported_ns = loop_now();
 	int filled, fd, err = 0;
 
 	while (!cmd->done && !err) {
 		filled = locks_drain(cmd->locks);
-		if (cmd->watch.asked)
+		if (cmd->loop.asked)
 			locks_running(cmd->locks);
-		cmd->watch.asked = false;
-		err = output_flush(&cmd->watch.out);
-		if (watch_now() - reported_ns > 1000000000u) {
-			reported_ns = watch_now();
+		cmd->loop.asked = false;
+		err = output_flush(&cmd->loop.out);
+		if (loop_now() - reported_ns > 1000000000u) {
+			reported_ns = loop_now();
 			locks_report(cmd);
 		}
 		if (cmd->done || err)
 			break;
 		fd = filled ? -EAGAIN : locks_sleep(cmd->locks);
-		cmd->done = watch_wait(&cmd->watch, fd >= 0 ? fd : -1,
-				       fd >= 0 ? SLEEP_MAX_MS : NAP_MS);
+		cmd->done = loop_wait(&cmd->loop, fd >= 0 ? fd : -1,
+				      fd >= 0 ? SLEEP_MAX_MS : NAP_MS);
 	}
 	return err;
 }
 
 static int locks_table(struct cmd_locks *cmd)
 {
-	struct light_count *counts;
-	ssize_t n = locks_light(cmd->locks, &counts);
+	struct lwlock_count *counts;
+	ssize_t n = locks_lwlocks(cmd->locks, &counts);
 
 	if (n < 0)
 		return (int)n;
@@ -130,7 +130,7 @@ static int locks_table(struct cmd_locks *cmd)
 		cmd->shown += counts[i].sum.count;
 	locks_show_sums(&cmd->view, counts, (size_t)n);
 	free(counts);
-	return output_flush(&cmd->watch.out);
+	return output_flush(&cmd->loop.out);
 }
 
 /* Writes the graph. EXIT_OK or EXIT_FAILED. */
@@ -148,12 +148,12 @@ static int locks_graph(struct cmd_locks *cmd)
 	locks_show_graph(&cmd->view, out);
 	err = output_flush(out);
 	free(out);
-	return message_output(&cmd->watch.err, err);
+	return message_output(&cmd->loop.err, err);
 }
 
 static int locks_end(struct cmd_locks *cmd, int err)
 {
-	const struct options *options = &cmd->watch.options;
+	const struct options *options = &cmd->loop.options;
 	struct summary summary;
 	int graph, status;
 
@@ -172,8 +172,8 @@ static int locks_end(struct cmd_locks *cmd, int err)
 	if (options->json && !err)
 		locks_show_summary(&cmd->view, &summary);
 	if (!err)
-		err = output_flush(&cmd->watch.out);
-	status = message_output(&cmd->watch.err, err);
+		err = output_flush(&cmd->loop.out);
+	status = message_output(&cmd->loop.err, err);
 	if (err != -EPIPE)
 		locks_say_summary(cmd, &summary);
 	if (status == EXIT_OK && options->strict && message_lost(&summary))
@@ -184,68 +184,68 @@ static int locks_end(struct cmd_locks *cmd, int err)
 /* The file of --dot: before anything is traced it is known whether it can be written. */
 static int locks_dot(struct cmd_locks *cmd)
 {
-	const char *path = cmd->watch.options.dot;
-	struct fault fault = { .kind = FAULT_NONE };
+	const char *path = cmd->loop.options.dot;
+	struct error error = { .kind = ERROR_NONE };
 
 	if (!path)
 		return EXIT_OK;
 	cmd->dot = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
 	if (cmd->dot >= 0)
 		return EXIT_OK;
-	fault_set(&fault, FAULT_FILE, -errno, path, NULL);
-	message_fault(&cmd->watch.err, &fault);
-	output_flush(&cmd->watch.err);
+	error_set(&error, ERROR_FILE, -errno, path, NULL);
+	message_error(&cmd->loop.err, &error);
+	output_flush(&cmd->loop.err);
 	return EXIT_FAILED;
 }
 
 static int locks_run(struct cmd_locks *cmd)
 {
-	struct watch *watch = &cmd->watch;
-	struct locks_config config = { .tally = watch->options.stat, .wait = locks_wait };
-	struct fault fault = { .kind = FAULT_NONE };
-	struct confined confined;
+	struct loop *loop = &cmd->loop;
+	struct locks_config config = { .sum_lwlocks = loop->options.stat, .wait = locks_wait };
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
 	int status = locks_dot(cmd);
 
 	if (status != EXIT_OK)
 		return status;
-	watch_config(watch, &config.tracer);
+	loop_config(loop, &config.tracer);
 	cmd->server = config.tracer.server;
 	config.tracer.server = locks_server;
-	if (locks_open(&cmd->locks, &config, &fault)) {
-		message_fault(&watch->err, &fault);
-		output_flush(&watch->err);
-		fault_clear(&fault);
+	if (locks_open(&cmd->locks, &config, &error)) {
+		message_error(&loop->err, &error);
+		output_flush(&loop->err);
+		error_clear(&error);
 		return EXIT_FAILED;
 	}
-	status = watch_ready(watch);
+	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;
-	if (!watch->options.keep_privileges) {
-		locks_confine(cmd->locks, &confined);
-		watch_confined(watch, &confined);
+	if (!loop->options.keep_privileges) {
+		locks_sandbox(cmd->locks, &sandbox);
+		loop_sandbox(loop, &sandbox);
 	}
-	watch_started(watch, locks_features(cmd->locks), locks_targets(cmd->locks));
+	loop_started(loop, locks_features(cmd->locks), locks_targets(cmd->locks));
 	return locks_end(cmd, locks_loop(cmd));
 }
 
 int cmd_locks(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_locks *cmd = calloc(1, sizeof(*cmd));
-	struct watch *watch;
+	struct loop *loop;
 	int ret = EXIT_FAILED;
 
 	if (!cmd)
 		return message_no_memory();
-	watch = &cmd->watch;
+	loop = &cmd->loop;
 	cmd->dot = -1;
-	watch->begin = locks_begin;
-	watch->subject = "lock waits";
-	watch->than = " longer than ";
+	loop->begin = locks_begin;
+	loop->subject = "lock waits";
+	loop->than = " longer than ";
 	cmd->terminal = isatty(STDOUT_FILENO);
-	if (watch_options(watch, command, argc, argv, &ret)) {
+	if (loop_options(loop, command, argc, argv, &ret)) {
 		cmd->view = (struct locks_view){
-			.out = &watch->out, .json = watch->options.json,
-			.wall = watch->options.wall, .start_ns = watch->start_ns,
+			.out = &loop->out, .json = loop->options.json,
+			.wall = loop->options.wall, .start_ns = loop->start_ns,
 		};
 		ret = locks_run(cmd);
 	}

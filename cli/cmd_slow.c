@@ -24,7 +24,7 @@
 #define REPORT_NS	1000000000u
 
 struct slow {
-	struct watch watch;		/* first: the tracer's calls get it */
+	struct loop loop;		/* first: the tracer's calls get it */
 	struct column_view view;
 	struct otlp otlp;
 	uint64_t reported_ns, printed;
@@ -35,8 +35,8 @@ struct slow {
 
 static void slow_print(struct slow *slow, const struct statement *statement)
 {
-	const struct options *options = &slow->watch.options;
-	struct output *out = &slow->watch.out;
+	const struct options *options = &slow->loop.options;
+	struct output *out = &slow->loop.out;
 
 	if (options->json) {
 		json_statement(out, statement);
@@ -63,33 +63,33 @@ static bool slow_statement(void *arg, const struct statement *statement)
 	if (!statement->running)
 		otlp_statement(&slow->otlp, statement);
 	if (slow->terminal)
-		output_flush(&slow->watch.out);
+		output_flush(&slow->loop.out);
 	if (!statement->running)
-		slow->done = ++slow->printed == slow->watch.options.count;
+		slow->done = ++slow->printed == slow->loop.options.count;
 	return true;
 }
 
-static void slow_begin(struct watch *watch)
+static void slow_begin(struct loop *loop)
 {
-	struct slow *slow = (struct slow *)watch;
+	struct slow *slow = (struct slow *)loop;
 
-	if (watch->options.json || otlp_is_standard(&slow->otlp))
+	if (loop->options.json || otlp_is_standard(&slow->otlp))
 		return;
-	watch_headline(watch);
-	column_header(&watch->out, &slow->view);
-	output_flush(&watch->out);
+	loop_headline(loop);
+	column_header(&loop->out, &slow->view);
+	output_flush(&loop->out);
 }
 
 /* Says what was lost since it was last said, at most once a second. */
 static void slow_report(struct slow *slow)
 {
-	uint64_t now = watch_now();
+	uint64_t now = loop_now();
 	struct summary summary, news;
 
 	if (now - slow->reported_ns < REPORT_NS)
 		return;
 	slow->reported_ns = now;
-	tracer_summary(slow->watch.tracer, &summary);
+	tracer_summary(slow->loop.tracer, &summary);
 	news = summary;
 	/* Cut texts are marked where they are shown. */
 	news.text_truncated = 0;
@@ -103,13 +103,13 @@ static void slow_report(struct slow *slow)
 	if (!message_lost(&news))
 		return;
 	summary.printed = slow->printed;
-	message_summary(&slow->watch.err, &summary);
-	output_flush(&slow->watch.err);
+	message_summary(&slow->loop.err, &summary);
+	output_flush(&slow->loop.err);
 }
 
 static void slow_wait(struct slow *slow, int fd, int timeout_ms)
 {
-	slow->done = watch_wait(&slow->watch, fd, timeout_ms);
+	slow->done = loop_wait(&slow->loop, fd, timeout_ms);
 }
 
 static int slow_loop(struct slow *slow)
@@ -117,22 +117,22 @@ static int slow_loop(struct slow *slow)
 	int nap_ms = 1, filled, fd, err = 0;
 
 	while (!slow->done && !err) {
-		filled = tracer_drain(slow->watch.tracer);
-		if (slow->watch.asked)
-			tracer_running(slow->watch.tracer);
-		slow->watch.asked = false;
-		err = output_flush(&slow->watch.out);
+		filled = tracer_drain(slow->loop.tracer);
+		if (slow->loop.asked)
+			tracer_running(slow->loop.tracer);
+		slow->loop.asked = false;
+		err = output_flush(&slow->loop.out);
 		slow->done |= otlp_flush(&slow->otlp) < 0;
 		slow_report(slow);
 		if (slow->done || err)
 			break;
-		fd = filled ? -EAGAIN : tracer_sleep(slow->watch.tracer);
+		fd = filled ? -EAGAIN : tracer_sleep(slow->loop.tracer);
 		if (fd >= 0) {
 			nap_ms = 1;
 			slow_wait(slow, fd, SLEEP_MAX_MS);
 			continue;
 		}
-		nap_ms = watch_nap(nap_ms, filled);
+		nap_ms = loop_nap(nap_ms, filled);
 		slow_wait(slow, -1, nap_ms);
 	}
 	return err;
@@ -141,23 +141,23 @@ static int slow_loop(struct slow *slow)
 /* The file of --otlp: its descriptor outlives the right to open it. EXIT_OK or EXIT_FAILED. */
 static int slow_otlp(struct slow *slow)
 {
-	const char *path = slow->watch.options.otlp;
-	struct fault fault = { .kind = FAULT_NONE };
-	int err = otlp_open(&slow->otlp, path, &slow->watch.out);
+	const char *path = slow->loop.options.otlp;
+	struct error error = { .kind = ERROR_NONE };
+	int err = otlp_open(&slow->otlp, path, &slow->loop.out);
 
 	if (!err)
 		return EXIT_OK;
-	fault_set(&fault, FAULT_FILE, err, path, NULL);
-	message_fault(&slow->watch.err, &fault);
-	output_flush(&slow->watch.err);
+	error_set(&error, ERROR_FILE, err, path, NULL);
+	message_error(&slow->loop.err, &error);
+	output_flush(&slow->loop.err);
 	return EXIT_FAILED;
 }
 
 /* Says what became of the file of --otlp. EXIT_OK or EXIT_FAILED. */
 static int slow_spans(struct slow *slow)
 {
-	const char *path = slow->watch.options.otlp;
-	struct output *err = &slow->watch.err;
+	const char *path = slow->loop.options.otlp;
+	struct output *err = &slow->loop.err;
 	int error = otlp_flush(&slow->otlp);
 
 	if (!error || otlp_is_standard(&slow->otlp))
@@ -171,20 +171,20 @@ static int slow_spans(struct slow *slow)
 /* Takes the probes away, shows what is still in the buffer, and accounts for all. */
 static int slow_end(struct slow *slow, int err)
 {
-	const struct options *options = &slow->watch.options;
+	const struct options *options = &slow->loop.options;
 	struct summary summary;
 	int spans, status;
 
-	tracer_detach(slow->watch.tracer);
+	tracer_detach(slow->loop.tracer);
 	slow->done = err || otlp_flush(&slow->otlp) ||
 		     (options->count && slow->printed >= options->count);
-	while (tracer_drain(slow->watch.tracer) > 0)
+	while (tracer_drain(slow->loop.tracer) > 0)
 		continue;
-	tracer_running(slow->watch.tracer);
-	tracer_summary(slow->watch.tracer, &summary);
+	tracer_running(slow->loop.tracer);
+	tracer_summary(slow->loop.tracer, &summary);
 	summary.printed = slow->printed;
 	spans = slow_spans(slow);
-	status = watch_finish(&slow->watch, err, &summary);
+	status = loop_finish(&slow->loop, err, &summary);
 	return status == EXIT_OK ? spans : status;
 }
 
@@ -195,13 +195,13 @@ static int slow_trace(struct slow *slow)
 
 	if (status != EXIT_OK)
 		return status;
-	watch_config(&slow->watch, &config);
-	status = watch_open(&slow->watch, &config);
+	loop_config(&slow->loop, &config);
+	status = loop_open(&slow->loop, &config);
 	if (status == EXIT_OK) {
-		otlp_stoppable(&slow->otlp, slow->watch.stop);
+		otlp_stoppable(&slow->otlp, slow->loop.stop);
 		status = slow_end(slow, slow_loop(slow));
 	}
-	tracer_close(slow->watch.tracer);
+	tracer_close(slow->loop.tracer);
 	otlp_close(&slow->otlp);
 	return status;
 }
@@ -209,18 +209,18 @@ static int slow_trace(struct slow *slow)
 int cmd_slow(const struct command *command, int argc, char *argv[])
 {
 	struct slow *slow = calloc(1, sizeof(*slow));
-	struct watch *watch;
+	struct loop *loop;
 	int ret = EXIT_FAILED;
 
 	if (!slow)
 		return message_no_memory();
-	watch = &slow->watch;
-	watch->begin = slow_begin;
-	watch->statement = slow_statement;
+	loop = &slow->loop;
+	loop->begin = slow_begin;
+	loop->statement = slow_statement;
 	slow->terminal = isatty(STDOUT_FILENO);
-	if (watch_options(watch, command, argc, argv, &ret)) {
-		column_init(&slow->view, &watch->options.columns, watch->start_ns,
-			    watch->options.wall);
+	if (loop_options(loop, command, argc, argv, &ret)) {
+		column_init(&slow->view, &loop->options.columns, loop->start_ns,
+			    loop->options.wall);
 		ret = slow_trace(slow);
 	}
 	free(slow);

@@ -19,16 +19,16 @@
 #define NS_PER_S	1000000000u
 
 struct stat {
-	struct watch watch;		/* first: the tracer's calls get it */
-	struct counts_row *before;	/* what the last interval's end had; sorted */
+	struct loop loop;		/* first: the tracer's calls get it */
+	struct histogram_row *before;	/* what the last interval's end had; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */
 	uint64_t intervals;
 };
 
 /* One histogram: a kind of server, or a part of its statements. */
-struct histogram {
-	const struct counts_row *counts;
+struct stat_histogram {
+	const struct histogram_row *counts;
 	size_t ncounts;
 	uint64_t total;
 	struct histogram_slots slots;
@@ -36,7 +36,7 @@ struct histogram {
 
 static const char *stat_unit(const struct stat *stat)
 {
-	return stat->watch.options.micro ? "us" : "ms";
+	return stat->loop.options.micro ? "us" : "ms";
 }
 
 static uint64_t stat_unit_ns(const struct options *options)
@@ -44,14 +44,14 @@ static uint64_t stat_unit_ns(const struct options *options)
 	return options->micro ? 1000 : 1000000;
 }
 
-static bool count_same(const struct counts_row *a, const struct counts_row *b)
+static bool count_same(const struct histogram_row *a, const struct histogram_row *b)
 {
 	return a->engine == b->engine && !strcmp(a->group, b->group) && a->coarse == b->coarse &&
 	       a->fine == b->fine;
 }
 
 /* Takes off what was there before: both are in the same order, and nothing ever goes. */
-static void stat_subtract(const struct stat *stat, struct counts_row *counts, size_t n)
+static void stat_subtract(const struct stat *stat, struct histogram_row *counts, size_t n)
 {
 	size_t old = 0;
 
@@ -71,7 +71,7 @@ static uint64_t fine_ns(uint32_t fine)
 }
 
 /* The duration that @permille of the statements did not exceed, to 3 %: the middle of its slot. */
-static uint64_t histogram_percentile(const struct histogram *h, uint32_t permille)
+static uint64_t stat_percentile(const struct stat_histogram *h, uint32_t permille)
 {
 	uint64_t wanted = (h->total * permille + 999) / 1000, sum = 0;
 	uint32_t best = 0;
@@ -95,10 +95,10 @@ static const struct {
 
 #define PERCENTILES	(sizeof(percentiles) / sizeof(percentiles[0]))
 
-static void histogram_text(struct stat *stat, const struct histogram *h)
+static void stat_text(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->watch.out;
-	const char *unit = stat_unit(stat), *wait = stat->watch.options.wait;
+	struct output *out = &stat->loop.out;
+	const char *unit = stat_unit(stat), *wait = stat->loop.options.wait;
 	char title[32];
 
 	snprintf(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
@@ -106,23 +106,23 @@ static void histogram_text(struct stat *stat, const struct histogram *h)
 	output_string(out, "     ");
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, "%s%s ", i ? ", " : "", percentiles[i].name);
-		output_fixed(out, histogram_percentile(h, percentiles[i].permille) /
-				  (stat->watch.options.micro ? 1 : 1000), 3);
+		output_fixed(out, stat_percentile(h, percentiles[i].permille) /
+				  (stat->loop.options.micro ? 1 : 1000), 3);
 		output_printf(out, " %s", unit);
 	}
 	output_printf(out, "; %llu %s\n", (unsigned long long)h->total,
 		      wait ? "waits" : "statements");
 }
 
-static void histogram_json(struct stat *stat, const struct histogram *h)
+static void stat_json(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->watch.out;
-	const struct counts_row *first = h->counts;
-	const char *by = option_by_name(stat->watch.options.stat_by);
+	struct output *out = &stat->loop.out;
+	const struct histogram_row *first = h->counts;
+	const char *by = option_by_name(stat->loop.options.stat_by);
 
 	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
 		      (unsigned long long)stat->intervals, first->engine->name);
-	json_string(out, ",\"wait\":\"", stat->watch.options.wait);
+	json_string(out, ",\"wait\":\"", stat->loop.options.wait);
 	if (by && *first->group) {
 		output_printf(out, ",\"%s\":\"", by);
 		escape_json(out, first->group, strlen(first->group), false);
@@ -132,7 +132,7 @@ static void histogram_json(struct stat *stat, const struct histogram *h)
 		      (unsigned long long)h->total);
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, ",\"%s_ms\":", percentiles[i].name);
-		output_fixed(out, histogram_percentile(h, percentiles[i].permille), 6);
+		output_fixed(out, stat_percentile(h, percentiles[i].permille), 6);
 	}
 	output_string(out, ",\"buckets\":");
 	histogram_buckets(out, &h->slots);
@@ -140,15 +140,15 @@ static void histogram_json(struct stat *stat, const struct histogram *h)
 }
 
 /* The title over a histogram, where there can be several. */
-static void histogram_title(struct stat *stat, const struct counts_row *first)
+static void stat_title(struct stat *stat, const struct histogram_row *first)
 {
-	struct output *out = &stat->watch.out;
-	const char *by = option_by_name(stat->watch.options.stat_by);
+	struct output *out = &stat->loop.out;
+	const char *by = option_by_name(stat->loop.options.stat_by);
 
 	output_char(out, '\n');
 	output_string(out, first->engine->title);
-	if (stat->watch.options.wait)
-		output_printf(out, ", wait = %s", stat->watch.options.wait);
+	if (stat->loop.options.wait)
+		output_printf(out, ", wait = %s", stat->loop.options.wait);
 	if (by) {
 		output_printf(out, ", %s = ", by);
 		if (*first->group)
@@ -160,11 +160,11 @@ static void histogram_title(struct stat *stat, const struct counts_row *first)
 }
 
 /* The first of @counts, up to @n, that make one histogram; their number. */
-static size_t histogram_take(struct histogram *h, const struct counts_row *counts, size_t n)
+static size_t stat_take(struct stat_histogram *h, const struct histogram_row *counts, size_t n)
 {
-	*h = (struct histogram){ .counts = counts };
+	*h = (struct stat_histogram){ .counts = counts };
 	for (; h->ncounts < n; h->ncounts++) {
-		const struct counts_row *count = &counts[h->ncounts];
+		const struct histogram_row *count = &counts[h->ncounts];
 
 		if (strcmp(count->engine->name, counts->engine->name) ||
 		    strcmp(count->group, counts->group))
@@ -178,9 +178,9 @@ static size_t histogram_take(struct histogram *h, const struct counts_row *count
 /* Shows what was counted since the last time. 0 or -errno. */
 static int stat_show(struct stat *stat)
 {
-	struct counts_row *counts, *now;
-	ssize_t n = tracer_counts(stat->watch.tracer, &counts);
-	struct histogram h;
+	struct histogram_row *counts, *now;
+	ssize_t n = tracer_counts(stat->loop.tracer, &counts);
+	struct stat_histogram h;
 
 	if (n < 0)
 		return (int)n;
@@ -192,45 +192,45 @@ static int stat_show(struct stat *stat)
 	memcpy(now, counts, (size_t)n * sizeof(*now));
 	stat_subtract(stat, counts, (size_t)n);
 	for (size_t i = 0; i < (size_t)n;) {
-		i += histogram_take(&h, counts + i, (size_t)n - i);
+		i += stat_take(&h, counts + i, (size_t)n - i);
 		if (!h.total)
 			continue;
 		stat->shown += h.total;
-		if (stat->watch.options.json) {
-			histogram_json(stat, &h);
+		if (stat->loop.options.json) {
+			stat_json(stat, &h);
 			continue;
 		}
-		histogram_title(stat, h.counts);
-		histogram_text(stat, &h);
+		stat_title(stat, h.counts);
+		stat_text(stat, &h);
 	}
 	free(counts);
 	free(stat->before);
 	stat->before = now;
 	stat->nbefore = (size_t)n;
 	stat->intervals++;
-	return output_flush(&stat->watch.out);
+	return output_flush(&stat->loop.out);
 }
 
-static void stat_begin(struct watch *watch)
+static void stat_begin(struct loop *loop)
 {
-	if (watch->options.json)
+	if (loop->options.json)
 		return;
-	watch_headline(watch);
-	output_flush(&watch->out);
+	loop_headline(loop);
+	output_flush(&loop->out);
 }
 
 static int stat_loop(struct stat *stat)
 {
-	const struct options *options = &stat->watch.options;
-	uint64_t next_ns = stat->watch.start_ns + options->interval_ns, now;
+	const struct options *options = &stat->loop.options;
+	uint64_t next_ns = stat->loop.start_ns + options->interval_ns, now;
 	int nap_ms = 1, filled, err = 0;
 	bool done = false;
 
 	while (!done && !err) {
-		filled = tracer_drain(stat->watch.tracer);
-		nap_ms = options->has_match ? watch_nap(nap_ms, filled) : DRAIN_MS;
-		done = watch_wait(&stat->watch, -1, nap_ms);
-		now = watch_now();
+		filled = tracer_drain(stat->loop.tracer);
+		nap_ms = options->has_match ? loop_nap(nap_ms, filled) : DRAIN_MS;
+		done = loop_wait(&stat->loop, -1, nap_ms);
+		now = loop_now();
 		if (done || !options->interval_ns || now < next_ns)
 			continue;
 		next_ns += options->interval_ns;
@@ -242,19 +242,19 @@ static int stat_loop(struct stat *stat)
 
 static int stat_end(struct stat *stat, int err)
 {
-	struct watch *watch = &stat->watch;
+	struct loop *loop = &stat->loop;
 	struct summary summary;
 
-	tracer_detach(watch->tracer);
-	while (tracer_drain(watch->tracer) > 0)
+	tracer_detach(loop->tracer);
+	while (tracer_drain(loop->tracer) > 0)
 		continue;
-	if (!err && !(watch->options.count && stat->intervals >= watch->options.count))
+	if (!err && !(loop->options.count && stat->intervals >= loop->options.count))
 		err = stat_show(stat);
-	tracer_summary(watch->tracer, &summary);
+	tracer_summary(loop->tracer, &summary);
 	/* Statements that were running are in no histogram, and nobody misses their ends. */
 	summary.printed = stat->shown;
-	summary.waits = stat->watch.options.wait;
-	return watch_finish(watch, err, &summary);
+	summary.waits = stat->loop.options.wait;
+	return loop_finish(loop, err, &summary);
 }
 
 static bool stat_statement(void *arg, const struct statement *statement)
@@ -272,19 +272,19 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 
 	if (!stat)
 		return message_no_memory();
-	stat->watch.begin = stat_begin;
-	stat->watch.statement = stat_statement;
-	if (!watch_options(&stat->watch, command, argc, argv, &ret))
+	stat->loop.begin = stat_begin;
+	stat->loop.statement = stat_statement;
+	if (!loop_options(&stat->loop, command, argc, argv, &ret))
 		goto cleanup;
-	watch_config(&stat->watch, &config);
-	config.stat_unit_ns = stat_unit_ns(&stat->watch.options);
-	config.stat_by = stat->watch.options.stat_by;
-	if (stat->watch.options.wait) {
+	loop_config(&stat->loop, &config);
+	config.stat_unit_ns = stat_unit_ns(&stat->loop.options);
+	config.stat_by = stat->loop.options.stat_by;
+	if (stat->loop.options.wait) {
 		config.why = config.wait = true;
-		config.wait_part = stat->watch.options.wait_part;
-		config.wait_call = stat->watch.options.wait_call;
-		stat->watch.subject = "waits in database queries";
-		stat->watch.than = " longer than ";
+		config.wait_part = stat->loop.options.wait_part;
+		config.wait_call = stat->loop.options.wait_call;
+		stat->loop.subject = "waits in database queries";
+		stat->loop.than = " longer than ";
 	}
 	/*
 	 * Groups by user or database are what the kernel reads in the server's memory, believed
@@ -295,10 +295,10 @@ int cmd_stat(const struct command *command, int argc, char *argv[])
 	config.rows = false;
 	if (!config.match)
 		config.text_bytes = OPTION_TEXT_MIN * 4;
-	ret = watch_open(&stat->watch, &config);
+	ret = loop_open(&stat->loop, &config);
 	if (ret == EXIT_OK)
 		ret = stat_end(stat, stat_loop(stat));
-	tracer_close(stat->watch.tracer);
+	tracer_close(stat->loop.tracer);
 cleanup:
 	free(stat->before);
 	free(stat);

@@ -19,18 +19,18 @@
 #define NARROW_WIDTH	56		/* without P99 and ROWS */
 #define QUERY_WIDTH	32		/* that a text should have */
 
-struct top {
-	struct watch watch;		/* first: the tracer's calls get it */
-	struct tally *tally;
+struct cmd_top {
+	struct loop loop;		/* first: the tracer's calls get it */
+	struct top *digests;
 	uint64_t intervals;
 	unsigned int running;		/* shown in this table */
 	uint64_t grouped;		/* statements */
 	unsigned int width, height;	/* of the terminal; 0: it is none */
-	char fingerprint[TALLY_TEXT];
+	char fingerprint[TOP_TEXT];
 };
 
 /* @ns in ms with 3 decimals, at the right of @width columns. */
-static void top_ms(struct output *out, uint64_t ns, int width)
+static void cmd_top_ms(struct output *out, uint64_t ns, int width)
 {
 	char number[OUTPUT_NUMBER];
 	size_t len = output_format(number, ns / 1000, 3);
@@ -39,15 +39,15 @@ static void top_ms(struct output *out, uint64_t ns, int width)
 }
 
 /* On a terminal on which the texts would have no room, some columns are left out. */
-static bool top_is_narrow(const struct top *top)
+static bool cmd_top_is_narrow(const struct cmd_top *top)
 {
 	return top->width && top->width < FIXED_WIDTH + QUERY_WIDTH;
 }
 
-static void top_text(struct top *top, const char *text, size_t len, bool cut)
+static void cmd_top_text(struct cmd_top *top, const char *text, size_t len, bool cut)
 {
-	struct output *out = &top->watch.out;
-	unsigned int fixed = top_is_narrow(top) ? NARROW_WIDTH : FIXED_WIDTH;
+	struct output *out = &top->loop.out;
+	unsigned int fixed = cmd_top_is_narrow(top) ? NARROW_WIDTH : FIXED_WIDTH;
 	size_t room = top->width > fixed + 8 ? top->width - fixed : 8;
 
 	/* What takes one column a byte at most is never wider than it is long. */
@@ -57,29 +57,29 @@ static void top_text(struct top *top, const char *text, size_t len, bool cut)
 	output_char(out, '\n');
 }
 
-static void top_row(struct top *top, const struct tally_entry *entry, const char *text)
+static void cmd_top_row(struct cmd_top *top, const struct top_entry *entry, const char *text)
 {
-	struct output *out = &top->watch.out;
+	struct output *out = &top->loop.out;
 
 	output_printf(out, "%8llu ", (unsigned long long)entry->calls);
-	top_ms(out, entry->total_ns, 12);
-	top_ms(out, entry->calls ? entry->total_ns / entry->calls : 0, 10);
-	top_ms(out, tally_percentile(entry, 950), 10);
-	if (!top_is_narrow(top))
-		top_ms(out, tally_percentile(entry, 990), 10);
-	top_ms(out, entry->max_ns, 10);
-	if (!top_is_narrow(top))
+	cmd_top_ms(out, entry->total_ns, 12);
+	cmd_top_ms(out, entry->calls ? entry->total_ns / entry->calls : 0, 10);
+	cmd_top_ms(out, top_percentile(entry, 950), 10);
+	if (!cmd_top_is_narrow(top))
+		cmd_top_ms(out, top_percentile(entry, 990), 10);
+	cmd_top_ms(out, entry->max_ns, 10);
+	if (!cmd_top_is_narrow(top))
 		output_printf(out, " %9llu", (unsigned long long)entry->rows);
 	output_printf(out, " %4llu ", (unsigned long long)entry->errors);
-	top_text(top, text, strlen(text), false);
+	cmd_top_text(top, text, strlen(text), false);
 }
 
 /* Where the time of the group's calls went, in lines of their own. */
-static void top_why(struct top *top, const struct tally_entry *entry)
+static void cmd_top_why(struct cmd_top *top, const struct top_entry *entry)
 {
-	struct output *out = &top->watch.out;
-	const struct options *options = &top->watch.options;
-	const struct tally_why *why = entry->why;
+	struct output *out = &top->loop.out;
+	const struct options *options = &top->loop.options;
+	const struct top_why *why = entry->why;
 
 	if (!options->why && !options->use)
 		return;
@@ -93,16 +93,16 @@ static void top_why(struct top *top, const struct tally_entry *entry)
 		why_use_text(out, why->used, why->use, top->width);
 }
 
-static void top_why_json(struct output *out, const struct tally_why *why)
+static void cmd_top_why_json(struct output *out, const struct top_why *why)
 {
 	json_number(out, ",\"why_calls\":", why->calls);
 	why_parts_json(out, why->ns);
 	why_use_json(out, why->used, why->use);
 }
 
-static void top_json(struct top *top, const struct tally_entry *entry, const char *text)
+static void cmd_top_json(struct cmd_top *top, const struct top_entry *entry, const char *text)
 {
-	struct output *out = &top->watch.out;
+	struct output *out = &top->loop.out;
 	static const struct {
 		const char *key;
 		unsigned int permille;
@@ -119,14 +119,14 @@ static void top_json(struct top *top, const struct tally_entry *entry, const cha
 	output_fixed(out, entry->total_ns, 6);
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		output_printf(out, ",\"%s\":", percentiles[i].key);
-		output_fixed(out, tally_percentile(entry, percentiles[i].permille), 6);
+		output_fixed(out, top_percentile(entry, percentiles[i].permille), 6);
 	}
 	output_string(out, ",\"min_ms\":");
 	output_fixed(out, entry->min_ns, 6);
 	output_string(out, ",\"max_ms\":");
 	output_fixed(out, entry->max_ns, 6);
 	if (entry->why)
-		top_why_json(out, entry->why);
+		cmd_top_why_json(out, entry->why);
 	output_string(out, ",\"fingerprint\":\"");
 	escape_json(out, text, strlen(text), false);
 	output_string(out, "\",\"sample\":\"");
@@ -135,21 +135,21 @@ static void top_json(struct top *top, const struct tally_entry *entry, const cha
 	output_string(out, "\"}\n");
 }
 
-static void top_entry(struct top *top, const struct tally_entry *entry, const char *text)
+static void cmd_top_entry(struct cmd_top *top, const struct top_entry *entry, const char *text)
 {
-	if (top->watch.options.json) {
-		top_json(top, entry, text);
+	if (top->loop.options.json) {
+		cmd_top_json(top, entry, text);
 	} else {
-		top_row(top, entry, text);
-		top_why(top, entry);
+		cmd_top_row(top, entry, text);
+		cmd_top_why(top, entry);
 	}
 }
 
 /* What was folded away, with how many fingerprints that were. */
-static void top_other(struct top *top)
+static void cmd_top_other(struct cmd_top *top)
 {
 	uint64_t folded;
-	const struct tally_entry *other = tally_other(top->tally, &folded);
+	const struct top_entry *other = top_other(top->digests, &folded);
 	char text[64] = "(others: ";
 	size_t len = strlen(text);
 
@@ -157,13 +157,13 @@ static void top_other(struct top *top)
 		return;
 	len += output_format(text + len, folded, 0);
 	strcpy(text + len, " fingerprints)");
-	top_entry(top, other, text);
+	cmd_top_entry(top, other, text);
 }
 
 /* How many groups there is room for. */
-static size_t top_lines(const struct top *top)
+static size_t cmd_top_lines(const struct cmd_top *top)
 {
-	const struct options *options = &top->watch.options;
+	const struct options *options = &top->loop.options;
 	size_t each = options->use ? 3 : options->why ? 2 : 1;
 
 	if (options->lines)
@@ -172,40 +172,40 @@ static size_t top_lines(const struct top *top)
 }
 
 /* Shows what there is since the start. 0 or -errno. */
-static int top_show(struct top *top)
+static int cmd_top_show(struct cmd_top *top)
 {
-	struct watch *watch = &top->watch;
-	size_t count, lines = top_lines(top);
-	const struct tally_entry *const *entries =
-		tally_sort(top->tally, watch->options.order, &count);
+	struct loop *loop = &top->loop;
+	size_t count, lines = cmd_top_lines(top);
+	const struct top_entry *const *entries =
+		top_sort(top->digests, loop->options.order, &count);
 
 	if (top->width)
-		output_string(&watch->out, "\033[H\033[J");
-	if (!watch->options.json)
-		output_printf(&watch->out, "%8s %12s%10s%10s%s%10s%s %4s %s\n", "CALLS",
+		output_string(&loop->out, "\033[H\033[J");
+	if (!loop->options.json)
+		output_printf(&loop->out, "%8s %12s%10s%10s%s%10s%s %4s %s\n", "CALLS",
 			      "TOTAL(ms)", "MEAN(ms)", "P95(ms)",
-			      top_is_narrow(top) ? "" : "   P99(ms)", "MAX(ms)",
-			      top_is_narrow(top) ? "" : "      ROWS", "ERR", "QUERY");
-	for (size_t i = 0; entries && i < count && (i < lines || watch->options.json); i++)
-		top_entry(top, entries[i], entries[i]->fingerprint);
-	if (entries && count > lines && !watch->options.json)
-		output_printf(&watch->out, "(%zu more)\n", count - lines);
-	top_other(top);
+			      cmd_top_is_narrow(top) ? "" : "   P99(ms)", "MAX(ms)",
+			      cmd_top_is_narrow(top) ? "" : "      ROWS", "ERR", "QUERY");
+	for (size_t i = 0; entries && i < count && (i < lines || loop->options.json); i++)
+		cmd_top_entry(top, entries[i], entries[i]->fingerprint);
+	if (entries && count > lines && !loop->options.json)
+		output_printf(&loop->out, "(%zu more)\n", count - lines);
+	cmd_top_other(top);
 	top->running = 0;
-	tracer_running(watch->tracer);
-	if (!watch->options.json)
-		output_char(&watch->out, '\n');
+	tracer_running(loop->tracer);
+	if (!loop->options.json)
+		output_char(&loop->out, '\n');
 	top->intervals++;
-	return output_flush(&watch->out);
+	return output_flush(&loop->out);
 }
 
-static void top_running(struct top *top, const struct statement *statement)
+static void cmd_top_running(struct cmd_top *top, const struct statement *statement)
 {
-	struct output *out = &top->watch.out;
+	struct output *out = &top->loop.out;
 
 	if (statement->duration_ns < RUNNING_NS)
 		return;
-	if (top->watch.options.json) {
+	if (top->loop.options.json) {
 		output_printf(out, "{\"type\":\"running\",\"engine\":\"%s\",\"pid\":%u,"
 				   "\"duration_ms\":", statement->engine, statement->pid);
 		output_fixed(out, statement->duration_ns, 6);
@@ -217,16 +217,16 @@ static void top_running(struct top *top, const struct statement *statement)
 	if (!top->running++)
 		output_printf(out, "%8s %12s %s\n", "PID", "RUNNING(ms)", "QUERY");
 	output_printf(out, "%8u ", statement->pid);
-	top_ms(out, statement->duration_ns, 12);
+	cmd_top_ms(out, statement->duration_ns, 12);
 	output_char(out, ' ');
-	top_text(top, statement->text ? statement->text : "-",
-		 statement->text ? statement->text_len : 1, statement->truncated);
+	cmd_top_text(top, statement->text ? statement->text : "-",
+		     statement->text ? statement->text_len : 1, statement->truncated);
 }
 
-static bool top_statement(void *arg, const struct statement *s)
+static bool cmd_top_statement(void *arg, const struct statement *s)
 {
-	struct top *top = arg;
-	struct tally_call call = {
+	struct cmd_top *top = arg;
+	struct top_call call = {
 		.engine = s->engine, .fingerprint = top->fingerprint, .text = s->text,
 		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
 		.rows = s->rows, .seen_ns = s->start_ns, .failed = s->failed,
@@ -234,96 +234,96 @@ static bool top_statement(void *arg, const struct statement *s)
 	};
 
 	if (s->running) {
-		top_running(top, s);
+		cmd_top_running(top, s);
 		return true;
 	}
 	fingerprint_make(fingerprint_dialect(s->engine), s->text ? s->text : "",
 			 s->text ? s->text_len : 0, s->truncated, top->fingerprint,
 			 sizeof(top->fingerprint), &call.hash);
-	tally_add(top->tally, &call);
+	top_add(top->digests, &call);
 	top->grouped++;
 	return true;
 }
 
-static void top_begin(struct watch *watch)
+static void cmd_top_begin(struct loop *loop)
 {
-	(void)watch;
+	(void)loop;
 }
 
-static void top_size(struct top *top)
+static void cmd_top_size(struct cmd_top *top)
 {
 	struct winsize size;
 
-	if (top->watch.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
+	if (top->loop.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
 	    !isatty(STDOUT_FILENO))
 		return;
 	top->width = size.ws_col ? size.ws_col : 80;
 	top->height = size.ws_row;
 }
 
-static int top_loop(struct top *top)
+static int cmd_top_loop(struct cmd_top *top)
 {
-	const struct options *options = &top->watch.options;
+	const struct options *options = &top->loop.options;
 	uint64_t interval_ns = options->interval_ns ? options->interval_ns :
 			       top->width ? REFRESH_NS : 0;
-	uint64_t next_ns = watch_now() + interval_ns, now;
+	uint64_t next_ns = loop_now() + interval_ns, now;
 	int nap_ms = 1, filled, err = 0;
 	bool done = false;
 
 	while (!done && !err) {
-		filled = tracer_drain(top->watch.tracer);
-		nap_ms = watch_nap(nap_ms, filled);
-		done = watch_wait(&top->watch, -1, nap_ms);
-		now = watch_now();
+		filled = tracer_drain(top->loop.tracer);
+		nap_ms = loop_nap(nap_ms, filled);
+		done = loop_wait(&top->loop, -1, nap_ms);
+		now = loop_now();
 		if (done || !interval_ns || now < next_ns)
 			continue;
 		next_ns = now + interval_ns;
-		top_size(top);
-		err = top_show(top);
+		cmd_top_size(top);
+		err = cmd_top_show(top);
 		done = options->count && top->intervals >= options->count;
 	}
 	return err;
 }
 
-static int top_end(struct top *top, int err)
+static int cmd_top_end(struct cmd_top *top, int err)
 {
-	struct watch *watch = &top->watch;
+	struct loop *loop = &top->loop;
 	struct summary summary;
 
-	tracer_detach(watch->tracer);
-	while (tracer_drain(watch->tracer) > 0)
+	tracer_detach(loop->tracer);
+	while (tracer_drain(loop->tracer) > 0)
 		continue;
-	if (!err && !(watch->options.count && top->intervals >= watch->options.count))
-		err = top_show(top);
-	tracer_summary(watch->tracer, &summary);
+	if (!err && !(loop->options.count && top->intervals >= loop->options.count))
+		err = cmd_top_show(top);
+	tracer_summary(loop->tracer, &summary);
 	summary.printed = top->grouped;
-	return watch_finish(watch, err, &summary);
+	return loop_finish(loop, err, &summary);
 }
 
 int cmd_top(const struct command *command, int argc, char *argv[])
 {
-	struct top *top = calloc(1, sizeof(*top));
+	struct cmd_top *top = calloc(1, sizeof(*top));
 	struct tracer_config config;
 	int ret = EXIT_FAILED;
 
 	if (!top)
 		return message_no_memory();
-	top->watch.begin = top_begin;
-	top->watch.statement = top_statement;
-	top->tally = tally_new(TALLY_ENTRIES);
-	if (!top->tally)
+	top->loop.begin = cmd_top_begin;
+	top->loop.statement = cmd_top_statement;
+	top->digests = top_new(TOP_ENTRIES);
+	if (!top->digests)
 		ret = message_no_memory();
-	if (!top->tally || !watch_options(&top->watch, command, argc, argv, &ret))
+	if (!top->digests || !loop_options(&top->loop, command, argc, argv, &ret))
 		goto cleanup;
-	watch_config(&top->watch, &config);
+	loop_config(&top->loop, &config);
 	config.rows = true;
-	top_size(top);
-	ret = watch_open(&top->watch, &config);
+	cmd_top_size(top);
+	ret = loop_open(&top->loop, &config);
 	if (ret == EXIT_OK)
-		ret = top_end(top, top_loop(top));
-	tracer_close(top->watch.tracer);
+		ret = cmd_top_end(top, cmd_top_loop(top));
+	tracer_close(top->loop.tracer);
 cleanup:
-	tally_free(top->tally);
+	top_free(top->digests);
 	free(top);
 	return ret;
 }

@@ -17,10 +17,10 @@
 #define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 
 struct trace {
-	struct watch watch;		/* first: what it is called with */
+	struct loop loop;		/* first: what it is called with */
 	struct trace_spec specs[OPTION_WORDS];
 	struct file_list files;		/* that were named apart from the probes */
-	struct hits *hits;
+	struct probe_trace *probes;
 	struct trace_view view;
 	uint64_t shown, unreadable, cut;
 	uint64_t said;			/* losses that were said */
@@ -30,7 +30,7 @@ struct trace {
 /* Says "dbslower: SUBJECT WHY", and the remedy in a line of its own. */
 static void trace_say(struct trace *trace, const char *subject, const char *why, const char *remedy)
 {
-	struct output *err = &trace->watch.err;
+	struct output *err = &trace->loop.err;
 
 	output_string(err, "dbslower: ");
 	escape_terminal(err, subject, strlen(subject), false);
@@ -43,7 +43,7 @@ static void trace_say(struct trace *trace, const char *subject, const char *why,
 /* Says what is wrong with @word, and marks where. */
 static int trace_refuse(struct trace *trace, const char *word, const struct trace_error *error)
 {
-	struct output *err = &trace->watch.err;
+	struct output *err = &trace->loop.err;
 
 	output_string(err, "dbslower: ");
 	output_string(err, error->why);
@@ -56,47 +56,47 @@ static int trace_refuse(struct trace *trace, const char *word, const struct trac
 }
 
 /* What is said of servers is of no help here. */
-static int trace_fault(struct trace *trace, struct fault *fault)
+static int trace_fault(struct trace *trace, struct error *error)
 {
-	if (fault->kind == FAULT_NOT_ELF)
-		trace_say(trace, fault->subject, " is no ELF file",
+	if (error->kind == ERROR_NOT_ELF)
+		trace_say(trace, error->subject, " is no ELF file",
 			  "Give a program or a library itself, not a script that starts it.");
-	else if (fault->kind == FAULT_PROCESS && fault->error == -ENOENT)
-		trace_say(trace, fault->subject, " is the PID of no process that can be looked at",
+	else if (error->kind == ERROR_PROCESS && error->code == -ENOENT)
+		trace_say(trace, error->subject, " is the PID of no process that can be looked at",
 			  "ps -e prints those that there are.");
 	else
-		message_fault(&trace->watch.err, fault);
-	if (fault->kind == FAULT_PROBE)
-		output_string(&trace->watch.err,
+		message_error(&trace->loop.err, error);
+	if (error->kind == ERROR_PROBE)
+		output_string(&trace->loop.err,
 			      "  dbslower list -vv prints the sites of probes and their "
 			      "arguments.\n");
-	else if (fault->kind == FAULT_TOO_MANY)
-		output_string(&trace->watch.err, "  Give a pattern that matches fewer.\n");
-	fault_clear(fault);
+	else if (error->kind == ERROR_TOO_MANY)
+		output_string(&trace->loop.err, "  Give a pattern that matches fewer.\n");
+	error_clear(error);
 	return EXIT_FAILED;
 }
 
 /* What the options say of all probes: that it is returns, histograms, so many arguments. */
 static int trace_apply(struct trace *trace, struct trace_spec *spec, const char *word)
 {
-	const struct options *options = &trace->watch.options;
+	const struct options *options = &trace->loop.options;
 	struct trace_error error = { "--ret is for functions: a USDT probe does not return", 0 };
 	int err;
 
-	if (options->on_return && (spec->aim.kind == AIM_USDT || spec->aim.provider))
+	if (options->on_return && (spec->request.kind == REQUEST_USDT || spec->request.provider))
 		return trace_refuse(trace, word, &error);
 	if (options->on_return)
-		spec->aim.kind = AIM_RETURN;
-	spec->aim.registers = options->registers;
+		spec->request.kind = REQUEST_RETURN;
+	spec->request.registers = options->registers;
 	if (options->histogram) {
 		err = trace_field_parse(&spec->fields[0], options->histogram, &error);
 		if (err)
 			return trace_refuse(trace, options->histogram, &error);
 		trace_spec_fields(spec, 1);
 		error.why = "a histogram is of numbers";
-		if (spec->aim.texts)
+		if (spec->request.texts)
 			return trace_refuse(trace, options->histogram, &error);
-	} else if (options->count_hits && spec->aim.nfields > 1) {
+	} else if (options->count_hits && spec->request.nfields > 1) {
 		error.why = "--count takes one value";
 		error.at = (size_t)(spec->fields[1].name - word);
 		return trace_refuse(trace, word, &error);
@@ -106,17 +106,19 @@ static int trace_apply(struct trace *trace, struct trace_spec *spec, const char 
 
 static int trace_words(struct trace *trace)
 {
-	const struct options *options = &trace->watch.options;
+	const struct options *options = &trace->loop.options;
 	bool files = options->path_count || options->pid_count;
 	int status = EXIT_OK;
 
 	if (!options->word_count) {
-		output_string(&trace->watch.err, "dbslower: which probe? Name one: PROVIDER:PROBE, or "
+		output_string(&trace->loop.err,
+			      "dbslower: which probe? Name one: PROVIDER:PROBE, or "
 			      "a function\n  dbslower list PATH prints the USDT probes of a file.\n");
 		return EXIT_USAGE;
 	}
 	if (options->count && (options->count_hits || options->histogram)) {
-		output_string(&trace->watch.err, "dbslower: -n counts printed hits, of which --count "
+		output_string(&trace->loop.err,
+			      "dbslower: -n counts printed hits, of which --count "
 			      "and --hist have none; -d ends them\n");
 		return EXIT_USAGE;
 	}
@@ -136,9 +138,9 @@ static int trace_words(struct trace *trace)
 /* Adds the files called @name; says why there are none. */
 static int trace_file(struct trace *trace, struct file_list *list, const char *name)
 {
-	const struct options *options = &trace->watch.options;
+	const struct options *options = &trace->loop.options;
 	int err = file_list_named(list, name, options->pids, options->pid_count);
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 
 	if (err == -ENOENT && !strchr(name, '/')) {
 		trace_say(trace, name, ": no library or program of that name is found",
@@ -147,15 +149,15 @@ static int trace_file(struct trace *trace, struct file_list *list, const char *n
 	}
 	if (!err)
 		return EXIT_OK;
-	fault_set(&fault, FAULT_FILE, err, name, NULL);
-	return trace_fault(trace, &fault);
+	error_set(&error, ERROR_FILE, err, name, NULL);
+	return trace_fault(trace, &error);
 }
 
 /* The files that are named apart; without any, all that the processes of -p map. */
 static int trace_files(struct trace *trace)
 {
-	const struct options *options = &trace->watch.options;
-	struct fault fault = { .kind = FAULT_NONE };
+	const struct options *options = &trace->loop.options;
+	struct error error = { .kind = ERROR_NONE };
 	char number[OUTPUT_NUMBER];
 	int status = EXIT_OK;
 
@@ -166,8 +168,8 @@ static int trace_files(struct trace *trace)
 
 		number[output_format(number, pid, 0)] = '\0';
 		if (err) {
-			fault_set(&fault, FAULT_PROCESS, err, number, NULL);
-			return trace_fault(trace, &fault);
+			error_set(&error, ERROR_PROCESS, err, number, NULL);
+			return trace_fault(trace, &error);
 		}
 	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->path_count; i++)
@@ -176,28 +178,29 @@ static int trace_files(struct trace *trace)
 }
 
 /* Says that no file, or @path, has what @aim wants. */
-static void trace_no_probe(struct trace *trace, const struct aim *aim, const char *path)
+static void trace_no_probe(struct trace *trace, const struct probe_request *request,
+			   const char *path)
 {
-	struct output *err = &trace->watch.err;
-	const char *what = aim->kind == AIM_USDT ? "USDT probe " :
-			   aim->kind == AIM_ANY ? "USDT probe or function " : "function ";
+	struct output *err = &trace->loop.err;
+	const char *what = request->kind == REQUEST_USDT ? "USDT probe " :
+			   request->kind == REQUEST_ANY ? "USDT probe or function " : "function ";
 
 	output_string(err, "dbslower: ");
 	if (path)
 		escape_terminal(err, path, strlen(path), false);
 	output_string(err, path ? " has no " : "no file there has a ");
 	output_string(err, what);
-	if (aim->provider) {
-		escape_terminal(err, aim->provider, strlen(aim->provider), false);
+	if (request->provider) {
+		escape_terminal(err, request->provider, strlen(request->provider), false);
 		output_char(err, ':');
 	}
-	escape_terminal(err, aim->name, strlen(aim->name), false);
+	escape_terminal(err, request->name, strlen(request->name), false);
 	output_string(err, "\n  dbslower list ");
 	if (path)
 		escape_terminal(err, path, strlen(path), false);
 	output_string(err, path ? " prints the USDT probes that it has" :
 				  "-p PID prints the USDT probes that there are");
-	output_string(err, aim->kind == AIM_USDT ? ".\n" :
+	output_string(err, request->kind == REQUEST_USDT ? ".\n" :
 		      "; a stripped file has only the functions that it exports.\n");
 }
 
@@ -206,30 +209,31 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 {
 	const struct trace_spec *spec = &trace->specs[number];
 	bool only = list->count == 1;
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 	int found = 0;
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct file *file = &list->files[i];
-		int n = hits_add(trace->hits, &spec->aim, number, file->fd, file->path, &fault);
+		int n = probe_trace_add(trace->probes, &spec->request, number, file->fd,
+					file->path, &error);
 
-		if (n == -ENOEXEC && fault.kind == FAULT_NONE && only)
-			fault_set(&fault, FAULT_NOT_ELF, n, file->path, NULL);
+		if (n == -ENOEXEC && error.kind == ERROR_NONE && only)
+			error_set(&error, ERROR_NOT_ELF, n, file->path, NULL);
 		/* Of what a process maps, data are no matter, nor are programs that it emulates. */
-		if (n < 0 && fault.kind != FAULT_NONE && (only || fault.kind != FAULT_MACHINE))
-			return trace_fault(trace, &fault);
-		fault_clear(&fault);
+		if (n < 0 && error.kind != ERROR_NONE && (only || error.kind != ERROR_MACHINE))
+			return trace_fault(trace, &error);
+		error_clear(&error);
 		found += n > 0 ? n : 0;
 	}
 	if (found)
 		return EXIT_OK;
-	trace_no_probe(trace, &spec->aim, only ? list->files[0].path : NULL);
+	trace_no_probe(trace, &spec->request, only ? list->files[0].path : NULL);
 	return EXIT_FAILED;
 }
 
 static int trace_plans(struct trace *trace)
 {
-	const struct options *options = &trace->watch.options;
+	const struct options *options = &trace->loop.options;
 	int status = trace_files(trace);
 
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
@@ -247,10 +251,10 @@ static int trace_plans(struct trace *trace)
 	return status;
 }
 
-static void trace_hit(void *arg, const struct hit *hit)
+static void trace_hit(void *arg, const struct probe_hit *hit)
 {
 	struct trace *trace = arg;
-	const struct options *options = &trace->watch.options;
+	const struct options *options = &trace->loop.options;
 
 	if (trace->done)
 		return;
@@ -262,135 +266,136 @@ static void trace_hit(void *arg, const struct hit *hit)
 		trace->cut += hit->texts[i].cut;
 	}
 	if (trace->terminal)
-		output_flush(&trace->watch.out);
+		output_flush(&trace->loop.out);
 	trace->done = ++trace->shown == options->count;
 }
 
 /* "dbslower: tracing 2 probes at 5 sites of 1 file (uprobe_multi)" */
 static void trace_headline(struct trace *trace)
 {
-	struct output *err = &trace->watch.err;
-	struct hits_extent extent;
+	struct output *err = &trace->loop.err;
+	struct probe_trace_extent extent;
 
-	hits_extent(trace->hits, &extent);
+	probe_trace_extent(trace->probes, &extent);
 	output_printf(err, "dbslower: tracing %u probe%s at %u site%s of %u file%s (%s)\n",
 		      extent.probes, extent.probes == 1 ? "" : "s", extent.sites,
 		      extent.sites == 1 ? "" : "s", extent.files, extent.files == 1 ? "" : "s",
-		      extent.way);
+		      extent.method);
 	output_flush(err);
 }
 
-static void trace_skipped(void *arg, const struct fault *fault)
+static void trace_skipped(void *arg, const struct error *error)
 {
 	struct trace *trace = arg;
-	struct output *err = &trace->watch.err;
+	struct output *err = &trace->loop.err;
 
 	output_string(err, "dbslower: without ");
-	escape_terminal(err, fault->subject, strlen(fault->subject), false);
+	escape_terminal(err, error->subject, strlen(error->subject), false);
 	output_string(err, ": ");
-	escape_terminal(err, fault->detail, strlen(fault->detail), false);
+	escape_terminal(err, error->detail, strlen(error->detail), false);
 	output_char(err, '\n');
 }
 
 static int trace_open(struct trace *trace)
 {
-	const struct options *options = &trace->watch.options;
-	struct hits_config config = {
+	const struct options *options = &trace->loop.options;
+	struct probe_trace_config config = {
 		.pids = options->pids, .npids = options->pid_count,
-		.mode = options->histogram ? AIM_HISTOGRAM :
-			options->count_hits ? AIM_COUNT : AIM_SEND,
+		.mode = options->histogram ? REQUEST_HISTOGRAM :
+			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
 		.text_bytes = options->text_bytes, .force_perf = options->force_perf,
 		.arg = trace, .hit = trace_hit, .skipped = trace_skipped,
-		.program = options->verbose ? watch_program : NULL,
+		.program = options->verbose ? loop_program : NULL,
 	};
-	struct fault fault = { .kind = FAULT_NONE };
-	struct confined confined;
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
 	int status, err;
 
 	for (unsigned int i = 0; i < options->word_count; i++) {
-		unsigned int texts = (unsigned int)__builtin_popcount(trace->specs[i].aim.texts);
+		unsigned int texts = (unsigned int)__builtin_popcount(trace->specs[i].request.texts);
 
 		config.texts = texts > config.texts ? texts : config.texts;
 	}
-	if (hits_open(&trace->hits, &config, &fault))
-		return trace_fault(trace, &fault);
+	if (probe_trace_open(&trace->probes, &config, &error))
+		return trace_fault(trace, &error);
 	status = trace_plans(trace);
 	if (status != EXIT_OK)
 		return status;
-	if (hits_attach(trace->hits, &fault))
-		return trace_fault(trace, &fault);
+	if (probe_trace_attach(trace->probes, &error))
+		return trace_fault(trace, &error);
 	if (options->verbose)
-		watch_features(&trace->watch, hits_features(trace->hits));
-	err = watch_arm(&trace->watch);
+		loop_features(&trace->loop, probe_trace_features(trace->probes));
+	err = loop_arm(&trace->loop);
 	if (err) {
-		fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
-		return trace_fault(trace, &fault);
+		error_set(&error, ERROR_WAIT, err, NULL, NULL);
+		return trace_fault(trace, &error);
 	}
 	if (!options->keep_privileges) {
 		/* Its file cannot be read later. */
 		tzset();
-		hits_confine(trace->hits, &confined);
-		watch_confined(&trace->watch, &confined);
+		probe_trace_sandbox(trace->probes, &sandbox);
+		loop_sandbox(&trace->loop, &sandbox);
 	}
 	trace_headline(trace);
-	if (config.mode == AIM_SEND) {
+	if (config.mode == REQUEST_SEND) {
 		trace_show_header(&trace->view);
-		output_flush(&trace->watch.out);
+		output_flush(&trace->loop.out);
 	}
 	return EXIT_OK;
 }
 
 /* As for statements, those that trace has. */
-static void trace_summary(struct trace *trace, struct hits_summary *hits, struct summary *summary)
+static void trace_summary(struct trace *trace, struct probe_trace_summary *probes,
+			  struct summary *summary)
 {
-	hits_summary(trace->hits, hits);
+	probe_trace_summary(trace->probes, probes);
 	*summary = (struct summary){
-		.ring_full = hits->ring_full, .table_full = hits->table_full,
+		.ring_full = probes->ring_full, .table_full = probes->table_full,
 		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
 	};
 }
 
-static void trace_say_summary(struct trace *trace, const struct hits_summary *hits,
+static void trace_say_summary(struct trace *trace, const struct probe_trace_summary *probes,
 			      const struct summary *summary)
 {
-	output_printf(&trace->watch.err, "dbslower: %llu hits, %llu shown",
-		      (unsigned long long)hits->hits, (unsigned long long)trace->shown);
-	message_losses(&trace->watch.err, summary);
-	output_flush(&trace->watch.err);
+	output_printf(&trace->loop.err, "dbslower: %llu hits, %llu shown",
+		      (unsigned long long)probes->probes, (unsigned long long)trace->shown);
+	message_losses(&trace->loop.err, summary);
+	output_flush(&trace->loop.err);
 }
 
 /* Says what was lost since it was last said. */
 static void trace_report(struct trace *trace)
 {
-	struct hits_summary hits;
+	struct probe_trace_summary probes;
 	struct summary summary;
 
-	trace_summary(trace, &hits, &summary);
-	if (hits.ring_full + hits.table_full == trace->said)
+	trace_summary(trace, &probes, &summary);
+	if (probes.ring_full + probes.table_full == trace->said)
 		return;
-	trace->said = hits.ring_full + hits.table_full;
-	trace_say_summary(trace, &hits, &summary);
+	trace->said = probes.ring_full + probes.table_full;
+	trace_say_summary(trace, &probes, &summary);
 }
 
 /* How it waits for hits: see cmd_slow.c. */
 static int trace_loop(struct trace *trace)
 {
-	uint64_t reported_ns = watch_now();
+	uint64_t reported_ns = loop_now();
 	int nap_ms = 1, filled, fd, err = 0;
 
 	while (!trace->done && !err) {
-		filled = hits_drain(trace->hits);
-		err = output_flush(&trace->watch.out);
-		if (watch_now() - reported_ns > 1000000000u) {
-			reported_ns = watch_now();
+		filled = probe_trace_drain(trace->probes);
+		err = output_flush(&trace->loop.out);
+		if (loop_now() - reported_ns > 1000000000u) {
+			reported_ns = loop_now();
 			trace_report(trace);
 		}
 		if (trace->done || err)
 			break;
-		fd = filled ? -EAGAIN : hits_sleep(trace->hits);
-		nap_ms = fd >= 0 ? 1 : watch_nap(nap_ms, filled);
-		trace->done = watch_wait(&trace->watch, fd >= 0 ? fd : -1,
-					 fd >= 0 ? SLEEP_MAX_MS : nap_ms);
+		fd = filled ? -EAGAIN : probe_trace_sleep(trace->probes);
+		nap_ms = fd >= 0 ? 1 : loop_nap(nap_ms, filled);
+		trace->done = loop_wait(&trace->loop, fd >= 0 ? fd : -1,
+					fd >= 0 ? SLEEP_MAX_MS : nap_ms);
 	}
 	return err;
 }
@@ -398,53 +403,54 @@ static int trace_loop(struct trace *trace)
 /* What was counted. 0 or -errno. */
 static int trace_show(struct trace *trace)
 {
-	struct hits_count *counts;
-	ssize_t n = hits_counts(trace->hits, &counts);
+	struct probe_trace_count *counts;
+	ssize_t n = probe_trace_counts(trace->probes, &counts);
 
 	if (n < 0)
 		return (int)n;
 	for (ssize_t i = 0; i < n; i++)
 		trace->shown += counts[i].count;
-	if (trace->watch.options.histogram)
+	if (trace->loop.options.histogram)
 		trace_show_histograms(&trace->view, counts, (size_t)n);
 	else
 		trace_show_counts(&trace->view, counts, (size_t)n);
 	free(counts);
-	return output_flush(&trace->watch.out);
+	return output_flush(&trace->loop.out);
 }
 
 static int trace_end(struct trace *trace, int err)
 {
-	const struct options *options = &trace->watch.options;
-	struct hits_summary hits;
+	const struct options *options = &trace->loop.options;
+	struct probe_trace_summary probes;
 	struct summary summary;
 	int ret;
 
-	hits_detach(trace->hits);
+	probe_trace_detach(trace->probes);
 	trace->done = err || (options->count && trace->shown >= options->count);
-	while (hits_drain(trace->hits) > 0)
+	while (probe_trace_drain(trace->probes) > 0)
 		continue;
 	if (!err && (options->histogram || options->count_hits))
 		err = trace_show(trace);
-	trace_summary(trace, &hits, &summary);
+	trace_summary(trace, &probes, &summary);
 	if (options->json && !err)
-		trace_show_summary(&trace->view, &hits, trace->shown, trace->unreadable, trace->cut);
+		trace_show_summary(&trace->view, &probes, trace->shown, trace->unreadable,
+				   trace->cut);
 	if (!err)
-		err = output_flush(&trace->watch.out);
-	ret = message_output(&trace->watch.err, err);
+		err = output_flush(&trace->loop.out);
+	ret = message_output(&trace->loop.err, err);
 	if (err != -EPIPE)
-		trace_say_summary(trace, &hits, &summary);
+		trace_say_summary(trace, &probes, &summary);
 	return ret == EXIT_OK && options->strict && message_lost(&summary) ? EXIT_FAILED : ret;
 }
 
 static int trace_run(struct trace *trace)
 {
-	const struct options *options = &trace->watch.options;
+	const struct options *options = &trace->loop.options;
 	int status = trace_words(trace);
 
 	trace->view = (struct trace_view){
-		.out = &trace->watch.out, .specs = trace->specs, .json = options->json,
-		.wall = options->wall, .start_ns = trace->watch.start_ns,
+		.out = &trace->loop.out, .specs = trace->specs, .json = options->json,
+		.wall = options->wall, .start_ns = trace->loop.start_ns,
 	};
 	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))
 		status = message_no_memory();
@@ -452,8 +458,8 @@ static int trace_run(struct trace *trace)
 		status = trace_open(trace);
 	if (status == EXIT_OK)
 		status = trace_end(trace, trace_loop(trace));
-	output_flush(&trace->watch.err);
-	hits_close(trace->hits);
+	output_flush(&trace->loop.err);
+	probe_trace_close(trace->probes);
 	return status;
 }
 
@@ -465,7 +471,7 @@ int cmd_trace(const struct command *command, int argc, char *argv[])
 	if (!trace)
 		return message_no_memory();
 	trace->terminal = isatty(STDOUT_FILENO);
-	if (watch_options(&trace->watch, command, argc, argv, &ret))
+	if (loop_options(&trace->loop, command, argc, argv, &ret))
 		ret = trace_run(trace);
 	for (unsigned int i = 0; i < OPTION_WORDS; i++)
 		trace_spec_free(&trace->specs[i]);

@@ -28,7 +28,7 @@ struct doctor {
 	struct doctor_finding *findings;	/* notes and obstacles */
 	size_t nfindings;
 	unsigned int obstacles;
-	enum attach_way way;
+	enum attach_method method;
 	/* While servers are told of. */
 	char *last;			/* SITE_TEXT bytes: the arguments of the site before */
 	unsigned int servers, sites;
@@ -43,7 +43,7 @@ void doctor_say(struct doctor *doctor, enum doctor_state state, const char *abou
 	__attribute__((format(printf, 5, 6)));
 
 /* The same for a fault: an obstacle, with the words and the remedy of the other commands. */
-void doctor_fault(struct doctor *doctor, const char *about, const struct fault *fault);
+void doctor_error(struct doctor *doctor, const char *about, const struct error *error);
 
 /* Prints a heading; nothing with --json. */
 void doctor_heading(struct doctor *doctor, const char *text);

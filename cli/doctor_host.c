@@ -17,7 +17,7 @@
 /* The host as it is looked at. */
 struct doctor_host {
 	struct doctor *doctor;
-	struct host host;
+	struct privileges host;
 	struct features features;
 	int allowed;		/* 0, or the -errno that bpf(2) has for us */
 };
@@ -84,7 +84,8 @@ static void host_features(struct doctor_host *h)
 		if (doctor->options.json) {
 			json_string(out, i ? ",{\"name\":\"" : "{\"name\":\"", feature_name(i));
 			json_string(out, ",\"since\":\"", feature_since(i));
-			output_string(out, !known ? "}" : has ? ",\"has\":true}" : ",\"has\":false}");
+			output_string(out, !known ? "}" : has ? ",\"has\":true}" :
+				      ",\"has\":false}");
 		}
 		if (!known)
 			doctor_say(doctor, DOCTOR_NOTE, feature_name(i), NULL,
@@ -106,12 +107,12 @@ static void host_way(struct doctor_host *h)
 	struct doctor *doctor = h->doctor;
 
 	/* What may not be asked for is not known. */
-	doctor->way = h->allowed ? ATTACH_NONE : attach_choose(&h->features);
+	doctor->method = h->allowed ? ATTACH_NONE : attach_choose(&h->features);
 	if (doctor->options.json && !h->allowed)
-		json_string(&doctor->out, ",\"way\":\"", attach_way_name(doctor->way));
-	if (doctor->way != ATTACH_NONE)
+		json_string(&doctor->out, ",\"way\":\"", attach_method_name(doctor->method));
+	if (doctor->method != ATTACH_NONE)
 		doctor_say(doctor, DOCTOR_OK, "way to attach", NULL, "%s",
-			   attach_way_name(doctor->way));
+			   attach_method_name(doctor->method));
 	else if (!h->allowed)
 		doctor_say(doctor, DOCTOR_OBSTACLE, "way to attach",
 			   "It needs CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs sysfs "
@@ -121,11 +122,11 @@ static void host_way(struct doctor_host *h)
 static void host_lockdown(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
-	const struct host *host = &h->host;
+	const struct privileges *host = &h->host;
 
 	bool refused = h->allowed || !feature_has(&h->features, FEATURE_READ_USER);
 
-	if (host_locked_down(host))
+	if (privileges_locked_down(host))
 		doctor_say(doctor, refused ? DOCTOR_OBSTACLE : DOCTOR_NOTE, "lockdown",
 			   refused ? "Boot with lockdown=integrity or none." : NULL,
 			   refused ? "confidentiality, which may forbid tracing also to root" :
@@ -145,7 +146,7 @@ static void host_lockdown(struct doctor_host *h)
 static void host_refused(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
-	const struct host *host = &h->host;
+	const struct privileges *host = &h->host;
 	char missing[64];
 
 	if (h->allowed == -ENOSYS)
@@ -157,7 +158,7 @@ static void host_refused(struct doctor_host *h)
 			   "Please report this with the output of uname -a.",
 			   "the kernel refuses a BPF program that does nothing: %s",
 			   strerror(-h->allowed));
-	else if (host_missing(host, missing, sizeof(missing)))
+	else if (privileges_missing(host, missing, sizeof(missing)))
 		doctor_say(doctor, DOCTOR_OBSTACLE, "rights", !host->uid ?
 			   "They were taken from root, as containers do: give them back (docker run "
 			   "--cap-add=BPF --cap-add=PERFMON), or run it on the host." :
@@ -184,8 +185,8 @@ static void host_refused(struct doctor_host *h)
 static void host_rights(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
-	const struct host *host = &h->host;
-	bool admin = host_may(host, CAP_SYS_ADMIN);
+	const struct privileges *host = &h->host;
+	bool admin = privileges_may(host, CAP_SYS_ADMIN);
 
 	if (h->allowed)
 		host_refused(h);
@@ -193,21 +194,21 @@ static void host_rights(struct doctor_host *h)
 		doctor_say(doctor, DOCTOR_OK, "rights", NULL, "uid %u may load programs%s",
 			   (unsigned int)host->uid,
 			   host->seccomp ? "; the seccomp filter lets them pass" : "");
-	if (!host_may(host, CAP_SYS_PTRACE))
+	if (!privileges_may(host, CAP_SYS_PTRACE))
 		doctor_say(doctor, DOCTOR_OBSTACLE, "CAP_SYS_PTRACE",
 			   "Run it as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep "
 			   "dbslower. With -x a server's file is traced without it.",
 			   "missing: servers of other users are not found");
-	if (!admin && !host_may(host, CAP_CHECKPOINT_RESTORE))
+	if (!admin && !privileges_may(host, CAP_CHECKPOINT_RESTORE))
 		doctor_say(doctor, DOCTOR_NOTE, "CAP_CHECKPOINT_RESTORE", "setcap "
 			   "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore=ep dbslower",
 			   "missing: a server that was started through the dynamic loader is not "
 			   "found once its file was deleted");
-	if (!host_may(host, CAP_DAC_OVERRIDE) && !host_may(host, CAP_DAC_READ_SEARCH))
+	if (!privileges_may(host, CAP_DAC_OVERRIDE) && !privileges_may(host, CAP_DAC_READ_SEARCH))
 		doctor_say(doctor, DOCTOR_NOTE, "CAP_DAC_READ_SEARCH", "setcap "
 			   "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep dbslower",
 			   "missing: a server whose file only its owner may read is not traced");
-	if (host_before(host, 5, 11) && !host_may(host, CAP_SYS_RESOURCE) &&
+	if (privileges_before(host, 5, 11) && !privileges_may(host, CAP_SYS_RESOURCE) &&
 	    host->memlock < MEMLOCK_NEEDED)
 		doctor_say(doctor, DOCTOR_OBSTACLE, "RLIMIT_MEMLOCK",
 			   "ulimit -l unlimited, or CAP_SYS_RESOURCE.",
@@ -216,7 +217,7 @@ static void host_rights(struct doctor_host *h)
 }
 
 /* Sysctl @i, or @otherwise where it cannot be read. */
-static long host_sysctl(const struct host *host, int i, long otherwise)
+static long privileges_sysctl(const struct privileges *host, int i, long otherwise)
 {
 	return host->sysctls[i].error ? otherwise : host->sysctls[i].value;
 }
@@ -224,7 +225,7 @@ static long host_sysctl(const struct host *host, int i, long otherwise)
 static void host_sysctls(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
-	const struct host *host = &h->host;
+	const struct privileges *host = &h->host;
 	char text[256] = "";
 	int at = 0;
 
@@ -234,11 +235,11 @@ static void host_sysctls(struct doctor_host *h)
 				       at ? ", " : "", host->sysctls[i].name,
 				       host->sysctls[i].value);
 	doctor_say(doctor, DOCTOR_OK, "sysctls", NULL, "%s", at ? text : "none can be read");
-	if (!host_sysctl(host, 2, 1))
+	if (!privileges_sysctl(host, 2, 1))
 		doctor_say(doctor, DOCTOR_NOTE, "net.core.bpf_jit_enable",
 			   "sysctl net.core.bpf_jit_enable=1",
 			   "programs are interpreted: a probe costs several times as much");
-	if (host_sysctl(host, 3, 0) == 3)
+	if (privileges_sysctl(host, 3, 0) == 3)
 		doctor_say(doctor, DOCTOR_NOTE, "kernel.yama.ptrace_scope",
 			   "It cannot be lowered before the next boot.",
 			   "no process's memory may be read: the versions of MySQL and MariaDB are "
@@ -248,13 +249,13 @@ static void host_sysctls(struct doctor_host *h)
 static void host_mounts(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
-	const struct host *host = &h->host;
-	bool hides = host_hides(host);
+	const struct privileges *host = &h->host;
+	bool hides = privileges_hides(host);
 
 	if (!host->proc.there)
 		doctor_say(doctor, DOCTOR_OBSTACLE, "/proc", "mount -t proc proc /proc",
 			   "it is not mounted: no server is found");
-	else if (hides && !host_may(host, CAP_SYS_PTRACE))
+	else if (hides && !privileges_may(host, CAP_SYS_PTRACE))
 		doctor_say(doctor, DOCTOR_OBSTACLE, "/proc",
 			   "Run it as root, or: mount -o remount,hidepid=0 /proc",
 			   "mounted with hidepid=%s: other users' servers are not seen",
@@ -280,27 +281,28 @@ static void host_mounts(struct doctor_host *h)
 		doctor_say(doctor, DOCTOR_OK, "PID namespace", NULL, "the initial one");
 }
 
-static void host_json_rights(struct output *out, const struct host *host)
+static void host_json_rights(struct output *out, const struct privileges *host)
 {
 	const char *before = "\"";
 
 	json_number(out, ",\"uid\":", host->uid);
 	output_string(out, ",\"capabilities\":[");
-	for (size_t i = 0; i < HOST_CAPABILITIES; i++) {
-		if (!host_may(host, host_capabilities[i].bit))
+	for (size_t i = 0; i < PRIVILEGES_CAPABILITIES; i++) {
+		if (!privileges_may(host, privileges_capabilities[i].bit))
 			continue;
-		json_string(out, before, host_capabilities[i].name);
+		json_string(out, before, privileges_capabilities[i].name);
 		before = ",\"";
 	}
 	json_number(out, "],\"seccomp\":", host->seccomp);
-	output_string(out, host->no_new_privs ? ",\"no_new_privs\":true" : ",\"no_new_privs\":false");
+	output_string(out, host->no_new_privs ? ",\"no_new_privs\":true" :
+		      ",\"no_new_privs\":false");
 	output_string(out, host->initial_user_ns ? ",\"user_namespace\":\"initial\"" :
 						   ",\"user_namespace\":\"other\"");
 	if (host->memlock != UINT64_MAX)
 		json_number(out, ",\"memlock\":", host->memlock);
 }
 
-static void host_json(struct output *out, const struct host *host)
+static void host_json(struct output *out, const struct privileges *host)
 {
 	const char *before = "\"";
 
@@ -320,7 +322,8 @@ static void host_json(struct output *out, const struct host *host)
 	json_string(out, ",\"hidepid\":\"", *host->proc.hidepid ? host->proc.hidepid : NULL);
 	output_string(out, host->sys.there ? ",\"sys\":true" : ",\"sys\":false");
 	if (!host->pid_ns_error)
-		json_string(out, ",\"pid_namespace\":\"", host->initial_pid_ns ? "initial" : "other");
+		json_string(out, ",\"pid_namespace\":\"", host->initial_pid_ns ? "initial" :
+			    "other");
 	output_char(out, '}');
 }
 
@@ -333,7 +336,7 @@ void doctor_host(struct doctor *doctor)
 		return;
 	}
 	h->doctor = doctor;
-	host_read(&h->host);
+	privileges_read(&h->host);
 	sys_limits_raise();
 	h->allowed = feature_allowed();
 	doctor_heading(doctor, "Host");

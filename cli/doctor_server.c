@@ -47,8 +47,8 @@ static void server_words(const struct doctor *doctor, const struct tracer_server
 		return;
 	at += snprintf(text + at, size - (size_t)at, server->usdt ?
 		       ", by its USDT probes and symbols" : ", by its symbols");
-	if (doctor->way != ATTACH_NONE)
-		snprintf(text + at, size - (size_t)at, " (%s)", server->way);
+	if (doctor->method != ATTACH_NONE)
+		snprintf(text + at, size - (size_t)at, " (%s)", server->method);
 }
 
 static void server_lacks(struct doctor *doctor, const struct tracer_server *server)
@@ -57,7 +57,7 @@ static void server_lacks(struct doctor *doctor, const struct tracer_server *serv
 
 	if (doctor->options.json)
 		return;
-	if (site_lacks(out, server->engine, server->shows, "            it does not show "))
+	if (site_lacks(out, server->engine, server->has, "            it does not show "))
 		output_char(out, '\n');
 }
 
@@ -67,20 +67,20 @@ static void server_end(struct doctor *doctor)
 		output_string(&doctor->out, "]}");
 }
 
-static void server_each(void *arg, const struct tracer_server *server, const struct fault *fault)
+static void server_each(void *arg, const struct tracer_server *server, const struct error *error)
 {
 	struct doctor *doctor = arg;
 	char text[512];
 
 	server_end(doctor);
-	server_words(doctor, server, !fault, text, sizeof(text));
+	server_words(doctor, server, !error, text, sizeof(text));
 	if (doctor->options.json)
-		server_json(doctor, server, !fault);
+		server_json(doctor, server, !error);
 	doctor->servers++;
 	doctor->sites = 0;
 	*doctor->last = '\0';
-	if (fault) {
-		doctor_fault(doctor, server->path, fault);
+	if (error) {
+		doctor_error(doctor, server->path, error);
 		return;
 	}
 	if (server->nested)
@@ -107,14 +107,14 @@ static void server_site(void *arg, const struct target_site *site)
 
 static struct survey server_survey(struct doctor *doctor)
 {
-	return (struct survey){ .way = doctor->way, .arg = doctor, .server = server_each,
+	return (struct survey){ .method = doctor->method, .arg = doctor, .server = server_each,
 				.site = server_site };
 }
 
 void doctor_servers(struct doctor *doctor)
 {
 	struct survey survey = server_survey(doctor);
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 	int n;
 
 	doctor_heading(doctor, "Servers");
@@ -125,8 +125,8 @@ void doctor_servers(struct doctor *doctor)
 	if (doctor->options.json)
 		output_char(&doctor->out, ']');
 	if (n < 0) {
-		fault_set(&fault, n == -ENOMEM ? FAULT_MEMORY : FAULT_PROC, n, NULL, NULL);
-		doctor_fault(doctor, "servers", &fault);
+		error_set(&error, n == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, n, NULL, NULL);
+		doctor_error(doctor, "servers", &error);
 	} else if (!n) {
 		doctor_say(doctor, DOCTOR_NOTE, "servers",
 			   "dbslower waits for one to start; dbslower doctor --self-test needs none.",
@@ -157,11 +157,13 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 	char remedy[PATH_MAX + 160], machine[32];
 
 	if (other->probes)
-		snprintf(remedy, sizeof(remedy), "dbslower list %s shows them; two that stand around "
+		snprintf(remedy, sizeof(remedy),
+			 "dbslower list %s shows them; two that stand around "
 			 "statements do: dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME.",
 			 path, path);
 	else
-		snprintf(remedy, sizeof(remedy), "Give the program of a PostgreSQL, MySQL or MariaDB "
+		snprintf(remedy, sizeof(remedy),
+			 "Give the program of a PostgreSQL, MySQL or MariaDB "
 			 "server itself, not one that starts it.");
 	doctor_say(doctor, DOCTOR_OBSTACLE, path, remedy,
 		   "it is no server that is known, and has %zu USDT probe%s (%s)", other->probes,

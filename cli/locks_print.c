@@ -41,8 +41,8 @@ static const char *mode_name(const struct event_lock *event)
 
 	if (event->flags & LOCK_SESSION)
 		return "";
-	if (event->flags & LOCK_LIGHT)
-		return event->mode < LIGHT_MODES ? light[event->mode] : "";
+	if (event->flags & LOCK_LWLOCK)
+		return event->mode < LWLOCK_MODES ? light[event->mode] : "";
 	return event->mode < 9 ? names[event->mode] : "";
 }
 
@@ -110,7 +110,7 @@ static void wait_object(const struct lock_wait *wait, bool each, char *to, size_
 
 	*to = '\0';
 	wait_relation_text(wait, relation, sizeof(relation));
-	if (event->flags & LOCK_LIGHT)
+	if (event->flags & LOCK_LWLOCK)
 		snprintf(to, size, "%.*s", LOCK_NAME, event->name);
 	else if (event->flags & LOCK_SESSION)
 		snprintf(to, size, "%s", wait->known ? wait->known->object : "");
@@ -153,7 +153,8 @@ static void show_time(const struct locks_view *view, const struct lock_wait *wai
 	bool before = at < 0 && !view->wall;
 	size_t len = before + (view->wall ?
 			       output_clock(number, wait->wall_ns, 3) :
-			       output_format(number + before, (uint64_t)(before ? -at : at) / 1000, 6));
+			       output_format(number + before, (uint64_t)(before ? -at : at) / 1000,
+					     6));
 
 	output_bytes(view->out, number, len);
 	output_spaces(view->out, len < 14 ? 15 - len : 1);
@@ -168,7 +169,7 @@ static void show_padded(struct output *out, const char *text, size_t width)
 	output_spaces(out, used < width ? width - used + 1 : 1);
 }
 
-static void show_text(struct output *out, const struct lock_party *party)
+static void show_text(struct output *out, const struct lock_backend *party)
 {
 	if (!party->text) {
 		output_char(out, '-');
@@ -179,13 +180,13 @@ static void show_text(struct output *out, const struct lock_party *party)
 }
 
 /* The number that people know it by; 0: it has none. */
-static uint64_t party_id(const struct lock_party *party)
+static uint64_t party_id(const struct lock_backend *party)
 {
 	return party->connection ? party->connection : party->pid;
 }
 
 /* "held by 4240, idle in transaction for 3.2 s; its last statement: UPDATE …" */
-static void show_holder(struct output *out, const struct lock_party *party)
+static void show_holder(struct output *out, const struct lock_backend *party)
 {
 	output_string(out, INDENT);
 	output_string(out, party->queued ? "queued behind " : "held by ");
@@ -224,7 +225,7 @@ static void show_cycle(struct output *out, const struct lock_wait *wait)
 
 static void show_row(struct locks_view *view, const struct lock_wait *wait)
 {
-	const struct lock_known *known = wait->known;
+	const struct lock_info *known = wait->known;
 	struct output *out = view->out;
 	char object[LOCKS_OBJECT], lock[LOCKS_OBJECT + 32], number[OUTPUT_NUMBER + 2] = ">";
 	char holder[24] = "-";
@@ -253,7 +254,7 @@ static void show_row(struct locks_view *view, const struct lock_wait *wait)
 		show_cycle(out, wait);
 }
 
-static void json_text(struct output *out, const struct lock_party *party)
+static void json_text(struct output *out, const struct lock_backend *party)
 {
 	if (!party->text)
 		return;
@@ -262,7 +263,7 @@ static void json_text(struct output *out, const struct lock_party *party)
 	output_string(out, party->cut ? "\",\"truncated\":true" : "\",\"truncated\":false");
 }
 
-static void json_holder(struct output *out, const struct lock_party *party)
+static void json_holder(struct output *out, const struct lock_backend *party)
 {
 	if (party->pid)
 		json_number(out, "{\"pid\":", party->pid);
@@ -298,7 +299,7 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 		json_string(out, ",\"object\":\"", object);
 	if (*mode_name(event))
 		json_string(out, ",\"mode\":\"", mode_name(event));
-	if (event->flags & (LOCK_LIGHT | LOCK_SESSION))
+	if (event->flags & (LOCK_LWLOCK | LOCK_SESSION))
 		return;
 	if (kind_is(wait, "relation") || kind_is(wait, "extend") || kind_is(wait, "page") ||
 	    kind_is(wait, "tuple") || kind_is(wait, "object") || kind_is(wait, "advisory"))
@@ -317,7 +318,7 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 
 static void json_wait(struct output *out, const struct lock_wait *wait)
 {
-	const struct lock_known *known = wait->known;
+	const struct lock_info *known = wait->known;
 
 	output_string(out, "{\"type\":\"lock_wait\",\"time\":\"");
 	json_time(out, wait->wall_ns);
@@ -448,10 +449,10 @@ static void json_sum(struct output *out, const struct locks_sum *sum)
 	output_string(out, "}\n");
 }
 
-void locks_show_sums(struct locks_view *view, const struct light_count *counts, size_t n)
+void locks_show_sums(struct locks_view *view, const struct lwlock_count *counts, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		struct event_lock event = { .flags = LOCK_LIGHT, .mode = counts[i].mode };
+		struct event_lock event = { .flags = LOCK_LWLOCK, .mode = counts[i].mode };
 		struct locks_sum sum = {
 			.engine = counts[i].target->engine->name, .kind = "lwlock",
 			.mode = mode_name(&event), .waits = counts[i].sum.count,
@@ -487,7 +488,7 @@ void locks_show_summary(struct locks_view *view, const struct summary *summary)
 
 /* --- the graph */
 
-static void graph_node(struct locks_view *view, const struct lock_party *party)
+static void graph_node(struct locks_view *view, const struct lock_backend *party)
 {
 	struct locks_node *node = view->nodes;
 

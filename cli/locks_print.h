@@ -58,7 +58,7 @@ void locks_show_wait(struct locks_view *view, const struct lock_wait *wait);
 void locks_sum_wait(struct locks_view *view, const struct lock_wait *wait);
 
 /* Adds the table, with @counts, in which equal ones are added up. */
-void locks_show_sums(struct locks_view *view, const struct light_count *counts, size_t n);
+void locks_show_sums(struct locks_view *view, const struct lwlock_count *counts, size_t n);
 
 /* Adds the line that ends JSON; ->statements are waits. */
 void locks_show_summary(struct locks_view *view, const struct summary *summary);

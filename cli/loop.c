@@ -21,124 +21,124 @@
 #define NAP_MAX_MS	20
 #define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
 
-uint64_t watch_now(void)
+uint64_t loop_now(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* -v: what cannot be read where probes are. */
-static void watch_site(void *arg, const struct target_site *site)
+static void loop_site(void *arg, const struct target_site *site)
 {
-	struct watch *watch = arg;
+	struct loop *loop = arg;
 
-	site_absent(&watch->err, site);
+	site_absent(&loop->err, site);
 }
 
-static bool watch_phases(const struct options *options)
+static bool loop_phases(const struct options *options)
 {
 	return options->phases || column_wants_phases(&options->columns);
 }
 
-static void watch_server(void *arg, const struct tracer_server *server)
+static void loop_server(void *arg, const struct tracer_server *server)
 {
-	struct watch *watch = arg;
-	bool later = watch->opened;
+	struct loop *loop = arg;
+	bool later = loop->opened;
 
-	for (size_t i = 0; i < server->npids && watch->npids < WATCH_PIDS; i++)
-		watch->pids[watch->npids++] = server->pids[i];
-	if (later && !watch->begun) {
-		watch->begun = true;
-		watch->begin(watch);
+	for (size_t i = 0; i < server->npids && loop->npids < LOOP_PIDS; i++)
+		loop->pids[loop->npids++] = server->pids[i];
+	if (later && !loop->begun) {
+		loop->begun = true;
+		loop->begin(loop);
 	}
-	output_string(&watch->err, "dbslower: tracing ");
-	output_string(&watch->err, server->title);
+	output_string(&loop->err, "dbslower: tracing ");
+	output_string(&loop->err, server->title);
 	if (*server->version) {
-		output_string(&watch->err, " ");
-		escape_terminal(&watch->err, server->version, strlen(server->version), false);
+		output_string(&loop->err, " ");
+		escape_terminal(&loop->err, server->version, strlen(server->version), false);
 	}
 	for (size_t i = 0; i < server->npids; i++) {
-		output_string(&watch->err, i ? " " : ", pid ");
-		output_u64(&watch->err, server->pids[i]);
+		output_string(&loop->err, i ? " " : ", pid ");
+		output_u64(&loop->err, server->pids[i]);
 	}
-	output_string(&watch->err, ", ");
-	escape_terminal(&watch->err, server->path, strlen(server->path), false);
-	output_string(&watch->err, server->usdt ? ", by its USDT probes and symbols (" :
+	output_string(&loop->err, ", ");
+	escape_terminal(&loop->err, server->path, strlen(server->path), false);
+	output_string(&loop->err, server->usdt ? ", by its USDT probes and symbols (" :
 						 ", by its symbols (");
-	output_string(&watch->err, server->way);
-	output_string(&watch->err, ")");
-	site_lacks(&watch->err, server->engine, server->shows, ", which does not show ");
-	if (watch_phases(&watch->options) && !(server->shows & TARGET_SHOWS_PHASES))
-		output_string(&watch->err, "; it has no USDT probes that tell of phases");
+	output_string(&loop->err, server->method);
+	output_string(&loop->err, ")");
+	site_lacks(&loop->err, server->engine, server->has, ", which does not show ");
+	if (loop_phases(&loop->options) && !(server->has & TARGET_HAS_PHASES))
+		output_string(&loop->err, "; it has no USDT probes that tell of phases");
 	if (server->nested)
-		output_string(&watch->err, "; it runs in a PID namespace inside of this one, and "
+		output_string(&loop->err, "; it runs in a PID namespace inside of this one, and "
 					   "its statements cannot be seen from here: run dbslower "
 					   "in that one, or on the host");
-	output_string(&watch->err, "\n");
+	output_string(&loop->err, "\n");
 	/* Who reads this takes it that all is attached: those of the start are told together. */
 	if (later)
-		output_flush(&watch->err);
+		output_flush(&loop->err);
 }
 
-static void watch_fault(void *arg, const struct fault *fault)
+static void watch_error(void *arg, const struct error *error)
 {
-	struct watch *watch = arg;
+	struct loop *loop = arg;
 
-	message_fault(&watch->err, fault);
-	output_flush(&watch->err);
+	message_error(&loop->err, error);
+	output_flush(&loop->err);
 }
 
-void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
+void loop_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
 {
-	struct watch *watch = arg;
+	struct loop *loop = arg;
 	char line[128];
 
-	output_printf(&watch->err, "program %s, %zu instructions:\n", name, count);
+	output_printf(&loop->err, "program %s, %zu instructions:\n", name, count);
 	for (size_t i = 0; i < count;) {
 		int used = disasm_insn(&insns[i], i + 1 < count ? &insns[i + 1] : NULL, line,
 				       sizeof(line));
 
-		output_printf(&watch->err, "%5zu: %s\n", i, line);
+		output_printf(&loop->err, "%5zu: %s\n", i, line);
 		i += (size_t)used;
 	}
-	output_flush(&watch->err);
+	output_flush(&loop->err);
 }
 
-void watch_features(struct watch *watch, const struct features *features)
+void loop_features(struct loop *loop, const struct features *features)
 {
 	for (int i = 0; i < FEATURES; i++)
 		if (features->row[i].asked)
-			output_printf(&watch->err, "kernel: %s: %s (%s)\n", feature_name(i),
+			output_printf(&loop->err, "kernel: %s: %s (%s)\n", feature_name(i),
 				      features->row[i].has ? "yes" : "no", feature_since(i));
 }
 
-void watch_confined(struct watch *watch, const struct confined *confined)
+void loop_sandbox(struct loop *loop, const struct sandbox *sandbox)
 {
-	struct output *err = &watch->err;
+	struct output *err = &loop->err;
 	const char *before = " ";
 
-	if (!watch->options.verbose)
+	if (!loop->options.verbose)
 		return;
 	output_string(err, "dbslower: capabilities kept:");
-	for (size_t i = 0; i < HOST_CAPABILITIES; i++) {
-		if (!(confined->capabilities >> host_capabilities[i].bit & 1))
+	for (size_t i = 0; i < PRIVILEGES_CAPABILITIES; i++) {
+		if (!(sandbox->capabilities >> privileges_capabilities[i].bit & 1))
 			continue;
-		output_printf(err, "%s%s", before, host_capabilities[i].name);
+		output_printf(err, "%s%s", before, privileges_capabilities[i].name);
 		before = ", ";
 	}
 	output_string(err, *before == ',' ? "" : " none");
-	output_string(err, confined->nobody ? "; user: nobody" : "");
-	if (confined->filter)
+	output_string(err, sandbox->nobody ? "; user: nobody" : "");
+	if (sandbox->filter)
 		output_string(err, "; seccomp filter: on\n");
 	else
 		output_printf(err, "; seccomp filter: refused by the kernel (%s)\n",
-			      strerror(-confined->filter_error));
+			      strerror(-sandbox->filter_error));
 }
 
 /*
  * A descriptor that tells of @signals, a list that ends in 0, which do nothing else from now on. Or
  * -1: they do what they did.
  */
-static int watch_signals(const int *signals)
+static int loop_signals(const int *signals)
 {
 	sigset_t set;
 	int fd;
@@ -152,7 +152,7 @@ static int watch_signals(const int *signals)
 	return fd;
 }
 
-static int watch_timer(uint64_t end_ns)
+static int loop_timer(uint64_t end_ns)
 {
 	struct itimerspec at = { .it_value = { .tv_sec = (time_t)(end_ns / 1000000000u),
 					       .tv_nsec = (long)(end_ns % 1000000000u) } };
@@ -166,7 +166,7 @@ static int watch_timer(uint64_t end_ns)
 }
 
 /* @fd is ready when @stop is, to our end. Whether it could be done. */
-static bool watch_stop_add(int stop, int fd)
+static bool loop_stop_add(int stop, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 
@@ -174,7 +174,7 @@ static bool watch_stop_add(int stop, int fd)
 }
 
 /* Under nohup it goes on when its terminal is gone. */
-static int watch_hangup(void)
+static int loop_hangup(void)
 {
 	struct sigaction before;
 
@@ -182,85 +182,85 @@ static int watch_hangup(void)
 }
 
 /* All in one descriptor, so that whoever waits needs to look at one. Signals come last. */
-static bool watch_stop(struct watch *watch)
+static bool loop_stop(struct loop *loop)
 {
-	watch->stop = epoll_create1(EPOLL_CLOEXEC);
-	if (watch->stop < 0)
+	loop->stop = epoll_create1(EPOLL_CLOEXEC);
+	if (loop->stop < 0)
 		return false;
-	if (watch->options.duration_ns &&
-	    !watch_stop_add(watch->stop, watch_timer(watch->start_ns +
-						     watch->options.duration_ns)))
+	if (loop->options.duration_ns &&
+	    !loop_stop_add(loop->stop, loop_timer(loop->start_ns +
+						  loop->options.duration_ns)))
 		return false;
-	watch->usr1 = watch_signals((const int[]){ SIGUSR1, 0 });
-	return watch->usr1 >= 0 &&
-	       watch_stop_add(watch->stop,
-			      watch_signals((const int[]){ SIGINT, SIGTERM, watch_hangup(), 0 }));
+	loop->usr1 = loop_signals((const int[]){ SIGUSR1, 0 });
+	return loop->usr1 >= 0 &&
+	       loop_stop_add(loop->stop,
+			     loop_signals((const int[]){ SIGINT, SIGTERM, loop_hangup(), 0 }));
 }
 
-int watch_arm(struct watch *watch)
+int loop_arm(struct loop *loop)
 {
-	if (watch->signals)
+	if (loop->signals)
 		return 0;
-	if (!watch_stop(watch))
+	if (!loop_stop(loop))
 		return -errno;
-	watch->signals = true;
-	output_stoppable(&watch->out, watch->stop);
-	output_stoppable(&watch->err, watch->stop);
+	loop->signals = true;
+	output_stoppable(&loop->out, loop->stop);
+	output_stoppable(&loop->err, loop->stop);
 	return 0;
 }
 
 /* There is something now that does not go with the process. */
-static int watch_lasting(void *arg)
+static int loop_lasting(void *arg)
 {
-	return watch_arm(arg);
+	return loop_arm(arg);
 }
 
-bool watch_wait(struct watch *watch, int fd, int timeout_ms)
+bool loop_wait(struct loop *loop, int fd, int timeout_ms)
 {
 	struct signalfd_siginfo signal;
 	struct pollfd fds[] = {
-		{ .fd = watch->stop, .events = POLLIN },
-		{ .fd = watch->usr1, .events = POLLIN },
+		{ .fd = loop->stop, .events = POLLIN },
+		{ .fd = loop->usr1, .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
 	};
 
 	if (poll(fds, 3, timeout_ms) <= 0)
 		return false;
-	if (fds[1].revents && read(watch->usr1, &signal, sizeof(signal)) > 0)
-		watch->asked = true;
+	if (fds[1].revents && read(loop->usr1, &signal, sizeof(signal)) > 0)
+		loop->asked = true;
 	return fds[0].revents;
 }
 
-void watch_headline(struct watch *watch)
+void loop_headline(struct loop *loop)
 {
 	char number[OUTPUT_NUMBER];
-	size_t len = output_format(number, watch->options.threshold_ns, 6);
+	size_t len = output_format(number, loop->options.threshold_ns, 6);
 
 	while (len && number[len - 1] == '0')
 		len--;
 	if (len && number[len - 1] == '.')
 		len--;
-	output_string(&watch->out, "Tracing ");
-	output_string(&watch->out, watch->subject ? watch->subject : "database queries");
-	output_string(&watch->out, watch->npids ? " for pids " : "");
-	for (size_t i = 0; i < watch->npids; i++) {
-		output_string(&watch->out, i ? " " : "");
-		output_u64(&watch->out, watch->pids[i]);
+	output_string(&loop->out, "Tracing ");
+	output_string(&loop->out, loop->subject ? loop->subject : "database queries");
+	output_string(&loop->out, loop->npids ? " for pids " : "");
+	for (size_t i = 0; i < loop->npids; i++) {
+		output_string(&loop->out, i ? " " : "");
+		output_u64(&loop->out, loop->pids[i]);
 	}
-	output_string(&watch->out, watch->than ? watch->than : " slower than ");
-	output_bytes(&watch->out, number, len);
-	output_string(&watch->out, " ms...\n");
+	output_string(&loop->out, loop->than ? loop->than : " slower than ");
+	output_bytes(&loop->out, number, len);
+	output_string(&loop->out, " ms...\n");
 }
 
-static bool watch_identifies(const struct options *options)
+static bool loop_identifies(const struct options *options)
 {
 	return options->json || options->otlp || options->user || options->database || options->container ||
 	       column_wants_identity(&options->columns);
 }
 
-void watch_config(struct watch *watch, struct tracer_config *config)
+void loop_config(struct loop *loop, struct tracer_config *config)
 {
-	const struct options *options = &watch->options;
+	const struct options *options = &loop->options;
 
 	*config = (struct tracer_config){
 		.engine = options->engine,
@@ -269,11 +269,11 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.threshold_ns = options->threshold_ns,
 		.start = options->start, .done = options->done, .text_arg = options->text_arg,
 		.text_bytes = options->text_bytes,
-		.identify = watch_identifies(options),
+		.identify = loop_identifies(options),
 		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
 		.why = options->why || options->use || options->phases ||
 		       column_wants_why(&options->columns),
-		.use = options->use, .phases = watch_phases(options),
+		.use = options->use, .phases = loop_phases(options),
 		.user = options->user, .database = options->database,
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
@@ -283,101 +283,101 @@ void watch_config(struct watch *watch, struct tracer_config *config)
 		.force_probe_read = options->force_probe_read,
 		.force_tracefs = options->force_tracefs,
 		.force_semaphore = options->force_semaphore,
-		.force_pids = options->force_pids, .lasting = watch_lasting,
-		.arg = watch, .statement = watch->statement, .server = watch_server,
-		.fault = watch_fault, .program = options->verbose ? watch_program : NULL,
-		.site = options->verbose ? watch_site : NULL,
+		.force_pids = options->force_pids, .lasting = loop_lasting,
+		.arg = loop, .statement = loop->statement, .server = loop_server,
+		.error = watch_error, .program = options->verbose ? loop_program : NULL,
+		.site = options->verbose ? loop_site : NULL,
 	};
 }
 
-static int watch_refuse(struct watch *watch, struct fault *fault)
+static int loop_refuse(struct loop *loop, struct error *error)
 {
-	message_fault(&watch->err, fault);
-	output_flush(&watch->err);
-	fault_clear(fault);
+	message_error(&loop->err, error);
+	output_flush(&loop->err);
+	error_clear(error);
 	return EXIT_FAILED;
 }
 
-int watch_ready(struct watch *watch)
+int loop_ready(struct loop *loop)
 {
-	struct fault fault = { .kind = FAULT_NONE };
-	int err = watch_arm(watch);
+	struct error error = { .kind = ERROR_NONE };
+	int err = loop_arm(loop);
 
 	if (!err)
 		return EXIT_OK;
-	fault_set(&fault, FAULT_WAIT, err, NULL, NULL);
-	return watch_refuse(watch, &fault);
+	error_set(&error, ERROR_WAIT, err, NULL, NULL);
+	return loop_refuse(loop, &error);
 }
 
-int watch_open(struct watch *watch, const struct tracer_config *config)
+int loop_open(struct loop *loop, const struct tracer_config *config)
 {
-	struct fault fault = { .kind = FAULT_NONE };
-	struct confined confined;
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
 	struct tracer *tracer;
 	int status;
 
-	if (tracer_open(&tracer, config, &fault))
-		return watch_refuse(watch, &fault);
-	watch->tracer = tracer;
-	status = watch_ready(watch);
+	if (tracer_open(&tracer, config, &error))
+		return loop_refuse(loop, &error);
+	loop->tracer = tracer;
+	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;
-	if (!watch->options.keep_privileges) {
-		tracer_confine(tracer, &confined);
-		watch_confined(watch, &confined);
+	if (!loop->options.keep_privileges) {
+		tracer_sandbox(tracer, &sandbox);
+		loop_sandbox(loop, &sandbox);
 	}
-	watch_started(watch, tracer_features(tracer), tracer_targets(tracer));
+	loop_started(loop, tracer_features(tracer), tracer_targets(tracer));
 	return EXIT_OK;
 }
 
-void watch_started(struct watch *watch, const struct features *features, size_t targets)
+void loop_started(struct loop *loop, const struct features *features, size_t targets)
 {
-	const struct options *options = &watch->options;
+	const struct options *options = &loop->options;
 
-	watch->opened = true;
+	loop->opened = true;
 	if (options->verbose)
-		watch_features(watch, features);
+		loop_features(loop, features);
 	if (options->pid_count) {
-		watch->npids = options->pid_count;
-		memcpy(watch->pids, options->pids, options->pid_count * sizeof(*watch->pids));
+		loop->npids = options->pid_count;
+		memcpy(loop->pids, options->pids, options->pid_count * sizeof(*loop->pids));
 	}
-	output_flush(&watch->err);
+	output_flush(&loop->err);
 	if (targets) {
-		watch->begun = true;
-		watch->begin(watch);
+		loop->begun = true;
+		loop->begin(loop);
 	} else {
-		message_waiting(&watch->err);
-		output_flush(&watch->err);
+		message_waiting(&loop->err);
+		output_flush(&loop->err);
 	}
 }
 
-bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
-		   int *status)
+bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
+		  int *status)
 {
-	watch->start_ns = watch_now();
-	return command_options(command, argc, argv, &watch->options, &watch->out, &watch->err,
+	loop->start_ns = loop_now();
+	return command_options(command, argc, argv, &loop->options, &loop->out, &loop->err,
 			       status);
 }
 
-int watch_nap(int nap_ms, int filled)
+int loop_nap(int nap_ms, int filled)
 {
 	nap_ms = filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
 	return nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
 }
 
-int watch_finish(struct watch *watch, int err, const struct summary *summary)
+int loop_finish(struct loop *loop, int err, const struct summary *summary)
 {
 	int status;
 
-	if (!err && watch->options.json)
-		json_summary(&watch->out, summary);
+	if (!err && loop->options.json)
+		json_summary(&loop->out, summary);
 	if (!err)
-		err = output_flush(&watch->out);
-	status = message_output(&watch->err, err);
+		err = output_flush(&loop->out);
+	status = message_output(&loop->err, err);
 	if (err != -EPIPE)
-		message_summary(&watch->err, summary);
-	output_flush(&watch->err);
-	if (status == EXIT_OK && watch->options.strict && message_lost(summary))
+		message_summary(&loop->err, summary);
+	output_flush(&loop->err);
+	if (status == EXIT_OK && loop->options.strict && message_lost(summary))
 		status = EXIT_FAILED;
 	return status;
 }

@@ -11,14 +11,14 @@
 #include "cli/output.h"
 #include "db/tracer.h"
 
-#define WATCH_PIDS	64
+#define LOOP_PIDS	64
 
-struct watch {
+struct loop {
 	struct options options;
 	struct output out, err;
 	struct tracer *tracer;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
-	uint32_t pids[WATCH_PIDS];	/* of the servers, for the first line */
+	uint32_t pids[LOOP_PIDS];	/* of the servers, for the first line */
 	size_t npids;
 	int usr1;		/* a signalfd(2) of SIGUSR1 */
 	bool asked;		/* it came: what runs now is to be shown */
@@ -28,66 +28,66 @@ struct watch {
 	bool begun;
 	const char *subject, *than;	/* for the first line; NULL: database queries, slower */
 	/* The command's: the first line, printed once there is a server; and a statement. */
-	void (*begin)(struct watch *watch);
+	void (*begin)(struct loop *loop);
 	bool (*statement)(void *arg, const struct statement *statement);
 };
 
 /* Now, in ns of CLOCK_MONOTONIC. */
-uint64_t watch_now(void);
+uint64_t loop_now(void);
 
 /* command_options() for the watch, which begins now. */
-bool watch_options(struct watch *watch, const struct command *command, int argc, char *argv[],
-		   int *status);
+bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
+		  int *status);
 
 /*
- * From now on a signal, or the time of -d, is told by watch_wait() and ends nothing by itself. 0, or
+ * From now on a signal, or the time of -d, is told by loop_wait() and ends nothing by itself. 0, or
  * -errno: it cannot be waited for.
  */
-int watch_arm(struct watch *watch);
+int loop_arm(struct loop *loop);
 
 /* -v: prints a program as the kernel gets it. @arg is the watch. */
-void watch_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+void loop_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 
 /* -v: prints what decides how it works here. */
-void watch_features(struct watch *watch, const struct features *features);
+void loop_features(struct loop *loop, const struct features *features);
 
 /*
  * Fills @config from the options; a command then changes what it needs. The tracer's calls get the
  * watch, which must be the first member of what ->statement expects.
  */
-void watch_config(struct watch *watch, struct tracer_config *config);
+void loop_config(struct loop *loop, struct tracer_config *config);
 
 /*
  * Opens the tracer and begins, or says why not: EXIT_OK or EXIT_FAILED. The caller closes
  * ->tracer.
  */
-int watch_open(struct watch *watch, const struct tracer_config *config);
+int loop_open(struct loop *loop, const struct tracer_config *config);
 
 /* -v: says what was given up, and of what was not, why. */
-void watch_confined(struct watch *watch, const struct confined *confined);
+void loop_sandbox(struct loop *loop, const struct sandbox *sandbox);
 
 /* Arms it, or says why that cannot be: EXIT_OK, or the status to end with. */
-int watch_ready(struct watch *watch);
+int loop_ready(struct loop *loop);
 
 /* What follows once the probes are there, on @targets files: begins, or says that it waits. */
-void watch_started(struct watch *watch, const struct features *features, size_t targets);
+void loop_started(struct loop *loop, const struct features *features, size_t targets);
 
 /* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */
-void watch_headline(struct watch *watch);
+void loop_headline(struct loop *loop);
 
 /*
  * Waits for what ends us, for @fd (-1: nothing else), for SIGUSR1, which sets ->asked, or for
  * @timeout_ms. Whether it is to end.
  */
-bool watch_wait(struct watch *watch, int fd, int timeout_ms);
+bool loop_wait(struct loop *loop, int fd, int timeout_ms);
 
 /* How long to nap next, in ms, after @nap_ms in which the buffer got @filled, in percent. */
-int watch_nap(int nap_ms, int filled);
+int loop_nap(int nap_ms, int filled);
 
 /*
  * Ends the output, of which @err is what output_flush() told, with a summary in JSON; says what
  * became of it, and what was seen, shown and lost. The exit status, with --strict in it.
  */
-int watch_finish(struct watch *watch, int err, const struct summary *summary);
+int loop_finish(struct loop *loop, int err, const struct summary *summary);
 
 #endif

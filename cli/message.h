@@ -13,7 +13,7 @@
  * Adds the message for @fault, and the verifier's log where there is one. Looks for the cause of
  * EPERM.
  */
-void message_fault(struct output *err, const struct fault *fault);
+void message_error(struct output *err, const struct error *error);
 
 /* Adds what there is to say where no server was found. */
 void message_waiting(struct output *err);

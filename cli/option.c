@@ -261,7 +261,7 @@ static int set_match(struct parse *p, const struct option_row *row, const char *
 
 	if (!*value)
 		return refuse(p, row, value, "is empty");
-	err = pattern_parse(&p->opts->match, value, &at);
+	err = regex_parse(&p->opts->match, value, &at);
 	if (err == -E2BIG)
 		return refuse(p, row, value, "is too long a regular expression");
 	if (err)
@@ -331,28 +331,28 @@ static int set_wait(struct parse *p, const struct option_row *row, const char *v
 static int set_order(struct parse *p, const struct option_row *row, const char *value)
 {
 	static const char *const names[] = {
-		[TALLY_TOTAL] = "total", [TALLY_CALLS] = "calls", [TALLY_MEAN] = "mean",
-		[TALLY_P95] = "p95", [TALLY_P99] = "p99", [TALLY_MAX] = "max",
-		[TALLY_ROWS] = "rows", [TALLY_ERRORS] = "errors",
+		[TOP_TOTAL] = "total", [TOP_CALLS] = "calls", [TOP_MEAN] = "mean",
+		[TOP_P95] = "p95", [TOP_P99] = "p99", [TOP_MAX] = "max",
+		[TOP_ROWS] = "rows", [TOP_ERRORS] = "errors",
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (strcmp(value, names[i]))
 			continue;
-		p->opts->order = (enum tally_order)i;
+		p->opts->order = (enum top_order)i;
 		return 0;
 	}
 	for (int i = 0; i < WHY_PARTS; i++) {
 		if (strcmp(value, why_part_name((enum why_part)i)))
 			continue;
-		p->opts->order = (enum tally_order)(TALLY_PART + i);
+		p->opts->order = (enum top_order)(TOP_PART + i);
 		p->opts->why = true;
 		return 0;
 	}
 	for (int i = 0; i < USES; i++) {
 		if (strcmp(value, why_use_name((enum use)i)))
 			continue;
-		p->opts->order = (enum tally_order)(TALLY_USE + i);
+		p->opts->order = (enum top_order)(TOP_USE + i);
 		p->opts->use = true;
 		return 0;
 	}
@@ -370,7 +370,7 @@ static int set_registers(struct parse *p, const struct option_row *row, const ch
 {
 	uint64_t number;
 
-	if (parse_number(value, strlen(value), &number) || !number || number > AIM_REGISTERS)
+	if (parse_number(value, strlen(value), &number) || !number || number > REQUEST_REGISTERS)
 		return refuse(p, row, value, "is not a number of arguments");
 	p->opts->registers = (unsigned int)number;
 	return 0;
@@ -446,7 +446,8 @@ static const struct option_row rows[] = {
 	{ SLOW | STAT | TOP | LOCKS, 'p', "pid", "PID[,...]",
 	  "only these processes; of a postmaster, its backends",
 	  "give a number from 1 to 4194304, several with commas or several -p", set_pid, 0 },
-	{ SLOW | STAT | TOP | LOCKS, 'x', "path", "PATH", "trace this server binary; may be repeated",
+	{ SLOW | STAT | TOP | LOCKS, 'x', "path", "PATH",
+	  "trace this server binary; may be repeated",
 	  "give the path of a server's binary", set_path, 0 },
 	{ LIST | TRACE, 'l', "lib", "LIB", "of this library or file: c, libc.so.6, /path",
 	  "give a path, or a library's short name, as c for libc.so.6", set_path, 0 },
@@ -519,7 +520,8 @@ static const struct option_row rows[] = {
 	  offsetof(struct options, container) },
 	{ SLOW | TOP | LOCKS, 0, "text", "BYTES", "show so much of a statement (default 4096 = 4k)",
 	  "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k", set_text, 0 },
-	{ SLOW | TOP | LOCKS, 0, "redact", NULL, "show a ? for each literal and comment in statements",
+	{ SLOW | TOP | LOCKS, 0, "redact", NULL,
+	  "show a ? for each literal and comment in statements",
 	  NULL, NULL, offsetof(struct options, redact) },
 	{ SLOW, 'o', "columns", "NAME[,...]", "print these columns",
 	  "give names of columns, with commas", set_columns, 0 },
@@ -541,7 +543,8 @@ static const struct option_row rows[] = {
 	{ SLOW | LIST | STAT | TOP | TRACE | LOCKS, 0, "json", NULL,
 	  "print a JSON object a line, with all that is known",
 	  NULL, NULL, offsetof(struct options, json) },
-	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "strict", NULL, "exit with status 1 if anything was lost",
+	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "strict", NULL,
+	  "exit with status 1 if anything was lost",
 	  NULL, NULL, offsetof(struct options, strict) },
 	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "keep-privileges", NULL,
 	  "give nothing up once all is attached", NULL, NULL,

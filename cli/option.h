@@ -31,7 +31,7 @@ struct options {
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;
 	const char *user, *database;	/* NULL: any */
-	struct pattern match;		/* what the text must have; all zero: anything */
+	struct regex match;		/* what the text must have; all zero: anything */
 	bool has_match;
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
 	unsigned int verbose;		/* how often -v was given */
@@ -47,7 +47,7 @@ struct options {
 	const char *wait;		/* what is counted is waits for this; NULL: statements */
 	enum why_part wait_part;	/* what that means: see why_by_name() */
 	uint32_t wait_call;
-	enum tally_order order;
+	enum top_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */
 	bool on_return, count_hits;
 	const char *histogram;		/* the value to count by; NULL: none */

@@ -128,30 +128,30 @@ void site_json(struct output *out, const struct target_site *site)
 	output_string(out, "]}");
 }
 
-bool site_lacks(struct output *out, const struct engine *engine, uint32_t shows,
+bool site_lacks(struct output *out, const struct engine *engine, uint32_t has,
 		const char *before)
 {
 	static const struct {
 		uint32_t bits;
 		const char *words;
 	} all[] = {
-		{ TARGET_SHOWS_STATUS, "failures" },
-		{ TARGET_SHOWS_ROWS | TARGET_SHOWS_CHANGES, "rows" },
-		{ TARGET_SHOWS_ROWS, "sent rows" }, { TARGET_SHOWS_CHANGES, "changed rows" },
-		{ TARGET_SHOWS_USER, "users" }, { TARGET_SHOWS_DATABASE, "databases" },
-		{ TARGET_SHOWS_CLIENT, "clients" },
-		{ TARGET_SHOWS_PREPARED, "prepared statements" },
+		{ TARGET_HAS_STATUS, "failures" },
+		{ TARGET_HAS_ROWS | TARGET_HAS_CHANGES, "rows" },
+		{ TARGET_HAS_ROWS, "sent rows" }, { TARGET_HAS_CHANGES, "changed rows" },
+		{ TARGET_HAS_USER, "users" }, { TARGET_HAS_DATABASE, "databases" },
+		{ TARGET_HAS_CLIENT, "clients" },
+		{ TARGET_HAS_PREPARED, "prepared statements" },
 	};
 	bool any = false;
 
-	if (engine->one_row_count && shows & TARGET_SHOWS_ROWS)
-		shows |= TARGET_SHOWS_CHANGES;
-	if (!(shows & TARGET_LEAVES_PREPARED))
-		shows |= TARGET_SHOWS_PREPARED;
+	if (engine->one_row_count && has & TARGET_HAS_ROWS)
+		has |= TARGET_HAS_CHANGES;
+	if (!(has & TARGET_LEAVES_PREPARED))
+		has |= TARGET_HAS_PREPARED;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (shows & all[i].bits)
+		if (has & all[i].bits)
 			continue;
-		shows |= all[i].bits;
+		has |= all[i].bits;
 		output_string(out, before);
 		output_string(out, all[i].words);
 		before = ", ";

@@ -31,7 +31,7 @@ void site_json(struct output *out, const struct target_site *site);
  * Adds @before and the words for what @shows (TARGET_SHOWS_…) does not have of @engine's
  * statements; nothing where it has all. Whether it did.
  */
-bool site_lacks(struct output *out, const struct engine *engine, uint32_t shows,
+bool site_lacks(struct output *out, const struct engine *engine, uint32_t has,
 		const char *before);
 
 #endif

@@ -76,12 +76,13 @@ static int read_field(struct reader *r, struct trace_field *field)
 /* Values with commas between them, to the word's end. */
 static int read_fields(struct reader *r, struct trace_spec *spec)
 {
-	unsigned int n = spec->aim.nfields;
+	unsigned int n = spec->request.nfields;
 	int err;
 
 	for (;;) {
-		if (n == AIM_FIELDS)
-			return wrong(r, r->p, "this is one value too many, at most 12 can be shown");
+		if (n == REQUEST_FIELDS)
+			return wrong(r, r->p,
+				     "this is one value too many, at most 12 can be shown");
 		err = read_field(r, &spec->fields[n]);
 		if (err)
 			return err;
@@ -111,7 +112,8 @@ static int read_conversion(struct reader *r, struct trace_field *field)
 	for (; *r->p && strchr("hlzjtq", *r->p); r->p++)
 		field->bits = *r->p != 'h' ? 64 : field->bits == 16 ? 8 : 16;
 	if (!*r->p || !strchr("diuxXopcs", *r->p))
-		return wrong(r, r->p, "no such conversion: there are " CONVERSIONS ", with h, l, ll, z and "
+		return wrong(r, r->p,
+			     "no such conversion: there are " CONVERSIONS ", with h, l, ll, z and "
 				      "a width, and %%");
 	field->conversion = *r->p == 'i' ? 'd' : *r->p;
 	r->p++;
@@ -131,7 +133,7 @@ static char read_character(struct reader *r)
 /* The format, behind its '"', and the values that it takes. */
 static int read_format(struct reader *r, struct trace_spec *spec)
 {
-	struct trace_field how[AIM_FIELDS] = { 0 };
+	struct trace_field how[REQUEST_FIELDS] = { 0 };
 	const char *start = r->p - 1, *comma;
 	size_t len = 0;
 	unsigned int n = 0;
@@ -149,8 +151,9 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 			continue;
 		}
 		r->p++;
-		if (n == AIM_FIELDS)
-			return wrong(r, r->p - 1, "this is one value too many, at most 12 can be shown");
+		if (n == REQUEST_FIELDS)
+			return wrong(r, r->p - 1,
+				     "this is one value too many, at most 12 can be shown");
 		err = read_conversion(r, &how[n]);
 		if (err)
 			return err;
@@ -168,8 +171,8 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 	} else if (*r->p) {
 		return wrong(r, r->p, "a comma is missing before the values of the format");
 	}
-	if (spec->aim.nfields != n)
-		return wrong(r, comma, n > spec->aim.nfields ?
+	if (spec->request.nfields != n)
+		return wrong(r, comma, n > spec->request.nfields ?
 				       "the format wants more values than there are" :
 				       "there are more values than the format shows");
 	for (unsigned int i = 0; i < n; i++) {
@@ -178,18 +181,18 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 		memcpy(spec->fields[i].flags, how[i].flags, sizeof(how[i].flags));
 	}
 	trace_spec_fields(spec, n);
-	spec->aim.all = false;
+	spec->request.all = false;
 	return 0;
 }
 
 void trace_spec_fields(struct trace_spec *spec, unsigned int count)
 {
-	spec->aim.nfields = count;
-	spec->aim.all = !count;
-	spec->aim.texts = 0;
+	spec->request.nfields = count;
+	spec->request.all = !count;
+	spec->request.texts = 0;
 	for (unsigned int i = 0; i < count; i++) {
-		spec->aim.fields[i] = &spec->fields[i].value;
-		spec->aim.texts |= (uint32_t)(spec->fields[i].conversion == 's') << i;
+		spec->request.fields[i] = &spec->fields[i].value;
+		spec->request.texts |= (uint32_t)(spec->fields[i].conversion == 's') << i;
 	}
 }
 
@@ -210,13 +213,13 @@ static unsigned int cut_head(char *head, const char **piece, unsigned int max)
 	return n;
 }
 
-/* The kind that the first piece names; AIM_ANY: it is none. */
-static enum aim_kind kind_of(const char *piece)
+/* The kind that the first piece names; REQUEST_ANY: it is none. */
+static enum probe_request_kind kind_of(const char *piece)
 {
 	if (!piece[0] || piece[1])
-		return AIM_ANY;
-	return *piece == 'u' ? AIM_USDT : *piece == 'p' ? AIM_FUNCTION :
-	       *piece == 'r' ? AIM_RETURN : AIM_ANY;
+		return REQUEST_ANY;
+	return *piece == 'u' ? REQUEST_USDT : *piece == 'p' ? REQUEST_FUNCTION :
+	       *piece == 'r' ? REQUEST_RETURN : REQUEST_ANY;
 }
 
 /* Which piece is the file, the provider and the name. */
@@ -224,33 +227,34 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 {
 	const char *piece[5], **at = piece;
 	unsigned int n = cut_head(spec->head, piece, 4);
-	struct aim *aim = &spec->aim;
+	struct probe_request *request = &spec->request;
 
 	if (n > 1) {
-		aim->kind = kind_of(piece[0]);
-		at += aim->kind != AIM_ANY;
-		n -= aim->kind != AIM_ANY;
+		request->kind = kind_of(piece[0]);
+		at += request->kind != REQUEST_ANY;
+		n -= request->kind != REQUEST_ANY;
 	}
-	aim->name = at[n - 1];
-	if (n > 3 || (n == 3 && aim->kind > AIM_USDT))
-		return wrong(r, r->word, "this has too many colons: FILE:PROVIDER:PROBE, or FILE:FUNCTION");
+	request->name = at[n - 1];
+	if (n > 3 || (n == 3 && request->kind > REQUEST_USDT))
+		return wrong(r, r->word,
+			     "this has too many colons: FILE:PROVIDER:PROBE, or FILE:FUNCTION");
 	if (n == 3) {
-		aim->kind = AIM_USDT;
+		request->kind = REQUEST_USDT;
 		spec->file = at[0];
-		aim->provider = at[1];
-	} else if (n == 2 && (aim->kind != AIM_ANY || strchr(at[0], '/') || !files)) {
+		request->provider = at[1];
+	} else if (n == 2 && (request->kind != REQUEST_ANY || strchr(at[0], '/') || !files)) {
 		/* As bcc has it: a file and a function. */
-		aim->kind = aim->kind == AIM_ANY ? AIM_FUNCTION : aim->kind;
+		request->kind = request->kind == REQUEST_ANY ? REQUEST_FUNCTION : request->kind;
 		spec->file = at[0];
 	} else if (n == 2) {
-		aim->kind = AIM_USDT;
-		aim->provider = at[0];
+		request->kind = REQUEST_USDT;
+		request->provider = at[0];
 	}
 	if (spec->file && !*spec->file)
 		spec->file = NULL;
-	if (aim->provider && !*aim->provider)
-		aim->provider = NULL;
-	if (!*aim->name)
+	if (request->provider && !*request->provider)
+		request->provider = NULL;
+	if (!*request->name)
 		return wrong(r, r->p, "a probe's or function's name is missing");
 	if (!spec->file && !files)
 		return wrong(r, r->word, "which file? Name it: PATH, -l LIBRARY or -p PID, or "
@@ -281,7 +285,7 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 	size_t len = strcspn(word, " \t\n(\"");
 	int err;
 
-	*spec = (struct trace_spec){ .aim = { .all = true } };
+	*spec = (struct trace_spec){ .request = { .all = true } };
 	spec->head = strndup(word, len);
 	if (!spec->head)
 		return -ENOMEM;
@@ -298,7 +302,7 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 		if (*r.p != ')')
 			return wrong(&r, r.p, "this is no operator, or a bracket is missing");
 		r.p++;
-		spec->aim.filter = &spec->filter;
+		spec->request.filter = &spec->filter;
 		blanks(&r);
 	}
 	if (*r.p == '"') {

@@ -23,14 +23,14 @@ struct trace_field {
 };
 
 struct trace_spec {
-	struct aim aim;			/* borrows from here */
+	struct probe_request request;			/* borrows from here */
 	char *head;			/* a copy of the word's beginning, cut into pieces */
 	const char *file;		/* in ->head; NULL: those that are named apart */
 	struct expression filter;
-	struct trace_field fields[AIM_FIELDS];
+	struct trace_field fields[REQUEST_FIELDS];
 	bool has_format;
 	char format[TRACE_FORMAT];	/* unescaped, without its conversions, */
-	size_t piece[AIM_FIELDS + 2];	/* which stand at [1], ...; [0] is 0, the last the end */
+	size_t piece[REQUEST_FIELDS + 2];	/* which stand at [1], ...; [0] is 0, the last the end */
 };
 
 /* What is wrong with a word. */

@@ -18,7 +18,7 @@
 
 int trace_view_init(struct trace_view *view, uint32_t text_bytes)
 {
-	view->size = TRACE_FORMAT + AIM_FIELDS * ((size_t)text_bytes + 4 + VALUE_SIZE);
+	view->size = TRACE_FORMAT + REQUEST_FIELDS * ((size_t)text_bytes + 4 + VALUE_SIZE);
 	view->text = malloc(view->size);
 	return view->text ? 0 : -ENOMEM;
 }
@@ -74,13 +74,13 @@ static uint64_t value_cut(uint64_t value, unsigned int bits, bool is_signed)
 }
 
 /* A value whose type alone says how it is shown. */
-static int format_by_type(char *buf, const struct aim_field *type, uint64_t value)
+static int format_by_type(char *buf, const struct probe_request_field *type, uint64_t value)
 {
 	bool is_signed = type->is_signed;
 
-	if (type->type == AIM_FLOAT)
+	if (type->type == REQUEST_FLOAT)
 		return snprintf(buf, VALUE_SIZE, "%g", value_float(value, type->size));
-	if (type->type == AIM_REGISTER)
+	if (type->type == REQUEST_REGISTER)
 		is_signed = (int64_t)value < 0 && (int64_t)value >= SMALL_NEGATIVE;
 	if (is_signed)
 		return snprintf(buf, VALUE_SIZE, "%" PRId64, (int64_t)value);
@@ -88,14 +88,15 @@ static int format_by_type(char *buf, const struct aim_field *type, uint64_t valu
 }
 
 /* A number as @field's conversion has it. */
-static int format_number(char *buf, const struct trace_field *field, const struct aim_field *type,
+static int format_number(char *buf, const struct trace_field *field,
+			 const struct probe_request_field *type,
 			 uint64_t value)
 {
 	/* A register has no type of its own: the format's counts. */
-	unsigned int bits = type->type == AIM_REGISTER ? field->bits : type->size * 8;
+	unsigned int bits = type->type == REQUEST_REGISTER ? field->bits : type->size * 8;
 	char format[24], c = field->conversion;
 
-	if (type->type == AIM_FLOAT) {
+	if (type->type == REQUEST_FLOAT) {
 		value = (uint64_t)value_whole(value_float(value, type->size));
 		bits = 64;
 	}
@@ -111,7 +112,7 @@ static int format_number(char *buf, const struct trace_field *field, const struc
 	snprintf(format, sizeof(format), "%%%sll%c", field->flags, c);
 	return snprintf(buf, VALUE_SIZE, format,
 			(long long)value_cut(value, bits, c == 'd' && (type->is_signed ||
-								       type->type == AIM_REGISTER)));
+								       type->type == REQUEST_REGISTER)));
 }
 
 static void put_decimal(struct trace_view *view, uint64_t value, bool is_signed)
@@ -136,11 +137,11 @@ static void put_hex(struct trace_view *view, uint64_t value)
 
 /* Most numbers are decimal and as wide as they are: printf() takes half a microsecond. */
 static bool put_plain(struct trace_view *view, const struct trace_field *field,
-		      const struct aim_field *type, uint64_t value)
+		      const struct probe_request_field *type, uint64_t value)
 {
 	char c = field ? field->conversion : 0;
 
-	if (type->type != AIM_NUMBER || (field && *field->flags))
+	if (type->type != REQUEST_NUMBER || (field && *field->flags))
 		return false;
 	if ((!c || c == 'd') && type->is_signed)
 		put_decimal(view, value, true);
@@ -154,13 +155,13 @@ static bool put_plain(struct trace_view *view, const struct trace_field *field,
 }
 
 static void put_number(struct trace_view *view, const struct trace_field *field,
-		       const struct aim_field *type, uint64_t value)
+		       const struct probe_request_field *type, uint64_t value)
 {
 	char buf[VALUE_SIZE + 32];
-	bool moved = field && field->conversion == 'p' && type->type != AIM_FLOAT;
+	bool moved = field && field->conversion == 'p' && type->type != REQUEST_FLOAT;
 	int n;
 
-	if (type->type == AIM_UNKNOWN) {
+	if (type->type == REQUEST_UNKNOWN) {
 		put(view, "?", 1);
 		return;
 	}
@@ -173,7 +174,7 @@ static void put_number(struct trace_view *view, const struct trace_field *field,
 }
 
 /* How much of a cut text is whole characters. */
-static size_t text_whole(const struct hit_text *text)
+static size_t text_whole(const struct probe_hit_text *text)
 {
 	const unsigned char *bytes = (const unsigned char *)text->bytes;
 	size_t len = text->len, last = len;
@@ -184,14 +185,15 @@ static size_t text_whole(const struct hit_text *text)
 		last--;
 	/* A first byte says how many follow. */
 	if (last && bytes[last - 1] >= 0xc0)
-		return len - last < (bytes[last - 1] >= 0xf0 ? 3u : bytes[last - 1] >= 0xe0 ? 2u : 1u) ?
+		return len - last < (bytes[last - 1] >= 0xf0 ? 3u : bytes[last - 1] >= 0xe0 ? 2u :
+				     1u) ?
 		       last - 1 : len;
 	return len;
 }
 
 /* A text; a format can give it a width. */
 static void put_text(struct trace_view *view, const struct trace_field *field,
-		     const struct hit_text *text, uint64_t address)
+		     const struct probe_hit_text *text, uint64_t address)
 {
 	const char *flags = field ? field->flags : "", *bytes = text->bytes;
 	size_t len = text_whole(text), width, spaces;
@@ -213,7 +215,7 @@ static void put_text(struct trace_view *view, const struct trace_field *field,
 }
 
 static void put_value(struct trace_view *view, const struct trace_field *field,
-		      const struct hit *hit, unsigned int i)
+		      const struct probe_hit *hit, unsigned int i)
 {
 	if (hit->source->texts >> i & 1)
 		put_text(view, field, &hit->texts[i], hit->values[i]);
@@ -222,10 +224,11 @@ static void put_value(struct trace_view *view, const struct trace_field *field,
 }
 
 /* name=value, without a format; texts stand in quotes. */
-static void put_named(struct trace_view *view, const struct trace_spec *spec, const struct hit *hit,
+static void put_named(struct trace_view *view, const struct trace_spec *spec,
+		      const struct probe_hit *hit,
 		      unsigned int i)
 {
-	const struct trace_field *field = spec->aim.all ? NULL : &spec->fields[i];
+	const struct trace_field *field = spec->request.all ? NULL : &spec->fields[i];
 	bool quoted = hit->source->texts >> i & 1 && hit->texts[i].known;
 	char name[16];
 
@@ -244,9 +247,9 @@ static void put_named(struct trace_view *view, const struct trace_spec *spec, co
 }
 
 /* Puts the message of @hit together. */
-static void put_message(struct trace_view *view, const struct hit *hit)
+static void put_message(struct trace_view *view, const struct probe_hit *hit)
 {
-	const struct trace_spec *spec = &view->specs[hit->source->aim];
+	const struct trace_spec *spec = &view->specs[hit->source->request];
 
 	view->len = 0;
 	for (unsigned int i = 0; i < hit->source->nfields; i++) {
@@ -264,7 +267,7 @@ static void put_message(struct trace_view *view, const struct hit *hit)
 	}
 }
 
-static void show_time(const struct trace_view *view, const struct hit *hit)
+static void show_time(const struct trace_view *view, const struct probe_hit *hit)
 {
 	char buf[OUTPUT_NUMBER];
 	uint64_t us = hit->time_ns > view->start_ns ? (hit->time_ns - view->start_ns) / 1000 : 0;
@@ -301,15 +304,15 @@ void trace_show_header(struct trace_view *view)
 
 /* A number in JSON, which knows neither addresses nor what is not a number. */
 static void json_value(struct trace_view *view, const struct trace_field *field,
-		       const struct aim_field *type, uint64_t value)
+		       const struct probe_request_field *type, uint64_t value)
 {
 	double number = value_float(value, type->size);
 
-	if (type->type == AIM_REGISTER && field && field->conversion)
+	if (type->type == REQUEST_REGISTER && field && field->conversion)
 		value = value_cut(value, field->bits, field->conversion == 'd');
-	if (type->type == AIM_UNKNOWN || (type->type == AIM_FLOAT && !isfinite(number)))
+	if (type->type == REQUEST_UNKNOWN || (type->type == REQUEST_FLOAT && !isfinite(number)))
 		output_string(view->out, "null");
-	else if (type->type == AIM_FLOAT)
+	else if (type->type == REQUEST_FLOAT)
 		output_printf(view->out, "%.17g", number);
 	else if (type->is_signed && (int64_t)value < 0 &&
 		 (!field || !field->conversion || field->conversion == 'd'))
@@ -326,7 +329,7 @@ static void json_text(struct output *out, const char *text, size_t len, bool cut
 }
 
 /* Provider and name of a probe. */
-static void json_probe_names(struct output *out, const struct aim_source *source)
+static void json_probe_names(struct output *out, const struct traced_probe *source)
 {
 	json_string(out, ",\"provider\":\"", source->provider);
 	json_string(out, source->provider ? ",\"probe\":\"" : ",\"function\":\"", source->name);
@@ -334,10 +337,10 @@ static void json_probe_names(struct output *out, const struct aim_source *source
 		output_string(out, ",\"return\":true");
 }
 
-static void json_hit(struct trace_view *view, const struct hit *hit)
+static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 {
-	const struct aim_source *source = hit->source;
-	const struct trace_spec *spec = &view->specs[source->aim];
+	const struct traced_probe *source = hit->source;
+	const struct trace_spec *spec = &view->specs[source->request];
 	struct output *out = view->out;
 	bool cut = false;
 
@@ -351,12 +354,12 @@ static void json_hit(struct trace_view *view, const struct hit *hit)
 	json_probe_names(out, source);
 	output_string(out, ",\"args\":[");
 	for (unsigned int i = 0; i < source->nfields; i++) {
-		const struct hit_text *text = &hit->texts[i];
+		const struct probe_hit_text *text = &hit->texts[i];
 
 		output_string(out, i ? "," : "");
 		cut |= text->cut;
 		if (!(source->texts >> i & 1))
-			json_value(view, spec->aim.all ? NULL : &spec->fields[i],
+			json_value(view, spec->request.all ? NULL : &spec->fields[i],
 				   &source->fields[i], hit->values[i]);
 		else if (text->known)
 			json_text(out, text->bytes, text->len, text->cut);
@@ -368,7 +371,7 @@ static void json_hit(struct trace_view *view, const struct hit *hit)
 	output_string(out, "}\n");
 }
 
-void trace_show_hit(struct trace_view *view, const struct hit *hit)
+void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 {
 	struct output *out = view->out;
 
@@ -393,7 +396,7 @@ void trace_show_hit(struct trace_view *view, const struct hit *hit)
 /* The most first; of these, in the order of probes and values. */
 static int by_count(const void *pa, const void *pb)
 {
-	const struct hits_count *a = pa, *b = pb;
+	const struct probe_trace_count *a = pa, *b = pb;
 
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
@@ -403,10 +406,10 @@ static int by_count(const void *pa, const void *pb)
 							  strcmp(a->text, b->text);
 }
 
-static void show_count(struct trace_view *view, const struct hits_count *count)
+static void show_count(struct trace_view *view, const struct probe_trace_count *count)
 {
-	const struct aim_source *source = count->source;
-	const struct trace_field *field = &view->specs[source->aim].fields[0];
+	const struct traced_probe *source = count->source;
+	const struct trace_field *field = &view->specs[source->request].fields[0];
 	struct output *out = view->out;
 
 	if (view->json) {
@@ -444,7 +447,7 @@ static void show_count(struct trace_view *view, const struct hits_count *count)
 	output_char(out, '\n');
 }
 
-void trace_show_counts(struct trace_view *view, struct hits_count *counts, size_t n)
+void trace_show_counts(struct trace_view *view, struct probe_trace_count *counts, size_t n)
 {
 	qsort(counts, n, sizeof(*counts), by_count);
 	if (!view->json)
@@ -453,10 +456,10 @@ void trace_show_counts(struct trace_view *view, struct hits_count *counts, size_
 		show_count(view, &counts[i]);
 }
 
-static void show_histogram(struct trace_view *view, const struct aim_source *source,
+static void show_histogram(struct trace_view *view, const struct traced_probe *source,
 			   const struct histogram_slots *slots, uint64_t total)
 {
-	const struct trace_field *field = &view->specs[source->aim].fields[0];
+	const struct trace_field *field = &view->specs[source->request].fields[0];
 	struct output *out = view->out;
 	char title[20];
 
@@ -479,14 +482,15 @@ static void show_histogram(struct trace_view *view, const struct aim_source *sou
 	histogram_bars(out, slots, title);
 }
 
-void trace_show_histograms(struct trace_view *view, const struct hits_count *counts, size_t n)
+void trace_show_histograms(struct trace_view *view, const struct probe_trace_count *counts,
+			   size_t n)
 {
 	for (size_t i = 0, first; i < n;) {
 		struct histogram_slots slots = { .negative = 0 };
 		uint64_t total = 0;
 
 		for (first = i; i < n; i++) {
-			if (!hits_same_probe(counts[first].source, counts[i].source))
+			if (!probe_trace_same(counts[first].source, counts[i].source))
 				break;
 			total += counts[i].count;
 			if (counts[i].slot == HIT_NEGATIVE)
@@ -498,12 +502,12 @@ void trace_show_histograms(struct trace_view *view, const struct hits_count *cou
 	}
 }
 
-void trace_show_summary(struct trace_view *view, const struct hits_summary *summary,
+void trace_show_summary(struct trace_view *view, const struct probe_trace_summary *summary,
 			uint64_t shown, uint64_t unreadable, uint64_t cut)
 {
 	output_printf(view->out, "{\"type\":\"summary\",\"hits\":%llu,\"printed\":%llu,\"lost\":{"
 		      "\"ring_full\":%llu,\"table_full\":%llu,\"text_unreadable\":%llu,"
-		      "\"text_truncated\":%llu}}\n", (unsigned long long)summary->hits,
+		      "\"text_truncated\":%llu}}\n", (unsigned long long)summary->probes,
 		      (unsigned long long)shown, (unsigned long long)summary->ring_full,
 		      (unsigned long long)summary->table_full, (unsigned long long)unreadable,
 		      (unsigned long long)cut);

@@ -25,16 +25,17 @@ void trace_view_free(struct trace_view *view);
 void trace_show_header(struct trace_view *view);
 
 /* Adds a line. */
-void trace_show_hit(struct trace_view *view, const struct hit *hit);
+void trace_show_hit(struct trace_view *view, const struct probe_hit *hit);
 
 /* Adds a line for each of @counts, those of a probe together, the most first. Sorts them anew. */
-void trace_show_counts(struct trace_view *view, struct hits_count *counts, size_t n);
+void trace_show_counts(struct trace_view *view, struct probe_trace_count *counts, size_t n);
 
 /* Adds a histogram for each probe in @counts. */
-void trace_show_histograms(struct trace_view *view, const struct hits_count *counts, size_t n);
+void trace_show_histograms(struct trace_view *view, const struct probe_trace_count *counts,
+			   size_t n);
 
 /* Adds the line that ends JSON. */
-void trace_show_summary(struct trace_view *view, const struct hits_summary *summary,
+void trace_show_summary(struct trace_view *view, const struct probe_trace_summary *summary,
 			uint64_t shown, uint64_t unreadable, uint64_t cut);
 
 #endif

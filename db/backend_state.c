@@ -19,12 +19,13 @@ static uint64_t backend_symbol(const struct elf *elf, const char *name)
 void backend_find(const struct elf *elf, const struct engine *engine,
 		  struct backend_places *places)
 {
-	const struct engine_running *running = engine->running;
+	const struct engine_activity *running = engine->running;
 	struct accessor accessor;
 
 	*places = (struct backend_places){ .query = -1 };
-	for (size_t i = 0; engine->queries && engine->queries[i] && places->query < 0; i++)
-		if (!accessor_read(elf, engine->queries[i], &accessor) &&
+	for (size_t i = 0; engine->query_accessors && engine->query_accessors[i] &&
+	     places->query < 0; i++)
+		if (!accessor_read(elf, engine->query_accessors[i], &accessor) &&
 		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
 			places->query = accessor.offset;
 	if (!running || accessor_read_global(elf, running->begun, &places->begun))

@@ -221,23 +221,23 @@ void why_use_add(__u64 *sum, __u64 value, enum use use)
 }
 
 /* Adds what a record has in other places to ->use. */
-static void why_complete(struct event_why *why, uint32_t shows)
+static void why_complete(struct event_why *why, uint32_t has)
 {
 	__u64 *use = &why->use[USE_SORTS], *growth = &why->use[USE_PEAK_GROWTH];
 
 	/* Less than none: a library was mapped, below an earlier peak. */
 	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
-	if (shows & TARGET_SHOWS_SORTS)
+	if (has & TARGET_HAS_SORTS)
 		why->used |= 1u << USE_SORTS;
 	/* Else an error ended one, or the next statement will. */
-	if (shows & TARGET_SHOWS_SORT_SPACE && why->sorted >= *use)
+	if (has & TARGET_HAS_SORT_SPACE && why->sorted >= *use)
 		why->used |= ((1u << (USES - USE_SORTS_EXTERNAL)) - 1) << USE_SORTS_EXTERNAL;
 	if (why->workers.count)
 		for (int i = 0; i < USE_SORTINGS; i++)
 			why_use_add(use + i, why->workers.use[i], (enum use)(USE_SORTS + i));
 }
 
-void why_put(struct why_pending *pending, const struct event_why *event, uint32_t shows)
+void why_put(struct why_pending *pending, const struct event_why *event, uint32_t has)
 {
 	struct event_why *row = pending->rows ? &pending->rows[pending->next++ % WHY_PENDING] : NULL;
 
@@ -245,7 +245,7 @@ void why_put(struct why_pending *pending, const struct event_why *event, uint32_
 		return;
 	*row = *event;
 	if (row->used)
-		why_complete(row, shows);
+		why_complete(row, has);
 }
 
 /* Takes @over ns out of what was waited in: for the client, or whatever it was. */

@@ -57,7 +57,7 @@ struct why_pending {
 };
 
 /* Keeps a copy of @event, of a server that @shows TARGET_SHOWS_…; the oldest one goes. */
-void why_put(struct why_pending *pending, const struct event_why *event, uint32_t shows);
+void why_put(struct why_pending *pending, const struct event_why *event, uint32_t has);
 
 /*
  * That of the statement of thread @tid that began at @start_ns and lasted @duration_ns, whose parts

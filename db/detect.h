@@ -10,8 +10,8 @@
 #include "host/process.h"
 
 /* Files that were looked into. All zero is empty. */
-struct recognise {
-	struct recognise_file {
+struct detect {
+	struct detect_file {
 		struct process_file file;
 		const char *engine;	/* NULL: no server */
 	} *files;
@@ -19,15 +19,15 @@ struct recognise {
 };
 
 /* The name of the engines that @process is a server of, or NULL. */
-const char *recognise_process(struct recognise *recognise, const struct process *process);
+const char *detect_process(struct detect *detect, const struct process *process);
 
 /*
  * The name of the engines that the file open as @fd is a server of, by the name in @path or its
  * content.
  */
-const char *recognise_file(const char *path, int fd);
+const char *detect_file(const char *path, int fd);
 
 /* Forgets all. */
-void recognise_clear(struct recognise *recognise);
+void detect_clear(struct detect *detect);
 
 #endif

@@ -19,17 +19,17 @@
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two looks at what a loader is to map */
 
-int discover_init(struct discover *d, const struct tracer_config *config, struct fault *fault)
+int discover_init(struct discover *d, const struct tracer_config *config, struct error *error)
 {
 	int err;
 
 	*d = (struct discover){ .config = config, .table = engine_table, .forget_at = FORGET_AT };
 	if (!config->start)
 		return 0;
-	err = custom_init(&d->custom, config->start, config->done, config->text_arg);
+	err = user_engine_init(&d->user_engine, config->start, config->done, config->text_arg);
 	if (err)
-		return fault_set(fault, FAULT_NO_PROBES, err, config->start, "PROVIDER:NAME");
-	d->engines[0] = &d->custom.engine;
+		return error_set(error, ERROR_NO_PROBES, err, config->start, "PROVIDER:NAME");
+	d->engines[0] = &d->user_engine.engine;
 	return 0;
 }
 
@@ -123,9 +123,9 @@ static void discover_announce(struct discover *d, size_t first)
 		target_read_version(target, &of->process);
 		d->config->server(d->config->arg, &(struct tracer_server){
 			.engine = target->engine, .path = target->path, .usdt = target->usdt,
-			.way = attach_way_name(d->common.way), .pids = of->pids,
+			.method = attach_method_name(d->common.method), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
-			.version = target->version, .shows = target->shows,
+			.version = target->version, .has = target->has,
 			.nested = of->npids && process_is_nested(of->pids[0], d->pid_ns_ino),
 		});
 	}
@@ -197,7 +197,7 @@ static size_t discover_attached(const struct discover *d)
 
 /* Attaches to the file open as @fd by the first engine that finds its probes in it. */
 static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
-			 struct fault *fault)
+			 struct error *error)
 {
 	const struct engine *const *engines = *d->engines ? d->engines : d->table;
 	struct target *more;
@@ -207,23 +207,23 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		discover_forget(d);
 	more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	if (!more)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	d->targets = more;
 	for (size_t i = 0; err && engines[i]; i++) {
 		if (engine && strcmp(engine, engines[i]->name))
 			continue;
 		/* What it has was found, and then refused: another engine has no more of it. */
-		if (fault->kind != FAULT_NONE && fault->kind != FAULT_NO_PROBES)
+		if (error->kind != ERROR_NONE && error->kind != ERROR_NO_PROBES)
 			break;
-		fault_clear(fault);
+		error_clear(error);
 		err = target_open(&more[d->ntargets], engines[i], fd, path,
-				  (uint32_t)d->ntargets, &d->common, fault);
+				  (uint32_t)d->ntargets, &d->common, error);
 	}
-	if (err && !engine && !*d->engines && fault->kind == FAULT_NO_PROBES)
-		return fault_set(fault, FAULT_NOT_SERVER, err, path, NULL);
+	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
+		return error_set(error, ERROR_NOT_SERVER, err, path, NULL);
 	if (err)
 		return err;
-	fault_clear(fault);
+	error_clear(error);
 	d->ntargets++;
 	return 0;
 }
@@ -246,7 +246,7 @@ static void discover_outdate(struct discover *d, const struct process_file *file
 
 /* Attaches to the executable of a process, unless that has been done. */
 static int discover_attach_process(struct discover *d, const char *engine,
-				 const struct process *process, struct fault *fault)
+				 const struct process *process, struct error *error)
 {
 	int fd, err;
 
@@ -255,21 +255,21 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	discover_outdate(d, &process->file);
 	fd = process_open(process);
 	if (fd < 0)
-		return fault_set(fault, FAULT_FILE, fd, process->exe, NULL);
-	err = discover_attach(d, engine, fd, process->exe, fault);
+		return error_set(error, ERROR_FILE, fd, process->exe, NULL);
+	err = discover_attach(d, engine, fd, process->exe, error);
 	close(fd);
 	return err;
 }
 
-static int discover_attach_path(struct discover *d, const char *path, struct fault *fault)
+static int discover_attach_path(struct discover *d, const char *path, struct error *error)
 {
 	int fd = process_file_open(path), err = 0;
 	struct process_file file;
 
 	if (fd < 0)
-		return fault_set(fault, fd == -EINVAL ? FAULT_NOT_ELF : FAULT_FILE, fd, path, NULL);
+		return error_set(error, fd == -EINVAL ? ERROR_NOT_ELF : ERROR_FILE, fd, path, NULL);
 	if (process_file_read(fd, &file) || !discover_target(d, &file))
-		err = discover_attach(d, d->config->engine, fd, path, fault);
+		err = discover_attach(d, d->config->engine, fd, path, error);
 	close(fd);
 	return err;
 }
@@ -277,7 +277,7 @@ static int discover_attach_path(struct discover *d, const char *path, struct fau
 /* The engine that a process is a server of, if that one is wanted. */
 static const char *discover_engine(struct discover *d, const struct process *process)
 {
-	const char *engine = recognise_process(&d->recognise, process);
+	const char *engine = detect_process(&d->detect, process);
 
 	return !engine || !d->config->engine || !strcmp(engine, d->config->engine) ? engine : NULL;
 }
@@ -293,8 +293,8 @@ static bool process_is_named(const struct process *process)
 
 struct scan {
 	struct discover *discover;
-	struct fault *fault;
-	int error;
+	struct error *error;
+	int err;
 };
 
 /* A file that cannot be traced does not keep the others from it; the first such fault is kept. */
@@ -302,42 +302,42 @@ static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
 	const char *engine = discover_engine(scan->discover, process);
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 	int err;
 
 	if (!engine)
 		return 0;
-	err = discover_attach_process(scan->discover, engine, process, &fault);
+	err = discover_attach_process(scan->discover, engine, process, &error);
 	/* What only looks like a server is nobody's concern. */
-	if (err && !scan->error && process_is_named(process)) {
-		scan->error = err;
-		*scan->fault = fault;
-		fault.log = NULL;
+	if (err && !scan->err && process_is_named(process)) {
+		scan->err = err;
+		*scan->error = error;
+		error.log = NULL;
 	}
-	fault_clear(&fault);
+	error_clear(&error);
 	return 0;
 }
 
 /* Whatever runs. An error only where a server was found and none could be traced. */
-static int discover_scan(struct discover *d, struct fault *fault)
+static int discover_scan(struct discover *d, struct error *error)
 {
-	struct scan scan = { .discover = d, .fault = fault };
+	struct scan scan = { .discover = d, .error = error };
 	int err = process_each(scan_each, &scan);
 
 	if (err)
-		return fault_set(fault, FAULT_PROC, err, NULL, NULL);
-	if (!scan.error)
+		return error_set(error, ERROR_PROC, err, NULL, NULL);
+	if (!scan.err)
 		return 0;
 	if (!d->ntargets)
-		return scan.error;
-	d->config->fault(d->config->arg, fault);
-	fault_clear(fault);
+		return scan.err;
+	d->config->error(d->config->arg, error);
+	error_clear(error);
 	return 0;
 }
 
 /* Wants the backends of the server whose main process is @process. */
 static int discover_want_server(struct discover *d, const struct process *process,
-			      struct fault *fault)
+			      struct error *error)
 {
 	struct wanted_server wanted = { 0 };
 	uint64_t key = process->ns_pid, dev, ino;
@@ -347,7 +347,7 @@ static int discover_want_server(struct discover *d, const struct process *proces
 	snprintf(pid, sizeof(pid), "%u", process->pid);
 	err = process_pid_namespace(process->pid, &dev, &ino);
 	if (err)
-		return fault_set(fault, FAULT_PROCESS, err, pid, NULL);
+		return error_set(error, ERROR_PROCESS, err, pid, NULL);
 	sys_map_lookup(d->servers, &key, &wanted);
 	for (int i = 0; i < WANTED_NAMESPACES; i++) {
 		if (wanted.ns[i].ino)
@@ -355,16 +355,16 @@ static int discover_want_server(struct discover *d, const struct process *proces
 		wanted.ns[i].dev = dev;
 		wanted.ns[i].ino = ino;
 		err = sys_map_update(d->servers, &key, &wanted);
-		return err ? fault_set(fault, FAULT_MAP, err, "servers", NULL) : 0;
+		return err ? error_set(error, ERROR_MAP, err, "servers", NULL) : 0;
 	}
-	return fault_set(fault, FAULT_TOO_MANY, -E2BIG, "servers with the same PID", pid);
+	return error_set(error, ERROR_TOO_MANY, -E2BIG, "servers with the same PID", pid);
 }
 
 /*
  * -p: one backend, or a main process meaning all its backends. That is known before there are
  * probes: what is not wanted at a session's first hit is ignored from then on.
  */
-static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fault)
+static int discover_want_pid(struct discover *d, uint32_t pid, struct error *error)
 {
 	struct process process;
 	char yes = 1, text[32];
@@ -373,17 +373,17 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct fault *fau
 
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
-		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
+		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	backend = !process_is_main(&process);
 	if (d->nwanted < DISCOVER_PIDS)
 		d->wanted[d->nwanted++] = backend ? process.ppid : pid;
 	err = sys_map_update(d->pids, &pid, &yes);
 	if (err)
-		return fault_set(fault, FAULT_MAP, err, "pids", NULL);
-	return backend ? 0 : discover_want_server(d, &process, fault);
+		return error_set(error, ERROR_MAP, err, "pids", NULL);
+	return backend ? 0 : discover_want_server(d, &process, error);
 }
 
-static int discover_attach_pid(struct discover *d, uint32_t pid, struct fault *fault)
+static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *error)
 {
 	struct process process;
 	char text[32];
@@ -391,24 +391,24 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct fault *f
 
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
-		return fault_set(fault, FAULT_PROCESS, err, text, NULL);
+		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	snprintf(text, sizeof(text), "process %u", pid);
-	err = discover_attach_process(d, d->config->engine, &process, fault);
-	return err == -ENOENT ? fault_set(fault, FAULT_NOT_SERVER, err, process.exe, text) : err;
+	err = discover_attach_process(d, d->config->engine, &process, error);
+	return err == -ENOENT ? error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }
 
-int discover_find(struct discover *d, struct fault *fault)
+int discover_find(struct discover *d, struct error *error)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < d->config->npids; i++)
-		err = discover_want_pid(d, d->config->pids[i], fault);
+		err = discover_want_pid(d, d->config->pids[i], error);
 	for (size_t i = 0; !err && i < d->config->npids; i++)
-		err = discover_attach_pid(d, d->config->pids[i], fault);
+		err = discover_attach_pid(d, d->config->pids[i], error);
 	for (size_t i = 0; !err && i < d->config->npaths; i++)
-		err = discover_attach_path(d, d->config->paths[i], fault);
+		err = discover_attach_path(d, d->config->paths[i], error);
 	if (!err && !d->config->npaths && !d->config->npids)
-		err = discover_scan(d, fault);
+		err = discover_scan(d, error);
 	if (!err)
 		discover_announce(d, 0);
 	return err;
@@ -434,7 +434,7 @@ static bool discover_wants_file(const struct discover *d, const struct process_f
 /* A process runs a program that may be a server's: a new one, or an old one with a new file. */
 static void discover_look(struct discover *d, const struct process *process)
 {
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 	const struct target *target;
 	size_t first = d->ntargets;
 	const char *engine = d->config->npaths ? d->config->engine : discover_engine(d, process);
@@ -445,16 +445,16 @@ static void discover_look(struct discover *d, const struct process *process)
 	d->started = true;
 	if (d->config->npids)
 		return;
-	err = discover_attach_process(d, engine, process, &fault);
+	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
 	if (target)
 		target_semaphores(target, d->common.semaphores, process);
 	/* What only looks like a server is nobody's concern. */
 	if (err && (d->config->npaths || process_is_named(process)))
-		d->config->fault(d->config->arg, &fault);
+		d->config->error(d->config->arg, &error);
 	else if (d->ntargets > first)
 		discover_announce(d, first);
-	fault_clear(&fault);
+	error_clear(&error);
 }
 
 /* The loader was started by hand: what it will map is not there yet. */
@@ -519,7 +519,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 }
 
 int discover_tracepoint(const struct discover *d, const struct object *object, const char *program,
-			const char *name, int event, struct fault *fault)
+			const char *name, int event, struct error *error)
 {
 	const struct target_common *common = &d->common;
 	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
@@ -527,18 +527,18 @@ int discover_tracepoint(const struct discover *d, const struct object *object, c
 	int link = -ENOMEM, prog, n;
 
 	if (!insns)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	n = object_link(object, program, common->values, common->nvalues, insns, &culprit);
 	if (n < 0) {
-		link = fault_set(fault, FAULT_LINK, n, culprit, program);
+		link = error_set(error, ERROR_LINK, n, culprit, program);
 		goto cleanup;
 	}
 	if (common->program)
 		common->program(common->program_arg, program, insns, (size_t)n);
-	prog = plan_load(&(struct prog_def){ .name = program, .insns = insns,
-					     .type = event ? BPF_PROG_TYPE_TRACEPOINT :
+	prog = uprobe_set_load(&(struct prog_def){ .name = program, .insns = insns,
+						   .type = event ? BPF_PROG_TYPE_TRACEPOINT :
 							     BPF_PROG_TYPE_RAW_TRACEPOINT,
-					     .count = (uint32_t)n }, fault);
+						   .count = (uint32_t)n }, error);
 	if (prog < 0) {
 		link = prog;
 		goto cleanup;
@@ -546,22 +546,22 @@ int discover_tracepoint(const struct discover *d, const struct object *object, c
 	link = event ? sys_event(prog, event) : sys_raw_tracepoint(prog, name);
 	close(prog);
 	if (link < 0)
-		fault_set(fault, FAULT_TRACEPOINT, link, name, NULL);
+		error_set(error, ERROR_TRACEPOINT, link, name, NULL);
 cleanup:
 	free(insns);
 	return link;
 }
 
-void discover_confine(const struct discover *d, bool semaphores, struct confined *confined)
+void discover_sandbox(const struct discover *d, bool semaphores, struct sandbox *sandbox)
 {
-	enum attach_way way = d->common.way;
-	unsigned int needs = CONFINE_LOOK;
+	enum attach_method method = d->common.method;
+	unsigned int needs = SANDBOX_LOOK;
 
 	if (!d->config->npids)
-		needs |= way == ATTACH_MULTI ? CONFINE_ATTACH : CONFINE_ATTACH | CONFINE_EVENTS;
-	if (way == ATTACH_TRACEFS || semaphores)
-		needs |= CONFINE_WRITE;
-	confine(needs, confined);
+		needs |= method == ATTACH_MULTI ? SANDBOX_ATTACH : SANDBOX_ATTACH | SANDBOX_EVENTS;
+	if (method == ATTACH_TRACEFS || semaphores)
+		needs |= SANDBOX_WRITE;
+	sandbox_enter(needs, sandbox);
 }
 
 void discover_detach(struct discover *d)
@@ -574,5 +574,5 @@ void discover_close(struct discover *d)
 {
 	discover_detach(d);
 	free(d->targets);
-	recognise_clear(&d->recognise);
+	detect_clear(&d->detect);
 }

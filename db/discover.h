@@ -39,9 +39,9 @@ struct discover {
 	bool started;			/* a server has; whoever saw that clears it */
 
 	/* Its own. */
-	struct custom custom;
+	struct user_engine user_engine;
 	const struct engine *engines[2];	/* the custom one alone, or none: the table's */
-	struct recognise recognise;
+	struct detect detect;
 	/* Programs that their loader has not mapped yet, which may be servers. */
 	struct loading {
 		uint32_t pid;		/* 0: free */
@@ -51,7 +51,7 @@ struct discover {
 };
 
 /* Begins, without a server. 0, or -errno and why in @fault. discover_close() ends it. */
-int discover_init(struct discover *d, const struct tracer_config *config, struct fault *fault);
+int discover_init(struct discover *d, const struct tracer_config *config, struct error *error);
 
 /* Makes the kernel tell of programs that are called as servers are. */
 void discover_await(struct discover *d);
@@ -60,7 +60,7 @@ void discover_await(struct discover *d);
  * Attaches to the servers that run and are wanted, and calls config->server for each. 0, or -errno
  * and why in @fault. That there is none is no error.
  */
-int discover_find(struct discover *d, struct fault *fault);
+int discover_find(struct discover *d, struct error *error);
 
 /* A program was executed: attaches to it if it is a server that is wanted, and tells of it. */
 void discover_executed(struct discover *d, const struct event_exec *exec);
@@ -74,13 +74,13 @@ bool discover_again(struct discover *d);
  * caller's to close, or -errno and why in @fault.
  */
 int discover_tracepoint(const struct discover *discover, const struct object *object,
-			const char *program, const char *name, int event, struct fault *fault);
+			const char *program, const char *name, int event, struct error *error);
 
 /*
  * Gives up what is not needed to go on like this, see loader/sandbox.h. @semaphores: they are written
  * into the servers' memory.
  */
-void discover_confine(const struct discover *discover, bool semaphores, struct confined *confined);
+void discover_sandbox(const struct discover *discover, bool semaphores, struct sandbox *sandbox);
 
 /* Takes all probes away; the targets stay known. */
 void discover_detach(struct discover *d);

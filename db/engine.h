@@ -11,20 +11,20 @@
 #include <stdint.h>
 
 /* What is known of a statement besides its text and times, as bits. */
-#define TARGET_SHOWS_ROWS	0x01
-#define TARGET_SHOWS_STATUS	0x02
-#define TARGET_SHOWS_USER	0x04
-#define TARGET_SHOWS_DATABASE	0x08
-#define TARGET_SHOWS_CLIENT	0x10
-#define TARGET_SHOWS_WHO	0x1c	/* any of these three */
-#define TARGET_SHOWS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
+#define TARGET_HAS_ROWS	0x01
+#define TARGET_HAS_STATUS	0x02
+#define TARGET_HAS_USER	0x04
+#define TARGET_HAS_DATABASE	0x08
+#define TARGET_HAS_CLIENT	0x10
+#define TARGET_HAS_WHO	0x1c	/* any of these three */
+#define TARGET_HAS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
 /* The server may leave prepared statements to another place, and that place is known. */
 #define TARGET_LEAVES_PREPARED	0x40
-#define TARGET_SHOWS_PREPARED	0x80
-#define TARGET_SHOWS_PHASES	0x100
-#define TARGET_SHOWS_SORTS	0x200
-#define TARGET_SHOWS_SORT_SPACE	0x400	/* and what they took */
-#define TARGET_SHOWS_LIGHT	0x800	/* waits for PostgreSQL's LWLocks */
+#define TARGET_HAS_PREPARED	0x80
+#define TARGET_HAS_PHASES	0x100
+#define TARGET_HAS_SORTS	0x200
+#define TARGET_HAS_SORT_SPACE	0x400	/* and what they took */
+#define TARGET_HAS_LIGHT	0x800	/* waits for PostgreSQL's LWLocks */
 
 /*
  * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
@@ -71,7 +71,7 @@ struct engine_probe {
 	bool optional;				/* the server can be traced without this step */
 	bool on_return;				/* … of the function, without arguments */
 	uint32_t asked;				/* only where one of these is asked for; 0: always */
-	uint32_t shows;				/* TARGET_SHOWS_… of the step itself */
+	uint32_t has;				/* TARGET_SHOWS_… of the step itself */
 	const struct engine_arg *args;		/* ends with one of no name; NULL: none */
 };
 
@@ -84,7 +84,7 @@ struct identity {
 };
 
 /* Where a process of the server keeps what it does; all of them are needed. */
-struct engine_running {
+struct engine_activity {
 	const char *text;	/* variable: pointer to the statement's text; NULL: none runs */
 	const char *begun;	/* function that returns a variable: when, in us since 2000 */
 	const char *client;	/* variable: a pointer, not NULL where a client is served */
@@ -97,7 +97,7 @@ struct engine {
 	/* Its name where its version has the word @variant, and where not; NULL: the title. */
 	const char *variant, *plain;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
-	const char *const *signs;		/* exported symbols that only the server has */
+	const char *const *signature_symbols;		/* exported symbols that only the server has */
 	/* Where its version is: behind these words in the file, or in this variable of it. */
 	const char *version_words, *version_symbol;
 	const struct engine_probe *probes;
@@ -108,12 +108,12 @@ struct engine {
 	const struct engine_arg *common;	/* as engine_probe.args */
 	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
-	const struct engine_running *running;	/* NULL: it is not known */
+	const struct engine_activity *running;	/* NULL: it is not known */
 	/*
 	 * Where a session is an object, functions that return where it has its text;
 	 * NULL-terminated.
 	 */
-	const char *const *queries;
+	const char *const *query_accessors;
 	/* How a client's host and port are written, as in a title. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };

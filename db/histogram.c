@@ -7,10 +7,10 @@
 
 #include "loader/sys.h"
 
-int counts_open(struct counts *counts, uint64_t unit_ns, enum stat_by by)
+int histogram_open(struct histogram *counts, uint64_t unit_ns, enum stat_by by)
 {
-	*counts = (struct counts){ .unit_ns = unit_ns, .by = by };
-	counts->rows = calloc(COUNTS_MAX, sizeof(*counts->rows));
+	*counts = (struct histogram){ .unit_ns = unit_ns, .by = by };
+	counts->rows = calloc(HISTOGRAM_MAX, sizeof(*counts->rows));
 	return counts->rows ? 0 : -ENOMEM;
 }
 
@@ -42,7 +42,7 @@ static void counts_group(enum stat_by by, const struct statement *s, char group[
 }
 
 /* As stat_count() in bpf/. */
-static void counts_slots(struct counts_row *row, uint64_t ns, uint64_t unit_ns)
+static void counts_slots(struct histogram_row *row, uint64_t ns, uint64_t unit_ns)
 {
 	uint32_t log = ns ? 63 - (uint32_t)__builtin_clzll(ns) : 0;
 	uint64_t units = ns / unit_ns;
@@ -54,7 +54,7 @@ static void counts_slots(struct counts_row *row, uint64_t ns, uint64_t unit_ns)
 
 static int counts_compare(const void *a, const void *b)
 {
-	const struct counts_row *x = a, *y = b;
+	const struct histogram_row *x = a, *y = b;
 	int order = strcmp(x->engine->name, y->engine->name);
 
 	order = order ? order : strcmp(x->group, y->group);
@@ -63,7 +63,7 @@ static int counts_compare(const void *a, const void *b)
 }
 
 /* Where @row is, or would be. */
-static size_t counts_place(const struct counts *counts, const struct counts_row *row)
+static size_t counts_place(const struct histogram *counts, const struct histogram_row *row)
 {
 	size_t low = 0, high = counts->nrows;
 
@@ -78,17 +78,17 @@ static size_t counts_place(const struct counts *counts, const struct counts_row 
 	return low;
 }
 
-void counts_add(struct counts *counts, const struct engine *engine,
-		const struct statement *statement, uint64_t ns)
+void histogram_add(struct histogram *counts, const struct engine *engine,
+		   const struct statement *statement, uint64_t ns)
 {
-	struct counts_row row = { .engine = engine, .count = 1 }, *at;
+	struct histogram_row row = { .engine = engine, .count = 1 }, *at;
 
 	counts_group(counts->by, statement, row.group);
 	counts_slots(&row, ns, counts->unit_ns);
 	at = &counts->rows[counts_place(counts, &row)];
 	if (at < counts->rows + counts->nrows && !counts_compare(at, &row)) {
 		at->count++;
-	} else if (counts->nrows == COUNTS_MAX) {
+	} else if (counts->nrows == HISTOGRAM_MAX) {
 		counts->lost++;
 	} else {
 		memmove(at + 1, at, (size_t)(counts->rows + counts->nrows - at) * sizeof(row));
@@ -97,7 +97,7 @@ void counts_add(struct counts *counts, const struct engine *engine,
 	}
 }
 
-ssize_t counts_copy(const struct counts *counts, struct counts_row **rows)
+ssize_t histogram_copy(const struct histogram *counts, struct histogram_row **rows)
 {
 	*rows = calloc(counts->nrows + 1, sizeof(**rows));
 	if (!*rows)
@@ -107,7 +107,7 @@ ssize_t counts_copy(const struct counts *counts, struct counts_row **rows)
 }
 
 /* Adds up what several files of one engine have; the number that is left. */
-static ssize_t counts_merge(struct counts_row *rows, size_t n)
+static ssize_t counts_merge(struct histogram_row *rows, size_t n)
 {
 	size_t kept = 0;
 
@@ -120,18 +120,18 @@ static ssize_t counts_merge(struct counts_row *rows, size_t n)
 	return (ssize_t)kept;
 }
 
-ssize_t counts_read(int map, const struct target *targets, size_t ntargets,
-		    struct counts_row **rows)
+ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
+		       struct histogram_row **rows)
 {
 	struct stat_key keys[2];
 	size_t n = 0;
 
-	*rows = calloc(COUNTS_MAX, sizeof(**rows));
+	*rows = calloc(HISTOGRAM_MAX, sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
 	/* Nothing is ever deleted from it, so the order of keys holds. */
-	while (n < COUNTS_MAX && !sys_map_next(map, n ? &keys[0] : NULL, &keys[1])) {
-		struct counts_row *row = &(*rows)[n];
+	while (n < HISTOGRAM_MAX && !sys_map_next(map, n ? &keys[0] : NULL, &keys[1])) {
+		struct histogram_row *row = &(*rows)[n];
 
 		keys[0] = keys[1];
 		if (keys[1].source >= ntargets || sys_map_lookup(map, &keys[1], &row->count))
@@ -146,8 +146,8 @@ ssize_t counts_read(int map, const struct target *targets, size_t ntargets,
 	return counts_merge(*rows, n);
 }
 
-void counts_close(struct counts *counts)
+void histogram_close(struct histogram *counts)
 {
 	free(counts->rows);
-	*counts = (struct counts){ .rows = NULL };
+	*counts = (struct histogram){ .rows = NULL };
 }

@@ -13,10 +13,10 @@
 #include "db/statement.h"
 #include "db/target.h"
 
-#define COUNTS_MAX	16384		/* slots of durations of all groups */
+#define HISTOGRAM_MAX	16384		/* slots of durations of all groups */
 
 /* So many of one kind of server and group had a duration of that slot. */
-struct counts_row {
+struct histogram_row {
 	const struct engine *engine;
 	char group[STAT_GROUP];		/* foreign bytes, NUL-terminated; "": not known, or all */
 	uint16_t coarse, fine;		/* as struct stat_key has them */
@@ -24,8 +24,8 @@ struct counts_row {
 };
 
 /* Counted here. All zero: closed. */
-struct counts {
-	struct counts_row *rows;	/* COUNTS_MAX, sorted by engine, group and slots */
+struct histogram {
+	struct histogram_row *rows;	/* HISTOGRAM_MAX, sorted by engine, group and slots */
 	size_t nrows;
 	uint64_t unit_ns;		/* of ->coarse */
 	enum stat_by by;
@@ -33,20 +33,20 @@ struct counts {
 };
 
 /* 0 or -ENOMEM. */
-int counts_open(struct counts *counts, uint64_t unit_ns, enum stat_by by);
+int histogram_open(struct histogram *counts, uint64_t unit_ns, enum stat_by by);
 
 /* Counts @ns, of @statement or of a wait in it. */
-void counts_add(struct counts *counts, const struct engine *engine,
-		const struct statement *statement, uint64_t ns);
+void histogram_add(struct histogram *counts, const struct engine *engine,
+		   const struct statement *statement, uint64_t ns);
 
 /* A copy of what was counted: the number of *@rows, which are the caller's to free; or -ENOMEM. */
-ssize_t counts_copy(const struct counts *counts, struct counts_row **rows);
+ssize_t histogram_copy(const struct histogram *counts, struct histogram_row **rows);
 
 /* The same of what the kernel counted in @map of those @targets; each row stands once. */
-ssize_t counts_read(int map, const struct target *targets, size_t ntargets,
-		    struct counts_row **rows);
+ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
+		       struct histogram_row **rows);
 
 /* Frees what it keeps, not @counts. */
-void counts_close(struct counts *counts);
+void histogram_close(struct histogram *counts);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-void lock_party_text(struct lock_party *party, size_t len)
+void lock_backend_text(struct lock_backend *party, size_t len)
 {
 	char *less = realloc(party->text, len + !len);
 
@@ -12,7 +12,7 @@ void lock_party_text(struct lock_party *party, size_t len)
 	party->len = len;
 }
 
-void lock_known_clear(struct lock_known *known)
+void lock_info_clear(struct lock_info *known)
 {
 	free(known->self.text);
 	for (unsigned int i = 0; i < known->nholders; i++)
@@ -21,21 +21,21 @@ void lock_known_clear(struct lock_known *known)
 	known->nholders = 0;
 }
 
-static void party_redact(struct lock_party *party, enum fingerprint_dialect dialect)
+static void party_redact(struct lock_backend *party, enum fingerprint_dialect dialect)
 {
 	if (party->text)
 		party->len = fingerprint_redact(dialect, party->text, party->len, party->cut,
 						party->text);
 }
 
-void lock_known_redact(struct lock_known *known, enum fingerprint_dialect dialect)
+void lock_info_redact(struct lock_info *known, enum fingerprint_dialect dialect)
 {
 	party_redact(&known->self, dialect);
 	for (unsigned int i = 0; i < known->nholders; i++)
 		party_redact(&known->holders[i], dialect);
 }
 
-void lock_known_add(struct lock_known *known, struct lock_party *party)
+void lock_info_add(struct lock_info *known, struct lock_backend *party)
 {
 	if (known->nholders < LOCK_HOLDERS_KEPT) {
 		known->holders[known->nholders++] = *party;

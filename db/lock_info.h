@@ -15,7 +15,7 @@
 #define LOCK_HOLDERS_KEPT	8	/* of those there are */
 
 /* A process or, of MySQL and MariaDB, a connection. */
-struct lock_party {
+struct lock_backend {
 	uint32_t pid;		/* 0: a prepared transaction, which no process has */
 	uint64_t connection;	/* the server's number for it; 0: not known, or a process is one */
 	bool queued;		/* does not hold the lock, but was there first */
@@ -29,26 +29,26 @@ struct lock_party {
 };
 
 /* What is there to know of a wait. */
-struct lock_known {
+struct lock_info {
 	uint64_t begun_ns;	/* CLOCK_REALTIME; 0: not known */
 	struct event_lock event;	/* fields, kind and mode */
 	uint32_t relation;	/* of the row that is waited for; 0: none, or not known */
 	char name[LOCK_RELATION];	/* its name, foreign bytes; "" */
 	char object[LOCK_OBJECT];	/* of MySQL and MariaDB: what is locked, foreign bytes; "" */
-	struct lock_party self, holders[LOCK_HOLDERS_KEPT];
+	struct lock_backend self, holders[LOCK_HOLDERS_KEPT];
 	unsigned int nholders, more;	/* ->more is how many others there are */
 };
 
 /* Keeps of ->text the first @len bytes, more than none, in no more memory than that takes. */
-void lock_party_text(struct lock_party *party, size_t len);
+void lock_backend_text(struct lock_backend *party, size_t len);
 
 /* Frees what it owns. */
-void lock_known_clear(struct lock_known *known);
+void lock_info_clear(struct lock_info *known);
 
 /* Takes literals and comments out of the texts, see fingerprint_redact(). */
-void lock_known_redact(struct lock_known *known, enum fingerprint_dialect dialect);
+void lock_info_redact(struct lock_info *known, enum fingerprint_dialect dialect);
 
 /* Adds @party, which is taken over, or only counts it where there is no room. */
-void lock_known_add(struct lock_known *known, struct lock_party *party);
+void lock_info_add(struct lock_info *known, struct lock_backend *party);
 
 #endif

@@ -34,15 +34,15 @@ enum map {
 struct waiting {
 	struct waiting *next;
 	struct event_lock event;
-	struct lock_known known;
+	struct lock_info known;
 	bool looked;			/* ->known is filled */
 	unsigned int tries;		/* so often it is still to be looked for a holder */
 };
 
 /* What is known of a server's file besides its probes. */
 struct server {
-	struct pglocks places;
-	struct mylocks sessions;	/* instead, of MySQL and MariaDB */
+	struct postgres_locks places;
+	struct mysql_locks sessions;	/* instead, of MySQL and MariaDB */
 	bool found, postgres;
 };
 
@@ -77,16 +77,16 @@ struct locks {
 	{ .name = "arg_mode", .spec = "4@16(%arg0)", .fallback = -1 },     \
 	{ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }
 
-#define LIGHT_ARGS                                                      \
+#define LWLOCK_ARGS                                                      \
 	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
 		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
 
 /* Where struct PGPROC has its process's number, by which the program checks it, and .lwWaitMode. */
-#define LIGHT_PROC(symbol, pid, mode)                                      \
+#define LWLOCK_PROC(symbol, pid, mode)                                      \
 	{ .name = "arg_proc_pid", .only_with = symbol,                     \
 	  .spec = "4@" #pid "(MyProc(%ip))" },                             \
 	{ .name = "arg_mode", .only_with = symbol,                         \
-	  .spec = "1@" #mode "(MyProc(%ip))", .fallback = LIGHT_MODES }
+	  .spec = "1@" #mode "(MyProc(%ip))", .fallback = LWLOCK_MODES }
 
 /*
  * PostgreSQL. ProcSleep(LOCALLOCK *, …) waits, GrantAwaitedLock() is called when it got the
@@ -145,7 +145,7 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "light done", .program = "light_done",
 		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
-		.args = LIGHT_ARGS, .shows = TARGET_SHOWS_LIGHT,
+		.args = LWLOCK_ARGS, .has = TARGET_HAS_LIGHT,
 	},
 	{
 		.step = "light done", .program = "light_done",
@@ -158,15 +158,15 @@ static const struct engine_probe postgres_probes[] = {
 	},
 	{
 		.step = "light start", .program = "semaphore_start",
-		.function = "PGSemaphoreLock", .optional = true, .shows = TARGET_SHOWS_LIGHT,
+		.function = "PGSemaphoreLock", .optional = true, .has = TARGET_HAS_LIGHT,
 		.args = ENGINE_ARGS(
 			{ .name = "arg_named", .spec = "8@NamedLWLockTrancheArray(%ip)" },
 			{ .name = "arg_nnamed", .spec = "4@NamedLWLockTrancheRequests(%ip)" },
-			LIGHT_PROC("LWLockCallbacks", 340, 361),	/* 19 */
-			LIGHT_PROC("postmaster_child_launch", 60, 91),	/* 17 */
-			LIGHT_PROC("my_wait_event_info", 64, 95),	/* 14 */
-			LIGHT_PROC("GetBackgroundWorkerTypeByPid", 52, 79),	/* 11 */
-			LIGHT_PROC(NULL, 52, 75)),
+			LWLOCK_PROC("LWLockCallbacks", 340, 361),	/* 19 */
+			LWLOCK_PROC("postmaster_child_launch", 60, 91),	/* 17 */
+			LWLOCK_PROC("my_wait_event_info", 64, 95),	/* 14 */
+			LWLOCK_PROC("GetBackgroundWorkerTypeByPid", 52, 79),	/* 11 */
+			LWLOCK_PROC(NULL, 52, 75)),
 	},
 };
 
@@ -203,7 +203,7 @@ static void locks_engines(struct locks *l)
 		bool postgres = engine_table[i]->running;
 
 		/* What is another one by its probes alone is none here. */
-		if (!postgres && !engine_table[i]->queries)
+		if (!postgres && !engine_table[i]->query_accessors)
 			continue;
 		*engine = *engine_table[i];
 		engine->probes = postgres ? postgres_probes : mysql_probes;
@@ -237,7 +237,7 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 {
 	struct server *server = locks_server(l, source);
 	struct process process;
-	struct binary binary;
+	struct elf_map binary;
 	int fd;
 
 	if (!server || server->found || process_read(pid, &process) ||
@@ -246,16 +246,16 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 	fd = process_open(&process);
 	if (fd < 0)
 		return server;
-	if (!binary_map(&binary, fd)) {
+	if (!elf_map_map(&binary, fd)) {
 		server->postgres = l->discover.targets[source].engine->running;
 		if (server->postgres) {
-			pglocks_find(&binary.elf, &server->places);
-			pglocks_names(&server->places, pid,
-				      l->discover.targets[source].version);
+			postgres_locks_find(&binary.elf, &server->places);
+			postgres_locks_names(&server->places, pid,
+					     l->discover.targets[source].version);
 		} else {
-			mylocks_find(&binary.elf, &server->sessions);
+			mysql_locks_find(&binary.elf, &server->sessions);
 		}
-		binary_unmap(&binary);
+		elf_map_unmap(&binary);
 		server->found = true;
 	}
 	close(fd);
@@ -263,7 +263,7 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 }
 
 /* The name of an LWLock, where a program has not read it. */
-static void light_name(const struct server *server, uint32_t tranche, char name[LOCK_NAME])
+static void lwlock_name(const struct server *server, uint32_t tranche, char name[LOCK_NAME])
 {
 	if (*name || !tranche)
 		return;
@@ -285,7 +285,7 @@ static void locks_name(const struct server *server, const struct event_lock *eve
 	}
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && event->kind < PGLOCKS_KINDS; i++)
 		if (!strcmp(server->places.kind[event->kind], kinds[i]))
-			pgcatalog_name(event->pid, event->field[0], event->field[1], name);
+			postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
 }
 
 static void locks_may_look(struct locks *l)
@@ -301,7 +301,7 @@ static int waiting_look(struct locks *l, struct waiting *w)
 {
 	/* The first time its end may be behind it in the buffer. */
 	bool again = w->tries < LOOKS_MAX;
-	struct lock_known known;
+	struct lock_info known;
 	struct server *server;
 	int err;
 
@@ -312,21 +312,23 @@ static int waiting_look(struct locks *l, struct waiting *w)
 	if (!server || !server->found)
 		return -ENOENT;
 	if (server->postgres)
-		err = pglocks_read(&server->places, w->event.pid, &w->event,
-				   l->config.tracer.text_bytes, &known);
+		err = postgres_locks_read(&server->places, w->event.pid, &w->event,
+					  l->config.tracer.text_bytes, &known);
 	else
-		err = mylocks_read(&server->sessions, &l->discover.targets[w->event.source].places,
-				   &w->event, l->config.tracer.text_bytes, again, &known);
+		err = mysql_locks_read(&server->sessions,
+				       &l->discover.targets[w->event.source].places,
+				       &w->event, l->config.tracer.text_bytes, again, &known);
 	if (l->config.tracer.redact)
-		lock_known_redact(&known, server->postgres ? FINGERPRINT_POSTGRES : FINGERPRINT_MYSQL);
+		lock_info_redact(&known, server->postgres ? FINGERPRINT_POSTGRES :
+				 FINGERPRINT_MYSQL);
 	/* A holder that is gone is the one that was waited for. */
 	if (w->looked && (err || (!known.nholders && w->known.nholders))) {
-		lock_known_clear(&known);
+		lock_info_clear(&known);
 		return err;
 	}
 	if (server->postgres && !*known.name)
 		locks_name(server, &w->event, known.name, *w->known.name ? w->known.name : NULL);
-	lock_known_clear(&w->known);
+	lock_info_clear(&w->known);
 	w->known = known;
 	w->looked = true;
 	/* Where it is in a PGPROC is to be known when there is a queue. */
@@ -350,7 +352,7 @@ static void waiting_drop(struct waiting **place)
 	struct waiting *w = *place;
 
 	*place = w->next;
-	lock_known_clear(&w->known);
+	lock_info_clear(&w->known);
 	free(w);
 }
 
@@ -416,7 +418,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 
 	if (running)
 		wait.duration_ns = clock_kernel_ns(l->ahead_ns) - event->start_ns;
-	if (event->flags & LOCK_LIGHT)
+	if (event->flags & LOCK_LWLOCK)
 		wait.kind = "lwlock";
 	else if (event->flags & LOCK_SESSION)
 		wait.kind = event->kind <= LOCK_WAITS_LAST ? session_kinds[event->kind] : "";
@@ -433,9 +435,9 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 	struct waiting **place = waiting_of(l, event->tid), *w = *place;
 	struct event_lock light = *event;
 
-	if (event->flags & LOCK_LIGHT && !*event->name)
-		light_name(locks_find(l, event->source, event->pid), event->field[0], light.name);
-	if (event->flags & LOCK_LIGHT || (w && w->event.start_ns != event->start_ns))
+	if (event->flags & LOCK_LWLOCK && !*event->name)
+		lwlock_name(locks_find(l, event->source, event->pid), event->field[0], light.name);
+	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
 	locks_tell(l, &light, w, false);
 	if (w)
@@ -457,7 +459,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 		return 0;
 	if (event->type == EVENT_LOCK_END) {
 		locks_ended(l, event);
-	} else if (event->type == EVENT_LOCK_WAIT && event->flags & LOCK_LIGHT) {
+	} else if (event->type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
 		locks_find(l, event->source, event->pid);
 	} else if (event->type == EVENT_LOCK_WAIT) {
 		w = waiting_add(l, event);
@@ -491,15 +493,15 @@ static void locks_process(void *arg, const struct target *target, const struct p
 	struct server *server = locks_find(l, target->source, process->pid);
 	uint64_t now = clock_kernel_ns(l->ahead_ns), key = process->pid;
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
-	struct lock_known known;
+	struct lock_info known;
 	struct waiting *w;
 
 	/* The kernel's own numbers of threads are needed. */
 	if (l->pid_ns_ino || !server || !server->found || !server->postgres ||
 	    !locks_wants(l, process))
 		return;
-	if (!pglocks_read(&server->places, process->pid, &event, l->config.tracer.text_bytes,
-			  &known)) {
+	if (!postgres_locks_read(&server->places, process->pid, &event, l->config.tracer.text_bytes,
+				 &known)) {
 		memcpy(event.field, known.event.field, sizeof(event.field));
 		event.kind = known.event.kind;
 		event.mode = known.event.mode;
@@ -513,7 +515,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 			w = waiting_add(l, &event);
 			if (w) {
 				if (l->config.tracer.redact)
-					lock_known_redact(&known, FINGERPRINT_POSTGRES);
+					lock_info_redact(&known, FINGERPRINT_POSTGRES);
 				w->known = known;
 				w->looked = true;
 				locks_name(server, &event, w->known.name, NULL);
@@ -521,12 +523,12 @@ static void locks_process(void *arg, const struct target *target, const struct p
 			}
 		}
 	}
-	lock_known_clear(&known);
+	lock_info_clear(&known);
 }
 
 /* --- opening and closing */
 
-static int locks_maps(struct locks *l, struct fault *fault)
+static int locks_maps(struct locks *l, struct error *error)
 {
 	const struct map_def defs[MAPS] = {
 		[MAP_WAITS] = { "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock),
@@ -534,8 +536,8 @@ static int locks_maps(struct locks *l, struct fault *fault)
 		/* Not all who are about to wait do: what is old makes room. */
 		[MAP_ROWS] = { "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row),
 			       WAITS_MAX, 0 },
-		[MAP_SUMS] = { "sums", BPF_MAP_TYPE_HASH, sizeof(struct light_key),
-			       sizeof(struct light_sum), l->config.tally ? SUMS_MAX : 1, 0 },
+		[MAP_SUMS] = { "sums", BPF_MAP_TYPE_HASH, sizeof(struct lwlock_key),
+			       sizeof(struct lwlock_sum), l->config.sum_lwlocks ? SUMS_MAX : 1, 0 },
 		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
 		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES, 0 },
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
@@ -550,7 +552,7 @@ static int locks_maps(struct locks *l, struct fault *fault)
 	for (int i = 0; i < MAPS; i++) {
 		l->maps[i] = sys_map_create(&defs[i]);
 		if (l->maps[i] < 0)
-			return fault_set(fault, FAULT_MAP, l->maps[i], defs[i].name, NULL);
+			return error_set(error, ERROR_MAP, l->maps[i], defs[i].name, NULL);
 		l->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
 						      .map = l->maps[i] };
 	}
@@ -571,7 +573,7 @@ static void locks_numbers(struct locks *l)
 		{ .name = "constant_filter_pids", .number = c->npids > 0 },
 		{ .name = "constant_perf_buffers" },	/* only the ring buffer will do */
 		{ .name = "constant_threshold_ns", .number = c->threshold_ns },
-		{ .name = "constant_tally", .number = l->config.tally },
+		{ .name = "constant_tally", .number = l->config.sum_lwlocks },
 		{ .name = "constant_want_execs", .number = !c->npids && !c->npaths },
 		{ .name = "wakers", .kind = OBJECT_MAP, .map = l->maps[MAP_RING] },
 	};
@@ -579,7 +581,7 @@ static void locks_numbers(struct locks *l)
 	memcpy(l->values + MAPS, numbers, sizeof(numbers));
 }
 
-static int locks_prepare(struct locks *l, struct fault *fault)
+static int locks_prepare(struct locks *l, struct error *error)
 {
 	const struct tracer_config *c = &l->config.tracer;
 	int err = object_open(&l->object, bpf_locks, (size_t)(bpf_locks_end - bpf_locks));
@@ -588,44 +590,44 @@ static int locks_prepare(struct locks *l, struct fault *fault)
 		err = object_open(&l->statements, bpf_statement,
 				  (size_t)(bpf_statement_end - bpf_statement));
 	if (err)
-		return fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
+		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
 	if (c->force_perf)
 		feature_deny(&l->features, FEATURE_UPROBE_MULTI);
 	sys_limits_raise();
 	process_own_namespace(&l->pid_ns_dev, &l->pid_ns_ino);
 	if (l->pid_ns_ino && !feature_has(&l->features, FEATURE_NS_PID))
-		return fault_set(fault, FAULT_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
+		return error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
 	l->discover.pid_ns_ino = l->pid_ns_ino;
-	err = locks_maps(l, fault);
+	err = locks_maps(l, error);
 	if (err)
 		return err;
 	locks_numbers(l);
 	err = stream_open(&l->stream, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
 			  sizeof(struct event_lock));
 	if (err)
-		return fault_set(fault, FAULT_STREAM, err, NULL, NULL);
-	l->discover.common.way = attach_choose(&l->features);
-	if (l->discover.common.way == ATTACH_NONE)
-		return fault_set_no_way(fault, l->features.tracefs_error);
+		return error_set(error, ERROR_STREAM, err, NULL, NULL);
+	l->discover.common.method = attach_choose(&l->features);
+	if (l->discover.common.method == ATTACH_NONE)
+		return error_set_no_way(error, l->features.tracefs_error);
 	return 0;
 }
 
-int locks_open(struct locks **locks, const struct locks_config *config, struct fault *fault)
+int locks_open(struct locks **locks, const struct locks_config *config, struct error *error)
 {
 	struct locks *l = calloc(1, sizeof(*l));
 	int err;
 
 	*locks = NULL;
 	if (!l)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	l->config = *config;
 	l->ahead_ns = clock_ahead();
 	for (int i = 0; i < MAPS; i++)
 		l->maps[i] = -1;
 	l->tracepoint = -1;
-	err = discover_init(&l->discover, &l->config.tracer, fault);
+	err = discover_init(&l->discover, &l->config.tracer, error);
 	if (!err)
-		err = locks_prepare(l, fault);
+		err = locks_prepare(l, error);
 	if (err)
 		goto fail;
 	locks_engines(l);
@@ -640,10 +642,10 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct f
 	l->discover.process_arg = l;
 	discover_await(&l->discover);
 	l->tracepoint = discover_tracepoint(&l->discover, &l->statements, "process_exec",
-					    "sched_process_exec", 0, fault);
+					    "sched_process_exec", 0, error);
 	err = l->tracepoint < 0 ? l->tracepoint : 0;
 	if (!err)
-		err = discover_find(&l->discover, fault);
+		err = discover_find(&l->discover, error);
 	if (err)
 		goto fail;
 	*locks = l;
@@ -653,9 +655,9 @@ fail:
 	return err;
 }
 
-void locks_confine(const struct locks *l, struct confined *confined)
+void locks_sandbox(const struct locks *l, struct sandbox *sandbox)
 {
-	discover_confine(&l->discover, false, confined);
+	discover_sandbox(&l->discover, false, sandbox);
 }
 
 const struct features *locks_features(const struct locks *l)
@@ -715,9 +717,9 @@ void locks_running(struct locks *l)
 	}
 }
 
-ssize_t locks_light(struct locks *l, struct light_count **counts)
+ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
 {
-	struct light_key keys[2];
+	struct lwlock_key keys[2];
 	size_t n = 0;
 
 	*counts = calloc(SUMS_MAX, sizeof(**counts));
@@ -725,7 +727,7 @@ ssize_t locks_light(struct locks *l, struct light_count **counts)
 		return -ENOMEM;
 	/* Nothing is ever deleted from it, so the order of keys holds. */
 	while (n < SUMS_MAX && !sys_map_next(l->maps[MAP_SUMS], n ? &keys[0] : NULL, &keys[1])) {
-		struct light_count *count = &(*counts)[n];
+		struct lwlock_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
 		if (keys[1].source >= l->discover.ntargets ||
@@ -734,7 +736,7 @@ ssize_t locks_light(struct locks *l, struct light_count **counts)
 		count->target = &l->discover.targets[keys[1].source];
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		light_name(locks_server(l, keys[1].source), keys[1].tranche, count->name);
+		lwlock_name(locks_server(l, keys[1].source), keys[1].tranche, count->name);
 		n++;
 	}
 	return (ssize_t)n;

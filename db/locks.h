@@ -22,36 +22,36 @@ struct lock_wait {
 	bool running;
 	bool joined;			/* it began before there were probes: it took longer */
 	const char *kind;		/* "transactionid", "row"; "" where it is not known */
-	const struct lock_known *known;	/* what was looked up; NULL: it could not be */
+	const struct lock_info *known;	/* what was looked up; NULL: it could not be */
 	uint32_t cycle[LOCKS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
 	unsigned int ncycle;
 };
 
 /* LWLock waits of one tranche and mode. */
-struct light_count {
+struct lwlock_count {
 	const struct target *target;
 	uint32_t mode;
 	char name[LOCK_NAME];		/* foreign bytes */
-	struct light_sum sum;
+	struct lwlock_sum sum;
 };
 
 struct locks_config {
 	/* What to trace and how, and who hears of servers, faults, programs and sites. */
 	struct tracer_config tracer;
-	bool tally;			/* LWLock waits are summed up and not told one by one */
+	bool sum_lwlocks;			/* LWLock waits are summed up and not told one by one */
 	void (*wait)(void *arg, const struct lock_wait *wait);	/* gets tracer.arg, when one ends */
 };
 
 struct locks;
 
 /* As tracer_open(). *@locks is the caller's to close. */
-int locks_open(struct locks **locks, const struct locks_config *config, struct fault *fault);
+int locks_open(struct locks **locks, const struct locks_config *config, struct error *error);
 
 /* What the kernel was found to have. Borrowed. */
 const struct features *locks_features(const struct locks *locks);
 
-/* As tracer_confine(). */
-void locks_confine(const struct locks *locks, struct confined *confined);
+/* As tracer_sandbox(). */
+void locks_sandbox(const struct locks *locks, struct sandbox *sandbox);
 
 /* How many servers' files are traced. */
 size_t locks_targets(const struct locks *locks);
@@ -64,7 +64,7 @@ int locks_sleep(struct locks *locks);
 void locks_running(struct locks *locks);
 
 /* What was summed up; the caller's to free. The number, or -ENOMEM. Several can be of one name. */
-ssize_t locks_light(struct locks *locks, struct light_count **counts);
+ssize_t locks_lwlocks(struct locks *locks, struct lwlock_count **counts);
 
 /* Takes the probes away, so that only what is in the buffer is still to come. */
 void locks_detach(struct locks *locks);

@@ -25,7 +25,7 @@
 static const char self_path[] = "/proc/self/exe";
 
 /* A way to attach. */
-struct way {
+struct method {
 	const char *name;
 	bool perf, prealloc, old;	/* old: transport and reading as before Linux 5.5 */
 	unsigned int text_arg;
@@ -35,9 +35,9 @@ struct way {
 struct selftest {
 	void (*step)(void *arg, const struct selftest_step *step);
 	void *arg;
-	const struct way *way;
+	const struct method *method;
 	struct tracer *tracer;
-	struct fault fault;
+	struct error error;
 	struct selftest_step current;
 	uint64_t begun_ns;
 	uint32_t pid;
@@ -58,7 +58,7 @@ static uint64_t selftest_now(void)
 
 static void step_begin(struct selftest *test, const char *what)
 {
-	test->current = (struct selftest_step){ .way = test->way->name, .what = what };
+	test->current = (struct selftest_step){ .method = test->method->name, .what = what };
 	test->begun_ns = selftest_now();
 }
 
@@ -70,7 +70,7 @@ static bool step_end(struct selftest *test, bool ok, const char *format, ...)
 
 	test->current.ns = selftest_now() - test->begun_ns;
 	test->current.ok = ok;
-	test->current.fault = test->fault.kind != FAULT_NONE ? &test->fault : NULL;
+	test->current.error = test->error.kind != ERROR_NONE ? &test->error : NULL;
 	va_start(args, format);
 	vsnprintf(test->current.found, sizeof(test->current.found), format, args);
 	va_end(args);
@@ -99,10 +99,10 @@ static void selftest_server(void *arg, const struct tracer_server *server)
 	(void)server;
 }
 
-static void selftest_fault(void *arg, const struct fault *fault)
+static void selftest_fault(void *arg, const struct error *error)
 {
 	(void)arg;
-	(void)fault;
+	(void)error;
 }
 
 static bool selftest_attach(struct selftest *test)
@@ -111,20 +111,20 @@ static bool selftest_attach(struct selftest *test)
 	struct tracer_config config = {
 		.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
 		.start = "dbslower:self__start", .done = "dbslower:self__done",
-		.text_arg = test->way->text_arg, .text_bytes = TEXT_BYTES,
-		.force_perf = test->way->perf, .force_prealloc = test->way->prealloc,
-		.force_perfbuf = test->way->old, .force_probe_read = test->way->old,
+		.text_arg = test->method->text_arg, .text_bytes = TEXT_BYTES,
+		.force_perf = test->method->perf, .force_prealloc = test->method->prealloc,
+		.force_perfbuf = test->method->old, .force_probe_read = test->method->old,
 		.arg = test, .statement = selftest_statement, .server = selftest_server,
-		.fault = selftest_fault,
+		.error = selftest_fault,
 	};
-	struct host host;
+	struct privileges host;
 	int err;
 
 	step_begin(test, "loading and attaching");
-	host_read(&host);
+	privileges_read(&host);
 	/* Nobody has to read that way where the kernel forbids it. */
-	config.force_probe_read &= !host_locked_down(&host);
-	err = tracer_open(&test->tracer, &config, &test->fault);
+	config.force_probe_read &= !privileges_locked_down(&host);
+	err = tracer_open(&test->tracer, &config, &test->error);
 	return step_end(test, !err, err ? "it failed" : "on %s", self_path);
 }
 
@@ -272,9 +272,9 @@ static void selftest_detach(struct selftest *test)
 			 "statements came", start, done, (unsigned long long)test->seen);
 }
 
-static void selftest_way(struct selftest *test, const struct way *way)
+static void selftest_way(struct selftest *test, const struct method *method)
 {
-	test->way = way;
+	test->method = method;
 	if (!selftest_attach(test))
 		goto cleanup;
 	selftest_semaphores(test);
@@ -287,7 +287,7 @@ static void selftest_way(struct selftest *test, const struct way *way)
 cleanup:
 	tracer_close(test->tracer);
 	test->tracer = NULL;
-	fault_clear(&test->fault);
+	error_clear(&test->error);
 }
 
 /* Our number where /proc counts, which need not be what getpid() says. */
@@ -302,7 +302,7 @@ static uint32_t selftest_pid(void)
 
 bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg)
 {
-	static const struct way ways[] = {
+	static const struct method ways[] = {
 		{ "uprobe_multi", .text_arg = SELFPROBE_TEXT },
 		{ "perf uprobe", .perf = true, .text_arg = SELFPROBE_TEXT_IN },
 		{ "preallocated maps", .prealloc = true, .text_arg = SELFPROBE_TEXT },

@@ -13,12 +13,12 @@
 #include "loader/error.h"
 
 struct selftest_step {
-	const char *way;		/* "uprobe_multi"; static */
+	const char *method;		/* "uprobe_multi"; static */
 	const char *what;		/* "argument reading"; static */
 	bool ok;
 	uint64_t ns;			/* how long it took */
 	char found[160];		/* what was found, good or bad */
-	const struct fault *fault;	/* the tracer's word on a failure, or NULL */
+	const struct error *error;	/* the tracer's word on a failure, or NULL */
 };
 
 /* Does it, and calls @step after each step. Whether all were good. */

@@ -25,7 +25,7 @@ struct survey_found {
 };
 
 struct scan {
-	struct recognise recognise;
+	struct detect detect;
 	struct survey_found *found;	/* FILES_MAX of them */
 	size_t nfound;
 };
@@ -51,7 +51,7 @@ static int linkage_open(struct linkage *linkage, const struct survey *survey)
 	while (n < VALUES_MAX && (name = object_undefined(&linkage->object, &at)))
 		linkage->values[n++] = (struct object_value){ .name = name };
 	linkage->common = (struct target_common){
-		.features = &linkage->features, .way = survey->way,
+		.features = &linkage->features, .method = survey->method,
 		.object = &linkage->object, .values = linkage->values, .nvalues = n,
 		.site_arg = survey->arg,
 	};
@@ -60,18 +60,18 @@ static int linkage_open(struct linkage *linkage, const struct survey *survey)
 
 /* Plans by the first engine of that name that finds its probes. */
 static int linkage_plan(const struct linkage *linkage, const char *engine, int fd, const char *path,
-			struct target *target, struct fault *fault)
+			struct target *target, struct error *error)
 {
-	struct plan plan = { 0 };
+	struct uprobe_set set = { 0 };
 	int err = -ENOENT;
 
 	for (size_t i = 0; err && engine_table[i]; i++) {
 		if (strcmp(engine, engine_table[i]->name))
 			continue;
-		fault_clear(fault);
-		err = target_plan(target, engine_table[i], fd, path, 0, &linkage->common, &plan,
-				  fault);
-		plan_free(&plan);
+		error_clear(error);
+		err = target_plan(target, engine_table[i], fd, path, 0, &linkage->common, &set,
+				  error);
+		uprobe_set_free(&set);
 	}
 	return err;
 }
@@ -80,7 +80,7 @@ static int linkage_plan(const struct linkage *linkage, const char *engine, int f
 static void survey_tell(const struct survey *survey, const struct survey_found *found, int fd)
 {
 	struct linkage *linkage = malloc(sizeof(*linkage));
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 	struct target target = { .usdt = false };
 	struct tracer_server server;
 	uint64_t dev, own = 0;
@@ -90,26 +90,26 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 		if (!strcmp(engine_table[i]->name, found->engine))
 			target.engine = engine_table[i];
 	if (!linkage || linkage_open(linkage, survey))
-		fault_set(&fault, FAULT_MEMORY, err, NULL, NULL);
+		error_set(&error, ERROR_MEMORY, err, NULL, NULL);
 	else if (fd < 0)
-		err = fault_set(&fault, FAULT_FILE, fd, found->process.exe, NULL);
+		err = error_set(&error, ERROR_FILE, fd, found->process.exe, NULL);
 	else
-		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &fault);
+		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &error);
 	target_read_version(&target, &found->process);
 	process_own_namespace(&dev, &own);
 	server = (struct tracer_server){
 		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
-		.way = attach_way_name(survey->way), .title = target_title(&target),
-		.version = target.version, .shows = target.shows, .nested = found->npids && process_is_nested(found->pids[0], own),
+		.method = attach_method_name(survey->method), .title = target_title(&target),
+		.version = target.version, .has = target.has, .nested = found->npids && process_is_nested(found->pids[0], own),
 		.pids = found->pids, .npids = found->npids,
 	};
-	survey->server(survey->arg, &server, err ? &fault : NULL);
+	survey->server(survey->arg, &server, err ? &error : NULL);
 	if (!err) {
 		/* Once more, now that it was said what the sites are of. */
 		linkage->common.site = survey->site;
-		linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &fault);
+		linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &error);
 	}
-	fault_clear(&fault);
+	error_clear(&error);
 	free(linkage);
 }
 
@@ -123,7 +123,7 @@ static int scan_each(void *arg, const struct process *process)
 		if (process_file_same(&scan->found[i].process.file, &process->file))
 			found = &scan->found[i];
 	if (!found) {
-		engine = recognise_process(&scan->recognise, process);
+		engine = detect_process(&scan->detect, process);
 		if (!engine || scan->nfound == FILES_MAX)
 			return 0;
 		found = &scan->found[scan->nfound++];
@@ -146,7 +146,7 @@ int survey_running(const struct survey *survey)
 		if (fd >= 0)
 			close(fd);
 	}
-	recognise_clear(&scan.recognise);
+	detect_clear(&scan.detect);
 	free(scan.found);
 	return err ? err : (int)scan.nfound;
 }
@@ -167,19 +167,19 @@ static void survey_probes(const struct elf *elf, struct survey_other *other)
 int survey_file(const struct survey *survey, const char *path, int fd, struct survey_other *other)
 {
 	struct survey_found *found;
-	struct binary binary;
-	int err = binary_map(&binary, fd);
+	struct elf_map binary;
+	int err = elf_map_map(&binary, fd);
 
 	*other = (struct survey_other){ 0 };
 	if (err)
 		return err;
 	survey_probes(&binary.elf, other);
-	binary_unmap(&binary);
+	elf_map_unmap(&binary);
 	found = calloc(1, sizeof(*found));
 	if (!found)
 		return -ENOMEM;
 	strncpy(found->process.exe, path, sizeof(found->process.exe) - 1);
-	found->engine = recognise_file(path, fd);
+	found->engine = detect_file(path, fd);
 	if (found->engine)
 		survey_tell(survey, found, fd);
 	else

@@ -10,13 +10,13 @@
 
 /* Who hears of what; the strings are borrowed for the call. */
 struct survey {
-	enum attach_way way;		/* that would be taken */
+	enum attach_method method;		/* that would be taken */
 	void *arg;
 	/*
 	 * A server's file. @fault says why it cannot be traced; NULL: it can, and its sites
 	 * follow.
 	 */
-	void (*server)(void *arg, const struct tracer_server *server, const struct fault *fault);
+	void (*server)(void *arg, const struct tracer_server *server, const struct error *error);
 	void (*site)(void *arg, const struct target_site *site);
 };
 

@@ -33,10 +33,10 @@ struct site {
 struct work {
 	struct target *target;
 	const struct target_common *common;
-	struct fault *fault;
+	struct error *error;
 	struct elf elf;
 	struct bpf_insn *linked;	/* OBJECT_INSNS_MAX of them */
-	struct plan *plan;
+	struct uprobe_set *set;
 	/* What the plan's sites are for, by their numbers there. */
 	struct planned {
 		const struct engine_probe *probe;
@@ -164,7 +164,7 @@ static int work_read(struct work *work, const struct engine_arg *arg, const stru
 		.machine = work->elf.machine,
 		.site_vaddr = site->vaddr,
 		.read_helper = BPF_FUNC_probe_read_user,
-		.symbol = binary_symbol,
+		.symbol = elf_map_symbol,
 		.symbol_arg = &work->elf,
 	};
 
@@ -191,7 +191,7 @@ static int work_emit(struct work *work, const struct engine_arg *arg, bool more,
 	if (more)
 		return 0;
 	if (arg->fallback < 0) {
-		fault_set(work->fault, FAULT_NO_PROBES, n, work->target->path,
+		error_set(work->error, ERROR_NO_PROBES, n, work->target->path,
 			  spec_reason(reason));
 		return n;
 	}
@@ -228,20 +228,20 @@ static uint32_t arg_shows(const char *arg)
 {
 	static const struct {
 		const char *arg;
-		uint32_t shows;
+		uint32_t has;
 	} table[] = {
-		{ "arg_rows", TARGET_SHOWS_ROWS }, { "arg_tag", TARGET_SHOWS_ROWS },
-		{ "arg_affected", TARGET_SHOWS_CHANGES },
+		{ "arg_rows", TARGET_HAS_ROWS }, { "arg_tag", TARGET_HAS_ROWS },
+		{ "arg_affected", TARGET_HAS_CHANGES },
 		{ "arg_resumed", TARGET_LEAVES_PREPARED },
-		{ "arg_error", TARGET_SHOWS_STATUS }, { "arg_state", TARGET_SHOWS_STATUS },
-		{ "arg_status", TARGET_SHOWS_STATUS }, { "arg_user", TARGET_SHOWS_USER },
-		{ "arg_database", TARGET_SHOWS_DATABASE }, { "arg_host", TARGET_SHOWS_CLIENT },
-		{ "arg_address", TARGET_SHOWS_CLIENT },
+		{ "arg_error", TARGET_HAS_STATUS }, { "arg_state", TARGET_HAS_STATUS },
+		{ "arg_status", TARGET_HAS_STATUS }, { "arg_user", TARGET_HAS_USER },
+		{ "arg_database", TARGET_HAS_DATABASE }, { "arg_host", TARGET_HAS_CLIENT },
+		{ "arg_address", TARGET_HAS_CLIENT },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (!strcmp(table[i].arg, arg))
-			return table[i].shows;
+			return table[i].has;
 	return 0;
 }
 
@@ -250,7 +250,7 @@ struct linking {
 	struct object_value values[VALUES_MAX];
 	size_t nvalues, ncode;
 	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
-	uint32_t shows;			/* TARGET_SHOWS_… that its arguments tell */
+	uint32_t has;			/* TARGET_SHOWS_… that its arguments tell */
 };
 
 static void linking_number(struct linking *linking, const char *name, uint64_t number)
@@ -274,7 +274,7 @@ static int linking_args(struct linking *linking, struct work *work,
 		    !work_has(work, arg->only_with))
 			continue;
 		if (linking->ncode == ARGS_MAX)
-			return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "arguments", NULL);
+			return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "arguments", NULL);
 		next = work_arg(work, probe, i + 1);
 		more = next && !strcmp(arg->name, next->name);
 		n = work_emit(work, arg, more, site, code, &known);
@@ -283,7 +283,7 @@ static int linking_args(struct linking *linking, struct work *work,
 		if (!n)
 			continue;
 		linking->ncode++;
-		linking->shows |= known ? arg_shows(arg->name) : 0;
+		linking->has |= known ? arg_shows(arg->name) : 0;
 		linking->values[linking->nvalues++] = (struct object_value){
 			.name = arg->name, .kind = OBJECT_CODE, .insns = code,
 			.count = (uint32_t)n,
@@ -302,54 +302,54 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	int n;
 
 	if (common->nvalues + NUMBERS + ARGS_MAX > VALUES_MAX)
-		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "values", NULL);
+		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "values", NULL);
 	memcpy(linking.values, common->values, common->nvalues * sizeof(*common->values));
 	linking_number(&linking, "constant_source", work->target->source);
 	linking_number(&linking, "constant_commands", engine->commands);
 	n = linking_args(&linking, work, probe, site);
 	if (n)
 		return n;
-	linking_number(&linking, "constant_rows_known", !!(linking.shows & TARGET_SHOWS_ROWS));
+	linking_number(&linking, "constant_rows_known", !!(linking.has & TARGET_HAS_ROWS));
 	linking_number(&linking, "constant_affected_known",
-		       !!(linking.shows & TARGET_SHOWS_CHANGES));
+		       !!(linking.has & TARGET_HAS_CHANGES));
 	linking_number(&linking, "constant_status_known",
-		       !!(linking.shows & TARGET_SHOWS_STATUS));
+		       !!(linking.has & TARGET_HAS_STATUS));
 	linking_number(&linking, "constant_tells_sessions",
-		       engine->identify || linking.shows & TARGET_SHOWS_WHO);
+		       engine->identify || linking.has & TARGET_HAS_WHO);
 	n = object_link(common->object, probe->program, linking.values, linking.nvalues,
 			work->linked, &culprit);
 	if (n < 0)
-		fault_set(work->fault, FAULT_LINK, n, culprit, probe->program);
-	work->target->shows |= linking.shows;
+		error_set(work->error, ERROR_LINK, n, culprit, probe->program);
+	work->target->has |= linking.has;
 	return n;
 }
 
 static int work_site(struct work *work, const struct engine_probe *probe, const struct site *site)
 {
-	struct plan_site add = { .offset = site->offset, .semaphore = site->semaphore,
-				 .semaphore_vaddr = site->semaphore_vaddr,
-				 .on_return = probe->on_return };
+	struct uprobe_site add = { .offset = site->offset, .semaphore = site->semaphore,
+				   .semaphore_vaddr = site->semaphore_vaddr,
+				   .on_return = probe->on_return };
 	int count = work_link(work, probe, site), err;
 
 	if (count < 0)
 		return count;
-	if (work->plan->nsites == SITES_MAX)
-		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probe sites",
+	if (work->set->nsites == SITES_MAX)
+		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "probe sites",
 				 work->target->path);
-	work->planned[work->plan->nsites] = (struct planned){ probe, *site };
-	err = plan_add(work->plan, probe->program, work->linked, (uint32_t)count, &add);
-	return err ? fault_set(work->fault, FAULT_MEMORY, err, NULL, NULL) : 0;
+	work->planned[work->set->nsites] = (struct planned){ probe, *site };
+	err = uprobe_set_add(work->set, probe->program, work->linked, (uint32_t)count, &add);
+	return err ? error_set(work->error, ERROR_MEMORY, err, NULL, NULL) : 0;
 }
 
 /* Says why probe @probe is not to be had. 0: it is. */
 static int work_refusal(struct work *work, const struct engine_probe *probe, const char *why)
 {
-	char detail[sizeof(work->fault->detail)];
+	char detail[sizeof(work->error->detail)];
 
 	if (!why)
 		return 0;
 	snprintf(detail, sizeof(detail), "%s: %s", probe->probe, why);
-	return fault_set(work->fault, FAULT_SITE, -ENOENT, work->target->path, detail);
+	return error_set(work->error, ERROR_SITE, -ENOENT, work->target->path, detail);
 }
 
 /* Adds every site of a USDT probe. -ENOENT: there is none. */
@@ -416,14 +416,15 @@ static int work_function(struct work *work, const struct engine_probe *probe)
 
 static int work_way(struct work *work, const struct engine_probe *probe)
 {
-	uint32_t ngroups = work->plan->ngroups, nsites = work->plan->nsites;
+	uint32_t ngroups = work->set->ngroups, nsites = work->set->nsites;
 	int err;
 
-	if (!work_has(work, probe->only_with) || (probe->asked && !(probe->asked & work->common->asked)))
+	if (!work_has(work, probe->only_with) ||
+	    (probe->asked && !(probe->asked & work->common->asked)))
 		return -ENOENT;
 	err = probe->function ? work_function(work, probe) : work_usdt(work, probe);
 	if (err)
-		plan_cut(work->plan, ngroups, nsites);
+		uprobe_set_cut(work->set, ngroups, nsites);
 	return err;
 }
 
@@ -442,12 +443,12 @@ static int work_step(struct work *work, size_t *row)
 		err = work_way(work, used);
 	}
 	if (!err || optional)
-		fault_clear(work->fault);
-	else if (work->fault->kind == FAULT_NONE)
-		fault_set(work->fault, FAULT_NO_PROBES, err, work->target->path,
+		error_clear(work->error);
+	else if (work->error->kind == ERROR_NONE)
+		error_set(work->error, ERROR_NO_PROBES, err, work->target->path,
 			  used->function ? used->function : used->probe);
 	work->target->usdt |= !err && !used->function;
-	work->target->shows |= err ? 0 : used->shows;
+	work->target->has |= err ? 0 : used->has;
 	return optional ? 0 : err;
 }
 
@@ -600,52 +601,52 @@ static int work_file(struct work *work)
 	const char *path = work->target->path;
 
 	if (work->elf.machine != BINARY_MACHINE)
-		return fault_set(work->fault, FAULT_MACHINE, -ENOEXEC, path, NULL);
+		return error_set(work->error, ERROR_MACHINE, -ENOEXEC, path, NULL);
 	work->linked = malloc(OBJECT_INSNS_MAX * sizeof(*work->linked));
 	if (!work->linked)
-		return fault_set(work->fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return error_set(work->error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	work_version(work);
 	backend_find(&work->elf, work->target->engine, &work->target->places);
 	return work_all(work);
 }
 
 int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct plan *plan,
-		struct fault *fault)
+		uint32_t source, const struct target_common *common, struct uprobe_set *set,
+		struct error *error)
 {
-	struct work work = { .target = target, .common = common, .fault = fault, .plan = plan };
-	struct binary binary;
+	struct work work = { .target = target, .common = common, .error = error, .set = set };
+	struct elf_map binary;
 	int err;
 
 	*target = (struct target){ .engine = engine, .source = source };
-	*plan = (struct plan){ 0 };
+	*set = (struct uprobe_set){ 0 };
 	snprintf(target->path, sizeof(target->path), "%s", path);
 	process_file_read(fd, &target->file);
 	if (engine->identify)
-		target->shows = TARGET_SHOWS_WHO;
-	err = binary_map(&binary, fd);
+		target->has = TARGET_HAS_WHO;
+	err = elf_map_map(&binary, fd);
 	if (err)
-		return fault_set(fault, err == -ENOEXEC ? FAULT_NOT_ELF : FAULT_FILE, err, path,
+		return error_set(error, err == -ENOEXEC ? ERROR_NOT_ELF : ERROR_FILE, err, path,
 				 NULL);
 	work.elf = binary.elf;
 	err = work_file(&work);
-	for (uint32_t i = 0; !err && common->site && i < plan->nsites; i++)
+	for (uint32_t i = 0; !err && common->site && i < set->nsites; i++)
 		work_describe(&work, &work.planned[i]);
-	binary_unmap(&binary);
+	elf_map_unmap(&binary);
 	free(work.linked);
 	if (err)
-		plan_free(plan);
+		uprobe_set_free(set);
 	return err;
 }
 
 /* Keeps which semaphores the plan has, each once. 0 or -ENOMEM. */
-static int target_keep(struct target *target, const struct plan *plan)
+static int target_keep(struct target *target, const struct uprobe_set *set)
 {
-	target->semaphores = calloc(plan->nsites, sizeof(*target->semaphores));
+	target->semaphores = calloc(set->nsites, sizeof(*target->semaphores));
 	if (!target->semaphores)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < plan->nsites; i++) {
-		uint64_t vaddr = plan->sites[i].semaphore ? plan->sites[i].semaphore_vaddr : 0;
+	for (uint32_t i = 0; i < set->nsites; i++) {
+		uint64_t vaddr = set->sites[i].semaphore ? set->sites[i].semaphore_vaddr : 0;
 		size_t n = 0;
 
 		while (n < target->nsemaphores && target->semaphores[n] != vaddr)
@@ -690,26 +691,26 @@ static void target_semaphores_all(struct target *target, struct semaphores *sema
 }
 
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct fault *fault)
+		uint32_t source, const struct target_common *common, struct error *error)
 {
 	bool uncounted = common->semaphores && common->semaphores->on;
-	struct plan plan;
-	int err = target_plan(target, engine, fd, path, source, common, &plan, fault);
+	struct uprobe_set set;
+	int err = target_plan(target, engine, fd, path, source, common, &set, error);
 
 	if (err)
 		return err;
-	err = uncounted ? target_keep(target, &plan) : 0;
+	err = uncounted ? target_keep(target, &set) : 0;
 	if (err) {
-		plan_free(&plan);
-		return fault_set(fault, FAULT_MEMORY, err, NULL, NULL);
+		uprobe_set_free(&set);
+		return error_set(error, ERROR_MEMORY, err, NULL, NULL);
 	}
-	err = plan_attach(&plan, &(struct plan_place){
+	err = uprobe_set_attach(&set, &(struct uprobe_file){
 		.name = engine->name, .fd = fd, .path = target->path,
-		.features = common->features, .way = common->way,
+		.features = common->features, .method = common->method,
 		.uncounted = uncounted,
 		.program = common->program, .program_arg = common->program_arg,
-	}, &target->links, fault);
-	plan_free(&plan);
+	}, &target->links, error);
+	uprobe_set_free(&set);
 	if (err)
 		target_close(target);
 	else if (uncounted && target->nsemaphores)
@@ -742,7 +743,7 @@ const char *target_title(const struct target *target)
 
 void target_close(struct target *target)
 {
-	plan_detach(&target->links);
+	uprobe_set_detach(&target->links);
 	free(target->semaphores);
 	target->semaphores = NULL;
 	target->nsemaphores = 0;

@@ -34,7 +34,7 @@ struct target_site {
 /* What every program is linked with: the maps and numbers that do not depend on the file. */
 struct target_common {
 	struct features *features;
-	enum attach_way way;
+	enum attach_method method;
 	const struct object *object;
 	const struct object_value *values;
 	size_t nvalues;
@@ -52,11 +52,11 @@ struct target {
 	const struct engine *engine;
 	struct process_file file;
 	uint32_t source;		/* its number in the events */
-	struct plan_links links;
+	struct uprobe_links links;
 	uint64_t *semaphores;		/* the addresses of those in use, as linked; owned */
 	size_t nsemaphores;
 	bool usdt;			/* by USDT probes; else by symbols only */
-	uint32_t shows;			/* TARGET_SHOWS_…: what the programs can read */
+	uint32_t has;			/* TARGET_SHOWS_…: what the programs can read */
 	uint64_t lowest_vaddr;			/* of what is loaded, as linked */
 	uint64_t version_vaddr;			/* the variable with the version; 0: not there */
 	struct backend_places places;
@@ -72,15 +72,15 @@ struct target {
  * kernel: @target is filled but for its links. 0, or -errno and why in @fault with @plan empty.
  */
 int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct plan *plan,
-		struct fault *fault);
+		uint32_t source, const struct target_common *common, struct uprobe_set *set,
+		struct error *error);
 
 /*
  * Puts @engine's probes on the file open as @fd; @path is for people. 0, or
  * -errno and why in @fault, with nothing attached. target_close() ends it.
  */
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct fault *fault);
+		uint32_t source, const struct target_common *common, struct error *error);
 
 /* Reads the version that a server has in its memory only: that of @process, which runs the file. */
 void target_read_version(struct target *target, const struct process *process);

@@ -17,21 +17,21 @@
 #define ENTRIES_MIN	4
 #define FOLD_PART	4			/* a quarter at once, so that it is rare */
 
-struct tally_key {
+struct top_key {
 	uint64_t value;
-	const struct tally_entry *entry;
+	const struct top_entry *entry;
 };
 
-struct tally {
-	struct tally_entry other;
+struct top {
+	struct top_entry other;
 	uint64_t folded;
 	size_t limit, count;
-	struct tally_entry *entry;	/* count of them are in use, the first ones */
+	struct top_entry *entry;	/* count of them are in use, the first ones */
 	uint32_t *slot;			/* by hash: number of an entry + 1, or 0 */
 	size_t mask;			/* of slots */
 	uint64_t *total;		/* room to choose in */
-	struct tally_key *key;		/* room to sort in, */
-	const struct tally_entry **sorted;	/* and what is handed out */
+	struct top_key *key;		/* room to sort in, */
+	const struct top_entry **sorted;	/* and what is handed out */
 };
 
 /* Histograms */
@@ -59,7 +59,7 @@ static uint64_t bucket_value(unsigned int bucket)
 	return ((uint64_t)(SUB + (bucket & (SUB - 1))) << bits) + (1ull << bits >> 1);
 }
 
-static int histogram_grow(struct tally_histogram *h)
+static int histogram_grow(struct top_histogram *h)
 {
 	unsigned int room = h->room ? 2u * h->room : ROOM_MIN;
 	uint64_t *bucket;
@@ -74,7 +74,7 @@ static int histogram_grow(struct tally_histogram *h)
 	return 0;
 }
 
-static int histogram_add(struct tally_histogram *h, unsigned int number, uint64_t calls)
+static int histogram_add(struct top_histogram *h, unsigned int number, uint64_t calls)
 {
 	size_t low = 0, high = h->count;
 
@@ -98,9 +98,9 @@ static int histogram_add(struct tally_histogram *h, unsigned int number, uint64_
 	return 0;
 }
 
-uint64_t tally_percentile(const struct tally_entry *entry, unsigned int permille)
+uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 {
-	const struct tally_histogram *h = &entry->histogram;
+	const struct top_histogram *h = &entry->histogram;
 	uint64_t calls = 0, rank, ns = 0;
 
 	for (size_t i = 0; i < h->count; i++)
@@ -124,7 +124,7 @@ uint64_t tally_percentile(const struct tally_entry *entry, unsigned int permille
 /* Entries */
 
 /* Without memory it counts as not known. */
-static struct tally_why *entry_why(struct tally_entry *e)
+static struct top_why *entry_why(struct top_entry *e)
 {
 	if (!e->why)
 		e->why = calloc(1, sizeof(*e->why));
@@ -138,9 +138,9 @@ static void use_add(__u64 *to, const __u64 *from, uint32_t used)
 			why_use_add(&to[i], from[i], (enum use)i);
 }
 
-static void entry_add_why(struct tally_entry *e, const struct event_why *one)
+static void entry_add_why(struct top_entry *e, const struct event_why *one)
 {
-	struct tally_why *why = one ? entry_why(e) : NULL;
+	struct top_why *why = one ? entry_why(e) : NULL;
 
 	if (!why)
 		return;
@@ -151,9 +151,9 @@ static void entry_add_why(struct tally_entry *e, const struct event_why *one)
 	use_add(why->use, one->use, one->used);
 }
 
-static void entry_merge_why(struct tally_entry *to, const struct tally_why *from)
+static void entry_merge_why(struct top_entry *to, const struct top_why *from)
 {
-	struct tally_why *why = from ? entry_why(to) : NULL;
+	struct top_why *why = from ? entry_why(to) : NULL;
 
 	if (!why)
 		return;
@@ -164,7 +164,7 @@ static void entry_merge_why(struct tally_entry *to, const struct tally_why *from
 	use_add(why->use, from->use, from->used);
 }
 
-static void entry_count(struct tally_entry *e, const struct tally_call *call)
+static void entry_count(struct top_entry *e, const struct top_call *call)
 {
 	e->calls++;
 	e->errors += call->failed;
@@ -180,9 +180,9 @@ static void entry_count(struct tally_entry *e, const struct tally_call *call)
 }
 
 /* Keeps the slowest call's text. Without memory it keeps the one that it has. */
-static void entry_sample(struct tally_entry *e, const struct tally_call *call)
+static void entry_sample(struct top_entry *e, const struct top_call *call)
 {
-	size_t len = call->text_len < TALLY_TEXT - 1 ? call->text_len : TALLY_TEXT - 1;
+	size_t len = call->text_len < TOP_TEXT - 1 ? call->text_len : TOP_TEXT - 1;
 	char *sample = e->sample;
 
 	if (!call->text)
@@ -197,7 +197,7 @@ static void entry_sample(struct tally_entry *e, const struct tally_call *call)
 	e->sample_cut = call->text_cut || len < call->text_len;
 }
 
-static void entry_merge(struct tally_entry *to, const struct tally_entry *from)
+static void entry_merge(struct top_entry *to, const struct top_entry *from)
 {
 	if (!to->calls || from->min_ns < to->min_ns)
 		to->min_ns = from->min_ns;
@@ -219,7 +219,7 @@ static void entry_merge(struct tally_entry *to, const struct tally_entry *from)
 	}
 }
 
-static void entry_free(struct tally_entry *e)
+static void entry_free(struct top_entry *e)
 {
 	free(e->fingerprint);
 	free(e->sample);
@@ -230,10 +230,10 @@ static void entry_free(struct tally_entry *e)
 /* Cut where that does not split a UTF-8 character. NULL: no memory. */
 static char *fingerprint_copy(const char *text)
 {
-	size_t len = strnlen(text, TALLY_TEXT);
+	size_t len = strnlen(text, TOP_TEXT);
 	char *copy;
 
-	if (len == TALLY_TEXT)
+	if (len == TOP_TEXT)
 		for (len -= 4; len && ((unsigned char)text[len] & 0xc0) == 0x80; len--)
 			continue;
 	copy = malloc(len + 4);
@@ -246,9 +246,9 @@ static char *fingerprint_copy(const char *text)
 
 /* The table */
 
-struct tally *tally_new(size_t entries)
+struct top *top_new(size_t entries)
 {
-	struct tally *t = calloc(1, sizeof(*t));
+	struct top *t = calloc(1, sizeof(*t));
 	size_t slots = 2 * ENTRIES_MIN;
 
 	if (!t)
@@ -264,30 +264,30 @@ struct tally *tally_new(size_t entries)
 	t->other.histogram.room = BUCKETS;
 	if (t->entry && t->slot && t->total && t->other.histogram.bucket)
 		return t;
-	tally_free(t);
+	top_free(t);
 	return NULL;
 }
 
-void tally_free(struct tally *tally)
+void top_free(struct top *top)
 {
-	if (!tally)
+	if (!top)
 		return;
-	for (size_t i = 0; i < tally->count; i++)
-		entry_free(&tally->entry[i]);
-	entry_free(&tally->other);
-	free(tally->entry);
-	free(tally->slot);
-	free(tally->total);
-	free(tally->key);
-	free(tally->sorted);
-	free(tally);
+	for (size_t i = 0; i < top->count; i++)
+		entry_free(&top->entry[i]);
+	entry_free(&top->other);
+	free(top->entry);
+	free(top->slot);
+	free(top->total);
+	free(top->key);
+	free(top->sorted);
+	free(top);
 }
 
 /* Where the entry's number is, or is to be put. */
-static uint32_t *slot_find(struct tally *t, const char *engine, uint64_t hash)
+static uint32_t *slot_find(struct top *t, const char *engine, uint64_t hash)
 {
 	for (size_t at = hash & t->mask;; at = (at + 1) & t->mask) {
-		const struct tally_entry *e = &t->entry[t->slot[at] - !!t->slot[at]];
+		const struct top_entry *e = &t->entry[t->slot[at] - !!t->slot[at]];
 
 		if (!t->slot[at] || (e->hash == hash && !strcmp(e->engine, engine)))
 			return &t->slot[at];
@@ -328,51 +328,51 @@ static uint64_t total_select(uint64_t *total, size_t count, size_t rank)
 	return total[at];
 }
 
-void tally_fold(struct tally *tally, size_t keep)
+void top_fold(struct top *top, size_t keep)
 {
 	size_t least, below = 0, kept = 0;
 	uint64_t bound;
 
-	if (keep >= tally->count)
+	if (keep >= top->count)
 		return;
-	least = tally->count - keep;
-	for (size_t i = 0; i < tally->count; i++)
-		tally->total[i] = tally->entry[i].total_ns;
-	bound = total_select(tally->total, tally->count, least - 1);
-	for (size_t i = 0; i < tally->count; i++)
-		below += tally->entry[i].total_ns < bound;
-	memset(tally->slot, 0, (tally->mask + 1) * sizeof(*tally->slot));
+	least = top->count - keep;
+	for (size_t i = 0; i < top->count; i++)
+		top->total[i] = top->entry[i].total_ns;
+	bound = total_select(top->total, top->count, least - 1);
+	for (size_t i = 0; i < top->count; i++)
+		below += top->entry[i].total_ns < bound;
+	memset(top->slot, 0, (top->mask + 1) * sizeof(*top->slot));
 	/* Of those at the bound as many as are lacking. */
-	for (size_t i = 0, at_bound = least - below; i < tally->count; i++) {
-		struct tally_entry *e = &tally->entry[i];
+	for (size_t i = 0, at_bound = least - below; i < top->count; i++) {
+		struct top_entry *e = &top->entry[i];
 
 		if (e->total_ns < bound || (e->total_ns == bound && at_bound)) {
 			at_bound -= e->total_ns == bound;
-			entry_merge(&tally->other, e);
+			entry_merge(&top->other, e);
 			entry_free(e);
 			continue;
 		}
-		tally->entry[kept++] = *e;
-		*slot_find(tally, e->engine, e->hash) = (uint32_t)kept;
+		top->entry[kept++] = *e;
+		*slot_find(top, e->engine, e->hash) = (uint32_t)kept;
 	}
-	tally->folded += least;
-	tally->count = kept;
+	top->folded += least;
+	top->count = kept;
 }
 
 /* The entry of @call, new if need be; NULL: no memory. */
-static struct tally_entry *tally_entry(struct tally *t, const struct tally_call *call)
+static struct top_entry *top_entry(struct top *t, const struct top_call *call)
 {
 	uint32_t *slot = slot_find(t, call->engine, call->hash);
-	struct tally_entry *e;
+	struct top_entry *e;
 
 	if (*slot)
 		return &t->entry[*slot - 1];
 	if (t->count == t->limit) {
-		tally_fold(t, t->limit - t->limit / FOLD_PART);
+		top_fold(t, t->limit - t->limit / FOLD_PART);
 		slot = slot_find(t, call->engine, call->hash);
 	}
 	e = &t->entry[t->count];
-	*e = (struct tally_entry){ .engine = call->engine, .hash = call->hash };
+	*e = (struct top_entry){ .engine = call->engine, .hash = call->hash };
 	e->fingerprint = fingerprint_copy(call->fingerprint);
 	if (!e->fingerprint || histogram_grow(&e->histogram)) {
 		entry_free(e);
@@ -382,14 +382,14 @@ static struct tally_entry *tally_entry(struct tally *t, const struct tally_call 
 	return e;
 }
 
-int tally_add(struct tally *tally, const struct tally_call *call)
+int top_add(struct top *top, const struct top_call *call)
 {
-	struct tally_entry *e = tally_entry(tally, call);
+	struct top_entry *e = top_entry(top, call);
 	unsigned int bucket = bucket_of(call->duration_ns);
 
 	if (!e) {
-		entry_count(&tally->other, call);
-		histogram_add(&tally->other.histogram, bucket, 1);
+		entry_count(&top->other, call);
+		histogram_add(&top->other.histogram, bucket, 1);
 		return -ENOMEM;
 	}
 	if (!e->sample || call->duration_ns > e->max_ns)
@@ -398,37 +398,37 @@ int tally_add(struct tally *tally, const struct tally_call *call)
 	return histogram_add(&e->histogram, bucket, 1);
 }
 
-const struct tally_entry *tally_other(const struct tally *tally, uint64_t *folded)
+const struct top_entry *top_other(const struct top *top, uint64_t *folded)
 {
 	if (folded)
-		*folded = tally->folded;
-	return &tally->other;
+		*folded = top->folded;
+	return &top->other;
 }
 
 /* Sorting */
 
-static uint64_t order_value(const struct tally_entry *e, enum tally_order order)
+static uint64_t order_value(const struct top_entry *e, enum top_order order)
 {
-	if (order >= TALLY_USE)
-		return e->why ? e->why->use[order - TALLY_USE] : 0;
-	if (order >= TALLY_PART)
-		return e->why ? e->why->ns[order - TALLY_PART] : 0;
+	if (order >= TOP_USE)
+		return e->why ? e->why->use[order - TOP_USE] : 0;
+	if (order >= TOP_PART)
+		return e->why ? e->why->ns[order - TOP_PART] : 0;
 	switch (order) {
-	case TALLY_TOTAL:
+	case TOP_TOTAL:
 		return e->total_ns;
-	case TALLY_CALLS:
+	case TOP_CALLS:
 		return e->calls;
-	case TALLY_MEAN:
+	case TOP_MEAN:
 		return e->total_ns / e->calls;
-	case TALLY_P95:
-		return tally_percentile(e, 950);
-	case TALLY_P99:
-		return tally_percentile(e, 990);
-	case TALLY_MAX:
+	case TOP_P95:
+		return top_percentile(e, 950);
+	case TOP_P99:
+		return top_percentile(e, 990);
+	case TOP_MAX:
 		return e->max_ns;
-	case TALLY_ROWS:
+	case TOP_ROWS:
 		return e->rows;
-	case TALLY_ERRORS:
+	case TOP_ERRORS:
 		return e->errors;
 	default:
 		return 0;
@@ -438,7 +438,7 @@ static uint64_t order_value(const struct tally_entry *e, enum tally_order order)
 /* Of those with the same value always the same one comes first. */
 static int key_compare(const void *left, const void *right)
 {
-	const struct tally_key *a = left, *b = right;
+	const struct top_key *a = left, *b = right;
 
 	if (a->value != b->value)
 		return a->value < b->value ? 1 : -1;
@@ -447,23 +447,23 @@ static int key_compare(const void *left, const void *right)
 	return (a->entry->hash > b->entry->hash) - (a->entry->hash < b->entry->hash);
 }
 
-const struct tally_entry *const *tally_sort(struct tally *tally, enum tally_order order,
-					    size_t *count)
+const struct top_entry *const *top_sort(struct top *top, enum top_order order,
+					size_t *count)
 {
-	*count = tally->count;
-	if (!tally->count)
+	*count = top->count;
+	if (!top->count)
 		return NULL;
-	if (!tally->key)
-		tally->key = calloc(tally->limit, sizeof(*tally->key));
-	if (!tally->sorted)
-		tally->sorted = calloc(tally->limit, sizeof(*tally->sorted));
-	if (!tally->key || !tally->sorted)
+	if (!top->key)
+		top->key = calloc(top->limit, sizeof(*top->key));
+	if (!top->sorted)
+		top->sorted = calloc(top->limit, sizeof(*top->sorted));
+	if (!top->key || !top->sorted)
 		return NULL;
-	for (size_t i = 0; i < tally->count; i++)
-		tally->key[i] = (struct tally_key){ order_value(&tally->entry[i], order),
-						    &tally->entry[i] };
-	qsort(tally->key, tally->count, sizeof(*tally->key), key_compare);
-	for (size_t i = 0; i < tally->count; i++)
-		tally->sorted[i] = tally->key[i].entry;
-	return tally->sorted;
+	for (size_t i = 0; i < top->count; i++)
+		top->key[i] = (struct top_key){ order_value(&top->entry[i], order),
+						&top->entry[i] };
+	qsort(top->key, top->count, sizeof(*top->key), key_compare);
+	for (size_t i = 0; i < top->count; i++)
+		top->sorted[i] = top->key[i].entry;
+	return top->sorted;
 }

@@ -89,7 +89,7 @@ struct tracer {
 	int events[TRACEPOINTS];	/* numbers of those whose records are given; 0: raw */
 	struct why_pending why;
 	struct why_waits waits;
-	struct counts counts;		/* what was counted here; closed where the kernel counts */
+	struct histogram counts;		/* what was counted here; closed where the kernel counts */
 	uint32_t ring_bytes;		/* with perf buffers, for each CPU */
 	bool perf_buffers, ns_pids;
 	struct stream stream;
@@ -129,7 +129,7 @@ static uint32_t tracer_sessions(bool alloc, uint32_t bytes)
 	return fit > SESSIONS_OLD ? SESSIONS_OLD : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
 }
 
-static int tracer_maps(struct tracer *t, struct fault *fault)
+static int tracer_maps(struct tracer *t, struct error *error)
 {
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
 	uint32_t text = want > least ? want : least;
@@ -164,12 +164,14 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
 				  DISCOVER_PIDS, 0 },
 		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
-				    t->config.stat_unit_ns ? COUNTS_MAX : 1,
+				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
 				    alloc ? BPF_F_NO_PREALLOC : 0 },
 		[MAP_THREADS] = { "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_why),
-				  t->config.why ? tracer_sessions(alloc, sizeof(struct event_why)) : 1,
+				  t->config.why ? tracer_sessions(alloc,
+								  sizeof(struct event_why)) : 1,
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_why), 1, 0 },
+		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_why),
+				    1, 0 },
 		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_SLOTS, 0 },
 		/* Those of leaders that are not wanted stay there. */
 		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct why_workers),
@@ -184,7 +186,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 	for (int i = 0; i < MAPS; i++) {
 		t->maps[i] = sys_map_create(&defs[i]);
 		if (t->maps[i] < 0)
-			return fault_set(fault, FAULT_MAP, t->maps[i], defs[i].name, NULL);
+			return error_set(error, ERROR_MAP, t->maps[i], defs[i].name, NULL);
 		t->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
 						      .map = t->maps[i] };
 	}
@@ -194,7 +196,7 @@ static int tracer_maps(struct tracer *t, struct fault *fault)
 		.no_memory = t->pid_ns_ino, .discover = &t->discover,
 	};
 	err = t->perf_buffers ? 0 : sessions_share(&t->sessions, t->maps[MAP_SLOTS], slots);
-	return err ? fault_set(fault, FAULT_MAP, err, "slots", NULL) : 0;
+	return err ? error_set(error, ERROR_MAP, err, "slots", NULL) : 0;
 }
 
 /* Which statements count, only their texts tell. */
@@ -245,7 +247,7 @@ static void tracer_numbers(struct tracer *t)
 }
 
 /* What --why needs to know of the kernel. */
-static int tracer_why(struct tracer *t, struct fault *fault)
+static int tracer_why(struct tracer *t, struct error *error)
 {
 	struct object_value *numbers = &t->values[MAPS + NUMBER_WHY];
 	int err;
@@ -256,17 +258,17 @@ static int tracer_why(struct tracer *t, struct fault *fault)
 	}
 	err = why_numbers(&t->features, numbers, t->events + TRACEPOINT_SWITCH);
 	if (err)
-		return fault_set(fault, FAULT_TYPES, err, NULL, NULL);
+		return error_set(error, ERROR_TYPES, err, NULL, NULL);
 	for (uint32_t call = 0; call < WHY_CALLS; call++) {
 		uint32_t part = why_call_part(call);
 
 		sys_map_update(t->maps[MAP_CALLS], &call, &part);
 	}
 	t->why.rows = calloc(WHY_PENDING, sizeof(*t->why.rows));
-	return t->why.rows ? 0 : fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+	return t->why.rows ? 0 : error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 }
 
-static int tracer_tracepoints(struct tracer *t, struct fault *fault)
+static int tracer_tracepoints(struct tracer *t, struct error *error)
 {
 	for (size_t i = 0; i < TRACEPOINTS; i++) {
 		const struct tracepoint *row = &tracepoint_table[i];
@@ -275,10 +277,10 @@ static int tracer_tracepoints(struct tracer *t, struct fault *fault)
 		    (row->records && !t->events[TRACEPOINT_SWITCH]))
 			continue;
 		t->tracepoints[i] = discover_tracepoint(&t->discover, &t->object, row->program,
-							 row->name, t->events[i], fault);
+							 row->name, t->events[i], error);
 		if (t->tracepoints[i] < 0 && !row->optional)
 			return t->tracepoints[i];
-		fault_clear(fault);
+		error_clear(error);
 	}
 	t->values[MAPS + NUMBER_WANT_BYTES].number = t->tracepoints[TRACEPOINT_SENT] >= 0 &&
 						     t->tracepoints[TRACEPOINT_RECEIVED] >= 0;
@@ -400,7 +402,7 @@ static bool tracer_filter(const struct tracer *t, const struct statement *s)
 	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
 	    !filter_container(c->container, s->container))
 		return false;
-	return !c->match || (s->text && pattern_match(c->match, s->text, s->text_len));
+	return !c->match || (s->text && regex_match(c->match, s->text, s->text_len));
 }
 
 /* Who is connected and where. */
@@ -459,7 +461,8 @@ static bool tracer_show(struct tracer *t, struct statement *s)
 		s->text_len = fingerprint_redact(dialect, s->text, s->text_len, s->truncated,
 						 t->redacted);
 		if (t->config.start)
-			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, t->redacted, s->text_len,
+			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, t->redacted,
+							 s->text_len,
 							 s->truncated, t->redacted);
 		s->text = t->redacted;
 	}
@@ -478,9 +481,9 @@ static void tracer_count_statement(struct tracer *t, const struct event_statemen
 	if (!wanted)
 		return;
 	if (!t->config.wait)
-		counts_add(&t->counts, engine, s, s->duration_ns);
+		histogram_add(&t->counts, engine, s, s->duration_ns);
 	for (size_t i = 0; i < n; i++)
-		counts_add(&t->counts, engine, s, waits[i]);
+		histogram_add(&t->counts, engine, s, waits[i]);
 }
 
 static void tracer_statement(struct tracer *t, const struct event_statement *event)
@@ -533,7 +536,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_WHY:
 		if (size >= sizeof(struct event_why))
 			why_put(&t->why, data,
-				ntargets ? t->discover.targets[session->source].shows : 0);
+				ntargets ? t->discover.targets[session->source].has : 0);
 		break;
 	case EVENT_WAIT:
 		if (size >= sizeof(struct event_wait))
@@ -630,7 +633,7 @@ static void tracer_choose(struct tracer *t)
 		t->ns_pids = feature_has(&t->features, FEATURE_NS_PID);
 	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
 	/* Asked while there are descriptors for it, that is before the maps have taken theirs. */
-	t->discover.common.way = attach_choose(&t->features);
+	t->discover.common.method = attach_choose(&t->features);
 	feature_has(&t->features, FEATURE_REF_CTR);
 	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
 		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
@@ -638,40 +641,40 @@ static void tracer_choose(struct tracer *t)
 }
 
 /* What does not go with us of itself. */
-static int tracer_lasting(struct tracer *t, struct fault *fault)
+static int tracer_lasting(struct tracer *t, struct error *error)
 {
 	bool written = !feature_has(&t->features, FEATURE_REF_CTR);
-	struct fault note = { .kind = FAULT_NONE };
+	struct error note = { .kind = ERROR_NONE };
 	int err = 0;
 
-	if ((written || t->discover.common.way == ATTACH_TRACEFS) && t->config.lasting)
+	if ((written || t->discover.common.method == ATTACH_TRACEFS) && t->config.lasting)
 		err = t->config.lasting(t->config.arg);
 	if (err)
-		return fault_set(fault, FAULT_WAIT, err, NULL, NULL);
+		return error_set(error, ERROR_WAIT, err, NULL, NULL);
 	semaphores_repair();
 	err = written ? semaphores_open(&t->semaphores) : 0;
 	if (!err)
 		return 0;
-	fault_set(&note, FAULT_NOTE, err, NULL, NULL);
-	t->config.fault(t->config.arg, &note);
+	error_set(&note, ERROR_NOTE, err, NULL, NULL);
+	t->config.error(t->config.arg, &note);
 	return 0;
 }
 
 /* Tells once of a process that could not be written to. */
 static void tracer_unwritten(struct tracer *t)
 {
-	struct fault fault = { .kind = FAULT_NONE };
+	struct error error = { .kind = ERROR_NONE };
 	char pid[16];
 
 	if (!t->semaphores.error || t->unwritten)
 		return;
 	t->unwritten = true;
 	snprintf(pid, sizeof(pid), "%u", t->semaphores.error_pid);
-	fault_set(&fault, FAULT_SEMAPHORE, t->semaphores.error, pid, NULL);
-	t->config.fault(t->config.arg, &fault);
+	error_set(&error, ERROR_SEMAPHORE, t->semaphores.error, pid, NULL);
+	t->config.error(t->config.arg, &error);
 }
 
-static int tracer_stream(struct tracer *t, struct fault *fault)
+static int tracer_stream(struct tracer *t, struct error *error)
 {
 	size_t record_max = RECORD_HEAD + t->config.text_bytes;
 	int err;
@@ -687,28 +690,28 @@ static int tracer_stream(struct tracer *t, struct fault *fault)
 			.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
 			.record_max = record_max, .ahead_ns = t->ahead_ns,
 		});
-	return err ? fault_set(fault, FAULT_STREAM, err, NULL, NULL) : 0;
+	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
 }
 
-int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault)
+int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error)
 {
 	struct tracer *t = calloc(1, sizeof(*t));
 	int err;
 
 	*tracer = NULL;
 	if (!t)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	t->config = *config;
 	t->ahead_ns = clock_ahead();
 	for (int i = 0; i < MAPS; i++)
 		t->maps[i] = -1;
 	for (size_t i = 0; i < TRACEPOINTS; i++)
 		t->tracepoints[i] = -1;
-	err = discover_init(&t->discover, &t->config, fault);
+	err = discover_init(&t->discover, &t->config, error);
 	if (err)
 		goto fail;
 	if (access("/proc/self/fd", F_OK)) {
-		err = fault_set(fault, FAULT_PROC, -errno, NULL, NULL);
+		err = error_set(error, ERROR_PROC, -errno, NULL, NULL);
 		goto fail;
 	}
 	t->discover.common = (struct target_common){
@@ -721,7 +724,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	};
 	err = object_open(&t->object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement));
 	if (err) {
-		fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
+		error_set(error, ERROR_LINK, err, "the embedded object", NULL);
 		goto fail;
 	}
 	sys_limits_raise();
@@ -729,38 +732,38 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	tracer_choose(t);
 	t->redacted = config->redact ? malloc(t->config.text_bytes) : NULL;
 	if (config->redact && !t->redacted) {
-		err = fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		err = error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 		goto fail;
 	}
 	if (t->pid_ns_ino && !t->ns_pids) {
-		err = fault_set(fault, FAULT_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
+		err = error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
 		goto fail;
 	}
-	err = tracer_maps(t, fault);
+	err = tracer_maps(t, error);
 	if (err)
 		goto fail;
 	tracer_numbers(t);
 	if (tracer_counts_here(t)) {
-		err = counts_open(&t->counts, config->stat_unit_ns, config->stat_by);
+		err = histogram_open(&t->counts, config->stat_unit_ns, config->stat_by);
 		if (config->wait)
 			t->waits.rows = calloc(WHY_OPEN, sizeof(*t->waits.rows));
 		if (err || (config->wait && !t->waits.rows)) {
-			err = fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+			err = error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 			goto fail;
 		}
 	}
-	err = tracer_why(t, fault);
+	err = tracer_why(t, error);
 	if (err)
 		goto fail;
 	/* Perf buffers must be there before the programs; the ring is mapped when the files are not. */
-	err = t->perf_buffers ? tracer_stream(t, fault) : 0;
+	err = t->perf_buffers ? tracer_stream(t, error) : 0;
 	if (err)
 		goto fail;
-	if (t->discover.common.way == ATTACH_NONE) {
-		err = fault_set_no_way(fault, t->features.tracefs_error);
+	if (t->discover.common.method == ATTACH_NONE) {
+		err = error_set_no_way(error, t->features.tracefs_error);
 		goto fail;
 	}
-	err = tracer_lasting(t, fault);
+	err = tracer_lasting(t, error);
 	if (err)
 		goto fail;
 	t->discover.pids = t->maps[MAP_PIDS];
@@ -770,11 +773,11 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.process = tracer_process;
 	t->discover.process_arg = t;
 	discover_await(&t->discover);
-	err = tracer_tracepoints(t, fault);
+	err = tracer_tracepoints(t, error);
 	if (!err)
-		err = discover_find(&t->discover, fault);
+		err = discover_find(&t->discover, error);
 	if (!err && !t->perf_buffers)
-		err = tracer_stream(t, fault);
+		err = tracer_stream(t, error);
 	if (err)
 		goto fail;
 	*tracer = t;
@@ -784,9 +787,9 @@ fail:
 	return err;
 }
 
-void tracer_confine(const struct tracer *t, struct confined *confined)
+void tracer_sandbox(const struct tracer *t, struct sandbox *sandbox)
 {
-	discover_confine(&t->discover, t->semaphores.on, confined);
+	discover_sandbox(&t->discover, t->semaphores.on, sandbox);
 }
 
 const struct features *tracer_features(const struct tracer *tracer)
@@ -869,11 +872,11 @@ void tracer_running(struct tracer *t)
 		tracer_show_running(t, &one->session.s, one->has_text, t->detach_ns);
 }
 
-ssize_t tracer_counts(const struct tracer *t, struct counts_row **rows)
+ssize_t tracer_counts(const struct tracer *t, struct histogram_row **rows)
 {
-	return t->counts.rows ? counts_copy(&t->counts, rows) :
-				counts_read(t->maps[MAP_HISTOGRAM], t->discover.targets,
-					    t->discover.ntargets, rows);
+	return t->counts.rows ? histogram_copy(&t->counts, rows) :
+				histogram_read(t->maps[MAP_HISTOGRAM], t->discover.targets,
+					       t->discover.ntargets, rows);
 }
 
 static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
@@ -915,7 +918,7 @@ void tracer_close(struct tracer *t)
 	features_close(&t->features);
 	free(t->why.rows);
 	why_waits_free(&t->waits);
-	counts_close(&t->counts);
+	histogram_close(&t->counts);
 	free(t->redacted);
 	free(t);
 }

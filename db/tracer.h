@@ -25,10 +25,10 @@ struct tracer_server {
 	const struct engine *engine;
 	const char *path;		/* foreign bytes */
 	bool usdt;			/* by USDT probes; else by symbols */
-	const char *way;		/* "uprobe_multi" */
+	const char *method;		/* "uprobe_multi" */
 	const char *title;		/* "PostgreSQL" */
 	const char *version;		/* foreign bytes, "" where it is not known */
-	uint32_t shows;			/* TARGET_SHOWS_… of target.h */
+	uint32_t has;			/* TARGET_SHOWS_… of target.h */
 	bool nested;			/* in a PID namespace below ours: nothing can be told */
 	const uint32_t *pids;		/* of the main processes that run it now */
 	size_t npids;
@@ -51,7 +51,7 @@ struct tracer_config {
 	bool identify;			/* user, database, client and container are wanted */
 	/* Only statements of these; NULL: all. What is not known does not match. */
 	const char *user, *database, *container;
-	const struct pattern *match;	/* what the text must have; NULL: anything */
+	const struct regex *match;	/* what the text must have; NULL: anything */
 	bool parents;			/* statements' ->parent is wanted */
 	bool redact;			/* then texts have no literals and no comments any more */
 	/*
@@ -77,7 +77,7 @@ struct tracer_config {
 	bool (*statement)(void *arg, const struct statement *statement);
 	void (*server)(void *arg, const struct tracer_server *server);
 	/* A server that started later cannot be traced. */
-	void (*fault)(void *arg, const struct fault *fault);
+	void (*error)(void *arg, const struct error *error);
 	/*
 	 * From here on something is in the kernel that it does not take away with us: only
 	 * tracer_close() does. 0, or -errno: it is not to be. May be NULL.
@@ -95,13 +95,13 @@ struct tracer;
  * Loads all, attaches to the servers that run, and calls config->server for each. 0, or -errno
  * and why in @fault. *@tracer is the caller's to close. No server is no error: one may come.
  */
-int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct fault *fault);
+int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error);
 
 /*
  * Gives up what is not needed any more: all but what new servers take, unless config->pids names
  * all that there will be; see confine().
  */
-void tracer_confine(const struct tracer *tracer, struct confined *confined);
+void tracer_sandbox(const struct tracer *tracer, struct sandbox *sandbox);
 
 /* What the kernel was found to have. Borrowed; not asked for is not known. */
 const struct features *tracer_features(const struct tracer *tracer);
@@ -122,7 +122,7 @@ int tracer_drain(struct tracer *tracer);
 int tracer_sleep(struct tracer *tracer);
 
 /* What was counted since the start, of the kernel's counting or ours; see counts.h. */
-ssize_t tracer_counts(const struct tracer *tracer, struct counts_row **rows);
+ssize_t tracer_counts(const struct tracer *tracer, struct histogram_row **rows);
 
 /*
  * Calls config->statement for each statement over the threshold that has begun and not ended; after

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void custom_client(const char *host, const char *port, char *client, size_t size)
+static void user_engine_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)host;
 	(void)port;
@@ -13,7 +13,7 @@ static void custom_client(const char *host, const char *port, char *client, size
 }
 
 /* Splits "PROVIDER:NAME"; either may hold hyphens. */
-static int custom_split(const char *text, char provider[CUSTOM_NAME], char probe[CUSTOM_NAME])
+static int user_engine_split(const char *text, char provider[CUSTOM_NAME], char probe[CUSTOM_NAME])
 {
 	const char *colon = strchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : 0;
@@ -26,29 +26,30 @@ static int custom_split(const char *text, char provider[CUSTOM_NAME], char probe
 	return 0;
 }
 
-int custom_init(struct custom *custom, const char *start, const char *done, unsigned int text_arg)
+int user_engine_init(struct user_engine *user_engine, const char *start, const char *done,
+		     unsigned int text_arg)
 {
 	static const char *const nothing[] = { NULL };
 
-	*custom = (struct custom){ .engine = { .name = custom->provider[1] } };
-	if (custom_split(done, custom->provider[0], custom->probe[0]) ||
-	    custom_split(start, custom->provider[1], custom->probe[1]))
+	*user_engine = (struct user_engine){ .engine = { .name = user_engine->provider[1] } };
+	if (user_engine_split(done, user_engine->provider[0], user_engine->probe[0]) ||
+	    user_engine_split(start, user_engine->provider[1], user_engine->probe[1]))
 		return -EINVAL;
-	custom->probes[0] = (struct engine_probe){
+	user_engine->probes[0] = (struct engine_probe){
 		.step = "done", .program = "span_done",
-		.provider = custom->provider[0], .probe = custom->probe[0],
+		.provider = user_engine->provider[0], .probe = user_engine->probe[0],
 	};
-	custom->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
-					       .fallback = -1 };
-	custom->probes[1] = (struct engine_probe){
+	user_engine->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
+						    .fallback = -1 };
+	user_engine->probes[1] = (struct engine_probe){
 		.step = "start", .program = "span_start",
-		.provider = custom->provider[1], .probe = custom->probe[1],
-		.args = custom->args,
+		.provider = user_engine->provider[1], .probe = user_engine->probe[1],
+		.args = user_engine->args,
 	};
-	custom->engine = (struct engine){
-		.name = custom->provider[1], .title = custom->provider[1],
-		.executables = nothing, .signs = nothing, .probes = custom->probes, .nprobes = 2,
-		.client = custom_client,
+	user_engine->engine = (struct engine){
+		.name = user_engine->provider[1], .title = user_engine->provider[1],
+		.executables = nothing, .signature_symbols = nothing, .probes = user_engine->probes, .nprobes = 2,
+		.client = user_engine_client,
 	};
 	return 0;
 }

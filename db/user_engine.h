@@ -7,7 +7,7 @@
 
 #define CUSTOM_NAME	64
 
-struct custom {
+struct user_engine {
 	struct engine engine;		/* borrows from the rest */
 	struct engine_probe probes[2];
 	struct engine_arg args[2];
@@ -19,6 +19,7 @@ struct custom {
  * start probe's argument that points to the text. 0, or -EINVAL: not of that form. It must not be
  * moved.
  */
-int custom_init(struct custom *custom, const char *start, const char *done, unsigned int text_arg);
+int user_engine_init(struct user_engine *user_engine, const char *start, const char *done,
+		     unsigned int text_arg);
 
 #endif

@@ -8,11 +8,11 @@
 
 #define BINARY_PAD	65536	/* the largest page there is */
 
-int binary_map(struct binary *binary, int fd)
+int elf_map_map(struct elf_map *binary, int fd)
 {
 	struct stat st;
 
-	*binary = (struct binary){ .data = MAP_FAILED };
+	*binary = (struct elf_map){ .data = MAP_FAILED };
 	if (fstat(fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode) || !st.st_size)
@@ -27,18 +27,18 @@ int binary_map(struct binary *binary, int fd)
 		return -errno;
 	if (!elf_open(&binary->elf, binary->data, binary->size))
 		return 0;
-	binary_unmap(binary);
+	elf_map_unmap(binary);
 	return -ENOEXEC;
 }
 
-void binary_unmap(struct binary *binary)
+void elf_map_unmap(struct elf_map *binary)
 {
 	if (binary->data != MAP_FAILED)
 		munmap(binary->data, binary->size + BINARY_PAD);
 	binary->data = MAP_FAILED;
 }
 
-int binary_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
+int elf_map_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 {
 	struct elf_symbol symbol;
 	char copy[128];

@@ -16,7 +16,7 @@
 #error "usdt/ has no emitter for this architecture"
 #endif
 
-struct binary {
+struct elf_map {
 	struct elf elf;		/* borrows the mapping */
 	void *data;
 	size_t size;
@@ -24,17 +24,17 @@ struct binary {
 
 /*
  * Maps the file open as @fd, which stays the caller's. 0; -ENOEXEC: it is no ELF file; or -errno.
- * binary_unmap() ends it. Its owner may change it meanwhile: whoever reads it must live with
+ * elf_map_unmap() ends it. Its owner may change it meanwhile: whoever reads it must live with
  * SIGBUS, also behind its end.
  */
-int binary_map(struct binary *binary, int fd);
+int elf_map_map(struct elf_map *binary, int fd);
 
-void binary_unmap(struct binary *binary);
+void elf_map_unmap(struct elf_map *binary);
 
 /*
  * Looks a variable up for spec_emit(); @arg is the struct elf. 0 and its address as linked, or
  * -ENOENT: also where a symbol's value is no address, as a thread-local one's.
  */
-int binary_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr);
+int elf_map_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr);
 
 #endif

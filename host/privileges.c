@@ -18,7 +18,7 @@
 
 #define MOUNTS_MAX	(1u << 20)	/* a mountinfo beyond this is cut */
 
-const struct host_capability host_capabilities[HOST_CAPABILITIES] = {
+const struct privileges_capability privileges_capabilities[PRIVILEGES_CAPABILITIES] = {
 	{ CAP_BPF, "CAP_BPF" },
 	{ CAP_PERFMON, "CAP_PERFMON" },
 	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
@@ -57,7 +57,7 @@ static uint64_t status_field(const char *status, const char *field, int base)
 	return at ? strtoull(at + strlen(field), NULL, base) : 0;
 }
 
-static void host_rights(struct host *host)
+static void host_rights(struct privileges *host)
 {
 	char status[8192], map[128];
 
@@ -69,16 +69,17 @@ static void host_rights(struct host *host)
 	host->seccomp = (unsigned int)status_field(status, "\nSeccomp:", 10);
 	host->no_new_privs = status_field(status, "\nNoNewPrivs:", 10);
 	/* Nobody else leaves a process capabilities that it cannot hand on. */
-	host->confined = host->seccomp && host->capabilities &&
+	host->sandbox = host->seccomp && host->capabilities &&
 			 !(host->capabilities & status_field(status, "\nCapBnd:", 16));
 }
 
-static void host_sysctls(struct host *host)
+static void host_sysctls(struct privileges *host)
 {
 	static const struct {
 		const char *name, *path;
 	} all[HOST_SYSCTLS] = {
-		{ "kernel.unprivileged_bpf_disabled", "/proc/sys/kernel/unprivileged_bpf_disabled" },
+		{ "kernel.unprivileged_bpf_disabled",
+		  "/proc/sys/kernel/unprivileged_bpf_disabled" },
 		{ "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid" },
 		{ "net.core.bpf_jit_enable", "/proc/sys/net/core/bpf_jit_enable" },
 		{ "kernel.yama.ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope" },
@@ -88,9 +89,9 @@ static void host_sysctls(struct host *host)
 		char text[32];
 		ssize_t n = host_file(all[i].path, text, sizeof(text));
 
-		host->sysctls[i] = (struct host_sysctl){ .name = all[i].name,
-							 .error = n < 0 ? (int)n : 0,
-							 .value = strtol(text, NULL, 10) };
+		host->sysctls[i] = (struct privileges_sysctl){ .name = all[i].name,
+							       .error = n < 0 ? (int)n : 0,
+							       .value = strtol(text, NULL, 10) };
 	}
 }
 
@@ -121,7 +122,8 @@ static const char *line_field(const char *line, const char *end, int n, size_t *
 }
 
 /* Looks for "NAME=value" in the options, with commas between, at the end of a line. */
-static void line_option(const char *line, const char *end, const char *name, char *value, size_t size)
+static void line_option(const char *line, const char *end, const char *name, char *value,
+			size_t size)
 {
 	size_t name_len = strlen(name), len;
 	const char *at = end;
@@ -139,8 +141,8 @@ static void line_option(const char *line, const char *end, const char *name, cha
 	}
 }
 
-void host_mount_option(const char *text, size_t len, const char *point, const char *name,
-		       char *value, size_t size)
+void privileges_mount_option(const char *text, size_t len, const char *point, const char *name,
+			     char *value, size_t size)
 {
 	const char *end = text + len;
 
@@ -160,7 +162,7 @@ void host_mount_option(const char *text, size_t len, const char *point, const ch
 	}
 }
 
-static void host_mounts(struct host *host)
+static void host_mounts(struct privileges *host)
 {
 	char *text = malloc(MOUNTS_MAX);
 	ssize_t n = text ? host_file("/proc/self/mountinfo", text, MOUNTS_MAX) : -ENOMEM;
@@ -168,12 +170,12 @@ static void host_mounts(struct host *host)
 	host->proc.there = mount_is("/proc", PROC_SUPER_MAGIC);
 	host->sys.there = mount_is("/sys", SYSFS_MAGIC);
 	if (n > 0)
-		host_mount_option(text, (size_t)n, "/proc", "hidepid", host->proc.hidepid,
-				  sizeof(host->proc.hidepid));
+		privileges_mount_option(text, (size_t)n, "/proc", "hidepid", host->proc.hidepid,
+					sizeof(host->proc.hidepid));
 	free(text);
 }
 
-static void host_kernel(struct host *host)
+static void host_kernel(struct privileges *host)
 {
 	struct utsname name;
 	char *dot;
@@ -186,12 +188,12 @@ static void host_kernel(struct host *host)
 	host->minor = *dot == '.' ? (unsigned int)strtoul(dot + 1, NULL, 10) : 0;
 }
 
-void host_read(struct host *host)
+void privileges_read(struct privileges *host)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 	uint64_t dev, ino = 0;
 
-	*host = (struct host){ .uid = 0 };
+	*host = (struct privileges){ .uid = 0 };
 	host_kernel(host);
 	host->lockdown_error = lockdown_read(host->lockdown, sizeof(host->lockdown));
 	host_rights(host);
@@ -203,42 +205,43 @@ void host_read(struct host *host)
 	host->initial_pid_ns = !host->pid_ns_error && !ino;
 }
 
-bool host_may(const struct host *host, unsigned int bit)
+bool privileges_may(const struct privileges *host, unsigned int bit)
 {
 	return host->capabilities >> bit & 1;
 }
 
-bool host_hides(const struct host *host)
+bool privileges_hides(const struct privileges *host)
 {
 	const char *how = host->proc.hidepid;
 
 	return *how && strcmp(how, "0") && strcmp(how, "off");
 }
 
-bool host_locked_down(const struct host *host)
+bool privileges_locked_down(const struct privileges *host)
 {
 	return !strcmp(host->lockdown, "confidentiality");
 }
 
-bool host_missing(const struct host *host, char *text, size_t size)
+bool privileges_missing(const struct privileges *host, char *text, size_t size)
 {
-	bool before = host_before(host, 5, 8);
+	bool before = privileges_before(host, 5, 8);
 	int at = 0;
 
 	*text = '\0';
-	for (size_t i = 0; i < HOST_CAPABILITIES; i++) {
-		const struct host_capability *cap = &host_capabilities[i];
+	for (size_t i = 0; i < PRIVILEGES_CAPABILITIES; i++) {
+		const struct privileges_capability *cap = &privileges_capabilities[i];
 		bool wanted = before ? cap->bit == CAP_SYS_ADMIN :
 				       cap->bit == CAP_BPF || cap->bit == CAP_PERFMON;
 
-		if (wanted && !host_may(host, cap->bit) && !host_may(host, CAP_SYS_ADMIN))
+		if (wanted && !privileges_may(host, cap->bit) &&
+		    !privileges_may(host, CAP_SYS_ADMIN))
 			at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
 				       cap->name);
 	}
 	return at;
 }
 
-bool host_before(const struct host *host, unsigned int major, unsigned int minor)
+bool privileges_before(const struct privileges *host, unsigned int major, unsigned int minor)
 {
 	return host->major && (host->major < major ||
 			       (host->major == major && host->minor < minor));

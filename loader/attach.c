@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-enum attach_way attach_choose(struct features *features)
+enum attach_method attach_choose(struct features *features)
 {
 	if (feature_has(features, FEATURE_UPROBE_MULTI))
 		return ATTACH_MULTI;
@@ -13,7 +13,7 @@ enum attach_way attach_choose(struct features *features)
 	return feature_has(features, FEATURE_TRACEFS) ? ATTACH_TRACEFS : ATTACH_NONE;
 }
 
-const char *attach_way_name(enum attach_way way)
+const char *attach_method_name(enum attach_method method)
 {
 	static const char *const names[] = {
 		[ATTACH_MULTI] = "uprobe_multi",
@@ -22,12 +22,12 @@ const char *attach_way_name(enum attach_way way)
 		[ATTACH_NONE] = "none",
 	};
 
-	return names[way];
+	return names[method];
 }
 
-enum bpf_attach_type attach_type(enum attach_way way)
+enum bpf_attach_type attach_type(enum attach_method method)
 {
-	return way == ATTACH_MULTI ? SYS_ATTACH_UPROBE_MULTI : (enum bpf_attach_type)0;
+	return method == ATTACH_MULTI ? SYS_ATTACH_UPROBE_MULTI : (enum bpf_attach_type)0;
 }
 
 void attach_close(struct features *features, const int *fds, uint32_t count)
@@ -38,20 +38,20 @@ void attach_close(struct features *features, const int *fds, uint32_t count)
 		tracefs_sweep(&features->tracefs);
 }
 
-int attach_uprobes(struct features *features, enum attach_way way, int prog,
+int attach_uprobes(struct features *features, enum attach_method method, int prog,
 		   const struct uprobe_sites *sites, int *fds)
 {
 	int err = 0;
 	uint32_t n;
 
-	if (way == ATTACH_MULTI) {
+	if (method == ATTACH_MULTI) {
 		fds[0] = sys_uprobe_multi(prog, sites);
 		return fds[0] < 0 ? fds[0] : 1;
 	}
-	if (way == ATTACH_NONE)
+	if (method == ATTACH_NONE)
 		return -EOPNOTSUPP;
 	for (n = 0; n < sites->count; n++) {
-		fds[n] = way == ATTACH_TRACEFS ?
+		fds[n] = method == ATTACH_TRACEFS ?
 			tracefs_attach(&features->tracefs, prog, sites, n) :
 			sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
 		if (fds[n] < 0) {

@@ -12,7 +12,7 @@
 #include "loader/sys.h"
 
 /* How uprobes get on their sites, the best way first. */
-enum attach_way {
+enum attach_method {
 	ATTACH_MULTI,		/* one uprobe_multi link for all sites of a program */
 	ATTACH_PERF,		/* the uprobe PMU: a perf event a site */
 	ATTACH_TRACEFS,		/* the same on events of tracefs */
@@ -20,19 +20,19 @@ enum attach_way {
 };
 
 /* The best way that the kernel has. */
-enum attach_way attach_choose(struct features *features);
+enum attach_method attach_choose(struct features *features);
 
 /* "uprobe_multi", "perf uprobe", "uprobe_events" or "none". Static. */
-const char *attach_way_name(enum attach_way way);
+const char *attach_method_name(enum attach_method method);
 
 /* The program type's attach type that @way wants at load. */
-enum bpf_attach_type attach_type(enum attach_way way);
+enum bpf_attach_type attach_type(enum attach_method method);
 
 /*
  * Attaches @prog to all of @sites. The descriptors go to @fds, room for
  * sites->count of them; how many it took, or -errno with none left open.
  */
-int attach_uprobes(struct features *features, enum attach_way way, int prog,
+int attach_uprobes(struct features *features, enum attach_method method, int prog,
 		   const struct uprobe_sites *sites, int *fds);
 
 /*

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fault_copy(char *to, size_t size, const char *from)
+static void error_copy(char *to, size_t size, const char *from)
 {
 	size_t len = from ? strnlen(from, size - 1) : 0;
 
@@ -14,25 +14,25 @@ static void fault_copy(char *to, size_t size, const char *from)
 	to[len] = '\0';
 }
 
-int fault_set(struct fault *fault, enum fault_kind kind, int error, const char *subject,
+int error_set(struct error *error, enum error_kind kind, int code, const char *subject,
 	      const char *detail)
 {
-	fault->kind = kind;
-	fault->error = error;
-	fault_copy(fault->subject, sizeof(fault->subject), subject);
-	fault_copy(fault->detail, sizeof(fault->detail), detail);
-	return error;
+	error->kind = kind;
+	error->code = code;
+	error_copy(error->subject, sizeof(error->subject), subject);
+	error_copy(error->detail, sizeof(error->detail), detail);
+	return code;
 }
 
-int fault_set_no_way(struct fault *fault, int tracefs_error)
+int error_set_no_way(struct error *error, int tracefs_error)
 {
 	if (tracefs_error == -EACCES || tracefs_error == -EPERM)
-		return fault_set(fault, FAULT_TRACEFS, tracefs_error, NULL, NULL);
-	return fault_set(fault, FAULT_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
+		return error_set(error, ERROR_TRACEFS, tracefs_error, NULL, NULL);
+	return error_set(error, ERROR_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
 }
 
-void fault_clear(struct fault *fault)
+void error_clear(struct error *error)
 {
-	free(fault->log);
-	*fault = (struct fault){ .kind = FAULT_NONE };
+	free(error->log);
+	*error = (struct error){ .kind = ERROR_NONE };
 }

@@ -33,7 +33,7 @@
 #define __NR_faccessat2	439
 #endif
 
-/* Files are opened to be read, unless CONFINE_WRITE; making one without a name takes O_RDWR. */
+/* Files are opened to be read, unless SANDBOX_WRITE; making one without a name takes O_RDWR. */
 #define WRITES		(O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
 /* A system call that may be made, whatever its arguments or by the low half of one. */
@@ -56,8 +56,8 @@ static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_GET_NEXT_KEY },
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_UPDATE_ELEM },
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_DELETE_ELEM },
-	{ __NR_bpf, CONFINE_ATTACH, EQUAL, 0, BPF_PROG_LOAD },
-	{ __NR_bpf, CONFINE_ATTACH, EQUAL, 0, BPF_LINK_CREATE },
+	{ __NR_bpf, SANDBOX_ATTACH, EQUAL, 0, BPF_PROG_LOAD },
+	{ __NR_bpf, SANDBOX_ATTACH, EQUAL, 0, BPF_LINK_CREATE },
 	{ .number = __NR_write }, { .number = __NR_writev }, { .number = __NR_read },
 	{ .number = __NR_ppoll }, { .number = __NR_close }, { .number = __NR_clock_gettime },
 	{ .number = __NR_membarrier }, { .number = __NR_munmap }, { .number = __NR_brk },
@@ -72,32 +72,32 @@ static const struct call calls[] = {
 	{ .number = __NR_getpid }, { .number = __NR_gettid }, { .number = __NR_geteuid },
 	{ .number = __NR_uname }, { .number = __NR_getrandom },
 	{ .number = __NR_exit }, { .number = __NR_exit_group },
-	{ __NR_openat, CONFINE_LOOK, WITHOUT, 2, WRITES },
-	{ __NR_openat, CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_pread64, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_newfstatat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_statx, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_statfs, CONFINE_LOOK, ANY, 0, 0 }, { __NR_fstatfs, CONFINE_LOOK, ANY, 0, 0 },
-	{ __NR_readlinkat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_faccessat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_faccessat2, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_getdents64, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_fcntl, CONFINE_LOOK | CONFINE_WRITE, EQUAL, 1, F_SETFD },
+	{ __NR_openat, SANDBOX_LOOK, WITHOUT, 2, WRITES },
+	{ __NR_openat, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_pread64, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_newfstatat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_statx, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_statfs, SANDBOX_LOOK, ANY, 0, 0 }, { __NR_fstatfs, SANDBOX_LOOK, ANY, 0, 0 },
+	{ __NR_readlinkat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_faccessat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_faccessat2, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_getdents64, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_fcntl, SANDBOX_LOOK | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
 	/* A message may want to know a limit; it sets none. */
-	{ __NR_prlimit64, CONFINE_LOOK, EQUAL, 2, 0 },
-	{ __NR_perf_event_open, CONFINE_EVENTS, ANY, 0, 0 },
-	{ __NR_ioctl, CONFINE_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
-	{ __NR_ioctl, CONFINE_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
-	{ __NR_pwrite64, CONFINE_WRITE, ANY, 0, 0 }, { __NR_unlinkat, CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_prlimit64, SANDBOX_LOOK, EQUAL, 2, 0 },
+	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
+	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
+	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
+	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_unlinkat, SANDBOX_WRITE, ANY, 0, 0 },
 #ifdef __x86_64__	/* Older ones of the same kind, which musl prefers there. */
 	{ .number = __NR_poll }, { .number = __NR_time },
-	{ __NR_open, CONFINE_LOOK, WITHOUT, 1, WRITES }, { __NR_open, CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_stat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_lstat, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_access, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_readlink, CONFINE_LOOK | CONFINE_WRITE, ANY, 0, 0 },
-	{ __NR_getrlimit, CONFINE_LOOK, ANY, 0, 0 },
-	{ __NR_unlink, CONFINE_WRITE, ANY, 0, 0 }, { __NR_rmdir, CONFINE_WRITE, ANY, 0, 0 },
+	{ __NR_open, SANDBOX_LOOK, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_stat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_lstat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_access, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_readlink, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_getrlimit, SANDBOX_LOOK, ANY, 0, 0 },
+	{ __NR_unlink, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_rmdir, SANDBOX_WRITE, ANY, 0, 0 },
 #endif
 };
 
@@ -155,15 +155,15 @@ static uint64_t confine_keep(unsigned int needs, uint64_t permitted)
 {
 	uint64_t keep = BIT(CAP_BPF), parts;
 
-	if (needs & CONFINE_LOOK)
+	if (needs & SANDBOX_LOOK)
 		keep |= BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
 			BIT(CAP_CHECKPOINT_RESTORE);
-	if (needs & CONFINE_ATTACH)
+	if (needs & SANDBOX_ATTACH)
 		keep |= BIT(CAP_PERFMON);
 	parts = keep & (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE));
-	if (parts & ~permitted || needs & CONFINE_EVENTS)
+	if (parts & ~permitted || needs & SANDBOX_EVENTS)
 		keep |= BIT(CAP_SYS_ADMIN);
-	if (needs & CONFINE_WRITE || keep & ~permitted & BIT(CAP_DAC_READ_SEARCH))
+	if (needs & SANDBOX_WRITE || keep & ~permitted & BIT(CAP_DAC_READ_SEARCH))
 		keep |= BIT(CAP_DAC_OVERRIDE);
 	return keep & permitted;
 }
@@ -199,7 +199,7 @@ static bool confine_user(void)
 	return !syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
 }
 
-void confine(unsigned int needs, struct confined *confined)
+void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 {
 	uint64_t keep = confine_keep(needs, caps_get());
 
@@ -207,13 +207,13 @@ void confine(unsigned int needs, struct confined *confined)
 	for (int cap = 0; cap < CAPS_MAX && !prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
 		;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-	*confined = (struct confined){ .filter = false };
+	*sandbox = (struct sandbox){ .filter = false };
 	/* Files that are root's are written by root only. */
-	if (!(needs & (CONFINE_ATTACH | CONFINE_WRITE)) && !geteuid())
-		confined->nobody = confine_user();
+	if (!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)) && !geteuid())
+		sandbox->nobody = confine_user();
 	caps_set(keep);
-	confined->capabilities = caps_get();
+	sandbox->capabilities = caps_get();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	confined->filter_error = confine_filter(needs);
-	confined->filter = !confined->filter_error;
+	sandbox->filter_error = confine_filter(needs);
+	sandbox->filter = !sandbox->filter_error;
 }

@@ -10,14 +10,14 @@
 #include <stdint.h>
 
 /* What is still to be done, bits; BPF maps, memory, waiting and output are always. */
-enum confine_need {
-	CONFINE_LOOK = 1 << 0,		/* read files, and the processes of others */
-	CONFINE_ATTACH = 1 << 1,	/* load programs and attach them to more files */
-	CONFINE_EVENTS = 1 << 2,	/* .. by perf events */
-	CONFINE_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, our notes */
+enum sandbox_need {
+	SANDBOX_LOOK = 1 << 0,		/* read files, and the processes of others */
+	SANDBOX_ATTACH = 1 << 1,	/* load programs and attach them to more files */
+	SANDBOX_EVENTS = 1 << 2,	/* .. by perf events */
+	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, our notes */
 };
 
-struct confined {
+struct sandbox {
 	uint64_t capabilities;		/* that are left, a bit each */
 	bool nobody;			/* it was root and is no more */
 	bool filter;			/* other system calls fail with EPERM from now on; or */
@@ -28,6 +28,6 @@ struct confined {
  * Keeps what @needs takes and gives up the rest. What cannot be given up stays, which is no error:
  * @confined says what became of it. For a process with one thread.
  */
-void confine(unsigned int needs, struct confined *confined);
+void sandbox_enter(unsigned int needs, struct sandbox *sandbox);
 
 #endif

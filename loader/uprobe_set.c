@@ -12,155 +12,159 @@
 #define LOG_SIZE	(1 << 20)
 
 /* What is at hand while a plan is carried out: its sites by group, as the kernel wants them. */
-struct carry {
-	const struct plan *plan;
-	const struct plan_place *place;
-	struct plan_links *links;
-	struct fault *fault;
+struct attachment {
+	const struct uprobe_set *set;
+	const struct uprobe_file *place;
+	struct uprobe_links *links;
+	struct error *error;
 	bool on_return;			/* which of the plan's sites these are */
 	unsigned long *offsets, *semaphores;
 	uint64_t *groups;	/* of each site */
 	uint64_t *cookies;	/* the part of its program that it leads to */
-	const struct plan_group **order;	/* what those numbers stand for */
+	const struct uprobe_group **order;	/* what those numbers stand for */
 	uint32_t nsites, ngroups;
 };
 
 /* The number of the group with these instructions, a new one where there is none; or -ENOMEM. */
-static int plan_group(struct plan *plan, const char *program, const struct bpf_insn *insns,
-		      uint32_t count)
+static int uprobe_group(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
+			uint32_t count)
 {
 	size_t bytes = count * sizeof(*insns);
-	struct plan_group *groups, *group;
+	struct uprobe_group *groups, *group;
 
-	for (uint32_t i = 0; i < plan->ngroups; i++)
-		if (plan->groups[i].count == count && !memcmp(plan->groups[i].insns, insns, bytes))
+	for (uint32_t i = 0; i < set->ngroups; i++)
+		if (set->groups[i].count == count && !memcmp(set->groups[i].insns, insns, bytes))
 			return (int)i;
-	groups = realloc(plan->groups, (plan->ngroups + 1) * sizeof(*groups));
+	groups = realloc(set->groups, (set->ngroups + 1) * sizeof(*groups));
 	if (!groups)
 		return -ENOMEM;
-	plan->groups = groups;
-	group = &groups[plan->ngroups];
-	*group = (struct plan_group){ .program = program, .count = count, .insns = malloc(bytes) };
+	set->groups = groups;
+	group = &groups[set->ngroups];
+	*group = (struct uprobe_group){ .program = program, .count = count, .insns = malloc(bytes) };
 	if (!group->insns)
 		return -ENOMEM;
 	memcpy(group->insns, insns, bytes);
-	return (int)plan->ngroups++;
+	return (int)set->ngroups++;
 }
 
-int plan_add(struct plan *plan, const char *program, const struct bpf_insn *insns, uint32_t count,
-	     const struct plan_site *site)
+int uprobe_set_add(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
+		   uint32_t count,
+		   const struct uprobe_site *site)
 {
-	struct plan_site *sites = realloc(plan->sites, (plan->nsites + 1) * sizeof(*sites));
+	struct uprobe_site *sites = realloc(set->sites, (set->nsites + 1) * sizeof(*sites));
 	int group;
 
 	if (!sites)
 		return -ENOMEM;
-	plan->sites = sites;
-	group = plan_group(plan, program, insns, count);
+	set->sites = sites;
+	group = uprobe_group(set, program, insns, count);
 	if (group < 0)
 		return group;
-	sites[plan->nsites] = *site;
-	sites[plan->nsites++].group = (uint32_t)group;
+	sites[set->nsites] = *site;
+	sites[set->nsites++].group = (uint32_t)group;
 	return 0;
 }
 
-void plan_cut(struct plan *plan, uint32_t ngroups, uint32_t nsites)
+void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites)
 {
-	while (plan->ngroups > ngroups)
-		free(plan->groups[--plan->ngroups].insns);
-	plan->nsites = nsites;
+	while (set->ngroups > ngroups)
+		free(set->groups[--set->ngroups].insns);
+	set->nsites = nsites;
 }
 
-void plan_free(struct plan *plan)
+void uprobe_set_free(struct uprobe_set *set)
 {
-	plan_cut(plan, 0, 0);
-	free(plan->groups);
-	free(plan->sites);
-	*plan = (struct plan){ 0 };
+	uprobe_set_cut(set, 0, 0);
+	free(set->groups);
+	free(set->sites);
+	*set = (struct uprobe_set){ 0 };
 }
 
-int plan_load(const struct prog_def *def, struct fault *fault)
+int uprobe_set_load(const struct prog_def *def, struct error *error)
 {
 	int prog = sys_prog_load(def, NULL, 0);
 
 	if (prog >= 0)
 		return prog;
-	fault_set(fault, FAULT_PROGRAM, prog, def->name, NULL);
+	error_set(error, ERROR_PROGRAM, prog, def->name, NULL);
 	/* It is not the program that is at fault, and the verifier has nothing to say. */
 	if (prog == -EMFILE || prog == -ENFILE || prog == -ENOMEM)
 		return prog;
 	/* Once more for the verifier's words, which cost time where all is well. */
-	fault->log = malloc(LOG_SIZE);
-	if (fault->log)
-		sys_prog_load(def, fault->log, LOG_SIZE);
+	error->log = malloc(LOG_SIZE);
+	if (error->log)
+		sys_prog_load(def, error->log, LOG_SIZE);
 	return prog;
 }
 
 /* Loads the program and puts it on the sites @first to before @end. */
-static int carry_part(struct carry *carry, const char *name, const struct bpf_insn *insns,
-		      uint32_t count, uint32_t first, uint32_t end)
+static int attachment_part(struct attachment *attachment, const char *name,
+			   const struct bpf_insn *insns,
+			   uint32_t count, uint32_t first, uint32_t end)
 {
-	const struct plan_place *place = carry->place;
-	struct plan_links *links = carry->links;
+	const struct uprobe_file *place = attachment->place;
+	struct uprobe_links *links = attachment->links;
 	char path[32];
-	struct uprobe_sites sites = { .path = path, .offsets = carry->offsets + first,
-				      .ref_ctr_offsets = carry->semaphores + first,
-				      .cookies = carry->cookies + first, .count = end - first,
-				      .on_return = carry->on_return };
+	struct uprobe_sites sites = { .path = path, .offsets = attachment->offsets + first,
+				      .ref_ctr_offsets = attachment->semaphores + first,
+				      .cookies = attachment->cookies + first, .count = end - first,
+				      .on_return = attachment->on_return };
 	int prog, n;
 
 	if (place->program)
 		place->program(place->program_arg, name, insns, count);
-	prog = plan_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
-					     .attach_type = attach_type(place->way),
-					     .insns = insns, .count = count }, carry->fault);
+	prog = uprobe_set_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
+						   .attach_type = attach_type(place->method),
+						   .insns = insns, .count = count }, attachment->error);
 	if (prog < 0)
 		return prog;
 	/* The name of an open file: right in any mount namespace, and when it was deleted. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
-	n = attach_uprobes(place->features, place->way, prog, &sites, links->fds + links->count);
+	n = attach_uprobes(place->features, place->method, prog, &sites, links->fds + links->count);
 	close(prog);
 	if (n < 0)
-		return fault_set(carry->fault, FAULT_ATTACH, n, place->path, name);
+		return error_set(attachment->error, ERROR_ATTACH, n, place->path, name);
 	links->count += (uint32_t)n;
 	return 0;
 }
 
 /* The sites of groups @first to before @end, whose program is @joined: its parts count from 0. */
-static int carry_run(struct carry *carry, const struct bpf_insn *joined, uint32_t count,
-		     uint32_t first, uint32_t end)
+static int attachment_run(struct attachment *attachment, const struct bpf_insn *joined,
+			  uint32_t count,
+			  uint32_t first, uint32_t end)
 {
 	uint32_t from = 0, to;
 
-	while (from < carry->nsites && carry->groups[from] < first)
+	while (from < attachment->nsites && attachment->groups[from] < first)
 		from++;
-	for (to = from; to < carry->nsites && carry->groups[to] < end; to++)
-		carry->cookies[to] = carry->groups[to] - first;
-	return carry_part(carry, carry->place->name, joined, count, from, to);
+	for (to = from; to < attachment->nsites && attachment->groups[to] < end; to++)
+		attachment->cookies[to] = attachment->groups[to] - first;
+	return attachment_part(attachment, attachment->place->name, joined, count, from, to);
 }
 
 /*
  * As many groups in one program as it has room for, which the attach cookie leads to their parts.
  * -ENOSPC: not even the first one fits.
  */
-static int carry_joined(struct carry *carry)
+static int attachment_joined(struct attachment *attachment)
 {
-	struct object_part *parts = calloc(carry->ngroups, sizeof(*parts));
+	struct object_part *parts = calloc(attachment->ngroups, sizeof(*parts));
 	struct bpf_insn *joined = malloc(OBJECT_JOINED_MAX * sizeof(*joined));
 	int n = -ENOMEM;
 
 	if (!parts || !joined) {
-		fault_set(carry->fault, FAULT_MEMORY, n, NULL, NULL);
+		error_set(attachment->error, ERROR_MEMORY, n, NULL, NULL);
 		goto cleanup;
 	}
-	for (uint32_t i = 0; i < carry->ngroups; i++)
-		parts[i] = (struct object_part){ carry->order[i]->insns, carry->order[i]->count };
+	for (uint32_t i = 0; i < attachment->ngroups; i++)
+		parts[i] = (struct object_part){ attachment->order[i]->insns,
+						 attachment->order[i]->count };
 	n = 0;
-	for (uint32_t first = 0, fit; n >= 0 && first < carry->ngroups; first += fit) {
-		fit = object_fit(parts + first, carry->ngroups - first, OBJECT_JOINED_MAX);
+	for (uint32_t first = 0, fit; n >= 0 && first < attachment->ngroups; first += fit) {
+		fit = object_fit(parts + first, attachment->ngroups - first, OBJECT_JOINED_MAX);
 		n = fit ? object_join(parts + first, fit, joined, OBJECT_JOINED_MAX) : -ENOSPC;
 		if (n >= 0)
-			n = carry_run(carry, joined, (uint32_t)n, first, first + fit);
+			n = attachment_run(attachment, joined, (uint32_t)n, first, first + fit);
 	}
 cleanup:
 	free(joined);
@@ -169,102 +173,105 @@ cleanup:
 }
 
 /* A program for each group. */
-static int carry_groups(struct carry *carry)
+static int attachment_groups(struct attachment *attachment)
 {
 	uint32_t first = 0, end;
 	int err = 0;
 
-	for (; !err && first < carry->nsites; first = end) {
-		const struct plan_group *group = carry->order[carry->groups[first]];
+	for (; !err && first < attachment->nsites; first = end) {
+		const struct uprobe_group *group = attachment->order[attachment->groups[first]];
 
-		for (end = first; end < carry->nsites; end++)
-			if (carry->groups[end] != carry->groups[first])
+		for (end = first; end < attachment->nsites; end++)
+			if (attachment->groups[end] != attachment->groups[first])
 				break;
-		err = carry_part(carry, group->program, group->insns, group->count, first, end);
+		err = attachment_part(attachment, group->program, group->insns, group->count,
+				      first, end);
 	}
 	return err;
 }
 
 /* The sites in the order of their groups, which are numbered as they came. */
-static void carry_sites(struct carry *carry)
+static void attachment_sites(struct attachment *attachment)
 {
-	const struct plan *plan = carry->plan;
+	const struct uprobe_set *set = attachment->set;
 	uint32_t n = 0;
 
-	carry->ngroups = 0;
-	for (uint32_t group = 0; group < plan->ngroups; group++) {
+	attachment->ngroups = 0;
+	for (uint32_t group = 0; group < set->ngroups; group++) {
 		uint32_t before = n;
 
-		for (uint32_t i = 0; i < plan->nsites; i++) {
-			const struct plan_site *site = &plan->sites[i];
+		for (uint32_t i = 0; i < set->nsites; i++) {
+			const struct uprobe_site *site = &set->sites[i];
 
-			if (site->group != group || site->on_return != carry->on_return)
+			if (site->group != group || site->on_return != attachment->on_return)
 				continue;
-			carry->offsets[n] = (unsigned long)site->offset;
-			carry->semaphores[n] = carry->place->uncounted ? 0 :
+			attachment->offsets[n] = (unsigned long)site->offset;
+			attachment->semaphores[n] = attachment->place->uncounted ? 0 :
 					       (unsigned long)site->semaphore;
-			carry->groups[n++] = carry->ngroups;
+			attachment->groups[n++] = attachment->ngroups;
 		}
 		if (n > before)
-			carry->order[carry->ngroups++] = &plan->groups[group];
+			attachment->order[attachment->ngroups++] = &set->groups[group];
 	}
-	carry->nsites = n;
+	attachment->nsites = n;
 }
 
 /* Those sites of the plan that are for entries, or for returns. */
-static int carry_out(struct carry *carry, bool on_return)
+static int attachment_out(struct attachment *attachment, bool on_return)
 {
-	const struct plan_place *place = carry->place;
-	struct plan_links *links = carry->links;
+	const struct uprobe_file *place = attachment->place;
+	struct uprobe_links *links = attachment->links;
 	uint32_t before = links->count;
 	int err;
 
-	carry->on_return = on_return;
-	carry_sites(carry);
-	if (!carry->nsites)
+	attachment->on_return = on_return;
+	attachment_sites(attachment);
+	if (!attachment->nsites)
 		return 0;
-	err = place->way == ATTACH_MULTI ? carry_joined(carry) : -ENOSPC;
-	if (err == -ENOSPC && carry->fault->kind == FAULT_NONE) {
+	err = place->method == ATTACH_MULTI ? attachment_joined(attachment) : -ENOSPC;
+	if (err == -ENOSPC && attachment->error->kind == ERROR_NONE) {
 		attach_close(links->features, links->fds + before, links->count - before);
 		links->count = before;
-		err = carry_groups(carry);
+		err = attachment_groups(attachment);
 	}
 	return err;
 }
 
-int plan_attach(const struct plan *plan, const struct plan_place *place, struct plan_links *links,
-		struct fault *fault)
+int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *place,
+		      struct uprobe_links *links,
+		      struct error *error)
 {
-	struct carry carry = { .plan = plan, .place = place, .links = links, .fault = fault };
+	struct attachment attachment = { .set = set, .place = place, .links = links,
+					 .error = error };
 	/* Its five arrays; no group is without a site. */
-	uint64_t *room = calloc(plan->nsites, 5 * sizeof(*room));
+	uint64_t *room = calloc(set->nsites, 5 * sizeof(*room));
 	int err = -ENOMEM;
 
 	links->count = 0;
 	links->features = place->features;
-	links->fds = calloc(plan->nsites, sizeof(*links->fds));
+	links->fds = calloc(set->nsites, sizeof(*links->fds));
 	if (!links->fds || !room) {
-		fault_set(fault, FAULT_MEMORY, err, NULL, NULL);
+		error_set(error, ERROR_MEMORY, err, NULL, NULL);
 		goto cleanup;
 	}
-	carry.offsets = (unsigned long *)room;
-	carry.semaphores = (unsigned long *)(room + plan->nsites);
-	carry.groups = room + 2 * plan->nsites;
-	carry.cookies = room + 3 * plan->nsites;
-	carry.order = (const struct plan_group **)(room + 4 * plan->nsites);
-	err = carry_out(&carry, false);
+	attachment.offsets = (unsigned long *)room;
+	attachment.semaphores = (unsigned long *)(room + set->nsites);
+	attachment.groups = room + 2 * set->nsites;
+	attachment.cookies = room + 3 * set->nsites;
+	attachment.order = (const struct uprobe_group **)(room + 4 * set->nsites);
+	err = attachment_out(&attachment, false);
 	if (!err)
-		err = carry_out(&carry, true);
+		err = attachment_out(&attachment, true);
 cleanup:
 	free(room);
 	if (err)
-		plan_detach(links);
+		uprobe_set_detach(links);
 	return err;
 }
 
-void plan_detach(struct plan_links *links)
+void uprobe_set_detach(struct uprobe_links *links)
 {
 	attach_close(links->features, links->fds, links->count);
 	free(links->fds);
-	*links = (struct plan_links){ 0 };
+	*links = (struct uprobe_links){ 0 };
 }

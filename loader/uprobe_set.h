@@ -11,33 +11,33 @@
 #include "loader/error.h"
 #include "loader/attach.h"
 
-struct plan_group {
+struct uprobe_group {
 	const char *program;		/* its name, borrowed */
 	struct bpf_insn *insns;
 	uint32_t count;
 };
 
-struct plan_site {
+struct uprobe_site {
 	uint64_t offset, semaphore;	/* in the file; semaphore 0: none */
 	uint64_t semaphore_vaddr;	/* the same, as linked */
 	uint32_t group;
 	bool on_return;			/* when the function that begins there returns */
 };
 
-/* All zero is an empty one; plan_free() ends it. */
-struct plan {
-	struct plan_group *groups;
-	struct plan_site *sites;
+/* All zero is an empty one; uprobe_set_free() ends it. */
+struct uprobe_set {
+	struct uprobe_group *groups;
+	struct uprobe_site *sites;
 	uint32_t ngroups, nsites;
 };
 
 /* Where and how a plan is attached. */
-struct plan_place {
+struct uprobe_file {
 	const char *name;		/* of the program that all groups are joined to */
 	int fd;				/* the file, open */
 	const char *path;		/* for people */
 	struct features *features;
-	enum attach_way way;
+	enum attach_method method;
 	bool uncounted;			/* the semaphores are not for the kernel to count */
 	/* Shown each program as it goes to the kernel; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
@@ -45,7 +45,7 @@ struct plan_place {
 };
 
 /* The descriptors that keep programs on their sites. All zero: none. */
-struct plan_links {
+struct uprobe_links {
 	int *fds;
 	uint32_t count;
 	struct features *features;	/* borrowed from the place */
@@ -55,25 +55,27 @@ struct plan_links {
  * Adds the site at @offset of the file, with the @count instructions of linked @program, which are
  * copied. 0, or -ENOMEM.
  */
-int plan_add(struct plan *plan, const char *program, const struct bpf_insn *insns, uint32_t count,
-	     const struct plan_site *site);
+int uprobe_set_add(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
+		   uint32_t count,
+		   const struct uprobe_site *site);
 
 /* Forgets the groups and sites beyond the first so many. */
-void plan_cut(struct plan *plan, uint32_t ngroups, uint32_t nsites);
+void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites);
 
-void plan_free(struct plan *plan);
+void uprobe_set_free(struct uprobe_set *set);
 
 /* Loads a program: its descriptor, or -errno and the verifier's words in @fault. */
-int plan_load(const struct prog_def *def, struct fault *fault);
+int uprobe_set_load(const struct prog_def *def, struct error *error);
 
 /*
  * Loads the programs and puts them on their sites, all on one link where it can. 0, or -errno and
- * why in @fault, with nothing attached. plan_detach() ends it.
+ * why in @fault, with nothing attached. uprobe_set_detach() ends it.
  */
-int plan_attach(const struct plan *plan, const struct plan_place *place, struct plan_links *links,
-		struct fault *fault);
+int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *place,
+		      struct uprobe_links *links,
+		      struct error *error);
 
 /* Takes the probes away. */
-void plan_detach(struct plan_links *links);
+void uprobe_set_detach(struct uprobe_links *links);
 
 #endif

@@ -14,7 +14,7 @@
 #include "usdt/site.h"
 
 #define NUMBERS		9
-#define VALUES_MAX	(16 + NUMBERS + EXPRESSION_VARIABLES + 1 + AIM_FIELDS)
+#define VALUES_MAX	(16 + NUMBERS + EXPRESSION_VARIABLES + 1 + REQUEST_FIELDS)
 #define SKIPPED_MAX	2048
 #define FUNCTION_SIGNS	UINT32_MAX	/* a register may be anything: as C's long */
 
@@ -23,30 +23,30 @@ struct site {
 	const char *provider, *name;	/* provider NULL: a function */
 	const char *args;		/* specs of a USDT site */
 	uint64_t vaddr;
-	struct plan_site place;
+	struct uprobe_site place;
 };
 
 /* What is at hand while a file is worked on. */
 struct work {
-	const struct aim *aim;
+	const struct probe_request *request;
 	uint32_t number;
 	const struct elf *elf;
 	const char *path;
-	const struct aim_common *common;
-	struct plan *plan;
-	struct fault *fault;
+	const struct probe_request_common *common;
+	struct uprobe_set *set;
+	struct error *error;
 	bool on_return;
 	unsigned int skipped;
 	/* of the site at hand: */
 	struct spec specs[EXPRESSION_PID];	/* by variable */
 	unsigned int nargs;
-	uint32_t signs;
-	struct aim_source source;
+	uint32_t signature_symbols;
+	struct traced_probe source;
 	struct object_value values[VALUES_MAX];
 	size_t nvalues;
 	struct bpf_insn args[EXPRESSION_PID][EMIT_INSNS_MAX];
 	struct bpf_insn filter[EXPRESSION_INSNS_MAX];
-	struct bpf_insn fields[AIM_FIELDS][EXPRESSION_INSNS_MAX];
+	struct bpf_insn fields[REQUEST_FIELDS][EXPRESSION_INSNS_MAX];
 	struct bpf_insn linked[OBJECT_INSNS_MAX];
 };
 
@@ -55,25 +55,25 @@ static const char *const arg_names[EXPRESSION_PID] = {
 	"arg_11", "arg_12", "arg_retval",
 };
 
-static const char *const field_names[AIM_FIELDS] = {
+static const char *const field_names[REQUEST_FIELDS] = {
 	"trace_field_0", "trace_field_1", "trace_field_2", "trace_field_3", "trace_field_4",
 	"trace_field_5", "trace_field_6", "trace_field_7", "trace_field_8", "trace_field_9",
 	"trace_field_10", "trace_field_11",
 };
 
-void aim_sources_free(struct aim_sources *sources)
+void probe_request_sources_free(struct probe_table *sources)
 {
 	for (uint32_t i = 0; i < sources->count; i++) {
 		free(sources->source[i].provider);
 		free(sources->source[i].name);
 	}
 	free(sources->source);
-	*sources = (struct aim_sources){ 0 };
+	*sources = (struct probe_table){ 0 };
 }
 
-uint32_t aim_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size)
+uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size)
 {
-	uint32_t size = (uint32_t)sizeof(struct event_hit) + nfields * 8;
+	uint32_t size = (uint32_t)sizeof(struct event_probe_hit) + nfields * 8;
 
 	for (; texts; texts &= texts - 1)
 		size += 8 + text_size;
@@ -91,23 +91,23 @@ static int work_refuse(struct work *work, const struct site *site, const char *w
 	snprintf(subject, sizeof(subject), "%s%s%s", site->provider ? site->provider : "",
 		 site->provider ? ":" : "", site->name);
 	snprintf(detail, sizeof(detail), "%s%s%s", what, *what ? ": " : "", why);
-	return fault_set(work->fault, FAULT_PROBE, -EINVAL, subject, detail);
+	return error_set(work->error, ERROR_PROBE, -EINVAL, subject, detail);
 }
 
 /* Where the variables of a function's entry or return are, by the calling convention. */
 static void work_registers(struct work *work)
 {
-	static const char *const texts[AIM_REGISTERS] = {
+	static const char *const texts[REQUEST_REGISTERS] = {
 		"8@%arg0", "8@%arg1", "8@%arg2", "8@%arg3", "8@%arg4", "8@%arg5",
 	};
 	static const char ret[] = "8@%ret";
 	const struct elf *elf = work->elf;
 
-	work->nargs = work->on_return ? 0 : AIM_REGISTERS;
+	work->nargs = work->on_return ? 0 : REQUEST_REGISTERS;
 	for (unsigned int i = 0; i < work->nargs; i++)
 		spec_parse(elf->machine, elf->is64, texts[i], strlen(texts[i]), &work->specs[i]);
 	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &work->specs[EXPRESSION_RETVAL]);
-	work->signs = FUNCTION_SIGNS;
+	work->signature_symbols = FUNCTION_SIGNS;
 }
 
 static void work_specs(struct work *work, const struct site *site)
@@ -121,10 +121,10 @@ static void work_specs(struct work *work, const struct site *site)
 	n = spec_parse_all(work->elf->machine, work->elf->is64, site->args, work->specs,
 			   SPEC_ARGS_MAX);
 	work->nargs = n < SPEC_ARGS_MAX ? (unsigned int)n : SPEC_ARGS_MAX;
-	work->signs = 0;
+	work->signature_symbols = 0;
 	for (unsigned int i = 0; i < work->nargs; i++)
 		if (work->specs[i].is_signed && !work->specs[i].is_float)
-			work->signs |= 1u << i;
+			work->signature_symbols |= 1u << i;
 }
 
 /* Why there is no such variable at the site; NULL: it is there. */
@@ -170,7 +170,7 @@ static int work_variable(struct work *work, const struct site *site, unsigned in
 	struct emit_target target = {
 		.machine = work->elf->machine, .site_vaddr = site->vaddr,
 		.read_helper = BPF_FUNC_probe_read_user,
-		.symbol = binary_symbol, .symbol_arg = (void *)work->elf,
+		.symbol = elf_map_symbol, .symbol_arg = (void *)work->elf,
 	};
 	struct spec *spec = &work->specs[place];
 	enum spec_reason reason;
@@ -192,31 +192,32 @@ static int work_variable(struct work *work, const struct site *site, unsigned in
 		why = spec_reason(reason);
 		spec->kind = SPEC_UNAVAILABLE;
 	}
-	if (work->aim->all)
+	if (work->request->all)
 		return 0;
 	snprintf(what, sizeof(what), place == EXPRESSION_RETVAL ? "retval" : "arg%u", place + 1);
 	return work_refuse(work, site, what, why);
 }
 
 /* How the value of @e is to be shown. */
-static struct aim_field work_type(const struct work *work, const struct site *site,
-				  const struct expression *e, bool text)
+static struct probe_request_field work_type(const struct work *work, const struct site *site,
+					    const struct expression *e, bool text)
 {
-	struct aim_field field = { AIM_NUMBER, 8, expression_is_signed(e, work->signs) };
+	struct probe_request_field field = { REQUEST_NUMBER, 8,
+					     expression_is_signed(e, work->signature_symbols) };
 	int place = expression_plain(e);
 
 	if (text) {
-		field.type = AIM_TEXT;
+		field.type = REQUEST_TEXT;
 	} else if (place >= EXPRESSION_PID) {
 		field.size = 4;
 		field.is_signed = false;
 	} else if (place >= 0 && work->specs[place].kind == SPEC_UNAVAILABLE) {
-		field.type = AIM_UNKNOWN;
+		field.type = REQUEST_UNKNOWN;
 	} else if (place >= 0 && !site->provider) {
-		field.type = AIM_REGISTER;
+		field.type = REQUEST_REGISTER;
 	} else if (place >= 0) {
 		field.size = work->specs[place].size;
-		field.type = work->specs[place].is_float ? AIM_FLOAT : AIM_NUMBER;
+		field.type = work->specs[place].is_float ? REQUEST_FLOAT : REQUEST_NUMBER;
 	}
 	return field;
 }
@@ -225,8 +226,8 @@ static int work_field(struct work *work, const struct site *site, unsigned int i
 		      const struct expression *e)
 {
 	bool text = work->source.texts >> i & 1;
-	bool computed = expression_plain(e) < 0 || work->common->mode == AIM_HISTOGRAM;
-	int n = expression_emit(e, work->signs, work->fields[i], EXPRESSION_INSNS_MAX);
+	bool computed = expression_plain(e) < 0 || work->common->mode == REQUEST_HISTOGRAM;
+	int n = expression_emit(e, work->signature_symbols, work->fields[i], EXPRESSION_INSNS_MAX);
 
 	for (unsigned int arg = 0; computed && arg < work->nargs; arg++)
 		if (e->uses >> arg & 1 && work->specs[arg].is_float)
@@ -241,24 +242,24 @@ static int work_field(struct work *work, const struct site *site, unsigned int i
 /* How many fields there are where none is named. */
 static unsigned int work_all(const struct work *work, const struct site *site)
 {
-	if (work->common->mode != AIM_SEND)
+	if (work->common->mode != REQUEST_SEND)
 		return 0;
 	if (site->provider)
 		return work->nargs;
-	return work->on_return ? 1 : work->aim->registers;
+	return work->on_return ? 1 : work->request->registers;
 }
 
 /* The variables that are read at a site. */
 static uint32_t work_uses(const struct work *work)
 {
-	const struct aim *aim = work->aim;
-	uint32_t uses = aim->filter ? aim->filter->uses : 0;
+	const struct probe_request *request = work->request;
+	uint32_t uses = request->filter ? request->filter->uses : 0;
 
-	for (unsigned int i = 0; i < aim->nfields; i++)
-		uses |= aim->fields[i]->uses;
-	if (aim->all && work->on_return)
+	for (unsigned int i = 0; i < request->nfields; i++)
+		uses |= request->fields[i]->uses;
+	if (request->all && work->on_return)
 		uses |= 1u << EXPRESSION_RETVAL;
-	else if (aim->all)
+	else if (request->all)
 		uses |= (1u << work->source.nfields) - 1;
 	return uses;
 }
@@ -266,7 +267,7 @@ static uint32_t work_uses(const struct work *work)
 /* What a filter needs must be there, also where all arguments are shown. */
 static int work_filter(struct work *work, const struct site *site)
 {
-	const struct expression *filter = work->aim->filter;
+	const struct expression *filter = work->request->filter;
 	int n;
 
 	if (!filter) {
@@ -288,7 +289,7 @@ static int work_filter(struct work *work, const struct site *site)
 		if (why)
 			return work_refuse(work, site, what, why);
 	}
-	n = expression_emit(filter, work->signs, work->filter, EXPRESSION_INSNS_MAX);
+	n = expression_emit(filter, work->signature_symbols, work->filter, EXPRESSION_INSNS_MAX);
 	if (n < 0)
 		return work_refuse(work, site, "", "the filter is too long");
 	work_value(work, "trace_filter", work->filter, (uint32_t)n);
@@ -297,19 +298,19 @@ static int work_filter(struct work *work, const struct site *site)
 
 static int work_fields(struct work *work, const struct site *site)
 {
-	const struct aim *aim = work->aim;
+	const struct probe_request *request = work->request;
 	struct expression plain;
 	int err = 0;
 
-	for (unsigned int i = 0; !err && i < AIM_FIELDS; i++) {
+	for (unsigned int i = 0; !err && i < REQUEST_FIELDS; i++) {
 		if (i >= work->source.nfields) {
 			work_value(work, field_names[i], constant_0, 2);
 			continue;
 		}
-		if (aim->all)
+		if (request->all)
 			expression_set_plain(&plain, work->on_return ? EXPRESSION_RETVAL :
 					     (enum expression_variable)(EXPRESSION_ARG1 + i));
-		err = work_field(work, site, i, aim->all ? &plain : aim->fields[i]);
+		err = work_field(work, site, i, request->all ? &plain : request->fields[i]);
 	}
 	return err;
 }
@@ -319,13 +320,13 @@ static int work_fields(struct work *work, const struct site *site)
  */
 static int work_source(struct work *work, const struct site *site)
 {
-	struct aim_sources *all = work->common->sources;
-	struct aim_source *s = &work->source, *more;
+	struct probe_table *all = work->common->sources;
+	struct traced_probe *s = &work->source, *more;
 
 	for (uint32_t i = all->count; i--;) {
-		const struct aim_source *old = &all->source[i];
+		const struct traced_probe *old = &all->source[i];
 
-		if (old->aim == s->aim && old->on_return == s->on_return &&
+		if (old->request == s->request && old->on_return == s->on_return &&
 		    old->nfields == s->nfields && old->texts == s->texts &&
 		    !strcmp(old->name, site->name) && !old->provider == !site->provider &&
 		    (!site->provider || !strcmp(old->provider, site->provider)) &&
@@ -351,9 +352,9 @@ static int work_source(struct work *work, const struct site *site)
 /* The numbers of the site at hand, and its program: the number of instructions. */
 static int work_link(struct work *work, const struct site *site, int source)
 {
-	const struct aim_common *common = work->common;
-	const struct aim_source *s = &work->source;
-	const char *program = common->mode == AIM_SEND ? "hit_send" : "hit_count", *culprit;
+	const struct probe_request_common *common = work->common;
+	const struct traced_probe *s = &work->source;
+	const char *program = common->mode == REQUEST_SEND ? "hit_send" : "hit_count", *culprit;
 	int n;
 
 	work_number(work, "constant_source", (uint64_t)source);
@@ -361,32 +362,32 @@ static int work_link(struct work *work, const struct site *site, int source)
 	work_number(work, "constant_texts", s->texts);
 	work_number(work, "constant_text_size", common->text_size);
 	work_number(work, "constant_record_size",
-		    aim_record_size(s->nfields, s->texts, common->text_size));
-	work_number(work, "constant_histogram", common->mode == AIM_HISTOGRAM);
+		    probe_request_record_size(s->nfields, s->texts, common->text_size));
+	work_number(work, "constant_histogram", common->mode == REQUEST_HISTOGRAM);
 	work_number(work, "constant_is_signed", s->nfields && s->fields[0].is_signed);
 	n = object_link(common->object, program, work->values, work->nvalues, work->linked,
 			&culprit);
 	if (n == -ENOSPC)
 		return work_refuse(work, site, "", "the filter and the values are too long");
-	return n < 0 ? fault_set(work->fault, FAULT_LINK, n, culprit, program) : n;
+	return n < 0 ? error_set(work->error, ERROR_LINK, n, culprit, program) : n;
 }
 
 static int work_site(struct work *work, const struct site *site)
 {
-	const struct aim_common *common = work->common;
-	struct plan_site place = site->place;
+	const struct probe_request_common *common = work->common;
+	struct uprobe_site place = site->place;
 	uint32_t uses;
 	int err = 0, source, n;
 
-	if (work->plan->nsites == AIM_SITES_MAX)
-		return fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probe sites", work->path);
+	if (work->set->nsites == REQUEST_SITES_MAX)
+		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "probe sites", work->path);
 	memset(work->specs, 0, sizeof(work->specs));
 	work_specs(work, site);
 	memset(&work->source, 0, sizeof(work->source));
-	work->source.aim = work->number;
+	work->source.request = work->number;
 	work->source.on_return = work->on_return;
-	work->source.nfields = work->aim->all ? work_all(work, site) : work->aim->nfields;
-	work->source.texts = work->aim->texts;
+	work->source.nfields = work->request->all ? work_all(work, site) : work->request->nfields;
+	work->source.texts = work->request->texts;
 	memcpy(work->values, common->values, common->nvalues * sizeof(*work->values));
 	work->nvalues = common->nvalues;
 	uses = work_uses(work);
@@ -402,10 +403,11 @@ static int work_site(struct work *work, const struct site *site)
 	source = work_source(work, site);
 	n = source < 0 ? source : work_link(work, site, source);
 	if (n >= 0)
-		n = plan_add(work->plan, common->mode == AIM_SEND ? "hit_send" : "hit_count",
-			     work->linked, (uint32_t)n, &place);
+		n = uprobe_set_add(work->set, common->mode == REQUEST_SEND ? "hit_send" :
+				   "hit_count",
+				   work->linked, (uint32_t)n, &place);
 	if (n == -ENOMEM)
-		return fault_set(work->fault, FAULT_MEMORY, n, NULL, NULL);
+		return error_set(work->error, ERROR_MEMORY, n, NULL, NULL);
 	return n < 0 ? n : 0;
 }
 
@@ -427,26 +429,26 @@ static int work_usdt(struct work *work, const struct probe_site *sites, size_t c
 	return err;
 }
 
-static bool aim_wants(const struct aim *aim, const struct usdt_site *probe)
+static bool probe_request_wants(const struct probe_request *request, const struct usdt_site *probe)
 {
-	return (!aim->provider || glob_match(aim->provider, probe->provider)) &&
-	       glob_match(aim->name, probe->name);
+	return (!request->provider || glob_match(request->provider, probe->provider)) &&
+	       glob_match(request->name, probe->name);
 }
 
 /* A pattern means the probes that can be traced as it was asked for; of the others it is told. */
 static bool work_skips(struct work *work, uint32_t ngroups, uint32_t nsites)
 {
-	if (work->fault->kind != FAULT_PROBE || !glob_is_pattern(work->aim->name))
+	if (work->error->kind != ERROR_PROBE || !glob_is_pattern(work->request->name))
 		return false;
 	/* To look at a site takes a hostile file's milliseconds. */
 	if (work->skipped++ == SKIPPED_MAX) {
-		fault_set(work->fault, FAULT_TOO_MANY, -E2BIG, "probes that cannot be traced",
+		error_set(work->error, ERROR_TOO_MANY, -E2BIG, "probes that cannot be traced",
 			  work->path);
 		return false;
 	}
-	plan_cut(work->plan, ngroups, nsites);
-	work->common->skipped(work->common->arg, work->fault);
-	fault_clear(work->fault);
+	uprobe_set_cut(work->set, ngroups, nsites);
+	work->common->skipped(work->common->arg, work->error);
+	error_clear(work->error);
 	return true;
 }
 
@@ -458,13 +460,13 @@ static int work_probes(struct work *work)
 	int found = 0, err = probe_list_read(work->elf, &list);
 
 	if (err == -ENOMEM)
-		return fault_set(work->fault, FAULT_MEMORY, err, NULL, NULL);
+		return error_set(work->error, ERROR_MEMORY, err, NULL, NULL);
 	for (size_t i = 0, end; !err && i < list.count; i = end) {
 		end = probe_list_end(&list, i);
-		if (!aim_wants(work->aim, &list.sites[i].site))
+		if (!probe_request_wants(work->request, &list.sites[i].site))
 			continue;
-		ngroups = work->plan->ngroups;
-		nsites = work->plan->nsites;
+		ngroups = work->set->ngroups;
+		nsites = work->set->nsites;
 		err = work_usdt(work, &list.sites[i], end - i);
 		if (err && work_skips(work, ngroups, nsites))
 			err = 0;
@@ -478,8 +480,8 @@ static int work_probes(struct work *work)
 /* Whether the function at @offset has been planned for this wish: names can be one function's. */
 static bool work_has_site(const struct work *work, uint32_t first, uint64_t offset)
 {
-	for (uint32_t i = first; i < work->plan->nsites; i++)
-		if (work->plan->sites[i].offset == offset)
+	for (uint32_t i = first; i < work->set->nsites; i++)
+		if (work->set->sites[i].offset == offset)
 			return true;
 	return false;
 }
@@ -488,11 +490,12 @@ static int work_symbol(struct work *work, uint32_t first, const struct elf_symbo
 {
 	struct site site = { .name = symbol->name };
 
-	if (!symbol->shndx || !glob_match(work->aim->name, symbol->name))
+	if (!symbol->shndx || !glob_match(work->request->name, symbol->name))
 		return 0;
 	/* Its address is that of the function that chooses one. */
-	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(work->aim->name))
-		return work_refuse(work, &site, "", "it is chosen at run time from several (IFUNC)");
+	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(work->request->name))
+		return work_refuse(work, &site, "",
+				   "it is chosen at run time from several (IFUNC)");
 	if (symbol->type != STT_FUNC || !elf_vaddr_has_flags(work->elf, symbol->value, PF_X))
 		return 0;
 	site.vaddr = site_function(work->elf, symbol->value);
@@ -501,14 +504,14 @@ static int work_symbol(struct work *work, uint32_t first, const struct elf_symbo
 		return 0;
 	if (!work_site(work, &site))
 		return 1;
-	return work_skips(work, work->plan->ngroups, work->plan->nsites) ? 0 : -EINVAL;
+	return work_skips(work, work->set->ngroups, work->set->nsites) ? 0 : -EINVAL;
 }
 
 /* The number of functions, or -errno. Names of one place are one. */
 static int work_functions(struct work *work)
 {
 	static const uint32_t tables[] = { SHT_DYNSYM, SHT_SYMTAB };
-	uint32_t first = work->plan->nsites;
+	uint32_t first = work->set->nsites;
 	struct elf_symbol_iter iter;
 	struct elf_symbol symbol;
 	int found = 0, n;
@@ -519,35 +522,36 @@ static int work_functions(struct work *work)
 		while (elf_symbol_next(&iter, &symbol)) {
 			n = work_symbol(work, first, &symbol);
 			if (n < 0)
-				return work->fault->error;
+				return work->error->code;
 			found += n;
 		}
 	}
 	return found;
 }
 
-int aim_file(const struct aim *aim, uint32_t number, const struct elf *elf, const char *path,
-	     const struct aim_common *common, struct plan *plan, struct fault *fault)
+int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
+		       const char *path,
+		       const struct probe_request_common *common, struct uprobe_set *set, struct error *error)
 {
 	struct work *work;
 	int found = 0;
 
 	if (elf->machine != BINARY_MACHINE || !elf->is64)
-		return fault_set(fault, FAULT_MACHINE, -ENOEXEC, path, NULL);
+		return error_set(error, ERROR_MACHINE, -ENOEXEC, path, NULL);
 	work = calloc(1, sizeof(*work));
 	if (!work)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
-	work->aim = aim;
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	work->request = request;
 	work->number = number;
 	work->elf = elf;
 	work->path = path;
 	work->common = common;
-	work->fault = fault;
-	work->on_return = aim->kind == AIM_RETURN;
-	work->plan = plan;
-	if (aim->kind == AIM_ANY || aim->kind == AIM_USDT)
+	work->error = error;
+	work->on_return = request->kind == REQUEST_RETURN;
+	work->set = set;
+	if (request->kind == REQUEST_ANY || request->kind == REQUEST_USDT)
 		found = work_probes(work);
-	if (!found && aim->kind != AIM_USDT && !aim->provider)
+	if (!found && request->kind != REQUEST_USDT && !request->provider)
 		found = work_functions(work);
 	free(work);
 	return found;

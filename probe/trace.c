@@ -22,44 +22,44 @@ enum map { MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS, MAP_HITS, MAPS };
 
 #define NUMBERS		5
 
-struct hits_file {
+struct probe_trace_file {
 	int fd;
 	struct process_file id;
 	char path[256];
-	struct plan plan;
-	struct plan_links links;
+	struct uprobe_set set;
+	struct uprobe_links links;
 };
 
-struct hits {
-	struct hits_config config;
+struct probe_trace {
+	struct probe_trace_config config;
 	struct features features;
 	struct object object;
-	enum attach_way way;
+	enum attach_method method;
 	int maps[MAPS];
 	struct object_value values[MAPS + NUMBERS];
 	uint32_t text_size, record_max, ring_bytes;
 	struct stream stream;
-	struct aim_sources sources;
-	struct hits_file *files;
+	struct probe_table sources;
+	struct probe_trace_file *files;
 	size_t nfiles;
 	int64_t ahead_ns;		/* see clock_ahead() */
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock at this drain */
 };
 
 /* Powers of two of pages. Where hits are only counted nothing is sent. */
-static uint32_t hits_ring_bytes(const struct hits *h)
+static uint32_t probe_trace_ring_bytes(const struct probe_trace *h)
 {
 	uint64_t want = (uint64_t)RING_RECORDS * h->record_max;
 	uint32_t bytes = RING_MIN;
 
-	if (h->config.mode != AIM_SEND)
+	if (h->config.mode != REQUEST_SEND)
 		return (uint32_t)sysconf(_SC_PAGESIZE);
 	while (bytes < want && bytes < 1u << 31)
 		bytes *= 2;
 	return bytes;
 }
 
-static int hits_maps(struct hits *h, struct fault *fault)
+static int probe_trace_maps(struct probe_trace *h, struct error *error)
 {
 	bool alloc = feature_has(&h->features, FEATURE_TRACING_ALLOC);
 	const struct map_def defs[MAPS] = {
@@ -68,8 +68,8 @@ static int hits_maps(struct hits *h, struct fault *fault)
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
 				  BPF_F_MMAPABLE },
 		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
-		[MAP_HITS] = { "hits", BPF_MAP_TYPE_HASH, sizeof(struct hit_key), 8,
-			       h->config.mode == AIM_SEND ? 1 : COUNTS_MAX,
+		[MAP_HITS] = { "hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
+			       h->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX,
 			       alloc ? BPF_F_NO_PREALLOC : 0 },
 	};
 	const char yes = 1;
@@ -78,19 +78,19 @@ static int hits_maps(struct hits *h, struct fault *fault)
 	for (int i = 0; i < MAPS; i++) {
 		h->maps[i] = sys_map_create(&defs[i]);
 		if (h->maps[i] < 0)
-			return fault_set(fault, FAULT_MAP, h->maps[i], defs[i].name, NULL);
+			return error_set(error, ERROR_MAP, h->maps[i], defs[i].name, NULL);
 		h->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
 						      .map = h->maps[i] };
 	}
 	for (size_t i = 0; i < h->config.npids; i++) {
 		err = sys_map_update(h->maps[MAP_PIDS], &h->config.pids[i], &yes);
 		if (err)
-			return fault_set(fault, FAULT_MAP, err, "pids", NULL);
+			return error_set(error, ERROR_MAP, err, "pids", NULL);
 	}
 	return 0;
 }
 
-static void hits_numbers(struct hits *h)
+static void probe_trace_numbers(struct probe_trace *h)
 {
 	uint64_t dev, ino;
 
@@ -105,59 +105,62 @@ static void hits_numbers(struct hits *h)
 						     .map = h->maps[MAP_RING] };
 }
 
-static int hits_prepare(struct hits *h, struct fault *fault)
+static int probe_trace_prepare(struct probe_trace *h, struct error *error)
 {
 	int err = object_open(&h->object, bpf_trace, (size_t)(bpf_trace_end - bpf_trace));
 
 	if (err)
-		return fault_set(fault, FAULT_LINK, err, "the embedded object", NULL);
+		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
 	if (h->config.force_perf)
 		feature_deny(&h->features, FEATURE_UPROBE_MULTI);
 	sys_limits_raise();
 	/* Asked while there are descriptors for it. */
-	h->way = attach_choose(&h->features);
-	err = hits_maps(h, fault);
+	h->method = attach_choose(&h->features);
+	err = probe_trace_maps(h, error);
 	if (err)
 		return err;
-	hits_numbers(h);
+	probe_trace_numbers(h);
 	err = stream_open(&h->stream, h->maps[MAP_RING], h->ring_bytes, h->maps[MAP_CONTROL],
 			  h->record_max);
 	if (err)
-		return fault_set(fault, FAULT_STREAM, err, NULL, NULL);
-	if (h->way == ATTACH_NONE)
-		return fault_set_no_way(fault, h->features.tracefs_error);
+		return error_set(error, ERROR_STREAM, err, NULL, NULL);
+	if (h->method == ATTACH_NONE)
+		return error_set_no_way(error, h->features.tracefs_error);
 	return 0;
 }
 
-int hits_open(struct hits **hits, const struct hits_config *config, struct fault *fault)
+int probe_trace_open(struct probe_trace **probes, const struct probe_trace_config *config,
+		     struct error *error)
 {
-	struct hits *h = calloc(1, sizeof(*h));
+	struct probe_trace *h = calloc(1, sizeof(*h));
 	int err;
 
-	*hits = NULL;
+	*probes = NULL;
 	if (!h)
-		return fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	h->config = *config;
 	h->ahead_ns = clock_ahead();
 	for (int i = 0; i < MAPS; i++)
 		h->maps[i] = -1;
 	/* A NUL, and a byte to see that there is more. */
 	h->text_size = (config->text_bytes + 2 + 7) & ~7u;
-	h->record_max = aim_record_size(AIM_FIELDS, (1u << config->texts) - 1, h->text_size);
-	h->ring_bytes = hits_ring_bytes(h);
-	err = hits_prepare(h, fault);
+	h->record_max = probe_request_record_size(REQUEST_FIELDS, (1u << config->texts) - 1,
+						  h->text_size);
+	h->ring_bytes = probe_trace_ring_bytes(h);
+	err = probe_trace_prepare(h, error);
 	if (err)
-		hits_close(h);
+		probe_trace_close(h);
 	else
-		*hits = h;
+		*probes = h;
 	return err;
 }
 
 /* The entry of the file open as @fd, a new one where there is none; NULL and why in @fault. */
-static struct hits_file *hits_file(struct hits *h, int fd, const char *path, struct fault *fault)
+static struct probe_trace_file *probe_trace_file(struct probe_trace *h, int fd, const char *path,
+						 struct error *error)
 {
 	struct process_file id = { 0 };
-	struct hits_file *files;
+	struct probe_trace_file *files;
 
 	process_file_read(fd, &id);
 	for (size_t i = 0; i < h->nfiles; i++)
@@ -165,14 +168,14 @@ static struct hits_file *hits_file(struct hits *h, int fd, const char *path, str
 			return &h->files[i];
 	files = realloc(h->files, (h->nfiles + 1) * sizeof(*files));
 	if (!files) {
-		fault_set(fault, FAULT_MEMORY, -ENOMEM, NULL, NULL);
+		error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 		return NULL;
 	}
 	h->files = files;
 	files += h->nfiles;
-	*files = (struct hits_file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .id = id };
+	*files = (struct probe_trace_file){ .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .id = id };
 	if (files->fd < 0) {
-		fault_set(fault, FAULT_FILE, -errno, path, NULL);
+		error_set(error, ERROR_FILE, -errno, path, NULL);
 		return NULL;
 	}
 	memcpy(files->path, path, strnlen(path, sizeof(files->path) - 1));
@@ -180,87 +183,89 @@ static struct hits_file *hits_file(struct hits *h, int fd, const char *path, str
 	return files;
 }
 
-int hits_add(struct hits *h, const struct aim *aim, uint32_t number, int fd, const char *path,
-	     struct fault *fault)
+int probe_trace_add(struct probe_trace *h, const struct probe_request *request, uint32_t number,
+		    int fd, const char *path,
+		    struct error *error)
 {
-	const struct aim_common common = {
+	const struct probe_request_common common = {
 		.object = &h->object, .values = h->values, .nvalues = MAPS + NUMBERS,
 		.mode = h->config.mode, .text_size = h->text_size, .sources = &h->sources,
 		.skipped = h->config.skipped, .arg = h->config.arg,
 	};
-	struct hits_file *file;
-	struct binary binary;
-	int found = binary_map(&binary, fd);
+	struct probe_trace_file *file;
+	struct elf_map binary;
+	int found = elf_map_map(&binary, fd);
 
 	if (found == -ENOEXEC)
 		return found;
 	if (found)
-		return fault_set(fault, FAULT_FILE, found, path, NULL);
-	file = hits_file(h, fd, path, fault);
-	found = file ? aim_file(aim, number, &binary.elf, path, &common, &file->plan, fault) :
-		       fault->error;
-	binary_unmap(&binary);
+		return error_set(error, ERROR_FILE, found, path, NULL);
+	file = probe_trace_file(h, fd, path, error);
+	found = file ? probe_request_file(request, number, &binary.elf, path, &common, &file->set,
+					  error) :
+		       error->code;
+	elf_map_unmap(&binary);
 	return found;
 }
 
-int hits_attach(struct hits *h, struct fault *fault)
+int probe_trace_attach(struct probe_trace *h, struct error *error)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < h->nfiles; i++) {
-		struct hits_file *file = &h->files[i];
-		const struct plan_place place = {
+		struct probe_trace_file *file = &h->files[i];
+		const struct uprobe_file place = {
 			.name = "trace", .fd = file->fd, .path = file->path,
-			.features = &h->features, .way = h->way, .program = h->config.program,
+			.features = &h->features, .method = h->method, .program = h->config.program,
 			.program_arg = h->config.arg,
 		};
 
-		if (file->plan.nsites)
-			err = plan_attach(&file->plan, &place, &file->links, fault);
+		if (file->set.nsites)
+			err = uprobe_set_attach(&file->set, &place, &file->links, error);
 	}
 	return err;
 }
 
-void hits_confine(const struct hits *h, struct confined *confined)
+void probe_trace_sandbox(const struct probe_trace *h, struct sandbox *sandbox)
 {
-	confine(h->way == ATTACH_TRACEFS ? CONFINE_WRITE : 0, confined);
+	sandbox_enter(h->method == ATTACH_TRACEFS ? SANDBOX_WRITE : 0, sandbox);
 }
 
-bool hits_same_probe(const struct aim_source *a, const struct aim_source *b)
+bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b)
 {
 	return a->on_return == b->on_return && !a->provider == !b->provider &&
 	       !strcmp(a->name, b->name) && (!a->provider || !strcmp(a->provider, b->provider));
 }
 
-void hits_extent(const struct hits *h, struct hits_extent *extent)
+void probe_trace_extent(const struct probe_trace *h, struct probe_trace_extent *extent)
 {
-	*extent = (struct hits_extent){ .way = attach_way_name(h->way) };
+	*extent = (struct probe_trace_extent){ .method = attach_method_name(h->method) };
 	for (size_t i = 0; i < h->nfiles; i++) {
-		uint32_t sites = h->files[i].plan.nsites;
+		uint32_t sites = h->files[i].set.nsites;
 
 		extent->sites += sites;
 		extent->files += sites > 0;
 	}
 	for (uint32_t i = 0, other; i < h->sources.count; i++) {
 		for (other = 0; other < i; other++)
-			if (hits_same_probe(&h->sources.source[i], &h->sources.source[other]))
+			if (probe_trace_same(&h->sources.source[i], &h->sources.source[other]))
 				break;
 		extent->probes += other == i;
 	}
 }
 
-const struct features *hits_features(const struct hits *h)
+const struct features *probe_trace_features(const struct probe_trace *h)
 {
 	return &h->features;
 }
 
 /* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
-static int hits_record(void *arg, const void *data, size_t size)
+static int probe_trace_record(void *arg, const void *data, size_t size)
 {
-	struct hits *h = arg;
-	const struct event_hit *event = data;
-	const struct aim_source *source;
-	struct hit hit = { .values = { 0 } };
+	struct probe_trace *h = arg;
+	const struct event_probe_hit *event = data;
+	const struct traced_probe *source;
+	struct probe_hit hit = { .values = { 0 } };
 	const char *at;
 	char comm[sizeof(event->comm) + 1] = "";
 
@@ -268,7 +273,7 @@ static int hits_record(void *arg, const void *data, size_t size)
 	    event->source >= h->sources.count)
 		return 0;
 	source = &h->sources.source[event->source];
-	if (size < aim_record_size(source->nfields, source->texts, h->text_size))
+	if (size < probe_request_record_size(source->nfields, source->texts, h->text_size))
 		return 0;
 	memcpy(comm, event->comm, sizeof(event->comm));
 	hit.source = source;
@@ -281,7 +286,7 @@ static int hits_record(void *arg, const void *data, size_t size)
 		hit.values[i] = event->values[i];
 	at = (const char *)(event->values + source->nfields);
 	for (unsigned int i = 0; i < source->nfields; i++) {
-		struct hit_text *text = &hit.texts[i];
+		struct probe_hit_text *text = &hit.texts[i];
 		int64_t n;
 
 		if (!(source->texts >> i & 1))
@@ -299,22 +304,22 @@ static int hits_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-int hits_drain(struct hits *h)
+int probe_trace_drain(struct probe_trace *h)
 {
 	int64_t bytes;
 
 	h->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(h->ahead_ns);
-	bytes = stream_drain(&h->stream, hits_record, h);
+	bytes = stream_drain(&h->stream, probe_trace_record, h);
 	return (int)((bytes * 100 + h->ring_bytes - 1) / h->ring_bytes);
 }
 
-int hits_sleep(struct hits *h)
+int probe_trace_sleep(struct probe_trace *h)
 {
 	return stream_sleep(&h->stream) ? h->stream.fd : -EAGAIN;
 }
 
 /* -1, 0 or 1; provider and name, then the way. */
-static int source_compare(const struct aim_source *a, const struct aim_source *b)
+static int source_compare(const struct traced_probe *a, const struct traced_probe *b)
 {
 	int order = strcmp(a->provider ? a->provider : "", b->provider ? b->provider : "");
 
@@ -324,7 +329,7 @@ static int source_compare(const struct aim_source *a, const struct aim_source *b
 
 static int count_compare(const void *pa, const void *pb)
 {
-	const struct hits_count *a = pa, *b = pb;
+	const struct probe_trace_count *a = pa, *b = pb;
 	int order = source_compare(a->source, b->source);
 
 	if (!order && a->slot != b->slot)
@@ -334,9 +339,9 @@ static int count_compare(const void *pa, const void *pb)
 	return order ? order : strcmp(a->text, b->text);
 }
 
-ssize_t hits_counts(const struct hits *h, struct hits_count **counts)
+ssize_t probe_trace_counts(const struct probe_trace *h, struct probe_trace_count **counts)
 {
-	struct hit_key keys[2];
+	struct probe_hit_key keys[2];
 	size_t n = 0, kept = 0;
 
 	*counts = calloc(COUNTS_MAX, sizeof(**counts));
@@ -344,7 +349,7 @@ ssize_t hits_counts(const struct hits *h, struct hits_count **counts)
 		return -ENOMEM;
 	/* Nothing is ever deleted from it, so the order of keys holds. */
 	while (n < COUNTS_MAX && !sys_map_next(h->maps[MAP_HITS], n ? &keys[0] : NULL, &keys[1])) {
-		struct hits_count *count = &(*counts)[n];
+		struct probe_trace_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
 		if (keys[1].source >= h->sources.count ||
@@ -353,12 +358,12 @@ ssize_t hits_counts(const struct hits *h, struct hits_count **counts)
 		count->source = &h->sources.source[keys[1].source];
 		count->slot = keys[1].slot;
 		count->value = keys[1].value;
-		memcpy(count->text, keys[1].text, HIT_TEXT - 1);
+		memcpy(count->text, keys[1].text, PROBE_HIT_TEXT - 1);
 		n++;
 	}
 	qsort(*counts, n, sizeof(**counts), count_compare);
 	for (size_t i = 0; i < n; i++) {
-		struct hits_count *count = &(*counts)[i];
+		struct probe_trace_count *count = &(*counts)[i];
 
 		if (kept && !count_compare(&(*counts)[kept - 1], count))
 			(*counts)[kept - 1].count += count->count;
@@ -368,41 +373,41 @@ ssize_t hits_counts(const struct hits *h, struct hits_count **counts)
 	return (ssize_t)kept;
 }
 
-static uint64_t hits_counter(const struct hits *h, uint32_t which)
+static uint64_t probe_trace_counter(const struct probe_trace *h, uint32_t which)
 {
 	return sys_map_sum(h->maps[MAP_COUNTERS], which);
 }
 
-void hits_summary(const struct hits *h, struct hits_summary *summary)
+void probe_trace_summary(const struct probe_trace *h, struct probe_trace_summary *summary)
 {
-	*summary = (struct hits_summary){
-		.hits = hits_counter(h, COUNT_STATEMENTS),
-		.ring_full = hits_counter(h, LOST_RING_FULL),
-		.table_full = hits_counter(h, LOST_TABLE_FULL),
+	*summary = (struct probe_trace_summary){
+		.probes = probe_trace_counter(h, COUNT_STATEMENTS),
+		.ring_full = probe_trace_counter(h, LOST_RING_FULL),
+		.table_full = probe_trace_counter(h, LOST_TABLE_FULL),
 	};
 }
 
-void hits_detach(struct hits *h)
+void probe_trace_detach(struct probe_trace *h)
 {
 	for (size_t i = 0; i < h->nfiles; i++) {
-		plan_detach(&h->files[i].links);
+		uprobe_set_detach(&h->files[i].links);
 	}
 }
 
-void hits_close(struct hits *h)
+void probe_trace_close(struct probe_trace *h)
 {
 	if (!h)
 		return;
-	hits_detach(h);
+	probe_trace_detach(h);
 	stream_close(&h->stream);
 	for (int i = 0; i < MAPS; i++)
 		if (h->maps[i] >= 0)
 			close(h->maps[i]);
 	for (size_t i = 0; i < h->nfiles; i++) {
-		plan_free(&h->files[i].plan);
+		uprobe_set_free(&h->files[i].set);
 		close(h->files[i].fd);
 	}
 	free(h->files);
-	aim_sources_free(&h->sources);
+	probe_request_sources_free(&h->sources);
 	free(h);
 }

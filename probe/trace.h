@@ -10,7 +10,7 @@
 #include "loader/sandbox.h"
 #include "loader/feature.h"
 
-struct hit_text {
+struct probe_hit_text {
 	const char *bytes;		/* foreign; no NUL */
 	size_t len;
 	bool known;			/* false: it could not be read */
@@ -18,94 +18,96 @@ struct hit_text {
 };
 
 /* Borrowed for the call. */
-struct hit {
-	const struct aim_source *source;
+struct probe_hit {
+	const struct traced_probe *source;
 	uint32_t pid, tid;
 	uint64_t time_ns, wall_ns;	/* CLOCK_MONOTONIC, CLOCK_REALTIME */
 	const char *comm;		/* foreign bytes */
-	uint64_t values[AIM_FIELDS];
-	struct hit_text texts[AIM_FIELDS];	/* of fields that are texts */
+	uint64_t values[REQUEST_FIELDS];
+	struct probe_hit_text texts[REQUEST_FIELDS];	/* of fields that are texts */
 };
 
-struct hits_config {
+struct probe_trace_config {
 	const uint32_t *pids;		/* only these processes; none: all */
 	size_t npids;
-	enum aim_mode mode;
+	enum probe_request_mode mode;
 	uint32_t text_bytes;		/* so much of a text is read */
 	unsigned int texts;		/* how many texts a hit has at most */
 	bool force_perf;		/* take an older kernel's way */
 	void *arg;			/* of what is called: */
-	void (*hit)(void *arg, const struct hit *hit);
+	void (*hit)(void *arg, const struct probe_hit *hit);
 	/* A probe of a pattern cannot be traced as it was asked for, and is passed over. */
-	void (*skipped)(void *arg, const struct fault *fault);
+	void (*skipped)(void *arg, const struct error *error);
 	/* Each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 };
 
-struct hits;
+struct probe_trace;
 
 /* Makes ready; *@hits is the caller's to close. 0, or -errno and why in @fault. */
-int hits_open(struct hits **hits, const struct hits_config *config, struct fault *fault);
+int probe_trace_open(struct probe_trace **probes, const struct probe_trace_config *config,
+		     struct error *error);
 
 /*
  * Plans @aim, wish number @number, for the file open as @fd, which stays the caller's. The number
  * of probes that it has, or -errno and why in @fault. -ENOEXEC without a fault: it is no ELF
  * file.
  */
-int hits_add(struct hits *hits, const struct aim *aim, uint32_t number, int fd, const char *path,
-	     struct fault *fault);
+int probe_trace_add(struct probe_trace *probes, const struct probe_request *request,
+		    uint32_t number, int fd, const char *path,
+		    struct error *error);
 
 /* Puts all that was planned on the files. 0, or -errno and why in @fault. */
-int hits_attach(struct hits *hits, struct fault *fault);
+int probe_trace_attach(struct probe_trace *probes, struct error *error);
 
 /* Gives up what is not needed any more, now that all is attached; see confine(). */
-void hits_confine(const struct hits *hits, struct confined *confined);
+void probe_trace_sandbox(const struct probe_trace *probes, struct sandbox *sandbox);
 
 /* What was planned and how it is attached. */
-struct hits_extent {
+struct probe_trace_extent {
 	uint32_t probes, sites, files;
-	const char *way;		/* "uprobe_multi" */
+	const char *method;		/* "uprobe_multi" */
 };
 
-void hits_extent(const struct hits *hits, struct hits_extent *extent);
+void probe_trace_extent(const struct probe_trace *probes, struct probe_trace_extent *extent);
 
 /* What the kernel was found to have. Borrowed. */
-const struct features *hits_features(const struct hits *hits);
+const struct features *probe_trace_features(const struct probe_trace *probes);
 
 /* Handles the records that are there: calls config->hit. How full the buffer was, in percent. */
-int hits_drain(struct hits *hits);
+int probe_trace_drain(struct probe_trace *probes);
 
 /* Nothing to do: the descriptor that becomes readable with the next record, or -EAGAIN. */
-int hits_sleep(struct hits *hits);
+int probe_trace_sleep(struct probe_trace *probes);
 
 /* So many hits of a probe had that value. */
-struct hits_count {
-	const struct aim_source *source;
-	uint32_t slot;			/* of a histogram, see struct hit_key */
+struct probe_trace_count {
+	const struct traced_probe *source;
+	uint32_t slot;			/* of a histogram, see struct probe_hit_key */
 	uint64_t value, count;
-	char text[HIT_TEXT];		/* foreign bytes */
+	char text[PROBE_HIT_TEXT];		/* foreign bytes */
 };
 
 /*
  * What was counted, sorted by probe and value, of which each stands once. The number of elements in
  * *@counts, which is the caller's to free; or -ENOMEM.
  */
-ssize_t hits_counts(const struct hits *hits, struct hits_count **counts);
+ssize_t probe_trace_counts(const struct probe_trace *probes, struct probe_trace_count **counts);
 
 /* Whether two sources are one probe to a user. */
-bool hits_same_probe(const struct aim_source *a, const struct aim_source *b);
+bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b);
 
 /* What was seen and lost. */
-struct hits_summary {
-	uint64_t hits, ring_full, table_full;
+struct probe_trace_summary {
+	uint64_t probes, ring_full, table_full;
 };
 
-void hits_summary(const struct hits *hits, struct hits_summary *summary);
+void probe_trace_summary(const struct probe_trace *probes, struct probe_trace_summary *summary);
 
 /* Takes the probes away, so that only what is in the buffer is still to come. */
-void hits_detach(struct hits *hits);
+void probe_trace_detach(struct probe_trace *probes);
 
 /* Detaches, and frees. NULL is fine. */
-void hits_close(struct hits *hits);
+void probe_trace_close(struct probe_trace *probes);
 
 #endif

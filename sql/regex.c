@@ -15,7 +15,7 @@ enum node_kind {
 };
 
 struct parse {
-	struct pattern *pattern;
+	struct regex *pattern;
 	const char *source;
 	size_t at, end;
 	unsigned int depth;
@@ -34,13 +34,13 @@ static uint8_t lower(uint8_t c)
 
 static uint16_t node_add(struct parse *p, enum node_kind kind, uint16_t set)
 {
-	struct pattern *pattern = p->pattern;
+	struct regex *pattern = p->pattern;
 
 	if (pattern->nnodes == PATTERN_NODES) {
 		p->error = p->error ? p->error : -E2BIG;
 		return 0;
 	}
-	pattern->nodes[pattern->nnodes] = (struct pattern_node){ kind, NOWHERE, NOWHERE, set };
+	pattern->nodes[pattern->nnodes] = (struct regex_node){ kind, NOWHERE, NOWHERE, set };
 	return (uint16_t)pattern->nnodes++;
 }
 
@@ -127,7 +127,7 @@ static void set_fold(uint8_t *set)
 /* The number of a set with the members of @set; a repetition has the same again and again. */
 static uint16_t set_number(struct parse *p, const uint8_t *set)
 {
-	struct pattern *pattern = p->pattern;
+	struct regex *pattern = p->pattern;
 	size_t i;
 
 	for (i = 0; i < pattern->nsets; i++)
@@ -345,13 +345,13 @@ static struct piece parse_alternatives(struct parse *p)
 	return whole;
 }
 
-int pattern_parse(struct pattern *pattern, const char *source, size_t *at)
+int regex_parse(struct regex *pattern, const char *source, size_t *at)
 {
 	size_t len = strlen(source);
 	struct parse p = { .pattern = pattern, .source = source, .at = 1, .end = len - 1 };
 	struct piece whole;
 
-	*pattern = (struct pattern){ .text = source, .len = len };
+	*pattern = (struct regex){ .text = source, .len = len };
 	if (len < 3 || source[0] != '/' || source[len - 1] != '/')
 		return 0;
 	pattern->text = NULL;
@@ -373,7 +373,7 @@ struct states {
 };
 
 /* Adds @node and all that is reached from it without a byte. Whether the match is among them. */
-static bool states_add(const struct pattern *pattern, struct states *states, uint16_t node,
+static bool states_add(const struct regex *pattern, struct states *states, uint16_t node,
 		       bool begin, bool end)
 {
 	uint16_t stack[2 * PATTERN_NODES + 1];	/* each node is left once, by two ways at most */
@@ -381,7 +381,7 @@ static bool states_add(const struct pattern *pattern, struct states *states, uin
 
 	stack[depth++] = node;
 	while (depth) {
-		const struct pattern_node *n;
+		const struct regex_node *n;
 
 		node = stack[--depth];
 		if (node == NOWHERE || states->has[node / 8] >> node % 8 & 1)
@@ -404,14 +404,14 @@ static bool states_add(const struct pattern *pattern, struct states *states, uin
 	return false;
 }
 
-static bool node_takes(const struct pattern *pattern, const struct pattern_node *n, uint8_t c)
+static bool node_takes(const struct regex *pattern, const struct regex_node *n, uint8_t c)
 {
 	if (n->kind == NODE_BYTE)
 		return n->set == c;
 	return n->kind == NODE_ANY || pattern->sets[n->set][c / 8] >> c % 8 & 1;
 }
 
-static bool machine_match(const struct pattern *pattern, const char *text, size_t len)
+static bool machine_match(const struct regex *pattern, const char *text, size_t len)
 {
 	struct states states[2];
 	struct states *now = &states[0], *then = &states[1], *swap;
@@ -427,7 +427,7 @@ static bool machine_match(const struct pattern *pattern, const char *text, size_
 		then->count = 0;
 		memset(then->has, 0, sizeof(then->has));
 		for (size_t i = 0; i < now->count; i++) {
-			const struct pattern_node *n = &pattern->nodes[now->list[i]];
+			const struct regex_node *n = &pattern->nodes[now->list[i]];
 
 			if (node_takes(pattern, n, lower((uint8_t)text[at])) &&
 			    states_add(pattern, then, n->next, false, at + 1 == len))
@@ -439,7 +439,7 @@ static bool machine_match(const struct pattern *pattern, const char *text, size_
 	}
 }
 
-bool pattern_match(const struct pattern *pattern, const char *text, size_t len)
+bool regex_match(const struct regex *pattern, const char *text, size_t len)
 {
 	if (!pattern->text)
 		return machine_match(pattern, text, len);

@@ -15,18 +15,18 @@
 #define PATTERN_SET	32	/* bytes: a bit map of bytes */
 
 /* One state of the machine. */
-struct pattern_node {
+struct regex_node {
 	uint8_t kind;
 	uint16_t next, other;		/* states that follow; @other of a fork only */
 	uint16_t set;			/* which class; of a single byte, that byte */
 };
 
-struct pattern {
+struct regex {
 	const char *text;		/* borrowed: the piece; NULL: the machine below */
 	size_t len;
 	uint16_t start;
 	size_t nnodes, nsets;
-	struct pattern_node nodes[PATTERN_NODES];
+	struct regex_node nodes[PATTERN_NODES];
 	uint8_t sets[16][PATTERN_SET];	/* each once */
 };
 
@@ -34,9 +34,9 @@ struct pattern {
  * Reads "/REGEX/", or else a piece of text, which must outlive the pattern. 0; -EINVAL: not of the
  * grammar; -E2BIG: more states or classes than there is room for. *@at is then where in @source.
  */
-int pattern_parse(struct pattern *pattern, const char *source, size_t *at);
+int regex_parse(struct regex *pattern, const char *source, size_t *at);
 
 /* Whether the pattern is anywhere in the @len bytes of @text. */
-bool pattern_match(const struct pattern *pattern, const char *text, size_t len);
+bool regex_match(const struct regex *pattern, const char *text, size_t len);
 
 #endif

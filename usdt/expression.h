@@ -85,10 +85,11 @@ enum expression_reason expression_parse(struct expression *e, const char *text, 
  * variable n is signed. The number of instructions, or -ENOSPC. A variable alone is one
  * instruction and the exit. At most 168 bytes of stack.
  */
-int expression_emit(const struct expression *e, uint32_t signs, struct bpf_insn *insns, size_t max);
+int expression_emit(const struct expression *e, uint32_t signature_symbols, struct bpf_insn *insns,
+		    size_t max);
 
 /* Whether its value is a signed number, with variables as above. */
-bool expression_is_signed(const struct expression *e, uint32_t signs);
+bool expression_is_signed(const struct expression *e, uint32_t signature_symbols);
 
 /* Makes it variable @place and no more. */
 void expression_set_plain(struct expression *e, enum expression_variable place);

@@ -15,7 +15,7 @@
 
 struct emitter {
 	const struct expression *e;
-	uint32_t signs;
+	uint32_t signature_symbols;
 	struct bpf_insn *insns;
 	size_t max, n;			/* ->n may pass ->max: it counts what would be needed */
 };
@@ -69,7 +69,7 @@ static bool node_signed(const struct emitter *m, uint8_t at)
 	case EXPRESSION_CAST:
 		return node->is_signed;
 	case EXPRESSION_VARIABLE:
-		return m->signs >> node->value & 1;
+		return m->signature_symbols >> node->value & 1;
 	case EXPRESSION_UNARY:
 		return node->op == OP_NEGATE ||
 		       (node->op == OP_INVERT && node_signed(m, node->left));
@@ -118,7 +118,8 @@ static size_t emit_piece(struct emitter *m, const char *text, size_t offset, siz
 
 	for (size_t i = size; i--;)
 		want = want << 8 | (unsigned char)text[offset + i];
-	put(m, BPF_LDX | BPF_MEM | width, BPF_REG_1, BPF_REG_10, (int16_t)(TEXT_AT + (int)offset), 0);
+	put(m, BPF_LDX | BPF_MEM | width, BPF_REG_1, BPF_REG_10, (int16_t)(TEXT_AT + (int)offset),
+	    0);
 	put_constant(m, BPF_REG_2, want);
 	return put(m, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
 }
@@ -250,9 +251,11 @@ static void emit_node(struct emitter *m, uint8_t at, int depth)
 		emit_unary(m, node);
 }
 
-int expression_emit(const struct expression *e, uint32_t signs, struct bpf_insn *insns, size_t max)
+int expression_emit(const struct expression *e, uint32_t signature_symbols, struct bpf_insn *insns,
+		    size_t max)
 {
-	struct emitter m = { .e = e, .signs = signs, .insns = insns, .max = max };
+	struct emitter m = { .e = e, .signature_symbols = signature_symbols, .insns = insns,
+			     .max = max };
 	int plain = expression_plain(e);
 
 	if (plain >= 0) {
@@ -265,9 +268,9 @@ int expression_emit(const struct expression *e, uint32_t signs, struct bpf_insn 
 	return m.n > max ? -ENOSPC : (int)m.n;
 }
 
-bool expression_is_signed(const struct expression *e, uint32_t signs)
+bool expression_is_signed(const struct expression *e, uint32_t signature_symbols)
 {
-	struct emitter m = { .e = e, .signs = signs };
+	struct emitter m = { .e = e, .signature_symbols = signature_symbols };
 
 	return node_signed(&m, e->root);
 }

@@ -23,13 +23,13 @@
 #define KEY_BYTES	392		/* of an MDL_key */
 #define NAMESPACE_MAX	31
 
-void mylocks_find(const struct elf *elf, struct mylocks *places)
+void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 {
 	struct accessor accessor;
 	struct elf_symbol symbol;
 	struct elf_loads loads;
 
-	*places = (struct mylocks){ .connection = -1 };
+	*places = (struct mysql_locks){ .connection = -1 };
 	elf_loads(elf, &loads);
 	if (loads.count)
 		places->lowest = loads.segment[0].vaddr & ~(uint64_t)0xfff;
@@ -45,7 +45,7 @@ void mylocks_find(const struct elf *elf, struct mylocks *places)
 }
 
 struct look {
-	struct mylocks *places;
+	struct mysql_locks *places;
 	const struct backend_places *backend;
 	struct process_memory memory;
 	uint32_t pid;
@@ -82,7 +82,7 @@ static uint64_t look_owner(const struct look *look, uint64_t context)
 }
 
 /* Who the session at @session is, and what it does. */
-static void look_party(const struct look *look, uint64_t session, struct lock_party *party)
+static void look_party(const struct look *look, uint64_t session, struct lock_backend *party)
 {
 	size_t len = 0;
 	int n;
@@ -100,7 +100,7 @@ static void look_party(const struct look *look, uint64_t session, struct lock_pa
 	party->known = look->backend->query >= 0;
 	party->running = n > 0;
 	if (n > 0) {
-		lock_party_text(party, (size_t)n);
+		lock_backend_text(party, (size_t)n);
 		party->cut = len > (size_t)n;
 		return;
 	}
@@ -110,9 +110,9 @@ static void look_party(const struct look *look, uint64_t session, struct lock_pa
 
 /* Keeps the session as one that holds the lock, once. */
 static void look_keep(const struct look *look, uint64_t session, bool queued,
-		      struct lock_known *known)
+		      struct lock_info *known)
 {
-	struct lock_party party = { .queued = queued };
+	struct lock_backend party = { .queued = queued };
 
 	look_party(look, session, &party);
 	for (unsigned int i = 0; i < known->nholders; i++) {
@@ -122,7 +122,7 @@ static void look_keep(const struct look *look, uint64_t session, bool queued,
 		free(party.text);
 		return;
 	}
-	lock_known_add(known, &party);
+	lock_info_add(known, &party);
 }
 
 /* --- metadata locks */
@@ -132,7 +132,7 @@ static void look_keep(const struct look *look, uint64_t session, bool queued,
  * from 10.6 on a hash; then a byte for the kind and both names, each with a NUL. Whether that is
  * so with a head of @head bytes.
  */
-static bool key_names(const char key[KEY_BYTES], size_t head, struct lock_known *known)
+static bool key_names(const char key[KEY_BYTES], size_t head, struct lock_info *known)
 {
 	const char *db = key + head + 1, *name;
 	uint16_t lengths[3];
@@ -150,7 +150,7 @@ static bool key_names(const char key[KEY_BYTES], size_t head, struct lock_known 
 	return true;
 }
 
-static bool look_key(const struct look *look, uint64_t lock, struct lock_known *known)
+static bool look_key(const struct look *look, uint64_t lock, struct lock_info *known)
 {
 	char key[KEY_BYTES];
 
@@ -160,7 +160,7 @@ static bool look_key(const struct look *look, uint64_t lock, struct lock_known *
 
 /* Whether at @ticket is one of @context that is not in its lists; its lock to *@lock. */
 static bool look_ticket(struct look *look, uint64_t ticket, uint64_t context, uint64_t *lock,
-			struct lock_known *known)
+			struct lock_info *known)
 {
 	uint64_t words[TICKET_WORDS], head;
 
@@ -222,7 +222,7 @@ static size_t look_tickets(const struct look *look, uint64_t lock, uint64_t foun
 
 /* Who has the others, or waits with them. */
 static void look_others(const struct look *look, uint64_t lock, uint64_t own,
-			struct lock_known *known)
+			struct lock_info *known)
 {
 	uint64_t found[TICKETS_MAX], context, waits;
 	size_t n = look_tickets(look, lock, found);
@@ -234,7 +234,7 @@ static void look_others(const struct look *look, uint64_t lock, uint64_t own,
 }
 
 /* What MDL_context @context waits for: it is the first that points to such a ticket. */
-static int look_metadata(struct look *look, uint64_t context, struct lock_known *known)
+static int look_metadata(struct look *look, uint64_t context, struct lock_info *known)
 {
 	uint64_t words[CONTEXT_BYTES / 8], lock;
 
@@ -298,9 +298,9 @@ static uint64_t look_trx_learn(struct look *look, uint64_t trx, uint64_t session
 }
 
 /* Whom InnoDB has @session wait for. */
-static int look_innodb(struct look *look, uint64_t session, bool learn, struct lock_known *known)
+static int look_innodb(struct look *look, uint64_t session, bool learn, struct lock_info *known)
 {
-	struct mylocks *places = look->places;
+	struct mysql_locks *places = look->places;
 	uint64_t *words, found = 0;
 	ssize_t n;
 
@@ -328,8 +328,8 @@ static int look_innodb(struct look *look, uint64_t session, bool learn, struct l
 	return found ? 0 : -ENOENT;
 }
 
-int mylocks_read(struct mylocks *places, const struct backend_places *backend,
-		 const struct event_lock *event, size_t size, bool learn, struct lock_known *known)
+int mysql_locks_read(struct mysql_locks *places, const struct backend_places *backend,
+		     const struct event_lock *event, size_t size, bool learn, struct lock_info *known)
 {
 	unsigned int reads = READS_MAX;
 	struct look look = { .places = places, .backend = backend, .pid = event->pid,
@@ -338,7 +338,7 @@ int mylocks_read(struct mylocks *places, const struct backend_places *backend,
 	struct process process;
 	int err = process_read(event->pid, &process);
 
-	*known = (struct lock_known){ .event = *event };
+	*known = (struct lock_info){ .event = *event };
 	known->self.pid = event->pid;
 	if (!err)
 		err = process_memory_open_program(&process, places->lowest, &look.memory);

@@ -11,7 +11,7 @@
 #include "db/lock_info.h"
 
 /* Of a server's file. */
-struct mylocks {
+struct mysql_locks {
 	uint64_t lowest;	/* address of what is loaded, as linked */
 	uint64_t sessions;	/* what the first word of a THD is, as linked; 0: not known */
 	int64_t connection;	/* where a THD has its number; -1: not known */
@@ -23,14 +23,14 @@ struct mylocks {
 	bool has_waited;	/* a transaction has one pointer to another: what it waits for */
 };
 
-void mylocks_find(const struct elf *elf, struct mylocks *places);
+void mysql_locks_find(const struct elf *elf, struct mysql_locks *places);
 
 /*
  * Reads what the session of @event, a LOCK_SESSION, waits for; its text by @backend, at most @size
  * bytes. @learn: it most likely still waits, so that what is not found then is not there; how a
- * transaction looks is learned from such. As pglocks_read().
+ * transaction looks is learned from such. As postgres_locks_read().
  */
-int mylocks_read(struct mylocks *places, const struct backend_places *backend,
-		 const struct event_lock *event, size_t size, bool learn, struct lock_known *known);
+int mysql_locks_read(struct mysql_locks *places, const struct backend_places *backend,
+		     const struct event_lock *event, size_t size, bool learn, struct lock_info *known);
 
 #endif

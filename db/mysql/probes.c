@@ -104,7 +104,7 @@ static const struct engine_arg ended_args[] = {
 	ENDS("logged", symbol, .calls = "_Z18log_slow_statementP3THD")
 #define UNLOGGED(symbol) \
 	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
-	     .member = "thd_sql_command", .optional = true, .shows = TARGET_SHOWS_PREPARED)
+	     .member = "thd_sql_command", .optional = true, .has = TARGET_HAS_PREPARED)
 
 /* Around each wait whose reason the server knows; part of its interface for plugins. */
 #define WAITS(which, program_name, symbol) \
@@ -157,11 +157,11 @@ const struct engine engine_mysql = {
 	.plain = "MySQL",
 	.variant = "MariaDB",
 	.executables = mysql_executables,
-	.signs = mysql_dispatchers,
+	.signature_symbols = mysql_dispatchers,
 	.version_symbol = "server_version",
 	.probes = mysql_probes,
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
-	.queries = mysql_queries,
+	.query_accessors = mysql_queries,
 	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
 	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
@@ -205,7 +205,7 @@ const struct engine engine_mysql_usdt = {
 	.plain = "MySQL",
 	.variant = "MariaDB",
 	.executables = mysql_executables,
-	.signs = mysql_dispatchers,
+	.signature_symbols = mysql_dispatchers,
 	.version_symbol = "server_version",
 	.probes = mysql_usdt_probes,
 	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),

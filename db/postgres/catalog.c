@@ -66,8 +66,8 @@ static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t 
 	return *name && memchr(name, '\0', LOCK_RELATION - 1) ? name : NULL;
 }
 
-int pgcatalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
-		   char name[LOCK_RELATION])
+int postgres_catalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
+			  char name[LOCK_RELATION])
 {
 	uint32_t lower = load16(page + PAGE_LOWER);
 
@@ -118,7 +118,8 @@ static int catalog_class(uint32_t pid, uint32_t database, char file[16])
 	return -ENOENT;
 }
 
-int pgcatalog_name(uint32_t pid, uint32_t database, uint32_t relation, char name[LOCK_RELATION])
+int postgres_catalog_name(uint32_t pid, uint32_t database, uint32_t relation,
+			  char name[LOCK_RELATION])
 {
 	unsigned char page[PGCATALOG_PAGE];
 	char file[16];
@@ -132,7 +133,7 @@ int pgcatalog_name(uint32_t pid, uint32_t database, uint32_t relation, char name
 	if (fd < 0)
 		return fd;
 	for (int i = 0; !err && i < PAGES_MAX && read(fd, page, sizeof(page)) == sizeof(page); i++)
-		err = pgcatalog_page(page, relation, name);
+		err = postgres_catalog_page(page, relation, name);
 	close(fd);
 	if (err)
 		*name = '\0';

@@ -10,12 +10,13 @@
  * What is not written yet, or has several names until a transaction ends, is not known: -ENOENT
  * or -errno, and @name "". Foreign bytes.
  */
-int pgcatalog_name(uint32_t pid, uint32_t database, uint32_t relation, char name[LOCK_RELATION]);
+int postgres_catalog_name(uint32_t pid, uint32_t database, uint32_t relation,
+			  char name[LOCK_RELATION]);
 
 /* The same for a page of pg_class, 8 KiB: adds up in @name what all pages say. 0, or -EEXIST: two. */
 #define PGCATALOG_PAGE	8192
 
-int pgcatalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
-		   char name[LOCK_RELATION]);
+int postgres_catalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
+			  char name[LOCK_RELATION]);
 
 #endif

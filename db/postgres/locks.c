@@ -64,7 +64,7 @@ static uint64_t find_symbol(const struct elf *elf, const char *name)
 }
 
 /* Where the names of tranches are: see lwlock.c of 10, 13 and 17. Before 13 only some are. */
-static void find_tranches(const struct elf *elf, struct pglocks *places)
+static void find_tranches(const struct elf *elf, struct postgres_locks *places)
 {
 	static const char texts[][2][16] = {
 		{ "\0OidGen", "\0XidGen" }, { "\0XactBuffer", "\0CommitTsBuffer" },
@@ -89,12 +89,12 @@ static void find_tranches(const struct elf *elf, struct pglocks *places)
 	}
 }
 
-void pglocks_find(const struct elf *elf, struct pglocks *places)
+void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 {
 	struct elf_symbol kinds;
 	struct elf_loads loads;
 
-	*places = (struct pglocks){
+	*places = (struct postgres_locks){
 		.proc = find_symbol(elf, "MyProc"), .entry = find_symbol(elf, "MyBEEntry"),
 		.query = find_symbol(elf, "debug_query_string"),
 		.client = find_symbol(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
@@ -122,7 +122,7 @@ void pglocks_find(const struct elf *elf, struct pglocks *places)
 
 /* A backend whose memory is open. */
 struct look {
-	struct pglocks *places;
+	struct postgres_locks *places;
 	struct process process;
 	struct process_memory memory;
 	uint64_t proc;			/* the address of its PGPROC */
@@ -148,7 +148,7 @@ static uint64_t look_pointer(const struct look *look, uint64_t variable)
 }
 
 /* 0 or -errno; process_memory_close() ends it. */
-static int look_open(struct look *look, struct pglocks *places, uint32_t pid, size_t size)
+static int look_open(struct look *look, struct postgres_locks *places, uint32_t pid, size_t size)
 {
 	int err = process_read(pid, &look->process);
 
@@ -163,10 +163,11 @@ static int look_open(struct look *look, struct pglocks *places, uint32_t pid, si
 }
 
 /* At most look->size bytes of the text at @address. */
-static void look_text(const struct look *look, uint64_t address, struct lock_party *party)
+static void look_text(const struct look *look, uint64_t address, struct lock_backend *party)
 {
 	char *text = malloc(look->size);
-	ssize_t n = text && address ? process_memory_read(&look->memory, address, text, look->size) :
+	ssize_t n = text && address ? process_memory_read(&look->memory, address, text,
+							  look->size) :
 				      -ENOENT;
 
 	if (n <= 0 || !*text) {
@@ -174,12 +175,12 @@ static void look_text(const struct look *look, uint64_t address, struct lock_par
 		return;
 	}
 	party->text = text;
-	lock_party_text(party, strnlen(text, (size_t)n));
+	lock_backend_text(party, strnlen(text, (size_t)n));
 	party->cut = party->len == (size_t)n;
 }
 
 /* What the entry of pg_stat_activity has: an idle backend's last statement, and since when it is idle. */
-static void look_entry(const struct look *look, struct lock_party *party)
+static void look_entry(const struct look *look, struct lock_backend *party)
 {
 	char entry[ENTRY_BYTES];
 	uint64_t now = clock_ns(CLOCK_REALTIME), since;
@@ -202,7 +203,7 @@ static void look_entry(const struct look *look, struct lock_party *party)
 }
 
 /* What the process does, or did last. */
-static void look_party(const struct look *look, struct lock_party *party)
+static void look_party(const struct look *look, struct lock_backend *party)
 {
 	uint64_t query = look_pointer(look, look->places->query);
 	char title[512];
@@ -270,7 +271,7 @@ static bool look_waits(struct look *look)
 }
 
 /* What the wait of a process is that no probe has seen the beginning of. */
-static int look_joined(const struct look *look, struct lock_known *wait)
+static int look_joined(const struct look *look, struct lock_info *wait)
 {
 	const char *at = look->bytes + look->places->holder_at;
 	uint64_t now = clock_ns(CLOCK_REALTIME), begun;
@@ -353,9 +354,9 @@ static int look_pid(const struct look *look, uint64_t address, uint32_t *pid)
 
 /* Keeps the backend with the PGPROC at @address, once. 0 or -ENOENT. */
 static int look_keep(const struct look *look, uint64_t address, bool queued,
-		     struct lock_known *wait)
+		     struct lock_info *wait)
 {
-	struct lock_party party = { .queued = queued };
+	struct lock_backend party = { .queued = queued };
 	struct look other;
 	int err;
 
@@ -374,13 +375,13 @@ static int look_keep(const struct look *look, uint64_t address, bool queued,
 		look_party(&other, &party);
 		process_memory_close(&other.memory);
 	}
-	lock_known_add(wait, &party);
+	lock_info_add(wait, &party);
 	return 0;
 }
 
 /* Those that hold the lock in a mode that conflicts. */
 static int look_holders(const struct look *look, const char lock[LOCK_BYTES],
-			struct lock_known *wait)
+			struct lock_info *wait)
 {
 	uint64_t head = look->lock + LOCK_HOLDERS, link = load64(lock + LOCK_HOLDERS + 8);
 	uint32_t conflicts = lock_conflicts(wait->event.mode);
@@ -390,7 +391,8 @@ static int look_holders(const struct look *look, const char lock[LOCK_BYTES],
 		char holder[HOLDER_BYTES];
 		uint64_t next[2];
 
-		if (i == CHAIN_MAX || !look_bytes(look, link - HOLDER_LINK, holder, sizeof(holder)) ||
+		if (i == CHAIN_MAX ||
+		    !look_bytes(look, link - HOLDER_LINK, holder, sizeof(holder)) ||
 		    !look_bytes(look, link, next, sizeof(next)) || load64(holder) != look->lock)
 			return -ENOENT;
 		if (load32(holder + HOLDER_MASK) & conflicts &&
@@ -420,11 +422,11 @@ static void look_link(const struct look *look, const char lock[LOCK_BYTES])
 
 /* Those ahead of us that wait for a mode that conflicts. */
 static int look_queue(const struct look *look, const char lock[LOCK_BYTES],
-		      struct lock_known *wait)
+		      struct lock_info *wait)
 {
 	uint64_t head = look->lock + LOCK_WAITERS, link = load64(lock + LOCK_WAITERS + 8);
 	uint32_t conflicts = lock_conflicts(wait->event.mode);
-	const struct pglocks *places = look->places;
+	const struct postgres_locks *places = look->places;
 	int err = places->wait_at < 0 ? -ENOENT : 0;
 
 	for (int i = 0; !err && link != head && link != look->proc + places->link_at; i++) {
@@ -448,7 +450,7 @@ static int look_queue(const struct look *look, const char lock[LOCK_BYTES],
  * Relation.rd_rel, ->rd_att and ->rd_id follow each other, and from 12 on a pg_class row, that
  * rd_rel points to, begins with the same number, and then the name.
  */
-static void look_relation(const struct look *look, uint64_t relation, struct lock_known *wait)
+static void look_relation(const struct look *look, uint64_t relation, struct lock_info *wait)
 {
 	char bytes[192], row[4 + LOCK_RELATION - 1];
 
@@ -468,7 +470,7 @@ static void look_relation(const struct look *look, uint64_t relation, struct loc
 }
 
 /* The lock, by way of the waiter's own LOCALLOCK or of its PGPROC. */
-static int look_find(struct look *look, struct lock_known *wait)
+static int look_find(struct look *look, struct lock_info *wait)
 {
 	const struct event_lock *event = &wait->event;
 	char local[LOCALLOCK_LOCK + 16];
@@ -487,15 +489,16 @@ static int look_find(struct look *look, struct lock_known *wait)
 	return 0;
 }
 
-int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *event, size_t size,
-		 struct lock_known *wait)
+int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
+			const struct event_lock *event, size_t size,
+			struct lock_info *wait)
 {
 	unsigned int siblings = SIBLINGS_MAX;
 	struct look look = { .siblings = &siblings };
 	char lock[LOCK_BYTES];
 	int err;
 
-	*wait = (struct lock_known){ .event = *event };
+	*wait = (struct lock_info){ .event = *event };
 	wait->self.pid = pid;
 	err = look_open(&look, places, pid, size);
 	if (err)
@@ -521,7 +524,7 @@ int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *
 /* From 13 on: an array of the program with two names that are known. 0: it was not found. */
 static uint64_t look_array(const struct look *look)
 {
-	const struct pglocks *places = look->places;
+	const struct postgres_locks *places = look->places;
 	uint64_t data = places->data + look->memory.slide, found = 0;
 	uint64_t texts[2] = { places->texts[0] + look->memory.slide,
 			      places->texts[1] + look->memory.slide };
@@ -544,7 +547,7 @@ static void look_name(const struct look *look, uint64_t address, char *name, siz
 
 static void look_tranches(const struct look *look, unsigned int n)
 {
-	struct pglocks *places = look->places;
+	struct postgres_locks *places = look->places;
 	uint64_t pointers[PGLOCKS_TRANCHES] = { 0 };
 
 	look_bytes(look, look_array(look), pointers, n * 8);
@@ -555,7 +558,7 @@ static void look_tranches(const struct look *look, unsigned int n)
 		look_name(look, pointers[i], places->tranche[i], PGLOCKS_TRANCHE);
 }
 
-void pglocks_names(struct pglocks *places, uint32_t pid, const char *version)
+void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const char *version)
 {
 	/* LWTRANCHE_FIRST_USER_DEFINED from 10 on. */
 	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, PGLOCKS_TRANCHES };

@@ -17,7 +17,7 @@
 #define PGLOCKS_TRANCHE	48
 
 /* Of a server's file. */
-struct pglocks {
+struct postgres_locks {
 	uint64_t lowest;	/* address of what is loaded, as linked */
 	/* Variables as linked; 0: not there. */
 	uint64_t proc, entry, query, client, kinds;
@@ -36,20 +36,21 @@ struct pglocks {
 	uint64_t link_at;	/* … and its link in the queue */
 };
 
-void pglocks_find(const struct elf *elf, struct pglocks *places);
+void postgres_locks_find(const struct elf *elf, struct postgres_locks *places);
 
 /*
  * Reads of process @pid what it waits for, as @event tells; without fields, if ->address is
  * 0. At most @size bytes of each text. 0; -ENOENT: it waits for no lock; or -errno: @wait has
- * what could be had all the same. lock_known_clear() ends it.
+ * what could be had all the same. lock_info_clear() ends it.
  */
-int pglocks_read(struct pglocks *places, uint32_t pid, const struct event_lock *event, size_t size,
-		 struct lock_known *wait);
+int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
+			const struct event_lock *event, size_t size,
+			struct lock_info *wait);
 
 /*
  * Reads ->kind and ->tranche from process @pid of release @version, as "15.14". What is not known
  * stays "".
  */
-void pglocks_names(struct pglocks *places, uint32_t pid, const char *version);
+void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const char *version);
 
 #endif

@@ -24,7 +24,7 @@ static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
 #define PHASE(which, word, usdt) \
 	{ .step = word, .program = "phase_start", .provider = "postgresql", \
 	  .probe = usdt "__start", .optional = true, .asked = ENGINE_PHASES, \
-	  .shows = TARGET_SHOWS_PHASES, \
+	  .has = TARGET_HAS_PHASES, \
 	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }, \
 	{ .step = word " done", .program = "phase_done", .provider = "postgresql", \
 	  .probe = usdt "__done", .optional = true, .asked = ENGINE_PHASES, \
@@ -42,14 +42,14 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "sort", .program = "sort",
 		.function = "tuplesort_performsort",	/* sort__start is not there for all sorts */
-		.optional = true, .asked = ENGINE_USE, .shows = TARGET_SHOWS_SORTS,
+		.optional = true, .asked = ENGINE_USE, .has = TARGET_HAS_SORTS,
 		.args = ENGINE_ARGS({ .name = "arg_sort", .fallback = SORT_BEGINS },
 				    { .name = "arg_space", .fallback = 0 }),
 	},
 	{
 		.step = "sort done", .program = "sort",
 		.provider = "postgresql", .probe = "sort__done",
-		.optional = true, .asked = ENGINE_USE, .shows = TARGET_SHOWS_SORT_SPACE,
+		.optional = true, .asked = ENGINE_USE, .has = TARGET_HAS_SORT_SPACE,
 		.args = ENGINE_ARGS({ .name = "arg_sort", .probe_arg = 1, .fallback = -1 },
 				    { .name = "arg_space", .probe_arg = 2, .fallback = -1 }),
 	},
@@ -67,7 +67,7 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "failure", .program = "failure",
 		.function = "AbortCurrentTransaction",
-		.shows = TARGET_SHOWS_STATUS,
+		.has = TARGET_HAS_STATUS,
 	},
 	{
 		.step = "activity", .program = "activity",
@@ -158,7 +158,7 @@ static void postgres_client(const char *host, const char *port, char *client, si
 	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
 }
 
-static const struct engine_running postgres_running = {
+static const struct engine_activity postgres_running = {
 	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
 	.client = "MyProcPort", .replication = "am_walsender",
 };
@@ -167,7 +167,7 @@ const struct engine engine_postgres = {
 	.name = "postgresql",
 	.title = "PostgreSQL",
 	.executables = postgres_executables,
-	.signs = postgres_signs,
+	.signature_symbols = postgres_signs,
 	.version_words = "postgres (PostgreSQL) ",
 	.probes = postgres_probes,
 	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),

@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int err;
 
 	input_bytes(&in, page, PGCATALOG_PAGE);
-	err = pgcatalog_page(page, 1259, name);
+	err = postgres_catalog_page(page, 1259, name);
 	REQUIRE(!err || (err == -EEXIST && *name), "%d", err);
 	REQUIRE(memchr(name, '\0', sizeof(name)));
 	free(page);

@@ -55,20 +55,20 @@ static void check_loads(const struct bpf_insn *function, int n)
 	REQUIRE(!load_insns(insns, at + n), "%s", load_log);
 }
 
-static void check_emitted(const struct expression *e, uint32_t signs, uint8_t seed)
+static void check_emitted(const struct expression *e, uint32_t signature_symbols, uint8_t seed)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX], *less;
 	uint64_t variables[EXPRESSION_VARIABLES];
 	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
 			     .read_text = read_text };
-	int n = expression_emit(e, signs, insns, EXPRESSION_INSNS_MAX);
+	int n = expression_emit(e, signature_symbols, insns, EXPRESSION_INSNS_MAX);
 
 	if (n == -ENOSPC)
 		return;
 	REQUIRE(n >= 2 && n <= EXPRESSION_INSNS_MAX, "%d", n);
 	REQUIRE(expression_plain(e) < 0 || n == 2, "%d", n);
 	less = malloc((size_t)(n - 1) * sizeof(*less));
-	REQUIRE(expression_emit(e, signs, less, (size_t)n - 1) == -ENOSPC);
+	REQUIRE(expression_emit(e, signature_symbols, less, (size_t)n - 1) == -ENOSPC);
 	free(less);
 	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
 		variables[i] = (uint64_t)(seed + i) * 0x9e3779b97f4a7c15u >> (4 * i);
@@ -81,14 +81,14 @@ static void check_emitted(const struct expression *e, uint32_t signs, uint8_t se
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	uint32_t signs = input_byte(&in);
+	uint32_t signature_symbols = input_byte(&in);
 	struct expression e;
 	enum expression_reason reason;
 	uint8_t seed;
 	size_t end;
 	char *text;
 
-	signs |= (uint32_t)input_byte(&in) << 8;
+	signature_symbols |= (uint32_t)input_byte(&in) << 8;
 	seed = input_byte(&in);
 	for (size_t i = 0; i < TEXTS; i++)
 		input_bytes(&(struct input){ in.at, in.left < i ? in.left : i }, texts[i],
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (reason == EXPRESSION_OK) {
 		REQUIRE(e.count && e.count <= EXPRESSION_NODES && e.root < e.count);
 		REQUIRE(e.texts_len <= EXPRESSION_TEXTS);
-		check_emitted(&e, signs, seed);
+		check_emitted(&e, signature_symbols, seed);
 	}
 	free(text);
 	return 0;

@@ -20,7 +20,7 @@ static void check_refusal(const struct output *err)
 
 static void check_options(const struct options *opts)
 {
-	static struct custom custom;
+	static struct user_engine user_engine;
 
 	REQUIRE(opts->threshold_ns <= INT64_MAX && opts->duration_ns <= INT64_MAX &&
 		opts->interval_ns <= INT64_MAX);
@@ -33,7 +33,7 @@ static void check_options(const struct options *opts)
 	for (unsigned int i = 0; i < opts->pid_count; i++)
 		REQUIRE(opts->pids[i] > 0 && opts->pids[i] <= 4194304);
 	if (opts->start && opts->done && !opts->help && !opts->version)
-		REQUIRE(!custom_init(&custom, opts->start, opts->done, opts->text_arg));
+		REQUIRE(!user_engine_init(&user_engine, opts->start, opts->done, opts->text_arg));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

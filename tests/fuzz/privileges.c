@@ -13,7 +13,7 @@ static void check_mounts(const char *text, size_t len, size_t size)
 {
 	char *value = malloc(size);
 
-	host_mount_option(text, len, "/proc", "hidepid", value, size);
+	privileges_mount_option(text, len, "/proc", "hidepid", value, size);
 	REQUIRE(strnlen(value, size) < size && !strpbrk(value, ",\n "));
 	if (*value)
 		REQUIRE(memmem(text, len, value, strlen(value)), "%s", value);

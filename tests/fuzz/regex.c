@@ -33,17 +33,17 @@ static void check_library(const char *source, const char *text, size_t len, bool
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct pattern pattern;
+	static struct regex pattern;
 	struct input in = { data, size };
 	char *source = input_until(&in, '\n'), *text = input_copy(in.at, in.left);
 	size_t at = 0;
-	int err = pattern_parse(&pattern, source, &at);
+	int err = regex_parse(&pattern, source, &at);
 
 	REQUIRE(err == 0 || err == -EINVAL || err == -E2BIG, "%d", err);
 	REQUIRE(at <= strlen(source) + 1, "%zu", at);
 	REQUIRE(pattern.nnodes <= PATTERN_NODES);
 	if (!err) {
-		bool found = pattern_match(&pattern, text, in.left);
+		bool found = regex_match(&pattern, text, in.left);
 
 		if (!pattern.text && strlen(source) < 40 && in.left < 40 &&
 		    !memchr(text, '\0', in.left) && is_plain(source))
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 			memcpy(more, text, in.left);
 			more[in.left] = 'x';
-			REQUIRE(pattern_match(&pattern, more, in.left + 1), "%s", source);
+			REQUIRE(regex_match(&pattern, more, in.left + 1), "%s", source);
 			free(more);
 		}
 	}

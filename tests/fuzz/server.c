@@ -29,14 +29,14 @@ static size_t fill_values(const struct object *object, struct object_value *valu
 	return n;
 }
 
-static void check_plan(const struct plan *plan, const struct target *target, size_t size)
+static void check_plan(const struct uprobe_set *set, const struct target *target, size_t size)
 {
-	REQUIRE(plan->ngroups && plan->nsites);
-	for (uint32_t i = 0; i < plan->nsites; i++)
-		REQUIRE(plan->sites[i].offset < size && plan->sites[i].semaphore < size &&
-			plan->sites[i].group < plan->ngroups);
-	for (uint32_t i = 0; i < plan->ngroups; i++)
-		REQUIRE(plan->groups[i].count && plan->groups[i].count <= OBJECT_INSNS_MAX);
+	REQUIRE(set->ngroups && set->nsites);
+	for (uint32_t i = 0; i < set->nsites; i++)
+		REQUIRE(set->sites[i].offset < size && set->sites[i].semaphore < size &&
+			set->sites[i].group < set->ngroups);
+	for (uint32_t i = 0; i < set->ngroups; i++)
+		REQUIRE(set->groups[i].count && set->groups[i].count <= OBJECT_INSNS_MAX);
 	REQUIRE(memchr(target->version, '\0', sizeof(target->version)) && target_title(target));
 }
 
@@ -44,16 +44,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct object_value values[VALUES];
 	static struct object object;
-	static struct custom custom;
+	static struct user_engine user_engine;
 	static size_t nvalues, nengines;
 	struct input in = { data, size };
 	size_t which = input_byte(&in);
 	struct features features = { 0 };
 	struct target_common common = { .features = &features, .object = &object,
 					.values = values };
-	struct fault fault = { 0 };
+	struct error error = { 0 };
 	struct target target;
-	struct plan plan;
+	struct uprobe_set set;
 	int fd, err;
 
 	if (!nvalues) {
@@ -62,21 +62,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		nvalues = fill_values(&object, values);
 		while (engine_table[nengines])
 			nengines++;
-		REQUIRE(!custom_init(&custom, "app:query__start", "app:query__done", 1));
+		REQUIRE(!user_engine_init(&user_engine, "app:query__start", "app:query__done", 1));
 	}
 	common.nvalues = nvalues;
 	fd = memfd_create("server", MFD_CLOEXEC);
 	REQUIRE(fd >= 0 && write(fd, in.at, in.left) == (ssize_t)in.left);
 	which %= nengines + 1;
-	err = target_plan(&target, which < nengines ? engine_table[which] : &custom.engine, fd,
-			  "/a/file", 0, &common, &plan, &fault);
-	REQUIRE(err <= 0 && !err == !fault.kind, "%d %d", err, fault.kind);
+	err = target_plan(&target, which < nengines ? engine_table[which] : &user_engine.engine, fd,
+			  "/a/file", 0, &common, &set, &error);
+	REQUIRE(err <= 0 && !err == !error.kind, "%d %d", err, error.kind);
 	/* What the file lacks is told, and never that our own object has a hole. */
-	REQUIRE(fault.kind != FAULT_LINK, "%s %s", fault.subject, fault.detail);
+	REQUIRE(error.kind != ERROR_LINK, "%s %s", error.subject, error.detail);
 	if (!err)
-		check_plan(&plan, &target, in.left);
-	plan_free(&plan);
-	fault_clear(&fault);
+		check_plan(&set, &target, in.left);
+	uprobe_set_free(&set);
+	error_clear(&error);
 	close(fd);
 	return 0;
 }

@@ -11,7 +11,7 @@ struct sums {
 	uint64_t calls, errors, rows, total_ns, max_ns;
 };
 
-static void sums_add(struct sums *sums, const struct tally_entry *e)
+static void sums_add(struct sums *sums, const struct top_entry *e)
 {
 	sums->calls += e->calls;
 	sums->errors += e->errors;
@@ -20,13 +20,13 @@ static void sums_add(struct sums *sums, const struct tally_entry *e)
 	sums->max_ns = e->max_ns > sums->max_ns ? e->max_ns : sums->max_ns;
 }
 
-static void check_entry(const struct tally_entry *e)
+static void check_entry(const struct top_entry *e)
 {
 	uint64_t before = 0, calls = 0;
 
 	REQUIRE(e->calls && e->min_ns <= e->max_ns && e->errors <= e->calls);
 	for (unsigned int permille = 0; permille <= 1000; permille += 125) {
-		uint64_t ns = tally_percentile(e, permille);
+		uint64_t ns = top_percentile(e, permille);
 
 		REQUIRE(ns >= e->min_ns && ns <= e->max_ns && ns >= before, "%u", permille);
 		before = ns;
@@ -35,24 +35,24 @@ static void check_entry(const struct tally_entry *e)
 	for (size_t i = 0; i < e->histogram.count; i++)
 		calls += e->histogram.bucket[i] & ((1ull << 48) - 1);
 	REQUIRE(calls == e->calls);
-	REQUIRE(!e->fingerprint || strlen(e->fingerprint) < TALLY_TEXT);
-	REQUIRE(!e->sample || e->sample_len < TALLY_TEXT);
+	REQUIRE(!e->fingerprint || strlen(e->fingerprint) < TOP_TEXT);
+	REQUIRE(!e->sample || e->sample_len < TOP_TEXT);
 }
 
-static void check_tally(struct tally *tally, enum tally_order order, const struct sums *want)
+static void check_tally(struct top *top, enum top_order order, const struct sums *want)
 {
-	const struct tally_entry *other;
-	const struct tally_entry *const *sorted;
+	const struct top_entry *other;
+	const struct top_entry *const *sorted;
 	struct sums sums = { 0 };
 	size_t count;
 
-	sorted = tally_sort(tally, order, &count);
+	sorted = top_sort(top, order, &count);
 	REQUIRE(sorted || !count);
 	for (size_t i = 0; i < count; i++) {
 		check_entry(sorted[i]);
 		sums_add(&sums, sorted[i]);
 	}
-	other = tally_other(tally, NULL);
+	other = top_other(top, NULL);
 	if (other->calls)
 		check_entry(other);
 	sums_add(&sums, other);
@@ -73,20 +73,20 @@ static char *take_text(struct input *in, size_t size)
 	return longer;
 }
 
-static void take_call(struct tally *tally, struct input *in, struct sums *want)
+static void take_call(struct top *top, struct input *in, struct sums *want)
 {
 	uint8_t which = input_byte(in), how = input_byte(in);
-	size_t len = how & 0x40 ? TALLY_TEXT + which : which;
-	char *fingerprint = take_text(in, how & 0x80 ? TALLY_TEXT - 4 + (which & 7) : which);
+	size_t len = how & 0x40 ? TOP_TEXT + which : which;
+	char *fingerprint = take_text(in, how & 0x80 ? TOP_TEXT - 4 + (which & 7) : which);
 	char *text = take_text(in, len);
-	struct tally_call call = {
+	struct top_call call = {
 		.engine = which & 1 ? "one" : "other", .hash = which >> 1,
 		.fingerprint = fingerprint, .text = how & 1 ? text : NULL, .text_len = len,
 		.text_cut = how & 2, .duration_ns = input_u64(in) >> (how >> 2 & 3) * 16,
 		.rows = how & 8 ? which : 0, .seen_ns = which, .failed = how & 4,
 	};
 
-	REQUIRE(!tally_add(tally, &call));
+	REQUIRE(!top_add(top, &call));
 	want->calls++;
 	want->errors += call.failed;
 	want->rows += call.rows;
@@ -95,22 +95,22 @@ static void take_call(struct tally *tally, struct input *in, struct sums *want)
 	free(fingerprint);
 	free(text);
 	if (how & 0x20)
-		tally_fold(tally, which % 8);
+		top_fold(top, which % 8);
 	if (how & 0x10)
-		check_tally(tally, (enum tally_order)(which % (TALLY_ERRORS + 1)), want);
+		check_tally(top, (enum top_order)(which % (TOP_ERRORS + 1)), want);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	struct tally *tally = tally_new(input_byte(&in) % 32);
+	struct top *top = top_new(input_byte(&in) % 32);
 	struct sums want = { 0 };
 
-	if (!tally)
+	if (!top)
 		abort();
 	while (in.left)
-		take_call(tally, &in, &want);
-	check_tally(tally, TALLY_TOTAL, &want);
-	tally_free(tally);
+		take_call(top, &in, &want);
+	check_tally(top, TOP_TOTAL, &want);
+	top_free(top);
 	return 0;
 }

@@ -15,7 +15,7 @@
 
 static struct output out;
 
-static void shown_hit(void *arg, const struct hit *hit)
+static void shown_hit(void *arg, const struct probe_hit *hit)
 {
 	struct trace_view *view = arg;
 
@@ -30,30 +30,30 @@ static void shown_hit(void *arg, const struct hit *hit)
 }
 
 /* As aim.c makes it, with types that a probe's arguments can have. */
-static struct aim_source source_of(struct input *in, const struct trace_spec *spec)
+static struct traced_probe source_of(struct input *in, const struct trace_spec *spec)
 {
-	struct aim_source source = { .name = "probe", .nfields = spec->aim.nfields };
+	struct traced_probe source = { .name = "probe", .nfields = spec->request.nfields };
 
-	if (spec->aim.all)
-		source.nfields = input_byte(in) % (AIM_FIELDS + 1);
-	source.texts = spec->aim.texts & ((1u << source.nfields) - 1);
+	if (spec->request.all)
+		source.nfields = input_byte(in) % (REQUEST_FIELDS + 1);
+	source.texts = spec->request.texts & ((1u << source.nfields) - 1);
 	for (unsigned int i = 0; i < source.nfields; i++) {
 		uint8_t choice = input_byte(in);
-		struct aim_field *field = &source.fields[i];
+		struct probe_request_field *field = &source.fields[i];
 
-		field->type = source.texts >> i & 1 ? AIM_TEXT : choice % AIM_TEXT;
-		field->size = field->type == AIM_REGISTER || field->type == AIM_TEXT ? 8 :
-			      field->type == AIM_FLOAT ? 4u << (choice >> 7) : 1u << (choice >> 6);
-		field->is_signed = field->type == AIM_NUMBER && choice & 0x20;
+		field->type = source.texts >> i & 1 ? REQUEST_TEXT : choice % REQUEST_TEXT;
+		field->size = field->type == REQUEST_REGISTER || field->type == REQUEST_TEXT ? 8 :
+			      field->type == REQUEST_FLOAT ? 4u << (choice >> 7) : 1u << (choice >> 6);
+		field->is_signed = field->type == REQUEST_NUMBER && choice & 0x20;
 	}
 	return source;
 }
 
 static void check_records(struct input *in, struct trace_spec *spec, uint8_t choice)
 {
-	struct aim_source source = source_of(in, spec);
+	struct traced_probe source = source_of(in, spec);
 	struct trace_view view = { .out = &out, .specs = spec, .wall = choice & 2 };
-	struct hits h = {
+	struct probe_trace h = {
 		.config = { .text_bytes = TEXT_BYTES, .arg = &view, .hit = shown_hit },
 		.text_size = (TEXT_BYTES + 2 + 7) & ~7u,
 		.sources = { .source = &source, .count = 1 },
@@ -69,7 +69,7 @@ static void check_records(struct input *in, struct trace_spec *spec, uint8_t cho
 		input_bytes(in, record, size);
 		if (choice & 4 && size >= 8)
 			memcpy(record, (uint32_t[]){ EVENT_HIT, 0 }, 8);
-		hits_record(&h, record, size);
+		probe_trace_record(&h, record, size);
 		free(record);
 	}
 	trace_view_free(&view);

@@ -59,7 +59,7 @@ struct output {
 
 static int tests;
 
-static void tap(bool ok, const char *way, const char *format, ...)
+static void tap(bool ok, const char *method, const char *format, ...)
 {
 	va_list args;
 
@@ -67,7 +67,7 @@ static void tap(bool ok, const char *way, const char *format, ...)
 	va_start(args, format);
 	vprintf(format, args);
 	va_end(args);
-	printf(" [%s]\n", way);
+	printf(" [%s]\n", method);
 }
 
 /* What the tool said, as TAP's diagnostics. */
@@ -149,7 +149,7 @@ static bool file_has(const char *path, const char *words)
 }
 
 /* Starts the tool and waits until it traces. 0: it does not. */
-static pid_t tool_start(const char *const args[], const char *way)
+static pid_t tool_start(const char *const args[], const char *method)
 {
 	double start = now();
 	pid_t pid;
@@ -159,14 +159,14 @@ static pid_t tool_start(const char *const args[], const char *way)
 	while (!file_has(TOOL_ERR, "dbslower: tracing")) {
 		if (ended(pid) || now() - start > ATTACH_S) {
 			kill(pid, SIGKILL);
-			tap(false, way, "attaches: exit status %d", await(pid));
+			tap(false, method, "attaches: exit status %d", await(pid));
 			show(TOOL_ERR);
 			return 0;
 		}
 		pause_ms(20);
 	}
 	printf("# attached after %.0f ms\n", (now() - start) * 1000);
-	tap(true, way, "attaches");
+	tap(true, method, "attaches");
 	return pid;
 }
 
@@ -175,15 +175,15 @@ static pid_t tool_start(const char *const args[], const char *way)
 	"--text-arg", "2", "-m", "0", "--json"
 
 /* With @option where that is one. */
-static pid_t victim_trace(const char *option, const char *way)
+static pid_t victim_trace(const char *option, const char *method)
 {
 	const char *args[] = { VICTIM_ARGS, *option == '-' ? option : NULL, NULL };
 
-	return tool_start(args, way);
+	return tool_start(args, method);
 }
 
 /* By SIGINT, as a user would end it. */
-static void tool_stop(pid_t pid, const char *way)
+static void tool_stop(pid_t pid, const char *method)
 {
 	double start = now();
 	int status;
@@ -191,7 +191,7 @@ static void tool_stop(pid_t pid, const char *way)
 	kill(pid, SIGINT);
 	status = await(pid);
 	printf("# ended after %.0f ms\n", (now() - start) * 1000);
-	tap(status == 0, way, "ends by SIGINT with status 0: %d", status);
+	tap(status == 0, method, "ends by SIGINT with status 0: %d", status);
 	if (status)
 		show(TOOL_ERR);
 }
@@ -263,14 +263,14 @@ static bool victim_is(struct process *victim, bool traced, char state[64])
 	}
 }
 
-static void check_given_back(struct process *victim, const char *way, const char *after)
+static void check_given_back(struct process *victim, const char *method, const char *after)
 {
 	double start = now();
 	char state[64] = "";
 	bool back = victim_is(victim, false, state);
 
 	printf("# given back after %.0f ms\n", (now() - start) * 1000);
-	tap(back, way, "%s, semaphores and code are as before: %s", after, state);
+	tap(back, method, "%s, semaphores and code are as before: %s", after, state);
 }
 
 struct expectations {
@@ -344,36 +344,36 @@ static struct output output_read(const struct expectations *e)
  * What the victim says it did must be what the tool shows. Then the tool is stopped while more is
  * sent than its buffer holds: each one is shown or counted as lost, and nothing else.
  */
-static void check_trace(struct process *victim, const char *way)
+static void check_trace(struct process *victim, const char *method)
 {
 	struct expectations expected = { .count = 0 };
 	struct output output;
 	char state[64] = "", command[32];
-	pid_t tool = victim_trace(way, way);
+	pid_t tool = victim_trace(method, method);
 
 	if (!tool)
 		return;
-	tap(victim_is(victim, true, state), way, "probes and semaphores are set: %s", state);
+	tap(victim_is(victim, true, state), method, "probes and semaphores are set: %s", state);
 	victim_ask(victim, "run", "expect ", keep_expected, &expected);
 	kill(tool, SIGSTOP);
 	snprintf(command, sizeof(command), "burst %d", BURST);
 	victim_ask(victim, command, "", NULL, NULL);
 	kill(tool, SIGCONT);
-	tool_stop(tool, way);
+	tool_stop(tool, method);
 	output = output_read(&expected);
-	tap(output.in_order && expected.count && output.statements >= expected.count, way,
+	tap(output.in_order && expected.count && output.statements >= expected.count, method,
 	    "%zu statements, in order", expected.count);
 	if (!output.in_order) {
 		show(TOOL_ERR);
 		show(TOOL_OUT);
 	}
-	tap(output.statements > expected.count && output.lost, way,
+	tap(output.statements > expected.count && output.lost, method,
 	    "a burst of %d is too large for the buffer", BURST);
 	tap(output.summary && output.printed == output.statements &&
-	    output.statements + output.lost == BURST + expected.count, way,
+	    output.statements + output.lost == BURST + expected.count, method,
 	    "%zu fired = %lu shown + %lu counted as lost", BURST + expected.count,
 	    output.statements, output.lost);
-	check_given_back(victim, way, "after its end");
+	check_given_back(victim, method, "after its end");
 }
 
 /* Traces what the victim runs once, in the state that @state names. */
@@ -381,36 +381,36 @@ static void check_short(struct process *victim, const char *option, const char *
 {
 	struct expectations expected = { .count = 0 };
 	struct output output;
-	char way[64];
+	char method[64];
 	pid_t tool;
 
-	snprintf(way, sizeof(way), "%s%s%s", state, option ? " " : "", option ? option : "");
-	tool = victim_trace(option ? option : way, way);
+	snprintf(method, sizeof(method), "%s%s%s", state, option ? " " : "", option ? option : "");
+	tool = victim_trace(option ? option : method, method);
 	if (!tool)
 		return;
 	victim_ask(victim, "run", "expect ", keep_expected, &expected);
-	tool_stop(tool, way);
+	tool_stop(tool, method);
 	output = output_read(&expected);
 	tap(output.in_order && expected.count && output.statements == expected.count &&
-	    output.summary && !output.lost, way, "%zu statements, in order, none lost",
+	    output.summary && !output.lost, method, "%zu statements, in order, none lost",
 	    expected.count);
-	check_given_back(victim, way, "after its end");
+	check_given_back(victim, method, "after its end");
 }
 
 /* What the victim sleeps is told: of all, half or more, as an emulator may stop before a sleep. */
-static void check_why(struct process *victim, const char *way)
+static void check_why(struct process *victim, const char *method)
 {
 	static char line[LINE_MAX_BYTES];
 	struct expectations expected = { .count = 0 };
 	double wanted = 0, asleep = 0, ns;
 	size_t at = 0;
-	pid_t tool = victim_trace("--why", way);
+	pid_t tool = victim_trace("--why", method);
 	FILE *f;
 
 	if (!tool)
 		return;
 	victim_ask(victim, "run", "expect ", keep_expected, &expected);
-	tool_stop(tool, way);
+	tool_stop(tool, method);
 	f = fopen(TOOL_OUT, "r");
 	while (f && at < expected.count && fgets(line, sizeof(line), f) &&
 	       (ns = json_number(line, "\"sleep\":")) >= 0) {
@@ -419,20 +419,20 @@ static void check_why(struct process *victim, const char *way)
 	}
 	if (f)
 		fclose(f);
-	tap(at && at == expected.count && asleep >= wanted / 2, way,
+	tap(at && at == expected.count && asleep >= wanted / 2, method,
 	    "%zu statements, which slept %.0f of %.0f ms", at, asleep, wanted);
 	if (at != expected.count)
 		show(TOOL_OUT);
 }
 
 /* The tool must not trace, and say @words. */
-static void check_refused(const char *option, const char *words, const char *way)
+static void check_refused(const char *option, const char *words, const char *method)
 {
 	const char *args[] = { VICTIM_ARGS, option, "-d", "0.1", NULL };
 	int status = await(spawn(args, TOOL_OUT, TOOL_ERR, 0));
 	bool said = file_has(TOOL_ERR, words);
 
-	tap(status == 1 && said, way, "%s ends with status 1 and says \"%s\": %d", option, words,
+	tap(status == 1 && said, method, "%s ends with status 1 and says \"%s\": %d", option, words,
 	    status);
 	if (status != 1 || !said)
 		show(TOOL_ERR);
@@ -457,34 +457,34 @@ static int bpf_objects(void)
 }
 
 /* There are none before the first run, and what the one before had the kernel frees in its time. */
-static void check_kill(struct process *victim, const char *way)
+static void check_kill(struct process *victim, const char *method)
 {
 	int during, after;
 	double start;
 	char state[64] = "";
-	pid_t tool = victim_trace(way, way);
+	pid_t tool = victim_trace(method, method);
 
 	if (!tool)
 		return;
 	during = bpf_objects();
-	tap(victim_is(victim, true, state), way, "traced before kill -9: %s", state);
+	tap(victim_is(victim, true, state), method, "traced before kill -9: %s", state);
 	kill(tool, SIGKILL);
 	await(tool);
 	/* What was written, and is not the kernel's, the next start gives back. */
-	if (strstr(way, "semaphore")) {
-		tool = victim_trace(way, way);
+	if (strstr(method, "semaphore")) {
+		tool = victim_trace(method, method);
 		if (!tool)
 			return;
-		tool_stop(tool, way);
+		tool_stop(tool, method);
 	}
-	check_given_back(victim, way, "after kill -9");
+	check_given_back(victim, method, "after kill -9");
 	start = now();
 	do {
 		after = bpf_objects();
 		pause_ms(20);
 	} while (after && now() - start < DETACH_S);
-	tap(during && !after, way, "BPF programs and maps: %d, then %d", during, after);
-	tap(victim_ask(victim, "run", "", NULL, NULL), way, "the victim goes on");
+	tap(during && !after, method, "BPF programs and maps: %d, then %d", during, after);
+	tap(victim_ask(victim, "run", "", NULL, NULL), method, "the victim goes on");
 }
 
 /* The verifier must take whatever is emitted for an argument: the unit test needs a kernel. */
@@ -629,7 +629,8 @@ static void check_lockdown(void)
 
 	tap(victim_start(&victim), "lockdown", "starts");
 	await(spawn(doctor, TOOL_OUT, TOOL_ERR, 0));
-	tap(file_has(TOOL_OUT, "lockdown: confidentiality"), "lockdown", "the kernel is locked down");
+	tap(file_has(TOOL_OUT, "lockdown: confidentiality"), "lockdown",
+	    "the kernel is locked down");
 	check_short(&victim, NULL, "lockdown");
 	check_short(&victim, "--force-perf", "lockdown");
 	check_refused("--force-tracefs", "The kernel is locked down", "lockdown");
@@ -690,11 +691,11 @@ static time_t output_time(size_t number)
  * While it traces, a CPU goes and comes back, and the time of day jumps. What the CPU that went had
  * in a buffer of its own may be lost, and is counted.
  */
-static void check_changes(struct process *victim, const char *way)
+static void check_changes(struct process *victim, const char *method)
 {
 	struct expectations expected = { .count = 0 };
 	struct output output;
-	pid_t tool = victim_trace(way, way);
+	pid_t tool = victim_trace(method, method);
 	time_t ahead, shown;
 	bool off, on;
 
@@ -710,18 +711,19 @@ static void check_changes(struct process *victim, const char *way)
 	pause_ms(100);
 	wall_step(-86400);
 	victim_ask(victim, "run", "", NULL, NULL);
-	tool_stop(tool, way);
+	tool_stop(tool, method);
 	output = output_read(&expected);
-	tap(off && on, way, "a CPU goes and comes back");
+	tap(off && on, method, "a CPU goes and comes back");
 	tap(output.in_order && output.summary && output.printed == output.statements &&
 	    output.statements + output.lost == 4 * expected.count &&
-	    (!output.lost || *way == '-'), way, "4 * %zu = %lu shown + %lu counted as lost",
+	    (!output.lost || *method == '-'), method, "4 * %zu = %lu shown + %lu counted as lost",
 	    expected.count, output.statements, output.lost);
 	shown = output_time(2 * expected.count);
 	if (!output.lost)
-		tap(shown >= ahead && shown < ahead + 3600, way, "the time of day is %+.0f s off",
+		tap(shown >= ahead && shown < ahead + 3600, method,
+		    "the time of day is %+.0f s off",
 		    difftime(shown, ahead));
-	check_given_back(victim, way, "after its end");
+	check_given_back(victim, method, "after its end");
 }
 
 static void check_victim(void)
@@ -806,7 +808,8 @@ static void data_send(const char *path)
 	tcsetattr(to, TCSANOW, &raw);
 	dprintf(to, "%s %lld\n", path, (long long)st.st_size);
 	while ((n = read(from, buf, sizeof(buf))) > 0)
-		for (ssize_t done = 0, put; done < n && (put = write(to, buf + done, n - done)) > 0;)
+		for (ssize_t done = 0, put; done < n &&
+		     (put = write(to, buf + done, n - done)) > 0;)
 			done += put;
 	tcdrain(to);
 	close(from);
@@ -820,7 +823,8 @@ static void check_postgres(void)
 		"-c", "listen_addresses=", "-c", "unix_socket_directories=/tmp",
 		"-c", "jit=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", NULL,
 	};
-	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", "--why", "--use",
+	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", "--why",
+						 "--use",
 						 NULL };
 	double start = now();
 	pid_t postmaster, tool;

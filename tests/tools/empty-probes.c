@@ -12,7 +12,7 @@
 
 #include "loader/attach.h"
 
-static int site_attach(struct features *features, enum attach_way way, int prog, char *site)
+static int site_attach(struct features *features, enum attach_method method, int prog, char *site)
 {
 	char *ref = strrchr(site, ':'), *offset;
 	unsigned long offsets[1], refs[1];
@@ -30,7 +30,7 @@ static int site_attach(struct features *features, enum attach_way way, int prog,
 	*offset = '\0';
 	offsets[0] = strtoul(offset + 1, NULL, 16);
 	refs[0] = strtoul(ref + 1, NULL, 16);
-	return attach_uprobes(features, way, prog, &sites, &fd);
+	return attach_uprobes(features, method, prog, &sites, &fd);
 }
 
 int main(int argc, char *argv[])
@@ -43,15 +43,15 @@ int main(int argc, char *argv[])
 	struct prog_def def = { .name = "empty", .type = BPF_PROG_TYPE_KPROBE,
 				.insns = insns, .count = 2 };
 	int first = argc > 1 && !strcmp(argv[1], "perf") ? 2 : 1, prog;
-	enum attach_way way;
+	enum attach_method method;
 
 	if (first == 2)
 		feature_deny(&features, FEATURE_UPROBE_MULTI);
-	way = attach_choose(&features);
-	def.attach_type = attach_type(way);
+	method = attach_choose(&features);
+	def.attach_type = attach_type(method);
 	prog = sys_prog_load(&def, NULL, 0);
 	for (int i = first; prog >= 0 && i < argc; i++) {
-		int err = site_attach(&features, way, prog, argv[i]);
+		int err = site_attach(&features, method, prog, argv[i]);
 
 		if (err < 0) {
 			fprintf(stderr, "empty-probes: %s: %s\n", argv[i], strerror(-err));

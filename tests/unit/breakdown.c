@@ -170,7 +170,8 @@ static void parts(void)
 {
 	static struct event_why rows[WHY_PENDING];
 	struct why_pending pending = { .rows = rows }, none = { .rows = NULL };
-	struct event_why one = { .tid = 7, .start_ns = 1000, .ns = { [WHY_CPU] = 50, [WHY_NETWORK] = 30 },
+	struct event_why one = { .tid = 7, .start_ns = 1000,
+				 .ns = { [WHY_CPU] = 50, [WHY_NETWORK] = 30 },
 				 .waits = { { 1, 2, 20 }, { 3, 1, 10 } } };
 	const struct event_why *got;
 
@@ -220,25 +221,25 @@ static void sorts(void)
 	one.use[USE_SORTS] = 2;
 	one.use[USE_SORT_BYTES] = 700;
 	one.use[USE_SORT_BLOCKS] = 7;
-	why_put(&pending, &one, TARGET_SHOWS_ROWS);
+	why_put(&pending, &one, TARGET_HAS_ROWS);
 	got = why_take(&pending, 7, 1000, 80);
 	CHECK(got->used == 1 && got->use[USE_PEAK_GROWTH] == 3 * (__u64)sysconf(_SC_PAGESIZE));
-	why_put(&pending, &one, TARGET_SHOWS_SORTS);
+	why_put(&pending, &one, TARGET_HAS_SORTS);
 	CHECK(why_take(&pending, 7, 1000, 80)->used == (1 | sorts));
-	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
 	got = why_take(&pending, 7, 1000, 80);
 	CHECK(got->used == (1 | sorts | space) && got->use[USE_SORTS] == 2);
 	one.workers.count = 2;
-	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
 	got = why_take(&pending, 7, 1000, 80);
 	CHECK(!memcmp(&got->use[USE_SORTS], with_workers, sizeof(with_workers)));
 	one.sorted = 1;
 	one.use[USE_PEAK_GROWTH] = -3ULL;
-	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
 	got = why_take(&pending, 7, 1000, 80);
 	CHECK(got->used == (1 | sorts) && !got->use[USE_PEAK_GROWTH]);
 	one.used = 0;
-	why_put(&pending, &one, TARGET_SHOWS_SORTS | TARGET_SHOWS_SORT_SPACE);
+	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
 	CHECK(!why_take(&pending, 7, 1000, 80)->used);
 }
 

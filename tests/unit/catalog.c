@@ -51,7 +51,7 @@ static void page_row(uint32_t oid, const char *name, uint16_t info)
 static int look(uint32_t oid, char name[LOCK_RELATION])
 {
 	*name = '\0';
-	return pgcatalog_page(page, oid, name);
+	return postgres_catalog_page(page, oid, name);
 }
 
 static void names(void)
@@ -61,7 +61,8 @@ static void names(void)
 	page_begin();
 	page_row(16384, "orders", NO_XMAX);
 	page_row(16385, "old", HAS_OID | FROZEN | NO_XMAX);
-	page_row(16386, "a_name_of_sixty_three_bytes_is_the_longest_that_there_is_and_it_fi", FROZEN);
+	page_row(16386, "a_name_of_sixty_three_bytes_is_the_longest_that_there_is_and_it_fi",
+		 FROZEN);
 	CHECK(!look(16384, name) && !strcmp(name, "orders"), "%s", name);
 	CHECK(!look(16385, name) && !strcmp(name, "old"), "%s", name);
 	CHECK(!look(16387, name) && !*name, "%s", name);
@@ -89,7 +90,8 @@ static void versions(void)
 static void broken(void)
 {
 	char name[LOCK_RELATION];
-	uint32_t pointers[] = { 0xffffffff, 1u << 15 | 8191, 1u << 15 | 8190 | 40u << 17, 1u << 15 | 8100 | 92u << 17 };
+	uint32_t pointers[] = { 0xffffffff, 1u << 15 | 8191, 1u << 15 | 8190 | 40u << 17,
+				1u << 15 | 8100 | 92u << 17 };
 
 	page_begin();
 	page_row(7, "seven", NO_XMAX);

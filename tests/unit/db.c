@@ -81,14 +81,15 @@ static void mount_options(void)
 		"27 1 0:26 / /other rw - proc proc rw,nothidepid=1,hidepids=1,hidepid\n"
 		"28 1 0:27 / /last rw - proc proc hidepid=123456789";
 	static const char *const cases[][2] = {
-		{ "/proc", "2" }, { "/proc/sys", "3" }, { "/a\\040b", "invisible" }, { "/twice", "" },
+		{ "/proc", "2" }, { "/proc/sys", "3" }, { "/a\\040b", "invisible" }, { "/twice",
+										       "" },
 		{ "/other", "" }, { "/last", "1234567" }, { "/none", "" }, { "", "" },
 	};
 	char value[8 + 8];
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		host_mount_option(text, sizeof(text) - 1, cases[i][0], "hidepid", value,
-				  i == 5 ? 8 : sizeof(value));
+		privileges_mount_option(text, sizeof(text) - 1, cases[i][0], "hidepid", value,
+					i == 5 ? 8 : sizeof(value));
 		CHECK(!strcmp(value, cases[i][1]), "%s: %s", cases[i][0], value);
 	}
 	/* Cut anywhere, in memory that ends there. */
@@ -96,7 +97,7 @@ static void mount_options(void)
 		char *copy = malloc(len + !len);
 
 		memcpy(copy, text, len);
-		host_mount_option(copy, len, "/last", "hidepid", value, sizeof(value));
+		privileges_mount_option(copy, len, "/last", "hidepid", value, sizeof(value));
 		free(copy);
 	}
 }

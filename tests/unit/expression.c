@@ -40,7 +40,7 @@ static const uint64_t variables[EXPRESSION_VARIABLES] = {
 
 #define SIGNS	0x402u		/* arg2, arg11 */
 
-static uint64_t run(const char *text, uint32_t signs)
+static uint64_t run(const char *text, uint32_t signature_symbols)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
 	struct expression e;
@@ -53,7 +53,7 @@ static uint64_t run(const char *text, uint32_t signs)
 	CHECK(reason == EXPRESSION_OK && end == strlen(text), "%s: %d at %zu", text, reason, end);
 	if (reason != EXPRESSION_OK)
 		return 0;
-	vm.n = expression_emit(&e, signs, insns, EXPRESSION_INSNS_MAX);
+	vm.n = expression_emit(&e, signature_symbols, insns, EXPRESSION_INSNS_MAX);
 	CHECK(vm.n > 0 && vm.n <= EXPRESSION_INSNS_MAX, "%s: %d", text, vm.n);
 	value = vm.n > 0 ? interp_run(&vm) : 0;
 	CHECK(!vm.error, "%s: %s", text, vm.error);
@@ -76,7 +76,8 @@ static void values(void)
 		{ "arg3>>60", 15 }, { "6&3|8", 10 }, { "6^3", 5 }, { "~0", -1 }, { "!5", 0 },
 		{ "!0", 1 }, { "!!7", 1 }, { "-arg1", -5 }, { "- -3", 3 }, { "1 == 1", 1 },
 		{ "1 != 1", 0 }, { "arg2 < 0", 1 }, { "arg3 < 0", 0 }, { "arg3 > -1", 0 },
-		{ "arg3 > 1", 1 }, { "arg2 > 1", 0 }, { "arg11 <= -1", 1 }, { "arg6 >= 0x80000000", 1 },
+		{ "arg3 > 1", 1 }, { "arg2 > 1", 0 }, { "arg11 <= -1", 1 }, { "arg6 >= 0x80000000",
+									      1 },
 		{ "1 < 2 == 1", 1 }, { "1 || 0 && 0", 1 }, { "(1 || 0) && 0", 0 }, { "0 || 0", 0 },
 		{ "2 && 3", 1 }, { "arg4 && arg1", 0 }, { "1 | 2 == 2", 1 }, { "4 & 4 == 4", 0 },
 		{ "(int)retval", -1 }, { "(unsigned)retval", 0xffffffff }, { "(u8)arg10", 255 },
@@ -106,7 +107,8 @@ static void texts(void)
 			CHECK(run(text, 0) == (i == j), "%s", text);
 			snprintf(text, sizeof(text), "\"%s\" != %zu", strings[j], TEXT_AT + i);
 			CHECK(run(text, 0) == (i != j), "%s", text);
-			snprintf(text, sizeof(text), "STRCMP(\"%s\", %zu)", strings[j], TEXT_AT + i);
+			snprintf(text, sizeof(text), "STRCMP(\"%s\", %zu)", strings[j],
+				 TEXT_AT + i);
 			CHECK(run(text, 0) == (i == j), "%s", text);
 		}
 	}
@@ -194,7 +196,8 @@ static void random_expressions(void)
 		struct random want = make(&seed, text, sizeof(text), 4);
 		uint64_t value = run(text, SIGNS);
 
-		CHECK(value == want.value, "%s: %" PRIx64 " is not %" PRIx64, text, value, want.value);
+		CHECK(value == want.value, "%s: %" PRIx64 " is not %" PRIx64, text, value,
+		      want.value);
 	}
 }
 
@@ -218,7 +221,8 @@ static void refused(void)
 		{ "arg1 == \"\\q\"", EXPRESSION_BAD_STRING, 9 },
 		{ "arg1 == \"\\0\"", EXPRESSION_BAD_STRING, 10 },
 		{ "arg1 == \"\\x0g\"", EXPRESSION_BAD_STRING, 9 },
-		{ "\"a\"", EXPRESSION_STRING_OPERATOR, 0 }, { "!\"a\"", EXPRESSION_STRING_OPERATOR, 0 },
+		{ "\"a\"", EXPRESSION_STRING_OPERATOR, 0 }, { "!\"a\"", EXPRESSION_STRING_OPERATOR,
+							      0 },
 		{ "arg1 < \"a\"", EXPRESSION_STRING_OPERATOR, 5 },
 		{ "\"a\" == \"a\"", EXPRESSION_STRING_OPERATOR, 4 },
 		{ "(int)\"a\"", EXPRESSION_STRING_OPERATOR, 5 },

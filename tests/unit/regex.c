@@ -11,17 +11,17 @@
 
 #define ROUNDS	50000
 
-static struct pattern pattern;
+static struct regex pattern;
 
 static bool matches(const char *source, const char *text)
 {
 	size_t at;
 
-	if (pattern_parse(&pattern, source, &at)) {
+	if (regex_parse(&pattern, source, &at)) {
 		CHECK(false, "%s at %zu", source, at);
 		return false;
 	}
-	return pattern_match(&pattern, text, strlen(text));
+	return regex_match(&pattern, text, strlen(text));
 }
 
 static void pieces(void)
@@ -55,17 +55,17 @@ static void refused(void)
 	size_t at;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CHECK(pattern_parse(&pattern, bad[i], &at) == -EINVAL, "%s", bad[i]);
+		CHECK(regex_parse(&pattern, bad[i], &at) == -EINVAL, "%s", bad[i]);
 	memset(many + 1, '(', 600);
 	memset(many + 601, ')', 500);
 	strcpy(many + 1101, "/");
-	CHECK(pattern_parse(&pattern, many, &at) == -E2BIG, "depth");
-	CHECK(pattern_parse(&pattern, "/(((a{9}){9}){9}){9}/", &at) == -E2BIG, "states");
+	CHECK(regex_parse(&pattern, many, &at) == -E2BIG, "depth");
+	CHECK(regex_parse(&pattern, "/(((a{9}){9}){9}){9}/", &at) == -E2BIG, "states");
 	strcpy(many, "/");
 	for (char c = 'a'; c < 'a' + 16; c++)
 		sprintf(many + strlen(many), "[%c0]", c);
-	CHECK(!pattern_parse(&pattern, strcat(many, "/"), &at), "16 classes");
-	CHECK(pattern_parse(&pattern, strcat(many, "[z0]/"), &at) == -E2BIG, "17 classes");
+	CHECK(!regex_parse(&pattern, strcat(many, "/"), &at), "16 classes");
+	CHECK(regex_parse(&pattern, strcat(many, "[z0]/"), &at) == -E2BIG, "17 classes");
 }
 
 /* Repeated classes take no more room than one. */
@@ -111,8 +111,8 @@ static void named_classes(void)
 			      source, c);
 		}
 	}
-	CHECK(pattern_parse(&pattern, "/[[:cntrl:]]/", &(size_t){ 0 }) == 0 &&
-	      pattern_match(&pattern, "", 1), "NUL is a control character");
+	CHECK(regex_parse(&pattern, "/[[:cntrl:]]/", &(size_t){ 0 }) == 0 &&
+	      regex_match(&pattern, "", 1), "NUL is a control character");
 }
 
 /* What makes a machine that goes back and forth slow: a second would be a day there. */

@@ -22,7 +22,7 @@
 
 #include "tests/unit/check.h"
 
-#define NEEDS_ALL	(CONFINE_LOOK | CONFINE_ATTACH | CONFINE_EVENTS | CONFINE_WRITE)
+#define NEEDS_ALL	(SANDBOX_LOOK | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE)
 
 static volatile sig_atomic_t caught;
 
@@ -32,10 +32,10 @@ static void catch(int sig)
 }
 
 /* Runs @body in a confined child, which tells of the first thing that is not so. */
-static void confined(unsigned int needs, const char *(*body)(unsigned int needs))
+static void sandbox(unsigned int needs, const char *(*body)(unsigned int needs))
 {
 	int fds[2], status = 0;
-	struct confined told;
+	struct sandbox told;
 	char what[256] = "";
 	const char *wrong;
 	ssize_t n;
@@ -48,8 +48,9 @@ static void confined(unsigned int needs, const char *(*body)(unsigned int needs)
 	if (!pid) {
 		/* A signal is to come when it is confined. */
 		signal(SIGALRM, catch);
-		setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = 1000 } }, NULL);
-		confine(needs, &told);
+		setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = 1000 } },
+			  NULL);
+		sandbox_enter(needs, &told);
 		wrong = told.filter_error == -EINVAL || told.filter_error == -ENOSYS ? "skip" :
 			!told.filter ? "no filter" : body(needs);
 		if (wrong && write(fds[1], wrong, strlen(wrong)) < 0)
@@ -72,7 +73,7 @@ static void confined(unsigned int needs, const char *(*body)(unsigned int needs)
 static void confined_all(const char *(*body)(unsigned int needs))
 {
 	for (unsigned int needs = 0; needs <= NEEDS_ALL; needs++)
-		confined(needs, body);
+		sandbox(needs, body);
 }
 
 static const char *wrong_call;
@@ -93,7 +94,8 @@ static const char *never(unsigned int needs)
 	char *const argv[] = { "true", NULL };
 
 	(void)needs;
-	if (REFUSED(execve, "/bin/true", argv, NULL) && REFUSED(execveat, AT_FDCWD, "/bin/true", argv) &&
+	if (REFUSED(execve, "/bin/true", argv, NULL) &&
+	    REFUSED(execveat, AT_FDCWD, "/bin/true", argv) &&
 	    REFUSED(clone, SIGCHLD, 0, 0) && REFUSED(clone3, 0, 0, 0) &&
 	    REFUSED(socket, AF_UNIX, SOCK_STREAM, 0) && REFUSED(socket, AF_INET, SOCK_STREAM, 0) &&
 	    REFUSED(socketpair, AF_UNIX, SOCK_STREAM, 0) && REFUSED(connect, -1, 0, 0) &&
@@ -183,17 +185,18 @@ static bool passes(const char *name, bool expected, long number, long a, long b,
 
 static const char *depends(unsigned int needs)
 {
-	bool look = needs & CONFINE_LOOK, write = needs & CONFINE_WRITE;
+	bool look = needs & SANDBOX_LOOK, write = needs & SANDBOX_WRITE;
 
 	if (PASSES(look || write, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
 	    PASSES(write, openat, -1, "x", O_WRONLY) && PASSES(write, openat, -1, "x", O_RDWR) &&
 	    PASSES(write, openat, -1, "x", O_CREAT) && PASSES(write, openat, -1, "x", O_TRUNC) &&
 	    PASSES(write, openat, -1, "x", O_TMPFILE | O_RDWR) &&
 	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, unlinkat, -1, "", 0) &&
-	    PASSES(look || write, pread64, -1, 0, 0) && PASSES(look || write, getdents64, -1, 0, 0) &&
+	    PASSES(look || write, pread64, -1, 0, 0) && PASSES(look || write, getdents64, -1, 0,
+							       0) &&
 	    PASSES(look || write, newfstatat, -1, "", 0) &&
-	    PASSES(needs & CONFINE_EVENTS, perf_event_open, 0, 0, 0) &&
-	    PASSES(needs & CONFINE_EVENTS, ioctl, -1, PERF_EVENT_IOC_ENABLE, 0))
+	    PASSES(needs & SANDBOX_EVENTS, perf_event_open, 0, 0, 0) &&
+	    PASSES(needs & SANDBOX_EVENTS, ioctl, -1, PERF_EVENT_IOC_ENABLE, 0))
 		return NULL;
 	return wrong_call;
 }
@@ -201,7 +204,7 @@ static const char *depends(unsigned int needs)
 #ifdef __x86_64__
 static const char *depends_old(unsigned int needs)
 {
-	bool look = needs & CONFINE_LOOK, write = needs & CONFINE_WRITE;
+	bool look = needs & SANDBOX_LOOK, write = needs & SANDBOX_WRITE;
 
 	if (PASSES(look || write, open, "/nonexistent/x", O_RDONLY, 0) &&
 	    PASSES(write, open, "/nonexistent/x", O_WRONLY, 0) &&
@@ -256,7 +259,7 @@ static void allows_what_is_always_needed(void)
 /* As loader/sandbox.c says which are kept. */
 static void capabilities_are_documented_ones(void)
 {
-	struct confined told;
+	struct sandbox told;
 	int fds[2], status;
 	pid_t pid;
 
@@ -270,16 +273,19 @@ static void capabilities_are_documented_ones(void)
 	for (unsigned int needs = 0; needs <= NEEDS_ALL; needs++) {
 		pid = fork();
 		if (!pid) {
-			confine(needs, &told);
+			sandbox_enter(needs, &told);
 			_exit(write(fds[1], &told, sizeof(told)) != sizeof(told) ||
 			      (geteuid() == 65534) != told.nobody);
 		}
 		waitpid(pid, &status, 0);
-		CHECK(!status && read(fds[0], &told, sizeof(told)) == sizeof(told), "needs %u", needs);
-		CHECK(told.nobody == !(needs & (CONFINE_ATTACH | CONFINE_WRITE)), "needs %u", needs);
-		CHECK(!(needs & CONFINE_LOOK) == !(told.capabilities >> 19 & 1), "%u: CAP_SYS_PTRACE",
+		CHECK(!status && read(fds[0], &told, sizeof(told)) == sizeof(told), "needs %u",
 		      needs);
-		CHECK(!(needs & CONFINE_WRITE) == !(told.capabilities >> 1 & 1) ||
+		CHECK(told.nobody == !(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
+		      needs);
+		CHECK(!(needs & SANDBOX_LOOK) == !(told.capabilities >> 19 & 1),
+		      "%u: CAP_SYS_PTRACE",
+		      needs);
+		CHECK(!(needs & SANDBOX_WRITE) == !(told.capabilities >> 1 & 1) ||
 		      !(told.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
 		/* CAP_SYS_MODULE, CAP_NET_RAW, CAP_SETUID, CAP_SETPCAP, CAP_KILL, CAP_CHOWN */
 		CHECK(!(told.capabilities & (1 << 16 | 1 << 13 | 1 << 7 | 1 << 8 | 1 << 5 | 1)),

@@ -16,20 +16,20 @@
 #define MANY_BYTES_MAX 20000000	/* what db/top.h says */
 #define MANY_NS_MAX 20000		/* a call; a machine that is busy is slow */
 
-static int add(struct tally *t, uint64_t hash, uint64_t ns)
+static int add(struct top *t, uint64_t hash, uint64_t ns)
 {
-	struct tally_call call = {
+	struct top_call call = {
 		.engine = "mysql", .hash = hash, .fingerprint = "select ?",
 		.text = "select 1", .text_len = 8, .duration_ns = ns, .rows = 1, .seen_ns = 1,
 	};
 
-	return tally_add(t, &call);
+	return top_add(t, &call);
 }
 
-static const struct tally_entry *find(struct tally *t, uint64_t hash)
+static const struct top_entry *find(struct top *t, uint64_t hash)
 {
 	size_t count;
-	const struct tally_entry *const *entry = tally_sort(t, TALLY_TOTAL, &count);
+	const struct top_entry *const *entry = top_sort(t, TOP_TOTAL, &count);
 
 	for (size_t i = 0; i < count; i++)
 		if (entry[i]->hash == hash)
@@ -74,8 +74,8 @@ static void percentiles(void)
 
 	for (unsigned int round = 0; round < 120; round++) {
 		size_t n = 1 + random_next() % (round < 60 ? 50 : ARRAY_SIZE(value));
-		struct tally *t = tally_new(TALLY_ENTRIES);
-		const struct tally_entry *e;
+		struct top *t = top_new(TOP_ENTRIES);
+		const struct top_entry *e;
 
 		for (size_t i = 0; i < n; i++) {
 			value[i] = random_duration(round % 6);
@@ -86,7 +86,7 @@ static void percentiles(void)
 		for (size_t i = 0; i < ARRAY_SIZE(permille); i++) {
 			size_t rank = (n * permille[i] + 999) / 1000;
 			uint64_t exact = value[rank ? rank - 1 : 0];
-			uint64_t got = tally_percentile(e, permille[i]);
+			uint64_t got = top_percentile(e, permille[i]);
 			double error = (double)got - (double)exact;
 
 			error /= exact ? (double)exact : 1;
@@ -97,8 +97,8 @@ static void percentiles(void)
 			      permille[i], got, exact);
 		}
 		CHECK(e->min_ns == value[0] && e->max_ns == value[n - 1] && e->calls == n);
-		CHECK(tally_percentile(e, 1000) == e->max_ns);
-		tally_free(t);
+		CHECK(top_percentile(e, 1000) == e->max_ns);
+		top_free(t);
 	}
 	printf("# off by %.2f %% at most\n", 100 * worst);
 }
@@ -108,35 +108,35 @@ static void one_value(void)
 {
 	for (unsigned int bit = 0; bit < 64; bit++)
 		for (int64_t off = -1; off <= 1; off++) {
-			struct tally *t = tally_new(4);
+			struct top *t = top_new(4);
 			uint64_t ns = (1ull << bit) + (uint64_t)off;
 
 			add(t, 1, ns);
-			CHECK(tally_percentile(find(t, 1), 500) == ns, "%" PRIu64, ns);
-			tally_free(t);
+			CHECK(top_percentile(find(t, 1), 500) == ns, "%" PRIu64, ns);
+			top_free(t);
 		}
 }
 
 static void one_entry(void)
 {
-	struct tally *t = tally_new(10);
-	struct tally_call call = {
+	struct top *t = top_new(10);
+	struct top_call call = {
 		.engine = "mysql", .hash = 5, .fingerprint = "select ?", .text = "select 'a\0b'",
 		.text_len = 12, .duration_ns = 30, .rows = 3, .seen_ns = 100,
 	};
-	const struct tally_entry *e;
+	const struct top_entry *e;
 
-	tally_add(t, &call);
+	top_add(t, &call);
 	call.text = "select 2";
 	call.text_len = 8;
 	call.duration_ns = 50;
 	call.failed = call.text_cut = true;
 	call.seen_ns = 300;
-	tally_add(t, &call);
+	top_add(t, &call);
 	call.text = NULL;
 	call.duration_ns = 60;
 	call.seen_ns = 200;
-	tally_add(t, &call);
+	top_add(t, &call);
 	e = find(t, 5);
 	CHECK(e && e->calls == 3 && e->errors == 2 && e->rows == 9 && e->total_ns == 140);
 	CHECK(e->min_ns == 30 && e->max_ns == 60 && e->seen_ns == 300);
@@ -144,26 +144,26 @@ static void one_entry(void)
 	CHECK(e->sample_len == 8 && !memcmp(e->sample, "select 2", 8) && e->sample_cut);
 	/* The same hash of another engine is another. */
 	call.engine = "postgresql";
-	tally_add(t, &call);
+	top_add(t, &call);
 	e = find(t, 5);
 	CHECK(e->calls == 3, "%" PRIu64, e->calls);
-	tally_free(t);
-	tally_free(NULL);
+	top_free(t);
+	top_free(NULL);
 }
 
 static void long_texts(void)
 {
 	static char text[5000];
-	struct tally *t = tally_new(10);
-	struct tally_call call = { .engine = "mysql", .fingerprint = text, .text = text,
-				   .text_len = sizeof(text) - 1 };
-	const struct tally_entry *e;
+	struct top *t = top_new(10);
+	struct top_call call = { .engine = "mysql", .fingerprint = text, .text = text,
+				 .text_len = sizeof(text) - 1 };
+	const struct top_entry *e;
 
 	for (size_t i = 0; i + 2 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
 	for (call.hash = 0; call.hash < 2; call.hash++) {
 		text[0] = 'a';
-		tally_add(t, &call);
+		top_add(t, &call);
 		memmove(text + 1, text, sizeof(text) - 2);
 	}
 	for (uint64_t hash = 0; hash < 2; hash++) {
@@ -171,19 +171,19 @@ static void long_texts(void)
 
 		e = find(t, hash);
 		len = strlen(e->fingerprint);
-		CHECK(len < TALLY_TEXT && len > TALLY_TEXT - 8, "%zu", len);
+		CHECK(len < TOP_TEXT && len > TOP_TEXT - 8, "%zu", len);
 		CHECK(!strcmp(e->fingerprint + len - 3, "..."), "%s", e->fingerprint);
 		CHECK(e->fingerprint[len - 4] != '\xc3', "half a character");
-		CHECK(e->sample_len == TALLY_TEXT - 1 && e->sample_cut, "%u", e->sample_len);
+		CHECK(e->sample_len == TOP_TEXT - 1 && e->sample_cut, "%u", e->sample_len);
 	}
-	tally_free(t);
+	top_free(t);
 }
 
 struct sums {
 	uint64_t calls, errors, rows, total_ns, entries;
 };
 
-static void sum_entry(struct sums *sums, const struct tally_entry *e)
+static void sum_entry(struct sums *sums, const struct top_entry *e)
 {
 	sums->calls += e->calls;
 	sums->errors += e->errors;
@@ -191,15 +191,15 @@ static void sum_entry(struct sums *sums, const struct tally_entry *e)
 	sums->total_ns += e->total_ns;
 }
 
-static struct sums sum_all(struct tally *t)
+static struct sums sum_all(struct top *t)
 {
 	struct sums sums = { 0 };
 	size_t count;
-	const struct tally_entry *const *entry = tally_sort(t, TALLY_CALLS, &count);
+	const struct top_entry *const *entry = top_sort(t, TOP_CALLS, &count);
 
 	for (size_t i = 0; i < count; i++)
 		sum_entry(&sums, entry[i]);
-	sum_entry(&sums, tally_other(t, &sums.entries));
+	sum_entry(&sums, top_other(t, &sums.entries));
 	sums.entries += count;
 	return sums;
 }
@@ -207,19 +207,19 @@ static struct sums sum_all(struct tally *t)
 static void nothing_is_lost(void)
 {
 	for (size_t limit = 0; limit < 200; limit += 1 + limit / 3) {
-		struct tally *t = tally_new(limit);
+		struct top *t = top_new(limit);
 		struct sums in = { 0 }, out;
 		size_t count;
 
 		for (int i = 0; i < 20000; i++) {
-			struct tally_call call = {
+			struct top_call call = {
 				.engine = random_next() & 64 ? "mysql" : "postgresql",
 				.hash = random_next() >> 32 & 255, .fingerprint = "x",
 				.duration_ns = random_duration(i % 6), .rows = random_next() >> 60,
 				.failed = !(random_next() & 1023 << 20),
 			};
 
-			CHECK(!tally_add(t, &call));
+			CHECK(!top_add(t, &call));
 			in.calls++;
 			in.errors += call.failed;
 			in.rows += call.rows;
@@ -228,19 +228,19 @@ static void nothing_is_lost(void)
 		out = sum_all(t);
 		CHECK(in.calls == out.calls && in.errors == out.errors && in.rows == out.rows &&
 		      in.total_ns == out.total_ns, "limit %zu", limit);
-		tally_sort(t, TALLY_TOTAL, &count);
+		top_sort(t, TOP_TOTAL, &count);
 		CHECK(count <= (limit < 4 ? 4 : limit), "%zu of %zu", count, limit);
-		tally_fold(t, 1);
-		tally_fold(t, 5);
-		tally_sort(t, TALLY_TOTAL, &count);
+		top_fold(t, 1);
+		top_fold(t, 5);
+		top_sort(t, TOP_TOTAL, &count);
 		CHECK(count == 1, "%zu", count);
-		tally_fold(t, 0);
-		CHECK(!tally_sort(t, TALLY_TOTAL, &count) && !count);
-		CHECK(sum_all(t).calls == in.calls && tally_other(t, NULL)->calls == in.calls);
+		top_fold(t, 0);
+		CHECK(!top_sort(t, TOP_TOTAL, &count) && !count);
+		CHECK(sum_all(t).calls == in.calls && top_other(t, NULL)->calls == in.calls);
 		/* It is as good as new. */
 		add(t, 3, 4);
 		CHECK(find(t, 3)->calls == 1);
-		tally_free(t);
+		top_free(t);
 	}
 }
 
@@ -248,8 +248,8 @@ static void nothing_is_lost(void)
 static void the_least_are_folded(void)
 {
 	static uint64_t total[1000];
-	struct tally *t = tally_new(ARRAY_SIZE(total)), *one = tally_new(4);
-	const struct tally_entry *const *entry;
+	struct top *t = top_new(ARRAY_SIZE(total)), *one = top_new(4);
+	const struct top_entry *const *entry;
 	size_t count, keep = 300;
 	uint64_t folded;
 
@@ -260,27 +260,27 @@ static void the_least_are_folded(void)
 	qsort(total, ARRAY_SIZE(total), sizeof(total[0]), compare);
 	for (size_t i = 0; i < ARRAY_SIZE(total) - keep; i++)
 		add(one, 1, total[i]);
-	tally_fold(t, keep);
-	entry = tally_sort(t, TALLY_TOTAL, &count);
+	top_fold(t, keep);
+	entry = top_sort(t, TOP_TOTAL, &count);
 	CHECK(count == keep, "%zu", count);
 	for (size_t i = 0; i < count; i++)
 		CHECK(entry[i]->total_ns == total[ARRAY_SIZE(total) - 1 - i], "%zu", i);
-	CHECK(tally_other(t, &folded)->calls == ARRAY_SIZE(total) - keep);
+	CHECK(top_other(t, &folded)->calls == ARRAY_SIZE(total) - keep);
 	CHECK(folded == ARRAY_SIZE(total) - keep, "%" PRIu64, folded);
 	for (unsigned int permille = 0; permille <= 1000; permille++)
-		CHECK(tally_percentile(tally_other(t, NULL), permille) ==
-		      tally_percentile(find(one, 1), permille), "%u", permille);
-	tally_free(t);
-	tally_free(one);
+		CHECK(top_percentile(top_other(t, NULL), permille) ==
+		      top_percentile(find(one, 1), permille), "%u", permille);
+	top_free(t);
+	top_free(one);
 }
 
-static uint64_t value_of(const struct tally_entry *e, enum tally_order order)
+static uint64_t value_of(const struct top_entry *e, enum top_order order)
 {
 	const uint64_t value[] = {
-		[TALLY_TOTAL] = e->total_ns, [TALLY_CALLS] = e->calls,
-		[TALLY_MEAN] = e->total_ns / e->calls, [TALLY_P95] = tally_percentile(e, 950),
-		[TALLY_P99] = tally_percentile(e, 990), [TALLY_MAX] = e->max_ns,
-		[TALLY_ROWS] = e->rows, [TALLY_ERRORS] = e->errors,
+		[TOP_TOTAL] = e->total_ns, [TOP_CALLS] = e->calls,
+		[TOP_MEAN] = e->total_ns / e->calls, [TOP_P95] = top_percentile(e, 950),
+		[TOP_P99] = top_percentile(e, 990), [TOP_MAX] = e->max_ns,
+		[TOP_ROWS] = e->rows, [TOP_ERRORS] = e->errors,
 	};
 
 	return value[order];
@@ -288,84 +288,85 @@ static uint64_t value_of(const struct tally_entry *e, enum tally_order order)
 
 static void sorted(void)
 {
-	struct tally *t = tally_new(100);
-	const struct tally_entry *const *entry;
+	struct top *t = top_new(100);
+	const struct top_entry *const *entry;
 	size_t count;
 
 	for (int i = 0; i < 5000; i++) {
-		struct tally_call call = { .engine = "mysql", .hash = random_next() >> 32 & 63,
-					   .fingerprint = "x", .duration_ns = random_duration(0),
-					   .rows = random_next() >> 60,
-					   .failed = random_next() & 1 };
+		struct top_call call = { .engine = "mysql", .hash = random_next() >> 32 & 63,
+					 .fingerprint = "x", .duration_ns = random_duration(0),
+					 .rows = random_next() >> 60,
+					 .failed = random_next() & 1 };
 
-		tally_add(t, &call);
+		top_add(t, &call);
 	}
-	for (enum tally_order order = TALLY_TOTAL; order <= TALLY_ERRORS; order++) {
-		entry = tally_sort(t, order, &count);
+	for (enum top_order order = TOP_TOTAL; order <= TOP_ERRORS; order++) {
+		entry = top_sort(t, order, &count);
 		CHECK(count == 64, "%zu", count);
 		for (size_t i = 1; i < count; i++)
 			CHECK(value_of(entry[i - 1], order) >= value_of(entry[i], order), "%u: %zu",
 			      order, i);
 	}
-	tally_free(t);
+	top_free(t);
 }
 
 /* What statements waited for is added up, of those of which it is known, and folded. */
 static void where_time_went(void)
 {
-	struct tally *t = tally_new(100);
+	struct top *t = top_new(100);
 	uint64_t ns = 0, pages = 0, known = 0;
-	const struct tally_entry *const *entry;
-	const struct tally_why *other;
+	const struct top_entry *const *entry;
+	const struct top_why *other;
 	size_t count;
 
 	for (uint64_t i = 0; i < 1000; i++) {
 		struct event_why why = { .used = i & 1 ? 1u << USE_SHARED_HIT : 0 };
-		struct tally_call call = { .engine = "mysql", .hash = i % 50, .fingerprint = "x",
-					   .duration_ns = i, .why = i % 50 ? &why : NULL };
+		struct top_call call = { .engine = "mysql", .hash = i % 50, .fingerprint = "x",
+					 .duration_ns = i, .why = i % 50 ? &why : NULL };
 
 		/* What took longest waited least. */
 		why.ns[WHY_LOCK] = 1000 - i % 50;
 		why.use[USE_SHARED_HIT] = i;
-		tally_add(t, &call);
+		top_add(t, &call);
 		ns += i % 50 ? why.ns[WHY_LOCK] : 0;
 		pages += i & 1 ? i : 0;
 		known += !!call.why;
 	}
 	CHECK(!find(t, 0)->why && find(t, 3)->why->calls == 20);
 	CHECK(!find(t, 2)->why->used && find(t, 3)->why->used == 1u << USE_SHARED_HIT);
-	entry = tally_sort(t, (enum tally_order)(TALLY_PART + WHY_LOCK), &count);
+	entry = top_sort(t, (enum top_order)(TOP_PART + WHY_LOCK), &count);
 	CHECK(count == 50 && entry[0]->hash == 1 && entry[48]->hash == 49 && !entry[49]->why);
-	entry = tally_sort(t, (enum tally_order)(TALLY_USE + USE_SHARED_HIT), &count);
+	entry = top_sort(t, (enum top_order)(TOP_USE + USE_SHARED_HIT), &count);
 	CHECK(count == 50 && entry[0]->hash == 49 && entry[24]->hash == 1);
-	tally_fold(t, 10);
-	tally_fold(t, 0);
-	other = tally_other(t, NULL)->why;
+	top_fold(t, 10);
+	top_fold(t, 0);
+	other = top_other(t, NULL)->why;
 	CHECK(other && other->ns[WHY_LOCK] == ns && other->calls == known);
 	CHECK(other && other->use[USE_SHARED_HIT] == pages && other->used == 1u << USE_SHARED_HIT);
-	tally_free(t);
+	top_free(t);
 }
 
 /* Memory is not added up, and what is not known of a call does not count. */
 static void largest_counts(void)
 {
-	struct tally *t = tally_new(100);
-	const struct tally_why *other;
+	struct top *t = top_new(100);
+	const struct top_why *other;
 
 	for (uint64_t i = 0; i < 100; i++) {
 		struct event_why why = { .used = i == 99 ? 1u << USE_SORTS : ~0u };
 
 		why.use[USE_SORTS] = 1;
 		why.use[USE_SORT_BYTES] = why.use[USE_PEAK_GROWTH] = i ^ 5;
-		tally_add(t, &(struct tally_call){ .engine = "mysql", .hash = i % 5, .fingerprint = "x",
-						   .why = &why });
+		top_add(t, &(struct top_call){ .engine = "mysql", .hash = i % 5, .fingerprint = "x",
+					       .why = &why });
 	}
-	CHECK(find(t, 0)->why->use[USE_SORT_BYTES] == (90 ^ 5) && find(t, 0)->why->use[USE_SORTS] == 20);
-	tally_fold(t, 1);
-	tally_fold(t, 0);
-	other = tally_other(t, NULL)->why;
+	CHECK(find(t, 0)->why->use[USE_SORT_BYTES] == (90 ^ 5) &&
+	      find(t, 0)->why->use[USE_SORTS] == 20);
+	top_fold(t, 1);
+	top_fold(t, 0);
+	other = top_other(t, NULL)->why;
 	CHECK(other && other->use[USE_SORTS] == 100 && other->use[USE_PEAK_GROWTH] == (98 ^ 5));
-	tally_free(t);
+	top_free(t);
 }
 
 static size_t resident(void)
@@ -391,14 +392,14 @@ static uint64_t now_ns(void)
 /* A flood of statements that come once, and a few costly ones among them. */
 static void a_million(void)
 {
-	static char text[TALLY_TEXT];
+	static char text[TOP_TEXT];
 	size_t before = resident(), most = 0;
-	struct tally *t = tally_new(TALLY_ENTRIES);
+	struct top *t = top_new(TOP_ENTRIES);
 	uint64_t took = now_ns(), costly = 0, calls[50] = { 0 };
 
 	memset(text, 'x', sizeof(text) - 1);
 	for (uint64_t i = 0; i < MANY; i++) {
-		struct tally_call call = {
+		struct top_call call = {
 			.engine = "mysql", .hash = random_next() | 64,
 			.fingerprint = text + (i & 511) + 400, .text = text, .text_len = i & 511,
 			.duration_ns = random_duration(1),
@@ -410,7 +411,7 @@ static void a_million(void)
 			calls[call.hash]++;
 			costly++;
 		}
-		tally_add(t, &call);
+		top_add(t, &call);
 		if (!(i & 4095))
 			most = resident() > most ? resident() : most;
 	}
@@ -423,28 +424,28 @@ static void a_million(void)
 	CHECK(took / MANY < MANY_NS_MAX, "%" PRIu64 " ns", took / MANY);
 	printf("# a million fingerprints: %zu KiB, %" PRIu64 " ns each\n",
 	       (most - before) >> 10, took / MANY);
-	tally_free(t);
+	top_free(t);
 }
 
 /* The most that it can take: every entry with long texts and with calls in every bucket. */
 static void the_most_memory(void)
 {
-	static char text[TALLY_TEXT + 1];
+	static char text[TOP_TEXT + 1];
 	size_t before = resident();
-	struct tally *t = tally_new(TALLY_ENTRIES);
+	struct top *t = top_new(TOP_ENTRIES);
 	struct event_why why = { .used = 0 };
-	struct tally_call call = { .engine = "mysql", .fingerprint = text, .text = text,
-				   .text_len = TALLY_TEXT, .why = &why };
+	struct top_call call = { .engine = "mysql", .fingerprint = text, .text = text,
+				 .text_len = TOP_TEXT, .why = &why };
 
-	memset(text, 'x', TALLY_TEXT);
-	for (call.hash = 0; call.hash < TALLY_ENTRIES; call.hash++)
+	memset(text, 'x', TOP_TEXT);
+	for (call.hash = 0; call.hash < TOP_ENTRIES; call.hash++)
 		for (uint64_t i = 1; i < 49 * 32; i++) {
 			call.duration_ns = (32 + i % 32) << i / 32 >> 5;
-			tally_add(t, &call);
+			top_add(t, &call);
 		}
 	CHECK(resident() - before < MANY_BYTES_MAX, "%zu", resident() - before);
 	printf("# at most %zu KiB\n", (resident() - before) >> 10);
-	tally_free(t);
+	top_free(t);
 }
 
 int main(void)
