@@ -15,7 +15,7 @@ enum event_type {
 	EVENT_EXIT = 3,		/* struct event_session: that thread has ended */
 	EVENT_EXEC = 4,		/* struct event_exec: a program was executed */
 	EVENT_HIT = 5,		/* struct event_probe_hit, of any probe of any file */
-	EVENT_WHY = 6,		/* struct event_why, before its statement */
+	EVENT_BREAKDOWN = 6,		/* struct event_breakdown, before its statement */
 	EVENT_WAIT = 7,		/* struct event_wait, too */
 };
 
@@ -121,38 +121,38 @@ struct slot {
 #define SLOT_PRODUCT(key)	((key) * 0x9e3779b97f4a7c15ULL)
 
 /* What a thread does, or waits for. */
-enum why_part {
-	WHY_CPU,
-	WHY_RUNQUEUE,		/* it could run, and waits for a CPU */
-	WHY_DISK,
-	WHY_FSYNC,
-	WHY_LOCK,		/* of the server's, as those of rows, tables and advisory ones */
-	WHY_LWLOCK,		/* of the server's, inside it */
-	WHY_FUTEX,		/* a mutex or a condition, nothing more is known */
-	WHY_NETWORK,
-	WHY_SLEEP,
-	WHY_IPC,		/* another process of the server's, as a parallel worker */
-	WHY_OTHER,
-	WHY_PARTS,
+enum breakdown_part {
+	BREAKDOWN_CPU,
+	BREAKDOWN_RUNQUEUE,		/* it could run, and waits for a CPU */
+	BREAKDOWN_DISK,
+	BREAKDOWN_FSYNC,
+	BREAKDOWN_LOCK,		/* of the server's, as those of rows, tables and advisory ones */
+	BREAKDOWN_LWLOCK,		/* of the server's, inside it */
+	BREAKDOWN_FUTEX,		/* a mutex or a condition, nothing more is known */
+	BREAKDOWN_NETWORK,
+	BREAKDOWN_SLEEP,
+	BREAKDOWN_IPC,		/* another process of the server's, as a parallel worker */
+	BREAKDOWN_OTHER,
+	BREAKDOWN_PARTS,
 };
 
 /* Steps of a statement that the server tells of. */
 enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 
-#define WHY_LEADERS	256	/* elements of map "parallel" */
-#define WHY_SLOTS	4096	/* elements of map "active" */
-#define WHY_WAITS	8	/* system calls that are told apart; the last one has all others */
-#define WHY_CALLS	512	/* elements of map "calls": number of a system call → enum why_part */
-#define WHY_NO_CALL	(~0u)	/* in no system call: a page fault */
-#define WHY_OTHERS	(~1u)
-#define WHY_NONE	(~2u)	/* no system call is meant */
+#define BREAKDOWN_LEADERS	256	/* elements of map "parallel" */
+#define BREAKDOWN_SLOTS	4096	/* elements of map "active" */
+#define BREAKDOWN_WAITS	8	/* system calls that are told apart; the last one has all others */
+#define BREAKDOWN_CALLS	512	/* elements of map "calls": number of a system call → enum breakdown_part */
+#define BREAKDOWN_NO_CALL	(~0u)	/* in no system call: a page fault */
+#define BREAKDOWN_OTHERS	(~1u)
+#define BREAKDOWN_NONE	(~2u)	/* no system call is meant */
 
-struct why_wait {
+struct breakdown_wait {
 	__u32 call, count;
 	__u64 ns;
 };
 
-struct why_phase {
+struct breakdown_phase {
 	__u64 first_ns;			/* when it began first; 0: it did not */
 	__u64 since_ns;			/* when it began last */
 	__u64 ns;			/* how long it took, in all */
@@ -186,8 +186,8 @@ enum use {
 #define SORT_BEGINS		2
 
 /* What parallel workers of a statement did, which have ended. */
-struct why_workers {
-	__u64 ns[WHY_PARTS];
+struct breakdown_workers {
+	__u64 ns[BREAKDOWN_PARTS];
 	__u64 count;
 	__u64 use[USE_SORTINGS];	/* from USE_SORTS on: its leader has the rest */
 };
@@ -196,25 +196,25 @@ struct why_workers {
  * Where a statement's time went: of the thread that runs it, while it does, in map "threads". The
  * parts' sum is the time from ->start_ns to ->since_ns.
  */
-struct event_why {
+struct event_breakdown {
 	__u32 type, source;
 	__u32 pid, tid;
 	__u64 start_ns;			/* as its statement's; 0: none runs */
 	__u64 session;			/* key of its session */
 	__u64 since_ns;			/* when it began with what it does now */
-	__u32 doing;			/* enum why_part */
+	__u32 doing;			/* enum breakdown_part */
 	__u32 call;			/* that it waits in */
 	__u64 word;			/* address of what the server says it waits for; 0: none */
 	__u64 buffers, wal;		/* addresses of its counters; 0: none */
-	__u32 said;			/* or that itself: enum why_part; 0: nothing */
+	__u32 said;			/* or that itself: enum breakdown_part; 0: nothing */
 	__u32 used;			/* bits: which of ->use are known */
 	__u64 leader;			/* whose worker it is, or the key that its own have; 0: none */
 	__u32 worker;			/* it is one */
 	__u32 sorted;			/* sorts that ended */
-	__u64 ns[WHY_PARTS];
-	struct why_wait waits[WHY_WAITS];
-	struct why_phase phases[PHASES];
-	struct why_workers workers;
+	__u64 ns[BREAKDOWN_PARTS];
+	struct breakdown_wait waits[BREAKDOWN_WAITS];
+	struct breakdown_phase phases[PHASES];
+	struct breakdown_workers workers;
 	__u64 use[USES];		/* what the counters were at the start; then what was added */
 };
 

@@ -197,7 +197,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	count(COUNT_STATEMENTS);
 	s->duration_ns = end_ns - s->start_ns;
 	if (VALUE(want_why))
-		why_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
+		breakdown_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
 	s->flags &= ~SESSION_OPEN;
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
@@ -327,7 +327,7 @@ INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32
 	s->rows = 0;
 	s->depth = 0;
 	if (VALUE(want_why))
-		why_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
+		breakdown_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
 }
 
 #endif

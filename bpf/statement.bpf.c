@@ -45,7 +45,7 @@ PROGRAM(activity)
 
 	if (!session) {
 		if (VALUE(want_why) && text)
-			why_work(ctx);
+			breakdown_work(ctx);
 		return 0;
 	}
 	s = &session->s;
@@ -304,7 +304,7 @@ PROGRAM(thread_exit)
 	if (session)
 		session_end(ctx, session);
 	if (VALUE(want_why))
-		why_exit(ctx, (__u32)id);
+		breakdown_exit(ctx, (__u32)id);
 	if (session && VALUE(want_sessions))
 		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));
 	session_drop(key);
@@ -359,31 +359,31 @@ PROGRAM(task_switch)
 	const __u64 *args = ctx;
 	const char *task = (const char *)args[1];
 	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state;
-	struct event_why *t = tid ? why_thread(tid) : 0;
+	struct event_breakdown *t = tid ? breakdown_thread(tid) : 0;
 
 	if (t) {
-		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
-		state = why_state(ctx);
+		breakdown_turn(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
+		state = breakdown_state(ctx);
 		if (state && !VALUE(record_state))
-			t->call = why_call(task);
+			t->call = breakdown_call(task);
 		if (state)
-			t->doing = why_waits(t, task, state);
+			t->doing = breakdown_waits(t, task, state);
 	}
-	tid = why_tid(ctx, VALUE(record_next), 2);
-	t = tid ? why_thread(tid) : 0;
+	tid = breakdown_tid(ctx, VALUE(record_next), 2);
+	t = tid ? breakdown_thread(tid) : 0;
 	if (t)
-		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_CPU);
+		breakdown_turn(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_CPU);
 	return 0;
 }
 
 /* Raw tracepoint sched_wakeup(task), or its record: from now on it waits for a CPU. */
 PROGRAM(task_wakeup)
 {
-	struct event_why *t = why_thread(why_tid(ctx, VALUE(record_pid), 0));
+	struct event_breakdown *t = breakdown_thread(breakdown_tid(ctx, VALUE(record_pid), 0));
 
 	/* It was still running, about to sleep. */
-	if (t && why_is_waiting(t))
-		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_RUNQUEUE);
+	if (t && breakdown_is_waiting(t))
+		breakdown_turn(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
 	return 0;
 }
 
@@ -391,7 +391,7 @@ PROGRAM(task_wakeup)
 PROGRAM(call_enter)
 {
 	const __u64 *args = ctx;
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 
 	if (t)
 		t->call = (__u32)args[1];
@@ -400,10 +400,10 @@ PROGRAM(call_enter)
 
 PROGRAM(call_exit)
 {
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 
 	if (t)
-		t->call = WHY_NO_CALL;
+		t->call = BREAKDOWN_NO_CALL;
 	return 0;
 }
 
@@ -411,7 +411,7 @@ PROGRAM(call_exit)
 INLINE void task_bytes(void *ctx, __u32 which)
 {
 	const __u64 *args = ctx;
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 	int bytes = (int)args[1];
 
 	if (t && bytes > 0)
@@ -433,16 +433,16 @@ PROGRAM(task_received)
 /* thd_wait_begin(THD *, type) and thd_wait_end(THD *), which the server calls around its waits. */
 PROGRAM(wait_begin)
 {
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 
 	if (t)
-		t->said = why_mysql((__u32)arg_wait(ctx));
+		t->said = breakdown_mysql((__u32)arg_wait(ctx));
 	return 0;
 }
 
 PROGRAM(wait_end)
 {
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 
 	if (t)
 		t->said = 0;
@@ -452,7 +452,7 @@ PROGRAM(wait_end)
 /* The server begins with a phase, and is done with it. */
 PROGRAM(phase_start)
 {
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 
 	if (t)
 		phase_begin(t, (__u32)arg_phase(ctx));
@@ -461,8 +461,8 @@ PROGRAM(phase_start)
 
 PROGRAM(phase_done)
 {
-	struct event_why *t = why_current();
-	struct why_phase *phase;
+	struct event_breakdown *t = breakdown_current();
+	struct breakdown_phase *phase;
 
 	if (!t)
 		return 0;
@@ -477,7 +477,7 @@ PROGRAM(phase_done)
 /* The server sorts, and frees what that took. */
 PROGRAM(sort)
 {
-	struct event_why *t = why_current();
+	struct event_breakdown *t = breakdown_current();
 	__u32 sort = (__u32)arg_sort(ctx);
 
 	if (t && sort == SORT_BEGINS)

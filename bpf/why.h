@@ -29,8 +29,8 @@ ARGUMENT(space);	/* … where it took so many blocks; else so many KiB of memory
 CONSTANT(want_why);
 CONSTANT(want_use);
 CONSTANT(want_waits);		/* each is counted, or sent if statements are */
-CONSTANT(wait_part);		/* which of them: of stat --wait: enum why_part … */
-CONSTANT(wait_call);		/* … or a system call; WHY_PARTS, WHY_NONE: none */
+CONSTANT(wait_part);		/* which of them: of stat --wait: enum breakdown_part … */
+CONSTANT(wait_call);		/* … or a system call; BREAKDOWN_PARTS, BREAKDOWN_NONE: none */
 CONSTANT(want_bytes);		/* the tracepoints of sockets are there (6.3) */
 /* Offsets in the kernel's struct task_struct and pt_regs. */
 CONSTANT(task_pid);
@@ -48,7 +48,7 @@ CONSTANT(regs_call);
 CONSTANT(record_state);		/* of sched_switch */
 CONSTANT(record_next);
 CONSTANT(record_pid);		/* of sched_wakeup */
-CONSTANT(call_none);		/* WHY_NO_CALL; or nothing tells: WHY_OTHERS */
+CONSTANT(call_none);		/* BREAKDOWN_NO_CALL; or nothing tells: BREAKDOWN_OTHERS */
 /* 0: there is none */
 CONSTANT(task_read_bytes);
 CONSTANT(task_write_bytes);
@@ -62,58 +62,58 @@ CONSTANT(mm_hiwater);
 CONSTANT(mm_total);
 CONSTANT(mm_data);
 
-MAP(threads);		/* hash: kernel's number of a thread → struct event_why */
-MAP(no_thread);		/* array of one: a struct event_why that is all zero */
-MAP(active);		/* array: number of a thread % WHY_SLOTS → how many of them run a statement */
-MAP(workers);		/* hash: event_why.leader → struct why_workers of those that have ended */
-MAP(parallel);		/* array: event_why.leader % WHY_LEADERS → whether there are any */
-MAP(calls);		/* array: number of a system call → enum why_part, __u32 */
+MAP(threads);		/* hash: kernel's number of a thread → struct event_breakdown */
+MAP(no_thread);		/* array of one: a struct event_breakdown that is all zero */
+MAP(active);		/* array: number of a thread % BREAKDOWN_SLOTS → how many of them run a statement */
+MAP(workers);		/* hash: event_breakdown.leader → struct breakdown_workers of those that have ended */
+MAP(parallel);		/* array: event_breakdown.leader % BREAKDOWN_LEADERS → whether there are any */
+MAP(calls);		/* array: number of a system call → enum breakdown_part, __u32 */
 
 /* The classes of PostgreSQL's wait events, the same since 10. */
-INLINE __u32 why_postgres(__u32 event)
+INLINE __u32 breakdown_postgres(__u32 event)
 {
 	switch (event >> 24) {
 	case 0x00:		/* none */
 	case 0x0a:		/* I/O, of what kind the system call says */
 		return 0;
 	case 0x01:
-		return WHY_LWLOCK;
+		return BREAKDOWN_LWLOCK;
 	case 0x03:		/* heavyweight locks */
 	case 0x04:		/* pins of buffers */
-		return WHY_LOCK;
+		return BREAKDOWN_LOCK;
 	case 0x06:
-		return WHY_NETWORK;
+		return BREAKDOWN_NETWORK;
 	case 0x08:
-		return WHY_IPC;
+		return BREAKDOWN_IPC;
 	case 0x09:
-		return WHY_SLEEP;
+		return BREAKDOWN_SLEEP;
 	}
-	return WHY_OTHER;
+	return BREAKDOWN_OTHER;
 }
 
 /* enum thd_wait_type, part of the server's interface for plugins. */
-INLINE __u32 why_mysql(__u32 type)
+INLINE __u32 breakdown_mysql(__u32 type)
 {
 	switch (type) {
 	case 1:			/* THD_WAIT_SLEEP */
-		return WHY_SLEEP;
+		return BREAKDOWN_SLEEP;
 	case 2:			/* DISKIO */
-		return WHY_DISK;
+		return BREAKDOWN_DISK;
 	case 3: case 4: case 5: case 6: case 7:	/* of rows, global, of metadata, tables, users */
-		return WHY_LOCK;
+		return BREAKDOWN_LOCK;
 	case 9: case 10:	/* GROUP_COMMIT, SYNC */
-		return WHY_FSYNC;
+		return BREAKDOWN_FSYNC;
 	case 11:		/* NET */
-		return WHY_NETWORK;
+		return BREAKDOWN_NETWORK;
 	}
 	return 0;
 }
 
 /* The system call that the thread at hand is in; what @task is, is the caller's to know. */
-INLINE __u32 why_call(const char *task)
+INLINE __u32 breakdown_call(const char *task)
 {
 	const char *stack = 0, *regs;
-	__u64 call = WHY_NO_CALL;
+	__u64 call = BREAKDOWN_NO_CALL;
 
 	if (VALUE(task_helper)) {
 		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
@@ -126,7 +126,7 @@ INLINE __u32 why_call(const char *task)
 }
 
 /* What the thread at hand, which leaves its CPU, sleeps as; 0: it could go on. */
-INLINE __u32 why_state(void *ctx)
+INLINE __u32 breakdown_state(void *ctx)
 {
 	const __u64 *args = ctx;
 	__u32 state = 0;
@@ -142,7 +142,7 @@ INLINE __u32 why_state(void *ctx)
 }
 
 /* The number of a thread: at @record of the record, or of the task that is argument @arg. */
-INLINE __u32 why_tid(void *ctx, __u64 record, int arg)
+INLINE __u32 breakdown_tid(void *ctx, __u64 record, int arg)
 {
 	const __u64 *args = ctx;
 	__u32 tid = 0;
@@ -153,62 +153,62 @@ INLINE __u32 why_tid(void *ctx, __u64 record, int arg)
 }
 
 /* What the server says, else what the system call says. */
-INLINE __u32 why_waits(struct event_why *t, const char *task, __u32 state)
+INLINE __u32 breakdown_waits(struct event_breakdown *t, const char *task, __u32 state)
 {
 	__u32 call = t->call, *known, part = t->said, event = 0;
 	unsigned char iowait = 0;
 
 	if (!part && t->word && !bpf_probe_read_user(&event, sizeof(event), (const void *)t->word))
-		part = why_postgres(event);
+		part = breakdown_postgres(event);
 	if (part)
 		return part;
-	known = call < WHY_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
-	part = known ? *known : WHY_OTHER;
-	if (part == WHY_FSYNC || part == WHY_DISK)
+	known = call < BREAKDOWN_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
+	part = known ? *known : BREAKDOWN_OTHER;
+	if (part == BREAKDOWN_FSYNC || part == BREAKDOWN_DISK)
 		return part;
 	if (VALUE(task_iowait_mask))
 		bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
 	if (iowait & VALUE(task_iowait_mask))
-		return WHY_DISK;
+		return BREAKDOWN_DISK;
 	/*
 	 * read() and write() of a file; those of a socket can be interrupted. And page faults, of
 	 * which a record does not say that they wait for it.
 	 */
 	if (state & STATE_UNINTERRUPTIBLE &&
-	    (part == WHY_NETWORK || (VALUE(record_state) && !known)))
-		return WHY_DISK;
+	    (part == BREAKDOWN_NETWORK || (VALUE(record_state) && !known)))
+		return BREAKDOWN_DISK;
 	return part;
 }
 
-INLINE void why_spend(struct event_why *t, __u64 now)
+INLINE void breakdown_spend(struct event_breakdown *t, __u64 now)
 {
 	__u32 doing = t->doing;
 
-	if (doing < WHY_PARTS && now > t->since_ns)
+	if (doing < BREAKDOWN_PARTS && now > t->since_ns)
 		t->ns[doing] += now - t->since_ns;
 	t->since_ns = now;
 }
 
 /* A wait is over: it is added to those in the same system call. */
-INLINE void why_waited(struct event_why *t, __u64 now)
+INLINE void breakdown_waited(struct event_breakdown *t, __u64 now)
 {
 	__u32 call = t->call;
 	int i;
 
 	ROLLED
-	for (i = 0; i < WHY_WAITS - 1; i++)
+	for (i = 0; i < BREAKDOWN_WAITS - 1; i++)
 		if (!t->waits[i].count || t->waits[i].call == call)
 			break;
 	/* For the verifier, which no longer knows. */
-	i &= WHY_WAITS - 1;
-	t->waits[i].call = i == WHY_WAITS - 1 ? WHY_OTHERS : call;
+	i &= BREAKDOWN_WAITS - 1;
+	t->waits[i].call = i == BREAKDOWN_WAITS - 1 ? BREAKDOWN_OTHERS : call;
 	t->waits[i].count++;
 	t->waits[i].ns += now - t->since_ns;
 }
 
-INLINE int why_is_waiting(const struct event_why *t)
+INLINE int breakdown_is_waiting(const struct event_breakdown *t)
 {
-	return t->doing != WHY_CPU && t->doing != WHY_RUNQUEUE;
+	return t->doing != BREAKDOWN_CPU && t->doing != BREAKDOWN_RUNQUEUE;
 }
 
 /*
@@ -216,7 +216,7 @@ INLINE int why_is_waiting(const struct event_why *t)
  * ends, the next one in the packet is taken to begin there: a thread may then wait for its client,
  * or in a pool for work.
  */
-INLINE int why_is_inside(const struct event_why *t, const struct session *session)
+INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct session *session)
 {
 	const struct event_statement *s = &session->s;
 	__u32 between = SESSION_LATE | STATEMENT_COMPLETED;
@@ -227,22 +227,23 @@ INLINE int why_is_inside(const struct event_why *t, const struct session *sessio
 	/* A Sync is waited for. */
 	if (s->completed_ns && s->completed_ns <= t->since_ns)
 		return 0;
-	return (s->flags & between) != between || t->doing == WHY_DISK || t->doing == WHY_FSYNC ||
-	       t->doing == WHY_LOCK || t->doing == WHY_SLEEP;
+	return (s->flags & between) != between || t->doing == BREAKDOWN_DISK || t->doing == BREAKDOWN_FSYNC ||
+	       t->doing == BREAKDOWN_LOCK || t->doing == BREAKDOWN_SLEEP;
 }
 
 /* Counts or sends what it did, if that is wanted. */
-static __attribute__((noinline)) void why_count(void *ctx, struct event_why *t, __u64 now)
+static __attribute__((noinline)) void breakdown_count(void *ctx, struct event_breakdown *t,
+						      __u64 now)
 {
 	struct session *session;
 	struct event_wait wait = { .type = EVENT_WAIT };
 
 	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
 	    (t->doing != VALUE(wait_part) &&
-	     !(why_is_waiting(t) && t->call == VALUE(wait_call))))
+	     !(breakdown_is_waiting(t) && t->call == VALUE(wait_call))))
 		return;
 	session = session_find(t->session);
-	if (!session || !why_is_inside(t, session))
+	if (!session || !breakdown_is_inside(t, session))
 		return;
 	if (VALUE(stat_unit_ns)) {
 		stat_count(session, now - t->since_ns, session->s.flags & SESSION_LATE);
@@ -256,42 +257,43 @@ static __attribute__((noinline)) void why_count(void *ctx, struct event_why *t, 
 }
 
 /* It does something else from now on. */
-static __attribute__((noinline)) void why_turn(void *ctx, struct event_why *t, __u64 now,
-					       __u32 doing)
+static __attribute__((noinline)) void breakdown_turn(void *ctx, struct event_breakdown *t,
+						     __u64 now,
+						     __u32 doing)
 {
 	if (VALUE(want_waits))
-		why_count(ctx, t, now);
-	else if (why_is_waiting(t) && now > t->since_ns)
-		why_waited(t, now);
-	why_spend(t, now);
+		breakdown_count(ctx, t, now);
+	else if (breakdown_is_waiting(t) && now > t->since_ns)
+		breakdown_waited(t, now);
+	breakdown_spend(t, now);
 	t->doing = doing;
 }
 
-INLINE __u32 *why_slot(__u32 tid)
+INLINE __u32 *breakdown_slot(__u32 tid)
 {
-	__u32 slot = tid & (WHY_SLOTS - 1);
+	__u32 slot = tid & (BREAKDOWN_SLOTS - 1);
 
 	return bpf_map_lookup_elem(active, &slot);
 }
 
 /* That of a thread which runs a statement. Most do not, which an array tells at a tenth of the cost. */
-INLINE struct event_why *why_thread(__u32 tid)
+INLINE struct event_breakdown *breakdown_thread(__u32 tid)
 {
-	__u32 *running = why_slot(tid);
-	struct event_why *t = running && *running ? bpf_map_lookup_elem(threads, &tid) : 0;
+	__u32 *running = breakdown_slot(tid);
+	struct event_breakdown *t = running && *running ? bpf_map_lookup_elem(threads, &tid) : 0;
 
 	return t && t->start_ns ? t : 0;
 }
 
 /* That of the thread at hand. */
-static __attribute__((noinline)) struct event_why *why_current(void)
+static __attribute__((noinline)) struct event_breakdown *breakdown_current(void)
 {
-	return why_thread((__u32)bpf_get_current_pid_tgid());
+	return breakdown_thread((__u32)bpf_get_current_pid_tgid());
 }
 
-INLINE void why_stop(struct event_why *t, __u32 tid)
+INLINE void breakdown_stop(struct event_breakdown *t, __u32 tid)
 {
-	__u32 *running = why_slot(tid);
+	__u32 *running = breakdown_slot(tid);
 
 	t->start_ns = 0;
 	if (running)
@@ -299,7 +301,7 @@ INLINE void why_stop(struct event_why *t, __u32 tid)
 }
 
 /* A counter of the kernel's, @offset bytes from @task's beginning; 0: there is none. */
-static __attribute__((noinline)) void use_count(struct event_why *t, __u64 sign, __u64 task,
+static __attribute__((noinline)) void use_count(struct event_breakdown *t, __u64 sign, __u64 task,
 						__u64 offset, __u32 which)
 {
 	__u64 now;
@@ -324,7 +326,7 @@ static __attribute__((noinline)) __u64 use_word(__u64 address)
  * what is mapped now and not its own to write: the server's shared memory, libraries. Resident
  * memory would grow by each shared buffer that is touched.
  */
-static __attribute__((noinline)) void use_peak(struct event_why *t, __u64 sign, __u64 task)
+static __attribute__((noinline)) void use_peak(struct event_breakdown *t, __u64 sign, __u64 task)
 {
 	__u64 mm = use_word(task + VALUE(task_mm)), peak = use_word(mm + VALUE(mm_hiwater));
 	__u64 total = use_word(mm + VALUE(mm_total));
@@ -337,7 +339,7 @@ static __attribute__((noinline)) void use_peak(struct event_why *t, __u64 sign, 
 }
 
 /* Adds what the kernel and the server have counted of the thread to ->use, or with -1 takes it away. */
-static __attribute__((noinline)) void use_read(struct event_why *t, __u64 sign)
+static __attribute__((noinline)) void use_read(struct event_breakdown *t, __u64 sign)
 {
 	__u64 task = bpf_get_current_task(), now[USE_BUFFERS];
 
@@ -371,7 +373,7 @@ INLINE void use_largest(__u64 *largest, __u64 value)
 }
 
 /* A sort is freed, by the statement that it is of, not by the one after it. */
-INLINE void use_sorted(struct event_why *t, int external, __u64 space)
+INLINE void use_sorted(struct event_breakdown *t, int external, __u64 space)
 {
 	if (!t->use[USE_SORTS])
 		return;
@@ -384,25 +386,25 @@ INLINE void use_sorted(struct event_why *t, int external, __u64 space)
 	t->use[USE_SORT_BLOCKS] += space;
 }
 
-INLINE __u32 *why_parallel(__u64 leader)
+INLINE __u32 *breakdown_parallel(__u64 leader)
 {
-	__u32 slot = (leader ^ leader >> SESSION_PID_SHIFT) & (WHY_LEADERS - 1);
+	__u32 slot = (leader ^ leader >> SESSION_PID_SHIFT) & (BREAKDOWN_LEADERS - 1);
 
 	return bpf_map_lookup_elem(parallel, &slot);
 }
 
 /* A worker has ended: its leader's statement, which waits for that, finds what it did. */
-static __attribute__((noinline)) void why_fold(struct event_why *t)
+static __attribute__((noinline)) void breakdown_fold(struct event_breakdown *t)
 {
-	struct why_workers none = {}, *workers_of;
-	__u32 *any = why_parallel(t->leader);
+	struct breakdown_workers none = {}, *workers_of;
+	__u32 *any = breakdown_parallel(t->leader);
 
 	bpf_map_update_elem(workers, &t->leader, &none, BPF_NOEXIST);
 	workers_of = bpf_map_lookup_elem(workers, &t->leader);
 	if (!workers_of || !any)
 		return;
 	ROLLED
-	for (int i = 0; i < WHY_PARTS; i++)
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		__sync_fetch_and_add(&workers_of->ns[i], t->ns[i]);
 	/* Of two workers that end at once, one's largest sort may be passed over. */
 	use_largest(&workers_of->use[USE_SORT_BYTES - USE_SORTS], t->use[USE_SORT_BYTES]);
@@ -415,10 +417,10 @@ static __attribute__((noinline)) void why_fold(struct event_why *t)
 }
 
 /* What the workers of a statement did, of which there are to be none when it begins. */
-static __attribute__((noinline)) void why_gather(struct event_why *t)
+static __attribute__((noinline)) void breakdown_gather(struct event_breakdown *t)
 {
-	__u32 *any = t->leader ? why_parallel(t->leader) : 0;
-	struct why_workers *workers_of;
+	__u32 *any = t->leader ? breakdown_parallel(t->leader) : 0;
+	struct breakdown_workers *workers_of;
 
 	if (!any || !*any)
 		return;
@@ -429,17 +431,17 @@ static __attribute__((noinline)) void why_gather(struct event_why *t)
 	bpf_map_delete_elem(workers, &t->leader);
 }
 
-INLINE __u64 why_leader(void *ctx, __u64 pid)
+INLINE __u64 breakdown_leader(void *ctx, __u64 pid)
 {
 	__u64 family = arg_family(ctx);
 
 	return family ? family ^ pid << SESSION_PID_SHIFT : 0;
 }
 
-static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
+static __attribute__((noinline)) struct event_breakdown *breakdown_create(__u32 tid)
 {
 	__u32 zero = 0;
-	struct event_why *zeros = bpf_map_lookup_elem(no_thread, &zero);
+	struct event_breakdown *zeros = bpf_map_lookup_elem(no_thread, &zero);
 
 	if (!zeros || bpf_map_update_elem(threads, &tid, zeros, BPF_NOEXIST)) {
 		count(LOST_TABLE_FULL);
@@ -449,19 +451,19 @@ static __attribute__((noinline)) struct event_why *why_create(__u32 tid)
 }
 
 /* The thread at hand begins with something that is looked at, at @now. */
-static __attribute__((noinline)) struct event_why *why_start(void *ctx, __u64 now)
+static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *ctx, __u64 now)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct event_why *t = bpf_map_lookup_elem(threads, &tid);
-	__u32 *running = why_slot(tid);
+	struct event_breakdown *t = bpf_map_lookup_elem(threads, &tid);
+	__u32 *running = breakdown_slot(tid);
 
-	t = t ? t : why_create(tid);
+	t = t ? t : breakdown_create(tid);
 	if (!t || !running)
 		return 0;
 	if (!t->start_ns)
 		__sync_fetch_and_add(running, 1);
 	t->start_ns = t->since_ns = now;
-	t->doing = WHY_CPU;
+	t->doing = BREAKDOWN_CPU;
 	t->call = (__u32)VALUE(call_none);
 	t->said = 0;
 	t->used = t->sorted = 0;
@@ -473,20 +475,20 @@ static __attribute__((noinline)) struct event_why *why_start(void *ctx, __u64 no
 }
 
 /* The thread at hand begins statement @s. */
-static __attribute__((noinline)) void why_begin(void *ctx, struct event_statement *s,
-						__u64 session)
+static __attribute__((noinline)) void breakdown_begin(void *ctx, struct event_statement *s,
+						      __u64 session)
 {
-	struct event_why *t = why_start(ctx, s->start_ns);
+	struct event_breakdown *t = breakdown_start(ctx, s->start_ns);
 
 	if (!t)
 		return;
-	t->type = EVENT_WHY;
+	t->type = EVENT_BREAKDOWN;
 	t->source = s->source;
 	t->pid = s->pid;
 	t->session = session;
-	t->leader = why_leader(ctx, arg_self(ctx));
+	t->leader = breakdown_leader(ctx, arg_self(ctx));
 	/* Those of one that was not seen to begin. */
-	why_gather(t);
+	breakdown_gather(t);
 	t->workers.count = 0;
 	if (!VALUE(want_use))
 		return;
@@ -499,24 +501,24 @@ static __attribute__((noinline)) void why_begin(void *ctx, struct event_statemen
 }
 
 /* A process that serves no client begins with a statement's text: a parallel worker, maybe. */
-static __attribute__((noinline)) void why_work(void *ctx)
+static __attribute__((noinline)) void breakdown_work(void *ctx)
 {
-	struct event_why *t;
+	struct event_breakdown *t;
 
 	if ((int)arg_worker(ctx) < 0 || !arg_leader(ctx))
 		return;
-	t = why_start(ctx, bpf_ktime_get_ns());
+	t = breakdown_start(ctx, bpf_ktime_get_ns());
 	if (!t)
 		return;
 	t->worker = 1;
 	t->session = 0;
-	t->leader = why_leader(ctx, arg_leader(ctx));
+	t->leader = breakdown_leader(ctx, arg_leader(ctx));
 }
 
 /* Of those inside one another, as of a function's statements, the outermost counts. */
-INLINE void phase_begin(struct event_why *t, __u32 which)
+INLINE void phase_begin(struct event_breakdown *t, __u32 which)
 {
-	struct why_phase *phase = &t->phases[which & (PHASES - 1)];
+	struct breakdown_phase *phase = &t->phases[which & (PHASES - 1)];
 
 	if (phase->depth++)
 		return;
@@ -525,7 +527,7 @@ INLINE void phase_begin(struct event_why *t, __u32 which)
 		phase->first_ns = phase->since_ns;
 }
 
-INLINE void phase_end(struct why_phase *phase, __u64 now)
+INLINE void phase_end(struct breakdown_phase *phase, __u64 now)
 {
 	phase->depth = 0;
 	if (now > phase->since_ns)
@@ -536,7 +538,7 @@ INLINE void phase_end(struct why_phase *phase, __u64 now)
  * What it used since use_read() began. A thread that ends has no memory any more where the kernel
  * tells of it late (before 6.16): what cannot be read then is not known.
  */
-INLINE void use_end(struct event_why *t)
+INLINE void use_end(struct event_breakdown *t)
 {
 	__u32 known = t->used;
 
@@ -546,11 +548,12 @@ INLINE void use_end(struct event_why *t)
 }
 
 /* It ended at @end_ns: what its time was is sent where it is @wanted. */
-static __attribute__((noinline)) void why_end(void *ctx, struct event_statement *s, __u64 end_ns,
-					      int wanted)
+static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_statement *s,
+						    __u64 end_ns,
+						    int wanted)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	struct event_why *t = why_thread(tid);
+	struct event_breakdown *t = breakdown_thread(tid);
 
 	/* Not seen to begin, or another thread began it. */
 	if (!t || t->start_ns != s->start_ns)
@@ -558,7 +561,7 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 	if (wanted) {
 		t->tid = s->tid;
 		/* It runs; but that it was woken, and ran, may have been missed. */
-		why_turn(ctx, t, end_ns, WHY_CPU);
+		breakdown_turn(ctx, t, end_ns, BREAKDOWN_CPU);
 		/* An error has left them. */
 		ROLLED
 		for (int i = 0; i < PHASES; i++)
@@ -567,23 +570,23 @@ static __attribute__((noinline)) void why_end(void *ctx, struct event_statement 
 		if (VALUE(want_use))
 			use_end(t);
 	}
-	why_gather(t);
+	breakdown_gather(t);
 	if (wanted && !VALUE(want_waits))
 		send(ctx, t, sizeof(*t));
-	why_stop(t, tid);
+	breakdown_stop(t, tid);
 }
 
 /* The thread at hand ends. */
-INLINE void why_exit(void *ctx, __u32 tid)
+INLINE void breakdown_exit(void *ctx, __u32 tid)
 {
-	struct event_why *t = why_thread(tid);
+	struct event_breakdown *t = breakdown_thread(tid);
 
 	if (t && t->worker) {
-		why_turn(ctx, t, bpf_ktime_get_ns(), WHY_CPU);
-		why_fold(t);
+		breakdown_turn(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_CPU);
+		breakdown_fold(t);
 	}
 	if (t)
-		why_stop(t, tid);
+		breakdown_stop(t, tid);
 	bpf_map_delete_elem(threads, &tid);
 }
 

@@ -10,10 +10,10 @@
 #define INDENT	"    "
 
 /* The number of a system call that has no name here, or its name. */
-static void why_call(struct output *out, uint32_t call)
+static void breakdown_call(struct output *out, uint32_t call)
 {
-	const char *name = call == WHY_NO_CALL ? "page_fault" :
-			   call == WHY_OTHERS ? "others" : why_call_name(call);
+	const char *name = call == BREAKDOWN_NO_CALL ? "page_fault" :
+			   call == BREAKDOWN_OTHERS ? "others" : breakdown_call_name(call);
 
 	if (name)
 		output_string(out, name);
@@ -46,94 +46,96 @@ static void list_add(struct list *list, const char *name, uint64_t value, unsign
 	output_bytes(list->out, number, len);
 }
 
-/* The largest part that is not in @shown; WHY_PARTS: those that are left took no time. */
-static int why_largest(const __u64 *ns, uint32_t shown)
+/* The largest part that is not in @shown; BREAKDOWN_PARTS: those that are left took no time. */
+static int breakdown_largest(const __u64 *ns, uint32_t shown)
 {
-	int largest = WHY_PARTS;
+	int largest = BREAKDOWN_PARTS;
 
-	for (int i = 0; i < WHY_PARTS; i++)
-		if (!(shown & 1u << i) && ns[i] && (largest == WHY_PARTS || ns[i] > ns[largest]))
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		if (!(shown & 1u << i) && ns[i] &&
+		    (largest == BREAKDOWN_PARTS || ns[i] > ns[largest]))
 			largest = i;
 	return largest;
 }
 
-void why_parts_text(struct output *out, const __u64 *ns, unsigned int width)
+void breakdown_parts_text(struct output *out, const __u64 *ns, unsigned int width)
 {
 	struct list list = { .out = out, .width = width };
 	uint32_t shown = 0;
 	int part;
 
-	while ((part = why_largest(ns, shown)) < WHY_PARTS) {
-		list_add(&list, why_part_name((enum why_part)part), (ns[part] + 500) / 1000, 3);
+	while ((part = breakdown_largest(ns, shown)) < BREAKDOWN_PARTS) {
+		list_add(&list, breakdown_part_name((enum breakdown_part)part),
+			 (ns[part] + 500) / 1000, 3);
 		shown |= 1u << part;
 	}
 	output_string(out, shown ? "" : INDENT);
 }
 
-void why_use_text(struct output *out, uint32_t used, const __u64 *use, unsigned int width)
+void breakdown_use_text(struct output *out, uint32_t used, const __u64 *use, unsigned int width)
 {
 	struct list list = { .out = out, .width = width };
 
 	for (int i = 0; i < USES; i++)
 		if (used & 1u << i && use[i])
-			list_add(&list, why_use_name((enum use)i), use[i], 0);
+			list_add(&list, breakdown_use_name((enum use)i), use[i], 0);
 	output_string(out, list.used ? "\n" : INDENT "used nothing\n");
 }
 
-static void why_waits(struct output *out, const struct event_why *why)
+static void breakdown_waits(struct output *out, const struct event_breakdown *why)
 {
-	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
 		output_string(out, i ? ", " : "; ");
-		why_call(out, why->waits[i].call);
+		breakdown_call(out, why->waits[i].call);
 		output_printf(out, " %ux ", why->waits[i].count);
 		output_fixed(out, (why->waits[i].ns + 500) / 1000, 3);
 	}
 }
 
-static void why_phases(struct output *out, const struct event_why *why)
+static void breakdown_phases(struct output *out, const struct event_breakdown *why)
 {
 	struct list list = { .out = out };
 
 	for (int i = 0; i < PHASES; i++)
 		if (why->phases[i].first_ns)
-			list_add(&list, why_phase_name((enum phase)i),
+			list_add(&list, breakdown_phase_name((enum phase)i),
 				 (why->phases[i].ns + 500) / 1000, 3);
 	output_string(out, list.used ? "\n" : "");
 }
 
-void why_text(struct output *out, const struct event_why *why)
+void breakdown_text(struct output *out, const struct event_breakdown *why)
 {
-	why_parts_text(out, why->ns, 0);
-	why_waits(out, why);
+	breakdown_parts_text(out, why->ns, 0);
+	breakdown_waits(out, why);
 	output_char(out, '\n');
 	if (why->workers.count) {
 		output_printf(out, INDENT "%llu parallel workers:",
 			      (unsigned long long)why->workers.count);
-		why_parts_text(out, why->workers.ns, 0);
+		breakdown_parts_text(out, why->workers.ns, 0);
 		output_char(out, '\n');
 	}
-	why_phases(out, why);
+	breakdown_phases(out, why);
 	if (why->used)
-		why_use_text(out, why->used, why->use, 0);
+		breakdown_use_text(out, why->used, why->use, 0);
 }
 
 static void json_parts(struct output *out, const __u64 *ns)
 {
-	for (int i = 0; i < WHY_PARTS; i++) {
+	for (int i = 0; i < BREAKDOWN_PARTS; i++) {
 		output_string(out, i ? ",\"" : "\"");
-		output_string(out, why_part_name((enum why_part)i));
+		output_string(out, breakdown_part_name((enum breakdown_part)i));
 		json_number(out, "\":", ns[i]);
 	}
 	output_char(out, '}');
 }
 
-void why_parts_json(struct output *out, const __u64 *ns)
+void breakdown_parts_json(struct output *out, const __u64 *ns)
 {
 	output_string(out, ",\"why\":{");
 	json_parts(out, ns);
 }
 
-void why_use_json(struct output *out, uint32_t used, const __u64 *use)
+void breakdown_use_json(struct output *out, uint32_t used, const __u64 *use)
 {
 	bool first = true;
 
@@ -141,14 +143,14 @@ void why_use_json(struct output *out, uint32_t used, const __u64 *use)
 		if (!(used & 1u << i))
 			continue;
 		output_string(out, first ? ",\"use\":{\"" : ",\"");
-		output_string(out, why_use_name((enum use)i));
+		output_string(out, breakdown_use_name((enum use)i));
 		json_number(out, "\":", use[i]);
 		first = false;
 	}
 	output_string(out, first ? "" : "}");
 }
 
-static void why_json_phases(struct output *out, const struct event_why *why)
+static void breakdown_json_phases(struct output *out, const struct event_breakdown *why)
 {
 	const char *before = ",\"phases\":{\"";
 
@@ -156,20 +158,20 @@ static void why_json_phases(struct output *out, const struct event_why *why)
 		if (!why->phases[i].first_ns)
 			continue;
 		output_string(out, before);
-		output_string(out, why_phase_name((enum phase)i));
+		output_string(out, breakdown_phase_name((enum phase)i));
 		json_number(out, "\":", why->phases[i].ns);
 		before = ",\"";
 	}
 	output_string(out, before[2] ? "" : "}");
 }
 
-void why_json(struct output *out, const struct event_why *why)
+void breakdown_json(struct output *out, const struct event_breakdown *why)
 {
-	why_parts_json(out, why->ns);
+	breakdown_parts_json(out, why->ns);
 	output_string(out, ",\"waits\":[");
-	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
-		why_call(out, why->waits[i].call);
+		breakdown_call(out, why->waits[i].call);
 		json_number(out, "\",\"count\":", why->waits[i].count);
 		json_number(out, ",\"ns\":", why->waits[i].ns);
 		output_char(out, '}');
@@ -180,6 +182,6 @@ void why_json(struct output *out, const struct event_why *why)
 		output_char(out, ',');
 		json_parts(out, why->workers.ns);
 	}
-	why_json_phases(out, why);
-	why_use_json(out, why->used, why->use);
+	breakdown_json_phases(out, why);
+	breakdown_use_json(out, why->used, why->use);
 }

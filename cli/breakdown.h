@@ -7,22 +7,22 @@
 #include "cli/output.h"
 
 /* Adds a line for the time, the largest part first, and one for what was used, if that is known. */
-void why_text(struct output *out, const struct event_why *why);
+void breakdown_text(struct output *out, const struct event_breakdown *why);
 
 /* Adds the members "why", "waits" and "use", each behind a comma. */
-void why_json(struct output *out, const struct event_why *why);
+void breakdown_json(struct output *out, const struct event_breakdown *why);
 
 /*
  * Adds the parts that took time, @ns, the largest first, without an end of line; as many as fit into
  * @width columns, 0: all.
  */
-void why_parts_text(struct output *out, const __u64 *ns, unsigned int width);
+void breakdown_parts_text(struct output *out, const __u64 *ns, unsigned int width);
 
 /* Adds a line with those of @use that are known, bits @used, and not 0; @width as above. */
-void why_use_text(struct output *out, uint32_t used, const __u64 *use, unsigned int width);
+void breakdown_use_text(struct output *out, uint32_t used, const __u64 *use, unsigned int width);
 
 /* Add the members "why" of @ns, and "use" if any is known, each behind a comma. */
-void why_parts_json(struct output *out, const __u64 *ns);
-void why_use_json(struct output *out, uint32_t used, const __u64 *use);
+void breakdown_parts_json(struct output *out, const __u64 *ns);
+void breakdown_use_json(struct output *out, uint32_t used, const __u64 *use);
 
 #endif

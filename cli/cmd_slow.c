@@ -48,7 +48,7 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 	column_row(out, &slow->view, statement);
 	/* Columns alone may have asked for it. */
 	if (statement->why && (options->why || options->use || options->phases))
-		why_text(out, statement->why);
+		breakdown_text(out, statement->why);
 }
 
 static bool slow_statement(void *arg, const struct statement *statement)

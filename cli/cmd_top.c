@@ -87,17 +87,17 @@ static void cmd_top_why(struct cmd_top *top, const struct top_entry *entry)
 		output_string(out, "    not known\n");
 		return;
 	}
-	why_parts_text(out, why->ns, top->width);
+	breakdown_parts_text(out, why->ns, top->width);
 	output_char(out, '\n');
 	if (options->use)
-		why_use_text(out, why->used, why->use, top->width);
+		breakdown_use_text(out, why->used, why->use, top->width);
 }
 
 static void cmd_top_why_json(struct output *out, const struct top_why *why)
 {
 	json_number(out, ",\"why_calls\":", why->calls);
-	why_parts_json(out, why->ns);
-	why_use_json(out, why->used, why->use);
+	breakdown_parts_json(out, why->ns);
+	breakdown_use_json(out, why->used, why->use);
 }
 
 static void cmd_top_json(struct cmd_top *top, const struct top_entry *entry, const char *text)

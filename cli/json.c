@@ -137,7 +137,7 @@ void json_statement(struct output *out, const struct statement *st)
 	if (st->error_code)
 		json_number(out, ",\"errno\":", st->error_code);
 	if (st->why)
-		why_json(out, st->why);
+		breakdown_json(out, st->why);
 	json_query(out, st);
 	output_string(out, "}\n");
 }

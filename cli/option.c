@@ -322,7 +322,7 @@ static int set_by(struct parse *p, const struct option_row *row, const char *val
 
 static int set_wait(struct parse *p, const struct option_row *row, const char *value)
 {
-	if (why_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
+	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
 		return refuse(p, row, value, "is nothing that is known to be waited in");
 	p->opts->wait = value;
 	return 0;
@@ -342,15 +342,15 @@ static int set_order(struct parse *p, const struct option_row *row, const char *
 		p->opts->order = (enum top_order)i;
 		return 0;
 	}
-	for (int i = 0; i < WHY_PARTS; i++) {
-		if (strcmp(value, why_part_name((enum why_part)i)))
+	for (int i = 0; i < BREAKDOWN_PARTS; i++) {
+		if (strcmp(value, breakdown_part_name((enum breakdown_part)i)))
 			continue;
 		p->opts->order = (enum top_order)(TOP_PART + i);
 		p->opts->why = true;
 		return 0;
 	}
 	for (int i = 0; i < USES; i++) {
-		if (strcmp(value, why_use_name((enum use)i)))
+		if (strcmp(value, breakdown_use_name((enum use)i)))
 			continue;
 		p->opts->order = (enum top_order)(TOP_USE + i);
 		p->opts->use = true;

@@ -45,7 +45,7 @@ struct options {
 	uint64_t interval_ns;		/* 0: only at the end */
 	enum stat_by stat_by;
 	const char *wait;		/* what is counted is waits for this; NULL: statements */
-	enum why_part wait_part;	/* what that means: see why_by_name() */
+	enum breakdown_part wait_part;	/* what that means: see breakdown_by_name() */
 	uint32_t wait_call;
 	enum top_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */

@@ -258,18 +258,21 @@ static void put_failure(struct output *out, const struct statement *st)
 	}
 }
 
-static void put_why(struct output *out, const struct event_why *why)
+static void put_why(struct output *out, const struct event_breakdown *why)
 {
-	for (int i = 0; i < WHY_PARTS; i++)
-		put_part(out, "dbslower.why.", why_part_name((enum why_part)i), why->ns[i]);
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		put_part(out, "dbslower.why.", breakdown_part_name((enum breakdown_part)i),
+			 why->ns[i]);
 	for (int i = 0; i < USES; i++)
 		if (why->used & 1u << i)
-			put_part(out, "dbslower.use.", why_use_name((enum use)i), why->use[i]);
+			put_part(out, "dbslower.use.", breakdown_use_name((enum use)i),
+				 why->use[i]);
 }
 
 static void put_attributes(struct output *out, const struct statement *st)
 {
-	json_string(out, ",\"attributes\":[{\"key\":\"db.system.name\",\"value\":{\"stringValue\":\"",
+	json_string(out,
+		    ",\"attributes\":[{\"key\":\"db.system.name\",\"value\":{\"stringValue\":\"",
 		    otlp_system(st));
 	output_string(out, "}}");
 	put_query(out, st);
@@ -328,7 +331,7 @@ static void put_phases(struct otlp *otlp, const struct statement *st, const stru
 	struct output *out = otlp->out;
 
 	for (int i = 0; st->why && i < PHASES; i++) {
-		const struct why_phase *phase = &st->why->phases[i];
+		const struct breakdown_phase *phase = &st->why->phases[i];
 
 		if (!phase->first_ns)
 			continue;
@@ -336,7 +339,7 @@ static void put_phases(struct otlp *otlp, const struct statement *st, const stru
 		put_ids(out, of, otlp_random(&otlp->random[0]));
 		output_string(out, ",\"parentSpanId\":\"");
 		put_digits(out, of->id);
-		json_string(out, "\",\"name\":\"", why_phase_name((enum phase)i));
+		json_string(out, "\",\"name\":\"", breakdown_phase_name((enum phase)i));
 		put_times(out, KIND_INTERNAL, st->wall_ns + (phase->first_ns - st->why->start_ns),
 			  phase->ns);
 		output_char(out, '}');
@@ -359,7 +362,8 @@ static void put_resource(struct otlp *otlp, const struct statement *st)
 		  strspn(st->container, "0123456789abcdef") == strlen(st->container) &&
 		  strlen(st->container) >= CONTAINER_ID;
 
-	json_string(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
+	json_string(out,
+		    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
 			 "\"value\":{\"stringValue\":\"", st->engine);
 	output_string(out, "}}");
 	put_string(out, "host.name", *otlp->host ? otlp->host : NULL);

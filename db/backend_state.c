@@ -19,7 +19,7 @@ static uint64_t backend_symbol(const struct elf *elf, const char *name)
 void backend_find(const struct elf *elf, const struct engine *engine,
 		  struct backend_places *places)
 {
-	const struct engine_activity *running = engine->running;
+	const struct engine_activity *activity = engine->activity;
 	struct accessor accessor;
 
 	*places = (struct backend_places){ .query = -1 };
@@ -28,11 +28,11 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 		if (!accessor_read(elf, engine->query_accessors[i], &accessor) &&
 		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
 			places->query = accessor.offset;
-	if (!running || accessor_read_global(elf, running->begun, &places->begun))
+	if (!activity || accessor_read_global(elf, activity->begun, &places->begun))
 		return;
-	places->text = backend_symbol(elf, running->text);
-	places->client = backend_symbol(elf, running->client);
-	places->replication = backend_symbol(elf, running->replication);
+	places->text = backend_symbol(elf, activity->text);
+	places->client = backend_symbol(elf, activity->client);
+	places->replication = backend_symbol(elf, activity->replication);
 	if (!places->text || !places->client || !places->replication)
 		places->text = 0;
 }

@@ -22,66 +22,66 @@
 
 static const struct {
 	uint32_t number;
-	enum why_part part;
+	enum breakdown_part part;
 	const char *name;
-} why_calls[] = {
+} breakdown_calls[] = {
 #define ROW(name, part)	{ SYS_ ## name, part, #name }
-	ROW(pread64, WHY_DISK), ROW(pwrite64, WHY_DISK), ROW(preadv, WHY_DISK),
-	ROW(pwritev, WHY_DISK), ROW(preadv2, WHY_DISK), ROW(pwritev2, WHY_DISK),
-	ROW(io_uring_enter, WHY_DISK), ROW(io_getevents, WHY_DISK), ROW(io_submit, WHY_DISK),
-	ROW(openat, WHY_DISK), ROW(truncate, WHY_DISK), ROW(ftruncate, WHY_DISK), ROW(fallocate, WHY_DISK),
-	ROW(unlinkat, WHY_DISK), ROW(mkdirat, WHY_DISK), ROW(renameat, WHY_DISK), ROW(fadvise64, WHY_DISK),
-	ROW(fsync, WHY_FSYNC), ROW(fdatasync, WHY_FSYNC), ROW(sync_file_range, WHY_FSYNC),
-	ROW(msync, WHY_FSYNC), ROW(syncfs, WHY_FSYNC),
-	ROW(futex, WHY_FUTEX), ROW(semtimedop, WHY_FUTEX), ROW(semop, WHY_FUTEX),
+	ROW(pread64, BREAKDOWN_DISK), ROW(pwrite64, BREAKDOWN_DISK), ROW(preadv, BREAKDOWN_DISK),
+	ROW(pwritev, BREAKDOWN_DISK), ROW(preadv2, BREAKDOWN_DISK), ROW(pwritev2, BREAKDOWN_DISK),
+	ROW(io_uring_enter, BREAKDOWN_DISK), ROW(io_getevents, BREAKDOWN_DISK), ROW(io_submit, BREAKDOWN_DISK),
+	ROW(openat, BREAKDOWN_DISK), ROW(truncate, BREAKDOWN_DISK), ROW(ftruncate, BREAKDOWN_DISK), ROW(fallocate, BREAKDOWN_DISK),
+	ROW(unlinkat, BREAKDOWN_DISK), ROW(mkdirat, BREAKDOWN_DISK), ROW(renameat, BREAKDOWN_DISK), ROW(fadvise64, BREAKDOWN_DISK),
+	ROW(fsync, BREAKDOWN_FSYNC), ROW(fdatasync, BREAKDOWN_FSYNC), ROW(sync_file_range, BREAKDOWN_FSYNC),
+	ROW(msync, BREAKDOWN_FSYNC), ROW(syncfs, BREAKDOWN_FSYNC),
+	ROW(futex, BREAKDOWN_FUTEX), ROW(semtimedop, BREAKDOWN_FUTEX), ROW(semop, BREAKDOWN_FUTEX),
 	/* Of a file they are the disk's, which the thread's state tells. */
-	ROW(read, WHY_NETWORK), ROW(write, WHY_NETWORK), ROW(readv, WHY_NETWORK),
-	ROW(writev, WHY_NETWORK),
-	ROW(recvfrom, WHY_NETWORK), ROW(sendto, WHY_NETWORK), ROW(recvmsg, WHY_NETWORK),
-	ROW(sendmsg, WHY_NETWORK), ROW(connect, WHY_NETWORK), ROW(accept4, WHY_NETWORK),
-	ROW(ppoll, WHY_NETWORK), ROW(epoll_pwait, WHY_NETWORK),
-	ROW(sendfile, WHY_NETWORK),
-	ROW(nanosleep, WHY_SLEEP), ROW(clock_nanosleep, WHY_SLEEP), ROW(pselect6, WHY_SLEEP),
-	ROW(wait4, WHY_OTHER), ROW(mmap, WHY_OTHER), ROW(munmap, WHY_OTHER),
-	ROW(madvise, WHY_OTHER), ROW(brk, WHY_OTHER), ROW(clone, WHY_OTHER),
+	ROW(read, BREAKDOWN_NETWORK), ROW(write, BREAKDOWN_NETWORK), ROW(readv, BREAKDOWN_NETWORK),
+	ROW(writev, BREAKDOWN_NETWORK),
+	ROW(recvfrom, BREAKDOWN_NETWORK), ROW(sendto, BREAKDOWN_NETWORK), ROW(recvmsg, BREAKDOWN_NETWORK),
+	ROW(sendmsg, BREAKDOWN_NETWORK), ROW(connect, BREAKDOWN_NETWORK), ROW(accept4, BREAKDOWN_NETWORK),
+	ROW(ppoll, BREAKDOWN_NETWORK), ROW(epoll_pwait, BREAKDOWN_NETWORK),
+	ROW(sendfile, BREAKDOWN_NETWORK),
+	ROW(nanosleep, BREAKDOWN_SLEEP), ROW(clock_nanosleep, BREAKDOWN_SLEEP), ROW(pselect6, BREAKDOWN_SLEEP),
+	ROW(wait4, BREAKDOWN_OTHER), ROW(mmap, BREAKDOWN_OTHER), ROW(munmap, BREAKDOWN_OTHER),
+	ROW(madvise, BREAKDOWN_OTHER), ROW(brk, BREAKDOWN_OTHER), ROW(clone, BREAKDOWN_OTHER),
 #ifdef __x86_64__
-	ROW(select, WHY_SLEEP), ROW(poll, WHY_NETWORK), ROW(epoll_wait, WHY_NETWORK),
-	ROW(open, WHY_DISK), ROW(unlink, WHY_DISK), ROW(rmdir, WHY_DISK), ROW(mkdir, WHY_DISK), ROW(rename, WHY_DISK),
+	ROW(select, BREAKDOWN_SLEEP), ROW(poll, BREAKDOWN_NETWORK), ROW(epoll_wait, BREAKDOWN_NETWORK),
+	ROW(open, BREAKDOWN_DISK), ROW(unlink, BREAKDOWN_DISK), ROW(rmdir, BREAKDOWN_DISK), ROW(mkdir, BREAKDOWN_DISK), ROW(rename, BREAKDOWN_DISK),
 #endif
 #undef ROW
 };
 
-#define CALLS	(sizeof(why_calls) / sizeof(why_calls[0]))
+#define CALLS	(sizeof(breakdown_calls) / sizeof(breakdown_calls[0]))
 
-enum why_part why_call_part(uint32_t call)
+enum breakdown_part breakdown_call_part(uint32_t call)
 {
 	for (size_t i = 0; i < CALLS; i++)
-		if (why_calls[i].number == call)
-			return why_calls[i].part;
-	return WHY_OTHER;
+		if (breakdown_calls[i].number == call)
+			return breakdown_calls[i].part;
+	return BREAKDOWN_OTHER;
 }
 
-const char *why_call_name(uint32_t call)
+const char *breakdown_call_name(uint32_t call)
 {
 	for (size_t i = 0; i < CALLS; i++)
-		if (why_calls[i].number == call)
-			return why_calls[i].name;
+		if (breakdown_calls[i].number == call)
+			return breakdown_calls[i].name;
 	return NULL;
 }
 
-const char *why_part_name(enum why_part part)
+const char *breakdown_part_name(enum breakdown_part part)
 {
-	static const char *const names[WHY_PARTS] = {
-		[WHY_CPU] = "cpu", [WHY_RUNQUEUE] = "runqueue", [WHY_DISK] = "disk",
-		[WHY_FSYNC] = "fsync", [WHY_LOCK] = "lock", [WHY_LWLOCK] = "lwlock",
-		[WHY_FUTEX] = "futex", [WHY_NETWORK] = "network", [WHY_SLEEP] = "sleep",
-		[WHY_IPC] = "ipc", [WHY_OTHER] = "other",
+	static const char *const names[BREAKDOWN_PARTS] = {
+		[BREAKDOWN_CPU] = "cpu", [BREAKDOWN_RUNQUEUE] = "runqueue", [BREAKDOWN_DISK] = "disk",
+		[BREAKDOWN_FSYNC] = "fsync", [BREAKDOWN_LOCK] = "lock", [BREAKDOWN_LWLOCK] = "lwlock",
+		[BREAKDOWN_FUTEX] = "futex", [BREAKDOWN_NETWORK] = "network", [BREAKDOWN_SLEEP] = "sleep",
+		[BREAKDOWN_IPC] = "ipc", [BREAKDOWN_OTHER] = "other",
 	};
 
 	return names[part];
 }
 
-const char *why_phase_name(enum phase phase)
+const char *breakdown_phase_name(enum phase phase)
 {
 	static const char *const names[PHASES] = {
 		[PHASE_PARSE] = "parse", [PHASE_REWRITE] = "rewrite", [PHASE_PLAN] = "plan",
@@ -91,20 +91,20 @@ const char *why_phase_name(enum phase phase)
 	return names[phase];
 }
 
-int why_by_name(const char *name, enum why_part *part, uint32_t *call)
+int breakdown_by_name(const char *name, enum breakdown_part *part, uint32_t *call)
 {
-	*part = WHY_PARTS;
-	*call = strcmp(name, "page_fault") ? WHY_NONE : WHY_NO_CALL;
-	for (int i = 0; i < WHY_PARTS; i++)
-		if (!strcmp(name, why_part_name((enum why_part)i)))
-			*part = (enum why_part)i;
+	*part = BREAKDOWN_PARTS;
+	*call = strcmp(name, "page_fault") ? BREAKDOWN_NONE : BREAKDOWN_NO_CALL;
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		if (!strcmp(name, breakdown_part_name((enum breakdown_part)i)))
+			*part = (enum breakdown_part)i;
 	for (size_t i = 0; i < CALLS; i++)
-		if (!strcmp(name, why_calls[i].name))
-			*call = why_calls[i].number;
-	return *part == WHY_PARTS && *call == WHY_NONE ? -ENOENT : 0;
+		if (!strcmp(name, breakdown_calls[i].name))
+			*call = breakdown_calls[i].number;
+	return *part == BREAKDOWN_PARTS && *call == BREAKDOWN_NONE ? -ENOENT : 0;
 }
 
-const char *why_use_name(enum use use)
+const char *breakdown_use_name(enum use use)
 {
 	static const char *const names[USES] = {
 		[USE_READ_BYTES] = "read_bytes", [USE_WRITE_BYTES] = "write_bytes",
@@ -129,11 +129,11 @@ const char *why_use_name(enum use use)
 /* Behind the members. */
 enum { ROW_HELPER = 16, ROW_STACK, ROW_STATE, ROW_NEXT, ROW_PID };
 
-static const struct why_number {
+static const struct breakdown_number {
 	const char *name;
 	const char *structure, *member, *older;	/* NULL: none */
 	bool needed, mask;			/* of a bit field, its bit */
-} why_table[WHY_NUMBERS] = {
+} breakdown_table[BREAKDOWN_NUMBERS] = {
 	{ "constant_task_pid", "task_struct", "pid", NULL, true, false },
 	/* 2f064a59a11f (5.14) */
 	{ "constant_task_state", "task_struct", "__state", "state", true, false },
@@ -151,7 +151,7 @@ static const struct why_number {
 	{ "constant_mm_hiwater", "mm_struct", "hiwater_vm", NULL, true, false },
 	{ "constant_mm_total", "mm_struct", "total_vm", NULL, true, false },
 	{ "constant_mm_data", "mm_struct", "data_vm", NULL, true, false },
-	/* What is no member: why_types() fills them. */
+	/* What is no member: breakdown_types() fills them. */
 	[ROW_HELPER] = { "constant_task_helper", NULL, NULL, NULL, false, false },
 	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },
 	/* Of records of the scheduler's events. */
@@ -160,13 +160,14 @@ static const struct why_number {
 	[ROW_PID] = { "constant_record_pid", "sched_wakeup", "pid", NULL, true, false },
 };
 
-void why_no_numbers(struct object_value numbers[WHY_NUMBERS])
+void breakdown_no_numbers(struct object_value numbers[BREAKDOWN_NUMBERS])
 {
-	for (size_t i = 0; i < WHY_NUMBERS; i++)
-		numbers[i] = (struct object_value){ .name = why_table[i].name };
+	for (size_t i = 0; i < BREAKDOWN_NUMBERS; i++)
+		numbers[i] = (struct object_value){ .name = breakdown_table[i].name };
 }
 
-static int why_number(const struct btf *btf, const struct why_number *row, uint64_t *number)
+static int breakdown_number(const struct btf *btf, const struct breakdown_number *row,
+			    uint64_t *number)
 {
 	struct btf_place place;
 	int err = btf_member(btf, row->structure, row->member, &place);
@@ -177,14 +178,14 @@ static int why_number(const struct btf *btf, const struct why_number *row, uint6
 	return row->needed ? err : 0;
 }
 
-static int why_types(struct features *features, struct object_value *numbers)
+static int breakdown_types(struct features *features, struct object_value *numbers)
 {
 	uint32_t regs_bytes, page = (uint32_t)sysconf(_SC_PAGESIZE);
 	struct btf btf;
 	int err = btf_load(&btf);
 
 	for (size_t i = 0; !err && i < ROW_HELPER; i++)
-		err = why_number(&btf, &why_table[i], &numbers[i].number);
+		err = breakdown_number(&btf, &breakdown_table[i], &numbers[i].number);
 	err = err ? err : btf_size(&btf, REGS, &regs_bytes);
 	btf_close(&btf);
 	if (err)
@@ -194,15 +195,16 @@ static int why_types(struct features *features, struct object_value *numbers)
 	return 0;
 }
 
-int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBERS], int events[2])
+int breakdown_numbers(struct features *features, struct object_value numbers[BREAKDOWN_NUMBERS],
+		      int events[2])
 {
-	why_no_numbers(numbers);
+	breakdown_no_numbers(numbers);
 	events[0] = events[1] = 0;
-	if (!why_types(features, numbers))
+	if (!breakdown_types(features, numbers))
 		return 0;
-	why_no_numbers(numbers);
-	for (size_t i = ROW_STATE; i < WHY_NUMBERS; i++) {
-		int id = tracefs_field(why_table[i].structure, why_table[i].member,
+	breakdown_no_numbers(numbers);
+	for (size_t i = ROW_STATE; i < BREAKDOWN_NUMBERS; i++) {
+		int id = tracefs_field(breakdown_table[i].structure, breakdown_table[i].member,
 				       &numbers[i].number);
 
 		if (id < 0)
@@ -212,7 +214,7 @@ int why_numbers(struct features *features, struct object_value numbers[WHY_NUMBE
 	return 0;
 }
 
-void why_use_add(__u64 *sum, __u64 value, enum use use)
+void breakdown_use_add(__u64 *sum, __u64 value, enum use use)
 {
 	if (use != USE_PEAK_GROWTH && use != USE_SORT_BYTES)
 		*sum += value;
@@ -221,7 +223,7 @@ void why_use_add(__u64 *sum, __u64 value, enum use use)
 }
 
 /* Adds what a record has in other places to ->use. */
-static void why_complete(struct event_why *why, uint32_t has)
+static void breakdown_complete(struct event_breakdown *why, uint32_t has)
 {
 	__u64 *use = &why->use[USE_SORTS], *growth = &why->use[USE_PEAK_GROWTH];
 
@@ -234,37 +236,38 @@ static void why_complete(struct event_why *why, uint32_t has)
 		why->used |= ((1u << (USES - USE_SORTS_EXTERNAL)) - 1) << USE_SORTS_EXTERNAL;
 	if (why->workers.count)
 		for (int i = 0; i < USE_SORTINGS; i++)
-			why_use_add(use + i, why->workers.use[i], (enum use)(USE_SORTS + i));
+			breakdown_use_add(use + i, why->workers.use[i], (enum use)(USE_SORTS + i));
 }
 
-void why_put(struct why_pending *pending, const struct event_why *event, uint32_t has)
+void breakdown_put(struct breakdown_pending *pending, const struct event_breakdown *event,
+		   uint32_t has)
 {
-	struct event_why *row = pending->rows ? &pending->rows[pending->next++ % WHY_PENDING] : NULL;
+	struct event_breakdown *row = pending->rows ? &pending->rows[pending->next++ % BREAKDOWN_PENDING] : NULL;
 
 	if (!row)
 		return;
 	*row = *event;
 	if (row->used)
-		why_complete(row, has);
+		breakdown_complete(row, has);
 }
 
 /* Takes @over ns out of what was waited in: for the client, or whatever it was. */
-static void why_forget(struct event_why *why, uint64_t over, bool client)
+static void breakdown_forget(struct event_breakdown *why, uint64_t over, bool client)
 {
 	int kept = 0;
 
-	for (int i = 0; i < WHY_WAITS && why->waits[i].count; i++) {
-		struct why_wait wait = why->waits[i];
+	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
+		struct breakdown_wait wait = why->waits[i];
 		uint64_t less = over < wait.ns ? over : wait.ns;
 
-		if (!client || why_call_part(wait.call) == WHY_NETWORK) {
+		if (!client || breakdown_call_part(wait.call) == BREAKDOWN_NETWORK) {
 			wait.ns -= less;
 			over -= less;
 		}
 		if (wait.ns)
 			why->waits[kept++] = wait;
 	}
-	for (; kept < WHY_WAITS; kept++)
+	for (; kept < BREAKDOWN_WAITS; kept++)
 		why->waits[kept].count = 0;
 }
 
@@ -272,14 +275,15 @@ static void why_forget(struct event_why *why, uint64_t over, bool client)
  * The parts end where the statement does, but for one whose end was a message before: what the
  * thread did since, wait for the next one above all, is not its own.
  */
-static void why_fit(struct event_why *why, uint64_t duration_ns)
+static void breakdown_fit(struct event_breakdown *why, uint64_t duration_ns)
 {
-	static const uint8_t order[] = { WHY_NETWORK, WHY_CPU, WHY_RUNQUEUE, WHY_DISK, WHY_FSYNC,
-					 WHY_LOCK, WHY_LWLOCK, WHY_FUTEX, WHY_SLEEP, WHY_IPC,
-					 WHY_OTHER };
+	static const uint8_t order[] = { BREAKDOWN_NETWORK, BREAKDOWN_CPU, BREAKDOWN_RUNQUEUE,
+					 BREAKDOWN_DISK, BREAKDOWN_FSYNC,
+					 BREAKDOWN_LOCK, BREAKDOWN_LWLOCK, BREAKDOWN_FUTEX, BREAKDOWN_SLEEP, BREAKDOWN_IPC,
+					 BREAKDOWN_OTHER };
 	uint64_t sum = 0;
 
-	for (int i = 0; i < WHY_PARTS; i++)
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		sum += why->ns[i];
 	for (size_t i = 0; sum > duration_ns && i < sizeof(order); i++) {
 		__u64 *ns = &why->ns[order[i]];
@@ -288,56 +292,58 @@ static void why_fit(struct event_why *why, uint64_t duration_ns)
 		over = over < *ns ? over : *ns;
 		*ns -= over;
 		sum -= over;
-		if (order[i] != WHY_CPU && order[i] != WHY_RUNQUEUE)
-			why_forget(why, over, order[i] == WHY_NETWORK);
+		if (order[i] != BREAKDOWN_CPU && order[i] != BREAKDOWN_RUNQUEUE)
+			breakdown_forget(why, over, order[i] == BREAKDOWN_NETWORK);
 	}
 	if (sum < duration_ns)
-		why->ns[WHY_OTHER] += duration_ns - sum;
+		why->ns[BREAKDOWN_OTHER] += duration_ns - sum;
 }
 
-const struct event_why *why_take(struct why_pending *pending, uint32_t tid, uint64_t start_ns,
-				 uint64_t duration_ns)
+const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, uint32_t tid,
+					     uint64_t start_ns,
+					     uint64_t duration_ns)
 {
-	for (uint32_t i = 0; pending->rows && i < WHY_PENDING; i++) {
+	for (uint32_t i = 0; pending->rows && i < BREAKDOWN_PENDING; i++) {
 		/* The newest first: nearly always it is that. */
-		struct event_why *why = &pending->rows[(pending->next - 1 - i) % WHY_PENDING];
+		struct event_breakdown *why = &pending->rows[(pending->next - 1 - i) % BREAKDOWN_PENDING];
 
 		if (why->tid != tid || why->start_ns != start_ns)
 			continue;
-		why_fit(why, duration_ns);
+		breakdown_fit(why, duration_ns);
 		return why;
 	}
 	return NULL;
 }
 
-static struct why_open *open_find(struct why_waits *waits, uint32_t pid, uint64_t start_ns)
+static struct breakdown_open *open_find(struct breakdown_waits *waits, uint32_t pid,
+					uint64_t start_ns)
 {
-	for (struct why_open *row = waits->rows; row < waits->rows + waits->nrows; row++)
+	for (struct breakdown_open *row = waits->rows; row < waits->rows + waits->nrows; row++)
 		if (row->start_ns == start_ns && row->pid == pid)
 			return row;
 	return NULL;
 }
 
 /* A free row, or the one that was idle longest. */
-static struct why_open *open_place(struct why_waits *waits)
+static struct breakdown_open *open_place(struct breakdown_waits *waits)
 {
-	struct why_open *oldest = waits->rows;
+	struct breakdown_open *oldest = waits->rows;
 
-	for (struct why_open *row = waits->rows; row < waits->rows + waits->nrows; row++) {
+	for (struct breakdown_open *row = waits->rows; row < waits->rows + waits->nrows; row++) {
 		if (!row->start_ns)
 			return row;
 		oldest = row->used < oldest->used ? row : oldest;
 	}
-	if (waits->nrows < WHY_OPEN)
+	if (waits->nrows < BREAKDOWN_OPEN)
 		return &waits->rows[waits->nrows++];
 	waits->lost += oldest->count;
 	return oldest;
 }
 
-static bool open_grow(struct why_waits *waits, struct why_open *row)
+static bool open_grow(struct breakdown_waits *waits, struct breakdown_open *row)
 {
 	uint32_t more = row->room ? row->room : 16;
-	uint64_t *ns = waits->room + more > WHY_ROOM ? NULL :
+	uint64_t *ns = waits->room + more > BREAKDOWN_ROOM ? NULL :
 		       realloc(row->ns, (row->room + more) * sizeof(*ns));
 
 	if (!ns)
@@ -348,9 +354,9 @@ static bool open_grow(struct why_waits *waits, struct why_open *row)
 	return true;
 }
 
-void why_wait_put(struct why_waits *waits, const struct event_wait *event)
+void breakdown_wait_put(struct breakdown_waits *waits, const struct event_wait *event)
 {
-	struct why_open *row;
+	struct breakdown_open *row;
 
 	if (!waits->rows || !event->start_ns)
 		return;
@@ -368,10 +374,10 @@ void why_wait_put(struct why_waits *waits, const struct event_wait *event)
 		row->ns[row->count++] = event->ns;
 }
 
-const uint64_t *why_wait_take(struct why_waits *waits, uint32_t pid, uint64_t start_ns,
-			      size_t *count)
+const uint64_t *breakdown_wait_take(struct breakdown_waits *waits, uint32_t pid, uint64_t start_ns,
+				    size_t *count)
 {
-	struct why_open *row = start_ns ? open_find(waits, pid, start_ns) : NULL;
+	struct breakdown_open *row = start_ns ? open_find(waits, pid, start_ns) : NULL;
 
 	*count = row ? row->count : 0;
 	if (row)
@@ -379,10 +385,10 @@ const uint64_t *why_wait_take(struct why_waits *waits, uint32_t pid, uint64_t st
 	return row ? row->ns : NULL;
 }
 
-void why_waits_free(struct why_waits *waits)
+void breakdown_waits_free(struct breakdown_waits *waits)
 {
 	for (uint32_t i = 0; i < waits->nrows; i++)
 		free(waits->rows[i].ns);
 	free(waits->rows);
-	*waits = (struct why_waits){ .rows = NULL };
+	*waits = (struct breakdown_waits){ .rows = NULL };
 }

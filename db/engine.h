@@ -102,13 +102,13 @@ struct engine {
 	const char *version_words, *version_symbol;
 	const struct engine_probe *probes;
 	size_t nprobes;
-	uint64_t commands;			/* constant of bpf/ */
+	uint64_t timed_commands;		/* constant of bpf/ */
 	bool one_row_count;			/* of rows that were sent and that were changed */
 	/* Values that every program of the file may ask for, whatever its probe. */
 	const struct engine_arg *common;	/* as engine_probe.args */
 	/* Reads who is connected off a process's command line; NULL: it is not there. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
-	const struct engine_activity *running;	/* NULL: it is not known */
+	const struct engine_activity *activity;	/* NULL: it is not known */
 	/*
 	 * Where a session is an object, functions that return where it has its text;
 	 * NULL-terminated.

@@ -21,7 +21,7 @@ void lock_info_clear(struct lock_info *known)
 	known->nholders = 0;
 }
 
-static void party_redact(struct lock_backend *party, enum fingerprint_dialect dialect)
+static void backend_redact(struct lock_backend *party, enum fingerprint_dialect dialect)
 {
 	if (party->text)
 		party->len = fingerprint_redact(dialect, party->text, party->len, party->cut,
@@ -30,9 +30,9 @@ static void party_redact(struct lock_backend *party, enum fingerprint_dialect di
 
 void lock_info_redact(struct lock_info *known, enum fingerprint_dialect dialect)
 {
-	party_redact(&known->self, dialect);
+	backend_redact(&known->self, dialect);
 	for (unsigned int i = 0; i < known->nholders; i++)
-		party_redact(&known->holders[i], dialect);
+		backend_redact(&known->holders[i], dialect);
 }
 
 void lock_info_add(struct lock_info *known, struct lock_backend *party)

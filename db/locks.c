@@ -200,7 +200,7 @@ static void locks_engines(struct locks *l)
 
 	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
 		struct engine *engine = &l->engines[n];
-		bool postgres = engine_table[i]->running;
+		bool postgres = engine_table[i]->activity;
 
 		/* What is another one by its probes alone is none here. */
 		if (!postgres && !engine_table[i]->query_accessors)
@@ -247,7 +247,7 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 	if (fd < 0)
 		return server;
 	if (!elf_map_map(&binary, fd)) {
-		server->postgres = l->discover.targets[source].engine->running;
+		server->postgres = l->discover.targets[source].engine->activity;
 		if (server->postgres) {
 			postgres_locks_find(&binary.elf, &server->places);
 			postgres_locks_names(&server->places, pid,

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct event_why;
+struct event_breakdown;
 struct traceparent;
 
 /*
@@ -35,7 +35,7 @@ struct statement {
 	size_t original_len;		/* of text before it was redacted; 0: it was not */
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* the whole length */
-	const struct event_why *why;	/* where its time went; NULL: not known */
+	const struct event_breakdown *why;	/* where its time went; NULL: not known */
 	/* Who called, as its text says before it is redacted; NULL: it does not, or was not asked. */
 	const struct traceparent *parent;
 };

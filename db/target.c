@@ -305,7 +305,7 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "values", NULL);
 	memcpy(linking.values, common->values, common->nvalues * sizeof(*common->values));
 	linking_number(&linking, "constant_source", work->target->source);
-	linking_number(&linking, "constant_commands", engine->commands);
+	linking_number(&linking, "constant_commands", engine->timed_commands);
 	n = linking_args(&linking, work, probe, site);
 	if (n)
 		return n;

@@ -135,10 +135,10 @@ static void use_add(__u64 *to, const __u64 *from, uint32_t used)
 {
 	for (int i = 0; i < USES; i++)
 		if (used & 1u << i)
-			why_use_add(&to[i], from[i], (enum use)i);
+			breakdown_use_add(&to[i], from[i], (enum use)i);
 }
 
-static void entry_add_why(struct top_entry *e, const struct event_why *one)
+static void entry_add_why(struct top_entry *e, const struct event_breakdown *one)
 {
 	struct top_why *why = one ? entry_why(e) : NULL;
 
@@ -146,7 +146,7 @@ static void entry_add_why(struct top_entry *e, const struct event_why *one)
 		return;
 	why->calls++;
 	why->used |= one->used;
-	for (int i = 0; i < WHY_PARTS; i++)
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		why->ns[i] += one->ns[i];
 	use_add(why->use, one->use, one->used);
 }
@@ -159,7 +159,7 @@ static void entry_merge_why(struct top_entry *to, const struct top_why *from)
 		return;
 	why->calls += from->calls;
 	why->used |= from->used;
-	for (int i = 0; i < WHY_PARTS; i++)
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		why->ns[i] += from->ns[i];
 	use_add(why->use, from->use, from->used);
 }

@@ -26,7 +26,7 @@ struct top_histogram {
 /* Where the time of calls went and what they used, of those of which it is known. */
 struct top_why {
 	uint64_t calls;
-	__u64 ns[WHY_PARTS];
+	__u64 ns[BREAKDOWN_PARTS];
 	__u64 use[USES];
 	uint32_t used;		/* bits: what of ->use is known of any call */
 };
@@ -55,14 +55,14 @@ struct top_call {
 	bool text_cut;
 	uint64_t duration_ns, rows, seen_ns;
 	bool failed;
-	const struct event_why *why;	/* NULL: not known */
+	const struct event_breakdown *why;	/* NULL: not known */
 };
 
 enum top_order {
 	TOP_TOTAL, TOP_CALLS, TOP_MEAN, TOP_P95, TOP_P99, TOP_MAX, TOP_ROWS,
 	TOP_ERRORS,
-	TOP_PART,				/* + enum why_part: time in that part */
-	TOP_USE = TOP_PART + WHY_PARTS,	/* + enum use: sum of that, or the largest */
+	TOP_PART,				/* + enum breakdown_part: time in that part */
+	TOP_USE = TOP_PART + BREAKDOWN_PARTS,	/* + enum use: sum of that, or the largest */
 	TOP_ORDERS = TOP_USE + USES,
 };
 

@@ -50,7 +50,7 @@ enum number {
 	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
 	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
 	NUMBER_WANT_BYTES, NUMBER_CALL_NONE, NUMBER_WANT_WAITS, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
-	NUMBER_WHY, NUMBERS = NUMBER_WHY + WHY_NUMBERS,
+	NUMBER_WHY, NUMBERS = NUMBER_WHY + BREAKDOWN_NUMBERS,
 };
 
 /* Our own programs on raw tracepoints. */
@@ -87,8 +87,8 @@ struct tracer {
 	struct object_value values[MAPS + NUMBERS];
 	int tracepoints[TRACEPOINTS];	/* links */
 	int events[TRACEPOINTS];	/* numbers of those whose records are given; 0: raw */
-	struct why_pending why;
-	struct why_waits waits;
+	struct breakdown_pending why;
+	struct breakdown_waits waits;
 	struct histogram counts;		/* what was counted here; closed where the kernel counts */
 	uint32_t ring_bytes;		/* with perf buffers, for each CPU */
 	bool perf_buffers, ns_pids;
@@ -166,18 +166,20 @@ static int tracer_maps(struct tracer *t, struct error *error)
 		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
 				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
 				    alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_THREADS] = { "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_why),
+		[MAP_THREADS] = { "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_breakdown),
 				  t->config.why ? tracer_sessions(alloc,
-								  sizeof(struct event_why)) : 1,
+								  sizeof(struct event_breakdown)) : 1,
 				  alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_why),
+		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4,
+				    sizeof(struct event_breakdown),
 				    1, 0 },
-		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_SLOTS, 0 },
+		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_SLOTS, 0 },
 		/* Those of leaders that are not wanted stay there. */
-		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct why_workers),
+		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_LRU_HASH, 8,
+				  sizeof(struct breakdown_workers),
 				  t->config.why ? LEADERS_MAX : 1, 0 },
-		[MAP_PARALLEL] = { "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_LEADERS, 0 },
-		[MAP_CALLS] = { "calls", BPF_MAP_TYPE_ARRAY, 4, 4, WHY_CALLS, 0 },
+		[MAP_PARALLEL] = { "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_LEADERS, 0 },
+		[MAP_CALLS] = { "calls", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_CALLS, 0 },
 		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
 				alloc ? BPF_F_NO_PREALLOC : 0 },
 	};
@@ -253,18 +255,18 @@ static int tracer_why(struct tracer *t, struct error *error)
 	int err;
 
 	if (!t->config.why) {
-		why_no_numbers(numbers);
+		breakdown_no_numbers(numbers);
 		return 0;
 	}
-	err = why_numbers(&t->features, numbers, t->events + TRACEPOINT_SWITCH);
+	err = breakdown_numbers(&t->features, numbers, t->events + TRACEPOINT_SWITCH);
 	if (err)
 		return error_set(error, ERROR_TYPES, err, NULL, NULL);
-	for (uint32_t call = 0; call < WHY_CALLS; call++) {
-		uint32_t part = why_call_part(call);
+	for (uint32_t call = 0; call < BREAKDOWN_CALLS; call++) {
+		uint32_t part = breakdown_call_part(call);
 
 		sys_map_update(t->maps[MAP_CALLS], &call, &part);
 	}
-	t->why.rows = calloc(WHY_PENDING, sizeof(*t->why.rows));
+	t->why.rows = calloc(BREAKDOWN_PENDING, sizeof(*t->why.rows));
 	return t->why.rows ? 0 : error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 }
 
@@ -285,7 +287,7 @@ static int tracer_tracepoints(struct tracer *t, struct error *error)
 	t->values[MAPS + NUMBER_WANT_BYTES].number = t->tracepoints[TRACEPOINT_SENT] >= 0 &&
 						     t->tracepoints[TRACEPOINT_RECEIVED] >= 0;
 	t->values[MAPS + NUMBER_CALL_NONE].number = t->tracepoints[TRACEPOINT_CALL] >= 0 ?
-						    WHY_NO_CALL : WHY_OTHERS;
+						    BREAKDOWN_NO_CALL : BREAKDOWN_OTHERS;
 	return 0;
 }
 
@@ -477,7 +479,7 @@ static void tracer_count_statement(struct tracer *t, const struct event_statemen
 	const uint64_t *waits;
 	size_t n;
 
-	waits = why_wait_take(&t->waits, event->pid, event->start_ns, &n);
+	waits = breakdown_wait_take(&t->waits, event->pid, event->start_ns, &n);
 	if (!wanted)
 		return;
 	if (!t->config.wait)
@@ -504,7 +506,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = event->flags & STATEMENT_ERROR;
 	s.no_text = event->flags & STATEMENT_NO_TEXT;
-	s.why = why_take(&t->why, event->tid, event->start_ns, event->duration_ns);
+	s.why = breakdown_take(&t->why, event->tid, event->start_ns, event->duration_ns);
 	tracer_who(t, event, &s);
 	if (tracer_counts_here(t)) {
 		tracer_count_statement(t, event, &s, tracer_filter(t, &s));
@@ -533,14 +535,14 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		    statement->text_len <= size - sizeof(*statement))
 			tracer_statement(t, statement);
 		break;
-	case EVENT_WHY:
-		if (size >= sizeof(struct event_why))
-			why_put(&t->why, data,
-				ntargets ? t->discover.targets[session->source].has : 0);
+	case EVENT_BREAKDOWN:
+		if (size >= sizeof(struct event_breakdown))
+			breakdown_put(&t->why, data,
+				      ntargets ? t->discover.targets[session->source].has : 0);
 		break;
 	case EVENT_WAIT:
 		if (size >= sizeof(struct event_wait))
-			why_wait_put(&t->waits, data);
+			breakdown_wait_put(&t->waits, data);
 		break;
 	case EVENT_SESSION:
 		if (ntargets && size >= sizeof(struct event_identity))
@@ -679,8 +681,8 @@ static int tracer_stream(struct tracer *t, struct error *error)
 	size_t record_max = RECORD_HEAD + t->config.text_bytes;
 	int err;
 
-	if (record_max < sizeof(struct event_why))
-		record_max = sizeof(struct event_why);
+	if (record_max < sizeof(struct event_breakdown))
+		record_max = sizeof(struct event_breakdown);
 	if (!t->perf_buffers)
 		err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
 				  t->maps[MAP_CONTROL], record_max);
@@ -746,7 +748,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (tracer_counts_here(t)) {
 		err = histogram_open(&t->counts, config->stat_unit_ns, config->stat_by);
 		if (config->wait)
-			t->waits.rows = calloc(WHY_OPEN, sizeof(*t->waits.rows));
+			t->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*t->waits.rows));
 		if (err || (config->wait && !t->waits.rows)) {
 			err = error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 			goto fail;
@@ -917,7 +919,7 @@ void tracer_close(struct tracer *t)
 	sessions_close(&t->sessions);
 	features_close(&t->features);
 	free(t->why.rows);
-	why_waits_free(&t->waits);
+	breakdown_waits_free(&t->waits);
 	histogram_close(&t->counts);
 	free(t->redacted);
 	free(t);

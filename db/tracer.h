@@ -62,10 +62,10 @@ struct tracer_config {
 	enum stat_by stat_by;
 	/*
 	 * With ->wait, ->why and that: what is counted is waits inside statements, for this part of
-	 * the time or in this system call; WHY_PARTS and WHY_NONE: none.
+	 * the time or in this system call; BREAKDOWN_PARTS and BREAKDOWN_NONE: none.
 	 */
 	bool wait;
-	enum why_part wait_part;
+	enum breakdown_part wait_part;
 	uint32_t wait_call;
 	/* Take an older kernel's way. */
 	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;

@@ -163,7 +163,7 @@ const struct engine engine_mysql = {
 	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 	.query_accessors = mysql_queries,
 	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
-	.commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
+	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
 };
 

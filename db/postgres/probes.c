@@ -158,7 +158,7 @@ static void postgres_client(const char *host, const char *port, char *client, si
 	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
 }
 
-static const struct engine_activity postgres_running = {
+static const struct engine_activity postgres_activity = {
 	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
 	.client = "MyProcPort", .replication = "am_walsender",
 };
@@ -211,6 +211,6 @@ const struct engine engine_postgres = {
 	),
 	.one_row_count = true,
 	.identify = postgres_identify,
-	.running = &postgres_running,
+	.activity = &postgres_activity,
 	.client = postgres_client,
 };

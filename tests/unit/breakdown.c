@@ -144,161 +144,166 @@ static void damaged(void)
 
 static void kernel(void)
 {
-	struct object_value numbers[WHY_NUMBERS];
+	struct object_value numbers[BREAKDOWN_NUMBERS];
 	struct features features = { .row = { { .asked = false } } };
-	int events[2], err = why_numbers(&features, numbers, events);
+	int events[2], err = breakdown_numbers(&features, numbers, events);
 
 	/* What neither types nor tracefs tell, or only to root, or no emulator. */
 	CHECK(!err || err == -ENOENT || err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ||
 	      err == -ENOSYS, "%d", err);
 	CHECK(err || !events[0] == !events[1]);
-	for (size_t i = 0; !err && i < WHY_NUMBERS; i++)
+	for (size_t i = 0; !err && i < BREAKDOWN_NUMBERS; i++)
 		CHECK(numbers[i].name && numbers[i].number < 1 << 20, "%s", numbers[i].name);
 	features_close(&features);
 }
 
-static uint64_t sum_of(const struct event_why *why)
+static uint64_t sum_of(const struct event_breakdown *why)
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < WHY_PARTS; i++)
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		sum += why->ns[i];
 	return sum;
 }
 
 static void parts(void)
 {
-	static struct event_why rows[WHY_PENDING];
-	struct why_pending pending = { .rows = rows }, none = { .rows = NULL };
-	struct event_why one = { .tid = 7, .start_ns = 1000,
-				 .ns = { [WHY_CPU] = 50, [WHY_NETWORK] = 30 },
-				 .waits = { { 1, 2, 20 }, { 3, 1, 10 } } };
-	const struct event_why *got;
+	static struct event_breakdown rows[BREAKDOWN_PENDING];
+	struct breakdown_pending pending = { .rows = rows }, none = { .rows = NULL };
+	struct event_breakdown one = { .tid = 7, .start_ns = 1000,
+				       .ns = { [BREAKDOWN_CPU] = 50, [BREAKDOWN_NETWORK] = 30 },
+				       .waits = { { 1, 2, 20 }, { 3, 1, 10 } } };
+	const struct event_breakdown *got;
 
-	why_put(&none, &one, 0);
-	CHECK(!why_take(&none, 7, 1000, 80));
-	CHECK(!why_take(&pending, 0, 1, 80));
-	why_put(&pending, &one, 0);
-	CHECK(!why_take(&pending, 7, 1001, 80) && !why_take(&pending, 8, 1000, 80));
-	got = why_take(&pending, 7, 1000, 80);
-	CHECK(got && sum_of(got) == 80 && got->ns[WHY_CPU] == 50);
+	breakdown_put(&none, &one, 0);
+	CHECK(!breakdown_take(&none, 7, 1000, 80));
+	CHECK(!breakdown_take(&pending, 0, 1, 80));
+	breakdown_put(&pending, &one, 0);
+	CHECK(!breakdown_take(&pending, 7, 1001, 80) && !breakdown_take(&pending, 8, 1000, 80));
+	got = breakdown_take(&pending, 7, 1000, 80);
+	CHECK(got && sum_of(got) == 80 && got->ns[BREAKDOWN_CPU] == 50);
 	/* What is missing is shown as other; too much is the wait for the client's. */
-	got = why_take(&pending, 7, 1000, 90);
-	CHECK(got && sum_of(got) == 90 && got->ns[WHY_OTHER] == 10);
-	why_put(&pending, &one, 0);
-	got = why_take(&pending, 7, 1000, 65);
-	CHECK(got && sum_of(got) == 65 && got->ns[WHY_CPU] == 50 && got->ns[WHY_NETWORK] == 15);
+	got = breakdown_take(&pending, 7, 1000, 90);
+	CHECK(got && sum_of(got) == 90 && got->ns[BREAKDOWN_OTHER] == 10);
+	breakdown_put(&pending, &one, 0);
+	got = breakdown_take(&pending, 7, 1000, 65);
+	CHECK(got && sum_of(got) == 65 && got->ns[BREAKDOWN_CPU] == 50 &&
+	      got->ns[BREAKDOWN_NETWORK] == 15);
 	for (uint64_t duration = 0; duration < 100; duration++) {
 		uint64_t waited = 0;
 
-		why_put(&pending, &one, 0);
-		got = why_take(&pending, 7, 1000, duration);
+		breakdown_put(&pending, &one, 0);
+		got = breakdown_take(&pending, 7, 1000, duration);
 		CHECK(got && sum_of(got) == duration, "%u", (unsigned int)duration);
-		for (int i = 0; i < WHY_WAITS; i++)
+		for (int i = 0; i < BREAKDOWN_WAITS; i++)
 			waited += got->waits[i].ns * !!got->waits[i].count;
 		CHECK(waited <= (duration < 30 ? 30 : duration), "%u", (unsigned int)duration);
 	}
 	/* The oldest one goes. */
-	for (uint32_t i = 0; i < WHY_PENDING; i++) {
+	for (uint32_t i = 0; i < BREAKDOWN_PENDING; i++) {
 		one.tid = 100 + i;
-		why_put(&pending, &one, 0);
+		breakdown_put(&pending, &one, 0);
 	}
-	CHECK(!why_take(&pending, 7, 1000, 80) && why_take(&pending, 100, 1000, 80));
+	CHECK(!breakdown_take(&pending, 7, 1000, 80) && breakdown_take(&pending, 100, 1000, 80));
 }
 
 /* What is known of sorts is the server's to tell, and that all have ended. */
 static void sorts(void)
 {
-	static struct event_why rows[WHY_PENDING];
-	struct why_pending pending = { .rows = rows };
-	struct event_why one = { .tid = 7, .start_ns = 1000, .used = 1, .sorted = 2,
-				 .workers = { .count = 0, .use = { 10, 5, 999, 50 } } };
+	static struct event_breakdown rows[BREAKDOWN_PENDING];
+	struct breakdown_pending pending = { .rows = rows };
+	struct event_breakdown one = { .tid = 7, .start_ns = 1000, .used = 1, .sorted = 2,
+				       .workers = { .count = 0, .use = { 10, 5, 999, 50 } } };
 	uint32_t sorts = 1u << USE_SORTS, space = 7u << USE_SORTS_EXTERNAL;
 	static const __u64 with_workers[] = { 12, 5, 999, 57 };
-	const struct event_why *got;
+	const struct event_breakdown *got;
 
 	one.use[USE_PEAK_GROWTH] = 3;
 	one.use[USE_SORTS] = 2;
 	one.use[USE_SORT_BYTES] = 700;
 	one.use[USE_SORT_BLOCKS] = 7;
-	why_put(&pending, &one, TARGET_HAS_ROWS);
-	got = why_take(&pending, 7, 1000, 80);
+	breakdown_put(&pending, &one, TARGET_HAS_ROWS);
+	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(got->used == 1 && got->use[USE_PEAK_GROWTH] == 3 * (__u64)sysconf(_SC_PAGESIZE));
-	why_put(&pending, &one, TARGET_HAS_SORTS);
-	CHECK(why_take(&pending, 7, 1000, 80)->used == (1 | sorts));
-	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
-	got = why_take(&pending, 7, 1000, 80);
+	breakdown_put(&pending, &one, TARGET_HAS_SORTS);
+	CHECK(breakdown_take(&pending, 7, 1000, 80)->used == (1 | sorts));
+	breakdown_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
+	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(got->used == (1 | sorts | space) && got->use[USE_SORTS] == 2);
 	one.workers.count = 2;
-	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
-	got = why_take(&pending, 7, 1000, 80);
+	breakdown_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
+	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(!memcmp(&got->use[USE_SORTS], with_workers, sizeof(with_workers)));
 	one.sorted = 1;
 	one.use[USE_PEAK_GROWTH] = -3ULL;
-	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
-	got = why_take(&pending, 7, 1000, 80);
+	breakdown_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
+	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(got->used == (1 | sorts) && !got->use[USE_PEAK_GROWTH]);
 	one.used = 0;
-	why_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
-	CHECK(!why_take(&pending, 7, 1000, 80)->used);
+	breakdown_put(&pending, &one, TARGET_HAS_SORTS | TARGET_HAS_SORT_SPACE);
+	CHECK(!breakdown_take(&pending, 7, 1000, 80)->used);
 }
 
 static void calls(void)
 {
-	for (uint32_t call = 0; call < WHY_CALLS * 2; call++)
-		CHECK(why_call_part(call) < WHY_PARTS);
-	CHECK(!why_call_name(WHY_NO_CALL));
-	for (int i = 0; i < WHY_PARTS; i++)
-		CHECK(why_part_name((enum why_part)i));
+	for (uint32_t call = 0; call < BREAKDOWN_CALLS * 2; call++)
+		CHECK(breakdown_call_part(call) < BREAKDOWN_PARTS);
+	CHECK(!breakdown_call_name(BREAKDOWN_NO_CALL));
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		CHECK(breakdown_part_name((enum breakdown_part)i));
 	for (int i = 0; i < PHASES; i++)
-		CHECK(why_phase_name((enum phase)i));
+		CHECK(breakdown_phase_name((enum phase)i));
 	for (int i = 0; i < USES; i++)
-		CHECK(why_use_name((enum use)i));
+		CHECK(breakdown_use_name((enum use)i));
 }
 
 static void names(void)
 {
-	enum why_part part;
+	enum breakdown_part part;
 	uint32_t call;
 
-	CHECK(!why_by_name("futex", &part, &call) && part == WHY_FUTEX &&
-	      !strcmp(why_call_name(call), "futex"));
-	CHECK(!why_by_name("lock", &part, &call) && part == WHY_LOCK && call == WHY_NONE);
-	CHECK(!why_by_name("pread64", &part, &call) && part == WHY_PARTS &&
-	      !strcmp(why_call_name(call), "pread64"));
-	CHECK(!why_by_name("page_fault", &part, &call) && part == WHY_PARTS && call == WHY_NO_CALL);
-	CHECK(why_by_name("", &part, &call) == -ENOENT && part == WHY_PARTS && call == WHY_NONE);
+	CHECK(!breakdown_by_name("futex", &part, &call) && part == BREAKDOWN_FUTEX &&
+	      !strcmp(breakdown_call_name(call), "futex"));
+	CHECK(!breakdown_by_name("lock", &part, &call) && part == BREAKDOWN_LOCK &&
+	      call == BREAKDOWN_NONE);
+	CHECK(!breakdown_by_name("pread64", &part, &call) && part == BREAKDOWN_PARTS &&
+	      !strcmp(breakdown_call_name(call), "pread64"));
+	CHECK(!breakdown_by_name("page_fault", &part, &call) && part == BREAKDOWN_PARTS &&
+	      call == BREAKDOWN_NO_CALL);
+	CHECK(breakdown_by_name("", &part, &call) == -ENOENT && part == BREAKDOWN_PARTS &&
+	      call == BREAKDOWN_NONE);
 }
 
 /* Waits of many statements at once, some of which never end. */
 static void waits(void)
 {
-	struct why_waits w = { .rows = calloc(WHY_OPEN, sizeof(*w.rows)) };
+	struct breakdown_waits w = { .rows = calloc(BREAKDOWN_OPEN, sizeof(*w.rows)) };
 	const uint64_t *ns;
 	size_t count;
 
 	for (uint32_t i = 0; i < 100 * 40; i++)
-		why_wait_put(&w, &(struct event_wait){ .pid = i % 40, .start_ns = 7 + i % 2,
-						       .ns = i });
+		breakdown_wait_put(&w, &(struct event_wait){ .pid = i % 40, .start_ns = 7 + i % 2,
+							     .ns = i });
 	CHECK(w.nrows == 40 && !w.lost);
-	CHECK(!why_wait_take(&w, 3, 7, &count) && !count);
-	ns = why_wait_take(&w, 3, 8, &count);
+	CHECK(!breakdown_wait_take(&w, 3, 7, &count) && !count);
+	ns = breakdown_wait_take(&w, 3, 8, &count);
 	CHECK(ns && count == 100);
 	for (uint32_t i = 0; ns && i < count; i++)
 		CHECK(ns[i] == i * 40 + 3);
-	CHECK(!why_wait_take(&w, 3, 8, &count) && !count);
+	CHECK(!breakdown_wait_take(&w, 3, 8, &count) && !count);
 	/* It was the only one that ended: the others make room, the oldest first. */
-	for (uint32_t i = 0; i < WHY_OPEN; i++)
-		why_wait_put(&w, &(struct event_wait){ .pid = 1000 + i, .start_ns = 9, .ns = i });
-	CHECK(w.nrows == WHY_OPEN && w.lost == 39 * 100, "%llu", (unsigned long long)w.lost);
-	CHECK(why_wait_take(&w, 1000, 9, &count) && count == 1);
+	for (uint32_t i = 0; i < BREAKDOWN_OPEN; i++)
+		breakdown_wait_put(&w,
+				   &(struct event_wait){ .pid = 1000 + i, .start_ns = 9, .ns = i });
+	CHECK(w.nrows == BREAKDOWN_OPEN && w.lost == 39 * 100, "%llu", (unsigned long long)w.lost);
+	CHECK(breakdown_wait_take(&w, 1000, 9, &count) && count == 1);
 	/* No more memory than there may be. */
-	for (uint32_t i = 0; i < WHY_ROOM + 10; i++)
-		why_wait_put(&w, &(struct event_wait){ .pid = 1, .start_ns = 1, .ns = i });
-	why_wait_take(&w, 1, 1, &count);
-	CHECK(w.room <= WHY_ROOM && count + w.lost == 39 * 100 + WHY_ROOM + 10);
-	why_waits_free(&w);
-	CHECK(!why_wait_take(&w, 1, 1, &count) && !count);
+	for (uint32_t i = 0; i < BREAKDOWN_ROOM + 10; i++)
+		breakdown_wait_put(&w, &(struct event_wait){ .pid = 1, .start_ns = 1, .ns = i });
+	breakdown_wait_take(&w, 1, 1, &count);
+	CHECK(w.room <= BREAKDOWN_ROOM && count + w.lost == 39 * 100 + BREAKDOWN_ROOM + 10);
+	breakdown_waits_free(&w);
+	CHECK(!breakdown_wait_take(&w, 1, 1, &count) && !count);
 }
 
 int main(void)

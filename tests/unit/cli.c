@@ -909,8 +909,9 @@ static void columns_on_the_wall(void)
 /* Where the time went; what is not known is no zero. */
 static void columns_of_parts(void)
 {
-	static const struct event_why why = {
-		.ns = { [WHY_CPU] = 1234567, [WHY_LOCK] = 2000500, [WHY_OTHER] = 499 },
+	static const struct event_breakdown why = {
+		.ns = { [BREAKDOWN_CPU] = 1234567, [BREAKDOWN_LOCK] = 2000500,
+			[BREAKDOWN_OTHER] = 499 },
 		.phases = { [PHASE_PLAN] = { .first_ns = 1, .ns = 250000 },
 			    [PHASE_EXECUTE] = { .first_ns = 2 } },
 	};

@@ -84,7 +84,8 @@ static void kinds(void)
 	st.container = "0123456789ab";
 	CHECK(strstr(line(&st), "\"other_sql\"") && strstr(out.buf, "\"container.id\""));
 	CHECK(strstr(out.buf, "{\"traceId\":\"0af7651916cd43dd8448eb211c80319c\",\"spanId\":\"") &&
-	      strstr(out.buf, ",\"parentSpanId\":\"b7ad6b7169203331\",\"flags\":769,"), "%s", out.buf);
+	      strstr(out.buf,
+		     ",\"parentSpanId\":\"b7ad6b7169203331\",\"flags\":769,"), "%s", out.buf);
 	st.container = "web";
 	st.has_status = st.failed = true;
 	CHECK(strstr(line(&st), "\"container.name\"") && strstr(out.buf, "\"_OTHER\"") &&
@@ -97,17 +98,19 @@ static void kinds(void)
 static void phases(void)
 {
 	struct statement st = statement("select 1");
-	struct event_why why = { .start_ns = 500, .phases = {
+	struct event_breakdown why = { .start_ns = 500, .phases = {
 		[PHASE_PARSE] = { .first_ns = 510, .ns = 20 },
 		[PHASE_EXECUTE] = { .first_ns = 600, .ns = 100 } } };
 	char want[256], id[SPAN_DIGITS + 1] = "";
 
 	st.why = &why;
-	CHECK(sscanf(strstr(line(&st), "\"spanId\":\"") + 10, "%16[0-9a-f]", id) == 1, "%s", out.buf);
+	CHECK(sscanf(strstr(line(&st), "\"spanId\":\"") + 10, "%16[0-9a-f]", id) == 1, "%s",
+	      out.buf);
 	snprintf(want, sizeof(want), "\"parentSpanId\":\"%s\",\"name\":\"execute\",\"kind\":1,"
 		 "\"startTimeUnixNano\":\"1100\",\"endTimeUnixNano\":\"1200\"}]}]}]}\n", id);
 	CHECK(strstr(out.buf, want), "%s", out.buf);
-	CHECK(strstr(out.buf, "\"parse\",\"kind\":1,\"startTimeUnixNano\":\"1010\""), "%s", out.buf);
+	CHECK(strstr(out.buf, "\"parse\",\"kind\":1,\"startTimeUnixNano\":\"1010\""), "%s",
+	      out.buf);
 	CHECK(!strstr(out.buf, "\"plan\"") && !strstr(out.buf, "\"rewrite\""), "%s", out.buf);
 }
 

@@ -320,28 +320,28 @@ static void where_time_went(void)
 	size_t count;
 
 	for (uint64_t i = 0; i < 1000; i++) {
-		struct event_why why = { .used = i & 1 ? 1u << USE_SHARED_HIT : 0 };
+		struct event_breakdown why = { .used = i & 1 ? 1u << USE_SHARED_HIT : 0 };
 		struct top_call call = { .engine = "mysql", .hash = i % 50, .fingerprint = "x",
 					 .duration_ns = i, .why = i % 50 ? &why : NULL };
 
 		/* What took longest waited least. */
-		why.ns[WHY_LOCK] = 1000 - i % 50;
+		why.ns[BREAKDOWN_LOCK] = 1000 - i % 50;
 		why.use[USE_SHARED_HIT] = i;
 		top_add(t, &call);
-		ns += i % 50 ? why.ns[WHY_LOCK] : 0;
+		ns += i % 50 ? why.ns[BREAKDOWN_LOCK] : 0;
 		pages += i & 1 ? i : 0;
 		known += !!call.why;
 	}
 	CHECK(!find(t, 0)->why && find(t, 3)->why->calls == 20);
 	CHECK(!find(t, 2)->why->used && find(t, 3)->why->used == 1u << USE_SHARED_HIT);
-	entry = top_sort(t, (enum top_order)(TOP_PART + WHY_LOCK), &count);
+	entry = top_sort(t, (enum top_order)(TOP_PART + BREAKDOWN_LOCK), &count);
 	CHECK(count == 50 && entry[0]->hash == 1 && entry[48]->hash == 49 && !entry[49]->why);
 	entry = top_sort(t, (enum top_order)(TOP_USE + USE_SHARED_HIT), &count);
 	CHECK(count == 50 && entry[0]->hash == 49 && entry[24]->hash == 1);
 	top_fold(t, 10);
 	top_fold(t, 0);
 	other = top_other(t, NULL)->why;
-	CHECK(other && other->ns[WHY_LOCK] == ns && other->calls == known);
+	CHECK(other && other->ns[BREAKDOWN_LOCK] == ns && other->calls == known);
 	CHECK(other && other->use[USE_SHARED_HIT] == pages && other->used == 1u << USE_SHARED_HIT);
 	top_free(t);
 }
@@ -353,7 +353,7 @@ static void largest_counts(void)
 	const struct top_why *other;
 
 	for (uint64_t i = 0; i < 100; i++) {
-		struct event_why why = { .used = i == 99 ? 1u << USE_SORTS : ~0u };
+		struct event_breakdown why = { .used = i == 99 ? 1u << USE_SORTS : ~0u };
 
 		why.use[USE_SORTS] = 1;
 		why.use[USE_SORT_BYTES] = why.use[USE_PEAK_GROWTH] = i ^ 5;
@@ -433,7 +433,7 @@ static void the_most_memory(void)
 	static char text[TOP_TEXT + 1];
 	size_t before = resident();
 	struct top *t = top_new(TOP_ENTRIES);
-	struct event_why why = { .used = 0 };
+	struct event_breakdown why = { .used = 0 };
 	struct top_call call = { .engine = "mysql", .fingerprint = text, .text = text,
 				 .text_len = TOP_TEXT, .why = &why };
 
