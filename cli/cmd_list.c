@@ -199,13 +199,13 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 static int list_open_file(struct list *list, const char *path, int fd)
 {
 	struct elf_map binary;
-	int err = elf_map_map(&binary, fd);
+	int err = elf_map_open(&binary, fd);
 
 	close(fd);
 	if (err)
 		return err;
 	err = list_elf(list, path, &binary.elf);
-	elf_map_unmap(&binary);
+	elf_map_close(&binary);
 	return err;
 }
 
@@ -413,7 +413,7 @@ static int list_server(void *arg, const struct process *process)
 /* Only the servers' programs: -p has their libraries, too. */
 static void list_servers(struct list *list)
 {
-	int err = process_each(list_server, list);
+	int err = process_each(engine_is_executable, list_server, list);
 
 	if (err)
 		list_fault(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, "/proc");

@@ -8,6 +8,7 @@
 
 #include "cli/doctor.h"
 #include "cli/json.h"
+#include "host/limits.h"
 #include "host/privileges.h"
 #include "loader/feature.h"
 #include "loader/sys.h"
@@ -337,7 +338,7 @@ void doctor_host(struct doctor *doctor)
 	}
 	h->doctor = doctor;
 	privileges_read(&h->host);
-	sys_limits_raise();
+	limits_raise();
 	h->allowed = feature_allowed();
 	doctor_heading(doctor, "Host");
 	if (doctor->options.json)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "host/process_memory.h"
 #include "usdt/accessor.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* what PostgreSQL's timestamps count from */

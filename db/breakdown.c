@@ -9,16 +9,12 @@
 #include <unistd.h>
 
 #include "db/engine.h"
+#include "host/arch.h"
 #include "loader/btf.h"
 
 #define STACK_BYTES	16384	/* of a thread in the kernel, or a page if that is larger */
 
 #define REGS	"pt_regs"
-#ifdef __x86_64__
-#define CALL	"orig_ax"
-#else
-#define CALL	"syscallno"
-#endif
 
 static const struct {
 	uint32_t number;
@@ -44,7 +40,7 @@ static const struct {
 	ROW(nanosleep, BREAKDOWN_SLEEP), ROW(clock_nanosleep, BREAKDOWN_SLEEP), ROW(pselect6, BREAKDOWN_SLEEP),
 	ROW(wait4, BREAKDOWN_OTHER), ROW(mmap, BREAKDOWN_OTHER), ROW(munmap, BREAKDOWN_OTHER),
 	ROW(madvise, BREAKDOWN_OTHER), ROW(brk, BREAKDOWN_OTHER), ROW(clone, BREAKDOWN_OTHER),
-#ifdef __x86_64__
+#if HOST_OLD_SYSCALLS
 	ROW(select, BREAKDOWN_SLEEP), ROW(poll, BREAKDOWN_NETWORK), ROW(epoll_wait, BREAKDOWN_NETWORK),
 	ROW(open, BREAKDOWN_DISK), ROW(unlink, BREAKDOWN_DISK), ROW(rmdir, BREAKDOWN_DISK), ROW(mkdir, BREAKDOWN_DISK), ROW(rename, BREAKDOWN_DISK),
 #endif
@@ -140,7 +136,7 @@ static const struct breakdown_number {
 	{ "constant_task_iowait", "task_struct", "in_iowait", NULL, true, false },
 	{ "constant_task_iowait_mask", "task_struct", "in_iowait", NULL, true, true },
 	{ "constant_task_stack", "task_struct", "stack", NULL, true, false },
-	{ "constant_regs_call", REGS, CALL, NULL, true, false },
+	{ "constant_regs_call", REGS, HOST_SYSCALL_REGISTER, NULL, true, false },
 	{ "constant_task_read_bytes", "task_struct", "ioac.read_bytes", NULL, false, false },
 	{ "constant_task_write_bytes", "task_struct", "ioac.write_bytes", NULL, false, false },
 	{ "constant_task_syscr", "task_struct", "ioac.syscr", NULL, false, false },

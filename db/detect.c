@@ -26,9 +26,9 @@ static const char *detect_open(int fd)
 	const char *engine = NULL;
 	struct elf_map binary;
 
-	if (!elf_map_map(&binary, fd)) {
+	if (!elf_map_open(&binary, fd)) {
 		engine = detect_elf(&binary.elf);
-		elf_map_unmap(&binary);
+		elf_map_close(&binary);
 	}
 	return engine;
 }

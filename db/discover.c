@@ -11,6 +11,7 @@
 #include "bpf/event.h"
 #include "host/clock.h"
 #include "db/tracer.h"
+#include "host/pid_namespace.h"
 #include "loader/sys.h"
 
 #define COMM_LEN	15
@@ -101,7 +102,7 @@ static int mains_each(void *arg, const struct process *process)
 	of = &mains->of[target - mains->discover->targets - mains->first];
 	if (of->npids == DISCOVER_PIDS)
 		return 0;
-	if (process_is_main(process)) {
+	if (process_is_main(process, engine_is_executable)) {
 		of->process = *process;
 		if (discover_wants_main(mains->discover, process->pid))
 			of->pids[of->npids++] = process->pid;
@@ -115,7 +116,7 @@ static void discover_announce(struct discover *d, size_t first)
 	struct mains mains = { d, first, calloc(d->ntargets - first + 1, sizeof(*mains.of)) };
 
 	if (mains.of && d->ntargets > first)
-		process_each(mains_each, &mains);
+		process_each(engine_is_executable, mains_each, &mains);
 	for (size_t i = first; mains.of && i < d->ntargets; i++) {
 		const struct mains_target *of = &mains.of[i - first];
 		struct target *target = &d->targets[i];
@@ -126,7 +127,7 @@ static void discover_announce(struct discover *d, size_t first)
 			.method = attach_method_name(d->common.method), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
 			.version = target->version, .has = target->has,
-			.nested = of->npids && process_is_nested(of->pids[0], d->pid_ns_ino),
+			.nested = of->npids && pid_namespace_is_nested(of->pids[0], d->pid_ns_ino),
 		});
 	}
 	free(mains.of);
@@ -167,7 +168,7 @@ static void discover_forget(struct discover *d)
 	struct running running = { d, calloc(d->ntargets + 1, sizeof(*running.of)) };
 	size_t kept = 0, gone = 0;
 
-	if (!running.of || process_each(running_each, &running))
+	if (!running.of || process_each(engine_is_executable, running_each, &running))
 		goto cleanup;
 	for (size_t i = 0; i < d->ntargets; i++) {
 		struct target *target = &d->targets[i];
@@ -322,7 +323,7 @@ static int scan_each(void *arg, const struct process *process)
 static int discover_scan(struct discover *d, struct error *error)
 {
 	struct scan scan = { .discover = d, .error = error };
-	int err = process_each(scan_each, &scan);
+	int err = process_each(engine_is_executable, scan_each, &scan);
 
 	if (err)
 		return error_set(error, ERROR_PROC, err, NULL, NULL);
@@ -345,7 +346,7 @@ static int discover_want_server(struct discover *d, const struct process *proces
 	int err;
 
 	snprintf(pid, sizeof(pid), "%u", process->pid);
-	err = process_pid_namespace(process->pid, &dev, &ino);
+	err = pid_namespace_read(process->pid, &dev, &ino);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, pid, NULL);
 	sys_map_lookup(d->servers, &key, &wanted);
@@ -368,13 +369,13 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct error *err
 {
 	struct process process;
 	char yes = 1, text[32];
-	int err = process_read(pid, &process);
+	int err = process_read(pid, engine_is_executable, &process);
 	bool backend;
 
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
-	backend = !process_is_main(&process);
+	backend = !process_is_main(&process, engine_is_executable);
 	if (d->nwanted < DISCOVER_PIDS)
 		d->wanted[d->nwanted++] = backend ? process.ppid : pid;
 	err = sys_map_update(d->pids, &pid, &yes);
@@ -387,7 +388,7 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 {
 	struct process process;
 	char text[32];
-	int err = process_read(pid, &process);
+	int err = process_read(pid, engine_is_executable, &process);
 
 	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
@@ -478,7 +479,7 @@ bool discover_again(struct discover *d)
 	for (struct loading *l = d->loading; l < d->loading + DISCOVER_LOADING; l++) {
 		if (l->pid && now >= l->next_ns) {
 			l->next_ns = now + LOADING_NS;
-			if (process_read(l->pid, &process) || !--l->tries) {
+			if (process_read(l->pid, engine_is_executable, &process) || !--l->tries) {
 				l->pid = 0;
 			} else if (!process_is_loading(&process)) {
 				l->pid = 0;
@@ -503,7 +504,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 {
 	uint32_t pid = exec->session.pid;
 	struct process process;
-	bool there = !process_read(pid, &process);
+	bool there = !process_read(pid, engine_is_executable, &process);
 	char value;
 
 	/* What could not be looked into is to be told again. */

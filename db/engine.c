@@ -54,3 +54,8 @@ const char *engine_of_file(const char *file)
 				return engine_table[i]->name;
 	return NULL;
 }
+
+bool engine_is_executable(const char *file)
+{
+	return engine_of_file(file);
+}

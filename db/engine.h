@@ -126,6 +126,9 @@ extern const struct engine *const engine_table[];	/* NULL-terminated */
 /* Whether there is an engine called @name ("postgresql"). Several can share a name. */
 bool engine_known(const char *name);
 
+/* Return whether @file (no directory) is the name of a server of one of the engines. */
+bool engine_is_executable(const char *file);
+
 /* The name of the engines whose server's file is called @file (no folder), or NULL. */
 const char *engine_of_file(const char *file);
 

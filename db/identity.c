@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "host/container.h"
 #include "host/process.h"
 
 static const struct identity identity_unknown;
@@ -36,7 +37,7 @@ static struct identity_entry *identity_entry(struct identity_table *table, uint3
 		*place = calloc(1, sizeof(**place));
 		if (*place) {
 			(*place)->tid = tid;
-			process_container(tid, (*place)->container, sizeof((*place)->container));
+			container_read(tid, (*place)->container, sizeof((*place)->container));
 		}
 	}
 	return *place;

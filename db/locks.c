@@ -12,6 +12,8 @@
 #include "host/clock.h"
 #include "db/discover.h"
 #include "db/postgres/catalog.h"
+#include "host/limits.h"
+#include "host/pid_namespace.h"
 #include "loader/stream.h"
 
 #define RING_BYTES	(1u << 20)
@@ -240,13 +242,13 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 	struct elf_map binary;
 	int fd;
 
-	if (!server || server->found || process_read(pid, &process) ||
+	if (!server || server->found || process_read(pid, engine_is_executable, &process) ||
 	    !process_file_same(&process.file, &l->discover.targets[source].file))
 		return server;
 	fd = process_open(&process);
 	if (fd < 0)
 		return server;
-	if (!elf_map_map(&binary, fd)) {
+	if (!elf_map_open(&binary, fd)) {
 		server->postgres = l->discover.targets[source].engine->activity;
 		if (server->postgres) {
 			postgres_locks_find(&binary.elf, &server->places);
@@ -255,7 +257,7 @@ static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
 		} else {
 			mysql_locks_find(&binary.elf, &server->sessions);
 		}
-		elf_map_unmap(&binary);
+		elf_map_close(&binary);
 		server->found = true;
 	}
 	close(fd);
@@ -593,8 +595,8 @@ static int locks_prepare(struct locks *l, struct error *error)
 		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
 	if (c->force_perf)
 		feature_deny(&l->features, FEATURE_UPROBE_MULTI);
-	sys_limits_raise();
-	process_own_namespace(&l->pid_ns_dev, &l->pid_ns_ino);
+	limits_raise();
+	pid_namespace_own(&l->pid_ns_dev, &l->pid_ns_ino);
 	if (l->pid_ns_ino && !feature_has(&l->features, FEATURE_NS_PID))
 		return error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
 	l->discover.pid_ns_ino = l->pid_ns_ino;

@@ -140,7 +140,7 @@ static bool selftest_others(const struct selftest *test)
 {
 	struct process self;
 
-	return !process_read(test->pid, &self) && process_each(other_each, &self) > 0;
+	return !process_read(test->pid, NULL, &self) && process_each(NULL, other_each, &self) > 0;
 }
 
 static void selftest_semaphores(struct selftest *test)

@@ -10,6 +10,7 @@
 #include "bpf/embed.h"
 #include "host/elf_map.h"
 #include "db/detect.h"
+#include "host/pid_namespace.h"
 #include "usdt/probe.h"
 
 #define VALUES_MAX	96
@@ -96,11 +97,11 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 	else
 		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &error);
 	target_read_version(&target, &found->process);
-	process_own_namespace(&dev, &own);
+	pid_namespace_own(&dev, &own);
 	server = (struct tracer_server){
 		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
 		.method = attach_method_name(survey->method), .title = target_title(&target),
-		.version = target.version, .has = target.has, .nested = found->npids && process_is_nested(found->pids[0], own),
+		.version = target.version, .has = target.has, .nested = found->npids && pid_namespace_is_nested(found->pids[0], own),
 		.pids = found->pids, .npids = found->npids,
 	};
 	survey->server(survey->arg, &server, err ? &error : NULL);
@@ -129,7 +130,7 @@ static int scan_each(void *arg, const struct process *process)
 		found = &scan->found[scan->nfound++];
 		*found = (struct survey_found){ .process = *process, .engine = engine };
 	}
-	if (found->npids < PIDS_MAX && process_is_main(process))
+	if (found->npids < PIDS_MAX && process_is_main(process, engine_is_executable))
 		found->pids[found->npids++] = process->pid;
 	return 0;
 }
@@ -137,7 +138,7 @@ static int scan_each(void *arg, const struct process *process)
 int survey_running(const struct survey *survey)
 {
 	struct scan scan = { .found = calloc(FILES_MAX, sizeof(*scan.found)) };
-	int err = scan.found ? process_each(scan_each, &scan) : -ENOMEM;
+	int err = scan.found ? process_each(engine_is_executable, scan_each, &scan) : -ENOMEM;
 
 	for (size_t i = 0; !err && i < scan.nfound; i++) {
 		int fd = process_open(&scan.found[i].process);
@@ -168,13 +169,13 @@ int survey_file(const struct survey *survey, const char *path, int fd, struct su
 {
 	struct survey_found *found;
 	struct elf_map binary;
-	int err = elf_map_map(&binary, fd);
+	int err = elf_map_open(&binary, fd);
 
 	*other = (struct survey_other){ 0 };
 	if (err)
 		return err;
 	survey_probes(&binary.elf, other);
-	elf_map_unmap(&binary);
+	elf_map_close(&binary);
 	found = calloc(1, sizeof(*found));
 	if (!found)
 		return -ENOMEM;

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/arch.h"
 #include "host/elf_map.h"
+#include "host/process_memory.h"
 #include "usdt/accessor.h"
 #include "usdt/emit.h"
 #include "usdt/note.h"
@@ -600,7 +602,7 @@ static int work_file(struct work *work)
 {
 	const char *path = work->target->path;
 
-	if (work->elf.machine != BINARY_MACHINE)
+	if (work->elf.machine != HOST_ELF_MACHINE)
 		return error_set(work->error, ERROR_MACHINE, -ENOEXEC, path, NULL);
 	work->linked = malloc(OBJECT_INSNS_MAX * sizeof(*work->linked));
 	if (!work->linked)
@@ -624,7 +626,7 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 	process_file_read(fd, &target->file);
 	if (engine->identify)
 		target->has = TARGET_HAS_WHO;
-	err = elf_map_map(&binary, fd);
+	err = elf_map_open(&binary, fd);
 	if (err)
 		return error_set(error, err == -ENOEXEC ? ERROR_NOT_ELF : ERROR_FILE, err, path,
 				 NULL);
@@ -632,7 +634,7 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 	err = work_file(&work);
 	for (uint32_t i = 0; !err && common->site && i < set->nsites; i++)
 		work_describe(&work, &work.planned[i]);
-	elf_map_unmap(&binary);
+	elf_map_close(&binary);
 	free(work.linked);
 	if (err)
 		uprobe_set_free(set);
@@ -686,7 +688,7 @@ static void target_semaphores_all(struct target *target, struct semaphores *sema
 
 	do {
 		before = semaphores->nmarks;
-		process_each(running_each, &running);
+		process_each(engine_is_executable, running_each, &running);
 	} while (semaphores->nmarks > before);
 }
 

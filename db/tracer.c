@@ -12,6 +12,8 @@
 #include "db/backend_state.h"
 #include "host/clock.h"
 #include "db/discover.h"
+#include "host/limits.h"
+#include "host/pid_namespace.h"
 #include "sql/fingerprint.h"
 #include "db/identity.h"
 #include "host/process.h"
@@ -653,7 +655,8 @@ static int tracer_lasting(struct tracer *t, struct error *error)
 		err = t->config.lasting(t->config.arg);
 	if (err)
 		return error_set(error, ERROR_WAIT, err, NULL, NULL);
-	semaphores_repair();
+	semaphores_repair(engine_is_executable);
+	t->semaphores.is_program = engine_is_executable;
 	err = written ? semaphores_open(&t->semaphores) : 0;
 	if (!err)
 		return 0;
@@ -729,8 +732,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		error_set(error, ERROR_LINK, err, "the embedded object", NULL);
 		goto fail;
 	}
-	sys_limits_raise();
-	process_own_namespace(&t->pid_ns_dev, &t->pid_ns_ino);
+	limits_raise();
+	pid_namespace_own(&t->pid_ns_dev, &t->pid_ns_ino);
 	tracer_choose(t);
 	t->redacted = config->redact ? malloc(t->config.text_bytes) : NULL;
 	if (config->redact && !t->redacted) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "host/elf_map.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -8,7 +9,7 @@
 
 #define BINARY_PAD	65536	/* the largest page there is */
 
-int elf_map_map(struct elf_map *binary, int fd)
+int elf_map_open(struct elf_map *binary, int fd)
 {
 	struct stat st;
 
@@ -27,11 +28,11 @@ int elf_map_map(struct elf_map *binary, int fd)
 		return -errno;
 	if (!elf_open(&binary->elf, binary->data, binary->size))
 		return 0;
-	elf_map_unmap(binary);
+	elf_map_close(binary);
 	return -ENOEXEC;
 }
 
-void elf_map_unmap(struct elf_map *binary)
+void elf_map_close(struct elf_map *binary)
 {
 	if (binary->data != MAP_FAILED)
 		munmap(binary->data, binary->size + BINARY_PAD);

@@ -3,18 +3,7 @@
 #ifndef HOST_ELF_MAP_H
 #define HOST_ELF_MAP_H
 
-#include <elf.h>
-
 #include "usdt/elf.h"
-
-/* What runs on this host. */
-#if defined(__x86_64__)
-#define BINARY_MACHINE	EM_X86_64
-#elif defined(__aarch64__)
-#define BINARY_MACHINE	EM_AARCH64
-#else
-#error "usdt/ has no emitter for this architecture"
-#endif
 
 struct elf_map {
 	struct elf elf;		/* borrows the mapping */
@@ -24,12 +13,12 @@ struct elf_map {
 
 /*
  * Maps the file open as @fd, which stays the caller's. 0; -ENOEXEC: it is no ELF file; or -errno.
- * elf_map_unmap() ends it. Its owner may change it meanwhile: whoever reads it must live with
+ * elf_map_close() ends it. Its owner may change it meanwhile: whoever reads it must live with
  * SIGBUS, also behind its end.
  */
-int elf_map_map(struct elf_map *binary, int fd);
+int elf_map_open(struct elf_map *binary, int fd);
 
-void elf_map_unmap(struct elf_map *binary);
+void elf_map_close(struct elf_map *binary);
 
 /*
  * Looks a variable up for spec_emit(); @arg is the struct elf. 0 and its address as linked, or

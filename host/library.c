@@ -14,21 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "host/arch.h"
 #include "usdt/cursor.h"
 
 #define CACHE_MAX	(64u << 20)
-
-/* What glibc calls this architecture in its cache, and how Debian calls its folder. */
-#if defined(__x86_64__)
-#define CACHE_FLAGS	0x0303
-#define TRIPLET		"x86_64-linux-gnu"
-#elif defined(__aarch64__)
-#define CACHE_FLAGS	0x0a03
-#define TRIPLET		"aarch64-linux-gnu"
-#else
-#define CACHE_FLAGS	0x0003
-#define TRIPLET		"."
-#endif
 
 bool library_is(const char *file, const char *name)
 {
@@ -98,7 +87,7 @@ int library_find_cached(const void *cache, size_t cache_size, const char *name, 
 	count = cursor_uint(&c, 4);
 	cursor_seek(&c, CACHE_HEADER);
 	for (uint64_t i = 0; i < count && cursor_left(&c) >= CACHE_ENTRY; i++) {
-		bool ours = cursor_uint(&c, 4) == CACHE_FLAGS;
+		bool ours = cursor_uint(&c, 4) == HOST_CACHE_FLAGS;
 		const char *key = cache_string(&c, cursor_uint(&c, 4));
 		const char *value = cache_string(&c, cursor_uint(&c, 4));
 		bool plain = (cursor_uint(&c, 4), !cursor_uint(&c, 8));
@@ -205,7 +194,7 @@ static int find_program(const char *name, char *path, size_t size)
 int library_find(const char *name, char *path, size_t size)
 {
 	static const char *const folders[] = {
-		"/lib/" TRIPLET, "/usr/lib/" TRIPLET, "/lib64", "/usr/lib64", "/lib", "/usr/lib",
+		"/lib/" HOST_MULTIARCH, "/usr/lib/" HOST_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 		"/usr/local/lib",
 	};
 	int err;

@@ -13,6 +13,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "host/pid_namespace.h"
 #include "host/process.h"
 #include "host/lockdown.h"
 
@@ -201,7 +202,7 @@ void privileges_read(struct privileges *host)
 	host_mounts(host);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
 	host->memlock = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
-	host->pid_ns_error = process_own_namespace(&dev, &ino);
+	host->pid_ns_error = pid_namespace_own(&dev, &ino);
 	host->initial_pid_ns = !host->pid_ns_error && !ino;
 }
 

@@ -12,6 +12,9 @@
 #include <sys/types.h>
 #include <time.h>
 
+#define PROCESS_PATH	32			/* room for "/proc/4294967295/ns/pid" */
+#define PROCESS_DELETED	" (deleted)"		/* the kernel appends it to the path of a deleted file */
+
 /*
  * Which file it is. The kernel attaches to an inode, but overlay mounts of one image show the
  * same inode under a device of their own each: there the times decide.
@@ -42,32 +45,10 @@ struct process {
  * file that it maps, if there is one. 0; -ENOENT: it is gone or a kernel thread;
  * -EACCES and others as /proc says.
  */
-int process_read(uint32_t pid, struct process *process);
+int process_read(uint32_t pid, bool (*is_program)(const char *name), struct process *process);
 
 /* Whether it is a program that the dynamic loader, started by hand, has not mapped yet. */
 bool process_is_loading(const struct process *process);
-
-struct process_memory {
-	int fd;
-	uint64_t slide;		/* of the program: addresses in memory less those it was linked with */
-};
-
-/* Opens the memory of process @pid, for addresses. 0 or -errno; process_memory_close() ends it. */
-int process_memory_open(uint32_t pid, struct process_memory *memory);
-
-/* As above, for the variables of its program, too, whose lowest address, as linked, is @lowest. */
-int process_memory_open_program(const struct process *process, uint64_t lowest,
-				struct process_memory *memory);
-
-/* Reads what is there at @address, at most @size bytes: how many, or -errno. */
-ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,
-			    size_t size);
-
-/* Reads the program's variable of @size bytes that was linked to @vaddr. 0 or -errno. */
-int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,
-			    size_t size);
-
-void process_memory_close(struct process_memory *memory);
 
 /* Opens the process's program, also where it was deleted or lies in another mount namespace. */
 int process_open(const struct process *process);
@@ -107,35 +88,23 @@ void process_name(const struct process *process, char *name, size_t size);
  * Calls @each for every process there is, until it returns other than 0, which is handed back.
  * -errno where /proc cannot be read.
  */
-int process_each(int (*each)(void *arg, const struct process *process), void *arg);
+int process_each(bool (*is_program)(const char *name),
+		 int (*each)(void *arg, const struct process *process), void *arg);
 
 /* Whether it is a server's main process: one whose parent runs something else. */
-bool process_is_main(const struct process *process);
-
-/* Whether process @pid is in another PID namespace than @own_ino; 0 is the one that sees all. */
-bool process_is_nested(uint32_t pid, uint64_t own_ino);
+bool process_is_main(const struct process *process, bool (*is_program)(const char *name));
 
 /* Whether there is a process @pid. */
 bool process_exists(uint32_t pid);
 
-/* The kernel's dev_t and the inode of the process's PID namespace. 0 or -errno. */
-int process_pid_namespace(uint32_t pid, uint64_t *dev, uint64_t *ino);
-
 /*
- * The container that the process runs in: 12 characters of the id that docker, podman, containerd,
- * CRI-O and Kubernetes put into its control group's name, or LXC's and systemd-nspawn's name;
- * "" where it is in none. At most @size bytes with the NUL.
+ * Read at most @size bytes of /proc/PID/@file into @buf, without a NUL. Return the number of bytes,
+ * or -errno.
  */
-void process_container(uint32_t pid, char *container, size_t size);
+ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size);
 
-/* The same for the text of a /proc/PID/cgroup, @len bytes. */
-void process_container_of(const char *cgroups, size_t len, char *container, size_t size);
-
-/*
- * The PID namespace that /proc counts in, as above; both 0 where that is the initial one. 0, or
- * -errno where it cannot be told.
- */
-int process_own_namespace(uint64_t *dev, uint64_t *ino);
+/* Return the last number on the line of @status, a /proc/PID/status, that begins with @key; 0: none. */
+uint32_t process_status_number(const char *status, const char *key);
 
 /* The process's command line as its title shows it; bytes in @buf without a NUL, or -errno. */
 ssize_t process_title(uint32_t pid, char *buf, size_t size);

@@ -16,17 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "host/arch.h"
+
 #define NOBODY		65534
 #define CAPS_MAX	64
 #define BIT(cap)	(1ULL << (cap))
-
-#if defined(__x86_64__)
-#define ARCH		AUDIT_ARCH_X86_64
-#elif defined(__aarch64__)
-#define ARCH		AUDIT_ARCH_AARCH64
-#else
-#error "the architecture's number for seccomp is not known"
-#endif
 
 /* Headers may be older than the kernel. */
 #ifndef __NR_faccessat2
@@ -89,7 +83,7 @@ static const struct call calls[] = {
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
 	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_unlinkat, SANDBOX_WRITE, ANY, 0, 0 },
-#ifdef __x86_64__	/* Older ones of the same kind, which musl prefers there. */
+#if HOST_OLD_SYSCALLS	/* Older ones of the same kind, which musl prefers there. */
 	{ .number = __NR_poll }, { .number = __NR_time },
 	{ __NR_open, SANDBOX_LOOK, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_stat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
@@ -135,7 +129,7 @@ static int confine_filter(unsigned int needs)
 	struct sock_fprog program = { .filter = code };
 
 	*at++ = LOAD(arch);
-	*at++ = JUMP(BPF_JEQ, ARCH, 1, 0);
+	*at++ = JUMP(BPF_JEQ, HOST_AUDIT_ARCH, 1, 0);
 	*at++ = RETURN(SECCOMP_RET_ERRNO | EPERM);
 	*at++ = LOAD(nr);
 	for (size_t i = 0; i < CALLS; i++)

@@ -13,6 +13,8 @@
 #include <unistd.h>
 
 #include "host/clock.h"
+#include "host/pid_namespace.h"
+#include "host/process_memory.h"
 #include "loader/sys.h"
 
 #define FOLDER		"/run/dbslower"
@@ -125,17 +127,18 @@ static int taking_each(void *arg, const struct process *process)
 }
 
 /* The marked ones first: what they fork from then on needs nothing. */
-static void marks_take(const struct semaphore_mark *marks, size_t nmarks)
+static void marks_take(const struct semaphores *s)
 {
-	struct taking taking = { marks, nmarks, 0 };
+	struct taking taking = { s->marks, s->nmarks, 0 };
+	const struct semaphore_mark *marks = s->marks;
 
-	if (!nmarks)
+	if (!s->nmarks)
 		return;
-	for (size_t i = 0; i < nmarks; i++)
+	for (size_t i = 0; i < s->nmarks; i++)
 		if (mark_is(&marks[i], marks[i].pid, process_start(marks[i].pid)))
 			memory_add(marks[i].pid, marks[i].address, -1);
 	taking.until = ticks_now();
-	process_each(taking_each, &taking);
+	process_each(s->is_program, taking_each, &taking);
 }
 
 /* Makes the note by another name, so that nobody finds it before it has its lock. */
@@ -169,7 +172,7 @@ static uint64_t own_namespace(void)
 {
 	uint64_t dev, ino;
 
-	return process_pid_namespace((uint32_t)getpid(), &dev, &ino) ? 0 : ino;
+	return pid_namespace_read((uint32_t)getpid(), &dev, &ino) ? 0 : ino;
 }
 
 int semaphores_open(struct semaphores *s)
@@ -258,7 +261,7 @@ void semaphores_write(struct semaphores *s, const struct process *process, uint6
 
 void semaphores_close(struct semaphores *s)
 {
-	marks_take(s->marks, s->nmarks);
+	marks_take(s);
 	free(s->marks);
 	if (s->noted) {
 		unlink(s->path);
@@ -290,9 +293,9 @@ bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 }
 
 /* Takes back what the note open as @fd has: all of it or, without memory, nothing and false. */
-static bool note_repair(int fd)
+static bool note_repair(int fd, bool (*is_program)(const char *name))
 {
-	struct semaphores s = { .on = false };
+	struct semaphores s = { .is_program = is_program };
 	char *lines = sys_read_text(fd);
 	struct semaphore_mark mark;
 	bool whole = lines;
@@ -303,7 +306,7 @@ static bool note_repair(int fd)
 			whole = false;
 	}
 	if (whole)
-		marks_take(s.marks, s.nmarks);
+		marks_take(&s);
 	free(s.marks);
 	free(lines);
 	return whole;
@@ -318,7 +321,7 @@ static bool note_is_ours(int fd)
 	       !(st.st_mode & 077) && st.st_nlink == 1;
 }
 
-void semaphores_repair(void)
+void semaphores_repair(bool (*is_program)(const char *name))
 {
 	int folder = open(FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = folder < 0 ? NULL : fdopendir(folder);
@@ -338,7 +341,7 @@ void semaphores_repair(void)
 		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		/* Who lives has it locked. */
 		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd) &&
-		    note_repair(fd))
+		    note_repair(fd, is_program))
 			unlinkat(dirfd(dir), entry->d_name, 0);
 		if (fd >= 0)
 			close(fd);

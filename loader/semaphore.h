@@ -27,6 +27,7 @@ struct semaphore_mark {
 
 /* All zero: off, nothing is ever written. */
 struct semaphores {
+	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	bool on;
 	int error;			/* why a process could not be written to, the first; or 0 */
 	uint32_t error_pid;
@@ -54,7 +55,7 @@ void semaphores_write(struct semaphores *semaphores, const struct process *proce
 void semaphores_close(struct semaphores *semaphores);
 
 /* Takes back what killed processes of this program have written, as their notes have it. */
-void semaphores_repair(void);
+void semaphores_repair(bool (*is_program)(const char *name));
 
 /* Reads a line of a note. Whether it is one. */
 bool semaphores_parse(const char *line, struct semaphore_mark *mark);

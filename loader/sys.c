@@ -46,25 +46,6 @@ static void sys_name(char *to, const char *from)
 	memcpy(to, from, n);
 }
 
-static void limit_raise(int which)
-{
-	struct rlimit limit;
-
-	if (getrlimit(which, &limit))
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(which, &limit);
-}
-
-void sys_limits_raise(void)
-{
-	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
-
-	if (setrlimit(RLIMIT_MEMLOCK, &none))
-		limit_raise(RLIMIT_MEMLOCK);
-	limit_raise(RLIMIT_NOFILE);
-}
-
 char *sys_read_text(int fd)
 {
 	size_t len = 0, room = 0;

@@ -24,13 +24,6 @@ struct map_def {
 	uint32_t flags;			/* BPF_F_… */
 };
 
-/*
- * Raises as far as we may RLIMIT_MEMLOCK, which before Linux 5.11 maps and programs count against
- * (97306be45fbe), and RLIMIT_NOFILE: each file takes some. Nobody is told of a failure; what
- * does not fit says so itself.
- */
-void sys_limits_raise(void);
-
 /* All the text that is left of @fd, with a NUL; the caller's to free. NULL: it cannot be read. */
 char *sys_read_text(int fd);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bpf/event.h"
+#include "host/arch.h"
 #include "host/elf_map.h"
 #include "sql/glob.h"
 #include "usdt/emit.h"
@@ -536,7 +537,7 @@ int probe_request_file(const struct probe_request *request, uint32_t number, con
 	struct work *work;
 	int found = 0;
 
-	if (elf->machine != BINARY_MACHINE || !elf->is64)
+	if (elf->machine != HOST_ELF_MACHINE || !elf->is64)
 		return error_set(error, ERROR_MACHINE, -ENOEXEC, path, NULL);
 	work = calloc(1, sizeof(*work));
 	if (!work)

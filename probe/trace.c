@@ -10,6 +10,8 @@
 #include "bpf/embed.h"
 #include "host/elf_map.h"
 #include "host/clock.h"
+#include "host/limits.h"
+#include "host/pid_namespace.h"
 #include "host/process.h"
 #include "loader/stream.h"
 
@@ -94,7 +96,7 @@ static void probe_trace_numbers(struct probe_trace *h)
 {
 	uint64_t dev, ino;
 
-	process_own_namespace(&dev, &ino);
+	pid_namespace_own(&dev, &ino);
 	h->values[MAPS] = (struct object_value){ .name = "constant_pid_ns_dev", .number = dev };
 	h->values[MAPS + 1] = (struct object_value){ .name = "constant_pid_ns_ino", .number = ino };
 	h->values[MAPS + 2] = (struct object_value){ .name = "constant_filter_pids",
@@ -113,7 +115,7 @@ static int probe_trace_prepare(struct probe_trace *h, struct error *error)
 		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
 	if (h->config.force_perf)
 		feature_deny(&h->features, FEATURE_UPROBE_MULTI);
-	sys_limits_raise();
+	limits_raise();
 	/* Asked while there are descriptors for it. */
 	h->method = attach_choose(&h->features);
 	err = probe_trace_maps(h, error);
@@ -194,7 +196,7 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 	};
 	struct probe_trace_file *file;
 	struct elf_map binary;
-	int found = elf_map_map(&binary, fd);
+	int found = elf_map_open(&binary, fd);
 
 	if (found == -ENOEXEC)
 		return found;
@@ -204,7 +206,7 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 	found = file ? probe_request_file(request, number, &binary.elf, path, &common, &file->set,
 					  error) :
 		       error->code;
-	elf_map_unmap(&binary);
+	elf_map_close(&binary);
 	return found;
 }
 

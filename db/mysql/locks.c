@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/process_memory.h"
 #include "usdt/accessor.h"
 
 #define VTABLE_HEAD	16		/* before the functions: an offset and the type */
@@ -336,7 +337,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct backend_places *ba
 			     .size = size, .reads = &reads };
 	uint64_t session = event->address;
 	struct process process;
-	int err = process_read(event->pid, &process);
+	int err = process_read(event->pid, engine_is_executable, &process);
 
 	*known = (struct lock_info){ .event = *event };
 	known->self.pid = event->pid;

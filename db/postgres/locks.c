@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/engine.h"
 #include "host/clock.h"
+#include "host/process_memory.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* what PostgreSQL's timestamps count from */
 #define PROC_BYTES	640			/* of a PGPROC, which has more, that are looked through */
@@ -150,7 +152,7 @@ static uint64_t look_pointer(const struct look *look, uint64_t variable)
 /* 0 or -errno; process_memory_close() ends it. */
 static int look_open(struct look *look, struct postgres_locks *places, uint32_t pid, size_t size)
 {
-	int err = process_read(pid, &look->process);
+	int err = process_read(pid, engine_is_executable, &look->process);
 
 	look->places = places;
 	look->size = size;
@@ -320,10 +322,10 @@ static uint32_t look_sibling(const struct look *look, uint32_t ns_pid)
 	if (!*look->siblings)
 		return 0;
 	--*look->siblings;
-	if (!process_read(ns_pid, &process) && sibling_each(&sibling, &process))
+	if (!process_read(ns_pid, engine_is_executable, &process) && sibling_each(&sibling, &process))
 		return sibling.pid;
 	if (look->process.pid != look->process.ns_pid)
-		process_each(sibling_each, &sibling);
+		process_each(engine_is_executable, sibling_each, &sibling);
 	return sibling.pid;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "db/backend_state.c"
+#include "host/process_memory.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PAGE	4096

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Texts of /proc: a byte that chooses maps, status or cgroup, then the text. */
+#include "host/container.h"
 #include "host/process.c"
+#include "host/process_memory.c"
 #include "tests/fuzz/fuzz.h"
 
 struct seen {
@@ -43,7 +45,7 @@ static void check_container(const char *text, size_t len, size_t size)
 {
 	char *container = malloc(size);
 
-	process_container_of(text, len, container, size);
+	container_parse(text, len, container, size);
 	REQUIRE(strnlen(container, size) < size && !strchr(container, '\n'));
 	if (*container && size >= 64 && strlen(container) < size - 1)
 		REQUIRE(memmem(text, len, container, strlen(container)), "%s", container);
@@ -63,8 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case 1:
 		text = input_until(&in, '\0');
-		status_number(text, "\nPPid:");
-		status_number(text, "\nNSpid:");
+		process_status_number(text, "\nPPid:");
+		process_status_number(text, "\nNSpid:");
 		free(text);
 		break;
 	case 2:

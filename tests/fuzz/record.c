@@ -6,11 +6,11 @@
  */
 #define discover_executed record_executed
 #define process_title record_title
-#define process_container record_container
+#define container_read record_container
 #include "db/tracer.c"
 #include "db/identity.c"
 #undef process_title
-#undef process_container
+#undef container_read
 
 #include "cli/fields.h"
 #include "cli/json.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "db/engine.h"
+#include "host/container.h"
 #include "host/privileges.h"
 #include "host/library.h"
 #include "db/postgres/probes.h"
@@ -65,7 +66,7 @@ static void containers(void)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char seen[64];
 
-		process_container_of(cases[i][0], strlen(cases[i][0]), seen, sizeof(seen));
+		container_parse(cases[i][0], strlen(cases[i][0]), seen, sizeof(seen));
 		CHECK(!strcmp(seen, cases[i][1]), "%s: %s", cases[i][0], seen);
 	}
 }
@@ -118,7 +119,7 @@ static void random_bytes(void)
 		if (i % 2 && len > 10)
 			memcpy(text, "postgres: ", 10);
 		postgres_identify(text, len, &who);
-		process_container_of(text, len, container, sizeof(container));
+		container_parse(text, len, container, sizeof(container));
 		CHECK(strlen(container) < sizeof(container), "%zu", strlen(container));
 	}
 }

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/pid_namespace.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "host/process.h"
+
+static int namespace_read(const char *path, uint64_t *dev, uint64_t *ino)
+{
+	struct stat st;
+
+	if (stat(path, &st))
+		return -errno;
+	*dev = (uint64_t)major(st.st_dev) << 20 | minor(st.st_dev);
+	*ino = st.st_ino;
+	return 0;
+}
+
+int pid_namespace_read(uint32_t pid, uint64_t *dev, uint64_t *ino)
+{
+	char path[PROCESS_PATH];
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	return namespace_read(path, dev, ino);
+}
+
+/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
+#define INITIAL_PID_NS	0xeffffffcu
+
+int pid_namespace_own(uint64_t *dev, uint64_t *ino)
+{
+	char link[16] = "", status[2048] = "";
+	uint32_t self;
+	int err;
+
+	/* What is mounted at /proc may count in a namespace above ours: two PIDs are ours then. */
+	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
+		return -errno;
+	self = (uint32_t)strtoul(link, NULL, 10);
+	process_read_file(self, "status", status, sizeof(status) - 1);
+	if (process_status_number(status, "\nNSpid:") == self)
+		err = pid_namespace_read(self, dev, ino);
+	else
+		err = pid_namespace_read(1, dev, ino);
+	if (!err && *ino == INITIAL_PID_NS)
+		*dev = *ino = 0;
+	return err;
+}
+
+bool pid_namespace_is_nested(uint32_t pid, uint64_t own_ino)
+{
+	uint64_t dev, ino = 0;
+
+	return own_ino && !pid_namespace_read(pid, &dev, &ino) && ino != own_ino;
+}
+

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/process_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct base {
+	const char *exe;
+	uint64_t start;
+};
+
+/* The first mapping of the program itself: where it was loaded to. */
+static int base_take(void *arg, const struct process_map *map)
+{
+	struct base *base = arg;
+	size_t len = strlen(map->path);
+
+	if (strncmp(base->exe, map->path, len) ||
+	    (base->exe[len] && strcmp(base->exe + len, PROCESS_DELETED)))
+		return 0;
+	base->start = map->start;
+	return 1;
+}
+
+int process_memory_open(uint32_t pid, struct process_memory *memory)
+{
+	char path[PROCESS_PATH];
+
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	memory->slide = 0;
+	memory->fd = open(path, O_RDONLY | O_CLOEXEC);
+	return memory->fd < 0 ? -errno : 0;
+}
+
+int process_memory_open_program(const struct process *process, uint64_t lowest,
+				struct process_memory *memory)
+{
+	struct base base = { .exe = process->exe };
+	int err = process_maps(process->pid, base_take, &base);
+
+	if (err <= 0)
+		return err ? err : -ENOENT;
+	err = process_memory_open(process->pid, memory);
+	memory->slide = base.start - lowest;
+	return err;
+}
+
+ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,
+			    size_t size)
+{
+	ssize_t n = pread(memory->fd, buf, size, (off_t)address);
+
+	return n < 0 ? -errno : n;
+}
+
+int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,
+			    size_t size)
+{
+	ssize_t n = process_memory_read(memory, vaddr + memory->slide, buf, size);
+
+	return n < 0 ? (int)n : (size_t)n < size ? -EIO : 0;
+}
+
+void process_memory_close(struct process_memory *memory)
+{
+	close(memory->fd);
+	memory->fd = -1;
+}
+
