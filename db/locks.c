@@ -573,7 +573,7 @@ static void locks_numbers(struct locks *l)
 		{ .name = "constant_filter_pids", .number = c->npids > 0 },
 		{ .name = "constant_perf_buffers" },	/* only the ring buffer will do */
 		{ .name = "constant_threshold_ns", .number = c->threshold_ns },
-		{ .name = "constant_tally", .number = l->config.sum_lwlocks },
+		{ .name = "constant_sum_lwlocks", .number = l->config.sum_lwlocks },
 		{ .name = "constant_want_execs", .number = !c->npids && !c->npaths },
 		{ .name = "wakers", .kind = OBJECT_MAP, .map = l->maps[MAP_RING] },
 	};
