@@ -35,9 +35,9 @@ MAP(sums);		/* hash: struct lwlock_key → struct lwlock_sum */
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 
 /* While a thread waits for a lock it may wait for an LWLock, too. */
-INLINE __u64 wait_key(int light)
+INLINE __u64 wait_key(int lwlock)
 {
-	return (__u32)bpf_get_current_pid_tgid() | (__u64)light << 32;
+	return (__u32)bpf_get_current_pid_tgid() | (__u64)lwlock << 32;
 }
 
 /* Fills what a wait begins with. 0: its process is not wanted. */
