@@ -255,7 +255,7 @@ struct event_probe_hit {
 	__u64 values[];
 };
 
-/* Map "hits": how many hits had this value, or one of this power of two. */
+/* Map "probe_hits": how many hits had this value, or one of this power of two. */
 #define PROBE_HIT_TEXT	64
 
 struct probe_hit_key {

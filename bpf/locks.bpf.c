@@ -26,7 +26,7 @@ ARGUMENT(nnamed);	/* .. and how many there are */
 
 CONSTANT(source);
 CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
-CONSTANT(top);	/* LWLock waits are summed up, and not sent */
+CONSTANT(sum_lwlocks);	/* LWLock waits are summed up, and not sent */
 
 MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
 MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
@@ -35,9 +35,9 @@ MAP(sums);		/* hash: struct lwlock_key → struct lwlock_sum */
 static __u32 (*const bpf_get_smp_processor_id)(void) = (void *)BPF_FUNC_get_smp_processor_id;
 
 /* While a thread waits for a lock it may wait for an LWLock, too. */
-INLINE __u64 wait_key(int light)
+INLINE __u64 wait_key(int lwlock)
 {
-	return (__u32)bpf_get_current_pid_tgid() | (__u64)light << 32;
+	return (__u32)bpf_get_current_pid_tgid() | (__u64)lwlock << 32;
 }
 
 /* Fills what a wait begins with. 0: its process is not wanted. */
@@ -206,7 +206,7 @@ PROGRAM(lwlock_start)
 	return 0;
 }
 
-INLINE void lwlock_tally(void *ctx, struct event_lock *wait)
+INLINE void lwlock_sum_up(void *ctx, struct event_lock *wait)
 {
 	struct lwlock_key key = { .source = VALUE(source), .mode = wait->mode,
 				 .cpu = bpf_get_smp_processor_id(), .tranche = wait->field[0] };
@@ -249,8 +249,8 @@ PROGRAM(lwlock_done)
 		wait.mode = arg_mode(ctx);
 		bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
 	}
-	if (VALUE(top))
-		lwlock_tally(ctx, &wait);
+	if (VALUE(sum_lwlocks))
+		lwlock_sum_up(ctx, &wait);
 	else
 		wait_send(ctx, &wait);
 	return 0;

@@ -196,14 +196,14 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	}
 	count(COUNT_STATEMENTS);
 	s->duration_ns = end_ns - s->start_ns;
-	if (VALUE(want_why))
+	if (VALUE(want_breakdown))
 		breakdown_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
 	s->flags &= ~SESSION_OPEN;
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
 	if (VALUE(stat_unit_ns)) {
 		/* Else it is its waits that are counted. */
-		if (!VALUE(want_why))
+		if (!VALUE(want_breakdown))
 			stat_count(session, s->duration_ns, 0);
 		return;
 	}
@@ -326,7 +326,7 @@ INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32
 	s->completed_ns = 0;
 	s->rows = 0;
 	s->depth = 0;
-	if (VALUE(want_why))
+	if (VALUE(want_breakdown))
 		breakdown_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
 }
 

@@ -44,7 +44,7 @@ PROGRAM(activity)
 	__u64 end_ns = 0;
 
 	if (!session) {
-		if (VALUE(want_why) && text)
+		if (VALUE(want_breakdown) && text)
 			breakdown_work(ctx);
 		return 0;
 	}
@@ -234,7 +234,7 @@ PROGRAM(command_end)
  * A pair of probes around a statement. arg_inner says that this pair may stand inside another
  * one; then only the outer one counts.
  */
-PROGRAM(span_start)
+PROGRAM(pair_start)
 {
 	struct session *session = session_get(ctx, 0);
 	struct event_statement *s;
@@ -258,7 +258,7 @@ PROGRAM(span_start)
 	return 0;
 }
 
-PROGRAM(span_done)
+PROGRAM(pair_done)
 {
 	struct session *session = session_get(ctx, SESSION_JOINED);
 	struct event_statement *s;
@@ -303,7 +303,7 @@ PROGRAM(thread_exit)
 
 	if (session)
 		session_end(ctx, session);
-	if (VALUE(want_why))
+	if (VALUE(want_breakdown))
 		breakdown_exit(ctx, (__u32)id);
 	if (session && VALUE(want_sessions))
 		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));

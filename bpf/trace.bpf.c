@@ -46,7 +46,7 @@ CONSTANT(histogram);	/* the first field is counted by powers of two */
 CONSTANT(is_signed);	/* it is a signed number */
 
 MAP(pids);		/* hash: tgid that is wanted → anything */
-MAP(hits);		/* hash: struct probe_hit_key → u64 */
+MAP(probe_hits);	/* hash: struct probe_hit_key → u64 */
 
 /* Reads the arguments. The process and thread as they are seen; 0: the hit is not wanted. */
 INLINE __u64 hit_wanted(void *ctx, __u64 *v)
@@ -146,12 +146,12 @@ PROGRAM(hit_count)
 								      record_log2(key.value);
 		key.value = 0;
 	}
-	n = bpf_map_lookup_elem(hits, &key);
-	if (!n && !bpf_map_update_elem(hits, &key, &one, BPF_NOEXIST))
+	n = bpf_map_lookup_elem(probe_hits, &key);
+	if (!n && !bpf_map_update_elem(probe_hits, &key, &one, BPF_NOEXIST))
 		return 0;
 	/* Another CPU may have been the first, or the table is full. */
 	if (!n)
-		n = bpf_map_lookup_elem(hits, &key);
+		n = bpf_map_lookup_elem(probe_hits, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else

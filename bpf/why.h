@@ -26,7 +26,7 @@ ARGUMENT(phase);	/* enum phase */
 ARGUMENT(sort);		/* SORT_BEGINS, or whether it went to disk, … */
 ARGUMENT(space);	/* … where it took so many blocks; else so many KiB of memory */
 
-CONSTANT(want_why);
+CONSTANT(want_breakdown);
 CONSTANT(want_use);
 CONSTANT(want_waits);		/* each is counted, or sent if statements are */
 CONSTANT(wait_part);		/* which of them: of stat --wait: enum breakdown_part … */

@@ -237,7 +237,7 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_PERF_BUFFERS] = { .name = "constant_perf_buffers",
 					  .number = t->perf_buffers },
 		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
-		[NUMBER_WANT_WHY] = { .name = "constant_want_why", .number = c->why },
+		[NUMBER_WANT_WHY] = { .name = "constant_want_breakdown", .number = c->why },
 		/* Known once its tracepoints were asked for. */
 		[NUMBER_WANT_BYTES] = { .name = "constant_want_bytes" },
 		[NUMBER_CALL_NONE] = { .name = "constant_call_none" },

@@ -36,13 +36,13 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 	    user_engine_split(start, user_engine->provider[1], user_engine->probe[1]))
 		return -EINVAL;
 	user_engine->probes[0] = (struct engine_probe){
-		.step = "done", .program = "span_done",
+		.step = "done", .program = "pair_done",
 		.provider = user_engine->provider[0], .probe = user_engine->probe[0],
 	};
 	user_engine->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
 						    .fallback = -1 };
 	user_engine->probes[1] = (struct engine_probe){
-		.step = "start", .program = "span_start",
+		.step = "start", .program = "pair_start",
 		.provider = user_engine->provider[1], .probe = user_engine->probe[1],
 		.args = user_engine->args,
 	};

@@ -70,7 +70,7 @@ static int probe_trace_maps(struct probe_trace *h, struct error *error)
 		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
 				  BPF_F_MMAPABLE },
 		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
-		[MAP_HITS] = { "hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
+		[MAP_HITS] = { "probe_hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
 			       h->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX,
 			       alloc ? BPF_F_NO_PREALLOC : 0 },
 	};

@@ -177,23 +177,23 @@ const struct engine engine_mysql = {
 /* query__exec__* alone for a prepared statement, inside query__* for a text, and in procedures. */
 static const struct engine_probe mysql_usdt_probes[] = {
 	{
-		.step = "done", .program = "span_done",
+		.step = "done", .program = "pair_done",
 		.provider = "mysql", .probe = "query__done",
 		.args = ENGINE_ARGS({ .name = "arg_status", .probe_arg = 1 }),
 	},
 	{
-		.step = "exec_done", .program = "span_done",
+		.step = "exec_done", .program = "pair_done",
 		.provider = "mysql", .probe = "query__exec__done",
 		.args = ENGINE_ARGS({ .name = "arg_status", .probe_arg = 1 },
 				    { .name = "arg_inner", .fallback = 1 }),
 	},
 	{
-		.step = "start", .program = "span_start",
+		.step = "start", .program = "pair_start",
 		.provider = "mysql", .probe = "query__start",
 		.args = ENGINE_ARGS(SPAN_ARGS),
 	},
 	{
-		.step = "exec_start", .program = "span_start",
+		.step = "exec_start", .program = "pair_start",
 		.provider = "mysql", .probe = "query__exec__start",
 		.args = ENGINE_ARGS(SPAN_ARGS, { .name = "arg_inner", .fallback = 1 }),
 	},
