@@ -143,21 +143,21 @@ static const struct engine_probe postgres_probes[] = {
 		.args = ENGINE_ARGS(TAG_SPECS),
 	},
 	{
-		.step = "light done", .program = "light_done",
+		.step = "lwlock done", .program = "lwlock_done",
 		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
 		.args = LWLOCK_ARGS, .has = TARGET_HAS_LIGHT,
 	},
 	{
-		.step = "light done", .program = "light_done",
+		.step = "lwlock done", .program = "lwlock_done",
 		.function = "PGSemaphoreLock", .on_return = true, .optional = true,
 		.args = ENGINE_ARGS({ .name = "arg_name" }, { .name = "arg_mode" }),
 	},
 	{
-		.step = "light start", .program = "light_start",
+		.step = "lwlock start", .program = "lwlock_start",
 		.provider = "postgresql", .probe = "lwlock__wait__start", .optional = true,
 	},
 	{
-		.step = "light start", .program = "semaphore_start",
+		.step = "lwlock start", .program = "semaphore_start",
 		.function = "PGSemaphoreLock", .optional = true, .has = TARGET_HAS_LIGHT,
 		.args = ENGINE_ARGS(
 			{ .name = "arg_named", .spec = "8@NamedLWLockTrancheArray(%ip)" },
@@ -573,7 +573,7 @@ static void locks_numbers(struct locks *l)
 		{ .name = "constant_filter_pids", .number = c->npids > 0 },
 		{ .name = "constant_perf_buffers" },	/* only the ring buffer will do */
 		{ .name = "constant_threshold_ns", .number = c->threshold_ns },
-		{ .name = "constant_tally", .number = l->config.sum_lwlocks },
+		{ .name = "constant_top", .number = l->config.sum_lwlocks },
 		{ .name = "constant_want_execs", .number = !c->npids && !c->npaths },
 		{ .name = "wakers", .kind = OBJECT_MAP, .map = l->maps[MAP_RING] },
 	};
