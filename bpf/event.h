@@ -45,7 +45,7 @@ enum event_type {
  */
 struct event_statement {
 	__u32 type;
-	__u32 source;		/* which attached file, a number of the loader's */
+	__u32 target_id;		/* which attached file, a number of the loader's */
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC */
 	__u64 duration_ns;
@@ -64,7 +64,7 @@ struct event_statement {
 
 struct event_session {
 	__u32 type;
-	__u32 source;
+	__u32 target_id;
 	__u32 pid, tid;
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
 };
@@ -97,7 +97,7 @@ enum stat_by {
 #define STAT_GROUP	24
 
 struct stat_key {
-	__u32 source;
+	__u32 target_id;
 	char group[STAT_GROUP];	/* with a NUL, cut if longer; all zero: not known, or all */
 	__u16 coarse, fine;
 };
@@ -197,7 +197,7 @@ struct breakdown_workers {
  * parts' sum is the time from ->start_ns to ->since_ns.
  */
 struct event_breakdown {
-	__u32 type, source;
+	__u32 type, target_id;
 	__u32 pid, tid;
 	__u64 start_ns;			/* as its statement's; 0: none runs */
 	__u64 session;			/* key of its session */
@@ -220,7 +220,7 @@ struct event_breakdown {
 
 /* A wait inside a statement that may be wanted or not. */
 struct event_wait {
-	__u32 type, source;
+	__u32 type, target_id;
 	__u32 pid, reserved;
 	__u64 start_ns;			/* as its statement's */
 	__u64 ns;			/* how long it took */
@@ -248,7 +248,7 @@ struct event_exec {
  */
 struct event_probe_hit {
 	__u32 type;
-	__u32 source;		/* which probe, a number of the loader's */
+	__u32 probe_id;		/* which probe, a number of the loader's */
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
 	char comm[16];
@@ -259,7 +259,7 @@ struct event_probe_hit {
 #define PROBE_HIT_TEXT	64
 
 struct probe_hit_key {
-	__u32 source;
+	__u32 probe_id;
 	__u32 slot;		/* of a histogram, see HIT_NEGATIVE; else 0 */
 	__u64 value;		/* 0 with a histogram; with a text: 0, or why there is none */
 	char text[PROBE_HIT_TEXT];	/* with a NUL, cut if longer; else all zero */

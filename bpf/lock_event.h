@@ -30,7 +30,7 @@
 /* A wait. The kernel keeps one a thread, which is also the record that it sends. */
 struct event_lock {
 	__u32 type;
-	__u32 source;
+	__u32 target_id;
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC of the programs, see clock_ahead() */
 	__u64 duration_ns;
@@ -62,7 +62,7 @@ struct lwlock_named {
 
 /* Map "sums": LWLock waits, summed up. */
 struct lwlock_key {
-	__u32 source, mode;
+	__u32 target_id, mode;
 	__u32 cpu;		/* that counted: so two never write the same maximum */
 	__u32 tranche;		/* as event_lock.field */
 	char name[LOCK_NAME];

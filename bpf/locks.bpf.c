@@ -24,7 +24,7 @@ ARGUMENT(proc_pid);	/* .. and as its PGPROC has it, if that is laid out as expec
 ARGUMENT(named);	/* address of the first struct lwlock_named, .. */
 ARGUMENT(nnamed);	/* .. and how many there are */
 
-CONSTANT(source);
+CONSTANT(target_id);
 CONSTANT(threshold_ns);	/* shorter LWLock waits are nothing */
 CONSTANT(sum_lwlocks);	/* LWLock waits are summed up, and not sent */
 
@@ -48,7 +48,7 @@ static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wa
 	if (!id || !pid_wanted(ctx, id >> 32))
 		return 0;
 	wait->type = EVENT_LOCK_WAIT;
-	wait->source = VALUE(source);
+	wait->target_id = VALUE(target_id);
 	wait->pid = id >> 32;
 	wait->tid = id;
 	wait->start_ns = bpf_ktime_get_ns();
@@ -208,7 +208,7 @@ PROGRAM(lwlock_start)
 
 INLINE void lwlock_sum_up(void *ctx, struct event_lock *wait)
 {
-	struct lwlock_key key = { .source = VALUE(source), .mode = wait->mode,
+	struct lwlock_key key = { .target_id = VALUE(target_id), .mode = wait->mode,
 				 .cpu = bpf_get_smp_processor_id(), .tranche = wait->field[0] };
 	struct lwlock_sum first = { 1, wait->duration_ns, wait->duration_ns }, *sum;
 

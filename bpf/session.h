@@ -26,7 +26,7 @@ ARGUMENT(host);
 ARGUMENT(address);	/* where there is no host */
 ARGUMENT(port);
 
-CONSTANT(source);
+CONSTANT(target_id);
 CONSTANT(text_bytes);	/* how much of a text is shown */
 CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
 CONSTANT(head_bytes);	/* of a text that are compared: text_size, HEAD_WORDS at most */
@@ -39,20 +39,20 @@ MAP(ignored);		/* hash: u64 key as theirs, of sessions that are not wanted → a
 MAP(scratch);		/* array of one: bytes that nobody reads */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
-INLINE struct event_session event_session(__u32 type, __u32 source, __u64 id)
+INLINE struct event_session event_session(__u32 type, __u32 target_id, __u64 id)
 {
 	return (struct event_session){
 		.type = type,
-		.source = source,
+		.target_id = target_id,
 		.pid = id >> 32,
 		.tid = id,
 		.time_ns = bpf_ktime_get_ns(),
 	};
 }
 
-INLINE void send_session(void *ctx, __u32 type, __u32 source, __u64 id)
+INLINE void send_session(void *ctx, __u32 type, __u32 target_id, __u64 id)
 {
-	struct event_session event = event_session(type, source, id);
+	struct event_session event = event_session(type, target_id, id);
 
 	send(ctx, &event, sizeof(event));
 }
@@ -70,7 +70,7 @@ INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 {
 	__u64 host = arg_host(ctx);
 
-	event->session = event_session(EVENT_SESSION, VALUE(source), id);
+	event->session = event_session(EVENT_SESSION, VALUE(target_id), id);
 	read_name(event->user, sizeof(event->user), arg_user(ctx),
 		  arg_user_length(ctx));
 	read_name(event->database, sizeof(event->database), arg_database(ctx), 0);
@@ -139,7 +139,7 @@ INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 		return 0;
 	}
 	session->s.type = EVENT_STATEMENT;
-	session->s.source = VALUE(source);
+	session->s.target_id = VALUE(target_id);
 	session->s.pid = id >> 32;
 	session->s.tid = id;
 	stat_group(ctx, session);

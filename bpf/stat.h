@@ -42,7 +42,7 @@ INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
 /* Counts @ns in @session's group; the text of one that is @late is not known yet. */
 static __attribute__((noinline)) void stat_count(struct session *session, __u64 ns, __u32 late)
 {
-	struct stat_key key = { .source = session->s.source };
+	struct stat_key key = { .target_id = session->s.target_id };
 	__u64 one = 1, *n;
 	__u32 log = record_log2(ns);
 

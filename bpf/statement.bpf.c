@@ -306,7 +306,7 @@ PROGRAM(thread_exit)
 	if (VALUE(want_breakdown))
 		breakdown_exit(ctx, (__u32)id);
 	if (session && VALUE(want_sessions))
-		send_session(ctx, EVENT_EXIT, session->s.source, id_seen(id));
+		send_session(ctx, EVENT_EXIT, session->s.target_id, id_seen(id));
 	session_drop(key);
 	/* Even if it had one: user space may have dismissed it just now. */
 	bpf_map_delete_elem(ignored, &key);

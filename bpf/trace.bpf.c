@@ -36,7 +36,7 @@ extern __u64 trace_field_9(__u64 *variables);
 extern __u64 trace_field_10(__u64 *variables);
 extern __u64 trace_field_11(__u64 *variables);
 
-CONSTANT(source);
+CONSTANT(probe_id);
 CONSTANT(filter_pids);
 CONSTANT(fields);	/* how many there are */
 CONSTANT(texts);	/* bit n: field n is the address of a text */
@@ -103,7 +103,7 @@ PROGRAM(hit_send)
 		return 0;
 	}
 	event->type = EVENT_HIT;
-	event->source = VALUE(source);
+	event->probe_id = VALUE(probe_id);
 	event->pid = id >> 32;
 	event->tid = id;
 	event->time_ns = bpf_ktime_get_ns();
@@ -129,7 +129,7 @@ PROGRAM(hit_send)
 PROGRAM(hit_count)
 {
 	__u64 v[VARIABLES], one = 1, *n;
-	struct probe_hit_key key = { .source = VALUE(source) };
+	struct probe_hit_key key = { .probe_id = VALUE(probe_id) };
 
 	if (!hit_wanted(ctx, v))
 		return 0;

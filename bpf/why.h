@@ -249,7 +249,7 @@ static __attribute__((noinline)) void breakdown_count(void *ctx, struct event_br
 		stat_count(session, now - t->since_ns, session->s.flags & SESSION_LATE);
 		return;
 	}
-	wait.source = t->source;
+	wait.target_id = t->target_id;
 	wait.pid = t->pid;
 	wait.start_ns = t->start_ns;
 	wait.ns = now - t->since_ns;
@@ -483,7 +483,7 @@ static __attribute__((noinline)) void breakdown_begin(void *ctx, struct event_st
 	if (!t)
 		return;
 	t->type = EVENT_BREAKDOWN;
-	t->source = s->source;
+	t->target_id = s->target_id;
 	t->pid = s->pid;
 	t->session = session;
 	t->leader = breakdown_leader(ctx, arg_self(ctx));

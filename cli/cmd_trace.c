@@ -259,8 +259,8 @@ static void trace_hit(void *arg, const struct probe_hit *hit)
 	if (trace->done)
 		return;
 	trace_show_hit(&trace->view, hit);
-	for (unsigned int i = 0; i < hit->source->nfields; i++) {
-		if (!(hit->source->texts >> i & 1))
+	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
+		if (!(hit->probe->texts >> i & 1))
 			continue;
 		trace->unreadable += !hit->texts[i].known && hit->values[i];
 		trace->cut += hit->texts[i].cut;

@@ -217,10 +217,10 @@ static void put_text(struct trace_view *view, const struct trace_field *field,
 static void put_value(struct trace_view *view, const struct trace_field *field,
 		      const struct probe_hit *hit, unsigned int i)
 {
-	if (hit->source->texts >> i & 1)
+	if (hit->probe->texts >> i & 1)
 		put_text(view, field, &hit->texts[i], hit->values[i]);
 	else
-		put_number(view, field, &hit->source->fields[i], hit->values[i]);
+		put_number(view, field, &hit->probe->fields[i], hit->values[i]);
 }
 
 /* name=value, without a format; texts stand in quotes. */
@@ -229,14 +229,14 @@ static void put_named(struct trace_view *view, const struct trace_spec *spec,
 		      unsigned int i)
 {
 	const struct trace_field *field = spec->request.all ? NULL : &spec->fields[i];
-	bool quoted = hit->source->texts >> i & 1 && hit->texts[i].known;
+	bool quoted = hit->probe->texts >> i & 1 && hit->texts[i].known;
 	char name[16];
 
 	if (i)
 		put(view, " ", 1);
 	if (field)
 		put(view, field->name, field->name_len);
-	else if (hit->source->on_return)
+	else if (hit->probe->on_return)
 		put(view, "retval", 6);
 	else
 		put(view, name, (size_t)snprintf(name, sizeof(name), "arg%u", i + 1));
@@ -249,10 +249,10 @@ static void put_named(struct trace_view *view, const struct trace_spec *spec,
 /* Puts the message of @hit together. */
 static void put_message(struct trace_view *view, const struct probe_hit *hit)
 {
-	const struct trace_spec *spec = &view->specs[hit->source->request];
+	const struct trace_spec *spec = &view->specs[hit->probe->request];
 
 	view->len = 0;
-	for (unsigned int i = 0; i < hit->source->nfields; i++) {
+	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
 		if (!spec->has_format) {
 			put_named(view, spec, hit, i);
 			continue;
@@ -261,9 +261,9 @@ static void put_message(struct trace_view *view, const struct probe_hit *hit)
 		put_value(view, &spec->fields[i], hit, i);
 	}
 	if (spec->has_format) {
-		size_t last = spec->piece[hit->source->nfields];
+		size_t last = spec->piece[hit->probe->nfields];
 
-		put(view, spec->format + last, spec->piece[hit->source->nfields + 1] - last);
+		put(view, spec->format + last, spec->piece[hit->probe->nfields + 1] - last);
 	}
 }
 
@@ -329,18 +329,18 @@ static void json_text(struct output *out, const char *text, size_t len, bool cut
 }
 
 /* Provider and name of a probe. */
-static void json_probe_names(struct output *out, const struct traced_probe *source)
+static void json_probe_names(struct output *out, const struct traced_probe *probe)
 {
-	json_string(out, ",\"provider\":\"", source->provider);
-	json_string(out, source->provider ? ",\"probe\":\"" : ",\"function\":\"", source->name);
-	if (source->on_return)
+	json_string(out, ",\"provider\":\"", probe->provider);
+	json_string(out, probe->provider ? ",\"probe\":\"" : ",\"function\":\"", probe->name);
+	if (probe->on_return)
 		output_string(out, ",\"return\":true");
 }
 
 static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 {
-	const struct traced_probe *source = hit->source;
-	const struct trace_spec *spec = &view->specs[source->request];
+	const struct traced_probe *probe = hit->probe;
+	const struct trace_spec *spec = &view->specs[probe->request];
 	struct output *out = view->out;
 	bool cut = false;
 
@@ -351,16 +351,16 @@ static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 	output_string(out, ",\"tid\":");
 	output_u64(out, hit->tid);
 	json_string(out, ",\"comm\":\"", hit->comm);
-	json_probe_names(out, source);
+	json_probe_names(out, probe);
 	output_string(out, ",\"args\":[");
-	for (unsigned int i = 0; i < source->nfields; i++) {
+	for (unsigned int i = 0; i < probe->nfields; i++) {
 		const struct probe_hit_text *text = &hit->texts[i];
 
 		output_string(out, i ? "," : "");
 		cut |= text->cut;
-		if (!(source->texts >> i & 1))
+		if (!(probe->texts >> i & 1))
 			json_value(view, spec->request.all ? NULL : &spec->fields[i],
-				   &source->fields[i], hit->values[i]);
+				   &probe->fields[i], hit->values[i]);
 		else if (text->known)
 			json_text(out, text->bytes, text->len, text->cut);
 		else
@@ -385,7 +385,7 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 	show_id(out, hit->tid);
 	show_name(out, hit->comm, 15);
 	output_char(out, ' ');
-	show_name(out, hit->source->name, view->len ? 16 : 0);
+	show_name(out, hit->probe->name, view->len ? 16 : 0);
 	if (view->len) {
 		output_char(out, ' ');
 		escape_terminal(out, view->text, view->len, false);
@@ -402,45 +402,45 @@ static int by_count(const void *pa, const void *pb)
 		return a->count > b->count ? -1 : 1;
 	if (a->value != b->value)
 		return a->value < b->value ? -1 : 1;
-	return strcmp(a->source->name, b->source->name) ? strcmp(a->source->name, b->source->name) :
+	return strcmp(a->probe->name, b->probe->name) ? strcmp(a->probe->name, b->probe->name) :
 							  strcmp(a->text, b->text);
 }
 
 static void show_count(struct trace_view *view, const struct probe_trace_count *count)
 {
-	const struct traced_probe *source = count->source;
-	const struct trace_field *field = &view->specs[source->request].fields[0];
+	const struct traced_probe *probe = count->probe;
+	const struct trace_field *field = &view->specs[probe->request].fields[0];
 	struct output *out = view->out;
 
 	if (view->json) {
 		output_printf(out, "{\"type\":\"count\",\"count\":%llu",
 			      (unsigned long long)count->count);
-		json_probe_names(out, source);
-		output_string(out, source->nfields ? ",\"value\":" : "");
-		if (source->texts && count->value)
+		json_probe_names(out, probe);
+		output_string(out, probe->nfields ? ",\"value\":" : "");
+		if (probe->texts && count->value)
 			output_string(out, "null");
-		else if (source->texts)
+		else if (probe->texts)
 			json_text(out, count->text, strlen(count->text), false);
-		else if (source->nfields)
-			json_value(view, field, &source->fields[0], count->value);
+		else if (probe->nfields)
+			json_value(view, field, &probe->fields[0], count->value);
 		output_string(out, "}\n");
 		return;
 	}
 	output_printf(out, "%10llu ", (unsigned long long)count->count);
-	show_name(out, source->name, source->nfields ? 16 : 0);
+	show_name(out, probe->name, probe->nfields ? 16 : 0);
 	view->len = 0;
-	if (source->texts && count->value) {
+	if (probe->texts && count->value) {
 		const char *none = count->value == HIT_NULL ? "(null)" : "[unreadable]";
 
 		put(view, none, strlen(none));
-	} else if (source->texts) {
+	} else if (probe->texts) {
 		put(view, "\"", 1);
 		put(view, count->text, strlen(count->text));
 		put(view, "\"", 1);
-	} else if (source->nfields) {
-		put_number(view, field, &source->fields[0], count->value);
+	} else if (probe->nfields) {
+		put_number(view, field, &probe->fields[0], count->value);
 	}
-	if (source->nfields) {
+	if (probe->nfields) {
 		output_char(out, ' ');
 		escape_terminal(out, view->text, view->len, false);
 	}
@@ -456,17 +456,17 @@ void trace_show_counts(struct trace_view *view, struct probe_trace_count *counts
 		show_count(view, &counts[i]);
 }
 
-static void show_histogram(struct trace_view *view, const struct traced_probe *source,
+static void show_histogram(struct trace_view *view, const struct traced_probe *probe,
 			   const struct histogram_slots *slots, uint64_t total)
 {
-	const struct trace_field *field = &view->specs[source->request].fields[0];
+	const struct trace_field *field = &view->specs[probe->request].fields[0];
 	struct output *out = view->out;
 	char title[20];
 
 	snprintf(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
 	if (view->json) {
 		output_string(out, "{\"type\":\"histogram\"");
-		json_probe_names(out, source);
+		json_probe_names(out, probe);
 		output_string(out, ",\"value\":");
 		json_text(out, field->name, field->name_len, false);
 		output_printf(out, ",\"count\":%llu,\"buckets\":", (unsigned long long)total);
@@ -475,7 +475,7 @@ static void show_histogram(struct trace_view *view, const struct traced_probe *s
 		return;
 	}
 	output_char(out, '\n');
-	show_name(out, source->name, 0);
+	show_name(out, probe->name, 0);
 	output_string(out, ":\n");
 	for (char *c = title; *c; c++)
 		*c = *c < ' ' || *c > '~' ? '?' : *c;
@@ -490,7 +490,7 @@ void trace_show_histograms(struct trace_view *view, const struct probe_trace_cou
 		uint64_t total = 0;
 
 		for (first = i; i < n; i++) {
-			if (!probe_trace_same(counts[first].source, counts[i].source))
+			if (!probe_trace_same(counts[first].probe, counts[i].probe))
 				break;
 			total += counts[i].count;
 			if (counts[i].slot == HIT_NEGATIVE)
@@ -498,7 +498,7 @@ void trace_show_histograms(struct trace_view *view, const struct probe_trace_cou
 			else
 				slots.count[counts[i].slot % HISTOGRAM_SLOTS] += counts[i].count;
 		}
-		show_histogram(view, counts[first].source, &slots, total);
+		show_histogram(view, counts[first].probe, &slots, total);
 	}
 }
 

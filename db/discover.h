@@ -29,7 +29,7 @@ struct discover {
 	void *process_arg;
 	uint64_t pid_ns_ino;		/* of the PID namespace that we count in; 0: the initial one */
 
-	/* Owned. An event's source is its place here; none is ever taken out. */
+	/* Owned. An event's target_id is its index here; none is ever taken out. */
 	struct target *targets;
 	size_t ntargets;
 	size_t forget_at;		/* with so many attached it looks which of them still run */

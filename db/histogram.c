@@ -134,9 +134,9 @@ ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
 		struct histogram_row *row = &(*rows)[n];
 
 		keys[0] = keys[1];
-		if (keys[1].source >= ntargets || sys_map_lookup(map, &keys[1], &row->count))
+		if (keys[1].target_id >= ntargets || sys_map_lookup(map, &keys[1], &row->count))
 			break;
-		row->engine = targets[keys[1].source].engine;
+		row->engine = targets[keys[1].target_id].engine;
 		memcpy(row->group, keys[1].group, STAT_GROUP - 1);
 		row->coarse = keys[1].coarse;
 		row->fine = keys[1].fine;

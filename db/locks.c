@@ -218,42 +218,42 @@ static void locks_engines(struct locks *l)
 
 /* --- what is looked up */
 
-/* What is known of the file of target @source; NULL: no memory. */
-static struct server *locks_server(struct locks *l, uint32_t source)
+/* What is known of the file of target @id; NULL: no memory. */
+static struct server *locks_server(struct locks *l, uint32_t id)
 {
 	struct server *more;
 
-	if (source < l->nservers)
-		return &l->servers[source];
+	if (id < l->nservers)
+		return &l->servers[id];
 	more = realloc(l->servers, l->discover.ntargets * sizeof(*more));
 	if (!more)
 		return NULL;
 	memset(more + l->nservers, 0, (l->discover.ntargets - l->nservers) * sizeof(*more));
 	l->servers = more;
 	l->nservers = l->discover.ntargets;
-	return &more[source];
+	return &more[id];
 }
 
 /* … and what its process @pid tells of it. */
-static struct server *locks_find(struct locks *l, uint32_t source, uint32_t pid)
+static struct server *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 {
-	struct server *server = locks_server(l, source);
+	struct server *server = locks_server(l, id);
 	struct process process;
 	struct elf_map binary;
 	int fd;
 
 	if (!server || server->found || process_read(pid, engine_is_executable, &process) ||
-	    !process_file_same(&process.file, &l->discover.targets[source].file))
+	    !process_file_same(&process.file, &l->discover.targets[id].file))
 		return server;
 	fd = process_open(&process);
 	if (fd < 0)
 		return server;
 	if (!elf_map_open(&binary, fd)) {
-		server->postgres = l->discover.targets[source].engine->activity;
+		server->postgres = l->discover.targets[id].engine->activity;
 		if (server->postgres) {
 			postgres_locks_find(&binary.elf, &server->places);
 			postgres_locks_names(&server->places, pid,
-					     l->discover.targets[source].version);
+					     l->discover.targets[id].version);
 		} else {
 			mysql_locks_find(&binary.elf, &server->sessions);
 		}
@@ -309,7 +309,7 @@ static int waiting_look(struct locks *l, struct waiting *w)
 
 	if (clock_ns(CLOCK_MONOTONIC) > l->look_until_ns)
 		return -EAGAIN;
-	server = locks_find(l, w->event.source, w->event.pid);
+	server = locks_find(l, w->event.target_id, w->event.pid);
 	w->tries -= w->tries > 0;
 	if (!server || !server->found)
 		return -ENOENT;
@@ -318,7 +318,7 @@ static int waiting_look(struct locks *l, struct waiting *w)
 					  l->config.tracer.text_bytes, &known);
 	else
 		err = mysql_locks_read(&server->sessions,
-				       &l->discover.targets[w->event.source].places,
+				       &l->discover.targets[w->event.target_id].places,
 				       &w->event, l->config.tracer.text_bytes, again, &known);
 	if (l->config.tracer.redact)
 		lock_info_redact(&known, server->postgres ? FINGERPRINT_POSTGRES :
@@ -407,10 +407,10 @@ static const char *const session_kinds[LOCK_WAITS_LAST + 1] = {
 static void locks_tell(struct locks *l, const struct event_lock *event, struct waiting *w,
 		       bool running)
 {
-	const struct server *server = locks_server(l, event->source);
+	const struct server *server = locks_server(l, event->target_id);
 	unsigned int steps = CYCLE_STEPS;
 	struct lock_wait wait = {
-		.target = &l->discover.targets[event->source], .event = event,
+		.target = &l->discover.targets[event->target_id], .event = event,
 		.start_ns = event->start_ns + (uint64_t)l->ahead_ns,
 		.wall_ns = event->start_ns + l->wall_offset_ns,
 		.duration_ns = event->duration_ns, .running = running,
@@ -438,7 +438,7 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 	struct event_lock light = *event;
 
 	if (event->flags & LOCK_LWLOCK && !*event->name)
-		lwlock_name(locks_find(l, event->source, event->pid), event->field[0], light.name);
+		lwlock_name(locks_find(l, event->target_id, event->pid), event->field[0], light.name);
 	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
 	locks_tell(l, &light, w, false);
@@ -457,12 +457,12 @@ static int locks_record(void *arg, const void *data, size_t size)
 		discover_executed(&l->discover, data);
 		return 0;
 	}
-	if (size < sizeof(*event) || event->source >= l->discover.ntargets)
+	if (size < sizeof(*event) || event->target_id >= l->discover.ntargets)
 		return 0;
 	if (event->type == EVENT_LOCK_END) {
 		locks_ended(l, event);
 	} else if (event->type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
-		locks_find(l, event->source, event->pid);
+		locks_find(l, event->target_id, event->pid);
 	} else if (event->type == EVENT_LOCK_WAIT) {
 		w = waiting_add(l, event);
 		if (w) {
@@ -489,10 +489,10 @@ static void locks_process(void *arg, const struct target *target, const struct p
 {
 	struct locks *l = arg;
 	struct event_lock event = {
-		.type = EVENT_LOCK_WAIT, .source = target->source, .pid = process->pid,
+		.type = EVENT_LOCK_WAIT, .target_id = target->id, .pid = process->pid,
 		.tid = process->pid, .flags = LOCK_JOINED,
 	};
-	struct server *server = locks_find(l, target->source, process->pid);
+	struct server *server = locks_find(l, target->id, process->pid);
 	uint64_t now = clock_kernel_ns(l->ahead_ns), key = process->pid;
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
 	struct lock_info known;
@@ -732,13 +732,13 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
 		struct lwlock_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
-		if (keys[1].source >= l->discover.ntargets ||
+		if (keys[1].target_id >= l->discover.ntargets ||
 		    sys_map_lookup(l->maps[MAP_SUMS], &keys[1], &count->sum))
 			break;
-		count->target = &l->discover.targets[keys[1].source];
+		count->target = &l->discover.targets[keys[1].target_id];
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		lwlock_name(locks_server(l, keys[1].source), keys[1].tranche, count->name);
+		lwlock_name(locks_server(l, keys[1].target_id), keys[1].tranche, count->name);
 		n++;
 	}
 	return (ssize_t)n;

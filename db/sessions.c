@@ -166,7 +166,7 @@ static bool session_same(const struct sessions *s, uint64_t key,
 static bool session_query(const struct sessions *s, uint64_t key, struct session *session)
 {
 	struct event_statement *statement = &session->s;
-	const struct target *target = &s->discover->targets[statement->source];
+	const struct target *target = &s->discover->targets[statement->target_id];
 	uint64_t object = key ^ (uint64_t)statement->pid << SESSION_PID_SHIFT;
 	size_t len = 0;
 	/* The key is made of the kernel's own number of the process. */
@@ -196,7 +196,7 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 	if (!(statement->flags & SESSION_OPEN) ||
 	    (statement->completed_ns && statement->depth > 1) ||
 	    statement->flags & SESSION_REPLICATION ||
-	    statement->source >= s->discover->ntargets)
+	    statement->target_id >= s->discover->ntargets)
 		return false;
 	*has_text = statement->flags & SESSION_LATE ? session_query(s, key, session) :
 						      statement->text_len <= s->text_bytes;

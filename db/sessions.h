@@ -27,7 +27,7 @@ struct sessions {
 	uint32_t bytes;			/* of an element: struct session and its text */
 	uint32_t text_bytes;		/* of that, at most */
 	bool no_memory;			/* the servers' memory cannot be found: PIDs are not the kernel's */
-	const struct discover *discover;	/* borrowed: the files that ->s.source counts */
+	const struct discover *discover;	/* borrowed: the files that ->s.target_id counts */
 	struct sessions_kept *kept;
 };
 

@@ -306,7 +306,7 @@ static int work_link(struct work *work, const struct engine_probe *probe, const 
 	if (common->nvalues + NUMBERS + ARGS_MAX > VALUES_MAX)
 		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "values", NULL);
 	memcpy(linking.values, common->values, common->nvalues * sizeof(*common->values));
-	linking_number(&linking, "constant_source", work->target->source);
+	linking_number(&linking, "constant_target_id", work->target->id);
 	linking_number(&linking, "constant_commands", engine->timed_commands);
 	n = linking_args(&linking, work, probe, site);
 	if (n)
@@ -613,14 +613,14 @@ static int work_file(struct work *work)
 }
 
 int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct uprobe_set *set,
+		uint32_t id, const struct target_common *common, struct uprobe_set *set,
 		struct error *error)
 {
 	struct work work = { .target = target, .common = common, .error = error, .set = set };
 	struct elf_map binary;
 	int err;
 
-	*target = (struct target){ .engine = engine, .source = source };
+	*target = (struct target){ .engine = engine, .id = id };
 	*set = (struct uprobe_set){ 0 };
 	snprintf(target->path, sizeof(target->path), "%s", path);
 	process_file_read(fd, &target->file);
@@ -693,11 +693,11 @@ static void target_semaphores_all(struct target *target, struct semaphores *sema
 }
 
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct error *error)
+		uint32_t id, const struct target_common *common, struct error *error)
 {
 	bool uncounted = common->semaphores && common->semaphores->on;
 	struct uprobe_set set;
-	int err = target_plan(target, engine, fd, path, source, common, &set, error);
+	int err = target_plan(target, engine, fd, path, id, common, &set, error);
 
 	if (err)
 		return err;

@@ -51,7 +51,7 @@ struct target_common {
 struct target {
 	const struct engine *engine;
 	struct process_file file;
-	uint32_t source;		/* its number in the events */
+	uint32_t id;		/* its number in the events */
 	struct uprobe_links links;
 	uint64_t *semaphores;		/* the addresses of those in use, as linked; owned */
 	size_t nsemaphores;
@@ -72,7 +72,7 @@ struct target {
  * kernel: @target is filled but for its links. 0, or -errno and why in @fault with @plan empty.
  */
 int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct uprobe_set *set,
+		uint32_t id, const struct target_common *common, struct uprobe_set *set,
 		struct error *error);
 
 /*
@@ -80,7 +80,7 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
  * -errno and why in @fault, with nothing attached. target_close() ends it.
  */
 int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t source, const struct target_common *common, struct error *error);
+		uint32_t id, const struct target_common *common, struct error *error);
 
 /* Reads the version that a server has in its memory only: that of @process, which runs the file. */
 void target_read_version(struct target *target, const struct process *process);

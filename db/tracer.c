@@ -369,7 +369,7 @@ static bool identity_plausible(const struct event_identity *event)
  */
 static void tracer_identity(struct tracer *t, const struct event_identity *event)
 {
-	struct target *target = &t->discover.targets[event->session.source];
+	struct target *target = &t->discover.targets[event->session.target_id];
 	struct identity memory = { .user = "" };
 	uint32_t tid = event->session.tid;
 	bool titled = true;
@@ -412,7 +412,7 @@ static bool tracer_filter(const struct tracer *t, const struct statement *s)
 /* Who is connected and where. */
 static void tracer_who(struct tracer *t, const struct event_statement *event, struct statement *s)
 {
-	const struct engine *engine = t->discover.targets[event->source].engine;
+	const struct engine *engine = t->discover.targets[event->target_id].engine;
 	const struct identity *identity;
 
 	if (!t->config.identify)
@@ -428,7 +428,7 @@ static void tracer_who(struct tracer *t, const struct event_statement *event, st
 static struct statement statement_of(struct tracer *t, const struct event_statement *event,
 				     bool has_text)
 {
-	const struct target *target = &t->discover.targets[event->source];
+	const struct target *target = &t->discover.targets[event->target_id];
 	const struct engine *engine = target->engine;
 	struct statement s = {
 		.engine = engine->name, .title = target_title(target),
@@ -477,7 +477,7 @@ static bool tracer_show(struct tracer *t, struct statement *s)
 static void tracer_count_statement(struct tracer *t, const struct event_statement *event,
 				   const struct statement *s, bool wanted)
 {
-	const struct engine *engine = t->discover.targets[event->source].engine;
+	const struct engine *engine = t->discover.targets[event->target_id].engine;
 	const uint64_t *waits;
 	size_t n;
 
@@ -517,7 +517,7 @@ static void tracer_statement(struct tracer *t, const struct event_statement *eve
 		t->text_truncated += s.truncated;
 	}
 	/* Where a session is no thread, who it is comes with each statement. */
-	if (t->config.identify && !t->discover.targets[event->source].engine->identify)
+	if (t->config.identify && !t->discover.targets[event->target_id].engine->identify)
 		identity_forget(&t->identities, event->tid);
 }
 
@@ -529,7 +529,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	const struct event_session *session = data;
 	size_t ntargets = t->discover.ntargets;
 
-	if (size < sizeof(*session) || session->source >= (ntargets ? ntargets : 1))
+	if (size < sizeof(*session) || session->target_id >= (ntargets ? ntargets : 1))
 		return 0;
 	switch (session->type) {
 	case EVENT_STATEMENT:
@@ -540,7 +540,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_BREAKDOWN:
 		if (size >= sizeof(struct event_breakdown))
 			breakdown_put(&t->why, data,
-				      ntargets ? t->discover.targets[session->source].has : 0);
+				      ntargets ? t->discover.targets[session->target_id].has : 0);
 		break;
 	case EVENT_WAIT:
 		if (size >= sizeof(struct event_wait))
@@ -579,7 +579,7 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 	if (statement->begun_ns < offset)
 		return;
 	session->s = (struct event_statement){
-		.type = EVENT_STATEMENT, .source = target->source, .pid = pid, .tid = pid,
+		.type = EVENT_STATEMENT, .target_id = target->id, .pid = pid, .tid = pid,
 		.start_ns = statement->begun_ns - offset, .depth = 1,
 		.flags = SESSION_OPEN | (statement->cut ? STATEMENT_CUT : 0),
 		.text_len = (uint32_t)statement->len,
@@ -856,7 +856,7 @@ static void tracer_show_running(struct tracer *t, const struct event_statement *
 	s = statement_of(t, event, has_text);
 	s.running = true;
 	s.duration_ns = now - event->start_ns;
-	if (t->discover.targets[event->source].engine->identify)
+	if (t->discover.targets[event->target_id].engine->identify)
 		tracer_who(t, event, &s);
 	if (tracer_filter(t, &s))
 		tracer_show(t, &s);

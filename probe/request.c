@@ -42,7 +42,7 @@ struct work {
 	struct spec specs[EXPRESSION_PID];	/* by variable */
 	unsigned int nargs;
 	uint32_t signature_symbols;
-	struct traced_probe source;
+	struct traced_probe probe;
 	struct object_value values[VALUES_MAX];
 	size_t nvalues;
 	struct bpf_insn args[EXPRESSION_PID][EMIT_INSNS_MAX];
@@ -62,14 +62,14 @@ static const char *const field_names[REQUEST_FIELDS] = {
 	"trace_field_10", "trace_field_11",
 };
 
-void probe_request_sources_free(struct probe_table *sources)
+void probe_table_free(struct probe_table *table)
 {
-	for (uint32_t i = 0; i < sources->count; i++) {
-		free(sources->source[i].provider);
-		free(sources->source[i].name);
+	for (uint32_t i = 0; i < table->count; i++) {
+		free(table->probes[i].provider);
+		free(table->probes[i].name);
 	}
-	free(sources->source);
-	*sources = (struct probe_table){ 0 };
+	free(table->probes);
+	*table = (struct probe_table){ 0 };
 }
 
 uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size)
@@ -226,7 +226,7 @@ static struct probe_request_field work_type(const struct work *work, const struc
 static int work_field(struct work *work, const struct site *site, unsigned int i,
 		      const struct expression *e)
 {
-	bool text = work->source.texts >> i & 1;
+	bool text = work->probe.texts >> i & 1;
 	bool computed = expression_plain(e) < 0 || work->common->mode == REQUEST_HISTOGRAM;
 	int n = expression_emit(e, work->signature_symbols, work->fields[i], EXPRESSION_INSNS_MAX);
 
@@ -236,7 +236,7 @@ static int work_field(struct work *work, const struct site *site, unsigned int i
 	if (n < 0)
 		return work_refuse(work, site, "", "a value is too long");
 	work_value(work, field_names[i], work->fields[i], (uint32_t)n);
-	work->source.fields[i] = work_type(work, site, e, text);
+	work->probe.fields[i] = work_type(work, site, e, text);
 	return 0;
 }
 
@@ -261,7 +261,7 @@ static uint32_t work_uses(const struct work *work)
 	if (request->all && work->on_return)
 		uses |= 1u << EXPRESSION_RETVAL;
 	else if (request->all)
-		uses |= (1u << work->source.nfields) - 1;
+		uses |= (1u << work->probe.nfields) - 1;
 	return uses;
 }
 
@@ -304,7 +304,7 @@ static int work_fields(struct work *work, const struct site *site)
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < REQUEST_FIELDS; i++) {
-		if (i >= work->source.nfields) {
+		if (i >= work->probe.nfields) {
 			work_value(work, field_names[i], constant_0, 2);
 			continue;
 		}
@@ -317,15 +317,16 @@ static int work_fields(struct work *work, const struct site *site)
 }
 
 /*
- * The number of the source that is as the one at hand, a new one where there is none; or -ENOMEM.
+ * The number of the traced probe that is as the one at hand, a new one where there is none; or
+ * -ENOMEM.
  */
-static int work_source(struct work *work, const struct site *site)
+static int work_probe(struct work *work, const struct site *site)
 {
-	struct probe_table *all = work->common->sources;
-	struct traced_probe *s = &work->source, *more;
+	struct probe_table *all = work->common->table;
+	struct traced_probe *s = &work->probe, *more;
 
 	for (uint32_t i = all->count; i--;) {
-		const struct traced_probe *old = &all->source[i];
+		const struct traced_probe *old = &all->probes[i];
 
 		if (old->request == s->request && old->on_return == s->on_return &&
 		    old->nfields == s->nfields && old->texts == s->texts &&
@@ -334,10 +335,10 @@ static int work_source(struct work *work, const struct site *site)
 		    !memcmp(old->fields, s->fields, sizeof(s->fields)))
 			return (int)i;
 	}
-	more = realloc(all->source, (all->count + 1) * sizeof(*more));
+	more = realloc(all->probes, (all->count + 1) * sizeof(*more));
 	if (!more)
 		return -ENOMEM;
-	all->source = more;
+	all->probes = more;
 	more += all->count;
 	*more = *s;
 	more->provider = site->provider ? strdup(site->provider) : NULL;
@@ -351,14 +352,14 @@ static int work_source(struct work *work, const struct site *site)
 }
 
 /* The numbers of the site at hand, and its program: the number of instructions. */
-static int work_link(struct work *work, const struct site *site, int source)
+static int work_link(struct work *work, const struct site *site, int id)
 {
 	const struct probe_request_common *common = work->common;
-	const struct traced_probe *s = &work->source;
+	const struct traced_probe *s = &work->probe;
 	const char *program = common->mode == REQUEST_SEND ? "hit_send" : "hit_count", *culprit;
 	int n;
 
-	work_number(work, "constant_source", (uint64_t)source);
+	work_number(work, "constant_probe_id", (uint64_t)id);
 	work_number(work, "constant_fields", s->nfields);
 	work_number(work, "constant_texts", s->texts);
 	work_number(work, "constant_text_size", common->text_size);
@@ -378,17 +379,17 @@ static int work_site(struct work *work, const struct site *site)
 	const struct probe_request_common *common = work->common;
 	struct uprobe_site place = site->place;
 	uint32_t uses;
-	int err = 0, source, n;
+	int err = 0, id, n;
 
 	if (work->set->nsites == REQUEST_SITES_MAX)
 		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "probe sites", work->path);
 	memset(work->specs, 0, sizeof(work->specs));
 	work_specs(work, site);
-	memset(&work->source, 0, sizeof(work->source));
-	work->source.request = work->number;
-	work->source.on_return = work->on_return;
-	work->source.nfields = work->request->all ? work_all(work, site) : work->request->nfields;
-	work->source.texts = work->request->texts;
+	memset(&work->probe, 0, sizeof(work->probe));
+	work->probe.request = work->number;
+	work->probe.on_return = work->on_return;
+	work->probe.nfields = work->request->all ? work_all(work, site) : work->request->nfields;
+	work->probe.texts = work->request->texts;
 	memcpy(work->values, common->values, common->nvalues * sizeof(*work->values));
 	work->nvalues = common->nvalues;
 	uses = work_uses(work);
@@ -401,8 +402,8 @@ static int work_site(struct work *work, const struct site *site)
 	if (err)
 		return err;
 	place.on_return = work->on_return;
-	source = work_source(work, site);
-	n = source < 0 ? source : work_link(work, site, source);
+	id = work_probe(work, site);
+	n = id < 0 ? id : work_link(work, site, id);
 	if (n >= 0)
 		n = uprobe_set_add(work->set, common->mode == REQUEST_SEND ? "hit_send" :
 				   "hit_count",

@@ -55,9 +55,9 @@ struct traced_probe {
 	struct probe_request_field fields[REQUEST_FIELDS];
 };
 
-/* All zero is an empty one; probe_request_sources_free() ends it. */
+/* All zero is an empty one; probe_table_free() ends it. */
 struct probe_table {
-	struct traced_probe *source;
+	struct traced_probe *probes;
 	uint32_t count;
 };
 
@@ -74,7 +74,7 @@ struct probe_request_common {
 	size_t nvalues;
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* room for a text, a multiple of 8 */
-	struct probe_table *sources;	/* gets what is new */
+	struct probe_table *table;	/* gets what is new */
 	/* Hears of a probe of a pattern that is passed over, and why. */
 	void (*skipped)(void *arg, const struct error *error);
 	void *arg;
@@ -88,7 +88,7 @@ int probe_request_file(const struct probe_request *request, uint32_t number, con
 		       const char *path,
 		       const struct probe_request_common *common, struct uprobe_set *set, struct error *error);
 
-void probe_request_sources_free(struct probe_table *sources);
+void probe_table_free(struct probe_table *table);
 
 /* The size of a record with so many fields and texts. */
 uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size);

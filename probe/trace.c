@@ -41,7 +41,7 @@ struct probe_trace {
 	struct object_value values[MAPS + NUMBERS];
 	uint32_t text_size, record_max, ring_bytes;
 	struct stream stream;
-	struct probe_table sources;
+	struct probe_table table;
 	struct probe_trace_file *files;
 	size_t nfiles;
 	int64_t ahead_ns;		/* see clock_ahead() */
@@ -191,7 +191,7 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 {
 	const struct probe_request_common common = {
 		.object = &h->object, .values = h->values, .nvalues = MAPS + NUMBERS,
-		.mode = h->config.mode, .text_size = h->text_size, .sources = &h->sources,
+		.mode = h->config.mode, .text_size = h->text_size, .table = &h->table,
 		.skipped = h->config.skipped, .arg = h->config.arg,
 	};
 	struct probe_trace_file *file;
@@ -248,9 +248,9 @@ void probe_trace_extent(const struct probe_trace *h, struct probe_trace_extent *
 		extent->sites += sites;
 		extent->files += sites > 0;
 	}
-	for (uint32_t i = 0, other; i < h->sources.count; i++) {
+	for (uint32_t i = 0, other; i < h->table.count; i++) {
 		for (other = 0; other < i; other++)
-			if (probe_trace_same(&h->sources.source[i], &h->sources.source[other]))
+			if (probe_trace_same(&h->table.probes[i], &h->table.probes[other]))
 				break;
 		extent->probes += other == i;
 	}
@@ -266,32 +266,32 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 {
 	struct probe_trace *h = arg;
 	const struct event_probe_hit *event = data;
-	const struct traced_probe *source;
+	const struct traced_probe *probe;
 	struct probe_hit hit = { .values = { 0 } };
 	const char *at;
 	char comm[sizeof(event->comm) + 1] = "";
 
 	if (size < sizeof(*event) || event->type != EVENT_HIT ||
-	    event->source >= h->sources.count)
+	    event->probe_id >= h->table.count)
 		return 0;
-	source = &h->sources.source[event->source];
-	if (size < probe_request_record_size(source->nfields, source->texts, h->text_size))
+	probe = &h->table.probes[event->probe_id];
+	if (size < probe_request_record_size(probe->nfields, probe->texts, h->text_size))
 		return 0;
 	memcpy(comm, event->comm, sizeof(event->comm));
-	hit.source = source;
+	hit.probe = probe;
 	hit.pid = event->pid;
 	hit.tid = event->tid;
 	hit.time_ns = event->time_ns + (uint64_t)h->ahead_ns;
 	hit.wall_ns = event->time_ns + h->wall_offset_ns;
 	hit.comm = comm;
-	for (unsigned int i = 0; i < source->nfields; i++)
+	for (unsigned int i = 0; i < probe->nfields; i++)
 		hit.values[i] = event->values[i];
-	at = (const char *)(event->values + source->nfields);
-	for (unsigned int i = 0; i < source->nfields; i++) {
+	at = (const char *)(event->values + probe->nfields);
+	for (unsigned int i = 0; i < probe->nfields; i++) {
 		struct probe_hit_text *text = &hit.texts[i];
 		int64_t n;
 
-		if (!(source->texts >> i & 1))
+		if (!(probe->texts >> i & 1))
 			continue;
 		memcpy(&n, at, sizeof(n));
 		text->known = n > 0 && (uint64_t)n <= h->text_size;
@@ -321,7 +321,7 @@ int probe_trace_sleep(struct probe_trace *h)
 }
 
 /* -1, 0 or 1; provider and name, then the way. */
-static int source_compare(const struct traced_probe *a, const struct traced_probe *b)
+static int probe_compare(const struct traced_probe *a, const struct traced_probe *b)
 {
 	int order = strcmp(a->provider ? a->provider : "", b->provider ? b->provider : "");
 
@@ -332,7 +332,7 @@ static int source_compare(const struct traced_probe *a, const struct traced_prob
 static int count_compare(const void *pa, const void *pb)
 {
 	const struct probe_trace_count *a = pa, *b = pb;
-	int order = source_compare(a->source, b->source);
+	int order = probe_compare(a->probe, b->probe);
 
 	if (!order && a->slot != b->slot)
 		return a->slot < b->slot ? -1 : 1;
@@ -354,10 +354,10 @@ ssize_t probe_trace_counts(const struct probe_trace *h, struct probe_trace_count
 		struct probe_trace_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
-		if (keys[1].source >= h->sources.count ||
+		if (keys[1].probe_id >= h->table.count ||
 		    sys_map_lookup(h->maps[MAP_HITS], &keys[1], &count->count))
 			break;
-		count->source = &h->sources.source[keys[1].source];
+		count->probe = &h->table.probes[keys[1].probe_id];
 		count->slot = keys[1].slot;
 		count->value = keys[1].value;
 		memcpy(count->text, keys[1].text, PROBE_HIT_TEXT - 1);
@@ -410,6 +410,6 @@ void probe_trace_close(struct probe_trace *h)
 		close(h->files[i].fd);
 	}
 	free(h->files);
-	probe_request_sources_free(&h->sources);
+	probe_table_free(&h->table);
 	free(h);
 }

@@ -19,7 +19,7 @@ struct probe_hit_text {
 
 /* Borrowed for the call. */
 struct probe_hit {
-	const struct traced_probe *source;
+	const struct traced_probe *probe;
 	uint32_t pid, tid;
 	uint64_t time_ns, wall_ns;	/* CLOCK_MONOTONIC, CLOCK_REALTIME */
 	const char *comm;		/* foreign bytes */
@@ -82,7 +82,7 @@ int probe_trace_sleep(struct probe_trace *probes);
 
 /* So many hits of a probe had that value. */
 struct probe_trace_count {
-	const struct traced_probe *source;
+	const struct traced_probe *probe;
 	uint32_t slot;			/* of a histogram, see struct probe_hit_key */
 	uint64_t value, count;
 	char text[PROBE_HIT_TEXT];		/* foreign bytes */
@@ -94,7 +94,7 @@ struct probe_trace_count {
  */
 ssize_t probe_trace_counts(const struct probe_trace *probes, struct probe_trace_count **counts);
 
-/* Whether two sources are one probe to a user. */
+/* Whether two traced probes are one probe to a user. */
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b);
 
 /* What was seen and lost. */

@@ -30,33 +30,33 @@ static void shown_hit(void *arg, const struct probe_hit *hit)
 }
 
 /* As aim.c makes it, with types that a probe's arguments can have. */
-static struct traced_probe source_of(struct input *in, const struct trace_spec *spec)
+static struct traced_probe probe_of(struct input *in, const struct trace_spec *spec)
 {
-	struct traced_probe source = { .name = "probe", .nfields = spec->request.nfields };
+	struct traced_probe probe = { .name = "probe", .nfields = spec->request.nfields };
 
 	if (spec->request.all)
-		source.nfields = input_byte(in) % (REQUEST_FIELDS + 1);
-	source.texts = spec->request.texts & ((1u << source.nfields) - 1);
-	for (unsigned int i = 0; i < source.nfields; i++) {
+		probe.nfields = input_byte(in) % (REQUEST_FIELDS + 1);
+	probe.texts = spec->request.texts & ((1u << probe.nfields) - 1);
+	for (unsigned int i = 0; i < probe.nfields; i++) {
 		uint8_t choice = input_byte(in);
-		struct probe_request_field *field = &source.fields[i];
+		struct probe_request_field *field = &probe.fields[i];
 
-		field->type = source.texts >> i & 1 ? REQUEST_TEXT : choice % REQUEST_TEXT;
+		field->type = probe.texts >> i & 1 ? REQUEST_TEXT : choice % REQUEST_TEXT;
 		field->size = field->type == REQUEST_REGISTER || field->type == REQUEST_TEXT ? 8 :
 			      field->type == REQUEST_FLOAT ? 4u << (choice >> 7) : 1u << (choice >> 6);
 		field->is_signed = field->type == REQUEST_NUMBER && choice & 0x20;
 	}
-	return source;
+	return probe;
 }
 
 static void check_records(struct input *in, struct trace_spec *spec, uint8_t choice)
 {
-	struct traced_probe source = source_of(in, spec);
+	struct traced_probe probe = probe_of(in, spec);
 	struct trace_view view = { .out = &out, .specs = spec, .wall = choice & 2 };
 	struct probe_trace h = {
 		.config = { .text_bytes = TEXT_BYTES, .arg = &view, .hit = shown_hit },
 		.text_size = (TEXT_BYTES + 2 + 7) & ~7u,
-		.sources = { .source = &source, .count = 1 },
+		.table = { .probes = &probe, .count = 1 },
 	};
 	size_t size;
 	char *record;
