@@ -111,7 +111,7 @@ def sources():
         folders[:] = [name for name in folders if name not in (".git", "build", "__pycache__", "data")
                       and os.path.join(where, name) != BUILD]
         for name in names:
-            if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name == "Makefile" \
+            if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name in ("Makefile", "Makefile.inc") \
                     or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.mk", "dbslower.spec") \
                     or os.path.basename(where) == "initramfs-tools":
                 yield os.path.join(where, name)
