@@ -3,7 +3,6 @@
 
 import os
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -11,13 +10,16 @@ import sys
 import pytest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+pytest.register_assert_rewrite("backends", "elf_oracle", "elffile", "fuzzing", "soak", "statements", "tool")
 
-from cluster import Cluster, server_bindir, title	# noqa: E402
-from tool import BUILD, DBSLOWER, Tool	# noqa: E402
+from cluster import Cluster, server_bindir	# noqa: E402
+from mysql_fixture import SERVERS	# noqa: E402
+from requirements import need_root, need_server	# noqa: E402
+from tap import limit_output, parse_tap, plan_fault	# noqa: E402
+from tool import BUILD, DBSLOWER, FIXTURES, Tool	# noqa: E402
 
 UNIT_TIMEOUT = 300
-OUTPUT_LIMIT = 256 << 20
 
 
 # --- the unit programs: tests/unit/NAME.c is $BUILD/tests/unit/NAME
@@ -72,11 +74,6 @@ class TapFailure(Exception):
     """A line that says "not ok"."""
 
 
-def limit_output():
-    """A loop that writes without end fails its test and not the machine."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (OUTPUT_LIMIT, OUTPUT_LIMIT))
-
-
 def run_program(program):
     try:
         done = subprocess.run([program], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -86,34 +83,6 @@ def run_program(program):
     return done.stdout.decode(errors="replace"), done.returncode
 
 
-RESULT = re.compile(r"(not )?ok\b\s*(\d*)\s*-?\s*([^#]*?)\s*(?:#\s*skip\b\s*(.*))?", re.I)
-
-
-def parse_tap(out):
-    """Yields (name, ok, reason of a skip or None, the lines before it) of each result line."""
-    notes = []
-    for line in out.splitlines():
-        match = RESULT.fullmatch(line)
-        if match:
-            yield match[3] or f"test {match[2]}", not match[1], match[4], "\n".join(notes) or line
-            notes = []
-        else:
-            notes.append(line)
-
-
-def plan_fault(out, status):
-    """Why the program's run as a whole is no good, or ''. A crash must not look like an end."""
-    results = [match for match in map(RESULT.fullmatch, out.splitlines()) if match]
-    plans = re.findall(r"^1\.\.(\d+)\s*$", out, re.M)
-    bad = any(match[1] for match in results)
-    tail = "\n" + out[-2000:]
-    if plans != [str(len(results))]:
-        return f"{len(results)} results, plan {plans}, exit {status}:{tail}"
-    if not results:
-        return "it has no test"
-    if status != (1 if bad else 0):
-        return f"exit {status} with {'failed' if bad else 'only good'} results:{tail}"
-    return ""
 
 
 # --- the result: N passed, N failed, N skipped
@@ -151,16 +120,6 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 # --- fixtures
-
-def need_server():
-    if not server_bindir():
-        pytest.skip("no PostgreSQL server under /usr/lib/postgresql (package postgresql-15)")
-
-
-def need_root():
-    if os.geteuid() != 0:
-        pytest.skip("tracing needs root")
-
 
 @pytest.fixture(scope="session")
 def postgres():
@@ -231,11 +190,57 @@ def tool():
             one.kill()
 
 
-def other_servers(*known):
-    """PIDs of PostgreSQL servers that no test started."""
-    found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and re.match(rb"\S*/(postgres|postmaster) -D ", title(name)):
-            if int(name) not in known:
-                found.append(int(name))
-    return found
+@pytest.fixture
+def public_tool(tmp_path_factory):
+    """A copy that another user can run."""
+    if not os.access(DBSLOWER, os.X_OK):
+        pytest.fail(f"{DBSLOWER} is not there: run make first")
+    folder = tmp_path_factory.mktemp("public")
+    path = folder / "dbslower"
+    shutil.copy(DBSLOWER, path)
+    for parent in (folder, folder.parent, folder.parent.parent):
+        if parent.stat().st_uid == os.geteuid() and str(parent) != "/tmp":
+            parent.chmod(0o755)
+    path.chmod(0o755)
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def tracefs():
+    """tracefs() reads the names of this program's events, through a mount of its own."""
+    script = "mount -t tracefs tracefs /mnt && cat /mnt/uprobe_events"
+    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+
+    def read():
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [line.split()[0] for line in done.stdout.splitlines() if line[2:].startswith("dbslower_")]
+    try:
+        read()
+    except subprocess.CalledProcessError as why:
+        pytest.skip(f"no tracefs here: {why.stderr.strip()}")
+    return read
+
+
+@pytest.fixture(scope="session")
+def mysql_program(tmp_path_factory):
+    """mysql_program(NAME) compiles a server; returns its path, whose last part is mysqld."""
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc")
+    made = {}
+
+    def build(name):
+        if name not in made:
+            source, options = SERVERS[name]
+            if "usdt" in source and not os.path.exists("/usr/include/x86_64-linux-gnu/sys/sdt.h") \
+                    and not os.path.exists("/usr/include/sys/sdt.h"):
+                pytest.skip("no sys/sdt.h (package systemtap-sdt-dev)")
+            path = str(tmp_path_factory.mktemp(name) / "mysqld")
+            done = subprocess.run(
+                ["gcc", *options, "-Wall", "-Wextra", "-o", path,
+                 os.path.join(FIXTURES, source), "-Wl,--export-dynamic"],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            assert done.returncode == 0, done.stdout
+            made[name] = path
+        return made[name]
+
+    return build

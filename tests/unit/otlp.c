@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of cli/otlp: names, clients, ids; tests/test_otlp.py reads whole lines. */
+/* Tests of cli/otlp: names, clients, ids; tests/e2e/test_otlp.py reads whole lines. */
 #include <string.h>
 
 #include "bpf/event.h"

@@ -1,0 +1,556 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+--why and --use: statements whose time went where we know. What the kernel counts of a process (/proc/PID/schedstat,
+/proc/PID/io) and the server of a statement (EXPLAIN) is the oracle, and the clock of who holds a lock.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+import backends
+from fallbacks import ALL as ALL_FALLBACKS, force
+from statements import only, stopped
+import wire
+from cluster import Cluster, children, wait_for
+from mariadb import Maria, maria_server
+from tool import DBSLOWER, Stat, counted
+
+SLEEPS = 20
+PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "sleep", "ipc", "other"}
+
+
+def complete(traced):
+    """Each statement's parts are there, and add up to its duration exactly."""
+    for one in traced.statements:
+        assert set(one["why"]) == PARTS, one
+        assert sum(one["why"].values()) == round(one["duration_ms"] * 1e6), one
+        waited = sum(ns for part, ns in one["why"].items() if part not in ("cpu", "runqueue", "other"))
+        assert sum(wait["ns"] for wait in one["waits"]) <= round(one["duration_ms"] * 1e6), one
+        assert bool(one["waits"]) or not waited, one
+    return traced
+
+
+def ended(traced):
+    return complete(stopped(traced))
+
+
+# A kernel that does not describe its types: the scheduler's events tell.
+NO_TYPES = ("unshare", "-m", "sh", "-c", '[ ! -e /sys/kernel/btf ] || mount -t tmpfs none /sys/kernel/btf && "$0" "$@"; exit $?')
+WAYS = pytest.mark.parametrize("wrap", [(), NO_TYPES], ids=["types", "no-types"])
+
+
+def way(traced):
+    """It, which took the way that it was to take: with its types the kernel is not asked for system calls."""
+    pid = children(traced.pid)[0] if traced.wrap else traced.pid
+    links = ""
+    for number in os.listdir(f"/proc/{pid}/fdinfo"):
+        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as f:
+            links += f.read()
+    if "tp_name" in links and os.path.exists("/sys/kernel/btf/vmlinux"):
+        assert bool(re.search(r"tp_name:\s*sys_enter", links)) == bool(traced.wrap), links
+        assert bool(re.search(r"tp_name:\s*sched_switch", links)) != bool(traced.wrap), links
+    return traced
+
+
+@pytest.fixture(params=[(), NO_TYPES], ids=["types", "no-types"])
+def traced(request, postgres, tool):
+    return way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--use", wrap=request.param))
+
+
+def scheduled(pid):
+    """The nanoseconds that the kernel counted on a CPU, and waiting for one."""
+    with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
+        return [int(word) for word in f.read().split()[:2]]
+
+
+class Blocked(threading.Thread):
+    """Something that waits. after(condition) comes back when it does; waited: how long it then did, at least."""
+
+    def __init__(self, work):
+        super().__init__(daemon=True)
+        self.work = work
+        self.start()
+
+    def run(self):
+        self.work()
+
+    def after(self, waits, release):
+        wait_for(waits, what="it to wait")
+        start = time.monotonic_ns()
+        time.sleep(0.3)
+        waited = time.monotonic_ns() - start
+        release()
+        self.join(60)
+        return waited
+
+
+# --- PostgreSQL
+
+def test_sleep(postgres, traced):
+    postgres.psql("select pg_sleep(0.3) /* asleep */")
+    why = only(ended(traced), "asleep")["why"]
+    assert why["sleep"] >= 295e6, why
+
+
+def test_columns(postgres, tool):
+    """As columns, without what --why shows below a statement."""
+    traced = tool("-p", postgres.pid, "-m", "0", "-o", "time,ms,cpu,sleep,lock,execute,query")
+    postgres.psql("select pg_sleep(0.3) /* asleep */")
+    stopped(traced)
+    row, = [line for line in traced.rows() if "asleep" in line]
+    ms, cpu, sleep, lock, execute = (float(word) for word in row.split()[1:6])
+    assert ms >= execute >= sleep >= 295 and cpu + sleep <= ms and not lock, row
+    assert traced.stdout.count("\n") == 2 + len(traced.rows()), traced.said()
+
+
+def test_cpu_and_run_queue(postgres, traced):
+    """Beside another one that never sleeps, on one CPU: about half of the time, which the kernel knows better."""
+    with postgres.connect() as connection:
+        pid = connection.info.backend_pid
+        cpu = min(os.sched_getaffinity(pid))
+        os.sched_setaffinity(pid, {cpu})
+        connection.execute("select 1")
+        other = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", "while True: pass"])
+        try:
+            before = scheduled(pid)
+            connection.execute("select count(*) from generate_series(1, 2000000) /* burns */")
+            after = scheduled(pid)
+        finally:
+            other.kill()
+            other.wait()
+    one = only(ended(traced), "burns")
+    why, kernel = one["why"], [new - old for old, new in zip(before, after)]
+    # The kernel's numbers are of the whole exchange with the client, and without the time of interrupts and other hosts.
+    for part, ns in zip(("cpu", "runqueue"), kernel):
+        assert ns * 0.75 - 20e6 <= why[part] <= ns * 1.25 + 20e6, (part, why, kernel)
+    assert why["runqueue"] >= one["duration_ms"] * 1e6 / 5, why
+
+
+def test_lock(postgres, traced):
+    postgres.psql("create table if not exists locked as select 1 as id")
+    with postgres.connect(autocommit=False) as holder, postgres.connect() as waiter:
+        holder.execute("update locked set id = 2")
+        blocked = Blocked(lambda: waiter.execute("update locked set id = 3 /* blocked */"))
+        waited = blocked.after(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
+                                                     f"and pid = {waiter.info.backend_pid}").stdout, holder.commit)
+    why = only(ended(traced), "blocked")["why"]
+    assert why["lock"] >= waited, (why, waited)
+
+
+def test_network(postgres, traced):
+    """A client that does not read."""
+    connection = wire.Wire(postgres, "lazy")
+    connection.send(wire.simple("select repeat('x', 1000) from generate_series(1, 20000) /* not read */"))
+    size = []
+    blocked = Blocked(lambda: None)
+    waited = blocked.after(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'ClientWrite' "
+                                                 "and application_name = 'lazy'").stdout,
+                           lambda: size.append(drain(connection)))
+    connection.close()
+    one = only(ended(traced), "not read")
+    assert one["why"]["network"] >= waited, (one, waited)
+    assert one["use"]["sent_bytes"] >= size[0] * 0.95 if "sent_bytes" in one["use"] else True, (one, size)
+
+
+def drain(connection):
+    """Reads to the end of the answer: so many bytes."""
+    size, last = 0, b""
+    while not last.endswith(b"Z\0\0\0\5I"):
+        last = connection.socket.recv(1 << 16)
+        assert last, "the server hung up"
+        size += len(last)
+    return size
+
+
+def test_disk(tool):
+    """A table that is in no cache. The kernel counts the bytes that a process had fetched."""
+    with Cluster(name="cold", fsync="on") as cluster:
+        cluster.init().start()
+        cluster.psql("create table cold as select repeat('x', 1000) x from generate_series(1, 20000)", "checkpoint")
+        path = os.path.join(cluster.data, cluster.psql("select pg_relation_filepath('cold')").stdout.decode().strip())
+        cluster.restart()
+        with open(path, "rb") as f:
+            os.fsync(f.fileno())
+            os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        traced = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--use")
+        with cluster.connect() as connection:
+            connection.execute("set max_parallel_workers_per_gather = 0")
+            pid = connection.info.backend_pid
+            before, slept = fetched(pid), sleeps(pid)
+            connection.execute("select count(x) from cold /* from the disk */")
+            after, slept = fetched(pid), sleeps(pid) - slept
+        one = only(ended(traced), "from the disk")
+    if after == before:
+        pytest.skip("this file system keeps its files in memory")
+    assert one["use"]["read_bytes"] == after - before, (one, after, before)
+    # Where the CPU was waited for so long that all had been read ahead by then, it only slept for its client.
+    if slept > 3:
+        assert one["why"]["disk"] > 0 and {wait["call"] for wait in one["waits"]} & {"pread64", "preadv", "page_fault"}, (slept, one)
+    assert one["use"]["shared_read"] >= 20000 * 1000 // 8192, one
+
+
+def fetched(pid):
+    with open(f"/proc/{pid}/io", encoding="ascii") as f:
+        return int(dict(line.split(": ") for line in f.read().splitlines())["read_bytes"])
+
+
+def sleeps(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return int(next(line for line in f if line.startswith("voluntary_ctxt_switches")).split()[1])
+
+
+def test_fsync(tool):
+    with Cluster(name="durable", fsync="on", synchronous_commit="on") as cluster:
+        cluster.init().start()
+        cluster.psql("create table log (id int)")
+        traced = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--use")
+        for n in range(20):
+            cluster.psql(f"insert into log values ({n}) /* durable */")
+        ended(traced)
+    durable = [one for one in traced.statements if "durable" in one["query"]]
+    assert len(durable) == 20 and all(one["use"]["wal_records"] >= 2 for one in durable), durable
+    # An fsync on memory does not wait.
+    waits = [wait["call"] for one in durable for wait in one["waits"]]
+    assert all(one["why"]["fsync"] > 0 for one in durable if "fdatasync" in [wait["call"] for wait in one["waits"]]), waits
+
+
+def test_use_is_what_explain_says(postgres, traced):
+    """EXPLAIN counts the execution; the statement around it planned it, and looked into catalogs."""
+    postgres.psql("create table if not exists used (id int primary key, text text)")
+    with postgres.connect(autocommit=False) as connection:
+        connection.execute("insert into used select g, repeat('x', 100) from generate_series(1, 10) g on conflict do nothing")
+        text = ("explain (analyze, buffers, wal, format json) insert into used select g, repeat('y', 100) from "
+                "generate_series(100, 5000) g on conflict (id) do update set text = excluded.text /* counted */")
+        plan = connection.execute(text).fetchone()[0][0]["Plan"]
+        connection.rollback()
+    use = only(ended(traced), "counted")["use"]
+    assert use["wal_records"] == plan["WAL Records"] and use["wal_bytes"] == plan["WAL Bytes"], (use, plan)
+    assert plan["Shared Hit Blocks"] <= use["shared_hit"] <= plan["Shared Hit Blocks"] + 2000, (use, plan)
+    assert use["shared_dirtied"] >= plan["Shared Dirtied Blocks"] > 0, (use, plan)
+
+
+def kernel_says(pid):
+    """What the kernel counts of a process: VmPeak and RssShmem in bytes, and system calls that read and write."""
+    said = {}
+    for name in ("status", "io"):
+        with open(f"/proc/{pid}/{name}", encoding="ascii", errors="replace") as f:
+            said |= dict(line.rstrip("\n").split(":", 1) for line in f if ":" in line)
+    return {key: int(said[key].split()[0]) * (1024 if said[key].endswith("kB") else 1)
+            for key in ("VmPeak", "RssShmem", "syscr", "syscw")}
+
+
+def explained(connection, query):
+    """The nodes of a query's plan, the outermost first, with what PostgreSQL measured."""
+    def nodes(plan):
+        return [plan, *(node for inner in plan.get("Plans", ()) for node in nodes(inner))]
+    return nodes(connection.execute(f"explain (analyze, format json) {query}").fetchone()[0][0]["Plan"])
+
+
+def sort_spaces(nodes):
+    """(type, KiB) of each sort of a plan, of parallel workers too."""
+    sorts = [one for node in nodes for one in (node, *node.get("Workers", ())) if "Sort Space Used" in one]
+    return [(one["Sort Space Type"], one["Sort Space Used"]) for one in sorts]
+
+
+SMALL, LARGE = (f"(select g, mod(g, 7) from generate_series(1, {n}) g order by 2, 1 desc)" for n in (1000, 20000))
+
+
+@pytest.mark.parametrize("query, settings, sorts, disk", [
+    (LARGE, {}, 1, 0),
+    (f"{LARGE} union all {SMALL}", {}, 2, 0),
+    (f"{SMALL} union all {LARGE}", {"work_mem": "128kB"}, 2, 1),
+    ("select * from sort_rows order by x, g", {"work_mem": "64kB", "max_parallel_workers_per_gather": 2, "parallel_setup_cost": 0,
+                                               "parallel_tuple_cost": 0, "parallel_leader_participation": "off"}, 2, 2),
+    ("select 1", {}, 0, 0),
+], ids=["memory", "two", "disk", "parallel", "none"])
+def test_sorts_are_what_explain_says(postgres, traced, query, settings, sorts, disk):
+    with postgres.connect() as connection:
+        if settings.get("parallel_setup_cost") == 0:
+            postgres.psql("create table if not exists sort_rows as select g, repeat('x', 100) x from generate_series(1, 20000) g",
+                          "analyze sort_rows")
+        for name, value in settings.items():
+            connection.execute(f"set {name} = '{value}'")
+        spaces = sort_spaces(explained(connection, f"{query} /* sorted */"))
+    use = only(ended(traced), "sorted")["use"]
+    assert len(spaces) == use["sorts"] == sorts, (spaces, use)
+    if "sorts_external" not in use:
+        pytest.skip("a server without USDT probes")
+    assert len([kind for kind, _ in spaces if kind == "Disk"]) == use["sorts_external"] == disk, (spaces, use)
+    assert use["sort_blocks"] * 8 == sum(size for kind, size in spaces if kind == "Disk"), (spaces, use)
+    assert use["sort_bytes"] == 1024 * max((size for kind, size in spaces if kind == "Memory"), default=0), (spaces, use)
+
+
+def test_incremental_sorts(postgres, traced):
+    """Each group is one, of which EXPLAIN tells the number, and the memory of the largest."""
+    with postgres.connect() as connection:
+        connection.execute("create temp table groups as select g / 100 a, mod(g, 100) b from generate_series(0, 9999) g")
+        for text in ("create index on groups (a)", "analyze groups", "set enable_seqscan = off", "set enable_bitmapscan = off"):
+            connection.execute(text)
+        node = explained(connection, "select * from groups order by a, b desc /* by groups */")[0]
+    use = only(ended(traced), "by groups")["use"]
+    if "Full-sort Groups" not in node:
+        pytest.skip("a server before 13")
+    found = [node[kind] for kind in ("Full-sort Groups", "Pre-sorted Groups")]
+    assert use["sorts"] == sum(one["Group Count"] for one in found), (use, node)
+    if "sort_bytes" in use:
+        assert use["sort_bytes"] == 1024 * max(one["Sort Space Memory"]["Peak Sort Space Used"] for one in found), (use, node)
+
+
+def test_sorts_that_do_not_end(postgres, traced):
+    """Inside a transaction the next command ends the sort of the one before: it was none of its own."""
+    with postgres.connect(autocommit=False) as connection:
+        connection.execute(f"{LARGE} limit %s /* left */", (10,))
+        connection.execute("select %s /* next */", (1,))
+        connection.commit()
+        with pytest.raises(Exception, match="division by zero"):
+            connection.execute(f"select 1 / (g - 1) from {LARGE} g (g, r) /* fails */")
+    ended(traced)
+    if "sorts_external" not in only(traced, "next")["use"]:
+        pytest.skip("a server without USDT probes")
+    for tag in ("left", "fails"):
+        use = only(traced, tag)["use"]
+        assert use["sorts"] == 1 and not set(use) & {"sorts_external", "sort_bytes", "sort_blocks"}, use
+    use = only(traced, "next")["use"]
+    assert [use[name] for name in ("sorts", "sorts_external", "sort_bytes", "sort_blocks")] == [0] * 4, use
+
+
+def test_memory_is_what_the_kernel_says(postgres, traced):
+    """What a statement allocates counts where no earlier one needed it; that it touches shared buffers does not."""
+    postgres.psql("create table if not exists touched as select repeat('x', 1000) x from generate_series(1, 20000)")
+    with postgres.connect() as connection:
+        pid = connection.info.backend_pid
+        for text in ("set jit = off", "set max_parallel_workers_per_gather = 0", "set work_mem = '256MB'", "set enable_mergejoin = off"):
+            connection.execute(text)
+        query = "select count(*) from generate_series(1, 200000) a join generate_series(1, 200000) b on a = b"
+        said = [kernel_says(pid)]
+        hashed = 0
+        for text in ("select count(x) from touched /* touches */", "", f"{query} /* again */"):
+            if text:
+                connection.execute(text)
+            else:
+                hashed = max(node.get("Peak Memory Usage", 0) for node in explained(connection, f"{query} /* hashes */")) * 1024
+            said.append(kernel_says(pid))
+    ended(traced)
+    if traced.wrap:		# where it keeps its counts is not known then
+        untold = {"read_calls", "write_calls", "minor_faults", "major_faults", "peak_growth_bytes"}
+        assert not any(untold & set(one["use"]) for one in traced.statements), traced.statements
+        return
+    grown = {tag: only(traced, tag)["use"]["peak_growth_bytes"] for tag in ("touches", "hashes", "again")}
+    kernel = [{key: new[key] - old[key] for key in new} for old, new in zip(said, said[1:])]
+    for (tag, growth), seen in zip(grown.items(), kernel):
+        # Between statements, too, memory is allocated.
+        assert abs(growth - seen["VmPeak"]) <= 1 << 20, (tag, grown, kernel)
+        use = only(traced, tag)["use"]
+        assert [use["read_calls"], use["write_calls"]] == [seen["syscr"], seen["syscw"]], (tag, use, kernel)
+    assert kernel[0]["RssShmem"] > 10 << 20 and grown["touches"] <= 4 << 20, (grown, kernel)
+    assert grown["hashes"] >= hashed > 8 << 20 and grown["again"] <= grown["hashes"] / 4, (grown, hashed)
+
+
+def test_counters_that_cannot_be_read(tool, tmp_path):
+    """As those of a backend that is terminated, where the kernel tells of its end when its memory is gone (before 6.16)."""
+    with backends.Backends(backends.build(tmp_path)) as server:
+        traced = tool("-p", server.pid, "-m", "0", "--json", "--why", "--use")
+        server.do("run 1 select 1 /* stays */")
+        server.do("hide 0 select 1 /* hidden */")
+        stopped(traced)
+    assert only(traced, "stays")["use"]["shared_hit"] == 0, traced.said()
+    assert "minor_faults" in only(traced, "hidden")["use"] and "shared_hit" not in only(traced, "hidden")["use"], traced.said()
+
+
+@pytest.mark.parametrize("args", [(), ALL_FALLBACKS], ids=["new", "old-ways"])
+def test_adds_up_under_load(postgres, tool, args):
+    """All protocols, pipelines and failures; several at once."""
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args)
+
+    def work(number):
+        with postgres.connect() as connection:
+            for n in range(60):
+                connection.execute("select %s::int /* extended */", (n,))
+                with connection.pipeline():
+                    for text in ("select 1", "select pg_sleep(0.001)", "select 2"):
+                        connection.execute(text)
+                try:
+                    connection.execute(f"select {number}/0")
+                except Exception:
+                    pass
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ended(traced)
+    assert len(traced.statements) >= 4 * 60 * 5, traced.summary
+
+
+def test_parallel_workers(postgres, traced):
+    """They are shown apart, and as many as EXPLAIN says; the leader waits for them."""
+    postgres.psql("create table if not exists parallel_rows as select g, repeat('x', 100) x from generate_series(1, 200000) g", "analyze parallel_rows")
+    with postgres.connect() as connection:
+        for text in ("set max_parallel_workers_per_gather = 2", "set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
+                     "set parallel_leader_participation = off"):
+            connection.execute(text)
+        query = "select count(*) from parallel_rows where length(x) > 10 and sqrt(g) > 3"
+        plan = connection.execute(f"explain (analyze, format json) {query}").fetchone()[0][0]["Plan"]
+        while "Workers Launched" not in plan:
+            plan = plan["Plans"][0]
+        connection.execute(f"{query} /* many */")
+        connection.execute("select 1 /* alone */")
+    ended(traced)
+    one = only(traced, "many")
+    assert one["workers"]["count"] == plan["Workers Launched"] == 2, (one, plan)
+    assert one["workers"]["cpu"] > 0 and one["why"]["ipc"] > 0, one
+    assert "workers" not in only(traced, "alone"), traced.said()
+
+
+def test_workers_of_one_that_began_before(postgres, tool):
+    """They are not those of the session's next statement."""
+    postgres.psql("create table if not exists few_rows as select g from generate_series(1, 20000) g", "analyze few_rows")
+    with postgres.connect() as connection, postgres.connect() as holder:
+        for text in ("set max_parallel_workers_per_gather = 2", "set parallel_setup_cost = 0", "set parallel_tuple_cost = 0",
+                     "set min_parallel_table_scan_size = 0"):
+            connection.execute(text)
+        query = "count(*) from few_rows where sqrt(g) > 3"
+        assert any(node.get("Workers Launched") for node in explained(connection, f"select {query}"))
+        holder.execute("select pg_advisory_lock(77)")
+        blocked = Blocked(lambda: connection.execute(f"do $$ begin perform pg_advisory_lock(77); perform {query}; end $$ /* earlier */"))
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'advisory'").stdout, what="it to wait")
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why")
+        holder.execute("select pg_advisory_unlock(77)")
+        blocked.join()
+        connection.execute("select 1 /* next */")
+    stopped(traced)
+    assert "workers" not in only(traced, "next"), traced.said()
+
+
+def test_text_form(postgres, tool):
+    traced = tool("-p", postgres.pid, "--why", "--use", "-m", "100")
+    postgres.psql("select pg_sleep(0.2) /* slow */", "select 1 /* quick */")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()[2:]
+    assert len(lines) == 3 and "/* slow */" in lines[0], lines
+    assert lines[1].startswith("    sleep ") and "epoll_wait 1x" in lines[1], lines
+    assert "shared_hit " in lines[2], lines
+
+
+def test_began_before(postgres, tool):
+    """Nobody saw where its time went: nothing is made up."""
+    with postgres.connect() as connection:
+        blocked = Blocked(lambda: connection.execute("select pg_sleep(2) /* earlier */"))
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout, what="it to sleep")
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why")
+        blocked.join()
+    stopped(traced)
+    assert "why" not in only(traced, "earlier")
+
+
+@pytest.mark.parametrize("ways", [[], force("perfbuf")], ids=["ring", "perf"])
+def test_short_texts(postgres, tool, ways):
+    """A breakdown is longer than the record of a statement with so little text."""
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", "--text", "16", *ways)
+    postgres.psql("select 1", "select 2")
+    assert len(ended(traced).statements) == 2, traced.said()
+
+
+@pytest.mark.parametrize("args", [force("perfbuf"), ALL_FALLBACKS], ids=["perf", "old-ways"])
+def test_no_types_the_old_ways(postgres, tool, args):
+    """Records go by perf buffers, also from programs on events."""
+    traced = way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args, wrap=NO_TYPES))
+    waits = tool("stat", "-p", postgres.pid, "-m", "5", "--json", "--wait", "sleep", "--match", "slow", *args, kind=Stat, wrap=NO_TYPES)
+    postgres.psql("select pg_sleep(0.05) /* slow */")
+    assert only(ended(traced), "slow")["why"]["sleep"] >= 49e6, traced.said()
+    assert counted(waits) == {"sleep": 1}, waits.said()
+
+
+def test_doctor_tells_of_no_types():
+    done = subprocess.run([*NO_TYPES, DBSLOWER, "doctor"], capture_output=True, text=True, timeout=60)
+    assert re.search(r"types of the kernel \(BTF\): +no .*by events of tracefs", done.stdout), done.stdout
+
+
+def test_neither_types_nor_events(postgres):
+    """Root that may not mount: it says what is missing."""
+    if not shutil.which("setpriv"):
+        pytest.skip("no setpriv (package util-linux)")
+    hide = 'for folder in btf tracing debug; do [ ! -e /sys/kernel/$folder ] || mount -t tmpfs none /sys/kernel/$folder; done; exec setpriv --bounding-set -sys_admin "$0" "$@"'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", hide, DBSLOWER, "-p", str(postgres.pid), "-d", "0.1", "--why"],
+                          capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and "/sys/kernel/btf/vmlinux nor its scheduler's events in tracefs: " in done.stderr, done
+    assert "mount -t tracefs tracefs" in done.stderr, done
+
+
+# --- MariaDB
+
+@pytest.fixture(scope="module")
+def maria():
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    with Maria(slow_query_log="OFF").init() as server:
+        server.start()
+        with server.connect() as client:
+            for text in ("create database d", "create table d.t (id int primary key, v int) engine=innodb",
+                         "insert into d.t values (1, 1)"):
+                client.query(text)
+        yield server
+
+
+def state(server, words):
+    with server.connect() as client:
+        return client.rows(f"select 1 from information_schema.processlist where state like '{words}'")
+
+
+@pytest.mark.parametrize("hold, wait, words", [
+    (["begin", "update d.t set v = v + 1 where id = 1"], "update d.t set v = 0 where id = 1 /* waits */", "Updating"),
+    (["begin", "select * from d.t"], "alter table d.t comment 'x' /* waits */", "Waiting for table metadata lock"),
+    (["do get_lock('l', 10)"], "select get_lock('l', 10) /* waits */", "User lock"),
+], ids=["row", "metadata", "user"])
+def test_maria_locks(maria, tool, hold, wait, words):
+    traced = tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use")
+    with maria.connect() as holder, maria.connect() as waiter:
+        for text in hold:
+            holder.query(text)
+        blocked = Blocked(lambda: waiter.query(wait))
+        waited = blocked.after(lambda: state(maria, words), lambda: holder.query("commit" if hold[0] == "begin" else "do release_lock('l')"))
+        waiter.query("do release_all_locks()")
+    why = only(ended(traced), "waits")["why"]
+    assert why["lock"] >= waited, (why, waited)
+
+
+@WAYS
+def test_maria_sleep_network_and_fsync(maria, tool, wrap):
+    traced = way(tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use", wrap=wrap))
+    with maria.connect() as client:
+        client.query("select sleep(0.3) /* asleep */")
+        client.query("set global innodb_flush_log_at_trx_commit = 1")
+        client.query("replace into d.t values (7, floor(rand() * 1e9)) /* durable */")
+        client.query("set global innodb_flush_log_at_trx_commit = 0")
+    with maria.connect() as lazy:
+        lazy.send(3, b"select repeat('x', 1000) from d.seq_1_to_20000 /* not read */")
+        blocked = Blocked(lambda: None)
+        waited = blocked.after(lambda: state(maria, "Writing to net"), lambda: lazy.results())
+    ended(traced)
+    assert only(traced, "asleep")["why"]["sleep"] >= 299e6, traced.said()
+    one = only(traced, "not read")
+    assert one["why"]["network"] >= waited, (one, waited)
+    assert "sent_bytes" not in one.get("use", {}) or one["use"]["sent_bytes"] >= 20000 * 1000, one
+    assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex"}, traced.said()
+
+
+@WAYS
+def test_maria_waits_are_counted(maria, tool, wrap):
+    """Its sleep is in a futex; what it waits for between statements is not counted."""
+    traced = {what: way(tool("stat", "-p", maria.pid, "-u", "-m", "5", "--json", "--wait", what, kind=Stat, wrap=wrap))
+              for what in ("sleep", "futex", "network", "poll")}
+    with maria.connect() as client:
+        for _ in range(SLEEPS):
+            client.query("select sleep(0.01)")
+            time.sleep(0.01)
+    assert counted(traced["sleep"]) == {"sleep": SLEEPS}, traced["sleep"].said()
+    assert counted(traced["futex"]) == {"futex": SLEEPS}, traced["futex"].said()
+    assert counted(traced["network"]) == counted(traced["poll"]) == {}
+    assert traced["futex"].histograms[0]["buckets"][0]["low"] == 8192, traced["futex"].said()

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What is built and how: one static small file, the same bytes each time, without warnings."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from elffile import readelf
+from source_tree import copy_tree, make
+from tool import BUILD, DBSLOWER, ROOT
+
+LARGEST = 400 * 1024
+JOBS = f"-j{os.cpu_count() or 1}"
+
+
+def test_static():
+    segments = readelf("-l", DBSLOWER)
+    assert "INTERP" not in segments, segments
+    assert "NEEDED" not in readelf("-d", DBSLOWER)
+    assert subprocess.run([DBSLOWER, "--version"], env={}, capture_output=True).returncode == 0
+
+
+def test_no_executable_stack_and_no_writable_code():
+    segments = re.findall(r"^\s+(LOAD|GNU_STACK)\s.*?\s([R ][W ][E ])\s", readelf("-l", DBSLOWER), re.M)
+    assert segments and any(kind == "GNU_STACK" for kind, _ in segments), segments
+    assert not any("W" in flags and "E" in flags for _, flags in segments), segments
+
+
+def test_stripped_and_small():
+    assert ".symtab" not in readelf("-S", DBSLOWER)
+    size = os.path.getsize(DBSLOWER)
+    assert size < LARGEST, f"{size} bytes, at most {LARGEST}"
+
+
+def test_no_paths_of_the_builder():
+    with open(DBSLOWER, "rb") as f:
+        assert ROOT.encode() not in f.read(), "the binary has the path of its sources"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A clean build of all, with the product's compiler, elsewhere: the folder and what make said."""
+    folder = copy_tree(tmp_path_factory.mktemp("built") / "one")
+    return folder, make(folder, "all", "tests")
+
+
+def test_two_builds_are_the_same_bytes(built, tmp_path):
+    folder = copy_tree(tmp_path / "another" / "name")
+    make(folder, "BUILD=out")
+    with open(os.path.join(folder, "out", "dbslower"), "rb") as second, open(os.path.join(built[0], "build", "dbslower"), "rb") as first:
+        outputs = [first.read(), second.read()]
+    assert outputs[0] == outputs[1], f"{len(outputs[0])} and {len(outputs[1])} bytes differ"
+
+
+WARNS = re.compile(r"\bwarning\b|\berror:")
+
+
+def test_compiles_clean(built):
+    """Everything, the tests' programs too, with the project's warnings as errors."""
+    assert not WARNS.search(built[1]), built[1]
+
+
+@pytest.mark.parametrize("cc, what", [("gcc", ["all"]), ("clang", ["all", "tests"])], ids=["gcc", "clang"])
+def test_compiles_clean_with(tmp_path, cc, what):
+    """With others than the product's compiler."""
+    if not shutil.which(cc):
+        pytest.skip(f"no {cc}")
+    said = make(copy_tree(tmp_path / "tree"), f"CC={cc}", *what)
+    assert not WARNS.search(said), said
+    binary = tmp_path / "tree" / "build" / "dbslower"
+    assert subprocess.run([binary, "--version"], capture_output=True).returncode == 0
+
+
+def files_under(folder):
+    return {os.path.relpath(os.path.join(where, name), folder): os.stat(os.path.join(where, name)).st_mode & 0o777
+            for where, _, names in os.walk(folder) for name in names}
+
+
+def test_install(built, tmp_path):
+    """From a copy, so that nothing is built again in the tree under test."""
+    folder, to = built[0], tmp_path / "to"
+    make(folder, "install", f"DESTDIR={to}")
+    assert files_under(to) == {
+        f"usr/local/{path}": mode for name in ("dbslower", "dbstat", "tplist") for path, mode in (
+            (f"sbin/{name}", 0o755), (f"share/man/man8/{name}.8", 0o644),
+            (f"share/bash-completion/completions/{name}", 0o644))}
+    assert os.readlink(to / "usr/local/sbin/dbstat") == os.readlink(to / "usr/local/sbin/tplist") == "dbslower"
+    assert ".symtab" not in readelf("-S", str(to / "usr/local/sbin/dbslower"))
+    make(folder, "uninstall", f"DESTDIR={to}")
+    assert files_under(to) == {}
+
+    make(folder, "install", f"DESTDIR={to}", "PREFIX=/usr", "MANDIR=/m", "BASHCOMPDIR=/b")
+    assert set(files_under(to)) == {path for name in ("dbslower", "dbstat", "tplist")
+                                    for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}")}
+
+
+def test_nothing_to_do_the_second_time(built):
+    """The last one that needs it: it takes it away."""
+    folder = built[0]
+    assert not re.search(r"\b(CC|BPF|LINK|STRIP|EMBED)\b", make(folder, "all")), "it builds again"
+    make(folder, "clean")
+    assert not os.path.exists(os.path.join(folder, "build"))
+
+
+def sources():
+    """Files that must name their licence."""
+    for where, folders, names in os.walk(ROOT):
+        folders[:] = [name for name in folders if name not in (".git", "build", "__pycache__", "data")
+                      and os.path.join(where, name) != BUILD]
+        for name in names:
+            if name.endswith((".c", ".h", ".S", ".py", ".sh", ".bash", ".8")) or name in ("Makefile", "Makefile.inc") \
+                    or os.path.basename(where) in ("ci", ".ci") or name in ("sbom", "dbslower.mk", "dbslower.spec") \
+                    or os.path.basename(where) == "initramfs-tools":
+                yield os.path.join(where, name)
+
+
+def test_licence_lines():
+    without = []
+    for path in sources():
+        with open(path, errors="replace") as f:
+            head = "".join(f.readline() for _ in range(6))
+        if "SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause" not in head:
+            without.append(os.path.relpath(path, ROOT))
+    assert not without, f"no SPDX line: {without}"
+
+
+def test_shell_scripts():
+    if not shutil.which("shellcheck"):
+        pytest.skip("no shellcheck (package shellcheck)")
+    scripts = [os.path.join(ROOT, "ci", name) for name in (
+        "dependencies", "fetch", "test", "demo", "dist", "packaging/sbom", "packaging/initramfs-tools/dbslower",
+        "packaging/dracut/90dbslower/module-setup.sh")]
+    done = subprocess.run(["shellcheck", *scripts, os.path.join(ROOT, ".ci", "run")], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout

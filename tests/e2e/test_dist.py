@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""What make dist makes: the packages as the ordinary tools see them, the same bytes each time."""
+
+import glob
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tarfile
+
+import pytest
+
+from elffile import readelf
+from requirements import need_root
+from source_tree import copy_tree, make
+from tool import ROOT
+
+DATE = 1700000000
+GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
+       "GIT_AUTHOR_DATE": f"{DATE} +0000", "GIT_COMMITTER_DATE": f"{DATE} +0000"}
+LINKS = {"dbstat", "tplist"}
+OWN = "GPL-2.0-only OR BSD-2-Clause"
+
+
+def run(*command, **keywords):
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=120, **keywords)
+    assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}"
+    return done.stdout
+
+
+def git(folder, *args):
+    return run("git", "-C", folder, "-c", "user.name=test", "-c", "user.email=test@localhost", *args,
+               env={**os.environ, **GIT}).strip()
+
+
+def sha256(path):
+    with open(path, "rb") as f:
+        return hashlib.sha256(f.read()).hexdigest()
+
+
+class Release:
+    """The files that make dist made of one tree."""
+
+    def __init__(self, tree, folder, commit):
+        self.tree, self.folder, self.commit = tree, folder, commit
+        self.version = re.search(r"^VERSION\s*:=\s*(\S+)", open(os.path.join(tree, "Makefile")).read(), re.M)[1]
+        self.arch = os.uname().machine
+        self.name = f"dbslower-{self.version}-{self.arch}"
+        self.deb_arch = run("dpkg", "--print-architecture").strip()
+        self.sources = self.path(f"dbslower-{self.version}.tar.gz")
+        self.bare = self.path(self.name)
+        self.tar = self.path(f"{self.name}.tar.gz")
+        self.deb = self.path(f"dbslower_{self.version}-1_{self.deb_arch}.deb")
+        self.rpm = self.path(f"dbslower-{self.version}-1.{self.arch}.rpm")
+        self.sbom = self.path(f"{self.name}.spdx.json")
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory):
+    """One made in a git repository, and one of its archive of sources, elsewhere and otherwise."""
+    for program in ("git", "rpmbuild", "dpkg-deb"):
+        if not shutil.which(program):
+            pytest.skip(f"no {program} (ci/dependencies dist)")
+    where = tmp_path_factory.mktemp("dist")
+    tree = copy_tree(where / "one")
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "all")
+    make(tree, "dist")
+    first = Release(tree, os.path.join(tree, "build", "dist"), git(tree, "rev-parse", "--short=12", "HEAD"))
+
+    os.makedirs(where / "another" / "place")
+    run("tar", "-xf", first.sources, "-C", where / "another" / "place")
+    tree = where / "another" / "place" / f"dbslower-{first.version}"
+    # that sources are in someone else's repository must not matter
+    git(where / "another", "init", "-q")
+    git(where / "another", "commit", "-q", "--allow-empty", "-m", "not ours")
+    before = os.umask(0o077)
+    try:
+        make(tree, "dist", f"DIST={where}/release", "BUILD=out", "TZ=Asia/Tokyo")
+    finally:
+        os.umask(before)
+    return first, Release(tree, str(where / "release"), first.commit)
+
+
+@pytest.fixture
+def release(releases):
+    return releases[0]
+
+
+def test_files_and_sums(release):
+    made = {release.sources, release.bare, release.tar, release.deb, release.rpm, release.sbom}
+    assert {release.path(name) for name in os.listdir(release.folder)} == made | {release.path("SHA256SUMS")}
+    run("sha256sum", "-c", "--strict", "SHA256SUMS", cwd=release.folder)
+    with open(release.path("SHA256SUMS")) as f:
+        assert {release.path(line.split()[1]) for line in f} == made
+
+
+def test_same_bytes(releases):
+    first, second = releases
+    names = set(os.listdir(first.folder)) - {os.path.basename(first.sources)}
+    assert set(os.listdir(second.folder)) == names
+    names.discard("SHA256SUMS")
+    differ = [name for name in names if sha256(first.path(name)) != sha256(second.path(name))]
+    assert not differ, f"not the same bytes: {differ}"
+
+
+def test_sources(release):
+    """What is committed, no less and no more, but for the commit's name."""
+    with tarfile.open(release.sources) as f:
+        names = {member.name.split("/", 1)[1]: member for member in f if not member.isdir()}
+        assert f.extractfile(names[".commit"]).read().decode() == f"{release.commit} {DATE}\n"
+    assert set(names) == {".commit", *git(release.tree, "ls-files").splitlines()}
+    assert {member.mtime for member in names.values()} == {DATE}
+
+
+def test_bare_file(release):
+    assert stat.S_IMODE(os.stat(release.bare).st_mode) == 0o755
+    assert "INTERP" not in readelf("-l", release.bare)
+    assert f"{release.version} (commit {release.commit})" in run(release.bare, "--version", env={})
+
+
+def test_tar(release, tmp_path):
+    with tarfile.open(release.tar) as f:
+        members = {member.name.partition("/")[2]: member for member in f}
+    licences = {f"LICENSES/{name}" for name in os.listdir(os.path.join(ROOT, "LICENSES"))}
+    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", "completion.bash", "README.md", "LICENSE",
+                            "LICENSES", *licences}
+    assert {(m.uid, m.gid, m.mtime) for m in members.values()} == {(0, 0, DATE)}
+    run("tar", "-xf", release.tar, "-C", tmp_path)
+    assert sha256(tmp_path / release.name / "dbslower") == sha256(release.bare)
+    assert "histogram" in run(tmp_path / release.name / "dbstat", "--help")
+
+
+def check_installed(release, root, *licences):
+    """The tree that a package was unpacked into."""
+    found = {os.path.relpath(os.path.join(where, name), root)
+             for where, folders, names in os.walk(os.path.join(root, "usr")) for name in names}
+    man = {f"usr/share/man/man8/{name}.8.gz" for name in {"dbslower", *LINKS}}
+    doc = "usr/share/doc/dbslower/"
+    assert found == {*man, *licences, f"{doc}README.md", f"{doc}examples/initramfs-tools/dbslower",
+                     f"{doc}examples/dracut/90dbslower/module-setup.sh",
+                     *(f"usr/sbin/{name}" for name in {"dbslower", *LINKS}),
+                     *(f"usr/share/bash-completion/completions/{name}" for name in {"dbslower", *LINKS})}
+    for name in found:
+        path = os.path.join(root, name)
+        is_program = "/sbin/" in name or "/examples/" in name
+        assert stat.S_IMODE(os.stat(path).st_mode) == (0o755 if is_program else 0o644), name
+        assert (os.lstat(path).st_uid, os.lstat(path).st_gid) == (0, 0), name
+    assert sha256(os.path.join(root, "usr/sbin/dbslower")) == sha256(release.bare)
+    for name in man:
+        with open(os.path.join(root, name), "rb") as f:
+            packed = f.read()
+        assert packed[4:8] == bytes(4), f"{name} has a time stamp"
+        with open(os.path.join(ROOT, "cli", "dbslower.8"), "rb") as f:
+            assert gzip.decompress(packed) == f.read()
+    for command, word in (("dbslower", "slow"), ("dbstat", "histogram"), ("tplist", "USDT")):
+        assert word in run(os.path.join(root, "usr/sbin", command), "--help", env={})
+        completion = os.path.join(root, "usr/share/bash-completion/completions", command)
+        assert f"_dbslower {command}" in run("bash", "-c", f". {completion}; complete -p {command}")
+
+
+def left(root):
+    return [os.path.join(where, name) for where, _, names in os.walk(os.path.join(root, "usr")) for name in names]
+
+
+def test_deb(release, tmp_path):
+    need_root()
+    root = tmp_path / "root"
+    for folder in ("info", "updates", "triggers"):
+        os.makedirs(root / "var/lib/dpkg" / folder)
+    (root / "var/lib/dpkg/status").touch()
+    dpkg = ("dpkg", f"--root={root}", "--force-script-chrootless", "--log=/dev/null")
+    run(*dpkg, "-i", release.deb)
+    check_installed(release, root, "usr/share/doc/dbslower/copyright")
+    assert run(*dpkg, "--verify", "dbslower") == ""
+    fields = run("dpkg-deb", "-f", release.deb)
+    assert f"Version: {release.version}-1\nArchitecture: {release.deb_arch}\n" in fields and "Depends" not in fields
+    text = (root / "usr/share/doc/dbslower/copyright").read_text()
+    assert "GPL-2.0-only" in text and "Rich Felker" in text and "common-licenses/GPL-2" in text
+    run(*dpkg, "-P", "dbslower")
+    assert not left(root)
+
+
+def test_rpm(release, tmp_path):
+    need_root()
+    root = tmp_path / "root"
+    os.makedirs(root)
+    rpm = ("rpm", "--root", root, "--dbpath", "/rpmdb")
+    run(*rpm, "-i", release.rpm)
+    licences = {f"usr/share/licenses/dbslower/{name}" for name in ["LICENSE", *os.listdir(os.path.join(ROOT, "LICENSES"))]}
+    check_installed(release, root, *licences)
+    assert run(*rpm, "-V", "dbslower") == ""
+    said = run("rpm", "-qp", "--qf", "%{version}-%{release} %{arch} %{license} %{buildtime}\n[%{requirename}\n]", release.rpm)
+    assert said.startswith(f"{release.version}-1 {release.arch} ({OWN}) AND MIT {DATE}\n"), said
+    assert not [line for line in said.splitlines()[1:] if not line.startswith("rpmlib(")], said
+    listed = set(run("rpm", "-qpl", release.rpm).split())
+    assert {"/usr/sbin/dbslower", "/usr/sbin/dbstat", "/usr/share/man/man8/tplist.8.gz"} <= listed
+    run(*rpm, "-e", "dbslower")
+    assert not left(root)
+
+
+# --- the SBOM: what SPDX 2.3's schema and its text ask for, as far as it is used
+
+DOCUMENT = {"SPDXID", "spdxVersion", "creationInfo", "dataLicense", "name", "documentNamespace", "packages", "files",
+            "relationships"}
+PACKAGE = {"SPDXID", "name", "downloadLocation", "filesAnalyzed", "licenseConcluded", "licenseDeclared", "copyrightText",
+           "primaryPackagePurpose"}
+PACKAGE_MAY = {"versionInfo", "externalRefs", "sourceInfo", "packageVerificationCode", "licenseInfoFromFiles"}
+FILE = {"SPDXID", "fileName", "fileTypes", "checksums", "licenseConcluded", "copyrightText"}
+TERM = r"(GPL-2\.0-only|BSD-2-Clause|MIT|GPL-3\.0-or-later WITH GCC-exception-3\.1)"
+LICENCE = rf"NOASSERTION|\(?{TERM}( (OR|AND) {TERM}\)?)*"
+
+
+def test_sbom_is_spdx(release):
+    with open(release.sbom) as f:
+        bom = json.load(f)
+    assert set(bom) == DOCUMENT
+    assert (bom["spdxVersion"], bom["dataLicense"], bom["SPDXID"]) == ("SPDX-2.3", "CC0-1.0", "SPDXRef-DOCUMENT")
+    assert re.fullmatch(r"https://[^#\s]+", bom["documentNamespace"])
+    assert bom["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
+    assert all(re.fullmatch(r"(Tool|Organization|Person): \S.*", who) for who in bom["creationInfo"]["creators"])
+    for package in bom["packages"]:
+        assert PACKAGE <= set(package) <= PACKAGE | PACKAGE_MAY, package
+        assert package["filesAnalyzed"] == ("packageVerificationCode" in package)
+        assert package["primaryPackagePurpose"] in ("APPLICATION", "LIBRARY")
+        assert re.fullmatch(LICENCE, package["licenseDeclared"]) and re.fullmatch(LICENCE, package["licenseConcluded"])
+        for reference in package.get("externalRefs", ()):
+            assert set(reference) == {"referenceCategory", "referenceType", "referenceLocator"}
+            assert (reference["referenceCategory"], reference["referenceType"]) in (
+                ("PACKAGE-MANAGER", "purl"), ("SECURITY", "cpe23Type"))
+    for file in bom["files"]:
+        assert set(file) == FILE and re.fullmatch(LICENCE, file["licenseConcluded"]), file
+        assert set(file["fileTypes"]) <= {"BINARY", "DOCUMENTATION", "SOURCE", "TEXT"}
+    ids = [one["SPDXID"] for one in [bom, *bom["packages"], *bom["files"]]]
+    assert len(set(ids)) == len(ids) and all(re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", one) for one in ids)
+    for relation in bom["relationships"]:
+        assert set(relation) == {"spdxElementId", "relationshipType", "relatedSpdxElement"}
+        assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= set(ids), relation
+        assert relation["relationshipType"] in ("DESCRIBES", "CONTAINS", "STATIC_LINK")
+
+
+def test_sbom_is_true(release, tmp_path):
+    """The files are those of the archive, and what is linked in is what Debian says is there."""
+    with open(release.sbom) as f:
+        bom = json.load(f)
+    packages = {package["name"]: package for package in bom["packages"]}
+    own = packages.pop("dbslower")
+    assert own["versionInfo"] == release.version and release.commit in own["sourceInfo"]
+    assert own["licenseDeclared"] == OWN
+
+    run("tar", "-xf", release.tar, "-C", tmp_path)
+    tree = tmp_path / release.name
+    files = {os.path.relpath(path, tree): open(path, "rb").read()
+             for path in glob.glob(f"{tree}/**", recursive=True) if os.path.isfile(path) and not os.path.islink(path)}
+    assert {file["fileName"]: {one["algorithm"]: one["checksumValue"] for one in file["checksums"]}
+            for file in bom["files"]} == {
+        f"./{name}": {"SHA1": hashlib.sha1(data).hexdigest(), "SHA256": hashlib.sha256(data).hexdigest()}
+        for name, data in files.items()}
+    sums = "".join(sorted(hashlib.sha1(data).hexdigest() for data in files.values()))
+    code = own["packageVerificationCode"]["packageVerificationCodeValue"]
+    assert code == hashlib.sha1(sums.encode()).hexdigest()
+    ids = {file["SPDXID"]: file["fileName"] for file in bom["files"]}
+    contained = [ids[relation["relatedSpdxElement"]] for relation in bom["relationships"]
+                 if (relation["spdxElementId"], relation["relationshipType"]) == (own["SPDXID"], "CONTAINS")]
+    assert sorted(contained) == sorted(ids.values())
+    assert {relation["relatedSpdxElement"] for relation in bom["relationships"]
+            if relation["relationshipType"] == "STATIC_LINK" and ids[relation["spdxElementId"]] == "./dbslower"} == {
+        package["SPDXID"] for package in packages.values()}
+
+    gcc = [name for name in packages if name.startswith("gcc-")]
+    assert set(packages) == {"musl", *gcc} and len(gcc) == 1
+    assert packages["musl"]["licenseDeclared"] == "MIT"
+    debian = run("dpkg-query", "-W", "-f", "${Version}\n", "musl-dev").split()
+    assert packages["musl"]["versionInfo"] == debian[0]
+    assert packages[gcc[0]]["versionInfo"] in run("dpkg-query", "-W", "-f", "${source:Version}\n", "gcc-*-base").split()
+    upstream = debian[0].split("-")[0]
+    assert f"cpe:2.3:a:musl-libc:musl:{upstream}:*:*:*:*:*:*:*" in [
+        reference["referenceLocator"] for reference in packages["musl"]["externalRefs"]]
+
+
+# --- refusals
+
+def refused(tree, *args):
+    done = subprocess.run(["make", "-s", "-C", str(tree), "dist", *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=120, env={"PATH": os.environ["PATH"], **GIT})
+    assert done.returncode != 0, done.stdout
+    return done.stdout
+
+
+def test_refuses_what_is_not_committed(release):
+    path = os.path.join(release.tree, "README.md")
+    with open(path) as f:
+        text = f.read()
+    before = sha256(release.path("SHA256SUMS"))
+    try:
+        with open(path, "a") as f:
+            f.write("More.\n")
+        assert "not committed" in refused(release.tree)
+    finally:
+        with open(path, "w") as f:
+            f.write(text)
+    assert sha256(release.path("SHA256SUMS")) == before
+
+
+# --- what puts it into other things
+
+def test_initramfs(release, tmp_path):
+    """Debian's mkinitramfs with the hook; a namespace hides that the kernel's files are not there."""
+    need_root()
+    if not shutil.which("mkinitramfs"):
+        pytest.skip("no mkinitramfs (package initramfs-tools-core)")
+    config = tmp_path / "config"
+    for folder in ("hooks", "scripts", "conf.d"):
+        os.makedirs(config / folder)
+    (config / "initramfs.conf").write_text("MODULES=list\nBUSYBOX=n\nCOMPRESS=gzip\nFSTYPE=ext4\n")
+    (config / "modules").touch()
+    shutil.copy(os.path.join(ROOT, "ci/packaging/initramfs-tools/dbslower"), config / "hooks")
+    image = tmp_path / "initrd.img"
+    script = ("mount -t tmpfs none /boot && echo CONFIG_RD_GZIP=y >/boot/config-6.1.0 && "
+              f"exec mkinitramfs -d {config} -o {image} 6.1.0")
+    run("unshare", "-m", "sh", "-c", script, env={**os.environ, "DBSLOWER": release.bare, "TMPDIR": str(tmp_path)})
+    listed = run("lsinitramfs", image).split("\n")
+    assert {f"usr/sbin/{name}" for name in {"dbslower", *LINKS}} <= set(listed)
+    run("unmkinitramfs", image, tmp_path / "unpacked")
+    found = glob.glob(f"{tmp_path}/unpacked/**/usr/sbin/dbslower", recursive=True)
+    assert len(found) == 1 and sha256(found[0]) == sha256(release.bare)
+    root = found[0].removesuffix("/usr/sbin/dbslower")
+    assert release.version in run("chroot", root, "/usr/sbin/dbslower", "--version")
+
+
+BUILDROOT = r"""
+qstrip = $(strip $(subst ",,$(1)))
+BR2_EXTERNAL_DBSLOWER_PATH = {folder}
+BR2_PACKAGE_DBSLOWER_SITE = "file:///srv/dbslower"
+BR2_ARCH = x86_64
+TARGET_CC = gcc
+TARGET_STRIP = strip
+TARGET_CFLAGS = -O2
+TARGET_DIR = {target}
+STAGING_DIR = /staging
+MAKE := $(MAKE) -n
+define generic-package
+{tree}/all:
+	$$(DBSLOWER_BUILD_CMDS)
+	$$(DBSLOWER_INSTALL_TARGET_CMDS)
+	@echo version $$(DBSLOWER_VERSION), site $$(DBSLOWER_SITE)
+endef
+include $(BR2_EXTERNAL_DBSLOWER_PATH)/external.mk
+"""
+
+
+def test_buildroot(releases, tmp_path):
+    """The recipe as make reads it, in a stand-in for Buildroot: commands are shown and not run."""
+    release, second = releases
+    folder = os.path.join(ROOT, "ci/packaging/buildroot")
+    (tmp_path / "Makefile").write_text(BUILDROOT.format(folder=folder, target=tmp_path / "target", tree=second.tree))
+    said = run("make", "-C", tmp_path, "-B", f"{second.tree}/all", env={"PATH": os.environ["PATH"]})
+    assert f"version {release.version}, site file:///srv/dbslower\n" in said
+    compiled = [line for line in said.splitlines() if " -c -o build/cli/main.o" in line]
+    assert compiled and all("gcc -std=c11" in line and "/usr/include" not in line for line in compiled), said[-3000:]
+    assert re.search(r"clang -isystem /staging/usr/include -target bpf", said)
+    assert f"install -D -m 755 build/dbslower {tmp_path}/target/usr/sbin/dbslower" in said
+
+    shutil.copy(os.path.join(folder, "dbslower/dbslower.hash"), tmp_path)
+    shutil.copy(release.path("SHA256SUMS"), tmp_path)
+    with open(tmp_path / "dbslower.hash") as f:
+        run("sh", "-c", f.read().splitlines()[1].lstrip("# "), cwd=tmp_path)
+        f.seek(0)
+        sums = {tuple(line.split("  ")) for line in f.read().splitlines() if not line.startswith("#")}
+    licences = ("LICENSE", "LICENSES/GPL-2.0-only.txt", "LICENSES/BSD-2-Clause.txt")
+    assert sums == {("sha256", sha256(release.sources), os.path.basename(release.sources)),
+                    *(("sha256", sha256(os.path.join(ROOT, name)), name) for name in licences)}

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""locks, of servers whose files and memory are made to harm who looks into them."""
+
+import ctypes
+import json
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import time
+
+import pytest
+
+from requirements import need_root
+from tool import DBSLOWER, FIXTURES, Locks, memory_of
+
+FIXTURE = os.path.join(FIXTURES, "hostilelocks.c")
+IN_OPEN = 0x20
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the fixture is written for x86-64")
+
+
+class Opened:
+    """Tells whether a file was opened, as the kernel does."""
+
+    def __init__(self, path):
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.fd = libc.inotify_init1(os.O_NONBLOCK)
+        assert self.fd >= 0 and libc.inotify_add_watch(self.fd, os.fsencode(path), IN_OPEN) >= 0, ctypes.get_errno()
+
+    def __bool__(self):
+        try:
+            return bool(os.read(self.fd, 4096))
+        except BlockingIOError:
+            return False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        os.close(self.fd)
+
+
+class Server:
+    """The fixture while it plays a scene."""
+
+    def __init__(self, path, *scene, wrap=(), cwd=None):
+        self.process = subprocess.Popen([*wrap, path, *map(str, scene)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, cwd=cwd)
+        self.process.stdout.readline()
+        self.pid = self.process.pid
+        if wrap:
+            with open(f"/proc/{self.pid}/task/{self.pid}/children") as f:
+                self.pid = int(f.read())
+
+    def begin(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def play(self):
+        self.begin()
+        assert self.process.stdout.readline() == "done\n"
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The folder where it lies, built as either server."""
+    need_root()
+    folder = tmp_path_factory.mktemp("hostilelocks")
+    for name, args in (("postgres", ()), ("mysqld", ("-DMYSQLD",))):
+        subprocess.run(["gcc", "-O2", "-rdynamic", "-no-pie", "-fcf-protection=none", *args, "-o", folder / name, FIXTURE],
+                       check=True)
+    return folder
+
+
+@pytest.fixture
+def server(built):
+    running = []
+
+    def start(*scene, name="postgres", folder=built, **keywords):
+        running.append(Server(str(folder / name), *scene, **keywords))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
+
+
+def traced_at(tool, server):
+    return tool("locks", "--json", "-m", 0, "-p", server.pid, kind=Locks)
+
+
+def ends_soon(traced, seconds=15):
+    begun = time.monotonic()
+    traced.process.send_signal(2)
+    traced.process.wait(seconds)
+    assert time.monotonic() - begun < seconds
+    return traced.ended()
+
+
+def test_catalog_that_is_no_file(tool, server, tmp_path):
+    """What stands for the catalog may be a device, that does something when it is opened."""
+    base = tmp_path / "base" / "5"
+    base.mkdir(parents=True)
+    os.mkfifo(tmp_path / "device")
+    (base / "pg_filenode.map").symlink_to(tmp_path / "device")
+    hostile = server("catalog", cwd=tmp_path)
+    with Opened(tmp_path / "device") as opened:
+        traced = traced_at(tool, hostile)
+        hostile.play()
+        wait = traced.wait_of(hostile.pid)
+        ends_soon(traced)
+        assert not opened
+    assert wait["relation_oid"] == 4711 and "relation" not in wait
+
+
+def test_catalog_that_is_a_file(tool, server, tmp_path):
+    """… while that of the test before is looked for where this one is."""
+    base = tmp_path / "base" / "5"
+    base.mkdir(parents=True)
+    (base / "pg_filenode.map").write_bytes(struct.pack("<4I", 0x592717, 1, 1259, 777))
+    row = struct.pack("<4s4s", b"", b"") + b"\0" * 12 + struct.pack("<HB", 0, 24) + b"\0"
+    row += struct.pack("<I64s", 4711, b"told")
+    page = bytearray(8192)
+    struct.pack_into("<H", page, 12, 28)
+    struct.pack_into("<I", page, 24, 4096 | 1 << 15 | len(row) << 17)
+    page[4096:4096 + len(row)] = row
+    (base / "777").write_bytes(page)
+    hostile = server("catalog", cwd=tmp_path)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    assert traced.wait_of(hostile.pid)["relation"] == "told"
+    ends_soon(traced)
+
+
+@pytest.mark.parametrize("same", [True, False], ids=["same", "other"])
+def test_holder_that_is_another_program(tool, server, built, tmp_path, same):
+    """Nobody names a process that has the same parent as its own, to have what is in its memory shown."""
+    shutil.copy(built / "postgres", tmp_path / "postgres")
+    holder = server("stay", folder=built if same else tmp_path)
+    hostile = server("holder", holder.pid)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    wait = traced.wait_of(hostile.pid)
+    ends_soon(traced)
+    shown = [one.get("query") for one in wait["holders"] if one.get("pid") == holder.pid]
+    assert shown == (["select 'the text of another program'"] if same else []), wait
+
+
+def test_cycle_that_is_none(tool, server):
+    """Of 19 backends that each wait for eight there are more ways than can be followed."""
+    hostile = server("cycle")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: len(traced.waits) == 20, 15, "all waits")
+    ends_soon(traced)
+    (dead,) = [one for one in traced.waits if one["outcome"] == "deadlock"]
+    assert len(dead["holders"]) == 8 and "cycle" not in dead
+    assert all(len(one["holders"]) == 8 for one in traced.waits)
+
+
+def test_session_that_leads_everywhere(tool, server):
+    hostile = server("session", name="mysqld")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_of(hostile.pid)
+    ends_soon(traced)
+
+
+def test_memory_that_changes(tool, server):
+    """All that is followed is overwritten all the while, often with what looks like it."""
+    hostile = server("noise")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: len(traced.waits) >= 300, 30, "the waits")
+    ends_soon(traced)
+
+
+def test_storm(tool, server, tmp_path):
+    """Each wait has 32 MiB of catalog to be read, and there are thousands: signals are heard all the same."""
+    base = tmp_path / "base" / "5"
+    base.mkdir(parents=True)
+    (base / "pg_filenode.map").write_bytes(struct.pack("<4I", 0x592717, 1, 1259, 777))
+    with open(base / "777", "wb") as f:
+        f.truncate(32 << 20)
+    hostile = server("storm", cwd=tmp_path)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    assert len(ends_soon(traced, 5).waits) == 3000
+
+
+def test_crowd(tool, server):
+    """In a container each PID is looked for among all processes."""
+    hostile = server("crowd", wrap=("unshare", "--pid", "--fork", "--kill-child"))
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: traced.waits, 15, "the wait")
+    ends_soon(traced)
+
+
+IMAGES = """
+"$0" locks --json -m 0 > "$1/out" 2> "$1/err" &
+until grep -q "waiting for one" "$1/err"; do sleep 0.1; done
+for n in $(seq $2); do sleep $([ $n -lt 60 ] && echo 0.05 || echo 0.6) | "$1/$n/postgres" stay > "$1/null"; done
+{ sleep 2; echo; sleep 1; } | "$1/1/postgres" catalog > "$1/null"
+ls -l /proc/$!/fd | grep -c bpf_link > "$1/links"
+kill -INT $! && wait $!
+"""
+FILES = 80
+
+
+def test_images_that_come_and_go(built, tmp_path):
+    """What nothing runs any more is not traced forever; when it is run again, it is."""
+    for number in range(1, FILES + 1):
+        (tmp_path / str(number)).mkdir()
+        shutil.copy(built / "postgres", tmp_path / str(number) / "postgres")
+    wrap = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    if subprocess.run([*wrap, "true"], capture_output=True).returncode:
+        pytest.skip("no PID namespaces here")
+    done = subprocess.run([*wrap, "sh", "-c", IMAGES, DBSLOWER, tmp_path, str(FILES)], timeout=120)
+    err = (tmp_path / "err").read_text()
+    assert done.returncode == 0 and err.count("dbslower: tracing") > FILES, err
+    links = int((tmp_path / "links").read_text())
+    assert links <= 66, "what is gone is still traced"
+    (wait,) = [one for one in map(json.loads, (tmp_path / "out").read_text().splitlines()) if one["type"] == "lock_wait"]
+    assert wait["relation_oid"] == 4711 and err.count(f"{tmp_path}/1/postgres") == 2, err
+
+
+def enlarge(path, size):
+    """Has the file tell that so many bytes of its variables are in it; they are zeros."""
+    with open(path, "r+b") as f:
+        head = f.read(64)
+        (at,), (n,) = struct.unpack_from("<Q", head, 32), struct.unpack_from("<H", head, 56)
+        f.seek(at)
+        for number in range(n):
+            kind, flags, offset, vaddr, paddr, filesz, memsz, align = struct.unpack("<IIQQQQQQ", f.read(56))
+            if kind == 1 and flags & 2:
+                f.seek(at + 56 * number)
+                f.write(struct.pack("<IIQQQQQQ", kind, flags, offset, vaddr, paddr, size, max(size, memsz), align))
+                f.truncate(max(offset + size, os.stat(path).st_size))
+                return
+    raise AssertionError("no variables")
+
+
+def test_a_lot_of_variables(tool, server, built, tmp_path):
+    shutil.copy(built / "postgres", tmp_path / "postgres")
+    enlarge(tmp_path / "postgres", 256 << 20)
+    hostile = server("catalog", folder=tmp_path)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_of(hostile.pid)
+    assert memory_of(traced.pid) < 64 << 20
+    ends_soon(traced)
+
+
+def test_file_that_becomes_a_device(tmp_path):
+    """Between a look at what it is and its opening another one is put there: that one is never opened."""
+    need_root()
+    os.mkfifo(tmp_path / "device")
+    shutil.copy("/bin/true", tmp_path / "file")
+    path = tmp_path / "path"
+    flip = ("import os, sys\nos.chdir(sys.argv[1])\nn = 0\nwhile os.getppid() == int(sys.argv[2]):\n"
+            " n += 1\n os.symlink(('file', 'device')[n & 1], 'next')\n os.rename('next', 'path')\n")
+    flipper = subprocess.Popen(["python3", "-c", flip, tmp_path, str(os.getpid())])
+    try:
+        while not path.is_symlink():
+            time.sleep(0.01)
+        with Opened(tmp_path / "device") as opened:
+            found = [subprocess.run([DBSLOWER, "list", path], capture_output=True, timeout=60) for _ in range(400)]
+            assert not opened
+    finally:
+        flipper.kill()
+        flipper.wait()
+    assert len({one.stderr for one in found}) > 1, found[0]	# it has found now one, now the other

@@ -1,0 +1,772 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""locks: waits and who held what, against the server's own pg_locks, pg_blocking_pids() and log."""
+
+import contextlib
+import functools
+import os
+import re
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from datetime import datetime
+
+import pytest
+
+from cluster import Cluster, server_bindir, wait_for
+from containers import UNSHARE, needs_namespaces
+from elffile import usdt_probes
+from fallbacks import force
+from mariadb_client import ServerError
+from mariadb import Maria, maria_server
+from requirements import need_root, need_server
+from tool import Locks
+
+SETTINGS = {"log_lock_waits": "on", "deadlock_timeout": "50ms", "log_min_duration_statement": "-1",
+            "max_prepared_transactions": "4", "autovacuum": "off"}
+
+
+@pytest.fixture(scope="module")
+def server():
+    need_server()
+    need_root()
+    with Cluster(name="locks", **SETTINGS).init() as cluster:
+        cluster.start().psql("create table acc (id int primary key, v int)", "create table other (x int)",
+                             "insert into acc select g, 0 from generate_series(1, 20) g", "checkpoint")
+        yield cluster
+
+
+@pytest.fixture
+def locks(tool, server):
+    """locks(OPTION…) traces the server and prints JSON."""
+    return functools.partial(tool, "locks", "--json", "-m", 0, "-p", server.pid, kind=Locks)
+
+
+class Session:
+    """A connection in a transaction; later() runs a statement that waits, in a thread."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.connection = cluster.connect(autocommit=False)
+        self.pid = self.connection.info.backend_pid
+        self.thread = self.error = self.took = None
+
+    def __call__(self, sql):
+        self.connection.execute(sql)
+        return self
+
+    def run(self, sql):
+        begun = time.monotonic()
+        try:
+            self.connection.execute(sql)
+        except Exception as error:
+            self.error = type(error).__name__
+        self.took = (time.monotonic() - begun) * 1000
+
+    def later(self, sql):
+        """Returns once the server says that it waits: for whom, and the row of pg_locks."""
+        self.thread = threading.Thread(target=self.run, args=(sql,), daemon=True)
+        self.thread.start()
+        return self.blocked()
+
+    def blocked(self):
+        with self.cluster.connect() as oracle:
+            by = wait_for(lambda: oracle.execute("select pg_blocking_pids(%s)", (self.pid,)).fetchone()[0], what="the lock wait")
+            row = oracle.execute("select locktype, database, relation, page, tuple, transactionid, classid, objid, mode"
+                                 " from pg_locks where pid = %s and not granted", (self.pid,)).fetchone()
+        names = ("locktype", "database", "relation", "page", "tuple", "transactionid", "classid", "objid", "mode")
+        return by, dict(zip(names, row))
+
+    def done(self):
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+        return self
+
+    def end(self, how="rollback"):
+        getattr(self.connection, how)()
+        return self
+
+
+@pytest.fixture
+def sessions(server):
+    with contextlib.ExitStack() as stack:
+        def make(count, cluster=server):
+            made = [Session(cluster) for _ in range(count)]
+            for one in made:
+                stack.callback(one.connection.close)
+            return made
+        yield make
+
+
+def oid(server, name):
+    return int(server.psql(f"select '{name}'::regclass::oid").stdout)
+
+
+def logged_wait(server, pid, since):
+    """How long the server's log says that the process waited, in ms."""
+    found = re.findall(rb"\|%d\|.*process %d acquired \w+ on .* after ([0-9.]+) ms" % (pid, pid), server.read_log(since))
+    return float(found[0]) if found else None
+
+
+@pytest.mark.parametrize("way", [[], force("perf")], ids=" ".join)
+def test_row(locks, server, sessions, way):
+    holder, waiter = sessions(2)
+    traced = locks(*way)
+    since = server.log_size()
+    place = server.psql("select ctid from acc where id = 1").stdout.decode().strip()
+    holder("update acc set v = 1 where id = 1")
+    time.sleep(0.05)
+    by, row = waiter.later("update acc set v = 2 where id = 1 -- waits")
+    wait_for(lambda: b"still waiting" in server.read_log(since), what="the log")
+    traced.sees(waiter.pid)
+    holder.end("commit")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert by == [holder.pid] == [one["pid"] for one in wait["holders"]], traced.said()
+    assert (wait["lock"], wait["mode"]) == (row["locktype"], row["mode"]) == ("transactionid", "ShareLock")
+    assert wait["transaction"] == int(row["transactionid"]) and wait["outcome"] == "granted"
+    assert wait["relation"] == "acc" and wait["relation_oid"] == oid(server, "acc") and f"row {place}" in wait["object"]
+    assert wait["query"] == "update acc set v = 2 where id = 1 -- waits"
+    held = wait["holders"][0]
+    assert held["query"] == "update acc set v = 1 where id = 1" and not held["running"] and not held["queued"]
+    assert held["idle_in_transaction"] and 50 <= held["idle_ms"] < 60000, held
+    logged = logged_wait(server, waiter.pid, since)
+    # the server counts from its timer's start, the client has the way there and back
+    assert logged - 1 <= wait["duration_ms"] <= waiter.took, (logged, wait, waiter.took)
+    ended = [one for one in traced.objects() if one["type"] == "lock_wait" and one["outcome"] != "waiting"]
+    assert traced.summary["waits"] == traced.summary["printed"] == len(ended)
+
+
+def test_redact(locks, server, sessions):
+    holder, waiter = sessions(2)
+    traced = locks("--redact")
+    holder("update acc set v = 11 where id = 1 -- secret")
+    waiter.later("update acc set v = 22 where id = 1 /* secret */")
+    traced.sees(waiter.pid)
+    holder.end("commit")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert wait["query"] == "update acc set v = ? where id = ? /*?*/", wait
+    assert wait["holders"][0]["query"] == "update acc set v = ? where id = ? -- ?", wait
+    assert "secret" not in traced.stdout
+
+
+def test_relation_and_queue(locks, server, sessions):
+    holder, waiter, behind = sessions(3)
+    traced = locks()
+    holder("select * from other")
+    by, row = waiter.later("lock table other")
+    queue, last = behind.later("select count(*) from other")
+    traced.sees(waiter.pid, behind.pid)
+    holder.end()
+    waiter.done().end()
+    behind.done().end()
+    first, second = traced.wait_of(waiter.pid), traced.wait_of(behind.pid)
+    traced.ended()
+    assert by == [one["pid"] for one in first["holders"]] == [holder.pid]
+    assert (first["lock"], first["mode"]) == (row["locktype"], row["mode"]) == ("relation", "AccessExclusiveLock")
+    assert first["relation_oid"] == row["relation"] == oid(server, "other") and first["database_oid"] == row["database"]
+    assert first["relation"] == second["relation"] == "other" and first["object"] == f"other ({row['relation']})"
+    assert queue == [one["pid"] for one in second["holders"]] == [waiter.pid], second
+    assert second["holders"][0]["queued"] and second["holders"][0]["running"]
+    assert second["holders"][0]["query"] == "lock table other"
+    assert second["mode"] == last["mode"] == "AccessShareLock"
+
+
+def test_name_that_changes(locks, server, sessions):
+    """Which of two names a relation will have is not known."""
+    holder, waiter = sessions(2)
+    server.psql("create table before (x int)", "checkpoint")
+    number = oid(server, "before")
+    traced = locks()
+    holder("alter table before rename to after")
+    server.psql("checkpoint")
+    waiter.later("select 1 from before")
+    traced.sees(waiter.pid)
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert wait["relation_oid"] == number and "relation" not in wait and wait["object"] == str(number), wait
+
+
+def test_several_holders(locks, sessions):
+    *holders, waiter = sessions(4)
+    traced = locks()
+    for one in holders:
+        one("select * from acc where id = 7 for key share")
+    by, row = waiter.later("lock table acc in exclusive mode")
+    traced.sees(waiter.pid)
+    for one in holders:
+        one.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert {one["pid"] for one in wait["holders"]} == set(by) == {one.pid for one in holders}
+    assert wait["mode"] == row["mode"] == "ExclusiveLock"
+
+
+def test_deadlock(locks, server, sessions):
+    one, two = sessions(2)
+    traced = locks()
+    since = server.log_size()
+    # time for it to look at both before the server does
+    one("set local deadlock_timeout = '1h'")("update acc set v = 1 where id = 3")
+    two("set local deadlock_timeout = '2s'")("update acc set v = 1 where id = 4")
+    one.later("update acc set v = 2 where id = 4")
+    two.later("update acc set v = 2 where id = 3")
+    traced.sees(one.pid, two.pid)
+    victim, other = two.done().end(), one.done().end()
+    lost = traced.wait_of(victim.pid)
+    got = traced.wait_of(other.pid)
+    traced.ended()
+    assert b"deadlock detected" in server.read_log(since) and victim.error == "DeadlockDetected"
+    assert lost["outcome"] == "deadlock" and got["outcome"] == "granted", traced.said()
+    assert lost["cycle"] == [victim.pid, other.pid], traced.said()
+    said = re.search(rb"Process %d waits for ShareLock on transaction (\d+); blocked by process %d" % (victim.pid, other.pid),
+                     server.read_log(since))
+    assert lost["transaction"] == int(said[1])
+
+
+def test_advisory_and_failures(locks, server, sessions):
+    holder, waiter = sessions(2)
+    traced = locks()
+    holder("select pg_advisory_xact_lock(1234567890123), pg_advisory_xact_lock(7, -8)")
+    waiter("set lock_timeout = '50ms'").connection.commit()
+    waiter.run("select pg_advisory_lock(1234567890123)")
+    waiter.end()("select 1")
+    waiter.run("select pg_advisory_lock(7, -8)")
+    waiter.end()("set lock_timeout = 0").connection.commit()
+    waiter.later("select pg_advisory_lock(7, -8)")
+    traced.sees(waiter.pid)
+    server.psql(f"select pg_cancel_backend({waiter.pid})")
+    waiter.done().end()
+    traced.wait_for(lambda tool: len(tool.waits) == 3)
+    traced.ended()
+    assert [one["object"] for one in traced.waits] == ["1234567890123", "7,-8", "7,-8"]
+    assert {one["lock"] for one in traced.waits} == {"advisory"} and {one["mode"] for one in traced.waits} == {"ExclusiveLock"}
+    assert {one["outcome"] for one in traced.waits} == {"failed"} and waiter.error == "QueryCanceled"
+    assert traced.waits[2]["holders"][0]["pid"] == holder.pid
+
+
+def test_prepared_transaction(locks, server, sessions):
+    holder, waiter = sessions(2)
+    traced = locks()
+    holder("update acc set v = 5 where id = 9")("prepare transaction 'locks'")
+    holder.connection.close()
+    by, _ = waiter.later("update acc set v = 6 where id = 9")
+    traced.sees(waiter.pid)
+    server.psql("rollback prepared 'locks'")
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert by == [0] and [one.get("prepared_transaction") for one in wait["holders"]] == [True], wait
+
+
+def test_waits_from_before_and_to_the_end(locks, server, sessions):
+    holder, waiter = sessions(2)
+    holder("lock table other")
+    begun = time.monotonic()
+    waiter.later("select 1 from other")
+    time.sleep(0.1)
+    before = (time.monotonic() - begun) * 1000
+    traced = locks()
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    assert wait["holders"][0]["pid"] == holder.pid and wait["relation_oid"] == oid(server, "other"), wait
+    assert wait["query"] == "select 1 from other"
+    assert wait.get("began_before") or 100 <= wait["duration_ms"] <= waiter.took + 1, (wait, before)
+    holder("lock table other")
+    waiter.later("select 2 from other")
+    traced.ended()
+    assert len(traced.waits) == len(traced.running()) == 1, traced.said()
+    assert traced.running()[0]["query"] == "select 2 from other" and traced.running()[0]["holders"][0]["pid"] == holder.pid
+    holder.end()
+    waiter.done()
+
+
+def test_time_namespace(tool, server, sessions):
+    """CLOCK_MONOTONIC is another one there than that of programs: no time may show it."""
+    wrap = ("unshare", "--time", "--monotonic", "100000", "--fork")
+    if subprocess.run([*wrap, "true"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip("no time namespaces here")
+    holder, before, after = sessions(3)
+    holder("lock table other")
+    begun = time.time()
+    before.later("select 1 from other")
+    traced = tool("locks", "--json", "-m", 0, "-p", server.pid, kind=Locks, wrap=wrap)
+    after.later("select 2 from other")
+    assert traced.stop() == 0
+    ended = time.time()
+    holder.end()
+    before.done()
+    after.done()
+    shown = {one["pid"]: one for one in traced.running()}
+    assert set(shown) == {before.pid, after.pid}, traced.said()
+    for one in shown.values():
+        at = datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp()
+        assert begun - 0.01 <= at <= at + one["duration_ms"] / 1000 <= ended + 0.01, (begun, one, ended)
+
+
+def test_redact_of_waits_from_before(tool, server, sessions):
+    holder, waiter = sessions(2)
+    holder("lock table other -- secret")
+    waiter.later("select 'secret' from other")
+    traced = tool("locks", "--json", "--redact", "-m", 0, "-p", server.pid, kind=Locks)
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(waiter.pid)
+    traced.ended()
+    assert wait["query"] == "select ? from other" and wait["holders"][0]["query"] == "lock table other -- ?"
+    assert "secret" not in traced.stdout
+
+
+def test_one_backend(tool, server, sessions):
+    holder, waiter, other = sessions(3)
+    traced = tool("locks", "--json", "-m", 0, "-p", waiter.pid, kind=Locks)
+    holder("lock table other")
+    other.later("select 1 from other")
+    waiter.later("select 2 from other")
+    holder.end()
+    other.done().end()
+    waiter.done().end()
+    traced.wait_of(waiter.pid)
+    traced.ended()
+    assert {one["pid"] for one in traced.waits} == {waiter.pid}
+
+
+def test_text_form_and_threshold(tool, server, sessions):
+    holder, waiter = sessions(2)
+    traced = tool("locks", "-p", server.pid, 60, kind=Locks)
+    holder("lock table other")
+    waiter.run("set local lock_timeout = '1ms'; select 'short' from other")
+    waiter.end().later("select E'\x1b[31m' from other")
+    time.sleep(0.1)
+    traced.process.send_signal(signal.SIGUSR1)
+    traced.wait_for(lambda tool: f"held by {holder.pid}" in tool.stdout, what="an answer")
+    holder.end()
+    waiter.done().end()
+    traced.wait_for(lambda tool: " granted " in tool.stdout)
+    assert traced.stop() == 0
+    rows = traced.rows()
+    assert rows[0] == "Still waiting:" and "waiting  relation" in rows[1]
+    rows = rows[[" granted " in row for row in rows].index(True):]
+    assert re.match(rf"[\d.]+ +{waiter.pid} +[\d.]+ granted  relation other \({oid(server, 'other')}\) +AccessShareLock +{holder.pid} +select E'",
+                    rows[0]), traced.said()
+    assert re.match(rf" +held by {holder.pid}, idle in transaction for [\d.]+ s; its last statement: lock table other$",
+                    rows[1]), traced.said()
+    assert "\x1b" not in traced.stdout and "short" not in traced.stdout
+    assert "waits, 1 shown, nothing lost" in traced.stderr
+
+
+def parse_dot(text):
+    """Nodes and edges with their attributes: the part of the language that is used here, strictly."""
+    string = r'"((?:[^"\\]|\\.)*)"'
+    lines = text.splitlines()
+    assert lines[0] == "digraph locks {" and lines[-1] == "}"
+    nodes, edges = {}, []
+    for line in lines[3:-1]:
+        node = re.fullmatch(rf"\t{string} \[label={string}\];", line)
+        edge = re.fullmatch(rf"\t{string} -> {string} \[label={string}(, style=dashed)?(, color=red)?\];", line)
+        assert node or edge, line
+        if node:
+            nodes[node[1]] = node[2]
+        else:
+            edges.append(edge.groups())
+    return nodes, edges
+
+
+def test_table_and_graph(tool, server, sessions, tmp_path):
+    holder, waiter, behind = sessions(3)
+    dot = tmp_path / "waits.dot"
+    traced = tool("locks", "--stat", "--json", "--dot", dot, "-p", server.pid, kind=Locks)
+    for _ in range(2):
+        holder("update acc set v = 1 where id = 11")
+        waiter.later('update acc set v = 2 where id = 11 -- "quoted\\"')
+        traced.sees(waiter.pid)
+        holder.end()
+        waiter.done().end()
+    holder("select * from other")
+    waiter.later("lock table other")
+    behind.later("select 3 from other")
+    traced.sees(behind.pid)
+    holder.end()
+    waiter.done().end()
+    behind.done().end()
+    assert traced.stop() == 0, traced.said()
+    rows = {(one["lock"], one["object"], one["mode"]): one for one in traced.objects()
+            if one["type"] == "lock_stat" and one["lock"] != "lwlock"}
+    acc, other = oid(server, "acc"), oid(server, "other")
+    assert {key: one["waits"] for key, one in rows.items()} == {
+        ("transactionid", f"rows of acc ({acc})", "ShareLock"): 2,
+        ("relation", f"other ({other})", "AccessExclusiveLock"): 1, ("relation", f"other ({other})", "AccessShareLock"): 1}, traced.said()
+    for one in rows.values():
+        assert 0 < one["max_ms"] <= one["total_ms"] and not one["failed"]
+    assert not traced.waits
+    assert dot.stat().st_mode & 0o777 == 0o600		# texts are in it
+    nodes, edges = parse_dot(dot.read_text())
+    assert set(nodes) == {str(one.pid) for one in (holder, waiter, behind)}
+    assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} == {
+        (str(waiter.pid), str(holder.pid), False), (str(behind.pid), str(waiter.pid), True)}, edges
+    if shutil.which("dot"):
+        subprocess.run(["dot", "-Tsvg", "-o", tmp_path / "waits.svg", dot], check=True)
+
+
+class Load:
+    """Statements by pgbench, for as long as it is entered."""
+
+    def __init__(self, server, *scripts):
+        self.command = ["pgbench", "-n", "-c", "8", "-j", "2", "-T", "120", *(f"--file={script}" for script in scripts)]
+        self.server = server
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, env=self.server.env(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+
+def oracle_lwlocks(server, extension=None):
+    """The LWLocks that the server says somebody waits for, until one of its own and @extension's are among them."""
+    seen = set()
+    with server.connect() as oracle:
+        def look():
+            rows = oracle.execute("select wait_event from pg_stat_activity where wait_event_type = 'LWLock'")
+            seen.update(name for name, in rows)
+            return seen - {extension} and seen >= ({extension} - {None})
+        wait_for(look, timeout=60, what="a wait for an LWLock", every=0.001)
+    return seen
+
+
+def check_lwlocks(traced, program, extension=None):
+    """The names of the sums, which are the server's own."""
+    light = [one for one in traced.objects() if one["type"] == "lock_stat" and one["lock"] == "lwlock"]
+    with open(program, "rb") as f:
+        strings = f.read()
+    for one in light:
+        assert one["object"] == extension or one["object"].encode() + b"\0" in strings, one
+        assert one["mode"] in ("exclusive", "shared", "until free"), one
+        assert 0 < one["max_ms"] <= one["total_ms"] and one["waits"]
+    keys = [(one["object"], one["mode"]) for one in light]
+    assert len(keys) == len(set(keys))
+    return {one["object"] for one in light}
+
+
+@pytest.fixture
+def updates(tmp_path):
+    path = tmp_path / "updates.sql"
+    path.write_text("\\set id random(1, 20)\nupdate acc set v = v + 1 where id = :id;\n")
+    return path
+
+
+def test_lwlocks(tool, server, updates):
+    """Under load some wait for each other; the names are the server's own."""
+    program = f"{server_bindir()}/postgres"
+    if not any(name.startswith("lwlock__wait") for name, *_ in usdt_probes(program)):
+        pytest.skip("this server has no USDT probes")
+    traced = tool("locks", "--stat", "--json", "-v", "-p", server.pid, kind=Locks)
+    with Load(server, updates):
+        seen = oracle_lwlocks(server)
+    assert traced.stop() == 0, traced.said()
+    programs = re.findall(r"^program (\w+),", traced.stderr, re.M)
+    assert programs.count("postgresql") <= 1 and "semaphore_start" not in programs, "probes for what USDT tells"
+    assert check_lwlocks(traced, program) >= seen, traced.said()
+
+
+@pytest.mark.parametrize("way", [[], force("perf")], ids=" ".join)
+def test_lwlocks_without_usdt(tool, clusters, server_copy, updates, tmp_path, way):
+    """Those that slept, by the function that they slept in; also the lock of an extension."""
+    subprocess.run(["objcopy", "--remove-section", ".note.stapsdt", server_copy], check=True)
+    statements = tmp_path / "statements.sql"
+    # so many that it has to forget some
+    statements.write_text("".join(f"select {', '.join(['1'] * n)};\n" for n in range(1, 200)))
+    extension = "pg_stat_statements"
+    library = os.path.join(os.path.dirname(server_bindir()), "lib", f"{extension}.so")
+    preload = {"shared_preload_libraries": extension, f"{extension}.max": "100"}
+    if not os.path.exists(library):
+        extension, preload = None, {}
+    cluster = clusters(postgres=server_copy, **preload, **SETTINGS)
+    cluster.psql("create table acc (id int primary key, v int)", "insert into acc select g, 0 from generate_series(1, 20) g")
+    summed = tool("locks", "--stat", "--json", "-p", cluster.pid, *way, kind=Locks)
+    traced = tool("locks", "--json", "-m", 0, "-v", "-p", cluster.pid, *way, kind=Locks)
+    with Load(cluster, updates, statements):
+        seen = oracle_lwlocks(cluster, extension)
+    assert traced.stop() == summed.stop() == 0, traced.said()
+    assert "LWLock waits are not seen" not in traced.stderr
+    waits = [one for one in traced.objects() if one["type"] == "lock_wait" and one["lock"] == "lwlock"]
+    assert {one["object"] for one in waits} >= seen and {one["outcome"] for one in waits} == {"granted"}
+    names = check_lwlocks(summed, server_copy, extension)
+    assert names >= seen and not [name for name in names if name.startswith("tranche")], names
+
+
+def test_without_usdt(tool, clusters, sessions, server_copy):
+    """A build without probes: by functions alone."""
+    subprocess.run(["objcopy", "--remove-section", ".note.stapsdt", server_copy], check=True)
+    cluster = clusters(postgres=server_copy, **SETTINGS)
+    cluster.psql("create table acc (id int primary key, v int)", "insert into acc values (1, 0), (2, 0)")
+    traced = tool("locks", "--json", "-m", 0, "-v", "-p", cluster.pid, kind=Locks)
+    assert "by its symbols" in traced.stderr
+    one, two = sessions(2, cluster)
+    one("update acc set v = 1 where id = 1")
+    two("update acc set v = 1 where id = 2")
+    by, row = two.later("update acc set v = 1 where id = 1")
+    traced.sees(two.pid)
+    one.end()
+    two.done().end()
+    wait = traced.wait_of(two.pid)
+    assert by == [one.pid] == [held["pid"] for held in wait["holders"]] and wait["outcome"] == "granted"
+    assert wait["transaction"] == int(row["transactionid"]) and wait["duration_ms"] <= two.took
+    one("update acc set v = 1 where id = 1")
+    two("update acc set v = 1 where id = 2")
+    one.later("update acc set v = 2 where id = 2")
+    two.run("update acc set v = 2 where id = 1")
+    two.end()
+    one.thread.join(60)
+    one.end()
+    traced.wait_for(lambda tool: len(tool.waits) == 3)
+    traced.ended()
+    assert sorted(wait["outcome"] for wait in traced.waits) == ["deadlock", "granted", "granted"], traced.said()
+
+
+def test_server_that_starts_later(tool, clusters, sessions, server_copy):
+    """One after the other; nothing was there to attach to but the file."""
+    traced = tool("locks", "--json", "-m", 0, "-x", server_copy, kind=Locks)
+    cluster = clusters(postgres=server_copy, **SETTINGS)
+    for _ in range(2):
+        holder, waiter = sessions(2, cluster)
+        holder("select pg_advisory_xact_lock(1)")
+        by, _ = waiter.later("select pg_advisory_xact_lock(1)")
+        traced.sees(waiter.pid)
+        holder.end()
+        waiter.done().end()
+        wait = traced.wait_of(waiter.pid)
+        assert by == [holder.pid] == [one["pid"] for one in wait["holders"]], traced.said()
+        for one in (holder, waiter):
+            one.connection.close()
+        cluster.restart()
+    traced.ended()
+
+
+def seen_pids(cluster):
+    """{PID as the server has it: as it is seen from here}"""
+    found = {}
+    for pid in cluster.client_backends():
+        with open(f"/proc/{pid}/status") as f:
+            found[int(re.search(r"^NSpid:.*\s(\d+)$", f.read(), re.M)[1])] = pid
+    return found
+
+
+def test_container(tool, clusters, sessions):
+    """PIDs are told as they are seen from here; the server knows others."""
+    needs_namespaces()
+    cluster = clusters(name="contained", wrap=UNSHARE, **SETTINGS)
+    cluster.psql("create table acc (id int primary key, v int)", "insert into acc values (1, 0)")
+    traced = tool("locks", "--json", "-m", 0, "-p", cluster.pid, kind=Locks)
+    holder, waiter = sessions(2, cluster)
+    holder("update acc set v = 1 where id = 1")
+    by, _ = waiter.later("update acc set v = 2 where id = 1")
+    wait_for(lambda: len(cluster.client_backends()) == 2, what="the oracle's end")
+    pids = seen_pids(cluster)
+    traced.sees(pids[waiter.pid])
+    holder.end()
+    waiter.done().end()
+    wait = traced.wait_of(pids[waiter.pid])
+    traced.ended()
+    assert by == [holder.pid] != [pids[holder.pid]] == [one["pid"] for one in wait["holders"]], (pids, wait)
+    assert wait["holders"][0]["query"] == "update acc set v = 1 where id = 1" and wait["relation"] == "acc"
+
+
+# --- MariaDB
+
+@pytest.fixture(scope="module")
+def maria():
+    need_root()
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    with contextlib.ExitStack() as stack:
+        one = Maria()
+        stack.callback(one.remove)
+        one.init().start()
+        with contextlib.closing(one.connect()) as setup:
+            for sql in ("create database shop", "create table shop.acc (id int primary key, v int)",
+                        "insert into shop.acc values (1, 1), (2, 2)"):
+                setup.query(sql)
+        yield one
+
+
+class Connection:
+    """As Session, of MariaDB."""
+
+    def __init__(self, server):
+        self.server = server
+        self.client = server.connect()
+        self.id = int(self.client.rows("select connection_id()")[0][0])
+        self.thread = self.took = None
+
+    def __call__(self, sql):
+        self.client.query(sql)
+
+    def run(self, sql):
+        begun = time.monotonic()
+        self.client.query(sql)
+        self.took = (time.monotonic() - begun) * 1000
+
+    def later(self, sql, state):
+        """Returns once the processlist, or @state as a query, says that it waits; that query's rows."""
+        query = state if state.startswith("select") else (
+            f"select id from information_schema.processlist where id = {self.id} and state like '{state}'")
+        self.thread = threading.Thread(target=self.run, args=(sql,), daemon=True)
+        self.thread.start()
+        with contextlib.closing(self.server.connect()) as oracle:
+            # InnoDB's tables are read anew only when they have not been read for 0.1 s
+            return wait_for(lambda: oracle.rows(query), what="the lock wait", every=0.2)
+
+    def done(self):
+        self.thread.join(60)
+        assert not self.thread.is_alive()
+
+
+def test_mariadb(tool, maria, tmp_path):
+    dot = tmp_path / "waits.dot"
+    traced = tool("locks", "--json", "--dot", dot, "-m", 0, "-p", maria.pid, kind=Locks)
+    holder, waiter = Connection(maria), Connection(maria)
+
+    def sees(kind):
+        def known(tool):
+            return [one for one in tool.ask() if one["lock"] == kind and one.get("connection_id") == waiter.id and
+                    (one["holders"] or not known_holders[kind])]
+        traced.wait_for(known, timeout=30, what=f"a wait for {kind}")
+
+    version = [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()]
+    known_holders = {"row": version >= [10, 6], "metadata": True}
+
+    holder("begin")
+    holder("update shop.acc set v = 3 where id = 1")
+    blocking = waiter.later("update shop.acc set v = 4 where id = 1",
+                            "select b.trx_mysql_thread_id, r.trx_mysql_thread_id from information_schema.innodb_lock_waits w"
+                            " join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id"
+                            " join information_schema.innodb_trx r on r.trx_id = w.requesting_trx_id")
+    sees("row")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "row"])
+    row_took = waiter.took
+    holder("begin")
+    holder("select * from shop.acc")
+    waiter.later("alter table shop.acc add extra int", "Waiting for table metadata lock")
+    sees("metadata")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "metadata"])
+    traced.ended()
+    row = max((one for one in traced.waits if one["lock"] == "row"), key=lambda one: one["duration_ms"])
+    assert (row["query"], row["outcome"], row["engine"]) == ("update shop.acc set v = 4 where id = 1", "ended", "mysql")
+    assert [[int(one) for one in pair] for pair in blocking] == [[holder.id, waiter.id]]
+    assert row["connection_id"] == waiter.id and 0 < row["duration_ms"] <= row_took
+    assert [one["connection_id"] for one in row["holders"]] == ([holder.id] if known_holders["row"] else []), traced.said()
+    metadata = max((one for one in traced.waits if one["lock"] == "metadata"), key=lambda one: one["duration_ms"])
+    assert metadata["object"] == "shop.acc" and metadata["query"] == "alter table shop.acc add extra int"
+    assert holder.id in [one["connection_id"] for one in metadata["holders"]], traced.said()
+    assert 0 < metadata["duration_ms"] <= waiter.took
+    _, edges = parse_dot(dot.read_text())
+    assert (str(waiter.id), str(holder.id)) in [edge[:2] for edge in edges], edges
+    for one in (holder, waiter):
+        one.client.close()
+
+
+def test_mariadb_redact(tool, maria):
+    traced = tool("locks", "--json", "--redact", "-m", 0, "-p", maria.pid, kind=Locks)
+    holder, waiter = Connection(maria), Connection(maria)
+    holder("begin")
+    holder("select * from shop.acc")
+    waiter.later('alter table shop.acc comment "it\'s secret"', "Waiting for table metadata lock")
+    traced.wait_for(lambda tool: tool.ask(), what="the wait")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: tool.waits)
+    traced.ended()
+    assert {one["query"] for one in traced.waits if one["lock"] == "metadata"} == {"alter table shop.acc comment ?"}
+    assert "secret" not in traced.stdout
+    for one in (holder, waiter):
+        one.client.close()
+
+
+def test_mariadb_after_short_waits(tool, maria):
+    """Of those that had ended when it came to look nothing is learned, and nothing is held against the next."""
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    if [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()] < [10, 6]:
+        pytest.skip("its transactions do not tell for whom they wait")
+    holder, waiter = Connection(maria), Connection(maria)
+    waits = "select count_reset from information_schema.innodb_metrics where name = 'lock_rec_lock_waits'"
+    holder("set global innodb_monitor_enable = 'lock_rec_lock_waits'")
+
+    def wait(number):
+        before = holder.client.rows(waits)
+        holder("begin")
+        holder(f"update shop.acc set v = {number} where id = 1")
+        waiter.thread = threading.Thread(target=waiter.run, args=("update shop.acc set v = -1 where id = 1",), daemon=True)
+        waiter.thread.start()
+        wait_for(lambda: holder.client.rows(waits) != before, what="the lock wait", every=0.001)
+
+    traced.process.send_signal(signal.SIGSTOP)
+    for number in range(70):
+        wait(number)
+        holder("commit")
+        waiter.done()
+    traced.process.send_signal(signal.SIGCONT)
+    traced.wait_for(lambda tool: len(tool.waits) >= 70, what="the short waits")
+    wait(70)
+    traced.wait_for(lambda tool: any(one["holders"] for one in tool.ask()), timeout=30, what="a holder")
+    holder("commit")
+    waiter.done()
+    traced.wait_for(lambda tool: tool.waits[70:])
+    assert [one["connection_id"] for one in traced.waits[-1]["holders"]] == [holder.id], traced.said()
+    traced.ended()
+    for one in (holder, waiter):
+        one.client.close()
+
+
+class Killed(Connection):
+    def run(self, sql):
+        with contextlib.suppress(ServerError):
+            super().run(sql)
+
+
+def test_mariadb_holder_among_others(tool, maria):
+    """All use the table while they wait, and one has the row; each in turn."""
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    if [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()] < [10, 6]:
+        pytest.skip("its transactions do not tell for whom they wait")
+    connections = [Killed(maria) for _ in range(4)]
+    for turn, holder in enumerate(connections):
+        waiter = connections[turn - 1]
+        others = [one for one in connections if one not in (holder, waiter)]
+        for one in others:
+            one.later("select sleep(60) from shop.acc where id = 2", "User sleep")
+        holder("begin")
+        holder(f"update shop.acc set v = {turn + 10} where id = 1")
+        blocking = waiter.later(f"update shop.acc set v = {turn + 20} where id = 1",
+                                "select b.trx_mysql_thread_id from information_schema.innodb_lock_waits w"
+                                " join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id"
+                                " join information_schema.innodb_trx r on r.trx_id = w.requesting_trx_id"
+                                f" where r.trx_mysql_thread_id = {waiter.id}")
+        assert [int(row[0]) for row in blocking] == [holder.id]
+        traced.wait_for(lambda tool: any(one["holders"] for one in tool.ask()), timeout=30, what="a holder")
+        for one in others:
+            holder(f"kill query {one.id}")
+        holder("commit")
+        waiter.done()
+        for one in others:
+            one.done()
+        traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "row"][turn:])
+        wait = [one for one in traced.waits if one["lock"] == "row"][turn]
+        assert [one["connection_id"] for one in wait["holders"]] == [holder.id], traced.said()
+        assert wait["connection_id"] == waiter.id
+    traced.ended()
+    for one in connections:
+        one.client.close()

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""MySQL releases that cannot be installed here: programs with the same symbols or probes and a script."""
+
+import pytest
+
+from mysql_fixture import Fixture, SERVERS
+from statements import stopped
+
+SCHEDULING_MS = 500.0	# how long a process may wait for its CPU on a busy machine
+
+@pytest.fixture
+def server(mysql_program):
+    """server(NAME) runs one."""
+    running = []
+
+    def start(name):
+        running.append(Fixture(mysql_program(name)))
+        return running[-1]
+
+    yield start
+    for one in running:
+        one.end()
+
+
+def agree(wanted, one):
+    """Complaints about one statement that is shown."""
+    for key, value in wanted.items():
+        if key == "least_ms":
+            if not value <= one["duration_ms"] < value + SCHEDULING_MS:
+                yield f"{one['duration_ms']} ms, not {value}: {wanted['query']}"
+        elif value is None and key in one:
+            yield f"{key} {one[key]!r}, which cannot be known: {wanted['query']}"
+        elif value is not None and one.get(key) != value:
+            yield f"{key} {one.get(key)!r}, not {value!r}: {wanted['query']}"
+
+
+def compare(wanted, got, pid):
+    texts, seen = [one["query"] for one in wanted], [one.get("query") for one in got]
+    assert seen == texts
+    complaints = [complaint for pair in zip(wanted, got) for complaint in agree(*pair)]
+    complaints += [f"pid {one['pid']}, engine {one['engine']}" for one in got
+                   if (one["pid"], one["engine"]) != (pid, "mysql")]
+    assert not complaints, "\n".join(complaints)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_script(server, tool, name):
+    one = server(name)
+    traced = tool("mysql", "-p", one.pid, "-m", "0", "--json")
+    wanted = one.script()
+    stopped(traced)
+    assert len(wanted) >= 6
+    compare(wanted, traced.statements, one.pid)
+    assert ("USDT" in traced.stderr) == ("usdt" in name), traced.stderr
+
+
+@pytest.mark.parametrize("name", ["mysql8", "mysql55", "usdt"])
+def test_threshold(server, tool, name):
+    one = server(name)
+    traced = tool("mysql", "15", "-p", one.pid, "--json")
+    wanted = one.script()
+    stopped(traced)
+    seen = [statement["query"] for statement in traced.statements]
+    assert set(seen) >= {statement["query"] for statement in wanted if statement["least_ms"] >= 15}
+    assert all(statement["duration_ms"] >= 15 for statement in traced.statements)
+
+
+@pytest.mark.parametrize("name", ["mysql8", "usdt-semaphores"])
+def test_without_a_tracer(server, name):
+    assert len(server(name).script()) > 6, "the fixture itself runs"
+
+
+def test_two_kinds_at_once(server, tool):
+    one, other = server("mysql8"), server("usdt")
+    traced = tool("mysql", "-p", one.pid, "-p", other.pid, "-m", "0", "--json")
+    wanted, others = one.script(), other.script()
+    stopped(traced)
+    for pid, expected in ((one.pid, wanted), (other.pid, others)):
+        compare(expected, [statement for statement in traced.statements if statement["pid"] == pid], pid)
+
+
+@pytest.mark.parametrize("name, symbol, lacks", [
+    ("mysql8", None, None),
+    ("mysql8", "_ZN16Diagnostics_area13set_ok_statusEyyPKc", "changed rows"),
+    ("mysql8", "_ZN3THD18set_sent_row_countEy", "sent rows"),
+    ("mysql55", None, "failures, rows, users, databases, clients"),
+])
+def test_tells_what_it_cannot_show(mysql_program, tool, tmp_path, name, symbol, lacks):
+    """A symbol that is called by another name is not there."""
+    path = tmp_path / "mysqld"
+    with open(mysql_program(name), "rb") as f:
+        content = f.read()
+    if symbol:
+        assert symbol.encode() in content
+        content = content.replace(symbol.encode(), b"x" * len(symbol))
+    path.write_bytes(content)
+    traced = tool("mysql", "-x", path, "-m", "0", "--json")
+    stopped(traced)
+    (line,) = [line for line in traced.stderr.splitlines() if str(path) in line]
+    assert line.partition(", which does not show ")[2] == (lacks or ""), line

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+--otlp: spans. What a line may hold is checked by the messages of OpenTelemetry's trace.proto, in protobuf's JSON mapping as
+OTLP has it: ids in hexadecimal, enumerations as numbers. What it says is checked against the clock and what the server says.
+"""
+
+import json
+import os
+import re
+import signal
+import stat
+import time
+
+import pytest
+
+from cluster import wait_for
+from mariadb import Maria, maria_server
+from statements import stopped
+from tool import Tool, run
+
+TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+COMMENT = f"/*action='%2Fcart',traceparent='00-{TRACE}-{SPAN}-01'*/"
+
+
+def text(value):
+    assert isinstance(value, str)
+    value.encode()              # no half of a pair of surrogates
+
+
+def integer(bits, is_unsigned=False):
+    """Those of 64 bits are strings where a reader of JSON could lose digits."""
+    def check_integer(value):
+        assert isinstance(value, str if bits == 64 else int) and not isinstance(value, bool), value
+        assert re.fullmatch(r"0|-?[1-9]\d*", str(value)) and low <= int(value) <= high, value
+    low, high = (0, 2**bits - 1) if is_unsigned else (-2**(bits - 1), 2**(bits - 1) - 1)
+    return check_integer
+
+
+def identifier(digits):
+    def check_identifier(value):
+        assert re.fullmatch(f"[0-9a-f]{{{digits}}}", value) and set(value) != {"0"}, value
+    return check_identifier
+
+
+def one_of(*values):
+    def check_value(value):
+        assert type(value) in map(type, values) and value in values, value
+    return check_value
+
+
+MESSAGES = {
+    "ExportTraceServiceRequest": {"resourceSpans": ["ResourceSpans"]},
+    "ResourceSpans": {"resource": "Resource", "scopeSpans": ["ScopeSpans"], "schemaUrl": text},
+    "Resource": {"attributes": ["KeyValue"], "droppedAttributesCount": integer(32, True)},
+    "ScopeSpans": {"scope": "InstrumentationScope", "spans": ["Span"], "schemaUrl": text},
+    "InstrumentationScope": {"name": text, "version": text, "attributes": ["KeyValue"]},
+    "Span": {"traceId": identifier(32), "spanId": identifier(16), "parentSpanId": identifier(16), "traceState": text,
+             "flags": integer(32, True), "name": text, "kind": one_of(1, 2, 3, 4, 5), "startTimeUnixNano": integer(64, True),
+             "endTimeUnixNano": integer(64, True), "attributes": ["KeyValue"], "status": "Status"},
+    "Status": {"message": text, "code": one_of(0, 1, 2)},
+    "KeyValue": {"key": text, "value": "AnyValue"},
+    "AnyValue": {"stringValue": text, "boolValue": one_of(True, False), "intValue": integer(64)},
+}
+
+
+def check(kind, value):
+    if isinstance(kind, list):
+        assert isinstance(value, list), value
+        for one in value:
+            check(kind[0], one)
+        if kind[0] == "KeyValue":
+            assert len({one["key"] for one in value}) == len(value), value
+    elif callable(kind):
+        kind(value)
+    else:
+        assert isinstance(value, dict) and set(value) <= set(MESSAGES[kind]), (kind, value)
+        for key, one in value.items():
+            check(MESSAGES[kind][key], one)
+        assert kind != "AnyValue" or len(value) == 1, value
+
+
+def once(pairs):
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+
+
+class Span:
+    """The only one of a line."""
+
+    def __init__(self, line):
+        request = json.loads(line, object_pairs_hook=once)
+        check("ExportTraceServiceRequest", request)
+        (resource,) = request["resourceSpans"]
+        (scope,) = resource["scopeSpans"]
+        (self.span,) = scope["spans"]
+        self.resource = self.values(resource["resource"]["attributes"])
+        self.attributes = self.values(self.span["attributes"])
+        self.start, self.end = int(self.span["startTimeUnixNano"]), int(self.span["endTimeUnixNano"])
+        assert scope["scope"]["name"] == "dbslower" and self.span["name"] and self.span["kind"] == 2
+        assert self.end >= self.start
+        assert self.resource["service.name"] and self.resource["host.name"] == os.uname().nodename
+
+    @staticmethod
+    def values(attributes):
+        return {one["key"]: int(value) if kind == "intValue" else value
+                for one in attributes for kind, value in one["value"].items()}
+
+    @property
+    def query(self):
+        return self.attributes.get("db.query.text", "")
+
+
+def spans(data):
+    data = data.encode() if isinstance(data, str) else data
+    assert not data or data.endswith(b"\n")
+    return [Span(line.decode()) for line in data.splitlines()]
+
+
+def tagged(found, tag):
+    (one,) = [span for span in found if tag in span.query]
+    return one
+
+
+class Alone(Tool):
+    """Spans on the standard output."""
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+
+def test_file(postgres, tool, tmp_path):
+    path = tmp_path / "spans.jsonl"
+    traced = tool("-p", postgres.pid, "-m", "0", "--why", "--otlp", path)
+    before = time.time_ns()
+    with postgres.connect(host="127.0.0.1") as connection:
+        pid = connection.info.backend_pid
+        port = connection.execute("select inet_client_port() /* port */").fetchone()[0]
+        connection.execute(f"select pg_sleep(0.2) {COMMENT}")
+        after = time.time_ns()
+        for n, parent in enumerate([f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01", "garbage"]):
+            connection.execute(f"select {n} /*traceparent='{parent}'*/")
+        connection.execute("select 'said in a string: " + COMMENT.replace("'", "''") + "'")
+        connection.pgconn.exec_(b'  /* first */ update missing set a = \'"\\\t\'')
+    postgres.psql("select 1 /* by a socket */")
+    stopped(traced)
+    found = spans(path.read_bytes())
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert f"{len(found)} shown" in traced.stderr, traced.said()
+    child = tagged(found, "pg_sleep")
+    assert (child.span["traceId"], child.span["parentSpanId"], child.span["flags"] & 255) == (TRACE, SPAN, 1)
+    assert before <= child.start and child.end <= after and child.end - child.start >= 200e6
+    assert child.attributes.items() >= {
+        "db.system.name": "postgresql", "db.namespace": "postgres", "db.user": "postgres", "client.address": "127.0.0.1",
+        "client.port": port, "process.pid": pid, "dbslower.rows": 1,
+        "db.query.text": f"select pg_sleep(0.2) {COMMENT}"}.items()
+    assert child.span["name"] == "SELECT postgres" and "status" not in child.span
+    assert sum(value for key, value in child.attributes.items() if key.startswith("dbslower.why.")) == child.end - child.start
+    assert child.attributes["dbslower.why.sleep"] >= 195e6
+    failed = tagged(found, "missing")
+    assert failed.span["status"] == {"code": 2} and failed.attributes["error.type"] == "_OTHER"
+    assert failed.span["name"] == "UPDATE postgres" and failed.query.endswith("'\"\\\t'")
+    local = tagged(found, "by a socket").attributes
+    assert local["network.transport"] == "unix" and "client.address" not in local
+    roots = [one.span for one in found if one is not child]
+    assert len(roots) >= 6 and not any("parentSpanId" in span for span in roots)
+    assert len({span["traceId"] for span in roots} | {TRACE}) == len(found)
+    assert len({one.span["spanId"] for one in found}) == len(found)
+
+
+def test_added(postgres, tool, tmp_path):
+    """To what is there, of which the last line may lack its end; its mode stays."""
+    path = tmp_path / "spans.jsonl"
+    path.write_text('{"resourceSpans":[]}\n{"resourceSp')
+    path.chmod(0o640)
+    for tag in ("first", "second"):
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", path)
+        postgres.psql(f"select 1 /* {tag} */")
+        stopped(traced)
+        assert len([one for one in traced.statements if tag in one["query"]]) == 1, traced.said()
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert lines[:2] == [b'{"resourceSpans":[]}\n', b'{"resourceSp\n'] and stat.S_IMODE(path.stat().st_mode) == 0o640
+    found = spans(b"".join(lines[2:]))
+    assert found.index(tagged(found, "first")) < found.index(tagged(found, "second"))
+
+
+def test_standard_output(postgres, tool):
+    """Nothing else is on it, nor what still runs; the parent is known though the comment is redacted."""
+    traced = tool("-p", postgres.pid, "-m", "0", "--redact", "--match", "wanted", "--text", 200, "--otlp", "-", kind=Alone)
+    with postgres.connect() as connection, postgres.connect() as other:
+        connection.execute(f"select 'secret' as wanted {COMMENT}")
+        connection.execute("select 'secret' as other")
+        connection.execute("select 'secret' as wanted_long" + " " * 300 + COMMENT)
+        connection.pgconn.send_query(b"select pg_sleep(600) as wanted_never")
+        wait_for(lambda: other.execute("select 1 from pg_stat_activity where state = 'active' and query like "
+                                       "'%%pg_sleep(600) as wanted%%' and pid <> pg_backend_pid()").fetchone(), 30, "it to run")
+        traced.process.send_signal(signal.SIGUSR1)
+        status = traced.stop()
+        connection.cancel()
+        while connection.pgconn.get_result():
+            pass
+    assert status == 0, traced.said()
+    found = [span for span in spans(b"".join(traced.out.lines)) if "pg_stat" not in span.query]
+    assert [span.query.strip() for span in found] == ["select ? as wanted /*?*/", "select ? as wanted_long"], traced.said()
+    assert found[0].span["parentSpanId"] == SPAN and "parentSpanId" not in found[1].span
+    assert found[1].attributes["dbslower.query.truncated"] is True
+    assert found[1].attributes["dbslower.query.bytes"] == len("select 'secret' as wanted_long") + 300 + len(COMMENT)
+
+
+def test_cannot_write(postgres, tool, tmp_path):
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", "/dev/full")
+    postgres.psql("select 1")
+    assert traced.wait() == 1 and "cannot write /dev/full: No space left" in traced.stderr, traced.said()
+    done = run("-p", postgres.pid, "-d", "30", "--otlp", tmp_path / "missing" / "spans")
+    assert done.returncode == 1 and "cannot open" in done.stderr and "missing/spans" in done.stderr, done
+    assert "tracing" not in done.stderr
+
+
+@pytest.mark.parametrize("args", [["--json"], ["-o", "ms"]])
+def test_refused(args):
+    done = run("--otlp", "-", *args)
+    assert done.returncode == 2 and "--otlp -" in done.stderr, done
+
+
+@pytest.fixture(scope="module")
+def maria():
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    with Maria(slow_query_log="OFF").init() as server:
+        yield server.start()
+
+
+def test_mariadb(maria, tool, tmp_path):
+    path = tmp_path / "spans.jsonl"
+    traced = tool("-p", maria.pid, "-m", "0", "--json", "--otlp", path)
+    with maria.connect() as client:
+        number = int(client.rows("select connection_id() /* number */")[0][0])
+        client.query(f"select 'it\\'s /*' as a {COMMENT}")
+        error = client.failing("select * from mysql.missing /* fails */")
+        client.query(b"select '\xff' as bytes")
+        client.ping()
+    stopped(traced)
+    found = spans(path.read_bytes())
+    child, failed = tagged(found, "cart"), tagged(found, "fails")
+    assert tagged(found, "as bytes").query == "select '\ufffd' as bytes"
+    assert (child.span["traceId"], child.span["parentSpanId"]) == (TRACE, SPAN)
+    assert child.attributes["db.system.name"] == "mariadb" and child.attributes["dbslower.connection_id"] == number
+    assert child.attributes["process.pid"] == maria.pid != child.attributes["thread.id"]
+    assert failed.attributes["db.response.status_code"] == failed.attributes["error.type"] == str(error)
+
+
+# --- phases of PostgreSQL
+
+HARD = "select count(*) from " + ", ".join(f"pg_class c{n}" for n in range(9)) + " where " + " and ".join(
+    f"c{n}.oid = c{n + 1}.oid" for n in range(8))
+
+
+def server_statistics(log, phase):
+    """Elapsed nanoseconds of each step that the server says it took."""
+    return [float(seconds) * 1e9 for seconds in re.findall(
+        rf"LOG:  {phase} STATISTICS\n.*DETAIL:  ! system usage stats:\n\s*!.*, (\S+) s elapsed\n", log)]
+
+
+def test_phases(postgres, tool, tmp_path):
+    """The server's own stopwatch is the judge: log_planner_stats and its like."""
+    path = tmp_path / "spans.jsonl"
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--phases", "--otlp", path)
+    with postgres.connect() as connection:
+        for name in ("parser", "planner", "executor"):
+            connection.execute(f"set log_{name}_stats = on")
+        connection.execute("set from_collapse_limit = 20; set join_collapse_limit = 20")
+        start = postgres.log_size()
+        connection.execute(HARD + f" {COMMENT}")
+        connection.execute("select pg_sleep(0.1) /* executes */")
+        connection.pgconn.exec_(b"select 1 / 0 /* fails */")
+        connection.pgconn.exec_(b"select from /* no statement */")
+    postgres.psql("select 1 /* no stopwatch */")
+    stopped(traced)
+    log = postgres.read_log(start).decode(errors="replace")
+    one = {tag: next(one for one in traced.statements if tag in one["query"])
+           for tag in ("cart", "executes", "fails", "no statement")}
+    phases = {tag: found["phases"] for tag, found in one.items()}
+    assert set(phases["cart"]) == set(phases["executes"]) == {"parse", "rewrite", "plan", "execute"}
+    planned, executed = server_statistics(log, "PLANNER"), server_statistics(log, "EXECUTOR")
+    assert planned and executed, log
+    assert planned[0] >= 5e6, planned
+    assert planned[0] * 0.9 - 1e6 <= phases["cart"]["plan"] <= planned[0] * 1.5 + 20e6, (phases, planned)
+    assert 100e6 <= phases["executes"]["execute"] <= executed[1] * 1.5 + 20e6, (phases, executed)
+    assert set(phases["no statement"]) == {"parse"}, phases
+    for tag, found in phases.items():
+        assert sum(found.values()) <= one[tag]["duration_ms"] * 1e6 + 1000, (tag, one[tag])
+    requests = [json.loads(line) for line in path.read_bytes().splitlines()]
+    for request in requests:
+        check("ExportTraceServiceRequest", request)
+    (whole, *steps) = next(request["resourceSpans"][0]["scopeSpans"][0]["spans"] for request in requests if "cart" in str(request))
+    assert whole["parentSpanId"] == SPAN and [step["name"] for step in steps] == ["parse", "rewrite", "plan", "execute"]
+    for step, ns in zip(steps, phases["cart"].values()):
+        assert (step["traceId"], step["parentSpanId"], step["kind"]) == (TRACE, whole["spanId"], 1)
+        assert int(step["endTimeUnixNano"]) - int(step["startTimeUnixNano"]) == ns
+        assert int(whole["startTimeUnixNano"]) <= int(step["startTimeUnixNano"])
+        assert int(step["endTimeUnixNano"]) <= int(whole["endTimeUnixNano"]) + 1000
+    assert len({step["spanId"] for step in [whole, *steps]}) == 5
+
+
+def test_phases_unknown(maria, tool):
+    """Only PostgreSQL's probes tell of them, and that is said."""
+    traced = tool("-p", maria.pid, "-m", "0", "--phases")
+    with maria.connect() as client:
+        client.query("select 1 /* none */")
+        client.ping()
+    stopped(traced)
+    assert "no USDT probes that tell of phases" in traced.stderr and "none" in traced.stdout, traced.said()
+    assert " parse " not in traced.stdout
+
+
+def test_phases_for_people(postgres, tool):
+    traced = tool("-p", postgres.pid, "-m", "0", "--phases")
+    postgres.psql("select pg_sleep(0.05) /* for people */")
+    stopped(traced)
+    lines = traced.stdout.splitlines()
+    at = next(n for n, line in enumerate(lines) if "for people" in line)
+    match = re.fullmatch(r"    parse \S+, rewrite \S+, plan \S+, execute (\S+)", lines[at + 2])
+    assert match and float(match[1]) >= 50, traced.said()

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Sessions with a slot and those beyond, which are kept elsewhere. Long texts leave room for few slots."""
+
+import signal
+import struct
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import bpf_objects
+from cluster import wait_for
+from fallbacks import force, forces
+import wire
+from mariadb import Maria, maria_server
+
+TEXT = 65536		# for which there are 16 slots
+CLIENTS = 40
+
+
+class Slots:
+    """What the kernel has of the slots of a tool that is started after this."""
+
+    def __init__(self):
+        self.before = bpf_objects.everything()["maps"]
+
+    def read(self):
+        """[(key, unwanted, claims)]"""
+        values = bpf_objects.array_values(bpf_objects.everything()["maps"] - self.before, "slots")
+        return [struct.unpack_from("=QQI", value) for value in values]
+
+    def taken(self):
+        return [slot for slot in self.read() if any(slot)]
+
+    def wait_until_free(self):
+        wait_for(lambda: not self.taken(), 10, "all slots to be free again")
+
+
+def tagged(traced):
+    """{text: [pid]} of the statements of these tests."""
+    found = {}
+    for one in traced.statements:
+        if "/* slots" in one["query"]:
+            found.setdefault(one["query"], []).append(one["pid"])
+    return found
+
+
+@pytest.mark.parametrize("args", [[], force("perf"), force("perfbuf")], ids=" ".join)
+def test_more_sessions_than_slots(postgres, tool, args):
+    """Sessions come and go in the slots and beside them; each statement is seen once, and as its own session's."""
+    slots = Slots()
+    traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", "--text", TEXT, *args)
+    expected, connections = {}, []
+
+    def run(number):
+        text = f"select {number} /* slots {len(expected)} {number} */"
+        connections[number].execute(text)
+        return text, [connections[number].info.backend_pid]
+
+    for _ in range(4):
+        connections += [postgres.connect() for _ in range(CLIENTS - len(connections))]
+        for _ in range(3):
+            with ThreadPoolExecutor(8) as pool:
+                expected.update(pool.map(run, range(CLIENTS)))
+        taken = slots.taken()
+        if forces(args, "perfbuf"):
+            assert not taken, "there are none without a ring"
+        else:
+            assert len(slots.read()) == 16 and len(taken) > 8
+            pids = {connection.info.backend_pid for connection in connections}
+            assert all(key in pids and claims == 1 for key, _, claims in taken), taken
+        for connection in connections[::2]:
+            connection.close()
+        connections = connections[1::2]
+    for connection in connections:
+        connection.close()
+    postgres.settle()
+    slots.wait_until_free()
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    assert tagged(traced) == expected
+
+
+def test_unwanted_sessions_free_their_slots(postgres, tool):
+    postgres.psql("drop role if exists slot_user; create role slot_user login")
+    slots = Slots()
+    traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", "--text", TEXT, "--user", "slot_user")
+    for number in range(3):
+        others = [postgres.connect() for _ in range(CLIENTS)]
+        for other in others:
+            other.execute("select 'other' /* slots */")
+        wait_for(lambda: slots.read() and not any(key for key, _, _ in slots.read()), 10, "the sessions to be dismissed")
+        for other in others:
+            other.execute("select 'another' /* slots */")
+        with postgres.connect(user="slot_user") as mine:
+            mine.execute(f"select {number} /* slots */")
+            wait_for(lambda: len(tagged(traced)) == number + 1, 10, "it to be shown")
+        for other in others:
+            other.close()
+    postgres.settle()
+    slots.wait_until_free()
+    assert traced.stop() == 0, traced.said()
+    assert set(tagged(traced)) == {f"select {number} /* slots */" for number in range(3)}
+
+
+def test_statement_that_ran_before(postgres, tool):
+    """Its session is added from outside; once idle it gets a slot like any other."""
+    slots = Slots()
+    with postgres.connect() as connection:
+        pid = connection.info.backend_pid
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(connection.execute, "select pg_sleep(1.5) /* slots before */")
+            wait_for(lambda: b"t\n" == postgres.psql(f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}")
+                     .stdout, 10, "it to sleep")
+            traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json")
+            assert not any(key == pid for key, _, _ in slots.read())
+            running.result()
+        wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 10, "it to have a slot")
+        connection.execute("select 2 /* slots next */")
+        assert any(key == pid for key, _, _ in slots.read())
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    assert tagged(traced) == {"select pg_sleep(1.5) /* slots before */": [pid], "select 2 /* slots next */": [pid]}
+
+
+@pytest.mark.parametrize("args", [[], force("perfbuf"), ["--why"]], ids=" ".join)
+def test_error_after_a_statement_that_ran_before(postgres, tool, args):
+    """The first that is heard of the idle session is a failure, of a message that is no statement: no end is missed."""
+    connection = wire.Wire(postgres, "slots")
+    connection.send(wire.simple("select pg_sleep(1.5) /* slots before */"))
+    wait_for(lambda: b"t\n" == postgres.psql("select count(*) = 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout,
+             10, "it to sleep")
+    traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", *args)
+    connection.until(b"Z")
+    assert b"E" in connection.ask(wire.bind(name="nothing"))
+    connection.ask(wire.parse("select 2 /* slots next */"), wire.bind(), wire.execute())
+    connection.close()
+    postgres.settle()
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    assert {text: len(pids) for text, pids in tagged(traced).items()} == {
+        "select pg_sleep(1.5) /* slots before */": 1, "select 2 /* slots next */": 1}
+
+
+def test_server_that_is_killed(tool):
+    """Its sessions are its objects, which nobody closes: they go when another server comes."""
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    slots = Slots()
+    server = Maria().init()
+    try:
+        server.start()
+        traced = tool("mysql", "-m", "0", "--json")
+        clients = [server.connect() for _ in range(8)]
+        for number, client in enumerate(clients):
+            client.query(f"select {number} /* slots */")
+        keys = {key for key, _, _ in slots.taken()}
+        killed = server.pid
+        assert len(keys) == 8
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+        server.start()
+        wait_for(lambda: not keys & {key for key, _, _ in slots.taken()}, 30, "the slots of the killed one to be free")
+        with server.connect() as client:
+            client.query("select 'again' /* slots */")
+            assert slots.taken()
+            wait_for(lambda: len(tagged(traced)) == 9, 10, "it to be shown")
+        server.stop()
+        assert traced.stop() == 0, traced.said()
+    finally:
+        server.remove()
+    found = tagged(traced)
+    assert found.pop("select 'again' /* slots */") != [killed]
+    assert found == {f"select {number} /* slots */": [killed] for number in range(8)}

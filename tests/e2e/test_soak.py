@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A short run of what make soak does for minutes."""
+
+import backends
+from requirements import need_root
+import soak
+
+
+def test_books_balance(postgres, tmp_path):
+    need_root()
+    assert soak.soak(2, backends.build(tmp_path), postgres) == []

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""stat: what the kernel counted, against the server's own log."""
+
+import functools
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from cluster import wait_for
+from fallbacks import ALL as ALL_FALLBACKS, force
+from mariadb import Maria
+from requirements import need_maria
+from tool import DBSLOWER, Stat, counted, run
+
+
+SLEEPS = 20
+OFTEN = 30	# of 400
+
+
+@pytest.fixture
+def stat(tool):
+    return functools.partial(tool, "stat", kind=Stat)
+
+
+def durations(log):
+    """In ms, of the simple statements in a log with log_min_duration_statement=0."""
+    return sorted(float(ms) for ms in re.findall(rb"duration: ([0-9.]+) ms  statement:", log))
+
+
+def test_histogram_is_the_logs(clusters, stat):
+    cluster = clusters(name="stat")
+    traced = stat("postgres", "-p", cluster.pid, "-u", "--json")
+    offset = cluster.log_size()
+    with cluster.connect() as connection:
+        for n in range(300):
+            connection.pgconn.exec_(f"select {n}".encode())
+        for n in range(100):
+            connection.pgconn.exec_(b"select pg_sleep(0.004)")
+    cluster.settle()
+    assert traced.stop() == 0
+    logged = durations(cluster.read_log(offset))
+    (seen,) = traced.histograms
+    assert seen["count"] == len(logged) == 400 and not traced.lost(), traced.said()
+    assert sum(bucket["count"] for bucket in seen["buckets"]) == 400
+    # As many took so long or longer as the log has it, but for those within 100 us of a border, and for
+    # OFTEN that lost their CPU between its clock and ours: while the line is written, say.
+    for low in (bucket["low"] for bucket in seen["buckets"]):
+        longer = sum(bucket["count"] for bucket in seen["buckets"] if bucket["low"] >= low)
+        sure = sum(ms >= low / 1000 + 0.1 for ms in logged)
+        may = sum(ms >= low / 1000 - 0.1 for ms in logged)
+        assert sure - OFTEN <= longer <= may + OFTEN, (low, longer, sure, may)
+    for name, share in (("p50_ms", 0.5), ("p95_ms", 0.95), ("p99_ms", 0.99)):
+        rank = int(len(logged) * share) - 1
+        least, most = logged[rank], logged[min(rank + OFTEN, len(logged) - 1)]
+        most = most if rank + OFTEN < len(logged) else max(most, seen["max_ms"])
+        assert least * 0.95 - 0.1 <= seen[name] <= most * 1.05 + 0.1, (name, seen, least, most)
+
+
+def test_by(clusters, stat):
+    cluster = clusters(name="by")
+    cluster.psql("create role someone login", "create database somewhere")
+    traced = {by: stat("postgres", "-p", cluster.pid, "--by", by, "--json")
+              for by in ("command", "status", "user", "db")}
+    cluster.psql("select 1", "  SELECT 2", "create table t ()", "(select 3)", "drop table t")
+    cluster.psql("select 1/0", check=False)
+    cluster.psql("select 4", PGUSER="someone", PGDATABASE="somewhere")
+    cluster.settle()
+
+    def counts(by):
+        assert traced[by].stop() == 0 and not traced[by].lost()
+        return {one[by]: one["count"] for one in traced[by].histograms}
+
+    assert counts("command") == {"select": 5, "create": 1, "drop": 1}
+    assert counts("status") == {"ok": 6, "error": 1}
+    assert counts("user") == {"postgres": 6, "someone": 1}
+    assert counts("db") == {"postgres": 6, "somewhere": 1}
+
+
+def test_familiar_form(postgres, stat):
+    traced = stat("postgres", "-p", postgres.pid)
+    postgres.psql("select 1", "select pg_sleep(0.005)")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert lines[0] == f"Tracing database queries for pids {postgres.pid} slower than 0 ms..."
+    assert lines[1:4] == ["", "PostgreSQL:", "     query latency (ms)  : count     distribution"]
+    rows = lines[4:-1]
+    # On a busy machine they take longer than they should.
+    for n, row in enumerate(rows):
+        low, high, stars = 2 ** n if n else 0, 2 ** (n + 1) - 1, int("*" in row)
+        assert row == f"{low:10} -> {high:<11}: {stars:<9}|{'*' * 40 * stars:40}|", traced.said()
+    assert sum("*" in row for row in rows) == 2 and "*" in rows[-1] and len(rows) >= 3
+    assert re.match(r"     p50 [0-9.]+ ms, p95 [0-9.]+ ms, p99 [0-9.]+ ms, max [0-9.]+ ms; 2 statements$", lines[-1])
+
+
+def test_intervals(postgres, stat):
+    traced = stat("-p", postgres.pid, "-i", "500ms", "-n", "3", "--json")
+    postgres.psql("select 1")
+    traced.wait_for(lambda tool: tool.histograms, what="the first interval")
+    postgres.psql("select 1", "select 2")
+    assert traced.wait() == 0
+    assert sum(one["count"] for one in traced.histograms) == 3
+    assert traced.summary["printed"] == 3, traced.said()
+
+
+def test_threshold(postgres, stat):
+    traced = stat("-p", postgres.pid, "--json", "20")
+    postgres.psql("select 1", "select pg_sleep(0.03)")
+    assert traced.stop() == 0
+    assert [one["count"] for one in traced.histograms] == [1]
+
+
+def test_mariadb(stat):
+    need_maria()
+    with Maria().init() as server:
+        server.start()
+        traced = stat("mysql", "-p", server.pid, "--by", "command", "--json")
+        with server.connect() as client:
+            for text in ("select 1", "SELECT 2", "set @a = 1", "show databases"):
+                client.query(text)
+        assert traced.stop() == 0 and not traced.lost()
+    seen = {one["command"]: one["count"] for one in traced.histograms}
+    assert seen["select"] == 2 and seen["set"] == 1 and seen["show"] == 1, traced.said()
+
+
+@pytest.mark.parametrize("ways", [(), ALL_FALLBACKS], ids=["new", "old-ways"])
+def test_waits_of_sleep(postgres, stat, ways):
+    """Each statement sleeps once, in one system call, and its client waits between them."""
+    traced = {what: stat("-p", postgres.pid, "-u", "-m", "5", "--json", "--wait", what, *ways)
+              for what in ("sleep", *(() if ways else ("network", "epoll_wait")))}
+    traced["cpu"] = stat("-p", postgres.pid, "--json", "--wait", "cpu", "--by", "command", *ways)
+    with postgres.connect() as connection:
+        for _ in range(SLEEPS):
+            connection.pgconn.exec_(b"select pg_sleep(0.01)")
+            time.sleep(0.01)
+    assert counted(traced["sleep"]) == {"sleep": SLEEPS}, traced["sleep"].said()
+    assert counted(traced["cpu"], "command")["select"] >= SLEEPS
+    if not ways:
+        assert counted(traced["network"]) == {}
+        assert counted(traced["epoll_wait"]) == {"epoll_wait": SLEEPS}
+    one = traced["sleep"].histograms[0]
+    assert one["buckets"][0]["low"] == 8192 and one["p50_ms"] >= 9.7, one
+    assert f"{SLEEPS} waits shown" in traced["sleep"].stderr, traced["sleep"].said()
+
+
+def test_waits_for_a_lock(postgres, stat):
+    """Two sessions want the same row; the one that waits is of its user, and runs an update."""
+    postgres.psql("drop table if exists wanted", "drop role if exists waiter", "create role waiter login superuser",
+                  "create table wanted as select 1 as id")
+    traced = {by: stat("-p", postgres.pid, "--json", "--wait", "lock", "--by", by) for by in ("user", "command")}
+    with postgres.connect(autocommit=False) as holder, \
+            postgres.connect(user="waiter", options="-c deadlock_timeout=60s") as waiter:
+        holder.execute("update wanted set id = 2")
+        waiter.pgconn.send_query(b"update wanted set id = 3")
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
+                                       f"and pid = {waiter.info.backend_pid}").stdout, what="it to wait")
+        start = time.monotonic_ns()
+        time.sleep(0.1)
+        waited = (time.monotonic_ns() - start) / 1e6
+        holder.commit()
+        while waiter.pgconn.get_result():
+            pass
+    for by, group in (("user", "waiter"), ("command", "update")):
+        assert counted(traced[by], by) == {group: 1}, traced[by].said()
+        assert traced[by].histograms[0]["max_ms"] >= waited * 0.97, traced[by].said()
+
+
+@pytest.mark.parametrize("ways", [(), force("perfbuf")], ids=["ring", "perfbuf"])
+def test_match(postgres, stat, ways):
+    """Of two kinds of statements, those that have a word in their text: themselves, and their waits."""
+    args = (*ways, "-p", postgres.pid, "-u", "--json", "--match", "WANTED", "--by")
+    traced = {by: stat(*args, by) for by in ("command", "user")}
+    traced["status"] = stat(*args, "status", "--wait", "sleep")
+    with postgres.connect() as connection:
+        for _ in range(SLEEPS):
+            connection.pgconn.exec_(b"select pg_sleep(0.01) /* wanted */")
+            connection.pgconn.exec_(b"with a as (select pg_sleep(0.02)) select 1 from a")
+        connection.pgconn.exec_(b"do $$ begin perform pg_sleep(0.04); raise 'wanted'; end $$")
+    assert counted(traced["command"], "command") == {"select": SLEEPS, "do": 1}, traced["command"].said()
+    assert counted(traced["user"], "user") == {"postgres": SLEEPS + 1}, traced["user"].said()
+    assert counted(traced["status"], "status") == {"ok": SLEEPS, "error": 1}, traced["status"].said()
+    one = {one["status"]: one for one in traced["status"].histograms}["ok"]
+    assert one["buckets"][0]["low"] == 8192 and one["p50_ms"] >= 9.7, one
+
+
+def test_waits_table(postgres, stat):
+    traced = stat("-p", postgres.pid, "--wait", "sleep")
+    postgres.psql("select pg_sleep(0.01)")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert lines[0] == f"Tracing waits in database queries for pids {postgres.pid} longer than 0 ms..."
+    assert lines[2:4] == ["PostgreSQL, wait = sleep:", "     wait latency (ms)   : count     distribution"], lines
+    assert lines[-1].endswith("; 1 waits"), lines
+
+
+def test_by_another_name(tmp_path):
+    link = tmp_path / "dbstat"
+    os.symlink(DBSLOWER, link)
+    done = subprocess.run([str(link), "--help"], capture_output=True, text=True, timeout=10)
+    assert done.stdout.startswith("usage: dbslower stat "), done.stdout
+
+
+@pytest.mark.parametrize("args, says", [(["--by", "hour"], "give command, db, user or status"),
+                                        (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "is no time at all"),
+                                        (["--wait", "naught"], "or a system call"),
+                                        (["--wait", "lock", "--by", "status"], "give command, db or user"),
+                                        (["--match", "/(/"], "is no regular expression")])
+def test_refused(args, says):
+    done = run("stat", *args)
+    assert done.returncode == 2 and says in done.stderr, done.stderr

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""top: groups, against what was sent and what the server counted itself."""
+
+import functools
+import time
+
+import pytest
+
+from cluster import wait_for
+from tool import Stat, run
+
+
+class Top(Stat):
+    def groups(self, kind="group"):
+        return [one for one in self.objects() if one["type"] == kind]
+
+
+@pytest.fixture
+def top(tool):
+    return functools.partial(tool, "top", kind=Top)
+
+
+def by_fingerprint(traced):
+    return {one["fingerprint"]: one for one in traced.groups()}
+
+
+def test_groups(clusters, top):
+    cluster = clusters(name="top")
+    traced = top("-p", cluster.pid, "--json")
+    with cluster.connect() as connection:
+        send = connection.pgconn.exec_
+        for n in range(40):
+            send(f"SELECT  {n}, '{n}' -- number {n}".encode())
+        for n in range(5):
+            send(b"select pg_sleep(0.02)")
+            send(b"select generate_series(1, %d)" % (n + 1))
+            send(b"select 1 / %d - %d" % (0, n))
+        connection.execute("select 1 from pg_class where oid = %s", (1,))
+    cluster.settle()
+    assert traced.stop() == 0
+    seen = by_fingerprint(traced)
+    assert list(seen)[0] == "select pg_sleep(?)", "the most expensive is the first"
+    assert (seen["select ?, ?"]["calls"], seen["select ?, ?"]["rows"]) == (40, 40)
+    assert (seen["select pg_sleep(?)"]["calls"], seen["select generate_series(?, ?)"]["rows"]) == (5, 15)
+    assert [(one["calls"], one["errors"]) for text, one in seen.items() if " / " in text] == [(5, 5)]
+    assert seen["select ? from pg_class where oid = ?"]["calls"] == 1
+    sleep = seen["select pg_sleep(?)"]
+    assert 100 <= sleep["total_ms"] < 1000 and sleep["min_ms"] >= 20 and sleep["p95_ms"] <= sleep["max_ms"]
+    assert sleep["sample"] == "select pg_sleep(0.02)"
+    assert sum(one["calls"] for one in traced.groups()) == 56 == traced.summary["statements"]
+
+
+def test_table(postgres, top):
+    traced = top("-p", postgres.pid, "--sort", "calls", "--lines", "1")
+    postgres.psql("select 1", "select 2", "select 3", "select 1 as a, 2 as b")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert lines[0].split() == ["CALLS", "TOTAL(ms)", "MEAN(ms)", "P95(ms)", "P99(ms)", "MAX(ms)", "ROWS", "ERR",
+                                "QUERY"]
+    assert lines[1].split()[0] == "3" and lines[1].split()[6:] == ["3", "0", "select", "?"]
+    assert lines[2] == "(1 more)", traced.said()
+
+
+def whys(traced):
+    """Each group's parts by its fingerprint: all calls are known, and the parts add up to what the calls took."""
+    for one in traced.groups():
+        assert one["why_calls"] == one["calls"], one
+        assert sum(one["why"].values()) == round(one["total_ms"] * 1e6), one
+    return {one["fingerprint"]: one["why"] for one in traced.groups()}
+
+
+def test_where_the_time_goes(postgres, top):
+    """Two statements that wait for the same row, and one that sleeps longer."""
+    postgres.psql("create table if not exists top_locked as select 1 as id")
+    sorted_by = {part: top("-p", postgres.pid, "--json", "--sort", part) for part in ("sleep", "lock", "wal_records")}
+    waited = 0
+    with postgres.connect(autocommit=False) as holder, postgres.connect() as waiter:
+        for n in range(2):
+            holder.execute("select id from top_locked for update")
+            waiter.pgconn.send_query(f"update top_locked set id = {n + 3}".encode())
+            wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
+                                           f"and pid = {waiter.info.backend_pid}").stdout, what="it to wait")
+            start = time.monotonic_ns()
+            time.sleep(0.2)
+            waited += time.monotonic_ns() - start
+            holder.commit()
+            while waiter.pgconn.get_result():
+                pass
+        for _ in range(8):
+            holder.execute("select pg_sleep(0.1)")
+    for traced in sorted_by.values():
+        assert traced.stop() == 0, traced.said()
+    for part, first in (("sleep", "select pg_sleep(?)"), ("lock", "update top_locked set id = ?")):
+        seen = whys(sorted_by[part])
+        assert list(seen)[0] == first, sorted_by[part].said()
+        assert seen["select pg_sleep(?)"]["sleep"] >= 8 * 99e6 and seen["select pg_sleep(?)"]["lock"] == 0, seen
+        assert seen["update top_locked set id = ?"]["lock"] >= waited, (seen, waited)
+    used = [(one["use"]["wal_records"], one["fingerprint"]) for one in sorted_by["wal_records"].groups()]
+    assert used[0][0] and [records for records, _ in used] == sorted((records for records, _ in used), reverse=True), used
+    assert dict((text, records) for records, text in used)["update top_locked set id = ?"] >= 2, used
+
+
+def test_where_the_time_goes_table(postgres, top):
+    traced = top("-p", postgres.pid, "--use", "--sort", "sleep")
+    postgres.psql("select pg_sleep(0.05)", "select 1")
+    assert traced.stop() == 0
+    lines = traced.stdout.splitlines()
+    assert len(lines) >= 7 and lines[1].endswith("select pg_sleep(?)") and lines[4].endswith(" select ?"), traced.said()
+    assert lines[2].startswith("    sleep ") and "cpu " in lines[5], traced.said()
+    assert all(line.startswith("    ") and "_" in line or line == "    used nothing" for line in (lines[3], lines[6]))
+
+
+def test_running(postgres, top):
+    traced = top("-p", postgres.pid, "-i", "200ms", "--json")
+    with postgres.connect() as connection:
+        connection.pgconn.send_query(b"select pg_sleep(600) /* runs on */")
+        traced.wait_for(lambda tool: tool.groups("running"), what="what runs")
+        connection.cancel()
+        while connection.pgconn.get_result():
+            pass
+    one = traced.groups("running")[0]
+    assert one["query"] == "select pg_sleep(600) /* runs on */" and one["duration_ms"] >= 1000
+    wait_for(lambda: "select pg_sleep(?)" in by_fingerprint(traced), what="its group")
+    traced.stop()
+    assert by_fingerprint(traced)["select pg_sleep(?)"]["errors"] == 1
+
+
+def test_many_are_folded(clusters, top):
+    """More groups than there is room for: none is forgotten in the sum."""
+    cluster = clusters(name="many")
+    traced = top("-p", cluster.pid, "--json")
+    with cluster.connect() as connection:
+        for n in range(3000):
+            connection.pgconn.exec_(f"select 1 as name{n}".encode())
+    cluster.settle()
+    assert traced.stop() == 0
+    (other,) = traced.groups("other")
+    assert other["fingerprint"].startswith("(others: ") and other["calls"] > 900
+    assert len(traced.groups()) <= 2000
+    assert other["calls"] + sum(one["calls"] for one in traced.groups()) == 3000
+
+
+@pytest.mark.parametrize("args, says", [(["--sort", "name"], "give total, calls, mean"),
+                                        (["--lines", "0"], "is not a number of lines"), (["-n", "1"], "give -i")])
+def test_refused(args, says):
+    done = run("top", *args)
+    assert done.returncode == 2 and says in done.stderr, done.stderr
+
+
+def test_redact(postgres, top):
+    """Samples and what runs have no literals; the groups are the same."""
+    def run_all(*args):
+        traced = top("-p", postgres.pid, "--json", *args)
+        postgres.psql("select 'secret', 1 -- secret", "select $$secret$$ as a", "select 1 as b")
+        assert traced.stop() == 0
+        return traced
+
+    plain, redacted = run_all(), run_all("--redact")
+    assert "secret" in plain.stdout and "secret" not in redacted.stdout
+    assert {one["sample"] for one in redacted.groups()} == {"select ?, ? -- ?", "select ? as a", "select ? as b"}
+    assert {one["hash"] for one in plain.groups()} == {one["hash"] for one in redacted.groups()}

@@ -1,0 +1,578 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""trace: hits of any probe, against what the traced programs print, and against bpftrace where it is."""
+
+import collections
+import functools
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import time
+
+import pytest
+
+from cluster import server_bindir, wait_for
+from elffile import Memory, readelf
+from fallbacks import force
+from requirements import need_root
+from tool import DBSLOWER, FIXTURES, Tool, run
+
+
+COLUMNS = 65		# before the message
+
+
+class Trace(Tool):
+    """It says that it traces on standard error."""
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+    @property
+    def hits(self):
+        return [one for one in self.objects() if one["type"] == "hit"]
+
+    def messages(self):
+        """What stands behind the columns of the text form."""
+        return [row[COLUMNS:] for row in self.rows()]
+
+    def ended(self):
+        assert self.stop() == 0 and "nothing lost" in self.stderr, self.said()
+        return self
+
+
+@pytest.fixture
+def trace(tool):
+    return functools.partial(tool, "trace", kind=Trace)
+
+
+def build(folder, *args):
+    subprocess.run(["gcc", "-O2", *map(str, args)], check=True, cwd=folder)
+
+
+class Probed:
+    """The fixture while it runs; each call is a round, whose lines it returns."""
+
+    def __init__(self, path, **keywords):
+        self.path = str(path)
+        self.process = subprocess.Popen([self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **keywords)
+        self.pid = int(self.process.stdout.readline().split()[1])
+
+    def __call__(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        lines = []
+        while not lines or lines[-1] != "done":
+            lines.append(self.process.stdout.readline().rstrip("\n"))
+        return lines
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def programs(tmp_path_factory):
+    """Built once: probed, and loads, which has the same in libprobed.so."""
+    folder = tmp_path_factory.mktemp("probed")
+    build(folder, "-o", "probed", os.path.join(FIXTURES, "probed.c"))
+    build(folder, "-o", "testapp", os.path.join(FIXTURES, "testapp.c"))
+    build(folder, "-shared", "-fPIC", "-Dmain=probed_main", "-o", "libprobed.so", os.path.join(FIXTURES, "probed.c"))
+    (folder / "loads.c").write_text("int probed_main(void);\nint main(void) { return probed_main(); }\n")
+    build(folder, "-o", "loads", "loads.c", "-L.", "-lprobed", f"-Wl,-rpath,{folder}")
+    return folder
+
+
+@pytest.fixture
+def probed(programs):
+    one = Probed(programs / "probed")
+    yield one
+    one.close()
+
+
+def said(lines, name):
+    """The values that the fixture printed for hits called @name."""
+    return [line.split(" ", 1)[1] if " " in line else "" for line in lines if line.split(" ")[0] == name]
+
+
+WAYS = [[], force("perf")]
+
+
+# --- USDT arguments
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_all_arguments_by_each_sites_spec(trace, probed, way):
+    traced = trace(*way, probed.path, "probed:sites", "probed:widths", "--json")
+    lines = probed() + probed()
+    traced.ended()
+    seen = [one["args"] for one in traced.hits if one["probe"] == "sites"]
+    assert [str(args[0]) for args in seen] == said(lines, "sites"), traced.said()
+    widths = [" ".join(map(str, one["args"])) for one in traced.hits if one["probe"] == "widths"]
+    assert widths == said(lines, "widths"), traced.said()
+    assert {one["pid"] for one in traced.hits} == {one["tid"] for one in traced.hits} == {probed.pid}
+    assert {one["comm"] for one in traced.hits} == {"probed"}
+    assert {one["provider"] for one in traced.hits} == {"probed"}
+    assert traced.summary["hits"] == traced.summary["printed"] == len(traced.hits) == 10
+
+
+def test_text_form(trace, probed):
+    traced = trace(probed.path, "probed:widths")
+    probed()
+    traced.ended()
+    assert traced.stdout.splitlines()[0].split() == ["TIME(s)", "PID", "TID", "COMM", "FUNC", "-"]
+    row = traced.rows()[0]
+    assert re.match(rf"\d+\.\d{{6}} +{probed.pid} +{probed.pid} +probed +widths +arg1=-8 arg2=200 ", row), row
+    assert row.endswith(" arg7=-6400000000 arg8=0xab54a98ceb1f0ad2"), row
+
+
+def test_semaphore_and_nothing_left(trace, probed):
+    assert not said(probed(), "guarded")
+    memory = Memory(probed.pid, probed.path)
+    traced = trace("-p", probed.pid, "probed:guarded", "--json")
+    assert memory.semaphores() == {"guarded": 1}
+    lines = probed()
+    traced.ended()
+    assert [str(one["args"][0]) for one in traced.hits] == said(lines, "guarded") == ["2"]
+    assert not said(probed(), "guarded") and not memory.semaphores() and not memory.breakpoints()
+
+
+def test_globs(trace, probed):
+    traced = trace(probed.path, "*:*te*", "prob*:gu?rded", "--json")
+    probed()
+    traced.ended()
+    assert collections.Counter(one["probe"] for one in traced.hits) == {"sites": 4, "text": 10, "guarded": 1}
+
+
+# --- strings
+
+def as_terminal(raw):
+    """What escape_terminal() makes of the fixture's texts."""
+    text = re.sub(rb"[\t\n\r]+", b" ", raw)
+    out = ""
+    while text:
+        for n in range(1, 5):
+            try:
+                out += (lambda c: c if c >= " " and c != "\x7f" else f"\\x{ord(c):02x}")(text[:n].decode())
+                text = text[n:]
+                break
+            except UnicodeDecodeError:
+                pass
+        else:
+            out += f"\\x{text[0]:02x}"
+            text = text[1:]
+    return out
+
+
+def test_strings(trace, probed):
+    form = trace(probed.path, 'probed:text (arg1 < 98) "<%s>", arg2')
+    named = trace(probed.path, "probed:text (arg1 < 98) arg2:s", "--json")
+    raws = [bytes.fromhex(value) for value in said(probed(), "text")]
+    form.ended(), named.ended()
+    assert form.messages() == [f"<{as_terminal(raw)}>" for raw in raws], form.said()
+    assert [one["args"] for one in named.hits] == [[raw.decode(errors="replace")] for raw in raws], named.said()
+    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", b"".join(form.out.lines))
+
+
+def test_strings_that_cannot_be_read(trace, probed):
+    traced = trace(probed.path, 'probed:text (arg1 >= 98) "%d %s", arg1, arg2')
+    probed()
+    assert traced.stop() == 0
+    assert traced.messages() == ["98 (null)", "99 [unreadable]"], traced.said()
+    assert "lost: 1 texts unreadable" in traced.stderr, traced.said()
+
+
+def test_long_strings_are_cut(trace, probed):
+    traced = trace("--text", "16", "--strict", probed.path, "probed:text (arg1 == 7) arg2:s")
+    json = trace("--text", "16", probed.path, "probed:text (arg1 == 7) arg2:s", "--json")
+    probed()
+    assert traced.stop() == 1 and json.stop() == 0
+    assert traced.messages() == ['arg2="0123456789012345..."'], traced.said()
+    assert "1 texts cut" in traced.stderr
+    assert json.hits[0]["args"] == ["0123456789012345"] and json.hits[0]["truncated"] is True
+
+
+# --- filters
+
+NUMBERS = list(range(-3, 13))
+
+FILTERS = {
+    "arg1 > 10": lambda n: n > 10, "arg1 == -3": lambda n: n == -3, "arg1 != 0 && arg1 < 2": lambda n: n != 0 and n < 2,
+    "arg1 <= -2 || arg1 >= 12": lambda n: n <= -2 or n >= 12, "!(arg1 & 1)": lambda n: not n & 1,
+    "!arg1": lambda n: not n, "(arg1 * 2 + 1) == 0x7": lambda n: n == 3, "arg1 - 1 == 'a' - 90": lambda n: n == 8,
+    "arg1 >> 1 == -2": lambda n: n >> 1 == -2, "1 << arg1 == 8": lambda n: n == 3, "~arg1 == 2": lambda n: n == -3,
+    "(u8)arg1 == 255": lambda n: n == -1, "(arg1 ^ 5) == 0 || arg1 == 2 | 1": lambda n: n == 5 or (n == 2) | 1,
+    "arg1 == 1 || arg1 == 2 && arg1 == 3": lambda n: n == 1, "pid == {pid} && tid == pid && arg1 == 4": lambda n: n == 4,
+    "arg1 == 012": lambda n: n == 10, "-arg1 > 2": lambda n: -n > 2, "10 < arg1": lambda n: n > 10, "arg1": bool,
+}
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_filters_of_numbers(trace, probed, text):
+    traced = trace(probed.path, f"probed:number ({text.format(pid=probed.pid)}) arg1", "--json")
+    probed()
+    traced.ended()
+    assert [one["args"][0] for one in traced.hits] == [n for n in NUMBERS if FILTERS[text](n)], traced.said()
+    assert traced.summary["hits"] == len(traced.hits), "the kernel filters"
+
+
+@pytest.mark.parametrize("text, want", [
+    ('arg2 == "plain"', [0]), ('STRCMP("plain", arg2)', [0]), ('"" == arg2', [1]), ('arg2 == "plai"', []),
+    ('arg2 == "plain2"', []), ('arg2 != "plain" && arg1 < 3', [1, 2]), ('!(arg2 != "caf\\xc3\\xa9")', [2]),
+    ('arg2 == "a \\"quoted\\" one" || arg2 == "new\\nline"', [5, 6]), ('arg1 > 97 && arg2 == ""', []),
+    ('arg1 > 97 && arg2 != ""', [98, 99]),
+    ('arg2 == "012345678901234567890123456789012345678901234567890123456789012"', [])])
+def test_filters_of_strings(trace, probed, text, want):
+    traced = trace(probed.path, f"probed:text ({text}) arg1", "--json")
+    probed()
+    traced.ended()
+    assert [one["args"][0] for one in traced.hits] == want, traced.said()
+
+
+# --- formats
+
+@pytest.mark.parametrize("form, want", [
+    ('"%d %u %x"', ["-8 4000000000 ea60"]), ('"%5d|%-12u|%04x"', ["   -8|4000000000  |ea60"]),
+    ('"%lld %llu %lx %%"', ["-8 4000000000 ea60 %"]), ('"%u %x %d"', ["248 ee6b2800 60000"]),
+    ('"%c%p %o"', ["\\xf80xee6b2800 165140"])])
+def test_formats(trace, probed, form, want):
+    traced = trace(probed.path, f"probed:widths {form}, arg1, arg6, arg4")
+    probed()
+    traced.ended()
+    assert traced.messages() == want, traced.said()
+
+
+def test_lwns_example(trace, programs):
+    """The program and the command of an article, hyphens and all."""
+    with subprocess.Popen([programs / "testapp"], stdout=subprocess.PIPE, text=True) as app:
+        traced = trace('u:./testapp:test-probe "%u", arg1', "-T", "-p", app.pid, "-n", "3", cwd=programs)
+        assert traced.wait() == 0
+        app.kill()
+        printed = app.stdout.read().split()
+    assert traced.stdout.splitlines()[0].split() == ["TIME", "PID", "TID", "COMM", "FUNC", "-"]
+    rows = [row.split() for row in traced.rows()]
+    assert len(rows) == 3
+    for row in rows:
+        assert re.match(r"\d\d:\d\d:\d\d\.\d{6}$", row[0])
+        assert row[1:5] == [str(app.pid), str(app.pid), "testapp", "test-probe"] and row[5] in printed, row
+
+
+def test_simple_form_with_hyphens(trace, programs):
+    with subprocess.Popen([programs / "testapp"], stdout=subprocess.DEVNULL) as app:
+        traced = trace(programs / "testapp", "test-app:test-probe", "-n", "1", "--json")
+        assert traced.wait() == 0
+        app.kill()
+    assert [(one["provider"], one["probe"]) for one in traced.hits] == [("test-app", "test-probe")]
+
+
+# --- functions
+
+@pytest.mark.parametrize("way", WAYS, ids=" ".join)
+def test_functions_and_returns(trace, probed, way):
+    traced = trace(*way, f'p:{probed.path}:probed_add "%d %d %s", arg1, arg2, arg3', f'r:{probed.path}:probed_add "%d", retval',
+                   f'{probed.path}:probed_local "%ld", arg1', f"r:{probed.path}:probed_local")
+    lines = probed() + probed()
+    traced.ended()
+    assert traced.messages() == ["1 -5 five", "-4", "1", "retval=2", "2 -5 five", "-3", "2", "retval=4"], traced.said()
+    assert said(lines, "add") == ["-4", "-3"] and said(lines, "local") == ["2", "4"]
+
+
+def test_ret(trace, probed):
+    traced = trace("--ret", probed.path, 'probed_name "%s", retval', "probed_add ((int)retval < 0) (int)retval", "--json")
+    lines = probed()
+    traced.ended()
+    names = [one["text"] for one in traced.hits if one["function"] == "probed_name"]
+    assert names == said(lines, "name") == ["(null)", "odd", "even"], traced.said()
+    assert [one["args"] for one in traced.hits if one["function"] == "probed_add"] == [[-4]], traced.said()
+    assert all(one["return"] is True for one in traced.hits)
+
+
+def test_arguments_of_functions(trace, probed):
+    bare = trace(probed.path, "probed_add")
+    two = trace("--args", "2", probed.path, "probed_l*")
+    probed()
+    bare.ended(), two.ended()
+    assert bare.messages() == [""] and two.messages()[0].startswith("arg1=1 arg2="), two.said()
+
+
+# --- processes and libraries
+
+def test_only_these_processes(trace, programs):
+    first, second = Probed(programs / "probed"), Probed(programs / "probed")
+    both = trace(programs / "probed", "probed:guarded", "--json")
+    one = trace("-p", second.pid, "probed:guarded", "--json")
+    first(), second()
+    both.ended(), one.ended()
+    first.close(), second.close()
+    assert [hit["pid"] for hit in both.hits] == [first.pid, second.pid]
+    assert [hit["pid"] for hit in one.hits] == [second.pid], one.said()
+
+
+def test_library_of_a_process(trace, programs):
+    loads = Probed(programs / "loads")
+    ways = [trace("-p", loads.pid, *args, "--json") for args in (
+        ["-l", "probed", "probed:number"], ["probed:number"], [programs / "libprobed.so", "number"],
+        ["u:probed:number"], ["-l", "probed", "probed_add"])]
+    loads()
+    counts = [len(one.ended().hits) for one in ways]
+    loads.close()
+    assert counts == [16, 16, 16, 16, 1], [one.said() for one in ways]
+
+
+def test_library_by_its_short_name(trace):
+    traced = trace("c:getenv arg1:s", "--json")
+
+    def named():
+        """A name that no one has read yet is not in memory: it is null."""
+        subprocess.run(["bash", "-c", "true"], env={"HOME": "/"})
+        return [one for one in traced.hits if one["args"][0]]
+    seen = wait_for(named, what="a name that could be read")
+    traced.stop()
+    assert seen[0]["function"] == "getenv" and re.match(r"\w+$", seen[0]["args"][0]), traced.said()
+
+
+def test_bash_readline(trace, tmp_path):
+    """What bashreadline does is one line."""
+    if not re.search(r"FUNC +GLOBAL +DEFAULT +\d+ readline$", readelf("--dyn-syms", "/bin/bash"), re.M):
+        pytest.skip("this bash does not export readline")
+    traced = trace("--ret", "/bin/bash", 'readline "%s", retval', "--json")
+    pid, master = pty.fork()
+    if not pid:
+        os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], {"TERM": "dumb", "HOME": str(tmp_path)})
+    for line in ("echo one", "echo 'two words'", "exit"):
+        os.write(master, line.encode() + b"\n")
+        traced.wait_for(lambda tool: any(hit["text"] == line for hit in tool.hits), what=line)
+    while select.select([master], [], [], 10)[0]:
+        try:
+            if not os.read(master, 4096):
+                break
+        except OSError:
+            break
+    os.waitpid(pid, 0)
+    os.close(master)
+    traced.ended()
+    assert [hit["text"] for hit in traced.hits if hit["pid"] == pid] == ["echo one", "echo 'two words'", "exit"]
+
+
+def test_postgres(trace, postgres):
+    server = os.path.join(server_bindir(), "postgres")
+    traced = trace(server, 'query__start (arg1 != "select 2 -- traced") "%s", arg1', "--json")
+    postgres.psql("select 1 -- traced", "select 2 -- traced", "select 'three' -- traced")
+    traced.ended()
+    texts = [hit["text"] for hit in traced.hits if "traced" in hit["text"]]
+    assert texts == ["select 1 -- traced", "select 'three' -- traced"], traced.said()
+
+
+# --- counting
+
+def test_count(trace, probed):
+    plain = trace("--count", probed.path, "probed:*", "--json")
+    by = trace("--count", probed.path, "probed:sites arg1", "--json")
+    text = trace("--count", probed.path, "probed:text (arg1 < 98) arg2:s", "--json")
+    lines = probed() + probed()
+    for one in (plain, by, text):
+        one.ended()
+    counts = [one for one in plain.objects() if one["type"] == "count"]
+    assert {one["probe"]: one["count"] for one in counts} == {
+        "widths": 2, "sites": 8, "text": 20, "guarded": 2, "number": 32}, plain.said()
+    assert [one["count"] for one in counts] == sorted([one["count"] for one in counts], reverse=True)
+    assert {str(one["value"]): one["count"] for one in by.objects() if one["type"] == "count"} == \
+        collections.Counter(said(lines, "sites")), by.said()
+    assert {one["value"] for one in text.objects() if one["type"] == "count"} == {
+        bytes.fromhex(value).decode(errors="replace")[:63] for value in said(lines, "text")}, text.said()
+
+
+def test_count_as_text(trace, probed):
+    traced = trace("--count", probed.path, "probed:number ((arg1 & 3) == 0) (arg1 > 4)")
+    probed()
+    traced.ended()
+    assert traced.stdout.splitlines() == [
+        f"{'COUNT':>10} {'FUNC':16} -", f"{2:>10} {'number':16} 0", f"{2:>10} {'number':16} 1"], traced.said()
+
+
+def test_count_of_strings_that_are_none(trace, probed):
+    text = trace("--count", probed.path, "probed:text (arg1 == 1 || arg1 > 97) arg2:s")
+    json = trace("--count", probed.path, "probed:text (arg1 == 1 || arg1 > 97) arg2:s", "--json")
+    probed()
+    text.ended(), json.ended()
+    assert sorted(line.split(maxsplit=2)[2] for line in text.stdout.splitlines()[1:]) == ['""', "(null)", "[unreadable]"]
+    assert [one["value"] for one in json.objects() if one["type"] == "count"].count(None) == 2
+
+
+@pytest.mark.parametrize("word, want", [
+    ("probed:number (int)arg1", NUMBERS), ("probed:number (arg1+1)*2", [(n + 1) * 2 for n in NUMBERS]),
+    ("probed:number (arg1 > 10) (arg1 + 1)", [12, 13]), ("probed:number (arg1 > 10) (int)arg1", [11, 12])])
+def test_values_in_brackets(trace, probed, word, want):
+    traced = trace(probed.path, word, "--json")
+    probed()
+    traced.ended()
+    assert [one["args"][0] - 2 ** 64 * (one["args"][0] >= 2 ** 63) for one in traced.hits] == want, traced.said()
+
+
+def test_pattern_goes_without_what_cannot_be(trace, probed):
+    traced = trace(probed.path, "probed:* (arg2 != 0) arg1", "--json")
+    probed()
+    traced.ended()
+    assert {one["probe"] for one in traced.hits} == {"widths", "text"}, traced.said()
+    for name in ("sites", "number", "guarded"):
+        assert f"dbslower: without probed:{name}: arg2: it has 1 argument" in traced.stderr, traced.stderr
+
+
+def test_histogram(trace, probed):
+    json = trace("--hist", "arg1", probed.path, "probed:number", "--json")
+    text = trace("--hist", "arg1", probed.path, "probed:number (arg1 < 4)")
+    probed()
+    json.ended(), text.ended()
+    (seen,) = [one for one in json.objects() if one["type"] == "histogram"]
+    assert seen["count"] == 16 and seen["value"] == "arg1" and seen["buckets"] == [
+        {"high": -1, "count": 3}, {"low": 0, "high": 1, "count": 2}, {"low": 2, "high": 3, "count": 2},
+        {"low": 4, "high": 7, "count": 4}, {"low": 8, "high": 15, "count": 5}]
+    assert text.stdout.splitlines() == [
+        "", "number:", "     arg1                : count     distribution",
+        "                 below 0 : 3        |****************************************|",
+        "         0 -> 1          : 2        |**************************              |",
+        "         2 -> 3          : 2        |**************************              |"], text.said()
+
+
+# --- ends
+
+def test_duration(trace, probed):
+    began = time.monotonic()
+    traced = trace("-d", "0.7", probed.path, "probed:number")
+    assert traced.wait() == 0 and 0.6 < time.monotonic() - began < 10
+    assert "0 hits, 0 shown, nothing lost" in traced.stderr
+
+
+def test_number_of_hits(trace, probed):
+    traced = trace("-n", "5", probed.path, "probed:number")
+    probed()
+    assert traced.wait() == 0
+    assert traced.messages() == [f"arg1={n}" for n in range(-3, 2)]
+
+
+def test_loss_is_counted(trace, probed):
+    """A reader that does not read: the buffer fills, and what did not fit is said."""
+    read, write = os.pipe()
+    traced = subprocess.Popen([DBSLOWER, "trace", "--text", "64k", "--strict", probed.path, "probed:text arg2:s"],
+                              stdout=write, stderr=subprocess.PIPE, text=True)
+    os.close(write)
+    assert "tracing" in traced.stderr.readline()
+    for _ in range(60):
+        probed()
+    traced.send_signal(2)
+    said_ = traced.communicate(timeout=60)[1]
+    os.close(read)
+    found = re.search(r"(\d+) hits, (\d+) shown; lost: .*?(\d+) events, the buffer was full", said_)
+    assert traced.returncode == 1 and (not found or int(found[1]) == 600), said_
+
+
+def test_disassembly(programs):
+    need_root()
+    done = run("trace", "-v", "-d", "0.2", programs / "probed", "probed:number (arg1 > 10)")
+    assert done.returncode == 0 and re.search(r"^program trace, \d+ instructions:", done.stderr, re.M), done.stderr
+
+
+# --- what goes wrong
+
+@pytest.mark.parametrize("args, status, words", [
+    ([], 2, "which probe"), (["PROBED"], 2, "which probe"), (["x"], 2, "which file"),
+    (["PROBED", "probed:nothing"], 1, "has no USDT probe probed:nothing"),
+    (["PROBED", "nothing"], 1, "has no USDT probe or function nothing"), (["nothing:x"], 1, "no library or program"),
+    (["/nonexistent/file", "x"], 1, "No such file"), (["SOURCE", "x"], 1, "no ELF file"),
+    (["-p", "4194303", "x"], 1, "PID of no process"), (["PROBED", "sites arg2"], 1, "arg2: it has 1 argument"),
+    (["PROBED", "sites (arg2)"], 1, "arg2: it has 1 argument"), (["PROBED", "sites retval"], 1, "retval: it is known when"),
+    (["PROBED", "probed_add arg7"], 1, "only the first 6"), (["PROBED", "r:probed_add arg1"], 1, "arguments are gone"),
+    (["PROBED", "--ret", "probed:sites"], 2, "does not return"), (["-l", "c", "memcpy"], 1, "IFUNC"),
+    (["-l", "c", "*"], 1, "too many probe sites"), (["PROBED", "--count", "-n", "1", "x"], 2, "-n counts"),
+    (["PROBED", "--count", "sites arg1, pid"], 2, "takes one value"),
+    (["PROBED", "--hist", "arg1:s", "sites"], 2, "a histogram is of numbers"),
+    (["PROBED", "--hist", "arg1 +", "sites"], 2, "a value is missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
+    (["PROBED", "-n", "0", "x"], 2, "whole number from 1"), (["PROBED", "--text", "1", "x"], 2, "too small"),
+    (["PROBED", "--count", "--hist", "arg1", "sites"], 2, "does not go with --hist"),
+    (["u:a:b:c:d"], 2, "too many colons"), (["PROBED", "probed:"], 2, "name is missing"),
+])
+def test_refused(programs, args, status, words):
+    need_root()
+    names = {"PROBED": programs / "probed", "SOURCE": os.path.join(FIXTURES, "probed.c")}
+    done = run("trace", *[names.get(arg, arg) for arg in args], "-d", "0.2")
+    assert done.returncode == status and words in done.stderr and not done.stdout, done
+    assert done.stderr.count("dbslower: ") == 1, done.stderr
+
+
+@pytest.mark.parametrize("word, mark, words", [
+    ("a:b (arg1 >> )", 13, "a value is missing"), ('a:b (arg1 == "x)', 13, "no end"), ("a:b (foo)", 5, "no such value"),
+    ("a:b arg13", 4, "no such value"), ("a:b (arg1", 9, "bracket is missing"), ("a:b arg1 arg2", 9, "comma is missing"),
+    ('a:b ("x" < arg1)', 9, "by == or !="), ('a:b ("x" == "y")', 9, "by == or !="), ('a:b "x" (', 8, "comma is missing"),
+    ('a:b "%d"', 8, "more values than there are"), ('a:b "%d", arg1, arg2', 8, "more values than the format"),
+    ('a:b "%k", arg1', 6, "no such conversion"), ('a:b "%d, arg1', 4, "end of this format"), ("a:b (0x)", 5, "no number"),
+    ("a:b (99999999999999999999)", 5, "no number"), ("a:b arg1:z", 9, "behind the ':'"), ("a:b (arg1 % 2)", 10, "no operator"),
+    (f'a:b (arg1 == "{"x" * 64}")', 13, "too long"), (f"a:b ({'(' * 40}arg1", None, "too long"), ("a:b (')", 5, "no end"),
+    ("a:b " + "arg1," * 12 + "arg1", None, "too many"), ("a:b (" + "arg1+" * 70 + "1)", None, "too long"),
+    ('a:b (STRCMP(arg1, "x"))', 12, "no end"), ('a:b (-"x")', 5, "by == or !="),
+])
+def test_refused_words(programs, word, mark, words):
+    done = run("trace", programs / "probed", word)
+    assert done.returncode == 2 and not done.stdout, done
+    why, shown, caret = done.stderr.splitlines()
+    assert words in why or words == "too many" and "too many" in why, done.stderr
+    assert shown == f"  {word}" and (mark is None or caret == " " * (mark + 2) + "^"), done.stderr
+
+
+def test_foreign_words_are_escaped(programs):
+    done = run("trace", programs / "probed", "a:b (\x1b[31m)")
+    assert done.returncode == 2 and "\x1b" not in done.stderr, repr(done.stderr)
+
+
+def test_other_architecture(programs, tmp_path):
+    need_root()
+    other = tmp_path / "other"
+    data = bytearray((programs / "probed").read_bytes())
+    data[18:20] = (8).to_bytes(2, "little")		# e_machine: MIPS
+    other.write_bytes(data)
+    done = run("trace", other, "probed:sites")
+    assert done.returncode == 1 and "another architecture" in done.stderr, done
+
+
+# --- another tracer
+
+def test_as_bpftrace_sees_it(trace, probed):
+    if not shutil.which("bpftrace"):
+        pytest.skip("no bpftrace (package bpftrace)")
+    script = f'usdt:{probed.path}:probed:sites {{ printf("hit %d\\n", arg0); }} BEGIN {{ printf("ready\\n"); }}'
+    with subprocess.Popen(["bpftrace", "-p", str(probed.pid), "-e", script], stdout=subprocess.PIPE, text=True) as other:
+        while "ready" not in other.stdout.readline():
+            assert other.poll() is None
+        time.sleep(1)
+        traced = trace("-p", probed.pid, "probed:sites", "--json")
+        lines = probed() + probed()
+        traced.ended()
+        other.send_signal(2)
+        theirs = re.findall(r"^hit (-?\d+)", other.stdout.read(), re.M)
+    ours = [hit["args"][0] for hit in traced.hits]
+    assert [str(n) for n in ours] == said(lines, "sites")
+    # What is in a variable of the program, the fourth site, it cannot read.
+    assert len(theirs) == len(ours) == 8 and theirs[:3] + theirs[4:7] == [str(n) for n in ours[:3] + ours[4:7]], theirs
+
+
+# --- completion
+
+def complete(*words):
+    """What bash completes the last of the words to; a ':' is a word of its own to it."""
+    from test_errors import COMPLETION
+    script = f"""source {COMPLETION}; compopt() {{ :; }}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+                 _dbslower; printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script, "bash", DBSLOWER, "trace", *words], capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    return done.stdout.split()
+
+
+def test_completion_asks_the_tool(programs):
+    probed = str(programs / "probed")
+    all_ = ["guarded", "number", "sites", "text", "widths"]
+    assert complete(probed, "prob") == [f"probed:{name}" for name in all_]
+    assert complete(probed, "probed", ":") == all_
+    assert complete(probed, "probed", ":", "si") == ["sites"]
+    assert complete("-l", probed, "--count", "probed") == [f"probed:{name}" for name in all_]
+    assert complete("-n", "2", str(programs / "testapp"), "test") == ["test-app:test-probe"]
+    assert "--hist" in complete("--h") and complete(str(programs / "testap")) == [str(programs / "testapp")]

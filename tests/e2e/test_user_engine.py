@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A server that is not known: the user names the probes around its statements."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from statements import only, stopped, with_tag
+from tool import DBSLOWER, FIXTURES, VICTIM
+from user_engine import PROBES
+
+FIXTURE = os.path.join(FIXTURES, "memsqld.c")
+
+
+@pytest.fixture(scope="module")
+def memsqld(tmp_path_factory):
+    path = tmp_path_factory.mktemp("memsqld") / "memsqld"
+    subprocess.run(["gcc", "-O2", "-o", path, FIXTURE], check=True)
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "ready\n"
+
+        def run():
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "done\n"
+        run.path, run.pid = str(path), process.pid
+        yield run
+        process.stdin.close()
+
+
+def test_by_file(memsqld, tool):
+    traced = tool("-x", memsqld.path, *PROBES, "-m", "0", "--json")
+    memsqld()
+    memsqld()
+    stopped(traced)
+    slow = with_tag(traced, "/* slow */")
+    assert [one["engine"] for one in slow] == ["memsqld"] * 2, traced.said()
+    assert all(one["duration_ms"] >= 20 and one["pid"] == memsqld.pid for one in slow), slow
+    assert len(with_tag(traced, "/* quick */")) == 2, traced.said()
+
+
+def test_by_process_and_threshold(memsqld, tool):
+    traced = tool("-p", memsqld.pid, *PROBES, "10", "--json")
+    memsqld()
+    stopped(traced)
+    only(traced, "/* slow */")
+    assert not with_tag(traced, "/* quick */"), traced.said()
+
+
+@pytest.mark.parametrize("args,status,word", [
+    (["--start", "memsqld:query__start"], 2, "goes with"),
+    (["--start", "memsqld:query__start", "--done", "memsqld:query__done"], 2, "goes with"),
+    (["--start", "query__start", "--done", "memsqld:query__done", "-x", "/bin/true"], 2, "no probe's name"),
+    (["--start", "a" * 64 + ":start", "--done", "memsqld:query__done", "-x", "/bin/true"], 2, "too long a name"),
+    ([*PROBES, "--text-arg", "13", "-x", "/bin/true"], 2, "argument's number"),
+    ([*PROBES, "-x", "/bin/true"], 1, "query__"),
+    (["postgres", *PROBES, "-x", "/bin/true"], 2, "is for servers that are not known"),
+])
+def test_refused(args, status, word):
+    done = subprocess.run([DBSLOWER, *args], capture_output=True, text=True, timeout=60)
+    assert done.returncode == status and word in done.stderr, done.stderr
+
+
+def test_argument_that_is_not_there(memsqld):
+    done = subprocess.run([DBSLOWER, "-x", memsqld.path, *PROBES[:4], "--text-arg", "9"], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 1 and "cannot be traced" in done.stderr, done.stderr
+
+
+def test_fifo_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    done = subprocess.run([DBSLOWER, "-x", tmp_path / "fifo"], capture_output=True, text=True, timeout=10)
+    assert done.returncode == 1 and "is no ELF file" in done.stderr, done.stderr
+
+
+def test_burst_balances(tool):
+    """More than the ring holds while the tool is stopped: each one is shown or counted, once."""
+    victim = VICTIM
+    with subprocess.Popen([victim], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        traced = tool("-x", victim, *PROBES, "-m", "0", "--json")
+        traced.process.send_signal(signal.SIGSTOP)
+        process.communicate("burst 3000\n", timeout=60)
+        traced.process.send_signal(signal.SIGCONT)
+    assert traced.stop() == 0, traced.said()
+    lost = traced.lost()
+    assert set(lost) == {"ring_full"} and len(traced.statements) + lost["ring_full"] == 3000, traced.said()

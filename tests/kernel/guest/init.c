@@ -1,0 +1,884 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * init: the only process of a guest that has nothing but /dbslower and /victim, or else a
+ * PostgreSQL. It mounts /proc and /sys, lets dbslower trace, prints TAP on the console and powers
+ * off. tests/kernel/kernels.py makes the guest. With GUEST=lockdown on the kernel's command line, it
+ * was locked down there, too.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TOOL		"/dbslower"
+#define TOOL_OUT	"/tmp/tool.out"
+#define TOOL_ERR	"/tmp/tool.err"
+#define ARGS_MAX	64
+#define LINE_MAX_BYTES	16384
+#define EXPECT_MAX	64
+#define BURST		2000	/* its texts are four times as many bytes as the ring has */
+#define ATTACH_S	30
+#define DETACH_S	20
+#define SERVER_UID	70
+#define NOBODY_UID	65534
+#define DATA_PORT	"/dev/ttyS1"
+
+struct process {
+	pid_t pid;
+	FILE *to, *from;
+};
+
+struct expected {
+	char text[128];
+	double least_ms;
+};
+
+/* What the output of one run of the tool comes to. */
+struct output {
+	unsigned long statements, printed, lost;
+	bool summary, in_order;
+};
+
+static int tests;
+
+static void tap(bool ok, const char *method, const char *format, ...)
+{
+	va_list args;
+
+	printf("%sok %d - ", ok ? "" : "not ", ++tests);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	printf(" [%s]\n", method);
+}
+
+/* What the tool said, as TAP's diagnostics. */
+static void show(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	char line[512];
+
+	while (f && fgets(line, sizeof(line), f))
+		printf("# %s: %s%s", path, line, strchr(line, '\n') ? "" : "\n");
+	if (f)
+		fclose(f);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void pause_ms(unsigned int ms)
+{
+	usleep(ms * 1000);
+}
+
+static int redirect(const char *path, int fd)
+{
+	int opened = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+
+	return opened < 0 || dup2(opened, fd) < 0 ? -1 : close(opened);
+}
+
+/* Runs a program with its output in files, as @uid. */
+static pid_t spawn(const char *const args[], const char *out, const char *err, uid_t uid)
+{
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	redirect("/dev/null", 0);
+	redirect(out, 1);
+	redirect(err, 2);
+	if (uid && (setgid(uid) || setuid(uid)))
+		_exit(126);
+	execv(args[0], (char *const *)args);
+	_exit(127);
+}
+
+/* The exit status, or minus the signal. */
+static int await(pid_t pid)
+{
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static bool ended(pid_t pid)
+{
+	siginfo_t info = { 0 };
+
+	return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
+}
+
+static bool file_has(const char *path, const char *words)
+{
+	FILE *f = fopen(path, "r");
+	char line[1024];
+	bool has = false;
+
+	while (f && !has && fgets(line, sizeof(line), f))
+		has = strstr(line, words);
+	if (f)
+		fclose(f);
+	return has;
+}
+
+/* Starts the tool and waits until it traces. 0: it does not. */
+static pid_t tool_start(const char *const args[], const char *method)
+{
+	double start = now();
+	pid_t pid;
+
+	unlink(TOOL_ERR);
+	pid = spawn(args, TOOL_OUT, TOOL_ERR, 0);
+	while (!file_has(TOOL_ERR, "dbslower: tracing")) {
+		if (ended(pid) || now() - start > ATTACH_S) {
+			kill(pid, SIGKILL);
+			tap(false, method, "attaches: exit status %d", await(pid));
+			show(TOOL_ERR);
+			return 0;
+		}
+		pause_ms(20);
+	}
+	printf("# attached after %.0f ms\n", (now() - start) * 1000);
+	tap(true, method, "attaches");
+	return pid;
+}
+
+#define VICTIM_ARGS \
+	TOOL, "-x", "/victim", "--start", "memsqld:query__start", "--done", "memsqld:query__done", \
+	"--text-arg", "2", "-m", "0", "--json"
+
+/* With @option where that is one. */
+static pid_t victim_trace(const char *option, const char *method)
+{
+	const char *args[] = { VICTIM_ARGS, *option == '-' ? option : NULL, NULL };
+
+	return tool_start(args, method);
+}
+
+/* By SIGINT, as a user would end it. */
+static void tool_stop(pid_t pid, const char *method)
+{
+	double start = now();
+	int status;
+
+	kill(pid, SIGINT);
+	status = await(pid);
+	printf("# ended after %.0f ms\n", (now() - start) * 1000);
+	tap(status == 0, method, "ends by SIGINT with status 0: %d", status);
+	if (status)
+		show(TOOL_ERR);
+}
+
+/* The victim's answer to @command up to its "end". Lines that begin with @prefix go to @line. */
+static bool victim_ask(struct process *victim, const char *command, const char *prefix,
+		       void (*line)(const char *line, void *arg), void *arg)
+{
+	char text[256];
+
+	if (command) {
+		fprintf(victim->to, "%s\n", command);
+		fflush(victim->to);
+	}
+	while (fgets(text, sizeof(text), victim->from)) {
+		text[strcspn(text, "\n")] = '\0';
+		if (!strcmp(text, "end"))
+			return true;
+		if (line && !strncmp(text, prefix, strlen(prefix)))
+			line(text + strlen(prefix), arg);
+	}
+	return false;
+}
+
+static bool victim_start(struct process *victim)
+{
+	int to[2], from[2];
+
+	if (pipe(to) || pipe(from))
+		return false;
+	victim->pid = fork();
+	if (!victim->pid) {
+		dup2(to[0], 0);
+		dup2(from[1], 1);
+		for (int fd = 3; fd < 64; fd++)
+			close(fd);
+		execl("/victim", "/victim", NULL);
+		_exit(127);
+	}
+	close(to[0]);
+	close(from[1]);
+	victim->to = fdopen(to[1], "w");
+	victim->from = fdopen(from[0], "r");
+	return victim->to && victim->from && victim_ask(victim, NULL, "", NULL, NULL);
+}
+
+static void keep_line(const char *line, void *arg)
+{
+	snprintf(arg, 64, "%s", line);
+}
+
+/* Whether both semaphores count @traced (zero or not) and the code is as fits. Waits for it. */
+static bool victim_is(struct process *victim, bool traced, char state[64])
+{
+	double start = now();
+	unsigned int begin, end;
+	char code[16];
+
+	for (;;) {
+		if (!victim_ask(victim, "state", "state ", keep_line, state) ||
+		    sscanf(state, "%u %u %15s", &begin, &end, code) != 3)
+			return false;
+		if (traced ? begin && end && !strcmp(code, "changed") :
+			     !begin && !end && !strcmp(code, "same"))
+			return true;
+		if (traced || now() - start > DETACH_S)
+			return false;
+		pause_ms(50);
+	}
+}
+
+static void check_given_back(struct process *victim, const char *method, const char *after)
+{
+	double start = now();
+	char state[64] = "";
+	bool back = victim_is(victim, false, state);
+
+	printf("# given back after %.0f ms\n", (now() - start) * 1000);
+	tap(back, method, "%s, semaphores and code are as before: %s", after, state);
+}
+
+struct expectations {
+	struct expected row[EXPECT_MAX];
+	size_t count;
+};
+
+static void keep_expected(const char *line, void *arg)
+{
+	struct expectations *e = arg;
+	char *rest;
+
+	if (e->count == EXPECT_MAX)
+		return;
+	e->row[e->count].least_ms = strtod(line, &rest);
+	snprintf(e->row[e->count++].text, sizeof(e->row[0].text), "%s", rest + 1);
+}
+
+/* The number behind @key in a line of JSON. */
+static double json_number(const char *line, const char *key)
+{
+	const char *at = strstr(line, key);
+
+	return at ? strtod(at + strlen(key), NULL) : -1;
+}
+
+/* Everything that the summary counts as lost, whatever it is called. */
+static unsigned long json_lost(const char *line)
+{
+	const char *p = strstr(line, "\"lost\":{");
+	unsigned long sum = p ? 0 : 1;
+
+	for (; p && *p && *p != '}'; p++)
+		if (*p == ':' && isdigit((unsigned char)p[1]))
+			sum += strtoul(p + 1, NULL, 10);
+	return sum;
+}
+
+static bool fits(const char *line, const struct expected *expected)
+{
+	char query[160];
+
+	snprintf(query, sizeof(query), "\"query\":\"%s\"", expected->text);
+	return strstr(line, query) && json_number(line, "\"duration_ms\":") >= expected->least_ms;
+}
+
+static struct output output_read(const struct expectations *e)
+{
+	static char line[LINE_MAX_BYTES];
+	FILE *f = fopen(TOOL_OUT, "r");
+	struct output output = { .in_order = f };
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strstr(line, "\"type\":\"summary\"")) {
+			output.summary = true;
+			output.printed = (unsigned long)json_number(line, "\"printed\":");
+			output.lost = json_lost(line);
+		} else if (strstr(line, "\"type\":\"statement\"")) {
+			if (output.statements < e->count &&
+			    !fits(line, &e->row[output.statements]))
+				output.in_order = false;
+			output.statements++;
+		}
+	}
+	if (f)
+		fclose(f);
+	return output;
+}
+
+/*
+ * What the victim says it did must be what the tool shows. Then the tool is stopped while more is
+ * sent than its buffer holds: each one is shown or counted as lost, and nothing else.
+ */
+static void check_trace(struct process *victim, const char *method)
+{
+	struct expectations expected = { .count = 0 };
+	struct output output;
+	char state[64] = "", command[32];
+	pid_t tool = victim_trace(method, method);
+
+	if (!tool)
+		return;
+	tap(victim_is(victim, true, state), method, "probes and semaphores are set: %s", state);
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	kill(tool, SIGSTOP);
+	snprintf(command, sizeof(command), "burst %d", BURST);
+	victim_ask(victim, command, "", NULL, NULL);
+	kill(tool, SIGCONT);
+	tool_stop(tool, method);
+	output = output_read(&expected);
+	tap(output.in_order && expected.count && output.statements >= expected.count, method,
+	    "%zu statements, in order", expected.count);
+	if (!output.in_order) {
+		show(TOOL_ERR);
+		show(TOOL_OUT);
+	}
+	tap(output.statements > expected.count && output.lost, method,
+	    "a burst of %d is too large for the buffer", BURST);
+	tap(output.summary && output.printed == output.statements &&
+	    output.statements + output.lost == BURST + expected.count, method,
+	    "%zu fired = %lu shown + %lu counted as lost", BURST + expected.count,
+	    output.statements, output.lost);
+	check_given_back(victim, method, "after its end");
+}
+
+/* Traces what the victim runs once, in the state that @state names. */
+static void check_short(struct process *victim, const char *option, const char *state)
+{
+	struct expectations expected = { .count = 0 };
+	struct output output;
+	char method[64];
+	pid_t tool;
+
+	snprintf(method, sizeof(method), "%s%s%s", state, option ? " " : "", option ? option : "");
+	tool = victim_trace(option ? option : method, method);
+	if (!tool)
+		return;
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	tool_stop(tool, method);
+	output = output_read(&expected);
+	tap(output.in_order && expected.count && output.statements == expected.count &&
+	    output.summary && !output.lost, method, "%zu statements, in order, none lost",
+	    expected.count);
+	check_given_back(victim, method, "after its end");
+}
+
+/* What the victim sleeps is told: of all, half or more, as an emulator may stop before a sleep. */
+static void check_why(struct process *victim, const char *method)
+{
+	static char line[LINE_MAX_BYTES];
+	struct expectations expected = { .count = 0 };
+	double wanted = 0, asleep = 0, ns;
+	size_t at = 0;
+	pid_t tool = victim_trace("--why", method);
+	FILE *f;
+
+	if (!tool)
+		return;
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	tool_stop(tool, method);
+	f = fopen(TOOL_OUT, "r");
+	while (f && at < expected.count && fgets(line, sizeof(line), f) &&
+	       (ns = json_number(line, "\"sleep\":")) >= 0) {
+		wanted += expected.row[at++].least_ms;
+		asleep += ns / 1e6;
+	}
+	if (f)
+		fclose(f);
+	tap(at && at == expected.count && asleep >= wanted / 2, method,
+	    "%zu statements, which slept %.0f of %.0f ms", at, asleep, wanted);
+	if (at != expected.count)
+		show(TOOL_OUT);
+}
+
+/* The tool must not trace, and say @words. */
+static void check_refused(const char *option, const char *words, const char *method)
+{
+	const char *args[] = { VICTIM_ARGS, option, "-d", "0.1", NULL };
+	int status = await(spawn(args, TOOL_OUT, TOOL_ERR, 0));
+	bool said = file_has(TOOL_ERR, words);
+
+	tap(status == 1 && said, method, "%s ends with status 1 and says \"%s\": %d", option, words,
+	    status);
+	if (status != 1 || !said)
+		show(TOOL_ERR);
+}
+
+/* How many BPF programs or maps the kernel has. */
+static int bpf_count(enum bpf_cmd next_id)
+{
+	union bpf_attr attr = { .start_id = 0 };
+	int count = 0;
+
+	while (!syscall(__NR_bpf, next_id, &attr, sizeof(attr))) {
+		attr.start_id = attr.next_id;
+		count++;
+	}
+	return count;
+}
+
+static int bpf_objects(void)
+{
+	return bpf_count(BPF_PROG_GET_NEXT_ID) + bpf_count(BPF_MAP_GET_NEXT_ID);
+}
+
+/* There are none before the first run, and what the one before had the kernel frees in its time. */
+static void check_kill(struct process *victim, const char *method)
+{
+	int during, after;
+	double start;
+	char state[64] = "";
+	pid_t tool = victim_trace(method, method);
+
+	if (!tool)
+		return;
+	during = bpf_objects();
+	tap(victim_is(victim, true, state), method, "traced before kill -9: %s", state);
+	kill(tool, SIGKILL);
+	await(tool);
+	/* What was written, and is not the kernel's, the next start gives back. */
+	if (strstr(method, "semaphore")) {
+		tool = victim_trace(method, method);
+		if (!tool)
+			return;
+		tool_stop(tool, method);
+	}
+	check_given_back(victim, method, "after kill -9");
+	start = now();
+	do {
+		after = bpf_objects();
+		pause_ms(20);
+	} while (after && now() - start < DETACH_S);
+	tap(during && !after, method, "BPF programs and maps: %d, then %d", during, after);
+	tap(victim_ask(victim, "run", "", NULL, NULL), method, "the victim goes on");
+}
+
+/* The verifier must take whatever is emitted for an argument: the unit test needs a kernel. */
+static void check_verifier(void)
+{
+	static const char *const verify[] = { "/verify", "/data", NULL };
+	struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
+	double start = now();
+	int status;
+
+	/* Before 5.11 programs count as locked memory; the tool sees to that by itself. */
+	setrlimit(RLIMIT_MEMLOCK, &unlimited);
+	setenv("UNIT_SHORT", "1", 1);
+	status = await(spawn(verify, TOOL_OUT, TOOL_ERR, 0));
+	printf("# verified in %.1f s\n", now() - start);
+	tap(status == 0, "verifier", "emitted code loads: exit status %d", status);
+	tap(!file_has(TOOL_OUT, "SKIP"), "verifier", "nothing was skipped");
+	if (status)
+		show(TOOL_OUT);
+}
+
+static void check_doctor(void)
+{
+	static const char *const help[] = { TOOL, "doctor", "--help", NULL };
+	static const char *const self_test[] = { TOOL, "doctor", "--self-test", NULL };
+	int status;
+
+	if (await(spawn(help, TOOL_OUT, TOOL_ERR, 0)))
+		return;
+	status = await(spawn(self_test, TOOL_OUT, TOOL_ERR, 0));
+	tap(status == 0, "doctor", "the self-test: exit status %d", status);
+	if (status) {
+		show(TOOL_OUT);
+		show(TOOL_ERR);
+	}
+}
+
+/* The options that force an old way, as --help lists them. */
+static size_t force_options(char options[][32], size_t max)
+{
+	static const char *const help[] = { TOOL, "--help", NULL };
+	char line[512];
+	size_t count = 0;
+	FILE *f;
+
+	await(spawn(help, TOOL_OUT, TOOL_ERR, 0));
+	f = fopen(TOOL_OUT, "r");
+	while (f && count < max && fgets(line, sizeof(line), f))
+		count += sscanf(line, " %31[-a-z]", options[count]) == 1 &&
+			 !strncmp(options[count], "--force-", 8);
+	if (f)
+		fclose(f);
+	return count;
+}
+
+/* Becomes nobody, who has CAP_BPF and CAP_PERFMON. */
+static bool rights_drop(void)
+{
+	static const int held[] = { CAP_BPF, CAP_PERFMON };
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	bool ok;
+
+	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
+		data[held[i] / 32].permitted |= 1u << held[i] % 32;
+	for (int i = 0; i < 2; i++)
+		data[i].effective = data[i].inheritable = data[i].permitted;
+	ok = !prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) && !setgid(NOBODY_UID) && !setuid(NOBODY_UID) &&
+	     !syscall(SYS_capset, &head, data);
+	for (size_t i = 0; i < sizeof(held) / sizeof(held[0]); i++)
+		ok &= !prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, held[i], 0, 0);
+	return ok;
+}
+
+/* Not as root: it works, or it is a kernel that wants one capability more, which is named. */
+static void check_rights(void)
+{
+	static const char *const args[] = { VICTIM_ARGS, "-d", "0.1", NULL };
+	pid_t pid = fork();
+	int status;
+	bool named;
+
+	if (!pid) {
+		redirect("/dev/null", 0);
+		redirect(TOOL_OUT, 1);
+		redirect(TOOL_ERR, 2);
+		if (rights_drop())
+			execv(args[0], (char *const *)args);
+		_exit(126);
+	}
+	status = await(pid);
+	named = file_has(TOOL_ERR, "takes CAP_SYS_ADMIN");
+	tap(status == 0 || (status == 1 && named), "rights",
+	    "with CAP_BPF and CAP_PERFMON only: exit status %d%s", status,
+	    named ? ", and CAP_SYS_ADMIN is named" : "");
+	if (status)
+		show(TOOL_ERR);
+}
+
+static bool file_write(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+	bool ok = fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text);
+
+	close(fd);
+	return ok;
+}
+
+/*
+ * A system that has less: a root that cannot be written, no /sys, no tracefs, no /proc/sys, a /proc
+ * that hides, 64 kB of locked memory, and the strictest sysctls. There is no /etc anyway.
+ */
+static void check_bare(struct process *victim)
+{
+	struct rlimit little = { 65536, 65536 };
+	const char *state = "bare";
+	double start = now();
+
+	file_write("/proc/sys/kernel/unprivileged_bpf_disabled", "1");
+	tap(file_write("/proc/sys/kernel/perf_event_paranoid", "3"), state, "perf_event_paranoid");
+	umount2("/sys", MNT_DETACH);
+	tap(access("/sys/kernel", F_OK), state, "/sys is not mounted");
+	mount("tmpfs", "/proc/sys", "tmpfs", 0, NULL);
+	tap(access("/proc/sys/kernel", F_OK), state, "/proc/sys is not there");
+	tap(!mount(NULL, "/proc", NULL, MS_REMOUNT, "hidepid=2"), state, "/proc hides");
+	tap(!setrlimit(RLIMIT_MEMLOCK, &little), state, "RLIMIT_MEMLOCK is 64 kB");
+	mount(NULL, "/", NULL, MS_REMOUNT | MS_BIND | MS_RDONLY, NULL);
+	tap(open("/file", O_CREAT | O_WRONLY, 0600) < 0 && errno == EROFS, state,
+	    "the root is read-only");
+	check_short(victim, NULL, state);
+	check_short(victim, "--force-tracefs", state);
+	check_short(victim, "--force-semaphore", state);
+	tap(file_has(TOOL_ERR, "cannot note in /run/dbslower"), state, "what has no place is told");
+	printf("# bare: %.1f s\n", now() - start);
+}
+
+/* Nobody has mounted securityfs: the tool finds out. */
+static void check_lockdown(void)
+{
+	static const char *const doctor[] = { TOOL, "doctor", NULL };
+	struct process victim;
+
+	tap(victim_start(&victim), "lockdown", "starts");
+	await(spawn(doctor, TOOL_OUT, TOOL_ERR, 0));
+	tap(file_has(TOOL_OUT, "lockdown: confidentiality"), "lockdown",
+	    "the kernel is locked down");
+	check_short(&victim, NULL, "lockdown");
+	check_short(&victim, "--force-perf", "lockdown");
+	check_refused("--force-tracefs", "The kernel is locked down", "lockdown");
+	check_refused("--force-probe-read", "The kernel is locked down", "lockdown");
+	check_doctor();
+	kill(victim.pid, SIGKILL);
+	await(victim.pid);
+}
+
+/* Seconds since 1970 that a line of JSON has as its time. */
+static time_t json_time(const char *line)
+{
+	struct tm tm = { 0 };
+	const char *at = strstr(line, "\"time\":\"");
+
+	if (!at || sscanf(at + 8, "%d-%d-%dT%d:%d:%d", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+			  &tm.tm_hour, &tm.tm_min, &tm.tm_sec) != 6)
+		return 0;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	return timegm(&tm);
+}
+
+static time_t wall_step(time_t by)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_sec += by;
+	clock_settime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec;
+}
+
+static bool cpu_set_online(const char *value)
+{
+	FILE *f = fopen("/sys/devices/system/cpu/cpu1/online", "w");
+	bool done = f && fputs(value, f) >= 0;
+
+	return f && !fclose(f) && done;
+}
+
+/* The time of day of the statement of that number in the output. */
+static time_t output_time(size_t number)
+{
+	static char line[LINE_MAX_BYTES];
+	FILE *f = fopen(TOOL_OUT, "r");
+	time_t at = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (strstr(line, "\"type\":\"statement\"") && !number--)
+			at = json_time(line);
+	if (f)
+		fclose(f);
+	return at;
+}
+
+/*
+ * While it traces, a CPU goes and comes back, and the time of day jumps. What the CPU that went had
+ * in a buffer of its own may be lost, and is counted.
+ */
+static void check_changes(struct process *victim, const char *method)
+{
+	struct expectations expected = { .count = 0 };
+	struct output output;
+	pid_t tool = victim_trace(method, method);
+	time_t ahead, shown;
+	bool off, on;
+
+	if (!tool)
+		return;
+	victim_ask(victim, "run", "expect ", keep_expected, &expected);
+	off = cpu_set_online("0");
+	victim_ask(victim, "run", "", NULL, NULL);
+	pause_ms(100);
+	ahead = wall_step(86400);
+	victim_ask(victim, "run", "", NULL, NULL);
+	on = cpu_set_online("1");
+	pause_ms(100);
+	wall_step(-86400);
+	victim_ask(victim, "run", "", NULL, NULL);
+	tool_stop(tool, method);
+	output = output_read(&expected);
+	tap(off && on, method, "a CPU goes and comes back");
+	tap(output.in_order && output.summary && output.printed == output.statements &&
+	    output.statements + output.lost == 4 * expected.count &&
+	    (!output.lost || *method == '-'), method, "4 * %zu = %lu shown + %lu counted as lost",
+	    expected.count, output.statements, output.lost);
+	shown = output_time(2 * expected.count);
+	if (!output.lost)
+		tap(shown >= ahead && shown < ahead + 3600, method,
+		    "the time of day is %+.0f s off",
+		    difftime(shown, ahead));
+	check_given_back(victim, method, "after its end");
+}
+
+static void check_victim(void)
+{
+	char options[16][32];
+	size_t count = force_options(options, 16);
+	struct process victim;
+
+	tap(victim_start(&victim), "victim", "starts");
+	if (!count)
+		tap(false, "victim", "--help has an option --force-…");
+	check_trace(&victim, "default");
+	check_kill(&victim, "default");
+	for (size_t i = 0; i < count; i++) {
+		check_trace(&victim, options[i]);
+		check_kill(&victim, options[i]);
+	}
+	check_changes(&victim, "default");
+	check_changes(&victim, "--force-perfbuf");
+	check_doctor();
+	check_verifier();
+	check_rights();
+	check_why(&victim, "why");
+	tap(!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL), "why", "types are hidden");
+	check_why(&victim, "why without types");
+	check_bare(&victim);
+	kill(victim.pid, SIGKILL);
+	await(victim.pid);
+}
+
+/* One string of /steps, which end in a NUL each. NULL at the end. */
+static char *step_string(FILE *f)
+{
+	char *text = NULL;
+	size_t size = 0;
+
+	return getdelim(&text, &size, '\0', f) > 0 ? text : NULL;
+}
+
+/*
+ * Runs the clients of /steps, one after the other: the application's name, the arguments, and
+ * an empty string.
+ */
+static int steps_run(void)
+{
+	FILE *f = fopen("/steps", "r");
+	double start;
+	int count = 0;
+
+	for (char *name; f && (name = step_string(f));) {
+		const char *args[ARGS_MAX] = { NULL };
+		size_t n = 0;
+
+		while (n < ARGS_MAX - 1 && (args[n] = step_string(f)) && *args[n])
+			n++;
+		args[n] = NULL;
+		setenv("PGAPPNAME", name, 1);
+		start = now();
+		await(spawn(args, "/client.out", "/client.err", SERVER_UID));
+		printf("# %s: %.1f s\n", name, now() - start);
+		count++;
+	}
+	if (f)
+		fclose(f);
+	return count;
+}
+
+/* Sends a file to the host over the second serial port, behind a line with its name and size. */
+static void data_send(const char *path)
+{
+	struct termios raw;
+	struct stat st;
+	char buf[65536];
+	ssize_t n;
+	int from = open(path, O_RDONLY), to = open(DATA_PORT, O_WRONLY | O_NOCTTY);
+
+	if (from < 0 || to < 0 || fstat(from, &st) || tcgetattr(to, &raw)) {
+		tap(false, "postgres", "%s to %s: %s", path, DATA_PORT, strerror(errno));
+		return;
+	}
+	cfmakeraw(&raw);
+	tcsetattr(to, TCSANOW, &raw);
+	dprintf(to, "%s %lld\n", path, (long long)st.st_size);
+	while ((n = read(from, buf, sizeof(buf))) > 0)
+		for (ssize_t done = 0, put; done < n &&
+		     (put = write(to, buf + done, n - done)) > 0;)
+			done += put;
+	tcdrain(to);
+	close(from);
+	close(to);
+}
+
+static void check_postgres(void)
+{
+	static const char *const server[] = {
+		"/usr/lib/postgresql/15/bin/postgres", "-D", "/data", "-c", "port=5432",
+		"-c", "listen_addresses=", "-c", "unix_socket_directories=/tmp",
+		"-c", "jit=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", NULL,
+	};
+	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", "--why",
+						 "--use",
+						 NULL };
+	double start = now();
+	pid_t postmaster, tool;
+
+	setenv("PGHOST", "/tmp", 1);
+	setenv("PGUSER", "postgres", 1);
+	setenv("PGDATABASE", "postgres", 1);
+	setenv("LC_ALL", "C.UTF-8", 1);
+	postmaster = spawn(server, "/server.out", "/server.log", SERVER_UID);
+
+	while (!file_has("/server.log", "ready to accept connections") && !ended(postmaster) &&
+	       now() - start < ATTACH_S)
+		pause_ms(20);
+	tap(!ended(postmaster), "postgres", "starts");
+	if (ended(postmaster)) {
+		printf("# exit status %d\n", await(postmaster));
+		show("/server.log");
+		return;
+	}
+	tool = tool_start(tool_args, "postgres");
+	if (tool) {
+		printf("# %d clients ran\n", steps_run());
+		tool_stop(tool, "postgres");
+	}
+	kill(postmaster, SIGINT);
+	tap(await(postmaster) == 0, "postgres", "ends");
+	start = now();
+	data_send("/server.log");
+	data_send(TOOL_OUT);
+	data_send(TOOL_ERR);
+	printf("# sent in %.1f s\n", now() - start);
+}
+
+int main(void)
+{
+	struct utsname uts;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	mount("proc", "/proc", "proc", 0, NULL);
+	mount("sys", "/sys", "sysfs", 0, NULL);
+	mount("tmp", "/tmp", "tmpfs", 0, NULL);
+	uname(&uts);
+	printf("\n# Linux %s, up after %.1f s\n", uts.release, now());
+	signal(SIGPIPE, SIG_IGN);
+	if (getenv("GUEST") && !strcmp(getenv("GUEST"), "lockdown"))
+		check_lockdown();
+	else if (access("/steps", F_OK))
+		check_victim();
+	else
+		check_postgres();
+	printf("# end after %.1f s\n1..%d\n", now(), tests);
+	fflush(stdout);
+	tcdrain(1);
+	sync();
+	reboot(RB_POWER_OFF);
+	return 0;
+}

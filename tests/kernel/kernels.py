@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Boots other kernels under QEMU, with an initramfs that has nothing but what is put into it."""
+
+import os
+import shutil
+import stat
+import subprocess
+import time
+
+from tool import BUILD, ROOT
+
+CACHE = os.environ.get("CACHE") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
+KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-newest",
+           "aarch64-5.10", "aarch64-6.1", "aarch64-6.12", "aarch64-newest"]
+OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-newest"]
+CANNOT_BE_HAD = 3
+SERVER_UID = 70		# as init.c has it
+TIMEOUT = 240
+
+# After cmpxchg16b an interrupt finds a part of rax in the flags, and the kernel, which uses it for its heap, dies or hangs (seen
+# with QEMU 7.2, in every second boot of 6.12): the guest's processor has none.
+QEMU = {
+    "x86_64": ["qemu-system-x86_64", "-M", "q35", "-cpu", "max,-cx16", "-append", "console=ttyS0 panic=-1 quiet"],
+    "aarch64": ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a72", "-append", "console=ttyAMA0 panic=-1 quiet"],
+}
+
+
+class CannotBeHad(Exception):
+    """Something from outside that is not here and cannot be fetched."""
+
+
+def wanted():
+    """The kernels that this run is for: KERNELS, "all", or the oldest and the newest."""
+    names = os.environ.get("KERNELS") or ",".join(OLDEST_AND_NEWEST)
+    return KERNELS if names == "all" else [name for name in names.replace(",", " ").split()]
+
+
+def kernel(name):
+    """The path of the kernel @name, fetched if it is not there."""
+    folder = os.path.join(CACHE, "kernels")
+    done = subprocess.run([os.path.join(ROOT, "ci", "fetch"), "kernel", name, folder],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500)
+    if done.returncode == CANNOT_BE_HAD:
+        raise CannotBeHad(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return os.path.join(folder, name)
+
+
+def build_of(arch):
+    """Where the programs for @arch are built."""
+    return BUILD if arch == os.uname().machine else os.path.join(BUILD, arch)
+
+
+class Initramfs:
+    """A cpio archive in the kernel's format "newc"; add() what it has, then write() it."""
+
+    def __init__(self):
+        self.parts = []
+        self.names = set()
+        self.device("/dev/console", 5, 1)
+        self.device("/dev/null", 1, 3)
+        for folder in ("/proc", "/sys", "/run"):
+            self.folder(folder)
+        self.folder("/tmp", 0o1777)
+
+    def add(self, name, mode, data=b"", uid=0, device=(0, 0)):
+        name = name.lstrip("/")
+        if name in self.names:
+            return
+        parent = os.path.dirname(name)
+        if parent:
+            self.folder(parent)
+        self.names.add(name)
+        fields = [len(self.names), mode, uid, uid, 1, 0, len(data), 0, 0, *device, len(name) + 1, 0]
+        head = b"070701" + b"".join(b"%08x" % field for field in fields) + name.encode() + b"\0"
+        self.parts += [head, b"\0" * (-len(head) % 4), data, b"\0" * (-len(data) % 4)]
+
+    def folder(self, name, mode=0o755, uid=0):
+        self.add(name, stat.S_IFDIR | mode, uid=uid)
+
+    def device(self, name, major, minor):
+        self.add(name, stat.S_IFCHR | 0o666, device=(major, minor))
+
+    def file(self, name, source, uid=0):
+        """A file of this machine, with links followed."""
+        with open(source, "rb") as f:
+            self.add(name, stat.S_IFREG | os.stat(source).st_mode & 0o777, f.read(), uid)
+
+    def text(self, name, text):
+        self.add(name, stat.S_IFREG | 0o644, text.encode())
+
+    def tree(self, name, source, uid=0):
+        self.folder(name, os.stat(source).st_mode & 0o7777, uid)
+        for where, folders, names in os.walk(source, followlinks=True):
+            to = name + where[len(source):]
+            for one in sorted(folders):
+                self.folder(f"{to}/{one}", os.stat(os.path.join(where, one)).st_mode & 0o7777, uid)
+            for one in sorted(names):
+                self.file(f"{to}/{one}", os.path.join(where, one), uid)
+
+    def program(self, source):
+        """A program of this machine where it is here, with the libraries that it needs."""
+        said = subprocess.run(["ldd", source], capture_output=True, text=True, check=True).stdout
+        self.file(source, source)
+        for word in said.split():
+            if word.startswith("/"):
+                self.file(word, word)
+
+    def write(self, path):
+        self.add("TRAILER!!!", 0)
+        with open(path, "wb") as f:
+            f.writelines(self.parts)
+            f.write(b"\0" * (-f.tell() % 512))
+        return str(path)
+
+
+def victim_guest(arch):
+    """What every kernel boots: the tool, the victim and init."""
+    build = build_of(arch)
+    if not os.path.exists(build):
+        raise CannotBeHad(f"nothing is built for {arch}: ci/dependencies {arch} could not get what that needs")
+    guest = Initramfs()
+    guest.file("/init", os.path.join(build, "tests", "kernel", "guest", "init"))
+    guest.file("/victim", os.path.join(build, "tests", "kernel", "guest", "victim"))
+    guest.file("/dbslower", os.path.join(build, "dbslower"))
+    guest.file("/verify", os.path.join(build, "tests", "unit", "verify"))
+    guest.tree("/data/specs", os.path.join(ROOT, "tests", "data", "specs"))
+    return guest
+
+
+def boot(name, initramfs, memory=512, data=None, options=""):
+    """Boots kernel @name, with @options more on its command line. Returns what it said on its console and the seconds that it took."""
+    arch = name.split("-")[0]
+    command = [*QEMU[arch][:-1], f"{QEMU[arch][-1]} {options}", "-accel", "tcg,thread=multi", "-smp", "2", "-m", str(memory), "-nodefaults", "-display", "none",
+               "-no-reboot", "-kernel", kernel(name), "-initrd", initramfs, "-serial", "stdio"]
+    if data:
+        command += ["-serial", f"file:{data}"]
+    if not shutil.which(command[0]):
+        raise CannotBeHad(f"no {command[0]} (package qemu-system-{'x86' if arch == 'x86_64' else 'arm'})")
+    start = time.monotonic()
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT)
+        said = done.stdout
+    except subprocess.TimeoutExpired as why:
+        said = (why.stdout or b"") + f"\nno end within {TIMEOUT} s\n".encode()
+    return said.decode(errors="replace").replace("\r", ""), time.monotonic() - start

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The tool under other kernels: Debian's, old and new, x86-64 and aarch64, emulated.
+
+make test boots the oldest and the newest of each architecture, make kernels all or what KERNELS names.
+What a guest does is in tests/kernel/guest/init.c.
+"""
+
+import concurrent.futures
+import json
+import os
+import platform
+import re
+
+import pytest
+
+import kernels
+import oracle
+from cluster import Cluster
+from requirements import need_server
+from tap import parse_tap, plan_fault
+from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
+
+BINDIR = "/usr/lib/postgresql/15/bin"
+TRANSACTIONS = 150
+SHARE = 0.0		# emulated, a probe costs more than the tolerance: durations are held to their bounds only
+
+
+def booted(name, guest, folder, **keywords):
+    """What kernel @name said; skipped where it cannot be had. guest() makes an Initramfs."""
+    try:
+        kernels.kernel(name)
+        said, seconds = kernels.boot(name, guest().write(folder / "initramfs"), **keywords)
+    except kernels.CannotBeHad as why:
+        pytest.skip(f"{name}: {why}")
+    return f"# {name}: {seconds:.1f} s\n{said}"
+
+
+@pytest.fixture(scope="module")
+def guests(request, tmp_path_factory):
+    """What each test's guest says. Two boot at a time, in the order of the tests, from the first one on."""
+    jobs = {"test_guest": victim, "test_lockdown": locked_down, "test_postgres_agrees_with_its_log": with_postgres}
+    mine = [item for item in request.session.items if item.path == request.path]
+    pool = concurrent.futures.ThreadPoolExecutor(2)
+    yield {item.name: pool.submit(jobs[item.originalname], item.callspec.params["name"], tmp_path_factory.mktemp("guest"))
+           for item in mine}
+    pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def guest(request, guests):
+    return guests[request.node.name].result()
+
+
+def check_tap(said):
+    print(said)
+    said = re.sub(r"^\[ *\d+\.\d+\] .*\n", "", said, flags=re.M)	# the kernel's own lines
+    bad = [line for line in parse_tap(said) if not line[1]]
+    assert not plan_fault(said, 1 if bad else 0), said[-6000:]
+    assert not bad, said[-6000:]
+
+
+def victim(name, folder, options=""):
+    return booted(name, lambda: kernels.victim_guest(name.split("-")[0]), folder, options=options)
+
+
+@pytest.mark.parametrize("name", kernels.wanted())
+def test_guest(name, guest):
+    """Each way to attach: all is seen, nothing lost uncounted, everything is given back."""
+    check_tap(guest)
+
+
+def lockdown_on():
+    """All that are named; the newest x86-64 one where none is."""
+    return kernels.wanted() if os.environ.get("KERNELS") else ["x86_64-newest"]
+
+
+def locked_down(name, folder):
+    return victim(name, folder, options="lockdown=confidentiality GUEST=lockdown")
+
+
+@pytest.mark.parametrize("name", lockdown_on())
+def test_lockdown(name, guest):
+    """Under lockdown=confidentiality it works, and what does not says why."""
+    check_tap(guest)
+
+
+def steps():
+    """What clients run in the guest, one after the other: an application's name and a command each."""
+    psql = [f"{BINDIR}/psql", "-X", "-q", "-A", "-t"]
+    for name, texts in (("psql", PLAIN + PARALLEL), ("psql-failing", FAILING), *(("psql-session", texts) for texts in SESSIONS)):
+        for few in range(0, len(texts), 12):
+            yield [name, *psql, *(word for text in texts[few:few + 12] for word in ("-c", text))]
+    for protocol in ("simple", "extended", "prepared"):
+        yield [f"tight pgbench {protocol}", f"{BINDIR}/pgbench", "-n", "-M", protocol, "-t", str(TRANSACTIONS), "-f", "/read.sql"]
+
+
+def postgres_guest():
+    """The tool, and the server of this machine with a cluster that was made here."""
+    guest = kernels.Initramfs()
+    build = kernels.build_of("x86_64")
+    guest.file("/init", os.path.join(build, "tests", "kernel", "guest", "init"))
+    guest.file("/dbslower", os.path.join(build, "dbslower"))
+    guest.device("/dev/ttyS1", 4, 65)
+    guest.folder("/dev/shm", 0o1777)
+    for program in ("postgres", "psql", "pgbench"):
+        guest.program(os.path.join(BINDIR, program))
+    guest.program("/usr/lib/postgresql/15/lib/plpgsql.so")
+    guest.tree("/usr/share/postgresql/15/timezonesets", "/usr/share/postgresql/15/timezonesets")
+    guest.tree("/usr/lib/locale/C.utf8", "/usr/lib/locale/C.utf8")
+    # Given last in postgresql.conf, so that no time zone of this machine's is looked for.
+    with Cluster(name="guest", timezone="GMT", log_timezone="GMT") as cluster:
+        cluster.init().start()
+        cluster.psql(SETUP, "create index on big (id)")
+        cluster.stop()
+        guest.tree("/data", cluster.data, uid=kernels.SERVER_UID)
+    guest.text("/read.sql", "\\set id random(1, 60000)\nselect t from big where id = :id /* pgbench read */;\n")
+    guest.text("/steps", "".join("".join(f"{word}\0" for word in [*step, ""]) for step in steps()))
+    guest.text("/etc/passwd", f"postgres:x:{kernels.SERVER_UID}:{kernels.SERVER_UID}::/:/bin/false\n")
+    return guest
+
+
+def received(data):
+    """The files that a guest sent: {path: bytes}."""
+    files = {}
+    while data:
+        head, _, data = data.partition(b"\n")
+        path, size = head.split()
+        files[path.decode()], data = data[:int(size)], data[int(size):]
+        assert len(files[path.decode()]) == int(size), f"{path} was cut"
+    return files
+
+
+def postgres_on():
+    """All x86-64 kernels that are named; the oldest where none is."""
+    names = [name for name in kernels.wanted() if name.startswith("x86_64-")]
+    return names if os.environ.get("KERNELS") else names[:1]
+
+
+def with_postgres(name, folder):
+    """What it said, and the files that it sent."""
+    need_server()
+    if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
+        pytest.skip("the guest's server is this machine's: PostgreSQL 15 for x86-64 (package postgresql-15)")
+    said = booted(name, postgres_guest, folder, memory=1536, data=folder / "data")
+    return said, (folder / "data").read_bytes()
+
+
+@pytest.mark.parametrize("name", postgres_on())
+def test_postgres_agrees_with_its_log(name, guest):
+    """A real server: what the tool shows is what the server's log says."""
+    said, data = guest
+    check_tap(said)
+    files = received(data)
+    logged = oracle.expected(files["/server.log"])
+    got = [json.loads(line) for line in files["/tmp/tool.out"].splitlines()]
+    summary, got = got[-1], [one for one in got if one["type"] == "statement"]
+    print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
+    assert len(logged) > 3 * TRANSACTIONS, f"only {len(logged)} statements"
+    complaints = oracle.compare(logged, got, share=SHARE)
+    assert not complaints, "\n".join(complaints[:40])
+    for one in got:
+        assert sum(one["why"].values()) == round(one["duration_ms"] * 1e6), one
+        assert one["why"]["cpu"] and one["use"]["shared_hit"] >= 0, one
+        assert {"read_calls", "write_calls", "peak_growth_bytes", "sorts"} <= set(one["use"]), one
+    assert all(max(one["use"][name] for one in got) > 0 for name in ("read_calls", "write_calls", "peak_growth_bytes"))
+    asleep = [one["why"]["sleep"] for one in got if "pg_sleep(20) /* " in one["query"]]
+    # Half or more: an emulator may stop between pg_sleep()'s look at the clock and its wait, which is shorter then.
+    assert asleep and sum(asleep) > 10e6 * len(asleep), asleep
+    assert summary["type"] == "summary" and summary["printed"] == len(logged), summary
+    assert not any(lost for key, lost in summary["lost"].items() if key != "text_truncated"), summary

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A throwaway PostgreSQL cluster: Debian's server, a folder of its own, nothing shared."""
+
+import glob
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+# %n epoch.ms, %p pid, %c session, %l line, %b backend type, %u user, %d database,
+# %v virtual transaction, %e SQLSTATE, %a application name. oracle.py reads it.
+LOG_LINE_PREFIX = "%n|%p|%c|%l|%b|%u|%d|%v|%e|%a| "
+
+SETTINGS = {
+    "log_min_duration_statement": "0",
+    "log_line_prefix": f"'{LOG_LINE_PREFIX}'",
+    "log_destination": "stderr",
+    "logging_collector": "off",
+    "lc_messages": "C",
+    "max_connections": "100",
+    "autovacuum": "on",
+    "autovacuum_naptime": "1s",
+    "min_parallel_table_scan_size": "64kB",
+}
+
+
+def server_bindir():
+    """Debian's newest server with initdb beside it, or None."""
+    found = []
+    for path in glob.glob("/usr/lib/postgresql/*/bin/postgres"):
+        folder = os.path.dirname(path)
+        version = re.search(r"/postgresql/(\d+)/", path)
+        if version and os.access(os.path.join(folder, "initdb"), os.X_OK):
+            found.append((int(version[1]), folder))
+    return max(found)[1] if found else None
+
+
+def wait_for(condition, timeout=60, what="the condition", every=0.02):
+    """Waits until condition() is true; returns its value. Fails with @what after @timeout seconds."""
+    end = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise TimeoutError(f"waited {timeout} s for {what}; last seen: {value!r}")
+        time.sleep(every)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def run_as():
+    """Keyword arguments for Popen: the server refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    user = pwd.getpwnam("postgres")
+    return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+
+
+class Cluster:
+    """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
+
+    def __init__(self, postgres=None, name="", wrap=(), **settings):
+        self.bindir = server_bindir()
+        self.postgres = postgres or os.path.join(self.bindir, "postgres")
+        self.name = name
+        self.wrap = wrap                # a command that runs the server as its only child
+        self.settings = {**SETTINGS, **settings}
+        self.dir = tempfile.mkdtemp(prefix="dbslower-pg-")
+        self.data = os.path.join(self.dir, "data")
+        self.socket_dir = os.path.join(self.dir, "s")
+        self.log = os.path.join(self.dir, "log")
+        self.port = free_port()
+        self.process = None
+
+    @property
+    def pid(self):
+        """The postmaster's, as seen from here."""
+        if not self.process:
+            return None
+        return wait_for(lambda: children(self.process.pid), what="the server")[0] if self.wrap else self.process.pid
+
+    def init(self):
+        os.mkdir(self.socket_dir)
+        os.chmod(self.dir, 0o755)
+        os.chmod(self.socket_dir, 0o777)
+        if os.geteuid() == 0:
+            shutil.chown(self.dir, "postgres", "postgres")
+        done = subprocess.run(
+            [os.path.join(self.bindir, "initdb"), "-D", self.data, "-U", "postgres", "-A", "trust",
+             "-N", "-E", "UTF8", "--locale=C.UTF-8"],
+            cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **run_as())
+        if done.returncode:
+            raise RuntimeError(f"initdb failed:\n{done.stdout}")
+        settings = {
+            "port": self.port,
+            "listen_addresses": "'127.0.0.1'",
+            "unix_socket_directories": f"'{self.socket_dir}'",
+            "cluster_name": f"'{self.name}'",
+            **self.settings,
+        }
+        with open(os.path.join(self.data, "postgresql.conf"), "a") as conf:
+            conf.writelines(f"{key} = {value}\n" for key, value in settings.items())
+        return self
+
+    def start(self):
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*(part.format(dir=self.dir) for part in self.wrap), self.postgres, "-D", self.data], cwd=self.dir, stdin=subprocess.DEVNULL,
+                stdout=log, stderr=log, start_new_session=True,
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **({} if self.wrap else run_as()))
+        wait_for(self.answers, 60, f"the server to answer; its log ends:\n{self.log_tail()}")
+        return self
+
+    def answers(self):
+        if self.process.poll() is not None:
+            raise RuntimeError(f"the server exited with {self.process.returncode}:\n{self.log_tail()}")
+        return subprocess.run(["pg_isready", "-q"], env=self.env()).returncode == 0
+
+    def stop(self):
+        """A fast shutdown of this postmaster and with it of its own children."""
+        if not self.process:
+            return
+        for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
+            if self.process.poll() is None:
+                for pid in children(self.process.pid) if self.wrap else [self.process.pid]:
+                    os.kill(pid, sig)
+            try:
+                self.process.wait(30)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self.process = None
+
+    def restart(self):
+        self.stop()
+        self.start()
+
+    def remove(self):
+        self.stop()
+        shutil.rmtree(self.dir, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.remove()
+
+    # clients
+
+    def env(self, **more):
+        """Environment of a libpq program that connects here."""
+        env = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
+        env.update(PGHOST=self.socket_dir, PGPORT=str(self.port), PGUSER="postgres",
+                   PGDATABASE="postgres", LC_ALL="C.UTF-8", PGCONNECT_TIMEOUT="30")
+        env.update({key: str(value) for key, value in more.items()})
+        return env
+
+    def psql(self, *sql, stdin=None, check=True, **env):
+        """Each text of @sql is one message to the server. Returns the CompletedProcess."""
+        command = ["psql", "-X", "-q", "-A", "-t"]
+        for text in sql:
+            command += ["-c", text]
+        done = subprocess.run(command, env=self.env(**env), input=stdin, capture_output=True, timeout=120)
+        if check and done.returncode:
+            raise RuntimeError(f"psql {sql}: {done.stderr.decode(errors='replace')}")
+        return done
+
+    def connect(self, **keywords):
+        """A psycopg connection, autocommit unless told otherwise."""
+        import psycopg
+        keywords = {"host": self.socket_dir, "port": self.port, "user": "postgres", "dbname": "postgres",
+                    "autocommit": True, **keywords}
+        return psycopg.connect(**keywords)
+
+    def backends(self):
+        """PIDs of this postmaster's children."""
+        out = []
+        for stat in glob.glob("/proc/[0-9]*/stat"):
+            try:
+                with open(stat) as f:
+                    pid, rest = f.read().split(" ", 1)
+            except OSError:
+                continue
+            if int(rest.rsplit(")", 1)[1].split()[1]) == self.pid:
+                out.append(int(pid))
+        return sorted(out)
+
+    def client_backends(self):
+        """PIDs of the processes that serve a client, by their title."""
+        return [pid for pid in self.backends() if re.search(rb" (\[local\]|127\.0\.0\.1\(\d+\)) ", title(pid))]
+
+    # the log
+
+    def log_size(self):
+        return os.stat(self.log).st_size
+
+    def read_log(self, offset=0):
+        with open(self.log, "rb") as f:
+            f.seek(offset)
+            return f.read()
+
+    def log_tail(self, size=2000):
+        return self.read_log()[-size:].decode(errors="replace") if os.path.exists(self.log) else ""
+
+    def settle(self):
+        """Waits until no client is connected any more: then the log is complete."""
+        wait_for(lambda: not self.client_backends(), 60, "the clients' backends to end")
+
+
+def children(pid):
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children") as f:
+            return [int(child) for child in f.read().split()]
+    except OSError:
+        return []
+
+
+def title(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as f:
+            return f.read().replace(b"\0", b" ")
+    except OSError:
+        return b""
+
+
+def other_servers(*known):
+    """PIDs of PostgreSQL servers that no test started."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit() and re.match(rb"\S*/(postgres|postmaster) -D ", title(name)):
+            if int(name) not in known:
+                found.append(int(name))
+    return found

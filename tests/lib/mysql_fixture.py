@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Programs with the symbols or probes of a MySQL server, which run a script: tests/fixtures/mysql*.c."""
+
+import json
+import subprocess
+
+# name: (source, options)
+SERVERS = {
+    "mysql8": ("mysql8.c", ["-O2", "-fcf-protection=full", "-fno-omit-frame-pointer"]),
+    "mysql8-without-endbr": ("mysql8.c", ["-O2", "-fcf-protection=none"]),
+    "mysql55": ("mysql55.c", ["-O2"]),
+    "usdt": ("mysqlusdt.c", ["-O2"]),
+    "usdt-semaphores": ("mysqlusdt.c", ["-O2", "-DSEMAPHORES"]),
+    "usdt-no-pie": ("mysqlusdt.c", ["-O1", "-DSEMAPHORES", "-no-pie"]),
+}
+
+
+class Fixture:
+    """A make-believe server while it runs."""
+
+    def __init__(self, path):
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def script(self):
+        """Runs its script; returns what must be shown of it."""
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+        found = []
+        for line in self.process.stdout:
+            if line == b"end\n":
+                return found
+            found.append(json.loads(line))
+        raise AssertionError(f"it ended in mid-script with {self.process.wait()}")
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Skip a test where the machine lacks something that the test requires."""
+
+import os
+
+import pytest
+
+from cluster import server_bindir
+from mariadb import maria_server
+
+
+def need_server():
+    if not server_bindir():
+        pytest.skip("no PostgreSQL server under /usr/lib/postgresql (package postgresql-15)")
+
+
+def need_root():
+    if os.geteuid() != 0:
+        pytest.skip("tracing needs root")
+
+
+def need_maria():
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Find statements in the output of a tool that has ended, and stop it with a check of its losses."""
+
+import re
+import signal
+
+ROW = re.compile(r"(?P<time>-?\d+\.\d{6}) +(?P<pid>\d+) +(?P<ms>\d+\.\d{3}) (?P<query>.*)")
+
+
+def with_tag(traced, tag):
+    """The statements that have the tag in their text."""
+    return [one for one in traced.statements if tag in one.get("query", "")]
+
+
+def only(traced, tag):
+    """The one statement with the tag."""
+    found = with_tag(traced, tag)
+    assert len(found) == 1, f"{len(found)} statements with {tag}\n{traced.said()}"
+    return found[0]
+
+
+def stopped(traced, sig=signal.SIGINT, joins=False):
+    """
+    Stops it; it must end well and have lost nothing. Returns it. @joins: it attached to a new server while
+    that was asked for a sign of life, so that a statement may have been under way: counted, no fault.
+    """
+    status = traced.stop(sig)
+    assert status == 0, f"exit status {status}\n{traced.said()}"
+    if "--json" in traced.args:
+        lost = {name for name in traced.lost() if not (joins and name == "end_without_start")}
+        assert not lost, traced.said()
+    return traced
+
+
+def rows(traced):
+    """The rows of the familiar form, each matched."""
+    matches = [ROW.fullmatch(row) for row in traced.rows()]
+    assert all(matches), f"a row is not in the familiar form\n{traced.said()}"
+    return matches
+
+
+def tags(traced):
+    return [re.search(r"/\* (.*?) \*/", row["query"])[1] for row in rows(traced) if "/*" in row["query"]]
+
+
+def text_of(size, tag="x"):
+    head = f"select '{tag}"
+    return head + "y" * (size - len(head) - 1) + "'"

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Runs build/dbslower as a user would and collects what it says."""
+
+import re
+import json
+import os
+import signal
+import subprocess
+import threading
+
+from cluster import children, wait_for
+
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROOT = os.path.dirname(TESTS)
+FIXTURES = os.path.join(TESTS, "fixtures")
+BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
+DBSLOWER = os.path.join(BUILD, "dbslower")
+VICTIM = os.path.join(BUILD, "tests", "kernel", "guest", "victim")
+NOTEDUMP = os.path.join(BUILD, "tests", "lib", "notedump")
+LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable")
+
+
+class Reader(threading.Thread):
+    """Collects a stream's lines until its end."""
+
+    def __init__(self, stream):
+        super().__init__(daemon=True)
+        self.stream = stream
+        self.lines = []
+        self.start()
+
+    def run(self):
+        for line in self.stream:
+            self.lines.append(line)
+
+    @property
+    def text(self):
+        return b"".join(self.lines).decode(errors="replace")
+
+
+class Tool:
+    """dbslower while it runs. attached=False does not wait for it to attach."""
+
+    def __init__(self, *args, attached=True, wrap=(), **keywords):
+        self.args = [str(arg) for arg in args]
+        self.status = None
+        self.wrap = wrap                # a command that runs it as its only child
+        self.process = subprocess.Popen([*wrap, DBSLOWER, *self.args],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+        self.out = Reader(self.process.stdout)
+        self.err = Reader(self.process.stderr)
+        if attached:
+            try:
+                wait_for(self.is_attached, 60, "dbslower to attach")
+            except BaseException:
+                self.kill()
+                raise
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def is_attached(self):
+        if self.ready():
+            return True
+        if self.process.poll() is not None:
+            self.join()
+            if self.ready():
+                return True		# it has already done all it was asked for
+            raise AssertionError(f"{self} ended before it was attached\n{self.said()}")
+        return False
+
+    def ready(self):
+        if "--json" in self.args:
+            return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+        return any(line.startswith(b"Tracing database queries") for line in self.out.lines)
+
+    def join(self):
+        self.out.join(30)
+        self.err.join(30)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def wait(self, timeout=60):
+        """Waits for its own end; returns the exit status."""
+        try:
+            self.status = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self} did not end within {timeout} s\n{self.said()}") from None
+        self.join()
+        return self.status
+
+    def stop(self, sig=signal.SIGINT):
+        """Ends it by a signal; returns the exit status."""
+        if self.process.poll() is None:
+            for pid in children(self.pid) if self.wrap else [self.pid]:
+                os.kill(pid, sig)
+        return self.wait()
+
+    def kill(self):
+        if self.process.poll() is None:
+            for pid in children(self.pid) if self.wrap else []:
+                os.kill(pid, signal.SIGKILL)	# else it keeps our pipes open
+            self.process.kill()
+        self.process.wait()
+        self.join()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        if self.status is None:
+            self.kill()
+
+    def __str__(self):
+        return " ".join(["dbslower", *self.args])
+
+    # what it said
+
+    @property
+    def stdout(self):
+        return self.out.text
+
+    @property
+    def stderr(self):
+        return self.err.text
+
+    def said(self):
+        """For a message: the ends of both streams."""
+        return (f"--- {self}: exit {self.process.poll()}, standard output ends:\n{self.stdout[-3000:]}"
+                f"\n--- standard error ends:\n{self.stderr[-3000:]}")
+
+    def objects(self):
+        """The parsed lines of --json. A line that is no JSON is an error."""
+        found = []
+        for line in list(self.out.lines):
+            try:
+                found.append(json.loads(line.decode("utf-8")))
+            except ValueError as why:
+                raise AssertionError(f"not a JSON line ({why}): {line[:300]!r}\n{self.said()}") from None
+        return found
+
+    @property
+    def statements(self):
+        return [o for o in self.objects() if o.get("type") == "statement"]
+
+    @property
+    def summary(self):
+        found = [o for o in self.objects() if o.get("type") == "summary"]
+        assert len(found) == 1, f"{len(found)} summaries\n{self.said()}"
+        return found[0]
+
+    def lost(self):
+        """What the summary counts as lost, without the texts that were only cut."""
+        lost = self.summary["lost"]
+        return {key: lost[key] for key in LOSSES if lost[key]}
+
+    def rows(self):
+        """The rows of the text form, without its header."""
+        lines = self.stdout.splitlines()
+        for number, line in enumerate(lines):
+            if line.startswith("TIME"):
+                return lines[number + 1:]
+        return []
+
+    def wait_for(self, condition, timeout=60, what="the output"):
+        """Waits until condition(self) is true."""
+        try:
+            return wait_for(lambda: condition(self), timeout, what)
+        except TimeoutError as why:
+            raise AssertionError(f"{why}\n{self.said()}") from None
+
+
+def run(*args, timeout=60, **keywords):
+    """Runs it to its end. Returns the CompletedProcess with texts."""
+    keywords = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
+    return subprocess.run([DBSLOWER, *map(str, args)], timeout=timeout, errors="replace", **keywords)
+
+
+def run_other(command, **keywords):
+    return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, cwd="/",
+                          **keywords)
+
+
+def refused(done, *words, status=1):
+    """It must have ended with the status, nothing on standard output, and one message with the words."""
+    said = f"exit {done.returncode}\n--- out:\n{done.stdout}--- err:\n{done.stderr}"
+    assert done.returncode == status, said
+    assert not done.stdout, f"data on standard output: {said}"
+    assert done.stderr.startswith("dbslower: "), said
+    assert done.stderr.count("dbslower: ") == 1, f"more than one message: {said}"
+    for word in words:
+        assert re.search(word, done.stderr, re.I), f"no word of {word}: {said}"
+
+
+class Stat(Tool):
+    """It says that it traces on standard error, as with --json."""
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+    @property
+    def histograms(self):
+        return [one for one in self.objects() if one["type"] == "histogram"]
+
+
+def counted(traced, by="wait"):
+    """How many waits of each group. All is counted in the kernel, so nothing can be lost."""
+    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    return {one.get(by): one["count"] for one in traced.histograms}
+
+
+class Locks(Tool):
+    def ready(self):
+        return any(line.startswith((b"dbslower: tracing", b"dbslower: no ")) for line in self.err.lines)
+
+    @property
+    def waits(self):
+        """Those that have ended, but for the server's own short ones."""
+        return [one for one in self.objects()
+                if one["type"] == "lock_wait" and one["outcome"] != "waiting" and one["lock"] != "lwlock"]
+
+    def running(self):
+        return [one for one in self.objects() if one["type"] == "lock_wait" and one["outcome"] == "waiting"]
+
+    def ask(self):
+        """What is waiting now; each question is answered before the next thing happens."""
+        before = len(self.running())
+        self.process.send_signal(signal.SIGUSR1)
+        self.wait_for(lambda tool: len(tool.running()) > before, timeout=30, what="an answer")
+        return self.running()[before:]
+
+    def sees(self, *pids):
+        """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
+        self.wait_for(lambda tool: {one["pid"] for one in tool.ask() if one["holders"]} >= set(pids),
+                      timeout=30, what=f"the waits of {pids}")
+
+    def wait_of(self, pid):
+        """The first wait of this process, once it has ended."""
+        return self.wait_for(lambda tool: [one for one in tool.waits if one["pid"] == pid], what=f"a wait of {pid}")[0]
+
+    def ended(self):
+        assert self.stop() == 0 and "nothing lost" in self.stderr, self.said()
+        assert not any(self.summary["lost"].values()), self.said()
+        return self
+
+
+def memory_of(pid):
+    """The most that it has had resident, bytes."""
+    with open(f"/proc/{pid}/status") as f:
+        return int(re.search(r"^VmHWM:\s+(\d+) kB", f.read(), re.M)[1]) << 10
