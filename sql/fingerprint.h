@@ -29,15 +29,19 @@ enum fingerprint_dialect {
 /* The dialect of the servers called @engine ("mysql", as in db/engine.h). */
 enum fingerprint_dialect fingerprint_dialect(const char *engine);
 
+struct fingerprint {
+	size_t len;		/* of the whole, without the NUL */
+	uint64_t hash;		/* of the whole, whatever the size of the buffer */
+};
+
 /*
- * Writes the fingerprint of the @len bytes of @text, any bytes, to the @size bytes of @out:
- * with a NUL behind it, and cut and ended by "..." if it is longer; @size may be 0. @cut
- * says that the statement goes on behind @text: then its last, perhaps partial word is left
- * out and the fingerprint itself ends in " ...". Returns the whole length without the NUL.
- * *@hash is of the whole fingerprint, whatever @size is. Takes time in proportion to @len.
+ * Write the fingerprint of the @len bytes of @text, any bytes, to the @size bytes of @out: with a
+ * NUL, and if it is longer cut to whole characters and "..."; @size may be 0. @cut: the statement
+ * continues after @text; then its last, possibly partial word is dropped and the fingerprint ends
+ * in " ...". Takes time in proportion to @len.
  */
-size_t fingerprint_make(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
-			char *out, size_t size, uint64_t *hash);
+struct fingerprint fingerprint_make(enum fingerprint_dialect dialect, const char *text, size_t len,
+				    bool cut, char *out, size_t size);
 
 /*
  * Writes @text with a ? for each literal, by the rules above, so that the fingerprint stays the

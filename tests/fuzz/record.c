@@ -51,7 +51,6 @@ static bool record_shown(void *arg, const struct statement *s)
 	struct column_list columns = { 0 };
 	struct column_view view;
 	const char *bad;
-	uint64_t hash;
 	size_t bad_len;
 
 	(void)arg;
@@ -68,7 +67,7 @@ static bool record_shown(void *arg, const struct statement *s)
 		"%.*s", (int)out.len, out.buf);
 	if (s->text)
 		fingerprint_make(fingerprint_dialect(s->engine), s->text, s->text_len,
-				 s->truncated, NULL, 0, &hash);
+				 s->truncated, NULL, 0);
 	return true;
 }
 

@@ -32,8 +32,8 @@ int main(int argc, char **argv)
 		out = malloc(size);
 		if (!out)
 			return 1;
-		fingerprint_make(fingerprint_dialect(argv[1]), text, (size_t)len, cut, out, size,
-				 &hash);
+		hash = fingerprint_make(fingerprint_dialect(argv[1]), text, (size_t)len, cut, out,
+					size).hash;
 		printf("%016" PRIx64 " %s%c", hash, out, 0);
 		free(out);
 	}
