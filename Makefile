@@ -53,6 +53,7 @@ WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
 CFLAGS	?= -Os -g
 # The path of every statement; the rest runs once and is kept small.
 CFLAGS_cli/escape := -O2
+CFLAGS_sql/fingerprint := -O2
 CFLAGS_sql/lexer := -O2
 CFLAGS_sql/printer := -O2
 CFLAGS_sql/token := -O2

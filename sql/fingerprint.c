@@ -66,9 +66,12 @@ struct fingerprint fingerprint_make(enum fingerprint_dialect dialect, const char
 		.out = out, .size = size,
 	};
 
-	while (p.in.pos < p.in.end)
-		if (!lexer_skip_blank(&p.in))
+	while (p.in.pos < p.in.end) {
+		if (lexer_is_blank(lexer_peek(&p.in, 0)))
+			p.in.pos++;
+		else if (!lexer_skip_blank(&p.in))
 			token_read(&p);
+	}
 	if (cut)
 		finish_cut(&p);
 	finish_out(&p);
