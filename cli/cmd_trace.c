@@ -303,7 +303,7 @@ static int trace_open(struct trace *trace)
 		.pids = options->pids, .npids = options->pid_count,
 		.mode = options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
-		.text_bytes = options->text_bytes, .force_perf = options->force_perf,
+		.text_bytes = options->text_bytes, .denied = options->denied,
 		.arg = trace, .hit = trace_hit, .skipped = trace_skipped,
 		.program = options->verbose ? loop_program : NULL,
 	};
