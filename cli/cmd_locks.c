@@ -6,23 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/locks_print.h"
 #include "cli/message.h"
-#include "cli/loop.h"
+#include "cli/tracing.h"
 
-#define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
 #define NAP_MS		1	/* a holder is looked up while it holds */
 
 struct cmd_locks {
-	struct loop loop;		/* first: what it is called with */
+	struct loop loop;		/* first: the callbacks get it */
 	struct locks *locks;
 	struct locks_view view;
 	void (*server)(void *arg, const struct tracer_server *server);
-	uint64_t shown, said;		/* waits; losses that were said */
+	uint64_t summed;		/* LWLock waits in the table */
 	int dot;			/* file; -1: none */
-	bool terminal, done, running, ending;
+	bool terminal;
+	bool running;			/* the wait last printed has not ended */
 };
 
 static void locks_wait(void *arg, const struct lock_wait *wait)
@@ -30,12 +31,12 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 	struct cmd_locks *cmd = arg;
 	const struct options *options = &cmd->loop.options;
 
-	if (cmd->done)
+	if (cmd->loop.done)
 		return;
 	/* What was only asked for will come again. */
-	if (cmd->dot >= 0 && (!wait->running || cmd->ending))
+	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
 		locks_graph_wait(&cmd->view, wait);
-	if (options->stat && (!wait->running || cmd->ending)) {
+	if (options->stat && (!wait->running || cmd->loop.ending)) {
 		locks_sum_wait(&cmd->view, wait);
 	} else {
 		if (wait->running && !cmd->running && !options->json)
@@ -46,7 +47,7 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 	if (cmd->terminal)
 		output_flush(&cmd->loop.out);
 	if (!wait->running)
-		cmd->done = ++cmd->shown == options->count;
+		loop_count(&cmd->loop);
 }
 
 static void locks_server(void *arg, const struct tracer_server *server)
@@ -69,54 +70,10 @@ static void locks_begin(struct loop *loop)
 
 	if (loop->options.json)
 		return;
-	loop_headline(loop);
+	banner_headline(loop);
 	if (!loop->options.stat)
 		locks_show_header(&cmd->view);
 	output_flush(&loop->out);
-}
-
-static void locks_say_summary(struct cmd_locks *cmd, const struct summary *summary)
-{
-	output_printf(&cmd->loop.err, "dbslower: %llu waits, %llu shown",
-		      (unsigned long long)summary->statements, (unsigned long long)cmd->shown);
-	message_losses(&cmd->loop.err, summary);
-	output_flush(&cmd->loop.err);
-}
-
-/* Says what was lost since it was last said. */
-static void locks_report(struct cmd_locks *cmd)
-{
-	struct summary summary;
-
-	locks_summary(cmd->locks, &summary);
-	if (summary.ring_full + summary.table_full == cmd->said)
-		return;
-	cmd->said = summary.ring_full + summary.table_full;
-	locks_say_summary(cmd, &summary);
-}
-
-static int locks_loop(struct cmd_locks *cmd)
-{
-	uint64_t reported_ns = loop_now();
-	int filled, fd, err = 0;
-
-	while (!cmd->done && !err) {
-		filled = locks_drain(cmd->locks);
-		if (cmd->loop.asked)
-			locks_running(cmd->locks);
-		cmd->loop.asked = false;
-		err = output_flush(&cmd->loop.out);
-		if (loop_now() - reported_ns > 1000000000u) {
-			reported_ns = loop_now();
-			locks_report(cmd);
-		}
-		if (cmd->done || err)
-			break;
-		fd = filled ? -EAGAIN : locks_sleep(cmd->locks);
-		cmd->done = loop_wait(&cmd->loop, fd >= 0 ? fd : -1,
-				      fd >= 0 ? SLEEP_MAX_MS : NAP_MS);
-	}
-	return err;
 }
 
 static int locks_table(struct cmd_locks *cmd)
@@ -127,7 +84,7 @@ static int locks_table(struct cmd_locks *cmd)
 	if (n < 0)
 		return (int)n;
 	for (ssize_t i = 0; i < n; i++)
-		cmd->shown += counts[i].sum.count;
+		cmd->summed += counts[i].sum.count;
 	locks_show_sums(&cmd->view, counts, (size_t)n);
 	free(counts);
 	return output_flush(&cmd->loop.out);
@@ -151,37 +108,58 @@ static int locks_graph(struct cmd_locks *cmd)
 	return message_output(&cmd->loop.err, err);
 }
 
-static int locks_end(struct cmd_locks *cmd, int err)
+static int cmd_locks_finish(struct loop *loop, int *err)
 {
-	const struct options *options = &cmd->loop.options;
-	struct summary summary;
-	int graph, status;
+	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	locks_detach(cmd->locks);
-	cmd->done = err || (options->count && cmd->shown >= options->count);
-	while (locks_drain(cmd->locks) > 0)
-		continue;
-	cmd->ending = true;
-	locks_running(cmd->locks);
-	if (!err && options->stat)
-		err = locks_table(cmd);
-	graph = locks_graph(cmd);
-	locks_summary(cmd->locks, &summary);
-	summary.table_full += cmd->view.unsummed;
-	summary.printed = cmd->shown;
-	if (options->json && !err)
-		locks_show_summary(&cmd->view, &summary);
-	if (!err)
-		err = output_flush(&cmd->loop.out);
-	status = message_output(&cmd->loop.err, err);
-	if (err != -EPIPE)
-		locks_say_summary(cmd, &summary);
-	if (status == EXIT_OK && options->strict && message_lost(&summary))
-		status = EXIT_FAILED;
-	return status == EXIT_OK ? graph : status;
+	if (!*err && loop->options.stat)
+		*err = locks_table(cmd);
+	return locks_graph(cmd);
 }
 
-/* The file of --dot: before anything is traced it is known whether it can be written. */
+static void cmd_locks_summary(struct loop *loop, struct summary *summary)
+{
+	struct cmd_locks *cmd = (struct cmd_locks *)loop;
+
+	locks_summary(cmd->locks, summary);
+	summary->printed = loop->counted + cmd->summed;
+	if (loop->ending)
+		summary->table_full += cmd->view.unsummed;
+}
+
+static void cmd_locks_json(struct loop *loop, const struct summary *summary)
+{
+	locks_show_summary(&((struct cmd_locks *)loop)->view, summary);
+}
+
+static int cmd_locks_drain(struct loop *loop)
+{
+	return locks_drain(((struct cmd_locks *)loop)->locks);
+}
+
+static int cmd_locks_sleep(struct loop *loop)
+{
+	return locks_sleep(((struct cmd_locks *)loop)->locks);
+}
+
+static void cmd_locks_running(struct loop *loop)
+{
+	locks_running(((struct cmd_locks *)loop)->locks);
+}
+
+static void cmd_locks_detach(struct loop *loop)
+{
+	locks_detach(((struct cmd_locks *)loop)->locks);
+}
+
+static const struct loop_ops cmd_locks_ops = {
+	.noun = "waits", .report = LOOP_REPORT_EVENTS,
+	.begin = locks_begin, .drain = cmd_locks_drain, .sleep = cmd_locks_sleep,
+	.running = cmd_locks_running, .detach = cmd_locks_detach, .finish = cmd_locks_finish,
+	.summary = cmd_locks_summary, .json = cmd_locks_json,
+};
+
+/* Open the file of --dot, so that a failure is reported before anything is traced. */
 static int locks_dot(struct cmd_locks *cmd)
 {
 	const char *path = cmd->loop.options.dot;
@@ -193,9 +171,7 @@ static int locks_dot(struct cmd_locks *cmd)
 	if (cmd->dot >= 0)
 		return EXIT_OK;
 	error_set(&error, ERROR_FILE, -errno, path, NULL);
-	message_error(&cmd->loop.err, &error);
-	output_flush(&cmd->loop.err);
-	return EXIT_FAILED;
+	return loop_refuse(&cmd->loop, &error);
 }
 
 static int locks_run(struct cmd_locks *cmd)
@@ -208,24 +184,20 @@ static int locks_run(struct cmd_locks *cmd)
 
 	if (status != EXIT_OK)
 		return status;
-	loop_config(loop, &config.tracer);
+	tracing_config(loop, &config.tracer);
 	cmd->server = config.tracer.server;
 	config.tracer.server = locks_server;
-	if (locks_open(&cmd->locks, &config, &error)) {
-		message_error(&loop->err, &error);
-		output_flush(&loop->err);
-		error_clear(&error);
-		return EXIT_FAILED;
-	}
+	if (locks_open(&cmd->locks, &config, &error))
+		return loop_refuse(loop, &error);
 	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;
 	if (!loop->options.keep_privileges) {
 		locks_sandbox(cmd->locks, &sandbox);
-		loop_sandbox(loop, &sandbox);
+		banner_sandbox(loop, &sandbox);
 	}
-	loop_started(loop, locks_features(cmd->locks), locks_targets(cmd->locks));
-	return locks_end(cmd, locks_loop(cmd));
+	banner_start(loop, locks_features(cmd->locks), locks_targets(cmd->locks));
+	return loop_run(loop);
 }
 
 int cmd_locks(const struct command *command, int argc, char *argv[])
@@ -238,9 +210,10 @@ int cmd_locks(const struct command *command, int argc, char *argv[])
 		return message_no_memory();
 	loop = &cmd->loop;
 	cmd->dot = -1;
-	loop->begin = locks_begin;
-	loop->subject = "lock waits";
-	loop->than = " longer than ";
+	loop->ops = &cmd_locks_ops;
+	loop->nap_ms = NAP_MS;
+	loop->banner.subject = "lock waits";
+	loop->banner.than = " longer than ";
 	cmd->terminal = isatty(STDOUT_FILENO);
 	if (loop_options(loop, command, argc, argv, &ret)) {
 		cmd->view = (struct locks_view){

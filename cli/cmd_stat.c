@@ -8,22 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/loop.h"
+#include "cli/tracing.h"
 
 #define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
-#define NS_PER_S	1000000000u
 
 struct stat {
-	struct loop loop;		/* first: the tracer's calls get it */
-	struct histogram_row *before;	/* what the last interval's end had; sorted */
+	struct tracing tracing;		/* first: the callbacks get it */
+	struct histogram_row *before;	/* the counts at the end of the last interval; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */
-	uint64_t intervals;
+	uint64_t next_ns;		/* the end of the interval, CLOCK_MONOTONIC */
 };
 
 /* One histogram: a kind of server, or a part of its statements. */
@@ -36,7 +36,7 @@ struct stat_histogram {
 
 static const char *stat_unit(const struct stat *stat)
 {
-	return stat->loop.options.micro ? "us" : "ms";
+	return stat->tracing.loop.options.micro ? "us" : "ms";
 }
 
 static uint64_t stat_unit_ns(const struct options *options)
@@ -97,8 +97,8 @@ static const struct {
 
 static void stat_text(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->loop.out;
-	const char *unit = stat_unit(stat), *wait = stat->loop.options.wait;
+	struct output *out = &stat->tracing.loop.out;
+	const char *unit = stat_unit(stat), *wait = stat->tracing.loop.options.wait;
 	char title[32];
 
 	snprintf(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
@@ -107,7 +107,7 @@ static void stat_text(struct stat *stat, const struct stat_histogram *h)
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, "%s%s ", i ? ", " : "", percentiles[i].name);
 		output_fixed(out, stat_percentile(h, percentiles[i].permille) /
-				  (stat->loop.options.micro ? 1 : 1000), 3);
+				  (stat->tracing.loop.options.micro ? 1 : 1000), 3);
 		output_printf(out, " %s", unit);
 	}
 	output_printf(out, "; %llu %s\n", (unsigned long long)h->total,
@@ -116,13 +116,13 @@ static void stat_text(struct stat *stat, const struct stat_histogram *h)
 
 static void stat_json(struct stat *stat, const struct stat_histogram *h)
 {
-	struct output *out = &stat->loop.out;
+	struct output *out = &stat->tracing.loop.out;
 	const struct histogram_row *first = h->counts;
-	const char *by = option_by_name(stat->loop.options.stat_by);
+	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
 
 	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
-		      (unsigned long long)stat->intervals, first->engine->name);
-	json_string(out, ",\"wait\":\"", stat->loop.options.wait);
+		      (unsigned long long)stat->tracing.loop.counted, first->engine->name);
+	json_string(out, ",\"wait\":\"", stat->tracing.loop.options.wait);
 	if (by && *first->group) {
 		output_printf(out, ",\"%s\":\"", by);
 		escape_json(out, first->group, strlen(first->group), false);
@@ -142,13 +142,13 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 /* The title over a histogram, where there can be several. */
 static void stat_title(struct stat *stat, const struct histogram_row *first)
 {
-	struct output *out = &stat->loop.out;
-	const char *by = option_by_name(stat->loop.options.stat_by);
+	struct output *out = &stat->tracing.loop.out;
+	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
 
 	output_char(out, '\n');
 	output_string(out, first->engine->title);
-	if (stat->loop.options.wait)
-		output_printf(out, ", wait = %s", stat->loop.options.wait);
+	if (stat->tracing.loop.options.wait)
+		output_printf(out, ", wait = %s", stat->tracing.loop.options.wait);
 	if (by) {
 		output_printf(out, ", %s = ", by);
 		if (*first->group)
@@ -179,7 +179,7 @@ static size_t stat_take(struct stat_histogram *h, const struct histogram_row *co
 static int stat_show(struct stat *stat)
 {
 	struct histogram_row *counts, *now;
-	ssize_t n = tracer_counts(stat->loop.tracer, &counts);
+	ssize_t n = tracer_counts(stat->tracing.tracer, &counts);
 	struct stat_histogram h;
 
 	if (n < 0)
@@ -196,7 +196,7 @@ static int stat_show(struct stat *stat)
 		if (!h.total)
 			continue;
 		stat->shown += h.total;
-		if (stat->loop.options.json) {
+		if (stat->tracing.loop.options.json) {
 			stat_json(stat, &h);
 			continue;
 		}
@@ -207,55 +207,49 @@ static int stat_show(struct stat *stat)
 	free(stat->before);
 	stat->before = now;
 	stat->nbefore = (size_t)n;
-	stat->intervals++;
-	return output_flush(&stat->loop.out);
+	loop_count(&stat->tracing.loop);
+	return output_flush(&stat->tracing.loop.out);
 }
 
 static void stat_begin(struct loop *loop)
 {
 	if (loop->options.json)
 		return;
-	loop_headline(loop);
+	banner_headline(loop);
 	output_flush(&loop->out);
 }
 
-static int stat_loop(struct stat *stat)
+static int stat_tick(struct loop *loop)
 {
-	const struct options *options = &stat->loop.options;
-	uint64_t next_ns = stat->loop.start_ns + options->interval_ns, now;
-	int nap_ms = 1, filled, err = 0;
-	bool done = false;
+	struct stat *stat = (struct stat *)loop;
 
-	while (!done && !err) {
-		filled = tracer_drain(stat->loop.tracer);
-		nap_ms = options->has_match ? loop_nap(nap_ms, filled) : DRAIN_MS;
-		done = loop_wait(&stat->loop, -1, nap_ms);
-		now = loop_now();
-		if (done || !options->interval_ns || now < next_ns)
-			continue;
-		next_ns += options->interval_ns;
-		err = stat_show(stat);
-		done = options->count && stat->intervals >= options->count;
-	}
-	return err;
+	if (!loop->options.interval_ns || loop_now() < stat->next_ns)
+		return 0;
+	stat->next_ns += loop->options.interval_ns;
+	return stat_show(stat);
 }
 
-static int stat_end(struct stat *stat, int err)
+static int stat_finish(struct loop *loop, int *err)
 {
-	struct loop *loop = &stat->loop;
-	struct summary summary;
-
-	tracer_detach(loop->tracer);
-	while (tracer_drain(loop->tracer) > 0)
-		continue;
-	if (!err && !(loop->options.count && stat->intervals >= loop->options.count))
-		err = stat_show(stat);
-	tracer_summary(loop->tracer, &summary);
-	/* Statements that were running are in no histogram, and nobody misses their ends. */
-	summary.printed = stat->shown;
-	summary.waits = stat->loop.options.wait;
-	return loop_finish(loop, err, &summary);
+	if (!loop->done)
+		*err = stat_show((struct stat *)loop);
+	return EXIT_OK;
 }
+
+/* Statements that still run are in no histogram, and not counted as losses. */
+static void stat_summary(struct loop *loop, struct summary *summary)
+{
+	struct stat *stat = (struct stat *)loop;
+
+	tracer_summary(stat->tracing.tracer, summary);
+	summary->printed = stat->shown;
+	summary->waits = loop->options.wait;
+}
+
+static const struct loop_ops stat_ops = {
+	.noun = "statements", .begin = stat_begin, .drain = tracing_drain, .tick = stat_tick,
+	.detach = tracing_detach, .finish = stat_finish, .summary = stat_summary,
+};
 
 static bool stat_statement(void *arg, const struct statement *statement)
 {
@@ -264,41 +258,53 @@ static bool stat_statement(void *arg, const struct statement *statement)
 	return false;
 }
 
+/* Adapt @config, which is that of slow. */
+static void stat_config(struct loop *loop, struct tracer_config *config)
+{
+	const struct options *options = &loop->options;
+
+	config->statement = stat_statement;
+	config->stat_unit_ns = stat_unit_ns(options);
+	config->stat_by = options->stat_by;
+	if (options->wait) {
+		config->why = config->wait = true;
+		config->wait_part = options->wait_part;
+		config->wait_call = options->wait_call;
+		loop->banner.subject = "waits in database queries";
+		loop->banner.than = " longer than ";
+	}
+	/*
+	 * Without --match the kernel groups by the user or database that it reads in the server's
+	 * memory; these are not compared with a process title, as they have been counted by then.
+	 */
+	config->identify = config->match && (config->stat_by == STAT_BY_USER ||
+					     config->stat_by == STAT_BY_DATABASE);
+	config->rows = false;
+	if (!config->match)
+		config->text_bytes = OPTION_TEXT_MIN * 4;
+}
+
 int cmd_stat(const struct command *command, int argc, char *argv[])
 {
 	struct stat *stat = calloc(1, sizeof(*stat));
 	struct tracer_config config;
+	struct loop *loop;
 	int ret = EXIT_FAILED;
 
 	if (!stat)
 		return message_no_memory();
-	stat->loop.begin = stat_begin;
-	stat->loop.statement = stat_statement;
-	if (!loop_options(&stat->loop, command, argc, argv, &ret))
+	loop = &stat->tracing.loop;
+	loop->ops = &stat_ops;
+	if (!loop_options(loop, command, argc, argv, &ret))
 		goto cleanup;
-	loop_config(&stat->loop, &config);
-	config.stat_unit_ns = stat_unit_ns(&stat->loop.options);
-	config.stat_by = stat->loop.options.stat_by;
-	if (stat->loop.options.wait) {
-		config.why = config.wait = true;
-		config.wait_part = stat->loop.options.wait_part;
-		config.wait_call = stat->loop.options.wait_call;
-		stat->loop.subject = "waits in database queries";
-		stat->loop.than = " longer than ";
-	}
-	/*
-	 * Groups by user or database are what the kernel reads in the server's memory, believed
-	 * without a look at a title: it has counted by them before anybody could object.
-	 */
-	config.identify = config.match && (config.stat_by == STAT_BY_USER ||
-					   config.stat_by == STAT_BY_DATABASE);
-	config.rows = false;
-	if (!config.match)
-		config.text_bytes = OPTION_TEXT_MIN * 4;
-	ret = loop_open(&stat->loop, &config);
+	tracing_config(loop, &config);
+	stat_config(loop, &config);
+	loop->nap_ms = config.match ? 0 : DRAIN_MS;
+	stat->next_ns = loop->start_ns + loop->options.interval_ns;
+	ret = tracing_open(&stat->tracing, &config);
 	if (ret == EXIT_OK)
-		ret = stat_end(stat, stat_loop(stat));
-	tracer_close(stat->loop.tracer);
+		ret = loop_run(loop);
+	tracer_close(stat->tracing.tracer);
 cleanup:
 	free(stat->before);
 	free(stat);

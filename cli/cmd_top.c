@@ -5,12 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/breakdown.h"
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/loop.h"
-#include "cli/breakdown.h"
+#include "cli/tracing.h"
 #include "sql/fingerprint.h"
 
 #define REFRESH_NS	2000000000u	/* on a terminal, unless -i says otherwise */
@@ -20,9 +20,9 @@
 #define QUERY_WIDTH	32		/* that a text should have */
 
 struct cmd_top {
-	struct loop loop;		/* first: the tracer's calls get it */
+	struct tracing tracing;		/* first: the callbacks get it */
 	struct top *digests;
-	uint64_t intervals;
+	uint64_t interval_ns, next_ns;	/* 0: only at the end; CLOCK_MONOTONIC */
 	unsigned int running;		/* shown in this table */
 	uint64_t grouped;		/* statements */
 	unsigned int width, height;	/* of the terminal; 0: it is none */
@@ -46,7 +46,7 @@ static bool cmd_top_is_narrow(const struct cmd_top *top)
 
 static void cmd_top_text(struct cmd_top *top, const char *text, size_t len, bool cut)
 {
-	struct output *out = &top->loop.out;
+	struct output *out = &top->tracing.loop.out;
 	unsigned int fixed = cmd_top_is_narrow(top) ? NARROW_WIDTH : FIXED_WIDTH;
 	size_t room = top->width > fixed + 8 ? top->width - fixed : 8;
 
@@ -59,7 +59,7 @@ static void cmd_top_text(struct cmd_top *top, const char *text, size_t len, bool
 
 static void cmd_top_row(struct cmd_top *top, const struct top_entry *entry, const char *text)
 {
-	struct output *out = &top->loop.out;
+	struct output *out = &top->tracing.loop.out;
 
 	output_printf(out, "%8llu ", (unsigned long long)entry->calls);
 	cmd_top_ms(out, entry->total_ns, 12);
@@ -77,8 +77,8 @@ static void cmd_top_row(struct cmd_top *top, const struct top_entry *entry, cons
 /* Where the time of the group's calls went, in lines of their own. */
 static void cmd_top_why(struct cmd_top *top, const struct top_entry *entry)
 {
-	struct output *out = &top->loop.out;
-	const struct options *options = &top->loop.options;
+	struct output *out = &top->tracing.loop.out;
+	const struct options *options = &top->tracing.loop.options;
 	const struct top_why *why = entry->why;
 
 	if (!options->why && !options->use)
@@ -102,14 +102,14 @@ static void cmd_top_why_json(struct output *out, const struct top_why *why)
 
 static void cmd_top_json(struct cmd_top *top, const struct top_entry *entry, const char *text)
 {
-	struct output *out = &top->loop.out;
+	struct output *out = &top->tracing.loop.out;
 	static const struct {
 		const char *key;
 		unsigned int permille;
 	} percentiles[] = { { "p50_ms", 500 }, { "p95_ms", 950 }, { "p99_ms", 990 } };
 
 	output_printf(out, "{\"type\":\"%s\",\"interval\":%llu", entry->engine ? "group" : "other",
-		      (unsigned long long)top->intervals);
+		      (unsigned long long)top->tracing.loop.counted);
 	if (entry->engine)
 		output_printf(out, ",\"engine\":\"%s\",\"hash\":\"%016llx\"", entry->engine,
 			      (unsigned long long)entry->hash);
@@ -137,7 +137,7 @@ static void cmd_top_json(struct cmd_top *top, const struct top_entry *entry, con
 
 static void cmd_top_entry(struct cmd_top *top, const struct top_entry *entry, const char *text)
 {
-	if (top->loop.options.json) {
+	if (top->tracing.loop.options.json) {
 		cmd_top_json(top, entry, text);
 	} else {
 		cmd_top_row(top, entry, text);
@@ -163,7 +163,7 @@ static void cmd_top_other(struct cmd_top *top)
 /* How many groups there is room for. */
 static size_t cmd_top_lines(const struct cmd_top *top)
 {
-	const struct options *options = &top->loop.options;
+	const struct options *options = &top->tracing.loop.options;
 	size_t each = options->use ? 3 : options->why ? 2 : 1;
 
 	if (options->lines)
@@ -174,7 +174,7 @@ static size_t cmd_top_lines(const struct cmd_top *top)
 /* Shows what there is since the start. 0 or -errno. */
 static int cmd_top_show(struct cmd_top *top)
 {
-	struct loop *loop = &top->loop;
+	struct loop *loop = &top->tracing.loop;
 	size_t count, lines = cmd_top_lines(top);
 	const struct top_entry *const *entries =
 		top_sort(top->digests, loop->options.order, &count);
@@ -192,20 +192,20 @@ static int cmd_top_show(struct cmd_top *top)
 		output_printf(&loop->out, "(%zu more)\n", count - lines);
 	cmd_top_other(top);
 	top->running = 0;
-	tracer_running(loop->tracer);
+	tracer_running(top->tracing.tracer);
 	if (!loop->options.json)
 		output_char(&loop->out, '\n');
-	top->intervals++;
+	loop_count(loop);
 	return output_flush(&loop->out);
 }
 
 static void cmd_top_running(struct cmd_top *top, const struct statement *statement)
 {
-	struct output *out = &top->loop.out;
+	struct output *out = &top->tracing.loop.out;
 
 	if (statement->duration_ns < RUNNING_NS)
 		return;
-	if (top->loop.options.json) {
+	if (top->tracing.loop.options.json) {
 		output_printf(out, "{\"type\":\"running\",\"engine\":\"%s\",\"pid\":%u,"
 				   "\"duration_ms\":", statement->engine, statement->pid);
 		output_fixed(out, statement->duration_ns, 6);
@@ -254,74 +254,73 @@ static void cmd_top_size(struct cmd_top *top)
 {
 	struct winsize size;
 
-	if (top->loop.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
+	if (top->tracing.loop.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
 	    !isatty(STDOUT_FILENO))
 		return;
 	top->width = size.ws_col ? size.ws_col : 80;
 	top->height = size.ws_row;
 }
 
-static int cmd_top_loop(struct cmd_top *top)
+static int cmd_top_tick(struct loop *loop)
 {
-	const struct options *options = &top->loop.options;
-	uint64_t interval_ns = options->interval_ns ? options->interval_ns :
-			       top->width ? REFRESH_NS : 0;
-	uint64_t next_ns = loop_now() + interval_ns, now;
-	int nap_ms = 1, filled, err = 0;
-	bool done = false;
+	struct cmd_top *top = (struct cmd_top *)loop;
+	uint64_t now = loop_now();
 
-	while (!done && !err) {
-		filled = tracer_drain(top->loop.tracer);
-		nap_ms = loop_nap(nap_ms, filled);
-		done = loop_wait(&top->loop, -1, nap_ms);
-		now = loop_now();
-		if (done || !interval_ns || now < next_ns)
-			continue;
-		next_ns = now + interval_ns;
-		cmd_top_size(top);
-		err = cmd_top_show(top);
-		done = options->count && top->intervals >= options->count;
-	}
-	return err;
+	if (!top->interval_ns || now < top->next_ns)
+		return 0;
+	top->next_ns = now + top->interval_ns;
+	cmd_top_size(top);
+	return cmd_top_show(top);
 }
 
-static int cmd_top_end(struct cmd_top *top, int err)
+static int cmd_top_finish(struct loop *loop, int *err)
 {
-	struct loop *loop = &top->loop;
-	struct summary summary;
-
-	tracer_detach(loop->tracer);
-	while (tracer_drain(loop->tracer) > 0)
-		continue;
-	if (!err && !(loop->options.count && top->intervals >= loop->options.count))
-		err = cmd_top_show(top);
-	tracer_summary(loop->tracer, &summary);
-	summary.printed = top->grouped;
-	return loop_finish(loop, err, &summary);
+	if (!loop->done)
+		*err = cmd_top_show((struct cmd_top *)loop);
+	return EXIT_OK;
 }
+
+static void cmd_top_summary(struct loop *loop, struct summary *summary)
+{
+	struct cmd_top *top = (struct cmd_top *)loop;
+
+	tracer_summary(top->tracing.tracer, summary);
+	summary->printed = top->grouped;
+}
+
+static const struct loop_ops cmd_top_ops = {
+	.noun = "statements", .begin = cmd_top_begin, .drain = tracing_drain,
+	.tick = cmd_top_tick, .detach = tracing_detach, .finish = cmd_top_finish,
+	.summary = cmd_top_summary,
+};
 
 int cmd_top(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_top *top = calloc(1, sizeof(*top));
 	struct tracer_config config;
+	struct loop *loop;
 	int ret = EXIT_FAILED;
 
 	if (!top)
 		return message_no_memory();
-	top->loop.begin = cmd_top_begin;
-	top->loop.statement = cmd_top_statement;
+	loop = &top->tracing.loop;
+	loop->ops = &cmd_top_ops;
 	top->digests = top_new(TOP_ENTRIES);
 	if (!top->digests)
 		ret = message_no_memory();
-	if (!top->digests || !loop_options(&top->loop, command, argc, argv, &ret))
+	if (!top->digests || !loop_options(loop, command, argc, argv, &ret))
 		goto cleanup;
-	loop_config(&top->loop, &config);
+	tracing_config(loop, &config);
+	config.statement = cmd_top_statement;
 	config.rows = true;
 	cmd_top_size(top);
-	ret = loop_open(&top->loop, &config);
+	top->interval_ns = loop->options.interval_ns ? loop->options.interval_ns :
+			   top->width ? REFRESH_NS : 0;
+	ret = tracing_open(&top->tracing, &config);
+	top->next_ns = loop_now() + top->interval_ns;
 	if (ret == EXIT_OK)
-		ret = cmd_top_end(top, cmd_top_loop(top));
-	tracer_close(top->loop.tracer);
+		ret = loop_run(loop);
+	tracer_close(top->tracing.tracer);
 cleanup:
 	top_free(top->digests);
 	free(top);

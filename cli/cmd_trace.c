@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/message.h"
@@ -14,17 +15,14 @@
 #include "host/file.h"
 #include "probe/trace.h"
 
-#define SLEEP_MAX_MS	5000	/* how long a loss may stay unsaid */
-
 struct trace {
-	struct loop loop;		/* first: what it is called with */
+	struct loop loop;		/* first: the callbacks get it */
 	struct trace_spec specs[OPTION_WORDS];
 	struct file_list files;		/* that were named apart from the probes */
 	struct probe_trace *probes;
 	struct trace_view view;
-	uint64_t shown, unreadable, cut;
-	uint64_t said;			/* losses that were said */
-	bool terminal, done;
+	uint64_t counted, unreadable, cut;	/* hits in tables; texts */
+	bool terminal;
 };
 
 /* Says "dbslower: SUBJECT WHY", and the remedy in a line of its own. */
@@ -254,9 +252,8 @@ static int trace_plans(struct trace *trace)
 static void trace_hit(void *arg, const struct probe_hit *hit)
 {
 	struct trace *trace = arg;
-	const struct options *options = &trace->loop.options;
 
-	if (trace->done)
+	if (trace->loop.done)
 		return;
 	trace_show_hit(&trace->view, hit);
 	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
@@ -267,7 +264,7 @@ static void trace_hit(void *arg, const struct probe_hit *hit)
 	}
 	if (trace->terminal)
 		output_flush(&trace->loop.out);
-	trace->done = ++trace->shown == options->count;
+	loop_count(&trace->loop);
 }
 
 /* "dbslower: tracing 2 probes at 5 sites of 1 file (uprobe_multi)" */
@@ -303,13 +300,13 @@ static int trace_open(struct trace *trace)
 		.pids = options->pids, .npids = options->pid_count,
 		.mode = options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
-		.text_bytes = options->text_bytes, .force_perf = options->force_perf,
+		.text_bytes = options->text_bytes, .denied = options->denied,
 		.arg = trace, .hit = trace_hit, .skipped = trace_skipped,
-		.program = options->verbose ? loop_program : NULL,
+		.program = options->verbose ? banner_program : NULL,
 	};
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
-	int status, err;
+	int status;
 
 	for (unsigned int i = 0; i < options->word_count; i++) {
 		unsigned int texts = (unsigned int)__builtin_popcount(trace->specs[i].request.texts);
@@ -324,17 +321,15 @@ static int trace_open(struct trace *trace)
 	if (probe_trace_attach(trace->probes, &error))
 		return trace_fault(trace, &error);
 	if (options->verbose)
-		loop_features(&trace->loop, probe_trace_features(trace->probes));
-	err = loop_arm(&trace->loop);
-	if (err) {
-		error_set(&error, ERROR_WAIT, err, NULL, NULL);
-		return trace_fault(trace, &error);
-	}
+		banner_features(&trace->loop, probe_trace_features(trace->probes));
+	status = loop_ready(&trace->loop);
+	if (status != EXIT_OK)
+		return status;
 	if (!options->keep_privileges) {
 		/* Its file cannot be read later. */
 		tzset();
 		probe_trace_sandbox(trace->probes, &sandbox);
-		loop_sandbox(&trace->loop, &sandbox);
+		banner_sandbox(&trace->loop, &sandbox);
 	}
 	trace_headline(trace);
 	if (config.mode == REQUEST_SEND) {
@@ -344,63 +339,22 @@ static int trace_open(struct trace *trace)
 	return EXIT_OK;
 }
 
-/* As for statements, those that trace has. */
-static void trace_summary(struct trace *trace, struct probe_trace_summary *probes,
-			  struct summary *summary)
+static int trace_drain(struct loop *loop)
 {
-	probe_trace_summary(trace->probes, probes);
-	*summary = (struct summary){
-		.ring_full = probes->ring_full, .table_full = probes->table_full,
-		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
-	};
+	return probe_trace_drain(((struct trace *)loop)->probes);
 }
 
-static void trace_say_summary(struct trace *trace, const struct probe_trace_summary *probes,
-			      const struct summary *summary)
+static int trace_sleep(struct loop *loop)
 {
-	output_printf(&trace->loop.err, "dbslower: %llu hits, %llu shown",
-		      (unsigned long long)probes->probes, (unsigned long long)trace->shown);
-	message_losses(&trace->loop.err, summary);
-	output_flush(&trace->loop.err);
+	return probe_trace_sleep(((struct trace *)loop)->probes);
 }
 
-/* Says what was lost since it was last said. */
-static void trace_report(struct trace *trace)
+static void trace_detach(struct loop *loop)
 {
-	struct probe_trace_summary probes;
-	struct summary summary;
-
-	trace_summary(trace, &probes, &summary);
-	if (probes.ring_full + probes.table_full == trace->said)
-		return;
-	trace->said = probes.ring_full + probes.table_full;
-	trace_say_summary(trace, &probes, &summary);
+	probe_trace_detach(((struct trace *)loop)->probes);
 }
 
-/* How it waits for hits: see cmd_slow.c. */
-static int trace_loop(struct trace *trace)
-{
-	uint64_t reported_ns = loop_now();
-	int nap_ms = 1, filled, fd, err = 0;
-
-	while (!trace->done && !err) {
-		filled = probe_trace_drain(trace->probes);
-		err = output_flush(&trace->loop.out);
-		if (loop_now() - reported_ns > 1000000000u) {
-			reported_ns = loop_now();
-			trace_report(trace);
-		}
-		if (trace->done || err)
-			break;
-		fd = filled ? -EAGAIN : probe_trace_sleep(trace->probes);
-		nap_ms = fd >= 0 ? 1 : loop_nap(nap_ms, filled);
-		trace->done = loop_wait(&trace->loop, fd >= 0 ? fd : -1,
-					fd >= 0 ? SLEEP_MAX_MS : nap_ms);
-	}
-	return err;
-}
-
-/* What was counted. 0 or -errno. */
+/* Print the counts. Return 0 or -errno. */
 static int trace_show(struct trace *trace)
 {
 	struct probe_trace_count *counts;
@@ -409,7 +363,7 @@ static int trace_show(struct trace *trace)
 	if (n < 0)
 		return (int)n;
 	for (ssize_t i = 0; i < n; i++)
-		trace->shown += counts[i].count;
+		trace->counted += counts[i].count;
 	if (trace->loop.options.histogram)
 		trace_show_histograms(&trace->view, counts, (size_t)n);
 	else
@@ -418,30 +372,42 @@ static int trace_show(struct trace *trace)
 	return output_flush(&trace->loop.out);
 }
 
-static int trace_end(struct trace *trace, int err)
+static int trace_finish(struct loop *loop, int *err)
 {
-	const struct options *options = &trace->loop.options;
-	struct probe_trace_summary probes;
-	struct summary summary;
-	int ret;
-
-	probe_trace_detach(trace->probes);
-	trace->done = err || (options->count && trace->shown >= options->count);
-	while (probe_trace_drain(trace->probes) > 0)
-		continue;
-	if (!err && (options->histogram || options->count_hits))
-		err = trace_show(trace);
-	trace_summary(trace, &probes, &summary);
-	if (options->json && !err)
-		trace_show_summary(&trace->view, &probes, trace->shown, trace->unreadable,
-				   trace->cut);
-	if (!err)
-		err = output_flush(&trace->loop.out);
-	ret = message_output(&trace->loop.err, err);
-	if (err != -EPIPE)
-		trace_say_summary(trace, &probes, &summary);
-	return ret == EXIT_OK && options->strict && message_lost(&summary) ? EXIT_FAILED : ret;
+	if (!*err && (loop->options.histogram || loop->options.count_hits))
+		*err = trace_show((struct trace *)loop);
+	return EXIT_OK;
 }
+
+static void trace_summary(struct loop *loop, struct summary *summary)
+{
+	struct trace *trace = (struct trace *)loop;
+	struct probe_trace_summary probes;
+
+	probe_trace_summary(trace->probes, &probes);
+	*summary = (struct summary){
+		.statements = probes.probes, .printed = loop->counted + trace->counted,
+		.ring_full = probes.ring_full, .table_full = probes.table_full,
+		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
+	};
+}
+
+static void trace_json(struct loop *loop, const struct summary *summary)
+{
+	struct probe_trace_summary probes = {
+		.probes = summary->statements, .ring_full = summary->ring_full,
+		.table_full = summary->table_full,
+	};
+
+	trace_show_summary(&((struct trace *)loop)->view, &probes, summary->printed,
+			   summary->text_unreadable, summary->text_truncated);
+}
+
+static const struct loop_ops trace_ops = {
+	.noun = "hits", .report = LOOP_REPORT_EVENTS, .drain = trace_drain, .sleep = trace_sleep,
+	.detach = trace_detach, .finish = trace_finish, .summary = trace_summary,
+	.json = trace_json,
+};
 
 static int trace_run(struct trace *trace)
 {
@@ -457,7 +423,7 @@ static int trace_run(struct trace *trace)
 	if (status == EXIT_OK)
 		status = trace_open(trace);
 	if (status == EXIT_OK)
-		status = trace_end(trace, trace_loop(trace));
+		status = loop_run(&trace->loop);
 	output_flush(&trace->loop.err);
 	probe_trace_close(trace->probes);
 	return status;
@@ -470,6 +436,7 @@ int cmd_trace(const struct command *command, int argc, char *argv[])
 
 	if (!trace)
 		return message_no_memory();
+	trace->loop.ops = &trace_ops;
 	trace->terminal = isatty(STDOUT_FILENO);
 	if (loop_options(&trace->loop, command, argc, argv, &ret))
 		ret = trace_run(trace);

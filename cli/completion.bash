@@ -103,7 +103,7 @@ _dbslower()
 		elif [[ $command == trace && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "--args --count -d --duration -h --help
 				--hist --json -l --lib -n --max -p --pid --ret --strict -T --wall
-				--text -v --verbose -V --version --keep-privileges --force-perf" -- "$cur")
+				--text -v --verbose -V --version --keep-privileges" -- "$cur")
 		elif [[ $command == trace && $cur != */* ]] && ((COMP_CWORD > 1)); then
 			_dbslower_probes "$cur"
 			((${#COMPREPLY[@]})) || _dbslower_files "$cur"
@@ -113,21 +113,21 @@ _dbslower()
 			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
 				--interval --json -m --min -n --count -p --pid --strict -u
 				--microseconds -v --verbose -V --version -x --path --start --done
-				--text-arg --match --wait --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" -- "$cur")
+				--text-arg --match --wait --keep-privileges" -- "$cur")
 		elif [[ $command == top && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
 				--json --lines -m --min -n --count -p --pid --sort --strict -v
 				--verbose -V --version -x --path --start --done --text-arg --user
-				--db --match --container --text --redact --use --why --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs" \
+				--db --match --container --text --redact --use --why --keep-privileges" \
 				-- "$cur")
 		elif [[ $command == locks && $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration --dot -h --help --json
 				-m --min -n --count -p --pid --stat --strict -t --wall --text -v
-				--verbose -V --version -x --path --redact --keep-privileges --force-perf" -- "$cur")
+				--verbose -V --version -x --path --redact --keep-privileges" -- "$cur")
 		elif [[ $cur == -* ]]; then
 			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
 				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --redact --keep-privileges --force-perf --force-perfbuf --force-pids --force-prealloc --force-probe-read --force-semaphore --force-tracefs --json --otlp --phases --strict --text --use --user --why
+				-x --path --redact --keep-privileges --json --otlp --phases --strict --text --use --user --why
 				--db --match --container --start --done --text-arg" -- "$cur")
 		else
 			mapfile -t COMPREPLY < <(compgen -W "mysql postgres

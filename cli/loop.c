@@ -10,133 +10,31 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "cli/site_print.h"
 #include "host/clock.h"
-#include "host/privileges.h"
-#include "usdt/disasm.h"
 
 #define NAP_MAX_MS	20
-#define FULL_ENOUGH	12	/* percent of the buffer in one nap: make naps shorter */
+#define SLEEP_MAX_MS	5000	/* how long a loss may remain unreported */
+#define REPORT_NS	1000000000u
+#define FILL_MAX	12	/* percent of the buffer filled in one nap: make naps shorter */
 
 uint64_t loop_now(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* -v: what cannot be read where probes are. */
-static void loop_site(void *arg, const struct target_site *site)
+bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
+		  int *status)
 {
-	struct loop *loop = arg;
-
-	site_absent(&loop->err, site);
-}
-
-static bool loop_phases(const struct options *options)
-{
-	return options->phases || column_wants_phases(&options->columns);
-}
-
-static void loop_server(void *arg, const struct tracer_server *server)
-{
-	struct loop *loop = arg;
-	bool later = loop->opened;
-
-	for (size_t i = 0; i < server->npids && loop->npids < LOOP_PIDS; i++)
-		loop->pids[loop->npids++] = server->pids[i];
-	if (later && !loop->begun) {
-		loop->begun = true;
-		loop->begin(loop);
-	}
-	output_string(&loop->err, "dbslower: tracing ");
-	output_string(&loop->err, server->title);
-	if (*server->version) {
-		output_string(&loop->err, " ");
-		escape_terminal(&loop->err, server->version, strlen(server->version), false);
-	}
-	for (size_t i = 0; i < server->npids; i++) {
-		output_string(&loop->err, i ? " " : ", pid ");
-		output_u64(&loop->err, server->pids[i]);
-	}
-	output_string(&loop->err, ", ");
-	escape_terminal(&loop->err, server->path, strlen(server->path), false);
-	output_string(&loop->err, server->usdt ? ", by its USDT probes and symbols (" :
-						 ", by its symbols (");
-	output_string(&loop->err, server->method);
-	output_string(&loop->err, ")");
-	site_lacks(&loop->err, server->engine, server->has, ", which does not show ");
-	if (loop_phases(&loop->options) && !(server->has & TARGET_HAS_PHASES))
-		output_string(&loop->err, "; it has no USDT probes that tell of phases");
-	if (server->nested)
-		output_string(&loop->err, "; it runs in a PID namespace inside of this one, and "
-					   "its statements cannot be seen from here: run dbslower "
-					   "in that one, or on the host");
-	output_string(&loop->err, "\n");
-	/* Who reads this takes it that all is attached: those of the start are told together. */
-	if (later)
-		output_flush(&loop->err);
-}
-
-static void watch_error(void *arg, const struct error *error)
-{
-	struct loop *loop = arg;
-
-	message_error(&loop->err, error);
-	output_flush(&loop->err);
-}
-
-void loop_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
-{
-	struct loop *loop = arg;
-	char line[128];
-
-	output_printf(&loop->err, "program %s, %zu instructions:\n", name, count);
-	for (size_t i = 0; i < count;) {
-		int used = disasm_insn(&insns[i], i + 1 < count ? &insns[i + 1] : NULL, line,
-				       sizeof(line));
-
-		output_printf(&loop->err, "%5zu: %s\n", i, line);
-		i += (size_t)used;
-	}
-	output_flush(&loop->err);
-}
-
-void loop_features(struct loop *loop, const struct features *features)
-{
-	for (int i = 0; i < FEATURES; i++)
-		if (features->row[i].asked)
-			output_printf(&loop->err, "kernel: %s: %s (%s)\n", feature_name(i),
-				      features->row[i].has ? "yes" : "no", feature_since(i));
-}
-
-void loop_sandbox(struct loop *loop, const struct sandbox *sandbox)
-{
-	struct output *err = &loop->err;
-	const char *before = " ";
-
-	if (!loop->options.verbose)
-		return;
-	output_string(err, "dbslower: capabilities kept:");
-	for (size_t i = 0; i < PRIVILEGES_CAPABILITIES; i++) {
-		if (!(sandbox->capabilities >> privileges_capabilities[i].bit & 1))
-			continue;
-		output_printf(err, "%s%s", before, privileges_capabilities[i].name);
-		before = ", ";
-	}
-	output_string(err, *before == ',' ? "" : " none");
-	output_string(err, sandbox->nobody ? "; user: nobody" : "");
-	if (sandbox->filter)
-		output_string(err, "; seccomp filter: on\n");
-	else
-		output_printf(err, "; seccomp filter: refused by the kernel (%s)\n",
-			      strerror(-sandbox->filter_error));
+	loop->start_ns = loop_now();
+	return command_options(command, argc, argv, &loop->options, &loop->out, &loop->err,
+			       status);
 }
 
 /*
- * A descriptor that tells of @signals, a list that ends in 0, which do nothing else from now on. Or
- * -1: they do what they did.
+ * Block @signals, a list that ends in 0, and return a descriptor that reports them. On failure
+ * return -1 and leave them as they were.
  */
 static int loop_signals(const int *signals)
 {
@@ -165,7 +63,7 @@ static int loop_timer(uint64_t end_ns)
 	return fd;
 }
 
-/* @fd is ready when @stop is, to our end. Whether it could be done. */
+/* Make @stop readable when @fd is. @fd stays open until the process ends. */
 static bool loop_stop_add(int stop, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -173,7 +71,7 @@ static bool loop_stop_add(int stop, int fd)
 	return fd >= 0 && !epoll_ctl(stop, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Under nohup it goes on when its terminal is gone. */
+/* SIGHUP, or 0 where it is ignored: under nohup the loop survives its terminal. */
 static int loop_hangup(void)
 {
 	struct sigaction before;
@@ -181,15 +79,14 @@ static int loop_hangup(void)
 	return !sigaction(SIGHUP, NULL, &before) && before.sa_handler == SIG_IGN ? 0 : SIGHUP;
 }
 
-/* All in one descriptor, so that whoever waits needs to look at one. Signals come last. */
+/* Open ->stop and ->usr1. The signals come last, as they stay blocked after a failure. */
 static bool loop_stop(struct loop *loop)
 {
 	loop->stop = epoll_create1(EPOLL_CLOEXEC);
 	if (loop->stop < 0)
 		return false;
 	if (loop->options.duration_ns &&
-	    !loop_stop_add(loop->stop, loop_timer(loop->start_ns +
-						  loop->options.duration_ns)))
+	    !loop_stop_add(loop->stop, loop_timer(loop->start_ns + loop->options.duration_ns)))
 		return false;
 	loop->usr1 = loop_signals((const int[]){ SIGUSR1, 0 });
 	return loop->usr1 >= 0 &&
@@ -197,100 +94,21 @@ static bool loop_stop(struct loop *loop)
 			     loop_signals((const int[]){ SIGINT, SIGTERM, loop_hangup(), 0 }));
 }
 
-int loop_arm(struct loop *loop)
+int loop_arm(void *arg)
 {
-	if (loop->signals)
+	struct loop *loop = arg;
+
+	if (loop->armed)
 		return 0;
 	if (!loop_stop(loop))
 		return -errno;
-	loop->signals = true;
+	loop->armed = true;
 	output_stoppable(&loop->out, loop->stop);
 	output_stoppable(&loop->err, loop->stop);
 	return 0;
 }
 
-/* There is something now that does not go with the process. */
-static int loop_lasting(void *arg)
-{
-	return loop_arm(arg);
-}
-
-bool loop_wait(struct loop *loop, int fd, int timeout_ms)
-{
-	struct signalfd_siginfo signal;
-	struct pollfd fds[] = {
-		{ .fd = loop->stop, .events = POLLIN },
-		{ .fd = loop->usr1, .events = POLLIN },
-		{ .fd = fd, .events = POLLIN },
-	};
-
-	if (poll(fds, 3, timeout_ms) <= 0)
-		return false;
-	if (fds[1].revents && read(loop->usr1, &signal, sizeof(signal)) > 0)
-		loop->asked = true;
-	return fds[0].revents;
-}
-
-void loop_headline(struct loop *loop)
-{
-	char number[OUTPUT_NUMBER];
-	size_t len = output_format(number, loop->options.threshold_ns, 6);
-
-	while (len && number[len - 1] == '0')
-		len--;
-	if (len && number[len - 1] == '.')
-		len--;
-	output_string(&loop->out, "Tracing ");
-	output_string(&loop->out, loop->subject ? loop->subject : "database queries");
-	output_string(&loop->out, loop->npids ? " for pids " : "");
-	for (size_t i = 0; i < loop->npids; i++) {
-		output_string(&loop->out, i ? " " : "");
-		output_u64(&loop->out, loop->pids[i]);
-	}
-	output_string(&loop->out, loop->than ? loop->than : " slower than ");
-	output_bytes(&loop->out, number, len);
-	output_string(&loop->out, " ms...\n");
-}
-
-static bool loop_identifies(const struct options *options)
-{
-	return options->json || options->otlp || options->user || options->database || options->container ||
-	       column_wants_identity(&options->columns);
-}
-
-void loop_config(struct loop *loop, struct tracer_config *config)
-{
-	const struct options *options = &loop->options;
-
-	*config = (struct tracer_config){
-		.engine = options->engine,
-		.pids = options->pids, .npids = options->pid_count,
-		.paths = options->paths, .npaths = options->path_count,
-		.threshold_ns = options->threshold_ns,
-		.start = options->start, .done = options->done, .text_arg = options->text_arg,
-		.text_bytes = options->text_bytes,
-		.identify = loop_identifies(options),
-		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
-		.why = options->why || options->use || options->phases ||
-		       column_wants_why(&options->columns),
-		.use = options->use, .phases = loop_phases(options),
-		.user = options->user, .database = options->database,
-		.container = options->container,
-		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
-		.parents = options->otlp,
-		.force_perf = options->force_perf, .force_prealloc = options->force_prealloc,
-		.force_perfbuf = options->force_perfbuf,
-		.force_probe_read = options->force_probe_read,
-		.force_tracefs = options->force_tracefs,
-		.force_semaphore = options->force_semaphore,
-		.force_pids = options->force_pids, .lasting = loop_lasting,
-		.arg = loop, .statement = loop->statement, .server = loop_server,
-		.error = watch_error, .program = options->verbose ? loop_program : NULL,
-		.site = options->verbose ? loop_site : NULL,
-	};
-}
-
-static int loop_refuse(struct loop *loop, struct error *error)
+int loop_refuse(struct loop *loop, struct error *error)
 {
 	message_error(&loop->err, error);
 	output_flush(&loop->err);
@@ -309,75 +127,126 @@ int loop_ready(struct loop *loop)
 	return loop_refuse(loop, &error);
 }
 
-int loop_open(struct loop *loop, const struct tracer_config *config)
+void loop_count(struct loop *loop)
 {
-	struct error error = { .kind = ERROR_NONE };
-	struct sandbox sandbox;
-	struct tracer *tracer;
-	int status;
-
-	if (tracer_open(&tracer, config, &error))
-		return loop_refuse(loop, &error);
-	loop->tracer = tracer;
-	status = loop_ready(loop);
-	if (status != EXIT_OK)
-		return status;
-	if (!loop->options.keep_privileges) {
-		tracer_sandbox(tracer, &sandbox);
-		loop_sandbox(loop, &sandbox);
-	}
-	loop_started(loop, tracer_features(tracer), tracer_targets(tracer));
-	return EXIT_OK;
+	if (++loop->counted == loop->options.count)
+		loop->done = true;
 }
 
-void loop_started(struct loop *loop, const struct features *features, size_t targets)
+/*
+ * Wait for ->stop, for @fd (-1: none), for SIGUSR1, which sets ->asked, or for @timeout_ms. Return
+ * true if the loop is to end.
+ */
+static bool loop_wait(struct loop *loop, int fd, int timeout_ms)
 {
-	const struct options *options = &loop->options;
+	struct signalfd_siginfo signal;
+	struct pollfd fds[] = {
+		{ .fd = loop->stop, .events = POLLIN },
+		{ .fd = loop->usr1, .events = POLLIN },
+		{ .fd = fd, .events = POLLIN },
+	};
 
-	loop->opened = true;
-	if (options->verbose)
-		loop_features(loop, features);
-	if (options->pid_count) {
-		loop->npids = options->pid_count;
-		memcpy(loop->pids, options->pids, options->pid_count * sizeof(*loop->pids));
-	}
-	output_flush(&loop->err);
-	if (targets) {
-		loop->begun = true;
-		loop->begin(loop);
-	} else {
-		message_waiting(&loop->err);
-		output_flush(&loop->err);
-	}
+	if (poll(fds, 3, timeout_ms) <= 0)
+		return false;
+	if (fds[1].revents && read(loop->usr1, &signal, sizeof(signal)) > 0)
+		loop->asked = true;
+	return fds[0].revents;
 }
 
-bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
-		  int *status)
+/* Return the length of the next nap in ms, after one of @nap_ms that @filled percent came in. */
+static int loop_nap(const struct loop *loop, int nap_ms, int filled)
 {
-	loop->start_ns = loop_now();
-	return command_options(command, argc, argv, &loop->options, &loop->out, &loop->err,
-			       status);
-}
-
-int loop_nap(int nap_ms, int filled)
-{
-	nap_ms = filled > FULL_ENOUGH ? nap_ms / 2 : nap_ms * 2 + 1;
+	if (loop->nap_ms)
+		return loop->nap_ms;
+	nap_ms = filled > FILL_MAX ? nap_ms / 2 : nap_ms * 2 + 1;
 	return nap_ms > NAP_MAX_MS ? NAP_MAX_MS : nap_ms;
 }
 
-int loop_finish(struct loop *loop, int err, const struct summary *summary)
+/* Report new losses, at most once a second. */
+static void loop_report(struct loop *loop)
 {
+	const struct loop_ops *ops = loop->ops;
+	uint64_t now = loop_now(), lost;
+	struct summary summary;
+
+	if (ops->report == LOOP_REPORT_NONE || now - loop->reported_ns < REPORT_NS)
+		return;
+	loop->reported_ns = now;
+	ops->summary(loop, &summary);
+	lost = message_events_lost(&summary);
+	if (ops->report == LOOP_REPORT_TEXTS)
+		lost += summary.text_unreadable;
+	if (lost == loop->reported)
+		return;
+	loop->reported = lost;
+	message_summary(&loop->err, ops->noun, &summary);
+	output_flush(&loop->err);
+}
+
+/* Trace until the end. Return 0, or -errno of the output. */
+static int loop_trace(struct loop *loop)
+{
+	const struct loop_ops *ops = loop->ops;
+	int nap_ms = 1, filled, fd, err = 0;
+
+	while (!loop->done) {
+		filled = ops->drain(loop);
+		if (loop->asked && ops->running)
+			ops->running(loop);
+		loop->asked = false;
+		err = output_flush(&loop->out);
+		if (!err && ops->tick)
+			err = ops->tick(loop);
+		loop_report(loop);
+		if (loop->done || err)
+			break;
+		fd = filled || !ops->sleep ? -EAGAIN : ops->sleep(loop);
+		nap_ms = fd >= 0 ? 1 : loop_nap(loop, nap_ms, filled);
+		loop->done = loop_wait(loop, fd >= 0 ? fd : -1, fd >= 0 ? SLEEP_MAX_MS : nap_ms);
+	}
+	return err;
+}
+
+/* Print the summary, unless @err: that is the output's error. Return the exit status. */
+static int loop_summary(struct loop *loop, int err)
+{
+	const struct loop_ops *ops = loop->ops;
+	struct summary summary;
 	int status;
 
-	if (!err && loop->options.json)
-		json_summary(&loop->out, summary);
+	ops->summary(loop, &summary);
+	if (!err && loop->options.json) {
+		if (ops->json)
+			ops->json(loop, &summary);
+		else
+			json_summary(&loop->out, &summary);
+	}
 	if (!err)
 		err = output_flush(&loop->out);
 	status = message_output(&loop->err, err);
 	if (err != -EPIPE)
-		message_summary(&loop->err, summary);
+		message_summary(&loop->err, ops->noun, &summary);
 	output_flush(&loop->err);
-	if (status == EXIT_OK && loop->options.strict && message_lost(summary))
+	if (status == EXIT_OK && loop->options.strict && message_lost(&summary))
 		status = EXIT_FAILED;
 	return status;
+}
+
+int loop_run(struct loop *loop)
+{
+	const struct loop_ops *ops = loop->ops;
+	int err = loop_trace(loop), other = EXIT_OK, status;
+
+	ops->detach(loop);
+	loop->done = err || loop->failed ||
+		     (loop->options.count && loop->counted >= loop->options.count);
+	while (ops->drain(loop) > 0)
+		continue;
+	loop->ending = true;
+	if (ops->running)
+		ops->running(loop);
+	if (ops->finish)
+		other = ops->finish(loop, &err);
+	status = loop_summary(loop, err);
+	return status == EXIT_OK ? other : status;
 }

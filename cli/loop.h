@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the commands that trace servers share: opening the tracer as the options have it, saying
- * which servers are traced, and knowing when to end.
+ * The event loop of the commands that trace, over a table of functions of the command.
+ *
+ * The loop drains and naps. Records gather during a nap, so that servers never pay for a wake-up;
+ * naps are short while the buffer fills quickly. After a nap without records the loop sleeps until
+ * the kernel has one. It ends on a signal, after the time of -d, or when a function of the command
+ * sets ->done.
  */
 #ifndef CLI_LOOP_H
 #define CLI_LOOP_H
@@ -9,85 +13,98 @@
 #include "cli/command.h"
 #include "cli/option.h"
 #include "cli/output.h"
-#include "db/tracer.h"
+#include "db/statement.h"
+#include "loader/error.h"
 
 #define LOOP_PIDS	64
 
-struct loop {
-	struct options options;
-	struct output out, err;
-	struct tracer *tracer;
-	uint64_t start_ns;		/* CLOCK_MONOTONIC */
-	uint32_t pids[LOOP_PIDS];	/* of the servers, for the first line */
-	size_t npids;
-	int usr1;		/* a signalfd(2) of SIGUSR1 */
-	bool asked;		/* it came: what runs now is to be shown */
-	int stop;		/* readable when it is to end: a signal, or the time of -d */
-	bool signals;		/* these two are set up */
-	bool opened;		/* what is told of servers from now on is of new ones */
-	bool begun;
-	const char *subject, *than;	/* for the first line; NULL: database queries, slower */
-	/* The command's: the first line, printed once there is a server; and a statement. */
-	void (*begin)(struct loop *loop);
-	bool (*statement)(void *arg, const struct statement *statement);
+struct loop;
+
+/* Losses that are reported while the loop runs; at the end, all are. */
+enum loop_report {
+	LOOP_REPORT_NONE,
+	LOOP_REPORT_EVENTS,		/* events that were dropped */
+	LOOP_REPORT_TEXTS,		/* and texts that could not be read */
 };
 
-/* Now, in ns of CLOCK_MONOTONIC. */
+/* The command's functions. They get the loop, which is the first member of the command's state. */
+struct loop_ops {
+	const char *noun;		/* of the events in the summary: "statements" */
+	enum loop_report report;
+	/* Print the head of the output, once there is something to trace. */
+	void (*begin)(struct loop *loop);
+	/* Handle the records in the buffer. Return its fill level in percent. */
+	int (*drain)(struct loop *loop);
+	/* Ask for a wake-up. Return a descriptor to poll, or -EAGAIN. NULL: the loop only naps. */
+	int (*sleep)(struct loop *loop);
+	/* Called after each drain. Return 0, or -errno of the output. May be NULL. */
+	int (*tick)(struct loop *loop);
+	/* Print what has not ended, on SIGUSR1 and at the end. May be NULL. */
+	void (*running)(struct loop *loop);
+	/* Remove the probes; records in the buffer remain. */
+	void (*detach)(struct loop *loop);
+	/*
+	 * Print what is printed once, at the end, unless *@err: that is the output's error, and
+	 * updated. Return EXIT_OK or EXIT_FAILED. May be NULL.
+	 */
+	int (*finish)(struct loop *loop, int *err);
+	/* Fill @summary. */
+	void (*summary)(struct loop *loop, struct summary *summary);
+	/* Print @summary as JSON. NULL: json_summary(). */
+	void (*json)(struct loop *loop, const struct summary *summary);
+};
+
+struct loop {
+	const struct loop_ops *ops;
+	struct options options;
+	struct output out, err;
+	uint64_t start_ns;		/* CLOCK_MONOTONIC */
+	int nap_ms;			/* length of a nap; 0: adaptive */
+	uint64_t counted;		/* what -n limits, see loop_count() */
+	bool done;			/* nothing more is to be shown */
+	bool failed;			/* it ends for an error of the command's own */
+	bool ending;			/* the probes are removed */
+	/* State of the loop itself. */
+	bool asked;			/* SIGUSR1 came */
+	uint64_t reported_ns, reported;	/* when losses were last reported, and how many */
+	int usr1;			/* a signalfd(2) of SIGUSR1 */
+	int stop;			/* an epoll descriptor, readable when the loop is to end */
+	bool armed;			/* these two are open */
+	/* For banner.h. */
+	struct {
+		const char *subject;	/* of the first line; NULL: "database queries" */
+		const char *than;	/* NULL: " slower than " */
+		uint32_t pids[LOOP_PIDS];	/* main processes of the servers */
+		size_t npids;
+		bool phases;		/* statements are shown with their phases */
+		bool opened;		/* servers reported from now on started later */
+		bool begun;		/* ->ops->begin was called */
+	} banner;
+};
+
+/* Return CLOCK_MONOTONIC in ns. */
 uint64_t loop_now(void);
 
-/* command_options() for the watch, which begins now. */
+/* command_options() for @loop, whose time starts now. */
 bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
 		  int *status);
 
 /*
- * From now on a signal, or the time of -d, is told by loop_wait() and ends nothing by itself. 0, or
- * -errno: it cannot be waited for.
+ * Route signals and the time of -d to loop_run(), instead of ending the process. Does nothing when
+ * called again. Return 0 or -errno. @arg is the loop.
  */
-int loop_arm(struct loop *loop);
+int loop_arm(void *arg);
 
-/* -v: prints a program as the kernel gets it. @arg is the watch. */
-void loop_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
-
-/* -v: prints what decides how it works here. */
-void loop_features(struct loop *loop, const struct features *features);
-
-/*
- * Fills @config from the options; a command then changes what it needs. The tracer's calls get the
- * watch, which must be the first member of what ->statement expects.
- */
-void loop_config(struct loop *loop, struct tracer_config *config);
-
-/*
- * Opens the tracer and begins, or says why not: EXIT_OK or EXIT_FAILED. The caller closes
- * ->tracer.
- */
-int loop_open(struct loop *loop, const struct tracer_config *config);
-
-/* -v: says what was given up, and of what was not, why. */
-void loop_sandbox(struct loop *loop, const struct sandbox *sandbox);
-
-/* Arms it, or says why that cannot be: EXIT_OK, or the status to end with. */
+/* loop_arm(), with a message on failure. Return EXIT_OK or EXIT_FAILED. */
 int loop_ready(struct loop *loop);
 
-/* What follows once the probes are there, on @targets files: begins, or says that it waits. */
-void loop_started(struct loop *loop, const struct features *features, size_t targets);
+/* Print the message for @error, which is cleared. Return EXIT_FAILED. */
+int loop_refuse(struct loop *loop, struct error *error);
 
-/* "Tracing database queries for pids 25776 slower than 1 ms...", to the output's buffer. */
-void loop_headline(struct loop *loop);
+/* Count one of what -n limits; set ->done at the limit. */
+void loop_count(struct loop *loop);
 
-/*
- * Waits for what ends us, for @fd (-1: nothing else), for SIGUSR1, which sets ->asked, or for
- * @timeout_ms. Whether it is to end.
- */
-bool loop_wait(struct loop *loop, int fd, int timeout_ms);
-
-/* How long to nap next, in ms, after @nap_ms in which the buffer got @filled, in percent. */
-int loop_nap(int nap_ms, int filled);
-
-/*
- * Ends the output, of which @err is what output_flush() told, with a summary in JSON; says what
- * became of it, and what was seen, shown and lost. The exit status, with --strict in it.
- */
-int loop_finish(struct loop *loop, int err, const struct summary *summary);
+/* Run until the end. Print what is left, the summary and the losses. Return the exit status. */
+int loop_run(struct loop *loop);
 
 #endif

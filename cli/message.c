@@ -252,7 +252,13 @@ bool message_lost(const struct summary *summary)
 	return sum;
 }
 
-void message_losses(struct output *err, const struct summary *summary)
+uint64_t message_events_lost(const struct summary *s)
+{
+	return s->ring_full + s->table_full + s->start_without_end + s->end_without_start +
+	       s->who_unknown;
+}
+
+static void message_losses(struct output *err, const struct summary *summary)
 {
 	struct loss loss[LOSSES];
 	const char *before = "; lost: ";
@@ -268,10 +274,10 @@ void message_losses(struct output *err, const struct summary *summary)
 	output_string(err, message_lost(summary) ? "\n" : ", nothing lost\n");
 }
 
-void message_summary(struct output *err, const struct summary *summary)
+void message_summary(struct output *err, const char *noun, const struct summary *summary)
 {
-	output_printf(err, "dbslower: %llu statements, %llu %sshown",
-		      (unsigned long long)summary->statements,
+	output_printf(err, "dbslower: %llu %s, %llu %sshown",
+		      (unsigned long long)summary->statements, noun,
 		      (unsigned long long)summary->printed, summary->waits ? "waits " : "");
 	message_losses(err, summary);
 }

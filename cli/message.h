@@ -18,14 +18,8 @@ void message_error(struct output *err, const struct error *error);
 /* Adds what there is to say where no server was found. */
 void message_waiting(struct output *err);
 
-/* Adds one line with what was seen, shown and lost. */
-void message_summary(struct output *err, const struct summary *summary);
-
-/*
- * Adds " 3 events, the buffer was full" and the like, or that nothing was lost, and ends the
- * line.
- */
-void message_losses(struct output *err, const struct summary *summary);
+/* Add one line with the numbers seen, shown and lost. @noun is of what was seen: "statements". */
+void message_summary(struct output *err, const char *noun, const struct summary *summary);
 
 /*
  * Says what became of the output, unless it is that nobody wants more of it: @error is what
@@ -33,8 +27,11 @@ void message_losses(struct output *err, const struct summary *summary);
  */
 int message_output(struct output *err, int error);
 
-/* Whether anything was lost. */
+/* Return true if anything was lost. */
 bool message_lost(const struct summary *summary);
+
+/* Return the number of losses that are no cut or unreadable texts. */
+uint64_t message_events_lost(const struct summary *summary);
 
 /* Says that there is no memory, without any. EXIT_FAILED. */
 int message_no_memory(void);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
+#include "loader/feature.h"
 #include "probe/request.h"
 #include "db/user_engine.h"
 #include "db/breakdown.h"
@@ -29,7 +30,7 @@ struct option_row {
 	char letter;			/* 0: none */
 	const char *name;
 	const char *arg;		/* NULL: takes none */
-	const char *help;
+	const char *help;		/* NULL: not listed by --help */
 	const char *accepts;		/* what a good argument is */
 	int (*set)(struct parse *p, const struct option_row *row, const char *value);
 	size_t flag;			/* where in struct options it goes: a bool, without @set */
@@ -410,6 +411,30 @@ static int set_text(struct parse *p, const struct option_row *row, const char *v
 	return 0;
 }
 
+/* Words of --force: each names a fallback. */
+static int set_force(struct parse *p, const struct option_row *row, const char *value)
+{
+	const char *before = "";
+	size_t len;
+
+	for (;; value += len + 1) {
+		len = strcspn(value, ",");
+		if (feature_force(value, len, &p->opts->denied))
+			break;
+		if (!value[len])
+			return 0;
+	}
+	begin_error(p, row, value, len);
+	output_string(p->err, "unknown fallback; must be one of ");
+	for (int i = 0; i < FEATURES; i++) {
+		if (!feature_fallback(i))
+			continue;
+		output_printf(p->err, "%s%s", before, feature_fallback(i));
+		before = ", ";
+	}
+	return end_error(p, "", NULL);
+}
+
 static int set_columns(struct parse *p, const struct option_row *row, const char *value)
 {
 	const char *bad;
@@ -549,27 +574,7 @@ static const struct option_row rows[] = {
 	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "keep-privileges", NULL,
 	  "give nothing up once all is attached", NULL, NULL,
 	  offsetof(struct options, keep_privileges) },
-	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "force-perf", NULL,
-	  "attach by the uprobe PMU, as before Linux 6.6",
-	  NULL, NULL, offsetof(struct options, force_perf) },
-	{ SLOW | STAT | TOP, 0, "force-perfbuf", NULL,
-	  "take a perf buffer a CPU, as before Linux 5.8",
-	  NULL, NULL, offsetof(struct options, force_perfbuf) },
-	{ SLOW | STAT | TOP, 0, "force-pids", NULL,
-	  "tell servers by PIDs alone, as before Linux 5.7",
-	  NULL, NULL, offsetof(struct options, force_pids) },
-	{ SLOW | STAT | TOP, 0, "force-prealloc", NULL,
-	  "set all memory aside first, as before Linux 6.1",
-	  NULL, NULL, offsetof(struct options, force_prealloc) },
-	{ SLOW | STAT | TOP, 0, "force-probe-read", NULL,
-	  "read memory by probe_read, as before Linux 5.5",
-	  NULL, NULL, offsetof(struct options, force_probe_read) },
-	{ SLOW | STAT | TOP, 0, "force-semaphore", NULL,
-	  "switch probes on by hand, as before Linux 4.20",
-	  NULL, NULL, offsetof(struct options, force_semaphore) },
-	{ SLOW | STAT | TOP, 0, "force-tracefs", NULL,
-	  "attach by uprobe_events, as before Linux 4.17",
-	  NULL, NULL, offsetof(struct options, force_tracefs) },
+	{ SLOW | STAT | TOP | TRACE | LOCKS, 0, "force", "NAME[,...]", NULL, NULL, set_force, 0 },
 	{ SLOW | STAT | TOP | TRACE | LOCKS, 'v', "verbose", NULL,
 	  "print the BPF programs, as a disassembly",
 	  NULL, set_verbose, 0 },
@@ -888,7 +893,7 @@ void option_help(const struct command *command, struct output *out)
 	output_string(out, command->about);
 	output_char(out, '\n');
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		if (rows[i].commands & command->id)
+		if (rows[i].commands & command->id && rows[i].help)
 			help_row(out, &rows[i]);
 	if (find_letter(command, 'o')) {
 		output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");

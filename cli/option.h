@@ -52,9 +52,7 @@ struct options {
 	bool on_return, count_hits;
 	const char *histogram;		/* the value to count by; NULL: none */
 	unsigned int registers;		/* of functions, so many arguments */
-	/* Old kernels' ways. */
-	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
-	bool force_semaphore, force_pids;
+	uint32_t denied;		/* features not to be used, by --force */
 	bool self_test;
 	bool stat;			/* a table of locks, not each wait */
 	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */

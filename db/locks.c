@@ -593,8 +593,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 				  (size_t)(bpf_statement_end - bpf_statement));
 	if (err)
 		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
-	if (c->force_perf)
-		feature_deny(&l->features, FEATURE_UPROBE_MULTI);
+	feature_deny(&l->features, c->denied);
 	limits_raise();
 	pid_namespace_own(&l->pid_ns_dev, &l->pid_ns_ino);
 	if (l->pid_ns_ino && !feature_has(&l->features, FEATURE_NS_PID))

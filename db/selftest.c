@@ -13,6 +13,7 @@
 
 #include "host/privileges.h"
 #include "host/process.h"
+#include "loader/feature.h"
 #include "db/selfprobe.h"
 #include "db/tracer.h"
 
@@ -27,7 +28,7 @@ static const char self_path[] = "/proc/self/exe";
 /* A way to attach. */
 struct method {
 	const char *name;
-	bool perf, prealloc, old;	/* old: transport and reading as before Linux 5.5 */
+	uint32_t denied;	/* features that it does without, see feature_deny() */
 	unsigned int text_arg;
 };
 
@@ -112,8 +113,7 @@ static bool selftest_attach(struct selftest *test)
 		.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
 		.start = "dbslower:self__start", .done = "dbslower:self__done",
 		.text_arg = test->method->text_arg, .text_bytes = TEXT_BYTES,
-		.force_perf = test->method->perf, .force_prealloc = test->method->prealloc,
-		.force_perfbuf = test->method->old, .force_probe_read = test->method->old,
+		.denied = test->method->denied,
 		.arg = test, .statement = selftest_statement, .server = selftest_server,
 		.error = selftest_fault,
 	};
@@ -123,7 +123,8 @@ static bool selftest_attach(struct selftest *test)
 	step_begin(test, "loading and attaching");
 	privileges_read(&host);
 	/* Nobody has to read that way where the kernel forbids it. */
-	config.force_probe_read &= !privileges_locked_down(&host);
+	if (privileges_locked_down(&host))
+		config.denied &= ~FEATURE_BIT(FEATURE_READ_USER);
 	err = tracer_open(&test->tracer, &config, &test->error);
 	return step_end(test, !err, err ? "it failed" : "on %s", self_path);
 }
@@ -304,9 +305,10 @@ bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), voi
 {
 	static const struct method ways[] = {
 		{ "uprobe_multi", .text_arg = SELFPROBE_TEXT },
-		{ "perf uprobe", .perf = true, .text_arg = SELFPROBE_TEXT_IN },
-		{ "preallocated maps", .prealloc = true, .text_arg = SELFPROBE_TEXT },
-		{ "perf buffers", .old = true, .text_arg = SELFPROBE_TEXT_IN },
+		{ "perf uprobe", FEATURE_BIT(FEATURE_UPROBE_MULTI), SELFPROBE_TEXT_IN },
+		{ "preallocated maps", FEATURE_BIT(FEATURE_TRACING_ALLOC), SELFPROBE_TEXT },
+		{ "perf buffers", FEATURE_BIT(FEATURE_RINGBUF) | FEATURE_BIT(FEATURE_READ_USER),
+		  SELFPROBE_TEXT_IN },
 	};
 	struct selftest test = { .step = step, .arg = arg, .pid = selftest_pid() };
 	struct features features = { .uprobe_pmu = 0 };

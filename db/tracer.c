@@ -612,26 +612,10 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	free(session);
 }
 
-/* Chooses between the ways that kernels have, or that are forced. */
+/* Choose between the features that the kernel has and their fallbacks. */
 static void tracer_choose(struct tracer *t)
 {
-	const struct {
-		bool force;
-		enum feature feature;
-	} forced[] = {
-		{ t->config.force_perf, FEATURE_UPROBE_MULTI },
-		{ t->config.force_prealloc, FEATURE_TRACING_ALLOC },
-		{ t->config.force_perfbuf, FEATURE_RINGBUF },
-		{ t->config.force_probe_read, FEATURE_READ_USER },
-		{ t->config.force_pids, FEATURE_NS_PID },
-		{ t->config.force_tracefs, FEATURE_UPROBE_MULTI },
-		{ t->config.force_tracefs, FEATURE_UPROBE_PMU },
-		{ t->config.force_semaphore, FEATURE_REF_CTR },
-	};
-
-	for (size_t i = 0; i < sizeof(forced) / sizeof(forced[0]); i++)
-		if (forced[i].force)
-			feature_deny(&t->features, forced[i].feature);
+	feature_deny(&t->features, t->config.denied);
 	t->object.old_reads = !feature_has(&t->features, FEATURE_READ_USER);
 	if (t->config.npids || t->pid_ns_ino)
 		t->ns_pids = feature_has(&t->features, FEATURE_NS_PID);

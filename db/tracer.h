@@ -67,9 +67,7 @@ struct tracer_config {
 	bool wait;
 	enum breakdown_part wait_part;
 	uint32_t wait_call;
-	/* Take an older kernel's way. */
-	bool force_perf, force_prealloc, force_perfbuf, force_probe_read, force_tracefs;
-	bool force_semaphore, force_pids;
+	uint32_t denied;		/* features not to be used, see feature_deny() */
 
 	/* Who hears of what; the strings are borrowed for the call. */
 	void *arg;

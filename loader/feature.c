@@ -190,22 +190,30 @@ static bool probe_tracefs(struct features *features)
 	return !features->tracefs_error;
 }
 
+/* One row a feature, with the fallback that is used without it. */
 static const struct {
 	const char *name, *since;
 	bool (*probe)(struct features *features);
+	const char *fallback;		/* NULL: none */
+	uint32_t newer;			/* features that take precedence over the fallback */
 } feature_table[FEATURES] = {
-	[FEATURE_RINGBUF] = { "BPF ring buffer", "457f44363a88, Linux 5.8", probe_ringbuf },
-	[FEATURE_UPROBE_PMU] = { "uprobe PMU", "33ea4b24277b, Linux 4.17", probe_uprobe_pmu },
+	[FEATURE_RINGBUF] = { "BPF ring buffer", "457f44363a88, Linux 5.8", probe_ringbuf,
+			      .fallback = "perfbuf" },
+	[FEATURE_UPROBE_PMU] = { "uprobe PMU", "33ea4b24277b, Linux 4.17", probe_uprobe_pmu,
+				 .fallback = "tracefs",
+				 .newer = FEATURE_BIT(FEATURE_UPROBE_MULTI) },
 	[FEATURE_UPROBE_MULTI] = { "uprobe_multi link", "89ae89f53d20, Linux 6.6",
-				   probe_uprobe_multi },
+				   probe_uprobe_multi, .fallback = "perf" },
 	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", "34dd3bad1a6f, Linux 6.1",
-				    probe_tracing_alloc },
-	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user },
-	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", "b4490c5c4e02, Linux 5.7", probe_ns_pid },
+				    probe_tracing_alloc, .fallback = "prealloc" },
+	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user,
+				.fallback = "probe-read" },
+	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", "b4490c5c4e02, Linux 5.7", probe_ns_pid,
+			     .fallback = "pids" },
 	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
 			      probe_tracefs },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",
-			      probe_ref_ctr },
+			      probe_ref_ctr, .fallback = "semaphore" },
 	[FEATURE_TYPES] = { "types of the kernel (BTF)", "341dfcf8d78e, Linux 5.4", probe_types },
 	[FEATURE_TASK_REGS] = { "task_pt_regs", "dd6e10fbd9fb, Linux 5.15", probe_task_regs },
 };
@@ -219,10 +227,32 @@ bool feature_has(struct features *features, enum feature feature)
 	return features->row[feature].has;
 }
 
-void feature_deny(struct features *features, enum feature feature)
+void feature_deny(struct features *features, uint32_t denied)
 {
-	features->row[feature].asked = true;
-	features->row[feature].has = false;
+	for (int i = 0; i < FEATURES; i++) {
+		if (!(denied & FEATURE_BIT(i)))
+			continue;
+		features->row[i].asked = true;
+		features->row[i].has = false;
+	}
+}
+
+int feature_force(const char *name, size_t len, uint32_t *denied)
+{
+	for (int i = 0; i < FEATURES; i++) {
+		const char *fallback = feature_table[i].fallback;
+
+		if (!fallback || strlen(fallback) != len || memcmp(fallback, name, len))
+			continue;
+		*denied |= FEATURE_BIT(i) | feature_table[i].newer;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+const char *feature_fallback(enum feature feature)
+{
+	return feature_table[feature].fallback;
 }
 
 void features_close(struct features *features)

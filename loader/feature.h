@@ -6,6 +6,8 @@
 #define LOADER_FEATURE_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "loader/tracefs.h"
 
@@ -22,6 +24,8 @@ enum feature {
 	FEATURE_TYPES,
 	FEATURES,
 };
+
+#define FEATURE_BIT(feature)	(1u << (feature))
 
 /* Answers found so far; all zero at the start. */
 struct features {
@@ -42,8 +46,17 @@ bool feature_has(struct features *features, enum feature feature);
  */
 int feature_allowed(void);
 
-/* Makes the answer no, so that an older kernel's way is taken. */
-void feature_deny(struct features *features, enum feature feature);
+/* Answer no for each feature in @denied, a set of FEATURE_BIT(), so that its fallback is used. */
+void feature_deny(struct features *features, uint32_t denied);
+
+/*
+ * Add to *@denied the features that the fallback @name, of @len bytes, does without. Return 0, or
+ * -ENOENT if no fallback has this name.
+ */
+int feature_force(const char *name, size_t len, uint32_t *denied);
+
+/* Return the name of the fallback that does without @feature, or NULL if there is none. Static. */
+const char *feature_fallback(enum feature feature);
 
 /* Closes what answers hold. */
 void features_close(struct features *features);

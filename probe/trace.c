@@ -113,8 +113,7 @@ static int probe_trace_prepare(struct probe_trace *h, struct error *error)
 
 	if (err)
 		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
-	if (h->config.force_perf)
-		feature_deny(&h->features, FEATURE_UPROBE_MULTI);
+	feature_deny(&h->features, h->config.denied);
 	limits_raise();
 	/* Asked while there are descriptors for it. */
 	h->method = attach_choose(&h->features);

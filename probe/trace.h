@@ -33,7 +33,7 @@ struct probe_trace_config {
 	enum probe_request_mode mode;
 	uint32_t text_bytes;		/* so much of a text is read */
 	unsigned int texts;		/* how many texts a hit has at most */
-	bool force_perf;		/* take an older kernel's way */
+	uint32_t denied;		/* features not to be used, see feature_deny() */
 	void *arg;			/* of what is called: */
 	void (*hit)(void *arg, const struct probe_hit *hit);
 	/* A probe of a pattern cannot be traced as it was asked for, and is passed over. */

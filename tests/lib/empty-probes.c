@@ -46,7 +46,7 @@ int main(int argc, char *argv[])
 	enum attach_method method;
 
 	if (first == 2)
-		feature_deny(&features, FEATURE_UPROBE_MULTI);
+		feature_deny(&features, FEATURE_BIT(FEATURE_UPROBE_MULTI));
 	method = attach_choose(&features);
 	def.attach_type = attach_type(method);
 	prog = sys_prog_load(&def, NULL, 0);

@@ -4,12 +4,12 @@
 
 def force(*names):
     """Return the options that force these fallbacks."""
-    return [f"--force-{name}" for name in names]
+    return ["--force=" + ",".join(names)] if names else []
 
 
 def forces(args, name):
     """Return whether the options @args force that fallback."""
-    return set(force(name)) <= set(args)
+    return any(name in arg[len("--force="):].split(",") for arg in map(str, args) if arg.startswith("--force="))
 
 
 # All that can be forced at once: tracefs replaces what "perf" forces.

@@ -522,21 +522,24 @@ static void check_doctor(void)
 	}
 }
 
-/* The options that force an old way, as --help lists them. */
+/* The options that force one fallback each: a refused name makes the tool list them. */
 static size_t force_options(char options[][32], size_t max)
 {
-	static const char *const help[] = { TOOL, "--help", NULL };
-	char line[512];
+	static const char *const unknown[] = { TOOL, "--force=?", NULL };
+	char line[512] = "", *name;
 	size_t count = 0;
 	FILE *f;
 
-	await(spawn(help, TOOL_OUT, TOOL_ERR, 0));
-	f = fopen(TOOL_OUT, "r");
-	while (f && count < max && fgets(line, sizeof(line), f))
-		count += sscanf(line, " %31[-a-z]", options[count]) == 1 &&
-			 !strncmp(options[count], "--force-", 8);
+	await(spawn(unknown, TOOL_OUT, TOOL_ERR, 0));
+	f = fopen(TOOL_ERR, "r");
+	if (!f || !fgets(line, sizeof(line), f))
+		line[0] = '\0';
 	if (f)
 		fclose(f);
+	name = strstr(line, "one of ");
+	name = name ? strtok(name + strlen("one of "), ", \n") : NULL;
+	for (; name && count < max; name = strtok(NULL, ", \n"))
+		snprintf(options[count++], sizeof(options[0]), "--force=%.20s", name);
 	return count;
 }
 
@@ -615,8 +618,8 @@ static void check_bare(struct process *victim)
 	tap(open("/file", O_CREAT | O_WRONLY, 0600) < 0 && errno == EROFS, state,
 	    "the root is read-only");
 	check_short(victim, NULL, state);
-	check_short(victim, "--force-tracefs", state);
-	check_short(victim, "--force-semaphore", state);
+	check_short(victim, "--force=tracefs", state);
+	check_short(victim, "--force=semaphore", state);
 	tap(file_has(TOOL_ERR, "cannot note in /run/dbslower"), state, "what has no place is told");
 	printf("# bare: %.1f s\n", now() - start);
 }
@@ -632,9 +635,9 @@ static void check_lockdown(void)
 	tap(file_has(TOOL_OUT, "lockdown: confidentiality"), "lockdown",
 	    "the kernel is locked down");
 	check_short(&victim, NULL, "lockdown");
-	check_short(&victim, "--force-perf", "lockdown");
-	check_refused("--force-tracefs", "The kernel is locked down", "lockdown");
-	check_refused("--force-probe-read", "The kernel is locked down", "lockdown");
+	check_short(&victim, "--force=perf", "lockdown");
+	check_refused("--force=tracefs", "The kernel is locked down", "lockdown");
+	check_refused("--force=probe-read", "The kernel is locked down", "lockdown");
 	check_doctor();
 	kill(victim.pid, SIGKILL);
 	await(victim.pid);
@@ -734,7 +737,7 @@ static void check_victim(void)
 
 	tap(victim_start(&victim), "victim", "starts");
 	if (!count)
-		tap(false, "victim", "--help has an option --force-…");
+		tap(false, "victim", "--force lists the fallbacks");
 	check_trace(&victim, "default");
 	check_kill(&victim, "default");
 	for (size_t i = 0; i < count; i++) {
@@ -742,7 +745,7 @@ static void check_victim(void)
 		check_kill(&victim, options[i]);
 	}
 	check_changes(&victim, "default");
-	check_changes(&victim, "--force-perfbuf");
+	check_changes(&victim, "--force=perfbuf");
 	check_doctor();
 	check_verifier();
 	check_rights();

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/banner.h"
+
+#include <string.h>
+
+#include "cli/escape.h"
+#include "cli/message.h"
+#include "cli/site_print.h"
+#include "host/privileges.h"
+#include "usdt/disasm.h"
+
+void banner_site(void *arg, const struct target_site *site)
+{
+	struct loop *loop = arg;
+
+	site_absent(&loop->err, site);
+}
+
+void banner_server(void *arg, const struct tracer_server *server)
+{
+	struct loop *loop = arg;
+	bool later = loop->banner.opened;
+
+	for (size_t i = 0; i < server->npids && loop->banner.npids < LOOP_PIDS; i++)
+		loop->banner.pids[loop->banner.npids++] = server->pids[i];
+	if (later && !loop->banner.begun) {
+		loop->banner.begun = true;
+		loop->ops->begin(loop);
+	}
+	output_string(&loop->err, "dbslower: tracing ");
+	output_string(&loop->err, server->title);
+	if (*server->version) {
+		output_string(&loop->err, " ");
+		escape_terminal(&loop->err, server->version, strlen(server->version), false);
+	}
+	for (size_t i = 0; i < server->npids; i++) {
+		output_string(&loop->err, i ? " " : ", pid ");
+		output_u64(&loop->err, server->pids[i]);
+	}
+	output_string(&loop->err, ", ");
+	escape_terminal(&loop->err, server->path, strlen(server->path), false);
+	output_string(&loop->err, server->usdt ? ", by its USDT probes and symbols (" :
+						 ", by its symbols (");
+	output_string(&loop->err, server->method);
+	output_string(&loop->err, ")");
+	site_lacks(&loop->err, server->engine, server->has, ", which does not show ");
+	if (loop->banner.phases && !(server->has & TARGET_HAS_PHASES))
+		output_string(&loop->err, "; it has no USDT probes that tell of phases");
+	if (server->nested)
+		output_string(&loop->err, "; it runs in a PID namespace inside of this one, and "
+					   "its statements cannot be seen from here: run dbslower "
+					   "in that one, or on the host");
+	output_string(&loop->err, "\n");
+	/* Who reads this takes it that all is attached: those of the start are told together. */
+	if (later)
+		output_flush(&loop->err);
+}
+
+void banner_error(void *arg, const struct error *error)
+{
+	struct loop *loop = arg;
+
+	message_error(&loop->err, error);
+	output_flush(&loop->err);
+}
+
+void banner_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
+{
+	struct loop *loop = arg;
+	char line[128];
+
+	output_printf(&loop->err, "program %s, %zu instructions:\n", name, count);
+	for (size_t i = 0; i < count;) {
+		int used = disasm_insn(&insns[i], i + 1 < count ? &insns[i + 1] : NULL, line,
+				       sizeof(line));
+
+		output_printf(&loop->err, "%5zu: %s\n", i, line);
+		i += (size_t)used;
+	}
+	output_flush(&loop->err);
+}
+
+void banner_features(struct loop *loop, const struct features *features)
+{
+	for (int i = 0; i < FEATURES; i++)
+		if (features->row[i].asked)
+			output_printf(&loop->err, "kernel: %s: %s (%s)\n", feature_name(i),
+				      features->row[i].has ? "yes" : "no", feature_since(i));
+}
+
+void banner_sandbox(struct loop *loop, const struct sandbox *sandbox)
+{
+	struct output *err = &loop->err;
+	const char *before = " ";
+
+	if (!loop->options.verbose)
+		return;
+	output_string(err, "dbslower: capabilities kept:");
+	for (size_t i = 0; i < PRIVILEGES_CAPABILITIES; i++) {
+		if (!(sandbox->capabilities >> privileges_capabilities[i].bit & 1))
+			continue;
+		output_printf(err, "%s%s", before, privileges_capabilities[i].name);
+		before = ", ";
+	}
+	output_string(err, *before == ',' ? "" : " none");
+	output_string(err, sandbox->nobody ? "; user: nobody" : "");
+	if (sandbox->filter)
+		output_string(err, "; seccomp filter: on\n");
+	else
+		output_printf(err, "; seccomp filter: refused by the kernel (%s)\n",
+			      strerror(-sandbox->filter_error));
+}
+
+void banner_headline(struct loop *loop)
+{
+	char number[OUTPUT_NUMBER];
+	size_t len = output_format(number, loop->options.threshold_ns, 6);
+
+	while (len && number[len - 1] == '0')
+		len--;
+	if (len && number[len - 1] == '.')
+		len--;
+	output_string(&loop->out, "Tracing ");
+	output_string(&loop->out, loop->banner.subject ? loop->banner.subject : "database queries");
+	output_string(&loop->out, loop->banner.npids ? " for pids " : "");
+	for (size_t i = 0; i < loop->banner.npids; i++) {
+		output_string(&loop->out, i ? " " : "");
+		output_u64(&loop->out, loop->banner.pids[i]);
+	}
+	output_string(&loop->out, loop->banner.than ? loop->banner.than : " slower than ");
+	output_bytes(&loop->out, number, len);
+	output_string(&loop->out, " ms...\n");
+}
+
+void banner_start(struct loop *loop, const struct features *features, size_t targets)
+{
+	const struct options *options = &loop->options;
+
+	loop->banner.opened = true;
+	if (options->verbose)
+		banner_features(loop, features);
+	if (options->pid_count) {
+		loop->banner.npids = options->pid_count;
+		memcpy(loop->banner.pids, options->pids, options->pid_count * sizeof(*loop->banner.pids));
+	}
+	output_flush(&loop->err);
+	if (targets) {
+		loop->banner.begun = true;
+		loop->ops->begin(loop);
+	} else {
+		message_waiting(&loop->err);
+		output_flush(&loop->err);
+	}
+}

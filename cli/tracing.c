@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/tracing.h"
+
+#include "cli/banner.h"
+
+static struct tracer *tracing_tracer(struct loop *loop)
+{
+	return ((struct tracing *)loop)->tracer;
+}
+
+static bool tracing_wants_phases(const struct options *options)
+{
+	return options->phases || column_wants_phases(&options->columns);
+}
+
+static bool tracing_wants_identity(const struct options *options)
+{
+	return options->json || options->otlp || options->user || options->database ||
+	       options->container || column_wants_identity(&options->columns);
+}
+
+void tracing_config(struct loop *loop, struct tracer_config *config)
+{
+	const struct options *options = &loop->options;
+
+	loop->banner.phases = tracing_wants_phases(options);
+	*config = (struct tracer_config){
+		.engine = options->engine,
+		.pids = options->pids, .npids = options->pid_count,
+		.paths = options->paths, .npaths = options->path_count,
+		.threshold_ns = options->threshold_ns,
+		.start = options->start, .done = options->done, .text_arg = options->text_arg,
+		.text_bytes = options->text_bytes,
+		.identify = tracing_wants_identity(options),
+		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
+		.why = options->why || options->use || options->phases ||
+		       column_wants_why(&options->columns),
+		.use = options->use, .phases = loop->banner.phases,
+		.user = options->user, .database = options->database,
+		.container = options->container,
+		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
+		.parents = options->otlp,
+		.denied = options->denied, .lasting = loop_arm,
+		.arg = loop, .server = banner_server, .error = banner_error,
+		.program = options->verbose ? banner_program : NULL,
+		.site = options->verbose ? banner_site : NULL,
+	};
+}
+
+int tracing_open(struct tracing *tracing, const struct tracer_config *config)
+{
+	struct loop *loop = &tracing->loop;
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
+	int status;
+
+	if (tracer_open(&tracing->tracer, config, &error))
+		return loop_refuse(loop, &error);
+	status = loop_ready(loop);
+	if (status != EXIT_OK)
+		return status;
+	if (!loop->options.keep_privileges) {
+		tracer_sandbox(tracing->tracer, &sandbox);
+		banner_sandbox(loop, &sandbox);
+	}
+	banner_start(loop, tracer_features(tracing->tracer), tracer_targets(tracing->tracer));
+	return EXIT_OK;
+}
+
+int tracing_drain(struct loop *loop)
+{
+	return tracer_drain(tracing_tracer(loop));
+}
+
+int tracing_sleep(struct loop *loop)
+{
+	return tracer_sleep(tracing_tracer(loop));
+}
+
+void tracing_running(struct loop *loop)
+{
+	tracer_running(tracing_tracer(loop));
+}
+
+void tracing_detach(struct loop *loop)
+{
+	tracer_detach(tracing_tracer(loop));
+}
