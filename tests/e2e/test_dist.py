@@ -128,12 +128,18 @@ def test_bare_file(release):
     assert f"{release.version} (commit {release.commit})" in run(release.bare, "--version", env={})
 
 
+def documents():
+    """README.md and the documents that it refers to."""
+    return {"README.md", "CHANGELOG.md", "SECURITY.md",
+            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")))}
+
+
 def test_tar(release, tmp_path):
     with tarfile.open(release.tar) as f:
         members = {member.name.partition("/")[2]: member for member in f}
     licences = {f"LICENSES/{name}" for name in os.listdir(os.path.join(ROOT, "LICENSES"))}
-    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", "completion.bash", "README.md", "LICENSE",
-                            "LICENSES", *licences}
+    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", "completion.bash", "LICENSE", "LICENSES", *licences,
+                            "docs", *documents()}
     assert {(m.uid, m.gid, m.mtime) for m in members.values()} == {(0, 0, DATE)}
     run("tar", "-xf", release.tar, "-C", tmp_path)
     assert sha256(tmp_path / release.name / "dbslower") == sha256(release.bare)
@@ -146,7 +152,8 @@ def check_installed(release, root, *licences):
              for where, folders, names in os.walk(os.path.join(root, "usr")) for name in names}
     man = {f"usr/share/man/man8/{name}.8.gz" for name in {"dbslower", *LINKS}}
     doc = "usr/share/doc/dbslower/"
-    assert found == {*man, *licences, f"{doc}README.md", f"{doc}examples/initramfs-tools/dbslower",
+    assert found == {*man, *licences, *(f"{doc}{name}" for name in documents()),
+                     f"{doc}examples/initramfs-tools/dbslower",
                      f"{doc}examples/dracut/90dbslower/module-setup.sh",
                      *(f"usr/sbin/{name}" for name in {"dbslower", *LINKS}),
                      *(f"usr/share/bash-completion/completions/{name}" for name in {"dbslower", *LINKS})}

@@ -17,7 +17,7 @@ DBSLOWER_DEPENDENCIES += host-clang
 DBSLOWER_CLANG = $(HOST_DIR)/bin/clang
 endif
 
-# The kernel's headers come from the toolchain: UAPI would name those of the build machine.
+# The toolchain provides the kernel headers; UAPI would refer to those of the build machine.
 DBSLOWER_MAKE_OPTS = \
 	ARCH=$(BR2_ARCH) \
 	BUILD=build \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Puts dbslower into the initramfs. Install the folder as /usr/lib/dracut/modules.d/90dbslower and
-# ask for it: dracut --add dbslower, or add_dracutmodules+=" dbslower " in /etc/dracut.conf.d/.
+# Add dbslower to the initramfs. Install the directory as /usr/lib/dracut/modules.d/90dbslower and
+# enable it: dracut --add dbslower, or add_dracutmodules+=" dbslower " in /etc/dracut.conf.d/.
 
 dbslower_path() {
 	local path
@@ -18,7 +18,7 @@ dbslower_path() {
 
 check() {
 	dbslower_path >/dev/null || return 1
-	# only where it is asked for
+	# Only on request.
 	return 255
 }
 
