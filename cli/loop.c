@@ -39,7 +39,7 @@ static bool loop_phases(const struct options *options)
 	return options->phases || column_wants_phases(&options->columns);
 }
 
-static void loop_server(void *arg, const struct tracer_server *server)
+static void loop_server(void *arg, const struct server_info *server)
 {
 	struct loop *loop = arg;
 	bool later = loop->opened;
@@ -263,11 +263,14 @@ void loop_config(struct loop *loop, struct tracer_config *config)
 	const struct options *options = &loop->options;
 
 	*config = (struct tracer_config){
-		.engine = options->engine,
-		.pids = options->pids, .npids = options->pid_count,
-		.paths = options->paths, .npaths = options->path_count,
+		.servers = {
+			.engine = options->engine,
+			.pids = options->pids, .npids = options->pid_count,
+			.paths = options->paths, .npaths = options->path_count,
+			.start = options->start, .done = options->done,
+			.text_arg = options->text_arg,
+		},
 		.threshold_ns = options->threshold_ns,
-		.start = options->start, .done = options->done, .text_arg = options->text_arg,
 		.text_bytes = options->text_bytes,
 		.identify = loop_identifies(options),
 		.rows = options->json || options->otlp || column_wants_rows(&options->columns),

@@ -93,7 +93,7 @@ static bool selftest_statement(void *arg, const struct statement *s)
 	return true;
 }
 
-static void selftest_server(void *arg, const struct tracer_server *server)
+static void selftest_server(void *arg, const struct server_info *server)
 {
 	(void)arg;
 	(void)server;
@@ -109,9 +109,12 @@ static bool selftest_attach(struct selftest *test)
 {
 	static const char *const paths[] = { self_path };
 	struct tracer_config config = {
-		.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
-		.start = "dbslower:self__start", .done = "dbslower:self__done",
-		.text_arg = test->method->text_arg, .text_bytes = TEXT_BYTES,
+		.servers = {
+			.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
+			.start = "dbslower:self__start", .done = "dbslower:self__done",
+			.text_arg = test->method->text_arg,
+		},
+		.text_bytes = TEXT_BYTES,
 		.force_perf = test->method->perf, .force_prealloc = test->method->prealloc,
 		.force_perfbuf = test->method->old, .force_probe_read = test->method->old,
 		.arg = test, .statement = selftest_statement, .server = selftest_server,
