@@ -55,7 +55,8 @@ CFLAGS	?= -Os -g
 CFLAGS_cli/escape := -O2
 CFLAGS_sql/fingerprint := -O2
 CFLAGS_cli/output := -O2
-CFLAGS_loader/stream := -O2
+CFLAGS_loader/ringbuf := -O2
+CFLAGS_loader/perfbuf := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro $(LDFLAGS)

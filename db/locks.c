@@ -592,7 +592,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 	if (err)
 		return err;
 	locks_numbers(l);
-	err = stream_open(&l->stream, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
+	err = ringbuf_open(&l->stream.ring, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
 			  sizeof(struct event_lock));
 	if (err)
 		return error_set(error, ERROR_STREAM, err, NULL, NULL);
@@ -686,7 +686,7 @@ int locks_sleep(struct locks *l)
 {
 	if (discover_again(&l->discover) || l->looking)
 		return -EAGAIN;
-	return stream_sleep(&l->stream) ? l->stream.fd : -EAGAIN;
+	return stream_sleep(&l->stream);
 }
 
 void locks_running(struct locks *l)

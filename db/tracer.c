@@ -629,8 +629,8 @@ static void tracer_choose(struct tracer *t)
 	/* Asked while there are descriptors for it, that is before the maps have taken theirs. */
 	t->discover.common.method = attach_choose(&t->features);
 	feature_has(&t->features, FEATURE_REF_CTR);
-	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
-		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
+	if (t->perf_buffers && t->config.text_bytes > PERFBUF_RECORD_MAX - RECORD_HEAD)
+		t->config.text_bytes = PERFBUF_RECORD_MAX - RECORD_HEAD;
 	t->ring_bytes = tracer_ring_bytes(t);
 }
 
@@ -677,10 +677,10 @@ static int tracer_stream(struct tracer *t, struct error *error)
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
 	if (!t->perf_buffers)
-		err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
+		err = ringbuf_open(&t->stream.ring, t->maps[MAP_RING], t->ring_bytes,
 				  t->maps[MAP_CONTROL], record_max);
 	else
-		err = stream_open_perf(&t->stream, &(struct stream_perf){
+		err = perfbuf_open(&t->stream.perf, &(struct perfbuf_config){
 			.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
 			.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
 			.record_max = record_max, .ahead_ns = t->ahead_ns,
@@ -818,7 +818,7 @@ int tracer_sleep(struct tracer *t)
 {
 	if (discover_again(&t->discover))
 		return -EAGAIN;
-	return stream_sleep(&t->stream) ? t->stream.fd : -EAGAIN;
+	return stream_sleep(&t->stream);
 }
 
 void tracer_detach(struct tracer *t)
@@ -890,7 +890,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		running++;
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
-		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
+		.ring_full = ring_full > t->stream.perf.lost ? ring_full : t->stream.perf.lost,
 		.table_full = tracer_counter(t, LOST_TABLE_FULL) + t->waits.lost + t->counts.lost,
 		.who_unknown = tracer_counter(t, LOST_WHO),
 		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + running +
