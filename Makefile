@@ -58,7 +58,8 @@ CFLAGS_sql/lexer := -O2
 CFLAGS_sql/printer := -O2
 CFLAGS_sql/token := -O2
 CFLAGS_cli/output := -O2
-CFLAGS_loader/stream := -O2
+CFLAGS_loader/ringbuf := -O2
+CFLAGS_loader/perfbuf := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro $(LDFLAGS)

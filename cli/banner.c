@@ -16,7 +16,7 @@ void banner_site(void *arg, const struct target_site *site)
 	site_absent(&loop->err, site);
 }
 
-void banner_server(void *arg, const struct tracer_server *server)
+void banner_server(void *arg, const struct server_info *server)
 {
 	struct loop *loop = arg;
 	bool later = loop->banner.opened;

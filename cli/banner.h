@@ -12,7 +12,7 @@
 #include "loader/sandbox.h"
 
 /* Callbacks of struct tracer_config and struct probe_trace_config. @arg is the loop. */
-void banner_server(void *arg, const struct tracer_server *server);
+void banner_server(void *arg, const struct server_info *server);
 void banner_error(void *arg, const struct error *error);
 void banner_site(void *arg, const struct target_site *site);
 void banner_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);

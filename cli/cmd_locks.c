@@ -19,7 +19,7 @@ struct cmd_locks {
 	struct loop loop;		/* first: the callbacks get it */
 	struct locks *locks;
 	struct locks_view view;
-	void (*server)(void *arg, const struct tracer_server *server);
+	void (*server)(void *arg, const struct server_info *server);
 	uint64_t summed;		/* LWLock waits in the table */
 	int dot;			/* file; -1: none */
 	bool terminal;
@@ -50,10 +50,10 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 		loop_count(&cmd->loop);
 }
 
-static void locks_server(void *arg, const struct tracer_server *server)
+static void locks_server(void *arg, const struct server_info *server)
 {
 	struct cmd_locks *cmd = arg;
-	struct tracer_server shown = *server;
+	struct server_info shown = *server;
 
 	/* What statements have is no matter here. */
 	shown.has = ~0u;
@@ -177,16 +177,23 @@ static int locks_dot(struct cmd_locks *cmd)
 static int locks_run(struct cmd_locks *cmd)
 {
 	struct loop *loop = &cmd->loop;
-	struct locks_config config = { .sum_lwlocks = loop->options.stat, .wait = locks_wait };
+	struct tracer_config common;
+	struct locks_config config;
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
 	int status = locks_dot(cmd);
 
 	if (status != EXIT_OK)
 		return status;
-	tracing_config(loop, &config.tracer);
-	cmd->server = config.tracer.server;
-	config.tracer.server = locks_server;
+	tracing_config(loop, &common);
+	cmd->server = common.server;
+	config = (struct locks_config){
+		.servers = common.servers, .threshold_ns = common.threshold_ns,
+		.text_bytes = common.text_bytes, .redact = common.redact,
+		.sum_lwlocks = loop->options.stat, .denied = common.denied,
+		.arg = common.arg, .wait = locks_wait, .server = locks_server,
+		.error = common.error, .program = common.program, .site = common.site,
+	};
 	if (locks_open(&cmd->locks, &config, &error))
 		return loop_refuse(loop, &error);
 	status = loop_ready(loop);

@@ -15,7 +15,7 @@
 #include "host/library.h"
 #include "db/survey.h"
 
-static void server_json(struct doctor *doctor, const struct tracer_server *server, bool traced)
+static void server_json(struct doctor *doctor, const struct server_info *server, bool traced)
 {
 	struct output *out = &doctor->out;
 
@@ -34,7 +34,7 @@ static void server_json(struct doctor *doctor, const struct tracer_server *serve
 }
 
 /* "PostgreSQL 15.14, pid 12 34, by its symbols" */
-static void server_words(const struct doctor *doctor, const struct tracer_server *server,
+static void server_words(const struct doctor *doctor, const struct server_info *server,
 			 bool traced, char *text, size_t size)
 {
 	int at = snprintf(text, size, "%s%s%s", server->title, *server->version ? " " : "",
@@ -51,7 +51,7 @@ static void server_words(const struct doctor *doctor, const struct tracer_server
 		snprintf(text + at, size - (size_t)at, " (%s)", server->method);
 }
 
-static void server_lacks(struct doctor *doctor, const struct tracer_server *server)
+static void server_lacks(struct doctor *doctor, const struct server_info *server)
 {
 	struct output *out = &doctor->out;
 
@@ -67,7 +67,7 @@ static void server_end(struct doctor *doctor)
 		output_string(&doctor->out, "]}");
 }
 
-static void server_each(void *arg, const struct tracer_server *server, const struct error *error)
+static void server_each(void *arg, const struct server_info *server, const struct error *error)
 {
 	struct doctor *doctor = arg;
 	char text[512];

@@ -25,11 +25,14 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 
 	loop->banner.phases = tracing_wants_phases(options);
 	*config = (struct tracer_config){
-		.engine = options->engine,
-		.pids = options->pids, .npids = options->pid_count,
-		.paths = options->paths, .npaths = options->path_count,
+		.servers = {
+			.engine = options->engine,
+			.pids = options->pids, .npids = options->pid_count,
+			.paths = options->paths, .npaths = options->path_count,
+			.start = options->start, .done = options->done,
+			.text_arg = options->text_arg,
+		},
 		.threshold_ns = options->threshold_ns,
-		.start = options->start, .done = options->done, .text_arg = options->text_arg,
 		.text_bytes = options->text_bytes,
 		.identify = tracing_wants_identity(options),
 		.rows = options->json || options->otlp || column_wants_rows(&options->columns),

@@ -10,7 +10,6 @@
 
 #include "bpf/event.h"
 #include "host/clock.h"
-#include "db/tracer.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
 
@@ -20,16 +19,16 @@
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two looks at what a loader is to map */
 
-int discover_init(struct discover *d, const struct tracer_config *config, struct error *error)
+int discover_init(struct discover *d, const struct server_filter *filter, struct error *error)
 {
 	int err;
 
-	*d = (struct discover){ .config = config, .table = engine_table, .forget_at = FORGET_AT };
-	if (!config->start)
+	*d = (struct discover){ .filter = filter, .table = engine_table, .forget_at = FORGET_AT };
+	if (!filter->start)
 		return 0;
-	err = user_engine_init(&d->user_engine, config->start, config->done, config->text_arg);
+	err = user_engine_init(&d->user_engine, filter->start, filter->done, filter->text_arg);
 	if (err)
-		return error_set(error, ERROR_NO_PROBES, err, config->start, "PROVIDER:NAME");
+		return error_set(error, ERROR_NO_PROBES, err, filter->start, "PROVIDER:NAME");
 	d->engines[0] = &d->user_engine.engine;
 	return 0;
 }
@@ -54,9 +53,9 @@ void discover_await(struct discover *d)
 		"ld-musl-aarch64.so.1",
 	};
 
-	for (size_t i = 0; i < d->config->npaths; i++)
-		discover_await_name(d, d->config->paths[i]);
-	for (size_t i = 0; !d->config->npaths && engine_table[i]; i++)
+	for (size_t i = 0; i < d->filter->npaths; i++)
+		discover_await_name(d, d->filter->paths[i]);
+	for (size_t i = 0; !d->filter->npaths && engine_table[i]; i++)
 		for (const char *const *name = engine_table[i]->executables; *name; name++)
 			discover_await_name(d, *name);
 	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
@@ -87,7 +86,18 @@ static bool discover_wants_main(const struct discover *d, uint32_t pid)
 	for (size_t i = 0; i < d->nwanted; i++)
 		if (d->wanted[i] == pid)
 			return true;
-	return !d->config->npids;
+	return !d->filter->npids;
+}
+
+/* Report whether -p, if it was given, means @process or its server. */
+static bool discover_wants_process(const struct discover *d, const struct process *process)
+{
+	const struct server_filter *filter = d->filter;
+
+	for (size_t i = 0; i < filter->npids; i++)
+		if (filter->pids[i] == process->pid || filter->pids[i] == process->ppid)
+			return true;
+	return !filter->npids;
 }
 
 static int mains_each(void *arg, const struct process *process)
@@ -98,7 +108,8 @@ static int mains_each(void *arg, const struct process *process)
 
 	if (!target || target < mains->discover->targets + mains->first)
 		return 0;
-	mains->discover->process(mains->discover->process_arg, target, process);
+	if (discover_wants_process(mains->discover, process))
+		mains->discover->process(mains->discover->process_arg, target, process);
 	of = &mains->of[target - mains->discover->targets - mains->first];
 	if (of->npids == DISCOVER_PIDS)
 		return 0;
@@ -122,7 +133,7 @@ static void discover_announce(struct discover *d, size_t first)
 		struct target *target = &d->targets[i];
 
 		target_read_version(target, &of->process);
-		d->config->server(d->config->arg, &(struct tracer_server){
+		d->server(d->listener, &(struct server_info){
 			.engine = target->engine, .path = target->path, .usdt = target->usdt,
 			.method = attach_method_name(d->common.method), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
@@ -204,7 +215,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	struct target *more;
 	int err = -ENOENT;
 
-	if (!d->config->npaths && !d->config->npids && discover_attached(d) >= d->forget_at)
+	if (!d->filter->npaths && !d->filter->npids && discover_attached(d) >= d->forget_at)
 		discover_forget(d);
 	more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	if (!more)
@@ -270,7 +281,7 @@ static int discover_attach_path(struct discover *d, const char *path, struct err
 	if (fd < 0)
 		return error_set(error, fd == -EINVAL ? ERROR_NOT_ELF : ERROR_FILE, fd, path, NULL);
 	if (process_file_read(fd, &file) || !discover_target(d, &file))
-		err = discover_attach(d, d->config->engine, fd, path, error);
+		err = discover_attach(d, d->filter->engine, fd, path, error);
 	close(fd);
 	return err;
 }
@@ -280,7 +291,7 @@ static const char *discover_engine(struct discover *d, const struct process *pro
 {
 	const char *engine = detect_process(&d->detect, process);
 
-	return !engine || !d->config->engine || !strcmp(engine, d->config->engine) ? engine : NULL;
+	return !engine || !d->filter->engine || !strcmp(engine, d->filter->engine) ? engine : NULL;
 }
 
 /* Whether its name alone says that it is a server. */
@@ -331,7 +342,7 @@ static int discover_scan(struct discover *d, struct error *error)
 		return 0;
 	if (!d->ntargets)
 		return scan.err;
-	d->config->error(d->config->arg, error);
+	d->error(d->listener, error);
 	error_clear(error);
 	return 0;
 }
@@ -394,7 +405,7 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	snprintf(text, sizeof(text), "process %u", pid);
-	err = discover_attach_process(d, d->config->engine, &process, error);
+	err = discover_attach_process(d, d->filter->engine, &process, error);
 	return err == -ENOENT ? error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }
 
@@ -402,13 +413,13 @@ int discover_find(struct discover *d, struct error *error)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < d->config->npids; i++)
-		err = discover_want_pid(d, d->config->pids[i], error);
-	for (size_t i = 0; !err && i < d->config->npids; i++)
-		err = discover_attach_pid(d, d->config->pids[i], error);
-	for (size_t i = 0; !err && i < d->config->npaths; i++)
-		err = discover_attach_path(d, d->config->paths[i], error);
-	if (!err && !d->config->npaths && !d->config->npids)
+	for (size_t i = 0; !err && i < d->filter->npids; i++)
+		err = discover_want_pid(d, d->filter->pids[i], error);
+	for (size_t i = 0; !err && i < d->filter->npids; i++)
+		err = discover_attach_pid(d, d->filter->pids[i], error);
+	for (size_t i = 0; !err && i < d->filter->npaths; i++)
+		err = discover_attach_path(d, d->filter->paths[i], error);
+	if (!err && !d->filter->npaths && !d->filter->npids)
 		err = discover_scan(d, error);
 	if (!err)
 		discover_announce(d, 0);
@@ -418,8 +429,8 @@ int discover_find(struct discover *d, struct error *error)
 /* Whether @file is one of those that -x names, as they are now. */
 static bool discover_wants_file(const struct discover *d, const struct process_file *file)
 {
-	for (size_t i = 0; i < d->config->npaths; i++) {
-		int fd = process_file_open(d->config->paths[i]);
+	for (size_t i = 0; i < d->filter->npaths; i++) {
+		int fd = process_file_open(d->filter->paths[i]);
 		struct process_file wanted;
 		bool same = fd >= 0 && !process_file_read(fd, &wanted) &&
 			    process_file_same(&wanted, file);
@@ -438,21 +449,21 @@ static void discover_look(struct discover *d, const struct process *process)
 	struct error error = { .kind = ERROR_NONE };
 	const struct target *target;
 	size_t first = d->ntargets;
-	const char *engine = d->config->npaths ? d->config->engine : discover_engine(d, process);
+	const char *engine = d->filter->npaths ? d->filter->engine : discover_engine(d, process);
 	int err;
 
-	if (d->config->npaths ? !discover_wants_file(d, &process->file) : !engine)
+	if (d->filter->npaths ? !discover_wants_file(d, &process->file) : !engine)
 		return;
 	d->started = true;
-	if (d->config->npids)
+	if (d->filter->npids)
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
 	if (target)
 		target_semaphores(target, d->common.semaphores, process);
 	/* What only looks like a server is nobody's concern. */
-	if (err && (d->config->npaths || process_is_named(process)))
-		d->config->error(d->config->arg, &error);
+	if (err && (d->filter->npaths || process_is_named(process)))
+		d->error(d->listener, &error);
 	else if (d->ntargets > first)
 		discover_announce(d, first);
 	error_clear(&error);
@@ -515,7 +526,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 		return;
 	if (!process_is_loading(&process))
 		discover_look(d, &process);
-	else if (!d->config->npids)
+	else if (!d->filter->npids)
 		discover_loading(d, pid);
 }
 
@@ -558,7 +569,7 @@ void discover_sandbox(const struct discover *d, bool semaphores, struct sandbox 
 	enum attach_method method = d->common.method;
 	unsigned int needs = SANDBOX_LOOK;
 
-	if (!d->config->npids)
+	if (!d->filter->npids)
 		needs |= method == ATTACH_MULTI ? SANDBOX_ATTACH : SANDBOX_ATTACH | SANDBOX_EVENTS;
 	if (method == ATTACH_TRACEFS || semaphores)
 		needs |= SANDBOX_WRITE;

@@ -15,16 +15,44 @@
 #define DISCOVER_PIDS		256	/* of one kind at once, in maps and in what is announced */
 #define DISCOVER_LOADING	8
 
-struct tracer_config;
+/* Which servers are traced. All of it is borrowed. */
+struct server_filter {
+	const char *engine;		/* servers of this name (engine.h) only; NULL: all */
+	const uint32_t *pids;		/* only these processes and their children; none: all */
+	size_t npids;
+	const char *const *paths;	/* only these files; none: every running server */
+	size_t npaths;
+	/* USDT probes around the statements of a server that is not in the table; NULL: none. */
+	const char *start, *done;	/* PROVIDER:NAME */
+	unsigned int text_arg;		/* of the start probe, from 1 */
+};
+
+/* A server's file that is traced from now on. Borrowed for the call. */
+struct server_info {
+	const struct engine *engine;
+	const char *path;		/* foreign bytes */
+	bool usdt;			/* by USDT probes; else by symbols */
+	const char *method;		/* "uprobe_multi" */
+	const char *title;		/* "PostgreSQL" */
+	const char *version;		/* foreign bytes, "" where it is not known */
+	uint32_t has;			/* TARGET_HAS_… of engine.h */
+	bool nested;			/* in a PID namespace below ours: its PIDs are not known */
+	const uint32_t *pids;		/* of the main processes that run it now */
+	size_t npids;
+};
 
 /* It must not be moved: an engine of the user's own points into it. */
 struct discover {
-	const struct tracer_config *config;	/* borrowed */
+	const struct server_filter *filter;	/* borrowed */
 	/* The owner's, who fills them between discover_init() and what follows it. */
 	struct target_common common;
 	int pids, servers, comms;	/* maps of those names */
 	const struct engine *const *table;	/* engine_table, unless its owner has another */
-	/* Called for each process that already ran a file when probes were put on it. */
+	/* Called for each file that is traced, and for a later server that cannot be. */
+	void *listener;
+	void (*server)(void *listener, const struct server_info *server);
+	void (*error)(void *listener, const struct error *error);
+	/* Called for each wanted process that already ran a file when probes were put on it. */
 	void (*process)(void *arg, const struct target *target, const struct process *process);
 	void *process_arg;
 	uint64_t pid_ns_ino;		/* of the PID namespace that we count in; 0: the initial one */
@@ -50,14 +78,14 @@ struct discover {
 	} loading[DISCOVER_LOADING];
 };
 
-/* Begins, without a server. 0, or -errno and why in @fault. discover_close() ends it. */
-int discover_init(struct discover *d, const struct tracer_config *config, struct error *error);
+/* Begins, without a server. 0, or -errno and why in @error. discover_close() ends it. */
+int discover_init(struct discover *d, const struct server_filter *filter, struct error *error);
 
 /* Makes the kernel tell of programs that are called as servers are. */
 void discover_await(struct discover *d);
 
 /*
- * Attaches to the servers that run and are wanted, and calls config->server for each. 0, or -errno
+ * Attaches to the servers that run and are wanted, and calls ->server for each. 0, or -errno
  * and why in @fault. That there is none is no error.
  */
 int discover_find(struct discover *d, struct error *error);

@@ -315,12 +315,12 @@ static int waiting_look(struct locks *l, struct waiting *w)
 		return -ENOENT;
 	if (server->postgres)
 		err = postgres_locks_read(&server->places, w->event.pid, &w->event,
-					  l->config.tracer.text_bytes, &known);
+					  l->config.text_bytes, &known);
 	else
 		err = mysql_locks_read(&server->sessions,
 				       &l->discover.targets[w->event.target_id].places,
-				       &w->event, l->config.tracer.text_bytes, again, &known);
-	if (l->config.tracer.redact)
+				       &w->event, l->config.text_bytes, again, &known);
+	if (l->config.redact)
 		lock_info_redact(&known, server->postgres ? FINGERPRINT_POSTGRES :
 				 FINGERPRINT_MYSQL);
 	/* A holder that is gone is the one that was waited for. */
@@ -428,8 +428,8 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 		wait.kind = server->places.kind[event->kind];
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0, &steps);
-	if (wait.duration_ns >= l->config.tracer.threshold_ns)
-		l->config.wait(l->config.tracer.arg, &wait);
+	if (wait.duration_ns >= l->config.threshold_ns)
+		l->config.wait(l->config.arg, &wait);
 }
 
 static void locks_ended(struct locks *l, const struct event_lock *event)
@@ -473,17 +473,6 @@ static int locks_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Whether -p, if it was given, means this process or its server. */
-static bool locks_wants(const struct locks *l, const struct process *process)
-{
-	const struct tracer_config *c = &l->config.tracer;
-
-	for (size_t i = 0; i < c->npids; i++)
-		if (c->pids[i] == process->pid || c->pids[i] == process->ppid)
-			return true;
-	return !c->npids;
-}
-
 /* A process that may have been waiting since before there were probes. */
 static void locks_process(void *arg, const struct target *target, const struct process *process)
 {
@@ -499,10 +488,9 @@ static void locks_process(void *arg, const struct target *target, const struct p
 	struct waiting *w;
 
 	/* The kernel's own numbers of threads are needed. */
-	if (l->pid_ns_ino || !server || !server->found || !server->postgres ||
-	    !locks_wants(l, process))
+	if (l->pid_ns_ino || !server || !server->found || !server->postgres)
 		return;
-	if (!postgres_locks_read(&server->places, process->pid, &event, l->config.tracer.text_bytes,
+	if (!postgres_locks_read(&server->places, process->pid, &event, l->config.text_bytes,
 				 &known)) {
 		memcpy(event.field, known.event.field, sizeof(event.field));
 		event.kind = known.event.kind;
@@ -516,7 +504,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 		if (!sys_map_add(l->maps[MAP_WAITS], &key, &event)) {
 			w = waiting_add(l, &event);
 			if (w) {
-				if (l->config.tracer.redact)
+				if (l->config.redact)
 					lock_info_redact(&known, FINGERPRINT_POSTGRES);
 				w->known = known;
 				w->looked = true;
@@ -566,17 +554,17 @@ static int locks_maps(struct locks *l, struct error *error)
 
 static void locks_numbers(struct locks *l)
 {
-	const struct tracer_config *c = &l->config.tracer;
-	bool ns_pids = (c->npids || l->pid_ns_ino) && feature_has(&l->features, FEATURE_NS_PID);
+	const struct locks_config *c = &l->config;
+	bool ns_pids = (c->servers.npids || l->pid_ns_ino) && feature_has(&l->features, FEATURE_NS_PID);
 	const struct object_value numbers[NUMBERS] = {
 		{ .name = "constant_pid_ns_dev", .number = l->pid_ns_dev },
 		{ .name = "constant_pid_ns_ino", .number = l->pid_ns_ino },
 		{ .name = "constant_ns_pids", .number = ns_pids },
-		{ .name = "constant_filter_pids", .number = c->npids > 0 },
+		{ .name = "constant_filter_pids", .number = c->servers.npids > 0 },
 		{ .name = "constant_perf_buffers" },	/* only the ring buffer will do */
 		{ .name = "constant_threshold_ns", .number = c->threshold_ns },
 		{ .name = "constant_sum_lwlocks", .number = l->config.sum_lwlocks },
-		{ .name = "constant_want_execs", .number = !c->npids && !c->npaths },
+		{ .name = "constant_want_execs", .number = !c->servers.npids && !c->servers.npaths },
 		{ .name = "wakers", .kind = OBJECT_MAP, .map = l->maps[MAP_RING] },
 	};
 
@@ -585,7 +573,7 @@ static void locks_numbers(struct locks *l)
 
 static int locks_prepare(struct locks *l, struct error *error)
 {
-	const struct tracer_config *c = &l->config.tracer;
+	const struct locks_config *c = &l->config;
 	int err = object_open(&l->object, bpf_locks, (size_t)(bpf_locks_end - bpf_locks));
 
 	if (!err)
@@ -603,7 +591,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 	if (err)
 		return err;
 	locks_numbers(l);
-	err = stream_open(&l->stream, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
+	err = ringbuf_open(&l->stream.ring, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
 			  sizeof(struct event_lock));
 	if (err)
 		return error_set(error, ERROR_STREAM, err, NULL, NULL);
@@ -626,7 +614,7 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	for (int i = 0; i < MAPS; i++)
 		l->maps[i] = -1;
 	l->tracepoint = -1;
-	err = discover_init(&l->discover, &l->config.tracer, error);
+	err = discover_init(&l->discover, &l->config.servers, error);
 	if (!err)
 		err = locks_prepare(l, error);
 	if (err)
@@ -636,9 +624,12 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	l->discover.common.object = &l->object;
 	l->discover.common.values = l->values;
 	l->discover.common.nvalues = MAPS + NUMBERS;
-	l->discover.common.program = config->tracer.program;
-	l->discover.common.program_arg = l->discover.common.site_arg = config->tracer.arg;
-	l->discover.common.site = config->tracer.site;
+	l->discover.common.program = config->program;
+	l->discover.common.program_arg = l->discover.common.site_arg = config->arg;
+	l->discover.common.site = config->site;
+	l->discover.listener = config->arg;
+	l->discover.server = config->server;
+	l->discover.error = config->error;
 	l->discover.process = locks_process;
 	l->discover.process_arg = l;
 	discover_await(&l->discover);
@@ -694,7 +685,7 @@ int locks_sleep(struct locks *l)
 {
 	if (discover_again(&l->discover) || l->looking)
 		return -EAGAIN;
-	return stream_sleep(&l->stream) ? l->stream.fd : -EAGAIN;
+	return stream_sleep(&l->stream);
 }
 
 void locks_running(struct locks *l)

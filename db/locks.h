@@ -8,7 +8,8 @@
 
 #include "db/mysql/locks.h"
 #include "db/postgres/locks.h"
-#include "db/tracer.h"
+#include "db/discover.h"
+#include "db/statement.h"
 
 #define LOCKS_CYCLE	16	/* backends of a deadlock that are told */
 
@@ -36,10 +37,21 @@ struct lwlock_count {
 };
 
 struct locks_config {
-	/* What to trace and how, and who hears of servers, faults, programs and sites. */
-	struct tracer_config tracer;
-	bool sum_lwlocks;			/* LWLock waits are summed up and not told one by one */
-	void (*wait)(void *arg, const struct lock_wait *wait);	/* gets tracer.arg, when one ends */
+	struct server_filter servers;
+	uint64_t threshold_ns;		/* shorter waits are not reported */
+	uint32_t text_bytes;		/* of a backend's statement, at most */
+	bool redact;			/* drop literals and comments from texts */
+	bool sum_lwlocks;		/* sum LWLock waits up instead of reporting each */
+	uint32_t denied;		/* features not to be used, see feature_deny() */
+
+	/* The callbacks; strings are borrowed for the call. */
+	void *arg;
+	void (*wait)(void *arg, const struct lock_wait *wait);	/* a wait has ended */
+	void (*server)(void *arg, const struct server_info *server);
+	void (*error)(void *arg, const struct error *error);	/* see tracer_config */
+	/* Each program as it is loaded, and each site that is traced; may be NULL. */
+	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+	void (*site)(void *arg, const struct target_site *site);
 };
 
 struct locks;

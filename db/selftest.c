@@ -94,7 +94,7 @@ static bool selftest_statement(void *arg, const struct statement *s)
 	return true;
 }
 
-static void selftest_server(void *arg, const struct tracer_server *server)
+static void selftest_server(void *arg, const struct server_info *server)
 {
 	(void)arg;
 	(void)server;
@@ -110,9 +110,12 @@ static bool selftest_attach(struct selftest *test)
 {
 	static const char *const paths[] = { self_path };
 	struct tracer_config config = {
-		.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
-		.start = "dbslower:self__start", .done = "dbslower:self__done",
-		.text_arg = test->method->text_arg, .text_bytes = TEXT_BYTES,
+		.servers = {
+			.pids = &test->pid, .npids = 1, .paths = paths, .npaths = 1,
+			.start = "dbslower:self__start", .done = "dbslower:self__done",
+			.text_arg = test->method->text_arg,
+		},
+		.text_bytes = TEXT_BYTES,
 		.denied = test->method->denied,
 		.arg = test, .statement = selftest_statement, .server = selftest_server,
 		.error = selftest_fault,

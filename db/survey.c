@@ -83,7 +83,7 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 	struct linkage *linkage = malloc(sizeof(*linkage));
 	struct error error = { .kind = ERROR_NONE };
 	struct target target = { .usdt = false };
-	struct tracer_server server;
+	struct server_info server;
 	uint64_t dev, own = 0;
 	int err = -ENOMEM;
 
@@ -98,7 +98,7 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &error);
 	target_read_version(&target, &found->process);
 	pid_namespace_own(&dev, &own);
-	server = (struct tracer_server){
+	server = (struct server_info){
 		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
 		.method = attach_method_name(survey->method), .title = target_title(&target),
 		.version = target.version, .has = target.has, .nested = found->npids && pid_namespace_is_nested(found->pids[0], own),

@@ -6,7 +6,7 @@
 #ifndef DB_SURVEY_H
 #define DB_SURVEY_H
 
-#include "db/tracer.h"
+#include "db/discover.h"
 
 /* Who hears of what; the strings are borrowed for the call. */
 struct survey {
@@ -16,7 +16,7 @@ struct survey {
 	 * A server's file. @fault says why it cannot be traced; NULL: it can, and its sites
 	 * follow.
 	 */
-	void (*server)(void *arg, const struct tracer_server *server, const struct error *error);
+	void (*server)(void *arg, const struct server_info *server, const struct error *error);
 	void (*site)(void *arg, const struct target_site *site);
 };
 

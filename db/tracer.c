@@ -220,14 +220,14 @@ static void tracer_numbers(struct tracer *t)
 		[NUMBER_HEAD_BYTES] = { .name = "constant_head_bytes",
 					.number = c->text_bytes + 2 < head ? c->text_bytes + 2 :
 									     head },
-		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->npids > 0 },
+		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->servers.npids > 0 },
 		[NUMBER_SLOT_SHIFT] = { .name = "constant_slot_shift",
 					.number = t->sessions.slot_shift },
 		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
 					   .number = c->identify },
 		/* What runs already, or one file, is all that is wanted there. */
 		[NUMBER_WANT_EXECS] = { .name = "constant_want_execs",
-					.number = !c->npids && !c->npaths },
+					.number = !c->servers.npids && !c->servers.npaths },
 		[NUMBER_STAT_UNIT] = { .name = "constant_stat_unit_ns", 
 					.number = tracer_counts_here(t) ? 0 : c->stat_unit_ns },
 		[NUMBER_STAT_BY] = { .name = "constant_stat_by", .number = c->stat_by },
@@ -464,7 +464,7 @@ static bool tracer_show(struct tracer *t, struct statement *s)
 		s->original_len = s->text_len;
 		s->text_len = fingerprint_redact(dialect, s->text, s->text_len, s->truncated,
 						 t->redacted);
-		if (t->config.start)
+		if (t->config.servers.start)
 			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, t->redacted,
 							 s->text_len,
 							 s->truncated, t->redacted);
@@ -561,15 +561,6 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Whether -p, if it was given, means this process or its server. */
-static bool tracer_wants_process(const struct tracer *t, const struct process *process)
-{
-	for (size_t i = 0; i < t->config.npids; i++)
-		if (t->config.pids[i] == process->pid || t->config.pids[i] == process->ppid)
-			return true;
-	return !t->config.npids;
-}
-
 /* Makes the kernel's session of a process that runs @statement, whose text is in @session. */
 static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
 			const struct backend_statement *statement, struct session *session)
@@ -602,8 +593,7 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	struct session *session;
 
 	/* The kernel's own numbers of threads are needed, and for stat what only programs know. */
-	if (t->pid_ns_ino || t->config.stat_unit_ns || !target->places.text ||
-	    !tracer_wants_process(t, process))
+	if (t->pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
 		return;
 	session = calloc(1, t->sessions.bytes);
 	if (session && !backend_read(process, target->lowest_vaddr, &target->places, session->text,
@@ -617,14 +607,14 @@ static void tracer_choose(struct tracer *t)
 {
 	feature_deny(&t->features, t->config.denied);
 	t->object.old_reads = !feature_has(&t->features, FEATURE_READ_USER);
-	if (t->config.npids || t->pid_ns_ino)
+	if (t->config.servers.npids || t->pid_ns_ino)
 		t->ns_pids = feature_has(&t->features, FEATURE_NS_PID);
 	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
 	/* Asked while there are descriptors for it, that is before the maps have taken theirs. */
 	t->discover.common.method = attach_choose(&t->features);
 	feature_has(&t->features, FEATURE_REF_CTR);
-	if (t->perf_buffers && t->config.text_bytes > STREAM_PERF_RECORD_MAX - RECORD_HEAD)
-		t->config.text_bytes = STREAM_PERF_RECORD_MAX - RECORD_HEAD;
+	if (t->perf_buffers && t->config.text_bytes > PERFBUF_RECORD_MAX - RECORD_HEAD)
+		t->config.text_bytes = PERFBUF_RECORD_MAX - RECORD_HEAD;
 	t->ring_bytes = tracer_ring_bytes(t);
 }
 
@@ -671,10 +661,10 @@ static int tracer_stream(struct tracer *t, struct error *error)
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
 	if (!t->perf_buffers)
-		err = stream_open(&t->stream, t->maps[MAP_RING], t->ring_bytes,
+		err = ringbuf_open(&t->stream.ring, t->maps[MAP_RING], t->ring_bytes,
 				  t->maps[MAP_CONTROL], record_max);
 	else
-		err = stream_open_perf(&t->stream, &(struct stream_perf){
+		err = perfbuf_open(&t->stream.perf, &(struct perfbuf_config){
 			.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
 			.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
 			.record_max = record_max, .ahead_ns = t->ahead_ns,
@@ -696,7 +686,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		t->maps[i] = -1;
 	for (size_t i = 0; i < TRACEPOINTS; i++)
 		t->tracepoints[i] = -1;
-	err = discover_init(&t->discover, &t->config, error);
+	err = discover_init(&t->discover, &t->config.servers, error);
 	if (err)
 		goto fail;
 	if (access("/proc/self/fd", F_OK)) {
@@ -759,6 +749,9 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.servers = t->maps[MAP_SERVERS];
 	t->discover.comms = t->maps[MAP_COMMS];
 	t->discover.pid_ns_ino = t->pid_ns_ino;
+	t->discover.listener = config->arg;
+	t->discover.server = config->server;
+	t->discover.error = config->error;
 	t->discover.process = tracer_process;
 	t->discover.process_arg = t;
 	discover_await(&t->discover);
@@ -809,7 +802,7 @@ int tracer_sleep(struct tracer *t)
 {
 	if (discover_again(&t->discover))
 		return -EAGAIN;
-	return stream_sleep(&t->stream) ? t->stream.fd : -EAGAIN;
+	return stream_sleep(&t->stream);
 }
 
 void tracer_detach(struct tracer *t)
@@ -881,7 +874,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		running++;
 	*summary = (struct summary){
 		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
-		.ring_full = ring_full > t->stream.lost ? ring_full : t->stream.lost,
+		.ring_full = ring_full > t->stream.perf.lost ? ring_full : t->stream.perf.lost,
 		.table_full = tracer_counter(t, LOST_TABLE_FULL) + t->waits.lost + t->counts.lost,
 		.who_unknown = tracer_counter(t, LOST_WHO),
 		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + running +

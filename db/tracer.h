@@ -11,38 +11,17 @@
 #include <sys/types.h>
 
 #include "bpf/event.h"
+#include "db/discover.h"
 #include "db/histogram.h"
 #include "db/engine.h"
 #include "loader/error.h"
 #include "sql/regex.h"
 #include "db/statement.h"
-#include "db/target.h"
 #include "loader/sandbox.h"
 #include "loader/feature.h"
 
-/* A server's file that is being traced from now on. Borrowed. */
-struct tracer_server {
-	const struct engine *engine;
-	const char *path;		/* foreign bytes */
-	bool usdt;			/* by USDT probes; else by symbols */
-	const char *method;		/* "uprobe_multi" */
-	const char *title;		/* "PostgreSQL" */
-	const char *version;		/* foreign bytes, "" where it is not known */
-	uint32_t has;			/* TARGET_SHOWS_… of target.h */
-	bool nested;			/* in a PID namespace below ours: nothing can be told */
-	const uint32_t *pids;		/* of the main processes that run it now */
-	size_t npids;
-};
-
 struct tracer_config {
-	const char *engine;		/* servers of this name (engine.h) only; NULL: all */
-	const uint32_t *pids;		/* only these and their backends; none: all */
-	size_t npids;
-	const char *const *paths;	/* only these files; none: whatever runs */
-	size_t npaths;
-	/* USDT probes around the statements of a server that is not known; NULL: those that are. */
-	const char *start, *done;	/* PROVIDER:NAME */
-	unsigned int text_arg;		/* of the start probe, from 1 */
+	struct server_filter servers;
 	uint64_t threshold_ns;
 	uint32_t text_bytes;
 	bool rows;			/* the number of rows is wanted */
@@ -73,7 +52,7 @@ struct tracer_config {
 	void *arg;
 	/* Whether it was shown. */
 	bool (*statement)(void *arg, const struct statement *statement);
-	void (*server)(void *arg, const struct tracer_server *server);
+	void (*server)(void *arg, const struct server_info *server);
 	/* A server that started later cannot be traced. */
 	void (*error)(void *arg, const struct error *error);
 	/*

@@ -21,9 +21,6 @@
 #include "usdt/elf.h"
 
 #define OBJECT_INSNS_MAX	4096	/* of one linked program */
-/* Of those that are joined: kernels which tell parts by a cookie take 1,000,000 (c04c0d2b968a). */
-#define OBJECT_JOINED_MAX	8192
-#define OBJECT_CODES_MAX	256	/* functions in a program: the kernel's BPF_MAX_SUBPROGS */
 
 struct object {
 	struct elf elf;
@@ -75,23 +72,5 @@ bool object_asks(const struct object *object, const char *name, const char *symb
  * a map or a number. NULL at the end.
  */
 const char *object_undefined(const struct object *object, uint64_t *at);
-
-/* A linked program that object_join() puts beside others. */
-struct object_part {
-	const struct bpf_insn *insns;
-	uint32_t count;
-};
-
-/* How many of @parts, the first ones, fit into one program of at most @max instructions. */
-uint32_t object_fit(const struct object_part *parts, uint32_t nparts, uint32_t max);
-
-/*
- * Makes one program of @nparts linked ones: the attach cookie of the site that was hit
- * is the number of the part that runs. So all sites of a file can hang on one link,
- * and the kernel waits once, not once a program, when it goes. To @insns, room for @max;
- * the number of instructions or -ENOSPC.
- */
-int object_join(const struct object_part *parts, uint32_t nparts, struct bpf_insn *insns,
-		uint32_t max);
 
 #endif

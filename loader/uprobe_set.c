@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loader/linker.h"
+#include "loader/join.h"
 
 #define LOG_SIZE	(1 << 20)
 
@@ -148,8 +148,8 @@ static int attachment_run(struct attachment *attachment, const struct bpf_insn *
  */
 static int attachment_joined(struct attachment *attachment)
 {
-	struct object_part *parts = calloc(attachment->ngroups, sizeof(*parts));
-	struct bpf_insn *joined = malloc(OBJECT_JOINED_MAX * sizeof(*joined));
+	struct join_part *parts = calloc(attachment->ngroups, sizeof(*parts));
+	struct bpf_insn *joined = malloc(JOIN_INSNS_MAX * sizeof(*joined));
 	int n = -ENOMEM;
 
 	if (!parts || !joined) {
@@ -157,12 +157,12 @@ static int attachment_joined(struct attachment *attachment)
 		goto cleanup;
 	}
 	for (uint32_t i = 0; i < attachment->ngroups; i++)
-		parts[i] = (struct object_part){ attachment->order[i]->insns,
+		parts[i] = (struct join_part){ attachment->order[i]->insns,
 						 attachment->order[i]->count };
 	n = 0;
 	for (uint32_t first = 0, fit; n >= 0 && first < attachment->ngroups; first += fit) {
-		fit = object_fit(parts + first, attachment->ngroups - first, OBJECT_JOINED_MAX);
-		n = fit ? object_join(parts + first, fit, joined, OBJECT_JOINED_MAX) : -ENOSPC;
+		fit = join_fit(parts + first, attachment->ngroups - first, JOIN_INSNS_MAX);
+		n = fit ? join_programs(parts + first, fit, joined, JOIN_INSNS_MAX) : -ENOSPC;
 		if (n >= 0)
 			n = attachment_run(attachment, joined, (uint32_t)n, first, first + fit);
 	}

@@ -121,7 +121,7 @@ static int probe_trace_prepare(struct probe_trace *h, struct error *error)
 	if (err)
 		return err;
 	probe_trace_numbers(h);
-	err = stream_open(&h->stream, h->maps[MAP_RING], h->ring_bytes, h->maps[MAP_CONTROL],
+	err = ringbuf_open(&h->stream.ring, h->maps[MAP_RING], h->ring_bytes, h->maps[MAP_CONTROL],
 			  h->record_max);
 	if (err)
 		return error_set(error, ERROR_STREAM, err, NULL, NULL);
@@ -316,7 +316,7 @@ int probe_trace_drain(struct probe_trace *h)
 
 int probe_trace_sleep(struct probe_trace *h)
 {
-	return stream_sleep(&h->stream) ? h->stream.fd : -EAGAIN;
+	return stream_sleep(&h->stream);
 }
 
 /* -1, 0 or 1; provider and name, then the way. */

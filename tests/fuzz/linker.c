@@ -2,6 +2,7 @@
 /* BPF objects, and what is linked of them. */
 #include <errno.h>
 
+#include "loader/join.h"
 #include "loader/linker.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -55,7 +56,7 @@ static void link_all(const struct object *object)
 	unsigned int linked = 0;
 
 	while (linked < 16 && elf_symbol_next(&iter, &symbol)) {
-		struct object_part part = { .insns = insns };
+		struct join_part part = { .insns = insns };
 		int n;
 
 		if (symbol.type != 2 || !*symbol.name)
@@ -69,7 +70,7 @@ static void link_all(const struct object *object)
 			continue;
 		check_program(insns, n);
 		part.count = (uint32_t)n;
-		n = object_join(&part, 1, joined, 2 * OBJECT_INSNS_MAX);
+		n = join_programs(&part, 1, joined, 2 * OBJECT_INSNS_MAX);
 		REQUIRE(n == (int)part.count + 6 || n == -ENOSPC, "%d", n);
 		if (n > 0)
 			check_program(joined, n);

@@ -72,9 +72,9 @@ static bool record_shown(void *arg, const struct statement *s)
 }
 
 /* A ring as the kernel maps it, with what is left of the input in it from @start on. */
-static struct stream record_stream(struct input *in, uint64_t start)
+static struct ringbuf record_ring(struct input *in, uint64_t start)
 {
-	struct stream stream = { .ring = -1, .size = RING, .spill_size = 1024 };
+	struct ringbuf ring = { .map = -1, .size = RING, .spill_size = 1024 };
 	unsigned char *producer = aligned_alloc(8, PAGE + RING);
 	uint64_t end = start + (in->left & ~(size_t)7);
 
@@ -82,24 +82,24 @@ static struct stream record_stream(struct input *in, uint64_t start)
 	memcpy(producer, &end, sizeof(end));
 	for (uint64_t at = start; at < end; at += 8)
 		input_bytes(in, producer + PAGE + at % RING, 8);
-	stream.producer = producer;
-	stream.consumer = calloc(1, PAGE);
-	memcpy(stream.consumer, &start, sizeof(start));
-	stream.spill = malloc(stream.spill_size);
-	return stream;
+	ring.producer = producer;
+	ring.consumer = calloc(1, PAGE);
+	memcpy(ring.consumer, &start, sizeof(start));
+	ring.spill = malloc(ring.spill_size);
+	return ring;
 }
 
 static void record_drain(struct tracer *t, struct input *in, uint64_t start)
 {
-	struct stream stream = record_stream(in, start);
-	int64_t bytes = stream_drain(&stream, tracer_record, t);
+	struct ringbuf ring = record_ring(in, start);
+	int64_t bytes = ringbuf_drain(&ring, tracer_record, t);
 	uint64_t position;
 
-	memcpy(&position, stream.consumer, sizeof(position));
+	memcpy(&position, ring.consumer, sizeof(position));
 	REQUIRE(bytes >= 0 && position == start + (uint64_t)bytes);
-	free(stream.consumer);
-	free((void *)(uintptr_t)stream.producer);
-	free(stream.spill);
+	free(ring.consumer);
+	free((void *)(uintptr_t)ring.producer);
+	free(ring.spill);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of loader/stream: perf buffers as the kernel writes them, in memory of our own. */
+/* Tests of loader/perfbuf: perf buffers as the kernel writes them, in memory of our own. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bpf/event.h"
-#include "loader/stream.h"
+#include "loader/perfbuf.h"
 #include "loader/tracefs.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -19,8 +19,8 @@
 
 /* What the kernel would know: how far it has written each buffer. */
 struct kernel {
-	struct stream stream;
-	struct stream_cpu cpus[CPUS];
+	struct perfbuf perf;
+	struct perfbuf_cpu cpus[CPUS];
 	uint64_t head[CPUS];
 };
 
@@ -42,10 +42,10 @@ static struct perf_event_mmap_page *meta(struct kernel *k, int cpu)
 
 static void kernel_init(struct kernel *k)
 {
-	*k = (struct kernel){ .stream = { .fd = -1, .size = SIZE, .ncpus = CPUS,
+	*k = (struct kernel){ .perf = { .fd = -1, .size = SIZE, .ncpus = CPUS,
 					  .spill_size = sizeof(struct payload) + 8 } };
-	k->stream.cpus = k->cpus;
-	k->stream.spill = malloc(k->stream.spill_size);
+	k->perf.cpus = k->cpus;
+	k->perf.spill = malloc(k->perf.spill_size);
 	for (int i = 0; i < CPUS; i++)
 		k->cpus[i].page = calloc(1, (size_t)sysconf(_SC_PAGESIZE) + SIZE);
 }
@@ -54,7 +54,7 @@ static void kernel_free(struct kernel *k)
 {
 	for (int i = 0; i < CPUS; i++)
 		free(k->cpus[i].page);
-	free(k->stream.spill);
+	free(k->perf.spill);
 }
 
 static void put(struct kernel *k, int cpu, const void *from, size_t size)
@@ -134,7 +134,7 @@ static void drain(struct kernel *k, struct seen *seen)
 
 	publish(k);
 	do {
-		n = stream_drain(&k->stream, see, seen);
+		n = perfbuf_drain(&k->perf, see, seen);
 	} while (n == -EPIPE);
 	CHECK(n >= 0 && n <= SIZE, "%lld", (long long)n);
 }
@@ -165,8 +165,8 @@ static void all_in_order(int refuse)
 	}
 	drain(&k, &seen);
 	CHECK(seen.records == RECORDS, "%llu records", (unsigned long long)seen.records);
-	CHECK(k.stream.lost == lost, "%llu lost", (unsigned long long)k.stream.lost);
-	CHECK(stream_drain(&k.stream, see, &seen) == 0);
+	CHECK(k.perf.lost == lost, "%llu lost", (unsigned long long)k.perf.lost);
+	CHECK(perfbuf_drain(&k.perf, see, &seen) == 0);
 	for (int i = 0; i < CPUS; i++)
 		CHECK(meta(&k, i)->data_tail == k.head[i]);
 	kernel_free(&k);
@@ -195,9 +195,9 @@ static void perf_later_waits(void)
 	put_sample(&k, 1, UINT64_MAX, &p, 17);
 	put_sample(&k, 1, 2, &p, 17);
 	publish(&k);
-	CHECK(stream_drain(&k.stream, see, &seen) > 0);
+	CHECK(perfbuf_drain(&k.perf, see, &seen) > 0);
 	CHECK(seen.records == 1, "%llu", (unsigned long long)seen.records);
-	CHECK(stream_drain(&k.stream, see, &seen) > 0, "there is something still");
+	CHECK(perfbuf_drain(&k.perf, see, &seen) > 0, "there is something still");
 	CHECK(seen.records == 1, "%llu", (unsigned long long)seen.records);
 	CHECK(!meta(&k, 1)->data_tail);
 	kernel_free(&k);
@@ -232,9 +232,9 @@ static void perf_survives_garbage(void)
 			}
 		}
 		publish(&k);
-		n = stream_drain(&k.stream, touch, &sum);
+		n = perfbuf_drain(&k.perf, touch, &sum);
 		CHECK(n >= 0 && n <= SIZE, "%lld", (long long)n);
-		n = stream_drain(&k.stream, touch, &sum);
+		n = perfbuf_drain(&k.perf, touch, &sum);
 		CHECK(n >= 0 && n <= SIZE, "%lld", (long long)n);
 		for (int cpu = 0; cpu < CPUS; cpu++)
 			k.cpus[cpu].tail = meta(&k, cpu)->data_tail = k.head[cpu];
