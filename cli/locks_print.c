@@ -7,6 +7,8 @@
 
 #include "cli/escape.h"
 #include "cli/json.h"
+#include "db/mysql/names.h"
+#include "db/postgres/names.h"
 
 #define ROWS_MAX	65536		/* of sums, edges and nodes each */
 #define INDENT		"               "	/* as wide as the column of times */
@@ -32,18 +34,7 @@ static void *rows_more(void *rows, size_t n, size_t size)
 
 static const char *mode_name(const struct event_lock *event)
 {
-	static const char *const names[] = {
-		"", "AccessShareLock", "RowShareLock", "RowExclusiveLock",
-		"ShareUpdateExclusiveLock", "ShareLock", "ShareRowExclusiveLock",
-		"ExclusiveLock", "AccessExclusiveLock",
-	};
-	static const char *const light[] = { "exclusive", "shared", "until free" };
-
-	if (event->flags & LOCK_SESSION)
-		return "";
-	if (event->flags & LOCK_LWLOCK)
-		return event->mode < LWLOCK_MODES ? light[event->mode] : "";
-	return event->mode < 9 ? names[event->mode] : "";
+	return event->flags & LOCK_SESSION ? "" : postgres_lock_mode(event);
 }
 
 static const char *outcome_name(const struct lock_wait *wait)
@@ -58,83 +49,13 @@ static const char *outcome_name(const struct lock_wait *wait)
 	return wait->event->flags & LOCK_FAILED ? "failed" : "granted";
 }
 
-static bool kind_is(const struct lock_wait *wait, const char *kind)
-{
-	return !strcmp(wait->kind, kind);
-}
-
-/* The OID of the relation that the wait is about; 0: of none, or not known. */
-static uint32_t wait_relation(const struct lock_wait *wait)
-{
-	if (kind_is(wait, "relation") || kind_is(wait, "extend") || kind_is(wait, "page") ||
-	    kind_is(wait, "tuple"))
-		return wait->event->field[1];
-	return wait->known ? wait->known->relation : 0;
-}
-
-static bool wait_has_row(const struct lock_wait *wait)
-{
-	return !kind_is(wait, "tuple") && wait->known && wait->known->relation;
-}
-
-/* The relation as text: its name where that is known, else its number. */
-static void wait_relation_text(const struct lock_wait *wait, char *to, size_t size)
-{
-	uint32_t relation = wait_relation(wait);
-
-	if (wait->known && *wait->known->name)
-		snprintf(to, size, "%s (%u)", wait->known->name, relation);
-	else
-		snprintf(to, size, "%u", relation);
-}
-
-static void wait_advisory(const struct lock_wait *wait, char *to, size_t size)
-{
-	const uint32_t *field = wait->event->field;
-
-	if (field[3] == 2)
-		snprintf(to, size, "%d,%d", (int)field[1], (int)field[2]);
-	else
-		snprintf(to, size, "%lld", (long long)((uint64_t)field[1] << 32 | field[2]));
-}
-
-/*
- * What was waited for. Without @each, what many waits have in common: of a row its relation, of
- * a transaction nothing.
- */
+/* Describe the awaited object; without @each only the part that many waits share. */
 static void wait_object(const struct lock_wait *wait, bool each, char *to, size_t size)
 {
-	const struct event_lock *event = wait->event;
-	const uint32_t *field = event->field;
-	char relation[100];
-
-	*to = '\0';
-	wait_relation_text(wait, relation, sizeof(relation));
-	if (event->flags & LOCK_LWLOCK)
-		snprintf(to, size, "%.*s", LOCK_NAME, event->name);
-	else if (event->flags & LOCK_SESSION)
-		snprintf(to, size, "%s", wait->known ? wait->known->object : "");
-	else if (wait_has_row(wait) && each)
-		snprintf(to, size, "%u, row (%u,%u) of %s", field[0], event->block, event->offset,
-			 relation);
-	else if (wait_has_row(wait))
-		snprintf(to, size, "rows of %s", relation);
-	else if (kind_is(wait, "relation") || kind_is(wait, "extend"))
-		snprintf(to, size, "%s", relation);
-	else if (kind_is(wait, "tuple") && each)
-		snprintf(to, size, "(%u,%u) of %s", field[2], field[3], relation);
-	else if (kind_is(wait, "page") && each)
-		snprintf(to, size, "%u of %s", field[2], relation);
-	else if (kind_is(wait, "tuple") || kind_is(wait, "page"))
-		snprintf(to, size, "of %s", relation);
-	else if (kind_is(wait, "advisory"))
-		wait_advisory(wait, to, size);
-	else if (kind_is(wait, "object"))
-		snprintf(to, size, "%u of class %u", field[2], field[1]);
-	else if (kind_is(wait, "virtualxid") && each)
-		snprintf(to, size, "%u/%u", field[0], field[1]);
-	else if (each)
-		snprintf(to, size, "%u", field[0]);
+	if (wait->event->flags & LOCK_SESSION)
+		mysql_lock_object(wait->known, to, size);
+	else
+		postgres_lock_object(wait->kind, wait->event, wait->known, each, to, size);
 }
 
 /* --- one by one */
@@ -290,7 +211,8 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 {
 	const struct event_lock *event = wait->event;
 	char object[LOCKS_OBJECT];
-	uint32_t relation = wait_relation(wait);
+	uint32_t fields = postgres_lock_fields(wait->kind);
+	uint32_t relation = postgres_lock_relation(wait->kind, event, wait->known);
 
 	wait_object(wait, true, object, sizeof(object));
 	if (*wait->kind)
@@ -301,10 +223,9 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 		json_string(out, ",\"mode\":\"", mode_name(event));
 	if (event->flags & (LOCK_LWLOCK | LOCK_SESSION))
 		return;
-	if (kind_is(wait, "relation") || kind_is(wait, "extend") || kind_is(wait, "page") ||
-	    kind_is(wait, "tuple") || kind_is(wait, "object") || kind_is(wait, "advisory"))
+	if (fields & POSTGRES_TAG_DATABASE)
 		json_number(out, ",\"database_oid\":", event->field[0]);
-	if (kind_is(wait, "transactionid"))
+	if (fields & POSTGRES_TAG_XID)
 		json_number(out, ",\"transaction\":", event->field[0]);
 	if (relation)
 		json_number(out, ",\"relation_oid\":", relation);

@@ -11,9 +11,11 @@
 #include "host/elf_map.h"
 #include "host/clock.h"
 #include "db/discover.h"
+#include "db/mysql/names.h"
 #include "db/postgres/catalog.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
+#include "db/postgres/names.h"
 #include "loader/stream.h"
 
 #define RING_BYTES	(1u << 20)
@@ -279,15 +281,13 @@ static void lwlock_name(const struct server *server, uint32_t tranche, char name
 static void locks_name(const struct server *server, const struct event_lock *event,
 		       char name[LOCK_RELATION], const char *before)
 {
-	static const char *const kinds[] = { "relation", "extend", "page", "tuple" };
-
 	if (before) {
 		memcpy(name, before, LOCK_RELATION);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && event->kind < PGLOCKS_KINDS; i++)
-		if (!strcmp(server->places.kind[event->kind], kinds[i]))
-			postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
+	if (event->kind < PGLOCKS_KINDS &&
+	    postgres_lock_fields(server->places.kind[event->kind]) & POSTGRES_TAG_RELATION)
+		postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
 }
 
 static void locks_may_look(struct locks *l)
@@ -399,11 +399,6 @@ static unsigned int waiting_cycle(struct locks *l, const struct waiting *w, uint
 	return found;
 }
 
-/* By enum _thd_wait_type_e. */
-static const char *const session_kinds[LOCK_WAITS_LAST + 1] = {
-	"", "", "", "row", "global", "metadata", "table", "user",
-};
-
 static void locks_tell(struct locks *l, const struct event_lock *event, struct waiting *w,
 		       bool running)
 {
@@ -423,7 +418,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 	if (event->flags & LOCK_LWLOCK)
 		wait.kind = "lwlock";
 	else if (event->flags & LOCK_SESSION)
-		wait.kind = event->kind <= LOCK_WAITS_LAST ? session_kinds[event->kind] : "";
+		wait.kind = mysql_lock_kind(event);
 	else if (server && event->kind < PGLOCKS_KINDS)
 		wait.kind = server->places.kind[event->kind];
 	if (w && event->flags & LOCK_DEADLOCK)

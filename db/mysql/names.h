@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Names of the locks of MySQL and MariaDB. */
+#ifndef DB_MYSQL_NAMES_H
+#define DB_MYSQL_NAMES_H
+
+#include <stddef.h>
+
+#include "bpf/lock_event.h"
+#include "db/lock_info.h"
+
+/* Return the kind of the lock that @event, a LOCK_SESSION, waits for: "row"; "": unknown. Static. */
+const char *mysql_lock_kind(const struct event_lock *event);
+
+/*
+ * Copy the name of the awaited object to @to: "" if @info is NULL. The text may have foreign bytes;
+ * it is cut to @size bytes with the NUL.
+ */
+void mysql_lock_object(const struct lock_info *info, char *to, size_t size);
+
+#endif
