@@ -10,6 +10,7 @@
 
 #include "bpf/event.h"
 #include "host/clock.h"
+#include "db/engines.h"
 #include "db/tracer.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
@@ -156,7 +157,7 @@ static bool target_is_awaited(const struct target *target)
 
 	snprintf(process.exe, sizeof(process.exe), "%s", target->path);
 	process_name(&process, name, sizeof(name));
-	return engine_of_file(name);
+	return engines_by_file(name);
 }
 
 /*
@@ -278,9 +279,10 @@ static int discover_attach_path(struct discover *d, const char *path, struct err
 /* The engine that a process is a server of, if that one is wanted. */
 static const char *discover_engine(struct discover *d, const struct process *process)
 {
-	const char *engine = detect_process(&d->detect, process);
+	const struct engine *engine = detect_process(&d->detect, process);
 
-	return !engine || !d->config->engine || !strcmp(engine, d->config->engine) ? engine : NULL;
+	return engine && (!d->config->engine || !strcmp(engine->name, d->config->engine)) ?
+	       engine->name : NULL;
 }
 
 /* Whether its name alone says that it is a server. */
@@ -289,7 +291,7 @@ static bool process_is_named(const struct process *process)
 	char name[256];
 
 	process_name(process, name, sizeof(name));
-	return engine_of_file(name);
+	return engines_by_file(name);
 }
 
 struct scan {

@@ -26,9 +26,6 @@ enum fingerprint_dialect {
 	FINGERPRINT_MYSQL,
 };
 
-/* The dialect of the servers called @engine ("mysql", as in db/engine.h). */
-enum fingerprint_dialect fingerprint_dialect(const char *engine);
-
 /*
  * Writes the fingerprint of the @len bytes of @text, any bytes, to the @size bytes of @out:
  * with a NUL behind it, and cut and ended by "..." if it is longer; @size may be 0. @cut
