@@ -21,6 +21,7 @@
 #include "host/library.h"
 #include "host/process.h"
 #include "db/detect.h"
+#include "db/engines.h"
 #include "usdt/probe.h"
 #include "usdt/spec.h"
 

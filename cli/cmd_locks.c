@@ -58,8 +58,8 @@ static void locks_server(void *arg, const struct server_info *server)
 	/* What statements have is no matter here. */
 	shown.has = ~0u;
 	cmd->server(arg, &shown);
-	if (cmd->loop.options.verbose && server->engine->activity &&
-	    !(server->has & TARGET_HAS_LIGHT))
+	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&
+	    !(server->has & TARGET_HAS_LWLOCKS))
 		output_string(&cmd->loop.err, "  LWLock waits are not seen: this server has "
 			      "neither USDT probes nor PGSemaphoreLock()\n");
 }

@@ -237,7 +237,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 		cmd_top_running(top, s);
 		return true;
 	}
-	call.hash = fingerprint_make(fingerprint_dialect(s->engine), s->text ? s->text : "",
+	call.hash = fingerprint_make(s->dialect, s->text ? s->text : "",
 				     s->text ? s->text_len : 0, s->truncated, top->fingerprint,
 				     sizeof(top->fingerprint)).hash;
 	top_add(top->digests, &call);

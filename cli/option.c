@@ -8,6 +8,7 @@
 #include "cli/escape.h"
 #include "loader/feature.h"
 #include "probe/request.h"
+#include "db/engines.h"
 #include "db/user_engine.h"
 #include "db/breakdown.h"
 
@@ -673,23 +674,9 @@ static int parse_short(struct parse *p, const char *word, const char *next)
 	return 1;
 }
 
-static const char *engine_by_word(const char *word)
-{
-	static const char *const words[][2] = {
-		{ "postgres", "postgresql" }, { "postgresql", "postgresql" },
-		{ "pg", "postgresql" }, { "mysql", "mysql" }, { "mariadb", "mysql" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		if (!strcmp(word, words[i][0]))
-			return words[i][1];
-	}
-	return NULL;
-}
-
 static int parse_engine(struct parse *p, const char *word)
 {
-	const char *engine = engine_by_word(word);
+	const struct engine *engine = engines_by_word(word);
 
 	if (!engine && command_find(word)) {
 		begin_error(p, NULL, word, strlen(word));
@@ -704,7 +691,7 @@ static int parse_engine(struct parse *p, const char *word)
 		return end_error(p, "is a second database",
 				 "give one, or none for all servers that are found");
 	}
-	p->opts->engine = engine;
+	p->opts->engine = engine->name;
 	return 1;
 }
 

@@ -148,15 +148,6 @@ static void put_number(struct output *out, const char *key, uint64_t value)
 	put_part(out, key, "", value);
 }
 
-/* What the conventions call the server. */
-static const char *otlp_system(const struct statement *st)
-{
-	if (st->title && !strcmp(st->title, "MariaDB"))
-		return "mariadb";
-	return !strcmp(st->engine, "postgresql") || !strcmp(st->engine, "mysql") ? st->engine :
-										   "other_sql";
-}
-
 /* Behind the blanks and comments that stand first. */
 static size_t skip_ahead(const char *text, size_t len)
 {
@@ -200,7 +191,7 @@ static void put_name(struct output *out, const struct statement *st)
 
 	otlp_operation(st, operation);
 	output_string(out, ",\"name\":\"");
-	output_string(out, *operation ? operation : otlp_system(st));
+	output_string(out, *operation ? operation : st->otel_system);
 	if (*operation && st->database) {
 		output_char(out, ' ');
 		escape_json(out, st->database, strlen(st->database), false);
@@ -273,7 +264,7 @@ static void put_attributes(struct output *out, const struct statement *st)
 {
 	json_string(out,
 		    ",\"attributes\":[{\"key\":\"db.system.name\",\"value\":{\"stringValue\":\"",
-		    otlp_system(st));
+		    st->otel_system);
 	output_string(out, "}}");
 	put_query(out, st);
 	put_string(out, "db.namespace", st->database);

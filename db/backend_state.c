@@ -18,15 +18,15 @@ static uint64_t backend_symbol(const struct elf *elf, const char *name)
 }
 
 void backend_find(const struct elf *elf, const struct engine *engine,
-		  struct backend_places *places)
+		  const struct engine_probe_set *set, struct backend_places *places)
 {
-	const struct engine_activity *activity = engine->activity;
+	const struct engine_activity *activity = engine->activity_variables;
 	struct accessor accessor;
 
 	*places = (struct backend_places){ .query = -1 };
-	for (size_t i = 0; engine->query_accessors && engine->query_accessors[i] &&
-	     places->query < 0; i++)
-		if (!accessor_read(elf, engine->query_accessors[i], &accessor) &&
+	for (size_t i = 0; set->query_accessors && set->query_accessors[i] && places->query < 0;
+	     i++)
+		if (!accessor_read(elf, set->query_accessors[i], &accessor) &&
 		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
 			places->query = accessor.offset;
 	if (!activity || accessor_read_global(elf, activity->begun, &places->begun))

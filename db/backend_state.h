@@ -11,14 +11,14 @@
 #include "usdt/elf.h"
 
 struct backend_places {
-	uint64_t text;		/* the variables of engine->running, as linked; 0: not all are there */
+	uint64_t text;		/* the variables of engine->activity_variables, as linked; 0: not all are there */
 	uint64_t begun, client, replication;
-	int64_t query;		/* of the text in a session's object, see engine->queries; -1: not known */
+	int64_t query;		/* of the text in a session's object, see query_accessors; -1: not known */
 };
 
-/* Finds them in the server's file. */
+/* Find them in the server's file, for a session that @set traces. */
 void backend_find(const struct elf *elf, const struct engine *engine,
-		  struct backend_places *places);
+		  const struct engine_probe_set *set, struct backend_places *places);
 
 struct backend_statement {
 	uint64_t begun_ns;	/* CLOCK_REALTIME */

@@ -5,25 +5,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "db/engines.h"
 #include "host/elf_map.h"
 
 #define FILES_MAX	4096	/* then the oldest are looked into again */
 
 /* The engine that @elf has a sign of. */
-static const char *detect_elf(const struct elf *elf)
+static const struct engine *detect_elf(const struct elf *elf)
 {
 	struct elf_symbol symbol;
 
 	for (size_t i = 0; engine_table[i]; i++)
 		for (const char *const *sign = engine_table[i]->signature_symbols; *sign; sign++)
 			if (!elf_symbol_find_dynamic(elf, *sign, &symbol))
-				return engine_table[i]->name;
+				return engine_table[i];
 	return NULL;
 }
 
-static const char *detect_open(int fd)
+static const struct engine *detect_open(int fd)
 {
-	const char *engine = NULL;
+	const struct engine *engine = NULL;
 	struct elf_map binary;
 
 	if (!elf_map_open(&binary, fd)) {
@@ -33,26 +34,26 @@ static const char *detect_open(int fd)
 	return engine;
 }
 
-static const char *detect_content(const struct process *process)
+static const struct engine *detect_content(const struct process *process)
 {
 	int fd = process_open(process);
-	const char *engine = fd < 0 ? NULL : detect_open(fd);
+	const struct engine *engine = fd < 0 ? NULL : detect_open(fd);
 
 	if (fd >= 0)
 		close(fd);
 	return engine;
 }
 
-const char *detect_file(const char *path, int fd)
+const struct engine *detect_file(const char *path, int fd)
 {
 	const char *slash = strrchr(path, '/');
-	const char *engine = engine_of_file(slash ? slash + 1 : path);
+	const struct engine *engine = engines_by_file(slash ? slash + 1 : path);
 
 	return engine ? engine : detect_open(fd);
 }
 
 static void detect_remember(struct detect *detect, const struct process_file *file,
-			    const char *engine)
+			    const struct engine *engine)
 {
 	struct detect_file *more;
 
@@ -69,13 +70,13 @@ static void detect_remember(struct detect *detect, const struct process_file *fi
 	detect->files[detect->nfiles++] = (struct detect_file){ *file, engine };
 }
 
-const char *detect_process(struct detect *detect, const struct process *process)
+const struct engine *detect_process(struct detect *detect, const struct process *process)
 {
-	const char *engine;
+	const struct engine *engine;
 	char name[256];
 
 	process_name(process, name, sizeof(name));
-	engine = engine_of_file(name);
+	engine = engines_by_file(name);
 	if (engine)
 		return engine;
 	for (size_t i = 0; i < detect->nfiles; i++)

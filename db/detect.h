@@ -13,19 +13,19 @@
 struct detect {
 	struct detect_file {
 		struct process_file file;
-		const char *engine;	/* NULL: no server */
+		const struct engine *engine;	/* NULL: no server */
 	} *files;
 	size_t nfiles;
 };
 
-/* The name of the engines that @process is a server of, or NULL. */
-const char *detect_process(struct detect *detect, const struct process *process);
+/* Return the engine that @process is a server of, or NULL. */
+const struct engine *detect_process(struct detect *detect, const struct process *process);
 
 /*
- * The name of the engines that the file open as @fd is a server of, by the name in @path or its
- * content.
+ * Return the engine that the file open as @fd is a server of, by the name in @path or by its
+ * exported symbols, or NULL.
  */
-const char *detect_file(const char *path, int fd);
+const struct engine *detect_file(const char *path, int fd);
 
 /* Forgets all. */
 void detect_clear(struct detect *detect);

@@ -10,6 +10,7 @@
 
 #include "bpf/event.h"
 #include "host/clock.h"
+#include "db/engines.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
 
@@ -167,7 +168,7 @@ static bool target_is_awaited(const struct target *target)
 
 	snprintf(process.exe, sizeof(process.exe), "%s", target->path);
 	process_name(&process, name, sizeof(name));
-	return engine_of_file(name);
+	return engines_by_file(name);
 }
 
 /*
@@ -289,9 +290,10 @@ static int discover_attach_path(struct discover *d, const char *path, struct err
 /* The engine that a process is a server of, if that one is wanted. */
 static const char *discover_engine(struct discover *d, const struct process *process)
 {
-	const char *engine = detect_process(&d->detect, process);
+	const struct engine *engine = detect_process(&d->detect, process);
 
-	return !engine || !d->filter->engine || !strcmp(engine, d->filter->engine) ? engine : NULL;
+	return engine && (!d->filter->engine || !strcmp(engine->name, d->filter->engine)) ?
+	       engine->name : NULL;
 }
 
 /* Whether its name alone says that it is a server. */
@@ -300,7 +302,7 @@ static bool process_is_named(const struct process *process)
 	char name[256];
 
 	process_name(process, name, sizeof(name));
-	return engine_of_file(name);
+	return engines_by_file(name);
 }
 
 struct scan {

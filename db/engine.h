@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What there is to know about a database server, as a table: how it is
- * recognised, and which probes and functions mark a statement's steps.
+ * Database engine descriptors: how to recognise a server, which probes delimit a statement, and
+ * where its values are. Everything here is constant data; db/engines.h lists the descriptors.
  */
 #ifndef DB_ENGINE_H
 #define DB_ENGINE_H
@@ -10,126 +10,138 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is known of a statement besides its text and times, as bits. */
-#define TARGET_HAS_ROWS	0x01
+#include "sql/fingerprint.h"
+
+/* What can be read of a statement besides its text and times; bits. */
+#define TARGET_HAS_ROWS	0x01		/* rows sent */
 #define TARGET_HAS_STATUS	0x02
 #define TARGET_HAS_USER	0x04
 #define TARGET_HAS_DATABASE	0x08
 #define TARGET_HAS_CLIENT	0x10
-#define TARGET_HAS_WHO	0x1c	/* any of these three */
-#define TARGET_HAS_CHANGES	0x20	/* rows that were changed; those that were sent are ROWS */
-/* The server may leave prepared statements to another place, and that place is known. */
+#define TARGET_HAS_WHO	0x1c		/* any of user, database and client */
+#define TARGET_HAS_CHANGES	0x20	/* rows changed */
+/* Prepared statements end in a function of their own. TARGET_HAS_PREPARED: it is probed. */
 #define TARGET_LEAVES_PREPARED	0x40
 #define TARGET_HAS_PREPARED	0x80
 #define TARGET_HAS_PHASES	0x100
 #define TARGET_HAS_SORTS	0x200
-#define TARGET_HAS_SORT_SPACE	0x400	/* and what they took */
-#define TARGET_HAS_LIGHT	0x800	/* waits for PostgreSQL's LWLocks */
+#define TARGET_HAS_SORT_SPACE	0x400	/* memory and disk space of sorts */
+#define TARGET_HAS_LWLOCKS	0x800
 
 /*
- * What a program of bpf/ calls as arg_NAME(). Of the rows of one name the first is used that can
- * be.
+ * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
+ * name, the first one that can be resolved is used.
  */
 struct engine_arg {
 	const char *name;	/* "arg_text" */
-	const char *only_with;	/* a symbol that the file must have; NULL: none */
-	int probe_arg;		/* the USDT probe's argument of that number, from 1 */
+	const char *only_with;	/* use the row only if the file has this symbol; NULL: always */
+	int probe_arg;		/* number of the USDT probe's argument, from 1; 0: use ->spec */
 	/*
-	 * Or a spec of usdt/spec.h's own grammar, with numbers that are read off the instructions
-	 * of exported functions (usdt/accessor.h):
-	 *	{NAME}		the offset of the member that accessor NAME hands out
-	 *	{NAME+8}	eight bytes behind it
-	 *	{NAME:inner}	the offset behind the pointer that it follows
-	 *	{NAME:expected}	the value that it compares with; alone, it is the argument
-	 *	{=NAME}		the offset of the member that setter NAME sets
-	 *	{?NAME}		the offset of the pointer whose member NAME compares with a constant
-	 *	{NAME~PATTERN}	the offset in an instruction of NAME
-	 *	%{owner}	the register with the object, see engine_probe.member, or %arg0
-	 * NULL: the fallback.
+	 * An argument spec as in usdt/spec.h. Numbers in braces are decoded from the instructions
+	 * of exported functions, see usdt/accessor.h:
+	 *	{NAME}		offset of the member that accessor NAME returns
+	 *	{NAME+8}	that offset plus 8
+	 *	{NAME:inner}	offset applied after the pointer that NAME follows
+	 *	{NAME:expected}	constant that NAME compares with; alone, it is the argument
+	 *	{=NAME}		offset of the member that setter NAME stores to
+	 *	{?NAME}		offset of the pointer whose member NAME compares with a constant
+	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN
+	 *	%{owner}	register that holds the object, see engine_probe.member, or %arg0
+	 * NULL: always use ->fallback.
 	 */
 	const char *spec;
-	int fallback;		/* where that cannot be resolved; -1: the probe is useless then */
+	int fallback;		/* value if it cannot be resolved; -1: do not use the probe */
 };
 
-/* What is asked for, as bits: where statements' time goes, their phases, and what they use. */
-#define ENGINE_WHY	0x01
-#define ENGINE_PHASES	0x02
-#define ENGINE_USE	0x04
+/* What the user asked for; bits of engine_probe.asked. */
+#define ENGINE_WHY	0x01	/* the time breakdown */
+#define ENGINE_PHASES	0x02	/* durations of the phases of a statement */
+#define ENGINE_USE	0x04	/* resource usage */
 
 /*
- * One way to see a step of a statement. Of the rows of one step the first that the file has is
- * used.
+ * A probe for a step of a statement. Consecutive rows with the same step are alternatives: the
+ * first one that the file has is used.
  */
 struct engine_probe {
-	const char *step;			/* "completion"; its rows follow each other */
-	const char *program;			/* in bpf/ */
-	const char *provider, *probe;		/* a USDT probe, or: */
-	const char *function;			/* a function's symbol: its entry, or */
-	const char *calls;			/* … each call of this one in it, … */
-	const char *member;			/* … of a member, that of this accessor; NULL: any */
-	const char *only_with;			/* a symbol that the file must have; NULL: none */
+	const char *step;			/* "completion" */
+	const char *program;			/* BPF program to attach */
+	const char *provider, *probe;		/* the USDT probe, or: */
+	const char *function;			/* entry of this function, or */
+	const char *calls;			/* … each call to this function within it, … */
+	const char *member;			/* … on the member that this accessor returns */
+	const char *only_with;			/* use only if the file has this symbol; or NULL */
 	bool optional;				/* the server can be traced without this step */
-	bool on_return;				/* … of the function, without arguments */
-	uint32_t asked;				/* only where one of these is asked for; 0: always */
-	uint32_t has;				/* TARGET_SHOWS_… of the step itself */
-	const struct engine_arg *args;		/* ends with one of no name; NULL: none */
+	bool on_return;				/* return of the function; has no arguments */
+	uint32_t asked;				/* only if one of these was asked for; 0: always */
+	uint32_t has;				/* TARGET_HAS_* that this probe provides */
+	const struct engine_arg *args;		/* ends with a row without name; NULL: none */
 };
 
-/* A list of rows for ->args. */
+/* A terminated list of argument rows. */
 #define ENGINE_ARGS(...) ((const struct engine_arg[]){ __VA_ARGS__, { .name = NULL } })
 
-/* Who is connected, as far as it is known; the strings are "" where it is not. */
+/* Probes for all steps of a statement. */
+struct engine_probe_set {
+	const struct engine_probe *probes;
+	size_t nprobes;
+	/*
+	 * If a session is an object: exported functions that return the address of its statement
+	 * text, NULL-terminated; else NULL.
+	 */
+	const char *const *query_accessors;
+};
+
+/* User, database and client of a session; "" if not known. */
 struct identity {
 	char user[64], database[64], client[96];
 };
 
-/* Where a process of the server keeps what it does; all of them are needed. */
+/* Symbols of a process that serves one session. They are used only if the file has all of them. */
 struct engine_activity {
-	const char *text;	/* variable: pointer to the statement's text; NULL: none runs */
-	const char *begun;	/* function that returns a variable: when, in us since 2000 */
-	const char *client;	/* variable: a pointer, not NULL where a client is served */
-	const char *replication;	/* variable of a byte: it serves replication */
+	const char *text;	/* variable: pointer to the statement's text; NULL: idle */
+	const char *begun;	/* function that returns a variable: start, in us since 2000 */
+	const char *client;	/* variable: pointer, not NULL if the process serves a client */
+	const char *replication;	/* variable, one byte: the process serves replication */
+};
+
+/* A product that shares its probes with others of the engine, recognised by its version string. */
+struct engine_brand {
+	const char *version_word;	/* substring of the version; "" matches any */
+	const char *title;		/* "MariaDB" */
+	const char *otel_system;	/* db.system.name of OpenTelemetry's conventions */
 };
 
 struct engine {
-	const char *name;			/* in JSON and on the command line: "postgresql" */
+	const char *name;			/* in the output: "postgresql" */
+	const char *const *words;		/* on the command line, NULL-terminated */
 	const char *title;			/* "PostgreSQL" */
-	/* Its name where its version has the word @variant, and where not; NULL: the title. */
-	const char *variant, *plain;
+	const char *otel_system;		/* db.system.name of OpenTelemetry's conventions */
+	const struct engine_brand *brands;	/* if the version is known; the last one matches
+						 * any. NULL: title and otel_system always apply */
+	enum fingerprint_dialect dialect;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
-	const char *const *signature_symbols;		/* exported symbols that only the server has */
-	/* Where its version is: behind these words in the file, or in this variable of it. */
+	const char *const *signature_symbols;	/* exported by the server only, NULL-terminated */
+	/* The version string: behind these words in .rodata, or in this variable. NULL: neither. */
 	const char *version_words, *version_symbol;
-	const struct engine_probe *probes;
-	size_t nprobes;
-	uint64_t timed_commands;		/* constant of bpf/ */
-	bool one_row_count;			/* of rows that were sent and that were changed */
-	/* Values that every program of the file may ask for, whatever its probe. */
-	const struct engine_arg *common;	/* as engine_probe.args */
-	/* Reads who is connected off a process's command line; NULL: it is not there. */
+	/* Alternatives: the first set whose required steps the file has is used. */
+	const struct engine_probe_set *probe_sets;
+	size_t nprobe_sets;
+	/* Arguments that are the same at every probe; terminated as engine_probe.args. */
+	const struct engine_arg *common;
+	uint64_t timed_commands;		/* commands that run statements; bits by number & 63 */
+	bool one_row_count;			/* rows sent and rows changed are one number */
+	bool has_lwlocks;			/* PostgreSQL's lightweight locks */
+	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
-	const struct engine_activity *activity;	/* NULL: it is not known */
-	/*
-	 * Where a session is an object, functions that return where it has its text;
-	 * NULL-terminated.
-	 */
-	const char *const *query_accessors;
-	/* How a client's host and port are written, as in a title. */
+	const struct engine_activity *activity_variables;	/* NULL: not known */
+	/* Write a client's host and port to @client as a process title has them. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };
 
-/* What holds where an engine says nothing: a row for each argument of bpf/ that may be absent. */
-extern const struct engine_arg engine_defaults[];	/* as engine_probe.args */
-
-extern const struct engine *const engine_table[];	/* NULL-terminated */
-
-/* Whether there is an engine called @name ("postgresql"). Several can share a name. */
-bool engine_known(const char *name);
-
-/* Return whether @file (no directory) is the name of a server of one of the engines. */
-bool engine_is_executable(const char *file);
-
-/* The name of the engines whose server's file is called @file (no folder), or NULL. */
-const char *engine_of_file(const char *file);
+/*
+ * Fallbacks for arguments that an engine does not describe: one row for each argument that may be
+ * absent. Terminated as engine_probe.args.
+ */
+extern const struct engine_arg engine_defaults[];
 
 #endif

@@ -11,7 +11,9 @@
 #include "host/elf_map.h"
 #include "host/clock.h"
 #include "db/discover.h"
+#include "db/engines.h"
 #include "db/mysql/names.h"
+#include "db/mysql/probes.h"
 #include "db/postgres/catalog.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
@@ -149,7 +151,7 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "lwlock done", .program = "lwlock_done",
 		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
-		.args = LWLOCK_ARGS, .has = TARGET_HAS_LIGHT,
+		.args = LWLOCK_ARGS, .has = TARGET_HAS_LWLOCKS,
 	},
 	{
 		.step = "lwlock done", .program = "lwlock_done",
@@ -162,7 +164,7 @@ static const struct engine_probe postgres_probes[] = {
 	},
 	{
 		.step = "lwlock start", .program = "semaphore_start",
-		.function = "PGSemaphoreLock", .optional = true, .has = TARGET_HAS_LIGHT,
+		.function = "PGSemaphoreLock", .optional = true, .has = TARGET_HAS_LWLOCKS,
 		.args = ENGINE_ARGS(
 			{ .name = "arg_named", .spec = "8@NamedLWLockTrancheArray(%ip)" },
 			{ .name = "arg_nnamed", .spec = "4@NamedLWLockTrancheRequests(%ip)" },
@@ -197,6 +199,14 @@ static const struct engine_probe mysql_probes[] = {
 	SESSION_WAIT("_Z14thd_wait_beginP3THDi"),
 };
 
+static const struct engine_probe_set postgres_set = {
+	postgres_probes, sizeof(postgres_probes) / sizeof(postgres_probes[0]), NULL,
+};
+
+static const struct engine_probe_set mysql_set = {
+	mysql_probes, sizeof(mysql_probes) / sizeof(mysql_probes[0]), mysql_query_accessors,
+};
+
 /* The engines of the table, with probes for locks. */
 static void locks_engines(struct locks *l)
 {
@@ -204,15 +214,11 @@ static void locks_engines(struct locks *l)
 
 	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
 		struct engine *engine = &l->engines[n];
-		bool postgres = engine_table[i]->activity;
+		bool postgres = engine_table[i]->activity_variables;
 
-		/* What is another one by its probes alone is none here. */
-		if (!postgres && !engine_table[i]->query_accessors)
-			continue;
 		*engine = *engine_table[i];
-		engine->probes = postgres ? postgres_probes : mysql_probes;
-		engine->nprobes = postgres ? sizeof(postgres_probes) / sizeof(postgres_probes[0]) :
-					     sizeof(mysql_probes) / sizeof(mysql_probes[0]);
+		engine->probe_sets = postgres ? &postgres_set : &mysql_set;
+		engine->nprobe_sets = 1;
 		l->table[n++] = engine;
 	}
 	l->discover.table = l->table;
@@ -251,7 +257,7 @@ static struct server *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 	if (fd < 0)
 		return server;
 	if (!elf_map_open(&binary, fd)) {
-		server->postgres = l->discover.targets[id].engine->activity;
+		server->postgres = l->discover.targets[id].engine->activity_variables;
 		if (server->postgres) {
 			postgres_locks_find(&binary.elf, &server->places);
 			postgres_locks_names(&server->places, pid,
@@ -321,8 +327,8 @@ static int waiting_look(struct locks *l, struct waiting *w)
 				       &l->discover.targets[w->event.target_id].places,
 				       &w->event, l->config.text_bytes, again, &known);
 	if (l->config.redact)
-		lock_info_redact(&known, server->postgres ? FINGERPRINT_POSTGRES :
-				 FINGERPRINT_MYSQL);
+		lock_info_redact(&known,
+				 l->discover.targets[w->event.target_id].engine->dialect);
 	/* A holder that is gone is the one that was waited for. */
 	if (w->looked && (err || (!known.nholders && w->known.nholders))) {
 		lock_info_clear(&known);

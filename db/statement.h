@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sql/fingerprint.h"
+
 struct event_breakdown;
 struct traceparent;
 
@@ -16,7 +18,8 @@ struct traceparent;
  */
 struct statement {
 	const char *engine;		/* "postgresql" */
-	const char *title;		/* "PostgreSQL", of a server's own brand as "MariaDB" */
+	const char *otel_system;	/* db.system.name of OpenTelemetry: "postgresql", "mariadb" */
+	enum fingerprint_dialect dialect;
 	uint32_t pid, tid;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	uint64_t wall_ns;		/* the start in CLOCK_REALTIME */

@@ -10,6 +10,7 @@
 #include "bpf/embed.h"
 #include "host/elf_map.h"
 #include "db/detect.h"
+#include "db/engines.h"
 #include "host/pid_namespace.h"
 #include "usdt/probe.h"
 
@@ -20,7 +21,7 @@
 /* A server's file that runs. */
 struct survey_found {
 	struct process process;		/* the first that runs it */
-	const char *engine;
+	const struct engine *engine;
 	uint32_t pids[PIDS_MAX];	/* of main processes */
 	size_t npids;
 };
@@ -59,21 +60,13 @@ static int linkage_open(struct linkage *linkage, const struct survey *survey)
 	return 0;
 }
 
-/* Plans by the first engine of that name that finds its probes. */
-static int linkage_plan(const struct linkage *linkage, const char *engine, int fd, const char *path,
-			struct target *target, struct error *error)
+static int linkage_plan(const struct linkage *linkage, const struct engine *engine, int fd,
+			const char *path, struct target *target, struct error *error)
 {
 	struct uprobe_set set = { 0 };
-	int err = -ENOENT;
+	int err = target_plan(target, engine, fd, path, 0, &linkage->common, &set, error);
 
-	for (size_t i = 0; err && engine_table[i]; i++) {
-		if (strcmp(engine, engine_table[i]->name))
-			continue;
-		error_clear(error);
-		err = target_plan(target, engine_table[i], fd, path, 0, &linkage->common, &set,
-				  error);
-		uprobe_set_free(&set);
-	}
+	uprobe_set_free(&set);
 	return err;
 }
 
@@ -82,14 +75,11 @@ static void survey_tell(const struct survey *survey, const struct survey_found *
 {
 	struct linkage *linkage = malloc(sizeof(*linkage));
 	struct error error = { .kind = ERROR_NONE };
-	struct target target = { .usdt = false };
+	struct target target = { .engine = found->engine };
 	struct server_info server;
 	uint64_t dev, own = 0;
 	int err = -ENOMEM;
 
-	for (size_t i = 0; engine_table[i] && !target.engine; i++)
-		if (!strcmp(engine_table[i]->name, found->engine))
-			target.engine = engine_table[i];
 	if (!linkage || linkage_open(linkage, survey))
 		error_set(&error, ERROR_MEMORY, err, NULL, NULL);
 	else if (fd < 0)
@@ -118,7 +108,7 @@ static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
 	struct survey_found *found = NULL;
-	const char *engine;
+	const struct engine *engine;
 
 	for (size_t i = 0; i < scan->nfound && !found; i++)
 		if (process_file_same(&scan->found[i].process.file, &process->file))

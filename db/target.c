@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "host/arch.h"
+#include "db/engines.h"
 #include "host/elf_map.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
@@ -31,9 +32,10 @@ struct site {
 	char owner[SITE_REG];			/* "", or whence engine_probe.member was loaded */
 };
 
-/* What is at hand while a file is worked on. */
+/* Per-file binding context. */
 struct work {
 	struct target *target;
+	const struct engine_probe_set *probe_set;
 	const struct target_common *common;
 	struct error *error;
 	struct elf elf;
@@ -252,7 +254,7 @@ struct linking {
 	struct object_value values[VALUES_MAX];
 	size_t nvalues, ncode;
 	struct bpf_insn code[ARGS_MAX][EMIT_INSNS_MAX];
-	uint32_t has;			/* TARGET_SHOWS_… that its arguments tell */
+	uint32_t has;			/* TARGET_HAS_* that its arguments tell */
 };
 
 static void linking_number(struct linking *linking, const char *name, uint64_t number)
@@ -433,15 +435,15 @@ static int work_way(struct work *work, const struct engine_probe *probe)
 /* Plans the first way of a step that the file has. *@row moves to the next step. */
 static int work_step(struct work *work, size_t *row)
 {
-	const struct engine *engine = work->target->engine;
-	const struct engine_probe *probe = &engine->probes[*row], *used = probe;
+	const struct engine_probe_set *set = work->probe_set;
+	const struct engine_probe *probe = &set->probes[*row], *used = probe;
 	bool optional = probe->optional;
 	int err = -ENOENT;
 
-	for (; *row < engine->nprobes && !strcmp(engine->probes[*row].step, probe->step); ++*row) {
+	for (; *row < set->nprobes && !strcmp(set->probes[*row].step, probe->step); ++*row) {
 		if (err != -ENOENT && err != -ENOTSUP)
 			continue;
-		used = &engine->probes[*row];
+		used = &set->probes[*row];
 		err = work_way(work, used);
 	}
 	if (!err || optional)
@@ -454,13 +456,35 @@ static int work_step(struct work *work, size_t *row)
 	return optional ? 0 : err;
 }
 
-static int work_all(struct work *work)
+static int work_probe_set(struct work *work, const struct engine_probe_set *set)
 {
 	size_t row = 0;
 	int err = 0;
 
-	while (!err && row < work->target->engine->nprobes)
+	work->probe_set = set;
+	work->target->usdt = false;
+	work->target->has = work->target->engine->identify ? TARGET_HAS_WHO : 0;
+	while (!err && row < set->nprobes)
 		err = work_step(work, &row);
+	return err;
+}
+
+/* Plan the first probe set of the engine that the file has. */
+static int work_all(struct work *work)
+{
+	const struct engine *engine = work->target->engine;
+	int err = -ENOENT;
+
+	for (size_t i = 0; err && i < engine->nprobe_sets; i++) {
+		/* A probe that was found and then refused is not replaced by another set's. */
+		if (work->error->kind != ERROR_NONE && work->error->kind != ERROR_NO_PROBES)
+			break;
+		error_clear(work->error);
+		uprobe_set_cut(work->set, 0, 0);
+		err = work_probe_set(work, &engine->probe_sets[i]);
+	}
+	if (!err)
+		backend_find(&work->elf, engine, work->probe_set, &work->target->places);
 	return err;
 }
 
@@ -608,7 +632,6 @@ static int work_file(struct work *work)
 	if (!work->linked)
 		return error_set(work->error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	work_version(work);
-	backend_find(&work->elf, work->target->engine, &work->target->places);
 	return work_all(work);
 }
 
@@ -624,8 +647,6 @@ int target_plan(struct target *target, const struct engine *engine, int fd, cons
 	*set = (struct uprobe_set){ 0 };
 	snprintf(target->path, sizeof(target->path), "%s", path);
 	process_file_read(fd, &target->file);
-	if (engine->identify)
-		target->has = TARGET_HAS_WHO;
 	err = elf_map_open(&binary, fd);
 	if (err)
 		return error_set(error, err == -ENOEXEC ? ERROR_NOT_ELF : ERROR_FILE, err, path,
@@ -734,13 +755,28 @@ void target_read_version(struct target *target, const struct process *process)
 	process_memory_close(&memory);
 }
 
+/* The brand that the version tells, or NULL. */
+static const struct engine_brand *target_brand(const struct target *target)
+{
+	const struct engine_brand *brand = *target->version ? target->engine->brands : NULL;
+
+	while (brand && !strstr(target->version, brand->version_word))
+		brand++;
+	return brand;
+}
+
 const char *target_title(const struct target *target)
 {
-	const struct engine *engine = target->engine;
+	const struct engine_brand *brand = target_brand(target);
 
-	if (!engine->variant || !*target->version)
-		return engine->title;
-	return strstr(target->version, engine->variant) ? engine->variant : engine->plain;
+	return brand ? brand->title : target->engine->title;
+}
+
+const char *target_otel_system(const struct target *target)
+{
+	const struct engine_brand *brand = target_brand(target);
+
+	return brand ? brand->otel_system : target->engine->otel_system;
 }
 
 void target_close(struct target *target)

@@ -56,7 +56,7 @@ struct target {
 	uint64_t *semaphores;		/* the addresses of those in use, as linked; owned */
 	size_t nsemaphores;
 	bool usdt;			/* by USDT probes; else by symbols only */
-	uint32_t has;			/* TARGET_SHOWS_…: what the programs can read */
+	uint32_t has;			/* TARGET_HAS_*: what the programs can read */
 	uint64_t lowest_vaddr;			/* of what is loaded, as linked */
 	uint64_t version_vaddr;			/* the variable with the version; 0: not there */
 	struct backend_places places;
@@ -89,8 +89,11 @@ void target_read_version(struct target *target, const struct process *process);
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process);
 
-/* What its server is called. Static. */
+/* Return the product's name, static: that of its brand if the version is known. */
 const char *target_title(const struct target *target);
+
+/* Return OpenTelemetry's name for the product, static. */
+const char *target_otel_system(const struct target *target);
 
 /* Takes the probes away. */
 void target_close(struct target *target);

@@ -12,6 +12,7 @@
 #include "db/backend_state.h"
 #include "host/clock.h"
 #include "db/discover.h"
+#include "db/engines.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
 #include "sql/fingerprint.h"
@@ -431,7 +432,8 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 	const struct target *target = &t->discover.targets[event->target_id];
 	const struct engine *engine = target->engine;
 	struct statement s = {
-		.engine = engine->name, .title = target_title(target),
+		.engine = engine->name, .otel_system = target_otel_system(target),
+		.dialect = engine->dialect,
 		.pid = event->pid, .tid = event->tid,
 		.start_ns = event->start_ns + (uint64_t)t->ahead_ns,
 		.wall_ns = event->start_ns + t->wall_offset_ns,
@@ -453,16 +455,15 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
  */
 static bool tracer_show(struct tracer *t, struct statement *s)
 {
-	enum fingerprint_dialect dialect = fingerprint_dialect(s->engine);
 
 	if (t->config.parents && s->text &&
-	    traceparent_find(dialect, s->text, s->text_len, s->truncated, &t->parent))
+	    traceparent_find(s->dialect, s->text, s->text_len, s->truncated, &t->parent))
 		s->parent = &t->parent;
 	if (t->redacted && s->text && s->text_len > t->config.text_bytes)
 		s->text = NULL;
 	if (t->redacted && s->text) {
 		s->original_len = s->text_len;
-		s->text_len = fingerprint_redact(dialect, s->text, s->text_len, s->truncated,
+		s->text_len = fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated,
 						 t->redacted);
 		if (t->config.servers.start)
 			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, t->redacted,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "db/engines.h"
+
 static void user_engine_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)host;
@@ -30,6 +32,7 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 		     unsigned int text_arg)
 {
 	static const char *const nothing[] = { NULL };
+	const struct engine *known;
 
 	*user_engine = (struct user_engine){ .engine = { .name = user_engine->provider[1] } };
 	if (user_engine_split(done, user_engine->provider[0], user_engine->probe[0]) ||
@@ -46,9 +49,15 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 		.provider = user_engine->provider[1], .probe = user_engine->probe[1],
 		.args = user_engine->args,
 	};
+	user_engine->probe_set = (struct engine_probe_set){ .probes = user_engine->probes,
+							    .nprobes = 2 };
+	known = engines_by_name(user_engine->provider[1]);
 	user_engine->engine = (struct engine){
 		.name = user_engine->provider[1], .title = user_engine->provider[1],
-		.executables = nothing, .signature_symbols = nothing, .probes = user_engine->probes, .nprobes = 2,
+		.executables = nothing, .signature_symbols = nothing, .words = nothing,
+		.probe_sets = &user_engine->probe_set, .nprobe_sets = 1,
+		.otel_system = known ? known->otel_system : "other_sql",
+		.dialect = known ? known->dialect : FINGERPRINT_POSTGRES,
 		.client = user_engine_client,
 	};
 	return 0;

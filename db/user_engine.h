@@ -9,6 +9,7 @@
 
 struct user_engine {
 	struct engine engine;		/* borrows from the rest */
+	struct engine_probe_set probe_set;
 	struct engine_probe probes[2];
 	struct engine_arg args[2];
 	char provider[2][CUSTOM_NAME], probe[2][CUSTOM_NAME];

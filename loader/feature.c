@@ -211,11 +211,13 @@ static const struct {
 	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", "b4490c5c4e02, Linux 5.7", probe_ns_pid,
 			     .fallback = "pids" },
 	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
-			      probe_tracefs },
+			      probe_tracefs, .fallback = NULL },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",
 			      probe_ref_ctr, .fallback = "semaphore" },
-	[FEATURE_TYPES] = { "types of the kernel (BTF)", "341dfcf8d78e, Linux 5.4", probe_types },
-	[FEATURE_TASK_REGS] = { "task_pt_regs", "dd6e10fbd9fb, Linux 5.15", probe_task_regs },
+	[FEATURE_TYPES] = { "types of the kernel (BTF)", "341dfcf8d78e, Linux 5.4", probe_types,
+			    .fallback = NULL },
+	[FEATURE_TASK_REGS] = { "task_pt_regs", "dd6e10fbd9fb, Linux 5.15", probe_task_regs,
+				.fallback = NULL },
 };
 
 bool feature_has(struct features *features, enum feature feature)

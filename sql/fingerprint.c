@@ -43,11 +43,6 @@ static void finish_out(const struct printer *p)
 	p->out[at] = 0;
 }
 
-enum fingerprint_dialect fingerprint_dialect(const char *engine)
-{
-	return engine && !strcmp(engine, "mysql") ? FINGERPRINT_MYSQL : FINGERPRINT_POSTGRES;
-}
-
 /* FNV's high bits depend little on a short text. */
 static uint64_t hash_finish(uint64_t hash)
 {

@@ -26,9 +26,6 @@ enum fingerprint_dialect {
 	FINGERPRINT_MYSQL,
 };
 
-/* The dialect of the servers called @engine ("mysql", as in db/engine.h). */
-enum fingerprint_dialect fingerprint_dialect(const char *engine);
-
 struct fingerprint {
 	size_t len;		/* of the whole, without the NUL */
 	uint64_t hash;		/* of the whole, whatever the size of the buffer */

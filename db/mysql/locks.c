@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host/process_memory.h"
+#include "db/engines.h"
 #include "usdt/accessor.h"
 
 #define VTABLE_HEAD	16		/* before the functions: an offset and the type */

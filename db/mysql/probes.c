@@ -147,24 +147,8 @@ static void mysql_client(const char *host, const char *port, char *client, size_
 	snprintf(client, size, "%s", host);
 }
 
-static const char *const mysql_queries[] = {
+const char *const mysql_query_accessors[] = {
 	"thd_query_string", "_Z16thd_query_unsafeP3THD", NULL,
-};
-
-const struct engine engine_mysql = {
-	.name = "mysql",
-	.title = "MySQL or MariaDB",
-	.plain = "MySQL",
-	.variant = "MariaDB",
-	.executables = mysql_executables,
-	.signature_symbols = mysql_dispatchers,
-	.version_symbol = "server_version",
-	.probes = mysql_probes,
-	.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
-	.query_accessors = mysql_queries,
-	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
-	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
-	.client = mysql_client,
 };
 
 #define SPAN_ARGS                                                           \
@@ -199,15 +183,39 @@ static const struct engine_probe mysql_usdt_probes[] = {
 	},
 };
 
-const struct engine engine_mysql_usdt = {
+/* MySQL 5.5 to 5.7 built with ENABLE_DTRACE; any other MySQL or MariaDB. */
+static const struct engine_probe_set mysql_probe_sets[] = {
+	{
+		.probes = mysql_usdt_probes,
+		.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
+	},
+	{
+		.probes = mysql_probes,
+		.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
+		.query_accessors = mysql_query_accessors,
+	},
+};
+
+static const char *const mysql_words[] = { "mysql", "mariadb", NULL };
+
+static const struct engine_brand mysql_brands[] = {
+	{ .version_word = "MariaDB", .title = "MariaDB", .otel_system = "mariadb" },
+	{ .version_word = "", .title = "MySQL", .otel_system = "mysql" },
+};
+
+const struct engine engine_mysql = {
 	.name = "mysql",
+	.words = mysql_words,
 	.title = "MySQL or MariaDB",
-	.plain = "MySQL",
-	.variant = "MariaDB",
+	.otel_system = "mysql",
+	.brands = mysql_brands,
+	.dialect = FINGERPRINT_MYSQL,
 	.executables = mysql_executables,
 	.signature_symbols = mysql_dispatchers,
 	.version_symbol = "server_version",
-	.probes = mysql_usdt_probes,
-	.nprobes = sizeof(mysql_usdt_probes) / sizeof(mysql_usdt_probes[0]),
+	.probe_sets = mysql_probe_sets,
+	.nprobe_sets = sizeof(mysql_probe_sets) / sizeof(mysql_probe_sets[0]),
+	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
+	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
 };

@@ -4,10 +4,10 @@
 
 #include "db/engine.h"
 
-/* MySQL from 5.7 and MariaDB, by their exported functions. */
+/* MySQL and MariaDB, from 5.5: by USDT probes if built with them, else by exported functions. */
 extern const struct engine engine_mysql;
 
-/* MySQL 5.5 to 5.7 and old MariaDB that were built with ENABLE_DTRACE, by their USDT probes. */
-extern const struct engine engine_mysql_usdt;
+/* As engine_probe_set.query_accessors. */
+extern const char *const mysql_query_accessors[];
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "db/engine.h"
+#include "db/engines.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
 

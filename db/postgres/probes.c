@@ -163,14 +163,26 @@ static const struct engine_activity postgres_activity = {
 	.client = "MyProcPort", .replication = "am_walsender",
 };
 
+static const struct engine_probe_set postgres_probe_sets[] = {
+	{
+		.probes = postgres_probes,
+		.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
+	},
+};
+
+static const char *const postgres_words[] = { "postgres", "postgresql", "pg", NULL };
+
 const struct engine engine_postgres = {
 	.name = "postgresql",
+	.words = postgres_words,
 	.title = "PostgreSQL",
+	.otel_system = "postgresql",
+	.dialect = FINGERPRINT_POSTGRES,
 	.executables = postgres_executables,
 	.signature_symbols = postgres_signs,
 	.version_words = "postgres (PostgreSQL) ",
-	.probes = postgres_probes,
-	.nprobes = sizeof(postgres_probes) / sizeof(postgres_probes[0]),
+	.probe_sets = postgres_probe_sets,
+	.nprobe_sets = 1,
 	.common = ENGINE_ARGS(
 		/* NULL in autovacuum, parallel and logical replication workers */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
@@ -210,7 +222,8 @@ const struct engine engine_postgres = {
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" }
 	),
 	.one_row_count = true,
+	.has_lwlocks = true,
 	.identify = postgres_identify,
-	.activity = &postgres_activity,
+	.activity_variables = &postgres_activity,
 	.client = postgres_client,
 };

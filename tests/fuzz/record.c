@@ -14,6 +14,7 @@
 
 #include "cli/fields.h"
 #include "cli/json.h"
+#include "db/engines.h"
 #include "sql/fingerprint.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
@@ -66,7 +67,7 @@ static bool record_shown(void *arg, const struct statement *s)
 	REQUIRE(out.len && out.buf[out.len - 1] == '\n' && is_harmless(out.buf, out.len - 1),
 		"%.*s", (int)out.len, out.buf);
 	if (s->text)
-		fingerprint_make(fingerprint_dialect(s->engine), s->text, s->text_len,
+		fingerprint_make(s->dialect, s->text, s->text_len,
 				 s->truncated, NULL, 0);
 	return true;
 }

@@ -90,14 +90,14 @@ def server_seeds():
     status = [("postgresql", "statement__status", "8@%rbx")]
     span = [("mysql", f"query__{step}", "8@%rdi 8@%rsi -4@-8(%rbp) 8@$3 8@(%rax)")
             for step in ("start", "done", "exec__start", "exec__done")]
-    mysql = [(name, X86_BODY) for name in names_of("db/mysql.c", r"\b(_Z\w+|thd_\w+)")]
+    mysql = [(name, X86_BODY) for name in names_of("db/mysql/probes.c", r"\b(_Z\w+|thd_\w+)")]
     return {
         "postgres": b"\0" + server_file(postgres, status, variables, words),
         "postgres-symbols": b"\0" + server_file(postgres[:2] + postgres[3:], (), variables, words),
         "postgres-little": b"\0" + server_file(postgres[:1]),
         "mysql-usdt": b"\1" + server_file(mysql[:4], span, ["server_version"]),
-        "own": b"\3" + file_with_everything(True, False),
-        "mysql": b"\2" + server_file(mysql, (), ["server_version"]),
+        "own": b"\2" + file_with_everything(True, False),
+        "mysql": b"\1" + server_file(mysql, (), ["server_version"]),
     }
 
 

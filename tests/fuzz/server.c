@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
+#include "db/engines.h"
 #include "db/user_engine.h"
 #include "db/target.h"
 #include "tests/fuzz/fuzz.h"

@@ -15,6 +15,8 @@
 
 int main(int argc, char **argv)
 {
+	enum fingerprint_dialect dialect = argc > 1 && !strcmp(argv[1], "mysql") ?
+					   FINGERPRINT_MYSQL : FINGERPRINT_POSTGRES;
 	bool cut = argc == 3 && !strcmp(argv[2], "--cut");
 	char *text = NULL, *out;
 	size_t room = 0, size;
@@ -32,8 +34,7 @@ int main(int argc, char **argv)
 		out = malloc(size);
 		if (!out)
 			return 1;
-		hash = fingerprint_make(fingerprint_dialect(argv[1]), text, (size_t)len, cut, out,
-					size).hash;
+		hash = fingerprint_make(dialect, text, (size_t)len, cut, out, size).hash;
 		printf("%016" PRIx64 " %s%c", hash, out, 0);
 		free(out);
 	}

@@ -2,7 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "db/engine.h"
+#include "db/engines.h"
+#include "db/user_engine.h"
 #include "host/container.h"
 #include "host/privileges.h"
 #include "host/library.h"
@@ -101,6 +102,42 @@ static void mount_options(void)
 		privileges_mount_option(copy, len, "/last", "hidepid", value, sizeof(value));
 		free(copy);
 	}
+}
+
+static void engine_words(void)
+{
+	static const char *const cases[][2] = {
+		{ "postgres", "postgresql" }, { "postgresql", "postgresql" }, { "pg", "postgresql" },
+		{ "mysql", "mysql" }, { "mariadb", "mysql" }, { "mysqld", NULL }, { "", NULL },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct engine *engine = engines_by_word(cases[i][0]);
+
+		CHECK(cases[i][1] ? engine && !strcmp(engine->name, cases[i][1]) : !engine, "%s",
+		      cases[i][0]);
+	}
+	for (size_t i = 0; engine_table[i]; i++)
+		CHECK(engines_by_name(engine_table[i]->name) == engine_table[i], "%s",
+		      engine_table[i]->name);
+	CHECK(!engines_by_name("mysql2") && !engines_by_file("postgre"));
+	CHECK(!strcmp(engines_by_file("mariadbd")->name, "mysql"));
+}
+
+/* A user's own engine is read as the known one of that name, or as the standard has it. */
+static void user_engines(void)
+{
+	struct user_engine user;
+
+	CHECK(!user_engine_init(&user, "mysql:query__start", "mysql:query__done", 1));
+	CHECK(user.engine.dialect == FINGERPRINT_MYSQL &&
+	      !strcmp(user.engine.otel_system, "mysql"));
+	CHECK(!user_engine_init(&user, "app:start", "other:done", 2));
+	CHECK(user.engine.dialect == FINGERPRINT_POSTGRES &&
+	      !strcmp(user.engine.otel_system, "other_sql") && !strcmp(user.engine.name, "app"));
+	CHECK(user_engine_init(&user, "app", "app:done", 1) == -EINVAL);
+	CHECK(user_engine_init(&user, "app:", "app:done", 1) == -EINVAL);
+	CHECK(user_engine_init(&user, ":start", "app:done", 1) == -EINVAL);
 }
 
 /* Foreign bytes of any kind: nothing but the buffers is touched (run under the sanitizers). */
@@ -272,6 +309,8 @@ int main(void)
 	RUN(titles);
 	RUN(containers);
 	RUN(mount_options);
+	RUN(engine_words);
+	RUN(user_engines);
 	RUN(random_bytes);
 	RUN(library_names);
 	RUN(library_cache);

@@ -192,14 +192,6 @@ static void table_postgres(void)
 	check_rows(POSTGRES, postgres, ARRAY_SIZE(postgres));
 }
 
-static void dialects(void)
-{
-	CHECK(fingerprint_dialect("mysql") == MYSQL);
-	CHECK(fingerprint_dialect("postgresql") == POSTGRES);
-	CHECK(fingerprint_dialect("custom") == POSTGRES);
-	CHECK(fingerprint_dialect(NULL) == POSTGRES);
-}
-
 static void cut_texts(void)
 {
 	static const struct row rows[] = {
@@ -651,7 +643,6 @@ int main(void)
 	RUN(table_both);
 	RUN(table_mysql);
 	RUN(table_postgres);
-	RUN(dialects);
 	RUN(cut_texts);
 	RUN(cut_anywhere);
 	RUN(classes);

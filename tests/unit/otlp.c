@@ -22,7 +22,7 @@ static const char *line(const struct statement *st)
 static struct statement statement(const char *text)
 {
 	return (struct statement){
-		.engine = "mysql", .title = "MySQL", .pid = 7, .tid = 7, .wall_ns = 1000,
+		.engine = "mysql", .otel_system = "mysql", .pid = 7, .tid = 7, .wall_ns = 1000,
 		.duration_ns = 234, .database = "d\"b", .text = text, .text_len = strlen(text),
 	};
 }
@@ -77,9 +77,10 @@ static void kinds(void)
 
 	CHECK(strstr(line(&st), "\"startTimeUnixNano\":\"1000\",\"endTimeUnixNano\":\"1234\""));
 	CHECK(!strstr(out.buf, "parentSpanId") && !strstr(out.buf, "status"), "%s", out.buf);
-	st.title = "MariaDB";
+	st.otel_system = "mariadb";
 	CHECK(strstr(line(&st), "\"db.system.name\",\"value\":{\"stringValue\":\"mariadb\"}"));
-	st.engine = st.title = "memsqld";
+	st.engine = "memsqld";
+	st.otel_system = "other_sql";
 	st.parent = &parent;
 	st.container = "0123456789ab";
 	CHECK(strstr(line(&st), "\"other_sql\"") && strstr(out.buf, "\"container.id\""));
@@ -91,7 +92,7 @@ static void kinds(void)
 	CHECK(strstr(line(&st), "\"container.name\"") && strstr(out.buf, "\"_OTHER\"") &&
 	      strstr(out.buf, "],\"status\":{\"code\":2}}]}]}]}\n"), "%s", out.buf);
 	/* Without anything that may be unknown. */
-	st = (struct statement){ .engine = "postgresql" };
+	st = (struct statement){ .engine = "postgresql", .otel_system = "postgresql" };
 	CHECK(strstr(line(&st), "\"name\":\"postgresql\""), "%s", out.buf);
 }
 
