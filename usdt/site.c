@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "usdt/cursor.h"
-#include "usdt/length.h"
+#include "usdt/x86_length.h"
 
 /* Bytes of a function that is looked at; the largest seen is PHP's, 330,000. */
 #define BODY_MAX	(1u << 19)
@@ -150,7 +150,7 @@ static bool sweep_meets(const struct elf *elf, uint64_t vaddr, uint64_t start, u
 	unsigned int n;
 
 	for (uint64_t at = start; at < end; at += n) {
-		n = length_x86(c.data + c.pos, cursor_left(&c));
+		n = x86_length_decode(c.data + c.pos, cursor_left(&c));
 		if (at == vaddr || (!n && at < vaddr))
 			return true;
 		if (!n)

@@ -5,7 +5,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "usdt/accessor.h"
-#include "usdt/length.h"
+#include "usdt/x86_length.h"
 
 static void check_body(int (*read)(uint16_t machine, const void *code, size_t size,
 				   struct accessor *out),
@@ -27,14 +27,14 @@ static void check_body(int (*read)(uint16_t machine, const void *code, size_t si
 /* An instruction that is cut off has no length. */
 static void check_length(const uint8_t *data, size_t size)
 {
-	unsigned int n = length_x86(data, size);
+	unsigned int n = x86_length_decode(data, size);
 
 	REQUIRE(n <= size && n <= 15);
 	for (unsigned int i = 0; i < n; i++) {
 		uint8_t *cut = malloc(i + 1);
 
 		memcpy(cut, data, i);
-		REQUIRE(!length_x86(cut, i));
+		REQUIRE(!x86_length_decode(cut, i));
 		free(cut);
 	}
 }
