@@ -2,7 +2,7 @@
 /*
  * Symbolic execution of a function's body: the value of each register is
  * expressed in terms of the function's arguments, and every path is followed.
- * accessor_x86.c and accessor_arm.c decode the instructions.
+ * The architecture's accessor_*.c decodes the instructions.
  */
 #include "usdt/accessor.h"
 
@@ -11,15 +11,14 @@
 
 #include "usdt/accessor_op.h"
 #include "usdt/accessor_value.h"
+#include "usdt/arch.h"
 #include "usdt/byte_pattern.h"
-#include "usdt/cursor.h"
 
 #define BODY_MAX	256	/* bytes; the longest accessor seen has 60 */
 #define OFFSET_MAX	(1 << 20)
 #define STEPS_MAX	64	/* instructions of a path */
 #define TESTS_MAX	4	/* for NULL, on a path */
 #define FORKS_MAX	8	/* on a path; at most 4 were seen */
-#define ARM_ZERO	31
 
 /* How a path ends. */
 enum end_kind { END_RETURN, END_CALL };
@@ -29,7 +28,7 @@ enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED };
 
 /* Execution of one path. */
 struct state {
-	uint16_t machine;
+	const struct arch_code *arch;
 	const unsigned char *code;
 	size_t size, pos;
 	unsigned int steps, tests;	/* executed so far */
@@ -44,15 +43,9 @@ struct state {
 	enum end_kind end;
 };
 
-/* The register of argument @n, 0 or 1. */
-static unsigned int state_argument(const struct state *state, unsigned int n)
-{
-	return state->machine == EM_X86_64 ? 7 - n : n;
-}
-
 static struct value state_get(const struct state *state, unsigned int reg)
 {
-	if (state->machine == EM_AARCH64 && reg == ARM_ZERO)
+	if (reg == state->arch->zero_reg)
 		return (struct value){ .kind = VALUE_NUMBER, .size = 8 };
 	return state->regs[reg];
 }
@@ -133,11 +126,8 @@ static bool state_end(const struct state *state)
 /* A call preserves the registers that the ABI says are callee-saved. */
 static bool state_call(struct state *state)
 {
-	static const uint32_t x86_preserved = 1u << 3 | 1u << 5 | 0xf000, arm_preserved = 0x3ff80000;
-	uint32_t preserved = state->machine == EM_X86_64 ? x86_preserved : arm_preserved;
-
 	for (unsigned int i = 0; i < UOP_REGS; i++)
-		if (i >= UOP_NO_REG || !(preserved >> i & 1))
+		if (i >= UOP_NO_REG || !(state->arch->preserved >> i & 1))
 			state->regs[i] = (struct value){ 0 };
 	state->flags = (struct value){ 0 };
 	return state->purpose != FIND_RESULT;
@@ -159,7 +149,7 @@ static bool state_run_null(struct state *state, int64_t target)
 {
 	struct state null = *state;
 	struct value tested = state->flags;
-	const struct value *result = &null.regs[0];
+	const struct value *result = &null.regs[state->arch->returns[0]];
 
 	tested.kind = VALUE_MEMBER;
 	for (unsigned int i = 0; i < UOP_REGS; i++)
@@ -259,8 +249,7 @@ static int state_step(struct state *state)
 	bool supported;
 
 	cursor_seek(&code, state->pos);
-	supported = state->machine == EM_X86_64 ? accessor_x86_decode(&code, &list) :
-						  accessor_arm_decode(&code, &list);
+	supported = state->arch->decode(&code, &list);
 	if (code.bad)
 		return -EINVAL;
 	if (!supported)
@@ -291,14 +280,16 @@ static int state_run(struct state *state)
 
 /* Run all paths of a body. @agreed is VALUE_UNKNOWN at first; NULL for FIND_RESULT. */
 static int state_execute(struct state *state, uint16_t machine, const void *code, size_t size,
-			enum purpose purpose, struct value *agreed)
+			 enum purpose purpose, struct value *agreed)
 {
-	if (machine != EM_X86_64 && machine != EM_AARCH64)
+	const struct arch_code *arch = arch_code_of(machine);
+
+	if (!arch)
 		return -EINVAL;
-	*state = (struct state){ .machine = machine, .code = code, .size = size,
+	*state = (struct state){ .arch = arch, .code = code, .size = size,
 				 .null_is_zero = true, .purpose = purpose, .agreed = agreed };
 	for (unsigned int i = 0; i < 2; i++)
-		state->regs[state_argument(state, i)] =
+		state->regs[arch->args[i]] =
 			(struct value){ .kind = VALUE_MEMBER, .size = 8, .argument = (uint8_t)i };
 	return state_run(state);
 }
@@ -306,17 +297,17 @@ static int state_execute(struct state *state, uint16_t machine, const void *code
 /* Return the value that the function returns, and in *@second the other half of a pair. */
 static struct value state_result(const struct state *state, struct value *second)
 {
-	struct value nothing = { 0 }, result = state->regs[0];
+	struct value nothing = { 0 }, result = state->regs[state->arch->returns[0]];
 
 	*second = nothing;
 	if (state->stored.kind)
 		return state->end == END_RETURN && result.kind == VALUE_NUMBER ? state->stored
 									       : nothing;
 	if (state->end == END_CALL) {
-		result = state->regs[state_argument(state, 1)];
+		result = state->regs[state->arch->args[1]];
 		return value_is_member(&result) ? result : nothing;
 	}
-	*second = state->regs[state->machine == EM_X86_64 ? 2 : 1];
+	*second = state->regs[state->arch->returns[1]];
 	return state->null_is_zero ? result : nothing;
 }
 
@@ -441,15 +432,14 @@ int accessor_read_compared(const struct elf *elf, const char *symbol, struct acc
 
 int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr)
 {
+	const struct arch_code *arch = arch_code_of(elf->machine);
 	struct elf_symbol found;
 	size_t size;
 	const unsigned char *code = function_find(elf, symbol, BODY_MAX, &found, &size);
 
 	if (!code)
 		return -ENOENT;
-	if (elf->machine == EM_X86_64)
-		return accessor_x86_global(code, size, found.value, vaddr);
-	return elf->machine == EM_AARCH64 ? accessor_arm_global(code, size, found.value, vaddr) : -EINVAL;
+	return arch ? arch->global(code, size, found.value, vaddr) : -EINVAL;
 }
 
 int accessor_match(const struct elf *elf, const char *symbol, const char *pattern,

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "usdt/accessor_op.h"
+#include "usdt/arch.h"
 
 #define ARM_ZERO	31	/* xzr, or sp as a base */
 

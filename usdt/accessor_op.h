@@ -4,16 +4,14 @@
  * share. An architecture's decoder emits them, accessor.c executes them.
  * Internal to usdt/accessor*.c and usdt/arch*.c.
  *
- * Registers have the numbers that the architecture's instructions encode,
- * 0 to 31, and two that no instruction does: UOP_NO_REG and UOP_TEMP.
+ * Registers are code numbers as in arch.h, 0 to 31, and two that no
+ * instruction encodes: UOP_NO_REG and UOP_TEMP.
  */
 #ifndef USDT_ACCESSOR_OP_H
 #define USDT_ACCESSOR_OP_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-#include "usdt/cursor.h"
 
 #define UOP_NO_REG	32	/* reads as unknown, ignores writes: %rip, sp, xzr as destination */
 #define UOP_TEMP	33	/* scratch within one instruction */
@@ -76,25 +74,5 @@ void uop_add_jump(struct uop_list *list, enum uop_kind kind, int64_t target, boo
 
 /* Sign-extend the low @bits of @value, 1 to 64. */
 int64_t uop_sign_extend(uint64_t value, unsigned int bits);
-
-/*
- * Decode the instruction at @code, which lies over the whole body, to @list,
- * which is empty, and advance @code behind it. An instruction without an
- * effect that matters leaves @list empty. Return false if the instruction is
- * not supported; @list and the position are then undefined. If it is
- * truncated, @code->bad is set.
- */
-bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
-bool accessor_arm_decode(struct cursor *code, struct uop_list *list);
-
-/*
- * Match a body that does nothing but return an 8-byte variable addressed
- * relative to the program counter. @vaddr is the link-time address of @code;
- * *@variable becomes that of the variable. Return 0 or -EINVAL.
- */
-int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr,
-			uint64_t *variable);
-int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr,
-			uint64_t *variable);
 
 #endif

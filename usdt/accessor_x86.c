@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "usdt/accessor_op.h"
+#include "usdt/arch.h"
 
 #define X86_AX	0
 #define X86_SP	4

@@ -200,7 +200,7 @@ static enum spec_reason emit_resolved(struct emitter *e, const struct spec *spec
 static enum spec_reason emit_any(struct emitter *e, const struct spec *spec,
 				 const struct emit_target *target)
 {
-	const struct arch *arch = arch_find(target->machine);
+	const struct arch *arch = arch_of(target->machine);
 
 	if (!arch || !arch->can_emit)
 		return SPEC_NO_EMITTER;
@@ -228,11 +228,4 @@ int spec_emit(const struct spec *spec, const struct emit_target *target, struct 
 	if (*reason != SPEC_OK)
 		return -ENOTSUP;
 	return e.n > max ? -ENOSPC : (int)e.n;
-}
-
-bool spec_can_emit(uint16_t machine)
-{
-	const struct arch *arch = arch_find(machine);
-
-	return arch && arch->can_emit;
 }

@@ -35,7 +35,4 @@ struct emit_target {
 int spec_emit(const struct spec *spec, const struct emit_target *target, struct bpf_insn *insns,
 	      size_t max, enum spec_reason *reason);
 
-/* Whether specs for @machine can be emitted, not only listed. */
-bool spec_can_emit(uint16_t machine);
-
 #endif

@@ -432,10 +432,10 @@ static void corpora(void)
 
 #define SLOT(machine_, name_, type_, field_)                                        \
 	do {                                                                        \
-		struct arch_reg reg_ = { .number = SPEC_NO_REG };                   \
-		const struct arch *arch_ = arch_find(machine_);                     \
+		struct arch_reg reg_ = { .slot = SPEC_NO_REG };                   \
+		const struct arch *arch_ = arch_of(machine_);                     \
 		CHECK(arch_->reg(arch_, name_, strlen(name_), &reg_) == SPEC_OK);   \
-		CHECK(reg_.number * 8 == (int)offsetof(type_, field_), "%s", name_); \
+		CHECK(reg_.slot * 8 == (int)offsetof(type_, field_), "%s", name_); \
 	} while (0)
 
 static void host_registers(void)
