@@ -16,9 +16,9 @@
  * spilled to memory is not followed. Too many jumps or instructions on a path
  * and a truncated body are errors.
  *
- * All functions here are pure and return 0 or -EINVAL (body not supported, or
- * machine other than EM_X86_64 and EM_AARCH64); those that take a symbol also
- * return -ENOENT (the file has no such function). On errors *out is undefined.
+ * All functions are pure and return 0 or -EINVAL (the body is not supported, or
+ * the machine has no decoder, see arch.h); those that take a symbol also return
+ * -ENOENT (the file has no such function). On errors the result is undefined.
  */
 #ifndef USDT_ACCESSOR_H
 #define USDT_ACCESSOR_H

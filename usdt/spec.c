@@ -8,8 +8,8 @@
 #include "usdt/arch.h"
 #include "usdt/scan.h"
 
-/* %arg0 to %arg5, %ret and %ip; the architecture's own names too, if they mean a whole one. */
-static enum spec_reason neutral_reg(const struct arch *arch, struct scan *s, struct spec *spec)
+/* Parse %arg0 to %arg5, %ret, %ip, or the architecture's own name of a whole register. */
+static enum spec_reason portable_reg(const struct arch *arch, struct scan *s, struct spec *spec)
 {
 	uint8_t word = spec->reg_bits;
 	struct arch_reg reg = { .slot = SPEC_NO_REG, .bits = word };
@@ -31,10 +31,10 @@ static enum spec_reason neutral_reg(const struct arch *arch, struct scan *s, str
 	return reg.slot == SPEC_NO_REG ? SPEC_BAD_REGISTER : SPEC_OK;
 }
 
-/* The grammar that is the same everywhere: REG, D(REG), D(D(REG)), SYM(%ip), D(SYM(%ip)) … */
-static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, struct spec *spec)
+/* Parse the architecture-independent grammar: REG, D(REG), D(D(REG)), SYM(%ip), D(SYM(%ip)), … */
+static enum spec_reason parse_portable(const struct arch *arch, struct scan *s, struct spec *spec)
 {
-	int64_t outer[SPEC_DEREF_MAX];	/* as written: the last one is added first */
+	int64_t outer[SPEC_DEREF_MAX];	/* as written: the last is applied first */
 	enum spec_reason reason;
 	unsigned int n = 0;
 
@@ -54,7 +54,7 @@ static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, s
 			return SPEC_BAD_OPERAND;
 		spec->kind = SPEC_MEM;
 	}
-	reason = neutral_reg(arch, s, spec);
+	reason = portable_reg(arch, s, spec);
 	if (reason == SPEC_OK && spec->address && spec->kind != SPEC_MEM)
 		reason = SPEC_BAD_OPERAND;
 	if (reason != SPEC_OK)
@@ -72,7 +72,7 @@ static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, s
 	return SPEC_OK;
 }
 
-/* Leaves what SIZE@ said, and the text. */
+/* Reset @spec, except for the text and what SIZE@ means. */
 static void clear_operand(struct spec *spec, bool is64)
 {
 	struct spec clear = {
@@ -100,16 +100,16 @@ static enum spec_reason parse_as(grammar_fn *grammar, const struct arch *arch, s
 static enum spec_reason parse_operand(const struct arch *arch, struct scan s, bool is64,
 				      struct spec *spec)
 {
-	enum spec_reason native, neutral;
+	enum spec_reason native, portable;
 
 	native = parse_as(arch->operand, arch, s, is64, spec);
 	if (native != SPEC_BAD_OPERAND && native != SPEC_BAD_REGISTER)
 		return native;
-	neutral = parse_as(parse_neutral, arch, s, is64, spec);
-	return neutral == SPEC_BAD_OPERAND ? native : neutral;
+	portable = parse_as(parse_portable, arch, s, is64, spec);
+	return portable == SPEC_BAD_OPERAND ? native : portable;
 }
 
-/* How long the "-4@" or "8f@" is that @s starts with; 0 where it starts with none. */
+/* The length of the "-4@" or "8f@" that @s starts with, 0 if there is none. */
 static size_t size_length(struct scan s)
 {
 	const char *start = s.p;
@@ -128,7 +128,7 @@ static enum spec_reason parse_size(struct scan *s, bool is64, struct spec *spec)
 	int64_t size = 0;
 
 	if (!len) {
-		spec->size = is64 ? 8 : 4;	/* the first sys/sdt.h knew no sizes */
+		spec->size = is64 ? 8 : 4;	/* the first sys/sdt.h has no sizes */
 		return scan_peek(s, '@') ? SPEC_BAD_SIZE : SPEC_OK;
 	}
 	spec->is_signed = scan_char(s, '-');
@@ -161,8 +161,8 @@ enum spec_reason spec_parse(uint16_t machine, bool is64, const char *text, size_
 }
 
 /*
- * The length of the spec that @args starts with. A blank inside brackets
- * belongs to it, unless the next spec follows: then a bracket was never closed.
+ * The length of the spec that @args starts with. A blank inside brackets is part
+ * of it, unless the next spec follows: then a bracket was not closed.
  */
 static size_t spec_length(struct scan args)
 {
@@ -255,7 +255,7 @@ static void out_reg(struct out *out, const struct arch *arch, int number)
 	out_add(out, "%.*s", (int)strcspn(word, " "), word);
 }
 
-/* " + 8", " - 8", or nothing where @value is 0. */
+/* " + 8", " - 8", or nothing if @value is 0. */
 static void out_offset(struct out *out, int64_t value)
 {
 	if (value)
@@ -263,7 +263,7 @@ static void out_offset(struct out *out, int64_t value)
 			(unsigned long long)(value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
-/* The sum that is the address: symbol, base, index, offset. */
+/* The terms of the address: symbol, base, index, offset. */
 static void out_address(struct out *out, const struct arch *arch, const struct spec *spec)
 {
 	const char *plus = "";
@@ -303,7 +303,7 @@ static void out_memory(struct out *out, const struct arch *arch, const struct sp
 		out_add(out, ")");
 }
 
-static void out_place(struct out *out, const struct arch *arch, const struct spec *spec)
+static void out_operand(struct out *out, const struct arch *arch, const struct spec *spec)
 {
 	size_t start = out->len;
 
@@ -332,6 +332,6 @@ int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t siz
 
 	if (spec->size)
 		out_add(&out, "%d %-8s bytes @ ", spec->size, type);
-	out_place(&out, arch_of(machine), spec);
+	out_operand(&out, arch_of(machine), spec);
 	return (int)out.len;
 }
