@@ -23,7 +23,7 @@
 /* How a path ends. */
 enum end_kind { END_RETURN, END_CALL };
 
-/* What to find: the member that is returned, set, or compared with a constant. */
+/* The member to find: returned, set, or compared with a constant. */
 enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED };
 
 /* Execution of one path. */
@@ -37,7 +37,7 @@ struct state {
 	bool is_null;			/* this path is taken if a tested pointer is NULL */
 	bool null_is_zero;		/* all such paths returned 0 */
 	struct value stored;		/* through the second argument */
-	struct value set, added;	/* members that the second argument was stored or added to */
+	struct value set, added;	/* members set to, or increased by, the second argument */
 	enum purpose purpose;
 	struct value *agreed;		/* the member that all paths so far set or compared */
 	enum end_kind end;
@@ -79,7 +79,7 @@ static bool state_compare(struct state *state, const struct uop *op)
 	       state->flags.loads < LOADS_MAX || state_agree(state, &state->flags);
 }
 
-/* Store to where the second argument points: one method to return a result. */
+/* Store to where the second argument points: an output parameter. */
 static bool state_store_result(struct state *state, const struct uop *op)
 {
 	struct value what = state_get(state, op->reg);
@@ -258,7 +258,8 @@ static int state_step(struct state *state)
 	last = list.count ? &list.ops[list.count - 1] : NULL;
 	if (last && last->kind == UOP_JUMP && state_goto(state, last->target))
 		return 0;
-	if (last && (last->kind == UOP_JUMP || last->kind == UOP_LEAVE || last->kind == UOP_RETURN)) {
+	if (last && (last->kind == UOP_JUMP || last->kind == UOP_LEAVE ||
+		     last->kind == UOP_RETURN)) {
 		state->end = last->kind == UOP_RETURN ? END_RETURN : END_CALL;
 		return 1;
 	}

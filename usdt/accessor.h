@@ -36,7 +36,7 @@ enum accessor_kind {
 struct accessor {
 	enum accessor_kind kind;
 	int64_t offset;		/* of the member in the object, the function's first argument */
-	int64_t inner;		/* ACCESSOR_POINTER, ACCESSOR_EQUALS: in what the member points to */
+	int64_t inner;		/* ACCESSOR_POINTER, ACCESSOR_EQUALS: in the pointed-to struct */
 	int64_t expected;	/* ACCESSOR_EQUALS */
 	int64_t second;		/* ACCESSOR_VALUE: offset of the member in the second return
 				   register, -1: none. Meaningful only if the function returns

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Micro-operations: what an instruction does, in terms that all architectures
- * share. An architecture's decoder emits them, accessor.c executes them.
+ * Micro-operations: the effects of an instruction, in terms that all
+ * architectures share. An architecture's decoder emits them, accessor.c executes them.
  * Internal to usdt/accessor*.c and usdt/arch*.c.
  *
  * Registers are code numbers as in arch.h, 0 to 31, and two that no

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Symbolic values: what a register holds, in terms of the function's
+ * Symbolic values: the contents of a register, in terms of the function's
  * arguments. Internal to usdt/accessor.c.
  */
 #ifndef USDT_ACCESSOR_VALUE_H
@@ -14,9 +14,9 @@
 enum value_kind {
 	VALUE_UNKNOWN,		/* all members are 0 */
 	VALUE_NUMBER,		/* ->number */
-	VALUE_MEMBER,		/* argument + offset[0], then ->loads times: memory there + offset */
+	VALUE_MEMBER,		/* argument + offset[0], then ->loads times: load, + offset[n] */
 	VALUE_SUM,		/* the second argument + the object's member at offset[0] */
-	VALUE_EQUALS,		/* flags: whether the VALUE_MEMBER equals ->number */
+	VALUE_EQUALS,		/* flags: the VALUE_MEMBER == ->number */
 };
 
 struct value {
@@ -31,7 +31,7 @@ struct value {
 /* Return whether @value is argument @n, unchanged. */
 bool value_is_argument(const struct value *value, unsigned int n);
 
-/* Return whether @value is what a member of the object itself holds. */
+/* Return whether @value is the contents of a member of the object itself. */
 bool value_is_member(const struct value *value);
 
 /* Return whether @a and @b are the same VALUE_MEMBER or VALUE_EQUALS. */

@@ -233,7 +233,7 @@ static bool x86_nop(struct x86 *x, struct uop_list *list, unsigned int opcode)
 	return !x->rex;
 }
 
-/* The stack is not modelled: what push stores is never read. */
+/* push has no effect: the stack is not modelled. */
 static bool x86_push(struct x86 *x, struct uop_list *list, unsigned int opcode)
 {
 	(void)x;

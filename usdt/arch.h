@@ -4,9 +4,9 @@
  * one, write arch_NAME.c, and accessor_NAME.c if accessors are to be read;
  * declare both at the end of this file; add a row to the table in arch.c.
  *
- * Registers are numbered in two ways. A slot is the index of 8 bytes in the
- * kernel's struct pt_regs (user_pt_regs on aarch64) where the architecture has
- * an emitter, else any numbering; a code number is what instructions encode.
+ * A register has two numbers. Its slot is the index of its 8 bytes in the
+ * kernel's struct pt_regs (user_pt_regs on aarch64) if the architecture has an
+ * emitter, else arbitrary. Its code number is the one that instructions encode.
  *
  * Source: System V psABI of each architecture (calling conventions), the
  * kernel's asm/ptrace.h (slots), the CPU manuals (instructions).
@@ -46,12 +46,12 @@ struct arch_nop {
 /* Machine code, for little-endian files. Registers are code numbers. */
 struct arch_code {
 	uint8_t insn_align;		/* bytes */
-	uint8_t args[ARCH_ARGS_MAX];	/* of a function call: integers and pointers */
+	uint8_t args[ARCH_ARGS_MAX];	/* integer and pointer arguments of a call */
 	uint8_t returns[2];		/* the return value, the second half of a pair */
 	uint8_t zero_reg;		/* reads as 0; ARCH_NO_REG: none */
 	uint32_t preserved;		/* callee-saved: bit n is register n */
-	const char (*reg_names)[ARCH_REG_NAME]; /* NULL: arch->prefix and the code number */
-	unsigned char landing_pad[4];	/* at a function's start, to be skipped by probes; 0: none */
+	const char (*reg_names)[ARCH_REG_NAME]; /* NULL: ->prefix and the code number */
+	unsigned char landing_pad[4];	/* at a function's start, skipped by probes; 0: none */
 
 	/* As x86_length_decode(). NULL: every instruction has insn_align bytes. */
 	unsigned int (*length)(const unsigned char *code, size_t size);

@@ -83,7 +83,7 @@ static enum spec_reason parse_shift(struct scan *s, struct spec *spec)
 	return SPEC_OK;
 }
 
-/* Parse what follows "[BASE,": a number, a part of an address, or an index. */
+/* Parse the rest of "[BASE,": a number, a part of an address, or an index. */
 static enum spec_reason parse_offset(const struct arch *arch, struct scan *s, struct spec *spec)
 {
 	enum spec_reason reason;

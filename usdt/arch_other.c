@@ -128,14 +128,16 @@ static enum spec_reason dform_operand(const struct arch *arch, struct scan *s, s
 }
 
 const struct arch arch_ppc64 = {
-	.machine = EM_PPC64, .name = "ppc64", .sigil = '%', .constant = 'i', .prefix = "r", .numbered = 32,
-	.names = "ip", .args = { 3, 4, 5, 6, 7, 8 }, .ret = 3, .pc = 32,
+	.machine = EM_PPC64, .name = "ppc64", .sigil = '%', .constant = 'i',
+	.prefix = "r", .numbered = 32, .names = "ip",
+	.args = { 3, 4, 5, 6, 7, 8 }, .ret = 3, .pc = 32,
 	.nops = { { 4, { 0x00, 0x00, 0x00, 0x60 } } },
 	.reg = ppc_reg, .operand = dform_operand,
 };
 
 const struct arch arch_s390 = {
-	.machine = EM_S390, .name = "s390", .sigil = '%', .prefix = "r", .numbered = 16, .names = "ip",
+	.machine = EM_S390, .name = "s390", .sigil = '%',
+	.prefix = "r", .numbered = 16, .names = "ip",
 	.args = { 2, 3, 4, 5, 6, -1 }, .ret = 2, .pc = 16,
 	.nops = { { 4, { 0x47, 0x00, 0x00, 0x00 } } },
 	.reg = s390_reg, .operand = dform_operand,

@@ -157,7 +157,7 @@ static enum spec_reason address_reg(const struct arch *arch, struct scan *s, str
 	return SPEC_OK;
 }
 
-/* Parse what follows "BASE,": INDEX or INDEX,SCALE. */
+/* Parse the rest of "BASE,": INDEX or INDEX,SCALE. */
 static enum spec_reason parse_index(const struct arch *arch, struct scan *s, struct spec *spec,
 				    uint8_t *bits)
 {
@@ -285,7 +285,7 @@ static const struct arch_code x86_64_code = {
 	.zero_reg = ARCH_NO_REG,
 	.preserved = 1u << 3 | 1u << 5 | 0xf000,	/* %rbx, %rbp, %r12 to %r15; not %rsp */
 	.reg_names = x86_reg_names,
-	.landing_pad = { 0xf3, 0x0f, 0x1e, 0xfa },	/* endbr64, which the kernel cannot emulate */
+	.landing_pad = { 0xf3, 0x0f, 0x1e, 0xfa },	/* endbr64; not emulated by the kernel */
 	.length = x86_length_decode,
 	.jump_target = x86_jump_target,
 	.call_target = x86_call_target,

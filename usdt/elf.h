@@ -67,7 +67,10 @@ struct elf_symbol_iter {
  */
 int elf_open(struct elf *elf, const void *data, size_t size);
 
-/* Read section @index. Return 0, -ENOENT (no such section) or -ENOEXEC (header outside the file). */
+/*
+ * Read section @index. Return 0, -ENOENT (no such section) or -ENOEXEC (its
+ * header is outside the file).
+ */
 int elf_section(const struct elf *elf, uint32_t index, struct elf_section *section);
 
 /* Find the first section called @name. Return 0 or -ENOENT. */

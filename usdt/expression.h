@@ -24,7 +24,7 @@
 #define EXPRESSION_TEXT		64	/* bytes of a string, its NUL included */
 #define EXPRESSION_TEXTS	256	/* bytes of all strings of an expression */
 #define EXPRESSION_DEPTH	12	/* nesting of parentheses and operators */
-#define EXPRESSION_INSNS_MAX	512	/* of the longest function that expression_emit() generates */
+#define EXPRESSION_INSNS_MAX	512	/* of the longest generated function */
 
 /* The variables, by their index in an array of 64-bit numbers. */
 enum expression_variable {
@@ -63,7 +63,7 @@ struct expression_node {
 	uint8_t left, right;		/* indices of other nodes */
 	uint8_t bits;			/* of a cast */
 	bool is_signed;			/* of a cast or number */
-	int64_t value;			/* a number, the index of a variable, the offset in ->texts */
+	int64_t value;			/* number, index of the variable, or offset in ->texts */
 	uint32_t len;			/* of a string */
 };
 

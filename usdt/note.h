@@ -28,7 +28,7 @@ struct usdt_note_iter {
 	size_t size, pos;
 	struct elf_loads loads;
 	uint64_t base;			/* address of .stapsdt.base; 0: none */
-	uint32_t skipped;		/* malformed notes, and addresses that are not in the file */
+	uint32_t skipped;		/* malformed notes and addresses outside the file */
 };
 
 /*

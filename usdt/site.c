@@ -8,7 +8,7 @@
 #include "usdt/arch.h"
 #include "usdt/cursor.h"
 
-#define BODY_MAX	(1u << 19)	/* bytes of a function; the largest seen, PHP's, has 330,000 */
+#define BODY_MAX	(1u << 19)	/* bytes of a function; at most 330,000 seen, in PHP */
 #define SECTIONS_MAX	1024		/* executables have some dozens */
 
 #define EH_PCREL	0x1b	/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */

@@ -72,7 +72,7 @@ static enum spec_reason parse_portable(const struct arch *arch, struct scan *s, 
 	return SPEC_OK;
 }
 
-/* Reset @spec, except for the text and what SIZE@ means. */
+/* Reset @spec except for its text, size and type. */
 static void clear_operand(struct spec *spec, bool is64)
 {
 	struct spec clear = {
