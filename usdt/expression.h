@@ -84,15 +84,15 @@ enum expression_reason expression_parse(struct expression *e, const char *text, 
 
 /*
  * Generate the function "uint64_t f(const uint64_t *variables)" to @insns, room
- * for @max. Bit n of @signature_symbols is set if variable n is signed. Return the number of
+ * for @max. Bit n of @signed_mask is set if variable n is signed. Return the number of
  * instructions, or -ENOSPC. A plain variable takes one instruction and the exit.
  * The function uses at most 168 bytes of stack.
  */
-int expression_emit(const struct expression *e, uint32_t signature_symbols, struct bpf_insn *insns,
+int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
 		    size_t max);
 
-/* Return whether the value of @e is signed; @signature_symbols as for expression_emit(). */
-bool expression_is_signed(const struct expression *e, uint32_t signature_symbols);
+/* Return whether the value of @e is signed; @signed_mask as for expression_emit(). */
+bool expression_is_signed(const struct expression *e, uint32_t signed_mask);
 
 /* Make @e the plain variable @variable. */
 void expression_set_plain(struct expression *e, enum expression_variable variable);

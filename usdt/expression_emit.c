@@ -15,7 +15,7 @@
 
 struct emitter {
 	const struct expression *e;
-	uint32_t signature_symbols;
+	uint32_t signed_mask;
 	struct bpf_insn *insns;
 	size_t max, n;			/* ->n counts on beyond ->max */
 };
@@ -69,7 +69,7 @@ static bool node_signed(const struct emitter *m, uint8_t at)
 	case EXPRESSION_CAST:
 		return node->is_signed;
 	case EXPRESSION_VARIABLE:
-		return m->signature_symbols >> node->value & 1;
+		return m->signed_mask >> node->value & 1;
 	case EXPRESSION_UNARY:
 		return node->op == OP_NEGATE ||
 		       (node->op == OP_INVERT && node_signed(m, node->left));
@@ -249,10 +249,10 @@ static void emit_node(struct emitter *m, uint8_t at, int depth)
 		emit_unary(m, node);
 }
 
-int expression_emit(const struct expression *e, uint32_t signature_symbols, struct bpf_insn *insns,
+int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
 		    size_t max)
 {
-	struct emitter m = { .e = e, .signature_symbols = signature_symbols, .insns = insns,
+	struct emitter m = { .e = e, .signed_mask = signed_mask, .insns = insns,
 			     .max = max };
 	int plain = expression_plain(e);
 
@@ -266,9 +266,9 @@ int expression_emit(const struct expression *e, uint32_t signature_symbols, stru
 	return m.n > max ? -ENOSPC : (int)m.n;
 }
 
-bool expression_is_signed(const struct expression *e, uint32_t signature_symbols)
+bool expression_is_signed(const struct expression *e, uint32_t signed_mask)
 {
-	struct emitter m = { .e = e, .signature_symbols = signature_symbols };
+	struct emitter m = { .e = e, .signed_mask = signed_mask };
 
 	return node_signed(&m, e->root);
 }

@@ -40,7 +40,7 @@ static const uint64_t variables[EXPRESSION_VARIABLES] = {
 
 #define SIGNS	0x402u		/* arg2, arg11 */
 
-static uint64_t run(const char *text, uint32_t signature_symbols)
+static uint64_t run(const char *text, uint32_t signed_mask)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
 	struct expression e;
@@ -53,7 +53,7 @@ static uint64_t run(const char *text, uint32_t signature_symbols)
 	CHECK(reason == EXPRESSION_OK && end == strlen(text), "%s: %d at %zu", text, reason, end);
 	if (reason != EXPRESSION_OK)
 		return 0;
-	vm.n = expression_emit(&e, signature_symbols, insns, EXPRESSION_INSNS_MAX);
+	vm.n = expression_emit(&e, signed_mask, insns, EXPRESSION_INSNS_MAX);
 	CHECK(vm.n > 0 && vm.n <= EXPRESSION_INSNS_MAX, "%s: %d", text, vm.n);
 	value = vm.n > 0 ? interp_run(&vm) : 0;
 	CHECK(!vm.error, "%s: %s", text, vm.error);
