@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bodies of functions: a byte that chooses the architecture, then the instructions. */
+/* Function bodies: a byte that selects the architecture, then the instructions. */
 #include <elf.h>
 #include <errno.h>
 
@@ -24,7 +24,7 @@ static void check_body(int (*read)(uint16_t machine, const void *code, size_t si
 	REQUIRE(got.size == 1 || got.size == 2 || got.size == 4 || got.size == 8);
 }
 
-/* An instruction that is cut off has no length. */
+/* A truncated instruction has no length. */
 static void check_length(const uint8_t *data, size_t size)
 {
 	unsigned int n = x86_length_decode(data, size);
