@@ -6,8 +6,9 @@
 #include <string.h>
 
 static const struct arch *const archs[] = {
-	&arch_x86_64, &arch_i386, &arch_aarch64, &arch_arm,
-	&arch_ppc64, &arch_s390, &arch_riscv, &arch_mips,
+#define ARCH_ROW(name) &arch_##name,
+	ARCHS(ARCH_ROW)
+#undef ARCH_ROW
 };
 
 const struct arch *arch_of(uint16_t machine)

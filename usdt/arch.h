@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The CPU architectures: one descriptor each, found by ELF e_machine. To add
- * one, write arch_NAME.c, and accessor_NAME.c if accessors are to be read;
- * declare both at the end of this file; add a row to the table in arch.c.
+ * one, write arch_NAME.c, and accessor_NAME.c if accessors are to be read, and
+ * list it in ARCHS() below.
  *
  * A register has two numbers. Its slot is the index of its 8 bytes in the
  * kernel's struct pt_regs (user_pt_regs on aarch64) if the architecture has an
@@ -136,8 +136,14 @@ enum spec_reason arch_parse_reg(const struct arch *arch, struct scan *s, const s
 /* Parse numbers and at most one symbol, added up, to ->value and ->symbol. May be empty. */
 enum spec_reason arch_parse_displacement(struct scan *s, struct spec *spec);
 
-extern const struct arch arch_x86_64, arch_i386, arch_aarch64, arch_arm;
-extern const struct arch arch_ppc64, arch_s390, arch_riscv, arch_mips;
+/* All architectures; the descriptor of each is arch_NAME. */
+#define ARCHS(ROW)                                                           \
+	ROW(x86_64) ROW(i386) ROW(aarch64) ROW(arm)                          \
+	ROW(ppc64) ROW(s390) ROW(riscv) ROW(mips)
+
+#define ARCH_DECLARE(name) extern const struct arch arch_##name;
+ARCHS(ARCH_DECLARE)
+#undef ARCH_DECLARE
 
 /* arch_code->decode and ->global, see there. */
 bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
