@@ -14,6 +14,7 @@
 #include "cli/site_print.h"
 #include "host/library.h"
 #include "db/survey.h"
+#include "usdt/arch.h"
 
 static void server_json(struct doctor *doctor, const struct server_info *server, bool traced)
 {
@@ -136,18 +137,10 @@ void doctor_servers(struct doctor *doctor)
 
 static const char *machine_name(uint16_t machine, char text[32])
 {
-	static const struct {
-		uint16_t machine;
-		const char *name;
-	} names[] = {
-		{ EM_X86_64, "x86-64" }, { EM_AARCH64, "aarch64" }, { EM_386, "i386" },
-		{ EM_ARM, "arm" }, { EM_PPC64, "ppc64" }, { EM_S390, "s390" }, { 243, "riscv" },
-		{ EM_MIPS, "mips" },
-	};
+	const struct arch *arch = arch_of(machine);
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (names[i].machine == machine)
-			return names[i].name;
+	if (arch)
+		return arch->name;
 	snprintf(text, 32, "ELF machine %u", machine);
 	return text;
 }

@@ -12,6 +12,7 @@
 #include "host/elf_map.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
+#include "usdt/arch.h"
 #include "usdt/emit.h"
 #include "usdt/note.h"
 #include "usdt/site.h"
@@ -488,26 +489,18 @@ static int work_all(struct work *work)
 	return err;
 }
 
-/* The registers that a function's arguments come in, by the names that its assembler has. */
-static const char *const argument_registers[] = {
-#if defined(__x86_64__)
-	"rdi", "rsi", "rdx", "rcx", "r8", "r9",
-#else
-	"x0", "x1", "x2", "x3", "x4", "x5",
-#endif
-};
-
-/* Copies @spec with the registers' own names for %arg0 and so on. */
-static void arg_place(char *to, size_t size, const char *spec, size_t len)
+/* Copy @spec, with the names of @machine's registers in place of %arg0 and so on. */
+static void arg_place(uint16_t machine, char *to, size_t size, const char *spec, size_t len)
 {
+	char reg[ARCH_REG_NAME];
 	size_t at = 0;
 
 	for (size_t i = 0; i < len && at + 1 < size;) {
 		unsigned int number = len - i > 4 ? (unsigned int)spec[i + 4] - '0' : 9;
 
-		if (number < 6 && !memcmp(spec + i, "%arg", 4)) {
-			at += (size_t)snprintf(to + at, size - at, "%%%s",
-					       argument_registers[number]);
+		if (number < ARCH_ARGS_MAX && !memcmp(spec + i, "%arg", 4) &&
+		    !arch_arg_name(machine, number, reg)) {
+			at += (size_t)snprintf(to + at, size - at, "%%%s", reg);
 			i += 5;
 		} else {
 			to[at++] = spec[i++];
@@ -541,6 +534,7 @@ static void arg_describe(struct work *work, const struct engine_arg *arg, const 
 {
 	struct bpf_insn insns[EMIT_INSNS_MAX];
 	struct spec spec = { .kind = SPEC_CONST };
+	uint16_t machine = work->elf.machine;
 	char text[SPEC_TEXT] = "";
 	enum spec_reason reason;
 	int n = work_read(work, arg, site, text, &spec, insns, &reason);
@@ -550,9 +544,9 @@ static void arg_describe(struct work *work, const struct engine_arg *arg, const 
 	else
 		*to->absent = '\0';
 	if (n >= 0 && arg->probe_arg)
-		arg_place(to->spec, sizeof(to->spec), spec.text, spec.text_len);
+		arg_place(machine, to->spec, sizeof(to->spec), spec.text, spec.text_len);
 	else if (n >= 0)
-		arg_place(to->spec, sizeof(to->spec), text, strlen(text));
+		arg_place(machine, to->spec, sizeof(to->spec), text, strlen(text));
 }
 
 /* Tells of a planned site: of all that its program asks for and this engine knows. */

@@ -1,85 +1,156 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What differs between architectures when specs are parsed, printed and
- * emitted. Internal to usdt/spec.c, emit.c and arch_*.c.
+ * The CPU architectures: one descriptor each, found by ELF e_machine. To add
+ * one, write arch_NAME.c, and accessor_NAME.c if accessors are to be read, and
+ * list it in ARCHS() below.
  *
- * Registers have the number of their 8-byte slot in the kernel's struct
- * pt_regs (user_pt_regs on aarch64), where the architecture has an emitter.
+ * A register has two numbers. Its slot is the index of its 8 bytes in the
+ * kernel's struct pt_regs (user_pt_regs on aarch64) if the architecture has an
+ * emitter, else arbitrary. Its code number is the one that instructions encode.
+ *
+ * Source: System V psABI of each architecture (calling conventions), the
+ * kernel's asm/ptrace.h (slots), the CPU manuals (instructions).
  */
 #ifndef USDT_ARCH_H
 #define USDT_ARCH_H
 
-#include <elf.h>
-
-#include "usdt/spec.h"
+#include "usdt/cursor.h"
+#include "usdt/scan.h"
+#include "usdt/spec_types.h"
 
 #define ARCH_ARGS_MAX	6
+#define ARCH_NOPS_MAX	3
+#define ARCH_NO_REG	0xff
+#define ARCH_REG_NAME	4	/* bytes of a register's name: "rbx", "x19" */
 
-/* An operand's text that has not been looked at yet. */
-struct scan {
-	const char *p, *end;
-};
+struct uop_list;
 
+/* A register as the assembler names it. */
 struct arch_reg {
-	int16_t number;
-	uint8_t bits, shift;		/* which part of the register its name means */
-	bool zero;			/* reads as 0 always: xzr, zero */
+	int16_t slot;			/* or SPEC_NO_REG */
+	uint8_t bits, shift;		/* the part of the register that the name means */
+	bool zero;			/* always reads as 0: xzr, zero */
 };
 
 struct arch_alias {
 	char name[8];
-	int8_t number;
+	int8_t slot;
+};
+
+/* A nop that sys/sdt.h emits at a site; the bytes are in file order. */
+struct arch_nop {
+	uint8_t len;			/* 0: unused */
+	unsigned char bytes[10];
+};
+
+/* Machine code, for little-endian files. Registers are code numbers. */
+struct arch_code {
+	uint8_t insn_align;		/* bytes */
+	uint8_t args[ARCH_ARGS_MAX];	/* integer and pointer arguments of a call */
+	uint8_t returns[2];		/* the return value, the second half of a pair */
+	uint8_t zero_reg;		/* reads as 0; ARCH_NO_REG: none */
+	uint32_t preserved;		/* callee-saved: bit n is register n */
+	const char (*reg_names)[ARCH_REG_NAME]; /* NULL: ->prefix and the code number */
+	unsigned char landing_pad[4];	/* at a function's start, skipped by probes; 0: none */
+
+	/* As x86_length_decode(). NULL: every instruction has insn_align bytes. */
+	unsigned int (*length)(const unsigned char *code, size_t size);
+
+	/* The target of the direct jump of @len bytes at @code and @vaddr, 0: not one. */
+	uint64_t (*jump_target)(struct cursor code, uint64_t vaddr, unsigned int len);
+
+	/* The target of the direct call at @code and @vaddr, 0: not one. */
+	uint64_t (*call_target)(struct cursor code, uint64_t vaddr);
+
+	/*
+	 * The register behind which instruction bytes @word load 8 bytes at
+	 * @offset for the first argument, or -1 if they do something else.
+	 */
+	int (*member_load)(uint32_t word, int64_t offset);
+
+	/*
+	 * Decode the instruction at @code, which lies over the whole body, to
+	 * micro-operations in @list, which is empty, and advance @code behind it.
+	 * An instruction without an effect that matters leaves @list empty.
+	 * Return false if the instruction is not supported; @list and the
+	 * position are then undefined. If it is truncated, @code->bad is set.
+	 */
+	bool (*decode)(struct cursor *code, struct uop_list *list);
+
+	/*
+	 * Match a body that does nothing but return an 8-byte variable addressed
+	 * relative to the program counter. @vaddr is the link-time address of
+	 * @code; *@variable becomes the variable's. Return 0 or -EINVAL.
+	 */
+	int (*global)(const unsigned char *code, size_t size, uint64_t vaddr, uint64_t *variable);
 };
 
 struct arch {
-	uint16_t machine;
-	bool can_emit;
-	char sigil;			/* may stand before a register: '%', or 0 */
-	char constant;			/* must stand before an immediate: '$', 'i', or 0 */
-	const char *prefix;		/* registers below ->numbered are this and their number */
+	uint16_t machine;		/* EM_… of <elf.h> */
+	const char *name;		/* for messages */
+	bool can_emit;			/* spec_emit() supports it */
+	char sigil;			/* may precede a register: '%', or 0 */
+	char constant;			/* must precede an immediate: 'i', or 0 */
+	const char *prefix;		/* registers below ->numbered are this and their slot */
 	uint8_t numbered;
-	const char *names;		/* the registers after these, a blank between */
-	const struct arch_alias *aliases; /* other names; the last one is empty. May be NULL */
-	int8_t args[ARCH_ARGS_MAX], ret, pc; /* the calling convention, or SPEC_NO_REG */
-	/* Looks up a register by name. Preset: ->number SPEC_NO_REG, ->bits the ABI's word. */
+	const char *names;		/* the registers from ->numbered on, separated by a blank */
+	const struct arch_alias *aliases; /* other names, up to an empty one; or NULL */
+	int8_t args[ARCH_ARGS_MAX], ret, pc; /* slots, or SPEC_NO_REG if on the stack */
+	struct arch_nop nops[ARCH_NOPS_MAX];
+	const struct arch_code *code;	/* NULL: only listing is supported */
+
+	/* Look up a register. Preset: ->slot SPEC_NO_REG, ->bits the size of an ABI word. */
 	enum spec_reason (*reg)(const struct arch *arch, const char *name, size_t len,
 				struct arch_reg *reg);
-	/* Parses an operand in the assembler's syntax. @spec comes cleared. */
+	/* Parse an operand in the assembler's syntax to @spec, which is cleared. */
 	enum spec_reason (*operand)(const struct arch *arch, struct scan *s, struct spec *spec);
 };
 
-extern const struct arch arch_x86_64, arch_i386, arch_aarch64, arch_arm;
-extern const struct arch arch_ppc64, arch_s390, arch_riscv, arch_mips;
+/* Return the descriptor of ELF machine @machine, static, or NULL if it is not known. */
+const struct arch *arch_of(uint16_t machine);
 
-/* The architecture of ELF machine @machine, or NULL. */
-const struct arch *arch_find(uint16_t machine);
+/* Return arch_of(@machine)->code, or NULL. */
+const struct arch_code *arch_code_of(uint16_t machine);
 
-/* arch->reg for those whose names are only ->prefix, ->names and ->aliases. */
+/* Write the assembler's name of code number @reg; @arch must have ->code. */
+void arch_reg_name(const struct arch *arch, unsigned int reg, char name[ARCH_REG_NAME]);
+
+/*
+ * Write the assembler's name of the register that holds argument @n, from 0,
+ * of a function call: "rdi", "x0". Return 0, or -EINVAL if @machine has no
+ * ->code or @n is passed on the stack.
+ */
+int arch_arg_name(uint16_t machine, unsigned int n, char name[ARCH_REG_NAME]);
+
+/* An arch->reg() for registers that are named by ->prefix, ->names and ->aliases only. */
 enum spec_reason arch_plain_reg(const struct arch *arch, const char *name, size_t len,
 				struct arch_reg *reg);
 
-/* Makes @spec name the register @reg, or the constant 0 where it always is that. */
+/* Make @spec the register @reg, or the constant 0 if it always reads as that. */
 void arch_set_reg(struct spec *spec, const struct arch_reg *reg);
 
-/* Passes @c if it comes next. */
-bool scan_char(struct scan *s, char c);
+/* Parse a register's name, behind the sigil. Return a reason; @reg is valid if it is SPEC_OK. */
+enum spec_reason arch_parse_reg(const struct arch *arch, struct scan *s, const struct spec *spec,
+				struct arch_reg *reg);
 
-/* Whether @c comes next; does not pass it. */
-bool scan_peek(const struct scan *s, char c);
+/* Parse numbers and at most one symbol, added up, to ->value and ->symbol. May be empty. */
+enum spec_reason arch_parse_displacement(struct scan *s, struct spec *spec);
 
-void scan_blanks(struct scan *s);
+/* All architectures; the descriptor of each is arch_NAME. */
+#define ARCHS(ROW)                                                           \
+	ROW(x86_64) ROW(i386) ROW(aarch64) ROW(arm)                          \
+	ROW(ppc64) ROW(s390) ROW(riscv) ROW(mips)
 
-/* A decimal or 0x number with a sign or none. False where there is none, or beyond 64 bits. */
-bool scan_number(struct scan *s, int64_t *value);
+#define ARCH_DECLARE(name) extern const struct arch arch_##name;
+ARCHS(ARCH_DECLARE)
+#undef ARCH_DECLARE
 
-/* Letters, digits, _ . $: the length, 0 where there are none. */
-size_t scan_name(struct scan *s, const char **name);
-
-/* A register's name, after the architecture's sigil. */
-enum spec_reason scan_reg(const struct arch *arch, struct scan *s, struct spec *spec,
-			  struct arch_reg *reg);
-
-/* Numbers and at most one symbol with + or - between, to spec->value and ->symbol. May be empty. */
-enum spec_reason scan_displacement(struct scan *s, struct spec *spec);
+/* arch_code->decode and ->global, see there. */
+bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
+int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr,
+			uint64_t *variable);
+bool accessor_arm_decode(struct cursor *code, struct uop_list *list);
+int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr,
+			uint64_t *variable);
 
 #endif

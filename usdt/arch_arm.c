@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* aarch64 and arm: memory is in square brackets. */
+/*
+ * aarch64 and arm: registers and operands, calling convention, instructions.
+ *
+ * Source: Procedure Call Standard for the Arm 64-bit Architecture, section 6
+ * (registers and arguments); the kernel's asm/ptrace.h; Arm Architecture
+ * Reference Manual for A-profile, chapter C6 (encodings).
+ */
+#include <elf.h>
 #include <string.h>
 
 #include "usdt/arch.h"
@@ -16,7 +23,7 @@ static const struct arch_alias arm_aliases[] = {
 	{ "", 0 },
 };
 
-/* Floating point and vector registers: a letter and digits, perhaps .16b */
+/* Floating point and vector registers: a letter, digits, and perhaps ".16b". */
 static bool is_vector(const char *name, size_t len)
 {
 	return len >= 2 && memchr("vqdshbzp", name[0], 8) && name[1] >= '0' && name[1] <= '9';
@@ -43,14 +50,14 @@ static enum spec_reason a64_reg(const struct arch *arch, const char *name, size_
 		return arm_reg(arch, name, len, reg);
 	reg->bits = 32;
 	if (len == 3 && !memcmp(name, "wsp", 3)) {
-		reg->number = A64_SP;
+		reg->slot = A64_SP;
 		return SPEC_OK;
 	}
 	memcpy(x + 1, name + 1, len - 1);
 	return arch_plain_reg(arch, x, len, reg);
 }
 
-/* A relocation such as #:lo12:sym, at its first colon. */
+/* Classify a relocation such as #:lo12:sym, at its first colon. */
 static enum spec_reason relocated(const struct scan *s)
 {
 	size_t len = s->end - s->p;
@@ -59,7 +66,7 @@ static enum spec_reason relocated(const struct scan *s)
 		SPEC_TLS : SPEC_PARTIAL_SYMBOL;
 }
 
-/* "lsl 3" or "lsl #3" after an index. Extensions (sxtw) have no place in a spec. */
+/* Parse "lsl 3" or "lsl #3" behind an index. Extensions (sxtw) are not supported. */
 static enum spec_reason parse_shift(struct scan *s, struct spec *spec)
 {
 	const char *name;
@@ -76,7 +83,7 @@ static enum spec_reason parse_shift(struct scan *s, struct spec *spec)
 	return SPEC_OK;
 }
 
-/* After "[BASE,": a number, a part of an address, or an index. */
+/* Parse the rest of "[BASE,": a number, a part of an address, or an index. */
 static enum spec_reason parse_offset(const struct arch *arch, struct scan *s, struct spec *spec)
 {
 	enum spec_reason reason;
@@ -89,16 +96,17 @@ static enum spec_reason parse_offset(const struct arch *arch, struct scan *s, st
 		return relocated(s);
 	if (hash || scan_peek(s, '-') || (s->p < s->end && *s->p >= '0' && *s->p <= '9'))
 		return scan_number(s, &spec->value) ? SPEC_OK : SPEC_BAD_OPERAND;
-	reason = scan_reg(arch, s, spec, &reg);
+	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason != SPEC_OK)
 		return reason;
 	if (reg.bits != spec->reg_bits)
 		return SPEC_BAD_OPERAND;
 	if (!reg.zero)
-		spec->index = reg.number;
+		spec->index = reg.slot;
 	return scan_char(s, ',') ? parse_shift(s, spec) : SPEC_OK;
 }
 
+/* Parse [BASE], [BASE, OFFSET] or [BASE, INDEX, lsl SHIFT], behind the bracket. */
 static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, struct spec *spec)
 {
 	enum spec_reason reason;
@@ -106,12 +114,12 @@ static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, st
 
 	spec->kind = SPEC_MEM;
 	scan_blanks(s);
-	reason = scan_reg(arch, s, spec, &reg);
+	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason != SPEC_OK)
 		return reason;
 	if (reg.zero || reg.bits != spec->reg_bits)
 		return SPEC_BAD_REGISTER;
-	spec->base = reg.number;
+	spec->base = reg.slot;
 	scan_blanks(s);
 	if (scan_char(s, ','))
 		reason = parse_offset(arch, s, spec);
@@ -135,20 +143,55 @@ static enum spec_reason arm_operand(const struct arch *arch, struct scan *s, str
 		spec->kind = SPEC_CONST;
 		return scan_number(s, &spec->value) ? SPEC_OK : SPEC_BAD_OPERAND;
 	}
-	reason = scan_reg(arch, s, spec, &reg);
+	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason == SPEC_OK)
 		arch_set_reg(spec, &reg);
 	return reason;
 }
 
+/* bl. Instructions have no other form of a direct call. */
+static uint64_t arm_call_target(struct cursor code, uint64_t vaddr)
+{
+	uint32_t word = (uint32_t)cursor_uint(&code, 4);
+	int64_t distance = (int32_t)(word << 6) >> 4;
+
+	return word >> 26 == 0x25 ? vaddr + (uint64_t)distance : 0;
+}
+
+/* ldr x0, [xn, #offset] */
+static int arm_member_load(uint32_t word, int64_t offset)
+{
+	uint32_t n = word >> 5 & 31;
+
+	if ((word & 0xffc0001f) != 0xf9400000 || n == 31 ||
+	    8 * (word >> 10 & 0xfff) != (uint64_t)offset)
+		return -1;
+	return (int)n;
+}
+
+static const struct arch_code aarch64_code = {
+	.insn_align = 4,
+	.args = { 0, 1, 2, 3, 4, 5 },
+	.returns = { 0, 1 },
+	.zero_reg = 31,			/* xzr */
+	.preserved = 0x3ff80000,	/* x19 to x29 */
+	.call_target = arm_call_target,
+	.member_load = arm_member_load,
+	.decode = accessor_arm_decode,
+	.global = accessor_arm_global,
+};
+
 const struct arch arch_aarch64 = {
-	.machine = EM_AARCH64, .can_emit = true, .prefix = "x", .numbered = 31, .names = "sp pc",
+	.machine = EM_AARCH64, .name = "aarch64", .can_emit = true,
+	.prefix = "x", .numbered = 31, .names = "sp pc",
 	.aliases = a64_aliases, .args = { 0, 1, 2, 3, 4, 5 }, .ret = 0, .pc = A64_PC,
-	.reg = a64_reg, .operand = arm_operand,
+	.nops = { { 4, { 0x1f, 0x20, 0x03, 0xd5 } } },
+	.code = &aarch64_code, .reg = a64_reg, .operand = arm_operand,
 };
 
 const struct arch arch_arm = {
-	.machine = EM_ARM, .prefix = "r", .numbered = 13, .names = "sp lr pc",
+	.machine = EM_ARM, .name = "arm", .prefix = "r", .numbered = 13, .names = "sp lr pc",
 	.aliases = arm_aliases, .args = { 0, 1, 2, 3, -1, -1 }, .ret = 0, .pc = 15,
+	.nops = { { 2, { 0x00, 0xbf } } },
 	.reg = arm_reg, .operand = arm_operand,
 };

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Architectures that are parsed for listing. Their memory operands are all D(BASE). */
+/*
+ * Architectures that are supported for listing only. Their memory operands all
+ * have the form D(BASE).
+ *
+ * Source: System V psABI supplements of PowerPC64 (ELFv2), s390x, RISC-V and
+ * MIPS (registers and arguments), and the syntax of the GNU assembler.
+ */
+#include <elf.h>
 #include <string.h>
 
 #include "usdt/arch.h"
@@ -24,7 +31,7 @@ static enum spec_reason mips_reg(const struct arch *arch, const char *name, size
 	return arch_plain_reg(arch, name, len, reg);
 }
 
-/* %f0 (s390): a floating point register. */
+/* s390: %f0 and %v0 are floating point and vector registers. */
 static enum spec_reason s390_reg(const struct arch *arch, const char *name, size_t len,
 				 struct arch_reg *reg)
 {
@@ -33,7 +40,7 @@ static enum spec_reason s390_reg(const struct arch *arch, const char *name, size
 	return arch_plain_reg(arch, name, len, reg);
 }
 
-/* 9, r9 and %r9 are the same to an assembler; %f1, %v1 are others. */
+/* ppc: the assembler accepts 9, r9 and %r9 for a general register. */
 static enum spec_reason ppc_reg(const struct arch *arch, const char *name, size_t len,
 				struct arch_reg *reg)
 {
@@ -45,7 +52,7 @@ static enum spec_reason ppc_reg(const struct arch *arch, const char *name, size_
 	return arch_plain_reg(arch, full, len + 1, reg);
 }
 
-/* %lo(sym)(REG), sym@l(REG), sym@toc@l(REG) */
+/* %lo(sym)(REG): only a part of an address. */
 static bool is_partial(const struct scan *s)
 {
 	size_t len = s->end - s->p;
@@ -55,10 +62,10 @@ static bool is_partial(const struct scan *s)
 	       (len > 7 && !memcmp(s->p, "%tprel_", 7));
 }
 
-/* D(BASE) or D(INDEX,BASE) */
+/* Parse D(BASE) or D(INDEX,BASE). sym@l and sym@toc@l are only a part of an address. */
 static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, struct spec *spec)
 {
-	enum spec_reason reason = scan_displacement(s, spec);
+	enum spec_reason reason = arch_parse_displacement(s, spec);
 	struct arch_reg reg;
 
 	spec->kind = SPEC_MEM;
@@ -71,18 +78,18 @@ static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, st
 	for (int i = 0; i < 2; i++) {
 		if (arch->sigil)
 			scan_char(s, arch->sigil);
-		reason = scan_reg(arch, s, spec, &reg);
+		reason = arch_parse_reg(arch, s, spec, &reg);
 		if (reason != SPEC_OK)
 			return reason;
 		spec->index = spec->base;
-		spec->base = reg.number;
+		spec->base = reg.slot;
 		if (!scan_char(s, ','))
 			break;
 	}
 	return scan_char(s, ')') ? SPEC_OK : SPEC_BAD_OPERAND;
 }
 
-/* The whole operand as an immediate, after the sign that the architecture sets before one. */
+/* Parse all of the operand as an immediate. Return false if it is not one. */
 static bool parse_immediate(const struct arch *arch, struct scan s, struct spec *spec)
 {
 	spec->kind = SPEC_CONST;
@@ -98,7 +105,7 @@ static enum spec_reason parse_register(const struct arch *arch, struct scan *s, 
 
 	if (arch->sigil)
 		scan_char(s, arch->sigil);
-	reason = scan_reg(arch, s, spec, &reg);
+	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason == SPEC_OK)
 		arch_set_reg(spec, &reg);
 	return reason;
@@ -121,24 +128,29 @@ static enum spec_reason dform_operand(const struct arch *arch, struct scan *s, s
 }
 
 const struct arch arch_ppc64 = {
-	.machine = EM_PPC64, .sigil = '%', .constant = 'i', .prefix = "r", .numbered = 32,
-	.names = "ip", .args = { 3, 4, 5, 6, 7, 8 }, .ret = 3, .pc = 32,
+	.machine = EM_PPC64, .name = "ppc64", .sigil = '%', .constant = 'i',
+	.prefix = "r", .numbered = 32, .names = "ip",
+	.args = { 3, 4, 5, 6, 7, 8 }, .ret = 3, .pc = 32,
+	.nops = { { 4, { 0x00, 0x00, 0x00, 0x60 } } },
 	.reg = ppc_reg, .operand = dform_operand,
 };
 
 const struct arch arch_s390 = {
-	.machine = EM_S390, .sigil = '%', .prefix = "r", .numbered = 16, .names = "ip",
+	.machine = EM_S390, .name = "s390", .sigil = '%',
+	.prefix = "r", .numbered = 16, .names = "ip",
 	.args = { 2, 3, 4, 5, 6, -1 }, .ret = 2, .pc = 16,
+	.nops = { { 4, { 0x47, 0x00, 0x00, 0x00 } } },
 	.reg = s390_reg, .operand = dform_operand,
 };
 
 static const struct arch_alias riscv_aliases[] = { { "fp", 8 }, { "", 0 } };
 
 const struct arch arch_riscv = {
-	.machine = EM_RISCV, .prefix = "",
+	.machine = EM_RISCV, .name = "riscv", .prefix = "",
 	.names = "pc ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 "
 		 "s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6",
 	.aliases = riscv_aliases, .args = { 10, 11, 12, 13, 14, 15 }, .ret = 10, .pc = 0,
+	.nops = { { 2, { 0x01, 0x00 } }, { 4, { 0x13, 0x00, 0x00, 0x00 } } },
 	.reg = riscv_reg, .operand = dform_operand,
 };
 
@@ -147,7 +159,8 @@ static const struct arch_alias mips_aliases[] = {
 };
 
 const struct arch arch_mips = {
-	.machine = EM_MIPS, .prefix = "$", .numbered = 32, .names = "pc", .aliases = mips_aliases,
+	.machine = EM_MIPS, .name = "mips", .prefix = "$", .numbered = 32, .names = "pc",
+	.aliases = mips_aliases,
 	.args = { 4, 5, 6, 7, -1, -1 }, .ret = 2, .pc = 32,
 	.reg = mips_reg, .operand = dform_operand,
 };

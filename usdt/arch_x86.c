@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* x86-64 and i386, in AT&T syntax. */
+/*
+ * x86-64 and i386: registers and operands in AT&T syntax, calling convention,
+ * instructions.
+ *
+ * Source: System V psABI for AMD64, section 3.2 (registers and arguments); the
+ * kernel's asm/ptrace.h; Intel 64 and IA-32 Architectures Software Developer's
+ * Manual, volume 2 (encodings); sys/sdt.h and the assembler (nops).
+ */
+#include <elf.h>
 #include <string.h>
 
 #include "usdt/arch.h"
+#include "usdt/x86_length.h"
 
 /* Slots of the 64-bit struct pt_regs. */
 enum {
@@ -50,7 +59,7 @@ static enum spec_reason numbered_reg(const char *name, size_t len, struct arch_r
 		return SPEC_NO_PT_REGS;
 	if (number < 8 || number > 15 || name[1] == '0' || len > 2 + digits)
 		return SPEC_BAD_REGISTER;
-	reg->number = numbered_slots[number - 8];
+	reg->slot = numbered_slots[number - 8];
 	reg->bits = 64;
 	if (len == 2 + digits) {
 		static const char suffixes[] = "dwb";
@@ -63,7 +72,7 @@ static enum spec_reason numbered_reg(const char *name, size_t len, struct arch_r
 	return SPEC_OK;
 }
 
-/* %al, %ah, %sil: the name of the 16-bit register in @word. */
+/* %al, %ah, %sil. Write the name of the 16-bit register to @word. */
 static bool byte_reg(const char *name, size_t len, char word[2], struct arch_reg *reg)
 {
 	if (len == 2 && name[0] >= 'a' && name[0] <= 'd' && (name[1] == 'l' || name[1] == 'h')) {
@@ -80,6 +89,7 @@ static bool byte_reg(const char *name, size_t len, char word[2], struct arch_reg
 	return true;
 }
 
+/* %rax, %eax, %ax. Write the name of the 16-bit register to @word. */
 static bool wide_reg(const char *name, size_t len, char word[2], struct arch_reg *reg)
 {
 	if (len == 3 && (name[0] == 'r' || name[0] == 'e')) {
@@ -91,10 +101,10 @@ static bool wide_reg(const char *name, size_t len, char word[2], struct arch_reg
 		return false;
 	memcpy(word, name, 2);
 	reg->bits = 16;
-	return word[0] != 'i';	/* %ip is a name of the neutral grammar */
+	return word[0] != 'i';	/* %ip belongs to the grammar of engine descriptors */
 }
 
-/* Registers that exist and are in no struct pt_regs that a program can read. */
+/* Registers that are not in struct pt_regs. */
 static bool is_unsaved(const char *name, size_t len)
 {
 	static const char *const starts[] = { "xmm", "ymm", "zmm", "tmm", "mm", "st", "cr", "dr" };
@@ -119,16 +129,16 @@ static enum spec_reason x86_reg(const struct arch *arch, const char *name, size_
 		if (arch->machine == EM_386)
 			reason = SPEC_BAD_REGISTER;
 	} else if (byte_reg(name, len, word, reg) || wide_reg(name, len, word, reg)) {
-		reg->number = classic_slot(word);
+		reg->slot = classic_slot(word);
 	}
 	if (reason != SPEC_OK)
 		return reason;
-	if (reg->number == SPEC_NO_REG)
+	if (reg->slot == SPEC_NO_REG)
 		return is_unsaved(name, len) ? SPEC_NO_PT_REGS : SPEC_BAD_REGISTER;
 	return arch->machine == EM_386 && reg->bits == 64 ? SPEC_BAD_REGISTER : SPEC_OK;
 }
 
-/* A base or an index: the whole register, or its lower half (then addresses wrap at 4 GB). */
+/* Parse a base or an index: 64 bits, or 32 (addresses then wrap at 4 GiB). */
 static enum spec_reason address_reg(const struct arch *arch, struct scan *s, struct spec *spec,
 				    uint8_t *bits, int16_t *number)
 {
@@ -137,17 +147,17 @@ static enum spec_reason address_reg(const struct arch *arch, struct scan *s, str
 
 	if (!scan_char(s, '%'))
 		return SPEC_BAD_OPERAND;
-	reason = scan_reg(arch, s, spec, &reg);
+	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason != SPEC_OK)
 		return reason;
 	if (reg.bits < 32 || (*bits && reg.bits != *bits))
 		return SPEC_BAD_REGISTER;
 	*bits = reg.bits;
-	*number = reg.number;
+	*number = reg.slot;
 	return SPEC_OK;
 }
 
-/* After "BASE,": INDEX or INDEX,SCALE */
+/* Parse the rest of "BASE,": INDEX or INDEX,SCALE. */
 static enum spec_reason parse_index(const struct arch *arch, struct scan *s, struct spec *spec,
 				    uint8_t *bits)
 {
@@ -164,7 +174,7 @@ static enum spec_reason parse_index(const struct arch *arch, struct scan *s, str
 	return SPEC_OK;
 }
 
-/* symbol@tpoff, @ntpoff, @gottpoff …: all their names end so. */
+/* symbol@tpoff, @ntpoff, @gottpoff, …: all thread-local relocations end in tpoff. */
 static bool is_tls_symbol(const struct spec *spec)
 {
 	static const char ending[] = "tpoff";
@@ -178,10 +188,10 @@ static bool is_tls_symbol(const struct spec *spec)
 	return true;
 }
 
-/* D(BASE,INDEX,SCALE), all of whose parts may be absent. */
+/* Parse D(BASE,INDEX,SCALE), of which every part is optional. */
 static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, struct spec *spec)
 {
-	enum spec_reason reason = scan_displacement(s, spec);
+	enum spec_reason reason = arch_parse_displacement(s, spec);
 	uint8_t bits = 0;
 
 	spec->kind = SPEC_MEM;
@@ -221,21 +231,84 @@ static enum spec_reason x86_operand(const struct arch *arch, struct scan *s, str
 		return SPEC_TLS;
 	if (!scan_char(s, '%'))
 		return parse_memory(arch, s, spec);
-	reason = scan_reg(arch, s, spec, &reg);
+	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason == SPEC_OK)
 		arch_set_reg(spec, &reg);
 	return reason;
 }
 
+/* By code number. */
+static const char x86_reg_names[16][ARCH_REG_NAME] = {
+	"rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi",
+	"r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15",
+};
+
+/* jcc, loop, jrcxz and jmp, with a displacement of one or four bytes */
+static uint64_t x86_jump_target(struct cursor code, uint64_t vaddr, unsigned int len)
+{
+	unsigned int opcode = (unsigned int)cursor_uint(&code, 1);
+	bool near = len == 2 && (opcode >> 4 == 7 || opcode >> 2 == 0xe0 >> 2 || opcode == 0xeb);
+
+	if (near)
+		return vaddr + len + (uint64_t)(int64_t)(int8_t)cursor_uint(&code, 1);
+	if (opcode == 0x0f && len == 6)
+		opcode = (unsigned int)cursor_uint(&code, 1) >> 4 == 8 ? 0xe9 : 0;
+	if (opcode != 0xe9)
+		return 0;
+	return vaddr + len + (uint64_t)(int64_t)(int32_t)cursor_uint(&code, 4);
+}
+
+/* call */
+static uint64_t x86_call_target(struct cursor code, uint64_t vaddr)
+{
+	int64_t distance;
+
+	if (cursor_uint(&code, 1) != 0xe8)
+		return 0;
+	distance = (int32_t)cursor_uint(&code, 4);
+	return code.bad ? 0 : vaddr + 5 + (uint64_t)distance;
+}
+
+/* mov offset(%reg),%rdi: REX.W, REX.B for %r8 to %r15, 8b. %rsp and %r12 need a SIB byte. */
+static int x86_member_load(uint32_t word, int64_t offset)
+{
+	if ((word & 0xf8fffe) != 0x788b48 || (word >> 16 & 7) == 4 || offset >= 0x80 ||
+	    word >> 24 != (uint64_t)offset)
+		return -1;
+	return (int)((word >> 16 & 7) | (word & 1) << 3);
+}
+
+static const struct arch_code x86_64_code = {
+	.insn_align = 1,
+	.args = { 7, 6, 2, 1, 8, 9 },
+	.returns = { 0, 2 },
+	.zero_reg = ARCH_NO_REG,
+	.preserved = 1u << 3 | 1u << 5 | 0xf000,	/* %rbx, %rbp, %r12 to %r15; not %rsp */
+	.reg_names = x86_reg_names,
+	.landing_pad = { 0xf3, 0x0f, 0x1e, 0xfa },	/* endbr64; not emulated by the kernel */
+	.length = x86_length_decode,
+	.jump_target = x86_jump_target,
+	.call_target = x86_call_target,
+	.member_load = x86_member_load,
+	.decode = accessor_x86_decode,
+	.global = accessor_x86_global,
+};
+
 const struct arch arch_x86_64 = {
-	.machine = EM_X86_64, .can_emit = true, .prefix = "", .names = NAMES,
+	.machine = EM_X86_64, .name = "x86-64", .can_emit = true, .prefix = "", .names = NAMES,
 	.args = { DI, SI, DX, CX, R8, R9 }, .ret = AX, .pc = IP,
-	.reg = x86_reg, .operand = x86_operand,
+	.nops = {
+		{ 1, { 0x90 } },
+		{ 5, { 0x0f, 0x1f, 0x44, 0x00, 0x00 } },
+		{ 10, { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0x00, 0x00, 0x00, 0x00, 0x00 } },
+	},
+	.code = &x86_64_code, .reg = x86_reg, .operand = x86_operand,
 };
 
 /* Arguments are on the stack. */
 const struct arch arch_i386 = {
-	.machine = EM_386, .prefix = "", .names = NAMES,
+	.machine = EM_386, .name = "i386", .prefix = "", .names = NAMES,
 	.args = { -1, -1, -1, -1, -1, -1 }, .ret = AX, .pc = IP,
+	.nops = { { 1, { 0x90 } } },
 	.reg = x86_reg, .operand = x86_operand,
 };

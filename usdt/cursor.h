@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The only way to touch foreign bytes: a cursor that knows where they end.
+ * Bounds-checked access to untrusted bytes.
  *
  * A read past the end returns zero, sets ->bad and leaves the position at
- * the end, so that a parser may read a whole header and look at ->bad once.
- * The bytes are borrowed; they must outlive the cursor.
+ * the end, so that a parser may read a whole header and check ->bad once.
+ * The bytes are borrowed; they must outlive the cursor. Sizes and positions
+ * are in bytes.
  */
 #ifndef USDT_CURSOR_H
 #define USDT_CURSOR_H
@@ -21,19 +22,19 @@ struct cursor {
 	bool bad;
 };
 
-/* A cursor at the start of @size bytes at @data. */
+/* Return a cursor at the start of the @size bytes at @data. */
 static inline struct cursor cursor_over(const void *data, size_t size, bool big_endian)
 {
 	return (struct cursor){ .data = data, .size = size, .big_endian = big_endian };
 }
 
-/* Bytes between the position and the end. */
+/* Return the number of bytes between the position and the end. */
 static inline size_t cursor_left(const struct cursor *c)
 {
 	return c->size - c->pos;
 }
 
-/* The next @n bytes, or NULL and ->bad where fewer are left. */
+/* Consume @n bytes. Return them, or NULL with ->bad set if fewer are left. */
 static inline const unsigned char *cursor_bytes(struct cursor *c, size_t n)
 {
 	const unsigned char *p;
@@ -48,7 +49,7 @@ static inline const unsigned char *cursor_bytes(struct cursor *c, size_t n)
 	return p;
 }
 
-/* Moves to absolute position @pos; past the end sets ->bad. */
+/* Move to absolute position @pos; past the end sets ->bad. */
 static inline void cursor_seek(struct cursor *c, uint64_t pos)
 {
 	if (pos > c->size) {
@@ -58,7 +59,7 @@ static inline void cursor_seek(struct cursor *c, uint64_t pos)
 	c->pos = (size_t)pos;
 }
 
-/* The next unsigned integer of @n bytes (1, 2, 4 or 8) in the cursor's byte order. */
+/* Consume an unsigned integer of @n bytes (1, 2, 4, 8) in the cursor's byte order. */
 static inline uint64_t cursor_uint(struct cursor *c, unsigned int n)
 {
 	const unsigned char *p = cursor_bytes(c, n);
@@ -70,8 +71,8 @@ static inline uint64_t cursor_uint(struct cursor *c, unsigned int n)
 }
 
 /*
- * The string at the position, and past its NUL; *@len is its length without
- * the NUL. NULL and ->bad where the bytes end before a NUL does.
+ * Consume a NUL-terminated string. Return it, with its length without the NUL
+ * in *@len, or NULL with ->bad set if the bytes end before a NUL.
  */
 static inline const char *cursor_string(struct cursor *c, size_t *len)
 {

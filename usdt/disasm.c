@@ -46,7 +46,7 @@ static const struct {
 	{ BPF_FUNC_get_attach_cookie, "get_attach_cookie" },
 };
 
-/* By the upper four bits of the code; "" where the bits mean nothing or something else. */
+/* Operators by the upper four bits of the code; "": none, or not a binary one. */
 static const char alu_signs[16][5] = {
 	"+=", "-=", "*=", "/=", "|=", "&=", "<<=", ">>=", "", "%=", "^=", "=", "s>>=", "", "", "",
 };
@@ -68,7 +68,7 @@ static void print_unknown(const struct out *out, const struct bpf_insn *insn)
 		 insn->dst_reg, insn->src_reg, insn->off, (unsigned int)insn->imm);
 }
 
-/* Negation and the byte order: one operand. False: it is neither. */
+/* Negation and byte swap. Return false if @insn is neither. */
 static bool print_unary(const struct out *out, const struct bpf_insn *insn)
 {
 	char r = BPF_CLASS(insn->code) == BPF_ALU ? 'w' : 'r';
@@ -96,7 +96,7 @@ static bool print_alu(const struct out *out, const struct bpf_insn *insn)
 	if (!*sign)
 		return print_unary(out, insn);
 	if (insn->off)
-		return false;	/* signed division and moves of v4 */
+		return false;	/* signed division and sign-extending moves (cpu v4) */
 	if (BPF_SRC(insn->code) == BPF_X)
 		snprintf(out->buf, out->size, "%c%d %s %c%d", r, insn->dst_reg, sign, r,
 			 insn->src_reg);
@@ -129,7 +129,7 @@ static bool print_call(const struct out *out, const struct bpf_insn *insn)
 	return false;
 }
 
-/* Jumps that compare nothing. */
+/* Unconditional jumps, calls and exit. */
 static bool print_plain_jump(const struct out *out, const struct bpf_insn *insn)
 {
 	switch (insn->code) {
@@ -161,7 +161,7 @@ static bool print_jump(const struct out *out, const struct bpf_insn *insn)
 	return true;
 }
 
-/* Atomic operations that give the old value back. */
+/* Atomic operations that return the old value. */
 static bool print_fetch(const struct out *out, const struct bpf_insn *insn)
 {
 	bool wide = BPF_SIZE(insn->code) == BPF_DW;
@@ -242,7 +242,7 @@ static bool print_load(const struct out *out, const struct bpf_insn *insn)
 	return true;
 }
 
-/* The packet loads of classic BPF. */
+/* Packet loads inherited from classic BPF. */
 static bool print_packet(const struct out *out, const struct bpf_insn *insn)
 {
 	switch (BPF_MODE(insn->code)) {
@@ -257,7 +257,7 @@ static bool print_packet(const struct out *out, const struct bpf_insn *insn)
 	return false;
 }
 
-/* A 64-bit immediate, or what the kernel is to put in its place. */
+/* A 64-bit immediate: a number, or a reference that the kernel resolves on load. */
 static bool print_wide(const struct out *out, const struct bpf_insn *insn,
 		       const struct bpf_insn *next)
 {

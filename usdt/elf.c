@@ -8,19 +8,16 @@
 #include "usdt/cursor.h"
 
 /*
- * A sparse file can claim tables of terabytes, and reading them takes memory and time without end.
- * The largest executables seen have 165,000 symbols and some dozens of sections.
+ * Limits on the tables of a hostile, possibly sparse file. The largest
+ * executables seen have 165,000 symbols and some dozens of sections.
  */
 #define SYMBOLS_MAX	(1u << 20)
 #define SECTIONS_MAX	(1u << 16)
 
-/*
- * exec() refuses more than 64 KiB of program headers. Looking at no more keeps
- * a hostile file from making each address conversion long.
- */
+/* execve(2) refuses more than 64 KiB of program headers. This bounds each address conversion. */
 #define SEGMENTS_MAX	(65536 / sizeof(Elf32_Phdr))
 
-/* Bytes of an address or an offset. */
+/* The size of an address or an offset in bytes. */
 static unsigned int word_size(const struct elf *elf)
 {
 	return elf->is64 ? 8 : 4;
@@ -41,7 +38,7 @@ static size_t sym_size(const struct elf *elf)
 	return elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 }
 
-/* A cursor at entry @index of the table at file offset @table; bad where that is outside. */
+/* A cursor at entry @index of the table at file offset @table; bad if outside the file. */
 static struct cursor entry_cursor(const struct elf *elf, uint64_t table, uint32_t index,
 				  uint16_t entsize)
 {
@@ -52,7 +49,7 @@ static struct cursor entry_cursor(const struct elf *elf, uint64_t table, uint32_
 	return c;
 }
 
-/* The header of section @index, without its name: *@name is where that is in the string table. */
+/* Read the header of section @index. *@name is the offset of its name in the string table. */
 static int section_read(const struct elf *elf, uint32_t index, struct elf_section *section,
 			uint32_t *name)
 {
@@ -73,7 +70,7 @@ static int section_read(const struct elf *elf, uint32_t index, struct elf_sectio
 	return c.bad ? -ENOEXEC : 0;
 }
 
-/* Counts that do not fit the ELF header's 16 bits are in section 0. */
+/* Read the counts that do not fit the ELF header's 16 bits from section 0. */
 static int header_read_extended(struct elf *elf)
 {
 	struct elf_section first;
@@ -162,7 +159,7 @@ const unsigned char *elf_section_data(const struct elf *elf, const struct elf_se
 	return elf->data + section->offset;
 }
 
-/* The string at @offset of string table @table, "" where it cannot be read. */
+/* The string at @offset of string table @table, "" if unreadable. */
 static const char *string_at(const struct elf *elf, const struct elf_section *table,
 			     uint32_t offset)
 {
@@ -170,8 +167,8 @@ static const char *string_at(const struct elf *elf, const struct elf_section *ta
 	const unsigned char *data = elf_section_data(elf, table, &size);
 
 	/*
-	 * The format wants a NUL at the end of the table, and with it every string
-	 * ends. Looking for the end of each would be quadratic in a hostile file.
+	 * The format requires a NUL at the end of the table, which terminates every
+	 * string. Searching the end of each would be quadratic in a hostile file.
 	 */
 	if (!data || offset >= size || data[size - 1])
 		return "";
@@ -194,7 +191,7 @@ int elf_section(const struct elf *elf, uint32_t index, struct elf_section *secti
 
 int elf_section_find(const struct elf *elf, const char *name, struct elf_section *section)
 {
-	/* Headers lie one behind the other: after one outside the file come no more. */
+	/* The headers are contiguous: none follows one that is outside the file. */
 	for (uint32_t i = 0; !elf_section(elf, i, section); i++) {
 		if (!strcmp(section->name, name))
 			return 0;
@@ -202,7 +199,7 @@ int elf_section_find(const struct elf *elf, const char *name, struct elf_section
 	return -ENOENT;
 }
 
-/* The first section of @type, without its name. */
+/* Find the first section of @type; its name is not read. */
 static int section_find_type(const struct elf *elf, uint32_t type, struct elf_section *section)
 {
 	uint32_t name;
@@ -237,7 +234,7 @@ int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segme
 	return c.bad ? -ENOEXEC : 0;
 }
 
-/* Whether @segment has @vaddr from the file, and where. */
+/* Convert @vaddr to a file offset. Return false if @segment does not load it from the file. */
 static bool segment_offset(const struct elf *elf, const struct elf_segment *segment, uint64_t vaddr,
 			   uint64_t *offset)
 {
@@ -295,7 +292,7 @@ bool elf_vaddr_has_flags(const struct elf *elf, uint64_t vaddr, uint32_t flags)
 	return false;
 }
 
-/* Starts on symbol table @table. */
+/* Start with symbol table @table. */
 static int symbols_over(const struct elf *elf, const struct elf_section *table,
 			struct elf_symbol_iter *iter)
 {
@@ -325,7 +322,7 @@ int elf_symbols(const struct elf *elf, uint32_t type, struct elf_symbol_iter *it
 	return symbols_over(elf, &table, iter);
 }
 
-/* Reads symbol @index; it must be less than the count. */
+/* Read symbol @index, which must be less than the count. */
 static void symbol_read(const struct elf_symbol_iter *iter, uint64_t index,
 			struct elf_symbol *symbol)
 {
@@ -366,7 +363,7 @@ static bool symbol_defines(const struct elf_symbol *symbol, const char *name)
 	       symbol->type != STT_FILE && !strcmp(symbol->name, name);
 }
 
-/* Finds @name by reading the symbol table of section type @type through. */
+/* Find @name by a linear search of the symbol table of section type @type. */
 static int table_find(const struct elf *elf, uint32_t type, const char *name,
 		      struct elf_symbol *symbol)
 {
@@ -382,16 +379,16 @@ static int table_find(const struct elf *elf, uint32_t type, const char *name,
 }
 
 /*
- * .gnu.hash: four words (buckets, first hashed symbol, words of the Bloom
- * filter, its shift), the filter, the buckets, and a word for each hashed
- * symbol. A bucket has the index of its first symbol, whose word is the hash
- * with bit 0 replaced: set, it ends the bucket. The filter saves a look at one
- * bucket, so that we do without.
+ * .gnu.hash: four words (number of buckets, first hashed symbol, words of the
+ * Bloom filter, its shift), the filter, the buckets, and one word per hashed
+ * symbol. A bucket is the index of its first symbol. A symbol's word is its
+ * hash with bit 0 replaced: set, it ends the bucket. The filter would save
+ * reading one bucket; it is not used.
  */
 struct gnu_hash {
 	struct cursor words;
 	struct elf_symbol_iter symbols;
-	uint64_t buckets, chains;	/* where they start */
+	uint64_t buckets, chains;	/* offsets in the section */
 	uint32_t nbuckets, first;
 };
 
@@ -433,7 +430,7 @@ static uint32_t gnu_hash_name(const char *name)
 	return hash;
 }
 
-/* 0; -ENOENT: the table does not have @name; -ENOEXEC: there is no table to be relied on. */
+/* Return 0, -ENOENT (@name is not in the table) or -ENOEXEC (no table, or an inconsistent one). */
 static int gnu_hash_find(const struct elf *elf, const char *name, struct elf_symbol *symbol)
 {
 	uint32_t hash = gnu_hash_name(name), word;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Reads ELF files of either class and byte order from memory.
+ * ELF files of either class and byte order, in memory.
  *
- * Source of the format: System V ABI, chapters 4 and 5, and elf(5). Every
- * structure handed out borrows from the bytes given to elf_open(): they must
- * stay as they are while it is in use. Nothing here allocates.
+ * Source of the format: System V ABI (gABI), chapters 4 and 5; elf(5); the GNU
+ * extension .gnu.hash. Every result borrows from the bytes passed to elf_open(),
+ * which must outlive it. Nothing here allocates, and no file, however malformed,
+ * makes a function read outside those bytes or loop for long.
  */
 #ifndef USDT_ELF_H
 #define USDT_ELF_H
@@ -26,7 +27,7 @@ struct elf {
 };
 
 struct elf_section {
-	const char *name;		/* "" where it cannot be read */
+	const char *name;		/* "" if unreadable */
 	uint32_t type, link, info;
 	uint64_t flags, addr, offset, size, entsize;
 };
@@ -36,7 +37,7 @@ struct elf_segment {
 	uint64_t offset, vaddr, filesz, memsz;
 };
 
-/* The PT_LOAD segments, for many look-ups. Files have some four; beyond these they are left out. */
+/* The PT_LOAD segments, for many lookups. Files have about four; more than these are ignored. */
 #define ELF_LOADS	64
 
 struct elf_loads {
@@ -47,11 +48,11 @@ struct elf_loads {
 struct elf_symbol {
 	const char *name;
 	uint64_t value, size;
-	uint16_t shndx;			/* SHN_UNDEF, SHN_ABS, a section's index */
+	uint16_t shndx;			/* SHN_UNDEF, SHN_ABS, or the index of a section */
 	uint8_t type, bind;		/* STT_…, STB_… */
 };
 
-/* A place in a symbol table; made by elf_symbols(), moved by elf_symbol_next(). */
+/* A position in a symbol table, for elf_symbols() and elf_symbol_next(). */
 struct elf_symbol_iter {
 	const struct elf *elf;
 	struct elf_section table, strings;
@@ -59,58 +60,62 @@ struct elf_symbol_iter {
 };
 
 /*
- * Reads the header of the ELF file in @data. Sections that a stripped or cut
- * file lacks are no error here. 0, or -ENOEXEC: no ELF file, or one whose
- * header contradicts itself.
+ * Read the header of the ELF file in the @size bytes at @data, which are
+ * borrowed. Missing sections, as in a stripped or truncated file, are not an
+ * error. Return 0, or -ENOEXEC if it is not an ELF file or its header is
+ * inconsistent.
  */
 int elf_open(struct elf *elf, const void *data, size_t size);
 
-/* Section @index. 0, or -ENOENT (no such section), -ENOEXEC (its header lies outside the file). */
+/*
+ * Read section @index. Return 0, -ENOENT (no such section) or -ENOEXEC (its
+ * header is outside the file).
+ */
 int elf_section(const struct elf *elf, uint32_t index, struct elf_section *section);
 
-/* The first section called @name. 0 or -ENOENT. */
+/* Find the first section called @name. Return 0 or -ENOENT. */
 int elf_section_find(const struct elf *elf, const char *name, struct elf_section *section);
 
 /*
- * The section's bytes and, in *@size, how many of them are in the file.
- * NULL where it has none (SHT_NOBITS) or where any lies outside the file.
+ * Return the bytes of @section, borrowed, and their number in *@size; or NULL
+ * and 0 if it has none (SHT_NOBITS) or is not entirely inside the file.
  */
 const unsigned char *elf_section_data(const struct elf *elf, const struct elf_section *section,
 				      size_t *size);
 
-/* Program header @index. 0, -ENOENT or -ENOEXEC as for sections. */
+/* Read program header @index. Return 0, -ENOENT or -ENOEXEC as elf_section() does. */
 int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segment);
 
 /*
- * File offset of virtual address @vaddr, through the PT_LOAD segments.
- * 0, or -ENOENT: no segment has that address from the file (bss included).
+ * Convert virtual address @vaddr to a file offset in bytes, through the PT_LOAD
+ * segments. Return 0, or -ENOENT if no segment loads that address from the file
+ * (.bss, for instance).
  */
 int elf_vaddr_to_offset(const struct elf *elf, uint64_t vaddr, uint64_t *offset);
 
-/* Reads the PT_LOAD segments. */
+/* Read the PT_LOAD segments. */
 void elf_loads(const struct elf *elf, struct elf_loads *loads);
 
-/* As elf_vaddr_to_offset(), through @loads: quick for many addresses in a file of many segments. */
+/* As elf_vaddr_to_offset(), but does not read the program headers again. */
 int elf_loads_offset(const struct elf *elf, const struct elf_loads *loads, uint64_t vaddr,
 		     uint64_t *offset);
 
-/* Whether @vaddr lies in a PT_LOAD segment whose flags include all of @flags (PF_X, PF_W, PF_R). */
+/* Return whether @vaddr is in a PT_LOAD segment with all of @flags (PF_X, PF_W, PF_R). */
 bool elf_vaddr_has_flags(const struct elf *elf, uint64_t vaddr, uint32_t flags);
 
-/* Starts on symbol table section @type, SHT_SYMTAB or SHT_DYNSYM. 0 or -ENOENT. */
+/* Start with symbol table @type, SHT_SYMTAB or SHT_DYNSYM. Return 0 or -ENOENT. */
 int elf_symbols(const struct elf *elf, uint32_t type, struct elf_symbol_iter *iter);
 
-/* The next symbol; false at the end. A symbol whose name cannot be read has the name "". */
+/* Read the next symbol; an unreadable name is "". Return false at the end. */
 bool elf_symbol_next(struct elf_symbol_iter *iter, struct elf_symbol *symbol);
 
 /*
- * The defined symbol called @name: .dynsym through .gnu.hash where the file
- * has it, else by reading it through; then .symtab. 0 or -ENOENT. Bounded by
- * the file's size whatever the tables say.
+ * Find the defined symbol called @name: in .dynsym through .gnu.hash if the
+ * file has that, else by a linear search; then in .symtab. Return 0 or -ENOENT.
  */
 int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
-/* As above, in .dynsym alone: quick also for a file that has no such symbol. */
+/* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */
 int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Registers of the functions that are made here: r1 is ctx until the address
- * is complete, r3 the address (where the read helper wants it), r4 and r5 are
- * scratch. What is read lands at r10 - 8.
+ * Registers of the generated functions: r1 is ctx until the address is
+ * complete, r3 the address (the read helper's third argument), r4 and r5 are
+ * scratch. Memory is read to r10 - 8.
  */
 #include "usdt/emit.h"
 
@@ -14,7 +14,7 @@
 
 struct emitter {
 	struct bpf_insn *insns;
-	size_t max, n;			/* ->n may pass ->max: it counts what would be needed */
+	size_t max, n;			/* ->n counts on beyond ->max */
 };
 
 static void put(struct emitter *e, uint8_t code, uint8_t dst, uint8_t src, int16_t off, int32_t imm)
@@ -81,7 +81,7 @@ static int16_t reg_offset(int reg)
 	return reg * 8;
 }
 
-/* Targets are little-endian: the low part of a register is where the register is. */
+/* Targets are little-endian: the low part of a register is at the address of the slot. */
 static void emit_reg(struct emitter *e, const struct spec *spec)
 {
 	unsigned int bits = spec->size * 8;
@@ -104,7 +104,7 @@ static void emit_constant(struct emitter *e, const struct spec *spec)
 	put_exit(e);
 }
 
-/* Adds what @reg holds, times 1 << @shift, to the address; the first one is the address. */
+/* Add register @reg << @shift to the address; the @first one becomes the address. */
 static void add_reg(struct emitter *e, int reg, unsigned int shift, bool *first)
 {
 	uint8_t dst = *first ? BPF_REG_3 : BPF_REG_4;
@@ -117,7 +117,7 @@ static void add_reg(struct emitter *e, int reg, unsigned int shift, bool *first)
 	*first = false;
 }
 
-/* The address to r3. @offset is what is known of it now; @pc: and relative to the site. */
+/* Compute the address in r3 from the spec, the constant @offset and, unless none, register @pc. */
 static void emit_address(struct emitter *e, const struct spec *spec, uint64_t offset, int pc)
 {
 	unsigned int shift = spec->scale == 8 ? 3 : spec->scale / 2;
@@ -137,7 +137,7 @@ static void emit_address(struct emitter *e, const struct spec *spec, uint64_t of
 		put(e, BPF_ALU | BPF_MOV | BPF_X, BPF_REG_3, BPF_REG_3, 0, 0);
 }
 
-/* Reads @size bytes at r3 to the slot. The jump away on failure, whose offset is not known yet. */
+/* Read @size bytes at r3 to the stack. Return the index of the jump on failure, to be patched. */
 static size_t emit_read(struct emitter *e, const struct emit_target *target, unsigned int size)
 {
 	put(e, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_1, BPF_REG_10, 0, 0);
@@ -169,7 +169,7 @@ static void emit_memory(struct emitter *e, const struct spec *spec,
 			put_sign_extend(e, spec->size * 8);
 	}
 	put_exit(e);
-	/* An address alone is computed, which cannot fail. */
+	/* Computing an address without reading memory cannot fail. */
 	if (!n)
 		return;
 	for (unsigned int i = 0; i < n; i++)
@@ -179,7 +179,7 @@ static void emit_memory(struct emitter *e, const struct spec *spec,
 	put_exit(e);
 }
 
-/* Memory, once its symbol is known. */
+/* Resolve the symbol, if any, and emit the memory access. */
 static enum spec_reason emit_resolved(struct emitter *e, const struct spec *spec,
 				      const struct emit_target *target, int pc)
 {
@@ -200,7 +200,7 @@ static enum spec_reason emit_resolved(struct emitter *e, const struct spec *spec
 static enum spec_reason emit_any(struct emitter *e, const struct spec *spec,
 				 const struct emit_target *target)
 {
-	const struct arch *arch = arch_find(target->machine);
+	const struct arch *arch = arch_of(target->machine);
 
 	if (!arch || !arch->can_emit)
 		return SPEC_NO_EMITTER;
@@ -228,11 +228,4 @@ int spec_emit(const struct spec *spec, const struct emit_target *target, struct 
 	if (*reason != SPEC_OK)
 		return -ENOTSUP;
 	return e.n > max ? -ENOSPC : (int)e.n;
-}
-
-bool spec_can_emit(uint16_t machine)
-{
-	const struct arch *arch = arch_find(machine);
-
-	return arch && arch->can_emit;
 }

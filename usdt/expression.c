@@ -5,10 +5,10 @@
 
 #define NONE UINT8_MAX
 
-/* Of those that begin alike, the longest first. */
+/* Ordered so that no operator follows a prefix of itself. */
 static const struct {
 	char text[3];
-	uint8_t level;		/* how tightly it binds */
+	uint8_t level;		/* precedence */
 	uint8_t op;
 } operators[] = {
 	{ "||", 1, OP_OR }, { "&&", 2, OP_AND }, { "|", 3, OP_BIT_OR }, { "^", 4, OP_BIT_XOR },
@@ -35,7 +35,7 @@ struct parser {
 	struct expression *e;
 	const char *start, *p;
 	enum expression_reason reason;
-	const char *wrong;		/* where */
+	const char *wrong;		/* the position of the error */
 	int depth;
 };
 
@@ -50,7 +50,7 @@ static uint8_t fail_at(struct parser *s, const char *at, enum expression_reason 
 	return NONE;
 }
 
-static void blanks(struct parser *s)
+static void skip_blanks(struct parser *s)
 {
 	while (*s->p == ' ' || *s->p == '\t' || *s->p == '\n')
 		s->p++;
@@ -88,7 +88,7 @@ static uint8_t add_node(struct parser *s, const struct expression_node *node)
 	return s->e->count++;
 }
 
-/* The character behind a backslash or a hexadecimal number; -1: there is no such escape. */
+/* Parse an escape, behind the backslash. Return the character, or -1 if it is unknown. */
 static int parse_escape(struct parser *s)
 {
 	static const char from[] = "ntr0\\'\"", to[] = "\n\t\r\0\\'\"";
@@ -125,7 +125,7 @@ static uint8_t parse_text(struct parser *s)
 		c = (unsigned char)*s->p++;
 		if (c == '\\')
 			c = parse_escape(s);
-		/* No string that is read has a NUL in it. */
+		/* The traced strings are NUL-terminated. */
 		if (c <= 0)
 			return fail_at(s, s->p - 1, EXPRESSION_BAD_STRING);
 		if (++node.len == EXPRESSION_TEXT || e->texts_len == EXPRESSION_TEXTS)
@@ -170,7 +170,7 @@ static uint8_t parse_number(struct parser *s)
 			return fail_at(s, start, EXPRESSION_BAD_NUMBER);
 		value = value * base + digit;
 	}
-	/* As in C: 10UL is 10. */
+	/* Suffixes as in C: 10UL */
 	while (digits && *s->p && strchr("uUlL", *s->p))
 		s->p++;
 	if (!digits || is_letter(*s->p) || is_digit(*s->p))
@@ -179,19 +179,19 @@ static uint8_t parse_number(struct parser *s)
 						      .value = (int64_t)value });
 }
 
-/* The place of variable @name, or -1. */
-static int variable_by_name(const char *name, size_t len)
+/* The index of variable @name, or -1. */
+static int variable_find(const char *name, size_t len)
 {
 	static const struct {
 		const char *name;
-		enum expression_variable place;
+		enum expression_variable variable;
 	} others[] = { { "retval", EXPRESSION_RETVAL }, { "pid", EXPRESSION_PID },
 		       { "tid", EXPRESSION_TID } };
 	int number = 0;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (name_is(name, len, others[i].name))
-			return (int)others[i].place;
+			return (int)others[i].variable;
 	if (len < 4 || len > 5 || memcmp(name, "arg", 3) || name[3] == '0')
 		return -1;
 	for (size_t i = 3; i < len; i++) {
@@ -202,27 +202,27 @@ static int variable_by_name(const char *name, size_t len)
 	return number <= 12 ? EXPRESSION_ARG1 + number - 1 : -1;
 }
 
-/* STRCMP("text", pointer), as bcc has it, is "text" == pointer. */
+/* Parse bcc's STRCMP("text", pointer) as "text" == pointer. */
 static uint8_t parse_strcmp(struct parser *s)
 {
 	struct expression_node node = { .kind = EXPRESSION_BINARY, .op = OP_EQ };
 	const char *second;
 
-	blanks(s);
+	skip_blanks(s);
 	if (*s->p != '(')
 		return fail_at(s, s->p, EXPRESSION_NO_VALUE);
 	s->p++;
-	blanks(s);
+	skip_blanks(s);
 	if (*s->p != '"')
 		return fail_at(s, s->p, EXPRESSION_BAD_STRING);
 	node.right = parse_text(s);
-	blanks(s);
+	skip_blanks(s);
 	if (s->reason == EXPRESSION_OK && *s->p != ',')
 		return fail_at(s, s->p, EXPRESSION_NO_OPERATOR);
 	if (s->reason != EXPRESSION_OK)
 		return NONE;
 	s->p++;
-	blanks(s);
+	skip_blanks(s);
 	second = s->p;
 	node.left = parse_binary(s, 1);
 	if (node.left == NONE)
@@ -238,21 +238,21 @@ static uint8_t parse_strcmp(struct parser *s)
 static uint8_t parse_name(struct parser *s)
 {
 	size_t len = name_length(s->p);
-	int place = variable_by_name(s->p, len);
+	int variable = variable_find(s->p, len);
 
 	if (name_is(s->p, len, "STRCMP")) {
 		s->p += len;
 		return parse_strcmp(s);
 	}
-	if (place < 0)
+	if (variable < 0)
 		return fail_at(s, s->p, EXPRESSION_UNKNOWN_NAME);
 	s->p += len;
-	s->e->uses |= 1u << place;
+	s->e->uses |= 1u << variable;
 	return add_node(s, &(struct expression_node){ .kind = EXPRESSION_VARIABLE,
-						      .value = place });
+						      .value = variable });
 }
 
-/* Passes "(int)", "(unsigned int)", "(u8)" and fills @node; false: it is none. */
+/* Parse "(int)", "(unsigned int)", "(u8)" to @node. Return false if it is not a cast. */
 static bool parse_type(struct parser *s, struct expression_node *node)
 {
 	const char *p = s->p + 1;
@@ -276,15 +276,15 @@ static bool parse_type(struct parser *s, struct expression_node *node)
 
 static uint8_t parse_unary(struct parser *s);
 
-/* What is in brackets, or a type and what it is put on. */
-static uint8_t parse_brackets(struct parser *s)
+/* Parse an expression in parentheses, or a cast and its operand. */
+static uint8_t parse_parentheses(struct parser *s)
 {
 	struct expression_node cast = { .kind = EXPRESSION_CAST };
 	uint8_t inner;
 	const char *at;
 
 	if (parse_type(s, &cast)) {
-		blanks(s);
+		skip_blanks(s);
 		at = s->p;
 		cast.left = parse_unary(s);
 		if (cast.left == NONE)
@@ -303,7 +303,7 @@ static uint8_t parse_brackets(struct parser *s)
 	return inner;
 }
 
-/* An operator of one operand before its operand. */
+/* Parse unary operator @op and its operand. A negated number becomes a number. */
 static uint8_t parse_prefix(struct parser *s, uint8_t op)
 {
 	struct expression_node node = { .kind = EXPRESSION_UNARY, .op = op };
@@ -325,7 +325,7 @@ static uint8_t parse_prefix(struct parser *s, uint8_t op)
 
 static uint8_t parse_one(struct parser *s)
 {
-	blanks(s);
+	skip_blanks(s);
 	switch (*s->p) {
 	case '!':
 		return parse_prefix(s, OP_NOT);
@@ -334,7 +334,7 @@ static uint8_t parse_one(struct parser *s)
 	case '~':
 		return parse_prefix(s, OP_INVERT);
 	case '(':
-		return parse_brackets(s);
+		return parse_parentheses(s);
 	case '"':
 		return parse_text(s);
 	case '\'':
@@ -357,7 +357,7 @@ static uint8_t parse_unary(struct parser *s)
 	return node;
 }
 
-/* Passes an operator that binds as @level or tighter; NONE: there is none. */
+/* Parse an operator of precedence @level or higher. Return NONE if there is none. */
 static uint8_t parse_operator(struct parser *s, unsigned int level, unsigned int *found)
 {
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
@@ -374,7 +374,7 @@ static uint8_t parse_operator(struct parser *s, unsigned int level, unsigned int
 	return NONE;
 }
 
-/* A string can only be compared, and with a number, which is its address. */
+/* A string can only be compared for equality, with a number, which is an address. */
 static bool strings_fit(struct parser *s, const struct expression_node *node)
 {
 	bool left = s->e->nodes[node->left].kind == EXPRESSION_STRING;
@@ -383,7 +383,7 @@ static bool strings_fit(struct parser *s, const struct expression_node *node)
 	return (!left && !right) || (left != right && (node->op == OP_EQ || node->op == OP_NE));
 }
 
-/* Operands with operators that bind as @level or tighter between them. */
+/* Parse operands joined by operators of precedence @level or higher. */
 static uint8_t parse_binary(struct parser *s, unsigned int level)
 {
 	uint8_t left = parse_unary(s);
@@ -393,7 +393,7 @@ static uint8_t parse_binary(struct parser *s, unsigned int level)
 		unsigned int found = 0;
 		const char *at;
 
-		blanks(s);
+		skip_blanks(s);
 		at = s->p;
 		node.op = parse_operator(s, level, &found);
 		if (node.op == NONE)
@@ -403,7 +403,7 @@ static uint8_t parse_binary(struct parser *s, unsigned int level)
 			return NONE;
 		if (!strings_fit(s, &node))
 			return fail_at(s, at, EXPRESSION_STRING_OPERATOR);
-		/* The emitter has the pointer on the left. */
+		/* expression_emit() expects the pointer on the left. */
 		if (s->e->nodes[node.left].kind == EXPRESSION_STRING) {
 			node.left = node.right;
 			node.right = left;
@@ -413,7 +413,7 @@ static uint8_t parse_binary(struct parser *s, unsigned int level)
 	return left;
 }
 
-/* How many values must be kept at once to compute @node. */
+/* The number of stack slots needed to compute the node at @at. */
 static int node_depth(const struct expression *e, uint8_t at)
 {
 	const struct expression_node *node = &e->nodes[at];
@@ -434,10 +434,10 @@ enum expression_reason expression_parse(struct expression *e, const char *text, 
 	const char *first;
 
 	*e = (struct expression){ .count = 0 };
-	blanks(&s);
+	skip_blanks(&s);
 	first = s.p;
 	e->root = parse_binary(&s, 1);
-	blanks(&s);
+	skip_blanks(&s);
 	if (e->root != NONE && e->nodes[e->root].kind == EXPRESSION_STRING)
 		fail_at(&s, first, EXPRESSION_STRING_OPERATOR);
 	else if (e->root != NONE && node_depth(e, e->root) > EXPRESSION_DEPTH)
@@ -446,10 +446,10 @@ enum expression_reason expression_parse(struct expression *e, const char *text, 
 	return s.reason;
 }
 
-void expression_set_plain(struct expression *e, enum expression_variable place)
+void expression_set_plain(struct expression *e, enum expression_variable variable)
 {
-	*e = (struct expression){ .count = 1, .uses = 1u << place };
-	e->nodes[0] = (struct expression_node){ .kind = EXPRESSION_VARIABLE, .value = place };
+	*e = (struct expression){ .count = 1, .uses = 1u << variable };
+	e->nodes[0] = (struct expression_node){ .kind = EXPRESSION_VARIABLE, .value = variable };
 }
 
 int expression_plain(const struct expression *e)

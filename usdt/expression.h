@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Expressions over a probe's arguments, as C has them, made into BPF instructions:
+ * C expressions over a probe's arguments, compiled to BPF instructions:
  *
  *	arg1 > 10 && arg2 == "text"		arg1 .. arg12, retval, pid, tid
  *	!(arg1 & 0x10) || arg3 != 'x'		numbers, characters, strings
- *	STRCMP("text", arg2)			the same as arg2 == "text"
+ *	STRCMP("text", arg2)			the same as arg2 == "text", as in bcc
  *	(int)retval < 0				the low 32 bits, signed; also u8 .. s64
  *	|| && | ^ & == != < <= > >= << >> + - * and the unary - ! ~
  *
- * All is computed in 64 bits. Comparisons and >> are signed where either side is: a
- * signed argument or a negative number. A string that cannot be read equals nothing.
+ * All arithmetic has 64 bits. Comparisons are signed if either operand is (a
+ * signed argument or a negative number), >> if the left one is. A string that
+ * cannot be read is not equal to any text. All functions are pure.
  */
 #ifndef USDT_EXPRESSION_H
 #define USDT_EXPRESSION_H
@@ -20,12 +21,12 @@
 #include <stdint.h>
 
 #define EXPRESSION_NODES	64
-#define EXPRESSION_TEXT		64	/* of a string, its NUL included */
-#define EXPRESSION_TEXTS	256	/* of all strings of an expression */
-#define EXPRESSION_DEPTH	12	/* brackets and operators in each other */
-#define EXPRESSION_INSNS_MAX	512	/* the longest function that expression_emit() makes */
+#define EXPRESSION_TEXT		64	/* bytes of a string, its NUL included */
+#define EXPRESSION_TEXTS	256	/* bytes of all strings of an expression */
+#define EXPRESSION_DEPTH	12	/* nesting of parentheses and operators */
+#define EXPRESSION_INSNS_MAX	512	/* of the longest generated function */
 
-/* What an expression is computed from, by its place in an array of 64-bit numbers. */
+/* The variables, by their index in an array of 64-bit numbers. */
 enum expression_variable {
 	EXPRESSION_ARG1 = 0,	/* to arg12 */
 	EXPRESSION_RETVAL = 12,
@@ -36,13 +37,13 @@ enum expression_variable {
 
 enum expression_reason {
 	EXPRESSION_OK,
-	EXPRESSION_NO_VALUE,		/* a value is missing here */
-	EXPRESSION_NO_OPERATOR,		/* ) is missing here, or there is something that is none */
+	EXPRESSION_NO_VALUE,		/* a value is missing */
+	EXPRESSION_NO_OPERATOR,		/* not an operator, or a missing parenthesis or comma */
 	EXPRESSION_UNKNOWN_NAME,
 	EXPRESSION_BAD_NUMBER,
-	EXPRESSION_BAD_STRING,		/* its end is missing, or it has an unknown escape */
+	EXPRESSION_BAD_STRING,		/* not terminated, or with an unknown escape */
 	EXPRESSION_LONG_STRING,
-	EXPRESSION_STRING_OPERATOR,	/* a string where only a number can be */
+	EXPRESSION_STRING_OPERATOR,	/* a string where only a number is allowed */
 	EXPRESSION_TOO_LONG,
 };
 
@@ -54,47 +55,49 @@ enum expression_kind {
 enum expression_op {
 	OP_OR, OP_AND, OP_BIT_OR, OP_BIT_XOR, OP_BIT_AND, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE,
 	OP_LEFT, OP_RIGHT, OP_ADD, OP_SUB, OP_MUL,
-	OP_NOT, OP_NEGATE, OP_INVERT,	/* of one operand, ->left */
+	OP_NOT, OP_NEGATE, OP_INVERT,	/* unary, of ->left */
 };
 
 struct expression_node {
 	uint8_t kind, op;		/* enum expression_kind, expression_op */
-	uint8_t left, right;		/* other nodes */
+	uint8_t left, right;		/* indices of other nodes */
 	uint8_t bits;			/* of a cast */
 	bool is_signed;			/* of a cast or number */
-	int64_t value;			/* a number, a variable's place, a string's offset in ->texts */
+	int64_t value;			/* number, index of the variable, or offset in ->texts */
 	uint32_t len;			/* of a string */
 };
 
 struct expression {
 	struct expression_node nodes[EXPRESSION_NODES];
 	uint8_t count, root;
-	uint32_t uses;			/* bit n: variable n is in it */
+	uint32_t uses;			/* bit n: variable n is used */
 	char texts[EXPRESSION_TEXTS];
 	size_t texts_len;
 };
 
 /*
- * Reads the expression that @text begins with; *@end is where it ends: before a ',' or ')', say.
- * Else the reason, and *@end is the place that is wrong.
+ * Parse the expression that @text begins with. Return EXPRESSION_OK, with the
+ * offset of the first byte behind it (a ',' or ')', for instance) in *@end; or
+ * the error, with its offset in *@end. @e is then undefined.
  */
 enum expression_reason expression_parse(struct expression *e, const char *text, size_t *end);
 
 /*
- * Emits "uint64_t f(const uint64_t *variables)" to @insns, room for @max; bit n of @signs:
- * variable n is signed. The number of instructions, or -ENOSPC. A variable alone is one
- * instruction and the exit. At most 168 bytes of stack.
+ * Generate the function "uint64_t f(const uint64_t *variables)" to @insns, room
+ * for @max. Bit n of @signed_mask is set if variable n is signed. Return the number of
+ * instructions, or -ENOSPC. A plain variable takes one instruction and the exit.
+ * The function uses at most 168 bytes of stack.
  */
-int expression_emit(const struct expression *e, uint32_t signature_symbols, struct bpf_insn *insns,
+int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
 		    size_t max);
 
-/* Whether its value is a signed number, with variables as above. */
-bool expression_is_signed(const struct expression *e, uint32_t signature_symbols);
+/* Return whether the value of @e is signed; @signed_mask as for expression_emit(). */
+bool expression_is_signed(const struct expression *e, uint32_t signed_mask);
 
-/* Makes it variable @place and no more. */
-void expression_set_plain(struct expression *e, enum expression_variable place);
+/* Make @e the plain variable @variable. */
+void expression_set_plain(struct expression *e, enum expression_variable variable);
 
-/* The variable that it is and no more, or -1. */
+/* Return the variable that @e consists of, or -1 if it is not a plain variable. */
 int expression_plain(const struct expression *e);
 
 #endif

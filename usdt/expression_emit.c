@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Registers: r6 is the array of variables, r0 the value of what was just computed, r2 the right
- * operand. The left operand waits on the stack, in a slot by its depth, while the right one is
- * computed.
+ * Registers: r6 is the array of variables, r0 the value last computed, r2 the
+ * right operand. The left operand is spilled to a stack slot, chosen by its
+ * depth, while the right one is computed.
  */
 #include "usdt/expression.h"
 
@@ -15,9 +15,9 @@
 
 struct emitter {
 	const struct expression *e;
-	uint32_t signature_symbols;
+	uint32_t signed_mask;
 	struct bpf_insn *insns;
-	size_t max, n;			/* ->n may pass ->max: it counts what would be needed */
+	size_t max, n;			/* ->n counts on beyond ->max */
 };
 
 static size_t put(struct emitter *m, uint8_t code, uint8_t dst, uint8_t src, int16_t off,
@@ -29,7 +29,7 @@ static size_t put(struct emitter *m, uint8_t code, uint8_t dst, uint8_t src, int
 	return m->n++;
 }
 
-/* Lets the jump at @from go to what comes next. */
+/* Make the next instruction the target of the jump at @from. */
 static void land(struct emitter *m, size_t from)
 {
 	if (from < m->max)
@@ -69,7 +69,7 @@ static bool node_signed(const struct emitter *m, uint8_t at)
 	case EXPRESSION_CAST:
 		return node->is_signed;
 	case EXPRESSION_VARIABLE:
-		return m->signature_symbols >> node->value & 1;
+		return m->signed_mask >> node->value & 1;
 	case EXPRESSION_UNARY:
 		return node->op == OP_NEGATE ||
 		       (node->op == OP_INVERT && node_signed(m, node->left));
@@ -84,7 +84,7 @@ static bool node_signed(const struct emitter *m, uint8_t at)
 
 static void emit_node(struct emitter *m, uint8_t at, int depth);
 
-/* A number or a variable, to register @dst. */
+/* Load a number or a variable to register @dst. Return false if the node is neither. */
 static bool emit_simple(struct emitter *m, uint8_t at, uint8_t dst)
 {
 	const struct expression_node *node = &m->e->nodes[at];
@@ -98,7 +98,7 @@ static bool emit_simple(struct emitter *m, uint8_t at, uint8_t dst)
 	return true;
 }
 
-/* The left operand to r0, the right one to r2. */
+/* Compute the left operand in r0 and the right one in r2. */
 static void emit_operands(struct emitter *m, const struct expression_node *node, int depth)
 {
 	emit_node(m, node->left, depth);
@@ -110,7 +110,7 @@ static void emit_operands(struct emitter *m, const struct expression_node *node,
 	put(m, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_10, (int16_t)SLOT(depth), 0);
 }
 
-/* Jumps away unless the @size bytes at @offset of what was read are those of @text. */
+/* Jump unless the @size bytes at @offset of the string read are those of @text. */
 static size_t emit_piece(struct emitter *m, const char *text, size_t offset, size_t size)
 {
 	uint8_t width = size == 8 ? BPF_DW : size == 4 ? BPF_W : size == 2 ? BPF_H : BPF_B;
@@ -125,8 +125,8 @@ static size_t emit_piece(struct emitter *m, const char *text, size_t offset, siz
 }
 
 /*
- * Whether the string at the left operand's address is the right operand. One byte more than it
- * has is read, to see that it ends there.
+ * Compare the string at the left operand's address with the right operand. One
+ * byte beyond its length is read, to detect that the traced string is longer.
  */
 static void emit_text(struct emitter *m, const struct expression_node *node, int depth)
 {
@@ -152,7 +152,7 @@ static void emit_text(struct emitter *m, const struct expression_node *node, int
 	land(m, end);
 }
 
-/* && and ||: the right operand only where the left one does not decide. */
+/* && and ||: evaluate the right operand only if the left one does not decide. */
 static void emit_logic(struct emitter *m, const struct expression_node *node, int depth)
 {
 	bool is_or = node->op == OP_OR;
@@ -200,9 +200,7 @@ static void emit_binary(struct emitter *m, const struct expression_node *node, i
 		put_truth(m, code);
 		return;
 	}
-	/*
-	 * The kernel refuses a shift that it cannot see to be below 64 only where it is constant.
-	 */
+	/* The verifier rejects only constant shifts by 64 or more. */
 	if (node->op == OP_LEFT || node->op == OP_RIGHT)
 		put(m, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 63);
 	put(m, BPF_ALU64 | code | BPF_X, BPF_REG_0, BPF_REG_2, 0, 0);
@@ -233,7 +231,7 @@ static void emit_cast(struct emitter *m, const struct expression_node *node)
 	put(m, BPF_ALU64 | (node->is_signed ? BPF_ARSH : BPF_RSH) | BPF_K, BPF_REG_0, 0, 0, unused);
 }
 
-/* The value of node @at to r0. Slots from @depth on are free. */
+/* Compute node @at in r0. Stack slots from @depth on are free. */
 static void emit_node(struct emitter *m, uint8_t at, int depth)
 {
 	const struct expression_node *node = &m->e->nodes[at];
@@ -251,10 +249,10 @@ static void emit_node(struct emitter *m, uint8_t at, int depth)
 		emit_unary(m, node);
 }
 
-int expression_emit(const struct expression *e, uint32_t signature_symbols, struct bpf_insn *insns,
+int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
 		    size_t max)
 {
-	struct emitter m = { .e = e, .signature_symbols = signature_symbols, .insns = insns,
+	struct emitter m = { .e = e, .signed_mask = signed_mask, .insns = insns,
 			     .max = max };
 	int plain = expression_plain(e);
 
@@ -268,9 +266,9 @@ int expression_emit(const struct expression *e, uint32_t signature_symbols, stru
 	return m.n > max ? -ENOSPC : (int)m.n;
 }
 
-bool expression_is_signed(const struct expression *e, uint32_t signature_symbols)
+bool expression_is_signed(const struct expression *e, uint32_t signed_mask)
 {
-	struct emitter m = { .e = e, .signature_symbols = signature_symbols };
+	struct emitter m = { .e = e, .signed_mask = signed_mask };
 
 	return node_signed(&m, e->root);
 }

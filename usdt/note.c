@@ -8,9 +8,9 @@
 
 #define NOTE_OWNER	"stapsdt"
 #define NOTE_TYPE	3	/* NT_STAPSDT */
-#define NOTES_MAX	(8u << 20)	/* bytes that are read; 531 notes take 60,000 */
+#define NOTES_MAX	(8u << 20)	/* bytes of the section; 531 notes take 60,000 */
 
-/* What a note holds; the bytes are borrowed. */
+/* An ELF note; the bytes are borrowed. */
 struct note {
 	uint32_t type;
 	const unsigned char *owner, *desc;
@@ -35,7 +35,7 @@ int usdt_notes(const struct elf *elf, struct usdt_note_iter *iter)
 	return 0;
 }
 
-/* The next @size bytes, and past the padding behind them. The last field may lack its padding. */
+/* Consume @size bytes and the padding behind them, which the last field may lack. */
 static const unsigned char *read_padded(struct cursor *c, uint32_t size)
 {
 	const unsigned char *bytes = cursor_bytes(c, size);
@@ -46,7 +46,7 @@ static const unsigned char *read_padded(struct cursor *c, uint32_t size)
 	return bytes;
 }
 
-/* Takes the next note off the section. False where the section ends before the note does. */
+/* Read the next note of the section. Return false if it is truncated. */
 static bool note_read(struct usdt_note_iter *iter, struct note *note)
 {
 	struct cursor c = cursor_over(iter->data, iter->size, iter->elf->big_endian);
@@ -67,15 +67,15 @@ static bool note_is_probe(const struct note *note)
 	       !memcmp(note->owner, NOTE_OWNER, sizeof(NOTE_OWNER));
 }
 
-/* A prelinked file moved since the note was written: the base tells by how much. */
-static uint64_t move_addr(const struct usdt_note_iter *iter, uint64_t addr, uint64_t note_base)
+/* Relocate @addr: a prelinked file was moved after the notes were written, .stapsdt.base too. */
+static uint64_t relocate(const struct usdt_note_iter *iter, uint64_t addr, uint64_t note_base)
 {
 	if (iter->base)
 		addr += iter->base - note_base;
 	return iter->elf->is64 ? addr : (uint32_t)addr;
 }
 
-/* Reads the site that @note describes. False: malformed, or the site is nowhere in the file. */
+/* Parse @note. Return false if it is malformed or its site is not in the file. */
 static bool site_read(struct usdt_note_iter *iter, const struct note *note,
 		      struct usdt_site *site)
 {
@@ -86,9 +86,9 @@ static bool site_read(struct usdt_note_iter *iter, const struct note *note,
 	uint64_t semaphore = cursor_uint(&c, word);
 	size_t len;
 
-	*site = (struct usdt_site){ .vaddr = move_addr(iter, vaddr, base) };
+	*site = (struct usdt_site){ .vaddr = relocate(iter, vaddr, base) };
 	if (semaphore)
-		site->semaphore_vaddr = move_addr(iter, semaphore, base);
+		site->semaphore_vaddr = relocate(iter, semaphore, base);
 	site->provider = cursor_string(&c, &len);
 	site->name = cursor_string(&c, &len);
 	site->args = cursor_string(&c, &len);

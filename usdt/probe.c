@@ -63,7 +63,7 @@ int probe_list_read(const struct elf *elf, struct probe_list *list)
 	list->skipped = iter.skipped;
 	if (!list->count)
 		return 0;
-	/* Sorted twice: looking each name up in a list of those seen would be quadratic. */
+	/* Sort twice: searching each name in a list of those seen would be quadratic. */
 	qsort(list->sites, list->count, sizeof(*list->sites), by_name);
 	for (size_t i = 0; i < list->count; i++) {
 		struct probe_site *at = &list->sites[i];

@@ -1,49 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a breakpoint may go. One inside an instruction corrupts the program that is traced,
- * and one on an instruction that the kernel must step out of line costs thirty
- * times what one on its neighbour does.
+ * Addresses where a breakpoint may be placed. A breakpoint inside an
+ * instruction corrupts the traced program; one on an instruction that the
+ * kernel must single-step out of line costs thirty times as much as one on an
+ * instruction that it emulates.
+ *
+ * Source: the kernel's arch-specific kernel/uprobes.c (emulated instructions);
+ * LSB, "Exception Frames" (.eh_frame_hdr); usdt/arch_*.c (instructions).
+ *
+ * All functions are pure. Addresses are link-time virtual addresses.
  */
 #ifndef USDT_SITE_H
 #define USDT_SITE_H
 
 #include "usdt/note.h"
 
+#define SITE_REG	4	/* bytes of a register's name: "rbx", "x19" */
+
 /*
- * Whether the instruction at file offset @offset is one of the nops that
- * sys/sdt.h puts at a site on the file's architecture, in an executable segment.
+ * Return whether the instruction at file offset @offset is one of the nops
+ * that sys/sdt.h emits at a site on the file's architecture.
  */
 bool site_is_nop(const struct elf *elf, uint64_t offset);
 
 /*
- * Why no breakpoint may go on @site, or its semaphore not be counted in, in words that follow
- * "cannot be traced"; NULL: all is well. An instruction that the site would be inside of is found
- * where .eh_frame_hdr tells the function's beginning; where it does not, the nop is believed.
+ * Return why no breakpoint may be placed at @site or its semaphore may not be
+ * incremented, as a static string that completes "cannot be traced: ", or NULL
+ * if it is safe. A site inside an instruction is detected if .eh_frame_hdr
+ * describes the function; otherwise the nop is trusted.
  */
 const char *site_refusal(const struct elf *elf, const struct usdt_site *site);
 
-/* Where the x86-64 function with @vaddr begins and ends, by .eh_frame_hdr. False: not told there. */
+/*
+ * Look up the bounds of the function that contains @vaddr in .eh_frame_hdr.
+ * Return false, with *@start and *@end undefined, if it is not described
+ * there, or if the architecture's instructions all have one length, so that
+ * the bounds are not needed.
+ */
 bool site_body(const struct elf *elf, uint64_t vaddr, uint64_t *start, uint64_t *end);
 
 /*
- * The address to probe for the function that begins at @vaddr: behind a landing pad
- * (endbr64), which the kernel cannot emulate; the arguments are still where they were.
+ * Return the address to probe for the function that begins at @vaddr: behind
+ * its landing pad (endbr64), which the kernel cannot emulate and which leaves
+ * the argument registers unchanged.
  */
 uint64_t site_function(const struct elf *elf, uint64_t vaddr);
 
 /*
- * The addresses of the instructions in @function that call function @callee. There, the arguments
- * are where it wants them, and the kernel emulates the instruction. Other bytes that name the
- * same 32 bits of distance are no chance. How many; 0 where there are none, or more than @max.
+ * Find the instructions in @function that call function @callee: there, the
+ * argument registers hold the callee's arguments, and the kernel emulates the
+ * instruction. Write their addresses to @vaddrs, room for @max. Return their
+ * number; 0 if there are none or more than @max. A false match is not
+ * realistic: it would have to contain the callee's 32-bit displacement.
  */
 size_t site_calls(const struct elf *elf, const struct elf_symbol *function, const char *callee,
 		  uint64_t *vaddrs, size_t max);
 
-#define SITE_REG	4	/* bytes of a register's name: "rbx", "x19" */
-
 /*
- * The register that points to an object, where the instruction before the call at @vaddr loads
- * that's member at @offset for the call's first argument. 0 or -EINVAL: it does something else.
+ * Read the name of the register that points to an object, if the instruction
+ * before the call at @vaddr loads the object's member at byte @offset as the
+ * call's first argument. Return 0, or -EINVAL if it does something else.
  */
 int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[SITE_REG]);
 

@@ -6,213 +6,13 @@
 #include <string.h>
 
 #include "usdt/arch.h"
+#include "usdt/scan.h"
 
-static const struct arch *const archs[] = {
-	&arch_x86_64, &arch_i386, &arch_aarch64, &arch_arm,
-	&arch_ppc64, &arch_s390, &arch_riscv, &arch_mips,
-};
-
-const struct arch *arch_find(uint16_t machine)
-{
-	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
-		if (archs[i]->machine == machine)
-			return archs[i];
-	return NULL;
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-bool scan_peek(const struct scan *s, char c)
-{
-	return s->p < s->end && *s->p == c;
-}
-
-bool scan_char(struct scan *s, char c)
-{
-	if (!scan_peek(s, c))
-		return false;
-	s->p++;
-	return true;
-}
-
-void scan_blanks(struct scan *s)
-{
-	while (s->p < s->end && is_blank(*s->p))
-		s->p++;
-}
-
-static int digit_value(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
-}
-
-bool scan_number(struct scan *s, int64_t *value)
-{
-	bool minus = scan_char(s, '-');
-	bool fits = true;
-	uint64_t n = 0;
-	int base = 10;
-
-	if (!minus)
-		scan_char(s, '+');
-	if (s->p == s->end || !is_digit(*s->p))
-		return false;
-	if (scan_char(s, '0')) {
-		if (scan_char(s, 'x'))
-			base = 16;
-		else if (s->p < s->end && is_digit(*s->p))
-			return false;	/* octal to an assembler: nobody writes it, do not guess */
-		else
-			base = 1;	/* 0 and no more digits */
-	}
-	if (base == 16 && (s->p == s->end || digit_value(*s->p) >= 16))
-		return false;
-	for (; s->p < s->end && digit_value(*s->p) < base; s->p++) {
-		unsigned int digit = digit_value(*s->p);
-
-		fits = fits && n <= (UINT64_MAX - digit) / base;
-		n = n * base + digit;
-	}
-	*value = (int64_t)(minus ? -n : n);
-	return fits && !(minus && n > (uint64_t)INT64_MAX + 1);
-}
-
-static bool is_name(char c)
-{
-	unsigned char lower = (unsigned char)c | 0x20;
-
-	return (lower >= 'a' && lower <= 'z') || is_digit(c) || c == '_' || c == '.' ||
-	       c == '$' || (unsigned char)c >= 0x80;
-}
-
-size_t scan_name(struct scan *s, const char **name)
-{
-	*name = s->p;
-	while (s->p < s->end && is_name(*s->p))
-		s->p++;
-	return s->p - *name;
-}
-
-/* A symbol with the relocation that may follow it, which stays part of its name. */
-static bool scan_symbol(struct scan *s, struct spec *spec)
-{
-	const char *name = s->p;
-
-	if (s->p == s->end || !is_name(*name) || is_digit(*name))
-		return false;
-	while (s->p < s->end && (is_name(*s->p) || *s->p == '@'))
-		s->p++;
-	spec->symbol = name;
-	spec->symbol_len = s->p - name;
-	return true;
-}
-
-static bool scan_term(struct scan *s, struct spec *spec)
-{
-	struct scan start = *s;
-	int64_t n;
-
-	if (scan_number(s, &n)) {
-		spec->value = (int64_t)((uint64_t)spec->value + (uint64_t)n);
-		return true;
-	}
-	*s = start;
-	scan_char(s, '+');
-	return !spec->symbol && scan_symbol(s, spec);
-}
-
-enum spec_reason scan_displacement(struct scan *s, struct spec *spec)
-{
-	if (s->p == s->end || *s->p == '(')
-		return SPEC_OK;
-	do {
-		if (!scan_term(s, spec))
-			return SPEC_BAD_OPERAND;
-	} while (scan_peek(s, '+') || scan_peek(s, '-'));
-	return SPEC_OK;
-}
-
-enum spec_reason scan_reg(const struct arch *arch, struct scan *s, struct spec *spec,
-			  struct arch_reg *reg)
-{
-	const char *name;
-	size_t len;
-
-	*reg = (struct arch_reg){ .number = SPEC_NO_REG, .bits = spec->reg_bits };
-	len = scan_name(s, &name);
-	return len ? arch->reg(arch, name, len, reg) : SPEC_BAD_OPERAND;
-}
-
-void arch_set_reg(struct spec *spec, const struct arch_reg *reg)
-{
-	spec->kind = reg->zero ? SPEC_CONST : SPEC_REG;
-	spec->base = reg->zero ? SPEC_NO_REG : reg->number;
-	spec->reg_bits = reg->bits;
-	spec->reg_shift = reg->shift;
-}
-
-static bool word_is(const char *name, size_t len, const char *word, size_t word_len)
-{
-	return len == word_len && !memcmp(name, word, len);
-}
-
-/* The number that all of @name is, up to 99; -1 where it is none. */
-static int name_number(const char *name, size_t len)
-{
-	if (!len || len > 2 || !is_digit(name[0]) || (len == 2 && name[0] == '0'))
-		return -1;
-	if (len == 1)
-		return name[0] - '0';
-	return is_digit(name[1]) ? (name[0] - '0') * 10 + name[1] - '0' : -1;
-}
-
-static int plain_number(const struct arch *arch, const char *name, size_t len)
-{
-	size_t prefix = strlen(arch->prefix);
-	const char *word = arch->names;
-
-	if (len > prefix && !memcmp(name, arch->prefix, prefix)) {
-		int number = name_number(name + prefix, len - prefix);
-
-		if (number >= 0 && number < arch->numbered)
-			return number;
-	}
-	for (int number = arch->numbered; *word; number++) {
-		size_t n = strcspn(word, " ");
-
-		if (word_is(name, len, word, n))
-			return number;
-		word += n + (word[n] == ' ');
-	}
-	for (const struct arch_alias *a = arch->aliases; a && *a->name; a++)
-		if (word_is(name, len, a->name, strlen(a->name)))
-			return a->number;
-	return SPEC_NO_REG;
-}
-
-enum spec_reason arch_plain_reg(const struct arch *arch, const char *name, size_t len,
-				struct arch_reg *reg)
-{
-	reg->number = plain_number(arch, name, len);
-	return reg->number == SPEC_NO_REG ? SPEC_BAD_REGISTER : SPEC_OK;
-}
-
-/* %arg0 to %arg5, %ret and %ip; the architecture's own names too, if they mean a whole one. */
-static enum spec_reason neutral_reg(const struct arch *arch, struct scan *s, struct spec *spec)
+/* Parse %arg0 to %arg5, %ret, %ip, or the architecture's own name of a whole register. */
+static enum spec_reason portable_reg(const struct arch *arch, struct scan *s, struct spec *spec)
 {
 	uint8_t word = spec->reg_bits;
-	struct arch_reg reg = { .number = SPEC_NO_REG, .bits = word };
+	struct arch_reg reg = { .slot = SPEC_NO_REG, .bits = word };
 	const char *name;
 	size_t len;
 
@@ -220,21 +20,21 @@ static enum spec_reason neutral_reg(const struct arch *arch, struct scan *s, str
 		return SPEC_BAD_OPERAND;
 	if (len == 4 && !memcmp(name, "arg", 3) && name[3] >= '0' &&
 	    name[3] < '0' + ARCH_ARGS_MAX)
-		reg.number = arch->args[name[3] - '0'];
-	else if (word_is(name, len, "ret", 3))
-		reg.number = arch->ret;
-	else if (word_is(name, len, "ip", 2))
-		reg.number = arch->pc;
+		reg.slot = arch->args[name[3] - '0'];
+	else if (len == 3 && !memcmp(name, "ret", 3))
+		reg.slot = arch->ret;
+	else if (len == 2 && !memcmp(name, "ip", 2))
+		reg.slot = arch->pc;
 	else if (arch->reg(arch, name, len, &reg) != SPEC_OK || reg.zero || reg.bits != word)
 		return SPEC_BAD_REGISTER;
-	spec->base = reg.number;
-	return reg.number == SPEC_NO_REG ? SPEC_BAD_REGISTER : SPEC_OK;
+	spec->base = reg.slot;
+	return reg.slot == SPEC_NO_REG ? SPEC_BAD_REGISTER : SPEC_OK;
 }
 
-/* The grammar that is the same everywhere: REG, D(REG), D(D(REG)), SYM(%ip), D(SYM(%ip)) … */
-static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, struct spec *spec)
+/* Parse the architecture-independent grammar: REG, D(REG), D(D(REG)), SYM(%ip), D(SYM(%ip)), … */
+static enum spec_reason parse_portable(const struct arch *arch, struct scan *s, struct spec *spec)
 {
-	int64_t outer[SPEC_DEREF_MAX];	/* as written: the last one is added first */
+	int64_t outer[SPEC_DEREF_MAX];	/* as written: the last is applied first */
 	enum spec_reason reason;
 	unsigned int n = 0;
 
@@ -249,12 +49,12 @@ static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, s
 			outer[n++] = spec->value;
 			spec->value = 0;
 		}
-		reason = scan_displacement(s, spec);
+		reason = arch_parse_displacement(s, spec);
 		if (reason != SPEC_OK || !scan_char(s, '('))
 			return SPEC_BAD_OPERAND;
 		spec->kind = SPEC_MEM;
 	}
-	reason = neutral_reg(arch, s, spec);
+	reason = portable_reg(arch, s, spec);
 	if (reason == SPEC_OK && spec->address && spec->kind != SPEC_MEM)
 		reason = SPEC_BAD_OPERAND;
 	if (reason != SPEC_OK)
@@ -272,7 +72,7 @@ static enum spec_reason parse_neutral(const struct arch *arch, struct scan *s, s
 	return SPEC_OK;
 }
 
-/* Leaves what SIZE@ said, and the text. */
+/* Reset @spec except for its text, size and type. */
 static void clear_operand(struct spec *spec, bool is64)
 {
 	struct spec clear = {
@@ -300,23 +100,23 @@ static enum spec_reason parse_as(grammar_fn *grammar, const struct arch *arch, s
 static enum spec_reason parse_operand(const struct arch *arch, struct scan s, bool is64,
 				      struct spec *spec)
 {
-	enum spec_reason native, neutral;
+	enum spec_reason native, portable;
 
 	native = parse_as(arch->operand, arch, s, is64, spec);
 	if (native != SPEC_BAD_OPERAND && native != SPEC_BAD_REGISTER)
 		return native;
-	neutral = parse_as(parse_neutral, arch, s, is64, spec);
-	return neutral == SPEC_BAD_OPERAND ? native : neutral;
+	portable = parse_as(parse_portable, arch, s, is64, spec);
+	return portable == SPEC_BAD_OPERAND ? native : portable;
 }
 
-/* How long the "-4@" or "8f@" is that @s starts with; 0 where it starts with none. */
+/* The length of the "-4@" or "8f@" that @s starts with, 0 if there is none. */
 static size_t size_length(struct scan s)
 {
 	const char *start = s.p;
 	unsigned int digits = 0;
 
 	scan_char(&s, '-');
-	for (; digits < 3 && s.p < s.end && is_digit(*s.p); s.p++)
+	for (; digits < 3 && s.p < s.end && scan_is_digit(*s.p); s.p++)
 		digits++;
 	scan_char(&s, 'f');
 	return digits && scan_char(&s, '@') ? s.p - start : 0;
@@ -328,7 +128,7 @@ static enum spec_reason parse_size(struct scan *s, bool is64, struct spec *spec)
 	int64_t size = 0;
 
 	if (!len) {
-		spec->size = is64 ? 8 : 4;	/* the first sys/sdt.h knew no sizes */
+		spec->size = is64 ? 8 : 4;	/* the first sys/sdt.h has no sizes */
 		return scan_peek(s, '@') ? SPEC_BAD_SIZE : SPEC_OK;
 	}
 	spec->is_signed = scan_char(s, '-');
@@ -344,7 +144,7 @@ static enum spec_reason parse_size(struct scan *s, bool is64, struct spec *spec)
 enum spec_reason spec_parse(uint16_t machine, bool is64, const char *text, size_t len,
 			    struct spec *spec)
 {
-	const struct arch *arch = arch_find(machine);
+	const struct arch *arch = arch_of(machine);
 	struct scan s = { text, text + len };
 	enum spec_reason reason;
 
@@ -361,8 +161,8 @@ enum spec_reason spec_parse(uint16_t machine, bool is64, const char *text, size_
 }
 
 /*
- * The length of the spec that @args starts with. A blank inside brackets
- * belongs to it, unless the next spec follows: then a bracket was never closed.
+ * The length of the spec that @args starts with. A blank inside brackets is part
+ * of it, unless the next spec follows: then a bracket was not closed.
  */
 static size_t spec_length(struct scan args)
 {
@@ -372,7 +172,7 @@ static size_t spec_length(struct scan args)
 	for (; args.p < args.end; args.p++) {
 		char c = *args.p;
 
-		if (is_blank(c)) {
+		if (scan_is_blank(c)) {
 			struct scan next = { args.p + 1, args.end };
 
 			if (!depth || size_length(next))
@@ -455,7 +255,7 @@ static void out_reg(struct out *out, const struct arch *arch, int number)
 	out_add(out, "%.*s", (int)strcspn(word, " "), word);
 }
 
-/* " + 8", " - 8", or nothing where @value is 0. */
+/* " + 8", " - 8", or nothing if @value is 0. */
 static void out_offset(struct out *out, int64_t value)
 {
 	if (value)
@@ -463,7 +263,7 @@ static void out_offset(struct out *out, int64_t value)
 			(unsigned long long)(value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
-/* The sum that is the address: symbol, base, index, offset. */
+/* The terms of the address: symbol, base, index, offset. */
 static void out_address(struct out *out, const struct arch *arch, const struct spec *spec)
 {
 	const char *plus = "";
@@ -503,7 +303,7 @@ static void out_memory(struct out *out, const struct arch *arch, const struct sp
 		out_add(out, ")");
 }
 
-static void out_place(struct out *out, const struct arch *arch, const struct spec *spec)
+static void out_operand(struct out *out, const struct arch *arch, const struct spec *spec)
 {
 	size_t start = out->len;
 
@@ -532,6 +332,6 @@ int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t siz
 
 	if (spec->size)
 		out_add(&out, "%d %-8s bytes @ ", spec->size, type);
-	out_place(&out, arch_find(machine), spec);
+	out_operand(&out, arch_of(machine), spec);
 	return (int)out.len;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bodies of functions: a byte that chooses the architecture, then the instructions. */
+/* Function bodies: a byte that selects the architecture, then the instructions. */
 #include <elf.h>
 #include <errno.h>
 
 #include "tests/fuzz/fuzz.h"
 #include "usdt/accessor.h"
-#include "usdt/length.h"
+#include "usdt/x86_length.h"
 
 static void check_body(int (*read)(uint16_t machine, const void *code, size_t size,
 				   struct accessor *out),
@@ -24,17 +24,17 @@ static void check_body(int (*read)(uint16_t machine, const void *code, size_t si
 	REQUIRE(got.size == 1 || got.size == 2 || got.size == 4 || got.size == 8);
 }
 
-/* An instruction that is cut off has no length. */
+/* A truncated instruction has no length. */
 static void check_length(const uint8_t *data, size_t size)
 {
-	unsigned int n = length_x86(data, size);
+	unsigned int n = x86_length_decode(data, size);
 
 	REQUIRE(n <= size && n <= 15);
 	for (unsigned int i = 0; i < n; i++) {
 		uint8_t *cut = malloc(i + 1);
 
 		memcpy(cut, data, i);
-		REQUIRE(!length_x86(cut, i));
+		REQUIRE(!x86_length_decode(cut, i));
 		free(cut);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* BPF instructions of any content: one line of print each, as long as it says. */
+/* Random BPF instructions: each results in one printable line. */
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 #include "usdt/disasm.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ELF files of any machine: headers, sections, symbols, notes, and what is listed of them. */
+/* ELF files of any machine: headers, sections, symbols, notes, accessors, listing. */
 #include <errno.h>
 
 #include "cli/json.h"
@@ -11,7 +11,7 @@
 
 #define NAMES	64
 
-/* Reads @text to its end; it must lie in the file, unless it is an empty one of ours. */
+/* Read @text to its end. It must be inside the file, or a static "". */
 static void check_string(const struct elf *elf, const char *text)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -56,7 +56,7 @@ static void check_address(const struct elf *elf, const struct elf_loads *loads, 
 	elf_vaddr_has_flags(elf, vaddr, 1);
 }
 
-/* Whether reading the tables through finds a @name that has this value. */
+/* Return whether a linear search finds a @name with this value. */
 static bool is_symbol(const struct elf *elf, const char *name, uint64_t value)
 {
 	static const uint32_t tables[] = { 11, 2 };	/* SHT_DYNSYM, SHT_SYMTAB */
@@ -92,7 +92,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 		if (!elf_symbol_find(elf, symbol.name, &found))
 			REQUIRE(!strcmp(found.name, symbol.name) && found.shndx);
 		else
-			/* A wrong .gnu.hash hides what .dynsym has, but nothing hides .symtab. */
+			/* A wrong .gnu.hash hides symbols of .dynsym, but not of .symtab. */
 			REQUIRE(table != 2 || !symbol.shndx || symbol.type == 3 || symbol.type == 4,
 				"%s", symbol.name);
 		accessor_read(elf, symbol.name, &accessor);

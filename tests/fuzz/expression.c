@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Filters and values of dbslower trace: two bytes that say which variables are signed, one that
- * seeds their values, then the text. What is emitted runs in the tests' interpreter and, where that
- * is allowed, is loaded into the kernel.
+ * Expressions of dbslower trace: two bytes with the mask of signed variables, one
+ * that seeds their values, then the text. The generated function is run by the
+ * tests' interpreter and, if permitted, loaded into the kernel.
  */
 #include <errno.h>
 
@@ -11,7 +11,7 @@
 #include "tests/unit/load.h"
 #include "usdt/expression.h"
 
-#define TEXTS	16	/* where there is a text; what else is read fails */
+#define TEXTS	16	/* addresses with a text; others are not readable */
 
 static char texts[TEXTS][EXPRESSION_TEXT];
 
@@ -28,7 +28,7 @@ static long read_text(char *to, unsigned int size, uint64_t address)
 	return (long)len + 1;
 }
 
-/* f(variables), which lie on the stack as they do in a program. */
+/* Load a program that calls f(variables), with the variables on the stack. */
 static void check_loads(const struct bpf_insn *function, int n)
 {
 	struct bpf_insn insns[2 * EXPRESSION_VARIABLES + 8 + EXPRESSION_INSNS_MAX];
@@ -55,20 +55,20 @@ static void check_loads(const struct bpf_insn *function, int n)
 	REQUIRE(!load_insns(insns, at + n), "%s", load_log);
 }
 
-static void check_emitted(const struct expression *e, uint32_t signature_symbols, uint8_t seed)
+static void check_emitted(const struct expression *e, uint32_t signed_mask, uint8_t seed)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX], *less;
 	uint64_t variables[EXPRESSION_VARIABLES];
 	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
 			     .read_text = read_text };
-	int n = expression_emit(e, signature_symbols, insns, EXPRESSION_INSNS_MAX);
+	int n = expression_emit(e, signed_mask, insns, EXPRESSION_INSNS_MAX);
 
 	if (n == -ENOSPC)
 		return;
 	REQUIRE(n >= 2 && n <= EXPRESSION_INSNS_MAX, "%d", n);
 	REQUIRE(expression_plain(e) < 0 || n == 2, "%d", n);
 	less = malloc((size_t)(n - 1) * sizeof(*less));
-	REQUIRE(expression_emit(e, signature_symbols, less, (size_t)n - 1) == -ENOSPC);
+	REQUIRE(expression_emit(e, signed_mask, less, (size_t)n - 1) == -ENOSPC);
 	free(less);
 	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
 		variables[i] = (uint64_t)(seed + i) * 0x9e3779b97f4a7c15u >> (4 * i);
@@ -81,14 +81,14 @@ static void check_emitted(const struct expression *e, uint32_t signature_symbols
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	uint32_t signature_symbols = input_byte(&in);
+	uint32_t signed_mask = input_byte(&in);
 	struct expression e;
 	enum expression_reason reason;
 	uint8_t seed;
 	size_t end;
 	char *text;
 
-	signature_symbols |= (uint32_t)input_byte(&in) << 8;
+	signed_mask |= (uint32_t)input_byte(&in) << 8;
 	seed = input_byte(&in);
 	for (size_t i = 0; i < TEXTS; i++)
 		input_bytes(&(struct input){ in.at, in.left < i ? in.left : i }, texts[i],
@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (reason == EXPRESSION_OK) {
 		REQUIRE(e.count && e.count <= EXPRESSION_NODES && e.root < e.count);
 		REQUIRE(e.texts_len <= EXPRESSION_TEXTS);
-		check_emitted(&e, signature_symbols, seed);
+		check_emitted(&e, signed_mask, seed);
 	}
 	free(text);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Argument specs: a byte that chooses architecture and class, one that seeds registers, then the
- * text. What is emitted runs in the tests' interpreter and, where that is allowed, is
- * loaded into the kernel.
+ * Argument specs: a byte that selects architecture and class, one that seeds the
+ * registers, then the text. The generated function is run by the tests'
+ * interpreter and, if permitted, loaded into the kernel.
  */
 #include <elf.h>
 #include <errno.h>
@@ -24,7 +24,7 @@ static const struct {
 	{ EM_RISCV, 0, false }, { EM_MIPS, 0, false },
 };
 
-/* Every name is a symbol but those that begin with an x. */
+/* Resolve every name that does not begin with an x. */
 static int find_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 {
 	(void)arg;

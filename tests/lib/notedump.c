@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "usdt/length.h"
+#include "usdt/x86_length.h"
 #include "usdt/site.h"
 
 static int dump_notes(const struct elf *elf)
@@ -108,7 +108,7 @@ static int dump_lengths(const struct elf *elf)
 		if (!site_body(elf, vaddr, &start, &end))
 			return 1;
 		while (vaddr < end && !elf_vaddr_to_offset(elf, vaddr, &offset)) {
-			unsigned int n = length_x86(elf->data + offset, elf->size - offset);
+			unsigned int n = x86_length_decode(elf->data + offset, elf->size - offset);
 
 			printf("%" PRIx64 "%s\n", vaddr, n ? "" : " unknown");
 			if (!n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usdt/accessor.c on the bodies of accessors as they are in distributions' servers, on
- * what other compilers make of the same source, and on what must be refused.
+ * usdt/accessor.c with the bodies of accessors from distributions' servers, the
+ * code of other compilers for the same source, and bodies that must be refused.
  */
 #include "usdt/accessor.h"
 
@@ -41,8 +41,8 @@ struct body {
 #define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
 #define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
 
-/* Each from Debian's package: MariaDB 10.5, 10.11, 11.8 (of two dates) and MySQL 9.7. */
-static const struct body real_bodies[] = {
+/* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds) and MySQL 9.7. */
+static const struct body server_bodies[] = {
 	X86("10.11 thd_query_string", "488d4768c3", ADDRESS(0x68)),
 	X86("11.8 thd_query_string", ENDBR64 "488d4768c3", ADDRESS(0x68)),
 	X86("10.11 thd_current_db", "488d87a0000000c3", ADDRESS(0xa0)),
@@ -179,8 +179,8 @@ static const struct body real_bodies[] = {
 		EQUALS(0x63f0, 0x234, 5)),
 };
 
-/* The same members as other compilers, versions and options hand them out. */
-static const struct body other_bodies[] = {
+/* The code of other compilers, versions and options for the same members. */
+static const struct body variant_bodies[] = {
 	X86("frame pointer", "554889e5488d47685dc3", ADDRESS(0x68)),
 	X86("frame pointer, leave", "554889e5488b4768c9c3", VALUE(0x68, 8)),
 	X86("frame pointer, endbr64", ENDBR64 "554889e5488b87f82500004885c07404488b40085dc3",
@@ -200,7 +200,7 @@ static const struct body other_bodies[] = {
 	X86("two returns", "488b87f82500004885c07405488b4008c331c0c3", POINTER(0x25f8, 8, 8)),
 	X86("jne", "488b87f82500004885c0750331c0c3488b4008c3", POINTER(0x25f8, 8, 8)),
 	X86("long jump", "488b87f82500004885c00f8404000000488b4008c3", POINTER(0x25f8, 8, 8)),
-	X86("behind a jump", "488b87f82500004885c07402eb02c390488b4008c3",
+	X86("after a jump", "488b87f82500004885c07402eb02c390488b4008c3",
 	    POINTER(0x25f8, 8, 8)),
 	X86("%rsp-like base %r12", "4989fc498b442468c3", VALUE(0x68, 8)),
 	X86("sete and movzbl", "488b87a033000083b88c000000030f94c00fb6c0c3",
@@ -218,13 +218,14 @@ static const struct body other_bodies[] = {
 	ARM("signed return address", "3f2303d5" "000c53f9" "ff0b5fd6", VALUE(0x2618, 8)),
 	ARM("ldrsw", "006898b9" RET, VALUE(0x1868, 4)),
 	ARM("ldrb", "00a04139" RET, VALUE(0x68, 1)),
-	X86_SET("an unknown instruction behind it", "48897768" "0f0b", VALUE(0x68, 8)),
+	X86_SET("followed by an unknown instruction", "48897768" "0f0b", VALUE(0x68, 8)),
 	X86_SET("only on one side of a jump", "4885c97201c3" "48897768c3", VALUE(0x68, 8)),
 	X86_SET("set on one side, added to on the other", "4885c9720548897768c3" "48017768c3",
 		VALUE(0x68, 8)),
 	X86_SET("other members", "897710" "c7471805000000" "48895720" "c6472801" "48897768c3",
 		VALUE(0x68, 8)),
-	X86_SET("kept over a call", "534889f3554889fde8000000" "0048895d685d5bc3", VALUE(0x68, 8)),
+	X86_SET("preserved across a call",
+		"534889f3554889fde8000000" "0048895d685d5bc3", VALUE(0x68, 8)),
 	X86_SET("a frame", "4883ec18" "48897768" "4883c418c3", VALUE(0x68, 8)),
 	X86_CMP("a register", "488b47688b401083f803" "7501c331c0c3", EQUALS(0x68, 0x10, 3)),
 	X86_CMP("twice the same", "488b476883781003" "740783781003" "7401c3c3",
@@ -232,18 +233,18 @@ static const struct body other_bodies[] = {
 	ARM_SET("one of a pair", "018808a9" RET, VALUE(0x88, 8)),
 	ARM_SET("the second of a pair", "028408a9" RET, VALUE(0x90, 8)),
 	ARM_SET("tbz", "42000036" RET "013400f9" RET, VALUE(0x68, 8)),
-	ARM_SET("kept over a call", "fd7bbea9" "f30b00f9" "f30301aa" "f40300aa" "00000094"
+	ARM_SET("preserved across a call", "fd7bbea9" "f30b00f9" "f30301aa" "f40300aa" "00000094"
 		"933600f9" RET, VALUE(0x68, 8)),
 };
 
-/* Something else than a member handed out, or what cannot be told. */
+/* Bodies that do not return a member, or cannot be analysed. */
 static const struct body refused_bodies[] = {
 	X86("nothing", "", { 0 }),
 	X86("no return", "488d4768", { 0 }),
-	X86("the argument changed meanwhile", "4889f7488d4768c3", { 0 }),
+	X86("the argument overwritten", "4889f7488d4768c3", { 0 }),
 	X86("second argument's member", "488d4668c3", { 0 }),
 	X86("a constant", "31c0c3", { 0 }),
-	X86("unset", "c3", { 0 }),
+	X86("no value set", "c3", { 0 }),
 	X86("a global", "488b05c9521001c3", { 0 }),
 	X86("thread-local", "64488b042528000000c3", { 0 }),
 	X86("a call", "5de8c9521001c3", { 0 }),
@@ -257,8 +258,8 @@ static const struct body refused_bodies[] = {
 	    "8b973c3f0000b80100000085d27401c3488b97c002000031c04885d274f1554889d74889e5ff92b8010000"
 	    "5d84c00f95c00fb6c0c3", { 0 }),
 	X86("thd_inc_row_count: writes", ENDBR64 "488b87a03300004883" "80c802000001c3", { 0 }),
-	X86("NULL gives something else", "488b87f82500004885c07405488b4008c3b801000000c3", { 0 }),
-	X86("NULL gives what was there", "4c8b87f82500004d85c07404498b4008c3", { 0 }),
+	X86("NULL returns another value", "488b87f82500004885c07405488b4008c3b801000000c3", { 0 }),
+	X86("NULL returns an unset register", "4c8b87f82500004d85c07404498b4008c3", { 0 }),
 	X86("%al only", "8a4768c3", { 0 }),
 	X86("16 bits only", "668b4768c3", { 0 }),
 	X86("indexed", "488b44b768c3", { 0 }),
@@ -267,9 +268,9 @@ static const struct body refused_bodies[] = {
 	X86("negative offset", "488d47f8c3", { 0 }),
 	X86("huge offset", "488d8700000010c3", { 0 }),
 	X86("stack", "488b442408c3", { 0 }),
-	X86("endless", "488b4768ebfa", { 0 }),
+	X86("endless loop", "488b4768ebfa", { 0 }),
 	X86("setter read as accessor", "4889b7983b0000c3", { 0 }),
-	X86("flags lost before sete", "488b87a033000083b88c0000000331d20f94c0c3", { 0 }),
+	X86("flags clobbered before sete", "488b87a033000083b88c0000000331d20f94c0c3", { 0 }),
 	X86("%ah", "488b87a033000083b88c000000030f94c4c3", { 0 }),
 	X86_SET("accessor read as setter", "488b4768c3", { 0 }),
 	X86_SET("third argument", "48895768c3", { 0 }),
@@ -279,25 +280,25 @@ static const struct body refused_bodies[] = {
 	X86_SET("an array's element", "488974f768c3", { 0 }),
 	X86_SET("two members on two sides", "4885c9720548897768c348897770c3", { 0 }),
 	X86_SET("set on one side, another added to", "4885c9720548897768c348017770c3", { 0 }),
-	X86_SET("lost in a call", "e800000000" "48897768c3", { 0 }),
-	X86_SET("the object lost in a call", "534889f3e800000000" "48895f68" "5bc3", { 0 }),
+	X86_SET("clobbered by a call", "e800000000" "48897768c3", { 0 }),
+	X86_SET("the object clobbered by a call", "534889f3e800000000" "48895f68" "5bc3", { 0 }),
 	X86_SET("through the stack", "48897424f8" "488b7424f8" "48897768c3", { 0 }),
-	X86_SET("behind an unknown instruction", "0f0b" "48897768c3", { 0 }),
+	X86_SET("preceded by an unknown instruction", "0f0b" "48897768c3", { 0 }),
 	X86_SET("behind a pointer", "488b07" "48897068c3", { 0 }),
 	X86_SET("changed before", "4883ee01" "48897768c3", { 0 }),
 	X86_SET("or with another", "4809ce" "48897768c3", { 0 }),
-	X86_SET("a jump to somewhere else", "48897768" "7240" "c3", { 0 }),
-	X86_SET("endless", "48897768" "ebfa", { 0 }),
-	X86_SET("endless with a way out", "48897768" "72fa" "c3", { 0 }),
+	X86_SET("a jump out of the body", "48897768" "7240" "c3", { 0 }),
+	X86_SET("endless loop", "48897768" "ebfa", { 0 }),
+	X86_SET("endless loop with an exit", "48897768" "72fa" "c3", { 0 }),
 	X86_SET("too many jumps", "48897768" "7200" "7200" "7200" "7200" "7200" "7200" "7200" "7200"
 		"7200" "c3", { 0 }),
-	X86_SET("no end", "48897768" "7200", { 0 }),
+	X86_SET("truncated", "48897768" "7200", { 0 }),
 	X86_CMP("two constants", "488b47688378100374" "0583781004c3c3", { 0 }),
 	X86_CMP("two members", "488b47688378100374" "0583781403c3c3", { 0 }),
 	X86_CMP("a member of the object itself", "837f68037401c3c3", { 0 }),
 	X86_CMP("a pointer with NULL", "488b47684885c07401c3c3", { 0 }),
 	X86_CMP("an accessor", "488b4768c3", { 0 }),
-	ARM_SET("lost in a call", "00000094" "013400f9" RET, { 0 }),
+	ARM_SET("clobbered by a call", "00000094" "013400f9" RET, { 0 }),
 	ARM_SET("32 bits", "016800b9" RET, { 0 }),
 	ARM_SET("two members on two sides", "620000b5" "013400f9" RET "013800f9" RET, { 0 }),
 	ARM("nothing", "", { 0 }),
@@ -305,7 +306,7 @@ static const struct body refused_bodies[] = {
 	ARM("sp", "e00740f9" RET, { 0 }),
 	ARM("32 bits of an address", "00a00111" RET, { 0 }),
 	ARM("vector register", "000c40fd" RET, { 0 }),
-	ARM("writes back", "00840" "0f8" RET, { 0 }),
+	ARM("writeback", "00840" "0f8" RET, { 0 }),
 	ARM("branch on a bit", "00000037" "000440f9" RET, { 0 }),
 	ARM("three pointers", "008071f9" "008041f9" "003440f9" RET, { 0 }),
 	ARM("thd_start_utime", "030454f9024888d2000854f9e201a0f26000029b" RET, { 0 }),
@@ -332,7 +333,7 @@ static size_t unhex(const char *hex, unsigned char *bytes)
 	return n;
 }
 
-/* From a copy of exactly @size bytes, so that a sanitizer sees what is read beyond. */
+/* Read from a copy of exactly @size bytes, so that a sanitizer detects an overread. */
 static int read_exactly(const struct body *body, const unsigned char *bytes, size_t size,
 			struct accessor *out)
 {
@@ -371,14 +372,14 @@ static void check_bodies(const struct body *bodies, size_t count)
 	}
 }
 
-static void test_real(void)
+static void test_server_bodies(void)
 {
-	check_bodies(real_bodies, COUNT(real_bodies));
+	check_bodies(server_bodies, COUNT(server_bodies));
 }
 
-static void test_other(void)
+static void test_variants(void)
 {
-	check_bodies(other_bodies, COUNT(other_bodies));
+	check_bodies(variant_bodies, COUNT(variant_bodies));
 }
 
 static void test_refused(void)
@@ -386,21 +387,21 @@ static void test_refused(void)
 	check_bodies(refused_bodies, COUNT(refused_bodies));
 }
 
-/* Whatever is cut off a body was a part of it. */
+/* Every truncation of a body is refused. */
 static void test_truncated(void)
 {
-	for (size_t i = 0; i < COUNT(real_bodies); i++) {
+	for (size_t i = 0; i < COUNT(server_bodies); i++) {
 		unsigned char bytes[BODY_MAX];
-		size_t size = unhex(real_bodies[i].hex, bytes);
+		size_t size = unhex(server_bodies[i].hex, bytes);
 		struct accessor got;
 
 		for (size_t cut = 0; cut < size; cut++)
-			CHECK(read_exactly(&real_bodies[i], bytes, cut, &got) == -EINVAL,
-			      "%s at %zu", real_bodies[i].name, cut);
+			CHECK(read_exactly(&server_bodies[i], bytes, cut, &got) == -EINVAL,
+			      "%s at %zu", server_bodies[i].name, cut);
 	}
 }
 
-/* The right answer or another one that is possible, never a fault or a hang. */
+/* Read arbitrary bytes: the result is valid or an error, never a crash or a hang. */
 static void touch(const struct body *body, const unsigned char *bytes, size_t size)
 {
 	struct accessor got = { 0 };
@@ -415,16 +416,16 @@ static void touch(const struct body *body, const unsigned char *bytes, size_t si
 
 static void test_mutated(void)
 {
-	for (size_t i = 0; i < COUNT(real_bodies); i++) {
+	for (size_t i = 0; i < COUNT(server_bodies); i++) {
 		unsigned char bytes[BODY_MAX];
-		size_t size = unhex(real_bodies[i].hex, bytes);
+		size_t size = unhex(server_bodies[i].hex, bytes);
 
 		for (size_t at = 0; at < size; at++) {
 			unsigned char old = bytes[at];
 
 			for (unsigned int v = 0; v < 256; v++) {
 				bytes[at] = (unsigned char)v;
-				touch(&real_bodies[i], bytes, size);
+				touch(&server_bodies[i], bytes, size);
 			}
 			bytes[at] = old;
 		}
@@ -458,19 +459,19 @@ static void test_random(void)
 	}
 }
 
-/* Pieces of real bodies in any order get further than random bytes do. */
-static void test_shuffled(void)
+/* Fragments of valid bodies in random order reach deeper than random bytes. */
+static void test_fragments(void)
 {
 	uint32_t seed = 2;
 
 	for (unsigned int round = 0; round < 300000; round++) {
 		unsigned char from[BODY_MAX], bytes[BODY_MAX];
-		struct body body = real_bodies[random_next(&seed) % COUNT(real_bodies)];
+		struct body body = server_bodies[random_next(&seed) % COUNT(server_bodies)];
 		size_t size = 0;
 
 		while (size < BODY_MAX - 8 && random_next(&seed) % 12) {
-			const struct body *other = &real_bodies[random_next(&seed) %
-								COUNT(real_bodies)];
+			const struct body *other = &server_bodies[random_next(&seed) %
+								COUNT(server_bodies)];
 			size_t have = unhex(other->hex, from), at = random_next(&seed) % have;
 			size_t n = 1 + random_next(&seed) % 8;
 
@@ -487,7 +488,7 @@ static void test_shuffled(void)
 	}
 }
 
-/* A file with accessors: this one */
+/* Functions of this program, read from its own file */
 
 #if defined(__x86_64__)
 #define SAMPLE_VALUE	".byte 0x48, 0x8b, 0x87, 0x18, 0x3f, 0x00, 0x00, 0xc3\n"
@@ -532,7 +533,7 @@ static void test_file(void)
 	struct elf elf;
 	void *data;
 
-	/* Or the linker drops them. */
+	/* Keep the linker from dropping them. */
 	CHECK(sample_value[1] && sample_setter[1] && sample_compared[1]);
 	CHECK(fd >= 0 && !fstat(fd, &st));
 	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -565,13 +566,13 @@ static void test_file(void)
 int main(void)
 {
 	alarm(300);	/* a hang is a failure */
-	RUN(test_real);
-	RUN(test_other);
+	RUN(test_server_bodies);
+	RUN(test_variants);
 	RUN(test_refused);
 	RUN(test_truncated);
 	RUN_LONG(test_mutated);
 	RUN(test_random);
-	RUN_LONG(test_shuffled);
+	RUN_LONG(test_fragments);
 	RUN(test_file);
 	return check_done();
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* usdt/disasm.c: the text of each kind of instruction, and random bytes. */
 #include "usdt/disasm.h"
 
 #include <stdint.h>
@@ -15,7 +16,7 @@ struct row {
 	const char *text;
 };
 
-static void one_instruction(void)
+static void single_instructions(void)
 {
 	static const struct row rows[] = {
 		{ 0xbf, 6, 1, 0, 0, "r6 = r1" },
@@ -66,11 +67,11 @@ static void one_instruction(void)
 		char buf[96];
 
 		CHECK(disasm_insn(&insn, NULL, buf, sizeof(buf)) == 1, "%s", row->text);
-		CHECK(!strcmp(buf, row->text), "%s is not %s", buf, row->text);
+		CHECK(!strcmp(buf, row->text), "%s instead of %s", buf, row->text);
 	}
 }
 
-static void two_instructions(void)
+static void wide_immediates(void)
 {
 	static const struct row rows[] = {
 		{ 0x18, 1, 0, 0, -1, "r1 = 0x1ffffffff" },
@@ -88,12 +89,12 @@ static void two_instructions(void)
 		char buf[96];
 
 		CHECK(disasm_insn(&insn, &next, buf, sizeof(buf)) == 2, "%s", rows[i].text);
-		CHECK(!strcmp(buf, rows[i].text), "%s is not %s", buf, rows[i].text);
+		CHECK(!strcmp(buf, rows[i].text), "%s instead of %s", buf, rows[i].text);
 	}
 }
 
-/* Any bytes give a line that is no longer than its room. */
-static void any_bytes(void)
+/* Random bytes result in a terminated line that fits the buffer. */
+static void random_bytes(void)
 {
 	uint64_t random = 1;
 
@@ -124,8 +125,8 @@ static void any_bytes(void)
 
 int main(void)
 {
-	RUN(one_instruction);
-	RUN(two_instructions);
-	RUN(any_bytes);
+	RUN(single_instructions);
+	RUN(wide_immediates);
+	RUN(random_bytes);
 	return check_done();
 }

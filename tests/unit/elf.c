@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usdt/cursor.h, elf.c and note.c on files built in memory: right ones of both
- * classes and byte orders, and hostile ones. Run it under ASan and UBSan, too.
+ * usdt/cursor.h, elf.c and note.c with files built in memory: valid ones of both
+ * classes and byte orders, and hostile ones. Also meant for ASan and UBSan.
  */
 #include "usdt/elf.h"
 
@@ -45,7 +45,7 @@ struct image {
 	size_t offset[S_COUNT], length[S_COUNT];	/* of the sections */
 };
 
-/* Where a member lies in the 32-bit and in the 64-bit struct, as <elf.h> has it. */
+/* Offset and size of a member in the 32-bit and the 64-bit struct of <elf.h>. */
 struct member {
 	size_t offset[2], size[2];
 };
@@ -73,7 +73,7 @@ static void poke_member(struct image *im, size_t pos, struct member m, uint64_t 
 #define POKE_PHDR(im, i, m, value)                                               \
 	poke_member(im, (im)->phdrs + (size_t)(i) * STRUCT_SIZE(im, Phdr), MEMBER(Phdr, m), value)
 
-/* Appends @n zero bytes; where they start. */
+/* Append @n zero bytes. Return their offset. */
 static size_t reserve(struct image *im, size_t n)
 {
 	size_t pos = im->size;
@@ -247,7 +247,7 @@ static void put_dynamic(struct image *im)
 	section_end(im, S_HASH);
 }
 
-/* A file symbol and a function of one name, and an "alpha" that .dynsym's hides. */
+/* A file symbol and a function with one name, and an "alpha" that .dynsym also has. */
 static void put_symtab(struct image *im)
 {
 	size_t hidden, alpha;
@@ -318,7 +318,7 @@ static void put_segments(struct image *im)
 {
 	size_t text_end = im->offset[S_BASE] + im->length[S_BASE];
 
-	/* A segment that is not loaded lies over the text and must not count. */
+	/* A PT_NOTE segment overlaps the text and must be ignored. */
 	put_phdr(im, 0, PT_NOTE, PF_R | PF_W | PF_X, 8, text_addr(im), TEXT_SIZE, TEXT_SIZE);
 	put_phdr(im, 1, PT_LOAD, PF_R | PF_X, 0, TEXT_DELTA, text_end, text_end);
 	put_phdr(im, 2, PT_LOAD, PF_R | PF_W, im->offset[S_PROBES], probes_addr(im), DATA_SIZE,
@@ -344,7 +344,7 @@ static void put_ehdr(struct image *im)
 	POKE_EHDR(im, e_shstrndx, S_NAMES);
 }
 
-/* The file of class and byte order number @flavor; the section headers are its end. */
+/* Build the file of class and byte order @flavor, which ends with the section headers. */
 static struct image build(int flavor)
 {
 	struct image im = { .is64 = !(flavor & 2), .big_endian = flavor & 1 };
@@ -378,7 +378,7 @@ static struct elf open_image(const struct image *im)
 	return elf;
 }
 
-/* Everything that can be asked of a file; what is returned is read to its end. */
+/* Call every function on a file, and read all results to their ends */
 
 static volatile size_t sink;
 
@@ -455,7 +455,7 @@ static void touch_all(const void *bytes, size_t size)
 	sink += (size_t)elf_symbol_find(&elf, "absent", &symbol);
 }
 
-/* On the heap and of exactly that size, so that ASan sees a read past the end. */
+/* Use a heap copy of exactly that size, so that ASan detects an overread. */
 static void touch_copy(const void *bytes, size_t size)
 {
 	void *copy = malloc(size ? size : 1);
@@ -544,7 +544,7 @@ static void test_open_refuses(void)
 	CHECK(elf_open(&elf, im.bytes, im.size) == -ENOEXEC);
 }
 
-/* A table without a place or without a size is none, whatever its count says. */
+/* A table without an offset or an entry size is empty, whatever its count. */
 static void test_open_no_tables(void)
 {
 	struct image im = build(0);
@@ -680,7 +680,7 @@ static void test_symbols(void)
 	}
 }
 
-/* The hash must really be used: a name that its bucket lacks is not in .dynsym. */
+/* The hash is used: a name that is not in its bucket is not found in .dynsym. */
 static void test_symbols_use_hash(void)
 {
 	struct image im = build(0);
@@ -694,7 +694,7 @@ static void test_symbols_use_hash(void)
 	CHECK(!elf_symbol_find(&elf, "alpha", &symbol) && symbol.value == text_addr(&im) + 40);
 }
 
-/* Whatever .gnu.hash says, a lookup ends, and falls back to .dynsym where it contradicts itself. */
+/* A lookup terminates, and falls back to a linear search if .gnu.hash is inconsistent. */
 static void test_hash_hostile(void)
 {
 	static const uint32_t values[] = { 0, 3, 0x1000, 0x10000000, 0x80000000, UINT32_MAX };
@@ -722,13 +722,13 @@ static void test_hash_hostile(void)
 		check_finds(&im, "buckets before the first symbol");
 		for (size_t b = 0; b < NBUCKETS; b++)
 			poke(&im, buckets + 4 * b, 4, UINT32_MAX);
-		check_finds(&im, "buckets behind the last symbol");
+		check_finds(&im, "buckets after the last symbol");
 		im = good;
 		POKE_SHDR(&im, S_HASH, sh_size, 8);
-		check_finds(&im, "cut header");
+		check_finds(&im, "truncated header");
 		im = good;
 		POKE_SHDR(&im, S_HASH, sh_link, S_SYMTAB);
-		check_finds(&im, "of another table");
+		check_finds(&im, "hash of another table");
 		im = good;
 		for (size_t i = 0; i < NEXPORTED; i++)
 			poke(&im, buckets + 4 * (NBUCKETS + i), 4, 0x12345678);
@@ -763,7 +763,7 @@ static void test_notes(void)
 	}
 }
 
-/* The first site and the skipped ones of @im. */
+/* Read the first site of @im and the number of skipped notes. */
 static bool first_site(const struct image *im, struct usdt_site *site, uint32_t *skipped)
 {
 	struct elf elf = open_image(im);
@@ -803,7 +803,7 @@ static void test_notes_base(void)
 	}
 }
 
-/* Addresses of a 32-bit file wrap round at 32 bits. */
+/* Addresses of a 32-bit file wrap at 32 bits. */
 static void test_notes_base_wraps(void)
 {
 	for (int f = 2; f < NFLAVORS; f++) {
@@ -818,7 +818,7 @@ static void test_notes_base_wraps(void)
 	}
 }
 
-static void test_notes_nowhere(void)
+static void test_notes_unmapped(void)
 {
 	for (int f = 0; f < NFLAVORS; f++) {
 		struct image good = build(f), im = good;
@@ -858,17 +858,17 @@ static void test_notes_hostile(void)
 		im = good;
 		poke(&im, notes + 4, 4, UINT32_MAX);
 		CHECK(!first_site(&im, &site, &skipped) && skipped == 1);
-		/* An owner without its NUL is another owner, and no fault */
+		/* An owner without its NUL is a different owner, not an error. */
 		im = good;
 		poke(&im, notes, 4, 7);
 		CHECK(first_site(&im, &site, &skipped) && !skipped, "%u", skipped);
 		CHECK(!strcmp(site.provider, "app"));
-		/* Room for the addresses and the provider only */
+		/* Truncated behind the provider. */
 		im = good;
 		poke(&im, notes + 4, 4, (im.is64 ? 24 : 12) + 9);
 		CHECK(!first_site(&im, &site, &skipped) || strcmp(site.provider, "test-app"));
 		CHECK(skipped, "%u", skipped);
-		/* The last note without its padding, then cut before its last NUL */
+		/* The last note without its padding, then truncated before its last NUL. */
 		im = good;
 		while (!im.bytes[notes + im.length[S_NOTES] - 1])
 			im.length[S_NOTES]--;
@@ -928,7 +928,7 @@ static void touch_corrupted(struct image *im, size_t start, size_t end, unsigned
 	}
 }
 
-/* The headers of the file and its segments with each value, the others with some. */
+/* Set each byte of the file and program headers to every value, of the rest to some. */
 static void test_every_corruption(void)
 {
 	for (int f = 0; f < NFLAVORS; f++) {
@@ -967,7 +967,7 @@ static void test_extended_numbering(void)
 	}
 }
 
-/* Offsets, sizes and addresses where a sum would wrap round. */
+/* Offsets, sizes and addresses whose sum overflows. */
 static void test_overflow(void)
 {
 	static const uint64_t big[] = {
@@ -1029,7 +1029,7 @@ static void test_overflow_address(void)
 	CHECK(elf_vaddr_to_offset(&elf, UINT64_MAX, &offset) == -ENOENT);
 }
 
-/* Section 1 would lie at offset 0 if the sum could wrap round. */
+/* Section 1 would be at offset 0 if the sum could wrap. */
 static void test_overflow_table(void)
 {
 	struct image im = build(0);
@@ -1090,8 +1090,9 @@ static void test_overlap(void)
 }
 
 /*
- * A file whose tables claim all of it: 65,000 sections and 500,000 symbols, each
- * with a name that would run to the end of 16 MB, and one chain of all the symbols.
+ * Tables that each cover the whole file: 65,000 sections and 500,000 symbols,
+ * each with a name that extends to the end of 16 MB, and one hash chain of all
+ * symbols.
  */
 static void test_hostile_is_linear(void)
 {
@@ -1150,7 +1151,7 @@ int main(void)
 	RUN(test_notes);
 	RUN(test_notes_base);
 	RUN(test_notes_base_wraps);
-	RUN(test_notes_nowhere);
+	RUN(test_notes_unmapped);
 	RUN(test_notes_hostile);
 	RUN(test_missing_nul);
 	RUN(test_every_truncation);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Expressions: what they compute, run by the interpreter, and what is no expression. */
+/* usdt/expression*.c: values computed by the interpreter, syntax errors, limits. */
 #include "usdt/expression.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "tests/unit/interp.h"
 
 #define RANDOM	20000
-#define TEXT_AT	0x1000		/* where string n lies: TEXT_AT + n */
+#define TEXT_AT	0x1000		/* the address of string n is TEXT_AT + n */
 
 static const char *const strings[] = {
 	"", "a", "text", "longer than a word", "0123456", "01234567", "012345678", "caf\xc3\xa9",
@@ -40,7 +40,7 @@ static const uint64_t variables[EXPRESSION_VARIABLES] = {
 
 #define SIGNS	0x402u		/* arg2, arg11 */
 
-static uint64_t run(const char *text, uint32_t signature_symbols)
+static uint64_t run(const char *text, uint32_t signed_mask)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
 	struct expression e;
@@ -53,7 +53,7 @@ static uint64_t run(const char *text, uint32_t signature_symbols)
 	CHECK(reason == EXPRESSION_OK && end == strlen(text), "%s: %d at %zu", text, reason, end);
 	if (reason != EXPRESSION_OK)
 		return 0;
-	vm.n = expression_emit(&e, signature_symbols, insns, EXPRESSION_INSNS_MAX);
+	vm.n = expression_emit(&e, signed_mask, insns, EXPRESSION_INSNS_MAX);
 	CHECK(vm.n > 0 && vm.n <= EXPRESSION_INSNS_MAX, "%s: %d", text, vm.n);
 	value = vm.n > 0 ? interp_run(&vm) : 0;
 	CHECK(!vm.error, "%s: %s", text, vm.error);
@@ -96,8 +96,8 @@ static void values(void)
 	}
 }
 
-/* Each string against each, whole and with a byte more or less. */
-static void texts(void)
+/* Compare each string with each; some differ in length only. */
+static void strings_compared(void)
 {
 	char text[256];
 
@@ -112,9 +112,9 @@ static void texts(void)
 			CHECK(run(text, 0) == (i == j), "%s", text);
 		}
 	}
-	CHECK(!run("0 == \"\"", 0) && run("0 != \"\"", 0), "an address that cannot be read");
+	CHECK(!run("0 == \"\"", 0) && run("0 != \"\"", 0), "an unreadable address");
 	CHECK(run("arg8 == \"text\" && arg9 != \"text\"", 0), "two strings");
-	CHECK(run("1 + (arg8 == \"te\\x78t\") + (arg9 == \"x\")", 0) == 2, "kept on the stack");
+	CHECK(run("1 + (arg8 == \"te\\x78t\") + (arg9 == \"x\")", 0) == 2, "spilled");
 }
 
 static uint64_t next(uint64_t *seed)
@@ -128,8 +128,8 @@ struct random {
 	bool is_signed;
 };
 
-/* Writes a random expression to @text, and computes it in C. */
-static struct random make(uint64_t *seed, char *text, size_t size, int depth)
+/* Write a random expression to @text. Return its value, computed in C. */
+static struct random random_expression(uint64_t *seed, char *text, size_t size, int depth)
 {
 	static const char *const ops[] = { "+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=",
 					   ">", ">=", "&&", "||", ">>", "<<" };
@@ -146,12 +146,12 @@ static struct random make(uint64_t *seed, char *text, size_t size, int depth)
 		return which < 12 ? (struct random){ variables[which], SIGNS >> which & 1 } :
 				    (struct random){ which, false };
 	}
-	a = make(seed, left, sizeof(left), depth - 1);
+	a = random_expression(seed, left, sizeof(left), depth - 1);
 	if (next(seed) % 8 == 0) {
 		snprintf(text, size, "(s16)(%s)", left);
 		return (struct random){ (uint64_t)(int64_t)(int16_t)a.value, true };
 	}
-	b = make(seed, right, sizeof(right), depth - 1);
+	b = random_expression(seed, right, sizeof(right), depth - 1);
 	snprintf(text, size, "(%s) %s (%s)", left, ops[which], right);
 	r.is_signed = (a.is_signed || b.is_signed) && which < 6;
 	switch (which) {
@@ -193,15 +193,15 @@ static void random_expressions(void)
 	char text[4096];
 
 	for (int i = 0; i < RANDOM && check_failures < 10; i++) {
-		struct random want = make(&seed, text, sizeof(text), 4);
+		struct random want = random_expression(&seed, text, sizeof(text), 4);
 		uint64_t value = run(text, SIGNS);
 
-		CHECK(value == want.value, "%s: %" PRIx64 " is not %" PRIx64, text, value,
+		CHECK(value == want.value, "%s: %" PRIx64 " instead of %" PRIx64, text, value,
 		      want.value);
 	}
 }
 
-static void refused(void)
+static void syntax_errors(void)
 {
 	static const struct {
 		const char *text;
@@ -243,8 +243,8 @@ static void refused(void)
 	}
 }
 
-/* Ends where something else begins. */
-static void ends(void)
+/* The parser stops at the first byte that is not part of the expression. */
+static void trailing_text(void)
 {
 	static const struct {
 		const char *text;
@@ -259,7 +259,7 @@ static void ends(void)
 		      end == table[i].end, "%s: %zu", table[i].text, end);
 }
 
-static void bounds(void)
+static void limits(void)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
 	struct expression e;
@@ -275,7 +275,7 @@ static void bounds(void)
 		CHECK(expression_parse(&e, text, &end) == (count < 2 * EXPRESSION_DEPTH ?
 		      EXPRESSION_OK : EXPRESSION_TOO_LONG), "%u", count);
 	}
-	/* However it is nested, what is accepted can be emitted, and -ENOSPC is told. */
+	/* Every accepted nesting can be emitted, and a short buffer results in -ENOSPC. */
 	for (unsigned int count = 1; count < 40; count++) {
 		for (at = 0, end = 0; end < count; end++)
 			at += (size_t)sprintf(text + at, "arg1+(");
@@ -291,8 +291,8 @@ static void bounds(void)
 	}
 }
 
-/* Any bytes end, and within the text. */
-static void garbage(void)
+/* Parsing random bytes terminates, with a position inside the text. */
+static void random_bytes(void)
 {
 	static const char bytes[] = "arg123 ()\"'\\x&|=!<>+-*~^:,retvalpidSTRCMPint u8%\x80";
 	struct expression e;
@@ -314,11 +314,11 @@ static void garbage(void)
 int main(void)
 {
 	RUN(values);
-	RUN(texts);
+	RUN(strings_compared);
 	RUN(random_expressions);
-	RUN(refused);
-	RUN(ends);
-	RUN(bounds);
-	RUN(garbage);
+	RUN(syntax_errors);
+	RUN(trailing_text);
+	RUN(limits);
+	RUN(random_bytes);
 	return check_done();
 }

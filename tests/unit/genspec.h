@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Random argument specs whose value is known, because they are made from
- * their parts: text for spec_parse(), parts for gen_expect(). Knows nothing of
- * usdt/spec.c; register offsets are written down here once more.
+ * Random argument specs with known values: the text for spec_parse(), and the
+ * parts that it was built from for gen_expect(). Independent of usdt/: register
+ * offsets are repeated here.
  */
 #ifndef TESTS_UNIT_GENSPEC_H
 #define TESTS_UNIT_GENSPEC_H
@@ -38,7 +38,7 @@ struct gen_spec {
 	unsigned int scale;
 	const struct gen_symbol *symbol;
 	unsigned int nderef;
-	uint64_t deref[4];		/* in the order in which they are followed */
+	uint64_t deref[4];		/* in the order of dereferencing */
 };
 
 static const struct gen_reg gen_x86[] = {
@@ -66,12 +66,12 @@ static const struct gen_reg gen_a64[] = {
 	{ "w21", 168, 32 }, { "w30", 240, 32 },
 };
 
-static const struct gen_reg gen_x86_neutral[] = {
+static const struct gen_reg gen_x86_portable[] = {
 	{ "arg0", 112, 64 }, { "arg1", 104, 64 }, { "arg2", 96, 64 }, { "arg3", 88, 64 },
 	{ "arg4", 72, 64 }, { "arg5", 64, 64 }, { "ret", 80, 64 },
 };
 
-static const struct gen_reg gen_a64_neutral[] = {
+static const struct gen_reg gen_a64_portable[] = {
 	{ "arg0", 0, 64 }, { "arg1", 8, 64 }, { "arg2", 16, 64 }, { "arg3", 24, 64 },
 	{ "arg4", 32, 64 }, { "arg5", 40, 64 }, { "ret", 0, 64 },
 };
@@ -101,7 +101,7 @@ static inline unsigned int gen_below(uint64_t *seed, unsigned int n)
 	return gen_next(seed) % n;
 }
 
-/* Every address has a byte, but some pages are not there. */
+/* Read simulated memory: every address has a byte, but some pages are not mapped. */
 static inline bool gen_read(uint64_t addr, unsigned int size, uint64_t *value)
 {
 	*value = 0;
@@ -138,7 +138,7 @@ static inline void gen_add(struct gen_spec *g, const char *format, ...)
 	va_end(args);
 }
 
-/* Small numbers mostly; at times all 64 bits. */
+/* Mostly small numbers, sometimes with all 64 bits. */
 static inline uint64_t gen_number(uint64_t *seed)
 {
 	switch (gen_below(seed, 8)) {
@@ -167,11 +167,11 @@ static inline const struct gen_reg *gen_pick(uint64_t *seed, uint16_t machine, u
 	}
 }
 
-static inline const struct gen_reg *gen_pick_neutral(uint64_t *seed, uint16_t machine)
+static inline const struct gen_reg *gen_pick_portable(uint64_t *seed, uint16_t machine)
 {
-	unsigned int i = gen_below(seed, GEN_COUNT(gen_x86_neutral));
+	unsigned int i = gen_below(seed, GEN_COUNT(gen_x86_portable));
 
-	return machine == EM_X86_64 ? &gen_x86_neutral[i] : &gen_a64_neutral[i];
+	return machine == EM_X86_64 ? &gen_x86_portable[i] : &gen_a64_portable[i];
 }
 
 static inline void gen_pick_symbol(uint64_t *seed, struct gen_spec *g)
@@ -180,7 +180,7 @@ static inline void gen_pick_symbol(uint64_t *seed, struct gen_spec *g)
 	g->bad_symbol = !g->symbol->vaddr;
 }
 
-/* A displacement in one of the ways to write it: 8, 0x8, -8, 8+sym, sym-8, or nothing. */
+/* A displacement in one of its forms: 8, 0x8, -8, 8+sym, sym-8, or none. */
 static inline void gen_displacement(uint64_t *seed, struct gen_spec *g)
 {
 	g->value = gen_number(seed);
@@ -199,11 +199,11 @@ static inline void gen_displacement(uint64_t *seed, struct gen_spec *g)
 }
 
 /* D(D(REG)) and D(SYM(%ip)) */
-static inline void gen_neutral(uint64_t *seed, uint16_t machine, struct gen_spec *g)
+static inline void gen_portable(uint64_t *seed, uint16_t machine, struct gen_spec *g)
 {
 	g->memory = gen_below(seed, 6) > 0;
 	if (!g->memory) {
-		g->base = gen_pick_neutral(seed, machine);
+		g->base = gen_pick_portable(seed, machine);
 		gen_add(g, "%%%s", g->base->name);
 		return;
 	}
@@ -215,7 +215,7 @@ static inline void gen_neutral(uint64_t *seed, uint16_t machine, struct gen_spec
 	if (gen_below(seed, 3) == 0)
 		gen_pick_symbol(seed, g);
 	else
-		g->base = gen_pick_neutral(seed, machine);
+		g->base = gen_pick_portable(seed, machine);
 	gen_displacement(seed, g);
 	gen_add(g, "(%%%s)", g->symbol ? "ip" : g->base->name);
 	for (unsigned int i = 0; i < g->nderef; i++)
@@ -307,7 +307,7 @@ static inline void gen_spec(uint64_t *seed, uint16_t machine, struct gen_spec *g
 		gen_add(g, "%s%u@", g->is_signed ? "-" : "", g->size);
 	}
 	if (gen_below(seed, 3) == 0)
-		gen_neutral(seed, machine, g);
+		gen_portable(seed, machine, g);
 	else
 		gen_native(seed, machine, g);
 }
@@ -329,7 +329,7 @@ static inline uint64_t gen_reg_value(const void *regs, const struct gen_reg *reg
 	return value;
 }
 
-/* What the argument is. @regs is a little-endian struct pt_regs whose pc is at @pc_offset. */
+/* Return the value of the argument. @regs is a struct pt_regs whose pc is at @pc_offset. */
 static inline uint64_t gen_expect(const struct gen_spec *g, const void *regs,
 				  unsigned int pc_offset)
 {

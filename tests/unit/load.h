@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Loads instructions into the kernel, to hear what its verifier says. */
+/* Load instructions into the kernel, to check that its verifier accepts them. */
 #ifndef TESTS_UNIT_LOAD_H
 #define TESTS_UNIT_LOAD_H
 
@@ -37,7 +37,7 @@ static inline uint32_t load_kernel_version(void)
 	return a << 16 | b << 8 | (c > 255 ? 255 : c);
 }
 
-/* As a kprobe's program. 0 or a negative errno; with @log, why is in load_log. */
+/* Load @insns as a kprobe program. Return 0 or -errno; @log: fill load_log. */
 static inline int load_once(const struct bpf_insn *insns, int n, bool log)
 {
 	union bpf_attr attr;
@@ -55,7 +55,7 @@ static inline int load_once(const struct bpf_insn *insns, int n, bool log)
 		attr.log_size = sizeof(load_log);
 		attr.log_level = 1;
 	}
-	/* libFuzzer's alarm makes the verifier give up. */
+	/* libFuzzer's alarm interrupts the verifier. */
 	do
 		fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	while (fd < 0 && errno == EAGAIN);
@@ -65,13 +65,13 @@ static inline int load_once(const struct bpf_insn *insns, int n, bool log)
 	return 0;
 }
 
-/* 0, or a negative errno and the verifier's words in load_log. */
+/* Return 0, or -errno with the verifier's log in load_log. */
 static inline int load_insns(const struct bpf_insn *insns, int n)
 {
 	return load_once(insns, n, false) ? load_once(insns, n, true) : 0;
 }
 
-/* Why programs cannot be loaded here, or NULL. */
+/* Return why programs cannot be loaded on this host, or NULL. */
 static inline const char *load_forbidden(void)
 {
 	static const struct bpf_insn nothing[] = {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usdt/site.c on this program itself. What it finds of calls is held against the return addresses that the
- * called function sees; the loads of a member are written in assembly.
+ * usdt/site.c on this program itself: calls are compared with the return
+ * addresses that the callee sees; the loads of a member are written in assembly.
  */
 #include "usdt/site.h"
 
@@ -55,7 +55,7 @@ NOINLINE void calls_none(int number)
 	sink = number;
 }
 
-/* Loads, each before a call, and from which register they must be found to be; NULL: they are not to be. */
+/* Loads before calls, and the register to be found; NULL: none. */
 #if defined(__x86_64__)
 #define CALL_LEN	5
 #define LINE(load)	"	" load "\n	call called\n"
@@ -73,7 +73,7 @@ static const char *const owners[CALLS] = { "rbx", "r15", "rax", "r13" };
 	LINE("ldr x1, [x19, #88]") LINE("str x0, [x19, #88]")
 static const char *const owners[CALLS] = { "x19", "x1", "x9", "x28" };
 #else
-#error "usdt/site.c knows the calls of two architectures"
+#error "no assembly for this architecture"
 #endif
 
 /* Never run. */
@@ -82,7 +82,7 @@ __asm__(".text\n.globl loads\n.type loads, %function\nloads:\n" LOADS ".size loa
 static struct elf elf;
 static uintptr_t base;		/* of this program in memory */
 
-/* The calls of @callee in @function. */
+/* Find the calls of @callee in @function. */
 static size_t find(const char *function, const char *callee, uint64_t *vaddrs, size_t max)
 {
 	struct elf_symbol symbol;
@@ -94,7 +94,7 @@ static size_t find(const char *function, const char *callee, uint64_t *vaddrs, s
 	return site_calls(&elf, &symbol, callee, vaddrs, max);
 }
 
-static void calls_are_where_they_return_to(void)
+static void calls_precede_return_addresses(void)
 {
 	uint64_t vaddrs[CALLS];
 	size_t n = find("calls_often", "called", vaddrs, CALLS);
@@ -103,25 +103,25 @@ static void calls_are_where_they_return_to(void)
 	calls_often(1);
 	CHECK(nreturns == 3 && n == nreturns, "%zu found, %zu seen", n, nreturns);
 	for (size_t i = 0; i < n && i < nreturns; i++)
-		CHECK(base + vaddrs[i] + CALL_LEN == returns[i], "%zu: %#lx, not %#lx", i,
+		CHECK(base + vaddrs[i] + CALL_LEN == returns[i], "%zu: %#lx instead of %#lx", i,
 		      (unsigned long)vaddrs[i], (unsigned long)(returns[i] - base - CALL_LEN));
 }
 
-static void no_calls(void)
+static void no_calls_found(void)
 {
 	uint64_t vaddrs[CALLS];
 
 	calls_none(1);
 	CHECK(find("calls_none", "called", vaddrs, CALLS) == 0);
 	CHECK(find("calls_none", "no_such_function", vaddrs, CALLS) == 0);
-	CHECK(find("calls_often", "called", vaddrs, 2) == 0, "more than there is room for");
+	CHECK(find("calls_often", "called", vaddrs, 2) == 0, "more than the buffer holds");
 }
 
-static void owners_of_members(void)
+static void member_loads(void)
 {
 	uint64_t vaddrs[CALLS];
 	size_t n = find("loads", "called", vaddrs, CALLS);
-	void (*volatile kept)(void) = loads;	/* else the linker leaves it out */
+	void (*volatile kept)(void) = loads;	/* or the linker drops it */
 
 	CHECK(kept && n == CALLS, "%zu", n);
 	for (size_t i = 0; i < n; i++) {
@@ -150,8 +150,8 @@ int main(void)
 	    elf_symbol_find(&elf, "called", &symbol))
 		return 1;
 	base = (uintptr_t)called - symbol.value;
-	RUN(calls_are_where_they_return_to);
-	RUN(no_calls);
-	RUN(owners_of_members);
+	RUN(calls_precede_return_addresses);
+	RUN(no_calls_found);
+	RUN(member_loads);
 	return check_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Specs of every architecture: what is understood, how it reads, and that nothing else hurts. */
+/* usdt/spec.c and arch*.c: valid specs, their format, errors, and hostile input. */
 #include "usdt/spec.h"
 
 #include <elf.h>
@@ -26,7 +26,7 @@ static bool is64(uint16_t machine)
 
 struct row {
 	const char *text;
-	const char *format;		/* what follows "SIZE type bytes @ " */
+	const char *format;		/* the part behind "SIZE type bytes @ " */
 	enum spec_kind kind;
 	uint8_t bits, shift;		/* registers */
 	bool pc_relative;
@@ -187,8 +187,8 @@ static void others(void)
 	CHECK_ROWS(EM_MIPS, mips);
 }
 
-/* The grammar of engine tables. */
-static void neutral(void)
+/* The architecture-independent grammar of engine descriptors. */
+static void portable(void)
 {
 	static const struct row x86[] = {
 		REG("8@%arg0", "di", 64, 0), REG("8@%arg1", "si", 64, 0),
@@ -410,7 +410,7 @@ static void corpus_spec(const char *text, void *arg)
 	CHECK(reason == SPEC_OK || reason == corpus->allowed, "%s: %s", text, spec_reason(reason));
 }
 
-/* Everything seen is understood; but aarch64's #:lo12: cannot be resolved. */
+/* Every spec found in distributions is supported, except aarch64's #:lo12:. */
 static void corpora(void)
 {
 	static const struct {
@@ -432,10 +432,10 @@ static void corpora(void)
 
 #define SLOT(machine_, name_, type_, field_)                                        \
 	do {                                                                        \
-		struct arch_reg reg_ = { .number = SPEC_NO_REG };                   \
-		const struct arch *arch_ = arch_find(machine_);                     \
+		struct arch_reg reg_ = { .slot = SPEC_NO_REG };                   \
+		const struct arch *arch_ = arch_of(machine_);                     \
 		CHECK(arch_->reg(arch_, name_, strlen(name_), &reg_) == SPEC_OK);   \
-		CHECK(reg_.number * 8 == (int)offsetof(type_, field_), "%s", name_); \
+		CHECK(reg_.slot * 8 == (int)offsetof(type_, field_), "%s", name_); \
 	} while (0)
 
 static void host_registers(void)
@@ -475,7 +475,7 @@ static uint32_t next_random(uint32_t *seed)
 	return *seed ^= *seed << 5;
 }
 
-/* Parses @len bytes in memory of just that size, so that a sanitizer sees any step too far. */
+/* Parse a heap copy of exactly @len bytes, so that a sanitizer detects an overread. */
 static void parse_exactly(const char *bytes, size_t len)
 {
 	char *text = malloc(len ? len : 1), buf[64];
@@ -521,7 +521,7 @@ static void random_bytes(void)
 	}
 }
 
-/* A megabyte of each; time that grows with the square would take minutes. */
+/* A megabyte of each: quadratic time would take minutes. */
 static void huge_strings(void)
 {
 	static const char *const repeated[] = {
@@ -563,7 +563,7 @@ int main(int argc, char **argv)
 	RUN(aarch64);
 	RUN(arm);
 	RUN(others);
-	RUN(neutral);
+	RUN(portable);
 	RUN(unavailable);
 	RUN(sizes_and_format);
 	RUN(split);

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Source: Intel's manual, volume 2, appendix A (opcode maps) and chapter 2 (formats). */
-#include "usdt/length.h"
+#include "usdt/x86_length.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "usdt/cursor.h"
 
-#define LENGTH_MAX	15	/* the CPU refuses more */
+#define LENGTH_MAX	15	/* longer instructions raise #GP */
 
-/* An instruction, as far as its length goes. */
+/* An instruction being decoded. */
 struct insn {
 	struct cursor code;
 	bool wide;		/* REX.W */
-	bool narrow;		/* operands of 16 bits */
+	bool narrow;		/* operand-size prefix: 16-bit operands */
 	bool short_address;
 	bool bad;
 };
 
-/* A bit for each opcode of a map, by its upper half. */
+/* One bit per opcode of a map; the row is the opcode's upper four bits. */
 struct opcode_set {
 	uint16_t rows[16];
 };
@@ -28,37 +27,43 @@ static bool set_has(const struct opcode_set *set, unsigned int opcode)
 	return set->rows[opcode >> 4] >> (opcode & 15) & 1;
 }
 
+/* One-byte opcodes with a ModRM byte. */
 static const struct opcode_set one_modrm = { {
 	0x0f0f, 0x0f0f, 0x0f0f, 0x0f0f, 0, 0, 0x0a08, 0,
 	0xfffb, 0, 0, 0, 0x00c3, 0xff0f, 0, 0xc0c0,
 } };
 
-static const struct opcode_set one_byte = { {	/* an immediate byte */
+/* One-byte opcodes with an 8-bit immediate. */
+static const struct opcode_set one_byte = { {
 	0x1010, 0x1010, 0x1010, 0x1010, 0, 0, 0x0c00, 0xffff,
 	0x0009, 0, 0x0100, 0x00ff, 0x2043, 0, 0x08ff, 0,
 } };
 
-static const struct opcode_set one_word = { {	/* an immediate of the operand's size, at most four bytes */
+/* One-byte opcodes with an immediate of the operand's size, at most four bytes. */
+static const struct opcode_set one_word = { {
 	0x2020, 0x2020, 0x2020, 0x2020, 0, 0, 0x0300, 0,
 	0x0002, 0, 0x0200, 0, 0x0080, 0, 0, 0,
 } };
 
-static const struct opcode_set one_none = { {	/* in 64-bit mode */
+/* One-byte opcodes that are undefined in 64-bit mode. */
+static const struct opcode_set one_none = { {
 	0x40c0, 0xc0c0, 0x8080, 0x8080, 0, 0, 0x0007, 0,
 	0x0004, 0x0400, 0, 0, 0x4000, 0x0070, 0x0400, 0,
 } };
 
-static const struct opcode_set two_alone = { {	/* without a ModRM byte */
+/* Two-byte opcodes (0f xx) without a ModRM byte. */
+static const struct opcode_set two_alone = { {
 	0x4be0, 0, 0, 0x00ff, 0, 0, 0, 0x0080,
 	0xffff, 0, 0x0707, 0, 0xff00, 0, 0, 0,
 } };
 
+/* Two-byte opcodes with an 8-bit immediate. */
 static const struct opcode_set two_byte = { {
 	0x8000, 0, 0, 0, 0, 0, 0, 0x000f,
 	0, 0, 0x1010, 0x0400, 0x0074, 0, 0, 0,
 } };
 
-/* None, or such that their length depends on who made the CPU. */
+/* Two-byte opcodes that are undefined, or whose length depends on the CPU vendor. */
 static const struct opcode_set two_none = { {
 	0x1410, 0, 0x00f0, 0xfa40, 0, 0, 0, 0x0100,
 	0, 0, 0, 0, 0, 0, 0, 0x8000,
@@ -74,7 +79,7 @@ static void insn_skip(struct insn *insn, size_t bytes)
 	cursor_bytes(&insn->code, bytes);
 }
 
-/* The ModRM byte with what it brings. Its middle field. */
+/* Skip the ModRM byte with its SIB byte and displacement. Return its reg field. */
 static unsigned int insn_modrm(struct insn *insn)
 {
 	unsigned int modrm = insn_byte(insn), mod = modrm >> 6, base = modrm & 7;
@@ -115,7 +120,7 @@ static void insn_one(struct insn *insn, unsigned int opcode)
 		insn_skip(insn, 2);
 	else if (opcode == 0xc8)
 		insn_skip(insn, 3);
-	/* AMD's XOP has more bytes; with 66, Intel's and AMD's branches differ. */
+	/* AMD's XOP is longer; Intel and AMD disagree on branches with the 66 prefix. */
 	insn->bad |= set_has(&one_none, opcode) || (opcode == 0x8f && reg) ||
 		     ((opcode == 0xe8 || opcode == 0xe9) && insn->narrow && !insn->wide);
 }
@@ -137,7 +142,7 @@ static void insn_two(struct insn *insn, unsigned int opcode)
 	insn->bad |= set_has(&two_none, opcode);
 }
 
-/* What VEX and EVEX lead to: the maps of two and three bytes again, but all operands in ModRM. */
+/* The opcode after a VEX or EVEX prefix: @map selects 0f, 0f 38, 0f 3a, …; all use ModRM. */
 static void insn_vector(struct insn *insn, unsigned int map, bool evex)
 {
 	unsigned int opcode = insn_byte(insn);
@@ -176,7 +181,7 @@ static void insn_opcode(struct insn *insn, unsigned int opcode)
 	}
 }
 
-/* Takes the prefixes; the byte behind them. */
+/* Skip the prefixes, REX included. Return the opcode byte. */
 static unsigned int insn_prefixes(struct insn *insn)
 {
 	for (;;) {
@@ -201,7 +206,7 @@ static unsigned int insn_prefixes(struct insn *insn)
 	}
 }
 
-unsigned int length_x86(const unsigned char *code, size_t size)
+unsigned int x86_length_decode(const unsigned char *code, size_t size)
 {
 	struct insn insn = { .code = cursor_over(code, size < LENGTH_MAX ? size : LENGTH_MAX,
 						 false) };

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The aarch64 instructions that accessors consist of.
+ *
+ * Source of the encodings: Arm Architecture Reference Manual for A-profile,
+ * chapters C4 and C6.
+ */
+#include <errno.h>
+
+#include "usdt/accessor_op.h"
+#include "usdt/arch.h"
+
+#define ARM_ZERO	31	/* xzr, or sp as a base */
+
+/* Rn as a base register; sp is not modelled. */
+static unsigned int arm_base(uint32_t word)
+{
+	unsigned int base = word >> 5 & 31;
+
+	return base == ARM_ZERO ? UOP_NO_REG : base;
+}
+
+/* Rd or Rt as a destination; writes to xzr are ignored. */
+static unsigned int arm_target(uint32_t word)
+{
+	return (word & 31) == ARM_ZERO ? UOP_NO_REG : word & 31;
+}
+
+/* Loads and stores with a scaled, an unscaled or a register offset. */
+static bool arm_memory(uint32_t word, struct uop_list *list)
+{
+	unsigned int size = 1u << (word >> 30), opc = word >> 22 & 3;
+	enum uop_kind kind = opc ? UOP_LOAD : UOP_STORE;
+	unsigned int reg = kind == UOP_LOAD ? arm_target(word) : word & 31;
+
+	if ((word & 0x3b000000) == 0x39000000) {
+		uop_add_memory(list, kind, reg, arm_base(word),
+			       (int64_t)(word >> 10 & 0xfff) * size, size);
+	} else if ((word & 0x3b200c00) == 0x38000000) {
+		uop_add_memory(list, kind, reg, arm_base(word), uop_sign_extend(word >> 12, 9),
+			       size);
+	} else if ((word & 0x3be0fc00) == 0x38606800) {
+		/* [base, index] */
+		uop_add_sum(list, UOP_TEMP, arm_base(word), word >> 16 & 31);
+		uop_add_memory(list, UOP_LOAD, reg, UOP_TEMP, 0, size);
+	} else {
+		return false;
+	}
+	return !(word & 1u << 26) && !(opc > 1 && size == 8);	/* neither SIMD nor prfm */
+}
+
+/* ldp and stp of 8-byte registers */
+static bool arm_pair(uint32_t word, struct uop_list *list)
+{
+	unsigned int first = arm_target(word), second = word >> 10 & 31, base = arm_base(word);
+	int64_t offset = 8 * uop_sign_extend(word >> 15, 7);
+
+	if (second == ARM_ZERO)
+		second = UOP_NO_REG;
+	if (!(word & 1u << 22)) {
+		uop_add_memory(list, UOP_STORE, word & 31, base, offset, 8);
+		uop_add_memory(list, UOP_STORE, word >> 10 & 31, base, offset + 8, 8);
+		return true;
+	}
+	/* @first may be the base */
+	uop_add_memory(list, UOP_LOAD, UOP_TEMP, base, offset, 8);
+	uop_add_memory(list, UOP_LOAD, second, base, offset + 8, 8);
+	uop_add_move(list, first, UOP_TEMP, 8);
+	return true;
+}
+
+/* ldp and stp with base sp: the stack is not modelled. */
+static bool arm_stack(uint32_t word, struct uop_list *list)
+{
+	if (word & 1u << 22) {
+		uop_add(list, UOP_FORGET, arm_target(word));
+		uop_add(list, UOP_FORGET, arm_target(word >> 10));
+	}
+	return true;
+}
+
+/* add and sub of an immediate, modelled for 64 bits, and cmp */
+static bool arm_immediate(uint32_t word, struct uop_list *list)
+{
+	int64_t number = (int64_t)(word >> 10 & 0xfff) << (word & 1u << 22 ? 12 : 0);
+	bool wide = word >> 31, subtracts = word >> 30 & 1, sets_flags = word >> 29 & 1;
+
+	if (word & 1u << 23)
+		return false;
+	if (sets_flags) {
+		uop_add_number(list, UOP_COMPARE, arm_base(word), number, wide ? 8 : 4);
+		return subtracts && (word & 31) == ARM_ZERO;
+	}
+	if (wide)
+		uop_add_memory(list, UOP_ADD_NUMBER, arm_target(word), arm_base(word),
+			       subtracts ? -number : number, 8);
+	else
+		uop_add(list, UOP_FORGET, arm_target(word));
+	return true;
+}
+
+/* cbz and cbnz */
+static bool arm_compare_branch(uint32_t word, int64_t at, struct uop_list *list)
+{
+	uop_add_number(list, UOP_COMPARE, word & 31, 0, word >> 31 ? 8 : 4);
+	uop_add_jump(list, UOP_BRANCH, at + 4 * uop_sign_extend(word >> 5, 19), word >> 24 & 1);
+	return true;
+}
+
+/* Branches, calls and returns of the instruction at offset @at. */
+static bool arm_control(uint32_t word, int64_t at, struct uop_list *list)
+{
+	if ((word & 0x7e000000) == 0x34000000)
+		return arm_compare_branch(word, at, list);
+	if ((word & 0xff00001e) == 0x54000000)		/* b.eq, b.ne */
+		uop_add_jump(list, UOP_BRANCH, at + 4 * uop_sign_extend(word >> 5, 19), word & 1);
+	else if ((word & 0xff000010) == 0x54000000)	/* b.cond */
+		uop_add_jump(list, UOP_FORK, at + 4 * uop_sign_extend(word >> 5, 19), false);
+	else if ((word & 0x7e000000) == 0x36000000)	/* tbz, tbnz */
+		uop_add_jump(list, UOP_FORK, at + 4 * uop_sign_extend(word >> 5, 14), false);
+	else if ((word & 0xfc000000) == 0x94000000 || (word & 0xfffffc1f) == 0xd63f0000)
+		uop_add(list, UOP_CALL, UOP_NO_REG);	/* bl, blr */
+	else if ((word & 0xfc000000) == 0x14000000)	/* b */
+		uop_add_jump(list, UOP_JUMP, at + 4 * uop_sign_extend(word, 26), false);
+	else if (word == 0xd65f03c0 || word == 0xd65f0bff || word == 0xd65f0fff)
+		uop_add(list, UOP_RETURN, UOP_NO_REG);	/* ret, retaa, retab */
+	else if ((word & 0xfffffc1f) == 0xd61f0000)	/* br */
+		uop_add(list, UOP_LEAVE, UOP_NO_REG);
+	else
+		return false;
+	return true;
+}
+
+/* Operations between registers. */
+static bool arm_register(uint32_t word, struct uop_list *list)
+{
+	if ((word & 0x7fe0ffe0) == 0x2a0003e0 && (word >> 16 & 31) != ARM_ZERO)
+		uop_add_move(list, arm_target(word), word >> 16 & 31, word >> 31 ? 8 : 4);
+	else if ((word & 0x7fffffe0) == 0x2a1f03e0)	/* mov of zr */
+		uop_add_number(list, UOP_NUMBER, arm_target(word), 0, 8);
+	else if ((word & 0x7fe00000) == 0x52800000)	/* movz */
+		uop_add_number(list, UOP_NUMBER, arm_target(word), word >> 5 & 0xffff, 8);
+	else if ((word & 0xffe0fc00) == 0x8b000000)	/* add */
+		uop_add_sum(list, arm_target(word), arm_base(word), word >> 16 & 31);
+	else if ((word & 0x7fffffe0) == 0x1a9f17e0)	/* cset eq */
+		uop_add(list, UOP_SET_EQUAL, arm_target(word));
+	else if ((word & 0x9f000000) == 0x90000000 || (word & 0x9f000000) == 0x10000000)
+		uop_add(list, UOP_FORGET, arm_target(word));	/* adrp, adr */
+	else if ((word & 0x3fe00000) == 0x1a800000 || (word & 0x3e000000) == 0x0a000000)
+		uop_add(list, UOP_FORGET, arm_target(word));	/* csel, …; and, eor, add, sub */
+	else
+		return false;
+	return true;
+}
+
+bool accessor_arm_decode(struct cursor *code, struct uop_list *list)
+{
+	int64_t at = (int64_t)code->pos;
+	uint32_t word = (uint32_t)cursor_uint(code, 4);
+
+	if ((word & 0xfffff01f) == 0xd503201f)
+		return true;		/* a hint: nop, bti, paciasp, … */
+	if (word == 0x910003fd)
+		return true;		/* mov x29, sp */
+	if ((word & 0xfe0003e0) == 0xa80003e0)
+		return arm_stack(word, list);
+	if ((word & 0xff800000) == 0xa9000000)
+		return arm_pair(word, list);
+	if ((word & 0x1f000000) == 0x11000000)
+		return arm_immediate(word, list);
+	if ((word & 0x3a000000) == 0x38000000)
+		return arm_memory(word, list);
+	return arm_control(word, at, list) || arm_register(word, list);
+}
+
+/* adrp xN, page; ldr x0, [xN, #offset]; ret; optionally behind bti c */
+int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr, uint64_t *variable)
+{
+	struct cursor c = cursor_over(code, size, false);
+	uint32_t page = (uint32_t)cursor_uint(&c, 4), load, ret;
+	int64_t pages;
+
+	if (page == 0xd503245f) {
+		page = (uint32_t)cursor_uint(&c, 4);
+		vaddr += 4;
+	}
+	load = (uint32_t)cursor_uint(&c, 4);
+	ret = (uint32_t)cursor_uint(&c, 4);
+	if ((page & 0x9f000000) != 0x90000000 || (load & 0xffc0001f) != 0xf9400000 ||
+	    (load >> 5 & 31) != (page & 31) || ret != 0xd65f03c0)
+		return -EINVAL;
+	pages = (int64_t)(page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3);
+	if (pages & 1 << 20)
+		pages -= 1 << 21;
+	*variable = (vaddr & ~(uint64_t)0xfff) + ((uint64_t)pages << 12) + (load >> 10 & 0xfff) * 8;
+	return 0;
+}

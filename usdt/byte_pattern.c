@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "usdt/byte_pattern.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "usdt/cursor.h"
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Match @pattern against the start of @code. *@at becomes the position of its offset. */
+static bool pattern_matches(const char *pattern, const unsigned char *code, size_t size,
+			    size_t *at)
+{
+	size_t n = 0;
+
+	while (*pattern) {
+		if (*pattern == ' ') {
+			pattern++;
+		} else if (!strncmp(pattern, "@@@@@@@@", 8)) {
+			*at = n;
+			n += 4;
+			pattern += 8;
+		} else {
+			int high = hex_digit(pattern[0]);
+			int low = high < 0 ? -1 : hex_digit(pattern[1]);
+
+			if (low < 0 || n >= size || code[n] != (high << 4 | low))
+				return false;
+			n++;
+			pattern += 2;
+		}
+	}
+	return n <= size;
+}
+
+int byte_pattern_find(const unsigned char *code, size_t size, const char *pattern, int64_t *offset)
+{
+	size_t at = 0, found = 0;
+
+	for (size_t i = 0; i < size; i++) {
+		struct cursor c = cursor_over(code + i, size - i, false);
+
+		if (!pattern_matches(pattern, code + i, size - i, &at))
+			continue;
+		cursor_seek(&c, at);
+		*offset = (int32_t)cursor_uint(&c, 4);
+		found++;
+	}
+	return found == 1 ? 0 : -EINVAL;
+}
