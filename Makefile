@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# make, make check, demo, dist; V=1 shows the commands; make help. README.md says what is where.
+# make help lists the targets; V=1 shows the commands. docs/architecture.md describes the directories.
 
 VERSION	:= 0.1.0
-# Archived sources have them in a file; a git repository around these is not theirs.
+# An archive of the sources has both in .commit; it may be inside the git repository of something else.
 COMMIT	?= $(or $(firstword $(shell cat .commit 2>/dev/null || git rev-parse --short=12 HEAD 2>/dev/null)),unknown)
 SOURCE_DATE_EPOCH ?= $(shell sed 's/.* //' .commit 2>/dev/null || git log -1 --format=%ct 2>/dev/null)
 
-# What is downloaded and not installed, for other architectures and for the kernels of the tests.
+# Downloads that are not installed: for other architectures, and kernels for the tests.
 CACHE	?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dbslower
 MACHINE	:= $(shell uname -m)
 ARCH	?= $(MACHINE)
 CLANG	?= clang
 
-# Another architecture than this machine's: clang, with musl and headers from a folder of its own.
+# Cross build: clang, with musl and the kernel headers of a sysroot.
 ifneq ($(ARCH),$(MACHINE))
 ifneq ($(ARCH),aarch64)
-$(error ARCH=$(ARCH): only aarch64 can be built for on other machines)
+$(error ARCH=$(ARCH): no cross build for this architecture; the only one is aarch64)
 endif
 SYSROOT	?= $(CACHE)/sysroot-$(ARCH)
 TRIPLET	:= $(ARCH)-linux-gnu
@@ -23,7 +23,7 @@ MUSL	:= $(SYSROOT)/usr/lib/$(ARCH)-linux-musl
 BUILD	?= build/$(ARCH)
 override CC := $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TRIPLET) \
 	   --sysroot=$(SYSROOT) -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-musl -mno-outline-atomics
-# The linker's share; -B is where crt1.o is found.
+# For the linker; -B is the directory of crt1.o.
 CROSS_LDFLAGS := -B$(MUSL) -L$(MUSL)
 STRIP	?= $(TRIPLET)-strip
 endif
@@ -45,13 +45,15 @@ Q	:= @
 say	= @printf '  %-8s%s\n' '$(1)' '$(2)';
 endif
 
-# musl-gcc sees its own headers only; the kernel's come behind them.
+# musl-gcc searches only its own headers; the kernel's are searched after them.
 MULTIARCH := $(shell gcc -print-multiarch 2>/dev/null)
 UAPI	:= $(if $(CROSS_LDFLAGS),,$(if $(findstring musl,$(CC)),-idirafter /usr/include \
 	   -idirafter /usr/include/$(MULTIARCH)))
-WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes -Werror
+# WERROR=-Werror makes warnings errors; make check sets it.
+WERROR	?=
+WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes
 CFLAGS	?= -Os -g
-# The path of every statement; the rest runs once and is kept small.
+# Code that runs for every statement is compiled for speed, the rest for size.
 CFLAGS_cli/escape := -O2
 CFLAGS_sql/fingerprint := -O2
 CFLAGS_sql/lexer := -O2
@@ -60,11 +62,11 @@ CFLAGS_sql/token := -O2
 CFLAGS_cli/output := -O2
 CFLAGS_loader/ringbuf := -O2
 CFLAGS_loader/perfbuf := -O2
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(CFLAGS) -fno-pie -ffunction-sections \
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack -Wl,-z,norelro $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
-	     $(filter-out -Wmissing-prototypes,$(WARN))
+	     $(filter-out -Wmissing-prototypes,$(WARN)) $(WERROR)
 
 DIRS	:= usdt host loader sql probe db db/postgres db/mysql cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
@@ -80,11 +82,12 @@ all: $(BUILD)/dbslower
 help::
 	@echo 'make                  builds $(BUILD)/dbslower'
 	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine'
-	@echo 'make demo             installs what is needed, shows the slow statements of a PostgreSQL'
-	@echo 'make install          to PREFIX ($(PREFIX)); DESTDIR too. make uninstall takes it away'
-	@echo 'make dist             packs the sources. make clean removes $(BUILD)'
+	@echo 'make demo             installs the dependencies, then traces a throwaway PostgreSQL'
+	@echo 'make install          installs to PREFIX ($(PREFIX)) below DESTDIR; make uninstall removes it'
+	@echo 'make dist             builds the files of a release in DIST ($(DIST))'
+	@echo 'make clean            removes $(BUILD)'
 
-# What the build needs, named with the package that has it (apt, dnf, apk).
+# Requirements of the build, with the package of each (apt, dnf, apk).
 need = $(if $(shell command -v $(1) 2>/dev/null),,$(error $(1) is missing: apt-get install $(2), \
 	dnf install $(3), or apk add $(4)))
 tools-build:
@@ -103,13 +106,13 @@ $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
 
 $(BUILD)/dbslower.debug: $(OBJECTS)
-	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(OBJECTS)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(OBJECTS) $(LDLIBS)
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) $(CFLAGS_$*) -MMD -MP -c -o $@ $<
 
-# Labels of jumps become local ones, as newer clangs have them: in the object each is a symbol.
+# Make the labels of jumps local, as newer versions of clang do: else each becomes a symbol.
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 	@mkdir -p $(@D)
 	$(call say,BPF,$<)$(CLANG) $(BPF_CFLAGS) -fno-addrsig -MMD -MP -MT $@ -S -o $(@:.o=.s) $<
@@ -119,12 +122,14 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 $(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 
-# Only the file that says so knows version and commit: a commit rebuilds one file.
+# Version and commit are known to one file only, so that a commit rebuilds no other.
 CFLAGS_cli/version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'
 $(BUILD)/cli/version.o: $(BUILD)/version.stamp
 $(BUILD)/version.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
+# .SECONDARY would make it intermediate, and the stamp never older than it.
+.PHONY: FORCE
 FORCE:
 
 demo:
@@ -132,7 +137,7 @@ demo:
 	@$(MAKE) -s --no-print-directory all
 	@BUILD=$(BUILD) ci/demo
 
-# The names that choose a command, see cli/command.c.
+# Names that select a command, see the alias of struct command.
 ALIASES	:= dbstat tplist
 install: all
 	install -D -m 755 $(BUILD)/dbslower $(DESTDIR)$(SBINDIR)/dbslower
@@ -150,7 +155,7 @@ uninstall:
 			$(DESTDIR)$(BASHCOMPDIR)/$$name || exit 1; \
 	done
 
-# The files of a release, in DIST; ci/dist tells which.
+# The files of a release, in DIST; see ci/dist.
 dist:
 	@ci/dependencies build dist
 	@$(MAKE) -s --no-print-directory all

@@ -12,7 +12,6 @@ from elffile import readelf
 from source_tree import copy_tree, make
 from tool import BUILD, DBSLOWER, ROOT
 
-LARGEST = 400 * 1024
 JOBS = f"-j{os.cpu_count() or 1}"
 
 
@@ -31,8 +30,9 @@ def test_no_executable_stack_and_no_writable_code():
 
 def test_stripped_and_small():
     assert ".symtab" not in readelf("-S", DBSLOWER)
-    size = os.path.getsize(DBSLOWER)
-    assert size < LARGEST, f"{size} bytes, at most {LARGEST}"
+    sizes = subprocess.run([os.path.join(ROOT, "ci", "sizes"), os.path.join(BUILD, "dbslower.map")],
+                           capture_output=True, text=True)
+    assert sizes.returncode == 0 and not sizes.stderr, sizes.stdout + sizes.stderr
 
 
 def test_no_paths_of_the_builder():

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""ci/lint and ci/sizes: the sources pass them, and planted faults do not."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from tool import BUILD, ROOT
+
+LINT = os.path.join(ROOT, "ci", "lint")
+SIZES = os.path.join(ROOT, "ci", "sizes")
+
+
+def lint(*args):
+    return subprocess.run([LINT, *args], capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("check", ["layers", "limits", "words"])
+def test_sources_pass(check):
+    done = lint(check)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory):
+    """A small tree that passes."""
+    root = tmp_path_factory.mktemp("tree")
+    for folder in ("usdt", "host", "loader", "sql", "probe", "db/postgres", "db/mysql", "cli", "bpf", "tests/data"):
+        (root / folder).mkdir(parents=True)
+    shutil.copy(os.path.join(ROOT, "tests", "data", "phrases.txt"), root / "tests" / "data")
+    (root / "README.md").write_text("# A title\n\nIt traces statements.\n")
+    (root / "cli" / "dbslower.8").write_text(".Sh NAME\n")
+    (root / "usdt" / "elf.h").write_text("/* Read ELF files. */\nint elf_open(int fd);\n")
+    (root / "host" / "file.h").write_text('#include "usdt/elf.h"\n')
+    (root / "db" / "engine.h").write_text('#include "sql/lexer.h"\n')
+    (root / "sql" / "lexer.h").write_text("int lexer_skip(int c);\n")
+    (root / "db" / "postgres" / "probes.h").write_text('#include "db/engine.h"\n')
+    (root / "db" / "mysql" / "probes.h").write_text('#include "db/engine.h"\n')
+    done = lint("--root", str(root))
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout
+    return root
+
+
+def body(lines):
+    return "int f(int a)\n{\n" + "\ta++;\n" * (lines - 4) + "\treturn a;\n}\n"
+
+
+FAULTS = [
+    ("layers", "usdt/note.c", '#include "host/file.h"\n', "higher layer"),
+    ("layers", "sql/glob.c", '#include "usdt/elf.h"\n', "higher layer"),
+    ("layers", "loader/sys.c", '#include "db/engine.h"\n', "higher layer"),
+    ("layers", "bpf/event.h", '#include "db/engine.h"\n', "higher layer"),
+    ("layers", "db/postgres/locks.c", '#include "db/mysql/probes.h"\n', "another engine"),
+    ("layers", "db/top.c", '#include "db/gone.h"\n', "there is no db/gone.h"),
+    ("layers", "sql/lexer.c", '#include "db/engine.h"\n', "higher layer"),
+    ("limits", "cli/long.c", "\n" * 601, "601 lines, at most 600"),
+    ("limits", "cli/long.c", body(61), "f() has 61 lines, at most 60"),
+    ("limits", "cli/long.c", "int f(int a, int b, int c, int d, int (*e)(int, int), int g, int h)\n{\n\treturn a;\n}\n",
+     "f() has 7 parameters, at most 6"),
+    ("limits", "cli/wide.c", "\t/* " + "x" * 87 + " */\n", "101 columns"),
+    ("words", "cli/said.c", "/* Whether it is so. */\n", '"Whether "'),
+    ("words", "cli/said.c", '\toutput_string(out, "the server hears "\n\t\t      "of it");\n', '"hears of"'),
+    ("words", "README.md", "# A title\n\nIt takes all probes\naway.\n", '"takes all probes away"'),
+    ("words", "cli/dbslower.8", ".Sh NAME\nIt\n.Cm tells\nall.\n", '"tells"'),
+]
+
+
+@pytest.mark.parametrize("check, path, text, found", FAULTS, ids=[f"{check}-{i}" for i, (check, *_) in enumerate(FAULTS)])
+def test_finds(tree, check, path, text, found):
+    place = tree / path
+    before = place.read_text() if place.exists() else None
+    place.write_text(text)
+    try:
+        done = lint(check, "--root", str(tree))
+    finally:
+        place.unlink() if before is None else place.write_text(before)
+    assert done.returncode == 1 and found in done.stdout and done.stdout.startswith(path), done.stdout
+
+
+def test_finds_a_cycle(tree):
+    (tree / "db" / "one.h").write_text('#include "db/two.h"\n')
+    (tree / "db" / "two.c").write_text('#include "db/one.h"\n')
+    (tree / "db" / "two.h").write_text("int two(void);\n")
+    done = lint("layers", "--root", str(tree))
+    assert done.returncode == 1 and "include cycle: db/one -> db/two -> db/one" in done.stdout, done.stdout
+
+
+def test_limits_are_the_last_that_pass(tree):
+    (tree / "cli" / "long.c").write_text(body(60))
+    (tree / "cli" / "many.h").write_text("\n" * 600)
+    done = lint("limits", "--root", str(tree))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_sizes_finds_what_is_over(tmp_path):
+    with open(os.path.join(BUILD, "dbslower.map"), encoding="utf-8") as f:
+        text = f.read()
+    (tmp_path / "dbslower").write_bytes(b"x")
+    at = text.index("\n .text", text.index("Linker script and memory map"))
+    text = text[:at] + f"\n .text.more  0x0000000000401000  0x100000 {tmp_path}/sql/glob.o" + text[at:]
+    (tmp_path / "dbslower.map").write_text(text)
+    done = subprocess.run([SIZES, str(tmp_path / "dbslower.map")], capture_output=True, text=True)
+    assert done.returncode == 1 and "sql" in [line.split()[0] for line in done.stdout.splitlines() if line.endswith("over")]
