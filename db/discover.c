@@ -229,8 +229,10 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		if (error->kind != ERROR_NONE && error->kind != ERROR_NO_PROBES)
 			break;
 		error_clear(error);
-		err = target_open(&more[d->ntargets], engines[i], fd, path,
-				  (uint32_t)d->ntargets, &d->common, error);
+		err = target_open(&more[d->ntargets], &(struct target_file){
+			.engine = engines[i], .fd = fd, .path = path,
+			.id = (uint32_t)d->ntargets,
+		}, &d->common, error);
 	}
 	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
 		return error_set(error, ERROR_NOT_SERVER, err, path, NULL);
