@@ -34,7 +34,7 @@ static bool name_cut(char *name, const char *suffix)
 	return true;
 }
 
-/* Resolve the expression @text, which stands in braces, to *@number. Return 0 or -errno. */
+/* Resolve the expression @text, found in braces, to *@number. Return 0 or -errno. */
 static int bind_number(const struct bind *bind, const char *text, size_t len, int64_t *number)
 {
 	const struct elf *elf = &bind->config.elf;

@@ -31,7 +31,7 @@ struct bind_probe_site {
 	struct bind_site site;
 };
 
-/* What to bind. All is borrowed until the struct bind is closed. */
+/* The file and the rows to bind. All is borrowed until the struct bind is closed. */
 struct bind_config {
 	const struct engine *engine;
 	struct elf elf;

@@ -15,7 +15,7 @@
 #include "loader/semaphore.h"
 #include "loader/uprobe_set.h"
 
-/* What does not depend on the file. All is borrowed. */
+/* The same for every file. All is borrowed. */
 struct target_common {
 	struct features *features;
 	enum attach_method method;
@@ -54,7 +54,7 @@ struct target {
 	struct backend_places places;
 	char version[64];		/* of the server, foreign bytes; "" if not known */
 	/*
-	 * Who is connected is read from struct members at offsets that vary between releases; they
+	 * User and database are read from struct members whose offsets vary between releases; they
 	 * are trusted only after they match a process title.
 	 */
 	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;

@@ -92,7 +92,7 @@ static void alternatives(void)
 	CHECK(!bind_probes(PROBES({ FAILURE("a"), MISSING }, { FAILURE("a"), FIRST },
 				  { FAILURE("a"), SECOND })));
 	CHECK(set.nsites == 1 && site_is(0, functions[0]), "%u", set.nsites);
-	/* Other steps are no alternatives. */
+	/* Rows of another step are not alternatives. */
 	CHECK(!bind_probes(PROBES({ FAILURE("a"), FIRST }, { FAILURE("a"), MISSING },
 				  { FAILURE("b"), SECOND })));
 	CHECK(set.nsites == 2 && site_is(0, functions[0]) && site_is(1, functions[1]));
@@ -112,7 +112,7 @@ static void required(void)
 	CHECK(!bind_probes(PROBES({ FAILURE("b"), FIRST, .optional = true,
 				    .has = TARGET_HAS_SORTS })));
 	CHECK(set.nsites == 1 && bind.has == TARGET_HAS_SORTS, "%x", bind.has);
-	/* Variables are no functions. */
+	/* A variable is not a function. */
 	CHECK(bind_probes(PROBES({ FAILURE("a"), .function = "functions" })) == -ENOENT);
 }
 
@@ -211,7 +211,7 @@ static void broken(void)
 	CHECK(bind_probes(PROBES({ .step = "a", .program = "activity", FIRST })) == -ENOENT);
 	CHECK(error.kind == ERROR_LINK && !strcmp(error.subject, "arg_text"), "%s",
 	      error.subject);
-	/* An accessor that is no function of the file. */
+	/* An accessor that the file lacks. */
 	CHECK(!bind_probes(PROBES(ROWS({ .name = "arg_rows",
 					 .spec = "8@{bind_test_missing}(%arg0)" }))));
 	CHECK(!bind.has, "%x", bind.has);
