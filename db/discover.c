@@ -15,10 +15,10 @@
 #include "loader/sys.h"
 
 #define COMM_LEN	15
-#define FORGET_AT	64
-#define FORGET_ONCE	2	/* taking probes away takes the kernel a while */
+#define FORGET_AT	64	/* attached files from which on unused ones are detached */
+#define FORGET_ONCE	2	/* at once: the kernel needs a while for each */
 #define LOADING_TRIES	40
-#define LOADING_NS	25000000u	/* between two looks at what a loader is to map */
+#define LOADING_NS	25000000u	/* between two tries */
 
 int discover_init(struct discover *d, const struct server_filter *filter, struct error *error)
 {
@@ -34,7 +34,7 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 	return 0;
 }
 
-/* Makes the kernel tell when a program called @name is executed. */
+/* Have the kernel report each exec of a program called @name. */
 static void discover_await_name(struct discover *d, const char *name)
 {
 	struct exec_name key = { .comm = "" };
@@ -48,7 +48,7 @@ static void discover_await_name(struct discover *d, const char *name)
 
 void discover_await(struct discover *d)
 {
-	/* A server may be started through one of them. */
+	/* A server may be started by running the dynamic loader. */
 	static const char *const loaders[] = {
 		"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1",
 		"ld-musl-aarch64.so.1",
@@ -71,7 +71,7 @@ static struct target *discover_target(struct discover *d, const struct process_f
 	return NULL;
 }
 
-/* Of the targets from @first on the main processes: those whose parent runs something else. */
+/* The main processes of the targets from @first on: their parents run another file. */
 struct mains {
 	struct discover *discover;
 	size_t first;
@@ -90,7 +90,7 @@ static bool discover_wants_main(const struct discover *d, uint32_t pid)
 	return !d->filter->npids;
 }
 
-/* Report whether -p, if it was given, means @process or its server. */
+/* Return whether filter->pids, if there are any, has @process or its parent. */
 static bool discover_wants_process(const struct discover *d, const struct process *process)
 {
 	const struct server_filter *filter = d->filter;
@@ -122,7 +122,7 @@ static int mains_each(void *arg, const struct process *process)
 	return 0;
 }
 
-/* Tells of the targets from @first on. */
+/* Report the targets from @first on. */
 static void discover_announce(struct discover *d, size_t first)
 {
 	struct mains mains = { d, first, calloc(d->ntargets - first + 1, sizeof(*mains.of)) };
@@ -145,22 +145,22 @@ static void discover_announce(struct discover *d, size_t first)
 	free(mains.of);
 }
 
-struct running {
+struct in_use {
 	struct discover *discover;
-	bool *of;			/* by target */
+	bool *target;			/* by index in discover->targets */
 };
 
-static int running_each(void *arg, const struct process *process)
+static int in_use_each(void *arg, const struct process *process)
 {
-	struct running *running = arg;
-	const struct target *target = discover_target(running->discover, &process->file);
+	struct in_use *in_use = arg;
+	const struct target *target = discover_target(in_use->discover, &process->file);
 
 	if (target)
-		running->of[target - running->discover->targets] = true;
+		in_use->target[target - in_use->discover->targets] = true;
 	return 0;
 }
 
-/* Whether the kernel tells of each start of the file. */
+/* Return whether the kernel reports each exec of the file. */
 static bool target_is_awaited(const struct target *target)
 {
 	struct process process;
@@ -172,20 +172,20 @@ static bool target_is_awaited(const struct target *target)
 }
 
 /*
- * Takes the probes off files that nothing runs any more: each takes descriptors and memory of the
- * kernel's, and images come and go. Who starts one again is seen to do it.
+ * Detach from files that no process runs any more: each occupies descriptors and kernel memory,
+ * and container images come and go. The exec of one of them is reported and attaches it again.
  */
 static void discover_forget(struct discover *d)
 {
-	struct running running = { d, calloc(d->ntargets + 1, sizeof(*running.of)) };
+	struct in_use in_use = { d, calloc(d->ntargets + 1, sizeof(*in_use.target)) };
 	size_t kept = 0, gone = 0;
 
-	if (!running.of || process_each(engine_is_executable, running_each, &running))
+	if (!in_use.target || process_each(engine_is_executable, in_use_each, &in_use))
 		goto cleanup;
 	for (size_t i = 0; i < d->ntargets; i++) {
 		struct target *target = &d->targets[i];
 
-		if (target->file.ino && !running.of[i] && gone < FORGET_ONCE &&
+		if (target->file.ino && !in_use.target[i] && gone < FORGET_ONCE &&
 		    target_is_awaited(target)) {
 			gone++;
 			target_close(target);
@@ -196,7 +196,7 @@ static void discover_forget(struct discover *d)
 	if (gone < FORGET_ONCE)
 		d->forget_at = FORGET_AT + kept;
 cleanup:
-	free(running.of);
+	free(in_use.target);
 }
 
 static size_t discover_attached(const struct discover *d)
@@ -208,9 +208,12 @@ static size_t discover_attached(const struct discover *d)
 	return n;
 }
 
-/* Attaches to the file open as @fd by the first engine that finds its probes in it. */
+/*
+ * Attach to the file open as @fd as a server of @engine, or of the first engine whose probes it has
+ * if that is NULL. Return 0, or -errno with the cause in @error.
+ */
 static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
-			 struct error *error)
+			   struct error *error)
 {
 	const struct engine *const *engines = *d->engines ? d->engines : d->table;
 	struct target *more;
@@ -225,12 +228,14 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	for (size_t i = 0; err && engines[i]; i++) {
 		if (engine && strcmp(engine, engines[i]->name))
 			continue;
-		/* What it has was found, and then refused: another engine has no more of it. */
+		/* If the file has a probe but its site is unusable, no other engine can do. */
 		if (error->kind != ERROR_NONE && error->kind != ERROR_NO_PROBES)
 			break;
 		error_clear(error);
-		err = target_open(&more[d->ntargets], engines[i], fd, path,
-				  (uint32_t)d->ntargets, &d->common, error);
+		err = target_open(&more[d->ntargets], &(struct target_file){
+			.engine = engines[i], .fd = fd, .path = path,
+			.id = (uint32_t)d->ntargets,
+		}, &d->common, error);
 	}
 	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
 		return error_set(error, ERROR_NOT_SERVER, err, path, NULL);
@@ -242,8 +247,8 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 }
 
 /*
- * A file that was written anew in place has the inode that probes are on, but other instructions
- * where they stand.
+ * Detach from a file that was rewritten in place: the inode is the same, but the instructions at
+ * the sites are not.
  */
 static void discover_outdate(struct discover *d, const struct process_file *file)
 {
@@ -257,9 +262,9 @@ static void discover_outdate(struct discover *d, const struct process_file *file
 	}
 }
 
-/* Attaches to the executable of a process, unless that has been done. */
+/* Attach to the executable of @process unless it is a target already. */
 static int discover_attach_process(struct discover *d, const char *engine,
-				 const struct process *process, struct error *error)
+				   const struct process *process, struct error *error)
 {
 	int fd, err;
 
@@ -287,7 +292,7 @@ static int discover_attach_path(struct discover *d, const char *path, struct err
 	return err;
 }
 
-/* The engine that a process is a server of, if that one is wanted. */
+/* Return the name of the engine that @process is a server of, NULL if none or not wanted. */
 static const char *discover_engine(struct discover *d, const struct process *process)
 {
 	const struct engine *engine = detect_process(&d->detect, process);
@@ -296,7 +301,7 @@ static const char *discover_engine(struct discover *d, const struct process *pro
 	       engine->name : NULL;
 }
 
-/* Whether its name alone says that it is a server. */
+/* Return whether @process has the name of a server's executable. */
 static bool process_is_named(const struct process *process)
 {
 	char name[256];
@@ -311,7 +316,7 @@ struct scan {
 	int err;
 };
 
-/* A file that cannot be traced does not keep the others from it; the first such fault is kept. */
+/* Attach to @process if it is a wanted server. Keep the first failure and go on. */
 static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
@@ -322,7 +327,7 @@ static int scan_each(void *arg, const struct process *process)
 	if (!engine)
 		return 0;
 	err = discover_attach_process(scan->discover, engine, process, &error);
-	/* What only looks like a server is nobody's concern. */
+	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && !scan->err && process_is_named(process)) {
 		scan->err = err;
 		*scan->error = error;
@@ -332,7 +337,10 @@ static int scan_each(void *arg, const struct process *process)
 	return 0;
 }
 
-/* Whatever runs. An error only where a server was found and none could be traced. */
+/*
+ * Attach to all running servers. Return -errno with the cause in @error only if servers were found
+ * and none can be traced; if some can, report the failure.
+ */
 static int discover_scan(struct discover *d, struct error *error)
 {
 	struct scan scan = { .discover = d, .error = error };
@@ -349,9 +357,9 @@ static int discover_scan(struct discover *d, struct error *error)
 	return 0;
 }
 
-/* Wants the backends of the server whose main process is @process. */
+/* Have the kernel trace the backends of the server whose main process is @process. */
 static int discover_want_server(struct discover *d, const struct process *process,
-			      struct error *error)
+				struct error *error)
 {
 	struct wanted_server wanted = { 0 };
 	uint64_t key = process->ns_pid, dev, ino;
@@ -375,8 +383,8 @@ static int discover_want_server(struct discover *d, const struct process *proces
 }
 
 /*
- * -p: one backend, or a main process meaning all its backends. That is known before there are
- * probes: what is not wanted at a session's first hit is ignored from then on.
+ * Have the kernel trace process @pid: a backend, or a main process with all its backends. Called
+ * before probes are attached: a session that is not wanted at its first hit is ignored for good.
  */
 static int discover_want_pid(struct discover *d, uint32_t pid, struct error *error)
 {
@@ -428,7 +436,7 @@ int discover_find(struct discover *d, struct error *error)
 	return err;
 }
 
-/* Whether @file is one of those that -x names, as they are now. */
+/* Return whether @file is one of filter->paths, as they are at present. */
 static bool discover_wants_file(const struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; i < d->filter->npaths; i++) {
@@ -445,8 +453,8 @@ static bool discover_wants_file(const struct discover *d, const struct process_f
 	return false;
 }
 
-/* A process runs a program that may be a server's: a new one, or an old one with a new file. */
-static void discover_look(struct discover *d, const struct process *process)
+/* Attach to the executable of @process, which was just started, if it is a wanted server. */
+static void discover_check(struct discover *d, const struct process *process)
 {
 	struct error error = { .kind = ERROR_NONE };
 	const struct target *target;
@@ -463,7 +471,7 @@ static void discover_look(struct discover *d, const struct process *process)
 	target = err ? NULL : discover_target(d, &process->file);
 	if (target)
 		target_semaphores(target, d->common.semaphores, process);
-	/* What only looks like a server is nobody's concern. */
+	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && (d->filter->npaths || process_is_named(process)))
 		d->error(d->listener, &error);
 	else if (d->ntargets > first)
@@ -471,7 +479,7 @@ static void discover_look(struct discover *d, const struct process *process)
 	error_clear(&error);
 }
 
-/* The loader was started by hand: what it will map is not there yet. */
+/* Check @pid again later: it runs the dynamic loader, which has not mapped the program yet. */
 static void discover_loading(struct discover *d, uint32_t pid)
 {
 	for (size_t i = 0; i < DISCOVER_LOADING; i++) {
@@ -496,7 +504,7 @@ bool discover_again(struct discover *d)
 				l->pid = 0;
 			} else if (!process_is_loading(&process)) {
 				l->pid = 0;
-				discover_look(d, &process);
+				discover_check(d, &process);
 			}
 		}
 		left |= l->pid != 0;
@@ -504,7 +512,7 @@ bool discover_again(struct discover *d)
 	return left;
 }
 
-/* Whether @process is what was executed by the name of @exec: not a script's interpreter, say. */
+/* Return whether @process has the name in @exec; the interpreter of a script has not. */
 static bool exec_is(const struct event_exec *exec, const struct process *process)
 {
 	char name[256];
@@ -517,17 +525,17 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 {
 	uint32_t pid = exec->session.pid;
 	struct process process;
-	bool there = !process_read(pid, engine_is_executable, &process);
+	bool alive = !process_read(pid, engine_is_executable, &process);
 	char value;
 
-	/* What could not be looked into is to be told again. */
-	if (!(there && exec_is(exec, &process)) &&
+	/* The name was not checked: report it again. */
+	if (!(alive && exec_is(exec, &process)) &&
 	    !sys_map_lookup(d->comms, &exec->name, &value) && value == EXEC_TOLD)
 		sys_map_delete(d->comms, &exec->name);
-	if (!there)
+	if (!alive)
 		return;
 	if (!process_is_loading(&process))
-		discover_look(d, &process);
+		discover_check(d, &process);
 	else if (!d->filter->npids)
 		discover_loading(d, pid);
 }

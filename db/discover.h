@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Finds the servers to trace, those that run and those that start later, and puts probes on them.
+ * Discovery: find the servers to trace, those that run and those that start later, and attach
+ * probes to their files.
  */
 #ifndef DB_DISCOVER_H
 #define DB_DISCOVER_H
 
 #include "bpf/event.h"
-#include "db/user_engine.h"
-#include "loader/error.h"
 #include "db/detect.h"
 #include "db/target.h"
+#include "db/user_engine.h"
+#include "loader/error.h"
 #include "loader/sandbox.h"
 
-#define DISCOVER_PIDS		256	/* of one kind at once, in maps and in what is announced */
+#define DISCOVER_PIDS		256	/* PIDs of one kind, in maps and in a report */
 #define DISCOVER_LOADING	8
 
-/* Which servers are traced. All of it is borrowed. */
+/*
+ * Which servers are traced. All of it is borrowed. Files are selected by ->paths; else by the
+ * processes in ->pids; else all files of running and later servers are. ->engine and ->pids apply
+ * to each of these.
+ */
 struct server_filter {
-	const char *engine;		/* servers of this name (engine.h) only; NULL: all */
+	const char *engine;		/* only servers of the engine of this name; NULL: all */
 	const uint32_t *pids;		/* only these processes and their children; none: all */
 	size_t npids;
 	const char *const *paths;	/* only these files; none: every running server */
@@ -31,89 +36,88 @@ struct server_filter {
 struct server_info {
 	const struct engine *engine;
 	const char *path;		/* foreign bytes */
-	bool usdt;			/* by USDT probes; else by symbols */
-	const char *method;		/* "uprobe_multi" */
+	bool usdt;			/* a USDT probe is used, else only symbols */
+	const char *method;		/* of attaching: "uprobe_multi" */
 	const char *title;		/* "PostgreSQL" */
-	const char *version;		/* foreign bytes, "" where it is not known */
-	uint32_t has;			/* TARGET_HAS_… of engine.h */
+	const char *version;		/* foreign bytes, "" if not known */
+	uint32_t has;			/* TARGET_HAS_* of engine.h */
 	bool nested;			/* in a PID namespace below ours: its PIDs are not known */
 	const uint32_t *pids;		/* of the main processes that run it now */
 	size_t npids;
 };
 
-/* It must not be moved: an engine of the user's own points into it. */
+/* Must not be moved: the engine of the user's probes points into it. */
 struct discover {
 	const struct server_filter *filter;	/* borrowed */
-	/* The owner's, who fills them between discover_init() and what follows it. */
+	/* Set by the owner between discover_init() and the calls that follow. */
 	struct target_common common;
-	int pids, servers, comms;	/* maps of those names */
-	const struct engine *const *table;	/* engine_table, unless its owner has another */
+	int pids, servers, comms;		/* maps of these names */
+	const struct engine *const *table;	/* preset to engine_table */
 	/* Called for each file that is traced, and for a later server that cannot be. */
 	void *listener;
 	void (*server)(void *listener, const struct server_info *server);
 	void (*error)(void *listener, const struct error *error);
-	/* Called for each wanted process that already ran a file when probes were put on it. */
+	/* Called for each wanted process that already ran a file when probes were attached. */
 	void (*process)(void *arg, const struct target *target, const struct process *process);
 	void *process_arg;
-	uint64_t pid_ns_ino;		/* of the PID namespace that we count in; 0: the initial one */
+	uint64_t pid_ns_ino;		/* of the PID namespace of our PIDs; 0: the initial one */
 
-	/* Owned. An event's target_id is its index here; none is ever taken out. */
+	/* Owned. An event's target_id is the index here; none is ever removed. */
 	struct target *targets;
 	size_t ntargets;
-	size_t forget_at;		/* with so many attached it looks which of them still run */
-	/* The main processes that -p means. */
-	uint32_t wanted[DISCOVER_PIDS];
+	size_t forget_at;		/* attached targets at which to detach unused ones */
+	uint32_t wanted[DISCOVER_PIDS];	/* main processes of filter->pids */
 	size_t nwanted;
-	bool started;			/* a server has; whoever saw that clears it */
+	bool started;			/* a wanted server was started; its reader clears it */
 
-	/* Its own. */
+	/* Private. */
 	struct user_engine user_engine;
-	const struct engine *engines[2];	/* the custom one alone, or none: the table's */
+	const struct engine *engines[2];	/* the user's engine, or none: use ->table */
 	struct detect detect;
-	/* Programs that their loader has not mapped yet, which may be servers. */
+	/* Processes whose dynamic loader has not mapped the program yet. */
 	struct loading {
-		uint32_t pid;		/* 0: free */
-		unsigned int tries;
-		uint64_t next_ns;
+		uint32_t pid;		/* 0: unused */
+		unsigned int tries;	/* left */
+		uint64_t next_ns;	/* CLOCK_MONOTONIC */
 	} loading[DISCOVER_LOADING];
 };
 
-/* Begins, without a server. 0, or -errno and why in @error. discover_close() ends it. */
+/* Initialise. Return 0, or -errno with the cause in @error. discover_close() ends it. */
 int discover_init(struct discover *d, const struct server_filter *filter, struct error *error);
 
-/* Makes the kernel tell of programs that are called as servers are. */
+/* Have the kernel report each exec of a program that has the name of a wanted server. */
 void discover_await(struct discover *d);
 
 /*
- * Attaches to the servers that run and are wanted, and calls ->server for each. 0, or -errno
- * and why in @fault. That there is none is no error.
+ * Attach to the running servers that are wanted, and call ->server for each. Return 0, also if
+ * there is none, or -errno with the cause in @error.
  */
 int discover_find(struct discover *d, struct error *error);
 
-/* A program was executed: attaches to it if it is a server that is wanted, and tells of it. */
+/* Handle the exec of a program: if it is a wanted server, attach to it and call ->server. */
 void discover_executed(struct discover *d, const struct event_exec *exec);
 
-/* Looks again at what a loader had not mapped yet. Whether there is any left. */
+/* Check processes again whose program was not mapped yet. Return whether any are left. */
 bool discover_again(struct discover *d);
 
 /*
- * Puts one of our own programs, @program of @object, on raw tracepoint @name; or, where @event is
- * not 0, on the event of that number and name, whose record it is given. A link's descriptor, the
- * caller's to close, or -errno and why in @fault.
+ * Attach @program of @object to raw tracepoint @name; or, if @event is not 0, to the perf event of
+ * that number, whose record it gets. Return the descriptor of the link, which is the caller's to
+ * close, or -errno with the cause in @error.
  */
 int discover_tracepoint(const struct discover *discover, const struct object *object,
 			const char *program, const char *name, int event, struct error *error);
 
 /*
- * Gives up what is not needed to go on like this, see loader/sandbox.h. @semaphores: they are written
- * into the servers' memory.
+ * Drop the rights that are no longer needed, see loader/sandbox.h. @semaphores: the memory of the
+ * servers is written.
  */
 void discover_sandbox(const struct discover *discover, bool semaphores, struct sandbox *sandbox);
 
-/* Takes all probes away; the targets stay known. */
+/* Detach all probes. The targets stay known. */
 void discover_detach(struct discover *d);
 
-/* Detaches, and frees what it owns. */
+/* Detach, and free what it owns. */
 void discover_close(struct discover *d);
 
 #endif

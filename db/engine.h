@@ -12,7 +12,7 @@
 
 #include "sql/fingerprint.h"
 
-/* What can be read of a statement besides its text and times; bits. */
+/* Properties of a statement that can be read besides its text and times; bits. */
 #define TARGET_HAS_ROWS	0x01		/* rows sent */
 #define TARGET_HAS_STATUS	0x02
 #define TARGET_HAS_USER	0x04
@@ -53,7 +53,7 @@ struct engine_arg {
 	int fallback;		/* value if it cannot be resolved; -1: do not use the probe */
 };
 
-/* What the user asked for; bits of engine_probe.asked. */
+/* Optional measurements that the user may ask for; bits of engine_probe.asked. */
 #define ENGINE_WHY	0x01	/* the time breakdown */
 #define ENGINE_PHASES	0x02	/* durations of the phases of a statement */
 #define ENGINE_USE	0x04	/* resource usage */
@@ -116,21 +116,21 @@ struct engine {
 	const char *const *words;		/* on the command line, NULL-terminated */
 	const char *title;			/* "PostgreSQL" */
 	const char *otel_system;		/* db.system.name of OpenTelemetry's conventions */
-	const struct engine_brand *brands;	/* if the version is known; the last one matches
-						 * any. NULL: title and otel_system always apply */
+	/* Used if the version is known; the last one matches any. NULL: none. */
+	const struct engine_brand *brands;
 	enum fingerprint_dialect dialect;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
 	const char *const *signature_symbols;	/* exported by the server only, NULL-terminated */
-	/* The version string: behind these words in .rodata, or in this variable. NULL: neither. */
+	/* The version string: behind these words in .rodata, or in this variable; or NULL. */
 	const char *version_words, *version_symbol;
 	/* Alternatives: the first set whose required steps the file has is used. */
 	const struct engine_probe_set *probe_sets;
 	size_t nprobe_sets;
 	/* Arguments that are the same at every probe; terminated as engine_probe.args. */
 	const struct engine_arg *common;
-	uint64_t timed_commands;		/* commands that run statements; bits by number & 63 */
+	uint64_t timed_commands;		/* that run statements; bits by number & 63 */
 	bool one_row_count;			/* rows sent and rows changed are one number */
-	bool has_lwlocks;			/* PostgreSQL's lightweight locks */
+	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
 	const struct engine_activity *activity_variables;	/* NULL: not known */

@@ -64,7 +64,9 @@ static int linkage_plan(const struct linkage *linkage, const struct engine *engi
 			const char *path, struct target *target, struct error *error)
 {
 	struct uprobe_set set = { 0 };
-	int err = target_plan(target, engine, fd, path, 0, &linkage->common, &set, error);
+	int err = target_plan(target, &(struct target_file){
+		.engine = engine, .fd = fd, .path = path,
+	}, &linkage->common, &set, error);
 
 	uprobe_set_free(&set);
 	return err;

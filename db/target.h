@@ -1,101 +1,99 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A server's file with probes on it. Attached by inode: every process that runs it is
- * covered, also those started later and those in other containers.
+ * A server's file with probes on it. Probes attach to the inode: they cover every process that
+ * runs the file, including processes that start later and those in other containers.
  */
 #ifndef DB_TARGET_H
 #define DB_TARGET_H
 
 #include "db/backend_state.h"
+#include "db/describe.h"
 #include "db/engine.h"
-#include "loader/error.h"
-#include "loader/uprobe_set.h"
 #include "host/process.h"
-#include "loader/semaphore.h"
+#include "loader/error.h"
 #include "loader/linker.h"
+#include "loader/semaphore.h"
+#include "loader/uprobe_set.h"
 
-/* What a program asks for at a site. */
-struct target_arg {
-	const char *name;		/* "text" */
-	char spec[256];			/* where it is, see usdt/spec.h; "" where it is absent */
-	char absent[256];		/* why it is; may have foreign bytes */
-};
-
-#define TARGET_ARGS	64
-
-/* A place where a probe goes, for people. All is borrowed for the call. */
-struct target_site {
-	const struct engine_probe *probe;
-	uint64_t vaddr, semaphore_vaddr;	/* as linked; semaphore 0: none */
-	const struct target_arg *args;
-	size_t nargs;
-};
-
-/* What every program is linked with: the maps and numbers that do not depend on the file. */
+/* The same for every file. All is borrowed. */
 struct target_common {
 	struct features *features;
 	enum attach_method method;
-	const struct object *object;
-	const struct object_value *values;
+	const struct object *object;		/* the BPF programs */
+	const struct object_value *values;	/* their maps and constants */
 	size_t nvalues;
-	uint32_t asked;			/* for which probes, ENGINE_… */
-	struct semaphores *semaphores;	/* that are written if ->on; may be NULL */
-	/* Shown each program as it goes to the kernel; may be NULL. */
+	uint32_t asked;				/* ENGINE_* */
+	struct semaphores *semaphores;		/* written to processes if ->on; may be NULL */
+	/* Called with each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;
-	/* Told of each site of a plan that was made; may be NULL. */
+	/* Called with each site of a file that was bound; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 	void *site_arg;
+};
+
+/* A file to trace. */
+struct target_file {
+	const struct engine *engine;
+	int fd;				/* open for reading; the caller's */
+	const char *path;		/* for messages */
+	uint32_t id;			/* of its events */
 };
 
 struct target {
 	const struct engine *engine;
 	struct process_file file;
-	uint32_t id;		/* its number in the events */
+	uint32_t id;			/* of its events */
 	struct uprobe_links links;
-	uint64_t *semaphores;		/* the addresses of those in use, as linked; owned */
+	uint64_t *semaphores;		/* addresses of those in use, as linked; owned */
 	size_t nsemaphores;
-	bool usdt;			/* by USDT probes; else by symbols only */
-	uint32_t has;			/* TARGET_HAS_*: what the programs can read */
-	uint64_t lowest_vaddr;			/* of what is loaded, as linked */
-	uint64_t version_vaddr;			/* the variable with the version; 0: not there */
+	bool usdt;			/* a USDT probe is used, else only symbols */
+	uint32_t has;			/* TARGET_HAS_* */
+	uint64_t lowest_vaddr;		/* of its segments, as linked */
+	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
 	struct backend_places places;
-	char version[64];		/* the server's, foreign bytes; "" where it is not known */
-	/* Whether what the programs read of who is connected agrees with a process's title. */
+	char version[64];		/* of the server, foreign bytes; "" if not known */
+	/*
+	 * User and database are read from struct members whose offsets vary between releases; they
+	 * are trusted only after they match a process title.
+	 */
 	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;
-	unsigned int doubts;
+	unsigned int doubts;		/* titles that contradicted them */
 	char path[256];
 };
 
 /*
- * Finds where @engine's probes go in the file open as @fd, and links their programs, without the
- * kernel: @target is filled but for its links. 0, or -errno and why in @fault with @plan empty.
+ * Bind the probes of @file->engine and link their programs to @set, without loading anything.
+ * @target is filled but for its links and semaphores. Return 0, or -errno with the cause in @error
+ * and @set empty. uprobe_set_free() ends @set.
  */
-int target_plan(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t id, const struct target_common *common, struct uprobe_set *set,
-		struct error *error);
+int target_plan(struct target *target, const struct target_file *file,
+		const struct target_common *common, struct uprobe_set *set, struct error *error);
 
 /*
- * Puts @engine's probes on the file open as @fd; @path is for people. 0, or
- * -errno and why in @fault, with nothing attached. target_close() ends it.
+ * Attach the probes of @file->engine to @file. Return 0, or -errno with the cause in @error and
+ * nothing attached. target_close() ends it.
  */
-int target_open(struct target *target, const struct engine *engine, int fd, const char *path,
-		uint32_t id, const struct target_common *common, struct error *error);
+int target_open(struct target *target, const struct target_file *file,
+		const struct target_common *common, struct error *error);
 
-/* Reads the version that a server has in its memory only: that of @process, which runs the file. */
+/* Read the version from the memory of @process, which runs the file, if the file lacks it. */
 void target_read_version(struct target *target, const struct process *process);
 
-/* Writes the semaphores into @process, which runs the file, if that is for us to do; NULL: it is not. */
+/*
+ * Write the semaphores into @process, if it runs the file. Does nothing if @semaphores is NULL or
+ * not on.
+ */
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process);
 
 /* Return the product's name, static: that of its brand if the version is known. */
 const char *target_title(const struct target *target);
 
-/* Return OpenTelemetry's name for the product, static. */
+/* Return OpenTelemetry's name of the product, static. */
 const char *target_otel_system(const struct target *target);
 
-/* Takes the probes away. */
+/* Detach the probes. The rest stays known. */
 void target_close(struct target *target);
 
 #endif

@@ -69,8 +69,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = memfd_create("server", MFD_CLOEXEC);
 	REQUIRE(fd >= 0 && write(fd, in.at, in.left) == (ssize_t)in.left);
 	which %= nengines + 1;
-	err = target_plan(&target, which < nengines ? engine_table[which] : &user_engine.engine, fd,
-			  "/a/file", 0, &common, &set, &error);
+	err = target_plan(&target, &(struct target_file){
+		.engine = which < nengines ? engine_table[which] : &user_engine.engine,
+		.fd = fd, .path = "/a/file",
+	}, &common, &set, &error);
 	REQUIRE(err <= 0 && !err == !error.kind, "%d %d", err, error.kind);
 	/* What the file lacks is told, and never that our own object has a hole. */
 	REQUIRE(error.kind != ERROR_LINK, "%s %s", error.subject, error.detail);

@@ -1,0 +1,634 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * db/discover in a world of our own: which processes and files are servers of which engine, and
+ * which of them -p, -x, an engine's name and probes named by the user select. Nothing is attached.
+ */
+#include <errno.h>
+#include <unistd.h>
+
+#include "db/detect.h"
+#include "db/engines.h"
+#include "db/target.h"
+#include "host/clock.h"
+#include "host/pid_namespace.h"
+#include "loader/sys.h"
+
+/* The module under test, beside the one of the library. */
+#define discover_init		tested_init
+#define discover_await		tested_await
+#define discover_find		tested_find
+#define discover_executed	tested_executed
+#define discover_again		tested_again
+#define discover_tracepoint	tested_tracepoint
+#define discover_sandbox	tested_sandbox
+#define discover_detach		tested_detach
+#define discover_close		tested_close
+#include "db/discover.h"
+
+/* Calls that read the host or the kernel. */
+#define process_each		fake_process_each
+#define process_read		fake_process_read
+#define process_is_main		fake_process_is_main
+#define process_is_loading	fake_process_is_loading
+#define process_open		fake_process_open
+#define process_file_open	fake_file_open
+#define process_file_read	fake_file_read
+#define pid_namespace_read	fake_namespace_read
+#define pid_namespace_is_nested(pid, own)	((void)(pid), (void)(own), false)
+#define close			fake_close
+#define clock_ns		fake_clock_ns
+#define detect_process		fake_detect_process
+#define target_open		fake_target_open
+#define target_close		fake_target_close
+#define sys_map_update		fake_map_update
+#define sys_map_lookup		fake_map_lookup
+#define sys_map_delete		fake_map_delete
+#include "tests/unit/check.h"
+
+#define FILES_MAX	96
+#define FD_FIRST	1000
+#define PIDS		1	/* maps */
+#define SERVERS		2
+#define COMMS		3
+
+/* A file: its symbols are of @exports, its probes of @probes. */
+static struct fake_file {
+	const char *path, *exports, *probes;
+	ino_t ino;
+	enum error_kind refused;	/* why its probes are unusable; ERROR_NONE: they are fine */
+	bool attached;
+} files[FILES_MAX];
+
+static struct fake_process {
+	uint32_t pid, ppid;
+	const char *path;
+	bool loading;
+} processes[FILES_MAX];
+
+static size_t nfiles, nprocesses, nupdates[4], nseeded, nerrors, nservers;
+static struct exec_name comms[32];
+static uint32_t traced_pids[8], announced[8];
+static size_t nannounced;
+static uint64_t now_ns = 1;
+static char said[256];		/* subjects of errors that were reported */
+
+static struct fake_file *file_find(const char *path)
+{
+	for (size_t i = 0; i < nfiles; i++)
+		if (!strcmp(files[i].path, path))
+			return &files[i];
+	return NULL;
+}
+
+static bool fake_fill(const struct fake_process *from, struct process *process)
+{
+	const struct fake_file *file = file_find(from->path);
+
+	*process = (struct process){ .pid = from->pid, .ppid = from->ppid, .ns_pid = from->pid };
+	snprintf(process->exe, sizeof(process->exe), "%s", from->path);
+	process->file.ino = file ? file->ino : 1;
+	return true;
+}
+
+static int fake_process_read(uint32_t pid, bool (*is_program)(const char *),
+			     struct process *process)
+{
+	(void)is_program;
+	for (size_t i = 0; i < nprocesses; i++)
+		if (processes[i].pid == pid)
+			return fake_fill(&processes[i], process) ? 0 : -ENOENT;
+	return -ENOENT;
+}
+
+static int fake_process_each(bool (*is_program)(const char *),
+			     int (*each)(void *, const struct process *), void *arg)
+{
+	struct process process;
+
+	(void)is_program;
+	for (size_t i = 0; i < nprocesses; i++) {
+		int err = fake_fill(&processes[i], &process) ? each(arg, &process) : 0;
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static bool fake_process_is_main(const struct process *process, bool (*is_program)(const char *))
+{
+	struct process parent;
+
+	return fake_process_read(process->ppid, is_program, &parent) ||
+	       parent.file.ino != process->file.ino;
+}
+
+static bool fake_process_is_loading(const struct process *process)
+{
+	for (size_t i = 0; i < nprocesses; i++)
+		if (processes[i].pid == process->pid)
+			return processes[i].loading;
+	return false;
+}
+
+static int fake_file_open(const char *path)
+{
+	const struct fake_file *file = file_find(path);
+
+	return file ? FD_FIRST + (int)(file - files) : -ENOENT;
+}
+
+static int fake_process_open(const struct process *process)
+{
+	return fake_file_open(process->exe);
+}
+
+static int fake_file_read(int fd, struct process_file *file)
+{
+	*file = (struct process_file){ .ino = files[fd - FD_FIRST].ino };
+	return 0;
+}
+
+static int fake_close(int fd)
+{
+	(void)fd;
+	return 0;
+}
+
+static int fake_namespace_read(uint32_t pid, uint64_t *dev, uint64_t *ino)
+{
+	(void)pid;
+	*dev = *ino = 4;
+	return 0;
+}
+
+static uint64_t fake_clock_ns(clockid_t id)
+{
+	(void)id;
+	return now_ns;
+}
+
+static const struct engine *fake_detect_process(struct detect *detect,
+						const struct process *process)
+{
+	const struct fake_file *file = file_find(process->exe);
+	const char *slash = strrchr(process->exe, '/');
+	const struct engine *engine = engines_by_file(slash ? slash + 1 : process->exe);
+
+	(void)detect;
+	return engine ? engine : file && file->exports ? engines_by_name(file->exports) : NULL;
+}
+
+static int fake_target_open(struct target *target, const struct target_file *file,
+			    const struct target_common *common, struct error *error)
+{
+	struct fake_file *seen = &files[file->fd - FD_FIRST];
+
+	(void)common;
+	*target = (struct target){ .engine = file->engine, .id = file->id,
+				   .file = { .ino = seen->ino } };
+	snprintf(target->path, sizeof(target->path), "%s", file->path);
+	if (!seen->probes || strcmp(seen->probes, file->engine->name))
+		return error_set(error, ERROR_NO_PROBES, -ENOENT, file->path, "a function");
+	if (seen->refused)
+		return error_set(error, seen->refused, -ENOENT, file->path, "a site");
+	CHECK(!seen->attached, "%s", seen->path);
+	seen->attached = true;
+	return 0;
+}
+
+static void fake_target_close(struct target *target)
+{
+	struct fake_file *file = file_find(target->path);
+
+	if (file)
+		file->attached = false;
+}
+
+static int fake_map_update(int map, const void *key, const void *value)
+{
+	(void)value;
+	if (map == PIDS && nupdates[PIDS] < 8)
+		memcpy(&traced_pids[nupdates[PIDS]], key, 4);
+	if (map == COMMS && nupdates[COMMS] < 32)
+		memcpy(&comms[nupdates[COMMS]], key, sizeof(comms[0]));
+	nupdates[map]++;
+	return 0;
+}
+
+static int fake_map_lookup(int map, const void *key, void *value)
+{
+	(void)map;
+	(void)key;
+	(void)value;
+	return -ENOENT;
+}
+
+static int fake_map_delete(int map, const void *key)
+{
+	(void)map;
+	(void)key;
+	return 0;
+}
+
+#include "db/discover.c"
+
+static void on_server(void *listener, const struct server_info *server)
+{
+	(void)listener;
+	nservers++;
+	for (size_t i = 0; i < server->npids && nannounced < 8; i++)
+		announced[nannounced++] = server->pids[i];
+}
+
+static void on_error(void *listener, const struct error *error)
+{
+	(void)listener;
+	nerrors++;
+	snprintf(said, sizeof(said), "%s", error->subject);
+}
+
+static void on_process(void *arg, const struct target *target, const struct process *process)
+{
+	(void)arg;
+	(void)target;
+	(void)process;
+	nseeded++;
+}
+
+static void add_file(const char *path, const char *exports, const char *probes)
+{
+	files[nfiles] = (struct fake_file){ .path = path, .exports = exports, .probes = probes,
+					    .ino = 100 + nfiles };
+	nfiles++;
+}
+
+static void add_process(uint32_t pid, uint32_t ppid, const char *path)
+{
+	processes[nprocesses++] = (struct fake_process){ .pid = pid, .ppid = ppid, .path = path };
+}
+
+/* A PostgreSQL server with two backends, one under another name, a MariaDB server, and others. */
+static void make_world(void)
+{
+	nfiles = nprocesses = 0;
+	memset(nupdates, 0, sizeof(nupdates));
+	nseeded = nerrors = nservers = nannounced = 0;
+	*said = '\0';
+	add_file("/sbin/init", NULL, NULL);
+	add_file("/pg/postgres", "postgresql", "postgresql");
+	add_file("/opt/renamed", "postgresql", "postgresql");
+	add_file("/usr/mariadbd", "mysql", "mysql");
+	add_file("/usr/bin/plugin", "mysql", NULL);
+	add_file("/srv/app", NULL, "app");
+	add_process(1, 0, "/sbin/init");
+	add_process(10, 1, "/pg/postgres");
+	add_process(11, 10, "/pg/postgres");
+	add_process(12, 10, "/pg/postgres");
+	add_process(20, 1, "/opt/renamed");
+	add_process(30, 1, "/usr/mariadbd");
+	add_process(40, 1, "/usr/bin/plugin");
+	add_process(50, 1, "/srv/app");
+}
+
+/* Open discovery with @filter in the world as it is, and find servers. */
+static int find(struct discover *d, const struct server_filter *filter, struct error *error)
+{
+	int err = discover_init(d, filter, error);
+
+	d->pids = PIDS;
+	d->servers = SERVERS;
+	d->comms = COMMS;
+	d->server = on_server;
+	d->error = on_error;
+	d->process = on_process;
+	if (err)
+		return err;
+	discover_await(d);
+	return discover_find(d, error);
+}
+
+/* Return the paths of the attached files, separated by blanks. */
+static const char *attached(void)
+{
+	static char text[512];
+
+	*text = '\0';
+	for (size_t i = 0; i < nfiles; i++)
+		if (files[i].attached)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+				 *text ? " " : "", files[i].path);
+	return text;
+}
+
+static bool awaits(const char *name)
+{
+	for (size_t i = 0; i < nupdates[COMMS]; i++)
+		if (!strcmp(comms[i].comm, name))
+			return true;
+	return false;
+}
+
+static void close_all(struct discover *d, struct error *error)
+{
+	discover_close(d);
+	error_clear(error);
+}
+
+#define EXPECT(wanted)	CHECK(!strcmp(attached(), wanted), "%s", attached())
+
+static void running(void)
+{
+	static const struct {
+		struct server_filter filter;
+		const char *attached;
+		size_t seeded;
+	} cases[] = {
+		{ { .engine = NULL }, "/pg/postgres /opt/renamed /usr/mariadbd", 5 },
+		{ { .engine = "mysql" }, "/usr/mariadbd", 1 },
+		{ { .engine = "postgresql" }, "/pg/postgres /opt/renamed", 4 },
+	};
+	struct error error = { 0 };
+	struct discover d;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_world();
+		CHECK(!find(&d, &cases[i].filter, &error), "%zu", i);
+		EXPECT(cases[i].attached);
+		CHECK(nseeded == cases[i].seeded, "%zu: %zu", i, nseeded);
+		/* A file that merely exports a matching symbol is ignored. */
+		CHECK(!nerrors, "%s", said);
+		CHECK(nservers == d.ntargets, "%zu", nservers);
+		/* Names of servers and of loaders are awaited, cut as the kernel cuts them. */
+		CHECK(awaits("postgres") && awaits("mariadbd") && awaits("ld-linux-x86-64"));
+		close_all(&d, &error);
+		EXPECT("");
+	}
+}
+
+static void broken_servers(void)
+{
+	const struct server_filter filter = { .engine = NULL };
+	struct error error = { 0 };
+	struct discover d;
+
+	/* One that cannot be traced does not keep others from it. */
+	make_world();
+	file_find("/pg/postgres")->probes = NULL;
+	CHECK(!find(&d, &filter, &error));
+	EXPECT("/opt/renamed /usr/mariadbd");
+	CHECK(nerrors == 1 && !strcmp(said, "/pg/postgres"), "%s", said);
+	close_all(&d, &error);
+	/* Alone it is an error; so is the reason of its site, whatever other engines lack. */
+	make_world();
+	file_find("/pg/postgres")->refused = ERROR_SITE;
+	file_find("/opt/renamed")->probes = file_find("/usr/mariadbd")->probes = NULL;
+	file_find("/opt/renamed")->exports = NULL;
+	CHECK(find(&d, &filter, &error) == -ENOENT && error.kind == ERROR_SITE, "%d", error.kind);
+	CHECK(!strcmp(error.subject, "/pg/postgres"), "%s", error.subject);
+	EXPECT("");
+	close_all(&d, &error);
+	/* Nothing that is a server: no error. */
+	make_world();
+	nprocesses = 1;
+	CHECK(!find(&d, &filter, &error) && !d.ntargets && !nservers);
+	close_all(&d, &error);
+}
+
+static void by_path(void)
+{
+	static const char *const server[] = { "/opt/renamed" }, *const app[] = { "/srv/app" };
+	static const char *const twice[] = { "/usr/mariadbd", "/usr/mariadbd" };
+	static const char *const none[] = { "/none" };
+	static const struct {
+		struct server_filter filter;
+		const char *attached;
+		enum error_kind kind;
+	} cases[] = {
+		{ { .paths = server, .npaths = 1 }, "/opt/renamed", ERROR_NONE },
+		{ { .paths = server, .npaths = 1, .engine = "postgresql" }, "/opt/renamed",
+		  ERROR_NONE },
+		{ { .paths = server, .npaths = 1, .engine = "mysql" }, "", ERROR_NO_PROBES },
+		{ { .paths = twice, .npaths = 2 }, "/usr/mariadbd", ERROR_NONE },
+		{ { .paths = app, .npaths = 1 }, "", ERROR_NOT_SERVER },
+		{ { .paths = none, .npaths = 1 }, "", ERROR_FILE },
+		{ { .paths = app, .npaths = 1, .start = "app:a", .done = "app:b", .text_arg = 1 },
+		  "/srv/app", ERROR_NONE },
+		{ { .paths = server, .npaths = 1, .start = "app:a", .done = "app:b",
+		    .text_arg = 1 }, "", ERROR_NO_PROBES },
+		{ { .paths = app, .npaths = 1, .start = "app", .done = "app:b" }, "",
+		  ERROR_NO_PROBES },
+	};
+	struct error error = { 0 };
+	struct discover d;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int err;
+
+		make_world();
+		err = find(&d, &cases[i].filter, &error);
+		CHECK(!err == !cases[i].kind && error.kind == cases[i].kind, "%zu: %d %d", i, err,
+		      error.kind);
+		EXPECT(cases[i].attached);
+		close_all(&d, &error);
+	}
+	/* Only their names are awaited. */
+	make_world();
+	CHECK(!find(&d, &cases[0].filter, &error));
+	CHECK(awaits("renamed") && !awaits("postgres"));
+	close_all(&d, &error);
+}
+
+static void by_pid(void)
+{
+	static const uint32_t server[] = { 10 }, backend[] = { 12 }, init[] = { 1 };
+	static const uint32_t gone[] = { 99 }, both[] = { 11, 30 }, app[] = { 50 };
+	struct server_filter filter = { .pids = server, .npids = 1 };
+	struct error error = { 0 };
+	struct discover d;
+
+	/* A main process: its backends by the map of servers. */
+	make_world();
+	CHECK(!find(&d, &filter, &error));
+	EXPECT("/pg/postgres");
+	CHECK(nupdates[PIDS] == 1 && traced_pids[0] == 10 && nupdates[SERVERS] == 1);
+	CHECK(nannounced == 1 && announced[0] == 10 && nseeded == 3, "%zu", nseeded);
+	close_all(&d, &error);
+	/* A backend: itself alone; the report has its server. */
+	make_world();
+	filter.pids = backend;
+	CHECK(!find(&d, &filter, &error));
+	EXPECT("/pg/postgres");
+	CHECK(nupdates[PIDS] == 1 && traced_pids[0] == 12 && !nupdates[SERVERS]);
+	CHECK(nannounced == 1 && announced[0] == 10 && nseeded == 1, "%zu", nseeded);
+	close_all(&d, &error);
+	make_world();
+	filter = (struct server_filter){ .pids = both, .npids = 2 };
+	CHECK(!find(&d, &filter, &error));
+	EXPECT("/pg/postgres /usr/mariadbd");
+	close_all(&d, &error);
+	/* No server, another engine's, or no process. */
+	make_world();
+	filter = (struct server_filter){ .pids = init, .npids = 1 };
+	CHECK(find(&d, &filter, &error) && error.kind == ERROR_NOT_SERVER, "%d", error.kind);
+	close_all(&d, &error);
+	make_world();
+	filter = (struct server_filter){ .pids = server, .npids = 1, .engine = "mysql" };
+	CHECK(find(&d, &filter, &error) && error.kind == ERROR_NOT_SERVER, "%d", error.kind);
+	close_all(&d, &error);
+	make_world();
+	filter = (struct server_filter){ .pids = gone, .npids = 1 };
+	CHECK(find(&d, &filter, &error) && error.kind == ERROR_PROCESS, "%d", error.kind);
+	close_all(&d, &error);
+	/* A process of the user's own engine. */
+	make_world();
+	filter = (struct server_filter){ .pids = app, .npids = 1, .start = "app:a",
+					 .done = "app:b", .text_arg = 1 };
+	CHECK(!find(&d, &filter, &error));
+	EXPECT("/srv/app");
+	close_all(&d, &error);
+}
+
+/* The kernel reports that @pid has executed a program called @name. */
+static void execute(struct discover *d, uint32_t pid, const char *name)
+{
+	struct event_exec exec = { .session = { .pid = pid } };
+
+	snprintf(exec.name.comm, sizeof(exec.name.comm), "%s", name);
+	discover_executed(d, &exec);
+}
+
+static void later(void)
+{
+	static const char *const paths[] = { "/usr/mariadbd" };
+	static const uint32_t pids[] = { 10 };
+	struct server_filter filter = { .engine = "mysql" };
+	struct error error = { 0 };
+	struct discover d;
+
+	make_world();
+	nprocesses = 1;
+	CHECK(!find(&d, &filter, &error) && !d.ntargets);
+	add_process(30, 1, "/usr/mariadbd");
+	execute(&d, 30, "mariadbd");
+	EXPECT("/usr/mariadbd");
+	CHECK(d.started && nservers == 1);
+	/* Again: it is a target already. */
+	d.started = false;
+	execute(&d, 30, "mariadbd");
+	CHECK(d.started && nservers == 1 && d.ntargets == 1);
+	/* Not wanted, no server, already gone. */
+	d.started = false;
+	add_process(10, 1, "/pg/postgres");
+	execute(&d, 10, "postgres");
+	execute(&d, 1, "init");
+	execute(&d, 77, "mysqld");
+	CHECK(!d.started && d.ntargets == 1);
+	close_all(&d, &error);
+	/* With files: these, whatever they are; with processes: none that is new. */
+	make_world();
+	filter = (struct server_filter){ .paths = paths, .npaths = 1 };
+	CHECK(!find(&d, &filter, &error) && d.ntargets == 1);
+	execute(&d, 10, "postgres");
+	CHECK(!d.started && d.ntargets == 1);
+	execute(&d, 30, "mariadbd");
+	CHECK(d.started && d.ntargets == 1);
+	close_all(&d, &error);
+	make_world();
+	filter = (struct server_filter){ .pids = pids, .npids = 1 };
+	CHECK(!find(&d, &filter, &error) && d.ntargets == 1);
+	execute(&d, 30, "mariadbd");
+	CHECK(d.started && d.ntargets == 1);
+	close_all(&d, &error);
+}
+
+/* A process that runs the dynamic loader is checked again until that has mapped a program. */
+static void by_loader(void)
+{
+	const struct server_filter filter = { .engine = NULL };
+	struct error error = { 0 };
+	struct discover d;
+
+	make_world();
+	nprocesses = 1;
+	CHECK(!find(&d, &filter, &error));
+	add_process(30, 1, "/usr/mariadbd");
+	processes[1].loading = true;
+	execute(&d, 30, "mariadbd");
+	CHECK(discover_again(&d) && !d.ntargets);
+	now_ns += LOADING_NS;
+	CHECK(discover_again(&d) && !d.ntargets);
+	processes[1].loading = false;
+	CHECK(discover_again(&d) && !d.ntargets, "not before its time");
+	now_ns += LOADING_NS;
+	CHECK(!discover_again(&d) && d.ntargets == 1);
+	EXPECT("/usr/mariadbd");
+	/* After a while it is dropped. */
+	add_process(31, 1, "/pg/postgres");
+	processes[2].loading = true;
+	execute(&d, 31, "postgres");
+	for (int i = 0; i < LOADING_TRIES; i++) {
+		CHECK(discover_again(&d));
+		now_ns += LOADING_NS;
+	}
+	CHECK(!discover_again(&d) && d.ntargets == 1);
+	close_all(&d, &error);
+}
+
+static void rewritten(void)
+{
+	const struct server_filter filter = { .engine = "mysql" };
+	struct error error = { 0 };
+	struct discover d;
+
+	make_world();
+	CHECK(!find(&d, &filter, &error) && d.ntargets == 1);
+	/* The same inode with other content: the fake files have no times, so the target has. */
+	d.targets[0].file.size = 1;
+	execute(&d, 30, "mariadbd");
+	EXPECT("/usr/mariadbd");
+	CHECK(d.ntargets == 2 && !d.targets[0].file.ino && d.targets[1].file.ino);
+	close_all(&d, &error);
+}
+
+static void unused(void)
+{
+	static char paths[FORGET_AT + 4][32];
+	const struct server_filter filter = { .engine = NULL };
+	struct error error = { 0 };
+	struct discover d;
+	size_t n = 0;
+
+	make_world();
+	nfiles = nprocesses = 1;
+	CHECK(!find(&d, &filter, &error));
+	for (size_t i = 0; i < FORGET_AT + 4; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "/image%zu/mysqld", i);
+		add_file(paths[i], "mysql", "mysql");
+		nprocesses = 1;
+		add_process(100 + (uint32_t)i, 1, paths[i]);
+		execute(&d, 100 + (uint32_t)i, "mysqld");
+	}
+	for (size_t i = 0; i < nfiles; i++)
+		n += files[i].attached;
+	CHECK(n <= FORGET_AT && n > FORGET_AT - FORGET_ONCE - 1, "%zu", n);
+	CHECK(!files[1].attached && files[nfiles - 1].attached, "the oldest go");
+	/* Started again, one is attached again. */
+	processes[1].path = paths[0];
+	execute(&d, processes[1].pid, "mysqld");
+	CHECK(files[1].attached);
+	close_all(&d, &error);
+}
+
+int main(void)
+{
+	RUN(running);
+	RUN(broken_servers);
+	RUN(by_path);
+	RUN(by_pid);
+	RUN(later);
+	RUN(by_loader);
+	RUN(rewritten);
+	RUN(unused);
+	return check_done();
+}
