@@ -4,8 +4,8 @@
  * for threads that run a statement. What a thread waits for is told by the server, in a word that
  * it keeps in its memory or by a call around the wait, else by the system call that it sleeps in.
  */
-#ifndef BPF_WHY_H
-#define BPF_WHY_H
+#ifndef BPF_BREAKDOWN_H
+#define BPF_BREAKDOWN_H
 
 #include "bpf/stat.h"
 
