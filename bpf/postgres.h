@@ -72,10 +72,10 @@ PROGRAM(activity)
 	}
 	s = &session->s;
 	session_joined(session);
-	if (s->flags & SESSION_OPEN) {
-		if (text && s->flags & STATEMENT_COMPLETED && s->completed_ns)
+	if (session_phase(s) != SESSION_IDLE) {
+		if (text && session_phase(s) == SESSION_SYNCING)
 			end_ns = s->completed_ns;
-		/* Another text although it has not completed: it was only parsed, or its portal suspended. */
+		/* Another text although it has not completed: only parsed, or its portal is suspended. */
 		else if (!text || s->flags & STATEMENT_COMPLETED || !text_same(session, text))
 			end_ns = bpf_ktime_get_ns();
 	}

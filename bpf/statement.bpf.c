@@ -60,10 +60,13 @@ INLINE void session_end(void *ctx, struct session *session)
 	struct event_statement *s = &session->s;
 	__u64 end_ns = s->completed_ns;
 
-	if (!(s->flags & SESSION_OPEN))
+	switch (session_phase(s)) {
+	case SESSION_IDLE:
 		return;
-	/* It has completed if only its Sync was missing; a simple query ends when idle. */
-	if (!end_ns || s->depth <= 1) {
+	case SESSION_SYNCING:
+		break;
+	case SESSION_RUNNING:
+	case SESSION_BETWEEN:
 		s->flags |= STATEMENT_ERROR | STATEMENT_DIED;
 		end_ns = bpf_ktime_get_ns();
 	}

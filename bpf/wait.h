@@ -148,24 +148,28 @@ INLINE int breakdown_is_waiting(const struct event_breakdown *t)
 }
 
 /*
- * Return whether the wait of thread @t belongs to its statement. Between two statements of a packet
- * the next one is taken to have begun, but the thread may just as well wait for its client, or
- * for work in a thread pool; waits that only a statement has are counted.
+ * Return whether the wait of thread @t belongs to its statement. In SESSION_BETWEEN the thread may
+ * just as well wait for its client, or for work in a thread pool: only the waits count that no
+ * thread without a statement has.
  */
 INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct session *session)
 {
 	const struct event_statement *s = &session->s;
-	__u32 between = SESSION_LATE | STATEMENT_COMPLETED;
 
-	if (s->start_ns != t->start_ns || !(s->flags & SESSION_OPEN) ||
-	    s->flags & SESSION_REPLICATION)
+	if (s->start_ns != t->start_ns || s->flags & SESSION_REPLICATION)
 		return 0;
-	/* A Sync is waited for. */
-	if (s->completed_ns && s->completed_ns <= t->since_ns)
+	switch (session_phase(s)) {
+	case SESSION_IDLE:
 		return 0;
-	return (s->flags & between) != between || t->doing == BREAKDOWN_DISK ||
-	       t->doing == BREAKDOWN_FSYNC || t->doing == BREAKDOWN_LOCK ||
-	       t->doing == BREAKDOWN_SLEEP;
+	case SESSION_RUNNING:
+		return 1;
+	case SESSION_SYNCING:
+		return s->completed_ns > t->since_ns;
+	case SESSION_BETWEEN:
+		break;
+	}
+	return t->doing == BREAKDOWN_DISK || t->doing == BREAKDOWN_FSYNC ||
+	       t->doing == BREAKDOWN_LOCK || t->doing == BREAKDOWN_SLEEP;
 }
 
 /* Count or send the wait of thread @t that ends at @now, if it is the kind wanted. */
