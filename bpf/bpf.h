@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a BPF program needs of the kernel and of the linker (loader/link.h).
+ * The kernel's helpers, and what the linker (loader/linker.h) resolves in a program.
  *
- * A program declares what it does not know: ARGUMENT(text) is a function that the
- * linker emits from the probe site's argument spec, CONSTANT(threshold_ns)
- * a 64-bit number, MAP(sessions) a map. All are undefined symbols to clang.
+ * A program declares what is only known when it is loaded: ARGUMENT(text) is a function that the
+ * linker emits from the probe site's argument spec, CONSTANT(threshold_ns) a 64-bit number,
+ * MAP(sessions) a map. In the object all of them are undefined symbols.
  */
 #ifndef BPF_BPF_H
 #define BPF_BPF_H
@@ -16,11 +16,14 @@
 	int name(__attribute__((unused)) void *ctx)
 #define ARGUMENT(name)	extern __u64 arg_##name(void *ctx)
 #define MAP(name)	extern char name[]
-/* Weak, or clang takes it that an address is never 0. */
+/* Weak, or clang assumes that the address is not 0. */
 #define CONSTANT(name)	extern const char constant_##name[] __attribute__((weak))
 #define VALUE(name)	((__u64)constant_##name)
 
-/* Source of the numbers: enum bpf_func_id in linux/bpf.h; each is ABI. */
+/*
+ * Helpers, by their numbers in enum bpf_func_id, which are ABI. A commit and a release are given
+ * where not every supported kernel has the helper; which one to call is decided at load time.
+ */
 static void *(*const bpf_map_lookup_elem)(void *map, const void *key) =
 	(void *)BPF_FUNC_map_lookup_elem;
 static long (*const bpf_map_update_elem)(void *map, const void *key, const void *value,
@@ -43,7 +46,7 @@ static __u64 (*const bpf_get_current_task)(void) = (void *)BPF_FUNC_get_current_
 static void *(*const bpf_get_current_task_btf)(void) = (void *)BPF_FUNC_get_current_task_btf;
 /* dd6e10fbd9fb (5.15) */
 static void *(*const bpf_task_pt_regs)(void *task) = (void *)BPF_FUNC_task_pt_regs;
-/* BPF_F_CURRENT_CPU as the flags, else the number of a CPU */
+/* @flags: BPF_F_CURRENT_CPU, or the number of a CPU */
 static long (*const bpf_perf_event_output)(void *ctx, void *map, __u64 flags, void *data,
 					   __u64 size) = (void *)BPF_FUNC_perf_event_output;
 /* b4490c5c4e02 (5.7) */
@@ -61,5 +64,6 @@ static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) =
 	(void *)BPF_FUNC_ringbuf_discard;
 
 #define INLINE static inline __attribute__((always_inline))
+#define NO_UNROLL _Pragma("clang loop unroll(disable)")	/* before a loop: for the program's size */
 
 #endif

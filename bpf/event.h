@@ -59,6 +59,40 @@ struct event_statement {
 	__u32 flags;
 };
 
+/*
+ * What a session does. A statement is timed from its start; the flags and ->completed_ns tell:
+ *
+ *	OPEN	LATE	COMPLETED ->completed_ns
+ *	no	-	-	-	SESSION_IDLE: no statement; the client is silent
+ *	yes	no	-	0	SESSION_RUNNING
+ *	yes	no	yes	not 0	SESSION_SYNCING: completed at that time; part of a pipeline,
+ *					whose next message has not come: a statement or a Sync
+ *	yes	yes	no	0	SESSION_RUNNING
+ *	yes	yes	yes	0	SESSION_BETWEEN: a statement of the packet has ended; if another
+ *					one follows, it runs since then
+ *
+ * A simple query that has completed is still running: it ends when its session becomes idle, the
+ * commit included. SESSION_REPLICATION and SESSION_JOINED say more about the statement itself.
+ */
+enum session_phase {
+	SESSION_IDLE,
+	SESSION_RUNNING,
+	SESSION_SYNCING,
+	SESSION_BETWEEN,
+};
+
+static inline __attribute__((always_inline)) enum session_phase
+session_phase(const struct event_statement *s)
+{
+	const __u32 between = SESSION_LATE | STATEMENT_COMPLETED;
+
+	if (!(s->flags & SESSION_OPEN))
+		return SESSION_IDLE;
+	if (s->completed_ns)
+		return SESSION_SYNCING;
+	return (s->flags & between) == between ? SESSION_BETWEEN : SESSION_RUNNING;
+}
+
 #define TEXT_SCAN_BYTES	32768	/* size of map scratch's value */
 #define HEAD_WORDS	16	/* a session has room for so many 64-bit words of text, or more */
 

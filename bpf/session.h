@@ -11,7 +11,7 @@
 #define BPF_SESSION_H
 
 #include "bpf/pid_filter.h"
-#include "bpf/why.h"
+#include "bpf/breakdown.h"
 
 #define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */
 

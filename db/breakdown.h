@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a statement's time went and what it used: what bpf/why.h needs to know of the kernel, and
+ * Where a statement's time went and what it used: what bpf/wait.h needs to know of the kernel, and
  * what it says.
  */
 #ifndef DB_BREAKDOWN_H

@@ -183,24 +183,22 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 }
 
 /*
- * Whether it runs a statement, and if so, whether it has a text. As session_end() in bpf/ has it,
- * one that only waits for its Sync does not. Whether one waits for a command or runs the next part
- * of a packet, its server's memory tells.
+ * Return whether the session runs a statement, and in *@has_text whether its text is known. In
+ * SESSION_BETWEEN the server's memory tells whether the packet has another statement.
  */
 static bool session_is_running(const struct sessions *s, uint64_t key, struct session *session,
 			       bool *has_text)
 {
 	struct event_statement *statement = &session->s;
-	bool between = statement->flags & SESSION_LATE && statement->flags & STATEMENT_COMPLETED;
+	enum session_phase phase = session_phase(statement);
 
-	if (!(statement->flags & SESSION_OPEN) ||
-	    (statement->completed_ns && statement->depth > 1) ||
+	if (phase == SESSION_IDLE || phase == SESSION_SYNCING ||
 	    statement->flags & SESSION_REPLICATION ||
 	    statement->target_id >= s->discover->ntargets)
 		return false;
 	*has_text = statement->flags & SESSION_LATE ? session_query(s, key, session) :
 						      statement->text_len <= s->text_bytes;
-	return *has_text || !between;
+	return *has_text || phase == SESSION_RUNNING;
 }
 
 /* Who hears of what runs. */

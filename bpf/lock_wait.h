@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread's wait for a lock, and its record: common to all engines. */
+#ifndef BPF_LOCK_WAIT_H
+#define BPF_LOCK_WAIT_H
+
+#include "bpf/lock_event.h"
+#include "bpf/pid_filter.h"
+
+ARGUMENT(kind);
+ARGUMENT(mode);
+
+CONSTANT(target_id);
+
+MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
+MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
+
+/* Return the current thread's key. While it waits for a lock it may wait for an LWLock, too. */
+INLINE __u64 wait_key(int lwlock)
+{
+	return (__u32)bpf_get_current_pid_tgid() | (__u64)lwlock << 32;
+}
+
+/* Fill in what a wait begins with. Return 0 if its process is not wanted. */
+static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wait)
+{
+	__u64 id = id_seen(bpf_get_current_pid_tgid());
+
+	if (!id || !pid_wanted(ctx, id >> 32))
+		return 0;
+	wait->type = EVENT_LOCK_WAIT;
+	wait->target_id = VALUE(target_id);
+	wait->pid = id >> 32;
+	wait->tid = id;
+	wait->start_ns = bpf_ktime_get_ns();
+	return 1;
+}
+
+static __attribute__((noinline)) void wait_send(void *ctx, struct event_lock *wait)
+{
+	send(ctx, wait, sizeof(*wait));
+}
+
+static __attribute__((noinline)) void wait_keep(__u64 key, const struct event_lock *wait)
+{
+	if (bpf_map_update_elem(waits, &key, wait, BPF_ANY))
+		count(LOST_TABLE_FULL);
+}
+
+/* End the current thread's wait, if there is one, and send it. */
+static __attribute__((noinline)) void wait_end(void *ctx, __u32 flags)
+{
+	__u64 key = wait_key(0);
+	struct event_lock *wait = bpf_map_lookup_elem(waits, &key);
+
+	if (!wait)
+		return;
+	wait->type = EVENT_LOCK_END;
+	wait->duration_ns = bpf_ktime_get_ns() - wait->start_ns;
+	wait->flags |= flags;
+	count(COUNT_STATEMENTS);
+	wait_send(ctx, wait);
+	bpf_map_delete_elem(waits, &key);
+}
+
+#endif

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* MySQL and MariaDB: the programs on dispatch_command() and on what the server reports of waits. */
+#ifndef BPF_MYSQL_H
+#define BPF_MYSQL_H
+
+#include "bpf/session.h"
+
+#define COMMAND_TEXT	3	/* COM_QUERY */
+#define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
+#define STATE_OK	1	/* DA_OK, in enum_diagnostics_status */
+
+ARGUMENT(text);		/* pointer to the statement's text, not terminated .. */
+ARGUMENT(length);	/* .. and its length; 0: none */
+ARGUMENT(rows);		/* rows sent to the client */
+ARGUMENT(affected);	/* rows changed, as reported to the client */
+ARGUMENT(command);	/* enum enum_server_command */
+ARGUMENT(error);	/* error number; 0: none */
+ARGUMENT(state);	/* enum_diagnostics_status, and its value after a failure */
+ARGUMENT(failed_state);
+ARGUMENT(kind);		/* enum enum_sql_command; 0: SELECT */
+ARGUMENT(resumed);	/* state of an asynchronous command */
+ARGUMENT(connection);	/* connection ID */
+ARGUMENT(wait);		/* enum _thd_wait_type_e */
+
+CONSTANT(rows_known);
+CONSTANT(affected_known);
+CONSTANT(status_known);
+CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
+
+/* Return the part of wait @type: enum breakdown_part, or 0: its system call decides. */
+INLINE __u32 mysql_wait_part(__u32 type)
+{
+	/* enum _thd_wait_type_e, which belongs to the plugin API. */
+	switch (type) {
+	case 1:			/* THD_WAIT_SLEEP */
+		return BREAKDOWN_SLEEP;
+	case 2:			/* DISKIO */
+		return BREAKDOWN_DISK;
+	case 3:			/* ROW_LOCK */
+	case 4:			/* GLOBAL_LOCK */
+	case 5:			/* META_DATA_LOCK */
+	case 6:			/* TABLE_LOCK */
+	case 7:			/* USER_LOCK */
+		return BREAKDOWN_LOCK;
+	case 9:			/* GROUP_COMMIT */
+	case 10:		/* SYNC */
+		return BREAKDOWN_FSYNC;
+	case 11:		/* NET */
+		return BREAKDOWN_NETWORK;
+	}
+	return 0;
+}
+
+/*
+ * A command of a client. Those that run statements are timed; text and outcome are read when the
+ * statement ends, while the server decides whether to log it as slow.
+ */
+PROGRAM(command_start)
+{
+	struct session *session = session_get(ctx, 0);
+	struct event_statement *s;
+	__u64 command;
+
+	if (!session)
+		return 0;
+	s = &session->s;
+	session_joined(session);
+	/*
+	 * A resumed command continues its statement, or the last one of "a; b". A completed
+	 * prepared statement is not continued.
+	 */
+	if (s->flags & SESSION_OPEN &&
+	    (s->flags & (STATEMENT_COMPLETED | SESSION_TEXT)) != STATEMENT_COMPLETED &&
+	    arg_resumed(ctx) == COMMAND_RESUMED)
+		return 0;
+	s->flags &= ~SESSION_OPEN;
+	command = arg_command(ctx);
+	if (VALUE(commands) >> (command & 63) & 1)
+		statement_begin(ctx, session, bpf_ktime_get_ns(), SESSION_LATE |
+				(command == COMMAND_TEXT ? SESSION_TEXT : 0));
+	return 0;
+}
+
+/*
+ * Rows sent; for a statement that sent none, the rows it changed. The latter is 0, too, if the
+ * answer is a result set whose rows are not all counted as sent (ANALYZE TABLE). The kind of a
+ * prepared statement is no longer known by then; nearly all that answer so are SELECTs.
+ */
+INLINE void mysql_rows(void *ctx, struct event_statement *s)
+{
+	int none = s->flags & SESSION_TEXT ? !arg_kind(ctx) : !(s->flags & STATEMENT_ERROR);
+
+	s->rows = arg_rows(ctx);
+	if (VALUE(rows_known) && (s->rows || none))
+		s->flags |= STATEMENT_HAS_ROWS;
+	if (VALUE(affected_known) && !s->rows && !(s->flags & STATEMENT_ERROR)) {
+		s->rows = arg_affected(ctx);
+		if (s->rows || arg_state(ctx) == STATE_OK)
+			s->flags |= STATEMENT_HAS_ROWS;
+	}
+}
+
+INLINE void mysql_outcome(void *ctx, struct event_statement *s)
+{
+	s->error_code = arg_error(ctx);
+	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
+		s->flags |= STATEMENT_ERROR;
+	if (!VALUE(status_known))
+		s->flags |= STATEMENT_NO_STATUS;
+	if (VALUE(want_rows))
+		mysql_rows(ctx, s);
+	s->connection_id = arg_connection(ctx);
+}
+
+/*
+ * dispatch_command() has finished a statement, or one of "a; b". Statements that it ran in turn
+ * (bodies of procedures, the statement of an EXECUTE) do not end here.
+ */
+PROGRAM(command_end)
+{
+	__u64 id = id_seen(bpf_get_current_pid_tgid()), now;
+	struct session *session;
+	struct event_statement *s;
+
+	session = session_get(ctx, SESSION_JOINED);
+	if (!session || !(session->s.flags & SESSION_OPEN))
+		return 0;
+	s = &session->s;
+	/* No statement of the packet is left: MariaDB's COM_MULTI, whose parts have ended. */
+	if (s->flags & STATEMENT_COMPLETED && !arg_length(ctx))
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now - s->start_ns >= VALUE(threshold_ns)) {
+		s->tid = id;
+		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
+		mysql_outcome(ctx, s);
+		/* It failed before the server had found the prepared statement. */
+		if (!s->text_len && !(s->flags & SESSION_TEXT))
+			s->flags |= STATEMENT_NO_TEXT;
+		stat_group(ctx, session);
+		if (VALUE(want_sessions))
+			send_identity(ctx, id);
+	}
+	statement_end(ctx, session, now);
+	/* The next statement of the packet, if there is one, begins here. */
+	statement_begin(ctx, session, now,
+			SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));
+	return 0;
+}
+
+/* thd_wait_begin(THD *, type) and thd_wait_end(THD *), which the server calls around its waits. */
+PROGRAM(wait_begin)
+{
+	struct event_breakdown *t = breakdown_current();
+
+	if (t)
+		t->said = mysql_wait_part((__u32)arg_wait(ctx));
+	return 0;
+}
+
+PROGRAM(wait_end)
+{
+	struct event_breakdown *t = breakdown_current();
+
+	if (t)
+		t->said = 0;
+	return 0;
+}
+
+#endif

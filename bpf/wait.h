@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Scheduler states: what each thread that runs a statement does or waits for.
+ *
+ * The scheduler's tracepoints report when a thread leaves its CPU, is woken and runs again. The
+ * cause of a wait is the wait event that the server publishes, if there is one, and otherwise
+ * the system call that the thread sleeps in.
+ */
+#ifndef BPF_WAIT_H
+#define BPF_WAIT_H
+
+#include "bpf/stat.h"
+
+#define TASK_UNINTERRUPTIBLE	2	/* the same in all releases */
+#define TASK_STATES		0xff	/* TASK_REPORT_MAX - 1; in a record, higher bits: preempted */
+
+CONSTANT(want_waits);		/* waits are counted or sent one by one, see breakdown_count_wait() */
+CONSTANT(wait_part);		/* stat --wait: the enum breakdown_part wanted, or BREAKDOWN_PARTS */
+CONSTANT(wait_call);		/* stat --wait: the system call wanted, or BREAKDOWN_NONE */
+/* Offsets in the kernel's struct task_struct, thread stack and struct pt_regs. */
+CONSTANT(task_pid);
+CONSTANT(task_state);
+CONSTANT(task_iowait);		/* the byte that holds the bit .. */
+CONSTANT(task_iowait_mask);	/* .. and the bit; 0: not known */
+CONSTANT(task_stack);
+CONSTANT(task_helper);		/* not 0: bpf_task_pt_regs() exists (dd6e10fbd9fb, 5.15) */
+CONSTANT(stack_regs);		/* offset of the registers from the stack's base, without it */
+CONSTANT(regs_call);
+/*
+ * Offsets in the tracepoints' records, on kernels without BTF (341dfcf8d78e, 5.4); 0 with BTF. The
+ * programs are then attached to the tracepoints of system calls, too.
+ */
+CONSTANT(record_state);		/* sched_switch: prev_state */
+CONSTANT(record_next);		/* sched_switch: next_pid */
+CONSTANT(record_pid);		/* sched_wakeup: pid */
+
+MAP(threads);		/* hash: u32 kernel thread ID → struct event_breakdown */
+MAP(active);		/* array: thread ID % BREAKDOWN_SLOTS → u32, threads that run a statement */
+MAP(calls);		/* array: system call number → u32, enum breakdown_part */
+
+/* Return the number of the system call that the current thread, @task, is in. */
+INLINE __u32 wait_system_call(const char *task)
+{
+	const char *stack = 0, *regs;
+	__u64 call = BREAKDOWN_NO_CALL;
+
+	if (VALUE(task_helper)) {
+		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	} else {
+		bpf_probe_read_kernel(&stack, sizeof(stack), task + VALUE(task_stack));
+		regs = stack + VALUE(stack_regs);
+	}
+	bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
+	return (__u32)call;
+}
+
+/*
+ * Return the state in which the current thread leaves its CPU, or 0 if it is still runnable.
+ * @ctx: sched_switch(preempted, previous, next), or its record.
+ */
+INLINE __u32 wait_task_state(void *ctx)
+{
+	const __u64 *args = ctx;
+	__u32 state = 0;
+
+	if (VALUE(record_state)) {
+		bpf_probe_read_kernel(&state, sizeof(state), ctx + VALUE(record_state));
+		return state & TASK_STATES;
+	}
+	if (!(args[0] & 1))
+		bpf_probe_read_kernel(&state, sizeof(state),
+				      (const void *)(args[1] + VALUE(task_state)));
+	return state;
+}
+
+/* Return a thread ID: from offset @record of the record, or from the task in argument @arg. */
+INLINE __u32 wait_task_id(void *ctx, __u64 record, int arg)
+{
+	const __u64 *args = ctx;
+	__u32 tid = 0;
+
+	bpf_probe_read_kernel(&tid, sizeof(tid), record ? ctx + record :
+			      (const void *)(args[arg] + VALUE(task_pid)));
+	return tid;
+}
+
+/* Return the part that system call @call belongs to, given the @task's @state: enum breakdown_part. */
+INLINE __u32 wait_call_part(__u32 call, const char *task, __u32 state)
+{
+	__u32 *known = call < BREAKDOWN_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
+	__u32 part = known ? *known : BREAKDOWN_OTHER;
+	unsigned char iowait = 0;
+
+	if (part == BREAKDOWN_FSYNC || part == BREAKDOWN_DISK)
+		return part;
+	if (VALUE(task_iowait_mask))
+		bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
+	if (iowait & VALUE(task_iowait_mask))
+		return BREAKDOWN_DISK;
+	/*
+	 * A read or write of a file is uninterruptible, that of a socket is not. A record has no
+	 * iowait bit: there, an uninterruptible wait in no known system call is a page fault.
+	 */
+	if (state & TASK_UNINTERRUPTIBLE &&
+	    (part == BREAKDOWN_NETWORK || (VALUE(record_state) && !known)))
+		return BREAKDOWN_DISK;
+	return part;
+}
+
+INLINE __u32 *wait_active(__u32 tid)
+{
+	__u32 slot = tid & (BREAKDOWN_SLOTS - 1);
+
+	return bpf_map_lookup_elem(active, &slot);
+}
+
+/*
+ * Return the breakdown of thread @tid, or NULL unless it runs a statement. Most threads do not; the
+ * array tells them apart at a tenth of the cost of the hash.
+ */
+INLINE struct event_breakdown *breakdown_thread(__u32 tid)
+{
+	__u32 *running = wait_active(tid);
+	struct event_breakdown *t = running && *running ? bpf_map_lookup_elem(threads, &tid) : 0;
+
+	return t && t->start_ns ? t : 0;
+}
+
+/* Return the breakdown of the current thread, or NULL unless it runs a statement. */
+static __attribute__((noinline)) struct event_breakdown *breakdown_current(void)
+{
+	return breakdown_thread((__u32)bpf_get_current_pid_tgid());
+}
+
+/* End the accounting of thread @tid. */
+INLINE void breakdown_stop(struct event_breakdown *t, __u32 tid)
+{
+	__u32 *running = wait_active(tid);
+
+	t->start_ns = 0;
+	if (running)
+		__sync_fetch_and_add(running, -1);
+}
+
+INLINE int breakdown_is_waiting(const struct event_breakdown *t)
+{
+	return t->doing != BREAKDOWN_CPU && t->doing != BREAKDOWN_RUNQUEUE;
+}
+
+/*
+ * Return whether the wait of thread @t belongs to its statement. In SESSION_BETWEEN the thread may
+ * just as well wait for its client, or for work in a thread pool: only the waits count that no
+ * thread without a statement has.
+ */
+INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct session *session)
+{
+	const struct event_statement *s = &session->s;
+
+	if (s->start_ns != t->start_ns || s->flags & SESSION_REPLICATION)
+		return 0;
+	switch (session_phase(s)) {
+	case SESSION_IDLE:
+		return 0;
+	case SESSION_RUNNING:
+		return 1;
+	case SESSION_SYNCING:
+		return s->completed_ns > t->since_ns;
+	case SESSION_BETWEEN:
+		break;
+	}
+	return t->doing == BREAKDOWN_DISK || t->doing == BREAKDOWN_FSYNC ||
+	       t->doing == BREAKDOWN_LOCK || t->doing == BREAKDOWN_SLEEP;
+}
+
+/* Count or send the wait of thread @t that ends at @now, if it is the kind wanted. */
+static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct event_breakdown *t,
+							   __u64 now)
+{
+	struct session *session;
+	struct event_wait wait = { .type = EVENT_WAIT };
+
+	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
+	    (t->doing != VALUE(wait_part) &&
+	     !(breakdown_is_waiting(t) && t->call == VALUE(wait_call))))
+		return;
+	session = session_find(t->session);
+	if (!session || !breakdown_is_inside(t, session))
+		return;
+	if (VALUE(stat_unit_ns)) {
+		stat_count(session, now - t->since_ns, session->s.flags & SESSION_LATE);
+		return;
+	}
+	wait.target_id = t->target_id;
+	wait.pid = t->pid;
+	wait.start_ns = t->start_ns;
+	wait.ns = now - t->since_ns;
+	send(ctx, &wait, sizeof(wait));
+}
+
+/* Add the wait of thread @t that ends at @now to those in the same system call. */
+INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
+{
+	__u32 call = t->call;
+	int i;
+
+	NO_UNROLL
+	for (i = 0; i < BREAKDOWN_WAITS - 1; i++)
+		if (!t->waits[i].count || t->waits[i].call == call)
+			break;
+	/* The verifier does not keep the loop's bound. */
+	i &= BREAKDOWN_WAITS - 1;
+	t->waits[i].call = i == BREAKDOWN_WAITS - 1 ? BREAKDOWN_OTHERS : call;
+	t->waits[i].count++;
+	t->waits[i].ns += now - t->since_ns;
+}
+
+/* Add the time since the last change to the current part. */
+INLINE void breakdown_add_time(struct event_breakdown *t, __u64 now)
+{
+	__u32 doing = t->doing;
+
+	if (doing < BREAKDOWN_PARTS && now > t->since_ns)
+		t->ns[doing] += now - t->since_ns;
+	t->since_ns = now;
+}
+
+/* Account for the time of thread @t until @now; from then on it does @doing. */
+static __attribute__((noinline)) void breakdown_change(void *ctx, struct event_breakdown *t,
+						       __u64 now, __u32 doing)
+{
+	if (VALUE(want_waits))
+		breakdown_count_wait(ctx, t, now);
+	else if (breakdown_is_waiting(t) && now > t->since_ns)
+		breakdown_add_wait(t, now);
+	breakdown_add_time(t, now);
+	t->doing = doing;
+}
+
+#endif
