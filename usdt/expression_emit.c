@@ -6,8 +6,9 @@
  */
 #include "usdt/expression.h"
 
-#include <errno.h>
 #include <string.h>
+
+#include "usdt/insn_buf.h"
 
 #define TEXT_AT		(-72)		/* room for EXPRESSION_TEXT + 1 bytes, aligned */
 #define SLOT(depth)	(TEXT_AT - 8 * ((depth) + 1))
@@ -16,47 +17,29 @@
 struct emitter {
 	const struct expression *e;
 	uint32_t signed_mask;
-	struct bpf_insn *insns;
-	size_t max, n;			/* ->n counts on beyond ->max */
+	struct insn_buf buf;
 };
-
-static size_t put(struct emitter *m, uint8_t code, uint8_t dst, uint8_t src, int16_t off,
-		  int32_t imm)
-{
-	if (m->n < m->max)
-		m->insns[m->n] = (struct bpf_insn){ .code = code, .dst_reg = dst, .src_reg = src,
-						    .off = off, .imm = imm };
-	return m->n++;
-}
-
-/* Make the next instruction the target of the jump at @from. */
-static void land(struct emitter *m, size_t from)
-{
-	if (from < m->max)
-		m->insns[from].off = (int16_t)(m->n - from - 1);
-}
 
 static void put_move(struct emitter *m, uint8_t dst, uint8_t src)
 {
-	put(m, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_X, dst, src, 0, 0);
 }
 
 static void put_constant(struct emitter *m, uint8_t dst, uint64_t value)
 {
 	if ((int64_t)value == (int32_t)value) {
-		put(m, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)value);
+		insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, dst, 0, 0, (int32_t)value);
 		return;
 	}
-	put(m, BPF_LD | BPF_IMM | BPF_DW, dst, 0, 0, (int32_t)value);
-	put(m, 0, 0, 0, 0, (int32_t)(value >> 32));
+	insn_put_wide(&m->buf, dst, value);
 }
 
 /* r0 = r0 @jump operand (r2) ? 1 : 0 */
 static void put_truth(struct emitter *m, uint8_t jump)
 {
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 1);
-	put(m, BPF_JMP | jump | BPF_X, BPF_REG_0, BPF_REG_2, 1, 0);
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 0);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 1);
+	insn_put(&m->buf, BPF_JMP | jump | BPF_X, BPF_REG_0, BPF_REG_2, 1, 0);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_3, 0, 0, 0);
 	put_move(m, BPF_REG_0, BPF_REG_3);
 }
 
@@ -92,7 +75,8 @@ static bool emit_simple(struct emitter *m, uint8_t at, uint8_t dst)
 	if (node->kind == EXPRESSION_NUMBER)
 		put_constant(m, dst, (uint64_t)node->value);
 	else if (node->kind == EXPRESSION_VARIABLE)
-		put(m, BPF_LDX | BPF_MEM | BPF_DW, dst, BPF_REG_6, (int16_t)(node->value * 8), 0);
+		insn_put(&m->buf, BPF_LDX | BPF_MEM | BPF_DW, dst, BPF_REG_6,
+			 (int16_t)(node->value * 8), 0);
 	else
 		return false;
 	return true;
@@ -104,10 +88,12 @@ static void emit_operands(struct emitter *m, const struct expression_node *node,
 	emit_node(m, node->left, depth);
 	if (emit_simple(m, node->right, BPF_REG_2))
 		return;
-	put(m, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, (int16_t)SLOT(depth), 0);
+	insn_put(&m->buf, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_10, BPF_REG_0, (int16_t)SLOT(depth),
+		 0);
 	emit_node(m, node->right, depth + 1);
 	put_move(m, BPF_REG_2, BPF_REG_0);
-	put(m, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_10, (int16_t)SLOT(depth), 0);
+	insn_put(&m->buf, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_10, (int16_t)SLOT(depth),
+		 0);
 }
 
 /* Jump unless the @size bytes at @offset of the string read are those of @text. */
@@ -118,10 +104,11 @@ static size_t emit_piece(struct emitter *m, const char *text, size_t offset, siz
 
 	for (size_t i = size; i--;)
 		want = want << 8 | (unsigned char)text[offset + i];
-	put(m, BPF_LDX | BPF_MEM | width, BPF_REG_1, BPF_REG_10, (int16_t)(TEXT_AT + (int)offset),
+	insn_put(&m->buf, BPF_LDX | BPF_MEM | width, BPF_REG_1, BPF_REG_10,
+		 (int16_t)(TEXT_AT + (int)offset),
 	    0);
 	put_constant(m, BPF_REG_2, want);
-	return put(m, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
+	return insn_put(&m->buf, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
 }
 
 /*
@@ -137,19 +124,20 @@ static void emit_text(struct emitter *m, const struct expression_node *node, int
 	emit_node(m, node->left, depth);
 	put_move(m, BPF_REG_3, BPF_REG_0);
 	put_move(m, BPF_REG_1, BPF_REG_10);
-	put(m, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, TEXT_AT);
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int32_t)string->len + 2);
-	put(m, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_user_str);
-	jumps[n++] = put(m, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0, (int32_t)string->len + 1);
+	insn_put(&m->buf, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, TEXT_AT);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int32_t)string->len + 2);
+	insn_put(&m->buf, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_user_str);
+	jumps[n++] = insn_put(&m->buf, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0,
+			      (int32_t)string->len + 1);
 	for (size_t size = 8; size; size /= 2)
 		for (; string->len - at >= size; at += size)
 			jumps[n++] = emit_piece(m, text, at, size);
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op == OP_EQ);
-	end = put(m, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op == OP_EQ);
+	end = insn_put(&m->buf, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	for (size_t i = 0; i < n; i++)
-		land(m, jumps[i]);
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op != OP_EQ);
-	land(m, end);
+		insn_land(&m->buf, jumps[i]);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op != OP_EQ);
+	insn_land(&m->buf, end);
 }
 
 /* && and ||: evaluate the right operand only if the left one does not decide. */
@@ -159,14 +147,15 @@ static void emit_logic(struct emitter *m, const struct expression_node *node, in
 	size_t decided, end;
 
 	emit_node(m, node->left, depth);
-	decided = put(m, BPF_JMP | (is_or ? BPF_JNE : BPF_JEQ) | BPF_K, BPF_REG_0, 0, 0, 0);
+	decided = insn_put(&m->buf, BPF_JMP | (is_or ? BPF_JNE : BPF_JEQ) | BPF_K, BPF_REG_0, 0,
+			   0, 0);
 	emit_node(m, node->right, depth);
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0);
 	put_truth(m, BPF_JNE);
-	end = put(m, BPF_JMP | BPF_JA, 0, 0, 0, 0);
-	land(m, decided);
-	put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, is_or);
-	land(m, end);
+	end = insn_put(&m->buf, BPF_JMP | BPF_JA, 0, 0, 0, 0);
+	insn_land(&m->buf, decided);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, is_or);
+	insn_land(&m->buf, end);
 }
 
 static void emit_binary(struct emitter *m, const struct expression_node *node, int depth)
@@ -202,22 +191,22 @@ static void emit_binary(struct emitter *m, const struct expression_node *node, i
 	}
 	/* The verifier rejects only constant shifts by 64 or more. */
 	if (node->op == OP_LEFT || node->op == OP_RIGHT)
-		put(m, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 63);
-	put(m, BPF_ALU64 | code | BPF_X, BPF_REG_0, BPF_REG_2, 0, 0);
+		insn_put(&m->buf, BPF_ALU64 | BPF_AND | BPF_K, BPF_REG_2, 0, 0, 63);
+	insn_put(&m->buf, BPF_ALU64 | code | BPF_X, BPF_REG_0, BPF_REG_2, 0, 0);
 }
 
 static void emit_unary(struct emitter *m, const struct expression_node *node)
 {
 	switch (node->op) {
 	case OP_NOT:
-		put(m, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0);
+		insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0);
 		put_truth(m, BPF_JEQ);
 		break;
 	case OP_NEGATE:
-		put(m, BPF_ALU64 | BPF_NEG, BPF_REG_0, 0, 0, 0);
+		insn_put(&m->buf, BPF_ALU64 | BPF_NEG, BPF_REG_0, 0, 0, 0);
 		break;
 	default:
-		put(m, BPF_ALU64 | BPF_XOR | BPF_K, BPF_REG_0, 0, 0, -1);
+		insn_put(&m->buf, BPF_ALU64 | BPF_XOR | BPF_K, BPF_REG_0, 0, 0, -1);
 	}
 }
 
@@ -227,8 +216,9 @@ static void emit_cast(struct emitter *m, const struct expression_node *node)
 
 	if (!unused)
 		return;
-	put(m, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, unused);
-	put(m, BPF_ALU64 | (node->is_signed ? BPF_ARSH : BPF_RSH) | BPF_K, BPF_REG_0, 0, 0, unused);
+	insn_put(&m->buf, BPF_ALU64 | BPF_LSH | BPF_K, BPF_REG_0, 0, 0, unused);
+	insn_put(&m->buf, BPF_ALU64 | (node->is_signed ? BPF_ARSH : BPF_RSH) | BPF_K, BPF_REG_0,
+		 0, 0, unused);
 }
 
 /* Compute node @at in r0. Stack slots from @depth on are free. */
@@ -252,18 +242,17 @@ static void emit_node(struct emitter *m, uint8_t at, int depth)
 int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
 		    size_t max)
 {
-	struct emitter m = { .e = e, .signed_mask = signed_mask, .insns = insns,
-			     .max = max };
+	struct emitter m = { .e = e, .signed_mask = signed_mask, .buf = { insns, max, 0 } };
 	int plain = expression_plain(e);
 
 	if (plain >= 0) {
-		put(&m, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1, (int16_t)(plain * 8), 0);
+		insn_put(&m.buf, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1,
+			 (int16_t)(plain * 8), 0);
 	} else {
 		put_move(&m, BPF_REG_6, BPF_REG_1);
 		emit_node(&m, e->root, 0);
 	}
-	put(&m, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
-	return m.n > max ? -ENOSPC : (int)m.n;
+	return insn_finish(&m.buf);
 }
 
 bool expression_is_signed(const struct expression *e, uint32_t signed_mask)
