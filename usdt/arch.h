@@ -69,7 +69,7 @@ struct arch_code {
 	int (*member_load)(uint32_t word, int64_t offset);
 
 	/*
-	 * Decode the instruction at @code, which lies over the whole body, to
+	 * Decode the instruction at @code, a cursor over the whole body, to
 	 * micro-operations in @list, which is empty, and advance @code behind it.
 	 * An instruction without an effect that matters leaves @list empty.
 	 * Return false if the instruction is not supported; @list and the
