@@ -15,11 +15,11 @@ import time
 import pytest
 
 import backends
-from fallbacks import ALL as ALL_FALLBACKS, force
-from statements import only, stopped
 import wire
 from cluster import Cluster, children, wait_for
+from fallbacks import ALL as ALL_FALLBACKS, force
 from mariadb import Maria, maria_server
+from statements import only, stopped
 from tool import DBSLOWER, Stat, counted
 
 SLEEPS = 20

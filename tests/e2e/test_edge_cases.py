@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from containers import make_control_group
-from statements import only, stopped, with_tag
 import wire
 from cluster import wait_for
+from containers import make_control_group
+from statements import only, stopped, with_tag
 from tool import DBSLOWER
 
 

@@ -10,9 +10,9 @@ import threading
 
 import pytest
 
+import elfmaker as elf
 from containers import make_control_group
 from elf_oracle import files_with_notes, readelf
-import elfmaker as elf
 from requirements import need_root
 from statements import stopped, with_tag
 from tool import DBSLOWER, FIXTURES, NOTEDUMP, memory_of, run

@@ -18,8 +18,8 @@ from cluster import Cluster, server_bindir, wait_for
 from containers import UNSHARE, needs_namespaces
 from elffile import usdt_probes
 from fallbacks import force
-from mariadb_client import ServerError
 from mariadb import Maria, maria_server
+from mariadb_client import ServerError
 from requirements import need_root, need_server
 from tool import Locks
 

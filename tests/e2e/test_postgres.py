@@ -14,12 +14,12 @@ import time
 import pytest
 
 import bpf_objects
+import wire
 from cluster import children, other_servers, server_bindir, wait_for
 from elffile import Memory, usdt_probes
 from fallbacks import force
 from statements import only, rows, stopped, tags, text_of, with_tag
 from tool import DBSLOWER, Tool
-import wire
 
 
 

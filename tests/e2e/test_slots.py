@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import bpf_objects
+import wire
 from cluster import wait_for
 from fallbacks import force, forces
-import wire
 from mariadb import Maria, maria_server
 
 TEXT = 65536		# for which there are 16 slots

@@ -2,8 +2,8 @@
 """A short run of what make soak does for minutes."""
 
 import backends
-from requirements import need_root
 import soak
+from requirements import need_root
 
 
 def test_books_balance(postgres, tmp_path):

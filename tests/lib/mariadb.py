@@ -200,14 +200,6 @@ class Maria:
         with open(self.log, "rb") as f:
             return f.read()[-size:].decode(errors="replace")
 
-    def favour(self):
-        """Lets its threads, also those to come, keep their CPU: then the log's durations and a tracer's agree."""
-        for thread in self.threads():
-            try:
-                os.setpriority(os.PRIO_PROCESS, thread, -15)
-            except (PermissionError, ProcessLookupError):
-                pass
-
     def settle(self):
         """Waits until no client is connected any more: then the slow log is complete."""
         wait_for(lambda: not self.clients(), 60, "the clients' connections to end")

@@ -15,10 +15,10 @@ The tool's runs from dispatch_command's entry (the later parts: from the end of 
 part before) to the call of log_slow_statement, so that it includes that sending.
 Neither includes the log's writing, except that the parts after the first begin when
 the tool saw the end of the part before: its writing to the log is in the next one's
-time. |D - log| <= max(100 us, 5 %) for 99 %: a process can lose its CPU in between, see
-oracle.py. Where several clients contend for the CPUs (the caller tells which connections),
-a client that is woken by its answer takes the CPU from the thread that has just sent it:
-70 % there. D is never less than the log's.
+time. |D - log| <= max(100 us, 5 %) for 99 %, beyond the statement's run-queue delay: a
+client that is woken by its answer takes the CPU from the thread that has just sent it,
+see oracle.py. The same holds for the connections that contend for the CPUs, which the
+caller names, apart from the others. D is never less than the log's.
 
 The log does not tell what failed. The workload does, in the texts: /* fails 1062 */.
 """
@@ -29,7 +29,7 @@ import difflib
 import re
 from collections import Counter
 
-from oracle import BUSY_SHARE, SCHEDULING_MS, SHARE, TOLERANCE_MS, TOLERANCE_PART, by_pid, shown, too_many_off
+from oracle import FAR_MS, SHARE, TOLERANCE_MS, TOLERANCE_PART, Off, beyond, by_pid, shown
 
 ROUNDING_MS = 0.002	# both count in us
 DEADLOCK = 1213		# sysbench's clients can have one
@@ -154,16 +154,16 @@ def in_order(got):
     return sorted(got, key=lambda one: one.get("time", ""))
 
 
-def compare(logged, got, limit=LIMIT, busy=(), waited_ms=0.0):
-    """Complaints about @got, the tool's statements, against @logged; empty when they agree.
-    busy: the connections that contended for the CPUs; waited_ms: for how long those were waited for."""
+def compare(logged, got, limit=LIMIT, busy=()):
+    """Return the complaints about @got, the tool's statements, against @logged; none if they agree.
+    @busy are the connections that contended for the CPUs."""
     complaints = []
     pairs = pairs_of(logged, got, limit, complaints)
     for record, one in pairs:
         complaints += text_faults(record, one, limit)
         complaints += field_faults(record, one)
         complaints += status_faults(record, one)
-    return complaints + duration_faults(pairs, busy, waited_ms)
+    return complaints + duration_faults(pairs, busy)
 
 
 def field_faults(record, one):
@@ -193,32 +193,30 @@ def status_faults(record, one):
 
 
 def off_by(record, one):
-    """By how many ms a duration is outside of the tolerance."""
-    slack = max(TOLERANCE_MS, TOLERANCE_PART * record.ms)
-    return abs(one["duration_ms"] - record.ms) - slack
+    """Return by how many ms a duration is outside of the tolerance and its slack."""
+    return beyond(one["duration_ms"] - record.ms, max(TOLERANCE_MS, TOLERANCE_PART * record.ms), one)
 
 
-def duration_faults(pairs, busy, waited_ms):
-    """99 % must be within the tolerance, and each within a wait for the CPU."""
+def duration_faults(pairs, busy):
+    """Return complaints unless 99 % are within the tolerance and none is far off or too short."""
     for record, one in pairs:
         if not isinstance(one.get("duration_ms"), (int, float)):
             return [f"no duration: {record}"]
-    complaints = [f"{one['duration_ms']:.3f} ms is far off: {record}" for record, one in pairs
-                  if off_by(record, one) > max(SCHEDULING_MS, waited_ms)]
+    complaints = [Off(f"{one['duration_ms']:.3f} ms is far off: {record}") for record, one in pairs
+                  if off_by(record, one) > FAR_MS]
     complaints += [f"{one['duration_ms']:.3f} ms is too short: {record}" for record, one in pairs
                    if one["duration_ms"] < record.ms - ROUNDING_MS]
-    for share, which in ((SHARE, False), (BUSY_SHARE, True)):
-        members = [(record, one) for record, one in pairs if (record.connection in busy) is which]
-        complaints += often_off(members, share, waited_ms)
+    for which in (False, True):
+        complaints += often_off([(record, one) for record, one in pairs if (record.connection in busy) is which])
     return complaints
 
 
-def often_off(pairs, share, waited_ms):
+def often_off(pairs):
     off = [(record, one) for record, one in pairs if off_by(record, one) > 0]
-    if not too_many_off([off_by(record, one) for record, one in off], len(pairs), share, waited_ms):
+    if len(off) <= (1 - SHARE) * len(pairs):
         return []
     examples = "".join(f"\n    {one['duration_ms']:.3f} against {record}" for record, one in off[:10])
-    return [f"{len(off)} of {len(pairs)} durations off by more than max(100 us, 5 %):{examples}"]
+    return [Off(f"{len(off)} of {len(pairs)} durations off by more than max(100 us, 5 %) and their run-queue delay:{examples}")]
 
 
 def figures(logged, got, limit=LIMIT, busy=()):

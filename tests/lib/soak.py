@@ -19,9 +19,9 @@ import threading
 import time
 
 import backends
-from fallbacks import force
 import wire
 from cluster import Cluster, wait_for
+from fallbacks import force
 from mariadb import Maria, maria_server
 from tool import DBSLOWER
 

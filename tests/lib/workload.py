@@ -11,9 +11,12 @@ import subprocess
 import threading
 import time
 
-from cluster import wait_for
 import wire
+from cluster import wait_for
 
+PROTOCOLS = ("simple", "extended", "prepared")
+TRANSACTIONS = 5000	# of one client, by each protocol
+READ = "\\set aid random(1, 100000)\nselect abalance from pgbench_accounts where aid = :aid /* pgbench read */;\n"
 SETUP = """
 create table item (id int primary key, name text, parent int references item deferrable initially deferred);
 create table big as select g as id, md5(g::text) as t from generate_series(1, 60000) g;
@@ -237,17 +240,22 @@ class Workload:
     # pgbench
 
     def pgbench(self):
-        read = self.script("read", "\\set aid random(1, 100000)\n"
-                           "select abalance from pgbench_accounts where aid = :aid /* pgbench read */;\n")
+        read = self.script("read", READ)
         write = self.script("write", "\\set aid random(1, 100000)\nbegin;\n"
                             "update pgbench_accounts set abalance = abalance + 1 where aid = :aid /* pgbench write */;\n"
                             "select abalance from pgbench_accounts where aid = :aid;\nend;\n"
                             "insert into sink values (:client_id) /* pgbench autocommit */;\n")
-        for protocol in ("simple", "extended", "prepared"):
-            self.bench(f"tight pgbench {protocol}", "-M", protocol, "-c", "1", "-t", "5000", "-f", read)
+        self.one_client()
+        for protocol in PROTOCOLS:
             self.bench(f"pgbench {protocol}", "-M", protocol, "-c", "4", "-j", "2", "-t", "120", "-f", write)
             self.bench(f"pgbench {protocol} busy", "-M", protocol, "-c", "4", "-j", "2", "-t", "500", "-f", read)
         self.bench("pgbench -C", "-C", "-c", "4", "-j", "2", "-t", "25", "-f", read)
+
+    def one_client(self, transactions=TRANSACTIONS, wrap=()):
+        """One client, which sends each message of a statement at once."""
+        read = self.script("read", READ)
+        for protocol in PROTOCOLS:
+            self.bench(f"tight pgbench {protocol}", "-M", protocol, "-c", "1", "-t", str(transactions), "-f", read, wrap=wrap)
 
     def script(self, name, text):
         path = os.path.join(self.folder, name)
@@ -255,8 +263,8 @@ class Workload:
             f.write(text)
         return path
 
-    def bench(self, name, *args):
-        done = subprocess.run(["pgbench", "-n", *args], env=self.cluster.env(PGAPPNAME=name),
+    def bench(self, name, *args, wrap=()):
+        done = subprocess.run([*wrap, "pgbench", "-n", *args], env=self.cluster.env(PGAPPNAME=name),
                               capture_output=True, text=True, timeout=300)
         if done.returncode:
             raise RuntimeError(f"{name}: {done.stderr}")
