@@ -598,7 +598,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 		return error_set(error, ERROR_STREAM, err, NULL, NULL);
 	l->discover.common.method = attach_choose(&l->features);
 	if (l->discover.common.method == ATTACH_NONE)
-		return error_set_no_way(error, l->features.tracefs_error);
+		return error_set_no_uprobes(error, l->features.tracefs_error);
 	return 0;
 }
 

@@ -740,7 +740,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (err)
 		goto fail;
 	if (t->discover.common.method == ATTACH_NONE) {
-		err = error_set_no_way(error, t->features.tracefs_error);
+		err = error_set_no_uprobes(error, t->features.tracefs_error);
 		goto fail;
 	}
 	err = tracer_lasting(t, error);

@@ -24,7 +24,7 @@ int error_set(struct error *error, enum error_kind kind, int code, const char *s
 	return code;
 }
 
-int error_set_no_way(struct error *error, int tracefs_error)
+int error_set_no_uprobes(struct error *error, int tracefs_error)
 {
 	if (tracefs_error == -EACCES || tracefs_error == -EPERM)
 		return error_set(error, ERROR_TRACEFS, tracefs_error, NULL, NULL);

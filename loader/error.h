@@ -47,7 +47,7 @@ int error_set(struct error *error, enum error_kind kind, int code, const char *s
 	      const char *detail);
 
 /* That there is no way to attach uprobes; @tracefs_error says what became of the last one. */
-int error_set_no_way(struct error *error, int tracefs_error);
+int error_set_no_uprobes(struct error *error, int tracefs_error);
 
 /* Back to ERROR_NONE. */
 void error_clear(struct error *error);

@@ -126,7 +126,7 @@ static int probe_trace_prepare(struct probe_trace *h, struct error *error)
 	if (err)
 		return error_set(error, ERROR_STREAM, err, NULL, NULL);
 	if (h->method == ATTACH_NONE)
-		return error_set_no_way(error, h->features.tracefs_error);
+		return error_set_no_uprobes(error, h->features.tracefs_error);
 	return 0;
 }
 

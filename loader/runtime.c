@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "loader/runtime.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bpf/event.h"
+#include "host/clock.h"
+#include "host/limits.h"
+#include "host/pid_namespace.h"
+#include "loader/uprobe_set.h"
+
+#define RING_RECORDS	32	/* the buffer has room for at least so many of the longest ones */
+#define PERF_SHARE	4	/* the buffer of one CPU is a quarter of the ring buffer */
+
+/* Return whether one of the objects refers to @name. */
+static bool runtime_refers(const struct runtime *rt, const char *name)
+{
+	for (size_t i = 0; i < rt->nobjects; i++) {
+		const char *symbol;
+		uint64_t at = 0;
+
+		while ((symbol = object_undefined(&rt->objects[i], &at)))
+			if (!strcmp(symbol, name))
+				return true;
+	}
+	return false;
+}
+
+/* Return the value of @name, which is added if it is new; NULL if it is unknown to the objects. */
+static struct object_value *runtime_value(struct runtime *rt, const char *name)
+{
+	for (size_t i = 0; i < rt->nvalues; i++)
+		if (!strcmp(rt->values[i].name, name))
+			return &rt->values[i];
+	if (rt->nvalues == RUNTIME_VALUES || !runtime_refers(rt, name)) {
+		rt->unknown = rt->unknown ? rt->unknown : name;
+		return NULL;
+	}
+	rt->values[rt->nvalues] = (struct object_value){ .name = name };
+	return &rt->values[rt->nvalues++];
+}
+
+void runtime_constant(struct runtime *rt, const char *name, uint64_t value)
+{
+	struct object_value *constant = runtime_value(rt, name);
+
+	if (constant)
+		constant->number = value;
+}
+
+static void runtime_set_map(struct runtime *rt, const char *name, int map)
+{
+	struct object_value *value = runtime_value(rt, name);
+
+	if (!value)
+		return;
+	value->kind = OBJECT_MAP;
+	value->map = map;
+}
+
+int runtime_map(const struct runtime *rt, const char *name)
+{
+	for (size_t i = 0; i < rt->nvalues; i++)
+		if (rt->values[i].kind == OBJECT_MAP && !strcmp(rt->values[i].name, name))
+			return rt->values[i].map;
+	return -1;
+}
+
+int runtime_maps(struct runtime *rt, const struct map_def *maps, size_t n, struct error *error)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct map_def def = maps[i];
+		int map;
+
+		if (def.flags & RUNTIME_ALLOC) {
+			def.flags &= ~RUNTIME_ALLOC;
+			if (feature_has(&rt->features, FEATURE_TRACING_ALLOC))
+				def.flags |= BPF_F_NO_PREALLOC;
+		}
+		if (rt->nmaps == RUNTIME_MAPS)
+			return error_set(error, ERROR_TOO_MANY, -E2BIG, "maps", def.name);
+		map = sys_map_create(&def);
+		if (map < 0)
+			return error_set(error, ERROR_MAP, map, def.name, NULL);
+		rt->maps[rt->nmaps++] = map;
+		runtime_set_map(rt, def.name, map);
+	}
+	return 0;
+}
+
+static int runtime_objects(struct runtime *rt, struct error *error)
+{
+	for (size_t i = 0; i < RUNTIME_OBJECTS && rt->config.objects[i].start; i++) {
+		const struct runtime_object *from = &rt->config.objects[i];
+		int err = object_open(&rt->objects[i], from->start,
+				      (size_t)(from->end - from->start));
+
+		if (err)
+			return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
+		rt->nobjects++;
+	}
+	return 0;
+}
+
+int runtime_open_offline(struct runtime *rt, const unsigned char *start, const unsigned char *end)
+{
+	const char *symbol;
+	uint64_t at = 0;
+	int err;
+
+	*rt = (struct runtime){ .nobjects = 1 };
+	err = object_open(&rt->objects[0], start, (size_t)(end - start));
+	while (!err && (symbol = object_undefined(&rt->objects[0], &at)))
+		runtime_constant(rt, symbol, 0);
+	return err;
+}
+
+/*
+ * Find the PID namespace that /proc counts in. Without it records would have PIDs that mean nothing
+ * here, or none. A kernel without PID namespaces has no such file.
+ */
+static int runtime_namespace(struct runtime *rt, struct error *error)
+{
+	int err = pid_namespace_own(&rt->pid_ns_dev, &rt->pid_ns_ino);
+
+	if (err == -ENOENT) {
+		rt->pid_ns_dev = rt->pid_ns_ino = 0;
+		return 0;
+	}
+	if (err)
+		return error_set(error, ERROR_PROC, err, NULL, NULL);
+	if (rt->pid_ns_ino && !feature_has(&rt->features, FEATURE_NS_PID))
+		return error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
+	return 0;
+}
+
+/* Feature probes open descriptors and load programs: make them before the maps take the limits. */
+static void runtime_choose(struct runtime *rt)
+{
+	bool old_reads = !feature_has(&rt->features, FEATURE_READ_USER);
+
+	for (size_t i = 0; i < rt->nobjects; i++)
+		rt->objects[i].old_reads = old_reads;
+	rt->perf_buffers = !feature_has(&rt->features, FEATURE_RINGBUF);
+	rt->record_limit = rt->perf_buffers ? PERFBUF_RECORD_MAX : UINT32_MAX;
+	rt->method = attach_choose(&rt->features);
+	feature_has(&rt->features, FEATURE_REF_CTR);
+}
+
+int runtime_open(struct runtime *rt, const struct runtime_config *config, struct error *error)
+{
+	int err;
+
+	*rt = (struct runtime){ .config = *config, .counters = -1, .ahead_ns = clock_ahead() };
+	if (access("/proc/self/fd", F_OK))
+		return error_set(error, ERROR_PROC, -errno, NULL, NULL);
+	err = runtime_objects(rt, error);
+	if (err)
+		return err;
+	limits_raise();
+	feature_deny(&rt->features, config->denied);
+	err = runtime_namespace(rt, error);
+	if (err)
+		return err;
+	runtime_choose(rt);
+	runtime_constant(rt, "constant_pid_ns_dev", rt->pid_ns_dev);
+	runtime_constant(rt, "constant_pid_ns_ino", rt->pid_ns_ino);
+	runtime_constant(rt, "constant_perf_buffers", rt->perf_buffers);
+	return 0;
+}
+
+static uint32_t runtime_ring_bytes(const struct runtime *rt, uint32_t ring_min, size_t record_max)
+{
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE), bytes = ring_min;
+
+	if (rt->perf_buffers)
+		bytes /= PERF_SHARE;
+	if (bytes < page)
+		bytes = page;
+	while (bytes < RING_RECORDS * (uint64_t)record_max && bytes < 1u << 31)
+		bytes *= 2;
+	return bytes;
+}
+
+/* Maps can be mapped from Linux 5.5 on (fc9702273e2e), before there was a ring buffer. */
+int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, struct error *error)
+{
+	bool perf = rt->perf_buffers;
+	struct map_def maps[] = {
+		{ "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
+		{ "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
+		  perf ? 0 : BPF_F_MMAPABLE },
+		{ "ring", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, SYS_CPUS_MAX, 0 },
+		{ "wakers", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4, SYS_CPUS_MAX, 0 },
+	};
+	size_t n = sizeof(maps) / sizeof(maps[0]);
+	int err;
+
+	rt->record_max = record_max;
+	rt->ring_bytes = runtime_ring_bytes(rt, ring_min, record_max);
+	if (!perf)
+		maps[2] = (struct map_def){ "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, rt->ring_bytes, 0 };
+	err = runtime_maps(rt, maps, perf ? n : n - 1, error);
+	if (err)
+		return err;
+	rt->counters = runtime_map(rt, "counters");
+	/* Only a branch that is not taken names it, but a map it must be. */
+	if (!perf) {
+		runtime_set_map(rt, "wakers", runtime_map(rt, "ring"));
+		return 0;
+	}
+	/* These must be there before the programs. */
+	err = perfbuf_open(&rt->stream.perf, &(struct perfbuf_config){
+		.ring = runtime_map(rt, "ring"), .wakers = runtime_map(rt, "wakers"),
+		.control = runtime_map(rt, "control"), .size = rt->ring_bytes,
+		.record_max = record_max, .ahead_ns = rt->ahead_ns,
+	});
+	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
+}
+
+/* Prepare for what outlives a killed process: tracefs events, and semaphores written by us. */
+static int runtime_lasting(struct runtime *rt, struct error *error)
+{
+	bool written = !feature_has(&rt->features, FEATURE_REF_CTR);
+	struct error note = { .kind = ERROR_NONE };
+	int err = 0;
+
+	if ((written || rt->method == ATTACH_TRACEFS) && rt->config.lasting)
+		err = rt->config.lasting(rt->config.arg);
+	if (err)
+		return error_set(error, ERROR_WAIT, err, NULL, NULL);
+	semaphores_repair(rt->config.is_program);
+	rt->semaphores.is_program = rt->config.is_program;
+	err = written ? semaphores_open(&rt->semaphores) : 0;
+	if (err) {
+		error_set(&note, ERROR_NOTE, err, NULL, NULL);
+		rt->config.error(rt->config.arg, &note);
+	}
+	return 0;
+}
+
+int runtime_ready(struct runtime *rt, struct error *error)
+{
+	if (rt->unknown)
+		return error_set(error, ERROR_LINK, -ENOENT, rt->unknown, NULL);
+	if (rt->method == ATTACH_NONE)
+		return error_set_no_uprobes(error, rt->features.tracefs_error);
+	return runtime_lasting(rt, error);
+}
+
+/* Link @program to @insns. Return its length, or -errno and the cause in @error. */
+static int runtime_link(const struct runtime *rt, const char *program, struct bpf_insn *insns,
+			struct error *error)
+{
+	const char *culprit = program;
+	int n = -ENOENT;
+
+	for (size_t i = 0; n == -ENOENT && culprit == program && i < rt->nobjects; i++)
+		n = object_link(&rt->objects[i], program, rt->values, rt->nvalues, insns, &culprit);
+	return n < 0 ? error_set(error, ERROR_LINK, n, culprit, program) : n;
+}
+
+int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *tracepoint,
+		       struct error *error)
+{
+	struct prog_def def = { .name = tracepoint->program,
+				.type = tracepoint->event ? BPF_PROG_TYPE_TRACEPOINT :
+							    BPF_PROG_TYPE_RAW_TRACEPOINT };
+	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
+	int link = -E2BIG, prog, n;
+
+	if (!insns)
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	n = runtime_link(rt, tracepoint->program, insns, error);
+	if (n < 0) {
+		link = n;
+		goto cleanup;
+	}
+	if (rt->config.program)
+		rt->config.program(rt->config.arg, tracepoint->program, insns, (size_t)n);
+	def.insns = insns;
+	def.count = (uint32_t)n;
+	prog = uprobe_set_load(&def, error);
+	if (prog < 0) {
+		link = prog;
+		goto cleanup;
+	}
+	if (rt->ntracepoints < RUNTIME_TRACEPOINTS)
+		link = tracepoint->event ? sys_event(prog, tracepoint->event) :
+					   sys_raw_tracepoint(prog, tracepoint->name);
+	close(prog);
+	if (link < 0)
+		error_set(error, ERROR_TRACEPOINT, link, tracepoint->name, NULL);
+	else
+		rt->tracepoints[rt->ntracepoints++] = link;
+cleanup:
+	free(insns);
+	return link < 0 ? link : 0;
+}
+
+int runtime_listen(struct runtime *rt, struct error *error)
+{
+	int err = 0;
+
+	if (!rt->perf_buffers)
+		err = ringbuf_open(&rt->stream.ring, runtime_map(rt, "ring"), rt->ring_bytes,
+				   runtime_map(rt, "control"), rt->record_max);
+	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
+}
+
+uint64_t runtime_now(const struct runtime *rt)
+{
+	return clock_kernel_ns(rt->ahead_ns);
+}
+
+/* Report the first process whose semaphores could not be written, once. */
+static void runtime_unwritten(struct runtime *rt)
+{
+	struct error error = { .kind = ERROR_NONE };
+	char pid[16];
+
+	if (!rt->semaphores.error || rt->unwritten)
+		return;
+	rt->unwritten = true;
+	snprintf(pid, sizeof(pid), "%u", rt->semaphores.error_pid);
+	error_set(&error, ERROR_SEMAPHORE, rt->semaphores.error, pid, NULL);
+	rt->config.error(rt->config.arg, &error);
+}
+
+int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data, size_t size),
+		  void *arg)
+{
+	int64_t bytes;
+
+	rt->wall_offset_ns = clock_ns(CLOCK_REALTIME) - runtime_now(rt);
+	bytes = stream_drain(&rt->stream, handler, arg);
+	runtime_unwritten(rt);
+	return (int)((bytes * 100 + rt->ring_bytes - 1) / rt->ring_bytes);
+}
+
+int runtime_sleep(struct runtime *rt)
+{
+	return stream_sleep(&rt->stream);
+}
+
+uint64_t runtime_counter(const struct runtime *rt, uint32_t counter)
+{
+	return sys_map_sum(rt->counters, counter);
+}
+
+uint64_t runtime_dropped(const struct runtime *rt)
+{
+	uint64_t counted = runtime_counter(rt, LOST_RING_FULL), reported = rt->stream.perf.lost;
+
+	return counted > reported ? counted : reported;
+}
+
+void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox)
+{
+	if (needs & SANDBOX_ATTACH && rt->method != ATTACH_MULTI)
+		needs |= SANDBOX_EVENTS;
+	if (rt->method == ATTACH_TRACEFS || rt->semaphores.on)
+		needs |= SANDBOX_WRITE;
+	sandbox_enter(needs, sandbox);
+}
+
+void runtime_detach(struct runtime *rt)
+{
+	semaphores_close(&rt->semaphores);
+	while (rt->ntracepoints)
+		close(rt->tracepoints[--rt->ntracepoints]);
+}
+
+void runtime_close(struct runtime *rt)
+{
+	runtime_detach(rt);
+	stream_close(&rt->stream);
+	while (rt->nmaps)
+		close(rt->maps[--rt->nmaps]);
+	features_close(&rt->features);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * What every tracer needs of the kernel: a BPF object with its maps and constants by name, the
+ * stream of records, and the attach method. Every tracer is set up here, so each has every fallback.
+ * What the programs do is up to the tracer.
+ *
+ * The order of calls:
+ *
+ *	runtime_open(), runtime_maps(), runtime_constant(), runtime_stream(), runtime_ready();
+ *	attaching, runtime_tracepoint(), runtime_listen();
+ *	runtime_drain() and runtime_sleep();
+ *	runtime_detach(), runtime_drain(), runtime_close().
+ */
+#ifndef LOADER_RUNTIME_H
+#define LOADER_RUNTIME_H
+
+#include "loader/attach.h"
+#include "loader/error.h"
+#include "loader/feature.h"
+#include "loader/linker.h"
+#include "loader/sandbox.h"
+#include "loader/semaphore.h"
+#include "loader/stream.h"
+#include "loader/sys.h"
+
+#define RUNTIME_OBJECTS		2
+#define RUNTIME_VALUES		80	/* maps and constants */
+#define RUNTIME_MAPS		32
+#define RUNTIME_TRACEPOINTS	8
+
+/*
+ * In map_def.flags: allocate elements when they are added, if tracing programs may do so
+ * (FEATURE_TRACING_ALLOC); else the kernel allocates all of them at once.
+ */
+#define RUNTIME_ALLOC		(1u << 31)
+
+struct runtime_config {
+	/* The objects, see bpf/embed.h; programs are looked up in this order. They must outlive it. */
+	struct runtime_object {
+		const unsigned char *start, *end;
+	} objects[RUNTIME_OBJECTS];
+	uint32_t denied;		/* features not to be used, see feature_deny() */
+	bool (*is_program)(const char *name);	/* for process_read() */
+
+	void *arg;			/* of these functions: */
+	/*
+	 * Called before the first kernel state that outlives the process is created: only
+	 * runtime_close() removes it. Return 0, or -errno to refuse. May be NULL.
+	 */
+	int (*lasting)(void *arg);
+	/* Called for a failure that does not end tracing. */
+	void (*error)(void *arg, const struct error *error);
+	/* Called for each program before it is loaded; may be NULL. */
+	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
+};
+
+/* All zero is not open. Everything is owned. */
+struct runtime {
+	struct runtime_config config;
+	struct features features;
+	enum attach_method method;
+	struct object objects[RUNTIME_OBJECTS];
+	size_t nobjects;
+	struct object_value values[RUNTIME_VALUES];
+	size_t nvalues;
+	const char *unknown;		/* a map or constant that no object has; or NULL */
+	int maps[RUNTIME_MAPS];
+	size_t nmaps;
+	int counters;			/* a map of these, borrowed from ->maps */
+	uint64_t pid_ns_dev, pid_ns_ino;	/* of the PIDs in records; 0: the initial namespace */
+	int64_t ahead_ns;		/* see clock_ahead() */
+	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the programs' clock at the last drain */
+	bool perf_buffers;		/* there is no ring buffer */
+	uint32_t record_limit;		/* of one record in bytes, whatever the tracer asks for */
+	uint32_t ring_bytes;		/* of the ring buffer, or the perf buffer of each CPU */
+	size_t record_max;		/* bytes of the longest record */
+	struct stream stream;
+	struct semaphores semaphores;	/* written by us if ->on */
+	bool unwritten;			/* a failure to write one was reported */
+	int tracepoints[RUNTIME_TRACEPOINTS];	/* links */
+	size_t ntracepoints;
+};
+
+/*
+ * Open the objects, raise the limits of this process and choose between the kernel's features and
+ * their fallbacks. Return 0, or -errno and the cause in @error. runtime_close() ends it either way.
+ */
+int runtime_open(struct runtime *rt, const struct runtime_config *config, struct error *error);
+
+/*
+ * Open only the object in @start to @end, with a value for each map and constant, for linking
+ * without the kernel. Return 0 or -errno. Nothing needs to be closed.
+ */
+int runtime_open_offline(struct runtime *rt, const unsigned char *start, const unsigned char *end);
+
+/* Create @n maps. Return 0, or -errno and the cause in @error. */
+int runtime_maps(struct runtime *rt, const struct map_def *maps, size_t n, struct error *error);
+
+/* Return the descriptor of map @name, borrowed; -1 if it was not created. */
+int runtime_map(const struct runtime *rt, const char *name);
+
+/*
+ * Set the constant @name ("constant_threshold_ns") of the programs that are linked from now on.
+ * runtime_ready() fails if no object has a constant of that name.
+ */
+void runtime_constant(struct runtime *rt, const char *name, uint64_t value);
+
+/*
+ * Create the maps of the stream: a ring buffer of at least @ring_min bytes, a power of two of pages,
+ * for records of up to @record_max bytes; or perf buffers. Return as runtime_maps().
+ */
+int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, struct error *error);
+
+/*
+ * Prepare attaching: check the names of constants and maps, and that uprobes can be attached; repair
+ * what a killed process left behind. Return 0, or -errno and the cause in @error.
+ */
+int runtime_ready(struct runtime *rt, struct error *error);
+
+struct runtime_tracepoint {
+	const char *program;		/* of the first object that has it */
+	const char *name;		/* of the tracepoint: "sched_switch" */
+	int event;			/* number of the tracefs event; 0: a raw tracepoint */
+};
+
+/* Attach a program until runtime_detach(). Return 0, or -errno and the cause in @error. */
+int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *tracepoint,
+		       struct error *error);
+
+/* Map the ring buffer, if there is one. Return 0, or -errno and the cause in @error. */
+int runtime_listen(struct runtime *rt, struct error *error);
+
+/*
+ * Pass the waiting records to @handler, which returns 0, and report a semaphore that could not be
+ * written. Return the fill level of the buffer in percent.
+ */
+int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data, size_t size),
+		  void *arg);
+
+/*
+ * Request a wake-up at the next record. Return the descriptor that becomes readable with it, or
+ * -EAGAIN if there are records.
+ */
+int runtime_sleep(struct runtime *rt);
+
+/* Return the sum over all CPUs of @counter, an enum counter. */
+uint64_t runtime_counter(const struct runtime *rt, uint32_t counter);
+
+/* Return how many records did not fit into the buffers. */
+uint64_t runtime_dropped(const struct runtime *rt);
+
+/* Convert @kernel_ns of the programs' clock to CLOCK_MONOTONIC as seen here, and CLOCK_REALTIME. */
+static inline uint64_t runtime_here_ns(const struct runtime *rt, uint64_t kernel_ns)
+{
+	return kernel_ns + (uint64_t)rt->ahead_ns;
+}
+
+static inline uint64_t runtime_wall_ns(const struct runtime *rt, uint64_t kernel_ns)
+{
+	return kernel_ns + rt->wall_offset_ns;
+}
+
+/* Return the programs' clock, in ns. */
+uint64_t runtime_now(const struct runtime *rt);
+
+/* Enter the sandbox with @needs and what detaching takes; see sandbox_enter(). */
+void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox);
+
+/* Detach from the tracepoints and take the semaphores back. Uprobes are the tracer's to detach. */
+void runtime_detach(struct runtime *rt);
+
+/* Detach and free everything. */
+void runtime_close(struct runtime *rt);
+
+#endif
