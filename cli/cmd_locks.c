@@ -192,7 +192,8 @@ static int locks_run(struct cmd_locks *cmd)
 		.text_bytes = common.text_bytes, .redact = common.redact,
 		.sum_lwlocks = loop->options.stat, .denied = common.denied,
 		.arg = common.arg, .wait = locks_wait, .server = locks_server,
-		.error = common.error, .program = common.program, .site = common.site,
+		.error = common.error, .lasting = common.lasting,
+		.program = common.program, .site = common.site,
 	};
 	if (locks_open(&cmd->locks, &config, &error))
 		return loop_refuse(loop, &error);

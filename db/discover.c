@@ -17,6 +17,7 @@
 #define COMM_LEN	15
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
 #define FORGET_ONCE	2	/* at once: the kernel needs a while for each */
+#define COMMS_MAX	4096	/* names of programs that were executed */
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two tries */
 
@@ -46,7 +47,8 @@ static void discover_await_name(struct discover *d, const char *name)
 	sys_map_update(d->comms, &key, &always);
 }
 
-void discover_await(struct discover *d)
+/* Report the executions of programs that are named as servers are. */
+static void discover_await(struct discover *d)
 {
 	/* A server may be started by running the dynamic loader. */
 	static const char *const loaders[] = {
@@ -61,6 +63,32 @@ void discover_await(struct discover *d)
 			discover_await_name(d, *name);
 	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
 		discover_await_name(d, loaders[i]);
+}
+
+int discover_open(struct discover *d, struct runtime *rt, struct error *error)
+{
+	static const struct map_def maps[] = {
+		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
+		{ "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server), DISCOVER_PIDS, 0 },
+		{ "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
+		  RUNTIME_ALLOC },
+	};
+	const struct server_filter *filter = d->filter;
+	int err = runtime_maps(rt, maps, sizeof(maps) / sizeof(maps[0]), error);
+
+	if (err)
+		return err;
+	d->runtime = rt;
+	d->pids = runtime_map(rt, "pids");
+	d->servers = runtime_map(rt, "servers");
+	d->comms = runtime_map(rt, "comms");
+	runtime_constant(rt, "constant_filter_pids", filter->npids > 0);
+	runtime_constant(rt, "constant_ns_pids", (filter->npids || rt->pid_ns_ino) &&
+						 feature_has(&rt->features, FEATURE_NS_PID));
+	/* With -p and -x everything that is traced is known at the start. */
+	runtime_constant(rt, "constant_want_execs", !filter->npids && !filter->npaths);
+	discover_await(d);
+	return 0;
 }
 
 static struct target *discover_target(struct discover *d, const struct process_file *file)
@@ -139,7 +167,7 @@ static void discover_announce(struct discover *d, size_t first)
 			.method = attach_method_name(d->common.method), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
 			.version = target->version, .has = target->has,
-			.nested = of->npids && pid_namespace_is_nested(of->pids[0], d->pid_ns_ino),
+			.nested = of->npids && pid_namespace_is_nested(of->pids[0], d->runtime->pid_ns_ino),
 		});
 	}
 	free(mains.of);
@@ -419,10 +447,27 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	return err == -ENOENT ? error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }
 
+/* Complete what targets are linked and attached with. */
+static void discover_common(struct discover *d)
+{
+	struct target_common *common = &d->common;
+	struct runtime *rt = d->runtime;
+
+	common->features = &rt->features;
+	common->method = rt->method;
+	common->object = &rt->objects[0];
+	common->values = rt->values;
+	common->nvalues = rt->nvalues;
+	common->semaphores = &rt->semaphores;
+	common->program = rt->config.program;
+	common->program_arg = rt->config.arg;
+}
+
 int discover_find(struct discover *d, struct error *error)
 {
 	int err = 0;
 
+	discover_common(d);
 	for (size_t i = 0; !err && i < d->filter->npids; i++)
 		err = discover_want_pid(d, d->filter->pids[i], error);
 	for (size_t i = 0; !err && i < d->filter->npids; i++)
@@ -540,50 +585,9 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 		discover_loading(d, pid);
 }
 
-int discover_tracepoint(const struct discover *d, const struct object *object, const char *program,
-			const char *name, int event, struct error *error)
+unsigned int discover_needs(const struct discover *d)
 {
-	const struct target_common *common = &d->common;
-	struct bpf_insn *insns = malloc(OBJECT_INSNS_MAX * sizeof(*insns));
-	const char *culprit;
-	int link = -ENOMEM, prog, n;
-
-	if (!insns)
-		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	n = object_link(object, program, common->values, common->nvalues, insns, &culprit);
-	if (n < 0) {
-		link = error_set(error, ERROR_LINK, n, culprit, program);
-		goto cleanup;
-	}
-	if (common->program)
-		common->program(common->program_arg, program, insns, (size_t)n);
-	prog = uprobe_set_load(&(struct prog_def){ .name = program, .insns = insns,
-						   .type = event ? BPF_PROG_TYPE_TRACEPOINT :
-							     BPF_PROG_TYPE_RAW_TRACEPOINT,
-						   .count = (uint32_t)n }, error);
-	if (prog < 0) {
-		link = prog;
-		goto cleanup;
-	}
-	link = event ? sys_event(prog, event) : sys_raw_tracepoint(prog, name);
-	close(prog);
-	if (link < 0)
-		error_set(error, ERROR_TRACEPOINT, link, name, NULL);
-cleanup:
-	free(insns);
-	return link;
-}
-
-void discover_sandbox(const struct discover *d, bool semaphores, struct sandbox *sandbox)
-{
-	enum attach_method method = d->common.method;
-	unsigned int needs = SANDBOX_LOOK;
-
-	if (!d->filter->npids)
-		needs |= method == ATTACH_MULTI ? SANDBOX_ATTACH : SANDBOX_ATTACH | SANDBOX_EVENTS;
-	if (method == ATTACH_TRACEFS || semaphores)
-		needs |= SANDBOX_WRITE;
-	sandbox_enter(needs, sandbox);
+	return d->filter->npids ? SANDBOX_LOOK : SANDBOX_LOOK | SANDBOX_ATTACH;
 }
 
 void discover_detach(struct discover *d)

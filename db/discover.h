@@ -10,8 +10,7 @@
 #include "db/detect.h"
 #include "db/target.h"
 #include "db/user_engine.h"
-#include "loader/error.h"
-#include "loader/sandbox.h"
+#include "loader/runtime.h"
 
 #define DISCOVER_PIDS		256	/* PIDs of one kind, in maps and in a report */
 #define DISCOVER_LOADING	8
@@ -51,7 +50,6 @@ struct discover {
 	const struct server_filter *filter;	/* borrowed */
 	/* Set by the owner between discover_init() and the calls that follow. */
 	struct target_common common;
-	int pids, servers, comms;		/* maps of these names */
 	const struct engine *const *table;	/* preset to engine_table */
 	/* Called for each file that is traced, and for a later server that cannot be. */
 	void *listener;
@@ -60,7 +58,10 @@ struct discover {
 	/* Called for each wanted process that already ran a file when probes were attached. */
 	void (*process)(void *arg, const struct target *target, const struct process *process);
 	void *process_arg;
-	uint64_t pid_ns_ino;		/* of the PID namespace of our PIDs; 0: the initial one */
+
+	/* Set by discover_open(). */
+	struct runtime *runtime;	/* borrowed */
+	int pids, servers, comms;	/* maps of those names, borrowed */
 
 	/* Owned. An event's target_id is the index here; none is ever removed. */
 	struct target *targets;
@@ -85,8 +86,11 @@ struct discover {
 /* Initialise. Return 0, or -errno with the cause in @error. discover_close() ends it. */
 int discover_init(struct discover *d, const struct server_filter *filter, struct error *error);
 
-/* Have the kernel report each exec of a program that has the name of a wanted server. */
-void discover_await(struct discover *d);
+/*
+ * Create the maps and set the constants by which programs choose processes and report those that are
+ * executed as servers are. @rt must outlive @d. Return 0, or -errno and the cause in @error.
+ */
+int discover_open(struct discover *d, struct runtime *rt, struct error *error);
 
 /*
  * Attach to the running servers that are wanted, and call ->server for each. Return 0, also if
@@ -100,19 +104,8 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 /* Check processes again whose program was not mapped yet. Return whether any are left. */
 bool discover_again(struct discover *d);
 
-/*
- * Attach @program of @object to raw tracepoint @name; or, if @event is not 0, to the perf event of
- * that number, whose record it gets. Return the descriptor of the link, which is the caller's to
- * close, or -errno with the cause in @error.
- */
-int discover_tracepoint(const struct discover *discover, const struct object *object,
-			const char *program, const char *name, int event, struct error *error);
-
-/*
- * Drop the rights that are no longer needed, see loader/sandbox.h. @semaphores: the memory of the
- * servers is written.
- */
-void discover_sandbox(const struct discover *discover, bool semaphores, struct sandbox *sandbox);
+/* Return what is still needed to find and attach to servers, SANDBOX_* of loader/sandbox.h. */
+unsigned int discover_needs(const struct discover *discover);
 
 /* Detach all probes. The targets stay known. */
 void discover_detach(struct discover *d);

@@ -15,25 +15,16 @@
 #include "db/mysql/names.h"
 #include "db/mysql/probes.h"
 #include "db/postgres/catalog.h"
-#include "host/limits.h"
-#include "host/pid_namespace.h"
 #include "db/postgres/names.h"
-#include "loader/stream.h"
+#include "loader/runtime.h"
 
-#define RING_BYTES	(1u << 20)
+#define RING_MIN	(1u << 20)	/* bytes */
 #define WAITS_MAX	16384		/* at once */
 #define SUMS_MAX	16384
-#define COMMS_MAX	4096
 #define LOOKS_MAX	20		/* for a holder, one in each drain */
 #define CYCLE_STEPS	4096		/* from holder to holder, in search of a cycle */
 #define LOOKING_NS	100000000u	/* at once; other records and signals wait as long */
 
-enum map {
-	MAP_WAITS, MAP_ROWS, MAP_SUMS, MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS,
-	MAP_SERVERS, MAP_COMMS, MAPS,
-};
-
-#define NUMBERS	9
 #define LOCKS_ENGINES	4
 
 /* A wait that has begun. */
@@ -54,20 +45,14 @@ struct server {
 
 struct locks {
 	struct locks_config config;
-	struct features features;
-	struct object object, statements;
+	struct runtime rt;
 	struct engine engines[LOCKS_ENGINES];
 	const struct engine *table[LOCKS_ENGINES + 1];
-	int maps[MAPS], tracepoint;
-	struct object_value values[MAPS + NUMBERS + 1];
+	int waits, sums;		/* maps, borrowed */
 	struct discover discover;
-	struct stream stream;
 	struct server *servers;		/* by target */
 	size_t nservers;
 	struct waiting *waiting;
-	uint64_t pid_ns_dev, pid_ns_ino;
-	int64_t ahead_ns;		/* see clock_ahead() */
-	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock */
 	bool looking;			/* for a holder: drain again soon */
 	uint64_t look_until_ns;
 };
@@ -412,15 +397,15 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 	unsigned int steps = CYCLE_STEPS;
 	struct lock_wait wait = {
 		.target = &l->discover.targets[event->target_id], .event = event,
-		.start_ns = event->start_ns + (uint64_t)l->ahead_ns,
-		.wall_ns = event->start_ns + l->wall_offset_ns,
+		.start_ns = runtime_here_ns(&l->rt, event->start_ns),
+		.wall_ns = runtime_wall_ns(&l->rt, event->start_ns),
 		.duration_ns = event->duration_ns, .running = running,
 		.joined = event->flags & LOCK_JOINED, .kind = "",
 		.known = w && w->looked ? &w->known : NULL,
 	};
 
 	if (running)
-		wait.duration_ns = clock_kernel_ns(l->ahead_ns) - event->start_ns;
+		wait.duration_ns = runtime_now(&l->rt) - event->start_ns;
 	if (event->flags & LOCK_LWLOCK)
 		wait.kind = "lwlock";
 	else if (event->flags & LOCK_SESSION)
@@ -483,13 +468,13 @@ static void locks_process(void *arg, const struct target *target, const struct p
 		.tid = process->pid, .flags = LOCK_JOINED,
 	};
 	struct server *server = locks_find(l, target->id, process->pid);
-	uint64_t now = clock_kernel_ns(l->ahead_ns), key = process->pid;
+	uint64_t now = runtime_now(&l->rt), key = process->pid;
 	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
 	struct lock_info known;
 	struct waiting *w;
 
 	/* The kernel's own numbers of threads are needed. */
-	if (l->pid_ns_ino || !server || !server->found || !server->postgres)
+	if (l->rt.pid_ns_ino || !server || !server->found || !server->postgres)
 		return;
 	if (!postgres_locks_read(&server->places, process->pid, &event, l->config.text_bytes,
 				 &known)) {
@@ -502,7 +487,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 			event.flags = 0;
 		}
 		/* Where probes have seen the start, that is there. */
-		if (!sys_map_add(l->maps[MAP_WAITS], &key, &event)) {
+		if (!sys_map_add(l->waits, &key, &event)) {
 			w = waiting_add(l, &event);
 			if (w) {
 				if (l->config.redact)
@@ -521,89 +506,47 @@ static void locks_process(void *arg, const struct target *target, const struct p
 
 static int locks_maps(struct locks *l, struct error *error)
 {
-	const struct map_def defs[MAPS] = {
-		[MAP_WAITS] = { "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock),
-				WAITS_MAX, 0 },
-		/* Not all who are about to wait do: what is old makes room. */
-		[MAP_ROWS] = { "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row),
-			       WAITS_MAX, 0 },
-		[MAP_SUMS] = { "sums", BPF_MAP_TYPE_HASH, sizeof(struct lwlock_key),
-			       sizeof(struct lwlock_sum), l->config.sum_lwlocks ? SUMS_MAX : 1, 0 },
-		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
-		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, RING_BYTES, 0 },
-		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
-				  BPF_F_MMAPABLE },
-		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
-		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
-				  DISCOVER_PIDS, 0 },
-		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
-				0 },
+	const struct map_def maps[] = {
+		{ "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock), WAITS_MAX, 0 },
+		/* LRU: not every thread that is about to wait does, so old entries make room. */
+		{ "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row), WAITS_MAX, 0 },
+		{ "sums", BPF_MAP_TYPE_HASH, sizeof(struct lwlock_key), sizeof(struct lwlock_sum),
+		  l->config.sum_lwlocks ? SUMS_MAX : 1, 0 },
 	};
+	int err = runtime_maps(&l->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 
-	for (int i = 0; i < MAPS; i++) {
-		l->maps[i] = sys_map_create(&defs[i]);
-		if (l->maps[i] < 0)
-			return error_set(error, ERROR_MAP, l->maps[i], defs[i].name, NULL);
-		l->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
-						      .map = l->maps[i] };
-	}
-	l->discover.pids = l->maps[MAP_PIDS];
-	l->discover.servers = l->maps[MAP_SERVERS];
-	l->discover.comms = l->maps[MAP_COMMS];
-	return 0;
+	l->waits = runtime_map(&l->rt, "waits");
+	l->sums = runtime_map(&l->rt, "sums");
+	return err;
 }
 
-static void locks_numbers(struct locks *l)
-{
-	const struct locks_config *c = &l->config;
-	bool ns_pids = (c->servers.npids || l->pid_ns_ino) && feature_has(&l->features, FEATURE_NS_PID);
-	const struct object_value numbers[NUMBERS] = {
-		{ .name = "constant_pid_ns_dev", .number = l->pid_ns_dev },
-		{ .name = "constant_pid_ns_ino", .number = l->pid_ns_ino },
-		{ .name = "constant_ns_pids", .number = ns_pids },
-		{ .name = "constant_filter_pids", .number = c->servers.npids > 0 },
-		{ .name = "constant_perf_buffers" },	/* only the ring buffer will do */
-		{ .name = "constant_threshold_ns", .number = c->threshold_ns },
-		{ .name = "constant_sum_lwlocks", .number = l->config.sum_lwlocks },
-		{ .name = "constant_want_execs", .number = !c->servers.npids && !c->servers.npaths },
-		{ .name = "wakers", .kind = OBJECT_MAP, .map = l->maps[MAP_RING] },
-	};
-
-	memcpy(l->values + MAPS, numbers, sizeof(numbers));
-}
-
+/* Create everything that programs are linked with. */
 static int locks_prepare(struct locks *l, struct error *error)
 {
 	const struct locks_config *c = &l->config;
-	int err = object_open(&l->object, bpf_locks, (size_t)(bpf_locks_end - bpf_locks));
+	const struct runtime_config config = {
+		/* The second one has the program that reports executed programs. */
+		.objects = { { bpf_locks, bpf_locks_end }, { bpf_statement, bpf_statement_end } },
+		.denied = c->denied, .is_program = engine_is_executable,
+		.arg = c->arg, .lasting = c->lasting, .error = c->error, .program = c->program,
+	};
+	int err = runtime_open(&l->rt, &config, error);
 
 	if (!err)
-		err = object_open(&l->statements, bpf_statement,
-				  (size_t)(bpf_statement_end - bpf_statement));
-	if (err)
-		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
-	feature_deny(&l->features, c->denied);
-	limits_raise();
-	pid_namespace_own(&l->pid_ns_dev, &l->pid_ns_ino);
-	if (l->pid_ns_ino && !feature_has(&l->features, FEATURE_NS_PID))
-		return error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
-	l->discover.pid_ns_ino = l->pid_ns_ino;
-	err = locks_maps(l, error);
+		err = locks_maps(l, error);
+	if (!err)
+		err = discover_open(&l->discover, &l->rt, error);
 	if (err)
 		return err;
-	locks_numbers(l);
-	err = ringbuf_open(&l->stream.ring, l->maps[MAP_RING], RING_BYTES, l->maps[MAP_CONTROL],
-			  sizeof(struct event_lock));
-	if (err)
-		return error_set(error, ERROR_STREAM, err, NULL, NULL);
-	l->discover.common.method = attach_choose(&l->features);
-	if (l->discover.common.method == ATTACH_NONE)
-		return error_set_no_uprobes(error, l->features.tracefs_error);
-	return 0;
+	runtime_constant(&l->rt, "constant_threshold_ns", c->threshold_ns);
+	runtime_constant(&l->rt, "constant_sum_lwlocks", c->sum_lwlocks);
+	err = runtime_stream(&l->rt, RING_MIN, sizeof(struct event_lock), error);
+	return err ? err : runtime_ready(&l->rt, error);
 }
 
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error)
 {
+	static const struct runtime_tracepoint exec = { "process_exec", "sched_process_exec", 0 };
 	struct locks *l = calloc(1, sizeof(*l));
 	int err;
 
@@ -611,34 +554,24 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	if (!l)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	l->config = *config;
-	l->ahead_ns = clock_ahead();
-	for (int i = 0; i < MAPS; i++)
-		l->maps[i] = -1;
-	l->tracepoint = -1;
 	err = discover_init(&l->discover, &l->config.servers, error);
 	if (!err)
 		err = locks_prepare(l, error);
 	if (err)
 		goto fail;
 	locks_engines(l);
-	l->discover.common.features = &l->features;
-	l->discover.common.object = &l->object;
-	l->discover.common.values = l->values;
-	l->discover.common.nvalues = MAPS + NUMBERS;
-	l->discover.common.program = config->program;
-	l->discover.common.program_arg = l->discover.common.site_arg = config->arg;
 	l->discover.common.site = config->site;
+	l->discover.common.site_arg = config->arg;
 	l->discover.listener = config->arg;
 	l->discover.server = config->server;
 	l->discover.error = config->error;
 	l->discover.process = locks_process;
 	l->discover.process_arg = l;
-	discover_await(&l->discover);
-	l->tracepoint = discover_tracepoint(&l->discover, &l->statements, "process_exec",
-					    "sched_process_exec", 0, error);
-	err = l->tracepoint < 0 ? l->tracepoint : 0;
+	err = runtime_tracepoint(&l->rt, &exec, error);
 	if (!err)
 		err = discover_find(&l->discover, error);
+	if (!err)
+		err = runtime_listen(&l->rt, error);
 	if (err)
 		goto fail;
 	*locks = l;
@@ -650,12 +583,12 @@ fail:
 
 void locks_sandbox(const struct locks *l, struct sandbox *sandbox)
 {
-	discover_sandbox(&l->discover, false, sandbox);
+	runtime_sandbox(&l->rt, discover_needs(&l->discover), sandbox);
 }
 
 const struct features *locks_features(const struct locks *l)
 {
-	return &l->features;
+	return &l->rt.features;
 }
 
 size_t locks_targets(const struct locks *l)
@@ -665,11 +598,10 @@ size_t locks_targets(const struct locks *l)
 
 int locks_drain(struct locks *l)
 {
-	int64_t bytes;
+	int filled;
 
-	l->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(l->ahead_ns);
 	locks_may_look(l);
-	bytes = stream_drain(&l->stream, locks_record, l);
+	filled = runtime_drain(&l->rt, locks_record, l);
 	l->discover.started = false;
 	locks_may_look(l);
 	/* A probe is hit before the lock's queue has us. */
@@ -679,14 +611,14 @@ int locks_drain(struct locks *l)
 			waiting_look(l, w);
 		l->looking |= w->tries > 0;
 	}
-	return (int)((bytes * 100 + RING_BYTES - 1) / RING_BYTES);
+	return filled;
 }
 
 int locks_sleep(struct locks *l)
 {
 	if (discover_again(&l->discover) || l->looking)
 		return -EAGAIN;
-	return stream_sleep(&l->stream);
+	return runtime_sleep(&l->rt);
 }
 
 void locks_running(struct locks *l)
@@ -719,12 +651,12 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
 	if (!*counts)
 		return -ENOMEM;
 	/* Nothing is ever deleted from it, so the order of keys holds. */
-	while (n < SUMS_MAX && !sys_map_next(l->maps[MAP_SUMS], n ? &keys[0] : NULL, &keys[1])) {
+	while (n < SUMS_MAX && !sys_map_next(l->sums, n ? &keys[0] : NULL, &keys[1])) {
 		struct lwlock_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
 		if (keys[1].target_id >= l->discover.ntargets ||
-		    sys_map_lookup(l->maps[MAP_SUMS], &keys[1], &count->sum))
+		    sys_map_lookup(l->sums, &keys[1], &count->sum))
 			break;
 		count->target = &l->discover.targets[keys[1].target_id];
 		count->mode = keys[1].mode;
@@ -738,17 +670,15 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
 void locks_detach(struct locks *l)
 {
 	discover_detach(&l->discover);
-	if (l->tracepoint >= 0)
-		close(l->tracepoint);
-	l->tracepoint = -1;
+	runtime_detach(&l->rt);
 }
 
 void locks_summary(const struct locks *l, struct summary *summary)
 {
 	*summary = (struct summary){
-		.statements = sys_map_sum(l->maps[MAP_COUNTERS], COUNT_STATEMENTS),
-		.ring_full = sys_map_sum(l->maps[MAP_COUNTERS], LOST_RING_FULL),
-		.table_full = sys_map_sum(l->maps[MAP_COUNTERS], LOST_TABLE_FULL),
+		.statements = runtime_counter(&l->rt, COUNT_STATEMENTS),
+		.ring_full = runtime_dropped(&l->rt),
+		.table_full = runtime_counter(&l->rt, LOST_TABLE_FULL),
 	};
 }
 
@@ -757,14 +687,10 @@ void locks_close(struct locks *l)
 	if (!l)
 		return;
 	locks_detach(l);
-	stream_close(&l->stream);
-	for (int i = 0; i < MAPS; i++)
-		if (l->maps[i] >= 0)
-			close(l->maps[i]);
 	while (l->waiting)
 		waiting_drop(&l->waiting);
 	discover_close(&l->discover);
-	features_close(&l->features);
+	runtime_close(&l->rt);
 	free(l->servers);
 	free(l);
 }

@@ -48,7 +48,9 @@ struct locks_config {
 	void *arg;
 	void (*wait)(void *arg, const struct lock_wait *wait);	/* a wait has ended */
 	void (*server)(void *arg, const struct server_info *server);
-	void (*error)(void *arg, const struct error *error);	/* see tracer_config */
+	/* See tracer_config. */
+	void (*error)(void *arg, const struct error *error);
+	int (*lasting)(void *arg);
 	/* Each program as it is loaded, and each site that is traced; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void (*site)(void *arg, const struct target_site *site);

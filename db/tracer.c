@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
@@ -13,8 +12,6 @@
 #include "host/clock.h"
 #include "db/discover.h"
 #include "db/engines.h"
-#include "host/limits.h"
-#include "host/pid_namespace.h"
 #include "sql/fingerprint.h"
 #include "db/identity.h"
 #include "host/process.h"
@@ -22,13 +19,11 @@
 #include "db/target.h"
 #include "sql/traceparent.h"
 #include "db/breakdown.h"
-#include "loader/stream.h"
+#include "loader/runtime.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
-#define RING_RECORDS	32		/* of the longest there is room for at least so many */
-#define PERF_MIN	(512u << 10)	/* bytes of the perf buffer of a CPU */
 #define SESSIONS_MAX	65536		/* threads at once */
-/* Where the kernel must set all their memory aside: fewer, and fewer still with long texts. */
+/* Where the kernel allocates all elements at once: fewer, and fewer still with long texts. */
 #define SESSIONS_OLD	4096
 #define SESSIONS_LEAST	128
 #define SESSIONS_BYTES	(32u << 20)
@@ -36,40 +31,22 @@
 #define RECORD_HEAD	256		/* the longest head of a record with a text */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
-#define COMMS_MAX	4096		/* names of programs that were executed */
 
-enum map {
-	MAP_SESSIONS, MAP_SLOTS, MAP_SLOT_SESSIONS,
-	MAP_IGNORED, MAP_BLANK, MAP_SCRATCH, MAP_COUNTERS, MAP_RING, MAP_WAKERS,
-	MAP_CONTROL, MAP_PIDS, MAP_SERVERS, MAP_COMMS, MAP_HISTOGRAM, MAP_THREADS,
-	MAP_NO_THREAD, MAP_ACTIVE, MAP_WORKERS, MAP_PARALLEL, MAP_CALLS, MAPS,
-};
-
-enum number {
-	NUMBER_THRESHOLD, NUMBER_TEXT_BYTES, NUMBER_TEXT_SIZE, NUMBER_HEAD_BYTES,
-	NUMBER_FILTER_PIDS,
-	NUMBER_STAT_UNIT, NUMBER_STAT_BY, NUMBER_WANT_SESSIONS, NUMBER_WANT_EXECS,
-	NUMBER_SLOT_SHIFT,
-	NUMBER_WANT_ROWS, NUMBER_PID_NS_DEV, NUMBER_PID_NS_INO,
-	NUMBER_PERF_BUFFERS, NUMBER_NS_PIDS, NUMBER_WANT_WHY, NUMBER_WANT_USE,
-	NUMBER_WANT_BYTES, NUMBER_CALL_NONE, NUMBER_WANT_WAITS, NUMBER_WAIT_PART, NUMBER_WAIT_CALL,
-	NUMBER_WHY, NUMBERS = NUMBER_WHY + BREAKDOWN_NUMBERS,
-};
-
-/* Our own programs on raw tracepoints. */
+/* The programs on tracepoints. */
 static const struct tracepoint {
 	const char *program, *name;
-	bool why, use, records;		/* only with these, or where records are read */
+	bool breakdown, use;		/* only if these are asked for */
+	bool records;			/* only if tracefs describes the scheduler's records */
 	bool optional;
 } tracepoint_table[] = {
 	{ "thread_exit", "sched_process_exit", false, false, false, false },
 	{ "process_exec", "sched_process_exec", false, false, false, false },
 	{ "task_switch", "sched_switch", true, false, false, false },
 	{ "task_wakeup", "sched_wakeup", true, false, false, false },
-	/* CONFIG_FTRACE_SYSCALLS; without, the system calls are not known. */
+	/* Require CONFIG_FTRACE_SYSCALLS; without it system calls are not known. */
 	{ "call_exit", "sys_exit", true, false, true, true },
 	{ "call_enter", "sys_enter", true, false, true, true },
-	/* 6e6eda44b939 (6.3); before it bytes of sockets are not known. */
+	/* From Linux 6.3 on (6e6eda44b939); before, bytes of sockets are not known. */
 	{ "task_sent", "sock_send_length", true, true, false, true },
 	{ "task_received", "sock_recv_length", true, true, false, true },
 };
@@ -84,190 +61,139 @@ _Static_assert(sizeof(tracepoint_table) / sizeof(tracepoint_table[0]) == TRACEPO
 
 struct tracer {
 	struct tracer_config config;
-	struct features features;
-	struct object object;
-	int maps[MAPS];
-	struct object_value values[MAPS + NUMBERS];
-	int tracepoints[TRACEPOINTS];	/* links */
-	int events[TRACEPOINTS];	/* numbers of those whose records are given; 0: raw */
+	struct runtime rt;
+	int events[TRACEPOINTS];	/* tracefs events of the tracepoints; 0: raw */
 	struct breakdown_pending why;
 	struct breakdown_waits waits;
-	struct histogram counts;		/* what was counted here; closed where the kernel counts */
-	uint32_t ring_bytes;		/* with perf buffers, for each CPU */
-	bool perf_buffers, ns_pids;
-	struct stream stream;
+	struct histogram counts;	/* of this side; closed if the kernel counts */
 	struct discover discover;
 	struct sessions sessions;
-	struct semaphores semaphores;
 	struct identity_table identities;
-	uint64_t pid_ns_dev, pid_ns_ino;
-	int64_t ahead_ns;		/* see clock_ahead() */
-	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock at this drain */
+	int ignored, histogram;		/* maps, borrowed */
 	uint64_t text_unreadable, text_truncated;
-	uint64_t detach_ns;		/* the kernel's clock: when detaching began; 0: it has not */
-	uint64_t unseen;		/* statements that ended after that, and are not shown */
+	uint64_t detach_ns;		/* the programs' clock when detaching began; 0: not yet */
+	uint64_t unseen;		/* statements that ended after that, which are not reported */
 	uint64_t half_seen;		/* of these, those that began before it */
-	struct traceparent parent;	/* of the statement that is being shown */
-	char *redacted;			/* room for a text; NULL: they are shown as they are */
-	bool detached, unwritten;
+	struct traceparent parent;	/* of the current statement */
+	char *redacted;			/* room for a text; NULL: texts are reported as they are */
+	bool detached;
 };
 
-static uint32_t tracer_ring_bytes(const struct tracer *t)
-{
-	uint64_t want = (uint64_t)RING_RECORDS *
-			(sizeof(struct event_statement) + t->config.text_bytes);
-	uint32_t bytes = t->perf_buffers ? PERF_MIN : RING_MIN;
-
-	while (bytes < want)
-		bytes *= 2;
-	return bytes;
-}
-
-static uint32_t tracer_sessions(bool alloc, uint32_t bytes)
+static uint32_t tracer_sessions(struct tracer *t, uint32_t bytes)
 {
 	uint32_t fit = SESSIONS_BYTES / bytes;
 
-	if (alloc)
+	if (feature_has(&t->rt.features, FEATURE_TRACING_ALLOC))
 		return SESSIONS_MAX;
 	return fit > SESSIONS_OLD ? SESSIONS_OLD : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
 }
 
-static int tracer_maps(struct tracer *t, struct error *error)
+static int tracer_session_maps(struct tracer *t, struct error *error)
 {
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
 	uint32_t text = want > least ? want : least;
 	uint32_t session =
 		(uint32_t)((STAT_GROUP + sizeof(struct event_statement) + text + 7) & ~7u);
-	bool alloc = feature_has(&t->features, FEATURE_TRACING_ALLOC);
-	/* Maps can be shared from Linux 5.5 (fc9702273e2e); there is a ring from 5.8. */
-	uint32_t slots = t->perf_buffers ? 1 : sessions_slots(session);
-	const struct map_def defs[MAPS] = {
-		[MAP_SESSIONS] = { "sessions", BPF_MAP_TYPE_HASH, 8, session,
-				   tracer_sessions(alloc, session),
-				   alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_SLOTS] = { "slots", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct slot), slots,
-				t->perf_buffers ? 0 : BPF_F_MMAPABLE },
-		[MAP_SLOT_SESSIONS] = { "slot_sessions", BPF_MAP_TYPE_ARRAY, 4, session, slots, 0 },
-		[MAP_IGNORED] = { "ignored", BPF_MAP_TYPE_HASH, 8, 1,
-				  tracer_sessions(alloc, session),
-				  alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_BLANK] = { "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
-		[MAP_SCRATCH] = { "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
-		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
-		[MAP_RING] = {
-			"ring",
-			t->perf_buffers ? BPF_MAP_TYPE_PERF_EVENT_ARRAY : BPF_MAP_TYPE_RINGBUF,
-			t->perf_buffers ? 4 : 0, t->perf_buffers ? 4 : 0,
-			t->perf_buffers ? SYS_CPUS_MAX : t->ring_bytes, 0 },
-		[MAP_WAKERS] = { "wakers", BPF_MAP_TYPE_PERF_EVENT_ARRAY, 4, 4,
-				 t->perf_buffers ? SYS_CPUS_MAX : 1, 0 },
-		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
-				  t->perf_buffers ? 0 : BPF_F_MMAPABLE },
-		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
-		[MAP_SERVERS] = { "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server),
-				  DISCOVER_PIDS, 0 },
-		[MAP_HISTOGRAM] = { "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
-				    t->config.stat_unit_ns ? HISTOGRAM_MAX : 1,
-				    alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_THREADS] = { "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_breakdown),
-				  t->config.why ? tracer_sessions(alloc,
-								  sizeof(struct event_breakdown)) : 1,
-				  alloc ? BPF_F_NO_PREALLOC : 0 },
-		[MAP_NO_THREAD] = { "no_thread", BPF_MAP_TYPE_ARRAY, 4,
-				    sizeof(struct event_breakdown),
-				    1, 0 },
-		[MAP_ACTIVE] = { "active", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_SLOTS, 0 },
-		/* Those of leaders that are not wanted stay there. */
-		[MAP_WORKERS] = { "workers", BPF_MAP_TYPE_LRU_HASH, 8,
-				  sizeof(struct breakdown_workers),
-				  t->config.why ? LEADERS_MAX : 1, 0 },
-		[MAP_PARALLEL] = { "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_LEADERS, 0 },
-		[MAP_CALLS] = { "calls", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_CALLS, 0 },
-		[MAP_COMMS] = { "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
-				alloc ? BPF_F_NO_PREALLOC : 0 },
+	uint32_t sessions = tracer_sessions(t, session);
+	/* Maps can be mapped from Linux 5.5 on (fc9702273e2e), before there was a ring buffer. */
+	uint32_t slots = t->rt.perf_buffers ? 1 : sessions_slots(session);
+	const struct map_def maps[] = {
+		{ "sessions", BPF_MAP_TYPE_HASH, 8, session, sessions, RUNTIME_ALLOC },
+		{ "slots", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct slot), slots,
+		  t->rt.perf_buffers ? 0 : BPF_F_MMAPABLE },
+		{ "slot_sessions", BPF_MAP_TYPE_ARRAY, 4, session, slots, 0 },
+		{ "ignored", BPF_MAP_TYPE_HASH, 8, 1, sessions, RUNTIME_ALLOC },
+		{ "blank", BPF_MAP_TYPE_ARRAY, 4, session, 1, 0 },
+		{ "scratch", BPF_MAP_TYPE_ARRAY, 4, TEXT_SCAN_BYTES, 1, 0 },
+		{ "histogram", BPF_MAP_TYPE_HASH, sizeof(struct stat_key), 8,
+		  t->config.stat_unit_ns ? HISTOGRAM_MAX : 1, RUNTIME_ALLOC },
 	};
-	int err;
+	int err = runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 
-	for (int i = 0; i < MAPS; i++) {
-		t->maps[i] = sys_map_create(&defs[i]);
-		if (t->maps[i] < 0)
-			return error_set(error, ERROR_MAP, t->maps[i], defs[i].name, NULL);
-		t->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
-						      .map = t->maps[i] };
-	}
+	if (err)
+		return err;
+	t->ignored = runtime_map(&t->rt, "ignored");
+	t->histogram = runtime_map(&t->rt, "histogram");
 	t->sessions = (struct sessions){
-		.map = t->maps[MAP_SESSIONS], .slot_map = t->maps[MAP_SLOT_SESSIONS],
+		.map = runtime_map(&t->rt, "sessions"),
+		.slot_map = runtime_map(&t->rt, "slot_sessions"),
 		.bytes = session, .text_bytes = t->config.text_bytes,
-		.no_memory = t->pid_ns_ino, .discover = &t->discover,
+		.no_memory = t->rt.pid_ns_ino, .discover = &t->discover,
 	};
-	err = t->perf_buffers ? 0 : sessions_share(&t->sessions, t->maps[MAP_SLOTS], slots);
+	if (!t->rt.perf_buffers)
+		err = sessions_share(&t->sessions, runtime_map(&t->rt, "slots"), slots);
 	return err ? error_set(error, ERROR_MAP, err, "slots", NULL) : 0;
 }
 
-/* Which statements count, only their texts tell. */
+static int tracer_breakdown_maps(struct tracer *t, struct error *error)
+{
+	bool why = t->config.why;
+	const struct map_def maps[] = {
+		{ "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_breakdown),
+		  why ? tracer_sessions(t, sizeof(struct event_breakdown)) : 1, RUNTIME_ALLOC },
+		{ "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_breakdown), 1, 0 },
+		{ "active", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_SLOTS, 0 },
+		/* LRU: entries of leaders that are not traced are never removed. */
+		{ "workers", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct breakdown_workers),
+		  why ? LEADERS_MAX : 1, 0 },
+		{ "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_LEADERS, 0 },
+		{ "calls", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_CALLS, 0 },
+	};
+
+	return runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
+}
+
+/* Count here, not in the kernel, if it depends on the text which statements count. */
 static bool tracer_counts_here(const struct tracer *t)
 {
 	return t->config.stat_unit_ns && t->config.match;
 }
 
-static void tracer_numbers(struct tracer *t)
+static void tracer_constants(struct tracer *t)
 {
-	uint32_t head = HEAD_WORDS * sizeof(uint64_t);
+	uint32_t head = HEAD_WORDS * sizeof(uint64_t), text_size = t->config.text_bytes + 2;
 	const struct tracer_config *c = &t->config;
-	const struct object_value numbers[NUMBERS] = {
-		[NUMBER_THRESHOLD] = { .name = "constant_threshold_ns", .number = c->threshold_ns },
-		[NUMBER_TEXT_BYTES] = { .name = "constant_text_bytes", .number = c->text_bytes },
-		[NUMBER_TEXT_SIZE] = { .name = "constant_text_size", .number = c->text_bytes + 2 },
-		[NUMBER_HEAD_BYTES] = { .name = "constant_head_bytes",
-					.number = c->text_bytes + 2 < head ? c->text_bytes + 2 :
-									     head },
-		[NUMBER_FILTER_PIDS] = { .name = "constant_filter_pids", .number = c->servers.npids > 0 },
-		[NUMBER_SLOT_SHIFT] = { .name = "constant_slot_shift",
-					.number = t->sessions.slot_shift },
-		[NUMBER_WANT_SESSIONS] = { .name = "constant_want_sessions",
-					   .number = c->identify },
-		/* What runs already, or one file, is all that is wanted there. */
-		[NUMBER_WANT_EXECS] = { .name = "constant_want_execs",
-					.number = !c->servers.npids && !c->servers.npaths },
-		[NUMBER_STAT_UNIT] = { .name = "constant_stat_unit_ns", 
-					.number = tracer_counts_here(t) ? 0 : c->stat_unit_ns },
-		[NUMBER_STAT_BY] = { .name = "constant_stat_by", .number = c->stat_by },
-		[NUMBER_PID_NS_DEV] = { .name = "constant_pid_ns_dev", .number = t->pid_ns_dev },
-		[NUMBER_PID_NS_INO] = { .name = "constant_pid_ns_ino", .number = t->pid_ns_ino },
-		[NUMBER_NS_PIDS] = { .name = "constant_ns_pids", .number = t->ns_pids },
-		[NUMBER_PERF_BUFFERS] = { .name = "constant_perf_buffers",
-					  .number = t->perf_buffers },
-		[NUMBER_WANT_ROWS] = { .name = "constant_want_rows", .number = c->rows },
-		[NUMBER_WANT_WHY] = { .name = "constant_want_breakdown", .number = c->why },
-		/* Known once its tracepoints were asked for. */
-		[NUMBER_WANT_BYTES] = { .name = "constant_want_bytes" },
-		[NUMBER_CALL_NONE] = { .name = "constant_call_none" },
-		[NUMBER_WANT_USE] = { .name = "constant_want_use", .number = c->use },
-		[NUMBER_WANT_WAITS] = { .name = "constant_want_waits", .number = c->wait },
-		[NUMBER_WAIT_PART] = { .name = "constant_wait_part", .number = c->wait_part },
-		[NUMBER_WAIT_CALL] = { .name = "constant_wait_call", .number = c->wait_call },
-	};
+	struct runtime *rt = &t->rt;
 
-	memcpy(t->values + MAPS, numbers, NUMBER_WHY * sizeof(*numbers));
+	runtime_constant(rt, "constant_threshold_ns", c->threshold_ns);
+	runtime_constant(rt, "constant_text_bytes", c->text_bytes);
+	runtime_constant(rt, "constant_text_size", text_size);
+	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
+	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
+	runtime_constant(rt, "constant_want_sessions", c->identify);
+	runtime_constant(rt, "constant_stat_unit_ns", tracer_counts_here(t) ? 0 : c->stat_unit_ns);
+	runtime_constant(rt, "constant_stat_by", c->stat_by);
+	runtime_constant(rt, "constant_want_rows", c->rows);
+	runtime_constant(rt, "constant_want_breakdown", c->why);
+	runtime_constant(rt, "constant_want_use", c->use);
+	runtime_constant(rt, "constant_want_waits", c->wait);
+	runtime_constant(rt, "constant_wait_part", c->wait_part);
+	runtime_constant(rt, "constant_wait_call", c->wait_call);
+	/* Until tracer_tracepoints() knows better. */
+	runtime_constant(rt, "constant_want_bytes", 0);
+	runtime_constant(rt, "constant_call_none", 0);
 }
 
-/* What --why needs to know of the kernel. */
-static int tracer_why(struct tracer *t, struct error *error)
+/* Set up the time breakdown: the kernel's offsets as constants, and the table of system calls. */
+static int tracer_breakdown(struct tracer *t, struct error *error)
 {
-	struct object_value *numbers = &t->values[MAPS + NUMBER_WHY];
-	int err;
+	struct object_value numbers[BREAKDOWN_NUMBERS];
+	int calls = runtime_map(&t->rt, "calls"), err = 0;
 
-	if (!t->config.why) {
+	if (t->config.why)
+		err = breakdown_numbers(&t->rt.features, numbers, t->events + TRACEPOINT_SWITCH);
+	else
 		breakdown_no_numbers(numbers);
-		return 0;
-	}
-	err = breakdown_numbers(&t->features, numbers, t->events + TRACEPOINT_SWITCH);
 	if (err)
 		return error_set(error, ERROR_TYPES, err, NULL, NULL);
+	for (size_t i = 0; i < BREAKDOWN_NUMBERS; i++)
+		runtime_constant(&t->rt, numbers[i].name, numbers[i].number);
+	if (!t->config.why)
+		return 0;
 	for (uint32_t call = 0; call < BREAKDOWN_CALLS; call++) {
 		uint32_t part = breakdown_call_part(call);
 
-		sys_map_update(t->maps[MAP_CALLS], &call, &part);
+		sys_map_update(calls, &call, &part);
 	}
 	t->why.rows = calloc(BREAKDOWN_PENDING, sizeof(*t->why.rows));
 	return t->why.rows ? 0 : error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
@@ -275,22 +201,27 @@ static int tracer_why(struct tracer *t, struct error *error)
 
 static int tracer_tracepoints(struct tracer *t, struct error *error)
 {
+	bool attached[TRACEPOINTS] = { false };
+	int err;
+
 	for (size_t i = 0; i < TRACEPOINTS; i++) {
 		const struct tracepoint *row = &tracepoint_table[i];
 
-		if ((row->why && !t->config.why) || (row->use && !t->config.use) ||
+		if ((row->breakdown && !t->config.why) || (row->use && !t->config.use) ||
 		    (row->records && !t->events[TRACEPOINT_SWITCH]))
 			continue;
-		t->tracepoints[i] = discover_tracepoint(&t->discover, &t->object, row->program,
-							 row->name, t->events[i], error);
-		if (t->tracepoints[i] < 0 && !row->optional)
-			return t->tracepoints[i];
+		err = runtime_tracepoint(&t->rt, &(struct runtime_tracepoint){
+			.program = row->program, .name = row->name, .event = t->events[i],
+		}, error);
+		if (err && !row->optional)
+			return err;
 		error_clear(error);
+		attached[i] = !err;
 	}
-	t->values[MAPS + NUMBER_WANT_BYTES].number = t->tracepoints[TRACEPOINT_SENT] >= 0 &&
-						     t->tracepoints[TRACEPOINT_RECEIVED] >= 0;
-	t->values[MAPS + NUMBER_CALL_NONE].number = t->tracepoints[TRACEPOINT_CALL] >= 0 ?
-						    BREAKDOWN_NO_CALL : BREAKDOWN_OTHERS;
+	runtime_constant(&t->rt, "constant_want_bytes",
+			 attached[TRACEPOINT_SENT] && attached[TRACEPOINT_RECEIVED]);
+	runtime_constant(&t->rt, "constant_call_none",
+			 attached[TRACEPOINT_CALL] ? BREAKDOWN_NO_CALL : BREAKDOWN_OTHERS);
 	return 0;
 }
 
@@ -318,17 +249,17 @@ static void tracer_ignore(struct tracer *t, const struct identity *identity,
 	if (!t->config.user && !t->config.database)
 		return;
 	/* When we come late, the thread may be another one already. */
-	if (clock_kernel_ns(t->ahead_ns) - session->time_ns > IGNORE_WITHIN_NS)
+	if (runtime_now(&t->rt) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
-	if (t->pid_ns_ino || !*identity->user || !*identity->database ||
+	if (t->rt.pid_ns_ino || !*identity->user || !*identity->database ||
 	    (filter_same(t->config.user, identity->user) &&
 	     filter_same(t->config.database, identity->database)))
 		return;
-	if (sys_map_update(t->maps[MAP_IGNORED], &key, &yes))
+	if (sys_map_update(t->ignored, &key, &yes))
 		return;
 	/* One that has ended meanwhile would leave its mark to the next thread of that number. */
 	if (!sessions_ignore(&t->sessions, session->tid))
-		sys_map_delete(t->maps[MAP_IGNORED], &key);
+		sys_map_delete(t->ignored, &key);
 }
 
 /*
@@ -435,8 +366,8 @@ static struct statement statement_of(struct tracer *t, const struct event_statem
 		.engine = engine->name, .otel_system = target_otel_system(target),
 		.dialect = engine->dialect,
 		.pid = event->pid, .tid = event->tid,
-		.start_ns = event->start_ns + (uint64_t)t->ahead_ns,
-		.wall_ns = event->start_ns + t->wall_offset_ns,
+		.start_ns = runtime_here_ns(&t->rt, event->start_ns),
+		.wall_ns = runtime_wall_ns(&t->rt, event->start_ns),
 	};
 
 	if (has_text && !(event->flags & (STATEMENT_UNREADABLE | STATEMENT_NO_TEXT))) {
@@ -566,7 +497,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
 			const struct backend_statement *statement, struct session *session)
 {
-	uint64_t offset = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(t->ahead_ns);
+	uint64_t offset = clock_ns(CLOCK_REALTIME) - runtime_now(&t->rt);
 
 	if (statement->begun_ns < offset)
 		return;
@@ -594,7 +525,7 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	struct session *session;
 
 	/* The kernel's own numbers of threads are needed, and for stat what only programs know. */
-	if (t->pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
+	if (t->rt.pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
 		return;
 	session = calloc(1, t->sessions.bytes);
 	if (session && !backend_read(process, target->lowest_vaddr, &target->places, session->text,
@@ -603,74 +534,71 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	free(session);
 }
 
-/* Choose between the features that the kernel has and their fallbacks. */
-static void tracer_choose(struct tracer *t)
+/* Open the runtime; perf buffers limit the length of texts. */
+static int tracer_runtime(struct tracer *t, struct error *error)
 {
-	feature_deny(&t->features, t->config.denied);
-	t->object.old_reads = !feature_has(&t->features, FEATURE_READ_USER);
-	if (t->config.servers.npids || t->pid_ns_ino)
-		t->ns_pids = feature_has(&t->features, FEATURE_NS_PID);
-	t->perf_buffers = !feature_has(&t->features, FEATURE_RINGBUF);
-	/* Asked while there are descriptors for it, that is before the maps have taken theirs. */
-	t->discover.common.method = attach_choose(&t->features);
-	feature_has(&t->features, FEATURE_REF_CTR);
-	if (t->perf_buffers && t->config.text_bytes > PERFBUF_RECORD_MAX - RECORD_HEAD)
-		t->config.text_bytes = PERFBUF_RECORD_MAX - RECORD_HEAD;
-	t->ring_bytes = tracer_ring_bytes(t);
-}
+	const struct tracer_config *c = &t->config;
+	const struct runtime_config config = {
+		.objects = { { bpf_statement, bpf_statement_end } },
+		.denied = c->denied, .is_program = engine_is_executable,
+		.arg = c->arg, .lasting = c->lasting, .error = c->error, .program = c->program,
+	};
+	int err = runtime_open(&t->rt, &config, error);
 
-/* What does not go with us of itself. */
-static int tracer_lasting(struct tracer *t, struct error *error)
-{
-	bool written = !feature_has(&t->features, FEATURE_REF_CTR);
-	struct error note = { .kind = ERROR_NONE };
-	int err = 0;
-
-	if ((written || t->discover.common.method == ATTACH_TRACEFS) && t->config.lasting)
-		err = t->config.lasting(t->config.arg);
 	if (err)
-		return error_set(error, ERROR_WAIT, err, NULL, NULL);
-	semaphores_repair(engine_is_executable);
-	t->semaphores.is_program = engine_is_executable;
-	err = written ? semaphores_open(&t->semaphores) : 0;
-	if (!err)
-		return 0;
-	error_set(&note, ERROR_NOTE, err, NULL, NULL);
-	t->config.error(t->config.arg, &note);
+		return err;
+	if (t->config.text_bytes > t->rt.record_limit - RECORD_HEAD)
+		t->config.text_bytes = t->rt.record_limit - RECORD_HEAD;
+	t->redacted = c->redact ? malloc(t->config.text_bytes) : NULL;
+	if (c->redact && !t->redacted)
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	return 0;
-}
-
-/* Tells once of a process that could not be written to. */
-static void tracer_unwritten(struct tracer *t)
-{
-	struct error error = { .kind = ERROR_NONE };
-	char pid[16];
-
-	if (!t->semaphores.error || t->unwritten)
-		return;
-	t->unwritten = true;
-	snprintf(pid, sizeof(pid), "%u", t->semaphores.error_pid);
-	error_set(&error, ERROR_SEMAPHORE, t->semaphores.error, pid, NULL);
-	t->config.error(t->config.arg, &error);
 }
 
 static int tracer_stream(struct tracer *t, struct error *error)
 {
 	size_t record_max = RECORD_HEAD + t->config.text_bytes;
-	int err;
 
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
-	if (!t->perf_buffers)
-		err = ringbuf_open(&t->stream.ring, t->maps[MAP_RING], t->ring_bytes,
-				  t->maps[MAP_CONTROL], record_max);
-	else
-		err = perfbuf_open(&t->stream.perf, &(struct perfbuf_config){
-			.ring = t->maps[MAP_RING], .wakers = t->maps[MAP_WAKERS],
-			.control = t->maps[MAP_CONTROL], .size = t->ring_bytes,
-			.record_max = record_max, .ahead_ns = t->ahead_ns,
-		});
-	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
+	return runtime_stream(&t->rt, RING_MIN, record_max, error);
+}
+
+/* Allocate what counting on this side takes. */
+static int tracer_histogram(struct tracer *t, struct error *error)
+{
+	int err;
+
+	if (!tracer_counts_here(t))
+		return 0;
+	err = histogram_open(&t->counts, t->config.stat_unit_ns, t->config.stat_by);
+	if (t->config.wait)
+		t->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*t->waits.rows));
+	if (err || (t->config.wait && !t->waits.rows))
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	return 0;
+}
+
+/* Create everything that programs are linked with. */
+static int tracer_prepare(struct tracer *t, struct error *error)
+{
+	int err = tracer_runtime(t, error);
+
+	if (!err)
+		err = tracer_session_maps(t, error);
+	if (!err)
+		err = tracer_breakdown_maps(t, error);
+	if (!err)
+		err = discover_open(&t->discover, &t->rt, error);
+	if (!err)
+		err = tracer_histogram(t, error);
+	if (!err)
+		err = tracer_breakdown(t, error);
+	if (err)
+		return err;
+	tracer_constants(t);
+	err = tracer_stream(t, error);
+	return err ? err : runtime_ready(&t->rt, error);
 }
 
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error)
@@ -682,85 +610,27 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	if (!t)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	t->config = *config;
-	t->ahead_ns = clock_ahead();
-	for (int i = 0; i < MAPS; i++)
-		t->maps[i] = -1;
-	for (size_t i = 0; i < TRACEPOINTS; i++)
-		t->tracepoints[i] = -1;
 	err = discover_init(&t->discover, &t->config.servers, error);
+	if (!err)
+		err = tracer_prepare(t, error);
 	if (err)
 		goto fail;
-	if (access("/proc/self/fd", F_OK)) {
-		err = error_set(error, ERROR_PROC, -errno, NULL, NULL);
-		goto fail;
-	}
-	t->discover.common = (struct target_common){
-		.features = &t->features, .object = &t->object, .values = t->values,
-		.nvalues = MAPS + NUMBERS, .semaphores = &t->semaphores,
-		.asked = (config->why ? ENGINE_WHY : 0) | (config->phases ? ENGINE_PHASES : 0) |
-			 (config->use ? ENGINE_USE : 0),
-		.program = config->program,
-		.program_arg = config->arg, .site = config->site, .site_arg = config->arg,
-	};
-	err = object_open(&t->object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement));
-	if (err) {
-		error_set(error, ERROR_LINK, err, "the embedded object", NULL);
-		goto fail;
-	}
-	limits_raise();
-	pid_namespace_own(&t->pid_ns_dev, &t->pid_ns_ino);
-	tracer_choose(t);
-	t->redacted = config->redact ? malloc(t->config.text_bytes) : NULL;
-	if (config->redact && !t->redacted) {
-		err = error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-		goto fail;
-	}
-	if (t->pid_ns_ino && !t->ns_pids) {
-		err = error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
-		goto fail;
-	}
-	err = tracer_maps(t, error);
-	if (err)
-		goto fail;
-	tracer_numbers(t);
-	if (tracer_counts_here(t)) {
-		err = histogram_open(&t->counts, config->stat_unit_ns, config->stat_by);
-		if (config->wait)
-			t->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*t->waits.rows));
-		if (err || (config->wait && !t->waits.rows)) {
-			err = error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-			goto fail;
-		}
-	}
-	err = tracer_why(t, error);
-	if (err)
-		goto fail;
-	/* Perf buffers must be there before the programs; the ring is mapped when the files are not. */
-	err = t->perf_buffers ? tracer_stream(t, error) : 0;
-	if (err)
-		goto fail;
-	if (t->discover.common.method == ATTACH_NONE) {
-		err = error_set_no_uprobes(error, t->features.tracefs_error);
-		goto fail;
-	}
-	err = tracer_lasting(t, error);
-	if (err)
-		goto fail;
-	t->discover.pids = t->maps[MAP_PIDS];
-	t->discover.servers = t->maps[MAP_SERVERS];
-	t->discover.comms = t->maps[MAP_COMMS];
-	t->discover.pid_ns_ino = t->pid_ns_ino;
+	t->discover.common.asked = (config->why ? ENGINE_WHY : 0) |
+				   (config->phases ? ENGINE_PHASES : 0) |
+				   (config->use ? ENGINE_USE : 0);
+	t->discover.common.site = config->site;
+	t->discover.common.site_arg = config->arg;
 	t->discover.listener = config->arg;
 	t->discover.server = config->server;
 	t->discover.error = config->error;
 	t->discover.process = tracer_process;
 	t->discover.process_arg = t;
-	discover_await(&t->discover);
 	err = tracer_tracepoints(t, error);
 	if (!err)
 		err = discover_find(&t->discover, error);
-	if (!err && !t->perf_buffers)
-		err = tracer_stream(t, error);
+	/* The buffer is mapped last, when the servers' files are not mapped any more. */
+	if (!err)
+		err = runtime_listen(&t->rt, error);
 	if (err)
 		goto fail;
 	*tracer = t;
@@ -772,12 +642,12 @@ fail:
 
 void tracer_sandbox(const struct tracer *t, struct sandbox *sandbox)
 {
-	discover_sandbox(&t->discover, t->semaphores.on, sandbox);
+	runtime_sandbox(&t->rt, discover_needs(&t->discover), sandbox);
 }
 
 const struct features *tracer_features(const struct tracer *tracer)
 {
-	return &tracer->features;
+	return &tracer->rt.features;
 }
 
 size_t tracer_targets(const struct tracer *tracer)
@@ -787,38 +657,30 @@ size_t tracer_targets(const struct tracer *tracer)
 
 int tracer_drain(struct tracer *t)
 {
-	int64_t bytes;
+	int filled = runtime_drain(&t->rt, tracer_record, t);
 
-	t->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(t->ahead_ns);
-	bytes = stream_drain(&t->stream, tracer_record, t);
-	tracer_unwritten(t);
 	/* It may be there in the place of one that was killed. */
 	if (t->discover.started)
 		sessions_prune(&t->sessions);
 	t->discover.started = false;
-	return (int)((bytes * 100 + t->ring_bytes - 1) / t->ring_bytes);
+	return filled;
 }
 
 int tracer_sleep(struct tracer *t)
 {
 	if (discover_again(&t->discover))
 		return -EAGAIN;
-	return stream_sleep(&t->stream);
+	return runtime_sleep(&t->rt);
 }
 
 void tracer_detach(struct tracer *t)
 {
 	if (!t->detached) {
-		t->detach_ns = clock_kernel_ns(t->ahead_ns);
+		t->detach_ns = runtime_now(&t->rt);
 		sessions_keep(&t->sessions, t->detach_ns);
 	}
 	discover_detach(&t->discover);
-	semaphores_close(&t->semaphores);
-	for (size_t i = 0; i < TRACEPOINTS; i++) {
-		if (t->tracepoints[i] >= 0)
-			close(t->tracepoints[i]);
-		t->tracepoints[i] = -1;
-	}
+	runtime_detach(&t->rt);
 	if (!t->detached)
 		sessions_settle(&t->sessions);
 	t->detached = true;
@@ -844,7 +706,7 @@ static void tracer_show_now(void *arg, const struct event_statement *event, bool
 {
 	struct tracer *t = arg;
 
-	tracer_show_running(t, event, has_text, clock_kernel_ns(t->ahead_ns));
+	tracer_show_running(t, event, has_text, runtime_now(&t->rt));
 }
 
 void tracer_running(struct tracer *t)
@@ -858,29 +720,25 @@ void tracer_running(struct tracer *t)
 ssize_t tracer_counts(const struct tracer *t, struct histogram_row **rows)
 {
 	return t->counts.rows ? histogram_copy(&t->counts, rows) :
-				histogram_read(t->maps[MAP_HISTOGRAM], t->discover.targets,
+				histogram_read(t->histogram, t->discover.targets,
 					       t->discover.ntargets, rows);
-}
-
-static uint64_t tracer_counter(const struct tracer *t, uint32_t which)
-{
-	return sys_map_sum(t->maps[MAP_COUNTERS], which);
 }
 
 void tracer_summary(const struct tracer *t, struct summary *summary)
 {
-	uint64_t ring_full = tracer_counter(t, LOST_RING_FULL), running = 0;
+	const struct runtime *rt = &t->rt;
+	uint64_t running = 0;
 
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
 		running++;
 	*summary = (struct summary){
-		.statements = tracer_counter(t, COUNT_STATEMENTS) - t->unseen,
-		.ring_full = ring_full > t->stream.perf.lost ? ring_full : t->stream.perf.lost,
-		.table_full = tracer_counter(t, LOST_TABLE_FULL) + t->waits.lost + t->counts.lost,
-		.who_unknown = tracer_counter(t, LOST_WHO),
-		.start_without_end = tracer_counter(t, LOST_START_WITHOUT_END) + running +
+		.statements = runtime_counter(rt, COUNT_STATEMENTS) - t->unseen,
+		.ring_full = runtime_dropped(rt),
+		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + t->waits.lost + t->counts.lost,
+		.who_unknown = runtime_counter(rt, LOST_WHO),
+		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) + running +
 				     t->half_seen,
-		.end_without_start = tracer_counter(t, LOST_END_WITHOUT_START),
+		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
 		.text_unreadable = t->text_unreadable,
 		.text_truncated = t->text_truncated,
 	};
@@ -891,14 +749,10 @@ void tracer_close(struct tracer *t)
 	if (!t)
 		return;
 	tracer_detach(t);
-	stream_close(&t->stream);
-	for (int i = 0; i < MAPS; i++)
-		if (t->maps[i] >= 0)
-			close(t->maps[i]);
 	identity_clear(&t->identities);
 	discover_close(&t->discover);
 	sessions_close(&t->sessions);
-	features_close(&t->features);
+	runtime_close(&t->rt);
 	free(t->why.rows);
 	breakdown_waits_free(&t->waits);
 	histogram_close(&t->counts);

@@ -128,10 +128,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    .user = choice & 0x40 ? "app" : NULL,
 			    .container = choice & 0x20 ? "c0ffee" : NULL },
 		.discover = { .targets = targets, .ntargets = choice & 0x10 ? 3 : 0 },
-		.wall_offset_ns = 1700000000000000000,
+		.rt = { .wall_offset_ns = 1700000000000000000 },
+		.ignored = -1,
 	};
-	for (int i = 0; i < MAPS; i++)
-		t.maps[i] = -1;
 	record_drain(&t, &in, start * 8ull);
 	identity_clear(&t.identities);
 	free(title);

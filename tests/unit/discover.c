@@ -15,12 +15,11 @@
 
 /* The module under test, beside the one of the library. */
 #define discover_init		tested_init
-#define discover_await		tested_await
+#define discover_open		tested_open
 #define discover_find		tested_find
 #define discover_executed	tested_executed
 #define discover_again		tested_again
-#define discover_tracepoint	tested_tracepoint
-#define discover_sandbox	tested_sandbox
+#define discover_needs		tested_needs
 #define discover_detach		tested_detach
 #define discover_close		tested_close
 #include "db/discover.h"
@@ -43,6 +42,10 @@
 #define sys_map_update		fake_map_update
 #define sys_map_lookup		fake_map_lookup
 #define sys_map_delete		fake_map_delete
+#define runtime_maps		fake_runtime_maps
+#define runtime_map		fake_runtime_map
+#define runtime_constant	fake_runtime_constant
+#define feature_has		fake_feature_has
 #include "tests/unit/check.h"
 
 #define FILES_MAX	96
@@ -67,6 +70,7 @@ static struct fake_process {
 
 static size_t nfiles, nprocesses, nupdates[4], nseeded, nerrors, nservers;
 static struct exec_name comms[32];
+static bool filters_pids, wants_execs;	/* constants */
 static uint32_t traced_pids[8], announced[8];
 static size_t nannounced;
 static uint64_t now_ns = 1;
@@ -231,6 +235,37 @@ static int fake_map_delete(int map, const void *key)
 	return 0;
 }
 
+static int fake_runtime_maps(struct runtime *rt, const struct map_def *maps, size_t n,
+			     struct error *error)
+{
+	(void)rt;
+	(void)maps;
+	(void)error;
+	CHECK(n == 3, "%zu", n);
+	return 0;
+}
+
+static int fake_runtime_map(const struct runtime *rt, const char *name)
+{
+	(void)rt;
+	return !strcmp(name, "pids") ? PIDS : !strcmp(name, "servers") ? SERVERS : COMMS;
+}
+
+static void fake_runtime_constant(struct runtime *rt, const char *name, uint64_t value)
+{
+	(void)rt;
+	if (!strcmp(name, "constant_filter_pids"))
+		filters_pids = value;
+	else if (!strcmp(name, "constant_want_execs"))
+		wants_execs = value;
+}
+
+static bool fake_feature_has(struct features *features, enum feature feature)
+{
+	(void)features;
+	return feature == FEATURE_NS_PID;
+}
+
 #include "db/discover.c"
 
 static void on_server(void *listener, const struct server_info *server)
@@ -294,17 +329,17 @@ static void make_world(void)
 /* Open discovery with @filter in the world as it is, and find servers. */
 static int find(struct discover *d, const struct server_filter *filter, struct error *error)
 {
+	static struct runtime rt;
 	int err = discover_init(d, filter, error);
 
-	d->pids = PIDS;
-	d->servers = SERVERS;
-	d->comms = COMMS;
 	d->server = on_server;
 	d->error = on_error;
 	d->process = on_process;
 	if (err)
 		return err;
-	discover_await(d);
+	err = discover_open(d, &rt, error);
+	CHECK(!err && filters_pids == (filter->npids > 0) &&
+	      wants_execs == (!filter->npids && !filter->npaths));
 	return discover_find(d, error);
 }
 
