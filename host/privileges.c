@@ -80,7 +80,7 @@ static void read_sysctls(struct privileges *priv)
 {
 	static const struct {
 		const char *name, *path;
-	} all[HOST_SYSCTLS] = {
+	} all[PRIVILEGES_SYSCTLS] = {
 		{ "kernel.unprivileged_bpf_disabled",
 		  "/proc/sys/kernel/unprivileged_bpf_disabled" },
 		{ "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid" },
@@ -88,7 +88,7 @@ static void read_sysctls(struct privileges *priv)
 		{ "kernel.yama.ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope" },
 	};
 
-	for (size_t i = 0; i < HOST_SYSCTLS; i++) {
+	for (size_t i = 0; i < PRIVILEGES_SYSCTLS; i++) {
 		char text[32];
 		ssize_t n = read_text(all[i].path, text, sizeof(text));
 
@@ -176,8 +176,8 @@ static void read_mounts(struct privileges *priv)
 	char *text = malloc(MOUNTS_MAX);
 	ssize_t n = text ? read_text("/proc/self/mountinfo", text, MOUNTS_MAX) : -ENOMEM;
 
-	priv->proc.there = mount_is("/proc", PROC_SUPER_MAGIC);
-	priv->sys.there = mount_is("/sys", SYSFS_MAGIC);
+	priv->proc.mounted = mount_is("/proc", PROC_SUPER_MAGIC);
+	priv->sys.mounted = mount_is("/sys", SYSFS_MAGIC);
 	if (n > 0)
 		privileges_mount_option(text, (size_t)n, "/proc", "hidepid", priv->proc.hidepid,
 					sizeof(priv->proc.hidepid));

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HOST_SYSCTLS	4
+#define PRIVILEGES_SYSCTLS	4
 
 struct privileges_sysctl {
 	const char *name;	/* "kernel.perf_event_paranoid" */
@@ -20,7 +20,7 @@ struct privileges_sysctl {
 
 /* A mount that is required. */
 struct privileges_mount {
-	bool there;		/* a file system of the right type is mounted */
+	bool mounted;		/* a file system of the right type is mounted */
 	/* /proc: "" or "0" shows all processes; "1", "invisible", …: proc(5). Untrusted bytes. */
 	char hidepid[16];
 };
@@ -36,7 +36,7 @@ struct privileges {
 	bool no_new_privs;
 	bool sandbox;			/* this program has dropped capabilities */
 	bool initial_user_ns;		/* else bpf(2) ignores the capabilities */
-	struct privileges_sysctl sysctls[HOST_SYSCTLS];
+	struct privileges_sysctl sysctls[PRIVILEGES_SYSCTLS];
 	uint64_t memlock;		/* RLIMIT_MEMLOCK, in bytes; UINT64_MAX: unlimited */
 	struct privileges_mount proc, sys;
 	bool initial_pid_ns;
