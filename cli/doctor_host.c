@@ -230,7 +230,7 @@ static void host_sysctls(struct doctor_host *h)
 	char text[256] = "";
 	int at = 0;
 
-	for (int i = 0; i < HOST_SYSCTLS; i++)
+	for (int i = 0; i < PRIVILEGES_SYSCTLS; i++)
 		if (!host->sysctls[i].error)
 			at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s = %ld",
 				       at ? ", " : "", host->sysctls[i].name,
@@ -253,7 +253,7 @@ static void host_mounts(struct doctor_host *h)
 	const struct privileges *host = &h->host;
 	bool hides = privileges_hides(host);
 
-	if (!host->proc.there)
+	if (!host->proc.mounted)
 		doctor_say(doctor, DOCTOR_OBSTACLE, "/proc", "mount -t proc proc /proc",
 			   "it is not mounted: no server is found");
 	else if (hides && !privileges_may(host, CAP_SYS_PTRACE))
@@ -265,7 +265,7 @@ static void host_mounts(struct doctor_host *h)
 		doctor_say(doctor, DOCTOR_OK, "/proc", NULL, hides ?
 			   "mounted with hidepid=%s, which hides nothing from us" : "mounted%.0s",
 			   host->proc.hidepid);
-	if (!host->sys.there)
+	if (!host->sys.mounted)
 		doctor_say(doctor, DOCTOR_NOTE, "/sys", "mount -t sysfs sysfs /sys",
 			   "it is not mounted: the uprobe PMU is not found");
 	else
@@ -312,16 +312,16 @@ static void host_json(struct output *out, const struct privileges *host)
 	json_string(out, ",\"lockdown\":\"", *host->lockdown ? host->lockdown : NULL);
 	host_json_rights(out, host);
 	output_string(out, ",\"sysctls\":{");
-	for (int i = 0; i < HOST_SYSCTLS; i++) {
+	for (int i = 0; i < PRIVILEGES_SYSCTLS; i++) {
 		if (host->sysctls[i].error)
 			continue;
 		output_string(out, before);
 		output_printf(out, "%s\":%ld", host->sysctls[i].name, host->sysctls[i].value);
 		before = ",\"";
 	}
-	output_string(out, host->proc.there ? "},\"proc\":true" : "},\"proc\":false");
+	output_string(out, host->proc.mounted ? "},\"proc\":true" : "},\"proc\":false");
 	json_string(out, ",\"hidepid\":\"", *host->proc.hidepid ? host->proc.hidepid : NULL);
-	output_string(out, host->sys.there ? ",\"sys\":true" : ",\"sys\":false");
+	output_string(out, host->sys.mounted ? ",\"sys\":true" : ",\"sys\":false");
 	if (!host->pid_ns_error)
 		json_string(out, ",\"pid_namespace\":\"", host->initial_pid_ns ? "initial" :
 			    "other");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The CPU architecture that this program is built for: the only place that asks the compiler for it.
- * What is true of an architecture's ELF files on any host is in usdt/arch.h.
+ * The CPU architecture that this program is built for. No other file tests the compiler's
+ * architecture macros. Properties of an architecture's ELF files, on any host: usdt/arch.h.
  */
 #ifndef HOST_ARCH_H
 #define HOST_ARCH_H
@@ -10,12 +10,12 @@
 #include <linux/audit.h>
 
 /*
- * HOST_ELF_MACHINE: e_machine of the programs that run here.
- * HOST_AUDIT_ARCH: struct seccomp_data's arch, linux/audit.h.
- * HOST_MULTIARCH: Debian's directory of libraries.
- * HOST_CACHE_FLAGS: glibc's flags of this architecture's libraries in ld.so.cache, dl-cache.h.
- * HOST_SYSCALL_REGISTER: the member of struct pt_regs with the number of the system call.
- * HOST_OLD_SYSCALLS: it has open(2), poll(2) and the like beside openat(2), ppoll(2).
+ * HOST_ELF_MACHINE: e_machine of native programs.
+ * HOST_AUDIT_ARCH: ->arch of struct seccomp_data; linux/audit.h.
+ * HOST_MULTIARCH: Debian's multiarch library directory.
+ * HOST_CACHE_FLAGS: flags of native libraries in ld.so.cache; glibc's sysdeps/generic/ldconfig.h.
+ * HOST_SYSCALL_REGISTER: the member of struct pt_regs that contains the system call number.
+ * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
  */
 #if defined(__x86_64__)
 #define HOST_ELF_MACHINE	EM_X86_64

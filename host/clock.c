@@ -20,7 +20,7 @@ int64_t clock_ahead(void)
 	at = strstr(text, name);
 	if (!at)
 		return 0;
-	/* The kernel has no more seconds than fit. */
+	/* The kernel limits the shifted clock to KTIME_SEC_MAX / 2, so this does not overflow. */
 	seconds = strtoll(at + strlen(name), &at, 10);
 	return seconds * 1000000000 + strtoll(at, NULL, 10);
 }

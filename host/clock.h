@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's clocks in ns. */
+/* The kernel's clocks, in nanoseconds. */
 #ifndef HOST_CLOCK_H
 #define HOST_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
+/* Return the time of @clock, a CLOCK_* of clock_gettime(2), in ns. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec ts;
@@ -15,12 +16,12 @@ static inline uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * How much CLOCK_MONOTONIC is ahead here of that of BPF programs, ns: in a time namespace it is, or
- * behind if negative. 0 where that cannot be told.
+ * The offset of this process's time namespace: by how many ns its CLOCK_MONOTONIC is ahead of the
+ * one that BPF programs read, negative if behind; time_namespaces(7). Return 0 if it is unknown.
  */
 int64_t clock_ahead(void);
 
-/* That of BPF programs, now; @ahead as above. */
+/* Return the CLOCK_MONOTONIC that BPF programs read, in ns; @ahead is that of clock_ahead(). */
 static inline uint64_t clock_kernel_ns(int64_t ahead)
 {
 	return clock_ns(CLOCK_MONOTONIC) - (uint64_t)ahead;

@@ -12,18 +12,19 @@ static bool is_hex(char c)
 	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
-/* A container's id has 64 hexadecimal digits; shorter runs are a pod's or a session's. */
-#define ID_LEAST	64
+/* A container id has 64 hexadecimal digits; shorter runs are ids of pods or sessions. */
+#define ID_DIGITS	64
 #define ID_SHOWN	12
 
+/* Parse a container id in the line from @line to @end. Return whether there is one. */
 static bool container_id(const char *line, const char *end, char *container, size_t size)
 {
 	size_t run = 0;
 
-	/* The last one counts: containers inside others stand behind them. */
+	/* The last id counts: a nested container follows the outer one. */
 	for (const char *p = end; p > line; p--) {
 		run = is_hex(p[-1]) ? run + 1 : 0;
-		if (run >= ID_LEAST && (p - 1 == line || !is_hex(p[-2]))) {
+		if (run >= ID_DIGITS && (p - 1 == line || !is_hex(p[-2]))) {
 			snprintf(container, size, "%.*s", ID_SHOWN, p - 1);
 			return true;
 		}
@@ -31,19 +32,22 @@ static bool container_id(const char *line, const char *end, char *container, siz
 	return false;
 }
 
-/* "/lxc/NAME", "/lxc.payload.NAME", "/machine.slice/machine-NAME.scope". */
+/*
+ * Parse a container name in the line from @line to @end: "/lxc/NAME", "/lxc.payload.NAME" or
+ * "/machine.slice/machine-NAME.scope". Return whether there is one.
+ */
 static bool container_name(const char *line, const char *end, char *container, size_t size)
 {
-	static const char *const before[] = { "/lxc.payload.", "/lxc.payload/", "/lxc/",
-					      "/machine.slice/machine-" };
+	static const char *const prefixes[] = { "/lxc.payload.", "/lxc.payload/", "/lxc/",
+						"/machine.slice/machine-" };
 
-	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
-		const char *at = memmem(line, (size_t)(end - line), before[i], strlen(before[i]));
-		const char *stop;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		size_t len = strlen(prefixes[i]);
+		const char *at = memmem(line, (size_t)(end - line), prefixes[i], len), *stop;
 
 		if (!at)
 			continue;
-		at += strlen(before[i]);
+		at += len;
 		stop = memchr(at, '/', (size_t)(end - at));
 		stop = stop ? stop : end;
 		if (stop - at > 6 && !memcmp(stop - 6, ".scope", 6))

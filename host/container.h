@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The container that a process runs in, by its control group. */
+/* The container of a process, derived from the path of its control group; cgroups(7). */
 #ifndef HOST_CONTAINER_H
 #define HOST_CONTAINER_H
 
@@ -7,13 +7,14 @@
 #include <stdint.h>
 
 /*
- * The container that the process runs in: 12 characters of the id that docker, podman, containerd,
- * CRI-O and Kubernetes put into its control group's name, or LXC's and systemd-nspawn's name;
- * "" where it is in none. At most @size bytes with the NUL.
+ * Read the container of process @pid into the @size bytes of @container, NUL included: the first
+ * 12 digits of the id in the control group names of docker, podman, containerd, CRI-O and
+ * Kubernetes, or the name of an LXC or systemd-nspawn container. "" without a container, or if
+ * /proc/PID/cgroup cannot be read.
  */
 void container_read(uint32_t pid, char *container, size_t size);
 
-/* The same for the text of a /proc/PID/cgroup, @len bytes. */
+/* Derive the same from @cgroups, the @len bytes of a /proc/PID/cgroup. */
 void container_parse(const char *cgroups, size_t len, char *container, size_t size);
 
 #endif

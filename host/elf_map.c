@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define BINARY_PAD	65536	/* the largest page there is */
+#define ELF_MAP_PAD	65536	/* bytes: the largest page size */
 
 int elf_map_open(struct elf_map *binary, int fd)
 {
@@ -20,10 +20,10 @@ int elf_map_open(struct elf_map *binary, int fd)
 		return -ENOEXEC;
 	binary->size = (size_t)st.st_size;
 	/*
-	 * Shared, or the kernel would write its breakpoints into what we read. And a page more,
-	 * which reads as zeros: in a file that is changed meanwhile a string may have lost its end.
+	 * MAP_SHARED, since the kernel inserts uprobe breakpoints into private mappings. One page
+	 * more, which reads as zeros: a string of a file that changes meanwhile may lose its NUL.
 	 */
-	binary->data = mmap(NULL, binary->size + BINARY_PAD, PROT_READ, MAP_SHARED, fd, 0);
+	binary->data = mmap(NULL, binary->size + ELF_MAP_PAD, PROT_READ, MAP_SHARED, fd, 0);
 	if (binary->data == MAP_FAILED)
 		return -errno;
 	if (!elf_open(&binary->elf, binary->data, binary->size))
@@ -35,7 +35,7 @@ int elf_map_open(struct elf_map *binary, int fd)
 void elf_map_close(struct elf_map *binary)
 {
 	if (binary->data != MAP_FAILED)
-		munmap(binary->data, binary->size + BINARY_PAD);
+		munmap(binary->data, binary->size + ELF_MAP_PAD);
 	binary->data = MAP_FAILED;
 }
 
@@ -50,7 +50,7 @@ int elf_map_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 	memcpy(copy, name, len);
 	copy[len] = '\0';
 	err = elf_symbol_find(arg, copy, &symbol);
-	/* Of a thread-local one the value is no address, of an IFUNC it is that of its resolver. */
+	/* A thread-local symbol's value is an offset, an IFUNC's the address of its resolver. */
 	if (!err && (symbol.type == STT_TLS || symbol.type == STT_GNU_IFUNC))
 		err = -ENOENT;
 	if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* An ELF file of this host, mapped to be read by usdt/. */
+/* An ELF file of this host, mapped into memory for usdt/ to read. */
 #ifndef HOST_ELF_MAP_H
 #define HOST_ELF_MAP_H
 
@@ -12,17 +12,19 @@ struct elf_map {
 };
 
 /*
- * Maps the file open as @fd, which stays the caller's. 0; -ENOEXEC: it is no ELF file; or -errno.
- * elf_map_close() ends it. Its owner may change it meanwhile: whoever reads it must live with
- * SIGBUS, also behind its end.
+ * Map the file that is open as @fd; the caller keeps the descriptor and releases the mapping with
+ * elf_map_close(). The file's owner may change or truncate it meanwhile, so a reader must expect
+ * SIGBUS anywhere in the mapping. Return 0, -ENOEXEC if it is not an ELF file, or -errno.
  */
 int elf_map_open(struct elf_map *binary, int fd);
 
+/* Release the mapping; harmless if it was released already. */
 void elf_map_close(struct elf_map *binary);
 
 /*
- * Looks a variable up for spec_emit(); @arg is the struct elf. 0 and its address as linked, or
- * -ENOENT: also where a symbol's value is no address, as a thread-local one's.
+ * Resolve a variable for spec_emit(); @arg is the struct elf. Store its address as linked in
+ * *@vaddr. Return 0, or -ENOENT if there is no such symbol or its value is not an address, as with
+ * thread-local variables.
  */
 int elf_map_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr);
 

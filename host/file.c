@@ -11,7 +11,7 @@
 
 #include "host/library.h"
 
-/* Takes @fd over. 0 or -errno. */
+/* Add a file, or close @fd if it is in the list already or on failure. Return 0 or -errno. */
 static int file_list_add(struct file_list *list, int fd, const char *path)
 {
 	struct file add = { .fd = fd }, *files;
@@ -36,16 +36,15 @@ static int file_list_add(struct file_list *list, int fd, const char *path)
 	return 0;
 }
 
-/* What process_maps() gives file_map(). */
 struct search {
 	struct file_list *list;
-	const char *name;		/* NULL: all files */
-	uint32_t pid;
+	const char *name;		/* a path or a library's short name; NULL: all files */
+	uint32_t pid;			/* the process whose mappings are searched */
 	bool found;
 };
 
-/* Whether the mapped file is the one that is looked for. */
-static bool search_wants(const struct search *search, const struct process_map *map)
+/* Return whether the mapped file is called ->name. */
+static bool search_matches(const struct search *search, const struct process_map *map)
 {
 	const char *name = search->name, *slash = strrchr(map->path, '/');
 	char path[PATH_MAX + 32];
@@ -57,22 +56,22 @@ static bool search_wants(const struct search *search, const struct process_map *
 		return library_is(slash ? slash + 1 : map->path, name);
 	if (!strcmp(name, map->path))
 		return true;
-	/* It may be another name of the same file: /lib is a link to /usr/lib. */
+	/* Accept another path of the same file: /lib may be a link to /usr/lib. */
 	snprintf(path, sizeof(path), "/proc/%u/root%s", search->pid, name);
 	return (*name == '/' && !stat(path, &st) && st.st_ino == map->ino) ||
 	       (!stat(name, &st) && st.st_ino == map->ino);
 }
 
 /*
- * What cannot be opened is passed over: memory that is mapped by a name is no file. Unless it is we
- * who can open nothing more.
+ * Add the mapped file if it matches. Without a name, skip files that cannot be opened, such as
+ * named memory, unless descriptors are exhausted.
  */
-static int file_map(void *arg, const struct process_map *map)
+static int search_map(void *arg, const struct process_map *map)
 {
 	struct search *search = arg;
 	int fd, err;
 
-	if (!map->executable || !search_wants(search, map))
+	if (!map->executable || !search_matches(search, map))
 		return 0;
 	fd = process_map_open(search->pid, map);
 	if (fd < 0)
@@ -86,7 +85,7 @@ int file_list_process(struct file_list *list, uint32_t pid)
 {
 	struct search search = { .list = list, .pid = pid };
 
-	return process_maps(pid, file_map, &search);
+	return process_maps(pid, search_map, &search);
 }
 
 int file_list_named(struct file_list *list, const char *name, const uint32_t *pids, size_t npids)
@@ -97,11 +96,11 @@ int file_list_named(struct file_list *list, const char *name, const uint32_t *pi
 
 	for (size_t i = 0; !err && i < npids; i++) {
 		search.pid = pids[i];
-		err = process_maps(pids[i], file_map, &search);
+		err = process_maps(pids[i], search_map, &search);
 	}
 	if (err || search.found)
 		return err;
-	/* A library may be loaded later on. */
+	/* No process maps it yet: it may be loaded later. */
 	if (strchr(name, '/'))
 		snprintf(path, sizeof(path), "%s", name);
 	else if (library_find(name, path, sizeof(path)))

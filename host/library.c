@@ -17,7 +17,7 @@
 #include "host/arch.h"
 #include "usdt/cursor.h"
 
-#define CACHE_MAX	(64u << 20)
+#define CACHE_MAX	(64u << 20)	/* bytes of an ld.so.cache */
 
 bool library_is(const char *file, const char *name)
 {
@@ -42,16 +42,17 @@ bool library_is(const char *file, const char *name)
 }
 
 /*
- * The cache is a header, entries, and strings that these point to. Source of the format: glibc's
- * dl-cache.h. One of an older form may stand before it: a header, entries of 12 bytes, padding.
+ * ld.so.cache is a header, entries, and the strings that these refer to by offset. A cache of the
+ * older format may precede it: a header, entries of 12 bytes, padding to 8 bytes. Format: struct
+ * cache_file_new and struct cache_file of glibc's sysdeps/generic/dl-cache.h.
  */
-static const char cache_old[] = "ld.so-1.7.0";		/* and a NUL */
-static const char cache_magic[] = "glibc-ld.so.cache1.1";	/* no NUL */
+static const char cache_old[] = "ld.so-1.7.0";			/* with its NUL */
+static const char cache_magic[] = "glibc-ld.so.cache1.1";	/* without a NUL */
 
-#define CACHE_HEADER	48
+#define CACHE_HEADER	48	/* bytes */
 #define CACHE_ENTRY	24
 
-/* Where the entries' header is, 0 bytes where there is none. */
+/* Return a cursor over the cache from its header on, over 0 bytes if there is none. */
 static struct cursor cache_open(const unsigned char *cache, size_t size)
 {
 	struct cursor c = cursor_over(cache, size, __BYTE_ORDER == __BIG_ENDIAN);
@@ -66,7 +67,7 @@ static struct cursor cache_open(const unsigned char *cache, size_t size)
 	return cursor_over(cache + at, size - at, c.big_endian);
 }
 
-/* A string of the cache, "" where it is not in it or longer than a path can be. */
+/* Return the string at @offset, "" if that is outside the cache or the string exceeds PATH_MAX. */
 static const char *cache_string(const struct cursor *c, uint64_t offset)
 {
 	const char *string = (const char *)c->data + offset;
@@ -87,13 +88,14 @@ int library_find_cached(const void *cache, size_t cache_size, const char *name, 
 	count = cursor_uint(&c, 4);
 	cursor_seek(&c, CACHE_HEADER);
 	for (uint64_t i = 0; i < count && cursor_left(&c) >= CACHE_ENTRY; i++) {
-		bool ours = cursor_uint(&c, 4) == HOST_CACHE_FLAGS;
+		bool native = cursor_uint(&c, 4) == HOST_CACHE_FLAGS;
 		const char *key = cache_string(&c, cursor_uint(&c, 4));
 		const char *value = cache_string(&c, cursor_uint(&c, 4));
-		bool plain = (cursor_uint(&c, 4), !cursor_uint(&c, 8));
-		int rank = ours * 4 + plain * 2 + !strcmp(key, name);
+		/* osversion, and hwcap: 0 if any processor can run it */
+		bool generic = (cursor_uint(&c, 4), !cursor_uint(&c, 8));
+		int rank = native * 4 + generic * 2 + !strcmp(key, name);
 
-		/* Of several versions the newest stands first. */
+		/* Of several versions the newest precedes the others. */
 		if (rank > best_rank && *value == '/' && library_is(key, name)) {
 			best_rank = rank;
 			best = value;
@@ -111,7 +113,7 @@ static bool is_file(const char *path)
 	return !stat(path, &st) && S_ISREG(st.st_mode);
 }
 
-/* In the host's own cache. */
+/* Find library @name in this host's cache. Return 0 or -errno. */
 static int find_in_cache(const char *name, char *path, size_t size)
 {
 	int fd = open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC), err = -ENOENT;
@@ -133,20 +135,21 @@ static int find_in_cache(const char *name, char *path, size_t size)
 	return err;
 }
 
-/* Whether file @a is to be preferred to @b, both of which have the name that is looked for. */
+/* Return whether file @a is preferable to file @b of the same library. */
 static bool is_better(const char *a, const char *b)
 {
 	const char *version_a = strstr(a, ".so"), *version_b = strstr(b, ".so");
 	bool has_a = version_a && version_a[3], has_b = version_b && version_b[3];
 
-	/* One without a version may be the linker's script and no library. */
+	/* A file without a version may be a linker script. */
 	return has_a != has_b ? has_a : strverscmp(a, b) > 0;
 }
 
-static int find_in_folder(const char *folder, const char *name, char *path, size_t size)
+/* Find the best file of library @name in @directory. Return 0 or -errno. */
+static int find_in_directory(const char *directory, const char *name, char *path, size_t size)
 {
 	char best[NAME_MAX + 1] = "";
-	DIR *dir = opendir(folder);
+	DIR *dir = opendir(directory);
 	struct dirent *entry;
 
 	if (!dir)
@@ -157,12 +160,12 @@ static int find_in_folder(const char *folder, const char *name, char *path, size
 	closedir(dir);
 	if (!*best)
 		return -ENOENT;
-	if ((size_t)snprintf(path, size, "%s/%s", folder, best) >= size)
+	if ((size_t)snprintf(path, size, "%s/%s", directory, best) >= size)
 		return -ENAMETOOLONG;
 	return is_file(path) ? 0 : -ENOENT;
 }
 
-/* A program, and not the script that starts it. */
+/* Return whether the file is an executable ELF file, not a script that starts one. */
 static bool is_program(const char *path)
 {
 	int fd = is_file(path) && !access(path, X_OK) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -174,16 +177,17 @@ static bool is_program(const char *path)
 	return ret;
 }
 
+/* Find program @name in $PATH. Return 0 or -ENOENT. */
 static int find_program(const char *name, char *path, size_t size)
 {
-	const char *folder = getenv("PATH");
+	const char *dir = getenv("PATH");
 
-	folder = folder ? folder : "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-	for (const char *next; *folder; folder = next) {
-		size_t len = strcspn(folder, ":");
+	dir = dir ? dir : "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+	for (const char *next; *dir; dir = next) {
+		size_t len = strcspn(dir, ":");
 
-		next = folder + len + (folder[len] == ':');
-		if (!len || (size_t)snprintf(path, size, "%.*s/%s", (int)len, folder, name) >= size)
+		next = dir + len + (dir[len] == ':');
+		if (!len || (size_t)snprintf(path, size, "%.*s/%s", (int)len, dir, name) >= size)
 			continue;
 		if (is_program(path))
 			return 0;
@@ -193,17 +197,17 @@ static int find_program(const char *name, char *path, size_t size)
 
 int library_find(const char *name, char *path, size_t size)
 {
-	static const char *const folders[] = {
-		"/lib/" HOST_MULTIARCH, "/usr/lib/" HOST_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib",
-		"/usr/local/lib",
+	static const char *const directories[] = {
+		"/lib/" HOST_MULTIARCH, "/usr/lib/" HOST_MULTIARCH,
+		"/lib64", "/usr/lib64", "/lib", "/usr/lib", "/usr/local/lib",
 	};
 	int err;
 
 	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
 		return -ENOENT;
 	err = find_in_cache(name, path, size);
-	for (size_t i = 0; err && i < sizeof(folders) / sizeof(folders[0]); i++)
-		err = find_in_folder(folders[i], name, path, size);
+	for (size_t i = 0; err && i < sizeof(directories) / sizeof(directories[0]); i++)
+		err = find_in_directory(directories[i], name, path, size);
 	if (err)
 		err = find_program(name, path, size);
 	if (err && is_file(name))

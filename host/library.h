@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files by the names that people give them: "c" for libc.so.6, "python3", "/a/path". */
+/* Search for libraries and programs by short names, such as "c" for libc.so.6, or "python3". */
 #ifndef HOST_LIBRARY_H
 #define HOST_LIBRARY_H
 
@@ -7,22 +7,22 @@
 #include <stddef.h>
 
 /*
- * Finds the file that @name stands for, where it has no '/': a library of this host, where the
- * dynamic loader looks for it ("c", "libc" and "libc.so.6" are one); else a program in PATH; else
- * a file of that name in the current folder. @path gets it, up to @size bytes with the NUL.
- * 0, -ENOENT or -ENAMETOOLONG.
+ * Find the file called @name, which contains no '/': a library in the dynamic loader's search path
+ * ("c", "libc" and "libc.so.6" are equivalent); else a program in $PATH; else a file of that name
+ * in the current directory. Store its path in the @size bytes of @path, NUL included. Return 0,
+ * -ENOENT or -ENAMETOOLONG.
  */
 int library_find(const char *name, char *path, size_t size);
 
 /*
- * Looks @name up in the bytes of an ld.so.cache, which need not be a good one. Libraries of our own
- * architecture go before others, those for any processor before special ones.
- * 0, -ENOENT, or -ENAMETOOLONG.
+ * Find library @name in @cache, the untrusted content of an ld.so.cache. Libraries of the host's
+ * architecture are preferred, and among these the ones that any processor can run. Return 0,
+ * -ENOENT or -ENAMETOOLONG.
  */
 int library_find_cached(const void *cache, size_t cache_size, const char *name, char *path,
 			size_t size);
 
-/* Whether @name is a short or the whole name of the library @file (no folder). */
+/* Return whether @name is a short name or the whole name of the library @file (no directory). */
 bool library_is(const char *file, const char *name);
 
 #endif

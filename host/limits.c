@@ -3,21 +3,22 @@
 
 #include <sys/resource.h>
 
-static void limit_raise(int which)
+/* Raise the soft limit of @resource to its hard limit. */
+static void limit_raise(int resource)
 {
 	struct rlimit limit;
 
-	if (getrlimit(which, &limit))
+	if (getrlimit(resource, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	setrlimit(which, &limit);
+	setrlimit(resource, &limit);
 }
 
 void limits_raise(void)
 {
-	const struct rlimit none = { RLIM_INFINITY, RLIM_INFINITY };
+	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 
-	if (setrlimit(RLIMIT_MEMLOCK, &none))
+	if (setrlimit(RLIMIT_MEMLOCK, &unlimited))
 		limit_raise(RLIMIT_MEMLOCK);
 	limit_raise(RLIMIT_NOFILE);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Resource limits of this process. */
+/* Resource limits of this process; setrlimit(2). */
 #ifndef HOST_LIMITS_H
 #define HOST_LIMITS_H
 
 /*
- * Raises as far as we may RLIMIT_MEMLOCK, which before Linux 5.11 maps and programs count against
- * (97306be45fbe), and RLIMIT_NOFILE: each file takes some. Nobody is told of a failure; what
- * does not fit says so itself.
+ * Raise RLIMIT_MEMLOCK and RLIMIT_NOFILE as far as permitted. Before Linux 5.11 (97306be45fbe)
+ * BPF maps and programs are charged against the former; each traced file needs several descriptors.
+ * Best effort: a failure surfaces later as EPERM, ENOMEM or EMFILE.
  */
 void limits_raise(void);
 

@@ -7,7 +7,7 @@
 
 #include "host/mount.h"
 
-/* "none [integrity] confidentiality": the word in brackets. */
+/* The file reads "none [integrity] confidentiality"; the mode is in brackets. */
 int lockdown_read(char *mode, size_t size)
 {
 	char text[128], *begin, *end;

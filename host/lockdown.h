@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The kernel's lockdown mode; kernel_lockdown(7). */
 #ifndef HOST_LOCKDOWN_H
 #define HOST_LOCKDOWN_H
 
 #include <stddef.h>
 
 /*
- * Copies what the kernel is locked down to ("none", "integrity", "confidentiality") to @mode of @size
- * bytes. Where securityfs is not mounted, a private mount tells. 0, or -errno and "".
+ * Read the lockdown mode ("none", "integrity", "confidentiality") into the @size bytes of @mode,
+ * from a private mount if securityfs is not mounted. Return 0, or -errno with an empty @mode.
  */
 int lockdown_read(char *mode, size_t size);
 

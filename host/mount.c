@@ -13,14 +13,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* From linux/mount.h, which cannot stand beside sys/mount.h. The calls came with 5.2. */
+/* From linux/mount.h, which conflicts with sys/mount.h. The system calls exist since Linux 5.2. */
 #define OPEN_CLOEXEC	1	/* FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
 #define CMD_CREATE	6	/* FSCONFIG_CMD_CREATE */
 
 static const struct {
 	const char *name;
 	unsigned long magic;
-	const char *places[3];		/* NULL behind the last one */
+	const char *points[3];		/* usual mount points, then NULL */
 } mount_types[] = {
 	[MOUNT_SYSFS] = { "sysfs", SYSFS_MAGIC, { "/sys" } },
 	[MOUNT_TRACEFS] = { "tracefs", TRACEFS_MAGIC,
@@ -28,7 +28,10 @@ static const struct {
 	[MOUNT_SECURITYFS] = { "securityfs", SECURITYFS_MAGIC, { "/sys/kernel/security" } },
 };
 
-/* As O_PATH, opening a place that the kernel would mount when it is used leaves it as it is. */
+/*
+ * Open @path if a file system of type @magic is mounted there. O_PATH does not trigger an
+ * automount. Return a descriptor or -errno.
+ */
 static int mount_find(const char *path, unsigned long magic)
 {
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -42,6 +45,7 @@ static int mount_find(const char *path, unsigned long magic)
 	return -ENOENT;
 }
 
+/* Create a mount of @type without a mount point. Return a descriptor of its root, or -errno. */
 static int mount_detached(const char *type)
 {
 	int fs = (int)syscall(SYS_fsopen, type, OPEN_CLOEXEC), fd;
@@ -57,8 +61,9 @@ static int mount_detached(const char *type)
 }
 
 /*
- * Before 5.2: a child that has our descriptors, but mounts of its own, opens it there. Its mounts
- * go with it; what it opened stays good.
+ * Before Linux 5.2: a child that shares the descriptor table mounts @type in a mount namespace of
+ * its own and opens it. The namespace disappears with the child; the descriptor stays valid. Return
+ * the descriptor or -errno.
  */
 static int mount_in_child(const char *type)
 {
@@ -89,8 +94,8 @@ int mount_open(enum mount_type type)
 {
 	int fd = -ENOENT;
 
-	for (const char *const *place = mount_types[type].places; fd < 0 && *place; place++)
-		fd = mount_find(*place, mount_types[type].magic);
+	for (const char *const *point = mount_types[type].points; fd < 0 && *point; point++)
+		fd = mount_find(*point, mount_types[type].magic);
 	if (fd >= 0)
 		return fd;
 	fd = mount_detached(mount_types[type].name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's own file systems, also on systems that have not mounted them. */
+/* The kernel's pseudo file systems, also on hosts where they are not mounted. */
 #ifndef HOST_MOUNT_H
 #define HOST_MOUNT_H
 
@@ -10,13 +10,16 @@ enum mount_type {
 };
 
 /*
- * Opens the root of that file system (O_PATH): where it is usually mounted, else of a private mount
- * that nobody else sees and that goes with the descriptor. Mounts over nothing. A descriptor,
- * which is the caller's, or -errno.
+ * Open the root of a file system (O_PATH) at its usual mount point, else as a private mount, which
+ * is invisible to other processes and disappears when the descriptor is closed. The host's mounts
+ * do not change. Return a descriptor, owned by the caller, or -errno.
  */
 int mount_open(enum mount_type type);
 
-/* Opens the file at @path below that root, to be read. A descriptor, the caller's, or -errno. */
+/*
+ * Open the file at @path, relative to that root, for reading. Return a descriptor, owned by the
+ * caller, or -errno.
+ */
 int mount_open_file(enum mount_type type, const char *path);
 
 #endif

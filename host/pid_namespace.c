@@ -10,6 +10,9 @@
 
 #include "host/process.h"
 
+/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
+#define INITIAL_PID_NS	0xeffffffcu
+
 static int namespace_read(const char *path, uint64_t *dev, uint64_t *ino)
 {
 	struct stat st;
@@ -29,16 +32,17 @@ int pid_namespace_read(uint32_t pid, uint64_t *dev, uint64_t *ino)
 	return namespace_read(path, dev, ino);
 }
 
-/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
-#define INITIAL_PID_NS	0xeffffffcu
-
 int pid_namespace_own(uint64_t *dev, uint64_t *ino)
 {
 	char link[16] = "", status[2048] = "";
 	uint32_t self;
 	int err;
 
-	/* What is mounted at /proc may count in a namespace above ours: two PIDs are ours then. */
+	/*
+	 * /proc may belong to an ancestor of this process's PID namespace. This process has a PID
+	 * in each of them; if the innermost one is not the PID of /proc/self, /proc's namespace
+	 * is that of its process 1.
+	 */
 	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
 		return -errno;
 	self = (uint32_t)strtoul(link, NULL, 10);
@@ -58,4 +62,3 @@ bool pid_namespace_is_nested(uint32_t pid, uint64_t own_ino)
 
 	return own_ino && !pid_namespace_read(pid, &dev, &ino) && ino != own_ino;
 }
-

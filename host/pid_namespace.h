@@ -1,20 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PID namespaces, as /proc/PID/ns/pid identifies them. */
+/* PID namespaces, identified by device and inode of /proc/PID/ns/pid; pid_namespaces(7). */
 #ifndef HOST_PID_NAMESPACE_H
 #define HOST_PID_NAMESPACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether process @pid is in another PID namespace than @own_ino; 0 is the one that sees all. */
+/*
+ * Return whether process @pid is in a PID namespace other than @own_ino; always false if @own_ino
+ * is 0, the initial one.
+ */
 bool pid_namespace_is_nested(uint32_t pid, uint64_t own_ino);
 
-/* The kernel's dev_t and the inode of the process's PID namespace. 0 or -errno. */
+/*
+ * Read the PID namespace of process @pid: *@dev in the kernel's encoding (20 bits for the minor
+ * number), and *@ino. Return 0 or -errno.
+ */
 int pid_namespace_read(uint32_t pid, uint64_t *dev, uint64_t *ino);
 
 /*
- * The PID namespace that /proc counts in, as above; both 0 where that is the initial one. 0, or
- * -errno where it cannot be told.
+ * Read the PID namespace that the PIDs of /proc refer to; both results are 0 if it is the initial
+ * one. Return 0, or -errno if it is unknown.
  */
 int pid_namespace_own(uint64_t *dev, uint64_t *ino);
 

@@ -13,11 +13,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "host/pid_namespace.h"
-#include "host/process.h"
 #include "host/lockdown.h"
+#include "host/pid_namespace.h"
 
-#define MOUNTS_MAX	(1u << 20)	/* a mountinfo beyond this is cut */
+#define MOUNTS_MAX	(1u << 20)	/* bytes; a longer mountinfo is truncated */
 
 const struct privileges_capability privileges_capabilities[PRIVILEGES_CAPABILITIES] = {
 	{ CAP_BPF, "CAP_BPF" },
@@ -30,8 +29,11 @@ const struct privileges_capability privileges_capabilities[PRIVILEGES_CAPABILITI
 	{ CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE" },
 };
 
-/* The first @size - 1 bytes of a file, with a NUL. How many, or -errno and "". */
-static ssize_t host_file(const char *path, char *buf, size_t size)
+/*
+ * Read the first @size - 1 bytes of a file and append a NUL. Return the number of bytes, or -errno
+ * with an empty @buf.
+ */
+static ssize_t read_text(const char *path, char *buf, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	size_t at = 0;
@@ -50,35 +52,35 @@ static ssize_t host_file(const char *path, char *buf, size_t size)
 	return n < 0 ? n : (ssize_t)at;
 }
 
-/* The number behind "\nCapEff:" and the like; 0 where there is none. */
-static uint64_t status_field(const char *status, const char *field, int base)
+/* Return the number after @key, "\nCapEff:" and the like; 0 without one. */
+static uint64_t status_number(const char *status, const char *key, int base)
 {
-	const char *at = strstr(status, field);
+	const char *at = strstr(status, key);
 
-	return at ? strtoull(at + strlen(field), NULL, base) : 0;
+	return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
-static void host_rights(struct privileges *host)
+static void read_credentials(struct privileges *priv)
 {
 	char status[8192], map[128];
 
-	host->uid = geteuid();
-	host_file("/proc/self/uid_map", map, sizeof(map));
-	host->initial_user_ns = strstr(map, " 4294967295\n");
-	host_file("/proc/self/status", status, sizeof(status));
-	host->capabilities = status_field(status, "\nCapEff:", 16);
-	host->seccomp = (unsigned int)status_field(status, "\nSeccomp:", 10);
-	host->no_new_privs = status_field(status, "\nNoNewPrivs:", 10);
-	/* Nobody else leaves a process capabilities that it cannot hand on. */
-	host->sandbox = host->seccomp && host->capabilities &&
-			 !(host->capabilities & status_field(status, "\nCapBnd:", 16));
+	priv->uid = geteuid();
+	read_text("/proc/self/uid_map", map, sizeof(map));
+	priv->initial_user_ns = strstr(map, " 4294967295\n");
+	read_text("/proc/self/status", status, sizeof(status));
+	priv->capabilities = status_number(status, "\nCapEff:", 16);
+	priv->seccomp = (unsigned int)status_number(status, "\nSeccomp:", 10);
+	priv->no_new_privs = status_number(status, "\nNoNewPrivs:", 10);
+	/* Capabilities with an empty bounding set are left only by the sandbox of this program. */
+	priv->sandbox = priv->seccomp && priv->capabilities &&
+			!(priv->capabilities & status_number(status, "\nCapBnd:", 16));
 }
 
-static void host_sysctls(struct privileges *host)
+static void read_sysctls(struct privileges *priv)
 {
 	static const struct {
 		const char *name, *path;
-	} all[HOST_SYSCTLS] = {
+	} all[PRIVILEGES_SYSCTLS] = {
 		{ "kernel.unprivileged_bpf_disabled",
 		  "/proc/sys/kernel/unprivileged_bpf_disabled" },
 		{ "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid" },
@@ -86,11 +88,11 @@ static void host_sysctls(struct privileges *host)
 		{ "kernel.yama.ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope" },
 	};
 
-	for (size_t i = 0; i < HOST_SYSCTLS; i++) {
+	for (size_t i = 0; i < PRIVILEGES_SYSCTLS; i++) {
 		char text[32];
-		ssize_t n = host_file(all[i].path, text, sizeof(text));
+		ssize_t n = read_text(all[i].path, text, sizeof(text));
 
-		host->sysctls[i] = (struct privileges_sysctl){ .name = all[i].name,
+		priv->sysctls[i] = (struct privileges_sysctl){ .name = all[i].name,
 							       .error = n < 0 ? (int)n : 0,
 							       .value = strtol(text, NULL, 10) };
 	}
@@ -103,7 +105,10 @@ static bool mount_is(const char *path, long magic)
 	return !statfs(path, &fs) && (long)fs.f_type == magic;
 }
 
-/* Field number @n, from 1, of a line that ends at @end; its length in *@len, 0: there is none. */
+/*
+ * Return field number @n, counted from 1, of the line from @line to @end, and its length in *@len,
+ * which is 0 without one. Fields are separated by one blank; proc(5), mountinfo.
+ */
 static const char *line_field(const char *line, const char *end, int n, size_t *len)
 {
 	for (;;) {
@@ -122,7 +127,10 @@ static const char *line_field(const char *line, const char *end, int n, size_t *
 	return end;
 }
 
-/* Looks for "NAME=value" in the options, with commas between, at the end of a line. */
+/*
+ * Store the value of "NAME=VALUE" from the superblock options, the comma-separated last field of
+ * the line from @line to @end. Leave @value as it is without one.
+ */
 static void line_option(const char *line, const char *end, const char *name, char *value,
 			size_t size)
 {
@@ -163,87 +171,87 @@ void privileges_mount_option(const char *text, size_t len, const char *point, co
 	}
 }
 
-static void host_mounts(struct privileges *host)
+static void read_mounts(struct privileges *priv)
 {
 	char *text = malloc(MOUNTS_MAX);
-	ssize_t n = text ? host_file("/proc/self/mountinfo", text, MOUNTS_MAX) : -ENOMEM;
+	ssize_t n = text ? read_text("/proc/self/mountinfo", text, MOUNTS_MAX) : -ENOMEM;
 
-	host->proc.there = mount_is("/proc", PROC_SUPER_MAGIC);
-	host->sys.there = mount_is("/sys", SYSFS_MAGIC);
+	priv->proc.mounted = mount_is("/proc", PROC_SUPER_MAGIC);
+	priv->sys.mounted = mount_is("/sys", SYSFS_MAGIC);
 	if (n > 0)
-		privileges_mount_option(text, (size_t)n, "/proc", "hidepid", host->proc.hidepid,
-					sizeof(host->proc.hidepid));
+		privileges_mount_option(text, (size_t)n, "/proc", "hidepid", priv->proc.hidepid,
+					sizeof(priv->proc.hidepid));
 	free(text);
 }
 
-static void host_kernel(struct privileges *host)
+static void read_release(struct privileges *priv)
 {
 	struct utsname name;
 	char *dot;
 
 	if (uname(&name))
 		return;
-	snprintf(host->release, sizeof(host->release), "%s", name.release);
-	snprintf(host->machine, sizeof(host->machine), "%s", name.machine);
-	host->major = (unsigned int)strtoul(name.release, &dot, 10);
-	host->minor = *dot == '.' ? (unsigned int)strtoul(dot + 1, NULL, 10) : 0;
+	snprintf(priv->release, sizeof(priv->release), "%s", name.release);
+	snprintf(priv->machine, sizeof(priv->machine), "%s", name.machine);
+	priv->major = (unsigned int)strtoul(name.release, &dot, 10);
+	priv->minor = *dot == '.' ? (unsigned int)strtoul(dot + 1, NULL, 10) : 0;
 }
 
-void privileges_read(struct privileges *host)
+void privileges_read(struct privileges *priv)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 	uint64_t dev, ino = 0;
 
-	*host = (struct privileges){ .uid = 0 };
-	host_kernel(host);
-	host->lockdown_error = lockdown_read(host->lockdown, sizeof(host->lockdown));
-	host_rights(host);
-	host_sysctls(host);
-	host_mounts(host);
+	*priv = (struct privileges){ .uid = 0 };
+	read_release(priv);
+	priv->lockdown_error = lockdown_read(priv->lockdown, sizeof(priv->lockdown));
+	read_credentials(priv);
+	read_sysctls(priv);
+	read_mounts(priv);
 	getrlimit(RLIMIT_MEMLOCK, &limit);
-	host->memlock = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
-	host->pid_ns_error = pid_namespace_own(&dev, &ino);
-	host->initial_pid_ns = !host->pid_ns_error && !ino;
+	priv->memlock = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	priv->pid_ns_error = pid_namespace_own(&dev, &ino);
+	priv->initial_pid_ns = !priv->pid_ns_error && !ino;
 }
 
-bool privileges_may(const struct privileges *host, unsigned int bit)
+bool privileges_may(const struct privileges *priv, unsigned int bit)
 {
-	return host->capabilities >> bit & 1;
+	return priv->capabilities >> bit & 1;
 }
 
-bool privileges_hides(const struct privileges *host)
+bool privileges_hides(const struct privileges *priv)
 {
-	const char *how = host->proc.hidepid;
+	const char *mode = priv->proc.hidepid;
 
-	return *how && strcmp(how, "0") && strcmp(how, "off");
+	return *mode && strcmp(mode, "0") && strcmp(mode, "off");
 }
 
-bool privileges_locked_down(const struct privileges *host)
+bool privileges_locked_down(const struct privileges *priv)
 {
-	return !strcmp(host->lockdown, "confidentiality");
+	return !strcmp(priv->lockdown, "confidentiality");
 }
 
-bool privileges_missing(const struct privileges *host, char *text, size_t size)
+bool privileges_missing(const struct privileges *priv, char *text, size_t size)
 {
-	bool before = privileges_before(host, 5, 8);
+	bool old = privileges_before(priv, 5, 8);
 	int at = 0;
 
 	*text = '\0';
 	for (size_t i = 0; i < PRIVILEGES_CAPABILITIES; i++) {
 		const struct privileges_capability *cap = &privileges_capabilities[i];
-		bool wanted = before ? cap->bit == CAP_SYS_ADMIN :
-				       cap->bit == CAP_BPF || cap->bit == CAP_PERFMON;
+		bool required = old ? cap->bit == CAP_SYS_ADMIN :
+				      cap->bit == CAP_BPF || cap->bit == CAP_PERFMON;
 
-		if (wanted && !privileges_may(host, cap->bit) &&
-		    !privileges_may(host, CAP_SYS_ADMIN))
+		if (required && !privileges_may(priv, cap->bit) &&
+		    !privileges_may(priv, CAP_SYS_ADMIN))
 			at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
 				       cap->name);
 	}
 	return at;
 }
 
-bool privileges_before(const struct privileges *host, unsigned int major, unsigned int minor)
+bool privileges_before(const struct privileges *priv, unsigned int major, unsigned int minor)
 {
-	return host->major && (host->major < major ||
-			       (host->major == major && host->minor < minor));
+	return priv->major && (priv->major < major ||
+			       (priv->major == major && priv->minor < minor));
 }

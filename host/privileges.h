@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What this host lets us do, as the kernel's files have it. Nothing is changed. */
+/*
+ * The privileges of this process and the settings of the host that limit them, read from proc(5)
+ * and securityfs. Nothing is changed.
+ */
 #ifndef HOST_PRIVILEGES_H
 #define HOST_PRIVILEGES_H
 
@@ -7,71 +10,78 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HOST_SYSCTLS	4
+#define PRIVILEGES_SYSCTLS	4
 
 struct privileges_sysctl {
 	const char *name;	/* "kernel.perf_event_paranoid" */
-	int error;		/* negative errno where it cannot be read, else 0 */
+	int error;		/* negative errno if it cannot be read, else 0 */
 	long value;
 };
 
-/* A mount that is needed. */
+/* A mount that is required. */
 struct privileges_mount {
-	bool there;		/* a file system of the right kind */
-	char hidepid[16];	/* of /proc: "" or "0": all may be seen; "1", "invisible", … foreign bytes */
+	bool mounted;		/* a file system of the right type is mounted */
+	/* /proc: "" or "0" shows all processes; "1", "invisible", …: proc(5). Untrusted bytes. */
+	char hidepid[16];
 };
 
 struct privileges {
-	char release[65], machine[65];	/* of the kernel */
-	unsigned int major, minor;	/* of the release; 0.0 where it has another form */
-	char lockdown[24];		/* "none", "integrity", "confidentiality"; "" and why: */
-	int lockdown_error;
-	uid_t uid;			/* the effective one */
-	uint64_t capabilities;		/* those in effect, a bit each */
-	unsigned int seccomp;		/* 0: no filter, 1: strict, 2: a filter */
+	char release[65], machine[65];	/* of the kernel; uname(2) */
+	unsigned int major, minor;	/* of the release; 0.0 if it has another form */
+	char lockdown[24];		/* "none", "integrity", "confidentiality"; "" on error */
+	int lockdown_error;		/* negative errno if it cannot be read, else 0 */
+	uid_t uid;			/* effective user ID */
+	uint64_t capabilities;		/* effective capabilities, a bit each */
+	unsigned int seccomp;		/* 0: disabled, 1: strict, 2: filter */
 	bool no_new_privs;
-	bool sandbox;			/* the filter is our own: what was not needed was given up */
-	bool initial_user_ns;		/* else capabilities are of no use to bpf(2) */
-	struct privileges_sysctl sysctls[HOST_SYSCTLS];
-	uint64_t memlock;		/* RLIMIT_MEMLOCK in bytes; UINT64_MAX: no limit */
+	bool sandbox;			/* this program has dropped capabilities */
+	bool initial_user_ns;		/* else bpf(2) ignores the capabilities */
+	struct privileges_sysctl sysctls[PRIVILEGES_SYSCTLS];
+	uint64_t memlock;		/* RLIMIT_MEMLOCK, in bytes; UINT64_MAX: unlimited */
 	struct privileges_mount proc, sys;
 	bool initial_pid_ns;
-	int pid_ns_error;		/* negative errno where that cannot be told */
+	int pid_ns_error;		/* negative errno if the PID namespace is unknown, else 0 */
 };
 
-/* A capability that tracing may need. */
+/* A capability that tracing may require. */
 struct privileges_capability {
-	unsigned int bit;
+	unsigned int bit;	/* CAP_* of linux/capability.h */
 	const char *name;	/* "CAP_BPF" */
 };
 
 #define PRIVILEGES_CAPABILITIES	8
 extern const struct privileges_capability privileges_capabilities[PRIVILEGES_CAPABILITIES];
 
-/* Reads all of it; what cannot be read is left 0, "" or as said above. */
-void privileges_read(struct privileges *host);
+/* Read all privileges. Members that cannot be read stay 0 or "", or have the values named above. */
+void privileges_read(struct privileges *priv);
 
-/* Whether capability number @bit is in effect. */
-bool privileges_may(const struct privileges *host, unsigned int bit);
-
-/* Whether the kernel says that it is older than @major.@minor. */
-bool privileges_before(const struct privileges *host, unsigned int major, unsigned int minor);
-
-/* Whether /proc hides other users' processes from who lacks CAP_SYS_PTRACE. */
-bool privileges_hides(const struct privileges *host);
-
-/* Whether lockdown forbids what reads the kernel: the helpers before Linux 5.5, and tracefs. */
-bool privileges_locked_down(const struct privileges *host);
+/* Return whether capability @bit is effective. */
+bool privileges_may(const struct privileges *priv, unsigned int bit);
 
 /*
- * Names what is missing of CAP_BPF and CAP_PERFMON, or of CAP_SYS_ADMIN before there were those, to
- * @text of @size bytes: "CAP_BPF, CAP_PERFMON". Whether anything is.
+ * Return whether the kernel's release is older than @major.@minor. For diagnostics only: it is not
+ * evidence for or against a feature.
  */
-bool privileges_missing(const struct privileges *host, char *text, size_t size);
+bool privileges_before(const struct privileges *priv, unsigned int major, unsigned int minor);
+
+/* Return whether /proc hides other users' processes from processes without CAP_SYS_PTRACE. */
+bool privileges_hides(const struct privileges *priv);
 
 /*
- * The value of option @name ("hidepid") of the last mount at @point in @text, the content of a
- * /proc/PID/mountinfo of @len bytes, to @value of @size bytes; "" where it has none.
+ * Return whether lockdown denies reading kernel memory: the helpers before Linux 5.5, and tracefs.
+ */
+bool privileges_locked_down(const struct privileges *priv);
+
+/*
+ * Store the names of the missing capabilities in the @size bytes of @text: "CAP_BPF, CAP_PERFMON".
+ * Required are these two, before Linux 5.8 CAP_SYS_ADMIN, which is also sufficient since. Return
+ * whether any is missing.
+ */
+bool privileges_missing(const struct privileges *priv, char *text, size_t size);
+
+/*
+ * Store the value of option @name ("hidepid") of the last mount at @point in the @size bytes of
+ * @value, "" without one. @text is the @len bytes of a /proc/PID/mountinfo.
  */
 void privileges_mount_option(const char *text, size_t len, const char *point, const char *name,
 			     char *value, size_t size);

@@ -27,7 +27,7 @@ ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size
 	return n < 0 ? -err : n;
 }
 
-static struct process_file file_of(const struct stat *st)
+static struct process_file file_from_stat(const struct stat *st)
 {
 	return (struct process_file){ .dev = st->st_dev, .ino = st->st_ino, .size = st->st_size,
 				      .mtime = st->st_mtim, .ctime = st->st_ctim };
@@ -39,7 +39,7 @@ int process_file_read(int fd, struct process_file *file)
 
 	if (fstat(fd, &st))
 		return -errno;
-	*file = file_of(&st);
+	*file = file_from_stat(&st);
 	return 0;
 }
 
@@ -55,7 +55,6 @@ bool process_file_same(const struct process_file *a, const struct process_file *
 	return a->dev == b->dev || time_same(&a->ctime, &b->ctime);
 }
 
-/* The last number on the line of /proc/PID/status that begins with @key; 0: none. */
 uint32_t process_status_number(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);
@@ -72,14 +71,14 @@ uint32_t process_status_number(const char *status, const char *key)
 
 static const char deleted[] = PROCESS_DELETED;
 
-/* Cuts the mark of a deleted file off @path. Whether it was there. */
+/* Remove the suffix of a deleted file's path. Return whether it was present. */
 static bool path_cut_deleted(char *path)
 {
-	size_t len = strlen(path), mark = sizeof(deleted) - 1;
+	size_t len = strlen(path), suffix = sizeof(deleted) - 1;
 
-	if (len <= mark || strcmp(path + len - mark, deleted))
+	if (len <= suffix || strcmp(path + len - suffix, deleted))
 		return false;
-	path[len - mark] = '\0';
+	path[len - suffix] = '\0';
 	return true;
 }
 
@@ -105,6 +104,7 @@ int process_open(const struct process *process)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Return whether @exe is a dynamic loader, such as ld-linux-x86-64.so.2 or ld64.so.1. */
 static bool is_loader(const char *exe)
 {
 	const char *slash = strrchr(exe, '/');
@@ -114,7 +114,7 @@ static bool is_loader(const char *exe)
 	       !strncmp(name, "ld64.so", 7);
 }
 
-/* Line ends are all that the kernel writes in octal there. */
+/* Decode a path of /proc/PID/maps, in which the kernel escapes newlines only. */
 static void path_unescape(char *path)
 {
 	for (char *p = path; (p = strstr(p, "\\012")); p++) {
@@ -123,8 +123,11 @@ static void path_unescape(char *path)
 	}
 }
 
-/* "START-END r-xp OFFSET MAJOR:MINOR INODE PATH", in hexadecimal but the inode. */
-static bool map_read(char *line, struct process_map *map)
+/*
+ * Parse a line of /proc/PID/maps, "START-END r-xp OFFSET MAJOR:MINOR INODE PATH", in place: all
+ * hexadecimal except INODE. Return false if it is malformed or not a file mapping.
+ */
+static bool map_parse(char *line, struct process_map *map)
 {
 	char *path = strchr(line, '/'), *p;
 	unsigned int dev_major;
@@ -145,8 +148,11 @@ static bool map_read(char *line, struct process_map *map)
 	return p < path;
 }
 
-/* Hands out the whole lines in @buf and moves the rest to its start; *@len is what is left. */
-static int maps_lines(char *buf, size_t *len,
+/*
+ * Call @each for the complete lines in the *@len bytes of @buf, then move the incomplete rest to
+ * its beginning and store the rest's length in *@len. Return the last value of @each.
+ */
+static int maps_parse(char *buf, size_t *len,
 		      int (*each)(void *arg, const struct process_map *map), void *arg)
 {
 	struct process_map map;
@@ -155,7 +161,7 @@ static int maps_lines(char *buf, size_t *len,
 
 	while (!ret && (end = memchr(line, '\n', *len - (size_t)(line - buf)))) {
 		*end = '\0';
-		if (map_read(line, &map))
+		if (map_parse(line, &map))
 			ret = each(arg, &map);
 		line = end + 1;
 	}
@@ -166,7 +172,7 @@ static int maps_lines(char *buf, size_t *len,
 
 int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *map), void *arg)
 {
-	char path[PROCESS_PATH], buf[16384];	/* a line has up to a page, and so has a read */
+	char path[PROCESS_PATH], buf[16384];	/* a line and a read have at most a page */
 	size_t len = 0;
 	ssize_t n;
 	int fd, ret = 0;
@@ -180,7 +186,7 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 		ret = n < 0 ? -errno : 0;
 		len += n > 0 ? (size_t)n : 0;
 		if (!ret)
-			ret = maps_lines(buf, &len, each, arg);
+			ret = maps_parse(buf, &len, each, arg);
 	} while (!ret && n > 0 && len < sizeof(buf));
 	close(fd);
 	return ret;
@@ -188,29 +194,35 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 
 int process_file_open(const char *path)
 {
-	int found = open(path, O_PATH | O_CLOEXEC), flags = O_RDONLY | O_CLOEXEC | O_NOCTTY, fd;
+	int handle = open(path, O_PATH | O_CLOEXEC), flags = O_RDONLY | O_CLOEXEC | O_NOCTTY, fd;
 	char same[PROCESS_PATH];
 	struct stat st;
 
-	if (found < 0)
+	if (handle < 0)
 		return -errno;
-	/* Opening a device can set it going: what is opened is what was looked at before. */
-	snprintf(same, sizeof(same), "/proc/self/fd/%d", found);
-	if (fstat(found, &st)) {
+	/*
+	 * Opening a device may have side effects, so check the type by O_PATH first, then open the
+	 * same inode by its descriptor.
+	 */
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", handle);
+	if (fstat(handle, &st)) {
 		fd = -errno;
 	} else if (!S_ISREG(st.st_mode)) {
 		fd = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	} else {
 		fd = open(same, flags);
-		if (fd < 0 && errno == ENOENT)	/* there is no /proc */
+		if (fd < 0 && errno == ENOENT)	/* /proc is not mounted */
 			fd = open(path, flags | O_NONBLOCK);
 		fd = fd < 0 ? -errno : fd;
 	}
-	close(found);
+	close(handle);
 	return fd;
 }
 
-/* Whether the map is of the process's program, which may be opened where other maps may not. */
+/*
+ * Return whether @map maps the process's program: /proc/PID/exe can be opened with fewer privileges
+ * than /proc/PID/map_files.
+ */
 static bool map_is_program(uint32_t pid, const struct process_map *map)
 {
 	char path[PROCESS_PATH], exe[4096];
@@ -248,8 +260,8 @@ struct program {
 	bool (*is_program)(const char *name);
 };
 
-/* Take the first mapping of a file that is such a program for the process's. */
-static int mapping_take(void *arg, const struct process_map *map)
+/* Make the mapped file the process's program if ->is_program accepts it; then stop. */
+static int program_find(void *arg, const struct process_map *map)
 {
 	struct program *program = arg;
 	struct process *process = program->process;
@@ -297,9 +309,9 @@ int process_read(uint32_t pid, bool (*is_program)(const char *name), struct proc
 		return -errno;
 	if (stat(path, &st))
 		return -errno;
-	process->file = file_of(&st);
+	process->file = file_from_stat(&st);
 	if (is_program && is_loader(process->exe))
-		process_maps(pid, mapping_take, &program);
+		process_maps(pid, program_find, &program);
 	n = process_read_file(pid, "status", status, sizeof(status) - 1);
 	if (n < 0)
 		return (int)n;
@@ -348,7 +360,7 @@ bool process_exists(uint32_t pid)
 	struct stat st;
 
 	snprintf(path, sizeof(path), "/proc/%u", pid);
-	/* access(2) would leave the capabilities out, which hidden ones are seen by. */
+	/* Not access(2): it ignores effective capabilities, which make hidden processes visible. */
 	return !stat(path, &st);
 }
 

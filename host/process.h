@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What /proc says of a process. All of it is foreign: a process can choose its
- * names and can go at any moment.
+ * Processes as described by proc(5). All of it is untrusted: a process can choose its names and may
+ * exit at any time.
  */
 #ifndef HOST_PROCESS_H
 #define HOST_PROCESS_H
@@ -12,12 +12,12 @@
 #include <sys/types.h>
 #include <time.h>
 
-#define PROCESS_PATH	32			/* room for "/proc/4294967295/ns/pid" */
-#define PROCESS_DELETED	" (deleted)"		/* the kernel appends it to the path of a deleted file */
+#define PROCESS_PATH	32		/* bytes of "/proc/4294967295/ns/pid" and the like */
+#define PROCESS_DELETED	" (deleted)"	/* the kernel's suffix of a deleted file's path */
 
 /*
- * Which file it is. The kernel attaches to an inode, but overlay mounts of one image show the
- * same inode under a device of their own each: there the times decide.
+ * The identity of a file. The kernel attaches probes to an inode; overlay mounts of one image show
+ * the same inode with a device number each, so there the timestamps decide.
  */
 struct process_file {
 	dev_t dev;
@@ -26,75 +26,79 @@ struct process_file {
 	struct timespec mtime, ctime;
 };
 
-/* Reads what file @fd is. 0 or -errno. */
+/* Read the identity of the file that is open as @fd. Return 0 or -errno. */
 int process_file_read(int fd, struct process_file *file);
 
-/* Whether a probe on one is a probe on the other. */
+/* Return whether both are the same inode to the kernel, so that a probe on one covers the other. */
 bool process_file_same(const struct process_file *a, const struct process_file *b);
 
 struct process {
 	uint32_t pid, ppid;
-	uint32_t ns_pid;	/* in its own, innermost PID namespace */
+	uint32_t ns_pid;		/* its PID in its own, innermost PID namespace */
 	struct process_file file;	/* its program */
-	char mapping[40];	/* where that is mapped, if it is not the executable; "" */
-	char exe[256];		/* the program's path in its own mount namespace */
+	char mapping[40];		/* "START-END" of the program if that is not exe, else "" */
+	char exe[256];			/* path of the program in its own mount namespace */
 };
 
 /*
- * Reads process @pid. Of one that was started through the dynamic loader, the program is a server's
- * file that it maps, if there is one. 0; -ENOENT: it is gone or a kernel thread;
- * -EACCES and others as /proc says.
+ * Read process @pid. If it was started through the dynamic loader (ld.so PROGRAM), its program is
+ * the first executable mapping whose file name @is_program accepts, if any; NULL: none. Return 0,
+ * -ENOENT if the process has exited or is a kernel thread, -EACCES, or another -errno of /proc.
  */
 int process_read(uint32_t pid, bool (*is_program)(const char *name), struct process *process);
 
-/* Whether it is a program that the dynamic loader, started by hand, has not mapped yet. */
+/* Return whether it is a dynamic loader that has not mapped a known program (yet). */
 bool process_is_loading(const struct process *process);
 
-/* Opens the process's program, also where it was deleted or lies in another mount namespace. */
+/*
+ * Open the process's program, also if it was deleted or is in another mount namespace. Return a
+ * descriptor, owned by the caller, or -errno.
+ */
 int process_open(const struct process *process);
 
-/* A mapping of a file into a process. */
+/* A mapping of a file in a process: one line of /proc/PID/maps. */
 struct process_map {
 	uint64_t start, end;
 	bool executable, deleted;
-	dev_t dev;		/* as /proc has it, not always as stat() does */
+	dev_t dev;		/* as in /proc; some file systems report another one by stat(2) */
 	ino_t ino;
-	const char *path;	/* where the process sees it, without " (deleted)"; borrowed */
+	const char *path;	/* in its mount namespace, without " (deleted)"; borrowed */
 };
 
 /*
- * Calls @each for every file mapping of process @pid, until it returns other than 0, which is
- * handed back. -errno where /proc/PID/maps cannot be read, -EACCES where it is not to be seen.
+ * Call @each for every file mapping of process @pid until it returns a value other than 0; return
+ * that value, 0, or -errno if /proc/PID/maps cannot be read (-EACCES: not permitted).
  */
 int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *map), void *arg);
 
 /*
- * Opens the mapped file, also where it was deleted or lies in another mount namespace, if we may:
- * else by its path. A descriptor, or -errno; -ESTALE: it is deleted and may not be looked at;
- * -EINVAL: it is no regular file.
+ * Open the mapped file, if permitted also if it was deleted or is in another mount namespace, else
+ * by its path. Return a descriptor, owned by the caller; -ESTALE if it was deleted and opening it
+ * is not permitted; -EINVAL if it is not a regular file; or another -errno.
  */
 int process_map_open(uint32_t pid, const struct process_map *map);
 
 /*
- * Opens a regular file to be read. Never waits, and touches nothing else: -EINVAL. A descriptor
- * or -errno.
+ * Open a regular file for reading, without blocking and without side effects on devices and FIFOs.
+ * Return a descriptor, owned by the caller; -EISDIR or -EINVAL if it is not a regular file; or
+ * another -errno.
  */
 int process_file_open(const char *path);
 
-/* The file name in @process->exe without " (deleted)", to @name of @size bytes. */
+/* Store the file name in @process->exe, without " (deleted)", in the @size bytes of @name. */
 void process_name(const struct process *process, char *name, size_t size);
 
 /*
- * Calls @each for every process there is, until it returns other than 0, which is handed back.
- * -errno where /proc cannot be read.
+ * Call @each for every process until it returns a value other than 0; return that value, 0, or
+ * -errno if /proc cannot be read. @is_program: see process_read().
  */
 int process_each(bool (*is_program)(const char *name),
 		 int (*each)(void *arg, const struct process *process), void *arg);
 
-/* Whether it is a server's main process: one whose parent runs something else. */
+/* Return whether it is a server's main process: one whose parent runs another program. */
 bool process_is_main(const struct process *process, bool (*is_program)(const char *name));
 
-/* Whether there is a process @pid. */
+/* Return whether process @pid exists and is visible. */
 bool process_exists(uint32_t pid);
 
 /*
@@ -103,10 +107,16 @@ bool process_exists(uint32_t pid);
  */
 ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size);
 
-/* Return the last number on the line of @status, a /proc/PID/status, that begins with @key; 0: none. */
+/*
+ * Return the last number on the line of @status, the content of a /proc/PID/status, that begins
+ * with @key ("\nNSpid:"); 0 without one.
+ */
 uint32_t process_status_number(const char *status, const char *key);
 
-/* The process's command line as its title shows it; bytes in @buf without a NUL, or -errno. */
+/*
+ * Read at most @size bytes of the process title, its command line, into @buf, without a NUL. Return
+ * the number of bytes, or -errno.
+ */
 ssize_t process_title(uint32_t pid, char *buf, size_t size);
 
 #endif

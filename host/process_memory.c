@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 struct base {
-	const char *exe;
-	uint64_t start;
+	const char *exe;	/* path of the program; may end in PROCESS_DELETED */
+	uint64_t start;		/* its load address */
 };
 
-/* The first mapping of the program itself: where it was loaded to. */
-static int base_take(void *arg, const struct process_map *map)
+/* Stop at the first mapping of the program. */
+static int base_find(void *arg, const struct process_map *map)
 {
 	struct base *base = arg;
 	size_t len = strlen(map->path);
@@ -39,7 +39,7 @@ int process_memory_open_program(const struct process *process, uint64_t lowest,
 				struct process_memory *memory)
 {
 	struct base base = { .exe = process->exe };
-	int err = process_maps(process->pid, base_take, &base);
+	int err = process_maps(process->pid, base_find, &base);
 
 	if (err <= 0)
 		return err ? err : -ENOENT;
@@ -69,4 +69,3 @@ void process_memory_close(struct process_memory *memory)
 	close(memory->fd);
 	memory->fd = -1;
 }
-

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The memory of another process, read through /proc/PID/mem. All of it is foreign bytes. */
+/* The memory of another process, read through /proc/PID/mem. Its content is untrusted. */
 #ifndef HOST_PROCESS_MEMORY_H
 #define HOST_PROCESS_MEMORY_H
 
@@ -7,21 +7,30 @@
 
 struct process_memory {
 	int fd;
-	uint64_t slide;		/* of the program: addresses in memory less those it was linked with */
+	uint64_t slide;		/* load address of the program minus its address as linked */
 };
 
-/* Opens the memory of process @pid, for addresses. 0 or -errno; process_memory_close() ends it. */
+/*
+ * Open the memory of process @pid for reads by address. Return 0 or -errno; release it with
+ * process_memory_close().
+ */
 int process_memory_open(uint32_t pid, struct process_memory *memory);
 
-/* As above, for the variables of its program, too, whose lowest address, as linked, is @lowest. */
+/*
+ * Open the memory also for reads of the program's variables. @lowest is the lowest address of the
+ * program as linked. Return 0; -ENOENT if the program is not mapped; or -errno.
+ */
 int process_memory_open_program(const struct process *process, uint64_t lowest,
 				struct process_memory *memory);
 
-/* Reads what is there at @address, at most @size bytes: how many, or -errno. */
+/* Read at most @size bytes at @address. Return the number of bytes, or -errno. */
 ssize_t process_memory_read(const struct process_memory *memory, uint64_t address, void *buf,
 			    size_t size);
 
-/* Reads the program's variable of @size bytes that was linked to @vaddr. 0 or -errno. */
+/*
+ * Read @size bytes of the program's variable whose address as linked is @vaddr. Return 0, -EIO if
+ * fewer bytes can be read, or -errno.
+ */
 int process_memory_variable(const struct process_memory *memory, uint64_t vaddr, void *buf,
 			    size_t size);
 
