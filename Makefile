@@ -55,6 +55,7 @@ WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes
 CFLAGS	?= -Os -g
 # Code that runs for every statement is compiled for speed, the rest for size.
 CFLAGS_cli/escape := -O2
+CFLAGS_cli/field_json := -O2
 CFLAGS_sql/fingerprint := -O2
 CFLAGS_sql/lexer := -O2
 CFLAGS_sql/printer := -O2

@@ -9,7 +9,7 @@
 
 #define INDENT	"    "
 
-/* The number of a system call that has no name here, or its name. */
+/* Append the name of a system call, or its number if the name is unknown. */
 static void breakdown_call(struct output *out, uint32_t call)
 {
 	const char *name = call == BREAKDOWN_NO_CALL ? "page_fault" :
@@ -21,14 +21,14 @@ static void breakdown_call(struct output *out, uint32_t call)
 		output_printf(out, "syscall_%u", call);
 }
 
-/* Names and values with commas between, on one line. */
+/* A line of names and values, separated by commas. */
 struct list {
 	struct output *out;
-	size_t width, used;		/* columns; a width of 0 has no end */
+	size_t width, used;		/* columns; a width of 0 is unlimited */
 	bool full;
 };
 
-/* Adds @value with so many decimals, or nothing from where the line has no room on. */
+/* Append @value with @decimals decimals. Once a value does not fit, append nothing more. */
 static void list_add(struct list *list, const char *name, uint64_t value, unsigned int decimals)
 {
 	char number[OUTPUT_NUMBER];
@@ -46,7 +46,7 @@ static void list_add(struct list *list, const char *name, uint64_t value, unsign
 	output_bytes(list->out, number, len);
 }
 
-/* The largest part that is not in @shown; BREAKDOWN_PARTS: those that are left took no time. */
+/* Return the largest part that is not in @shown, or BREAKDOWN_PARTS if the others are all 0. */
 static int breakdown_largest(const __u64 *ns, uint32_t shown)
 {
 	int largest = BREAKDOWN_PARTS;
@@ -119,56 +119,30 @@ void breakdown_text(struct output *out, const struct event_breakdown *why)
 		breakdown_use_text(out, why->used, why->use, 0);
 }
 
-static void json_parts(struct output *out, const __u64 *ns)
+/* Append `"NAME":VALUE` behind @before, a brace or a comma. */
+static void json_member(struct output *out, char before, const char *name, uint64_t value)
 {
-	for (int i = 0; i < BREAKDOWN_PARTS; i++) {
-		output_string(out, i ? ",\"" : "\"");
-		output_string(out, breakdown_part_name((enum breakdown_part)i));
-		json_number(out, "\":", ns[i]);
-	}
+	output_char(out, before);
+	output_char(out, '"');
+	output_string(out, name);
+	json_number(out, "\":", value);
+}
+
+static void json_parts(struct output *out, char before, const __u64 *ns)
+{
+	for (int i = 0; i < BREAKDOWN_PARTS; i++, before = ',')
+		json_member(out, before, breakdown_part_name((enum breakdown_part)i), ns[i]);
 	output_char(out, '}');
 }
 
 void breakdown_parts_json(struct output *out, const __u64 *ns)
 {
-	output_string(out, ",\"why\":{");
-	json_parts(out, ns);
+	json_parts(out, '{', ns);
 }
 
-void breakdown_use_json(struct output *out, uint32_t used, const __u64 *use)
+void breakdown_waits_json(struct output *out, const struct event_breakdown *why)
 {
-	bool first = true;
-
-	for (int i = 0; i < USES; i++) {
-		if (!(used & 1u << i))
-			continue;
-		output_string(out, first ? ",\"use\":{\"" : ",\"");
-		output_string(out, breakdown_use_name((enum use)i));
-		json_number(out, "\":", use[i]);
-		first = false;
-	}
-	output_string(out, first ? "" : "}");
-}
-
-static void breakdown_json_phases(struct output *out, const struct event_breakdown *why)
-{
-	const char *before = ",\"phases\":{\"";
-
-	for (int i = 0; i < PHASES; i++) {
-		if (!why->phases[i].first_ns)
-			continue;
-		output_string(out, before);
-		output_string(out, breakdown_phase_name((enum phase)i));
-		json_number(out, "\":", why->phases[i].ns);
-		before = ",\"";
-	}
-	output_string(out, before[2] ? "" : "}");
-}
-
-void breakdown_json(struct output *out, const struct event_breakdown *why)
-{
-	breakdown_parts_json(out, why->ns);
-	output_string(out, ",\"waits\":[");
+	output_char(out, '[');
 	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
 		breakdown_call(out, why->waits[i].call);
@@ -177,11 +151,36 @@ void breakdown_json(struct output *out, const struct event_breakdown *why)
 		output_char(out, '}');
 	}
 	output_char(out, ']');
-	if (why->workers.count) {
-		json_number(out, ",\"workers\":{\"count\":", why->workers.count);
-		output_char(out, ',');
-		json_parts(out, why->workers.ns);
+}
+
+void breakdown_workers_json(struct output *out, const struct event_breakdown *why)
+{
+	json_number(out, "{\"count\":", why->workers.count);
+	json_parts(out, ',', why->workers.ns);
+}
+
+void breakdown_phases_json(struct output *out, const struct event_breakdown *why)
+{
+	char before = '{';
+
+	for (int i = 0; i < PHASES; i++) {
+		if (!why->phases[i].first_ns)
+			continue;
+		json_member(out, before, breakdown_phase_name((enum phase)i), why->phases[i].ns);
+		before = ',';
 	}
-	breakdown_json_phases(out, why);
-	breakdown_use_json(out, why->used, why->use);
+	output_char(out, '}');
+}
+
+void breakdown_use_json(struct output *out, uint32_t used, const __u64 *use)
+{
+	char before = '{';
+
+	for (int i = 0; i < USES; i++) {
+		if (!(used & 1u << i))
+			continue;
+		json_member(out, before, breakdown_use_name((enum use)i), use[i]);
+		before = ',';
+	}
+	output_char(out, '}');
 }

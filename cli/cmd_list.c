@@ -14,16 +14,15 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "sql/glob.h"
-#include "cli/json.h"
 #include "cli/message.h"
 #include "cli/option.h"
+#include "cli/probe_print.h"
 #include "host/elf_map.h"
 #include "host/library.h"
 #include "host/process.h"
 #include "db/detect.h"
 #include "db/engines.h"
 #include "usdt/probe.h"
-#include "usdt/spec.h"
 
 #define FILTERED_MAX	1024	/* how much of a probe's name filters see */
 
@@ -104,71 +103,6 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 	return !list->options.word_count;
 }
 
-/* -vv: a place of a probe, and what it finds there. */
-static void list_site(struct list *list, const char *path, const struct elf *elf,
-		      const struct usdt_site *site, size_t number)
-{
-	struct output *out = &list->out;
-	struct spec specs[SPEC_ARGS_MAX];
-	size_t n = spec_parse_all(elf->machine, elf->is64, site->args, specs, SPEC_ARGS_MAX);
-	char text[512];
-
-	output_printf(out, "  location #%zu ", number);
-	escape_terminal(out, path, strlen(path), false);
-	output_printf(out, " 0x%llx\n", (unsigned long long)site->vaddr);
-	for (size_t i = 0; i < n && i < SPEC_ARGS_MAX; i++) {
-		spec_format(elf->machine, &specs[i], text, sizeof(text));
-		output_printf(out, "    argument #%zu ", i + 1);
-		escape_terminal(out, text, strlen(text), false);
-		output_char(out, '\n');
-	}
-	if (!n)
-		return;
-	output_string(out, "    spec ");
-	escape_terminal(out, site->args, strlen(site->args), false);
-	output_char(out, '\n');
-}
-
-/* " [sema 0x601036]": 0 where there is none, several where sites have different ones. */
-static void list_semaphores(struct output *out, const struct probe_site *sites, size_t count)
-{
-	uint64_t last = sites[0].site.semaphore_vaddr;
-
-	output_printf(out, " [sema 0x%llx", (unsigned long long)last);
-	for (size_t i = 1; i < count; i++) {
-		if (sites[i].site.semaphore_vaddr == last)
-			continue;
-		last = sites[i].site.semaphore_vaddr;
-		output_printf(out, ", 0x%llx", (unsigned long long)last);
-	}
-	output_char(out, ']');
-}
-
-static void list_probe(struct list *list, const char *path, const struct elf *elf,
-		       const struct probe_site *sites, size_t count)
-{
-	struct output *out = &list->out;
-	const struct usdt_site *site = &sites[0].site;
-
-	if (list->options.json) {
-		json_probe(out, path, elf, sites, count);
-		return;
-	}
-	escape_terminal(out, path, strlen(path), false);
-	output_char(out, ' ');
-	escape_terminal(out, site->provider, strlen(site->provider), false);
-	output_char(out, ':');
-	escape_terminal(out, site->name, strlen(site->name), false);
-	if (list->options.verbose)
-		list_semaphores(out, sites, count);
-	output_char(out, '\n');
-	if (list->options.verbose == 1)
-		output_printf(out, "  %zu location(s)\n  %zu argument(s)\n", count,
-			      spec_parse_all(elf->machine, elf->is64, site->args, NULL, 0));
-	for (size_t i = 0; list->options.verbose > 1 && i < count; i++)
-		list_site(list, path, elf, &sites[i].site, i + 1);
-}
-
 /* Prints the probes that @elf has. -ENOENT: none, or -ENOMEM. */
 static int list_elf(struct list *list, const char *path, const struct elf *elf)
 {
@@ -184,7 +118,11 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 		if (!list_wants(list, &probes.sites[i].site))
 			continue;
 		list->printed++;
-		list_probe(list, path, elf, &probes.sites[i], end - i);
+		if (list->options.json)
+			probe_json(&list->out, path, elf, &probes.sites[i], end - i);
+		else
+			probe_print(&list->out, path, elf, &probes.sites[i], end - i,
+				    list->options.verbose);
 	}
 	if (probes.skipped) {
 		snprintf(why, sizeof(why), ": %u of its USDT notes are damaged, or point outside "

@@ -8,15 +8,15 @@
 #include "cli/breakdown.h"
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "cli/fields.h"
-#include "cli/json.h"
+#include "cli/field_json.h"
+#include "cli/field_table.h"
 #include "cli/message.h"
 #include "cli/otlp.h"
 #include "cli/tracing.h"
 
 struct slow {
 	struct tracing tracing;		/* first: the callbacks get it */
-	struct column_view view;
+	struct field_table table;
 	struct otlp otlp;
 	bool terminal;
 	bool running;			/* the statement last printed has not ended */
@@ -28,13 +28,13 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 	struct output *out = &slow->tracing.loop.out;
 
 	if (options->json) {
-		json_statement(out, statement);
+		field_json(out, statement);
 		return;
 	}
 	if (statement->running && !slow->running)
 		output_string(out, "Still running:\n");
 	slow->running = statement->running;
-	column_row(out, &slow->view, statement);
+	field_table_row(out, &slow->table, statement);
 	/* Columns alone may have asked for it. */
 	if (statement->why && (options->why || options->use || options->phases))
 		breakdown_text(out, statement->why);
@@ -66,7 +66,7 @@ static void slow_begin(struct loop *loop)
 	if (loop->options.json || otlp_is_standard(&slow->otlp))
 		return;
 	banner_headline(loop);
-	column_header(&loop->out, &slow->view);
+	field_table_header(&loop->out, &slow->table);
 	output_flush(&loop->out);
 }
 
@@ -152,8 +152,8 @@ int cmd_slow(const struct command *command, int argc, char *argv[])
 	loop->ops = &slow_ops;
 	slow->terminal = isatty(STDOUT_FILENO);
 	if (loop_options(loop, command, argc, argv, &ret)) {
-		column_init(&slow->view, &loop->options.columns, loop->start_ns,
-			    loop->options.wall);
+		field_table_init(&slow->table, &loop->options.columns, loop->start_ns,
+				 loop->options.wall);
 		ret = slow_trace(slow);
 	}
 	free(slow);

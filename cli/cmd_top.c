@@ -96,7 +96,11 @@ static void cmd_top_why(struct cmd_top *top, const struct top_entry *entry)
 static void cmd_top_why_json(struct output *out, const struct top_why *why)
 {
 	json_number(out, ",\"why_calls\":", why->calls);
+	output_string(out, ",\"why\":");
 	breakdown_parts_json(out, why->ns);
+	if (!why->used)
+		return;
+	output_string(out, ",\"use\":");
 	breakdown_use_json(out, why->used, why->use);
 }
 

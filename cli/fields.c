@@ -5,198 +5,336 @@
 #include <string.h>
 
 #include "bpf/event.h"
-#include "cli/escape.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NS_PER_S 1000000000ull
+#define HELP_WIDTH	11	/* of a column's name and the space behind it */
+#define USE_ALL		((1u << USES) - 1)
 
-/* One value: text that may be foreign, in @buf or elsewhere; NULL: not known. */
-struct cell {
-	const char *text;
-	size_t len;
-	unsigned int which;		/* the column's */
-	char buf[32];
-};
-
-struct column {
-	const char *name, *header, *help;
-	unsigned int width;		/* 0: as wide as it is */
-	bool right;			/* aligned */
-	/* Fills a cell; NULL: the query, which is not one */
-	void (*get)(struct column_view *view, const struct statement *st, struct cell *cell);
-	unsigned int which;		/* of those that differ in nothing else */
-};
-
-/* An empty one stays a "-": a row keeps its number of words. */
-static void cell_string(struct cell *cell, const char *text)
+static bool get_string(const char *text, struct field_value *value)
 {
-	if (!text || !*text)
-		return;
-	cell->text = text;
-	cell->len = strlen(text);
+	if (!text)
+		return false;
+	value->text = text;
+	value->len = strlen(text);
+	return true;
 }
 
-static void cell_number(struct cell *cell, uint64_t value, unsigned int decimals)
+static bool get_number(uint64_t number, bool known, struct field_value *value)
 {
-	cell->text = cell->buf;
-	cell->len = output_format(cell->buf, value, decimals);
+	value->number = number;
+	return known;
 }
 
-/* Nanoseconds to the nearest microsecond, as printf rounds. */
-static uint64_t microseconds(uint64_t ns)
+static bool get_time(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	return ns / 1000 + (ns % 1000 >= 500);
+	(void)st;
+	(void)which;
+	(void)value;
+	return true;
 }
 
-/* A statement that was running at the start has a negative time. */
-static void get_time(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_pid(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	bool before = st->start_ns < view->start_ns;
-	uint64_t ns = before ? view->start_ns - st->start_ns : st->start_ns - view->start_ns;
-
-	cell->text = cell->buf;
-	cell->buf[0] = '-';
-	cell->len = before + output_format(cell->buf + before, microseconds(ns), 6);
+	(void)which;
+	return get_number(st->pid, true, value);
 }
 
-/* Only once a minute: localtime_r() takes a lock and searches the time zone's table. */
-static void wall_minute(struct column_view *view, uint64_t minute)
+static bool get_tid(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	char text[OUTPUT_NUMBER];
-
-	output_clock(text, minute * 60 * NS_PER_S, 3);
-	memcpy(view->wall_text, text, sizeof(view->wall_text));
-	view->wall_minute = minute;
+	(void)which;
+	return get_number(st->tid, true, value);
 }
 
-static void get_wall(struct column_view *view, const struct statement *st, struct cell *cell)
+/* The thread, unless it is the process's only or first one. */
+static bool get_thread(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	uint64_t us = st->wall_ns / 1000, minute = us / 60000000, rest = us % 60000000;
-	char *seconds = cell->buf + sizeof(view->wall_text);
-
-	if (minute != view->wall_minute)
-		wall_minute(view, minute);
-	memcpy(cell->buf, view->wall_text, sizeof(view->wall_text));
-	*seconds = '0';		/* the leading one, where it is below 10 */
-	cell->text = cell->buf;
-	cell->len = sizeof(view->wall_text) + (rest < 10000000);
-	cell->len += output_format(cell->buf + cell->len, rest, 6);
+	(void)which;
+	return get_number(st->tid, st->tid != st->pid, value);
 }
 
-static void get_pid(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_ms(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	cell_number(cell, st->pid, 0);
+	(void)which;
+	return get_number(st->duration_ns, true, value);
 }
 
-static void get_tid(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_user(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	cell_number(cell, st->tid, 0);
+	(void)which;
+	return get_string(st->user, value);
 }
 
-static void get_ms(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_db(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	cell_number(cell, microseconds(st->duration_ns), 3);
+	(void)which;
+	return get_string(st->database, value);
 }
 
-static void get_user(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_client(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	cell_string(cell, st->user);
+	(void)which;
+	return get_string(st->client, value);
 }
 
-static void get_db(struct column_view *view, const struct statement *st, struct cell *cell)
+/* PostgreSQL's name for the client of a Unix-domain socket. */
+static bool client_is_local(const char *client)
 {
-	(void)view;
-	cell_string(cell, st->database);
+	return !strcmp(client, "[local]");
 }
 
-static void get_client(struct column_view *view, const struct statement *st, struct cell *cell)
+/*
+ * Return the number of digits of the port that ends @client, of @len bytes, as PostgreSQL writes it:
+ * "10.0.0.7(53122)"; 0 if there is none.
+ */
+static size_t client_port(const char *client, size_t len)
 {
-	(void)view;
-	cell_string(cell, st->client);
+	size_t digits = 0;
+
+	if (!len || client[len - 1] != ')')
+		return 0;
+	while (digits + 1 < len && client[len - 2 - digits] >= '0' &&
+	       client[len - 2 - digits] <= '9')
+		digits++;
+	if (digits > 5 || digits + 2 >= len || client[len - 2 - digits] != '(')
+		return 0;
+	return digits;
 }
 
-static void get_container(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_transport(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	cell_string(cell, st->container);
+	(void)which;
+	return st->client && client_is_local(st->client) && get_string("unix", value);
 }
 
-static void get_connection(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_address(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	if (st->connection_id)
-		cell_number(cell, st->connection_id, 0);
+	size_t digits;
+
+	(void)which;
+	if (!get_string(st->client, value) || !value->len || client_is_local(value->text))
+		return false;
+	digits = client_port(value->text, value->len);
+	value->len -= digits ? digits + 2 : 0;
+	return true;
 }
 
-static void get_errno(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_port(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	if (st->error_code)
-		cell_number(cell, st->error_code, 0);
+	size_t len = st->client ? strlen(st->client) : 0, digits = client_port(st->client, len);
+
+	(void)which;
+	value->number = 0;
+	for (size_t i = digits; i; i--)
+		value->number = value->number * 10 + (uint64_t)(st->client[len - 1 - i] - '0');
+	return digits;
 }
 
-static void get_rows(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_container(const struct statement *st, unsigned int which,
+			  struct field_value *value)
 {
-	(void)view;
-	if (st->has_rows)
-		cell_number(cell, st->rows, 0);
+	(void)which;
+	return get_string(st->container, value);
 }
 
-static void get_status(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_connection(const struct statement *st, unsigned int which,
+			   struct field_value *value)
 {
-	const char *ended = st->failed ? "error" : "ok";
-
-	(void)view;
-	cell_string(cell, st->running ? "running" : st->has_status ? ended : NULL);
+	(void)which;
+	return get_number(st->connection_id, st->connection_id, value);
 }
 
-static void get_engine(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_rows(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	cell_string(cell, st->engine);
+	(void)which;
+	return get_number(st->rows, st->has_rows, value);
 }
 
-static void get_part(struct column_view *view, const struct statement *st, struct cell *cell)
+static bool get_status(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	if (st->why)
-		cell_number(cell, microseconds(st->why->ns[cell->which]), 3);
+	(void)which;
+	return st->has_status && get_string(st->failed ? "error" : "ok", value);
 }
 
-static void get_phase(struct column_view *view, const struct statement *st, struct cell *cell)
+/* The status with a word for a statement that has not ended: in JSON the record's type says so. */
+static bool get_state(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)view;
-	if (st->why && st->why->phases[cell->which].first_ns)
-		cell_number(cell, microseconds(st->why->phases[cell->which].ns), 3);
+	return st->running ? get_string("running", value) : get_status(st, which, value);
 }
 
-#define PART(name, header, help, which)		{ name, header, help, 8, true, get_part, which }
-#define PHASE(name, header, which)					\
-	{ name, header, "milliseconds of this phase (postgresql)", 8, true, get_phase, which }
+static bool get_errno(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->error_code, st->error_code, value);
+}
 
-/* The first is the time; the default output has the widths that scripts know. */
-static const struct column columns[] = {
-	{ "time", "TIME(s)", "its start, seconds since dbslower's own; the time of day with -t",
-	  14, false, get_time, 0 },
-	{ "pid", "PID", "the server's process", 7, false, get_pid, 0 },
-	{ "tid", "TID", "the server's thread", 7, false, get_tid, 0 },
-	{ "ms", "MS", "how long it took, in milliseconds", 8, true, get_ms, 0 },
-	{ "user", "USER", "the database user", 12, false, get_user, 0 },
-	{ "db", "DB", "the database", 12, false, get_db, 0 },
-	{ "client", "CLIENT", "where the connection comes from", 21, false, get_client, 0 },
-	{ "container", "CONTAINER", "the container that the server runs in", 12, false,
-	  get_container, 0 },
-	{ "conn", "CONN", "the server's number for the connection (mysql)", 8, true,
-	  get_connection, 0 },
-	{ "rows", "ROWS", "the number of rows, as the server counts", 8, true, get_rows, 0 },
-	{ "status", "STATUS", "ok; error: failed, was cancelled or timed out; running",
-	  6, false, get_status, 0 },
-	{ "errno", "ERRNO", "the server's number for the error (mysql)", 6, true, get_errno, 0 },
-	{ "engine", "ENGINE", "postgresql or mysql", 10, false, get_engine, 0 },
+/* The error number as a string. */
+static bool get_code(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	value->text = value->buf;
+	value->len = output_format(value->buf, st->error_code, 0);
+	return st->error_code;
+}
+
+static bool get_error(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	if (get_code(st, which, value))
+		return true;
+	return st->has_status && st->failed && get_string("_OTHER", value);
+}
+
+static bool get_engine(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_string(st->engine, value);
+}
+
+static bool get_system(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_string(st->otel_system, value);
+}
+
+static bool get_breakdown(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	(void)value;
+	return st->why;
+}
+
+static bool get_workers(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	(void)value;
+	return st->why && st->why->workers.count;
+}
+
+static bool get_phases(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	(void)value;
+	for (int i = 0; st->why && i < PHASES; i++)
+		if (st->why->phases[i].first_ns)
+			return true;
+	return false;
+}
+
+static bool get_use(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	(void)value;
+	return st->why && st->why->used & USE_ALL;
+}
+
+static bool get_part(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	return st->why && get_number(st->why->ns[which], true, value);
+}
+
+static bool get_phase(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	return st->why && get_number(st->why->phases[which].ns, st->why->phases[which].first_ns,
+				     value);
+}
+
+static bool get_query(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	value->text = st->text;
+	value->len = st->text_len;
+	return st->text;
+}
+
+/* The length of the whole text: as the server knows it, else of a text that is not cut. */
+static bool get_query_bytes(const struct statement *st, unsigned int which,
+			    struct field_value *value)
+{
+	(void)which;
+	if (st->has_query_bytes)
+		return get_number(st->query_bytes, true, value);
+	return get_number(st->original_len ? st->original_len : st->text_len,
+			  st->text && !st->truncated, value);
+}
+
+static bool get_truncated(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->truncated, st->text, value);
+}
+
+/* Only of a text that is cut: */
+static bool get_cut(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(true, st->text && st->truncated, value);
+}
+
+static bool get_cut_bytes(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->query_bytes, st->text && st->truncated && st->has_query_bytes, value);
+}
+
+#define LEFT(name, head, columns, text)						\
+	.column = name, .header = head, .width = columns, .help = text
+#define RIGHT(name, head, columns, text)	LEFT(name, head, columns, text), .right = true
+#define JSON_KEY(text)		.json = text, .json_len = sizeof(text) - 1
+#define JSON(name)		JSON_KEY(",\"" name "\":")
+#define JSON_STRING(name)	JSON_KEY(",\"" name "\":\"")
+#define JSON_HEAD(name)		.json = name	/* written by json_head() */
+#define OTLP_KEY(at, text)	.position = at, .attribute = ",{\"key\":\"" text,	\
+				.attribute_len = sizeof(",{\"key\":\"" text) - 1
+#define OTLP(at, name)		OTLP_KEY(at, name "\",\"value\":{\"intValue\":\"")
+#define OTLP_STRING(at, name)	OTLP_KEY(at, name "\",\"value\":{\"stringValue\":\"")
+#define OTLP_FLAG(at, name)	OTLP_KEY(at, name "\",\"value\":{\"boolValue\":")
+#define OTLP_GROUP(at, prefix)	OTLP_KEY(at, prefix)
+#define PART(name, head, text, part)						\
+	{ RIGHT(name, head, 8, text), .needs = FIELD_NEEDS_BREAKDOWN,		\
+	  .type = FIELD_MS, .get = get_part, .which = part }
+#define PHASE(name, head, phase)							\
+	{ RIGHT(name, head, 8, "milliseconds of this phase (postgresql)"),	\
+	  .needs = FIELD_NEEDS_BREAKDOWN | FIELD_NEEDS_PHASES,			\
+	  .type = FIELD_MS, .get = get_phase, .which = phase }
+
+/* Scripts depend on the widths of the default columns. */
+const struct field field_rows[] = {
+	{ LEFT("time", "TIME(s)", 14, "its start, seconds since dbslower's own; the time of day with -t"),
+	  JSON_HEAD("time"), .type = FIELD_TIME, .get = get_time },
+	{ LEFT("pid", "PID", 7, "the server's process"),
+	  JSON("pid"), OTLP(10, "process.pid"), .type = FIELD_NUMBER, .get = get_pid },
+	{ LEFT("tid", "TID", 7, "the server's thread"),
+	  JSON("tid"), .type = FIELD_NUMBER, .get = get_tid },
+	{ OTLP(11, "thread.id"), .type = FIELD_NUMBER, .get = get_thread },
+	{ RIGHT("ms", "MS", 8, "how long it took, in milliseconds"),
+	  JSON("duration_ms"), .type = FIELD_MS, .get = get_ms },
+	{ LEFT("user", "USER", 12, "the database user"), .needs = FIELD_NEEDS_IDENTITY,
+	  JSON_STRING("user"), OTLP_STRING(6, "db.user"), .type = FIELD_STRING, .get = get_user },
+	{ LEFT("db", "DB", 12, "the database"), .needs = FIELD_NEEDS_IDENTITY,
+	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), .type = FIELD_STRING, .get = get_db },
+	{ LEFT("client", "CLIENT", 21, "where the connection comes from"),
+	  .needs = FIELD_NEEDS_IDENTITY,
+	  JSON_STRING("client"), .type = FIELD_STRING, .get = get_client },
+	{ OTLP_STRING(7, "network.transport"), .type = FIELD_STRING, .get = get_transport },
+	{ OTLP_STRING(8, "client.address"), .type = FIELD_STRING, .get = get_address },
+	{ OTLP(9, "client.port"), .type = FIELD_NUMBER, .get = get_port },
+	{ LEFT("container", "CONTAINER", 12, "the container that the server runs in"),
+	  .needs = FIELD_NEEDS_IDENTITY,
+	  JSON_STRING("container"), .type = FIELD_STRING, .get = get_container },
+	{ RIGHT("conn", "CONN", 8, "the server's number for the connection (mysql)"),
+	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
+	  .type = FIELD_NUMBER, .get = get_connection },
+	{ RIGHT("rows", "ROWS", 8, "the number of rows, as the server counts"),
+	  .needs = FIELD_NEEDS_ROWS,
+	  JSON("rows"), OTLP(13, "dbslower.rows"), .type = FIELD_NUMBER, .get = get_rows },
+	{ LEFT("status", "STATUS", 6, "ok; error: failed, was cancelled or timed out; running"),
+	  .type = FIELD_STRING, .get = get_state },
+	{ JSON_STRING("status"), .type = FIELD_STRING, .get = get_status },
+	{ RIGHT("errno", "ERRNO", 6, "the server's number for the error (mysql)"),
+	  JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
+	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
+	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
+	{ LEFT("engine", "ENGINE", 10, "postgresql or mysql"),
+	  JSON_HEAD("engine"), .type = FIELD_STRING, .get = get_engine },
+	{ OTLP_STRING(1, "db.system.name"), .type = FIELD_STRING, .get = get_system },
 	PART("cpu", "CPU", "milliseconds of it on a CPU", BREAKDOWN_CPU),
 	PART("runqueue", "RUNQUEUE", "... waiting for a CPU", BREAKDOWN_RUNQUEUE),
 	PART("disk", "DISK", "... for storage", BREAKDOWN_DISK),
@@ -212,180 +350,93 @@ static const struct column columns[] = {
 	PHASE("rewrite", "REWRITE", PHASE_REWRITE),
 	PHASE("plan", "PLAN", PHASE_PLAN),
 	PHASE("execute", "EXECUTE", PHASE_EXECUTE),
-	{ "query", "QUERY", "the statement's text", 0, false, NULL, 0 },
+	{ JSON("why"), OTLP_GROUP(16, "dbslower.why."), .type = FIELD_PARTS, .get = get_breakdown },
+	{ JSON("waits"), .type = FIELD_WAITS, .get = get_breakdown },
+	{ JSON("workers"), .type = FIELD_WORKERS, .get = get_workers },
+	{ JSON("phases"), .type = FIELD_PHASES, .get = get_phases },
+	{ JSON("use"), OTLP_GROUP(17, "dbslower.use."), .type = FIELD_USE, .get = get_use },
+	{ LEFT("query", "QUERY", 0, "the statement's text"),
+	  JSON_STRING("query"), OTLP_STRING(2, "db.query.text"), .type = FIELD_QUERY, .get = get_query },
+	{ JSON("query_bytes"), .type = FIELD_NUMBER, .get = get_query_bytes },
+	{ JSON("truncated"), .type = FIELD_FLAG, .get = get_truncated },
+	{ OTLP_FLAG(3, "dbslower.query.truncated"), .type = FIELD_FLAG, .get = get_cut },
+	{ OTLP(4, "dbslower.query.bytes"), .type = FIELD_NUMBER, .get = get_cut_bytes },
+	{ JSON_STRING("query_base64"), .type = FIELD_QUERY_BYTES, .get = get_query },
+	{ .get = NULL },
 };
 
-static const struct column wall_column = {
-	"time", "TIME", "the time of day", 15, false, get_wall, 0,
-};
-
-static const struct column *column_find(const char *name, size_t len)
+static const struct field *field_find(const char *name, size_t len)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (strlen(columns[i].name) == len && !memcmp(columns[i].name, name, len))
-			return &columns[i];
-	}
+	for (const struct field *field = field_rows; field->get; field++)
+		if (field->column && strlen(field->column) == len &&
+		    !memcmp(field->column, name, len))
+			return field;
 	return NULL;
 }
 
-int column_parse(struct column_list *list, const char *spec, const char **bad, size_t *bad_len)
+int field_parse(struct field_list *list, const char *spec, const char **bad, size_t *bad_len)
 {
 	const char *name = spec;
 
 	for (;;) {
 		size_t len = strcspn(name, ",");
-		const struct column *found = column_find(name, len);
+		const struct field *found = field_find(name, len);
 
 		*bad = name;
 		*bad_len = len;
 		if (!found)
 			return len ? -ENOENT : -EINVAL;
-		if (list->count == COLUMN_MAX)
+		if (list->count == FIELD_LIST_MAX)
 			return -E2BIG;
-		list->column[list->count++] = found;
+		list->field[list->count++] = found;
 		if (!name[len])
 			return 0;
 		name += len + 1;
 	}
 }
 
-void column_default(struct column_list *list)
+void field_default(struct field_list *list)
 {
 	const char *bad;
 	size_t bad_len;
 
 	list->count = 0;
-	column_parse(list, "time,pid,ms,query", &bad, &bad_len);
+	field_parse(list, "time,pid,ms,query", &bad, &bad_len);
 }
 
-#define HELP_WIDTH	11	/* of a name and the space behind it */
-
-/* Whether one of the columns is filled by @get. */
-static bool column_has(const struct column_list *list,
-		       void (*get)(struct column_view *, const struct statement *, struct cell *))
+uint32_t field_needs(const struct field_list *list)
 {
+	uint32_t needs = 0;
+
 	for (unsigned int i = 0; i < list->count; i++)
-		if (list->column[i]->get == get)
-			return true;
-	return false;
+		needs |= list->field[i]->needs;
+	return needs;
 }
 
-bool column_wants_rows(const struct column_list *list)
+void field_names(struct output *out)
 {
-	return column_has(list, get_rows);
-}
+	const char *before = "";
 
-bool column_wants_identity(const struct column_list *list)
-{
-	return column_has(list, get_user) || column_has(list, get_db) ||
-	       column_has(list, get_client) || column_has(list, get_container);
-}
-
-bool column_wants_why(const struct column_list *list)
-{
-	return column_has(list, get_part) || column_wants_phases(list);
-}
-
-bool column_wants_phases(const struct column_list *list)
-{
-	return column_has(list, get_phase);
-}
-
-void column_names(struct output *out)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		if (i)
-			output_string(out, ", ");
-		output_string(out, columns[i].name);
+	for (const struct field *field = field_rows; field->get; field++) {
+		if (!field->column)
+			continue;
+		output_string(out, before);
+		output_string(out, field->column);
+		before = ", ";
 	}
 }
 
-void column_help(struct output *out)
+void field_help(struct output *out)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
-		size_t width = strlen(columns[i].name);
+	for (const struct field *field = field_rows; field->get; field++) {
+		size_t width = field->column ? strlen(field->column) : 0;
 
+		if (!field->column)
+			continue;
 		output_string(out, "  ");
-		output_string(out, columns[i].name);
+		output_string(out, field->column);
 		output_spaces(out, width < HELP_WIDTH ? HELP_WIDTH - width : 1);
-		output_string(out, columns[i].help);
+		output_string(out, field->help);
 		output_char(out, '\n');
 	}
-}
-
-void column_init(struct column_view *view, const struct column_list *list, uint64_t start_ns,
-		 bool wall)
-{
-	*view = (struct column_view){ .list = *list, .start_ns = start_ns, .wall = wall };
-	for (unsigned int i = 0; wall && i < list->count; i++) {
-		if (list->column[i] == &columns[0])
-			view->list.column[i] = &wall_column;
-	}
-	wall_minute(view, 0);
-}
-
-/* Adds @text in @column's width; nothing follows the last one. */
-static void put_cell(struct output *out, const struct column *column, const char *text, size_t len,
-		     bool last)
-{
-	size_t width = column->width && (column->right || !last) ? escape_width(text, len) : 0;
-	size_t pad = column->width > width ? column->width - width : 0;
-
-	if (column->right)
-		output_spaces(out, pad);
-	escape_terminal(out, text, len, false);
-	if (!last)
-		output_spaces(out, column->right ? 1 : pad + 1);
-}
-
-/* Never cut to a width, wherever it stands: what is cut is marked as such. */
-static void put_query(struct output *out, const struct statement *st, bool last)
-{
-	if (!st->text)
-		output_string(out, st->running ? "[text not known]" :
-				   st->no_text ? "[no text]" : "[text unreadable]");
-	else
-		escape_terminal(out, st->text, st->text_len, st->truncated);
-	if (st->text && st->truncated) {
-		output_string(out, st->has_query_bytes ? " [cut: " : " [cut at ");
-		output_u64(out, st->original_len ? st->original_len : st->text_len);
-		if (st->has_query_bytes) {
-			output_string(out, " of ");
-			output_u64(out, st->query_bytes);
-		}
-		output_string(out, " bytes]");
-	}
-	if (!last)
-		output_char(out, ' ');
-}
-
-void column_header(struct output *out, const struct column_view *view)
-{
-	for (unsigned int i = 0; i < view->list.count; i++) {
-		const struct column *column = view->list.column[i];
-
-		put_cell(out, column, column->header, strlen(column->header),
-			 i + 1 == view->list.count);
-	}
-	output_char(out, '\n');
-}
-
-void column_row(struct output *out, struct column_view *view, const struct statement *st)
-{
-	for (unsigned int i = 0; i < view->list.count; i++) {
-		const struct column *column = view->list.column[i];
-		bool last = i + 1 == view->list.count;
-		struct cell cell = { .which = column->which };
-
-		if (!column->get) {
-			put_query(out, st, last);
-			continue;
-		}
-		column->get(view, st, &cell);
-		if (cell.text)
-			put_cell(out, column, cell.text, cell.len, last);
-		else
-			put_cell(out, column, "-", 1, last);
-	}
-	output_char(out, '\n');
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Statements as a table for people, in columns chosen by name as with ps -o. */
+/*
+ * The fields of a statement: one row each, from which columns (-o), JSON members and OpenTelemetry
+ * attributes are made, as well as the lists of columns in --help and in error messages.
+ */
 #ifndef CLI_FIELDS_H
 #define CLI_FIELDS_H
 
@@ -10,65 +13,83 @@
 #include "cli/output.h"
 #include "db/statement.h"
 
-#define COLUMN_MAX 32
+#define FIELD_LIST_MAX	32
 
-struct column;
+enum field_type {
+	FIELD_STRING,
+	FIELD_NUMBER,
+	FIELD_FLAG,
+	FIELD_MS,		/* a duration in ns, shown in ms */
+	FIELD_TIME,		/* the start of the statement */
+	FIELD_QUERY,		/* the text of the statement */
+	FIELD_QUERY_BYTES,	/* the same bytes in base64; only if they are not valid UTF-8 */
+	FIELD_PARTS,		/* members of struct event_breakdown, written by cli/breakdown.c: */
+	FIELD_WAITS,
+	FIELD_WORKERS,
+	FIELD_PHASES,
+	FIELD_USE,
+};
 
-/* The chosen columns, in their order; all zero is none. */
-struct column_list {
-	const struct column *column[COLUMN_MAX];
+/* What must be collected for a field, as bits. */
+#define FIELD_NEEDS_IDENTITY	0x01	/* user, database and client, or the container */
+#define FIELD_NEEDS_ROWS	0x02
+#define FIELD_NEEDS_BREAKDOWN	0x04
+#define FIELD_NEEDS_PHASES	0x08
+
+/* The value of a field; which members are valid depends on the type. */
+struct field_value {
+	const char *text;		/* FIELD_STRING, FIELD_QUERY: foreign bytes, borrowed */
+	size_t len;
+	uint64_t number;		/* FIELD_NUMBER, FIELD_FLAG, FIELD_MS */
+	char buf[OUTPUT_NUMBER + 8];	/* room for a ->text that is made from a number */
+};
+
+/*
+ * A field. Its keys are JSON texts from the comma up to the value, as ",\"user\":\"", with their
+ * lengths, so that writing one is a copy.
+ */
+struct field {
+	const char *column;		/* name for -o; NULL: no column */
+	const char *header, *help;
+	const char *json;		/* key of the JSON member */
+	const char *attribute;		/* key in a span; FIELD_PARTS, FIELD_USE: its first part */
+	/* Fill @value. Return false if the value is unknown. */
+	bool (*get)(const struct statement *st, unsigned int which, struct field_value *value);
+	uint8_t which;			/* passed to get(): enum breakdown_part or enum phase */
+	uint8_t type;			/* enum field_type */
+	uint8_t json_len, attribute_len;	/* 0: none */
+	uint8_t position;		/* of the attribute: ascending in a span */
+	uint8_t needs;			/* FIELD_NEEDS_* */
+	uint8_t width;			/* of the column; 0: no padding */
+	bool right;			/* aligned to the right */
+};
+
+/* In the order of the columns and of the JSON members; ends with a row without get(). */
+extern const struct field field_rows[];
+
+/* The columns selected by -o, in their order. All zero: none. */
+struct field_list {
+	const struct field *field[FIELD_LIST_MAX];
 	unsigned int count;
 };
 
-/* A table being printed. */
-struct column_view {
-	struct column_list list;
-	uint64_t start_ns;		/* what the time column counts from, CLOCK_MONOTONIC */
-	bool wall;			/* it shows local wall-clock time instead */
-	uint64_t wall_minute;		/* the minute since 1970 that .. */
-	char wall_text[6];		/* .. this "HH:MM:" is */
-};
-
 /*
- * Adds the columns named in @spec, separated by commas, to @list. Returns 0;
- * -ENOENT for a name that does not exist, -EINVAL for one that is missing,
- * -E2BIG for more than COLUMN_MAX columns, with the name in *@bad (a piece
- * of @spec) and *@bad_len. What was added before an error stays.
+ * Append the columns named in @spec, separated by commas, to @list. Return 0, -ENOENT for an
+ * unknown name, -EINVAL for an empty one or -E2BIG for more than FIELD_LIST_MAX; then *@bad is the
+ * name, a part of @spec of *@bad_len bytes, and the columns before it have been appended.
  */
-int column_parse(struct column_list *list, const char *spec, const char **bad, size_t *bad_len);
+int field_parse(struct field_list *list, const char *spec, const char **bad, size_t *bad_len);
 
-/* Sets @list to the default columns: time, pid, ms, query. */
-void column_default(struct column_list *list);
+/* Set @list to the default columns: time, pid, ms, query. */
+void field_default(struct field_list *list);
 
-/* Whether a column shows the number of rows. */
-bool column_wants_rows(const struct column_list *list);
+/* Return the FIELD_NEEDS_* bits of all columns in @list. */
+uint32_t field_needs(const struct field_list *list);
 
-/* Whether a column shows who is connected and where: user, database, client, container. */
-bool column_wants_identity(const struct column_list *list);
+/* Append the names that field_parse() accepts, separated by ", ". */
+void field_names(struct output *out);
 
-/* Whether a column shows a part of where the time went, or a phase. */
-bool column_wants_why(const struct column_list *list);
-
-/* Whether a column shows a phase. */
-bool column_wants_phases(const struct column_list *list);
-
-/* Adds all names that column_parse() knows, separated by ", ". */
-void column_names(struct output *out);
-
-/* Adds a line for each column that there is, indented: its name and what it shows. */
-void column_help(struct output *out);
-
-/*
- * Starts a table of the columns in @list, which is copied. Times are counted
- * from @start_ns (CLOCK_MONOTONIC), or are those of the clock on the wall.
- */
-void column_init(struct column_view *view, const struct column_list *list, uint64_t start_ns,
-		 bool wall);
-
-/* Adds the line of headers. */
-void column_header(struct output *out, const struct column_view *view);
-
-/* Adds the line of one statement. What is not known is "-". */
-void column_row(struct output *out, struct column_view *view, const struct statement *st);
+/* Append an indented line for each column: its name and description. */
+void field_help(struct output *out);
 
 #endif

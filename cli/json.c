@@ -4,13 +4,11 @@
 #include <string.h>
 
 #include "cli/escape.h"
-#include "cli/breakdown.h"
-#include "usdt/spec.h"
 
 #define NS_PER_S 1000000000ull
 #define S_PER_DAY 86400
 
-/* Writes the last @width digits of @value. */
+/* Write the last @width digits of @value. Return the end. */
 static char *put_digits(char *p, unsigned int value, int width)
 {
 	for (int i = width; i--; value /= 10)
@@ -19,8 +17,8 @@ static char *put_digits(char *p, unsigned int value, int width)
 }
 
 /*
- * Years are counted from March, so that the leap day is the last of its year,
- * and in eras of 400 years, which all have the same number of days.
+ * Write "2024-02-29" and return its end. Years start in March, so that the leap day is the last
+ * day of its year, and are counted in eras of 400 years, which all have the same number of days.
  */
 static char *put_date(char *p, unsigned int days_since_1970)
 {
@@ -66,17 +64,25 @@ void json_string(struct output *out, const char *key, const char *value)
 	output_char(out, '"');
 }
 
+void json_head(struct output *out, const char *key, uint64_t wall_ns, const char *engine)
+{
+	output_string(out, key);
+	json_time(out, wall_ns);
+	output_char(out, '"');
+	json_string(out, ",\"engine\":\"", engine);
+}
+
 void json_number(struct output *out, const char *key, uint64_t value)
 {
 	output_string(out, key);
 	output_u64(out, value);
 }
 
-static void json_base64(struct output *out, const char *text, size_t len)
+void json_base64(struct output *out, const void *data, size_t len)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const uint8_t *p = (const uint8_t *)text;
+	const uint8_t *p = data;
 
 	for (; len; p += 3) {
 		size_t n = len < 3 ? len : 3;
@@ -88,127 +94,4 @@ static void json_base64(struct output *out, const char *text, size_t len)
 		output_bytes(out, group, sizeof(group));
 		len -= n;
 	}
-}
-
-static void json_query(struct output *out, const struct statement *st)
-{
-	bool valid = true;
-
-	if (st->text) {
-		output_string(out, ",\"query\":\"");
-		valid = escape_json(out, st->text, st->text_len, st->truncated);
-		output_char(out, '"');
-	}
-	if (st->has_query_bytes)
-		json_number(out, ",\"query_bytes\":", st->query_bytes);
-	else if (st->text && !st->truncated)
-		json_number(out, ",\"query_bytes\":",
-			    st->original_len ? st->original_len : st->text_len);
-	if (st->text)
-		output_string(out, st->truncated ? ",\"truncated\":true" : ",\"truncated\":false");
-	if (!valid) {
-		output_string(out, ",\"query_base64\":\"");
-		json_base64(out, st->text, st->text_len);
-		output_char(out, '"');
-	}
-}
-
-void json_statement(struct output *out, const struct statement *st)
-{
-	output_string(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
-					 "{\"type\":\"statement\",\"time\":\"");
-	json_time(out, st->wall_ns);
-	output_char(out, '"');
-	json_string(out, ",\"engine\":\"", st->engine);
-	json_number(out, ",\"pid\":", st->pid);
-	json_number(out, ",\"tid\":", st->tid);
-	output_string(out, ",\"duration_ms\":");
-	output_fixed(out, st->duration_ns, 6);
-	json_string(out, ",\"user\":\"", st->user);
-	json_string(out, ",\"database\":\"", st->database);
-	json_string(out, ",\"client\":\"", st->client);
-	json_string(out, ",\"container\":\"", st->container);
-	if (st->connection_id)
-		json_number(out, ",\"connection_id\":", st->connection_id);
-	if (st->has_rows)
-		json_number(out, ",\"rows\":", st->rows);
-	if (st->has_status)
-		output_string(out, st->failed ? ",\"status\":\"error\"" : ",\"status\":\"ok\"");
-	if (st->error_code)
-		json_number(out, ",\"errno\":", st->error_code);
-	if (st->why)
-		breakdown_json(out, st->why);
-	json_query(out, st);
-	output_string(out, "}\n");
-}
-
-void json_summary(struct output *out, const struct summary *sum)
-{
-	json_number(out, "{\"type\":\"summary\",\"statements\":", sum->statements);
-	json_number(out, ",\"printed\":", sum->printed);
-	json_number(out, ",\"lost\":{\"ring_full\":", sum->ring_full);
-	json_number(out, ",\"table_full\":", sum->table_full);
-	json_number(out, ",\"who_unknown\":", sum->who_unknown);
-	json_number(out, ",\"start_without_end\":", sum->start_without_end);
-	json_number(out, ",\"end_without_start\":", sum->end_without_start);
-	json_number(out, ",\"text_unreadable\":", sum->text_unreadable);
-	json_number(out, ",\"text_truncated\":", sum->text_truncated);
-	output_string(out, "}}\n");
-}
-
-/* An argument's size and type, and where it is or why it cannot be had. */
-static void json_argument(struct output *out, uint16_t machine, const struct spec *spec)
-{
-	const char *type = spec->is_float ? "float" : spec->is_signed ? "signed" : "unsigned";
-	char text[512], *place;
-
-	output_char(out, '{');
-	if (spec->size) {
-		json_number(out, "\"size\":", spec->size);
-		json_string(out, ",\"type\":\"", type);
-		output_char(out, ',');
-	}
-	if (spec->kind == SPEC_UNAVAILABLE) {
-		json_string(out, "\"unavailable\":\"", spec_reason(spec->reason));
-	} else {
-		spec_format(machine, spec, text, sizeof(text));
-		place = strstr(text, " @ ");
-		json_string(out, "\"place\":\"", place ? place + 3 : text);
-	}
-	output_char(out, '}');
-}
-
-static void json_site(struct output *out, const struct elf *elf, const struct usdt_site *site)
-{
-	struct spec specs[SPEC_ARGS_MAX];
-	size_t n = spec_parse_all(elf->machine, elf->is64, site->args, specs, SPEC_ARGS_MAX);
-
-	json_number(out, "{\"address\":", site->vaddr);
-	json_number(out, ",\"offset\":", site->offset);
-	if (site->semaphore_vaddr)
-		json_number(out, ",\"semaphore\":", site->semaphore_vaddr);
-	if (site->semaphore_offset)
-		json_number(out, ",\"semaphore_offset\":", site->semaphore_offset);
-	json_string(out, ",\"spec\":\"", site->args);
-	output_string(out, ",\"args\":[");
-	for (size_t i = 0; i < n && i < SPEC_ARGS_MAX; i++) {
-		output_string(out, i ? "," : "");
-		json_argument(out, elf->machine, &specs[i]);
-	}
-	output_string(out, "]}");
-}
-
-void json_probe(struct output *out, const char *path, const struct elf *elf,
-		const struct probe_site *sites, size_t count)
-{
-	json_string(out, "{\"type\":\"probe\",\"provider\":\"", sites[0].site.provider);
-	json_string(out, ",\"name\":\"", sites[0].site.name);
-	json_string(out, ",\"path\":\"", path);
-	json_number(out, ",\"semaphore\":", sites[0].site.semaphore_vaddr);
-	output_string(out, ",\"sites\":[");
-	for (size_t i = 0; i < count; i++) {
-		output_string(out, i ? "," : "");
-		json_site(out, elf, &sites[i].site);
-	}
-	output_string(out, "]}\n");
 }

@@ -10,8 +10,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "cli/json.h"
 #include "cli/message.h"
+#include "cli/summary.h"
 #include "host/clock.h"
 
 #define NAP_MAX_MS	20
@@ -219,7 +219,7 @@ static int loop_summary(struct loop *loop, int err)
 		if (ops->json)
 			ops->json(loop, &summary);
 		else
-			json_summary(&loop->out, &summary);
+			summary_json(&loop->out, &summary);
 	}
 	if (!err)
 		err = output_flush(&loop->out);

@@ -50,7 +50,7 @@ struct loop_ops {
 	int (*finish)(struct loop *loop, int *err);
 	/* Fill @summary. */
 	void (*summary)(struct loop *loop, struct summary *summary);
-	/* Print @summary as JSON. NULL: json_summary(). */
+	/* Print @summary as JSON. NULL: summary_json(). */
 	void (*json)(struct loop *loop, const struct summary *summary);
 };
 

@@ -440,18 +440,18 @@ static int set_columns(struct parse *p, const struct option_row *row, const char
 {
 	const char *bad;
 	size_t bad_len;
-	int err = column_parse(&p->opts->columns, value, &bad, &bad_len);
+	int err = field_parse(&p->opts->columns, value, &bad, &bad_len);
 
 	if (!err)
 		return 0;
 	begin_error(p, row, bad, bad_len);
 	if (err == -E2BIG) {
-		output_printf(p->err, "is one too many; at most %d columns", COLUMN_MAX);
+		output_printf(p->err, "is one too many; at most %d columns", FIELD_LIST_MAX);
 		return end_error(p, " fit", NULL);
 	}
 	output_string(p->err, err == -ENOENT ? "is not a column" : "a column's name is missing");
 	output_string(p->err, "; the columns are ");
-	column_names(p->err);
+	field_names(p->err);
 	return end_error(p, "", NULL);
 }
 
@@ -840,7 +840,7 @@ int option_parse(const struct command *command, int argc, char *const argv[],
 	    !p.minimum)
 		opts->threshold_ns = 0;
 	if (!opts->columns.count)
-		column_default(&opts->columns);
+		field_default(&opts->columns);
 	return 0;
 }
 
@@ -884,7 +884,7 @@ void option_help(const struct command *command, struct output *out)
 			help_row(out, &rows[i]);
 	if (find_letter(command, 'o')) {
 		output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
-		column_help(out);
+		field_help(out);
 	}
 	if (command == command_table)
 		help_commands(out);

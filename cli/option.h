@@ -38,7 +38,7 @@ struct options {
 	uint64_t duration_ns;		/* 0: until a signal */
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
-	struct column_list columns;	/* never empty */
+	struct field_list columns;	/* never empty */
 	bool json, wall, strict, micro, why, use, phases;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* that are not needed once all is attached */

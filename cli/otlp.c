@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * Names of attributes are those of OpenTelemetry's semantic conventions for databases; what these
- * do not know begins with "dbslower.".
- */
 #include "cli/otlp.h"
 
 #include <errno.h>
@@ -67,6 +63,22 @@ static void otlp_mend(struct output *out, const char *path)
 		close(fd);
 }
 
+/* Collect the fields that have an attribute, in the order of their positions. */
+static void otlp_fields(struct otlp *otlp)
+{
+	otlp->nfields = 0;
+	for (const struct field *field = field_rows; field->get; field++) {
+		unsigned int i = otlp->nfields;
+
+		if (!field->attribute_len || otlp->nfields == OTLP_FIELDS)
+			continue;
+		for (; i && otlp->fields[i - 1]->position > field->position; i--)
+			otlp->fields[i] = otlp->fields[i - 1];
+		otlp->fields[i] = field;
+		otlp->nfields++;
+	}
+}
+
 int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 {
 	struct utsname name;
@@ -75,6 +87,7 @@ int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 	otlp->out = NULL;
 	if (!path)
 		return 0;
+	otlp_fields(otlp);
 	otlp_seed(otlp->random);
 	if (!uname(&name))
 		memcpy(otlp->host, name.nodename, strnlen(name.nodename, sizeof(otlp->host) - 1));
@@ -112,40 +125,6 @@ void otlp_close(struct otlp *otlp)
 	if (otlp->out == &otlp->file)
 		close(otlp->file.fd);
 	otlp->out = NULL;
-}
-
-/* An attribute behind the first of its list: the key, and what follows it. */
-static void put_key(struct output *out, const char *key, const char *more)
-{
-	output_string(out, ",{\"key\":\"");
-	output_string(out, key);
-	output_string(out, more);
-}
-
-static void put_text(struct output *out, const char *key, const char *text, size_t len, bool cut)
-{
-	put_key(out, key, "\",\"value\":{\"stringValue\":\"");
-	escape_json(out, text, len, cut);
-	output_string(out, "\"}}");
-}
-
-static void put_string(struct output *out, const char *key, const char *value)
-{
-	if (value)
-		put_text(out, key, value, strlen(value), false);
-}
-
-/* Integers of 64 bits are strings in protobuf's JSON. */
-static void put_part(struct output *out, const char *group, const char *name, uint64_t value)
-{
-	put_key(out, group, name);
-	json_number(out, "\",\"value\":{\"intValue\":\"", value);
-	output_string(out, "\"}}");
-}
-
-static void put_number(struct output *out, const char *key, uint64_t value)
-{
-	put_part(out, key, "", value);
 }
 
 /* Behind the blanks and comments that stand first. */
@@ -199,87 +178,68 @@ static void put_name(struct output *out, const struct statement *st)
 	output_char(out, '"');
 }
 
-/* "10.0.0.7(53122)" of PostgreSQL has a port, "[local]" is no address. */
-static void put_client(struct output *out, const char *client)
+/* In protobuf's JSON a 64-bit integer is a string. */
+static void put_named(struct output *out, const char *prefix, const char *name,
+		      uint64_t value)
 {
-	size_t len = client ? strlen(client) : 0, digits = 0;
-
-	if (!len)
-		return;
-	if (!strcmp(client, "[local]")) {
-		put_string(out, "network.transport", "unix");
-		return;
-	}
-	if (client[len - 1] == ')')
-		while (digits + 1 < len && client[len - 2 - digits] >= '0' &&
-		       client[len - 2 - digits] <= '9')
-			digits++;
-	if (!digits || digits > 5 || digits + 2 >= len || client[len - 2 - digits] != '(') {
-		put_string(out, "client.address", client);
-		return;
-	}
-	put_text(out, "client.address", client, len - digits - 2, false);
-	put_key(out, "client.port", "\",\"value\":{\"intValue\":\"");
-	output_bytes(out, client + len - 1 - digits, digits);
+	output_string(out, prefix);
+	output_string(out, name);
+	json_number(out, "\",\"value\":{\"intValue\":\"", value);
 	output_string(out, "\"}}");
 }
 
-static void put_query(struct output *out, const struct statement *st)
-{
-	if (!st->text)
-		return;
-	put_text(out, "db.query.text", st->text, st->text_len, st->truncated);
-	if (st->truncated) {
-		put_key(out, "dbslower.query.truncated", "\",\"value\":{\"boolValue\":true}}");
-		if (st->has_query_bytes)
-			put_number(out, "dbslower.query.bytes", st->query_bytes);
-	}
-}
-
-static void put_failure(struct output *out, const struct statement *st)
-{
-	char code[OUTPUT_NUMBER];
-	size_t len = output_format(code, st->error_code, 0);
-
-	if (st->error_code) {
-		put_text(out, "db.response.status_code", code, len, false);
-		put_text(out, "error.type", code, len, false);
-	} else if (st->has_status && st->failed) {
-		put_string(out, "error.type", "_OTHER");
-	}
-}
-
-static void put_why(struct output *out, const struct event_breakdown *why)
+static void put_parts(struct output *out, const char *prefix, const __u64 *ns)
 {
 	for (int i = 0; i < BREAKDOWN_PARTS; i++)
-		put_part(out, "dbslower.why.", breakdown_part_name((enum breakdown_part)i),
-			 why->ns[i]);
-	for (int i = 0; i < USES; i++)
-		if (why->used & 1u << i)
-			put_part(out, "dbslower.use.", breakdown_use_name((enum use)i),
-				 why->use[i]);
+		put_named(out, prefix, breakdown_part_name((enum breakdown_part)i), ns[i]);
 }
 
-static void put_attributes(struct output *out, const struct statement *st)
+static void put_use(struct output *out, const char *prefix, uint32_t used,
+		    const __u64 *use)
 {
-	json_string(out,
-		    ",\"attributes\":[{\"key\":\"db.system.name\",\"value\":{\"stringValue\":\"",
-		    st->otel_system);
-	output_string(out, "}}");
-	put_query(out, st);
-	put_string(out, "db.namespace", st->database);
-	put_string(out, "db.user", st->user);
-	put_client(out, st->client);
-	put_number(out, "process.pid", st->pid);
-	if (st->tid != st->pid)
-		put_number(out, "thread.id", st->tid);
-	if (st->connection_id)
-		put_number(out, "dbslower.connection_id", st->connection_id);
-	if (st->has_rows)
-		put_number(out, "dbslower.rows", st->rows);
-	put_failure(out, st);
-	if (st->why)
-		put_why(out, st->why);
+	for (int i = 0; i < USES; i++)
+		if (used & 1u << i)
+			put_named(out, prefix, breakdown_use_name((enum use)i), use[i]);
+}
+
+static void put_value(struct output *out, const struct field *field,
+		      const struct field_value *value, const struct statement *st)
+{
+	if (field->type == FIELD_FLAG) {
+		output_string(out, value->number ? "true}}" : "false}}");
+		return;
+	}
+	if (field->type == FIELD_NUMBER)
+		output_u64(out, value->number);
+	else
+		escape_json(out, value->text, value->len,
+			    field->type == FIELD_QUERY && st->truncated);
+	output_string(out, "\"}}");
+}
+
+static void put_attributes(const struct otlp *otlp, const struct statement *st)
+{
+	struct output *out = otlp->out;
+	struct field_value value;
+	unsigned int comma = 1;		/* bytes of a key to omit: the first has no comma */
+
+	output_string(out, ",\"attributes\":[");
+	for (unsigned int i = 0; i < otlp->nfields; i++) {
+		const struct field *field = otlp->fields[i];
+
+		if (!field->get(st, field->which, &value))
+			continue;
+		if (field->type == FIELD_PARTS) {
+			put_parts(out, field->attribute, st->why->ns);
+		} else if (field->type == FIELD_USE) {
+			put_use(out, field->attribute, st->why->used, st->why->use);
+		} else {
+			output_bytes(out, field->attribute + comma,
+				     field->attribute_len - comma);
+			put_value(out, field, &value, st);
+		}
+		comma = 0;
+	}
 	output_char(out, ']');
 }
 
@@ -345,7 +305,13 @@ static void put_parent(struct output *out, const struct traceparent *parent)
 	json_number(out, ",\"flags\":", (uint64_t)(FLAGS_REMOTE | parent->flags));
 }
 
-/* What the span is of: the server. */
+static void put_string(struct output *out, const char *key, const char *value)
+{
+	json_string(out, key, value);
+	output_string(out, value ? "}}" : "");
+}
+
+/* Append the resource of the span, which is the server. */
 static void put_resource(struct otlp *otlp, const struct statement *st)
 {
 	struct output *out = otlp->out;
@@ -353,12 +319,12 @@ static void put_resource(struct otlp *otlp, const struct statement *st)
 		  strspn(st->container, "0123456789abcdef") == strlen(st->container) &&
 		  strlen(st->container) >= CONTAINER_ID;
 
-	json_string(out,
-		    "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
-			 "\"value\":{\"stringValue\":\"", st->engine);
-	output_string(out, "}}");
-	put_string(out, "host.name", *otlp->host ? otlp->host : NULL);
-	put_string(out, id ? "container.id" : "container.name", st->container);
+	put_string(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
+			"\"value\":{\"stringValue\":\"", st->engine);
+	put_string(out, ",{\"key\":\"host.name\",\"value\":{\"stringValue\":\"",
+		   *otlp->host ? otlp->host : NULL);
+	put_string(out, id ? ",{\"key\":\"container.id\",\"value\":{\"stringValue\":\"" :
+			     ",{\"key\":\"container.name\",\"value\":{\"stringValue\":\"", st->container);
 	output_string(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"dbslower\",\"version\":\"");
 	output_bytes(out, version_text, strcspn(version_text, " "));
 	output_string(out, "\"},\"spans\":[");
@@ -379,7 +345,7 @@ void otlp_statement(struct otlp *otlp, const struct statement *st)
 	put_parent(out, st->parent);
 	put_name(out, st);
 	put_times(out, KIND_SERVER, st->wall_ns, st->duration_ns);
-	put_attributes(out, st);
+	put_attributes(otlp, st);
 	if (st->has_status && st->failed) {
 		json_number(out, ",\"status\":{\"code\":", STATUS_ERROR);
 		output_char(out, '}');

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Statements as spans of OpenTelemetry: one OTLP/JSON ExportTraceServiceRequest a line, as the
- * collector's otlpjsonfile receiver reads them.
+ * otlpjsonfile receiver of the collector reads them. Attributes have the names of the semantic
+ * conventions for databases; those without a convention begin with "dbslower.".
  */
 #ifndef CLI_OTLP_H
 #define CLI_OTLP_H
@@ -9,35 +10,40 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/fields.h"
 #include "cli/output.h"
 #include "db/statement.h"
 
+#define OTLP_FIELDS	32
+
 struct otlp {
-	struct output *out;	/* NULL: spans are not wanted */
+	struct output *out;	/* NULL: no spans are written */
 	struct output file;
-	uint64_t random[2];	/* states of a generator */
-	char host[65];		/* "": it has no name */
+	uint64_t random[2];	/* state of the generator of ids */
+	char host[65];		/* "": unknown */
+	const struct field *fields[OTLP_FIELDS];	/* that are attributes, in their order */
+	unsigned int nfields;
 };
 
 /*
- * Begins: "-" is @standard; any other path is opened, to append to what is there, else made for its
- * owner alone. NULL: no spans. 0, or -errno: it cannot be opened. @standard is borrowed.
+ * Open the output of spans: @path "-" is @standard, which is borrowed; NULL is none. A file is
+ * appended to, or created with mode 0600. Return 0, or -errno if it cannot be opened.
  */
 int otlp_open(struct otlp *otlp, const char *path, struct output *standard);
 
-/* output_stoppable() for the file, if there is one. */
+/* Call output_stoppable() for the file, if there is one. */
 void otlp_stoppable(struct otlp *otlp, int stop_fd);
 
-/* Whether the standard output is spans' alone. */
+/* Return whether spans are the only content of standard output. */
 bool otlp_is_standard(const struct otlp *otlp);
 
-/* Adds the span of a statement that has ended. Does nothing where spans are not wanted. */
+/* Append the span of a statement that has ended. Do nothing if no spans are written. */
 void otlp_statement(struct otlp *otlp, const struct statement *statement);
 
-/* As output_flush(); 0 where spans are not wanted. */
+/* Flush as output_flush() does. Return 0 if no spans are written. */
 int otlp_flush(struct otlp *otlp);
 
-/* Closes the file, if there is one; what was not flushed is lost. */
+/* Close the file, if there is one. Unflushed spans are discarded. */
 void otlp_close(struct otlp *otlp);
 
 #endif

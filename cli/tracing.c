@@ -10,13 +10,13 @@ static struct tracer *tracing_tracer(struct loop *loop)
 
 static bool tracing_wants_phases(const struct options *options)
 {
-	return options->phases || column_wants_phases(&options->columns);
+	return options->phases || field_needs(&options->columns) & FIELD_NEEDS_PHASES;
 }
 
 static bool tracing_wants_identity(const struct options *options)
 {
 	return options->json || options->otlp || options->user || options->database ||
-	       options->container || column_wants_identity(&options->columns);
+	       options->container || field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
 
 void tracing_config(struct loop *loop, struct tracer_config *config)
@@ -35,9 +35,10 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = tracing_wants_identity(options),
-		.rows = options->json || options->otlp || column_wants_rows(&options->columns),
+		.rows = options->json || options->otlp ||
+			field_needs(&options->columns) & FIELD_NEEDS_ROWS,
 		.why = options->why || options->use || options->phases ||
-		       column_wants_why(&options->columns),
+		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
 		.use = options->use, .phases = loop->banner.phases,
 		.user = options->user, .database = options->database,
 		.container = options->container,

@@ -2,7 +2,7 @@
 /* ELF files of any machine: headers, sections, symbols, notes, accessors, listing. */
 #include <errno.h>
 
-#include "cli/json.h"
+#include "cli/probe_print.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 #include "usdt/accessor.h"
@@ -133,7 +133,7 @@ static void check_probes(const struct elf *elf)
 		REQUIRE(end > i && end <= list.count);
 		output_init(&out, -1);
 		if (elf->size < OUTPUT_SIZE / 64) {
-			json_probe(&out, "/a/file", elf, list.sites + i, end - i);
+			probe_json(&out, "/a/file", elf, list.sites + i, end - i);
 			REQUIRE(is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
 		}
 		for (; i < end; i++)

@@ -27,7 +27,7 @@ static void check_options(const struct options *opts)
 	REQUIRE(opts->pid_count <= OPTION_PIDS && opts->path_count <= OPTION_PATHS &&
 		opts->word_count <= OPTION_WORDS);
 	REQUIRE(opts->help || opts->version || opts->columns.count);
-	REQUIRE(opts->columns.count <= COLUMN_MAX);
+	REQUIRE(opts->columns.count <= FIELD_LIST_MAX);
 	REQUIRE(opts->text_bytes >= OPTION_TEXT_MIN && opts->text_bytes <= OPTION_TEXT_MAX);
 	REQUIRE(opts->text_arg >= 1 && opts->text_arg <= 12);
 	for (unsigned int i = 0; i < opts->pid_count; i++)

@@ -12,8 +12,8 @@
 #undef process_title
 #undef container_read
 
-#include "cli/fields.h"
-#include "cli/json.h"
+#include "cli/field_json.h"
+#include "cli/field_table.h"
 #include "db/engines.h"
 #include "sql/fingerprint.h"
 #include "tests/fuzz/fuzz.h"
@@ -49,21 +49,21 @@ void record_container(uint32_t pid, char *container, size_t size)
 static bool record_shown(void *arg, const struct statement *s)
 {
 	static struct output out;
-	struct column_list columns = { 0 };
-	struct column_view view;
+	struct field_list columns = { 0 };
+	struct field_table view;
 	const char *bad;
 	size_t bad_len;
 
 	(void)arg;
 	REQUIRE(!s->text || s->text_len <= RING);
 	output_init(&out, -1);
-	json_statement(&out, s);
+	field_json(&out, s);
 	REQUIRE(is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
-	column_parse(&columns, "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
+	field_parse(&columns, "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
 			       "engine,cpu,other,parse,execute,query", &bad, &bad_len);
-	column_init(&view, &columns, 0, s->pid & 1);
+	field_table_init(&view, &columns, 0, s->pid & 1);
 	output_init(&out, -1);
-	column_row(&out, &view, s);
+	field_table_row(&out, &view, s);
 	REQUIRE(out.len && out.buf[out.len - 1] == '\n' && is_harmless(out.buf, out.len - 1),
 		"%.*s", (int)out.len, out.buf);
 	if (s->text)

@@ -15,7 +15,9 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "sql/glob.h"
-#include "cli/json.h"
+#include "cli/field_json.h"
+#include "cli/field_table.h"
+#include "cli/summary.h"
 #include "cli/option.h"
 #include "cli/output.h"
 #include "tests/unit/check.h"
@@ -669,7 +671,7 @@ static void json_lines(void)
 	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3, false };
 
 	sink_start();
-	json_statement(&sink, &st);
+	field_json(&sink, &st);
 	sink_take();
 	CHECK(!strcmp(seen, JSON_HEAD "\"user\":\"app\",\"database\":\"shop\","
 		      "\"client\":\"10.0.0.7:53122\",\"rows\":97,\"status\":\"ok\","
@@ -680,7 +682,7 @@ static void json_lines(void)
 				 .wall_ns = st.wall_ns, .duration_ns = st.duration_ns,
 				 .has_status = true, .failed = true };
 	sink_start();
-	json_statement(&sink, &st);
+	field_json(&sink, &st);
 	sink_take();
 	CHECK(!strcmp(seen, JSON_HEAD "\"status\":\"error\"}\n"), "%s", seen);
 
@@ -688,13 +690,13 @@ static void json_lines(void)
 	st.text_len = 3;
 	st.truncated = true;
 	sink_start();
-	json_statement(&sink, &st);
+	field_json(&sink, &st);
 	sink_take();
 	CHECK(!strcmp(seen, JSON_HEAD "\"status\":\"error\",\"query\":\"\xef\xbf\xbd\","
 		      "\"truncated\":true,\"query_base64\":\"/+KC\"}\n"), "%s", seen);
 
 	sink_start();
-	json_summary(&sink, &sum);
+	summary_json(&sink, &sum);
 	sink_take();
 	CHECK(!strcmp(seen, "{\"type\":\"summary\",\"statements\":10,\"printed\":9,\"lost\":"
 		      "{\"ring_full\":8,\"table_full\":7,\"who_unknown\":2,"
@@ -718,7 +720,7 @@ static void json_times(void)
 		strftime(want, sizeof(want), "\"time\":\"%Y-%m-%dT%H:%M:%S.000000007Z\"", &tm);
 		st.wall_ns = s * 1000000000 + 7;
 		sink.len = 0;
-		json_statement(&sink, &st);
+		field_json(&sink, &st);
 		sink.buf[sink.len] = 0;
 		CHECK(strstr(sink.buf, want), "%s not in %s", want, sink.buf);
 		if (check_failures)
@@ -759,7 +761,7 @@ static void json_fuzz(void)
 		st.user = st.client = st.database = user;
 		st.duration_ns = random_next() >> (i & 63);
 		sink_start();
-		json_statement(&sink, &st);
+		field_json(&sink, &st);
 		sink_take();
 		read_line(&r);
 		CHECK(!r.bad, "round %d: %s", i, seen);
@@ -781,19 +783,19 @@ static void json_fuzz(void)
 
 static const char *table(const char *spec, bool wall, const struct statement *st)
 {
-	struct column_list list = { .count = 0 };
-	struct column_view view;
+	struct field_list list = { .count = 0 };
+	struct field_table view;
 	const char *bad;
 	size_t bad_len;
 
 	if (spec)
-		CHECK(!column_parse(&list, spec, &bad, &bad_len), "%s", bad);
+		CHECK(!field_parse(&list, spec, &bad, &bad_len), "%s", bad);
 	else
-		column_default(&list);
-	column_init(&view, &list, 10000000000, wall);
+		field_default(&list);
+	field_table_init(&view, &list, 10000000000, wall);
 	sink_start();
-	column_header(&sink, &view);
-	column_row(&sink, &view, st);
+	field_table_header(&sink, &view);
+	field_table_row(&sink, &view, st);
 	return sink_take();
 }
 
@@ -878,8 +880,8 @@ static void columns_of_queries(void)
 
 static void columns_on_the_wall(void)
 {
-	struct column_list list = { .count = 0 };
-	struct column_view view;
+	struct field_list list = { .count = 0 };
+	struct field_table view;
 	struct statement st = whole;
 	char want[64];
 	struct tm tm;
@@ -889,15 +891,15 @@ static void columns_on_the_wall(void)
 	table(NULL, true, &st);
 	CHECK(!strcmp(seen, "TIME            PID           MS QUERY\n"
 		      "05:44:59.123456 25776   2002.183 call getproduct(97)\n"), "%s", seen);
-	column_default(&list);
+	field_default(&list);
 	list.count = 1;
-	column_init(&view, &list, 0, true);
+	field_table_init(&view, &list, 0, true);
 	for (int i = 0; i < 1000; i++) {
 		time_t t = i ? random_next() % 4000000000 : 3;
 
 		st.wall_ns = t * 1000000000ull + 1999;
 		sink_start();
-		column_row(&sink, &view, &st);
+		field_table_row(&sink, &view, &st);
 		localtime_r(&t, &tm);
 		strftime(want, sizeof(want), "%H:%M:%S.000001\n", &tm);
 		CHECK(!strcmp(sink_take(), want), "%s, not %s", seen, want);
@@ -945,10 +947,10 @@ static void columns_refused(void)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct column_list list = { .count = 0 };
+		struct field_list list = { .count = 0 };
 		const char *bad;
 		size_t len;
-		int err = column_parse(&list, cases[i].spec, &bad, &len);
+		int err = field_parse(&list, cases[i].spec, &bad, &len);
 
 		CHECK(err == cases[i].want, "%zu: %d", i, err);
 		CHECK(len == strlen(cases[i].bad) && !memcmp(bad, cases[i].bad, len), "%zu", i);
@@ -957,8 +959,8 @@ static void columns_refused(void)
 
 static void columns_fuzz(void)
 {
-	struct column_list list = { .count = 0 };
-	struct column_view view;
+	struct field_list list = { .count = 0 };
+	struct field_table view;
 	struct statement st = whole;
 	char text[200], user[40];
 
@@ -966,9 +968,9 @@ static void columns_fuzz(void)
 		const char *bad;
 
 		list.count = 0;
-		column_parse(&list, "time,pid,tid,ms,user,db,client,rows,status,engine,query", &bad,
+		field_parse(&list, "time,pid,tid,ms,user,db,client,rows,status,engine,query", &bad,
 			     &len);
-		column_init(&view, &list, random_next(), i & 1);
+		field_table_init(&view, &list, random_next(), i & 1);
 		user[random_text(user, sizeof(user))] = 0;
 		st.user = st.database = st.client = user;
 		st.text = text;
@@ -977,7 +979,7 @@ static void columns_fuzz(void)
 		st.duration_ns = random_next();
 		st.wall_ns = random_next();
 		sink_start();
-		column_row(&sink, &view, &st);
+		field_table_row(&sink, &view, &st);
 		sink_take();
 		CHECK(seen[seen_len - 1] == '\n' && is_harmless(seen, seen_len - 1), "%s", seen);
 		if (check_failures)
@@ -1275,7 +1277,7 @@ static void options_fuzz(void)
 		CHECK(!err == !seen_len, "%s", seen);
 		CHECK(!err || (!strncmp(seen, "dbslower: ", 10) && seen[seen_len - 1] == '\n' &&
 			       is_harmless(seen, seen_len - 1)), "%s", seen);
-		CHECK(err || (opts.columns.count && opts.columns.count <= COLUMN_MAX &&
+		CHECK(err || (opts.columns.count && opts.columns.count <= FIELD_LIST_MAX &&
 			      opts.text_bytes >= OPTION_TEXT_MIN), "round %d", i);
 		if (check_failures)
 			return;

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/field_json.h"
+
+#include "cli/breakdown.h"
+#include "cli/escape.h"
+#include "cli/fields.h"
+#include "cli/json.h"
+
+#define MEMBERS_MAX	32
+
+/* Append the value of @field behind its key. Return false if it is text that is not valid UTF-8. */
+static bool put_value(struct output *out, const struct field *field,
+		      const struct field_value *value, const struct statement *st)
+{
+	bool valid = true;
+
+	switch ((enum field_type)field->type) {
+	case FIELD_STRING:
+		escape_json(out, value->text, value->len, false);
+		output_char(out, '"');
+		break;
+	case FIELD_QUERY:
+		valid = escape_json(out, value->text, value->len, st->truncated);
+		output_char(out, '"');
+		break;
+	case FIELD_QUERY_BYTES:
+		json_base64(out, value->text, value->len);
+		output_char(out, '"');
+		break;
+	case FIELD_NUMBER:
+		output_u64(out, value->number);
+		break;
+	case FIELD_FLAG:
+		output_string(out, value->number ? "true" : "false");
+		break;
+	case FIELD_MS:
+		output_fixed(out, value->number, 6);
+		break;
+	case FIELD_PARTS:
+		breakdown_parts_json(out, st->why->ns);
+		break;
+	case FIELD_WAITS:
+		breakdown_waits_json(out, st->why);
+		break;
+	case FIELD_WORKERS:
+		breakdown_workers_json(out, st->why);
+		break;
+	case FIELD_PHASES:
+		breakdown_phases_json(out, st->why);
+		break;
+	case FIELD_USE:
+		breakdown_use_json(out, st->why->used, st->why->use);
+		break;
+	case FIELD_TIME:
+		break;
+	}
+	return valid;
+}
+
+/* The fields with a member, collected once: most rows of the table have none. */
+static struct {
+	const struct field *field[MEMBERS_MAX];
+	unsigned int count;
+} members;
+
+static void members_collect(void)
+{
+	for (const struct field *field = field_rows; field->get; field++)
+		if (field->json_len && members.count < MEMBERS_MAX)
+			members.field[members.count++] = field;
+}
+
+void field_json(struct output *out, const struct statement *st)
+{
+	struct field_value value;
+	bool valid = true;
+
+	if (!members.count)
+		members_collect();
+	json_head(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
+				     "{\"type\":\"statement\",\"time\":\"",
+		  st->wall_ns, st->engine);
+	for (unsigned int i = 0; i < members.count; i++) {
+		const struct field *field = members.field[i];
+
+		if ((valid && field->type == FIELD_QUERY_BYTES) ||
+		    !field->get(st, field->which, &value))
+			continue;
+		output_bytes(out, field->json, field->json_len);
+		valid &= put_value(out, field, &value, st);
+	}
+	output_string(out, "}\n");
+}
