@@ -22,8 +22,8 @@ static void check_mounts(const char *text, size_t len, size_t size)
 
 static void check_status(const char *text)
 {
-	status_field(text, "\nCapEff:", 16);
-	status_field(text, "\nSeccomp:", 10);
+	status_number(text, "\nCapEff:", 16);
+	status_number(text, "\nSeccomp:", 10);
 }
 
 static void check_event(const char *text, size_t size)

@@ -18,7 +18,7 @@ static int check_map(void *arg, const struct process_map *map)
 	struct base base = { .exe = base_exe };
 
 	REQUIRE(*map->path == '/' && strlen(map->path) < seen->len);
-	base_take(&base, map);
+	base_find(&base, map);
 	is_loader(map->path);
 	seen->lines++;
 	return 0;
@@ -35,7 +35,7 @@ static void check_maps(const char *text, size_t len, size_t step)
 		n = len - at < step ? len - at : step;
 		memcpy(buf + have, text + at, n);
 		have += n;
-		REQUIRE(!maps_lines(buf, &have, check_map, &seen));
+		REQUIRE(!maps_parse(buf, &have, check_map, &seen));
 		REQUIRE(have <= at + n && !memchr(buf, '\n', have));
 	}
 	free(buf);
