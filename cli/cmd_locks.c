@@ -9,7 +9,9 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "cli/locks_print.h"
+#include "cli/locks_graph.h"
+#include "cli/locks_json.h"
+#include "cli/locks_table.h"
 #include "cli/message.h"
 #include "cli/tracing.h"
 
@@ -18,7 +20,8 @@
 struct cmd_locks {
 	struct loop loop;		/* first: the callbacks get it */
 	struct locks *locks;
-	struct locks_view view;
+	struct locks_table table;
+	struct locks_graph graph;
 	void (*server)(void *arg, const struct server_info *server);
 	uint64_t summed;		/* LWLock waits in the table */
 	int dot;			/* file; -1: none */
@@ -35,14 +38,17 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 		return;
 	/* What was only asked for will come again. */
 	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
-		locks_graph_wait(&cmd->view, wait);
+		locks_graph_add(&cmd->graph, wait);
 	if (options->stat && (!wait->running || cmd->loop.ending)) {
-		locks_sum_wait(&cmd->view, wait);
+		locks_table_add(&cmd->table, wait);
 	} else {
 		if (wait->running && !cmd->running && !options->json)
 			output_string(&cmd->loop.out, "Still waiting:\n");
 		cmd->running = wait->running;
-		locks_show_wait(&cmd->view, wait);
+		if (options->json)
+			locks_json_wait(&cmd->loop.out, wait);
+		else
+			locks_table_wait(&cmd->table, wait);
 	}
 	if (cmd->terminal)
 		output_flush(&cmd->loop.out);
@@ -72,7 +78,7 @@ static void locks_begin(struct loop *loop)
 		return;
 	banner_headline(loop);
 	if (!loop->options.stat)
-		locks_show_header(&cmd->view);
+		locks_table_header(&cmd->table);
 	output_flush(&loop->out);
 }
 
@@ -85,8 +91,13 @@ static int locks_table(struct cmd_locks *cmd)
 		return (int)n;
 	for (ssize_t i = 0; i < n; i++)
 		cmd->summed += counts[i].sum.count;
-	locks_show_sums(&cmd->view, counts, (size_t)n);
+	locks_table_add_lwlocks(&cmd->table, counts, (size_t)n);
 	free(counts);
+	locks_table_sort(&cmd->table);
+	if (cmd->loop.options.json)
+		locks_json_sums(&cmd->loop.out, &cmd->table);
+	else
+		locks_table_print(&cmd->table);
 	return output_flush(&cmd->loop.out);
 }
 
@@ -102,7 +113,7 @@ static int locks_graph(struct cmd_locks *cmd)
 	if (!out)
 		return message_no_memory();
 	output_init(out, cmd->dot);
-	locks_show_graph(&cmd->view, out);
+	locks_graph_print(&cmd->graph, out);
 	err = output_flush(out);
 	free(out);
 	return message_output(&cmd->loop.err, err);
@@ -124,12 +135,12 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 	locks_summary(cmd->locks, summary);
 	summary->printed = loop->counted + cmd->summed;
 	if (loop->ending)
-		summary->table_full += cmd->view.unsummed;
+		summary->table_full += cmd->table.unsummed;
 }
 
 static void cmd_locks_json(struct loop *loop, const struct summary *summary)
 {
-	locks_show_summary(&((struct cmd_locks *)loop)->view, summary);
+	locks_json_summary(&loop->out, summary);
 }
 
 static int cmd_locks_drain(struct loop *loop)
@@ -224,14 +235,14 @@ int cmd_locks(const struct command *command, int argc, char *argv[])
 	loop->banner.than = " longer than ";
 	cmd->terminal = isatty(STDOUT_FILENO);
 	if (loop_options(loop, command, argc, argv, &ret)) {
-		cmd->view = (struct locks_view){
-			.out = &loop->out, .json = loop->options.json,
-			.wall = loop->options.wall, .start_ns = loop->start_ns,
+		cmd->table = (struct locks_table){
+			.out = &loop->out, .wall = loop->options.wall, .start_ns = loop->start_ns,
 		};
 		ret = locks_run(cmd);
 	}
 	locks_close(cmd->locks);
-	locks_view_free(&cmd->view);
+	locks_table_free(&cmd->table);
+	locks_graph_free(&cmd->graph);
 	if (cmd->dot >= 0)
 		close(cmd->dot);
 	free(cmd);

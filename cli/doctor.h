@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The command doctor: what its parts share. */
+/* Findings of the command doctor: printed as they are made, or kept for the end of the JSON object. */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 
@@ -7,55 +7,47 @@
 
 #include "cli/option.h"
 #include "cli/output.h"
-#include "loader/error.h"
 #include "loader/attach.h"
+#include "loader/error.h"
 
 enum doctor_state {
 	DOCTOR_OK,
-	DOCTOR_NOTE,		/* worth knowing, and not in the way */
-	DOCTOR_OBSTACLE,
+	DOCTOR_NOTE,		/* worth knowing, but tracing works */
+	DOCTOR_OBSTACLE,	/* prevents tracing */
 };
 
-/* What was found, kept for JSON; owns its strings. */
 struct doctor_finding {
 	enum doctor_state state;
-	char *about, *text, *remedy;	/* the last may be NULL */
+	char *subject, *text, *remedy;	/* owned; foreign bytes; ->remedy may be NULL */
 };
 
 struct doctor {
 	struct options options;
 	struct output out, err;
-	struct doctor_finding *findings;	/* notes and obstacles */
+	struct doctor_finding *findings;	/* owned: notes and obstacles, with --json */
 	size_t nfindings;
 	unsigned int obstacles;
-	enum attach_method method;
-	/* While servers are told of. */
-	char *last;			/* SITE_TEXT bytes: the arguments of the site before */
-	unsigned int servers, sites;
+	enum attach_method method;	/* that tracing would use; ATTACH_NONE: none, or unknown */
 };
 
 /*
- * Says what was found of @about, in a line, and the @remedy in another unless it is NULL. With
- * --json both are kept to be told at the end. The text may have foreign bytes.
+ * Report a finding about @subject in one line, and @remedy, unless it is NULL, in another one. With
+ * --json keep both, unless the state is DOCTOR_OK. The texts may have foreign bytes.
  */
-void doctor_say(struct doctor *doctor, enum doctor_state state, const char *about,
-		const char *remedy, const char *format, ...)
+void doctor_report(struct doctor *doctor, enum doctor_state state, const char *subject,
+		   const char *remedy, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* The same for a fault: an obstacle, with the words and the remedy of the other commands. */
-void doctor_error(struct doctor *doctor, const char *about, const struct error *error);
+/* Report @error as an obstacle, in the words of message_error(). */
+void doctor_error(struct doctor *doctor, const char *subject, const struct error *error);
 
-/* Prints a heading; nothing with --json. */
+/* Append a heading; nothing with --json. */
 void doctor_heading(struct doctor *doctor, const char *text);
 
-/* The kernel, what it can do and what we may do. Sets ->way. */
-void doctor_host(struct doctor *doctor);
+/* Append the end of the output: the JSON members of the findings, or a line with their number. */
+void doctor_finish(struct doctor *doctor);
 
-/* Every server that runs, or the file @path. */
-void doctor_servers(struct doctor *doctor);
-void doctor_files(struct doctor *doctor);
-
-/* Attaches to ourselves. */
-void doctor_self_test(struct doctor *doctor);
+/* Free the findings. */
+void doctor_clear(struct doctor *doctor);
 
 #endif

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The servers, and where probes would go on each. */
-#include <elf.h>
+#include "cli/doctor_server.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/doctor.h"
-#include "cli/escape.h"
 #include "cli/json.h"
-#include "cli/message.h"
 #include "cli/site_print.h"
 #include "host/library.h"
 #include "db/survey.h"
 #include "usdt/arch.h"
 
-static void server_json(struct doctor *doctor, const struct server_info *server, bool traced)
-{
-	struct output *out = &doctor->out;
+/* The servers that are being reported. */
+struct servers {
+	struct doctor *doctor;
+	unsigned int count;		/* of servers */
+	unsigned int sites;		/* of the current server */
+	char last[SITE_TEXT];		/* the arguments of the previous site */
+};
 
-	json_string(out, doctor->servers ? ",{\"engine\":\"" : "{\"engine\":\"",
+static void server_json(struct servers *servers, const struct server_info *server, bool traced)
+{
+	struct output *out = &servers->doctor->out;
+
+	json_string(out, servers->count ? ",{\"engine\":\"" : "{\"engine\":\"",
 		    server->engine->name);
 	json_string(out, ",\"title\":\"", server->title);
 	json_string(out, ",\"version\":\"", *server->version ? server->version : NULL);
@@ -34,7 +39,7 @@ static void server_json(struct doctor *doctor, const struct server_info *server,
 	output_string(out, ",\"sites\":[");
 }
 
-/* "PostgreSQL 15.14, pid 12 34, by its symbols" */
+/* Write "PostgreSQL 15.14, pid 12 34, by its symbols" to @text. */
 static void server_words(const struct doctor *doctor, const struct server_info *server,
 			 bool traced, char *text, size_t size)
 {
@@ -52,69 +57,64 @@ static void server_words(const struct doctor *doctor, const struct server_info *
 		snprintf(text + at, size - (size_t)at, " (%s)", server->method);
 }
 
-static void server_lacks(struct doctor *doctor, const struct server_info *server)
+static void server_end(struct servers *servers)
 {
-	struct output *out = &doctor->out;
-
-	if (doctor->options.json)
-		return;
-	if (site_lacks(out, server->engine, server->has, "            it does not show "))
-		output_char(out, '\n');
-}
-
-static void server_end(struct doctor *doctor)
-{
-	if (doctor->options.json && doctor->servers)
-		output_string(&doctor->out, "]}");
+	if (servers->doctor->options.json && servers->count)
+		output_string(&servers->doctor->out, "]}");
 }
 
 static void server_each(void *arg, const struct server_info *server, const struct error *error)
 {
-	struct doctor *doctor = arg;
+	struct servers *servers = arg;
+	struct doctor *doctor = servers->doctor;
 	char text[512];
 
-	server_end(doctor);
+	server_end(servers);
 	server_words(doctor, server, !error, text, sizeof(text));
 	if (doctor->options.json)
-		server_json(doctor, server, !error);
-	doctor->servers++;
-	doctor->sites = 0;
-	*doctor->last = '\0';
+		server_json(servers, server, !error);
+	servers->count++;
+	servers->sites = 0;
+	*servers->last = '\0';
 	if (error) {
 		doctor_error(doctor, server->path, error);
 		return;
 	}
 	if (server->nested)
-		doctor_say(doctor, DOCTOR_OBSTACLE, server->path,
-			   "Run dbslower in that namespace, or on the host.",
-			   "%s; it runs in a PID namespace inside of this one, and its statements "
-			   "cannot be seen from here", text);
+		doctor_report(doctor, DOCTOR_OBSTACLE, server->path,
+			      "Run dbslower in that namespace, or on the host.",
+			      "%s; it runs in a nested PID namespace, and its statements are "
+			      "invisible here", text);
 	else
-		doctor_say(doctor, DOCTOR_OK, server->path, NULL, "%s", text);
-	server_lacks(doctor, server);
+		doctor_report(doctor, DOCTOR_OK, server->path, NULL, "%s", text);
+	if (!doctor->options.json && site_lacks(&doctor->out, server->engine, server->has,
+						"            it does not show "))
+		output_char(&doctor->out, '\n');
 }
 
 static void server_site(void *arg, const struct target_site *site)
 {
-	struct doctor *doctor = arg;
+	struct servers *servers = arg;
+	struct doctor *doctor = servers->doctor;
 
 	if (!doctor->options.json) {
-		site_print(&doctor->out, site, doctor->last);
+		site_print(&doctor->out, site, servers->last);
 		return;
 	}
-	output_string(&doctor->out, doctor->sites++ ? "," : "");
+	output_string(&doctor->out, servers->sites++ ? "," : "");
 	site_json(&doctor->out, site);
 }
 
-static struct survey server_survey(struct doctor *doctor)
+static struct survey server_survey(struct servers *servers)
 {
-	return (struct survey){ .method = doctor->method, .arg = doctor, .server = server_each,
-				.site = server_site };
+	return (struct survey){ .method = servers->doctor->method, .arg = servers,
+				.server = server_each, .site = server_site };
 }
 
 void doctor_servers(struct doctor *doctor)
 {
-	struct survey survey = server_survey(doctor);
+	struct servers servers = { .doctor = doctor };
+	struct survey survey = server_survey(&servers);
 	struct error error = { .kind = ERROR_NONE };
 	int n;
 
@@ -122,16 +122,16 @@ void doctor_servers(struct doctor *doctor)
 	if (doctor->options.json)
 		output_string(&doctor->out, ",\"servers\":[");
 	n = survey_running(&survey);
-	server_end(doctor);
+	server_end(&servers);
 	if (doctor->options.json)
 		output_char(&doctor->out, ']');
 	if (n < 0) {
 		error_set(&error, n == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, n, NULL, NULL);
 		doctor_error(doctor, "servers", &error);
 	} else if (!n) {
-		doctor_say(doctor, DOCTOR_NOTE, "servers",
-			   "dbslower waits for one to start; dbslower doctor --self-test needs none.",
-			   "no database server runs here that is known and may be seen");
+		doctor_report(doctor, DOCTOR_NOTE, "servers",
+			      "dbslower waits for one to start; dbslower doctor --self-test needs none.",
+			      "no supported database server is running, or none is visible");
 	}
 }
 
@@ -145,27 +145,29 @@ static const char *machine_name(uint16_t machine, char text[32])
 	return text;
 }
 
+/* Report a file that is not a server's. */
 static void file_other(struct doctor *doctor, const char *path, const struct survey_other *other)
 {
-	char remedy[PATH_MAX + 160], machine[32];
+	char remedy[2 * PATH_MAX + 160], machine[32];
 
 	if (other->probes)
 		snprintf(remedy, sizeof(remedy),
-			 "dbslower list %s shows them; two that stand around "
-			 "statements do: dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME.",
+			 "Show them with dbslower list %s. Two of them that enclose statements "
+			 "are enough: dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME.",
 			 path, path);
 	else
 		snprintf(remedy, sizeof(remedy),
-			 "Give the program of a PostgreSQL, MySQL or MariaDB "
-			 "server itself, not one that starts it.");
-	doctor_say(doctor, DOCTOR_OBSTACLE, path, remedy,
-		   "it is no server that is known, and has %zu USDT probe%s (%s)", other->probes,
-		   other->probes == 1 ? "" : "s", machine_name(other->machine, machine));
+			 "Give the program of a PostgreSQL, MySQL or MariaDB server itself, not "
+			 "one that starts it.");
+	doctor_report(doctor, DOCTOR_OBSTACLE, path, remedy,
+		      "not a recognised database server; it has %zu USDT probe%s (%s)", other->probes,
+		      other->probes == 1 ? "" : "s", machine_name(other->machine, machine));
 }
 
-static void file_path(struct doctor *doctor, const char *path)
+static void file_path(struct servers *servers, const char *path)
 {
-	struct survey survey = server_survey(doctor);
+	struct doctor *doctor = servers->doctor;
+	struct survey survey = server_survey(servers);
 	struct survey_other other;
 	int fd = process_file_open(path);
 	int err = fd < 0 ? fd : survey_file(&survey, path, fd, &other);
@@ -175,42 +177,43 @@ static void file_path(struct doctor *doctor, const char *path)
 	if (err == -ENOENT && fd >= 0) {
 		file_other(doctor, path, &other);
 	} else if (err == -ENOEXEC) {
-		doctor_say(doctor, DOCTOR_OBSTACLE, path,
-			   "Give the server's program itself, not a script that starts it.",
-			   "it is no ELF file");
+		doctor_report(doctor, DOCTOR_OBSTACLE, path,
+			      "Give the server's program itself, not a script that starts it.",
+			      "not an ELF file");
 	} else if (err) {
-		doctor_say(doctor, DOCTOR_OBSTACLE, path, err == -EACCES ?
-			   "Run it as a user who may read that file." : NULL,
-			   "it cannot be opened: %s",
-			   err == -EINVAL ? "it is no regular file" : strerror(-err));
+		doctor_report(doctor, DOCTOR_OBSTACLE, path, err == -EACCES ?
+			      "Run it as a user who may read that file." : NULL,
+			      "cannot open: %s",
+			      err == -EINVAL ? "not a regular file" : strerror(-err));
 	}
 }
 
-static void file_named(struct doctor *doctor, const char *name)
+static void file_named(struct servers *servers, const char *name)
 {
 	char path[PATH_MAX];
 
 	if (library_find(name, path, sizeof(path)))
-		doctor_say(doctor, DOCTOR_OBSTACLE, name,
-			   "Give a path, which has a '/'; without one, all servers that run are "
-			   "looked at.",
-			   "no program or library of that name is found");
+		doctor_report(servers->doctor, DOCTOR_OBSTACLE, name,
+			      "Give a path, which has a '/'; without a file all running servers are "
+			      "checked.",
+			      "no program or library of that name");
 	else
-		file_path(doctor, path);
+		file_path(servers, path);
 }
 
 void doctor_files(struct doctor *doctor)
 {
 	const struct options *options = &doctor->options;
+	struct servers servers = { .doctor = doctor };
 
 	doctor_heading(doctor, "Files");
 	if (options->json)
 		output_string(&doctor->out, ",\"servers\":[");
 	for (unsigned int i = 0; i < options->path_count; i++)
-		file_path(doctor, options->paths[i]);
+		file_path(&servers, options->paths[i]);
 	for (unsigned int i = 0; i < options->word_count; i++)
-		file_named(doctor, options->words[i]);
-	server_end(doctor);
+		file_named(&servers, options->words[i]);
+	server_end(&servers);
 	if (options->json)
 		output_char(&doctor->out, ']');
 }

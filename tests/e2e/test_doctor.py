@@ -145,7 +145,7 @@ def test_text_says_the_same(file):
         assert "semaphore" not in site or f"semaphore {site['semaphore']:#x}" in words
         for arg in site["args"]:
             assert f"{arg['name']} {arg.get('spec', 'is absent')}" in words
-    assert done.stdout.endswith("Nothing stands in the way.\n")
+    assert done.stdout.endswith("No obstacles found.\n")
 
 
 def test_file_as_nobody(public_tool):
@@ -199,8 +199,8 @@ def make_file(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind, words", [
-    ("script", "no ELF file"), ("empty", "no ELF file"), ("truncated", "no server"), ("folder", "directory"),
-    ("fifo", "no regular file"), ("absent", "No such file")])
+    ("script", "not an ELF file"), ("empty", "not an ELF file"), ("truncated", "not a recognised database server"),
+    ("folder", "directory"), ("fifo", "not a regular file"), ("absent", "No such file")])
 def test_file_that_is_no_server(tmp_path, kind, words):
     path = make_file(tmp_path, kind)
     found = doctor(path, status=1)
@@ -214,7 +214,7 @@ def test_program_with_other_probes(tmp_path):
     if not names:
         pytest.skip("no python3 with USDT probes")
     found = doctor(path, status=1)["obstacles"][0]
-    assert f"has {len(names)} USDT probe" in found["text"]
+    assert f"it has {len(names)} USDT probe" in found["text"]
     assert f"dbslower list {path}" in found["remedy"] and "--start" in found["remedy"]
 
 
@@ -315,7 +315,7 @@ def test_host():
     if lockdown or os.path.ismount("/sys/kernel/security"):
         assert host.get("lockdown") == lockdown
     if "lockdown" not in host:
-        assert "lockdown: not known" in run("doctor").stdout
+        assert "lockdown: unknown" in run("doctor").stdout
 
 
 def test_fine_takes_one_line():
@@ -479,7 +479,7 @@ def test_self_test():
 def test_self_test_text():
     need_root()
     done = run("doctor", "--self-test")
-    assert done.returncode == 0 and done.stdout.endswith("Nothing stands in the way.\n"), done
+    assert done.returncode == 0 and done.stdout.endswith("No obstacles found.\n"), done
     assert len(re.findall(r"^  ok +\S.*, \d+\.\d{3} ms$", done.stdout, re.M)) == 4 * len(STEPS) - 3, done.stdout
 
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/locks_json.h"
+
+#include "cli/escape.h"
+#include "cli/json.h"
+#include "cli/locks_wait.h"
+#include "db/postgres/names.h"
+
+static void json_text(struct output *out, const struct lock_backend *backend)
+{
+	if (!backend->text)
+		return;
+	output_string(out, ",\"query\":\"");
+	escape_json(out, backend->text, backend->len, backend->cut);
+	output_string(out, backend->cut ? "\",\"truncated\":true" : "\",\"truncated\":false");
+}
+
+static void json_holder(struct output *out, const struct lock_backend *backend)
+{
+	if (backend->pid)
+		json_number(out, "{\"pid\":", backend->pid);
+	else
+		output_string(out, "{\"prepared_transaction\":true");
+	if (backend->connection)
+		json_number(out, ",\"connection_id\":", backend->connection);
+	output_string(out, backend->queued ? ",\"queued\":true" : ",\"queued\":false");
+	if (backend->known)
+		output_string(out, backend->running ? ",\"running\":true" : ",\"running\":false");
+	if (backend->known)
+		output_string(out, backend->idle ? ",\"idle_in_transaction\":true" :
+						 ",\"idle_in_transaction\":false");
+	if (backend->idle_ns) {
+		output_string(out, ",\"idle_ms\":");
+		output_fixed(out, backend->idle_ns, 6);
+	}
+	json_text(out, backend);
+	output_char(out, '}');
+}
+
+/* Append the members of the lock: of a heavyweight lock also the fields of its tag. */
+static void json_lock(struct output *out, const struct lock_wait *wait)
+{
+	const struct event_lock *event = wait->event;
+	char object[LOCKS_OBJECT];
+	uint32_t fields = postgres_lock_fields(wait->kind);
+	uint32_t relation = postgres_lock_relation(wait->kind, event, wait->known);
+
+	locks_wait_object(wait, true, object, sizeof(object));
+	if (*wait->kind)
+		json_string(out, ",\"lock\":\"", wait->kind);
+	if (*object)
+		json_string(out, ",\"object\":\"", object);
+	if (*locks_wait_mode(event))
+		json_string(out, ",\"mode\":\"", locks_wait_mode(event));
+	if (event->flags & (LOCK_LWLOCK | LOCK_SESSION))
+		return;
+	if (fields & POSTGRES_TAG_DATABASE)
+		json_number(out, ",\"database_oid\":", event->field[0]);
+	if (fields & POSTGRES_TAG_XID)
+		json_number(out, ",\"transaction\":", event->field[0]);
+	if (relation)
+		json_number(out, ",\"relation_oid\":", relation);
+	if (wait->known && *wait->known->name)
+		json_string(out, ",\"relation\":\"", wait->known->name);
+	output_string(out, ",\"tag\":[");
+	for (int i = 0; i < 4; i++)
+		json_number(out, i ? "," : "", event->field[i]);
+	json_number(out, "],\"tag_type\":", event->kind);
+}
+
+void locks_json_wait(struct output *out, const struct lock_wait *wait)
+{
+	const struct lock_info *info = wait->known;
+
+	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns,
+		  wait->target->engine->name);
+	json_number(out, ",\"pid\":", wait->event->pid);
+	json_number(out, ",\"tid\":", wait->event->tid);
+	if (info && info->self.connection)
+		json_number(out, ",\"connection_id\":", info->self.connection);
+	output_string(out, ",\"duration_ms\":");
+	output_fixed(out, wait->duration_ns, 6);
+	output_string(out, wait->joined ? ",\"began_before\":true" : "");
+	json_string(out, ",\"outcome\":\"", locks_wait_outcome(wait));
+	json_lock(out, wait);
+	if (info) {
+		json_text(out, &info->self);
+		output_string(out, ",\"holders\":[");
+		for (unsigned int i = 0; i < info->nholders; i++) {
+			output_string(out, i ? "," : "");
+			json_holder(out, &info->holders[i]);
+		}
+		output_char(out, ']');
+		if (info->more)
+			json_number(out, ",\"more_holders\":", info->more);
+	}
+	for (unsigned int i = 0; i < wait->ncycle; i++)
+		json_number(out, i ? "," : ",\"cycle\":[", wait->cycle[i]);
+	output_string(out, wait->ncycle ? "]}\n" : "}\n");
+}
+
+static void json_sum(struct output *out, const struct locks_sum *sum)
+{
+	json_string(out, "{\"type\":\"lock_stat\",\"engine\":\"", sum->engine);
+	json_string(out, ",\"lock\":\"", sum->kind);
+	json_string(out, ",\"object\":\"", sum->object);
+	json_string(out, ",\"mode\":\"", sum->mode);
+	json_number(out, ",\"waits\":", sum->waits);
+	json_number(out, ",\"failed\":", sum->failed);
+	json_number(out, ",\"deadlocks\":", sum->deadlocks);
+	output_string(out, ",\"total_ms\":");
+	output_fixed(out, sum->total_ns, 6);
+	output_string(out, ",\"max_ms\":");
+	output_fixed(out, sum->max_ns, 6);
+	output_string(out, "}\n");
+}
+
+void locks_json_sums(struct output *out, const struct locks_table *table)
+{
+	for (size_t i = 0; i < table->nsums; i++)
+		json_sum(out, &table->sums[i]);
+}
+
+void locks_json_summary(struct output *out, const struct summary *summary)
+{
+	json_number(out, "{\"type\":\"summary\",\"waits\":", summary->statements);
+	json_number(out, ",\"printed\":", summary->printed);
+	json_number(out, ",\"lost\":{\"ring_full\":", summary->ring_full);
+	json_number(out, ",\"table_full\":", summary->table_full);
+	output_string(out, "}}\n");
+}
