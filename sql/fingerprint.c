@@ -5,20 +5,23 @@
 
 #include "sql/token.h"
 
-#define HASH_START	0xcbf29ce484222325u	/* FNV-1a, 64 bits */
+#define HASH_START	0xcbf29ce484222325u	/* offset basis of FNV-1a, 64 bits */
 
-/* A list or row that the cut left open is told as a whole one: where it was cut says nothing. */
+/*
+ * End a truncated statement. A list or row that the cut interrupted becomes a complete one, so the
+ * fingerprint does not depend on the position of the cut.
+ */
 static void finish_cut(struct printer *p)
 {
 	if (p->now.row == ROW_SKIP || p->now.row == ROW_COMMA)
-		p->now = p->row;
+		p->now = p->before_row;
 	else if (p->now.list_depth)
 		printer_list(p);
-	printer_token(p, LAST_MORE, "...", 3, false);
+	printer_token(p, TOKEN_ELLIPSIS, "...", 3, false);
 }
 
-/* Where the character that byte @at of @out is in begins; @at itself where that is no UTF-8. */
-static size_t character_begin(const char *out, size_t at)
+/* Return where the UTF-8 character that contains byte @at of @out begins; @at if it is invalid. */
+static size_t character_start(const char *out, size_t at)
 {
 	for (size_t back = 0; back <= 3 && back <= at; back++)
 		if (((unsigned char)out[at - back] & 0xc0) != 0x80)
@@ -26,7 +29,7 @@ static size_t character_begin(const char *out, size_t at)
 	return at;
 }
 
-/* Ends @out, at the last whole character that leaves room for the mark. */
+/* Terminate ->out by a NUL, after "..." at the end of a complete character if it is too small. */
 static void finish_out(const struct printer *p)
 {
 	size_t at;
@@ -37,13 +40,13 @@ static void finish_out(const struct printer *p)
 		p->out[p->now.len] = 0;
 		return;
 	}
-	at = character_begin(p->out, p->size > 4 ? p->size - 4 : 0);
+	at = character_start(p->out, p->size > 4 ? p->size - 4 : 0);
 	for (int i = 0; i < 3 && at < p->size - 1; i++)
 		p->out[at++] = '.';
 	p->out[at] = 0;
 }
 
-/* FNV's high bits depend little on a short text. */
+/* Mix the bits: the high ones of FNV-1a depend little on a short text. MurmurHash3's fmix64. */
 static uint64_t hash_finish(uint64_t hash)
 {
 	hash = (hash ^ (hash >> 33)) * 0xff51afd7ed558ccdu;

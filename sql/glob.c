@@ -9,13 +9,16 @@ bool glob_is_pattern(const char *word)
 	return strpbrk(word, "*?[");
 }
 
-/* Whether the set at @p, behind its [, has @c. *@end is behind its ], NULL where there is none. */
-static bool set_has(const char *p, unsigned char c, const char **end)
+/*
+ * Return whether the set that begins at @p, after its [, contains @c. *@end is the position after
+ * its ], NULL without one.
+ */
+static bool set_contains(const char *p, unsigned char c, const char **end)
 {
-	bool none = *p == '!' || *p == '^', has = false;
-	const char *first = p += none;
+	bool negated = *p == '!' || *p == '^', has = false;
+	const char *first = p += negated;
 
-	/* A ] that comes first is one of the set. */
+	/* A ] in the first position is a member. */
 	for (; *p && (*p != ']' || p == first); p++) {
 		unsigned char low = (unsigned char)*p, high = low;
 
@@ -26,11 +29,11 @@ static bool set_has(const char *p, unsigned char c, const char **end)
 		has |= low <= c && c <= high;
 	}
 	*end = *p ? p + 1 : NULL;
-	return has != none;
+	return has != negated;
 }
 
-/* Whether what @p starts with has the byte @c. *@next is behind it. */
-static bool one_has(const char *p, char c, const char **next)
+/* Return whether the first element of @p matches the byte @c. *@next is the position after it. */
+static bool element_matches(const char *p, char c, const char **next)
 {
 	const char *end;
 	bool has;
@@ -40,7 +43,7 @@ static bool one_has(const char *p, char c, const char **next)
 		return true;
 	if (*p != '[')
 		return *p == c;
-	has = set_has(p + 1, (unsigned char)c, &end);
+	has = set_contains(p + 1, (unsigned char)c, &end);
 	if (!end)
 		return c == '[';
 	*next = end;
@@ -55,11 +58,11 @@ bool glob_match(const char *pattern, const char *text)
 		if (*pattern == '*') {
 			star = ++pattern;
 			from = text;
-		} else if (*pattern && one_has(pattern, *text, &next)) {
+		} else if (*pattern && element_matches(pattern, *text, &next)) {
 			pattern = next;
 			text++;
 		} else if (star) {
-			/* Only the last star need take more: what stood before it has its place. */
+			/* Backtracking to the last * is enough: the part before it matches. */
 			pattern = star;
 			text = ++from;
 		} else {

@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Names by patterns, byte by byte. libc's fnmatch() brings tables of all the world's letters. */
+/*
+ * Glob patterns, matched byte by byte. The C library's fnmatch() would link the tables of all
+ * Unicode characters.
+ */
 #ifndef SQL_GLOB_H
 #define SQL_GLOB_H
 
 #include <stdbool.h>
 
-/* Whether @word is a pattern: has a *, ? or [. */
+/* Return whether @word is a pattern, that is, contains *, ? or [. */
 bool glob_is_pattern(const char *word);
 
 /*
- * Whether @pattern has all of @text: * is any piece, ? any byte, [a-z] one of these, [!a-z] none of
- * them. A [ without its ] is itself. At most as many steps as the lengths multiplied.
+ * Return whether @pattern matches all of @text: * any sequence of bytes, ? any byte, [a-z] one byte
+ * of the set, [!a-z] one outside. A [ without a ] matches itself. Takes at most as many steps as
+ * the product of both lengths.
  */
 bool glob_match(const char *pattern, const char *text);
 

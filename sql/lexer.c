@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define VERSION_DIGITS	6
+#define VERSION_DIGITS	6	/* at most, after the "!" of an executable comment */
 
-/* A carriage return ends a line in PostgreSQL, not in MySQL. */
+/* Skip the rest of a line. A carriage return ends it in PostgreSQL, not in MySQL. */
 static void skip_line(struct lexer *l)
 {
 	while (l->pos < l->end && l->text[l->pos] != '\n' &&
@@ -13,7 +13,7 @@ static void skip_line(struct lexer *l)
 		l->pos++;
 }
 
-/* Comments nest in PostgreSQL. */
+/* Skip a block comment. Those of PostgreSQL nest. */
 static void skip_comment(struct lexer *l)
 {
 	size_t depth = 0;
@@ -122,7 +122,8 @@ static bool is_hex(int c)
 
 void lexer_skip_number(struct lexer *l)
 {
-	int kind = lexer_lower(lexer_peek(l, 1)), sign;
+	int kind = lexer_lower(lexer_peek(l, 1));
+	size_t exponent;	/* length of "e", "e+" or "e-" */
 
 	if (lexer_peek(l, 0) == '0' && (kind == 'x' || kind == 'b' || kind == 'o') &&
 	    is_hex(lexer_peek(l, 2))) {
@@ -134,9 +135,10 @@ void lexer_skip_number(struct lexer *l)
 			l->pos++;
 			lexer_skip_digits(l);
 		}
-		sign = lexer_peek(l, 1) == '+' || lexer_peek(l, 1) == '-';
-		if (lexer_lower(lexer_peek(l, 0)) == 'e' && lexer_is_digit(lexer_peek(l, 1 + (size_t)sign))) {
-			l->pos += 1 + (size_t)sign;
+		exponent = lexer_peek(l, 1) == '+' || lexer_peek(l, 1) == '-' ? 2 : 1;
+		if (lexer_lower(lexer_peek(l, 0)) == 'e' &&
+		    lexer_is_digit(lexer_peek(l, exponent))) {
+			l->pos += exponent;
 			lexer_skip_digits(l);
 		}
 	}

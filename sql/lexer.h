@@ -16,9 +16,9 @@ struct lexer {
 	bool mysql;
 	bool cut;		/* the statement continues after @end */
 	bool hint;		/* inside a comment that MySQL executes */
-	bool quoted;		/* something was in quotes */
-	bool open;		/* the last quotes are not closed */
-	bool doubtful;		/* their end depends on the session's rule for backslashes */
+	bool quoted;		/* a quoted item was read */
+	bool open;		/* the last quoted item is unterminated */
+	bool doubtful;		/* its end depends on the session's rule for backslashes */
 };
 
 static inline bool lexer_is_digit(int c)
@@ -65,21 +65,24 @@ static inline bool lexer_is_at(const struct lexer *l, const char *string)
 	return !*string;
 }
 
-/* Skip the marks of a comment that MySQL executes, and its version. Return whether one was skipped. */
+/*
+ * Skip a delimiter of a comment that MySQL executes, with its version. Return whether one was
+ * skipped.
+ */
 bool lexer_skip_hint(struct lexer *l);
 
 /* Skip one byte of white space, or a comment. Return whether one was skipped. */
 bool lexer_skip_blank(struct lexer *l);
 
 /*
- * Skip what is in quotes, from the opening one on; @backslash: a backslash escapes. Return false
- * if it is not closed.
+ * Skip a quoted item, from its opening quote on; @backslash: a backslash is an escape. Return false
+ * if it is unterminated.
  */
 bool lexer_skip_quoted(struct lexer *l, bool backslash);
 
 /*
- * Skip PostgreSQL's $tag$...$tag$, or the beginning of it if the text is cut there. Return false
- * if there is none. A tag contains no $, so each byte is compared at most twice.
+ * Skip a dollar-quoted string of PostgreSQL, $tag$...$tag$, or its beginning if the text is cut
+ * there. Return false without one. A tag contains no $, so each byte is compared at most twice.
  */
 bool lexer_skip_dollar(struct lexer *l);
 

@@ -3,7 +3,7 @@
 
 #define HASH_PRIME	0x100000001b3u		/* FNV-1a, 64 bits */
 
-/* A NUL, which only a quoted name can have, would end the result early. */
+/* Append a byte; a NUL, which is possible in a quoted name only, as a blank. */
 static void put(struct printer *p, char c)
 {
 	c = c ? c : ' ';
@@ -13,42 +13,44 @@ static void put(struct printer *p, char c)
 	p->now.len++;
 }
 
-static bool wants_blank(enum last last, enum last next, char c)
+/* Return whether a blank separates @last from a token of the kind @next that begins with @c. */
+static bool needs_blank(enum token last, enum token next, char c)
 {
-	if (last == LAST_NONE)
+	if (last == TOKEN_NONE)
 		return false;
-	if (next == LAST_MORE)
-		return last != LAST_OPEN;
-	if (last == LAST_DOT || last == LAST_OPEN || last == LAST_CAST)
+	if (next == TOKEN_ELLIPSIS)
+		return last != TOKEN_OPEN;
+	if (last == TOKEN_DOT || last == TOKEN_OPEN || last == TOKEN_CAST)
 		return false;
 	switch (next) {
-	case LAST_COMMA:
-	case LAST_CLOSE:
+	case TOKEN_COMMA:
+	case TOKEN_CLOSE:
 		return false;
-	case LAST_DOT:
-	case LAST_CAST:
-		return last == LAST_OPERATOR || last == LAST_SIGN;
-	case LAST_OPEN:
+	case TOKEN_DOT:
+	case TOKEN_CAST:
+		return last == TOKEN_OPERATOR || last == TOKEN_SIGN;
+	case TOKEN_OPEN:
 		if (c == '[')
-			return last < LAST_OPERAND;
-		return last != LAST_WORD && last != LAST_ARRAY;
+			return last < TOKEN_OPERAND;
+		return last != TOKEN_NAME && last != TOKEN_ARRAY;
 	default:
 		return true;
 	}
 }
 
-/* What follows a row or a limit's number, or makes a list more than one of literals. */
-static void follow(struct state *s, enum last next)
+/* End what a token of the kind @next ends: rows, a limit, a list of literals, adjacent strings. */
+static void state_advance(struct printer_state *s, enum token next)
 {
 	if (s->row == ROW_AFTER || s->row == ROW_COMMA)
 		s->row = ROW_NONE;
-	s->limit = next == LAST_LIMIT ? LIMIT_WORD : LIMIT_NONE;
-	if (next != LAST_LITERAL && next != LAST_COMMA && next != LAST_OPEN && next != LAST_CLOSE)
+	s->limit = next == TOKEN_LIMIT ? LIMIT_KEYWORD : LIMIT_NONE;
+	if (next != TOKEN_LITERAL && next != TOKEN_COMMA && next != TOKEN_OPEN &&
+	    next != TOKEN_CLOSE)
 		s->list_depth = 0;
 	s->string = false;
 }
 
-void printer_token(struct printer *p, enum last next, const void *text, size_t len, bool fold)
+void printer_token(struct printer *p, enum token next, const void *text, size_t len, bool fold)
 {
 	const unsigned char *c = text;
 
@@ -56,70 +58,72 @@ void printer_token(struct printer *p, enum last next, const void *text, size_t l
 		p->now.semicolon = false;
 		put(p, ';');
 		put(p, ' ');
-	} else if (wants_blank(p->now.last, next, (char)*c)) {
+	} else if (needs_blank(p->now.last, next, (char)*c)) {
 		put(p, ' ');
 	}
 	for (size_t i = 0; i < len; i++)
 		put(p, (char)(fold ? lexer_lower(c[i]) : c[i]));
-	follow(&p->now, next);
+	state_advance(&p->now, next);
 	p->now.last = next;
 }
 
 void printer_literal(struct printer *p, bool string)
 {
-	enum limit limit;
+	enum limit_state limit;
 
-	if (p->now.last == LAST_SIGN)
-		p->now = p->sign;
-	p->token = string && p->now.string ? LITERAL_JOINED : LITERAL;
-	if (p->token == LITERAL_JOINED)
+	if (p->now.last == TOKEN_SIGN)
+		p->now = p->before_sign;
+	p->redact = string && p->now.string ? REDACT_JOINED : REDACT_LITERAL;
+	if (p->redact == REDACT_JOINED)
 		return;
 	limit = p->now.limit;
-	if (limit == LIMIT_MORE) {
-		p->now = p->limit;
+	if (limit == LIMIT_SEPARATOR) {
+		p->now = p->before_limit;
 		return;
 	}
-	printer_token(p, LAST_LITERAL, "?", 1, false);
+	printer_token(p, TOKEN_LITERAL, "?", 1, false);
 	p->now.string = string;
-	p->now.limit = limit == LIMIT_WORD ? LIMIT_NUMBER : LIMIT_NONE;
+	p->now.limit = limit == LIMIT_KEYWORD ? LIMIT_NUMBER : LIMIT_NONE;
 }
 
-/* A comma or "offset": behind "limit ?" it may go. */
-void printer_separator(struct printer *p, enum last next, const char *text, size_t len)
+void printer_separator(struct printer *p, enum token next, const char *text, size_t len)
 {
-	struct state before = p->now;
+	struct printer_state before = p->now;
 
 	printer_token(p, next, text, len, false);
-	if (next == LAST_COMMA && before.row == ROW_AFTER) {
-		p->row = before;
+	if (next == TOKEN_COMMA && before.row == ROW_AFTER) {
+		p->before_row = before;
 		p->now.row = ROW_COMMA;
 	}
 	if (before.limit == LIMIT_NUMBER && p->in.mysql) {
-		p->limit = before;
-		p->now.limit = LIMIT_MORE;
+		p->before_limit = before;
+		p->now.limit = LIMIT_SEPARATOR;
 	}
 }
 
+/* Return whether @c begins the first row of values. */
 static bool starts_rows(const struct printer *p, char c)
 {
-	return c == '(' && (p->now.last == LAST_VALUES || (p->now.last == LAST_VALUE && p->in.mysql));
+	enum token last = p->now.last;
+
+	return c == '(' && (last == TOKEN_VALUES || (last == TOKEN_VALUE && p->in.mysql));
 }
 
 bool printer_starts_list(const struct printer *p, char c)
 {
-	return p->now.last == (c == '(' ? LAST_IN : LAST_ARRAY) || starts_rows(p, c);
+	return p->now.last == (c == '(' ? TOKEN_IN : TOKEN_ARRAY) || starts_rows(p, c);
 }
 
 void printer_open(struct printer *p, char c)
 {
-	struct state before = p->now;
+	struct printer_state before = p->now;
 	bool rows = starts_rows(p, c), list = printer_starts_list(p, c);
 	bool nested = before.row == ROW_FIRST || before.row == ROW_SKIP;
 
-	printer_token(p, LAST_OPEN, &c, 1, false);
+	printer_token(p, TOKEN_OPEN, &c, 1, false);
 	p->now.depth++;
 	if (list) {
-		p->list = before;
+		p->before_list = before;
 		p->now.list_depth = p->now.depth;
 		p->closer = c == '(' ? ')' : ']';
 	}
@@ -129,16 +133,15 @@ void printer_open(struct printer *p, char c)
 	}
 }
 
-/* Writes (?+) for a list that began at p->list. */
 void printer_list(struct printer *p)
 {
-	enum row row = p->now.row;
+	enum row_state row = p->now.row;
 	size_t row_depth = p->now.row_depth;
 	char text[] = { p->closer == ')' ? '(' : '[', '?', '+', p->closer };
 
-	p->now = p->list;
-	p->now.last = LAST_WORD;
-	printer_token(p, LAST_CLOSE, text, sizeof(text), false);
+	p->now = p->before_list;
+	p->now.last = TOKEN_NAME;
+	printer_token(p, TOKEN_CLOSE, text, sizeof(text), false);
 	p->now.row = row;
 	p->now.row_depth = row_depth;
 }
@@ -151,7 +154,7 @@ void printer_close(struct printer *p, char c)
 	if (list)
 		printer_list(p);
 	else
-		printer_token(p, LAST_CLOSE, &c, 1, false);
+		printer_token(p, TOKEN_CLOSE, &c, 1, false);
 	if (!depth)
 		return;
 	p->now.depth = depth - 1;
@@ -160,21 +163,21 @@ void printer_close(struct printer *p, char c)
 	if (p->now.row_depth != depth)
 		return;
 	if (p->now.row == ROW_SKIP)
-		p->now = p->row;
+		p->now = p->before_row;
 	else if (p->now.row == ROW_FIRST)
 		p->now.row = ROW_AFTER;
 }
 
 void printer_sign(struct printer *p, char c)
 {
-	if (p->now.last != LAST_SIGN)
-		p->sign = p->now;
-	printer_token(p, LAST_SIGN, &c, 1, false);
+	if (p->now.last != TOKEN_SIGN)
+		p->before_sign = p->now;
+	printer_token(p, TOKEN_SIGN, &c, 1, false);
 }
 
 void printer_end(struct printer *p)
 {
-	p->now.semicolon |= p->now.last != LAST_NONE;
-	follow(&p->now, LAST_NONE);
-	p->now.last = LAST_NONE;
+	p->now.semicolon |= p->now.last != TOKEN_NONE;
+	state_advance(&p->now, TOKEN_NONE);
+	p->now.last = TOKEN_NONE;
 }

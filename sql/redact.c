@@ -4,18 +4,21 @@
 #include "sql/fingerprint.h"
 #include "sql/token.h"
 
-/* Its marks stay, and a ? says that there was something between them. The new length. */
+/*
+ * Write the comment @text to @out at offset @at: its delimiters, and a ? if there is anything
+ * between them. Return the offset after it.
+ */
 static size_t redact_comment(const unsigned char *text, size_t len, char *out, size_t at)
 {
 	bool block = *text == '/', ended = block && len >= 4 && text[len - 1] == '/';
-	size_t marks = *text == '#' ? 1 : 2;
+	size_t delimiter = *text == '#' ? 1 : 2;
 
-	/* MySQL's is none without the blank. */
-	if (!block && marks == 2 && len > 2 && lexer_is_blank(text[2]))
-		marks++;
-	memmove(out + at, text, marks);
-	at += marks;
-	if (len > marks + (ended ? 2 : 0))
+	/* In MySQL -- begins a comment only if a blank follows. */
+	if (!block && delimiter == 2 && len > 2 && lexer_is_blank(text[2]))
+		delimiter++;
+	memmove(out + at, text, delimiter);
+	at += delimiter;
+	if (len > delimiter + (ended ? 2 : 0))
 		out[at++] = '?';
 	if (ended) {
 		out[at++] = '*';
@@ -33,11 +36,11 @@ size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, si
 	};
 	size_t at = 0, first = 0, start;
 
-	/* What is written is never longer than what was read, so that @out may be @text. */
+	/* Output never exceeds the input read so far, so @out may be @text. */
 	while ((start = p.in.pos) < p.in.end) {
 		bool quoted = p.in.quoted, blank = lexer_is_blank(lexer_peek(&p.in, 0));
 
-		p.token = OTHER;
+		p.redact = REDACT_NOTHING;
 		if (!blank && !lexer_skip_hint(&p.in) && lexer_skip_blank(&p.in)) {
 			at = redact_comment(p.in.text + start, p.in.pos - start, out, at);
 			continue;
@@ -48,14 +51,14 @@ size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, si
 			token_read(&p);
 		if (!quoted && p.in.quoted)
 			first = at;
-		if (p.token == OTHER) {
+		if (p.redact == REDACT_NOTHING) {
 			memmove(out + at, p.in.text + start, p.in.pos - start);
 			at += p.in.pos - start;
-		} else if (p.token == LITERAL) {
+		} else if (p.redact == REDACT_LITERAL) {
 			out[at++] = '?';
 		}
 	}
-	/* Quotes that do not match were read in another way than by the server. */
+	/* Unbalanced quotes: the server used other rules than the defaults assumed here. */
 	if (cut ? p.in.doubtful : p.in.open) {
 		out[first] = '?';
 		at = first + 1;

@@ -6,24 +6,24 @@
 #include <string.h>
 #include <strings.h>
 
-#define REPEAT_MAX	64
-#define NOWHERE		UINT16_MAX
-#define DEPTH_MAX	32
+#define REPEAT_MAX	64	/* of {LOW,HIGH} */
+#define DEPTH_MAX	32	/* of nested groups */
+#define NODE_NONE	UINT16_MAX
 
 enum node_kind {
 	NODE_BYTE, NODE_SET, NODE_ANY, NODE_BEGIN, NODE_END, NODE_FORK, NODE_EMPTY, NODE_MATCH,
 };
 
 struct parse {
-	struct regex *pattern;
+	struct regex *regex;
 	const char *source;
 	size_t at, end;
 	unsigned int depth;
 	int error;
 };
 
-/* A piece of the machine: where it is entered, and the empty state that it leaves by. */
-struct piece {
+/* A part of the NFA: its first state, and the empty state that it ends in. */
+struct fragment {
 	uint16_t in, out;
 };
 
@@ -34,27 +34,27 @@ static uint8_t lower(uint8_t c)
 
 static uint16_t node_add(struct parse *p, enum node_kind kind, uint16_t set)
 {
-	struct regex *pattern = p->pattern;
+	struct regex *regex = p->regex;
 
-	if (pattern->nnodes == PATTERN_NODES) {
+	if (regex->nnodes == REGEX_NODES) {
 		p->error = p->error ? p->error : -E2BIG;
 		return 0;
 	}
-	pattern->nodes[pattern->nnodes] = (struct regex_node){ kind, NOWHERE, NOWHERE, set };
-	return (uint16_t)pattern->nnodes++;
+	regex->nodes[regex->nnodes] = (struct regex_node){ kind, NODE_NONE, NODE_NONE, set };
+	return (uint16_t)regex->nnodes++;
 }
 
 static void node_link(struct parse *p, uint16_t from, uint16_t to)
 {
-	p->pattern->nodes[from].next = to;
+	p->regex->nodes[from].next = to;
 }
 
-static struct piece piece_of(struct parse *p, enum node_kind kind, uint16_t set)
+static struct fragment fragment_new(struct parse *p, enum node_kind kind, uint16_t set)
 {
-	struct piece piece = { node_add(p, kind, set), node_add(p, NODE_EMPTY, 0) };
+	struct fragment fragment = { node_add(p, kind, set), node_add(p, NODE_EMPTY, 0) };
 
-	node_link(p, piece.in, piece.out);
-	return piece;
+	node_link(p, fragment.in, fragment.out);
+	return fragment;
 }
 
 static int parse_peek(const struct parse *p)
@@ -68,7 +68,10 @@ static void set_add(uint8_t *set, unsigned int low, unsigned int high)
 		set[c / 8] |= (uint8_t)(1u << c % 8);
 }
 
-/* A name between "[:" and ":]". As case does not matter, upper and lower are both all letters. */
+/*
+ * Add the class @name of "[:NAME:]". As case is ignored, upper and lower are all letters. Return
+ * false if it is unknown.
+ */
 static bool set_class(uint8_t *set, const char *name, size_t len)
 {
 	static const struct {
@@ -92,7 +95,7 @@ static bool set_class(uint8_t *set, const char *name, size_t len)
 	return false;
 }
 
-/* One member of a class: a byte, a range, or a named class. */
+/* Parse a member of a set: a byte, a range, or a class. */
 static void parse_member(struct parse *p, uint8_t *set)
 {
 	const char *at = p->source + p->at;
@@ -117,6 +120,7 @@ static void parse_member(struct parse *p, uint8_t *set)
 		set_add(set, low, high);
 }
 
+/* Add the lower-case letter of each upper-case one, since the text is matched in lower case. */
 static void set_fold(uint8_t *set)
 {
 	for (unsigned int c = 'a'; c <= 'z'; c++)
@@ -124,26 +128,26 @@ static void set_fold(uint8_t *set)
 			set_add(set, c, c);
 }
 
-/* The number of a set with the members of @set; a repetition has the same again and again. */
-static uint16_t set_number(struct parse *p, const uint8_t *set)
+/* Return the index of @set; the copies of a repeated atom share one. */
+static uint16_t set_index(struct parse *p, const uint8_t *set)
 {
-	struct regex *pattern = p->pattern;
+	struct regex *regex = p->regex;
 	size_t i;
 
-	for (i = 0; i < pattern->nsets; i++)
-		if (!memcmp(pattern->sets[i], set, PATTERN_SET))
+	for (i = 0; i < regex->nsets; i++)
+		if (!memcmp(regex->sets[i], set, REGEX_SET_SIZE))
 			return (uint16_t)i;
-	if (i == sizeof(pattern->sets) / sizeof(pattern->sets[0])) {
+	if (i == REGEX_SETS) {
 		p->error = p->error ? p->error : -E2BIG;
 		return 0;
 	}
-	memcpy(pattern->sets[pattern->nsets++], set, PATTERN_SET);
+	memcpy(regex->sets[regex->nsets++], set, REGEX_SET_SIZE);
 	return (uint16_t)i;
 }
 
-static struct piece parse_set(struct parse *p)
+static struct fragment parse_set(struct parse *p)
 {
-	uint8_t set[PATTERN_SET] = { 0 };
+	uint8_t set[REGEX_SET_SIZE] = { 0 };
 	bool negated = false;
 	size_t first;
 
@@ -158,35 +162,35 @@ static struct piece parse_set(struct parse *p)
 			parse_member(p, set);
 	if (parse_peek(p) != ']') {
 		p->error = -EINVAL;
-		return (struct piece){ 0, 0 };
+		return (struct fragment){ 0, 0 };
 	}
 	p->at++;
 	set_fold(set);
-	for (size_t i = 0; negated && i < PATTERN_SET; i++)
+	for (size_t i = 0; negated && i < REGEX_SET_SIZE; i++)
 		set[i] = (uint8_t)~set[i];
-	return piece_of(p, NODE_SET, set_number(p, set));
+	return fragment_new(p, NODE_SET, set_index(p, set));
 }
 
-static struct piece parse_alternatives(struct parse *p);
+static struct fragment parse_alternatives(struct parse *p);
 
-static struct piece parse_group(struct parse *p)
+static struct fragment parse_group(struct parse *p)
 {
-	struct piece piece;
+	struct fragment fragment;
 
 	if (++p->depth > DEPTH_MAX) {
 		p->error = -E2BIG;
-		return (struct piece){ 0, 0 };
+		return (struct fragment){ 0, 0 };
 	}
-	piece = parse_alternatives(p);
+	fragment = parse_alternatives(p);
 	p->depth--;
 	if (parse_peek(p) != ')')
 		p->error = p->error ? p->error : -EINVAL;
 	else
 		p->at++;
-	return piece;
+	return fragment;
 }
 
-static struct piece parse_atom(struct parse *p)
+static struct fragment parse_atom(struct parse *p)
 {
 	int c = parse_peek(p);
 
@@ -197,36 +201,39 @@ static struct piece parse_atom(struct parse *p)
 	case '[':
 		return parse_set(p);
 	case '.':
-		return piece_of(p, NODE_ANY, 0);
+		return fragment_new(p, NODE_ANY, 0);
 	case '^':
-		return piece_of(p, NODE_BEGIN, 0);
+		return fragment_new(p, NODE_BEGIN, 0);
 	case '$':
-		return piece_of(p, NODE_END, 0);
+		return fragment_new(p, NODE_END, 0);
 	case '*': case '+': case '?': case '{':
 		p->at--;
 		p->error = -EINVAL;
-		return (struct piece){ 0, 0 };
+		return (struct fragment){ 0, 0 };
 	case '\\':
 		c = parse_peek(p);
 		if (c < 0)
 			p->error = -EINVAL;
 		p->at++;
 	}
-	return piece_of(p, NODE_BYTE, lower((uint8_t)c));
+	return fragment_new(p, NODE_BYTE, lower((uint8_t)c));
 }
 
-/* @piece any number of times, or once at most. */
-static struct piece piece_optional(struct parse *p, struct piece piece, bool again)
+/* Repeat @fragment any number of times (@again), or make it optional. */
+static struct fragment fragment_optional(struct parse *p, struct fragment fragment, bool again)
 {
 	uint16_t fork = node_add(p, NODE_FORK, 0), out = node_add(p, NODE_EMPTY, 0);
 
-	node_link(p, fork, piece.in);
-	p->pattern->nodes[fork].other = out;
-	node_link(p, piece.out, again ? fork : out);
-	return (struct piece){ fork, out };
+	node_link(p, fork, fragment.in);
+	p->regex->nodes[fork].other = out;
+	node_link(p, fragment.out, again ? fork : out);
+	return (struct fragment){ fork, out };
 }
 
-/* "{LOW}", "{LOW,}" or "{LOW,HIGH}" behind the brace; @high -1: any number. */
+/*
+ * Parse "{LOW}", "{LOW,}" or "{LOW,HIGH}" after the brace; *@high is -1 if unlimited. Return false
+ * for a syntax error.
+ */
 static bool parse_bounds(struct parse *p, int *low, int *high)
 {
 	int *number = low, digits = 0;
@@ -256,80 +263,80 @@ static bool parse_bounds(struct parse *p, int *low, int *high)
 	return *high < 0 || *high >= *low;
 }
 
-/* The atom from @from on, parsed anew for each of its repetitions. */
-static struct piece parse_again(struct parse *p, size_t from)
+/* Parse the atom at @from again, for one of its repetitions. */
+static struct fragment parse_again(struct parse *p, size_t from)
 {
 	size_t at = p->at;
-	struct piece piece;
+	struct fragment fragment;
 
 	p->at = from;
-	piece = parse_atom(p);
+	fragment = parse_atom(p);
 	p->at = at;
-	return piece;
+	return fragment;
 }
 
-static struct piece piece_join(struct parse *p, struct piece a, struct piece b)
+static struct fragment fragment_join(struct parse *p, struct fragment a, struct fragment b)
 {
 	node_link(p, a.out, b.in);
-	return (struct piece){ a.in, b.out };
+	return (struct fragment){ a.in, b.out };
 }
 
-static struct piece piece_repeat(struct parse *p, size_t from, int low, int high)
+/* Repeat the atom at @from @low to @high times; @high -1: unlimited. */
+static struct fragment fragment_repeat(struct parse *p, size_t from, int low, int high)
 {
-	struct piece whole = piece_of(p, NODE_EMPTY, 0);
+	struct fragment whole = fragment_new(p, NODE_EMPTY, 0);
 
 	for (int i = 0; !p->error && i < low; i++)
-		whole = piece_join(p, whole, parse_again(p, from));
+		whole = fragment_join(p, whole, parse_again(p, from));
 	if (high < 0)
-		return piece_join(p, whole, piece_optional(p, parse_again(p, from), true));
+		return fragment_join(p, whole, fragment_optional(p, parse_again(p, from), true));
 	for (int i = low; !p->error && i < high; i++)
-		whole = piece_join(p, whole, piece_optional(p, parse_again(p, from), false));
+		whole = fragment_join(p, whole, fragment_optional(p, parse_again(p, from), false));
 	return whole;
 }
 
-static struct piece parse_repeated(struct parse *p)
+static struct fragment parse_repeated(struct parse *p)
 {
 	size_t from = p->at, first;
-	struct piece piece = parse_atom(p);
+	struct fragment fragment = parse_atom(p);
 	int low, high, c;
 
 	first = p->at;
-
 	while (!p->error && (c = parse_peek(p)) >= 0 && strchr("*+?{", c)) {
-		if (c == '{' && p->at != first) {	/* of what was repeated already */
+		if (c == '{' && p->at != first) {	/* a bound after another quantifier */
 			p->error = -EINVAL;
 			break;
 		}
 		p->at++;
 		if (c == '*') {
-			piece = piece_optional(p, piece, true);
+			fragment = fragment_optional(p, fragment, true);
 		} else if (c == '?') {
-			piece = piece_optional(p, piece, false);
+			fragment = fragment_optional(p, fragment, false);
 		} else if (c == '+') {
-			struct piece more = piece_optional(p, piece, true);
+			struct fragment more = fragment_optional(p, fragment, true);
 
-			piece = (struct piece){ piece.in, more.out };
+			fragment = (struct fragment){ fragment.in, more.out };
 		} else if (parse_bounds(p, &low, &high) && !strchr("*+?{", p->source[p->at])) {
-			return piece_repeat(p, from, low, high);
+			return fragment_repeat(p, from, low, high);
 		} else {
 			p->error = -EINVAL;
 		}
 	}
-	return piece;
+	return fragment;
 }
 
-static struct piece parse_sequence(struct parse *p)
+static struct fragment parse_sequence(struct parse *p)
 {
-	struct piece whole = piece_of(p, NODE_EMPTY, 0);
+	struct fragment whole = fragment_new(p, NODE_EMPTY, 0);
 
 	while (!p->error && parse_peek(p) >= 0 && parse_peek(p) != '|' && parse_peek(p) != ')')
-		whole = piece_join(p, whole, parse_repeated(p));
+		whole = fragment_join(p, whole, parse_repeated(p));
 	return whole;
 }
 
-static struct piece parse_alternatives(struct parse *p)
+static struct fragment parse_alternatives(struct parse *p)
 {
-	struct piece whole = parse_sequence(p), next;
+	struct fragment whole = parse_sequence(p), next;
 
 	while (!p->error && parse_peek(p) == '|') {
 		uint16_t fork = node_add(p, NODE_FORK, 0), out = node_add(p, NODE_EMPTY, 0);
@@ -337,46 +344,49 @@ static struct piece parse_alternatives(struct parse *p)
 		p->at++;
 		next = parse_sequence(p);
 		node_link(p, fork, whole.in);
-		p->pattern->nodes[fork].other = next.in;
+		p->regex->nodes[fork].other = next.in;
 		node_link(p, whole.out, out);
 		node_link(p, next.out, out);
-		whole = (struct piece){ fork, out };
+		whole = (struct fragment){ fork, out };
 	}
 	return whole;
 }
 
-int regex_parse(struct regex *pattern, const char *source, size_t *at)
+int regex_parse(struct regex *regex, const char *source, size_t *at)
 {
 	size_t len = strlen(source);
-	struct parse p = { .pattern = pattern, .source = source, .at = 1, .end = len - 1 };
-	struct piece whole;
+	struct parse p = { .regex = regex, .source = source, .at = 1, .end = len - 1 };
+	struct fragment whole;
 
-	*pattern = (struct regex){ .text = source, .len = len };
+	*regex = (struct regex){ .text = source, .len = len };
 	if (len < 3 || source[0] != '/' || source[len - 1] != '/')
 		return 0;
-	pattern->text = NULL;
+	regex->text = NULL;
 	whole = parse_alternatives(&p);
 	node_link(&p, whole.out, node_add(&p, NODE_MATCH, 0));
-	pattern->start = whole.in;
-	/* A parenthesis that nothing opened. */
+	regex->start = whole.in;
+	/* An unbalanced closing parenthesis. */
 	if (!p.error && p.at < p.end)
 		p.error = -EINVAL;
 	*at = p.at;
 	return p.error;
 }
 
-/* States that the machine is in at once. */
+/* A set of current states. */
 struct states {
-	uint16_t list[PATTERN_NODES];
+	uint16_t list[REGEX_NODES];
 	size_t count;
-	uint8_t has[PATTERN_NODES / 8];
+	uint8_t has[REGEX_NODES / 8];
 };
 
-/* Adds @node and all that is reached from it without a byte. Whether the match is among them. */
-static bool states_add(const struct regex *pattern, struct states *states, uint16_t node,
+/*
+ * Add @node and all states reachable from it without consuming a byte. Return whether the match is
+ * among them.
+ */
+static bool states_add(const struct regex *regex, struct states *states, uint16_t node,
 		       bool begin, bool end)
 {
-	uint16_t stack[2 * PATTERN_NODES + 1];	/* each node is left once, by two ways at most */
+	uint16_t stack[2 * REGEX_NODES + 1];	/* each node has at most two successors */
 	size_t depth = 0;
 
 	stack[depth++] = node;
@@ -384,12 +394,12 @@ static bool states_add(const struct regex *pattern, struct states *states, uint1
 		const struct regex_node *n;
 
 		node = stack[--depth];
-		if (node == NOWHERE || states->has[node / 8] >> node % 8 & 1)
+		if (node == NODE_NONE || states->has[node / 8] >> node % 8 & 1)
 			continue;
-		n = &pattern->nodes[node];
+		n = &regex->nodes[node];
 		if (n->kind == NODE_MATCH)
 			return true;
-		/* Only what was passed: at another position it may be passed yet. */
+		/* Do not mark an anchor that fails: it may hold at another position. */
 		if ((n->kind == NODE_BEGIN && !begin) || (n->kind == NODE_END && !end))
 			continue;
 		states->has[node / 8] |= (uint8_t)(1u << node % 8);
@@ -404,47 +414,47 @@ static bool states_add(const struct regex *pattern, struct states *states, uint1
 	return false;
 }
 
-static bool node_takes(const struct regex *pattern, const struct regex_node *n, uint8_t c)
+static bool node_matches(const struct regex *regex, const struct regex_node *n, uint8_t c)
 {
 	if (n->kind == NODE_BYTE)
 		return n->set == c;
-	return n->kind == NODE_ANY || pattern->sets[n->set][c / 8] >> c % 8 & 1;
+	return n->kind == NODE_ANY || regex->sets[n->set][c / 8] >> c % 8 & 1;
 }
 
-static bool machine_match(const struct regex *pattern, const char *text, size_t len)
+static bool nfa_match(const struct regex *regex, const char *text, size_t len)
 {
 	struct states states[2];
-	struct states *now = &states[0], *then = &states[1], *swap;
+	struct states *now = &states[0], *next = &states[1], *swap;
 
 	now->count = 0;
 	memset(now->has, 0, sizeof(now->has));
 	for (size_t at = 0; ; at++) {
 		/* A match may begin anywhere. */
-		if (states_add(pattern, now, pattern->start, at == 0, at == len))
+		if (states_add(regex, now, regex->start, at == 0, at == len))
 			return true;
 		if (at == len)
 			return false;
-		then->count = 0;
-		memset(then->has, 0, sizeof(then->has));
+		next->count = 0;
+		memset(next->has, 0, sizeof(next->has));
 		for (size_t i = 0; i < now->count; i++) {
-			const struct regex_node *n = &pattern->nodes[now->list[i]];
+			const struct regex_node *n = &regex->nodes[now->list[i]];
 
-			if (node_takes(pattern, n, lower((uint8_t)text[at])) &&
-			    states_add(pattern, then, n->next, false, at + 1 == len))
+			if (node_matches(regex, n, lower((uint8_t)text[at])) &&
+			    states_add(regex, next, n->next, false, at + 1 == len))
 				return true;
 		}
 		swap = now;
-		now = then;
-		then = swap;
+		now = next;
+		next = swap;
 	}
 }
 
-bool regex_match(const struct regex *pattern, const char *text, size_t len)
+bool regex_match(const struct regex *regex, const char *text, size_t len)
 {
-	if (!pattern->text)
-		return machine_match(pattern, text, len);
-	for (size_t i = 0; pattern->len <= len && i <= len - pattern->len; i++)
-		if (!strncasecmp(text + i, pattern->text, pattern->len))
+	if (!regex->text)
+		return nfa_match(regex, text, len);
+	for (size_t i = 0; regex->len <= len && i <= len - regex->len; i++)
+		if (!strncasecmp(text + i, regex->text, regex->len))
 			return true;
 	return false;
 }

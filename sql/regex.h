@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What --match looks for: a piece of text, or an extended regular expression (POSIX.2: . [] * + ?
- * {} | () ^ $), both in any case of ASCII letters. The time is bounded by the text's length
- * times the number of states, whatever the two are; the C library's is a quarter of our size.
+ * Patterns of --match: a substring, or a POSIX extended regular expression (. [] * + ? {} | ()
+ * ^ $), both without regard to the case of ASCII letters. A regular expression becomes an NFA by
+ * Thompson's construction, and all of its states are simulated at once: the time is bounded by the
+ * length of the text times the number of states, for any text and pattern. The C library's
+ * implementation is a quarter of the size of this program.
  */
 #ifndef SQL_REGEX_H
 #define SQL_REGEX_H
@@ -11,32 +13,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATTERN_NODES	256
-#define PATTERN_SET	32	/* bytes: a bit map of bytes */
+#define REGEX_NODES	256
+#define REGEX_SETS	16
+#define REGEX_SET_SIZE	32	/* bytes: a bit for each byte value */
 
-/* One state of the machine. */
+/* A state of the NFA. */
 struct regex_node {
 	uint8_t kind;
-	uint16_t next, other;		/* states that follow; @other of a fork only */
-	uint16_t set;			/* which class; of a single byte, that byte */
+	uint16_t next, other;		/* the following states; @other of a fork only */
+	uint16_t set;			/* index of a set, or the value of a single byte */
 };
 
 struct regex {
-	const char *text;		/* borrowed: the piece; NULL: the machine below */
+	const char *text;		/* borrowed: the substring; NULL: the NFA below */
 	size_t len;
 	uint16_t start;
 	size_t nnodes, nsets;
-	struct regex_node nodes[PATTERN_NODES];
-	uint8_t sets[16][PATTERN_SET];	/* each once */
+	struct regex_node nodes[REGEX_NODES];
+	uint8_t sets[REGEX_SETS][REGEX_SET_SIZE];	/* distinct */
 };
 
 /*
- * Reads "/REGEX/", or else a piece of text, which must outlive the pattern. 0; -EINVAL: not of the
- * grammar; -E2BIG: more states or classes than there is room for. *@at is then where in @source.
+ * Parse @source: "/REGEX/", or else a substring, which must outlive @regex. Return 0; -EINVAL for a
+ * syntax error; -E2BIG if there are too many states or sets. On failure *@at is the position of the
+ * error in @source.
  */
-int regex_parse(struct regex *pattern, const char *source, size_t *at);
+int regex_parse(struct regex *regex, const char *source, size_t *at);
 
-/* Whether the pattern is anywhere in the @len bytes of @text. */
-bool regex_match(const struct regex *pattern, const char *text, size_t len);
+/* Return whether @regex matches anywhere in the @len bytes of @text. */
+bool regex_match(const struct regex *regex, const char *text, size_t len);
 
 #endif

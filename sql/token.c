@@ -8,37 +8,57 @@
 
 struct keyword {
 	char name[KEYWORD_MAX];
-	unsigned char meaning;
+	unsigned char kind;	/* enum token */
 };
 
-/* Sorted. Words that an expression follows, and those that mean something here. */
+/* Sorted by name: words before an expression, and words with a rule of their own. */
 static const struct keyword keywords[] = {
-	{ "all", LAST_KEYWORD }, { "and", LAST_KEYWORD }, { "array", LAST_ARRAY },
-	{ "as", LAST_AS }, { "asc", WORD_ASC }, { "between", LAST_KEYWORD },
-	{ "by", LAST_KEYWORD }, { "call", LAST_KEYWORD }, { "case", LAST_KEYWORD },
-	{ "distinct", LAST_KEYWORD }, { "div", LAST_KEYWORD }, { "else", LAST_KEYWORD },
-	{ "escape", LAST_KEYWORD }, { "except", LAST_KEYWORD }, { "exists", LAST_KEYWORD },
-	{ "explain", LAST_KEYWORD }, { "false", WORD_BOOLEAN }, { "filter", LAST_KEYWORD },
-	{ "from", LAST_KEYWORD }, { "having", LAST_KEYWORD }, { "ilike", LAST_KEYWORD },
-	{ "in", LAST_IN }, { "intersect", LAST_KEYWORD }, { "interval", LAST_KEYWORD },
-	{ "is", LAST_IS }, { "join", LAST_KEYWORD }, { "like", LAST_KEYWORD },
-	{ "limit", LAST_LIMIT }, { "not", LAST_NOT }, { "null", WORD_NULL },
-	{ "offset", WORD_OFFSET }, { "on", LAST_KEYWORD }, { "or", LAST_KEYWORD },
-	{ "over", LAST_KEYWORD }, { "regexp", LAST_KEYWORD }, { "return", LAST_KEYWORD },
-	{ "returning", LAST_KEYWORD }, { "rlike", LAST_KEYWORD }, { "select", LAST_KEYWORD },
-	{ "set", LAST_KEYWORD }, { "then", LAST_KEYWORD }, { "true", WORD_BOOLEAN },
-	{ "union", LAST_KEYWORD }, { "using", LAST_KEYWORD }, { "value", LAST_VALUE },
-	{ "values", LAST_VALUES }, { "when", LAST_KEYWORD }, { "where", LAST_KEYWORD },
-	{ "with", LAST_KEYWORD }, { "xor", LAST_KEYWORD },
+	{ "all", TOKEN_KEYWORD }, { "and", TOKEN_KEYWORD }, { "array", TOKEN_ARRAY },
+	{ "as", TOKEN_AS }, { "asc", TOKEN_ASC }, { "between", TOKEN_KEYWORD },
+	{ "by", TOKEN_KEYWORD }, { "call", TOKEN_KEYWORD }, { "case", TOKEN_KEYWORD },
+	{ "distinct", TOKEN_KEYWORD }, { "div", TOKEN_KEYWORD }, { "else", TOKEN_KEYWORD },
+	{ "escape", TOKEN_KEYWORD }, { "except", TOKEN_KEYWORD }, { "exists", TOKEN_KEYWORD },
+	{ "explain", TOKEN_KEYWORD }, { "false", TOKEN_BOOLEAN }, { "filter", TOKEN_KEYWORD },
+	{ "from", TOKEN_KEYWORD }, { "having", TOKEN_KEYWORD }, { "ilike", TOKEN_KEYWORD },
+	{ "in", TOKEN_IN }, { "intersect", TOKEN_KEYWORD }, { "interval", TOKEN_KEYWORD },
+	{ "is", TOKEN_IS }, { "join", TOKEN_KEYWORD }, { "like", TOKEN_KEYWORD },
+	{ "limit", TOKEN_LIMIT }, { "not", TOKEN_NOT }, { "null", TOKEN_NULL },
+	{ "offset", TOKEN_OFFSET }, { "on", TOKEN_KEYWORD }, { "or", TOKEN_KEYWORD },
+	{ "over", TOKEN_KEYWORD }, { "regexp", TOKEN_KEYWORD }, { "return", TOKEN_KEYWORD },
+	{ "returning", TOKEN_KEYWORD }, { "rlike", TOKEN_KEYWORD }, { "select", TOKEN_KEYWORD },
+	{ "set", TOKEN_KEYWORD }, { "then", TOKEN_KEYWORD }, { "true", TOKEN_BOOLEAN },
+	{ "union", TOKEN_KEYWORD }, { "using", TOKEN_KEYWORD }, { "value", TOKEN_VALUE },
+	{ "values", TOKEN_VALUES }, { "when", TOKEN_KEYWORD }, { "where", TOKEN_KEYWORD },
+	{ "with", TOKEN_KEYWORD }, { "xor", TOKEN_KEYWORD },
 };
 
-/* Whether a dot can follow. */
-static bool is_named(enum last last)
+static int peek(const struct printer *p, size_t ahead)
 {
-	return last >= LAST_OPERAND && last != LAST_LITERAL;
+	return lexer_peek(&p->in, ahead);
 }
 
-/* A piece that the text's end may have made shorter is not shown. */
+static bool is_at(const struct printer *p, const char *string)
+{
+	return lexer_is_at(&p->in, string);
+}
+
+static bool is_name(const struct printer *p, int c)
+{
+	return lexer_is_name(&p->in, c);
+}
+
+static bool is_name_start(const struct printer *p, int c)
+{
+	return lexer_is_name_start(&p->in, c);
+}
+
+/* Return whether a dot after @last separates the parts of a qualified name. */
+static bool is_qualifier(enum token last)
+{
+	return last >= TOKEN_OPERAND && last != TOKEN_LITERAL;
+}
+
+/* Return whether the cut may have shortened the token, which is then not written. */
 static bool is_partial(const struct printer *p)
 {
 	return p->in.cut && p->in.pos == p->in.end;
@@ -49,71 +69,73 @@ static int keyword_compare(const void *name, const void *row)
 	return strncmp(name, ((const struct keyword *)row)->name, KEYWORD_MAX);
 }
 
-static enum last word_meaning(const struct printer *p, size_t start)
+/* Return the kind of the word from @start to the current position. */
+static enum token word_kind(const struct printer *p, size_t start)
 {
 	char name[KEYWORD_MAX] = "";
 	const struct keyword *keyword;
 	size_t len = p->in.pos - start;
 
-	if (p->now.last == LAST_DOT || len >= sizeof(name))
-		return LAST_WORD;
+	if (p->now.last == TOKEN_DOT || len >= sizeof(name))
+		return TOKEN_NAME;
 	for (size_t i = 0; i < len; i++)
 		name[i] = (char)lexer_lower(p->in.text[start + i]);
 	keyword = bsearch(name, keywords, sizeof(keywords) / sizeof(keywords[0]), sizeof(*keywords),
 			  keyword_compare);
-	return keyword ? keyword->meaning : LAST_WORD;
+	return keyword ? keyword->kind : TOKEN_NAME;
 }
 
-/* Whether "null", "true" or "false" is a value here. */
-static bool is_value(const struct printer *p, enum last meaning)
+/* Return whether "null", "true" or "false", of kind @next, is a literal at this position. */
+static bool is_literal(const struct printer *p, enum token next)
 {
-	enum last last = p->now.last;
+	enum token last = p->now.last;
 
 	if (p->in.mysql)
-		return meaning == WORD_NULL;
-	return last != LAST_IS && last != LAST_IS_NOT && (last != LAST_NOT || meaning != WORD_NULL);
+		return next == TOKEN_NULL;
+	return last != TOKEN_IS && last != TOKEN_IS_NOT &&
+	       (last != TOKEN_NOT || next != TOKEN_NULL);
 }
 
 static void read_word(struct printer *p)
 {
 	size_t start = p->in.pos;
-	enum last meaning;
+	enum token next;
 
-	while (lexer_is_name(&p->in, lexer_peek(&p->in, 0)))
+	while (is_name(p, peek(p, 0)))
 		p->in.pos++;
 	if (is_partial(p))
 		return;
-	meaning = word_meaning(p, start);
-	switch (meaning) {
-	case WORD_NULL:
-	case WORD_BOOLEAN:
-		if (is_value(p, meaning)) {
+	next = word_kind(p, start);
+	switch (next) {
+	case TOKEN_NULL:
+	case TOKEN_BOOLEAN:
+		if (is_literal(p, next)) {
 			printer_literal(p, false);
-			p->token = meaning == WORD_NULL ? OTHER : LITERAL;
+			p->redact = next == TOKEN_NULL ? REDACT_NOTHING : REDACT_LITERAL;
 			return;
 		}
-		meaning = LAST_WORD;
+		next = TOKEN_NAME;
 		break;
-	case WORD_ASC:
-		/* "order by a asc" is "order by a". */
-		if (p->now.last >= LAST_OPERAND)
+	case TOKEN_ASC:
+		/* "asc" is the default order: drop it after an expression. */
+		if (p->now.last >= TOKEN_OPERAND)
 			return;
-		meaning = LAST_WORD;
+		next = TOKEN_NAME;
 		break;
-	case WORD_OFFSET:
-		printer_separator(p, LAST_KEYWORD, "offset", 6);
+	case TOKEN_OFFSET:
+		printer_separator(p, TOKEN_KEYWORD, "offset", 6);
 		return;
-	case LAST_NOT:
-		if (p->now.last == LAST_IS)
-			meaning = LAST_IS_NOT;
+	case TOKEN_NOT:
+		if (p->now.last == TOKEN_IS)
+			next = TOKEN_IS_NOT;
 		break;
 	default:
 		break;
 	}
-	printer_token(p, meaning, p->in.text + start, p->in.pos - start, true);
+	printer_token(p, next, p->in.text + start, p->in.pos - start, true);
 }
 
-/* A name in quotes, with @prefix bytes before them. */
+/* Read a quoted name with @prefix bytes before the quote. */
 static void read_quoted_name(struct printer *p, size_t prefix)
 {
 	size_t start = p->in.pos;
@@ -121,16 +143,16 @@ static void read_quoted_name(struct printer *p, size_t prefix)
 	p->in.pos += prefix;
 	if (lexer_skip_quoted(&p->in, false)) {
 		if (!is_partial(p))
-			printer_token(p, LAST_WORD, p->in.text + start, p->in.pos - start, false);
+			printer_token(p, TOKEN_NAME, p->in.text + start, p->in.pos - start, false);
 	} else if (!p->in.cut) {
 		printer_literal(p, false);
 	}
 }
 
-/* Strings, with their prefixes. Whether it was one. */
+/* Read a string with its prefix. Return whether there is one. */
 static bool read_string(struct printer *p)
 {
-	int c = lexer_lower(lexer_peek(&p->in, 0));
+	int c = lexer_lower(peek(p, 0));
 	bool backslash = p->in.mysql;
 	size_t prefix = 0;
 
@@ -141,13 +163,13 @@ static bool read_string(struct printer *p)
 		printer_literal(p, true);
 		return true;
 	}
-	if ((c == 'n' || c == 'b' || c == 'x' || (c == 'e' && !p->in.mysql)) && lexer_peek(&p->in, 1) == '\'')
+	if ((c == 'n' || c == 'b' || c == 'x' || (c == 'e' && !p->in.mysql)) && peek(p, 1) == '\'')
 		prefix = 1;
-	else if (c == 'u' && !p->in.mysql && lexer_peek(&p->in, 1) == '&' && lexer_peek(&p->in, 2) == '\'')
+	else if (c == 'u' && !p->in.mysql && peek(p, 1) == '&' && peek(p, 2) == '\'')
 		prefix = 2;
 	else if (c != '\'' && (c != '"' || !p->in.mysql))
 		return false;
-	/* PostgreSQL reads a string that goes on in another line as it began. */
+	/* In PostgreSQL a string that continues on another line keeps its rule for backslashes. */
 	if (c == 'e' || (!prefix && p->now.string && p->escapes))
 		backslash = true;
 	p->escapes = backslash;
@@ -157,46 +179,49 @@ static bool read_string(struct printer *p)
 	return true;
 }
 
-/* $1, ?, :name and %s, which only a driver knows. Whether it was one. */
+/* Read a parameter: $1, ?, or a driver's :name or %s. Return whether there is one. */
 static bool read_parameter(struct printer *p)
 {
-	bool operand = p->now.last < LAST_OPERAND;
-	int c = lexer_peek(&p->in, 0), after = lexer_peek(&p->in, 1);
+	bool operand = p->now.last < TOKEN_OPERAND;
+	int c = peek(p, 0), after = peek(p, 1);
 
 	if (c == '$' && lexer_is_digit(after)) {
 		p->in.pos++;
 		lexer_skip_digits(&p->in);
 	} else if (c == '?' && (operand || p->in.mysql)) {
 		p->in.pos++;
-	} else if (c == ':' && operand && lexer_is_name_start(&p->in, after)) {
-		for (p->in.pos++; lexer_is_name(&p->in, lexer_peek(&p->in, 0));)
+	} else if (c == ':' && operand && is_name_start(p, after)) {
+		for (p->in.pos++; is_name(p, peek(p, 0));)
 			p->in.pos++;
-	} else if (c == '%' && operand && after == 's' && !lexer_is_name(&p->in, lexer_peek(&p->in, 2))) {
+	} else if (c == '%' && operand && after == 's' && !is_name(p, peek(p, 2))) {
 		p->in.pos += 2;
 	} else {
 		return false;
 	}
 	printer_literal(p, false);
-	p->token = OTHER;
+	p->redact = REDACT_NOTHING;
 	return true;
 }
 
-/* Whether it was a number. MySQL's names may begin with digits behind a dot. */
+/*
+ * Read a number, or after a dot a name that begins with digits, as MySQL permits. Return whether
+ * there is one.
+ */
 static bool read_number(struct printer *p)
 {
-	enum last last = p->now.last;
+	enum token last = p->now.last;
 	size_t len = 0;
 
-	if (lexer_peek(&p->in, 0) == '.') {
-		if (!lexer_is_digit(lexer_peek(&p->in, 1)) || is_named(last))
+	if (peek(p, 0) == '.') {
+		if (!lexer_is_digit(peek(p, 1)) || is_qualifier(last))
 			return false;
-	} else if (!lexer_is_digit(lexer_peek(&p->in, 0))) {
+	} else if (!lexer_is_digit(peek(p, 0))) {
 		return false;
 	}
-	if (last == LAST_DOT && p->in.mysql) {
-		while (lexer_is_digit(lexer_peek(&p->in, len)))
+	if (last == TOKEN_DOT && p->in.mysql) {
+		while (lexer_is_digit(peek(p, len)))
 			len++;
-		if (lexer_is_name(&p->in, lexer_peek(&p->in, len))) {
+		if (is_name(p, peek(p, len))) {
 			read_word(p);
 			return true;
 		}
@@ -206,7 +231,10 @@ static bool read_number(struct printer *p)
 	return true;
 }
 
-/* PostgreSQL's own rule for where an operator of any characters ends. */
+/*
+ * Return the length of an operator by PostgreSQL's rules: any sequence of operator characters up to
+ * a comment, where a trailing + or - requires one of @special; lexical structure, "Operators".
+ */
 static size_t operator_postgres(const struct printer *p)
 {
 	static const char all[] = "~!@#^&|`?+-*/%<>=", special[] = "~!@#%^&|`?";
@@ -214,16 +242,16 @@ static size_t operator_postgres(const struct printer *p)
 	size_t len = 0;
 	int c;
 
-	for (; len < OPERATOR_MAX && (c = lexer_peek(&p->in, len)) > 0 && strchr(all, c); len++) {
-		if (len && ((c == '-' && lexer_peek(&p->in, len + 1) == '-') ||
-			    (c == '/' && lexer_peek(&p->in, len + 1) == '*')))
+	for (; len < OPERATOR_MAX && (c = peek(p, len)) > 0 && strchr(all, c); len++) {
+		if (len && ((c == '-' && peek(p, len + 1) == '-') ||
+			    (c == '/' && peek(p, len + 1) == '*')))
 			break;
-		/* "=?" is rather a parameter. */
-		if (len && c == '?' && lexer_peek(&p->in, len - 1) != '@' && lexer_peek(&p->in, 0) != '?')
+		/* In "=?" the ? is a parameter, in "@?" and "?|" it is part of the operator. */
+		if (len && c == '?' && peek(p, len - 1) != '@' && peek(p, 0) != '?')
 			break;
 		has_special |= strchr(special, c) != NULL;
 	}
-	while (len > 1 && !has_special && strchr("+-", lexer_peek(&p->in, len - 1)))
+	while (len > 1 && !has_special && strchr("+-", peek(p, len - 1)))
 		len--;
 	return len ? len : 1;
 }
@@ -235,7 +263,7 @@ static size_t operator_mysql(const struct printer *p)
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		if (lexer_is_at(&p->in, table[i]))
+		if (is_at(p, table[i]))
 			return strlen(table[i]);
 	return 1;
 }
@@ -245,42 +273,42 @@ static void read_operator(struct printer *p)
 	size_t start = p->in.pos, len;
 	char c = (char)p->in.text[start];
 
-	if (lexer_is_at(&p->in, "::") || lexer_is_at(&p->in, ":="))
+	if (is_at(p, "::") || is_at(p, ":="))
 		len = 2;
 	else
 		len = p->in.mysql ? operator_mysql(p) : operator_postgres(p);
 	p->in.pos += len;
 	if (is_partial(p))
 		return;
-	if (len == 1 && (c == '-' || c == '+') && p->now.last < LAST_OPERAND)
+	if (len == 1 && (c == '-' || c == '+') && p->now.last < TOKEN_OPERAND)
 		printer_sign(p, c);
 	else if (len == 1 && c == '?')
 		printer_literal(p, false);
 	else
-		printer_token(p, len == 2 && !memcmp(p->in.text + start, "::", 2) ? LAST_CAST :
-			    LAST_OPERATOR, p->in.text + start, len, false);
+		printer_token(p, len == 2 && !memcmp(p->in.text + start, "::", 2) ?
+			      TOKEN_CAST : TOKEN_OPERATOR, p->in.text + start, len, false);
 }
 
-/* MySQL's @name and @@name. Whether it was one. */
+/* Read MySQL's @name or @@name. Return whether there is one. */
 static bool read_variable(struct printer *p)
 {
-	size_t start = p->in.pos, len = lexer_is_at(&p->in, "@@") ? 2 : 1;
+	size_t start = p->in.pos, len = is_at(p, "@@") ? 2 : 1;
 
-	if (!p->in.mysql || lexer_peek(&p->in, 0) != '@' || !lexer_is_name(&p->in, lexer_peek(&p->in, len)))
+	if (!p->in.mysql || peek(p, 0) != '@' || !is_name(p, peek(p, len)))
 		return false;
-	for (p->in.pos += len; lexer_is_name(&p->in, lexer_peek(&p->in, 0));)
+	for (p->in.pos += len; is_name(p, peek(p, 0));)
 		p->in.pos++;
 	if (!is_partial(p))
-		printer_token(p, LAST_WORD, p->in.text + start, p->in.pos - start, true);
+		printer_token(p, TOKEN_NAME, p->in.text + start, p->in.pos - start, true);
 	return true;
 }
 
-/* (?+) and [?+] as a fingerprint has them. Whether it was one. */
+/* Read (?+) or [?+] of a fingerprint. Return whether there is one. */
 static bool read_list(struct printer *p)
 {
-	char c = (char)lexer_peek(&p->in, 0);
+	char c = (char)peek(p, 0);
 
-	if (!printer_starts_list(p, c) || (!lexer_is_at(&p->in, "(?+)") && !lexer_is_at(&p->in, "[?+]")))
+	if (!printer_starts_list(p, c) || (!is_at(p, "(?+)") && !is_at(p, "[?+]")))
 		return false;
 	p->in.pos += 4;
 	printer_open(p, c);
@@ -289,31 +317,32 @@ static bool read_list(struct printer *p)
 	return true;
 }
 
-/* Most tokens are: what begins as a word and is no string's prefix and no parameter. */
+/* Return whether a word begins that is neither a parameter nor the prefix of a string or name. */
 static bool is_plain_word(const struct printer *p)
 {
-	int c = lexer_peek(&p->in, 0), after = lexer_peek(&p->in, 1);
+	int c = peek(p, 0), after = peek(p, 1);
 
-	return lexer_is_name_start(&p->in, c) && c != '$' && after != '\'' && after != '&';
+	return is_name_start(p, c) && c != '$' && after != '\'' && after != '&';
 }
 
 void token_read(struct printer *p)
 {
-	int c = lexer_peek(&p->in, 0);
+	int c = peek(p, 0);
 
-	if (is_plain_word(p)) {
+	if (is_plain_word(p)) {		/* most tokens */
 		read_word(p);
-	} else if (lexer_is_at(&p->in, "...")) {
+	} else if (is_at(p, "...")) {
 		p->in.pos += 3;
-		printer_token(p, LAST_MORE, "...", 3, false);
+		printer_token(p, TOKEN_ELLIPSIS, "...", 3, false);
 	} else if (c == (p->in.mysql ? '`' : '"')) {
 		read_quoted_name(p, 0);
-	} else if (!p->in.mysql && lexer_lower(c) == 'u' && lexer_peek(&p->in, 1) == '&' && lexer_peek(&p->in, 2) == '"') {
+	} else if (!p->in.mysql && lexer_lower(c) == 'u' && peek(p, 1) == '&' &&
+		   peek(p, 2) == '"') {
 		read_quoted_name(p, 2);
 	} else if (read_string(p) || read_parameter(p) || read_number(p) || read_variable(p) ||
 		   read_list(p)) {
 		return;
-	} else if (lexer_is_name_start(&p->in, c)) {
+	} else if (is_name_start(p, c)) {
 		read_word(p);
 	} else if (c == '(' || c == '[') {
 		p->in.pos++;
@@ -323,10 +352,11 @@ void token_read(struct printer *p)
 		printer_close(p, (char)c);
 	} else if (c == ',') {
 		p->in.pos++;
-		printer_separator(p, LAST_COMMA, ",", 1);
+		printer_separator(p, TOKEN_COMMA, ",", 1);
 	} else if (c == '.') {
 		p->in.pos++;
-		printer_token(p, is_named(p->now.last) ? LAST_DOT : LAST_OPERATOR, ".", 1, false);
+		printer_token(p, is_qualifier(p->now.last) ? TOKEN_DOT : TOKEN_OPERATOR, ".", 1,
+			      false);
 	} else if (c == ';') {
 		p->in.pos++;
 		printer_end(p);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* VERSION-TRACE-SPAN-FLAGS; versions to come may add to it, behind another hyphen. */
+/* VERSION-TRACE-SPAN-FLAGS; later versions may append fields after another hyphen. */
 #define VERSION_DIGITS	2
 #define TRACE_AT	(VERSION_DIGITS + 1)
 #define SPAN_AT		(TRACE_AT + TRACE_DIGITS + 1)
@@ -17,18 +17,21 @@ struct search {
 	bool found;
 };
 
-/* The value of a digit, of capital ones only with @capitals; or -1. */
-static int hex_digit(char c, bool capitals)
+/* Return the value of a hexadecimal digit, or -1; upper-case ones are valid only with @upper. */
+static int hex_digit(char c, bool upper)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
 	if (c >= 'a' && c <= 'f')
 		return c - 'a' + 10;
-	return capitals && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return upper && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Copies @digits digits, with a NUL. False: they are none. *@zero: all are 0. */
-static bool take_digits(const char *from, size_t digits, char *to, bool *zero)
+/*
+ * Copy @digits lower-case hexadecimal digits to @to, with a NUL. *@zero: all are 0. Return false if
+ * any byte is not such a digit.
+ */
+static bool copy_digits(const char *from, size_t digits, char *to, bool *zero)
 {
 	*zero = true;
 	for (size_t i = 0; i < digits; i++) {
@@ -41,7 +44,7 @@ static bool take_digits(const char *from, size_t digits, char *to, bool *zero)
 	return true;
 }
 
-/* Undoes the URL's escapes, into @to and no further than @size. Returns the length there. */
+/* Decode %XX escapes into the @size bytes of @to; the rest is dropped. Return the length there. */
 static size_t url_decode(const char *from, size_t len, char *to, size_t size)
 {
 	size_t n = 0;
@@ -65,10 +68,10 @@ static bool parent_parse(const char *value, size_t value_len, struct traceparent
 
 	if (len < PARENT_LENGTH || text[TRACE_AT - 1] != '-' || text[SPAN_AT - 1] != '-' ||
 	    text[FLAGS_AT - 1] != '-' ||
-	    !take_digits(text, VERSION_DIGITS, version, &no_version) ||
-	    !take_digits(text + TRACE_AT, TRACE_DIGITS, found.trace, &no_trace) ||
-	    !take_digits(text + SPAN_AT, SPAN_DIGITS, found.span, &no_span) ||
-	    !take_digits(text + FLAGS_AT, 2, flags, &no_flags))
+	    !copy_digits(text, VERSION_DIGITS, version, &no_version) ||
+	    !copy_digits(text + TRACE_AT, TRACE_DIGITS, found.trace, &no_trace) ||
+	    !copy_digits(text + SPAN_AT, SPAN_DIGITS, found.span, &no_span) ||
+	    !copy_digits(text + FLAGS_AT, 2, flags, &no_flags))
 		return false;
 	if (no_trace || no_span || !strcmp(version, "ff") ||
 	    (len > PARENT_LENGTH && (no_version || text[PARENT_LENGTH] != '-')))
@@ -84,7 +87,7 @@ static bool is_key(char c)
 	       c == '_' || c == '-' || c == '.' || c == '%';
 }
 
-/* Goes over key='value' after key='value' in a comment; what is something else is passed over. */
+/* Parse the key='value' pairs of a comment; skip everything else. */
 static void comment_search(void *arg, const char *at, size_t len)
 {
 	const char *end = at + len, *key, *value;
@@ -119,7 +122,7 @@ bool traceparent_find(enum fingerprint_dialect dialect, const char *text, size_t
 {
 	struct search search = { .parent = parent };
 
-	/* Most have none, and this is fast. */
+	/* Most statements have none; memmem() is faster than parsing the comments. */
 	if (memmem(text, len, name, sizeof(name) - 1))
 		fingerprint_comments(dialect, text, len, cut, comment_search, &search);
 	return search.found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The trace that a statement belongs to, where its client says so: in a comment as sqlcommenter
- * writes it, whose traceparent is what W3C's Trace Context has in a header of that name.
+ * The trace context of a statement, from a comment in the format of sqlcommenter: key='value' pairs
+ * with URL-encoded values. The value of traceparent is that of the header of W3C Trace Context.
  */
 #ifndef SQL_TRACEPARENT_H
 #define SQL_TRACEPARENT_H
@@ -15,15 +15,16 @@
 #define TRACE_DIGITS	32
 #define SPAN_DIGITS	16
 
-/* Lower-case hexadecimal digits, neither all 0. */
+/* IDs in lower-case hexadecimal digits, not all 0, with a NUL. */
 struct traceparent {
 	char trace[TRACE_DIGITS + 1], span[SPAN_DIGITS + 1];
 	uint8_t flags;
 };
 
 /*
- * Looks for it in the comments of the @len bytes of @text, any bytes, of which @cut says that they
- * go on. Whether there is one; of several that are valid, the last counts.
+ * Parse the traceparent in the comments of the @len bytes of @text, which may be any bytes. @cut:
+ * the statement continues after @text. Return whether there is a valid one; of several the last
+ * counts.
  */
 bool traceparent_find(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 		      struct traceparent *parent);

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	REQUIRE(err == 0 || err == -EINVAL || err == -E2BIG, "%d", err);
 	REQUIRE(at <= strlen(source) + 1, "%zu", at);
-	REQUIRE(pattern.nnodes <= PATTERN_NODES);
+	REQUIRE(pattern.nnodes <= REGEX_NODES);
 	if (!err) {
 		bool found = regex_match(&pattern, text, in.left);
 
