@@ -47,6 +47,7 @@ CONSTANT(is_signed);	/* it is a signed number */
 
 MAP(pids);		/* hash: tgid that is wanted → anything */
 MAP(probe_hits);	/* hash: struct probe_hit_key → u64 */
+MAP(record);		/* per-CPU array of one: with perf_buffers, room for a record */
 
 /* Reads the arguments. The process and thread as they are seen; 0: the hit is not wanted. */
 INLINE __u64 hit_wanted(void *ctx, __u64 *v)
@@ -89,6 +90,30 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 		}                                                                           \
 	}
 
+/* Return room for a record, or NULL. */
+INLINE struct event_probe_hit *record_begin(void)
+{
+	__u32 zero = 0;
+
+	if (VALUE(perf_buffers))
+		return bpf_map_lookup_elem(record, &zero);
+	return bpf_ringbuf_reserve(ring, VALUE(record_size), 0);
+}
+
+/*
+ * Send the record of thread @id. Kernels without a ring buffer run this with preemption disabled. If
+ * the fallback is forced on a newer one, another thread can have used the element in between.
+ */
+INLINE void record_end(void *ctx, struct event_probe_hit *event, __u64 id)
+{
+	if (!VALUE(perf_buffers))
+		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	else if (*(volatile __u32 *)&event->tid != (__u32)id ||
+		 bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, event, VALUE(record_size)))
+		count(LOST_RING_FULL);
+	wake(ctx);
+}
+
 PROGRAM(hit_send)
 {
 	__u64 v[VARIABLES], id = hit_wanted(ctx, v), value;
@@ -97,7 +122,7 @@ PROGRAM(hit_send)
 
 	if (!id)
 		return 0;
-	event = bpf_ringbuf_reserve(ring, VALUE(record_size), 0);
+	event = record_begin();
 	if (!event) {
 		count(LOST_RING_FULL);
 		return 0;
@@ -121,8 +146,7 @@ PROGRAM(hit_send)
 	FIELD(9);
 	FIELD(10);
 	FIELD(11);
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	wake(ctx);
+	record_end(ctx, event, id);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include "cli/message.h"
 #include "cli/trace_print.h"
 #include "cli/loop.h"
+#include "db/engines.h"
 #include "host/file.h"
 #include "probe/trace.h"
 
@@ -301,6 +302,7 @@ static int trace_open(struct trace *trace)
 		.mode = options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
 		.text_bytes = options->text_bytes, .denied = options->denied,
+		.is_program = engine_is_executable, .lasting = loop_arm, .error = banner_error,
 		.arg = trace, .hit = trace_hit, .skipped = trace_skipped,
 		.program = options->verbose ? banner_program : NULL,
 	};

@@ -111,15 +111,6 @@ void describe_sites(const struct bind *bind,
 	}
 }
 
-uint64_t describe_lowest_vaddr(const struct elf *elf)
-{
-	struct elf_loads loads;
-
-	elf_loads(elf, &loads);
-	/* Segments are in ascending order of their addresses. */
-	return loads.count ? loads.segment[0].vaddr & ~(uint64_t)0xfff : 0;
-}
-
 void describe_version(const struct elf *elf, const struct engine *engine, char *version,
 		      size_t size)
 {

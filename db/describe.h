@@ -29,9 +29,6 @@ struct target_site {
 void describe_sites(const struct bind *bind,
 		    void (*each)(void *arg, const struct target_site *site), void *arg);
 
-/* Return the lowest address of the file's segments as linked, rounded down to 4 KiB; 0: none. */
-uint64_t describe_lowest_vaddr(const struct elf *elf);
-
 /*
  * Read the version that follows engine->version_words in .rodata, as "15.14 (Debian
  * 15.14-0+deb12u1)". @version of @size bytes must be zeroed and stays "" if it is not found.

@@ -78,7 +78,7 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 
 	if (err)
 		return err;
-	d->runtime = rt;
+	d->runtime = d->common.runtime = rt;
 	d->pids = runtime_map(rt, "pids");
 	d->servers = runtime_map(rt, "servers");
 	d->comms = runtime_map(rt, "comms");
@@ -164,7 +164,7 @@ static void discover_announce(struct discover *d, size_t first)
 		target_read_version(target, &of->process);
 		d->server(d->listener, &(struct server_info){
 			.engine = target->engine, .path = target->path, .usdt = target->usdt,
-			.method = attach_method_name(d->common.method), .pids = of->pids,
+			.method = attach_method_name(d->runtime->method), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
 			.version = target->version, .has = target->has,
 			.nested = of->npids && pid_namespace_is_nested(of->pids[0], d->runtime->pid_ns_ino),
@@ -447,27 +447,10 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	return err == -ENOENT ? error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }
 
-/* Complete what targets are linked and attached with. */
-static void discover_common(struct discover *d)
-{
-	struct target_common *common = &d->common;
-	struct runtime *rt = d->runtime;
-
-	common->features = &rt->features;
-	common->method = rt->method;
-	common->object = &rt->objects[0];
-	common->values = rt->values;
-	common->nvalues = rt->nvalues;
-	common->semaphores = &rt->semaphores;
-	common->program = rt->config.program;
-	common->program_arg = rt->config.arg;
-}
-
 int discover_find(struct discover *d, struct error *error)
 {
 	int err = 0;
 
-	discover_common(d);
 	for (size_t i = 0; !err && i < d->filter->npids; i++)
 		err = discover_want_pid(d, d->filter->pids[i], error);
 	for (size_t i = 0; !err && i < d->filter->npids; i++)
@@ -515,7 +498,7 @@ static void discover_check(struct discover *d, const struct process *process)
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
 	if (target)
-		target_semaphores(target, d->common.semaphores, process);
+		target_semaphores(target, &d->runtime->semaphores, process);
 	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && (d->filter->npaths || process_is_named(process)))
 		d->error(d->listener, &error);

@@ -14,7 +14,6 @@
 #include "host/pid_namespace.h"
 #include "usdt/probe.h"
 
-#define VALUES_MAX	96
 #define FILES_MAX	256
 #define PIDS_MAX	64
 
@@ -32,32 +31,18 @@ struct scan {
 	size_t nfound;
 };
 
-/* Everything that a program is linked with and that no file tells: any value will do. */
+/* What programs are linked with without the kernel. */
 struct linkage {
-	struct features features;
-	struct object object;
-	struct object_value values[VALUES_MAX];
+	struct runtime runtime;
 	struct target_common common;
 };
 
 static int linkage_open(struct linkage *linkage, const struct survey *survey)
 {
-	uint64_t at = 0;
-	const char *name;
-	size_t n = 0;
-
-	*linkage = (struct linkage){ .features = { .uprobe_pmu = 0 } };
-	if (object_open(&linkage->object, bpf_statement,
-			(size_t)(bpf_statement_end - bpf_statement)))
-		return -ENOEXEC;
-	while (n < VALUES_MAX && (name = object_undefined(&linkage->object, &at)))
-		linkage->values[n++] = (struct object_value){ .name = name };
 	linkage->common = (struct target_common){
-		.features = &linkage->features, .method = survey->method,
-		.object = &linkage->object, .values = linkage->values, .nvalues = n,
-		.site_arg = survey->arg,
+		.runtime = &linkage->runtime, .site_arg = survey->arg,
 	};
-	return 0;
+	return runtime_open_offline(&linkage->runtime, bpf_statement, bpf_statement_end);
 }
 
 static int linkage_plan(const struct linkage *linkage, const struct engine *engine, int fd,

@@ -20,11 +20,12 @@ static int target_bind(struct target *target, const struct target_common *common
 		return error_set(error, ERROR_MACHINE, -ENOEXEC, target->path, NULL);
 	describe_version(elf, target->engine, target->version, sizeof(target->version));
 	target->version_vaddr = describe_version_vaddr(elf, target->engine);
-	target->lowest_vaddr = describe_lowest_vaddr(elf);
+	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
 	err = bind_open(&bind, &(struct bind_config){
 		.engine = target->engine, .elf = *elf, .path = target->path,
-		.target_id = target->id, .asked = common->asked, .object = common->object,
-		.values = common->values, .nvalues = common->nvalues,
+		.target_id = target->id, .asked = common->asked,
+		.object = &common->runtime->objects[0],
+		.values = common->runtime->values, .nvalues = common->runtime->nvalues,
 	}, set, error);
 	target->has = bind.has;
 	target->usdt = bind.usdt;
@@ -55,85 +56,37 @@ int target_plan(struct target *target, const struct target_file *file,
 	return err;
 }
 
-/* Keep the addresses of the semaphores of @set, each once. Return 0 or -ENOMEM. */
-static int target_keep(struct target *target, const struct uprobe_set *set)
-{
-	target->semaphores = calloc(set->nsites, sizeof(*target->semaphores));
-	if (!target->semaphores)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < set->nsites; i++) {
-		uint64_t vaddr = set->sites[i].semaphore ? set->sites[i].semaphore_vaddr : 0;
-		size_t n = 0;
-
-		while (n < target->nsemaphores && target->semaphores[n] != vaddr)
-			n++;
-		if (vaddr && n == target->nsemaphores)
-			target->semaphores[target->nsemaphores++] = vaddr;
-	}
-	return 0;
-}
-
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process)
 {
-	if (semaphores && process_file_same(&process->file, &target->file))
+	if (process_file_same(&process->file, &target->file))
 		semaphores_write(semaphores, process, target->lowest_vaddr, target->semaphores,
 				 target->nsemaphores);
-}
-
-struct target_writer {
-	const struct target *target;
-	struct semaphores *semaphores;
-};
-
-static int writer_each(void *arg, const struct process *process)
-{
-	const struct target_writer *writer = arg;
-
-	target_semaphores(writer->target, writer->semaphores, process);
-	return 0;
-}
-
-/*
- * Write the semaphores into all processes that run the file. Repeat until none is new: a process
- * may be forked from one that was not yet written to.
- */
-static void target_semaphores_all(struct target *target, struct semaphores *semaphores)
-{
-	struct target_writer writer = { target, semaphores };
-	size_t before;
-
-	do {
-		before = semaphores->nmarks;
-		process_each(semaphores->is_program, writer_each, &writer);
-	} while (semaphores->nmarks > before);
 }
 
 int target_open(struct target *target, const struct target_file *file,
 		const struct target_common *common, struct error *error)
 {
-	bool uncounted = common->semaphores && common->semaphores->on;
+	struct semaphores *semaphores = &common->runtime->semaphores;
 	struct uprobe_set set;
 	int err = target_plan(target, file, common, &set, error);
 
 	if (err)
 		return err;
-	err = uncounted ? target_keep(target, &set) : 0;
-	if (err) {
-		uprobe_set_free(&set);
-		return error_set(error, ERROR_MEMORY, err, NULL, NULL);
-	}
-	err = uprobe_set_attach(&set, &(struct uprobe_file){
-		.name = file->engine->name, .fd = file->fd, .path = target->path,
-		.features = common->features, .method = common->method,
-		.uncounted = uncounted,
-		.program = common->program, .program_arg = common->program_arg,
-	}, &target->links, error);
+	if (semaphores->on)
+		err = uprobe_set_semaphores(&set, &target->semaphores, &target->nsemaphores);
+	if (err)
+		error_set(error, ERROR_MEMORY, err, NULL, NULL);
+	else
+		err = runtime_attach(common->runtime, &set, &(struct uprobe_file){
+			.name = file->engine->name, .fd = file->fd, .path = target->path,
+		}, &target->links, error);
 	uprobe_set_free(&set);
 	if (err)
 		target_close(target);
-	else if (uncounted && target->nsemaphores)
-		target_semaphores_all(target, common->semaphores);
+	else if (target->nsemaphores)
+		semaphores_write_all(semaphores, &target->file, target->lowest_vaddr,
+				     target->semaphores, target->nsemaphores);
 	return err;
 }
 

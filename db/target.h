@@ -10,23 +10,12 @@
 #include "db/describe.h"
 #include "db/engine.h"
 #include "host/process.h"
-#include "loader/error.h"
-#include "loader/linker.h"
-#include "loader/semaphore.h"
-#include "loader/uprobe_set.h"
+#include "loader/runtime.h"
 
 /* The same for every file. All is borrowed. */
 struct target_common {
-	struct features *features;
-	enum attach_method method;
-	const struct object *object;		/* the BPF programs */
-	const struct object_value *values;	/* their maps and constants */
-	size_t nvalues;
+	struct runtime *runtime;
 	uint32_t asked;				/* ENGINE_* */
-	struct semaphores *semaphores;		/* written to processes if ->on; may be NULL */
-	/* Called with each program before it is loaded; may be NULL. */
-	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
-	void *program_arg;
 	/* Called with each site of a file that was bound; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 	void *site_arg;
@@ -81,8 +70,7 @@ int target_open(struct target *target, const struct target_file *file,
 void target_read_version(struct target *target, const struct process *process);
 
 /*
- * Write the semaphores into @process, if it runs the file. Does nothing if @semaphores is NULL or
- * not on.
+ * Write the semaphores into @process, if it runs the file. Does nothing if @semaphores is not on.
  */
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process);

@@ -39,6 +39,15 @@ void elf_map_close(struct elf_map *binary)
 	binary->data = MAP_FAILED;
 }
 
+uint64_t elf_map_lowest_vaddr(const struct elf *elf)
+{
+	struct elf_loads loads;
+
+	elf_loads(elf, &loads);
+	/* Segments are in ascending order of their addresses. */
+	return loads.count ? loads.segment[0].vaddr & ~(uint64_t)0xfff : 0;
+}
+
 int elf_map_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 {
 	struct elf_symbol symbol;

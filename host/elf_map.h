@@ -22,6 +22,12 @@ int elf_map_open(struct elf_map *binary, int fd);
 void elf_map_close(struct elf_map *binary);
 
 /*
+ * Return the lowest address of the file's segments as linked, rounded down to 4 KiB; 0: none. See
+ * process_memory_open_program().
+ */
+uint64_t elf_map_lowest_vaddr(const struct elf *elf);
+
+/*
  * Resolve a variable for spec_emit(); @arg is the struct elf. Store its address as linked in
  * *@vaddr. Return 0, or -ENOENT if there is no such symbol or its value is not an address, as with
  * thread-local variables.

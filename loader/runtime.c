@@ -11,7 +11,6 @@
 #include "host/clock.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
-#include "loader/uprobe_set.h"
 
 #define RING_RECORDS	32	/* the buffer has room for at least so many of the longest ones */
 #define PERF_SHARE	4	/* the buffer of one CPU is a quarter of the ring buffer */
@@ -250,6 +249,17 @@ int runtime_ready(struct runtime *rt, struct error *error)
 	if (rt->method == ATTACH_NONE)
 		return error_set_no_uprobes(error, rt->features.tracefs_error);
 	return runtime_lasting(rt, error);
+}
+
+int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struct uprobe_file *file,
+		   struct uprobe_links *links, struct error *error)
+{
+	const struct uprobe_method method = {
+		.features = &rt->features, .method = rt->method, .uncounted = rt->semaphores.on,
+		.program = rt->config.program, .program_arg = rt->config.arg,
+	};
+
+	return uprobe_set_attach(set, file, &method, links, error);
 }
 
 /* Link @program to @insns. Return its length, or -errno and the cause in @error. */

@@ -22,6 +22,7 @@
 #include "loader/semaphore.h"
 #include "loader/stream.h"
 #include "loader/sys.h"
+#include "loader/uprobe_set.h"
 
 #define RUNTIME_OBJECTS		2
 #define RUNTIME_VALUES		80	/* maps and constants */
@@ -116,6 +117,13 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
  * what a killed process left behind. Return 0, or -errno and the cause in @error.
  */
 int runtime_ready(struct runtime *rt, struct error *error);
+
+/*
+ * Attach @set to @file. Return 0, or -errno and the cause in @error with nothing attached.
+ * uprobe_set_detach() ends it.
+ */
+int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struct uprobe_file *file,
+		   struct uprobe_links *links, struct error *error);
 
 struct runtime_tracepoint {
 	const char *program;		/* of the first object that has it */

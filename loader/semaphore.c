@@ -259,6 +259,35 @@ void semaphores_write(struct semaphores *s, const struct process *process, uint6
 	s->error_pid = process->pid;
 }
 
+struct writing {
+	struct semaphores *semaphores;
+	const struct process_file *file;
+	uint64_t lowest;
+	const uint64_t *vaddrs;
+	size_t count;
+};
+
+static int writing_each(void *arg, const struct process *process)
+{
+	const struct writing *w = arg;
+
+	if (process_file_same(&process->file, w->file))
+		semaphores_write(w->semaphores, process, w->lowest, w->vaddrs, w->count);
+	return 0;
+}
+
+void semaphores_write_all(struct semaphores *s, const struct process_file *file, uint64_t lowest,
+			  const uint64_t *vaddrs, size_t count)
+{
+	struct writing writing = { s, file, lowest, vaddrs, count };
+	size_t before;
+
+	do {
+		before = s->nmarks;
+		process_each(s->is_program, writing_each, &writing);
+	} while (s->on && count && s->nmarks > before);
+}
+
 void semaphores_close(struct semaphores *s)
 {
 	marks_take(s);

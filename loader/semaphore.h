@@ -51,6 +51,13 @@ int semaphores_open(struct semaphores *semaphores);
 void semaphores_write(struct semaphores *semaphores, const struct process *process, uint64_t lowest,
 		      const uint64_t *vaddrs, size_t count);
 
+/*
+ * Write the semaphores into all processes that run @file. Repeats until none is new: a process may be
+ * forked from one that was not written to yet.
+ */
+void semaphores_write_all(struct semaphores *semaphores, const struct process_file *file,
+			  uint64_t lowest, const uint64_t *vaddrs, size_t count);
+
 /* Takes back all that was written, removes the note, and is off. */
 void semaphores_close(struct semaphores *semaphores);
 

@@ -14,7 +14,8 @@
 /* What is at hand while a plan is carried out: its sites by group, as the kernel wants them. */
 struct attachment {
 	const struct uprobe_set *set;
-	const struct uprobe_file *place;
+	const struct uprobe_file *file;
+	const struct uprobe_method *method;
 	struct uprobe_links *links;
 	struct error *error;
 	bool on_return;			/* which of the plan's sites these are */
@@ -80,6 +81,24 @@ void uprobe_set_free(struct uprobe_set *set)
 	*set = (struct uprobe_set){ 0 };
 }
 
+int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count)
+{
+	*count = 0;
+	*vaddrs = calloc(set->nsites, sizeof(**vaddrs));
+	if (!*vaddrs)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < set->nsites; i++) {
+		uint64_t vaddr = set->sites[i].semaphore ? set->sites[i].semaphore_vaddr : 0;
+		size_t n = 0;
+
+		while (n < *count && (*vaddrs)[n] != vaddr)
+			n++;
+		if (vaddr && n == *count)
+			(*vaddrs)[(*count)++] = vaddr;
+	}
+	return 0;
+}
+
 int uprobe_set_load(const struct prog_def *def, struct error *error)
 {
 	int prog = sys_prog_load(def, NULL, 0);
@@ -102,7 +121,7 @@ static int attachment_part(struct attachment *attachment, const char *name,
 			   const struct bpf_insn *insns,
 			   uint32_t count, uint32_t first, uint32_t end)
 {
-	const struct uprobe_file *place = attachment->place;
+	const struct uprobe_method *method = attachment->method;
 	struct uprobe_links *links = attachment->links;
 	char path[32];
 	struct uprobe_sites sites = { .path = path, .offsets = attachment->offsets + first,
@@ -111,19 +130,20 @@ static int attachment_part(struct attachment *attachment, const char *name,
 				      .on_return = attachment->on_return };
 	int prog, n;
 
-	if (place->program)
-		place->program(place->program_arg, name, insns, count);
+	if (method->program)
+		method->program(method->program_arg, name, insns, count);
 	prog = uprobe_set_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
-						   .attach_type = attach_type(place->method),
+						   .attach_type = attach_type(method->method),
 						   .insns = insns, .count = count }, attachment->error);
 	if (prog < 0)
 		return prog;
 	/* The name of an open file: right in any mount namespace, and when it was deleted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place->fd);
-	n = attach_uprobes(place->features, place->method, prog, &sites, links->fds + links->count);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", attachment->file->fd);
+	n = attach_uprobes(method->features, method->method, prog, &sites,
+			   links->fds + links->count);
 	close(prog);
 	if (n < 0)
-		return error_set(attachment->error, ERROR_ATTACH, n, place->path, name);
+		return error_set(attachment->error, ERROR_ATTACH, n, attachment->file->path, name);
 	links->count += (uint32_t)n;
 	return 0;
 }
@@ -139,7 +159,7 @@ static int attachment_run(struct attachment *attachment, const struct bpf_insn *
 		from++;
 	for (to = from; to < attachment->nsites && attachment->groups[to] < end; to++)
 		attachment->cookies[to] = attachment->groups[to] - first;
-	return attachment_part(attachment, attachment->place->name, joined, count, from, to);
+	return attachment_part(attachment, attachment->file->name, joined, count, from, to);
 }
 
 /*
@@ -206,7 +226,7 @@ static void attachment_sites(struct attachment *attachment)
 			if (site->group != group || site->on_return != attachment->on_return)
 				continue;
 			attachment->offsets[n] = (unsigned long)site->offset;
-			attachment->semaphores[n] = attachment->place->uncounted ? 0 :
+			attachment->semaphores[n] = attachment->method->uncounted ? 0 :
 					       (unsigned long)site->semaphore;
 			attachment->groups[n++] = attachment->ngroups;
 		}
@@ -219,7 +239,6 @@ static void attachment_sites(struct attachment *attachment)
 /* Those sites of the plan that are for entries, or for returns. */
 static int attachment_out(struct attachment *attachment, bool on_return)
 {
-	const struct uprobe_file *place = attachment->place;
 	struct uprobe_links *links = attachment->links;
 	uint32_t before = links->count;
 	int err;
@@ -228,7 +247,7 @@ static int attachment_out(struct attachment *attachment, bool on_return)
 	attachment_sites(attachment);
 	if (!attachment->nsites)
 		return 0;
-	err = place->method == ATTACH_MULTI ? attachment_joined(attachment) : -ENOSPC;
+	err = attachment->method->method == ATTACH_MULTI ? attachment_joined(attachment) : -ENOSPC;
 	if (err == -ENOSPC && attachment->error->kind == ERROR_NONE) {
 		attach_close(links->features, links->fds + before, links->count - before);
 		links->count = before;
@@ -237,18 +256,18 @@ static int attachment_out(struct attachment *attachment, bool on_return)
 	return err;
 }
 
-int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *place,
-		      struct uprobe_links *links,
+int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *file,
+		      const struct uprobe_method *method, struct uprobe_links *links,
 		      struct error *error)
 {
-	struct attachment attachment = { .set = set, .place = place, .links = links,
-					 .error = error };
+	struct attachment attachment = { .set = set, .file = file, .method = method,
+					 .links = links, .error = error };
 	/* Its five arrays; no group is without a site. */
 	uint64_t *room = calloc(set->nsites, 5 * sizeof(*room));
 	int err = -ENOMEM;
 
 	links->count = 0;
-	links->features = place->features;
+	links->features = method->features;
 	links->fds = calloc(set->nsites, sizeof(*links->fds));
 	if (!links->fds || !room) {
 		error_set(error, ERROR_MEMORY, err, NULL, NULL);

@@ -31,15 +31,19 @@ struct uprobe_set {
 	uint32_t ngroups, nsites;
 };
 
-/* Where and how a plan is attached. */
+/* A file to attach to. All is borrowed. */
 struct uprobe_file {
 	const char *name;		/* of the program that all groups are joined to */
-	int fd;				/* the file, open */
-	const char *path;		/* for people */
+	int fd;				/* open for reading */
+	const char *path;		/* for messages */
+};
+
+/* How to attach. All is borrowed. */
+struct uprobe_method {
 	struct features *features;
 	enum attach_method method;
-	bool uncounted;			/* the semaphores are not for the kernel to count */
-	/* Shown each program as it goes to the kernel; may be NULL. */
+	bool uncounted;			/* the kernel does not count the semaphores */
+	/* Called for each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;
 };
@@ -64,6 +68,12 @@ void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites);
 
 void uprobe_set_free(struct uprobe_set *set);
 
+/*
+ * Collect the addresses of the semaphores of @set as linked, each once, in *@vaddrs, which is the
+ * caller's to free. Return 0 or -ENOMEM.
+ */
+int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count);
+
 /* Loads a program: its descriptor, or -errno and the verifier's words in @fault. */
 int uprobe_set_load(const struct prog_def *def, struct error *error);
 
@@ -71,8 +81,8 @@ int uprobe_set_load(const struct prog_def *def, struct error *error);
  * Loads the programs and puts them on their sites, all on one link where it can. 0, or -errno and
  * why in @fault, with nothing attached. uprobe_set_detach() ends it.
  */
-int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *place,
-		      struct uprobe_links *links,
+int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *file,
+		      const struct uprobe_method *method, struct uprobe_links *links,
 		      struct error *error);
 
 /* Takes the probes away. */

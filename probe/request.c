@@ -15,7 +15,7 @@
 #include "usdt/site.h"
 
 #define NUMBERS		9
-#define VALUES_MAX	(16 + NUMBERS + EXPRESSION_VARIABLES + 1 + REQUEST_FIELDS)
+#define VALUES_MAX	(RUNTIME_VALUES + NUMBERS + EXPRESSION_VARIABLES + 1 + REQUEST_FIELDS)
 #define SKIPPED_MAX	2048
 #define FUNCTION_SIGNS	UINT32_MAX	/* a register may be anything: as C's long */
 
@@ -367,7 +367,7 @@ static int work_link(struct work *work, const struct site *site, int id)
 		    probe_request_record_size(s->nfields, s->texts, common->text_size));
 	work_number(work, "constant_histogram", common->mode == REQUEST_HISTOGRAM);
 	work_number(work, "constant_is_signed", s->nfields && s->fields[0].is_signed);
-	n = object_link(common->object, program, work->values, work->nvalues, work->linked,
+	n = object_link(&common->runtime->objects[0], program, work->values, work->nvalues, work->linked,
 			&culprit);
 	if (n == -ENOSPC)
 		return work_refuse(work, site, "", "the filter and the values are too long");
@@ -390,8 +390,8 @@ static int work_site(struct work *work, const struct site *site)
 	work->probe.on_return = work->on_return;
 	work->probe.nfields = work->request->all ? work_all(work, site) : work->request->nfields;
 	work->probe.texts = work->request->texts;
-	memcpy(work->values, common->values, common->nvalues * sizeof(*work->values));
-	work->nvalues = common->nvalues;
+	work->nvalues = common->runtime->nvalues;
+	memcpy(work->values, common->runtime->values, work->nvalues * sizeof(*work->values));
 	uses = work_uses(work);
 	for (unsigned int i = 0; !err && i < EXPRESSION_PID; i++)
 		err = work_variable(work, site, i, uses);
@@ -422,7 +422,8 @@ static int work_usdt(struct work *work, const struct probe_site *sites, size_t c
 		const struct usdt_site *note = &sites[i].site;
 		struct site site = { note->provider, note->name, note->args, note->vaddr,
 				     { .offset = note->offset,
-				       .semaphore = note->semaphore_offset } };
+				       .semaphore = note->semaphore_offset,
+				       .semaphore_vaddr = note->semaphore_vaddr } };
 
 		const char *refusal = site_refusal(work->elf, note);
 

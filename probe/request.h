@@ -3,8 +3,7 @@
 #ifndef PROBE_REQUEST_H
 #define PROBE_REQUEST_H
 
-#include "loader/uprobe_set.h"
-#include "loader/linker.h"
+#include "loader/runtime.h"
 #include "usdt/elf.h"
 #include "usdt/expression.h"
 
@@ -69,9 +68,7 @@ enum probe_request_mode {
 
 /* What is the same for all files. */
 struct probe_request_common {
-	const struct object *object;
-	const struct object_value *values;	/* maps and numbers */
-	size_t nvalues;
+	const struct runtime *runtime;
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* room for a text, a multiple of 8 */
 	struct probe_table *table;	/* gets what is new */

@@ -13,121 +13,100 @@
 #include "host/limits.h"
 #include "host/pid_namespace.h"
 #include "host/process.h"
-#include "loader/stream.h"
+#include "loader/runtime.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
-#define RING_RECORDS	32		/* of the longest there is room for at least so many */
 #define PIDS_MAX	256
 #define COUNTS_MAX	65536
-
-enum map { MAP_COUNTERS, MAP_RING, MAP_CONTROL, MAP_PIDS, MAP_HITS, MAPS };
-
-#define NUMBERS		5
+#define PERCPU_MAX	32768u		/* of a per-CPU element in bytes: PCPU_MIN_UNIT_SIZE */
 
 struct probe_trace_file {
 	int fd;
 	struct process_file id;
 	char path[256];
+	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	struct uprobe_set set;
 	struct uprobe_links links;
 };
 
 struct probe_trace {
 	struct probe_trace_config config;
-	struct features features;
-	struct object object;
-	enum attach_method method;
-	int maps[MAPS];
-	struct object_value values[MAPS + NUMBERS];
-	uint32_t text_size, record_max, ring_bytes;
-	struct stream stream;
+	struct runtime rt;
+	int hits;			/* map "probe_hits", borrowed */
+	uint32_t text_size;		/* room for a text in a record, a multiple of 8 */
 	struct probe_table table;
 	struct probe_trace_file *files;
 	size_t nfiles;
-	int64_t ahead_ns;		/* see clock_ahead() */
-	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the kernel's clock at this drain */
 };
 
-/* Powers of two of pages. Where hits are only counted nothing is sent. */
-static uint32_t probe_trace_ring_bytes(const struct probe_trace *h)
+static int probe_trace_maps(struct probe_trace *h, uint32_t record_max, struct error *error)
 {
-	uint64_t want = (uint64_t)RING_RECORDS * h->record_max;
-	uint32_t bytes = RING_MIN;
-
-	if (h->config.mode != REQUEST_SEND)
-		return (uint32_t)sysconf(_SC_PAGESIZE);
-	while (bytes < want && bytes < 1u << 31)
-		bytes *= 2;
-	return bytes;
-}
-
-static int probe_trace_maps(struct probe_trace *h, struct error *error)
-{
-	bool alloc = feature_has(&h->features, FEATURE_TRACING_ALLOC);
-	const struct map_def defs[MAPS] = {
-		[MAP_COUNTERS] = { "counters", BPF_MAP_TYPE_PERCPU_ARRAY, 4, 8, COUNTERS, 0 },
-		[MAP_RING] = { "ring", BPF_MAP_TYPE_RINGBUF, 0, 0, h->ring_bytes, 0 },
-		[MAP_CONTROL] = { "control", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct control), 1,
-				  BPF_F_MMAPABLE },
-		[MAP_PIDS] = { "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
-		[MAP_HITS] = { "probe_hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
-			       h->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX,
-			       alloc ? BPF_F_NO_PREALLOC : 0 },
+	const struct map_def maps[] = {
+		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
+		{ "probe_hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
+		  h->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX, RUNTIME_ALLOC },
+		{ "record", BPF_MAP_TYPE_PERCPU_ARRAY, 4, h->rt.perf_buffers ? record_max : 8, 1,
+		  0 },
 	};
 	const char yes = 1;
-	int err;
+	int err = runtime_maps(&h->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 
-	for (int i = 0; i < MAPS; i++) {
-		h->maps[i] = sys_map_create(&defs[i]);
-		if (h->maps[i] < 0)
-			return error_set(error, ERROR_MAP, h->maps[i], defs[i].name, NULL);
-		h->values[i] = (struct object_value){ .name = defs[i].name, .kind = OBJECT_MAP,
-						      .map = h->maps[i] };
-	}
+	if (err)
+		return err;
+	h->hits = runtime_map(&h->rt, "probe_hits");
 	for (size_t i = 0; i < h->config.npids; i++) {
-		err = sys_map_update(h->maps[MAP_PIDS], &h->config.pids[i], &yes);
+		err = sys_map_update(runtime_map(&h->rt, "pids"), &h->config.pids[i], &yes);
 		if (err)
 			return error_set(error, ERROR_MAP, err, "pids", NULL);
 	}
 	return 0;
 }
 
-static void probe_trace_numbers(struct probe_trace *h)
+/* Choose the room for a text: one NUL and one byte that tells a longer text from a whole one. */
+static void probe_trace_text_size(struct probe_trace *h)
 {
-	uint64_t dev, ino;
+	uint32_t limit = h->rt.record_limit < PERCPU_MAX ? h->rt.record_limit : PERCPU_MAX;
+	uint32_t fixed = probe_request_record_size(REQUEST_FIELDS, 0, 0), most;
 
-	pid_namespace_own(&dev, &ino);
-	h->values[MAPS] = (struct object_value){ .name = "constant_pid_ns_dev", .number = dev };
-	h->values[MAPS + 1] = (struct object_value){ .name = "constant_pid_ns_ino", .number = ino };
-	h->values[MAPS + 2] = (struct object_value){ .name = "constant_filter_pids",
-						     .number = h->config.npids > 0 };
-	/* Only the ring buffer will do. */
-	h->values[MAPS + 3] = (struct object_value){ .name = "constant_perf_buffers" };
-	h->values[MAPS + 4] = (struct object_value){ .name = "wakers", .kind = OBJECT_MAP,
-						     .map = h->maps[MAP_RING] };
+	h->text_size = (h->config.text_bytes + 2 + 7) & ~7u;
+	if (!h->rt.perf_buffers || !h->config.texts)
+		return;
+	/* A record is put together in an element of a per-CPU map. */
+	most = ((limit - fixed) / h->config.texts - 8) & ~7u;
+	if (h->text_size <= most)
+		return;
+	h->text_size = most;
+	h->config.text_bytes = most - 2;
 }
 
 static int probe_trace_prepare(struct probe_trace *h, struct error *error)
 {
-	int err = object_open(&h->object, bpf_trace, (size_t)(bpf_trace_end - bpf_trace));
+	const struct probe_trace_config *c = &h->config;
+	const struct runtime_config config = {
+		.objects = { { bpf_trace, bpf_trace_end } },
+		.denied = c->denied, .is_program = c->is_program,
+		.arg = c->arg, .lasting = c->lasting, .error = c->error, .program = c->program,
+	};
+	uint32_t record_max, ring_min = RING_MIN;
+	int err = runtime_open(&h->rt, &config, error);
 
 	if (err)
-		return error_set(error, ERROR_LINK, err, "the embedded object", NULL);
-	feature_deny(&h->features, h->config.denied);
-	limits_raise();
-	/* Asked while there are descriptors for it. */
-	h->method = attach_choose(&h->features);
-	err = probe_trace_maps(h, error);
+		return err;
+	probe_trace_text_size(h);
+	record_max = probe_request_record_size(REQUEST_FIELDS, (1u << c->texts) - 1, h->text_size);
+	err = probe_trace_maps(h, record_max, error);
 	if (err)
 		return err;
-	probe_trace_numbers(h);
-	err = ringbuf_open(&h->stream.ring, h->maps[MAP_RING], h->ring_bytes, h->maps[MAP_CONTROL],
-			  h->record_max);
-	if (err)
-		return error_set(error, ERROR_STREAM, err, NULL, NULL);
-	if (h->method == ATTACH_NONE)
-		return error_set_no_uprobes(error, h->features.tracefs_error);
-	return 0;
+	runtime_constant(&h->rt, "constant_filter_pids", c->npids > 0);
+	/* Nothing is sent where hits are only counted. */
+	if (c->mode != REQUEST_SEND) {
+		ring_min = (uint32_t)sysconf(_SC_PAGESIZE);
+		record_max = sizeof(struct event_probe_hit);
+	}
+	err = runtime_stream(&h->rt, ring_min, record_max, error);
+	if (!err)
+		err = runtime_ready(&h->rt, error);
+	return err ? err : runtime_listen(&h->rt, error);
 }
 
 int probe_trace_open(struct probe_trace **probes, const struct probe_trace_config *config,
@@ -140,14 +119,6 @@ int probe_trace_open(struct probe_trace **probes, const struct probe_trace_confi
 	if (!h)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	h->config = *config;
-	h->ahead_ns = clock_ahead();
-	for (int i = 0; i < MAPS; i++)
-		h->maps[i] = -1;
-	/* A NUL, and a byte to see that there is more. */
-	h->text_size = (config->text_bytes + 2 + 7) & ~7u;
-	h->record_max = probe_request_record_size(REQUEST_FIELDS, (1u << config->texts) - 1,
-						  h->text_size);
-	h->ring_bytes = probe_trace_ring_bytes(h);
 	err = probe_trace_prepare(h, error);
 	if (err)
 		probe_trace_close(h);
@@ -189,7 +160,7 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 		    struct error *error)
 {
 	const struct probe_request_common common = {
-		.object = &h->object, .values = h->values, .nvalues = MAPS + NUMBERS,
+		.runtime = &h->rt,
 		.mode = h->config.mode, .text_size = h->text_size, .table = &h->table,
 		.skipped = h->config.skipped, .arg = h->config.arg,
 	};
@@ -202,11 +173,31 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 	if (found)
 		return error_set(error, ERROR_FILE, found, path, NULL);
 	file = probe_trace_file(h, fd, path, error);
+	if (file)
+		file->lowest_vaddr = elf_map_lowest_vaddr(&binary.elf);
 	found = file ? probe_request_file(request, number, &binary.elf, path, &common, &file->set,
 					  error) :
 		       error->code;
 	elf_map_close(&binary);
 	return found;
+}
+
+/* Write the semaphores of a file into the processes that run it, if the kernel does not count them. */
+static int probe_trace_semaphores(struct probe_trace *h, struct probe_trace_file *file,
+				  struct error *error)
+{
+	uint64_t *vaddrs;
+	size_t count;
+	int err;
+
+	if (!h->rt.semaphores.on)
+		return 0;
+	err = uprobe_set_semaphores(&file->set, &vaddrs, &count);
+	if (err)
+		return error_set(error, ERROR_MEMORY, err, NULL, NULL);
+	semaphores_write_all(&h->rt.semaphores, &file->id, file->lowest_vaddr, vaddrs, count);
+	free(vaddrs);
+	return 0;
 }
 
 int probe_trace_attach(struct probe_trace *h, struct error *error)
@@ -215,21 +206,21 @@ int probe_trace_attach(struct probe_trace *h, struct error *error)
 
 	for (size_t i = 0; !err && i < h->nfiles; i++) {
 		struct probe_trace_file *file = &h->files[i];
-		const struct uprobe_file place = {
-			.name = "trace", .fd = file->fd, .path = file->path,
-			.features = &h->features, .method = h->method, .program = h->config.program,
-			.program_arg = h->config.arg,
-		};
 
-		if (file->set.nsites)
-			err = uprobe_set_attach(&file->set, &place, &file->links, error);
+		if (!file->set.nsites)
+			continue;
+		err = runtime_attach(&h->rt, &file->set, &(struct uprobe_file){
+			.name = "trace", .fd = file->fd, .path = file->path,
+		}, &file->links, error);
+		if (!err)
+			err = probe_trace_semaphores(h, file, error);
 	}
 	return err;
 }
 
 void probe_trace_sandbox(const struct probe_trace *h, struct sandbox *sandbox)
 {
-	sandbox_enter(h->method == ATTACH_TRACEFS ? SANDBOX_WRITE : 0, sandbox);
+	runtime_sandbox(&h->rt, 0, sandbox);
 }
 
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b)
@@ -240,7 +231,7 @@ bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b
 
 void probe_trace_extent(const struct probe_trace *h, struct probe_trace_extent *extent)
 {
-	*extent = (struct probe_trace_extent){ .method = attach_method_name(h->method) };
+	*extent = (struct probe_trace_extent){ .method = attach_method_name(h->rt.method) };
 	for (size_t i = 0; i < h->nfiles; i++) {
 		uint32_t sites = h->files[i].set.nsites;
 
@@ -257,7 +248,7 @@ void probe_trace_extent(const struct probe_trace *h, struct probe_trace_extent *
 
 const struct features *probe_trace_features(const struct probe_trace *h)
 {
-	return &h->features;
+	return &h->rt.features;
 }
 
 /* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
@@ -280,8 +271,8 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 	hit.probe = probe;
 	hit.pid = event->pid;
 	hit.tid = event->tid;
-	hit.time_ns = event->time_ns + (uint64_t)h->ahead_ns;
-	hit.wall_ns = event->time_ns + h->wall_offset_ns;
+	hit.time_ns = runtime_here_ns(&h->rt, event->time_ns);
+	hit.wall_ns = runtime_wall_ns(&h->rt, event->time_ns);
 	hit.comm = comm;
 	for (unsigned int i = 0; i < probe->nfields; i++)
 		hit.values[i] = event->values[i];
@@ -307,16 +298,12 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 
 int probe_trace_drain(struct probe_trace *h)
 {
-	int64_t bytes;
-
-	h->wall_offset_ns = clock_ns(CLOCK_REALTIME) - clock_kernel_ns(h->ahead_ns);
-	bytes = stream_drain(&h->stream, probe_trace_record, h);
-	return (int)((bytes * 100 + h->ring_bytes - 1) / h->ring_bytes);
+	return runtime_drain(&h->rt, probe_trace_record, h);
 }
 
 int probe_trace_sleep(struct probe_trace *h)
 {
-	return stream_sleep(&h->stream);
+	return runtime_sleep(&h->rt);
 }
 
 /* -1, 0 or 1; provider and name, then the way. */
@@ -349,12 +336,12 @@ ssize_t probe_trace_counts(const struct probe_trace *h, struct probe_trace_count
 	if (!*counts)
 		return -ENOMEM;
 	/* Nothing is ever deleted from it, so the order of keys holds. */
-	while (n < COUNTS_MAX && !sys_map_next(h->maps[MAP_HITS], n ? &keys[0] : NULL, &keys[1])) {
+	while (n < COUNTS_MAX && !sys_map_next(h->hits, n ? &keys[0] : NULL, &keys[1])) {
 		struct probe_trace_count *count = &(*counts)[n];
 
 		keys[0] = keys[1];
 		if (keys[1].probe_id >= h->table.count ||
-		    sys_map_lookup(h->maps[MAP_HITS], &keys[1], &count->count))
+		    sys_map_lookup(h->hits, &keys[1], &count->count))
 			break;
 		count->probe = &h->table.probes[keys[1].probe_id];
 		count->slot = keys[1].slot;
@@ -374,25 +361,20 @@ ssize_t probe_trace_counts(const struct probe_trace *h, struct probe_trace_count
 	return (ssize_t)kept;
 }
 
-static uint64_t probe_trace_counter(const struct probe_trace *h, uint32_t which)
-{
-	return sys_map_sum(h->maps[MAP_COUNTERS], which);
-}
-
 void probe_trace_summary(const struct probe_trace *h, struct probe_trace_summary *summary)
 {
 	*summary = (struct probe_trace_summary){
-		.probes = probe_trace_counter(h, COUNT_STATEMENTS),
-		.ring_full = probe_trace_counter(h, LOST_RING_FULL),
-		.table_full = probe_trace_counter(h, LOST_TABLE_FULL),
+		.probes = runtime_counter(&h->rt, COUNT_STATEMENTS),
+		.ring_full = runtime_dropped(&h->rt),
+		.table_full = runtime_counter(&h->rt, LOST_TABLE_FULL),
 	};
 }
 
 void probe_trace_detach(struct probe_trace *h)
 {
-	for (size_t i = 0; i < h->nfiles; i++) {
+	for (size_t i = 0; i < h->nfiles; i++)
 		uprobe_set_detach(&h->files[i].links);
-	}
+	runtime_detach(&h->rt);
 }
 
 void probe_trace_close(struct probe_trace *h)
@@ -400,15 +382,12 @@ void probe_trace_close(struct probe_trace *h)
 	if (!h)
 		return;
 	probe_trace_detach(h);
-	stream_close(&h->stream);
-	for (int i = 0; i < MAPS; i++)
-		if (h->maps[i] >= 0)
-			close(h->maps[i]);
 	for (size_t i = 0; i < h->nfiles; i++) {
 		uprobe_set_free(&h->files[i].set);
 		close(h->files[i].fd);
 	}
 	free(h->files);
 	probe_table_free(&h->table);
+	runtime_close(&h->rt);
 	free(h);
 }

@@ -34,8 +34,14 @@ struct probe_trace_config {
 	uint32_t text_bytes;		/* so much of a text is read */
 	unsigned int texts;		/* how many texts a hit has at most */
 	uint32_t denied;		/* features not to be used, see feature_deny() */
-	void *arg;			/* of what is called: */
+	bool (*is_program)(const char *name);	/* for process_read() */
+
+	/* The callbacks. */
+	void *arg;
 	void (*hit)(void *arg, const struct probe_hit *hit);
+	/* See runtime_config. */
+	int (*lasting)(void *arg);
+	void (*error)(void *arg, const struct error *error);
 	/* A probe of a pattern cannot be traced as it was asked for, and is passed over. */
 	void (*skipped)(void *arg, const struct error *error);
 	/* Each program as it is loaded; may be NULL. */

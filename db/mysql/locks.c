@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host/elf_map.h"
 #include "host/process_memory.h"
 #include "db/engines.h"
 #include "usdt/accessor.h"
@@ -29,12 +30,9 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 {
 	struct accessor accessor;
 	struct elf_symbol symbol;
-	struct elf_loads loads;
 
 	*places = (struct mysql_locks){ .connection = -1 };
-	elf_loads(elf, &loads);
-	if (loads.count)
-		places->lowest = loads.segment[0].vaddr & ~(uint64_t)0xfff;
+	places->lowest = elf_map_lowest_vaddr(elf);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
 	/* Transactions of MySQL have others in lists, too. */

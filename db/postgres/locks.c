@@ -9,6 +9,7 @@
 
 #include "db/engine.h"
 #include "db/engines.h"
+#include "host/elf_map.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
 
@@ -102,9 +103,8 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 		.query = find_symbol(elf, "debug_query_string"),
 		.client = find_symbol(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
 	};
+	places->lowest = elf_map_lowest_vaddr(elf);
 	elf_loads(elf, &loads);
-	if (loads.count)
-		places->lowest = loads.segment[0].vaddr & ~(uint64_t)0xfff;
 	/* What is written when the program is loaded lies in the first of these. */
 	for (uint32_t i = loads.count; i--;) {
 		if (!(loads.segment[i].flags & PF_W))

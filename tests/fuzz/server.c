@@ -14,22 +14,6 @@
 #include "db/target.h"
 #include "tests/fuzz/fuzz.h"
 
-#define VALUES	128
-
-/* Stands for the maps and numbers of db/tracer.c. */
-static size_t fill_values(const struct object *object, struct object_value *values)
-{
-	struct elf_symbol_iter iter = object->symbols;
-	struct elf_symbol symbol;
-	size_t n = 0;
-
-	while (elf_symbol_next(&iter, &symbol))
-		if (!symbol.shndx && *symbol.name && strncmp(symbol.name, "arg_", 4) && n < VALUES)
-			values[n++] = (struct object_value){ .name = symbol.name,
-							     .kind = OBJECT_NUMBER };
-	return n;
-}
-
 static void check_plan(const struct uprobe_set *set, const struct target *target, size_t size)
 {
 	REQUIRE(set->ngroups && set->nsites);
@@ -43,29 +27,23 @@ static void check_plan(const struct uprobe_set *set, const struct target *target
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct object_value values[VALUES];
-	static struct object object;
 	static struct user_engine user_engine;
-	static size_t nvalues, nengines;
+	static struct runtime runtime;
+	static size_t nengines;
 	struct input in = { data, size };
 	size_t which = input_byte(&in);
-	struct features features = { 0 };
-	struct target_common common = { .features = &features, .object = &object,
-					.values = values };
+	struct target_common common = { .runtime = &runtime };
 	struct error error = { 0 };
 	struct target target;
 	struct uprobe_set set;
 	int fd, err;
 
-	if (!nvalues) {
-		REQUIRE(!object_open(&object, bpf_statement,
-				     (size_t)(bpf_statement_end - bpf_statement)));
-		nvalues = fill_values(&object, values);
+	if (!nengines) {
+		REQUIRE(!runtime_open_offline(&runtime, bpf_statement, bpf_statement_end));
 		while (engine_table[nengines])
 			nengines++;
 		REQUIRE(!user_engine_init(&user_engine, "app:query__start", "app:query__done", 1));
 	}
-	common.nvalues = nvalues;
 	fd = memfd_create("server", MFD_CLOEXEC);
 	REQUIRE(fd >= 0 && write(fd, in.at, in.left) == (ssize_t)in.left);
 	which %= nengines + 1;
