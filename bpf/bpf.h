@@ -64,6 +64,13 @@ static void (*const bpf_ringbuf_discard)(void *data, __u64 flags) =
 	(void *)BPF_FUNC_ringbuf_discard;
 
 #define INLINE static inline __attribute__((always_inline))
+
+/* Shared memory; tests/unit/slots.c replaces these. */
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
+#define ATOMIC_ADD(p, n)	((void)__sync_fetch_and_add(p, n))
+#define CLEAR(p)		(*(p) = (__typeof__(*(p))){})
+
 #define NO_UNROLL _Pragma("clang loop unroll(disable)")	/* before a loop: for the program's size */
 
 #endif

@@ -143,15 +143,15 @@ struct session {
 	char text[];	/* text_size bytes */
 };
 
-/* Map "slots": whose each is, see bpf/slot.h. User space changes them by atomic operations only. */
+/* Map "slots", see bpf/slot.h. User space changes its elements by atomic operations only. */
 struct slot {
-	__u64 key;	/* of the session; 0: of none */
-	__u64 unwanted;	/* its owner, once user space took the session away from it */
-	__u32 claims;	/* 1: it has an owner */
+	__u64 key;	/* whose session is found here; 0: nobody's */
+	__u64 owner;	/* the key that claimed the slot; 0: free */
+	__u32 claims;	/* 1: claimed */
 	__u32 unused;
 };
 
-/* The upper bits of this number are its slot: keys that follow on each other lie far apart. */
+/* The upper bits of this product are the number of the slot: consecutive keys lie far apart. */
 #define SLOT_PRODUCT(key)	((key) * 0x9e3779b97f4a7c15ULL)
 
 /* What a thread does, or waits for. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Waits for locks. A wait is sent when it begins, so that user space can resolve the lock's holders,
- * and again when it ends.
+ * Waits for locks. A wait is sent twice: when it begins, so that user space can resolve the lock's
+ * holders, and when it ends.
  */
 #include "bpf/mysql_locks.h"
 #include "bpf/postgres_locks.h"

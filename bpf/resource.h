@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Resources that a statement uses: I/O, page faults, memory, bytes on sockets. They are the growth
- * of counters that the kernel and the server keep per thread, from the statement's start to its end.
+ * Resources that a statement uses: I/O, page faults, memory, bytes on sockets. Each is the growth,
+ * from the statement's start to its end, of a counter that the kernel or the server keeps.
  */
 #ifndef BPF_RESOURCE_H
 #define BPF_RESOURCE_H

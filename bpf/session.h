@@ -35,7 +35,6 @@ CONSTANT(tells_sessions);	/* this file's server lets it be known who is connecte
 CONSTANT(want_execs);	/* of programs of any name */
 CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
 
-MAP(ignored);		/* hash: u64 key as theirs, of sessions that are not wanted → anything */
 MAP(scratch);		/* array of one: bytes that nobody reads */
 MAP(comms);		/* hash: struct exec_name → EXEC_… */
 
@@ -131,9 +130,9 @@ INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
 	}
-	session = session_seat(key);
+	session = session_claim_slot(key);
 	if (!session)
-		session = session_hash(key);
+		session = session_add_overflow(key);
 	if (!session) {
 		count(LOST_TABLE_FULL);
 		return 0;
@@ -161,8 +160,8 @@ INLINE __u64 session_key(void *ctx, __u64 id)
 	return object ? object ^ (id >> 32 << SESSION_PID_SHIFT) : (__u32)id;
 }
 
-/* The session of one that has no slot, or not yet. */
-static __attribute__((noinline)) struct session *session_unseated(void *ctx, __u64 key, __u32 flags)
+/* Return the session of @key, which is in no slot, or a new one with @flags. NULL: ignored. */
+static __attribute__((noinline)) struct session *session_overflow(void *ctx, __u64 key, __u32 flags)
 {
 	struct session *session = bpf_map_lookup_elem(sessions, &key);
 
@@ -178,9 +177,9 @@ static __attribute__((noinline)) struct session *session_unseated(void *ctx, __u
 INLINE struct session *session_get(void *ctx, __u32 first_flags)
 {
 	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
-	struct session *session = session_seated(key);
+	struct session *session = session_in_slot(key);
 
-	return session ? session : session_unseated(ctx, key, first_flags);
+	return session ? session : session_overflow(ctx, key, first_flags);
 }
 
 INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
@@ -313,7 +312,7 @@ INLINE void session_idle(void *ctx, struct session *session)
 	__u64 key = session->s.tid;
 
 	if (session->s.flags & SESSION_ADDED && !bpf_map_delete_elem(sessions, &key))
-		session_unseated(ctx, key, 0);
+		session_overflow(ctx, key, 0);
 }
 
 /* A new statement begins at @now; what the session is stays. */

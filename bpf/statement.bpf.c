@@ -9,9 +9,7 @@
 ARGUMENT(status);	/* not 0: the statement failed */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
-/*
- * A pair of probes around a statement. Where pairs nest, those with arg_inner, the outer one counts.
- */
+/* A pair of probes around a statement. If pairs with arg_inner nest, the outer one counts. */
 PROGRAM(pair_start)
 {
 	struct session *session = session_get(ctx, 0);
@@ -86,18 +84,13 @@ PROGRAM(thread_exit)
 	if (session && VALUE(want_sessions))
 		send_session(ctx, EVENT_EXIT, session->s.target_id, id_seen(id));
 	session_drop(key);
-	/* Even if it had one: user space may have dismissed it just now. */
-	bpf_map_delete_elem(ignored, &key);
 	return 0;
 }
 
 /* A connection is closed, where a session is an object of the server. */
 PROGRAM(session_closed)
 {
-	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
-
-	if (!session_drop(key))
-		bpf_map_delete_elem(ignored, &key);
+	session_drop(session_key(ctx, bpf_get_current_pid_tgid()));
 	return 0;
 }
 

@@ -84,7 +84,7 @@ INLINE __u32 wait_task_id(void *ctx, __u64 record, int arg)
 	return tid;
 }
 
-/* Return the part that system call @call belongs to, given the @task's @state: enum breakdown_part. */
+/* Return the part that a wait in system call @call belongs to; @state: wait_task_state(). */
 INLINE __u32 wait_call_part(__u32 call, const char *task, __u32 state)
 {
 	__u32 *known = call < BREAKDOWN_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;

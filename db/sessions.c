@@ -24,9 +24,10 @@ uint32_t sessions_slots(uint32_t bytes)
 	return n;
 }
 
-int sessions_share(struct sessions *s, int slots, uint32_t n)
+int sessions_share(struct sessions *s, int slots_map, uint32_t n)
 {
-	void *p = mmap(NULL, n * sizeof(*s->slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots, 0);
+	void *p = mmap(NULL, n * sizeof(*s->slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots_map,
+		       0);
 
 	if (p == MAP_FAILED)
 		return -errno;
@@ -35,18 +36,19 @@ int sessions_share(struct sessions *s, int slots, uint32_t n)
 	return 0;
 }
 
-/* The slot that the session of @key has, or would have if it has one. */
+/* Return the number of the only slot that the session of @key may have. */
 static uint32_t session_slot(const struct sessions *s, uint64_t key)
 {
 	return (uint32_t)(SLOT_PRODUCT(key) >> s->slot_shift);
 }
 
+/* Return whether the session of @key is in @slot. */
 static bool slot_is_of(const struct sessions *s, uint32_t slot, uint64_t key)
 {
 	return s->slots && __atomic_load_n(&s->slots[slot].key, __ATOMIC_ACQUIRE) == key;
 }
 
-/* Reads the session of @key. 0 or -errno. */
+/* Read the session of @key. Return 0 or -errno. */
 static int session_read(const struct sessions *s, uint64_t key, struct session *session)
 {
 	uint32_t slot = session_slot(s, key);
@@ -62,7 +64,7 @@ int sessions_add(const struct sessions *s, uint32_t tid, struct session *session
 
 	session->s.flags |= SESSION_ADDED;
 	err = sys_map_add(s->map, &key, session);
-	/* Programs delete from the hash once they have a slot, and we look for that once we added. */
+	/* A program that claims a slot sets its key and then deletes from the overflow. */
 	if (!err && slot_is_of(s, session_slot(s, key), key)) {
 		sys_map_delete(s->map, &key);
 		err = -EEXIST;
@@ -70,31 +72,44 @@ int sessions_add(const struct sessions *s, uint32_t tid, struct session *session
 	return err;
 }
 
-bool sessions_ignore(const struct sessions *s, uint32_t tid)
+/* Take the session away from thread @key. Return whether it had one. */
+static bool session_dismiss(const struct sessions *s, uint64_t key)
 {
-	uint64_t key = tid;
-	__u64 owner = key;
 	uint32_t number = session_slot(s, key);
+	__u64 found = key;
 
-	if (slot_is_of(s, number, key)) {
-		struct slot *slot = &s->slots[number];
-
-		/* It stays the thread's: a program may be at it now. It is freed when the thread ends. */
-		__atomic_store_n(&slot->unwanted, key, __ATOMIC_SEQ_CST);
-		if (__atomic_compare_exchange_n(&slot->key, &owner, 0, false, __ATOMIC_SEQ_CST,
-						__ATOMIC_SEQ_CST))
-			return true;
-		__atomic_store_n(&slot->unwanted, 0, __ATOMIC_SEQ_CST);
-	}
+	/* The slot remains the thread's, which may be using it, until the thread exits. */
+	if (slot_is_of(s, number, key) &&
+	    __atomic_compare_exchange_n(&s->slots[number].key, &found, 0, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_SEQ_CST))
+		return true;
 	return !sys_map_delete(s->map, &key);
 }
 
-/* Frees a slot whose owner is gone. */
-static void slot_free(struct slot *slot, __u64 key)
+void sessions_ignore(const struct sessions *s, uint32_t tid)
 {
-	if (__atomic_compare_exchange_n(&slot->key, &key, 0, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_SEQ_CST))
-		__atomic_sub_fetch(&slot->claims, 1, __ATOMIC_SEQ_CST);
+	uint64_t key = tid;
+	char yes = 1;
+
+	if (sys_map_update(s->ignored_map, &key, &yes))
+		return;
+	/* A thread that has exited meanwhile would leave the mark to the next one with its ID. */
+	if (!session_dismiss(s, key))
+		sys_map_delete(s->ignored_map, &key);
+}
+
+/* Free the slot of session @key, whose process is gone; @zeros is a session. */
+static void slot_free(const struct sessions *s, uint32_t number, __u64 key,
+		      const struct session *zeros)
+{
+	struct slot *slot = &s->slots[number];
+
+	if (!__atomic_compare_exchange_n(&slot->key, &key, 0, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return;
+	sys_map_update(s->slot_map, &number, zeros);
+	__atomic_store_n(&slot->owner, 0, __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(&slot->claims, 1, __ATOMIC_SEQ_CST);
 }
 
 static void sessions_each_slot(struct sessions *s, struct session *session, void *arg,
@@ -105,9 +120,11 @@ static void sessions_each_slot(struct sessions *s, struct session *session, void
 	for (uint32_t slot = 0; slot < n; slot++) {
 		uint64_t key = __atomic_load_n(&s->slots[slot].key, __ATOMIC_ACQUIRE);
 
-		if (key && !sys_map_lookup(s->slot_map, &slot, session) &&
-		    each(s, key, session, arg))
-			slot_free(&s->slots[slot], key);
+		if (!key || sys_map_lookup(s->slot_map, &slot, session) ||
+		    !each(s, key, session, arg))
+			continue;
+		memset(session, 0, s->bytes);
+		slot_free(s, slot, key, session);
 	}
 }
 

@@ -21,7 +21,7 @@ struct sessions_kept {
 };
 
 struct sessions {
-	int map, slot_map;		/* maps "sessions" and "slot_sessions"; borrowed */
+	int map, slot_map, ignored_map;	/* "sessions", "slot_sessions", "ignored"; borrowed */
 	struct slot *slots;		/* map "slots", shared; NULL: there are none */
 	uint32_t slot_shift;		/* 64 - the binary logarithm of their number */
 	uint32_t bytes;			/* of an element: struct session and its text */
@@ -37,14 +37,14 @@ struct sessions {
  */
 uint32_t sessions_slots(uint32_t bytes);
 
-/* Shares map @slots of @n slots, a descriptor, with the programs. 0 or -errno. */
-int sessions_share(struct sessions *sessions, int slots, uint32_t n);
+/* Map the @n slots of map "slots", a descriptor. Return 0 or -errno. */
+int sessions_share(struct sessions *sessions, int slots_map, uint32_t n);
 
 /* Adds a session of thread @tid, unless there is one: programs have seen more of it. 0 or -errno. */
 int sessions_add(const struct sessions *sessions, uint32_t tid, struct session *session);
 
-/* Takes the session away from thread @tid; whether it had one. */
-bool sessions_ignore(const struct sessions *sessions, uint32_t tid);
+/* Have the programs ignore the session of thread @tid from now on, if it has one. */
+void sessions_ignore(const struct sessions *sessions, uint32_t tid);
 
 /* Deletes those of servers that are gone; a thread's goes with it. */
 void sessions_prune(struct sessions *sessions);

@@ -69,7 +69,7 @@ struct tracer {
 	struct discover discover;
 	struct sessions sessions;
 	struct identity_table identities;
-	int ignored, histogram;		/* maps, borrowed */
+	int histogram;			/* map "histogram", borrowed */
 	uint64_t text_unreadable, text_truncated;
 	uint64_t detach_ns;		/* the programs' clock when detaching began; 0: not yet */
 	uint64_t unseen;		/* statements that ended after that, which are not reported */
@@ -112,11 +112,11 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 
 	if (err)
 		return err;
-	t->ignored = runtime_map(&t->rt, "ignored");
 	t->histogram = runtime_map(&t->rt, "histogram");
 	t->sessions = (struct sessions){
 		.map = runtime_map(&t->rt, "sessions"),
 		.slot_map = runtime_map(&t->rt, "slot_sessions"),
+		.ignored_map = runtime_map(&t->rt, "ignored"),
 		.bytes = session, .text_bytes = t->config.text_bytes,
 		.no_memory = t->rt.pid_ns_ino, .discover = &t->discover,
 	};
@@ -243,9 +243,6 @@ static bool filter_same(const char *wanted, const char *value)
 static void tracer_ignore(struct tracer *t, const struct identity *identity,
 			  const struct event_session *session)
 {
-	uint64_t key = session->tid;
-	char yes = 1;
-
 	if (!t->config.user && !t->config.database)
 		return;
 	/* When we come late, the thread may be another one already. */
@@ -255,11 +252,7 @@ static void tracer_ignore(struct tracer *t, const struct identity *identity,
 	    (filter_same(t->config.user, identity->user) &&
 	     filter_same(t->config.database, identity->database)))
 		return;
-	if (sys_map_update(t->ignored, &key, &yes))
-		return;
-	/* One that has ended meanwhile would leave its mark to the next thread of that number. */
-	if (!sessions_ignore(&t->sessions, session->tid))
-		sys_map_delete(t->ignored, &key);
+	sessions_ignore(&t->sessions, session->tid);
 }
 
 /*

@@ -24,7 +24,7 @@ class Slots:
         self.before = bpf_objects.everything()["maps"]
 
     def read(self):
-        """[(key, unwanted, claims)]"""
+        """[(key, owner, claims)]"""
         values = bpf_objects.array_values(bpf_objects.everything()["maps"] - self.before, "slots")
         return [struct.unpack_from("=QQI", value) for value in values]
 
