@@ -17,9 +17,10 @@ enum { ROW_HELPER = 16, ROW_STACK, ROW_STATE, ROW_NEXT, ROW_PID };
 
 static const struct offset {
 	const char *name;			/* of the constant */
-	const char *structure, *member, *older;	/* older: the member's former name; or NULL */
+	const char *structure, *member;		/* NULL: none */
+	const char *older;			/* former name of the member; or NULL */
 	bool needed;				/* without it BTF is unusable */
-	bool mask;				/* the value is the mask of a bit field in its byte */
+	bool mask;				/* the value is a bit field's mask in its byte */
 } offset_table[KERNEL_OFFSETS] = {
 	{ "constant_task_pid", "task_struct", "pid", NULL, true, false },
 	/* 2f064a59a11f (5.14) */
