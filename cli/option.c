@@ -240,7 +240,7 @@ static int set_probe(struct parse *p, const struct option_row *row, const char *
 
 	if (!colon || colon == value || !colon[1])
 		return refuse(p, row, value, "is no probe's name");
-	if (colon - value >= CUSTOM_NAME || strlen(colon + 1) >= CUSTOM_NAME)
+	if (colon - value >= USER_ENGINE_NAME || strlen(colon + 1) >= USER_ENGINE_NAME)
 		return refuse(p, row, value, "is too long a name");
 	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
 	return 0;

@@ -7,7 +7,7 @@
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 
-#define EPOCH_2000_NS	946684800000000000u	/* what PostgreSQL's timestamps count from */
+#define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
 #define CENTURY_US	3155760000000000u
 
 static uint64_t backend_symbol(const struct elf *elf, const char *name)
@@ -38,13 +38,13 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 		places->text = 0;
 }
 
-/* What tells one statement from the next. */
+/* Values that differ between one statement and the next. */
 struct backend_mark {
 	uint64_t text;		/* its address */
 	uint64_t begun;
 };
 
-/* 0, -ENOENT where there is no statement of a client's, or -errno. */
+/* Return 0; -ENOENT if the process runs no client's statement; or -errno. */
 static int mark_read(const struct process_memory *memory, const struct backend_places *places,
 		     struct backend_mark *mark)
 {

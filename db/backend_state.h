@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a server's process says of the statement that it runs, read from its memory: the only way to
- * know of one that began before there were probes.
+ * The statement that a server process runs, read from the memory of the process: the only source
+ * for one that began before probes were attached.
  */
 #ifndef DB_BACKEND_STATE_H
 #define DB_BACKEND_STATE_H
@@ -10,13 +10,15 @@
 #include "host/process.h"
 #include "usdt/elf.h"
 
+/* Addresses and offsets for a server's file. */
 struct backend_places {
-	uint64_t text;		/* the variables of engine->activity_variables, as linked; 0: not all are there */
-	uint64_t begun, client, replication;
-	int64_t query;		/* of the text in a session's object, see query_accessors; -1: not known */
+	/* Variables of engine->activity_variables as linked; ->text is 0 if one is missing. */
+	uint64_t text, begun, client, replication;
+	/* Offset of the text in a session object, see engine_probe_set.query_accessors; or -1. */
+	int64_t query;
 };
 
-/* Find them in the server's file, for a session that @set traces. */
+/* Find the places in @elf, for sessions that @set traces. */
 void backend_find(const struct elf *elf, const struct engine *engine,
 		  const struct engine_probe_set *set, struct backend_places *places);
 
@@ -27,17 +29,17 @@ struct backend_statement {
 };
 
 /*
- * Reads what @process does, whose program's lowest address as linked is @lowest; the first @size
- * bytes of the text to @text. 0; -ENOENT: it runs no client's statement; -EAGAIN: it went on
- * meanwhile; or -errno. All that was read is foreign.
+ * Read the statement that @process runs, with at most @size bytes of its text to @text. @lowest is
+ * the lowest address of its program as linked. Return 0; -ENOENT if it runs no client's statement;
+ * -EAGAIN if the statement changed meanwhile; or -errno. The results are foreign data.
  */
 int backend_read(const struct process *process, uint64_t lowest,
 		 const struct backend_places *places, char *text, size_t size,
 		 struct backend_statement *statement);
 
 /*
- * Reads the text of the session whose object is at address @object of process @pid: how much of it,
- * @size bytes at most, was put to @text; its length to *@len. -ENOENT or -errno: it has none.
+ * Read at most @size bytes of the text of the session whose object is at @object in process @pid.
+ * Return how many, with the length of the text in *@len; or -ENOENT or -errno if it has none.
  */
 int backend_query(uint32_t pid, uint64_t object, const struct backend_places *places, char *text,
 		  size_t size, size_t *len);

@@ -2,7 +2,7 @@
 #include "db/breakdown.h"
 
 #include <errno.h>
-#include <stddef.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -10,68 +10,65 @@
 
 #include "db/engine.h"
 #include "host/arch.h"
-#include "loader/btf.h"
 
-#define STACK_BYTES	16384	/* of a thread in the kernel, or a page if that is larger */
-
-#define REGS	"pt_regs"
-
+/* System calls and the parts that waiting in them counts for; others count for BREAKDOWN_OTHER. */
 static const struct {
 	uint32_t number;
 	enum breakdown_part part;
 	const char *name;
-} breakdown_calls[] = {
-#define ROW(name, part)	{ SYS_ ## name, part, #name }
-	ROW(pread64, BREAKDOWN_DISK), ROW(pwrite64, BREAKDOWN_DISK), ROW(preadv, BREAKDOWN_DISK),
-	ROW(pwritev, BREAKDOWN_DISK), ROW(preadv2, BREAKDOWN_DISK), ROW(pwritev2, BREAKDOWN_DISK),
-	ROW(io_uring_enter, BREAKDOWN_DISK), ROW(io_getevents, BREAKDOWN_DISK), ROW(io_submit, BREAKDOWN_DISK),
-	ROW(openat, BREAKDOWN_DISK), ROW(truncate, BREAKDOWN_DISK), ROW(ftruncate, BREAKDOWN_DISK), ROW(fallocate, BREAKDOWN_DISK),
-	ROW(unlinkat, BREAKDOWN_DISK), ROW(mkdirat, BREAKDOWN_DISK), ROW(renameat, BREAKDOWN_DISK), ROW(fadvise64, BREAKDOWN_DISK),
-	ROW(fsync, BREAKDOWN_FSYNC), ROW(fdatasync, BREAKDOWN_FSYNC), ROW(sync_file_range, BREAKDOWN_FSYNC),
-	ROW(msync, BREAKDOWN_FSYNC), ROW(syncfs, BREAKDOWN_FSYNC),
-	ROW(futex, BREAKDOWN_FUTEX), ROW(semtimedop, BREAKDOWN_FUTEX), ROW(semop, BREAKDOWN_FUTEX),
-	/* Of a file they are the disk's, which the thread's state tells. */
-	ROW(read, BREAKDOWN_NETWORK), ROW(write, BREAKDOWN_NETWORK), ROW(readv, BREAKDOWN_NETWORK),
-	ROW(writev, BREAKDOWN_NETWORK),
-	ROW(recvfrom, BREAKDOWN_NETWORK), ROW(sendto, BREAKDOWN_NETWORK), ROW(recvmsg, BREAKDOWN_NETWORK),
-	ROW(sendmsg, BREAKDOWN_NETWORK), ROW(connect, BREAKDOWN_NETWORK), ROW(accept4, BREAKDOWN_NETWORK),
-	ROW(ppoll, BREAKDOWN_NETWORK), ROW(epoll_pwait, BREAKDOWN_NETWORK),
-	ROW(sendfile, BREAKDOWN_NETWORK),
-	ROW(nanosleep, BREAKDOWN_SLEEP), ROW(clock_nanosleep, BREAKDOWN_SLEEP), ROW(pselect6, BREAKDOWN_SLEEP),
-	ROW(wait4, BREAKDOWN_OTHER), ROW(mmap, BREAKDOWN_OTHER), ROW(munmap, BREAKDOWN_OTHER),
-	ROW(madvise, BREAKDOWN_OTHER), ROW(brk, BREAKDOWN_OTHER), ROW(clone, BREAKDOWN_OTHER),
+} call_table[] = {
+#define CALL(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part, #name }
+	CALL(pread64, DISK), CALL(pwrite64, DISK), CALL(preadv, DISK), CALL(pwritev, DISK),
+	CALL(preadv2, DISK), CALL(pwritev2, DISK), CALL(io_uring_enter, DISK),
+	CALL(io_getevents, DISK), CALL(io_submit, DISK), CALL(openat, DISK),
+	CALL(truncate, DISK), CALL(ftruncate, DISK), CALL(fallocate, DISK),
+	CALL(unlinkat, DISK), CALL(mkdirat, DISK), CALL(renameat, DISK), CALL(fadvise64, DISK),
+	CALL(fsync, FSYNC), CALL(fdatasync, FSYNC), CALL(sync_file_range, FSYNC),
+	CALL(msync, FSYNC), CALL(syncfs, FSYNC),
+	CALL(futex, FUTEX), CALL(semtimedop, FUTEX), CALL(semop, FUTEX),
+	/* On files, the first four wait for the disk: the thread's state shows that. */
+	CALL(read, NETWORK), CALL(write, NETWORK), CALL(readv, NETWORK), CALL(writev, NETWORK),
+	CALL(recvfrom, NETWORK), CALL(sendto, NETWORK), CALL(recvmsg, NETWORK),
+	CALL(sendmsg, NETWORK), CALL(connect, NETWORK), CALL(accept4, NETWORK),
+	CALL(ppoll, NETWORK), CALL(epoll_pwait, NETWORK), CALL(sendfile, NETWORK),
+	CALL(nanosleep, SLEEP), CALL(clock_nanosleep, SLEEP), CALL(pselect6, SLEEP),
+	CALL(wait4, OTHER), CALL(mmap, OTHER), CALL(munmap, OTHER), CALL(madvise, OTHER),
+	CALL(brk, OTHER), CALL(clone, OTHER),
 #if HOST_OLD_SYSCALLS
-	ROW(select, BREAKDOWN_SLEEP), ROW(poll, BREAKDOWN_NETWORK), ROW(epoll_wait, BREAKDOWN_NETWORK),
-	ROW(open, BREAKDOWN_DISK), ROW(unlink, BREAKDOWN_DISK), ROW(rmdir, BREAKDOWN_DISK), ROW(mkdir, BREAKDOWN_DISK), ROW(rename, BREAKDOWN_DISK),
+	CALL(select, SLEEP),
+	CALL(poll, NETWORK), CALL(epoll_wait, NETWORK),
+	CALL(open, DISK), CALL(unlink, DISK), CALL(rmdir, DISK), CALL(mkdir, DISK),
+	CALL(rename, DISK),
 #endif
-#undef ROW
+#undef CALL
 };
 
-#define CALLS	(sizeof(breakdown_calls) / sizeof(breakdown_calls[0]))
+#define CALLS	(sizeof(call_table) / sizeof(call_table[0]))
 
 enum breakdown_part breakdown_call_part(uint32_t call)
 {
 	for (size_t i = 0; i < CALLS; i++)
-		if (breakdown_calls[i].number == call)
-			return breakdown_calls[i].part;
+		if (call_table[i].number == call)
+			return call_table[i].part;
 	return BREAKDOWN_OTHER;
 }
 
 const char *breakdown_call_name(uint32_t call)
 {
 	for (size_t i = 0; i < CALLS; i++)
-		if (breakdown_calls[i].number == call)
-			return breakdown_calls[i].name;
+		if (call_table[i].number == call)
+			return call_table[i].name;
 	return NULL;
 }
 
 const char *breakdown_part_name(enum breakdown_part part)
 {
 	static const char *const names[BREAKDOWN_PARTS] = {
-		[BREAKDOWN_CPU] = "cpu", [BREAKDOWN_RUNQUEUE] = "runqueue", [BREAKDOWN_DISK] = "disk",
-		[BREAKDOWN_FSYNC] = "fsync", [BREAKDOWN_LOCK] = "lock", [BREAKDOWN_LWLOCK] = "lwlock",
-		[BREAKDOWN_FUTEX] = "futex", [BREAKDOWN_NETWORK] = "network", [BREAKDOWN_SLEEP] = "sleep",
-		[BREAKDOWN_IPC] = "ipc", [BREAKDOWN_OTHER] = "other",
+		[BREAKDOWN_CPU] = "cpu", [BREAKDOWN_RUNQUEUE] = "runqueue",
+		[BREAKDOWN_DISK] = "disk", [BREAKDOWN_FSYNC] = "fsync",
+		[BREAKDOWN_LOCK] = "lock", [BREAKDOWN_LWLOCK] = "lwlock",
+		[BREAKDOWN_FUTEX] = "futex", [BREAKDOWN_NETWORK] = "network",
+		[BREAKDOWN_SLEEP] = "sleep", [BREAKDOWN_IPC] = "ipc", [BREAKDOWN_OTHER] = "other",
 	};
 
 	return names[part];
@@ -95,8 +92,8 @@ int breakdown_by_name(const char *name, enum breakdown_part *part, uint32_t *cal
 		if (!strcmp(name, breakdown_part_name((enum breakdown_part)i)))
 			*part = (enum breakdown_part)i;
 	for (size_t i = 0; i < CALLS; i++)
-		if (!strcmp(name, breakdown_calls[i].name))
-			*call = breakdown_calls[i].number;
+		if (!strcmp(name, call_table[i].name))
+			*call = call_table[i].number;
 	return *part == BREAKDOWN_PARTS && *call == BREAKDOWN_NONE ? -ENOENT : 0;
 }
 
@@ -122,94 +119,6 @@ const char *breakdown_use_name(enum use use)
 	return names[use];
 }
 
-/* Behind the members. */
-enum { ROW_HELPER = 16, ROW_STACK, ROW_STATE, ROW_NEXT, ROW_PID };
-
-static const struct breakdown_number {
-	const char *name;
-	const char *structure, *member, *older;	/* NULL: none */
-	bool needed, mask;			/* of a bit field, its bit */
-} breakdown_table[BREAKDOWN_NUMBERS] = {
-	{ "constant_task_pid", "task_struct", "pid", NULL, true, false },
-	/* 2f064a59a11f (5.14) */
-	{ "constant_task_state", "task_struct", "__state", "state", true, false },
-	{ "constant_task_iowait", "task_struct", "in_iowait", NULL, true, false },
-	{ "constant_task_iowait_mask", "task_struct", "in_iowait", NULL, true, true },
-	{ "constant_task_stack", "task_struct", "stack", NULL, true, false },
-	{ "constant_regs_call", REGS, HOST_SYSCALL_REGISTER, NULL, true, false },
-	{ "constant_task_read_bytes", "task_struct", "ioac.read_bytes", NULL, false, false },
-	{ "constant_task_write_bytes", "task_struct", "ioac.write_bytes", NULL, false, false },
-	{ "constant_task_syscr", "task_struct", "ioac.syscr", NULL, false, false },
-	{ "constant_task_syscw", "task_struct", "ioac.syscw", NULL, false, false },
-	{ "constant_task_min_flt", "task_struct", "min_flt", NULL, true, false },
-	{ "constant_task_maj_flt", "task_struct", "maj_flt", NULL, true, false },
-	{ "constant_task_mm", "task_struct", "mm", NULL, true, false },
-	{ "constant_mm_hiwater", "mm_struct", "hiwater_vm", NULL, true, false },
-	{ "constant_mm_total", "mm_struct", "total_vm", NULL, true, false },
-	{ "constant_mm_data", "mm_struct", "data_vm", NULL, true, false },
-	/* What is no member: breakdown_types() fills them. */
-	[ROW_HELPER] = { "constant_task_helper", NULL, NULL, NULL, false, false },
-	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },
-	/* Of records of the scheduler's events. */
-	[ROW_STATE] = { "constant_record_state", "sched_switch", "prev_state", NULL, true, false },
-	[ROW_NEXT] = { "constant_record_next", "sched_switch", "next_pid", NULL, true, false },
-	[ROW_PID] = { "constant_record_pid", "sched_wakeup", "pid", NULL, true, false },
-};
-
-void breakdown_no_numbers(struct object_value numbers[BREAKDOWN_NUMBERS])
-{
-	for (size_t i = 0; i < BREAKDOWN_NUMBERS; i++)
-		numbers[i] = (struct object_value){ .name = breakdown_table[i].name };
-}
-
-static int breakdown_number(const struct btf *btf, const struct breakdown_number *row,
-			    uint64_t *number)
-{
-	struct btf_place place;
-	int err = btf_member(btf, row->structure, row->member, &place);
-
-	if (err == -ENOENT && row->older)
-		err = btf_member(btf, row->structure, row->older, &place);
-	*number = err ? 0 : row->mask ? 1u << place.bit : place.offset;
-	return row->needed ? err : 0;
-}
-
-static int breakdown_types(struct features *features, struct object_value *numbers)
-{
-	uint32_t regs_bytes, page = (uint32_t)sysconf(_SC_PAGESIZE);
-	struct btf btf;
-	int err = btf_load(&btf);
-
-	for (size_t i = 0; !err && i < ROW_HELPER; i++)
-		err = breakdown_number(&btf, &breakdown_table[i], &numbers[i].number);
-	err = err ? err : btf_size(&btf, REGS, &regs_bytes);
-	btf_close(&btf);
-	if (err)
-		return err;
-	numbers[ROW_HELPER].number = feature_has(features, FEATURE_TASK_REGS);
-	numbers[ROW_STACK].number = (page > STACK_BYTES ? page : STACK_BYTES) - regs_bytes;
-	return 0;
-}
-
-int breakdown_numbers(struct features *features, struct object_value numbers[BREAKDOWN_NUMBERS],
-		      int events[2])
-{
-	breakdown_no_numbers(numbers);
-	events[0] = events[1] = 0;
-	if (!breakdown_types(features, numbers))
-		return 0;
-	breakdown_no_numbers(numbers);
-	for (size_t i = ROW_STATE; i < BREAKDOWN_NUMBERS; i++) {
-		int id = tracefs_field(breakdown_table[i].structure, breakdown_table[i].member,
-				       &numbers[i].number);
-
-		if (id < 0)
-			return id;
-		events[i == ROW_PID] = id;
-	}
-	return 0;
-}
-
 void breakdown_use_add(__u64 *sum, __u64 value, enum use use)
 {
 	if (use != USE_PEAK_GROWTH && use != USE_SORT_BYTES)
@@ -218,42 +127,44 @@ void breakdown_use_add(__u64 *sum, __u64 value, enum use use)
 		*sum = value;
 }
 
-/* Adds what a record has in other places to ->use. */
-static void breakdown_complete(struct event_breakdown *why, uint32_t has)
+/* Complete ->use and ->used of a record, from a server that has @has. */
+static void record_complete(struct event_breakdown *record, uint32_t has)
 {
-	__u64 *use = &why->use[USE_SORTS], *growth = &why->use[USE_PEAK_GROWTH];
+	__u64 *use = &record->use[USE_SORTS], *growth = &record->use[USE_PEAK_GROWTH];
 
-	/* Less than none: a library was mapped, below an earlier peak. */
+	/* Pages to bytes. Negative if a library was mapped below an earlier peak. */
 	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 	if (has & TARGET_HAS_SORTS)
-		why->used |= 1u << USE_SORTS;
-	/* Else an error ended one, or the next statement will. */
-	if (has & TARGET_HAS_SORT_SPACE && why->sorted >= *use)
-		why->used |= ((1u << (USES - USE_SORTS_EXTERNAL)) - 1) << USE_SORTS_EXTERNAL;
-	if (why->workers.count)
+		record->used |= 1u << USE_SORTS;
+	/* A sort without an end was aborted by an error, or goes on in the next statement. */
+	if (has & TARGET_HAS_SORT_SPACE && record->sorted >= *use)
+		record->used |= ((1u << (USES - USE_SORTS_EXTERNAL)) - 1) << USE_SORTS_EXTERNAL;
+	if (record->workers.count)
 		for (int i = 0; i < USE_SORTINGS; i++)
-			breakdown_use_add(use + i, why->workers.use[i], (enum use)(USE_SORTS + i));
+			breakdown_use_add(use + i, record->workers.use[i],
+					  (enum use)(USE_SORTS + i));
 }
 
 void breakdown_put(struct breakdown_pending *pending, const struct event_breakdown *event,
 		   uint32_t has)
 {
-	struct event_breakdown *row = pending->rows ? &pending->rows[pending->next++ % BREAKDOWN_PENDING] : NULL;
+	struct event_breakdown *row;
 
-	if (!row)
+	if (!pending->rows)
 		return;
+	row = &pending->rows[pending->next++ % BREAKDOWN_PENDING];
 	*row = *event;
 	if (row->used)
-		breakdown_complete(row, has);
+		record_complete(row, has);
 }
 
-/* Takes @over ns out of what was waited in: for the client, or whatever it was. */
-static void breakdown_forget(struct event_breakdown *why, uint64_t over, bool client)
+/* Subtract @over ns from the listed waits: those for the client only, or any. */
+static void record_trim_waits(struct event_breakdown *record, uint64_t over, bool client)
 {
 	int kept = 0;
 
-	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
-		struct breakdown_wait wait = why->waits[i];
+	for (int i = 0; i < BREAKDOWN_WAITS && record->waits[i].count; i++) {
+		struct breakdown_wait wait = record->waits[i];
 		uint64_t less = over < wait.ns ? over : wait.ns;
 
 		if (!client || breakdown_call_part(wait.call) == BREAKDOWN_NETWORK) {
@@ -261,52 +172,53 @@ static void breakdown_forget(struct event_breakdown *why, uint64_t over, bool cl
 			over -= less;
 		}
 		if (wait.ns)
-			why->waits[kept++] = wait;
+			record->waits[kept++] = wait;
 	}
 	for (; kept < BREAKDOWN_WAITS; kept++)
-		why->waits[kept].count = 0;
+		record->waits[kept].count = 0;
 }
 
 /*
- * The parts end where the statement does, but for one whose end was a message before: what the
- * thread did since, wait for the next one above all, is not its own.
+ * Make the parts add up to @duration_ns. They cover more if the statement ended with an earlier
+ * message: the time since, mostly spent waiting for the next message, is not part of it.
  */
-static void breakdown_fit(struct event_breakdown *why, uint64_t duration_ns)
+static void record_fit(struct event_breakdown *record, uint64_t duration_ns)
 {
-	static const uint8_t order[] = { BREAKDOWN_NETWORK, BREAKDOWN_CPU, BREAKDOWN_RUNQUEUE,
-					 BREAKDOWN_DISK, BREAKDOWN_FSYNC,
-					 BREAKDOWN_LOCK, BREAKDOWN_LWLOCK, BREAKDOWN_FUTEX, BREAKDOWN_SLEEP, BREAKDOWN_IPC,
-					 BREAKDOWN_OTHER };
+	static const uint8_t order[] = {
+		BREAKDOWN_NETWORK, BREAKDOWN_CPU, BREAKDOWN_RUNQUEUE, BREAKDOWN_DISK,
+		BREAKDOWN_FSYNC, BREAKDOWN_LOCK, BREAKDOWN_LWLOCK, BREAKDOWN_FUTEX,
+		BREAKDOWN_SLEEP, BREAKDOWN_IPC, BREAKDOWN_OTHER,
+	};
 	uint64_t sum = 0;
 
 	for (int i = 0; i < BREAKDOWN_PARTS; i++)
-		sum += why->ns[i];
+		sum += record->ns[i];
 	for (size_t i = 0; sum > duration_ns && i < sizeof(order); i++) {
-		__u64 *ns = &why->ns[order[i]];
+		__u64 *ns = &record->ns[order[i]];
 		uint64_t over = sum - duration_ns;
 
 		over = over < *ns ? over : *ns;
 		*ns -= over;
 		sum -= over;
 		if (order[i] != BREAKDOWN_CPU && order[i] != BREAKDOWN_RUNQUEUE)
-			breakdown_forget(why, over, order[i] == BREAKDOWN_NETWORK);
+			record_trim_waits(record, over, order[i] == BREAKDOWN_NETWORK);
 	}
 	if (sum < duration_ns)
-		why->ns[BREAKDOWN_OTHER] += duration_ns - sum;
+		record->ns[BREAKDOWN_OTHER] += duration_ns - sum;
 }
 
 const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, uint32_t tid,
-					     uint64_t start_ns,
-					     uint64_t duration_ns)
+					     uint64_t start_ns, uint64_t duration_ns)
 {
+	/* The newest first: it nearly always is the one. */
 	for (uint32_t i = 0; pending->rows && i < BREAKDOWN_PENDING; i++) {
-		/* The newest first: nearly always it is that. */
-		struct event_breakdown *why = &pending->rows[(pending->next - 1 - i) % BREAKDOWN_PENDING];
+		struct event_breakdown *row =
+			&pending->rows[(pending->next - 1 - i) % BREAKDOWN_PENDING];
 
-		if (why->tid != tid || why->start_ns != start_ns)
+		if (row->tid != tid || row->start_ns != start_ns)
 			continue;
-		breakdown_fit(why, duration_ns);
-		return why;
+		record_fit(row, duration_ns);
+		return row;
 	}
 	return NULL;
 }
@@ -320,8 +232,8 @@ static struct breakdown_open *open_find(struct breakdown_waits *waits, uint32_t 
 	return NULL;
 }
 
-/* A free row, or the one that was idle longest. */
-static struct breakdown_open *open_place(struct breakdown_waits *waits)
+/* Return an unused row, or the least recently used one, whose waits are lost. */
+static struct breakdown_open *open_claim(struct breakdown_waits *waits)
 {
 	struct breakdown_open *oldest = waits->rows;
 
@@ -336,6 +248,7 @@ static struct breakdown_open *open_place(struct breakdown_waits *waits)
 	return oldest;
 }
 
+/* Make room for more waits in @row. Return false if there is none. */
 static bool open_grow(struct breakdown_waits *waits, struct breakdown_open *row)
 {
 	uint32_t more = row->room ? row->room : 16;
@@ -358,7 +271,7 @@ void breakdown_wait_put(struct breakdown_waits *waits, const struct event_wait *
 		return;
 	row = open_find(waits, event->pid, event->start_ns);
 	if (!row) {
-		row = open_place(waits);
+		row = open_claim(waits);
 		row->start_ns = event->start_ns;
 		row->pid = event->pid;
 		row->count = 0;

@@ -1,103 +1,87 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where a statement's time went and what it used: what bpf/wait.h needs to know of the kernel, and
- * what it says.
+ * The time breakdown of a statement: names of its parts, phases and resources, the part that
+ * waiting in a system call counts for, and the matching of breakdown records to statements.
  */
 #ifndef DB_BREAKDOWN_H
 #define DB_BREAKDOWN_H
 
-#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "bpf/event.h"
-#include "loader/feature.h"
-#include "loader/linker.h"
 
-#define BREAKDOWN_NUMBERS	21	/* constants that the programs take */
-
-/*
- * Fills @numbers with what the running kernel's types say; or, where it does not describe them, what
- * it says of the records of sched_switch and sched_wakeup, which the programs are to be given then:
- * @events are their numbers, else 0. 0, or -errno where there is neither.
- */
-int breakdown_numbers(struct features *features, struct object_value numbers[BREAKDOWN_NUMBERS],
-		      int events[2]);
-
-/* The same without a kernel to ask, for programs that will not look: all 0. */
-void breakdown_no_numbers(struct object_value numbers[BREAKDOWN_NUMBERS]);
-
-/* What waiting in system call @call of this architecture means. */
+/* Return the part that waiting in system call @call of this architecture counts for. */
 enum breakdown_part breakdown_call_part(uint32_t call);
 
 /*
- * What is meant by @name: a part, a system call, or "page_fault"; "futex" is both. BREAKDOWN_PARTS and
- * BREAKDOWN_NONE for what it is not. 0 or -ENOENT.
+ * Resolve @name: a part, a system call or "page_fault"; "futex" is a part and a call. *@part is
+ * BREAKDOWN_PARTS if it is not a part, *@call BREAKDOWN_NONE if it is not a call. Return 0, or
+ * -ENOENT if it is neither.
  */
 int breakdown_by_name(const char *name, enum breakdown_part *part, uint32_t *call);
 
-/* "pread64"; NULL where the number has no name here. Static. */
+/* Names in the output; static. Return "pread64", or NULL if the call is not in the table. */
 const char *breakdown_call_name(uint32_t call);
+const char *breakdown_part_name(enum breakdown_part part);	/* "runqueue" */
+const char *breakdown_phase_name(enum phase phase);		/* "parse" */
+const char *breakdown_use_name(enum use use);			/* "shared_hit" */
 
-/* "runqueue", as JSON has it. Static. */
-const char *breakdown_part_name(enum breakdown_part part);
-
-/* "parse", as JSON has it. Static. */
-const char *breakdown_phase_name(enum phase phase);
-
-/* "shared_hit", as JSON has it. Static. */
-const char *breakdown_use_name(enum use use);
-
-/* Adds @value to @sum; of memory, that is not added up, the largest is kept. */
+/* Add @value to *@sum; of memory, which does not add up, keep the largest. */
 void breakdown_use_add(__u64 *sum, __u64 value, enum use use);
 
-/* Breakdowns wait here for their statements: other CPUs' records come between. All zero: none. */
+/*
+ * Breakdown records precede those of their statements, with records of other CPUs between them:
+ * the last BREAKDOWN_PENDING are kept. All zero: none are kept.
+ */
 #define BREAKDOWN_PENDING	256
 
 struct breakdown_pending {
-	struct event_breakdown *rows;		/* BREAKDOWN_PENDING, allocated; NULL: none are kept */
+	struct event_breakdown *rows;		/* BREAKDOWN_PENDING, the owner's; or NULL */
 	uint32_t next;
 };
 
-/* Keeps a copy of @event, of a server that @shows TARGET_SHOWS_…; the oldest one goes. */
+/* Keep a copy of @event in place of the oldest. @has are TARGET_HAS_* of its server. */
 void breakdown_put(struct breakdown_pending *pending, const struct event_breakdown *event,
 		   uint32_t has);
 
 /*
- * That of the statement of thread @tid that began at @start_ns and lasted @duration_ns, whose parts
- * now add up to that. NULL: there is none. Valid until the next call of breakdown_put().
+ * Return the record of the statement of thread @tid that began at @start_ns, with its parts made to
+ * add up to @duration_ns, or NULL. Valid until the next breakdown_put().
  */
 const struct event_breakdown *breakdown_take(struct breakdown_pending *pending, uint32_t tid,
-					     uint64_t start_ns,
-					     uint64_t duration_ns);
+					     uint64_t start_ns, uint64_t duration_ns);
 
-/* Waits of statements that have not ended, for those of which the text is asked. All zero: none. */
+/* Durations of waits in one statement that has not ended. */
 struct breakdown_open {
-	uint64_t start_ns;		/* 0: free */
-	uint64_t used;			/* when a wait came last, by ->puts */
+	uint64_t start_ns;		/* of the statement; 0: unused */
+	uint64_t used;			/* ->puts at the last wait */
 	uint32_t pid, count, room;
 	uint64_t *ns;
 };
 
+/* The same of all statements. All zero: none are kept. */
 struct breakdown_waits {
-	struct breakdown_open *rows;		/* BREAKDOWN_OPEN, allocated; NULL: none are kept */
-	uint32_t nrows;			/* that were ever in use at once */
+	struct breakdown_open *rows;		/* BREAKDOWN_OPEN, owned; or NULL */
+	uint32_t nrows;			/* largest number in use so far */
 	uint64_t puts, room;
-	uint64_t lost;			/* waits for which there was no room or no end of a statement */
+	uint64_t lost;			/* waits without room, or whose statement did not end */
 };
 
 #define BREAKDOWN_OPEN	1024
-#define BREAKDOWN_ROOM	(1u << 20)	/* waits in all */
+#define BREAKDOWN_ROOM	(1u << 20)	/* waits in total */
 
-/* Keeps it. */
+/* Keep the duration of @event; if there is no room, count it as lost. */
 void breakdown_wait_put(struct breakdown_waits *waits, const struct event_wait *event);
 
 /*
- * How long those took, in ns, in the statement of process @pid that began at @start_ns; *@count of
- * them. Valid until the next call of breakdown_wait_put().
+ * Return the durations in ns of the *@count waits in the statement of process @pid that began at
+ * @start_ns, and drop them. Valid until the next breakdown_wait_put().
  */
 const uint64_t *breakdown_wait_take(struct breakdown_waits *waits, uint32_t pid, uint64_t start_ns,
 				    size_t *count);
 
-/* Frees what it keeps, not @waits. */
+/* Free what @waits owns. */
 void breakdown_waits_free(struct breakdown_waits *waits);
 
 #endif

@@ -8,17 +8,20 @@
 #include "db/engines.h"
 #include "host/elf_map.h"
 
-#define FILES_MAX	4096	/* then the oldest are looked into again */
+#define FILES_MAX	4096	/* results; then all are dropped */
 
-/* The engine that @elf has a sign of. */
+/* Return the engine of which @elf exports a signature symbol. */
 static const struct engine *detect_elf(const struct elf *elf)
 {
-	struct elf_symbol symbol;
+	struct elf_symbol found;
 
-	for (size_t i = 0; engine_table[i]; i++)
-		for (const char *const *sign = engine_table[i]->signature_symbols; *sign; sign++)
-			if (!elf_symbol_find_dynamic(elf, *sign, &symbol))
+	for (size_t i = 0; engine_table[i]; i++) {
+		const char *const *symbol = engine_table[i]->signature_symbols;
+
+		for (; *symbol; symbol++)
+			if (!elf_symbol_find_dynamic(elf, *symbol, &found))
 				return engine_table[i];
+	}
 	return NULL;
 }
 
@@ -59,7 +62,7 @@ static void detect_remember(struct detect *detect, const struct process_file *fi
 
 	if (detect->nfiles == FILES_MAX)
 		detect_clear(detect);
-	/* Room grows by doubling: it is at its end where the number is a power of two. */
+	/* The array doubles: it is full if the number of elements is a power of 2. */
 	if (!(detect->nfiles & (detect->nfiles - 1))) {
 		more = realloc(detect->files,
 			       (detect->nfiles ? 2 * detect->nfiles : 1) * sizeof(*more));

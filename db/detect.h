@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which programs are database servers: by the file's name, else by what it exports, so that one
- * under another name is found too. Each file is looked into once.
+ * Detection of database servers: by the name of the executable, else by exported symbols, so that a
+ * server under another name is detected too. Each file is read once.
  */
 #ifndef DB_DETECT_H
 #define DB_DETECT_H
@@ -9,11 +9,11 @@
 #include "db/engine.h"
 #include "host/process.h"
 
-/* Files that were looked into. All zero is empty. */
+/* Results by file. All zero is empty; detect_clear() frees it. */
 struct detect {
 	struct detect_file {
 		struct process_file file;
-		const struct engine *engine;	/* NULL: no server */
+		const struct engine *engine;	/* NULL: not a server */
 	} *files;
 	size_t nfiles;
 };
@@ -27,7 +27,7 @@ const struct engine *detect_process(struct detect *detect, const struct process 
  */
 const struct engine *detect_file(const char *path, int fd);
 
-/* Forgets all. */
+/* Drop all results. */
 void detect_clear(struct detect *detect);
 
 #endif

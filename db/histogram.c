@@ -7,15 +7,15 @@
 
 #include "loader/sys.h"
 
-int histogram_open(struct histogram *counts, uint64_t unit_ns, enum stat_by by)
+int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by)
 {
-	*counts = (struct histogram){ .unit_ns = unit_ns, .by = by };
-	counts->rows = calloc(HISTOGRAM_MAX, sizeof(*counts->rows));
-	return counts->rows ? 0 : -ENOMEM;
+	*h = (struct histogram){ .unit_ns = unit_ns, .by = by };
+	h->rows = calloc(HISTOGRAM_MAX, sizeof(*h->rows));
+	return h->rows ? 0 : -ENOMEM;
 }
 
-/* As stat_command() in bpf/. */
-static void counts_command(char group[STAT_GROUP], const char *text, size_t len)
+/* Copy the first word of @text in lower case, as stat_command() in bpf/ does. */
+static void group_of_command(char group[STAT_GROUP], const char *text, size_t len)
 {
 	size_t n = 0;
 
@@ -29,20 +29,20 @@ static void counts_command(char group[STAT_GROUP], const char *text, size_t len)
 	}
 }
 
-static void counts_group(enum stat_by by, const struct statement *s, char group[STAT_GROUP])
+static void group_of(enum stat_by by, const struct statement *s, char group[STAT_GROUP])
 {
 	const char *name = by == STAT_BY_STATUS ? s->failed ? "error" : "ok" :
 			   by == STAT_BY_DATABASE ? s->database :
 			   by == STAT_BY_USER ? s->user : NULL;
 
 	if (by == STAT_BY_COMMAND)
-		counts_command(group, s->text, s->text_len);
+		group_of_command(group, s->text, s->text_len);
 	else if (name)
 		memcpy(group, name, strnlen(name, STAT_GROUP - 1));
 }
 
-/* As stat_count() in bpf/. */
-static void counts_slots(struct histogram_row *row, uint64_t ns, uint64_t unit_ns)
+/* Set the slots of the duration @ns, as stat_count() in bpf/ does. */
+static void row_set_slots(struct histogram_row *row, uint64_t ns, uint64_t unit_ns)
 {
 	uint32_t log = ns ? 63 - (uint32_t)__builtin_clzll(ns) : 0;
 	uint64_t units = ns / unit_ns;
@@ -52,7 +52,7 @@ static void counts_slots(struct histogram_row *row, uint64_t ns, uint64_t unit_n
 			       (log - 3) * STAT_FINE + (ns >> (log - 4) & (STAT_FINE - 1)));
 }
 
-static int counts_compare(const void *a, const void *b)
+static int row_compare(const void *a, const void *b)
 {
 	const struct histogram_row *x = a, *y = b;
 	int order = strcmp(x->engine->name, y->engine->name);
@@ -62,15 +62,15 @@ static int counts_compare(const void *a, const void *b)
 	return order ? order : (int)x->fine - (int)y->fine;
 }
 
-/* Where @row is, or would be. */
-static size_t counts_place(const struct histogram *counts, const struct histogram_row *row)
+/* Return the index of @row, or the index to insert it at. */
+static size_t histogram_place(const struct histogram *h, const struct histogram_row *row)
 {
-	size_t low = 0, high = counts->nrows;
+	size_t low = 0, high = h->nrows;
 
 	while (low < high) {
 		size_t middle = (low + high) / 2;
 
-		if (counts_compare(&counts->rows[middle], row) < 0)
+		if (row_compare(&h->rows[middle], row) < 0)
 			low = middle + 1;
 		else
 			high = middle;
@@ -78,41 +78,41 @@ static size_t counts_place(const struct histogram *counts, const struct histogra
 	return low;
 }
 
-void histogram_add(struct histogram *counts, const struct engine *engine,
+void histogram_add(struct histogram *h, const struct engine *engine,
 		   const struct statement *statement, uint64_t ns)
 {
 	struct histogram_row row = { .engine = engine, .count = 1 }, *at;
 
-	counts_group(counts->by, statement, row.group);
-	counts_slots(&row, ns, counts->unit_ns);
-	at = &counts->rows[counts_place(counts, &row)];
-	if (at < counts->rows + counts->nrows && !counts_compare(at, &row)) {
+	group_of(h->by, statement, row.group);
+	row_set_slots(&row, ns, h->unit_ns);
+	at = &h->rows[histogram_place(h, &row)];
+	if (at < h->rows + h->nrows && !row_compare(at, &row)) {
 		at->count++;
-	} else if (counts->nrows == HISTOGRAM_MAX) {
-		counts->lost++;
+	} else if (h->nrows == HISTOGRAM_MAX) {
+		h->lost++;
 	} else {
-		memmove(at + 1, at, (size_t)(counts->rows + counts->nrows - at) * sizeof(row));
+		memmove(at + 1, at, (size_t)(h->rows + h->nrows - at) * sizeof(row));
 		*at = row;
-		counts->nrows++;
+		h->nrows++;
 	}
 }
 
-ssize_t histogram_copy(const struct histogram *counts, struct histogram_row **rows)
+ssize_t histogram_copy(const struct histogram *h, struct histogram_row **rows)
 {
-	*rows = calloc(counts->nrows + 1, sizeof(**rows));
+	*rows = calloc(h->nrows + 1, sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
-	memcpy(*rows, counts->rows, counts->nrows * sizeof(**rows));
-	return (ssize_t)counts->nrows;
+	memcpy(*rows, h->rows, h->nrows * sizeof(**rows));
+	return (ssize_t)h->nrows;
 }
 
-/* Adds up what several files of one engine have; the number that is left. */
-static ssize_t counts_merge(struct histogram_row *rows, size_t n)
+/* Merge equal rows of @rows, which are sorted. Return how many are left. */
+static ssize_t rows_merge(struct histogram_row *rows, size_t n)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (kept && !counts_compare(&rows[kept - 1], &rows[i]))
+		if (kept && !row_compare(&rows[kept - 1], &rows[i]))
 			rows[kept - 1].count += rows[i].count;
 		else
 			rows[kept++] = rows[i];
@@ -129,7 +129,7 @@ ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
 	*rows = calloc(HISTOGRAM_MAX, sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
-	/* Nothing is ever deleted from it, so the order of keys holds. */
+	/* Nothing is ever deleted from the map, so iteration meets each key once. */
 	while (n < HISTOGRAM_MAX && !sys_map_next(map, n ? &keys[0] : NULL, &keys[1])) {
 		struct histogram_row *row = &(*rows)[n];
 
@@ -142,12 +142,12 @@ ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
 		row->fine = keys[1].fine;
 		n++;
 	}
-	qsort(*rows, n, sizeof(**rows), counts_compare);
-	return counts_merge(*rows, n);
+	qsort(*rows, n, sizeof(**rows), row_compare);
+	return rows_merge(*rows, n);
 }
 
-void histogram_close(struct histogram *counts)
+void histogram_close(struct histogram *h)
 {
-	free(counts->rows);
-	*counts = (struct histogram){ .rows = NULL };
+	free(h->rows);
+	*h = (struct histogram){ .rows = NULL };
 }

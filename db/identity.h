@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who is connected, by the thread that serves it, remembered while that lives. */
+/* User, database, client and container of sessions, cached by thread id until the thread exits. */
 #ifndef DB_IDENTITY_H
 #define DB_IDENTITY_H
 
@@ -22,25 +22,25 @@ struct identity_table {
 };
 
 /*
- * Who is connected to thread @tid: what is remembered, or else what its
- * title says now. Never NULL; valid until the entry is forgotten.
+ * Return the identity of the session of thread @tid: cached, or else from its process title. Never
+ * NULL; valid until the entry is dropped.
  */
 const struct identity *identity_of(struct identity_table *table, const struct engine *engine,
 				   uint32_t tid);
 
-/* What the title of thread @tid says of it; all "" where it says nothing. */
+/* Parse the process title of thread @tid; all "" if it has no identity. */
 void identity_read(const struct engine *engine, uint32_t tid, struct identity *identity);
 
-/* Remembers @identity for @tid, whatever was remembered of that TID. */
+/* Cache @identity for @tid in place of a former one. */
 void identity_set(struct identity_table *table, uint32_t tid, const struct identity *identity);
 
-/* The container that thread @tid runs in, "" where it is in none. Valid as above. */
+/* Return the container that thread @tid runs in, "" if none. Valid as above. */
 const char *identity_container(struct identity_table *table, uint32_t tid);
 
-/* The thread has ended. */
+/* Drop the entry of thread @tid. */
 void identity_forget(struct identity_table *table, uint32_t tid);
 
-/* Forgets all. */
+/* Drop all entries. */
 void identity_clear(struct identity_table *table);
 
 #endif

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/*
- * The one file that needs the assembler of each architecture: a note for each site, as
- * usdt/note.h explains it.
- */
+/* USDT sites in inline assembly, with a note for each; usdt/note.h documents the format. */
 #include "db/selfprobe.h"
 
-/* The kernel counts in them, behind the compiler's back; they must lie in the file. */
+#include "host/arch.h"
+
+/* Counted by the kernel; they must be in the file, so in a section of their own with contents. */
 #define SEMAPHORE __attribute__((section(".probes"), used)) static volatile uint16_t
 
 SEMAPHORE selfprobe_start_semaphore;
 SEMAPHORE selfprobe_done_semaphore;
 
-/* A site, and its note. There is no .stapsdt.base: nothing moves the addresses of this file. */
+/* A site and its note. There is no .stapsdt.base: this file is not prelinked. */
 #define PROBE(name, semaphore, args)                    \
 	"990:	nop\n"                                  \
 	"	.pushsection .note.stapsdt,\"\",\"note\"\n" \
@@ -28,15 +27,9 @@ SEMAPHORE selfprobe_done_semaphore;
 	"994:	.balign 4\n"                            \
 	"	.popsection\n"
 
-#if defined(__x86_64__)
-#define START_ARGS "8@%[text] -4@%k[number] 8@(%[where])"
-#define DONE_ARGS "-4@%k[number]"
-#elif defined(__aarch64__)
-#define START_ARGS "8@%x[text] -4@%w[number] 8@[%x[where]]"
-#define DONE_ARGS "-4@%w[number]"
-#else
-#error "the operands of this architecture are not known"
-#endif
+#define START_ARGS	"8@" HOST_OPERAND64("text") " -4@" HOST_OPERAND32("number") \
+			" 8@" HOST_OPERAND_MEMORY("where")
+#define DONE_ARGS	"-4@" HOST_OPERAND32("number")
 
 __attribute__((noinline)) void selfprobe_start(const char *text, int32_t number)
 {

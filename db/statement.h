@@ -12,43 +12,43 @@ struct event_breakdown;
 struct traceparent;
 
 /*
- * A statement as it is shown. What is not known is NULL or false and is absent from
- * the output. Strings are foreign bytes of any content, borrowed until the
- * callback that was given the statement returns.
+ * A statement for output. Values that are not known are NULL, 0 or false and absent from the
+ * output. Strings are foreign bytes of any content, borrowed until the callback that was given
+ * the statement returns.
  */
 struct statement {
 	const char *engine;		/* "postgresql" */
-	const char *otel_system;	/* db.system.name of OpenTelemetry: "postgresql", "mariadb" */
+	const char *otel_system;	/* db.system.name of OpenTelemetry: "mariadb" */
 	enum fingerprint_dialect dialect;
 	uint32_t pid, tid;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
-	uint64_t wall_ns;		/* the start in CLOCK_REALTIME */
+	uint64_t wall_ns;		/* the start by CLOCK_REALTIME */
 	uint64_t duration_ns;
 	const char *user, *database, *client;	/* NUL-terminated */
-	const char *container;		/* its id or name */
-	uint64_t connection_id;		/* the server's number for it; 0: not known */
-	uint32_t error_code;		/* the server's; 0: not known */
-	bool no_text;			/* the server has none; nothing was lost */
-	bool running;			/* it has not ended: the duration is until now */
+	const char *container;		/* id or name */
+	uint64_t connection_id;		/* the server's number; 0: not known */
+	uint32_t error_code;		/* the server's number; 0: not known */
+	bool no_text;			/* the server has no text; none was lost */
+	bool running;			/* not ended: the duration is that so far */
 	bool has_rows, has_status, failed;
 	uint64_t rows;
 	const char *text;		/* not NUL-terminated; NULL: could not be read */
 	size_t text_len;
-	bool truncated;			/* text is only the first text_len bytes */
-	size_t original_len;		/* of text before it was redacted; 0: it was not */
+	bool truncated;			/* ->text is only the first text_len bytes */
+	size_t original_len;		/* of ->text before redaction; 0: not redacted */
 	bool has_query_bytes;
-	uint64_t query_bytes;		/* the whole length */
-	const struct event_breakdown *why;	/* where its time went; NULL: not known */
-	/* Who called, as its text says before it is redacted; NULL: it does not, or was not asked. */
+	uint64_t query_bytes;		/* length of the whole text */
+	const struct event_breakdown *why;	/* time breakdown; NULL: not known */
+	/* The caller's trace context, from a comment of the text; NULL: none, or not wanted. */
 	const struct traceparent *parent;
 };
 
-/* What was seen and what was lost since the start; the names in JSON are the same. */
+/* Counts since the start of statements and losses. JSON has the same names. */
 struct summary {
 	uint64_t statements, printed;
 	uint64_t ring_full, table_full, start_without_end, end_without_start, who_unknown;
 	uint64_t text_unreadable, text_truncated;
-	bool waits;		/* what was ->printed is waits in them */
+	bool waits;		/* ->printed counts waits instead of statements */
 };
 
 #endif

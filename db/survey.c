@@ -17,83 +17,84 @@
 #define FILES_MAX	256
 #define PIDS_MAX	64
 
-/* A server's file that runs. */
+/* The file of a running server. */
 struct survey_found {
-	struct process process;		/* the first that runs it */
+	struct process process;		/* the first one found */
 	const struct engine *engine;
 	uint32_t pids[PIDS_MAX];	/* of main processes */
 	size_t npids;
 };
 
-struct scan {
+struct survey_scan {
 	struct detect detect;
 	struct survey_found *found;	/* FILES_MAX of them */
 	size_t nfound;
 };
 
-/* What programs are linked with without the kernel. */
-struct linkage {
+/* The programs, linked without the kernel: the result is not loaded. */
+struct survey_object {
 	struct runtime runtime;
 	struct target_common common;
 };
 
-static int linkage_open(struct linkage *linkage, const struct survey *survey)
+static int survey_open(struct survey_object *object, const struct survey *survey)
 {
-	linkage->common = (struct target_common){
-		.runtime = &linkage->runtime, .site_arg = survey->arg,
+	object->common = (struct target_common){
+		.runtime = &object->runtime, .site_arg = survey->arg,
 	};
-	return runtime_open_offline(&linkage->runtime, bpf_statement, bpf_statement_end);
+	return runtime_open_offline(&object->runtime, bpf_statement, bpf_statement_end);
 }
 
-static int linkage_plan(const struct linkage *linkage, const struct engine *engine, int fd,
-			const char *path, struct target *target, struct error *error)
+static int survey_plan(const struct survey_object *object, const struct engine *engine, int fd,
+		       const char *path, struct target *target, struct error *error)
 {
 	struct uprobe_set set = { 0 };
 	int err = target_plan(target, &(struct target_file){
 		.engine = engine, .fd = fd, .path = path,
-	}, &linkage->common, &set, error);
+	}, &object->common, &set, error);
 
 	uprobe_set_free(&set);
 	return err;
 }
 
-/* Tells of the file open as @fd, a negative errno where it could not be opened. */
-static void survey_tell(const struct survey *survey, const struct survey_found *found, int fd)
+/* Report the file open as @fd, which is -errno if it could not be opened. */
+static void survey_report(const struct survey *survey, const struct survey_found *found, int fd)
 {
-	struct linkage *linkage = malloc(sizeof(*linkage));
+	struct survey_object *object = malloc(sizeof(*object));
 	struct error error = { .kind = ERROR_NONE };
 	struct target target = { .engine = found->engine };
 	struct server_info server;
 	uint64_t dev, own = 0;
 	int err = -ENOMEM;
 
-	if (!linkage || linkage_open(linkage, survey))
+	if (!object || survey_open(object, survey))
 		error_set(&error, ERROR_MEMORY, err, NULL, NULL);
 	else if (fd < 0)
 		err = error_set(&error, ERROR_FILE, fd, found->process.exe, NULL);
 	else
-		err = linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &error);
+		err = survey_plan(object, found->engine, fd, found->process.exe, &target, &error);
 	target_read_version(&target, &found->process);
 	pid_namespace_own(&dev, &own);
 	server = (struct server_info){
 		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
 		.method = attach_method_name(survey->method), .title = target_title(&target),
-		.version = target.version, .has = target.has, .nested = found->npids && pid_namespace_is_nested(found->pids[0], own),
+		.version = target.version, .has = target.has,
+		.nested = found->npids && pid_namespace_is_nested(found->pids[0], own),
 		.pids = found->pids, .npids = found->npids,
 	};
 	survey->server(survey->arg, &server, err ? &error : NULL);
 	if (!err) {
-		/* Once more, now that it was said what the sites are of. */
-		linkage->common.site = survey->site;
-		linkage_plan(linkage, found->engine, fd, found->process.exe, &target, &error);
+		/* Again with the callback: the sites follow their server. */
+		object->common.site = survey->site;
+		survey_plan(object, found->engine, fd, found->process.exe, &target, &error);
 	}
 	error_clear(&error);
-	free(linkage);
+	free(object);
 }
 
 static int scan_each(void *arg, const struct process *process)
 {
-	struct scan *scan = arg;
+	struct survey_scan *scan = arg;
 	struct survey_found *found = NULL;
 	const struct engine *engine;
 
@@ -114,13 +115,13 @@ static int scan_each(void *arg, const struct process *process)
 
 int survey_running(const struct survey *survey)
 {
-	struct scan scan = { .found = calloc(FILES_MAX, sizeof(*scan.found)) };
+	struct survey_scan scan = { .found = calloc(FILES_MAX, sizeof(*scan.found)) };
 	int err = scan.found ? process_each(engine_is_executable, scan_each, &scan) : -ENOMEM;
 
 	for (size_t i = 0; !err && i < scan.nfound; i++) {
 		int fd = process_open(&scan.found[i].process);
 
-		survey_tell(survey, &scan.found[i], fd);
+		survey_report(survey, &scan.found[i], fd);
 		if (fd >= 0)
 			close(fd);
 	}
@@ -129,7 +130,7 @@ int survey_running(const struct survey *survey)
 	return err ? err : (int)scan.nfound;
 }
 
-/* What there is to say of a file that is no server's. */
+/* Describe a file that may not be a server's. */
 static void survey_probes(const struct elf *elf, struct survey_other *other)
 {
 	struct probe_list probes;
@@ -159,7 +160,7 @@ int survey_file(const struct survey *survey, const char *path, int fd, struct su
 	strncpy(found->process.exe, path, sizeof(found->process.exe) - 1);
 	found->engine = detect_file(path, fd);
 	if (found->engine)
-		survey_tell(survey, found, fd);
+		survey_report(survey, found, fd);
 	else
 		err = -ENOENT;
 	free(found);

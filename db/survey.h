@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which servers there are and what would be put on them. Programs are linked and nothing more:
- * no rights are needed but those to read the files.
+ * Survey: report the servers that run and the probe sites that a tracer would use. Programs are
+ * linked but not loaded, so that no rights are needed but to read the files.
  */
 #ifndef DB_SURVEY_H
 #define DB_SURVEY_H
 
 #include "db/discover.h"
 
-/* Who hears of what; the strings are borrowed for the call. */
+/* Callbacks; their strings are borrowed for the call. */
 struct survey {
-	enum attach_method method;		/* that would be taken */
+	enum attach_method method;		/* that a tracer would use */
 	void *arg;
 	/*
-	 * A server's file. @fault says why it cannot be traced; NULL: it can, and its sites
-	 * follow.
+	 * Called for each server's file, with @error set if it cannot be traced, else followed by a
+	 * call of ->site for each of its sites.
 	 */
 	void (*server)(void *arg, const struct server_info *server, const struct error *error);
 	void (*site)(void *arg, const struct target_site *site);
 };
 
-/* What a file is that is no server's. */
+/* A file that is not a server's. */
 struct survey_other {
-	uint16_t machine;	/* of <elf.h> */
-	size_t probes;		/* USDT probes, each name once */
+	uint16_t machine;	/* e_machine of <elf.h> */
+	size_t probes;		/* USDT probes by name */
 };
 
 /*
- * Tells of every server that runs here, as the tracer would find them. How many files they run, or
- * -errno where /proc cannot be read.
+ * Report all servers that run, as discovery would find them. Return the number of their files, or
+ * -errno if /proc cannot be read.
  */
 int survey_running(const struct survey *survey);
 
 /*
- * Tells of the server's file open as @fd. 0; -ENOENT: it is no known server's, see @other;
- * -ENOEXEC: it is no ELF file; or -errno.
+ * Report the server's file open as @fd. Return 0; -ENOENT if it is not a known server's, see
+ * @other; -ENOEXEC if it is not an ELF file; or -errno.
  */
 int survey_file(const struct survey *survey, const char *path, int fd, struct survey_other *other);
 

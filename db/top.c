@@ -7,15 +7,15 @@
 
 #include "db/breakdown.h"
 
-#define SUB_BITS	4			/* a power of two has 16 buckets */
+#define SUB_BITS	4			/* 16 buckets between powers of two */
 #define SUB		(1u << SUB_BITS)
-#define VALUE_BITS	48			/* 78 hours; what is longer counts as that */
+#define VALUE_BITS	48			/* 78 hours; longer ones count as that */
 #define BUCKETS		((VALUE_BITS - SUB_BITS + 1) * SUB)
 #define COUNT_BITS	48
 #define COUNT_MASK	((1ull << COUNT_BITS) - 1)
 #define ROOM_MIN	4
 #define ENTRIES_MIN	4
-#define FOLD_PART	4			/* a quarter at once, so that it is rare */
+#define FOLD_PART	4			/* fold a quarter at once */
 
 struct top_key {
 	uint64_t value;
@@ -26,15 +26,15 @@ struct top {
 	struct top_entry other;
 	uint64_t folded;
 	size_t limit, count;
-	struct top_entry *entry;	/* count of them are in use, the first ones */
-	uint32_t *slot;			/* by hash: number of an entry + 1, or 0 */
-	size_t mask;			/* of slots */
-	uint64_t *total;		/* room to choose in */
-	struct top_key *key;		/* room to sort in, */
-	const struct top_entry **sorted;	/* and what is handed out */
+	struct top_entry *entry;	/* the first ->count are in use */
+	uint32_t *slot;			/* hash table: index of an entry + 1, or 0 */
+	size_t mask;			/* number of slots - 1 */
+	uint64_t *total;		/* scratch of top_fold() */
+	struct top_key *key;		/* scratch of top_sort(), … */
+	const struct top_entry **sorted;	/* … and its result */
 };
 
-/* Histograms */
+/* Buckets of durations */
 
 static unsigned int bucket_of(uint64_t ns)
 {
@@ -48,7 +48,7 @@ static unsigned int bucket_of(uint64_t ns)
 	return (bits << SUB_BITS) + (unsigned int)(ns >> bits);
 }
 
-/* The middle of a bucket. */
+/* Return the middle of a bucket in ns. */
 static uint64_t bucket_value(unsigned int bucket)
 {
 	unsigned int bits = bucket >> SUB_BITS;
@@ -59,7 +59,7 @@ static uint64_t bucket_value(unsigned int bucket)
 	return ((uint64_t)(SUB + (bucket & (SUB - 1))) << bits) + (1ull << bits >> 1);
 }
 
-static int histogram_grow(struct top_histogram *h)
+static int buckets_grow(struct top_histogram *h)
 {
 	unsigned int room = h->room ? 2u * h->room : ROOM_MIN;
 	uint64_t *bucket;
@@ -74,7 +74,7 @@ static int histogram_grow(struct top_histogram *h)
 	return 0;
 }
 
-static int histogram_add(struct top_histogram *h, unsigned int number, uint64_t calls)
+static int buckets_add(struct top_histogram *h, unsigned int number, uint64_t calls)
 {
 	size_t low = 0, high = h->count;
 
@@ -90,7 +90,7 @@ static int histogram_add(struct top_histogram *h, unsigned int number, uint64_t 
 		h->bucket[low] += calls;
 		return 0;
 	}
-	if (h->count == h->room && histogram_grow(h))
+	if (h->count == h->room && buckets_grow(h))
 		return -ENOMEM;
 	memmove(h->bucket + low + 1, h->bucket + low, (h->count - low) * sizeof(*h->bucket));
 	h->bucket[low] = (uint64_t)number << COUNT_BITS | calls;
@@ -123,7 +123,7 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 
 /* Entries */
 
-/* Without memory it counts as not known. */
+/* Return the entry's breakdown, or NULL if there is no memory: then it counts as not known. */
 static struct top_why *entry_why(struct top_entry *e)
 {
 	if (!e->why)
@@ -179,7 +179,7 @@ static void entry_count(struct top_entry *e, const struct top_call *call)
 	entry_add_why(e, call->why);
 }
 
-/* Keeps the slowest call's text. Without memory it keeps the one that it has. */
+/* Keep the text of @call, the slowest so far. Without memory, keep the old one. */
 static void entry_sample(struct top_entry *e, const struct top_call *call)
 {
 	size_t len = call->text_len < TOP_TEXT - 1 ? call->text_len : TOP_TEXT - 1;
@@ -210,11 +210,11 @@ static void entry_merge(struct top_entry *to, const struct top_entry *from)
 	to->rows += from->rows;
 	to->total_ns += from->total_ns;
 	entry_merge_why(to, from->why);
-	/* "Other" has room for every bucket. */
+	/* Cannot fail: "other" has room for all buckets. */
 	for (size_t i = 0; i < from->histogram.count; i++) {
 		uint64_t bucket = from->histogram.bucket[i];
 
-		histogram_add(&to->histogram, (unsigned int)(bucket >> COUNT_BITS),
+		buckets_add(&to->histogram, (unsigned int)(bucket >> COUNT_BITS),
 			      bucket & COUNT_MASK);
 	}
 }
@@ -227,7 +227,7 @@ static void entry_free(struct top_entry *e)
 	free(e->histogram.bucket);
 }
 
-/* Cut where that does not split a UTF-8 character. NULL: no memory. */
+/* Copy at most TOP_TEXT bytes without splitting a UTF-8 character. NULL: no memory. */
 static char *fingerprint_copy(const char *text)
 {
 	size_t len = strnlen(text, TOP_TEXT);
@@ -283,7 +283,7 @@ void top_free(struct top *top)
 	free(top);
 }
 
-/* Where the entry's number is, or is to be put. */
+/* Return the slot of the entry with that key, or the unused slot for it. */
 static uint32_t *slot_find(struct top *t, const char *engine, uint64_t hash)
 {
 	for (size_t at = hash & t->mask;; at = (at + 1) & t->mask) {
@@ -294,7 +294,7 @@ static uint32_t *slot_find(struct top *t, const char *engine, uint64_t hash)
 	}
 }
 
-/* The value that would be at @rank if the values were in order. Moves them. */
+/* Return the value of @rank in ascending order (quickselect). Reorders @total. */
 static uint64_t total_select(uint64_t *total, size_t count, size_t rank)
 {
 	ptrdiff_t low = 0, high = (ptrdiff_t)count - 1, at = (ptrdiff_t)rank;
@@ -304,7 +304,7 @@ static uint64_t total_select(uint64_t *total, size_t count, size_t rank)
 		ptrdiff_t i = low, j = high;
 		uint64_t pivot, swapped;
 
-		/* No order that statements usually come in is a bad one. */
+		/* A random pivot: no usual order of statements is a bad case. */
 		state = state * 6364136223846793005u + 1442695040888963407u;
 		pivot = total[low + (ptrdiff_t)((state >> 33) % (uint64_t)(high - low + 1))];
 		while (i <= j) {
@@ -342,7 +342,7 @@ void top_fold(struct top *top, size_t keep)
 	for (size_t i = 0; i < top->count; i++)
 		below += top->entry[i].total_ns < bound;
 	memset(top->slot, 0, (top->mask + 1) * sizeof(*top->slot));
-	/* Of those at the bound as many as are lacking. */
+	/* Of the entries equal to the bound, fold as many as are still missing. */
 	for (size_t i = 0, at_bound = least - below; i < top->count; i++) {
 		struct top_entry *e = &top->entry[i];
 
@@ -359,7 +359,7 @@ void top_fold(struct top *top, size_t keep)
 	top->count = kept;
 }
 
-/* The entry of @call, new if need be; NULL: no memory. */
+/* Return the entry of @call, a new one if there is none; NULL: no memory. */
 static struct top_entry *top_entry(struct top *t, const struct top_call *call)
 {
 	uint32_t *slot = slot_find(t, call->engine, call->hash);
@@ -374,7 +374,7 @@ static struct top_entry *top_entry(struct top *t, const struct top_call *call)
 	e = &t->entry[t->count];
 	*e = (struct top_entry){ .engine = call->engine, .hash = call->hash };
 	e->fingerprint = fingerprint_copy(call->fingerprint);
-	if (!e->fingerprint || histogram_grow(&e->histogram)) {
+	if (!e->fingerprint || buckets_grow(&e->histogram)) {
 		entry_free(e);
 		return NULL;
 	}
@@ -389,13 +389,13 @@ int top_add(struct top *top, const struct top_call *call)
 
 	if (!e) {
 		entry_count(&top->other, call);
-		histogram_add(&top->other.histogram, bucket, 1);
+		buckets_add(&top->other.histogram, bucket, 1);
 		return -ENOMEM;
 	}
 	if (!e->sample || call->duration_ns > e->max_ns)
 		entry_sample(e, call);
 	entry_count(e, call);
-	return histogram_add(&e->histogram, bucket, 1);
+	return buckets_add(&e->histogram, bucket, 1);
 }
 
 const struct top_entry *top_other(const struct top *top, uint64_t *folded)
@@ -435,7 +435,7 @@ static uint64_t order_value(const struct top_entry *e, enum top_order order)
 	}
 }
 
-/* Of those with the same value always the same one comes first. */
+/* Descending by value; the order of equal ones is always the same. */
 static int key_compare(const void *left, const void *right)
 {
 	const struct top_key *a = left, *b = right;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What statements of one fingerprint came to, for the most costly of them, in bounded
- * memory: when the table is full, the quarter of its entries with the least total time
- * is folded into one entry, "other". A fingerprint that comes again after that starts
- * anew, so its numbers are what was seen since; the sum over all is always exact.
+ * Statements aggregated by fingerprint, in bounded memory: when the table is full, the quarter of
+ * its entries with the least total time is folded into one entry, "other". A fingerprint that
+ * comes again afterwards starts anew, so its numbers are those since then; the sum over all entries
+ * is always exact.
  */
 #ifndef DB_TOP_H
 #define DB_TOP_H
@@ -15,41 +15,41 @@
 #include "bpf/event.h"
 
 #define TOP_ENTRIES	2000	/* at most 20 MB, in practice 2 or 3 */
-#define TOP_TEXT	1024	/* what is kept of a text, with its NUL */
+#define TOP_TEXT	1024	/* bytes of a text that are kept, with the NUL */
 
-/* Calls by duration, in buckets that are 1/16 wide: no value is off by more than 1/32. */
+/* Calls by duration, in buckets of 1/16 of their value: the error is at most 1/32. */
 struct top_histogram {
-	uint64_t *bucket;	/* number << 48 | calls, ascending; only those that have calls */
+	uint64_t *bucket;	/* number << 48 | calls, ascending; only buckets with calls */
 	uint16_t count, room;
 };
 
-/* Where the time of calls went and what they used, of those of which it is known. */
+/* Sums of the calls whose time breakdown is known. */
 struct top_why {
 	uint64_t calls;
 	__u64 ns[BREAKDOWN_PARTS];
 	__u64 use[USES];
-	uint32_t used;		/* bits: what of ->use is known of any call */
+	uint32_t used;		/* bits: elements of ->use that are known of any call */
 };
 
 struct top_entry {
-	const char *engine;	/* borrowed for good, as in struct engine; NULL: of "other" */
+	const char *engine;	/* name in struct engine, static; NULL: "other" */
 	uint64_t hash;
 	uint64_t calls, errors, rows;
 	uint64_t total_ns, min_ns, max_ns;
-	uint64_t seen_ns;	/* the last call, in the caller's clock */
-	char *fingerprint;	/* NUL-terminated; NULL: of "other" */
-	char *sample;		/* the slowest call's text, sample_len bytes, not NUL-terminated */
+	uint64_t seen_ns;	/* last call, by the caller's clock */
+	char *fingerprint;	/* NUL-terminated; NULL: "other" */
+	char *sample;		/* text of the slowest call, sample_len bytes, no NUL */
 	uint32_t sample_len;
-	bool sample_cut;	/* there was more */
-	struct top_why *why;	/* NULL: known of none */
+	bool sample_cut;	/* the text was longer */
+	struct top_why *why;	/* NULL: known of no call */
 	struct top_histogram histogram;
 };
 
-/* A statement to be counted; all is copied but ->engine. */
+/* A statement to count. All is copied but ->engine. */
 struct top_call {
 	const char *engine;
-	uint64_t hash;			/* with ->engine the key */
-	const char *fingerprint;	/* NUL-terminated; only the first one's is kept */
+	uint64_t hash;			/* of the fingerprint; with ->engine the key */
+	const char *fingerprint;	/* NUL-terminated; that of the first call is kept */
 	const char *text;		/* any bytes; NULL: could not be read */
 	size_t text_len;
 	bool text_cut;
@@ -68,36 +68,38 @@ enum top_order {
 
 struct top;
 
-/* An empty table for at most @entries fingerprints, 4 at least. The caller's; NULL: no memory. */
+/*
+ * Create a table for at most @entries fingerprints, at least 4. top_free() frees it. NULL: no
+ * memory.
+ */
 struct top *top_new(size_t entries);
 
 /*
- * Counts @call. 0, or -ENOMEM: then it is counted as "other", or misses in the percentiles
- * of its fingerprint only.
+ * Count @call. Return 0, or -ENOMEM: then it is counted as "other", or only missing from the
+ * percentiles of its fingerprint.
  */
 int top_add(struct top *top, const struct top_call *call);
 
 /*
- * The duration in ns that @permille (500: the median, 1000: the longest) of the calls did
- * not exceed, off by 1/32 at most; 0 without calls.
+ * Return the duration in ns that @permille of the calls (500: the median, 1000: the maximum) did
+ * not exceed, with an error of at most 1/32; 0 without calls.
  */
 uint64_t top_percentile(const struct top_entry *entry, unsigned int permille);
 
 /*
- * The entries, those with most first, and in *@count how many; "other" is not among them.
- * Borrowed, all of it, until the next call that is given @tally. NULL with *@count 0: there
- * is none; with another: no memory.
+ * Return the entries but "other" in descending @order, and their number in *@count. Borrowed until
+ * the next call with @top. NULL: no entries if *@count is 0, else no memory.
  */
 const struct top_entry *const *top_sort(struct top *top, enum top_order order,
 					size_t *count);
 
-/* Folds the entries with the least total time into "other", so that @keep stay. */
+/* Fold the entries with the least total time into "other" until @keep are left. */
 void top_fold(struct top *top, size_t keep);
 
-/* What was folded, and in *@folded (may be NULL) of how many entries. Borrowed as above. */
+/* Return "other", and in *@folded (may be NULL) the number of entries in it. Borrowed as above. */
 const struct top_entry *top_other(const struct top *top, uint64_t *folded);
 
-/* NULL is fine. */
+/* Free @top, which may be NULL. */
 void top_free(struct top *top);
 
 #endif

@@ -19,6 +19,7 @@
 #include "db/target.h"
 #include "sql/traceparent.h"
 #include "db/breakdown.h"
+#include "db/kernel_offsets.h"
 #include "loader/runtime.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
@@ -177,16 +178,16 @@ static void tracer_constants(struct tracer *t)
 /* Set up the time breakdown: the kernel's offsets as constants, and the table of system calls. */
 static int tracer_breakdown(struct tracer *t, struct error *error)
 {
-	struct object_value numbers[BREAKDOWN_NUMBERS];
+	struct object_value numbers[KERNEL_OFFSETS];
 	int calls = runtime_map(&t->rt, "calls"), err = 0;
 
 	if (t->config.why)
-		err = breakdown_numbers(&t->rt.features, numbers, t->events + TRACEPOINT_SWITCH);
+		err = kernel_offsets_read(&t->rt.features, numbers, t->events + TRACEPOINT_SWITCH);
 	else
-		breakdown_no_numbers(numbers);
+		kernel_offsets_none(numbers);
 	if (err)
 		return error_set(error, ERROR_TYPES, err, NULL, NULL);
-	for (size_t i = 0; i < BREAKDOWN_NUMBERS; i++)
+	for (size_t i = 0; i < KERNEL_OFFSETS; i++)
 		runtime_constant(&t->rt, numbers[i].name, numbers[i].number);
 	if (!t->config.why)
 		return 0;

@@ -7,6 +7,7 @@
 
 #include "db/engines.h"
 
+/* The client is not known. */
 static void user_engine_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)host;
@@ -14,13 +15,15 @@ static void user_engine_client(const char *host, const char *port, char *client,
 	snprintf(client, size, "%s", "");
 }
 
-/* Splits "PROVIDER:NAME"; either may hold hyphens. */
-static int user_engine_split(const char *text, char provider[CUSTOM_NAME], char probe[CUSTOM_NAME])
+/* Split "PROVIDER:NAME"; either may have hyphens. Return 0 or -EINVAL. */
+static int user_engine_split(const char *text, char provider[USER_ENGINE_NAME],
+			     char probe[USER_ENGINE_NAME])
 {
 	const char *colon = strchr(text, ':');
 	size_t len = colon ? (size_t)(colon - text) : 0;
 
-	if (!len || !colon[1] || len >= CUSTOM_NAME || strlen(colon + 1) >= CUSTOM_NAME)
+	if (!len || !colon[1] || len >= USER_ENGINE_NAME ||
+	    strlen(colon + 1) >= USER_ENGINE_NAME)
 		return -EINVAL;
 	memcpy(provider, text, len);
 	provider[len] = '\0';
@@ -31,33 +34,33 @@ static int user_engine_split(const char *text, char provider[CUSTOM_NAME], char 
 int user_engine_init(struct user_engine *user_engine, const char *start, const char *done,
 		     unsigned int text_arg)
 {
-	static const char *const nothing[] = { NULL };
+	static const char *const none[] = { NULL };
+	struct user_engine *u = user_engine;
 	const struct engine *known;
 
-	*user_engine = (struct user_engine){ .engine = { .name = user_engine->provider[1] } };
-	if (user_engine_split(done, user_engine->provider[0], user_engine->probe[0]) ||
-	    user_engine_split(start, user_engine->provider[1], user_engine->probe[1]))
+	*u = (struct user_engine){ .engine = { .name = u->provider[1] } };
+	if (user_engine_split(done, u->provider[0], u->probe[0]) ||
+	    user_engine_split(start, u->provider[1], u->probe[1]))
 		return -EINVAL;
-	user_engine->probes[0] = (struct engine_probe){
+	u->probes[0] = (struct engine_probe){
 		.step = "done", .program = "pair_done",
-		.provider = user_engine->provider[0], .probe = user_engine->probe[0],
+		.provider = u->provider[0], .probe = u->probe[0],
 	};
-	user_engine->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
-						    .fallback = -1 };
-	user_engine->probes[1] = (struct engine_probe){
+	u->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
+					  .fallback = -1 };
+	u->probes[1] = (struct engine_probe){
 		.step = "start", .program = "pair_start",
-		.provider = user_engine->provider[1], .probe = user_engine->probe[1],
-		.args = user_engine->args,
+		.provider = u->provider[1], .probe = u->probe[1], .args = u->args,
 	};
-	user_engine->probe_set = (struct engine_probe_set){ .probes = user_engine->probes,
-							    .nprobes = 2 };
-	known = engines_by_name(user_engine->provider[1]);
-	user_engine->engine = (struct engine){
-		.name = user_engine->provider[1], .title = user_engine->provider[1],
-		.executables = nothing, .signature_symbols = nothing, .words = nothing,
-		.probe_sets = &user_engine->probe_set, .nprobe_sets = 1,
+	u->probe_set = (struct engine_probe_set){ .probes = u->probes, .nprobes = 2 };
+	/* A provider called as a known engine has its SQL dialect. */
+	known = engines_by_name(u->provider[1]);
+	u->engine = (struct engine){
+		.name = u->provider[1], .title = u->provider[1],
 		.otel_system = known ? known->otel_system : "other_sql",
 		.dialect = known ? known->dialect : FINGERPRINT_POSTGRES,
+		.words = none, .executables = none, .signature_symbols = none,
+		.probe_sets = &u->probe_set, .nprobe_sets = 1,
 		.client = user_engine_client,
 	};
 	return 0;

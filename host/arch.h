@@ -16,6 +16,8 @@
  * HOST_CACHE_FLAGS: flags of native libraries in ld.so.cache; glibc's sysdeps/generic/ldconfig.h.
  * HOST_SYSCALL_REGISTER: the member of struct pt_regs that contains the system call number.
  * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
+ * HOST_OPERAND64, HOST_OPERAND32, HOST_OPERAND_MEMORY: operand NAME of an asm statement that is in
+ * a register, as a USDT note has it: 8 bytes, 4 bytes, the memory that it points to.
  */
 #if defined(__x86_64__)
 #define HOST_ELF_MACHINE	EM_X86_64
@@ -24,6 +26,9 @@
 #define HOST_CACHE_FLAGS	0x0303
 #define HOST_SYSCALL_REGISTER	"orig_ax"
 #define HOST_OLD_SYSCALLS	1
+#define HOST_OPERAND64(name)	"%[" name "]"
+#define HOST_OPERAND32(name)	"%k[" name "]"
+#define HOST_OPERAND_MEMORY(name)	"(%[" name "])"
 #elif defined(__aarch64__)
 #define HOST_ELF_MACHINE	EM_AARCH64
 #define HOST_AUDIT_ARCH		AUDIT_ARCH_AARCH64
@@ -31,6 +36,9 @@
 #define HOST_CACHE_FLAGS	0x0a03
 #define HOST_SYSCALL_REGISTER	"syscallno"
 #define HOST_OLD_SYSCALLS	0
+#define HOST_OPERAND64(name)	"%x[" name "]"
+#define HOST_OPERAND32(name)	"%w[" name "]"
+#define HOST_OPERAND_MEMORY(name)	"[%x[" name "]]"
 #else
 #error "this CPU architecture is not supported: add it here and to usdt/arch.h"
 #endif

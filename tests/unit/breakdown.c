@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The kernel's types, made by hand as bpftool prints them, and parts of time that must add up. */
+/*
+ * Kernel offsets from hand-made BTF with types as bpftool prints them, and breakdown records: their
+ * parts must add up to the statement's duration.
+ */
 #include <errno.h>
 #include <linux/btf.h>
 #include <stdlib.h>
@@ -8,10 +11,12 @@
 
 #include "db/engine.h"
 #include "db/breakdown.h"
+#include "db/kernel_offsets.h"
 #include "loader/btf.h"
 #include "tests/unit/check.h"
 
-static const char strings[] = "\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0loop";
+static const char strings[] =
+	"\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0loop";
 
 /* A BTF file that is written type by type. */
 static struct {
@@ -144,15 +149,15 @@ static void damaged(void)
 
 static void kernel(void)
 {
-	struct object_value numbers[BREAKDOWN_NUMBERS];
+	struct object_value numbers[KERNEL_OFFSETS];
 	struct features features = { .row = { { .asked = false } } };
-	int events[2], err = breakdown_numbers(&features, numbers, events);
+	int events[2], err = kernel_offsets_read(&features, numbers, events);
 
-	/* What neither types nor tracefs tell, or only to root, or no emulator. */
+	/* Neither BTF nor tracefs may be available, or to root only, or not in an emulator. */
 	CHECK(!err || err == -ENOENT || err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ||
 	      err == -ENOSYS, "%d", err);
 	CHECK(err || !events[0] == !events[1]);
-	for (size_t i = 0; !err && i < BREAKDOWN_NUMBERS; i++)
+	for (size_t i = 0; !err && i < KERNEL_OFFSETS; i++)
 		CHECK(numbers[i].name && numbers[i].number < 1 << 20, "%s", numbers[i].name);
 	features_close(&features);
 }
@@ -182,7 +187,7 @@ static void parts(void)
 	CHECK(!breakdown_take(&pending, 7, 1001, 80) && !breakdown_take(&pending, 8, 1000, 80));
 	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(got && sum_of(got) == 80 && got->ns[BREAKDOWN_CPU] == 50);
-	/* What is missing is shown as other; too much is the wait for the client's. */
+	/* Missing time is added to other; excess time was spent waiting for the client. */
 	got = breakdown_take(&pending, 7, 1000, 90);
 	CHECK(got && sum_of(got) == 90 && got->ns[BREAKDOWN_OTHER] == 10);
 	breakdown_put(&pending, &one, 0);
@@ -207,7 +212,7 @@ static void parts(void)
 	CHECK(!breakdown_take(&pending, 7, 1000, 80) && breakdown_take(&pending, 100, 1000, 80));
 }
 
-/* What is known of sorts is the server's to tell, and that all have ended. */
+/* Sorts are known if the server can count them, their space if all of them have ended. */
 static void sorts(void)
 {
 	static struct event_breakdown rows[BREAKDOWN_PENDING];
