@@ -12,13 +12,11 @@
 #include "host/clock.h"
 #include "db/discover.h"
 #include "db/engines.h"
-#include "sql/fingerprint.h"
-#include "db/identity.h"
 #include "host/process.h"
 #include "db/sessions.h"
 #include "db/target.h"
-#include "sql/traceparent.h"
 #include "db/breakdown.h"
+#include "db/enrich.h"
 #include "db/kernel_offsets.h"
 #include "loader/runtime.h"
 
@@ -28,9 +26,7 @@
 #define SESSIONS_OLD	4096
 #define SESSIONS_LEAST	128
 #define SESSIONS_BYTES	(32u << 20)
-#define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
 #define RECORD_HEAD	256		/* the longest head of a record with a text */
-#define IGNORE_WITHIN_NS	500000000u	/* no thread number comes round in that time */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
 /* The programs on tracepoints. */
@@ -64,19 +60,10 @@ struct tracer {
 	struct tracer_config config;
 	struct runtime rt;
 	int events[TRACEPOINTS];	/* tracefs events of the tracepoints; 0: raw */
-	struct breakdown_pending why;
-	struct breakdown_waits waits;
-	struct histogram counts;	/* of this side; closed if the kernel counts */
 	struct discover discover;
 	struct sessions sessions;
-	struct identity_table identities;
-	int histogram;			/* map "histogram", borrowed */
-	uint64_t text_unreadable, text_truncated;
-	uint64_t detach_ns;		/* the programs' clock when detaching began; 0: not yet */
-	uint64_t unseen;		/* statements that ended after that, which are not reported */
-	uint64_t half_seen;		/* of these, those that began before it */
-	struct traceparent parent;	/* of the current statement */
-	char *redacted;			/* room for a text; NULL: texts are reported as they are */
+	struct enrich enrich;
+	int histogram;			/* map, borrowed */
 	bool detached;
 };
 
@@ -196,8 +183,7 @@ static int tracer_breakdown(struct tracer *t, struct error *error)
 
 		sys_map_update(calls, &call, &part);
 	}
-	t->why.rows = calloc(BREAKDOWN_PENDING, sizeof(*t->why.rows));
-	return t->why.rows ? 0 : error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	return 0;
 }
 
 static int tracer_tracepoints(struct tracer *t, struct error *error)
@@ -226,227 +212,6 @@ static int tracer_tracepoints(struct tracer *t, struct error *error)
 	return 0;
 }
 
-static const char *identity_string(const char *s)
-{
-	return *s ? s : NULL;
-}
-
-/* Whether @value, NULL where it is not known, is what is wanted. */
-static bool filter_same(const char *wanted, const char *value)
-{
-	return !wanted || (value && !strcmp(wanted, value));
-}
-
-/*
- * A session whose user or database is known and not wanted: the kernel is told to look away, so
- * that it costs its hits alone. Only where a thread is a session, which keeps both to its end.
- */
-static void tracer_ignore(struct tracer *t, const struct identity *identity,
-			  const struct event_session *session)
-{
-	if (!t->config.user && !t->config.database)
-		return;
-	/* When we come late, the thread may be another one already. */
-	if (runtime_now(&t->rt) - session->time_ns > IGNORE_WITHIN_NS)
-		return;
-	if (t->rt.pid_ns_ino || !*identity->user || !*identity->database ||
-	    (filter_same(t->config.user, identity->user) &&
-	     filter_same(t->config.database, identity->database)))
-		return;
-	sessions_ignore(&t->sessions, session->tid);
-}
-
-/*
- * Believes the memory once a title agrees with it, and no more when several do not. Whether there
- * was a title.
- */
-static bool tracer_trust(struct target *target, uint32_t tid, const struct identity *memory)
-{
-	char title[512], expected[256];
-	ssize_t len = process_title(tid, title, sizeof(title) - 1);
-
-	if (len <= 0)
-		return false;
-	title[len] = '\0';
-	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
-		 memory->client);
-	if (*memory->user && strstr(title, expected))
-		target->trust = TRUST_MEMORY;
-	else if (++target->doubts == DOUBTS_MAX)
-		target->trust = TRUST_TITLE;
-	return true;
-}
-
-/*
- * A backend that has gone has no title to ask. A client's address and port where those are
- * looked for tell that the members lie where they should.
- */
-static bool identity_plausible(const struct event_identity *event)
-{
-	if (!*event->user || !*event->database)
-		return false;
-	return !strncmp(event->host, "[local]", sizeof(event->host)) ||
-	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
-}
-
-/*
- * Who is connected, as the program read it from the server's memory. Where a member lies there
- * is the release's own affair, so the first title that can be read decides whether to believe it.
- */
-static void tracer_identity(struct tracer *t, const struct event_identity *event)
-{
-	struct target *target = &t->discover.targets[event->session.target_id];
-	struct identity memory = { .user = "" };
-	uint32_t tid = event->session.tid;
-	bool titled = true;
-
-	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
-		 event->user);
-	snprintf(memory.database, sizeof(memory.database), "%.*s",
-		 (int)sizeof(event->database) - 1, event->database);
-	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
-	if (!target->engine->identify)
-		target->trust = TRUST_MEMORY;
-	if (target->trust == TRUST_UNKNOWN)
-		titled = tracer_trust(target, tid, &memory);
-	identity_forget(&t->identities, tid);
-	if (target->trust == TRUST_MEMORY || (!titled && identity_plausible(event)))
-		identity_set(&t->identities, tid, &memory);
-	if (target->engine->identify)
-		tracer_ignore(t, identity_of(&t->identities, target->engine, tid),
-			      &event->session);
-}
-
-/* An id may be given whole or by its beginning, and only its beginning is kept. */
-static bool filter_container(const char *wanted, const char *container)
-{
-	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
-
-	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
-}
-
-static bool tracer_filter(const struct tracer *t, const struct statement *s)
-{
-	const struct tracer_config *c = &t->config;
-
-	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
-	    !filter_container(c->container, s->container))
-		return false;
-	return !c->match || (s->text && regex_match(c->match, s->text, s->text_len));
-}
-
-/* Who is connected and where. */
-static void tracer_who(struct tracer *t, const struct event_statement *event, struct statement *s)
-{
-	const struct engine *engine = t->discover.targets[event->target_id].engine;
-	const struct identity *identity;
-
-	if (!t->config.identify)
-		return;
-	identity = identity_of(&t->identities, engine, event->tid);
-	s->user = identity_string(identity->user);
-	s->database = identity_string(identity->database);
-	s->client = identity_string(identity->client);
-	s->container = identity_string(identity_container(&t->identities, event->tid));
-}
-
-/* What a finished statement and a running one have alike; without its text if that is none. */
-static struct statement statement_of(struct tracer *t, const struct event_statement *event,
-				     bool has_text)
-{
-	const struct target *target = &t->discover.targets[event->target_id];
-	const struct engine *engine = target->engine;
-	struct statement s = {
-		.engine = engine->name, .otel_system = target_otel_system(target),
-		.dialect = engine->dialect,
-		.pid = event->pid, .tid = event->tid,
-		.start_ns = runtime_here_ns(&t->rt, event->start_ns),
-		.wall_ns = runtime_wall_ns(&t->rt, event->start_ns),
-	};
-
-	if (has_text && !(event->flags & (STATEMENT_UNREADABLE | STATEMENT_NO_TEXT))) {
-		s.text = (const char *)(event + 1);
-		s.text_len = event->text_len;
-		s.truncated = event->flags & STATEMENT_CUT;
-		s.query_bytes = event->query_bytes;
-		s.has_query_bytes = s.query_bytes || !s.truncated;
-	}
-	return s;
-}
-
-/*
- * What is handed on has the original nowhere. What is quoted how by a server that is not known, is
- * not known either: it is read as both do.
- */
-static bool tracer_show(struct tracer *t, struct statement *s)
-{
-
-	if (t->config.parents && s->text &&
-	    traceparent_find(s->dialect, s->text, s->text_len, s->truncated, &t->parent))
-		s->parent = &t->parent;
-	if (t->redacted && s->text && s->text_len > t->config.text_bytes)
-		s->text = NULL;
-	if (t->redacted && s->text) {
-		s->original_len = s->text_len;
-		s->text_len = fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated,
-						 t->redacted);
-		if (t->config.servers.start)
-			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, t->redacted,
-							 s->text_len,
-							 s->truncated, t->redacted);
-		s->text = t->redacted;
-	}
-	return t->config.statement(t->config.arg, s);
-}
-
-/* Counts a statement, or its waits, if it is one that is wanted. */
-static void tracer_count_statement(struct tracer *t, const struct event_statement *event,
-				   const struct statement *s, bool wanted)
-{
-	const struct engine *engine = t->discover.targets[event->target_id].engine;
-	const uint64_t *waits;
-	size_t n;
-
-	waits = breakdown_wait_take(&t->waits, event->pid, event->start_ns, &n);
-	if (!wanted)
-		return;
-	if (!t->config.wait)
-		histogram_add(&t->counts, engine, s, s->duration_ns);
-	for (size_t i = 0; i < n; i++)
-		histogram_add(&t->counts, engine, s, waits[i]);
-}
-
-static void tracer_statement(struct tracer *t, const struct event_statement *event)
-{
-	struct statement s = statement_of(t, event, true);
-
-	/* Some of its steps were not seen: the sites go one after the other. */
-	if (t->detach_ns && event->start_ns + event->duration_ns > t->detach_ns) {
-		t->half_seen += event->start_ns < t->detach_ns;
-		t->unseen++;
-		return;
-	}
-	s.duration_ns = event->duration_ns;
-	s.connection_id = event->connection_id;
-	s.error_code = event->error_code;
-	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
-	s.rows = event->rows;
-	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
-	s.failed = event->flags & STATEMENT_ERROR;
-	s.no_text = event->flags & STATEMENT_NO_TEXT;
-	s.why = breakdown_take(&t->why, event->tid, event->start_ns, event->duration_ns);
-	tracer_who(t, event, &s);
-	if (tracer_counts_here(t)) {
-		tracer_count_statement(t, event, &s, tracer_filter(t, &s));
-	} else if (tracer_filter(t, &s) && tracer_show(t, &s)) {
-		t->text_unreadable += !s.text && !s.no_text;
-		t->text_truncated += s.truncated;
-	}
-	/* Where a session is no thread, who it is comes with each statement. */
-	if (t->config.identify && !t->discover.targets[event->target_id].engine->identify)
-		identity_forget(&t->identities, event->tid);
-}
-
 /* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
 static int tracer_record(void *arg, const void *data, size_t size)
 {
@@ -461,23 +226,23 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_STATEMENT:
 		if (size >= sizeof(*statement) && ntargets &&
 		    statement->text_len <= size - sizeof(*statement))
-			tracer_statement(t, statement);
+			enrich_statement(&t->enrich, statement);
 		break;
 	case EVENT_BREAKDOWN:
 		if (size >= sizeof(struct event_breakdown))
-			breakdown_put(&t->why, data,
+			breakdown_put(&t->enrich.breakdowns, data,
 				      ntargets ? t->discover.targets[session->target_id].has : 0);
 		break;
 	case EVENT_WAIT:
 		if (size >= sizeof(struct event_wait))
-			breakdown_wait_put(&t->waits, data);
+			breakdown_wait_put(&t->enrich.waits, data);
 		break;
 	case EVENT_SESSION:
 		if (ntargets && size >= sizeof(struct event_identity))
-			tracer_identity(t, data);
+			enrich_identity(&t->enrich, data);
 		break;
 	case EVENT_EXIT:
-		identity_forget(&t->identities, session->tid);
+		identity_forget(&t->enrich.identities, session->tid);
 		break;
 	case EVENT_EXEC:
 		if (size >= sizeof(struct event_exec))
@@ -504,7 +269,7 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 	};
 	/* Who is connected, too: it may end with this statement. */
 	if (!sessions_add(&t->sessions, pid, session) && t->config.identify)
-		identity_of(&t->identities, target->engine, pid);
+		identity_of(&t->enrich.identities, target->engine, pid);
 }
 
 /*
@@ -543,9 +308,6 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 		return err;
 	if (t->config.text_bytes > t->rt.record_limit - RECORD_HEAD)
 		t->config.text_bytes = t->rt.record_limit - RECORD_HEAD;
-	t->redacted = c->redact ? malloc(t->config.text_bytes) : NULL;
-	if (c->redact && !t->redacted)
-		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	return 0;
 }
 
@@ -558,19 +320,22 @@ static int tracer_stream(struct tracer *t, struct error *error)
 	return runtime_stream(&t->rt, RING_MIN, record_max, error);
 }
 
-/* Allocate what counting on this side takes. */
-static int tracer_histogram(struct tracer *t, struct error *error)
+/* Set up what turns records into statements. */
+static int tracer_enrich(struct tracer *t, struct error *error)
 {
-	int err;
+	const struct tracer_config *c = &t->config;
+	const struct enrich_config config = {
+		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
+		.text_bytes = c->text_bytes,
+		.identify = c->identify, .user = c->user, .database = c->database,
+		.container = c->container, .match = c->match, .parents = c->parents,
+		.redact = c->redact, .any_dialect = c->servers.start, .breakdown = c->why,
+		.stat_unit_ns = tracer_counts_here(t) ? c->stat_unit_ns : 0,
+		.stat_by = c->stat_by, .wait = c->wait,
+		.statement = c->statement, .arg = c->arg,
+	};
 
-	if (!tracer_counts_here(t))
-		return 0;
-	err = histogram_open(&t->counts, t->config.stat_unit_ns, t->config.stat_by);
-	if (t->config.wait)
-		t->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*t->waits.rows));
-	if (err || (t->config.wait && !t->waits.rows))
-		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	return 0;
+	return enrich_open(&t->enrich, &config, error);
 }
 
 /* Create everything that programs are linked with. */
@@ -585,7 +350,7 @@ static int tracer_prepare(struct tracer *t, struct error *error)
 	if (!err)
 		err = discover_open(&t->discover, &t->rt, error);
 	if (!err)
-		err = tracer_histogram(t, error);
+		err = tracer_enrich(t, error);
 	if (!err)
 		err = tracer_breakdown(t, error);
 	if (err)
@@ -670,8 +435,8 @@ int tracer_sleep(struct tracer *t)
 void tracer_detach(struct tracer *t)
 {
 	if (!t->detached) {
-		t->detach_ns = runtime_now(&t->rt);
-		sessions_keep(&t->sessions, t->detach_ns);
+		t->enrich.detach_ns = runtime_now(&t->rt);
+		sessions_keep(&t->sessions, t->enrich.detach_ns);
 	}
 	discover_detach(&t->discover);
 	runtime_detach(&t->rt);
@@ -680,40 +445,29 @@ void tracer_detach(struct tracer *t)
 	t->detached = true;
 }
 
-static void tracer_show_running(struct tracer *t, const struct event_statement *event,
-				bool has_text, uint64_t now)
-{
-	struct statement s;
-
-	if (now - event->start_ns < t->config.threshold_ns)
-		return;
-	s = statement_of(t, event, has_text);
-	s.running = true;
-	s.duration_ns = now - event->start_ns;
-	if (t->discover.targets[event->target_id].engine->identify)
-		tracer_who(t, event, &s);
-	if (tracer_filter(t, &s))
-		tracer_show(t, &s);
-}
-
-static void tracer_show_now(void *arg, const struct event_statement *event, bool has_text)
+static void tracer_running_now(void *arg, const struct event_statement *event, bool has_text)
 {
 	struct tracer *t = arg;
+	uint64_t now_ns = runtime_now(&t->rt);
 
-	tracer_show_running(t, event, has_text, runtime_now(&t->rt));
+	if (now_ns - event->start_ns >= t->config.threshold_ns)
+		enrich_running(&t->enrich, event, has_text, now_ns);
 }
 
 void tracer_running(struct tracer *t)
 {
+	uint64_t detach_ns = t->enrich.detach_ns;
+
 	if (!t->detached)
-		sessions_running(&t->sessions, t, tracer_show_now);
+		sessions_running(&t->sessions, t, tracer_running_now);
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		tracer_show_running(t, &one->session.s, one->has_text, t->detach_ns);
+		if (detach_ns - one->session.s.start_ns >= t->config.threshold_ns)
+			enrich_running(&t->enrich, &one->session.s, one->has_text, detach_ns);
 }
 
 ssize_t tracer_counts(const struct tracer *t, struct histogram_row **rows)
 {
-	return t->counts.rows ? histogram_copy(&t->counts, rows) :
+	return t->enrich.histogram.rows ? histogram_copy(&t->enrich.histogram, rows) :
 				histogram_read(t->histogram, t->discover.targets,
 					       t->discover.ntargets, rows);
 }
@@ -721,20 +475,21 @@ ssize_t tracer_counts(const struct tracer *t, struct histogram_row **rows)
 void tracer_summary(const struct tracer *t, struct summary *summary)
 {
 	const struct runtime *rt = &t->rt;
+	const struct enrich *e = &t->enrich;
 	uint64_t running = 0;
 
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
 		running++;
 	*summary = (struct summary){
-		.statements = runtime_counter(rt, COUNT_STATEMENTS) - t->unseen,
+		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
 		.ring_full = runtime_dropped(rt),
-		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + t->waits.lost + t->counts.lost,
+		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + e->waits.lost + e->histogram.lost,
 		.who_unknown = runtime_counter(rt, LOST_WHO),
 		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) + running +
-				     t->half_seen,
+				     e->half_seen,
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
-		.text_unreadable = t->text_unreadable,
-		.text_truncated = t->text_truncated,
+		.text_unreadable = e->text_unreadable,
+		.text_truncated = e->text_truncated,
 	};
 }
 
@@ -743,13 +498,9 @@ void tracer_close(struct tracer *t)
 	if (!t)
 		return;
 	tracer_detach(t);
-	identity_clear(&t->identities);
+	enrich_close(&t->enrich);
 	discover_close(&t->discover);
 	sessions_close(&t->sessions);
 	runtime_close(&t->rt);
-	free(t->why.rows);
-	breakdown_waits_free(&t->waits);
-	histogram_close(&t->counts);
-	free(t->redacted);
 	free(t);
 }

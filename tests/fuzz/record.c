@@ -8,6 +8,7 @@
 #define process_title record_title
 #define container_read record_container
 #include "db/tracer.c"
+#include "db/enrich.c"
 #include "db/identity.c"
 #undef process_title
 #undef container_read
@@ -123,16 +124,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (in.left > RING)
 		in.left = RING;
 	t = (struct tracer){
-		.config = { .statement = record_shown, .text_bytes = 4096,
-			    .identify = choice & 0x80,
-			    .user = choice & 0x40 ? "app" : NULL,
-			    .container = choice & 0x20 ? "c0ffee" : NULL },
 		.discover = { .targets = targets, .ntargets = choice & 0x10 ? 3 : 0 },
 		.rt = { .wall_offset_ns = 1700000000000000000 },
-		.ignored = -1,
+		.enrich = { .config = {
+			.runtime = &t.rt, .discover = &t.discover, .sessions = &t.sessions,
+			.statement = record_shown, .text_bytes = 4096,
+			.identify = choice & 0x80,
+			.user = choice & 0x40 ? "app" : NULL,
+			.container = choice & 0x20 ? "c0ffee" : NULL,
+		} },
 	};
 	record_drain(&t, &in, start * 8ull);
-	identity_clear(&t.identities);
+	identity_clear(&t.enrich.identities);
 	free(title);
 	return 0;
 }

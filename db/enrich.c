@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/enrich.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/process.h"
+#include "sql/fingerprint.h"
+
+#define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
+#define IGNORE_WITHIN_NS	500000000u	/* no thread number is reused in that time */
+
+int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
+{
+	bool none;
+
+	*e = (struct enrich){ .config = *config };
+	if (config->redact)
+		e->redacted = malloc(config->text_bytes);
+	if (config->breakdown)
+		e->breakdowns.rows = calloc(BREAKDOWN_PENDING, sizeof(*e->breakdowns.rows));
+	none = (config->redact && !e->redacted) || (config->breakdown && !e->breakdowns.rows);
+	if (config->stat_unit_ns) {
+		none |= histogram_open(&e->histogram, config->stat_unit_ns, config->stat_by) < 0;
+		if (config->wait)
+			e->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*e->waits.rows));
+		none |= config->wait && !e->waits.rows;
+	}
+	return none ? error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL) : 0;
+}
+
+void enrich_close(struct enrich *e)
+{
+	identity_clear(&e->identities);
+	free(e->breakdowns.rows);
+	breakdown_waits_free(&e->waits);
+	histogram_close(&e->histogram);
+	free(e->redacted);
+	e->breakdowns.rows = NULL;
+	e->redacted = NULL;
+}
+
+static const char *identity_string(const char *s)
+{
+	return *s ? s : NULL;
+}
+
+/* Return whether @value, NULL if not known, matches @wanted, NULL for any. */
+static bool filter_same(const char *wanted, const char *value)
+{
+	return !wanted || (value && !strcmp(wanted, value));
+}
+
+/*
+ * Make the programs ignore a session whose user or database is known and not wanted, so that it
+ * costs no more than the hits of its probes. Only if a session is a thread, which keeps both to its
+ * end.
+ */
+static void enrich_ignore(struct enrich *e, const struct identity *identity,
+			  const struct event_session *session)
+{
+	if (!e->config.user && !e->config.database)
+		return;
+	/* Later, the thread may be another one with the same number. */
+	if (runtime_now(e->config.runtime) - session->time_ns > IGNORE_WITHIN_NS)
+		return;
+	if (e->config.runtime->pid_ns_ino || !*identity->user || !*identity->database ||
+	    (filter_same(e->config.user, identity->user) &&
+	     filter_same(e->config.database, identity->database)))
+		return;
+	sessions_ignore(e->config.sessions, session->tid);
+}
+
+/*
+ * Trust the server's memory once a process title agrees with it, and no more after several titles do
+ * not. Return whether there was a title.
+ */
+static bool enrich_trust(struct target *target, uint32_t tid, const struct identity *memory)
+{
+	char title[512], expected[256];
+	ssize_t len = process_title(tid, title, sizeof(title) - 1);
+
+	if (len <= 0)
+		return false;
+	title[len] = '\0';
+	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
+		 memory->client);
+	if (*memory->user && strstr(title, expected))
+		target->trust = TRUST_MEMORY;
+	else if (++target->doubts == DOUBTS_MAX)
+		target->trust = TRUST_TITLE;
+	return true;
+}
+
+/*
+ * Check what was read for a backend that has ended, and so has no title: a client's address and port
+ * show that the members are at the offsets where they were read.
+ */
+static bool identity_plausible(const struct event_identity *event)
+{
+	if (!*event->user || !*event->database)
+		return false;
+	return !strncmp(event->host, "[local]", sizeof(event->host)) ||
+	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
+}
+
+/*
+ * Struct offsets vary between releases of a server; they are trusted only after they match a process
+ * title.
+ */
+void enrich_identity(struct enrich *e, const struct event_identity *event)
+{
+	struct target *target = &e->config.discover->targets[event->session.target_id];
+	struct identity memory = { .user = "" };
+	uint32_t tid = event->session.tid;
+	bool titled = true;
+
+	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
+		 event->user);
+	snprintf(memory.database, sizeof(memory.database), "%.*s",
+		 (int)sizeof(event->database) - 1, event->database);
+	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
+	if (!target->engine->identify)
+		target->trust = TRUST_MEMORY;
+	if (target->trust == TRUST_UNKNOWN)
+		titled = enrich_trust(target, tid, &memory);
+	identity_forget(&e->identities, tid);
+	if (target->trust == TRUST_MEMORY || (!titled && identity_plausible(event)))
+		identity_set(&e->identities, tid, &memory);
+	if (target->engine->identify)
+		enrich_ignore(e, identity_of(&e->identities, target->engine, tid),
+			      &event->session);
+}
+
+/* Match a container by a prefix in either direction: only the beginning of an ID is kept. */
+static bool filter_container(const char *wanted, const char *container)
+{
+	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
+
+	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
+}
+
+static bool enrich_filter(const struct enrich *e, const struct statement *s)
+{
+	const struct enrich_config *c = &e->config;
+
+	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
+	    !filter_container(c->container, s->container))
+		return false;
+	return !c->match || (s->text && regex_match(c->match, s->text, s->text_len));
+}
+
+/* Add user, database, client and container. */
+static void enrich_who(struct enrich *e, const struct event_statement *event, struct statement *s)
+{
+	const struct engine *engine = e->config.discover->targets[event->target_id].engine;
+	const struct identity *identity;
+
+	if (!e->config.identify)
+		return;
+	identity = identity_of(&e->identities, engine, event->tid);
+	s->user = identity_string(identity->user);
+	s->database = identity_string(identity->database);
+	s->client = identity_string(identity->client);
+	s->container = identity_string(identity_container(&e->identities, event->tid));
+}
+
+/* Return what a running statement and one that has ended have in common. */
+static struct statement statement_of(struct enrich *e, const struct event_statement *event,
+				     bool has_text)
+{
+	const struct target *target = &e->config.discover->targets[event->target_id];
+	const struct engine *engine = target->engine;
+	struct statement s = {
+		.engine = engine->name, .otel_system = target_otel_system(target),
+		.dialect = engine->dialect,
+		.pid = event->pid, .tid = event->tid,
+		.start_ns = runtime_here_ns(e->config.runtime, event->start_ns),
+		.wall_ns = runtime_wall_ns(e->config.runtime, event->start_ns),
+	};
+
+	if (has_text && !(event->flags & (STATEMENT_UNREADABLE | STATEMENT_NO_TEXT))) {
+		s.text = (const char *)(event + 1);
+		s.text_len = event->text_len;
+		s.truncated = event->flags & STATEMENT_CUT;
+		s.query_bytes = event->query_bytes;
+		s.has_query_bytes = s.query_bytes || !s.truncated;
+	}
+	return s;
+}
+
+/*
+ * Report @s, redacted if asked for: then it has the original text nowhere. The quoting of a server
+ * that is not known is not known either, so its texts are redacted for each dialect.
+ */
+static bool enrich_show(struct enrich *e, struct statement *s)
+{
+	if (e->config.parents && s->text &&
+	    traceparent_find(s->dialect, s->text, s->text_len, s->truncated, &e->parent))
+		s->parent = &e->parent;
+	if (e->redacted && s->text && s->text_len > e->config.text_bytes)
+		s->text = NULL;
+	if (e->redacted && s->text) {
+		s->original_len = s->text_len;
+		s->text_len = fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated,
+						 e->redacted);
+		if (e->config.any_dialect)
+			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, e->redacted,
+							 s->text_len, s->truncated,
+							 e->redacted);
+		s->text = e->redacted;
+	}
+	return e->config.statement(e->config.arg, s);
+}
+
+/* Count a statement, or its waits, if it is @wanted. */
+static void enrich_count_statement(struct enrich *e, const struct event_statement *event,
+				   const struct statement *s, bool wanted)
+{
+	const struct engine *engine = e->config.discover->targets[event->target_id].engine;
+	const uint64_t *waits;
+	size_t n;
+
+	waits = breakdown_wait_take(&e->waits, event->pid, event->start_ns, &n);
+	if (!wanted)
+		return;
+	if (!e->config.wait)
+		histogram_add(&e->histogram, engine, s, s->duration_ns);
+	for (size_t i = 0; i < n; i++)
+		histogram_add(&e->histogram, engine, s, waits[i]);
+}
+
+void enrich_statement(struct enrich *e, const struct event_statement *event)
+{
+	struct statement s = statement_of(e, event, true);
+
+	/* Sites are detached one after the other, so some of its steps were not seen. */
+	if (e->detach_ns && event->start_ns + event->duration_ns > e->detach_ns) {
+		e->half_seen += event->start_ns < e->detach_ns;
+		e->unseen++;
+		return;
+	}
+	s.duration_ns = event->duration_ns;
+	s.connection_id = event->connection_id;
+	s.error_code = event->error_code;
+	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
+	s.rows = event->rows;
+	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
+	s.failed = event->flags & STATEMENT_ERROR;
+	s.no_text = event->flags & STATEMENT_NO_TEXT;
+	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
+	enrich_who(e, event, &s);
+	if (e->config.stat_unit_ns) {
+		enrich_count_statement(e, event, &s, enrich_filter(e, &s));
+	} else if (enrich_filter(e, &s) && enrich_show(e, &s)) {
+		e->text_unreadable += !s.text && !s.no_text;
+		e->text_truncated += s.truncated;
+	}
+	/* If a session is not a thread, who is connected comes with each statement. */
+	if (e->config.identify && !e->config.discover->targets[event->target_id].engine->identify)
+		identity_forget(&e->identities, event->tid);
+}
+
+void enrich_running(struct enrich *e, const struct event_statement *event, bool has_text,
+		    uint64_t now_ns)
+{
+	struct statement s = statement_of(e, event, has_text);
+
+	s.running = true;
+	s.duration_ns = now_ns - event->start_ns;
+	if (e->config.discover->targets[event->target_id].engine->identify)
+		enrich_who(e, event, &s);
+	if (enrich_filter(e, &s))
+		enrich_show(e, &s);
+}
