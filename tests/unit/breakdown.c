@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The kernel's types, made by hand as bpftool prints them, and parts of time that must add up. */
+/* loader/btf.c with types built in memory, and db/breakdown: the parts of a duration add up. */
 #include <errno.h>
 #include <linux/btf.h>
 #include <stdlib.h>
@@ -11,9 +11,10 @@
 #include "loader/btf.h"
 #include "tests/unit/check.h"
 
-static const char strings[] = "\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0loop";
+static const char strings[] = "\0task\0pid\0state\0flag\0ioac\0bytes\0inner\0u32\0account\0alias\0"
+			      "loop";
 
-/* A BTF file that is written type by type. */
+/* A BTF file, to which types are appended. */
 static struct {
 	unsigned char bytes[1024];
 	size_t types;			/* bytes of types so far */
@@ -65,17 +66,17 @@ static size_t make(void)
 	file.types = 0;
 	type("u32", BTF_KIND_INT, 0, false, 4);			/* 1 */
 	put(32);
-	type("task", BTF_KIND_FWD, 0, false, 0);		/* 2: not the one */
+	type("task", BTF_KIND_FWD, 0, false, 0);		/* 2: declaration only */
 	type("account", BTF_KIND_STRUCT, 2, false, 16);		/* 3 */
 	member("pid", 1, 0);
 	member("bytes", 1, 64);
 	type("alias", BTF_KIND_TYPEDEF, 0, false, 3);		/* 4 */
-	type("", BTF_KIND_UNION, 2, false, 8);			/* 5: nameless */
+	type("", BTF_KIND_UNION, 2, false, 8);			/* 5: anonymous */
 	member("inner", 1, 0);
 	member("", 6, 32);
 	type("", BTF_KIND_STRUCT, 1, true, 4);			/* 6 */
 	member("flag", 1, 1u << 24 | 11);
-	type("", BTF_KIND_ENUM, 2, false, 4);			/* 7: has a tail of its own */
+	type("", BTF_KIND_ENUM, 2, false, 4);			/* 7: followed by values */
 	put(0), put(1), put(0), put(2);
 	type("task", BTF_KIND_STRUCT, 4, true, 64);		/* 8 */
 	member("state", 1, 24 * 8);
@@ -83,7 +84,7 @@ static size_t make(void)
 	member("ioac", 9, 48 * 8);
 	member("pid", 1, 60 * 8);
 	type("", BTF_KIND_CONST, 0, false, 4);			/* 9 */
-	type("loop", BTF_KIND_TYPEDEF, 0, false, 10);		/* 10: itself */
+	type("loop", BTF_KIND_TYPEDEF, 0, false, 10);		/* 10: refers to itself */
 	type("inner", BTF_KIND_STRUCT, 1, false, 4);		/* 11 */
 	member("loop", 10, 0);
 	return finish();
@@ -120,7 +121,7 @@ static void members(void)
 	CHECK(btf_size(&btf, "u32", &bytes) == -ENOENT);
 }
 
-/* Each beginning of a file, and each byte of it wrong, is an answer or an error. */
+/* Every truncation is an error; every inverted bit gives a result or an error. */
 static void damaged(void)
 {
 	size_t size = make();
@@ -148,7 +149,7 @@ static void kernel(void)
 	struct features features = { .row = { { .asked = false } } };
 	int events[2], err = breakdown_numbers(&features, numbers, events);
 
-	/* What neither types nor tracefs tell, or only to root, or no emulator. */
+	/* Neither BTF nor tracefs describe it, or only for root, or the emulator lacks it. */
 	CHECK(!err || err == -ENOENT || err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ||
 	      err == -ENOSYS, "%d", err);
 	CHECK(err || !events[0] == !events[1]);
@@ -182,7 +183,7 @@ static void parts(void)
 	CHECK(!breakdown_take(&pending, 7, 1001, 80) && !breakdown_take(&pending, 8, 1000, 80));
 	got = breakdown_take(&pending, 7, 1000, 80);
 	CHECK(got && sum_of(got) == 80 && got->ns[BREAKDOWN_CPU] == 50);
-	/* What is missing is shown as other; too much is the wait for the client's. */
+	/* A missing part counts as other; an excess is subtracted from the network part. */
 	got = breakdown_take(&pending, 7, 1000, 90);
 	CHECK(got && sum_of(got) == 90 && got->ns[BREAKDOWN_OTHER] == 10);
 	breakdown_put(&pending, &one, 0);
@@ -199,7 +200,7 @@ static void parts(void)
 			waited += got->waits[i].ns * !!got->waits[i].count;
 		CHECK(waited <= (duration < 30 ? 30 : duration), "%u", (unsigned int)duration);
 	}
-	/* The oldest one goes. */
+	/* The oldest one is dropped. */
 	for (uint32_t i = 0; i < BREAKDOWN_PENDING; i++) {
 		one.tid = 100 + i;
 		breakdown_put(&pending, &one, 0);
@@ -207,7 +208,7 @@ static void parts(void)
 	CHECK(!breakdown_take(&pending, 7, 1000, 80) && breakdown_take(&pending, 100, 1000, 80));
 }
 
-/* What is known of sorts is the server's to tell, and that all have ended. */
+/* Sorts are known only if the server reports them and all have ended. */
 static void sorts(void)
 {
 	static struct event_breakdown rows[BREAKDOWN_PENDING];
@@ -274,7 +275,7 @@ static void names(void)
 	      call == BREAKDOWN_NONE);
 }
 
-/* Waits of many statements at once, some of which never end. */
+/* Waits of many statements at the same time, some of which never end. */
 static void waits(void)
 {
 	struct breakdown_waits w = { .rows = calloc(BREAKDOWN_OPEN, sizeof(*w.rows)) };
@@ -291,13 +292,13 @@ static void waits(void)
 	for (uint32_t i = 0; ns && i < count; i++)
 		CHECK(ns[i] == i * 40 + 3);
 	CHECK(!breakdown_wait_take(&w, 3, 8, &count) && !count);
-	/* It was the only one that ended: the others make room, the oldest first. */
+	/* Only that one has ended: the others are dropped, the oldest first. */
 	for (uint32_t i = 0; i < BREAKDOWN_OPEN; i++)
 		breakdown_wait_put(&w,
 				   &(struct event_wait){ .pid = 1000 + i, .start_ns = 9, .ns = i });
 	CHECK(w.nrows == BREAKDOWN_OPEN && w.lost == 39 * 100, "%llu", (unsigned long long)w.lost);
 	CHECK(breakdown_wait_take(&w, 1000, 9, &count) && count == 1);
-	/* No more memory than there may be. */
+	/* Memory is bounded. */
 	for (uint32_t i = 0; i < BREAKDOWN_ROOM + 10; i++)
 		breakdown_wait_put(&w, &(struct event_wait){ .pid = 1, .start_ns = 1, .ns = i });
 	breakdown_wait_take(&w, 1, 1, &count);
