@@ -130,7 +130,7 @@ static void path_unescape(char *path)
 static bool map_parse(char *line, struct process_map *map)
 {
 	char *path = strchr(line, '/'), *p;
-	unsigned int dev_major;
+	unsigned int dev_major, dev_minor;
 
 	if (!path)
 		return false;
@@ -143,7 +143,9 @@ static bool map_parse(char *line, struct process_map *map)
 	map->executable = p[3] == 'x';
 	strtoull(p + 6, &p, 16);
 	dev_major = (unsigned int)strtoul(p, &p, 16);
-	map->dev = makedev(dev_major, (unsigned int)strtoul(*p ? p + 1 : p, &p, 16));
+	/* Not within makedev(), which musl defines as a macro that evaluates it twice. */
+	dev_minor = (unsigned int)strtoul(*p ? p + 1 : p, &p, 16);
+	map->dev = makedev(dev_major, dev_minor);
 	map->ino = (ino_t)strtoull(p, NULL, 10);
 	return p < path;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a server's memory says of the statement that it runs: a byte that chooses, a size, then the
- * variables and the texts that are there. The memory is this process's own; the last of it is followed
- * by nothing.
+ * The state of the running statement in a server's memory. Input: a byte of choices, a size, then
+ * the variables and the texts. The memory is that of this process; the texts end where an unmapped
+ * page begins.
  */
 #include <sys/mman.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static struct {
 	uint8_t replication;
 } variables;
 
-/* A page behind which there is none. */
+/* Map a page that is followed by an unmapped one. */
 static unsigned char *last_page(void)
 {
 	unsigned char *pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
@@ -91,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		variables.query[1] &= 0xfff;
 	if (choice & 0x80)
 		variables.replication = 0;
-	/* Only what is ours can be compared with. */
+	/* Only addresses in the page can be compared with. */
 	if (choice & 0x20)
 		check_query(&places, text, room);
 	if (choice & 0x10)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A page of pg_class; the rest of it is 0. */
+/* Input: a page of pg_class, filled up with zeros. */
 #include <errno.h>
 
 #include "db/postgres/catalog.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Statements: a byte of choices, then the text. */
+/* Fingerprints and redaction. Input: a byte of choices, then the statement. */
 #include "sql/fingerprint.h"
 #include "tests/fuzz/fuzz.h"
 
-/* The length and, through @hash, the hash of the fingerprint. */
+/* Return the length of the fingerprint, and its hash in *@hash. */
 static size_t normalize(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			char *out, size_t size, uint64_t *hash)
 {
@@ -24,14 +24,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t room = choices >> 2, kept;
 	char *whole, *part, *again;
 
-	/* "values(?+)" is longer than the shortest text of its, but not by much. */
+	/* "values(?+)" is longer than the shortest list of values, but not by much. */
 	REQUIRE(len <= 8 * in.left + 64, "%zu of %zu", len, in.left);
 	whole = malloc(len + 1);
 	REQUIRE(normalize(dialect, (const char *)in.at, in.left, cut, whole, len + 1,
 			  &whole_hash) == len);
 	REQUIRE(whole_hash == hash && whole[len] == '\0' && strlen(whole) <= len);
 
-	/* Cut to any size it is whole characters of it, and the hash is the whole's. */
+	/* A smaller buffer contains complete characters and "..."; the hash does not change. */
 	part = malloc(room + 1);
 	REQUIRE(normalize(dialect, (const char *)in.at, in.left, cut, part, room + 1,
 			  &whole_hash) == len);
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			!memcmp(part + kept - 3, "...", 4), "%zu: %s", room, part);
 	free(part);
 
-	/* A fingerprint is its own. */
+	/* The fingerprint of a fingerprint is the same. */
 	again = malloc(len + 64);
 	if (!cut && !memchr(whole, '\0', len)) {
 		size_t n = normalize(dialect, whole, len, false, again, len + 64,
@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	free(again);
 
-	/* Redacted it is never longer, also in its own place, and a second time nothing changes in length. */
+	/* Redaction never lengthens the text, and the result is the same in place. */
 	again = malloc(in.left + 1);
 	kept = fingerprint_redact(dialect, (const char *)in.at, in.left, cut, again);
 	REQUIRE(kept <= in.left, "%zu of %zu", kept, in.left);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Name patterns: "PATTERN\nNAME", held against the C library's fnmatch(3). */
+/* Name patterns, compared with the C library's fnmatch(3). Input: "PATTERN\nNAME". */
 #include <fnmatch.h>
 
 #include "sql/glob.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Whether POSIX says what @pattern means, and no more than we do: no classes, all sets closed. */
+/* Return whether POSIX and glob_match() define @pattern alike: no classes, all sets terminated. */
 static bool is_plain(const char *pattern)
 {
 	for (const char *p = pattern; *p; p++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Titles of PostgreSQL's processes, as /proc/PID/cmdline has them. */
+/* Input: the title of a PostgreSQL process, the content of a /proc/PID/cmdline. */
 #include "db/postgres/probes.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(memchr(who.user, 0, sizeof(who.user)));
 	REQUIRE(memchr(who.database, 0, sizeof(who.database)));
 	REQUIRE(memchr(who.client, 0, sizeof(who.client)));
-	/* All of it stands there, one behind the other. */
+	/* The title contains all three in this order. */
 	if (!*who.user || !*who.database || !*who.client)
 		return 0;
 	n = snprintf(want, sizeof(want), " %s %s %s", who.user, who.database, who.client);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* /etc/ld.so.cache: the name that is looked up and a line end, then the cache. */
+/* Input: the name of a library, a newline, then the content of an ld.so.cache. */
 #include <errno.h>
 #include <limits.h>
 
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
 	char *name = input_until(&in, '\n'), *path = malloc(PATH_MAX);
-	/* A mapped file begins with a page: aligned, as malloc's memory is. */
+	/* A mapped file is aligned to a page, and malloc()'s memory sufficiently. */
 	void *cache = input_copy(in.at, in.left);
 	int err = library_find_cached(cache, in.left, name, path, PATH_MAX);
 

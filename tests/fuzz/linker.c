@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* BPF objects, and what is linked of them. */
+/* Input: a BPF object, whose functions are linked and joined. */
 #include <errno.h>
 
 #include "loader/join.h"
@@ -14,7 +14,7 @@ static const struct bpf_insn emitted[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-/* Something for each undefined symbol, told by its name's first letter. */
+/* Define each undefined symbol; the first letter of its name selects the kind. */
 static size_t fill_values(const struct object *object, struct object_value *values)
 {
 	struct elf_symbol_iter iter = object->symbols;
@@ -34,7 +34,7 @@ static size_t fill_values(const struct object *object, struct object_value *valu
 	return n;
 }
 
-/* Calls within the program go to its instructions. */
+/* The targets of all calls are within the program. */
 static void check_program(const struct bpf_insn *insns, int n)
 {
 	for (int i = 0; i < n; i++)

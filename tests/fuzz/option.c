@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Command lines: a byte that chooses the command, then the words, each with a NUL behind it. */
+/* Command lines. Input: a byte that selects the command, then the words, each with a NUL. */
 #include <errno.h>
 
 #include "cli/option_check.h"
@@ -9,7 +9,7 @@
 
 #define WORDS	100
 
-/* One line that begins as all do, and shows nothing foreign as it is. */
+/* An error is one line with the common prefix, and input in it is escaped. */
 static void check_refusal(const struct output *err)
 {
 	REQUIRE(err->len > 10 && !memcmp(err->buf, "dbslower: ", 10), "%.*s", (int)err->len,

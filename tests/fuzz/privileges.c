@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel's files and our own notes say: a byte that chooses mountinfo, status,
- * a text of tracefs or a note of semaphores, then the text.
+ * Files of the kernel and of the semaphore journal. Input: a byte that selects mountinfo, status,
+ * a file of tracefs or a line of the journal, then its content.
  */
 #include "host/privileges.c"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Texts of /proc: a byte that chooses maps, status or cgroup, then the text. */
+/* Files of /proc/PID. Input: a byte that selects maps, status, cgroup or exe, then the content. */
 #include "host/container.h"
 #include "host/process.c"
 #include "host/process_memory.c"
@@ -24,7 +24,7 @@ static int check_map(void *arg, const struct process_map *map)
 	return 0;
 }
 
-/* As process_maps(): pieces of the file, cut anywhere, in a buffer that has room for a line. */
+/* Parse the file in pieces of @step bytes, as process_maps() does. */
 static void check_maps(const char *text, size_t len, size_t step)
 {
 	struct seen seen = { .text = text, .len = len + 1 };

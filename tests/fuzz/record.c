@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What comes out of the ring buffer, up to the lines that are printed: a byte that chooses the
- * engines and filters, one where in the ring it begins, a length and a title of a process, and then
- * the ring's bytes, whose records have the kernel's heads. No process of this host is looked at.
+ * Records of the ring buffer, up to the lines that are printed. Input: a byte that selects engines
+ * and filters, a position in the ring, the length and text of a process title, then the ring's
+ * content, including the kernel's record headers. No process of the host is read.
  */
 #define discover_executed record_executed
 #define process_title record_title
@@ -23,7 +23,7 @@
 #define RING	4096
 #define PAGE	4096
 
-static const char *record_text;		/* what every process's title and container are */
+static const char *record_text;		/* the title and container of every process */
 static size_t record_text_len;
 
 void record_executed(struct discover *d, const struct event_exec *exec)
@@ -73,7 +73,7 @@ static bool record_shown(void *arg, const struct statement *s)
 	return true;
 }
 
-/* A ring as the kernel maps it, with what is left of the input in it from @start on. */
+/* Return a ring as the kernel maps it, which contains the rest of the input from @start on. */
 static struct ringbuf record_ring(struct input *in, uint64_t start)
 {
 	struct ringbuf ring = { .map = -1, .size = RING, .spill_size = 1024 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --match: "PATTERN\nTEXT", short ones held against the C library's regexec(3). */
+/* --match; short texts are compared with the C library's regexec(3). Input: "PATTERN\nTEXT". */
 #include <errno.h>
 #include <regex.h>
 
 #include "sql/regex.h"
 #include "tests/fuzz/fuzz.h"
 
-/* Whether POSIX says what @source means: no collating elements, nothing quoted but the special. */
+/* Return whether POSIX defines @source: no collating elements, only special characters escaped. */
 static bool is_plain(const char *source)
 {
 	for (const char *p = source; *p; p++) {
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!pattern.text && strlen(source) < 40 && in.left < 40 &&
 		    !memchr(text, '\0', in.left) && is_plain(source))
 			check_library(source, text, in.left, found);
-		/* What is in a text is in one that goes on, unless the end is asked for. */
+		/* A match in a text is one in a longer text, unless the pattern has an anchor. */
 		if (found && !strchr(source, '$')) {
 			char *more = malloc(in.left + 1);
 

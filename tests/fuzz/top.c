@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The table of top: a byte of how many entries it has, then calls, each of a byte for engine and
- * hash, one that says what comes between them, a duration, and texts that end with a NUL.
- * What it adds up is added up here, too.
+ * The table of top. Input: a byte with the number of entries, then calls: a byte for engine and
+ * hash, a byte of choices, texts that end in a NUL, and a duration. All sums are computed here as
+ * well.
  */
 #include "db/top.h"
 #include "tests/fuzz/fuzz.h"
@@ -39,7 +39,7 @@ static void check_entry(const struct top_entry *e)
 	REQUIRE(!e->sample || e->sample_len < TOP_TEXT);
 }
 
-static void check_tally(struct top *top, enum top_order order, const struct sums *want)
+static void check_top(struct top *top, enum top_order order, const struct sums *want)
 {
 	const struct top_entry *other;
 	const struct top_entry *const *sorted;
@@ -59,13 +59,12 @@ static void check_tally(struct top *top, enum top_order order, const struct sums
 	REQUIRE(!memcmp(&sums, want, sizeof(sums)));
 }
 
-/* A copy of at most @size bytes of the text, to be freed. */
+/* Read a text and repeat it up to @size bytes. The caller frees it. */
 static char *take_text(struct input *in, size_t size)
 {
 	char *text = input_until(in, '\0'), *longer = malloc(size + 1);
 	size_t len = strlen(text);
 
-	/* Long ones without long inputs. */
 	for (size_t i = 0; i < size; i++)
 		longer[i] = len ? text[i % len] : 'x';
 	longer[size] = '\0';
@@ -97,7 +96,7 @@ static void take_call(struct top *top, struct input *in, struct sums *want)
 	if (how & 0x20)
 		top_fold(top, which % 8);
 	if (how & 0x10)
-		check_tally(top, (enum top_order)(which % (TOP_ERRORS + 1)), want);
+		check_top(top, (enum top_order)(which % (TOP_ERRORS + 1)), want);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -110,7 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	while (in.left)
 		take_call(top, &in, &want);
-	check_tally(top, TOP_TOTAL, &want);
+	check_top(top, TOP_TOTAL, &want);
 	top_free(top);
 	return 0;
 }

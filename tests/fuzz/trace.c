@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A word of dbslower trace, and hits that come out of the ring buffer for it, up to the lines that
- * are printed: a byte that chooses, the word up to a NUL, a byte for the type of each field,
- * then records, each behind its length.
+ * A probe request of dbslower trace and records of the ring buffer for it, up to the lines that are
+ * printed. Input: a byte of choices, the request up to a NUL, a byte for the type of each field,
+ * then records, each preceded by its length.
  */
 #include "probe/trace.c"
 
@@ -29,7 +29,7 @@ static void shown_hit(void *arg, const struct probe_hit *hit)
 	}
 }
 
-/* As aim.c makes it, with types that a probe's arguments can have. */
+/* Return a probe as probe/request.c creates it, with types that arguments can have. */
 static struct traced_probe probe_of(struct input *in, const struct trace_spec *spec)
 {
 	struct traced_probe probe = { .name = "probe", .nfields = spec->request.nfields };
@@ -43,7 +43,8 @@ static struct traced_probe probe_of(struct input *in, const struct trace_spec *s
 
 		field->type = probe.texts >> i & 1 ? REQUEST_TEXT : choice % REQUEST_TEXT;
 		field->size = field->type == REQUEST_REGISTER || field->type == REQUEST_TEXT ? 8 :
-			      field->type == REQUEST_FLOAT ? 4u << (choice >> 7) : 1u << (choice >> 6);
+			      field->type == REQUEST_FLOAT ? 4u << (choice >> 7) :
+							     1u << (choice >> 6);
 		field->is_signed = field->type == REQUEST_NUMBER && choice & 0x20;
 	}
 	return probe;

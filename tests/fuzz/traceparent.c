@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A parent in a statement's comments: a byte of choices, then the text. */
+/* The trace context in comments. Input: a byte of choices, then the statement. */
 #include "sql/traceparent.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_digits(const char *digits, size_t count)
 {
-	REQUIRE(strlen(digits) == count && strspn(digits, "0123456789abcdef") == count, "%s", digits);
+	REQUIRE(strlen(digits) == count && strspn(digits, "0123456789abcdef") == count, "%s",
+		digits);
 	REQUIRE(strspn(digits, "0") < count, "%s", digits);
 }
 
@@ -22,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	check_digits(parent.trace, TRACE_DIGITS);
 	check_digits(parent.span, SPAN_DIGITS);
-	/* What it found is what a client would have written. */
+	/* The result is found again in the comment that a client would write. */
 	len = snprintf(text, sizeof(text), "/*traceparent='00-%s-%s-%02x'*/", parent.trace,
 		       parent.span, parent.flags);
 	REQUIRE(traceparent_find(dialect, text, (size_t)len, false, &again), "%s", text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Whether bytes are what we say that we write: UTF-8, text that a terminal shows, JSON. */
+/* Validators of the output formats: UTF-8, text for terminals, JSON. */
 #ifndef TESTS_FUZZ_VALID_H
 #define TESTS_FUZZ_VALID_H
 
@@ -8,7 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The bytes of the character at @p, by Unicode's table 3-7; 0: none. *@code is which. */
+/*
+ * Return the length of the UTF-8 character at @p, by table 3-7 of the Unicode Standard, and its
+ * code point in *@code; 0 if it is invalid.
+ */
 static inline size_t utf8_character(const uint8_t *p, const uint8_t *end, uint32_t *code)
 {
 	static const struct {
@@ -38,7 +41,7 @@ static inline size_t utf8_character(const uint8_t *p, const uint8_t *end, uint32
 	return 0;
 }
 
-/* Whether all is UTF-8 without control characters and without what turns a line around. */
+/* Return whether the text is UTF-8 without control characters and bidirectional formatting. */
 static inline bool is_harmless(const char *text, size_t len)
 {
 	const uint8_t *p = (const uint8_t *)text, *end = p + len;
@@ -54,7 +57,7 @@ static inline bool is_harmless(const char *text, size_t len)
 	return true;
 }
 
-/* The parsers below: behind what is at @p, NULL where it is not that (RFC 8259). */
+/* The parsers below return the position after the item at @p, or NULL if invalid (RFC 8259). */
 
 static inline const char *json_hex(const char *p, const char *end, unsigned int *unit)
 {
@@ -147,7 +150,7 @@ static inline const char *json_word(const char *p, const char *end, const char *
 
 static inline const char *json_value(const char *p, const char *end, int depth);
 
-/* The members of an object or an array, whose first bracket is passed. */
+/* Parse the members of an object or an array after its opening bracket. */
 static inline const char *json_members(const char *p, const char *end, char close, int depth)
 {
 	if (p < end && *p == close)
@@ -188,7 +191,7 @@ static inline const char *json_value(const char *p, const char *end, int depth)
 	return valid_number(p, end);
 }
 
-/* Whether all is one object without blanks and the end of its line. */
+/* Return whether the text is one object without white space, and a newline. */
 static inline bool is_json_line(const char *text, size_t len)
 {
 	const char *end = text + len;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * empty-probes [perf] FILE:OFFSET:REFCTR…: puts a program that does nothing on these sites (hexadecimal
- * file offsets, REFCTR 0 for none) and waits for SIGINT. What it costs is the least that any tracer
- * can cost: the benchmark's floor. With "perf" by the uprobe PMU, as before Linux 6.6.
+ * empty-probes [perf] FILE:OFFSET:REFCTR...: attaches a program that only exits to these sites
+ * (hexadecimal file offsets, REFCTR 0: none) and waits for SIGINT. Its overhead is the lower bound
+ * for any tracer, with which the benchmark compares. With "perf" it uses the uprobe PMU, as is
+ * required before Linux 6.6.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /*
  * Prints the fingerprints of statements, for tests/e2e/test_fingerprint.py to compare.
  *
- *	fingerprint mysql|postgresql [--cut]	reads statements that a NUL ends each
+ *	fingerprint mysql|postgresql [--cut]	reads statements, each terminated by a NUL
  *
  * and writes for each one its hash, a blank, its fingerprint, and a NUL.
  */
@@ -29,7 +29,7 @@ int main(int argc, char **argv)
 	}
 	while ((len = getdelim(&text, &room, 0, stdin)) > 0) {
 		len -= !text[len - 1];
-		/* A token is at most twice as long as it was, and a mark may follow. */
+		/* A token at most doubles in length, and " ..." may follow. */
 		size = 2 * (size_t)len + 16;
 		out = malloc(size);
 		if (!out)

@@ -2,14 +2,16 @@
 /*
  * Prints what usdt/ reads from a file, for tests/e2e/test_elf.py to compare.
  *
- *	notedump FILE			a line a site: provider name vaddr offset semaphore args
+ *	notedump FILE			a line per site: provider name vaddr offset semaphore args
  *	notedump --symbol NAME FILE	"value size type bind", or exit status 1
  *	notedump --section NAME FILE	"addr offset size", or exit status 1
- *	notedump --sites FILE		a line a site: vaddr, its function's beginning or 0, why not
- *	notedump --inside FILE		for each address on standard input, a line: 0, or 1 where a site
- *					would be inside an instruction
- *	notedump --lengths FILE		for each address of x86-64 code on standard input: the addresses, in
- *					hexadecimal, of the instructions from there to the function's end
+ *	notedump --sites FILE		a line per site: vaddr, start of its function or 0, and the
+ *					reason if it is refused
+ *	notedump --inside FILE		for each address on standard input a line: 1 if a site
+ *					there would be inside an instruction, else 0
+ *	notedump --lengths FILE		for each address of x86-64 code on standard input the
+ *					addresses, in hexadecimal, of the instructions from there
+ *					to the end of the function
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,7 +80,7 @@ static int dump_refusals(const struct elf *elf)
 	return 0;
 }
 
-/* Every byte is taken for a site: only whether it is inside counts. */
+/* Check whether a site at each address would be inside an instruction, ignoring other reasons. */
 static int dump_inside(const struct elf *elf)
 {
 	struct usdt_site site = { .provider = "" };
@@ -96,7 +98,7 @@ static int dump_inside(const struct elf *elf)
 	return 0;
 }
 
-/* One that is not known ends the function. */
+/* An unknown instruction ends the function. */
 static int dump_lengths(const struct elf *elf)
 {
 	uint64_t start, end, offset;
@@ -129,7 +131,8 @@ static int file_open(const char *path, struct elf *elf)
 		return -errno;
 	if (fstat(fd, &st) || !st.st_size)
 		return -ENOEXEC;
-	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);	/* see host/elf_map.c */
+	/* MAP_SHARED: see host/elf_map.c. */
+	data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return -errno;
 	return elf_open(elf, data, (size_t)st.st_size);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of db/pgcatalog: rows of pg_class as each release lays them out. */
+/* db/postgres/catalog.c: rows of pg_class in the layout of each release. */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void page_begin(void)
 	upper = PGCATALOG_PAGE;
 }
 
-/* Adds a row that is called @name; before 12 its OID stands before the columns. */
+/* Append the row of table @name. Before PostgreSQL 12 its OID precedes the columns. */
 static void page_row(uint32_t oid, const char *name, uint16_t info)
 {
 	uint16_t old = info & HAS_OID ? 4 : 0, data = 24 + old, size = data + 4 - old + 64;
@@ -66,7 +66,7 @@ static void names(void)
 	CHECK(!look(16384, name) && !strcmp(name, "orders"), "%s", name);
 	CHECK(!look(16385, name) && !strcmp(name, "old"), "%s", name);
 	CHECK(!look(16387, name) && !*name, "%s", name);
-	/* 64 bytes without a NUL are no name. */
+	/* A name without a NUL in its 64 bytes is invalid. */
 	CHECK(!look(16386, name) && !*name, "%s", name);
 }
 

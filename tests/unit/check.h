@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The unit tests' harness: a test is a function, its result one TAP line.
- * A failed CHECK tells where and goes on, so that one run shows all.
+ * The harness of the unit tests: a test is a function, its result is one TAP line. A failed CHECK
+ * prints its location and continues, so that one run shows all failures.
  */
 #ifndef TESTS_UNIT_CHECK_H
 #define TESTS_UNIT_CHECK_H
@@ -14,7 +14,7 @@
 static int check_number, check_failures, check_failed_tests;
 static const char *check_skip_why;
 
-/* Fails the running test unless @cond; the rest is a printf format that shows what was seen. */
+/* Fail the current test unless @cond; the rest is a printf format that describes the values. */
 #define CHECK(cond, ...)                                                     \
 	do {                                                                 \
 		if (!(cond)) {                                               \
@@ -25,13 +25,13 @@ static const char *check_skip_why;
 		}                                                            \
 	} while (0)
 
-/* Marks the running test as skipped, with the reason. */
+/* Mark the current test as skipped, with the reason. */
 #define SKIP(why) (check_skip_why = (why))
 
-/* Runs test function @fn under its own name. */
+/* Run test function @fn under its own name. */
 #define RUN(fn) check_run(#fn, fn)
 
-/* The same for one that takes long, or measures time: not where UNIT_SHORT is set, as in an emulator. */
+/* Run a test that takes long or measures time, unless UNIT_SHORT is set, as in an emulator. */
 #define RUN_LONG(fn) check_run(#fn, getenv("UNIT_SHORT") ? check_short : fn)
 
 static inline void check_short(void)
@@ -52,7 +52,7 @@ static inline void check_run(const char *name, void (*fn)(void))
 	printf("\n");
 }
 
-/* The plan line; main() returns it. */
+/* Print the plan. Return the exit status of main(). */
 static inline int check_done(void)
 {
 	printf("1..%d\n", check_number);

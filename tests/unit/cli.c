@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What people see: output, escaping, columns, JSON, the command line. */
+/* cli/: output, escaping, columns, JSON, the command line. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,7 +28,7 @@
 #define BYTES(literal) literal, sizeof(literal) - 1
 #define FUZZ_ROUNDS 20000
 
-/* An output into memory, and what was read back from it. */
+/* An output to a file in memory, and the text read back from it. */
 static struct output sink;
 static char seen[1 << 21];
 static size_t seen_len;
@@ -42,7 +42,7 @@ static void sink_start(void)
 		abort();
 }
 
-/* Takes what was written since sink_start(), as @seen with a NUL. */
+/* Read the output since sink_start() into @seen, with a NUL. Return @seen. */
 static const char *sink_take(void)
 {
 	ssize_t n;
@@ -54,7 +54,7 @@ static const char *sink_take(void)
 	return seen;
 }
 
-/* Random bytes, most of them pieces of what is special; returns the length. */
+/* Fill @buf with random bytes, mostly pieces of special sequences. Return the length. */
 static size_t random_text(char *buf, size_t size)
 {
 	static const char *const pieces[] = {
@@ -79,7 +79,7 @@ static size_t random_text(char *buf, size_t size)
 	return len;
 }
 
-/* A UTF-8 decoder of its own: returns the bytes of the character at @p, 0 if there is none. */
+/* Return the length of the UTF-8 character at @p, 0 if invalid. Independent of cli/escape.c. */
 static int utf8_length(const unsigned char *p, size_t left, unsigned int *code)
 {
 	int n = p[0] < 0x80	  ? 1
@@ -102,7 +102,7 @@ static int utf8_length(const unsigned char *p, size_t left, unsigned int *code)
 	return n;
 }
 
-/* Whether a terminal shows all of it as text: no control, no bidi, valid UTF-8. */
+/* Return whether the text is UTF-8 without control characters and bidirectional formatting. */
 static bool is_harmless(const char *text, size_t len)
 {
 	const unsigned char *p = (const unsigned char *)text;
@@ -234,7 +234,7 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Reads all of @fd slowly; the exit status tells whether it is the pattern that was sent. */
+/* Read all of @fd slowly and exit, with status 0 if it is the pattern that was sent. */
 static void slow_reader(int fd, size_t want)
 {
 	unsigned char buf[5000];
@@ -251,7 +251,7 @@ static void slow_reader(int fd, size_t want)
 	_exit(got == want ? 0 : 2);
 }
 
-/* Through a pipe that is full most of the time, interrupted by signals. */
+/* Write to a pipe that is full most of the time, interrupted by signals. */
 static void output_to_slow_pipe(int nonblock)
 {
 	struct sigaction action = { .sa_handler = on_alarm };
@@ -364,7 +364,7 @@ static void terminal_fuzz(void)
 	}
 }
 
-/* Every character there is: passed or escaped, never lost, and valid in both forms. */
+/* Every Unicode character is passed or escaped, never lost, and valid in both forms. */
 static void every_character(void)
 {
 	for (unsigned int code = 0x80; code <= 0x10ffff; code++) {
@@ -438,8 +438,8 @@ static void json_escape_table(void)
 /* --- json --------------------------------------------------------------- */
 
 /*
- * A small JSON reader, strict, independent of the writer. It checks a line and
- * keeps the decoded strings of the keys that are asked for.
+ * A strict JSON reader, independent of the writer. It checks a line and keeps the decoded strings
+ * of the selected keys.
  */
 struct reader {
 	const char *p, *end;
@@ -613,7 +613,7 @@ static void read_value(struct reader *r)
 		read_number(r);
 }
 
-/* Reads @seen, which must be one object and a line end. */
+/* Parse @seen, which must be one object and a newline. */
 static void read_line(struct reader *r)
 {
 	r->p = seen;
@@ -706,7 +706,7 @@ static void json_lines(void)
 	      "%s", seen);
 }
 
-/* The dates against the C library's. */
+/* Dates are those of the C library. */
 static void json_times(void)
 {
 	struct statement st = whole;
@@ -800,7 +800,7 @@ static const char *table(const char *spec, bool wall, const struct statement *st
 	return sink_take();
 }
 
-/* The form that scripts know, as printf writes it. */
+/* The default columns have the format of bcc, as printf() writes it. */
 static void columns_as_in_bcc(void)
 {
 	static const struct {
@@ -909,7 +909,7 @@ static void columns_on_the_wall(void)
 	tzset();
 }
 
-/* Where the time went; what is not known is no zero. */
+/* Columns of the time breakdown; an unknown value differs from zero. */
 static void columns_of_parts(void)
 {
 	static const struct event_breakdown why = {
@@ -923,8 +923,8 @@ static void columns_of_parts(void)
 	st.why = &why;
 	CHECK(!strcmp(table("cpu,lock,other,parse,plan,execute,query", false, &st),
 		      "     CPU     LOCK    OTHER    PARSE     PLAN  EXECUTE QUERY\n"
-		      "   1.235    2.001    0.000        -    0.250    0.000 call getproduct(97)\n"), "%s",
-	      seen);
+		      "   1.235    2.001    0.000        -    0.250    0.000 "
+		      "call getproduct(97)\n"), "%s", seen);
 	st.why = NULL;
 	CHECK(!strcmp(table("sleep,plan", false, &st),
 		      "   SLEEP     PLAN\n       -        -\n"), "%s", seen);
@@ -993,7 +993,7 @@ static void columns_fuzz(void)
 static struct options opts;
 static char line[1024];
 
-/* Parses @words, separated by spaces ('' is an empty one); errors are left in @seen. */
+/* Parse @words, separated by blanks ('' is an empty one). Error messages are stored in @seen. */
 static int parse(const char *words)
 {
 	char *argv[64] = { "dbslower" }, *save = NULL;
@@ -1143,7 +1143,7 @@ static void options_all(void)
 	CHECK(!parse("--version -q") && opts.version && !opts.help, "%s", seen);
 }
 
-/* Each error begins with the tool and the thing, and says what is accepted. */
+/* Each error message names the tool and the subject, and what is accepted. */
 static void options_refused(void)
 {
 	static const char *const cases[][2] = {
@@ -1286,7 +1286,7 @@ static void options_fuzz(void)
 	CHECK(good > FUZZ_ROUNDS / 50, "only %d were accepted", good);
 }
 
-/* The help fits a terminal and has every option and column. */
+/* The help fits a terminal and contains every option and column. */
 static void options_help(void)
 {
 	static const char *const words[] = {
@@ -1305,7 +1305,7 @@ static void options_help(void)
 		CHECK(strlen(l) <= 90 && l[strlen(l) - 1] != ' ', "%zu: %s", strlen(l), l);
 }
 
-/* Which command a command line is for. */
+/* The command of a command line. */
 static void commands(void)
 {
 	static const struct {
@@ -1341,7 +1341,7 @@ static void commands(void)
 	CHECK(parse("postgres slow") == -EINVAL && strstr(seen, "first word"), "%s", seen);
 }
 
-/* One letter is another option in another command, words are other words. */
+/* The same letter is a different option in another command, and words differ. */
 static void options_of_list(void)
 {
 	const struct command *list = command_find("list");
@@ -1407,7 +1407,7 @@ static void globs(void)
 	CHECK(!glob_match(stars, as), "many stars");
 }
 
-/* No command has two options of one letter or one name. */
+/* No command has two options with the same letter or name. */
 static void commands_have_each_option_once(void)
 {
 	for (size_t row = 0; command_table[row]; row++) {

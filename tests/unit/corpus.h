@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The specs that were seen in distributions: lines "count<TAB>spec<TAB>where". */
+/* Argument specs found in distributions: lines "count<TAB>spec<TAB>where". */
 #ifndef TESTS_UNIT_CORPUS_H
 #define TESTS_UNIT_CORPUS_H
 
@@ -9,7 +9,7 @@
 
 static const char *corpus_dir;
 
-/* The directory of test data: argv[1], $TESTDATA, or the place seen from the repository's root. */
+/* Set the directory of the test data: argv[1], $TESTDATA, or relative to the repository's root. */
 static inline void corpus_init(int argc, char **argv)
 {
 	const char *env = getenv("TESTDATA");
@@ -17,7 +17,7 @@ static inline void corpus_init(int argc, char **argv)
 	corpus_dir = argc > 1 ? argv[1] : env && *env ? env : "tests/data";
 }
 
-/* Calls @fn for each spec of specs/@name.txt. How many; -1 where there is no such file. */
+/* Call @fn for each spec of specs/@name.txt. Return their number, or -1 without the file. */
 static inline int corpus_each(const char *name, void (*fn)(const char *spec, void *arg), void *arg)
 {
 	char path[4096], line[1024];

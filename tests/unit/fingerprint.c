@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of db/fingerprint: tables, and properties under random statements and random bytes. */
+/* sql/fingerprint.c and redact.c: tables, and properties of random statements and bytes. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ struct result {
 	char text[4096];
 };
 
-/* The length and, through @hash, the hash of the fingerprint. */
+/* Return the length of the fingerprint, and its hash in *@hash. */
 static size_t normalize(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			char *out, size_t size, uint64_t *hash)
 {
@@ -61,7 +61,7 @@ static void check_rows(enum fingerprint_dialect dialect, const struct row *rows,
 	}
 }
 
-/* What holds for both. */
+/* Rules of both dialects. */
 static const struct row both[] = {
 	{ "", "" },
 	{ " \t\r\n ", "" },
@@ -221,7 +221,7 @@ static void cut_texts(void)
 	CHECK(!strcmp(result.text, "select ?, ? ..."), "%s", result.text);
 }
 
-/* A long insert has one fingerprint wherever among its rows it was cut. */
+/* A long INSERT has one fingerprint, whatever the position of the cut within its rows. */
 static void cut_anywhere(void)
 {
 	static const char text[] = "insert into t(a, b) values (1,'it''s'), (-2.5e-3,null) , "
@@ -288,7 +288,7 @@ static void small_buffers(void)
 	}
 }
 
-/* What looks like the middle of a character without end is cut anywhere, and not dropped. */
+/* Endless continuation bytes are cut at any position, not dropped. */
 static void cut_no_character(void)
 {
 	static const char text[] = "select a\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3\xa3";
@@ -298,7 +298,7 @@ static void cut_no_character(void)
 	CHECK(!strcmp(small.text, "select a\xa3\xa3\xa3\xa3\xa3\xa3..."), "%s", small.text);
 }
 
-/* Adds a random literal of @dialect that holds the word "secret" or the digits 7 and 9. */
+/* Append a random literal of @dialect that contains the word "secret" or the digits 7 and 9. */
 static size_t random_literal(enum fingerprint_dialect dialect, char *to)
 {
 	static const char *const common[] = {
@@ -326,7 +326,7 @@ static size_t random_literal(enum fingerprint_dialect dialect, char *to)
 	return strlen(to);
 }
 
-/* A random blank or comment, that may be nothing only if @may_be_none. */
+/* Append a random blank or comment; @may_be_none: or nothing. */
 static size_t random_blank(char *to, bool may_be_none)
 {
 	static const char *const blanks[] = {
@@ -338,8 +338,8 @@ static size_t random_blank(char *to, bool may_be_none)
 }
 
 /*
- * Writes template @from as a random statement: @ is a literal, # a list of some, a blank is any
- * white space, and ~ white space that may be none.
+ * Write a random statement from the template @from: @ becomes a literal, # a list of literals, a
+ * blank any white space, and ~ optional white space. Return its length.
  */
 static size_t random_statement(enum fingerprint_dialect dialect, const char *from, char *to)
 {
@@ -409,7 +409,7 @@ static const char *const pieces[] = {
 	"u&", "N'", "E'", "\\'", "row", "union", "interval", "date", "7",
 };
 
-/* Fills @text with random pieces of SQL; returns the length. */
+/* Fill @text with random pieces of SQL. Return the length. */
 static size_t random_soup(char *text, size_t size)
 {
 	size_t len = 0, count = random_below(24);
@@ -449,31 +449,33 @@ static void idempotent(void)
 	}
 }
 
-/* Nothing is read or written beyond the bounds, and the result does not depend on the room. */
+/* Return the redacted text. */
 static const char *redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut)
 {
 	static char out[8192];
 
-	/* Behind what there is room for is not written. */
 	memset(out, '#', sizeof(out));
 	out[fingerprint_redact(dialect, text, len, cut, out)] = '\0';
 	return out;
 }
 
-static void check_redacted(enum fingerprint_dialect dialect, bool cut, const struct row *rows, size_t count)
+static void check_redacted(enum fingerprint_dialect dialect, bool cut, const struct row *rows,
+			   size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		const char *text = rows[i].text, *seen = redact(dialect, text, strlen(text), cut);
 
-		CHECK(!strcmp(seen, rows[i].expected), "%s\n#   %s\n#   %s", text, seen, rows[i].expected);
+		CHECK(!strcmp(seen, rows[i].expected), "%s\n#   %s\n#   %s", text, seen,
+		      rows[i].expected);
 	}
 }
 
-/* The rest of the text stays as it is, case and white space too. */
+/* All other text is kept, including case and white space. */
 static void redacts(void)
 {
 	static const struct row any[] = {
-		{ "", "" }, { "SELECT  1 ;\n", "SELECT  ? ;\n" }, { "select A , b FROM T1", "select A , b FROM T1" },
+		{ "", "" }, { "SELECT  1 ;\n", "SELECT  ? ;\n" },
+		{ "select A , b FROM T1", "select A , b FROM T1" },
 		{ "select 'a', 'it''s', '', N'n', x'FF', B'01'", "select ?, ?, ?, ?, ?, ?" },
 		{ "Where a=-1 AND b>1.5e-3 or c = 0xFF", "Where a=-? AND b>? or c = ?" },
 		{ "select 1 -- it's me\n, 2", "select ? -- ?\n, ?" },
@@ -481,7 +483,8 @@ static void redacts(void)
 		{ "select 1 /* open", "select ? /*?" }, { "-- ", "-- " }, { "--", "--" },
 		{ "where a in (1,2 , 'x')", "where a in (?,? , ?)" },
 		{ "values (1, 'x'), (2, 'y')", "values (?, ?), (?, ?)" },
-		{ "limit 10 offset 20", "limit ? offset ?" }, { "select null, a is NULL", "select null, a is NULL" },
+		{ "limit 10 offset 20", "limit ? offset ?" },
+		{ "select null, a is NULL", "select null, a is NULL" },
 		{ "where a=? and b = :name", "where a=? and b = :name" },
 		{ "select 'first', 'not ended", "select ?" },
 		{ "select col_1, 'p\xc3\xa4ss', \xc3\xa4", "select col_1, ?, \xc3\xa4" },
@@ -489,35 +492,40 @@ static void redacts(void)
 		{ "select $1, $2 + 3", "select $1, $2 + ?" },
 		{ "select $$it's$$, $a$ $$ 'x' $a$, $a$open", "select ?, ?, ?" },
 		{ "select E'it\\'s', U&'d\\0061' uescape '!', 'C:\\'", "select ?, ? uescape ?, ?" },
-		/* What goes on in another line has escapes, too. */
+		/* A string that continues on another line has escapes as well. */
 		{ "select E'a'\n'b\\' secret\\' c', 'd\\', 1", "select ?\n, ?, ?" },
 		{ "select e'a' --b\n'c'\n'\\' secret\\' d'", "select ? --?\n\n" },
 		{ "select \"Name 1\", u&\"n\", 'a'\n'b'", "select \"Name 1\", u&\"n\", ?\n" },
 		{ "/* a /* b */ c */ select true--x", "/*?*/ select ?--?" },
 		{ "alter role a password 'secret'", "alter role a password ?" },
 		{ "select a->>'k', b::text, c #> '{1}'", "select a->>?, b::text, c #> ?" },
-		/* An escape where the default has none: the rest would be read inside out. */
+		/* An escape that the default does not have: quotes no longer match. */
 		{ "select 'it\\'s', 'secret'", "select ?" },
 	}, mysql_rows[] = {
 		{ "select \"a\", 'it\\'s', `b 1`, @v, true", "select ?, ?, `b 1`, @v, true" },
 		{ "select 1 # it's\n, 2 #\n#x", "select ? #?\n, ? #\n#?" },
 		{ "select 1 # a\rsecret\n, 2 -- b\rsecret", "select ? #?\n, ? -- ?" },
-		{ "/*!50001 select 1 */ /*M!100100 a */ /*+ hint */", "/*!50001 select ? */ /*M!100100 a */ /*?*/" },
+		{ "/*!50001 select 1 */ /*M!100100 a */ /*+ hint */",
+		  "/*!50001 select ? */ /*M!100100 a */ /*?*/" },
 		{ "create user 'a'@'%' identified by 'secret'", "create user ?@? identified by ?" },
 		{ "select _utf8'a', 1-- 2\n--3", "select _utf8?, ?-- ?\n--?" },
 		{ "limit 5, 10", "limit ?, ?" },
 		/* NO_BACKSLASH_ESCAPES */
-		{ "select 'a\\', 'secret'", "select ?" }, { "select 1, 'a\\','secret','b\\'", "select ?, ?" },
+		{ "select 'a\\', 'secret'", "select ?" },
+		{ "select 1, 'a\\','secret','b\\'", "select ?, ?" },
 	}, cut_both[] = {
 		{ "select 'a', 'not ended", "select ?, ?" }, { "select 12", "select ?" },
 		{ "select a, 'secret'", "select a, ?" }, { "select 1 /* secr", "select ? /*?" },
 		{ "select nam", "select nam" },
 	}, cut_postgres[] = {
-		{ "select $a$secr", "select ?" }, { "select $a", "select ?" }, { "select \"na", "select \"na" },
-		{ "select E'it\\'s', 'secr", "select ?, ?" }, { "select 1, 'a\\', 'secr", "select ?, ?" },
+		{ "select $a$secr", "select ?" }, { "select $a", "select ?" },
+		{ "select \"na", "select \"na" },
+		{ "select E'it\\'s', 'secr", "select ?, ?" },
+		{ "select 1, 'a\\', 'secr", "select ?, ?" },
 	}, cut_mysql[] = {
 		{ "select \"secr", "select ?" }, { "select `na", "select `na" },
-		{ "select a, 'b', 'it\\'s', 'secr", "select a, ?" }, { "select 'a\\\\', 'b'", "select ?, ?" },
+		{ "select a, 'b', 'it\\'s', 'secr", "select a, ?" },
+		{ "select 'a\\\\', 'b'", "select ?, ?" },
 	};
 
 	check_redacted(POSTGRES, false, any, ARRAY_SIZE(any));
@@ -530,7 +538,7 @@ static void redacts(void)
 	check_redacted(MYSQL, true, cut_mysql, ARRAY_SIZE(cut_mysql));
 }
 
-/* Nor does one anywhere in a text that is cut anywhere, and the fingerprint is the same. */
+/* No literal remains after a cut at any position, and without one the fingerprint is the same. */
 static void no_literal_survives_redacting(void)
 {
 	static const char *const templates[] = {
@@ -538,36 +546,41 @@ static void no_literal_survives_redacting(void)
 		"insert into t~(~a~,~b~)~values~(#)~,~(#)~,~(#)~;~",
 		"update t set a~=~@~,~b~=~b * @ where c between @ and @",
 	};
+	static const char digits[] = "0123456789";
 	char text[4096];
 	struct result of_text, of_redacted;
 
 	for (int round = 0; round < 10000; round++) {
 		enum fingerprint_dialect dialect = round & 1 ? MYSQL : POSTGRES;
-		size_t len = random_statement(dialect, templates[random_below(ARRAY_SIZE(templates))], text);
+		const char *template = templates[random_below(ARRAY_SIZE(templates))];
+		size_t len = random_statement(dialect, template, text);
 		bool cut = random_below(2);
 		const char *seen;
 
 		len = cut ? random_below((unsigned int)len + 1) : len;
 		seen = redact(dialect, text, len, cut);
-		CHECK(!strstr(seen, "secr") && !strpbrk(seen, "'\\"), "%.*s\n#   %s", (int)len, text, seen);
-		for (const char *at = seen; (at = strpbrk(at, "0123456789")); at += strspn(at, "0123456789"))
+		CHECK(!strstr(seen, "secr") && !strpbrk(seen, "'\\"), "%.*s\n#   %s", (int)len,
+		      text, seen);
+		for (const char *at = seen; (at = strpbrk(at, digits)); at += strspn(at, digits))
 			CHECK(at > seen && at[-1] == '$', "%.*s\n#   %s", (int)len, text, seen);
 		if (!cut) {
 			make(dialect, text, len, false, &of_text);
 			make(dialect, seen, strlen(seen), false, &of_redacted);
-			CHECK(of_text.hash == of_redacted.hash, "%.*s\n#   %s\n#   %s\n#   %s", (int)len,
-			      text, seen, of_text.text, of_redacted.text);
+			CHECK(of_text.hash == of_redacted.hash,
+			      "%.*s\n#   %s\n#   %s\n#   %s", (int)len, text, seen, of_text.text,
+			      of_redacted.text);
 		}
 		if (check_failures > 5)
 			return;
 	}
 }
 
+/* Nothing is read or written out of bounds, and the hash does not depend on the buffer. */
 static void random_bytes(void)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE), len, size, n;
 	char *map = mmap(NULL, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	/* The text ends, and the result's room ends, where nothing may be read or written. */
+	/* The text and the buffer end where an inaccessible page begins. */
 	char *text_end = map + page, *out_end = map + 3 * page;
 	uint64_t hash, whole;
 
@@ -611,7 +624,7 @@ static double seconds(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* A long text of what makes a parser look far ahead, over and over. */
+/* Long repetitions of pieces for which a parser might scan far ahead. */
 static void linear_time(void)
 {
 	static const char *const evil[] = {

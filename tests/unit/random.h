@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Random numbers, the same in each run, so that a failure can be seen again. */
+/* Pseudo-random numbers, the same in each run, so that failures can be reproduced. */
 #ifndef TESTS_UNIT_RANDOM_H
 #define TESTS_UNIT_RANDOM_H
 
@@ -8,7 +8,7 @@
 
 static uint64_t random_state = 88172645463325252ull;
 
-/* 64 random bits. */
+/* Return 64 random bits. */
 static inline uint64_t random_next(void)
 {
 	random_state ^= random_state << 13;
@@ -17,7 +17,7 @@ static inline uint64_t random_next(void)
 	return random_state;
 }
 
-/* A random number below @limit. */
+/* Return a random number below @limit. */
 static inline size_t random_below(size_t limit)
 {
 	return (size_t)(random_next() >> 11) % limit;

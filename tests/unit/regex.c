@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Patterns, held against the C library's regexec(3). */
+/* sql/regex.c, compared with the C library's regexec(3). */
 #include <errno.h>
 #include <regex.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void refused(void)
 	CHECK(regex_parse(&pattern, strcat(many, "[z0]/"), &at) == -E2BIG, "17 classes");
 }
 
-/* Repeated classes take no more room than one. */
+/* The copies of a repeated set share one entry. */
 static void repeated(void)
 {
 	static const char digits[] = "01234567890123456789012345678901"
@@ -115,7 +115,7 @@ static void named_classes(void)
 	      regex_match(&pattern, "", 1), "NUL is a control character");
 }
 
-/* What makes a machine that goes back and forth slow: a second would be a day there. */
+/* Patterns for which a backtracking matcher would take exponential time. */
 static void hostile(void)
 {
 	static char text[100000];
@@ -140,7 +140,7 @@ static void as_the_library(void)
 		regex_t regex;
 		bool ours, theirs;
 
-		/* Anchors only where POSIX says what they mean. */
+		/* Anchors only in positions that POSIX defines. */
 		strcat(source, random_below(5) ? "" : "^");
 		while (n--)
 			strcat(source, parts[random_below(sizeof(parts) / sizeof(parts[0]))]);

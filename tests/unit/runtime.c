@@ -173,7 +173,7 @@ static void streams_open(void)
 	check_stream(FEATURE_BIT(FEATURE_RINGBUF), 1u << 18);
 }
 
-/* What is denied is replaced by its fallback, and what outlives the process is announced first. */
+/* Denied features are replaced by their fallbacks; state that outlives the process is announced. */
 static void fallbacks_are_chosen(void)
 {
 	const uint32_t reads = FEATURE_BIT(FEATURE_READ_USER);

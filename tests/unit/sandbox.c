@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of loader/confine: in a child, what is refused is refused, and what is needed works. */
+/* loader/sandbox.c in a child process: calls that it denies, and calls that it permits. */
 #include "loader/sandbox.h"
 
 #include <errno.h>
@@ -31,11 +31,11 @@ static void catch(int sig)
 	caught = sig;
 }
 
-/* Runs @body in a confined child, which tells of the first thing that is not so. */
-static void sandbox(unsigned int needs, const char *(*body)(unsigned int needs))
+/* Run @body in a sandboxed child, and fail with the string that it returns unless that is NULL. */
+static void sandbox_run(unsigned int needs, const char *(*body)(unsigned int needs))
 {
 	int fds[2], status = 0;
-	struct sandbox told;
+	struct sandbox result;
 	char what[256] = "";
 	const char *wrong;
 	ssize_t n;
@@ -46,13 +46,13 @@ static void sandbox(unsigned int needs, const char *(*body)(unsigned int needs))
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		/* A signal is to come when it is confined. */
+		/* A signal arrives in the sandbox. */
 		signal(SIGALRM, catch);
 		setitimer(ITIMER_REAL, &(struct itimerval){ .it_value = { .tv_usec = 1000 } },
 			  NULL);
-		sandbox_enter(needs, &told);
-		wrong = told.filter_error == -EINVAL || told.filter_error == -ENOSYS ? "skip" :
-			!told.filter ? "no filter" : body(needs);
+		sandbox_enter(needs, &result);
+		wrong = result.filter_error == -EINVAL || result.filter_error == -ENOSYS ? "skip" :
+			!result.filter ? "no filter" : body(needs);
 		if (wrong && write(fds[1], wrong, strlen(wrong)) < 0)
 			_exit(1);
 		_exit(0);
@@ -69,16 +69,16 @@ static void sandbox(unsigned int needs, const char *(*body)(unsigned int needs))
 	      what, (unsigned int)status);
 }
 
-/* Each set of needs that there is. */
-static void confined_all(const char *(*body)(unsigned int needs))
+/* Run @body for every set of needs. */
+static void sandbox_run_all(const char *(*body)(unsigned int needs))
 {
 	for (unsigned int needs = 0; needs <= NEEDS_ALL; needs++)
-		sandbox(needs, body);
+		sandbox_run(needs, body);
 }
 
 static const char *wrong_call;
 
-/* @number fails with EPERM, which an argument that no kernel takes tells from the kernel's own. */
+/* Return whether call @number fails with EPERM; without the filter it fails otherwise, or not. */
 static bool refused(const char *name, long number, long a, long b, long c)
 {
 	wrong_call = name;
@@ -88,7 +88,7 @@ static bool refused(const char *name, long number, long a, long b, long c)
 
 #define REFUSED(name, a, b, c) refused(#name, __NR_##name, (long)(a), (long)(b), (long)(c))
 
-/* Without the filter none of these would be EPERM: their arguments are wrong, or all may make them. */
+/* Without the filter none of these fails with EPERM: they are invalid, or permitted for all. */
 static const char *never(unsigned int needs)
 {
 	char *const argv[] = { "true", NULL };
@@ -122,7 +122,7 @@ static const char *never(unsigned int needs)
 
 static void refuses_what_is_never_needed(void)
 {
-	confined_all(never);
+	sandbox_run_all(never);
 }
 
 #ifdef __x86_64__
@@ -143,7 +143,7 @@ static long call_i386(long number)
 	return ret;
 }
 
-/* Where number 3 is a read and 20 getpid. */
+/* i386 calls: 3 is read(2), 11 execve(2), 20 getpid(2). */
 static const char *i386(unsigned int needs)
 {
 	(void)needs;
@@ -158,21 +158,21 @@ static void refuses_other_numbers(void)
 	int status;
 	pid_t pid;
 
-	confined_all(x32);
-	/* A kernel without the compatibility ends the process. */
+	sandbox_run_all(x32);
+	/* A kernel without CONFIG_IA32_EMULATION kills the process. */
 	fflush(stdout);
 	pid = fork();
 	if (!pid)
 		_exit(call_i386(20) != getpid());
 	waitpid(pid, &status, 0);
 	if (!status)
-		confined_all(i386);
+		sandbox_run_all(i386);
 #else
 	SKIP("x86-64 has them");
 #endif
 }
 
-/* Whether the filter lets it pass: the kernel says what is wrong with it. */
+/* Return whether the filter permits the call, which then fails by itself, as @expected. */
 static bool passes(const char *name, bool expected, long number, long a, long b, long c)
 {
 	wrong_call = name;
@@ -192,8 +192,8 @@ static const char *depends(unsigned int needs)
 	    PASSES(write, openat, -1, "x", O_CREAT) && PASSES(write, openat, -1, "x", O_TRUNC) &&
 	    PASSES(write, openat, -1, "x", O_TMPFILE | O_RDWR) &&
 	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, unlinkat, -1, "", 0) &&
-	    PASSES(look || write, pread64, -1, 0, 0) && PASSES(look || write, getdents64, -1, 0,
-							       0) &&
+	    PASSES(look || write, pread64, -1, 0, 0) &&
+	    PASSES(look || write, getdents64, -1, 0, 0) &&
 	    PASSES(look || write, newfstatat, -1, "", 0) &&
 	    PASSES(needs & SANDBOX_EVENTS, perf_event_open, 0, 0, 0) &&
 	    PASSES(needs & SANDBOX_EVENTS, ioctl, -1, PERF_EVENT_IOC_ENABLE, 0))
@@ -217,13 +217,13 @@ static const char *depends_old(unsigned int needs)
 
 static void allows_what_is_asked_for(void)
 {
-	confined_all(depends);
+	sandbox_run_all(depends);
 #ifdef __x86_64__
-	confined_all(depends_old);
+	sandbox_run_all(depends_old);
 #endif
 }
 
-/* What libraries and the kernel do without being asked. */
+/* Calls that the C library and the kernel make implicitly. */
 static const char *always(unsigned int needs)
 {
 	struct timespec now, moment = { 0, 1000 };
@@ -231,7 +231,7 @@ static const char *always(unsigned int needs)
 	char *memory = malloc(1 << 20), *mapped;
 
 	(void)needs;
-	/* Its handler returns by rt_sigreturn. */
+	/* The signal handler returns by rt_sigreturn(2). */
 	while (!caught)
 		poll(&none, 1, 1);
 	if (!memory)
@@ -253,13 +253,13 @@ static const char *always(unsigned int needs)
 
 static void allows_what_is_always_needed(void)
 {
-	confined_all(always);
+	sandbox_run_all(always);
 }
 
-/* As loader/sandbox.c says which are kept. */
+/* The capabilities that remain are those documented in loader/sandbox.c. */
 static void capabilities_are_documented_ones(void)
 {
-	struct sandbox told;
+	struct sandbox result;
 	int fds[2], status;
 	pid_t pid;
 
@@ -273,23 +273,22 @@ static void capabilities_are_documented_ones(void)
 	for (unsigned int needs = 0; needs <= NEEDS_ALL; needs++) {
 		pid = fork();
 		if (!pid) {
-			sandbox_enter(needs, &told);
-			_exit(write(fds[1], &told, sizeof(told)) != sizeof(told) ||
-			      (geteuid() == 65534) != told.nobody);
+			sandbox_enter(needs, &result);
+			_exit(write(fds[1], &result, sizeof(result)) != sizeof(result) ||
+			      (geteuid() == 65534) != result.nobody);
 		}
 		waitpid(pid, &status, 0);
-		CHECK(!status && read(fds[0], &told, sizeof(told)) == sizeof(told), "needs %u",
+		CHECK(!status && read(fds[0], &result, sizeof(result)) == sizeof(result),
+		      "needs %u", needs);
+		CHECK(result.nobody == !(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
 		      needs);
-		CHECK(told.nobody == !(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
-		      needs);
-		CHECK(!(needs & SANDBOX_LOOK) == !(told.capabilities >> 19 & 1),
-		      "%u: CAP_SYS_PTRACE",
-		      needs);
-		CHECK(!(needs & SANDBOX_WRITE) == !(told.capabilities >> 1 & 1) ||
-		      !(told.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
+		CHECK(!(needs & SANDBOX_LOOK) == !(result.capabilities >> 19 & 1),
+		      "%u: CAP_SYS_PTRACE", needs);
+		CHECK(!(needs & SANDBOX_WRITE) == !(result.capabilities >> 1 & 1) ||
+		      !(result.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
 		/* CAP_SYS_MODULE, CAP_NET_RAW, CAP_SETUID, CAP_SETPCAP, CAP_KILL, CAP_CHOWN */
-		CHECK(!(told.capabilities & (1 << 16 | 1 << 13 | 1 << 7 | 1 << 8 | 1 << 5 | 1)),
-		      "needs %u: %llx", needs, (unsigned long long)told.capabilities);
+		CHECK(!(result.capabilities & (1 << 16 | 1 << 13 | 1 << 7 | 1 << 8 | 1 << 5 | 1)),
+		      "needs %u: %llx", needs, (unsigned long long)result.capabilities);
 	}
 	close(fds[0]);
 	close(fds[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of loader/perfbuf: perf buffers as the kernel writes them, in memory of our own. */
+/* loader/perfbuf.c with perf buffers in memory as the kernel writes them, and loader/tracefs.c. */
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
@@ -17,14 +17,14 @@
 #define RECORDS		20000
 #define PAYLOAD_MAX	900
 
-/* What the kernel would know: how far it has written each buffer. */
+/* The state of the kernel: its position in each buffer. */
 struct kernel {
 	struct perfbuf perf;
 	struct perfbuf_cpu cpus[CPUS];
 	uint64_t head[CPUS];
 };
 
-/* A record's data. */
+/* The data of a record. */
 struct payload {
 	uint64_t number, time_ns;
 	unsigned char fill[PAYLOAD_MAX];
@@ -71,7 +71,7 @@ static bool fits(struct kernel *k, int cpu, size_t size)
 	return k->head[cpu] - meta(k, cpu)->data_tail + size <= SIZE;
 }
 
-/* A sample of @size bytes. Source of the layout: perf_event_open(2), PERF_RECORD_SAMPLE. */
+/* Write a sample of @size bytes, in the layout of PERF_RECORD_SAMPLE; perf_event_open(2). */
 static bool put_sample(struct kernel *k, int cpu, uint64_t time_ns, const void *data, uint32_t size)
 {
 	uint32_t raw = ((size + 4 + 7) & ~7u) - 4, pad = raw - size;
@@ -139,7 +139,7 @@ static void drain(struct kernel *k, struct seen *seen)
 	CHECK(n >= 0 && n <= SIZE, "%lld", (long long)n);
 }
 
-/* Records of all lengths on all CPUs, with drains between: all come, in the order of their times. */
+/* Records of all lengths on all CPUs, with drains between, arrive all and in order of time. */
 static void all_in_order(int refuse)
 {
 	struct kernel k;
@@ -182,7 +182,7 @@ static void perf_refused_counts_as_read(void)
 	all_in_order(1);
 }
 
-/* A record from after the call's beginning waits for the next drain, with all behind it. */
+/* A record that is later than the start of the drain waits for the next one, as do later ones. */
 static void perf_later_waits(void)
 {
 	struct payload p = { .number = 0 };
@@ -197,7 +197,7 @@ static void perf_later_waits(void)
 	publish(&k);
 	CHECK(perfbuf_drain(&k.perf, see, &seen) > 0);
 	CHECK(seen.records == 1, "%llu", (unsigned long long)seen.records);
-	CHECK(perfbuf_drain(&k.perf, see, &seen) > 0, "there is something still");
+	CHECK(perfbuf_drain(&k.perf, see, &seen) > 0, "a record remains");
 	CHECK(seen.records == 1, "%llu", (unsigned long long)seen.records);
 	CHECK(!meta(&k, 1)->data_tail);
 	kernel_free(&k);
@@ -210,7 +210,7 @@ static int touch(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Nothing that stands in the buffers makes it read outside or go round for ever. */
+/* Any content of the buffers is read within bounds and in bounded time. */
 static void perf_survives_garbage(void)
 {
 	struct kernel k;
@@ -224,7 +224,7 @@ static void perf_survives_garbage(void)
 			for (int i = 0; i < 32; i++) {
 				uint64_t word = random_next();
 
-				/* Types and sizes that lead further, more often than not. */
+				/* Mostly valid types and sizes, so that parsing continues. */
 				if (word >> 60 < 12)
 					word = (word & (uint64_t)0x7f << 48) |
 					       (word & 8 ? PERF_RECORD_SAMPLE : PERF_RECORD_LOST);
@@ -266,12 +266,12 @@ static void tracefs_names(void)
 	}
 }
 
-#define HEAD	"name: sched_wakeup\nID: 374\nformat:\n"						\
+#define HEAD	"name: sched_wakeup\nID: 374\nformat:\n"					\
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
 		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
 #define FIELD	"\tfield:pid_t pid;"
 
-/* As Linux 6.18 has it, and what none has. */
+/* The format of Linux 6.18, and invalid ones. */
 static void tracefs_formats(void)
 {
 	static const struct {
@@ -280,13 +280,16 @@ static void tracefs_formats(void)
 		uint64_t offset;
 	} cases[] = {
 		{ HEAD "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n" FIELD
-		  "\toffset:24;\tsize:4;\tsigned:1;\n\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
-		  "\nprint fmt: \"comm=%s pid=%d prio=%d\", REC->comm, REC->pid, REC->prio\n", 374, 24 },
-		/* PREEMPT_RT of some releases has more before it; a long, and no end of the line. */
+		  "\toffset:24;\tsize:4;\tsigned:1;\n"
+		  "\tfield:int prio;\toffset:28;\tsize:4;\tsigned:1;\n"
+		  "\nprint fmt: \"comm=%s pid=%d prio=%d\", REC->comm, REC->pid, REC->prio\n",
+		  374, 24 },
+		/* Some PREEMPT_RT kernels have more before it; a long, and no newline. */
 		{ HEAD FIELD "\toffset:32;\tsize:8;\tsigned:1;", 374, 32 },
 		{ HEAD FIELD "\toffset:8;\tsize:4;\n", 374, 8 },
 		{ HEAD FIELD "\toffset:8188;\tsize:4;\n", 374, 8188 },
-		{ HEAD, -ENOENT, 0 }, { "", -ENOENT, 0 }, { "\n", -ENOENT, 0 }, { "\tfield:", -ENOENT, 0 },
+		{ HEAD, -ENOENT, 0 }, { "", -ENOENT, 0 }, { "\n", -ENOENT, 0 },
+		{ "\tfield:", -ENOENT, 0 },
 		{ HEAD "\tfield:pid;\toffset:8;\tsize:4;\n", -ENOENT, 0 },
 		{ HEAD "\tfield:pid_t ppid;\toffset:8;\tsize:4;\n", -ENOENT, 0 },
 		{ HEAD "\tfield:pid_t pid[2];\toffset:8;\tsize:8;\n", -ENOENT, 0 },
@@ -310,8 +313,8 @@ static void tracefs_formats(void)
 		uint64_t offset = 0;
 		int id = tracefs_format(text, "pid", &offset);
 
-		CHECK(id == cases[i].id && (id < 0 || offset == cases[i].offset), "%s: %d %llu", text, id,
-		      (unsigned long long)offset);
+		CHECK(id == cases[i].id && (id < 0 || offset == cases[i].offset), "%s: %d %llu",
+		      text, id, (unsigned long long)offset);
 		free(text);
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of db/tally: percentiles against sorting, sums that must add up, and bounds. */
+/* db/top.c: percentiles compared with sorting, sums, and bounds of memory and time. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,8 +13,8 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define HOUR_NS 3600000000000ull
 #define MANY 1000000
-#define MANY_BYTES_MAX 20000000	/* what db/top.h says */
-#define MANY_NS_MAX 20000		/* a call; a machine that is busy is slow */
+#define MANY_BYTES_MAX 20000000	/* as documented in db/top.h */
+#define MANY_NS_MAX 20000	/* per call, on a loaded machine */
 
 static int add(struct top *t, uint64_t hash, uint64_t ns)
 {
@@ -44,7 +44,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Random durations as they may be distributed. */
+/* Return a random duration of one of several distributions. */
 static uint64_t random_duration(unsigned int kind)
 {
 	uint64_t r = random_next() >> 11;
@@ -52,11 +52,11 @@ static uint64_t random_duration(unsigned int kind)
 	switch (kind) {
 	case 0:		/* any order of magnitude up to an hour */
 		return (r % HOUR_NS) >> (random_next() >> 32) % 42;
-	case 1:		/* even */
+	case 1:		/* uniform */
 		return 1000000 + r % 9000000;
-	case 2:		/* the same */
+	case 2:		/* constant */
 		return 123456789;
-	case 3:		/* two humps */
+	case 3:		/* bimodal */
 		return r % 10 ? 50000 + r % 1000 : 800000000 + r % 100000000;
 	case 4:		/* very small */
 		return r % 40;
@@ -103,7 +103,7 @@ static void percentiles(void)
 	printf("# off by %.2f %% at most\n", 100 * worst);
 }
 
-/* At the borders of powers of two, and what is longer than the longest. */
+/* Values around powers of two, and beyond the largest bucket. */
 static void one_value(void)
 {
 	for (unsigned int bit = 0; bit < 64; bit++)
@@ -142,7 +142,7 @@ static void one_entry(void)
 	CHECK(e->min_ns == 30 && e->max_ns == 60 && e->seen_ns == 300);
 	CHECK(!strcmp(e->fingerprint, "select ?") && !strcmp(e->engine, "mysql"));
 	CHECK(e->sample_len == 8 && !memcmp(e->sample, "select 2", 8) && e->sample_cut);
-	/* The same hash of another engine is another. */
+	/* The same hash of another engine is another entry. */
 	call.engine = "postgresql";
 	top_add(t, &call);
 	e = find(t, 5);
@@ -237,14 +237,14 @@ static void nothing_is_lost(void)
 		top_fold(t, 0);
 		CHECK(!top_sort(t, TOP_TOTAL, &count) && !count);
 		CHECK(sum_all(t).calls == in.calls && top_other(t, NULL)->calls == in.calls);
-		/* It is as good as new. */
+		/* It can be used again. */
 		add(t, 3, 4);
 		CHECK(find(t, 3)->calls == 1);
 		top_free(t);
 	}
 }
 
-/* Exactly those with the least total are folded, and "other" is as if all had been one. */
+/* Exactly the entries with the least total are folded, and "other" is their sum. */
 static void the_least_are_folded(void)
 {
 	static uint64_t total[1000];
@@ -310,7 +310,7 @@ static void sorted(void)
 	top_free(t);
 }
 
-/* What statements waited for is added up, of those of which it is known, and folded. */
+/* Breakdowns are summed for the calls that have one, and folded. */
 static void where_time_went(void)
 {
 	struct top *t = top_new(100);
@@ -324,7 +324,7 @@ static void where_time_went(void)
 		struct top_call call = { .engine = "mysql", .hash = i % 50, .fingerprint = "x",
 					 .duration_ns = i, .why = i % 50 ? &why : NULL };
 
-		/* What took longest waited least. */
+		/* The longest statements wait least. */
 		why.ns[BREAKDOWN_LOCK] = 1000 - i % 50;
 		why.use[USE_SHARED_HIT] = i;
 		top_add(t, &call);
@@ -346,7 +346,7 @@ static void where_time_went(void)
 	top_free(t);
 }
 
-/* Memory is not added up, and what is not known of a call does not count. */
+/* Memory is a maximum, not a sum, and unknown values of a call do not count. */
 static void largest_counts(void)
 {
 	struct top *t = top_new(100);
@@ -389,7 +389,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
-/* A flood of statements that come once, and a few costly ones among them. */
+/* A million distinct cheap statements, and a few expensive ones among them. */
 static void a_million(void)
 {
 	static char text[TOP_TEXT];
@@ -427,7 +427,7 @@ static void a_million(void)
 	top_free(t);
 }
 
-/* The most that it can take: every entry with long texts and with calls in every bucket. */
+/* The largest possible table: every entry with long texts and calls in every bucket. */
 static void the_most_memory(void)
 {
 	static char text[TOP_TEXT + 1];

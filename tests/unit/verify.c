@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The kernel's verifier must accept whatever spec_emit() makes for this host's architecture. */
+/* The kernel's verifier accepts all code that spec_emit() generates for this architecture. */
 #include "tests/unit/check.h"
 #include "tests/unit/corpus.h"
 #include "tests/unit/genspec.h"
@@ -19,8 +19,8 @@ static int any_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 }
 
 /*
- * Emits @text behind a main function that calls it, and loads both. 0; -ENOTSUP and the *@reason:
- * an argument that cannot be had.
+ * Emit a function for @text after a main function that calls it, and load both. Return 0, or
+ * -ENOTSUP with *@reason if the argument is not supported.
  */
 static int load_text(const char *text, int32_t read_helper, enum spec_reason *reason)
 {
@@ -85,7 +85,7 @@ static void verifier_accepts_random(void)
 	CHECK(loaded == RANDOM_SPECS, "%d", loaded);
 }
 
-/* Pieces of specs, which in any order make some that are right and many that are nearly so. */
+/* Write pieces of specs in random order, some of which form valid specs, many nearly valid ones. */
 static void spec_of_pieces(char *text, size_t size)
 {
 	static const char *const pieces[] = {
@@ -103,7 +103,7 @@ static void spec_of_pieces(char *text, size_t size)
 					pieces[random_below(sizeof(pieces) / sizeof(*pieces))]);
 }
 
-/* What no compiler writes: whatever is emitted of it must load all the same. */
+/* Specs that no compiler writes: what is emitted for them loads as well. */
 static void verifier_accepts_mutated(void)
 {
 	const char *why = load_forbidden();
@@ -127,7 +127,7 @@ static void verifier_accepts_mutated(void)
 	CHECK(loaded > MUTATED_SPECS / 100, "%d", loaded);
 }
 
-/* The verifier is not deaf: it refuses a function that reads past ctx. */
+/* Check the check: the verifier rejects a function that reads past ctx. */
 static void verifier_refuses(void)
 {
 	static const struct bpf_insn bad[] = {

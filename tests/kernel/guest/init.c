@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * init: the only process of a guest that has nothing but /dbslower and /victim, or else a
- * PostgreSQL. It mounts /proc and /sys, lets dbslower trace, prints TAP on the console and powers
- * off. tests/kernel/kernels.py makes the guest. With GUEST=lockdown on the kernel's command line, it
- * was locked down there, too.
+ * init: the first process of a guest that contains only /dbslower and /victim, or PostgreSQL
+ * instead of the latter. It mounts /proc and /sys, runs dbslower, prints TAP on the console and
+ * powers off. tests/kernel/kernels.py creates the guest. GUEST=lockdown on the kernel's command
+ * line means that the same command line locks the kernel down.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -34,7 +34,7 @@
 #define ARGS_MAX	64
 #define LINE_MAX_BYTES	16384
 #define EXPECT_MAX	64
-#define BURST		2000	/* its texts are four times as many bytes as the ring has */
+#define BURST		2000	/* statements, whose texts have four times the size of the ring */
 #define ATTACH_S	30
 #define DETACH_S	20
 #define SERVER_UID	70
@@ -51,7 +51,7 @@ struct expected {
 	double least_ms;
 };
 
-/* What the output of one run of the tool comes to. */
+/* Totals of the output of one run. */
 struct output {
 	unsigned long statements, printed, lost;
 	bool summary, in_order;
@@ -70,7 +70,7 @@ static void tap(bool ok, const char *method, const char *format, ...)
 	printf(" [%s]\n", method);
 }
 
-/* What the tool said, as TAP's diagnostics. */
+/* Print the file as TAP diagnostics. */
 static void show(const char *path)
 {
 	FILE *f = fopen(path, "r");
@@ -102,7 +102,7 @@ static int redirect(const char *path, int fd)
 	return opened < 0 || dup2(opened, fd) < 0 ? -1 : close(opened);
 }
 
-/* Runs a program with its output in files, as @uid. */
+/* Run a program as @uid with its output in files. Return its PID. */
 static pid_t spawn(const char *const args[], const char *out, const char *err, uid_t uid)
 {
 	pid_t pid = fork();
@@ -118,7 +118,7 @@ static pid_t spawn(const char *const args[], const char *out, const char *err, u
 	_exit(127);
 }
 
-/* The exit status, or minus the signal. */
+/* Wait for a process. Return its exit status, or the negative number of its signal. */
 static int await(pid_t pid)
 {
 	int status;
@@ -148,7 +148,7 @@ static bool file_has(const char *path, const char *words)
 	return has;
 }
 
-/* Starts the tool and waits until it traces. 0: it does not. */
+/* Start the tool and wait until it traces. Return its PID, or 0 on failure. */
 static pid_t tool_start(const char *const args[], const char *method)
 {
 	double start = now();
@@ -174,7 +174,7 @@ static pid_t tool_start(const char *const args[], const char *method)
 	TOOL, "-x", "/victim", "--start", "memsqld:query__start", "--done", "memsqld:query__done", \
 	"--text-arg", "2", "-m", "0", "--json"
 
-/* With @option where that is one. */
+/* Trace the victim, with @option if it begins with a hyphen. */
 static pid_t victim_trace(const char *option, const char *method)
 {
 	const char *args[] = { VICTIM_ARGS, *option == '-' ? option : NULL, NULL };
@@ -182,7 +182,7 @@ static pid_t victim_trace(const char *option, const char *method)
 	return tool_start(args, method);
 }
 
-/* By SIGINT, as a user would end it. */
+/* End the tool by SIGINT, as a user does. */
 static void tool_stop(pid_t pid, const char *method)
 {
 	double start = now();
@@ -196,7 +196,10 @@ static void tool_stop(pid_t pid, const char *method)
 		show(TOOL_ERR);
 }
 
-/* The victim's answer to @command up to its "end". Lines that begin with @prefix go to @line. */
+/*
+ * Send @command to the victim, if not NULL, and read its answer up to "end". Call @line for the
+ * lines that begin with @prefix. Return false if the victim has exited.
+ */
 static bool victim_ask(struct process *victim, const char *command, const char *prefix,
 		       void (*line)(const char *line, void *arg), void *arg)
 {
@@ -243,7 +246,10 @@ static void keep_line(const char *line, void *arg)
 	snprintf(arg, 64, "%s", line);
 }
 
-/* Whether both semaphores count @traced (zero or not) and the code is as fits. Waits for it. */
+/*
+ * Return whether the semaphores and the code are those of a victim that is traced, or not. Wait for
+ * the latter at most DETACH_S.
+ */
 static bool victim_is(struct process *victim, bool traced, char state[64])
 {
 	double start = now();
@@ -263,14 +269,14 @@ static bool victim_is(struct process *victim, bool traced, char state[64])
 	}
 }
 
-static void check_given_back(struct process *victim, const char *method, const char *after)
+static void check_detached(struct process *victim, const char *method, const char *after)
 {
 	double start = now();
 	char state[64] = "";
-	bool back = victim_is(victim, false, state);
+	bool detached = victim_is(victim, false, state);
 
-	printf("# given back after %.0f ms\n", (now() - start) * 1000);
-	tap(back, method, "%s, semaphores and code are as before: %s", after, state);
+	printf("# detached after %.0f ms\n", (now() - start) * 1000);
+	tap(detached, method, "%s, semaphores and code are as before: %s", after, state);
 }
 
 struct expectations {
@@ -289,7 +295,7 @@ static void keep_expected(const char *line, void *arg)
 	snprintf(e->row[e->count++].text, sizeof(e->row[0].text), "%s", rest + 1);
 }
 
-/* The number behind @key in a line of JSON. */
+/* Return the number after @key in a line of JSON, -1 without one. */
 static double json_number(const char *line, const char *key)
 {
 	const char *at = strstr(line, key);
@@ -297,7 +303,7 @@ static double json_number(const char *line, const char *key)
 	return at ? strtod(at + strlen(key), NULL) : -1;
 }
 
-/* Everything that the summary counts as lost, whatever it is called. */
+/* Return the sum of all losses in the summary. */
 static unsigned long json_lost(const char *line)
 {
 	const char *p = strstr(line, "\"lost\":{");
@@ -341,8 +347,8 @@ static struct output output_read(const struct expectations *e)
 }
 
 /*
- * What the victim says it did must be what the tool shows. Then the tool is stopped while more is
- * sent than its buffer holds: each one is shown or counted as lost, and nothing else.
+ * Check that the tool reports exactly the victim's statements. Then stop the tool while the victim
+ * runs more than the buffer can contain: each statement is either reported or counted as lost.
  */
 static void check_trace(struct process *victim, const char *method)
 {
@@ -373,10 +379,10 @@ static void check_trace(struct process *victim, const char *method)
 	    output.statements + output.lost == BURST + expected.count, method,
 	    "%zu fired = %lu shown + %lu counted as lost", BURST + expected.count,
 	    output.statements, output.lost);
-	check_given_back(victim, method, "after its end");
+	check_detached(victim, method, "after its end");
 }
 
-/* Traces what the victim runs once, in the state that @state names. */
+/* Trace the victim once. @state describes the guest. */
 static void check_short(struct process *victim, const char *option, const char *state)
 {
 	struct expectations expected = { .count = 0 };
@@ -394,10 +400,13 @@ static void check_short(struct process *victim, const char *option, const char *
 	tap(output.in_order && expected.count && output.statements == expected.count &&
 	    output.summary && !output.lost, method, "%zu statements, in order, none lost",
 	    expected.count);
-	check_given_back(victim, method, "after its end");
+	check_detached(victim, method, "after its end");
 }
 
-/* What the victim sleeps is told: of all, half or more, as an emulator may stop before a sleep. */
+/*
+ * Check that the breakdown reports the time that the victim sleeps: at least half of it in total,
+ * since an emulator may stop just before a sleep.
+ */
 static void check_why(struct process *victim, const char *method)
 {
 	static char line[LINE_MAX_BYTES];
@@ -425,20 +434,20 @@ static void check_why(struct process *victim, const char *method)
 		show(TOOL_OUT);
 }
 
-/* The tool must not trace, and say @words. */
+/* Check that the tool fails with @option, and that its message contains @words. */
 static void check_refused(const char *option, const char *words, const char *method)
 {
 	const char *args[] = { VICTIM_ARGS, option, "-d", "0.1", NULL };
 	int status = await(spawn(args, TOOL_OUT, TOOL_ERR, 0));
-	bool said = file_has(TOOL_ERR, words);
+	bool named = file_has(TOOL_ERR, words);
 
-	tap(status == 1 && said, method, "%s ends with status 1 and says \"%s\": %d", option, words,
-	    status);
-	if (status != 1 || !said)
+	tap(status == 1 && named, method, "%s ends with status 1 and prints \"%s\": %d", option,
+	    words, status);
+	if (status != 1 || !named)
 		show(TOOL_ERR);
 }
 
-/* How many BPF programs or maps the kernel has. */
+/* Return the number of BPF programs or maps in the kernel. */
 static int bpf_count(enum bpf_cmd next_id)
 {
 	union bpf_attr attr = { .start_id = 0 };
@@ -456,7 +465,10 @@ static int bpf_objects(void)
 	return bpf_count(BPF_PROG_GET_NEXT_ID) + bpf_count(BPF_MAP_GET_NEXT_ID);
 }
 
-/* There are none before the first run, and what the one before had the kernel frees in its time. */
+/*
+ * Check that SIGKILL of the tool removes all its state. The guest has no other BPF objects; the
+ * kernel frees those of the tool with a delay.
+ */
 static void check_kill(struct process *victim, const char *method)
 {
 	int during, after;
@@ -470,24 +482,24 @@ static void check_kill(struct process *victim, const char *method)
 	tap(victim_is(victim, true, state), method, "traced before kill -9: %s", state);
 	kill(tool, SIGKILL);
 	await(tool);
-	/* What was written, and is not the kernel's, the next start gives back. */
+	/* Semaphores that the tool itself has incremented are reset by its next start. */
 	if (strstr(method, "semaphore")) {
 		tool = victim_trace(method, method);
 		if (!tool)
 			return;
 		tool_stop(tool, method);
 	}
-	check_given_back(victim, method, "after kill -9");
+	check_detached(victim, method, "after kill -9");
 	start = now();
 	do {
 		after = bpf_objects();
 		pause_ms(20);
 	} while (after && now() - start < DETACH_S);
 	tap(during && !after, method, "BPF programs and maps: %d, then %d", during, after);
-	tap(victim_ask(victim, "run", "", NULL, NULL), method, "the victim goes on");
+	tap(victim_ask(victim, "run", "", NULL, NULL), method, "the victim continues");
 }
 
-/* The verifier must take whatever is emitted for an argument: the unit test needs a kernel. */
+/* Check by the unit test that this kernel's verifier accepts the code emitted for arguments. */
 static void check_verifier(void)
 {
 	static const char *const verify[] = { "/verify", "/data", NULL };
@@ -495,7 +507,7 @@ static void check_verifier(void)
 	double start = now();
 	int status;
 
-	/* Before 5.11 programs count as locked memory; the tool sees to that by itself. */
+	/* Before 5.11 programs are charged as locked memory; the tool itself raises the limit. */
 	setrlimit(RLIMIT_MEMLOCK, &unlimited);
 	setenv("UNIT_SHORT", "1", 1);
 	status = await(spawn(verify, TOOL_OUT, TOOL_ERR, 0));
@@ -522,7 +534,7 @@ static void check_doctor(void)
 	}
 }
 
-/* The options that force one fallback each: a refused name makes the tool list them. */
+/* Read the options that force one fallback each from the error message for an unknown name. */
 static size_t force_options(char options[][32], size_t max)
 {
 	static const char *const unknown[] = { TOOL, "--force=?", NULL };
@@ -543,8 +555,8 @@ static size_t force_options(char options[][32], size_t max)
 	return count;
 }
 
-/* Becomes nobody, who has CAP_BPF and CAP_PERFMON. */
-static bool rights_drop(void)
+/* Become user nobody with CAP_BPF and CAP_PERFMON only. */
+static bool capabilities_drop(void)
 {
 	static const int held[] = { CAP_BPF, CAP_PERFMON };
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -562,8 +574,8 @@ static bool rights_drop(void)
 	return ok;
 }
 
-/* Not as root: it works, or it is a kernel that wants one capability more, which is named. */
-static void check_rights(void)
+/* Check that the tool works without root, or names the further capability that is required. */
+static void check_capabilities(void)
 {
 	static const char *const args[] = { VICTIM_ARGS, "-d", "0.1", NULL };
 	pid_t pid = fork();
@@ -574,7 +586,7 @@ static void check_rights(void)
 		redirect("/dev/null", 0);
 		redirect(TOOL_OUT, 1);
 		redirect(TOOL_ERR, 2);
-		if (rights_drop())
+		if (capabilities_drop())
 			execv(args[0], (char *const *)args);
 		_exit(126);
 	}
@@ -597,8 +609,8 @@ static bool file_write(const char *path, const char *text)
 }
 
 /*
- * A system that has less: a root that cannot be written, no /sys, no tracefs, no /proc/sys, a /proc
- * that hides, 64 kB of locked memory, and the strictest sysctls. There is no /etc anyway.
+ * Trace on a minimal system: a read-only root, neither /sys nor tracefs nor /proc/sys, a /proc with
+ * hidepid, 64 KiB of locked memory, and the strictest sysctls. The guest has no /etc.
  */
 static void check_bare(struct process *victim)
 {
@@ -620,11 +632,12 @@ static void check_bare(struct process *victim)
 	check_short(victim, NULL, state);
 	check_short(victim, "--force=tracefs", state);
 	check_short(victim, "--force=semaphore", state);
-	tap(file_has(TOOL_ERR, "cannot note in /run/dbslower"), state, "what has no place is told");
+	tap(file_has(TOOL_ERR, "cannot note in /run/dbslower"), state,
+	    "a missing journal directory is reported");
 	printf("# bare: %.1f s\n", now() - start);
 }
 
-/* Nobody has mounted securityfs: the tool finds out. */
+/* Trace a locked-down kernel. securityfs is not mounted; the tool must detect the mode itself. */
 static void check_lockdown(void)
 {
 	static const char *const doctor[] = { TOOL, "doctor", NULL };
@@ -643,7 +656,7 @@ static void check_lockdown(void)
 	await(victim.pid);
 }
 
-/* Seconds since 1970 that a line of JSON has as its time. */
+/* Return the "time" of a line of JSON in seconds since the epoch, 0 without one. */
 static time_t json_time(const char *line)
 {
 	struct tm tm = { 0 };
@@ -675,7 +688,7 @@ static bool cpu_set_online(const char *value)
 	return f && !fclose(f) && done;
 }
 
-/* The time of day of the statement of that number in the output. */
+/* Return the wall-clock time of statement @number in the output. */
 static time_t output_time(size_t number)
 {
 	static char line[LINE_MAX_BYTES];
@@ -691,8 +704,8 @@ static time_t output_time(size_t number)
 }
 
 /*
- * While it traces, a CPU goes and comes back, and the time of day jumps. What the CPU that went had
- * in a buffer of its own may be lost, and is counted.
+ * Take a CPU offline and online, and step the wall clock, while the tool traces. The content of the
+ * perf buffer of the offline CPU may be lost, but is counted.
  */
 static void check_changes(struct process *victim, const char *method)
 {
@@ -716,7 +729,7 @@ static void check_changes(struct process *victim, const char *method)
 	victim_ask(victim, "run", "", NULL, NULL);
 	tool_stop(tool, method);
 	output = output_read(&expected);
-	tap(off && on, method, "a CPU goes and comes back");
+	tap(off && on, method, "a CPU goes offline and online");
 	tap(output.in_order && output.summary && output.printed == output.statements &&
 	    output.statements + output.lost == 4 * expected.count &&
 	    (!output.lost || *method == '-'), method, "4 * %zu = %lu shown + %lu counted as lost",
@@ -726,7 +739,7 @@ static void check_changes(struct process *victim, const char *method)
 		tap(shown >= ahead && shown < ahead + 3600, method,
 		    "the time of day is %+.0f s off",
 		    difftime(shown, ahead));
-	check_given_back(victim, method, "after its end");
+	check_detached(victim, method, "after its end");
 }
 
 static void check_victim(void)
@@ -748,7 +761,7 @@ static void check_victim(void)
 	check_changes(&victim, "--force=perfbuf");
 	check_doctor();
 	check_verifier();
-	check_rights();
+	check_capabilities();
 	check_why(&victim, "why");
 	tap(!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL), "why", "types are hidden");
 	check_why(&victim, "why without types");
@@ -757,7 +770,7 @@ static void check_victim(void)
 	await(victim.pid);
 }
 
-/* One string of /steps, which end in a NUL each. NULL at the end. */
+/* Read a NUL-terminated string of /steps. Return NULL at the end. */
 static char *step_string(FILE *f)
 {
 	char *text = NULL;
@@ -767,8 +780,8 @@ static char *step_string(FILE *f)
 }
 
 /*
- * Runs the clients of /steps, one after the other: the application's name, the arguments, and
- * an empty string.
+ * Run the clients of /steps one after the other. A client is an application name, arguments, and an
+ * empty string. Return the number of clients.
  */
 static int steps_run(void)
 {
@@ -794,7 +807,7 @@ static int steps_run(void)
 	return count;
 }
 
-/* Sends a file to the host over the second serial port, behind a line with its name and size. */
+/* Send a file to the host by the second serial port, after a line with its name and size. */
 static void data_send(const char *path)
 {
 	struct termios raw;
@@ -827,8 +840,7 @@ static void check_postgres(void)
 		"-c", "jit=off", "-c", "autovacuum=off", "-c", "shared_buffers=16MB", NULL,
 	};
 	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", "--why",
-						 "--use",
-						 NULL };
+						 "--use", NULL };
 	double start = now();
 	pid_t postmaster, tool;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * victim: a server with USDT probes of its own, memsqld:query__start(number, text) and
- * memsqld:query__done(), for kernels on which nothing else runs. Its sites differ in where their text
- * is, and run only while they are traced. It answers each line on standard input with lines that
- * end in "end":
+ * victim: a server with the USDT probes memsqld:query__start(number, text) and
+ * memsqld:query__done(), for kernel tests in which nothing else runs. Its sites differ in the
+ * location of the text, and are executed only while they are traced. It answers each line on
+ * standard input with lines that end in "end":
  *
- *  run		runs statements, and says "expect MS TEXT" of each
- *  burst N	runs N statements with long texts, as quickly as it can
- *  state	"state N N SAME": its semaphores, and whether its code is as it was at the start
+ *  run		runs statements and prints "expect MS TEXT" for each
+ *  burst N	runs N statements with long texts, as fast as possible
+ *  state	"state N N SAME": its semaphores, and whether its code is unchanged since the start
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define _SDT_HAS_SEMAPHORES 1
 #include <sys/sdt.h>
 
-/* Weak, or it becomes a part of its only caller. */
+/* Weak, or the compiler inlines it into its only caller. */
 #define NOINLINE __attribute__((noinline, weak))
 #define SEMAPHORE __attribute__((section(".probes"), used))
 #define BURST_TEXT 4000
@@ -55,7 +55,7 @@ NOINLINE void work(unsigned int ms)
 		usleep(ms * 1000);
 }
 
-/* The text in a register, where clang would rather have it in memory. */
+/* The text is in a register; clang would prefer memory. */
 NOINLINE void in_register(const char *text, unsigned int ms)
 {
 	long number = ms;
@@ -67,7 +67,7 @@ NOINLINE void in_register(const char *text, unsigned int ms)
 	done();
 }
 
-/* On the stack, at an offset from the stack's or the frame's register. */
+/* The text is on the stack, at an offset from the stack or frame pointer. */
 NOINLINE void on_stack(const char *text, unsigned int ms)
 {
 	const char *volatile kept = text;
@@ -81,18 +81,18 @@ NOINLINE void on_stack(const char *text, unsigned int ms)
 	done();
 }
 
-/* Behind a pointer. */
+/* The text is a member behind a pointer. */
 NOINLINE void in_request(const struct request *request)
 {
 	if (memsqld_query__start_semaphore)
 		STAP_PROBE2(memsqld, query__start, -7, request->text);
 	work(request->ms);
-	/* A site of its own for the same probe. */
+	/* A second site of the same probe. */
 	if (memsqld_query__done_semaphore)
 		STAP_PROBE(memsqld, query__done);
 }
 
-/* In a variable, which x86's specs name by its symbol. */
+/* The text is in a variable, which a spec on x86 names by its symbol. */
 NOINLINE void in_variable(const char *text, unsigned int ms)
 {
 	global_text = text;
