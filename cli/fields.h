@@ -30,7 +30,7 @@ enum field_type {
 	FIELD_USE,
 };
 
-/* What must be collected for a field, as bits. */
+/* Data that must be collected for a field, as bits. */
 #define FIELD_NEEDS_IDENTITY	0x01	/* user, database and client, or the container */
 #define FIELD_NEEDS_ROWS	0x02
 #define FIELD_NEEDS_BREAKDOWN	0x04

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool cut = input_byte(&in) & 1, valid;
 	const char *end;
 
-	/* All of it must fit the buffer: at most six bytes for one. */
+	/* The output must fit into the buffer: at most six bytes for one of the input. */
 	if (in.left > OUTPUT_SIZE / 6 - 1)
 		return 0;
 	output_init(&out, -1);

@@ -10,7 +10,7 @@
 static struct output out;
 static struct otlp otlp;
 
-/* The line of @st, as a string. */
+/* Return the line of @st as a string. */
 static const char *line(const struct statement *st)
 {
 	out.len = 0;
@@ -50,8 +50,9 @@ static void names(void)
 static void clients(void)
 {
 	static const char *const cases[][2] = {
-		{ "10.0.0.7(53122)", "\"client.address\",\"value\":{\"stringValue\":\"10.0.0.7\"}},"
-				     "{\"key\":\"client.port\",\"value\":{\"intValue\":\"53122\"}}" },
+		{ "10.0.0.7(53122)",
+		  "\"client.address\",\"value\":{\"stringValue\":\"10.0.0.7\"}},"
+		  "{\"key\":\"client.port\",\"value\":{\"intValue\":\"53122\"}}" },
 		{ "::1(1)", "\"stringValue\":\"::1\"}},{\"key\":\"client.port\"" },
 		{ "[local]", "\"network.transport\",\"value\":{\"stringValue\":\"unix\"}}" },
 		{ "a()", "\"client.address\",\"value\":{\"stringValue\":\"a()\"}}" },
@@ -91,7 +92,7 @@ static void kinds(void)
 	st.has_status = st.failed = true;
 	CHECK(strstr(line(&st), "\"container.name\"") && strstr(out.buf, "\"_OTHER\"") &&
 	      strstr(out.buf, "],\"status\":{\"code\":2}}]}]}]}\n"), "%s", out.buf);
-	/* Without anything that may be unknown. */
+	/* All optional members unknown. */
 	st = (struct statement){ .engine = "postgresql", .otel_system = "postgresql" };
 	CHECK(strstr(line(&st), "\"name\":\"postgresql\""), "%s", out.buf);
 }
