@@ -24,6 +24,15 @@ static bool get_number(uint64_t number, bool known, struct field_value *value)
 	return known;
 }
 
+/* A string member of struct statement at offset @which. */
+static bool get_member(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	const char *text;
+
+	memcpy(&text, (const char *)st + which, sizeof(text));
+	return get_string(text, value);
+}
+
 static bool get_time(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)st;
@@ -55,24 +64,6 @@ static bool get_ms(const struct statement *st, unsigned int which, struct field_
 {
 	(void)which;
 	return get_number(st->duration_ns, true, value);
-}
-
-static bool get_user(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->user, value);
-}
-
-static bool get_db(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->database, value);
-}
-
-static bool get_client(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->client, value);
 }
 
 /* PostgreSQL's name for the client of a Unix-domain socket. */
@@ -128,13 +119,6 @@ static bool get_port(const struct statement *st, unsigned int which, struct fiel
 	return digits;
 }
 
-static bool get_container(const struct statement *st, unsigned int which,
-			  struct field_value *value)
-{
-	(void)which;
-	return get_string(st->container, value);
-}
-
 static bool get_connection(const struct statement *st, unsigned int which,
 			   struct field_value *value)
 {
@@ -180,18 +164,6 @@ static bool get_error(const struct statement *st, unsigned int which, struct fie
 	if (get_code(st, which, value))
 		return true;
 	return st->has_status && st->failed && get_string("_OTHER", value);
-}
-
-static bool get_engine(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->engine, value);
-}
-
-static bool get_system(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->otel_system, value);
 }
 
 static bool get_breakdown(const struct statement *st, unsigned int which, struct field_value *value)
@@ -277,6 +249,8 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define LEFT(name, head, columns, text)						\
 	.column = name, .header = head, .width = columns, .help = text
 #define RIGHT(name, head, columns, text)	LEFT(name, head, columns, text), .right = true
+#define MEMBER(member)							\
+	.type = FIELD_STRING, .get = get_member, .which = offsetof(struct statement, member)
 #define JSON_KEY(text)		.json = text, .json_len = sizeof(text) - 1
 #define JSON(name)		JSON_KEY(",\"" name "\":")
 #define JSON_STRING(name)	JSON_KEY(",\"" name "\":\"")
@@ -307,19 +281,18 @@ const struct field field_rows[] = {
 	{ RIGHT("ms", "MS", 8, "duration in milliseconds"),
 	  JSON("duration_ms"), .type = FIELD_MS, .get = get_ms },
 	{ LEFT("user", "USER", 12, "database user"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("user"), OTLP_STRING(6, "db.user"), .type = FIELD_STRING, .get = get_user },
+	  JSON_STRING("user"), OTLP_STRING(6, "db.user"), MEMBER(user) },
 	{ LEFT("db", "DB", 12, "database"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"),
-	  .type = FIELD_STRING, .get = get_db },
+	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), MEMBER(database) },
 	{ LEFT("client", "CLIENT", 21, "address of the client"),
 	  .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("client"), .type = FIELD_STRING, .get = get_client },
+	  JSON_STRING("client"), MEMBER(client) },
 	{ OTLP_STRING(7, "network.transport"), .type = FIELD_STRING, .get = get_transport },
 	{ OTLP_STRING(8, "client.address"), .type = FIELD_STRING, .get = get_address },
 	{ OTLP(9, "client.port"), .type = FIELD_NUMBER, .get = get_port },
 	{ LEFT("container", "CONTAINER", 12, "container of the server"),
 	  .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("container"), .type = FIELD_STRING, .get = get_container },
+	  JSON_STRING("container"), MEMBER(container) },
 	{ RIGHT("conn", "CONN", 8, "connection number in the server (mysql)"),
 	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
 	  .type = FIELD_NUMBER, .get = get_connection },
@@ -334,8 +307,8 @@ const struct field field_rows[] = {
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
 	{ LEFT("engine", "ENGINE", 10, "postgresql or mysql"),
-	  JSON_HEAD("engine"), .type = FIELD_STRING, .get = get_engine },
-	{ OTLP_STRING(1, "db.system.name"), .type = FIELD_STRING, .get = get_system },
+	  JSON_HEAD("engine"), MEMBER(engine) },
+	{ OTLP_STRING(1, "db.system.name"), MEMBER(otel_system) },
 	PART("cpu", "CPU", "milliseconds on a CPU", BREAKDOWN_CPU),
 	PART("runqueue", "RUNQUEUE", "... waiting for a CPU", BREAKDOWN_RUNQUEUE),
 	PART("disk", "DISK", "... for storage", BREAKDOWN_DISK),

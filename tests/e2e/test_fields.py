@@ -52,7 +52,7 @@ def man_items(text):
 def test_every_row_has_a_getter():
     table = re.sub(r"(PART|PHASE)\([^)]*\),", "", source())
     entries = re.findall(r"\{ (?:LEFT|RIGHT|JSON|OTLP)[^}]*\}", table)
-    assert len(entries) > 20 and all(".get = " in entry and ".type = " in entry for entry in entries)
+    assert len(entries) > 20 and all(re.search(r"\.get = |\bMEMBER\(", entry) for entry in entries)
 
 
 def test_columns_of_the_man_page():
