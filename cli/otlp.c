@@ -209,11 +209,11 @@ static void put_value(struct output *out, const struct field *field,
 		output_string(out, value->number ? "true}}" : "false}}");
 		return;
 	}
-	if (field->type == FIELD_NUMBER)
-		output_u64(out, value->number);
-	else
+	if (field->type == FIELD_STRING || field->type == FIELD_QUERY)
 		escape_json(out, value->text, value->len,
 			    field->type == FIELD_QUERY && st->truncated);
+	else
+		output_u64(out, value->number);
 	output_string(out, "\"}}");
 }
 
