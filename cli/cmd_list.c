@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The command list: the USDT probes of files, of processes with their libraries, or of the
- * database servers that run. It only reads files, of any architecture.
+ * The command list: the USDT probes of files, of processes with their libraries, or of the running
+ * database servers. It only reads files, of any architecture.
  */
 #include <errno.h>
 #include <limits.h>
@@ -27,7 +27,7 @@
 #include "db/engines.h"
 #include "usdt/probe.h"
 
-#define FILTERED_MAX	1024	/* how much of a probe's name filters see */
+#define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
 
 /* A file of a process, owning its path. */
 struct list_map {
@@ -39,45 +39,48 @@ struct list {
 	struct options options;
 	struct output out, err;
 	uint64_t seen, printed;		/* probes */
-	struct list_map *maps;
+	struct list_map *maps;		/* owned */
 	size_t nmaps, room;
 	struct detect detect;
-	struct process *servers;	/* one for each file */
+	struct process *servers;	/* owned; one for each file */
 	size_t nservers;
 	bool failed;
 };
 
-/* Says "dbslower: SUBJECT WHY" and, in a line of its own, the remedy unless it is NULL. */
-static void list_say(struct list *list, const char *subject, const char *why, const char *remedy)
+/* Report "dbslower: SUBJECT: CAUSE" and, unless it is NULL, the remedy in a line of its own. */
+static void list_report(struct list *list, const char *subject, const char *cause,
+			const char *remedy)
 {
-	/* What was found stands before what was not, on a terminal too. */
+	/* Keep the order of results and errors, as both may go to a terminal. */
 	output_flush(&list->out);
 	output_string(&list->err, "dbslower: ");
 	escape_terminal(&list->err, subject, strlen(subject), false);
-	output_string(&list->err, why);
+	output_string(&list->err, ": ");
+	output_string(&list->err, cause);
 	output_char(&list->err, '\n');
 	if (remedy)
 		output_printf(&list->err, "  %s\n", remedy);
 	output_flush(&list->err);
 }
 
-static void list_fail(struct list *list, const char *subject, const char *why, const char *remedy)
+static void list_fail(struct list *list, const char *subject, const char *cause,
+		      const char *remedy)
 {
-	list_say(list, subject, why, remedy);
+	list_report(list, subject, cause, remedy);
 	list->failed = true;
 }
 
 static void list_fail_open(struct list *list, const char *path, int err)
 {
-	char why[128];
-	const char *reason = err == -EINVAL ? "it is no regular file" : strerror(-err);
+	char cause[128];
 
-	snprintf(why, sizeof(why), ": cannot be opened: %s", reason);
-	list_fail(list, path, why,
+	snprintf(cause, sizeof(cause), "cannot open: %s",
+		 err == -EINVAL ? "not a regular file" : strerror(-err));
+	list_fail(list, path, cause,
 		  err == -EACCES ? "Run it as a user who may read that file." : NULL);
 }
 
-static void list_fault(struct list *list, enum error_kind kind, int err, const char *subject)
+static void list_error(struct list *list, enum error_kind kind, int err, const char *subject)
 {
 	struct error error = { .kind = ERROR_NONE };
 
@@ -89,7 +92,10 @@ static void list_fault(struct list *list, enum error_kind kind, int err, const c
 	list->failed = true;
 }
 
-/* Whether a filter has it: a glob on provider:name or the name, or a piece of provider:name. */
+/*
+ * Return whether a filter matches @probe: a glob of provider:name or of the name, or a part of
+ * provider:name.
+ */
 static bool list_wants(const struct list *list, const struct usdt_site *probe)
 {
 	char full[FILTERED_MAX];
@@ -106,11 +112,11 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 	return !list->options.word_count;
 }
 
-/* Prints the probes that @elf has. -ENOENT: none, or -ENOMEM. */
+/* Print the probes of @elf. Return 0, -ENOENT if there are none, or -ENOMEM. */
 static int list_elf(struct list *list, const char *path, const struct elf *elf)
 {
 	struct probe_list probes;
-	char why[96];
+	char cause[96];
 	int err = probe_list_read(elf, &probes);
 
 	if (err)
@@ -128,16 +134,16 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 				    list->options.verbose);
 	}
 	if (probes.skipped) {
-		snprintf(why, sizeof(why), ": %u of its USDT notes are damaged, or point outside "
+		snprintf(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
 			 "the file", probes.skipped);
-		list_fail(list, path, why, NULL);
+		list_fail(list, path, cause, NULL);
 	}
 	err = probes.count || probes.skipped ? 0 : -ENOENT;
 	probe_list_free(&probes);
 	return err;
 }
 
-/* Prints the probes of the file open as @fd, and closes it. -ENOEXEC: no ELF file, and as above. */
+/* Print the probes of the file open as @fd, and close it. Return as above, or -ENOEXEC: not ELF. */
 static int list_open_file(struct list *list, const char *path, int fd)
 {
 	struct elf_map binary;
@@ -151,18 +157,16 @@ static int list_open_file(struct list *list, const char *path, int fd)
 	return err;
 }
 
-/* A file that was named. */
 static void list_file(struct list *list, const char *path)
 {
 	int fd = process_file_open(path);
 	int err = fd < 0 ? fd : list_open_file(list, path, fd);
 
 	if (fd >= 0 && err == -ENOENT)
-		list_fail(list, path, " has no USDT probes",
-			  "Programs have them where they were built with them: PostgreSQL with "
-			  "--enable-dtrace.");
+		list_fail(list, path, "no USDT probes",
+			  "A program must be built with them: PostgreSQL with --enable-dtrace.");
 	else if (err == -ENOEXEC)
-		list_fail(list, path, " is no ELF file",
+		list_fail(list, path, "not an ELF file",
 			  "Give a program or a library itself, not a script that starts it.");
 	else if (err)
 		list_fail_open(list, path, err);
@@ -175,13 +179,13 @@ static void list_named(struct list *list, const char *name)
 	if (strchr(name, '/'))
 		list_file(list, name);
 	else if (library_find(name, path, sizeof(path)))
-		list_fail(list, name, ": no library or program of that name is found",
+		list_fail(list, name, "no library or program of that name",
 			  "Give a path, which has a '/', or a short name, as c for libc.so.6.");
 	else
 		list_file(list, path);
 }
 
-/* Whether -l names the file that process @pid maps; without -l all are. */
+/* Return whether -l selects the file that process @pid maps; without -l all are selected. */
 static bool list_wants_map(const struct list *list, uint32_t pid, const struct process_map *map)
 {
 	const char *file = strrchr(map->path, '/') + 1;
@@ -194,21 +198,21 @@ static bool list_wants_map(const struct list *list, uint32_t pid, const struct p
 		if (!strchr(name, '/') ? library_is(file, name) : !strcmp(name, map->path))
 			return true;
 		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, name);
-		/* It may be another name of the same file: /lib is a link to /usr/lib. */
+		/* The same file may have another name: /lib is a link to /usr/lib. */
 		if (*name == '/' && !stat(path, &st) && st.st_ino == map->ino)
 			return true;
 	}
 	return !list->options.path_count;
 }
 
-/* What process_maps() gives list_map(). */
+/* The argument of list_map(). */
 struct list_process {
 	struct list *list;
 	uint32_t pid;
 	size_t wanted;
 };
 
-/* A library's text is executable: data files need not be opened. */
+/* Collect a mapped file, unless it is data: the text of a library is executable. */
 static int list_map(void *arg, const struct process_map *map)
 {
 	struct list_process *process = arg;
@@ -255,7 +259,7 @@ static int by_order(const void *pa, const void *pb)
 	return a->order < b->order ? -1 : 1;
 }
 
-/* Leaves each file once, where it came first. */
+/* Keep the first mapping of each file. */
 static void list_unique(struct list *list)
 {
 	size_t n = 0;
@@ -276,7 +280,7 @@ static void list_unique(struct list *list)
 	qsort(list->maps, n, sizeof(*list->maps), by_order);
 }
 
-/* Memory that is mapped by a name that never was a file's. */
+/* Return whether a mapping is memory with a name, not a file. */
 static bool is_memory(const char *path)
 {
 	static const char *const names[] = { "/memfd:", "/SYSV", "/dev/zero", "/anon_hugepage" };
@@ -296,8 +300,8 @@ static void list_mapped(struct list *list, const struct list_map *file)
 	if (fd >= 0 && err == -ENOENT)
 		return;
 	if (err == -ESTALE && !is_memory(path))
-		list_fail(list, path, " was deleted since the process started it",
-			  "Looking at it then takes CAP_CHECKPOINT_RESTORE, or root.");
+		list_fail(list, path, "deleted since the process started it",
+			  "Reading a deleted file requires CAP_CHECKPOINT_RESTORE, or root.");
 	else if (err && err != -ESTALE && err != -ENOEXEC && err != -EINVAL)
 		list_fail_open(list, path, err);
 }
@@ -311,12 +315,12 @@ static void list_process(struct list *list, uint32_t pid)
 	snprintf(number, sizeof(number), "%u", pid);
 	snprintf(subject, sizeof(subject), "process %u", pid);
 	if (err)
-		list_fault(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROCESS, err, number);
+		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROCESS, err, number);
 	else if (!process.wanted && list->options.path_count)
-		list_fail(list, subject, " maps no such file",
-			  "Without -l, all that it maps is listed.");
+		list_fail(list, subject, "maps none of the files of -l",
+			  "Without -l all files that it maps are listed.");
 	else if (!process.wanted)
-		list_fail(list, subject, " maps no program",
+		list_fail(list, subject, "maps no program",
 			  "It may be a kernel thread, or have ended.");
 }
 
@@ -330,8 +334,9 @@ static void list_processes(struct list *list)
 	for (size_t i = 0; i < list->nmaps && !list->out.error; i++)
 		list_mapped(list, &list->maps[i]);
 	if (!list->seen && !list->failed)
-		list_fail(list, options->path_count ? "what -l names" : "what runs there",
-			  " has no USDT probes, nor have its libraries", NULL);
+		list_fail(list, options->path_count ? "-l" : "-p", options->path_count ?
+			  "no USDT probes in these files" :
+			  "no USDT probes in the programs and libraries of these processes", NULL);
 }
 
 static int list_server(void *arg, const struct process *process)
@@ -352,46 +357,47 @@ static int list_server(void *arg, const struct process *process)
 	return 0;
 }
 
-/* Only the servers' programs: -p has their libraries, too. */
+/* List the programs of the servers, without their libraries, which -p includes. */
 static void list_servers(struct list *list)
 {
 	int err = process_each(engine_is_executable, list_server, list);
 
 	if (err)
-		list_fault(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, "/proc");
+		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, "/proc");
 	else if (!list->nservers)
-		list_fail(list, "no database server runs here", " that is known and may be seen",
-			  "Give a file or library (-l c) or a process (-p PID); other users' "
-			  "processes take root.");
+		list_fail(list, "servers",
+			  "no supported database server is running, or none is visible",
+			  "Give a file or library (-l c) or a process (-p PID); processes of other "
+			  "users require root.");
 	for (size_t i = 0; i < list->nservers; i++) {
 		const struct process *server = &list->servers[i];
-		char why[64];
+		char cause[64];
 		int fd = process_open(server);
 
 		err = fd < 0 ? fd : list_open_file(list, server->exe, fd);
-		snprintf(why, sizeof(why), " (pid %u) has no USDT probes", server->pid);
+		snprintf(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
 		if (fd >= 0 && err == -ENOENT)
-			list_say(list, server->exe, why, NULL);
+			list_report(list, server->exe, cause, NULL);
 		else if (err)
 			list_fail_open(list, server->exe, err);
 	}
 }
 
-/* The exit status: 0 where probes were printed and nothing failed. */
+/* Finish the output. Return the exit status: 0 if probes were printed and nothing failed. */
 static int list_end(struct list *list)
 {
 	int err = output_flush(&list->out);
-	char why[80];
+	char cause[80];
 
 	if (err)
 		return message_output(&list->err, err);
 	if (list->seen && !list->printed) {
-		snprintf(why, sizeof(why), list->options.word_count > 1 ?
-			 " and the other filters match none of %llu probes" :
-			 " matches none of %llu probes", (unsigned long long)list->seen);
-		list_fail(list, list->options.words[0], why,
-			  "A filter is a piece of provider:name, or a glob in quotes: '*:query*'. "
-			  "A file has a '/': ./name.");
+		snprintf(cause, sizeof(cause), list->options.word_count > 1 ?
+			 "this and the other filters match none of %llu probes" :
+			 "matches none of %llu probes", (unsigned long long)list->seen);
+		list_fail(list, list->options.words[0], cause,
+			  "A filter is a part of provider:name, or a glob in quotes: '*:query*'. A "
+			  "file has a '/': ./name.");
 	}
 	return list->failed || !list->printed ? EXIT_FAILED : EXIT_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Findings of the command doctor: printed as they are made, or kept for the end of the JSON object. */
+/* Findings of the command doctor: printed at once, or kept for the end of the JSON object. */
 #ifndef CLI_DOCTOR_H
 #define CLI_DOCTOR_H
 

@@ -118,8 +118,8 @@ static void host_method(struct doctor_host *h)
 			      attach_method_name(doctor->method));
 	else if (!h->refused)
 		doctor_report(doctor, DOCTOR_OBSTACLE, "attach method",
-			      "Requires CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs sysfs "
-			      "/sys.", "this kernel has no uprobes");
+			      "Requires CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs "
+			      "sysfs /sys.", "this kernel has no uprobes");
 }
 
 static void host_lockdown(struct doctor_host *h)
@@ -169,8 +169,8 @@ static void host_denied(struct doctor_host *h)
 			      "the capabilities are present; a seccomp filter forbids bpf(2)");
 	else
 		doctor_report(doctor, DOCTOR_OBSTACLE, "rights",
-			      "Allow dbslower to use bpf(2) and perf_event_open(2); see ausearch -m "
-			      "avc, or dmesg.",
+			      "Allow dbslower to use bpf(2) and perf_event_open(2); see ausearch "
+			      "-m avc, or dmesg.",
 			      "the capabilities are present; a security module (SELinux, AppArmor) "
 			      "may forbid bpf(2)");
 }
@@ -180,7 +180,8 @@ static void host_refused(struct doctor_host *h)
 {
 	if (h->refused == -ENOSYS)
 		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
-			      "Use a kernel with CONFIG_BPF_SYSCALL, or a container that permits it.",
+			      "Use a kernel with CONFIG_BPF_SYSCALL, or a container that permits "
+			      "it.",
 			      "this kernel has no bpf(2)");
 	else if (h->refused != -EPERM && h->refused != -EACCES)
 		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
@@ -210,9 +211,10 @@ static void host_rights(struct doctor_host *h)
 			      "missing: servers of other users are not found");
 	if (!admin && !privileges_may(host, CAP_CHECKPOINT_RESTORE))
 		doctor_report(doctor, DOCTOR_NOTE, "CAP_CHECKPOINT_RESTORE", "setcap "
-			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore=ep dbslower",
-			      "missing: a server that was started through the dynamic loader is not "
-			      "found once its file was deleted");
+			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore=ep "
+			      "dbslower",
+			      "missing: a server that was started through the dynamic loader is "
+			      "not found once its file was deleted");
 	if (!privileges_may(host, CAP_DAC_OVERRIDE) && !privileges_may(host, CAP_DAC_READ_SEARCH))
 		doctor_report(doctor, DOCTOR_NOTE, "CAP_DAC_READ_SEARCH", "setcap "
 			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep dbslower",
@@ -253,8 +255,8 @@ static void host_sysctls(struct doctor_host *h)
 	if (host_sysctl(host, SYSCTL_PTRACE, 0) == PTRACE_NEVER)
 		doctor_report(doctor, DOCTOR_NOTE, SYSCTL_PTRACE,
 			      "It cannot be lowered before the next boot.",
-			      "the memory of processes is unreadable: versions of MySQL and MariaDB "
-			      "are unknown");
+			      "the memory of processes is unreadable: versions of MySQL and "
+			      "MariaDB are unknown");
 }
 
 static void host_proc(struct doctor_host *h)

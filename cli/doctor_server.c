@@ -130,7 +130,8 @@ void doctor_servers(struct doctor *doctor)
 		doctor_error(doctor, "servers", &error);
 	} else if (!n) {
 		doctor_report(doctor, DOCTOR_NOTE, "servers",
-			      "dbslower waits for one to start; dbslower doctor --self-test needs none.",
+			      "dbslower waits for one to start; dbslower doctor --self-test needs "
+			      "none.",
 			      "no supported database server is running, or none is visible");
 	}
 }
@@ -160,8 +161,9 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 			 "Give the program of a PostgreSQL, MySQL or MariaDB server itself, not "
 			 "one that starts it.");
 	doctor_report(doctor, DOCTOR_OBSTACLE, path, remedy,
-		      "not a recognised database server; it has %zu USDT probe%s (%s)", other->probes,
-		      other->probes == 1 ? "" : "s", machine_name(other->machine, machine));
+		      "not a recognised database server; it has %zu USDT probe%s (%s)",
+		      other->probes, other->probes == 1 ? "" : "s",
+		      machine_name(other->machine, machine));
 }
 
 static void file_path(struct servers *servers, const char *path)
@@ -194,8 +196,8 @@ static void file_named(struct servers *servers, const char *name)
 
 	if (library_find(name, path, sizeof(path)))
 		doctor_report(servers->doctor, DOCTOR_OBSTACLE, name,
-			      "Give a path, which has a '/'; without a file all running servers are "
-			      "checked.",
+			      "Give a path, which has a '/'; without a file all running servers "
+			      "are checked.",
 			      "no program or library of that name");
 	else
 		file_path(servers, path);

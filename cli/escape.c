@@ -7,7 +7,7 @@ struct range {
 	uint32_t first, last;
 };
 
-/* From U+0080: controls, and what shows nothing or changes how its neighbours show; sorted. */
+/* From U+0080: control and invisible characters, and those that affect their neighbours; sorted. */
 static const struct range invisible[] = {
 	{ 0x0080, 0x009f },	/* C1 */
 	{ 0x00ad, 0x00ad },	/* soft hyphen */
@@ -24,31 +24,31 @@ static const struct range invisible[] = {
 	{ 0xfeff, 0xfeff },	/* byte order mark */
 	{ 0xffa0, 0xffa0 },	/* halfwidth Hangul filler */
 	{ 0xfff0, 0xfffb },	/* interlinear annotation */
-	{ 0xfffe, 0xffff },	/* no characters */
+	{ 0xfffe, 0xffff },	/* noncharacters */
 	{ 0x1bca0, 0x1bca3 },	/* shorthand format controls */
 	{ 0x1d173, 0x1d17a },	/* musical format controls */
 	{ 0xe0000, 0xe0fff },	/* tags, more variation selectors */
 };
 
-/* The blocks whose characters take two columns, near enough to align a table; sorted. */
+/* Blocks of characters that are two columns wide, precise enough to align a table; sorted. */
 static const struct range wide[] = {
 	{ 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 },
 	{ 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
 	{ 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
 };
 
-/* The blocks of combining marks, which take none; sorted. */
+/* Blocks of combining marks, whose width is 0; sorted. */
 static const struct range combining[] = {
 	{ 0x0300, 0x036f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff },
 	{ 0xfe20, 0xfe2f },
 };
 
-/* One character, or the longest start of one that goes wrong (as Unicode advises). */
+/* A character, or the longest prefix of an invalid one, as the Unicode standard recommends. */
 struct character {
 	uint32_t code;
 	unsigned int len;	/* bytes, at least 1 */
 	bool valid;
-	bool partial;		/* not valid only because the text ends */
+	bool partial;		/* invalid only because the text ends */
 };
 
 static const char hex[] = "0123456789abcdef";
@@ -72,7 +72,7 @@ static bool is_blank(uint8_t c)
 	return c >= '\t' && c <= '\r';
 }
 
-/* Decodes a character that starts with @p[0] >= 0x80. */
+/* Decode a character that begins with @p[0] >= 0x80. */
 static struct character decode(const uint8_t *p, const uint8_t *end)
 {
 	struct character c = { .len = 1 };
@@ -83,7 +83,7 @@ static struct character decode(const uint8_t *p, const uint8_t *end)
 		size = 2;
 	} else if (p[0] >= 0xe0 && p[0] <= 0xef) {
 		size = 3;
-		low = p[0] == 0xe0 ? 0xa0 : low;	/* not in more bytes than needed */
+		low = p[0] == 0xe0 ? 0xa0 : low;	/* no overlong encoding */
 		high = p[0] == 0xed ? 0x9f : high;	/* no surrogates */
 	} else if (p[0] >= 0xf0 && p[0] <= 0xf4) {
 		size = 4;
@@ -108,7 +108,7 @@ static struct character decode(const uint8_t *p, const uint8_t *end)
 	return c;
 }
 
-/* Finds the first character that cannot be shown as it is. Returns where, or @end. */
+/* Return the first character that must be escaped, decoded in @c, or @end. */
 static inline const uint8_t *find_special(const uint8_t *p, const uint8_t *end, bool json,
 					  struct character *c)
 {
@@ -141,7 +141,7 @@ static unsigned int code_digits(uint32_t code)
 	return code > 0xfffff ? 6 : code > 0xffff ? 5 : 4;
 }
 
-/* \u{NNNN} */
+/* Append \u{NNNN}. */
 static void put_code(struct output *out, uint32_t code)
 {
 	output_string(out, "\\u{");

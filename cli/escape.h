@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Foreign text made safe to show. No byte of it reaches a terminal as a
- * control character, in JSON neither, and what is written is valid UTF-8.
+ * Escape foreign text, so that it is valid UTF-8 without control characters, on a terminal and in
+ * JSON.
  *
- * @cut says that the text goes on behind its last byte: where that splits a
- * UTF-8 character, its first part is dropped and does not count as invalid.
+ * @cut: the text continues behind its last byte. If that splits a UTF-8 character, its first part
+ * is dropped and is not regarded as invalid.
  */
 #ifndef CLI_ESCAPE_H
 #define CLI_ESCAPE_H
@@ -16,18 +16,18 @@
 #include "cli/output.h"
 
 /*
- * Adds @len bytes of @text for people. A run of tabs and line ends becomes
- * one space; other control characters below U+0080 and bytes that are no
- * UTF-8 become \xNN; other controls and invisible characters \u{NNNN}.
+ * Append @len bytes of @text for a terminal. A run of tabs and line ends becomes one space. Other
+ * control characters below U+0080 and bytes that are not UTF-8 become \xNN, other control
+ * characters and invisible ones \u{NNNN}.
  */
 void escape_terminal(struct output *out, const void *text, size_t len, bool cut);
 
-/* The number of terminal columns that escape_terminal() takes for the whole text. */
+/* Return the number of terminal columns of the text as escape_terminal() writes it. */
 size_t escape_width(const void *text, size_t len);
 
 /*
- * Adds @len bytes of @text as the inside of a JSON string, without the quotes.
- * What is no UTF-8 becomes U+FFFD. Returns whether everything was valid.
+ * Append @len bytes of @text as a JSON string without its quotes. Bytes that are not UTF-8 become
+ * U+FFFD. Return false if there were any.
  */
 bool escape_json(struct output *out, const void *text, size_t len, bool cut);
 

@@ -22,7 +22,7 @@ void field_table_init(struct field_table *table, const struct field_list *list,
 /* Append the line of headers. */
 void field_table_header(struct output *out, const struct field_table *table);
 
-/* Append the line of a statement. An unknown or empty value is "-", so the word count is constant. */
+/* Append the line of a statement. An unknown or empty value is "-". */
 void field_table_row(struct output *out, struct field_table *table, const struct statement *st);
 
 #endif

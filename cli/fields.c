@@ -24,6 +24,15 @@ static bool get_number(uint64_t number, bool known, struct field_value *value)
 	return known;
 }
 
+/* A string member of struct statement at offset @which. */
+static bool get_member(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	const char *text;
+
+	memcpy(&text, (const char *)st + which, sizeof(text));
+	return get_string(text, value);
+}
+
 static bool get_time(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)st;
@@ -57,24 +66,6 @@ static bool get_ms(const struct statement *st, unsigned int which, struct field_
 	return get_number(st->duration_ns, true, value);
 }
 
-static bool get_user(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->user, value);
-}
-
-static bool get_db(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->database, value);
-}
-
-static bool get_client(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->client, value);
-}
-
 /* PostgreSQL's name for the client of a Unix-domain socket. */
 static bool client_is_local(const char *client)
 {
@@ -82,8 +73,8 @@ static bool client_is_local(const char *client)
 }
 
 /*
- * Return the number of digits of the port that ends @client, of @len bytes, as PostgreSQL writes it:
- * "10.0.0.7(53122)"; 0 if there is none.
+ * Return the number of digits of the port at the end of @client, of @len bytes, as PostgreSQL has
+ * it: "10.0.0.7(53122)"; 0 if there is none.
  */
 static size_t client_port(const char *client, size_t len)
 {
@@ -128,13 +119,6 @@ static bool get_port(const struct statement *st, unsigned int which, struct fiel
 	return digits;
 }
 
-static bool get_container(const struct statement *st, unsigned int which,
-			  struct field_value *value)
-{
-	(void)which;
-	return get_string(st->container, value);
-}
-
 static bool get_connection(const struct statement *st, unsigned int which,
 			   struct field_value *value)
 {
@@ -154,7 +138,7 @@ static bool get_status(const struct statement *st, unsigned int which, struct fi
 	return st->has_status && get_string(st->failed ? "error" : "ok", value);
 }
 
-/* The status with a word for a statement that has not ended: in JSON the record's type says so. */
+/* The status, or "running". In JSON the type of the record is "running" instead. */
 static bool get_state(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	return st->running ? get_string("running", value) : get_status(st, which, value);
@@ -180,18 +164,6 @@ static bool get_error(const struct statement *st, unsigned int which, struct fie
 	if (get_code(st, which, value))
 		return true;
 	return st->has_status && st->failed && get_string("_OTHER", value);
-}
-
-static bool get_engine(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->engine, value);
-}
-
-static bool get_system(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	return get_string(st->otel_system, value);
 }
 
 static bool get_breakdown(const struct statement *st, unsigned int which, struct field_value *value)
@@ -277,6 +249,8 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define LEFT(name, head, columns, text)						\
 	.column = name, .header = head, .width = columns, .help = text
 #define RIGHT(name, head, columns, text)	LEFT(name, head, columns, text), .right = true
+#define MEMBER(member)							\
+	.type = FIELD_STRING, .get = get_member, .which = offsetof(struct statement, member)
 #define JSON_KEY(text)		.json = text, .json_len = sizeof(text) - 1
 #define JSON(name)		JSON_KEY(",\"" name "\":")
 #define JSON_STRING(name)	JSON_KEY(",\"" name "\":\"")
@@ -297,55 +271,55 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 
 /* Scripts depend on the widths of the default columns. */
 const struct field field_rows[] = {
-	{ LEFT("time", "TIME(s)", 14, "its start, seconds since dbslower's own; the time of day with -t"),
+	{ LEFT("time", "TIME(s)", 14, "start in seconds after dbslower's; with -t the time of day"),
 	  JSON_HEAD("time"), .type = FIELD_TIME, .get = get_time },
-	{ LEFT("pid", "PID", 7, "the server's process"),
+	{ LEFT("pid", "PID", 7, "process of the server"),
 	  JSON("pid"), OTLP(10, "process.pid"), .type = FIELD_NUMBER, .get = get_pid },
-	{ LEFT("tid", "TID", 7, "the server's thread"),
+	{ LEFT("tid", "TID", 7, "thread of the server"),
 	  JSON("tid"), .type = FIELD_NUMBER, .get = get_tid },
 	{ OTLP(11, "thread.id"), .type = FIELD_NUMBER, .get = get_thread },
-	{ RIGHT("ms", "MS", 8, "how long it took, in milliseconds"),
+	{ RIGHT("ms", "MS", 8, "duration in milliseconds"),
 	  JSON("duration_ms"), .type = FIELD_MS, .get = get_ms },
-	{ LEFT("user", "USER", 12, "the database user"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("user"), OTLP_STRING(6, "db.user"), .type = FIELD_STRING, .get = get_user },
-	{ LEFT("db", "DB", 12, "the database"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), .type = FIELD_STRING, .get = get_db },
-	{ LEFT("client", "CLIENT", 21, "where the connection comes from"),
+	{ LEFT("user", "USER", 12, "database user"), .needs = FIELD_NEEDS_IDENTITY,
+	  JSON_STRING("user"), OTLP_STRING(6, "db.user"), MEMBER(user) },
+	{ LEFT("db", "DB", 12, "database"), .needs = FIELD_NEEDS_IDENTITY,
+	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), MEMBER(database) },
+	{ LEFT("client", "CLIENT", 21, "address of the client"),
 	  .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("client"), .type = FIELD_STRING, .get = get_client },
+	  JSON_STRING("client"), MEMBER(client) },
 	{ OTLP_STRING(7, "network.transport"), .type = FIELD_STRING, .get = get_transport },
 	{ OTLP_STRING(8, "client.address"), .type = FIELD_STRING, .get = get_address },
 	{ OTLP(9, "client.port"), .type = FIELD_NUMBER, .get = get_port },
-	{ LEFT("container", "CONTAINER", 12, "the container that the server runs in"),
+	{ LEFT("container", "CONTAINER", 12, "container of the server"),
 	  .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("container"), .type = FIELD_STRING, .get = get_container },
-	{ RIGHT("conn", "CONN", 8, "the server's number for the connection (mysql)"),
+	  JSON_STRING("container"), MEMBER(container) },
+	{ RIGHT("conn", "CONN", 8, "connection number in the server (mysql)"),
 	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
 	  .type = FIELD_NUMBER, .get = get_connection },
-	{ RIGHT("rows", "ROWS", 8, "the number of rows, as the server counts"),
+	{ RIGHT("rows", "ROWS", 8, "number of rows, as counted by the server"),
 	  .needs = FIELD_NEEDS_ROWS,
 	  JSON("rows"), OTLP(13, "dbslower.rows"), .type = FIELD_NUMBER, .get = get_rows },
-	{ LEFT("status", "STATUS", 6, "ok; error: failed, was cancelled or timed out; running"),
+	{ LEFT("status", "STATUS", 6, "ok, error (failed, cancelled or timed out) or running"),
 	  .type = FIELD_STRING, .get = get_state },
 	{ JSON_STRING("status"), .type = FIELD_STRING, .get = get_status },
-	{ RIGHT("errno", "ERRNO", 6, "the server's number for the error (mysql)"),
+	{ RIGHT("errno", "ERRNO", 6, "error number of the server (mysql)"),
 	  JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
 	{ LEFT("engine", "ENGINE", 10, "postgresql or mysql"),
-	  JSON_HEAD("engine"), .type = FIELD_STRING, .get = get_engine },
-	{ OTLP_STRING(1, "db.system.name"), .type = FIELD_STRING, .get = get_system },
-	PART("cpu", "CPU", "milliseconds of it on a CPU", BREAKDOWN_CPU),
+	  JSON_HEAD("engine"), MEMBER(engine) },
+	{ OTLP_STRING(1, "db.system.name"), MEMBER(otel_system) },
+	PART("cpu", "CPU", "milliseconds on a CPU", BREAKDOWN_CPU),
 	PART("runqueue", "RUNQUEUE", "... waiting for a CPU", BREAKDOWN_RUNQUEUE),
 	PART("disk", "DISK", "... for storage", BREAKDOWN_DISK),
-	PART("fsync", "FSYNC", "... for what was written to be there", BREAKDOWN_FSYNC),
-	PART("lock", "LOCK", "... for a row, a table, an advisory lock", BREAKDOWN_LOCK),
+	PART("fsync", "FSYNC", "... for written data to become durable", BREAKDOWN_FSYNC),
+	PART("lock", "LOCK", "... for a row, table or advisory lock", BREAKDOWN_LOCK),
 	PART("lwlock", "LWLOCK", "... for a lock inside the server (postgresql)", BREAKDOWN_LWLOCK),
-	PART("futex", "FUTEX", "... for a mutex or a condition", BREAKDOWN_FUTEX),
+	PART("futex", "FUTEX", "... for a mutex or condition", BREAKDOWN_FUTEX),
 	PART("network", "NETWORK", "... for the client", BREAKDOWN_NETWORK),
-	PART("sleep", "SLEEP", "... asleep", BREAKDOWN_SLEEP),
+	PART("sleep", "SLEEP", "... asleep on purpose", BREAKDOWN_SLEEP),
 	PART("ipc", "IPC", "... for another process of the server", BREAKDOWN_IPC),
-	PART("other", "OTHER", "... for what is not known", BREAKDOWN_OTHER),
+	PART("other", "OTHER", "... for unknown reasons", BREAKDOWN_OTHER),
 	PHASE("parse", "PARSE", PHASE_PARSE),
 	PHASE("rewrite", "REWRITE", PHASE_REWRITE),
 	PHASE("plan", "PLAN", PHASE_PLAN),
@@ -355,8 +329,9 @@ const struct field field_rows[] = {
 	{ JSON("workers"), .type = FIELD_WORKERS, .get = get_workers },
 	{ JSON("phases"), .type = FIELD_PHASES, .get = get_phases },
 	{ JSON("use"), OTLP_GROUP(17, "dbslower.use."), .type = FIELD_USE, .get = get_use },
-	{ LEFT("query", "QUERY", 0, "the statement's text"),
-	  JSON_STRING("query"), OTLP_STRING(2, "db.query.text"), .type = FIELD_QUERY, .get = get_query },
+	{ LEFT("query", "QUERY", 0, "text of the statement"),
+	  JSON_STRING("query"), OTLP_STRING(2, "db.query.text"),
+	  .type = FIELD_QUERY, .get = get_query },
 	{ JSON("query_bytes"), .type = FIELD_NUMBER, .get = get_query_bytes },
 	{ JSON("truncated"), .type = FIELD_FLAG, .get = get_truncated },
 	{ OTLP_FLAG(3, "dbslower.query.truncated"), .type = FIELD_FLAG, .get = get_cut },

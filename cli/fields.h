@@ -30,7 +30,7 @@ enum field_type {
 	FIELD_USE,
 };
 
-/* What must be collected for a field, as bits. */
+/* Data that must be collected for a field, as bits. */
 #define FIELD_NEEDS_IDENTITY	0x01	/* user, database and client, or the container */
 #define FIELD_NEEDS_ROWS	0x02
 #define FIELD_NEEDS_BREAKDOWN	0x04
@@ -55,7 +55,7 @@ struct field {
 	const char *attribute;		/* key in a span; FIELD_PARTS, FIELD_USE: its first part */
 	/* Fill @value. Return false if the value is unknown. */
 	bool (*get)(const struct statement *st, unsigned int which, struct field_value *value);
-	uint8_t which;			/* passed to get(): enum breakdown_part or enum phase */
+	uint8_t which;			/* passed to get(): a part, a phase or an offset */
 	uint8_t type;			/* enum field_type */
 	uint8_t json_len, attribute_len;	/* 0: none */
 	uint8_t position;		/* of the attribute: ascending in a span */

@@ -47,14 +47,15 @@ void histogram_buckets(struct output *out, const struct histogram_slots *slots)
 
 	output_char(out, '[');
 	if (slots->negative) {
-		output_printf(out, "{\"high\":-1,\"count\":%llu}", (unsigned long long)slots->negative);
+		output_printf(out, "{\"high\":-1,\"count\":%llu}",
+			      (unsigned long long)slots->negative);
 		comma = ",";
 	}
 	for (int i = 0; i < HISTOGRAM_SLOTS; i++) {
 		if (!slots->count[i])
 			continue;
-		output_printf(out, "%s{\"low\":%llu,\"high\":%llu,\"count\":%llu}", comma, slot_low(i),
-			      slot_high(i), (unsigned long long)slots->count[i]);
+		output_printf(out, "%s{\"low\":%llu,\"high\":%llu,\"count\":%llu}", comma,
+			      slot_low(i), slot_high(i), (unsigned long long)slots->count[i]);
 		comma = ",";
 	}
 	output_char(out, ']');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Counts by powers of two, as bars or as JSON. */
+/* Histograms with a slot for each power of two, as bars or in JSON. */
 #ifndef CLI_HISTOGRAM_H
 #define CLI_HISTOGRAM_H
 
@@ -7,16 +7,16 @@
 
 #define HISTOGRAM_SLOTS	64
 
-/* Slot n > 0 counts what is from 2^n to 2^(n+1) - 1, slot 0 is 0 and 1. */
+/* Slot n > 0 counts the values from 2^n to 2^(n+1) - 1, slot 0 counts 0 and 1. */
 struct histogram_slots {
 	uint64_t count[HISTOGRAM_SLOTS];
-	uint64_t negative;
+	uint64_t negative;		/* values below 0 */
 };
 
-/* Adds a line of headers with @title, and one for each slot to the last that counted something. */
+/* Append a line of headers with @title, and a line for each slot up to the last that is not 0. */
 void histogram_bars(struct output *out, const struct histogram_slots *slots, const char *title);
 
-/* Adds an array of the slots that counted something: [{"low":0,"high":1,"count":3}]. */
+/* Append a JSON array of the slots that are not 0: [{"low":0,"high":1,"count":3}]. */
 void histogram_buckets(struct output *out, const struct histogram_slots *slots);
 
 #endif

@@ -19,17 +19,17 @@
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */
 #define STATUS_ERROR	2	/* STATUS_CODE_ERROR */
-#define FLAGS_REMOTE	0x300	/* it is known whether the parent is elsewhere, and it is */
+#define FLAGS_REMOTE	0x300	/* the parent is known to be in another process */
 #define OPERATION_MAX	16
-#define CONTAINER_ID	12	/* digits that an id has at least */
+#define CONTAINER_ID	12	/* minimum number of digits of an id */
 
-/* A statement's. */
+/* The ids of a statement's span. */
 struct span {
-	const struct traceparent *parent;	/* whose trace it is; NULL: it has its own */
+	const struct traceparent *parent;	/* NULL: it has a trace of its own */
 	uint64_t trace[2], id;
 };
 
-/* splitmix64 by Steele, Lea and Flood: ids must be unique, and need not be secret. */
+/* splitmix64 by Steele, Lea and Flood: ids must be unique, but not secret. */
 static uint64_t otlp_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -40,7 +40,7 @@ static uint64_t otlp_random(uint64_t *state)
 	return z ? z : otlp_random(state);
 }
 
-/* Early at boot there is no randomness yet, and waiting for it could take forever. */
+/* Early at boot getrandom() could block forever. */
 static void otlp_seed(uint64_t random[2])
 {
 	if (getrandom(random, 2 * sizeof(*random), GRND_NONBLOCK) == 2 * sizeof(*random))
@@ -49,8 +49,8 @@ static void otlp_seed(uint64_t random[2])
 	random[1] = clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)getpid() << 40;
 }
 
-/* A line that an earlier run could not finish must not spoil the next one. */
-static void otlp_mend(struct output *out, const char *path)
+/* End the last line of the file if an earlier run did not, so that the first span is valid. */
+static void otlp_end_line(struct output *out, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
@@ -100,7 +100,7 @@ int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 		return -errno;
 	otlp->out = &otlp->file;
 	output_init(otlp->out, fd);
-	otlp_mend(otlp->out, path);
+	otlp_end_line(otlp->out, path);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ void otlp_close(struct otlp *otlp)
 	otlp->out = NULL;
 }
 
-/* Behind the blanks and comments that stand first. */
+/* Return the offset behind leading blanks and comments. */
 static size_t skip_ahead(const char *text, size_t len)
 {
 	size_t at = 0;
@@ -146,7 +146,7 @@ static size_t skip_ahead(const char *text, size_t len)
 	}
 }
 
-/* The statement's first word in capitals; "" where it does not begin with a short one of letters. */
+/* Copy the first word of the statement in capitals; "" if it is not a short one of letters. */
 static void otlp_operation(const struct statement *st, char operation[OPERATION_MAX + 1])
 {
 	size_t at = st->text ? skip_ahead(st->text, st->text_len) : 0, n = 0;
@@ -163,7 +163,7 @@ static void otlp_operation(const struct statement *st, char operation[OPERATION_
 	operation[n <= OPERATION_MAX ? n : 0] = '\0';
 }
 
-/* Few different ones: "SELECT shop", or the kind of server. */
+/* The names of spans must be few: "SELECT shop", or the system without an operation. */
 static void put_name(struct output *out, const struct statement *st)
 {
 	char operation[OPERATION_MAX + 1];
@@ -209,11 +209,11 @@ static void put_value(struct output *out, const struct field *field,
 		output_string(out, value->number ? "true}}" : "false}}");
 		return;
 	}
-	if (field->type == FIELD_NUMBER)
-		output_u64(out, value->number);
-	else
+	if (field->type == FIELD_STRING || field->type == FIELD_QUERY)
 		escape_json(out, value->text, value->len,
 			    field->type == FIELD_QUERY && st->truncated);
+	else
+		output_u64(out, value->number);
 	output_string(out, "\"}}");
 }
 
@@ -253,7 +253,7 @@ static void put_digits(struct output *out, uint64_t id)
 	output_bytes(out, digits, sizeof(digits));
 }
 
-/* Begins a span that is called @span. */
+/* Append the beginning of a span with the id @span. */
 static void put_ids(struct output *out, const struct span *of, uint64_t span)
 {
 	output_string(out, "{\"traceId\":\"");
@@ -276,7 +276,7 @@ static void put_times(struct output *out, int kind, uint64_t start_ns, uint64_t 
 	output_char(out, '"');
 }
 
-/* Below the statement's span one for each phase, as long as it took in all. */
+/* Append a child span for each phase. Its length is the total time of the phase. */
 static void put_phases(struct otlp *otlp, const struct statement *st, const struct span *of)
 {
 	struct output *out = otlp->out;
@@ -319,13 +319,14 @@ static void put_resource(struct otlp *otlp, const struct statement *st)
 		  strspn(st->container, "0123456789abcdef") == strlen(st->container) &&
 		  strlen(st->container) >= CONTAINER_ID;
 
-	put_string(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
-			"\"value\":{\"stringValue\":\"", st->engine);
+	put_string(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":["
+		   "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"", st->engine);
 	put_string(out, ",{\"key\":\"host.name\",\"value\":{\"stringValue\":\"",
 		   *otlp->host ? otlp->host : NULL);
 	put_string(out, id ? ",{\"key\":\"container.id\",\"value\":{\"stringValue\":\"" :
-			     ",{\"key\":\"container.name\",\"value\":{\"stringValue\":\"", st->container);
-	output_string(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"dbslower\",\"version\":\"");
+		   ",{\"key\":\"container.name\",\"value\":{\"stringValue\":\"", st->container);
+	output_string(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"dbslower\","
+			   "\"version\":\"");
 	output_bytes(out, version_text, strcspn(version_text, " "));
 	output_string(out, "\"},\"spans\":[");
 }

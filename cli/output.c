@@ -10,12 +10,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a reader that has stopped may hold us up once we are to end. */
+/* Time that a stalled reader has once the end was requested. */
 #define GRACE_MS	1000
 
+/* Bytes that a pipe or terminal accepts without blocking once poll() returned it as writable. */
+#define CHUNK		4096	/* PIPE_BUF */
+
 /*
- * Waits until it can be written to. A hang-up counts: write() then says what
- * it is. -EINTR: the end was asked for and the reader does not go on.
+ * Wait until the descriptor is writable, or has an error that write() will return. Return 0,
+ * -errno, or -EINTR if the end was requested and the reader stalls.
  */
 static int output_wait(const struct output *out)
 {
@@ -35,9 +38,6 @@ static int output_wait(const struct output *out)
 			return 0;
 	}
 }
-
-/* What a pipe that poll() calls writable takes without blocking. */
-#define CHUNK	4096	/* PIPE_BUF */
 
 static void output_write(struct output *out, const char *data, size_t len)
 {
@@ -65,8 +65,8 @@ static void output_write(struct output *out, const char *data, size_t len)
 }
 
 /*
- * Most pieces are a few bytes, for which musl's memcpy takes 50 ns to set up.
- * Copies of a constant size become single moves; the last two overlap.
+ * Copy a piece of text. Most are a few bytes, for which musl's memcpy() needs 50 ns. Copies of a
+ * constant size are single moves; the last one may overlap the one before.
  */
 static inline void copy_piece(char *to, const char *from, size_t len)
 {
@@ -184,8 +184,9 @@ size_t output_clock(char buf[OUTPUT_NUMBER], uint64_t wall_ns, unsigned int deci
 	struct tm tm = { 0 };
 
 	localtime_r(&seconds, &tm);
-	return (size_t)snprintf(buf, OUTPUT_NUMBER, "%02d:%02d:%02d.%0*u", tm.tm_hour % 100, tm.tm_min % 100,
-				tm.tm_sec % 100, (int)decimals, (unsigned int)part);
+	return (size_t)snprintf(buf, OUTPUT_NUMBER, "%02d:%02d:%02d.%0*u", tm.tm_hour % 100,
+				tm.tm_min % 100, tm.tm_sec % 100, (int)decimals,
+				(unsigned int)part);
 }
 
 void output_printf(struct output *out, const char *format, ...)

@@ -43,7 +43,7 @@ void site_absent(struct output *out, const struct target_site *site)
 	}
 }
 
-/* "text 8@%rdi, user 8@776(8(%rdi))", cut to @size bytes. */
+/* Write "text 8@%rdi, user 8@776(8(%rdi))" to @text, cut to @size bytes. */
 static void site_places(const struct target_site *site, char *text, size_t size)
 {
 	size_t at = 0;
@@ -55,7 +55,7 @@ static void site_places(const struct target_site *site, char *text, size_t size)
 					       site->args[i].name, site->args[i].spec);
 }
 
-/* Adds @text in lines of a limited width, broken behind commas. */
+/* Append @text in lines of a limited width, broken behind commas. */
 static void site_wrap(struct output *out, const char *text)
 {
 	static const char indent[] = "              ";

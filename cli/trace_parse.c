@@ -5,14 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONVERSIONS "%d %u %x %o %p %c and %s"
+#define CONVERSIONS	"%d %u %x %o %p %c and %s"
+#define TOO_MANY	"too many values (maximum 12)"
 
 struct reader {
 	const char *word, *p;
 	struct trace_error *error;
 };
 
-static int wrong(struct reader *r, const char *at, const char *why)
+static int fail_at(struct reader *r, const char *at, const char *why)
 {
 	*r->error = (struct trace_error){ why, (size_t)(at - r->word) };
 	return -EINVAL;
@@ -30,27 +31,27 @@ static int read_expression(struct reader *r, struct expression *e)
 		[EXPRESSION_OK] = "",
 		[EXPRESSION_NO_VALUE] = "a value is missing: arg1 to arg12, retval, pid, tid, a "
 					"number, 'c' or \"text\"",
-		[EXPRESSION_NO_OPERATOR] = "this is no operator, or a bracket or comma is missing",
-		[EXPRESSION_UNKNOWN_NAME] = "there is no such value: there are arg1 to arg12, "
-					    "retval, pid and tid",
-		[EXPRESSION_BAD_NUMBER] = "this is no number of 64 bits",
-		[EXPRESSION_BAD_STRING] = "this string or character has no end, or an escape that "
-					  "is not known",
-		[EXPRESSION_LONG_STRING] = "this string is too long, at most 63 bytes can be compared",
+		[EXPRESSION_NO_OPERATOR] = "not an operator, or a bracket or comma is missing",
+		[EXPRESSION_UNKNOWN_NAME] = "unknown value; one of arg1 to arg12, retval, pid and "
+					    "tid",
+		[EXPRESSION_BAD_NUMBER] = "not a 64-bit number",
+		[EXPRESSION_BAD_STRING] = "this string or character has no end, or an unknown "
+					  "escape",
+		[EXPRESSION_LONG_STRING] = "this string is too long (maximum 63 bytes)",
 		[EXPRESSION_STRING_OPERATOR] = "a string can only be compared with a value, by == "
 					       "or !=",
-		[EXPRESSION_TOO_LONG] = "this is too long",
+		[EXPRESSION_TOO_LONG] = "this expression is too long",
 	};
 	size_t end;
 	enum expression_reason reason = expression_parse(e, r->p, &end);
 
 	if (reason != EXPRESSION_OK)
-		return wrong(r, r->p + end, reasons[reason]);
+		return fail_at(r, r->p + end, reasons[reason]);
 	r->p += end;
 	return 0;
 }
 
-/* An expression, its text, and how it is to be shown where a ':' says so. */
+/* Read an expression, its text, and its conversion behind a ':', if any. */
 static int read_field(struct reader *r, struct trace_field *field)
 {
 	int err;
@@ -67,13 +68,13 @@ static int read_field(struct reader *r, struct trace_field *field)
 		return 0;
 	r->p++;
 	if (!*r->p || !strchr("duxocps", *r->p))
-		return wrong(r, r->p, "behind the ':' of a value stands d, u, x, o, c, p or s");
+		return fail_at(r, r->p, "':' must be followed by d, u, x, o, c, p or s");
 	field->conversion = *r->p++;
 	blanks(r);
 	return 0;
 }
 
-/* Values with commas between them, to the word's end. */
+/* Read values separated by commas up to the end of the word. */
 static int read_fields(struct reader *r, struct trace_spec *spec)
 {
 	unsigned int n = spec->request.nfields;
@@ -81,7 +82,7 @@ static int read_fields(struct reader *r, struct trace_spec *spec)
 
 	for (;;) {
 		if (n == REQUEST_FIELDS)
-			return wrong(r, r->p,
+			return fail_at(r, r->p,
 				     "this is one value too many, at most 12 can be shown");
 		err = read_field(r, &spec->fields[n]);
 		if (err)
@@ -90,21 +91,21 @@ static int read_fields(struct reader *r, struct trace_spec *spec)
 		if (!*r->p)
 			break;
 		if (*r->p != ',')
-			return wrong(r, r->p, "this is no operator, or a comma is missing");
+			return fail_at(r, r->p, "not an operator, or a comma is missing");
 		r->p++;
 	}
 	trace_spec_fields(spec, n);
 	return 0;
 }
 
-/* A conversion, behind its '%'. What its width and length say goes to @field. */
+/* Read a conversion behind its '%': ->flags, ->bits and ->conversion of @field. */
 static int read_conversion(struct reader *r, struct trace_field *field)
 {
 	size_t n = strspn(r->p, "-0# +"), digits = strspn(r->p + n, "0123456789");
 	const char *start = r->p;
 
 	if (n + digits >= sizeof(field->flags) || digits > 3)
-		return wrong(r, start, "this width is too large");
+		return fail_at(r, start, "this width is too large (maximum 999)");
 	memcpy(field->flags, r->p, n + digits);
 	field->flags[n + digits] = '\0';
 	r->p += n + digits;
@@ -112,15 +113,15 @@ static int read_conversion(struct reader *r, struct trace_field *field)
 	for (; *r->p && strchr("hlzjtq", *r->p); r->p++)
 		field->bits = *r->p != 'h' ? 64 : field->bits == 16 ? 8 : 16;
 	if (!*r->p || !strchr("diuxXopcs", *r->p))
-		return wrong(r, r->p,
-			     "no such conversion: there are " CONVERSIONS ", with h, l, ll, z and "
-				      "a width, and %%");
+		return fail_at(r, r->p,
+			     "unknown conversion; one of " CONVERSIONS ", with h, l, ll, z and "
+			       "a width, and %%");
 	field->conversion = *r->p == 'i' ? 'd' : *r->p;
 	r->p++;
 	return 0;
 }
 
-/* One character of a format, its escapes undone. */
+/* Read a character of a format and undo its escape. */
 static char read_character(struct reader *r)
 {
 	static const char from[] = "ntr\\\"", to[] = "\n\t\r\\\"";
@@ -130,21 +131,19 @@ static char read_character(struct reader *r)
 	return at ? to[at - from] : r->p[-1];
 }
 
-/* The format, behind its '"', and the values that it takes. */
-static int read_format(struct reader *r, struct trace_spec *spec)
+/* Read a format behind its '"', up to the '"' that ends it. Return its number of conversions. */
+static int read_pieces(struct reader *r, struct trace_spec *spec,
+		       struct trace_field conversions[REQUEST_FIELDS])
 {
-	struct trace_field how[REQUEST_FIELDS] = { 0 };
-	const char *start = r->p - 1, *comma;
+	const char *start = r->p - 1;
 	size_t len = 0;
-	unsigned int n = 0;
-	int err;
+	int n = 0, err;
 
-	spec->has_format = true;
 	while (*r->p != '"') {
 		if (!*r->p)
-			return wrong(r, start, "the end of this format is missing");
+			return fail_at(r, start, "the end of this format is missing");
 		if (len == TRACE_FORMAT)
-			return wrong(r, r->p, "this format is too long, at most 512 bytes");
+			return fail_at(r, r->p, "this format is too long (maximum 512 bytes)");
 		if (r->p[0] != '%' || r->p[1] == '%') {
 			r->p += r->p[0] == '%';
 			spec->format[len++] = read_character(r);
@@ -152,15 +151,27 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 		}
 		r->p++;
 		if (n == REQUEST_FIELDS)
-			return wrong(r, r->p - 1,
-				     "this is one value too many, at most 12 can be shown");
-		err = read_conversion(r, &how[n]);
+			return fail_at(r, r->p - 1, TOO_MANY);
+		err = read_conversion(r, &conversions[n]);
 		if (err)
 			return err;
 		spec->piece[++n] = len;
 	}
 	r->p++;
 	spec->piece[n + 1] = len;
+	return n;
+}
+
+/* Read a format behind its '"', and its values. */
+static int read_format(struct reader *r, struct trace_spec *spec)
+{
+	struct trace_field conversions[REQUEST_FIELDS] = { 0 };
+	int err, n = read_pieces(r, spec, conversions);
+	const char *comma;
+
+	if (n < 0)
+		return n;
+	spec->has_format = true;
 	blanks(r);
 	comma = r->p;
 	if (*r->p == ',') {
@@ -169,18 +180,18 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 		if (err)
 			return err;
 	} else if (*r->p) {
-		return wrong(r, r->p, "a comma is missing before the values of the format");
+		return fail_at(r, r->p, "a comma is missing before the values of the format");
 	}
-	if (spec->request.nfields != n)
-		return wrong(r, comma, n > spec->request.nfields ?
-				       "the format wants more values than there are" :
-				       "there are more values than the format shows");
-	for (unsigned int i = 0; i < n; i++) {
-		spec->fields[i].conversion = how[i].conversion;
-		spec->fields[i].bits = how[i].bits;
-		memcpy(spec->fields[i].flags, how[i].flags, sizeof(how[i].flags));
+	if (spec->request.nfields != (unsigned int)n)
+		return fail_at(r, comma, (unsigned int)n > spec->request.nfields ?
+					 "the format has more conversions than values" :
+					 "the format has fewer conversions than values");
+	for (int i = 0; i < n; i++) {
+		spec->fields[i].conversion = conversions[i].conversion;
+		spec->fields[i].bits = conversions[i].bits;
+		memcpy(spec->fields[i].flags, conversions[i].flags, sizeof(conversions[i].flags));
 	}
-	trace_spec_fields(spec, n);
+	trace_spec_fields(spec, (unsigned int)n);
 	spec->request.all = false;
 	return 0;
 }
@@ -196,7 +207,7 @@ void trace_spec_fields(struct trace_spec *spec, unsigned int count)
 	}
 }
 
-/* Cuts @head at its colons. The number of pieces, at most @max + 1 where there are more. */
+/* Cut @head at its colons. Return the number of pieces, at most @max + 1. */
 static unsigned int cut_head(char *head, const char **piece, unsigned int max)
 {
 	unsigned int n = 0;
@@ -213,7 +224,7 @@ static unsigned int cut_head(char *head, const char **piece, unsigned int max)
 	return n;
 }
 
-/* The kind that the first piece names; REQUEST_ANY: it is none. */
+/* Return the kind that the first piece denotes; REQUEST_ANY: it is not a kind. */
 static enum probe_request_kind kind_of(const char *piece)
 {
 	if (!piece[0] || piece[1])
@@ -222,7 +233,7 @@ static enum probe_request_kind kind_of(const char *piece)
 	       *piece == 'r' ? REQUEST_RETURN : REQUEST_ANY;
 }
 
-/* Which piece is the file, the provider and the name. */
+/* Find the kind, the file, the provider and the name among the pieces of the head. */
 static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 {
 	const char *piece[5], **at = piece;
@@ -236,14 +247,14 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	}
 	request->name = at[n - 1];
 	if (n > 3 || (n == 3 && request->kind > REQUEST_USDT))
-		return wrong(r, r->word,
-			     "this has too many colons: FILE:PROVIDER:PROBE, or FILE:FUNCTION");
+		return fail_at(r, r->word,
+			     "too many colons; FILE:PROVIDER:PROBE or FILE:FUNCTION");
 	if (n == 3) {
 		request->kind = REQUEST_USDT;
 		spec->file = at[0];
 		request->provider = at[1];
 	} else if (n == 2 && (request->kind != REQUEST_ANY || strchr(at[0], '/') || !files)) {
-		/* As bcc has it: a file and a function. */
+		/* A file and a function, as in bcc's trace. */
 		request->kind = request->kind == REQUEST_ANY ? REQUEST_FUNCTION : request->kind;
 		spec->file = at[0];
 	} else if (n == 2) {
@@ -255,16 +266,16 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	if (request->provider && !*request->provider)
 		request->provider = NULL;
 	if (!*request->name)
-		return wrong(r, r->p, "a probe's or function's name is missing");
+		return fail_at(r, r->p, "the name of a probe or function is missing");
 	if (!spec->file && !files)
-		return wrong(r, r->word, "which file? Name it: PATH, -l LIBRARY or -p PID, or "
+		return fail_at(r, r->word, "which file? Name it: PATH, -l LIBRARY or -p PID, or "
 					 "FILE:PROVIDER:PROBE");
 	return 0;
 }
 
 /*
- * Whether the bracket that @text begins with is a filter's: not a cast's, or of a value that goes
- * on.
+ * Return whether the bracket at the beginning of @text encloses a filter, as opposed to a cast or
+ * the first operand of a value.
  */
 static bool is_filter(const char *text)
 {
@@ -300,7 +311,7 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 		if (err)
 			return err;
 		if (*r.p != ')')
-			return wrong(&r, r.p, "this is no operator, or a bracket is missing");
+			return fail_at(&r, r.p, "not an operator, or a bracket is missing");
 		r.p++;
 		spec->request.filter = &spec->filter;
 		blanks(&r);
@@ -319,7 +330,7 @@ int trace_field_parse(struct trace_field *field, const char *text, struct trace_
 
 	*field = (struct trace_field){ .name = text };
 	err = read_field(&r, field);
-	return !err && *r.p ? wrong(&r, r.p, "this is no operator") : err;
+	return !err && *r.p ? fail_at(&r, r.p, "not an operator") : err;
 }
 
 void trace_spec_free(struct trace_spec *spec)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The words of dbslower trace: which probes, and what of their hits.
+ * The words of the command trace: each selects probes, and the values to show of their hits.
  *
- *	[FILE:]PROVIDER:PROBE, FILE:FUNCTION or, where files are named apart, PROVIDER:PROBE or NAME;
- *	u:, p: or r: before it says that it is a USDT probe, a function or a function's return;
- *	then (FILTER); then "FORMAT", VALUE, ... or VALUE[:s], ...
+ *	[KIND:][FILE:]PROVIDER:PROBE	a USDT probe; FILE may be omitted if files are given apart
+ *	[KIND:]FILE:FUNCTION		a function
+ *	[KIND:]NAME			either of them, in files that are given apart
+ *
+ * KIND is u (USDT probe), p (function) or r (return of a function). A filter in brackets may
+ * follow, and then "FORMAT", VALUE, ... or VALUE[:s], ...
  */
 #ifndef CLI_TRACE_PARSE_H
 #define CLI_TRACE_PARSE_H
@@ -13,43 +16,45 @@
 
 #define TRACE_FORMAT	512		/* bytes of a format */
 
+/* A value to show. */
 struct trace_field {
 	struct expression value;
-	const char *name;		/* the expression as it was written, borrowed from the word */
+	const char *name;		/* text of the expression, borrowed from the word */
 	size_t name_len;
-	char conversion;		/* d, u, x, o, c, p, s; 0: as its type is */
-	unsigned int bits;		/* what the format says how many there are */
+	char conversion;		/* d, u, x, o, c, p, s; 0: by the type of the value */
+	unsigned int bits;		/* size of the number according to the format */
 	char flags[8];			/* of the format: "-20" */
 };
 
 struct trace_spec {
-	struct probe_request request;			/* borrows from here */
-	char *head;			/* a copy of the word's beginning, cut into pieces */
-	const char *file;		/* in ->head; NULL: those that are named apart */
+	struct probe_request request;	/* points into this structure */
+	char *head;			/* owned: the first part of the word, cut into pieces */
+	const char *file;		/* in ->head; NULL: the files that are given apart */
 	struct expression filter;
 	struct trace_field fields[REQUEST_FIELDS];
 	bool has_format;
-	char format[TRACE_FORMAT];	/* unescaped, without its conversions, */
-	size_t piece[REQUEST_FIELDS + 2];	/* which stand at [1], ...; [0] is 0, the last the end */
+	char format[TRACE_FORMAT];	/* unescaped, without the conversions */
+	/* Offsets in ->format: [0] is 0, [i] is that of conversion i, the last one is the end. */
+	size_t piece[REQUEST_FIELDS + 2];
 };
 
-/* What is wrong with a word. */
+/* An error in a word. */
 struct trace_error {
 	const char *why;
-	size_t at;			/* bytes into the word */
+	size_t at;			/* offset in the word */
 };
 
 /*
- * Reads @word; @files: files are named apart. 0, -EINVAL and why in @error, or -ENOMEM.
- * trace_spec_free() ends it; it must stay where it is.
+ * Parse @word; @files: files are given apart. Return 0, -ENOMEM, or -EINVAL with the reason in
+ * @error. @spec must not be moved; free it by trace_spec_free(), after an error too.
  */
 int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 		     struct trace_error *error);
 
-/* Reads a value with its :s, as of --hist, which is all of @text. As above. */
+/* Parse @text, a value with an optional conversion, as of --hist. Return as above. */
 int trace_field_parse(struct trace_field *field, const char *text, struct trace_error *error);
 
-/* Makes @count values the fields of the aim: those of ->fields. */
+/* Make the first @count of ->fields the fields of ->request; 0: all arguments. */
 void trace_spec_fields(struct trace_spec *spec, unsigned int count);
 
 void trace_spec_free(struct trace_spec *spec);

@@ -12,8 +12,9 @@
 #include "cli/histogram.h"
 #include "cli/json.h"
 
-#define VALUE_SIZE	1024		/* of a shown number, its width included */
-#define SMALL		0xffffffffull	/* what is larger is taken for an address */
+#define VALUE_SIZE	1024		/* of a formatted number with its padding */
+/* Numbers beyond these limits are shown as addresses, in hexadecimal. */
+#define SMALL		0xffffffffull
 #define SMALL_NEGATIVE	(-65536)
 
 int trace_view_init(struct trace_view *view, uint32_t text_bytes)
@@ -33,7 +34,7 @@ static void put(struct trace_view *view, const char *bytes, size_t len)
 {
 	if (len > view->size - view->len)
 		len = view->size - view->len;
-	/* Most pieces are a few bytes: see output.c. */
+	/* Most pieces are a few bytes: see copy_piece() in output.c. */
 	if (len < 16)
 		for (size_t i = 0; i < len; i++)
 			view->text[view->len + i] = bytes[i];
@@ -56,7 +57,7 @@ static double value_float(uint64_t value, unsigned int size)
 	return d;
 }
 
-/* Without its fraction, as near as there is a number; of what is none, the least. */
+/* Round towards 0 and saturate. NaN becomes the least number. */
 static int64_t value_whole(double value)
 {
 	if (value >= 0x1p63)
@@ -64,7 +65,7 @@ static int64_t value_whole(double value)
 	return value > -0x1p63 ? (int64_t)value : INT64_MIN;
 }
 
-/* The lowest @bits of @value. */
+/* Return the lowest @bits of @value, extended to 64. */
 static uint64_t value_cut(uint64_t value, unsigned int bits, bool is_signed)
 {
 	unsigned int unused = bits && bits < 64 ? 64 - bits : 0;
@@ -73,7 +74,7 @@ static uint64_t value_cut(uint64_t value, unsigned int bits, bool is_signed)
 	return is_signed ? (uint64_t)((int64_t)value >> unused) : value >> unused;
 }
 
-/* A value whose type alone says how it is shown. */
+/* Format a value by its type. */
 static int format_by_type(char *buf, const struct probe_request_field *type, uint64_t value)
 {
 	bool is_signed = type->is_signed;
@@ -87,14 +88,15 @@ static int format_by_type(char *buf, const struct probe_request_field *type, uin
 	return snprintf(buf, VALUE_SIZE, value > SMALL ? "0x%" PRIx64 : "%" PRIu64, value);
 }
 
-/* A number as @field's conversion has it. */
+/* Format a number by the conversion of @field. */
 static int format_number(char *buf, const struct trace_field *field,
 			 const struct probe_request_field *type,
 			 uint64_t value)
 {
-	/* A register has no type of its own: the format's counts. */
+	/* A register has no type: the format has its size. */
 	unsigned int bits = type->type == REQUEST_REGISTER ? field->bits : type->size * 8;
 	char format[24], c = field->conversion;
+	bool is_signed;
 
 	if (type->type == REQUEST_FLOAT) {
 		value = (uint64_t)value_whole(value_float(value, type->size));
@@ -109,10 +111,9 @@ static int format_number(char *buf, const struct trace_field *field,
 		snprintf(format, sizeof(format), "%%%ss", field->flags);
 		return snprintf(buf + 32, VALUE_SIZE - 32, format, buf);
 	}
+	is_signed = c == 'd' && (type->is_signed || type->type == REQUEST_REGISTER);
 	snprintf(format, sizeof(format), "%%%sll%c", field->flags, c);
-	return snprintf(buf, VALUE_SIZE, format,
-			(long long)value_cut(value, bits, c == 'd' && (type->is_signed ||
-								       type->type == REQUEST_REGISTER)));
+	return snprintf(buf, VALUE_SIZE, format, (long long)value_cut(value, bits, is_signed));
 }
 
 static void put_decimal(struct trace_view *view, uint64_t value, bool is_signed)
@@ -135,7 +136,7 @@ static void put_hex(struct trace_view *view, uint64_t value)
 	put(view, buf, len);
 }
 
-/* Most numbers are decimal and as wide as they are: printf() takes half a microsecond. */
+/* The common case, unpadded decimal numbers, without the half microsecond of printf(). */
 static bool put_plain(struct trace_view *view, const struct trace_field *field,
 		      const struct probe_request_field *type, uint64_t value)
 {
@@ -173,7 +174,7 @@ static void put_number(struct trace_view *view, const struct trace_field *field,
 		put(view, buf + (moved ? 32 : 0), (size_t)n);
 }
 
-/* How much of a cut text is whole characters. */
+/* Return the length of a text without a UTF-8 character that is cut at its end. */
 static size_t text_whole(const struct probe_hit_text *text)
 {
 	const unsigned char *bytes = (const unsigned char *)text->bytes;
@@ -183,7 +184,7 @@ static size_t text_whole(const struct probe_hit_text *text)
 		return len;
 	while (last && len - last < 3 && (bytes[last - 1] & 0xc0) == 0x80)
 		last--;
-	/* A first byte says how many follow. */
+	/* The first byte of a character determines its length. */
 	if (last && bytes[last - 1] >= 0xc0)
 		return len - last < (bytes[last - 1] >= 0xf0 ? 3u : bytes[last - 1] >= 0xe0 ? 2u :
 				     1u) ?
@@ -191,7 +192,7 @@ static size_t text_whole(const struct probe_hit_text *text)
 	return len;
 }
 
-/* A text; a format can give it a width. */
+/* Append a text, padded as the format has it. */
 static void put_text(struct trace_view *view, const struct trace_field *field,
 		     const struct probe_hit_text *text, uint64_t address)
 {
@@ -223,7 +224,7 @@ static void put_value(struct trace_view *view, const struct trace_field *field,
 		put_number(view, field, &hit->probe->fields[i], hit->values[i]);
 }
 
-/* name=value, without a format; texts stand in quotes. */
+/* Append name=value, as without a format. Texts are in quotes. */
 static void put_named(struct trace_view *view, const struct trace_spec *spec,
 		      const struct probe_hit *hit,
 		      unsigned int i)
@@ -246,7 +247,7 @@ static void put_named(struct trace_view *view, const struct trace_spec *spec,
 	put(view, "\"", quoted);
 }
 
-/* Puts the message of @hit together. */
+/* Format the message of @hit to ->text. */
 static void put_message(struct trace_view *view, const struct probe_hit *hit)
 {
 	const struct trace_spec *spec = &view->specs[hit->probe->request];
@@ -286,7 +287,7 @@ static void show_id(struct output *out, uint32_t id)
 	output_spaces(out, len < 7 ? 8 - len : 1);
 }
 
-/* A foreign name, padded. */
+/* Append a foreign name, padded. */
 static void show_name(struct output *out, const char *name, size_t width)
 {
 	size_t len = strlen(name), columns = escape_width(name, len);
@@ -302,7 +303,7 @@ void trace_show_header(struct trace_view *view)
 			      view->wall ? "TIME" : "TIME(s)", "PID", "TID", "COMM", "FUNC", "-");
 }
 
-/* A number in JSON, which knows neither addresses nor what is not a number. */
+/* Append a number in JSON, which has neither hexadecimal numbers nor NaN. */
 static void json_value(struct trace_view *view, const struct trace_field *field,
 		       const struct probe_request_field *type, uint64_t value)
 {
@@ -328,7 +329,7 @@ static void json_text(struct output *out, const char *text, size_t len, bool cut
 	output_char(out, '"');
 }
 
-/* Provider and name of a probe. */
+/* Append the members with the provider and the name of a probe. */
 static void json_probe_names(struct output *out, const struct traced_probe *probe)
 {
 	json_string(out, ",\"provider\":\"", probe->provider);
@@ -393,7 +394,7 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 	output_char(out, '\n');
 }
 
-/* The most first; of these, in the order of probes and values. */
+/* The largest count first; equal counts by value, probe and text. */
 static int by_count(const void *pa, const void *pb)
 {
 	const struct probe_trace_count *a = pa, *b = pb;

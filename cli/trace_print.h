@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How dbslower trace shows hits and what was counted of them. */
+/* Probe hits, counts and histograms as the command trace shows them. */
 #ifndef CLI_TRACE_PRINT_H
 #define CLI_TRACE_PRINT_H
 
@@ -9,32 +9,32 @@
 
 struct trace_view {
 	struct output *out;
-	const struct trace_spec *specs;	/* by the number of their aim */
+	const struct trace_spec *specs;	/* by the number of the probe request */
 	bool json, wall;
-	uint64_t start_ns;		/* what times count from, CLOCK_MONOTONIC */
-	char *text;			/* room where a message is put together */
+	uint64_t start_ns;		/* time zero, CLOCK_MONOTONIC */
+	char *text;			/* owned: buffer of the message that is being formatted */
 	size_t size, len;
 };
 
-/* Makes room for texts of @text_bytes. 0 or -ENOMEM; trace_view_free() ends it. */
+/* Allocate the buffer for values of @text_bytes. Return 0 or -ENOMEM. */
 int trace_view_init(struct trace_view *view, uint32_t text_bytes);
 
 void trace_view_free(struct trace_view *view);
 
-/* Adds the line of headers. */
+/* Append the line of headers; nothing in JSON. */
 void trace_show_header(struct trace_view *view);
 
-/* Adds a line. */
+/* Append the line of a hit. */
 void trace_show_hit(struct trace_view *view, const struct probe_hit *hit);
 
-/* Adds a line for each of @counts, those of a probe together, the most first. Sorts them anew. */
+/* Sort @counts, the largest first, and append a line for each. */
 void trace_show_counts(struct trace_view *view, struct probe_trace_count *counts, size_t n);
 
-/* Adds a histogram for each probe in @counts. */
+/* Append a histogram for each probe in @counts, in which the counts of a probe are adjacent. */
 void trace_show_histograms(struct trace_view *view, const struct probe_trace_count *counts,
 			   size_t n);
 
-/* Adds the line that ends JSON. */
+/* Append the line that ends JSON output. */
 void trace_show_summary(struct trace_view *view, const struct probe_trace_summary *summary,
 			uint64_t shown, uint64_t unreadable, uint64_t cut);
 

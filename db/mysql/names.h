@@ -8,7 +8,7 @@
 #include "bpf/lock_event.h"
 #include "db/lock_info.h"
 
-/* Return the kind of the lock that @event, a LOCK_SESSION, waits for: "row"; "": unknown. Static. */
+/* Return the kind of lock that @event, a LOCK_SESSION, waits for: "row"; "": unknown. Static. */
 const char *mysql_lock_kind(const struct event_lock *event);
 
 /*

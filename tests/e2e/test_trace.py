@@ -490,7 +490,7 @@ def test_disassembly(programs):
     (["PROBED", "--hist", "arg1 +", "sites"], 2, "a value is missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
     (["PROBED", "-n", "0", "x"], 2, "whole number from 1"), (["PROBED", "--text", "1", "x"], 2, "too small"),
     (["PROBED", "--count", "--hist", "arg1", "sites"], 2, "does not go with --hist"),
-    (["u:a:b:c:d"], 2, "too many colons"), (["PROBED", "probed:"], 2, "name is missing"),
+    (["u:a:b:c:d"], 2, "too many colons"), (["PROBED", "probed:"], 2, "name of a probe"),
 ])
 def test_refused(programs, args, status, words):
     need_root()
@@ -501,12 +501,14 @@ def test_refused(programs, args, status, words):
 
 
 @pytest.mark.parametrize("word, mark, words", [
-    ("a:b (arg1 >> )", 13, "a value is missing"), ('a:b (arg1 == "x)', 13, "no end"), ("a:b (foo)", 5, "no such value"),
-    ("a:b arg13", 4, "no such value"), ("a:b (arg1", 9, "bracket is missing"), ("a:b arg1 arg2", 9, "comma is missing"),
+    ("a:b (arg1 >> )", 13, "a value is missing"), ('a:b (arg1 == "x)', 13, "no end"), ("a:b (foo)", 5, "unknown value"),
+    ("a:b arg13", 4, "unknown value"), ("a:b (arg1", 9, "bracket is missing"), ("a:b arg1 arg2", 9, "comma is missing"),
     ('a:b ("x" < arg1)', 9, "by == or !="), ('a:b ("x" == "y")', 9, "by == or !="), ('a:b "x" (', 8, "comma is missing"),
-    ('a:b "%d"', 8, "more values than there are"), ('a:b "%d", arg1, arg2', 8, "more values than the format"),
-    ('a:b "%k", arg1', 6, "no such conversion"), ('a:b "%d, arg1', 4, "end of this format"), ("a:b (0x)", 5, "no number"),
-    ("a:b (99999999999999999999)", 5, "no number"), ("a:b arg1:z", 9, "behind the ':'"), ("a:b (arg1 % 2)", 10, "no operator"),
+    ('a:b "%d"', 8, "more conversions than values"), ('a:b "%d", arg1, arg2', 8, "fewer conversions than values"),
+    ('a:b "%k", arg1', 6, "unknown conversion"), ('a:b "%d, arg1', 4, "end of this format"), 
+    ("a:b (0x)", 5, "not a 64-bit number"),
+    ("a:b (99999999999999999999)", 5, "not a 64-bit number"), ("a:b arg1:z", 9, "must be followed by"),
+    ("a:b (arg1 % 2)", 10, "not an operator"),
     (f'a:b (arg1 == "{"x" * 64}")', 13, "too long"), (f"a:b ({'(' * 40}arg1", None, "too long"), ("a:b (')", 5, "no end"),
     ("a:b " + "arg1," * 12 + "arg1", None, "too many"), ("a:b (" + "arg1+" * 70 + "1)", None, "too long"),
     ('a:b (STRCMP(arg1, "x"))', 12, "no end"), ('a:b (-"x")', 5, "by == or !="),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Untrusted text for terminals and JSON. Input: a byte of choices, then the text. */
+/* Foreign text for terminals and JSON: a byte of choices, then the text. */
 #include "cli/escape.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool cut = input_byte(&in) & 1, valid;
 	const char *end;
 
-	/* The result must fit the buffer: at most six bytes for each one. */
+	/* The output must fit into the buffer: at most six bytes for one of the input. */
 	if (in.left > OUTPUT_SIZE / 6 - 1)
 		return 0;
 	output_init(&out, -1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* cli/otlp.c: names, clients, IDs. Complete lines are checked by tests/e2e/test_otlp.py. */
+/* Tests of cli/otlp: names, clients, ids; tests/e2e/test_otlp.py reads whole lines. */
 #include <string.h>
 
 #include "bpf/event.h"
@@ -50,9 +50,9 @@ static void names(void)
 static void clients(void)
 {
 	static const char *const cases[][2] = {
-		{ "10.0.0.7(53122)", "\"client.address\",\"value\":{\"stringValue\":\"10.0.0.7\"}},"
-				     "{\"key\":\"client.port\",\"value\":"
-				     "{\"intValue\":\"53122\"}}" },
+		{ "10.0.0.7(53122)",
+		  "\"client.address\",\"value\":{\"stringValue\":\"10.0.0.7\"}},"
+		  "{\"key\":\"client.port\",\"value\":{\"intValue\":\"53122\"}}" },
 		{ "::1(1)", "\"stringValue\":\"::1\"}},{\"key\":\"client.port\"" },
 		{ "[local]", "\"network.transport\",\"value\":{\"stringValue\":\"unix\"}}" },
 		{ "a()", "\"client.address\",\"value\":{\"stringValue\":\"a()\"}}" },
@@ -92,7 +92,7 @@ static void kinds(void)
 	st.has_status = st.failed = true;
 	CHECK(strstr(line(&st), "\"container.name\"") && strstr(out.buf, "\"_OTHER\"") &&
 	      strstr(out.buf, "],\"status\":{\"code\":2}}]}]}]}\n"), "%s", out.buf);
-	/* All optional members are unknown. */
+	/* All optional members unknown. */
 	st = (struct statement){ .engine = "postgresql", .otel_system = "postgresql" };
 	CHECK(strstr(line(&st), "\"name\":\"postgresql\""), "%s", out.buf);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* sql/traceparent.c: comments with and without a trace context. */
+/* Tests of sql/traceparent: the comments that name a parent span. */
 #include <string.h>
 
 #include "sql/traceparent.h"
@@ -38,7 +38,7 @@ static void comments(void)
 		"select 1 /*traceparent='" VALID "'*/ -- traceparent='" OTHER "'",
 		"select 1 /*traceparent='" VALID "'*/ + 1 /*traceparent='" VALID "x'*/",
 		"select 1 /*said before: traceparent='" VALID "'",
-		/* A later version. */
+		/* A future version. */
 		"select 1 /*traceparent='cc-" TRACE "-" SPAN "-01-more'*/",
 		"select 1 /*traceparent='01-" TRACE "-" SPAN "-01'*/",
 	};
@@ -76,7 +76,7 @@ static void none(void)
 		CHECK(!find(texts[i]), "%s", texts[i]);
 }
 
-/* The ends of strings, and executable comments, depend on the dialect. */
+/* The ends of strings, and comments that are code, depend on the server. */
 static void dialects(void)
 {
 	static const char escaped[] = "select 'a\\'/*', 1 /*traceparent='" VALID "'*/";
@@ -87,7 +87,7 @@ static void dialects(void)
 	CHECK(find(code));
 }
 
-/* A text that is cut at any byte gives the right context or none. */
+/* A text that is cut, at each byte, has the same parent or none. */
 static void cuts(void)
 {
 	static const char text[] = "select 1 /*a='b',traceparent='" VALID "',c='d'*/";
