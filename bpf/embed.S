@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The compiled BPF programs, carried inside the binary. */
+/* The BPF objects, embedded in the binary. */
 	.section .rodata.bpf, "a"
 	.balign 8
 	.globl bpf_statement, bpf_statement_end
