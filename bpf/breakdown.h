@@ -21,7 +21,7 @@ CONSTANT(call_none);	/* BREAKDOWN_NO_CALL, or BREAKDOWN_OTHERS if system calls a
 
 MAP(no_thread);		/* array of one: a struct event_breakdown of zeros */
 MAP(workers);		/* hash: event_breakdown.leader → struct breakdown_workers, ended ones */
-MAP(parallel);		/* array: event_breakdown.leader % BREAKDOWN_LEADERS → u32, not 0: some ended */
+MAP(parallel);		/* array: event_breakdown.leader % BREAKDOWN_LEADERS → u32: any ended */
 
 INLINE __u32 *workers_any(__u64 leader)
 {
@@ -120,14 +120,14 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *c
 	if (!t->start_ns)
 		__sync_fetch_and_add(running, 1);
 	t->start_ns = t->since_ns = now;
-	t->doing = BREAKDOWN_CPU;
+	t->part = BREAKDOWN_CPU;
 	t->call = (__u32)VALUE(call_none);
-	t->said = 0;
+	t->announced = 0;
 	t->used = t->sorted = 0;
 	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits) + sizeof(t->phases));
 	__builtin_memset(&t->use[USE_SORTS], 0, USE_SORTINGS * sizeof(__u64));
 	t->workers.count = 0;
-	t->word = arg_wait_event(ctx);
+	t->wait_event = arg_wait_event(ctx);
 	return t;
 }
 

@@ -2,7 +2,7 @@
 #ifndef BPF_EMBED_H
 #define BPF_EMBED_H
 
-/* The BPF objects made from NAME.bpf.c: the bytes from the first to before the second. */
+/* The BPF object of NAME.bpf.c: the bytes [bpf_NAME, bpf_NAME_end). */
 extern const unsigned char bpf_statement[], bpf_statement_end[];
 extern const unsigned char bpf_trace[], bpf_trace_end[];
 extern const unsigned char bpf_locks[], bpf_locks_end[];

@@ -17,7 +17,7 @@
 
 /* PostgreSQL's wait event: the class from bit 24 on; of LWLocks, the tranche in the low bits. */
 #define LWLOCK_CLASS	0x01
-/* ->mode of an LWLock: LW_EXCLUSIVE, LW_SHARED, LW_WAIT_UNTIL_FREE; from here on: unknown. */
+/* ->mode of an LWLock: LW_EXCLUSIVE, LW_SHARED, LW_WAIT_UNTIL_FREE; from this value on: unknown. */
 #define LWLOCK_MODES	3
 
 /* enum _thd_wait_type_e of MySQL and MariaDB, mysql/service_thd_wait.h. */
@@ -35,7 +35,7 @@ struct event_lock {
 	__u64 start_ns;		/* CLOCK_MONOTONIC of the programs, see clock_ahead() */
 	__u64 duration_ns;
 	__u64 address;		/* PostgreSQL: of the LOCALLOCK; MySQL: of the THD; 0: unknown */
-	__u64 relation;		/* PostgreSQL: address of the Relation of the row that is waited for;
+	__u64 relation;		/* PostgreSQL: address of the Relation of the row waited for;
 				   MySQL: of the MDL_context that waits for a metadata lock; or 0 */
 	__u32 block, offset;	/* PostgreSQL: the row's ctid */
 	__u32 field[4];		/* of the LOCKTAG; with LOCK_LWLOCK [0] is the tranche */

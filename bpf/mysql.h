@@ -154,7 +154,7 @@ PROGRAM(wait_begin)
 	struct event_breakdown *t = breakdown_current();
 
 	if (t)
-		t->said = mysql_wait_part((__u32)arg_wait(ctx));
+		t->announced = mysql_wait_part((__u32)arg_wait(ctx));
 	return 0;
 }
 
@@ -163,7 +163,7 @@ PROGRAM(wait_end)
 	struct event_breakdown *t = breakdown_current();
 
 	if (t)
-		t->said = 0;
+		t->announced = 0;
 	return 0;
 }
 

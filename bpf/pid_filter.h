@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which processes -p means: one of its own, or all of a server. */
+/* The processes that -p selects: one process, or all those of a server. */
 #ifndef BPF_PID_FILTER_H
 #define BPF_PID_FILTER_H
 
@@ -8,12 +8,12 @@
 ARGUMENT(server);	/* PID of the server's main process in its own PID namespace */
 
 CONSTANT(filter_pids);
-CONSTANT(ns_pids);	/* the kernel can tell which PID namespace a process is in (5.7) */
+CONSTANT(ns_pids);	/* bpf_get_ns_current_pid_tgid() exists (b4490c5c4e02, 5.7) */
 
-MAP(pids);		/* hash: tgid that is wanted → anything */
+MAP(pids);		/* hash: tgid of a wanted process → anything */
 MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 
-/* Whether process @pid, which is at hand, is one of those that -p names, or a child of one. */
+/* Return whether the current process, @pid, or its server is one that -p selects. */
 INLINE int pid_wanted(void *ctx, __u32 pid)
 {
 	struct wanted_server *server;
@@ -24,7 +24,7 @@ INLINE int pid_wanted(void *ctx, __u32 pid)
 		return 1;
 	main_pid = arg_server(ctx);
 	server = bpf_map_lookup_elem(servers, &main_pid);
-	/* Without, that of another namespace with the same PID is taken for it. */
+	/* Without the helper, a server of another namespace with the same PID is selected, too. */
 	if (!VALUE(ns_pids))
 		return server != 0;
 	for (int i = 0; server && i < WANTED_NAMESPACES; i++)

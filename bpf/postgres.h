@@ -75,7 +75,7 @@ PROGRAM(activity)
 	if (session_phase(s) != SESSION_IDLE) {
 		if (text && session_phase(s) == SESSION_SYNCING)
 			end_ns = s->completed_ns;
-		/* Another text although it has not completed: only parsed, or its portal is suspended. */
+		/* Another text before its completion: only parsed, or its portal is suspended. */
 		else if (!text || s->flags & STATEMENT_COMPLETED || !text_same(session, text))
 			end_ns = bpf_ktime_get_ns();
 	}

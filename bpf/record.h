@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What all programs share that send records: counters, waking the consumer, PIDs as it sees them.
- */
+/* Sending records: the buffer, waking the consumer, counters, PIDs as the consumer sees them. */
 #ifndef BPF_RECORD_H
 #define BPF_RECORD_H
 
 #include "bpf/bpf.h"
 #include "bpf/event.h"
 
-CONSTANT(pid_ns_dev);	/* the PID namespace that PIDs are told in; 0: the initial one */
+CONSTANT(pid_ns_dev);	/* PID namespace of the tool; 0: the initial one */
 CONSTANT(pid_ns_ino);
-CONSTANT(perf_buffers);	/* records go to the perf buffer of their CPU: there is no ring (5.8) */
+CONSTANT(perf_buffers);	/* a perf buffer per CPU, as there is no ring buffer (457f44363a88, 5.8) */
 
-MAP(counters);		/* array by CPU: enum counter → u64 */
-MAP(ring);		/* the ring buffer, or with perf_buffers the perf events of the CPUs .. */
-MAP(wakers);		/* .. and those into the same buffers that wake the consumer */
+MAP(counters);		/* per-CPU array: enum counter → u64 */
+MAP(ring);		/* the ring buffer, or a perf event array */
+MAP(wakers);		/* perf event array: events on the same buffers that wake the consumer */
 MAP(control);		/* array of one: struct control */
 
 INLINE void count(__u32 which)
@@ -26,9 +24,9 @@ INLINE void count(__u32 which)
 }
 
 /*
- * Hands a record over without a wake-up, the largest cost of all. 0, or it did not fit. A kernel
- * that lacks one of the two helpers never sees it: what a constant decides, the verifier does not
- * follow.
+ * Write a record without waking the consumer, which costs more than all the rest. Return 0, or not
+ * 0 if it does not fit. A kernel may lack one of the two helpers: the verifier does not follow a
+ * branch that a constant excludes.
  */
 INLINE long output(void *ctx, void *record, __u64 size)
 {
@@ -38,26 +36,26 @@ INLINE long output(void *ctx, void *record, __u64 size)
 }
 
 /*
- * The consumer is woken only if it said that it sleeps. It says so before it looks for records for
- * the last time, so one of the two sees the other.
+ * Wake the consumer if it sleeps. It sets ->asleep before it checks for records one last time, so
+ * either it sees the record or the program sees ->asleep.
  */
 INLINE void wake(void *ctx)
 {
-	char sign[WAKE_BYTES] = {};
+	char empty[WAKE_BYTES] = {};
 	__u32 zero = 0;
 	struct control *ctl = bpf_map_lookup_elem(control, &zero);
-	void *nothing;
+	void *record;
 
-	if (!ctl || !*(volatile __u32 *)&ctl->asleep)
+	if (!ctl || !READ_ONCE(ctl->asleep))
 		return;
 	ctl->asleep = 0;
 	if (VALUE(perf_buffers)) {
-		bpf_perf_event_output(ctx, wakers, BPF_F_CURRENT_CPU, sign, sizeof(sign));
+		bpf_perf_event_output(ctx, wakers, BPF_F_CURRENT_CPU, empty, sizeof(empty));
 		return;
 	}
-	nothing = bpf_ringbuf_reserve(ring, 8, 0);
-	if (nothing)
-		bpf_ringbuf_discard(nothing, BPF_RB_FORCE_WAKEUP);
+	record = bpf_ringbuf_reserve(ring, WAKE_BYTES, 0);
+	if (record)
+		bpf_ringbuf_discard(record, BPF_RB_FORCE_WAKEUP);
 }
 
 INLINE void send(void *ctx, void *record, __u64 size)
@@ -69,8 +67,8 @@ INLINE void send(void *ctx, void *record, __u64 size)
 }
 
 /*
- * The process and thread at hand, @id by the initial PID namespace, as they are seen from where the
- * tool runs. 0: from there they cannot be seen.
+ * Translate the current process and thread, @id in the initial PID namespace, to the tool's PID
+ * namespace. Return 0 if they are not visible there.
  */
 INLINE __u64 id_seen(__u64 id)
 {
@@ -83,7 +81,7 @@ INLINE __u64 id_seen(__u64 id)
 	return (__u64)info.tgid << 32 | info.pid;
 }
 
-/* The position of the highest bit that is set. */
+/* Return the position of the highest set bit, 0 if there is none. */
 INLINE __u32 record_log2(__u64 value)
 {
 	__u32 log = 0;

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Sessions: what the programs of statement.bpf.c keep of each thread that serves a client.
+ * Sessions: the state of each client's session, and the statements in it.
  *
- * A thread's state is the record that is sent when its statement ends, text
- * included, so that nothing is copied twice. It is made at the thread's
- * first hit, changed in place from then on, and deleted when the thread exits:
- * a hit costs one look-up.
+ * A session's state is the record that is sent when its statement ends, text included, so that
+ * nothing is copied twice. It is created at the first hit, changed in place from then on, and
+ * dropped when the thread exits or the connection is closed: a hit costs one look-up.
  */
 #ifndef BPF_SESSION_H
 #define BPF_SESSION_H
@@ -13,30 +12,30 @@
 #include "bpf/pid_filter.h"
 #include "bpf/breakdown.h"
 
-#define TEXT_SCAN_STEPS	32	/* beyond 1 MiB a text's length is not counted */
+#define TEXT_SCAN_STEPS	32	/* the length of a text beyond 1 MiB is not determined */
 
-ARGUMENT(session);	/* address of the server's session object; 0: a thread is a session */
+ARGUMENT(session);	/* address of the server's session object; 0: each thread is a session */
 ARGUMENT(client);	/* 0: the process serves no client */
 ARGUMENT(replication);	/* not 0: a walsender */
-ARGUMENT(user);		/* pointers to who is connected; 0: not known */
-ARGUMENT(user_length);	/* 0: it ends in a NUL */
+ARGUMENT(user);		/* pointers to user, database, host name, address and port; 0: none */
+ARGUMENT(user_length);	/* 0: NUL-terminated */
 ARGUMENT(host_length);
 ARGUMENT(database);
 ARGUMENT(host);
-ARGUMENT(address);	/* where there is no host */
+ARGUMENT(address);	/* instead of the host name */
 ARGUMENT(port);
 
 CONSTANT(target_id);
-CONSTANT(text_bytes);	/* how much of a text is shown */
-CONSTANT(text_size);	/* text_bytes + 2: room for a NUL and for telling that there is more */
-CONSTANT(head_bytes);	/* of a text that are compared: text_size, HEAD_WORDS at most */
+CONSTANT(text_bytes);	/* bytes of a text that are sent */
+CONSTANT(text_size);	/* text_bytes + 2: for a NUL, and to detect a longer text */
+CONSTANT(head_bytes);	/* bytes of a text that are compared: text_size, HEAD_WORDS at most */
 CONSTANT(want_sessions);
-CONSTANT(tells_sessions);	/* this file's server lets it be known who is connected */
-CONSTANT(want_execs);	/* of programs of any name */
-CONSTANT(want_rows);	/* they are shown: reading them costs a tenth of what a hit may */
+CONSTANT(identity_known);	/* the client can be read from this server's memory */
+CONSTANT(want_execs);	/* executions under any name */
+CONSTANT(want_rows);	/* rows are shown; reading them takes a tenth of a hit's budget */
 
-MAP(scratch);		/* array of one: bytes that nobody reads */
-MAP(comms);		/* hash: struct exec_name → EXEC_… */
+MAP(scratch);		/* array of one: TEXT_SCAN_BYTES, written only */
+MAP(comms);		/* hash: struct exec_name → enum exec_value, a byte */
 
 INLINE struct event_session event_session(__u32 type, __u32 target_id, __u64 id)
 {
@@ -56,6 +55,7 @@ INLINE void send_session(void *ctx, __u32 type, __u32 target_id, __u64 id)
 	send(ctx, &event, sizeof(event));
 }
 
+/* Read a string of @length bytes, or NUL-terminated if that is 0. */
 INLINE void read_name(char *to, __u32 size, __u64 from, __u64 length)
 {
 	to[0] = 0;
@@ -78,7 +78,7 @@ INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
 }
 
-/* A perf buffer has nothing to reserve: the record is made on the stack. */
+/* A perf buffer has no space to reserve: the record is on the stack. */
 static __attribute__((noinline)) void send_identity_copied(void *ctx, __u64 id)
 {
 	struct event_identity event = {};
@@ -108,7 +108,7 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 	wake(ctx);
 }
 
-/* Whose statement the session's next ones are. */
+/* Set the group in which the session's statements are counted. */
 INLINE void stat_group(void *ctx, struct session *session)
 {
 	if (VALUE(stat_by) == STAT_BY_DATABASE)
@@ -118,14 +118,14 @@ INLINE void stat_group(void *ctx, struct session *session)
 			  arg_user_length(ctx));
 }
 
-/* A session's first hit. NULL where the table is full. */
+/* Create a session at its first hit. Return NULL if it is not wanted or there is no room. */
 INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 {
 	struct session *session;
 	char yes = 1;
 
 	id = id_seen(id);
-	/* What is not wanted must not take the memory of a session. */
+	/* The mark is smaller than a session. */
 	if (!id || !arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
 		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
@@ -144,14 +144,15 @@ INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 	stat_group(ctx, session);
 	if (arg_replication(ctx))
 		session->s.flags |= SESSION_REPLICATION;
-	else if (VALUE(want_sessions) && VALUE(tells_sessions))
+	else if (VALUE(want_sessions) && VALUE(identity_known))
 		send_identity(ctx, id);
 	return session;
 }
 
 /*
- * A thread is a session, or the server says which one it works for: in a pool of threads a
- * statement can go on in another one. User addresses have 47 bits; the PID tells servers apart.
+ * Return the current session's key: the thread, or the session object that it works for, as a
+ * statement can change threads in a thread pool. User addresses have 47 bits; the PID distinguishes
+ * servers.
  */
 INLINE __u64 session_key(void *ctx, __u64 id)
 {
@@ -173,7 +174,7 @@ static __attribute__((noinline)) struct session *session_overflow(void *ctx, __u
 	return session;
 }
 
-/* The session at hand, or NULL: none can be made, or none is wanted. */
+/* Return the current session, a new one with @first_flags, or NULL: not wanted, or no room. */
 INLINE struct session *session_get(void *ctx, __u32 first_flags)
 {
 	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
@@ -187,7 +188,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	struct event_statement *s = &session->s;
 	__u32 len = s->text_len;
 
-	/* On a walsender's connection, a replication command; what fails may be SQL. */
+	/* A replication command, unless it failed: then it may be SQL. */
 	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED) &&
 	    (s->flags & STATEMENT_DIED || !(s->flags & STATEMENT_ERROR))) {
 		s->flags &= ~SESSION_OPEN;
@@ -201,7 +202,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
 	if (VALUE(stat_unit_ns)) {
-		/* Else it is its waits that are counted. */
+		/* With a breakdown, its waits are counted instead. */
 		if (!VALUE(want_breakdown))
 			stat_count(session, s->duration_ns, 0);
 		return;
@@ -211,7 +212,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	send(ctx, s, sizeof(*s) + len);
 }
 
-/* The length of a text that is longer than what is kept of it. 0: too long to count. */
+/* Return the length of a text longer than text_bytes, or 0: longer than is determined. */
 static __attribute__((noinline)) __u64 text_measure(const char *text)
 {
 	__u64 length = VALUE(text_bytes);
@@ -230,7 +231,7 @@ static __attribute__((noinline)) __u64 text_measure(const char *text)
 	return 0;
 }
 
-/* Copies a text that ends in a NUL. */
+/* Copy a NUL-terminated text to the session. */
 INLINE void text_read(struct session *session, const char *text)
 {
 	struct event_statement *s = &session->s;
@@ -251,7 +252,7 @@ INLINE void text_read(struct session *session, const char *text)
 	}
 }
 
-/* Copies a text of known length. */
+/* Copy a text of known length to the session. */
 INLINE void text_copy(struct session *session, const char *text, __u64 length)
 {
 	struct event_statement *s = &session->s;
@@ -269,8 +270,8 @@ INLINE void text_copy(struct session *session, const char *text, __u64 length)
 }
 
 /*
- * Whether @text begins as the text that is kept: as far as HEAD_WORDS reach, or what is kept, which
- * tells statements of one pipeline apart.
+ * Return whether @text and the session's text begin alike, in head_bytes. That is enough to
+ * distinguish the statements of a pipeline.
  */
 static __attribute__((noinline)) int text_same(struct session *session, const char *text)
 {
@@ -280,10 +281,10 @@ static __attribute__((noinline)) int text_same(struct session *session, const ch
 	if (bpf_probe_read_user_str(head, VALUE(head_bytes), text) < 0)
 		return 0;
 	for (int i = 0; i < HEAD_WORDS; i++) {
-		/* Where the head is cut, its last byte is the NUL of that, not the text's. */
+		/* The last byte of a cut head is a NUL that the text does not have. */
 		__u64 mask = i == HEAD_WORDS - 1 ? 0x00ffffffffffffff : ~0ULL;
 		__u64 differ = (head[i] ^ kept[i]) & mask;
-		/* The lowest bit that is set marks the first NUL, if there is one. */
+		/* The lowest set bit marks the first NUL, if there is one. */
 		__u64 nul = (head[i] - 0x0101010101010101) & ~head[i] & 0x8080808080808080;
 
 		if (nul)
@@ -294,7 +295,7 @@ static __attribute__((noinline)) int text_same(struct session *session, const ch
 	return 1;
 }
 
-/* A thread that was first seen in the middle of a statement is now past it. */
+/* Count the missed start of the statement that the session's first hit was in. */
 INLINE void session_joined(struct session *session)
 {
 	if (!(session->s.flags & SESSION_JOINED))
@@ -304,8 +305,8 @@ INLINE void session_joined(struct session *session)
 }
 
 /*
- * Between statements: one that user space added to the hash makes way for one with a slot, which is
- * made at once, as whose first hit is an end is taken to be in the middle of a statement.
+ * The session becomes idle: if user space added it to the overflow, replace it by one in a slot.
+ * Not later, as a session whose first hit is an end would count a missed start.
  */
 INLINE void session_idle(void *ctx, struct session *session)
 {
@@ -315,7 +316,7 @@ INLINE void session_idle(void *ctx, struct session *session)
 		session_overflow(ctx, key, 0);
 }
 
-/* A new statement begins at @now; what the session is stays. */
+/* Begin a statement at @now. Flags that describe the session remain. */
 INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32 more)
 {
 	struct event_statement *s = &session->s;

@@ -16,7 +16,7 @@
  *	claims	owner	key
  *	0	0	0	free; the session in it is all zero
  *	1	K	K	has the session of K
- *	1	K	0	K's session is dismissed: user space does not want it, but K keeps the slot
+ *	1	K	0	K's session is dismissed: not wanted, but K keeps the slot
  *
  * During a transition claims also counts attempts, and owner and key change one after the other.
  *
@@ -37,11 +37,11 @@
  *   remains K's until K drops it. K's next hit finds another key in the slot and nothing in the
  *   overflow, but K in map "ignored".
  *
- * - User space dismisses K's session while K exits. User space (1) marks K as ignored, (2) exchanges
- *   key, (3) if there was no session to dismiss, in the slot or the overflow, deletes the mark. The
- *   drop (a) clears key, (b) deletes the mark. If (2) succeeds, (b) comes after (1) and deletes the
- *   mark; otherwise (3) does. No mark outlives the thread and hides the next one with its ID. Nor
- *   does a claim: owner is not written by user space while K lives, and the drop clears it, so
+ * - User space dismisses K's session while K exits. User space (1) marks K as ignored, (2)
+ *   exchanges key, (3) if there was no session to dismiss, in the slot or the overflow, deletes the
+ *   mark. The drop (a) clears key, (b) deletes the mark. If (2) succeeds, (b) comes after (1) and
+ *   deletes the mark; otherwise (3) does. No mark outlives the thread to hide the next one with its
+ *   ID. Nor does a claim: user space does not write owner while K lives, and the drop clears it, so
  *   that the next thread with K's ID cannot drop the slot of another one.
  *
  * - User space adds to the overflow a session that runs since before tracing began, while K's first
@@ -53,12 +53,12 @@
  *   frees their slots (sessions_prune()), in the order of a drop. A session that has just been
  *   claimed is not mistaken for one of those: it is all zero, and PID 0 means not filled in yet.
  *
- * - User space deletes a session from the overflow while a program uses it. The kernel may reuse the
- *   element for another key before the program ends. BPF offers no protection; slots need none.
+ * - User space deletes a session from the overflow while a program uses it. The kernel may reuse
+ *   the element for another key before the program ends. BPF offers no protection; slots need none.
  *
  * Memory ordering. On x86-64, stores are not reordered and XADD is a full barrier. On aarch64, XADD
- * without BPF_FETCH (5ca419f2864a, 5.12) is a relaxed STADD or LDXR/STXR pair, which may take effect
- * before earlier stores to other addresses. The protocol relies on:
+ * without BPF_FETCH (5ca419f2864a, 5.12) is a relaxed STADD or a pair of LDXR and STXR, which may
+ * take effect before earlier stores to other addresses. The protocol relies on:
  *
  * - Claim: the stores to the slot depend on the value read from claims and do not precede it.
  *
@@ -82,7 +82,7 @@ CONSTANT(slot_shift);	/* 64 - log2(number of slots); 0: there are none */
 
 MAP(slots);		/* array: struct slot */
 MAP(slot_sessions);	/* array: the session that has the slot */
-MAP(sessions);		/* hash: u64 key, see session_key() → the session, of those without a slot */
+MAP(sessions);		/* hash: u64 key, see session_key() → the session that has no slot */
 MAP(ignored);		/* hash: u64 key of a session that is not wanted → anything */
 MAP(blank);		/* array of one: a session that is all zero */
 
@@ -97,7 +97,9 @@ INLINE struct session *session_in_slot(__u64 key)
 	__u32 number = slot_number(key);
 	struct slot *slot = bpf_map_lookup_elem(slots, &number);
 
-	return slot && READ_ONCE(slot->key) == key ? bpf_map_lookup_elem(slot_sessions, &number) : 0;
+	if (!slot || READ_ONCE(slot->key) != key)
+		return 0;
+	return bpf_map_lookup_elem(slot_sessions, &number);
 }
 
 /* Return the session of @key, or NULL. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Durations, of statements or of waits in them, that are counted here and not sent. */
+/* Histograms: durations of statements, or of waits in them, that are counted instead of sent. */
 #ifndef BPF_STAT_H
 #define BPF_STAT_H
 
 #include "bpf/record.h"
 #include "bpf/slot.h"
 
-CONSTANT(stat_unit_ns);	/* durations are counted in this unit; 0: statements are sent */
+CONSTANT(stat_unit_ns);	/* unit of the histogram; 0: statements are sent, not counted */
 CONSTANT(stat_by);	/* enum stat_by */
 CONSTANT(threshold_ns);
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
 
-/* The first word of the text in lower case. */
+/* Set @group to the first word of the text, in lower case. */
 INLINE void stat_command(char group[STAT_GROUP], struct session *session)
 {
 	__u32 n = 0, len = session->s.text_len;
@@ -27,7 +27,7 @@ INLINE void stat_command(char group[STAT_GROUP], struct session *session)
 	}
 }
 
-/* Not copied from a string: a program has no data of its own. */
+/* Byte by byte: a program cannot have string constants. */
 INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
 {
 	group[0] = failed ? 'e' : 'o';
@@ -39,7 +39,7 @@ INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
 	group[4] = 'r';
 }
 
-/* Counts @ns in @session's group; the text of one that is @late is not known yet. */
+/* Count @ns in the group of @session, whose text is not known yet if @late. */
 static __attribute__((noinline)) void stat_count(struct session *session, __u64 ns, __u32 late)
 {
 	struct stat_key key = { .target_id = session->s.target_id };
@@ -61,7 +61,7 @@ static __attribute__((noinline)) void stat_count(struct session *session, __u64 
 	}
 	if (!bpf_map_update_elem(histogram, &key, &one, BPF_NOEXIST))
 		return;
-	/* Another CPU was quicker, or the table is full. */
+	/* Another CPU added the key, or the table is full. */
 	n = bpf_map_lookup_elem(histogram, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);

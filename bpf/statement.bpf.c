@@ -29,7 +29,7 @@ PROGRAM(pair_start)
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
-	if (VALUE(want_sessions) && VALUE(tells_sessions))
+	if (VALUE(want_sessions) && VALUE(identity_known))
 		send_identity(ctx, (__u64)s->pid << 32 | s->tid);
 	return 0;
 }
@@ -102,13 +102,13 @@ PROGRAM(process_exec)
 {
 	struct event_exec event = {};
 	const char *known;
-	char told = EXEC_TOLD;
+	char reported = EXEC_REPORTED;
 	__u64 id;
 
 	if (bpf_get_current_comm(&event.name, sizeof(event.name)))
 		return 0;
 	known = bpf_map_lookup_elem(comms, &event.name);
-	if (known ? *known == EXEC_TOLD : !VALUE(want_execs))
+	if (known ? *known == EXEC_REPORTED : !VALUE(want_execs))
 		return 0;
 	id = id_seen(bpf_get_current_pid_tgid());
 	if (!id)
@@ -116,7 +116,7 @@ PROGRAM(process_exec)
 	event.session = event_session(EVENT_EXEC, 0, id);
 	/* If the table is full, each execution is reported. */
 	if (!output(ctx, &event, sizeof(event)) && !known)
-		bpf_map_update_elem(comms, &event.name, &told, BPF_ANY);
+		bpf_map_update_elem(comms, &event.name, &reported, BPF_ANY);
 	wake(ctx);
 	return 0;
 }
@@ -126,10 +126,10 @@ INLINE __u32 server_wait_part(const struct event_breakdown *t)
 {
 	__u32 event = 0;
 
-	if (!t->said && t->word &&
-	    !bpf_probe_read_user(&event, sizeof(event), (const void *)t->word))
+	if (!t->announced && t->wait_event &&
+	    !bpf_probe_read_user(&event, sizeof(event), (const void *)t->wait_event))
 		return postgres_wait_part(event);
-	return t->said;
+	return t->announced;
 }
 
 /*
@@ -150,7 +150,7 @@ PROGRAM(task_switch)
 			t->call = wait_system_call(task);
 		if (state) {
 			part = server_wait_part(t);
-			t->doing = part ? part : wait_call_part(t->call, task, state);
+			t->part = part ? part : wait_call_part(t->call, task, state);
 		}
 	}
 	tid = wait_task_id(ctx, VALUE(record_next), 2);

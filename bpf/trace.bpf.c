@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Any probe of any file: what is asked for of a hit is sent, or counted. The filter and the
- * values are functions that the loader emits from what the user wrote.
+ * Any probe of any file: a hit is sent or counted, with the fields requested. The filter and the
+ * fields are functions that the loader emits from the user's expressions.
  */
 #include "bpf/record.h"
 
@@ -21,7 +21,7 @@ ARGUMENT(11);
 ARGUMENT(12);
 ARGUMENT(retval);
 
-/* Functions of the variables; not 0: the hit is wanted */
+/* Functions of the variables. trace_filter: not 0: the hit is wanted. */
 extern __u64 trace_filter(__u64 *variables);
 extern __u64 trace_field_0(__u64 *variables);
 extern __u64 trace_field_1(__u64 *variables);
@@ -38,18 +38,18 @@ extern __u64 trace_field_11(__u64 *variables);
 
 CONSTANT(probe_id);
 CONSTANT(filter_pids);
-CONSTANT(fields);	/* how many there are */
-CONSTANT(texts);	/* bit n: field n is the address of a text */
-CONSTANT(text_size);	/* room for a text, a multiple of 8 */
+CONSTANT(fields);	/* number of fields */
+CONSTANT(texts);	/* bit n: field n is the address of a string */
+CONSTANT(text_size);	/* room for a string, a multiple of 8 */
 CONSTANT(record_size);
-CONSTANT(histogram);	/* the first field is counted by powers of two */
-CONSTANT(is_signed);	/* it is a signed number */
+CONSTANT(histogram);	/* count the first field by powers of two */
+CONSTANT(is_signed);	/* the first field is signed */
 
-MAP(pids);		/* hash: tgid that is wanted → anything */
+MAP(pids);		/* hash: tgid of a wanted process → anything */
 MAP(probe_hits);	/* hash: struct probe_hit_key → u64 */
 MAP(record);		/* per-CPU array of one: with perf_buffers, room for a record */
 
-/* Reads the arguments. The process and thread as they are seen; 0: the hit is not wanted. */
+/* Read the arguments. Return the process and thread as the tool sees them; 0: not wanted. */
 INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 {
 	__u64 id = id_seen(bpf_get_current_pid_tgid());
@@ -78,7 +78,7 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 	return id;
 }
 
-/* Adds field @n to the record, and its text to where @at is; all constant to the kernel. */
+/* Append field @n, and its string at @at. The verifier sees constants only. */
 #define FIELD(n)                                                                            \
 	if (VALUE(fields) > (n)) {                                                          \
 		value = trace_field_##n(v);                                                 \
@@ -90,7 +90,7 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 		}                                                                           \
 	}
 
-/* Return room for a record, or NULL. */
+/* Return memory for a record, or NULL. */
 INLINE struct event_probe_hit *record_begin(void)
 {
 	__u32 zero = 0;
@@ -101,14 +101,14 @@ INLINE struct event_probe_hit *record_begin(void)
 }
 
 /*
- * Send the record of thread @id. Kernels without a ring buffer run this with preemption disabled. If
- * the fallback is forced on a newer one, another thread can have used the element in between.
+ * Send the record of thread @id. Kernels without a ring buffer run this with preemption disabled.
+ * If the fallback is forced on a newer one, another thread may have used the element meanwhile.
  */
 INLINE void record_end(void *ctx, struct event_probe_hit *event, __u64 id)
 {
 	if (!VALUE(perf_buffers))
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	else if (*(volatile __u32 *)&event->tid != (__u32)id ||
+	else if (READ_ONCE(event->tid) != (__u32)id ||
 		 bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, event, VALUE(record_size)))
 		count(LOST_RING_FULL);
 	wake(ctx);
@@ -173,7 +173,7 @@ PROGRAM(hit_count)
 	n = bpf_map_lookup_elem(probe_hits, &key);
 	if (!n && !bpf_map_update_elem(probe_hits, &key, &one, BPF_NOEXIST))
 		return 0;
-	/* Another CPU may have been the first, or the table is full. */
+	/* Another CPU added the key, or the table is full. */
 	if (!n)
 		n = bpf_map_lookup_elem(probe_hits, &key);
 	if (n)

@@ -12,11 +12,11 @@
 #include "bpf/stat.h"
 
 #define TASK_UNINTERRUPTIBLE	2	/* the same in all releases */
-#define TASK_STATES		0xff	/* TASK_REPORT_MAX - 1; in a record, higher bits: preempted */
+#define TASK_STATES		0xff	/* TASK_REPORT_MAX - 1; a record has more: preempted */
 
-CONSTANT(want_waits);		/* waits are counted or sent one by one, see breakdown_count_wait() */
-CONSTANT(wait_part);		/* stat --wait: the enum breakdown_part wanted, or BREAKDOWN_PARTS */
-CONSTANT(wait_call);		/* stat --wait: the system call wanted, or BREAKDOWN_NONE */
+CONSTANT(want_waits);		/* count or send each wait, see breakdown_count_wait() */
+CONSTANT(wait_part);		/* stat --wait: the enum breakdown_part, or BREAKDOWN_PARTS */
+CONSTANT(wait_call);		/* stat --wait: the system call, or BREAKDOWN_NONE */
 /* Offsets in the kernel's struct task_struct, thread stack and struct pt_regs. */
 CONSTANT(task_pid);
 CONSTANT(task_state);
@@ -115,8 +115,8 @@ INLINE __u32 *wait_active(__u32 tid)
 }
 
 /*
- * Return the breakdown of thread @tid, or NULL unless it runs a statement. Most threads do not; the
- * array tells them apart at a tenth of the cost of the hash.
+ * Return the breakdown of thread @tid, or NULL unless it runs a statement. Most threads do not, and
+ * the array shows that at a tenth of the cost of the hash.
  */
 INLINE struct event_breakdown *breakdown_thread(__u32 tid)
 {
@@ -144,7 +144,7 @@ INLINE void breakdown_stop(struct event_breakdown *t, __u32 tid)
 
 INLINE int breakdown_is_waiting(const struct event_breakdown *t)
 {
-	return t->doing != BREAKDOWN_CPU && t->doing != BREAKDOWN_RUNQUEUE;
+	return t->part != BREAKDOWN_CPU && t->part != BREAKDOWN_RUNQUEUE;
 }
 
 /*
@@ -168,8 +168,8 @@ INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct ses
 	case SESSION_BETWEEN:
 		break;
 	}
-	return t->doing == BREAKDOWN_DISK || t->doing == BREAKDOWN_FSYNC ||
-	       t->doing == BREAKDOWN_LOCK || t->doing == BREAKDOWN_SLEEP;
+	return t->part == BREAKDOWN_DISK || t->part == BREAKDOWN_FSYNC ||
+	       t->part == BREAKDOWN_LOCK || t->part == BREAKDOWN_SLEEP;
 }
 
 /* Count or send the wait of thread @t that ends at @now, if it is the kind wanted. */
@@ -180,7 +180,7 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 	struct event_wait wait = { .type = EVENT_WAIT };
 
 	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
-	    (t->doing != VALUE(wait_part) &&
+	    (t->part != VALUE(wait_part) &&
 	     !(breakdown_is_waiting(t) && t->call == VALUE(wait_call))))
 		return;
 	session = session_find(t->session);
@@ -217,23 +217,23 @@ INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 /* Add the time since the last change to the current part. */
 INLINE void breakdown_add_time(struct event_breakdown *t, __u64 now)
 {
-	__u32 doing = t->doing;
+	__u32 part = t->part;
 
-	if (doing < BREAKDOWN_PARTS && now > t->since_ns)
-		t->ns[doing] += now - t->since_ns;
+	if (part < BREAKDOWN_PARTS && now > t->since_ns)
+		t->ns[part] += now - t->since_ns;
 	t->since_ns = now;
 }
 
-/* Account for the time of thread @t until @now; from then on it does @doing. */
+/* Account for the time of thread @t until @now; from then on it is in @part. */
 static __attribute__((noinline)) void breakdown_change(void *ctx, struct event_breakdown *t,
-						       __u64 now, __u32 doing)
+						       __u64 now, __u32 part)
 {
 	if (VALUE(want_waits))
 		breakdown_count_wait(ctx, t, now);
 	else if (breakdown_is_waiting(t) && now > t->since_ns)
 		breakdown_add_wait(t, now);
 	breakdown_add_time(t, now);
-	t->doing = doing;
+	t->part = part;
 }
 
 #endif

@@ -277,7 +277,7 @@ static void linkage_numbers(struct linkage *linkage, const struct bind *bind)
 	linkage_number(linkage, "constant_affected_known",
 		       !!(linkage->has & TARGET_HAS_CHANGES));
 	linkage_number(linkage, "constant_status_known", !!(linkage->has & TARGET_HAS_STATUS));
-	linkage_number(linkage, "constant_tells_sessions",
+	linkage_number(linkage, "constant_identity_known",
 		       engine->identify || linkage->has & TARGET_HAS_WHO);
 }
 

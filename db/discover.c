@@ -558,7 +558,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 
 	/* The name was not checked: report it again. */
 	if (!(alive && exec_is(exec, &process)) &&
-	    !sys_map_lookup(d->comms, &exec->name, &value) && value == EXEC_TOLD)
+	    !sys_map_lookup(d->comms, &exec->name, &value) && value == EXEC_REPORTED)
 		sys_map_delete(d->comms, &exec->name);
 	if (!alive)
 		return;

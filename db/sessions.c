@@ -10,7 +10,7 @@
 #include "host/process.h"
 #include "loader/sys.h"
 
-#define SLOTS_BYTES	(2u << 20)	/* for all of them */
+#define SLOTS_BYTES	(2u << 20)	/* memory of all slots */
 #define SLOTS_MAX	1024
 
 typedef bool sessions_each_fn(struct sessions *s, uint64_t key, struct session *session, void *arg);
@@ -72,7 +72,7 @@ int sessions_add(const struct sessions *s, uint32_t tid, struct session *session
 	return err;
 }
 
-/* Take the session away from thread @key. Return whether it had one. */
+/* Detach the session from thread @key. Return whether it had one. */
 static bool session_dismiss(const struct sessions *s, uint64_t key)
 {
 	uint32_t number = session_slot(s, key);
@@ -128,7 +128,7 @@ static void sessions_each_slot(struct sessions *s, struct session *session, void
 	}
 }
 
-/* Calls @each for every session there is; where it returns true, the session is deleted. */
+/* Call @each for every session, and delete those for which it returns true. */
 static void sessions_each(struct sessions *s, void *arg, sessions_each_fn *each)
 {
 	struct session *session = malloc(s->bytes);
@@ -137,7 +137,7 @@ static void sessions_each(struct sessions *s, void *arg, sessions_each_fn *each)
 
 	if (session)
 		sessions_each_slot(s, session, arg, each);
-	/* The key after one that was deleted is the first again. */
+	/* After a deletion, continue with the key after the last one that was kept. */
 	while (session && !sys_map_next(s->map, kept ? &keys[0] : NULL, &keys[1])) {
 		bool remove = !sys_map_lookup(s->map, &keys[1], session) &&
 			      each(s, keys[1], session, arg);
@@ -155,7 +155,7 @@ static bool session_gone(struct sessions *s, uint64_t key, struct session *sessi
 	(void)s;
 	(void)key;
 	(void)arg;
-	/* Before a program has filled it in it has no PID. */
+	/* PID 0: just claimed, and not filled in yet. */
 	return session->s.pid && !process_exists(session->s.pid);
 }
 
@@ -164,7 +164,7 @@ void sessions_prune(struct sessions *s)
 	sessions_each(s, NULL, session_gone);
 }
 
-/* Whether the session at @key still has this statement. */
+/* Return whether the session of @key is still running @statement. */
 static bool session_same(const struct sessions *s, uint64_t key,
 			 const struct event_statement *statement)
 {
@@ -177,8 +177,8 @@ static bool session_same(const struct sessions *s, uint64_t key,
 }
 
 /*
- * Reads the text of a session that is to have one at its end only. Whether it ran the same
- * statement then.
+ * Read the text of a SESSION_LATE session's statement from the server's memory. Return whether that
+ * succeeded and the statement was still running afterwards.
  */
 static bool session_query(const struct sessions *s, uint64_t key, struct session *session)
 {
@@ -186,7 +186,7 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 	const struct target *target = &s->discover->targets[statement->target_id];
 	uint64_t object = key ^ (uint64_t)statement->pid << SESSION_PID_SHIFT;
 	size_t len = 0;
-	/* The key is made of the kernel's own number of the process. */
+	/* The key contains the kernel's PID. */
 	int n = s->no_memory ? -ENOENT : backend_query(statement->pid, object, &target->places,
 						       session->text, s->text_bytes, &len);
 	bool same = n >= 0 && session_same(s, key, statement);
@@ -201,7 +201,7 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 
 /*
  * Return whether the session runs a statement, and in *@has_text whether its text is known. In
- * SESSION_BETWEEN the server's memory tells whether the packet has another statement.
+ * SESSION_BETWEEN, the packet has another statement if the server's memory has its text.
  */
 static bool session_is_running(const struct sessions *s, uint64_t key, struct session *session,
 			       bool *has_text)
@@ -218,26 +218,26 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 	return *has_text || phase == SESSION_RUNNING;
 }
 
-/* Who hears of what runs. */
-struct hearer {
+/* A callback for running statements. */
+struct listener {
 	void *arg;
 	void (*each)(void *arg, const struct event_statement *s, bool has_text);
 };
 
-static bool session_tell(struct sessions *s, uint64_t key, struct session *session, void *arg)
+static bool session_report(struct sessions *s, uint64_t key, struct session *session, void *arg)
 {
-	struct hearer *hearer = arg;
+	struct listener *listener = arg;
 	bool has_text;
 
 	if (session_is_running(s, key, session, &has_text))
-		hearer->each(hearer->arg, &session->s, has_text);
+		listener->each(listener->arg, &session->s, has_text);
 	return false;
 }
 
 void sessions_running(struct sessions *s, void *arg,
 		      void (*each)(void *arg, const struct event_statement *s, bool has_text))
 {
-	sessions_each(s, &(struct hearer){ arg, each }, session_tell);
+	sessions_each(s, &(struct listener){ arg, each }, session_report);
 }
 
 static bool session_keep(struct sessions *s, uint64_t key, struct session *session, void *arg)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the kernel keeps of each session, see bpf/session.h and bpf/slot.h: which of them run a
- * statement, and which did when detaching began.
+ * The sessions in the BPF maps, see bpf/session.h and bpf/slot.h, as user space reads and changes
+ * them; and the statements that were running when detaching began.
  */
 #ifndef DB_SESSIONS_H
 #define DB_SESSIONS_H
@@ -12,7 +12,7 @@
 #include "bpf/event.h"
 #include "db/discover.h"
 
-/* A session that was running a statement when sessions_keep() looked, with its text so far. */
+/* A session that was running a statement at sessions_keep(), followed by the text. */
 struct sessions_kept {
 	struct sessions_kept *next;
 	uint64_t key;
@@ -22,44 +22,47 @@ struct sessions_kept {
 
 struct sessions {
 	int map, slot_map, ignored_map;	/* "sessions", "slot_sessions", "ignored"; borrowed */
-	struct slot *slots;		/* map "slots", shared; NULL: there are none */
-	uint32_t slot_shift;		/* 64 - the binary logarithm of their number */
-	uint32_t bytes;			/* of an element: struct session and its text */
-	uint32_t text_bytes;		/* of that, at most */
-	bool no_memory;			/* the servers' memory cannot be found: PIDs are not the kernel's */
-	const struct discover *discover;	/* borrowed: the files that ->s.target_id counts */
-	struct sessions_kept *kept;
+	struct slot *slots;		/* map "slots", mapped; NULL: there are none */
+	uint32_t slot_shift;		/* 64 - log2(number of slots) */
+	uint32_t bytes;			/* size of a map element: struct session and its text */
+	uint32_t text_bytes;		/* maximum length of the text */
+	bool no_memory;			/* PIDs are not the kernel's: do not read server memory */
+	const struct discover *discover;	/* borrowed; has the targets */
+	struct sessions_kept *kept;		/* owned */
 };
 
 /*
- * How many slots sessions of @bytes get, a power of two; the kernel sets their memory aside, which
- * the sessions in its hash take only when they are there.
+ * Return the number of slots for sessions of @bytes, a power of two. Their memory is allocated in
+ * advance, unlike that of the overflow.
  */
 uint32_t sessions_slots(uint32_t bytes);
 
 /* Map the @n slots of map "slots", a descriptor. Return 0 or -errno. */
 int sessions_share(struct sessions *sessions, int slots_map, uint32_t n);
 
-/* Adds a session of thread @tid, unless there is one: programs have seen more of it. 0 or -errno. */
+/*
+ * Add a session of thread @tid whose statement is running. Return -EEXIST if it already has one,
+ * 0 or another -errno.
+ */
 int sessions_add(const struct sessions *sessions, uint32_t tid, struct session *session);
 
-/* Have the programs ignore the session of thread @tid from now on, if it has one. */
+/* Ignore the session of thread @tid from now on, until the thread exits. */
 void sessions_ignore(const struct sessions *sessions, uint32_t tid);
 
-/* Deletes those of servers that are gone; a thread's goes with it. */
+/* Remove the sessions of processes that are gone. */
 void sessions_prune(struct sessions *sessions);
 
-/* Calls @each with each statement that runs; without @has_text its text is not known. */
+/* Call @each for each running statement; without @has_text its text is unknown. */
 void sessions_running(struct sessions *sessions, void *arg,
 		      void (*each)(void *arg, const struct event_statement *s, bool has_text));
 
-/* Keeps what runs and began before @time_ns of the kernel's clock. */
+/* Keep the running statements that began before @time_ns of the programs' clock. */
 void sessions_keep(struct sessions *sessions, uint64_t time_ns);
 
-/* Drops of what is kept that whose end was seen since. */
+/* Drop the kept statements that have ended since. */
 void sessions_settle(struct sessions *sessions);
 
-/* Frees what it keeps and shares, not @sessions. */
+/* Free the kept statements and unmap the slots; @sessions itself is the caller's. */
 void sessions_close(struct sessions *sessions);
 
 #endif

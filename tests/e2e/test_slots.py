@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Sessions with a slot and those beyond, which are kept elsewhere. Long texts leave room for few slots."""
+"""Sessions in slots and in the overflow. Long texts leave room for few slots."""
 
+import glob
 import signal
 import struct
 from concurrent.futures import ThreadPoolExecutor
@@ -17,15 +18,24 @@ TEXT = 65536		# for which there are 16 slots
 CLIENTS = 40
 
 
-class Slots:
-    """What the kernel has of the slots of a tool that is started after this."""
+def maps_of(pid):
+    """The IDs of the BPF maps that the process has open."""
+    found = set()
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        with open(path, encoding="ascii") as f:
+            found.update(int(line.split()[1]) for line in f if line.startswith("map_id:"))
+    return found
 
-    def __init__(self):
-        self.before = bpf_objects.everything()["maps"]
+
+class Slots:
+    """The slots of a running tool."""
+
+    def __init__(self, traced):
+        self.traced = traced
 
     def read(self):
         """[(key, owner, claims)]"""
-        values = bpf_objects.array_values(bpf_objects.everything()["maps"] - self.before, "slots")
+        values = bpf_objects.array_values(maps_of(self.traced.pid), "slots")
         return [struct.unpack_from("=QQI", value) for value in values]
 
     def taken(self):
@@ -46,9 +56,9 @@ def tagged(traced):
 
 @pytest.mark.parametrize("args", [[], force("perf"), force("perfbuf")], ids=" ".join)
 def test_more_sessions_than_slots(postgres, tool, args):
-    """Sessions come and go in the slots and beside them; each statement is seen once, and as its own session's."""
-    slots = Slots()
+    """Sessions come and go in the slots and the overflow; each statement is reported once, with its own session."""
     traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", "--text", TEXT, *args)
+    slots = Slots(traced)
     expected, connections = {}, []
 
     def run(number):
@@ -81,8 +91,8 @@ def test_more_sessions_than_slots(postgres, tool, args):
 
 def test_unwanted_sessions_free_their_slots(postgres, tool):
     postgres.psql("drop role if exists slot_user; create role slot_user login")
-    slots = Slots()
     traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", "--text", TEXT, "--user", "slot_user")
+    slots = Slots(traced)
     for number in range(3):
         others = [postgres.connect() for _ in range(CLIENTS)]
         for other in others:
@@ -102,8 +112,7 @@ def test_unwanted_sessions_free_their_slots(postgres, tool):
 
 
 def test_statement_that_ran_before(postgres, tool):
-    """Its session is added from outside; once idle it gets a slot like any other."""
-    slots = Slots()
+    """User space adds its session; once idle it gets a slot like any other."""
     with postgres.connect() as connection:
         pid = connection.info.backend_pid
         with ThreadPoolExecutor(1) as pool:
@@ -111,6 +120,7 @@ def test_statement_that_ran_before(postgres, tool):
             wait_for(lambda: b"t\n" == postgres.psql(f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}")
                      .stdout, 10, "it to sleep")
             traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json")
+            slots = Slots(traced)
             assert not any(key == pid for key, _, _ in slots.read())
             running.result()
         wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 10, "it to have a slot")
@@ -122,7 +132,7 @@ def test_statement_that_ran_before(postgres, tool):
 
 @pytest.mark.parametrize("args", [[], force("perfbuf"), ["--why"]], ids=" ".join)
 def test_error_after_a_statement_that_ran_before(postgres, tool, args):
-    """The first that is heard of the idle session is a failure, of a message that is no statement: no end is missed."""
+    """The first hit of the idle session is a failure, of a message without a statement: no end is missed."""
     connection = wire.Wire(postgres, "slots")
     connection.send(wire.simple("select pg_sleep(1.5) /* slots before */"))
     wait_for(lambda: b"t\n" == postgres.psql("select count(*) = 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout,
@@ -139,14 +149,14 @@ def test_error_after_a_statement_that_ran_before(postgres, tool, args):
 
 
 def test_server_that_is_killed(tool):
-    """Its sessions are its objects, which nobody closes: they go when another server comes."""
+    """Its sessions are objects that nobody closes: they are removed when another server starts."""
     if not maria_server():
         pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
-    slots = Slots()
     server = Maria().init()
     try:
         server.start()
         traced = tool("mysql", "-m", "0", "--json")
+        slots = Slots(traced)
         clients = [server.connect() for _ in range(8)]
         for number, client in enumerate(clients):
             client.query(f"select {number} /* slots */")

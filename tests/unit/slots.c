@@ -161,7 +161,7 @@ static void hook_add(uint32_t *to, int n)
 	record(0);
 }
 
-/* A session's ->pid and ->tid stand for all of it. */
+/* Of a session only ->pid and ->tid are modelled. */
 static void hook_clear(struct session *session)
 {
 	hook_store(&session->s.pid, 0, 8);
@@ -320,11 +320,14 @@ static int hook_map_lookup(int fd, const void *key, void *value)
 	uint64_t result;
 
 	if (hash_operation(&result)) {
-		const struct element *element = fd == FD_SESSIONS ? &world.hash[key_number(key)] : NULL;
+		const struct element *element;
 
-		result = element && !element->present ? UINT64_MAX :
-			 element ? element->session.s.pid :
-				   world.slot_sessions[*(const uint32_t *)key].s.pid;
+		if (fd == FD_SLOT_SESSIONS) {
+			result = world.slot_sessions[*(const uint32_t *)key].s.pid;
+		} else {
+			element = &world.hash[key_number(key)];
+			result = element->present ? element->session.s.pid : UINT64_MAX;
+		}
 		record(result);
 	}
 	if (result == UINT64_MAX)
@@ -543,7 +546,7 @@ struct operation {
 struct scenario {
 	const char *name;
 	struct operation operations[ACTORS][4];
-	int slot_of, hash_of;		/* keys with a session in the slot and the overflow, or NOBODY */
+	int slot_of, hash_of;		/* keys with a session in slot and overflow, or NOBODY */
 	bool killed;			/* their processes are gone */
 	int kept;			/* key that must have a session at the end, or NOBODY */
 };
@@ -580,7 +583,7 @@ static void check_end(void)
 	if (slot->claims != (slot->owner != 0))
 		broken("a slot is leaked, or freed twice");
 	if (slot->key && slot->key != slot->owner)
-		broken("a slot has a session of somebody else");
+		broken("a slot has a session of another key");
 	if (!slot->owner && world.slot_sessions[SLOT].s.pid)
 		broken("a free slot's session is not zero");
 	if (scenario->kept && slot->key != key_of[scenario->kept] &&
@@ -629,7 +632,7 @@ static bool state_seen(void)
 
 		hash = hash_bytes(hash, one->results, (size_t)one->steps * sizeof(*one->results));
 		hash = hash_bytes(hash, &one->steps, sizeof(one->steps));
-		hash = hash_bytes(hash, one->delayed, (size_t)one->ndelayed * sizeof(*one->delayed));
+		hash = hash_bytes(hash, one->delayed, sizeof(one->delayed));
 	}
 	hash |= !hash;
 	for (at = (uint32_t)(hash >> 40) % SEEN; seen[at]; at = (at + 1) % SEEN)
