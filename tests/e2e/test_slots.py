@@ -18,14 +18,14 @@ CLIENTS = 40
 
 
 class Slots:
-    """What the kernel has of the slots of a tool that is started after this."""
+    """The slots of a tool, in the map that the tool has a descriptor of."""
 
-    def __init__(self):
-        self.before = bpf_objects.everything()["maps"]
+    def __init__(self, traced):
+        self.traced = traced
 
     def read(self):
         """[(key, owner, claims)]"""
-        values = bpf_objects.array_values(bpf_objects.everything()["maps"] - self.before, "slots")
+        values = bpf_objects.array_values(bpf_objects.objects(self.traced.pid)["maps"], "slots")
         return [struct.unpack_from("=QQI", value) for value in values]
 
     def taken(self):
@@ -47,8 +47,8 @@ def tagged(traced):
 @pytest.mark.parametrize("args", [[], force("perf"), force("perfbuf")], ids=" ".join)
 def test_more_sessions_than_slots(postgres, tool, args):
     """Sessions come and go in the slots and beside them; each statement is seen once, and as its own session's."""
-    slots = Slots()
     traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", "--text", TEXT, *args)
+    slots = Slots(traced)
     expected, connections = {}, []
 
     def run(number):
@@ -81,8 +81,8 @@ def test_more_sessions_than_slots(postgres, tool, args):
 
 def test_unwanted_sessions_free_their_slots(postgres, tool):
     postgres.psql("drop role if exists slot_user; create role slot_user login")
-    slots = Slots()
     traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", "--text", TEXT, "--user", "slot_user")
+    slots = Slots(traced)
     for number in range(3):
         others = [postgres.connect() for _ in range(CLIENTS)]
         for other in others:
@@ -103,7 +103,6 @@ def test_unwanted_sessions_free_their_slots(postgres, tool):
 
 def test_statement_that_ran_before(postgres, tool):
     """Its session is added from outside; once idle it gets a slot like any other."""
-    slots = Slots()
     with postgres.connect() as connection:
         pid = connection.info.backend_pid
         with ThreadPoolExecutor(1) as pool:
@@ -111,6 +110,7 @@ def test_statement_that_ran_before(postgres, tool):
             wait_for(lambda: b"t\n" == postgres.psql(f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}")
                      .stdout, 10, "it to sleep")
             traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json")
+            slots = Slots(traced)
             assert not any(key == pid for key, _, _ in slots.read())
             running.result()
         wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 10, "it to have a slot")
@@ -142,11 +142,11 @@ def test_server_that_is_killed(tool):
     """Its sessions are its objects, which nobody closes: they go when another server comes."""
     if not maria_server():
         pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
-    slots = Slots()
     server = Maria().init()
     try:
         server.start()
         traced = tool("mysql", "-m", "0", "--json")
+        slots = Slots(traced)
         clients = [server.connect() for _ in range(8)]
         for number, client in enumerate(clients):
             client.query(f"select {number} /* slots */")
