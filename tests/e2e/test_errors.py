@@ -14,10 +14,10 @@ import bpf_objects
 from cluster import server_bindir, wait_for
 from requirements import need_root
 from seccomp import deny
-from tool import DBSLOWER, ROOT, refused, run, run_other
+from statements import KEYS, LOST_KEYS
+from tool import COMPLETION, DBSLOWER, ROOT, refused, run, run_other
 
 MAN = os.path.join(ROOT, "cli", "dbslower.8")
-COMPLETION = os.path.join(ROOT, "cli", "completion.bash")
 
 
 USAGE = [
@@ -289,7 +289,6 @@ def test_man_page_lint():
 
 def test_man_page_json_keys():
     """Every key of the JSON that test_postgres.py asks for is explained."""
-    from test_postgres import KEYS, LOST_KEYS
     with open(MAN) as f:
         man = f.read()
     words = set(re.findall(r"\w+", man))

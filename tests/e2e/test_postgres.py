@@ -18,7 +18,7 @@ import wire
 from cluster import children, other_servers, server_bindir, wait_for
 from elffile import Memory, usdt_probes
 from fallbacks import force
-from statements import only, rows, stopped, tags, text_of, with_tag
+from statements import KEYS, LOST_KEYS, only, rows, stopped, tags, text_of, with_tag
 from tool import DBSLOWER, Tool
 
 
@@ -614,11 +614,6 @@ def test_portal_suspended_and_flush(postgres, tool):
 
 
 # --- what is told of a statement
-
-KEYS = {"type", "time", "engine", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
-        "query", "query_bytes", "truncated"}
-LOST_KEYS = {"ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable",
-             "text_truncated"}
 
 
 def test_json(postgres, tool):
