@@ -171,14 +171,26 @@ PROGRAM(task_wakeup)
 	return 0;
 }
 
+/*
+ * The current thread runs, even if the switch back to it was missed: the kernel runs no program on a
+ * record while its CPU is in bpf(2) (bpf_prog_active), and a caller may be preempted there.
+ */
+INLINE void call_runs(void *ctx, struct event_breakdown *t)
+{
+	if (t->part != BREAKDOWN_CPU)
+		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_CPU);
+}
+
 /* Raw tracepoints sys_enter(registers, number) and sys_exit(registers, result). */
 PROGRAM(call_enter)
 {
 	const __u64 *args = ctx;
 	struct event_breakdown *t = breakdown_current();
 
-	if (t)
-		t->call = (__u32)args[1];
+	if (!t)
+		return 0;
+	call_runs(ctx, t);
+	t->call = (__u32)args[1];
 	return 0;
 }
 
@@ -186,8 +198,10 @@ PROGRAM(call_exit)
 {
 	struct event_breakdown *t = breakdown_current();
 
-	if (t)
-		t->call = BREAKDOWN_NO_CALL;
+	if (!t)
+		return 0;
+	call_runs(ctx, t);
+	t->call = BREAKDOWN_NO_CALL;
 	return 0;
 }
 

@@ -460,14 +460,13 @@ def test_own_probes():
 
 def test_self_test():
     need_root()
-    best = 9
-    for _ in range(3):		# others may use the CPUs
-        begun = time.monotonic()
-        found = doctor("--self-test", status=0)
-        best = min(best, time.monotonic() - begun)
-    assert best < 1, f"{best} s"
+    begun = time.monotonic()
+    found = doctor("--self-test", status=0)
+    took = (time.monotonic() - begun) * 1000
     steps = found["self_test"]
-    assert all(step["ok"] and step["ms"] >= 0 for step in steps)
+    assert all(step["ok"] and 0 < step["ms"] < took for step in steps), steps
+    # What remains is the start of the process and the check of the host.
+    assert took / 2 < sum(step["ms"] for step in steps) < took, (steps, took)
     ways = ["uprobe_multi", "perf uprobe", "preallocated maps", "perf buffers"]
     assert [step["way"] for step in steps if step["step"] == "detaching"] == ways
     assert [step["step"] for step in steps if step["way"] == "uprobe_multi"] == STEPS

@@ -11,13 +11,13 @@ import subprocess
 import pytest
 
 import bpf_objects
-from cluster import server_bindir
+from cluster import server_bindir, wait_for
 from requirements import need_root
 from seccomp import deny
-from tool import DBSLOWER, ROOT, refused, run, run_other
+from statements import KEYS, LOST_KEYS
+from tool import COMPLETION, DBSLOWER, ROOT, refused, run, run_other
 
 MAN = os.path.join(ROOT, "cli", "dbslower.8")
-COMPLETION = os.path.join(ROOT, "cli", "completion.bash")
 
 
 USAGE = [
@@ -163,10 +163,12 @@ def test_full_disk_of_help(option):
 
 
 def test_closed_standard_streams(postgres, tool):
-    """Descriptors 0 to 2 closed: the probes' own must not be taken for them."""
-    done = subprocess.run(["/bin/sh", "-c", 'exec "$0" postgres -m 0 -d 0.5 -p "$1" <&- >&- 2>&-', DBSLOWER,
-                           str(postgres.pid)], timeout=60)
-    assert done.returncode in (0, 1), f"exit status {done.returncode}"
+    """With descriptors 0 to 2 closed, they are /dev/null, and not descriptors of probes or maps."""
+    process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" postgres -m 0 -d 2 -p "$1" <&- >&- 2>&-', DBSLOWER,
+                                str(postgres.pid)])
+    wait_for(lambda: len(bpf_objects.objects(process.pid)["maps"]) > 3, 30, "the tool to trace")
+    assert [os.readlink(f"/proc/{process.pid}/fd/{n}") for n in range(3)] == ["/dev/null"] * 3
+    assert process.wait(60) == 0
 
 
 # --- help, man page, completion
@@ -299,7 +301,6 @@ def test_man_page_lint():
 
 def test_man_page_json_keys():
     """Every key of the JSON that test_postgres.py asks for is explained."""
-    from test_postgres import KEYS, LOST_KEYS
     with open(MAN) as f:
         man = f.read()
     words = set(re.findall(r"\w+", man))

@@ -18,7 +18,7 @@ import wire
 from cluster import children, other_servers, server_bindir, wait_for
 from elffile import Memory, usdt_probes
 from fallbacks import force
-from statements import only, rows, stopped, tags, text_of, with_tag
+from statements import KEYS, LOST_KEYS, only, rows, stopped, tags, text_of, with_tag
 from tool import DBSLOWER, Tool
 
 
@@ -615,11 +615,6 @@ def test_portal_suspended_and_flush(postgres, tool):
 
 # --- what is told of a statement
 
-KEYS = {"type", "time", "engine", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
-        "query", "query_bytes", "truncated"}
-LOST_KEYS = {"ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable",
-             "text_truncated"}
-
 
 def test_json(postgres, tool):
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
@@ -925,7 +920,6 @@ def test_kill_leaves_nothing(postgres, tool):
     path = os.path.join(server_bindir(), "postgres")
     with postgres.connect() as connection:
         memory = Memory(connection.info.backend_pid, path)
-        before = bpf_objects.everything()
         assert memory.breakpoints() == [] and memory.semaphores() == {}, "something else traces this server"
         traced = tool("postgres", "-m", "0", "-p", postgres.pid)
         during, counted = memory.breakpoints(), memory.semaphores()
@@ -935,12 +929,13 @@ def test_kill_leaves_nothing(postgres, tool):
             if site in probes:
                 assert memory.read(site, 1) == b"\xcc", f"{probes[site]}: {memory.read(site, 1)!r}"
                 assert counted.get(probes[site]) == 1, f"semaphore of {probes[site]}: {counted}"
-        attached = bpf_objects.everything()
-        assert attached["programs"] - before["programs"], "no program while it is traced"
+        attached = bpf_objects.objects(traced.pid)
+        assert attached["programs"] or not attached["links"], attached
+        assert attached["maps"], "no BPF object while it is traced"
         traced.kill()
         wait_for(lambda: memory.breakpoints() == [] and memory.semaphores() == {}, 60,
                  "the probes to be gone")
-        wait_for(lambda: all(not (now & (attached[kind] - before[kind])) for kind, now in bpf_objects.everything().items()),
+        wait_for(lambda: all(not now & attached[kind] for kind, now in bpf_objects.everything().items()),
                  60, "the programs, maps and links to be gone")
         connection.execute("select 1 /* works on */")
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Sessions in slots and in the overflow. Long texts leave room for few slots."""
 
-import glob
 import signal
 import struct
 from concurrent.futures import ThreadPoolExecutor
@@ -18,24 +17,15 @@ TEXT = 65536		# for which there are 16 slots
 CLIENTS = 40
 
 
-def maps_of(pid):
-    """The IDs of the BPF maps that the process has open."""
-    found = set()
-    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
-        with open(path, encoding="ascii") as f:
-            found.update(int(line.split()[1]) for line in f if line.startswith("map_id:"))
-    return found
-
-
 class Slots:
-    """The slots of a running tool."""
+    """The slots of a tool, in the map that the tool has a descriptor of."""
 
     def __init__(self, traced):
         self.traced = traced
 
     def read(self):
         """[(key, owner, claims)]"""
-        values = bpf_objects.array_values(maps_of(self.traced.pid), "slots")
+        values = bpf_objects.array_values(bpf_objects.objects(self.traced.pid)["maps"], "slots")
         return [struct.unpack_from("=QQI", value) for value in values]
 
     def taken(self):

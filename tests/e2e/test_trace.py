@@ -17,7 +17,7 @@ from cluster import server_bindir, wait_for
 from elffile import Memory, readelf
 from fallbacks import force
 from requirements import need_root
-from tool import DBSLOWER, FIXTURES, Tool, run
+from tool import COMPLETION, DBSLOWER, FIXTURES, Tool, run
 
 
 COLUMNS = 65		# before the message
@@ -561,7 +561,6 @@ def test_as_bpftrace_sees_it(trace, probed):
 
 def complete(*words):
     """What bash completes the last of the words to; a ':' is a word of its own to it."""
-    from test_errors import COMPLETION
     script = f"""source {COMPLETION}; compopt() {{ :; }}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
                  _dbslower; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = subprocess.run(["bash", "-c", script, "bash", DBSLOWER, "trace", *words], capture_output=True, text=True)

@@ -132,7 +132,7 @@ def victim_guest(arch):
 def boot(name, initramfs, memory=512, data=None, options=""):
     """Boots kernel @name, with @options more on its command line. Returns what it said on its console and the seconds that it took."""
     arch = name.split("-")[0]
-    command = [*QEMU[arch][:-1], f"{QEMU[arch][-1]} {options}", "-accel", "tcg,thread=multi", "-smp", "2", "-m", str(memory), "-nodefaults", "-display", "none",
+    command = [*QEMU[arch][:-1], f"{QEMU[arch][-1]} {options}", "-accel", "tcg,thread=single", "-smp", "2", "-m", str(memory), "-nodefaults", "-display", "none",
                "-no-reboot", "-kernel", kernel(name), "-initrd", initramfs, "-serial", "stdio"]
     if data:
         command += ["-serial", f"file:{data}"]

@@ -22,7 +22,8 @@ from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
 
 BINDIR = "/usr/lib/postgresql/15/bin"
 TRANSACTIONS = 150
-SHARE = 0.0		# emulated, a probe costs more than the tolerance: durations are held to their bounds only
+# A probe takes 30 times as long in an emulator, which loses its own CPU without the guest's knowledge.
+SHARE, TOLERANCE_MS = 0.75, 2.0
 
 
 def booted(name, guest, folder, **keywords):
@@ -154,15 +155,20 @@ def test_postgres_agrees_with_its_log(name, guest):
     logged = oracle.expected(files["/server.log"])
     got = [json.loads(line) for line in files["/tmp/tool.out"].splitlines()]
     summary, got = got[-1], [one for one in got if one["type"] == "statement"]
+    for one in got:
+        one["slack_ms"] = one["why"]["runqueue"] / 1e6
     print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
     assert len(logged) > 3 * TRANSACTIONS, f"only {len(logged)} statements"
-    complaints = oracle.compare(logged, got, share=SHARE)
+    complaints = oracle.compare(logged, got, share=SHARE, tolerance_ms=TOLERANCE_MS)
     assert not complaints, "\n".join(complaints[:40])
     for one in got:
         assert sum(one["why"].values()) == round(one["duration_ms"] * 1e6), one
-        assert one["why"]["cpu"] and one["use"]["shared_hit"] >= 0, one
-        assert {"read_calls", "write_calls", "peak_growth_bytes", "sorts"} <= set(one["use"]), one
+        assert one["why"]["cpu"] > 0, one
+        assert {"shared_hit", "read_calls", "write_calls", "peak_growth_bytes", "sorts"} <= set(one["use"]), one
     assert all(max(one["use"][name] for one in got) > 0 for name in ("read_calls", "write_calls", "peak_growth_bytes"))
+    looked_up = [one["use"] for one in got if "pgbench read" in one["query"]]
+    assert len(looked_up) >= 3 * TRANSACTIONS
+    assert all(use["shared_hit"] + use["shared_read"] >= 2 for use in looked_up), "an index and a table were read"
     asleep = [one["why"]["sleep"] for one in got if "pg_sleep(20) /* " in one["query"]]
     # Half or more: an emulator may stop between pg_sleep()'s look at the clock and its wait, which is shorter then.
     assert asleep and sum(asleep) > 10e6 * len(asleep), asleep

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Which BPF programs, maps and links the kernel has: bpf(2) by hand."""
+"""The BPF programs, maps and links of a process, by its descriptors, and of the kernel, by bpf(2).
+
+Other programs on the machine have BPF objects, too: a test compares those of its own tool alone.
+"""
 
 import ctypes
 import errno
+import glob
 import os
 import platform
+import re
 import struct
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}.get(platform.machine())
@@ -13,7 +18,7 @@ MAP_LOOKUP_ELEM, MAP_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD = 1, 14, 15
 
 
 def call(command, attr):
-    """What the kernel answers, and @attr as it leaves it."""
+    """Return the result of bpf(2), and @attr as the kernel leaves it."""
     libc = ctypes.CDLL(None, use_errno=True)
     room = ctypes.create_string_buffer(attr, 128)
     done = libc.syscall(SYS_BPF, command, room, len(attr))
@@ -24,7 +29,7 @@ def call(command, attr):
 
 
 def ids(command):
-    """All ids of a kind; None where they cannot be asked for."""
+    """Return all ids of a kind; None if the number of bpf(2) is not known."""
     if SYS_BPF is None:
         return None
     found, last = set(), 0
@@ -39,8 +44,24 @@ def ids(command):
         found.add(last)
 
 
+def objects(pid):
+    """Return {kind: ids} of the programs, maps and links that a process has descriptors of; of a link, its program too."""
+    found = {"programs": set(), "maps": set(), "links": set()}
+    for path in glob.glob(f"/proc/{pid}/fdinfo/*"):
+        try:
+            with open(path, encoding="ascii", errors="replace") as f:
+                text = f.read()
+        except OSError:
+            continue		# closed meanwhile
+        for kind, name in (("programs", "prog_id"), ("maps", "map_id"), ("links", "link_id")):
+            number = re.search(rf"^{name}:\s*(\d+)", text, re.M)
+            if number:		# a link's has both its own and its program's
+                found[kind].add(int(number[1]))
+    return found
+
+
 def everything():
-    """{kind: ids} of programs, maps and links."""
+    """Return {kind: ids} of the programs, maps and links of the kernel."""
     kinds = {"programs": PROG_GET_NEXT_ID, "maps": MAP_GET_NEXT_ID, "links": LINK_GET_NEXT_ID}
     found = {}
     for kind, command in kinds.items():
@@ -53,7 +74,7 @@ def everything():
 
 
 def map_fd(number):
-    """The map with that id: its descriptor, (type, size of a key, size of a value, number of entries), name."""
+    """Return a map's descriptor, (type, size of a key, size of a value, number of entries), name."""
     info = ctypes.create_string_buffer(88)
     fd, _ = call(MAP_GET_FD_BY_ID, struct.pack("=III", number, 0, 0))
     call(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", fd, len(info), ctypes.addressof(info)))
@@ -62,7 +83,7 @@ def map_fd(number):
 
 
 def array_values(numbers, name):
-    """The values of the one array among those maps that is called so."""
+    """Return the values of the array of that name among the maps @numbers."""
     found = []
     for number in numbers:
         fd, (_, _, size, entries), called = map_fd(number)

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Containers and control groups made by hand, as a container engine makes them."""
 
+import contextlib
 import os
 import subprocess
 
 import pytest
+
+from cluster import wait_for
 
 # What a container engine does: an overlay of the image, here the machine's own root, as the root of
 # new mount and PID namespaces. The cluster's folder is a volume.
@@ -42,3 +45,60 @@ def make_control_group(name):
             return folder, base
         os.rmdir(folder)
     pytest.skip("no control groups can be made here")
+
+
+def disk_of(path):
+    """Return the number of the disk that a file is on, MAJOR:MINOR; None if it is not on a disk."""
+    number = os.stat(path).st_dev
+    folder = os.path.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+    if os.path.exists(os.path.join(folder, "partition")):
+        folder = os.path.dirname(folder)
+    try:
+        with open(os.path.join(folder, "dev"), encoding="ascii") as f:
+            return f.read().strip()
+    except FileNotFoundError:
+        return None
+
+
+@contextlib.contextmanager
+def slow_reads(path, bytes_per_second):
+    """
+    Make a control group whose processes read that much from the disk of a file. Yield move(pid), which puts a
+    process into it. Skip the test if the file is not on a disk or the kernel cannot limit this.
+    """
+    disk = disk_of(path)
+    if not disk:
+        pytest.skip(f"{path} is not on a disk")
+    limits = (("/sys/fs/cgroup/blkio", "blkio.throttle.read_bps_device", f"{disk} {bytes_per_second}"),
+              ("/sys/fs/cgroup", "io.max", f"{disk} rbps={bytes_per_second}"))
+    for base, name, limit in limits:
+        folder = os.path.join(base, f"slow-{os.getpid()}")
+        try:
+            os.mkdir(folder)
+        except OSError:
+            continue
+        if os.path.exists(os.path.join(folder, name)):
+            break
+        os.rmdir(folder)
+    else:
+        pytest.skip("no control group that limits reads can be made here")
+    with open(os.path.join(folder, name), "w", encoding="ascii") as f:
+        f.write(limit)
+
+    def move(pid, to=folder):
+        with open(os.path.join(to, "cgroup.procs"), "w", encoding="ascii") as f:
+            f.write(str(pid))
+    try:
+        yield move
+    finally:
+        def removed():
+            """Processes end meanwhile, and a group is busy until its last one is gone."""
+            try:
+                with open(os.path.join(folder, "cgroup.procs"), encoding="ascii") as f:
+                    for pid in f.read().split():
+                        move(pid, base)
+                os.rmdir(folder)
+            except OSError:
+                return not os.path.exists(folder)
+            return True
+        wait_for(removed, 30, f"{folder} to be removed")

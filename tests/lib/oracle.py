@@ -41,6 +41,7 @@ during which it reports such time (Steal) is repeated if it is off in durations 
 """
 
 import dataclasses
+import functools
 import os
 import re
 import time
@@ -322,10 +323,10 @@ def outside(statement, got):
     return max(least - slack - got["duration_ms"], got["duration_ms"] - most - slack, 0.0)
 
 
-def off_by(statement, got):
+def off_by(statement, got, tolerance_ms=TOLERANCE_MS):
     """Return by how many ms a tight statement's duration is outside of the tolerance and its slack."""
     logged = statement.logged_ms
-    return beyond(got["duration_ms"] - logged, max(TOLERANCE_MS, TOLERANCE_PART * logged), got)
+    return beyond(got["duration_ms"] - logged, max(tolerance_ms, TOLERANCE_PART * logged), got)
 
 
 def by_pid(statements, pid):
@@ -358,7 +359,7 @@ def invented(got):
             f"bytes={got.get('query_bytes')} {shown(got.get('query'))}")
 
 
-def compare(logged, got, limit=4096, share=SHARE):
+def compare(logged, got, limit=4096, share=SHARE, tolerance_ms=TOLERANCE_MS):
     """Return the complaints about @got, the tool's statements, against @logged; none if they agree."""
     complaints, pairs = [], []
     theirs, ours = by_pid(logged, lambda s: s.pid), by_pid(got, lambda g: g.get("pid"))
@@ -374,7 +375,7 @@ def compare(logged, got, limit=4096, share=SHARE):
                 complaints.append(f"{key} {one[key]}, not {value}: {statement}")
         if not isinstance(one.get("duration_ms"), (int, float)):
             return complaints + [f"no duration: {one}"]
-    return complaints + far_off(pairs) + often_off(pairs, share)
+    return complaints + far_off(pairs) + often_off(pairs, share, tolerance_ms)
 
 
 def far_off(pairs):
@@ -384,11 +385,12 @@ def far_off(pairs):
             or tight(statement) and off_by(statement, got) > FAR_MS]
 
 
-def often_off(pairs, share):
+def often_off(pairs, share, tolerance_ms):
     """Return complaints if less than @share of a kind is within the tolerance, or of all within their bounds."""
     complaints = []
     kinds = by_pid([pair for pair in pairs if tight(pair[0])], lambda pair: pair[0].kind)
-    checks = [(f"{kind} durations off by more than max(100 us, 5 %) and their run-queue delay", members, off_by)
+    checks = [(f"{kind} durations off by more than max({tolerance_ms} ms, 5 %) and their run-queue delay", members,
+               functools.partial(off_by, tolerance_ms=tolerance_ms))
               for kind, members in kinds.items()]
     checks.append(("durations outside of their bounds", pairs, outside))
     for what, members, how_far in checks:

@@ -12,6 +12,7 @@ from cluster import children, wait_for
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(TESTS)
+COMPLETION = os.path.join(ROOT, "cli", "completion.bash")
 FIXTURES = os.path.join(TESTS, "fixtures")
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
 DBSLOWER = os.path.join(BUILD, "dbslower")
