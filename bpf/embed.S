@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The compiled BPF programs, carried inside the binary. */
-	.section .rodata.bpf, "a"
-	.balign 8
-	.globl bpf_statement, bpf_statement_end
-bpf_statement:
-	.incbin "bpf/statement.bpf.o"
-bpf_statement_end:
-	.balign 8
-	.globl bpf_trace, bpf_trace_end
-bpf_trace:
-	.incbin "bpf/trace.bpf.o"
-bpf_trace_end:
-	.balign 8
-	.globl bpf_locks, bpf_locks_end
-bpf_locks:
-	.incbin "bpf/locks.bpf.o"
-bpf_locks_end:
+/* The compiled BPF programs, a section each: the linker drops those that no code refers to. */
+#define OBJECT(name, file)			\
+	.section .rodata.##name, "a";		\
+	.balign 8;				\
+	.globl name, name##_end;		\
+name:						\
+	.incbin file;				\
+name##_end:
+
+	OBJECT(bpf_statement, "bpf/statement.bpf.o")
+	OBJECT(bpf_trace, "bpf/trace.bpf.o")
+	OBJECT(bpf_locks, "bpf/locks.bpf.o")
+
 	.section .note.GNU-stack, "", %progbits
