@@ -69,9 +69,15 @@ ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
 	     $(filter-out -Wmissing-prototypes,$(WARN)) $(WERROR)
 
+# The commands to link, in the order of --help; the first is the default. An appliance image may
+# need fewer: make COMMANDS='slow list doctor'. Each is cli/cmd_NAME.c.
+COMMANDS ?= slow list stat top locks trace doctor
+$(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
+	$(name); must be of $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c)))))
+
 DIRS	:= usdt host loader sql probe db db/postgres db/mysql cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
-OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/bpf/embed.o
+OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/bpf/embed.o
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
 .PHONY: all help demo install uninstall clean dist tools-build
@@ -82,6 +88,7 @@ all: $(BUILD)/dbslower
 
 help::
 	@echo 'make                  builds $(BUILD)/dbslower'
+	@echo "make COMMANDS='slow list doctor'  links only these commands"
 	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine'
 	@echo 'make demo             installs the dependencies, then traces a throwaway PostgreSQL'
 	@echo 'make install          installs to PREFIX ($(PREFIX)) below DESTDIR; make uninstall removes it'
@@ -123,6 +130,19 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 $(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 
+# The table of commands. What none of them refers to, the linker drops.
+$(BUILD)/commands.c: FORCE
+	@mkdir -p $(@D)
+	@{ echo '#include "cli/command.h"'; \
+	   printf 'extern const struct command command_%s;\n' $(COMMANDS); \
+	   echo 'const struct command *const command_table[] = {'; \
+	   printf '	&command_%s,\n' $(COMMANDS); \
+	   echo '	(const struct command *)0'; \
+	   echo '};'; } >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+$(BUILD)/commands.o: $(BUILD)/commands.c | tools-build
+	$(call say,CC,commands.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
 # Version and commit are known to one file only, so that a commit rebuilds no other.
 CFLAGS_cli/version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'
 $(BUILD)/cli/version.o: $(BUILD)/version.stamp
@@ -139,7 +159,7 @@ demo:
 	@BUILD=$(BUILD) ci/demo
 
 # Names that select a command, see the alias of struct command.
-ALIASES	:= dbstat tplist
+ALIASES	:= $(if $(filter stat,$(COMMANDS)),dbstat) $(if $(filter list,$(COMMANDS)),tplist)
 install: all
 	install -D -m 755 $(BUILD)/dbslower $(DESTDIR)$(SBINDIR)/dbslower
 	install -D -m 644 cli/dbslower.8 $(DESTDIR)$(MANDIR)/man8/dbslower.8

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command doctor: what prevents tracing on this host, and the remedies. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +10,9 @@
 #include "cli/doctor_server.h"
 #include "cli/json.h"
 #include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
+#include "cli/start.h"
 #include "cli/version.h"
 #include "db/selftest.h"
 
@@ -81,7 +85,7 @@ static void doctor_run(struct cmd_doctor *cmd)
 	doctor_finish(doctor);
 }
 
-int cmd_doctor(const struct command *command, int argc, char *argv[])
+static int cmd_doctor(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_doctor *cmd = calloc(1, sizeof(*cmd));
 	struct doctor *doctor;
@@ -90,8 +94,8 @@ int cmd_doctor(const struct command *command, int argc, char *argv[])
 	if (!cmd)
 		return message_no_memory();
 	doctor = &cmd->doctor;
-	if (!command_options(command, argc, argv, &doctor->options, &doctor->out, &doctor->err,
-			     &ret))
+	ret = start_command(command, argc, argv, &doctor->options, &doctor->out, &doctor->err);
+	if (ret != START_GO)
 		goto cleanup;
 	doctor_run(cmd);
 	ret = output_flush(&doctor->out);
@@ -102,3 +106,42 @@ cleanup:
 	free(cmd);
 	return ret;
 }
+
+static const struct option_row option_self_test = {
+	.name = "self-test",
+	.help = "attach to itself and prove that tracing works",
+	.member = offsetof(struct options, self_test),
+};
+
+static const struct option_row option_json_object = {
+	.name = "json",
+	.help = "print a JSON object with all that is known",
+	.member = offsetof(struct options, json),
+};
+
+static const struct option_row *const doctor_options[] = {
+	&option_self_test, &option_json_object, &option_help, &option_version, NULL
+};
+
+const struct command command_doctor = {
+	.name = "doctor",
+	.summary = "what stands in the way of tracing here, and what to do about it",
+	.invocation = "dbslower doctor",
+	.usage = "[--self-test] [FILE...] [OPTION...]",
+	.about =
+	"Says what this kernel can do and what we may do; which servers run, and where\n"
+	"probes would go on each; and what to do about each obstacle. Nothing is\n"
+	"attached. Of files it says the same, which takes no privileges but to read them.\n"
+	"With --self-test it attaches to itself and proves that tracing works, in less\n"
+	"than a second and without a database.\n",
+	.examples =
+	"  dbslower doctor                       this host and the servers that run on it\n"
+	"  dbslower doctor /usr/sbin/mariadbd    what can be seen of this server\n"
+	"  dbslower doctor --self-test           whether tracing works at all\n"
+	"  dbslower doctor --json                all of it, for a support ticket\n"
+	"\n"
+	"Exit status: 0 nothing stands in the way; 1 something does; 2 usage.\n",
+	.words = WORDS_FREE,
+	.options = doctor_options,
+	.run = cmd_doctor,
+};

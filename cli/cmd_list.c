@@ -16,7 +16,10 @@
 #include "sql/glob.h"
 #include "cli/message.h"
 #include "cli/option.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
 #include "cli/probe_print.h"
+#include "cli/start.h"
 #include "host/elf_map.h"
 #include "host/library.h"
 #include "host/process.h"
@@ -403,14 +406,15 @@ static void list_free(struct list *list)
 	free(list);
 }
 
-int cmd_list(const struct command *command, int argc, char *argv[])
+static int cmd_list(const struct command *command, int argc, char *argv[])
 {
 	struct list *list = calloc(1, sizeof(*list));
 	int ret;
 
 	if (!list)
 		return message_no_memory();
-	if (!command_options(command, argc, argv, &list->options, &list->out, &list->err, &ret))
+	ret = start_command(command, argc, argv, &list->options, &list->out, &list->err);
+	if (ret != START_GO)
 		goto cleanup;
 	if (list->options.pid_count)
 		list_processes(list);
@@ -423,3 +427,44 @@ cleanup:
 	list_free(list);
 	return ret;
 }
+
+static const struct option_row option_pid_list = {
+	.letter = 'p', .name = "pid", .arg = "PID[,...]",
+	.help = "of these processes and their libraries",
+	.accepts = "give a number from 1 to 4194304, several with commas or several -p",
+	.set = option_set_pid, .complete = option_complete_pids,
+};
+
+static const struct option_row option_verbose_list = {
+	.letter = 'v', .name = "verbose",
+	.help = "with numbers of sites and arguments; -vv: each",
+	.set = option_set_verbose,
+};
+
+static const struct option_row *const list_options[] = {
+	&option_lib, &option_pid_list, &option_json, &option_verbose_list, &option_help,
+	&option_version, NULL
+};
+
+const struct command command_list = {
+	.name = "list",
+	.alias = "tplist",
+	.summary = "USDT probes of a file, a library or a process; also called tplist",
+	.invocation = "dbslower list",
+	.usage = "[-l LIB | -p PID | PATH] [OPTION...] [FILTER...]",
+	.about =
+	"Prints the USDT probes of a file (a word with a '/') or a library; of a process\n"
+	"and the libraries that it maps, or with -l of these only; without any, of the\n"
+	"database servers that are found. A filter is a piece of provider:name or a glob.\n"
+	"Files may be of any architecture; reading them takes no privileges.\n",
+	.examples =
+	"  dbslower list                         those of the servers that run here\n"
+	"  dbslower list -l c                    those of libc\n"
+	"  dbslower list -v /usr/bin/python3 gc  with numbers of sites and arguments\n"
+	"  dbslower list -vv -p 1234 '*:query*'  with sites and arguments\n"
+	"\n"
+	"Exit status: 0 fine; 1 failed, or there are no such probes; 2 usage.\n",
+	.words = WORDS_FREE,
+	.options = list_options,
+	.run = cmd_list,
+};

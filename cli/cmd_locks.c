@@ -2,6 +2,7 @@
 /* The command locks: waits for locks as they end, or a table of them, and who held what. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,6 +14,8 @@
 #include "cli/locks_json.h"
 #include "cli/locks_table.h"
 #include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
 #include "cli/tracing.h"
 
 #define NAP_MS		1	/* a holder is looked up while it holds */
@@ -196,6 +199,9 @@ static int locks_run(struct cmd_locks *cmd)
 
 	if (status != EXIT_OK)
 		return status;
+	/* The table is of all waits, unless a threshold is given. */
+	if (loop->options.stat && !loop->options.has_threshold)
+		loop->options.threshold_ns = 0;
 	tracing_config(loop, &common);
 	cmd->server = common.server;
 	config = (struct locks_config){
@@ -219,11 +225,11 @@ static int locks_run(struct cmd_locks *cmd)
 	return loop_run(loop);
 }
 
-int cmd_locks(const struct command *command, int argc, char *argv[])
+static int cmd_locks(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_locks *cmd = calloc(1, sizeof(*cmd));
 	struct loop *loop;
-	int ret = EXIT_FAILED;
+	int ret;
 
 	if (!cmd)
 		return message_no_memory();
@@ -234,7 +240,8 @@ int cmd_locks(const struct command *command, int argc, char *argv[])
 	loop->banner.subject = "lock waits";
 	loop->banner.than = " longer than ";
 	cmd->terminal = isatty(STDOUT_FILENO);
-	if (loop_options(loop, command, argc, argv, &ret)) {
+	ret = loop_start(loop, command, argc, argv);
+	if (ret == START_GO) {
 		cmd->table = (struct locks_table){
 			.out = &loop->out, .wall = loop->options.wall, .start_ns = loop->start_ns,
 		};
@@ -248,3 +255,59 @@ int cmd_locks(const struct command *command, int argc, char *argv[])
 	free(cmd);
 	return ret;
 }
+
+static const struct option_row option_min_waits = {
+	.letter = 'm', .name = "min", .arg = "MS",
+	.help = "the threshold, as the word; 0 is all waits",
+	.accepts = OPTION_DURATIONS,
+	.set = option_set_minimum,
+};
+
+static const struct option_row option_count_waits = {
+	.letter = 'n', .name = "count", .arg = "COUNT",
+	.help = "end after this many printed waits",
+	.accepts = "give a whole number from 1",
+	.set = option_set_count,
+};
+
+static const struct option_row option_stat = {
+	.name = "stat",
+	.help = "a table of locks; of all waits, without a threshold",
+	.member = offsetof(struct options, stat),
+};
+
+static const struct option_row option_dot = {
+	.name = "dot", .arg = "FILE",
+	.help = "write who waited for whom to this file, for Graphviz",
+	.accepts = "give the path of a file",
+	.set = option_set_word, .member = offsetof(struct options, dot), .complete = option_complete_files,
+};
+
+static const struct option_row *const locks_options[] = {
+	&option_min_waits, &option_pid, &option_path, &option_duration, &option_count_waits,
+	&option_stat, &option_dot, &option_text, &option_redact, &option_wall, &option_json,
+	&option_strict, &option_keep_privileges, &option_force, &option_verbose, &option_help,
+	&option_version, NULL
+};
+
+const struct command command_locks = {
+	.name = "locks",
+	.summary = "waits for locks: how long, for what, and who holds it",
+	.invocation = "dbslower locks",
+	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.about =
+	"Prints the waits for locks of running database servers that take longer than the\n"
+	"threshold (1 ms if not given): what was waited for, the statement that waited,\n"
+	"and who held the lock, with its statement. Of PostgreSQL also the mode, LWLocks,\n"
+	"deadlocks, and how long the holder has been idle in its transaction.\n",
+	.examples =
+	"  dbslower locks                        waits longer than 1 ms, as they end\n"
+	"  dbslower locks 100 -p 1234            longer than 100 ms, of one server\n"
+	"  dbslower locks --stat -d 60           a table of what was waited for\n"
+	"  dbslower locks -d 10 --dot waits.dot  who waited for whom; dot -Tsvg draws it\n"
+	COMMAND_EXIT_STATUS,
+	.words = WORDS_STATEMENTS,
+	.threshold_ns = 1000000,
+	.options = locks_options,
+	.run = cmd_locks,
+};

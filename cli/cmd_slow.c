@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command slow, the default: statements slower than a threshold, as they end. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include "cli/field_json.h"
 #include "cli/field_table.h"
 #include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
 #include "cli/otlp.h"
 #include "cli/tracing.h"
 
@@ -140,18 +143,19 @@ static int slow_trace(struct slow *slow)
 	return status;
 }
 
-int cmd_slow(const struct command *command, int argc, char *argv[])
+static int cmd_slow(const struct command *command, int argc, char *argv[])
 {
 	struct slow *slow = calloc(1, sizeof(*slow));
 	struct loop *loop;
-	int ret = EXIT_FAILED;
+	int ret;
 
 	if (!slow)
 		return message_no_memory();
 	loop = &slow->tracing.loop;
 	loop->ops = &slow_ops;
 	slow->terminal = isatty(STDOUT_FILENO);
-	if (loop_options(loop, command, argc, argv, &ret)) {
+	ret = loop_start(loop, command, argc, argv);
+	if (ret == START_GO) {
 		field_table_init(&slow->table, &loop->options.columns, loop->start_ns,
 				 loop->options.wall);
 		ret = slow_trace(slow);
@@ -159,3 +163,61 @@ int cmd_slow(const struct command *command, int argc, char *argv[])
 	free(slow);
 	return ret;
 }
+
+static const struct option_row option_count_statements = {
+	.letter = 'n', .name = "count", .arg = "COUNT",
+	.help = "end after this many printed statements",
+	.accepts = "give a whole number from 1",
+	.set = option_set_count,
+};
+
+static const struct option_row option_columns = {
+	.letter = 'o', .name = "columns", .arg = "NAME[,...]",
+	.help = "print these columns",
+	.accepts = "give names of columns, with commas",
+	.set = option_set_columns, .complete = option_complete_columns,
+};
+
+static const struct option_row option_otlp = {
+	.name = "otlp", .arg = "FILE",
+	.help = "add statements to this file as OpenTelemetry spans",
+	.accepts = "give the path of a file, or - for the standard output",
+	.set = option_set_word, .member = offsetof(struct options, otlp), .complete = option_complete_files,
+};
+
+static const struct option_row option_phases = {
+	.name = "phases",
+	.help = "print how long it was parsed, planned, executed",
+	.member = offsetof(struct options, phases),
+};
+
+static const struct option_row *const slow_options[] = {
+	&option_min, &option_pid, &option_path, &option_duration, &option_count_statements,
+	&option_start, &option_done, &option_text_arg, &option_user, &option_db, &option_match,
+	&option_container, &option_text, &option_redact, &option_columns, &option_wall,
+	&option_why, &option_use, &option_otlp, &option_phases, &option_json, &option_strict,
+	&option_keep_privileges, &option_force, &option_verbose, &option_help, &option_version,
+	NULL
+};
+
+const struct command command_slow = {
+	.name = "slow",
+	.summary = "statements slower than a threshold: the default",
+	.invocation = "dbslower",
+	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.about =
+	"Prints the statements of running database servers that take longer than the\n"
+	"threshold: a number of ms, or one with a unit (ns, us, ms, s). It is 1 ms if\n"
+	"not given. Without a database, all servers that are found.\n",
+	.examples =
+	"  dbslower                      everything slower than 1 ms\n"
+	"  dbslower postgres 30          PostgreSQL statements slower than 30 ms\n"
+	"  dbslower mysql 250us -d 60    MySQL and MariaDB, for a minute\n"
+	"  dbslower -m 0 --json          all statements, as JSON\n"
+	"  dbslower -p 1234 -t -o time,user,db,ms,status,query\n"
+	COMMAND_EXIT_STATUS,
+	.words = WORDS_STATEMENTS,
+	.threshold_ns = 1000000,
+	.options = slow_options,
+	.run = cmd_slow,
+};

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@
 #include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
 #include "cli/tracing.h"
 
 #define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
@@ -284,18 +287,19 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 		config->text_bytes = OPTION_TEXT_MIN * 4;
 }
 
-int cmd_stat(const struct command *command, int argc, char *argv[])
+static int cmd_stat(const struct command *command, int argc, char *argv[])
 {
 	struct stat *stat = calloc(1, sizeof(*stat));
 	struct tracer_config config;
 	struct loop *loop;
-	int ret = EXIT_FAILED;
+	int ret;
 
 	if (!stat)
 		return message_no_memory();
 	loop = &stat->tracing.loop;
 	loop->ops = &stat_ops;
-	if (!loop_options(loop, command, argc, argv, &ret))
+	ret = loop_start(loop, command, argc, argv);
+	if (ret != START_GO)
 		goto cleanup;
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
@@ -310,3 +314,55 @@ cleanup:
 	free(stat);
 	return ret;
 }
+
+static const struct option_row option_microseconds = {
+	.letter = 'u', .name = "microseconds",
+	.help = "count in microseconds, not milliseconds",
+	.member = offsetof(struct options, micro),
+};
+
+static const struct option_row option_by = {
+	.name = "by", .arg = "WHAT",
+	.help = "a histogram for each: command, db, user or status",
+	.accepts = "give command, db, user or status",
+	.set = option_set_by, .complete = option_complete_by,
+};
+
+static const struct option_row option_wait = {
+	.name = "wait", .arg = "WHAT",
+	.help = "count waits in statements, as lock or fdatasync",
+	.accepts = "give a part of the time (disk, fsync, lock, lwlock, futex, network, sleep, "
+		   "ipc, other, cpu, runqueue) or a system call (pread64, fdatasync, ...)",
+	.set = option_set_wait, .complete = option_complete_wait,
+};
+
+static const struct option_row *const stat_options[] = {
+	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
+	&option_count_intervals, &option_microseconds, &option_by, &option_wait, &option_start,
+	&option_done, &option_text_arg, &option_match, &option_json, &option_strict,
+	&option_keep_privileges, &option_force, &option_verbose, &option_help, &option_version,
+	NULL
+};
+
+const struct command command_stat = {
+	.name = "stat",
+	.alias = "dbstat",
+	.summary = "a histogram of how long statements take; also called dbstat",
+	.invocation = "dbslower stat",
+	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.about =
+	"Counts the statements of running database servers by how long they take, in the\n"
+	"kernel, and prints a histogram and percentiles at the end or each interval. With\n"
+	"a threshold, only those that take longer.\n",
+	.examples =
+	"  dbslower stat                 until Ctrl-C, in ms\n"
+	"  dbslower stat postgres -u     PostgreSQL, in microseconds\n"
+	"  dbslower stat -i 5 -n 3       three times five seconds\n"
+	"  dbslower stat --by command    select, insert, update… apart\n"
+	"  dbslower stat --wait futex -u    waits in that system call, inside statements\n"
+	"  dbslower stat -x /opt/db --start db:query__start --done db:query__done\n"
+	COMMAND_EXIT_STATUS,
+	.words = WORDS_STATEMENTS,
+	.options = stat_options,
+	.run = cmd_stat,
+};

@@ -10,6 +10,8 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
 #include "cli/tracing.h"
 #include "sql/fingerprint.h"
 
@@ -298,21 +300,20 @@ static const struct loop_ops cmd_top_ops = {
 	.summary = cmd_top_summary,
 };
 
-int cmd_top(const struct command *command, int argc, char *argv[])
+static int cmd_top(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_top *top = calloc(1, sizeof(*top));
 	struct tracer_config config;
 	struct loop *loop;
-	int ret = EXIT_FAILED;
+	int ret;
 
 	if (!top)
 		return message_no_memory();
 	loop = &top->tracing.loop;
 	loop->ops = &cmd_top_ops;
 	top->digests = top_new(TOP_ENTRIES);
-	if (!top->digests)
-		ret = message_no_memory();
-	if (!top->digests || !loop_options(loop, command, argc, argv, &ret))
+	ret = top->digests ? loop_start(loop, command, argc, argv) : message_no_memory();
+	if (ret != START_GO)
 		goto cleanup;
 	tracing_config(loop, &config);
 	config.statement = cmd_top_statement;
@@ -330,3 +331,49 @@ cleanup:
 	free(top);
 	return ret;
 }
+
+static const struct option_row option_sort = {
+	.name = "sort", .arg = "WHAT",
+	.help = "total, calls, mean, p95, p99, max, rows, errors, ...",
+	.accepts = "give total, calls, mean, p95, p99, max, rows, errors, a part of the time "
+		   "(cpu, disk, lock, ... as --why has them) or what is used (wal_bytes, ... as "
+		   "--use has it)",
+	.set = option_set_order, .complete = option_complete_sort,
+};
+
+static const struct option_row option_lines = {
+	.name = "lines", .arg = "N",
+	.help = "show so many groups (default: as many as fit, or 20)",
+	.accepts = "give a whole number from 1",
+	.set = option_set_lines,
+};
+
+static const struct option_row *const top_options[] = {
+	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
+	&option_count_intervals, &option_sort, &option_lines, &option_start, &option_done,
+	&option_text_arg, &option_user, &option_db, &option_match, &option_container, &option_text,
+	&option_redact, &option_why, &option_use, &option_json, &option_strict,
+	&option_keep_privileges, &option_force, &option_verbose, &option_help, &option_version,
+	NULL
+};
+
+const struct command command_top = {
+	.name = "top",
+	.summary = "statements grouped by fingerprint: calls, times, rows, errors",
+	.invocation = "dbslower top",
+	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.about =
+	"Groups the statements of running database servers that differ in their values\n"
+	"only, and prints which cost most since the start: on a terminal again and\n"
+	"again, else at the end or each interval. With a threshold, only of those that\n"
+	"take longer. Statements that run for a second and more stand under the table.\n",
+	.examples =
+	"  dbslower top                  until Ctrl-C\n"
+	"  dbslower top -d 60 --json     a minute, as JSON\n"
+	"  dbslower top postgres --sort p99 --lines 5\n"
+	"  dbslower top --sort lock      which wait longest for locks; any part of --why\n"
+	COMMAND_EXIT_STATUS,
+	.words = WORDS_STATEMENTS,
+	.options = top_options,
+	.run = cmd_top,
+};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command trace: hits of any USDT probe or function of any file or process, sent or counted. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +11,8 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
 #include "cli/trace_print.h"
 #include "cli/loop.h"
 #include "db/engines.h"
@@ -431,16 +434,17 @@ static int trace_run(struct trace *trace)
 	return status;
 }
 
-int cmd_trace(const struct command *command, int argc, char *argv[])
+static int cmd_trace(const struct command *command, int argc, char *argv[])
 {
 	struct trace *trace = calloc(1, sizeof(*trace));
-	int ret = EXIT_FAILED;
+	int ret;
 
 	if (!trace)
 		return message_no_memory();
 	trace->loop.ops = &trace_ops;
 	trace->terminal = isatty(STDOUT_FILENO);
-	if (loop_options(&trace->loop, command, argc, argv, &ret))
+	ret = loop_start(&trace->loop, command, argc, argv);
+	if (ret == START_GO)
 		ret = trace_run(trace);
 	for (unsigned int i = 0; i < OPTION_WORDS; i++)
 		trace_spec_free(&trace->specs[i]);
@@ -449,3 +453,90 @@ int cmd_trace(const struct command *command, int argc, char *argv[])
 	free(trace);
 	return ret;
 }
+
+static const struct option_row option_pid_trace = {
+	.letter = 'p', .name = "pid", .arg = "PID[,...]",
+	.help = "in these processes only",
+	.accepts = "give a number from 1 to 4194304, several with commas or several -p",
+	.set = option_set_pid, .complete = option_complete_pids,
+};
+
+static const struct option_row option_max = {
+	.letter = 'n', .name = "max", .arg = "COUNT",
+	.help = "end after this many printed hits",
+	.accepts = "give a whole number from 1",
+	.set = option_set_count,
+};
+
+static const struct option_row option_ret = {
+	.name = "ret",
+	.help = "when functions return, not when they are called",
+	.member = offsetof(struct options, on_return),
+};
+
+static const struct option_row option_args = {
+	.name = "args", .arg = "N",
+	.help = "print so many arguments of functions",
+	.accepts = "give a number from 1 to 6",
+	.set = option_set_registers,
+};
+
+static const struct option_row option_count_hits = {
+	.name = "count",
+	.help = "only count the hits, by the value if there is one",
+	.member = offsetof(struct options, count_hits),
+};
+
+static const struct option_row option_hist = {
+	.name = "hist", .arg = "VALUE",
+	.help = "only count the hits, in a histogram of this value",
+	.accepts = "give a value, as arg1 or (int)retval",
+	.set = option_set_histogram,
+};
+
+static const struct option_row option_text_strings = {
+	.name = "text", .arg = "BYTES",
+	.help = "print so much of a string (default 256)",
+	.accepts = "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k",
+	.set = option_set_text,
+};
+
+static const struct option_row option_wall_trace = {
+	.letter = 'T', .name = "wall",
+	.help = "show the time of day, not seconds since the start",
+	.member = offsetof(struct options, wall),
+};
+
+static const struct option_row *const trace_options[] = {
+	&option_lib, &option_pid_trace, &option_duration, &option_max, &option_ret, &option_args,
+	&option_count_hits, &option_hist, &option_text_strings, &option_wall_trace, &option_json,
+	&option_strict, &option_keep_privileges, &option_force, &option_verbose, &option_help,
+	&option_version, NULL
+};
+
+const struct command command_trace = {
+	.name = "trace",
+	.summary = "hits of any USDT probe or function of any file or process",
+	.invocation = "dbslower trace",
+	.usage = "[PATH | -l LIB | -p PID] [OPTION...] PROBE...",
+	.about =
+	"Prints the hits of USDT probes and functions. A probe is PROVIDER:PROBE or a\n"
+	"name, also as a glob, in the files that are named; or FILE:PROVIDER:PROBE,\n"
+	"FILE:FUNCTION; with u: (USDT), p: (function) or r: (its return) before it. In\n"
+	"the same word a filter and what to print can follow, in the manner of printf or\n"
+	"as values with commas; else all arguments of a USDT probe are printed.\n",
+	.examples =
+	"  dbslower trace ./app test-app:test-probe\n"
+	"  dbslower trace -l c setjmp                the library libc.so.6\n"
+	"  dbslower trace -p 1234 '*:query*start'    whatever file it is in\n"
+	"  dbslower trace 'u:./app:shop:order (arg1 > 10) \"%d %s\", arg1, arg2'\n"
+	"  dbslower trace './app:work (arg1 == \"x\" || arg2 != 0) arg1:s, arg2'\n"
+	"  dbslower trace --ret /bin/bash 'readline \"%s\", retval'\n"
+	"  dbslower trace --count 'c:getenv arg1:s'  by the first argument, a string\n"
+	"  dbslower trace --hist arg3 -d 10 c:write  of the third argument\n"
+	COMMAND_EXIT_STATUS,
+	.words = WORDS_PROBES,
+	.text_bytes = 256,
+	.options = trace_options,
+	.run = cmd_trace,
+};

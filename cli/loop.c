@@ -24,12 +24,10 @@ uint64_t loop_now(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
-		  int *status)
+int loop_start(struct loop *loop, const struct command *command, int argc, char *argv[])
 {
 	loop->start_ns = loop_now();
-	return command_options(command, argc, argv, &loop->options, &loop->out, &loop->err,
-			       status);
+	return start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
 }
 
 /*

@@ -10,9 +10,7 @@
 #ifndef CLI_LOOP_H
 #define CLI_LOOP_H
 
-#include "cli/command.h"
-#include "cli/option.h"
-#include "cli/output.h"
+#include "cli/start.h"
 #include "db/statement.h"
 #include "loader/error.h"
 
@@ -85,9 +83,8 @@ struct loop {
 /* Return CLOCK_MONOTONIC in ns. */
 uint64_t loop_now(void);
 
-/* command_options() for @loop, whose time starts now. */
-bool loop_options(struct loop *loop, const struct command *command, int argc, char *argv[],
-		  int *status);
+/* start_command() for @loop, whose time starts now. */
+int loop_start(struct loop *loop, const struct command *command, int argc, char *argv[]);
 
 /*
  * Route signals and the time of -d to loop_run(), instead of ending the process. Does nothing when

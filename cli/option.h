@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The command line, of whichever command. */
+/* The parser of the command line, over the option rows of a command. */
 #ifndef CLI_OPTION_H
 #define CLI_OPTION_H
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 #include "bpf/event.h"
-#include "cli/fields.h"
 #include "cli/command.h"
+#include "cli/fields.h"
 #include "cli/output.h"
-#include "sql/regex.h"
 #include "db/top.h"
+#include "sql/regex.h"
 
 #define OPTION_PIDS 64
 #define OPTION_PATHS 16
@@ -19,9 +19,14 @@
 #define OPTION_TEXT_MIN 16
 #define OPTION_TEXT_MAX (1024 * 1024)
 
+/* The remedy for a threshold that cannot be parsed. */
+#define OPTION_DURATIONS \
+	"give a number of ms, or one with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s"
+
 struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: whatever is found */
 	uint64_t threshold_ns;		/* 0: all statements */
+	bool has_threshold;		/* it was given */
 	uint32_t pids[OPTION_PIDS];	/* each once */
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
@@ -60,27 +65,73 @@ struct options {
 	bool help, version;		/* the first of them ends the parsing */
 };
 
+/* A command line being parsed. */
+struct option_parser {
+	const struct command *command;
+	struct options *opts;
+	struct output *err;
+	const char *threshold;		/* as it was given: as a word .. */
+	bool minimum;			/* .. or by -m */
+};
+
+/* One option. A command has a list of them, in the order of --help. */
+struct option_row {
+	char letter;			/* 0: none */
+	const char *name;
+	const char *arg;		/* NULL: takes none */
+	const char *help;		/* NULL: listed neither by --help nor by completion */
+	const char *accepts;		/* the remedy: which arguments are valid */
+	/* Parse @value. Return 0, or -EINVAL after a message. NULL: set the bool at ->member. */
+	int (*set)(struct option_parser *p, const struct option_row *row, const char *value);
+	size_t member;			/* offset in struct options */
+	/* Print candidates for the argument, see complete.h. NULL: none. */
+	void (*complete)(struct output *out);
+};
+
 /*
- * Fills @opts from @argv, whose strings it keeps, by the options and words that
- * @command has; @argv[0] is passed over.
- * Options and words may come in any order. Returns 0, or -EINVAL after one
- * line on @err (not flushed) that names what is wrong and what is accepted.
+ * Fill ->opts from @argv, whose strings are borrowed; @argv[0] is skipped. Options and words may
+ * come in any order. --help and --version end the parsing. Return 0, or -EINVAL after one line on
+ * ->err (not flushed) that names the subject, the cause and what is valid.
  */
-int option_parse(const struct command *command, int argc, char *const argv[],
-		 struct options *opts, struct output *err);
+int option_read(struct option_parser *p, int argc, char *const argv[]);
 
-/* The word of --by for @by; NULL for all. Static. */
-const char *option_by_name(enum stat_by by);
+/* Return the option of @command with this letter, or NULL. */
+const struct option_row *option_find_letter(const struct command *command, char letter);
+
+/* Return the option of @command called @name, of @len bytes, or NULL. */
+const struct option_row *option_find(const struct command *command, const char *name, size_t len);
+
+/* Add the first word of each engine, one a line. */
+void option_engine_words(struct output *out);
 
 /*
- * Reads a number that may have decimals and a unit (ns, us, ms, s) as
- * nanoseconds, exactly. Without a unit it counts @unit_ns (1, 1000, 1000000
- * or 1000000000). Returns 0, or -EINVAL with the reason in *@why ("is
- * negative"). At most INT64_MAX, so that it can be added to a clock.
+ * Parse a number that may have decimals and a unit (ns, us, ms, s) as nanoseconds, exactly. Without
+ * a unit it counts @unit_ns (1, 1000, 1000000 or 1000000000). Return 0, or -EINVAL with the cause
+ * in *@why ("is negative"). At most INT64_MAX, so that it can be added to a clock.
  */
-int option_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why);
+int option_read_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why);
 
-/* Adds the text of @command's --help. */
-void option_help(const struct command *command, struct output *out);
+/* Parse @len decimal digits. Return 0, -EINVAL or -ERANGE. */
+int option_read_number(const char *text, size_t len, uint64_t *value);
+
+/*
+ * Start a message: "dbslower: " and the option and its value, either of which may be NULL, of which
+ * the value has @len bytes.
+ */
+void option_message(struct option_parser *p, const struct option_row *row, const char *value,
+		    size_t len);
+
+/* End a message with the cause @why and the remedy @accepts, or NULL. Return -EINVAL. */
+int option_message_end(struct option_parser *p, const char *why, const char *accepts);
+
+/* Print a message on @value of @row (or, without @row, a word). Return -EINVAL. */
+int option_refuse(struct option_parser *p, const struct option_row *row, const char *value,
+		  const char *why);
+
+/* Refuse a threshold that is given both as a word and by -m. Return -EINVAL. */
+int option_refuse_thresholds(struct option_parser *p);
+
+/* Add a file, given by option @row or, without it, as a word. Return 0 or -EINVAL. */
+int option_add_path(struct option_parser *p, const struct option_row *row, const char *value);
 
 #endif

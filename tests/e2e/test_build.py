@@ -12,6 +12,7 @@ from elffile import readelf
 from source_tree import copy_tree, make
 from tool import BUILD, DBSLOWER, ROOT
 
+SLOW_BYTES = 280000  # with the command slow alone
 JOBS = f"-j{os.cpu_count() or 1}"
 
 
@@ -95,6 +96,34 @@ def test_install(built, tmp_path):
     make(folder, "install", f"DESTDIR={to}", "PREFIX=/usr", "MANDIR=/m", "BASHCOMPDIR=/b")
     assert set(files_under(to)) == {path for name in ("dbslower", "dbstat", "tplist")
                                     for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}")}
+
+
+@pytest.mark.parametrize("names, limit", [("slow", SLOW_BYTES), ("slow list doctor", None)], ids=["slow", "appliance"])
+def test_fewer_commands(built, tmp_path, names, limit):
+    """COMMANDS links those alone: --help, the options and completion have no others."""
+    binary = tmp_path / "dbslower"
+    shutil.copytree(os.path.join(built[0], "build"), tmp_path / "build", symlinks=True)
+    make(built[0], f"COMMANDS={names}", f"BUILD={tmp_path / 'build'}")
+    shutil.copy(tmp_path / "build" / "dbslower", binary)
+
+    def said(*args):
+        return subprocess.run([binary, *args], capture_output=True, text=True, timeout=60)
+
+    section = re.search(r"^Commands.*:\n((?:  .*\n)+)", said("--help").stdout, re.M)[1]
+    assert re.findall(r"^  (\w+) ", section, re.M) == names.split()
+    assert said("stat").returncode == 2 and "stat: is neither" in said("stat").stderr
+    assert said("--complete", "dbslower", "").stdout.split()[:-2] == names.split()
+    with open(binary, "rb") as f:
+        image = f.read()
+    assert b"total, calls, mean" not in image and b"p99_ms" not in image, "texts of another command are linked"
+    whole = os.path.getsize(os.path.join(built[0], "build", "dbslower"))
+    print(f"{names}: {len(image)} of {whole} bytes")
+    assert len(image) < whole and (limit is None or len(image) <= limit), len(image)
+
+
+def test_unknown_command_to_link(built):
+    done = subprocess.run(["make", "-C", built[0], "COMMANDS=slow fast"], capture_output=True, text=True)
+    assert done.returncode and "unknown command fast; must be of" in done.stderr, done.stderr
 
 
 def test_nothing_to_do_the_second_time(built):

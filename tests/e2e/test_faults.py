@@ -383,7 +383,7 @@ def test_time_namespace(server, tool, offset, args):
 
 @pytest.mark.parametrize("args", [[], force("prealloc"), force("perfbuf")], ids=lambda args: " ".join(args) or "default")
 def test_deaths_leave_no_entries(server, tool, args):
-    """The table has 4096 entries with --force-prealloc: none is left by those who end in mid-statement."""
+    """The table has 4096 entries with --force=prealloc: none is left by those who end in mid-statement."""
     deaths = DEATHS if not forces(args, "perfbuf") else min(DEATHS, 1000)
     traced = tool(*arguments(server, "--json", *args))
     server.do(f"exit {deaths} select 1 /* ended */")

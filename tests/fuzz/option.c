@@ -2,7 +2,7 @@
 /* Command lines: a byte that chooses the command, then the words, each with a NUL behind it. */
 #include <errno.h>
 
-#include "cli/option.h"
+#include "cli/option_check.h"
 #include "db/user_engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct options opts;
 	static struct output err;
 	struct input in = { data, size };
-	const struct command *command = command_table;
+	const struct command *const *command = command_table;
 	char *argv[WORDS + 1] = { input_until(&in, '\0') };
 	int argc = 1, taken = -1, ret;
 
@@ -50,10 +50,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (in.left && argc < WORDS)
 		argv[argc++] = input_until(&in, '\0');
 	REQUIRE(command_choose(argc, argv, &taken) && taken >= 0 && taken <= argc);
-	for (int i = argv[0][0] & 3; i && command[1].name; i--)
+	for (int i = argv[0][0] & 7; i && command[1]; i--)
 		command++;
 	output_init(&err, -1);
-	ret = option_parse(command, argc, argv, &opts, &err);
+	ret = option_parse(*command, argc, argv, &opts, &err);
 	REQUIRE(ret == 0 || ret == -EINVAL, "%d", ret);
 	if (ret)
 		check_refusal(&err);

@@ -14,11 +14,12 @@
 #include "cli/fields.h"
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/help.h"
 #include "sql/glob.h"
 #include "cli/field_json.h"
 #include "cli/field_table.h"
 #include "cli/summary.h"
-#include "cli/option.h"
+#include "cli/option_check.h"
 #include "cli/output.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -1002,7 +1003,7 @@ static int parse(const char *words)
 	for (char *w = strtok_r(line, " ", &save); w; w = strtok_r(NULL, " ", &save))
 		argv[argc++] = strcmp(w, "''") ? w : "";
 	sink_start();
-	err = option_parse(command_table, argc, argv, &opts, &sink);
+	err = option_parse(command_table[0], argc, argv, &opts, &sink);
 	sink_take();
 	CHECK(err ? seen_len > 0 : !seen_len, "%s: %d: %s", words, err, seen);
 	return err;
@@ -1066,13 +1067,13 @@ static void durations(void)
 	uint64_t ns;
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
-		int err = option_duration(good[i].text, good[i].unit, &ns, &why);
+		int err = option_read_duration(good[i].text, good[i].unit, &ns, &why);
 
 		CHECK(!err && ns == good[i].want, "%s: %d %llu", good[i].text, err,
 		      (unsigned long long)ns);
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
-		int err = option_duration(bad[i][0], 1000000, &ns, &why);
+		int err = option_read_duration(bad[i][0], 1000000, &ns, &why);
 
 		CHECK(err == -EINVAL && why && strstr(why, bad[i][1]), "'%s': %d %s", bad[i][0],
 		      err, why ? why : "");
@@ -1228,16 +1229,16 @@ static void options_limits(void)
 		argv[argc++] = words[i];
 	}
 	sink_start();
-	CHECK(!option_parse(command_table, argc - 2, argv, &opts, &sink) &&
+	CHECK(!option_parse(command_table[0], argc - 2, argv, &opts, &sink) &&
 	      opts.pid_count == OPTION_PIDS, "64");
-	CHECK(option_parse(command_table, argc, argv, &opts, &sink) == -EINVAL, "65");
+	CHECK(option_parse(command_table[0], argc, argv, &opts, &sink) == -EINVAL, "65");
 	CHECK(!strcmp(sink_take(), "dbslower: -p 65: is one too many; at most 64 processes can be "
 		      "named\n"), "%s", seen);
 	for (int i = 1; i < argc; i += 2)
 		argv[i] = "-x";
 	sink_start();
-	CHECK(!option_parse(command_table, 1 + 2 * OPTION_PATHS, argv, &opts, &sink), "16");
-	CHECK(option_parse(command_table, 3 + 2 * OPTION_PATHS, argv, &opts, &sink) == -EINVAL,
+	CHECK(!option_parse(command_table[0], 1 + 2 * OPTION_PATHS, argv, &opts, &sink), "16");
+	CHECK(option_parse(command_table[0], 3 + 2 * OPTION_PATHS, argv, &opts, &sink) == -EINVAL,
 	      "17");
 	CHECK(!strcmp(sink_take(), "dbslower: -x 17: is one too many; at most 16 files can be "
 		      "named\n"), "%s", seen);
@@ -1246,7 +1247,7 @@ static void options_limits(void)
 	CHECK(!strcmp(seen, "dbslower: -o user: is one too many; at most 32 columns fit\n"), "%s",
 	      seen);
 	sink_start();
-	CHECK(!option_parse(command_table, 0, argv, &opts, &sink) && opts.columns.count == 4,
+	CHECK(!option_parse(command_table[0], 0, argv, &opts, &sink) && opts.columns.count == 4,
 	      "no words at all");
 }
 
@@ -1270,7 +1271,7 @@ static void options_fuzz(void)
 						    : random[j];
 		}
 		sink_start();
-		err = option_parse(command_table, argc, argv, &opts, &sink);
+		err = option_parse(command_table[0], argc, argv, &opts, &sink);
 		sink_take();
 		good += !err;
 		CHECK(err == 0 || err == -EINVAL, "%d", err);
@@ -1296,7 +1297,7 @@ static void options_help(void)
 	char *save = NULL;
 
 	sink_start();
-	option_help(command_table, &sink);
+	help_print(command_table[0], &sink);
 	sink_take();
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		CHECK(strstr(seen, words[i]), "no %s", words[i]);
@@ -1409,12 +1410,13 @@ static void globs(void)
 /* No command has two options of one letter or one name. */
 static void commands_have_each_option_once(void)
 {
-	for (const struct command *c = command_table; c->name; c++) {
+	for (size_t row = 0; command_table[row]; row++) {
+		const struct command *c = command_table[row];
 		char *save = NULL, letters[128] = { 0 }, names[64][24];
 		size_t n = 0;
 
 		sink_start();
-		option_help(c, &sink);
+		help_print(c, &sink);
 		sink_take();
 		for (char *l = strtok_r(seen, "\n", &save); l; l = strtok_r(NULL, "\n", &save)) {
 			CHECK(strlen(l) <= 80, "%s: %s", c->name, l);

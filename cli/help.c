@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/help.h"
+
+#include <string.h>
+
+#include "cli/option_table.h"
+
+#define HELP_COLUMN 28
+
+static void help_row(struct output *out, const struct option_row *row)
+{
+	size_t width = 8 + strlen(row->name);
+
+	output_string(out, row->letter ? "  -" : "    ");
+	if (row->letter) {
+		output_char(out, row->letter);
+		output_string(out, ", --");
+	} else {
+		output_string(out, "  --");
+	}
+	output_string(out, row->name);
+	if (row->arg) {
+		output_char(out, ' ');
+		output_string(out, row->arg);
+		width += 1 + strlen(row->arg);
+	}
+	output_spaces(out, width < HELP_COLUMN ? HELP_COLUMN - width : 1);
+	output_string(out, row->help);
+	output_char(out, '\n');
+}
+
+/* All commands, for the help of the default one. */
+static void help_commands(struct output *out)
+{
+	output_string(out, "\nCommands, which tell more with --help:\n");
+	for (size_t i = 0; command_table[i]; i++)
+		output_printf(out, "  %-8s  %s\n", command_table[i]->name,
+			      command_table[i]->summary);
+}
+
+void help_print(const struct command *command, struct output *out)
+{
+	output_printf(out, "usage: %s %s\n\n", command->invocation, command->usage);
+	output_string(out, command->about);
+	output_char(out, '\n');
+	for (size_t i = 0; command->options[i]; i++)
+		if (command->options[i]->help)
+			help_row(out, command->options[i]);
+	if (option_find(command, "columns", strlen("columns"))) {
+		output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
+		field_help(out);
+	}
+	if (command == command_table[0])
+		help_commands(out);
+	output_string(out, "\nExamples:\n");
+	output_string(out, command->examples);
+}

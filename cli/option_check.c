@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/option_check.h"
+
+#include <string.h>
+
+static bool json_with_columns(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->json && opts->columns.count;
+}
+
+static bool spans_with_others(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->otlp && !strcmp(opts->otlp, "-") && (opts->json || opts->columns.count);
+}
+
+static bool has_both_probes(const struct options *opts)
+{
+	return opts->start && opts->done && (opts->path_count || opts->pid_count);
+}
+
+static bool start_alone(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->start && !has_both_probes(opts);
+}
+
+static bool done_alone(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->done && !has_both_probes(opts);
+}
+
+static bool start_with_engine(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->start && opts->engine;
+}
+
+static bool count_with_histogram(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->count_hits && opts->histogram;
+}
+
+static bool status_of_waits(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match;
+}
+
+static bool count_without_interval(const struct command *command, const struct options *opts)
+{
+	return option_find(command, "interval", strlen("interval")) && opts->count &&
+	       !opts->interval_ns;
+}
+
+/* What must not be given together; the first that applies is reported. */
+static const struct {
+	bool (*broken)(const struct command *command, const struct options *opts);
+	const char *subject, *cause, *remedy;
+} rules[] = {
+	{ json_with_columns, "-o", "--json always prints everything", "give one of the two" },
+	{ spans_with_others, "--otlp -", "leaves no room for others on the standard output",
+	  "give it a file, or leave --json and -o out" },
+	{ start_alone, "--start", "goes with the other one and with -x or -p",
+	  "give --start, --done and -x PATH" },
+	{ done_alone, "--done", "goes with the other one and with -x or -p",
+	  "give --start, --done and -x PATH" },
+	{ start_with_engine, "--start", "is for servers that are not known",
+	  "leave the database's name out" },
+	{ count_with_histogram, "--count", "does not go with --hist", "give one of the two" },
+	{ status_of_waits, "--by status", "is not known while a statement waits",
+	  "give command, db or user with --wait, or a --match too" },
+	{ count_without_interval, "-n", "counts intervals", "give -i SECONDS with it" },
+};
+
+int option_parse(const struct command *command, int argc, char *const argv[],
+		 struct options *opts, struct output *err)
+{
+	struct option_parser p = { .command = command, .opts = opts, .err = err };
+	int ret = option_read(&p, argc, argv);
+
+	if (ret)
+		return ret;
+	for (size_t i = 0; !opts->help && !opts->version && i < sizeof(rules) / sizeof(rules[0]);
+	     i++) {
+		if (!rules[i].broken(command, opts))
+			continue;
+		option_message(&p, NULL, rules[i].subject, strlen(rules[i].subject));
+		return option_message_end(&p, rules[i].cause, rules[i].remedy);
+	}
+	if (!opts->columns.count)
+		field_default(&opts->columns);
+	return 0;
+}

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/option_set.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "db/breakdown.h"
+#include "db/user_engine.h"
+#include "loader/feature.h"
+#include "probe/request.h"
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
+#define NS_PER_MS 1000000ull
+#define NS_PER_S 1000000000ull
+
+static int add_pid(struct option_parser *p, const struct option_row *row, const char *text, size_t len)
+{
+	struct options *opts = p->opts;
+	uint64_t pid;
+
+	if (option_read_number(text, len, &pid) || !pid || pid > PID_LIMIT) {
+		option_message(p, row, text, len);
+		return option_message_end(p, "is not a process ID", row->accepts);
+	}
+	for (unsigned int i = 0; i < opts->pid_count; i++) {
+		if (opts->pids[i] == pid)
+			return 0;
+	}
+	if (opts->pid_count == OPTION_PIDS) {
+		option_message(p, row, text, len);
+		output_printf(p->err, "is one too many; at most %d processes", OPTION_PIDS);
+		return option_message_end(p, " can be named", NULL);
+	}
+	opts->pids[opts->pid_count++] = pid;
+	return 0;
+}
+
+int option_set_pid(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		int err = add_pid(p, row, value, len);
+
+		if (err || !value[len])
+			return err;
+		value += len + 1;
+	}
+}
+
+int option_set_path(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	return *value ? option_add_path(p, row, value) : option_refuse(p, row, value, "is empty");
+}
+
+int option_set_minimum(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_read_duration(value, NS_PER_MS, &p->opts->threshold_ns, &why))
+		return option_refuse(p, row, value, why);
+	p->minimum = true;
+	return p->threshold ? option_refuse_thresholds(p) : 0;
+}
+
+/* Options whose argument is taken as it is. */
+int option_set_string(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	*(const char **)((char *)p->opts + row->member) = value;
+	return 0;
+}
+
+int option_set_word(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	return *value ? option_set_string(p, row, value) : option_refuse(p, row, value, "is empty");
+}
+
+/* A probe's name, PROVIDER:NAME. */
+int option_set_probe(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *colon = strchr(value, ':');
+
+	if (!colon || colon == value || !colon[1])
+		return option_refuse(p, row, value, "is no probe's name");
+	if (colon - value >= USER_ENGINE_NAME || strlen(colon + 1) >= USER_ENGINE_NAME)
+		return option_refuse(p, row, value, "is too long a name");
+	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
+	return 0;
+}
+
+int option_set_text_arg(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (option_read_number(value, strlen(value), &number) || !number || number > 12)
+		return option_refuse(p, row, value, "is no argument's number");
+	p->opts->text_arg = (unsigned int)number;
+	return 0;
+}
+
+int option_set_match(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	size_t at;
+	int err;
+
+	if (!*value)
+		return option_refuse(p, row, value, "is empty");
+	err = regex_parse(&p->opts->match, value, &at);
+	if (err == -E2BIG)
+		return option_refuse(p, row, value, "is too long a regular expression");
+	if (err)
+		return option_refuse(p, row, value, "is no regular expression");
+	p->opts->has_match = true;
+	return 0;
+}
+
+int option_set_verbose(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	(void)row;
+	(void)value;
+	p->opts->verbose++;
+	return 0;
+}
+
+int option_set_duration(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_read_duration(value, NS_PER_S, &p->opts->duration_ns, &why))
+		return option_refuse(p, row, value, why);
+	return p->opts->duration_ns ? 0 : option_refuse(p, row, value, "is no time at all");
+}
+
+int option_set_interval(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_read_duration(value, NS_PER_S, &p->opts->interval_ns, &why))
+		return option_refuse(p, row, value, why);
+	return p->opts->interval_ns ? 0 : option_refuse(p, row, value, "is no time at all");
+}
+
+static const char *const by_names[] = {
+	[STAT_BY_ALL] = NULL,
+	[STAT_BY_COMMAND] = "command",
+	[STAT_BY_STATUS] = "status",
+	[STAT_BY_DATABASE] = "db",
+	[STAT_BY_USER] = "user",
+};
+
+const char *option_by_name(enum stat_by by)
+{
+	return by_names[by];
+}
+
+int option_set_by(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (size_t i = STAT_BY_ALL + 1; i < ARRAY_SIZE(by_names); i++) {
+		if (strcmp(value, by_names[i]))
+			continue;
+		p->opts->stat_by = (enum stat_by)i;
+		return 0;
+	}
+	return option_refuse(p, row, value, "is nothing to count by");
+}
+
+int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
+		return option_refuse(p, row, value, "is nothing that is known to be waited in");
+	p->opts->wait = value;
+	return 0;
+}
+
+static const char *const sort_names[] = {
+	[TOP_TOTAL] = "total", [TOP_CALLS] = "calls", [TOP_MEAN] = "mean", [TOP_P95] = "p95",
+	[TOP_P99] = "p99", [TOP_MAX] = "max", [TOP_ROWS] = "rows", [TOP_ERRORS] = "errors",
+};
+
+int option_set_order(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(sort_names); i++) {
+		if (strcmp(value, sort_names[i]))
+			continue;
+		p->opts->order = (enum top_order)i;
+		return 0;
+	}
+	for (int i = 0; i < BREAKDOWN_PARTS; i++) {
+		if (strcmp(value, breakdown_part_name((enum breakdown_part)i)))
+			continue;
+		p->opts->order = (enum top_order)(TOP_PART + i);
+		p->opts->why = true;
+		return 0;
+	}
+	for (int i = 0; i < USES; i++) {
+		if (strcmp(value, breakdown_use_name((enum use)i)))
+			continue;
+		p->opts->order = (enum top_order)(TOP_USE + i);
+		p->opts->use = true;
+		return 0;
+	}
+	return option_refuse(p, row, value, "is nothing to sort by");
+}
+
+int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (option_read_number(value, strlen(value), &p->opts->lines) || !p->opts->lines)
+		return option_refuse(p, row, value, "is not a number of lines");
+	return 0;
+}
+
+int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (option_read_number(value, strlen(value), &number) || !number || number > REQUEST_REGISTERS)
+		return option_refuse(p, row, value, "is not a number of arguments");
+	p->opts->registers = (unsigned int)number;
+	return 0;
+}
+
+int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return option_refuse(p, row, value, "is empty");
+	p->opts->histogram = value;
+	return 0;
+}
+
+int option_set_count(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	int err = option_read_number(value, strlen(value), &p->opts->count);
+
+	if (err)
+		return option_refuse(p, row, value, err == -ERANGE ? "is too large" : "is not a number");
+	return p->opts->count ? 0 : option_refuse(p, row, value, "is none at all");
+}
+
+int option_set_text(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	size_t len = strlen(value);
+	bool kilo = len && (value[len - 1] == 'k' || value[len - 1] == 'K');
+	uint64_t unit = kilo ? 1024 : 1, bytes;
+	int err = option_read_number(value, len - kilo, &bytes);
+
+	if (err == -EINVAL)
+		return option_refuse(p, row, value, "is not a number of bytes");
+	if (err || bytes > OPTION_TEXT_MAX / unit)
+		return option_refuse(p, row, value, "is too large");
+	if (bytes * unit < OPTION_TEXT_MIN)
+		return option_refuse(p, row, value, "is too small");
+	p->opts->text_bytes = bytes * unit;
+	return 0;
+}
+
+/* Words of --force: each names a fallback. */
+int option_set_force(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *before = "";
+	size_t len;
+
+	for (;; value += len + 1) {
+		len = strcspn(value, ",");
+		if (feature_force(value, len, &p->opts->denied))
+			break;
+		if (!value[len])
+			return 0;
+	}
+	option_message(p, row, value, len);
+	output_string(p->err, "unknown fallback; must be one of ");
+	for (int i = 0; i < FEATURES; i++) {
+		if (!feature_fallback(i))
+			continue;
+		output_printf(p->err, "%s%s", before, feature_fallback(i));
+		before = ", ";
+	}
+	return option_message_end(p, "", NULL);
+}
+
+int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *bad;
+	size_t bad_len;
+	int err = field_parse(&p->opts->columns, value, &bad, &bad_len);
+
+	if (!err)
+		return 0;
+	option_message(p, row, bad, bad_len);
+	if (err == -E2BIG) {
+		output_printf(p->err, "is one too many; at most %d columns", FIELD_LIST_MAX);
+		return option_message_end(p, " fit", NULL);
+	}
+	output_string(p->err, err == -ENOENT ? "is not a column" : "a column's name is missing");
+	output_string(p->err, "; the columns are ");
+	field_names(p->err);
+	return option_message_end(p, "", NULL);
+}
+
+/* Add @names, of which NULL ones are skipped, one a line. */
+static void complete_names(struct output *out, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (names[i])
+			output_printf(out, "%s\n", names[i]);
+	}
+}
+
+static void complete_parts(struct output *out)
+{
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		output_printf(out, "%s\n", breakdown_part_name((enum breakdown_part)i));
+}
+
+void option_complete_files(struct output *out)
+{
+	output_string(out, ":files\n");
+}
+
+void option_complete_pids(struct output *out)
+{
+	output_string(out, ":list\n:pids\n");
+}
+
+void option_complete_columns(struct output *out)
+{
+	output_string(out, ":list\n");
+	field_names(out);
+	output_char(out, '\n');
+}
+
+void option_complete_sort(struct output *out)
+{
+	complete_names(out, sort_names, ARRAY_SIZE(sort_names));
+	complete_parts(out);
+	for (int i = 0; i < USES; i++)
+		output_printf(out, "%s\n", breakdown_use_name((enum use)i));
+}
+
+void option_complete_by(struct output *out)
+{
+	complete_names(out, by_names, ARRAY_SIZE(by_names));
+}
+
+void option_complete_wait(struct output *out)
+{
+	complete_parts(out);
+	output_string(out, "pread64\npwrite64\nfdatasync\nepoll_wait\npage_fault\n");
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The functions of the option rows: what an option does to struct options, and what completion
+ * proposes for its argument.
+ */
+#ifndef CLI_OPTION_SET_H
+#define CLI_OPTION_SET_H
+
+#include "cli/option.h"
+
+/* See ->set of struct option_row. */
+int option_set_pid(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_path(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_minimum(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_string(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_word(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_probe(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_text_arg(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_match(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_verbose(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_duration(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_interval(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_by(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_order(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_count(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_text(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_force(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value);
+
+/*
+ * See ->complete of struct option_row. One candidate or more a line; ":files" stands for files,
+ * ":pids" for those of servers, and ":list" says that the argument is a list with commas.
+ */
+void option_complete_files(struct output *out);
+void option_complete_pids(struct output *out);
+void option_complete_columns(struct output *out);
+void option_complete_sort(struct output *out);
+void option_complete_by(struct output *out);
+void option_complete_wait(struct output *out);
+
+/* Return the word of --by for @by, or NULL for STAT_BY_ALL. Static. */
+const char *option_by_name(enum stat_by by);
+
+#endif

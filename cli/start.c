@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/start.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include "cli/help.h"
+#include "cli/message.h"
+#include "cli/option_check.h"
+#include "cli/version.h"
+
+int start_command(const struct command *command, int argc, char *argv[], struct options *options,
+		  struct output *out, struct output *err)
+{
+	output_init(out, STDOUT_FILENO);
+	output_init(err, STDERR_FILENO);
+	/* write(2) fails instead, which is reported. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	if (option_parse(command, argc, argv, options, err)) {
+		output_flush(err);
+		return EXIT_USAGE;
+	}
+	if (!options->help && !options->version)
+		return START_GO;
+	if (options->help)
+		help_print(command, out);
+	else
+		output_printf(out, "dbslower %s\n", version_text);
+	return message_output(err, output_flush(out));
+}
