@@ -1,35 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Completion of dbslower's command line for bash.
+# Completion of dbslower's command line for bash. The program itself lists the candidates: see
+# cli/complete.h.
 
-_dbslower_columns()
-{
-	local columns="time pid tid ms user db client container conn rows status errno engine query"
-	columns+=" cpu runqueue disk fsync lock lwlock futex network sleep ipc other"
-	columns+=" parse rewrite plan execute"
-	local before=""
-
-	# only the word behind the last comma is to be completed
-	[[ $1 == *,* ]] && before=${1%,*},
-	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$columns" -- "${1##*,}")
-	compopt -o nospace
-}
-
-_dbslower_pids()
-{
-	local before=""
-
-	[[ $1 == *,* ]] && before=${1%,*},
-	mapfile -t COMPREPLY < <(compgen -P "$before" \
-		-W "$(pgrep -x 'postgres|mysqld|mariadbd' 2>/dev/null)" -- "${1##*,}")
-}
-
-_dbslower_files()
-{
-	compopt -o filenames
-	mapfile -t COMPREPLY < <(compgen -f -- "$1")
-}
-
-# The probes of the files, libraries and processes that the line names, as trace takes them.
+# The probes of the files, libraries and processes in the command line, as trace accepts them.
 _dbslower_probes()
 {
 	local cur=$1 word before name tool=${COMP_WORDS[0]} file=() i
@@ -44,7 +17,7 @@ _dbslower_probes()
 		esac
 	done
 	((${#file[@]})) || return
-	# bash makes words of their own of what stands before and behind a colon
+	# bash splits words at a colon
 	before=""
 	if [[ $cur == ":" ]]; then
 		before=${COMP_WORDS[COMP_CWORD - 1]}:
@@ -52,7 +25,7 @@ _dbslower_probes()
 	elif [[ ${COMP_WORDS[COMP_CWORD - 1]} == ":" ]]; then
 		before=${COMP_WORDS[COMP_CWORD - 2]}:
 	fi
-	# names are a file's: only such as mean nothing to the shell
+	# the names come from a file: accept only those without special characters of the shell
 	while read -r name; do
 		name=${name##* }
 		[[ $name =~ ^[A-Za-z0-9_.@-]+:[A-Za-z0-9_.@-]+$ && $name == "$before$cur"* ]] &&
@@ -62,79 +35,33 @@ _dbslower_probes()
 
 _dbslower()
 {
-	local cur=${COMP_WORDS[COMP_CWORD]} option="" command=slow
-
-	[[ ${COMP_WORDS[1]} == stat || ${COMP_WORDS[0]##*/} == dbstat ]] && command=stat
-	[[ ${COMP_WORDS[1]} == top ]] && command=top
-	[[ ${COMP_WORDS[1]} == trace ]] && command=trace
-	[[ ${COMP_WORDS[1]} == locks ]] && command=locks
-	[[ ${COMP_WORDS[1]} == doctor ]] && command=doctor
-	[[ ${COMP_WORDS[1]} == list || ${COMP_WORDS[0]##*/} == tplist ]] && command=list
+	local cur=${COMP_WORDS[COMP_CWORD]} line words="" before="" files="" probes=""
 
 	COMPREPLY=()
-	((COMP_CWORD)) && option=${COMP_WORDS[COMP_CWORD - 1]}
-	# bash makes words of its own of --name=value: --name, =, value
-	if [[ $cur == "=" ]]; then
-		cur=""
-	elif [[ $option == "=" ]] && ((COMP_CWORD > 1)); then
-		option=${COMP_WORDS[COMP_CWORD - 2]}
+	while read -r line; do
+		case $line in
+		:files) files=1 ;;
+		:probes) probes=1 ;;
+		:pids) words+=" $(pgrep -x 'postgres|mysqld|mariadbd' 2>/dev/null)" ;;
+		:list)
+			compopt -o nospace
+			[[ $cur == *,* ]] && before=${cur%,*},
+			;;
+		*) words+=" ${line//,/ }" ;;
+		esac
+	done < <("${COMP_WORDS[0]}" --complete "${COMP_WORDS[@]:0:COMP_CWORD+1}" 2>/dev/null)
+	if [[ $probes ]]; then
+		_dbslower_probes "$cur"
+		((${#COMPREPLY[@]})) && return
+		files=1
 	fi
-	case $option in
-	-o | --columns) _dbslower_columns "$cur" ;;
-	-p | --pid) _dbslower_pids "$cur" ;;
-	-x | --path | -l | --lib | --dot | --otlp) _dbslower_files "$cur" ;;
-	--sort) mapfile -t COMPREPLY < <(compgen -W "total calls mean p95 p99 max rows errors
-		cpu runqueue disk fsync lock lwlock futex network sleep ipc other" -- "$cur") ;;
-	--lines | --args | --hist | --max) ;;
-	--wait) mapfile -t COMPREPLY < <(compgen -W "cpu runqueue disk fsync lock lwlock futex network sleep ipc other
-		pread64 pwrite64 fdatasync epoll_wait page_fault" -- "$cur") ;;
-	--by) mapfile -t COMPREPLY < <(compgen -W "command db user status" -- "$cur") ;;
-	--count) [[ $command == trace ]] && _dbslower_probes "$cur" ;;
-	-d | --duration | -i | --interval | -m | --min | -n | --text | --user | --db | --match | --container | --start | --done | --text-arg) ;;
-	*)
-		if [[ $command == list && $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "-h --help --json -l --lib -p --pid
-				-v --verbose -V --version" -- "$cur")
-		elif [[ $command == doctor && $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "-h --help --json --self-test
-				-V --version" -- "$cur")
-		elif [[ $command == @(list|doctor) && ($cur == */* || COMP_CWORD -gt 1) ]]; then
-			_dbslower_files "$cur"
-		elif [[ $command == trace && $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "--args --count -d --duration -h --help
-				--hist --json -l --lib -n --max -p --pid --ret --strict -T --wall
-				--text -v --verbose -V --version --keep-privileges" -- "$cur")
-		elif [[ $command == trace && $cur != */* ]] && ((COMP_CWORD > 1)); then
-			_dbslower_probes "$cur"
-			((${#COMPREPLY[@]})) || _dbslower_files "$cur"
-		elif [[ $command == trace ]] && ((COMP_CWORD > 1)); then
-			_dbslower_files "$cur"
-		elif [[ $command == stat && $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "--by -d --duration -h --help -i
-				--interval --json -m --min -n --count -p --pid --strict -u
-				--microseconds -v --verbose -V --version -x --path --start --done
-				--text-arg --match --wait --keep-privileges" -- "$cur")
-		elif [[ $command == top && $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -i --interval
-				--json --lines -m --min -n --count -p --pid --sort --strict -v
-				--verbose -V --version -x --path --start --done --text-arg --user
-				--db --match --container --text --redact --use --why --keep-privileges" \
-				-- "$cur")
-		elif [[ $command == locks && $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "-d --duration --dot -h --help --json
-				-m --min -n --count -p --pid --stat --strict -t --wall --text -v
-				--verbose -V --version -x --path --redact --keep-privileges" -- "$cur")
-		elif [[ $cur == -* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "-d --duration -h --help -m --min -n
-				--count -o --columns -p --pid -t --wall -v --verbose -V --version
-				-x --path --redact --keep-privileges --json --otlp --phases --strict --text --use --user --why
-				--db --match --container --start --done --text-arg" -- "$cur")
-		else
-			mapfile -t COMPREPLY < <(compgen -W "mysql postgres
-				$( ((COMP_CWORD == 1)) && echo slow stat top locks trace list doctor)" -- "$cur")
-		fi
-		;;
-	esac
+	# bash splits --name=value at the sign
+	[[ $cur == "=" ]] && cur=""
+	mapfile -t COMPREPLY < <(compgen -P "$before" -W "$words" -- "${cur#"$before"}")
+	if [[ $files ]]; then
+		compopt -o filenames
+		mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$cur")
+	fi
 }
 
 complete -F _dbslower dbslower tplist dbstat

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/complete.h"
 
 /*
- * A server's file is mapped to be read, and its owner can cut it short meanwhile. What is gone
- * reads as zeros then, which the parsers know how to refuse.
+ * Files of servers are mapped for reading, and their owners can truncate them meanwhile. Replace a
+ * page that is gone by zeros, which the parsers reject.
  */
-static void main_file_cut(int sig, siginfo_t *info, void *context)
+static void main_sigbus(int sig, siginfo_t *info, void *context)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	void *at = (void *)((uintptr_t)info->si_addr & ~(page - 1));
@@ -24,17 +25,19 @@ static void main_file_cut(int sig, siginfo_t *info, void *context)
 
 int main(int argc, char *argv[])
 {
-	struct sigaction action = { .sa_sigaction = main_file_cut, .sa_flags = SA_SIGINFO };
+	struct sigaction action = { .sa_sigaction = main_sigbus, .sa_flags = SA_SIGINFO };
 	const struct command *command;
 	int fd, taken;
 
-	/* Our own descriptors must not become the standard ones. */
+	/* No descriptor opened later must take the number of a standard one that is closed. */
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
 	sigaction(SIGBUS, &action, NULL);
+	if (complete_is_asked(argc, argv))
+		return complete_run(argc, argv);
 	command = command_choose(argc, argv, &taken);
 	return command->run(command, argc - taken, argv + taken);
 }

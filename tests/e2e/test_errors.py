@@ -220,11 +220,16 @@ def test_man_page_has_every_command():
         assert f".It Cm {command}\n" in man, f"{command} is not in the man page"
 
 
+def complete(*words):
+    """Return what the program lists for the last of @words."""
+    done = run("--complete", "dbslower", *words)
+    assert done.returncode == 0 and done.stderr == "", done
+    return done.stdout.split()
+
+
 def test_completion_has_every_command():
-    with open(COMPLETION) as f:
-        text = f.read()
-    for command in commands():
-        assert re.search(rf"\b{command}\b", text), f"{command} is not completed"
+    assert set(commands()) | {"mysql", "postgres"} == set(complete("")), "not what is completed"
+    assert set(complete("slow", "")) == set(complete("mysql", "")) == {"mysql", "postgres"}
 
 
 def help_options():
@@ -251,13 +256,20 @@ def test_help_and_man_page_list_the_same_options():
 
 
 def test_completion_lists_the_same_options():
-    with open(COMPLETION) as f:
-        text = re.sub(r"^\s*#.*$", "", f.read(), flags=re.M)
-    for long, letter in help_options():
-        assert f"--{long}" in text, f"--{long} is not completed"
-        assert not letter or re.search(rf"-{letter}\b", text), f"-{letter} is not completed"
-    unknown = set(re.findall(r"--([a-z][a-z-]*)", text)) - {long for long, _ in help_options()}
-    assert not unknown, f"completed, but no options: {unknown}"
+    for command in commands():
+        help_ = re.findall(r"^ +((?:-\w, )?) *(--[a-z-]+)", help_text(command), re.M)
+        assert complete(command, "-") == [word for letter, long in help_ for word in (letter.strip(", "), long) if word]
+
+
+def test_completion_of_arguments():
+    assert complete("-x", "") == complete("slow", "--otlp", "=", "/") == complete("doctor", "") == [":files"]
+    assert complete("stat", "--by", "") == complete("stat", "--by", "=") == ["command", "status", "db", "user"]
+    assert complete("top", "-p", "1,") == [":list", ":pids"] and complete("slow", "-d", "") == []
+    columns = complete("-o", "time,")
+    assert columns[0] == ":list" and {"time,", "query"} <= set(columns)
+    assert {"total", "lock"} <= set(complete("top", "--sort", "")) and "fdatasync" in complete("stat", "--wait", "")
+    assert complete("trace", "/bin/sh", "") == [":probes"]
+    assert not complete("--force", ""), "for tests: not completed"
 
 
 def test_completion_is_good_bash():
