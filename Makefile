@@ -104,6 +104,7 @@ tools-build:
 	$(call need,$(firstword $(CC)),musl-tools,musl-gcc,gcc musl-dev)
 	$(call need,$(firstword $(CLANG)),clang,clang,clang)
 	$(call need,gcc,gcc,gcc,gcc)
+	$(call need,gzip,gzip,gzip,gzip)
 	$(if $(wildcard /usr/include/linux/bpf.h),,$(error linux/bpf.h is missing: \
 		apt-get install linux-libc-dev, dnf install kernel-headers, or apk add linux-headers))
 ifneq ($(ARCH),$(MACHINE))
@@ -129,7 +130,10 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 	$(Q)sed -i 's/\bLBB/.LBB/g' $(@:.o=.s)
 	$(Q)$(CLANG) -target bpf -mcpu=v2 -c -o $@ $(@:.o=.s)
 
-$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
+$(BUILD)/%.gz: $(BUILD)/%
+	$(Q)gzip -9nc $< >$@
+
+$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o.gz)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 
 # The table of commands. What none of them refers to, the linker drops.

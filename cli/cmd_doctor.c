@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command doctor: what prevents tracing on this host, and the remedies. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stddef.h>
 #include <stdlib.h>

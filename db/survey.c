@@ -89,6 +89,8 @@ static void survey_report(const struct survey *survey, const struct survey_found
 		survey_plan(object, found->engine, fd, found->process.exe, &target, &error);
 	}
 	error_clear(&error);
+	if (object)
+		object_close(&object->runtime.objects[0]);
 	free(object);
 }
 

@@ -3,8 +3,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "loader/inflate.h"
 #include "usdt/cursor.h"
 
 #ifndef EM_BPF
@@ -38,11 +40,27 @@ struct linking {
 	bool found;
 };
 
+void object_close(struct object *object)
+{
+	free(object->inflated);
+	object->inflated = NULL;
+}
+
 int object_open(struct object *object, const void *data, size_t size)
 {
+	int err = inflate_gzip(data, size, &object->inflated, &size);
+
+	if (err == -ENOMEM)
+		return err;
+	if (err)
+		object->inflated = NULL;
+	else
+		data = object->inflated;
 	if (elf_open(&object->elf, data, size) || object->elf.machine != EM_BPF ||
-	    elf_symbols(&object->elf, SHT_SYMTAB, &object->symbols))
+	    elf_symbols(&object->elf, SHT_SYMTAB, &object->symbols)) {
+		object_close(object);
 		return -ENOEXEC;
+	}
 	return 0;
 }
 

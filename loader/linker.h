@@ -30,6 +30,7 @@ struct object {
 	 * (6ae08ae3dea2). The caller's to set.
 	 */
 	bool old_reads;
+	void *inflated;			/* owned; NULL: the data were not compressed */
 };
 
 enum object_kind {
@@ -48,8 +49,14 @@ struct object_value {
 	uint32_t count;
 };
 
-/* Opens BPF object @data, which must outlive it. 0 or -ENOEXEC. */
+/*
+ * Open the BPF object @data, which must outlive it and may be compressed by gzip. Return 0,
+ * -ENOEXEC, or -ENOMEM. The caller closes it.
+ */
 int object_open(struct object *object, const void *data, size_t size);
+
+/* Free what object_open() allocated. */
+void object_close(struct object *object);
 
 /*
  * Links program @name to @insns, room for OBJECT_INSNS_MAX: the number of

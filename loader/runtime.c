@@ -391,5 +391,7 @@ void runtime_close(struct runtime *rt)
 	stream_close(&rt->stream);
 	while (rt->nmaps)
 		close(rt->maps[--rt->nmaps]);
+	while (rt->nobjects)
+		object_close(&rt->objects[--rt->nobjects]);
 	features_close(&rt->features);
 }
