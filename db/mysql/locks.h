@@ -2,9 +2,9 @@
 /*
  * Lock waits of MySQL and MariaDB: the awaited lock and its holders, read from the memory of the
  * server during the wait. No offsets are built in; objects are found by properties that all
- * releases share. A session (THD) is recognised by its vtable, a metadata lock's ticket (MDL_ticket) by
- * pointers back to it, a lock's key (MDL_key) by its lengths, a transaction (trx_t) by its awaited
- * lock.
+ * releases share. A session (THD) is recognised by its vtable, a metadata lock's ticket
+ * (MDL_ticket) by pointers back to it, a lock's key (MDL_key) by its lengths, a transaction (trx_t)
+ * by its awaited lock.
  */
 #ifndef DB_MYSQL_LOCKS_H
 #define DB_MYSQL_LOCKS_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Lock waits of PostgreSQL, 10 to 19: the awaited lock, its holders and their statements, read
- * from the memory of the backends during the wait. Offsets that differ between releases are not built in;
- * they are found by what must be true: a lock has the tag that is waited for, a structure points
- * back to those that point to it, a PID is that of a process of the same server. If that does not
- * hold, the result is not known.
+ * Lock waits of PostgreSQL, 10 to 19: the awaited lock, its holders and their statements, read from
+ * the memory of the backends during the wait. Offsets that differ between releases are not built
+ * in; they are found by what must be true: a lock has the tag that is waited for, a structure
+ * points back to those that point to it, a PID is that of a process of the same server. If that
+ * does not hold, the result is not known.
  */
 #ifndef DB_POSTGRES_LOCKS_H
 #define DB_POSTGRES_LOCKS_H

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a server's memory says of the statement that it runs: a byte that chooses, a size, then the
- * variables and the texts that are there. The memory is this process's own; the last of it is followed
- * by nothing.
+ * The statement in a server's memory: a byte of choices, a size, then the variables and the texts
+ * that they point to. The memory is this process's own; no page follows the last text.
  */
 #include <sys/mman.h>
 #include <unistd.h>

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(memchr(who.user, 0, sizeof(who.user)));
 	REQUIRE(memchr(who.database, 0, sizeof(who.database)));
 	REQUIRE(memchr(who.client, 0, sizeof(who.client)));
-	/* All of it stands there, one behind the other. */
+	/* The title has all three, one after the other. */
 	if (!*who.user || !*who.database || !*who.client)
 		return 0;
 	n = snprintf(want, sizeof(want), " %s %s %s", who.user, who.database, who.client);

@@ -129,7 +129,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			    .container = choice & 0x20 ? "c0ffee" : NULL },
 		.discover = { .targets = targets, .ntargets = choice & 0x10 ? 3 : 0 },
 		.rt = { .wall_offset_ns = 1700000000000000000 },
-		.ignored = -1,
+		.sessions = { .ignored_map = -1 },
 	};
 	record_drain(&t, &in, start * 8ull);
 	identity_clear(&t.identities);

@@ -29,7 +29,7 @@ static void page_begin(void)
 	upper = POSTGRES_PAGE;
 }
 
-/* Adds a row that is called @name; before 12 its OID stands before the columns. */
+/* Add a row called @name; before 12 its OID precedes the columns. */
 static void page_row(uint32_t oid, const char *name, uint16_t info)
 {
 	uint16_t old = info & HAS_OID ? 4 : 0, data = 24 + old, size = data + 4 - old + 64;
@@ -66,7 +66,7 @@ static void names(void)
 	CHECK(!look(16384, name) && !strcmp(name, "orders"), "%s", name);
 	CHECK(!look(16385, name) && !strcmp(name, "old"), "%s", name);
 	CHECK(!look(16387, name) && !*name, "%s", name);
-	/* 64 bytes without a NUL are no name. */
+	/* 64 bytes without a NUL are not a name. */
 	CHECK(!look(16386, name) && !*name, "%s", name);
 }
 

@@ -107,7 +107,8 @@ static void mount_options(void)
 static void engine_words(void)
 {
 	static const char *const cases[][2] = {
-		{ "postgres", "postgresql" }, { "postgresql", "postgresql" }, { "pg", "postgresql" },
+		{ "postgres", "postgresql" }, { "postgresql", "postgresql" },
+		{ "pg", "postgresql" },
 		{ "mysql", "mysql" }, { "mariadb", "mysql" }, { "mysqld", NULL }, { "", NULL },
 	};
 
@@ -124,7 +125,7 @@ static void engine_words(void)
 	CHECK(!strcmp(engines_by_file("mariadbd")->name, "mysql"));
 }
 
-/* A user's own engine is read as the known one of that name, or as the standard has it. */
+/* A user's engine has the SQL dialect of the known one of that name, or the standard's. */
 static void user_engines(void)
 {
 	struct user_engine user;
@@ -211,7 +212,7 @@ static size_t cache_make(unsigned char *cache, bool old, const struct cache_row 
 		strings += strlen(strcpy((char *)cache + strings, rows[i].path)) + 1;
 		memcpy(cache + 48 + i * 24, words, sizeof(words));
 	}
-	memcpy(cache + strings, "end", 3);	/* what follows need not end in a NUL */
+	memcpy(cache + strings, "end", 3);	/* the last string has no NUL */
 	return start + strings + 3;
 }
 
@@ -281,7 +282,7 @@ static void library_cache_damaged(void)
 	}
 }
 
-/* A line of a note is whole or none: what was cut off in the middle of a number would lead elsewhere. */
+/* A truncated line of a note is rejected: a truncated number would be a valid other one. */
 static void semaphore_notes(void)
 {
 	static const char whole[] = "12 3456 3500 55d0c0ffee00 64768 131\n";

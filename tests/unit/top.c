@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of db/tally: percentiles against sorting, sums that must add up, and bounds. */
+/* db/top: percentiles against sorting, sums that must add up, and bounds. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define HOUR_NS 3600000000000ull
 #define MANY 1000000
-#define MANY_BYTES_MAX 20000000	/* what db/top.h says */
+#define MANY_BYTES_MAX 20000000	/* as documented in db/top.h */
 #define MANY_NS_MAX 20000		/* a call; a machine that is busy is slow */
 
 static int add(struct top *t, uint64_t hash, uint64_t ns)
@@ -310,7 +310,7 @@ static void sorted(void)
 	top_free(t);
 }
 
-/* What statements waited for is added up, of those of which it is known, and folded. */
+/* Time breakdowns are added up if they are known, also when entries are folded. */
 static void where_time_went(void)
 {
 	struct top *t = top_new(100);
@@ -324,7 +324,7 @@ static void where_time_went(void)
 		struct top_call call = { .engine = "mysql", .hash = i % 50, .fingerprint = "x",
 					 .duration_ns = i, .why = i % 50 ? &why : NULL };
 
-		/* What took longest waited least. */
+		/* The longest waited least. */
 		why.ns[BREAKDOWN_LOCK] = 1000 - i % 50;
 		why.use[USE_SHARED_HIT] = i;
 		top_add(t, &call);
