@@ -262,7 +262,7 @@ static void lwlock_name(const struct server *server, uint32_t tranche, char name
 {
 	if (*name || !tranche)
 		return;
-	if (server && tranche < PGLOCKS_TRANCHES && *server->places.tranche[tranche])
+	if (server && tranche < POSTGRES_TRANCHES && *server->places.tranche[tranche])
 		snprintf(name, LOCK_NAME, "%s", server->places.tranche[tranche]);
 	else
 		snprintf(name, LOCK_NAME, "tranche %u", tranche);
@@ -276,7 +276,7 @@ static void locks_name(const struct server *server, const struct event_lock *eve
 		memcpy(name, before, LOCK_RELATION);
 		return;
 	}
-	if (event->kind < PGLOCKS_KINDS &&
+	if (event->kind < POSTGRES_LOCK_KINDS &&
 	    postgres_lock_fields(server->places.kind[event->kind]) & POSTGRES_TAG_RELATION)
 		postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
 }
@@ -410,7 +410,7 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct w
 		wait.kind = "lwlock";
 	else if (event->flags & LOCK_SESSION)
 		wait.kind = mysql_lock_kind(event);
-	else if (server && event->kind < PGLOCKS_KINDS)
+	else if (server && event->kind < POSTGRES_LOCK_KINDS)
 		wait.kind = server->places.kind[event->kind];
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0, &steps);

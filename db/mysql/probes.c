@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * MySQL and MariaDB. dispatch_command() takes each command of a client. It calls
- * log_slow_statement(THD *) once for each statement that ended, failures and each part
- * of "a; b" included, with text, error, user and database still in the session (THD).
- * Where they lie there differs by release and architecture, so the offsets are read off the
- * accessors that the server exports for its plugins.
+ * MySQL and MariaDB (sql/sql_parse.cc). dispatch_command() handles each command of a client. It
+ * calls log_slow_statement(THD *) once for each statement that ended, including failures and each
+ * part of "a; b", while text, error, user and database are still in the session (THD). Offsets in
+ * THD differ by release and architecture, so they are decoded from the accessors that the server
+ * exports for its plugins.
  */
 #include "db/mysql/probes.h"
 
@@ -36,7 +36,7 @@ static const char *const mysql_dispatchers[] = {
 			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }), \
 	}
 
-/* MySQL's Security_context of a THD, and the accessors that hand out its members. */
+/* The Security_context of a THD in MySQL, and the accessors of its members. */
 #define CONTEXT	"({_Z24thd_get_security_contextP3THDPP16Security_context}(%{owner}))"
 #define USER	"_ZNK16Security_context4userEv"
 #define HOST	"_ZNK16Security_context4hostEv"
@@ -46,10 +46,10 @@ static const char *const mysql_dispatchers[] = {
 
 #define STATUS	"?thd_current_status"
 
-/* Into the Diagnostics_area, which has what the client is told of the outcome: affected_rows. */
+/* A setter of the Diagnostics_area, which holds the outcome sent to the client: affected_rows. */
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
 
-/* What there is to know of the statement that ended. Of two rows the first is MariaDB's. */
+/* The statement that ended. If there are two rows for an argument, the first is MariaDB's. */
 static const struct engine_arg ended_args[] = {
 	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
 	{ .name = "arg_text", .spec = "8@{thd_query_string}(%{owner})" },
@@ -90,11 +90,11 @@ static const struct engine_arg ended_args[] = {
 };
 
 /*
- * dispatch_command() asks for each statement that has ended, or part of "a; b", whether it is slow.
- * From MariaDB 10.6 on it leaves some to Prepared_statement::execute(): a COM_STMT_EXECUTE, and the
- * EXECUTE that ends a text. Then it calls delete_explain_query(thd->lex) instead.
- * log_slow_statement() itself is no place: bodies of procedures and what EXECUTE runs come there
- * too, and failed EXECUTEs do not.
+ * Sites of a statement's end in dispatch_command(): its calls to log_slow_statement(), one for each
+ * statement or part of "a; b". From MariaDB 10.6 on, Prepared_statement::execute() logs some of
+ * them: a COM_STMT_EXECUTE, and an EXECUTE at the end of a text. For those, dispatch_command()
+ * calls delete_explain_query(thd->lex) instead. log_slow_statement() itself is not a usable site:
+ * it is also called for statements in procedures and under EXECUTE, and not for failed EXECUTEs.
  */
 #define ENDS(which, symbol, ...)                                                          \
 	{ .step = which, .program = "command_end", .function = symbol, .args = ended_args, \
@@ -106,9 +106,10 @@ static const struct engine_arg ended_args[] = {
 	ENDS("unlogged", symbol, .calls = "_Z20delete_explain_queryP3LEX", \
 	     .member = "thd_sql_command", .optional = true, .has = TARGET_HAS_PREPARED)
 
-/* Around each wait whose reason the server knows; part of its interface for plugins. */
+/* Called around waits, with their type; part of the plugin interface (thd_wait service). */
 #define WAITS(which, program_name, symbol) \
-	{ .step = which, .program = program_name, .function = symbol, .optional = true, .asked = ENGINE_WHY, \
+	{ .step = which, .program = program_name, .function = symbol, .optional = true, \
+	  .asked = ENGINE_WHY, \
 	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
 
 static const struct engine_probe mysql_probes[] = {
@@ -151,14 +152,17 @@ const char *const mysql_query_accessors[] = {
 	"thd_query_string", "_Z16thd_query_unsafeP3THD", NULL,
 };
 
-#define SPAN_ARGS                                                           \
+#define PAIR_ARGS                                                           \
 	{ .name = "arg_text", .probe_arg = 1, .fallback = -1 },             \
 	{ .name = "arg_connection", .probe_arg = 2 },                       \
 	{ .name = "arg_database", .probe_arg = 3 },                         \
 	{ .name = "arg_user", .probe_arg = 4 },                             \
 	{ .name = "arg_host", .probe_arg = 5 }
 
-/* query__exec__* alone for a prepared statement, inside query__* for a text, and in procedures. */
+/*
+ * query__exec__* is hit alone for a prepared statement, nested in query__* for a text, and for each
+ * statement of a procedure.
+ */
 static const struct engine_probe mysql_usdt_probes[] = {
 	{
 		.step = "done", .program = "pair_done",
@@ -174,12 +178,12 @@ static const struct engine_probe mysql_usdt_probes[] = {
 	{
 		.step = "start", .program = "pair_start",
 		.provider = "mysql", .probe = "query__start",
-		.args = ENGINE_ARGS(SPAN_ARGS),
+		.args = ENGINE_ARGS(PAIR_ARGS),
 	},
 	{
 		.step = "exec_start", .program = "pair_start",
 		.provider = "mysql", .probe = "query__exec__start",
-		.args = ENGINE_ARGS(SPAN_ARGS, { .name = "arg_inner", .fallback = 1 }),
+		.args = ENGINE_ARGS(PAIR_ARGS, { .name = "arg_inner", .fallback = 1 }),
 	},
 };
 
@@ -215,7 +219,10 @@ const struct engine engine_mysql = {
 	.version_symbol = "server_version",
 	.probe_sets = mysql_probe_sets,
 	.nprobe_sets = sizeof(mysql_probe_sets) / sizeof(mysql_probe_sets[0]),
-	/* COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE; FETCH has ready rows. */
+	/*
+	 * COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE. Not COM_STMT_FETCH: its
+	 * rows are ready.
+	 */
 	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
 };

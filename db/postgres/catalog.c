@@ -8,18 +8,18 @@
 
 #include "host/process.h"
 
-#define CLASS		1259		/* the OID of pg_class, which lies where the map says */
-#define PAGES_MAX	4096		/* that are looked through */
+#define CLASS_OID	1259		/* of pg_class, whose file the relation map names */
+#define PAGES_MAX	4096		/* that are searched */
 
-/* Source: storage/bufpage.h, itemid.h, access/htup_details.h; alike in all releases from 8.3 on. */
-#define PAGE_LOWER	12		/* u16: the end of the line pointers, .. */
-#define PAGE_POINTERS	24		/* .. which begin here */
+/* Source: storage/bufpage.h, itemid.h, access/htup_details.h; the same since 8.3. */
+#define PAGE_LOWER	12		/* u16: end of the line pointers */
+#define PAGE_POINTERS	24		/* their start */
 #define TUPLE_XMAX	4
 #define TUPLE_INFO	20		/* u16 */
-#define TUPLE_DATA	22		/* u8: where the columns begin */
+#define TUPLE_DATA	22		/* u8: offset of the columns */
 #define TUPLE_HEAD	23
-#define INFO_HAS_OID	0x0008		/* before 12: it stands before the columns */
-#define INFO_LOCKED	0x0080		/* ->xmax only locked it */
+#define INFO_HAS_OID	0x0008		/* before 12: the OID precedes the columns */
+#define INFO_LOCKED	0x0080		/* xmax only locked the row */
 #define INFO_XMIN_BAD	0x0200
 #define INFO_XMIN_OLD	0x0300		/* with the bit above: frozen */
 #define INFO_XMAX_DONE	0x0400
@@ -45,7 +45,7 @@ static uint32_t load32(const unsigned char *at)
 	return value;
 }
 
-/* Whether the row of @size bytes at @tuple is that of @relation, and not known to be gone. */
+/* Return the name in the row of @size bytes at @tuple, NULL if not of @relation or deleted. */
 static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t relation)
 {
 	uint32_t info, data, oid;
@@ -66,17 +66,17 @@ static const char *tuple_name(const unsigned char *tuple, size_t size, uint32_t 
 	return *name && memchr(name, '\0', LOCK_RELATION - 1) ? name : NULL;
 }
 
-int postgres_catalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t relation,
+int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t relation,
 			  char name[LOCK_RELATION])
 {
 	uint32_t lower = load16(page + PAGE_LOWER);
 
-	for (uint32_t at = PAGE_POINTERS; at + 4 <= lower && at + 4 <= PGCATALOG_PAGE; at += 4) {
+	for (uint32_t at = PAGE_POINTERS; at + 4 <= lower && at + 4 <= POSTGRES_PAGE; at += 4) {
 		uint32_t pointer = load32(page + at), offset = pointer & 0x7fff;
 		uint32_t size = pointer >> 17;
 		const char *found;
 
-		if ((pointer >> 15 & 3) != 1 || offset + size > PGCATALOG_PAGE)
+		if ((pointer >> 15 & 3) != 1 || offset + size > POSTGRES_PAGE)
 			continue;
 		found = tuple_name(page + offset, size, relation);
 		if (found && *name && strcmp(found, name))
@@ -87,7 +87,7 @@ int postgres_catalog_page(const unsigned char page[PGCATALOG_PAGE], uint32_t rel
 	return 0;
 }
 
-/* Opens file @file of the database, of a process that runs in the server's folder. */
+/* Open file @file of the database. The server's processes run in the data directory. */
 static int catalog_open(uint32_t pid, uint32_t database, const char *file)
 {
 	char path[96];
@@ -96,7 +96,7 @@ static int catalog_open(uint32_t pid, uint32_t database, const char *file)
 	return process_file_open(path);
 }
 
-/* The name of the file that has pg_class. 0 or -errno. */
+/* Find the name of the file with pg_class. Return 0 or -errno. */
 static int catalog_class(uint32_t pid, uint32_t database, char file[16])
 {
 	unsigned char map[MAP_BYTES];
@@ -110,7 +110,7 @@ static int catalog_class(uint32_t pid, uint32_t database, char file[16])
 	if (n < 16 || load32(map) != MAP_MAGIC)
 		return -ENOENT;
 	for (ssize_t at = 8; at + 8 <= n && at < 8 + 8 * (ssize_t)load32(map + 4); at += 8) {
-		if (load32(map + at) != CLASS)
+		if (load32(map + at) != CLASS_OID)
 			continue;
 		snprintf(file, 16, "%u", load32(map + at + 4));
 		return 0;
@@ -121,7 +121,7 @@ static int catalog_class(uint32_t pid, uint32_t database, char file[16])
 int postgres_catalog_name(uint32_t pid, uint32_t database, uint32_t relation,
 			  char name[LOCK_RELATION])
 {
-	unsigned char page[PGCATALOG_PAGE];
+	unsigned char page[POSTGRES_PAGE];
 	char file[16];
 	int fd, err;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who holds a lock that a PostgreSQL backend waits for, and what a backend does, read from their
- * memory while they wait. What differs by release is not taken from a table but found, by what must
- * hold: a lock's tag is the one that is waited for, what hangs on it points back to it, a PID
- * is that of a process of the same server. Where it does not hold, it is not known.
+ * Lock waits of PostgreSQL, 10 to 19: the awaited lock, its holders and their statements, read from
+ * the memory of the backends during the wait. Offsets that differ between releases are not built
+ * in; they are found by what must be true: a lock has the tag that is waited for, a structure
+ * points back to those that point to it, a PID is that of a process of the same server. If that
+ * does not hold, the result is not known.
  */
 #ifndef DB_POSTGRES_LOCKS_H
 #define DB_POSTGRES_LOCKS_H
@@ -12,45 +13,45 @@
 #include "host/process.h"
 #include "usdt/elf.h"
 
-#define PGLOCKS_KINDS	16
-#define PGLOCKS_TRANCHES	100	/* of LWLocks, that are the server's own */
-#define PGLOCKS_TRANCHE	48
+#define POSTGRES_LOCK_KINDS	16
+#define POSTGRES_TRANCHES	100	/* built-in ones */
+#define POSTGRES_TRANCHE	48	/* bytes of a name */
 
-/* Of a server's file. */
+/* Addresses and offsets for a server's file. */
 struct postgres_locks {
-	uint64_t lowest;	/* address of what is loaded, as linked */
-	/* Variables as linked; 0: not there. */
+	uint64_t lowest;	/* lowest address of its segments, as linked */
+	/* Variables as linked; 0: missing. */
 	uint64_t proc, entry, query, client, kinds;
 	unsigned int nkinds;
 	/*
-	 * Names of LWLocks' tranches. Up to 16 the first ones are in an array of their own; that of
-	 * the others has two known texts side by side, and is in no file before 13.
+	 * Names of LWLock tranches. Up to 16, the first ones are in an array with a symbol,
+	 * ->individual. The array of the others has no symbol and is not in the file before 13; it
+	 * is found in memory by pointers to two adjacent names, ->texts.
 	 */
 	uint64_t individual, texts[2];
-	unsigned int nindividual, text;	/* how many; the number of the first text's tranche */
-	uint64_t data, data_bytes;	/* what it has in the file of its variables */
-	/* Foreign bytes: the server's words for kinds of locks, as "relation", and for tranches. */
-	char kind[PGLOCKS_KINDS][24], tranche[PGLOCKS_TRANCHES][PGLOCKS_TRANCHE];
-	/* Where a PGPROC has what it waits for, and its share in that; -1: not seen yet. */
+	unsigned int nindividual;	/* elements of ->individual */
+	unsigned int text;		/* tranche of texts[0], as an index into the array */
+	uint64_t data, data_bytes;	/* initialised variables, as linked */
+	/* Foreign bytes: names of lock types, as "relation", and of tranches; "" if not known. */
+	char kind[POSTGRES_LOCK_KINDS][24], tranche[POSTGRES_TRANCHES][POSTGRES_TRANCHE];
+	/* Learned offsets in a PGPROC: waitLock and waitProcLock, -1 if not known; queue links. */
 	int64_t wait_at, holder_at;
-	uint64_t link_at;	/* … and its link in the queue */
+	uint64_t link_at;
 };
 
+/* Find the places in @elf. */
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places);
 
 /*
- * Reads of process @pid what it waits for, as @event tells; without fields, if ->address is
- * 0. At most @size bytes of each text. 0; -ENOENT: it waits for no lock; or -errno: @wait has
- * what could be had all the same. lock_info_clear() ends it.
+ * Read the heavyweight lock that process @pid waits for, given by @event, or if its ->address is 0
+ * by the process itself; and at most @size bytes of each backend's statement. Return 0; -ENOENT if
+ * it waits for no lock; or -errno: @info then has what could be read. lock_info_clear() ends it.
  */
 int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 			const struct event_lock *event, size_t size,
-			struct lock_info *wait);
+			struct lock_info *info);
 
-/*
- * Reads ->kind and ->tranche from process @pid of release @version, as "15.14". What is not known
- * stays "".
- */
+/* Read ->kind and ->tranche from process @pid, a server of release @version ("15.14"). */
 void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const char *version);
 
 #endif

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * PostgreSQL. pgstat_report_activity(state, text) is called with the text at
- * each of Parse, Bind, Execute and simple query, and with NULL when all has
- * ended; the USDT probe statement__status stands at its head. EndCommand()
- * ends each part that succeeded. AbortCurrentTransaction() is what PostgresMain()
- * calls for every error that reached it, and for nothing else but a ROLLBACK
- * inside a procedure, which EndCommand() then puts right.
+ * PostgreSQL (tcop/postgres.c). pgstat_report_activity(state, text) is called with the text at each
+ * Parse, Bind, Execute and simple query, and with NULL when all have ended; the USDT probe
+ * statement__status is at its start. EndCommand() is called for each part that succeeded.
+ * AbortCurrentTransaction() is called by PostgresMain() for each error that reached it, and
+ * otherwise only for a ROLLBACK inside a procedure, which EndCommand() then corrects.
  */
 #include "db/postgres/probes.h"
 
@@ -18,9 +17,9 @@ static const char *const postgres_executables[] = {
 	"postgres", "postmaster", "edb-postgres", NULL,
 };
 
-static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
+static const char *const postgres_signature[] = { "pgstat_report_activity", NULL };
 
-/* Phases of a statement, not told by any function that all builds export. */
+/* Phases of a statement. No function that all builds export delimits them. */
 #define PHASE(which, word, usdt) \
 	{ .step = word, .program = "phase_start", .provider = "postgresql", \
 	  .probe = usdt "__start", .optional = true, .asked = ENGINE_PHASES, \
@@ -31,8 +30,8 @@ static const char *const postgres_signs[] = { "pgstat_report_activity", NULL };
 	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }
 
 /*
- * The order matters: a thread whose first hit is a completion was in the
- * middle of a statement when tracing began, so activity comes last.
+ * The order of attaching matters: a thread whose first hit is a completion was running a statement
+ * when tracing began, so activity is the last.
  */
 static const struct engine_probe postgres_probes[] = {
 	PHASE(PHASE_PARSE, "parse", "query__parse"),
@@ -41,7 +40,7 @@ static const struct engine_probe postgres_probes[] = {
 	PHASE(PHASE_EXECUTE, "execute", "query__execute"),
 	{
 		.step = "sort", .program = "sort",
-		.function = "tuplesort_performsort",	/* sort__start is not there for all sorts */
+		.function = "tuplesort_performsort",	/* not all sorts pass sort__start */
 		.optional = true, .asked = ENGINE_USE, .has = TARGET_HAS_SORTS,
 		.args = ENGINE_ARGS({ .name = "arg_sort", .fallback = SORT_BEGINS },
 				    { .name = "arg_space", .fallback = 0 }),
@@ -81,7 +80,7 @@ static const struct engine_probe postgres_probes[] = {
 	},
 };
 
-/* The end of the token at @at, a blank or @end. */
+/* Return the end of the token at @at: a blank or @end. */
 static const char *token_end(const char *at, const char *end)
 {
 	const char *blank = memchr(at, ' ', (size_t)(end - at));
@@ -89,7 +88,7 @@ static const char *token_end(const char *at, const char *end)
 	return blank ? blank : end;
 }
 
-/* Whether the token is "[local]" or "HOST(PORT)". */
+/* Return whether the token is "[local]" or "HOST(PORT)". */
 static bool token_is_client(const char *at, const char *end)
 {
 	const char *p = end - 1;
@@ -144,7 +143,7 @@ void postgres_identify(const char *cmdline, size_t len, struct identity *identit
 		if (token_is_client(at, token_end(at, end)))
 			break;
 	}
-	/* No other split is possible; "walsender USER CLIENT" is another form. */
+	/* Only three tokens are unambiguous; "walsender USER CLIENT" is another form. */
 	if (n != 3 || token_is(token[0], token_end(token[0], end), "walsender") ||
 	    !token_is_client(token[2], token_end(token[2], end)))
 		return;
@@ -179,18 +178,18 @@ const struct engine engine_postgres = {
 	.otel_system = "postgresql",
 	.dialect = FINGERPRINT_POSTGRES,
 	.executables = postgres_executables,
-	.signature_symbols = postgres_signs,
+	.signature_symbols = postgres_signature,
 	.version_words = "postgres (PostgreSQL) ",
 	.probe_sets = postgres_probe_sets,
 	.nprobe_sets = 1,
 	.common = ENGINE_ARGS(
-		/* NULL in autovacuum, parallel and logical replication workers */
+		/* NULL in autovacuum workers, parallel workers and logical replication */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
 		{ .name = "arg_replication", .spec = "1@am_walsender(%ip)", .fallback = 0 },
 		/*
-		 * struct Port, from 18 (asynchronous I/O), 17 (the launch of children was moved)
-		 * and 10 on. That it is right is checked against the titles of processes.
+		 * struct Port (libpq/libpq-be.h) from 18 (has asynchronous I/O), 17 (launches
+		 * children elsewhere) and 10 on. Verified by process titles, see target.h.
 		 */
 		{ .name = "arg_database", .only_with = "pgaio_init_backend",
 		  .spec = "8@384(MyProcPort(%ip))" },
@@ -202,7 +201,7 @@ const struct engine engine_postgres = {
 		{ .name = "arg_user", .only_with = "postmaster_child_launch",
 		  .spec = "8@328(MyProcPort(%ip))" },
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
-		/* Where wait events are told: from 14 on anywhere, before in struct PGPROC. */
+		/* The wait event: from 14 on a pointer, before in struct PGPROC. */
 		{ .name = "arg_wait_event", .spec = "8@my_wait_event_info(%ip)" },
 		{ .name = "arg_wait_event", .only_with = "GetCommandTagName",	/* 13 */
 		  .spec = "8@&684(MyProc(%ip))" },
@@ -210,7 +209,7 @@ const struct engine engine_postgres = {
 		{ .name = "arg_family", .spec = "8@&MyProcPid(%ip)" },
 		{ .name = "arg_self", .spec = "4@MyProcPid(%ip)" },
 		{ .name = "arg_worker", .spec = "-4@ParallelWorkerNumber(%ip)" },
-		/* bgw_notify_pid of struct BackgroundWorker, from 17, from 11 and from 10 on. */
+		/* bgw_notify_pid of struct BackgroundWorker: from 17, 11 and 10 on. */
 		{ .name = "arg_leader", .only_with = "postmaster_child_launch",
 		  .spec = "4@1464(MyBgworkerEntry(%ip))" },
 		{ .name = "arg_leader", .only_with = "GetBackgroundWorkerTypeByPid",

@@ -4,11 +4,13 @@
 
 #include "db/engine.h"
 
+/* PostgreSQL, from 10. */
 extern const struct engine engine_postgres;
 
 /*
- * Reads "postgres: [CLUSTER: ]USER DATABASE HOST(PORT)|[local] WHAT" (all
- * releases; ps_status.c). What is ambiguous, such as a name with a blank, stays "".
+ * Parse a process title "postgres: [CLUSTER: ]USER DATABASE HOST(PORT)|[local] ACTIVITY"
+ * (utils/misc/ps_status.c; all releases). Ambiguous titles, such as one with a blank in a name,
+ * leave @identity "".
  */
 void postgres_identify(const char *cmdline, size_t len, struct identity *identity);
 

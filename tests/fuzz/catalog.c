@@ -8,11 +8,11 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
-	unsigned char *page = malloc(PGCATALOG_PAGE);
+	unsigned char *page = malloc(POSTGRES_PAGE);
 	char name[LOCK_RELATION] = "";
 	int err;
 
-	input_bytes(&in, page, PGCATALOG_PAGE);
+	input_bytes(&in, page, POSTGRES_PAGE);
 	err = postgres_catalog_page(page, 1259, name);
 	REQUIRE(!err || (err == -EEXIST && *name), "%d", err);
 	REQUIRE(memchr(name, '\0', sizeof(name)));

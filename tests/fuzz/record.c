@@ -133,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.user = choice & 0x40 ? "app" : NULL,
 			.container = choice & 0x20 ? "c0ffee" : NULL,
 		} },
+		.sessions = { .ignored_map = -1 },
 	};
 	record_drain(&t, &in, start * 8ull);
 	identity_clear(&t.enrich.identities);

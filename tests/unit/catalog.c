@@ -14,7 +14,7 @@
 #define LOCKED	0x0080
 #define HAS_OID	0x0008
 
-static unsigned char page[PGCATALOG_PAGE];
+static unsigned char page[POSTGRES_PAGE];
 static uint16_t lower, upper;
 
 static void put(uint16_t at, const void *data, size_t size)
@@ -26,7 +26,7 @@ static void page_begin(void)
 {
 	memset(page, 0, sizeof(page));
 	lower = 24;
-	upper = PGCATALOG_PAGE;
+	upper = POSTGRES_PAGE;
 }
 
 /* Append the row of table @name. Before PostgreSQL 12 its OID precedes the columns. */
