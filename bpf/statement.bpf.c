@@ -172,8 +172,8 @@ PROGRAM(task_wakeup)
 }
 
 /*
- * The current thread runs, even if the switch back to it was missed: the kernel runs no program on a
- * record while its CPU is in bpf(2) (bpf_prog_active), and a caller may be preempted there.
+ * The current thread runs, even if the switch back to it was missed: the kernel runs no program on
+ * a record while its CPU is in bpf(2) (bpf_prog_active), and a caller may be preempted there.
  */
 INLINE void call_runs(void *ctx, struct event_breakdown *t)
 {
