@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Servers' files: what is planned for them, up to the programs that would be loaded. A byte that
- * chooses the engine, behind the known ones a user's own, then the file. None of it goes to the
- * kernel.
+ * Server files: probe selection and linking, up to the programs that would be loaded. Input: a byte
+ * that selects the engine, a user-defined one after the known ones, then the file. Nothing is
+ * loaded into the kernel.
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.fd = fd, .path = "/a/file",
 	}, &common, &set, &error);
 	REQUIRE(err <= 0 && !err == !error.kind, "%d %d", err, error.kind);
-	/* What the file lacks is told, and never that our own object has a hole. */
+	/* Errors are those of the file: the object of the BPF programs is complete. */
 	REQUIRE(error.kind != ERROR_LINK, "%s %s", error.subject, error.detail);
 	if (!err)
 		check_plan(&set, &target, in.left);
