@@ -116,7 +116,7 @@ static const struct option_row option_self_test = {
 
 static const struct option_row option_json_object = {
 	.name = "json",
-	.help = "print a JSON object with all that is known",
+	.help = "print the findings as a JSON object",
 	.member = offsetof(struct options, json),
 };
 
@@ -126,22 +126,22 @@ static const struct option_row *const doctor_options[] = {
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "what stands in the way of tracing here, and what to do about it",
+	.summary = "obstacles to tracing on this host, and their remedies",
 	.invocation = "dbslower doctor",
 	.usage = "[--self-test] [FILE...] [OPTION...]",
 	.about =
-	"Says what this kernel can do and what we may do; which servers run, and where\n"
-	"probes would go on each; and what to do about each obstacle. Nothing is\n"
-	"attached. Of files it says the same, which takes no privileges but to read them.\n"
-	"With --self-test it attaches to itself and proves that tracing works, in less\n"
-	"than a second and without a database.\n",
+	"Reports the features of this kernel, the privileges of the user, the running\n"
+	"servers with their probe sites, and a remedy for each obstacle; attaches\n"
+	"nothing. With FILE it checks that server's file, for which permission to read it\n"
+	"is enough. With --self-test it attaches to itself and proves that tracing works,\n"
+	"in less than a second and without a database.\n",
 	.examples =
-	"  dbslower doctor                       this host and the servers that run on it\n"
-	"  dbslower doctor /usr/sbin/mariadbd    what can be seen of this server\n"
-	"  dbslower doctor --self-test           whether tracing works at all\n"
-	"  dbslower doctor --json                all of it, for a support ticket\n"
+	"  dbslower doctor                       this host and its running servers\n"
+	"  dbslower doctor /usr/sbin/mariadbd    the probe sites of this server\n"
+	"  dbslower doctor --self-test           a proof that tracing works\n"
+	"  dbslower doctor --json                all findings, for a support ticket\n"
 	"\n"
-	"Exit status: 0 nothing stands in the way; 1 something does; 2 usage.\n",
+	"Exit status: 0 no obstacles; 1 obstacles, or failed; 2 usage.\n",
 	.words = WORDS_FREE,
 	.options = doctor_options,
 	.run = cmd_doctor,

@@ -460,16 +460,16 @@ const struct command command_list = {
 	.usage = "[-l LIB | -p PID | PATH] [OPTION...] [FILTER...]",
 	.about =
 	"Prints the USDT probes of a file (a word with a '/') or a library; of a process\n"
-	"and the libraries that it maps, or with -l of these only; without any, of the\n"
-	"database servers that are found. A filter is a piece of provider:name or a glob.\n"
-	"Files may be of any architecture; reading them takes no privileges.\n",
+	"and the libraries that it maps, or with -l of these only; by default of the\n"
+	"running database servers. A filter is a part of provider:name or a glob. Files\n"
+	"may be of any architecture; reading them requires no privileges.\n",
 	.examples =
-	"  dbslower list                         those of the servers that run here\n"
+	"  dbslower list                         those of the running servers\n"
 	"  dbslower list -l c                    those of libc\n"
 	"  dbslower list -v /usr/bin/python3 gc  with numbers of sites and arguments\n"
 	"  dbslower list -vv -p 1234 '*:query*'  with sites and arguments\n"
 	"\n"
-	"Exit status: 0 fine; 1 failed, or there are no such probes; 2 usage.\n",
+	"Exit status: 0 success; 1 failed, or no such probes; 2 usage.\n",
 	.words = WORDS_FREE,
 	.options = list_options,
 	.run = cmd_list,
