@@ -77,7 +77,7 @@ COMMANDS ?= slow list stat top locks trace doctor
 $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
 	$(name); must be of $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c)))))
 
-DIRS	:= usdt host loader sql probe db db/postgres db/mysql cli
+DIRS	:= usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/bpf/embed.o
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))

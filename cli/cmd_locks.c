@@ -294,7 +294,7 @@ const struct command command_locks = {
 	.name = "locks",
 	.summary = "waits for locks: how long, for what, and who holds it",
 	.invocation = "dbslower locks",
-	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
 	"Prints the waits for locks of running database servers that take longer than the\n"
 	"threshold (1 ms if not given): what was waited for, the statement that waited,\n"

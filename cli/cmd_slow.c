@@ -204,7 +204,7 @@ const struct command command_slow = {
 	.name = "slow",
 	.summary = "statements slower than a threshold: the default",
 	.invocation = "dbslower",
-	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
 	"Prints the statements of running database servers that take longer than the\n"
 	"threshold: a number of ms, or one with a unit (ns, us, ms, s). It is 1 ms if\n"

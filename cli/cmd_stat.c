@@ -349,7 +349,7 @@ const struct command command_stat = {
 	.alias = "dbstat",
 	.summary = "a histogram of how long statements take; also called dbstat",
 	.invocation = "dbslower stat",
-	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
 	"Counts the statements of running database servers by how long they take, in the\n"
 	"kernel, and prints a histogram and percentiles at the end or each interval. With\n"

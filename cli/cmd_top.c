@@ -361,7 +361,7 @@ const struct command command_top = {
 	.name = "top",
 	.summary = "statements grouped by fingerprint: calls, times, rows, errors",
 	.invocation = "dbslower top",
-	.usage = "[mysql|postgres] [THRESHOLD] [OPTION...]",
+	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
 	"Groups the statements of running database servers that differ in their values\n"
 	"only, and prints which cost most since the start: on a terminal again and\n"

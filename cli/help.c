@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/option_table.h"
+#include "db/engines.h"
 
 #define HELP_COLUMN 28
 
@@ -38,9 +39,24 @@ static void help_commands(struct output *out)
 			      command_table[i]->summary);
 }
 
+/* The usage line; for [ENGINE], the first word of each engine. */
+static void help_usage(const struct command *command, struct output *out)
+{
+	static const char placeholder[] = "[ENGINE]";
+	const char *usage = command->usage;
+
+	output_printf(out, "usage: %s ", command->invocation);
+	if (!strncmp(usage, placeholder, sizeof(placeholder) - 1)) {
+		for (size_t i = 0; engine_table[i]; i++)
+			output_printf(out, "%s%s", i ? "|" : "[", engine_table[i]->words[0]);
+		usage += sizeof(placeholder) - 2;
+	}
+	output_printf(out, "%s\n\n", usage);
+}
+
 void help_print(const struct command *command, struct output *out)
 {
-	output_printf(out, "usage: %s %s\n\n", command->invocation, command->usage);
+	help_usage(command, out);
 	output_string(out, command->about);
 	output_char(out, '\n');
 	for (size_t i = 0; command->options[i]; i++)

@@ -2,6 +2,7 @@
 #include "cli/option.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/escape.h"
@@ -12,9 +13,24 @@
 #define NS_PER_S 1000000000ull
 #define TEXT_BYTES 4096		/* unless the command has a default of its own */
 
-static const char word_forms[] =
-	"databases are mysql (or mariadb) and postgres (or postgresql, pg), "
-	"thresholds 30, 0.25, 250us, 1s";
+/* Write the words of all engines: "mysql (or mariadb) and postgres (or postgresql, pg)". */
+static void engine_words(char *text, size_t size)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; engine_table[i]; i++) {
+		const char *const *word = engine_table[i]->words;
+
+		at += (size_t)snprintf(text + at, size - at, "%s%s", !i ? "" :
+				       engine_table[i + 1] ? ", " : " and ", word[0]);
+		for (size_t n = 1; word[n] && at < size; n++)
+			at += (size_t)snprintf(text + at, size - at, "%s%s%s",
+					       n == 1 ? " (or " : ", ", word[n],
+					       word[n + 1] ? "" : ")");
+		if (at >= size)
+			return;
+	}
+}
 
 void option_message(struct option_parser *p, const struct option_row *row, const char *value,
 		    size_t len)
@@ -235,6 +251,7 @@ void option_engine_words(struct output *out)
 
 static int parse_engine(struct option_parser *p, const char *word)
 {
+	char words[256], forms[320];
 	const struct engine *engine = engines_by_word(word);
 
 	if (!engine && command_find(word)) {
@@ -243,7 +260,10 @@ static int parse_engine(struct option_parser *p, const char *word)
 	}
 	if (!engine) {
 		option_message(p, NULL, word, strlen(word));
-		return option_message_end(p, "is neither a database nor a threshold", word_forms);
+		engine_words(words, sizeof(words));
+		snprintf(forms, sizeof(forms), "databases are %s, thresholds 30, 0.25, 250us, 1s",
+			 words);
+		return option_message_end(p, "is neither a database nor a threshold", forms);
 	}
 	if (p->opts->engine) {
 		option_message(p, NULL, word, strlen(word));

@@ -7,8 +7,8 @@
 #include "db/postgres/probes.h"
 
 const struct engine *const engine_table[] = {
-	&engine_postgres,
 	&engine_mysql,
+	&engine_postgres,
 	NULL,
 };
 

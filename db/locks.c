@@ -16,6 +16,7 @@
 #include "db/mysql/probes.h"
 #include "db/postgres/catalog.h"
 #include "db/postgres/names.h"
+#include "db/postgres/probes.h"
 #include "loader/runtime.h"
 
 #define RING_MIN	(1u << 20)	/* bytes */
@@ -199,10 +200,13 @@ static void locks_engines(struct locks *l)
 
 	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
 		struct engine *engine = &l->engines[n];
-		bool postgres = engine_table[i]->activity_variables;
+		const struct engine_probe_set *set = engine_table[i] == &engine_postgres ?
+			&postgres_set : engine_table[i] == &engine_mysql ? &mysql_set : NULL;
 
+		if (!set)
+			continue;
 		*engine = *engine_table[i];
-		engine->probe_sets = postgres ? &postgres_set : &mysql_set;
+		engine->probe_sets = set;
 		engine->nprobe_sets = 1;
 		l->table[n++] = engine;
 	}

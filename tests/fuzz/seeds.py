@@ -92,12 +92,12 @@ def server_seeds():
             for step in ("start", "done", "exec__start", "exec__done")]
     mysql = [(name, X86_BODY) for name in names_of("db/mysql/probes.c", r"\b(_Z\w+|thd_\w+)")]
     return {
-        "postgres": b"\0" + server_file(postgres, status, variables, words),
-        "postgres-symbols": b"\0" + server_file(postgres[:2] + postgres[3:], (), variables, words),
-        "postgres-little": b"\0" + server_file(postgres[:1]),
-        "mysql-usdt": b"\1" + server_file(mysql[:4], span, ["server_version"]),
+        "postgres": b"\1" + server_file(postgres, status, variables, words),
+        "postgres-symbols": b"\1" + server_file(postgres[:2] + postgres[3:], (), variables, words),
+        "postgres-little": b"\1" + server_file(postgres[:1]),
+        "mysql-usdt": b"\0" + server_file(mysql[:4], span, ["server_version"]),
         "own": b"\2" + file_with_everything(True, False),
-        "mysql": b"\1" + server_file(mysql, (), ["server_version"]),
+        "mysql": b"\0" + server_file(mysql, (), ["server_version"]),
     }
 
 
