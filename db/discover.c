@@ -167,7 +167,8 @@ static void discover_announce(struct discover *d, size_t first)
 			.method = attach_method_name(d->runtime->method), .pids = of->pids,
 			.npids = of->npids, .title = target_title(target),
 			.version = target->version, .has = target->has,
-			.nested = of->npids && pid_namespace_is_nested(of->pids[0], d->runtime->pid_ns_ino),
+			.nested = of->npids && pid_namespace_is_nested(of->pids[0],
+								       d->runtime->pid_ns_ino),
 		});
 	}
 	free(mains.of);

@@ -87,8 +87,8 @@ struct discover {
 int discover_init(struct discover *d, const struct server_filter *filter, struct error *error);
 
 /*
- * Create the maps and set the constants by which programs choose processes and report those that are
- * executed as servers are. @rt must outlive @d. Return 0, or -errno and the cause in @error.
+ * Create the maps and set the constants by which programs choose processes and report the exec of
+ * servers. @rt must outlive @d. Return 0, or -errno with the cause in @error.
  */
 int discover_open(struct discover *d, struct runtime *rt, struct error *error);
 
