@@ -29,20 +29,18 @@ struct trace {
 	bool terminal;
 };
 
-/* Says "dbslower: SUBJECT WHY", and the remedy in a line of its own. */
-static void trace_say(struct trace *trace, const char *subject, const char *why, const char *remedy)
+/* Print "dbslower: SUBJECT: CAUSE; REMEDY". */
+static void trace_report(struct trace *trace, const char *subject, const char *cause,
+			 const char *remedy)
 {
 	struct output *err = &trace->loop.err;
 
 	output_string(err, "dbslower: ");
 	escape_terminal(err, subject, strlen(subject), false);
-	output_string(err, why);
-	output_string(err, "\n  ");
-	output_string(err, remedy);
-	output_char(err, '\n');
+	output_printf(err, ": %s; %s\n", cause, remedy);
 }
 
-/* Says what is wrong with @word, and marks where. */
+/* Report what is wrong with @word, and mark the place. */
 static int trace_refuse(struct trace *trace, const char *word, const struct trace_error *error)
 {
 	struct output *err = &trace->loop.err;
@@ -57,23 +55,26 @@ static int trace_refuse(struct trace *trace, const char *word, const struct trac
 	return EXIT_USAGE;
 }
 
-/* What is said of servers is of no help here. */
-static int trace_fault(struct trace *trace, struct error *error)
+/* Report @error, which is cleared. The remedies for servers are replaced by those for any file. */
+static int trace_failed(struct trace *trace, struct error *error)
 {
-	if (error->kind == ERROR_NOT_ELF)
-		trace_say(trace, error->subject, " is no ELF file",
-			  "Give a program or a library itself, not a script that starts it.");
-	else if (error->kind == ERROR_PROCESS && error->code == -ENOENT)
-		trace_say(trace, error->subject, " is the PID of no process that can be looked at",
-			  "ps -e prints those that there are.");
-	else
-		message_error(&trace->loop.err, error);
-	if (error->kind == ERROR_PROBE)
-		output_string(&trace->loop.err,
-			      "  dbslower list -vv prints the sites of probes and their "
-			      "arguments.\n");
-	else if (error->kind == ERROR_TOO_MANY)
-		output_string(&trace->loop.err, "  Give a pattern that matches fewer.\n");
+	struct output *err = &trace->loop.err;
+
+	if (error->kind == ERROR_NOT_ELF) {
+		trace_report(trace, error->subject, "is not an ELF file",
+			     "give a program or a library itself, not a script that starts it");
+	} else if (error->kind == ERROR_PROCESS && error->code == -ENOENT) {
+		trace_report(trace, error->subject, "is not the PID of a process that can be read",
+			     "ps -e lists the processes");
+	} else if (error->kind == ERROR_PROBE || error->kind == ERROR_TOO_MANY) {
+		output_string(err, "dbslower: ");
+		message_cause(err, error);
+		output_string(err, error->kind == ERROR_PROBE ?
+			      "; dbslower list -vv prints the sites of probes and their arguments\n" :
+			      "; give a pattern that matches fewer\n");
+	} else {
+		message_error(err, error);
+	}
 	error_clear(error);
 	return EXIT_FAILED;
 }
@@ -114,14 +115,14 @@ static int trace_words(struct trace *trace)
 
 	if (!options->word_count) {
 		output_string(&trace->loop.err,
-			      "dbslower: which probe? Name one: PROVIDER:PROBE, or "
-			      "a function\n  dbslower list PATH prints the USDT probes of a file.\n");
+			      "dbslower: no probe given; give PROVIDER:PROBE or a function: "
+			      "dbslower list PATH prints the USDT probes of a file\n");
 		return EXIT_USAGE;
 	}
 	if (options->count && (options->count_hits || options->histogram)) {
 		output_string(&trace->loop.err,
-			      "dbslower: -n counts printed hits, of which --count "
-			      "and --hist have none; -d ends them\n");
+			      "dbslower: -n: counts printed hits, which --count and --hist do not "
+			      "print; give -d\n");
 		return EXIT_USAGE;
 	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
@@ -145,14 +146,14 @@ static int trace_file(struct trace *trace, struct file_list *list, const char *n
 	struct error error = { .kind = ERROR_NONE };
 
 	if (err == -ENOENT && !strchr(name, '/')) {
-		trace_say(trace, name, ": no library or program of that name is found",
-			  "Give a path, which has a '/', or a short name, as c for libc.so.6.");
+		trace_report(trace, name, "no library or program of this name found",
+			     "give a path, which has a '/', or a short name, as c for libc.so.6");
 		return EXIT_FAILED;
 	}
 	if (!err)
 		return EXIT_OK;
 	error_set(&error, ERROR_FILE, err, name, NULL);
-	return trace_fault(trace, &error);
+	return trace_failed(trace, &error);
 }
 
 /* The files that are named apart; without any, all that the processes of -p map. */
@@ -171,7 +172,7 @@ static int trace_files(struct trace *trace)
 		number[output_format(number, pid, 0)] = '\0';
 		if (err) {
 			error_set(&error, ERROR_PROCESS, err, number, NULL);
-			return trace_fault(trace, &error);
+			return trace_failed(trace, &error);
 		}
 	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->path_count; i++)
@@ -190,20 +191,19 @@ static void trace_no_probe(struct trace *trace, const struct probe_request *requ
 	output_string(err, "dbslower: ");
 	if (path)
 		escape_terminal(err, path, strlen(path), false);
-	output_string(err, path ? " has no " : "no file there has a ");
+	output_string(err, path ? ": has no " : "no file has a ");
 	output_string(err, what);
 	if (request->provider) {
 		escape_terminal(err, request->provider, strlen(request->provider), false);
 		output_char(err, ':');
 	}
 	escape_terminal(err, request->name, strlen(request->name), false);
-	output_string(err, "\n  dbslower list ");
+	output_string(err, "; dbslower list ");
 	if (path)
 		escape_terminal(err, path, strlen(path), false);
-	output_string(err, path ? " prints the USDT probes that it has" :
-				  "-p PID prints the USDT probes that there are");
-	output_string(err, request->kind == REQUEST_USDT ? ".\n" :
-		      "; a stripped file has only the functions that it exports.\n");
+	output_string(err, path ? " prints its USDT probes" : "-p PID prints all USDT probes");
+	output_string(err, request->kind == REQUEST_USDT ? "\n" :
+		      "; a stripped file has only the functions that it exports\n");
 }
 
 /* Plans wish @number for the files in @list. */
@@ -223,7 +223,7 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 			error_set(&error, ERROR_NOT_ELF, n, file->path, NULL);
 		/* Of what a process maps, data are no matter, nor are programs that it emulates. */
 		if (n < 0 && error.kind != ERROR_NONE && (only || error.kind != ERROR_MACHINE))
-			return trace_fault(trace, &error);
+			return trace_failed(trace, &error);
 		error_clear(&error);
 		found += n > 0 ? n : 0;
 	}
@@ -319,12 +319,12 @@ static int trace_open(struct trace *trace)
 		config.texts = texts > config.texts ? texts : config.texts;
 	}
 	if (probe_trace_open(&trace->probes, &config, &error))
-		return trace_fault(trace, &error);
+		return trace_failed(trace, &error);
 	status = trace_plans(trace);
 	if (status != EXIT_OK)
 		return status;
 	if (probe_trace_attach(trace->probes, &error))
-		return trace_fault(trace, &error);
+		return trace_failed(trace, &error);
 	if (options->verbose)
 		banner_features(&trace->loop, probe_trace_features(trace->probes));
 	status = loop_ready(&trace->loop);

@@ -61,32 +61,26 @@ void doctor_report(struct doctor *doctor, enum doctor_state state, const char *s
 
 void doctor_error(struct doctor *doctor, const char *subject, const struct error *error)
 {
-	static const char name[] = "dbslower: ";
-	struct output *message = malloc(sizeof(*message));
-	struct error copy = *error;
-	char *text, *remedy;
+	struct output *cause = malloc(sizeof(*cause)), *remedy = malloc(sizeof(*remedy));
 
-	if (!message) {
+	if (!cause || !remedy) {
 		doctor_report(doctor, DOCTOR_OBSTACLE, subject, NULL, "out of memory");
-		return;
+		goto cleanup;
 	}
-	/* The message stays in the buffer. The verifier's log is appended below, unescaped. */
-	output_init(message, -1);
-	copy.log = error->log && *error->log ? "\n" : NULL;
-	message_error(message, &copy);
-	message->buf[message->len < OUTPUT_SIZE ? message->len : OUTPUT_SIZE - 1] = '\0';
-	text = message->buf + (strncmp(message->buf, name, strlen(name)) ? 0 : strlen(name));
-	remedy = strchr(text, '\n');
-	if (remedy)
-		*remedy++ = '\0';
-	while (remedy && (*remedy == ' ' || *remedy == '\n'))
-		remedy++;
-	if (remedy)
-		remedy[strcspn(remedy, "\n")] = '\0';
-	doctor_report(doctor, DOCTOR_OBSTACLE, subject, remedy, "%s", text);
+	/* The texts stay in the buffers. */
+	output_init(cause, -1);
+	output_init(remedy, -1);
+	message_cause(cause, error);
+	message_remedy(remedy, "", error);
+	output_char(cause, '\0');
+	output_char(remedy, '\0');
+	doctor_report(doctor, DOCTOR_OBSTACLE, subject, *remedy->buf ? remedy->buf : NULL, "%s",
+		      cause->buf);
 	if (error->log && !doctor->options.json)
 		output_string(&doctor->out, error->log);
-	free(message);
+cleanup:
+	free(cause);
+	free(remedy);
 }
 
 void doctor_heading(struct doctor *doctor, const char *text)

@@ -187,6 +187,7 @@ static int loop_trace(struct loop *loop)
 	const struct loop_ops *ops = loop->ops;
 	int nap_ms = 1, filled, fd, err = 0;
 
+	loop->reported_ns = loop_now();
 	while (!loop->done) {
 		filled = ops->drain(loop);
 		if (loop->asked && ops->running)

@@ -10,67 +10,299 @@
 #include "cli/escape.h"
 #include "host/privileges.h"
 
-static void message_foreign(struct output *err, const char *text)
+/* How a kind of error is worded, and what is added to it. */
+static const struct {
+	const char *subject;		/* before the error's own subject; may be all of it */
+	const char *cause;		/* NULL: the subject says it */
+	const char *remedy;
+	bool reason;			/* errno is added to the cause */
+	bool own_remedy;		/* it holds also where a privilege is missing */
+} message_rows[] = {
+	[ERROR_NONE] = { "", "no error", NULL, false, false },
+	[ERROR_MEMORY] = { "", "out of memory", NULL, false, false },
+	[ERROR_MAP] = { "BPF map ", "refused by the kernel",
+			"before Linux 5.11 a small RLIMIT_MEMLOCK causes this: ulimit -l unlimited",
+			true, false },
+	[ERROR_PROGRAM] = { "BPF program ", "refused by the kernel",
+			    "please report this with the kernel's version and the lines below",
+			    true, false },
+	[ERROR_LINK] = { "BPF symbol ", "not defined, this binary is damaged",
+			 "install dbslower again", true, false },
+	[ERROR_TRACEPOINT] = { "tracepoint ", "cannot attach", NULL, true, false },
+	[ERROR_ATTACH] = { "", "cannot attach probes", NULL, true, false },
+	[ERROR_NO_UPROBES] = { "uprobes", "not supported by this kernel",
+			       "CONFIG_UPROBE_EVENTS is required, and before Linux 6.6 CAP_SYS_ADMIN "
+			       "where /sys is not mounted: mount -t sysfs sysfs /sys", false, false },
+	[ERROR_TRACEFS] = { "tracefs", "cannot be used, and no other way to attach probes exists",
+			    "its files belong to root: run dbslower as root", true, true },
+	[ERROR_TYPES] = { "--why, --use", "the kernel has neither type information in "
+			  "/sys/kernel/btf/vmlinux nor events of its scheduler in tracefs",
+			  "CONFIG_DEBUG_INFO_BTF (Linux 5.4) is required, or tracefs, whose files "
+			  "belong to root: mount -t tracefs tracefs /sys/kernel/tracing",
+			  true, true },
+	[ERROR_STREAM] = { "event buffer", "cannot be mapped", NULL, true, false },
+	[ERROR_WAIT] = { "signals and timers", "cannot be waited for", NULL, true, false },
+	[ERROR_PROC] = { "/proc", "cannot be read",
+			 "mount that of dbslower's PID namespace: mount -t proc proc /proc",
+			 true, false },
+	[ERROR_PROCESS] = { "process ", "cannot be read",
+			    "list the servers by ps -C postgres -o pid,ppid,args", true, false },
+	[ERROR_NOT_SERVER] = { "", "is not a supported database server",
+			       "give -p the PID of a PostgreSQL server or of one of its backends",
+			       false, false },
+	[ERROR_FILE] = { "", "cannot open", NULL, true, false },
+	[ERROR_NOT_ELF] = { "", "is not an ELF file",
+			    "give -x the server's program itself, not a script that starts it",
+			    false, false },
+	[ERROR_MACHINE] = { "", "is built for another architecture",
+			    "use the dbslower of that architecture", false, false },
+	[ERROR_NO_PROBES] = { "", "cannot be traced",
+			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported, "
+			      "unless linked without dynamic symbols", false, false },
+	[ERROR_SITE] = { "", "cannot be traced",
+			 "the file was changed after it was linked, or is not a server: compare it "
+			 "with its package", false, false },
+	[ERROR_NAMESPACE] = { "PID namespace", "this kernel cannot translate its PIDs",
+			      "Linux 5.7 is required; or run dbslower on the host", false, false },
+	[ERROR_NOTE] = { "/run/dbslower", "cannot note which semaphores are written",
+			 "tracing continues; after SIGKILL, probes stay enabled until the servers "
+			 "are restarted", true, true },
+	[ERROR_SEMAPHORE] = { "process ", "cannot enable its probes",
+			      "its statements are not seen; before Linux 4.20 this requires "
+			      "CAP_SYS_PTRACE", true, true },
+	[ERROR_TOO_MANY] = { "too many ", NULL, NULL, false, false },
+	[ERROR_PROBE] = { "", "cannot be traced", NULL, false, false },
+};
+
+#define KERNEL_ENOTSUPP	524	/* internal to the kernel, but bpf(2) returns it */
+
+static bool is_denied(const struct error *error)
 {
-	escape_terminal(err, text, strlen(text), false);
+	return error->code == -EPERM || error->code == -EACCES;
 }
 
-/* What stands behind an EPERM. */
-static void message_rights(struct output *err, const struct privileges *host)
+/* Return the text for errno, or "". */
+static const char *message_reason(const struct error *error)
+{
+	if (!message_rows[error->kind].reason)
+		return "";
+	if (error->code == -ENOSYS)
+		return "no bpf(2), which requires CONFIG_BPF_SYSCALL";
+	if (error->code == -KERNEL_ENOTSUPP)
+		return "the kernel cannot probe this instruction";
+	return error->code ? strerror(-error->code) : "";
+}
+
+static bool few_files(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->code == -EMFILE;
+}
+
+static bool no_memory(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->code == -ENOMEM && error->kind != ERROR_MAP;
+}
+
+static bool process_denied_to_root(const struct error *error, const struct privileges *host)
+{
+	return error->kind == ERROR_PROCESS && is_denied(error) &&
+	       privileges_may(host, CAP_SYS_PTRACE);
+}
+
+static bool process_denied(const struct error *error, const struct privileges *host)
+{
+	return error->kind == ERROR_PROCESS && is_denied(error) &&
+	       !privileges_may(host, CAP_SYS_PTRACE);
+}
+
+static bool process_hidden(const struct error *error, const struct privileges *host)
+{
+	return error->kind == ERROR_PROCESS && !privileges_may(host, CAP_SYS_PTRACE) &&
+	       privileges_hides(host);
+}
+
+static bool any_process(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_PROCESS;
+}
+
+static bool file_of_other(const struct error *error, const struct privileges *host)
+{
+	return error->kind == ERROR_FILE && is_denied(error) &&
+	       !privileges_may(host, CAP_DAC_OVERRIDE) &&
+	       !privileges_may(host, CAP_DAC_READ_SEARCH);
+}
+
+static bool file_denied(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_FILE && is_denied(error);
+}
+
+/* Lockdown also forbids the helpers at which the verifier's log then ends. */
+static bool locked_down(const struct error *error, const struct privileges *host)
+{
+	bool old_helper = error->log && (strstr(error->log, "func bpf_probe_read") ||
+					 strstr(error->log, "helper bpf_probe_read"));
+
+	return (error->kind == ERROR_NO_UPROBES || error->kind == ERROR_TYPES || old_helper) &&
+	       privileges_locked_down(host);
+}
+
+static bool tracefs_unmounted(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_TRACEFS && error->code == -EPERM;
+}
+
+static bool attach_denied(const struct error *error, const struct privileges *host)
+{
+	return error->kind == ERROR_ATTACH && is_denied(error) &&
+	       !privileges_may(host, CAP_SYS_ADMIN);
+}
+
+static bool own_remedy(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return !is_denied(error) || message_rows[error->kind].own_remedy ||
+	       (error->log && *error->log);
+}
+
+static bool user_namespace(const struct error *error, const struct privileges *host)
+{
+	(void)error;
+	return !host->initial_user_ns;
+}
+
+static bool lockdown(const struct error *error, const struct privileges *host)
+{
+	(void)error;
+	return privileges_locked_down(host);
+}
+
+static bool sandboxed(const struct error *error, const struct privileges *host)
+{
+	(void)error;
+	return host->sandbox;
+}
+
+static bool filtered(const struct error *error, const struct privileges *host)
+{
+	(void)error;
+	return host->seccomp;
+}
+
+static bool lacks_privileges(const struct error *error, const struct privileges *host)
 {
 	char missing[64];
 
-	if (privileges_missing(host, missing, sizeof(missing)))
-		output_printf(err, "  Missing: %s. Run it as root, or give it %s%s\n", missing,
-			      strchr(missing, ',') ? "these capabilities" : "this capability",
-			      privileges_may(host, CAP_SYS_PTRACE) ? "." :
-			      "; the servers of other users take CAP_SYS_PTRACE, too.");
-	else if (!host->initial_user_ns)
-		output_string(err, "  In a user namespace capabilities do not count for bpf(2): "
-				   "run it on the host.\n");
-	else if (privileges_locked_down(host))
-		output_string(err,
-			      "  The kernel is locked down (confidentiality), which may forbid "
-				   "it also to root. Boot with lockdown=integrity or none.\n");
-	else if (host->sandbox)
-		output_string(err, "  dbslower has given up what it did not seem to need; "
-				   "--keep-privileges keeps it.\n");
-	else if (host->seccomp)
-		output_string(err,
-			      "  The capabilities are there; a seccomp filter may forbid bpf(2) "
-				   "or perf_event_open(2): in a container, allow them (docker run "
-				   "--security-opt seccomp=unconfined) or run it on the host.\n");
+	(void)error;
+	return privileges_missing(host, missing, sizeof(missing));
+}
+
+/* Stand for the remedy of the error's kind, and for the list of missing privileges. */
+static const char kind_remedy[] = "kind", missing_remedy[] = "missing";
+
+/* The remedies by what the host shows; the first that applies is given. */
+static const struct {
+	bool (*applies)(const struct error *error, const struct privileges *host);
+	const char *remedy;		/* NULL: none */
+} message_remedies[] = {
+	{ few_files, "the limit of open files may be too low: ulimit -n 1024" },
+	{ no_memory, NULL },
+	{ process_denied_to_root, "a container or a security module may forbid it also to root" },
+	{ process_denied, "reading another user's process requires CAP_SYS_PTRACE, which root has "
+			  "unless a container drops it" },
+	{ process_hidden, "processes of other users are hidden, as /proc is mounted with hidepid; "
+			  "showing them requires CAP_SYS_PTRACE, or root" },
+	{ any_process, kind_remedy },
+	{ file_of_other, "its owner may read it; others require CAP_DAC_READ_SEARCH, or root" },
+	{ file_denied, "a container or a security module may forbid it also to root" },
+	{ locked_down, "The kernel is locked down (confidentiality), which forbids tracefs and the "
+		       "helpers before Linux 5.5: boot with lockdown=integrity or none" },
+	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root has; "
+			     "before Linux 6.6 this also helps: mount -t sysfs sysfs /sys" },
+	{ attach_denied, "without uprobe_multi (Linux 6.6) this requires CAP_SYS_ADMIN: run "
+			 "dbslower as root" },
+	{ own_remedy, kind_remedy },
+	{ lacks_privileges, missing_remedy },
+	{ user_namespace, "in a user namespace capabilities do not count for bpf(2): run dbslower "
+			  "on the host" },
+	{ lockdown, "The kernel is locked down (confidentiality), which may forbid it also to root: "
+		    "boot with lockdown=integrity or none" },
+	{ sandboxed, "dbslower dropped privileges that it did not seem to need; --keep-privileges "
+		     "keeps them" },
+	{ filtered, "the capabilities are present, but a seccomp filter may forbid bpf(2) or "
+		    "perf_event_open(2): in a container, allow them (docker run --security-opt "
+		    "seccomp=unconfined), or run dbslower on the host" },
+	{ NULL, "the capabilities are present, but a security module (SELinux, AppArmor) may forbid "
+		"bpf(2) or perf_event_open(2): see ausearch -m avc, or dmesg" },
+};
+
+static void message_missing(struct output *out, const struct privileges *host)
+{
+	char missing[64];
+
+	privileges_missing(host, missing, sizeof(missing));
+	output_printf(out, "missing %s: run dbslower as root, or grant %s%s", missing,
+		      strchr(missing, ',') ? "these capabilities" : "this capability",
+		      privileges_may(host, CAP_SYS_PTRACE) ? "" :
+		      "; servers of other users also require CAP_SYS_PTRACE");
+}
+
+void message_cause(struct output *out, const struct error *error)
+{
+	const char *subject = message_rows[error->kind].subject;
+	const char *cause = message_rows[error->kind].cause;
+	const char *reason = message_reason(error);
+	bool lacks = error->kind == ERROR_NO_PROBES;
+
+	output_string(out, subject);
+	escape_terminal(out, error->subject, strlen(error->subject), false);
+	if (cause && (*subject || *error->subject))
+		output_string(out, ": ");
+	output_string(out, cause ? cause : "");
+	if (*error->detail) {
+		output_string(out, lacks ? ", it lacks " : " (");
+		escape_terminal(out, error->detail, strlen(error->detail), false);
+		output_string(out, lacks ? "" : ")");
+	}
+	output_string(out, *reason ? ": " : "");
+	output_string(out, reason);
+}
+
+void message_remedy(struct output *out, const char *before, const struct error *error)
+{
+	struct privileges host;
+	const char *remedy;
+	size_t i = 0;
+
+	privileges_read(&host);
+	while (message_remedies[i].applies && !message_remedies[i].applies(error, &host))
+		i++;
+	remedy = message_remedies[i].remedy;
+	if (remedy == kind_remedy)
+		remedy = message_rows[error->kind].remedy;
+	if (!remedy)
+		return;
+	output_string(out, before);
+	if (remedy == missing_remedy)
+		message_missing(out, &host);
 	else
-		output_string(err, "  The capabilities are there; a security module (SELinux, "
-				   "AppArmor) may forbid bpf(2) or perf_event_open(2): ausearch -m "
-				   "avc, or dmesg.\n");
+		output_string(out, remedy);
 }
 
-/* What stands behind a process that is not there, or not to be looked at. */
-static const char *message_process(const struct privileges *host, bool denied)
+void message_error(struct output *err, const struct error *error)
 {
-	if (privileges_may(host, CAP_SYS_PTRACE))
-		return denied ? "A container or a security module may forbid that also to root." :
-				NULL;
-	if (denied)
-		return "Looking at another user's process takes CAP_SYS_PTRACE, which root has "
-		       "unless a container takes it away.";
-	return privileges_hides(host) ? "If it is another user's, it is hidden: /proc is mounted with "
-				  "hidepid. Seeing it takes CAP_SYS_PTRACE, or root." : NULL;
-}
-
-/* A file that may not be read. */
-static const char *message_file(const struct privileges *host)
-{
-	if (!privileges_may(host, CAP_DAC_OVERRIDE) && !privileges_may(host, CAP_DAC_READ_SEARCH))
-		return "Its owner may read it; for others that takes CAP_DAC_READ_SEARCH, or root.";
-	return "A container or a security module may forbid that also to root.";
-}
-
-/* Whether the verifier's log ends at one of the helpers that lockdown takes away. */
-static bool message_old_helper(const char *log)
-{
-	return log && (strstr(log, "func bpf_probe_read") || strstr(log, "helper bpf_probe_read"));
+	output_string(err, "dbslower: ");
+	message_cause(err, error);
+	message_remedy(err, "; ", error);
+	output_char(err, '\n');
+	if (error->log)
+		output_string(err, error->log);
 }
 
 void message_waiting(struct output *err)
@@ -78,151 +310,14 @@ void message_waiting(struct output *err)
 	struct privileges host;
 
 	privileges_read(&host);
-	output_string(err, "dbslower: no database server runs here that is known; waiting for one "
-			   "to start\n");
+	output_string(err, "dbslower: no supported database server found; waiting for one to "
+			   "start\n");
 	if (!privileges_may(&host, CAP_SYS_PTRACE))
-		output_string(err, "  It may not look at other users' processes: that takes "
-				   "CAP_SYS_PTRACE, or root.\n");
+		output_string(err, "dbslower: processes of other users: cannot be read; this "
+				   "requires CAP_SYS_PTRACE, or root\n");
 }
 
-static const struct {
-	const char *before, *after;	/* the subject stands between them */
-	const char *remedy;
-} message_words[] = {
-	[ERROR_NONE] = { "no fault", "", NULL },
-	[ERROR_MEMORY] = { "out of memory", "", NULL },
-	[ERROR_MAP] = { "the kernel refuses the BPF map ", "",
-			"Before Linux 5.11 a small RLIMIT_MEMLOCK does that: ulimit -l "
-			"unlimited." },
-	[ERROR_PROGRAM] = { "the kernel refuses the BPF program ", "",
-			    "Please report this with the kernel's version and the lines below." },
-	[ERROR_LINK] = { "this binary is damaged: its BPF object lacks ", "", "Install it again." },
-	[ERROR_TRACEPOINT] = { "cannot attach to the tracepoint ", "", NULL },
-	[ERROR_ATTACH] = { "cannot attach probes to ", "", NULL },
-	[ERROR_NO_UPROBES] = { "this kernel offers no uprobes", "",
-			       "It needs CONFIG_UPROBE_EVENTS, and before Linux 6.6 CAP_SYS_ADMIN "
-			       "where /sys is not mounted: mount -t sysfs sysfs /sys." },
-	[ERROR_TRACEFS] = { "cannot use tracefs, the only way to attach probes here", "",
-			    "Its files are root's: run it as root." },
-	[ERROR_TYPES] = { "cannot tell where statements' time goes (--why, --use): the kernel "
-			  "describes neither its types in /sys/kernel/btf/vmlinux nor its "
-			  "scheduler's events in tracefs", "",
-			  "It needs CONFIG_DEBUG_INFO_BTF (Linux 5.4), or tracefs, whose files are "
-			  "root's: mount -t tracefs tracefs /sys/kernel/tracing." },
-	[ERROR_STREAM] = { "cannot map the buffer between the kernel and dbslower", "", NULL },
-	[ERROR_WAIT] = { "cannot wait for signals and for its time to end", "", NULL },
-	[ERROR_PROC] = { "cannot read /proc", "",
-			 "Mount it, that of the PID namespace that dbslower runs in: mount -t "
-				     "proc proc /proc." },
-	[ERROR_PROCESS] = { "there is no process ", " that can be looked at",
-			    "See which servers run: ps -C postgres -o pid,ppid,args." },
-	[ERROR_NOT_SERVER] = { "", " is no database server that is known here",
-			       "Give -p the PID of a PostgreSQL server or of one of its "
-			       "backends." },
-	[ERROR_FILE] = { "cannot open ", "", NULL },
-	[ERROR_NOT_ELF] = { "", " is no ELF file", "Give -x the server's program itself, not a "
-						   "script that starts it." },
-	[ERROR_MACHINE] = { "", " is built for another architecture than this dbslower",
-			    "Use the dbslower of that architecture." },
-	[ERROR_NO_PROBES] = { "", " cannot be traced",
-			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 have what is "
-			      "needed, unless they were linked without their dynamic symbols." },
-	[ERROR_SITE] = { "", " cannot be traced",
-			 "The file was changed after it was linked, or is no server: compare it with "
-			 "its package's." },
-	[ERROR_NAMESPACE] = { "this kernel cannot tell the PIDs of a PID namespace", "",
-			      "That takes Linux 5.7; run it on the host." },
-	[ERROR_NOTE] = { "cannot note in /run/dbslower what it writes into servers", "",
-			 "It works on; but if it is killed by SIGKILL, the servers' probes stay "
-			 "switched on until they are restarted." },
-	[ERROR_SEMAPHORE] = { "cannot switch the probes on in process ", "",
-			      "Its statements are not seen. Before Linux 4.20 that takes "
-			      "CAP_SYS_PTRACE." },
-	[ERROR_TOO_MANY] = { "too many ", "", NULL },
-	[ERROR_PROBE] = { "", " cannot be traced like this", NULL },
-};
-
-#define KERNEL_ENOTSUPP	524	/* of the kernel's own numbers */
-
-/* Why, in the kernel's words; "" where the message says it already. */
-static const char *message_reason(const struct error *error)
-{
-	if (error->kind == ERROR_MEMORY || error->kind == ERROR_NOT_ELF ||
-	    error->kind == ERROR_MACHINE || error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NO_PROBES ||
-	    error->kind == ERROR_NO_UPROBES || error->kind == ERROR_TOO_MANY ||
-	    error->kind == ERROR_PROBE || error->kind == ERROR_SITE ||
-	    error->kind == ERROR_NAMESPACE)
-		return "";
-	if (error->code == -ENOSYS)
-		return "this kernel has no bpf(2): it needs CONFIG_BPF_SYSCALL";
-	if (error->code == -KERNEL_ENOTSUPP)
-		return "the kernel cannot probe an instruction there";
-	return error->code ? strerror(-error->code) : "";
-}
-
-/* What to do about it. Looks at the host for the cause. */
-static void message_remedy(struct output *err, const struct error *error)
-{
-	bool denied = error->code == -EPERM || error->code == -EACCES;
-	const char *remedy = message_words[error->kind].remedy, *other = NULL;
-	struct privileges host;
-
-	privileges_read(&host);
-	if (error->code == -EMFILE)
-		remedy = "It may have too few files open: ulimit -n 1024.";
-	else if (error->code == -ENOMEM && error->kind != ERROR_MAP)
-		remedy = NULL;
-	else if (error->kind == ERROR_PROCESS)
-		other = message_process(&host, denied);
-	else if (error->kind == ERROR_FILE && denied)
-		remedy = message_file(&host);
-	else if (privileges_locked_down(&host) && (error->kind == ERROR_NO_UPROBES ||
-						   error->kind == ERROR_TYPES ||
-						   message_old_helper(error->log)))
-		remedy = "The kernel is locked down (confidentiality), which forbids tracefs and the "
-			 "helpers before Linux 5.5. Boot with lockdown=integrity or none.";
-	else if (error->kind == ERROR_TRACEFS && error->code == -EPERM)
-		remedy = "It is not mounted, and a mount takes CAP_SYS_ADMIN, which root has. Before "
-			 "Linux 6.6 this will do, too: mount -t sysfs sysfs /sys.";
-	else if (denied && error->kind == ERROR_ATTACH && !privileges_may(&host, CAP_SYS_ADMIN))
-		remedy = "Without uprobe_multi, which comes with Linux 6.6, that takes "
-			 "CAP_SYS_ADMIN. Run it as root.";
-	else if (denied && error->kind != ERROR_NOTE && error->kind != ERROR_SEMAPHORE &&
-		 error->kind != ERROR_TRACEFS && error->kind != ERROR_TYPES &&
-		 !(error->log && *error->log)) {
-		message_rights(err, &host);
-		return;
-	}
-	if (other)
-		remedy = other;
-	if (remedy)
-		output_printf(err, "  %s\n", remedy);
-}
-
-void message_error(struct output *err, const struct error *error)
-{
-	const char *reason = message_reason(error);
-
-	output_string(err, "dbslower: ");
-	output_string(err, message_words[error->kind].before);
-	message_foreign(err, error->subject);
-	output_string(err, message_words[error->kind].after);
-	if (*error->detail) {
-		output_string(err, error->kind == ERROR_NO_PROBES ? ": it lacks " : " (");
-		message_foreign(err, error->detail);
-		output_string(err, error->kind == ERROR_NO_PROBES ? "" : ")");
-	}
-	if (*reason) {
-		output_string(err, ": ");
-		output_string(err, reason);
-	}
-	output_string(err, "\n");
-	message_remedy(err, error);
-	if (error->log)
-		output_string(err, error->log);
-}
-
-/* The ways to lose something, in the order and with the names that JSON has. */
+/* The kinds of losses, in the order and with the names of JSON. */
 struct loss {
 	uint64_t count;
 	const char *words;
@@ -297,8 +392,8 @@ int message_output(struct output *err, int error)
 	if (!error || error == -EPIPE)
 		return EXIT_OK;
 	if (error == -EINTR)
-		output_string(err, "dbslower: the output's reader has stopped; what it did not "
-				   "take is lost\n");
+		output_string(err, "dbslower: output reader stalled; unread output was "
+				   "discarded\n");
 	else
 		output_printf(err, "dbslower: cannot write the output: %s\n", strerror(-error));
 	output_flush(err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What people are told on standard error: what it is about, why, and what to do. */
+/* The messages on standard error: subject, cause and remedy. */
 #ifndef CLI_MESSAGE_H
 #define CLI_MESSAGE_H
 
@@ -10,30 +10,34 @@
 #include "db/statement.h"
 
 /*
- * Adds the message for @fault, and the verifier's log where there is one. Looks for the cause of
- * EPERM.
+ * Add the message for @error, "dbslower: SUBJECT: CAUSE; REMEDY", and the verifier's log if there is
+ * one. The remedy depends on the host, which is read.
  */
 void message_error(struct output *err, const struct error *error);
 
-/* Adds what there is to say where no server was found. */
+/* Add the parts of that message: "SUBJECT: CAUSE"; and @before and the remedy, if there is one. */
+void message_cause(struct output *out, const struct error *error);
+void message_remedy(struct output *out, const char *before, const struct error *error);
+
+/* Add that no server was found. */
 void message_waiting(struct output *err);
 
 /* Add one line with the numbers seen, shown and lost. @noun is of what was seen: "statements". */
 void message_summary(struct output *err, const char *noun, const struct summary *summary);
 
 /*
- * Says what became of the output, unless it is that nobody wants more of it: @error is what
- * output_flush() told. Flushes. The exit status.
+ * Report @error, of output_flush(), unless nobody reads the output any more (EPIPE). Flush @err.
+ * Return the exit status.
  */
 int message_output(struct output *err, int error);
 
 /* Return true if anything was lost. */
 bool message_lost(const struct summary *summary);
 
-/* Return the number of losses that are no cut or unreadable texts. */
+/* Return the number of losses other than cut or unreadable texts. */
 uint64_t message_events_lost(const struct summary *summary);
 
-/* Says that there is no memory, without any. EXIT_FAILED. */
+/* Report that no memory is left, without allocating any. Return EXIT_FAILED. */
 int message_no_memory(void);
 
 #endif

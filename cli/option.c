@@ -143,8 +143,8 @@ int option_add_path(struct option_parser *p, const struct option_row *row, const
 {
 	if (p->opts->path_count == OPTION_PATHS) {
 		option_message(p, row, value, strlen(value));
-		output_printf(p->err, "is one too many; at most %d files", OPTION_PATHS);
-		return option_message_end(p, " can be named", NULL);
+		output_printf(p->err, "too many files (maximum %d)", OPTION_PATHS);
+		return option_message_end(p, "", NULL);
 	}
 	p->opts->paths[p->opts->path_count++] = value;
 	return 0;
@@ -194,7 +194,7 @@ static int refuse_unknown(struct option_parser *p, const char *word, size_t len)
 static int refuse_missing(struct option_parser *p, const struct option_row *row)
 {
 	option_message(p, row, NULL, 0);
-	output_string(p->err, "needs ");
+	output_string(p->err, "requires ");
 	return option_message_end(p, row->arg, row->accepts);
 }
 
@@ -314,8 +314,8 @@ static int parse_free(struct option_parser *p, const char *word)
 		return option_refuse(p, NULL, word, "is empty");
 	if (p->opts->word_count == OPTION_WORDS) {
 		option_message(p, NULL, word, strlen(word));
-		output_printf(p->err, "is one too many; at most %d words", OPTION_WORDS);
-		return option_message_end(p, " can be given", NULL);
+		output_printf(p->err, "too many words (maximum %d)", OPTION_WORDS);
+		return option_message_end(p, "", NULL);
 	}
 	p->opts->words[p->opts->word_count++] = word;
 	return 1;

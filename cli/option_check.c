@@ -61,19 +61,17 @@ static const struct {
 	bool (*broken)(const struct command *command, const struct options *opts);
 	const char *subject, *cause, *remedy;
 } rules[] = {
-	{ json_with_columns, "-o", "--json always prints everything", "give one of the two" },
-	{ spans_with_others, "--otlp -", "leaves no room for others on the standard output",
-	  "give it a file, or leave --json and -o out" },
-	{ start_alone, "--start", "goes with the other one and with -x or -p",
-	  "give --start, --done and -x PATH" },
-	{ done_alone, "--done", "goes with the other one and with -x or -p",
-	  "give --start, --done and -x PATH" },
-	{ start_with_engine, "--start", "is for servers that are not known",
-	  "leave the database's name out" },
-	{ count_with_histogram, "--count", "does not go with --hist", "give one of the two" },
-	{ status_of_waits, "--by status", "is not known while a statement waits",
-	  "give command, db or user with --wait, or a --match too" },
-	{ count_without_interval, "-n", "counts intervals", "give -i SECONDS with it" },
+	{ json_with_columns, "-o", "cannot be combined with --json, which prints all fields", "give one of the two" },
+	{ spans_with_others, "--otlp -", "cannot be combined with --json or -o, which write to the same output",
+	  "give a file, or omit --json and -o" },
+	{ start_alone, "--start", "requires --done and one of -x, -p", "give --start, --done and -x PATH" },
+	{ done_alone, "--done", "requires --start and one of -x, -p", "give --start, --done and -x PATH" },
+	{ start_with_engine, "--start", "cannot be combined with a database",
+	  "omit the name of the database" },
+	{ count_with_histogram, "--count", "cannot be combined with --hist", "give one of the two" },
+	{ status_of_waits, "--by status", "not known while a statement waits",
+	  "give command, db or user with --wait, or add --match" },
+	{ count_without_interval, "-n", "counts intervals, and requires -i", "give -i SECONDS" },
 };
 
 int option_parse(const struct command *command, int argc, char *const argv[],

@@ -29,8 +29,8 @@ static int add_pid(struct option_parser *p, const struct option_row *row, const 
 	}
 	if (opts->pid_count == OPTION_PIDS) {
 		option_message(p, row, text, len);
-		output_printf(p->err, "is one too many; at most %d processes", OPTION_PIDS);
-		return option_message_end(p, " can be named", NULL);
+		output_printf(p->err, "too many processes (maximum %d)", OPTION_PIDS);
+		return option_message_end(p, "", NULL);
 	}
 	opts->pids[opts->pid_count++] = pid;
 	return 0;
@@ -81,9 +81,9 @@ int option_set_probe(struct option_parser *p, const struct option_row *row, cons
 	const char *colon = strchr(value, ':');
 
 	if (!colon || colon == value || !colon[1])
-		return option_refuse(p, row, value, "is no probe's name");
+		return option_refuse(p, row, value, "is not a probe name");
 	if (colon - value >= USER_ENGINE_NAME || strlen(colon + 1) >= USER_ENGINE_NAME)
-		return option_refuse(p, row, value, "is too long a name");
+		return option_refuse(p, row, value, "is too long");
 	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
 	return 0;
 }
@@ -93,7 +93,7 @@ int option_set_text_arg(struct option_parser *p, const struct option_row *row, c
 	uint64_t number;
 
 	if (option_read_number(value, strlen(value), &number) || !number || number > 12)
-		return option_refuse(p, row, value, "is no argument's number");
+		return option_refuse(p, row, value, "is not an argument number");
 	p->opts->text_arg = (unsigned int)number;
 	return 0;
 }
@@ -107,9 +107,9 @@ int option_set_match(struct option_parser *p, const struct option_row *row, cons
 		return option_refuse(p, row, value, "is empty");
 	err = regex_parse(&p->opts->match, value, &at);
 	if (err == -E2BIG)
-		return option_refuse(p, row, value, "is too long a regular expression");
+		return option_refuse(p, row, value, "is too long");
 	if (err)
-		return option_refuse(p, row, value, "is no regular expression");
+		return option_refuse(p, row, value, "is not a regular expression");
 	p->opts->has_match = true;
 	return 0;
 }
@@ -128,7 +128,7 @@ int option_set_duration(struct option_parser *p, const struct option_row *row, c
 
 	if (option_read_duration(value, NS_PER_S, &p->opts->duration_ns, &why))
 		return option_refuse(p, row, value, why);
-	return p->opts->duration_ns ? 0 : option_refuse(p, row, value, "is no time at all");
+	return p->opts->duration_ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
 }
 
 int option_set_interval(struct option_parser *p, const struct option_row *row, const char *value)
@@ -137,7 +137,7 @@ int option_set_interval(struct option_parser *p, const struct option_row *row, c
 
 	if (option_read_duration(value, NS_PER_S, &p->opts->interval_ns, &why))
 		return option_refuse(p, row, value, why);
-	return p->opts->interval_ns ? 0 : option_refuse(p, row, value, "is no time at all");
+	return p->opts->interval_ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
 }
 
 static const char *const by_names[] = {
@@ -161,13 +161,13 @@ int option_set_by(struct option_parser *p, const struct option_row *row, const c
 		p->opts->stat_by = (enum stat_by)i;
 		return 0;
 	}
-	return option_refuse(p, row, value, "is nothing to count by");
+	return option_refuse(p, row, value, "unknown group");
 }
 
 int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
-		return option_refuse(p, row, value, "is nothing that is known to be waited in");
+		return option_refuse(p, row, value, "unknown wait");
 	p->opts->wait = value;
 	return 0;
 }
@@ -199,7 +199,7 @@ int option_set_order(struct option_parser *p, const struct option_row *row, cons
 		p->opts->use = true;
 		return 0;
 	}
-	return option_refuse(p, row, value, "is nothing to sort by");
+	return option_refuse(p, row, value, "unknown sort key");
 }
 
 int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value)
@@ -233,7 +233,7 @@ int option_set_count(struct option_parser *p, const struct option_row *row, cons
 
 	if (err)
 		return option_refuse(p, row, value, err == -ERANGE ? "is too large" : "is not a number");
-	return p->opts->count ? 0 : option_refuse(p, row, value, "is none at all");
+	return p->opts->count ? 0 : option_refuse(p, row, value, "must be at least 1");
 }
 
 int option_set_text(struct option_parser *p, const struct option_row *row, const char *value)
@@ -287,10 +287,10 @@ int option_set_columns(struct option_parser *p, const struct option_row *row, co
 		return 0;
 	option_message(p, row, bad, bad_len);
 	if (err == -E2BIG) {
-		output_printf(p->err, "is one too many; at most %d columns", FIELD_LIST_MAX);
-		return option_message_end(p, " fit", NULL);
+		output_printf(p->err, "too many columns (maximum %d)", FIELD_LIST_MAX);
+		return option_message_end(p, "", NULL);
 	}
-	output_string(p->err, err == -ENOENT ? "is not a column" : "a column's name is missing");
+	output_string(p->err, err == -ENOENT ? "unknown column" : "column name missing");
 	output_string(p->err, "; the columns are ");
 	field_names(p->err);
 	return option_message_end(p, "", NULL);

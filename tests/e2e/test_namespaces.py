@@ -74,7 +74,7 @@ def test_tool_in_a_pid_namespace(postgres, tool, proc):
     """It tells PIDs as /proc does."""
     traced = tool("-m", "0", "--json", wrap=("unshare", "--pid", "--fork", *proc), attached=not proc)
     if proc:
-        wait_for(lambda: "no database server" in traced.stderr, what="its word that there is none")
+        wait_for(lambda: "no supported database server" in traced.stderr, what="its word that there is none")
     with postgres.connect() as connection:
         pid = backend(connection)
     wait_for(lambda: proc or marked(traced, "pg_backend_pid"), what="the statement")
@@ -112,7 +112,7 @@ def test_proc_of_another_namespace(postgres, tool):
         traced = tool("-m", "0", attached=False, wrap=("nsenter", "-t", str(children(other.pid)[0]), "--mount"))
         assert traced.wait() == 1
         other.kill()
-    assert "cannot read /proc" in traced.stderr and "that of the PID namespace" in traced.stderr, traced.stderr
+    assert "/proc: cannot be read" in traced.stderr and "PID namespace" in traced.stderr, traced.stderr
 
 
 def test_server_of_an_unknown_name(clusters, server_copy, tool):

@@ -210,7 +210,7 @@ def test_by_another_name(tmp_path):
 
 
 @pytest.mark.parametrize("args, says", [(["--by", "hour"], "give command, db, user or status"),
-                                        (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "is no time at all"),
+                                        (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "must be greater than 0"),
                                         (["--wait", "naught"], "or a system call"),
                                         (["--wait", "lock", "--by", "status"], "give command, db or user"),
                                         (["--match", "/(/"], "is no regular expression")])

@@ -476,20 +476,20 @@ def test_disassembly(programs):
 # --- what goes wrong
 
 @pytest.mark.parametrize("args, status, words", [
-    ([], 2, "which probe"), (["PROBED"], 2, "which probe"), (["x"], 2, "which file"),
+    ([], 2, "no probe given"), (["PROBED"], 2, "no probe given"), (["x"], 2, "which file"),
     (["PROBED", "probed:nothing"], 1, "has no USDT probe probed:nothing"),
     (["PROBED", "nothing"], 1, "has no USDT probe or function nothing"), (["nothing:x"], 1, "no library or program"),
-    (["/nonexistent/file", "x"], 1, "No such file"), (["SOURCE", "x"], 1, "no ELF file"),
-    (["-p", "4194303", "x"], 1, "PID of no process"), (["PROBED", "sites arg2"], 1, "arg2: it has 1 argument"),
+    (["/nonexistent/file", "x"], 1, "No such file"), (["SOURCE", "x"], 1, "is not an ELF file"),
+    (["-p", "4194303", "x"], 1, "is not the PID of a process"), (["PROBED", "sites arg2"], 1, "arg2: it has 1 argument"),
     (["PROBED", "sites (arg2)"], 1, "arg2: it has 1 argument"), (["PROBED", "sites retval"], 1, "retval: it is known when"),
     (["PROBED", "probed_add arg7"], 1, "only the first 6"), (["PROBED", "r:probed_add arg1"], 1, "arguments are gone"),
     (["PROBED", "--ret", "probed:sites"], 2, "does not return"), (["-l", "c", "memcpy"], 1, "IFUNC"),
-    (["-l", "c", "*"], 1, "too many probe sites"), (["PROBED", "--count", "-n", "1", "x"], 2, "-n counts"),
+    (["-l", "c", "*"], 1, "too many probe sites"), (["PROBED", "--count", "-n", "1", "x"], 2, "-n: counts"),
     (["PROBED", "--count", "sites arg1, pid"], 2, "takes one value"),
     (["PROBED", "--hist", "arg1:s", "sites"], 2, "a histogram is of numbers"),
     (["PROBED", "--hist", "arg1 +", "sites"], 2, "a value is missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
     (["PROBED", "-n", "0", "x"], 2, "whole number from 1"), (["PROBED", "--text", "1", "x"], 2, "too small"),
-    (["PROBED", "--count", "--hist", "arg1", "sites"], 2, "does not go with --hist"),
+    (["PROBED", "--count", "--hist", "arg1", "sites"], 2, "cannot be combined with --hist"),
     (["u:a:b:c:d"], 2, "too many colons"), (["PROBED", "probed:"], 2, "name of a probe"),
 ])
 def test_refused(programs, args, status, words):

@@ -1165,16 +1165,16 @@ static void options_refused(void)
 		{ "5 6", "dbslower: 6: is a second threshold; give one" },
 		{ "5 -m 6", "dbslower: 5: is a second threshold; give it as a word or with -m" },
 		{ "-m 6 5", "dbslower: 5: is a second threshold; give it as a word or with -m" },
-		{ "-m", "dbslower: -m: needs MS; give a number of ms" },
+		{ "-m", "dbslower: -m: requires MS; give a number of ms" },
 		{ "-m inf", "dbslower: -m inf: is not a number; give" },
 		{ "-m -1", "dbslower: -m -1: is negative; give" },
 		{ "-m ''", "dbslower: -m '': is not a number; give" },
 		{ "--min=", "dbslower: -m '': is not a number; give" },
-		{ "--min", "dbslower: -m: needs MS" },
+		{ "--min", "dbslower: -m: requires MS" },
 		{ "--otlp ''", "dbslower: --otlp '': is empty; give the path of a file, or -" },
-		{ "--otlp - --json", "dbslower: --otlp -: leaves no room for others" },
-		{ "--otlp - -o ms", "dbslower: --otlp -: leaves no room for others" },
-		{ "--text", "dbslower: --text: needs BYTES; give" },
+		{ "--otlp - --json", "dbslower: --otlp -: cannot be combined with --json or -o" },
+		{ "--otlp - -o ms", "dbslower: --otlp -: cannot be combined with --json or -o" },
+		{ "--text", "dbslower: --text: requires BYTES; give" },
 		{ "--text 15",
 		  "dbslower: --text 15: is too small; give a number of bytes from 16" },
 		{ "--text 1025k", "dbslower: --text 1025k: is too large; give" },
@@ -1188,19 +1188,19 @@ static void options_refused(void)
 		{ "-p 4194305", "dbslower: -p 4194305: is not a process ID" },
 		{ "-p -1", "dbslower: -p -1: is not a process ID" },
 		{ "-x ''", "dbslower: -x '': is empty; give the path" },
-		{ "-d 0", "dbslower: -d 0: is no time at all; give a number of seconds" },
+		{ "-d 0", "dbslower: -d 0: must be greater than 0; give a number of seconds" },
 		{ "-d x", "dbslower: -d x: is not a number; give a number of seconds" },
-		{ "-n 0", "dbslower: -n 0: is none at all; give a whole number" },
+		{ "-n 0", "dbslower: -n 0: must be at least 1; give a whole number" },
 		{ "-n 1.5", "dbslower: -n 1.5: is not a number; give" },
 		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: is too large" },
 		{ "-o nope",
-		  "dbslower: -o nope: is not a column; the columns are time, pid, tid, ms, "
+		  "dbslower: -o nope: unknown column; the columns are time, pid, tid, ms, "
 		  "user, db, client, container, conn, rows, status, errno, engine, cpu, runqueue, "
 		  "disk, fsync, lock, lwlock, futex, network, sleep, ipc, other, parse, rewrite, "
 		  "plan, execute, query\n" },
 		{ "-o pid,,ms",
-		  "dbslower: -o '': a column's name is missing; the columns are time" },
-		{ "-o pid --json", "dbslower: -o: --json always prints everything; give one" },
+		  "dbslower: -o '': column name missing; the columns are time" },
+		{ "-o pid --json", "dbslower: -o: cannot be combined with --json, which prints all fields; give one" },
 		{ "-q", "dbslower: -q: no such option; dbslower --help" },
 		{ "-vq", "dbslower: -vq: no such option" },
 		{ "--no", "dbslower: --no: no such option" },
@@ -1232,19 +1232,17 @@ static void options_limits(void)
 	CHECK(!option_parse(command_table[0], argc - 2, argv, &opts, &sink) &&
 	      opts.pid_count == OPTION_PIDS, "64");
 	CHECK(option_parse(command_table[0], argc, argv, &opts, &sink) == -EINVAL, "65");
-	CHECK(!strcmp(sink_take(), "dbslower: -p 65: is one too many; at most 64 processes can be "
-		      "named\n"), "%s", seen);
+	CHECK(!strcmp(sink_take(), "dbslower: -p 65: too many processes (maximum 64)\n"), "%s", seen);
 	for (int i = 1; i < argc; i += 2)
 		argv[i] = "-x";
 	sink_start();
 	CHECK(!option_parse(command_table[0], 1 + 2 * OPTION_PATHS, argv, &opts, &sink), "16");
 	CHECK(option_parse(command_table[0], 3 + 2 * OPTION_PATHS, argv, &opts, &sink) == -EINVAL,
 	      "17");
-	CHECK(!strcmp(sink_take(), "dbslower: -x 17: is one too many; at most 16 files can be "
-		      "named\n"), "%s", seen);
+	CHECK(!strcmp(sink_take(), "dbslower: -x 17: too many files (maximum 16)\n"), "%s", seen);
 	CHECK(parse("-o ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms "
 		    "-o ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,user") == -EINVAL, "33");
-	CHECK(!strcmp(seen, "dbslower: -o user: is one too many; at most 32 columns fit\n"), "%s",
+	CHECK(!strcmp(seen, "dbslower: -o user: too many columns (maximum 32)\n"), "%s",
 	      seen);
 	sink_start();
 	CHECK(!option_parse(command_table[0], 0, argv, &opts, &sink) && opts.columns.count == 4,

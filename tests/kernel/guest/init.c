@@ -591,7 +591,7 @@ static void check_capabilities(void)
 		_exit(126);
 	}
 	status = await(pid);
-	named = file_has(TOOL_ERR, "takes CAP_SYS_ADMIN");
+	named = file_has(TOOL_ERR, "requires CAP_SYS_ADMIN");
 	tap(status == 0 || (status == 1 && named), "rights",
 	    "with CAP_BPF and CAP_PERFMON only: exit status %d%s", status,
 	    named ? ", and CAP_SYS_ADMIN is named" : "");
@@ -632,7 +632,7 @@ static void check_bare(struct process *victim)
 	check_short(victim, NULL, state);
 	check_short(victim, "--force=tracefs", state);
 	check_short(victim, "--force=semaphore", state);
-	tap(file_has(TOOL_ERR, "cannot note in /run/dbslower"), state,
+	tap(file_has(TOOL_ERR, "/run/dbslower: cannot note"), state,
 	    "a missing journal directory is reported");
 	printf("# bare: %.1f s\n", now() - start);
 }
