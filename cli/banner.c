@@ -45,13 +45,13 @@ void banner_server(void *arg, const struct server_info *server)
 	output_string(&loop->err, ")");
 	site_lacks(&loop->err, server->engine, server->has, ", which does not show ");
 	if (loop->banner.phases && !(server->has & TARGET_HAS_PHASES))
-		output_string(&loop->err, "; it has no USDT probes that tell of phases");
+		output_string(&loop->err, "; it has no USDT probes for phases");
 	if (server->nested)
 		output_string(&loop->err, "; it runs in a PID namespace inside of this one, and "
 					   "its statements cannot be seen from here: run dbslower "
 					   "in that one, or on the host");
 	output_string(&loop->err, "\n");
-	/* Who reads this takes it that all is attached: those of the start are told together. */
+	/* At the start, the lines are flushed together once all probes are attached. */
 	if (later)
 		output_flush(&loop->err);
 }
@@ -141,7 +141,8 @@ void banner_start(struct loop *loop, const struct features *features, size_t tar
 		banner_features(loop, features);
 	if (options->pid_count) {
 		loop->banner.npids = options->pid_count;
-		memcpy(loop->banner.pids, options->pids, options->pid_count * sizeof(*loop->banner.pids));
+		memcpy(loop->banner.pids, options->pids,
+		       options->pid_count * sizeof(*loop->banner.pids));
 	}
 	output_flush(&loop->err);
 	if (targets) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a tracing command prints before its data: the first line to standard output; servers,
+ * The output of a tracing command before its data: the first line to standard output; servers,
  * features, programs and the sandbox to standard error.
  */
 #ifndef CLI_BANNER_H

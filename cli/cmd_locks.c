@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The command locks: waits for locks as they end, or a table of them, and who held what. */
+/* The command locks: lock waits as they end, or a table of them, with the lock holders. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 #include "cli/option_table.h"
 #include "cli/tracing.h"
 
-#define NAP_MS		1	/* a holder is looked up while it holds */
+#define NAP_MS		1	/* holders are resolved while they hold the lock */
 
 struct cmd_locks {
 	struct loop loop;		/* first: the callbacks get it */
@@ -39,7 +39,7 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 
 	if (cmd->loop.done)
 		return;
-	/* What was only asked for will come again. */
+	/* A wait shown on request is shown again when it ends. */
 	if (cmd->dot >= 0 && (!wait->running || cmd->loop.ending))
 		locks_graph_add(&cmd->graph, wait);
 	if (options->stat && (!wait->running || cmd->loop.ending)) {
@@ -64,7 +64,7 @@ static void locks_server(void *arg, const struct server_info *server)
 	struct cmd_locks *cmd = arg;
 	struct server_info shown = *server;
 
-	/* What statements have is no matter here. */
+	/* Missing fields of statements do not matter here. */
 	shown.has = ~0u;
 	cmd->server(arg, &shown);
 	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&
@@ -104,7 +104,7 @@ static int locks_table(struct cmd_locks *cmd)
 	return output_flush(&cmd->loop.out);
 }
 
-/* Writes the graph. EXIT_OK or EXIT_FAILED. */
+/* Write the graph. Return EXIT_OK or EXIT_FAILED. */
 static int locks_graph(struct cmd_locks *cmd)
 {
 	struct output *out;
@@ -280,7 +280,8 @@ static const struct option_row option_dot = {
 	.name = "dot", .arg = "FILE",
 	.help = "write who waited for whom to this file, for Graphviz",
 	.accepts = "give the path of a file",
-	.set = option_set_word, .member = offsetof(struct options, dot), .complete = option_complete_files,
+	.set = option_set_word, .member = offsetof(struct options, dot),
+	.complete = option_complete_files,
 };
 
 static const struct option_row *const locks_options[] = {

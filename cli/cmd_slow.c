@@ -38,7 +38,7 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 		output_string(out, "Still running:\n");
 	slow->running = statement->running;
 	field_table_row(out, &slow->table, statement);
-	/* Columns alone may have asked for it. */
+	/* A column alone may have requested the breakdown. */
 	if (statement->why && (options->why || options->use || options->phases))
 		breakdown_text(out, statement->why);
 }
@@ -52,7 +52,7 @@ static bool slow_statement(void *arg, const struct statement *statement)
 		return false;
 	if (!otlp_is_standard(&slow->otlp))
 		slow_print(slow, statement);
-	/* A span has an end. */
+	/* Only a statement that has ended is a span. */
 	if (!statement->running)
 		otlp_statement(&slow->otlp, statement);
 	if (slow->terminal)
@@ -182,7 +182,8 @@ static const struct option_row option_otlp = {
 	.name = "otlp", .arg = "FILE",
 	.help = "add statements to this file as OpenTelemetry spans",
 	.accepts = "give the path of a file, or - for the standard output",
-	.set = option_set_word, .member = offsetof(struct options, otlp), .complete = option_complete_files,
+	.set = option_set_word, .member = offsetof(struct options, otlp),
+	.complete = option_complete_files,
 };
 
 static const struct option_row option_phases = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * How long statements or their waits take, as a histogram. The kernel counts them; nothing is sent
- * for a statement, and the counts are only read when they are shown. With --match all is sent.
+ * The command stat: durations of statements, or of waits in them, as a histogram. The kernel
+ * counts; no record is sent for a statement. With --match each is sent, and counted here.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #include "cli/option_table.h"
 #include "cli/tracing.h"
 
-#define DRAIN_MS	200	/* how often records of new servers and sessions are looked at */
+#define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
 
 struct stat {
 	struct tracing tracing;		/* first: the callbacks get it */
@@ -29,7 +29,7 @@ struct stat {
 	uint64_t next_ns;		/* the end of the interval, CLOCK_MONOTONIC */
 };
 
-/* One histogram: a kind of server, or a part of its statements. */
+/* One histogram: of an engine, or of one group of its statements. */
 struct stat_histogram {
 	const struct histogram_row *counts;
 	size_t ncounts;
@@ -53,7 +53,7 @@ static bool count_same(const struct histogram_row *a, const struct histogram_row
 	       a->fine == b->fine;
 }
 
-/* Takes off what was there before: both are in the same order, and nothing ever goes. */
+/* Subtract the previous counts. Both are in the same order, and no count is ever removed. */
 static void stat_subtract(const struct stat *stat, struct histogram_row *counts, size_t n)
 {
 	size_t old = 0;
@@ -63,7 +63,7 @@ static void stat_subtract(const struct stat *stat, struct histogram_row *counts,
 			counts[i].count -= stat->before[old++].count;
 }
 
-/* The lower end of slot @fine, in ns; the upper end is that of the next one. */
+/* Return the lower bound of slot @fine in ns; the upper one is that of the next slot. */
 static uint64_t fine_ns(uint32_t fine)
 {
 	uint32_t octave = fine / STAT_FINE;
@@ -73,13 +73,13 @@ static uint64_t fine_ns(uint32_t fine)
 	return (uint64_t)(STAT_FINE + fine % STAT_FINE) << (octave - 1);
 }
 
-/* The duration that @permille of the statements did not exceed, to 3 %: the middle of its slot. */
+/* Return the duration that @permille of the statements did not exceed, within 3 %. */
 static uint64_t stat_percentile(const struct stat_histogram *h, uint32_t permille)
 {
 	uint64_t wanted = (h->total * permille + 999) / 1000, sum = 0;
 	uint32_t best = 0;
 
-	/* A fine slot can stand under two coarse ones, next to each other: their order holds. */
+	/* A fine slot may occur in two adjacent coarse slots, which keeps the order. */
 	for (size_t i = 0; i < h->ncounts; i++) {
 		if (!h->counts[i].count)
 			continue;
@@ -142,7 +142,7 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 	output_string(out, "}\n");
 }
 
-/* The title over a histogram, where there can be several. */
+/* Print the title of a histogram. */
 static void stat_title(struct stat *stat, const struct histogram_row *first)
 {
 	struct output *out = &stat->tracing.loop.out;
@@ -162,7 +162,7 @@ static void stat_title(struct stat *stat, const struct histogram_row *first)
 	output_string(out, ":\n");
 }
 
-/* The first of @counts, up to @n, that make one histogram; their number. */
+/* Collect the leading ones of @n @counts that belong to one histogram. Return their number. */
 static size_t stat_take(struct stat_histogram *h, const struct histogram_row *counts, size_t n)
 {
 	*h = (struct stat_histogram){ .counts = counts };
@@ -178,7 +178,7 @@ static size_t stat_take(struct stat_histogram *h, const struct histogram_row *co
 	return h->ncounts;
 }
 
-/* Shows what was counted since the last time. 0 or -errno. */
+/* Print the counts since the last time. Return 0 or -errno. */
 static int stat_show(struct stat *stat)
 {
 	struct histogram_row *counts, *now;

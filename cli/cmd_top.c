@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Statements grouped by fingerprint: which of them cost the servers most. */
+/* The command top: statements grouped by fingerprint, sorted by cost. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -16,10 +16,10 @@
 #include "sql/fingerprint.h"
 
 #define REFRESH_NS	2000000000u	/* on a terminal, unless -i says otherwise */
-#define RUNNING_NS	1000000000u	/* a statement that runs so long is shown by itself */
+#define RUNNING_NS	1000000000u	/* running statements of this duration are listed */
 #define FIXED_WIDTH	76		/* columns of a row before its text */
 #define NARROW_WIDTH	56		/* without P99 and ROWS */
-#define QUERY_WIDTH	32		/* that a text should have */
+#define QUERY_WIDTH	32		/* least width of the text */
 
 struct cmd_top {
 	struct tracing tracing;		/* first: the callbacks get it */
@@ -27,11 +27,11 @@ struct cmd_top {
 	uint64_t interval_ns, next_ns;	/* 0: only at the end; CLOCK_MONOTONIC */
 	unsigned int running;		/* shown in this table */
 	uint64_t grouped;		/* statements */
-	unsigned int width, height;	/* of the terminal; 0: it is none */
+	unsigned int width, height;	/* of the terminal; 0: not a terminal */
 	char fingerprint[TOP_TEXT];
 };
 
-/* @ns in ms with 3 decimals, at the right of @width columns. */
+/* Print @ns in ms with 3 decimals, right-aligned in @width columns. */
 static void cmd_top_ms(struct output *out, uint64_t ns, int width)
 {
 	char number[OUTPUT_NUMBER];
@@ -40,7 +40,7 @@ static void cmd_top_ms(struct output *out, uint64_t ns, int width)
 	output_printf(out, "%*.*s", width, (int)len, number);
 }
 
-/* On a terminal on which the texts would have no room, some columns are left out. */
+/* Return true if the terminal has no room for all columns and the text. */
 static bool cmd_top_is_narrow(const struct cmd_top *top)
 {
 	return top->width && top->width < FIXED_WIDTH + QUERY_WIDTH;
@@ -52,7 +52,7 @@ static void cmd_top_text(struct cmd_top *top, const char *text, size_t len, bool
 	unsigned int fixed = cmd_top_is_narrow(top) ? NARROW_WIDTH : FIXED_WIDTH;
 	size_t room = top->width > fixed + 8 ? top->width - fixed : 8;
 
-	/* What takes one column a byte at most is never wider than it is long. */
+	/* Text is never wider than its length in bytes. */
 	while (top->width && len && escape_width(text, len) > room)
 		len -= len > room ? len - room : 1;
 	escape_terminal(out, text, len, cut);
@@ -76,7 +76,7 @@ static void cmd_top_row(struct cmd_top *top, const struct top_entry *entry, cons
 	cmd_top_text(top, text, strlen(text), false);
 }
 
-/* Where the time of the group's calls went, in lines of their own. */
+/* Print the time breakdown of the group in lines of its own. */
 static void cmd_top_why(struct cmd_top *top, const struct top_entry *entry)
 {
 	struct output *out = &top->tracing.loop.out;
@@ -151,7 +151,7 @@ static void cmd_top_entry(struct cmd_top *top, const struct top_entry *entry, co
 	}
 }
 
-/* What was folded away, with how many fingerprints that were. */
+/* Print the statements of evicted groups, with the number of their fingerprints. */
 static void cmd_top_other(struct cmd_top *top)
 {
 	uint64_t folded;
@@ -166,7 +166,7 @@ static void cmd_top_other(struct cmd_top *top)
 	cmd_top_entry(top, other, text);
 }
 
-/* How many groups there is room for. */
+/* Return the number of groups to print. */
 static size_t cmd_top_lines(const struct cmd_top *top)
 {
 	const struct options *options = &top->tracing.loop.options;
@@ -177,7 +177,7 @@ static size_t cmd_top_lines(const struct cmd_top *top)
 	return top->height > 8 ? (top->height - 6) / each : 20;
 }
 
-/* Shows what there is since the start. 0 or -errno. */
+/* Print the groups since the start. Return 0 or -errno. */
 static int cmd_top_show(struct cmd_top *top)
 {
 	struct loop *loop = &top->tracing.loop;
@@ -366,7 +366,7 @@ const struct command command_top = {
 	"Groups the statements of running database servers that differ in their values\n"
 	"only, and prints which cost most since the start: on a terminal again and\n"
 	"again, else at the end or each interval. With a threshold, only of those that\n"
-	"take longer. Statements that run for a second and more stand under the table.\n",
+	"take longer. Statements that run for a second or more are listed below.\n",
 	.examples =
 	"  dbslower top                  until Ctrl-C\n"
 	"  dbslower top -d 60 --json     a minute, as JSON\n"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The command trace: hits of any USDT probe or function of any file or process, sent or counted. */
+/* The command trace: hits of any USDT probe or function of any file or process. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 struct trace {
 	struct loop loop;		/* first: the callbacks get it */
 	struct trace_spec specs[OPTION_WORDS];
-	struct file_list files;		/* that were named apart from the probes */
+	struct file_list files;		/* named apart from the probes */
 	struct probe_trace *probes;
 	struct trace_view view;
 	uint64_t counted, unreadable, cut;	/* hits in tables; texts */
@@ -70,7 +70,7 @@ static int trace_failed(struct trace *trace, struct error *error)
 		output_string(err, "dbslower: ");
 		message_cause(err, error);
 		output_string(err, error->kind == ERROR_PROBE ?
-			      "; dbslower list -vv prints the sites of probes and their arguments\n" :
+			      "; dbslower list -vv prints the sites and arguments of probes\n" :
 			      "; give a pattern that matches fewer\n");
 	} else {
 		message_error(err, error);
@@ -79,7 +79,7 @@ static int trace_failed(struct trace *trace, struct error *error)
 	return EXIT_FAILED;
 }
 
-/* What the options say of all probes: that it is returns, histograms, so many arguments. */
+/* Apply the options that concern all probes: --ret, --hist, --count, --args. */
 static int trace_apply(struct trace *trace, struct trace_spec *spec, const char *word)
 {
 	const struct options *options = &trace->loop.options;
@@ -138,7 +138,7 @@ static int trace_words(struct trace *trace)
 	return status;
 }
 
-/* Adds the files called @name; says why there are none. */
+/* Add the files called @name, or report that there are none. */
 static int trace_file(struct trace *trace, struct file_list *list, const char *name)
 {
 	const struct options *options = &trace->loop.options;
@@ -156,7 +156,7 @@ static int trace_file(struct trace *trace, struct file_list *list, const char *n
 	return trace_failed(trace, &error);
 }
 
-/* The files that are named apart; without any, all that the processes of -p map. */
+/* Add the files named apart from the probes; if none, all that the processes of -p map. */
 static int trace_files(struct trace *trace)
 {
 	const struct options *options = &trace->loop.options;
@@ -180,7 +180,7 @@ static int trace_files(struct trace *trace)
 	return status;
 }
 
-/* Says that no file, or @path, has what @aim wants. */
+/* Report that no file, or not @path, has a probe that @request matches. */
 static void trace_no_probe(struct trace *trace, const struct probe_request *request,
 			   const char *path)
 {
@@ -206,7 +206,7 @@ static void trace_no_probe(struct trace *trace, const struct probe_request *requ
 		      "; a stripped file has only the functions that it exports\n");
 }
 
-/* Plans wish @number for the files in @list. */
+/* Add request @number for the files in @list. */
 static int trace_plan(struct trace *trace, unsigned int number, const struct file_list *list)
 {
 	const struct trace_spec *spec = &trace->specs[number];
@@ -221,7 +221,7 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 
 		if (n == -ENOEXEC && error.kind == ERROR_NONE && only)
 			error_set(&error, ERROR_NOT_ELF, n, file->path, NULL);
-		/* Of what a process maps, data are no matter, nor are programs that it emulates. */
+		/* Mapped data files and programs of other architectures are skipped. */
 		if (n < 0 && error.kind != ERROR_NONE && (only || error.kind != ERROR_MACHINE))
 			return trace_failed(trace, &error);
 		error_clear(&error);
@@ -314,7 +314,8 @@ static int trace_open(struct trace *trace)
 	int status;
 
 	for (unsigned int i = 0; i < options->word_count; i++) {
-		unsigned int texts = (unsigned int)__builtin_popcount(trace->specs[i].request.texts);
+		const struct probe_request *request = &trace->specs[i].request;
+		unsigned int texts = (unsigned int)__builtin_popcount(request->texts);
 
 		config.texts = texts > config.texts ? texts : config.texts;
 	}
@@ -331,7 +332,7 @@ static int trace_open(struct trace *trace)
 	if (status != EXIT_OK)
 		return status;
 	if (!options->keep_privileges) {
-		/* Its file cannot be read later. */
+		/* The time zone file cannot be read later. */
 		tzset();
 		probe_trace_sandbox(trace->probes, &sandbox);
 		banner_sandbox(&trace->loop, &sandbox);

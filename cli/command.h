@@ -17,7 +17,7 @@
 
 struct option_row;
 
-/* The meaning of words that are no options. */
+/* The meaning of words that are not options. */
 enum command_words {
 	WORDS_STATEMENTS,	/* a database and a threshold */
 	WORDS_FREE,		/* files, which have a '/', and anything else */

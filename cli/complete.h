@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What completion.bash asks for: "dbslower --complete WORD...", which --help does not list. */
+/* The candidates for completion.bash: "dbslower --complete WORD...", not listed by --help. */
 #ifndef CLI_COMPLETE_H
 #define CLI_COMPLETE_H
 

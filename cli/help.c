@@ -30,10 +30,10 @@ static void help_row(struct output *out, const struct option_row *row)
 	output_char(out, '\n');
 }
 
-/* All commands, for the help of the default one. */
+/* List the commands, in the help of the default one. */
 static void help_commands(struct output *out)
 {
-	output_string(out, "\nCommands, which tell more with --help:\n");
+	output_string(out, "\nCommands (each has its own --help):\n");
 	for (size_t i = 0; command_table[i]; i++)
 		output_printf(out, "  %-8s  %s\n", command_table[i]->name,
 			      command_table[i]->summary);

@@ -58,7 +58,7 @@ struct loop {
 	struct output out, err;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	int nap_ms;			/* length of a nap; 0: adaptive */
-	uint64_t counted;		/* what -n limits, see loop_count() */
+	uint64_t counted;		/* limited by -n, see loop_count() */
 	bool done;			/* nothing more is to be shown */
 	bool failed;			/* it ends for an error of the command's own */
 	bool ending;			/* the probes are removed */

@@ -31,8 +31,9 @@ static const struct {
 	[ERROR_TRACEPOINT] = { "tracepoint ", "cannot attach", NULL, true, false },
 	[ERROR_ATTACH] = { "", "cannot attach probes", NULL, true, false },
 	[ERROR_NO_UPROBES] = { "uprobes", "not supported by this kernel",
-			       "CONFIG_UPROBE_EVENTS is required, and before Linux 6.6 CAP_SYS_ADMIN "
-			       "where /sys is not mounted: mount -t sysfs sysfs /sys", false, false },
+			       "CONFIG_UPROBE_EVENTS is required, and before Linux 6.6 "
+			       "CAP_SYS_ADMIN where /sys is not mounted: "
+			       "mount -t sysfs sysfs /sys", false, false },
 	[ERROR_TRACEFS] = { "tracefs", "cannot be used, and no other way to attach probes exists",
 			    "its files belong to root: run dbslower as root", true, true },
 	[ERROR_TYPES] = { "--why, --use", "the kernel has neither type information in "
@@ -203,7 +204,7 @@ static bool lacks_privileges(const struct error *error, const struct privileges 
 	return privileges_missing(host, missing, sizeof(missing));
 }
 
-/* Stand for the remedy of the error's kind, and for the list of missing privileges. */
+/* Placeholders for the remedy of the error's kind, and for the list of missing privileges. */
 static const char kind_remedy[] = "kind", missing_remedy[] = "missing";
 
 /* The remedies by what the host shows; the first that applies is given. */
@@ -223,23 +224,23 @@ static const struct {
 	{ file_denied, "a container or a security module may forbid it also to root" },
 	{ locked_down, "The kernel is locked down (confidentiality), which forbids tracefs and the "
 		       "helpers before Linux 5.5: boot with lockdown=integrity or none" },
-	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root has; "
-			     "before Linux 6.6 this also helps: mount -t sysfs sysfs /sys" },
+	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root "
+			     "has; before Linux 6.6 this also helps: mount -t sysfs sysfs /sys" },
 	{ attach_denied, "without uprobe_multi (Linux 6.6) this requires CAP_SYS_ADMIN: run "
 			 "dbslower as root" },
 	{ own_remedy, kind_remedy },
 	{ lacks_privileges, missing_remedy },
 	{ user_namespace, "in a user namespace capabilities do not count for bpf(2): run dbslower "
 			  "on the host" },
-	{ lockdown, "The kernel is locked down (confidentiality), which may forbid it also to root: "
-		    "boot with lockdown=integrity or none" },
+	{ lockdown, "The kernel is locked down (confidentiality), which may forbid it also to "
+		    "root: boot with lockdown=integrity or none" },
 	{ sandboxed, "dbslower dropped privileges that it did not seem to need; --keep-privileges "
 		     "keeps them" },
 	{ filtered, "the capabilities are present, but a seccomp filter may forbid bpf(2) or "
 		    "perf_event_open(2): in a container, allow them (docker run --security-opt "
 		    "seccomp=unconfined), or run dbslower on the host" },
-	{ NULL, "the capabilities are present, but a security module (SELinux, AppArmor) may forbid "
-		"bpf(2) or perf_event_open(2): see ausearch -m avc, or dmesg" },
+	{ NULL, "the capabilities are present, but a security module (SELinux, AppArmor) may "
+		"forbid bpf(2) or perf_event_open(2): see ausearch -m avc, or dmesg" },
 };
 
 static void message_missing(struct output *out, const struct privileges *host)

@@ -10,8 +10,8 @@
 #include "db/statement.h"
 
 /*
- * Add the message for @error, "dbslower: SUBJECT: CAUSE; REMEDY", and the verifier's log if there is
- * one. The remedy depends on the host, which is read.
+ * Add the message for @error, "dbslower: SUBJECT: CAUSE; REMEDY", and the verifier's log if any.
+ * The remedy depends on the host, which is read.
  */
 void message_error(struct output *err, const struct error *error);
 
@@ -26,7 +26,7 @@ void message_waiting(struct output *err);
 void message_summary(struct output *err, const char *noun, const struct summary *summary);
 
 /*
- * Report @error, of output_flush(), unless nobody reads the output any more (EPIPE). Flush @err.
+ * Report @error, of output_flush(), unless the reader has closed the output (EPIPE). Flush @err.
  * Return the exit status.
  */
 int message_output(struct output *err, int error);

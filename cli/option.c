@@ -63,7 +63,8 @@ int option_message_end(struct option_parser *p, const char *why, const char *acc
 	return -EINVAL;
 }
 
-int option_refuse(struct option_parser *p, const struct option_row *row, const char *value, const char *why)
+int option_refuse(struct option_parser *p, const struct option_row *row, const char *value,
+		  const char *why)
 {
 	option_message(p, row, value, value ? strlen(value) : 0);
 	return option_message_end(p, why, row ? row->accepts : NULL);
@@ -86,7 +87,7 @@ int option_read_number(const char *text, size_t len, uint64_t *value)
 	return len ? 0 : -EINVAL;
 }
 
-/* Returns the nanoseconds of a unit by name, 0 if there is no such unit. */
+/* Return the nanoseconds of the unit called @name, or 0. */
 static uint64_t unit_by_name(const char *name, uint64_t unit_ns)
 {
 	static const struct {
@@ -153,7 +154,8 @@ int option_add_path(struct option_parser *p, const struct option_row *row, const
 int option_refuse_thresholds(struct option_parser *p)
 {
 	option_message(p, NULL, p->threshold, strlen(p->threshold));
-	return option_message_end(p, "is a second threshold", "give it as a word or with -m, not both");
+	return option_message_end(p, "is a second threshold",
+				  "give it as a word or with -m, not both");
 }
 
 static int apply(struct option_parser *p, const struct option_row *row, const char *value)
@@ -198,7 +200,7 @@ static int refuse_missing(struct option_parser *p, const struct option_row *row)
 	return option_message_end(p, row->arg, row->accepts);
 }
 
-/* Parses --name, --name=value, or --name and @next. Returns the words taken, or -EINVAL. */
+/* Parse --name, --name=value, or --name and @next. Return the words used, or -EINVAL. */
 static int parse_long(struct option_parser *p, const char *word, const char *next)
 {
 	size_t len = strcspn(word + 2, "=");
@@ -220,7 +222,7 @@ static int parse_long(struct option_parser *p, const char *word, const char *nex
 	return err ? err : 1;
 }
 
-/* Parses -abc, -pVALUE, or -p and @next. Returns the words taken, or -EINVAL. */
+/* Parse -abc, -pVALUE, or -p and @next. Return the words used, or -EINVAL. */
 static int parse_short(struct option_parser *p, const char *word, const char *next)
 {
 	for (const char *at = word + 1; *at; at++) {
@@ -292,7 +294,7 @@ static int parse_threshold(struct option_parser *p, const char *word)
 	return p->minimum ? option_refuse_thresholds(p) : 1;
 }
 
-/* A word that starts like a number is a threshold, even a wrong one. Returns 1 or -EINVAL. */
+/* Parse a word: a threshold if it starts like a number. Return 1 or -EINVAL. */
 static int parse_statements(struct option_parser *p, const char *word)
 {
 	const char *digit = word + strspn(word, "+-.");
@@ -302,7 +304,7 @@ static int parse_statements(struct option_parser *p, const char *word)
 	return parse_engine(p, word);
 }
 
-/* A word with a '/' is a file; of a probe, also its FILE: has one. Returns 1 or -EINVAL. */
+/* Parse a word: a file if it has a '/', except in the FILE: of a probe. Return 1 or -EINVAL. */
 static int parse_free(struct option_parser *p, const char *word)
 {
 	bool probes = p->command->words == WORDS_PROBES;
@@ -337,7 +339,7 @@ static bool is_option(const struct command *command, const char *word)
 {
 	if (word[0] != '-' || !word[1])
 		return false;
-	/* -5 is no option but a wrong threshold, which deserves its own reason. */
+	/* -5 is a negative threshold, and is reported as such. */
 	return command->words != WORDS_STATEMENTS ||
 	       (word[1] != '.' && !(word[1] >= '0' && word[1] <= '9'));
 }

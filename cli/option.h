@@ -24,19 +24,19 @@
 	"give a number of ms, or one with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s"
 
 struct options {
-	const char *engine;		/* "postgresql", "mysql"; NULL: whatever is found */
+	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
 	uint64_t threshold_ns;		/* 0: all statements */
 	bool has_threshold;		/* it was given */
 	uint32_t pids[OPTION_PIDS];	/* each once */
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
 	unsigned int path_count;
-	const char *words[OPTION_WORDS];	/* those that are no files; borrowed */
+	const char *words[OPTION_WORDS];	/* other than files; borrowed */
 	unsigned int word_count;
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;
 	const char *user, *database;	/* NULL: any */
-	struct regex match;		/* what the text must have; all zero: anything */
+	struct regex match;		/* must match the text; all zero: any */
 	bool has_match;
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
 	unsigned int verbose;		/* how often -v was given */
@@ -46,11 +46,11 @@ struct options {
 	struct field_list columns;	/* never empty */
 	bool json, wall, strict, micro, why, use, phases;
 	bool redact;			/* texts without their literals */
-	bool keep_privileges;		/* that are not needed once all is attached */
+	bool keep_privileges;		/* after all probes are attached */
 	uint64_t interval_ns;		/* 0: only at the end */
 	enum stat_by stat_by;
-	const char *wait;		/* what is counted is waits for this; NULL: statements */
-	enum breakdown_part wait_part;	/* what that means: see breakdown_by_name() */
+	const char *wait;		/* waits for this are counted; NULL: statements */
+	enum breakdown_part wait_part;	/* its meaning, see breakdown_by_name() */
 	uint32_t wait_call;
 	enum top_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */

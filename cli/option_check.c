@@ -56,19 +56,24 @@ static bool count_without_interval(const struct command *command, const struct o
 	       !opts->interval_ns;
 }
 
-/* What must not be given together; the first that applies is reported. */
+/* Options that exclude or require each other; the first broken rule is reported. */
 static const struct {
 	bool (*broken)(const struct command *command, const struct options *opts);
 	const char *subject, *cause, *remedy;
 } rules[] = {
-	{ json_with_columns, "-o", "cannot be combined with --json, which prints all fields", "give one of the two" },
-	{ spans_with_others, "--otlp -", "cannot be combined with --json or -o, which write to the same output",
+	{ json_with_columns, "-o", "cannot be combined with --json, which prints all fields",
+	  "give one of the two" },
+	{ spans_with_others, "--otlp -",
+	  "cannot be combined with --json or -o, which write to the same output",
 	  "give a file, or omit --json and -o" },
-	{ start_alone, "--start", "requires --done and one of -x, -p", "give --start, --done and -x PATH" },
-	{ done_alone, "--done", "requires --start and one of -x, -p", "give --start, --done and -x PATH" },
+	{ start_alone, "--start", "requires --done and one of -x, -p",
+	  "give --start, --done and -x PATH" },
+	{ done_alone, "--done", "requires --start and one of -x, -p",
+	  "give --start, --done and -x PATH" },
 	{ start_with_engine, "--start", "cannot be combined with a database",
 	  "omit the name of the database" },
-	{ count_with_histogram, "--count", "cannot be combined with --hist", "give one of the two" },
+	{ count_with_histogram, "--count", "cannot be combined with --hist",
+	  "give one of the two" },
 	{ status_of_waits, "--by status", "not known while a statement waits",
 	  "give command, db or user with --wait, or add --match" },
 	{ count_without_interval, "-n", "counts intervals, and requires -i", "give -i SECONDS" },

@@ -14,7 +14,8 @@
 #define NS_PER_MS 1000000ull
 #define NS_PER_S 1000000000ull
 
-static int add_pid(struct option_parser *p, const struct option_row *row, const char *text, size_t len)
+static int add_pid(struct option_parser *p, const struct option_row *row, const char *text,
+		   size_t len)
 {
 	struct options *opts = p->opts;
 	uint64_t pid;
@@ -63,7 +64,7 @@ int option_set_minimum(struct option_parser *p, const struct option_row *row, co
 	return p->threshold ? option_refuse_thresholds(p) : 0;
 }
 
-/* Options whose argument is taken as it is. */
+/* For options whose argument is stored as it is. */
 int option_set_string(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	*(const char **)((char *)p->opts + row->member) = value;
@@ -75,7 +76,7 @@ int option_set_word(struct option_parser *p, const struct option_row *row, const
 	return *value ? option_set_string(p, row, value) : option_refuse(p, row, value, "is empty");
 }
 
-/* A probe's name, PROVIDER:NAME. */
+/* Parse the name of a probe, PROVIDER:NAME. */
 int option_set_probe(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	const char *colon = strchr(value, ':');
@@ -213,7 +214,8 @@ int option_set_registers(struct option_parser *p, const struct option_row *row, 
 {
 	uint64_t number;
 
-	if (option_read_number(value, strlen(value), &number) || !number || number > REQUEST_REGISTERS)
+	if (option_read_number(value, strlen(value), &number) || !number ||
+	    number > REQUEST_REGISTERS)
 		return option_refuse(p, row, value, "is not a number of arguments");
 	p->opts->registers = (unsigned int)number;
 	return 0;
@@ -232,7 +234,8 @@ int option_set_count(struct option_parser *p, const struct option_row *row, cons
 	int err = option_read_number(value, strlen(value), &p->opts->count);
 
 	if (err)
-		return option_refuse(p, row, value, err == -ERANGE ? "is too large" : "is not a number");
+		return option_refuse(p, row, value,
+				     err == -ERANGE ? "is too large" : "is not a number");
 	return p->opts->count ? 0 : option_refuse(p, row, value, "must be at least 1");
 }
 
@@ -253,7 +256,7 @@ int option_set_text(struct option_parser *p, const struct option_row *row, const
 	return 0;
 }
 
-/* Words of --force: each names a fallback. */
+/* Parse the names of fallbacks. */
 int option_set_force(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	const char *before = "";

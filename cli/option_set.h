@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The functions of the option rows: what an option does to struct options, and what completion
- * proposes for its argument.
- */
+/* The functions of the option rows: parsing of an argument, and its completion. */
 #ifndef CLI_OPTION_SET_H
 #define CLI_OPTION_SET_H
 
@@ -32,8 +29,8 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value);
 
 /*
- * See ->complete of struct option_row. One candidate or more a line; ":files" stands for files,
- * ":pids" for those of servers, and ":list" says that the argument is a list with commas.
+ * See ->complete of struct option_row. One or more candidates a line; ":files" means files,
+ * ":pids" the PIDs of servers, and ":list" a list with commas.
  */
 void option_complete_files(struct output *out);
 void option_complete_pids(struct output *out);

@@ -147,7 +147,7 @@ const struct option_row option_strict = {
 
 const struct option_row option_keep_privileges = {
 	.name = "keep-privileges",
-	.help = "give nothing up once all is attached",
+	.help = "keep all privileges after attaching",
 	.member = offsetof(struct options, keep_privileges),
 };
 

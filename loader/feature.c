@@ -32,7 +32,7 @@ static bool probe_ringbuf(struct features *features)
 
 /*
  * Before it, a tracing program that uses a map which allocates makes the kernel print a warning
- * with a stack trace. Nothing tells the change itself, so this asks for a map
+ * with a stack trace. The change itself cannot be probed, so this asks for a map
  * type that came in the same release.
  */
 static bool probe_tracing_alloc(struct features *features)
@@ -41,7 +41,7 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
-/* Whether the verifier knows the helper that the last but two of @count instructions calls. */
+/* Return whether the verifier accepts the helper called by the third last of @count @insns. */
 static bool probe_helper(const struct bpf_insn *insns, uint32_t count)
 {
 	int prog = sys_prog_load(&(struct prog_def){
@@ -140,7 +140,7 @@ int feature_allowed(void)
 	return 0;
 }
 
-/* Older kernels load a program for it all the same; only the link tells: a folder has no code. */
+/* Older kernels load such a program, too; only the link fails: a directory has no code. */
 static bool probe_uprobe_multi(struct features *features)
 {
 	struct prog_def def = {
@@ -171,7 +171,7 @@ static bool probe_file(const char *path)
 	return fd >= 0;
 }
 
-/* The PMU's format tells; what came later than it has them all. */
+/* The format of the PMU lists it; kernels with uprobe_multi have it as well. */
 static bool probe_ref_ctr(struct features *features)
 {
 	return feature_has(features, FEATURE_UPROBE_MULTI) ||

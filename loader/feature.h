@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What the running kernel can do, found by asking it and not by its version.
- */
+/* Feature probes: the kernel is asked for each feature, not for its version. */
 #ifndef LOADER_FEATURE_H
 #define LOADER_FEATURE_H
 
@@ -37,12 +35,12 @@ struct features {
 	int tracefs_error;	/* or why not: -errno */
 };
 
-/* Whether the kernel has @feature; asks it once. */
+/* Return whether the kernel has @feature. It is asked once. */
 bool feature_has(struct features *features, enum feature feature);
 
 /*
- * Whether this process may load tracing programs at all: 0, or what bpf(2) says instead, as
- * -EPERM or -ENOSYS. Where it may not, an answer of no above tells nothing.
+ * Return 0 if this process may load tracing programs, or the error of bpf(2), such as -EPERM or
+ * -ENOSYS. After an error a missing feature is not known to be missing.
  */
 int feature_allowed(void);
 
@@ -58,10 +56,10 @@ int feature_force(const char *name, size_t len, uint32_t *denied);
 /* Return the name of the fallback that does without @feature, or NULL if there is none. Static. */
 const char *feature_fallback(enum feature feature);
 
-/* Closes what answers hold. */
+/* Close the descriptors that the answers hold. */
 void features_close(struct features *features);
 
-/* "uprobe_multi link", and the commit and release that brought it. Static. */
+/* Return the name, "uprobe_multi link", and the commit and release that added it. Static. */
 const char *feature_name(enum feature feature);
 const char *feature_since(enum feature feature);
 

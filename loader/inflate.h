@@ -9,8 +9,8 @@
 
 /*
  * Decompress the @size bytes at @data: one member of a gzip file, with no optional field in its
- * header. The checksum is not verified. Return 0 with *@out, which the caller frees, and *@out_size;
- * -EINVAL for anything else, or -ENOMEM.
+ * header. The checksum is not verified. Return 0 with *@out, which the caller frees, and
+ * *@out_size; -EINVAL for anything else, or -ENOMEM.
  */
 int inflate_gzip(const void *data, size_t size, void **out, size_t *out_size);
 

@@ -308,7 +308,7 @@ def test_phases_unknown(maria, tool):
         client.query("select 1 /* none */")
         client.ping()
     stopped(traced)
-    assert "no USDT probes that tell of phases" in traced.stderr and "none" in traced.stdout, traced.said()
+    assert "no USDT probes for phases" in traced.stderr and "none" in traced.stdout, traced.said()
     assert " parse " not in traced.stdout
 
 
