@@ -70,7 +70,8 @@ static int trace_failed(struct trace *trace, struct error *error)
 		output_string(err, "dbslower: ");
 		message_cause(err, error);
 		output_string(err, error->kind == ERROR_PROBE ?
-			      "; dbslower list -vv prints the sites and arguments of probes\n" :
+			      "; dbslower list -vv prints the arguments of probes, --ret or r: "
+			      "traces returns\n" :
 			      "; give a pattern that matches fewer\n");
 	} else {
 		message_error(err, error);

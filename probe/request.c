@@ -133,7 +133,7 @@ static const char *variable_lacks(const struct work *work, const struct site *si
 				  unsigned int place, char why[64])
 {
 	if (place == EXPRESSION_RETVAL)
-		return work->on_return ? NULL : "it is known when a function returns: --ret or r:";
+		return work->on_return ? NULL : "it is known when a function returns";
 	if (work->on_return)
 		return "arguments are gone when a function returns";
 	if (place < work->nargs)

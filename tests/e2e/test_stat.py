@@ -213,7 +213,7 @@ def test_by_another_name(tmp_path):
                                         (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "must be greater than 0"),
                                         (["--wait", "naught"], "or a system call"),
                                         (["--wait", "lock", "--by", "status"], "give command, db or user"),
-                                        (["--match", "/(/"], "is no regular expression")])
+                                        (["--match", "/(/"], "is not a regular expression")])
 def test_refused(args, says):
     done = run("stat", *args)
     assert done.returncode == 2 and says in done.stderr, done.stderr
