@@ -31,9 +31,9 @@ static bool probe_ringbuf(struct features *features)
 }
 
 /*
- * Before it, a tracing program that uses a map which allocates makes the kernel print a warning
- * with a stack trace. Nothing tells the change itself, so this asks for a map
- * type that came in the same release.
+ * Before 34dd3bad1a6f, loading a tracing program with a map that allocates makes the kernel print a
+ * warning with a stack trace. The change itself cannot be probed, so probe for a map type of the
+ * same release.
  */
 static bool probe_tracing_alloc(struct features *features)
 {
@@ -41,7 +41,7 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
-/* Whether the verifier knows the helper that the last but two of @count instructions calls. */
+/* Return whether the verifier accepts a program that calls a helper. */
 static bool probe_helper(const struct bpf_insn *insns, uint32_t count)
 {
 	int prog = sys_prog_load(&(struct prog_def){
@@ -140,7 +140,7 @@ int feature_allowed(void)
 	return 0;
 }
 
-/* Older kernels load a program for it all the same; only the link tells: a folder has no code. */
+/* Older kernels load the program, too. Only creating the link fails differently: / is no file. */
 static bool probe_uprobe_multi(struct features *features)
 {
 	struct prog_def def = {
@@ -171,7 +171,7 @@ static bool probe_file(const char *path)
 	return fd >= 0;
 }
 
-/* The PMU's format tells; what came later than it has them all. */
+/* The PMU's format says so; kernels with uprobe_multi are newer. */
 static bool probe_ref_ctr(struct features *features)
 {
 	return feature_has(features, FEATURE_UPROBE_MULTI) ||

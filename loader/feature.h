@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What the running kernel can do, found by asking it and not by its version.
- */
+/* Feature probes: ask the running kernel what it can do, not its version. */
 #ifndef LOADER_FEATURE_H
 #define LOADER_FEATURE_H
 
@@ -27,22 +25,22 @@ enum feature {
 
 #define FEATURE_BIT(feature)	(1u << (feature))
 
-/* Answers found so far; all zero at the start. */
+/* The results so far; all zero at first. */
 struct features {
 	struct {
 		bool asked, has;
 	} row[FEATURES];
-	int uprobe_pmu;		/* the PMU's number, once FEATURE_UPROBE_PMU was asked for */
-	struct tracefs tracefs;	/* open once FEATURE_TRACEFS was asked for and is there */
-	int tracefs_error;	/* or why not: -errno */
+	int uprobe_pmu;		/* the PMU's number, valid with FEATURE_UPROBE_PMU */
+	struct tracefs tracefs;	/* open with FEATURE_TRACEFS; owned */
+	int tracefs_error;	/* else -errno */
 };
 
-/* Whether the kernel has @feature; asks it once. */
+/* Return whether the kernel has @feature; it is probed once. */
 bool feature_has(struct features *features, enum feature feature);
 
 /*
- * Whether this process may load tracing programs at all: 0, or what bpf(2) says instead, as
- * -EPERM or -ENOSYS. Where it may not, an answer of no above tells nothing.
+ * Return 0 if this process may load tracing programs, or the error of bpf(2), such as -EPERM or
+ * -ENOSYS. On an error, a negative result of feature_has() means nothing.
  */
 int feature_allowed(void);
 
@@ -58,10 +56,10 @@ int feature_force(const char *name, size_t len, uint32_t *denied);
 /* Return the name of the fallback that does without @feature, or NULL if there is none. Static. */
 const char *feature_fallback(enum feature feature);
 
-/* Closes what answers hold. */
+/* Close what the results hold. */
 void features_close(struct features *features);
 
-/* "uprobe_multi link", and the commit and release that brought it. Static. */
+/* Return "uprobe_multi link", and the commit and release that introduced it. Static. */
 const char *feature_name(enum feature feature);
 const char *feature_since(enum feature feature);
 
