@@ -104,6 +104,8 @@ struct engine_activity {
 	const char *replication;	/* variable, one byte: the process serves replication */
 };
 
+struct lock_ops;
+
 /* A product that shares its probes with others of the engine, recognised by its version string. */
 struct engine_brand {
 	const char *version_word;	/* substring of the version; "" matches any */
@@ -130,6 +132,7 @@ struct engine {
 	const struct engine_arg *common;
 	uint64_t timed_commands;		/* that run statements; bits by number & 63 */
 	bool one_row_count;			/* rows sent and rows changed are one number */
+	const struct lock_ops *lock_ops;	/* see db/lock_ops.h; NULL: locks are not known */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);

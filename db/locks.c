@@ -12,277 +12,130 @@
 #include "host/clock.h"
 #include "db/discover.h"
 #include "db/engines.h"
-#include "db/mysql/names.h"
-#include "db/mysql/probes.h"
-#include "db/postgres/catalog.h"
-#include "db/postgres/names.h"
-#include "db/postgres/probes.h"
+#include "db/lock_ops.h"
 #include "loader/runtime.h"
 
 #define RING_MIN	(1u << 20)	/* bytes */
 #define WAITS_MAX	16384		/* at once */
 #define SUMS_MAX	16384
 #define LOOKS_MAX	20		/* for a holder, one in each drain */
-#define CYCLE_STEPS	4096		/* from holder to holder, in search of a cycle */
 #define LOOKING_NS	100000000u	/* at once; other records and signals wait as long */
 
 #define LOCKS_ENGINES	4
-
-/* A wait that has begun. */
-struct waiting {
-	struct waiting *next;
-	struct event_lock event;
-	struct lock_info known;
-	bool looked;			/* ->known is filled */
-	unsigned int tries;		/* so often it is still to be looked for a holder */
-};
-
-/* What is known of a server's file besides its probes. */
-struct server {
-	struct postgres_locks places;
-	struct mysql_locks sessions;	/* instead, of MySQL and MariaDB */
-	bool found, postgres;
-};
 
 struct locks {
 	struct locks_config config;
 	struct runtime rt;
 	struct engine engines[LOCKS_ENGINES];
+	struct engine_probe_set sets[LOCKS_ENGINES];
 	const struct engine *table[LOCKS_ENGINES + 1];
 	int waits, sums;		/* maps, borrowed */
 	struct discover discover;
-	struct server *servers;		/* by target */
-	size_t nservers;
-	struct waiting *waiting;
+	void **states;			/* of the engines' functions, by target; owned */
+	size_t nstates;
+	struct lock_waits waiting;
 	bool looking;			/* for a holder: drain again soon */
 	uint64_t look_until_ns;
 };
 
-/* --- where the probes go */
+/* Return how texts of sessions are read, if @engine has such. */
+static const char *const *engine_accessors(const struct engine *engine)
+{
+	for (size_t i = 0; i < engine->nprobe_sets; i++)
+		if (engine->probe_sets[i].query_accessors)
+			return engine->probe_sets[i].query_accessors;
+	return NULL;
+}
 
-#define TAG_SPECS                                                          \
-	{ .name = "arg_field1", .spec = "4@0(%arg0)", .fallback = -1 },    \
-	{ .name = "arg_field2", .spec = "4@4(%arg0)", .fallback = -1 },    \
-	{ .name = "arg_field3", .spec = "4@8(%arg0)", .fallback = -1 },    \
-	{ .name = "arg_field4", .spec = "2@12(%arg0)", .fallback = -1 },   \
-	{ .name = "arg_kind", .spec = "1@14(%arg0)", .fallback = -1 },     \
-	{ .name = "arg_mode", .spec = "4@16(%arg0)", .fallback = -1 },     \
-	{ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }
-
-#define LWLOCK_ARGS                                                      \
-	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
-		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
-
-/* Where struct PGPROC has its process's number, by which the program checks it, and .lwWaitMode. */
-#define LWLOCK_PROC(symbol, pid, mode)                                      \
-	{ .name = "arg_proc_pid", .only_with = symbol,                     \
-	  .spec = "4@" #pid "(MyProc(%ip))" },                             \
-	{ .name = "arg_mode", .only_with = symbol,                         \
-	  .spec = "1@" #mode "(MyProc(%ip))", .fallback = LWLOCK_MODES }
-
-/*
- * PostgreSQL. ProcSleep(LOCALLOCK *, …) waits, GrantAwaitedLock() is called when it got the
- * lock, LockErrorCleanup() first thing when it is to be given up, by an error or a cancel; then no
- * lock__wait__done comes. A deadlock makes its victim leave the queue by RemoveFromWaitQueue(), also
- * one that is seen without the search that deadlock__found ends. LWLocks have no function of their
- * own that waits: they sleep in PGSemaphoreLock(), with a few others.
- */
-static const struct engine_probe postgres_probes[] = {
-	{
-		.step = "row", .program = "lock_row", .function = "XactLockTableWait",
-		.optional = true,
-		.args = ENGINE_ARGS(
-			{ .name = "arg_xid", .spec = "4@%arg0" },
-			{ .name = "arg_relation", .spec = "8@%arg1" },
-			{ .name = "arg_block_high", .spec = "2@0(%arg2)" },
-			{ .name = "arg_block_low", .spec = "2@2(%arg2)" },
-			{ .name = "arg_offset", .spec = "2@4(%arg2)" }),
-	},
-	{
-		.step = "done", .program = "lock_done",
-		.provider = "postgresql", .probe = "lock__wait__done",
-	},
-	{
-		/* From 18 on: behind ProcSleep(), also when that failed. */
-		.step = "done", .program = "lock_done",
-		.function = "set_ps_display_remove_suffix", .only_with = "JoinWaitQueue",
-	},
-	{ .step = "done", .program = "lock_done", .function = "GrantAwaitedLock" },
-	{ .step = "failed", .program = "lock_failed", .function = "LockErrorCleanup" },
-	{
-		.step = "deadlock", .program = "lock_deadlock",
-		.provider = "postgresql", .probe = "deadlock__found", .optional = true,
-	},
-	{ .step = "removed", .program = "lock_deadlock", .function = "RemoveFromWaitQueue" },
-	{
-		.step = "queue", .program = "lock_queue", .function = "ProcSleep",
-		.args = ENGINE_ARGS({ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }),
-	},
-	{
-		.step = "start", .program = "lock_start",
-		.provider = "postgresql", .probe = "lock__wait__start",
-		.args = ENGINE_ARGS(
-			{ .name = "arg_field1", .probe_arg = 1, .fallback = -1 },
-			{ .name = "arg_field2", .probe_arg = 2, .fallback = -1 },
-			{ .name = "arg_field3", .probe_arg = 3, .fallback = -1 },
-			{ .name = "arg_field4", .probe_arg = 4, .fallback = -1 },
-			{ .name = "arg_kind", .probe_arg = 5, .fallback = -1 },
-			{ .name = "arg_mode", .probe_arg = 6, .fallback = -1 },
-			{ .name = "arg_lock" }),
-	},
-	{
-		.step = "start", .program = "lock_start", .function = "ProcSleep",
-		.args = ENGINE_ARGS(TAG_SPECS),
-	},
-	{
-		.step = "lwlock done", .program = "lwlock_done",
-		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
-		.args = LWLOCK_ARGS, .has = TARGET_HAS_LWLOCKS,
-	},
-	{
-		.step = "lwlock done", .program = "lwlock_done",
-		.function = "PGSemaphoreLock", .on_return = true, .optional = true,
-		.args = ENGINE_ARGS({ .name = "arg_name" }, { .name = "arg_mode" }),
-	},
-	{
-		.step = "lwlock start", .program = "lwlock_start",
-		.provider = "postgresql", .probe = "lwlock__wait__start", .optional = true,
-	},
-	{
-		.step = "lwlock start", .program = "semaphore_start",
-		.function = "PGSemaphoreLock", .optional = true, .has = TARGET_HAS_LWLOCKS,
-		.args = ENGINE_ARGS(
-			{ .name = "arg_named", .spec = "8@NamedLWLockTrancheArray(%ip)" },
-			{ .name = "arg_nnamed", .spec = "4@NamedLWLockTrancheRequests(%ip)" },
-			LWLOCK_PROC("LWLockCallbacks", 340, 361),	/* 19 */
-			LWLOCK_PROC("postmaster_child_launch", 60, 91),	/* 17 */
-			LWLOCK_PROC("my_wait_event_info", 64, 95),	/* 14 */
-			LWLOCK_PROC("GetBackgroundWorkerTypeByPid", 52, 79),	/* 11 */
-			LWLOCK_PROC(NULL, 52, 75)),
-	},
-};
-
-/*
- * MySQL and MariaDB tell their scheduler of each wait, whoever that is. MDL_context::find_deadlock()
- * is called before each wait for a metadata lock.
- */
-#define SESSION_WAIT(symbol)                                                                \
-	{                                                                                   \
-		.step = "start", .program = "session_wait", .function = symbol,             \
-		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
-				    { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }), \
-	}
-
-static const struct engine_probe mysql_probes[] = {
-	{ .step = "done", .program = "lock_done", .function = "thd_wait_end" },
-	{ .step = "done", .program = "lock_done", .function = "_Z12thd_wait_endP3THD" },
-	{
-		.step = "metadata", .program = "session_metadata",
-		.function = "_ZN11MDL_context13find_deadlockEv", .optional = true,
-		.args = ENGINE_ARGS({ .name = "arg_context", .spec = "8@%arg0", .fallback = -1 }),
-	},
-	SESSION_WAIT("thd_wait_begin"),
-	SESSION_WAIT("_Z14thd_wait_beginP3THDi"),
-};
-
-static const struct engine_probe_set postgres_set = {
-	postgres_probes, sizeof(postgres_probes) / sizeof(postgres_probes[0]), NULL,
-};
-
-static const struct engine_probe_set mysql_set = {
-	mysql_probes, sizeof(mysql_probes) / sizeof(mysql_probes[0]), mysql_query_accessors,
-};
-
-/* The engines of the table, with probes for locks. */
+/* Make a table of the engines whose locks are known, with the probes of locks. */
 static void locks_engines(struct locks *l)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
 		struct engine *engine = &l->engines[n];
-		const struct engine_probe_set *set = engine_table[i] == &engine_postgres ?
-			&postgres_set : engine_table[i] == &engine_mysql ? &mysql_set : NULL;
 
-		if (!set)
+		if (!engine_table[i]->lock_ops)
 			continue;
 		*engine = *engine_table[i];
-		engine->probe_sets = set;
+		l->sets[n] = *engine->lock_ops->probes;
+		l->sets[n].query_accessors = engine_accessors(engine_table[i]);
+		engine->probe_sets = &l->sets[n];
 		engine->nprobe_sets = 1;
 		l->table[n++] = engine;
 	}
 	l->discover.table = l->table;
 }
 
-/* --- what is looked up */
-
-/* What is known of the file of target @id; NULL: no memory. */
-static struct server *locks_server(struct locks *l, uint32_t id)
+static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
 {
-	struct server *more;
+	return l->discover.targets[id].engine->lock_ops;
+}
 
-	if (id < l->nservers)
-		return &l->servers[id];
-	more = realloc(l->servers, l->discover.ntargets * sizeof(*more));
+/* Return what is known of the file of target @id, or NULL without memory. */
+static void **locks_state(struct locks *l, uint32_t id)
+{
+	void **more;
+
+	if (id < l->nstates)
+		return &l->states[id];
+	more = realloc(l->states, l->discover.ntargets * sizeof(*more));
 	if (!more)
 		return NULL;
-	memset(more + l->nservers, 0, (l->discover.ntargets - l->nservers) * sizeof(*more));
-	l->servers = more;
-	l->nservers = l->discover.ntargets;
+	memset(more + l->nstates, 0, (l->discover.ntargets - l->nstates) * sizeof(*more));
+	l->states = more;
+	l->nstates = l->discover.ntargets;
 	return &more[id];
 }
 
-/* … and what its process @pid tells of it. */
-static struct server *locks_find(struct locks *l, uint32_t id, uint32_t pid)
+static void *locks_known(struct locks *l, uint32_t id)
 {
-	struct server *server = locks_server(l, id);
+	void **state = locks_state(l, id);
+
+	return state ? *state : NULL;
+}
+
+/* Return what is known of the file of target @id, after reading it by its process @pid; or NULL. */
+static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
+{
+	const struct target *target = &l->discover.targets[id];
+	const struct lock_ops *ops = locks_ops(l, id);
+	void **state = locks_state(l, id);
 	struct process process;
-	struct elf_map binary;
+	struct elf_map map;
 	int fd;
 
-	if (!server || server->found || process_read(pid, engine_is_executable, &process) ||
-	    !process_file_same(&process.file, &l->discover.targets[id].file))
-		return server;
+	if (!state || *state || process_read(pid, engine_is_executable, &process) ||
+	    !process_file_same(&process.file, &target->file))
+		return state ? *state : NULL;
 	fd = process_open(&process);
 	if (fd < 0)
-		return server;
-	if (!elf_map_open(&binary, fd)) {
-		server->postgres = l->discover.targets[id].engine->activity_variables;
-		if (server->postgres) {
-			postgres_locks_find(&binary.elf, &server->places);
-			postgres_locks_names(&server->places, pid,
-					     l->discover.targets[id].version);
-		} else {
-			mysql_locks_find(&binary.elf, &server->sessions);
-		}
-		elf_map_close(&binary);
-		server->found = true;
+		return NULL;
+	if (!elf_map_open(&map, fd)) {
+		*state = calloc(1, ops->state_bytes);
+		if (*state)
+			ops->find(*state, &map.elf, engine_is_executable);
+		if (*state && ops->names)
+			ops->names(*state, pid, target->version);
+		elf_map_close(&map);
 	}
 	close(fd);
-	return server;
+	return *state;
 }
 
-/* The name of an LWLock, where a program has not read it. */
-static void lwlock_name(const struct server *server, uint32_t tranche, char name[LOCK_NAME])
+/* Write the name of tranche @tranche of LWLocks, if a program has not read it. */
+static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t tranche,
+			char name[LOCK_NAME])
 {
+	const char *known;
+
 	if (*name || !tranche)
 		return;
-	if (server && tranche < POSTGRES_TRANCHES && *server->places.tranche[tranche])
-		snprintf(name, LOCK_NAME, "%s", server->places.tranche[tranche]);
+	known = ops->tranche ? ops->tranche(state, tranche) : NULL;
+	if (known)
+		snprintf(name, LOCK_NAME, "%s", known);
 	else
 		snprintf(name, LOCK_NAME, "tranche %u", tranche);
-}
-
-/* The name of the relation that a lock is about, which may be @before. */
-static void locks_name(const struct server *server, const struct event_lock *event,
-		       char name[LOCK_RELATION], const char *before)
-{
-	if (before) {
-		memcpy(name, before, LOCK_RELATION);
-		return;
-	}
-	if (event->kind < POSTGRES_LOCK_KINDS &&
-	    postgres_lock_fields(server->places.kind[event->kind]) & POSTGRES_TAG_RELATION)
-		postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
 }
 
 static void locks_may_look(struct locks *l)
@@ -290,150 +143,94 @@ static void locks_may_look(struct locks *l)
 	l->look_until_ns = clock_ns(CLOCK_MONOTONIC) + LOOKING_NS;
 }
 
-/*
- * Looks up who holds what is waited for: 0, or -errno with what was known before. -EAGAIN: there is no
- * time for it now.
- */
-static int waiting_look(struct locks *l, struct waiting *w)
+/* Keep what was read of a wait, unless what is known of it is better. Return whether it is kept. */
+static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err)
 {
-	/* The first time its end may be behind it in the buffer. */
-	bool again = w->tries < LOOKS_MAX;
-	struct lock_info known;
-	struct server *server;
+	/* A holder that is gone is the one that was waited for. */
+	if (w->looked && (err || (!info->nholders && w->info.nholders))) {
+		lock_info_clear(info);
+		return false;
+	}
+	if (!*info->name)
+		memcpy(info->name, w->info.name, sizeof(info->name));
+	lock_info_clear(&w->info);
+	w->info = *info;
+	w->looked = true;
+	return true;
+}
+
+/*
+ * Resolve the holders of the awaited lock. On failure keep the previous result and return -errno;
+ * -EAGAIN if there is no time for it now.
+ */
+static int waiter_look(struct locks *l, struct lock_waiter *w)
+{
+	const struct target *target = &l->discover.targets[w->event.target_id];
+	const struct lock_ops *ops = target->engine->lock_ops;
+	const struct lock_query query = {
+		.event = &w->event, .places = &target->places, .text_bytes = l->config.text_bytes,
+		/* At the first try its end may be behind it in the buffer. */
+		.again = w->tries < LOOKS_MAX,
+	};
+	struct lock_info info;
+	void *state;
 	int err;
 
 	if (clock_ns(CLOCK_MONOTONIC) > l->look_until_ns)
 		return -EAGAIN;
-	server = locks_find(l, w->event.target_id, w->event.pid);
+	state = locks_find(l, w->event.target_id, w->event.pid);
 	w->tries -= w->tries > 0;
-	if (!server || !server->found)
+	if (!state)
 		return -ENOENT;
-	if (server->postgres)
-		err = postgres_locks_read(&server->places, w->event.pid, &w->event,
-					  l->config.text_bytes, &known);
-	else
-		err = mysql_locks_read(&server->sessions,
-				       &l->discover.targets[w->event.target_id].places,
-				       &w->event, l->config.text_bytes, again, &known);
+	err = ops->read(state, &query, &info);
 	if (l->config.redact)
-		lock_info_redact(&known,
-				 l->discover.targets[w->event.target_id].engine->dialect);
-	/* A holder that is gone is the one that was waited for. */
-	if (w->looked && (err || (!known.nholders && w->known.nholders))) {
-		lock_info_clear(&known);
+		lock_info_redact(&info, target->engine->dialect);
+	if (!waiter_update(w, &info, err))
 		return err;
-	}
-	if (server->postgres && !*known.name)
-		locks_name(server, &w->event, known.name, *w->known.name ? w->known.name : NULL);
-	lock_info_clear(&w->known);
-	w->known = known;
-	w->looked = true;
-	/* Where it is in a PGPROC is to be known when there is a queue. */
-	if (!err && known.nholders && (!server->postgres || server->places.wait_at >= 0))
+	if (ops->relation && !*w->info.name)
+		ops->relation(state, &w->event, w->info.name);
+	if (!err && w->info.nholders && (!ops->complete || ops->complete(state)))
 		w->tries = 0;
 	return err;
 }
 
-/* The place in the list of the wait of thread @tid, or of the list's end. */
-static struct waiting **waiting_of(struct locks *l, uint32_t tid)
-{
-	struct waiting **place = &l->waiting;
-
-	while (*place && (*place)->event.tid != tid)
-		place = &(*place)->next;
-	return place;
-}
-
-static void waiting_drop(struct waiting **place)
-{
-	struct waiting *w = *place;
-
-	*place = w->next;
-	lock_info_clear(&w->known);
-	free(w);
-}
-
-static struct waiting *waiting_add(struct locks *l, const struct event_lock *event)
-{
-	struct waiting **place = waiting_of(l, event->tid), *w;
-
-	if (*place)
-		waiting_drop(place);
-	w = calloc(1, sizeof(*w));
-	if (!w)
-		return NULL;
-	w->event = *event;
-	w->next = l->waiting;
-	l->waiting = w;
-	return w;
-}
-
-/*
- * Follows who waits for whom from @w on, back to where it began, in at most *@steps: 0 or the length
- * of the cycle.
- */
-static unsigned int waiting_cycle(struct locks *l, const struct waiting *w, uint32_t *cycle,
-				  unsigned int n, unsigned int *steps)
-{
-	unsigned int found = 0;
-
-	cycle[n++] = w->event.pid;
-	for (unsigned int i = 0; !found && i < w->known.nholders && *steps; i++) {
-		uint32_t pid = w->known.holders[i].pid;
-		const struct waiting *next = *waiting_of(l, pid);
-
-		--*steps;
-		if (pid == cycle[0] && pid)
-			return n;
-		for (unsigned int j = 1; next && j < n; j++)
-			if (cycle[j] == pid)
-				next = NULL;
-		if (next && n < LOCKS_CYCLE)
-			found = waiting_cycle(l, next, cycle, n, steps);
-	}
-	return found;
-}
-
-static void locks_tell(struct locks *l, const struct event_lock *event, struct waiting *w,
+static void locks_tell(struct locks *l, const struct event_lock *event, struct lock_waiter *w,
 		       bool running)
 {
-	const struct server *server = locks_server(l, event->target_id);
-	unsigned int steps = CYCLE_STEPS;
+	const struct lock_ops *ops = locks_ops(l, event->target_id);
 	struct lock_wait wait = {
 		.target = &l->discover.targets[event->target_id], .event = event,
 		.start_ns = runtime_here_ns(&l->rt, event->start_ns),
 		.wall_ns = runtime_wall_ns(&l->rt, event->start_ns),
 		.duration_ns = event->duration_ns, .running = running,
-		.joined = event->flags & LOCK_JOINED, .kind = "",
-		.known = w && w->looked ? &w->known : NULL,
+		.joined = event->flags & LOCK_JOINED,
+		.known = w && w->looked ? &w->info : NULL,
 	};
 
 	if (running)
 		wait.duration_ns = runtime_now(&l->rt) - event->start_ns;
-	if (event->flags & LOCK_LWLOCK)
-		wait.kind = "lwlock";
-	else if (event->flags & LOCK_SESSION)
-		wait.kind = mysql_lock_kind(event);
-	else if (server && event->kind < POSTGRES_LOCK_KINDS)
-		wait.kind = server->places.kind[event->kind];
+	wait.kind = event->flags & LOCK_LWLOCK ? "lwlock" :
+		    ops->kind(locks_known(l, event->target_id), event);
 	if (w && event->flags & LOCK_DEADLOCK)
-		wait.ncycle = waiting_cycle(l, w, wait.cycle, 0, &steps);
+		wait.ncycle = lock_waits_cycle(&l->waiting, w, wait.cycle);
 	if (wait.duration_ns >= l->config.threshold_ns)
 		l->config.wait(l->config.arg, &wait);
 }
 
 static void locks_ended(struct locks *l, const struct event_lock *event)
 {
-	struct waiting **place = waiting_of(l, event->tid), *w = *place;
-	struct event_lock light = *event;
+	struct lock_waiter *w = lock_waits_of(&l->waiting, event->tid);
+	struct event_lock ended = *event;
 
 	if (event->flags & LOCK_LWLOCK && !*event->name)
-		lwlock_name(locks_find(l, event->target_id, event->pid), event->field[0], light.name);
+		lwlock_name(locks_ops(l, event->target_id),
+			    locks_find(l, event->target_id, event->pid), event->field[0],
+			    ended.name);
 	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
-	locks_tell(l, &light, w, false);
+	locks_tell(l, &ended, w, false);
 	if (w)
-		waiting_drop(waiting_of(l, event->tid));
+		lock_waits_drop(&l->waiting, w);
 }
 
 /* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
@@ -441,7 +238,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 {
 	struct locks *l = arg;
 	const struct event_lock *event = data;
-	struct waiting *w;
+	struct lock_waiter *w;
 
 	if (size >= sizeof(struct event_exec) && event->type == EVENT_EXEC) {
 		discover_executed(&l->discover, data);
@@ -454,16 +251,48 @@ static int locks_record(void *arg, const void *data, size_t size)
 	} else if (event->type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
 		locks_find(l, event->target_id, event->pid);
 	} else if (event->type == EVENT_LOCK_WAIT) {
-		w = waiting_add(l, event);
+		w = lock_waits_add(&l->waiting, event);
 		if (w) {
 			w->tries = LOOKS_MAX;
-			waiting_look(l, w);
+			waiter_look(l, w);
 		}
 	}
 	return 0;
 }
 
-/* A process that may have been waiting since before there were probes. */
+/* Add the wait of @info, which is taken over, to the kernel's map and the list. */
+static void locks_join(struct locks *l, void *state, struct event_lock *event,
+		       struct lock_info *info)
+{
+	const struct engine *engine = l->discover.targets[event->target_id].engine;
+	uint64_t now = runtime_now(&l->rt), offset = clock_ns(CLOCK_REALTIME) - now;
+	uint64_t key = event->tid;
+	struct lock_waiter *w = NULL;
+
+	memcpy(event->field, info->event.field, sizeof(event->field));
+	event->kind = info->event.kind;
+	event->mode = info->event.mode;
+	event->start_ns = now;
+	if (info->begun_ns > offset) {
+		event->start_ns = info->begun_ns - offset;
+		event->flags = 0;
+	}
+	/* If probes have seen the start, the wait is there. */
+	if (!sys_map_add(l->waits, &key, event))
+		w = lock_waits_add(&l->waiting, event);
+	if (!w) {
+		lock_info_clear(info);
+		return;
+	}
+	if (l->config.redact)
+		lock_info_redact(info, engine->dialect);
+	w->info = *info;
+	w->looked = true;
+	if (engine->lock_ops->relation)
+		engine->lock_ops->relation(state, event, w->info.name);
+}
+
+/* Find out whether a process has been waiting since before there were probes. */
 static void locks_process(void *arg, const struct target *target, const struct process *process)
 {
 	struct locks *l = arg;
@@ -471,42 +300,20 @@ static void locks_process(void *arg, const struct target *target, const struct p
 		.type = EVENT_LOCK_WAIT, .target_id = target->id, .pid = process->pid,
 		.tid = process->pid, .flags = LOCK_JOINED,
 	};
-	struct server *server = locks_find(l, target->id, process->pid);
-	uint64_t now = runtime_now(&l->rt), key = process->pid;
-	uint64_t offset = clock_ns(CLOCK_REALTIME) - now;
-	struct lock_info known;
-	struct waiting *w;
+	const struct lock_query query = {
+		.event = &event, .places = &target->places, .text_bytes = l->config.text_bytes,
+	};
+	void *state = locks_find(l, target->id, process->pid);
+	struct lock_info info;
 
-	/* The kernel's own numbers of threads are needed. */
-	if (l->rt.pid_ns_ino || !server || !server->found || !server->postgres)
+	/* The map has threads by the numbers of the initial PID namespace. */
+	if (l->rt.pid_ns_ino || !state || !target->engine->lock_ops->joins)
 		return;
-	if (!postgres_locks_read(&server->places, process->pid, &event, l->config.text_bytes,
-				 &known)) {
-		memcpy(event.field, known.event.field, sizeof(event.field));
-		event.kind = known.event.kind;
-		event.mode = known.event.mode;
-		event.start_ns = now;
-		if (known.begun_ns > offset) {
-			event.start_ns = known.begun_ns - offset;
-			event.flags = 0;
-		}
-		/* Where probes have seen the start, that is there. */
-		if (!sys_map_add(l->waits, &key, &event)) {
-			w = waiting_add(l, &event);
-			if (w) {
-				if (l->config.redact)
-					lock_info_redact(&known, FINGERPRINT_POSTGRES);
-				w->known = known;
-				w->looked = true;
-				locks_name(server, &event, w->known.name, NULL);
-				return;
-			}
-		}
-	}
-	lock_info_clear(&known);
+	if (target->engine->lock_ops->read(state, &query, &info))
+		lock_info_clear(&info);
+	else
+		locks_join(l, state, &event, &info);
 }
-
-/* --- opening and closing */
 
 static int locks_maps(struct locks *l, struct error *error)
 {
@@ -608,11 +415,11 @@ int locks_drain(struct locks *l)
 	filled = runtime_drain(&l->rt, locks_record, l);
 	l->discover.started = false;
 	locks_may_look(l);
-	/* A probe is hit before the lock's queue has us. */
+	/* A probe is hit before the backend is in the queue of the lock. */
 	l->looking = false;
-	for (struct waiting *w = l->waiting; w; w = w->next) {
+	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
 		if (w->tries)
-			waiting_look(l, w);
+			waiter_look(l, w);
 		l->looking |= w->tries > 0;
 	}
 	return filled;
@@ -627,22 +434,20 @@ int locks_sleep(struct locks *l)
 
 void locks_running(struct locks *l)
 {
-	struct waiting **place = &l->waiting;
+	struct lock_waiter *next;
 
 	locks_may_look(l);
-	while (*place) {
-		struct waiting *w = *place;
-		bool found = w->looked && w->known.nholders;
+	for (struct lock_waiter *w = l->waiting.first; w; w = next) {
+		bool found = w->looked && w->info.nholders;
 		int err;
 
+		next = w->next;
 		/* What its holder does now is of more interest than what it did. */
-		err = waiting_look(l, w);
-		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found)) {
-			waiting_drop(place);
-			continue;
-		}
-		locks_tell(l, &w->event, w, true);
-		place = &w->next;
+		err = waiter_look(l, w);
+		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found))
+			lock_waits_drop(&l->waiting, w);
+		else
+			locks_tell(l, &w->event, w, true);
 	}
 }
 
@@ -665,7 +470,8 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
 		count->target = &l->discover.targets[keys[1].target_id];
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		lwlock_name(locks_server(l, keys[1].target_id), keys[1].tranche, count->name);
+		lwlock_name(locks_ops(l, keys[1].target_id), locks_known(l, keys[1].target_id),
+			    keys[1].tranche, count->name);
 		n++;
 	}
 	return (ssize_t)n;
@@ -691,10 +497,11 @@ void locks_close(struct locks *l)
 	if (!l)
 		return;
 	locks_detach(l);
-	while (l->waiting)
-		waiting_drop(&l->waiting);
+	lock_waits_clear(&l->waiting);
+	for (size_t i = 0; i < l->nstates; i++)
+		free(l->states[i]);
 	discover_close(&l->discover);
 	runtime_close(&l->rt);
-	free(l->servers);
+	free(l->states);
 	free(l);
 }

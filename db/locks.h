@@ -6,12 +6,9 @@
 #ifndef DB_LOCKS_H
 #define DB_LOCKS_H
 
-#include "db/mysql/locks.h"
-#include "db/postgres/locks.h"
 #include "db/discover.h"
+#include "db/lock_waits.h"
 #include "db/statement.h"
-
-#define LOCKS_CYCLE	16	/* backends of a deadlock that are told */
 
 /* A wait; what is borrowed is so for the call. Strings are foreign bytes. */
 struct lock_wait {
@@ -24,7 +21,7 @@ struct lock_wait {
 	bool joined;			/* it began before there were probes: it took longer */
 	const char *kind;		/* "transactionid", "row"; "" where it is not known */
 	const struct lock_info *known;	/* what was looked up; NULL: it could not be */
-	uint32_t cycle[LOCKS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
+	uint32_t cycle[LOCK_WAITS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
 	unsigned int ncycle;
 };
 

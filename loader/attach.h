@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Puts programs on probe sites. Everything hangs on descriptors: when the
- * last one closes, also by kill -9, the kernel takes the probes away and
- * gives the semaphores back. Only the names of tracefs events are left by kill -9, to
- * the next start.
+ * Attaching programs to probe sites. Descriptors own everything: when the last one is closed, also by
+ * SIGKILL, the kernel detaches the probes and decrements the semaphores. Only the names of tracefs
+ * events remain after SIGKILL; the next start removes them.
  */
 #ifndef LOADER_ATTACH_H
 #define LOADER_ATTACH_H
@@ -11,33 +10,33 @@
 #include "loader/feature.h"
 #include "loader/sys.h"
 
-/* How uprobes get on their sites, the best way first. */
+/* Methods to attach uprobes, the best one first. */
 enum attach_method {
 	ATTACH_MULTI,		/* one uprobe_multi link for all sites of a program */
 	ATTACH_PERF,		/* the uprobe PMU: a perf event a site */
-	ATTACH_TRACEFS,		/* the same on events of tracefs */
-	ATTACH_NONE,		/* this kernel has no way */
+	ATTACH_TRACEFS,		/* the same with uprobe_events of tracefs */
+	ATTACH_NONE,		/* the kernel has none of them */
 };
 
-/* The best way that the kernel has. */
+/* Return the best method that the kernel has. */
 enum attach_method attach_choose(struct features *features);
 
-/* "uprobe_multi", "perf uprobe", "uprobe_events" or "none". Static. */
+/* Return "uprobe_multi", "perf uprobe", "uprobe_events" or "none". Static. */
 const char *attach_method_name(enum attach_method method);
 
-/* The program type's attach type that @way wants at load. */
+/* Return the attach type that programs must be loaded with. */
 enum bpf_attach_type attach_type(enum attach_method method);
 
 /*
- * Attaches @prog to all of @sites. The descriptors go to @fds, room for
- * sites->count of them; how many it took, or -errno with none left open.
+ * Attach @prog to all of @sites. Store the descriptors in @fds, room for sites->count. Return their
+ * number, or -errno with none left open.
  */
 int attach_uprobes(struct features *features, enum attach_method method, int prog,
 		   const struct uprobe_sites *sites, int *fds);
 
 /*
- * Closes the @count descriptors in @fds, which came with @features, and removes what does not go
- * with them. None: @features may be NULL.
+ * Close the @count descriptors in @fds and remove tracefs events of theirs. @features is that of
+ * attach_uprobes(), and may be NULL if @count is 0.
  */
 void attach_close(struct features *features, const int *fds, uint32_t count);
 

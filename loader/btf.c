@@ -14,9 +14,9 @@
 #define BTF_BYTES_MAX	(64u << 20)
 #define NESTING_MAX	16
 
-/* One type; its own part follows at the cursor. */
+/* A type; what is specific to its kind is at the cursor. */
 struct type {
-	uint32_t name, kind, vlen, size;	/* ->size is another type's number in some kinds */
+	uint32_t name, kind, vlen, size;	/* ->size: for some kinds the ID of another type */
 	bool bit_fields;
 	struct cursor c;
 };
@@ -42,7 +42,7 @@ int btf_open(struct btf *btf, const void *data, size_t size)
 	return c.bad ? -EINVAL : 0;
 }
 
-/* All of it: a file of sysfs may give less than is asked for. */
+/* Read @size bytes; a read of a sysfs file may return less. */
 static int btf_read(int fd, unsigned char *data, size_t size)
 {
 	for (size_t at = 0; at < size;) {
@@ -86,7 +86,7 @@ void btf_close(struct btf *btf)
 	*btf = (struct btf){ .types = NULL };
 }
 
-/* How many bytes of a type's own follow its head. */
+/* Return how many bytes follow the head of a type. */
 static size_t type_tail(const struct type *type)
 {
 	switch (type->kind) {
@@ -108,7 +108,7 @@ static size_t type_tail(const struct type *type)
 	return 0;
 }
 
-/* The type at the cursor, which goes on to the next. False at the end. */
+/* Read the type at the cursor and advance. Return false at the end. */
 static bool type_next(struct cursor *c, struct type *type)
 {
 	uint32_t info;
@@ -125,7 +125,7 @@ static bool type_next(struct cursor *c, struct type *type)
 	return cursor_bytes(c, type_tail(type)) || !type_tail(type);
 }
 
-/* Whether the string at @at is the @len bytes of @name. */
+/* Return whether the string at @at equals the @len bytes of @name. */
 static bool btf_is(const struct btf *btf, uint32_t at, const char *name, size_t len)
 {
 	return at < btf->strings_size && btf->strings_size - at > len &&
@@ -137,7 +137,7 @@ static bool type_has_members(const struct type *type)
 	return type->kind == BTF_KIND_STRUCT || type->kind == BTF_KIND_UNION;
 }
 
-/* The structure called @name. */
+/* Find the structure or union @name. */
 static int type_named(const struct btf *btf, const char *name, struct type *type)
 {
 	struct cursor c = cursor_over(btf->types, btf->types_size, false);
@@ -148,7 +148,7 @@ static int type_named(const struct btf *btf, const char *name, struct type *type
 	return c.bad ? -EINVAL : -ENOENT;
 }
 
-/* The structure that type @number is, under other names too. */
+/* Find the structure with ID @number, through typedefs and qualifiers. */
 static int type_numbered(const struct btf *btf, uint32_t number, struct type *type)
 {
 	for (int i = 0; i < NESTING_MAX; i++) {
@@ -169,7 +169,7 @@ static int type_numbered(const struct btf *btf, uint32_t number, struct type *ty
 	return -EINVAL;
 }
 
-/* Adds what leads from the beginning of @type to @path. @depth: structures that it is in. */
+/* Add the offset of @path in @type to @member. @depth: nesting so far. */
 static int type_member(const struct btf *btf, struct type *type, const char *path, int depth,
 		       struct btf_place *member)
 {
@@ -194,7 +194,7 @@ static int type_member(const struct btf *btf, struct type *type, const char *pat
 			*member = at;
 			return 0;
 		}
-		/* A member of a nameless structure is one of the structure around it. */
+		/* Members of an anonymous structure belong to the one around it. */
 		if ((!found && !btf_is(btf, name, "", 0)) || depth == NESTING_MAX)
 			continue;
 		err = type_numbered(btf, number, &inner);

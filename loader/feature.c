@@ -31,9 +31,9 @@ static bool probe_ringbuf(struct features *features)
 }
 
 /*
- * Before it, a tracing program that uses a map which allocates makes the kernel print a warning
- * with a stack trace. The change itself cannot be probed, so this asks for a map
- * type that came in the same release.
+ * Before 34dd3bad1a6f, loading a tracing program with a map that allocates makes the kernel print a
+ * warning with a stack trace. The change itself cannot be probed, so probe for a map type of the
+ * same release.
  */
 static bool probe_tracing_alloc(struct features *features)
 {

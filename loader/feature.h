@@ -25,14 +25,14 @@ enum feature {
 
 #define FEATURE_BIT(feature)	(1u << (feature))
 
-/* Answers found so far; all zero at the start. */
+/* The results so far; all zero at first. */
 struct features {
 	struct {
 		bool asked, has;
 	} row[FEATURES];
-	int uprobe_pmu;		/* the PMU's number, once FEATURE_UPROBE_PMU was asked for */
-	struct tracefs tracefs;	/* open once FEATURE_TRACEFS was asked for and is there */
-	int tracefs_error;	/* or why not: -errno */
+	int uprobe_pmu;		/* the PMU's number, valid with FEATURE_UPROBE_PMU */
+	struct tracefs tracefs;	/* open with FEATURE_TRACEFS; owned */
+	int tracefs_error;	/* else -errno */
 };
 
 /* Return whether the kernel has @feature. It is asked once. */

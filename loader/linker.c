@@ -174,7 +174,7 @@ static int linking_address(struct linking *l, uint32_t at, const struct elf_symb
 	return 0;
 }
 
-/* Applies the relocations of section @shndx that lie in the function just copied to @start. */
+/* Apply the relocations of section @shndx within the function just copied to @start. */
 static int linking_relocate(struct linking *l, uint32_t shndx, const struct elf_symbol *function,
 			    uint32_t start)
 {

@@ -27,23 +27,23 @@
 #define __NR_faccessat2	439
 #endif
 
-/* Files are opened to be read, unless SANDBOX_WRITE; making one without a name takes O_RDWR. */
+/* Flags that only SANDBOX_WRITE permits; O_TMPFILE requires one of them. */
 #define WRITES		(O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 
-/* A system call that may be made, whatever its arguments or by the low half of one. */
+/* A permitted system call: with any arguments, or depending on the low half of one. */
 struct call {
 	uint16_t number;
-	uint8_t needs;			/* any of them; 0: always */
+	uint8_t needs;			/* permitted for any of these; 0: always */
 	enum { ANY, EQUAL, WITHOUT } test;
 	uint8_t arg;			/* from 0 */
 	uint32_t value;			/* EQUAL: this; WITHOUT: none of these bits */
 };
 
 /*
- * What the loops do, with what musl makes of it, and what the kernel and malloc do by themselves;
- * most often first. Not in it, among others: execve, fork, clone, socket, ptrace, kill, mount,
- * process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and whatever is
- * called by a number of x32, which has a bit more.
+ * What the event loop uses, musl's variants of it, and what malloc and signal delivery use; the most
+ * frequent ones first. Not permitted are, among others: execve, fork, clone, socket, ptrace, kill,
+ * mount, process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and all x32
+ * numbers.
  */
 static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_LOOKUP_ELEM },
@@ -77,13 +77,13 @@ static const struct call calls[] = {
 	{ __NR_faccessat2, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_getdents64, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_fcntl, SANDBOX_LOOK | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
-	/* A message may want to know a limit; it sets none. */
+	/* A message reports a limit; setting one is not permitted. */
 	{ __NR_prlimit64, SANDBOX_LOOK, EQUAL, 2, 0 },
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
 	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_unlinkat, SANDBOX_WRITE, ANY, 0, 0 },
-#if HOST_OLD_SYSCALLS	/* Older ones of the same kind, which musl prefers there. */
+#if HOST_OLD_SYSCALLS	/* Older variants, which musl prefers there. */
 	{ .number = __NR_poll }, { .number = __NR_time },
 	{ __NR_open, SANDBOX_LOOK, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_stat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
@@ -102,12 +102,12 @@ static const struct call calls[] = {
 	((struct sock_filter)BPF_JUMP(BPF_JMP | (op) | BPF_K, (value), (yes), (no)))
 #define RETURN(value)	((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (value)))
 
-/* Adds a call to a program that has its number loaded, and still has it behind this. */
-static struct sock_filter *confine_call(struct sock_filter *at, const struct call *call)
+/* Add @call to the filter, whose accumulator has the number before and after it. */
+static struct sock_filter *sandbox_call(struct sock_filter *at, const struct call *call)
 {
 	*at++ = JUMP(BPF_JEQ, call->number, 0, call->test == ANY ? 1 : 4);
 	if (call->test != ANY) {
-		/* Both architectures are little-endian: the low half is the first. */
+		/* Both architectures are little-endian: the low half comes first. */
 		*at = LOAD(args);
 		at++->k += call->arg * (uint32_t)sizeof(uint64_t);
 		*at++ = JUMP(call->test == EQUAL ? BPF_JEQ : BPF_JSET, call->value,
@@ -120,10 +120,11 @@ static struct sock_filter *confine_call(struct sock_filter *at, const struct cal
 }
 
 /*
- * What is not allowed fails with EPERM and is not killed for it: a C library that makes a call
- * which nobody thought of costs a function, not the tool, and who got in gets no further by it.
+ * Install the filter. Calls that are not permitted fail with EPERM instead of killing the process:
+ * an unforeseen call of the C library disables one function, not the tool, and an attacker gains
+ * nothing. Return 0 or -errno.
  */
-static int confine_filter(unsigned int needs)
+static int sandbox_filter(unsigned int needs)
 {
 	struct sock_filter code[5 * CALLS + 5], *at = code;
 	struct sock_fprog program = { .filter = code };
@@ -134,7 +135,7 @@ static int confine_filter(unsigned int needs)
 	*at++ = LOAD(nr);
 	for (size_t i = 0; i < CALLS; i++)
 		if (!calls[i].needs || calls[i].needs & needs)
-			at = confine_call(at, &calls[i]);
+			at = sandbox_call(at, &calls[i]);
 	*at++ = RETURN(SECCOMP_RET_ERRNO | EPERM);
 	program.len = (unsigned short)(at - code);
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
@@ -145,7 +146,7 @@ static int confine_filter(unsigned int needs)
  * opened for a uprobe, which mended kernels want it for; the right to write to any file only where
  * the one to read it is missing, as in containers.
  */
-static uint64_t confine_keep(unsigned int needs, uint64_t permitted)
+static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 {
 	uint64_t keep = BIT(CAP_BPF), parts;
 
@@ -162,7 +163,7 @@ static uint64_t confine_keep(unsigned int needs, uint64_t permitted)
 	return keep & permitted;
 }
 
-/* Both halves of the sets, which the kernel has apart. */
+/* Return the permitted capabilities; the kernel splits the set into two words. */
 static uint64_t caps_get(void)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -183,8 +184,8 @@ static void caps_set(uint64_t caps)
 	syscall(SYS_capset, &head, data);
 }
 
-/* The capabilities stay as they are; caps_set() makes them effective again. */
-static bool confine_user(void)
+/* Change to the user nobody, keeping the capabilities; caps_set() makes them effective again. */
+static bool sandbox_user(void)
 {
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
 		return false;
@@ -195,19 +196,19 @@ static bool confine_user(void)
 
 void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 {
-	uint64_t keep = confine_keep(needs, caps_get());
+	uint64_t keep = sandbox_keep(needs, caps_get());
 
-	/* What a program that were executed could have. It ends at the first that there is not. */
+	/* The bounding set; the first capability that does not exist ends it. */
 	for (int cap = 0; cap < CAPS_MAX && !prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); cap++)
 		;
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	*sandbox = (struct sandbox){ .filter = false };
-	/* Files that are root's are written by root only. */
+	/* Writing to root's files requires root. */
 	if (!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)) && !geteuid())
-		sandbox->nobody = confine_user();
+		sandbox->nobody = sandbox_user();
 	caps_set(keep);
 	sandbox->capabilities = caps_get();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-	sandbox->filter_error = confine_filter(needs);
+	sandbox->filter_error = sandbox_filter(needs);
 	sandbox->filter = !sandbox->filter_error;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Gives up, once all is attached, what this process does not need any more: capabilities, the
- * user root, and system calls. There is no way back.
+ * Dropping of what this process does not need once all probes are attached: capabilities, the user
+ * root, and system calls. It cannot be undone.
  */
 #ifndef LOADER_SANDBOX_H
 #define LOADER_SANDBOX_H
@@ -9,24 +9,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is still to be done, bits; BPF maps, memory, waiting and output are always. */
+/* What is still needed, bits. BPF maps, memory, waiting and output always are. */
 enum sandbox_need {
-	SANDBOX_LOOK = 1 << 0,		/* read files, and the processes of others */
+	SANDBOX_LOOK = 1 << 0,		/* read files and other processes */
 	SANDBOX_ATTACH = 1 << 1,	/* load programs and attach them to more files */
-	SANDBOX_EVENTS = 1 << 2,	/* .. by perf events */
-	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, our notes */
+	SANDBOX_EVENTS = 1 << 2,	/* .. with perf events */
+	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, notes */
 };
 
 struct sandbox {
-	uint64_t capabilities;		/* that are left, a bit each */
-	bool nobody;			/* it was root and is no more */
-	bool filter;			/* other system calls fail with EPERM from now on; or */
-	int filter_error;		/* why not: -errno, -EINVAL: the kernel has no filters */
+	uint64_t capabilities;		/* left, one bit each */
+	bool nobody;			/* changed from root to nobody */
+	bool filter;			/* a seccomp filter makes other system calls fail, EPERM */
+	int filter_error;		/* else -errno; -EINVAL: the kernel has no filters */
 };
 
 /*
- * Keeps what @needs takes and gives up the rest. What cannot be given up stays, which is no error:
- * @confined says what became of it. For a process with one thread.
+ * Keep what @needs requires and drop the rest. Best effort: @sandbox reports the result. The process
+ * must have one thread.
  */
 void sandbox_enter(unsigned int needs, struct sandbox *sandbox);
 

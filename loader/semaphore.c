@@ -29,7 +29,7 @@ static uint64_t ticks_now(void)
 	return clock_ns(CLOCK_BOOTTIME) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-/* When the process was started, clock ticks since the boot; 0: it is gone. */
+/* Return the start of the process in clock ticks since boot, or 0 if it has ended. */
 static uint64_t process_start(uint32_t pid)
 {
 	char path[32], text[1024];
@@ -45,14 +45,14 @@ static uint64_t process_start(uint32_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	/* The second field is the program's name, which can have blanks and brackets. */
+	/* The second field is the program's name, which may contain blanks and parentheses. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < START_FIELD; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* The semaphore of a process, or -errno. */
+/* Return the semaphore of a process and store its open memory in *@fd, or return -errno. */
 static int memory_get(uint32_t pid, uint64_t address, int *fd)
 {
 	uint16_t value;
@@ -72,7 +72,7 @@ static int memory_get(uint32_t pid, uint64_t address, int *fd)
 	return err;
 }
 
-/* Adds @delta to it; what is 0 stays. 0 or -errno. */
+/* Add @delta, but do not go below 0. Return 0 or -errno. */
 static int memory_add(uint32_t pid, uint64_t address, int delta)
 {
 	int fd, value = memory_get(pid, address, &fd);
@@ -89,8 +89,8 @@ static int memory_add(uint32_t pid, uint64_t address, int delta)
 }
 
 /*
- * Whether a process, started at @start, is a child of the marked one that was forked after the
- * semaphore had been written: so its memory has the same.
+ * Return whether a process, started at @start, is a child of the marked one, forked after the
+ * increment: then its memory has it, too.
  */
 static bool mark_inherited(const struct semaphore_mark *mark, const struct process *process,
 			   uint64_t start)
@@ -111,7 +111,7 @@ struct taking {
 	uint64_t until;
 };
 
-/* Children that nothing was written to, as they had it. */
+/* Decrement in a child that inherited the increment. */
 static int taking_each(void *arg, const struct process *process)
 {
 	const struct taking *taking = arg;
@@ -126,7 +126,7 @@ static int taking_each(void *arg, const struct process *process)
 	return 0;
 }
 
-/* The marked ones first: what they fork from then on needs nothing. */
+/* Undo the marks, in the marked processes first: what they fork later needs nothing. */
 static void marks_take(const struct semaphores *s)
 {
 	struct taking taking = { s->marks, s->nmarks, 0 };
@@ -141,7 +141,7 @@ static void marks_take(const struct semaphores *s)
 	process_each(s->is_program, taking_each, &taking);
 }
 
-/* Makes the note by another name, so that nobody finds it before it has its lock. */
+/* Create the note under another name, so that it is not found before it is locked. */
 static int note_make(struct semaphores *s, uint64_t ns_ino)
 {
 	char made[sizeof(s->path)];
@@ -180,13 +180,13 @@ int semaphores_open(struct semaphores *s)
 	int err = -ENOENT;
 
 	s->on = true;
-	/* Another process of this program may remove the folder when it ends. */
+	/* Another process of this program may remove the directory when it ends. */
 	for (int i = 0; i < TRIES && err == -ENOENT; i++)
 		err = note_make(s, own_namespace());
 	return err;
 }
 
-/* Notes a mark and keeps it. 0 or -errno, with neither. */
+/* Write a mark to the note and keep it. Return 0, or -errno with neither. */
 static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 {
 	struct semaphore_mark *marks = realloc(s->marks, (s->nmarks + 1) * sizeof(*marks));
@@ -204,7 +204,7 @@ static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 	return 0;
 }
 
-/* Whether the semaphore is ours in this process already. */
+/* Return whether the semaphore was incremented by us in this process. */
 static bool mark_there(const struct semaphores *s, const struct process *process, uint64_t start,
 		       uint64_t address, int value)
 {
@@ -252,7 +252,7 @@ void semaphores_write(struct semaphores *s, const struct process *process, uint6
 		err = semaphore_write(s, process, start, vaddrs[i] + memory.slide);
 	if (memory.fd >= 0)
 		process_memory_close(&memory);
-	/* One that has gone needs none. */
+	/* A process that has ended needs none. */
 	if (!err || s->error || process_start(process->pid) != start)
 		return;
 	s->error = err;
@@ -321,7 +321,7 @@ bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 	return mark->pid && mark->start;
 }
 
-/* Takes back what the note open as @fd has: all of it or, without memory, nothing and false. */
+/* Undo the marks of the note open as @fd; without memory, none, and return false. */
 static bool note_repair(int fd, bool (*is_program)(const char *name))
 {
 	struct semaphores s = { .is_program = is_program };
@@ -341,7 +341,7 @@ static bool note_repair(int fd, bool (*is_program)(const char *name))
 	return whole;
 }
 
-/* Whether it is a note of ours that nobody else could have written. */
+/* Return whether nobody else could have written this note. */
 static bool note_is_ours(int fd)
 {
 	struct stat st;
@@ -359,7 +359,7 @@ void semaphores_repair(bool (*is_program)(const char *name))
 
 	if (!dir)
 		return;
-	/* Its PIDs are those of its PID namespace. */
+	/* The PIDs in a note are those of its PID namespace. */
 	snprintf(own, sizeof(own), ".%" PRIu64, own_namespace());
 	while ((entry = readdir(dir))) {
 		const char *ns = strrchr(entry->d_name, '.');
@@ -368,7 +368,7 @@ void semaphores_repair(bool (*is_program)(const char *name))
 		if (strncmp(entry->d_name, NOTE, strlen(NOTE)) || !ns || strcmp(ns, own))
 			continue;
 		fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-		/* Who lives has it locked. */
+		/* A running process holds the lock. */
 		if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB) && note_is_ours(fd) &&
 		    note_repair(fd, is_program))
 			unlinkat(dirfd(dir), entry->d_name, 0);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Semaphores that the kernel does not count (before 4.20): written into the memory of each process
- * that runs the file, and taken back at the end. A process that is forked off inherits them; one
- * that is executed anew has to get them.
+ * USDT semaphores on kernels that do not count them (before 1cc33161a83d, Linux 4.20): increment them
+ * in the memory of each process that runs the file, and decrement them at the end. A forked process
+ * inherits them; one that executes the file does not.
  *
- * A note in /run/dbslower says beforehand what is written, so that the next start can take back
- * what a killed one left. Its owner holds a lock on it, which goes with the process.
+ * A note in /run/dbslower, written first, has each increment, so that the next start can repair what
+ * a killed process left behind. Its owner holds a lock on it, which ends with the process.
  */
 #ifndef LOADER_SEMAPHORE_H
 #define LOADER_SEMAPHORE_H
@@ -17,20 +17,20 @@
 
 #include "host/process.h"
 
-/* One that was written: 1 was added to the 16 bits at @address. */
+/* An increment of the 16 bits at ->address. */
 struct semaphore_mark {
 	uint32_t pid;
-	uint64_t start, written;	/* of the process, and when; clock ticks since the boot */
+	uint64_t start, written;	/* of the process, of the increment; clock ticks since boot */
 	uint64_t address;
-	uint64_t dev, ino;		/* of its program */
+	uint64_t dev, ino;		/* of the process's program */
 };
 
-/* All zero: off, nothing is ever written. */
+/* All zero is off: nothing is written. */
 struct semaphores {
 	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	bool on;
-	int error;			/* why a process could not be written to, the first; or 0 */
-	uint32_t error_pid;
+	int error;			/* -errno of the first process that could not be written to */
+	uint32_t error_pid;		/* that process */
 	bool noted;			/* there is a note, open as: */
 	int note;
 	char path[80];
@@ -39,14 +39,14 @@ struct semaphores {
 };
 
 /*
- * Begins, with a new note. 0, or -errno where that cannot be kept: it works all the same, but
- * nothing can repair what a kill leaves. semaphores_close() ends it.
+ * Turn on, with a new note. Return 0, or -errno if there is no note: it works, but nothing can repair
+ * what a killed process leaves behind. semaphores_close() ends it.
  */
 int semaphores_open(struct semaphores *semaphores);
 
 /*
- * Adds 1 to the semaphores linked to @vaddrs of a process, whose program's lowest address is
- * @lowest, unless it has been done or was inherited. A failure goes to ->error.
+ * Increment the semaphores at @vaddrs, as linked, of a process unless that was done or inherited.
+ * @lowest is the lowest address of its program. A failure is stored in ->error.
  */
 void semaphores_write(struct semaphores *semaphores, const struct process *process, uint64_t lowest,
 		      const uint64_t *vaddrs, size_t count);
@@ -58,13 +58,13 @@ void semaphores_write(struct semaphores *semaphores, const struct process *proce
 void semaphores_write_all(struct semaphores *semaphores, const struct process_file *file,
 			  uint64_t lowest, const uint64_t *vaddrs, size_t count);
 
-/* Takes back all that was written, removes the note, and is off. */
+/* Undo all increments, remove the note, and turn off. */
 void semaphores_close(struct semaphores *semaphores);
 
-/* Takes back what killed processes of this program have written, as their notes have it. */
+/* Undo the increments in notes of killed processes of this program, and remove these notes. */
 void semaphores_repair(bool (*is_program)(const char *name));
 
-/* Reads a line of a note. Whether it is one. */
+/* Parse a line of a note. Return whether it is valid. */
 bool semaphores_parse(const char *line, struct semaphore_mark *mark);
 
 #endif

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 /*
- * The part of union bpf_attr's link_create that came with uprobe_multi (89ae89f53d20, 6.6), spelt
- * out because the headers that this is built with may be older than the kernel it runs on.
+ * union bpf_attr.link_create with uprobe_multi (89ae89f53d20, Linux 6.6); the headers at build time
+ * may be older than the kernel.
  */
 #define UPROBE_MULTI_RETURN	1	/* BPF_F_UPROBE_MULTI_RETURN */
 
@@ -25,7 +25,7 @@ struct link_create_uprobe_multi {
 	uint32_t count, multi_flags, pid, reserved;
 };
 
-_Static_assert(sizeof(struct link_create_uprobe_multi) == 64, "laid out as union bpf_attr is");
+_Static_assert(sizeof(struct link_create_uprobe_multi) == 64, "the layout of union bpf_attr");
 
 static int sys_bpf(enum bpf_cmd cmd, const void *attr, size_t size)
 {
@@ -126,7 +126,7 @@ int sys_map_next(int map, const void *key, void *next)
 
 uint64_t sys_map_sum(int map, uint32_t index)
 {
-	/* The kernel writes a value for each CPU that there can be. */
+	/* The kernel writes a value for each possible CPU. */
 	uint64_t *values = calloc(SYS_CPUS_MAX, sizeof(*values)), sum = 0;
 
 	if (values && !sys_map_lookup(map, &index, values))
@@ -154,7 +154,7 @@ int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size)
 		attr.log_level = 1;
 	}
 	sys_name(attr.prog_name, def->name);
-	/* A signal, if only that one goes on after a stop, makes the verifier give up (c3494801cd17). */
+	/* A pending signal, even SIGCONT, interrupts the verifier (c3494801cd17). */
 	for (int i = 0; i < LOAD_TRIES && fd == -EAGAIN; i++)
 		fd = sys_bpf(BPF_PROG_LOAD, &attr, sizeof(attr));
 	return fd;
@@ -186,7 +186,7 @@ int sys_uprobe_multi(int prog, const struct uprobe_sites *sites)
 	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-/* Opens the event, whose hits run @prog on every CPU and in every process. */
+/* Open the event and run @prog at its hits on every CPU and in every process. */
 static int sys_perf_attach(struct perf_event_attr *attr, int prog)
 {
 	int fd = (int)syscall(__NR_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);

@@ -17,8 +17,8 @@
 #define EVENTS		"uprobe_events"
 #define EVENT_SIZE	80	/* the kernel's names have 64 bytes at most */
 #define TRIES		3
-#define RECORD_MAX	8192	/* PERF_MAX_TRACE_SIZE, or less */
-#define RECORD_HIDDEN	8	/* programs may not read these: the kernel keeps a pointer there */
+#define RECORD_MAX	8192	/* PERF_MAX_TRACE_SIZE of the kernel, or less */
+#define RECORD_HIDDEN	8	/* not readable by programs: the kernel keeps a pointer there */
 
 bool tracefs_parse(const char *line, char *event, size_t size)
 {
@@ -35,7 +35,7 @@ bool tracefs_parse(const char *line, char *event, size_t size)
 	return true;
 }
 
-/* Writes one command, at once as the kernel wants it. 0 or -errno. */
+/* Write one command in one call, as the kernel requires. Return 0 or -errno. */
 static int tracefs_write(struct tracefs *tracefs, const char *command, size_t len)
 {
 	int fd = openat(tracefs->dir, EVENTS, O_WRONLY | O_APPEND | O_CLOEXEC), err = 0;
@@ -57,7 +57,7 @@ static void tracefs_remove(struct tracefs *tracefs, const char *event)
 		tracefs_write(tracefs, command, (size_t)n);
 }
 
-/* All of a file, the caller's to free; or NULL, and errno says why. */
+/* Return the contents of a file, the caller's to free; or NULL with errno set. */
 static char *tracefs_text(int dir, const char *path)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
@@ -70,7 +70,7 @@ static char *tracefs_text(int dir, const char *path)
 
 void tracefs_sweep(struct tracefs *tracefs)
 {
-	/* All of them first: what is removed moves up what the kernel would give next. */
+	/* Read all lines first: removing events shifts the ones that are read next. */
 	char event[EVENT_SIZE], *lines = tracefs_text(tracefs->dir, EVENTS);
 
 	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
@@ -82,8 +82,8 @@ void tracefs_sweep(struct tracefs *tracefs)
 }
 
 /*
- * Of no use under lockdown; and unmounting one is a kernel BUG then on Linux 7.3, in
- * tracefs_destroy_inode().
+ * Open the root directory. Under lockdown tracefs is useless, and unmounting one triggers a kernel
+ * BUG on Linux 7.3, in tracefs_destroy_inode().
  */
 static int tracefs_root(void)
 {
@@ -107,7 +107,7 @@ int tracefs_open(struct tracefs *tracefs)
 		tracefs->open = false;
 		return err;
 	}
-	/* Another PID namespace has the same PIDs. */
+	/* Another PID namespace may have the same PID. */
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
 		chance = 0;
 	snprintf(tracefs->group, sizeof(tracefs->group), GROUP "%ld_%08x", (long)getpid(), chance);
@@ -115,7 +115,7 @@ int tracefs_open(struct tracefs *tracefs)
 	return 0;
 }
 
-/* Makes the event of a site, called @event. */
+/* Create the event of a site with the name @event. */
 static int tracefs_make(struct tracefs *tracefs, const struct uprobe_sites *sites, uint32_t index,
 			const char *event)
 {
@@ -151,7 +151,7 @@ int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites 
 	char event[EVENT_SIZE];
 	int fd = -ENOENT;
 
-	/* Between its making and its use, another process of this program may sweep it. */
+	/* Another process of this program may sweep the event before it is in use. */
 	for (int i = 0; i < TRIES && (fd == -ENOENT || fd == -EINVAL); i++) {
 		snprintf(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->made++);
 		fd = tracefs_make(tracefs, sites, index, event);
@@ -166,7 +166,7 @@ int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites 
 	return fd;
 }
 
-/* The number behind @key in a line; 0: there is none. */
+/* Return the number after @key in a line; 0 if there is none. */
 static unsigned long format_number(const char *line, const char *key)
 {
 	const char *at = memmem(line, strcspn(line, "\n"), key, strlen(key));

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Uprobes as events that tracefs makes of a line of text: the way before there was a PMU for them.
- * Such events do not go with us: they are removed by hand, and those that a killed process of
- * this program left are removed by the next one. The kernel removes none that is in use.
+ * Uprobes as tracefs events, each created by writing a line of text: the fallback for kernels
+ * without an uprobe PMU. Such events outlive the process. They are removed explicitly, and those of
+ * a killed process of this program by the next one; the kernel refuses to remove one that is in use.
+ *
+ * Source of the formats: Documentation/trace/uprobetracer.rst and events.rst of the kernel.
  */
 #ifndef LOADER_TRACEFS_H
 #define LOADER_TRACEFS_H
@@ -14,40 +16,39 @@
 
 struct tracefs {
 	bool open;
-	int dir;			/* its root */
-	uint32_t made;			/* events so far */
-	char group[40];			/* theirs: "dbslower_PID_…" */
+	int dir;			/* its root directory; owned */
+	uint32_t made;			/* events created so far */
+	char group[40];			/* of the events: "dbslower_PID_…" */
 };
 
 /*
- * Opens tracefs, where it is not mounted a private one, and removes what was left. 0, or -errno:
- * -EACCES or -EPERM where only the right to it is missing.
- * tracefs_close() ends it; all zero is not open.
+ * Open tracefs, or mount a private one, and remove stale events. Return 0; -EACCES or -EPERM if only
+ * the permission is missing; or -errno. tracefs_close() ends it; all zero is not open.
  */
 int tracefs_open(struct tracefs *tracefs);
 
-/* Attaches @prog to site @index of @sites: a perf event's descriptor, or -errno and no event. */
+/* Attach @prog to site @index of @sites. Return a perf event, or -errno with no event left. */
 int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites *sites,
 		   uint32_t index);
 
-/* Removes the events of this program, of this process and others, that are not in use. */
+/* Remove the events of this program, of any process, that are not in use. */
 void tracefs_sweep(struct tracefs *tracefs);
 
-/* Sweeps and closes. */
+/* Sweep and close. */
 void tracefs_close(struct tracefs *tracefs);
 
 /*
- * Where the record of @event, "sched_wakeup" of the scheduler's, has @field of four or eight bytes:
- * its offset in bytes, from 8 on. The event's number, which is not 0, or -errno.
+ * Find @field, of four or eight bytes, in the record of the scheduler's @event ("sched_wakeup").
+ * Store its offset in bytes, at least 8. Return the event's number, which is not 0, or -errno.
  */
 int tracefs_field(const char *event, const char *field, uint64_t *offset);
 
-/* The same of @format, the text in which the kernel describes that record. -ENOENT or -EINVAL. */
+/* The same for @format, the text of a format file. Return -ENOENT or -EINVAL on failure. */
 int tracefs_format(const char *format, const char *field, uint64_t *offset);
 
 /*
- * Writes "GROUP/EVENT" of line "p:GROUP/EVENT PATH:0x…" of uprobe_events to @event where the
- * group is this program's. Whether it is.
+ * Parse a line "p:GROUP/EVENT PATH:0x…" of uprobe_events. Write "GROUP/EVENT" to @event, of @size
+ * bytes, and return true if the group is this program's.
  */
 bool tracefs_parse(const char *line, char *event, size_t size);
 

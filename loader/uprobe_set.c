@@ -11,22 +11,22 @@
 
 #define LOG_SIZE	(1 << 20)
 
-/* What is at hand while a plan is carried out: its sites by group, as the kernel wants them. */
+/* State of attaching a set: its sites by group, as the kernel takes them. */
 struct attachment {
 	const struct uprobe_set *set;
 	const struct uprobe_file *file;
 	const struct uprobe_method *method;
 	struct uprobe_links *links;
 	struct error *error;
-	bool on_return;			/* which of the plan's sites these are */
+	bool on_return;			/* the sites at returns, or the others */
 	unsigned long *offsets, *semaphores;
-	uint64_t *groups;	/* of each site */
-	uint64_t *cookies;	/* the part of its program that it leads to */
-	const struct uprobe_group **order;	/* what those numbers stand for */
+	uint64_t *groups;		/* of each site, index of ->order */
+	uint64_t *cookies;		/* of each site: the part of the joined program */
+	const struct uprobe_group **order;
 	uint32_t nsites, ngroups;
 };
 
-/* The number of the group with these instructions, a new one where there is none; or -ENOMEM. */
+/* Return the index of the group with these instructions, which is added if new; or -ENOMEM. */
 static int uprobe_group(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
 			uint32_t count)
 {
@@ -49,8 +49,7 @@ static int uprobe_group(struct uprobe_set *set, const char *program, const struc
 }
 
 int uprobe_set_add(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
-		   uint32_t count,
-		   const struct uprobe_site *site)
+		   uint32_t count, const struct uprobe_site *site)
 {
 	struct uprobe_site *sites = realloc(set->sites, (set->nsites + 1) * sizeof(*sites));
 	int group;
@@ -106,17 +105,17 @@ int uprobe_set_load(const struct prog_def *def, struct error *error)
 	if (prog >= 0)
 		return prog;
 	error_set(error, ERROR_PROGRAM, prog, def->name, NULL);
-	/* It is not the program that is at fault, and the verifier has nothing to say. */
+	/* The program is not the cause, and the verifier has no log. */
 	if (prog == -EMFILE || prog == -ENFILE || prog == -ENOMEM)
 		return prog;
-	/* Once more for the verifier's words, which cost time where all is well. */
+	/* Load again for the verifier's log, which would slow every load down. */
 	error->log = malloc(LOG_SIZE);
 	if (error->log)
 		sys_prog_load(def, error->log, LOG_SIZE);
 	return prog;
 }
 
-/* Loads the program and puts it on the sites @first to before @end. */
+/* Load the program and attach it to the sites from @first to before @end. */
 static int attachment_part(struct attachment *attachment, const char *name,
 			   const struct bpf_insn *insns,
 			   uint32_t count, uint32_t first, uint32_t end)
@@ -137,7 +136,7 @@ static int attachment_part(struct attachment *attachment, const char *name,
 						   .insns = insns, .count = count }, attachment->error);
 	if (prog < 0)
 		return prog;
-	/* The name of an open file: right in any mount namespace, and when it was deleted. */
+	/* The path of an open file is valid in any mount namespace, and if it was deleted. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", attachment->file->fd);
 	n = attach_uprobes(method->features, method->method, prog, &sites,
 			   links->fds + links->count);
@@ -148,7 +147,7 @@ static int attachment_part(struct attachment *attachment, const char *name,
 	return 0;
 }
 
-/* The sites of groups @first to before @end, whose program is @joined: its parts count from 0. */
+/* Attach @joined to the sites of the groups from @first to before @end, its parts in this order. */
 static int attachment_run(struct attachment *attachment, const struct bpf_insn *joined,
 			  uint32_t count,
 			  uint32_t first, uint32_t end)
@@ -162,10 +161,7 @@ static int attachment_run(struct attachment *attachment, const struct bpf_insn *
 	return attachment_part(attachment, attachment->file->name, joined, count, from, to);
 }
 
-/*
- * As many groups in one program as it has room for, which the attach cookie leads to their parts.
- * -ENOSPC: not even the first one fits.
- */
+/* Join as many groups as fit into each program. Return -ENOSPC if not even one fits. */
 static int attachment_joined(struct attachment *attachment)
 {
 	struct join_part *parts = calloc(attachment->ngroups, sizeof(*parts));
@@ -192,7 +188,7 @@ cleanup:
 	return n;
 }
 
-/* A program for each group. */
+/* Attach one program for each group. */
 static int attachment_groups(struct attachment *attachment)
 {
 	uint32_t first = 0, end;
@@ -210,7 +206,7 @@ static int attachment_groups(struct attachment *attachment)
 	return err;
 }
 
-/* The sites in the order of their groups, which are numbered as they came. */
+/* Collect the sites in the order of their groups. */
 static void attachment_sites(struct attachment *attachment)
 {
 	const struct uprobe_set *set = attachment->set;
@@ -236,7 +232,7 @@ static void attachment_sites(struct attachment *attachment)
 	attachment->nsites = n;
 }
 
-/* Those sites of the plan that are for entries, or for returns. */
+/* Attach the sites at function returns, or the others. */
 static int attachment_out(struct attachment *attachment, bool on_return)
 {
 	struct uprobe_links *links = attachment->links;
@@ -262,7 +258,7 @@ int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *fi
 {
 	struct attachment attachment = { .set = set, .file = file, .method = method,
 					 .links = links, .error = error };
-	/* Its five arrays; no group is without a site. */
+	/* Room for five arrays; each group has a site. */
 	uint64_t *room = calloc(set->nsites, 5 * sizeof(*room));
 	int err = -ENOMEM;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What will be put on a file: linked programs, and the sites that each goes on. Sites whose
- * programs came out the same share one.
+ * What is attached to a file: linked programs and the sites of each. Sites with identical programs
+ * share one.
  */
 #ifndef LOADER_UPROBE_SET_H
 #define LOADER_UPROBE_SET_H
@@ -19,9 +19,9 @@ struct uprobe_group {
 
 struct uprobe_site {
 	uint64_t offset, semaphore;	/* in the file; semaphore 0: none */
-	uint64_t semaphore_vaddr;	/* the same, as linked */
+	uint64_t semaphore_vaddr;	/* its address as linked */
 	uint32_t group;
-	bool on_return;			/* when the function that begins there returns */
+	bool on_return;			/* at returns of the function that begins there */
 };
 
 /* All zero is an empty one; uprobe_set_free() ends it. */
@@ -48,22 +48,21 @@ struct uprobe_method {
 	void *program_arg;
 };
 
-/* The descriptors that keep programs on their sites. All zero: none. */
+/* The descriptors that keep programs attached. All zero is none. */
 struct uprobe_links {
 	int *fds;
 	uint32_t count;
-	struct features *features;	/* borrowed from the place */
+	struct features *features;	/* of the method, borrowed */
 };
 
 /*
- * Adds the site at @offset of the file, with the @count instructions of linked @program, which are
- * copied. 0, or -ENOMEM.
+ * Add @site with the linked @program, @count instructions, which are copied. Its ->group is ignored.
+ * Return 0 or -ENOMEM.
  */
 int uprobe_set_add(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
-		   uint32_t count,
-		   const struct uprobe_site *site);
+		   uint32_t count, const struct uprobe_site *site);
 
-/* Forgets the groups and sites beyond the first so many. */
+/* Remove the groups and sites beyond the first so many. */
 void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites);
 
 void uprobe_set_free(struct uprobe_set *set);
@@ -74,18 +73,18 @@ void uprobe_set_free(struct uprobe_set *set);
  */
 int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count);
 
-/* Loads a program: its descriptor, or -errno and the verifier's words in @fault. */
+/* Load a program. Return its descriptor, or -errno with the verifier's log in @error. */
 int uprobe_set_load(const struct prog_def *def, struct error *error);
 
 /*
- * Loads the programs and puts them on their sites, all on one link where it can. 0, or -errno and
- * why in @fault, with nothing attached. uprobe_set_detach() ends it.
+ * Load the programs and attach them to their sites, by one link if possible. Return 0, or -errno with
+ * the cause in @error and nothing attached. uprobe_set_detach() ends it.
  */
 int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *file,
 		      const struct uprobe_method *method, struct uprobe_links *links,
 		      struct error *error);
 
-/* Takes the probes away. */
+/* Detach the probes. */
 void uprobe_set_detach(struct uprobe_links *links);
 
 #endif

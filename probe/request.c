@@ -95,7 +95,7 @@ static int work_refuse(struct work *work, const struct site *site, const char *w
 	return error_set(work->error, ERROR_PROBE, -EINVAL, subject, detail);
 }
 
-/* Where the variables of a function's entry or return are, by the calling convention. */
+/* Set the specs of a function's entry or return, by the calling convention. */
 static void work_registers(struct work *work)
 {
 	static const char *const texts[REQUEST_REGISTERS] = {
@@ -480,7 +480,7 @@ static int work_probes(struct work *work)
 	return err && err != -ENOENT ? err : found;
 }
 
-/* Whether the function at @offset has been planned for this wish: names can be one function's. */
+/* Return whether the function at @offset is in the set: it may have several names. */
 static bool work_has_site(const struct work *work, uint32_t first, uint64_t offset)
 {
 	for (uint32_t i = first; i < work->set->nsites; i++)
@@ -533,21 +533,21 @@ static int work_functions(struct work *work)
 }
 
 int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
-		       const char *path,
-		       const struct probe_request_common *common, struct uprobe_set *set, struct error *error)
+		       const struct probe_request_common *common, struct uprobe_set *set,
+		       struct error *error)
 {
 	struct work *work;
 	int found = 0;
 
 	if (elf->machine != HOST_ELF_MACHINE || !elf->is64)
-		return error_set(error, ERROR_MACHINE, -ENOEXEC, path, NULL);
+		return error_set(error, ERROR_MACHINE, -ENOEXEC, common->path, NULL);
 	work = calloc(1, sizeof(*work));
 	if (!work)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	work->request = request;
 	work->number = number;
 	work->elf = elf;
-	work->path = path;
+	work->path = common->path;
 	work->common = common;
 	work->error = error;
 	work->on_return = request->kind == REQUEST_RETURN;

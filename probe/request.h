@@ -8,7 +8,7 @@
 #include "usdt/expression.h"
 
 #define REQUEST_FIELDS	12
-#define REQUEST_REGISTERS	6	/* arguments of a function that are looked for in registers */
+#define REQUEST_REGISTERS	6	/* arguments of a function that are read from registers */
 #define REQUEST_SITES_MAX	512	/* of a file */
 
 enum probe_request_kind {
@@ -66,9 +66,10 @@ enum probe_request_mode {
 	REQUEST_HISTOGRAM,			/* count hits by the first field's power of two */
 };
 
-/* What is the same for all files. */
+/* What a file is searched with. All is borrowed. */
 struct probe_request_common {
 	const struct runtime *runtime;
+	const char *path;		/* of the file, for messages */
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* room for a text, a multiple of 8 */
 	struct probe_table *table;	/* gets what is new */
@@ -82,8 +83,8 @@ struct probe_request_common {
  * file has, or -errno and why in @fault.
  */
 int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
-		       const char *path,
-		       const struct probe_request_common *common, struct uprobe_set *set, struct error *error);
+		       const struct probe_request_common *common, struct uprobe_set *set,
+		       struct error *error);
 
 void probe_table_free(struct probe_table *table);
 

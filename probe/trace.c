@@ -160,7 +160,7 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 		    struct error *error)
 {
 	const struct probe_request_common common = {
-		.runtime = &h->rt,
+		.runtime = &h->rt, .path = path,
 		.mode = h->config.mode, .text_size = h->text_size, .table = &h->table,
 		.skipped = h->config.skipped, .arg = h->config.arg,
 	};
@@ -175,7 +175,7 @@ int probe_trace_add(struct probe_trace *h, const struct probe_request *request, 
 	file = probe_trace_file(h, fd, path, error);
 	if (file)
 		file->lowest_vaddr = elf_map_lowest_vaddr(&binary.elf);
-	found = file ? probe_request_file(request, number, &binary.elf, path, &common, &file->set,
+	found = file ? probe_request_file(request, number, &binary.elf, &common, &file->set,
 					  error) :
 		       error->code;
 	elf_map_close(&binary);

@@ -8,7 +8,6 @@
 
 #include "host/elf_map.h"
 #include "host/process_memory.h"
-#include "db/engines.h"
 #include "usdt/accessor.h"
 
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
@@ -359,7 +358,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct backend_places *ba
 			     .size = size, .reads = &reads };
 	uint64_t session = event->address;
 	struct process process;
-	int err = process_read(event->pid, engine_is_executable, &process);
+	int err = process_read(event->pid, places->is_program, &process);
 
 	*info = (struct lock_info){ .event = *event };
 	info->self.pid = event->pid;

@@ -14,6 +14,7 @@
 
 /* Addresses and offsets for a server's file. */
 struct mysql_locks {
+	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	uint64_t sessions;	/* first word of a THD, as linked; 0: not known */
 	int64_t connection;	/* offset of the connection id in a THD; -1: not known */

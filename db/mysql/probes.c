@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "db/mysql/lock_ops.h"
+
 #define COMMAND(number)	(1ULL << ((number) & 63))
 
 static const char *const mysql_executables[] = { "mysqld", "mariadbd", "mysqld-debug", NULL };
@@ -148,7 +150,7 @@ static void mysql_client(const char *host, const char *port, char *client, size_
 	snprintf(client, size, "%s", host);
 }
 
-const char *const mysql_query_accessors[] = {
+static const char *const mysql_query_accessors[] = {
 	"thd_query_string", "_Z16thd_query_unsafeP3THD", NULL,
 };
 
@@ -225,4 +227,5 @@ const struct engine engine_mysql = {
 	 */
 	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
+	.lock_ops = &mysql_lock_ops,
 };

@@ -7,7 +7,4 @@
 /* MySQL and MariaDB, from 5.5: by USDT probes if built with them, else by exported functions. */
 extern const struct engine engine_mysql;
 
-/* As engine_probe_set.query_accessors. */
-extern const char *const mysql_query_accessors[];
-
 #endif

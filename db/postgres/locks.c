@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "db/engine.h"
-#include "db/engines.h"
 #include "host/elf_map.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
@@ -156,7 +155,7 @@ static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
 /* Return 0 or -errno. process_memory_close(&r->memory) ends it. */
 static int reader_open(struct reader *r, struct postgres_locks *places, uint32_t pid, size_t size)
 {
-	int err = process_read(pid, engine_is_executable, &r->process);
+	int err = process_read(pid, places->is_program, &r->process);
 
 	r->places = places;
 	r->size = size;
@@ -329,11 +328,11 @@ static uint32_t reader_sibling(const struct reader *r, uint32_t ns_pid)
 	if (!*r->siblings)
 		return 0;
 	--*r->siblings;
-	if (!process_read(ns_pid, engine_is_executable, &process) &&
+	if (!process_read(ns_pid, r->places->is_program, &process) &&
 	    sibling_each(&sibling, &process))
 		return sibling.pid;
 	if (r->process.pid != r->process.ns_pid)
-		process_each(engine_is_executable, sibling_each, &sibling);
+		process_each(r->places->is_program, sibling_each, &sibling);
 	return sibling.pid;
 }
 

@@ -19,6 +19,7 @@
 
 /* Addresses and offsets for a server's file. */
 struct postgres_locks {
+	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	/* Variables as linked; 0: missing. */
 	uint64_t proc, entry, query, client, kinds;

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/mysql/lock_ops.h"
+
+#include "db/mysql/locks.h"
+#include "db/mysql/names.h"
+
+/*
+ * MySQL and MariaDB tell their scheduler of each wait, whoever that is. MDL_context::find_deadlock()
+ * is called before each wait for a metadata lock.
+ */
+#define SESSION_WAIT(symbol)                                                                \
+	{                                                                                   \
+		.step = "start", .program = "session_wait", .function = symbol,             \
+		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
+				    { .name = "arg_kind", .spec = "4@%arg1", .fallback = -1 }), \
+	}
+
+static const struct engine_probe mysql_probes[] = {
+	{ .step = "done", .program = "lock_done", .function = "thd_wait_end" },
+	{ .step = "done", .program = "lock_done", .function = "_Z12thd_wait_endP3THD" },
+	{
+		.step = "metadata", .program = "session_metadata",
+		.function = "_ZN11MDL_context13find_deadlockEv", .optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_context", .spec = "8@%arg0", .fallback = -1 }),
+	},
+	SESSION_WAIT("thd_wait_begin"),
+	SESSION_WAIT("_Z14thd_wait_beginP3THDi"),
+};
+
+static const struct engine_probe_set mysql_set = {
+	mysql_probes, sizeof(mysql_probes) / sizeof(mysql_probes[0]), NULL,
+};
+
+static void ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
+{
+	struct mysql_locks *places = state;
+
+	mysql_locks_find(elf, places);
+	places->is_program = is_program;
+}
+
+static int ops_read(void *state, const struct lock_query *query, struct lock_info *info)
+{
+	return mysql_locks_read(state, query->places, query->event, query->text_bytes,
+				query->again, info);
+}
+
+static const char *ops_kind(const void *state, const struct event_lock *event)
+{
+	(void)state;
+	return event->flags & LOCK_SESSION ? mysql_lock_kind(event) : "";
+}
+
+const struct lock_ops mysql_lock_ops = {
+	.probes = &mysql_set, .state_bytes = sizeof(struct mysql_locks),
+	.find = ops_find, .read = ops_read, .kind = ops_kind,
+};

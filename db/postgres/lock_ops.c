@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/postgres/lock_ops.h"
+
+#include "db/postgres/catalog.h"
+#include "db/postgres/locks.h"
+#include "db/postgres/names.h"
+
+#define TAG_SPECS                                                          \
+	{ .name = "arg_field1", .spec = "4@0(%arg0)", .fallback = -1 },    \
+	{ .name = "arg_field2", .spec = "4@4(%arg0)", .fallback = -1 },    \
+	{ .name = "arg_field3", .spec = "4@8(%arg0)", .fallback = -1 },    \
+	{ .name = "arg_field4", .spec = "2@12(%arg0)", .fallback = -1 },   \
+	{ .name = "arg_kind", .spec = "1@14(%arg0)", .fallback = -1 },     \
+	{ .name = "arg_mode", .spec = "4@16(%arg0)", .fallback = -1 },     \
+	{ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }
+
+#define LWLOCK_ARGS                                                      \
+	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
+		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
+
+/* Where struct PGPROC has its process's number, by which the program checks it, and .lwWaitMode. */
+#define LWLOCK_PROC(symbol, pid, mode)                                      \
+	{ .name = "arg_proc_pid", .only_with = symbol,                     \
+	  .spec = "4@" #pid "(MyProc(%ip))" },                             \
+	{ .name = "arg_mode", .only_with = symbol,                         \
+	  .spec = "1@" #mode "(MyProc(%ip))", .fallback = LWLOCK_MODES }
+
+/*
+ * PostgreSQL. ProcSleep(LOCALLOCK *, …) waits, GrantAwaitedLock() is called when it got the
+ * lock, LockErrorCleanup() first thing when it is to be given up, by an error or a cancel; then no
+ * lock__wait__done comes. A deadlock makes its victim leave the queue by RemoveFromWaitQueue(), also
+ * one that is seen without the search that deadlock__found ends. LWLocks have no function of their
+ * own that waits: they sleep in PGSemaphoreLock(), with a few others.
+ */
+static const struct engine_probe postgres_probes[] = {
+	{
+		.step = "row", .program = "lock_row", .function = "XactLockTableWait",
+		.optional = true,
+		.args = ENGINE_ARGS(
+			{ .name = "arg_xid", .spec = "4@%arg0" },
+			{ .name = "arg_relation", .spec = "8@%arg1" },
+			{ .name = "arg_block_high", .spec = "2@0(%arg2)" },
+			{ .name = "arg_block_low", .spec = "2@2(%arg2)" },
+			{ .name = "arg_offset", .spec = "2@4(%arg2)" }),
+	},
+	{
+		.step = "done", .program = "lock_done",
+		.provider = "postgresql", .probe = "lock__wait__done",
+	},
+	{
+		/* From 18 on: behind ProcSleep(), also when that failed. */
+		.step = "done", .program = "lock_done",
+		.function = "set_ps_display_remove_suffix", .only_with = "JoinWaitQueue",
+	},
+	{ .step = "done", .program = "lock_done", .function = "GrantAwaitedLock" },
+	{ .step = "failed", .program = "lock_failed", .function = "LockErrorCleanup" },
+	{
+		.step = "deadlock", .program = "lock_deadlock",
+		.provider = "postgresql", .probe = "deadlock__found", .optional = true,
+	},
+	{ .step = "removed", .program = "lock_deadlock", .function = "RemoveFromWaitQueue" },
+	{
+		.step = "queue", .program = "lock_queue", .function = "ProcSleep",
+		.args = ENGINE_ARGS({ .name = "arg_lock", .spec = "8@%arg0", .fallback = -1 }),
+	},
+	{
+		.step = "start", .program = "lock_start",
+		.provider = "postgresql", .probe = "lock__wait__start",
+		.args = ENGINE_ARGS(
+			{ .name = "arg_field1", .probe_arg = 1, .fallback = -1 },
+			{ .name = "arg_field2", .probe_arg = 2, .fallback = -1 },
+			{ .name = "arg_field3", .probe_arg = 3, .fallback = -1 },
+			{ .name = "arg_field4", .probe_arg = 4, .fallback = -1 },
+			{ .name = "arg_kind", .probe_arg = 5, .fallback = -1 },
+			{ .name = "arg_mode", .probe_arg = 6, .fallback = -1 },
+			{ .name = "arg_lock" }),
+	},
+	{
+		.step = "start", .program = "lock_start", .function = "ProcSleep",
+		.args = ENGINE_ARGS(TAG_SPECS),
+	},
+	{
+		.step = "lwlock done", .program = "lwlock_done",
+		.provider = "postgresql", .probe = "lwlock__wait__done", .optional = true,
+		.args = LWLOCK_ARGS, .has = TARGET_HAS_LWLOCKS,
+	},
+	{
+		.step = "lwlock done", .program = "lwlock_done",
+		.function = "PGSemaphoreLock", .on_return = true, .optional = true,
+		.args = ENGINE_ARGS({ .name = "arg_name" }, { .name = "arg_mode" }),
+	},
+	{
+		.step = "lwlock start", .program = "lwlock_start",
+		.provider = "postgresql", .probe = "lwlock__wait__start", .optional = true,
+	},
+	{
+		.step = "lwlock start", .program = "semaphore_start",
+		.function = "PGSemaphoreLock", .optional = true, .has = TARGET_HAS_LWLOCKS,
+		.args = ENGINE_ARGS(
+			{ .name = "arg_named", .spec = "8@NamedLWLockTrancheArray(%ip)" },
+			{ .name = "arg_nnamed", .spec = "4@NamedLWLockTrancheRequests(%ip)" },
+			LWLOCK_PROC("LWLockCallbacks", 340, 361),	/* 19 */
+			LWLOCK_PROC("postmaster_child_launch", 60, 91),	/* 17 */
+			LWLOCK_PROC("my_wait_event_info", 64, 95),	/* 14 */
+			LWLOCK_PROC("GetBackgroundWorkerTypeByPid", 52, 79),	/* 11 */
+			LWLOCK_PROC(NULL, 52, 75)),
+	},
+};
+
+static const struct engine_probe_set postgres_set = {
+	postgres_probes, sizeof(postgres_probes) / sizeof(postgres_probes[0]), NULL,
+};
+
+static void ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
+{
+	struct postgres_locks *places = state;
+
+	postgres_locks_find(elf, places);
+	places->is_program = is_program;
+}
+
+static void ops_names(void *state, uint32_t pid, const char *version)
+{
+	postgres_locks_names(state, pid, version);
+}
+
+static int ops_read(void *state, const struct lock_query *query, struct lock_info *info)
+{
+	return postgres_locks_read(state, query->event->pid, query->event, query->text_bytes, info);
+}
+
+/* Where a PGPROC has the awaited lock must be known before its queue can be read. */
+static bool ops_complete(const void *state)
+{
+	const struct postgres_locks *places = state;
+
+	return places->wait_at >= 0;
+}
+
+static const char *ops_kind(const void *state, const struct event_lock *event)
+{
+	const struct postgres_locks *places = state;
+
+	return places && event->kind < POSTGRES_LOCK_KINDS ? places->kind[event->kind] : "";
+}
+
+static const char *ops_tranche(const void *state, uint32_t tranche)
+{
+	const struct postgres_locks *places = state;
+
+	return places && tranche < POSTGRES_TRANCHES && *places->tranche[tranche] ?
+	       places->tranche[tranche] : NULL;
+}
+
+static void ops_relation(const void *state, const struct event_lock *event,
+			 char name[LOCK_RELATION])
+{
+	if (postgres_lock_fields(ops_kind(state, event)) & POSTGRES_TAG_RELATION)
+		postgres_catalog_name(event->pid, event->field[0], event->field[1], name);
+}
+
+const struct lock_ops postgres_lock_ops = {
+	.probes = &postgres_set, .state_bytes = sizeof(struct postgres_locks),
+	.find = ops_find, .names = ops_names, .read = ops_read, .complete = ops_complete,
+	.kind = ops_kind, .tranche = ops_tranche, .relation = ops_relation, .joins = true,
+};
