@@ -373,7 +373,7 @@ def test_counters_that_cannot_be_read(tool, tmp_path):
     assert "minor_faults" in only(traced, "hidden")["use"] and "shared_hit" not in only(traced, "hidden")["use"], traced.said()
 
 
-@pytest.mark.parametrize("args", [(), ALL_FALLBACKS], ids=["new", "old-ways"])
+@pytest.mark.parametrize("args", [(), ALL_FALLBACKS], ids=["default", "fallbacks"])
 def test_adds_up_under_load(postgres, tool, args):
     """All protocols, pipelines and failures; several at once."""
     traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args)
@@ -467,7 +467,7 @@ def test_short_texts(postgres, tool, ways):
     assert len(ended(traced).statements) == 2, traced.said()
 
 
-@pytest.mark.parametrize("args", [force("perfbuf"), ALL_FALLBACKS], ids=["perf", "old-ways"])
+@pytest.mark.parametrize("args", [force("perfbuf"), ALL_FALLBACKS], ids=["perfbuf", "fallbacks"])
 def test_no_types_the_old_ways(postgres, tool, args):
     """Records go by perf buffers, also from programs on events."""
     traced = way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args, wrap=NO_TYPES))
