@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Figures, side by side: what tracing costs, with dbslower and with others. Not a test.
+"""Benchmarks: the cost of tracing, with dbslower and with other tools.
 
 Servers and clients run on one CPU, the tracer on another: unpinned, one client mostly
 measures how long an idle CPU takes to wake up. All tracers take turns in every round, the

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""How long the commands take that end by themselves."""
+"""Part of bench.py: the time of commands that do not trace until they are stopped."""
 
 import glob
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""dbslower list, against what readelf reads from the same files."""
+"""dbslower list, compared with readelf on the same files."""
 
 import contextlib
 import glob
@@ -342,7 +342,7 @@ def running(path, *args, **keywords):
 
 
 def mapped_probes(pid):
-    """What readelf finds in the files that the process maps executable, in their order."""
+    """Return the probes of the files that the process maps executable, by readelf, in their order."""
     paths = []
     with open(f"/proc/{pid}/maps") as maps:
         for line in maps:

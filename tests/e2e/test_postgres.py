@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The main job, one test for each thing that must work, on a real server."""
+"""Slow statements of a PostgreSQL server: a test for each feature."""
 
 import base64
 import datetime
@@ -368,7 +368,7 @@ def test_prepared(postgres, tool):
 
 
 def test_slow_prepared(postgres, tool):
-    """What bcc's tool cannot see: slow executions of a prepared statement."""
+    """Slow executions of a prepared statement, which bcc's tool does not show."""
     traced = tool("postgres", "10", "--json", "-p", postgres.pid)
     with postgres.connect() as connection:
         for _ in range(3):

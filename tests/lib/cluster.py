@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A throwaway PostgreSQL cluster: Debian's server, a folder of its own, nothing shared."""
+"""A temporary PostgreSQL cluster: Debian's server in a directory of its own."""
 
 import glob
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A throwaway MariaDB: Debian's server, a folder of its own, nothing shared.
+"""A temporary MariaDB server: Debian's, in a directory of its own.
 
 Debian's packages mariadb-server-core and mariadb-client-core are enough: they bring no
 service, no user and no database of the system's.
