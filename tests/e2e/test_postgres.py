@@ -915,9 +915,9 @@ def test_terminal_is_flushed_at_once(postgres, need_tool):
     assert process.returncode == 0
 
 
-def test_kill_leaves_nothing(postgres, tool):
+def test_kill_leaves_nothing(clusters, server_copy, tool):
     """kill -9: breakpoints, semaphores, programs, maps and links are as before."""
-    path = os.path.join(server_bindir(), "postgres")
+    postgres, path = clusters(name="kill", postgres=server_copy), server_copy	# no other tool traces this file
     with postgres.connect() as connection:
         memory = Memory(connection.info.backend_pid, path)
         assert memory.breakpoints() == [] and memory.semaphores() == {}, "something else traces this server"
@@ -940,8 +940,8 @@ def test_kill_leaves_nothing(postgres, tool):
         connection.execute("select 1 /* works on */")
 
 
-def test_stop_leaves_nothing(postgres, tool):
-    path = os.path.join(server_bindir(), "postgres")
+def test_stop_leaves_nothing(clusters, server_copy, tool):
+    postgres, path = clusters(name="stop", postgres=server_copy), server_copy
     with postgres.connect() as connection:
         memory = Memory(connection.info.backend_pid, path)
         traced = tool("postgres", "-m", "0", "-p", postgres.pid)

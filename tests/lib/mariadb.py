@@ -97,7 +97,7 @@ class Maria:
         done = subprocess.run(
             [INSTALL, "--no-defaults", f"--datadir={self.data}", "--auth-root-authentication-method=normal",
              "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-method=nosync",
-             "--innodb-use-native-aio=0"],	# of which a machine has only so many
+             "--innodb-use-native-aio=0", f"--tmpdir={self.dir}"],	# of which a machine has only so many
             cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **run_as())
         if done.returncode:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}")
