@@ -15,7 +15,7 @@ import pytest
 
 import bpf_objects
 import wire
-from cluster import children, other_servers, server_bindir, wait_for
+from cluster import children, other_servers, wait_for
 from elffile import Memory, usdt_probes
 from fallbacks import force
 from statements import KEYS, LOST_KEYS, only, rows, stopped, tags, text_of, with_tag
