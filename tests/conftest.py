@@ -4,6 +4,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -13,13 +14,25 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 pytest.register_assert_rewrite("backends", "elf_oracle", "elffile", "fuzzing", "soak", "statements", "tool")
 
-from cluster import Cluster, server_bindir	# noqa: E402
+from cluster import Cluster, children, running, server_bindir	# noqa: E402
 from mysql_fixture import SERVERS	# noqa: E402
 from requirements import need_root, need_server	# noqa: E402
 from tap import limit_output, parse_tap, plan_fault	# noqa: E402
 from tool import BUILD, DBSLOWER, FIXTURES, Tool	# noqa: E402
 
 UNIT_TIMEOUT = 300
+STRICT_SKIPS = bool(os.environ.get("STRICT_SKIPS"))	# a skip is a failure: on a machine with everything installed
+
+
+def pytest_configure(config):
+    """
+    Undo signals that are ignored since the start (nohup, a background job of a script): the programs under test
+    would inherit that. A handler is not inherited, so SIGHUP does not end the tests.
+    """
+    for sig, handler in ((signal.SIGHUP, lambda *_: None), (signal.SIGINT, signal.default_int_handler),
+                         (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(sig) == signal.SIG_IGN:
+            signal.signal(sig, handler)
 
 
 # --- the unit programs: tests/unit/NAME.c is $BUILD/tests/unit/NAME
@@ -96,6 +109,8 @@ def pytest_runtest_logreport(report):
     outcome = report.outcome
     if hasattr(report, "wasxfail"):
         outcome = "failed"
+    if outcome == "skipped" and STRICT_SKIPS:
+        outcome = "failed"
     if report.when == "call" or outcome != "passed":
         before = outcomes.get(report.nodeid, "passed")
         outcomes[report.nodeid] = max(before, outcome, key=rank.get)
@@ -105,7 +120,7 @@ def pytest_collectreport(report):
     if report.failed:
         outcomes[report.nodeid] = "failed"
     elif report.skipped:
-        outcomes[report.nodeid] = "skipped"
+        outcomes[report.nodeid] = "failed" if STRICT_SKIPS else "skipped"
 
 
 def pytest_sessionfinish(session, exitstatus):
@@ -129,10 +144,24 @@ def postgres():
         yield cluster.start()
 
 
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    item.failed = getattr(item, "failed", False) or report.failed
+
+
 @pytest.fixture(autouse=True)
 def shared_runs(request):
-    """A test that stopped the shared cluster may fail; the next one finds it running."""
+    """A test that fails leaves no connection, no process and no stopped server to the next one."""
+    before = set(children(os.getpid()))
     yield
+    if getattr(request.node, "failed", False):
+        for server in list(running):
+            if server.process is not None and server.process.poll() is None:
+                server.disconnect_all()
+        servers = {server.process.pid for server in running if server.process is not None}
+        for pid in set(children(os.getpid())) - before - servers:
+            os.kill(pid, signal.SIGKILL)
     if "postgres" in request.fixturenames:
         cluster = request.getfixturevalue("postgres")
         if cluster.process is None or cluster.process.poll() is not None:

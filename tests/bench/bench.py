@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Figures, side by side: what tracing costs, with dbslower and with others. Not a test.
+"""Benchmarks: the cost of tracing, with dbslower and with other tools.
 
 Servers and clients run on one CPU, the tracer on another: unpinned, one client mostly
 measures how long an idle CPU takes to wake up. All tracers take turns in every round, the
@@ -18,6 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 
+import bench_commands	# noqa: E402
 import bench_probes	# noqa: E402
 import bench_rate	# noqa: E402
 import bench_scale	# noqa: E402
@@ -33,6 +34,7 @@ PARTS = {
     "pgbench": ("PostgreSQL's throughput and CPU time", bench_servers.pgbench),
     "maria": ("MariaDB's throughput and CPU time", bench_servers.maria),
     "start": ("exec to attached and to the first event, memory, size, system calls", bench_start.start),
+    "commands": ("the self-test, and lists of probes", bench_commands.commands),
     "rate": ("the highest rate without a loss, and what is lost beyond it", bench_rate.rate),
     "scale": ("10,000 connections; 500 probe sites", bench_scale.scale),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Parts of bench.py: the cost of a hit, on programs that do nothing else."""
+"""Parts of bench.py: the cost of a probe hit, on programs that do nothing else."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ PROBED = ("pgstat_report_activity", "EndCommand", "AbortCurrentTransaction")
 
 
 def measured(arguments, tracer, out):
-    """What the program prints of itself, traced; it waits for a line before it starts, and for the input's end."""
+    """Return the output of the traced program, which waits for a line before it starts."""
     out.seek(0)
     out.truncate()
     process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

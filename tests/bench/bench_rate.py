@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Part of bench.py: the highest rate of statements of which none is lost, and what becomes of the rest beyond it."""
+"""Part of bench.py: the highest rate of statements without a loss, and the losses beyond it."""
 
 import os
 import re
@@ -55,7 +55,7 @@ def bpftrace_counts(out):
 
 
 def lines_of(out, mark):
-    """How many lines have @mark, and the end of it all."""
+    """Return the number of lines with @mark, and the end of the output."""
     out.seek(0)
     lines, tail = 0, b""
     for line in out:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Parts of bench.py: what tracing costs a PostgreSQL and a MariaDB that do work."""
+"""Parts of bench.py: the cost of tracing for a PostgreSQL and a MariaDB server under load."""
 
 import glob
 import os

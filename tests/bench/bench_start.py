@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Part of bench.py: how long a tracer takes to begin, and what it takes of the machine to do so."""
+"""Part of bench.py: the time from exec to the first event, memory and system calls of a tracer."""
 
 import os
 import re
@@ -58,7 +58,7 @@ def begin(bench, tracer, times):
 
 
 def system_calls(bench, tracer):
-    """How many it makes, with all its threads and children, until the last probe is attached."""
+    """Return the number of system calls, with all threads and children, until the last probe is attached."""
     with tempfile.NamedTemporaryFile("r") as log:
         traced = subprocess.Popen(["strace", "-f", "-o", log.name, *tracer.command], stdin=subprocess.DEVNULL,
                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

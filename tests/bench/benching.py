@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the parts of bench.py share: tracers that take turns, and tables of medians with their spread."""
+"""Common parts of bench.py: tracers that take turns, and tables of medians with their spread."""
 
 import collections
 import os
@@ -223,7 +223,7 @@ def load_tables(all_, keys, what):
 
 
 def costs(all_, keys):
-    """What each adds to a statement, and that in parts of the empty programs' cost."""
+    """Return what each adds to a statement, and the ratio to the cost of empty programs."""
     named = {one.name: one for one in all_}
 
     def added(one, key):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The binary for aarch64, built here: its form, and its unit tests under emulation. test_kernels.py lets it trace."""
+"""The binary for aarch64: its format, and its unit tests under user-mode emulation. test_kernels.py traces with it."""
 
 import os
 import re

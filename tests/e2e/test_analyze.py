@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The part of make analyze that takes seconds: cppcheck. The rest takes minutes."""
+"""The fast part of make analyze: cppcheck."""
 
 import os
 import shutil

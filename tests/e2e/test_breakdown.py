@@ -246,7 +246,7 @@ def test_use_is_what_explain_says(postgres, traced):
 
 
 def kernel_says(pid):
-    """What the kernel counts of a process: VmPeak and RssShmem in bytes, and system calls that read and write."""
+    """Return the kernel's counters of a process: VmPeak and RssShmem in bytes, and system calls that read and write."""
     said = {}
     for name in ("status", "io"):
         with open(f"/proc/{pid}/{name}", encoding="ascii", errors="replace") as f:
@@ -331,7 +331,7 @@ def test_sorts_that_do_not_end(postgres, traced):
 
 
 def test_memory_is_what_the_kernel_says(postgres, traced):
-    """What a statement allocates counts where no earlier one needed it; that it touches shared buffers does not."""
+    """Memory counts if no earlier statement needed it; shared buffers that are touched do not."""
     postgres.psql("create table if not exists touched as select repeat('x', 1000) x from generate_series(1, 20000)")
     with postgres.connect() as connection:
         pid = connection.info.backend_pid
@@ -373,7 +373,7 @@ def test_counters_that_cannot_be_read(tool, tmp_path):
     assert "minor_faults" in only(traced, "hidden")["use"] and "shared_hit" not in only(traced, "hidden")["use"], traced.said()
 
 
-@pytest.mark.parametrize("args", [(), ALL_FALLBACKS], ids=["new", "old-ways"])
+@pytest.mark.parametrize("args", [(), ALL_FALLBACKS], ids=["default", "fallbacks"])
 def test_adds_up_under_load(postgres, tool, args):
     """All protocols, pipelines and failures; several at once."""
     traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args)
@@ -467,7 +467,7 @@ def test_short_texts(postgres, tool, ways):
     assert len(ended(traced).statements) == 2, traced.said()
 
 
-@pytest.mark.parametrize("args", [force("perfbuf"), ALL_FALLBACKS], ids=["perf", "old-ways"])
+@pytest.mark.parametrize("args", [force("perfbuf"), ALL_FALLBACKS], ids=["perfbuf", "fallbacks"])
 def test_no_types_the_old_ways(postgres, tool, args):
     """Records go by perf buffers, also from programs on events."""
     traced = way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args, wrap=NO_TYPES))

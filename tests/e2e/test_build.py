@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What is built and how: one static small file, the same bytes each time, without warnings."""
+"""The build: a small static file, reproducible, without warnings."""
 
 import os
 import re

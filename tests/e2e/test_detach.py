@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Probes go one after the other, and statements end meanwhile. strace makes that last as long as it takes."""
+"""Statements that end while probes are detached one by one. strace slows detaching down."""
 
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ DELAY_US = 20000
 
 
 class Postgres:
-    """What the test needs of a server."""
+    """The server, as the test uses it."""
 
     def __init__(self, server):
         self.server, self.pid = server, server.pid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What make dist makes: the packages as the ordinary tools see them, the same bytes each time."""
+"""make dist: the packages, read by the ordinary tools, and that they are reproducible."""
 
 import glob
 import gzip
@@ -114,7 +114,7 @@ def test_same_bytes(releases):
 
 
 def test_sources(release):
-    """What is committed, no less and no more, but for the commit's name."""
+    """The archive has the committed files and the commit's name."""
     with tarfile.open(release.sources) as f:
         names = {member.name.split("/", 1)[1]: member for member in f if not member.isdir()}
         assert f.extractfile(names[".commit"]).read().decode() == f"{release.commit} {DATE}\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""dbslower doctor, against readelf, /proc and what the kernel does."""
+"""dbslower doctor, compared with readelf, /proc and the behaviour of the kernel."""
 
 import json
 import os
@@ -219,7 +219,7 @@ def test_program_with_other_probes(tmp_path):
 
 
 def test_damaged_files(tmp_path):
-    """Whatever the bytes are: an object, an exit status, no crash."""
+    """Any bytes: a JSON object, an exit status, no crash."""
     data = open(postgres_file(), "rb").read()
     path = tmp_path / "postgres"
     rng = random.Random(1)

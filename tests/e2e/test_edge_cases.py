@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What a review found: odd orders of messages, images seen twice, hostile files."""
+"""Edge cases: unusual orders of messages, one image at several mounts, malformed files."""
 
 import os
 import re
@@ -156,7 +156,7 @@ def sparse_elf(path, kind, name):
 @pytest.mark.parametrize("kind,name", [(7, b".note.stapsdt"), (2, b".symtab"), (11, b".dynsym"), (1, b".rodata"),
                                        (0x6ffffff6, b".gnu.hash"), (3, b".strtab")])
 def test_sparse_file(tmp_path, kind, name):
-    """It ends, and soon, with a message; a table without end is not read to its end."""
+    """The tool ends with a message; an endless table is read up to a limit."""
     path = tmp_path / "postgres"
     try:
         sparse_elf(path, kind, name)
@@ -209,7 +209,7 @@ def test_closed_descriptor(postgres, closed):
 
 
 def test_count_and_strict(postgres, tool):
-    """What is not shown any more cannot be shown cut."""
+    """A statement that is dropped is not counted as truncated."""
     traced = tool("postgres", "-m", "0", "--strict", "--text", "16", "-n", "1", "--json", "-p", postgres.pid)
     postgres.psql("select 1", "select 2 /* a text that is longer than sixteen bytes */")
     assert traced.process.wait(30) == 0, traced.said()
@@ -239,7 +239,7 @@ def test_filters(postgres, tool):
 
 
 def test_sql_on_a_replication_connection(postgres, tool):
-    """It is a statement like another; its title must not be taken for a user and a database."""
+    """Its statements are shown; its title has no user and database."""
     import psycopg
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
     with postgres.connect(replication="database", autocommit=True) as connection:

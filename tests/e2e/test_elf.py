@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What usdt/ reads from real files, against what readelf reads from them."""
+"""The ELF reader of usdt/ on installed files, compared with readelf."""
 
 import glob
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What goes wrong gets one clear message and the right exit status; and the documents agree."""
+"""Errors: one message and the documented exit status. The help, the man page and the completion agree."""
 
 import os
 import platform

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What older kernels and bare systems are traced with, forced on this one; test_oracle.py has their statements."""
+"""Fallbacks for older kernels and minimal systems, forced on this one. test_oracle.py compares their statements."""
 
 import errno
 import os
@@ -97,7 +97,7 @@ def test_sys_is_not_mounted_before_fsopen(postgres, tool, args, tracefs):
 
 
 def test_tracefs_is_forbidden(postgres):
-    """Where it is mounted, it is not asked for; else the message says what would help."""
+    """If tracefs cannot be mounted, the message has the remedy."""
     if os.path.exists("/sys/kernel/tracing/uprobe_events"):
         pytest.skip("tracefs is mounted here")
     done = run("postgres", "-p", postgres.pid, *force("tracefs"), "-d", "0.2", preexec_fn=deny(FSOPEN, errno.EPERM))
@@ -242,7 +242,7 @@ def test_perfbuf_longest_text(postgres, tool):
 
 
 def test_perfbuf_stat(postgres, tool):
-    """What is counted in the kernel needs no buffer; that a program was executed is still told."""
+    """Counting in the kernel requires no buffer; executed programs are still reported."""
     traced = tool("stat", "postgres", "-m", "0", "--json", "-p", postgres.pid, *force("perfbuf", "probe-read"),
                   kind=Stat)
     postgres.psql(*["select 1"] * 10)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Limits, failing system calls, kills at any stage, stopped readers and tools, deaths of backends.
+"""Faults: limits, failing system calls, kills at any stage, stalled readers and tools, backends that end.
 
 Each case ends with a message and a status, or goes on and counts; none crashes, hangs or leaves anything.
 FAULTS=all tries every system call and limit, and DEATHS=1000000 says how many backends die.
@@ -48,7 +48,7 @@ def arguments(server, *more):
 
 
 def ended(done, *words):
-    """Whether it went on; else it ended with a message that has one of the words."""
+    """Return whether the tool continued; else check that its message has one of the words."""
     assert done.returncode in (0, 1), f"status {done.returncode}: {done.stderr}"
     if done.returncode:
         assert re.match(r"dbslower: ", done.stderr), f"no message: {done}"
@@ -57,7 +57,7 @@ def ended(done, *words):
 
 
 def run(*command, timeout=TIMEOUT, **keywords):
-    """It must end by itself; else all of it is killed, with what strace runs."""
+    """Wait for the end; after the timeout kill strace and the tool."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True, **keywords)
     with process:
@@ -116,7 +116,7 @@ def test_descriptors_of_trace(server):
 
 
 def least_memory():
-    """What the kernel takes to run it at all."""
+    """Return the address space in bytes that the kernel requires to run the tool at all."""
     low, high = 0, 16 << 20
     while high - low > 16384:
         middle = (low + high) // 2
@@ -231,7 +231,7 @@ NOTES = "/run/dbslower"
 
 
 def test_note_that_cannot_be_read(mysql_program, tool, leftover):
-    """It stays until a start that can: else what it says would never be taken back."""
+    """An unreadable note is kept for a later start, which resets the semaphores."""
     one = Fixture(mysql_program("usdt-semaphores"))
     args = ["mysql", "-p", str(one.pid), "-m", "0", *force("semaphore")]
     try:
@@ -398,7 +398,7 @@ def test_deaths_leave_no_entries(server, tool, args):
 
 
 def test_pid_is_used_again(server, tool):
-    """What the dead one ran is not taken for the new one's."""
+    """The statement of the ended backend is not attributed to the new one."""
     traced = tool(*arguments(server, "--json"))
     said = server.do("reuse select 1 /* one PID */")
     assert traced.stop() == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""db/fingerprint against PostgreSQL's own query identifiers, pg_stat_statements' texts and pt-fingerprint."""
+"""sql/fingerprint, compared with PostgreSQL's query identifiers, pg_stat_statements and pt-fingerprint."""
 
 import os
 import random
@@ -199,7 +199,7 @@ def test_the_servers_classes(database):
 
 
 def test_the_servers_literals(database):
-    """What pg_stat_statements replaces is what we replace: as many, and nothing is left to replace."""
+    """As many constants are replaced as by pg_stat_statements, and none is left."""
     statements = [plain(t) for t in POSTGRES]
     ids = query_ids(database, statements)
     wrong = []

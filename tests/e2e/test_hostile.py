@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Files and processes that are made to harm who traces them. Nothing of them is changed, or reaches a terminal raw."""
+"""Hostile files and processes: the tool neither changes them nor prints their bytes unescaped."""
 
 import os
 import platform
@@ -41,7 +41,7 @@ def functions(path):
 
 
 def disassembled(path, start, end):
-    """Where the instructions are that objdump sees."""
+    """Return the addresses of the instructions that objdump prints."""
     out = subprocess.run(["objdump", "-d", "-w", "--no-show-raw-insn", f"--start-address={start:#x}",
                           f"--stop-address={end:#x}", path], capture_output=True, text=True, timeout=60).stdout
     # What it shows as one is two: fwait, and fnstcw or another one.
@@ -158,7 +158,7 @@ def test_pattern_takes_the_good_one(hostile, tool):
 
 
 def shown_well(out):
-    """What a terminal gets: lines of characters that show, in UTF-8."""
+    """Check that the output has only printable lines in UTF-8."""
     text = out.decode("utf-8", errors="strict")
     raw = re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]", text)
     assert not raw, f"{raw[0]!r} in {text[max(0, raw.start() - 100):raw.end() + 100]!r}"
@@ -248,7 +248,7 @@ def limited(path, *args, seconds=30):
 
 
 def ways(path):
-    """What can be done with a file."""
+    """Run each command on a file."""
     found = [("list", path), ("list", "-vv", path), ("list", "--json", path)]
     if os.geteuid() == 0:
         found += [("postgres", "-d", "0.1", "-x", path), ("trace", "-d", "0.1", f"{path}:*:*")]
@@ -327,7 +327,7 @@ def test_frame_tables(tmp_path, frames):
 
 
 def test_file_that_changes(tmp_path):
-    """It is cut, grown and overwritten all the while it is read."""
+    """A file that is truncated, extended and overwritten while it is read."""
     path = made(tmp_path, many(2000, step=1), name="postgres")
     with open(path, "rb") as f:
         whole = f.read()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""locks, of servers whose files and memory are made to harm who looks into them."""
+"""locks, on servers with hostile files and memory."""
 
 import ctypes
 import json
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="the fixt
 
 
 class Opened:
-    """Tells whether a file was opened, as the kernel does."""
+    """Watch by inotify whether a file is opened."""
 
     def __init__(self, path):
         libc = ctypes.CDLL(None, use_errno=True)
@@ -104,7 +104,7 @@ def ends_soon(traced, seconds=15):
 
 
 def test_catalog_that_is_no_file(tool, server, tmp_path):
-    """What stands for the catalog may be a device, that does something when it is opened."""
+    """The catalog may be a device, which must not be opened."""
     base = tmp_path / "base" / "5"
     base.mkdir(parents=True)
     os.mkfifo(tmp_path / "device")
@@ -215,7 +215,7 @@ FILES = 80
 
 
 def test_images_that_come_and_go(built, tmp_path):
-    """What nothing runs any more is not traced forever; when it is run again, it is."""
+    """A file that no process runs is detached, and attached again when it runs."""
     for number in range(1, FILES + 1):
         (tmp_path / str(number)).mkdir()
         shutil.copy(built / "postgres", tmp_path / str(number) / "postgres")

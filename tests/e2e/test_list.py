@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""dbslower list, against what readelf reads from the same files."""
+"""dbslower list, compared with readelf on the same files."""
 
 import contextlib
 import glob
@@ -243,14 +243,23 @@ def test_filter_that_matches_nothing(program, word):
 
 # --- names
 
+def machine_of(path):
+    """Return the class, byte order and machine of an ELF file."""
+    with open(path, "rb") as f:
+        head = f.read(20)
+    return head[4:6] + head[18:20]
+
+
 @pytest.mark.parametrize("name", ["stdc++", "libstdc++", "libstdc++.so", "libstdc++.so.6"])
 def test_short_names(name):
     found("libstdc++")
     cached = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True).stdout
-    path = re.search(r"libstdc\+\+\.so\.6 \(libc6,[^)]*\) => (\S+)", cached)
-    if not path:
+    paths = re.findall(r"libstdc\+\+\.so\.6 \(libc6[^)]*\) => (\S+)", cached)
+    # Others are for 32-bit programs and for the x32 ABI.
+    paths = [path for path in paths if machine_of(path) == machine_of("/proc/self/exe")]
+    if not paths:
         pytest.skip("ldconfig knows no libstdc++.so.6")
-    expected = [f"{path[1]} {provider}:{probe}" for provider, probe in oracle_probes(path[1])]
+    expected = [f"{paths[0]} {provider}:{probe}" for provider, probe in oracle_probes(paths[0])]
     assert listed("-l", name).splitlines() == expected
 
 
@@ -333,7 +342,7 @@ def running(path, *args, **keywords):
 
 
 def mapped_probes(pid):
-    """What readelf finds in the files that the process maps executable, in their order."""
+    """Return the probes of the files that the process maps executable, by readelf, in their order."""
     paths = []
     with open(f"/proc/{pid}/maps") as maps:
         for line in maps:
@@ -634,14 +643,20 @@ def test_flipped_bytes(program, tmp_path):
             json.loads(line)
 
 
+def cpu_seconds():
+    """Return the CPU time of the programs that have ended, which does not depend on the machine's load."""
+    spent = os.times()
+    return spent.children_user + spent.children_system
+
+
 def test_addresses_that_no_segment_has(tmp_path):
     """As many look-ups as possible through as many segments as possible."""
     path = tmp_path / "file"
     path.write_bytes(make_elf([desc(b"p", b"n", b"", 0x999999, 0x999999, is64=False)] * 150000, 3, is64=False,
                               segments=2000))
-    before = time.monotonic()
+    before = cpu_seconds()
     refused(run("list", path), "150000 of its USDT notes")
-    assert time.monotonic() - before < 10
+    assert cpu_seconds() - before < 10
 
 
 @pytest.mark.parametrize("kind", ["names", "one name", "segments", "arguments"])
@@ -653,20 +668,10 @@ def test_hostile_sizes_take_no_time(tmp_path, kind):
         notes = [desc(b"p", b"n" if kind == "one name" else b"%d" % n, b"8@%rax", 0x1000 + n % 4096, 0x1000)
                  for n in range(100000)]
         path.write_bytes(make_elf(notes, segments=1000 if kind == "segments" else 1))
-    before = time.monotonic()
+    before = cpu_seconds()
     out = listed(path)
-    assert time.monotonic() - before < 10
+    assert cpu_seconds() - before < 10
     assert len(out.splitlines()) == (1 if kind in ("one name", "arguments") else 100000)
-
-
-def test_libjvm_is_fast():
-    path = with_probes("libjvm")
-    took = []
-    for _ in range(3):
-        before = time.monotonic()
-        listed("-vv", path)
-        took.append(time.monotonic() - before)
-    assert min(took) < 1, took
 
 
 # --- output

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""locks: waits and who held what, against the server's own pg_locks, pg_blocking_pids() and log."""
+"""locks: waits and holders, compared with pg_locks, pg_blocking_pids() and the server's log."""
 
 import contextlib
 import functools
@@ -104,7 +104,7 @@ def oid(server, name):
 
 
 def logged_wait(server, pid, since):
-    """How long the server's log says that the process waited, in ms."""
+    """Return the duration of the process's wait in the server's log, in ms."""
     found = re.findall(rb"\|%d\|.*process %d acquired \w+ on .* after ([0-9.]+) ms" % (pid, pid), server.read_log(since))
     return float(found[0]) if found else None
 
@@ -480,7 +480,7 @@ def test_lwlocks(tool, server, updates):
 
 @pytest.mark.parametrize("way", [[], force("perf")], ids=" ".join)
 def test_lwlocks_without_usdt(tool, clusters, server_copy, updates, tmp_path, way):
-    """Those that slept, by the function that they slept in; also the lock of an extension."""
+    """Waits that slept, by the function; also the lock of an extension."""
     subprocess.run(["objcopy", "--remove-section", ".note.stapsdt", server_copy], check=True)
     statements = tmp_path / "statements.sql"
     # so many that it has to forget some

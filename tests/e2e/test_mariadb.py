@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""MariaDB: a mixed workload against the server's slow log, and one test for each thing that must work."""
+"""MariaDB: a mixed workload compared with the slow log, and a test for each feature."""
 
 import copy
 import os
@@ -387,7 +387,7 @@ def test_rows_that_are_not_known(client, traced):
 
 
 def test_rows_of_a_procedure_that_selects(client, traced):
-    """Those that were sent, of all results; the OK behind them tells of the last change alone."""
+    """The rows of all results; the final OK has only those of the last change."""
     client.query("create or replace table changed (id int primary key, n int)")
     client.query("create or replace procedure select_some() begin select 1 union select 2; insert into changed "
                  "values (1, 1); select 3; end")
@@ -571,7 +571,7 @@ def each_shown(traced, client, texts, run):
 
 
 def complaints_of(shown, wanted):
-    """What is not as wanted, a table as EXECUTES."""
+    """Return the differences from a table like EXECUTES."""
     found = []
     for text, statements in wanted.items():
         seen = [(one["query"], one.get("errno", 0), round(one["duration_ms"], 3)) for one in shown[text]]
@@ -633,7 +633,7 @@ def test_prepared_call_is_one(client, traced, disabled):
 
 
 def test_rows_of_prepared_ones_without_any(client, traced):
-    """Whatever kind the last text was, which is what the server remembers."""
+    """The server remembers the previous text, of any kind."""
     none, changes = client.prepare("select id from item where id < 0 /* p */"), client.prepare("do 1 /* p */")
     for before in ("select 1", "set @n = 1", "insert into sink values (5, 'e')"):
         client.query(before)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""MySQL releases that cannot be installed here: programs with the same symbols or probes and a script."""
+"""MySQL releases that Debian does not have: programs with the same symbols or probes, which run a script."""
 
 import pytest
 

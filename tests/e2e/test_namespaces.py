@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Servers in containers of their own and under other names, and the tool inside a namespace."""
+"""Servers in containers and under other names, and the tool inside a namespace."""
 
 import os
 import shutil
@@ -55,7 +55,7 @@ def test_one_of_them(containers, tool):
 
 
 def test_tool_in_a_container(containers, tool):
-    """It sees its own server, by the PIDs that hold there; the other one is none of its business."""
+    """The tool shows only the server of its own namespace, with the PIDs of that namespace."""
     traced = tool("postgres", "-m", "0", "--json",
                   wrap=("nsenter", "-t", str(containers[0].pid), "--pid", "--mount", "--root"))
     for n, server in enumerate(containers):
@@ -71,7 +71,7 @@ def test_tool_in_a_container(containers, tool):
 
 @pytest.mark.parametrize("proc", [(), ("--mount-proc",)], ids=["proc of the host", "proc of its own"])
 def test_tool_in_a_pid_namespace(postgres, tool, proc):
-    """It tells PIDs as /proc does."""
+    """PIDs are those of /proc."""
     traced = tool("-m", "0", "--json", wrap=("unshare", "--pid", "--fork", *proc), attached=not proc)
     if proc:
         wait_for(lambda: "no supported database server" in traced.stderr, what="its word that there is none")
@@ -158,7 +158,7 @@ def test_version_is_told(postgres, tool):
 
 
 def test_what_only_looks_like_a_server(tmp_path, tool):
-    """It is not traced, and keeps nobody from waiting for a real one."""
+    """The file is ignored, and the tool waits for a server."""
     source = tmp_path / "fake.c"
     source.write_text("int pgstat_report_activity(void) { return 0; }\n#include <unistd.h>\nint main(void) { sleep(60); }\n")
     subprocess.run(["gcc", "-rdynamic", "-o", tmp_path / "fake", source], check=True)

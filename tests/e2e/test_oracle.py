@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Nothing lost, nothing invented: a mixed workload, held against the server's own log."""
+"""A mixed workload, compared with the server's own log statement by statement."""
 
 import copy
 import os
@@ -255,7 +255,7 @@ def test_log_reader_refuses_what_it_does_not_know():
                                   ALL_FALLBACKS],
                          ids=" ".join)
 def test_fallbacks_agree_with_the_log(clusters, server_copy, tool, tmp_path, args):
-    """What older kernels are traced with, on a smaller workload, and on a file that nobody else traces."""
+    """Each fallback, on a smaller workload and on a file that no other tool traces."""
     agrees(clusters(name="old", postgres=server_copy), tool, tmp_path, args)
 
 

@@ -28,7 +28,7 @@ def text(value):
 
 
 def integer(bits, is_unsigned=False):
-    """Those of 64 bits are strings where a reader of JSON could lose digits."""
+    """Numbers of 64 bits are strings, as JSON readers may lose digits."""
     def check_integer(value):
         assert isinstance(value, str if bits == 64 else int) and not isinstance(value, bool), value
         assert re.fullmatch(r"0|-?[1-9]\d*", str(value)) and low <= int(value) <= high, value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The main job, one test for each thing that must work, on a real server."""
+"""Slow statements of a PostgreSQL server: a test for each feature."""
 
 import base64
 import datetime
@@ -15,7 +15,7 @@ import pytest
 
 import bpf_objects
 import wire
-from cluster import children, other_servers, server_bindir, wait_for
+from cluster import children, other_servers, wait_for
 from elffile import Memory, usdt_probes
 from fallbacks import force
 from statements import KEYS, LOST_KEYS, only, rows, stopped, tags, text_of, with_tag
@@ -368,7 +368,7 @@ def test_prepared(postgres, tool):
 
 
 def test_slow_prepared(postgres, tool):
-    """What bcc's tool cannot see: slow executions of a prepared statement."""
+    """Slow executions of a prepared statement, which bcc's tool does not show."""
     traced = tool("postgres", "10", "--json", "-p", postgres.pid)
     with postgres.connect() as connection:
         for _ in range(3):
@@ -915,9 +915,9 @@ def test_terminal_is_flushed_at_once(postgres, need_tool):
     assert process.returncode == 0
 
 
-def test_kill_leaves_nothing(postgres, tool):
+def test_kill_leaves_nothing(clusters, server_copy, tool):
     """kill -9: breakpoints, semaphores, programs, maps and links are as before."""
-    path = os.path.join(server_bindir(), "postgres")
+    postgres, path = clusters(name="kill", postgres=server_copy), server_copy	# no other tool traces this file
     with postgres.connect() as connection:
         memory = Memory(connection.info.backend_pid, path)
         assert memory.breakpoints() == [] and memory.semaphores() == {}, "something else traces this server"
@@ -940,8 +940,8 @@ def test_kill_leaves_nothing(postgres, tool):
         connection.execute("select 1 /* works on */")
 
 
-def test_stop_leaves_nothing(postgres, tool):
-    path = os.path.join(server_bindir(), "postgres")
+def test_stop_leaves_nothing(clusters, server_copy, tool):
+    postgres, path = clusters(name="stop", postgres=server_copy), server_copy
     with postgres.connect() as connection:
         memory = Memory(connection.info.backend_pid, path)
         traced = tool("postgres", "-m", "0", "-p", postgres.pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Who may trace what: capabilities one by one, files and processes of others, hidepid, seccomp.
+"""Privileges: each capability, files and processes of other users, hidepid, seccomp.
 
 The program that is traced is tests/kernel/guest/victim.c, which says itself what must be seen.
 """
@@ -78,7 +78,7 @@ def victims(public_tool):
 
 
 def check_traces(command, victim, *options):
-    """It shows what the victim says it did."""
+    """Check that the tool shows the statements that the victim reports."""
     process = subprocess.Popen([*command, *options, *PROBES, "-m", "0", "--json"], stdin=subprocess.DEVNULL, text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/")
     said = process.stderr.readline()
@@ -96,7 +96,7 @@ def check_traces(command, victim, *options):
 
 
 def refused(command, *options):
-    """What it says. It ends with status 1 and no verifier's log."""
+    """Return the message. The exit status must be 1, without a verifier log."""
     done = subprocess.run([*command, *options, "-d", "0.2"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=60, cwd="/")
     assert done.returncode == 1 and done.stdout == "", done

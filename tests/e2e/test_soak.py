@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A short run of what make soak does for minutes."""
+"""A short run of make soak."""
 
 import backends
 import soak

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""stat: what the kernel counted, against the server's own log."""
+"""stat: the histograms that the kernel counts, compared with the server's log."""
 
 import functools
 import os

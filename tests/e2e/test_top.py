@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""top: groups, against what was sent and what the server counted itself."""
+"""top: groups of statements, compared with the statements sent and the server's own counters."""
 
 import functools
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""trace: hits of any probe, against what the traced programs print, and against bpftrace where it is."""
+"""trace: hits of any probe, compared with the output of the traced programs, and with bpftrace if it is installed."""
 
 import collections
 import functools
@@ -24,7 +24,7 @@ COLUMNS = 65		# before the message
 
 
 class Trace(Tool):
-    """It says that it traces on standard error."""
+    """trace while it runs. It reports on standard error that it is attached."""
 
     def ready(self):
         return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
@@ -34,7 +34,7 @@ class Trace(Tool):
         return [one for one in self.objects() if one["type"] == "hit"]
 
     def messages(self):
-        """What stands behind the columns of the text form."""
+        """Return the text after the columns of each line."""
         return [row[COLUMNS:] for row in self.rows()]
 
     def ended(self):
@@ -148,7 +148,7 @@ def test_globs(trace, probed):
 # --- strings
 
 def as_terminal(raw):
-    """What escape_terminal() makes of the fixture's texts."""
+    """Return the fixture's texts as escape_terminal() prints them."""
     text = re.sub(rb"[\t\n\r]+", b" ", raw)
     out = ""
     while text:
@@ -333,7 +333,7 @@ def test_library_by_its_short_name(trace):
 
 
 def test_bash_readline(trace, tmp_path):
-    """What bashreadline does is one line."""
+    """bashreadline is one line."""
     if not re.search(r"FUNC +GLOBAL +DEFAULT +\d+ readline$", readelf("--dyn-syms", "/bin/bash"), re.M):
         pytest.skip("this bash does not export readline")
     traced = trace("--ret", "/bin/bash", 'readline "%s", retval', "--json")
@@ -560,7 +560,7 @@ def test_as_bpftrace_sees_it(trace, probed):
 # --- completion
 
 def complete(*words):
-    """What bash completes the last of the words to; a ':' is a word of its own to it."""
+    """Return bash's completions of the last word; it splits words at ':'."""
     script = f"""source {COMPLETION}; compopt() {{ :; }}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
                  _dbslower; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = subprocess.run(["bash", "-c", script, "bash", DBSLOWER, "trace", *words], capture_output=True, text=True)

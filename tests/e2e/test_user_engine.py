@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A server that is not known: the user names the probes around its statements."""
+"""A server without built-in support: the user names the probes around its statements."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What the fuzz targets begin with: seeds(TARGET) gives {name: bytes}.
+"""Seeds of the fuzz targets: seeds(TARGET) returns {name: bytes}.
 
 Most are made here. Beside them are the files of seeds/TARGET/, which are the findings of before,
 called by what they were: NAME.txt as it is, NAME.hex in hexadecimal, with # for remarks.

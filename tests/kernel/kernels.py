@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Boots other kernels under QEMU, with an initramfs that has nothing but what is put into it."""
+"""Boot other kernels under QEMU, with an initramfs that is made file by file."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ def kernel(name):
 
 
 def build_of(arch):
-    """Where the programs for @arch are built."""
+    """Return the build directory of @arch."""
     return BUILD if arch == os.uname().machine else os.path.join(BUILD, arch)
 
 
@@ -116,7 +116,7 @@ class Initramfs:
 
 
 def victim_guest(arch):
-    """What every kernel boots: the tool, the victim and init."""
+    """Return an Initramfs with the tool, the victim and init."""
     build = build_of(arch)
     if not os.path.exists(build):
         raise CannotBeHad(f"nothing is built for {arch}: ci/dependencies {arch} could not get what that needs")

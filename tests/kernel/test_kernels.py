@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The tool under other kernels: Debian's, old and new, x86-64 and aarch64, emulated.
+"""The tool under Debian's kernels, old and new, x86-64 and aarch64, in an emulator.
 
 make test boots the oldest and the newest of each architecture, make kernels all or what KERNELS names.
 What a guest does is in tests/kernel/guest/init.c.
@@ -27,7 +27,7 @@ SHARE, TOLERANCE_MS = 0.75, 2.0
 
 
 def booted(name, guest, folder, **keywords):
-    """What kernel @name said; skipped where it cannot be had. guest() makes an Initramfs."""
+    """Return the console output of kernel @name; skip the test if there is none. guest() makes an Initramfs."""
     try:
         kernels.kernel(name)
         said, seconds = kernels.boot(name, guest().write(folder / "initramfs"), **keywords)
@@ -38,7 +38,7 @@ def booted(name, guest, folder, **keywords):
 
 @pytest.fixture(scope="module")
 def guests(request, tmp_path_factory):
-    """What each test's guest says. Two boot at a time, in the order of the tests, from the first one on."""
+    """The output of each test's guest. Two boot at a time, in the order of the tests."""
     jobs = {"test_guest": victim, "test_lockdown": locked_down, "test_postgres_agrees_with_its_log": with_postgres}
     mine = [item for item in request.session.items if item.path == request.path]
     pool = concurrent.futures.ThreadPoolExecutor(2)
@@ -86,7 +86,7 @@ def test_lockdown(name, guest):
 
 
 def steps():
-    """What clients run in the guest, one after the other: an application's name and a command each."""
+    """Yield the clients of the guest in order: an application's name and a command each."""
     psql = [f"{BINDIR}/psql", "-X", "-q", "-A", "-t"]
     for name, texts in (("psql", PLAIN + PARALLEL), ("psql-failing", FAILING), *(("psql-session", texts) for texts in SESSIONS)):
         for few in range(0, len(texts), 12):
@@ -138,7 +138,7 @@ def postgres_on():
 
 
 def with_postgres(name, folder):
-    """What it said, and the files that it sent."""
+    """Return the console output and the files that the guest sent."""
     need_server()
     if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
         pytest.skip("the guest's server is this machine's: PostgreSQL 15 for x86-64 (package postgresql-15)")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The make-believe PostgreSQL of fixtures/backends.c: so many statements and deaths as one asks for."""
+"""The simulated PostgreSQL of fixtures/backends.c: any number of statements and of backends that end."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ class Backends:
         self.process.stdin.flush()
 
     def finish(self):
-        """What it printed until it was done."""
+        """Return its output until the command is done."""
         said = []
         for line in self.process.stdout:
             if line == "done\n":

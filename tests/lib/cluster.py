@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A throwaway PostgreSQL cluster: Debian's server, a folder of its own, nothing shared."""
+"""A temporary PostgreSQL cluster: Debian's server in a directory of its own."""
 
 import glob
 import os
@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import weakref
 
 # %n epoch.ms, %p pid, %c session, %l line, %b backend type, %u user, %d database,
 # %v virtual transaction, %e SQLSTATE, %a application name. oracle.py reads it.
@@ -27,6 +28,9 @@ SETTINGS = {
     "autovacuum_naptime": "1s",
     "min_parallel_table_scan_size": "64kB",
 }
+
+
+running = weakref.WeakSet()	# servers that a test has started, of any kind
 
 
 def server_bindir():
@@ -120,6 +124,7 @@ class Cluster:
                 stdout=log, stderr=log, start_new_session=True,
                 env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **({} if self.wrap else run_as()))
         wait_for(self.answers, 60, f"the server to answer; its log ends:\n{self.log_tail()}")
+        running.add(self)
         return self
 
     def answers(self):
@@ -199,6 +204,12 @@ class Cluster:
     def client_backends(self):
         """PIDs of the processes that serve a client, by their title."""
         return [pid for pid in self.backends() if re.search(rb" (\[local\]|127\.0\.0\.1\(\d+\)) ", title(pid))]
+
+    def disconnect_all(self):
+        """End the connections that a failed test left open."""
+        self.psql("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' "
+                  "and pid <> pg_backend_pid()", check=False)
+        self.settle()
 
     # the log
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What readelf reads from a file, and the files of this machine that have USDT notes."""
+"""The headers and notes of a file as readelf prints them, and the installed files that have USDT notes."""
 
 import functools
 import glob
@@ -36,7 +36,7 @@ def readelf(*args):
 
 
 def notes_size(path):
-    """How many bytes of notes @path has; 0 where it is no ELF file or has none."""
+    """Return the size of the notes of @path; 0 if it is not an ELF file or has none."""
     with open(path, "rb") as f:
         data = f.read()
     if data[:4] != b"\x7fELF" or b".note.stapsdt\0" not in data:

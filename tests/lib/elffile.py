@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""What is in a traced process's memory: breakpoints in its text, counts in its semaphores.
+"""The memory of a traced process: breakpoints in its text, counts in its semaphores.
 
 Independent of the tool: the places come from readelf, the bytes from /proc/PID/mem.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Makes small ELF files of either class and byte order, for what no compiler here would write."""
+"""Write small ELF files of either class and byte order, also malformed ones."""
 
 import struct
 
@@ -28,7 +28,7 @@ class ElfMaker:
         return 8 if self.is64 else 4
 
     def offset(self):
-        """Where the next section's data will be in the file; at BASE + that in memory."""
+        """Return the file offset of the next section's data, which is at BASE + that in memory."""
         return (self.at + 7) & ~7
 
     def add(self, name, kind, data, flags=2, link=0, info=0, entsize=0, addr=None):

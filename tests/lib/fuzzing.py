@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Runs the fuzz targets: `make fuzz SECONDS=600 FUZZ="elf spec"`; tests/fuzz/test_fuzz.py replays their seeds.
+"""Run the fuzz targets: `make fuzz SECONDS=600 FUZZ="elf spec"`; tests/fuzz/test_fuzz.py replays their seeds.
 
 What a run finds stays in $BUILD/fuzz/corpus/TARGET/, what breaks a target in $BUILD/fuzz/findings/TARGET/.
 """
@@ -52,7 +52,7 @@ def replay(target, paths, timeout):
 
 
 def run(target, seconds):
-    """Whether nothing was found."""
+    """Fuzz one target. Return whether nothing was found."""
     where = folder("seeds", target)
     write_seeds(target, where)
     findings = folder("findings", target)

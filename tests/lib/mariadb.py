@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A throwaway MariaDB: Debian's server, a folder of its own, nothing shared.
+"""A temporary MariaDB server: Debian's, in a directory of its own.
 
 Debian's packages mariadb-server-core and mariadb-client-core are enough: they bring no
 service, no user and no database of the system's.
@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 
-from cluster import free_port, wait_for
+from cluster import free_port, running, wait_for
 from mariadb_client import Client
 
 SERVER = "/usr/sbin/mariadbd"
@@ -96,7 +96,8 @@ class Maria:
             os.chown(self.dir, user.pw_uid, user.pw_gid)
         done = subprocess.run(
             [INSTALL, "--no-defaults", f"--datadir={self.data}", "--auth-root-authentication-method=normal",
-             "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-method=nosync"],
+             "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-method=nosync",
+             "--innodb-use-native-aio=0", f"--tmpdir={self.dir}"],	# of which a machine has only so many
             cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **run_as())
         if done.returncode:
             raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}")
@@ -119,6 +120,7 @@ class Maria:
                 [*self.command, "--no-defaults", *options], cwd=self.dir, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True, env={"PATH": os.environ["PATH"]}, **run_as())
         wait_for(self.answers, 60, f"the server to answer; its log is {self.log}")
+        running.add(self)
         return self
 
     def answers(self):
@@ -181,6 +183,11 @@ class Maria:
             rows = client.rows("select id from information_schema.processlist where user not in "
                                "('system user', 'event_scheduler') and id <> connection_id()")
         return [int(row[0]) for row in rows]
+
+    def disconnect_all(self):
+        """End the connections that a failed test left open."""
+        for number in self.clients():
+            self.cli("-e", f"kill {number}", check=False)
 
     def threads(self):
         """The server's threads."""

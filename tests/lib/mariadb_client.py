@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The MySQL protocol by hand: text and prepared statements, and what no client library sends."""
+"""A client of the MySQL protocol: text and prepared statements, and packets that no client library sends."""
 
 import socket
 import struct

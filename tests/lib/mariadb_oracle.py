@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The oracle for MariaDB: its slow log with long_query_time = 0, against what the tool says.
+"""Test oracle for MariaDB: its slow log with long_query_time = 0, compared with the output of the tool.
 
 The log has an entry for each statement: a text packet's parts apart, a prepared
 statement at each execution, a CALL once (log_slow_disabled_statements holds sp), not
@@ -64,7 +64,7 @@ class Record:
 
     @property
     def errno(self):
-        """What the workload says about the statement's end: 0 ok, None not known."""
+        """Return the expected error number: 0 for success, None if unknown."""
         if not self.text:
             return 1065		# nothing but blanks and ;
         mark = re.search(rb"/\* fails (\d+|perhaps) \*/", self.text)
@@ -103,7 +103,7 @@ def raw_text(one):
 
 
 def key(text, size, limit):
-    """What two statements must have in common to be the same. A character may be cut in two."""
+    """Return the key by which statements are matched. A character may be cut in two."""
     return text[:limit - 4] if size > limit else text, size
 
 

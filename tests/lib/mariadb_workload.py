@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The mixed workload of MariaDB's oracle test. A text says /* fails ERRNO */ if it must fail."""
+"""The mixed workload of MariaDB's oracle test. A text has /* fails ERRNO */ if it must fail."""
 
 import subprocess
 import threading

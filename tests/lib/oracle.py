@@ -317,7 +317,7 @@ def bounds(statement):
 
 
 def outside(statement, got):
-    """By how many ms the tool's duration is outside of its bounds."""
+    """Return by how many ms the tool's duration is outside of its bounds."""
     least, most = bounds(statement)
     slack = max(TOLERANCE_MS, TOLERANCE_PART * statement.logged_ms)
     return max(least - slack - got["duration_ms"], got["duration_ms"] - most - slack, 0.0)
@@ -402,7 +402,7 @@ def often_off(pairs, share, tolerance_ms):
 
 
 def spread(logged, got):
-    """How the tight durations differ from the log's, in us: figures for people."""
+    """Return the distribution of the differences from the log, in us, as text."""
     complaints, out = [], []
     for pid, theirs in by_pid(logged, lambda s: s.pid).items():
         mine = sorted((g for g in got if g.get("pid") == pid), key=lambda g: g.get("time", ""))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Runs build/dbslower as a user would and collects what it says."""
+"""Run build/dbslower and collect its output."""
 
 import re
 import json
@@ -153,7 +153,7 @@ class Tool:
         return found[0]
 
     def lost(self):
-        """What the summary counts as lost, without the texts that were only cut."""
+        """Return the losses of the summary, without truncated texts."""
         lost = self.summary["lost"]
         return {key: lost[key] for key in LOSSES if lost[key]}
 
@@ -174,7 +174,7 @@ class Tool:
 
 
 def run(*args, timeout=60, **keywords):
-    """Runs it to its end. Returns the CompletedProcess with texts."""
+    """Run the tool to its end. Return the CompletedProcess with texts."""
     keywords = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
     return subprocess.run([DBSLOWER, *map(str, args)], timeout=timeout, errors="replace", **keywords)
 
@@ -196,7 +196,7 @@ def refused(done, *words, status=1):
 
 
 class Stat(Tool):
-    """It says that it traces on standard error, as with --json."""
+    """stat while it runs. It reports on standard error that it is attached, as with --json."""
 
     def ready(self):
         return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
@@ -207,7 +207,7 @@ class Stat(Tool):
 
 
 def counted(traced, by="wait"):
-    """How many waits of each group. All is counted in the kernel, so nothing can be lost."""
+    """Stop the tool. Return {group: number of waits}. The kernel counts, so nothing may be lost."""
     assert traced.stop() == 0 and not traced.lost(), traced.said()
     return {one.get(by): one["count"] for one in traced.histograms}
 
@@ -226,7 +226,7 @@ class Locks(Tool):
         return [one for one in self.objects() if one["type"] == "lock_wait" and one["outcome"] == "waiting"]
 
     def ask(self):
-        """What is waiting now; each question is answered before the next thing happens."""
+        """Return the current waits; wait for the answer."""
         before = len(self.running())
         self.process.send_signal(signal.SIGUSR1)
         self.wait_for(lambda tool: len(tool.running()) > before, timeout=30, what="an answer")

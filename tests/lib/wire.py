@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The PostgreSQL protocol by hand: message orders that no client library sends."""
+"""A client of the PostgreSQL protocol: orders of messages that no client library sends."""
 
 import os
 import socket

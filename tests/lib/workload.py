@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The mixed workload of the oracle test. Every text says with /* … */ which part it is of.
+"""The mixed workload of the oracle test. A comment in each text names the part that it belongs to.
 
 application_name tells the oracle what the log does not: "pipeline" where a named
 Parse is not followed by a Sync, "tight" where clients send a statement's messages
