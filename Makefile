@@ -84,7 +84,6 @@ PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
 .PHONY: all help demo install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
-.SECONDARY:
 
 all: $(BUILD)/dbslower
 
@@ -155,7 +154,6 @@ $(BUILD)/cli/version.o: $(BUILD)/version.stamp
 $(BUILD)/version.stamp: FORCE
 	@mkdir -p $(@D)
 	@echo '$(VERSION) $(COMMIT)' | cmp -s - $@ || echo '$(VERSION) $(COMMIT)' >$@
-# .SECONDARY would make it intermediate, and the stamp never older than it.
 .PHONY: FORCE
 FORCE:
 
