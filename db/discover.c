@@ -2,15 +2,14 @@
 #include "db/discover.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bpf/event.h"
-#include "host/clock.h"
 #include "db/engines.h"
+#include "host/clock.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
 

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
-#include "host/elf_map.h"
-#include "host/clock.h"
 #include "db/discover.h"
 #include "db/engines.h"
 #include "db/lock_ops.h"
+#include "host/clock.h"
+#include "host/elf_map.h"
 #include "loader/runtime.h"
 
 #define RING_MIN	(1u << 20)	/* bytes */

@@ -2,7 +2,6 @@
 #include "db/selftest.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,11 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "db/selfprobe.h"
+#include "db/tracer.h"
 #include "host/privileges.h"
 #include "host/process.h"
 #include "loader/feature.h"
-#include "db/selfprobe.h"
-#include "db/tracer.h"
 
 #define TEXT_BYTES	4096		/* of a statement; with it some 500 fill the buffer */
 #define BURST		600

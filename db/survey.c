@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/survey.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bpf/embed.h"
-#include "host/elf_map.h"
 #include "db/detect.h"
 #include "db/engines.h"
+#include "host/elf_map.h"
 #include "host/pid_namespace.h"
 #include "usdt/probe.h"
 

@@ -2,22 +2,20 @@
 #include "db/tracer.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
 #include "db/backend_state.h"
-#include "host/clock.h"
+#include "db/breakdown.h"
 #include "db/discover.h"
 #include "db/engines.h"
-#include "host/process.h"
-#include "db/sessions.h"
-#include "db/target.h"
-#include "db/breakdown.h"
 #include "db/enrich.h"
 #include "db/kernel_offsets.h"
+#include "db/sessions.h"
+#include "db/target.h"
+#include "host/clock.h"
+#include "host/process.h"
 #include "loader/runtime.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */

@@ -13,12 +13,11 @@
 #include "bpf/event.h"
 #include "db/discover.h"
 #include "db/histogram.h"
-#include "db/engine.h"
-#include "loader/error.h"
-#include "sql/regex.h"
 #include "db/statement.h"
-#include "loader/sandbox.h"
+#include "loader/error.h"
 #include "loader/feature.h"
+#include "loader/sandbox.h"
+#include "sql/regex.h"
 
 struct tracer_config {
 	struct server_filter servers;

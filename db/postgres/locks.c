@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/engine.h"
-#include "host/elf_map.h"
 #include "host/clock.h"
+#include "host/elf_map.h"
+#include "host/process.h"
 #include "host/process_memory.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */

@@ -10,7 +10,6 @@
 #define DB_POSTGRES_LOCKS_H
 
 #include "db/lock_info.h"
-#include "host/process.h"
 #include "usdt/elf.h"
 
 #define POSTGRES_LOCK_KINDS	16
