@@ -182,7 +182,7 @@ static size_t stat_take(struct stat_histogram *h, const struct histogram_row *co
 static int stat_show(struct stat *stat)
 {
 	struct histogram_row *counts, *now;
-	ssize_t n = tracer_counts(stat->tracing.tracer, &counts);
+	ssize_t n = tracer_histogram(stat->tracing.tracer, &counts);
 	struct stat_histogram h;
 
 	if (n < 0)

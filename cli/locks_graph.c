@@ -60,16 +60,16 @@ void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
 	};
 	char object[LOCKS_OBJECT - 32];
 
-	if (!wait->known)
+	if (!wait->info)
 		return;
 	locks_wait_object(wait, true, object, sizeof(object));
 	snprintf(edge.object, sizeof(edge.object), "%s %s", wait->kind, object);
-	edge.id = locks_backend_id(&wait->known->self);
-	add_node(graph, &wait->known->self);
-	for (unsigned int i = 0; i < wait->known->nholders; i++) {
-		edge.holder = locks_backend_id(&wait->known->holders[i]);
-		edge.queued = wait->known->holders[i].queued;
-		add_node(graph, &wait->known->holders[i]);
+	edge.id = locks_backend_id(&wait->info->self);
+	add_node(graph, &wait->info->self);
+	for (unsigned int i = 0; i < wait->info->nholders; i++) {
+		edge.holder = locks_backend_id(&wait->info->holders[i]);
+		edge.queued = wait->info->holders[i].queued;
+		add_node(graph, &wait->info->holders[i]);
 		add_edge(graph, &edge);
 	}
 }

@@ -24,9 +24,9 @@ static void json_holder(struct output *out, const struct lock_backend *backend)
 	if (backend->connection)
 		json_number(out, ",\"connection_id\":", backend->connection);
 	output_string(out, backend->queued ? ",\"queued\":true" : ",\"queued\":false");
-	if (backend->known)
+	if (backend->valid)
 		output_string(out, backend->running ? ",\"running\":true" : ",\"running\":false");
-	if (backend->known)
+	if (backend->valid)
 		output_string(out, backend->idle ? ",\"idle_in_transaction\":true" :
 						 ",\"idle_in_transaction\":false");
 	if (backend->idle_ns) {
@@ -43,7 +43,7 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 	const struct event_lock *event = wait->event;
 	char object[LOCKS_OBJECT];
 	uint32_t fields = postgres_lock_fields(wait->kind);
-	uint32_t relation = postgres_lock_relation(wait->kind, event, wait->known);
+	uint32_t relation = postgres_lock_relation(wait->kind, event, wait->info);
 
 	locks_wait_object(wait, true, object, sizeof(object));
 	if (*wait->kind)
@@ -60,8 +60,8 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 		json_number(out, ",\"transaction\":", event->field[0]);
 	if (relation)
 		json_number(out, ",\"relation_oid\":", relation);
-	if (wait->known && *wait->known->name)
-		json_string(out, ",\"relation\":\"", wait->known->name);
+	if (wait->info && *wait->info->name)
+		json_string(out, ",\"relation\":\"", wait->info->name);
 	output_string(out, ",\"tag\":[");
 	for (int i = 0; i < 4; i++)
 		json_number(out, i ? "," : "", event->field[i]);
@@ -70,7 +70,7 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 
 void locks_json_wait(struct output *out, const struct lock_wait *wait)
 {
-	const struct lock_info *info = wait->known;
+	const struct lock_info *info = wait->info;
 
 	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns,
 		  wait->target->engine->name);

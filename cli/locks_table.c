@@ -86,7 +86,7 @@ static void show_cycle(struct output *out, const struct lock_wait *wait)
 
 void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 {
-	const struct lock_info *info = wait->known;
+	const struct lock_info *info = wait->info;
 	struct output *out = table->out;
 	char object[LOCKS_OBJECT], lock[LOCKS_OBJECT + 32], number[OUTPUT_NUMBER + 2] = ">";
 	char holder[24] = "-";

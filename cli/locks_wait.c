@@ -28,9 +28,9 @@ const char *locks_wait_outcome(const struct lock_wait *wait)
 void locks_wait_object(const struct lock_wait *wait, bool each, char *to, size_t size)
 {
 	if (wait->event->flags & LOCK_SESSION)
-		mysql_lock_object(wait->known, to, size);
+		mysql_lock_object(wait->info, to, size);
 	else
-		postgres_lock_object(wait->kind, wait->event, wait->known, each, to, size);
+		postgres_lock_object(wait->kind, wait->event, wait->info, each, to, size);
 }
 
 uint64_t locks_backend_id(const struct lock_backend *backend)

@@ -212,15 +212,15 @@ static void linkage_number(struct linkage *linkage, const char *name, uint64_t n
 
 /*
  * Resolve @arg at @site to @value. Return the number of instructions; 0 if it cannot be resolved
- * and there are @more rows for it; or -errno with the cause in bind->error. *@known is whether it
- * is not the fallback.
+ * and there are @more rows for it; or -errno with the cause in bind->error. Set
+ * *@resolved unless the value is the fallback.
  */
 static int bind_row(struct bind *bind, const struct engine_arg *arg, bool more,
-		    const struct bind_site *site, struct bind_value *value, bool *known)
+		    const struct bind_site *site, struct bind_value *value, bool *resolved)
 {
 	int n = bind_value(bind, arg, site, value);
 
-	*known = n >= 0;
+	*resolved = n >= 0;
 	if (n >= 0)
 		return n;
 	if (more)
@@ -244,7 +244,7 @@ static int linkage_args(struct linkage *linkage, struct bind *bind,
 
 	for (size_t i = 0; (arg = bind_arg(bind, at->probe, i)); i++) {
 		struct bind_value *value = &linkage->args[linkage->nargs];
-		bool known, more;
+		bool resolved, more;
 		int n;
 
 		if (linkage_has(linkage, arg->name) || !bind_has_symbol(bind, arg->only_with))
@@ -253,13 +253,13 @@ static int linkage_args(struct linkage *linkage, struct bind *bind,
 			return error_set(bind->error, ERROR_TOO_MANY, -E2BIG, "arguments", NULL);
 		next = bind_arg(bind, at->probe, i + 1);
 		more = next && !strcmp(arg->name, next->name);
-		n = bind_row(bind, arg, more, &at->site, value, &known);
+		n = bind_row(bind, arg, more, &at->site, value, &resolved);
 		if (n < 0)
 			return n;
 		if (!n)
 			continue;
 		linkage->nargs++;
-		linkage->has |= known ? arg_provides(arg->name) : 0;
+		linkage->has |= resolved ? arg_provides(arg->name) : 0;
 		linkage->values[linkage->nvalues++] = (struct object_value){
 			.name = arg->name, .kind = OBJECT_CODE, .insns = value->insns,
 			.count = (uint32_t)n,

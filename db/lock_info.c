@@ -3,44 +3,44 @@
 
 #include <stdlib.h>
 
-void lock_backend_text(struct lock_backend *party, size_t len)
+void lock_backend_text(struct lock_backend *backend, size_t len)
 {
-	char *less = realloc(party->text, len + !len);
+	char *less = realloc(backend->text, len + !len);
 
 	if (less)
-		party->text = less;
-	party->len = len;
+		backend->text = less;
+	backend->len = len;
 }
 
-void lock_info_clear(struct lock_info *known)
+void lock_info_clear(struct lock_info *info)
 {
-	free(known->self.text);
-	for (unsigned int i = 0; i < known->nholders; i++)
-		free(known->holders[i].text);
-	known->self.text = NULL;
-	known->nholders = 0;
+	free(info->self.text);
+	for (unsigned int i = 0; i < info->nholders; i++)
+		free(info->holders[i].text);
+	info->self.text = NULL;
+	info->nholders = 0;
 }
 
-static void backend_redact(struct lock_backend *party, enum fingerprint_dialect dialect)
+static void backend_redact(struct lock_backend *backend, enum fingerprint_dialect dialect)
 {
-	if (party->text)
-		party->len = fingerprint_redact(dialect, party->text, party->len, party->cut,
-						party->text);
+	if (backend->text)
+		backend->len = fingerprint_redact(dialect, backend->text, backend->len,
+						  backend->cut, backend->text);
 }
 
-void lock_info_redact(struct lock_info *known, enum fingerprint_dialect dialect)
+void lock_info_redact(struct lock_info *info, enum fingerprint_dialect dialect)
 {
-	backend_redact(&known->self, dialect);
-	for (unsigned int i = 0; i < known->nholders; i++)
-		backend_redact(&known->holders[i], dialect);
+	backend_redact(&info->self, dialect);
+	for (unsigned int i = 0; i < info->nholders; i++)
+		backend_redact(&info->holders[i], dialect);
 }
 
-void lock_info_add(struct lock_info *known, struct lock_backend *party)
+void lock_info_add(struct lock_info *info, struct lock_backend *backend)
 {
-	if (known->nholders < LOCK_HOLDERS_KEPT) {
-		known->holders[known->nholders++] = *party;
+	if (info->nholders < LOCK_HOLDERS_KEPT) {
+		info->holders[info->nholders++] = *backend;
 		return;
 	}
-	free(party->text);
-	known->more++;
+	free(backend->text);
+	info->more++;
 }

@@ -19,7 +19,7 @@ struct lock_backend {
 	uint32_t pid;		/* 0: a prepared transaction, which no process has */
 	uint64_t connection;	/* the server's number for it; 0: not known, or a process is one */
 	bool queued;		/* does not hold the lock, but was there first */
-	bool known;		/* what follows could be read */
+	bool valid;		/* what follows could be read */
 	bool running;		/* a statement: ->text; else that was the last */
 	bool idle;		/* in a transaction, for ->idle_ns if that is not 0 */
 	uint64_t idle_ns;
@@ -40,15 +40,15 @@ struct lock_info {
 };
 
 /* Keeps of ->text the first @len bytes, more than none, in no more memory than that takes. */
-void lock_backend_text(struct lock_backend *party, size_t len);
+void lock_backend_text(struct lock_backend *backend, size_t len);
 
 /* Frees what it owns. */
-void lock_info_clear(struct lock_info *known);
+void lock_info_clear(struct lock_info *info);
 
 /* Takes literals and comments out of the texts, see fingerprint_redact(). */
-void lock_info_redact(struct lock_info *known, enum fingerprint_dialect dialect);
+void lock_info_redact(struct lock_info *info, enum fingerprint_dialect dialect);
 
-/* Adds @party, which is taken over, or only counts it where there is no room. */
-void lock_info_add(struct lock_info *known, struct lock_backend *party);
+/* Adds @backend, which is taken over, or only counts it where there is no room. */
+void lock_info_add(struct lock_info *info, struct lock_backend *backend);
 
 #endif

@@ -10,8 +10,8 @@
 struct lock_waiter {
 	struct lock_waiter *next;
 	struct event_lock event;
-	struct lock_info info;		/* valid if ->looked */
-	bool looked;
+	struct lock_info info;		/* valid if ->resolved */
+	bool resolved;
 	unsigned int tries;		/* left to resolve its holders */
 };
 

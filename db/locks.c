@@ -18,8 +18,9 @@
 #define RING_MIN	(1u << 20)	/* bytes */
 #define WAITS_MAX	16384		/* at once */
 #define SUMS_MAX	16384
-#define LOOKS_MAX	20		/* for a holder, one in each drain */
-#define LOOKING_NS	100000000u	/* at once; other records and signals wait as long */
+#define RESOLVE_TRIES	20		/* for the holders of a lock, one per drain */
+/* Time limit per drain for resolving holders; other records and signals wait as long. */
+#define RESOLVE_NS	100000000u
 
 #define LOCKS_ENGINES	4
 
@@ -34,8 +35,8 @@ struct locks {
 	void **states;			/* of the engines' functions, by target; owned */
 	size_t nstates;
 	struct lock_waits waiting;
-	bool looking;			/* for a holder: drain again soon */
-	uint64_t look_until_ns;
+	bool resolving;			/* tries are left: drain again soon */
+	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
 };
 
 /* Return how texts of sessions are read, if @engine has such. */
@@ -73,7 +74,7 @@ static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
 }
 
 /* Return what is known of the file of target @id, or NULL without memory. */
-static void **locks_state(struct locks *l, uint32_t id)
+static void **locks_state_slot(struct locks *l, uint32_t id)
 {
 	void **more;
 
@@ -88,9 +89,9 @@ static void **locks_state(struct locks *l, uint32_t id)
 	return &more[id];
 }
 
-static void *locks_known(struct locks *l, uint32_t id)
+static void *locks_state(struct locks *l, uint32_t id)
 {
-	void **state = locks_state(l, id);
+	void **state = locks_state_slot(l, id);
 
 	return state ? *state : NULL;
 }
@@ -100,7 +101,7 @@ static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 {
 	const struct target *target = &l->discover.targets[id];
 	const struct lock_ops *ops = locks_ops(l, id);
-	void **state = locks_state(l, id);
+	void **state = locks_state_slot(l, id);
 	struct process process;
 	struct elf_map map;
 	int fd;
@@ -127,27 +128,27 @@ static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t tranche,
 			char name[LOCK_NAME])
 {
-	const char *known;
+	const char *found;
 
 	if (*name || !tranche)
 		return;
-	known = ops->tranche ? ops->tranche(state, tranche) : NULL;
-	if (known)
-		snprintf(name, LOCK_NAME, "%s", known);
+	found = ops->tranche ? ops->tranche(state, tranche) : NULL;
+	if (found)
+		snprintf(name, LOCK_NAME, "%s", found);
 	else
 		snprintf(name, LOCK_NAME, "tranche %u", tranche);
 }
 
-static void locks_may_look(struct locks *l)
+static void locks_set_deadline(struct locks *l)
 {
-	l->look_until_ns = clock_ns(CLOCK_MONOTONIC) + LOOKING_NS;
+	l->resolve_deadline_ns = clock_ns(CLOCK_MONOTONIC) + RESOLVE_NS;
 }
 
 /* Keep what was read of a wait, unless what is known of it is better. Return whether it is kept. */
 static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err)
 {
 	/* A holder that is gone is the one that was waited for. */
-	if (w->looked && (err || (!info->nholders && w->info.nholders))) {
+	if (w->resolved && (err || (!info->nholders && w->info.nholders))) {
 		lock_info_clear(info);
 		return false;
 	}
@@ -155,7 +156,7 @@ static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err
 		memcpy(info->name, w->info.name, sizeof(info->name));
 	lock_info_clear(&w->info);
 	w->info = *info;
-	w->looked = true;
+	w->resolved = true;
 	return true;
 }
 
@@ -163,20 +164,20 @@ static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err
  * Resolve the holders of the awaited lock. On failure keep the previous result and return -errno;
  * -EAGAIN if there is no time for it now.
  */
-static int waiter_look(struct locks *l, struct lock_waiter *w)
+static int waiter_resolve(struct locks *l, struct lock_waiter *w)
 {
 	const struct target *target = &l->discover.targets[w->event.target_id];
 	const struct lock_ops *ops = target->engine->lock_ops;
 	const struct lock_query query = {
 		.event = &w->event, .places = &target->places, .text_bytes = l->config.text_bytes,
 		/* At the first try its end may be behind it in the buffer. */
-		.again = w->tries < LOOKS_MAX,
+		.again = w->tries < RESOLVE_TRIES,
 	};
 	struct lock_info info;
 	void *state;
 	int err;
 
-	if (clock_ns(CLOCK_MONOTONIC) > l->look_until_ns)
+	if (clock_ns(CLOCK_MONOTONIC) > l->resolve_deadline_ns)
 		return -EAGAIN;
 	state = locks_find(l, w->event.target_id, w->event.pid);
 	w->tries -= w->tries > 0;
@@ -194,8 +195,8 @@ static int waiter_look(struct locks *l, struct lock_waiter *w)
 	return err;
 }
 
-static void locks_tell(struct locks *l, const struct event_lock *event, struct lock_waiter *w,
-		       bool running)
+static void locks_report(struct locks *l, const struct event_lock *event, struct lock_waiter *w,
+			 bool running)
 {
 	const struct lock_ops *ops = locks_ops(l, event->target_id);
 	struct lock_wait wait = {
@@ -204,13 +205,13 @@ static void locks_tell(struct locks *l, const struct event_lock *event, struct l
 		.wall_ns = runtime_wall_ns(&l->rt, event->start_ns),
 		.duration_ns = event->duration_ns, .running = running,
 		.joined = event->flags & LOCK_JOINED,
-		.known = w && w->looked ? &w->info : NULL,
+		.info = w && w->resolved ? &w->info : NULL,
 	};
 
 	if (running)
 		wait.duration_ns = runtime_now(&l->rt) - event->start_ns;
 	wait.kind = event->flags & LOCK_LWLOCK ? "lwlock" :
-		    ops->kind(locks_known(l, event->target_id), event);
+		    ops->kind(locks_state(l, event->target_id), event);
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = lock_waits_cycle(&l->waiting, w, wait.cycle);
 	if (wait.duration_ns >= l->config.threshold_ns)
@@ -228,7 +229,7 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 			    ended.name);
 	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
-	locks_tell(l, &ended, w, false);
+	locks_report(l, &ended, w, false);
 	if (w)
 		lock_waits_drop(&l->waiting, w);
 }
@@ -253,8 +254,8 @@ static int locks_record(void *arg, const void *data, size_t size)
 	} else if (event->type == EVENT_LOCK_WAIT) {
 		w = lock_waits_add(&l->waiting, event);
 		if (w) {
-			w->tries = LOOKS_MAX;
-			waiter_look(l, w);
+			w->tries = RESOLVE_TRIES;
+			waiter_resolve(l, w);
 		}
 	}
 	return 0;
@@ -287,7 +288,7 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 	if (l->config.redact)
 		lock_info_redact(info, engine->dialect);
 	w->info = *info;
-	w->looked = true;
+	w->resolved = true;
 	if (engine->lock_ops->relation)
 		engine->lock_ops->relation(state, event, w->info.name);
 }
@@ -411,23 +412,23 @@ int locks_drain(struct locks *l)
 {
 	int filled;
 
-	locks_may_look(l);
+	locks_set_deadline(l);
 	filled = runtime_drain(&l->rt, locks_record, l);
 	l->discover.started = false;
-	locks_may_look(l);
+	locks_set_deadline(l);
 	/* A probe is hit before the backend is in the queue of the lock. */
-	l->looking = false;
+	l->resolving = false;
 	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
 		if (w->tries)
-			waiter_look(l, w);
-		l->looking |= w->tries > 0;
+			waiter_resolve(l, w);
+		l->resolving |= w->tries > 0;
 	}
 	return filled;
 }
 
 int locks_sleep(struct locks *l)
 {
-	if (discover_again(&l->discover) || l->looking)
+	if (discover_again(&l->discover) || l->resolving)
 		return -EAGAIN;
 	return runtime_sleep(&l->rt);
 }
@@ -436,32 +437,32 @@ void locks_running(struct locks *l)
 {
 	struct lock_waiter *next;
 
-	locks_may_look(l);
+	locks_set_deadline(l);
 	for (struct lock_waiter *w = l->waiting.first; w; w = next) {
-		bool found = w->looked && w->info.nholders;
+		bool found = w->resolved && w->info.nholders;
 		int err;
 
 		next = w->next;
 		/* What its holder does now is of more interest than what it did. */
-		err = waiter_look(l, w);
+		err = waiter_resolve(l, w);
 		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found))
 			lock_waits_drop(&l->waiting, w);
 		else
-			locks_tell(l, &w->event, w, true);
+			locks_report(l, &w->event, w, true);
 	}
 }
 
-ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
+ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 {
 	struct lwlock_key keys[2];
 	size_t n = 0;
 
-	*counts = calloc(SUMS_MAX, sizeof(**counts));
-	if (!*counts)
+	*sums = calloc(SUMS_MAX, sizeof(**sums));
+	if (!*sums)
 		return -ENOMEM;
 	/* Nothing is ever deleted from it, so the order of keys holds. */
 	while (n < SUMS_MAX && !sys_map_next(l->sums, n ? &keys[0] : NULL, &keys[1])) {
-		struct lwlock_count *count = &(*counts)[n];
+		struct lwlock_count *count = &(*sums)[n];
 
 		keys[0] = keys[1];
 		if (keys[1].target_id >= l->discover.ntargets ||
@@ -470,7 +471,7 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **counts)
 		count->target = &l->discover.targets[keys[1].target_id];
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		lwlock_name(locks_ops(l, keys[1].target_id), locks_known(l, keys[1].target_id),
+		lwlock_name(locks_ops(l, keys[1].target_id), locks_state(l, keys[1].target_id),
 			    keys[1].tranche, count->name);
 		n++;
 	}

@@ -20,7 +20,7 @@ struct lock_wait {
 	bool running;
 	bool joined;			/* it began before there were probes: it took longer */
 	const char *kind;		/* "transactionid", "row"; "" where it is not known */
-	const struct lock_info *known;	/* what was looked up; NULL: it could not be */
+	const struct lock_info *info;	/* what was looked up; NULL: it could not be */
 	uint32_t cycle[LOCK_WAITS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
 	unsigned int ncycle;
 };
@@ -75,7 +75,7 @@ int locks_sleep(struct locks *locks);
 void locks_running(struct locks *locks);
 
 /* What was summed up; the caller's to free. The number, or -ENOMEM. Several can be of one name. */
-ssize_t locks_lwlocks(struct locks *locks, struct lwlock_count **counts);
+ssize_t locks_lwlocks(struct locks *locks, struct lwlock_count **sums);
 
 /* Takes the probes away, so that only what is in the buffer is still to come. */
 void locks_detach(struct locks *locks);

@@ -99,7 +99,7 @@ static void selftest_server(void *arg, const struct server_info *server)
 	(void)server;
 }
 
-static void selftest_fault(void *arg, const struct error *error)
+static void selftest_error(void *arg, const struct error *error)
 {
 	(void)arg;
 	(void)error;
@@ -117,7 +117,7 @@ static bool selftest_attach(struct selftest *test)
 		.text_bytes = TEXT_BYTES,
 		.denied = test->method->denied,
 		.arg = test, .statement = selftest_statement, .server = selftest_server,
-		.error = selftest_fault,
+		.error = selftest_error,
 	};
 	struct privileges host;
 	int err;
@@ -275,7 +275,7 @@ static void selftest_detach(struct selftest *test)
 			 "statements came", start, done, (unsigned long long)test->seen);
 }
 
-static void selftest_way(struct selftest *test, const struct method *method)
+static void selftest_method(struct selftest *test, const struct method *method)
 {
 	test->method = method;
 	if (!selftest_attach(test))
@@ -305,7 +305,7 @@ static uint32_t selftest_pid(void)
 
 bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg)
 {
-	static const struct method ways[] = {
+	static const struct method methods[] = {
 		{ "uprobe_multi", .text_arg = SELFPROBE_TEXT },
 		{ "perf uprobe", FEATURE_BIT(FEATURE_UPROBE_MULTI), SELFPROBE_TEXT_IN },
 		{ "preallocated maps", FEATURE_BIT(FEATURE_TRACING_ALLOC), SELFPROBE_TEXT },
@@ -319,10 +319,10 @@ bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), voi
 
 	/* Where the kernel has neither, or we may not ask: the attempt says why. */
 	if (multi || !perf || feature_allowed())
-		selftest_way(&test, &ways[0]);
+		selftest_method(&test, &methods[0]);
 	if (perf && !test.failed)
-		selftest_way(&test, &ways[1]);
-	for (size_t i = 2; !test.failed && i < sizeof(ways) / sizeof(ways[0]); i++)
-		selftest_way(&test, &ways[i]);
+		selftest_method(&test, &methods[1]);
+	for (size_t i = 2; !test.failed && i < sizeof(methods) / sizeof(methods[0]); i++)
+		selftest_method(&test, &methods[i]);
 	return !test.failed;
 }

@@ -44,11 +44,11 @@ static int survey_open(struct survey_object *object, const struct survey *survey
 	return runtime_open_offline(&object->runtime, bpf_statement, bpf_statement_end);
 }
 
-static int survey_plan(const struct survey_object *object, const struct engine *engine, int fd,
+static int survey_bind(const struct survey_object *object, const struct engine *engine, int fd,
 		       const char *path, struct target *target, struct error *error)
 {
 	struct uprobe_set set = { 0 };
-	int err = target_plan(target, &(struct target_file){
+	int err = target_prepare(target, &(struct target_file){
 		.engine = engine, .fd = fd, .path = path,
 	}, &object->common, &set, error);
 
@@ -71,7 +71,7 @@ static void survey_report(const struct survey *survey, const struct survey_found
 	else if (fd < 0)
 		err = error_set(&error, ERROR_FILE, fd, found->process.exe, NULL);
 	else
-		err = survey_plan(object, found->engine, fd, found->process.exe, &target, &error);
+		err = survey_bind(object, found->engine, fd, found->process.exe, &target, &error);
 	target_read_version(&target, &found->process);
 	pid_namespace_own(&dev, &own);
 	server = (struct server_info){
@@ -85,7 +85,7 @@ static void survey_report(const struct survey *survey, const struct survey_found
 	if (!err) {
 		/* Again with the callback: the sites follow their server. */
 		object->common.site = survey->site;
-		survey_plan(object, found->engine, fd, found->process.exe, &target, &error);
+		survey_bind(object, found->engine, fd, found->process.exe, &target, &error);
 	}
 	error_clear(&error);
 	if (object)

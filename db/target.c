@@ -36,8 +36,9 @@ static int target_bind(struct target *target, const struct target_common *common
 	return err;
 }
 
-int target_plan(struct target *target, const struct target_file *file,
-		const struct target_common *common, struct uprobe_set *set, struct error *error)
+int target_prepare(struct target *target, const struct target_file *file,
+		   const struct target_common *common, struct uprobe_set *set,
+		   struct error *error)
 {
 	struct elf_map map;
 	int err;
@@ -68,7 +69,7 @@ int target_open(struct target *target, const struct target_file *file,
 {
 	struct semaphores *semaphores = &common->runtime->semaphores;
 	struct uprobe_set set;
-	int err = target_plan(target, file, common, &set, error);
+	int err = target_prepare(target, file, common, &set, error);
 
 	if (err)
 		return err;

@@ -56,8 +56,9 @@ struct target {
  * @target is filled but for its links and semaphores. Return 0, or -errno with the cause in @error
  * and @set empty. uprobe_set_free() ends @set.
  */
-int target_plan(struct target *target, const struct target_file *file,
-		const struct target_common *common, struct uprobe_set *set, struct error *error);
+int target_prepare(struct target *target, const struct target_file *file,
+		   const struct target_common *common, struct uprobe_set *set,
+		   struct error *error);
 
 /*
  * Attach the probes of @file->engine to @file. Return 0, or -errno with the cause in @error and

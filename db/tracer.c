@@ -130,7 +130,7 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 }
 
 /* Count here, not in the kernel, if it depends on the text which statements count. */
-static bool tracer_counts_here(const struct tracer *t)
+static bool tracer_counts_in_user(const struct tracer *t)
 {
 	return t->config.stat_unit_ns && t->config.match;
 }
@@ -147,7 +147,8 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
 	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
 	runtime_constant(rt, "constant_want_sessions", c->identify);
-	runtime_constant(rt, "constant_stat_unit_ns", tracer_counts_here(t) ? 0 : c->stat_unit_ns);
+	runtime_constant(rt, "constant_stat_unit_ns",
+			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);
 	runtime_constant(rt, "constant_stat_by", c->stat_by);
 	runtime_constant(rt, "constant_want_rows", c->rows);
 	runtime_constant(rt, "constant_want_breakdown", c->why);
@@ -328,7 +329,7 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 		.identify = c->identify, .user = c->user, .database = c->database,
 		.container = c->container, .match = c->match, .parents = c->parents,
 		.redact = c->redact, .any_dialect = c->servers.start, .breakdown = c->why,
-		.stat_unit_ns = tracer_counts_here(t) ? c->stat_unit_ns : 0,
+		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
 		.stat_by = c->stat_by, .wait = c->wait,
 		.statement = c->statement, .arg = c->arg,
 	};
@@ -463,7 +464,7 @@ void tracer_running(struct tracer *t)
 			enrich_running(&t->enrich, &one->session.s, one->has_text, detach_ns);
 }
 
-ssize_t tracer_counts(const struct tracer *t, struct histogram_row **rows)
+ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
 {
 	return t->enrich.histogram.rows ? histogram_copy(&t->enrich.histogram, rows) :
 				histogram_read(t->histogram, t->discover.targets,

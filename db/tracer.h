@@ -98,7 +98,7 @@ int tracer_drain(struct tracer *tracer);
 int tracer_sleep(struct tracer *tracer);
 
 /* What was counted since the start, of the kernel's counting or ours; see counts.h. */
-ssize_t tracer_counts(const struct tracer *tracer, struct histogram_row **rows);
+ssize_t tracer_histogram(const struct tracer *tracer, struct histogram_row **rows);
 
 /*
  * Calls config->statement for each statement over the threshold that has begun and not ended; after

@@ -36,7 +36,7 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 {
 	static const char *const none[] = { NULL };
 	struct user_engine *u = user_engine;
-	const struct engine *known;
+	const struct engine *engine;
 
 	*u = (struct user_engine){ .engine = { .name = u->provider[1] } };
 	if (user_engine_split(done, u->provider[0], u->probe[0]) ||
@@ -54,11 +54,11 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 	};
 	u->probe_set = (struct engine_probe_set){ .probes = u->probes, .nprobes = 2 };
 	/* A provider called as a known engine has its SQL dialect. */
-	known = engines_by_name(u->provider[1]);
+	engine = engines_by_name(u->provider[1]);
 	u->engine = (struct engine){
 		.name = u->provider[1], .title = u->provider[1],
-		.otel_system = known ? known->otel_system : "other_sql",
-		.dialect = known ? known->dialect : FINGERPRINT_POSTGRES,
+		.otel_system = engine ? engine->otel_system : "other_sql",
+		.dialect = engine ? engine->dialect : FINGERPRINT_POSTGRES,
 		.words = none, .executables = none, .signature_symbols = none,
 		.probe_sets = &u->probe_set, .nprobe_sets = 1,
 		.client = user_engine_client,

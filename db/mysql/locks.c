@@ -97,7 +97,7 @@ static void reader_backend(const struct reader *r, uint64_t session, struct lock
 	backend->text = malloc(r->size);
 	n = backend->text ? backend_query(r->pid, session, r->backend, backend->text, r->size,
 					  &len) : -ENOMEM;
-	backend->known = r->backend->query >= 0;
+	backend->valid = r->backend->query >= 0;
 	backend->running = n > 0;
 	if (n > 0) {
 		lock_backend_text(backend, (size_t)n);
@@ -314,7 +314,7 @@ static uint64_t reader_session_word(struct reader *r, uint64_t session, size_t i
 {
 	const struct mysql_locks *places = r->places;
 
-	if (places->trx_known)
+	if (places->trx_valid)
 		return i == places->trx_at / 8 ? reader_trx(r, word, session,
 							    places->trx_session_at,
 							    places->trx_wait_at) : 0;
@@ -332,7 +332,7 @@ static int reader_innodb(struct reader *r, uint64_t session, bool learn, struct 
 	ssize_t n;
 
 	if (!session || !places->has_waited ||
-	    (!places->trx_known && (!learn || places->failures >= FAILURES_MAX)))
+	    (!places->trx_valid && (!learn || places->failures >= FAILURES_MAX)))
 		return -ENOENT;
 	words = malloc(SESSION_WORDS * 8);
 	n = words ? process_memory_read(&r->memory, session, words, SESSION_WORDS * 8) : 0;
@@ -342,7 +342,7 @@ static int reader_innodb(struct reader *r, uint64_t session, bool learn, struct 
 			places->trx_at = i * 8;
 	}
 	free(words);
-	places->trx_known |= found != 0;
+	places->trx_valid |= found != 0;
 	places->failures += !found;
 	if (found)
 		reader_keep(r, found, false, info);

@@ -22,7 +22,7 @@ struct mysql_locks {
 	/* Learned: offset of the trx_t in a THD; of its THD and of the awaited trx_t in a trx_t. */
 	size_t trx_at, trx_session_at, trx_wait_at;
 	unsigned int failures;	/* to learn them */
-	bool trx_known;		/* they are */
+	bool trx_valid;		/* they are */
 	bool has_waited;	/* a trx_t points to one other trx_t only: the awaited one */
 };
 

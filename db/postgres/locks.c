@@ -214,7 +214,7 @@ static void reader_backend(const struct reader *r, struct lock_backend *backend)
 	char title[512];
 	ssize_t n;
 
-	backend->known = r->places->query;
+	backend->valid = r->places->query;
 	/* A background process runs no client's statement, but it is not idle either. */
 	backend->running = query || !reader_pointer(r, r->places->client);
 	if (query)

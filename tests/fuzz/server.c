@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = memfd_create("server", MFD_CLOEXEC);
 	REQUIRE(fd >= 0 && write(fd, in.at, in.left) == (ssize_t)in.left);
 	which %= nengines + 1;
-	err = target_plan(&target, &(struct target_file){
+	err = target_prepare(&target, &(struct target_file){
 		.engine = which < nengines ? engine_table[which] : &user_engine.engine,
 		.fd = fd, .path = "/a/file",
 	}, &common, &set, &error);
