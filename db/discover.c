@@ -84,7 +84,7 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 	runtime_constant(rt, "constant_filter_pids", filter->npids > 0);
 	runtime_constant(rt, "constant_ns_pids", (filter->npids || rt->pid_ns_ino) &&
 						 feature_has(&rt->features, FEATURE_NS_PID));
-	/* With -p and -x everything that is traced is known at the start. */
+	/* With -p and -x all files to trace are known at the start. */
 	runtime_constant(rt, "constant_want_execs", !filter->npids && !filter->npaths);
 	discover_await(d);
 	return 0;

@@ -16,7 +16,7 @@
 #define DISCOVER_LOADING	8
 
 /*
- * Which servers are traced. All of it is borrowed. Files are selected by ->paths; else by the
+ * The servers to trace. All of it is borrowed. Files are selected by ->paths; else by the
  * processes in ->pids; else all files of running and later servers are. ->engine and ->pids apply
  * to each of these.
  */
@@ -38,9 +38,9 @@ struct server_info {
 	bool usdt;			/* a USDT probe is used, else only symbols */
 	const char *method;		/* of attaching: "uprobe_multi" */
 	const char *title;		/* "PostgreSQL" */
-	const char *version;		/* foreign bytes, "" if not known */
+	const char *version;		/* foreign bytes; "": unknown */
 	uint32_t has;			/* TARGET_HAS_* of engine.h */
-	bool nested;			/* in a PID namespace below ours: its PIDs are not known */
+	bool nested;			/* in a child PID namespace: its own PIDs are unknown */
 	const uint32_t *pids;		/* of the main processes that run it now */
 	size_t npids;
 };

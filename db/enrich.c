@@ -9,8 +9,8 @@
 #include "host/process.h"
 #include "sql/fingerprint.h"
 
-#define DOUBTS_MAX	3		/* titles that contradict what was read from memory */
-#define IGNORE_WITHIN_NS	500000000u	/* no thread number is reused in that time */
+#define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
+#define IGNORE_WITHIN_NS	500000000u	/* no thread ID is reused within this time */
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
 {
@@ -47,23 +47,23 @@ static const char *identity_string(const char *s)
 	return *s ? s : NULL;
 }
 
-/* Return whether @value, NULL if not known, matches @wanted, NULL for any. */
+/* Return whether @value, NULL if unknown, matches @wanted, NULL for any. */
 static bool filter_same(const char *wanted, const char *value)
 {
 	return !wanted || (value && !strcmp(wanted, value));
 }
 
 /*
- * Make the programs ignore a session whose user or database is known and not wanted, so that it
- * costs no more than the hits of its probes. Only if a session is a thread, which keeps both to its
- * end.
+ * Make the programs ignore a session whose user and database are known and do not match, so that it
+ * costs no more than the probe hits. Valid only if a session is a thread, which keeps both until it
+ * exits.
  */
 static void enrich_ignore(struct enrich *e, const struct identity *identity,
 			  const struct event_session *session)
 {
 	if (!e->config.user && !e->config.database)
 		return;
-	/* Later, the thread may be another one with the same number. */
+	/* Later, the thread ID may have been reused. */
 	if (runtime_now(e->config.runtime) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
 	if (e->config.runtime->pid_ns_ino || !*identity->user || !*identity->database ||
@@ -74,8 +74,8 @@ static void enrich_ignore(struct enrich *e, const struct identity *identity,
 }
 
 /*
- * Trust the server's memory once a process title agrees with it, and no more after several titles do
- * not. Return whether there was a title.
+ * Trust the server's memory once a process title agrees with it, and stop trying after DOUBTS_MAX
+ * titles that do not. Return whether there was a title.
  */
 static bool enrich_trust(struct target *target, uint32_t tid, const struct identity *memory)
 {
@@ -95,8 +95,8 @@ static bool enrich_trust(struct target *target, uint32_t tid, const struct ident
 }
 
 /*
- * Check what was read for a backend that has ended, and so has no title: a client's address and port
- * show that the members are at the offsets where they were read.
+ * Return whether the identity of a backend that has exited, and so has no title, is plausible: a
+ * valid client address and port show that the offsets are right.
  */
 static bool identity_plausible(const struct event_identity *event)
 {
@@ -106,10 +106,7 @@ static bool identity_plausible(const struct event_identity *event)
 	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
 }
 
-/*
- * Struct offsets vary between releases of a server; they are trusted only after they match a process
- * title.
- */
+/* Struct offsets vary between releases; they are trusted only after they match a process title. */
 void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
 	struct target *target = &e->config.discover->targets[event->session.target_id];
@@ -134,7 +131,7 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 			      &event->session);
 }
 
-/* Match a container by a prefix in either direction: only the beginning of an ID is kept. */
+/* Match a container by a prefix in either direction: IDs are kept shortened. */
 static bool filter_container(const char *wanted, const char *container)
 {
 	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
@@ -142,6 +139,7 @@ static bool filter_container(const char *wanted, const char *container)
 	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
 }
 
+/* Return whether @s passes the filters. */
 static bool enrich_filter(const struct enrich *e, const struct statement *s)
 {
 	const struct enrich_config *c = &e->config;
@@ -167,7 +165,7 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	s->container = identity_string(identity_container(&e->identities, event->tid));
 }
 
-/* Return what a running statement and one that has ended have in common. */
+/* Return a statement with the members that running and completed statements share. */
 static struct statement statement_of(struct enrich *e, const struct event_statement *event,
 				     bool has_text)
 {
@@ -192,8 +190,8 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 }
 
 /*
- * Report @s, redacted if asked for: then it has the original text nowhere. The quoting of a server
- * that is not known is not known either, so its texts are redacted for each dialect.
+ * Report @s, redacted if requested: it then does not refer to the original text. If the server's
+ * dialect is unknown, the text is redacted for each dialect. Return whether it was shown.
  */
 static bool enrich_show(struct enrich *e, struct statement *s)
 {
@@ -215,7 +213,7 @@ static bool enrich_show(struct enrich *e, struct statement *s)
 	return e->config.statement(e->config.arg, s);
 }
 
-/* Count a statement, or its waits, if it is @wanted. */
+/* Count a statement, or its waits; if not @wanted, only drop its waits. */
 static void enrich_count_statement(struct enrich *e, const struct event_statement *event,
 				   const struct statement *s, bool wanted)
 {
@@ -236,7 +234,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
 	struct statement s = statement_of(e, event, true);
 
-	/* Sites are detached one after the other, so some of its steps were not seen. */
+	/* Sites are detached one by one, so some probes of this statement may have been missed. */
 	if (e->detach_ns && event->start_ns + event->duration_ns > e->detach_ns) {
 		e->half_seen += event->start_ns < e->detach_ns;
 		e->unseen++;
@@ -258,7 +256,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 		e->text_unreadable += !s.text && !s.no_text;
 		e->text_truncated += s.truncated;
 	}
-	/* If a session is not a thread, who is connected comes with each statement. */
+	/* If a session is not a thread, the identity comes with each statement. */
 	if (e->config.identify && !e->config.discover->targets[event->target_id].engine->identify)
 		identity_forget(&e->identities, event->tid);
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define STEPS_MAX	4096		/* from waiter to holder, in search of a cycle */
+#define STEPS_MAX	4096		/* edges from waiter to holder that a search follows */
 
 struct lock_waiter *lock_waits_of(const struct lock_waits *waits, uint32_t tid)
 {
@@ -40,13 +40,14 @@ struct lock_waiter *lock_waits_add(struct lock_waits *waits, const struct event_
 	return w;
 }
 
+/* A search for a cycle. */
 struct walk {
 	const struct lock_waits *waits;
 	uint32_t *cycle;
 	unsigned int steps;		/* left */
 };
 
-/* Follow the holders of @w, the @n-th of the path. Return the length of the cycle, or 0. */
+/* Follow the holders of @w, the @n-th of the path. Return the length of a cycle, or 0. */
 static unsigned int walk_cycle(struct walk *walk, const struct lock_waiter *w, unsigned int n)
 {
 	unsigned int found = 0;

@@ -16,30 +16,31 @@
 #include "loader/runtime.h"
 
 #define RING_MIN	(1u << 20)	/* bytes */
-#define WAITS_MAX	16384		/* at once */
-#define SUMS_MAX	16384
+#define WAITS_MAX	16384		/* threads that wait at once */
+#define SUMS_MAX	16384		/* LWLock tranches and modes */
 #define RESOLVE_TRIES	20		/* for the holders of a lock, one per drain */
 /* Time limit per drain for resolving holders; other records and signals wait as long. */
 #define RESOLVE_NS	100000000u
 
-#define LOCKS_ENGINES	4
+#define LOCKS_ENGINES	4		/* engines with lock operations, at most */
 
 struct locks {
 	struct locks_config config;
 	struct runtime rt;
+	/* Copies of the engines that have lock operations, with the probes of those. */
 	struct engine engines[LOCKS_ENGINES];
 	struct engine_probe_set sets[LOCKS_ENGINES];
-	const struct engine *table[LOCKS_ENGINES + 1];
+	const struct engine *table[LOCKS_ENGINES + 1];	/* NULL-terminated */
 	int waits, sums;		/* maps, borrowed */
 	struct discover discover;
-	void **states;			/* of the engines' functions, by target; owned */
+	void **states;			/* of struct lock_ops, by target ID; owned */
 	size_t nstates;
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
 };
 
-/* Return how texts of sessions are read, if @engine has such. */
+/* Return the accessors of @engine for the text of a session's statement, or NULL. */
 static const char *const *engine_accessors(const struct engine *engine)
 {
 	for (size_t i = 0; i < engine->nprobe_sets; i++)
@@ -48,7 +49,7 @@ static const char *const *engine_accessors(const struct engine *engine)
 	return NULL;
 }
 
-/* Make a table of the engines whose locks are known, with the probes of locks. */
+/* Fill l->table with the engines that have lock operations. */
 static void locks_engines(struct locks *l)
 {
 	size_t n = 0;
@@ -73,7 +74,7 @@ static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
 	return l->discover.targets[id].engine->lock_ops;
 }
 
-/* Return what is known of the file of target @id, or NULL without memory. */
+/* Return the address of the state of target @id, or NULL if out of memory. */
 static void **locks_state_slot(struct locks *l, uint32_t id)
 {
 	void **more;
@@ -89,6 +90,7 @@ static void **locks_state_slot(struct locks *l, uint32_t id)
 	return &more[id];
 }
 
+/* Return the state of target @id, or NULL if its file was not read. */
 static void *locks_state(struct locks *l, uint32_t id)
 {
 	void **state = locks_state_slot(l, id);
@@ -96,7 +98,7 @@ static void *locks_state(struct locks *l, uint32_t id)
 	return state ? *state : NULL;
 }
 
-/* Return what is known of the file of target @id, after reading it by its process @pid; or NULL. */
+/* Return the state of target @id; read its file first, as process @pid runs it. NULL: failed. */
 static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 {
 	const struct target *target = &l->discover.targets[id];
@@ -124,7 +126,7 @@ static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 	return *state;
 }
 
-/* Write the name of tranche @tranche of LWLocks, if a program has not read it. */
+/* Write the name of LWLock tranche @tranche to @name, unless a program has read it. */
 static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t tranche,
 			char name[LOCK_NAME])
 {
@@ -139,15 +141,16 @@ static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t 
 		snprintf(name, LOCK_NAME, "tranche %u", tranche);
 }
 
+/* Set the time until which holders may be resolved. */
 static void locks_set_deadline(struct locks *l)
 {
 	l->resolve_deadline_ns = clock_ns(CLOCK_MONOTONIC) + RESOLVE_NS;
 }
 
-/* Keep what was read of a wait, unless what is known of it is better. Return whether it is kept. */
+/* Replace the information of a wait by @info, unless that has less. Return whether it did. */
 static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err)
 {
-	/* A holder that is gone is the one that was waited for. */
+	/* A holder that is missing now is the one that has released the lock. */
 	if (w->resolved && (err || (!info->nholders && w->info.nholders))) {
 		lock_info_clear(info);
 		return false;
@@ -162,7 +165,7 @@ static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err
 
 /*
  * Resolve the holders of the awaited lock. On failure keep the previous result and return -errno;
- * -EAGAIN if there is no time for it now.
+ * -EAGAIN if the deadline of this drain has passed.
  */
 static int waiter_resolve(struct locks *l, struct lock_waiter *w)
 {
@@ -170,7 +173,7 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w)
 	const struct lock_ops *ops = target->engine->lock_ops;
 	const struct lock_query query = {
 		.event = &w->event, .places = &target->places, .text_bytes = l->config.text_bytes,
-		/* At the first try its end may be behind it in the buffer. */
+		/* At the first try, the record of the wait's end may follow in the buffer. */
 		.again = w->tries < RESOLVE_TRIES,
 	};
 	struct lock_info info;
@@ -195,6 +198,7 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w)
 	return err;
 }
 
+/* Report a wait to the caller, if it is over the threshold. @w may be NULL. */
 static void locks_report(struct locks *l, const struct event_lock *event, struct lock_waiter *w,
 			 bool running)
 {
@@ -218,6 +222,7 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 		l->config.wait(l->config.arg, &wait);
 }
 
+/* Report a wait that has ended and drop it. */
 static void locks_ended(struct locks *l, const struct event_lock *event)
 {
 	struct lock_waiter *w = lock_waits_of(&l->waiting, event->tid);
@@ -234,7 +239,7 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 		lock_waits_drop(&l->waiting, w);
 }
 
-/* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
+/* Handle a record. Its sizes and IDs are validated before use. */
 static int locks_record(void *arg, const void *data, size_t size)
 {
 	struct locks *l = arg;
@@ -261,7 +266,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Add the wait of @info, which is taken over, to the kernel's map and the list. */
+/* Add the wait of @info to the map and the list, which takes over @info's memory. */
 static void locks_join(struct locks *l, void *state, struct event_lock *event,
 		       struct lock_info *info)
 {
@@ -278,7 +283,7 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 		event->start_ns = info->begun_ns - offset;
 		event->flags = 0;
 	}
-	/* If probes have seen the start, the wait is there. */
+	/* If a probe has seen the start, the map has the wait already. */
 	if (!sys_map_add(l->waits, &key, event))
 		w = lock_waits_add(&l->waiting, event);
 	if (!w) {
@@ -293,7 +298,7 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 		engine->lock_ops->relation(state, event, w->info.name);
 }
 
-/* Find out whether a process has been waiting since before there were probes. */
+/* Add the wait of a process that has been waiting since before the probes were attached. */
 static void locks_process(void *arg, const struct target *target, const struct process *process)
 {
 	struct locks *l = arg;
@@ -307,7 +312,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 	void *state = locks_find(l, target->id, process->pid);
 	struct lock_info info;
 
-	/* The map has threads by the numbers of the initial PID namespace. */
+	/* The keys of the map are thread IDs of the initial PID namespace. */
 	if (l->rt.pid_ns_ino || !state || !target->engine->lock_ops->joins)
 		return;
 	if (target->engine->lock_ops->read(state, &query, &info))
@@ -320,7 +325,7 @@ static int locks_maps(struct locks *l, struct error *error)
 {
 	const struct map_def maps[] = {
 		{ "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock), WAITS_MAX, 0 },
-		/* LRU: not every thread that is about to wait does, so old entries make room. */
+		/* LRU: a thread that reports a row need not wait, which leaves a stale entry. */
 		{ "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row), WAITS_MAX, 0 },
 		{ "sums", BPF_MAP_TYPE_HASH, sizeof(struct lwlock_key), sizeof(struct lwlock_sum),
 		  l->config.sum_lwlocks ? SUMS_MAX : 1, 0 },
@@ -337,7 +342,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 {
 	const struct locks_config *c = &l->config;
 	const struct runtime_config config = {
-		/* The second one has the program that reports executed programs. */
+		/* The second one has the program that reports execs. */
 		.objects = { { bpf_locks, bpf_locks_end }, { bpf_statement, bpf_statement_end } },
 		.denied = c->denied, .is_program = engine_is_executable,
 		.arg = c->arg, .lasting = c->lasting, .error = c->error, .program = c->program,
@@ -416,7 +421,7 @@ int locks_drain(struct locks *l)
 	filled = runtime_drain(&l->rt, locks_record, l);
 	l->discover.started = false;
 	locks_set_deadline(l);
-	/* A probe is hit before the backend is in the queue of the lock. */
+	/* The probe is hit before the backend is in the lock's wait queue: try again. */
 	l->resolving = false;
 	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
 		if (w->tries)
@@ -443,7 +448,7 @@ void locks_running(struct locks *l)
 		int err;
 
 		next = w->next;
-		/* What its holder does now is of more interest than what it did. */
+		/* Report the holder's current statement rather than the earlier one. */
 		err = waiter_resolve(l, w);
 		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found))
 			lock_waits_drop(&l->waiting, w);
@@ -460,7 +465,7 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 	*sums = calloc(SUMS_MAX, sizeof(**sums));
 	if (!*sums)
 		return -ENOMEM;
-	/* Nothing is ever deleted from it, so the order of keys holds. */
+	/* Elements are never deleted, so the order of keys is stable. */
 	while (n < SUMS_MAX && !sys_map_next(l->sums, n ? &keys[0] : NULL, &keys[1])) {
 		struct lwlock_count *count = &(*sums)[n];
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waits for locks: finds the servers, puts probes on them, and looks up who holds what is waited for
- * while the wait lasts.
+ * Lock tracer: discover servers, attach probes to their lock waits and resolve the holders of the
+ * awaited lock during the wait.
  */
 #ifndef DB_LOCKS_H
 #define DB_LOCKS_H
@@ -10,80 +10,85 @@
 #include "db/lock_waits.h"
 #include "db/statement.h"
 
-/* A wait; what is borrowed is so for the call. Strings are foreign bytes. */
+/* A wait for a lock. Pointers are borrowed for the call; strings are foreign bytes. */
 struct lock_wait {
 	const struct target *target;
 	const struct event_lock *event;
-	uint64_t start_ns;		/* when it began, CLOCK_MONOTONIC */
-	uint64_t wall_ns;		/* .. and CLOCK_REALTIME */
-	uint64_t duration_ns;		/* until now, if it is running */
-	bool running;
-	bool joined;			/* it began before there were probes: it took longer */
-	const char *kind;		/* "transactionid", "row"; "" where it is not known */
-	const struct lock_info *info;	/* what was looked up; NULL: it could not be */
-	uint32_t cycle[LOCK_WAITS_CYCLE];	/* with LOCK_DEADLOCK: who waited for whom, the first is us */
+	uint64_t start_ns;		/* CLOCK_MONOTONIC */
+	uint64_t wall_ns;		/* start, CLOCK_REALTIME */
+	uint64_t duration_ns;		/* until now, if ->running */
+	bool running;			/* has not ended */
+	bool joined;			/* began before tracing: lasted longer than measured */
+	const char *kind;		/* "transactionid", "row"; "": unknown */
+	const struct lock_info *info;	/* NULL: it could not be resolved */
+	/* With LOCK_DEADLOCK: PIDs of the cycle, each waiting for the next, this one first. */
+	uint32_t cycle[LOCK_WAITS_CYCLE];
 	unsigned int ncycle;
 };
 
-/* LWLock waits of one tranche and mode. */
+/* The sum of LWLock waits of one tranche and mode. */
 struct lwlock_count {
 	const struct target *target;
 	uint32_t mode;
-	char name[LOCK_NAME];		/* foreign bytes */
+	char name[LOCK_NAME];		/* of the tranche, foreign bytes */
 	struct lwlock_sum sum;
 };
 
+/* All of it is borrowed, until locks_close(). */
 struct locks_config {
 	struct server_filter servers;
 	uint64_t threshold_ns;		/* shorter waits are not reported */
-	uint32_t text_bytes;		/* of a backend's statement, at most */
-	bool redact;			/* drop literals and comments from texts */
-	bool sum_lwlocks;		/* sum LWLock waits up instead of reporting each */
-	uint32_t denied;		/* features not to be used, see feature_deny() */
+	uint32_t text_bytes;		/* maximum length of a backend's statement */
+	bool redact;			/* remove literals and comments from texts */
+	bool sum_lwlocks;		/* sum LWLock waits instead of reporting each */
+	uint32_t denied;		/* features not to use, see feature_deny() */
 
-	/* The callbacks; strings are borrowed for the call. */
+	/* Callbacks; their strings are borrowed for the call. */
 	void *arg;
-	void (*wait)(void *arg, const struct lock_wait *wait);	/* a wait has ended */
+	/* Called for each wait that has ended, and by locks_running(). */
+	void (*wait)(void *arg, const struct lock_wait *wait);
+	/* As in struct tracer_config. */
 	void (*server)(void *arg, const struct server_info *server);
-	/* See tracer_config. */
 	void (*error)(void *arg, const struct error *error);
 	int (*lasting)(void *arg);
-	/* Each program as it is loaded, and each site that is traced; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void (*site)(void *arg, const struct target_site *site);
 };
 
 struct locks;
 
-/* As tracer_open(). *@locks is the caller's to close. */
+/* As tracer_open(). locks_close() frees *@locks. */
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error);
 
-/* What the kernel was found to have. Borrowed. */
+/* Return the kernel features that were probed so far; borrowed. */
 const struct features *locks_features(const struct locks *locks);
 
 /* As tracer_sandbox(). */
 void locks_sandbox(const struct locks *locks, struct sandbox *sandbox);
 
-/* How many servers' files are traced. */
+/* Return the number of servers' files that were attached to. */
 size_t locks_targets(const struct locks *locks);
 
 /* As tracer_drain() and tracer_sleep(). */
 int locks_drain(struct locks *locks);
 int locks_sleep(struct locks *locks);
 
-/* Calls config->wait for each wait that has not ended. */
+/* Call config->wait for each wait that has not ended, after resolving its holders again. */
 void locks_running(struct locks *locks);
 
-/* What was summed up; the caller's to free. The number, or -ENOMEM. Several can be of one name. */
+/*
+ * Return the sums of LWLock waits in *@sums, which the caller frees: their number, or -ENOMEM.
+ * Several may have the same name.
+ */
 ssize_t locks_lwlocks(struct locks *locks, struct lwlock_count **sums);
 
-/* Takes the probes away, so that only what is in the buffer is still to come. */
+/* Detach all probes. Records in the buffer remain to be drained. */
 void locks_detach(struct locks *locks);
 
-/* What the kernel counted; ->statements are waits, ->printed is the caller's. */
+/* Fill @summary with all counters. ->statements counts waits; ->printed is the caller's. */
 void locks_summary(const struct locks *locks, struct summary *summary);
 
-/* Detaches, and frees. NULL is fine. */
+/* Detach all probes and free @locks, which may be NULL. */
 void locks_close(struct locks *locks);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "host/arch.h"
 
-/* Counted by the kernel; they must be in the file, so in a section of their own with contents. */
+/* Incremented by the kernel at their offset in the file, so not in .bss. */
 #define SEMAPHORE __attribute__((section(".probes"), used)) static volatile uint16_t
 
 SEMAPHORE selfprobe_start_semaphore;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * USDT probes of this program, dbslower:self__start and dbslower:self__done, for a test of the
- * whole path without a database. They have no other effect.
+ * USDT probes of this program, dbslower:self__start and dbslower:self__done, for the self-test.
+ * They have no other effect.
  */
 #ifndef DB_SELFPROBE_H
 #define DB_SELFPROBE_H
@@ -13,10 +13,10 @@
 #define SELFPROBE_NUMBER	2
 #define SELFPROBE_TEXT_IN	3	/* address of the text, in memory */
 
-/* Pass the site of self__start. */
+/* Execute the site of self__start. */
 void selfprobe_start(const char *text, int32_t number);
 
-/* Pass the site of self__done. */
+/* Execute the site of self__done. */
 void selfprobe_done(int32_t number);
 
 /* Return the semaphore of self__start or self__done: the number of its tracers. */

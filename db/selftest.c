@@ -16,22 +16,22 @@
 #include "host/process.h"
 #include "loader/feature.h"
 
-#define TEXT_BYTES	4096		/* of a statement; with it some 500 fill the buffer */
-#define BURST		600
-#define SPAN_NS		1000000		/* how long a statement takes at least */
-#define WAKE_MS		500		/* how long to wait for the kernel to wake us */
-#define SPANS		8
+#define TEXT_BYTES	4096		/* of a statement; about 500 of them fill the buffer */
+#define BURST		600		/* statements, to overflow the buffer */
+#define SPAN_NS		1000000		/* minimum duration of a statement */
+#define WAKE_MS		500		/* maximum wait for a wake-up */
+#define SPANS		8		/* statements with a known duration */
 
 static const char self_path[] = "/proc/self/exe";
 
-/* A way to attach. */
+/* A method of attaching and reading. */
 struct method {
 	const char *name;
-	uint32_t denied;	/* features that it does without, see feature_deny() */
-	unsigned int text_arg;
+	uint32_t denied;	/* features not to use, see feature_deny() */
+	unsigned int text_arg;	/* SELFPROBE_TEXT or SELFPROBE_TEXT_IN */
 };
 
-/* What is at hand while a way is tested. */
+/* State of the self-test. */
 struct selftest {
 	void (*step)(void *arg, const struct selftest_step *step);
 	void *arg;
@@ -39,13 +39,12 @@ struct selftest {
 	struct tracer *tracer;
 	struct error error;
 	struct selftest_step current;
-	uint64_t begun_ns;
-	uint32_t pid;
+	uint64_t begun_ns;		/* start of the step, CLOCK_MONOTONIC */
+	uint32_t pid;			/* of this process, as in /proc */
 	bool failed, burst_done;
-	/* The statements that came. */
-	uint64_t seen, wrong;
-	uint64_t low_ns, high_ns;	/* between which a duration must lie */
-	const char *expected;		/* text; NULL: any */
+	uint64_t seen, wrong;		/* statements received, and unexpected ones of these */
+	uint64_t low_ns, high_ns;	/* bounds of an expected duration */
+	const char *expected;		/* text of a statement; NULL: any */
 };
 
 static uint64_t selftest_now(void)
@@ -62,7 +61,7 @@ static void step_begin(struct selftest *test, const char *what)
 	test->begun_ns = selftest_now();
 }
 
-/* Ends the step with what was found, in words. */
+/* End the step and report its result, @format. Return @ok. */
 __attribute__((format(printf, 3, 4)))
 static bool step_end(struct selftest *test, bool ok, const char *format, ...)
 {
@@ -124,7 +123,7 @@ static bool selftest_attach(struct selftest *test)
 
 	step_begin(test, "loading and attaching");
 	privileges_read(&host);
-	/* Nobody has to read that way where the kernel forbids it. */
+	/* Under lockdown the kernel denies the helper that the fallback uses. */
 	if (privileges_locked_down(&host))
 		config.denied &= ~FEATURE_BIT(FEATURE_READ_USER);
 	err = tracer_open(&test->tracer, &config, &test->error);
@@ -138,7 +137,7 @@ static int other_each(void *arg, const struct process *process)
 	return process->pid != self->pid && process_file_same(&process->file, &self->file);
 }
 
-/* Whether another process runs this program: what it does to its probes is seen in ours. */
+/* Return whether another process runs this program: its probes are in the same file. */
 static bool selftest_others(const struct selftest *test)
 {
 	struct process self;
@@ -146,6 +145,7 @@ static bool selftest_others(const struct selftest *test)
 	return !process_read(test->pid, NULL, &self) && process_each(NULL, other_each, &self) > 0;
 }
 
+/* Check that the kernel increments the semaphores of the probes. */
 static void selftest_semaphores(struct selftest *test)
 {
 	unsigned int start, done;
@@ -162,7 +162,7 @@ static void selftest_semaphores(struct selftest *test)
 			 done);
 }
 
-/* A statement of a known length. The bounds of its duration become those of all. */
+/* Execute a statement, and expect its text and the bounds of its duration from now on. */
 static void selftest_span(struct selftest *test, const char *text)
 {
 	uint64_t before = selftest_now(), started, ending, after;
@@ -180,6 +180,7 @@ static void selftest_span(struct selftest *test, const char *text)
 	tracer_drain(test->tracer);
 }
 
+/* Check the arguments, durations and PIDs of statements. */
 static void selftest_arguments(struct selftest *test)
 {
 	char text[48];
@@ -196,8 +197,8 @@ static void selftest_arguments(struct selftest *test)
 }
 
 /*
- * A statement must wake us when we said that we sleep. poll(2) would find it without that; epoll
- * that looked before it came does not.
+ * Check that a statement wakes a tracer that sleeps. poll(2) would report the record even without a
+ * wake-up; epoll does not, if the descriptor was added before.
  */
 static void selftest_wake(struct selftest *test)
 {
@@ -223,7 +224,7 @@ static void selftest_wake(struct selftest *test)
 		 (unsigned long long)test->seen);
 }
 
-/* More than the buffer holds: what did not fit must have been counted. */
+/* Check that statements beyond the capacity of the buffer are counted as dropped. */
 static void selftest_burst(struct selftest *test)
 {
 	char *text = malloc(TEXT_BYTES);
@@ -254,6 +255,7 @@ static void selftest_burst(struct selftest *test)
 	free(text);
 }
 
+/* Check that detaching leaves no probe and no semaphore behind. */
 static void selftest_detach(struct selftest *test)
 {
 	unsigned int start, done;
@@ -275,6 +277,7 @@ static void selftest_detach(struct selftest *test)
 			 "statements came", start, done, (unsigned long long)test->seen);
 }
 
+/* Run all steps with @method. */
 static void selftest_method(struct selftest *test, const struct method *method)
 {
 	test->method = method;
@@ -293,7 +296,7 @@ cleanup:
 	error_clear(&test->error);
 }
 
-/* Our number where /proc counts, which need not be what getpid() says. */
+/* Return this process's PID in the PID namespace of /proc, which may differ from getpid(). */
 static uint32_t selftest_pid(void)
 {
 	char link[16] = "";
@@ -317,7 +320,7 @@ bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), voi
 	bool multi = feature_has(&features, FEATURE_UPROBE_MULTI);
 	bool perf = feature_has(&features, FEATURE_UPROBE_PMU);
 
-	/* Where the kernel has neither, or we may not ask: the attempt says why. */
+	/* Also try if the kernel has neither or forbids the probe, to report the error. */
 	if (multi || !perf || feature_allowed())
 		selftest_method(&test, &methods[0]);
 	if (perf && !test.failed)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The proof that tracing works here, without a database: the tracer is put on probes of this
- * program itself, by each way that the kernel has, and what it tells is compared with what was
- * done.
+ * Self-test: trace the probes of this program itself, without a database, by each method that the
+ * kernel supports, and compare the reported statements with the executed ones.
  */
 #ifndef DB_SELFTEST_H
 #define DB_SELFTEST_H
@@ -12,16 +11,17 @@
 
 #include "loader/error.h"
 
+/* The result of a step. */
 struct selftest_step {
 	const char *method;		/* "uprobe_multi"; static */
 	const char *what;		/* "argument reading"; static */
 	bool ok;
-	uint64_t ns;			/* how long it took */
-	char found[160];		/* what was found, good or bad */
-	const struct error *error;	/* the tracer's word on a failure, or NULL */
+	uint64_t ns;			/* duration */
+	char found[160];		/* the result in words */
+	const struct error *error;	/* the tracer's error, or NULL; borrowed for the call */
 };
 
-/* Does it, and calls @step after each step. Whether all were good. */
+/* Run all steps, and call @step after each. Return whether all succeeded. */
 bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg);
 
 #endif

@@ -36,7 +36,7 @@ int sessions_share(struct sessions *s, int slots_map, uint32_t n)
 	return 0;
 }
 
-/* Return the number of the only slot that the session of @key may have. */
+/* Return the number of the only slot that the session of @key may claim. */
 static uint32_t session_slot(const struct sessions *s, uint64_t key)
 {
 	return (uint32_t)(SLOT_PRODUCT(key) >> s->slot_shift);
@@ -93,7 +93,7 @@ void sessions_ignore(const struct sessions *s, uint32_t tid)
 
 	if (sys_map_update(s->ignored_map, &key, &yes))
 		return;
-	/* A thread that has exited meanwhile would leave the mark to the next one with its ID. */
+	/* If the thread has exited meanwhile, a new thread with its ID must not be ignored. */
 	if (!session_dismiss(s, key))
 		sys_map_delete(s->ignored_map, &key);
 }
@@ -112,6 +112,7 @@ static void slot_free(const struct sessions *s, uint32_t number, __u64 key,
 	__atomic_sub_fetch(&slot->claims, 1, __ATOMIC_SEQ_CST);
 }
 
+/* As sessions_each(), for the sessions in slots. */
 static void sessions_each_slot(struct sessions *s, struct session *session, void *arg,
 			       sessions_each_fn *each)
 {

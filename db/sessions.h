@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The sessions in the BPF maps, see bpf/session.h and bpf/slot.h, as user space reads and changes
- * them; and the statements that were running when detaching began.
+ * User-space access to the sessions in the BPF maps, see bpf/session.h and bpf/slot.h, and a
+ * snapshot of the statements that were running when detaching began.
  */
 #ifndef DB_SESSIONS_H
 #define DB_SESSIONS_H

@@ -30,7 +30,7 @@ struct survey_scan {
 	size_t nfound;
 };
 
-/* The programs, linked without the kernel: the result is not loaded. */
+/* The programs, which are linked but not loaded. */
 struct survey_object {
 	struct runtime runtime;
 	struct target_common common;
@@ -44,6 +44,7 @@ static int survey_open(struct survey_object *object, const struct survey *survey
 	return runtime_open_offline(&object->runtime, bpf_statement, bpf_statement_end);
 }
 
+/* Bind the probes of @engine to a file. Return 0, or -errno with the cause in @error. */
 static int survey_bind(const struct survey_object *object, const struct engine *engine, int fd,
 		       const char *path, struct target *target, struct error *error)
 {
@@ -56,7 +57,7 @@ static int survey_bind(const struct survey_object *object, const struct engine *
 	return err;
 }
 
-/* Report the file open as @fd, which is -errno if it could not be opened. */
+/* Report the file open as @fd, or the error if @fd is -errno. */
 static void survey_report(const struct survey *survey, const struct survey_found *found, int fd)
 {
 	struct survey_object *object = malloc(sizeof(*object));

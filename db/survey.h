@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Survey: report the servers that run and the probe sites that a tracer would use. Programs are
- * linked but not loaded, so that no rights are needed but to read the files.
+ * Survey: report the running servers and the probe sites that a tracer would use. Programs are
+ * linked but not loaded, so that it requires no privileges except to read the files.
  */
 #ifndef DB_SURVEY_H
 #define DB_SURVEY_H

@@ -20,28 +20,28 @@
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define SESSIONS_MAX	65536		/* threads at once */
-/* Where the kernel allocates all elements at once: fewer, and fewer still with long texts. */
+/* Limits for kernels that allocate all elements of a map in advance. */
 #define SESSIONS_OLD	4096
-#define SESSIONS_LEAST	128
-#define SESSIONS_BYTES	(32u << 20)
-#define RECORD_HEAD	256		/* the longest head of a record with a text */
+#define SESSIONS_LEAST	128		/* however long the texts are */
+#define SESSIONS_BYTES	(32u << 20)	/* of all sessions */
+#define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
-/* The programs on tracepoints. */
+/* Programs on tracepoints. */
 static const struct tracepoint {
 	const char *program, *name;
-	bool breakdown, use;		/* only if these are asked for */
-	bool records;			/* only if tracefs describes the scheduler's records */
-	bool optional;
+	bool breakdown, use;		/* attach only if these are requested */
+	bool records;			/* attach only if tracefs has the format of sched_switch */
+	bool optional;			/* failure to attach is not an error */
 } tracepoint_table[] = {
 	{ "thread_exit", "sched_process_exit", false, false, false, false },
 	{ "process_exec", "sched_process_exec", false, false, false, false },
 	{ "task_switch", "sched_switch", true, false, false, false },
 	{ "task_wakeup", "sched_wakeup", true, false, false, false },
-	/* Require CONFIG_FTRACE_SYSCALLS; without it system calls are not known. */
+	/* Require CONFIG_FTRACE_SYSCALLS; without it system calls are unknown. */
 	{ "call_exit", "sys_exit", true, false, true, true },
 	{ "call_enter", "sys_enter", true, false, true, true },
-	/* From Linux 6.3 on (6e6eda44b939); before, bytes of sockets are not known. */
+	/* Since Linux 6.3 (6e6eda44b939); before, the bytes sent and received are unknown. */
 	{ "task_sent", "sock_send_length", true, true, false, true },
 	{ "task_received", "sock_recv_length", true, true, false, true },
 };
@@ -52,12 +52,12 @@ enum {
 };
 
 _Static_assert(sizeof(tracepoint_table) / sizeof(tracepoint_table[0]) == TRACEPOINTS,
-	       "each has a place");
+	       "every tracepoint has an index");
 
 struct tracer {
 	struct tracer_config config;
 	struct runtime rt;
-	int events[TRACEPOINTS];	/* tracefs events of the tracepoints; 0: raw */
+	int events[TRACEPOINTS];	/* tracefs event IDs; 0: raw tracepoint */
 	struct discover discover;
 	struct sessions sessions;
 	struct enrich enrich;
@@ -65,6 +65,7 @@ struct tracer {
 	bool detached;
 };
 
+/* Return the number of elements for a map of sessions of @bytes each. */
 static uint32_t tracer_sessions(struct tracer *t, uint32_t bytes)
 {
 	uint32_t fit = SESSIONS_BYTES / bytes;
@@ -74,6 +75,7 @@ static uint32_t tracer_sessions(struct tracer *t, uint32_t bytes)
 	return fit > SESSIONS_OLD ? SESSIONS_OLD : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
 }
 
+/* Create the maps of sessions and statements. */
 static int tracer_session_maps(struct tracer *t, struct error *error)
 {
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
@@ -81,7 +83,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 	uint32_t session =
 		(uint32_t)((STAT_GROUP + sizeof(struct event_statement) + text + 7) & ~7u);
 	uint32_t sessions = tracer_sessions(t, session);
-	/* Maps can be mapped from Linux 5.5 on (fc9702273e2e), before there was a ring buffer. */
+	/* BPF_F_MMAPABLE came with Linux 5.5 (fc9702273e2e), earlier than the ring buffer. */
 	uint32_t slots = t->rt.perf_buffers ? 1 : sessions_slots(session);
 	const struct map_def maps[] = {
 		{ "sessions", BPF_MAP_TYPE_HASH, 8, session, sessions, RUNTIME_ALLOC },
@@ -111,6 +113,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 	return err ? error_set(error, ERROR_MAP, err, "slots", NULL) : 0;
 }
 
+/* Create the maps of the time breakdown, which the programs refer to in any case. */
 static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 {
 	bool why = t->config.why;
@@ -129,12 +132,13 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 	return runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 }
 
-/* Count here, not in the kernel, if it depends on the text which statements count. */
+/* Return whether statements are counted in user space, because the filter needs their text. */
 static bool tracer_counts_in_user(const struct tracer *t)
 {
 	return t->config.stat_unit_ns && t->config.match;
 }
 
+/* Set the constants of the programs, before they are loaded. */
 static void tracer_constants(struct tracer *t)
 {
 	uint32_t head = HEAD_WORDS * sizeof(uint64_t), text_size = t->config.text_bytes + 2;
@@ -156,12 +160,12 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_want_waits", c->wait);
 	runtime_constant(rt, "constant_wait_part", c->wait_part);
 	runtime_constant(rt, "constant_wait_call", c->wait_call);
-	/* Until tracer_tracepoints() knows better. */
+	/* tracer_tracepoints() sets these again once it has attached. */
 	runtime_constant(rt, "constant_want_bytes", 0);
 	runtime_constant(rt, "constant_call_none", 0);
 }
 
-/* Set up the time breakdown: the kernel's offsets as constants, and the table of system calls. */
+/* Set the kernel's struct offsets as constants and fill the table of system calls. */
 static int tracer_breakdown(struct tracer *t, struct error *error)
 {
 	struct object_value numbers[KERNEL_OFFSETS];
@@ -185,6 +189,7 @@ static int tracer_breakdown(struct tracer *t, struct error *error)
 	return 0;
 }
 
+/* Attach the programs on tracepoints. Return 0, or -errno with the cause in @error. */
 static int tracer_tracepoints(struct tracer *t, struct error *error)
 {
 	bool attached[TRACEPOINTS] = { false };
@@ -211,7 +216,7 @@ static int tracer_tracepoints(struct tracer *t, struct error *error)
 	return 0;
 }
 
-/* One record. Its sizes and numbers are checked: it comes from the kernel, but by way of memory. */
+/* Handle a record. Its sizes and IDs are validated before use. */
 static int tracer_record(void *arg, const void *data, size_t size)
 {
 	struct tracer *t = arg;
@@ -251,7 +256,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Makes the kernel's session of a process that runs @statement, whose text is in @session. */
+/* Add a session to the map for process @pid, which runs @statement; @session has its text. */
 static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
 			const struct backend_statement *statement, struct session *session)
 {
@@ -266,15 +271,15 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 		.text_len = (uint32_t)statement->len,
 		.query_bytes = statement->cut ? 0 : statement->len,
 	};
-	/* Who is connected, too: it may end with this statement. */
+	/* Read the identity now: the process may exit after this statement. */
 	if (!sessions_add(&t->sessions, pid, session) && t->config.identify)
 		identity_of(&t->enrich.identities, target->engine, pid);
 }
 
 /*
- * A process may have been running a statement since before there were probes: it gets a session as if
- * they had seen the start. They are there by now: where they have seen anything of it, that was the
- * end of the statement, there is a session, and nothing is added.
+ * Add a session for a process that has been running a statement since before the probes were
+ * attached, as if they had seen its start. If they have seen its end since, the thread has a
+ * session already and none is added.
  */
 static void tracer_process(void *arg, const struct target *target, const struct process *process)
 {
@@ -282,7 +287,7 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	struct backend_statement statement;
 	struct session *session;
 
-	/* The kernel's own numbers of threads are needed, and for stat what only programs know. */
+	/* Requires the kernel's thread IDs; a histogram requires data that only programs read. */
 	if (t->rt.pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
 		return;
 	session = calloc(1, t->sessions.bytes);
@@ -319,7 +324,7 @@ static int tracer_stream(struct tracer *t, struct error *error)
 	return runtime_stream(&t->rt, RING_MIN, record_max, error);
 }
 
-/* Set up what turns records into statements. */
+/* Open ->enrich, which turns records into statements. */
 static int tracer_enrich(struct tracer *t, struct error *error)
 {
 	const struct tracer_config *c = &t->config;
@@ -386,7 +391,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	err = tracer_tracepoints(t, error);
 	if (!err)
 		err = discover_find(&t->discover, error);
-	/* The buffer is mapped last, when the servers' files are not mapped any more. */
+	/* Map the buffer last, after the servers' files have been unmapped. */
 	if (!err)
 		err = runtime_listen(&t->rt, error);
 	if (err)
@@ -417,7 +422,7 @@ int tracer_drain(struct tracer *t)
 {
 	int filled = runtime_drain(&t->rt, tracer_record, t);
 
-	/* It may be there in the place of one that was killed. */
+	/* A new server often replaces one that was killed and left its sessions behind. */
 	if (t->discover.started)
 		sessions_prune(&t->sessions);
 	t->discover.started = false;
@@ -482,7 +487,8 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 	*summary = (struct summary){
 		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
 		.ring_full = runtime_dropped(rt),
-		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + e->waits.lost + e->histogram.lost,
+		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + e->waits.lost +
+			      e->histogram.lost,
 		.who_unknown = runtime_counter(rt, LOST_WHO),
 		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) + running +
 				     e->half_seen,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The whole path: finds the servers, puts probes on them, and turns the
- * kernel's records into statements. New servers are found while it runs.
+ * Statement tracer: discover servers, attach probes to them and turn the records of the programs
+ * into statements. Servers that start later are attached to as well.
  */
 #ifndef DB_TRACER_H
 #define DB_TRACER_H
@@ -19,101 +19,109 @@
 #include "loader/sandbox.h"
 #include "sql/regex.h"
 
+/* All of it is borrowed, until tracer_close(). */
 struct tracer_config {
 	struct server_filter servers;
-	uint64_t threshold_ns;
-	uint32_t text_bytes;
-	bool rows;			/* the number of rows is wanted */
-	bool why;			/* where the time goes is wanted */
-	bool use, phases;		/* with why: what is used, and the phases, too */
-	bool identify;			/* user, database, client and container are wanted */
-	/* Only statements of these; NULL: all. What is not known does not match. */
+	uint64_t threshold_ns;		/* shorter statements are not reported */
+	uint32_t text_bytes;		/* maximum length of a statement's text */
+	bool rows;			/* read the number of rows */
+	bool why;			/* record time breakdowns */
+	bool use, phases;		/* with ->why: also resource usage, and phases */
+	bool identify;			/* read user, database, client and container */
+	/* Report only statements of these; NULL: all. An unknown value does not match. */
 	const char *user, *database, *container;
-	const struct regex *match;	/* what the text must have; NULL: anything */
-	bool parents;			/* statements' ->parent is wanted */
-	bool redact;			/* then texts have no literals and no comments any more */
+	const struct regex *match;	/* the text must match; NULL: any text does */
+	bool parents;			/* set ->parent of statements */
+	bool redact;			/* remove literals and comments from texts */
 	/*
-	 * Statements are counted by their duration in this unit, and not handed on; 0: they are. The
-	 * kernel counts, but with ->match, as it does not look into texts.
+	 * Count statements by duration, in this unit, instead of reporting them; 0: report. The
+	 * programs count, except with ->match: they do not search texts.
 	 */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
 	/*
-	 * With ->wait, ->why and that: what is counted is waits inside statements, for this part of
-	 * the time or in this system call; BREAKDOWN_PARTS and BREAKDOWN_NONE: none.
+	 * With ->wait, ->why and ->stat_unit_ns: count waits within statements instead, those of
+	 * this part of the time or in this system call. BREAKDOWN_PARTS: no part;
+	 * BREAKDOWN_NONE: no system call.
 	 */
 	bool wait;
 	enum breakdown_part wait_part;
 	uint32_t wait_call;
-	uint32_t denied;		/* features not to be used, see feature_deny() */
+	uint32_t denied;		/* features not to use, see feature_deny() */
 
-	/* Who hears of what; the strings are borrowed for the call. */
+	/* Callbacks; their strings are borrowed for the call. */
 	void *arg;
-	/* Whether it was shown. */
+	/* Called for each statement. Return whether it was shown. */
 	bool (*statement)(void *arg, const struct statement *statement);
+	/* Called for each server's file that is traced from now on. */
 	void (*server)(void *arg, const struct server_info *server);
-	/* A server that started later cannot be traced. */
+	/* Called for each server that started later and cannot be traced. */
 	void (*error)(void *arg, const struct error *error);
 	/*
-	 * From here on something is in the kernel that it does not take away with us: only
-	 * tracer_close() does. 0, or -errno: it is not to be. May be NULL.
+	 * Called before the first kernel state that outlives the process is created; only
+	 * tracer_close() removes it. Return 0, or -errno to refuse. May be NULL.
 	 */
 	int (*lasting)(void *arg);
-	/* Each program as it is loaded; may be NULL. */
+	/* Called for each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
-	/* Each place that is traced; may be NULL. */
+	/* Called for each site that is traced; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 };
 
 struct tracer;
 
 /*
- * Loads all, attaches to the servers that run, and calls config->server for each. 0, or -errno
- * and why in @fault. *@tracer is the caller's to close. No server is no error: one may come.
+ * Load the programs, attach to the running servers and call config->server for each. Return 0, also
+ * if no server runs, or -errno with the cause in @error and *@tracer NULL. tracer_close() frees
+ * *@tracer.
  */
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error);
 
 /*
- * Gives up what is not needed any more: all but what new servers take, unless config->pids names
- * all that there will be; see confine().
+ * Drop the privileges that are not needed after tracer_open(); @sandbox reports the result, see
+ * loader/sandbox.h. Those for attaching to later servers are kept unless config->servers.pids
+ * selects the processes.
  */
 void tracer_sandbox(const struct tracer *tracer, struct sandbox *sandbox);
 
-/* What the kernel was found to have. Borrowed; not asked for is not known. */
+/* Return the kernel features that were probed so far; borrowed. */
 const struct features *tracer_features(const struct tracer *tracer);
 
-/* How many servers' files are traced. */
+/* Return the number of servers' files that were attached to. */
 size_t tracer_targets(const struct tracer *tracer);
 
 /*
- * Handles the records that are there: calls config->statement. How full the buffer was, in
- * percent.
+ * Handle the records in the buffer, which calls config->statement. Return how full the buffer was,
+ * in percent.
  */
 int tracer_drain(struct tracer *tracer);
 
 /*
- * Nothing to do: asks to be woken. The descriptor that becomes readable with the next
- * record, or -EAGAIN: there is something to drain.
+ * Request a wake-up. Return the descriptor that becomes readable with the next record, borrowed, or
+ * -EAGAIN if tracer_drain() is due now.
  */
 int tracer_sleep(struct tracer *tracer);
 
-/* What was counted since the start, of the kernel's counting or ours; see counts.h. */
+/*
+ * Return the histogram since the start in *@rows, which the caller frees: the number of rows, or
+ * -errno. It was counted by the programs or, with config->match, by the tracer.
+ */
 ssize_t tracer_histogram(const struct tracer *tracer, struct histogram_row **rows);
 
 /*
- * Calls config->statement for each statement over the threshold that has begun and not ended; after
- * tracer_detach(), for those that ran when that began. Without its text where the server's memory
- * does not tell.
+ * Call config->statement for each running statement over the threshold; after tracer_detach(), for
+ * those that were running when it began. The text is missing if it cannot be read from the server's
+ * memory.
  */
 void tracer_running(struct tracer *tracer);
 
-/* Takes the probes away, so that only what is in the buffer is still to come. */
+/* Detach all probes. Records in the buffer remain to be drained. */
 void tracer_detach(struct tracer *tracer);
 
-/* Fills what the kernel and this side counted; ->printed is the caller's. */
+/* Fill @summary with all counters; ->printed is the caller's. */
 void tracer_summary(const struct tracer *tracer, struct summary *summary);
 
-/* Detaches, and frees. NULL is fine. */
+/* Detach all probes and free @tracer, which may be NULL. */
 void tracer_close(struct tracer *tracer);
 
 #endif

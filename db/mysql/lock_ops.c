@@ -5,8 +5,9 @@
 #include "db/mysql/names.h"
 
 /*
- * MySQL and MariaDB tell their scheduler of each wait, whoever that is. MDL_context::find_deadlock()
- * is called before each wait for a metadata lock.
+ * MySQL and MariaDB notify their thread scheduler of each wait by thd_wait_begin() and
+ * thd_wait_end(), whichever scheduler is in use. MDL_context::find_deadlock() is called before each
+ * wait for a metadata lock.
  */
 #define SESSION_WAIT(symbol)                                                                \
 	{                                                                                   \

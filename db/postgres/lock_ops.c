@@ -5,6 +5,7 @@
 #include "db/postgres/locks.h"
 #include "db/postgres/names.h"
 
+/* Argument specs of a LOCALLOCK, which begins with its LOCKTAG and mode. */
 #define TAG_SPECS                                                          \
 	{ .name = "arg_field1", .spec = "4@0(%arg0)", .fallback = -1 },    \
 	{ .name = "arg_field2", .spec = "4@4(%arg0)", .fallback = -1 },    \
@@ -18,7 +19,7 @@
 	ENGINE_ARGS({ .name = "arg_name", .probe_arg = 1 },             \
 		    { .name = "arg_mode", .probe_arg = 2, .fallback = -1 })
 
-/* Where struct PGPROC has its process's number, by which the program checks it, and .lwWaitMode. */
+/* Offsets in struct PGPROC: @pid, which the program validates it by, and @mode, .lwWaitMode. */
 #define LWLOCK_PROC(symbol, pid, mode)                                      \
 	{ .name = "arg_proc_pid", .only_with = symbol,                     \
 	  .spec = "4@" #pid "(MyProc(%ip))" },                             \
@@ -26,11 +27,11 @@
 	  .spec = "1@" #mode "(MyProc(%ip))", .fallback = LWLOCK_MODES }
 
 /*
- * PostgreSQL. ProcSleep(LOCALLOCK *, …) waits, GrantAwaitedLock() is called when it got the
- * lock, LockErrorCleanup() first thing when it is to be given up, by an error or a cancel; then no
- * lock__wait__done comes. A deadlock makes its victim leave the queue by RemoveFromWaitQueue(), also
- * one that is seen without the search that deadlock__found ends. LWLocks have no function of their
- * own that waits: they sleep in PGSemaphoreLock(), with a few others.
+ * ProcSleep(LOCALLOCK *, …) waits; GrantAwaitedLock() is called when the lock is granted. After an
+ * error or a cancel, LockErrorCleanup() is called first, and lock__wait__done is not hit. The
+ * victim of a deadlock leaves the queue by RemoveFromWaitQueue(), also if the deadlock is detected
+ * without the search that ends at deadlock__found. LWLocks have no wait function of their own: they
+ * sleep in PGSemaphoreLock(), which has a few other callers.
  */
 static const struct engine_probe postgres_probes[] = {
 	{
@@ -48,7 +49,7 @@ static const struct engine_probe postgres_probes[] = {
 		.provider = "postgresql", .probe = "lock__wait__done",
 	},
 	{
-		/* From 18 on: behind ProcSleep(), also when that failed. */
+		/* Since 18: called after ProcSleep(), also if that has failed. */
 		.step = "done", .program = "lock_done",
 		.function = "set_ps_display_remove_suffix", .only_with = "JoinWaitQueue",
 	},
@@ -129,7 +130,7 @@ static int ops_read(void *state, const struct lock_query *query, struct lock_inf
 	return postgres_locks_read(state, query->event->pid, query->event, query->text_bytes, info);
 }
 
-/* Where a PGPROC has the awaited lock must be known before its queue can be read. */
+/* The queue can be read only once the offset of the awaited lock in a PGPROC was learned. */
 static bool ops_complete(const void *state)
 {
 	const struct postgres_locks *places = state;
