@@ -18,14 +18,14 @@ struct backend_places {
 	int64_t query;
 };
 
-/* Find the places in @elf, for sessions that @set traces. */
+/* Find the symbols and offsets in @elf, for sessions that @set traces. */
 void backend_find(const struct elf *elf, const struct engine *engine,
 		  const struct engine_probe_set *set, struct backend_places *places);
 
 struct backend_statement {
 	uint64_t begun_ns;	/* CLOCK_REALTIME */
 	size_t len;		/* of the text */
-	bool cut;		/* the text is longer */
+	bool cut;		/* the text is incomplete */
 };
 
 /*

@@ -81,7 +81,7 @@ int bind_value(const struct bind *bind, const struct engine_arg *arg, const stru
 
 /*
  * Return argument row @i, from 0, that applies to @probe: rows of the probe, of the engine, and
- * defaults. NULL behind the last one.
+ * defaults. NULL after the last one.
  */
 const struct engine_arg *bind_arg(const struct bind *bind, const struct engine_probe *probe,
 				  size_t i);

@@ -39,7 +39,7 @@ void describe_version(const struct elf *elf, const struct engine *engine, char *
 /* Return the address of engine->version_symbol as linked, or 0. */
 uint64_t describe_version_vaddr(const struct elf *elf, const struct engine *engine);
 
-/* Return the brand that @version names, static, or NULL if there is only one or it is not known. */
+/* Return the brand that @version names, static, or NULL if there is only one or it is unknown. */
 const struct engine_brand *describe_brand(const struct engine *engine, const char *version);
 
 #endif

@@ -9,7 +9,7 @@
 #include "db/engine.h"
 #include "host/process.h"
 
-/* Results by file. All zero is empty; detect_clear() frees it. */
+/* Results by file. Empty if all zero; detect_clear() frees it. */
 struct detect {
 	struct detect_file {
 		struct process_file file;

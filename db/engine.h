@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Database engine descriptors: how to recognise a server, which probes delimit a statement, and
+ * Database engine descriptors: how to detect a server, which probes delimit a statement, and
  * where its values are. Everything here is constant data; db/engines.h lists the descriptors.
  */
 #ifndef DB_ENGINE_H
@@ -91,7 +91,7 @@ struct engine_probe_set {
 	const char *const *query_accessors;
 };
 
-/* User, database and client of a session; "" if not known. */
+/* User, database and client of a session; "" if unknown. */
 struct identity {
 	char user[64], database[64], client[96];
 };
@@ -106,7 +106,7 @@ struct engine_activity {
 
 struct lock_ops;
 
-/* A product that shares its probes with others of the engine, recognised by its version string. */
+/* A product that shares its probes with others of the engine, identified by its version string. */
 struct engine_brand {
 	const char *version_word;	/* substring of the version; "" matches any */
 	const char *title;		/* "MariaDB" */
@@ -123,7 +123,7 @@ struct engine {
 	enum fingerprint_dialect dialect;
 	const char *const *executables;		/* file names of the server, NULL-terminated */
 	const char *const *signature_symbols;	/* exported by the server only, NULL-terminated */
-	/* The version string: behind these words in .rodata, or in this variable; or NULL. */
+	/* The version string: after these words in .rodata, or in this variable; or NULL. */
 	const char *version_words, *version_symbol;
 	/* Alternatives: the first set whose required steps the file has is used. */
 	const struct engine_probe_set *probe_sets;
@@ -132,11 +132,11 @@ struct engine {
 	const struct engine_arg *common;
 	uint64_t timed_commands;		/* that run statements; bits by number & 63 */
 	bool one_row_count;			/* rows sent and rows changed are one number */
-	const struct lock_ops *lock_ops;	/* see db/lock_ops.h; NULL: locks are not known */
+	const struct lock_ops *lock_ops;	/* see db/lock_ops.h; NULL: locks are not traced */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);
-	const struct engine_activity *activity_variables;	/* NULL: not known */
+	const struct engine_activity *activity_variables;	/* NULL: unknown */
 	/* Write a client's host and port to @client as a process title has them. */
 	void (*client)(const char *host, const char *port, char *client, size_t size);
 };

@@ -54,9 +54,9 @@ static bool filter_same(const char *wanted, const char *value)
 }
 
 /*
- * Make the programs ignore a session whose user and database are known and do not match, so that it
- * costs no more than the probe hits. Valid only if a session is a thread, which keeps both until it
- * exits.
+ * Make the programs ignore a session whose user and database are known and do not both match, so
+ * that it costs no more than the probe hits. Valid only if a session is a thread, which keeps both
+ * until it exits.
  */
 static void enrich_ignore(struct enrich *e, const struct identity *identity,
 			  const struct event_session *session)

@@ -26,7 +26,7 @@ struct enrich_config {
 	const struct regex *match;	/* the text must match; NULL: any text does */
 	bool parents;			/* find the traceparent in the text */
 	bool redact;			/* remove literals and comments from texts */
-	bool any_dialect;		/* the server's dialect is not known: redact for each */
+	bool any_dialect;		/* the server's dialect is unknown: redact for each */
 	bool breakdown;			/* match time breakdowns to statements */
 	/* Count durations in this unit, or waits, instead of reporting statements; 0: report. */
 	uint64_t stat_unit_ns;

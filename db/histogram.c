@@ -129,7 +129,7 @@ ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
 	*rows = calloc(HISTOGRAM_MAX, sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
-	/* Nothing is ever deleted from the map, so iteration meets each key once. */
+	/* Elements are never deleted from the map, so iteration returns each key once. */
 	while (n < HISTOGRAM_MAX && !sys_map_next(map, n ? &keys[0] : NULL, &keys[1])) {
 		struct histogram_row *row = &(*rows)[n];
 

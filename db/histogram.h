@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Histograms of the durations of statements, or of waits in them, by group: as counted by the
- * kernel, see bpf/stat.h, or here if statements are selected by their text.
+ * Histograms of the durations of statements, or of waits in them, by group: counted by the
+ * programs, see bpf/stat.h, or in user space if statements are selected by their text.
  */
 #ifndef DB_HISTOGRAM_H
 #define DB_HISTOGRAM_H
@@ -18,7 +18,7 @@
 /* A number of durations of one engine, group and slot. */
 struct histogram_row {
 	const struct engine *engine;
-	char group[STAT_GROUP];		/* foreign bytes, NUL-terminated; "": not known, or all */
+	char group[STAT_GROUP];		/* foreign bytes, NUL-terminated; "": unknown, or all */
 	uint16_t coarse, fine;		/* as in struct stat_key */
 	uint64_t count;
 };

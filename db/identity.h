@@ -16,7 +16,7 @@ struct identity_entry {
 	char container[64];
 };
 
-/* All zero is empty. */
+/* Empty if all zero. */
 struct identity_table {
 	struct identity_entry *bucket[IDENTITY_BUCKETS];
 };

@@ -150,7 +150,7 @@ static void locks_set_deadline(struct locks *l)
 /* Replace the information of a wait by @info, unless that has less. Return whether it did. */
 static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err)
 {
-	/* A holder that is missing now is the one that has released the lock. */
+	/* A holder that is gone by now is the one that the backend waited for: keep it. */
 	if (w->resolved && (err || (!info->nholders && w->info.nholders))) {
 		lock_info_clear(info);
 		return false;

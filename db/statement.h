@@ -12,7 +12,7 @@ struct event_breakdown;
 struct traceparent;
 
 /*
- * A statement for output. Values that are not known are NULL, 0 or false and absent from the
+ * A statement for output. Values that are unknown are NULL, 0 or false and absent from the
  * output. Strings are foreign bytes of any content, borrowed until the callback that was given
  * the statement returns.
  */
@@ -26,8 +26,8 @@ struct statement {
 	uint64_t duration_ns;
 	const char *user, *database, *client;	/* NUL-terminated */
 	const char *container;		/* id or name */
-	uint64_t connection_id;		/* the server's number; 0: not known */
-	uint32_t error_code;		/* the server's number; 0: not known */
+	uint64_t connection_id;		/* the server's number; 0: unknown */
+	uint32_t error_code;		/* the server's number; 0: unknown */
 	bool no_text;			/* the server has no text; none was lost */
 	bool running;			/* not ended: the duration is that so far */
 	bool has_rows, has_status, failed;
@@ -38,7 +38,7 @@ struct statement {
 	size_t original_len;		/* of ->text before redaction; 0: not redacted */
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* length of the whole text */
-	const struct event_breakdown *why;	/* time breakdown; NULL: not known */
+	const struct event_breakdown *why;	/* time breakdown; NULL: unknown */
 	/* The caller's trace context, from a comment of the text; NULL: none, or not wanted. */
 	const struct traceparent *parent;
 };

@@ -41,7 +41,7 @@ struct target {
 	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
 	struct backend_places places;
-	char version[64];		/* of the server, foreign bytes; "" if not known */
+	char version[64];		/* of the server, foreign bytes; "" if unknown */
 	/*
 	 * User and database are read from struct members whose offsets vary between releases; they
 	 * are trusted only after they match a process title.

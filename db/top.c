@@ -123,7 +123,7 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 
 /* Entries */
 
-/* Return the entry's breakdown, or NULL if there is no memory: then it counts as not known. */
+/* Return the entry's breakdown, or NULL if out of memory: it is then unknown. */
 static struct top_why *entry_why(struct top_entry *e)
 {
 	if (!e->why)
@@ -179,7 +179,7 @@ static void entry_count(struct top_entry *e, const struct top_call *call)
 	entry_add_why(e, call->why);
 }
 
-/* Keep the text of @call, the slowest so far. Without memory, keep the old one. */
+/* Keep the text of @call, the slowest so far. If out of memory, keep the old one. */
 static void entry_sample(struct top_entry *e, const struct top_call *call)
 {
 	size_t len = call->text_len < TOP_TEXT - 1 ? call->text_len : TOP_TEXT - 1;
@@ -227,7 +227,7 @@ static void entry_free(struct top_entry *e)
 	free(e->histogram.bucket);
 }
 
-/* Copy at most TOP_TEXT bytes without splitting a UTF-8 character. NULL: no memory. */
+/* Copy at most TOP_TEXT bytes without splitting a UTF-8 character. NULL: out of memory. */
 static char *fingerprint_copy(const char *text)
 {
 	size_t len = strnlen(text, TOP_TEXT);
@@ -359,7 +359,7 @@ void top_fold(struct top *top, size_t keep)
 	top->count = kept;
 }
 
-/* Return the entry of @call, a new one if there is none; NULL: no memory. */
+/* Return the entry of @call, a new one if there is none; NULL: out of memory. */
 static struct top_entry *top_entry(struct top *t, const struct top_call *call)
 {
 	uint32_t *slot = slot_find(t, call->engine, call->hash);

@@ -55,7 +55,7 @@ struct top_call {
 	bool text_cut;
 	uint64_t duration_ns, rows, seen_ns;
 	bool failed;
-	const struct event_breakdown *why;	/* NULL: not known */
+	const struct event_breakdown *why;	/* NULL: unknown */
 };
 
 enum top_order {
@@ -88,7 +88,7 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille);
 
 /*
  * Return the entries but "other" in descending @order, and their number in *@count. Borrowed until
- * the next call with @top. NULL: no entries if *@count is 0, else no memory.
+ * the next call with @top. NULL: no entries if *@count is 0, else out of memory.
  */
 const struct top_entry *const *top_sort(struct top *top, enum top_order order,
 					size_t *count);

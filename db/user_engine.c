@@ -7,7 +7,7 @@
 
 #include "db/engines.h"
 
-/* The client is not known. */
+/* The client is unknown. */
 static void user_engine_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)host;

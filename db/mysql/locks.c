@@ -13,7 +13,7 @@
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
 #define SESSION_WORDS	5120		/* of a THD that are searched */
 #define TRX_WORDS	320		/* of a trx_t that are searched */
-#define TRX_FIRST	2		/* first word behind its list pointers */
+#define TRX_FIRST	2		/* first word after its list pointers */
 #define CONTEXT_BYTES	640		/* of an MDL_context that are searched */
 #define CONTEXT_BEHIND	8192		/* largest offset of the MDL_context in a THD */
 #define TICKET_WORDS	10		/* of an MDL_ticket that are searched */
@@ -72,7 +72,7 @@ static bool reader_is_session(const struct reader *r, uint64_t address)
 	       class == r->session_class;
 }
 
-/* Return the address of the THD that contains MDL_context @context; 0: not known. */
+/* Return the address of the THD that contains MDL_context @context; 0: unknown. */
 static uint64_t reader_owner(const struct reader *r, uint64_t context)
 {
 	for (uint64_t at = context; at > context - CONTEXT_BEHIND; at -= 8)
@@ -129,7 +129,7 @@ static void reader_keep(const struct reader *r, uint64_t session, bool queued,
 
 /*
  * Parse an MDL_key (sql/mdl.h): two lengths of 16 bits, of all that follows the head and of the
- * database's name; in MySQL the length of the object's name; in MariaDB from 10.6 on a hash of 32
+ * database's name; in MySQL the length of the object's name; in MariaDB since 10.6 a hash of 32
  * bits; then a byte for the namespace, and both names with a NUL each. Return whether the key is
  * valid with a head of @head bytes.
  */
@@ -284,7 +284,7 @@ static uint64_t reader_trx(struct reader *r, uint64_t trx, uint64_t session, siz
 	return there;
 }
 
-/* The same if the offsets are not known yet: try all of them, and keep those that fit. */
+/* The same if the offsets are still unknown: try all of them, and keep those that fit. */
 static uint64_t reader_trx_learn(struct reader *r, uint64_t trx, uint64_t session)
 {
 	uint64_t words[TRX_WORDS], found;

@@ -31,17 +31,17 @@
 #define HOLDER_MASK	24		/* PROCLOCK.holdMask */
 #define HOLDER_LINK	32		/* PROCLOCK.lockLink */
 #define HOLDER_BYTES	32
-#define WAIT_HOLDER_MAX	24		/* PGPROC.waitProcLock, behind waitLock: 8, from 19 on 24 */
-#define WAIT_MODE	8		/* PGPROC.waitLockMode, behind waitProcLock */
-#define WAIT_START	16		/* PGPROC.waitStart, from 14 on */
+#define WAIT_HOLDER_MAX	24		/* PGPROC.waitProcLock, after waitLock: 8, since 19: 24 */
+#define WAIT_MODE	8		/* PGPROC.waitLockMode, after waitProcLock */
+#define WAIT_START	16		/* PGPROC.waitStart, since 14 */
 
-/* Offsets in PgBackendStatus; pgstat.h, from 14 on utils/backend_status.h. */
+/* Offsets in PgBackendStatus; pgstat.h, since 14 utils/backend_status.h. */
 #define ENTRY_PID	4
 #define ENTRY_XACT	24
 #define ENTRY_STATE_AT	40
 #define ENTRY_BYTES	256
 
-static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: from 12 on, before */
+static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: since 12; before */
 
 static uint32_t load32(const char *at)
 {
@@ -152,7 +152,7 @@ static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
 	return value;
 }
 
-/* Return 0 or -errno. process_memory_close(&r->memory) ends it. */
+/* Open the memory of process @pid. Return 0 or -errno. process_memory_close(&r->memory) ends it. */
 static int reader_open(struct reader *r, struct postgres_locks *places, uint32_t pid, size_t size)
 {
 	int err = process_read(pid, places->is_program, &r->process);
@@ -295,7 +295,7 @@ static int reader_joined(const struct reader *r, struct lock_info *info)
 	info->event.mode = load32(at + WAIT_MODE);
 	if (!info->event.mode || info->event.mode > 8 || info->event.kind >= POSTGRES_LOCK_KINDS)
 		return -ENOENT;
-	/* Before 14 something else is there, which is not a time of the last days. */
+	/* Before 14, other data is at this offset, which is not a recent time. */
 	begun = load64(at + WAIT_START);
 	begun = begun < UINT64_MAX / 2000 ? EPOCH_2000_NS + begun * 1000 : 0;
 	if (begun > EPOCH_2000_NS && begun <= now && now - begun < 30 * 86400000000000ull)
@@ -337,8 +337,8 @@ static uint32_t reader_sibling(const struct reader *r, uint32_t ns_pid)
 }
 
 /*
- * Find the PID of the PGPROC at @address: it is at the offset at which our own PGPROC has our own
- * PID. *@pid is 0 for a prepared transaction. Return 0, or -ENOENT if it is not known.
+ * Find the PID of the PGPROC at @address: it is at the offset at which the PGPROC of @r has the PID
+ * of @r. *@pid is 0 for a prepared transaction. Return 0, or -ENOENT if it is unknown.
  */
 static int reader_pid(const struct reader *r, uint64_t address, uint32_t *pid)
 {
@@ -416,7 +416,7 @@ static int reader_holders(const struct reader *r, const char lock[LOCK_BYTES],
 	return err;
 }
 
-/* Learn the offset of the queue's links in a PGPROC, if we are in the queue yet. */
+/* Learn the offset of the queue's links in a PGPROC, if the backend is in the queue already. */
 static void reader_link(const struct reader *r, const char lock[LOCK_BYTES])
 {
 	uint64_t head = r->lock + LOCK_WAITERS, link = load64(lock + LOCK_WAITERS + 8), next[2];
@@ -432,7 +432,7 @@ static void reader_link(const struct reader *r, const char lock[LOCK_BYTES])
 	}
 }
 
-/* Add the backends ahead of us in the queue that wait for a conflicting mode. */
+/* Add the backends ahead in the queue that wait for a conflicting mode. */
 static int reader_queue(const struct reader *r, const char lock[LOCK_BYTES],
 			struct lock_info *info)
 {
@@ -460,7 +460,7 @@ static int reader_queue(const struct reader *r, const char lock[LOCK_BYTES],
 
 /*
  * Read the name of the struct RelationData at @relation (utils/rel.h). Its members rd_rel, rd_att
- * and rd_id are adjacent, and from 12 on the pg_class row that rd_rel points to begins with the
+ * and rd_id are adjacent, and since 12 the pg_class row that rd_rel points to begins with the
  * same OID as rd_id, followed by the name.
  */
 static void reader_relation(const struct reader *r, uint64_t relation, struct lock_info *info)
@@ -535,8 +535,8 @@ int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 }
 
 /*
- * Return the address of the array of tranche names, from 13 on: that which has pointers to two
- * known names next to each other. 0: not found.
+ * Return the address of the array of tranche names, since 13, or 0. Pointers to two known names
+ * that are adjacent in the array identify it.
  */
 static uint64_t reader_array(const struct reader *r)
 {
@@ -576,7 +576,7 @@ static void reader_tranches(const struct reader *r, unsigned int n)
 
 void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const char *version)
 {
-	/* LWTRANCHE_FIRST_USER_DEFINED by release, from 10 on. */
+	/* LWTRANCHE_FIRST_USER_DEFINED by release, since 10. */
 	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, POSTGRES_TRANCHES };
 	unsigned long release = strtoul(version, NULL, 10) - 10;
 	struct reader r;

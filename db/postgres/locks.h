@@ -2,9 +2,9 @@
 /*
  * Lock waits of PostgreSQL, 10 to 19: the awaited lock, its holders and their statements, read from
  * the memory of the backends during the wait. Offsets that differ between releases are not built
- * in; they are found by what must be true: a lock has the tag that is waited for, a structure
- * points back to those that point to it, a PID is that of a process of the same server. If that
- * does not hold, the result is not known.
+ * in; they are found by invariants: a lock has the awaited tag, a structure points back to those
+ * that point to it, a PID is that of a process of the same server. If one does not hold, the
+ * result is unknown.
  */
 #ifndef DB_POSTGRES_LOCKS_H
 #define DB_POSTGRES_LOCKS_H
@@ -32,14 +32,14 @@ struct postgres_locks {
 	unsigned int nindividual;	/* elements of ->individual */
 	unsigned int text;		/* tranche of texts[0], as an index into the array */
 	uint64_t data, data_bytes;	/* initialised variables, as linked */
-	/* Foreign bytes: names of lock types, as "relation", and of tranches; "" if not known. */
+	/* Foreign bytes: names of lock types, as "relation", and of tranches; "" if unknown. */
 	char kind[POSTGRES_LOCK_KINDS][24], tranche[POSTGRES_TRANCHES][POSTGRES_TRANCHE];
-	/* Learned offsets in a PGPROC: waitLock and waitProcLock, -1 if not known; queue links. */
+	/* Learned offsets in a PGPROC: waitLock and waitProcLock, -1 if unknown; queue links. */
 	int64_t wait_at, holder_at;
 	uint64_t link_at;
 };
 
-/* Find the places in @elf. */
+/* Find the symbols and offsets in @elf. */
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places);
 
 /*

@@ -203,7 +203,7 @@ const struct engine engine_postgres = {
 		{ .name = "arg_user", .only_with = "postmaster_child_launch",
 		  .spec = "8@328(MyProcPort(%ip))" },
 		{ .name = "arg_user", .spec = "8@336(MyProcPort(%ip))" },
-		/* The wait event: from 14 on a pointer, before in struct PGPROC. */
+		/* The wait event: since 14 a pointer, before in struct PGPROC. */
 		{ .name = "arg_wait_event", .spec = "8@my_wait_event_info(%ip)" },
 		{ .name = "arg_wait_event", .only_with = "GetCommandTagName",	/* 13 */
 		  .spec = "8@&684(MyProc(%ip))" },
