@@ -17,31 +17,32 @@
 #define NUMBERS		9
 #define VALUES_MAX	(RUNTIME_VALUES + NUMBERS + EXPRESSION_VARIABLES + 1 + REQUEST_FIELDS)
 #define SKIPPED_MAX	2048
-#define FUNCTION_SIGNS	UINT32_MAX	/* a register may be anything: as C's long */
+/* The type of a value in a register is unknown: treat it as a signed long. */
+#define FUNCTION_SIGNED_MASK	UINT32_MAX
 
-/* A place for a breakpoint. */
-struct site {
+/* A place for a breakpoint. Everything is borrowed. */
+struct request_site {
 	const char *provider, *name;	/* provider NULL: a function */
 	const char *args;		/* specs of a USDT site */
 	uint64_t vaddr;
-	struct uprobe_site place;
+	struct uprobe_site uprobe;
 };
 
-/* What is at hand while a file is worked on. */
-struct work {
+/* State of searching one file for the probes of one request. */
+struct request_ctx {
 	const struct probe_request *request;
 	uint32_t number;
 	const struct elf *elf;
 	const char *path;
-	const struct probe_request_common *common;
+	const struct probe_request_config *config;
 	struct uprobe_set *set;
 	struct error *error;
 	bool on_return;
 	unsigned int skipped;
-	/* of the site at hand: */
+	/* Of the current site: */
 	struct spec specs[EXPRESSION_PID];	/* by variable */
 	unsigned int nargs;
-	uint32_t signature_symbols;
+	uint32_t signed_mask;		/* bit n: variable n is signed */
 	struct traced_probe probe;
 	struct object_value values[VALUES_MAX];
 	size_t nvalues;
@@ -83,78 +84,80 @@ uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_
 
 static const char only_shown[] = "a floating-point number can only be shown";
 
-/* Why the site at hand cannot be traced as it was asked for. */
-static int work_refuse(struct work *work, const struct site *site, const char *what,
-		       const char *why)
+/* Store in the error that @site cannot be traced because @what ("arg1", may be "") has @why. */
+static int request_refuse(struct request_ctx *ctx, const struct request_site *site,
+			  const char *what, const char *why)
 {
 	char subject[256], detail[128];
 
 	snprintf(subject, sizeof(subject), "%s%s%s", site->provider ? site->provider : "",
 		 site->provider ? ":" : "", site->name);
 	snprintf(detail, sizeof(detail), "%s%s%s", what, *what ? ": " : "", why);
-	return error_set(work->error, ERROR_PROBE, -EINVAL, subject, detail);
+	return error_set(ctx->error, ERROR_PROBE, -EINVAL, subject, detail);
 }
 
 /* Set the specs of a function's entry or return, by the calling convention. */
-static void work_registers(struct work *work)
+static void request_function_specs(struct request_ctx *ctx)
 {
 	static const char *const texts[REQUEST_REGISTERS] = {
 		"8@%arg0", "8@%arg1", "8@%arg2", "8@%arg3", "8@%arg4", "8@%arg5",
 	};
 	static const char ret[] = "8@%ret";
-	const struct elf *elf = work->elf;
+	const struct elf *elf = ctx->elf;
 
-	work->nargs = work->on_return ? 0 : REQUEST_REGISTERS;
-	for (unsigned int i = 0; i < work->nargs; i++)
-		spec_parse(elf->machine, elf->is64, texts[i], strlen(texts[i]), &work->specs[i]);
-	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &work->specs[EXPRESSION_RETVAL]);
-	work->signature_symbols = FUNCTION_SIGNS;
+	ctx->nargs = ctx->on_return ? 0 : REQUEST_REGISTERS;
+	for (unsigned int i = 0; i < ctx->nargs; i++)
+		spec_parse(elf->machine, elf->is64, texts[i], strlen(texts[i]), &ctx->specs[i]);
+	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &ctx->specs[EXPRESSION_RETVAL]);
+	ctx->signed_mask = FUNCTION_SIGNED_MASK;
 }
 
-static void work_specs(struct work *work, const struct site *site)
+/* Set the specs of the current site's variables. */
+static void request_specs(struct request_ctx *ctx, const struct request_site *site)
 {
 	size_t n;
 
 	if (!site->provider) {
-		work_registers(work);
+		request_function_specs(ctx);
 		return;
 	}
-	n = spec_parse_all(work->elf->machine, work->elf->is64, site->args, work->specs,
+	n = spec_parse_all(ctx->elf->machine, ctx->elf->is64, site->args, ctx->specs,
 			   SPEC_ARGS_MAX);
-	work->nargs = n < SPEC_ARGS_MAX ? (unsigned int)n : SPEC_ARGS_MAX;
-	work->signature_symbols = 0;
-	for (unsigned int i = 0; i < work->nargs; i++)
-		if (work->specs[i].is_signed && !work->specs[i].is_float)
-			work->signature_symbols |= 1u << i;
+	ctx->nargs = n < SPEC_ARGS_MAX ? (unsigned int)n : SPEC_ARGS_MAX;
+	ctx->signed_mask = 0;
+	for (unsigned int i = 0; i < ctx->nargs; i++)
+		if (ctx->specs[i].is_signed && !ctx->specs[i].is_float)
+			ctx->signed_mask |= 1u << i;
 }
 
-/* Why there is no such variable at the site; NULL: it is there. */
-static const char *variable_lacks(const struct work *work, const struct site *site,
-				  unsigned int place, char why[64])
+/* Return the reason why @site has no such variable, or NULL if it has. @why is a buffer for it. */
+static const char *variable_missing(const struct request_ctx *ctx,
+				    const struct request_site *site,
+				    unsigned int variable, char why[64])
 {
-	if (place == EXPRESSION_RETVAL)
-		return work->on_return ? NULL : "it is known when a function returns";
-	if (work->on_return)
+	if (variable == EXPRESSION_RETVAL)
+		return ctx->on_return ? NULL : "it is known when a function returns";
+	if (ctx->on_return)
 		return "arguments are gone when a function returns";
-	if (place < work->nargs)
+	if (variable < ctx->nargs)
 		return NULL;
 	if (!site->provider)
 		return "only the first 6 arguments of a function are known";
-	snprintf(why, 64, "it has %u argument%s", work->nargs, work->nargs == 1 ? "" : "s");
+	snprintf(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
 	return why;
 }
 
-static void work_value(struct work *work, const char *name, const struct bpf_insn *insns,
-		       uint32_t count)
+static void request_set_code(struct request_ctx *ctx, const char *name,
+			     const struct bpf_insn *insns, uint32_t count)
 {
-	work->values[work->nvalues++] = (struct object_value){
+	ctx->values[ctx->nvalues++] = (struct object_value){
 		.name = name, .kind = OBJECT_CODE, .insns = insns, .count = count,
 	};
 }
 
-static void work_number(struct work *work, const char *name, uint64_t number)
+static void request_set_number(struct request_ctx *ctx, const char *name, uint64_t number)
 {
-	work->values[work->nvalues++] = (struct object_value){ .name = name, .number = number };
+	ctx->values[ctx->nvalues++] = (struct object_value){ .name = name, .number = number };
 }
 
 static const struct bpf_insn constant_0[] = {
@@ -164,115 +167,125 @@ static const struct bpf_insn constant_1[] = {
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 }, { .code = BPF_JMP | BPF_EXIT },
 };
 
-/* The function that reads variable @place, if @uses has it. */
-static int work_variable(struct work *work, const struct site *site, unsigned int place,
-			 uint32_t uses)
+/*
+ * Emit the function that reads @variable if its bit in @uses is set, and one that returns 0
+ * otherwise. Return 0, or -EINVAL if the variable cannot be read.
+ */
+static int request_variable(struct request_ctx *ctx, const struct request_site *site,
+			    unsigned int variable, uint32_t uses)
 {
 	struct emit_target target = {
-		.machine = work->elf->machine, .site_vaddr = site->vaddr,
+		.machine = ctx->elf->machine, .site_vaddr = site->vaddr,
 		.read_helper = BPF_FUNC_probe_read_user,
-		.symbol = elf_map_symbol, .symbol_arg = (void *)work->elf,
+		.symbol = elf_map_symbol, .symbol_arg = (void *)ctx->elf,
 	};
-	struct spec *spec = &work->specs[place];
+	struct spec *spec = &ctx->specs[variable];
 	enum spec_reason reason;
 	char what[16], room[64];
 	const char *why;
 	int n;
 
-	work_value(work, arg_names[place], constant_0, 2);
-	if (!(uses >> place & 1))
+	request_set_code(ctx, arg_names[variable], constant_0, 2);
+	if (!(uses >> variable & 1))
 		return 0;
-	why = variable_lacks(work, site, place, room);
+	why = variable_missing(ctx, site, variable, room);
 	if (!why) {
-		n = spec_emit(spec, &target, work->args[place], EMIT_INSNS_MAX, &reason);
+		n = spec_emit(spec, &target, ctx->args[variable], EMIT_INSNS_MAX, &reason);
 		if (n >= 0) {
-			work->nvalues--;
-			work_value(work, arg_names[place], work->args[place], (uint32_t)n);
+			ctx->nvalues--;
+			request_set_code(ctx, arg_names[variable], ctx->args[variable],
+					 (uint32_t)n);
 			return 0;
 		}
 		why = spec_reason(reason);
 		spec->kind = SPEC_UNAVAILABLE;
 	}
-	if (work->request->all)
+	if (ctx->request->all)
 		return 0;
-	snprintf(what, sizeof(what), place == EXPRESSION_RETVAL ? "retval" : "arg%u", place + 1);
-	return work_refuse(work, site, what, why);
+	snprintf(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
+		 variable + 1);
+	return request_refuse(ctx, site, what, why);
 }
 
-/* How the value of @e is to be shown. */
-static struct probe_request_field work_type(const struct work *work, const struct site *site,
-					    const struct expression *e, bool text)
+/* Return the type with which the value of @e is printed; @text: it is the address of a text. */
+static struct probe_request_field request_field_type(const struct request_ctx *ctx,
+						     const struct request_site *site,
+						     const struct expression *e, bool text)
 {
 	struct probe_request_field field = { REQUEST_NUMBER, 8,
-					     expression_is_signed(e, work->signature_symbols) };
-	int place = expression_plain(e);
+					     expression_is_signed(e, ctx->signed_mask) };
+	int variable = expression_plain(e);
 
 	if (text) {
 		field.type = REQUEST_TEXT;
-	} else if (place >= EXPRESSION_PID) {
+	} else if (variable >= EXPRESSION_PID) {
 		field.size = 4;
 		field.is_signed = false;
-	} else if (place >= 0 && work->specs[place].kind == SPEC_UNAVAILABLE) {
+	} else if (variable >= 0 && ctx->specs[variable].kind == SPEC_UNAVAILABLE) {
 		field.type = REQUEST_UNKNOWN;
-	} else if (place >= 0 && !site->provider) {
+	} else if (variable >= 0 && !site->provider) {
 		field.type = REQUEST_REGISTER;
-	} else if (place >= 0) {
-		field.size = work->specs[place].size;
-		field.type = work->specs[place].is_float ? REQUEST_FLOAT : REQUEST_NUMBER;
+	} else if (variable >= 0) {
+		field.size = ctx->specs[variable].size;
+		field.type = ctx->specs[variable].is_float ? REQUEST_FLOAT : REQUEST_NUMBER;
 	}
 	return field;
 }
 
-static int work_field(struct work *work, const struct site *site, unsigned int i,
-		      const struct expression *e)
+static int request_field(struct request_ctx *ctx, const struct request_site *site, unsigned int i,
+			 const struct expression *e)
 {
-	bool text = work->probe.texts >> i & 1;
-	bool computed = expression_plain(e) < 0 || work->common->mode == REQUEST_HISTOGRAM;
-	int n = expression_emit(e, work->signature_symbols, work->fields[i], EXPRESSION_INSNS_MAX);
+	bool text = ctx->probe.texts >> i & 1;
+	bool computed = expression_plain(e) < 0 || ctx->config->mode == REQUEST_HISTOGRAM;
+	int n = expression_emit(e, ctx->signed_mask, ctx->fields[i], EXPRESSION_INSNS_MAX);
 
-	for (unsigned int arg = 0; computed && arg < work->nargs; arg++)
-		if (e->uses >> arg & 1 && work->specs[arg].is_float)
-			return work_refuse(work, site, "", only_shown);
+	for (unsigned int arg = 0; computed && arg < ctx->nargs; arg++)
+		if (e->uses >> arg & 1 && ctx->specs[arg].is_float)
+			return request_refuse(ctx, site, "", only_shown);
 	if (n < 0)
-		return work_refuse(work, site, "", "a value is too long");
-	work_value(work, field_names[i], work->fields[i], (uint32_t)n);
-	work->probe.fields[i] = work_type(work, site, e, text);
+		return request_refuse(ctx, site, "", "a value is too long");
+	request_set_code(ctx, field_names[i], ctx->fields[i], (uint32_t)n);
+	ctx->probe.fields[i] = request_field_type(ctx, site, e, text);
 	return 0;
 }
 
-/* How many fields there are where none is named. */
-static unsigned int work_all(const struct work *work, const struct site *site)
+/* Return the number of fields of a request that names none. */
+static unsigned int request_count_all(const struct request_ctx *ctx,
+				      const struct request_site *site)
 {
-	if (work->common->mode != REQUEST_SEND)
+	if (ctx->config->mode != REQUEST_SEND)
 		return 0;
 	if (site->provider)
-		return work->nargs;
-	return work->on_return ? 1 : work->request->registers;
+		return ctx->nargs;
+	return ctx->on_return ? 1 : ctx->request->registers;
 }
 
-/* The variables that are read at a site. */
-static uint32_t work_uses(const struct work *work)
+/* Return the variables that the request reads at a site: bit n for variable n. */
+static uint32_t request_uses(const struct request_ctx *ctx)
 {
-	const struct probe_request *request = work->request;
+	const struct probe_request *request = ctx->request;
 	uint32_t uses = request->filter ? request->filter->uses : 0;
 
 	for (unsigned int i = 0; i < request->nfields; i++)
 		uses |= request->fields[i]->uses;
-	if (request->all && work->on_return)
+	if (request->all && ctx->on_return)
 		uses |= 1u << EXPRESSION_RETVAL;
 	else if (request->all)
-		uses |= (1u << work->probe.nfields) - 1;
+		uses |= (1u << ctx->probe.nfields) - 1;
 	return uses;
 }
 
-/* What a filter needs must be there, also where all arguments are shown. */
-static int work_filter(struct work *work, const struct site *site)
+/*
+ * Emit the filter. Its variables are required even if the request prints all arguments, where an
+ * unreadable one is otherwise accepted. Return 0 or -EINVAL.
+ */
+static int request_filter(struct request_ctx *ctx, const struct request_site *site)
 {
-	const struct expression *filter = work->request->filter;
+	const struct expression *filter = ctx->request->filter;
 	int n;
 
 	if (!filter) {
-		work_value(work, "trace_filter", constant_1, 2);
+		request_set_code(ctx, "trace_filter", constant_1, 2);
 		return 0;
 	}
 	for (unsigned int i = 0; i < EXPRESSION_PID; i++) {
@@ -281,49 +294,46 @@ static int work_filter(struct work *work, const struct site *site)
 
 		if (!(filter->uses >> i & 1))
 			continue;
-		why = variable_lacks(work, site, i, room);
-		if (!why && work->specs[i].kind == SPEC_UNAVAILABLE)
-			why = spec_reason(work->specs[i].reason);
-		if (!why && work->specs[i].is_float)
+		why = variable_missing(ctx, site, i, room);
+		if (!why && ctx->specs[i].kind == SPEC_UNAVAILABLE)
+			why = spec_reason(ctx->specs[i].reason);
+		if (!why && ctx->specs[i].is_float)
 			why = only_shown;
 		snprintf(what, sizeof(what), i == EXPRESSION_RETVAL ? "retval" : "arg%u", i + 1);
 		if (why)
-			return work_refuse(work, site, what, why);
+			return request_refuse(ctx, site, what, why);
 	}
-	n = expression_emit(filter, work->signature_symbols, work->filter, EXPRESSION_INSNS_MAX);
+	n = expression_emit(filter, ctx->signed_mask, ctx->filter, EXPRESSION_INSNS_MAX);
 	if (n < 0)
-		return work_refuse(work, site, "", "the filter is too long");
-	work_value(work, "trace_filter", work->filter, (uint32_t)n);
+		return request_refuse(ctx, site, "", "the filter is too long");
+	request_set_code(ctx, "trace_filter", ctx->filter, (uint32_t)n);
 	return 0;
 }
 
-static int work_fields(struct work *work, const struct site *site)
+static int request_fields(struct request_ctx *ctx, const struct request_site *site)
 {
-	const struct probe_request *request = work->request;
+	const struct probe_request *request = ctx->request;
 	struct expression plain;
 	int err = 0;
 
 	for (unsigned int i = 0; !err && i < REQUEST_FIELDS; i++) {
-		if (i >= work->probe.nfields) {
-			work_value(work, field_names[i], constant_0, 2);
+		if (i >= ctx->probe.nfields) {
+			request_set_code(ctx, field_names[i], constant_0, 2);
 			continue;
 		}
 		if (request->all)
-			expression_set_plain(&plain, work->on_return ? EXPRESSION_RETVAL :
+			expression_set_plain(&plain, ctx->on_return ? EXPRESSION_RETVAL :
 					     (enum expression_variable)(EXPRESSION_ARG1 + i));
-		err = work_field(work, site, i, request->all ? &plain : request->fields[i]);
+		err = request_field(ctx, site, i, request->all ? &plain : request->fields[i]);
 	}
 	return err;
 }
 
-/*
- * The number of the traced probe that is as the one at hand, a new one where there is none; or
- * -ENOMEM.
- */
-static int work_probe(struct work *work, const struct site *site)
+/* Return the ID of the traced probe that equals ctx->probe, which is added if new; or -ENOMEM. */
+static int request_probe_id(struct request_ctx *ctx, const struct request_site *site)
 {
-	struct probe_table *all = work->common->table;
-	struct traced_probe *s = &work->probe, *more;
+	struct probe_table *all = ctx->config->table;
+	struct traced_probe *s = &ctx->probe, *more;
 
 	for (uint32_t i = all->count; i--;) {
 		const struct traced_probe *old = &all->probes[i];
@@ -351,127 +361,134 @@ static int work_probe(struct work *work, const struct site *site)
 	return (int)all->count++;
 }
 
-/* The numbers of the site at hand, and its program: the number of instructions. */
-static int work_link(struct work *work, const struct site *site, int id)
+/* Set the constants of @site and link its program. Return its number of instructions or -errno. */
+static int request_link(struct request_ctx *ctx, const struct request_site *site, int id)
 {
-	const struct probe_request_common *common = work->common;
-	const struct traced_probe *s = &work->probe;
-	const char *program = common->mode == REQUEST_SEND ? "hit_send" : "hit_count", *culprit;
+	const struct probe_request_config *config = ctx->config;
+	const struct traced_probe *s = &ctx->probe;
+	const char *program = config->mode == REQUEST_SEND ? "hit_send" : "hit_count", *culprit;
 	int n;
 
-	work_number(work, "constant_probe_id", (uint64_t)id);
-	work_number(work, "constant_fields", s->nfields);
-	work_number(work, "constant_texts", s->texts);
-	work_number(work, "constant_text_size", common->text_size);
-	work_number(work, "constant_record_size",
-		    probe_request_record_size(s->nfields, s->texts, common->text_size));
-	work_number(work, "constant_histogram", common->mode == REQUEST_HISTOGRAM);
-	work_number(work, "constant_is_signed", s->nfields && s->fields[0].is_signed);
-	n = object_link(&common->runtime->objects[0], program, work->values, work->nvalues, work->linked,
+	request_set_number(ctx, "constant_probe_id", (uint64_t)id);
+	request_set_number(ctx, "constant_fields", s->nfields);
+	request_set_number(ctx, "constant_texts", s->texts);
+	request_set_number(ctx, "constant_text_size", config->text_size);
+	request_set_number(ctx, "constant_record_size",
+			   probe_request_record_size(s->nfields, s->texts, config->text_size));
+	request_set_number(ctx, "constant_histogram", config->mode == REQUEST_HISTOGRAM);
+	request_set_number(ctx, "constant_is_signed", s->nfields && s->fields[0].is_signed);
+	n = object_link(&config->runtime->objects[0], program, ctx->values, ctx->nvalues,
+			ctx->linked,
 			&culprit);
 	if (n == -ENOSPC)
-		return work_refuse(work, site, "", "the filter and the values are too long");
-	return n < 0 ? error_set(work->error, ERROR_LINK, n, culprit, program) : n;
+		return request_refuse(ctx, site, "", "the filter and the values are too long");
+	return n < 0 ? error_set(ctx->error, ERROR_LINK, n, culprit, program) : n;
 }
 
-static int work_site(struct work *work, const struct site *site)
+/* Add @site with its program to the set. Return 0, or -errno and the cause in ctx->error. */
+static int request_add_site(struct request_ctx *ctx, const struct request_site *site)
 {
-	const struct probe_request_common *common = work->common;
-	struct uprobe_site place = site->place;
+	const struct probe_request_config *config = ctx->config;
+	struct uprobe_site uprobe = site->uprobe;
 	uint32_t uses;
 	int err = 0, id, n;
 
-	if (work->set->nsites == REQUEST_SITES_MAX)
-		return error_set(work->error, ERROR_TOO_MANY, -E2BIG, "probe sites", work->path);
-	memset(work->specs, 0, sizeof(work->specs));
-	work_specs(work, site);
-	memset(&work->probe, 0, sizeof(work->probe));
-	work->probe.request = work->number;
-	work->probe.on_return = work->on_return;
-	work->probe.nfields = work->request->all ? work_all(work, site) : work->request->nfields;
-	work->probe.texts = work->request->texts;
-	work->nvalues = common->runtime->nvalues;
-	memcpy(work->values, common->runtime->values, work->nvalues * sizeof(*work->values));
-	uses = work_uses(work);
+	if (ctx->set->nsites == REQUEST_SITES_MAX)
+		return error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probe sites", ctx->path);
+	memset(ctx->specs, 0, sizeof(ctx->specs));
+	request_specs(ctx, site);
+	memset(&ctx->probe, 0, sizeof(ctx->probe));
+	ctx->probe.request = ctx->number;
+	ctx->probe.on_return = ctx->on_return;
+	ctx->probe.nfields = ctx->request->all ? request_count_all(ctx, site) :
+						 ctx->request->nfields;
+	ctx->probe.texts = ctx->request->texts;
+	ctx->nvalues = config->runtime->nvalues;
+	memcpy(ctx->values, config->runtime->values, ctx->nvalues * sizeof(*ctx->values));
+	uses = request_uses(ctx);
 	for (unsigned int i = 0; !err && i < EXPRESSION_PID; i++)
-		err = work_variable(work, site, i, uses);
+		err = request_variable(ctx, site, i, uses);
 	if (!err)
-		err = work_filter(work, site);
+		err = request_filter(ctx, site);
 	if (!err)
-		err = work_fields(work, site);
+		err = request_fields(ctx, site);
 	if (err)
 		return err;
-	place.on_return = work->on_return;
-	id = work_probe(work, site);
-	n = id < 0 ? id : work_link(work, site, id);
+	uprobe.on_return = ctx->on_return;
+	id = request_probe_id(ctx, site);
+	n = id < 0 ? id : request_link(ctx, site, id);
 	if (n >= 0)
-		n = uprobe_set_add(work->set, common->mode == REQUEST_SEND ? "hit_send" :
+		n = uprobe_set_add(ctx->set, config->mode == REQUEST_SEND ? "hit_send" :
 				   "hit_count",
-				   work->linked, (uint32_t)n, &place);
+				   ctx->linked, (uint32_t)n, &uprobe);
 	if (n == -ENOMEM)
-		return error_set(work->error, ERROR_MEMORY, n, NULL, NULL);
+		return error_set(ctx->error, ERROR_MEMORY, n, NULL, NULL);
 	return n < 0 ? n : 0;
 }
 
-/* All sites of USDT probe @sites. */
-static int work_usdt(struct work *work, const struct probe_site *sites, size_t count)
+/* Add the @count sites of a USDT probe. Return as request_add_site(). */
+static int request_add_probe(struct request_ctx *ctx, const struct probe_site *sites, size_t count)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < count; i++) {
 		const struct usdt_site *note = &sites[i].site;
-		struct site site = { note->provider, note->name, note->args, note->vaddr,
-				     { .offset = note->offset,
-				       .semaphore = note->semaphore_offset,
-				       .semaphore_vaddr = note->semaphore_vaddr } };
+		struct request_site site = {
+			note->provider, note->name, note->args, note->vaddr,
+			{ .offset = note->offset, .semaphore = note->semaphore_offset,
+			  .semaphore_vaddr = note->semaphore_vaddr },
+		};
+		const char *refusal = site_refusal(ctx->elf, note);
 
-		const char *refusal = site_refusal(work->elf, note);
-
-		err = refusal ? work_refuse(work, &site, "", refusal) : work_site(work, &site);
+		err = refusal ? request_refuse(ctx, &site, "", refusal) :
+				request_add_site(ctx, &site);
 	}
 	return err;
 }
 
-static bool probe_request_wants(const struct probe_request *request, const struct usdt_site *probe)
+static bool request_matches(const struct probe_request *request, const struct usdt_site *probe)
 {
 	return (!request->provider || glob_match(request->provider, probe->provider)) &&
 	       glob_match(request->name, probe->name);
 }
 
-/* A pattern means the probes that can be traced as it was asked for; of the others it is told. */
-static bool work_skips(struct work *work, uint32_t ngroups, uint32_t nsites)
+/*
+ * Return whether to skip a probe that failed: a pattern matches only the probes that can be traced
+ * as requested. Report it and cut the set back to @ngroups and @nsites.
+ */
+static bool request_skip(struct request_ctx *ctx, uint32_t ngroups, uint32_t nsites)
 {
-	if (work->error->kind != ERROR_PROBE || !glob_is_pattern(work->request->name))
+	if (ctx->error->kind != ERROR_PROBE || !glob_is_pattern(ctx->request->name))
 		return false;
-	/* To look at a site takes a hostile file's milliseconds. */
-	if (work->skipped++ == SKIPPED_MAX) {
-		error_set(work->error, ERROR_TOO_MANY, -E2BIG, "probes that cannot be traced",
-			  work->path);
+	/* A site of a malicious file takes milliseconds. */
+	if (ctx->skipped++ == SKIPPED_MAX) {
+		error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probes that cannot be traced",
+			  ctx->path);
 		return false;
 	}
-	uprobe_set_cut(work->set, ngroups, nsites);
-	work->common->skipped(work->common->arg, work->error);
-	error_clear(work->error);
+	uprobe_set_cut(ctx->set, ngroups, nsites);
+	ctx->config->skipped(ctx->config->arg, ctx->error);
+	error_clear(ctx->error);
 	return true;
 }
 
-/* The number of probes, or -errno. */
-static int work_probes(struct work *work)
+/* Add the USDT probes that match. Return their number or -errno. */
+static int request_add_probes(struct request_ctx *ctx)
 {
 	struct probe_list list;
 	uint32_t ngroups, nsites;
-	int found = 0, err = probe_list_read(work->elf, &list);
+	int found = 0, err = probe_list_read(ctx->elf, &list);
 
 	if (err == -ENOMEM)
-		return error_set(work->error, ERROR_MEMORY, err, NULL, NULL);
+		return error_set(ctx->error, ERROR_MEMORY, err, NULL, NULL);
 	for (size_t i = 0, end; !err && i < list.count; i = end) {
 		end = probe_list_end(&list, i);
-		if (!probe_request_wants(work->request, &list.sites[i].site))
+		if (!request_matches(ctx->request, &list.sites[i].site))
 			continue;
-		ngroups = work->set->ngroups;
-		nsites = work->set->nsites;
-		err = work_usdt(work, &list.sites[i], end - i);
-		if (err && work_skips(work, ngroups, nsites))
+		ngroups = ctx->set->ngroups;
+		nsites = ctx->set->nsites;
+		err = request_add_probe(ctx, &list.sites[i], end - i);
+		if (err && request_skip(ctx, ngroups, nsites))
 			err = 0;
 		else
 			found++;
@@ -480,52 +497,54 @@ static int work_probes(struct work *work)
 	return err && err != -ENOENT ? err : found;
 }
 
-/* Return whether the function at @offset is in the set: it may have several names. */
-static bool work_has_site(const struct work *work, uint32_t first, uint64_t offset)
+/* Return whether a site from @first on is at @offset: a function may have several names. */
+static bool request_has_site(const struct request_ctx *ctx, uint32_t first, uint64_t offset)
 {
-	for (uint32_t i = first; i < work->set->nsites; i++)
-		if (work->set->sites[i].offset == offset)
+	for (uint32_t i = first; i < ctx->set->nsites; i++)
+		if (ctx->set->sites[i].offset == offset)
 			return true;
 	return false;
 }
 
-static int work_symbol(struct work *work, uint32_t first, const struct elf_symbol *symbol)
+/* Add the function @symbol if it matches. Return 1 if it was added, 0, or -errno. */
+static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
+			      const struct elf_symbol *symbol)
 {
-	struct site site = { .name = symbol->name };
+	struct request_site site = { .name = symbol->name };
 
-	if (!symbol->shndx || !glob_match(work->request->name, symbol->name))
+	if (!symbol->shndx || !glob_match(ctx->request->name, symbol->name))
 		return 0;
-	/* Its address is that of the function that chooses one. */
-	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(work->request->name))
-		return work_refuse(work, &site, "",
-				   "it is chosen at run time from several (IFUNC)");
-	if (symbol->type != STT_FUNC || !elf_vaddr_has_flags(work->elf, symbol->value, PF_X))
+	/* An IFUNC symbol has the address of its resolver. */
+	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(ctx->request->name))
+		return request_refuse(ctx, &site, "",
+				      "it is chosen at run time from several (IFUNC)");
+	if (symbol->type != STT_FUNC || !elf_vaddr_has_flags(ctx->elf, symbol->value, PF_X))
 		return 0;
-	site.vaddr = site_function(work->elf, symbol->value);
-	if (elf_vaddr_to_offset(work->elf, site.vaddr, &site.place.offset) ||
-	    work_has_site(work, first, site.place.offset))
+	site.vaddr = site_function(ctx->elf, symbol->value);
+	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
+	    request_has_site(ctx, first, site.uprobe.offset))
 		return 0;
-	if (!work_site(work, &site))
+	if (!request_add_site(ctx, &site))
 		return 1;
-	return work_skips(work, work->set->ngroups, work->set->nsites) ? 0 : -EINVAL;
+	return request_skip(ctx, ctx->set->ngroups, ctx->set->nsites) ? 0 : -EINVAL;
 }
 
-/* The number of functions, or -errno. Names of one place are one. */
-static int work_functions(struct work *work)
+/* Add the functions that match, those with several names once. Return their number or -errno. */
+static int request_add_functions(struct request_ctx *ctx)
 {
 	static const uint32_t tables[] = { SHT_DYNSYM, SHT_SYMTAB };
-	uint32_t first = work->set->nsites;
+	uint32_t first = ctx->set->nsites;
 	struct elf_symbol_iter iter;
 	struct elf_symbol symbol;
 	int found = 0, n;
 
 	for (size_t i = 0; i < 2; i++) {
-		if (elf_symbols(work->elf, tables[i], &iter))
+		if (elf_symbols(ctx->elf, tables[i], &iter))
 			continue;
 		while (elf_symbol_next(&iter, &symbol)) {
-			n = work_symbol(work, first, &symbol);
+			n = request_add_symbol(ctx, first, &symbol);
 			if (n < 0)
-				return work->error->code;
+				return ctx->error->code;
 			found += n;
 		}
 	}
@@ -533,29 +552,29 @@ static int work_functions(struct work *work)
 }
 
 int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
-		       const struct probe_request_common *common, struct uprobe_set *set,
+		       const struct probe_request_config *config, struct uprobe_set *set,
 		       struct error *error)
 {
-	struct work *work;
+	struct request_ctx *ctx;
 	int found = 0;
 
 	if (elf->machine != HOST_ELF_MACHINE || !elf->is64)
-		return error_set(error, ERROR_MACHINE, -ENOEXEC, common->path, NULL);
-	work = calloc(1, sizeof(*work));
-	if (!work)
+		return error_set(error, ERROR_MACHINE, -ENOEXEC, config->path, NULL);
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	work->request = request;
-	work->number = number;
-	work->elf = elf;
-	work->path = common->path;
-	work->common = common;
-	work->error = error;
-	work->on_return = request->kind == REQUEST_RETURN;
-	work->set = set;
+	ctx->request = request;
+	ctx->number = number;
+	ctx->elf = elf;
+	ctx->path = config->path;
+	ctx->config = config;
+	ctx->error = error;
+	ctx->on_return = request->kind == REQUEST_RETURN;
+	ctx->set = set;
 	if (request->kind == REQUEST_ANY || request->kind == REQUEST_USDT)
-		found = work_probes(work);
+		found = request_add_probes(ctx);
 	if (!found && request->kind != REQUEST_USDT && !request->provider)
-		found = work_functions(work);
-	free(work);
+		found = request_add_functions(ctx);
+	free(ctx);
 	return found;
 }

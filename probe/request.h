@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a user wants to see of probes of any kind, and what must be put on a file for that. */
+/*
+ * Probe requests: the probes to match, USDT or functions, and the arguments to capture; and the
+ * uprobes that a request requires in a file.
+ */
 #ifndef PROBE_REQUEST_H
 #define PROBE_REQUEST_H
 
@@ -12,13 +15,13 @@
 #define REQUEST_SITES_MAX	512	/* of a file */
 
 enum probe_request_kind {
-	REQUEST_ANY,		/* USDT probes of that name, or else functions */
+	REQUEST_ANY,		/* USDT probes of that name; functions if there are none */
 	REQUEST_USDT,
 	REQUEST_FUNCTION,
-	REQUEST_RETURN,		/* when a function returns */
+	REQUEST_RETURN,		/* returns of a function */
 };
 
-/* What is wanted. All is borrowed. */
+/* A request. Everything is borrowed. */
 struct probe_request {
 	enum probe_request_kind kind;
 	const char *provider, *name;	/* names or globs; provider NULL: any */
@@ -26,14 +29,14 @@ struct probe_request {
 	const struct expression *fields[REQUEST_FIELDS];
 	unsigned int nfields;
 	uint32_t texts;			/* bit n: field n is the address of a text */
-	bool all;			/* no fields: show what arguments there are; */
-	unsigned int registers;		/* of a function, so many of them */
+	bool all;			/* no fields: capture all arguments .. */
+	unsigned int registers;		/* .. of a function, the first so many */
 };
 
 enum probe_request_type {
-	REQUEST_UNKNOWN,			/* it cannot be read at this site */
+	REQUEST_UNKNOWN,		/* cannot be read at this site */
 	REQUEST_NUMBER,
-	REQUEST_REGISTER,			/* 64 bits of any kind */
+	REQUEST_REGISTER,		/* 64 bits of unknown type */
 	REQUEST_FLOAT,
 	REQUEST_TEXT,
 };
@@ -41,54 +44,58 @@ enum probe_request_type {
 struct probe_request_field {
 	enum probe_request_type type;
 	unsigned int size;		/* bytes */
-	unsigned int is_signed;		/* as wide as the others: no padding */
+	unsigned int is_signed;		/* 0 or 1; of this width, so that there is no padding */
 };
 
-/* A probe whose sites have fields of the same types; its number is in the records. */
+/* A probe whose sites have fields of the same types. Records have its index, the probe ID. */
 struct traced_probe {
-	uint32_t request;			/* number of the wish that it comes from */
-	char *provider, *name;		/* provider NULL: a function */
+	uint32_t request;		/* number of its request */
+	char *provider, *name;		/* owned; provider NULL: a function */
 	bool on_return;
 	unsigned int nfields;
 	uint32_t texts;
 	struct probe_request_field fields[REQUEST_FIELDS];
 };
 
-/* All zero is an empty one; probe_table_free() ends it. */
+/* Traced probes by ID. All zero is an empty table; probe_table_free() frees it. */
 struct probe_table {
 	struct traced_probe *probes;
 	uint32_t count;
 };
 
 enum probe_request_mode {
-	REQUEST_SEND,			/* each hit */
+	REQUEST_SEND,			/* send each hit */
 	REQUEST_COUNT,			/* count hits, by the first field if there is one */
-	REQUEST_HISTOGRAM,			/* count hits by the first field's power of two */
+	REQUEST_HISTOGRAM,		/* count hits by the first field's power of two */
 };
 
-/* What a file is searched with. All is borrowed. */
-struct probe_request_common {
+/* Parameters of searching a file. Everything is borrowed. */
+struct probe_request_config {
 	const struct runtime *runtime;
-	const char *path;		/* of the file, for messages */
+	const char *path;		/* of the file, for errors */
 	enum probe_request_mode mode;
-	uint32_t text_size;		/* room for a text, a multiple of 8 */
-	struct probe_table *table;	/* gets what is new */
-	/* Hears of a probe of a pattern that is passed over, and why. */
+	uint32_t text_size;		/* bytes for a text in a record, a multiple of 8 */
+	struct probe_table *table;	/* new probes are added to it */
+	/* Called for a probe that matches a pattern but cannot be traced, with the cause. */
 	void (*skipped)(void *arg, const struct error *error);
 	void *arg;
 };
 
 /*
- * Adds what @aim, wish number @number, means for file @elf to @plan. The number of probes that the
- * file has, or -errno and why in @fault.
+ * Add the sites of @elf that @request, with index @number, matches to @set. Return the number of
+ * probes that match, or -errno and the cause in @error.
  */
 int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
-		       const struct probe_request_common *common, struct uprobe_set *set,
+		       const struct probe_request_config *config, struct uprobe_set *set,
 		       struct error *error);
 
+/* Free the entries and reset the table to empty. */
 void probe_table_free(struct probe_table *table);
 
-/* The size of a record with so many fields and texts. */
+/*
+ * Return the size in bytes of a record with @nfields fields and a text of @text_size bytes for each
+ * bit in @texts.
+ */
 uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size);
 
 #endif

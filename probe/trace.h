@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Hits of any probes of any files: puts programs on them, and hands on what these send or count. */
+/*
+ * Tracing of arbitrary probes: attaches the uprobes that probe requests match in any files, and
+ * delivers the hits or their counts.
+ */
 #ifndef PROBE_TRACE_H
 #define PROBE_TRACE_H
 
@@ -14,10 +17,10 @@ struct probe_hit_text {
 	const char *bytes;		/* foreign; no NUL */
 	size_t len;
 	bool known;			/* false: it could not be read */
-	bool cut;			/* there is more of it */
+	bool cut;			/* the text is longer */
 };
 
-/* Borrowed for the call. */
+/* A hit of a probe. Everything is valid during the callback only. */
 struct probe_hit {
 	const struct traced_probe *probe;
 	uint32_t pid, tid;
@@ -28,92 +31,96 @@ struct probe_hit {
 };
 
 struct probe_trace_config {
-	const uint32_t *pids;		/* only these processes; none: all */
+	const uint32_t *pids;		/* of the processes to trace; none: all */
 	size_t npids;
 	enum probe_request_mode mode;
-	uint32_t text_bytes;		/* so much of a text is read */
-	unsigned int texts;		/* how many texts a hit has at most */
+	uint32_t text_bytes;		/* bytes of a text to capture at most */
+	unsigned int texts;		/* maximum number of texts in a hit */
 	uint32_t denied;		/* features not to be used, see feature_deny() */
 	bool (*is_program)(const char *name);	/* for process_read() */
 
-	/* The callbacks. */
-	void *arg;
+	void *arg;			/* of these functions: */
 	void (*hit)(void *arg, const struct probe_hit *hit);
 	/* See runtime_config. */
 	int (*lasting)(void *arg);
 	void (*error)(void *arg, const struct error *error);
-	/* A probe of a pattern cannot be traced as it was asked for, and is passed over. */
+	/* Called for a probe that matches a pattern but cannot be traced, with the cause. */
 	void (*skipped)(void *arg, const struct error *error);
-	/* Each program as it is loaded; may be NULL. */
+	/* Called for each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 };
 
 struct probe_trace;
 
-/* Makes ready; *@hits is the caller's to close. 0, or -errno and why in @fault. */
-int probe_trace_open(struct probe_trace **probes, const struct probe_trace_config *config,
+/*
+ * Prepare tracing. Return 0 with *@out, which the caller closes by probe_trace_close(); or -errno
+ * and the cause in @error.
+ */
+int probe_trace_open(struct probe_trace **out, const struct probe_trace_config *config,
 		     struct error *error);
 
 /*
- * Plans @aim, wish number @number, for the file open as @fd, which stays the caller's. The number
- * of probes that it has, or -errno and why in @fault. -ENOEXEC without a fault: it is no ELF
- * file.
+ * Add the probes that @request, with index @number, matches in the file open as @fd, which the
+ * caller still closes; @path is for errors. Return the number of probes, or -errno and the cause
+ * in @error. Return -ENOEXEC with @error unchanged if the file is not an ELF file.
  */
-int probe_trace_add(struct probe_trace *probes, const struct probe_request *request,
-		    uint32_t number, int fd, const char *path,
-		    struct error *error);
+int probe_trace_add(struct probe_trace *trace, const struct probe_request *request,
+		    uint32_t number, int fd, const char *path, struct error *error);
 
-/* Puts all that was planned on the files. 0, or -errno and why in @fault. */
-int probe_trace_attach(struct probe_trace *probes, struct error *error);
+/* Attach all probes that were added. Return 0, or -errno and the cause in @error. */
+int probe_trace_attach(struct probe_trace *trace, struct error *error);
 
-/* Gives up what is not needed any more, now that all is attached; see confine(). */
-void probe_trace_sandbox(const struct probe_trace *probes, struct sandbox *sandbox);
+/* Enter the sandbox, once all probes are attached; see sandbox_enter(). */
+void probe_trace_sandbox(const struct probe_trace *trace, struct sandbox *sandbox);
 
-/* What was planned and how it is attached. */
+/* The number of probes, sites and files, and the attach method. */
 struct probe_trace_extent {
 	uint32_t probes, sites, files;
-	const char *method;		/* "uprobe_multi" */
+	const char *method;		/* "uprobe_multi"; static */
 };
 
-void probe_trace_extent(const struct probe_trace *probes, struct probe_trace_extent *extent);
+void probe_trace_extent(const struct probe_trace *trace, struct probe_trace_extent *extent);
 
-/* What the kernel was found to have. Borrowed. */
-const struct features *probe_trace_features(const struct probe_trace *probes);
+/* Return the results of the feature probes. Borrowed. */
+const struct features *probe_trace_features(const struct probe_trace *trace);
 
-/* Handles the records that are there: calls config->hit. How full the buffer was, in percent. */
-int probe_trace_drain(struct probe_trace *probes);
+/* Pass each waiting record to config->hit. Return the fill level of the buffer in percent. */
+int probe_trace_drain(struct probe_trace *trace);
 
-/* Nothing to do: the descriptor that becomes readable with the next record, or -EAGAIN. */
-int probe_trace_sleep(struct probe_trace *probes);
+/*
+ * Request a wake-up at the next record. Return the descriptor that becomes readable with it, or
+ * -EAGAIN if there are records.
+ */
+int probe_trace_sleep(struct probe_trace *trace);
 
-/* So many hits of a probe had that value. */
+/* The number of hits of a probe with a value. */
 struct probe_trace_count {
 	const struct traced_probe *probe;
 	uint32_t slot;			/* of a histogram, see struct probe_hit_key */
 	uint64_t value, count;
-	char text[PROBE_HIT_TEXT];		/* foreign bytes */
+	char text[PROBE_HIT_TEXT];	/* foreign bytes */
 };
 
 /*
- * What was counted, sorted by probe and value, of which each stands once. The number of elements in
- * *@counts, which is the caller's to free; or -ENOMEM.
+ * Store the counts in *@counts, sorted by probe and value without duplicates; the caller frees
+ * them. Return their number or -ENOMEM.
  */
-ssize_t probe_trace_counts(const struct probe_trace *probes, struct probe_trace_count **counts);
+ssize_t probe_trace_counts(const struct probe_trace *trace, struct probe_trace_count **counts);
 
-/* Whether two traced probes are one probe to a user. */
+/* Return whether two traced probes have the same name and are both entries or both returns. */
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b);
 
-/* What was seen and lost. */
+/* Numbers of hits, and of hits that were dropped. */
 struct probe_trace_summary {
 	uint64_t probes, ring_full, table_full;
 };
 
-void probe_trace_summary(const struct probe_trace *probes, struct probe_trace_summary *summary);
+void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_summary *summary);
 
-/* Takes the probes away, so that only what is in the buffer is still to come. */
-void probe_trace_detach(struct probe_trace *probes);
+/* Detach the probes. Records that are already in the buffer can still be drained. */
+void probe_trace_detach(struct probe_trace *trace);
 
-/* Detaches, and frees. NULL is fine. */
-void probe_trace_close(struct probe_trace *probes);
+/* Detach and free everything. @trace may be NULL. */
+void probe_trace_close(struct probe_trace *trace);
 
 #endif
