@@ -80,8 +80,8 @@ static size_t site_args(const struct bind *bind, const struct bind_probe_site *a
 		size_t place = 0;
 
 		if ((!arg->probe_arg && !arg->spec) || !bind_has_symbol(bind, arg->only_with) ||
-		    !object_asks(bind->config.object, at->probe->program, arg->name,
-				 bind->linked))
+		    !object_refers(bind->config.object, at->probe->program, arg->name,
+				   bind->linked))
 			continue;
 		while (place < n && strcmp(args[place].name, arg->name + 4))
 			place++;

@@ -14,29 +14,30 @@
 #endif
 #define R_BPF_64_64	1
 #define R_BPF_64_32	10
-#define PIECES_MAX	64
-#define PIECE_NONE	UINT32_MAX
+#define SUBPROGS_MAX	64
+#define SUBPROG_NONE	UINT32_MAX
 
-/* A function that is part of the program being linked. */
-struct piece {
-	const struct object_value *value;	/* emitted code; else a function of the object: */
+/* A subprogram of the program that is being linked. */
+struct subprog {
+	const struct object_value *value;	/* code of the caller; NULL: of the object, at */
 	uint32_t shndx;
 	uint64_t offset;			/* bytes into its section */
-	uint32_t start;				/* where it lies in the output, instructions */
+	uint32_t start;				/* in the output, instructions */
 };
 
-struct linking {
+/* State of linking one program. */
+struct link_state {
 	const struct object *object;
 	const struct object_value *values;
 	size_t nvalues;
 	struct bpf_insn *insns;
 	uint32_t count;
-	struct piece pieces[PIECES_MAX];
-	uint32_t npieces, copied;
-	/* which piece each instruction calls, PIECE_NONE for those that call none */
+	struct subprog subprogs[SUBPROGS_MAX];
+	uint32_t nsubprogs, copied;	/* all, and those that are in the output already */
+	/* the index of the subprogram that each instruction calls, or SUBPROG_NONE */
 	uint32_t calls[OBJECT_INSNS_MAX];
 	const char *culprit;
-	const char *sought;		/* object_asks(): every symbol has a value then */
+	const char *sought;		/* of object_refers(): then every symbol has a value */
 	bool found;
 };
 
@@ -72,7 +73,7 @@ static int object_symbol(const struct object *object, uint64_t index, struct elf
 	return elf_symbol_next(&iter, symbol) ? 0 : -ENOEXEC;
 }
 
-/* The function at @offset of section @shndx, or the one called @name. */
+/* Find the function @name; if that is NULL, the one at @offset of section @shndx. */
 static int object_function(const struct object *object, const char *name, uint32_t shndx,
 			   uint64_t offset, struct elf_symbol *symbol)
 {
@@ -81,14 +82,15 @@ static int object_function(const struct object *object, const char *name, uint32
 	while (elf_symbol_next(&iter, symbol)) {
 		if (symbol->type != STT_FUNC)
 			continue;
-		if (name ? !strcmp(symbol->name, name)
-			 : symbol->shndx == shndx && symbol->value == offset)
+		if (name ? !strcmp(symbol->name, name) :
+			   symbol->shndx == shndx && symbol->value == offset)
 			return 0;
 	}
 	return -ENOENT;
 }
 
-static const struct object_value *linking_value(struct linking *l, const char *name, bool code)
+/* Return the value of symbol @name, or NULL; @code: it is called. */
+static const struct object_value *link_value(struct link_state *l, const char *name, bool code)
 {
 	static const struct bpf_insn two[2];
 	static const struct object_value any[] = {
@@ -105,35 +107,36 @@ static const struct object_value *linking_value(struct linking *l, const char *n
 	return NULL;
 }
 
-/* The number of the piece that is @wanted, added where it is new. */
-static int linking_piece(struct linking *l, const struct piece *wanted)
+/* Return the index of the subprogram @wanted, which is added if new; or -ENOSPC. */
+static int link_subprog(struct link_state *l, const struct subprog *wanted)
 {
-	for (uint32_t i = 0; i < l->npieces; i++) {
-		const struct piece *p = &l->pieces[i];
+	for (uint32_t i = 0; i < l->nsubprogs; i++) {
+		const struct subprog *p = &l->subprogs[i];
 
 		if (p->value == wanted->value && p->shndx == wanted->shndx &&
 		    p->offset == wanted->offset)
 			return (int)i;
 	}
-	if (l->npieces == PIECES_MAX)
+	if (l->nsubprogs == SUBPROGS_MAX)
 		return -ENOSPC;
-	l->pieces[l->npieces] = *wanted;
-	return (int)l->npieces++;
+	l->subprogs[l->nsubprogs] = *wanted;
+	return (int)l->nsubprogs++;
 }
 
-static int linking_call(struct linking *l, uint32_t at, const struct elf_symbol *symbol)
+/* Resolve the call at index @at to @symbol. */
+static int link_call(struct link_state *l, uint32_t at, const struct elf_symbol *symbol)
 {
 	struct bpf_insn *insn = &l->insns[at];
-	struct piece wanted = { 0 };
-	int piece;
+	struct subprog wanted = { 0 };
+	int subprog;
 
 	if (symbol->shndx == SHN_UNDEF) {
-		wanted.value = linking_value(l, symbol->name, true);
+		wanted.value = link_value(l, symbol->name, true);
 		if (!wanted.value || wanted.value->kind != OBJECT_CODE) {
 			l->culprit = symbol->name;
 			return -ENOENT;
 		}
-		/* One instruction and the exit: no need for a call. */
+		/* One instruction and the exit: replace the call. */
 		if (wanted.value->count == 2) {
 			*insn = wanted.value->insns[0];
 			return 0;
@@ -141,21 +144,22 @@ static int linking_call(struct linking *l, uint32_t at, const struct elf_symbol 
 	} else {
 		wanted.shndx = symbol->shndx;
 		wanted.offset = symbol->value;
-		/* clang names a local function by its section and leaves the rest in the call */
+		/* For a local function clang refers to the section; the call has the offset. */
 		if (symbol->type == STT_SECTION)
 			wanted.offset += ((int64_t)insn->imm + 1) * (int64_t)sizeof(*insn);
 	}
-	piece = linking_piece(l, &wanted);
-	if (piece < 0)
-		return piece;
+	subprog = link_subprog(l, &wanted);
+	if (subprog < 0)
+		return subprog;
 	insn->src_reg = BPF_PSEUDO_CALL;
-	l->calls[at] = (uint32_t)piece;
+	l->calls[at] = (uint32_t)subprog;
 	return 0;
 }
 
-static int linking_address(struct linking *l, uint32_t at, const struct elf_symbol *symbol)
+/* Resolve the address of @symbol, loaded by the two instructions at index @at. */
+static int link_address(struct link_state *l, uint32_t at, const struct elf_symbol *symbol)
 {
-	const struct object_value *value = linking_value(l, symbol->name, false);
+	const struct object_value *value = link_value(l, symbol->name, false);
 	struct bpf_insn *insn = &l->insns[at];
 
 	l->culprit = symbol->name;
@@ -175,8 +179,8 @@ static int linking_address(struct linking *l, uint32_t at, const struct elf_symb
 }
 
 /* Apply the relocations of section @shndx within the function just copied to @start. */
-static int linking_relocate(struct linking *l, uint32_t shndx, const struct elf_symbol *function,
-			    uint32_t start)
+static int link_relocate(struct link_state *l, uint32_t shndx, const struct elf_symbol *function,
+			 uint32_t start)
 {
 	const struct elf *elf = &l->object->elf;
 	struct elf_section section;
@@ -205,9 +209,9 @@ static int linking_relocate(struct linking *l, uint32_t shndx, const struct elf_
 				return -ENOEXEC;
 			at = start + (uint32_t)((offset - function->value) / sizeof(*l->insns));
 			if ((uint32_t)info == R_BPF_64_32)
-				err = linking_call(l, at, &symbol);
+				err = link_call(l, at, &symbol);
 			else if ((uint32_t)info == R_BPF_64_64)
-				err = linking_address(l, at, &symbol);
+				err = link_address(l, at, &symbol);
 			else
 				err = -ENOEXEC;
 		}
@@ -215,31 +219,32 @@ static int linking_relocate(struct linking *l, uint32_t shndx, const struct elf_
 	return err;
 }
 
-static int linking_append(struct linking *l, const void *insns, uint32_t count)
+/* Append @count instructions to the output. Return 0 or -ENOSPC. */
+static int link_append(struct link_state *l, const void *insns, uint32_t count)
 {
 	if (count > OBJECT_INSNS_MAX - l->count)
 		return -ENOSPC;
 	memcpy(l->insns + l->count, insns, count * sizeof(*l->insns));
 	for (uint32_t i = l->count; i < l->count + count; i++)
-		l->calls[i] = PIECE_NONE;
+		l->calls[i] = SUBPROG_NONE;
 	l->count += count;
 	return 0;
 }
 
-/* A static function's calls to others of its section are resolved already, relative to there. */
-static int linking_local_calls(struct linking *l, const struct piece *piece, uint32_t start)
+/* Resolve calls without a relocation: those to a function in the same section. */
+static int link_local_calls(struct link_state *l, const struct subprog *subprog, uint32_t start)
 {
 	for (uint32_t i = start; i < l->count; i++) {
 		struct bpf_insn *insn = &l->insns[i];
-		struct piece wanted = { .shndx = piece->shndx };
+		struct subprog wanted = { .shndx = subprog->shndx };
 		int callee;
 
 		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg != BPF_PSEUDO_CALL ||
-		    l->calls[i] != PIECE_NONE)
+		    l->calls[i] != SUBPROG_NONE)
 			continue;
-		wanted.offset = piece->offset +
+		wanted.offset = subprog->offset +
 				((int64_t)(i - start) + insn->imm + 1) * (int64_t)sizeof(*insn);
-		callee = linking_piece(l, &wanted);
+		callee = link_subprog(l, &wanted);
 		if (callee < 0)
 			return callee;
 		l->calls[i] = (uint32_t)callee;
@@ -247,8 +252,8 @@ static int linking_local_calls(struct linking *l, const struct piece *piece, uin
 	return 0;
 }
 
-/* Copies a function of the object to the end of the program and fills its holes. */
-static int linking_copy(struct linking *l, const struct piece *piece)
+/* Append the object's function @subprog and resolve its symbols. Return 0 or -errno. */
+static int link_copy(struct link_state *l, const struct subprog *subprog)
 {
 	struct elf_section section;
 	struct elf_symbol function;
@@ -257,47 +262,48 @@ static int linking_copy(struct linking *l, const struct piece *piece)
 	size_t size;
 	int err;
 
-	if (object_function(l->object, NULL, piece->shndx, piece->offset, &function) ||
-	    elf_section(&l->object->elf, piece->shndx, &section))
+	if (object_function(l->object, NULL, subprog->shndx, subprog->offset, &function) ||
+	    elf_section(&l->object->elf, subprog->shndx, &section))
 		return -ENOEXEC;
 	data = elf_section_data(&l->object->elf, &section, &size);
 	if (!data || function.value > size || function.size > size - function.value ||
 	    function.size % sizeof(struct bpf_insn))
 		return -ENOEXEC;
-	err = linking_append(l, data + function.value,
-			     (uint32_t)(function.size / sizeof(struct bpf_insn)));
+	err = link_append(l, data + function.value,
+			  (uint32_t)(function.size / sizeof(struct bpf_insn)));
 	if (!err)
-		err = linking_relocate(l, piece->shndx, &function, start);
+		err = link_relocate(l, subprog->shndx, &function, start);
 	if (!err)
-		err = linking_local_calls(l, piece, start);
+		err = link_local_calls(l, subprog, start);
 	return err;
 }
 
-/* Puts program @name and all that it calls together. */
-static int linking_all(struct linking *l, const char *name)
+/* Link program @name and the subprograms that it calls, directly or not. */
+static int link_all(struct link_state *l, const char *name)
 {
 	struct elf_symbol entry;
 	int err = object_function(l->object, name, 0, 0, &entry);
 
 	if (!err)
-		err = linking_piece(l, &(struct piece){ .shndx = entry.shndx,
-							.offset = entry.value });
-	for (; err >= 0 && l->copied < l->npieces; l->copied++) {
-		struct piece *piece = &l->pieces[l->copied];
+		err = link_subprog(l, &(struct subprog){ .shndx = entry.shndx,
+							 .offset = entry.value });
+	for (; err >= 0 && l->copied < l->nsubprogs; l->copied++) {
+		struct subprog *subprog = &l->subprogs[l->copied];
 
-		piece->start = l->count;
-		err = piece->value ? linking_append(l, piece->value->insns, piece->value->count)
-				   : linking_copy(l, piece);
+		subprog->start = l->count;
+		err = subprog->value ?
+			link_append(l, subprog->value->insns, subprog->value->count) :
+			link_copy(l, subprog);
 	}
 	return err;
 }
 
-bool object_asks(const struct object *object, const char *name, const char *symbol,
-		 struct bpf_insn *insns)
+bool object_refers(const struct object *object, const char *name, const char *symbol,
+		   struct bpf_insn *insns)
 {
-	struct linking l = { .object = object, .insns = insns, .sought = symbol };
+	struct link_state l = { .object = object, .insns = insns, .sought = symbol };
 
-	linking_all(&l, name);
+	link_all(&l, name);
 	return l.found;
 }
 
@@ -316,7 +322,7 @@ const char *object_undefined(const struct object *object, uint64_t *at)
 	return NULL;
 }
 
-/* The older helpers take the same arguments. */
+/* Replace helpers by the older ones, which take the same arguments. */
 static void link_old_reads(struct bpf_insn *insns, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
@@ -337,16 +343,16 @@ static void link_old_reads(struct bpf_insn *insns, uint32_t count)
 int object_link(const struct object *object, const char *name, const struct object_value *values,
 		size_t nvalues, struct bpf_insn *insns, const char **culprit)
 {
-	struct linking l = { .object = object, .values = values, .nvalues = nvalues,
-			     .insns = insns, .culprit = name };
-	int err = linking_all(&l, name);
+	struct link_state l = { .object = object, .values = values, .nvalues = nvalues,
+				.insns = insns, .culprit = name };
+	int err = link_all(&l, name);
 
 	*culprit = l.culprit;
 	if (err < 0)
 		return err;
 	for (uint32_t i = 0; i < l.count; i++)
-		if (l.calls[i] != PIECE_NONE)
-			insns[i].imm = (int32_t)(l.pieces[l.calls[i]].start - (i + 1));
+		if (l.calls[i] != SUBPROG_NONE)
+			insns[i].imm = (int32_t)(l.subprogs[l.calls[i]].start - (i + 1));
 	if (object->old_reads)
 		link_old_reads(insns, l.count);
 	return (int)l.count;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The linker. The embedded object has programs with holes; when the target is
- * known, object_link() copies one out and fills them:
+ * The linker of BPF programs. The programs in the embedded object refer to undefined symbols;
+ * object_link() copies a program and resolves them for one probe site:
  *
- *	R_BPF_64_32, a call	to an undefined symbol: to the instructions given under its name,
- *				appended to the program, or put in the call's place where they are
- *				one; to a defined one: that function is appended too (BPF-to-BPF)
- *	R_BPF_64_64, an address	of an undefined symbol: a number or a map's descriptor
+ *	R_BPF_64_32, a call	to an undefined symbol: the code that the caller supplies for it is
+ *				appended as a subprogram, or replaces the call if it is a single
+ *				instruction. To a defined symbol: its function is appended.
+ *	R_BPF_64_64, an address	of an undefined symbol: a number, or the descriptor of a map.
  *
- * So an argument is read as cheaply as by hand-written code: there is no
- * look-up at a hit, and neither attach cookies nor BTF are needed.
+ * A hit therefore reads an argument without any look-up, and neither attach cookies nor BTF are
+ * required.
  *
  * Source of the relocations: Documentation/bpf/llvm_reloc.rst of the kernel.
  */
@@ -20,38 +20,39 @@
 
 #include "usdt/elf.h"
 
-#define OBJECT_INSNS_MAX	4096	/* of one linked program */
+#define OBJECT_INSNS_MAX	4096	/* instructions of one linked program */
 
+/* An open BPF object. */
 struct object {
 	struct elf elf;
 	struct elf_symbol_iter symbols;	/* at the first one */
 	/*
-	 * Programs shall read user memory by probe_read and probe_read_str, as before 5.5
-	 * (6ae08ae3dea2). The caller's to set.
+	 * Set by the caller: programs read user memory by probe_read and probe_read_str, as before
+	 * 5.5 (6ae08ae3dea2).
 	 */
 	bool old_reads;
 	void *inflated;			/* owned; NULL: the data were not compressed */
 };
 
 enum object_kind {
-	OBJECT_NUMBER,
+	OBJECT_NUMBER,		/* a constant */
 	OBJECT_MAP,
-	OBJECT_CODE,
+	OBJECT_CODE,		/* a function */
 };
 
-/* What an undefined symbol stands for. */
+/* The value of an undefined symbol. Everything is borrowed. */
 struct object_value {
 	const char *name;
 	enum object_kind kind;
 	uint64_t number;
 	int map;				/* descriptor */
-	const struct bpf_insn *insns;	/* a function; ends in exit */
-	uint32_t count;
+	const struct bpf_insn *insns;	/* of a function; the last one is exit */
+	uint32_t count;			/* instructions */
 };
 
 /*
- * Open the BPF object @data, which must outlive it and may be compressed by gzip. Return 0,
- * -ENOEXEC, or -ENOMEM. The caller closes it.
+ * Open the BPF object in the @size bytes at @data, which must outlive @object and may be compressed
+ * by gzip. Return 0, -ENOEXEC or -ENOMEM. object_close() ends it.
  */
 int object_open(struct object *object, const void *data, size_t size);
 
@@ -59,24 +60,24 @@ int object_open(struct object *object, const void *data, size_t size);
 void object_close(struct object *object);
 
 /*
- * Links program @name to @insns, room for OBJECT_INSNS_MAX: the number of
- * instructions. -ENOENT: a symbol that is not among @values, or no such
- * program; -ENOEXEC: an object that contradicts itself; -ENOSPC: too long. *@culprit is
- * then the symbol's name.
+ * Link program @name to @insns, room for OBJECT_INSNS_MAX. Return the number of instructions; or
+ * -ENOENT: a symbol has no value in @values, or there is no such program; -ENOEXEC: the object is
+ * malformed; -ENOSPC: the program is too long. On failure *@culprit is the name of the symbol, or
+ * @name.
  */
 int object_link(const struct object *object, const char *name, const struct object_value *values,
 		size_t nvalues, struct bpf_insn *insns, const char **culprit);
 
 /*
- * Whether program @name calls or looks at the undefined symbol @symbol. @insns is room for
- * OBJECT_INSNS_MAX, of no meaning afterwards.
+ * Return whether program @name refers to the undefined symbol @symbol. @insns, room for
+ * OBJECT_INSNS_MAX, is scratch space.
  */
-bool object_asks(const struct object *object, const char *name, const char *symbol,
-		 struct bpf_insn *insns);
+bool object_refers(const struct object *object, const char *name, const char *symbol,
+		   struct bpf_insn *insns);
 
 /*
- * The next undefined symbol of the object's that is no argument, from *@at on, which begins at 0:
- * a map or a number. NULL at the end.
+ * Iterate over the undefined symbols that are maps or constants, not arguments. *@at is the
+ * iterator, 0 at first. Return the next name, or NULL at the end.
  */
 const char *object_undefined(const struct object *object, uint64_t *at);
 
