@@ -570,7 +570,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 
 unsigned int discover_needs(const struct discover *d)
 {
-	return d->filter->npids ? SANDBOX_LOOK : SANDBOX_LOOK | SANDBOX_ATTACH;
+	return d->filter->npids ? SANDBOX_READ : SANDBOX_READ | SANDBOX_ATTACH;
 }
 
 void discover_detach(struct discover *d)

@@ -40,10 +40,10 @@ struct call {
 };
 
 /*
- * What the event loop uses, musl's variants of it, and what malloc and signal delivery use; the most
- * frequent ones first. Not permitted are, among others: execve, fork, clone, socket, ptrace, kill,
- * mount, process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and all x32
- * numbers.
+ * The system calls of the event loop, with musl's variants, of malloc and of signal delivery; the
+ * most frequent ones first. Not permitted are, among others: execve, fork, clone, socket, ptrace,
+ * kill, mount, process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and
+ * all x32 numbers.
  */
 static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_LOOKUP_ELEM },
@@ -66,38 +66,39 @@ static const struct call calls[] = {
 	{ .number = __NR_getpid }, { .number = __NR_gettid }, { .number = __NR_geteuid },
 	{ .number = __NR_uname }, { .number = __NR_getrandom },
 	{ .number = __NR_exit }, { .number = __NR_exit_group },
-	{ __NR_openat, SANDBOX_LOOK, WITHOUT, 2, WRITES },
+	{ __NR_openat, SANDBOX_READ, WITHOUT, 2, WRITES },
 	{ __NR_openat, SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_pread64, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_newfstatat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_statx, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_statfs, SANDBOX_LOOK, ANY, 0, 0 }, { __NR_fstatfs, SANDBOX_LOOK, ANY, 0, 0 },
-	{ __NR_readlinkat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_faccessat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_faccessat2, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_getdents64, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_fcntl, SANDBOX_LOOK | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
+	{ __NR_pread64, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_newfstatat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_statx, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_statfs, SANDBOX_READ, ANY, 0, 0 }, { __NR_fstatfs, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_readlinkat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_faccessat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_faccessat2, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_getdents64, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_fcntl, SANDBOX_READ | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
 	/* A message reports a limit; setting one is not permitted. */
-	{ __NR_prlimit64, SANDBOX_LOOK, EQUAL, 2, 0 },
+	{ __NR_prlimit64, SANDBOX_READ, EQUAL, 2, 0 },
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
 	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_unlinkat, SANDBOX_WRITE, ANY, 0, 0 },
 #if HOST_OLD_SYSCALLS	/* Older variants, which musl prefers there. */
 	{ .number = __NR_poll }, { .number = __NR_time },
-	{ __NR_open, SANDBOX_LOOK, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_stat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_lstat, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_access, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_readlink, SANDBOX_LOOK | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_getrlimit, SANDBOX_LOOK, ANY, 0, 0 },
+	{ __NR_open, SANDBOX_READ, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_stat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_lstat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_access, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_readlink, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_getrlimit, SANDBOX_READ, ANY, 0, 0 },
 	{ __NR_unlink, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_rmdir, SANDBOX_WRITE, ANY, 0, 0 },
 #endif
 };
 
 #define CALLS		(sizeof(calls) / sizeof(calls[0]))
-#define LOAD(field)	\
-	((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field)))
+#define LOAD(field) \
+	((struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, \
+				      offsetof(struct seccomp_data, field)))
 #define JUMP(op, value, yes, no) \
 	((struct sock_filter)BPF_JUMP(BPF_JMP | (op) | BPF_K, (value), (yes), (no)))
 #define RETURN(value)	((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, (value)))
@@ -142,15 +143,16 @@ static int sandbox_filter(unsigned int needs)
 }
 
 /*
- * CAP_SYS_ADMIN only where one is missing that has a part of it by now, or a perf event is to be
- * opened for a uprobe, which mended kernels want it for; the right to write to any file only where
- * the one to read it is missing, as in containers.
+ * Return the capabilities to keep, a subset of @permitted. CAP_SYS_ADMIN is kept only if a
+ * capability that replaces a part of it is missing, or to open a perf event for a uprobe: kernels
+ * with the fix for CVE-2025-38466 require it for that. CAP_DAC_OVERRIDE is kept only to write to
+ * files, or if CAP_DAC_READ_SEARCH is missing, as in containers.
  */
 static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 {
 	uint64_t keep = BIT(CAP_BPF), parts;
 
-	if (needs & SANDBOX_LOOK)
+	if (needs & SANDBOX_READ)
 		keep |= BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
 			BIT(CAP_CHECKPOINT_RESTORE);
 	if (needs & SANDBOX_ATTACH)
@@ -184,7 +186,10 @@ static void caps_set(uint64_t caps)
 	syscall(SYS_capset, &head, data);
 }
 
-/* Change to the user nobody, keeping the capabilities; caps_set() makes them effective again. */
+/*
+ * Change to the user nobody and keep the capabilities; caps_set() makes them effective again.
+ * Return false on failure.
+ */
 static bool sandbox_user(void)
 {
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Dropping of what this process does not need once all probes are attached: capabilities, the user
- * root, and system calls. It cannot be undone.
+ * The sandbox: once all probes are attached, the process drops the capabilities, the user root and
+ * the system calls that it no longer requires. This cannot be undone.
  */
 #ifndef LOADER_SANDBOX_H
 #define LOADER_SANDBOX_H
@@ -9,24 +9,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is still needed, bits. BPF maps, memory, waiting and output always are. */
+/* Operations that remain permitted, a bit set. BPF maps, memory, waiting and output always do. */
 enum sandbox_need {
-	SANDBOX_LOOK = 1 << 0,		/* read files and other processes */
+	SANDBOX_READ = 1 << 0,		/* read files and other processes */
 	SANDBOX_ATTACH = 1 << 1,	/* load programs and attach them to more files */
-	SANDBOX_EVENTS = 1 << 2,	/* .. with perf events */
+	SANDBOX_EVENTS = 1 << 2,	/* open perf events, to attach without uprobe_multi */
 	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, notes */
 };
 
+/* The restrictions that are in effect. */
 struct sandbox {
-	uint64_t capabilities;		/* left, one bit each */
+	uint64_t capabilities;		/* permitted ones, bit n: capability n */
 	bool nobody;			/* changed from root to nobody */
-	bool filter;			/* a seccomp filter makes other system calls fail, EPERM */
-	int filter_error;		/* else -errno; -EINVAL: the kernel has no filters */
+	bool filter;			/* other system calls fail with EPERM, by seccomp */
+	int filter_error;		/* if not: -errno; -EINVAL: the kernel has no filters */
 };
 
 /*
- * Keep what @needs requires and drop the rest. Best effort: @sandbox reports the result. The process
- * must have one thread.
+ * Keep what @needs requires and drop the rest. Best effort: @sandbox reports the result. The
+ * process must have one thread.
  */
 void sandbox_enter(unsigned int needs, struct sandbox *sandbox);
 

@@ -22,7 +22,7 @@
 
 #include "tests/unit/check.h"
 
-#define NEEDS_ALL	(SANDBOX_LOOK | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE)
+#define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE)
 
 static volatile sig_atomic_t caught;
 
@@ -185,7 +185,7 @@ static bool passes(const char *name, bool expected, long number, long a, long b,
 
 static const char *depends(unsigned int needs)
 {
-	bool look = needs & SANDBOX_LOOK, write = needs & SANDBOX_WRITE;
+	bool look = needs & SANDBOX_READ, write = needs & SANDBOX_WRITE;
 
 	if (PASSES(look || write, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
 	    PASSES(write, openat, -1, "x", O_WRONLY) && PASSES(write, openat, -1, "x", O_RDWR) &&
@@ -204,7 +204,7 @@ static const char *depends(unsigned int needs)
 #ifdef __x86_64__
 static const char *depends_old(unsigned int needs)
 {
-	bool look = needs & SANDBOX_LOOK, write = needs & SANDBOX_WRITE;
+	bool look = needs & SANDBOX_READ, write = needs & SANDBOX_WRITE;
 
 	if (PASSES(look || write, open, "/nonexistent/x", O_RDONLY, 0) &&
 	    PASSES(write, open, "/nonexistent/x", O_WRONLY, 0) &&
@@ -282,7 +282,7 @@ static void capabilities_are_documented_ones(void)
 		      "needs %u", needs);
 		CHECK(result.nobody == !(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
 		      needs);
-		CHECK(!(needs & SANDBOX_LOOK) == !(result.capabilities >> 19 & 1),
+		CHECK(!(needs & SANDBOX_READ) == !(result.capabilities >> 19 & 1),
 		      "%u: CAP_SYS_PTRACE", needs);
 		CHECK(!(needs & SANDBOX_WRITE) == !(result.capabilities >> 1 & 1) ||
 		      !(result.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
