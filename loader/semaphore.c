@@ -45,14 +45,14 @@ static uint64_t process_start(uint32_t pid)
 	if (n <= 0)
 		return 0;
 	text[n] = '\0';
-	/* The second field is the program's name, which may contain blanks and parentheses. */
+	/* The second field, the program's name, may contain blanks and parentheses. */
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < START_FIELD; field++)
 		at = strchr(at + 1, ' ');
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Return the semaphore of a process and store its open memory in *@fd, or return -errno. */
+/* Return the value of a semaphore with the process's memory open as *@fd, or -errno. */
 static int memory_get(uint32_t pid, uint64_t address, int *fd)
 {
 	uint16_t value;
@@ -72,7 +72,7 @@ static int memory_get(uint32_t pid, uint64_t address, int *fd)
 	return err;
 }
 
-/* Add @delta, but do not go below 0. Return 0 or -errno. */
+/* Add @delta, 1 or -1, to a semaphore; 0 is not decremented. Return 0 or -errno. */
 static int memory_add(uint32_t pid, uint64_t address, int delta)
 {
 	int fd, value = memory_get(pid, address, &fd);
@@ -89,8 +89,8 @@ static int memory_add(uint32_t pid, uint64_t address, int delta)
 }
 
 /*
- * Return whether a process, started at @start, is a child of the marked one, forked after the
- * increment: then its memory has it, too.
+ * Return whether @process, started at @start, inherited the increment: it was forked from the
+ * marked process afterwards.
  */
 static bool mark_inherited(const struct semaphore_mark *mark, const struct process *process,
 			   uint64_t start)
@@ -100,66 +100,71 @@ static bool mark_inherited(const struct semaphore_mark *mark, const struct proce
 	       process_start(mark->pid) == mark->start;
 }
 
-static bool mark_is(const struct semaphore_mark *mark, uint32_t pid, uint64_t start)
+/* Return whether @mark is of the process @pid that was started at @start. */
+static bool mark_matches(const struct semaphore_mark *mark, uint32_t pid, uint64_t start)
 {
 	return mark->pid == pid && mark->start == start;
 }
 
-struct taking {
+/* Argument of undo_each(). */
+struct undo {
 	const struct semaphore_mark *marks;
 	size_t nmarks;
-	uint64_t until;
+	uint64_t until;		/* clock ticks: only children started up to then inherited */
 };
 
 /* Decrement in a child that inherited the increment. */
-static int taking_each(void *arg, const struct process *process)
+static int undo_each(void *arg, const struct process *process)
 {
-	const struct taking *taking = arg;
+	const struct undo *undo = arg;
 	uint64_t start = process_start(process->pid);
 
-	for (size_t i = 0; i < taking->nmarks; i++)
-		if (mark_is(&taking->marks[i], process->pid, start))
+	for (size_t i = 0; i < undo->nmarks; i++)
+		if (mark_matches(&undo->marks[i], process->pid, start))
 			return 0;
-	for (size_t i = 0; i < taking->nmarks; i++)
-		if (start <= taking->until && mark_inherited(&taking->marks[i], process, start))
-			memory_add(process->pid, taking->marks[i].address, -1);
+	for (size_t i = 0; i < undo->nmarks; i++)
+		if (start <= undo->until && mark_inherited(&undo->marks[i], process, start))
+			memory_add(process->pid, undo->marks[i].address, -1);
 	return 0;
 }
 
-/* Undo the marks, in the marked processes first: what they fork later needs nothing. */
-static void marks_take(const struct semaphores *s)
+/* Undo the marks, in the marked processes first: later children do not inherit them then. */
+static void marks_undo(const struct semaphores *s)
 {
-	struct taking taking = { s->marks, s->nmarks, 0 };
+	struct undo undo = { s->marks, s->nmarks, 0 };
 	const struct semaphore_mark *marks = s->marks;
 
 	if (!s->nmarks)
 		return;
 	for (size_t i = 0; i < s->nmarks; i++)
-		if (mark_is(&marks[i], marks[i].pid, process_start(marks[i].pid)))
+		if (mark_matches(&marks[i], marks[i].pid, process_start(marks[i].pid)))
 			memory_add(marks[i].pid, marks[i].address, -1);
-	taking.until = ticks_now();
-	process_each(s->is_program, taking_each, &taking);
+	undo.until = ticks_now();
+	process_each(s->is_program, undo_each, &undo);
 }
 
-/* Create the note under another name, so that it is not found before it is locked. */
-static int note_make(struct semaphores *s, uint64_t ns_ino)
+/*
+ * Create the note under a temporary name, so that it is not found before it is locked. Return 0 or
+ * -errno.
+ */
+static int note_create(struct semaphores *s, uint64_t ns_ino)
 {
-	char made[sizeof(s->path)];
+	char temporary[sizeof(s->path)];
 	int fd, n;
 
 	if (mkdir(FOLDER, 0700) && errno != EEXIST)
 		return -errno;
-	snprintf(made, sizeof(made), FOLDER "/.%ld_%" PRIu64, (long)getpid(), ns_ino);
+	snprintf(temporary, sizeof(temporary), FOLDER "/.%ld_%" PRIu64, (long)getpid(), ns_ino);
 	n = snprintf(s->path, sizeof(s->path), FOLDER "/" NOTE "%ld.%" PRIu64, (long)getpid(),
 		     ns_ino);
-	unlink(made);
-	fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlink(temporary);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno;
 	if (n < 0 || (size_t)n >= sizeof(s->path) || flock(fd, LOCK_EX | LOCK_NB) ||
-	    rename(made, s->path)) {
+	    rename(temporary, s->path)) {
 		n = errno ? -errno : -EIO;
-		unlink(made);
+		unlink(temporary);
 		close(fd);
 		return n;
 	}
@@ -168,6 +173,7 @@ static int note_make(struct semaphores *s, uint64_t ns_ino)
 	return 0;
 }
 
+/* Return the inode of our PID namespace, or 0 if it cannot be read. */
 static uint64_t own_namespace(void)
 {
 	uint64_t dev, ino;
@@ -182,11 +188,11 @@ int semaphores_open(struct semaphores *s)
 	s->on = true;
 	/* Another process of this program may remove the directory when it ends. */
 	for (int i = 0; i < TRIES && err == -ENOENT; i++)
-		err = note_make(s, own_namespace());
+		err = note_create(s, own_namespace());
 	return err;
 }
 
-/* Write a mark to the note and keep it. Return 0, or -errno with neither. */
+/* Write a mark to the note and add it to ->marks. Return 0, or -errno with neither. */
 static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 {
 	struct semaphore_mark *marks = realloc(s->marks, (s->nmarks + 1) * sizeof(*marks));
@@ -204,22 +210,23 @@ static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 	return 0;
 }
 
-/* Return whether the semaphore was incremented by us in this process. */
-static bool mark_there(const struct semaphores *s, const struct process *process, uint64_t start,
-		       uint64_t address, int value)
+/* Return whether there is a mark of this semaphore, which is @value now, in the process. */
+static bool mark_exists(const struct semaphores *s, const struct process *process, uint64_t start,
+			uint64_t address, int value)
 {
 	for (size_t i = 0; i < s->nmarks; i++) {
 		const struct semaphore_mark *mark = &s->marks[i];
 
 		if (mark->address != address)
 			continue;
-		if (mark_is(mark, process->pid, start) ||
+		if (mark_matches(mark, process->pid, start) ||
 		    (value && mark_inherited(mark, process, start)))
 			return true;
 	}
 	return false;
 }
 
+/* Increment one semaphore unless that was done. Return 0 or -errno. */
 static int semaphore_write(struct semaphores *s, const struct process *process, uint64_t start,
 			   uint64_t address)
 {
@@ -232,7 +239,7 @@ static int semaphore_write(struct semaphores *s, const struct process *process, 
 	if (value < 0)
 		return value;
 	close(fd);
-	if (mark_there(s, process, start, address, value))
+	if (mark_exists(s, process, start, address, value))
 		return 0;
 	err = mark_add(s, &mark);
 	return err ? err : memory_add(process->pid, address, 1);
@@ -252,14 +259,15 @@ void semaphores_write(struct semaphores *s, const struct process *process, uint6
 		err = semaphore_write(s, process, start, vaddrs[i] + memory.slide);
 	if (memory.fd >= 0)
 		process_memory_close(&memory);
-	/* A process that has ended needs none. */
+	/* A failure is ignored if the process has ended. */
 	if (!err || s->error || process_start(process->pid) != start)
 		return;
 	s->error = err;
 	s->error_pid = process->pid;
 }
 
-struct writing {
+/* Argument of write_each(), the parameters of semaphores_write(). */
+struct write_request {
 	struct semaphores *semaphores;
 	const struct process_file *file;
 	uint64_t lowest;
@@ -267,9 +275,9 @@ struct writing {
 	size_t count;
 };
 
-static int writing_each(void *arg, const struct process *process)
+static int write_each(void *arg, const struct process *process)
 {
-	const struct writing *w = arg;
+	const struct write_request *w = arg;
 
 	if (process_file_same(&process->file, w->file))
 		semaphores_write(w->semaphores, process, w->lowest, w->vaddrs, w->count);
@@ -279,18 +287,18 @@ static int writing_each(void *arg, const struct process *process)
 void semaphores_write_all(struct semaphores *s, const struct process_file *file, uint64_t lowest,
 			  const uint64_t *vaddrs, size_t count)
 {
-	struct writing writing = { s, file, lowest, vaddrs, count };
+	struct write_request request = { s, file, lowest, vaddrs, count };
 	size_t before;
 
 	do {
 		before = s->nmarks;
-		process_each(s->is_program, writing_each, &writing);
+		process_each(s->is_program, write_each, &request);
 	} while (s->on && count && s->nmarks > before);
 }
 
 void semaphores_close(struct semaphores *s)
 {
-	marks_take(s);
+	marks_undo(s);
 	free(s->marks);
 	if (s->noted) {
 		unlink(s->path);
@@ -321,27 +329,27 @@ bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 	return mark->pid && mark->start;
 }
 
-/* Undo the marks of the note open as @fd; without memory, none, and return false. */
+/* Undo the marks of the note open as @fd. Return false with none undone if memory is short. */
 static bool note_repair(int fd, bool (*is_program)(const char *name))
 {
 	struct semaphores s = { .is_program = is_program };
 	char *lines = sys_read_text(fd);
 	struct semaphore_mark mark;
-	bool whole = lines;
+	bool complete = lines;
 
 	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
 		line += *line == '\n';
 		if (semaphores_parse(line, &mark) && mark_add(&s, &mark))
-			whole = false;
+			complete = false;
 	}
-	if (whole)
-		marks_take(&s);
+	if (complete)
+		marks_undo(&s);
 	free(s.marks);
 	free(lines);
-	return whole;
+	return complete;
 }
 
-/* Return whether nobody else could have written this note. */
+/* Return whether the note is a regular file that only this user can write. */
 static bool note_is_ours(int fd)
 {
 	struct stat st;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * USDT semaphores on kernels that do not count them (before 1cc33161a83d, Linux 4.20): increment them
- * in the memory of each process that runs the file, and decrement them at the end. A forked process
- * inherits them; one that executes the file does not.
+ * USDT semaphores on kernels that do not count them (before 1cc33161a83d, Linux 4.20): increment
+ * them in the memory of each process that runs the file, and decrement them at the end. A forked
+ * process inherits them; one that executes the file does not.
  *
- * A note in /run/dbslower, written first, has each increment, so that the next start can repair what
- * a killed process left behind. Its owner holds a lock on it, which ends with the process.
+ * Each increment is first recorded in a note, a file in /run/dbslower, so that the next start can
+ * undo the increments of a killed process. The owner holds a lock on its note until it exits.
  */
 #ifndef LOADER_SEMAPHORE_H
 #define LOADER_SEMAPHORE_H
@@ -17,30 +17,30 @@
 
 #include "host/process.h"
 
-/* An increment of the 16 bits at ->address. */
+/* A mark: an increment of the 16-bit semaphore at ->address. */
 struct semaphore_mark {
 	uint32_t pid;
-	uint64_t start, written;	/* of the process, of the increment; clock ticks since boot */
+	uint64_t start, written;	/* process start, increment: clock ticks since boot */
 	uint64_t address;
 	uint64_t dev, ino;		/* of the process's program */
 };
 
-/* All zero is off: nothing is written. */
+/* All zero is off: nothing is written. Everything is owned. */
 struct semaphores {
 	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	bool on;
-	int error;			/* -errno of the first process that could not be written to */
+	int error;			/* -errno of the first failure to write to a process */
 	uint32_t error_pid;		/* that process */
-	bool noted;			/* there is a note, open as: */
-	int note;
-	char path[80];
+	bool noted;			/* there is a note: */
+	int note;			/* its descriptor */
+	char path[80];			/* its path */
 	struct semaphore_mark *marks;
 	size_t nmarks;
 };
 
 /*
- * Turn on, with a new note. Return 0, or -errno if there is no note: it works, but nothing can repair
- * what a killed process leaves behind. semaphores_close() ends it.
+ * Turn on and create a note. Return 0, or -errno without a note: semaphores are still written, but
+ * after SIGKILL they cannot be repaired. semaphores_close() ends it.
  */
 int semaphores_open(struct semaphores *semaphores);
 
@@ -52,8 +52,8 @@ void semaphores_write(struct semaphores *semaphores, const struct process *proce
 		      const uint64_t *vaddrs, size_t count);
 
 /*
- * Write the semaphores into all processes that run @file. Repeats until none is new: a process may be
- * forked from one that was not written to yet.
+ * Write the semaphores into all processes that run @file. Repeat until there is no new one: a
+ * process may have been forked from one that had no increment yet.
  */
 void semaphores_write_all(struct semaphores *semaphores, const struct process_file *file,
 			  uint64_t lowest, const uint64_t *vaddrs, size_t count);
