@@ -21,17 +21,18 @@
  *
  * A part is linked as its body followed by the functions that it calls. Both are separated here
  * because the kernel requires each function to be contiguous, and all bodies together are the main
- * function. The distance between body and functions changes, so calls from the one to the others
- * are adjusted; calls among the functions of a part are relative and stay. The last part comes first
- * because engine tables have their busiest probe there.
+ * function. Calls from a body to its functions are adjusted, as their distance changes; calls among
+ * the functions of a part are relative and remain valid. The last part comes first because engine
+ * tables have their busiest probe there.
  */
 #define JOIN_HEAD	3	/* instructions before the comparisons */
-#define JOIN_TAIL	2	/* .. and behind them */
+#define JOIN_TAIL	2	/* .. and after them */
 
+/* State of joining; positions are indices of instructions. */
 struct join {
 	struct bpf_insn *insns;
 	uint32_t at;			/* the next instruction of the head */
-	uint32_t body, functions;	/* where the next part's go */
+	uint32_t body, functions;	/* positions of the next part's body and functions */
 };
 
 static bool is_local_call(const struct bpf_insn *insn)
@@ -58,7 +59,7 @@ uint32_t join_fit(const struct join_part *parts, uint32_t nparts, uint32_t max)
 	return n;
 }
 
-/* Return the length of the body of @part: its functions begin where the first call leads. */
+/* Return the length of the body of @part in instructions: up to the first function called. */
 static uint32_t part_body(const struct join_part *part)
 {
 	uint32_t body = part->count;
@@ -93,7 +94,7 @@ static void join_tail(struct join *join)
 	join_put(join, (struct bpf_insn){ .code = BPF_JMP | BPF_EXIT });
 }
 
-/* Add part @number. Return false if it calls itself, which the kernel would refuse. */
+/* Add part @number. Return false if its body calls itself, which the kernel does not permit. */
 static bool join_part(struct join *join, const struct join_part *part, uint32_t number)
 {
 	uint32_t own = part_body(part), moved = join->functions - own - join->body;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Joining of linked programs into one, which the attach cookie of the site leads to the right part.
- * All sites of a file can share one link then, and the kernel waits for a grace period once, not
- * once per program, when the link is closed.
+ * Joining of linked programs into one, which selects the part to run by the attach cookie of the
+ * site. All sites of a file can then share one link, and when it is closed, the kernel waits for
+ * one grace period instead of one per program.
  */
 #ifndef LOADER_JOIN_H
 #define LOADER_JOIN_H
@@ -14,7 +14,7 @@
 #define JOIN_INSNS_MAX		8192
 #define JOIN_FUNCTIONS_MAX	256	/* the kernel's BPF_MAX_SUBPROGS */
 
-/* A linked program. */
+/* A linked program. Borrowed. */
 struct join_part {
 	const struct bpf_insn *insns;
 	uint32_t count;

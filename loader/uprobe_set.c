@@ -11,17 +11,17 @@
 
 #define LOG_SIZE	(1 << 20)
 
-/* State of attaching a set: its sites by group, as the kernel takes them. */
+/* State of attaching a set: its sites in the order of their groups, one array a property. */
 struct attachment {
 	const struct uprobe_set *set;
 	const struct uprobe_file *file;
 	const struct uprobe_method *method;
 	struct uprobe_links *links;
 	struct error *error;
-	bool on_return;			/* the sites at returns, or the others */
+	bool on_return;			/* the current pass: sites at returns, or the others */
 	unsigned long *offsets, *semaphores;
-	uint64_t *groups;		/* of each site, index of ->order */
-	uint64_t *cookies;		/* of each site: the part of the joined program */
+	uint64_t *groups;		/* of each site: index in ->order */
+	uint64_t *cookies;		/* of each site: part of the joined program */
 	const struct uprobe_group **order;
 	uint32_t nsites, ngroups;
 };
@@ -41,7 +41,8 @@ static int uprobe_group(struct uprobe_set *set, const char *program, const struc
 		return -ENOMEM;
 	set->groups = groups;
 	group = &groups[set->ngroups];
-	*group = (struct uprobe_group){ .program = program, .count = count, .insns = malloc(bytes) };
+	*group = (struct uprobe_group){ .program = program, .count = count,
+					.insns = malloc(bytes) };
 	if (!group->insns)
 		return -ENOMEM;
 	memcpy(group->insns, insns, bytes);
@@ -108,17 +109,17 @@ int uprobe_set_load(const struct prog_def *def, struct error *error)
 	/* The program is not the cause, and the verifier has no log. */
 	if (prog == -EMFILE || prog == -ENFILE || prog == -ENOMEM)
 		return prog;
-	/* Load again for the verifier's log, which would slow every load down. */
+	/* Load again with the verifier's log, which slows loading down. */
 	error->log = malloc(LOG_SIZE);
 	if (error->log)
 		sys_prog_load(def, error->log, LOG_SIZE);
 	return prog;
 }
 
-/* Load the program and attach it to the sites from @first to before @end. */
-static int attachment_part(struct attachment *attachment, const char *name,
-			   const struct bpf_insn *insns,
-			   uint32_t count, uint32_t first, uint32_t end)
+/* Load a program and attach it to the sites [@first, @end). Return 0, or -errno in ->error. */
+static int attachment_attach(struct attachment *attachment, const char *name,
+			     const struct bpf_insn *insns, uint32_t count,
+			     uint32_t first, uint32_t end)
 {
 	const struct uprobe_method *method = attachment->method;
 	struct uprobe_links *links = attachment->links;
@@ -133,7 +134,8 @@ static int attachment_part(struct attachment *attachment, const char *name,
 		method->program(method->program_arg, name, insns, count);
 	prog = uprobe_set_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
 						   .attach_type = attach_type(method->method),
-						   .insns = insns, .count = count }, attachment->error);
+						   .insns = insns, .count = count },
+			       attachment->error);
 	if (prog < 0)
 		return prog;
 	/* The path of an open file is valid in any mount namespace, and if it was deleted. */
@@ -147,10 +149,9 @@ static int attachment_part(struct attachment *attachment, const char *name,
 	return 0;
 }
 
-/* Attach @joined to the sites of the groups from @first to before @end, its parts in this order. */
-static int attachment_run(struct attachment *attachment, const struct bpf_insn *joined,
-			  uint32_t count,
-			  uint32_t first, uint32_t end)
+/* Attach @joined, whose parts are the groups [@first, @end), to the sites of these groups. */
+static int attachment_attach_joined(struct attachment *attachment, const struct bpf_insn *joined,
+				    uint32_t count, uint32_t first, uint32_t end)
 {
 	uint32_t from = 0, to;
 
@@ -158,10 +159,13 @@ static int attachment_run(struct attachment *attachment, const struct bpf_insn *
 		from++;
 	for (to = from; to < attachment->nsites && attachment->groups[to] < end; to++)
 		attachment->cookies[to] = attachment->groups[to] - first;
-	return attachment_part(attachment, attachment->file->name, joined, count, from, to);
+	return attachment_attach(attachment, attachment->file->name, joined, count, from, to);
 }
 
-/* Join as many groups as fit into each program. Return -ENOSPC if not even one fits. */
+/*
+ * Attach joined programs, of as many groups each as fit. Return 0, -ENOSPC if a single group does
+ * not fit, or another -errno.
+ */
 static int attachment_joined(struct attachment *attachment)
 {
 	struct join_part *parts = calloc(attachment->ngroups, sizeof(*parts));
@@ -180,7 +184,8 @@ static int attachment_joined(struct attachment *attachment)
 		fit = join_fit(parts + first, attachment->ngroups - first, JOIN_INSNS_MAX);
 		n = fit ? join_programs(parts + first, fit, joined, JOIN_INSNS_MAX) : -ENOSPC;
 		if (n >= 0)
-			n = attachment_run(attachment, joined, (uint32_t)n, first, first + fit);
+			n = attachment_attach_joined(attachment, joined, (uint32_t)n, first,
+						     first + fit);
 	}
 cleanup:
 	free(joined);
@@ -188,8 +193,8 @@ cleanup:
 	return n;
 }
 
-/* Attach one program for each group. */
-static int attachment_groups(struct attachment *attachment)
+/* Attach one program a group. Return 0 or -errno. */
+static int attachment_separate(struct attachment *attachment)
 {
 	uint32_t first = 0, end;
 	int err = 0;
@@ -200,13 +205,13 @@ static int attachment_groups(struct attachment *attachment)
 		for (end = first; end < attachment->nsites; end++)
 			if (attachment->groups[end] != attachment->groups[first])
 				break;
-		err = attachment_part(attachment, group->program, group->insns, group->count,
-				      first, end);
+		err = attachment_attach(attachment, group->program, group->insns, group->count,
+					first, end);
 	}
 	return err;
 }
 
-/* Collect the sites in the order of their groups. */
+/* Collect the sites of the current pass in the order of their groups. */
 static void attachment_sites(struct attachment *attachment)
 {
 	const struct uprobe_set *set = attachment->set;
@@ -232,8 +237,8 @@ static void attachment_sites(struct attachment *attachment)
 	attachment->nsites = n;
 }
 
-/* Attach the sites at function returns, or the others. */
-static int attachment_out(struct attachment *attachment, bool on_return)
+/* Attach to the sites at returns of functions, or to the others. Return 0 or -errno. */
+static int attachment_pass(struct attachment *attachment, bool on_return)
 {
 	struct uprobe_links *links = attachment->links;
 	uint32_t before = links->count;
@@ -247,7 +252,7 @@ static int attachment_out(struct attachment *attachment, bool on_return)
 	if (err == -ENOSPC && attachment->error->kind == ERROR_NONE) {
 		attach_close(links->features, links->fds + before, links->count - before);
 		links->count = before;
-		err = attachment_groups(attachment);
+		err = attachment_separate(attachment);
 	}
 	return err;
 }
@@ -258,7 +263,7 @@ int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *fi
 {
 	struct attachment attachment = { .set = set, .file = file, .method = method,
 					 .links = links, .error = error };
-	/* Room for five arrays; each group has a site. */
+	/* Five arrays; there are at most as many groups as sites. */
 	uint64_t *room = calloc(set->nsites, 5 * sizeof(*room));
 	int err = -ENOMEM;
 
@@ -274,9 +279,9 @@ int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *fi
 	attachment.groups = room + 2 * set->nsites;
 	attachment.cookies = room + 3 * set->nsites;
 	attachment.order = (const struct uprobe_group **)(room + 4 * set->nsites);
-	err = attachment_out(&attachment, false);
+	err = attachment_pass(&attachment, false);
 	if (!err)
-		err = attachment_out(&attachment, true);
+		err = attachment_pass(&attachment, true);
 cleanup:
 	free(room);
 	if (err)

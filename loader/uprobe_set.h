@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is attached to a file: linked programs and the sites of each. Sites with identical programs
- * share one.
+ * A uprobe set: the probe sites of one file with their linked programs. Sites with identical
+ * programs share one, their group.
  */
 #ifndef LOADER_UPROBE_SET_H
 #define LOADER_UPROBE_SET_H
@@ -11,38 +11,39 @@
 #include "loader/error.h"
 #include "loader/attach.h"
 
+/* A program. */
 struct uprobe_group {
 	const char *program;		/* its name, borrowed */
-	struct bpf_insn *insns;
-	uint32_t count;
+	struct bpf_insn *insns;		/* owned */
+	uint32_t count;			/* instructions */
 };
 
 struct uprobe_site {
-	uint64_t offset, semaphore;	/* in the file; semaphore 0: none */
+	uint64_t offset, semaphore;	/* in the file, bytes; semaphore 0: none */
 	uint64_t semaphore_vaddr;	/* its address as linked */
-	uint32_t group;
-	bool on_return;			/* at returns of the function that begins there */
+	uint32_t group;			/* index in uprobe_set.groups */
+	bool on_return;			/* at returns of the function at ->offset */
 };
 
-/* All zero is an empty one; uprobe_set_free() ends it. */
+/* All zero is an empty set; uprobe_set_free() frees it. Arrays are owned. */
 struct uprobe_set {
 	struct uprobe_group *groups;
 	struct uprobe_site *sites;
 	uint32_t ngroups, nsites;
 };
 
-/* A file to attach to. All is borrowed. */
+/* A file to attach to. Everything is borrowed. */
 struct uprobe_file {
-	const char *name;		/* of the program that all groups are joined to */
+	const char *name;		/* of the program that the groups are joined into */
 	int fd;				/* open for reading */
-	const char *path;		/* for messages */
+	const char *path;		/* for errors */
 };
 
-/* How to attach. All is borrowed. */
+/* Attach method and options. Everything is borrowed. */
 struct uprobe_method {
 	struct features *features;
 	enum attach_method method;
-	bool uncounted;			/* the kernel does not count the semaphores */
+	bool uncounted;			/* the kernel does not count semaphores */
 	/* Called for each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;
@@ -50,21 +51,22 @@ struct uprobe_method {
 
 /* The descriptors that keep programs attached. All zero is none. */
 struct uprobe_links {
-	int *fds;
+	int *fds;			/* owned */
 	uint32_t count;
 	struct features *features;	/* of the method, borrowed */
 };
 
 /*
- * Add @site with the linked @program, @count instructions, which are copied. Its ->group is ignored.
- * Return 0 or -ENOMEM.
+ * Add @site with the linked @program, @count instructions, which are copied. Its ->group is
+ * ignored. Return 0 or -ENOMEM.
  */
 int uprobe_set_add(struct uprobe_set *set, const char *program, const struct bpf_insn *insns,
 		   uint32_t count, const struct uprobe_site *site);
 
-/* Remove the groups and sites beyond the first so many. */
+/* Remove all groups and sites but the first @ngroups and @nsites. */
 void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites);
 
+/* Free everything and reset to the empty set. */
 void uprobe_set_free(struct uprobe_set *set);
 
 /*
@@ -73,18 +75,18 @@ void uprobe_set_free(struct uprobe_set *set);
  */
 int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count);
 
-/* Load a program. Return its descriptor, or -errno with the verifier's log in @error. */
+/* Load a program. Return its descriptor, or -errno and the cause with the log in @error. */
 int uprobe_set_load(const struct prog_def *def, struct error *error);
 
 /*
- * Load the programs and attach them to their sites, by one link if possible. Return 0, or -errno with
- * the cause in @error and nothing attached. uprobe_set_detach() ends it.
+ * Load the programs and attach them to their sites, by one link if possible. Return 0, or -errno
+ * with the cause in @error and nothing attached. uprobe_set_detach() ends it.
  */
 int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *file,
 		      const struct uprobe_method *method, struct uprobe_links *links,
 		      struct error *error);
 
-/* Detach the probes. */
+/* Detach the programs and close the descriptors. */
 void uprobe_set_detach(struct uprobe_links *links);
 
 #endif
