@@ -83,7 +83,7 @@ void banner_program(void *arg, const char *name, const struct bpf_insn *insns, s
 void banner_features(struct loop *loop, const struct features *features)
 {
 	for (int i = 0; i < FEATURES; i++)
-		if (features->row[i].asked)
+		if (features->row[i].probed)
 			output_printf(&loop->err, "kernel: %s: %s (%s)\n", feature_name(i),
 				      features->row[i].has ? "yes" : "no", feature_since(i));
 }

@@ -41,7 +41,7 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
-/* Return whether the verifier accepts the helper called by the third last of @count @insns. */
+/* Return whether the kernel loads the program @insns, which calls a helper. */
 static bool probe_helper(const struct bpf_insn *insns, uint32_t count)
 {
 	int prog = sys_prog_load(&(struct prog_def){
@@ -140,7 +140,7 @@ int feature_allowed(void)
 	return 0;
 }
 
-/* Older kernels load such a program, too; only the link fails: a directory has no code. */
+/* Older kernels load the program, too, so create a link: to a directory it fails with EBADF. */
 static bool probe_uprobe_multi(struct features *features)
 {
 	struct prog_def def = {
@@ -171,7 +171,7 @@ static bool probe_file(const char *path)
 	return fd >= 0;
 }
 
-/* The format of the PMU lists it; kernels with uprobe_multi have it as well. */
+/* The PMU's format describes ref_ctr_offset; kernels with uprobe_multi have it, too. */
 static bool probe_ref_ctr(struct features *features)
 {
 	return feature_has(features, FEATURE_UPROBE_MULTI) ||
@@ -190,12 +190,12 @@ static bool probe_tracefs(struct features *features)
 	return !features->tracefs_error;
 }
 
-/* One row a feature, with the fallback that is used without it. */
+/* The features, with the fallbacks that are used without them. */
 static const struct {
 	const char *name, *since;
 	bool (*probe)(struct features *features);
 	const char *fallback;		/* NULL: none */
-	uint32_t newer;			/* features that take precedence over the fallback */
+	uint32_t newer;			/* FEATURE_BIT()s that take precedence over it */
 } feature_table[FEATURES] = {
 	[FEATURE_RINGBUF] = { "BPF ring buffer", "457f44363a88, Linux 5.8", probe_ringbuf,
 			      .fallback = "perfbuf" },
@@ -222,9 +222,9 @@ static const struct {
 
 bool feature_has(struct features *features, enum feature feature)
 {
-	if (!features->row[feature].asked) {
+	if (!features->row[feature].probed) {
 		features->row[feature].has = feature_table[feature].probe(features);
-		features->row[feature].asked = true;
+		features->row[feature].probed = true;
 	}
 	return features->row[feature].has;
 }
@@ -234,7 +234,7 @@ void feature_deny(struct features *features, uint32_t denied)
 	for (int i = 0; i < FEATURES; i++) {
 		if (!(denied & FEATURE_BIT(i)))
 			continue;
-		features->row[i].asked = true;
+		features->row[i].probed = true;
 		features->row[i].has = false;
 	}
 }

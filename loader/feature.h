@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Feature probes: the kernel is asked for each feature, not for its version. */
+/* Feature probes: each feature is detected by a test, not by the version of the kernel. */
 #ifndef LOADER_FEATURE_H
 #define LOADER_FEATURE_H
 
@@ -25,42 +25,46 @@ enum feature {
 
 #define FEATURE_BIT(feature)	(1u << (feature))
 
-/* The results so far; all zero at first. */
+/* The results so far. All zero is none; features_close() ends it. */
 struct features {
 	struct {
-		bool asked, has;
+		bool probed, has;
 	} row[FEATURES];
-	int uprobe_pmu;		/* the PMU's number, valid with FEATURE_UPROBE_PMU */
+	int uprobe_pmu;		/* the PMU's type number, valid with FEATURE_UPROBE_PMU */
 	struct tracefs tracefs;	/* open with FEATURE_TRACEFS; owned */
-	int tracefs_error;	/* else -errno */
+	int tracefs_error;	/* without it: -errno */
 };
 
-/* Return whether the kernel has @feature. It is asked once. */
+/* Return whether the kernel has @feature. The first call probes for it. */
 bool feature_has(struct features *features, enum feature feature);
 
 /*
  * Return 0 if this process may load tracing programs, or the error of bpf(2), such as -EPERM or
- * -ENOSYS. After an error a missing feature is not known to be missing.
+ * -ENOSYS. After such an error the feature probes fail, too, and prove nothing.
  */
 int feature_allowed(void);
 
-/* Answer no for each feature in @denied, a set of FEATURE_BIT(), so that its fallback is used. */
+/*
+ * Treat each feature in @denied, a set of FEATURE_BIT(), as missing, so that its fallback is used.
+ */
 void feature_deny(struct features *features, uint32_t denied);
 
 /*
- * Add to *@denied the features that the fallback @name, of @len bytes, does without. Return 0, or
- * -ENOENT if no fallback has this name.
+ * Add to *@denied the features that must be missing for the fallback @name, of @len bytes, to be
+ * used. Return 0, or -ENOENT if no fallback has this name.
  */
 int feature_force(const char *name, size_t len, uint32_t *denied);
 
-/* Return the name of the fallback that does without @feature, or NULL if there is none. Static. */
+/* Return the name of the fallback for @feature, or NULL if there is none. Static. */
 const char *feature_fallback(enum feature feature);
 
-/* Close the descriptors that the answers hold. */
+/* Close the descriptors that feature probes opened. */
 void features_close(struct features *features);
 
-/* Return the name, "uprobe_multi link", and the commit and release that added it. Static. */
+/* Return the name of @feature, "uprobe_multi link". Static. */
 const char *feature_name(enum feature feature);
+
+/* Return the commit and release that added @feature, "89ae89f53d20, Linux 6.6". Static. */
 const char *feature_since(enum feature feature);
 
 #endif

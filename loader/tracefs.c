@@ -15,7 +15,7 @@
 
 #define GROUP		"dbslower_"
 #define EVENTS		"uprobe_events"
-#define EVENT_SIZE	80	/* the kernel's names have 64 bytes at most */
+#define EVENT_SIZE	80	/* the kernel limits names to 64 bytes */
 #define TRIES		3
 #define RECORD_MAX	8192	/* PERF_MAX_TRACE_SIZE of the kernel, or less */
 #define RECORD_HIDDEN	8	/* not readable by programs: the kernel keeps a pointer there */
@@ -35,7 +35,7 @@ bool tracefs_parse(const char *line, char *event, size_t size)
 	return true;
 }
 
-/* Write one command in one call, as the kernel requires. Return 0 or -errno. */
+/* Write one command, by a single write(2) as the kernel requires. Return 0 or -errno. */
 static int tracefs_write(struct tracefs *tracefs, const char *command, size_t len)
 {
 	int fd = openat(tracefs->dir, EVENTS, O_WRONLY | O_APPEND | O_CLOEXEC), err = 0;
@@ -57,7 +57,7 @@ static void tracefs_remove(struct tracefs *tracefs, const char *event)
 		tracefs_write(tracefs, command, (size_t)n);
 }
 
-/* Return the contents of a file, the caller's to free; or NULL with errno set. */
+/* Return the contents of a file, which the caller frees; or NULL with errno set. */
 static char *tracefs_text(int dir, const char *path)
 {
 	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
@@ -123,7 +123,7 @@ static int tracefs_make(struct tracefs *tracefs, const struct uprobe_sites *site
 	char command[512], counter[32] = "";
 	int n;
 
-	/* 1cc33161a83d (4.20) */
+	/* 1cc33161a83d (Linux 4.20) */
 	if (semaphore)
 		snprintf(counter, sizeof(counter), "(0x%lx)", semaphore);
 	n = snprintf(command, sizeof(command), "%c:%s %s:0x%lx%s\n", sites->on_return ? 'r' : 'p',
@@ -153,7 +153,7 @@ int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites 
 
 	/* Another process of this program may sweep the event before it is in use. */
 	for (int i = 0; i < TRIES && (fd == -ENOENT || fd == -EINVAL); i++) {
-		snprintf(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->made++);
+		snprintf(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->created++);
 		fd = tracefs_make(tracefs, sites, index, event);
 		if (fd)
 			continue;
@@ -216,7 +216,7 @@ void tracefs_close(struct tracefs *tracefs)
 {
 	if (!tracefs->open)
 		return;
-	if (tracefs->made)
+	if (tracefs->created)
 		tracefs_sweep(tracefs);
 	close(tracefs->dir);
 	tracefs->open = false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Uprobes as tracefs events, each created by writing a line of text: the fallback for kernels
- * without an uprobe PMU. Such events outlive the process. They are removed explicitly, and those of
- * a killed process of this program by the next one; the kernel refuses to remove one that is in use.
+ * without a uprobe PMU. Such events outlive the process: they are removed explicitly, and stale
+ * ones of a killed process by the next start. The kernel does not remove an event that is in use.
  *
  * Source of the formats: Documentation/trace/uprobetracer.rst and events.rst of the kernel.
  */
@@ -14,16 +14,17 @@
 
 #include "loader/sys.h"
 
+/* tracefs. All zero is not open. */
 struct tracefs {
 	bool open;
 	int dir;			/* its root directory; owned */
-	uint32_t made;			/* events created so far */
+	uint32_t created;		/* number of events so far */
 	char group[40];			/* of the events: "dbslower_PID_…" */
 };
 
 /*
- * Open tracefs, or mount a private one, and remove stale events. Return 0; -EACCES or -EPERM if only
- * the permission is missing; or -errno. tracefs_close() ends it; all zero is not open.
+ * Open tracefs, or mount a private one, and remove stale events. Return 0; -EACCES or -EPERM if
+ * only the permission is missing; or -errno. tracefs_close() ends it; all zero is not open.
  */
 int tracefs_open(struct tracefs *tracefs);
 

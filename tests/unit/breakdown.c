@@ -150,7 +150,7 @@ static void damaged(void)
 static void kernel(void)
 {
 	struct object_value numbers[KERNEL_OFFSETS];
-	struct features features = { .row = { { .asked = false } } };
+	struct features features = { .row = { { .probed = false } } };
 	int events[2], err = kernel_offsets_read(&features, numbers, events);
 
 	/* Neither BTF nor tracefs may be available, or to root only, or not in an emulator. */
