@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Attaching programs to probe sites. Descriptors own everything: when the last one is closed, also by
- * SIGKILL, the kernel detaches the probes and decrements the semaphores. Only the names of tracefs
- * events remain after SIGKILL; the next start removes them.
+ * Attaching programs to probe sites. Descriptors own everything: when the last one is closed, also
+ * by SIGKILL, the kernel detaches the probes and decrements the semaphores. Only the names of
+ * tracefs events remain after SIGKILL; the next start removes them.
  */
 #ifndef LOADER_ATTACH_H
 #define LOADER_ATTACH_H
@@ -10,15 +10,15 @@
 #include "loader/feature.h"
 #include "loader/sys.h"
 
-/* Methods to attach uprobes, the best one first. */
+/* Attach methods, the best one first. */
 enum attach_method {
 	ATTACH_MULTI,		/* one uprobe_multi link for all sites of a program */
-	ATTACH_PERF,		/* the uprobe PMU: a perf event a site */
-	ATTACH_TRACEFS,		/* the same with uprobe_events of tracefs */
-	ATTACH_NONE,		/* the kernel has none of them */
+	ATTACH_PERF,		/* a perf event per site, of the uprobe PMU */
+	ATTACH_TRACEFS,		/* a perf event per site, of uprobe_events in tracefs */
+	ATTACH_NONE,		/* the kernel supports none of them */
 };
 
-/* Return the best method that the kernel has. */
+/* Return the best method that the kernel supports. */
 enum attach_method attach_choose(struct features *features);
 
 /* Return "uprobe_multi", "perf uprobe", "uprobe_events" or "none". Static. */
@@ -35,7 +35,7 @@ int attach_uprobes(struct features *features, enum attach_method method, int pro
 		   const struct uprobe_sites *sites, int *fds);
 
 /*
- * Close the @count descriptors in @fds and remove tracefs events of theirs. @features is that of
+ * Close the @count descriptors in @fds and remove their tracefs events. @features is that of
  * attach_uprobes(), and may be NULL if @count is 0.
  */
 void attach_close(struct features *features, const int *fds, uint32_t count);

@@ -14,9 +14,9 @@
 #define BTF_BYTES_MAX	(64u << 20)
 #define NESTING_MAX	16
 
-/* A type; what is specific to its kind is at the cursor. */
+/* A type. The data specific to its kind are at the cursor. */
 struct type {
-	uint32_t name, kind, vlen, size;	/* ->size: for some kinds the ID of another type */
+	uint32_t name, kind, vlen, size;	/* ->size: of some kinds, the ID of a type */
 	bool bit_fields;
 	struct cursor c;
 };
@@ -42,7 +42,7 @@ int btf_open(struct btf *btf, const void *data, size_t size)
 	return c.bad ? -EINVAL : 0;
 }
 
-/* Read @size bytes; a read of a sysfs file may return less. */
+/* Read @size bytes; read(2) of a sysfs file may return less. Return 0 or -errno. */
 static int btf_read(int fd, unsigned char *data, size_t size)
 {
 	for (size_t at = 0; at < size;) {
@@ -86,7 +86,7 @@ void btf_close(struct btf *btf)
 	*btf = (struct btf){ .types = NULL };
 }
 
-/* Return how many bytes follow the head of a type. */
+/* Return the number of bytes that follow the head of a type. */
 static size_t type_tail(const struct type *type)
 {
 	switch (type->kind) {
@@ -137,7 +137,7 @@ static bool type_has_members(const struct type *type)
 	return type->kind == BTF_KIND_STRUCT || type->kind == BTF_KIND_UNION;
 }
 
-/* Find the structure or union @name. */
+/* Find the structure or union @name. Return as btf_member(). */
 static int type_named(const struct btf *btf, const char *name, struct type *type)
 {
 	struct cursor c = cursor_over(btf->types, btf->types_size, false);
@@ -148,7 +148,7 @@ static int type_named(const struct btf *btf, const char *name, struct type *type
 	return c.bad ? -EINVAL : -ENOENT;
 }
 
-/* Find the structure with ID @number, through typedefs and qualifiers. */
+/* Find the structure or union with ID @number, through typedefs and qualifiers. */
 static int type_numbered(const struct btf *btf, uint32_t number, struct type *type)
 {
 	for (int i = 0; i < NESTING_MAX; i++) {
@@ -169,7 +169,7 @@ static int type_numbered(const struct btf *btf, uint32_t number, struct type *ty
 	return -EINVAL;
 }
 
-/* Add the offset of @path in @type to @member. @depth: nesting so far. */
+/* Add the offset of @path in @type to @member. @depth: levels of nesting so far. */
 static int type_member(const struct btf *btf, struct type *type, const char *path, int depth,
 		       struct btf_place *member)
 {
@@ -194,7 +194,7 @@ static int type_member(const struct btf *btf, struct type *type, const char *pat
 			*member = at;
 			return 0;
 		}
-		/* Members of an anonymous structure belong to the one around it. */
+		/* Members of an anonymous structure are members of the enclosing one. */
 		if ((!found && !btf_is(btf, name, "", 0)) || depth == NESTING_MAX)
 			continue;
 		err = type_numbered(btf, number, &inner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Errors as a kind and its subject. cli/message.c words them and names the remedy. */
+/* Errors: a kind and its subject. cli/message.c prints them with the cause and the remedy. */
 #ifndef LOADER_ERROR_H
 #define LOADER_ERROR_H
 
@@ -8,7 +8,7 @@
 
 enum error_kind {
 	ERROR_NONE,
-	ERROR_MEMORY,		/* no memory in this process */
+	ERROR_MEMORY,		/* allocation in this process failed */
 	ERROR_MAP,		/* the kernel refused a BPF map, subject: its name */
 	ERROR_PROGRAM,		/* the kernel refused a BPF program, subject: its name; log */
 	ERROR_LINK,		/* a symbol of our object is unresolved, subject: its name */
@@ -16,7 +16,7 @@ enum error_kind {
 	ERROR_ATTACH,		/* uprobes on the file, subject: its path */
 	ERROR_NO_UPROBES,	/* the kernel has no method to attach uprobes */
 	ERROR_TRACEFS,		/* tracefs is the only method, and not permitted */
-	ERROR_TYPES,		/* the kernel does not describe its types */
+	ERROR_TYPES,		/* neither BTF nor tracefs describes the kernel's types */
 	ERROR_STREAM,		/* mapping the buffer of records */
 	ERROR_WAIT,		/* waiting for signals and the time limit */
 	ERROR_PROC,		/* reading /proc */
@@ -42,7 +42,7 @@ struct error {
 	char *log;		/* the verifier's, or NULL; error_clear() frees it */
 };
 
-/* Fill @error but for its log; what is too long is cut. Return @code. */
+/* Set all members of @error but the log. Longer strings are cut; NULL is "". Return @code. */
 int error_set(struct error *error, enum error_kind kind, int code, const char *subject,
 	      const char *detail);
 

@@ -17,19 +17,20 @@
 struct inflate {
 	const uint8_t *in;
 	size_t in_size, in_at;
-	uint32_t hold;			/* bits that were read and not used, the next one lowest */
-	unsigned int held;
+	uint32_t hold;			/* bits that were read but not used, the next one lowest */
+	unsigned int held;		/* number of these bits */
 	uint8_t *out;
 	size_t out_size, out_at;
-	bool failed;			/* the input ended early or contradicts itself */
+	bool failed;			/* the input is truncated or malformed */
 };
 
-/* A prefix code: the symbols by length and value, and how many there are of each length. */
+/* A prefix code: the symbols by length and value, and the number of each length. */
 struct code {
 	uint16_t count[BITS_MAX + 1];
 	uint16_t symbol[LITERALS];
 };
 
+/* Return the next @bits bits, or 0 with ->failed. */
 static unsigned int take(struct inflate *s, unsigned int bits)
 {
 	unsigned int value;
@@ -48,7 +49,7 @@ static unsigned int take(struct inflate *s, unsigned int bits)
 	return value;
 }
 
-/* Section 3.2.2: codes of one length are consecutive, in the order of their symbols. */
+/* RFC 1951, 3.2.2: codes of one length are consecutive, in the order of their symbols. */
 static void code_build(struct code *code, const uint8_t *lengths, unsigned int n)
 {
 	unsigned int at = 0;
@@ -81,7 +82,7 @@ static unsigned int code_next(struct inflate *s, const struct code *code)
 	return END_OF_BLOCK;
 }
 
-/* Section 3.2.5: lengths from 3 in steps that double after every four symbols. */
+/* RFC 1951, 3.2.5: lengths from 3 in steps that double after every four symbols. */
 static unsigned int length_of(struct inflate *s, unsigned int symbol)
 {
 	unsigned int extra = (symbol - 261) / 4;
@@ -107,6 +108,7 @@ static unsigned int distance_of(struct inflate *s, unsigned int symbol)
 	return ((2 + symbol % 2) << extra) + 1 + take(s, extra);
 }
 
+/* Repeat @length bytes of the output from @distance bytes back. */
 static void copy_back(struct inflate *s, unsigned int length, unsigned int distance)
 {
 	if (distance > s->out_at || length > s->out_size - s->out_at) {
@@ -158,7 +160,7 @@ static void block_fixed(struct inflate *s)
 	block_coded(s, &literals, &distances);
 }
 
-/* Section 3.2.7: the lengths of both codes, themselves coded. */
+/* RFC 1951, 3.2.7: the lengths of both codes, themselves coded. */
 static void block_dynamic(struct inflate *s)
 {
 	static const uint8_t order[] = { 16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Decompression of gzip files (RFC 1951, RFC 1952), as which the BPF objects are embedded. */
+/* Decompression of gzip files (RFC 1951, RFC 1952): the format of the embedded BPF objects. */
 #ifndef LOADER_INFLATE_H
 #define LOADER_INFLATE_H
 

@@ -43,7 +43,9 @@ void perfbuf_close(struct perfbuf *perf)
 	*perf = (struct perfbuf){ .fd = -1 };
 }
 
-/* Add the buffer of CPU @number. Return 0, -ENODEV if it is offline, or 1 if there are no more. */
+/*
+ * Add the buffer of CPU @number. Return 0, -ENODEV if it is offline, 1 after the last, or -errno.
+ */
 static int perfbuf_add(struct perfbuf *perf, const struct perfbuf_config *config, uint32_t number)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -94,7 +96,7 @@ int perfbuf_open(struct perfbuf *perf, const struct perfbuf_config *config)
 		err = -errno;
 		goto fail;
 	}
-	/* /sys need not be mounted: that the kernel refuses a CPU says that there are no more. */
+	/* Without /sys, the first CPU that the kernel does not know ends the list. */
 	err = 0;
 	for (uint32_t number = 0; !err || err == -ENODEV; number++)
 		err = perfbuf_add(perf, config, number);
@@ -107,7 +109,7 @@ fail:
 	return err;
 }
 
-/* The control page of a buffer. */
+/* Return the control page of a buffer. */
 static struct perf_event_mmap_page *cpu_meta(const struct perfbuf_cpu *cpu)
 {
 	return (struct perf_event_mmap_page *)(void *)cpu->page;
@@ -128,14 +130,17 @@ static void cpu_copy(const struct perfbuf *perf, const struct perfbuf_cpu *cpu, 
 	memcpy((unsigned char *)to + to_end, data, size - to_end);
 }
 
-/* Advance the tail beyond its record of @size bytes. */
+/* Release the record of @size bytes at the tail. */
 static void cpu_skip(struct perfbuf_cpu *cpu, uint16_t size)
 {
 	cpu->tail += size;
 	__atomic_store_n(&cpu_meta(cpu)->data_tail, cpu->tail, __ATOMIC_RELEASE);
 }
 
-/* Advance to the next sample, whose head goes to @record. Return false if none is from before @until_ns. */
+/*
+ * Advance to the next sample and store its header in *@record. Return false if there is none with a
+ * time up to @until_ns.
+ */
 static bool cpu_next(struct perfbuf *perf, struct perfbuf_cpu *cpu, uint64_t until_ns,
 		     struct perf_event_header *record)
 {
@@ -143,7 +148,7 @@ static bool cpu_next(struct perfbuf *perf, struct perfbuf_cpu *cpu, uint64_t unt
 
 	while (cpu->tail < cpu->head) {
 		cpu_copy(perf, cpu, cpu->tail, record, sizeof(*record));
-		/* Malformed: nothing behind it can be read. */
+		/* Malformed: nothing after it can be read. */
 		if (record->size < sizeof(*record) || record->size > cpu->head - cpu->tail) {
 			cpu->tail = cpu->head;
 			break;
@@ -162,7 +167,7 @@ static bool cpu_next(struct perfbuf *perf, struct perfbuf_cpu *cpu, uint64_t unt
 	return false;
 }
 
-/* Pass the sample at the tail to @handler, unless it is only a wake-up, and skip it. */
+/* Pass the sample at the tail to @handler, unless it is only a wake-up, and release it. */
 static int cpu_sample(struct perfbuf *perf, struct perfbuf_cpu *cpu,
 		      int (*handler)(void *arg, const void *data, size_t size), void *arg)
 {
@@ -180,9 +185,9 @@ static int cpu_sample(struct perfbuf *perf, struct perfbuf_cpu *cpu,
 }
 
 /*
- * Merge the buffers in the order of their times, up to the time of the call. If record A led to B on
- * another CPU, A was in its buffer before B got its time. So if B's time is before the call's, A is
- * visible when the heads are read, in whatever order that happens.
+ * Merge the buffers in the order of time, up to the time of the call. If record A caused B on
+ * another CPU, A was in its buffer before B got its time. So if B's time is before the call, A is
+ * visible when the heads are read, in any order.
  */
 int64_t perfbuf_drain(struct perfbuf *perf,
 		      int (*handler)(void *arg, const void *data, size_t size), void *arg)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The consumer's side of one perf buffer per CPU, read in place: the fallback for kernels without a
+ * The consumer side of perf buffers, one per CPU, read in place: the fallback for kernels without a
  * BPF ring buffer.
  *
  * Source of the layout: perf_event_open(2).
  *
- * From Linux 5.1 on (562019695119) bpf_perf_event_output() fails for each record that does not fit;
- * before, it never does. Either kernel reports to the consumer how many were dropped, except for
- * those after which nothing fitted any more. The larger one of both numbers is right.
+ * From Linux 5.1 on (562019695119) bpf_perf_event_output() fails for each record that does not
+ * fit; older kernels never report that. Both report to the consumer the number of dropped records
+ * with the next one that fits, so the last ones may be missing there. The larger of both numbers
+ * is right.
  */
 #ifndef LOADER_PERFBUF_H
 #define LOADER_PERFBUF_H
@@ -21,9 +22,9 @@
 
 /* The buffer of one CPU. */
 struct perfbuf_cpu {
-	int event, waker;		/* perf events; the second wakes us at each of its records */
+	int event, waker;		/* perf events; ->waker wakes at each of its records */
 	unsigned char *page;		/* struct perf_event_mmap_page, then the data; mapped */
-	uint64_t head, tail;		/* of this drain: bytes since the buffer was opened */
+	uint64_t head, tail;		/* positions of this drain, bytes since the opening */
 	uint64_t time_ns;		/* of the sample at ->tail */
 };
 
@@ -36,15 +37,16 @@ struct perfbuf {
 	uint32_t ncpus;
 	uint64_t lost;			/* records that the kernel reported as dropped */
 	int64_t ahead_ns;		/* see clock_ahead() */
-	unsigned char *spill;		/* a record is put together here; owned */
+	unsigned char *spill;		/* copy of the current record; owned */
 	size_t spill_size;
 };
 
+/* Parameters of opening. The maps are borrowed. */
 struct perfbuf_config {
-	int ring, wakers;		/* perf event arrays with an entry for each CPU */
+	int ring, wakers;		/* perf event arrays, an entry per CPU */
 	int control;			/* array map of struct control; need not be mappable */
-	uint64_t size;			/* bytes for each CPU: a power of two, of pages */
-	size_t record_max;		/* bytes of the longest record, at most PERFBUF_RECORD_MAX */
+	uint64_t size;			/* bytes of each buffer, a power of two of pages */
+	size_t record_max;		/* bytes of a record, at most PERFBUF_RECORD_MAX */
 	int64_t ahead_ns;		/* see clock_ahead() */
 };
 
@@ -58,8 +60,8 @@ int perfbuf_open(struct perfbuf *perf, const struct perfbuf_config *config);
 void perfbuf_close(struct perfbuf *perf);
 
 /*
- * Pass each record that was sent before the call to @handler, in the order of their times, as
- * ringbuf_drain(). Return its result, or how many bytes were waiting in the fullest buffer.
+ * Pass each record that was sent before the call to @handler, in the order of time, as
+ * ringbuf_drain(). Return its result if not 0, or else the bytes that waited in the fullest buffer.
  */
 int64_t perfbuf_drain(struct perfbuf *perf,
 		      int (*handler)(void *arg, const void *data, size_t size), void *arg);

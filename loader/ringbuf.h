@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The consumer's side of a BPF ring buffer (457f44363a88, Linux 5.8), read in place.
+ * The consumer side of a BPF ring buffer (457f44363a88, Linux 5.8), read in place.
  *
  * Source of the layout: Documentation/bpf/ringbuf.rst of the kernel.
  */

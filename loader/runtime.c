@@ -12,8 +12,8 @@
 #include "host/limits.h"
 #include "host/pid_namespace.h"
 
-#define RING_RECORDS	32	/* the buffer has room for at least so many of the longest ones */
-#define PERF_SHARE	4	/* the buffer of one CPU is a quarter of the ring buffer */
+#define RING_RECORDS	32	/* capacity of the buffer in records of maximum size, at least */
+#define PERF_SHARE	4	/* a perf buffer has this part of the ring buffer's size */
 
 /* Return whether one of the objects refers to @name. */
 static bool runtime_refers(const struct runtime *rt, const char *name)
@@ -91,6 +91,7 @@ int runtime_maps(struct runtime *rt, const struct map_def *maps, size_t n, struc
 	return 0;
 }
 
+/* Open the objects of the configuration. Return 0, or -errno and the cause in @error. */
 static int runtime_objects(struct runtime *rt, struct error *error)
 {
 	for (size_t i = 0; i < RUNTIME_OBJECTS && rt->config.objects[i].start; i++) {
@@ -119,8 +120,8 @@ int runtime_open_offline(struct runtime *rt, const unsigned char *start, const u
 }
 
 /*
- * Find the PID namespace that /proc counts in. Without it records would have PIDs that mean nothing
- * here, or none. A kernel without PID namespaces has no such file.
+ * Find the PID namespace of /proc, to which the PIDs in records are converted. A kernel without PID
+ * namespaces has no such file. Return 0, or -errno and the cause in @error.
  */
 static int runtime_namespace(struct runtime *rt, struct error *error)
 {
@@ -137,7 +138,7 @@ static int runtime_namespace(struct runtime *rt, struct error *error)
 	return 0;
 }
 
-/* Feature probes open descriptors and load programs: make them before the maps take the limits. */
+/* Probe for features now: that opens descriptors, and the maps may exhaust their limit. */
 static void runtime_choose(struct runtime *rt)
 {
 	bool old_reads = !feature_has(&rt->features, FEATURE_READ_USER);
@@ -172,6 +173,7 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 	return 0;
 }
 
+/* Return the size of the ring buffer, or of one perf buffer, in bytes. */
 static uint32_t runtime_ring_bytes(const struct runtime *rt, uint32_t ring_min, size_t record_max)
 {
 	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE), bytes = ring_min;
@@ -185,7 +187,7 @@ static uint32_t runtime_ring_bytes(const struct runtime *rt, uint32_t ring_min, 
 	return bytes;
 }
 
-/* Maps can be mapped from Linux 5.5 on (fc9702273e2e), before there was a ring buffer. */
+/* BPF_F_MMAPABLE is older (fc9702273e2e, Linux 5.5) than the ring buffer (Linux 5.8). */
 int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, struct error *error)
 {
 	bool perf = rt->perf_buffers;
@@ -207,12 +209,12 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
 	if (err)
 		return err;
 	rt->counters = runtime_map(rt, "counters");
-	/* Only a branch that is not taken names it, but a map it must be. */
+	/* Programs refer to it in a branch that is never taken; the verifier requires a map. */
 	if (!perf) {
 		runtime_set_map(rt, "wakers", runtime_map(rt, "ring"));
 		return 0;
 	}
-	/* These must be there before the programs. */
+	/* The buffers must exist before programs run. */
 	err = perfbuf_open(&rt->stream.perf, &(struct perfbuf_config){
 		.ring = runtime_map(rt, "ring"), .wakers = runtime_map(rt, "wakers"),
 		.control = runtime_map(rt, "control"), .size = rt->ring_bytes,
@@ -221,7 +223,7 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
 	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
 }
 
-/* Prepare for what outlives a killed process: tracefs events, and semaphores written by us. */
+/* Prepare for state that outlives a killed process: tracefs events, semaphores written by us. */
 static int runtime_lasting(struct runtime *rt, struct error *error)
 {
 	bool written = !feature_has(&rt->features, FEATURE_REF_CTR);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What every tracer needs of the kernel: a BPF object with its maps and constants by name, the
- * stream of records, and the attach method. Every tracer is set up here, so each has every fallback.
- * What the programs do is up to the tracer.
+ * The common part of all tracers: the BPF objects with their maps and constants by name, the stream
+ * of records, the attach method, and the fallbacks for missing kernel features.
  *
- * The order of calls:
+ * Order of calls:
  *
  *	runtime_open(), runtime_maps(), runtime_constant(), runtime_stream(), runtime_ready();
- *	attaching, runtime_tracepoint(), runtime_listen();
+ *	runtime_attach(), runtime_tracepoint(), runtime_listen();
  *	runtime_drain() and runtime_sleep();
  *	runtime_detach(), runtime_drain(), runtime_close().
  */
@@ -25,7 +24,7 @@
 #include "loader/uprobe_set.h"
 
 #define RUNTIME_OBJECTS		2
-#define RUNTIME_VALUES		80	/* maps and constants */
+#define RUNTIME_VALUES		80	/* limit of maps and constants */
 #define RUNTIME_MAPS		32
 #define RUNTIME_TRACEPOINTS	8
 
@@ -36,7 +35,7 @@
 #define RUNTIME_ALLOC		(1u << 31)
 
 struct runtime_config {
-	/* The objects, see bpf/embed.h; programs are looked up in this order. They must outlive it. */
+	/* Objects of bpf/embed.h, searched for programs in this order; must outlive this. */
 	struct runtime_object {
 		const unsigned char *start, *end;
 	} objects[RUNTIME_OBJECTS];
@@ -67,24 +66,25 @@ struct runtime {
 	const char *unknown;		/* a map or constant that no object has; or NULL */
 	int maps[RUNTIME_MAPS];
 	size_t nmaps;
-	int counters;			/* a map of these, borrowed from ->maps */
-	uint64_t pid_ns_dev, pid_ns_ino;	/* of the PIDs in records; 0: the initial namespace */
+	int counters;			/* map "counters", borrowed from ->maps */
+	uint64_t pid_ns_dev, pid_ns_ino;	/* PID namespace of records; 0: initial */
 	int64_t ahead_ns;		/* see clock_ahead() */
 	uint64_t wall_offset_ns;	/* CLOCK_REALTIME - the programs' clock at the last drain */
 	bool perf_buffers;		/* there is no ring buffer */
-	uint32_t record_limit;		/* of one record in bytes, whatever the tracer asks for */
-	uint32_t ring_bytes;		/* of the ring buffer, or the perf buffer of each CPU */
+	uint32_t record_limit;		/* maximum bytes of a record in this stream */
+	uint32_t ring_bytes;		/* size of the ring buffer, or of each perf buffer */
 	size_t record_max;		/* bytes of the longest record */
 	struct stream stream;
 	struct semaphores semaphores;	/* written by us if ->on */
-	bool unwritten;			/* a failure to write one was reported */
+	bool unwritten;			/* the first failure to write one was reported */
 	int tracepoints[RUNTIME_TRACEPOINTS];	/* links */
 	size_t ntracepoints;
 };
 
 /*
  * Open the objects, raise the limits of this process and choose between the kernel's features and
- * their fallbacks. Return 0, or -errno and the cause in @error. runtime_close() ends it either way.
+ * their fallbacks. Return 0, or -errno and the cause in @error. runtime_close() ends it in both
+ * cases.
  */
 int runtime_open(struct runtime *rt, const struct runtime_config *config, struct error *error);
 
@@ -107,14 +107,14 @@ int runtime_map(const struct runtime *rt, const char *name);
 void runtime_constant(struct runtime *rt, const char *name, uint64_t value);
 
 /*
- * Create the maps of the stream: a ring buffer of at least @ring_min bytes, a power of two of pages,
- * for records of up to @record_max bytes; or perf buffers. Return as runtime_maps().
+ * Create the maps of the stream: a ring buffer of at least @ring_min bytes, a power of two of
+ * pages, for records of up to @record_max bytes; or perf buffers. Return as runtime_maps().
  */
 int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, struct error *error);
 
 /*
- * Prepare attaching: check the names of constants and maps, and that uprobes can be attached; repair
- * what a killed process left behind. Return 0, or -errno and the cause in @error.
+ * Prepare attaching: check the names of constants and maps, and that uprobes can be attached;
+ * repair what a killed process left behind. Return 0, or -errno and the cause in @error.
  */
 int runtime_ready(struct runtime *rt, struct error *error);
 
@@ -125,9 +125,10 @@ int runtime_ready(struct runtime *rt, struct error *error);
 int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struct uprobe_file *file,
 		   struct uprobe_links *links, struct error *error);
 
+/* A program and its tracepoint. Everything is borrowed. */
 struct runtime_tracepoint {
-	const char *program;		/* of the first object that has it */
-	const char *name;		/* of the tracepoint: "sched_switch" */
+	const char *program;		/* in the first object that has it */
+	const char *name;		/* of the tracepoint, "sched_switch" */
 	int event;			/* number of the tracefs event; 0: a raw tracepoint */
 };
 
@@ -157,12 +158,13 @@ uint64_t runtime_counter(const struct runtime *rt, uint32_t counter);
 /* Return how many records did not fit into the buffers. */
 uint64_t runtime_dropped(const struct runtime *rt);
 
-/* Convert @kernel_ns of the programs' clock to CLOCK_MONOTONIC as seen here, and CLOCK_REALTIME. */
+/* Convert @kernel_ns of the programs' clock to this process's CLOCK_MONOTONIC. */
 static inline uint64_t runtime_here_ns(const struct runtime *rt, uint64_t kernel_ns)
 {
 	return kernel_ns + (uint64_t)rt->ahead_ns;
 }
 
+/* Convert @kernel_ns of the programs' clock to CLOCK_REALTIME as of the last drain. */
 static inline uint64_t runtime_wall_ns(const struct runtime *rt, uint64_t kernel_ns)
 {
 	return kernel_ns + rt->wall_offset_ns;
@@ -171,10 +173,10 @@ static inline uint64_t runtime_wall_ns(const struct runtime *rt, uint64_t kernel
 /* Return the programs' clock, in ns. */
 uint64_t runtime_now(const struct runtime *rt);
 
-/* Enter the sandbox with @needs and what detaching takes; see sandbox_enter(). */
+/* Enter the sandbox with @needs and what detaching requires; see sandbox_enter(). */
 void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox);
 
-/* Detach from the tracepoints and take the semaphores back. Uprobes are the tracer's to detach. */
+/* Detach from the tracepoints and undo the semaphores. The tracer detaches its uprobes itself. */
 void runtime_detach(struct runtime *rt);
 
 /* Detach and free everything. */

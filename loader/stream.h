@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The records that programs send: from a ring buffer, or from one perf buffer per CPU where the
- * kernel has no ring buffer.
+ * The stream of records that programs send: a ring buffer, or one perf buffer per CPU if the kernel
+ * has no ring buffer.
  *
- * Programs send without a wake-up, so the consumer sleeps for a fixed time and drains. Only after
- * there was nothing for a while does it say so in struct control and block: then the next record
- * wakes it. An idle tool costs nothing, a busy one is woken at most once an interval.
+ * Programs send without a wake-up; the consumer sleeps for a fixed time and drains. If there were
+ * no records for a while, it requests a wake-up in struct control and blocks until the next
+ * record. Thus an idle tool costs nothing, and a busy one is woken at most once an interval.
  *
- * Records of one thread arrive in the order in which they were sent, as do any two of which one was
- * sent because of the other. The ring keeps no order among others; the perf buffers keep that of
- * CLOCK_MONOTONIC within one drain.
+ * The order is kept between records of one thread, and between a record and one that it caused. The
+ * ring buffer guarantees no other order; perf buffers are merged by CLOCK_MONOTONIC within a drain.
  */
 #ifndef LOADER_STREAM_H
 #define LOADER_STREAM_H
@@ -17,7 +16,7 @@
 #include "loader/perfbuf.h"
 #include "loader/ringbuf.h"
 
-/* One of both is open; all zero is not open. */
+/* One of the two is open. All zero is not open. */
 struct stream {
 	struct ringbuf ring;
 	struct perfbuf perf;

@@ -186,7 +186,7 @@ int sys_uprobe_multi(int prog, const struct uprobe_sites *sites)
 	return sys_bpf(BPF_LINK_CREATE, &attr, sizeof(attr));
 }
 
-/* Open the event and run @prog at its hits on every CPU and in every process. */
+/* Open the perf event and attach @prog, for all CPUs and processes. */
 static int sys_perf_attach(struct perf_event_attr *attr, int prog)
 {
 	int fd = (int)syscall(__NR_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);

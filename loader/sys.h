@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Thin wrappers around bpf(2) and perf_event_open(2). They return a descriptor, which is
- * close-on-exec and the caller's to close, or 0 if it says so, or -errno.
+ * Thin wrappers around bpf(2) and perf_event_open(2). Unless stated otherwise they return -errno
+ * or a descriptor, which is close-on-exec and which the caller closes.
  */
 #ifndef LOADER_SYS_H
 #define LOADER_SYS_H
@@ -14,7 +14,7 @@
 /* BPF_TRACE_UPROBE_MULTI; the headers at build time may be older than the kernel. */
 #define SYS_ATTACH_UPROBE_MULTI	((enum bpf_attach_type)48)
 
-/* A map as programs see it. */
+/* The definition of a map. */
 struct map_def {
 	const char *name;		/* the symbol in the programs */
 	enum bpf_map_type type;
@@ -23,7 +23,7 @@ struct map_def {
 	uint32_t flags;			/* BPF_F_… */
 };
 
-/* Read the rest of @fd. Return it with a NUL, the caller's to free; or NULL. */
+/* Read the rest of @fd. Return it NUL-terminated, the caller frees it; or NULL. */
 char *sys_read_text(int fd);
 
 /* Create a map. */
@@ -41,30 +41,32 @@ int sys_map_next(int map, const void *key, void *next);
 /* Return the sum over all CPUs of u64 number @index of a per-CPU array; 0 if it cannot be read. */
 uint64_t sys_map_sum(int map, uint32_t index);
 
+/* The definition of a program. Everything is borrowed. */
 struct prog_def {
 	const char *name;		/* at most 15 bytes of it reach the kernel */
 	enum bpf_prog_type type;
 	enum bpf_attach_type attach_type;	/* 0: none */
 	const struct bpf_insn *insns;
-	uint32_t count;
+	uint32_t count;			/* instructions */
 };
 
 /*
- * Load a program. If it is refused and @log is not NULL, store the verifier's log there, cut to
- * @log_size bytes with the NUL.
+ * Load a program. If the kernel rejects it and @log is not NULL, store the verifier's log there,
+ * cut to @log_size bytes with the NUL.
  */
 int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size);
 
 /* Attach to raw tracepoint @name. Return the link. */
 int sys_raw_tracepoint(int prog, const char *name);
 
+/* The sites to attach a program to, as arrays. Everything is borrowed. */
 struct uprobe_sites {
 	const char *path;		/* of the file; may be a /proc/self/fd/N */
 	const unsigned long *offsets;	/* in the file */
 	const unsigned long *ref_ctr_offsets;	/* of the semaphores, 0: none */
 	const uint64_t *cookies;	/* bpf_get_attach_cookie() at each; uprobe_multi only */
 	uint32_t count;
-	bool on_return;
+	bool on_return;			/* at returns of the functions at ->offsets */
 };
 
 /* Attach @prog to every site for all processes. Return one uprobe_multi link. */
@@ -72,8 +74,8 @@ int sys_uprobe_multi(int prog, const struct uprobe_sites *sites);
 
 /*
  * Attach @prog to site @index by the uprobe PMU of number @pmu. Return a perf event. Source of the
- * format, which sysfs describes: bit 0 of config is "retprobe" (33ea4b24277b, Linux 4.17), its upper
- * half the offset of the semaphore (a6ca88b241d5, Linux 4.20).
+ * format, which sysfs describes: bit 0 of config is "retprobe" (33ea4b24277b, Linux 4.17), its
+ * upper half the offset of the semaphore (a6ca88b241d5, Linux 4.20).
  */
 int sys_uprobe_perf(int prog, int pmu, const struct uprobe_sites *sites, uint32_t index);
 
