@@ -199,7 +199,7 @@ enum use {
 	USE_READ_BYTES, USE_WRITE_BYTES,	/* of storage */
 	USE_READ_CALLS, USE_WRITE_CALLS,	/* system calls, mostly on files */
 	USE_MINOR_FAULTS, USE_MAJOR_FAULTS,
-	USE_PEAK_GROWTH,		/* of the process's memory: pages; in user space, bytes */
+	USE_PEAK_GROWTH,			/* of the memory: pages; in user space, bytes */
 	USE_SENT, USE_RECEIVED,			/* bytes on sockets */
 	/* PostgreSQL, in blocks: the first members of struct BufferUsage, in its order .. */
 	USE_SHARED_HIT, USE_SHARED_READ, USE_SHARED_DIRTIED, USE_SHARED_WRITTEN,
@@ -262,7 +262,7 @@ struct event_wait {
 /* Map "comms": name of an executed file, cut as the kernel cuts it → one of these, a byte. */
 enum exec_value {
 	EXEC_ALWAYS = 1,	/* a server's name: report each execution */
-	EXEC_REPORTED = 2,		/* another name, which has been reported */
+	EXEC_REPORTED = 2,	/* another name, which has been reported */
 };
 
 struct exec_name {

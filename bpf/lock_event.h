@@ -63,7 +63,7 @@ struct lwlock_named {
 /* Map "sums": sums of LWLock waits. */
 struct lwlock_key {
 	__u32 target_id, mode;
-	__u32 cpu;		/* that counts, so that no two write the same maximum */
+	__u32 cpu;		/* of the writer: no two CPUs write the same maximum */
 	__u32 tranche;		/* as event_lock.field[0] */
 	char name[LOCK_NAME];
 };

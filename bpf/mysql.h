@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* MySQL and MariaDB: the programs on dispatch_command() and on what the server reports of waits. */
+/* MySQL and MariaDB: the programs on dispatch_command() and on the server's reports of waits. */
 #ifndef BPF_MYSQL_H
 #define BPF_MYSQL_H
 
@@ -82,9 +82,9 @@ PROGRAM(command_start)
 }
 
 /*
- * Rows sent; for a statement that sent none, the rows it changed. The latter is 0, too, if the
- * answer is a result set whose rows are not all counted as sent (ANALYZE TABLE). The kind of a
- * prepared statement is no longer known by then; nearly all that answer so are SELECTs.
+ * Read the rows sent; if there are none, the rows changed, which are 0, too, if the answer is a
+ * result set whose rows are not all counted as sent (ANALYZE TABLE). The kind of a prepared
+ * statement is no longer known at this point; nearly all with such an answer are SELECTs.
  */
 INLINE void mysql_rows(void *ctx, struct event_statement *s)
 {
@@ -134,7 +134,7 @@ PROGRAM(command_end)
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
 		mysql_outcome(ctx, s);
-		/* It failed before the server had found the prepared statement. */
+		/* The command failed before the server found the prepared statement. */
 		if (!s->text_len && !(s->flags & SESSION_TEXT))
 			s->flags |= STATEMENT_NO_TEXT;
 		stat_group(ctx, session);

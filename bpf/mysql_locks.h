@@ -26,7 +26,7 @@ PROGRAM(session_wait)
 	struct event_lock wait = {};
 	struct lock_row *row;
 
-	/* Not waits for the disk or the client. */
+	/* Ignore waits for the disk or the client. */
 	if (kind < LOCK_WAITS_FIRST || kind > LOCK_WAITS_LAST || !wait_begin(ctx, &wait))
 		return 0;
 	wait.kind = kind;

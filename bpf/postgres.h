@@ -21,7 +21,7 @@ INLINE __u32 postgres_wait_part(__u32 event)
 	/* The class, the same since 10. */
 	switch (event >> 24) {
 	case 0x00:		/* none */
-	case 0x0a:		/* I/O: the system call says which */
+	case 0x0a:		/* I/O: the system call determines the part */
 		return 0;
 	case 0x01:
 		return BREAKDOWN_LWLOCK;
@@ -89,7 +89,7 @@ PROGRAM(activity)
 	if (!(s->flags & SESSION_OPEN))
 		statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	s->depth++;
-	/* Now, as the server frees the text before the statement ends. */
+	/* Copy the text now: the server frees it before the statement ends. */
 	text_read(session, text);
 	return 0;
 }
@@ -122,7 +122,7 @@ PROGRAM(completion)
 	return 0;
 }
 
-/* As completion, where the number of rows is the last word of the completion tag. */
+/* As completion, with the number of rows in the last word of the completion tag. */
 PROGRAM(completion_tag)
 {
 	struct event_statement *s = statement_complete(ctx);
@@ -158,8 +158,8 @@ PROGRAM(failure)
 }
 
 /*
- * A sort is freed. One that an earlier statement began, as of a cursor, is not counted for the
- * current statement.
+ * A sort is freed. A sort that an earlier statement began, such as that of a cursor, is not counted
+ * for the current statement.
  */
 INLINE void postgres_sorted(struct event_breakdown *t, int external, __u64 space)
 {

@@ -9,7 +9,7 @@ ARGUMENT(field1);	/* of the LOCKTAG */
 ARGUMENT(field2);
 ARGUMENT(field3);
 ARGUMENT(field4);
-ARGUMENT(lock);		/* address of the LOCALLOCK; 0: the probe does not give it */
+ARGUMENT(lock);		/* address of the LOCALLOCK; 0: not available at the probe */
 ARGUMENT(xid);		/* transaction that is waited for, because of this row: */
 ARGUMENT(relation);
 ARGUMENT(block_high);
@@ -18,7 +18,7 @@ ARGUMENT(offset);
 ARGUMENT(name);		/* address of the LWLock's tranche name; 0: none */
 ARGUMENT(wait_event);	/* address of the current wait event */
 ARGUMENT(self);		/* PID as the backend sees itself .. */
-ARGUMENT(proc_pid);	/* .. and as its PGPROC has it, if that has the expected layout */
+ARGUMENT(proc_pid);	/* .. and in its PGPROC, if that has the expected layout */
 ARGUMENT(named);	/* address of NamedLWLockTrancheArray, and its length */
 ARGUMENT(nnamed);
 
@@ -136,7 +136,7 @@ PROGRAM(lwlock_done)
 		return 0;
 	wait.type = EVENT_LOCK_END;
 	wait.flags = LOCK_LWLOCK;
-	/* The probe has them; a function's return does not, and semaphore_start has set them. */
+	/* Only a probe has the name and mode; at a return, semaphore_start has set them. */
 	if (arg_name(ctx)) {
 		wait.mode = arg_mode(ctx);
 		bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
@@ -165,7 +165,7 @@ INLINE void lwlock_name(void *ctx, struct event_lock *wait)
 		bpf_probe_read_user_str(wait->name, sizeof(wait->name), (const void *)one.name);
 }
 
-/* PGSemaphoreLock(): a backend is about to sleep; its wait event says whether for an LWLock. */
+/* PGSemaphoreLock(): a backend is about to sleep. Its wait event identifies LWLock waits. */
 PROGRAM(semaphore_start)
 {
 	struct event_lock wait = {};

@@ -24,8 +24,8 @@ INLINE void count(__u32 which)
 }
 
 /*
- * Write a record without waking the consumer, which costs more than all the rest. Return 0, or not
- * 0 if it does not fit. A kernel may lack one of the two helpers: the verifier does not follow a
+ * Write a record without a wake-up, which would cost more than everything else. Return 0, or not 0
+ * if it does not fit. A kernel may lack one of the two helpers: the verifier does not follow a
  * branch that a constant excludes.
  */
 INLINE long output(void *ctx, void *record, __u64 size)

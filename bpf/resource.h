@@ -77,7 +77,7 @@ static __attribute__((noinline)) void use_read(struct event_breakdown *t, __u64 
 	use_count(t, sign, task, VALUE(task_syscw), USE_WRITE_CALLS);
 	use_count(t, sign, task, VALUE(task_min_flt), USE_MINOR_FAULTS);
 	use_count(t, sign, task, VALUE(task_maj_flt), USE_MAJOR_FAULTS);
-	/* Only where a session is a process: threads share their memory. */
+	/* Only if a session is a process: threads share their memory. */
 	if (t->leader && VALUE(task_mm))
 		use_peak(t, sign, task);
 	if (t->buffers && !bpf_probe_read_user(now, sizeof(now), (const void *)t->buffers)) {
@@ -104,8 +104,8 @@ INLINE void use_begin(struct event_breakdown *t)
 }
 
 /*
- * Turn t->use into what was used since use_begin(). Before 6.16 the exit tracepoint comes after the
- * thread has released its memory: what cannot be read then is not reported.
+ * Replace the values in t->use by their growth since use_begin(). Before 6.16 the exit tracepoint
+ * comes after the thread has released its memory: counters that cannot be read are not reported.
  */
 INLINE void use_end(struct event_breakdown *t)
 {
@@ -116,6 +116,7 @@ INLINE void use_end(struct event_breakdown *t)
 	t->used &= known;
 }
 
+/* Raise *@largest to @value if that is larger. */
 INLINE void use_largest(__u64 *largest, __u64 value)
 {
 	if (value > *largest)

@@ -125,7 +125,7 @@ INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 	char yes = 1;
 
 	id = id_seen(id);
-	/* The mark is smaller than a session. */
+	/* A mark takes less memory than a session. */
 	if (!id || !arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
 		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
@@ -161,7 +161,7 @@ INLINE __u64 session_key(void *ctx, __u64 id)
 	return object ? object ^ (id >> 32 << SESSION_PID_SHIFT) : (__u32)id;
 }
 
-/* Return the session of @key, which is in no slot, or a new one with @flags. NULL: ignored. */
+/* Return the session of @key, which has no slot, or a new one with @flags; NULL if ignored. */
 static __attribute__((noinline)) struct session *session_overflow(void *ctx, __u64 key, __u32 flags)
 {
 	struct session *session = bpf_map_lookup_elem(sessions, &key);
@@ -183,6 +183,7 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 	return session ? session : session_overflow(ctx, key, first_flags);
 }
 
+/* End the statement at @end_ns: count it, and send it if it is slow enough. */
 INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
@@ -306,7 +307,7 @@ INLINE void session_joined(struct session *session)
 
 /*
  * The session becomes idle: if user space added it to the overflow, replace it by one in a slot.
- * Not later, as a session whose first hit is an end would count a missed start.
+ * This must not happen later: a session whose first hit is an end would count a missed start.
  */
 INLINE void session_idle(void *ctx, struct session *session)
 {

@@ -126,7 +126,7 @@ INLINE struct session *session_claim_slot(__u64 key)
 	}
 	WRITE_ONCE(slot->owner, key);
 	WRITE_ONCE(slot->key, key);
-	/* After the key: user space may be adding the session it has found. */
+	/* After the key: user space may add the same session at this time. */
 	bpf_map_delete_elem(sessions, &key);
 	return session;
 }
@@ -157,7 +157,7 @@ INLINE void session_drop(__u64 key)
 		WRITE_ONCE(slot->key, 0);
 		WRITE_ONCE(slot->owner, 0);
 	}
-	/* Both of them always: they order the stores before the decrement. */
+	/* Unconditional: both deletions order the stores before the decrement. */
 	bpf_map_delete_elem(sessions, &key);
 	bpf_map_delete_elem(ignored, &key);
 	if (owned)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Programs that turn probe hits into statements, and those on the kernel's tracepoints. The tables
- * of probes in db/ say which probe runs which program.
+ * Programs that convert probe hits to statements, and those on the kernel's tracepoints. The tables
+ * of probes in db/ define which probe runs which program.
  */
 #include "bpf/mysql.h"
 #include "bpf/postgres.h"
@@ -9,7 +9,7 @@
 ARGUMENT(status);	/* not 0: the statement failed */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
-/* A pair of probes around a statement. If pairs with arg_inner nest, the outer one counts. */
+/* A pair of probes around a statement. Of nested pairs with arg_inner, the outer one counts. */
 PROGRAM(pair_start)
 {
 	struct session *session = session_get(ctx, 0);
@@ -95,8 +95,8 @@ PROGRAM(session_closed)
 }
 
 /*
- * Raw tracepoint sched_process_exec: a server may have been started. Executions under a server's
- * name are all reported; of any other name the first, as a server may run under it.
+ * Raw tracepoint sched_process_exec: a server may have been started. Report every execution under
+ * the name of a server; of any other name only the first, as a server may run under it.
  */
 PROGRAM(process_exec)
 {
@@ -121,7 +121,7 @@ PROGRAM(process_exec)
 	return 0;
 }
 
-/* Return the part that the server says thread @t, the current one, waits in; 0: none. */
+/* Return the part that the server reports for the wait of the current thread, @t; 0: none. */
 INLINE __u32 server_wait_part(const struct event_breakdown *t)
 {
 	__u32 event = 0;
@@ -165,7 +165,7 @@ PROGRAM(task_wakeup)
 {
 	struct event_breakdown *t = breakdown_thread(wait_task_id(ctx, VALUE(record_pid), 0));
 
-	/* Unless it was still running, about to sleep. */
+	/* Ignore the wake-up of a thread that is still running, about to sleep. */
 	if (t && breakdown_is_waiting(t))
 		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
 	return 0;
@@ -228,7 +228,7 @@ PROGRAM(task_received)
 	return 0;
 }
 
-/* The server begins a phase of the statement, and ends it. */
+/* The start and the end of a phase of the statement. */
 PROGRAM(phase_start)
 {
 	struct event_breakdown *t = breakdown_current();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Scheduler states: what each thread that runs a statement does or waits for.
+ * Scheduler states: the activity, or the cause of the wait, of each thread that runs a statement.
  *
  * The scheduler's tracepoints report when a thread leaves its CPU, is woken and runs again. The
  * cause of a wait is the wait event that the server publishes, if there is one, and otherwise
@@ -149,8 +149,8 @@ INLINE int breakdown_is_waiting(const struct event_breakdown *t)
 
 /*
  * Return whether the wait of thread @t belongs to its statement. In SESSION_BETWEEN the thread may
- * just as well wait for its client, or for work in a thread pool: only the waits count that no
- * thread without a statement has.
+ * also wait for its client, or for work in a thread pool: only those waits count that occur in no
+ * thread without a statement.
  */
 INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct session *session)
 {
