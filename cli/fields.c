@@ -306,7 +306,7 @@ const struct field field_rows[] = {
 	  JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
-	{ LEFT("engine", "ENGINE", 10, "postgresql or mysql"),
+	{ LEFT("engine", "ENGINE", 10, "database engine, as postgresql"),
 	  JSON_HEAD("engine"), MEMBER(engine) },
 	{ OTLP_STRING(1, "db.system.name"), MEMBER(otel_system) },
 	BREAKDOWN_TABLE(PART)
