@@ -153,19 +153,37 @@ struct slot {
 /* The upper bits of this product are the number of the slot: consecutive keys get distant slots. */
 #define SLOT_PRODUCT(key)	((key) * 0x9e3779b97f4a7c15ULL)
 
-/* Parts of a statement's time: what its thread does or waits for. */
+/*
+ * Parts of a statement's time, one row each: the name in enum breakdown_part, which is also the
+ * header of the column; the name in the output; the help. First those in which the thread runs or
+ * could run.
+ */
+#define BREAKDOWN_RUNS(ROW)							\
+	ROW(CPU, "cpu", "milliseconds on a CPU")				\
+	ROW(RUNQUEUE, "runqueue", "... waiting for a CPU")
+
+/*
+ * The parts in which it waits. LOCK includes metadata locks and buffer pins. FUTEX is a mutex or a
+ * condition variable of unknown purpose. IPC is another process, such as a parallel worker.
+ */
+#define BREAKDOWN_WAITS_FOR(ROW)						\
+	ROW(DISK, "disk", "... for storage")					\
+	ROW(FSYNC, "fsync", "... for written data to become durable")		\
+	ROW(LOCK, "lock", "... for a row, table or advisory lock")		\
+	ROW(LWLOCK, "lwlock", "... for a lock inside the server (postgresql)")	\
+	ROW(FUTEX, "futex", "... for a mutex or condition")			\
+	ROW(NETWORK, "network", "... for the client")				\
+	ROW(SLEEP, "sleep", "... asleep on purpose")				\
+	ROW(IPC, "ipc", "... for another process of the server")		\
+	ROW(OTHER, "other", "... for unknown reasons")
+
+/* All of them, in the order of the columns. */
+#define BREAKDOWN_TABLE(ROW)	BREAKDOWN_RUNS(ROW) BREAKDOWN_WAITS_FOR(ROW)
+
 enum breakdown_part {
-	BREAKDOWN_CPU,
-	BREAKDOWN_RUNQUEUE,	/* runnable, waits for a CPU */
-	BREAKDOWN_DISK,
-	BREAKDOWN_FSYNC,
-	BREAKDOWN_LOCK,		/* of rows, tables, metadata; advisory ones; buffer pins */
-	BREAKDOWN_LWLOCK,
-	BREAKDOWN_FUTEX,	/* a mutex or a condition variable of unknown purpose */
-	BREAKDOWN_NETWORK,
-	BREAKDOWN_SLEEP,
-	BREAKDOWN_IPC,		/* another process of the server, such as a parallel worker */
-	BREAKDOWN_OTHER,
+#define BREAKDOWN_NUMBER(part, name, help)	BREAKDOWN_ ## part,
+	BREAKDOWN_TABLE(BREAKDOWN_NUMBER)
+#undef BREAKDOWN_NUMBER
 	BREAKDOWN_PARTS,
 };
 

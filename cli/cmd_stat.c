@@ -328,11 +328,13 @@ static const struct option_row option_by = {
 	.set = option_set_by, .complete = option_complete_by,
 };
 
+#define LISTED(part, name, help)	name ", "
+
 static const struct option_row option_wait = {
 	.name = "wait", .arg = "WHAT",
 	.help = "count waits in statements, as lock or fdatasync",
-	.accepts = "give a part of the time (disk, fsync, lock, lwlock, futex, network, sleep, "
-		   "ipc, other, cpu, runqueue) or a system call (pread64, fdatasync, ...)",
+	.accepts = "give a part of the time (" BREAKDOWN_WAITS_FOR(LISTED) "cpu, runqueue) or a "
+		   "system call (pread64, fdatasync, ...)",
 	.set = option_set_wait, .complete = option_complete_wait,
 };
 

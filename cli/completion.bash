@@ -42,7 +42,7 @@ _dbslower()
 		case $line in
 		:files) files=1 ;;
 		:probes) probes=1 ;;
-		:pids) words+=" $(pgrep -x 'postgres|mysqld|mariadbd' 2>/dev/null)" ;;
+		":pids "*) words+=" $(pgrep -x "${line#:pids }" 2>/dev/null)" ;;
 		:list)
 			compopt -o nospace
 			[[ $cur == *,* ]] && before=${cur%,*},

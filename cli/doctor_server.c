@@ -158,8 +158,8 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 			 path, path);
 	else
 		snprintf(remedy, sizeof(remedy),
-			 "Give the program of a PostgreSQL, MySQL or MariaDB server itself, not "
-			 "one that starts it.");
+			 "Give the program of a supported database server itself, not one that "
+			 "starts it.");
 	doctor_report(doctor, DOCTOR_OBSTACLE, path, remedy,
 		      "not a recognised database server; it has %zu USDT probe%s (%s)",
 		      other->probes, other->probes == 1 ? "" : "s",

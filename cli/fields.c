@@ -261,9 +261,9 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define OTLP_STRING(at, name)	OTLP_KEY(at, name "\",\"value\":{\"stringValue\":\"")
 #define OTLP_FLAG(at, name)	OTLP_KEY(at, name "\",\"value\":{\"boolValue\":")
 #define OTLP_GROUP(at, prefix)	OTLP_KEY(at, prefix)
-#define PART(name, head, text, part)						\
-	{ RIGHT(name, head, 8, text), .needs = FIELD_NEEDS_BREAKDOWN,		\
-	  .type = FIELD_MS, .get = get_part, .which = part }
+#define PART(part, name, text)							\
+	{ RIGHT(name, #part, 8, text), .needs = FIELD_NEEDS_BREAKDOWN,		\
+	  .type = FIELD_MS, .get = get_part, .which = BREAKDOWN_ ## part },
 #define PHASE(name, head, phase)							\
 	{ RIGHT(name, head, 8, "milliseconds of this phase (postgresql)"),	\
 	  .needs = FIELD_NEEDS_BREAKDOWN | FIELD_NEEDS_PHASES,			\
@@ -306,20 +306,10 @@ const struct field field_rows[] = {
 	  JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
-	{ LEFT("engine", "ENGINE", 10, "postgresql or mysql"),
+	{ LEFT("engine", "ENGINE", 10, "database engine, as postgresql"),
 	  JSON_HEAD("engine"), MEMBER(engine) },
 	{ OTLP_STRING(1, "db.system.name"), MEMBER(otel_system) },
-	PART("cpu", "CPU", "milliseconds on a CPU", BREAKDOWN_CPU),
-	PART("runqueue", "RUNQUEUE", "... waiting for a CPU", BREAKDOWN_RUNQUEUE),
-	PART("disk", "DISK", "... for storage", BREAKDOWN_DISK),
-	PART("fsync", "FSYNC", "... for written data to become durable", BREAKDOWN_FSYNC),
-	PART("lock", "LOCK", "... for a row, table or advisory lock", BREAKDOWN_LOCK),
-	PART("lwlock", "LWLOCK", "... for a lock inside the server (postgresql)", BREAKDOWN_LWLOCK),
-	PART("futex", "FUTEX", "... for a mutex or condition", BREAKDOWN_FUTEX),
-	PART("network", "NETWORK", "... for the client", BREAKDOWN_NETWORK),
-	PART("sleep", "SLEEP", "... asleep on purpose", BREAKDOWN_SLEEP),
-	PART("ipc", "IPC", "... for another process of the server", BREAKDOWN_IPC),
-	PART("other", "OTHER", "... for unknown reasons", BREAKDOWN_OTHER),
+	BREAKDOWN_TABLE(PART)
 	PHASE("parse", "PARSE", PHASE_PARSE),
 	PHASE("rewrite", "REWRITE", PHASE_REWRITE),
 	PHASE("plan", "PLAN", PHASE_PLAN),

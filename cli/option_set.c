@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "db/breakdown.h"
+#include "db/engines.h"
 #include "db/user_engine.h"
 #include "loader/feature.h"
 #include "probe/request.h"
@@ -321,7 +322,15 @@ void option_complete_files(struct output *out)
 
 void option_complete_pids(struct output *out)
 {
-	output_string(out, ":list\n:pids\n");
+	const char *before = ":list\n:pids ";
+
+	for (size_t i = 0; engine_table[i]; i++) {
+		for (const char *const *name = engine_table[i]->executables; *name; name++) {
+			output_printf(out, "%s%s", before, *name);
+			before = "|";
+		}
+	}
+	output_char(out, '\n');
 }
 
 void option_complete_columns(struct output *out)

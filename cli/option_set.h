@@ -30,7 +30,7 @@ int option_set_columns(struct option_parser *p, const struct option_row *row, co
 
 /*
  * See ->complete of struct option_row. One or more candidates a line; ":files" means files,
- * ":pids" the PIDs of servers, and ":list" a list with commas.
+ * ":pids NAME|NAME" the PIDs of processes with these names, and ":list" a list with commas.
  */
 void option_complete_files(struct output *out);
 void option_complete_pids(struct output *out);

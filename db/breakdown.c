@@ -64,11 +64,9 @@ const char *breakdown_call_name(uint32_t call)
 const char *breakdown_part_name(enum breakdown_part part)
 {
 	static const char *const names[BREAKDOWN_PARTS] = {
-		[BREAKDOWN_CPU] = "cpu", [BREAKDOWN_RUNQUEUE] = "runqueue",
-		[BREAKDOWN_DISK] = "disk", [BREAKDOWN_FSYNC] = "fsync",
-		[BREAKDOWN_LOCK] = "lock", [BREAKDOWN_LWLOCK] = "lwlock",
-		[BREAKDOWN_FUTEX] = "futex", [BREAKDOWN_NETWORK] = "network",
-		[BREAKDOWN_SLEEP] = "sleep", [BREAKDOWN_IPC] = "ipc", [BREAKDOWN_OTHER] = "other",
+#define NAME(part, name, help)	name,
+		BREAKDOWN_TABLE(NAME)
+#undef NAME
 	};
 
 	return names[part];
@@ -178,31 +176,30 @@ static void record_trim_waits(struct event_breakdown *record, uint64_t over, boo
 		record->waits[kept].count = 0;
 }
 
+/* Subtract up to @over ns from @part and its waits. Return the number subtracted. */
+static uint64_t record_trim(struct event_breakdown *record, enum breakdown_part part, uint64_t over)
+{
+	over = over < record->ns[part] ? over : record->ns[part];
+	record->ns[part] -= over;
+	if (part != BREAKDOWN_CPU && part != BREAKDOWN_RUNQUEUE)
+		record_trim_waits(record, over, part == BREAKDOWN_NETWORK);
+	return over;
+}
+
 /*
  * Make the parts add up to @duration_ns. They cover more if the statement ended with an earlier
  * message: the time since, mostly spent waiting for the next message, is not part of it.
  */
 static void record_fit(struct event_breakdown *record, uint64_t duration_ns)
 {
-	static const uint8_t order[] = {
-		BREAKDOWN_NETWORK, BREAKDOWN_CPU, BREAKDOWN_RUNQUEUE, BREAKDOWN_DISK,
-		BREAKDOWN_FSYNC, BREAKDOWN_LOCK, BREAKDOWN_LWLOCK, BREAKDOWN_FUTEX,
-		BREAKDOWN_SLEEP, BREAKDOWN_IPC, BREAKDOWN_OTHER,
-	};
 	uint64_t sum = 0;
 
 	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		sum += record->ns[i];
-	for (size_t i = 0; sum > duration_ns && i < sizeof(order); i++) {
-		__u64 *ns = &record->ns[order[i]];
-		uint64_t over = sum - duration_ns;
-
-		over = over < *ns ? over : *ns;
-		*ns -= over;
-		sum -= over;
-		if (order[i] != BREAKDOWN_CPU && order[i] != BREAKDOWN_RUNQUEUE)
-			record_trim_waits(record, over, order[i] == BREAKDOWN_NETWORK);
-	}
+	if (sum > duration_ns)
+		sum -= record_trim(record, BREAKDOWN_NETWORK, sum - duration_ns);
+	for (int i = 0; sum > duration_ns && i < BREAKDOWN_PARTS; i++)
+		sum -= record_trim(record, (enum breakdown_part)i, sum - duration_ns);
 	if (sum < duration_ns)
 		record->ns[BREAKDOWN_OTHER] += duration_ns - sum;
 }

@@ -9,6 +9,7 @@
 
 #include "bpf/event.h"
 #include "db/engines.h"
+#include "host/arch.h"
 #include "host/clock.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
@@ -50,10 +51,7 @@ static void discover_await_name(struct discover *d, const char *name)
 static void discover_await(struct discover *d)
 {
 	/* A server may be started by running the dynamic loader. */
-	static const char *const loaders[] = {
-		"ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1", "ld-musl-x86_64.so.1",
-		"ld-musl-aarch64.so.1",
-	};
+	static const char *const loaders[] = { HOST_LOADERS };
 
 	for (size_t i = 0; i < d->filter->npaths; i++)
 		discover_await_name(d, d->filter->paths[i]);

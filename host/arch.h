@@ -13,6 +13,7 @@
  * HOST_ELF_MACHINE: e_machine of native programs.
  * HOST_AUDIT_ARCH: ->arch of struct seccomp_data; linux/audit.h.
  * HOST_MULTIARCH: Debian's multiarch library directory.
+ * HOST_LOADERS: file names of the dynamic loaders of glibc and musl.
  * HOST_CACHE_FLAGS: flags of native libraries in ld.so.cache; glibc's sysdeps/generic/ldconfig.h.
  * HOST_SYSCALL_REGISTER: the member of struct pt_regs that contains the system call number.
  * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
@@ -23,6 +24,7 @@
 #define HOST_ELF_MACHINE	EM_X86_64
 #define HOST_AUDIT_ARCH		AUDIT_ARCH_X86_64
 #define HOST_MULTIARCH		"x86_64-linux-gnu"
+#define HOST_LOADERS		"ld-linux-x86-64.so.2", "ld-musl-x86_64.so.1"
 #define HOST_CACHE_FLAGS	0x0303
 #define HOST_SYSCALL_REGISTER	"orig_ax"
 #define HOST_OLD_SYSCALLS	1
@@ -33,6 +35,7 @@
 #define HOST_ELF_MACHINE	EM_AARCH64
 #define HOST_AUDIT_ARCH		AUDIT_ARCH_AARCH64
 #define HOST_MULTIARCH		"aarch64-linux-gnu"
+#define HOST_LOADERS		"ld-linux-aarch64.so.1", "ld-musl-aarch64.so.1"
 #define HOST_CACHE_FLAGS	0x0a03
 #define HOST_SYSCALL_REGISTER	"syscallno"
 #define HOST_OLD_SYSCALLS	0

@@ -11,10 +11,19 @@ from tool import ROOT, run
 RECORD = ["type"]
 
 
+def parts():
+    """The rows of BREAKDOWN_TABLE(), as PART() in the table of fields."""
+    with open(os.path.join(ROOT, "bpf", "event.h")) as f:
+        names = re.findall(r'^\tROW\(\w+, "(\w+)", "', f.read(), re.M)
+    assert names
+    return "".join(f'\tPART("{name}"),\n' for name in names)
+
+
 def source():
     with open(os.path.join(ROOT, "cli", "fields.c")) as f:
         text = f.read()
-    return text[text.index("const struct field field_rows[]"):text.index("{ .get = NULL }")]
+    text = text[text.index("const struct field field_rows[]"):text.index("{ .get = NULL }")]
+    return text.replace("\tBREAKDOWN_TABLE(PART)\n", parts())
 
 
 def rows(*macros):

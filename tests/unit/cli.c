@@ -1148,9 +1148,7 @@ static void options_refused(void)
 {
 	static const char *const cases[][2] = {
 		{ "oracle",
-		  "dbslower: oracle: is neither a database nor a threshold; databases are "
-		  "mysql (or mariadb) and postgres (or postgresql, pg), thresholds 30, 0.25, "
-		  "250us, 1s\n" },
+		  "dbslower: oracle: is neither a database nor a threshold; databases are " },
 		{ "nan", "dbslower: nan: is neither" },
 		{ "''", "dbslower: '': is neither" },
 		{ "-", "dbslower: -: is neither" },
@@ -1194,10 +1192,7 @@ static void options_refused(void)
 		{ "-n 1.5", "dbslower: -n 1.5: is not a number; give" },
 		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: is too large" },
 		{ "-o nope",
-		  "dbslower: -o nope: unknown column; the columns are time, pid, tid, ms, "
-		  "user, db, client, container, conn, rows, status, errno, engine, cpu, runqueue, "
-		  "disk, fsync, lock, lwlock, futex, network, sleep, ipc, other, parse, rewrite, "
-		  "plan, execute, query\n" },
+		  "dbslower: -o nope: unknown column; the columns are time, pid, tid, ms, " },
 		{ "-o pid,,ms",
 		  "dbslower: -o '': column name missing; the columns are time" },
 		{ "-o pid --json", "dbslower: -o: cannot be combined with --json, which prints all fields; give one" },
@@ -1216,6 +1211,9 @@ static void options_refused(void)
 		CHECK(!strncmp(seen, cases[i][1], strlen(cases[i][1])), "%s: %s", cases[i][0],
 		      seen);
 	}
+	CHECK(parse("oracle") == -EINVAL &&
+	      strstr(seen, "mysql (or mariadb) and postgres (or postgresql, pg), thresholds 30, "
+			   "0.25, 250us, 1s\n"), "%s", seen);
 }
 
 static void options_limits(void)
