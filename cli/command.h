@@ -13,7 +13,7 @@
 /* Of --help, for commands that trace. */
 #define COMMAND_EXIT_STATUS \
 	"\n" \
-	"Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n"
+	"Exit status: 0 success; 1 failure, or losses with --strict; 2 usage error.\n"
 
 struct option_row;
 

@@ -1036,17 +1036,17 @@ static void durations(void)
 		{ "3.0ns", 1, 3 },
 	};
 	static const char *const bad[][2] = {
-		{ "", "is not a number" },
-		{ "-1", "is negative" },
-		{ "-0", "is negative" },
-		{ "nan", "is not a number" },
-		{ "inf", "is not a number" },
-		{ "+1", "is not a number" },
-		{ ".", "is not a number" },
+		{ "", "not a number" },
+		{ "-1", "must not be negative" },
+		{ "-0", "must not be negative" },
+		{ "nan", "not a number" },
+		{ "inf", "not a number" },
+		{ "+1", "not a number" },
+		{ ".", "not a number" },
 		{ "1.", "known unit" },
 		{ "1.ms", "known unit" },
 		{ "1 ms", "known unit" },
-		{ " 1", "is not a number" },
+		{ " 1", "not a number" },
 		{ "1e3", "known unit" },
 		{ "0x10", "known unit" },
 		{ "1m", "known unit" },
@@ -1148,51 +1148,51 @@ static void options_refused(void)
 {
 	static const char *const cases[][2] = {
 		{ "oracle",
-		  "dbslower: oracle: is neither a database nor a threshold; databases are "
-		  "mysql (or mariadb) and postgres (or postgresql, pg), thresholds 30, 0.25, "
+		  "dbslower: oracle: neither a database nor a threshold; databases: "
+		  "mysql (or mariadb) and postgres (or postgresql, pg); thresholds: 30, 0.25, "
 		  "250us, 1s\n" },
-		{ "nan", "dbslower: nan: is neither" },
-		{ "''", "dbslower: '': is neither" },
-		{ "-", "dbslower: -: is neither" },
-		{ "-- -v", "dbslower: -v: is neither" },
+		{ "nan", "dbslower: nan: neither" },
+		{ "''", "dbslower: '': neither" },
+		{ "-", "dbslower: -: neither" },
+		{ "-- -v", "dbslower: -v: neither" },
 		{ "pg 5x",
-		  "dbslower: threshold 5x: is not a number with a known unit; give a number "
-		  "of ms, or one with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s\n" },
-		{ "pg -5", "dbslower: threshold -5: is negative; give" },
-		{ "pg -.5", "dbslower: threshold -.5: is negative; give" },
-		{ "pg +5", "dbslower: threshold +5: is not a number; give" },
-		{ "pg mysql", "dbslower: mysql: is a second database; give one" },
-		{ "5 6", "dbslower: 6: is a second threshold; give one" },
-		{ "5 -m 6", "dbslower: 5: is a second threshold; give it as a word or with -m" },
-		{ "-m 6 5", "dbslower: 5: is a second threshold; give it as a word or with -m" },
-		{ "-m", "dbslower: -m: requires MS; give a number of ms" },
-		{ "-m inf", "dbslower: -m inf: is not a number; give" },
-		{ "-m -1", "dbslower: -m -1: is negative; give" },
-		{ "-m ''", "dbslower: -m '': is not a number; give" },
-		{ "--min=", "dbslower: -m '': is not a number; give" },
-		{ "--min", "dbslower: -m: requires MS" },
-		{ "--otlp ''", "dbslower: --otlp '': is empty; give the path of a file, or -" },
+		  "dbslower: threshold 5x: unknown unit; expected "
+		  "milliseconds, or a number with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s\n" },
+		{ "pg -5", "dbslower: threshold -5: must not be negative; expected" },
+		{ "pg -.5", "dbslower: threshold -.5: must not be negative; expected" },
+		{ "pg +5", "dbslower: threshold +5: not a number; expected" },
+		{ "pg mysql", "dbslower: mysql: second database; specify one" },
+		{ "5 6", "dbslower: 6: second threshold; specify one" },
+		{ "5 -m 6", "dbslower: 5: second threshold; specify THRESHOLD or -m" },
+		{ "-m 6 5", "dbslower: 5: second threshold; specify THRESHOLD or -m" },
+		{ "-m", "dbslower: -m: requires an argument, MS; expected milliseconds" },
+		{ "-m inf", "dbslower: -m inf: not a number; expected" },
+		{ "-m -1", "dbslower: -m -1: must not be negative; expected" },
+		{ "-m ''", "dbslower: -m '': not a number; expected" },
+		{ "--min=", "dbslower: -m '': not a number; expected" },
+		{ "--min", "dbslower: -m: requires an argument, MS" },
+		{ "--otlp ''", "dbslower: --otlp '': must not be empty; expected the path of a file" },
 		{ "--otlp - --json", "dbslower: --otlp -: cannot be combined with --json or -o" },
 		{ "--otlp - -o ms", "dbslower: --otlp -: cannot be combined with --json or -o" },
-		{ "--text", "dbslower: --text: requires BYTES; give" },
+		{ "--text", "dbslower: --text: requires an argument, BYTES; expected" },
 		{ "--text 15",
-		  "dbslower: --text 15: is too small; give a number of bytes from 16" },
-		{ "--text 1025k", "dbslower: --text 1025k: is too large; give" },
-		{ "--text k", "dbslower: --text k: is not a number of bytes; give" },
-		{ "--text 1048577", "dbslower: --text 1048577: is too large" },
+		  "dbslower: --text 15: too small; expected bytes from 16" },
+		{ "--text 1025k", "dbslower: --text 1025k: too large; expected" },
+		{ "--text k", "dbslower: --text k: not a number of bytes; expected" },
+		{ "--text 1048577", "dbslower: --text 1048577: too large" },
 		{ "--text 99999999999999999999k",
-		  "dbslower: --text 99999999999999999999k: is too large" },
-		{ "-p 0", "dbslower: -p 0: is not a process ID; give a number from 1" },
-		{ "-p 1,,2", "dbslower: -p '': is not a process ID" },
-		{ "-p 1,x,2", "dbslower: -p x: is not a process ID" },
-		{ "-p 4194305", "dbslower: -p 4194305: is not a process ID" },
-		{ "-p -1", "dbslower: -p -1: is not a process ID" },
-		{ "-x ''", "dbslower: -x '': is empty; give the path" },
-		{ "-d 0", "dbslower: -d 0: must be greater than 0; give a number of seconds" },
-		{ "-d x", "dbslower: -d x: is not a number; give a number of seconds" },
-		{ "-n 0", "dbslower: -n 0: must be at least 1; give a whole number" },
-		{ "-n 1.5", "dbslower: -n 1.5: is not a number; give" },
-		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: is too large" },
+		  "dbslower: --text 99999999999999999999k: too large" },
+		{ "-p 0", "dbslower: -p 0: not a process ID; expected a number from 1" },
+		{ "-p 1,,2", "dbslower: -p '': not a process ID" },
+		{ "-p 1,x,2", "dbslower: -p x: not a process ID" },
+		{ "-p 4194305", "dbslower: -p 4194305: not a process ID" },
+		{ "-p -1", "dbslower: -p -1: not a process ID" },
+		{ "-x ''", "dbslower: -x '': must not be empty; expected the path" },
+		{ "-d 0", "dbslower: -d 0: must be greater than 0; expected seconds" },
+		{ "-d x", "dbslower: -d x: not a number; expected seconds" },
+		{ "-n 0", "dbslower: -n 0: must be at least 1; expected a whole number" },
+		{ "-n 1.5", "dbslower: -n 1.5: not a number; expected" },
+		{ "-n 18446744073709551616", "dbslower: -n 18446744073709551616: too large" },
 		{ "-o nope",
 		  "dbslower: -o nope: unknown column; the columns are time, pid, tid, ms, "
 		  "user, db, client, container, conn, rows, status, errno, engine, cpu, runqueue, "
@@ -1200,13 +1200,14 @@ static void options_refused(void)
 		  "plan, execute, query\n" },
 		{ "-o pid,,ms",
 		  "dbslower: -o '': column name missing; the columns are time" },
-		{ "-o pid --json", "dbslower: -o: cannot be combined with --json, which prints all fields; give one" },
-		{ "-q", "dbslower: -q: no such option; dbslower --help" },
-		{ "-vq", "dbslower: -vq: no such option" },
-		{ "--no", "dbslower: --no: no such option" },
-		{ "--=", "dbslower: --: no such option" },
-		{ "--json=1", "dbslower: --json 1: takes no argument" },
-		{ "-q\x1b[2J", "dbslower: -q\\x1b[2J: no such option" },
+		{ "-o pid --json",
+		  "dbslower: -o: cannot be combined with --json, which prints all fields; omit" },
+		{ "-q", "dbslower: -q: unknown option; see dbslower --help" },
+		{ "-vq", "dbslower: -vq: unknown option" },
+		{ "--no", "dbslower: --no: unknown option" },
+		{ "--=", "dbslower: --: unknown option" },
+		{ "--json=1", "dbslower: --json 1: does not take an argument" },
+		{ "-q\x1b[2J", "dbslower: -q\\x1b[2J: unknown option" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -1336,7 +1337,7 @@ static void commands(void)
 		      "%zu: %s, %d", i, command->name, taken);
 	}
 	CHECK(!command_find("") && !command_find("slo"), "a command without a name");
-	CHECK(parse("postgres slow") == -EINVAL && strstr(seen, "first word"), "%s", seen);
+	CHECK(parse("postgres slow") == -EINVAL && strstr(seen, "first argument"), "%s", seen);
 }
 
 /* The same letter is a different option in another command, and words differ. */
@@ -1365,7 +1366,7 @@ static void options_of_list(void)
 		sink_take();
 		CHECK(i > 2 || strstr(seen, "dbslower list --help"), "%s", seen);
 	}
-	CHECK(parse("-l c") == -EINVAL && strstr(seen, "; dbslower --help"), "%s", seen);
+	CHECK(parse("-l c") == -EINVAL && strstr(seen, "; see dbslower --help"), "%s", seen);
 	for (int i = 0; i < 11; i++)
 		good[i] = i ? "w" : "list";
 	sink_start();
