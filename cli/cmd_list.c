@@ -13,18 +13,18 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "sql/glob.h"
 #include "cli/message.h"
 #include "cli/option.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/probe_print.h"
 #include "cli/start.h"
+#include "db/detect.h"
+#include "db/engines.h"
 #include "host/elf_map.h"
 #include "host/library.h"
 #include "host/process.h"
-#include "db/detect.h"
-#include "db/engines.h"
+#include "sql/glob.h"
 #include "usdt/probe.h"
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */

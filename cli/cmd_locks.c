@@ -21,7 +21,7 @@
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
 
 struct cmd_locks {
-	struct loop loop;		/* first: the callbacks get it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct locks *locks;
 	struct locks_table table;
 	struct locks_graph graph;
@@ -64,7 +64,7 @@ static void locks_server(void *arg, const struct server_info *server)
 	struct cmd_locks *cmd = arg;
 	struct server_info shown = *server;
 
-	/* Missing fields of statements do not matter here. */
+	/* Do not report missing fields of statements: waits have none of them. */
 	shown.has = ~0u;
 	cmd->server(arg, &shown);
 	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&

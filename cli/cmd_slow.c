@@ -18,7 +18,7 @@
 #include "cli/tracing.h"
 
 struct slow {
-	struct tracing tracing;		/* first: the callbacks get it */
+	struct tracing tracing;		/* first: callbacks receive it */
 	struct field_table table;
 	struct otlp otlp;
 	bool terminal;

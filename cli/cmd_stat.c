@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The command stat: durations of statements, or of waits in them, as a histogram. The kernel
- * counts; no record is sent for a statement. With --match each is sent, and counted here.
+ * The command stat: durations of statements, or of waits in them, as a histogram. They are
+ * counted in the kernel; only with --match is a record sent for each statement and counted here.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 #define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
 
 struct stat {
-	struct tracing tracing;		/* first: the callbacks get it */
+	struct tracing tracing;		/* first: callbacks receive it */
 	struct histogram_row *before;	/* the counts at the end of the last interval; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */

@@ -10,13 +10,13 @@
 #include "cli/escape.h"
 #include "host/privileges.h"
 
-/* How a kind of error is worded, and what is added to it. */
+/* The wording of each kind of error. */
 static const struct {
-	const char *subject;		/* before the error's own subject; may be all of it */
-	const char *cause;		/* NULL: the subject says it */
+	const char *subject;		/* precedes the subject of the error */
+	const char *cause;		/* NULL: the subject contains it */
 	const char *remedy;
-	bool reason;			/* errno is added to the cause */
-	bool own_remedy;		/* it holds also where a privilege is missing */
+	bool reason;			/* append the text for errno */
+	bool own_remedy;		/* it also applies if a privilege is missing */
 } message_rows[] = {
 	[ERROR_NONE] = { "", "no error", NULL, false, false },
 	[ERROR_MEMORY] = { "", "out of memory", NULL, false, false },
@@ -146,7 +146,7 @@ static bool file_denied(const struct error *error, const struct privileges *host
 	return error->kind == ERROR_FILE && is_denied(error);
 }
 
-/* Lockdown also forbids the helpers at which the verifier's log then ends. */
+/* Lockdown also forbids helpers: the verifier's log then ends at the call of one. */
 static bool locked_down(const struct error *error, const struct privileges *host)
 {
 	bool old_helper = error->log && (strstr(error->log, "func bpf_probe_read") ||
@@ -210,7 +210,7 @@ static bool lacks_privileges(const struct error *error, const struct privileges 
 /* Placeholders for the remedy of the error's kind, and for the list of missing privileges. */
 static const char kind_remedy[] = "kind", missing_remedy[] = "missing";
 
-/* The remedies by what the host shows; the first that applies is given. */
+/* The remedies by the state of the host; the first one that applies is printed. */
 static const struct {
 	bool (*applies)(const struct error *error, const struct privileges *host);
 	const char *remedy;		/* NULL: none */
@@ -321,7 +321,7 @@ void message_waiting(struct output *err)
 				   "requires CAP_SYS_PTRACE, or root\n");
 }
 
-/* The kinds of losses, in the order and with the names of JSON. */
+/* The kinds of losses, as printed in the summary. */
 struct loss {
 	uint64_t count;
 	const char *words;

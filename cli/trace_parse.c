@@ -51,7 +51,7 @@ static int read_expression(struct reader *r, struct expression *e)
 	return 0;
 }
 
-/* Read an expression, its text, and its conversion behind a ':', if any. */
+/* Read an expression, its text, and its conversion after a ':', if any. */
 static int read_field(struct reader *r, struct trace_field *field)
 {
 	int err;
@@ -97,7 +97,7 @@ static int read_fields(struct reader *r, struct trace_spec *spec)
 	return 0;
 }
 
-/* Read a conversion behind its '%': ->flags, ->bits and ->conversion of @field. */
+/* Read a conversion after its '%': ->flags, ->bits and ->conversion of @field. */
 static int read_conversion(struct reader *r, struct trace_field *field)
 {
 	size_t n = strspn(r->p, "-0# +"), digits = strspn(r->p + n, "0123456789");
@@ -130,7 +130,7 @@ static char read_character(struct reader *r)
 	return at ? to[at - from] : r->p[-1];
 }
 
-/* Read a format behind its '"', up to the '"' that ends it. Return its number of conversions. */
+/* Read a format after its '"', up to the '"' that ends it. Return its number of conversions. */
 static int read_pieces(struct reader *r, struct trace_spec *spec,
 		       struct trace_field conversions[REQUEST_FIELDS])
 {
@@ -161,7 +161,7 @@ static int read_pieces(struct reader *r, struct trace_spec *spec,
 	return n;
 }
 
-/* Read a format behind its '"', and its values. */
+/* Read a format after its '"', and its values. */
 static int read_format(struct reader *r, struct trace_spec *spec)
 {
 	struct trace_field conversions[REQUEST_FIELDS] = { 0 };
