@@ -43,13 +43,13 @@ void banner_server(void *arg, const struct server_info *server)
 						 ", by its symbols (");
 	output_string(&loop->err, server->method);
 	output_string(&loop->err, ")");
-	site_lacks(&loop->err, server->engine, server->has, ", which does not show ");
+	site_lacks(&loop->err, server->engine, server->has, ", which does not report ");
 	if (loop->banner.phases && !(server->has & TARGET_HAS_PHASES))
 		output_string(&loop->err, "; it has no USDT probes for phases");
 	if (server->nested)
-		output_string(&loop->err, "; it runs in a PID namespace inside of this one, and "
-					   "its statements cannot be seen from here: run dbslower "
-					   "in that one, or on the host");
+		output_string(&loop->err, "; it runs in a nested PID namespace, and its statements "
+					   "are invisible here: run dbslower in that namespace, "
+					   "or on the host");
 	output_string(&loop->err, "\n");
 	/* At the start, the lines are flushed together once all probes are attached. */
 	if (later)

@@ -119,7 +119,7 @@ void breakdown_text(struct output *out, const struct event_breakdown *why)
 		breakdown_use_text(out, why->used, why->use, 0);
 }
 
-/* Append `"NAME":VALUE` behind @before, a brace or a comma. */
+/* Append `"NAME":VALUE` after @before, a brace or a comma. */
 static void json_member(struct output *out, char before, const char *name, uint64_t value)
 {
 	output_char(out, before);

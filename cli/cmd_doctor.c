@@ -2,7 +2,6 @@
 /* The command doctor: what prevents tracing on this host, and the remedies. */
 #include <stddef.h>
 #include <stdio.h>
-#include <stddef.h>
 #include <stdlib.h>
 
 #include "cli/command.h"
@@ -47,8 +46,8 @@ static void self_test_step(void *arg, const struct selftest_step *step)
 		doctor_error(doctor, subject, step->error);
 	else
 		doctor_report(doctor, step->ok ? DOCTOR_OK : DOCTOR_OBSTACLE, subject,
-			      step->ok ? NULL : "Please report this with the output of dbslower "
-						"doctor --json and of uname -a.",
+			      step->ok ? NULL : "report this with the output of dbslower doctor "
+						"--json and of uname -a",
 			      "%s, %u.%03u ms", step->found, (unsigned int)(step->ns / 1000000),
 			      (unsigned int)(step->ns / 1000 % 1000));
 	output_flush(&doctor->out);
@@ -110,13 +109,13 @@ cleanup:
 
 static const struct option_row option_self_test = {
 	.name = "self-test",
-	.help = "attach to itself and prove that tracing works",
+	.help = "trace dbslower itself to prove that tracing works",
 	.member = offsetof(struct options, self_test),
 };
 
 static const struct option_row option_json_object = {
 	.name = "json",
-	.help = "print the findings as a JSON object",
+	.help = "print the findings as one JSON object",
 	.member = offsetof(struct options, json),
 };
 
@@ -126,22 +125,22 @@ static const struct option_row *const doctor_options[] = {
 
 const struct command command_doctor = {
 	.name = "doctor",
-	.summary = "obstacles to tracing on this host, and their remedies",
+	.summary = "report obstacles to tracing on this host, with remedies",
 	.invocation = "dbslower doctor",
 	.usage = "[--self-test] [FILE...] [OPTION...]",
 	.about =
-	"Reports the features of this kernel, the privileges of the user, the running\n"
-	"servers with their probe sites, and a remedy for each obstacle; attaches\n"
-	"nothing. With FILE it checks that server's file, for which permission to read it\n"
-	"is enough. With --self-test it attaches to itself and proves that tracing works,\n"
-	"in less than a second and without a database.\n",
+	"Report the features of the kernel, the privileges of the user, the running\n"
+	"servers with their probe sites, and a remedy for each obstacle. Nothing is\n"
+	"attached. With FILE, check only that server binary, which requires read\n"
+	"permission. With --self-test, trace dbslower itself: this takes less than a\n"
+	"second and requires no database server.\n",
 	.examples =
-	"  dbslower doctor                       this host and its running servers\n"
-	"  dbslower doctor /usr/sbin/mariadbd    the probe sites of this server\n"
-	"  dbslower doctor --self-test           a proof that tracing works\n"
-	"  dbslower doctor --json                all findings, for a support ticket\n"
+	"  dbslower doctor                       check this host and its running servers\n"
+	"  dbslower doctor /usr/sbin/mariadbd    check this server binary\n"
+	"  dbslower doctor --self-test           prove that tracing works\n"
+	"  dbslower doctor --json                print all findings, for a bug report\n"
 	"\n"
-	"Exit status: 0 no obstacles; 1 obstacles, or failed; 2 usage.\n",
+	"Exit status: 0 no obstacles; 1 obstacles or failure; 2 usage error.\n",
 	.words = WORDS_FREE,
 	.options = doctor_options,
 	.run = cmd_doctor,

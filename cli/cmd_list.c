@@ -13,18 +13,18 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "sql/glob.h"
 #include "cli/message.h"
 #include "cli/option.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/probe_print.h"
 #include "cli/start.h"
+#include "db/detect.h"
+#include "db/engines.h"
 #include "host/elf_map.h"
 #include "host/library.h"
 #include "host/process.h"
-#include "db/detect.h"
-#include "db/engines.h"
+#include "sql/glob.h"
 #include "usdt/probe.h"
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
@@ -47,7 +47,7 @@ struct list {
 	bool failed;
 };
 
-/* Report "dbslower: SUBJECT: CAUSE" and, unless it is NULL, the remedy in a line of its own. */
+/* Print "dbslower: SUBJECT: CAUSE; REMEDY". The remedy may be NULL. */
 static void list_report(struct list *list, const char *subject, const char *cause,
 			const char *remedy)
 {
@@ -57,9 +57,9 @@ static void list_report(struct list *list, const char *subject, const char *caus
 	escape_terminal(&list->err, subject, strlen(subject), false);
 	output_string(&list->err, ": ");
 	output_string(&list->err, cause);
-	output_char(&list->err, '\n');
 	if (remedy)
-		output_printf(&list->err, "  %s\n", remedy);
+		output_printf(&list->err, "; %s", remedy);
+	output_char(&list->err, '\n');
 	output_flush(&list->err);
 }
 
@@ -77,7 +77,7 @@ static void list_fail_open(struct list *list, const char *path, int err)
 	snprintf(cause, sizeof(cause), "cannot open: %s",
 		 err == -EINVAL ? "not a regular file" : strerror(-err));
 	list_fail(list, path, cause,
-		  err == -EACCES ? "Run it as a user who may read that file." : NULL);
+		  err == -EACCES ? "run dbslower as a user who may read the file" : NULL);
 }
 
 static void list_error(struct list *list, enum error_kind kind, int err, const char *subject)
@@ -164,10 +164,10 @@ static void list_file(struct list *list, const char *path)
 
 	if (fd >= 0 && err == -ENOENT)
 		list_fail(list, path, "no USDT probes",
-			  "A program must be built with them: PostgreSQL with --enable-dtrace.");
+			  "a program must be built with them: PostgreSQL with --enable-dtrace");
 	else if (err == -ENOEXEC)
 		list_fail(list, path, "not an ELF file",
-			  "Give a program or a library itself, not a script that starts it.");
+			  "specify a program or a library, not a script that starts it");
 	else if (err)
 		list_fail_open(list, path, err);
 }
@@ -179,8 +179,9 @@ static void list_named(struct list *list, const char *name)
 	if (strchr(name, '/'))
 		list_file(list, name);
 	else if (library_find(name, path, sizeof(path)))
-		list_fail(list, name, "no library or program of that name",
-			  "Give a path, which has a '/', or a short name, as c for libc.so.6.");
+		list_fail(list, name, "program or library not found",
+			  "specify a path, which contains a '/', or a short name such as c for "
+			  "libc.so.6");
 	else
 		list_file(list, path);
 }
@@ -301,7 +302,7 @@ static void list_mapped(struct list *list, const struct list_map *file)
 		return;
 	if (err == -ESTALE && !is_memory(path))
 		list_fail(list, path, "deleted since the process started it",
-			  "Reading a deleted file requires CAP_CHECKPOINT_RESTORE, or root.");
+			  "reading a deleted file requires CAP_CHECKPOINT_RESTORE, or root");
 	else if (err && err != -ESTALE && err != -ENOEXEC && err != -EINVAL)
 		list_fail_open(list, path, err);
 }
@@ -318,10 +319,10 @@ static void list_process(struct list *list, uint32_t pid)
 		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROCESS, err, number);
 	else if (!process.wanted && list->options.path_count)
 		list_fail(list, subject, "maps none of the files of -l",
-			  "Without -l all files that it maps are listed.");
+			  "without -l, all files that it maps are searched");
 	else if (!process.wanted)
 		list_fail(list, subject, "maps no program",
-			  "It may be a kernel thread, or have ended.");
+			  "it may be a kernel thread, or have ended");
 }
 
 static void list_processes(struct list *list)
@@ -365,10 +366,9 @@ static void list_servers(struct list *list)
 	if (err)
 		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, "/proc");
 	else if (!list->nservers)
-		list_fail(list, "servers",
-			  "no supported database server is running, or none is visible",
-			  "Give a file or library (-l c) or a process (-p PID); processes of other "
-			  "users require root.");
+		list_fail(list, "servers", "no supported database server found",
+			  "specify a file, a library (-l c) or a process (-p PID); processes of "
+			  "other users require root");
 	for (size_t i = 0; i < list->nservers; i++) {
 		const struct process *server = &list->servers[i];
 		char cause[64];
@@ -396,8 +396,8 @@ static int list_end(struct list *list)
 			 "this and the other filters match none of %llu probes" :
 			 "matches none of %llu probes", (unsigned long long)list->seen);
 		list_fail(list, list->options.words[0], cause,
-			  "A filter is a part of provider:name, or a glob in quotes: '*:query*'. A "
-			  "file has a '/': ./name.");
+			  "a filter is a part of provider:name, or a glob in quotes ('*:query*'); "
+			  "the path of a file contains a '/' (./name)");
 	}
 	return list->failed || !list->printed ? EXIT_FAILED : EXIT_OK;
 }
@@ -436,14 +436,14 @@ cleanup:
 
 static const struct option_row option_pid_list = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
-	.help = "of these processes and their libraries",
-	.accepts = "give a number from 1 to 4194304, several with commas or several -p",
+	.help = "search these processes and their libraries",
+	.accepts = "expected a number from 1 to 4194304; separate several by commas, or repeat -p",
 	.set = option_set_pid, .complete = option_complete_pids,
 };
 
 static const struct option_row option_verbose_list = {
 	.letter = 'v', .name = "verbose",
-	.help = "with numbers of sites and arguments; -vv: each",
+	.help = "print numbers of sites and arguments; -vv: each one",
 	.set = option_set_verbose,
 };
 
@@ -455,21 +455,21 @@ static const struct option_row *const list_options[] = {
 const struct command command_list = {
 	.name = "list",
 	.alias = "tplist",
-	.summary = "USDT probes of a file, a library or a process; also called tplist",
+	.summary = "print the USDT probes of a file or process (alias tplist)",
 	.invocation = "dbslower list",
 	.usage = "[-l LIB | -p PID | PATH] [OPTION...] [FILTER...]",
 	.about =
-	"Prints the USDT probes of a file (a word with a '/') or a library; of a process\n"
-	"and the libraries that it maps, or with -l of these only; by default of the\n"
-	"running database servers. A filter is a part of provider:name or a glob. Files\n"
-	"may be of any architecture; reading them requires no privileges.\n",
+	"Print the USDT probes of a file (PATH contains a '/'), of a library, or of a\n"
+	"process and the libraries that it maps (with -l, only of these libraries). The\n"
+	"default is all running database servers. FILTER is a part of provider:name or a\n"
+	"glob. Files may be of any architecture; reading them requires no privileges.\n",
 	.examples =
-	"  dbslower list                         those of the running servers\n"
-	"  dbslower list -l c                    those of libc\n"
+	"  dbslower list                         probes of the running servers\n"
+	"  dbslower list -l c                    probes of libc\n"
 	"  dbslower list -v /usr/bin/python3 gc  with numbers of sites and arguments\n"
 	"  dbslower list -vv -p 1234 '*:query*'  with sites and arguments\n"
 	"\n"
-	"Exit status: 0 success; 1 failed, or no such probes; 2 usage.\n",
+	"Exit status: 0 success; 1 failure, or no such probes; 2 usage error.\n",
 	.words = WORDS_FREE,
 	.options = list_options,
 	.run = cmd_list,

@@ -21,7 +21,7 @@
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
 
 struct cmd_locks {
-	struct loop loop;		/* first: the callbacks get it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct locks *locks;
 	struct locks_table table;
 	struct locks_graph graph;
@@ -64,12 +64,12 @@ static void locks_server(void *arg, const struct server_info *server)
 	struct cmd_locks *cmd = arg;
 	struct server_info shown = *server;
 
-	/* Missing fields of statements do not matter here. */
+	/* Do not report missing fields of statements: waits have none of them. */
 	shown.has = ~0u;
 	cmd->server(arg, &shown);
 	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&
 	    !(server->has & TARGET_HAS_LWLOCKS))
-		output_string(&cmd->loop.err, "  LWLock waits are not seen: this server has "
+		output_string(&cmd->loop.err, "  LWLock waits are not traced: this server has "
 			      "neither USDT probes nor PGSemaphoreLock()\n");
 }
 
@@ -258,28 +258,28 @@ static int cmd_locks(const struct command *command, int argc, char *argv[])
 
 static const struct option_row option_min_waits = {
 	.letter = 'm', .name = "min", .arg = "MS",
-	.help = "the threshold, as the word; 0 is all waits",
+	.help = "same as THRESHOLD; 0 selects all waits",
 	.accepts = OPTION_DURATIONS,
 	.set = option_set_minimum,
 };
 
 static const struct option_row option_count_waits = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
-	.help = "end after this many printed waits",
-	.accepts = "give a whole number from 1",
+	.help = "stop after printing this many waits",
+	.accepts = "expected a whole number",
 	.set = option_set_count,
 };
 
 static const struct option_row option_stat = {
 	.name = "stat",
-	.help = "a table of locks; of all waits, without a threshold",
+	.help = "print totals per lock; THRESHOLD defaults to 0",
 	.member = offsetof(struct options, stat),
 };
 
 static const struct option_row option_dot = {
 	.name = "dot", .arg = "FILE",
-	.help = "write who waited for whom to this file, for Graphviz",
-	.accepts = "give the path of a file",
+	.help = "write the graph of waits to FILE, for Graphviz",
+	.accepts = "expected the path of a file",
 	.set = option_set_word, .member = offsetof(struct options, dot),
 	.complete = option_complete_files,
 };
@@ -293,19 +293,19 @@ static const struct option_row *const locks_options[] = {
 
 const struct command command_locks = {
 	.name = "locks",
-	.summary = "waits for locks: how long, for what, and who holds it",
+	.summary = "print lock waits: duration, lock, and who holds it",
 	.invocation = "dbslower locks",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
-	"Prints the waits for locks of running database servers that take longer than the\n"
-	"threshold (1 ms if not given): what was waited for, the statement that waited,\n"
-	"and who held the lock, with its statement. Of PostgreSQL also the mode, LWLocks,\n"
-	"deadlocks, and how long the holder has been idle in its transaction.\n",
+	"Print the lock waits in running database servers that take longer than THRESHOLD\n"
+	"(default 1 ms): the lock, the waiting statement, and the holder with its\n"
+	"statement. For PostgreSQL also the lock mode, LWLocks, deadlocks, and how long\n"
+	"the holder has been idle in its transaction.\n",
 	.examples =
 	"  dbslower locks                        waits longer than 1 ms, as they end\n"
 	"  dbslower locks 100 -p 1234            longer than 100 ms, of one server\n"
-	"  dbslower locks --stat -d 60           a table of what was waited for\n"
-	"  dbslower locks -d 10 --dot waits.dot  who waited for whom; dot -Tsvg draws it\n"
+	"  dbslower locks --stat -d 60           totals per lock, for one minute\n"
+	"  dbslower locks -d 10 --dot waits.dot  a graph of waits; draw it with dot -Tsvg\n"
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,
 	.threshold_ns = 1000000,

@@ -18,7 +18,7 @@
 #include "cli/tracing.h"
 
 struct slow {
-	struct tracing tracing;		/* first: the callbacks get it */
+	struct tracing tracing;		/* first: callbacks receive it */
 	struct field_table table;
 	struct otlp otlp;
 	bool terminal;
@@ -104,9 +104,9 @@ static int slow_finish(struct loop *loop, int *err)
 	(void)err;
 	if (!error || otlp_is_standard(&slow->otlp))
 		return EXIT_OK;
-	output_string(&loop->err, "dbslower: cannot write ");
+	output_string(&loop->err, "dbslower: ");
 	escape_terminal(&loop->err, path, strlen(path), false);
-	output_printf(&loop->err, ": %s\n", strerror(-error));
+	output_printf(&loop->err, ": cannot write: %s\n", strerror(-error));
 	return EXIT_FAILED;
 }
 
@@ -166,29 +166,29 @@ static int cmd_slow(const struct command *command, int argc, char *argv[])
 
 static const struct option_row option_count_statements = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
-	.help = "end after this many printed statements",
-	.accepts = "give a whole number from 1",
+	.help = "stop after printing this many statements",
+	.accepts = "expected a whole number",
 	.set = option_set_count,
 };
 
 static const struct option_row option_columns = {
 	.letter = 'o', .name = "columns", .arg = "NAME[,...]",
-	.help = "print these columns",
-	.accepts = "give names of columns, with commas",
+	.help = "print these columns, see below",
+	.accepts = "expected column names, separated by commas",
 	.set = option_set_columns, .complete = option_complete_columns,
 };
 
 static const struct option_row option_otlp = {
 	.name = "otlp", .arg = "FILE",
-	.help = "add statements to this file as OpenTelemetry spans",
-	.accepts = "give the path of a file, or - for the standard output",
+	.help = "append statements to FILE as OpenTelemetry spans",
+	.accepts = "expected the path of a file, or - for standard output",
 	.set = option_set_word, .member = offsetof(struct options, otlp),
 	.complete = option_complete_files,
 };
 
 static const struct option_row option_phases = {
 	.name = "phases",
-	.help = "print how long it was parsed, planned, executed",
+	.help = "print the times of parsing, planning and execution",
 	.member = offsetof(struct options, phases),
 };
 
@@ -203,17 +203,17 @@ static const struct option_row *const slow_options[] = {
 
 const struct command command_slow = {
 	.name = "slow",
-	.summary = "statements slower than a threshold: the default",
+	.summary = "print statements slower than a threshold (the default)",
 	.invocation = "dbslower",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
-	"Prints the statements of running database servers that take longer than the\n"
-	"threshold: a number of ms, or one with a unit (ns, us, ms, s). It is 1 ms if\n"
-	"not given. Without a database, all servers that are found.\n",
+	"Print the statements of running database servers that take longer than\n"
+	"THRESHOLD, as they end. THRESHOLD is in milliseconds or has a unit (ns, us, ms,\n"
+	"s); the default is 1 ms. Without a database name, all servers are traced.\n",
 	.examples =
-	"  dbslower                      everything slower than 1 ms\n"
-	"  dbslower postgres 30          PostgreSQL statements slower than 30 ms\n"
-	"  dbslower mysql 250us -d 60    MySQL and MariaDB, for a minute\n"
+	"  dbslower                      all servers, slower than 1 ms\n"
+	"  dbslower postgres 30          PostgreSQL, slower than 30 ms\n"
+	"  dbslower mysql 250us -d 60    MySQL and MariaDB, for one minute\n"
 	"  dbslower -m 0 --json          all statements, as JSON\n"
 	"  dbslower -p 1234 -t -o time,user,db,ms,status,query\n"
 	COMMAND_EXIT_STATUS,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The command stat: durations of statements, or of waits in them, as a histogram. The kernel
- * counts; no record is sent for a statement. With --match each is sent, and counted here.
+ * The command stat: durations of statements, or of waits in them, as a histogram. They are
+ * counted in the kernel; only with --match is a record sent for each statement and counted here.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@
 #define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
 
 struct stat {
-	struct tracing tracing;		/* first: the callbacks get it */
+	struct tracing tracing;		/* first: callbacks receive it */
 	struct histogram_row *before;	/* the counts at the end of the last interval; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */
@@ -317,14 +317,14 @@ cleanup:
 
 static const struct option_row option_microseconds = {
 	.letter = 'u', .name = "microseconds",
-	.help = "count in microseconds, not milliseconds",
+	.help = "use microseconds instead of milliseconds",
 	.member = offsetof(struct options, micro),
 };
 
 static const struct option_row option_by = {
 	.name = "by", .arg = "WHAT",
-	.help = "a histogram for each: command, db, user or status",
-	.accepts = "give command, db, user or status",
+	.help = "one histogram per command, db, user or status",
+	.accepts = "expected command, db, user or status",
 	.set = option_set_by, .complete = option_complete_by,
 };
 
@@ -332,9 +332,9 @@ static const struct option_row option_by = {
 
 static const struct option_row option_wait = {
 	.name = "wait", .arg = "WHAT",
-	.help = "count waits in statements, as lock or fdatasync",
-	.accepts = "give a part of the time (" BREAKDOWN_WAITS_FOR(LISTED) "cpu, runqueue) or a "
-		   "system call (pread64, fdatasync, ...)",
+	.help = "count waits inside statements: lock, fdatasync, ...",
+	.accepts = "expected a part of the time (" BREAKDOWN_WAITS_FOR(LISTED) "cpu, runqueue) "
+		   "or a system call (pread64, fdatasync, ...)",
 	.set = option_set_wait, .complete = option_complete_wait,
 };
 
@@ -349,19 +349,19 @@ static const struct option_row *const stat_options[] = {
 const struct command command_stat = {
 	.name = "stat",
 	.alias = "dbstat",
-	.summary = "a histogram of how long statements take; also called dbstat",
+	.summary = "print a histogram of statement durations (alias dbstat)",
 	.invocation = "dbslower stat",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
-	"Counts the statements of running database servers by how long they take, in the\n"
-	"kernel, and prints a histogram and percentiles at the end or each interval. With\n"
-	"a threshold, only those that take longer.\n",
+	"Print a histogram and percentiles of the durations of statements in running\n"
+	"database servers, on exit or at each interval. Statements are counted in the\n"
+	"kernel. With THRESHOLD, only statements that take longer.\n",
 	.examples =
 	"  dbslower stat                 until Ctrl-C, in ms\n"
 	"  dbslower stat postgres -u     PostgreSQL, in microseconds\n"
-	"  dbslower stat -i 5 -n 3       three times five seconds\n"
-	"  dbslower stat --by command    select, insert, update… apart\n"
-	"  dbslower stat --wait futex -u    waits in that system call, inside statements\n"
+	"  dbslower stat -i 5 -n 3       three intervals of five seconds\n"
+	"  dbslower stat --by command    one histogram each for select, insert, ...\n"
+	"  dbslower stat --wait futex -u waits for mutexes and conditions\n"
 	"  dbslower stat -x /opt/db --start db:query__start --done db:query__done\n"
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,

@@ -15,14 +15,14 @@
 #include "cli/tracing.h"
 #include "sql/fingerprint.h"
 
-#define REFRESH_NS	2000000000u	/* on a terminal, unless -i says otherwise */
+#define REFRESH_NS	2000000000u	/* on a terminal, default of -i */
 #define RUNNING_NS	1000000000u	/* running statements of this duration are listed */
 #define FIXED_WIDTH	76		/* columns of a row before its text */
 #define NARROW_WIDTH	56		/* without P99 and ROWS */
 #define QUERY_WIDTH	32		/* least width of the text */
 
 struct cmd_top {
-	struct tracing tracing;		/* first: the callbacks get it */
+	struct tracing tracing;		/* first: callbacks receive it */
 	struct top *digests;
 	uint64_t interval_ns, next_ns;	/* 0: only at the end; CLOCK_MONOTONIC */
 	unsigned int running;		/* shown in this table */
@@ -335,16 +335,15 @@ cleanup:
 static const struct option_row option_sort = {
 	.name = "sort", .arg = "WHAT",
 	.help = "total, calls, mean, p95, p99, max, rows, errors, ...",
-	.accepts = "give total, calls, mean, p95, p99, max, rows, errors, a part of the time "
-		   "(cpu, disk, lock, ... as --why has them) or what is used (wal_bytes, ... as "
-		   "--use has it)",
+	.accepts = "expected total, calls, mean, p95, p99, max, rows, errors, a part of the time "
+		   "(cpu, disk, lock, ... as in --why) or a resource (wal_bytes, ... as in --use)",
 	.set = option_set_order, .complete = option_complete_sort,
 };
 
 static const struct option_row option_lines = {
 	.name = "lines", .arg = "N",
-	.help = "show so many groups (default: as many as fit, or 20)",
-	.accepts = "give a whole number from 1",
+	.help = "maximum number of groups (default: as fits, or 20)",
+	.accepts = "expected a whole number",
 	.set = option_set_lines,
 };
 
@@ -359,19 +358,20 @@ static const struct option_row *const top_options[] = {
 
 const struct command command_top = {
 	.name = "top",
-	.summary = "statements grouped by fingerprint: calls, times, rows, errors",
+	.summary = "print statements by fingerprint: calls, times, rows, errors",
 	.invocation = "dbslower top",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
-	"Groups the statements of running database servers that differ in their values\n"
-	"only, and prints which cost most since the start: on a terminal again and\n"
-	"again, else at the end or each interval. With a threshold, only of those that\n"
-	"take longer. Statements that run for a second or more are listed below.\n",
+	"Group the statements of running database servers that differ only in literals,\n"
+	"and print the most expensive groups since the start. A terminal is refreshed\n"
+	"every two seconds, other output is written on exit or at each interval. With\n"
+	"THRESHOLD, only statements that take longer are counted. Statements that have\n"
+	"been running for at least a second are listed below the groups.\n",
 	.examples =
 	"  dbslower top                  until Ctrl-C\n"
-	"  dbslower top -d 60 --json     a minute, as JSON\n"
+	"  dbslower top -d 60 --json     one minute, as JSON\n"
 	"  dbslower top postgres --sort p99 --lines 5\n"
-	"  dbslower top --sort lock      which wait longest for locks; any part of --why\n"
+	"  dbslower top --sort lock      by time spent waiting for locks\n"
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,
 	.options = top_options,

@@ -10,19 +10,19 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/loop.h"
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/trace_print.h"
-#include "cli/loop.h"
 #include "db/engines.h"
 #include "host/file.h"
 #include "probe/trace.h"
 
 struct trace {
-	struct loop loop;		/* first: the callbacks get it */
+	struct loop loop;		/* first: callbacks receive it */
 	struct trace_spec specs[OPTION_WORDS];
-	struct file_list files;		/* named apart from the probes */
+	struct file_list files;		/* specified separately from the probes */
 	struct probe_trace *probes;
 	struct trace_view view;
 	uint64_t counted, unreadable, cut;	/* hits in tables; texts */
@@ -40,12 +40,15 @@ static void trace_report(struct trace *trace, const char *subject, const char *c
 	output_printf(err, ": %s; %s\n", cause, remedy);
 }
 
-/* Report what is wrong with @word, and mark the place. */
-static int trace_refuse(struct trace *trace, const char *word, const struct trace_error *error)
+/* Report @error in @word, the argument of @subject, and mark its position. Return EXIT_USAGE. */
+static int trace_refuse(struct trace *trace, const char *subject, const char *word,
+			const struct trace_error *error)
 {
 	struct output *err = &trace->loop.err;
 
 	output_string(err, "dbslower: ");
+	output_string(err, subject);
+	output_string(err, ": ");
 	output_string(err, error->why);
 	output_string(err, "\n  ");
 	escape_terminal(err, word, strlen(word), false);
@@ -61,18 +64,15 @@ static int trace_failed(struct trace *trace, struct error *error)
 	struct output *err = &trace->loop.err;
 
 	if (error->kind == ERROR_NOT_ELF) {
-		trace_report(trace, error->subject, "is not an ELF file",
-			     "give a program or a library itself, not a script that starts it");
-	} else if (error->kind == ERROR_PROCESS && error->code == -ENOENT) {
-		trace_report(trace, error->subject, "is not the PID of a process that can be read",
-			     "ps -e lists the processes");
+		trace_report(trace, error->subject, "not an ELF file",
+			     "specify a program or a library, not a script that starts it");
 	} else if (error->kind == ERROR_PROBE || error->kind == ERROR_TOO_MANY) {
 		output_string(err, "dbslower: ");
 		message_cause(err, error);
 		output_string(err, error->kind == ERROR_PROBE ?
-			      "; dbslower list -vv prints the arguments of probes, --ret or r: "
-			      "traces returns\n" :
-			      "; give a pattern that matches fewer\n");
+			      "; dbslower list -vv prints the arguments of probes; --ret and r: "
+			      "trace returns\n" :
+			      "; use a pattern that matches fewer\n");
 	} else {
 		message_error(err, error);
 	}
@@ -84,26 +84,26 @@ static int trace_failed(struct trace *trace, struct error *error)
 static int trace_apply(struct trace *trace, struct trace_spec *spec, const char *word)
 {
 	const struct options *options = &trace->loop.options;
-	struct trace_error error = { "--ret is for functions: a USDT probe does not return", 0 };
+	struct trace_error error = { "--ret requires a function: a USDT probe does not return", 0 };
 	int err;
 
 	if (options->on_return && (spec->request.kind == REQUEST_USDT || spec->request.provider))
-		return trace_refuse(trace, word, &error);
+		return trace_refuse(trace, "PROBE", word, &error);
 	if (options->on_return)
 		spec->request.kind = REQUEST_RETURN;
 	spec->request.registers = options->registers;
 	if (options->histogram) {
 		err = trace_field_parse(&spec->fields[0], options->histogram, &error);
 		if (err)
-			return trace_refuse(trace, options->histogram, &error);
+			return trace_refuse(trace, "--hist", options->histogram, &error);
 		trace_spec_fields(spec, 1);
-		error.why = "a histogram is of numbers";
+		error.why = "a histogram requires a number, not a string";
 		if (spec->request.texts)
-			return trace_refuse(trace, options->histogram, &error);
+			return trace_refuse(trace, "--hist", options->histogram, &error);
 	} else if (options->count_hits && spec->request.nfields > 1) {
-		error.why = "--count takes one value";
+		error.why = "--count allows only one value";
 		error.at = (size_t)(spec->fields[1].name - word);
-		return trace_refuse(trace, word, &error);
+		return trace_refuse(trace, "PROBE", word, &error);
 	}
 	return EXIT_OK;
 }
@@ -116,14 +116,14 @@ static int trace_words(struct trace *trace)
 
 	if (!options->word_count) {
 		output_string(&trace->loop.err,
-			      "dbslower: no probe given; give PROVIDER:PROBE or a function: "
+			      "dbslower: PROBE: missing; specify PROVIDER:PROBE or a function; "
 			      "dbslower list PATH prints the USDT probes of a file\n");
 		return EXIT_USAGE;
 	}
 	if (options->count && (options->count_hits || options->histogram)) {
 		output_string(&trace->loop.err,
-			      "dbslower: -n: counts printed hits, which --count and --hist do not "
-			      "print; give -d\n");
+			      "dbslower: -n: cannot be combined with --count or --hist, which "
+			      "print no hits; use -d\n");
 		return EXIT_USAGE;
 	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
@@ -133,7 +133,7 @@ static int trace_words(struct trace *trace)
 
 		if (err == -ENOMEM)
 			return message_no_memory();
-		status = err ? trace_refuse(trace, word, &error) :
+		status = err ? trace_refuse(trace, "PROBE", word, &error) :
 			       trace_apply(trace, &trace->specs[i], word);
 	}
 	return status;
@@ -147,8 +147,9 @@ static int trace_file(struct trace *trace, struct file_list *list, const char *n
 	struct error error = { .kind = ERROR_NONE };
 
 	if (err == -ENOENT && !strchr(name, '/')) {
-		trace_report(trace, name, "no library or program of this name found",
-			     "give a path, which has a '/', or a short name, as c for libc.so.6");
+		trace_report(trace, name, "program or library not found",
+			     "specify a path, which contains a '/', or a short name such as c for "
+			     "libc.so.6");
 		return EXIT_FAILED;
 	}
 	if (!err)
@@ -157,7 +158,7 @@ static int trace_file(struct trace *trace, struct file_list *list, const char *n
 	return trace_failed(trace, &error);
 }
 
-/* Add the files named apart from the probes; if none, all that the processes of -p map. */
+/* Add the files specified separately from the probes; if none, all that the processes of -p map. */
 static int trace_files(struct trace *trace)
 {
 	const struct options *options = &trace->loop.options;
@@ -192,7 +193,7 @@ static void trace_no_probe(struct trace *trace, const struct probe_request *requ
 	output_string(err, "dbslower: ");
 	if (path)
 		escape_terminal(err, path, strlen(path), false);
-	output_string(err, path ? ": has no " : "no file has a ");
+	output_string(err, path ? ": no " : "PROBE: no file contains ");
 	output_string(err, what);
 	if (request->provider) {
 		escape_terminal(err, request->provider, strlen(request->provider), false);
@@ -204,7 +205,7 @@ static void trace_no_probe(struct trace *trace, const struct probe_request *requ
 		escape_terminal(err, path, strlen(path), false);
 	output_string(err, path ? " prints its USDT probes" : "-p PID prints all USDT probes");
 	output_string(err, request->kind == REQUEST_USDT ? "\n" :
-		      "; a stripped file has only the functions that it exports\n");
+		      "; in a stripped file, only exported functions are found\n");
 }
 
 /* Add request @number for the files in @list. */
@@ -291,11 +292,11 @@ static void trace_skipped(void *arg, const struct error *error)
 	struct trace *trace = arg;
 	struct output *err = &trace->loop.err;
 
-	output_string(err, "dbslower: without ");
+	output_string(err, "dbslower: ");
 	escape_terminal(err, error->subject, strlen(error->subject), false);
 	output_string(err, ": ");
 	escape_terminal(err, error->detail, strlen(error->detail), false);
-	output_char(err, '\n');
+	output_string(err, "; skipped\n");
 }
 
 static int trace_open(struct trace *trace)
@@ -458,54 +459,54 @@ static int cmd_trace(const struct command *command, int argc, char *argv[])
 
 static const struct option_row option_pid_trace = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
-	.help = "in these processes only",
-	.accepts = "give a number from 1 to 4194304, several with commas or several -p",
+	.help = "only in these processes",
+	.accepts = "expected a number from 1 to 4194304; separate several by commas, or repeat -p",
 	.set = option_set_pid, .complete = option_complete_pids,
 };
 
 static const struct option_row option_max = {
 	.letter = 'n', .name = "max", .arg = "COUNT",
-	.help = "end after this many printed hits",
-	.accepts = "give a whole number from 1",
+	.help = "stop after printing this many hits",
+	.accepts = "expected a whole number",
 	.set = option_set_count,
 };
 
 static const struct option_row option_ret = {
 	.name = "ret",
-	.help = "when functions return, not when they are called",
+	.help = "trace returns of functions instead of calls",
 	.member = offsetof(struct options, on_return),
 };
 
 static const struct option_row option_args = {
 	.name = "args", .arg = "N",
-	.help = "print so many arguments of functions",
-	.accepts = "give a number from 1 to 6",
+	.help = "print the first N arguments of functions",
+	.accepts = "expected a number from 1 to 6",
 	.set = option_set_registers,
 };
 
 static const struct option_row option_count_hits = {
 	.name = "count",
-	.help = "only count the hits, by the value if there is one",
+	.help = "print only the number of hits, by value if specified",
 	.member = offsetof(struct options, count_hits),
 };
 
 static const struct option_row option_hist = {
 	.name = "hist", .arg = "VALUE",
-	.help = "only count the hits, in a histogram of this value",
-	.accepts = "give a value, as arg1 or (int)retval",
+	.help = "print only a histogram of this value",
+	.accepts = "expected a value such as arg1 or (int)retval",
 	.set = option_set_histogram,
 };
 
 static const struct option_row option_text_strings = {
 	.name = "text", .arg = "BYTES",
-	.help = "print so much of a string (default 256)",
-	.accepts = "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k",
+	.help = "maximum length of a string (default 256)",
+	.accepts = "expected bytes from 16 to 1048576, or a number of KiB: 4096, 64k",
 	.set = option_set_text,
 };
 
 static const struct option_row option_wall_trace = {
 	.letter = 'T', .name = "wall",
-	.help = "show the time of day, not seconds since the start",
+	.help = "print the time of day, not seconds since the start",
 	.member = offsetof(struct options, wall),
 };
 
@@ -518,24 +519,25 @@ static const struct option_row *const trace_options[] = {
 
 const struct command command_trace = {
 	.name = "trace",
-	.summary = "hits of any USDT probe or function of any file or process",
+	.summary = "print hits of any USDT probe or function of any program",
 	.invocation = "dbslower trace",
 	.usage = "[PATH | -l LIB | -p PID] [OPTION...] PROBE...",
 	.about =
-	"Prints the hits of USDT probes and functions. A probe is PROVIDER:PROBE or a\n"
-	"name, also as a glob, in the files that are named; or FILE:PROVIDER:PROBE,\n"
-	"FILE:FUNCTION; with u: (USDT), p: (function) or r: (its return) before it. In\n"
-	"the same word a filter and what to print can follow, in the manner of printf or\n"
-	"as values with commas; else all arguments of a USDT probe are printed.\n",
+	"Print the hits of USDT probes and functions. PROBE is PROVIDER:PROBE, a name or\n"
+	"a glob in the specified files; or FILE:PROVIDER:PROBE or FILE:FUNCTION. A prefix\n"
+	"selects the kind: u: (USDT), p: (function) or r: (return of a function). A\n"
+	"filter and the values to print may follow in the same argument: a printf format\n"
+	"with values, or values separated by commas. The default is to print all\n"
+	"arguments of a USDT probe.\n",
 	.examples =
 	"  dbslower trace ./app test-app:test-probe\n"
-	"  dbslower trace -l c setjmp                the library libc.so.6\n"
-	"  dbslower trace -p 1234 '*:query*start'    whatever file it is in\n"
+	"  dbslower trace -l c setjmp                in the library libc.so.6\n"
+	"  dbslower trace -p 1234 '*:query*start'    in any file of the process\n"
 	"  dbslower trace 'u:./app:shop:order (arg1 > 10) \"%d %s\", arg1, arg2'\n"
 	"  dbslower trace './app:work (arg1 == \"x\" || arg2 != 0) arg1:s, arg2'\n"
 	"  dbslower trace --ret /bin/bash 'readline \"%s\", retval'\n"
-	"  dbslower trace --count 'c:getenv arg1:s'  by the first argument, a string\n"
-	"  dbslower trace --hist arg3 -d 10 c:write  of the third argument\n"
+	"  dbslower trace --count 'c:getenv arg1:s'  counts by the first argument\n"
+	"  dbslower trace --hist arg3 -d 10 c:write  histogram of the third argument\n"
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_PROBES,
 	.text_bytes = 256,

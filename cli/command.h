@@ -7,13 +7,13 @@
 
 /* Exit statuses of all commands. */
 #define EXIT_OK		0
-#define EXIT_FAILED	1	/* failed, or lost something under --strict */
+#define EXIT_FAILED	1	/* failure, or losses with --strict */
 #define EXIT_USAGE	2
 
-/* Of --help, for commands that trace. */
+/* The end of --help for commands that trace. */
 #define COMMAND_EXIT_STATUS \
 	"\n" \
-	"Exit status: 0 fine; 1 failed, or lost something under --strict; 2 usage.\n"
+	"Exit status: 0 success; 1 failure, or losses with --strict; 2 usage error.\n"
 
 struct option_row;
 
@@ -42,8 +42,8 @@ struct command {
 extern const struct command *const command_table[];
 
 /*
- * Return the command that @argv asks for: by the program's name, else by the first word, else the
- * default. *@taken is the number of words that this used.
+ * Return the command that @argv selects: by the program's name, else by the first word, else the
+ * default one. Set *@taken to the number of words that were used for this.
  */
 const struct command *command_choose(int argc, char *const argv[], int *taken);
 

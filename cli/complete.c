@@ -25,7 +25,7 @@ static void complete_options(const struct command *command, struct output *out)
 	}
 }
 
-/* Print candidates for a word other than an option. @first: it may select a command. */
+/* Print candidates for a word other than an option. @first: include the commands. */
 static void complete_word(const struct command *command, const char *word, bool first,
 			  struct output *out)
 {

@@ -11,7 +11,7 @@ bool complete_is_asked(int argc, char *const argv[]);
 /*
  * Print candidates for the last of the words after --complete, of which the first is the program's
  * name, one or more a line and not filtered by what has been typed. Instead of words there are
- * ":files", ":pids" (of servers) and ":probes" (of the files in the words); ":list" says that they
+ * ":files", ":pids" (of servers) and ":probes" (of the files in the words); ":list" means that they
  * are separated by commas. Return the exit status.
  */
 int complete_run(int argc, char *const argv[]);

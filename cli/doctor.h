@@ -12,7 +12,7 @@
 
 enum doctor_state {
 	DOCTOR_OK,
-	DOCTOR_NOTE,		/* worth knowing, but tracing works */
+	DOCTOR_NOTE,		/* does not prevent tracing */
 	DOCTOR_OBSTACLE,	/* prevents tracing */
 };
 

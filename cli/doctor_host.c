@@ -31,46 +31,46 @@ static const struct {
 	const char *yes, *no, *remedy;
 } feature_words[FEATURES] = {
 	[FEATURE_RINGBUF] = {
-		"events pass through one buffer",
-		"events pass through a buffer for each CPU; trace cannot report hits",
-		"Requires Linux 5.8." },
+		"one buffer for the events of all CPUs",
+		"one buffer per CPU; trace cannot report hits",
+		"requires Linux 5.8" },
 	[FEATURE_UPROBE_PMU] = {
 		"a probe can be attached without tracefs",
 		"each probe is an event of tracefs",
-		"Requires CONFIG_UPROBE_EVENTS and Linux 4.17." },
+		"requires CONFIG_UPROBE_EVENTS and Linux 4.17" },
 	[FEATURE_UPROBE_MULTI] = {
 		"all probes of a server are attached at once",
-		"probes are attached one by one: with many, start and end take longer",
-		"Requires Linux 6.6." },
+		"probes are attached one by one: startup and exit take longer",
+		"requires Linux 6.6" },
 	[FEATURE_TRACING_ALLOC] = {
-		"65536 sessions at a time",
-		"memory is reserved at the start, for at most 4096 sessions at a time",
-		"Requires Linux 6.1." },
+		"up to 65536 concurrent sessions",
+		"memory is reserved at startup, for at most 4096 concurrent sessions",
+		"requires Linux 6.1" },
 	[FEATURE_READ_USER] = {
-		"memory of programs is read by probe_read_user",
-		"memory of programs is read by probe_read", "Requires Linux 5.5." },
+		"user memory is read by probe_read_user",
+		"user memory is read by probe_read", "requires Linux 5.5" },
 	[FEATURE_NS_PID] = {
 		"PID namespaces of servers are distinguished",
-		"-p matches servers of other PID namespaces with the same PID; inside a PID "
-		"namespace dbslower does not work",
-		"Requires Linux 5.7." },
+		"-p also matches equal PIDs of other PID namespaces; dbslower does not work inside "
+		"a PID namespace",
+		"requires Linux 5.7" },
 	[FEATURE_TRACEFS] = {
 		"an alternative method to attach probes",
-		"without the uprobe PMU probes cannot be attached",
-		"Requires CONFIG_UPROBE_EVENTS and tracefs: mount -t tracefs tracefs "
-		"/sys/kernel/tracing." },
+		"without the uprobe PMU, probes cannot be attached",
+		"requires CONFIG_UPROBE_EVENTS and tracefs: mount -t tracefs tracefs "
+		"/sys/kernel/tracing" },
 	[FEATURE_REF_CTR] = {
-		"they are reset when dbslower ends, even if it is killed",
-		"they are written to the servers' memory, and reset at the end",
-		"Requires Linux 4.20." },
+		"the kernel resets them when dbslower exits, even if it is killed",
+		"dbslower writes them to the memory of servers, and resets them on exit",
+		"requires Linux 4.20" },
 	[FEATURE_TYPES] = {
 		"--why and --use read the kernel's structures",
-		"--why uses events of tracefs, and --use lacks the kernel's counters",
-		"Requires CONFIG_DEBUG_INFO_BTF and Linux 5.4." },
+		"--why uses tracefs events, and --use lacks the kernel's counters",
+		"requires CONFIG_DEBUG_INFO_BTF and Linux 5.4" },
 	[FEATURE_TASK_REGS] = {
-		"--why reads the system call that a thread waits in from its registers",
-		"--why finds the system call that a thread waits in on its stack, or by events",
-		"Requires Linux 5.15." },
+		"--why reads the system call of a waiting thread from its registers",
+		"--why reads the system call of a waiting thread from its stack, or from events",
+		"requires Linux 5.15" },
 };
 
 static void host_features(struct doctor_host *h)
@@ -118,8 +118,8 @@ static void host_method(struct doctor_host *h)
 			      attach_method_name(doctor->method));
 	else if (!h->refused)
 		doctor_report(doctor, DOCTOR_OBSTACLE, "attach method",
-			      "Requires CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs "
-			      "sysfs /sys.", "this kernel has no uprobes");
+			      "requires CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs "
+			      "sysfs /sys", "this kernel does not support uprobes");
 }
 
 static void host_lockdown(struct doctor_host *h)
@@ -130,8 +130,8 @@ static void host_lockdown(struct doctor_host *h)
 
 	if (privileges_locked_down(host))
 		doctor_report(doctor, refused ? DOCTOR_OBSTACLE : DOCTOR_NOTE, "lockdown",
-			      refused ? "Boot with lockdown=integrity or none." : NULL,
-			      refused ? "confidentiality, which may forbid tracing even to root" :
+			      refused ? "boot with lockdown=integrity or none" : NULL,
+			      refused ? "confidentiality, which may forbid tracing even for root" :
 					"confidentiality: forbids tracefs and the helpers before "
 					"Linux 5.5, but not tracing");
 	else if (*host->lockdown)
@@ -153,24 +153,24 @@ static void host_denied(struct doctor_host *h)
 
 	if (privileges_missing(host, missing, sizeof(missing)))
 		doctor_report(doctor, DOCTOR_OBSTACLE, "rights", !host->uid ?
-			      "Root lacks them, as in a container: add them (docker run "
-			      "--cap-add=BPF --cap-add=PERFMON), or run it on the host." :
-			      "Run it as root, or give it these capabilities: setcap "
-			      "cap_bpf,cap_perfmon,cap_sys_ptrace=ep dbslower.",
+			      "root lacks them, as in a container: add them (docker run "
+			      "--cap-add=BPF --cap-add=PERFMON), or run dbslower on the host" :
+			      "run dbslower as root, or grant these capabilities: setcap "
+			      "cap_bpf,cap_perfmon,cap_sys_ptrace=ep dbslower",
 			      "uid %u; missing: %s", (unsigned int)host->uid, missing);
 	else if (!host->initial_user_ns)
-		doctor_report(doctor, DOCTOR_OBSTACLE, "rights", "Run it on the host.",
+		doctor_report(doctor, DOCTOR_OBSTACLE, "rights", "run dbslower on the host",
 			      "uid %u in a user namespace, whose capabilities do not permit bpf(2)",
 			      (unsigned int)host->uid);
 	else if (host->seccomp)
 		doctor_report(doctor, DOCTOR_OBSTACLE, "rights",
-			      "In a container, allow it (docker run --security-opt "
-			      "seccomp=unconfined), or run it on the host.",
+			      "in a container, allow it (docker run --security-opt "
+			      "seccomp=unconfined), or run dbslower on the host",
 			      "the capabilities are present; a seccomp filter forbids bpf(2)");
 	else
 		doctor_report(doctor, DOCTOR_OBSTACLE, "rights",
-			      "Allow dbslower to use bpf(2) and perf_event_open(2); see ausearch "
-			      "-m avc, or dmesg.",
+			      "allow dbslower to use bpf(2) and perf_event_open(2); see ausearch "
+			      "-m avc, or dmesg",
 			      "the capabilities are present; a security module (SELinux, AppArmor) "
 			      "may forbid bpf(2)");
 }
@@ -180,12 +180,12 @@ static void host_refused(struct doctor_host *h)
 {
 	if (h->refused == -ENOSYS)
 		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
-			      "Use a kernel with CONFIG_BPF_SYSCALL, or a container that permits "
-			      "it.",
+			      "use a kernel with CONFIG_BPF_SYSCALL, or a container that permits "
+			      "bpf(2)",
 			      "this kernel has no bpf(2)");
 	else if (h->refused != -EPERM && h->refused != -EACCES)
 		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
-			      "Please report this with the output of uname -a.",
+			      "report this with the output of uname -a",
 			      "the kernel refuses an empty BPF program: %s",
 			      strerror(-h->refused));
 	else
@@ -206,24 +206,25 @@ static void host_rights(struct doctor_host *h)
 			      host->seccomp ? "; the seccomp filter permits it" : "");
 	if (!privileges_may(host, CAP_SYS_PTRACE))
 		doctor_report(doctor, DOCTOR_OBSTACLE, "CAP_SYS_PTRACE",
-			      "Run it as root, or: setcap cap_bpf,cap_perfmon,cap_sys_ptrace=ep "
-			      "dbslower. A server's file can be traced without it, by -x.",
+			      "run dbslower as root, or: setcap "
+			      "cap_bpf,cap_perfmon,cap_sys_ptrace=ep dbslower; without it, a "
+			      "server's binary can be traced by -x",
 			      "missing: servers of other users are not found");
 	if (!admin && !privileges_may(host, CAP_CHECKPOINT_RESTORE))
 		doctor_report(doctor, DOCTOR_NOTE, "CAP_CHECKPOINT_RESTORE", "setcap "
 			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore=ep "
 			      "dbslower",
 			      "missing: a server that was started through the dynamic loader is "
-			      "not found once its file was deleted");
+			      "not found after its file was deleted");
 	if (!privileges_may(host, CAP_DAC_OVERRIDE) && !privileges_may(host, CAP_DAC_READ_SEARCH))
 		doctor_report(doctor, DOCTOR_NOTE, "CAP_DAC_READ_SEARCH", "setcap "
 			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep dbslower",
-			      "missing: a server whose file only its owner may read is not traced");
+			      "missing: a server whose file only the owner may read is not traced");
 	if (privileges_before(host, 5, 11) && !privileges_may(host, CAP_SYS_RESOURCE) &&
 	    host->memlock < MEMLOCK_NEEDED)
 		doctor_report(doctor, DOCTOR_OBSTACLE, "RLIMIT_MEMLOCK",
-			      "ulimit -l unlimited, or CAP_SYS_RESOURCE.",
-			      "%llu bytes, too little for the BPF maps before Linux 5.11",
+			      "ulimit -l unlimited, or grant CAP_SYS_RESOURCE",
+			      "%llu bytes, too small for the BPF maps before Linux 5.11",
 			      (unsigned long long)host->memlock);
 }
 
@@ -251,10 +252,10 @@ static void host_sysctls(struct doctor_host *h)
 	doctor_report(doctor, DOCTOR_OK, "sysctls", NULL, "%s", at ? text : "none is readable");
 	if (!host_sysctl(host, SYSCTL_JIT, 1))
 		doctor_report(doctor, DOCTOR_NOTE, SYSCTL_JIT, "sysctl " SYSCTL_JIT "=1",
-			      "programs are interpreted: a probe costs several times as much");
+			      "BPF programs are interpreted, which multiplies the cost of a probe");
 	if (host_sysctl(host, SYSCTL_PTRACE, 0) == PTRACE_NEVER)
 		doctor_report(doctor, DOCTOR_NOTE, SYSCTL_PTRACE,
-			      "It cannot be lowered before the next boot.",
+			      "reboot to lower it",
 			      "the memory of processes is unreadable: versions of MySQL and "
 			      "MariaDB are unknown");
 }
@@ -270,12 +271,12 @@ static void host_proc(struct doctor_host *h)
 			      "not mounted: servers cannot be found");
 	else if (hides && !privileges_may(host, CAP_SYS_PTRACE))
 		doctor_report(doctor, DOCTOR_OBSTACLE, "/proc",
-			      "Run it as root, or: mount -o remount,hidepid=0 /proc",
+			      "run dbslower as root, or: mount -o remount,hidepid=0 /proc",
 			      "mounted with hidepid=%s: servers of other users are invisible",
 			      host->proc.hidepid);
 	else
 		doctor_report(doctor, DOCTOR_OK, "/proc", NULL, hides ?
-			      "mounted with hidepid=%s, which hides nothing from this process" :
+			      "mounted with hidepid=%s, which does not apply to this process" :
 			      "mounted%.0s", host->proc.hidepid);
 }
 
@@ -295,9 +296,9 @@ static void host_mounts(struct doctor_host *h)
 			      strerror(-host->pid_ns_error));
 	else if (!host->initial_pid_ns)
 		doctor_report(doctor, DOCTOR_NOTE, "PID namespace",
-			      "To see all servers, run it on the host, or in a container with the "
-			      "host's PIDs (docker run --pid=host).",
-			      "/proc is that of a container: servers outside of it are invisible");
+			      "to trace all servers, run dbslower on the host, or in a container "
+			      "with the host's PIDs (docker run --pid=host)",
+			      "/proc is that of a container: servers outside it are invisible");
 	else
 		doctor_report(doctor, DOCTOR_OK, "PID namespace", NULL, "the initial one");
 }

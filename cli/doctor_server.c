@@ -9,8 +9,8 @@
 
 #include "cli/json.h"
 #include "cli/site_print.h"
-#include "host/library.h"
 #include "db/survey.h"
+#include "host/library.h"
 #include "usdt/arch.h"
 
 /* The servers that are being reported. */
@@ -82,13 +82,13 @@ static void server_each(void *arg, const struct server_info *server, const struc
 	}
 	if (server->nested)
 		doctor_report(doctor, DOCTOR_OBSTACLE, server->path,
-			      "Run dbslower in that namespace, or on the host.",
+			      "run dbslower in that namespace, or on the host",
 			      "%s; it runs in a nested PID namespace, and its statements are "
 			      "invisible here", text);
 	else
 		doctor_report(doctor, DOCTOR_OK, server->path, NULL, "%s", text);
 	if (!doctor->options.json && site_lacks(&doctor->out, server->engine, server->has,
-						"            it does not show "))
+						"            this server does not report "))
 		output_char(&doctor->out, '\n');
 }
 
@@ -130,9 +130,9 @@ void doctor_servers(struct doctor *doctor)
 		doctor_error(doctor, "servers", &error);
 	} else if (!n) {
 		doctor_report(doctor, DOCTOR_NOTE, "servers",
-			      "dbslower waits for one to start; dbslower doctor --self-test needs "
-			      "none.",
-			      "no supported database server is running, or none is visible");
+			      "dbslower waits for one to start; dbslower doctor --self-test "
+			      "requires none",
+			      "no supported database server found");
 	}
 }
 
@@ -153,13 +153,13 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 
 	if (other->probes)
 		snprintf(remedy, sizeof(remedy),
-			 "Show them with dbslower list %s. Two of them that enclose statements "
-			 "are enough: dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME.",
+			 "dbslower list %s prints them; if two of them delimit statements, use "
+			 "dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME",
 			 path, path);
 	else
 		snprintf(remedy, sizeof(remedy),
-			 "Give the program of a supported database server itself, not one that "
-			 "starts it.");
+			 "specify the binary of a supported database server, not a program "
+			 "that starts it");
 	doctor_report(doctor, DOCTOR_OBSTACLE, path, remedy,
 		      "not a recognised database server; it has %zu USDT probe%s (%s)",
 		      other->probes, other->probes == 1 ? "" : "s",
@@ -180,11 +180,11 @@ static void file_path(struct servers *servers, const char *path)
 		file_other(doctor, path, &other);
 	} else if (err == -ENOEXEC) {
 		doctor_report(doctor, DOCTOR_OBSTACLE, path,
-			      "Give the server's program itself, not a script that starts it.",
+			      "specify the server's binary, not a script that starts it",
 			      "not an ELF file");
 	} else if (err) {
 		doctor_report(doctor, DOCTOR_OBSTACLE, path, err == -EACCES ?
-			      "Run it as a user who may read that file." : NULL,
+			      "run dbslower as a user who may read the file" : NULL,
 			      "cannot open: %s",
 			      err == -EINVAL ? "not a regular file" : strerror(-err));
 	}
@@ -196,9 +196,9 @@ static void file_named(struct servers *servers, const char *name)
 
 	if (library_find(name, path, sizeof(path)))
 		doctor_report(servers->doctor, DOCTOR_OBSTACLE, name,
-			      "Give a path, which has a '/'; without a file all running servers "
-			      "are checked.",
-			      "no program or library of that name");
+			      "specify a path, which contains a '/'; without FILE, all running "
+			      "servers are checked",
+			      "program or library not found");
 	else
 		file_path(servers, path);
 }

@@ -3,7 +3,7 @@
  * Escape foreign text, so that it is valid UTF-8 without control characters, on a terminal and in
  * JSON.
  *
- * @cut: the text continues behind its last byte. If that splits a UTF-8 character, its first part
+ * @cut: the text continues after its last byte. If that splits a UTF-8 character, its first part
  * is dropped and is not regarded as invalid.
  */
 #ifndef CLI_ESCAPE_H

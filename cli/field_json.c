@@ -8,7 +8,7 @@
 
 #define MEMBERS_MAX	32
 
-/* Append the value of @field behind its key. Return false if it is text that is not valid UTF-8. */
+/* Append the value of @field after its key. Return false if it is text that is not valid UTF-8. */
 static bool put_value(struct output *out, const struct field *field,
 		      const struct field_value *value, const struct statement *st)
 {

@@ -77,7 +77,7 @@ static void put_cell(struct output *out, const struct field *field, unsigned int
 		output_spaces(out, field->right ? 1 : pad + 1);
 }
 
-/* Append the text without a limit on its width. A text that is cut has a mark. */
+/* Append the text without a limit on its width. Mark truncated text. */
 static void put_query(struct output *out, const struct statement *st, bool last)
 {
 	if (!st->text)

@@ -6,7 +6,7 @@
 
 #include "bpf/event.h"
 
-#define HELP_WIDTH	11	/* of a column's name and the space behind it */
+#define HELP_WIDTH	11	/* of a column's name and the space after it */
 #define USE_ALL		((1u << USES) - 1)
 
 static bool get_string(const char *text, struct field_value *value)
@@ -233,7 +233,7 @@ static bool get_truncated(const struct statement *st, unsigned int which, struct
 	return get_number(st->truncated, st->text, value);
 }
 
-/* Only of a text that is cut: */
+/* Only for truncated text: */
 static bool get_cut(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;

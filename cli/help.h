@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* --help. */
+/* The text of --help. */
 #ifndef CLI_HELP_H
 #define CLI_HELP_H
 

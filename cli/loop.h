@@ -25,11 +25,11 @@ enum loop_report {
 	LOOP_REPORT_TEXTS,		/* and texts that could not be read */
 };
 
-/* The command's functions. They get the loop, which is the first member of the command's state. */
+/* Functions of a command. They receive the loop, the first member of the command's state. */
 struct loop_ops {
 	const char *noun;		/* of the events in the summary: "statements" */
 	enum loop_report report;
-	/* Print the head of the output, once there is something to trace. */
+	/* Print the head of the output, once a file is traced. */
 	void (*begin)(struct loop *loop);
 	/* Handle the records in the buffer. Return its fill level in percent. */
 	int (*drain)(struct loop *loop);
@@ -59,11 +59,11 @@ struct loop {
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	int nap_ms;			/* length of a nap; 0: adaptive */
 	uint64_t counted;		/* limited by -n, see loop_count() */
-	bool done;			/* nothing more is to be shown */
-	bool failed;			/* it ends for an error of the command's own */
+	bool done;			/* nothing more is printed */
+	bool failed;			/* ended by an error of the command */
 	bool ending;			/* the probes are removed */
 	/* State of the loop itself. */
-	bool asked;			/* SIGUSR1 came */
+	bool asked;			/* SIGUSR1 was received */
 	uint64_t reported_ns, reported;	/* when losses were last reported, and how many */
 	int usr1;			/* a signalfd(2) of SIGUSR1 */
 	int stop;			/* an epoll descriptor, readable when the loop is to end */
@@ -83,7 +83,7 @@ struct loop {
 /* Return CLOCK_MONOTONIC in ns. */
 uint64_t loop_now(void);
 
-/* start_command() for @loop, whose time starts now. */
+/* Set the start time of @loop and call start_command(). */
 int loop_start(struct loop *loop, const struct command *command, int argc, char *argv[]);
 
 /*
@@ -98,7 +98,7 @@ int loop_ready(struct loop *loop);
 /* Print the message for @error, which is cleared. Return EXIT_FAILED. */
 int loop_refuse(struct loop *loop, struct error *error);
 
-/* Count one of what -n limits; set ->done at the limit. */
+/* Count one event towards the limit of -n; set ->done at the limit. */
 void loop_count(struct loop *loop);
 
 /* Run until the end. Print what is left, the summary and the losses. Return the exit status. */

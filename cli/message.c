@@ -10,13 +10,13 @@
 #include "cli/escape.h"
 #include "host/privileges.h"
 
-/* How a kind of error is worded, and what is added to it. */
+/* The wording of each kind of error. */
 static const struct {
-	const char *subject;		/* before the error's own subject; may be all of it */
-	const char *cause;		/* NULL: the subject says it */
+	const char *subject;		/* precedes the subject of the error */
+	const char *cause;		/* NULL: the subject contains it */
 	const char *remedy;
-	bool reason;			/* errno is added to the cause */
-	bool own_remedy;		/* it holds also where a privilege is missing */
+	bool reason;			/* append the text for errno */
+	bool own_remedy;		/* it also applies if a privilege is missing */
 } message_rows[] = {
 	[ERROR_NONE] = { "", "no error", NULL, false, false },
 	[ERROR_MEMORY] = { "", "out of memory", NULL, false, false },
@@ -24,17 +24,17 @@ static const struct {
 			"before Linux 5.11 a small RLIMIT_MEMLOCK causes this: ulimit -l unlimited",
 			true, false },
 	[ERROR_PROGRAM] = { "BPF program ", "refused by the kernel",
-			    "please report this with the kernel's version and the lines below",
+			    "report this with the kernel version and the lines below",
 			    true, false },
 	[ERROR_LINK] = { "BPF symbol ", "not defined, this binary is damaged",
-			 "install dbslower again", true, false },
+			 "reinstall dbslower", true, false },
 	[ERROR_TRACEPOINT] = { "tracepoint ", "cannot attach", NULL, true, false },
 	[ERROR_ATTACH] = { "", "cannot attach probes", NULL, true, false },
 	[ERROR_NO_UPROBES] = { "uprobes", "not supported by this kernel",
 			       "CONFIG_UPROBE_EVENTS is required, and before Linux 6.6 "
 			       "CAP_SYS_ADMIN where /sys is not mounted: "
 			       "mount -t sysfs sysfs /sys", false, false },
-	[ERROR_TRACEFS] = { "tracefs", "cannot be used, and no other way to attach probes exists",
+	[ERROR_TRACEFS] = { "tracefs", "cannot be used, and no other attach method exists",
 			    "its files belong to root: run dbslower as root", true, true },
 	[ERROR_TYPES] = { "--why, --use", "the kernel has neither type information in "
 			  "/sys/kernel/btf/vmlinux nor events of its scheduler in tracefs",
@@ -46,16 +46,17 @@ static const struct {
 	[ERROR_PROC] = { "/proc", "cannot be read",
 			 "mount that of dbslower's PID namespace: mount -t proc proc /proc",
 			 true, false },
-	[ERROR_PROCESS] = { "process ", "cannot be read",
-			    "list the servers by ps -C postgres -o pid,ppid,args", true, false },
-	[ERROR_NOT_SERVER] = { "", "is not a supported database server",
-			       "give -p the PID of a PostgreSQL server or of one of its backends",
+	[ERROR_PROCESS] = { "process ", "cannot be read", "ps -e lists the processes", true,
+			    false },
+	[ERROR_NOT_SERVER] = { "", "not a supported database server",
+			       "-x requires the binary of a server, -p the PID of a server or "
+			       "of a backend",
 			       false, false },
 	[ERROR_FILE] = { "", "cannot open", NULL, true, false },
-	[ERROR_NOT_ELF] = { "", "is not an ELF file",
-			    "give -x the server's program itself, not a script that starts it",
+	[ERROR_NOT_ELF] = { "", "not an ELF file",
+			    "-x requires the binary of a server, not a script that starts it",
 			    false, false },
-	[ERROR_MACHINE] = { "", "is built for another architecture",
+	[ERROR_MACHINE] = { "", "built for another architecture",
 			    "use the dbslower of that architecture", false, false },
 	[ERROR_NO_PROBES] = { "", "cannot be traced",
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported, "
@@ -63,13 +64,13 @@ static const struct {
 	[ERROR_SITE] = { "", "cannot be traced",
 			 "the file was changed after it was linked, or is not a server: compare it "
 			 "with its package", false, false },
-	[ERROR_NAMESPACE] = { "PID namespace", "this kernel cannot translate its PIDs",
+	[ERROR_NAMESPACE] = { "PID namespace", "PIDs cannot be translated by this kernel",
 			      "Linux 5.7 is required; or run dbslower on the host", false, false },
-	[ERROR_NOTE] = { "/run/dbslower", "cannot note which semaphores are written",
+	[ERROR_NOTE] = { "/run/dbslower", "cannot record which semaphores are written",
 			 "tracing continues; after SIGKILL, probes stay enabled until the servers "
 			 "are restarted", true, true },
 	[ERROR_SEMAPHORE] = { "process ", "cannot enable its probes",
-			      "its statements are not seen; before Linux 4.20 this requires "
+			      "its statements are not traced; before Linux 4.20 this requires "
 			      "CAP_SYS_PTRACE", true, true },
 	[ERROR_TOO_MANY] = { "too many ", NULL, NULL, false, false },
 	[ERROR_PROBE] = { "", "cannot be traced", NULL, false, false },
@@ -87,6 +88,8 @@ static const char *message_reason(const struct error *error)
 {
 	if (!message_rows[error->kind].reason)
 		return "";
+	if (error->kind == ERROR_PROCESS && error->code == -ENOENT)
+		return strerror(ESRCH);
 	if (error->code == -ENOSYS)
 		return "no bpf(2), which requires CONFIG_BPF_SYSCALL";
 	if (error->code == -KERNEL_ENOTSUPP)
@@ -143,7 +146,7 @@ static bool file_denied(const struct error *error, const struct privileges *host
 	return error->kind == ERROR_FILE && is_denied(error);
 }
 
-/* Lockdown also forbids the helpers at which the verifier's log then ends. */
+/* Lockdown also forbids helpers: the verifier's log then ends at the call of one. */
 static bool locked_down(const struct error *error, const struct privileges *host)
 {
 	bool old_helper = error->log && (strstr(error->log, "func bpf_probe_read") ||
@@ -207,22 +210,23 @@ static bool lacks_privileges(const struct error *error, const struct privileges 
 /* Placeholders for the remedy of the error's kind, and for the list of missing privileges. */
 static const char kind_remedy[] = "kind", missing_remedy[] = "missing";
 
-/* The remedies by what the host shows; the first that applies is given. */
+/* The remedies by the state of the host; the first one that applies is printed. */
 static const struct {
 	bool (*applies)(const struct error *error, const struct privileges *host);
 	const char *remedy;		/* NULL: none */
 } message_remedies[] = {
 	{ few_files, "the limit of open files may be too low: ulimit -n 1024" },
 	{ no_memory, NULL },
-	{ process_denied_to_root, "a container or a security module may forbid it also to root" },
+	{ process_denied_to_root, "a container or a security module may forbid this even for "
+				  "root" },
 	{ process_denied, "reading another user's process requires CAP_SYS_PTRACE, which root has "
 			  "unless a container drops it" },
-	{ process_hidden, "processes of other users are hidden, as /proc is mounted with hidepid; "
-			  "showing them requires CAP_SYS_PTRACE, or root" },
+	{ process_hidden, "processes of other users are hidden, because /proc is mounted with "
+			  "hidepid; this requires CAP_SYS_PTRACE, or root" },
 	{ any_process, kind_remedy },
-	{ file_of_other, "its owner may read it; others require CAP_DAC_READ_SEARCH, or root" },
-	{ file_denied, "a container or a security module may forbid it also to root" },
-	{ locked_down, "The kernel is locked down (confidentiality), which forbids tracefs and the "
+	{ file_of_other, "users other than the owner require CAP_DAC_READ_SEARCH, or root" },
+	{ file_denied, "a container or a security module may forbid this even for root" },
+	{ locked_down, "the kernel is locked down (confidentiality), which forbids tracefs and the "
 		       "helpers before Linux 5.5: boot with lockdown=integrity or none" },
 	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root "
 			     "has; before Linux 6.6 this also helps: mount -t sysfs sysfs /sys" },
@@ -230,12 +234,11 @@ static const struct {
 			 "dbslower as root" },
 	{ own_remedy, kind_remedy },
 	{ lacks_privileges, missing_remedy },
-	{ user_namespace, "in a user namespace capabilities do not count for bpf(2): run dbslower "
-			  "on the host" },
-	{ lockdown, "The kernel is locked down (confidentiality), which may forbid it also to "
-		    "root: boot with lockdown=integrity or none" },
-	{ sandboxed, "dbslower dropped privileges that it did not seem to need; --keep-privileges "
-		     "keeps them" },
+	{ user_namespace, "capabilities in a user namespace do not permit bpf(2): run dbslower on "
+			  "the host" },
+	{ lockdown, "the kernel is locked down (confidentiality), which may forbid this even "
+		    "for root: boot with lockdown=integrity or none" },
+	{ sandboxed, "dbslower has dropped privileges; --keep-privileges keeps them" },
 	{ filtered, "the capabilities are present, but a seccomp filter may forbid bpf(2) or "
 		    "perf_event_open(2): in a container, allow them (docker run --security-opt "
 		    "seccomp=unconfined), or run dbslower on the host" },
@@ -318,7 +321,7 @@ void message_waiting(struct output *err)
 				   "requires CAP_SYS_PTRACE, or root\n");
 }
 
-/* The kinds of losses, in the order and with the names of JSON. */
+/* The kinds of losses, as printed in the summary. */
 struct loss {
 	uint64_t count;
 	const char *words;
@@ -328,13 +331,13 @@ struct loss {
 
 static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 {
-	loss[0] = (struct loss){ s->ring_full, "events, the buffer was full" };
-	loss[1] = (struct loss){ s->table_full, "probe hits, the table was full" };
+	loss[0] = (struct loss){ s->ring_full, "events (buffer full)" };
+	loss[1] = (struct loss){ s->table_full, "probe hits (table full)" };
 	loss[2] = (struct loss){ s->start_without_end, "starts without an end" };
 	loss[3] = (struct loss){ s->end_without_start, "ends without a start" };
-	loss[4] = (struct loss){ s->text_unreadable, "texts unreadable" };
-	loss[5] = (struct loss){ s->text_truncated, "texts cut" };
-	loss[6] = (struct loss){ s->who_unknown, "records of who is connected" };
+	loss[4] = (struct loss){ s->text_unreadable, "unreadable texts" };
+	loss[5] = (struct loss){ s->text_truncated, "truncated texts" };
+	loss[6] = (struct loss){ s->who_unknown, "session records" };
 }
 
 bool message_lost(const struct summary *summary)
@@ -393,10 +396,10 @@ int message_output(struct output *err, int error)
 	if (!error || error == -EPIPE)
 		return EXIT_OK;
 	if (error == -EINTR)
-		output_string(err, "dbslower: output reader stalled; unread output was "
+		output_string(err, "dbslower: output: reader stalled; unread output was "
 				   "discarded\n");
 	else
-		output_printf(err, "dbslower: cannot write the output: %s\n", strerror(-error));
+		output_printf(err, "dbslower: output: cannot write: %s\n", strerror(-error));
 	output_flush(err);
 	return EXIT_FAILED;
 }

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "cli/output.h"
-#include "loader/error.h"
 #include "db/statement.h"
+#include "loader/error.h"
 
 /*
  * Add the message for @error, "dbslower: SUBJECT: CAUSE; REMEDY", and the verifier's log if any.
@@ -22,7 +22,7 @@ void message_remedy(struct output *out, const char *before, const struct error *
 /* Add that no server was found. */
 void message_waiting(struct output *err);
 
-/* Add one line with the numbers seen, shown and lost. @noun is of what was seen: "statements". */
+/* Add one line with the numbers seen, shown and lost. @noun names the events: "statements". */
 void message_summary(struct output *err, const char *noun, const struct summary *summary);
 
 /*
@@ -37,7 +37,7 @@ bool message_lost(const struct summary *summary);
 /* Return the number of losses other than cut or unreadable texts. */
 uint64_t message_events_lost(const struct summary *summary);
 
-/* Report that no memory is left, without allocating any. Return EXIT_FAILED. */
+/* Report that memory is exhausted, without allocating any. Return EXIT_FAILED. */
 int message_no_memory(void);
 
 #endif

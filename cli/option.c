@@ -112,24 +112,24 @@ static const char *duration_reason(const char *text, uint64_t unit_ns, uint64_t 
 	uint64_t unit = unit_by_name(decimal + decimals, unit_ns), value = 0;
 
 	if (*text == '-')
-		return "is negative";
+		return "must not be negative";
 	if (!whole && !decimals)
-		return "is not a number";
+		return "not a number";
 	if ((text[whole] == '.' && !decimals) || !unit)
-		return "is not a number with a known unit";
+		return "unknown unit";
 	if (whole && option_read_number(text, whole, &value))
-		return "is too large";
+		return "too large";
 	if (value > INT64_MAX / unit)
-		return "is too large";
+		return "too large";
 	value *= unit;
 	for (size_t i = 0; i < decimals; i++) {
 		unit /= 10;
 		if (!unit && decimal[i] != '0')
-			return "is finer than 1 ns";
+			return "finer than 1 ns";
 		value += unit * (decimal[i] - '0');
 	}
 	if (value > INT64_MAX)
-		return "is too large";
+		return "too large";
 	*ns = value;
 	return NULL;
 }
@@ -154,8 +154,8 @@ int option_add_path(struct option_parser *p, const struct option_row *row, const
 int option_refuse_thresholds(struct option_parser *p)
 {
 	option_message(p, NULL, p->threshold, strlen(p->threshold));
-	return option_message_end(p, "is a second threshold",
-				  "give it as a word or with -m, not both");
+	return option_message_end(p, "second threshold",
+				  "specify THRESHOLD or -m, not both");
 }
 
 static int apply(struct option_parser *p, const struct option_row *row, const char *value)
@@ -189,14 +189,14 @@ const struct option_row *option_find(const struct command *command, const char *
 static int refuse_unknown(struct option_parser *p, const char *word, size_t len)
 {
 	option_message(p, NULL, word, len);
-	output_printf(p->err, "no such option; %s --help lists them", p->command->invocation);
+	output_printf(p->err, "unknown option; see %s --help", p->command->invocation);
 	return option_message_end(p, "", NULL);
 }
 
 static int refuse_missing(struct option_parser *p, const struct option_row *row)
 {
 	option_message(p, row, NULL, 0);
-	output_string(p->err, "requires ");
+	output_string(p->err, "requires an argument, ");
 	return option_message_end(p, row->arg, row->accepts);
 }
 
@@ -211,7 +211,7 @@ static int parse_long(struct option_parser *p, const char *word, const char *nex
 	if (!row)
 		return refuse_unknown(p, word, len + 2);
 	if (!row->arg && value)
-		return option_refuse(p, row, value, "takes no argument");
+		return option_refuse(p, row, value, "does not take an argument");
 	if (row->arg && !value) {
 		if (!next)
 			return refuse_missing(p, row);
@@ -258,19 +258,20 @@ static int parse_engine(struct option_parser *p, const char *word)
 
 	if (!engine && command_find(word)) {
 		option_message(p, NULL, word, strlen(word));
-		return option_message_end(p, "is a command", "give it as the first word");
+		return option_message_end(p, "command name after other arguments",
+					  "specify it as the first argument");
 	}
 	if (!engine) {
 		option_message(p, NULL, word, strlen(word));
 		engine_words(words, sizeof(words));
-		snprintf(forms, sizeof(forms), "databases are %s, thresholds 30, 0.25, 250us, 1s",
+		snprintf(forms, sizeof(forms), "databases: %s; thresholds: 30, 0.25, 250us, 1s",
 			 words);
-		return option_message_end(p, "is neither a database nor a threshold", forms);
+		return option_message_end(p, "neither a database nor a threshold", forms);
 	}
 	if (p->opts->engine) {
 		option_message(p, NULL, word, strlen(word));
-		return option_message_end(p, "is a second database",
-				 "give one, or none for all servers that are found");
+		return option_message_end(p, "second database",
+				 "specify one, or none for all running servers");
 	}
 	p->opts->engine = engine->name;
 	return 1;
@@ -289,7 +290,7 @@ static int parse_threshold(struct option_parser *p, const char *word)
 	p->threshold = word;
 	if (first) {
 		option_message(p, NULL, word, strlen(word));
-		return option_message_end(p, "is a second threshold", "give one");
+		return option_message_end(p, "second threshold", "specify one");
 	}
 	return p->minimum ? option_refuse_thresholds(p) : 1;
 }
@@ -313,10 +314,10 @@ static int parse_free(struct option_parser *p, const char *word)
 	if (memchr(word, '/', head) && !(probes && memchr(word, ':', head)))
 		return option_add_path(p, NULL, word) ? -EINVAL : 1;
 	if (!*word)
-		return option_refuse(p, NULL, word, "is empty");
+		return option_refuse(p, NULL, word, "must not be empty");
 	if (p->opts->word_count == OPTION_WORDS) {
 		option_message(p, NULL, word, strlen(word));
-		output_printf(p->err, "too many words (maximum %d)", OPTION_WORDS);
+		output_printf(p->err, "too many arguments (maximum %d)", OPTION_WORDS);
 		return option_message_end(p, "", NULL);
 	}
 	p->opts->words[p->opts->word_count++] = word;

@@ -21,7 +21,7 @@
 
 /* The remedy for a threshold that cannot be parsed. */
 #define OPTION_DURATIONS \
-	"give a number of ms, or one with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s"
+	"expected milliseconds, or a number with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s"
 
 struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */

@@ -23,7 +23,7 @@ static int add_pid(struct option_parser *p, const struct option_row *row, const 
 
 	if (option_read_number(text, len, &pid) || !pid || pid > PID_LIMIT) {
 		option_message(p, row, text, len);
-		return option_message_end(p, "is not a process ID", row->accepts);
+		return option_message_end(p, "not a process ID", row->accepts);
 	}
 	for (unsigned int i = 0; i < opts->pid_count; i++) {
 		if (opts->pids[i] == pid)
@@ -52,7 +52,8 @@ int option_set_pid(struct option_parser *p, const struct option_row *row, const 
 
 int option_set_path(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	return *value ? option_add_path(p, row, value) : option_refuse(p, row, value, "is empty");
+	return *value ? option_add_path(p, row, value) :
+			option_refuse(p, row, value, "must not be empty");
 }
 
 int option_set_minimum(struct option_parser *p, const struct option_row *row, const char *value)
@@ -74,7 +75,8 @@ int option_set_string(struct option_parser *p, const struct option_row *row, con
 
 int option_set_word(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	return *value ? option_set_string(p, row, value) : option_refuse(p, row, value, "is empty");
+	return *value ? option_set_string(p, row, value) :
+			option_refuse(p, row, value, "must not be empty");
 }
 
 /* Parse the name of a probe, PROVIDER:NAME. */
@@ -83,9 +85,9 @@ int option_set_probe(struct option_parser *p, const struct option_row *row, cons
 	const char *colon = strchr(value, ':');
 
 	if (!colon || colon == value || !colon[1])
-		return option_refuse(p, row, value, "is not a probe name");
+		return option_refuse(p, row, value, "not a probe name");
 	if (colon - value >= USER_ENGINE_NAME || strlen(colon + 1) >= USER_ENGINE_NAME)
-		return option_refuse(p, row, value, "is too long");
+		return option_refuse(p, row, value, "too long");
 	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
 	return 0;
 }
@@ -95,7 +97,7 @@ int option_set_text_arg(struct option_parser *p, const struct option_row *row, c
 	uint64_t number;
 
 	if (option_read_number(value, strlen(value), &number) || !number || number > 12)
-		return option_refuse(p, row, value, "is not an argument number");
+		return option_refuse(p, row, value, "not an argument number");
 	p->opts->text_arg = (unsigned int)number;
 	return 0;
 }
@@ -106,12 +108,12 @@ int option_set_match(struct option_parser *p, const struct option_row *row, cons
 	int err;
 
 	if (!*value)
-		return option_refuse(p, row, value, "is empty");
+		return option_refuse(p, row, value, "must not be empty");
 	err = regex_parse(&p->opts->match, value, &at);
 	if (err == -E2BIG)
-		return option_refuse(p, row, value, "is too long");
+		return option_refuse(p, row, value, "too long");
 	if (err)
-		return option_refuse(p, row, value, "is not a regular expression");
+		return option_refuse(p, row, value, "not a regular expression");
 	p->opts->has_match = true;
 	return 0;
 }
@@ -206,9 +208,9 @@ int option_set_order(struct option_parser *p, const struct option_row *row, cons
 
 int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	if (option_read_number(value, strlen(value), &p->opts->lines) || !p->opts->lines)
-		return option_refuse(p, row, value, "is not a number of lines");
-	return 0;
+	if (option_read_number(value, strlen(value), &p->opts->lines))
+		return option_refuse(p, row, value, "not a number of lines");
+	return p->opts->lines ? 0 : option_refuse(p, row, value, "must be at least 1");
 }
 
 int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value)
@@ -217,7 +219,7 @@ int option_set_registers(struct option_parser *p, const struct option_row *row, 
 
 	if (option_read_number(value, strlen(value), &number) || !number ||
 	    number > REQUEST_REGISTERS)
-		return option_refuse(p, row, value, "is not a number of arguments");
+		return option_refuse(p, row, value, "not a number of arguments");
 	p->opts->registers = (unsigned int)number;
 	return 0;
 }
@@ -225,7 +227,7 @@ int option_set_registers(struct option_parser *p, const struct option_row *row, 
 int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	if (!*value)
-		return option_refuse(p, row, value, "is empty");
+		return option_refuse(p, row, value, "must not be empty");
 	p->opts->histogram = value;
 	return 0;
 }
@@ -236,7 +238,7 @@ int option_set_count(struct option_parser *p, const struct option_row *row, cons
 
 	if (err)
 		return option_refuse(p, row, value,
-				     err == -ERANGE ? "is too large" : "is not a number");
+				     err == -ERANGE ? "too large" : "not a number");
 	return p->opts->count ? 0 : option_refuse(p, row, value, "must be at least 1");
 }
 
@@ -248,11 +250,11 @@ int option_set_text(struct option_parser *p, const struct option_row *row, const
 	int err = option_read_number(value, len - kilo, &bytes);
 
 	if (err == -EINVAL)
-		return option_refuse(p, row, value, "is not a number of bytes");
+		return option_refuse(p, row, value, "not a number of bytes");
 	if (err || bytes > OPTION_TEXT_MAX / unit)
-		return option_refuse(p, row, value, "is too large");
+		return option_refuse(p, row, value, "too large");
 	if (bytes * unit < OPTION_TEXT_MIN)
-		return option_refuse(p, row, value, "is too small");
+		return option_refuse(p, row, value, "too small");
 	p->opts->text_bytes = bytes * unit;
 	return 0;
 }
@@ -271,7 +273,7 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 			return 0;
 	}
 	option_message(p, row, value, len);
-	output_string(p->err, "unknown fallback; must be one of ");
+	output_string(p->err, "unknown fallback; expected ");
 	for (int i = 0; i < FEATURES; i++) {
 		if (!feature_fallback(i))
 			continue;

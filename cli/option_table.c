@@ -7,71 +7,71 @@
 
 const struct option_row option_min = {
 	.letter = 'm', .name = "min", .arg = "MS",
-	.help = "the threshold, as the word; 0 is all statements",
+	.help = "same as THRESHOLD; 0 selects all statements",
 	.accepts = OPTION_DURATIONS,
 	.set = option_set_minimum,
 };
 
 const struct option_row option_pid = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
-	.help = "only these processes; of a postmaster, its backends",
-	.accepts = "give a number from 1 to 4194304, several with commas or several -p",
+	.help = "only these processes; for a postmaster, its backends",
+	.accepts = "expected a number from 1 to 4194304; separate several by commas, or repeat -p",
 	.set = option_set_pid, .complete = option_complete_pids,
 };
 
 const struct option_row option_path = {
 	.letter = 'x', .name = "path", .arg = "PATH",
 	.help = "trace this server binary; may be repeated",
-	.accepts = "give the path of a server's binary",
+	.accepts = "expected the path of a server binary",
 	.set = option_set_path, .complete = option_complete_files,
 };
 
 const struct option_row option_lib = {
 	.letter = 'l', .name = "lib", .arg = "LIB",
-	.help = "of this library or file: c, libc.so.6, /path",
-	.accepts = "give a path, or a library's short name, as c for libc.so.6",
+	.help = "search this library or file: c, libc.so.6, /path",
+	.accepts = "expected a path, or a short library name such as c for libc.so.6",
 	.set = option_set_path, .complete = option_complete_files,
 };
 
 const struct option_row option_duration = {
 	.letter = 'd', .name = "duration", .arg = "SECONDS",
-	.help = "end after this time (decimals, or a unit: 500ms)",
-	.accepts = "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
+	.help = "stop after this time; other units: 500ms, 250us",
+	.accepts = "expected seconds, or a number with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	.set = option_set_duration,
 };
 
 const struct option_row option_interval = {
 	.letter = 'i', .name = "interval", .arg = "SECONDS",
-	.help = "print each time so long has gone by",
-	.accepts = "give a number of seconds, or one with a unit (ns, us, ms, s): 10, 0.5, 500ms",
+	.help = "print at this interval",
+	.accepts = "expected seconds, or a number with a unit (ns, us, ms, s): 10, 0.5, 500ms",
 	.set = option_set_interval,
 };
 
 const struct option_row option_count_intervals = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
-	.help = "end after this many intervals",
-	.accepts = "give a whole number from 1",
+	.help = "stop after this many intervals",
+	.accepts = "expected a whole number",
 	.set = option_set_count,
 };
 
 const struct option_row option_start = {
 	.name = "start", .arg = "PROBE",
-	.help = "with -x: the USDT probe where a statement starts",
-	.accepts = "give PROVIDER:NAME, as memsqld:query__start",
+	.help = "with -x: USDT probe at the start of a statement",
+	.accepts = "expected PROVIDER:NAME, such as memsqld:query__start",
 	.set = option_set_probe,
 };
 
 const struct option_row option_done = {
 	.name = "done", .arg = "PROBE",
-	.help = "with -x: the one where it is done",
-	.accepts = "give PROVIDER:NAME, as memsqld:query__done",
+	.help = "with -x: USDT probe at the end of a statement",
+	.accepts = "expected PROVIDER:NAME, such as memsqld:query__done",
 	.set = option_set_probe,
 };
 
 const struct option_row option_text_arg = {
 	.name = "text-arg", .arg = "N",
-	.help = "which argument of the start is the text (default 1)",
-	.accepts = "give a number from 1 to 12",
+	.help = "text argument of the start probe (default 1)",
+	.accepts = "expected a number from 1 to 12",
 	.set = option_set_text_arg,
 };
 
@@ -89,53 +89,53 @@ const struct option_row option_db = {
 
 const struct option_row option_match = {
 	.name = "match", .arg = "TEXT|/REGEX/",
-	.help = "only statements that have this in their text",
-	.accepts = "give a piece of a statement, or an extended regular expression as /from "
-		   "(a|b)/; upper and lower case are the same",
+	.help = "only statements whose text matches, ignoring case",
+	.accepts = "expected a part of a statement, or an extended regular expression such as "
+		   "/from (a|b)/; upper and lower case are equal",
 	.set = option_set_match,
 };
 
 const struct option_row option_container = {
 	.name = "container", .arg = "ID",
 	.help = "only servers in this container",
-	.accepts = "give a container's id or its beginning, or its name",
+	.accepts = "expected the id of a container, its first digits, or its name",
 	.set = option_set_word, .member = offsetof(struct options, container),
 };
 
 const struct option_row option_text = {
 	.name = "text", .arg = "BYTES",
-	.help = "show so much of a statement (default 4096 = 4k)",
-	.accepts = "give a number of bytes from 16 to 1048576, k is 1024: 4096, 64k",
+	.help = "maximum length of a statement's text (default 4k)",
+	.accepts = "expected bytes from 16 to 1048576, or a number of KiB: 4096, 64k",
 	.set = option_set_text,
 };
 
 const struct option_row option_redact = {
 	.name = "redact",
-	.help = "show a ? for each literal and comment in statements",
+	.help = "replace literals and comments in statements by ?",
 	.member = offsetof(struct options, redact),
 };
 
 const struct option_row option_wall = {
 	.letter = 't', .name = "wall",
-	.help = "show the time of day, not seconds since the start",
+	.help = "print the time of day, not seconds since the start",
 	.member = offsetof(struct options, wall),
 };
 
 const struct option_row option_why = {
 	.name = "why",
-	.help = "print where each statement's time went",
+	.help = "print a time breakdown of each statement",
 	.member = offsetof(struct options, why),
 };
 
 const struct option_row option_use = {
 	.name = "use",
-	.help = "print what it used: storage, memory, buffers, WAL",
+	.help = "print resource usage: storage, memory, buffers, WAL",
 	.member = offsetof(struct options, use),
 };
 
 const struct option_row option_json = {
 	.name = "json",
-	.help = "print a JSON object a line, with all that is known",
+	.help = "print one JSON object per line, with all fields",
 	.member = offsetof(struct options, json),
 };
 
@@ -147,7 +147,7 @@ const struct option_row option_strict = {
 
 const struct option_row option_keep_privileges = {
 	.name = "keep-privileges",
-	.help = "keep all privileges after attaching",
+	.help = "do not drop privileges after attaching",
 	.member = offsetof(struct options, keep_privileges),
 };
 
@@ -158,7 +158,7 @@ const struct option_row option_force = {
 
 const struct option_row option_verbose = {
 	.letter = 'v', .name = "verbose",
-	.help = "print the BPF programs, as a disassembly",
+	.help = "print kernel features and disassembled BPF programs",
 	.set = option_set_verbose,
 };
 

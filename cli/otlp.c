@@ -12,9 +12,9 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/version.h"
+#include "db/breakdown.h"
 #include "host/clock.h"
 #include "sql/traceparent.h"
-#include "db/breakdown.h"
 
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */
@@ -127,7 +127,7 @@ void otlp_close(struct otlp *otlp)
 	otlp->out = NULL;
 }
 
-/* Return the offset behind leading blanks and comments. */
+/* Return the offset after leading blanks and comments. */
 static size_t skip_ahead(const char *text, size_t len)
 {
 	size_t at = 0;

@@ -46,7 +46,7 @@ void output_spaces(struct output *out, size_t count);
 void output_u64(struct output *out, uint64_t value);
 
 /*
- * Append @value / 10^@decimals, exactly, with @decimals digits behind the point: nanoseconds with 6
+ * Append @value / 10^@decimals, exactly, with @decimals digits after the point: nanoseconds with 6
  * decimals are milliseconds. At most 18 decimals.
  */
 void output_fixed(struct output *out, uint64_t value, unsigned int decimals);

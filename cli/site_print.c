@@ -14,7 +14,8 @@ static void site_foreign(struct output *out, const char *text)
 	escape_terminal(out, text, strlen(text), false);
 }
 
-void site_name(const struct target_site *site, char *name, size_t size)
+/* Write the name of a site's probe to @name: PROVIDER:NAME or that of the function. */
+static void site_name(const struct target_site *site, char *name, size_t size)
 {
 	const struct engine_probe *probe = site->probe;
 
@@ -55,7 +56,7 @@ static void site_places(const struct target_site *site, char *text, size_t size)
 					       site->args[i].name, site->args[i].spec);
 }
 
-/* Append @text in lines of a limited width, broken behind commas. */
+/* Append @text in lines of a limited width, broken after commas. */
 static void site_wrap(struct output *out, const char *text)
 {
 	static const char indent[] = "              ";

@@ -8,9 +8,6 @@
 
 #define SITE_TEXT	4096	/* bytes of the text of a site's arguments */
 
-/* Write the name of a site's probe to @name: PROVIDER:NAME or that of the function. */
-void site_name(const struct target_site *site, char *name, size_t size);
-
 /* Append a line for each argument of @site that is absent, with the reason. */
 void site_absent(struct output *out, const struct target_site *site);
 

@@ -29,18 +29,18 @@ static int read_expression(struct reader *r, struct expression *e)
 {
 	static const char *const reasons[] = {
 		[EXPRESSION_OK] = "",
-		[EXPRESSION_NO_VALUE] = "a value is missing: arg1 to arg12, retval, pid, tid, a "
-					"number, 'c' or \"text\"",
-		[EXPRESSION_NO_OPERATOR] = "not an operator, or a bracket or comma is missing",
-		[EXPRESSION_UNKNOWN_NAME] = "unknown value; one of arg1 to arg12, retval, pid and "
+		[EXPRESSION_NO_VALUE] = "value missing; expected arg1 to arg12, retval, pid, tid, "
+					"a number, 'c' or \"text\"",
+		[EXPRESSION_NO_OPERATOR] = "not an operator, or bracket or comma missing",
+		[EXPRESSION_UNKNOWN_NAME] = "unknown value; expected arg1 to arg12, retval, pid or "
 					    "tid",
 		[EXPRESSION_BAD_NUMBER] = "not a 64-bit number",
-		[EXPRESSION_BAD_STRING] = "this string or character has no end, or an unknown "
-					  "escape",
-		[EXPRESSION_LONG_STRING] = "this string is too long (maximum 63 bytes)",
+		[EXPRESSION_BAD_STRING] = "string or character without an end, or with an "
+					  "unknown escape",
+		[EXPRESSION_LONG_STRING] = "string too long (maximum 63 bytes)",
 		[EXPRESSION_STRING_OPERATOR] = "a string can only be compared with a value, by == "
 					       "or !=",
-		[EXPRESSION_TOO_LONG] = "this expression is too long",
+		[EXPRESSION_TOO_LONG] = "expression too long",
 	};
 	size_t end;
 	enum expression_reason reason = expression_parse(e, r->p, &end);
@@ -51,7 +51,7 @@ static int read_expression(struct reader *r, struct expression *e)
 	return 0;
 }
 
-/* Read an expression, its text, and its conversion behind a ':', if any. */
+/* Read an expression, its text, and its conversion after a ':', if any. */
 static int read_field(struct reader *r, struct trace_field *field)
 {
 	int err;
@@ -82,8 +82,7 @@ static int read_fields(struct reader *r, struct trace_spec *spec)
 
 	for (;;) {
 		if (n == REQUEST_FIELDS)
-			return fail_at(r, r->p,
-				     "this is one value too many, at most 12 can be shown");
+			return fail_at(r, r->p, TOO_MANY);
 		err = read_field(r, &spec->fields[n]);
 		if (err)
 			return err;
@@ -91,21 +90,21 @@ static int read_fields(struct reader *r, struct trace_spec *spec)
 		if (!*r->p)
 			break;
 		if (*r->p != ',')
-			return fail_at(r, r->p, "not an operator, or a comma is missing");
+			return fail_at(r, r->p, "not an operator, or comma missing");
 		r->p++;
 	}
 	trace_spec_fields(spec, n);
 	return 0;
 }
 
-/* Read a conversion behind its '%': ->flags, ->bits and ->conversion of @field. */
+/* Read a conversion after its '%': ->flags, ->bits and ->conversion of @field. */
 static int read_conversion(struct reader *r, struct trace_field *field)
 {
 	size_t n = strspn(r->p, "-0# +"), digits = strspn(r->p + n, "0123456789");
 	const char *start = r->p;
 
 	if (n + digits >= sizeof(field->flags) || digits > 3)
-		return fail_at(r, start, "this width is too large (maximum 999)");
+		return fail_at(r, start, "width too large (maximum 999)");
 	memcpy(field->flags, r->p, n + digits);
 	field->flags[n + digits] = '\0';
 	r->p += n + digits;
@@ -131,7 +130,7 @@ static char read_character(struct reader *r)
 	return at ? to[at - from] : r->p[-1];
 }
 
-/* Read a format behind its '"', up to the '"' that ends it. Return its number of conversions. */
+/* Read a format after its '"', up to the '"' that ends it. Return its number of conversions. */
 static int read_pieces(struct reader *r, struct trace_spec *spec,
 		       struct trace_field conversions[REQUEST_FIELDS])
 {
@@ -141,9 +140,9 @@ static int read_pieces(struct reader *r, struct trace_spec *spec,
 
 	while (*r->p != '"') {
 		if (!*r->p)
-			return fail_at(r, start, "the end of this format is missing");
+			return fail_at(r, start, "format without an end");
 		if (len == TRACE_FORMAT)
-			return fail_at(r, r->p, "this format is too long (maximum 512 bytes)");
+			return fail_at(r, r->p, "format too long (maximum 512 bytes)");
 		if (r->p[0] != '%' || r->p[1] == '%') {
 			r->p += r->p[0] == '%';
 			spec->format[len++] = read_character(r);
@@ -162,7 +161,7 @@ static int read_pieces(struct reader *r, struct trace_spec *spec,
 	return n;
 }
 
-/* Read a format behind its '"', and its values. */
+/* Read a format after its '"', and its values. */
 static int read_format(struct reader *r, struct trace_spec *spec)
 {
 	struct trace_field conversions[REQUEST_FIELDS] = { 0 };
@@ -180,7 +179,7 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 		if (err)
 			return err;
 	} else if (*r->p) {
-		return fail_at(r, r->p, "a comma is missing before the values of the format");
+		return fail_at(r, r->p, "comma missing before the values of the format");
 	}
 	if (spec->request.nfields != (unsigned int)n)
 		return fail_at(r, comma, (unsigned int)n > spec->request.nfields ?
@@ -248,7 +247,7 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	request->name = at[n - 1];
 	if (n > 3 || (n == 3 && request->kind > REQUEST_USDT))
 		return fail_at(r, r->word,
-			     "too many colons; FILE:PROVIDER:PROBE or FILE:FUNCTION");
+			     "too many colons; expected FILE:PROVIDER:PROBE or FILE:FUNCTION");
 	if (n == 3) {
 		request->kind = REQUEST_USDT;
 		spec->file = at[0];
@@ -266,9 +265,9 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	if (request->provider && !*request->provider)
 		request->provider = NULL;
 	if (!*request->name)
-		return fail_at(r, r->p, "the name of a probe or function is missing");
+		return fail_at(r, r->p, "name of a probe or function missing");
 	if (!spec->file && !files)
-		return fail_at(r, r->word, "which file? Name it: PATH, -l LIBRARY or -p PID, or "
+		return fail_at(r, r->word, "no file specified; use PATH, -l LIB, -p PID or "
 					 "FILE:PROVIDER:PROBE");
 	return 0;
 }
@@ -311,7 +310,7 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 		if (err)
 			return err;
 		if (*r.p != ')')
-			return fail_at(&r, r.p, "not an operator, or a bracket is missing");
+			return fail_at(&r, r.p, "not an operator, or bracket missing");
 		r.p++;
 		spec->request.filter = &spec->filter;
 		blanks(&r);

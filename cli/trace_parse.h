@@ -2,9 +2,9 @@
 /*
  * The words of the command trace: each selects probes, and the values to show of their hits.
  *
- *	[KIND:][FILE:]PROVIDER:PROBE	a USDT probe; FILE may be omitted if files are given apart
+ *	[KIND:][FILE:]PROVIDER:PROBE	a USDT probe; FILE is optional if PATH, -l or -p is given
  *	[KIND:]FILE:FUNCTION		a function
- *	[KIND:]NAME			either of them, in files that are given apart
+ *	[KIND:]NAME			either of them, in the files of PATH, -l and -p
  *
  * KIND is u (USDT probe), p (function) or r (return of a function). A filter in brackets may
  * follow, and then "FORMAT", VALUE, ... or VALUE[:s], ...
@@ -29,7 +29,7 @@ struct trace_field {
 struct trace_spec {
 	struct probe_request request;	/* points into this structure */
 	char *head;			/* owned: the first part of the word, cut into pieces */
-	const char *file;		/* in ->head; NULL: the files that are given apart */
+	const char *file;		/* in ->head; NULL: the files of PATH, -l and -p */
 	struct expression filter;
 	struct trace_field fields[REQUEST_FIELDS];
 	bool has_format;
@@ -45,7 +45,7 @@ struct trace_error {
 };
 
 /*
- * Parse @word; @files: files are given apart. Return 0, -ENOMEM, or -EINVAL with the reason in
+ * Parse @word; @files: PATH, -l or -p is given. Return 0, -ENOMEM, or -EINVAL with the reason in
  * @error. @spec must not be moved; free it by trace_spec_free(), after an error too.
  */
 int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,

@@ -51,6 +51,7 @@ int pid_namespace_own(uint64_t *dev, uint64_t *ino)
 {
 	char link[16] = "", status[2048] = "";
 	uint32_t self;
+	ssize_t n;
 	int err;
 
 	/*
@@ -61,7 +62,9 @@ int pid_namespace_own(uint64_t *dev, uint64_t *ino)
 	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
 		return -errno;
 	self = (uint32_t)strtoul(link, NULL, 10);
-	process_read_file(self, "status", status, sizeof(status) - 1);
+	n = process_read_file(self, "status", status, sizeof(status) - 1);
+	if (n < 0)
+		return (int)n;
 	if (process_status_number(status, "\nNSpid:") == self)
 		err = pid_namespace_read(self, dev, ino);
 	else

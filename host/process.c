@@ -299,12 +299,13 @@ bool process_is_loading(const struct process *process)
 
 int process_read(uint32_t pid, bool (*is_program)(const char *name), struct process *process)
 {
-	struct program program = { process, is_program };
+	struct program program;
 	char path[PROCESS_PATH], status[2048];
 	struct stat st;
 	ssize_t n;
 
 	*process = (struct process){ .pid = pid };
+	program = (struct program){ process, is_program };
 	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	n = readlink(path, process->exe, sizeof(process->exe) - 1);
 	if (n < 0)

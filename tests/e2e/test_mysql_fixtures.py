@@ -97,4 +97,4 @@ def test_tells_what_it_cannot_show(mysql_program, tool, tmp_path, name, symbol, 
     traced = tool("mysql", "-x", path, "-m", "0", "--json")
     stopped(traced)
     (line,) = [line for line in traced.stderr.splitlines() if str(path) in line]
-    assert line.partition(", which does not show ")[2] == (lacks or ""), line
+    assert line.partition(", which does not report ")[2] == (lacks or ""), line

@@ -209,11 +209,11 @@ def test_by_another_name(tmp_path):
     assert done.stdout.startswith("usage: dbslower stat "), done.stdout
 
 
-@pytest.mark.parametrize("args, says", [(["--by", "hour"], "give command, db, user or status"),
-                                        (["-n", "2"], "give -i SECONDS"), (["-i", "0"], "must be greater than 0"),
+@pytest.mark.parametrize("args, says", [(["--by", "hour"], "expected command, db, user or status"),
+                                        (["-n", "2"], "specify -i SECONDS"), (["-i", "0"], "must be greater than 0"),
                                         (["--wait", "naught"], "or a system call"),
-                                        (["--wait", "lock", "--by", "status"], "give command, db or user"),
-                                        (["--match", "/(/"], "is not a regular expression")])
+                                        (["--wait", "lock", "--by", "status"], "use command, db or user"),
+                                        (["--match", "/(/"], "not a regular expression")])
 def test_refused(args, says):
     done = run("stat", *args)
     assert done.returncode == 2 and says in done.stderr, done.stderr

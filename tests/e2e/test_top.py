@@ -140,8 +140,8 @@ def test_many_are_folded(clusters, top):
     assert other["calls"] + sum(one["calls"] for one in traced.groups()) == 3000
 
 
-@pytest.mark.parametrize("args, says", [(["--sort", "name"], "give total, calls, mean"),
-                                        (["--lines", "0"], "is not a number of lines"), (["-n", "1"], "give -i")])
+@pytest.mark.parametrize("args, says", [(["--sort", "name"], "expected total, calls, mean"),
+                                        (["--lines", "0"], "must be at least 1"), (["-n", "1"], "specify -i")])
 def test_refused(args, says):
     done = run("top", *args)
     assert done.returncode == 2 and says in done.stderr, done.stderr

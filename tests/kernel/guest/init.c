@@ -649,8 +649,8 @@ static void check_lockdown(void)
 	    "the kernel is locked down");
 	check_short(&victim, NULL, "lockdown");
 	check_short(&victim, "--force=perf", "lockdown");
-	check_refused("--force=tracefs", "The kernel is locked down", "lockdown");
-	check_refused("--force=probe-read", "The kernel is locked down", "lockdown");
+	check_refused("--force=tracefs", "the kernel is locked down", "lockdown");
+	check_refused("--force=probe-read", "the kernel is locked down", "lockdown");
 	check_doctor();
 	kill(victim.pid, SIGKILL);
 	await(victim.pid);
