@@ -53,6 +53,10 @@
  *   frees their slots (sessions_prune()), in the order of a drop. A session that has just been
  *   claimed is not mistaken for one of those: it is all zero, and PID 0 means not filled in yet.
  *
+ * - A hostile process passes the address of one session object in two threads, so that one drops the
+ *   session while the other writes to it. What was written stays in the free slot; the next claim
+ *   clears it, so that it never becomes a statement of the next owner.
+ *
  * - User space deletes a session from the overflow while a program uses it. The kernel may reuse
  *   the element for another key before the program ends. BPF offers no protection; slots need none.
  *
@@ -124,6 +128,8 @@ INLINE struct session *session_claim_slot(__u64 key)
 		ATOMIC_ADD(&slot->claims, -1);
 		return 0;
 	}
+	/* It is zero, unless a hostile process has used one key in two threads. */
+	CLEAR(session);
 	WRITE_ONCE(slot->owner, key);
 	WRITE_ONCE(slot->key, key);
 	/* After the key: user space may add the same session at this time. */
