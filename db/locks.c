@@ -10,7 +10,7 @@
 #include "bpf/embed.h"
 #include "db/discover.h"
 #include "db/engines.h"
-#include "db/lock_ops.h"
+#include "db/lock_engines.h"
 #include "host/clock.h"
 #include "host/elf_map.h"
 #include "loader/runtime.h"
@@ -55,12 +55,14 @@ static void locks_engines(struct locks *l)
 	size_t n = 0;
 
 	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
+		const struct lock_ops *ops = lock_engines_ops(engine_table[i]);
 		struct engine *engine = &l->engines[n];
 
-		if (!engine_table[i]->lock_ops)
+		if (!ops)
 			continue;
 		*engine = *engine_table[i];
-		l->sets[n] = *engine->lock_ops->probes;
+		engine->lock_ops = ops;
+		l->sets[n] = *ops->probes;
 		l->sets[n].query_accessors = engine_accessors(engine_table[i]);
 		engine->probe_sets = &l->sets[n];
 		engine->nprobe_sets = 1;

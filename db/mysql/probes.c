@@ -10,7 +10,6 @@
 
 #include <stdio.h>
 
-#include "db/mysql/lock_ops.h"
 
 #define COMMAND(number)	(1ULL << ((number) & 63))
 
@@ -227,5 +226,4 @@ const struct engine engine_mysql = {
 	 */
 	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
-	.lock_ops = &mysql_lock_ops,
 };

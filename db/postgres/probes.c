@@ -13,7 +13,6 @@
 
 #include "bpf/event.h"
 
-#include "db/postgres/lock_ops.h"
 
 static const char *const postgres_executables[] = {
 	"postgres", "postmaster", "edb-postgres", NULL,
@@ -227,5 +226,4 @@ const struct engine engine_postgres = {
 	.identify = postgres_identify,
 	.activity_variables = &postgres_activity,
 	.client = postgres_client,
-	.lock_ops = &postgres_lock_ops,
 };

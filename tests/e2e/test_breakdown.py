@@ -479,7 +479,7 @@ def test_no_types_the_old_ways(postgres, tool, args):
 
 def test_doctor_tells_of_no_types():
     done = subprocess.run([*NO_TYPES, DBSLOWER, "doctor"], capture_output=True, text=True, timeout=60)
-    assert re.search(r"types of the kernel \(BTF\): +no .*by events of tracefs", done.stdout), done.stdout
+    assert re.search(r"types of the kernel \(BTF\): +no .*--why uses tracefs events", done.stdout), done.stdout
 
 
 def test_neither_types_nor_events(postgres):
@@ -489,7 +489,7 @@ def test_neither_types_nor_events(postgres):
     hide = 'for folder in btf tracing debug; do [ ! -e /sys/kernel/$folder ] || mount -t tmpfs none /sys/kernel/$folder; done; exec setpriv --bounding-set -sys_admin "$0" "$@"'
     done = subprocess.run(["unshare", "-m", "sh", "-c", hide, DBSLOWER, "-p", str(postgres.pid), "-d", "0.1", "--why"],
                           capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "/sys/kernel/btf/vmlinux nor its scheduler's events in tracefs: " in done.stderr, done
+    assert done.returncode == 1 and "/sys/kernel/btf/vmlinux nor events of its scheduler in tracefs: " in done.stderr, done
     assert "mount -t tracefs tracefs" in done.stderr, done
 
 

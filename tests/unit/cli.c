@@ -1169,7 +1169,8 @@ static void options_refused(void)
 		{ "-m ''", "dbslower: -m '': not a number; expected" },
 		{ "--min=", "dbslower: -m '': not a number; expected" },
 		{ "--min", "dbslower: -m: requires an argument, MS" },
-		{ "--otlp ''", "dbslower: --otlp '': must not be empty; expected the path of a file" },
+		{ "--otlp ''",
+		  "dbslower: --otlp '': must not be empty; expected the path of a file" },
 		{ "--otlp - --json", "dbslower: --otlp -: cannot be combined with --json or -o" },
 		{ "--otlp - -o ms", "dbslower: --otlp -: cannot be combined with --json or -o" },
 		{ "--text", "dbslower: --text: requires an argument, BYTES; expected" },
@@ -1213,7 +1214,7 @@ static void options_refused(void)
 		      seen);
 	}
 	CHECK(parse("oracle") == -EINVAL &&
-	      strstr(seen, "mysql (or mariadb) and postgres (or postgresql, pg), thresholds 30, "
+	      strstr(seen, "mysql (or mariadb) and postgres (or postgresql, pg); thresholds: 30, "
 			   "0.25, 250us, 1s\n"), "%s", seen);
 }
 
@@ -1231,7 +1232,8 @@ static void options_limits(void)
 	CHECK(!option_parse(command_table[0], argc - 2, argv, &opts, &sink) &&
 	      opts.pid_count == OPTION_PIDS, "64");
 	CHECK(option_parse(command_table[0], argc, argv, &opts, &sink) == -EINVAL, "65");
-	CHECK(!strcmp(sink_take(), "dbslower: -p 65: too many processes (maximum 64)\n"), "%s", seen);
+	CHECK(!strcmp(sink_take(), "dbslower: -p 65: too many processes (maximum 64)\n"),
+	      "%s", seen);
 	for (int i = 1; i < argc; i += 2)
 		argv[i] = "-x";
 	sink_start();

@@ -14,7 +14,7 @@
 
 #define FOLDER	"/run/dbslower"
 
-static uint16_t semaphore = 3;		/* what a killed process has left at it, and two others */
+static uint16_t semaphore = 3;		/* two, and one left by a killed process */
 
 static bool no_program(const char *name)
 {

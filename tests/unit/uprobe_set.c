@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of loader/uprobe_set and loader/join without the kernel: groups, cuts, semaphores, layout. */
+/*
+ * Tests of loader/uprobe_set and loader/join without the kernel: groups, cuts, semaphores, layout.
+ */
 #include "loader/uprobe_set.h"
 
 #include <errno.h>
