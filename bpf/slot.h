@@ -53,9 +53,9 @@
  *   frees their slots (sessions_prune()), in the order of a drop. A session that has just been
  *   claimed is not mistaken for one of those: it is all zero, and PID 0 means not filled in yet.
  *
- * - A hostile process passes the address of one session object in two threads, so that one drops the
- *   session while the other writes to it. What was written stays in the free slot; the next claim
- *   clears it, so that it never becomes a statement of the next owner.
+ * - A hostile process passes the address of one session object in two threads, so that one drops
+ *   the session while the other writes to it. What was written stays in the free slot; the next
+ *   claim clears it, so that it never becomes a statement of the next owner.
  *
  * - User space deletes a session from the overflow while a program uses it. The kernel may reuse
  *   the element for another key before the program ends. BPF offers no protection; slots need none.
