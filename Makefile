@@ -84,6 +84,8 @@ PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
 .PHONY: all help demo install uninstall clean dist tools-build
 .DELETE_ON_ERROR:
+# Kept for the tests; only pattern rules name them.
+.SECONDARY: $(PROGRAMS:%.c=$(BUILD)/%.o)
 
 all: $(BUILD)/dbslower
 

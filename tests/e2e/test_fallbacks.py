@@ -189,7 +189,7 @@ def test_semaphore_no_place_for_the_note(server, tool):
     script = 'mount -t tmpfs -o ro tmpfs /run && "$@"; exit $?'
     traced = tool("postgres", "-m", "0", "--json", "-p", server.pid, *force("semaphore"),
                   wrap=("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh"))
-    assert "/run/dbslower: cannot note" in traced.err.text and "SIGKILL" in traced.err.text, traced.said()
+    assert "/run/dbslower: cannot record" in traced.err.text and "SIGKILL" in traced.err.text, traced.said()
     server.psql("select 1 /* without a note */")
     stopped(traced)
     only(traced, "without a note")

@@ -99,8 +99,8 @@ def test_server_in_a_namespace_below_the_tools(clusters, tool):
     traced = tool("-m", "0", wrap=("nsenter", "-t", str(outer), "--pid", "--mount"))
     server.psql("select 1 /* seen from between */")
     traced.stop()
-    assert "it runs in a PID namespace inside of this one" in traced.stderr, traced.said()
-    assert "run dbslower in that one, or on the host" in traced.stderr and "between" not in traced.stdout
+    assert "it runs in a nested PID namespace" in traced.stderr, traced.said()
+    assert "run dbslower in that namespace, or on the host" in traced.stderr and "between" not in traced.stdout
     os.kill(pid, signal.SIGQUIT)
     server.process.wait(30)
 

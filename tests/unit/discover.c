@@ -9,6 +9,7 @@
 #include "db/detect.h"
 #include "db/engines.h"
 #include "db/target.h"
+#include "host/arch.h"
 #include "host/clock.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
@@ -383,6 +384,8 @@ static void running(void)
 		{ { .engine = "mysql" }, "/usr/mariadbd", 1 },
 		{ { .engine = "postgresql" }, "/pg/postgres /opt/renamed", 4 },
 	};
+	static const char *const loaders[] = { HOST_LOADERS };
+	char loader[16];
 	struct error error = { 0 };
 	struct discover d;
 
@@ -395,7 +398,8 @@ static void running(void)
 		CHECK(!nerrors, "%s", said);
 		CHECK(nservers == d.ntargets, "%zu", nservers);
 		/* Names of servers and of loaders are awaited, cut as the kernel cuts them. */
-		CHECK(awaits("postgres") && awaits("mariadbd") && awaits("ld-linux-x86-64"));
+		snprintf(loader, sizeof(loader), "%.15s", loaders[0]);
+		CHECK(awaits("postgres") && awaits("mariadbd") && awaits(loader));
 		close_all(&d, &error);
 		EXPECT("");
 	}

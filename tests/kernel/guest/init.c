@@ -548,8 +548,8 @@ static size_t force_options(char options[][32], size_t max)
 		line[0] = '\0';
 	if (f)
 		fclose(f);
-	name = strstr(line, "one of ");
-	name = name ? strtok(name + strlen("one of "), ", \n") : NULL;
+	name = strstr(line, "expected ");
+	name = name ? strtok(name + strlen("expected "), ", \n") : NULL;
 	for (; name && count < max; name = strtok(NULL, ", \n"))
 		snprintf(options[count++], sizeof(options[0]), "--force=%.20s", name);
 	return count;
@@ -632,7 +632,7 @@ static void check_bare(struct process *victim)
 	check_short(victim, NULL, state);
 	check_short(victim, "--force=tracefs", state);
 	check_short(victim, "--force=semaphore", state);
-	tap(file_has(TOOL_ERR, "/run/dbslower: cannot note"), state,
+	tap(file_has(TOOL_ERR, "/run/dbslower: cannot record"), state,
 	    "a missing journal directory is reported");
 	printf("# bare: %.1f s\n", now() - start);
 }
