@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The binary for aarch64: its format, and its unit tests under user-mode emulation. test_kernels.py traces with it."""
 
+import gzip
 import os
 import re
 import shutil
@@ -62,8 +63,11 @@ def test_same_bpf_programs():
         with open(os.path.join(BUILD, "bpf", "statement.bpf.o"), "rb") as ours:
             programs = theirs.read()
             assert programs == ours.read()
+    with open(os.path.join(BUILD, "bpf", "statement.bpf.o.gz"), "rb") as packed:
+        embedded = packed.read()
+        assert gzip.decompress(embedded) == programs
     with open(DBSLOWER, "rb") as f:
-        assert programs in f.read()
+        assert embedded in f.read()
 
 
 def test_lists_as_the_native_one():
