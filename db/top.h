@@ -2,7 +2,7 @@
 /*
  * Statements aggregated by fingerprint, in bounded memory: when the table is full, the quarter of
  * its entries with the least total time is folded into one entry, "other". A fingerprint that
- * comes again afterwards starts anew, so its numbers are those since then; the sum over all entries
+ * comes again afterwards is counted from 0 again; the sum over all entries
  * is always exact.
  */
 #ifndef DB_TOP_H
