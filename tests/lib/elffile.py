@@ -7,6 +7,7 @@ Independent of the tool: the places come from readelf, the bytes from /proc/PID/
 import os
 import re
 import subprocess
+import time
 
 PAGE = 4096
 
@@ -33,15 +34,24 @@ class Memory:
 
     def __init__(self, pid, path):
         self.pid, self.path = pid, path
-        real = os.stat(path)
-        self.base = None
-        with open(f"/proc/{pid}/maps") as maps:
+        self.base = self.mapped_at()
+        # execve(2) closes the descriptors that its caller waits for before it maps the program.
+        for _ in range(100):
+            if self.base is not None:
+                break
+            time.sleep(0.01)
+            self.base = self.mapped_at()
+        assert self.base is not None, f"process {pid} does not map {path}"
+
+    def mapped_at(self):
+        """Return the address of the beginning of the file, or None."""
+        inode = os.stat(self.path).st_ino
+        with open(f"/proc/{self.pid}/maps") as maps:
             for entry in maps:
                 field = entry.split()
-                if len(field) > 5 and int(field[4]) == real.st_ino and int(field[2], 16) == 0:
-                    self.base = int(field[0].split("-")[0], 16)
-                    break
-        assert self.base is not None, f"process {pid} does not map {path}"
+                if len(field) > 5 and int(field[4]) == inode and int(field[2], 16) == 0:
+                    return int(field[0].split("-")[0], 16)
+        return None
 
     def read(self, address, size):
         with open(f"/proc/{self.pid}/mem", "rb", buffering=0) as mem:
