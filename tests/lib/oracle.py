@@ -47,8 +47,6 @@ import re
 import time
 from collections import Counter, defaultdict
 
-import pytest
-
 TOLERANCE_MS = 0.1
 TOLERANCE_PART = 0.05
 SHARE = 0.99		# of the statements must be within the tolerance
@@ -103,9 +101,7 @@ def repeated(run):
         if not steal.explains(complaints):
             return complaints
         print(f"{len(complaints)} complaints, but the hypervisor took {steal.ms:.0f} ms of CPU time")
-    # All complaints are about durations, which cannot be judged on this machine now.
-    pytest.skip(f"{RUNS} runs, each disturbed by the hypervisor: {complaints[0]}")
-    return complaints
+    return [*complaints, Off(f"{RUNS} runs, each disturbed by the hypervisor")]
 
 
 def add_slack(got, metered, key="pid", parts=("runqueue",)):
