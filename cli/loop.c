@@ -131,6 +131,11 @@ void loop_count(struct loop *loop)
 		loop->done = true;
 }
 
+bool loop_counted(const struct loop *loop)
+{
+	return loop->options.count && loop->counted >= loop->options.count;
+}
+
 /*
  * Wait for ->stop, for @fd (-1: none), for SIGUSR1, which sets ->asked, or for @timeout_ms. Return
  * true if the loop is to end.
@@ -237,8 +242,7 @@ int loop_run(struct loop *loop)
 	int err = loop_trace(loop), other = EXIT_OK, status;
 
 	ops->detach(loop);
-	loop->done = err || loop->failed ||
-		     (loop->options.count && loop->counted >= loop->options.count);
+	loop->done = err || loop->failed || loop_counted(loop);
 	while (ops->drain(loop) > 0)
 		continue;
 	loop->ending = true;

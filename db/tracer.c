@@ -480,7 +480,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 {
 	const struct runtime *rt = &t->rt;
 	const struct enrich *e = &t->enrich;
-	uint64_t running = 0;
+	uint64_t running = e->half_seen;
 
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
 		running++;
@@ -490,11 +490,11 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + e->waits.lost +
 			      e->histogram.lost,
 		.who_unknown = runtime_counter(rt, LOST_WHO),
-		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) + running +
-				     e->half_seen,
+		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) + running,
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
 		.text_unreadable = e->text_unreadable,
 		.text_truncated = e->text_truncated,
+		.running = running,
 	};
 }
 

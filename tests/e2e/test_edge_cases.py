@@ -215,6 +215,19 @@ def test_count_and_strict(postgres, tool):
     assert traced.process.wait(30) == 0, traced.said()
 
 
+
+def test_count_while_another_runs(postgres, tool):
+    """A statement that runs on after the last one asked for is not lost."""
+    connection = wire.Wire(postgres, "by hand")
+    traced = tool("postgres", "-m", "0", "--strict", "-n", "1", "--json", "-p", postgres.pid)
+    connection.send(wire.simple("select pg_sleep(60)"))
+    query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
+    wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to sleep")
+    status = traced.wait()
+    postgres.psql(f"select pg_terminate_backend(({query}))")
+    assert status == 0, traced.said()
+
+
 def test_filters(postgres, tool):
     postgres.psql("create role someone login superuser", "create database somewhere")
     here = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--user", "someone")

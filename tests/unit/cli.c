@@ -669,7 +669,7 @@ static const struct statement whole = {
 static void json_lines(void)
 {
 	struct statement st = whole;
-	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3, false };
+	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3, 0, false };
 
 	sink_start();
 	field_json(&sink, &st);
