@@ -239,7 +239,6 @@ static int stat_finish(struct loop *loop, int *err)
 	return EXIT_OK;
 }
 
-/* Statements that still run are in no histogram, and not counted as losses. */
 static void stat_summary(struct loop *loop, struct summary *summary)
 {
 	struct stat *stat = (struct stat *)loop;
