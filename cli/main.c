@@ -1,25 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <fcntl.h>
 #include <signal.h>
-#include <stdint.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/complete.h"
+#include "host/elf_map.h"
 
-/*
- * Files of servers are mapped for reading, and their owners can truncate them meanwhile. Replace a
- * page that is gone by zeros, which the parsers reject.
- */
+/* Files of servers are mapped for reading, and their owners can truncate them meanwhile. */
 static void main_sigbus(int sig, siginfo_t *info, void *context)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	void *at = (void *)((uintptr_t)info->si_addr & ~(page - 1));
-
 	(void)context;
-	if (info->si_code != BUS_ADRERR ||
-	    mmap(at, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != at)
+	if (info->si_code != BUS_ADRERR || !elf_map_fault(info->si_addr))
 		signal(sig, SIG_DFL);
 }
 

@@ -9,9 +9,53 @@
 
 #define ELF_MAP_PAD	65536	/* bytes: the largest page size */
 
+/* Those that are open: a signal handler has no argument that could lead to them. */
+static struct elf_map *volatile elf_maps;
+
+static size_t elf_map_bytes(const struct elf_map *binary)
+{
+	return ((binary->size + ELF_MAP_PAD - 1) & ~(size_t)(ELF_MAP_PAD - 1)) + ELF_MAP_PAD;
+}
+
+/*
+ * Map the file, followed by zeros: a string of a file that changes meanwhile may lose its NUL.
+ * Return 0 or -errno.
+ */
+static int elf_map_data(struct elf_map *binary, int fd)
+{
+	size_t bytes = elf_map_bytes(binary);
+	void *all = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+			 0);
+	int err;
+
+	if (all == MAP_FAILED)
+		return -errno;
+	/* MAP_SHARED, since the kernel inserts uprobe breakpoints into private mappings. */
+	binary->data = mmap(all, binary->size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (binary->data != MAP_FAILED)
+		return 0;
+	err = -errno;
+	munmap(all, bytes);
+	return err;
+}
+
+bool elf_map_fault(const void *address)
+{
+	for (struct elf_map *map = elf_maps; map; map = map->next) {
+		size_t bytes = elf_map_bytes(map);
+
+		if ((uintptr_t)address - (uintptr_t)map->data < bytes)
+			return mmap(map->data, bytes, PROT_READ,
+				    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+				    0) != MAP_FAILED;
+	}
+	return false;
+}
+
 int elf_map_open(struct elf_map *binary, int fd)
 {
 	struct stat st;
+	int err;
 
 	*binary = (struct elf_map){ .data = MAP_FAILED };
 	if (fstat(fd, &st))
@@ -19,13 +63,13 @@ int elf_map_open(struct elf_map *binary, int fd)
 	if (!S_ISREG(st.st_mode) || !st.st_size)
 		return -ENOEXEC;
 	binary->size = (size_t)st.st_size;
-	/*
-	 * MAP_SHARED, since the kernel inserts uprobe breakpoints into private mappings. One page
-	 * more, which reads as zeros: a string of a file that changes meanwhile may lose its NUL.
-	 */
-	binary->data = mmap(NULL, binary->size + ELF_MAP_PAD, PROT_READ, MAP_SHARED, fd, 0);
-	if (binary->data == MAP_FAILED)
-		return -errno;
+	if (binary->size > SIZE_MAX / 2)
+		return -EFBIG;
+	err = elf_map_data(binary, fd);
+	if (err)
+		return err;
+	binary->next = elf_maps;
+	elf_maps = binary;
 	if (!elf_open(&binary->elf, binary->data, binary->size))
 		return 0;
 	elf_map_close(binary);
@@ -34,8 +78,14 @@ int elf_map_open(struct elf_map *binary, int fd)
 
 void elf_map_close(struct elf_map *binary)
 {
-	if (binary->data != MAP_FAILED)
-		munmap(binary->data, binary->size + ELF_MAP_PAD);
+	if (binary->data == MAP_FAILED)
+		return;
+	if (elf_maps == binary)
+		elf_maps = binary->next;
+	for (struct elf_map *map = elf_maps; map; map = map->next)
+		if (map->next == binary)
+			map->next = binary->next;
+	munmap(binary->data, elf_map_bytes(binary));
 	binary->data = MAP_FAILED;
 }
 

@@ -5,18 +5,27 @@
 
 #include "usdt/elf.h"
 
+/* Must not be moved or copied while it is open. */
 struct elf_map {
 	struct elf elf;		/* borrows the mapping */
 	void *data;
 	size_t size;
+	struct elf_map *next;	/* another one that is open */
 };
 
 /*
  * Map the file that is open as @fd; the caller keeps the descriptor and releases the mapping with
- * elf_map_close(). The file's owner may change or truncate it meanwhile, so a reader must expect
- * SIGBUS anywhere in the mapping. Return 0, -ENOEXEC if it is not an ELF file, or -errno.
+ * elf_map_close(). The file's owner may change it meanwhile, or truncate it, upon which reading
+ * raises SIGBUS; see elf_map_fault(). Return 0, -ENOEXEC if it is not an ELF file, or -errno.
  */
 int elf_map_open(struct elf_map *binary, int fd);
+
+/*
+ * For the handler of SIGBUS: replace the whole mapping that contains @address by zeros, which
+ * parsers reject. A file can thus raise the signal once, however it is truncated. Return false if
+ * no open mapping contains it. May be called while any function reads the mapping.
+ */
+bool elf_map_fault(const void *address);
 
 /* Release the mapping; harmless if it was released already. */
 void elf_map_close(struct elf_map *binary);

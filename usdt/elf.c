@@ -78,7 +78,7 @@ static int header_read_extended(struct elf *elf)
 
 	if (elf->shnum && elf->shstrndx != SHN_XINDEX && elf->phnum != PN_XNUM)
 		return 0;
-	if (!elf->shoff || elf->shentsize < shdr_size(elf) ||
+	if (!elf->shoff || elf->shentsize != shdr_size(elf) ||
 	    section_read(elf, 0, &first, &name))
 		return 0;
 	if (!elf->shnum) {
@@ -105,9 +105,10 @@ static int header_check(struct elf *elf)
 		return -ENOEXEC;
 	if (elf->shstrndx >= elf->shnum)
 		elf->shstrndx = SHN_UNDEF;
-	if (elf->shnum && elf->shentsize < shdr_size(elf))
+	/* Larger entries would have a table extend over pages of which little is read. */
+	if (elf->shnum && elf->shentsize != shdr_size(elf))
 		return -ENOEXEC;
-	if (elf->phnum && elf->phentsize < phdr_size(elf))
+	if (elf->phnum && elf->phentsize != phdr_size(elf))
 		return -ENOEXEC;
 	return 0;
 }
@@ -299,7 +300,7 @@ static int symbols_over(const struct elf *elf, const struct elf_section *table,
 	uint32_t name;
 	size_t size;
 
-	if (table->entsize < sym_size(elf) || !elf_section_data(elf, table, &size))
+	if (table->entsize != sym_size(elf) || !elf_section_data(elf, table, &size))
 		return -ENOENT;
 	*iter = (struct elf_symbol_iter){
 		.elf = elf,

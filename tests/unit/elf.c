@@ -540,8 +540,14 @@ static void test_open_refuses(void)
 	POKE_EHDR(&im, e_shentsize, 0);
 	CHECK(elf_open(&elf, im.bytes, im.size) == -ENOEXEC);
 	im = build(0);
-	POKE_EHDR(&im, e_phentsize, sizeof(Elf64_Phdr) - 1);
-	CHECK(elf_open(&elf, im.bytes, im.size) == -ENOEXEC);
+	for (int i = -1; i <= 1; i += 2) {
+		im = build(0);
+		POKE_EHDR(&im, e_phentsize, (int)sizeof(Elf64_Phdr) + i);
+		CHECK(elf_open(&elf, im.bytes, im.size) == -ENOEXEC);
+		im = build(0);
+		POKE_EHDR(&im, e_shentsize, (int)sizeof(Elf64_Shdr) + i);
+		CHECK(elf_open(&elf, im.bytes, im.size) == -ENOEXEC);
+	}
 }
 
 /* A table without an offset or an entry size is empty, whatever its count. */
@@ -1043,7 +1049,7 @@ static void test_overflow_table(void)
 
 static void test_symbol_entsize(void)
 {
-	static const uint64_t sizes[] = { 0, 1, 15, 0x1000, UINT32_MAX };
+	static const uint64_t sizes[] = { 0, 1, 15, 32, 0x1000, UINT32_MAX };
 
 	for (int f = 0; f < NFLAVORS; f++) {
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
