@@ -144,11 +144,13 @@ void banner_start(struct loop *loop, const struct features *features, size_t tar
 		memcpy(loop->banner.pids, options->pids,
 		       options->pid_count * sizeof(*loop->banner.pids));
 	}
+	if (loop->interrupted)
+		message_interrupted(&loop->err);
 	output_flush(&loop->err);
 	if (targets) {
 		loop->banner.begun = true;
 		loop->ops->begin(loop);
-	} else {
+	} else if (!loop->interrupted) {
 		message_waiting(&loop->err);
 		output_flush(&loop->err);
 	}

@@ -209,14 +209,14 @@ static int locks_run(struct cmd_locks *cmd)
 		.text_bytes = common.text_bytes, .redact = common.redact,
 		.sum_lwlocks = loop->options.stat, .denied = common.denied,
 		.arg = common.arg, .wait = locks_wait, .server = locks_server,
-		.error = common.error, .lasting = common.lasting,
+		.error = common.error, .stopped = common.stopped,
 		.program = common.program, .site = common.site,
 	};
-	if (locks_open(&cmd->locks, &config, &error))
-		return loop_refuse(loop, &error);
 	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;
+	if (locks_open(&cmd->locks, &config, &error))
+		return loop_refuse(loop, &error);
 	if (!loop->options.keep_privileges) {
 		locks_sandbox(cmd->locks, &sandbox);
 		banner_sandbox(loop, &sandbox);

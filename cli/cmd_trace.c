@@ -307,14 +307,16 @@ static int trace_open(struct trace *trace)
 		.mode = options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
 		.text_bytes = options->text_bytes, .denied = options->denied,
-		.is_program = engine_is_executable, .lasting = loop_arm, .error = banner_error,
-		.arg = trace, .hit = trace_hit, .skipped = trace_skipped,
+		.is_program = engine_is_executable, .stopped = loop_interrupted,
+		.error = banner_error, .arg = trace, .hit = trace_hit, .skipped = trace_skipped,
 		.program = options->verbose ? banner_program : NULL,
 	};
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
-	int status;
+	int status = loop_ready(&trace->loop);
 
+	if (status != EXIT_OK)
+		return status;
 	for (unsigned int i = 0; i < options->word_count; i++) {
 		const struct probe_request *request = &trace->specs[i].request;
 		unsigned int texts = (unsigned int)__builtin_popcount(request->texts);
@@ -330,16 +332,16 @@ static int trace_open(struct trace *trace)
 		return trace_failed(trace, &error);
 	if (options->verbose)
 		banner_features(&trace->loop, probe_trace_features(trace->probes));
-	status = loop_ready(&trace->loop);
-	if (status != EXIT_OK)
-		return status;
 	if (!options->keep_privileges) {
 		/* The time zone file cannot be read later. */
 		tzset();
 		probe_trace_sandbox(trace->probes, &sandbox);
 		banner_sandbox(&trace->loop, &sandbox);
 	}
-	trace_headline(trace);
+	if (trace->loop.interrupted)
+		message_interrupted(&trace->loop.err);
+	else
+		trace_headline(trace);
 	if (config.mode == REQUEST_SEND) {
 		trace_show_header(&trace->view);
 		output_flush(&trace->loop.out);

@@ -87,23 +87,20 @@ static bool loop_stop(struct loop *loop)
 	    !loop_stop_add(loop->stop, loop_timer(loop->start_ns + loop->options.duration_ns)))
 		return false;
 	loop->usr1 = loop_signals((const int[]){ SIGUSR1, 0 });
-	return loop->usr1 >= 0 &&
-	       loop_stop_add(loop->stop,
-			     loop_signals((const int[]){ SIGINT, SIGTERM, loop_hangup(), 0 }));
+	if (loop->usr1 < 0)
+		return false;
+	loop->signals = loop_signals((const int[]){ SIGINT, SIGTERM, loop_hangup(), 0 });
+	return loop_stop_add(loop->stop, loop->signals);
 }
 
-int loop_arm(void *arg)
+bool loop_interrupted(void *arg)
 {
 	struct loop *loop = arg;
+	struct pollfd signals = { .fd = loop->signals, .events = POLLIN };
 
-	if (loop->armed)
-		return 0;
-	if (!loop_stop(loop))
-		return -errno;
-	loop->armed = true;
-	output_stoppable(&loop->out, loop->stop);
-	output_stoppable(&loop->err, loop->stop);
-	return 0;
+	if (poll(&signals, 1, 0) > 0)
+		loop->interrupted = true;
+	return loop->interrupted;
 }
 
 int loop_refuse(struct loop *loop, struct error *error)
@@ -117,12 +114,14 @@ int loop_refuse(struct loop *loop, struct error *error)
 int loop_ready(struct loop *loop)
 {
 	struct error error = { .kind = ERROR_NONE };
-	int err = loop_arm(loop);
 
-	if (!err)
-		return EXIT_OK;
-	error_set(&error, ERROR_WAIT, err, NULL, NULL);
-	return loop_refuse(loop, &error);
+	if (!loop_stop(loop)) {
+		error_set(&error, ERROR_WAIT, -errno, NULL, NULL);
+		return loop_refuse(loop, &error);
+	}
+	output_stoppable(&loop->out, loop->stop);
+	output_stoppable(&loop->err, loop->stop);
+	return EXIT_OK;
 }
 
 void loop_count(struct loop *loop)

@@ -66,8 +66,9 @@ struct loop {
 	bool asked;			/* SIGUSR1 was received */
 	uint64_t reported_ns, reported;	/* when losses were last reported, and how many */
 	int usr1;			/* a signalfd(2) of SIGUSR1 */
+	int signals;			/* a signalfd(2) of those that end the loop */
 	int stop;			/* an epoll descriptor, readable when the loop is to end */
-	bool armed;			/* these two are open */
+	bool interrupted;		/* loop_interrupted() has returned true */
 	/* For banner.h. */
 	struct {
 		const char *subject;	/* of the first line; NULL: "database queries" */
@@ -87,13 +88,17 @@ uint64_t loop_now(void);
 int loop_start(struct loop *loop, const struct command *command, int argc, char *argv[]);
 
 /*
- * Route signals and the time of -d to loop_run(), instead of ending the process. Does nothing when
- * called again. Return 0 or -errno. @arg is the loop.
+ * Route signals and the time of -d to loop_run(), instead of ending the process. Called before the
+ * first probe is attached: a fatal signal in the system call that attaches makes the kernel leave
+ * breakpoints behind. Return EXIT_OK, or EXIT_FAILED after a message.
  */
-int loop_arm(void *arg);
-
-/* loop_arm(), with a message on failure. Return EXIT_OK or EXIT_FAILED. */
 int loop_ready(struct loop *loop);
+
+/*
+ * Return whether a signal that ends the loop is pending. Called between two files to attach to: if
+ * so, the rest is not attached. @arg is the loop.
+ */
+bool loop_interrupted(void *arg);
 
 /* Print the message for @error, which is cleared. Return EXIT_FAILED. */
 int loop_refuse(struct loop *loop, struct error *error);

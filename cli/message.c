@@ -321,6 +321,11 @@ void message_waiting(struct output *err)
 				   "requires CAP_SYS_PTRACE, or root\n");
 }
 
+void message_interrupted(struct output *err)
+{
+	output_string(err, "dbslower: interrupted while attaching; the rest is not traced\n");
+}
+
 /* The kinds of losses, as printed in the summary. */
 struct loss {
 	uint64_t count;

@@ -22,6 +22,9 @@ void message_remedy(struct output *out, const char *before, const struct error *
 /* Add that no server was found. */
 void message_waiting(struct output *err);
 
+/* Add that a signal has ended attaching. */
+void message_interrupted(struct output *err);
+
 /* Add one line with the numbers seen, shown and lost. @noun names the events: "statements". */
 void message_summary(struct output *err, const char *noun, const struct summary *summary);
 

@@ -44,7 +44,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.container = options->container,
 		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
 		.parents = options->otlp,
-		.denied = options->denied, .lasting = loop_arm,
+		.denied = options->denied, .stopped = loop_interrupted,
 		.arg = loop, .server = banner_server, .error = banner_error,
 		.program = options->verbose ? banner_program : NULL,
 		.site = options->verbose ? banner_site : NULL,
@@ -56,13 +56,12 @@ int tracing_open(struct tracing *tracing, const struct tracer_config *config)
 	struct loop *loop = &tracing->loop;
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
-	int status;
+	int status = loop_ready(loop);
 
-	if (tracer_open(&tracing->tracer, config, &error))
-		return loop_refuse(loop, &error);
-	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;
+	if (tracer_open(&tracing->tracer, config, &error))
+		return loop_refuse(loop, &error);
 	if (!loop->options.keep_privileges) {
 		tracer_sandbox(tracing->tracer, &sandbox);
 		banner_sandbox(loop, &sandbox);

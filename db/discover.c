@@ -346,10 +346,13 @@ struct scan {
 static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
-	const char *engine = discover_engine(scan->discover, process);
 	struct error error = { .kind = ERROR_NONE };
+	const char *engine;
 	int err;
 
+	if (runtime_stopped(scan->discover->runtime))
+		return 0;
+	engine = discover_engine(scan->discover, process);
 	if (!engine)
 		return 0;
 	err = discover_attach_process(scan->discover, engine, process, &error);
@@ -451,9 +454,9 @@ int discover_find(struct discover *d, struct error *error)
 
 	for (size_t i = 0; !err && i < d->filter->npids; i++)
 		err = discover_want_pid(d, d->filter->pids[i], error);
-	for (size_t i = 0; !err && i < d->filter->npids; i++)
+	for (size_t i = 0; !err && i < d->filter->npids && !runtime_stopped(d->runtime); i++)
 		err = discover_attach_pid(d, d->filter->pids[i], error);
-	for (size_t i = 0; !err && i < d->filter->npaths; i++)
+	for (size_t i = 0; !err && i < d->filter->npaths && !runtime_stopped(d->runtime); i++)
 		err = discover_attach_path(d, d->filter->paths[i], error);
 	if (!err && !d->filter->npaths && !d->filter->npids)
 		err = discover_scan(d, error);

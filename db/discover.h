@@ -93,8 +93,8 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 int discover_open(struct discover *d, struct runtime *rt, struct error *error);
 
 /*
- * Attach to the running servers that are wanted, and call ->server for each. Return 0, also if
- * there is none, or -errno with the cause in @error.
+ * Attach to the running servers that are wanted, until runtime_stopped(), and call ->server for
+ * each. Return 0, also if there is none, or -errno with the cause in @error.
  */
 int discover_find(struct discover *d, struct error *error);
 

@@ -50,7 +50,7 @@ struct locks_config {
 	/* As in struct tracer_config. */
 	void (*server)(void *arg, const struct server_info *server);
 	void (*error)(void *arg, const struct error *error);
-	int (*lasting)(void *arg);
+	bool (*stopped)(void *arg);
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void (*site)(void *arg, const struct target_site *site);
 };

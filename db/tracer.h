@@ -57,11 +57,8 @@ struct tracer_config {
 	void (*server)(void *arg, const struct server_info *server);
 	/* Called for each server that started later and cannot be traced. */
 	void (*error)(void *arg, const struct error *error);
-	/*
-	 * Called before the first kernel state that outlives the process is created; only
-	 * tracer_close() removes it. Return 0, or -errno to refuse. May be NULL.
-	 */
-	int (*lasting)(void *arg);
+	/* Return whether to attach to no further server; may be NULL. */
+	bool (*stopped)(void *arg);
 	/* Called for each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	/* Called for each site that is traced; may be NULL. */

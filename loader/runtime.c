@@ -223,17 +223,13 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
 	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
 }
 
-/* Prepare for state that outlives a killed process: tracefs events, semaphores written by us. */
-static int runtime_lasting(struct runtime *rt, struct error *error)
+/* Prepare for semaphores that are written by us and outlive a killed process. */
+static void runtime_semaphores(struct runtime *rt)
 {
 	bool written = !feature_has(&rt->features, FEATURE_REF_CTR);
 	struct error note = { .kind = ERROR_NONE };
-	int err = 0;
+	int err;
 
-	if ((written || rt->method == ATTACH_TRACEFS) && rt->config.lasting)
-		err = rt->config.lasting(rt->config.arg);
-	if (err)
-		return error_set(error, ERROR_WAIT, err, NULL, NULL);
 	semaphores_repair(rt->config.is_program);
 	rt->semaphores.is_program = rt->config.is_program;
 	err = written ? semaphores_open(&rt->semaphores) : 0;
@@ -241,7 +237,6 @@ static int runtime_lasting(struct runtime *rt, struct error *error)
 		error_set(&note, ERROR_NOTE, err, NULL, NULL);
 		rt->config.error(rt->config.arg, &note);
 	}
-	return 0;
 }
 
 int runtime_ready(struct runtime *rt, struct error *error)
@@ -250,7 +245,8 @@ int runtime_ready(struct runtime *rt, struct error *error)
 		return error_set(error, ERROR_LINK, -ENOENT, rt->unknown, NULL);
 	if (rt->method == ATTACH_NONE)
 		return error_set_no_uprobes(error, rt->features.tracefs_error);
-	return runtime_lasting(rt, error);
+	runtime_semaphores(rt);
+	return 0;
 }
 
 int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struct uprobe_file *file,

@@ -43,11 +43,8 @@ struct runtime_config {
 	bool (*is_program)(const char *name);	/* for process_read() */
 
 	void *arg;			/* of these functions: */
-	/*
-	 * Called before the first kernel state that outlives the process is created: only
-	 * runtime_close() removes it. Return 0, or -errno to refuse. May be NULL.
-	 */
-	int (*lasting)(void *arg);
+	/* Return whether to attach to no further file; may be NULL. */
+	bool (*stopped)(void *arg);
 	/* Called for a failure that does not end tracing. */
 	void (*error)(void *arg, const struct error *error);
 	/* Called for each program before it is loaded; may be NULL. */
@@ -131,6 +128,12 @@ struct runtime_tracepoint {
 	const char *name;		/* of the tracepoint, "sched_switch" */
 	int event;			/* number of the tracefs event; 0: a raw tracepoint */
 };
+
+/* Return whether the owner has asked to attach to no further file. */
+static inline bool runtime_stopped(const struct runtime *rt)
+{
+	return rt->config.stopped && rt->config.stopped(rt->config.arg);
+}
 
 /* Attach a program until runtime_detach(). Return 0, or -errno and the cause in @error. */
 int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *tracepoint,

@@ -86,7 +86,7 @@ static int probe_trace_prepare(struct probe_trace *trace, struct error *error)
 	const struct runtime_config config = {
 		.objects = { { bpf_trace, bpf_trace_end } },
 		.denied = c->denied, .is_program = c->is_program,
-		.arg = c->arg, .lasting = c->lasting, .error = c->error, .program = c->program,
+		.arg = c->arg, .stopped = c->stopped, .error = c->error, .program = c->program,
 	};
 	uint32_t record_max, ring_min = RING_MIN;
 	int err = runtime_open(&trace->rt, &config, error);
@@ -205,7 +205,7 @@ int probe_trace_attach(struct probe_trace *trace, struct error *error)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < trace->nfiles; i++) {
+	for (size_t i = 0; !err && i < trace->nfiles && !runtime_stopped(&trace->rt); i++) {
 		struct probe_trace_file *file = &trace->files[i];
 
 		if (!file->set.nsites)

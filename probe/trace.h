@@ -42,7 +42,7 @@ struct probe_trace_config {
 	void *arg;			/* of these functions: */
 	void (*hit)(void *arg, const struct probe_hit *hit);
 	/* See runtime_config. */
-	int (*lasting)(void *arg);
+	bool (*stopped)(void *arg);
 	void (*error)(void *arg, const struct error *error);
 	/* Called for a probe that matches a pattern but cannot be traced, with the cause. */
 	void (*skipped)(void *arg, const struct error *error);

@@ -17,15 +17,6 @@ static const struct object_value *value_of(const struct runtime *rt, const char 
 	return NULL;
 }
 
-static int lasting_calls;
-
-static int count_lasting(void *arg)
-{
-	(void)arg;
-	lasting_calls++;
-	return -ECANCELED;
-}
-
 static bool no_program(const char *name)
 {
 	(void)name;
@@ -42,7 +33,7 @@ static int open_trace(struct runtime *rt, uint32_t denied, struct error *error)
 {
 	const struct runtime_config config = {
 		.objects = { { bpf_trace, bpf_trace_end } }, .denied = denied,
-		.is_program = no_program, .lasting = count_lasting, .error = fail_error,
+		.is_program = no_program, .error = fail_error,
 	};
 
 	*error = (struct error){ .kind = ERROR_NONE };
@@ -189,11 +180,6 @@ static void fallbacks_are_chosen(void)
 	CHECK(!open_trace(&rt, reads | counted | FEATURE_BIT(FEATURE_RINGBUF), &error));
 	CHECK(rt.objects[0].old_reads && rt.perf_buffers);
 	CHECK(rt.record_limit == PERFBUF_RECORD_MAX, "%u", rt.record_limit);
-	lasting_calls = 0;
-	if (rt.method != ATTACH_NONE)
-		CHECK(runtime_ready(&rt, &error) == -ECANCELED && error.kind == ERROR_WAIT &&
-		      lasting_calls == 1, "%d, %d calls", error.kind, lasting_calls);
-	CHECK(!rt.semaphores.on);
 	runtime_close(&rt);
 	CHECK(!open_trace(&rt, FEATURE_BIT(FEATURE_UPROBE_MULTI) | FEATURE_BIT(FEATURE_UPROBE_PMU) |
 			  FEATURE_BIT(FEATURE_TRACEFS), &error));
