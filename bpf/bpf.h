@@ -32,6 +32,7 @@ static long (*const bpf_map_delete_elem)(void *map, const void *key) =
 	(void *)BPF_FUNC_map_delete_elem;
 static __u64 (*const bpf_ktime_get_ns)(void) = (void *)BPF_FUNC_ktime_get_ns;
 static __u64 (*const bpf_get_current_pid_tgid)(void) = (void *)BPF_FUNC_get_current_pid_tgid;
+static __u64 (*const bpf_get_current_uid_gid)(void) = (void *)BPF_FUNC_get_current_uid_gid;
 static long (*const bpf_get_current_comm)(void *buf, __u32 size) =
 	(void *)BPF_FUNC_get_current_comm;
 /* 6ae08ae3dea2 (5.5) */

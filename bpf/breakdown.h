@@ -25,7 +25,7 @@ MAP(parallel);		/* array: event_breakdown.leader % BREAKDOWN_LEADERS → u32: an
 
 INLINE __u32 *workers_any(__u64 leader)
 {
-	__u32 slot = (leader ^ leader >> SESSION_PID_SHIFT) & (BREAKDOWN_LEADERS - 1);
+	__u32 slot = leader >> 32 & (BREAKDOWN_LEADERS - 1);
 
 	return bpf_map_lookup_elem(parallel, &slot);
 }
@@ -68,12 +68,19 @@ static __attribute__((noinline)) void workers_take(struct event_breakdown *t)
 	bpf_map_delete_elem(workers, &t->leader);
 }
 
-/* Return the key of map "workers" for the process that its server knows as @pid; 0: none. */
+/*
+ * Return the key of map "workers" for the process that its server knows as @pid; 0: none. Both
+ * numbers are values of the traced process. The user ID is not, and the secret factors keep a
+ * process from choosing numbers that yield the key of another user's process.
+ */
 INLINE __u64 workers_key(void *ctx, __u64 pid)
 {
 	__u64 family = arg_family(ctx);
 
-	return family ? family ^ pid << SESSION_PID_SHIFT : 0;
+	if (!family)
+		return 0;
+	return family * VALUE(secret) +
+	       (pid << 32 | (__u32)bpf_get_current_uid_gid()) * VALUE(other_secret);
 }
 
 /* Of nested phases, such as those of a function's statements, the outermost counts. */
@@ -101,7 +108,7 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_create(__u32 
 	struct event_breakdown *zeros = bpf_map_lookup_elem(no_thread, &zero);
 
 	if (!zeros || bpf_map_update_elem(threads, &tid, zeros, BPF_NOEXIST)) {
-		count(LOST_TABLE_FULL);
+		lost(LOST_TABLE_FULL);
 		return 0;
 	}
 	return bpf_map_lookup_elem(threads, &tid);
@@ -119,6 +126,7 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *c
 		return 0;
 	if (!t->start_ns)
 		__sync_fetch_and_add(running, 1);
+	t->head = event_head(EVENT_BREAKDOWN);
 	t->start_ns = t->since_ns = now;
 	t->part = BREAKDOWN_CPU;
 	t->call = (__u32)VALUE(call_none);
@@ -139,7 +147,6 @@ static __attribute__((noinline)) void breakdown_begin(void *ctx, struct event_st
 
 	if (!t)
 		return;
-	t->type = EVENT_BREAKDOWN;
 	t->target_id = s->target_id;
 	t->pid = s->pid;
 	t->session = key;

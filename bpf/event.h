@@ -36,15 +36,21 @@ enum event_type {
 #define SESSION_TEXT		0x2000	/* the command is a text, not a prepared statement */
 #define SESSION_ADDED		0x4000	/* added by user space while its statement was running */
 
-/* The key of a session that is an object of the server: its address ^ (PID << this). */
-#define SESSION_PID_SHIFT	42
+/* In the key of a session that is an object of the server. */
+#define SESSION_OBJECT		(1ULL << 63)
+
+/* The first member of each record. */
+struct event_head {
+	__u16 type;		/* enum event_type */
+	__u16 owner;		/* number of the owner whose share it is charged to */
+};
 
 /*
  * A statement. Each session has one, which is also the record that is sent: @text_len bytes of text
  * follow, without a NUL.
  */
 struct event_statement {
-	__u32 type;
+	struct event_head head;
 	__u32 target_id;	/* the attached file */
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC */
@@ -97,7 +103,7 @@ session_phase(const struct event_statement *s)
 #define HEAD_WORDS	16	/* a session's text has room for at least this many 64-bit words */
 
 struct event_session {
-	__u32 type;
+	struct event_head head;
 	__u32 target_id;
 	__u32 pid, tid;
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
@@ -138,6 +144,9 @@ struct stat_key {
 /* Maps "slot_sessions" and "sessions": a session, see bpf/session.h. */
 struct session {
 	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
+	__u64 object;		/* the server's session object; 0: the session is a thread */
+	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
+	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
 	struct event_statement s;
 	char text[];	/* text_size bytes */
 };
@@ -149,6 +158,47 @@ struct slot {
 	__u32 claims;	/* 1: claimed */
 	__u32 unused;
 };
+
+/* Indices of map "counters"; no counter ever decreases. */
+enum counter {
+	COUNT_STATEMENTS,		/* statements or lock waits that ended, or wanted hits */
+	LOST_RING_FULL,
+	LOST_TABLE_FULL,
+	LOST_START_WITHOUT_END,
+	LOST_END_WITHOUT_START,
+	LOST_WHO,			/* struct event_identity */
+	COUNTERS,
+};
+
+/*
+ * Map "owners", see bpf/owner.h: what the processes of a user have caused. The number of a user's
+ * element is the upper bits of the user ID times a secret.
+ */
+#define OWNER_BITS	10
+#define OWNERS		(1u << OWNER_BITS)
+#define OWNER_SHIFT	(64 - OWNER_BITS)
+
+enum { OWNER_NONE, OWNER_ONE, OWNER_SEVERAL };
+
+/* The tables that a process can fill: map "sessions"; "histogram", "sums" or "probe_hits". */
+enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_TABLES };
+
+struct owner {
+	__u64 sent;		/* bytes in all, by OWNER_CHARGE() */
+	__u64 entries[OWNER_TABLES];	/* added, minus those that programs removed */
+	__u64 lost[COUNTERS];
+	__u32 uid;		/* the first user */
+	__u32 known;		/* OWNER_NONE, OWNER_ONE, OWNER_SEVERAL users */
+};
+
+/* Map "grants": what user space has taken, to be subtracted from the element of map "owners". */
+struct grant {
+	__u64 received;		/* bytes, by OWNER_CHARGE() */
+	__u64 removed;		/* entries of OWNER_SESSIONS */
+};
+
+/* Bytes that a record of @size takes: perf buffers pad it, so that its true size is unknown. */
+#define OWNER_CHARGE(size)	(((__u64)(size) + 4 + 7) & ~7ULL)
 
 /* The upper bits of this product are the number of the slot: consecutive keys get distant slots. */
 #define SLOT_PRODUCT(key)	((key) * 0x9e3779b97f4a7c15ULL)
@@ -248,7 +298,8 @@ struct breakdown_workers {
  * sent. The sum of ->ns is the time from ->start_ns to ->since_ns.
  */
 struct event_breakdown {
-	__u32 type, target_id;
+	struct event_head head;
+	__u32 target_id;
 	__u32 pid, tid;
 	__u64 start_ns;			/* of its statement; 0: none is running */
 	__u64 session;			/* key of its session; 0: a parallel worker */
@@ -271,20 +322,28 @@ struct event_breakdown {
 
 /* A wait of the selected kind, in a statement that may be wanted or not. */
 struct event_wait {
-	__u32 type, target_id;
+	struct event_head head;
+	__u32 target_id;
 	__u32 pid, reserved;
 	__u64 start_ns;			/* of its statement */
 	__u64 ns;
 };
 
-/* Map "comms": name of an executed file, cut as the kernel cuts it → one of these, a byte. */
+/*
+ * Map "comms": name of an executed file, cut as the kernel cuts it, and the user → one of these, a
+ * byte. With the user: or an execution by one would hide those by others.
+ */
 enum exec_value {
-	EXEC_ALWAYS = 1,	/* a server's name: report each execution */
+	EXEC_ALWAYS = 1,	/* a server's name, EXEC_ANY_USER: report each execution */
 	EXEC_REPORTED = 2,	/* another name, which has been reported */
 };
 
+#define EXEC_ANY_USER	(~0u)
+
 struct exec_name {
 	char comm[16];
+	__u32 uid;
+	__u32 reserved;
 };
 
 /* A process has executed a file. */
@@ -298,7 +357,7 @@ struct event_exec {
  * each the s64 that bpf_probe_read_user_str() returned, and a fixed number of bytes.
  */
 struct event_probe_hit {
-	__u32 type;
+	struct event_head head;
 	__u32 probe_id;
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
@@ -321,17 +380,6 @@ struct probe_hit_key {
 #define HIT_NULL	1	/* the string's address is 0 */
 #define HIT_UNREADABLE	2	/* its memory cannot be read */
 
-/* Indices of map "counters"; no counter ever decreases. */
-enum counter {
-	COUNT_STATEMENTS,		/* statements or lock waits that ended, or wanted hits */
-	LOST_RING_FULL,
-	LOST_TABLE_FULL,
-	LOST_START_WITHOUT_END,
-	LOST_END_WITHOUT_START,
-	LOST_WHO,			/* struct event_identity */
-	COUNTERS,
-};
-
 /* Map "control", which user space maps (BPF_F_MMAPABLE). */
 struct control {
 	__u32 asleep;			/* the consumer sleeps: wake it for the next record */
@@ -350,6 +398,8 @@ struct control {
 struct wanted_server {
 	struct {
 		__u64 dev, ino;
+		__u32 uid;	/* of the server: the PID is the process's own claim */
+		__u32 reserved;
 	} ns[WANTED_NAMESPACES];
 };
 

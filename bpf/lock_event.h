@@ -3,7 +3,7 @@
 #ifndef BPF_LOCK_EVENT_H
 #define BPF_LOCK_EVENT_H
 
-#include <linux/types.h>
+#include "bpf/event.h"
 
 /* Continues enum event_type. */
 #define EVENT_LOCK_WAIT	64	/* struct event_lock: a wait begins */
@@ -29,7 +29,7 @@
 
 /* A wait. Map "waits" holds one per waiting thread, which is also the record that is sent. */
 struct event_lock {
-	__u32 type;
+	struct event_head head;
 	__u32 target_id;
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC of the programs, see clock_ahead() */

@@ -27,7 +27,7 @@ static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wa
 
 	if (!id || !pid_wanted(ctx, id >> 32))
 		return 0;
-	wait->type = EVENT_LOCK_WAIT;
+	wait->head = event_head(EVENT_LOCK_WAIT);
 	wait->target_id = VALUE(target_id);
 	wait->pid = id >> 32;
 	wait->tid = id;
@@ -43,7 +43,7 @@ static __attribute__((noinline)) void wait_send(void *ctx, struct event_lock *wa
 static __attribute__((noinline)) void wait_keep(__u64 key, const struct event_lock *wait)
 {
 	if (bpf_map_update_elem(waits, &key, wait, BPF_ANY))
-		count(LOST_TABLE_FULL);
+		lost_of(wait->head.owner, LOST_TABLE_FULL);
 }
 
 /* End the current thread's wait, if there is one, and send it. */
@@ -54,7 +54,7 @@ static __attribute__((noinline)) void wait_end(void *ctx, __u32 flags)
 
 	if (!wait)
 		return;
-	wait->type = EVENT_LOCK_END;
+	wait->head.type = EVENT_LOCK_END;
 	wait->duration_ns = bpf_ktime_get_ns() - wait->start_ns;
 	wait->flags |= flags;
 	count(COUNT_STATEMENTS);

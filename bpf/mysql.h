@@ -130,7 +130,7 @@ PROGRAM(command_end)
 	if (s->flags & STATEMENT_COMPLETED && !arg_length(ctx))
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (now - s->start_ns >= VALUE(threshold_ns)) {
+	if (elapsed(s->start_ns, now) >= VALUE(threshold_ns)) {
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
 		mysql_outcome(ctx, s);

@@ -24,13 +24,15 @@ INLINE int pid_wanted(void *ctx, __u32 pid)
 		return 1;
 	main_pid = arg_server(ctx);
 	server = bpf_map_lookup_elem(servers, &main_pid);
-	/* Without the helper, a server of another namespace with the same PID is selected, too. */
-	if (!VALUE(ns_pids))
-		return server != 0;
-	for (int i = 0; server && i < WANTED_NAMESPACES; i++)
-		if (!bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
+	for (int i = 0; server && i < WANTED_NAMESPACES; i++) {
+		if (!server->ns[i].ino || server->ns[i].uid != (__u32)bpf_get_current_uid_gid())
+			continue;
+		/* Without the helper, a server of another namespace is selected, too. */
+		if (!VALUE(ns_pids) ||
+		    !bpf_get_ns_current_pid_tgid(server->ns[i].dev, server->ns[i].ino, &info,
 						 sizeof(info)))
 			return 1;
+	}
 	return 0;
 }
 

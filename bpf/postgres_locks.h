@@ -107,10 +107,13 @@ INLINE void lwlock_add(void *ctx, struct event_lock *wait)
 	__builtin_memcpy(key.name, wait->name, sizeof(key.name));
 	sum = bpf_map_lookup_elem(sums, &key);
 	if (!sum) {
-		if (bpf_map_update_elem(sums, &key, &first, BPF_NOEXIST))
-			count(LOST_TABLE_FULL);
+		if (!owner_may_add_group(wait->head.owner) ||
+		    bpf_map_update_elem(sums, &key, &first, BPF_NOEXIST))
+			lost_of(wait->head.owner, LOST_TABLE_FULL);
+		else
+			owner_entries(wait->head.owner, OWNER_GROUPS, 1);
 		/* Sent once, so that user space resolves the tranche's name. */
-		wait->type = EVENT_LOCK_WAIT;
+		wait->head.type = EVENT_LOCK_WAIT;
 		if (!wait->name[0])
 			wait_send(ctx, wait);
 		return;
@@ -134,7 +137,7 @@ PROGRAM(lwlock_done)
 	count(COUNT_STATEMENTS);
 	if (wait.duration_ns < VALUE(threshold_ns))
 		return 0;
-	wait.type = EVENT_LOCK_END;
+	wait.head.type = EVENT_LOCK_END;
 	wait.flags = LOCK_LWLOCK;
 	/* Only a probe has the name and mode; at a return, semaphore_start has set them. */
 	if (arg_name(ctx)) {

@@ -5,6 +5,7 @@
 
 #include "bpf/bpf.h"
 #include "bpf/event.h"
+#include "bpf/owner.h"
 
 CONSTANT(pid_ns_dev);	/* PID namespace of the tool; 0: the initial one */
 CONSTANT(pid_ns_ino);
@@ -23,6 +24,22 @@ INLINE void count(__u32 which)
 		__sync_fetch_and_add(n, 1);
 }
 
+/* Count a loss of owner @number. */
+static __attribute__((noinline)) void lost_of(__u32 number, __u32 which)
+{
+	struct owner *owner = owner_get(number);
+
+	count(which);
+	if (owner && which < COUNTERS)
+		ATOMIC_ADD(&owner->lost[which], 1);
+}
+
+/* Count a loss of the current process's owner. */
+INLINE void lost(__u32 which)
+{
+	lost_of(owner_current(), which);
+}
+
 /*
  * Write a record without a wake-up, which would cost more than everything else. Return 0, or not 0
  * if it does not fit. A kernel may lack one of the two helpers: the verifier does not follow a
@@ -30,9 +47,33 @@ INLINE void count(__u32 which)
  */
 INLINE long output(void *ctx, void *record, __u64 size)
 {
+	__u32 number = ((const struct event_head *)record)->owner;
+	long err;
+
+	if (!owner_may_send(number, size))
+		return -1;
 	if (VALUE(perf_buffers))
-		return bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, record, size);
-	return bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP);
+		err = bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, record, size);
+	else
+		err = bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP);
+	if (!err)
+		owner_sent(number, size);
+	return err;
+}
+
+/* Return memory for a record of @head's owner in the ring buffer, or NULL. */
+INLINE void *output_reserve(struct event_head head, __u64 size)
+{
+	struct event_head *record;
+
+	if (!owner_may_send(head.owner, size))
+		return 0;
+	record = bpf_ringbuf_reserve(ring, size, 0);
+	if (!record)
+		return 0;
+	*record = head;
+	owner_sent(head.owner, size);
+	return record;
 }
 
 /*
@@ -58,10 +99,16 @@ INLINE void wake(void *ctx)
 		bpf_ringbuf_discard(record, BPF_RB_FORCE_WAKEUP);
 }
 
+/* Return the head of a record of the current process. */
+INLINE struct event_head event_head(__u32 type)
+{
+	return (struct event_head){ .type = (__u16)type, .owner = (__u16)owner_current() };
+}
+
 INLINE void send(void *ctx, void *record, __u64 size)
 {
 	if (output(ctx, record, size))
-		count(LOST_RING_FULL);
+		lost_of(((const struct event_head *)record)->owner, LOST_RING_FULL);
 	else
 		wake(ctx);
 }

@@ -40,7 +40,7 @@ MAP(comms);		/* hash: struct exec_name → enum exec_value, a byte */
 INLINE struct event_session event_session(__u32 type, __u32 target_id, __u64 id)
 {
 	return (struct event_session){
-		.type = type,
+		.head = event_head(type),
 		.target_id = target_id,
 		.pid = id >> 32,
 		.tid = id,
@@ -85,7 +85,7 @@ static __attribute__((noinline)) void send_identity_copied(void *ctx, __u64 id)
 
 	identity_read(ctx, id, &event);
 	if (output(ctx, &event, sizeof(event)))
-		count(LOST_WHO);
+		lost(LOST_WHO);
 	else
 		wake(ctx);
 }
@@ -98,9 +98,9 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 		send_identity_copied(ctx, id);
 		return;
 	}
-	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	event = output_reserve(event_head(EVENT_SESSION), sizeof(*event));
 	if (!event) {
-		count(LOST_WHO);
+		lost(LOST_WHO);
 		return;
 	}
 	identity_read(ctx, id, event);
@@ -118,26 +118,42 @@ INLINE void stat_group(void *ctx, struct session *session)
 			  arg_user_length(ctx));
 }
 
-/* Create a session at its first hit. Return NULL if it is not wanted or there is no room. */
-INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
+/* Return a new session of @key for owner @number, or NULL: no room. */
+INLINE struct session *session_allocate(__u64 key, __u32 number)
 {
+	struct session *session = session_claim_slot(key);
+
+	if (session)
+		return session;
+	session = owner_may_add_session(number) ? session_add_overflow(key) : 0;
+	if (!session) {
+		lost_of(number, LOST_TABLE_FULL);
+		return 0;
+	}
+	session->counted = number + 1;
+	owner_entries(number, OWNER_SESSIONS, 1);
+	return session;
+}
+
+/* Create a session at its first hit. Return NULL if it is not wanted or there is no room. */
+INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
+{
+	struct event_head head = event_head(EVENT_STATEMENT);
+	__u64 id = id_seen(kernel_id);
 	struct session *session;
 	char yes = 1;
 
-	id = id_seen(id);
 	/* A mark takes less memory than a session. */
 	if (!id || !arg_client(ctx) || !pid_wanted(ctx, id >> 32)) {
 		bpf_map_update_elem(ignored, &key, &yes, BPF_ANY);
 		return 0;
 	}
-	session = session_claim_slot(key);
+	session = session_allocate(key, head.owner);
 	if (!session)
-		session = session_add_overflow(key);
-	if (!session) {
-		count(LOST_TABLE_FULL);
 		return 0;
-	}
-	session->s.type = EVENT_STATEMENT;
+	session->object = arg_session(ctx);
+	session->tgid = kernel_id >> 32;
+	session->s.head = head;
 	session->s.target_id = VALUE(target_id);
 	session->s.pid = id >> 32;
 	session->s.tid = id;
@@ -151,24 +167,53 @@ INLINE struct session *session_create(void *ctx, __u64 id, __u64 key)
 
 /*
  * Return the current session's key: the thread, or the session object that it works for, as a
- * statement can change threads in a thread pool. User addresses have 47 bits; the PID distinguishes
- * servers.
+ * statement can change threads in a thread pool. The object's address is a value of the traced
+ * process: the secret factors keep it from choosing one that yields the key of another process.
  */
 INLINE __u64 session_key(void *ctx, __u64 id)
 {
 	__u64 object = arg_session(ctx);
 
-	return object ? object ^ (id >> 32 << SESSION_PID_SHIFT) : (__u32)id;
+	if (!object)
+		return (__u32)id;
+	return (object * VALUE(secret) + (id >> 32) * VALUE(other_secret)) | SESSION_OBJECT;
+}
+
+/* Return whether @session belongs to the process @id and to the file that this program is for. */
+INLINE int session_is_own(const struct session *session, __u64 id)
+{
+	return session->tgid == (__u32)(id >> 32) && session->s.target_id == VALUE(target_id);
+}
+
+/*
+ * Make room for a session of @key, whose entry is of another process or file. Return 0 if the entry
+ * is not the caller's to drop: the keys of two processes are equal by chance.
+ */
+static __attribute__((noinline)) int session_replace(const struct session *session, __u64 key,
+						     __u64 id)
+{
+	if (key & SESSION_OBJECT && session->tgid != (__u32)(id >> 32)) {
+		lost(LOST_TABLE_FULL);
+		return 0;
+	}
+	/* The process has executed another file, or has probes in several, or the TID is reused. */
+	if (session->s.flags & SESSION_OPEN)
+		lost(LOST_START_WITHOUT_END);
+	session_drop(key);
+	return 1;
 }
 
 /* Return the session of @key, which has no slot, or a new one with @flags; NULL if ignored. */
 static __attribute__((noinline)) struct session *session_overflow(void *ctx, __u64 key, __u32 flags)
 {
-	struct session *session = bpf_map_lookup_elem(sessions, &key);
+	__u64 id = bpf_get_current_pid_tgid();
+	struct session *session = session_find(key);
 
-	if (session || bpf_map_lookup_elem(ignored, &key))
+	if (session && session_is_own(session, id))
 		return session;
-	session = session_create(ctx, bpf_get_current_pid_tgid(), key);
+	if (session ? !session_replace(session, key, id) : bpf_map_lookup_elem(ignored, &key) != 0)
+		return 0;
+	session = session_create(ctx, id, key);
 	if (session)
 		session->s.flags |= flags;
 	return session;
@@ -177,10 +222,18 @@ static __attribute__((noinline)) struct session *session_overflow(void *ctx, __u
 /* Return the current session, a new one with @first_flags, or NULL: not wanted, or no room. */
 INLINE struct session *session_get(void *ctx, __u32 first_flags)
 {
-	__u64 key = session_key(ctx, bpf_get_current_pid_tgid());
+	__u64 id = bpf_get_current_pid_tgid(), key = session_key(ctx, id);
 	struct session *session = session_in_slot(key);
 
-	return session ? session : session_overflow(ctx, key, first_flags);
+	if (session && session_is_own(session, id))
+		return session;
+	return session_overflow(ctx, key, first_flags);
+}
+
+/* Return the time from @start_ns to @end_ns; 0 if a hostile process has mixed two threads up. */
+INLINE __u64 elapsed(__u64 start_ns, __u64 end_ns)
+{
+	return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
 /* End the statement at @end_ns: count it, and send it if it is slow enough. */
@@ -196,7 +249,9 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 		return;
 	}
 	count(COUNT_STATEMENTS);
-	s->duration_ns = end_ns - s->start_ns;
+	if (s->flags & SESSION_ADDED)
+		s->head.owner = (__u16)owner_current();
+	s->duration_ns = elapsed(s->start_ns, end_ns);
 	if (VALUE(want_breakdown))
 		breakdown_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
 	s->flags &= ~SESSION_OPEN;
@@ -302,7 +357,7 @@ INLINE void session_joined(struct session *session)
 	if (!(session->s.flags & SESSION_JOINED))
 		return;
 	session->s.flags &= ~SESSION_JOINED;
-	count(LOST_END_WITHOUT_START);
+	lost(LOST_END_WITHOUT_START);
 }
 
 /*

@@ -9,8 +9,8 @@
  * Programs run on all CPUs at once while user space changes the maps; there is no lock. The unit
  * test tests/unit/slots.c runs the functions below and those of db/sessions.c in every order.
  *
- * A session has a key: the ID of its thread, or the address of the server's session object combined
- * with the PID. No two programs run for the same key at the same time. The key determines the
+ * A session has a key: the ID of its thread, or a hash of the PID and the address of the server's
+ * session object. No two programs run for the same key at the same time. The key determines the
  * slot, whose states are:
  *
  *	claims	owner	key
@@ -79,8 +79,7 @@
 #ifndef BPF_SLOT_H
 #define BPF_SLOT_H
 
-#include "bpf/bpf.h"
-#include "bpf/event.h"
+#include "bpf/owner.h"
 
 CONSTANT(slot_shift);	/* 64 - log2(number of slots); 0: there are none */
 
@@ -154,7 +153,8 @@ INLINE void session_drop(__u64 key)
 	__u32 number = slot_number(key);
 	struct slot *slot = bpf_map_lookup_elem(slots, &number);
 	int owned = slot && READ_ONCE(slot->owner) == key;
-	struct session *session;
+	struct session *session = bpf_map_lookup_elem(sessions, &key);
+	__u32 counted = session ? session->counted : 0;
 
 	if (owned) {
 		session = bpf_map_lookup_elem(slot_sessions, &number);
@@ -164,7 +164,8 @@ INLINE void session_drop(__u64 key)
 		WRITE_ONCE(slot->owner, 0);
 	}
 	/* Unconditional: both deletions order the stores before the decrement. */
-	bpf_map_delete_elem(sessions, &key);
+	if (!bpf_map_delete_elem(sessions, &key) && counted)
+		owner_entries(counted - 1, OWNER_SESSIONS, -1);
 	bpf_map_delete_elem(ignored, &key);
 	if (owned)
 		ATOMIC_ADD(&slot->claims, -1);

@@ -44,7 +44,7 @@ static __attribute__((noinline)) void stat_count(struct session *session, __u64 
 {
 	struct stat_key key = { .target_id = session->s.target_id };
 	__u64 one = 1, *n;
-	__u32 log = record_log2(ns);
+	__u32 log = record_log2(ns), owner = session->s.head.owner;
 
 	key.coarse = (__u16)record_log2(ns / VALUE(stat_unit_ns));
 	key.fine = (__u16)(ns < STAT_FINE ? ns : (log - 3) * STAT_FINE + (ns >> (log - 4) & 15));
@@ -59,14 +59,17 @@ static __attribute__((noinline)) void stat_count(struct session *session, __u64 
 		__sync_fetch_and_add(n, 1);
 		return;
 	}
-	if (!bpf_map_update_elem(histogram, &key, &one, BPF_NOEXIST))
+	if (owner_may_add_group(owner) &&
+	    !bpf_map_update_elem(histogram, &key, &one, BPF_NOEXIST)) {
+		owner_entries(owner, OWNER_GROUPS, 1);
 		return;
+	}
 	/* Another CPU added the key, or the table is full. */
 	n = bpf_map_lookup_elem(histogram, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else
-		count(LOST_TABLE_FULL);
+		lost_of(owner, LOST_TABLE_FULL);
 }
 
 #endif

@@ -24,7 +24,7 @@ PROGRAM(pair_start)
 		return 0;
 	}
 	if (s->flags & SESSION_OPEN)
-		count(LOST_START_WITHOUT_END);
+		lost(LOST_START_WITHOUT_END);
 	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);
@@ -90,13 +90,17 @@ PROGRAM(thread_exit)
 /* A connection is closed, where a session is an object of the server. */
 PROGRAM(session_closed)
 {
-	session_drop(session_key(ctx, bpf_get_current_pid_tgid()));
+	__u64 id = bpf_get_current_pid_tgid(), key = session_key(ctx, id);
+	const struct session *session = session_find(key);
+
+	if (!session || session_is_own(session, id))
+		session_drop(key);
 	return 0;
 }
 
 /*
  * Raw tracepoint sched_process_exec: a server may have been started. Report every execution under
- * the name of a server; of any other name only the first, as a server may run under it.
+ * the name of a server; of any other name each user's first one, as a server may run under it.
  */
 PROGRAM(process_exec)
 {
@@ -105,11 +109,15 @@ PROGRAM(process_exec)
 	char reported = EXEC_REPORTED;
 	__u64 id;
 
-	if (bpf_get_current_comm(&event.name, sizeof(event.name)))
+	if (bpf_get_current_comm(&event.name.comm, sizeof(event.name.comm)))
 		return 0;
+	event.name.uid = EXEC_ANY_USER;
 	known = bpf_map_lookup_elem(comms, &event.name);
-	if (known ? *known == EXEC_REPORTED : !VALUE(want_execs))
-		return 0;
+	if (!known) {
+		event.name.uid = (__u32)bpf_get_current_uid_gid();
+		if (!VALUE(want_execs) || bpf_map_lookup_elem(comms, &event.name))
+			return 0;
+	}
 	id = id_seen(bpf_get_current_pid_tgid());
 	if (!id)
 		return 0;

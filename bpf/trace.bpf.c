@@ -90,14 +90,18 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 		}                                                                           \
 	}
 
-/* Return memory for a record, or NULL. */
-INLINE struct event_probe_hit *record_begin(void)
+/* Return memory for a record that begins with @head, or NULL. */
+INLINE struct event_probe_hit *record_begin(struct event_head head)
 {
+	struct event_probe_hit *event;
 	__u32 zero = 0;
 
-	if (VALUE(perf_buffers))
-		return bpf_map_lookup_elem(record, &zero);
-	return bpf_ringbuf_reserve(ring, VALUE(record_size), 0);
+	if (!VALUE(perf_buffers))
+		return output_reserve(head, VALUE(record_size));
+	event = bpf_map_lookup_elem(record, &zero);
+	if (event)
+		event->head = head;
+	return event;
 }
 
 /*
@@ -110,7 +114,7 @@ INLINE void record_end(void *ctx, struct event_probe_hit *event, __u64 id)
 		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	else if (READ_ONCE(event->tid) != (__u32)id ||
 		 bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, event, VALUE(record_size)))
-		count(LOST_RING_FULL);
+		lost(LOST_RING_FULL);
 	wake(ctx);
 }
 
@@ -118,16 +122,17 @@ PROGRAM(hit_send)
 {
 	__u64 v[VARIABLES], id = hit_wanted(ctx, v), value;
 	struct event_probe_hit *event;
+	struct event_head head;
 	char *at;
 
 	if (!id)
 		return 0;
-	event = record_begin();
+	head = event_head(EVENT_HIT);
+	event = record_begin(head);
 	if (!event) {
-		count(LOST_RING_FULL);
+		lost_of(head.owner, LOST_RING_FULL);
 		return 0;
 	}
-	event->type = EVENT_HIT;
 	event->probe_id = VALUE(probe_id);
 	event->pid = id >> 32;
 	event->tid = id;
@@ -154,6 +159,7 @@ PROGRAM(hit_count)
 {
 	__u64 v[VARIABLES], one = 1, *n;
 	struct probe_hit_key key = { .probe_id = VALUE(probe_id) };
+	__u32 owner;
 
 	if (!hit_wanted(ctx, v))
 		return 0;
@@ -170,16 +176,20 @@ PROGRAM(hit_count)
 								      record_log2(key.value);
 		key.value = 0;
 	}
+	owner = owner_current();
 	n = bpf_map_lookup_elem(probe_hits, &key);
-	if (!n && !bpf_map_update_elem(probe_hits, &key, &one, BPF_NOEXIST))
+	if (!n && owner_may_add_group(owner) &&
+	    !bpf_map_update_elem(probe_hits, &key, &one, BPF_NOEXIST)) {
+		owner_entries(owner, OWNER_GROUPS, 1);
 		return 0;
+	}
 	/* Another CPU added the key, or the table is full. */
 	if (!n)
 		n = bpf_map_lookup_elem(probe_hits, &key);
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else
-		count(LOST_TABLE_FULL);
+		lost_of(owner, LOST_TABLE_FULL);
 	return 0;
 }
 

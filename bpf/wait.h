@@ -177,7 +177,7 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 							   __u64 now)
 {
 	struct session *session;
-	struct event_wait wait = { .type = EVENT_WAIT };
+	struct event_wait wait = { .head = { EVENT_WAIT, t->head.owner } };
 
 	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
 	    (t->part != VALUE(wait_part) &&

@@ -10,10 +10,12 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/json.h"
 #include "cli/loop.h"
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
+#include "cli/summary.h"
 #include "cli/trace_print.h"
 #include "db/engines.h"
 #include "host/file.h"
@@ -399,18 +401,21 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 		.statements = probes.probes, .printed = loop->counted + trace->counted,
 		.ring_full = probes.ring_full, .table_full = probes.table_full,
 		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
+		.users = probes.users,
 	};
 }
 
 static void trace_json(struct loop *loop, const struct summary *summary)
 {
-	struct probe_trace_summary probes = {
-		.probes = summary->statements, .ring_full = summary->ring_full,
-		.table_full = summary->table_full,
-	};
+	struct output *out = &loop->out;
 
-	trace_show_summary(&((struct trace *)loop)->view, &probes, summary->printed,
-			   summary->text_unreadable, summary->text_truncated);
+	json_number(out, "{\"type\":\"summary\",\"hits\":", summary->statements);
+	json_number(out, ",\"printed\":", summary->printed);
+	json_number(out, ",\"lost\":{\"ring_full\":", summary->ring_full);
+	json_number(out, ",\"table_full\":", summary->table_full);
+	json_number(out, ",\"text_unreadable\":", summary->text_unreadable);
+	json_number(out, ",\"text_truncated\":", summary->text_truncated);
+	summary_json_end(out, summary);
 }
 
 static const struct loop_ops trace_ops = {

@@ -43,7 +43,7 @@ static const struct {
 		"probes are attached one by one: startup and exit take longer",
 		"requires Linux 6.6" },
 	[FEATURE_TRACING_ALLOC] = {
-		"up to 65536 concurrent sessions",
+		"up to 32768 concurrent sessions, in memory allocated on demand",
 		"memory is reserved at startup, for at most 4096 concurrent sessions",
 		"requires Linux 6.1" },
 	[FEATURE_READ_USER] = {

@@ -4,6 +4,7 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/locks_wait.h"
+#include "cli/summary.h"
 #include "db/postgres/names.h"
 
 static void json_text(struct output *out, const struct lock_backend *backend)
@@ -127,5 +128,5 @@ void locks_json_summary(struct output *out, const struct summary *summary)
 	json_number(out, ",\"printed\":", summary->printed);
 	json_number(out, ",\"lost\":{\"ring_full\":", summary->ring_full);
 	json_number(out, ",\"table_full\":", summary->table_full);
-	output_string(out, "}}\n");
+	summary_json_end(out, summary);
 }

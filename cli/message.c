@@ -378,12 +378,23 @@ static void message_losses(struct output *err, const struct summary *summary)
 	output_string(err, message_lost(summary) ? "\n" : ", nothing lost\n");
 }
 
+static void message_users(struct output *err, const struct owners_report *users)
+{
+	for (size_t i = 0; i < users->n; i++)
+		output_printf(err, "%s%u%s: %llu", i ? ", " : "dbslower: lost by user ID: ",
+			      users->user[i].uid, users->user[i].several ? " and others" : "",
+			      (unsigned long long)owner_losses_sum(&users->user[i]));
+	if (users->n)
+		output_char(err, '\n');
+}
+
 void message_summary(struct output *err, const char *noun, const struct summary *summary)
 {
 	output_printf(err, "dbslower: %llu %s, %llu %sshown",
 		      (unsigned long long)summary->statements, noun,
 		      (unsigned long long)summary->printed, summary->waits ? "waits " : "");
 	message_losses(err, summary);
+	message_users(err, &summary->users);
 }
 
 int message_no_memory(void)

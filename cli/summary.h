@@ -9,4 +9,7 @@
 /* Append the line with the counters of statements and of losses. */
 void summary_json(struct output *out, const struct summary *summary);
 
+/* Append the end of that line, after the members of "lost": the losses by user, if any. */
+void summary_json_end(struct output *out, const struct summary *summary);
+
 #endif

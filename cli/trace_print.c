@@ -502,14 +502,3 @@ void trace_show_histograms(struct trace_view *view, const struct probe_trace_cou
 		show_histogram(view, counts[first].probe, &slots, total);
 	}
 }
-
-void trace_show_summary(struct trace_view *view, const struct probe_trace_summary *summary,
-			uint64_t shown, uint64_t unreadable, uint64_t cut)
-{
-	output_printf(view->out, "{\"type\":\"summary\",\"hits\":%llu,\"printed\":%llu,\"lost\":{"
-		      "\"ring_full\":%llu,\"table_full\":%llu,\"text_unreadable\":%llu,"
-		      "\"text_truncated\":%llu}}\n", (unsigned long long)summary->probes,
-		      (unsigned long long)shown, (unsigned long long)summary->ring_full,
-		      (unsigned long long)summary->table_full, (unsigned long long)unreadable,
-		      (unsigned long long)cut);
-}

@@ -34,8 +34,4 @@ void trace_show_counts(struct trace_view *view, struct probe_trace_count *counts
 void trace_show_histograms(struct trace_view *view, const struct probe_trace_count *counts,
 			   size_t n);
 
-/* Append the line that ends JSON output. */
-void trace_show_summary(struct trace_view *view, const struct probe_trace_summary *summary,
-			uint64_t shown, uint64_t unreadable, uint64_t cut);
-
 #endif

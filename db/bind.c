@@ -12,7 +12,7 @@
 #include "usdt/note.h"
 
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
-#define VALUES_MAX	128
+#define VALUES_MAX	192
 #define ARGS_MAX	48	/* that a program is linked with */
 #define FILE_NUMBERS	6	/* constants that depend on the file or the probe */
 

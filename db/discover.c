@@ -38,7 +38,7 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 /* Have the kernel report each exec of a program called @name. */
 static void discover_await_name(struct discover *d, const char *name)
 {
-	struct exec_name key = { .comm = "" };
+	struct exec_name key = { .comm = "", .uid = EXEC_ANY_USER };
 	const char *slash = strrchr(name, '/');
 	char always = EXEC_ALWAYS;
 
@@ -405,6 +405,7 @@ static int discover_want_server(struct discover *d, const struct process *proces
 			continue;
 		wanted.ns[i].dev = dev;
 		wanted.ns[i].ino = ino;
+		wanted.ns[i].uid = process->uid;
 		err = sys_map_update(d->servers, &key, &wanted);
 		return err ? error_set(error, ERROR_MAP, err, "servers", NULL) : 0;
 	}

@@ -248,17 +248,17 @@ static int locks_record(void *arg, const void *data, size_t size)
 	const struct event_lock *event = data;
 	struct lock_waiter *w;
 
-	if (size >= sizeof(struct event_exec) && event->type == EVENT_EXEC) {
+	if (size >= sizeof(struct event_exec) && event->head.type == EVENT_EXEC) {
 		discover_executed(&l->discover, data);
 		return 0;
 	}
 	if (size < sizeof(*event) || event->target_id >= l->discover.ntargets)
 		return 0;
-	if (event->type == EVENT_LOCK_END) {
+	if (event->head.type == EVENT_LOCK_END) {
 		locks_ended(l, event);
-	} else if (event->type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
+	} else if (event->head.type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
 		locks_find(l, event->target_id, event->pid);
-	} else if (event->type == EVENT_LOCK_WAIT) {
+	} else if (event->head.type == EVENT_LOCK_WAIT) {
 		w = lock_waits_add(&l->waiting, event);
 		if (w) {
 			w->tries = RESOLVE_TRIES;
@@ -305,7 +305,7 @@ static void locks_process(void *arg, const struct target *target, const struct p
 {
 	struct locks *l = arg;
 	struct event_lock event = {
-		.type = EVENT_LOCK_WAIT, .target_id = target->id, .pid = process->pid,
+		.head.type = EVENT_LOCK_WAIT, .target_id = target->id, .pid = process->pid,
 		.tid = process->pid, .flags = LOCK_JOINED,
 	};
 	const struct lock_query query = {
@@ -359,6 +359,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 		return err;
 	runtime_constant(&l->rt, "constant_threshold_ns", c->threshold_ns);
 	runtime_constant(&l->rt, "constant_sum_lwlocks", c->sum_lwlocks);
+	runtime_constant(&l->rt, "constant_group_share", OWNER_SHARE(SUMS_MAX));
 	err = runtime_stream(&l->rt, RING_MIN, sizeof(struct event_lock), error);
 	return err ? err : runtime_ready(&l->rt, error);
 }
@@ -498,6 +499,7 @@ void locks_summary(const struct locks *l, struct summary *summary)
 		.ring_full = runtime_dropped(&l->rt),
 		.table_full = runtime_counter(&l->rt, LOST_TABLE_FULL),
 	};
+	owners_report(l->rt.owners, &summary->users);
 }
 
 void locks_close(struct locks *l)

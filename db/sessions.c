@@ -8,6 +8,7 @@
 
 #include "db/backend_state.h"
 #include "host/process.h"
+#include "loader/owners.h"
 #include "loader/sys.h"
 
 #define SLOTS_BYTES	(2u << 20)	/* memory of all slots */
@@ -72,18 +73,36 @@ int sessions_add(const struct sessions *s, uint32_t tid, struct session *session
 	return err;
 }
 
+/* Delete the session of @key, which is @session, from the overflow. Return whether it was there. */
+static bool session_delete(const struct sessions *s, uint64_t key, const struct session *session)
+{
+	if (sys_map_delete(s->map, &key))
+		return false;
+	if (session->counted)
+		owners_removed(s->owners, (uint16_t)(session->counted - 1));
+	return true;
+}
+
 /* Detach the session from thread @key. Return whether it had one. */
 static bool session_dismiss(const struct sessions *s, uint64_t key)
 {
 	uint32_t number = session_slot(s, key);
+	struct session *session;
 	__u64 found = key;
+	bool deleted;
 
 	/* The slot remains the thread's, which may be using it, until the thread exits. */
 	if (slot_is_of(s, number, key) &&
 	    __atomic_compare_exchange_n(&s->slots[number].key, &found, 0, false, __ATOMIC_SEQ_CST,
 					__ATOMIC_SEQ_CST))
 		return true;
-	return !sys_map_delete(s->map, &key);
+	session = calloc(1, s->bytes);
+	if (!session)
+		return !sys_map_delete(s->map, &key);
+	sys_map_lookup(s->map, &key, session);
+	deleted = session_delete(s, key, session);
+	free(session);
+	return deleted;
 }
 
 void sessions_ignore(const struct sessions *s, uint32_t tid)
@@ -143,7 +162,7 @@ static void sessions_each(struct sessions *s, void *arg, sessions_each_fn *each)
 		bool remove = !sys_map_lookup(s->map, &keys[1], session) &&
 			      each(s, keys[1], session, arg);
 
-		if (remove && !sys_map_delete(s->map, &keys[1]))
+		if (remove && session_delete(s, keys[1], session))
 			continue;
 		keys[0] = keys[1];
 		kept = true;
@@ -185,11 +204,10 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 {
 	struct event_statement *statement = &session->s;
 	const struct target *target = &s->discover->targets[statement->target_id];
-	uint64_t object = key ^ (uint64_t)statement->pid << SESSION_PID_SHIFT;
 	size_t len = 0;
-	/* The key contains the kernel's PID. */
-	int n = s->no_memory ? -ENOENT : backend_query(statement->pid, object, &target->places,
-						       session->text, s->text_bytes, &len);
+	int n = s->no_memory ? -ENOENT :
+			       backend_query(statement->pid, session->object, &target->places,
+					     session->text, s->text_bytes, &len);
 	bool same = n >= 0 && session_same(s, key, statement);
 
 	statement->text_len = n < 0 ? 0 : (uint32_t)n;

@@ -26,7 +26,9 @@ struct sessions {
 	uint32_t slot_shift;		/* 64 - log2(number of slots) */
 	uint32_t bytes;			/* size of a map element: struct session and its text */
 	uint32_t text_bytes;		/* maximum length of the text */
+	uint32_t max;			/* sessions without a slot at once */
 	bool no_memory;			/* PIDs are not the kernel's: do not read server memory */
+	struct owners *owners;		/* borrowed */
 	const struct discover *discover;	/* borrowed; has the targets */
 	struct sessions_kept *kept;		/* owned */
 };

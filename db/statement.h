@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loader/owners.h"
 #include "sql/fingerprint.h"
 
 struct event_breakdown;
@@ -50,6 +51,7 @@ struct summary {
 	uint64_t text_unreadable, text_truncated;
 	uint64_t running;	/* starts without an end because tracing ended */
 	bool waits;		/* ->printed counts waits instead of statements */
+	struct owners_report users;	/* losses by the user of the traced process */
 };
 
 #endif

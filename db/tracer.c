@@ -20,10 +20,13 @@
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define SESSIONS_MAX	65536		/* threads at once */
+#define SESSIONS_BYTES	(256u << 20)	/* of all sessions */
+#define SESSIONS_LEAST	128		/* however long the texts are */
 /* Limits for kernels that allocate all elements of a map in advance. */
 #define SESSIONS_OLD	4096
-#define SESSIONS_LEAST	128		/* however long the texts are */
-#define SESSIONS_BYTES	(32u << 20)	/* of all sessions */
+#define SESSIONS_BYTES_OLD	(32u << 20)
+#define ELEMENT_HEAD	64		/* bytes of a hash element before its value, at most */
+#define PRUNE_NS	1000000000u	/* interval of removing what processes left behind */
 #define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
@@ -62,17 +65,23 @@ struct tracer {
 	struct sessions sessions;
 	struct enrich enrich;
 	int histogram;			/* map, borrowed */
+	uint64_t prune_ns, full;	/* time of the next pruning; LOST_TABLE_FULL at the last */
 	bool detached;
 };
 
-/* Return the number of elements for a map of sessions of @bytes each. */
+/*
+ * Return the number of elements for a map of sessions of @bytes each. The kernel's allocator rounds
+ * an element up to a power of two.
+ */
 static uint32_t tracer_sessions(struct tracer *t, uint32_t bytes)
 {
-	uint32_t fit = SESSIONS_BYTES / bytes;
+	bool on_demand = feature_has(&t->rt.features, FEATURE_TRACING_ALLOC);
+	uint32_t most = on_demand ? SESSIONS_MAX : SESSIONS_OLD, size = 64, fit;
 
-	if (feature_has(&t->rt.features, FEATURE_TRACING_ALLOC))
-		return SESSIONS_MAX;
-	return fit > SESSIONS_OLD ? SESSIONS_OLD : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
+	while (size < bytes + ELEMENT_HEAD)
+		size *= 2;
+	fit = (on_demand ? SESSIONS_BYTES : SESSIONS_BYTES_OLD) / size;
+	return fit > most ? most : fit < SESSIONS_LEAST ? SESSIONS_LEAST : fit;
 }
 
 /* Create the maps of sessions and statements. */
@@ -80,8 +89,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 {
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
 	uint32_t text = want > least ? want : least;
-	uint32_t session =
-		(uint32_t)((STAT_GROUP + sizeof(struct event_statement) + text + 7) & ~7u);
+	uint32_t session = (uint32_t)((sizeof(struct session) + text + 7) & ~7u);
 	uint32_t sessions = tracer_sessions(t, session);
 	/* BPF_F_MMAPABLE came with Linux 5.5 (fc9702273e2e), earlier than the ring buffer. */
 	uint32_t slots = t->rt.perf_buffers ? 1 : sessions_slots(session);
@@ -105,8 +113,8 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		.map = runtime_map(&t->rt, "sessions"),
 		.slot_map = runtime_map(&t->rt, "slot_sessions"),
 		.ignored_map = runtime_map(&t->rt, "ignored"),
-		.bytes = session, .text_bytes = t->config.text_bytes,
-		.no_memory = t->rt.pid_ns_ino, .discover = &t->discover,
+		.bytes = session, .max = sessions, .text_bytes = t->config.text_bytes,
+		.no_memory = t->rt.pid_ns_ino, .owners = t->rt.owners, .discover = &t->discover,
 	};
 	if (!t->rt.perf_buffers)
 		err = sessions_share(&t->sessions, runtime_map(&t->rt, "slots"), slots);
@@ -150,6 +158,8 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_text_size", text_size);
 	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
 	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
+	runtime_constant(rt, "constant_session_share", OWNER_SHARE(t->sessions.max));
+	runtime_constant(rt, "constant_group_share", OWNER_SHARE(HISTOGRAM_MAX));
 	runtime_constant(rt, "constant_want_sessions", c->identify);
 	runtime_constant(rt, "constant_stat_unit_ns",
 			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);
@@ -226,7 +236,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 
 	if (size < sizeof(*session) || session->target_id >= (ntargets ? ntargets : 1))
 		return 0;
-	switch (session->type) {
+	switch (session->head.type) {
 	case EVENT_STATEMENT:
 		if (size >= sizeof(*statement) && ntargets &&
 		    statement->text_len <= size - sizeof(*statement))
@@ -264,8 +274,9 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 
 	if (statement->begun_ns < offset)
 		return;
+	session->tgid = pid;
 	session->s = (struct event_statement){
-		.type = EVENT_STATEMENT, .target_id = target->id, .pid = pid, .tid = pid,
+		.head.type = EVENT_STATEMENT, .target_id = target->id, .pid = pid, .tid = pid,
 		.start_ns = statement->begun_ns - offset, .depth = 1,
 		.flags = SESSION_OPEN | (statement->cut ? STATEMENT_CUT : 0),
 		.text_len = (uint32_t)statement->len,
@@ -421,11 +432,17 @@ size_t tracer_targets(const struct tracer *tracer)
 int tracer_drain(struct tracer *t)
 {
 	int filled = runtime_drain(&t->rt, tracer_record, t);
+	uint64_t now_ns = runtime_now(&t->rt), full;
 
 	/* A new server often replaces one that was killed and left its sessions behind. */
-	if (t->discover.started)
+	if (!t->discover.started && now_ns < t->prune_ns)
+		return filled;
+	full = runtime_counter(&t->rt, LOST_TABLE_FULL);
+	if (t->discover.started || full != t->full)
 		sessions_prune(&t->sessions);
 	t->discover.started = false;
+	t->full = full;
+	t->prune_ns = now_ns + PRUNE_NS;
 	return filled;
 }
 
@@ -496,6 +513,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.text_truncated = e->text_truncated,
 		.running = running,
 	};
+	owners_report(rt->owners, &summary->users);
 }
 
 void tracer_close(struct tracer *t)

@@ -320,6 +320,7 @@ int process_read(uint32_t pid, bool (*is_program)(const char *name), struct proc
 		return (int)n;
 	status[n] = '\0';
 	process->ppid = process_status_number(status, "\nPPid:");
+	process->uid = process_status_number(status, "\nUid:");
 	process->ns_pid = process_status_number(status, "\nNSpid:");
 	if (!process->ns_pid)
 		process->ns_pid = pid;

@@ -35,6 +35,7 @@ bool process_file_same(const struct process_file *a, const struct process_file *
 struct process {
 	uint32_t pid, ppid;
 	uint32_t ns_pid;		/* its PID in its own, innermost PID namespace */
+	uint32_t uid;			/* of its user */
 	struct process_file file;	/* its program */
 	char mapping[40];		/* "START-END" of the program if that is not exe, else "" */
 	char exe[256];			/* path of the program in its own mount namespace */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "bpf/event.h"
@@ -13,6 +14,7 @@
 #include "host/pid_namespace.h"
 
 #define RING_RECORDS	32	/* capacity of the buffer in records of maximum size, at least */
+#define RING_LAG	16	/* programs learn what was received after this part of the buffer */
 #define PERF_SHARE	4	/* a perf buffer has this part of the ring buffer's size */
 
 /* Return whether one of the objects refers to @name. */
@@ -151,6 +153,40 @@ static void runtime_choose(struct runtime *rt)
 	feature_has(&rt->features, FEATURE_REF_CTR);
 }
 
+/*
+ * Set the factors that keep the keys of sessions and owners secret: the random bytes that the
+ * kernel gives to each program. Unlike getrandom(2), they are there early in the boot, too.
+ */
+static void runtime_secrets(struct runtime *rt)
+{
+	const void *random = (const void *)getauxval(AT_RANDOM);
+	uint64_t secrets[2] = { 0 };
+
+	if (random)
+		memcpy(secrets, random, sizeof(secrets));
+	runtime_constant(rt, "constant_secret", secrets[0] | 1);
+	if (runtime_refers(rt, "constant_other_secret"))
+		runtime_constant(rt, "constant_other_secret", secrets[1] | 1);
+}
+
+/* Create the maps of owners. Return 0, or -errno and the cause in @error. */
+static int runtime_owners(struct runtime *rt, struct error *error)
+{
+	static const struct map_def maps[] = {
+		{ "owners", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct owner), OWNERS, 0 },
+		{ "grants", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct grant), OWNERS, 0 },
+	};
+	int err;
+
+	rt->owners = calloc(1, sizeof(*rt->owners));
+	if (!rt->owners)
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	err = runtime_maps(rt, maps, sizeof(maps) / sizeof(maps[0]), error);
+	rt->owners->map = runtime_map(rt, "owners");
+	rt->owners->grants = runtime_map(rt, "grants");
+	return err;
+}
+
 int runtime_open(struct runtime *rt, const struct runtime_config *config, struct error *error)
 {
 	int err;
@@ -170,7 +206,8 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 	runtime_constant(rt, "constant_pid_ns_dev", rt->pid_ns_dev);
 	runtime_constant(rt, "constant_pid_ns_ino", rt->pid_ns_ino);
 	runtime_constant(rt, "constant_perf_buffers", rt->perf_buffers);
-	return 0;
+	runtime_secrets(rt);
+	return runtime_owners(rt, error);
 }
 
 /* Return the size of the ring buffer, or of one perf buffer, in bytes. */
@@ -209,6 +246,9 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
 	if (err)
 		return err;
 	rt->counters = runtime_map(rt, "counters");
+	rt->owners->lag_max = rt->ring_bytes / RING_LAG;
+	/* A process would exceed a share of one CPU's perf buffer before it used all of them. */
+	runtime_constant(rt, "constant_ring_share", perf ? 0 : OWNER_SHARE(rt->ring_bytes));
 	/* Programs refer to it in a branch that is never taken; the verifier requires a map. */
 	if (!perf) {
 		runtime_set_map(rt, "wakers", runtime_map(rt, "ring"));
@@ -339,13 +379,32 @@ static void runtime_unwritten(struct runtime *rt)
 	rt->config.error(rt->config.arg, &error);
 }
 
+/* A handler of records and its argument. */
+struct runtime_handler {
+	struct runtime *rt;
+	int (*handle)(void *arg, const void *data, size_t size);
+	void *arg;
+};
+
+static int runtime_record(void *arg, const void *data, size_t size)
+{
+	const struct runtime_handler *handler = arg;
+	const struct event_head *head = data;
+
+	if (size >= sizeof(*head))
+		owners_received(handler->rt->owners, head->owner, size);
+	return handler->handle(handler->arg, data, size);
+}
+
 int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data, size_t size),
 		  void *arg)
 {
+	struct runtime_handler record = { rt, handler, arg };
 	int64_t bytes;
 
 	rt->wall_offset_ns = clock_ns(CLOCK_REALTIME) - runtime_now(rt);
-	bytes = stream_drain(&rt->stream, handler, arg);
+	bytes = stream_drain(&rt->stream, runtime_record, &record);
+	owners_flush(rt->owners);
 	runtime_unwritten(rt);
 	return (int)((bytes * 100 + rt->ring_bytes - 1) / rt->ring_bytes);
 }
@@ -392,4 +451,6 @@ void runtime_close(struct runtime *rt)
 	while (rt->nobjects)
 		object_close(&rt->objects[--rt->nobjects]);
 	features_close(&rt->features);
+	free(rt->owners);
+	rt->owners = NULL;
 }

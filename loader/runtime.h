@@ -17,6 +17,7 @@
 #include "loader/error.h"
 #include "loader/feature.h"
 #include "loader/linker.h"
+#include "loader/owners.h"
 #include "loader/sandbox.h"
 #include "loader/semaphore.h"
 #include "loader/stream.h"
@@ -24,7 +25,7 @@
 #include "loader/uprobe_set.h"
 
 #define RUNTIME_OBJECTS		2
-#define RUNTIME_VALUES		80	/* limit of maps and constants */
+#define RUNTIME_VALUES		96	/* limit of maps and constants */
 #define RUNTIME_MAPS		32
 #define RUNTIME_TRACEPOINTS	8
 
@@ -72,6 +73,7 @@ struct runtime {
 	uint32_t ring_bytes;		/* size of the ring buffer, or of each perf buffer */
 	size_t record_max;		/* bytes of the longest record */
 	struct stream stream;
+	struct owners *owners;
 	struct semaphores semaphores;	/* written by us if ->on */
 	bool unwritten;			/* the first failure to write one was reported */
 	int tracepoints[RUNTIME_TRACEPOINTS];	/* links */

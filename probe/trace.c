@@ -100,6 +100,7 @@ static int probe_trace_prepare(struct probe_trace *trace, struct error *error)
 	if (err)
 		return err;
 	runtime_constant(&trace->rt, "constant_filter_pids", c->npids > 0);
+	runtime_constant(&trace->rt, "constant_group_share", OWNER_SHARE(COUNTS_MAX));
 	/* If hits are only counted, no record is sent. */
 	if (c->mode != REQUEST_SEND) {
 		ring_min = (uint32_t)sysconf(_SC_PAGESIZE);
@@ -262,7 +263,7 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 	const char *at;
 	char comm[sizeof(event->comm) + 1] = "";
 
-	if (size < sizeof(*event) || event->type != EVENT_HIT ||
+	if (size < sizeof(*event) || event->head.type != EVENT_HIT ||
 	    event->probe_id >= trace->table.count)
 		return 0;
 	probe = &trace->table.probes[event->probe_id];
@@ -371,6 +372,7 @@ void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_sum
 		.ring_full = runtime_dropped(&trace->rt),
 		.table_full = runtime_counter(&trace->rt, LOST_TABLE_FULL),
 	};
+	owners_report(trace->rt.owners, &summary->users);
 }
 
 void probe_trace_detach(struct probe_trace *trace)

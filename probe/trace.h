@@ -12,6 +12,7 @@
 #include "probe/request.h"
 #include "loader/sandbox.h"
 #include "loader/feature.h"
+#include "loader/owners.h"
 
 struct probe_hit_text {
 	const char *bytes;		/* foreign; no NUL */
@@ -113,6 +114,7 @@ bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b
 /* Numbers of hits, and of hits that were dropped. */
 struct probe_trace_summary {
 	uint64_t probes, ring_full, table_full;
+	struct owners_report users;	/* losses by the user of the traced process */
 };
 
 void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_summary *summary);

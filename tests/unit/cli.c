@@ -669,7 +669,11 @@ static const struct statement whole = {
 static void json_lines(void)
 {
 	struct statement st = whole;
-	static const struct summary sum = { 10, 9, 8, 7, 6, 5, 2, 4, 3, 0, false };
+	static const struct summary sum = {
+		.statements = 10, .printed = 9, .ring_full = 8, .table_full = 7,
+		.start_without_end = 6, .end_without_start = 5, .who_unknown = 2,
+		.text_unreadable = 4, .text_truncated = 3,
+	};
 
 	sink_start();
 	field_json(&sink, &st);

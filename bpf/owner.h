@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Owners: the users whose processes are traced, and their shares of the buffer and the tables.
+ *
+ * A process can cause any number of records, sessions and table entries. So that the processes of
+ * one user cannot displace what is to be reported about those of another user, each user gets at
+ * most OWNER_SHARE() of everything, and losses are counted for each user. The user is the kernel's
+ * user ID, which an unprivileged process cannot choose. A secret factor maps it to one of OWNERS
+ * elements, so that no user can arrange to share an element with another one.
+ */
+#ifndef BPF_OWNER_H
+#define BPF_OWNER_H
+
+#include "bpf/bpf.h"
+#include "bpf/event.h"
+
+CONSTANT(secret);	/* both random and odd */
+CONSTANT(other_secret);
+CONSTANT(ring_share);	/* bytes of the ring buffer for one user; 0: no limit */
+CONSTANT(session_share);	/* entries of map "sessions" for one user .. */
+CONSTANT(group_share);		/* .. and of the table of OWNER_GROUPS */
+
+MAP(owners);		/* array: struct owner, written by programs */
+MAP(grants);		/* array: struct grant, written by user space */
+
+INLINE struct owner *owner_get(__u32 number)
+{
+	number &= OWNERS - 1;
+	return bpf_map_lookup_elem(owners, &number);
+}
+
+INLINE struct grant *owner_grant(__u32 number)
+{
+	number &= OWNERS - 1;
+	return bpf_map_lookup_elem(grants, &number);
+}
+
+/* Return the number of the current process's owner. */
+static __attribute__((noinline)) __u32 owner_current(void)
+{
+	__u32 uid = (__u32)bpf_get_current_uid_gid(), number = uid * VALUE(secret) >> OWNER_SHIFT;
+	struct owner *owner = owner_get(number);
+
+	if (owner && owner->known && owner->uid != uid) {
+		owner->known = OWNER_SEVERAL;
+	} else if (owner && !owner->known) {
+		owner->uid = uid;
+		owner->known = OWNER_ONE;
+	}
+	return number;
+}
+
+/* Return whether owner @number may have @size more bytes in the ring buffer. */
+INLINE int owner_may_send(__u32 number, __u64 size)
+{
+	struct owner *owner = owner_get(number);
+	struct grant *grant = owner_grant(number);
+
+	/* Negative: the record was received before the program that sent it counted it. */
+	return !VALUE(ring_share) ||
+	       (owner && grant &&
+		(__s64)(READ_ONCE(owner->sent) - READ_ONCE(grant->received) + OWNER_CHARGE(size)) <=
+			(__s64)VALUE(ring_share));
+}
+
+INLINE void owner_sent(__u32 number, __u64 size)
+{
+	struct owner *owner = owner_get(number);
+
+	if (owner)
+		ATOMIC_ADD(&owner->sent, OWNER_CHARGE(size));
+}
+
+/* Return whether owner @number may have another session. */
+INLINE int owner_may_add_session(__u32 number)
+{
+	struct owner *owner = owner_get(number);
+	struct grant *grant = owner_grant(number);
+
+	return owner && grant && (__s64)(READ_ONCE(owner->entries[OWNER_SESSIONS]) -
+					 READ_ONCE(grant->removed)) < (__s64)VALUE(session_share);
+}
+
+/* Return whether owner @number may have another entry in the table of OWNER_GROUPS. */
+INLINE int owner_may_add_group(__u32 number)
+{
+	struct owner *owner = owner_get(number);
+
+	return owner && READ_ONCE(owner->entries[OWNER_GROUPS]) < VALUE(group_share);
+}
+
+/* Add @n to the entries of owner @number in @table. */
+INLINE void owner_entries(__u32 number, __u32 table, __s64 n)
+{
+	struct owner *owner = owner_get(number);
+
+	if (owner)
+		ATOMIC_ADD(&owner->entries[table], n);
+}
+
+#endif
