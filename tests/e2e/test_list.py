@@ -490,10 +490,16 @@ def test_unprivileged_deleted_program(public_tool, moving):
         assert done.stdout.splitlines() == [f"{moving} {name}" for name in NAMES[:4]], done
 
 
+def proc_hides():
+    with open("/proc/self/mounts") as mounts:
+        return any(line.split()[1] == "/proc" and "hidepid=" in line for line in mounts)
+
+
 def test_unprivileged_others_process(public_tool, program):
     need_root()
     with running(program) as pid:
-        refused(as_nobody(public_tool, "list", "-p", str(pid)), str(pid), "permission denied", "CAP_SYS_PTRACE")
+        cause = "hidden.*hidepid" if proc_hides() else "permission denied"
+        refused(as_nobody(public_tool, "list", "-p", str(pid)), str(pid), cause, "CAP_SYS_PTRACE")
 
 
 def test_unreadable_file(public_tool, tmp_path):

@@ -218,7 +218,8 @@ def test_under_load(postgres, tool, args):
             traced.stop()
             assert len(traced.statements) >= least, traced.said()
             assert {one["status"] for one in traced.statements} == {"error"}, traced.said()
-            assert traced.summary["statements"] == traced.summary["printed"]
+            # The reader may not get a CPU for so long that the buffer is full.
+            assert traced.summary["statements"] == traced.summary["printed"] + traced.summary["lost"]["ring_full"]
             assert traced.summary["lost"]["start_without_end"] <= len(threads), traced.said()
     finally:
         stop.set()
@@ -230,11 +231,13 @@ def test_under_load(postgres, tool, args):
 def test_who_was_connected_before(postgres, tool, args):
     """Also of those that are gone with their statement, that began before the tool."""
     postgres.psql("drop role if exists early", "create role early login")
-    running = [subprocess.Popen(["psql", "-X", "-q", "-c", "select pg_sleep(2) /* early */"], stdout=subprocess.DEVNULL,
-                                env={**postgres.env(), "PGUSER": "early"}) for _ in range(20)]
-    wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where usename = 'early' and state = 'active'"
-                                   ).stdout == b"20\n", what="all to run")
-    traced = tool("-p", postgres.pid, "-m", "0", "--json", *args)
+    with postgres.connect() as holder:
+        holder.execute("select pg_advisory_lock(1)")
+        running = [subprocess.Popen(["psql", "-X", "-q", "-c", "select pg_advisory_lock_shared(1) /* early */"],
+                                    stdout=subprocess.DEVNULL, env={**postgres.env(), "PGUSER": "early"}) for _ in range(20)]
+        wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where usename = 'early' and wait_event_type = 'Lock'"
+                                       ).stdout == b"20\n", what="all to run")
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", *args)
     for one in running:
         one.wait()
     traced.stop()
