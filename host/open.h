@@ -24,4 +24,13 @@ int open_regular(const char *path);
  */
 int open_beneath(const char *directory, const char *path, bool mounts);
 
+/*
+ * Open a file for writing: append to it, or if @truncate, empty it; or create it with mode 0600.
+ * Where other users can change a directory of the path, refuse a symbolic link of another user
+ * (-ELOOP), and a file that neither belongs to root or this user, with one name, nor to the owner
+ * of the directory, to whom alone that is open (-EEXIST). A FIFO must have a reader (-ENXIO).
+ * Return a descriptor, owned by the caller, or another -errno.
+ */
+int open_output(const char *path, bool truncate);
+
 #endif

@@ -15,6 +15,7 @@
 
 #include "tests/unit/check.h"
 
+#define OTHER		1001
 #define OPENAT2		437	/* all architectures */
 #define NO_XDEV		0x01
 #define NO_MAGICLINKS	0x02
@@ -191,6 +192,7 @@ static void leases_are_not_awaited(void)
 		alarm(20);
 		CHECK(open_beneath(dir, "leased", false) == -EAGAIN);
 		CHECK(open_regular(path) == -EAGAIN);
+		CHECK(open_output(path, false) == -EAGAIN);
 		alarm(0);
 	} else {
 		SKIP("no leases");
@@ -208,8 +210,138 @@ static void special_files_are_refused(void)
 	alarm(60);
 	at(path, "base/5/fifo");
 	CHECK(open_regular(path) == -EINVAL);
+	CHECK(open_output(path, false) == -ENXIO && open_output(path, true) == -ENXIO);
 	CHECK(open_regular("/dev/null") == -EINVAL && open_regular(dir) == -EISDIR);
+	CHECK(open_output(dir, false) == -EISDIR && open_output("", false) == -ENOENT);
+	CHECK(open_output("/tmp/", false) == -EISDIR);
 	alarm(0);
+}
+
+/* Write to the file as the tool does. Return 0 or -errno. */
+static int output(const char *name, bool truncate)
+{
+	char path[128];
+	int fd, err;
+
+	at(path, name);
+	fd = open_output(*name == '/' ? name : path, truncate);
+	if (fd < 0)
+		return fd;
+	err = write(fd, "+", 1) == 1 ? 0 : -errno;
+	close(fd);
+	return err;
+}
+
+/* Return whether the file's content is @text. */
+static bool holds(const char *name, const char *text)
+{
+	char path[128], content[64];
+	ssize_t n;
+	int fd;
+
+	at(path, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = read(fd, content, sizeof(content));
+	close(fd);
+	return n == (ssize_t)strlen(text) && !memcmp(content, text, (size_t)n);
+}
+
+static void output_is_written(void)
+{
+	struct stat st;
+	char path[128];
+
+	dir_make("own", 0755, 0);
+	CHECK(!output("own/new", false) && !output("own/new", false) && holds("own/new", "++"));
+	CHECK(!output("own/new", true) && holds("own/new", "+"));
+	at(path, "own/new");
+	CHECK(!stat(path, &st) && (st.st_mode & 07777) == 0600, "%o", st.st_mode);
+	link_make("own/link", "new", 0);
+	link_make("own/absolute", path, 0);
+	link_make("own/dangling", "later", 0);
+	link_make("own/up", "../own", 0);
+	link_make("own/loop", "loop", 0);
+	CHECK(!output("own/link", false) && !output("own/absolute", false) &&
+	      !output("own/up/up/link", false) && holds("own/new", "++++"));
+	CHECK(!output("own/dangling", false) && holds("own/later", "+"));
+	CHECK(output("own/loop", false) == -ELOOP);
+	CHECK(output("own/missing/x", false) == -ENOENT && output("own/new/x", false) == -ENOTDIR);
+}
+
+static void devices_are_written(void)
+{
+	char path[128];
+	int fds[2], fd;
+
+	CHECK(!output("/dev/null", false) && !output("/dev/null", true));
+	if (pipe(fds))
+		return;
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), i == 0 ? "/dev/fd/%d" : i == 1 ? "/proc/self/fd/%d" :
+			 "/proc/thread-self/fd/%d", fds[1]);
+		fd = open_output(path, i == 1);
+		CHECK(fd >= 0 && write(fd, "1", 1) == 1 && read(fds[0], path, 1) == 1, "%d", i);
+		close(fd);
+	}
+	/* A FIFO with a reader. */
+	at(path, "base/5/fifo");
+	close(fds[0]);
+	fds[0] = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	CHECK(!output("base/5/fifo", false) && read(fds[0], path, 8) == 1);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+/* Directories that another user can change: world-writable, writable by a group, and his own. */
+static void files_of_others_are_refused(void)
+{
+	static const struct {
+		mode_t mode;
+		uid_t owner;
+		int file;		/* expected for a file of the user */
+	} dirs[] = {
+		{ 01777, 0, -EEXIST }, { 0777, 0, -EEXIST }, { 0775, 0, -EEXIST },
+		{ 0777, OTHER, -EEXIST }, { 01777, OTHER, -EEXIST }, { 0755, OTHER, 0 },
+	};
+	char base[16], name[64], path[128], second[128];
+
+	if (geteuid()) {
+		SKIP("root only");
+		return;
+	}
+	file_make("target", 0600, 0);
+	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
+#define IN(file) (snprintf(name, sizeof(name), "%s/%s", base, file), name)
+		snprintf(base, sizeof(base), "dir%zu", i);
+		dir_make(base, dirs[i].mode, dirs[i].owner);
+		link_make(IN("link"), "../target", OTHER);
+		link_make(IN("created"), "../created", OTHER);
+		link_make(IN("directory"), "..", OTHER);
+		link_make(IN("mine"), "../target", 0);
+		file_make(IN("file"), 0666, OTHER);
+		file_make(IN("root"), 0600, 0);
+		at(path, "target");
+		at(second, IN("second"));
+		CHECK(!link(path, second));
+		at(path, IN("fifo"));
+		CHECK(!mkfifo(path, 0666) && !chown(path, OTHER, OTHER));
+		CHECK(output(IN("link"), true) == -ELOOP, "%zu", i);
+		CHECK(output(IN("created"), false) == -ELOOP, "%zu", i);
+		CHECK(output(IN("directory/target"), false) == -ELOOP, "%zu", i);
+		CHECK(output(IN("second"), false) == -EEXIST, "%zu", i);
+		CHECK(holds("target", "target"), "%zu", i);
+		CHECK(output(IN("file"), false) == dirs[i].file, "%zu", i);
+		CHECK(output(IN("fifo"), false) == (dirs[i].file ? dirs[i].file : -ENXIO), "%zu",
+		      i);
+		CHECK(!output(IN("root"), false) && !output(IN("new"), false), "%zu", i);
+		unlink(second);
+		CHECK(!output(IN("mine"), true) && holds("target", "+"), "%zu", i);
+		at(path, "target");
+		unlink(path);
+		file_make("target", 0600, 0);
+	}
+	at(path, "created");
+	CHECK(access(path, F_OK), "a link was followed");
 }
 
 int main(void)
@@ -224,6 +356,9 @@ int main(void)
 	RUN(mounts_are_refused);
 	RUN(leases_are_not_awaited);
 	RUN(special_files_are_refused);
+	RUN(output_is_written);
+	RUN(devices_are_written);
+	RUN(files_of_others_are_refused);
 	snprintf(command, sizeof(command), "rm -rf %s", dir);
 	return system(command) ? 1 : check_done();
 }
