@@ -23,6 +23,7 @@
 #include "db/engines.h"
 #include "host/elf_map.h"
 #include "host/library.h"
+#include "host/open.h"
 #include "host/process.h"
 #include "sql/glob.h"
 #include "usdt/probe.h"
@@ -159,7 +160,7 @@ static int list_open_file(struct list *list, const char *path, int fd)
 
 static void list_file(struct list *list, const char *path)
 {
-	int fd = process_file_open(path);
+	int fd = open_regular(path);
 	int err = fd < 0 ? fd : list_open_file(list, path, fd);
 
 	if (fd >= 0 && err == -ENOENT)

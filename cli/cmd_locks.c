@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command locks: lock waits as they end, or a table of them, with the lock holders. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +15,7 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
+#include "host/open.h"
 
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
 
@@ -181,10 +180,10 @@ static int locks_dot(struct cmd_locks *cmd)
 
 	if (!path)
 		return EXIT_OK;
-	cmd->dot = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0600);
+	cmd->dot = open_output(path, true);
 	if (cmd->dot >= 0)
 		return EXIT_OK;
-	error_set(&error, ERROR_FILE, -errno, path, NULL);
+	error_set(&error, ERROR_OUTPUT, cmd->dot, path, NULL);
 	return loop_refuse(&cmd->loop, &error);
 }
 

@@ -90,7 +90,7 @@ static int slow_otlp(struct slow *slow)
 
 	if (!err)
 		return EXIT_OK;
-	error_set(&error, ERROR_FILE, err, loop->options.otlp, NULL);
+	error_set(&error, ERROR_OUTPUT, err, loop->options.otlp, NULL);
 	return loop_refuse(loop, &error);
 }
 

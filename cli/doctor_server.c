@@ -11,6 +11,7 @@
 #include "cli/site_print.h"
 #include "db/survey.h"
 #include "host/library.h"
+#include "host/open.h"
 #include "usdt/arch.h"
 
 /* The servers that are being reported. */
@@ -171,7 +172,7 @@ static void file_path(struct servers *servers, const char *path)
 	struct doctor *doctor = servers->doctor;
 	struct survey survey = server_survey(servers);
 	struct survey_other other;
-	int fd = process_file_open(path);
+	int fd = open_regular(path);
 	int err = fd < 0 ? fd : survey_file(&survey, path, fd, &other);
 
 	if (fd >= 0)

@@ -53,6 +53,7 @@ static const struct {
 			       "of a backend",
 			       false, false },
 	[ERROR_FILE] = { "", "cannot open", NULL, true, false },
+	[ERROR_OUTPUT] = { "", "cannot open for writing", NULL, true, false },
 	[ERROR_NOT_ELF] = { "", "not an ELF file",
 			    "-x requires the binary of a server, not a script that starts it",
 			    false, false },
@@ -90,6 +91,12 @@ static const char *message_reason(const struct error *error)
 		return "";
 	if (error->kind == ERROR_PROCESS && error->code == -ENOENT)
 		return strerror(ESRCH);
+	if (error->kind == ERROR_OUTPUT && error->code == -ELOOP)
+		return "symbolic link of another user";
+	if (error->kind == ERROR_OUTPUT && error->code == -EEXIST)
+		return "file of another user";
+	if (error->kind == ERROR_OUTPUT && error->code == -ENXIO)
+		return "FIFO without a reader, or socket";
 	if (error->code == -ENOSYS)
 		return "no bpf(2), which requires CONFIG_BPF_SYSCALL";
 	if (error->code == -KERNEL_ENOTSUPP)
@@ -127,6 +134,18 @@ static bool process_hidden(const struct error *error, const struct privileges *h
 	       privileges_hides(host);
 }
 
+static bool link_of_other(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_OUTPUT && error->code == -ELOOP;
+}
+
+static bool output_of_other(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_OUTPUT && error->code == -EEXIST;
+}
+
 static bool any_process(const struct error *error, const struct privileges *host)
 {
 	(void)host;
@@ -135,7 +154,7 @@ static bool any_process(const struct error *error, const struct privileges *host
 
 static bool file_of_other(const struct error *error, const struct privileges *host)
 {
-	return error->kind == ERROR_FILE && is_denied(error) &&
+	return (error->kind == ERROR_FILE || error->kind == ERROR_OUTPUT) && is_denied(error) &&
 	       !privileges_may(host, CAP_DAC_OVERRIDE) &&
 	       !privileges_may(host, CAP_DAC_READ_SEARCH);
 }
@@ -143,7 +162,7 @@ static bool file_of_other(const struct error *error, const struct privileges *ho
 static bool file_denied(const struct error *error, const struct privileges *host)
 {
 	(void)host;
-	return error->kind == ERROR_FILE && is_denied(error);
+	return (error->kind == ERROR_FILE || error->kind == ERROR_OUTPUT) && is_denied(error);
 }
 
 /* Lockdown also forbids helpers: the verifier's log then ends at the call of one. */
@@ -224,6 +243,10 @@ static const struct {
 	{ process_hidden, "processes of other users are hidden, because /proc is mounted with "
 			  "hidepid; this requires CAP_SYS_PTRACE, or root" },
 	{ any_process, kind_remedy },
+	{ link_of_other, "in a directory that other users can change, only a link that belongs to "
+			 "root or to the user of dbslower is followed: specify its target" },
+	{ output_of_other, "in a directory that other users can change, a file must belong to root "
+			   "or to the user of dbslower, and have one name: specify another path" },
 	{ file_of_other, "users other than the owner require CAP_DAC_READ_SEARCH, or root" },
 	{ file_denied, "a container or a security module may forbid this even for root" },
 	{ locked_down, "the kernel is locked down (confidentiality), which forbids tracefs and the "

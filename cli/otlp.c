@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/otlp.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -14,6 +12,7 @@
 #include "cli/version.h"
 #include "db/breakdown.h"
 #include "host/clock.h"
+#include "host/open.h"
 #include "sql/traceparent.h"
 
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
@@ -50,17 +49,14 @@ static void otlp_seed(uint64_t random[2])
 }
 
 /* End the last line of the file if an earlier run did not, so that the first span is valid. */
-static void otlp_end_line(struct output *out, const char *path)
+static void otlp_end_line(struct output *out)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	struct stat st;
 	char last;
 
-	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
-	    pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n')
+	if (!fstat(out->fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 &&
+	    pread(out->fd, &last, 1, st.st_size - 1) == 1 && last != '\n')
 		output_char(out, '\n');
-	if (fd >= 0)
-		close(fd);
 }
 
 /* Collect the fields that have an attribute, in the order of their positions. */
@@ -95,12 +91,12 @@ int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 		otlp->out = standard;
 		return 0;
 	}
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0600);
+	fd = open_output(path, false);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	otlp->out = &otlp->file;
 	output_init(otlp->out, fd);
-	otlp_end_line(otlp->out, path);
+	otlp_end_line(otlp->out);
 	return 0;
 }
 

@@ -27,7 +27,7 @@ struct otlp {
 
 /*
  * Open the output of spans: @path "-" is @standard, which is borrowed; NULL is none. A file is
- * appended to, or created with mode 0600. Return 0, or -errno if it cannot be opened.
+ * appended to, or created with mode 0600. Return 0, or -errno as open_output().
  */
 int otlp_open(struct otlp *otlp, const char *path, struct output *standard);
 

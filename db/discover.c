@@ -11,6 +11,7 @@
 #include "db/engines.h"
 #include "host/arch.h"
 #include "host/clock.h"
+#include "host/open.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
 
@@ -307,7 +308,7 @@ static int discover_attach_process(struct discover *d, const char *engine,
 
 static int discover_attach_path(struct discover *d, const char *path, struct error *error)
 {
-	int fd = process_file_open(path), err = 0;
+	int fd = open_regular(path), err = 0;
 	struct process_file file;
 
 	if (fd < 0)
@@ -470,7 +471,7 @@ int discover_find(struct discover *d, struct error *error)
 static bool discover_wants_file(const struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; i < d->filter->npaths; i++) {
-		int fd = process_file_open(d->filter->paths[i]);
+		int fd = open_regular(d->filter->paths[i]);
 		struct process_file wanted;
 		bool same = fd >= 0 && !process_file_read(fd, &wanted) &&
 			    process_file_same(&wanted, file);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/library.h"
+#include "host/open.h"
 
 /* Add a file, or close @fd if it is in the list already or on failure. Return 0 or -errno. */
 static int file_list_add(struct file_list *list, int fd, const char *path)
@@ -105,7 +106,7 @@ int file_list_named(struct file_list *list, const char *name, const uint32_t *pi
 		snprintf(path, sizeof(path), "%s", name);
 	else if (library_find(name, path, sizeof(path)))
 		return -ENOENT;
-	fd = process_file_open(path);
+	fd = open_regular(path);
 	return fd < 0 ? fd : file_list_add(list, fd, path);
 }
 

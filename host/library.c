@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "host/arch.h"
+#include "host/open.h"
 #include "usdt/cursor.h"
 
 #define CACHE_MAX	(64u << 20)	/* bytes of an ld.so.cache */
@@ -168,7 +169,7 @@ static int find_in_directory(const char *directory, const char *name, char *path
 /* Return whether the file is an executable ELF file, not a script that starts one. */
 static bool is_program(const char *path)
 {
-	int fd = is_file(path) && !access(path, X_OK) ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = access(path, X_OK) ? -1 : open_regular(path);
 	char magic[4];
 	bool ret = fd >= 0 && read(fd, magic, 4) == 4 && !memcmp(magic, ELFMAG, 4);
 

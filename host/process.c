@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "host/open.h"
 
 ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size)
 {
@@ -93,15 +96,13 @@ void process_name(const struct process *process, char *name, size_t size)
 int process_open(const struct process *process)
 {
 	char path[PROCESS_PATH + sizeof(process->mapping)];
-	int fd;
 
 	if (*process->mapping)
 		snprintf(path, sizeof(path), "/proc/%u/map_files/%s", process->pid,
 			 process->mapping);
 	else
 		snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return open_regular(path);
 }
 
 /* Return whether @exe is a dynamic loader, such as ld-linux-x86-64.so.2 or ld64.so.1. */
@@ -140,8 +141,10 @@ static bool map_parse(char *line, struct process_map *map)
 	map->end = strtoull(*p ? p + 1 : p, &p, 16);
 	if (strlen(p) < 6)
 		return false;
+	map->writable = p[2] == 'w';
 	map->executable = p[3] == 'x';
-	strtoull(p + 6, &p, 16);
+	map->shared = p[4] == 's';
+	map->offset = strtoull(p + 6, &p, 16);
 	dev_major = (unsigned int)strtoul(p, &p, 16);
 	/* Not within makedev(), which musl defines as a macro that evaluates it twice. */
 	dev_minor = (unsigned int)strtoul(*p ? p + 1 : p, &p, 16);
@@ -172,14 +175,15 @@ static int maps_parse(char *buf, size_t *len,
 	return ret;
 }
 
-int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *map), void *arg)
+/* Parse the maps file @path. Return as process_maps() does. */
+static int maps_each(const char *path, int (*each)(void *arg, const struct process_map *map),
+		     void *arg)
 {
-	char path[PROCESS_PATH], buf[16384];	/* a line and a read have at most a page */
+	char buf[16384];	/* a line and a read have at most a page */
 	size_t len = 0;
 	ssize_t n;
 	int fd, ret = 0;
 
-	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -194,31 +198,49 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 	return ret;
 }
 
-int process_file_open(const char *path)
+int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *map), void *arg)
 {
-	int handle = open(path, O_PATH | O_CLOEXEC), flags = O_RDONLY | O_CLOEXEC | O_NOCTTY, fd;
-	char same[PROCESS_PATH];
-	struct stat st;
+	char path[PROCESS_PATH];
 
-	if (handle < 0)
-		return -errno;
-	/*
-	 * Opening a device may have side effects, so check the type by O_PATH first, then open the
-	 * same inode by its descriptor.
-	 */
-	snprintf(same, sizeof(same), "/proc/self/fd/%d", handle);
-	if (fstat(handle, &st)) {
-		fd = -errno;
-	} else if (!S_ISREG(st.st_mode)) {
-		fd = S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	} else {
-		fd = open(same, flags);
-		if (fd < 0 && errno == ENOENT)	/* /proc is not mounted */
-			fd = open(path, flags | O_NONBLOCK);
-		fd = fd < 0 ? -errno : fd;
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
+	return maps_each(path, each, arg);
+}
+
+/* Argument of map_compare(): the address of our mapping, and a mapping of another process. */
+struct map_pair {
+	uint64_t own;
+	const struct process_map *other;
+};
+
+/* Stop at our mapping. Return 1 if both are of one file, else -ESTALE. */
+static int map_compare(void *arg, const struct process_map *map)
+{
+	const struct map_pair *pair = arg;
+
+	if (map->start != pair->own)
+		return 0;
+	return map->dev == pair->other->dev && map->ino == pair->other->ino ? 1 : -ESTALE;
+}
+
+/*
+ * Check that the file open as @fd is that of @map. stat(2) may report another device and inode than
+ * /proc/PID/maps, as on btrfs and overlayfs, so map the file and compare the lines. Return @fd, or
+ * close it and return -ESTALE or another -errno.
+ */
+static int map_check(int fd, const struct process_map *map)
+{
+	void *own = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct map_pair pair = { (uint64_t)(uintptr_t)own, map };
+	int err = -ESTALE;
+
+	if (own != MAP_FAILED) {
+		err = maps_each("/proc/self/maps", map_compare, &pair);
+		munmap(own, 1);
 	}
-	close(handle);
-	return fd;
+	if (err == 1)
+		return fd;
+	close(fd);
+	return err ? err : -ESTALE;
 }
 
 /*
@@ -240,21 +262,25 @@ static bool map_is_program(uint32_t pid, const struct process_map *map)
 
 int process_map_open(uint32_t pid, const struct process_map *map)
 {
-	char path[PROCESS_PATH + 4096];
+	char path[PROCESS_PATH + 40];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
-	fd = process_file_open(path);
+	fd = open_regular(path);
 	if (fd >= 0 || fd == -EINVAL)
 		return fd;
-	if (map_is_program(pid, map))
+	if (map_is_program(pid, map)) {
 		snprintf(path, sizeof(path), "/proc/%u/exe", pid);
-	else if (map->deleted)
+		fd = open_regular(path);
+	} else if (map->deleted) {
 		return -ESTALE;
-	else
-		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, map->path);
-	return process_file_open(path);
+	} else {
+		/* The kernel's path of a mapping contains no links, but may cross mounts. */
+		snprintf(path, sizeof(path), "/proc/%u/root", pid);
+		fd = open_beneath(path, map->path, true);
+	}
+	return fd < 0 ? fd : map_check(fd, map);
 }
 
 struct program {

@@ -60,7 +60,8 @@ int process_open(const struct process *process);
 /* A mapping of a file in a process: one line of /proc/PID/maps. */
 struct process_map {
 	uint64_t start, end;
-	bool executable, deleted;
+	uint64_t offset;	/* of ->start in the file, bytes */
+	bool writable, executable, shared, deleted;
 	dev_t dev;		/* as in /proc; some file systems report another one by stat(2) */
 	ino_t ino;
 	const char *path;	/* in its mount namespace, without " (deleted)"; borrowed */
@@ -74,17 +75,10 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 
 /*
  * Open the mapped file, if permitted also if it was deleted or is in another mount namespace, else
- * by its path. Return a descriptor, owned by the caller; -ESTALE if it was deleted and opening it
- * is not permitted; -EINVAL if it is not a regular file; or another -errno.
+ * by its path. Return a descriptor, owned by the caller; -ESTALE if it was deleted or replaced and
+ * opening it is not permitted; -EINVAL if it is not a regular file; or another -errno.
  */
 int process_map_open(uint32_t pid, const struct process_map *map);
-
-/*
- * Open a regular file for reading, without blocking and without side effects on devices and FIFOs.
- * Return a descriptor, owned by the caller; -EISDIR or -EINVAL if it is not a regular file; or
- * another -errno.
- */
-int process_file_open(const char *path);
 
 /* Store the file name in @process->exe, without " (deleted)", in the @size bytes of @name. */
 void process_name(const struct process *process, char *name, size_t size);

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "host/process.h"
+#include "host/open.h"
 
 #define CLASS_OID	1259		/* of pg_class, whose file the relation map names */
 #define PAGES_MAX	4096		/* that are searched */
@@ -87,13 +87,17 @@ int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t rela
 	return 0;
 }
 
-/* Open file @file of the database. The server's processes run in the data directory. */
+/*
+ * Open file @file of the database. The server's processes run in the data directory. Return a
+ * descriptor or -errno.
+ */
 static int catalog_open(uint32_t pid, uint32_t database, const char *file)
 {
-	char path[96];
+	char directory[32], path[64];
 
-	snprintf(path, sizeof(path), "/proc/%u/cwd/base/%u/%s", pid, database, file);
-	return process_file_open(path);
+	snprintf(directory, sizeof(directory), "/proc/%u/cwd", pid);
+	snprintf(path, sizeof(path), "base/%u/%s", database, file);
+	return open_beneath(directory, path, false);
 }
 
 /* Find the name of the file with pg_class. Return 0 or -errno. */

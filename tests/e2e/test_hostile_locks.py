@@ -43,11 +43,11 @@ class Opened:
 
 
 class Server:
-    """The fixture while it plays a scene."""
+    """The fixture while it plays a scene; @wrap is a command whose only child it is, @exec_by one that becomes it."""
 
-    def __init__(self, path, *scene, wrap=(), cwd=None):
-        self.process = subprocess.Popen([*wrap, path, *map(str, scene)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, cwd=cwd)
+    def __init__(self, path, *scene, wrap=(), exec_by=(), cwd=None, user=None):
+        self.process = subprocess.Popen([*wrap, *exec_by, path, *map(str, scene)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, cwd=cwd, user=user, extra_groups=None if user is None else [])
         self.process.stdout.readline()
         self.pid = self.process.pid
         if wrap:
@@ -119,9 +119,8 @@ def test_catalog_that_is_no_file(tool, server, tmp_path):
     assert wait["relation_oid"] == 4711 and "relation" not in wait
 
 
-def test_catalog_that_is_a_file(tool, server, tmp_path):
-    """… while that of the test before is looked for where this one is."""
-    base = tmp_path / "base" / "5"
+def catalog(base):
+    """Makes the files of a database, in which relation 4711 is "told"."""
     base.mkdir(parents=True)
     (base / "pg_filenode.map").write_bytes(struct.pack("<4I", 0x592717, 1, 1259, 777))
     row = struct.pack("<4s4s", b"", b"") + b"\0" * 12 + struct.pack("<HB", 0, 24) + b"\0"
@@ -131,11 +130,109 @@ def test_catalog_that_is_a_file(tool, server, tmp_path):
     struct.pack_into("<I", page, 24, 4096 | 1 << 15 | len(row) << 17)
     page[4096:4096 + len(row)] = row
     (base / "777").write_bytes(page)
+
+
+def test_catalog_that_is_a_file(tool, server, tmp_path):
+    """… while that of the test before is looked for where this one is."""
+    catalog(tmp_path / "base" / "5")
     hostile = server("catalog", cwd=tmp_path)
     traced = traced_at(tool, hostile)
     hostile.play()
     assert traced.wait_of(hostile.pid)["relation"] == "told"
     ends_soon(traced)
+
+
+def open_to_all(*paths):
+    """Lets other users enter the folders."""
+    for path in paths:
+        for folder in (path, *path.parents):
+            if folder.stat().st_uid == os.geteuid() and str(folder) not in ("/", "/tmp"):
+                folder.chmod(folder.stat().st_mode | 0o755)
+
+
+def link_to_pipe(base, secret):
+    """A file whose read(2) blocks, although it is a regular one to stat(2)."""
+    (base.parent / "tracing").mkdir()
+    if subprocess.run(["mount", "-t", "tracefs", "none", base.parent / "tracing"]).returncode:
+        pytest.skip("no tracefs")
+    base.mkdir()
+    (base / "pg_filenode.map").symlink_to("../tracing/trace_pipe")
+
+
+def link_to_file(base, secret):
+    base.mkdir()
+    for name in ("pg_filenode.map", "777"):
+        (base / name).symlink_to(secret / name)
+
+
+def link_to_folder(base, secret):
+    base.symlink_to(secret)
+
+
+LEASE = """
+import fcntl, signal, sys
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+file = open(sys.argv[1], "r+")
+fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+print(flush=True)
+sys.stdin.read()
+"""
+
+
+def leased(base, secret):
+    """Opening the file waits for the owner of the lease, up to /proc/sys/fs/lease-break-time."""
+    catalog(base)
+    os.chown(base / "pg_filenode.map", OTHER, OTHER)
+    process = subprocess.Popen(["python3", "-c", LEASE, base / "pg_filenode.map"], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, user=OTHER, group=OTHER, extra_groups=[])
+    assert process.stdout.readline()
+    return process
+
+
+OTHER = 1001
+IN_NAMESPACE = 'mount --bind "$0" base/5 && exec setpriv --reuid=1001 --regid=1001 --clear-groups "$@"'
+
+
+@pytest.mark.parametrize("attack", [link_to_pipe, link_to_file, link_to_folder, leased])
+def test_catalog_of_another_user(tool, server, built, tmp_path, attack):
+    """A user who starts a program cannot have it stall locks, nor have it read what he cannot."""
+    data, secret = tmp_path / "data", tmp_path / "secret"
+    (data / "base").mkdir(parents=True)
+    catalog(secret)
+    open_to_all(built, data)
+    secret.chmod(0o700)
+    holder = attack(data / "base" / "5", secret)
+    try:
+        hostile = server("catalog", cwd=data, user=OTHER)
+        traced = traced_at(tool, hostile)
+        begun = time.monotonic()
+        hostile.play()
+        wait = traced.wait_of(hostile.pid)
+        assert time.monotonic() - begun < 40	# a lease lasts 45 s
+        ends_soon(traced)
+    finally:
+        if holder:
+            holder.communicate()
+        if attack is link_to_pipe:
+            subprocess.run(["umount", data / "base" / "tracing"], check=True)
+    assert wait["relation_oid"] == 4711 and "relation" not in wait
+
+
+def test_catalog_of_a_mount(tool, server, built, tmp_path):
+    """A user mounts what he cannot read in a namespace of his own; it has the device of his files."""
+    data, secret = tmp_path / "data", tmp_path / "secret"
+    (data / "base" / "5").mkdir(parents=True)
+    catalog(secret)
+    open_to_all(built, data)
+    wrap = ("unshare", "--mount", "--propagation", "private", "sh", "-c", IN_NAMESPACE, secret)
+    if subprocess.run([*wrap, "true"], cwd=data).returncode:
+        pytest.skip("no mount namespaces here")
+    hostile = server("catalog", cwd=data, exec_by=wrap)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    wait = traced.wait_of(hostile.pid)
+    ends_soon(traced)
+    assert wait["relation_oid"] == 4711 and "relation" not in wait
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same", "other"])

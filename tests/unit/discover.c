@@ -31,7 +31,7 @@
 #define process_is_main		fake_process_is_main
 #define process_is_loading	fake_process_is_loading
 #define process_open		fake_process_open
-#define process_file_open	fake_file_open
+#define open_regular	fake_file_open
 #define process_file_read	fake_file_read
 #define pid_namespace_read	fake_namespace_read
 #define pid_namespace_is_nested(pid, own)	((void)(pid), (void)(own), false)

@@ -14,6 +14,7 @@
 #include "host/container.h"
 #include "host/file.h"
 #include "host/library.h"
+#include "host/open.h"
 #include "host/pid_namespace.h"
 #include "host/privileges.h"
 #include "host/process.h"
@@ -391,12 +392,12 @@ static void special_files(void)
 	}
 	alarm(60);	/* a hang is a failure */
 	snprintf(path, sizeof(path), "%s/fifo", dir);
-	CHECK(!mkfifo(path, 0600) && process_file_open(path) == -EINVAL);
+	CHECK(!mkfifo(path, 0600) && open_regular(path) == -EINVAL);
 	unlink(path);
-	CHECK(process_file_open(path) == -ENOENT);
-	CHECK(process_file_open(dir) == -EISDIR);
-	CHECK(process_file_open("/dev/null") == -EINVAL);
-	fd = process_file_open("/proc/self/exe");
+	CHECK(open_regular(path) == -ENOENT);
+	CHECK(open_regular(dir) == -EISDIR);
+	CHECK(open_regular("/dev/null") == -EINVAL);
+	fd = open_regular("/proc/self/exe");
 	CHECK(fd >= 0 && fcntl(fd, F_GETFD) == FD_CLOEXEC, "%d", fd);
 	close(fd);
 	alarm(0);
