@@ -7,6 +7,7 @@
 
 #include "db/engines.h"
 #include "host/elf_map.h"
+#include "host/fuse.h"
 
 #define FILES_MAX	4096	/* results; then all are dropped */
 
@@ -81,10 +82,13 @@ const struct engine *detect_process(struct detect *detect, const struct process 
 	process_name(process, name, sizeof(name));
 	engine = engines_by_file(name);
 	if (engine)
-		return engine;
+		return fuse_may_serve(process) ? NULL : engine;
 	for (size_t i = 0; i < detect->nfiles; i++)
 		if (process_file_same(&detect->files[i].file, &process->file))
 			return detect->files[i].engine;
+	/* Not remembered: the same file may be visible by another mount. */
+	if (fuse_may_serve(process))
+		return NULL;
 	engine = detect_content(process);
 	detect_remember(detect, &process->file, engine);
 	return engine;

@@ -18,7 +18,7 @@ struct detect {
 	size_t nfiles;
 };
 
-/* Return the engine that @process is a server of, or NULL. */
+/* Return the engine that @process is a server of; NULL if none, or if fuse_may_serve() its file. */
 const struct engine *detect_process(struct detect *detect, const struct process *process);
 
 /*
