@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -27,6 +28,8 @@ int main(int argc, char *argv[])
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);
+	/* Texts of statements must not be in a core dump, nor readable by others of this user. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	sigaction(SIGBUS, &action, NULL);
 	if (complete_is_asked(argc, argv))
 		return complete_run(argc, argv);

@@ -7,6 +7,7 @@
 
 #include "db/engines.h"
 #include "host/elf_map.h"
+#include "host/fuse.h"
 
 #define FILES_MAX	4096	/* results; then all are dropped */
 
@@ -37,14 +38,23 @@ static const struct engine *detect_open(int fd)
 	return engine;
 }
 
-static const struct engine *detect_content(const struct process *process)
+/*
+ * Store the engine of the process's program in *@engine. Return whether that is the file in
+ * @process: by exec, another one may have taken its place.
+ */
+static bool detect_content(const struct process *process, const struct engine **engine)
 {
 	int fd = process_open(process);
-	const struct engine *engine = fd < 0 ? NULL : detect_open(fd);
+	struct process_file file;
+	bool same;
 
-	if (fd >= 0)
-		close(fd);
-	return engine;
+	if (fd < 0)
+		return false;
+	same = !process_file_read(fd, &file) && process_file_same(&file, &process->file);
+	if (same)
+		*engine = detect_open(fd);
+	close(fd);
+	return same;
 }
 
 const struct engine *detect_file(const char *path, int fd)
@@ -56,7 +66,7 @@ const struct engine *detect_file(const char *path, int fd)
 }
 
 static void detect_remember(struct detect *detect, const struct process_file *file,
-			    const struct engine *engine)
+			    const struct engine *engine, bool rejected)
 {
 	struct detect_file *more;
 
@@ -70,24 +80,63 @@ static void detect_remember(struct detect *detect, const struct process_file *fi
 			return;
 		detect->files = more;
 	}
-	detect->files[detect->nfiles++] = (struct detect_file){ *file, engine };
+	detect->files[detect->nfiles++] = (struct detect_file){ *file, engine, rejected };
+}
+
+/*
+ * Return the result for the file: that it is not of @engine or, if that is NULL, what its content
+ * says; NULL if there is none.
+ */
+static struct detect_file *detect_known(const struct detect *detect,
+					const struct process_file *file,
+					const struct engine *engine)
+{
+	for (size_t i = 0; i < detect->nfiles; i++) {
+		struct detect_file *known = &detect->files[i];
+
+		if (process_file_same(&known->file, file) &&
+		    (engine ? known->rejected && known->engine == engine : !known->rejected))
+			return known;
+	}
+	return NULL;
+}
+
+/* Return the engine whose servers are named as the process's program, or NULL. */
+static const struct engine *engine_of_name(const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return engines_by_file(name);
 }
 
 const struct engine *detect_process(struct detect *detect, const struct process *process)
 {
-	const struct engine *engine;
-	char name[256];
+	const struct engine *engine = engine_of_name(process);
+	const struct detect_file *known = detect_known(detect, &process->file, engine);
 
-	process_name(process, name, sizeof(name));
-	engine = engines_by_file(name);
+	if (known)
+		return known->rejected ? NULL : known->engine;
 	if (engine)
-		return engine;
-	for (size_t i = 0; i < detect->nfiles; i++)
-		if (process_file_same(&detect->files[i].file, &process->file))
-			return detect->files[i].engine;
-	engine = detect_content(process);
-	detect_remember(detect, &process->file, engine);
+		return fuse_may_serve(process) ? NULL : engine;
+	/* Not remembered: the same file may be visible by another mount. */
+	if (fuse_may_serve(process))
+		return NULL;
+	if (!detect_content(process, &engine))
+		return NULL;
+	detect_remember(detect, &process->file, engine, false);
 	return engine;
+}
+
+void detect_reject(struct detect *detect, const struct process *process)
+{
+	const struct engine *engine = engine_of_name(process);
+	struct detect_file *known = detect_known(detect, &process->file, engine);
+
+	if (known)
+		known->engine = engine;
+	else
+		detect_remember(detect, &process->file, engine, engine != NULL);
 }
 
 void detect_clear(struct detect *detect)

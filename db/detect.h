@@ -14,12 +14,16 @@ struct detect {
 	struct detect_file {
 		struct process_file file;
 		const struct engine *engine;	/* NULL: not a server */
+		bool rejected;			/* named as a server of ->engine, which it is not */
 	} *files;
 	size_t nfiles;
 };
 
-/* Return the engine that @process is a server of, or NULL. */
+/* Return the engine that @process is a server of; NULL if none, or if fuse_may_serve() its file. */
 const struct engine *detect_process(struct detect *detect, const struct process *process);
+
+/* Remember that the program of @process cannot be traced as what detect_process() returned. */
+void detect_reject(struct detect *detect, const struct process *process);
 
 /*
  * Return the engine that the file open as @fd is a server of, by the name in @path or by its

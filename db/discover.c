@@ -9,6 +9,7 @@
 
 #include "bpf/event.h"
 #include "db/engines.h"
+#include "db/unused.h"
 #include "host/arch.h"
 #include "host/clock.h"
 #include "host/open.h"
@@ -17,8 +18,9 @@
 
 #define COMM_LEN	15
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
-#define FORGET_ONCE	2	/* at once: the kernel needs a while for each */
 #define COMMS_MAX	4096	/* names of programs that were executed */
+#define SCAN_NS		3000000000u	/* least time between two scans of all processes */
+#define SCAN_SHARE	100	/* they take at most 1/SCAN_SHARE of the time */
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two tries */
 
@@ -172,69 +174,6 @@ static void discover_announce(struct discover *d, size_t first)
 	free(mains.of);
 }
 
-struct in_use {
-	struct discover *discover;
-	bool *target;			/* by index in discover->targets */
-};
-
-static int in_use_each(void *arg, const struct process *process)
-{
-	struct in_use *in_use = arg;
-	const struct target *target = discover_target(in_use->discover, &process->file);
-
-	if (target)
-		in_use->target[target - in_use->discover->targets] = true;
-	return 0;
-}
-
-/* Return whether the kernel reports each exec of the file. */
-static bool target_is_awaited(const struct target *target)
-{
-	struct process process;
-	char name[256];
-
-	snprintf(process.exe, sizeof(process.exe), "%s", target->path);
-	process_name(&process, name, sizeof(name));
-	return engines_by_file(name);
-}
-
-/*
- * Detach from files that no process runs any more: each occupies descriptors and kernel memory,
- * and container images come and go. The exec of one of them is reported and attaches it again.
- */
-static void discover_forget(struct discover *d)
-{
-	struct in_use in_use = { d, calloc(d->ntargets + 1, sizeof(*in_use.target)) };
-	size_t kept = 0, gone = 0;
-
-	if (!in_use.target || process_each(engine_is_executable, in_use_each, &in_use))
-		goto cleanup;
-	for (size_t i = 0; i < d->ntargets; i++) {
-		struct target *target = &d->targets[i];
-
-		if (target->file.ino && !in_use.target[i] && gone < FORGET_ONCE &&
-		    target_is_awaited(target)) {
-			gone++;
-			target_close(target);
-			target->file.ino = 0;
-		}
-		kept += target->file.ino != 0;
-	}
-	if (gone < FORGET_ONCE)
-		d->forget_at = FORGET_AT + kept;
-cleanup:
-	free(in_use.target);
-}
-
-static size_t discover_attached(const struct discover *d)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; d->targets && i < d->ntargets; i++)
-		n += d->targets[i].file.ino != 0;
-	return n;
-}
-
 /*
  * Attach to the file open as @fd as a server of @engine, or of the first engine whose probes it has
  * if that is NULL. Return 0, or -errno with the cause in @error.
@@ -246,8 +185,10 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	struct target *more;
 	int err = -ENOENT;
 
-	if (!d->filter->npaths && !d->filter->npids && discover_attached(d) >= d->forget_at)
-		discover_forget(d);
+	if (!d->filter->npaths && !d->filter->npids &&
+	    unused_attached(d->targets, d->ntargets) >= d->forget_at &&
+	    unused_detach(d->targets, d->ntargets))
+		d->forget_at = FORGET_AT + unused_attached(d->targets, d->ntargets);
 	more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	if (!more)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
@@ -289,10 +230,19 @@ static void discover_outdate(struct discover *d, const struct process_file *file
 	}
 }
 
+/* Return whether the error is one of the file's content: trying again would be the same. */
+static bool error_is_content(const struct error *error)
+{
+	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
+	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NOT_ELF ||
+	       error->kind == ERROR_MACHINE;
+}
+
 /* Attach to the executable of @process unless it is a target already. */
 static int discover_attach_process(struct discover *d, const char *engine,
 				   const struct process *process, struct error *error)
 {
+	struct process_file file;
 	int fd, err;
 
 	if (discover_target(d, &process->file))
@@ -301,8 +251,14 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	fd = process_open(process);
 	if (fd < 0)
 		return error_set(error, ERROR_FILE, fd, process->exe, NULL);
-	err = discover_attach(d, engine, fd, process->exe, error);
+	/* By exec, another program may have taken the place of the one whose path this is. */
+	if (process_file_read(fd, &file) || !process_file_same(&file, &process->file))
+		err = error_set(error, ERROR_FILE, -ESTALE, process->exe, NULL);
+	else
+		err = discover_attach(d, engine, fd, process->exe, error);
 	close(fd);
+	if (err && engine && error_is_content(error))
+		detect_reject(&d->detect, process);
 	return err;
 }
 
@@ -522,12 +478,38 @@ static void discover_loading(struct discover *d, uint32_t pid)
 	}
 }
 
+static int later_each(void *arg, const struct process *process)
+{
+	struct discover *d = arg;
+
+	if (!process_is_loading(process) && !discover_target(d, &process->file))
+		discover_check(d, process);
+	return 0;
+}
+
+/*
+ * Find the servers whose exec was not reported: because another program of the same name was
+ * executed before, or because the buffer was full.
+ */
+static void discover_unreported(struct discover *d)
+{
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), ns;
+
+	if (d->filter->npids || d->filter->npaths || begin_ns < d->scan_ns)
+		return;
+	if (d->scan_ns)
+		process_each(engine_is_executable, later_each, d);
+	ns = (clock_ns(CLOCK_MONOTONIC) - begin_ns) * SCAN_SHARE;
+	d->scan_ns = begin_ns + (ns > SCAN_NS ? ns : SCAN_NS);
+}
+
 bool discover_again(struct discover *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct process process;
 	bool left = false;
 
+	discover_unreported(d);
 	for (struct loading *l = d->loading; l < d->loading + DISCOVER_LOADING; l++) {
 		if (l->pid && now >= l->next_ns) {
 			l->next_ns = now + LOADING_NS;

@@ -69,6 +69,7 @@ struct discover {
 	size_t forget_at;		/* attached targets at which to detach unused ones */
 	uint32_t wanted[DISCOVER_PIDS];	/* main processes of filter->pids */
 	size_t nwanted;
+	uint64_t scan_ns;		/* CLOCK_MONOTONIC of the next scan; 0: none is planned */
 	bool started;			/* a wanted server was started; its reader clears it */
 
 	/* Private. */
@@ -101,7 +102,10 @@ int discover_find(struct discover *d, struct error *error);
 /* Handle the exec of a program: if it is a wanted server, attach to it and call ->server. */
 void discover_executed(struct discover *d, const struct event_exec *exec);
 
-/* Check processes again whose program was not mapped yet. Return whether any are left. */
+/*
+ * Check processes again whose program was not mapped yet and, now and then, all processes. Return
+ * whether any are left of the former.
+ */
 bool discover_again(struct discover *d);
 
 /* Return what is still needed to find and attach to servers, SANDBOX_* of loader/sandbox.h. */

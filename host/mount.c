@@ -17,6 +17,8 @@
 #define OPEN_CLOEXEC	1	/* FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC */
 #define CMD_CREATE	6	/* FSCONFIG_CMD_CREATE */
 
+#define FUSECTL_MAGIC	0x65735543	/* of fs/fuse/control.c, in no header */
+
 static const struct {
 	const char *name;
 	unsigned long magic;
@@ -25,6 +27,7 @@ static const struct {
 	[MOUNT_SYSFS] = { "sysfs", SYSFS_MAGIC, { "/sys" } },
 	[MOUNT_TRACEFS] = { "tracefs", TRACEFS_MAGIC,
 			    { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" } },
+	[MOUNT_FUSECTL] = { "fusectl", FUSECTL_MAGIC, { "/sys/fs/fuse/connections" } },
 	[MOUNT_SECURITYFS] = { "securityfs", SECURITYFS_MAGIC, { "/sys/kernel/security" } },
 };
 

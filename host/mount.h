@@ -6,6 +6,7 @@
 enum mount_type {
 	MOUNT_SYSFS,
 	MOUNT_TRACEFS,
+	MOUNT_FUSECTL,
 	MOUNT_SECURITYFS,
 };
 

@@ -4,11 +4,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/stat.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -30,20 +32,34 @@ ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size
 	return n < 0 ? -err : n;
 }
 
-static struct process_file file_from_stat(const struct stat *st)
+static struct timespec time_from_statx(const struct statx_timestamp *time)
 {
-	return (struct process_file){ .dev = st->st_dev, .ino = st->st_ino, .size = st->st_size,
-				      .mtime = st->st_mtim, .ctime = st->st_ctim };
+	return (struct timespec){ .tv_sec = time->tv_sec, .tv_nsec = time->tv_nsec };
+}
+
+/*
+ * Read the identity of the file at @path, relative to @dir, as the kernel has it: the server of a
+ * network file system or of FUSE is not asked, which might not answer.
+ */
+static int file_read(int dir, const char *path, struct process_file *file)
+{
+	struct statx st;
+	dev_t dev;
+
+	if (syscall(SYS_statx, dir, path, AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS,
+		    &st))
+		return -errno;
+	dev = makedev(st.stx_dev_major, st.stx_dev_minor);
+	*file = (struct process_file){ .dev = dev, .ino = (ino_t)st.stx_ino,
+				       .size = (off_t)st.stx_size,
+				       .mtime = time_from_statx(&st.stx_mtime),
+				       .ctime = time_from_statx(&st.stx_ctime) };
+	return 0;
 }
 
 int process_file_read(int fd, struct process_file *file)
 {
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	*file = file_from_stat(&st);
-	return 0;
+	return file_read(fd, "", file);
 }
 
 static bool time_same(const struct timespec *a, const struct timespec *b)
@@ -93,16 +109,31 @@ void process_name(const struct process *process, char *name, size_t size)
 	path_cut_deleted(name);
 }
 
+/* Store the path of the file that @process executes: a link of /proc, not a name. */
+static void program_path(const struct process *process, char *path, size_t size)
+{
+	if (*process->mapping)
+		snprintf(path, size, "/proc/%u/map_files/%s", process->pid, process->mapping);
+	else
+		snprintf(path, size, "/proc/%u/exe", process->pid);
+}
+
 int process_open(const struct process *process)
 {
 	char path[PROCESS_PATH + sizeof(process->mapping)];
 
-	if (*process->mapping)
-		snprintf(path, sizeof(path), "/proc/%u/map_files/%s", process->pid,
-			 process->mapping);
-	else
-		snprintf(path, sizeof(path), "/proc/%u/exe", process->pid);
+	program_path(process, path, sizeof(path));
 	return open_regular(path);
+}
+
+int process_open_path(const struct process *process)
+{
+	char path[PROCESS_PATH + sizeof(process->mapping)];
+	int fd;
+
+	program_path(process, path, sizeof(path));
+	fd = open(path, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
 }
 
 /* Return whether @exe is a dynamic loader, such as ld-linux-x86-64.so.2 or ld64.so.1. */
@@ -305,7 +336,7 @@ static int program_find(void *arg, const struct process_map *map)
 		return 0;
 	snprintf(mapped.mapping, sizeof(mapped.mapping), "%llx-%llx",
 		 (unsigned long long)map->start, (unsigned long long)map->end);
-	fd = process_open(&mapped);
+	fd = process_open_path(&mapped);
 	if (fd < 0)
 		return 0;
 	if (!process_file_read(fd, &mapped.file)) {
@@ -327,8 +358,8 @@ int process_read(uint32_t pid, bool (*is_program)(const char *name), struct proc
 {
 	struct program program;
 	char path[PROCESS_PATH], status[2048];
-	struct stat st;
 	ssize_t n;
+	int err;
 
 	*process = (struct process){ .pid = pid };
 	program = (struct program){ process, is_program };
@@ -336,9 +367,9 @@ int process_read(uint32_t pid, bool (*is_program)(const char *name), struct proc
 	n = readlink(path, process->exe, sizeof(process->exe) - 1);
 	if (n < 0)
 		return -errno;
-	if (stat(path, &st))
-		return -errno;
-	process->file = file_from_stat(&st);
+	err = file_read(AT_FDCWD, path, &process->file);
+	if (err)
+		return err;
 	if (is_program && is_loader(process->exe))
 		process_maps(pid, program_find, &program);
 	n = process_read_file(pid, "status", status, sizeof(status) - 1);

@@ -57,6 +57,9 @@ bool process_is_loading(const struct process *process);
  */
 int process_open(const struct process *process);
 
+/* The same for its identity only (O_PATH): the file system is not accessed. */
+int process_open_path(const struct process *process);
+
 /* A mapping of a file in a process: one line of /proc/PID/maps. */
 struct process_map {
 	uint64_t start, end;

@@ -211,6 +211,8 @@ void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 	/* Writing to root's files requires root. */
 	if (!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)) && !geteuid())
 		sandbox->nobody = sandbox_user();
+	/* The change of the user has set it to fs.suid_dumpable. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	caps_set(keep);
 	sandbox->capabilities = caps_get();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);

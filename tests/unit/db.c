@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Engines by name, titles of PostgreSQL's processes, and lines of the semaphore journal. */
+/* Detection, engines by name, titles of PostgreSQL, and lines of the semaphore journal. */
 #include <errno.h>
+#include <unistd.h>
 
+#include "db/detect.h"
 #include "db/engines.h"
 #include "db/postgres/probes.h"
 #include "db/user_engine.h"
@@ -121,9 +123,35 @@ static void semaphore_notes(void)
 	}
 }
 
+/* A result is remembered for the file that was read: exec may replace a program at any time. */
+static void detection(void)
+{
+	struct detect detect = { NULL, 0 };
+	struct process process, other;
+
+	CHECK(!process_read((uint32_t)getpid(), NULL, &process));
+	other = process;
+	other.file.ino++;
+	CHECK(!detect_process(&detect, &other) && !detect.nfiles, "the program was replaced");
+	CHECK(!detect_process(&detect, &process) && detect.nfiles == 1);
+	CHECK(!detect_process(&detect, &process) && detect.nfiles == 1, "remembered");
+
+	/* A name is rejected for the file that was examined, and for no other engine or file. */
+	strcpy(process.exe, "/attacker/mysqld");
+	CHECK(detect_process(&detect, &process) == engines_by_name("mysql"));
+	detect_reject(&detect, &process);
+	CHECK(!detect_process(&detect, &process));
+	strcpy(process.exe, "/attacker/postgres");
+	CHECK(detect_process(&detect, &process) == engines_by_name("postgresql"));
+	strcpy(other.exe, "/usr/sbin/mysqld");
+	CHECK(detect_process(&detect, &other) == engines_by_name("mysql"));
+	detect_clear(&detect);
+}
+
 int main(void)
 {
 	RUN(titles);
+	RUN(detection);
 	RUN(engine_words);
 	RUN(user_engines);
 	RUN(random_titles);

@@ -23,6 +23,8 @@
 #define discover_needs		tested_needs
 #define discover_detach		tested_detach
 #define discover_close		tested_close
+#define unused_attached		tested_unused_attached
+#define unused_detach		tested_unused_detach
 #include "db/discover.h"
 
 /* Calls that read the host or the kernel. */
@@ -38,6 +40,7 @@
 #define close			fake_close
 #define clock_ns		fake_clock_ns
 #define detect_process		fake_detect_process
+#define detect_reject(detect, process)	((void)(detect), (void)(process))
 #define target_open		fake_target_open
 #define target_close		fake_target_close
 #define sys_map_update		fake_map_update
@@ -268,6 +271,7 @@ static bool fake_feature_has(struct features *features, enum feature feature)
 }
 
 #include "db/discover.c"
+#include "db/unused.c"
 
 static void on_server(void *listener, const struct server_info *server)
 {
@@ -614,6 +618,39 @@ static void by_loader(void)
 	close_all(&d, &error);
 }
 
+/* Servers whose exec was not reported are found by a scan, which is not made all the time. */
+static void unreported(void)
+{
+	const struct server_filter filter = { .engine = "mysql" };
+	const uint32_t pid = 30;
+	const struct server_filter one = { .pids = &pid, .npids = 1 };
+	struct error error = { 0 };
+	struct discover d;
+
+	make_world();
+	nprocesses = 1;
+	CHECK(!find(&d, &filter, &error) && !discover_again(&d) && !d.ntargets);
+	add_process(30, 1, "/usr/mariadbd");
+	now_ns += SCAN_NS - 1;
+	CHECK(!discover_again(&d) && !d.ntargets, "not yet");
+	now_ns += 1;
+	CHECK(!discover_again(&d) && d.ntargets == 1 && d.started);
+	EXPECT("/usr/mariadbd");
+	now_ns += SCAN_NS;
+	CHECK(!discover_again(&d) && d.ntargets == 1, "once");
+	close_all(&d, &error);
+
+	/* With -p all servers are known. */
+	make_world();
+	CHECK(!find(&d, &one, &error) && d.ntargets == 1);
+	add_process(31, 1, "/pg/postgres");
+	now_ns += 2 * (uint64_t)SCAN_NS;
+	CHECK(!discover_again(&d));
+	now_ns += 2 * (uint64_t)SCAN_NS;
+	CHECK(!discover_again(&d) && d.ntargets == 1);
+	close_all(&d, &error);
+}
+
 static void rewritten(void)
 {
 	const struct server_filter filter = { .engine = "mysql" };
@@ -667,6 +704,7 @@ int main(void)
 	RUN(by_pid);
 	RUN(later);
 	RUN(by_loader);
+	RUN(unreported);
 	RUN(rewritten);
 	RUN(unused);
 	return check_done();

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Targets that no process runs any more: each occupies descriptors and kernel memory, and container
+ * images come and go. A target without an inode is detached.
+ */
+#ifndef DB_UNUSED_H
+#define DB_UNUSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "db/target.h"
+
+/* Return the number of attached targets. */
+size_t unused_attached(const struct target *targets, size_t ntargets);
+
+/*
+ * Detach from a few files that no process runs, if the kernel reports each exec of them, which
+ * attaches them again. Return whether none is left.
+ */
+bool unused_detach(struct target *targets, size_t ntargets);
+
+#endif

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "host/fuse.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "host/mount.h"
+
+#define TYPE_SIZE	16	/* bytes; longer names are cut */
+
+/* Return the ID of the mount of the file open as @fd, 0 if unknown. */
+static unsigned int mount_id(int fd)
+{
+	char file[PROCESS_PATH], info[512];
+	ssize_t n;
+
+	snprintf(file, sizeof(file), "fdinfo/%d", fd);
+	n = process_read_file((uint32_t)getpid(), file, info, sizeof(info) - 1);
+	info[n > 0 ? n : 0] = '\0';
+	return process_status_number(info, "\nmnt_id:");
+}
+
+/*
+ * Parse a line of mountinfo, "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE ...".
+ * Spaces in paths are escaped. Return whether it is mount @id, and its type.
+ */
+static bool line_parse(const char *line, unsigned int id, char *type)
+{
+	const char *end = strstr(line, " - ");
+
+	if (strtoul(line, NULL, 10) != id || !end)
+		return false;
+	end += 3;
+	snprintf(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);
+	return true;
+}
+
+/* Find mount @id among those that process @pid sees. Return whether it is there, and its type. */
+static bool mount_type(uint32_t pid, unsigned int id, char *type)
+{
+	char path[PROCESS_PATH], buf[16384], *line, *end;
+	bool found = false;
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	while (!found && len < sizeof(buf) && (n = read(fd, buf + len, sizeof(buf) - len)) > 0) {
+		len += (size_t)n;
+		for (line = buf; !found && (end = memchr(line, '\n', len)); line = end + 1) {
+			*end = '\0';
+			found = line_parse(line, id, type);
+			len -= (size_t)(end + 1 - line);
+		}
+		memmove(buf, line, len);
+	}
+	close(fd);
+	return found;
+}
+
+static bool user_namespace_is_own(uint32_t pid)
+{
+	char path[PROCESS_PATH], own[64], other[64];
+	ssize_t n = readlink("/proc/self/ns/user", own, sizeof(own));
+
+	snprintf(path, sizeof(path), "/proc/%u/ns/user", pid);
+	return n > 0 && readlink(path, other, sizeof(other)) == n && !memcmp(own, other, (size_t)n);
+}
+
+/* Return whether an ordinary user has mounted FUSE in any namespace; true if that is unknown. */
+static bool users_have_fuse(void)
+{
+	int fd = mount_open_file(MOUNT_FUSECTL, ".");
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	bool found = !dir;
+	struct stat st;
+
+	while (!found && (entry = readdir(dir)))
+		found = *entry->d_name != '.' && !fstatat(fd, entry->d_name, &st, 0) && st.st_uid;
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+bool fuse_may_serve(const struct process *process)
+{
+	int fd = process_open_path(process);
+	unsigned int id = fd < 0 ? 0 : mount_id(fd);
+	char type[TYPE_SIZE] = "";
+	bool known;
+
+	if (fd < 0)
+		return false;
+	close(fd);
+	known = mount_type(process->pid, id, type) || mount_type((uint32_t)getpid(), id, type);
+	if (!strncmp(type, "fuse", 4))
+		return true;
+	/* The layers of an overlay are not visible, and their mounts may be gone. */
+	if (known && (strcmp(type, "overlay") || user_namespace_is_own(process->pid)))
+		return false;
+	return users_have_fuse();
+}
