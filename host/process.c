@@ -53,7 +53,8 @@ static int file_read(int dir, const char *path, struct process_file *file)
 	*file = (struct process_file){ .dev = dev, .ino = (ino_t)st.stx_ino,
 				       .size = (off_t)st.stx_size,
 				       .mtime = time_from_statx(&st.stx_mtime),
-				       .ctime = time_from_statx(&st.stx_ctime) };
+				       .ctime = time_from_statx(&st.stx_ctime),
+				       .set_id = st.stx_mode & (S_ISUID | S_ISGID) };
 	return 0;
 }
 
@@ -204,6 +205,14 @@ static int maps_parse(char *buf, size_t *len,
 	*len -= (size_t)(line - buf);
 	memmove(buf, line, *len);
 	return ret;
+}
+
+bool process_maps_program(const struct process *process, const struct process_map *map)
+{
+	size_t len = strlen(map->path);
+
+	return !strncmp(process->exe, map->path, len) &&
+	       (!process->exe[len] || !strcmp(process->exe + len, deleted));
 }
 
 /* Parse the maps file @path. Return as process_maps() does. */

@@ -24,6 +24,7 @@ struct process_file {
 	ino_t ino;
 	off_t size;
 	struct timespec mtime, ctime;
+	bool set_id;			/* set-user-ID or set-group-ID; not part of the identity */
 };
 
 /* Read the identity of the file that is open as @fd. Return 0 or -errno. */
@@ -69,6 +70,9 @@ struct process_map {
 	ino_t ino;
 	const char *path;	/* in its mount namespace, without " (deleted)"; borrowed */
 };
+
+/* Return whether @map is of the process's program, by its path. */
+bool process_maps_program(const struct process *process, const struct process_map *map);
 
 /*
  * Call @each for every file mapping of process @pid until it returns a value other than 0; return

@@ -4,22 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 struct base {
-	const char *exe;	/* path of the program; may end in PROCESS_DELETED */
-	uint64_t start;		/* its load address */
+	const struct process *process;
+	uint64_t start;		/* load address of its program */
 };
 
 /* Stop at the first mapping of the program. */
 static int base_find(void *arg, const struct process_map *map)
 {
 	struct base *base = arg;
-	size_t len = strlen(map->path);
 
-	if (strncmp(base->exe, map->path, len) ||
-	    (base->exe[len] && strcmp(base->exe + len, PROCESS_DELETED)))
+	if (!process_maps_program(base->process, map))
 		return 0;
 	base->start = map->start;
 	return 1;
@@ -38,7 +35,7 @@ int process_memory_open(uint32_t pid, struct process_memory *memory)
 int process_memory_open_program(const struct process *process, uint64_t lowest,
 				struct process_memory *memory)
 {
-	struct base base = { .exe = process->exe };
+	struct base base = { .process = process };
 	int err = process_maps(process->pid, base_find, &base);
 
 	if (err <= 0)

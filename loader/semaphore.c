@@ -14,15 +14,18 @@
 
 #include "host/clock.h"
 #include "host/pid_namespace.h"
-#include "host/process_memory.h"
 #include "loader/sys.h"
 
 #define FOLDER		"/run/dbslower"
 #define NOTE		"semaphores."
-#define MARK		"%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n"
-#define LINE		128		/* room for one */
+#define MARK		"%" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIx64 " %" PRIx64 " %" PRIu64 \
+			" %" PRIu64 " %" PRIu64 " %" PRIu64 "\n"
+#define NUMBERS		9		/* in one */
+#define LINE		192		/* room for one */
 #define START_FIELD	22	/* of /proc/PID/stat */
 #define TRIES		3
+#define VALUE_MAX	1024		/* of a semaphore: tracers at the same time */
+#define RANGES		8		/* writable mappings of a program */
 
 static uint64_t ticks_now(void)
 {
@@ -52,40 +55,116 @@ static uint64_t process_start(uint32_t pid)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Return the value of a semaphore with the process's memory open as *@fd, or -errno. */
-static int memory_get(uint32_t pid, uint64_t address, int *fd)
+/*
+ * Check that the process of @mark still runs its program. Return 0; -ESRCH if it does not; or
+ * -EPERM if the program is set-user-ID.
+ */
+static int mark_check(const struct semaphore_mark *mark, bool (*is_program)(const char *name))
 {
-	uint16_t value;
-	char path[32];
-	ssize_t n;
-	int err;
+	struct process process;
 
-	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
-	*fd = open(path, O_RDWR | O_CLOEXEC);
-	if (*fd < 0)
+	if (process_start(mark->pid) != mark->start ||
+	    process_read(mark->pid, is_program, &process) ||
+	    process.file.dev != mark->dev || process.file.ino != mark->ino)
+		return -ESRCH;
+	return process.file.set_id ? -EPERM : 0;
+}
+
+/* The memory of a process, open for writing to its program's variables. */
+struct memory {
+	int fd;
+	const struct process *process;	/* finds the program; NULL: it is known: */
+	uint64_t dev, ino;		/* as in /proc/PID/maps */
+	uint64_t base;			/* with ->process: the program's load address */
+	unsigned int count;
+	struct { uint64_t start, end, offset; } ranges[RANGES];
+};
+
+/* Collect the private writable mappings of the program. */
+static int memory_map(void *arg, const struct process_map *map)
+{
+	struct memory *memory = arg;
+
+	if (memory->process && !memory->ino && process_maps_program(memory->process, map)) {
+		memory->dev = map->dev;
+		memory->ino = map->ino;
+		memory->base = map->start;
+	}
+	if (!memory->ino || map->dev != memory->dev || map->ino != memory->ino ||
+	    !map->writable || map->shared)
+		return 0;
+	memory->ranges[memory->count].start = map->start;
+	memory->ranges[memory->count].end = map->end;
+	memory->ranges[memory->count].offset = map->offset;
+	return ++memory->count == RANGES;
+}
+
+/*
+ * Open the memory of the process of @mark, which has ->dev and ->ino, or ->process. The descriptor
+ * keeps referring to the address space that the process has when it is opened, so that after
+ * execve(2) writes fail. The program is checked before and after that moment. Return 0; -ESRCH if
+ * the process has ended or runs another program; or another -errno. The caller closes ->fd.
+ */
+static int memory_open(struct memory *memory, const struct semaphore_mark *mark,
+		       bool (*is_program)(const char *name))
+{
+	int err = mark_check(mark, is_program);
+	char path[PROCESS_PATH];
+
+	if (err)
+		return err;
+	snprintf(path, sizeof(path), "/proc/%u/mem", mark->pid);
+	memory->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (memory->fd < 0)
 		return -errno;
-	n = pread(*fd, &value, sizeof(value), (off_t)address);
-	if (n == sizeof(value))
-		return value;
-	err = n < 0 ? -errno : -ESRCH;
-	close(*fd);
+	err = process_maps(mark->pid, memory_map, memory);
+	if (err >= 0)
+		err = mark_check(mark, is_program);
+	if (!err)
+		return 0;
+	close(memory->fd);
 	return err;
 }
 
-/* Add @delta, 1 or -1, to a semaphore; 0 is not decremented. Return 0 or -errno. */
-static int memory_add(uint32_t pid, uint64_t address, int delta)
+/*
+ * Return the value of the semaphore at @address and store its offset in the file; -ENXIO if that is
+ * not in a variable of the program; -ERANGE if the value is not a count of tracers; or
+ * another -errno.
+ */
+static int memory_get(const struct memory *memory, uint64_t address, uint64_t *offset)
 {
-	int fd, value = memory_get(pid, address, &fd);
-	uint16_t next = (uint16_t)(value + delta);
-	int err = 0;
+	uint16_t value;
+	ssize_t n;
 
-	if (value < 0)
-		return value;
-	if ((delta > 0 || value) &&
-	    pwrite(fd, &next, sizeof(next), (off_t)address) != sizeof(next))
-		err = errno ? -errno : -EIO;
-	close(fd);
-	return err;
+	for (unsigned int i = 0; i < memory->count; i++) {
+		if (address < memory->ranges[i].start || address >= memory->ranges[i].end)
+			continue;
+		*offset = memory->ranges[i].offset + (address - memory->ranges[i].start);
+		n = pread(memory->fd, &value, sizeof(value), (off_t)address);
+		if (n != sizeof(value))
+			return n < 0 ? -errno : -ESRCH;
+		return value > VALUE_MAX ? -ERANGE : value;
+	}
+	return -ENXIO;
+}
+
+/* Return 0 or -errno. */
+static int memory_put(const struct memory *memory, uint64_t address, int value)
+{
+	uint16_t next = (uint16_t)value;
+	ssize_t n = pwrite(memory->fd, &next, sizeof(next), (off_t)address);
+
+	return n == sizeof(next) ? 0 : n < 0 ? -errno : -ESRCH;
+}
+
+/* Decrement the semaphore of @mark, unless it is 0 or @memory has something else there. */
+static void memory_undo(const struct memory *memory, const struct semaphore_mark *mark)
+{
+	uint64_t offset;
+	int value = memory_get(memory, mark->address, &offset);
+
+	if (value > 0 && offset == mark->offset)
+		memory_put(memory, mark->address, value - 1);
 }
 
 /*
@@ -106,10 +185,16 @@ static bool mark_matches(const struct semaphore_mark *mark, uint32_t pid, uint64
 	return mark->pid == pid && mark->start == start;
 }
 
+/* Return whether both marks are of the same program of the same process. */
+static bool mark_beside(const struct semaphore_mark *a, const struct semaphore_mark *b)
+{
+	return mark_matches(a, b->pid, b->start) && a->dev == b->dev && a->ino == b->ino &&
+	       a->map_dev == b->map_dev && a->map_ino == b->map_ino;
+}
+
 /* Argument of undo_each(). */
 struct undo {
-	const struct semaphore_mark *marks;
-	size_t nmarks;
+	const struct semaphores *semaphores;
 	uint64_t until;		/* clock ticks: only children started up to then inherited */
 };
 
@@ -117,28 +202,51 @@ struct undo {
 static int undo_each(void *arg, const struct process *process)
 {
 	const struct undo *undo = arg;
+	const struct semaphore_mark *marks = undo->semaphores->marks;
 	uint64_t start = process_start(process->pid);
+	struct memory memory = { .fd = -1 };
+	struct semaphore_mark own;
 
-	for (size_t i = 0; i < undo->nmarks; i++)
-		if (mark_matches(&undo->marks[i], process->pid, start))
+	for (size_t i = 0; i < undo->semaphores->nmarks; i++)
+		if (mark_matches(&marks[i], process->pid, start))
 			return 0;
-	for (size_t i = 0; i < undo->nmarks; i++)
-		if (start <= undo->until && mark_inherited(&undo->marks[i], process, start))
-			memory_add(process->pid, undo->marks[i].address, -1);
+	for (size_t i = 0; i < undo->semaphores->nmarks; i++) {
+		if (start > undo->until || !mark_inherited(&marks[i], process, start))
+			continue;
+		own = marks[i];
+		own.pid = process->pid;
+		own.start = start;
+		if (memory.fd < 0) {
+			memory.dev = own.map_dev;
+			memory.ino = own.map_ino;
+			if (memory_open(&memory, &own, undo->semaphores->is_program))
+				return 0;
+		}
+		memory_undo(&memory, &own);
+	}
+	if (memory.fd >= 0)
+		close(memory.fd);
 	return 0;
 }
 
 /* Undo the marks, in the marked processes first: later children do not inherit them then. */
 static void marks_undo(const struct semaphores *s)
 {
-	struct undo undo = { s->marks, s->nmarks, 0 };
+	struct undo undo = { s, 0 };
 	const struct semaphore_mark *marks = s->marks;
 
 	if (!s->nmarks)
 		return;
-	for (size_t i = 0; i < s->nmarks; i++)
-		if (mark_matches(&marks[i], marks[i].pid, process_start(marks[i].pid)))
-			memory_add(marks[i].pid, marks[i].address, -1);
+	for (size_t i = 0, next; i < s->nmarks; i = next) {
+		struct memory memory = { .dev = marks[i].map_dev, .ino = marks[i].map_ino };
+		bool open = !memory_open(&memory, &marks[i], s->is_program);
+
+		for (next = i; next < s->nmarks && mark_beside(&marks[i], &marks[next]); next++)
+			if (open)
+				memory_undo(&memory, &marks[next]);
+		if (open)
+			close(memory.fd);
+	}
 	undo.until = ticks_now();
 	process_each(s->is_program, undo_each, &undo);
 }
@@ -203,7 +311,8 @@ static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 		return -ENOMEM;
 	s->marks = marks;
 	n = snprintf(line, sizeof(line), MARK, mark->pid, mark->start, mark->written,
-		     mark->address, mark->dev, mark->ino);
+		     mark->address, mark->offset, mark->dev, mark->ino, mark->map_dev,
+		     mark->map_ino);
 	if (s->noted && write(s->note, line, (size_t)n) != n)
 		return errno ? -errno : -EIO;
 	marks[s->nmarks++] = *mark;
@@ -226,41 +335,45 @@ static bool mark_exists(const struct semaphores *s, const struct process *proces
 	return false;
 }
 
-/* Increment one semaphore unless that was done. Return 0 or -errno. */
-static int semaphore_write(struct semaphores *s, const struct process *process, uint64_t start,
-			   uint64_t address)
+/* Increment the semaphore of @mark unless that was done. Return 0 or -errno. */
+static int semaphore_write(struct semaphores *s, const struct memory *memory,
+			   struct semaphore_mark *mark)
 {
-	struct semaphore_mark mark = {
-		.pid = process->pid, .start = start, .address = address,
-		.dev = process->file.dev, .ino = process->file.ino, .written = ticks_now(),
-	};
-	int fd, err, value = memory_get(process->pid, address, &fd);
+	int value = memory_get(memory, mark->address, &mark->offset), err;
 
 	if (value < 0)
 		return value;
-	close(fd);
-	if (mark_exists(s, process, start, address, value))
+	if (mark_exists(s, memory->process, mark->start, mark->address, value))
 		return 0;
-	err = mark_add(s, &mark);
-	return err ? err : memory_add(process->pid, address, 1);
+	mark->map_dev = memory->dev;
+	mark->map_ino = memory->ino;
+	mark->written = ticks_now();
+	err = mark_add(s, mark);
+	return err ? err : memory_put(memory, mark->address, value + 1);
 }
 
 void semaphores_write(struct semaphores *s, const struct process *process, uint64_t lowest,
 		      const uint64_t *vaddrs, size_t count)
 {
-	uint64_t start = process_start(process->pid);
-	struct process_memory memory = { .fd = -1 };
+	struct semaphore_mark mark = { .pid = process->pid, .dev = process->file.dev,
+				       .ino = process->file.ino };
+	struct memory memory = { .process = process };
 	int err;
 
-	if (!s->on || !count || !start)
+	if (s->on && count)
+		mark.start = process_start(process->pid);
+	if (!mark.start)
 		return;
-	err = process_memory_open_program(process, lowest, &memory);
-	for (size_t i = 0; !err && i < count; i++)
-		err = semaphore_write(s, process, start, vaddrs[i] + memory.slide);
-	if (memory.fd >= 0)
-		process_memory_close(&memory);
-	/* A failure is ignored if the process has ended. */
-	if (!err || s->error || process_start(process->pid) != start)
+	err = memory_open(&memory, &mark, s->is_program);
+	if (!err) {
+		for (size_t i = 0; !err && i < count; i++) {
+			mark.address = vaddrs[i] - lowest + memory.base;
+			err = semaphore_write(s, &memory, &mark);
+		}
+		close(memory.fd);
+	}
+	/* Nothing has failed if the process has ended or has executed another program. */
+	if (!err || err == -ESRCH || s->error || process_start(process->pid) != mark.start)
 		return;
 	s->error = err;
 	s->error_pid = process->pid;
@@ -310,21 +423,22 @@ void semaphores_close(struct semaphores *s)
 
 bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 {
-	static const int bases[] = { 10, 10, 10, 16, 10, 10 };
-	uint64_t numbers[6];
+	static const int bases[NUMBERS] = { 10, 10, 10, 16, 16, 10, 10, 10, 10 };
+	uint64_t numbers[NUMBERS];
 	char *end;
 
-	for (int i = 0; i < 6; i++) {
+	for (int i = 0; i < NUMBERS; i++) {
 		if (*line < '0' || (*line > '9' && bases[i] == 10))
 			return false;
 		numbers[i] = strtoull(line, &end, bases[i]);
-		if (*end != (i < 5 ? ' ' : '\n'))
+		if (*end != (i < NUMBERS - 1 ? ' ' : '\n'))
 			return false;
 		line = end + 1;
 	}
 	*mark = (struct semaphore_mark){
 		.pid = (uint32_t)numbers[0], .start = numbers[1], .written = numbers[2],
-		.address = numbers[3], .dev = numbers[4], .ino = numbers[5],
+		.address = numbers[3], .offset = numbers[4], .dev = numbers[5], .ino = numbers[6],
+		.map_dev = numbers[7], .map_ino = numbers[8],
 	};
 	return mark->pid && mark->start;
 }

@@ -6,6 +6,10 @@
  *
  * Each increment is first recorded in a note, a file in /run/dbslower, so that the next start can
  * undo the increments of a killed process. The owner holds a lock on its note until it exits.
+ *
+ * A value is written only after it is verified, on the descriptor through which it is written, that
+ * the process runs the same program, maps the same bytes of its file at the address, and has a
+ * plausible value there.
  */
 #ifndef LOADER_SEMAPHORE_H
 #define LOADER_SEMAPHORE_H
@@ -17,12 +21,17 @@
 
 #include "host/process.h"
 
-/* A mark: an increment of the 16-bit semaphore at ->address. */
+/*
+ * A mark: an increment of the 16-bit semaphore at ->address. The other members identify the
+ * address space: a process keeps its PID and start when it executes another program.
+ */
 struct semaphore_mark {
 	uint32_t pid;
 	uint64_t start, written;	/* process start, increment: clock ticks since boot */
 	uint64_t address;
+	uint64_t offset;		/* in the mapped file, bytes */
 	uint64_t dev, ino;		/* of the process's program */
+	uint64_t map_dev, map_ino;	/* the same as in /proc/PID/maps */
 };
 
 /* All zero is off: nothing is written. Everything is owned. */

@@ -14,8 +14,8 @@ struct seen {
 static int check_map(void *arg, const struct process_map *map)
 {
 	struct seen *seen = arg;
-	char base_exe[8] = "/a/b";
-	struct base base = { .exe = base_exe };
+	struct process process = { .exe = "/a/b" };
+	struct base base = { .process = &process };
 
 	REQUIRE(*map->path == '/' && strlen(map->path) < seen->len);
 	base_find(&base, map);

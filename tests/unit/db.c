@@ -103,17 +103,19 @@ static void random_titles(void)
 /* A truncated line of the journal is invalid: a truncated number would be another address. */
 static void semaphore_notes(void)
 {
-	static const char whole[] = "12 3456 3500 55d0c0ffee00 64768 131\n";
+	static const char whole[] = "12 3456 3500 55d0c0ffee00 4f00 64768 131 27 132\n";
 	static const char *const bad[] = {
-		"", "\n", "pid start written address dev ino\n", "0 1 2 3 4 5\n", "1 0 2 3 4 5\n",
-		"1 2 3 zz 5 6\n", "1 2 3 4 5 6 7\n",
+		"", "\n", "pid start written address dev ino\n", "0 1 2 3 4 5 6 7 8\n",
+		"1 0 2 3 4 5 6 7 8\n", "1 2 3 zz 5 6 7 8 9\n", "1 2 3 4 5 6 7 8 9 10\n",
+		"1 2 3 4 5 6\n",
 	};
 	struct semaphore_mark mark;
 	char cut[sizeof(whole)];
 
 	CHECK(semaphores_parse(whole, &mark));
 	CHECK(mark.pid == 12 && mark.start == 3456 && mark.written == 3500 &&
-	      mark.address == 0x55d0c0ffee00 && mark.dev == 64768 && mark.ino == 131);
+	      mark.address == 0x55d0c0ffee00 && mark.offset == 0x4f00 && mark.dev == 64768 &&
+	      mark.ino == 131 && mark.map_dev == 27 && mark.map_ino == 132);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CHECK(!semaphores_parse(bad[i], &mark), "%s", bad[i]);
 	for (size_t n = 0; n < sizeof(whole) - 1; n++) {

@@ -263,7 +263,7 @@ static void names(void)
 /* The same inode in two overlay mounts has two device numbers; equal times decide. */
 static void identities(void)
 {
-	struct process_file a = { 1, 2, 3, { 4, 5 }, { 6, 7 } }, b = a;
+	struct process_file a = { 1, 2, 3, { 4, 5 }, { 6, 7 }, false }, b = a;
 
 	CHECK(process_file_same(&a, &b));
 	b.dev = 9;

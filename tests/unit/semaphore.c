@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -110,19 +111,50 @@ static int process_end(pid_t pid)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void line_of(char line[160], pid_t pid, unsigned long long start)
+/* The mapping with the semaphore, which forked processes inherit. */
+static void mapping_find(uint64_t *offset, uint64_t *dev, uint64_t *ino)
 {
+	uint64_t at = (uintptr_t)&semaphore, start, end, from;
+	FILE *file = fopen("/proc/self/maps", "re");
+	unsigned int high, low;
+	char line[512];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %x:%x %" SCNu64, &start,
+			   &end, &from, &high, &low, ino) != 6 || at < start || at >= end)
+			continue;
+		*offset = from + (at - start);
+		*dev = makedev(high, low);
+		break;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* A line whose numbers are off by those of @off: address, offset, device, inode, mapping's. */
+static void line_of_other(char line[256], pid_t pid, unsigned long long start, const int off[6])
+{
+	uint64_t offset = 0, dev = 0, ino = 0;
 	struct stat st;
 
 	CHECK(!stat("/proc/self/exe", &st));
-	snprintf(line, 160, "%d %llu %llu %" PRIxPTR " %ju %ju\n", (int)pid, start, start,
-		 (uintptr_t)&semaphore, (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+	mapping_find(&offset, &dev, &ino);
+	snprintf(line, 256, "%d %llu %llu %" PRIxPTR " %" PRIx64 " %ju %ju %" PRIu64 " %" PRIu64
+		 "\n", (int)pid, start, start, (uintptr_t)&semaphore + (uintptr_t)off[0],
+		 offset + (uint64_t)off[1], (uintmax_t)st.st_dev + (uintmax_t)off[2],
+		 (uintmax_t)st.st_ino + (uintmax_t)off[3], dev + (uint64_t)off[4],
+		 ino + (uint64_t)off[5]);
+}
+
+static void line_of(char line[256], pid_t pid, unsigned long long start)
+{
+	line_of_other(line, pid, start, (const int[6]){ 0 });
 }
 
 /* Repair a note of @text around a mark of a living process. Return what its semaphore is then. */
 static int repaired(const char *format, mode_t mode, bool locked, bool *removed)
 {
-	char path[96], line[160], text[512];
+	char path[96], line[256], text[512];
 	pid_t pid = process_begin();
 	int fd, left;
 
@@ -167,14 +199,14 @@ static void malformed_lines_are_skipped(void)
 	CHECK(repaired("\n\nx 1 2 3\n1 2 3\n%s99999999999 1\n%%", 0600, false, &removed) == 2 &&
 	      removed);
 	/* A line that a kill has cut is none. */
-	CHECK(repaired("1 2 3 4 5 6 7\n%.9s", 0600, false, &removed) == 3 && removed);
+	CHECK(repaired("1 2 3 4 5 6 7 8 9 10\n%.9s", 0600, false, &removed) == 3 && removed);
 }
 
 /* Another process with the PID, known by its start, has nothing to be undone. */
 static void stale_marks_are_dropped(void)
 {
 	const char *why = forbidden();
-	char path[96], line[160];
+	char path[96], line[256];
 	pid_t pid;
 
 	if (why) {
@@ -189,6 +221,69 @@ static void stale_marks_are_dropped(void)
 	CHECK(access(path, F_OK), "it is still there");
 	unlink(path);
 	CHECK(process_end(pid) == 3);
+}
+
+/* Nothing is written if the process runs another program or maps something else there. */
+static void other_memory_is_left(void)
+{
+	const char *why = forbidden();
+	char path[96], line[256];
+	pid_t pid;
+
+	if (why) {
+		SKIP(why);
+		return;
+	}
+	note_path(path, "other");
+	for (int i = 0; i < 6; i++) {
+		int off[6] = { 0 };
+
+		off[i] = 2;
+		pid = process_begin();
+		line_of_other(line, pid, start_of(pid), off);
+		close(note_write(path, 0600, line));
+		semaphores_repair(no_program);
+		CHECK(process_end(pid) == 3, "%d", i);
+	}
+	/* Not a count of tracers. */
+	semaphore = 2000;
+	pid = process_begin();
+	line_of(line, pid, start_of(pid));
+	close(note_write(path, 0600, line));
+	semaphores_repair(no_program);
+	CHECK(process_end(pid) == (2000 & 0xff));
+	semaphore = 3;
+}
+
+/* The descriptor of a process's memory refers to nothing else after execve(2). */
+static void memory_is_of_one_program(void)
+{
+	char path[32], byte = 0;
+	int fds[2], fd;
+	pid_t pid;
+
+	if (pipe(fds))
+		return;
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (read(fds[0], &byte, 1) == 1)
+			execl("/bin/sleep", "sleep", "60", NULL);
+		_exit(1);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	CHECK(fd >= 0 && pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) == 1);
+	CHECK(write(fds[1], "", 1) == 1);
+	for (int i = 0; i < 1000 && pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) == 1; i++)
+		usleep(10000);
+	CHECK(pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) <= 0);
+	CHECK(pwrite(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) <= 0);
+	CHECK(!kill(pid, SIGKILL));
+	waitpid(pid, NULL, 0);
+	close(fd);
+	close(fds[0]);
+	close(fds[1]);
 }
 
 static void foreign_notes_are_left(void)
@@ -212,6 +307,8 @@ int main(void)
 	RUN(notes_are_repaired);
 	RUN(malformed_lines_are_skipped);
 	RUN(stale_marks_are_dropped);
+	RUN(other_memory_is_left);
+	RUN(memory_is_of_one_program);
 	RUN(foreign_notes_are_left);
 	return check_done();
 }
