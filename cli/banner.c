@@ -103,7 +103,8 @@ void banner_sandbox(struct loop *loop, const struct sandbox *sandbox)
 		before = ", ";
 	}
 	output_string(err, *before == ',' ? "" : " none");
-	output_string(err, sandbox->nobody ? "; user: nobody" : "");
+	if (sandbox->user)
+		output_printf(err, "; user: %u", (unsigned int)sandbox->user);
 	if (sandbox->filter)
 		output_string(err, "; seccomp filter: on\n");
 	else

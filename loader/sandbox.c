@@ -13,13 +13,15 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/arch.h"
 
-#define NOBODY		65534
 #define CAPS_MAX	64
+#define USER_FIRST	0x80000000u
+#define USER_MASK	0x3fffffffu	/* without (uid_t)-1 and -2, which have a meaning */
 #define BIT(cap)	(1ULL << (cap))
 
 /* Headers may be older than the kernel. */
@@ -187,16 +189,24 @@ static void caps_set(uint64_t caps)
 }
 
 /*
- * Change to the user nobody and keep the capabilities; caps_set() makes them effective again.
- * Return false on failure.
+ * Change to a user that no other process has, and keep the capabilities; caps_set() makes them
+ * effective again. Processes of the same user could end this one; of user 65534 there may be some,
+ * since it is also the one of services without a user and of ids that a namespace does not map. Ids
+ * from 2^31 on are assigned by no distribution, nor to user namespaces. Return the user; or 0 if it
+ * is still root, whom no one else can be either, as in a namespace that does not map the id.
  */
-static bool sandbox_user(void)
+static uid_t sandbox_user(void)
 {
+	uint32_t id;
+
+	if (getrandom(&id, sizeof(id), GRND_NONBLOCK) != sizeof(id))
+		id = (uint32_t)getpid();
+	id = USER_FIRST | (id & USER_MASK);
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
-		return false;
+		return 0;
 	syscall(SYS_setgroups, 0, NULL);
-	syscall(SYS_setresgid, NOBODY, NOBODY, NOBODY);
-	return !syscall(SYS_setresuid, NOBODY, NOBODY, NOBODY);
+	syscall(SYS_setresgid, id, id, id);
+	return syscall(SYS_setresuid, id, id, id) ? 0 : id;
 }
 
 void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
@@ -210,7 +220,7 @@ void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 	*sandbox = (struct sandbox){ .filter = false };
 	/* Writing to root's files requires root. */
 	if (!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)) && !geteuid())
-		sandbox->nobody = sandbox_user();
+		sandbox->user = sandbox_user();
 	/* The change of the user has set it to fs.suid_dumpable. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	caps_set(keep);

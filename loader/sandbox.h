@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Operations that remain permitted, a bit set. BPF maps, memory, waiting and output always do. */
 enum sandbox_need {
@@ -20,7 +21,7 @@ enum sandbox_need {
 /* The restrictions that are in effect. */
 struct sandbox {
 	uint64_t capabilities;		/* permitted ones, bit n: capability n */
-	bool nobody;			/* changed from root to nobody */
+	uid_t user;			/* changed from root to this one, which is unused; 0: not */
 	bool filter;			/* other system calls fail with EPERM, by seccomp */
 	int filter_error;		/* if not: -errno; -EINVAL: the kernel has no filters */
 };

@@ -234,10 +234,10 @@ LOOK = {"bpf", "sys_ptrace", "dac_read_search", "checkpoint_restore"}
 @pytest.mark.parametrize("which, options, kept, user", [
     ("path", (), LOOK | {"perfmon"}, 0),
     ("path", force("perf"), LOOK | {"perfmon", "sys_admin"}, 0),
-    ("pid", (), LOOK, NOBODY), ("pid", force("perf"), LOOK, NOBODY),
+    ("pid", (), LOOK, None), ("pid", force("perf"), LOOK, None),
     ("pid", force("semaphore"), LOOK | {"dac_override"}, 0),
     ("pid", force("tracefs"), LOOK | {"dac_override"}, 0),
-    ("trace", (), {"bpf"}, NOBODY)])
+    ("trace", (), {"bpf"}, None)])
 def test_what_is_kept(victims, public_tool, which, options, kept, user):
     if not options and not has_uprobe_multi(public_tool):
         pytest.skip("no uprobe_multi")
@@ -252,9 +252,30 @@ def test_what_is_kept(victims, public_tool, which, options, kept, user):
     assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
     assert caps(status, "CapEff") == caps(status, "CapPrm") == {BITS[one] for one in kept} & own
     assert not caps(status, "CapInh") | caps(status, "CapBnd") | caps(status, "CapAmb")
-    assert status["Uid"].split() == status["Gid"].split() == [str(user)] * 4
-    assert not user or not status["Groups"].split()
+    (uid,) = set(status["Uid"].split() + status["Gid"].split())
+    if user is None:
+        assert 1 << 31 <= int(uid) < 3 << 30 and not status["Groups"].split()
+    else:
+        assert int(uid) == user
     assert all(" ".join(text.split()) in out for text in expected if which != "trace" and text.isprintable()), out
+
+
+@pytest.mark.parametrize("which", ["pid", "trace"])
+def test_no_process_can_end_it(victims, public_tool, which):
+    """Of its user there is no other process, and a user namespace cannot have one."""
+    victim = victims(OTHER)
+    args = ["trace", f"{victim.path}:memsqld:query__start"] if which == "trace" else ["-p", str(victim.pid), *PROBES]
+    process = running([public_tool], *args)
+    uid = status_of(process.pid)["Uid"].split()[0]
+    kill = ["kill", "-KILL", str(process.pid)]
+    killers = [as_user(one) for one in (NOBODY, OTHER, 1)]
+    killers += [[*as_user(OTHER), "unshare", "--user", f"--map-user={uid}", "--"]]
+    done = [subprocess.run([*killer, *kill], capture_output=True, text=True) for killer in killers]
+    time.sleep(0.2)
+    ended(process)
+    assert all(one.returncode for one in done), done
+    users = {line for line in os.popen("ps -e -o ruid=,euid=,suid=").read().split()}
+    assert uid not in users
 
 
 def test_what_a_user_keeps(victims, public_tool):

@@ -261,6 +261,7 @@ static void capabilities_are_documented_ones(void)
 {
 	struct sandbox result;
 	int fds[2], status;
+	uid_t last = 0;
 	pid_t pid;
 
 	if (geteuid()) {
@@ -275,13 +276,17 @@ static void capabilities_are_documented_ones(void)
 		if (!pid) {
 			sandbox_enter(needs, &result);
 			_exit(write(fds[1], &result, sizeof(result)) != sizeof(result) ||
-			      (geteuid() == 65534) != result.nobody);
+			      geteuid() != result.user);
 		}
 		waitpid(pid, &status, 0);
 		CHECK(!status && read(fds[0], &result, sizeof(result)) == sizeof(result),
 		      "needs %u", needs);
-		CHECK(result.nobody == !(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
+		CHECK(!result.user == !!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
 		      needs);
+		/* Neither an assigned id, nor -1 or -2; and not the one before. */
+		CHECK(!result.user || (result.user >> 30 == 2 && result.user != last), "%u",
+		      result.user);
+		last = result.user;
 		CHECK(!(needs & SANDBOX_READ) == !(result.capabilities >> 19 & 1),
 		      "%u: CAP_SYS_PTRACE", needs);
 		CHECK(!(needs & SANDBOX_WRITE) == !(result.capabilities >> 1 & 1) ||
