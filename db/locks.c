@@ -15,7 +15,7 @@
 #include "host/elf_map.h"
 #include "loader/runtime.h"
 
-#define RING_MIN	(1u << 20)	/* bytes */
+#define RING_MIN	(2u << 20)	/* bytes */
 #define WAITS_MAX	16384		/* threads that wait at once */
 #define SUMS_MAX	16384		/* LWLock tranches and modes */
 #define RESOLVE_TRIES	20		/* for the holders of a lock, one per drain */
