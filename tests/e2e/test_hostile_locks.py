@@ -303,7 +303,10 @@ def test_crowd(tool, server):
 IMAGES = """
 "$0" locks --json -m 0 > "$1/out" 2> "$1/err" &
 until grep -q "waiting for one" "$1/err"; do sleep 0.1; done
-for n in $(seq $2); do sleep $([ $n -lt 60 ] && echo 0.05 || echo 0.6) | "$1/$n/postgres" stay > "$1/null"; done
+for n in $(seq $2); do
+    { until grep -q "$1/$n/postgres" "$1/err"; do sleep 0.05; done; [ $n -lt 60 ] || sleep 0.6; } |
+        "$1/$n/postgres" stay > "$1/null"
+done
 { sleep 2; echo; sleep 1; } | "$1/1/postgres" catalog > "$1/null"
 ls -l /proc/$!/fd | grep -c bpf_link > "$1/links"
 kill -INT $! && wait $!
