@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "db/engines.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 
@@ -98,16 +99,23 @@ int backend_read(const struct process *process, uint64_t lowest,
 	return err;
 }
 
-int backend_query(uint32_t pid, uint64_t object, const struct backend_places *places, char *text,
-		  size_t size, size_t *len)
+static bool backend_is_running(const struct backend_owner *owner)
+{
+	return process_runs(owner->pid, engine_is_executable, owner->file);
+}
+
+int backend_query(const struct backend_owner *owner, uint64_t object,
+		  const struct backend_places *places, char *text, size_t size, size_t *len)
 {
 	struct process_memory memory;
 	uint64_t query[2] = { 0 };	/* a pointer and a length */
 	ssize_t n = -ENOENT;
 
-	if (places->query < 0 || process_memory_open(pid, &memory))
+	if (places->query < 0 || !backend_is_running(owner) ||
+	    process_memory_open(owner->pid, &memory))
 		return -ENOENT;
-	if (process_memory_read(&memory, object + (uint64_t)places->query, query, sizeof(query)) ==
+	if (backend_is_running(owner) &&
+	    process_memory_read(&memory, object + (uint64_t)places->query, query, sizeof(query)) ==
 	    sizeof(query) && query[0])
 		n = process_memory_read(&memory, query[0], text, query[1] < size ? query[1] : size);
 	process_memory_close(&memory);

@@ -37,11 +37,17 @@ int backend_read(const struct process *process, uint64_t lowest,
 		 const struct backend_places *places, char *text, size_t size,
 		 struct backend_statement *statement);
 
+/* The process whose memory is read, if it still runs this program. */
+struct backend_owner {
+	uint32_t pid;
+	const struct process_file *file;	/* borrowed */
+};
+
 /*
- * Read at most @size bytes of the text of the session whose object is at @object in process @pid.
+ * Read at most @size bytes of the text of the session whose object is at @object in process @owner.
  * Return how many, with the length of the text in *@len; or -ENOENT or -errno if it has none.
  */
-int backend_query(uint32_t pid, uint64_t object, const struct backend_places *places, char *text,
-		  size_t size, size_t *len);
+int backend_query(const struct backend_owner *owner, uint64_t object,
+		  const struct backend_places *places, char *text, size_t size, size_t *len);
 
 #endif

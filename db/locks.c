@@ -188,7 +188,14 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w)
 	w->tries -= w->tries > 0;
 	if (!state)
 		return -ENOENT;
+	if (!process_runs(w->event.pid, engine_is_executable, &target->file))
+		return -ESRCH;
 	err = ops->read(state, &query, &info);
+	/* It has read another program's memory. */
+	if (!process_runs(w->event.pid, engine_is_executable, &target->file)) {
+		lock_info_clear(&info);
+		return -ESRCH;
+	}
 	if (l->config.redact)
 		lock_info_redact(&info, target->engine->dialect);
 	if (!waiter_update(w, &info, err))

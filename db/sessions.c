@@ -204,9 +204,10 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 {
 	struct event_statement *statement = &session->s;
 	const struct target *target = &s->discover->targets[statement->target_id];
+	const struct backend_owner owner = { statement->pid, &target->file };
 	size_t len = 0;
 	int n = s->no_memory ? -ENOENT :
-			       backend_query(statement->pid, session->object, &target->places,
+			       backend_query(&owner, session->object, &target->places,
 					     session->text, s->text_bytes, &len);
 	bool same = n >= 0 && session_same(s, key, statement);
 

@@ -424,6 +424,14 @@ bool process_is_main(const struct process *process, bool (*is_program)(const cha
 	       !process_file_same(&parent.file, &process->file);
 }
 
+bool process_runs(uint32_t pid, bool (*is_program)(const char *name),
+		  const struct process_file *file)
+{
+	struct process process;
+
+	return !process_read(pid, is_program, &process) && process_file_same(&process.file, file);
+}
+
 bool process_exists(uint32_t pid)
 {
 	char path[PROCESS_PATH];

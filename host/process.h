@@ -100,6 +100,13 @@ int process_each(bool (*is_program)(const char *name),
 /* Return whether it is a server's main process: one whose parent runs another program. */
 bool process_is_main(const struct process *process, bool (*is_program)(const char *name));
 
+/*
+ * Return whether process @pid runs the program @file. Check before and after opening its memory or
+ * files: exec may replace the program, and the PID may be given to another process.
+ */
+bool process_runs(uint32_t pid, bool (*is_program)(const char *name),
+		  const struct process_file *file);
+
 /* Return whether process @pid exists and is visible. */
 bool process_exists(uint32_t pid);
 

@@ -48,7 +48,7 @@ struct reader {
 	struct mysql_locks *places;
 	const struct backend_places *backend;
 	struct process_memory memory;
-	uint32_t pid;
+	struct backend_owner owner;
 	size_t size;			/* of a text */
 	uint64_t session_class;		/* first word of a THD: the address of its vtable */
 	unsigned int *reads;		/* left: a hostile process cannot cause endless reading */
@@ -87,7 +87,7 @@ static void reader_backend(const struct reader *r, uint64_t session, struct lock
 	size_t len = 0;
 	int n;
 
-	backend->pid = r->pid;
+	backend->pid = r->owner.pid;
 	if (!session)
 		return;
 	if (r->places->connection >= 0)
@@ -95,8 +95,8 @@ static void reader_backend(const struct reader *r, uint64_t session, struct lock
 				    &backend->connection,
 				    r->places->connection_size < 8 ? 4 : 8);
 	backend->text = malloc(r->size);
-	n = backend->text ? backend_query(r->pid, session, r->backend, backend->text, r->size,
-					  &len) : -ENOMEM;
+	n = backend->text ? backend_query(&r->owner, session, r->backend, backend->text,
+					  r->size, &len) : -ENOMEM;
 	backend->valid = r->backend->query >= 0;
 	backend->running = n > 0;
 	if (n > 0) {
@@ -354,10 +354,10 @@ int mysql_locks_read(struct mysql_locks *places, const struct backend_places *ba
 		     struct lock_info *info)
 {
 	unsigned int reads = READS_MAX;
-	struct reader r = { .places = places, .backend = backend, .pid = event->pid,
-			     .size = size, .reads = &reads };
-	uint64_t session = event->address;
 	struct process process;
+	struct reader r = { .places = places, .backend = backend, .size = size, .reads = &reads,
+			    .owner = { event->pid, &process.file } };
+	uint64_t session = event->address;
 	int err = process_read(event->pid, places->is_program, &process);
 
 	*info = (struct lock_info){ .event = *event };

@@ -43,3 +43,31 @@ def test_name_was_used_before(folders, tool):
         server.do("run 3 select 1 /* appdb */")
         traced.wait_for(lambda tool: len(with_tag(tool, "/* appdb */")) == 3)
     traced.stop()
+
+
+RENAME = r"""
+mount -t tmpfs tmpfs /mnt
+touch /mnt/mysqld
+mount --bind "$0" /mnt/mysqld
+exec /mnt/mysqld
+"""
+
+
+def test_file_has_another_name_elsewhere(folders, tool):
+    """In a mount namespace of his own a user gives the server's file the name of another engine's server."""
+    path = build(folders[1])
+    wrap = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c"]
+    if subprocess.run([*wrap, "mount -t tmpfs tmpfs /mnt"], cwd="/", **USER).returncode:
+        pytest.skip("no user namespaces here")
+    traced = tool("-m", "0", "--json", attached=False)
+    traced.wait_for(lambda tool: tool.stderr, what="its start")
+    with subprocess.Popen([*wrap, RENAME, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+                          **USER) as renamed:
+        assert renamed.stdout.readline() == "ready\n"
+        traced.wait_for(lambda tool: "/mnt/mysqld" in tool.stderr, timeout=15, what="the file under its other name")
+        renamed.kill()
+    with Backends(path) as server:
+        traced.wait_for(lambda tool: path in tool.stderr, timeout=15, what="the server")
+        server.do("run 3 select 1 /* renamed */")
+        traced.wait_for(lambda tool: len(with_tag(tool, "/* renamed */")) == 3)
+    traced.stop()

@@ -36,8 +36,11 @@ static uint64_t address_of(const void *p)
 
 static void check_query(const struct backend_places *places, char *text, size_t size)
 {
+	struct process process;
+	struct backend_owner owner = { (uint32_t)getpid(), &process.file };
 	size_t len = 0;
-	int n = backend_query((uint32_t)getpid(), address_of(&variables.query) -
+	int n = process_read(owner.pid, NULL, &process) ? -ENOENT :
+		backend_query(&owner, address_of(&variables.query) -
 			      (uint64_t)places->query, places, text, size, &len);
 
 	REQUIRE(n < 0 || ((size_t)n <= size && (size_t)n <= len), "%d", n);
