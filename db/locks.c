@@ -22,6 +22,8 @@
 /* Time limit per drain for resolving holders; other records and signals wait as long. */
 #define RESOLVE_NS	100000000u
 
+/* Bytes of a file to read at most: records and signals wait as long. PostgreSQL requires 5 MB. */
+#define FIND_WORK	(64u << 20)
 #define LOCKS_ENGINES	4		/* engines with lock operations, at most */
 
 struct locks {
@@ -116,7 +118,8 @@ static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 	fd = process_open(&process);
 	if (fd < 0)
 		return NULL;
-	if (!elf_map_open(&map, fd)) {
+	if (!elf_map_open(&map, fd, NULL)) {
+		map.work.left = FIND_WORK;
 		*state = calloc(1, ops->state_bytes);
 		if (*state)
 			ops->find(*state, &map.elf, engine_is_executable);

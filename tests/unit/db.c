@@ -128,7 +128,7 @@ static void semaphore_notes(void)
 /* A result is remembered for the file that was read: exec may replace a program at any time. */
 static void detection(void)
 {
-	struct detect detect = { NULL, 0 };
+	struct detect detect = { .files = NULL };
 	struct process process, other;
 
 	CHECK(!process_read((uint32_t)getpid(), NULL, &process));
