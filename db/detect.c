@@ -146,6 +146,14 @@ void detect_reject(struct detect *detect, const struct process *process)
 		detect_remember(detect, &process->file, engine, engine != NULL);
 }
 
+bool detect_is_rejected(const struct detect *detect, const struct process *process)
+{
+	const struct detect_file *known = detect_known(detect, &process->file,
+						       engine_of_name(process));
+
+	return known && (known->rejected || !known->engine);
+}
+
 void detect_clear(struct detect *detect)
 {
 	free(detect->files);

@@ -27,6 +27,9 @@ const struct engine *detect_process(struct detect *detect, const struct process 
 /* Remember that the program of @process cannot be traced as what detect_process() returned. */
 void detect_reject(struct detect *detect, const struct process *process);
 
+/* Return whether detect_reject() was called for that file and name. */
+bool detect_is_rejected(const struct detect *detect, const struct process *process);
+
 /*
  * Return the engine that the file open as @fd is a server of, by the name in @path or by its
  * exported symbols, or NULL.
