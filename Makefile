@@ -65,9 +65,10 @@ CFLAGS_loader/ringbuf := -O2
 CFLAGS_loader/perfbuf := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
-# noseparate-code: without it x86-64 pads each segment to a page of the file, 8 KiB.
+# noseparate-code: without it x86-64 pads each segment to a page of the file, 8 KiB. common-page-size:
+# the data follow the code in the file, without padding to a page; their addresses are a page apart.
 ALL_LDFLAGS = $(CROSS_LDFLAGS) -static -Wl,--gc-sections -Wl,--build-id=none -Wl,-z,noexecstack \
-	      -Wl,-z,norelro -Wl,-z,noseparate-code $(LDFLAGS)
+	      -Wl,-z,norelro -Wl,-z,noseparate-code -Wl,-z,common-page-size=64 $(LDFLAGS)
 BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(MULTIARCH) \
 	     $(filter-out -Wmissing-prototypes,$(WARN)) $(WERROR)
 

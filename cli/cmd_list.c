@@ -148,12 +148,14 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 static int list_open_file(struct list *list, const char *path, int fd)
 {
 	struct elf_map binary;
-	int err = elf_map_open(&binary, fd);
+	int err = elf_map_open(&binary, fd, NULL);
 
 	close(fd);
 	if (err)
 		return err;
 	err = list_elf(list, path, &binary.elf);
+	if (elf_map_limit(&binary))
+		err = elf_map_limit(&binary);
 	elf_map_close(&binary);
 	return err;
 }

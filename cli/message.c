@@ -62,6 +62,9 @@ static const struct {
 	[ERROR_NO_PROBES] = { "", "cannot be traced",
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported, "
 			      "unless linked without dynamic symbols", false, false },
+	[ERROR_TOO_LARGE] = { "", "more than 512 MiB of symbols and probes would have to be read",
+			      "servers have less than a fifth of that: compare the file with its "
+			      "package, or remove its symbols with strip", false, false },
 	[ERROR_SITE] = { "", "cannot be traced",
 			 "the file was changed after it was linked, or is not a server: compare it "
 			 "with its package", false, false },

@@ -8,7 +8,7 @@
 
 #include "db/engine.h"
 #include "host/process.h"
-#include "usdt/elf.h"
+#include "usdt/elf_symbol.h"
 
 /* Addresses and offsets for a server's file. */
 struct backend_places {

@@ -14,6 +14,7 @@
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
 #define VALUES_MAX	192
 #define ARGS_MAX	48	/* that a program is linked with */
+#define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
 #define FILE_NUMBERS	6	/* constants that depend on the file or the probe */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
@@ -123,8 +124,8 @@ static enum spec_reason bind_spec(const struct bind *bind, const struct engine_a
 	}
 	if (!arg->probe_arg)
 		return spec_parse(elf->machine, elf->is64, text, strlen(text), &value->spec);
-	n = site->args ? spec_parse_all(elf->machine, elf->is64, site->args, specs,
-					SPEC_ARGS_MAX) : 0;
+	n = site->args && elf_spend(elf, ARGS_WORK * strlen(site->args)) ?
+	    spec_parse_all(elf->machine, elf->is64, site->args, specs, SPEC_ARGS_MAX) : 0;
 	if ((size_t)arg->probe_arg > n || n > SPEC_ARGS_MAX)
 		return SPEC_BAD_OPERAND;
 	value->spec = specs[arg->probe_arg - 1];

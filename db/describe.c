@@ -122,7 +122,7 @@ void describe_version(const struct elf *elf, const struct engine *engine, char *
 	if (words && !elf_section_find(elf, ".rodata", &section))
 		data = elf_section_data(elf, &section, &left);
 	left = left < RODATA_MAX ? left : RODATA_MAX;
-	if (data)
+	if (data && elf_spend(elf, left))
 		at = memmem(data, left, words, strlen(words));
 	if (!at)
 		return;

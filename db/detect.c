@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/detect.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "db/engines.h"
-#include "host/elf_map.h"
 #include "host/fuse.h"
 
 #define FILES_MAX	4096	/* results; then all are dropped */
@@ -26,35 +26,40 @@ static const struct engine *detect_elf(const struct elf *elf)
 	return NULL;
 }
 
-static const struct engine *detect_open(int fd)
+/* Store the engine in *@engine, or NULL. Return 0, or -EINTR if @pause ended it. */
+static int detect_open(int fd, const struct elf_pause *pause, const struct engine **engine)
 {
-	const struct engine *engine = NULL;
 	struct elf_map binary;
+	int err;
 
-	if (!elf_map_open(&binary, fd)) {
-		engine = detect_elf(&binary.elf);
-		elf_map_close(&binary);
-	}
-	return engine;
+	*engine = NULL;
+	if (elf_map_open(&binary, fd, pause))
+		return 0;
+	*engine = detect_elf(&binary.elf);
+	err = elf_map_limit(&binary);
+	elf_map_close(&binary);
+	if (err)
+		*engine = NULL;
+	return err == -EINTR ? err : 0;
 }
 
 /*
  * Store the engine of the process's program in *@engine. Return whether that is the file in
- * @process: by exec, another one may have taken its place.
+ * @process, by exec another one may have taken its place, and was read.
  */
-static bool detect_content(const struct process *process, const struct engine **engine)
+static bool detect_content(const struct process *process, const struct elf_pause *pause,
+			   const struct engine **engine)
 {
 	int fd = process_open(process);
 	struct process_file file;
-	bool same;
+	bool done;
 
 	if (fd < 0)
 		return false;
-	same = !process_file_read(fd, &file) && process_file_same(&file, &process->file);
-	if (same)
-		*engine = detect_open(fd);
+	done = !process_file_read(fd, &file) && process_file_unchanged(&file, &process->file) &&
+	       !detect_open(fd, pause, engine);
 	close(fd);
-	return same;
+	return done;
 }
 
 const struct engine *detect_file(const char *path, int fd)
@@ -62,7 +67,9 @@ const struct engine *detect_file(const char *path, int fd)
 	const char *slash = strrchr(path, '/');
 	const struct engine *engine = engines_by_file(slash ? slash + 1 : path);
 
-	return engine ? engine : detect_open(fd);
+	if (!engine)
+		detect_open(fd, NULL, &engine);
+	return engine;
 }
 
 static void detect_remember(struct detect *detect, const struct process_file *file,
@@ -94,7 +101,7 @@ static struct detect_file *detect_known(const struct detect *detect,
 	for (size_t i = 0; i < detect->nfiles; i++) {
 		struct detect_file *known = &detect->files[i];
 
-		if (process_file_same(&known->file, file) &&
+		if (process_file_unchanged(&known->file, file) &&
 		    (engine ? known->rejected && known->engine == engine : !known->rejected))
 			return known;
 	}
@@ -122,7 +129,7 @@ const struct engine *detect_process(struct detect *detect, const struct process 
 	/* Not remembered: the same file may be visible by another mount. */
 	if (fuse_may_serve(process))
 		return NULL;
-	if (!detect_content(process, &engine))
+	if (!detect_content(process, detect->pause, &engine))
 		return NULL;
 	detect_remember(detect, &process->file, engine, false);
 	return engine;
@@ -139,8 +146,17 @@ void detect_reject(struct detect *detect, const struct process *process)
 		detect_remember(detect, &process->file, engine, engine != NULL);
 }
 
+bool detect_is_rejected(const struct detect *detect, const struct process *process)
+{
+	const struct detect_file *known = detect_known(detect, &process->file,
+						       engine_of_name(process));
+
+	return known && (known->rejected || !known->engine);
+}
+
 void detect_clear(struct detect *detect)
 {
 	free(detect->files);
-	*detect = (struct detect){ NULL, 0 };
+	detect->files = NULL;
+	detect->nfiles = 0;
 }

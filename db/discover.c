@@ -29,6 +29,7 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 	int err;
 
 	*d = (struct discover){ .filter = filter, .table = engine_table, .forget_at = FORGET_AT };
+	d->detect.pause = &d->common.pause;
 	if (!filter->start)
 		return 0;
 	err = user_engine_init(&d->user_engine, filter->start, filter->done, filter->text_arg);
@@ -233,6 +234,8 @@ static void discover_outdate(struct discover *d, const struct process_file *file
 /* Return whether the error is one of the file's content: trying again would be the same. */
 static bool error_is_content(const struct error *error)
 {
+	if (error->kind == ERROR_TOO_LARGE)
+		return error->code != -EINTR;
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
 	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NOT_ELF ||
 	       error->kind == ERROR_MACHINE;
@@ -257,7 +260,7 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	else
 		err = discover_attach(d, engine, fd, process->exe, error);
 	close(fd);
-	if (err && engine && error_is_content(error))
+	if (err && (engine || d->filter->npaths) && error_is_content(error))
 		detect_reject(&d->detect, process);
 	return err;
 }
@@ -449,7 +452,8 @@ static void discover_check(struct discover *d, const struct process *process)
 	const char *engine = d->filter->npaths ? d->filter->engine : discover_engine(d, process);
 	int err;
 
-	if (d->filter->npaths ? !discover_wants_file(d, &process->file) : !engine)
+	if (d->filter->npaths ? !discover_wants_file(d, &process->file) ||
+				detect_is_rejected(&d->detect, process) : !engine)
 		return;
 	d->started = true;
 	if (d->filter->npids)
@@ -459,7 +463,7 @@ static void discover_check(struct discover *d, const struct process *process)
 	if (target)
 		target_semaphores(target, &d->runtime->semaphores, process);
 	/* Ignore failures of files that merely export a matching symbol. */
-	if (err && (d->filter->npaths || process_is_named(process)))
+	if (err && err != -EINTR && (d->filter->npaths || process_is_named(process)))
 		d->error(d->listener, &error);
 	else if (d->ntargets > first)
 		discover_announce(d, first);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
+#include "db/arrivals.h"
 #include "db/discover.h"
 #include "db/engines.h"
 #include "db/lock_engines.h"
@@ -22,6 +23,8 @@
 /* Time limit per drain for resolving holders; other records and signals wait as long. */
 #define RESOLVE_NS	100000000u
 
+/* Bytes of a file to read at most: records and signals wait as long. PostgreSQL requires 5 MB. */
+#define FIND_WORK	(64u << 20)
 #define LOCKS_ENGINES	4		/* engines with lock operations, at most */
 
 struct locks {
@@ -33,6 +36,8 @@ struct locks {
 	const struct engine *table[LOCKS_ENGINES + 1];	/* NULL-terminated */
 	int waits, sums;		/* maps, borrowed */
 	struct discover discover;
+	struct arrivals arrivals;
+	bool arriving, detached;	/* programs are to be checked; probes are gone */
 	void **states;			/* of struct lock_ops, by target ID; owned */
 	size_t nstates;
 	struct lock_waits waiting;
@@ -116,7 +121,8 @@ static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
 	fd = process_open(&process);
 	if (fd < 0)
 		return NULL;
-	if (!elf_map_open(&map, fd)) {
+	if (!elf_map_open(&map, fd, NULL)) {
+		map.work.left = FIND_WORK;
 		*state = calloc(1, ops->state_bytes);
 		if (*state)
 			ops->find(*state, &map.elf, engine_is_executable);
@@ -256,7 +262,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 	struct lock_waiter *w;
 
 	if (size >= sizeof(struct event_exec) && event->head.type == EVENT_EXEC) {
-		discover_executed(&l->discover, data);
+		arrivals_put(&l->arrivals, data);
 		return 0;
 	}
 	if (size < sizeof(*event) || event->target_id >= l->discover.ntargets)
@@ -371,6 +377,14 @@ static int locks_prepare(struct locks *l, struct error *error)
 	return err ? err : runtime_ready(&l->rt, error);
 }
 
+static void locks_arrivals_drain(void *arg)
+{
+	struct locks *l = arg;
+
+	locks_set_deadline(l);
+	runtime_drain(&l->rt, locks_record, l);
+}
+
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error)
 {
 	static const struct runtime_tracepoint exec = { "process_exec", "sched_process_exec", 0 };
@@ -401,6 +415,7 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 		err = runtime_listen(&l->rt, error);
 	if (err)
 		goto fail;
+	arrivals_open(&l->arrivals, &l->discover, locks_arrivals_drain, l);
 	*locks = l;
 	return 0;
 fail:
@@ -429,6 +444,8 @@ int locks_drain(struct locks *l)
 
 	locks_set_deadline(l);
 	filled = runtime_drain(&l->rt, locks_record, l);
+	if (!l->detached)
+		l->arriving = arrivals_check(&l->arrivals);
 	l->discover.started = false;
 	locks_set_deadline(l);
 	/* The probe is hit before the backend is in the lock's wait queue: try again. */
@@ -443,7 +460,7 @@ int locks_drain(struct locks *l)
 
 int locks_sleep(struct locks *l)
 {
-	if (discover_again(&l->discover) || l->resolving)
+	if (discover_again(&l->discover) || l->resolving || l->arriving)
 		return -EAGAIN;
 	return runtime_sleep(&l->rt);
 }
@@ -497,6 +514,7 @@ void locks_detach(struct locks *l)
 {
 	discover_detach(&l->discover);
 	runtime_detach(&l->rt);
+	l->detached = true;
 }
 
 void locks_summary(const struct locks *l, struct summary *summary)

@@ -149,7 +149,7 @@ int survey_file(const struct survey *survey, const char *path, int fd, struct su
 {
 	struct survey_found *found;
 	struct elf_map binary;
-	int err = elf_map_open(&binary, fd);
+	int err = elf_map_open(&binary, fd, NULL);
 
 	*other = (struct survey_other){ 0 };
 	if (err)

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "host/arch.h"
-#include "host/elf_map.h"
 #include "host/process_memory.h"
 
 static int target_bind(struct target *target, const struct target_common *common,
@@ -47,11 +46,16 @@ int target_prepare(struct target *target, const struct target_file *file,
 	*set = (struct uprobe_set){ 0 };
 	snprintf(target->path, sizeof(target->path), "%s", file->path);
 	process_file_read(file->fd, &target->file);
-	err = elf_map_open(&map, file->fd);
+	err = elf_map_open(&map, file->fd, &common->pause);
 	if (err)
 		return error_set(error, err == -ENOEXEC ? ERROR_NOT_ELF : ERROR_FILE, err,
 				 file->path, NULL);
 	err = target_bind(target, common, &map.elf, set, error);
+	if (elf_map_limit(&map)) {
+		uprobe_set_free(set);
+		error_clear(error);
+		err = error_set(error, ERROR_TOO_LARGE, elf_map_limit(&map), file->path, NULL);
+	}
 	elf_map_close(&map);
 	return err;
 }

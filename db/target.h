@@ -9,6 +9,7 @@
 #include "db/backend_state.h"
 #include "db/describe.h"
 #include "db/engine.h"
+#include "host/elf_map.h"
 #include "host/process.h"
 #include "loader/runtime.h"
 
@@ -16,6 +17,7 @@
 struct target_common {
 	struct runtime *runtime;
 	uint32_t asked;				/* ENGINE_* */
+	struct elf_pause pause;			/* while a file is read */
 	/* Called with each site of a file that was bound; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 	void *site_arg;

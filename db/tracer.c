@@ -6,6 +6,7 @@
 
 #include "bpf/embed.h"
 #include "bpf/event.h"
+#include "db/arrivals.h"
 #include "db/backend_state.h"
 #include "db/breakdown.h"
 #include "db/discover.h"
@@ -62,10 +63,12 @@ struct tracer {
 	struct runtime rt;
 	int events[TRACEPOINTS];	/* tracefs event IDs; 0: raw tracepoint */
 	struct discover discover;
+	struct arrivals arrivals;
 	struct sessions sessions;
 	struct enrich enrich;
 	int histogram;			/* map, borrowed */
 	uint64_t prune_ns, full;	/* time of the next pruning; LOST_TABLE_FULL at the last */
+	bool arriving;			/* programs that were executed are still to be checked */
 	bool detached;
 };
 
@@ -260,7 +263,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		break;
 	case EVENT_EXEC:
 		if (size >= sizeof(struct event_exec))
-			discover_executed(&t->discover, data);
+			arrivals_put(&t->arrivals, data);
 		break;
 	}
 	return 0;
@@ -375,6 +378,13 @@ static int tracer_prepare(struct tracer *t, struct error *error)
 	return err ? err : runtime_ready(&t->rt, error);
 }
 
+static void tracer_arrivals_drain(void *arg)
+{
+	struct tracer *t = arg;
+
+	runtime_drain(&t->rt, tracer_record, t);
+}
+
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error)
 {
 	struct tracer *t = calloc(1, sizeof(*t));
@@ -407,6 +417,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		err = runtime_listen(&t->rt, error);
 	if (err)
 		goto fail;
+	arrivals_open(&t->arrivals, &t->discover, tracer_arrivals_drain, t);
 	*tracer = t;
 	return 0;
 fail:
@@ -434,6 +445,8 @@ int tracer_drain(struct tracer *t)
 	int filled = runtime_drain(&t->rt, tracer_record, t);
 	uint64_t now_ns = runtime_now(&t->rt), full;
 
+	if (!t->detached)
+		t->arriving = arrivals_check(&t->arrivals);
 	/* A new server often replaces one that was killed and left its sessions behind. */
 	if (!t->discover.started && now_ns < t->prune_ns)
 		return filled;
@@ -448,7 +461,7 @@ int tracer_drain(struct tracer *t)
 
 int tracer_sleep(struct tracer *t)
 {
-	if (discover_again(&t->discover))
+	if (discover_again(&t->discover) || t->arriving)
 		return -EAGAIN;
 	return runtime_sleep(&t->rt);
 }

@@ -52,7 +52,7 @@ bool elf_map_fault(const void *address)
 	return false;
 }
 
-int elf_map_open(struct elf_map *binary, int fd)
+int elf_map_open(struct elf_map *binary, int fd, const struct elf_pause *pause)
 {
 	struct stat st;
 	int err;
@@ -70,10 +70,25 @@ int elf_map_open(struct elf_map *binary, int fd)
 		return err;
 	binary->next = elf_maps;
 	elf_maps = binary;
-	if (!elf_open(&binary->elf, binary->data, binary->size))
+	if (elf_open(&binary->elf, binary->data, binary->size)) {
+		elf_map_close(binary);
+		return -ENOEXEC;
+	}
+	binary->work = (struct elf_work){ .left = ELF_MAP_WORK, .pause_at = ELF_MAP_WORK };
+	if (pause) {
+		binary->work.pause = pause->pause;
+		binary->work.arg = pause->arg;
+	}
+	binary->elf.work = &binary->work;
+	binary->elf.index = &binary->index;
+	return 0;
+}
+
+int elf_map_limit(const struct elf_map *binary)
+{
+	if (binary->work.left)
 		return 0;
-	elf_map_close(binary);
-	return -ENOEXEC;
+	return binary->work.stopped ? -EINTR : -EFBIG;
 }
 
 void elf_map_close(struct elf_map *binary)
@@ -85,6 +100,7 @@ void elf_map_close(struct elf_map *binary)
 	for (struct elf_map *map = elf_maps; map; map = map->next)
 		if (map->next == binary)
 			map->next = binary->next;
+	elf_index_free(&binary->index);
 	munmap(binary->data, elf_map_bytes(binary));
 	binary->data = MAP_FAILED;
 }

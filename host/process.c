@@ -75,6 +75,11 @@ bool process_file_same(const struct process_file *a, const struct process_file *
 	return a->dev == b->dev || time_same(&a->ctime, &b->ctime);
 }
 
+bool process_file_unchanged(const struct process_file *a, const struct process_file *b)
+{
+	return a->dev == b->dev && process_file_same(a, b) && time_same(&a->ctime, &b->ctime);
+}
+
 uint32_t process_status_number(const char *status, const char *key)
 {
 	const char *line = strstr(status, key);

@@ -33,6 +33,12 @@ int process_file_read(int fd, struct process_file *file);
 /* Return whether both are the same inode to the kernel, so that a probe on one covers the other. */
 bool process_file_same(const struct process_file *a, const struct process_file *b);
 
+/*
+ * Return whether both are the same file and it was not changed in between. The owner of a
+ * file chooses its modification time, but not its change time.
+ */
+bool process_file_unchanged(const struct process_file *a, const struct process_file *b);
+
 struct process {
 	uint32_t pid, ppid;
 	uint32_t ns_pid;		/* its PID in its own, innermost PID namespace */

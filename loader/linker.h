@@ -18,7 +18,7 @@
 
 #include <linux/bpf.h>
 
-#include "usdt/elf.h"
+#include "usdt/elf_symbol.h"
 
 #define OBJECT_INSNS_MAX	4096	/* instructions of one linked program */
 

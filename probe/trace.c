@@ -168,7 +168,7 @@ int probe_trace_add(struct probe_trace *trace, const struct probe_request *reque
 	};
 	struct probe_trace_file *file;
 	struct elf_map binary;
-	int found = elf_map_open(&binary, fd);
+	int found = elf_map_open(&binary, fd, NULL);
 
 	if (found == -ENOEXEC)
 		return found;
@@ -180,6 +180,10 @@ int probe_trace_add(struct probe_trace *trace, const struct probe_request *reque
 	found = file ? probe_request_file(request, number, &binary.elf, &config, &file->set,
 					  error) :
 		       error->code;
+	if (elf_map_limit(&binary)) {
+		error_clear(error);
+		found = error_set(error, ERROR_TOO_LARGE, elf_map_limit(&binary), path, NULL);
+	}
 	elf_map_close(&binary);
 	return found;
 }

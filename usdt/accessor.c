@@ -13,8 +13,10 @@
 #include "usdt/accessor_value.h"
 #include "usdt/arch.h"
 #include "usdt/byte_pattern.h"
+#include "usdt/elf_symbol.h"
 
 #define BODY_MAX	256	/* bytes; the longest accessor seen has 60 */
+#define BODY_WORK	(1 << 15)	/* equivalent in bytes read of executing all paths */
 #define OFFSET_MAX	(1 << 20)
 #define STEPS_MAX	64	/* instructions of a path */
 #define TESTS_MAX	4	/* for NULL, on a path */
@@ -386,7 +388,8 @@ static const unsigned char *function_find(const struct elf *elf, const char *sym
 	struct cursor file = cursor_over(elf->data, elf->size, elf->big_endian);
 	uint64_t offset;
 
-	if (elf_symbol_find(elf, symbol, found) || found->type != STT_FUNC ||
+	if (!elf_spend(elf, BODY_WORK) || elf_symbol_find(elf, symbol, found) ||
+	    found->type != STT_FUNC ||
 	    !elf_vaddr_has_flags(elf, found->value, PF_X) ||
 	    elf_vaddr_to_offset(elf, found->value, &offset))
 		return NULL;

@@ -7,15 +7,29 @@
 
 #include "usdt/cursor.h"
 
-/*
- * Limits on the tables of a hostile, possibly sparse file. The largest
- * executables seen have 165,000 symbols and some dozens of sections.
- */
-#define SYMBOLS_MAX	(1u << 20)
-#define SECTIONS_MAX	(1u << 16)
+#define SECTIONS_MAX	(1u << 16)	/* the largest executables seen have some dozens */
 
 /* execve(2) refuses more than 64 KiB of program headers. This bounds each address conversion. */
 #define SEGMENTS_MAX	(65536 / sizeof(Elf32_Phdr))
+
+#define PAUSE_BYTES	(1u << 19)	/* of work between two pauses: at most some milliseconds */
+#define LOAD_BYTES	16		/* equivalent of comparing with a segment */
+
+bool elf_spend(const struct elf *elf, uint64_t bytes)
+{
+	struct elf_work *work = elf->work;
+
+	if (!work)
+		return true;
+	work->left = bytes < work->left ? work->left - bytes : 0;
+	if (work->pause && work->left && work->left <= work->pause_at) {
+		work->pause_at = work->left > PAUSE_BYTES ? work->left - PAUSE_BYTES : 0;
+		work->stopped = work->pause(work->arg);
+		if (work->stopped)
+			work->left = 0;
+	}
+	return work->left;
+}
 
 /* The size of an address or an offset in bytes. */
 static unsigned int word_size(const struct elf *elf)
@@ -31,11 +45,6 @@ static size_t shdr_size(const struct elf *elf)
 static size_t phdr_size(const struct elf *elf)
 {
 	return elf->is64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
-}
-
-static size_t sym_size(const struct elf *elf)
-{
-	return elf->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 }
 
 /* A cursor at entry @index of the table at file offset @table; bad if outside the file. */
@@ -56,6 +65,8 @@ static int section_read(const struct elf *elf, uint32_t index, struct elf_sectio
 	struct cursor c = entry_cursor(elf, elf->shoff, index, elf->shentsize);
 	unsigned int word = word_size(elf);
 
+	if (!elf_spend(elf, elf->shentsize))
+		return -ENOEXEC;
 	*name = (uint32_t)cursor_uint(&c, 4);
 	section->name = "";
 	section->type = (uint32_t)cursor_uint(&c, 4);
@@ -160,9 +171,7 @@ const unsigned char *elf_section_data(const struct elf *elf, const struct elf_se
 	return elf->data + section->offset;
 }
 
-/* The string at @offset of string table @table, "" if unreadable. */
-static const char *string_at(const struct elf *elf, const struct elf_section *table,
-			     uint32_t offset)
+const char *elf_string(const struct elf *elf, const struct elf_section *table, uint32_t offset)
 {
 	size_t size;
 	const unsigned char *data = elf_section_data(elf, table, &size);
@@ -186,7 +195,7 @@ int elf_section(const struct elf *elf, uint32_t index, struct elf_section *secti
 	if (section_read(elf, index, section, &name))
 		return -ENOEXEC;
 	if (elf->shstrndx != SHN_UNDEF && !section_read(elf, elf->shstrndx, &names, &unused))
-		section->name = string_at(elf, &names, name);
+		section->name = elf_string(elf, &names, name);
 	return 0;
 }
 
@@ -200,8 +209,7 @@ int elf_section_find(const struct elf *elf, const char *name, struct elf_section
 	return -ENOENT;
 }
 
-/* Find the first section of @type; its name is not read. */
-static int section_find_type(const struct elf *elf, uint32_t type, struct elf_section *section)
+int elf_section_find_type(const struct elf *elf, uint32_t type, struct elf_section *section)
 {
 	uint32_t name;
 
@@ -221,6 +229,8 @@ int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segme
 
 	if (index >= elf->phnum)
 		return -ENOENT;
+	if (!elf_spend(elf, elf->phentsize))
+		return -ENOEXEC;
 	segment->type = (uint32_t)cursor_uint(&c, 4);
 	if (elf->is64)
 		segment->flags = (uint32_t)cursor_uint(&c, 4);
@@ -275,6 +285,8 @@ void elf_loads(const struct elf *elf, struct elf_loads *loads)
 int elf_loads_offset(const struct elf *elf, const struct elf_loads *loads, uint64_t vaddr,
 		     uint64_t *offset)
 {
+	if (!elf_spend(elf, loads->count * LOAD_BYTES))
+		return -ENOENT;
 	for (uint32_t i = 0; i < loads->count; i++)
 		if (segment_offset(elf, &loads->segment[i], vaddr, offset))
 			return 0;
@@ -291,188 +303,4 @@ bool elf_vaddr_has_flags(const struct elf *elf, uint64_t vaddr, uint32_t flags)
 			return true;
 	}
 	return false;
-}
-
-/* Start with symbol table @table. */
-static int symbols_over(const struct elf *elf, const struct elf_section *table,
-			struct elf_symbol_iter *iter)
-{
-	uint32_t name;
-	size_t size;
-
-	if (table->entsize != sym_size(elf) || !elf_section_data(elf, table, &size))
-		return -ENOENT;
-	*iter = (struct elf_symbol_iter){
-		.elf = elf,
-		.table = *table,
-		.count = size / table->entsize,
-	};
-	if (iter->count > SYMBOLS_MAX)
-		iter->count = SYMBOLS_MAX;
-	if (table->link >= elf->shnum || section_read(elf, table->link, &iter->strings, &name))
-		iter->strings = (struct elf_section){ .name = "" };
-	return 0;
-}
-
-int elf_symbols(const struct elf *elf, uint32_t type, struct elf_symbol_iter *iter)
-{
-	struct elf_section table;
-
-	if (section_find_type(elf, type, &table))
-		return -ENOENT;
-	return symbols_over(elf, &table, iter);
-}
-
-/* Read symbol @index, which must be less than the count. */
-static void symbol_read(const struct elf_symbol_iter *iter, uint64_t index,
-			struct elf_symbol *symbol)
-{
-	const struct elf *elf = iter->elf;
-	struct cursor c = cursor_over(elf->data, elf->size, elf->big_endian);
-	uint32_t name;
-	uint8_t info;
-
-	cursor_seek(&c, iter->table.offset + index * iter->table.entsize);
-	name = (uint32_t)cursor_uint(&c, 4);
-	if (!elf->is64) {
-		symbol->value = cursor_uint(&c, 4);
-		symbol->size = cursor_uint(&c, 4);
-	}
-	info = (uint8_t)cursor_uint(&c, 1);
-	cursor_uint(&c, 1);		/* visibility */
-	symbol->shndx = (uint16_t)cursor_uint(&c, 2);
-	if (elf->is64) {
-		symbol->value = cursor_uint(&c, 8);
-		symbol->size = cursor_uint(&c, 8);
-	}
-	symbol->type = info & 0xf;
-	symbol->bind = info >> 4;
-	symbol->name = string_at(elf, &iter->strings, name);
-}
-
-bool elf_symbol_next(struct elf_symbol_iter *iter, struct elf_symbol *symbol)
-{
-	if (iter->next >= iter->count)
-		return false;
-	symbol_read(iter, iter->next++, symbol);
-	return true;
-}
-
-static bool symbol_defines(const struct elf_symbol *symbol, const char *name)
-{
-	return symbol->shndx != SHN_UNDEF && symbol->type != STT_SECTION &&
-	       symbol->type != STT_FILE && !strcmp(symbol->name, name);
-}
-
-/* Find @name by a linear search of the symbol table of section type @type. */
-static int table_find(const struct elf *elf, uint32_t type, const char *name,
-		      struct elf_symbol *symbol)
-{
-	struct elf_symbol_iter iter;
-
-	if (elf_symbols(elf, type, &iter))
-		return -ENOENT;
-	while (elf_symbol_next(&iter, symbol)) {
-		if (symbol_defines(symbol, name))
-			return 0;
-	}
-	return -ENOENT;
-}
-
-/*
- * .gnu.hash: four words (number of buckets, first hashed symbol, words of the
- * Bloom filter, its shift), the filter, the buckets, and one word per hashed
- * symbol. A bucket is the index of its first symbol. A symbol's word is its
- * hash with bit 0 replaced: set, it ends the bucket. The filter would save
- * reading one bucket; it is not used.
- */
-struct gnu_hash {
-	struct cursor words;
-	struct elf_symbol_iter symbols;
-	uint64_t buckets, chains;	/* offsets in the section */
-	uint32_t nbuckets, first;
-};
-
-static int gnu_hash_open(const struct elf *elf, struct gnu_hash *table)
-{
-	struct elf_section section, symbols;
-	const unsigned char *data;
-	uint32_t name, bloom;
-	size_t size;
-
-	if (section_find_type(elf, SHT_GNU_HASH, &section) || section.link >= elf->shnum ||
-	    section_read(elf, section.link, &symbols, &name) || symbols.type != SHT_DYNSYM ||
-	    symbols_over(elf, &symbols, &table->symbols))
-		return -ENOEXEC;
-	data = elf_section_data(elf, &section, &size);
-	if (!data)
-		return -ENOEXEC;
-	table->words = cursor_over(data, size, elf->big_endian);
-	table->nbuckets = (uint32_t)cursor_uint(&table->words, 4);
-	table->first = (uint32_t)cursor_uint(&table->words, 4);
-	bloom = (uint32_t)cursor_uint(&table->words, 4);
-	table->buckets = 16 + (uint64_t)bloom * word_size(elf);
-	table->chains = table->buckets + (uint64_t)table->nbuckets * 4;
-	return table->words.bad || !table->nbuckets ? -ENOEXEC : 0;
-}
-
-static uint32_t gnu_hash_word(struct gnu_hash *table, uint64_t pos)
-{
-	cursor_seek(&table->words, pos);
-	return (uint32_t)cursor_uint(&table->words, 4);
-}
-
-static uint32_t gnu_hash_name(const char *name)
-{
-	uint32_t hash = 5381;
-
-	for (; *name; name++)
-		hash = hash * 33 + (unsigned char)*name;
-	return hash;
-}
-
-/* Return 0, -ENOENT (@name is not in the table) or -ENOEXEC (no table, or an inconsistent one). */
-static int gnu_hash_find(const struct elf *elf, const char *name, struct elf_symbol *symbol)
-{
-	uint32_t hash = gnu_hash_name(name), word;
-	struct gnu_hash table;
-	uint64_t i;
-
-	if (gnu_hash_open(elf, &table))
-		return -ENOEXEC;
-	i = gnu_hash_word(&table, table.buckets + (uint64_t)(hash % table.nbuckets) * 4);
-	if (!i && !table.words.bad)
-		return -ENOENT;
-	if (i < table.first)
-		return -ENOEXEC;
-	for (; i < table.symbols.count; i++) {
-		word = gnu_hash_word(&table, table.chains + (i - table.first) * 4);
-		if (table.words.bad)
-			return -ENOEXEC;
-		if ((word | 1) == (hash | 1)) {
-			symbol_read(&table.symbols, i, symbol);
-			if (symbol_defines(symbol, name))
-				return 0;
-		}
-		if (word & 1)
-			return -ENOENT;
-	}
-	return -ENOEXEC;
-}
-
-int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol)
-{
-	int err;
-
-	if (!*name)
-		return -ENOENT;
-	err = gnu_hash_find(elf, name, symbol);
-	return err == -ENOEXEC ? table_find(elf, SHT_DYNSYM, name, symbol) : err;
-}
-
-int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol)
-{
-	int err = elf_symbol_find_dynamic(elf, name, symbol);
-
-	return err && *name ? table_find(elf, SHT_SYMTAB, name, symbol) : err;
 }

@@ -5,7 +5,7 @@
  * Source of the format: System V ABI (gABI), chapters 4 and 5; elf(5); the GNU
  * extension .gnu.hash. Every result borrows from the bytes passed to elf_open(),
  * which must outlive it. Nothing here allocates, and no file, however malformed,
- * makes a function read outside those bytes or loop for long.
+ * makes a function read outside those bytes, or do more than ->work permits.
  */
 #ifndef USDT_ELF_H
 #define USDT_ELF_H
@@ -13,6 +13,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * The work that may be done for a file, in bytes read or their equivalent. When nothing is left,
+ * every function behaves as if the file ended, so that loops end soon.
+ */
+struct elf_work {
+	uint64_t left;
+	uint64_t pause_at;		/* call ->pause when ->left is no more than this */
+	bool (*pause)(void *arg);	/* return true to read no more; NULL: none */
+	void *arg;
+	bool stopped;			/* by ->pause */
+};
+
+struct elf_index;
 
 struct elf {
 	const unsigned char *data;
@@ -24,6 +38,8 @@ struct elf {
 	uint64_t phoff, shoff;
 	uint32_t phnum, shnum, shstrndx;
 	uint16_t phentsize, shentsize;
+	struct elf_work *work;		/* borrowed; NULL: without a limit */
+	struct elf_index *index;	/* borrowed, see elf_symbol.h; NULL: search linearly */
 };
 
 struct elf_section {
@@ -45,20 +61,6 @@ struct elf_loads {
 	uint32_t count;
 };
 
-struct elf_symbol {
-	const char *name;
-	uint64_t value, size;
-	uint16_t shndx;			/* SHN_UNDEF, SHN_ABS, or the index of a section */
-	uint8_t type, bind;		/* STT_…, STB_… */
-};
-
-/* A position in a symbol table, for elf_symbols() and elf_symbol_next(). */
-struct elf_symbol_iter {
-	const struct elf *elf;
-	struct elf_section table, strings;
-	uint64_t next, count;
-};
-
 /*
  * Read the header of the ELF file in the @size bytes at @data, which are
  * borrowed. Missing sections, as in a stripped or truncated file, are not an
@@ -66,6 +68,9 @@ struct elf_symbol_iter {
  * inconsistent.
  */
 int elf_open(struct elf *elf, const void *data, size_t size);
+
+/* Count @bytes of work. Return false if no more may be done. */
+bool elf_spend(const struct elf *elf, uint64_t bytes);
 
 /*
  * Read section @index. Return 0, -ENOENT (no such section) or -ENOEXEC (its
@@ -76,12 +81,18 @@ int elf_section(const struct elf *elf, uint32_t index, struct elf_section *secti
 /* Find the first section called @name. Return 0 or -ENOENT. */
 int elf_section_find(const struct elf *elf, const char *name, struct elf_section *section);
 
+/* Find the first section of @type; its name is not read. Return 0 or -ENOENT. */
+int elf_section_find_type(const struct elf *elf, uint32_t type, struct elf_section *section);
+
 /*
  * Return the bytes of @section, borrowed, and their number in *@size; or NULL
  * and 0 if it has none (SHT_NOBITS) or is not entirely inside the file.
  */
 const unsigned char *elf_section_data(const struct elf *elf, const struct elf_section *section,
 				      size_t *size);
+
+/* Return the string at @offset of string table @table, borrowed; "" if it is unreadable. */
+const char *elf_string(const struct elf *elf, const struct elf_section *table, uint32_t offset);
 
 /* Read program header @index. Return 0, -ENOENT or -ENOEXEC as elf_section() does. */
 int elf_segment(const struct elf *elf, uint32_t index, struct elf_segment *segment);
@@ -102,20 +113,5 @@ int elf_loads_offset(const struct elf *elf, const struct elf_loads *loads, uint6
 
 /* Return whether @vaddr is in a PT_LOAD segment with all of @flags (PF_X, PF_W, PF_R). */
 bool elf_vaddr_has_flags(const struct elf *elf, uint64_t vaddr, uint32_t flags);
-
-/* Start with symbol table @type, SHT_SYMTAB or SHT_DYNSYM. Return 0 or -ENOENT. */
-int elf_symbols(const struct elf *elf, uint32_t type, struct elf_symbol_iter *iter);
-
-/* Read the next symbol; an unreadable name is "". Return false at the end. */
-bool elf_symbol_next(struct elf_symbol_iter *iter, struct elf_symbol *symbol);
-
-/*
- * Find the defined symbol called @name: in .dynsym through .gnu.hash if the
- * file has that, else by a linear search; then in .symtab. Return 0 or -ENOENT.
- */
-int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol);
-
-/* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */
-int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
 #endif

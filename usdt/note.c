@@ -8,6 +8,7 @@
 
 #define NOTE_OWNER	"stapsdt"
 #define NOTE_TYPE	3	/* NT_STAPSDT */
+#define NOTE_BYTES	16	/* equivalent of the work that each note causes */
 #define NOTES_MAX	(8u << 20)	/* bytes of the section; 531 notes take 60,000 */
 
 /* An ELF note; the bytes are borrowed. */
@@ -51,12 +52,16 @@ static bool note_read(struct usdt_note_iter *iter, struct note *note)
 {
 	struct cursor c = cursor_over(iter->data, iter->size, iter->elf->big_endian);
 
+	if (!elf_spend(iter->elf, NOTE_BYTES))
+		return false;
 	cursor_seek(&c, iter->pos);
 	note->owner_size = (size_t)cursor_uint(&c, 4);
 	note->desc_size = (size_t)cursor_uint(&c, 4);
 	note->type = (uint32_t)cursor_uint(&c, 4);
 	note->owner = read_padded(&c, (uint32_t)note->owner_size);
 	note->desc = read_padded(&c, (uint32_t)note->desc_size);
+	if (!c.bad)
+		elf_spend(iter->elf, c.pos - iter->pos);
 	iter->pos = c.bad ? iter->size : c.pos;
 	return !c.bad;
 }

@@ -10,6 +10,8 @@
 
 #define BODY_MAX	(1u << 19)	/* bytes of a function; at most 330,000 seen, in PHP */
 #define SECTIONS_MAX	1024		/* executables have some dozens */
+#define INSN_BYTES	16		/* equivalent of decoding an instruction */
+#define CALL_BYTES	8		/* equivalent of testing whether a call starts at a byte */
 
 #define EH_PCREL	0x1b	/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 #define EH_COUNT	0x03	/* DW_EH_PE_udata4 */
@@ -128,7 +130,7 @@ static bool sweep_meets(const struct elf *elf, uint64_t vaddr, uint64_t start, u
 	uint64_t target;
 	unsigned int n;
 
-	for (uint64_t at = start; at < end; at += n) {
+	for (uint64_t at = start; at < end && elf_spend(elf, INSN_BYTES); at += n) {
 		n = arch->length(c.data + c.pos, cursor_left(&c));
 		if (at == vaddr || (!n && at < vaddr))
 			return true;
@@ -211,7 +213,8 @@ size_t site_calls(const struct elf *elf, const struct elf_symbol *function, cons
 		return 0;
 	cursor_seek(&code, offset);
 	bytes = cursor_bytes(&code, (size_t)function->size);
-	if (!bytes)
+	if (!bytes || function->size > BODY_MAX ||
+	    !elf_spend(elf, function->size * CALL_BYTES))
 		return 0;
 	code = cursor_over(bytes, (size_t)function->size, false);
 	for (size_t at = 0; at < function->size; at += arch->insn_align) {

@@ -13,6 +13,7 @@
 #ifndef USDT_SITE_H
 #define USDT_SITE_H
 
+#include "usdt/elf_symbol.h"
 #include "usdt/note.h"
 
 #define SITE_REG	4	/* bytes of a register's name: "rbx", "x19" */

@@ -16,6 +16,7 @@
 #define PROC_BYTES	640			/* of a PGPROC that are searched */
 #define CHAIN_MAX	512			/* holders and waiters of one lock */
 #define SIBLINGS_MAX	64			/* processes to search for, for one wait */
+#define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
 #define DATA_MAX	(16u << 20)		/* bytes of variables that are searched */
 
 /*
@@ -88,9 +89,10 @@ static void find_tranches(const struct elf *elf, struct postgres_locks *places)
 	}
 	if (!elf_section_find(elf, ".rodata", &section))
 		data = elf_section_data(elf, &section, &size);
+	size = size < RODATA_MAX ? size : RODATA_MAX;
 	for (int i = 0; i < 2; i++) {
-		at = data ? memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2) :
-			    NULL;
+		at = data && elf_spend(elf, size) ?
+		     memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2) : NULL;
 		places->texts[i] = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
 	}
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """A user without privileges starts programs whose files are made to stall or to end the tool."""
 
+import os
+import shutil
 import subprocess
 import time
 
@@ -13,17 +15,40 @@ from requirements import need_root
 from statements import stopped
 
 SYMBOLS = 1 << 20	# entries of a table: more are not read
+ENDS = 0.7		# seconds it may take longer to end
 HEAD = 65536		# bytes of a file that remain when it is truncated
 
 
 @pytest.fixture
-def attacker(mysql_program, tmp_path):
+def attackers(mysql_program):
+    """attackers(PROGRAM) starts a user who makes files of it; first there is a server, which can be traced."""
     need_root()
+    started = []
+
+    def start(program):
+        started.append(Attacker(program))
+        shutil.copy(mysql_program("mysql8"), started[-1].path)
+        return started[-1]
+    yield start
+    for one in started:
+        one.end()
+
+
+@pytest.fixture
+def attacker(attackers, mysql_program, tmp_path):
+    """One whose program has all symbols that are required, and none that are optional."""
     program = tmp_path / "program"
     subprocess.run(["strip", "-o", program, mysql_program("mysql8")], check=True)
-    one = Attacker(program)
-    yield one
-    one.end()
+    return attackers(program)
+
+
+@pytest.fixture
+def pretender(attackers, tmp_path):
+    """One whose program has nothing of a server but the name."""
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-s", "-o", program, "-x", "c", "-"], input=b"int getchar(void); int main(void)"
+                   b" { return getchar(); }", check=True)
+    return attackers(program)
 
 
 @pytest.fixture
@@ -48,7 +73,6 @@ def shows(traced, victim, tag):
 @pytest.mark.parametrize("entry", [sparse_elf.SYMBOL, 8192])
 def test_truncated_while_it_is_parsed(attacker, victim, tool, entry):
     """Its process has ended by then: the file of one that runs cannot be written to."""
-    attacker.do("make", 0, sparse_elf.SYMBOL)
     traced = tracing(tool, victim, attacker)
     for seconds in (0.02, 0.05, 0.1, 0.2):
         attacker.do("make", SYMBOLS, entry)
@@ -57,3 +81,50 @@ def test_truncated_while_it_is_parsed(attacker, victim, tool, entry):
         time.sleep(0.5)
     shows(traced, victim, "after")
     stopped(traced)
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        user, system = f.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def test_others_are_drained_meanwhile(attacker, victim, tool):
+    """The victim's own count is the judge."""
+    traced = tracing(tool, victim, attacker)
+    attacker.begin("storm", 5, SYMBOLS)
+    said = victim.do("pace 4000 10000")
+    attacker.finish()
+    ran = int(next(line for line in said if line.startswith("ran ")).split()[1])
+    stopped(traced)
+    shown = sum(one["pid"] == victim.pid for one in traced.statements)
+    assert shown == ran, traced.said()
+
+
+def test_ends_meanwhile(attacker, victim, tool):
+    """It does not first read the files that are still to be read. Compared with an end in peace."""
+    for _ in range(3):
+        took = []
+        for files in (0, 8):
+            traced = tracing(tool, victim, attacker)
+            attacker.begin("storm", files, SYMBOLS)
+            time.sleep(0.5)
+            begun = time.monotonic()
+            assert traced.stop() == 0, traced.said()
+            took.append(time.monotonic() - begun)
+            attacker.finish()
+        assert took[1] < took[0] + ENDS, f"{took} s"
+
+
+def test_the_same_file_again(pretender, victim, tool):
+    """Read once, whatever it was executed; reported once."""
+    traced = tracing(tool, victim, pretender)
+    pretender.do("make", SYMBOLS, sparse_elf.SYMBOL)
+    pretender.do("run", 1, 1)
+    begun = cpu_seconds(traced.pid)
+    pretender.do("run", 200, 0.02)
+    shows(traced, victim, "after")
+    took = cpu_seconds(traced.pid) - begun
+    stopped(traced)
+    assert took < 0.5, f"{took} s of CPU time"
+    assert traced.stderr.count(f"{pretender.path}: not a supported") == 1, traced.said()

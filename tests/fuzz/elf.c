@@ -71,6 +71,20 @@ static bool is_symbol(const struct elf *elf, const char *name, uint64_t value)
 	return false;
 }
 
+/* The index must find the same symbol as the linear search. */
+static void check_index(const struct elf *elf, const char *name)
+{
+	struct elf_symbol linear = { .value = 0 }, found = { .value = 0 };
+	struct elf_index index = { .symtab = { NULL, NULL, 0, false } };
+	struct elf indexed = *elf;
+	int err = elf_symbol_find(elf, name, &linear);
+
+	indexed.index = &index;
+	REQUIRE(elf_symbol_find(&indexed, name, &found) == err);
+	REQUIRE(err || (found.name == linear.name && found.value == linear.value));
+	elf_index_free(&index);
+}
+
 static void check_symbols(const struct elf *elf, uint32_t table, const struct elf_loads *loads)
 {
 	struct elf_symbol_iter iter;
@@ -95,6 +109,7 @@ static void check_symbols(const struct elf *elf, uint32_t table, const struct el
 			/* A wrong .gnu.hash hides symbols of .dynsym, but not of .symtab. */
 			REQUIRE(table != 2 || !symbol.shndx || symbol.type == 3 || symbol.type == 4,
 				"%s", symbol.name);
+		check_index(elf, symbol.name);
 		accessor_read(elf, symbol.name, &accessor);
 		accessor_read_setter(elf, symbol.name, &accessor);
 		accessor_read_compared(elf, symbol.name, &accessor);

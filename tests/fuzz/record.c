@@ -4,7 +4,7 @@
  * and filters, a position in the ring, the length and text of a process title, then the ring's
  * content, including the kernel's record headers. No process of the host is read.
  */
-#define discover_executed record_executed
+#define arrivals_put record_executed
 #define process_title record_title
 #define container_read record_container
 #include "db/tracer.c"
@@ -26,11 +26,11 @@
 static const char *record_text;		/* the title and container of every process */
 static size_t record_text_len;
 
-void record_executed(struct discover *d, const struct event_exec *exec)
+void record_executed(struct arrivals *arrivals, const struct event_exec *exec)
 {
 	char name[sizeof(exec->name.comm)];
 
-	(void)d;
+	(void)arrivals;
 	memcpy(name, exec->name.comm, sizeof(name));
 }
 

@@ -6,6 +6,7 @@ file_attacker.py PROGRAM FOLDER: carries out the commands on standard input, one
 
 	make COUNT ENTRY	write FOLDER/mysqld anew, with a symbol table of COUNT entries of so many bytes
 	run TIMES SECONDS	start it so often and end it after so many seconds
+	storm FILES COUNT	make and run so many files, one after the other, each anew
 	truncate BYTES		cut it to that length
 """
 
@@ -81,6 +82,11 @@ def main(program, folder):
         elif word == "run":
             for _ in range(int(values[0])):
                 started(path, float(values[1]))
+        elif word == "storm":
+            for _ in range(int(values[0])):
+                sparse_elf.with_symbols(program, path + ".new", int(values[1]))
+                os.rename(path + ".new", path)
+                started(path, 0.1)
         elif word == "truncate":
             os.truncate(path, int(values[0]))
         print("done", flush=True)

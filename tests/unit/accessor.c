@@ -4,6 +4,7 @@
  * code of other compilers for the same source, and bodies that must be refused.
  */
 #include "usdt/accessor.h"
+#include "usdt/elf_symbol.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -227,7 +227,7 @@ int main(void)
 	selfprobe_done(0);
 	for (size_t i = 0; i < 2; i++)
 		functions[i]();
-	if (fd < 0 || elf_map_open(&file, fd) ||
+	if (fd < 0 || elf_map_open(&file, fd, NULL) ||
 	    object_open(&object, bpf_statement, (size_t)(bpf_statement_end - bpf_statement)))
 		return 1;
 	close(fd);

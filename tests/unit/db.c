@@ -128,7 +128,7 @@ static void semaphore_notes(void)
 /* A result is remembered for the file that was read: exec may replace a program at any time. */
 static void detection(void)
 {
-	struct detect detect = { NULL, 0 };
+	struct detect detect = { .files = NULL };
 	struct process process, other;
 
 	CHECK(!process_read((uint32_t)getpid(), NULL, &process));
@@ -141,8 +141,16 @@ static void detection(void)
 	/* A name is rejected for the file that was examined, and for no other engine or file. */
 	strcpy(process.exe, "/attacker/mysqld");
 	CHECK(detect_process(&detect, &process) == engines_by_name("mysql"));
+	CHECK(!detect_is_rejected(&detect, &process));
 	detect_reject(&detect, &process);
-	CHECK(!detect_process(&detect, &process));
+	CHECK(!detect_process(&detect, &process) && detect_is_rejected(&detect, &process));
+	/* A file that has changed is examined again. */
+	other = process;
+	other.file.ctime.tv_nsec ^= 1;
+	CHECK(!detect_is_rejected(&detect, &other));
+	other = process;
+	other.file.dev++;
+	CHECK(!detect_is_rejected(&detect, &other));
 	strcpy(process.exe, "/attacker/postgres");
 	CHECK(detect_process(&detect, &process) == engines_by_name("postgresql"));
 	strcpy(other.exe, "/usr/sbin/mysqld");

@@ -41,6 +41,7 @@
 #define clock_ns		fake_clock_ns
 #define detect_process		fake_detect_process
 #define detect_reject(detect, process)	((void)(detect), (void)(process))
+#define detect_is_rejected(detect, process)	((void)(detect), (void)(process), false)
 #define target_open		fake_target_open
 #define target_close		fake_target_close
 #define sys_map_update		fake_map_update

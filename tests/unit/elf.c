@@ -3,7 +3,7 @@
  * usdt/cursor.h, elf.c and note.c with files built in memory: valid ones of both
  * classes and byte orders, and hostile ones. Also meant for ASan and UBSan.
  */
-#include "usdt/elf.h"
+#include "usdt/elf_symbol.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -1140,6 +1140,153 @@ static void test_hostile_is_linear(void)
 	CHECK(used < 20 * CLOCKS_PER_SEC, "%ld s", (long)(used / CLOCKS_PER_SEC));
 }
 
+/* A file with COUNT symbols in .symtab whose names are in @strings, which begins with a NUL. */
+static unsigned char *with_symbols(struct image *im, const Elf64_Sym *symbols, size_t count,
+				   const char *strings, size_t len, size_t *size)
+{
+	size_t table = count * sizeof(*symbols);
+	unsigned char *file = malloc(im->size + table + len);
+
+	if (!file)
+		abort();
+	POKE_SHDR(im, S_SYMTAB, sh_offset, im->size);
+	POKE_SHDR(im, S_SYMTAB, sh_size, table);
+	POKE_SHDR(im, S_STRTAB, sh_offset, im->size + table);
+	POKE_SHDR(im, S_STRTAB, sh_size, len);
+	memcpy(file, im->bytes, im->size);
+	memcpy(file + im->size, symbols, table);
+	memcpy(file + im->size + table, strings, len);
+	*size = im->size + table + len;
+	return file;
+}
+
+static bool same_symbol(const struct elf_symbol *a, const struct elf_symbol *b)
+{
+	return !strcmp(a->name, b->name) && a->value == b->value && a->shndx == b->shndx &&
+	       a->type == b->type;
+}
+
+/* Both ways must find the same. */
+static void compare_find(struct elf *elf, struct elf_index *index, const char *name)
+{
+	struct elf_symbol linear = { .name = "" }, indexed = { .name = "" };
+	int err;
+
+	elf->index = NULL;
+	err = elf_symbol_find(elf, name, &linear);
+	elf->index = index;
+	CHECK(elf_symbol_find(elf, name, &indexed) == err, "%s", name);
+	CHECK(err || same_symbol(&linear, &indexed), "%s", name);
+}
+
+static void test_index(void)
+{
+	static const char *const names[] = { "malloc", "hidden", "absent", "", "x", "alpha " };
+
+	for (int f = 0; f < 2 * NFLAVORS; f++) {
+		struct image im = build(f % NFLAVORS);
+		struct elf_index index = { .symtab = { NULL, NULL, 0, false } };
+		struct elf elf;
+
+		if (f >= NFLAVORS)
+			POKE_SHDR(&im, S_HASH, sh_type, SHT_PROGBITS);
+		elf = open_image(&im);
+		for (size_t i = 0; i < NEXPORTED; i++)
+			compare_find(&elf, &index, exported[i]);
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			compare_find(&elf, &index, names[i]);
+		CHECK(!index.dynsym.tried == (f < NFLAVORS) && index.symtab.tried);
+		elf_index_free(&index);
+		CHECK(!index.symtab.first && !index.symtab.tried);
+	}
+}
+
+#define MANY		5000
+#define LONG_NAME	300
+
+/* Duplicates, names of every length and names that share their ends; the order decides. */
+static void test_index_random(void)
+{
+	static Elf64_Sym symbols[MANY];
+	static char strings[64 * 1024];
+	struct image im = build(0);
+	struct elf_index index = { .symtab = { NULL, NULL, 0, false } };
+	unsigned char *file;
+	struct elf elf;
+	size_t size;
+
+	srandom(1);
+	for (size_t i = 1; i < sizeof(strings) - 1; i++)
+		strings[i] = random() % 40 ? 'a' + (char)(random() % 3) : '\0';
+	for (int i = 0; i < MANY; i++)
+		symbols[i] = (Elf64_Sym){
+			.st_name = (uint32_t)(random() % sizeof(strings)),
+			.st_info = (unsigned char)(random() % 5), .st_value = (uint64_t)i,
+			.st_shndx = random() % 4 ? S_TEXT : SHN_UNDEF,
+		};
+	memset(strings + 1, 'l', LONG_NAME);
+	strings[1 + LONG_NAME] = '\0';
+	for (int i = 0; i < 300; i++)
+		symbols[i].st_name = 1 + (uint32_t)i;
+	file = with_symbols(&im, symbols, MANY, strings, sizeof(strings), &size);
+	CHECK(!elf_open(&elf, file, size));
+	for (int i = 0; i < MANY; i++)
+		compare_find(&elf, &index, strings + symbols[i].st_name);
+	elf_index_free(&index);
+	free(file);
+}
+
+static unsigned int pauses, pauses_max;
+
+static bool on_pause(void *arg)
+{
+	CHECK(arg == &pauses);
+	return ++pauses == pauses_max;
+}
+
+/* Work is bounded in whatever way it is caused, and interrupted regularly. */
+static void test_work(void)
+{
+	const size_t count = 1 << 20;
+	Elf64_Sym *symbols = calloc(count, sizeof(*symbols));
+	struct image im = build(0);
+	struct elf_symbol symbol;
+	unsigned char *file;
+	size_t size;
+	struct elf elf;
+
+	if (!symbols)
+		abort();
+	for (size_t i = 0; i < count; i++)
+		symbols[i] = (Elf64_Sym){ .st_name = 1, .st_shndx = S_TEXT };
+	file = with_symbols(&im, symbols, count, "\0hidden", 8, &size);
+	free(symbols);
+	CHECK(!elf_open(&elf, file, size));
+	for (int indexed = 0; indexed < 2; indexed++) {
+		struct elf_work work = { .left = 1 << 20, .pause_at = 1 << 20 };
+		struct elf_index index = { .symtab = { NULL, NULL, 0, false } };
+
+		elf.work = &work;
+		elf.index = indexed ? &index : NULL;
+		CHECK(elf_symbol_find(&elf, "absent", &symbol) == -ENOENT && !work.left);
+		CHECK(elf_symbol_find(&elf, "hidden", &symbol) == -ENOENT);
+		CHECK(elf_section_find(&elf, ".text", &(struct elf_section){ 0 }) == -ENOENT);
+		elf_index_free(&index);
+		work = (struct elf_work){ .left = 1 << 30, .pause_at = 1 << 30,
+					  .pause = on_pause, .arg = &pauses };
+		pauses = pauses_max = 0;
+		CHECK(elf_symbol_find(&elf, "absent", &symbol) == -ENOENT && work.left);
+		CHECK(pauses >= count * sizeof(Elf64_Sym) >> 20, "%u", pauses);
+		elf_index_free(&index);
+		pauses = 0;
+		pauses_max = 5;
+		CHECK(elf_symbol_find(&elf, "absent", &symbol) == -ENOENT);
+		CHECK(pauses == 5 && work.stopped && !work.left);
+		elf_index_free(&index);
+	}
+	free(file);
+}
+
 int main(void)
 {
 	alarm(300);	/* a hang is a failure */
@@ -1168,6 +1315,9 @@ int main(void)
 	RUN(test_overflow_table);
 	RUN(test_symbol_entsize);
 	RUN(test_overlap);
+	RUN(test_index);
+	RUN(test_index_random);
+	RUN_LONG(test_work);
 	RUN(test_hostile_is_linear);
 	return check_done();
 }

@@ -74,7 +74,7 @@ static void truncated(void)
 
 	for (int i = 0; i < 3; i++) {
 		fd[i] = make_file();
-		CHECK(!elf_map_open(&map[i], fd[i]));
+		CHECK(!elf_map_open(&map[i], fd[i], NULL));
 		CHECK(((unsigned char *)map[i].data)[FILE_BYTES] == 0);
 	}
 	faults = 0;
@@ -100,7 +100,7 @@ static void not_mapped(void)
 	struct elf_map map;
 	int fd = make_file();
 
-	CHECK(!elf_map_open(&map, fd));
+	CHECK(!elf_map_open(&map, fd, NULL));
 	elf_map_close(&map);
 	CHECK(!elf_map_fault(&map) && !elf_map_fault(NULL));
 	data = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
@@ -118,10 +118,10 @@ static void refused(void)
 	struct elf_map map;
 	int fd = memfd_create("file", MFD_CLOEXEC), pipes[2];
 
-	CHECK(elf_map_open(&map, fd) == -ENOEXEC);
-	CHECK(!ftruncate(fd, 4096) && elf_map_open(&map, fd) == -ENOEXEC);
-	CHECK(elf_map_open(&map, -1) == -EBADF);
-	CHECK(!pipe(pipes) && elf_map_open(&map, pipes[0]) == -ENOEXEC);
+	CHECK(elf_map_open(&map, fd, NULL) == -ENOEXEC);
+	CHECK(!ftruncate(fd, 4096) && elf_map_open(&map, fd, NULL) == -ENOEXEC);
+	CHECK(elf_map_open(&map, -1, NULL) == -EBADF);
+	CHECK(!pipe(pipes) && elf_map_open(&map, pipes[0], NULL) == -ENOEXEC);
 	close(pipes[0]);
 	close(pipes[1]);
 	close(fd);
