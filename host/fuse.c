@@ -10,30 +10,20 @@
 #include <unistd.h>
 
 #include "host/mount.h"
+#include "host/open.h"
 
 #define TYPE_SIZE	16	/* bytes; longer names are cut */
-
-/* Return the ID of the mount of the file open as @fd, 0 if unknown. */
-static unsigned int mount_id(int fd)
-{
-	char file[PROCESS_PATH], info[512];
-	ssize_t n;
-
-	snprintf(file, sizeof(file), "fdinfo/%d", fd);
-	n = process_read_file((uint32_t)getpid(), file, info, sizeof(info) - 1);
-	info[n > 0 ? n : 0] = '\0';
-	return process_status_number(info, "\nmnt_id:");
-}
+#define MOUNTS_MAX	(1u << 20)	/* bytes of mountinfo: a user may have 100,000 mounts */
 
 /*
  * Parse a line of mountinfo, "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG...] - TYPE SOURCE ...".
  * Spaces in paths are escaped. Return whether it is mount @id, and its type.
  */
-static bool line_parse(const char *line, unsigned int id, char *type)
+static bool line_parse(const char *line, long id, char *type)
 {
 	const char *end = strstr(line, " - ");
 
-	if (strtoul(line, NULL, 10) != id || !end)
+	if (strtol(line, NULL, 10) != id || !end)
 		return false;
 	end += 3;
 	snprintf(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);
@@ -41,11 +31,11 @@ static bool line_parse(const char *line, unsigned int id, char *type)
 }
 
 /* Find mount @id among those that process @pid sees. Return whether it is there, and its type. */
-static bool mount_type(uint32_t pid, unsigned int id, char *type)
+static bool mount_type(uint32_t pid, long id, char *type)
 {
 	char path[PROCESS_PATH], buf[16384], *line, *end;
 	bool found = false;
-	size_t len = 0;
+	size_t len = 0, sum = 0;
 	ssize_t n;
 	int fd;
 
@@ -53,8 +43,10 @@ static bool mount_type(uint32_t pid, unsigned int id, char *type)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	while (!found && len < sizeof(buf) && (n = read(fd, buf + len, sizeof(buf) - len)) > 0) {
+	while (!found && sum < MOUNTS_MAX && len < sizeof(buf) &&
+	       (n = read(fd, buf + len, sizeof(buf) - len)) > 0) {
 		len += (size_t)n;
+		sum += (size_t)n;
 		for (line = buf; !found && (end = memchr(line, '\n', len)); line = end + 1) {
 			*end = '\0';
 			found = line_parse(line, id, type);
@@ -91,21 +83,26 @@ static bool users_have_fuse(void)
 	return found;
 }
 
-bool fuse_may_serve(const struct process *process)
+bool fuse_may_serve_file(uint32_t pid, int fd)
 {
-	int fd = process_open_path(process);
-	unsigned int id = fd < 0 ? 0 : mount_id(fd);
 	char type[TYPE_SIZE] = "";
-	bool known;
+	long id = open_mount_id(fd);
+	bool known = mount_type(pid, id, type) || mount_type((uint32_t)getpid(), id, type);
 
-	if (fd < 0)
-		return false;
-	close(fd);
-	known = mount_type(process->pid, id, type) || mount_type((uint32_t)getpid(), id, type);
 	if (!strncmp(type, "fuse", 4))
 		return true;
 	/* The layers of an overlay are not visible, and their mounts may be gone. */
-	if (known && (strcmp(type, "overlay") || user_namespace_is_own(process->pid)))
+	if (known && (strcmp(type, "overlay") || user_namespace_is_own(pid)))
 		return false;
 	return users_have_fuse();
+}
+
+bool fuse_may_serve(const struct process *process)
+{
+	int fd = process_open_path(process);
+	bool may = fd >= 0 && fuse_may_serve_file(process->pid, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return may;
 }

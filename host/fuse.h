@@ -17,4 +17,7 @@
  */
 bool fuse_may_serve(const struct process *process);
 
+/* The same for opening files below the one of process @pid that is open as @fd by O_PATH. */
+bool fuse_may_serve_file(uint32_t pid, int fd);
+
 #endif

@@ -64,8 +64,7 @@ int open_regular(const char *path)
 	return fd;
 }
 
-/* Return the id of the mount of @fd, or -1. A bind mount has the device of another one. */
-static long mount_id(int fd)
+long open_mount_id(int fd)
 {
 	static const char key[] = "\nmnt_id:";
 	char path[40], text[256], *at;
@@ -108,30 +107,28 @@ static int next_name(const char **path, char name[NAME_MAX + 1])
  * openat2(2), Linux 5.6, finds the file in one call, but has its flags in memory, where a seccomp
  * filter cannot see them: the sandbox would have to permit opening files for writing.
  */
-int open_beneath(const char *directory, const char *path, bool mounts)
+int open_beneath(int dir, const char *path, bool mounts)
 {
-	int dir = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC), fd, err;
+	long mount = mounts ? 0 : open_mount_id(dir);
+	int err = mount < 0 ? -EXDEV : 0, at = -1, fd;
 	char name[NAME_MAX + 1];
-	long mount;
 
-	if (dir < 0)
-		return -errno;
-	mount = mounts ? 0 : mount_id(dir);
-	err = mount < 0 ? -EXDEV : 0;
 	while (!err && *path) {
 		err = next_name(&path, name);
 		if (!err && !strcmp(name, ".."))
 			err = -EXDEV;
 		if (err)
 			break;
-		fd = openat(dir, name, FIND);
-		err = fd < 0 ? -errno : !mounts && mount_id(fd) != mount ? -EXDEV : 0;
-		close(dir);
-		dir = fd;
+		fd = openat(at < 0 ? dir : at, name, FIND);
+		err = fd < 0 ? -errno : !mounts && open_mount_id(fd) != mount ? -EXDEV : 0;
+		if (at >= 0)
+			close(at);
+		at = fd;
 	}
-	fd = err ? err : open_handle_regular(dir, -1, "");
-	if (dir >= 0)
-		close(dir);
+	if (at < 0)
+		return err ? err : -EISDIR;
+	fd = err ? err : open_handle_regular(at, -1, "");
+	close(at);
 	return fd;
 }
 

@@ -18,11 +18,14 @@
 int open_regular(const char *path);
 
 /*
- * The same for the file @path below @directory, the link to a directory of a process in /proc.
+ * The same for the file @path below the directory open as @dir, possibly by O_PATH; borrowed.
  * Refuse symbolic links (-ELOOP), "..", and, unless @mounts, other mounts (-EXDEV), as openat2(2)
  * does with RESOLVE_BENEATH, RESOLVE_NO_SYMLINKS and RESOLVE_NO_XDEV.
  */
-int open_beneath(const char *directory, const char *path, bool mounts);
+int open_beneath(int dir, const char *path, bool mounts);
+
+/* Return the id of the mount of @fd, or -1. It is not accessed; a bind mount has its own id. */
+long open_mount_id(int fd);
 
 /*
  * Open a file for writing: append to it, or if @truncate, empty it; or create it with mode 0600.

@@ -308,7 +308,7 @@ static bool map_is_program(uint32_t pid, const struct process_map *map)
 int process_map_open(uint32_t pid, const struct process_map *map)
 {
 	char path[PROCESS_PATH + 40];
-	int fd;
+	int fd, root;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
@@ -323,7 +323,11 @@ int process_map_open(uint32_t pid, const struct process_map *map)
 	} else {
 		/* The kernel's path of a mapping contains no links, but may cross mounts. */
 		snprintf(path, sizeof(path), "/proc/%u/root", pid);
-		fd = open_beneath(path, map->path, true);
+		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		if (root < 0)
+			return -errno;
+		fd = open_beneath(root, map->path, true);
+		close(root);
 	}
 	return fd < 0 ? fd : map_check(fd, map);
 }

@@ -2,10 +2,12 @@
 #include "db/postgres/catalog.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "host/fuse.h"
 #include "host/open.h"
 
 #define CLASS_OID	1259		/* of pg_class, whose file the relation map names */
@@ -88,23 +90,38 @@ int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t rela
 }
 
 /*
- * Open file @file of the database. The server's processes run in the data directory. Return a
- * descriptor or -errno.
+ * Open the server's data directory, in which its processes run, unless another user's process may
+ * serve it. Return a descriptor or -errno.
  */
-static int catalog_open(uint32_t pid, uint32_t database, const char *file)
+static int catalog_directory(uint32_t pid)
 {
-	char directory[32], path[64];
+	char path[32];
+	int dir;
 
-	snprintf(directory, sizeof(directory), "/proc/%u/cwd", pid);
+	snprintf(path, sizeof(path), "/proc/%u/cwd", pid);
+	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return -errno;
+	if (!fuse_may_serve_file(pid, dir))
+		return dir;
+	close(dir);
+	return -EXDEV;
+}
+
+/* Open file @file of the database. Return a descriptor or -errno. */
+static int catalog_open(int dir, uint32_t database, const char *file)
+{
+	char path[64];
+
 	snprintf(path, sizeof(path), "base/%u/%s", database, file);
-	return open_beneath(directory, path, false);
+	return open_beneath(dir, path, false);
 }
 
 /* Find the name of the file with pg_class. Return 0 or -errno. */
-static int catalog_class(uint32_t pid, uint32_t database, char file[16])
+static int catalog_class(int dir, uint32_t database, char file[16])
 {
 	unsigned char map[MAP_BYTES];
-	int fd = catalog_open(pid, database, "pg_filenode.map");
+	int fd = catalog_open(dir, database, "pg_filenode.map");
 	ssize_t n;
 
 	if (fd < 0)
@@ -125,15 +142,16 @@ static int catalog_class(uint32_t pid, uint32_t database, char file[16])
 int postgres_catalog_name(uint32_t pid, uint32_t database, uint32_t relation,
 			  char name[LOCK_RELATION])
 {
+	int dir = catalog_directory(pid), fd, err;
 	unsigned char page[POSTGRES_PAGE];
 	char file[16];
-	int fd, err;
 
 	*name = '\0';
-	err = catalog_class(pid, database, file);
-	if (err)
-		return err;
-	fd = catalog_open(pid, database, file);
+	if (dir < 0)
+		return dir;
+	err = catalog_class(dir, database, file);
+	fd = err ? err : catalog_open(dir, database, file);
+	close(dir);
 	if (fd < 0)
 		return fd;
 	for (int i = 0; !err && i < PAGES_MAX && read(fd, page, sizeof(page)) == sizeof(page); i++)

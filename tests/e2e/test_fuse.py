@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """File systems that an ordinary user serves and that do not answer."""
 
+import os
+import pathlib
+import shutil
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -9,7 +13,7 @@ import pytest
 from requirements import need_root
 from stallfs import StallFs, build_idle
 from test_user_engine import memsqld	# noqa: F401  pylint: disable=unused-import
-from tool import Tool, run
+from tool import FIXTURES, Locks, Tool, run
 from user_engine import PROBES
 
 
@@ -45,3 +49,45 @@ def test_no_answer_later(tmp_path, idle, memsqld, who, layer):	# noqa: F811
         memsqld()
         traced.wait_for(lambda tool: tool.statements, timeout=8, what="a statement")
         assert traced.stop() == 0
+
+
+LAUNCH = """
+#include <fcntl.h>
+#include <unistd.h>
+int main(void)
+{
+	if (chdir("/tmp/fs") || dup2(open("%s/in", O_RDWR), 0) || dup2(open("%s/out", O_RDWR), 1) != 1)
+		return 1;
+	return execl("%s/postgres", "postgres", "catalog", (char *)0);
+}
+"""
+
+
+@pytest.mark.parametrize("who", ["root", "user"])
+def test_working_directory_without_an_answer(tmp_path, who):
+    """locks reads no catalog below a working directory that an ordinary user serves."""
+    need_root()
+    folder = pathlib.Path(tempfile.mkdtemp(dir="/var/tmp"))	# /tmp is another one for the program
+    for parent in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        if str(parent) != "/tmp":
+            parent.chmod(0o755)
+    try:
+        folder.chmod(0o755)
+        subprocess.run(["gcc", "-O2", "-rdynamic", "-no-pie", "-fcf-protection=none", "-o", folder / "postgres",
+                        os.path.join(FIXTURES, "hostilelocks.c")], check=True)
+        (folder / "launch.c").write_text(LAUNCH % ((folder,) * 3))
+        subprocess.run(["gcc", "-static", "-o", folder / "launch", folder / "launch.c"], check=True)
+        for name in ("in", "out"):
+            os.mkfifo(folder / name)
+            (folder / name).chmod(0o666)
+        with StallFs(tmp_path, folder / "launch", "launch", who, "plain") as fs:
+            fs.runs("postgres")
+            with Locks("locks", "--json", "-m", "0", "-p", fs.pid) as traced:
+                scene = os.open(folder / "in", os.O_RDWR)	# does not wait for a reader
+                os.write(scene, b"\n")
+                os.close(scene)
+                wait = traced.wait_for(lambda tool: tool.waits, timeout=6, what="the wait")[0]
+                assert traced.stop() == 0
+        assert wait["relation_oid"] == 4711 and "relation" not in wait
+    finally:
+        shutil.rmtree(folder)

@@ -78,6 +78,15 @@ static int judge(const char *path, bool mounts)
 	return fd;
 }
 
+static int beneath(const char *path, bool mounts)
+{
+	int base = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = open_beneath(base, path, mounts);
+
+	close(base);
+	return fd;
+}
+
 static bool same(int a, int b)
 {
 	struct stat x, y;
@@ -87,7 +96,7 @@ static bool same(int a, int b)
 
 static void compare(const char *path, bool mounts)
 {
-	int expected = judge(path, mounts), fd = open_beneath(dir, path, mounts);
+	int expected = judge(path, mounts), fd = beneath( path, mounts);
 
 	if (expected != -2)
 		CHECK(expected < 0 ? fd < 0 : fd >= 0 && same(expected, fd), "%s: %d, not %d",
@@ -128,14 +137,14 @@ static void beneath_is_as_openat2(void)
 	alarm(60);	/* a hang is a failure */
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		if (*paths[i] == '/')	/* openat2() has no absolute paths below a directory */
-			CHECK(close(open_beneath(dir, paths[i], false)) == 0, "%s", paths[i]);
+			CHECK(close(beneath( paths[i], false)) == 0, "%s", paths[i]);
 		else
 			compare(paths[i], false);
 		if (*paths[i] != '/')
 			compare(paths[i], true);
 	}
 	/* openat2() permits ".." that stays below the directory. */
-	CHECK(open_beneath(dir, "base/../base/5/file", true) == -EXDEV);
+	CHECK(beneath( "base/../base/5/file", true) == -EXDEV);
 	alarm(0);
 }
 
@@ -156,8 +165,8 @@ static void mounts_are_refused(void)
 			_exit(77);
 		compare("mount/5/file", false);
 		compare("mount/5/file", true);
-		_exit(open_beneath(dir, "mount/5/file", false) != -EXDEV ||
-		      open_beneath(dir, "mount/5/file", true) < 0);
+		_exit(beneath( "mount/5/file", false) != -EXDEV ||
+		      beneath( "mount/5/file", true) < 0);
 	}
 	waitpid(pid, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
@@ -190,7 +199,7 @@ static void leases_are_not_awaited(void)
 	}
 	if (read(fds[0], &byte, 1) == 1 && byte == 'y') {
 		alarm(20);
-		CHECK(open_beneath(dir, "leased", false) == -EAGAIN);
+		CHECK(beneath( "leased", false) == -EAGAIN);
 		CHECK(open_regular(path) == -EAGAIN);
 		CHECK(open_output(path, false) == -EAGAIN);
 		alarm(0);
