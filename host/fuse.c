@@ -16,11 +16,17 @@
 /* Return the ID of the mount of the file open as @fd, 0 if unknown. */
 static unsigned int mount_id(int fd)
 {
-	char file[PROCESS_PATH], info[512];
+	char path[PROCESS_PATH], info[512];
 	ssize_t n;
+	int file;
 
-	snprintf(file, sizeof(file), "fdinfo/%d", fd);
-	n = process_read_file((uint32_t)getpid(), file, info, sizeof(info) - 1);
+	/* Not by PID: /proc may be that of another PID namespace. */
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = open(path, O_RDONLY | O_CLOEXEC);
+	if (file < 0)
+		return 0;
+	n = read(file, info, sizeof(info) - 1);
+	close(file);
 	info[n > 0 ? n : 0] = '\0';
 	return process_status_number(info, "\nmnt_id:");
 }
@@ -40,17 +46,15 @@ static bool line_parse(const char *line, unsigned int id, char *type)
 	return true;
 }
 
-/* Find mount @id among those that process @pid sees. Return whether it is there, and its type. */
-static bool mount_type(uint32_t pid, unsigned int id, char *type)
+/* Find mount @id in the mountinfo file @path. Return whether it is there, and its type. */
+static bool mount_type(const char *path, unsigned int id, char *type)
 {
-	char path[PROCESS_PATH], buf[16384], *line, *end;
+	char buf[16384], *line, *end;
 	bool found = false;
 	size_t len = 0;
 	ssize_t n;
-	int fd;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	while (!found && len < sizeof(buf) && (n = read(fd, buf + len, sizeof(buf) - len)) > 0) {
@@ -95,13 +99,14 @@ bool fuse_may_serve(const struct process *process)
 {
 	int fd = process_open_path(process);
 	unsigned int id = fd < 0 ? 0 : mount_id(fd);
-	char type[TYPE_SIZE] = "";
+	char path[PROCESS_PATH], type[TYPE_SIZE] = "";
 	bool known;
 
 	if (fd < 0)
 		return false;
 	close(fd);
-	known = mount_type(process->pid, id, type) || mount_type((uint32_t)getpid(), id, type);
+	snprintf(path, sizeof(path), "/proc/%u/mountinfo", process->pid);
+	known = mount_type(path, id, type) || mount_type("/proc/self/mountinfo", id, type);
 	if (!strncmp(type, "fuse", 4))
 		return true;
 	/* The layers of an overlay are not visible, and their mounts may be gone. */
