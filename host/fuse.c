@@ -30,17 +30,15 @@ static bool line_parse(const char *line, long id, char *type)
 	return true;
 }
 
-/* Find mount @id among those that process @pid sees. Return whether it is there, and its type. */
-static bool mount_type(uint32_t pid, long id, char *type)
+/* Find mount @id in the mountinfo file @path. Return whether it is there, and its type. */
+static bool mount_type(const char *path, long id, char *type)
 {
-	char path[PROCESS_PATH], buf[16384], *line, *end;
+	char buf[16384], *line, *end;
 	bool found = false;
 	size_t len = 0, sum = 0;
 	ssize_t n;
-	int fd;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
 	while (!found && sum < MOUNTS_MAX && len < sizeof(buf) &&
@@ -85,10 +83,13 @@ static bool users_have_fuse(void)
 
 bool fuse_may_serve_file(uint32_t pid, int fd)
 {
-	char type[TYPE_SIZE] = "";
+	char path[PROCESS_PATH], type[TYPE_SIZE] = "";
 	long id = open_mount_id(fd);
-	bool known = mount_type(pid, id, type) || mount_type((uint32_t)getpid(), id, type);
+	bool known;
 
+	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
+	/* Not by our PID: /proc may be that of another PID namespace. */
+	known = mount_type(path, id, type) || mount_type("/proc/self/mountinfo", id, type);
 	if (!strncmp(type, "fuse", 4))
 		return true;
 	/* The layers of an overlay are not visible, and their mounts may be gone. */
