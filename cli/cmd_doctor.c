@@ -15,6 +15,7 @@
 #include "cli/start.h"
 #include "cli/version.h"
 #include "db/selftest.h"
+#include "usdt/fmt.h"
 
 struct cmd_doctor {
 	struct doctor doctor;
@@ -39,7 +40,7 @@ static void self_test_step(void *arg, const struct selftest_step *step)
 	struct doctor *doctor = &cmd->doctor;
 	char subject[64];
 
-	snprintf(subject, sizeof(subject), "%s, %s", step->method, step->what);
+	fmt_text(subject, sizeof(subject), "%s, %s", step->method, step->what);
 	if (doctor->options.json)
 		step_json(cmd, step);
 	if (step->error)

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -26,6 +25,7 @@
 #include "host/open.h"
 #include "host/process.h"
 #include "sql/glob.h"
+#include "usdt/fmt.h"
 #include "usdt/probe.h"
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
@@ -75,7 +75,7 @@ static void list_fail_open(struct list *list, const char *path, int err)
 {
 	char cause[128];
 
-	snprintf(cause, sizeof(cause), "cannot open: %s",
+	fmt_text(cause, sizeof(cause), "cannot open: %s",
 		 err == -EINVAL ? "not a regular file" : strerror(-err));
 	list_fail(list, path, cause,
 		  err == -EACCES ? "run dbslower as a user who may read the file" : NULL);
@@ -101,7 +101,7 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 {
 	char full[FILTERED_MAX];
 
-	snprintf(full, sizeof(full), "%s:%s", probe->provider, probe->name);
+	fmt_text(full, sizeof(full), "%s:%s", probe->provider, probe->name);
 	for (unsigned int i = 0; i < list->options.word_count; i++) {
 		const char *filter = list->options.words[i];
 
@@ -135,7 +135,7 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 				    list->options.verbose);
 	}
 	if (probes.skipped) {
-		snprintf(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
+		fmt_text(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
 			 "the file", probes.skipped);
 		list_fail(list, path, cause, NULL);
 	}
@@ -201,7 +201,7 @@ static bool list_wants_map(const struct list *list, uint32_t pid, const struct p
 
 		if (!strchr(name, '/') ? library_is(file, name) : !strcmp(name, map->path))
 			return true;
-		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, name);
+		fmt_text(path, sizeof(path), "/proc/%u/root%s", pid, name);
 		/* The same file may have another name: /lib is a link to /usr/lib. */
 		if (*name == '/' && !stat(path, &st) && st.st_ino == map->ino)
 			return true;
@@ -316,8 +316,8 @@ static void list_process(struct list *list, uint32_t pid)
 	char number[12], subject[32];
 	int err = process_maps(pid, list_map, &process);
 
-	snprintf(number, sizeof(number), "%u", pid);
-	snprintf(subject, sizeof(subject), "process %u", pid);
+	fmt_text(number, sizeof(number), "%u", pid);
+	fmt_text(subject, sizeof(subject), "process %u", pid);
 	if (err)
 		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROCESS, err, number);
 	else if (!process.wanted && list->options.path_count)
@@ -378,7 +378,7 @@ static void list_servers(struct list *list)
 		int fd = process_open(server);
 
 		err = fd < 0 ? fd : list_open_file(list, server->exe, fd);
-		snprintf(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
+		fmt_text(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
 		if (fd >= 0 && err == -ENOENT)
 			list_report(list, server->exe, cause, NULL);
 		else if (err)
@@ -395,7 +395,7 @@ static int list_end(struct list *list)
 	if (err)
 		return message_output(&list->err, err);
 	if (list->seen && !list->printed) {
-		snprintf(cause, sizeof(cause), list->options.word_count > 1 ?
+		fmt_text(cause, sizeof(cause), list->options.word_count > 1 ?
 			 "this and the other filters match none of %llu probes" :
 			 "matches none of %llu probes", (unsigned long long)list->seen);
 		list_fail(list, list->options.words[0], cause,

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +17,7 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
+#include "usdt/fmt.h"
 
 #define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
 
@@ -104,7 +104,7 @@ static void stat_text(struct stat *stat, const struct stat_histogram *h)
 	const char *unit = stat_unit(stat), *wait = stat->tracing.loop.options.wait;
 	char title[32];
 
-	snprintf(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
+	fmt_text(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
 	histogram_bars(out, &h->slots, title);
 	output_string(out, "     ");
 	for (size_t i = 0; i < PERCENTILES; i++) {

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/capability.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "host/privileges.h"
 #include "loader/feature.h"
 #include "loader/sys.h"
+#include "usdt/fmt.h"
 
 #define MEMLOCK_NEEDED	(64u << 20)	/* bytes, before Linux 5.11 */
 
@@ -246,7 +246,7 @@ static void host_sysctls(struct doctor_host *h)
 
 	for (int i = 0; i < PRIVILEGES_SYSCTLS; i++)
 		if (!host->sysctls[i].error)
-			at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s = %ld",
+			at += fmt_text(text + at, sizeof(text) - (size_t)at, "%s%s = %ld",
 				       at ? ", " : "", host->sysctls[i].name,
 				       host->sysctls[i].value);
 	doctor_report(doctor, DOCTOR_OK, "sysctls", NULL, "%s", at ? text : "none is readable");

@@ -13,6 +13,7 @@
 #include "host/library.h"
 #include "host/open.h"
 #include "usdt/arch.h"
+#include "usdt/fmt.h"
 
 /* The servers that are being reported. */
 struct servers {
@@ -44,18 +45,18 @@ static void server_json(struct servers *servers, const struct server_info *serve
 static void server_words(const struct doctor *doctor, const struct server_info *server,
 			 bool traced, char *text, size_t size)
 {
-	int at = snprintf(text, size, "%s%s%s", server->title, *server->version ? " " : "",
+	int at = fmt_text(text, size, "%s%s%s", server->title, *server->version ? " " : "",
 			  server->version);
 
 	for (size_t i = 0; i < server->npids && (size_t)at < size - 32; i++)
-		at += snprintf(text + at, size - (size_t)at, i ? " %u" : ", pid %u",
+		at += fmt_text(text + at, size - (size_t)at, i ? " %u" : ", pid %u",
 			       server->pids[i]);
 	if (!traced)
 		return;
-	at += snprintf(text + at, size - (size_t)at, server->usdt ?
+	at += fmt_text(text + at, size - (size_t)at, server->usdt ?
 		       ", by its USDT probes and symbols" : ", by its symbols");
 	if (doctor->method != ATTACH_NONE)
-		snprintf(text + at, size - (size_t)at, " (%s)", server->method);
+		fmt_text(text + at, size - (size_t)at, " (%s)", server->method);
 }
 
 static void server_end(struct servers *servers)
@@ -143,7 +144,7 @@ static const char *machine_name(uint16_t machine, char text[32])
 
 	if (arch)
 		return arch->name;
-	snprintf(text, 32, "ELF machine %u", machine);
+	fmt_text(text, 32, "ELF machine %u", machine);
 	return text;
 }
 
@@ -153,12 +154,12 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 	char remedy[2 * PATH_MAX + 160], machine[32];
 
 	if (other->probes)
-		snprintf(remedy, sizeof(remedy),
+		fmt_text(remedy, sizeof(remedy),
 			 "dbslower list %s prints them; if two of them delimit statements, use "
 			 "dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME",
 			 path, path);
 	else
-		snprintf(remedy, sizeof(remedy),
+		fmt_text(remedy, sizeof(remedy),
 			 "specify the binary of a supported database server, not a program "
 			 "that starts it");
 	doctor_report(doctor, DOCTOR_OBSTACLE, path, remedy,

@@ -7,6 +7,7 @@
 
 #include "cli/escape.h"
 #include "db/engines.h"
+#include "usdt/fmt.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define NS_PER_MS 1000000ull
@@ -21,10 +22,10 @@ static void engine_words(char *text, size_t size)
 	for (size_t i = 0; engine_table[i]; i++) {
 		const char *const *word = engine_table[i]->words;
 
-		at += (size_t)snprintf(text + at, size - at, "%s%s", !i ? "" :
+		at += (size_t)fmt_text(text + at, size - at, "%s%s", !i ? "" :
 				       engine_table[i + 1] ? ", " : " and ", word[0]);
 		for (size_t n = 1; word[n] && at < size; n++)
-			at += (size_t)snprintf(text + at, size - at, "%s%s%s",
+			at += (size_t)fmt_text(text + at, size - at, "%s%s%s",
 					       n == 1 ? " (or " : ", ", word[n],
 					       word[n + 1] ? "" : ")");
 		if (at >= size)
@@ -264,7 +265,7 @@ static int parse_engine(struct option_parser *p, const char *word)
 	if (!engine) {
 		option_message(p, NULL, word, strlen(word));
 		engine_words(words, sizeof(words));
-		snprintf(forms, sizeof(forms), "databases: %s; thresholds: 30, 0.25, 250us, 1s",
+		fmt_text(forms, sizeof(forms), "databases: %s; thresholds: 30, 0.25, 250us, 1s",
 			 words);
 		return option_message_end(p, "neither a database nor a threshold", forms);
 	}

@@ -308,13 +308,15 @@ static void json_value(struct trace_view *view, const struct trace_field *field,
 		       const struct probe_request_field *type, uint64_t value)
 {
 	double number = value_float(value, type->size);
+	char text[32];
 
 	if (type->type == REQUEST_REGISTER && field && field->conversion)
 		value = value_cut(value, field->bits, field->conversion == 'd');
 	if (type->type == REQUEST_UNKNOWN || (type->type == REQUEST_FLOAT && !isfinite(number)))
 		output_string(view->out, "null");
 	else if (type->type == REQUEST_FLOAT)
-		output_printf(view->out, "%.17g", number);
+		output_bytes(view->out, text,
+			     (size_t)snprintf(text, sizeof(text), "%.17g", number));
 	else if (type->is_signed && (int64_t)value < 0 &&
 		 (!field || !field->conversion || field->conversion == 'd'))
 		output_printf(view->out, "%" PRId64, (int64_t)value);

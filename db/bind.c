@@ -3,12 +3,12 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/elf_map.h"
 #include "usdt/accessor.h"
+#include "usdt/fmt.h"
 #include "usdt/note.h"
 
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
@@ -84,20 +84,20 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 		int n;
 
 		if (end && !strncmp(spec, "{owner}", 7)) {
-			n = snprintf(text + at, size - at, "%s",
+			n = fmt_text(text + at, size - at, "%s",
 				     *site->owner ? site->owner : "arg0");
 			spec = end + 1;
 		} else if (end) {
 			n = bind_number(bind, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n) {
 				spec += 1 + (spec[1] == '=' || spec[1] == '?');
-				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
+				fmt_text(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
 				return n;
 			}
-			n = snprintf(text + at, size - at, "%lld", (long long)number);
+			n = fmt_text(text + at, size - at, "%lld", (long long)number);
 			spec = end + 1;
 		} else {
-			n = snprintf(text + at, size - at, "%c", *spec++);
+			n = fmt_text(text + at, size - at, "%c", *spec++);
 		}
 		at += (size_t)n;
 		if (at >= size)
@@ -340,7 +340,7 @@ static int bind_refusal(struct bind *bind, const struct engine_probe *probe, con
 
 	if (!cause)
 		return 0;
-	snprintf(detail, sizeof(detail), "%s: %s", probe->probe, cause);
+	fmt_text(detail, sizeof(detail), "%s: %s", probe->probe, cause);
 	return error_set(bind->error, ERROR_SITE, -ENOENT, bind->config.path, detail);
 }
 

@@ -2,7 +2,6 @@
 #include "db/discover.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "host/open.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
+#include "usdt/fmt.h"
 
 #define COMM_LEN	15
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
@@ -355,7 +355,7 @@ static int discover_want_server(struct discover *d, const struct process *proces
 	char pid[16];
 	int err;
 
-	snprintf(pid, sizeof(pid), "%u", process->pid);
+	fmt_text(pid, sizeof(pid), "%u", process->pid);
 	err = pid_namespace_read(process->pid, &dev, &ino);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, pid, NULL);
@@ -383,7 +383,7 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct error *err
 	int err = process_read(pid, engine_is_executable, &process);
 	bool backend;
 
-	snprintf(text, sizeof(text), "%u", pid);
+	fmt_text(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	backend = !process_is_main(&process, engine_is_executable);
@@ -401,10 +401,10 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	char text[32];
 	int err = process_read(pid, engine_is_executable, &process);
 
-	snprintf(text, sizeof(text), "%u", pid);
+	fmt_text(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
-	snprintf(text, sizeof(text), "process %u", pid);
+	fmt_text(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
 	return err == -ENOENT ? error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }

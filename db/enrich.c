@@ -2,12 +2,12 @@
 #include "db/enrich.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/process.h"
 #include "sql/fingerprint.h"
+#include "usdt/fmt.h"
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread ID is reused within this time */
@@ -85,7 +85,7 @@ static bool enrich_trust(struct target *target, uint32_t tid, const struct ident
 	if (len <= 0)
 		return false;
 	title[len] = '\0';
-	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
+	fmt_text(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
 		 memory->client);
 	if (*memory->user && strstr(title, expected))
 		target->trust = TRUST_MEMORY;
@@ -114,9 +114,9 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	uint32_t tid = event->session.tid;
 	bool titled = true;
 
-	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
+	fmt_text(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
-	snprintf(memory.database, sizeof(memory.database), "%.*s",
+	fmt_text(memory.database, sizeof(memory.database), "%.*s",
 		 (int)sizeof(event->database) - 1, event->database);
 	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
 	if (!target->engine->identify)

@@ -2,7 +2,6 @@
 #include "db/locks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include "host/clock.h"
 #include "host/elf_map.h"
 #include "loader/runtime.h"
+#include "usdt/fmt.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define WAITS_MAX	16384		/* threads that wait at once */
@@ -144,9 +144,9 @@ static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t 
 		return;
 	found = ops->tranche ? ops->tranche(state, tranche) : NULL;
 	if (found)
-		snprintf(name, LOCK_NAME, "%s", found);
+		fmt_text(name, LOCK_NAME, "%s", found);
 	else
-		snprintf(name, LOCK_NAME, "tranche %u", tranche);
+		fmt_text(name, LOCK_NAME, "tranche %u", tranche);
 }
 
 /* Set the time until which holders may be resolved. */

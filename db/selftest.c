@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,6 +14,7 @@
 #include "host/privileges.h"
 #include "host/process.h"
 #include "loader/feature.h"
+#include "usdt/fmt.h"
 
 #define TEXT_BYTES	4096		/* of a statement; about 500 of them fill the buffer */
 #define BURST		600		/* statements, to overflow the buffer */
@@ -71,7 +71,7 @@ static bool step_end(struct selftest *test, bool ok, const char *format, ...)
 	test->current.ok = ok;
 	test->current.error = test->error.kind != ERROR_NONE ? &test->error : NULL;
 	va_start(args, format);
-	vsnprintf(test->current.found, sizeof(test->current.found), format, args);
+	fmt_args(test->current.found, sizeof(test->current.found), format, args);
 	va_end(args);
 	test->step(test->arg, &test->current);
 	test->failed |= !ok;
@@ -188,7 +188,7 @@ static void selftest_arguments(struct selftest *test)
 	step_begin(test, "argument reading");
 	test->seen = test->wrong = 0;
 	for (int i = 0; i < SPANS; i++) {
-		snprintf(text, sizeof(text), "self-test %u, statement %d", test->pid, i);
+		fmt_text(text, sizeof(text), "self-test %u, statement %d", test->pid, i);
 		selftest_span(test, text);
 	}
 	step_end(test, test->seen == SPANS && !test->wrong,

@@ -2,11 +2,11 @@
 #include "db/target.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "host/arch.h"
 #include "host/process_memory.h"
+#include "usdt/fmt.h"
 
 static int target_bind(struct target *target, const struct target_common *common,
 		       const struct elf *elf, struct uprobe_set *set, struct error *error)
@@ -44,7 +44,7 @@ int target_prepare(struct target *target, const struct target_file *file,
 
 	*target = (struct target){ .engine = file->engine, .id = file->id };
 	*set = (struct uprobe_set){ 0 };
-	snprintf(target->path, sizeof(target->path), "%s", file->path);
+	fmt_text(target->path, sizeof(target->path), "%s", file->path);
 	process_file_read(file->fd, &target->file);
 	err = elf_map_open(&map, file->fd, &common->pause);
 	if (err)

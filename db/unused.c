@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/unused.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "db/engines.h"
+#include "usdt/fmt.h"
 
 #define FORGET_ONCE	2	/* at once: the kernel needs a while for each */
 
@@ -30,7 +30,7 @@ static bool target_is_awaited(const struct target *target)
 	struct process process;
 	char name[256];
 
-	snprintf(process.exe, sizeof(process.exe), "%s", target->path);
+	fmt_text(process.exe, sizeof(process.exe), "%s", target->path);
 	process_name(&process, name, sizeof(name));
 	return engines_by_file(name);
 }

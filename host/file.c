@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 
 #include "host/library.h"
 #include "host/open.h"
+#include "usdt/fmt.h"
 
 /* Add a file, or close @fd if it is in the list already or on failure. Return 0 or -errno. */
 static int file_list_add(struct file_list *list, int fd, const char *path)
@@ -58,7 +58,7 @@ static bool search_matches(const struct search *search, const struct process_map
 	if (!strcmp(name, map->path))
 		return true;
 	/* Accept another path of the same file: /lib may be a link to /usr/lib. */
-	snprintf(path, sizeof(path), "/proc/%u/root%s", search->pid, name);
+	fmt_text(path, sizeof(path), "/proc/%u/root%s", search->pid, name);
 	return (*name == '/' && !stat(path, &st) && st.st_ino == map->ino) ||
 	       (!stat(name, &st) && st.st_ino == map->ino);
 }
@@ -103,7 +103,7 @@ int file_list_named(struct file_list *list, const char *name, const uint32_t *pi
 		return err;
 	/* No process maps it yet: it may be loaded later. */
 	if (strchr(name, '/'))
-		snprintf(path, sizeof(path), "%s", name);
+		fmt_text(path, sizeof(path), "%s", name);
 	else if (library_find(name, path, sizeof(path)))
 		return -ENOENT;
 	fd = open_regular(path);

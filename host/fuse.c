@@ -3,7 +3,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 
 #include "host/mount.h"
 #include "host/open.h"
+#include "usdt/fmt.h"
 
 #define TYPE_SIZE	16	/* bytes; longer names are cut */
 #define MOUNTS_MAX	(1u << 20)	/* bytes of mountinfo: a user may have 100,000 mounts */
@@ -26,7 +26,7 @@ static bool line_parse(const char *line, long id, char *type)
 	if (strtol(line, NULL, 10) != id || !end)
 		return false;
 	end += 3;
-	snprintf(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);
+	fmt_text(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);
 	return true;
 }
 
@@ -61,7 +61,7 @@ static bool user_namespace_is_own(uint32_t pid)
 	char path[PROCESS_PATH], own[64], other[64];
 	ssize_t n = readlink("/proc/self/ns/user", own, sizeof(own));
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/user", pid);
+	fmt_text(path, sizeof(path), "/proc/%u/ns/user", pid);
 	return n > 0 && readlink(path, other, sizeof(other)) == n && !memcmp(own, other, (size_t)n);
 }
 
@@ -87,7 +87,7 @@ bool fuse_may_serve_file(uint32_t pid, int fd)
 	long id = open_mount_id(fd);
 	bool known;
 
-	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
+	fmt_text(path, sizeof(path), "/proc/%u/mountinfo", pid);
 	/* Not by our PID: /proc may be that of another PID namespace. */
 	known = mount_type(path, id, type) || mount_type("/proc/self/mountinfo", id, type);
 	if (!strncmp(type, "fuse", 4))

@@ -2,7 +2,6 @@
 #include "host/pid_namespace.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "host/process.h"
+#include "usdt/fmt.h"
 
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
 #define INITIAL_PID_NS	0xeffffffcu
@@ -29,7 +29,7 @@ int pid_namespace_read(uint32_t pid, uint64_t *dev, uint64_t *ino)
 {
 	char path[PROCESS_PATH];
 
-	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	fmt_text(path, sizeof(path), "/proc/%u/ns/pid", pid);
 	return namespace_read(path, dev, ino);
 }
 

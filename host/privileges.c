@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -15,6 +14,7 @@
 
 #include "host/lockdown.h"
 #include "host/pid_namespace.h"
+#include "usdt/fmt.h"
 
 #define MOUNTS_MAX	(1u << 20)	/* bytes; a longer mountinfo is truncated */
 
@@ -145,7 +145,7 @@ static void line_option(const char *line, const char *end, const char *name, cha
 		len = (size_t)((comma ? comma : end) - at);
 		if (len <= name_len || memcmp(at, name, name_len) || at[name_len] != '=')
 			continue;
-		snprintf(value, size, "%.*s", (int)(len - name_len - 1), at + name_len + 1);
+		fmt_text(value, size, "%.*s", (int)(len - name_len - 1), at + name_len + 1);
 		return;
 	}
 }
@@ -191,8 +191,8 @@ static void read_release(struct privileges *priv)
 
 	if (uname(&name))
 		return;
-	snprintf(priv->release, sizeof(priv->release), "%s", name.release);
-	snprintf(priv->machine, sizeof(priv->machine), "%s", name.machine);
+	fmt_text(priv->release, sizeof(priv->release), "%s", name.release);
+	fmt_text(priv->machine, sizeof(priv->machine), "%s", name.machine);
 	priv->major = (unsigned int)strtoul(name.release, &dot, 10);
 	priv->minor = *dot == '.' ? (unsigned int)strtoul(dot + 1, NULL, 10) : 0;
 }
@@ -244,7 +244,7 @@ bool privileges_missing(const struct privileges *priv, char *text, size_t size)
 
 		if (required && !privileges_may(priv, cap->bit) &&
 		    !privileges_may(priv, CAP_SYS_ADMIN))
-			at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
+			at += fmt_text(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
 				       cap->name);
 	}
 	return at;

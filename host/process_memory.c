@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "usdt/fmt.h"
+
 struct base {
 	const struct process *process;
 	uint64_t start;		/* load address of its program */
@@ -26,7 +28,7 @@ int process_memory_open(uint32_t pid, struct process_memory *memory)
 {
 	char path[PROCESS_PATH];
 
-	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
+	fmt_text(path, sizeof(path), "/proc/%u/mem", pid);
 	memory->slide = 0;
 	memory->fd = open(path, O_RDONLY | O_CLOEXEC);
 	return memory->fd < 0 ? -errno : 0;

@@ -2,7 +2,6 @@
 #include "loader/runtime.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -12,6 +11,7 @@
 #include "host/clock.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
+#include "usdt/fmt.h"
 
 #define RING_RECORDS	32	/* capacity of the buffer in records of maximum size, at least */
 #define RING_LAG	16	/* programs learn what was received after this part of the buffer */
@@ -374,7 +374,7 @@ static void runtime_unwritten(struct runtime *rt)
 	if (!rt->semaphores.error || rt->unwritten)
 		return;
 	rt->unwritten = true;
-	snprintf(pid, sizeof(pid), "%u", rt->semaphores.error_pid);
+	fmt_text(pid, sizeof(pid), "%u", rt->semaphores.error_pid);
 	error_set(&error, ERROR_SEMAPHORE, rt->semaphores.error, pid, NULL);
 	rt->config.error(rt->config.arg, &error);
 }

@@ -15,6 +15,7 @@
 #include "host/clock.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
+#include "usdt/fmt.h"
 
 #define FOLDER		"/run/dbslower"
 #define NOTE		"semaphores."
@@ -40,7 +41,7 @@ static uint64_t process_start(uint32_t pid)
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
+	fmt_text(path, sizeof(path), "/proc/%u/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 	if (fd >= 0)
@@ -113,7 +114,7 @@ static int memory_open(struct memory *memory, const struct semaphore_mark *mark,
 
 	if (err)
 		return err;
-	snprintf(path, sizeof(path), "/proc/%u/mem", mark->pid);
+	fmt_text(path, sizeof(path), "/proc/%u/mem", mark->pid);
 	memory->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (memory->fd < 0)
 		return -errno;
@@ -262,8 +263,8 @@ static int note_create(struct semaphores *s, uint64_t ns_ino)
 
 	if (mkdir(FOLDER, 0700) && errno != EEXIST)
 		return -errno;
-	snprintf(temporary, sizeof(temporary), FOLDER "/.%ld_%" PRIu64, (long)getpid(), ns_ino);
-	n = snprintf(s->path, sizeof(s->path), FOLDER "/" NOTE "%ld.%" PRIu64, (long)getpid(),
+	fmt_text(temporary, sizeof(temporary), FOLDER "/.%ld_%" PRIu64, (long)getpid(), ns_ino);
+	n = fmt_text(s->path, sizeof(s->path), FOLDER "/" NOTE "%ld.%" PRIu64, (long)getpid(),
 		     ns_ino);
 	unlink(temporary);
 	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -310,7 +311,7 @@ static int mark_add(struct semaphores *s, const struct semaphore_mark *mark)
 	if (!marks)
 		return -ENOMEM;
 	s->marks = marks;
-	n = snprintf(line, sizeof(line), MARK, mark->pid, mark->start, mark->written,
+	n = fmt_text(line, sizeof(line), MARK, mark->pid, mark->start, mark->written,
 		     mark->address, mark->offset, mark->dev, mark->ino, mark->map_dev,
 		     mark->map_ino);
 	if (s->noted && write(s->note, line, (size_t)n) != n)
@@ -482,7 +483,7 @@ void semaphores_repair(bool (*is_program)(const char *name))
 	if (!dir)
 		return;
 	/* The PIDs in a note are those of its PID namespace. */
-	snprintf(own, sizeof(own), ".%" PRIu64, own_namespace());
+	fmt_text(own, sizeof(own), ".%" PRIu64, own_namespace());
 	while ((entry = readdir(dir))) {
 		const char *ns = strrchr(entry->d_name, '.');
 		int fd;

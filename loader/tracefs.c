@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -12,6 +11,7 @@
 
 #include "host/lockdown.h"
 #include "host/mount.h"
+#include "usdt/fmt.h"
 
 #define GROUP		"dbslower_"
 #define EVENTS		"uprobe_events"
@@ -51,7 +51,7 @@ static int tracefs_write(struct tracefs *tracefs, const char *command, size_t le
 static void tracefs_remove(struct tracefs *tracefs, const char *event)
 {
 	char command[EVENT_SIZE + 4];
-	int n = snprintf(command, sizeof(command), "-:%s\n", event);
+	int n = fmt_text(command, sizeof(command), "-:%s\n", event);
 
 	if (n > 0 && (size_t)n < sizeof(command))
 		tracefs_write(tracefs, command, (size_t)n);
@@ -110,7 +110,7 @@ int tracefs_open(struct tracefs *tracefs)
 	/* Another PID namespace may have the same PID. */
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
 		chance = 0;
-	snprintf(tracefs->group, sizeof(tracefs->group), GROUP "%ld_%08x", (long)getpid(), chance);
+	fmt_text(tracefs->group, sizeof(tracefs->group), GROUP "%ld_%08x", (long)getpid(), chance);
 	tracefs_sweep(tracefs);
 	return 0;
 }
@@ -125,8 +125,8 @@ static int tracefs_make(struct tracefs *tracefs, const struct uprobe_sites *site
 
 	/* 1cc33161a83d (Linux 4.20) */
 	if (semaphore)
-		snprintf(counter, sizeof(counter), "(0x%lx)", semaphore);
-	n = snprintf(command, sizeof(command), "%c:%s %s:0x%lx%s\n", sites->on_return ? 'r' : 'p',
+		fmt_text(counter, sizeof(counter), "(0x%lx)", semaphore);
+	n = fmt_text(command, sizeof(command), "%c:%s %s:0x%lx%s\n", sites->on_return ? 'r' : 'p',
 		     event, sites->path, sites->offsets[index], counter);
 	if (n < 0 || (size_t)n >= sizeof(command))
 		return -ENAMETOOLONG;
@@ -138,7 +138,7 @@ static int tracefs_id(struct tracefs *tracefs, const char *event)
 	char path[EVENT_SIZE + 16], *text;
 	int id;
 
-	snprintf(path, sizeof(path), "events/%s/id", event);
+	fmt_text(path, sizeof(path), "events/%s/id", event);
 	text = tracefs_text(tracefs->dir, path);
 	id = text ? atoi(text) : -errno;
 	free(text);
@@ -153,7 +153,7 @@ int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites 
 
 	/* Another process of this program may sweep the event before it is in use. */
 	for (int i = 0; i < TRIES && (fd == -ENOENT || fd == -EINVAL); i++) {
-		snprintf(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->created++);
+		fmt_text(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->created++);
 		fd = tracefs_make(tracefs, sites, index, event);
 		if (fd)
 			continue;
@@ -204,7 +204,7 @@ int tracefs_field(const char *event, const char *field, uint64_t *offset)
 
 	if (dir < 0)
 		return dir;
-	snprintf(path, sizeof(path), "events/sched/%s/format", event);
+	fmt_text(path, sizeof(path), "events/sched/%s/format", event);
 	text = tracefs_text(dir, path);
 	id = text ? tracefs_format(text, field, offset) : -errno;
 	free(text);

@@ -2,12 +2,12 @@
 #include "loader/uprobe_set.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loader/join.h"
+#include "usdt/fmt.h"
 
 #define LOG_SIZE	(1 << 20)
 
@@ -139,7 +139,7 @@ static int attachment_attach(struct attachment *attachment, const char *name,
 	if (prog < 0)
 		return prog;
 	/* The path of an open file is valid in any mount namespace, and if it was deleted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", attachment->file->fd);
+	fmt_text(path, sizeof(path), "/proc/self/fd/%d", attachment->file->fd);
 	n = attach_uprobes(method->features, method->method, prog, &sites,
 			   links->fds + links->count);
 	close(prog);

@@ -2,7 +2,6 @@
 #include "probe/request.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "host/elf_map.h"
 #include "sql/glob.h"
 #include "usdt/emit.h"
+#include "usdt/fmt.h"
 #include "usdt/probe.h"
 #include "usdt/site.h"
 
@@ -90,9 +90,9 @@ static int request_refuse(struct request_ctx *ctx, const struct request_site *si
 {
 	char subject[256], detail[128];
 
-	snprintf(subject, sizeof(subject), "%s%s%s", site->provider ? site->provider : "",
+	fmt_text(subject, sizeof(subject), "%s%s%s", site->provider ? site->provider : "",
 		 site->provider ? ":" : "", site->name);
-	snprintf(detail, sizeof(detail), "%s%s%s", what, *what ? ": " : "", why);
+	fmt_text(detail, sizeof(detail), "%s%s%s", what, *what ? ": " : "", why);
 	return error_set(ctx->error, ERROR_PROBE, -EINVAL, subject, detail);
 }
 
@@ -143,7 +143,7 @@ static const char *variable_missing(const struct request_ctx *ctx,
 		return NULL;
 	if (!site->provider)
 		return "only the first 6 arguments of a function are known";
-	snprintf(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
+	fmt_text(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
 	return why;
 }
 
@@ -202,7 +202,7 @@ static int request_variable(struct request_ctx *ctx, const struct request_site *
 	}
 	if (ctx->request->all)
 		return 0;
-	snprintf(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
+	fmt_text(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
 		 variable + 1);
 	return request_refuse(ctx, site, what, why);
 }
@@ -299,7 +299,7 @@ static int request_filter(struct request_ctx *ctx, const struct request_site *si
 			why = spec_reason(ctx->specs[i].reason);
 		if (!why && ctx->specs[i].is_float)
 			why = only_shown;
-		snprintf(what, sizeof(what), i == EXPRESSION_RETVAL ? "retval" : "arg%u", i + 1);
+		fmt_text(what, sizeof(what), i == EXPRESSION_RETVAL ? "retval" : "arg%u", i + 1);
 		if (why)
 			return request_refuse(ctx, site, what, why);
 	}

@@ -42,7 +42,7 @@ const char *spec_reason(enum spec_reason reason);
 /*
  * Format @spec as bcc's tplist does: "8 unsigned bytes @ ax",
  * "4 signed   bytes @ *(bp - 136)", "… @ *(&sym + n)". Write at most @size
- * bytes, the NUL included, to @buf. Return the length as snprintf() does.
+ * bytes, the NUL included, to @buf. Return the length as fmt_text() does.
  */
 int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t size);
 

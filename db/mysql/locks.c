@@ -2,13 +2,13 @@
 #include "db/mysql/locks.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/elf_map.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
+#include "usdt/fmt.h"
 
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
 #define SESSION_WORDS	5120		/* of a THD that are searched */
@@ -147,7 +147,7 @@ static bool key_names(const char key[KEY_BYTES], size_t head, struct lock_info *
 	len = strnlen(name, lengths[0] - 2u - lengths[1]);
 	if (lengths[1] + len + 3 != lengths[0] || (head == 6 && lengths[2] != len))
 		return false;
-	snprintf(info->object, sizeof(info->object), "%s%s%s", db, *db && len ? "." : "", name);
+	fmt_text(info->object, sizeof(info->object), "%s%s%s", db, *db && len ? "." : "", name);
 	return true;
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "usdt/fmt.h"
+
 const char *mysql_lock_kind(const struct event_lock *event)
 {
 	/* By enum _thd_wait_type_e; the types that are no locks have no name. */
@@ -15,5 +17,5 @@ const char *mysql_lock_kind(const struct event_lock *event)
 
 void mysql_lock_object(const struct lock_info *info, char *to, size_t size)
 {
-	snprintf(to, size, "%s", info ? info->object : "");
+	fmt_text(to, size, "%s", info ? info->object : "");
 }

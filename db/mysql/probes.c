@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#include "usdt/fmt.h"
+
 
 #define COMMAND(number)	(1ULL << ((number) & 63))
 
@@ -146,7 +148,7 @@ static const struct engine_probe mysql_probes[] = {
 static void mysql_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)port;
-	snprintf(client, size, "%s", host);
+	fmt_text(client, size, "%s", host);
 }
 
 static const char *const mysql_query_accessors[] = {

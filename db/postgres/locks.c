@@ -3,7 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 #include "host/elf_map.h"
 #include "host/process.h"
 #include "host/process_memory.h"
+#include "usdt/fmt.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
 #define PROC_BYTES	640			/* of a PGPROC that are searched */
@@ -479,7 +479,7 @@ static void reader_relation(const struct reader *r, uint64_t relation, struct lo
 		    !memchr(row + 4, '\0', sizeof(row) - 4) || !row[4])
 			continue;
 		info->relation = id;
-		snprintf(info->name, sizeof(info->name), "%s", row + 4);
+		fmt_text(info->name, sizeof(info->name), "%s", row + 4);
 		return;
 	}
 }
