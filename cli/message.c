@@ -104,6 +104,8 @@ static const char *message_reason(const struct error *error)
 		return "no bpf(2), which requires CONFIG_BPF_SYSCALL";
 	if (error->code == -KERNEL_ENOTSUPP)
 		return "the kernel cannot probe this instruction";
+	if (error->code == -ECHILD)
+		return "the child process that attaches was killed; restart dbslower";
 	return error->code ? strerror(-error->code) : "";
 }
 

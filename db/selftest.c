@@ -134,7 +134,9 @@ static int other_each(void *arg, const struct process *process)
 {
 	const struct process *self = arg;
 
-	return process->pid != self->pid && process_file_same(&process->file, &self->file);
+	/* Its child attaches the probes, see loader/attacher.h. */
+	return process->pid != self->pid && process->ppid != self->pid &&
+	       process_file_same(&process->file, &self->file);
 }
 
 /* Return whether another process runs this program: its probes are in the same file. */

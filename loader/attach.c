@@ -30,11 +30,9 @@ enum bpf_attach_type attach_type(enum attach_method method)
 	return method == ATTACH_MULTI ? SYS_ATTACH_UPROBE_MULTI : (enum bpf_attach_type)0;
 }
 
-void attach_close(struct features *features, const int *fds, uint32_t count)
+void attach_sweep(struct features *features)
 {
-	for (uint32_t i = 0; i < count; i++)
-		close(fds[i]);
-	if (count && features->tracefs.open)
+	if (features->tracefs.open)
 		tracefs_sweep(&features->tracefs);
 }
 
@@ -56,7 +54,9 @@ int attach_uprobes(struct features *features, enum attach_method method, int pro
 			sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
 		if (fds[n] < 0) {
 			err = fds[n];
-			attach_close(features, fds, n);
+			while (n)
+				close(fds[--n]);
+			attach_sweep(features);
 			return err;
 		}
 	}

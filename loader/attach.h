@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Attaching programs to probe sites. Descriptors own everything: when the last one is closed, also
- * by SIGKILL, the kernel detaches the probes and decrements the semaphores. Only the names of
- * tracefs events remain after SIGKILL; the next start removes them.
+ * Attaching programs to probe sites. Descriptors own everything: when the last one is closed, the
+ * kernel detaches the probes and decrements the semaphores. Only the tracefs events remain.
  */
 #ifndef LOADER_ATTACH_H
 #define LOADER_ATTACH_H
@@ -34,10 +33,7 @@ enum bpf_attach_type attach_type(enum attach_method method);
 int attach_uprobes(struct features *features, enum attach_method method, int prog,
 		   const struct uprobe_sites *sites, int *fds);
 
-/*
- * Close the @count descriptors in @fds and remove their tracefs events. @features is that of
- * attach_uprobes(), and may be NULL if @count is 0.
- */
-void attach_close(struct features *features, const int *fds, uint32_t count);
+/* Remove the tracefs events whose descriptors are closed. */
+void attach_sweep(struct features *features);
 
 #endif

@@ -203,6 +203,7 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 	if (err)
 		return err;
 	runtime_choose(rt);
+	attacher_start(&rt->attacher, &rt->features, rt->method);
 	runtime_constant(rt, "constant_pid_ns_dev", rt->pid_ns_dev);
 	runtime_constant(rt, "constant_pid_ns_ino", rt->pid_ns_ino);
 	runtime_constant(rt, "constant_perf_buffers", rt->perf_buffers);
@@ -293,7 +294,7 @@ int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struc
 		   struct uprobe_links *links, struct error *error)
 {
 	const struct uprobe_method method = {
-		.features = &rt->features, .method = rt->method, .uncounted = rt->semaphores.on,
+		.attacher = &rt->attacher, .uncounted = rt->semaphores.on,
 		.program = rt->config.program, .program_arg = rt->config.arg,
 	};
 
@@ -428,9 +429,15 @@ uint64_t runtime_dropped(const struct runtime *rt)
 
 void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox)
 {
-	if (needs & SANDBOX_ATTACH && rt->method != ATTACH_MULTI)
-		needs |= SANDBOX_EVENTS;
-	if (rt->method == ATTACH_TRACEFS || rt->semaphores.on)
+	unsigned int attach = rt->method == ATTACH_TRACEFS ? SANDBOX_WRITE : 0;
+
+	if (needs & SANDBOX_ATTACH)
+		attach |= rt->method == ATTACH_MULTI ? SANDBOX_LINKS : SANDBOX_EVENTS;
+	if (rt->attacher.child)
+		attacher_confine(&rt->attacher, attach);
+	else
+		needs |= attach;
+	if (rt->semaphores.on)
 		needs |= SANDBOX_WRITE;
 	sandbox_enter(needs, sandbox);
 }
@@ -450,6 +457,7 @@ void runtime_close(struct runtime *rt)
 		close(rt->maps[--rt->nmaps]);
 	while (rt->nobjects)
 		object_close(&rt->objects[--rt->nobjects]);
+	attacher_stop(&rt->attacher);
 	features_close(&rt->features);
 	free(rt->owners);
 	rt->owners = NULL;

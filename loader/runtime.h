@@ -57,6 +57,7 @@ struct runtime {
 	struct runtime_config config;
 	struct features features;
 	enum attach_method method;
+	struct attacher attacher;
 	struct object objects[RUNTIME_OBJECTS];
 	size_t nobjects;
 	struct object_value values[RUNTIME_VALUES];

@@ -53,7 +53,7 @@ static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_UPDATE_ELEM },
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_DELETE_ELEM },
 	{ __NR_bpf, SANDBOX_ATTACH, EQUAL, 0, BPF_PROG_LOAD },
-	{ __NR_bpf, SANDBOX_ATTACH, EQUAL, 0, BPF_LINK_CREATE },
+	{ __NR_bpf, SANDBOX_LINKS, EQUAL, 0, BPF_LINK_CREATE },
 	{ .number = __NR_write }, { .number = __NR_writev }, { .number = __NR_read },
 	{ .number = __NR_ppoll }, { .number = __NR_close }, { .number = __NR_clock_gettime },
 	{ .number = __NR_membarrier }, { .number = __NR_munmap }, { .number = __NR_brk },
@@ -81,6 +81,9 @@ static const struct call calls[] = {
 	{ __NR_fcntl, SANDBOX_READ | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
 	/* A message reports a limit; setting one is not permitted. */
 	{ __NR_prlimit64, SANDBOX_READ, EQUAL, 2, 0 },
+	/* The socket to the other process is the only one. */
+	{ __NR_sendmsg, SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS, ANY, 0, 0 },
+	{ .number = __NR_recvmsg }, { .number = __NR_wait4 },
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
@@ -157,7 +160,7 @@ static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 	if (needs & SANDBOX_READ)
 		keep |= BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
 			BIT(CAP_CHECKPOINT_RESTORE);
-	if (needs & SANDBOX_ATTACH)
+	if (needs & (SANDBOX_ATTACH | SANDBOX_LINKS))
 		keep |= BIT(CAP_PERFMON);
 	parts = keep & (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE));
 	if (parts & ~permitted || needs & SANDBOX_EVENTS)
@@ -219,7 +222,7 @@ void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	*sandbox = (struct sandbox){ .filter = false };
 	/* Writing to root's files requires root. */
-	if (!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)) && !geteuid())
+	if (!(needs & ~(unsigned int)SANDBOX_READ) && !geteuid())
 		sandbox->user = sandbox_user();
 	/* The change of the user has set it to fs.suid_dumpable. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

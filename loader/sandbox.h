@@ -13,9 +13,10 @@
 /* Operations that remain permitted, a bit set. BPF maps, memory, waiting and output always do. */
 enum sandbox_need {
 	SANDBOX_READ = 1 << 0,		/* read files and other processes */
-	SANDBOX_ATTACH = 1 << 1,	/* load programs and attach them to more files */
+	SANDBOX_ATTACH = 1 << 1,	/* load programs, and have another process attach them */
 	SANDBOX_EVENTS = 1 << 2,	/* open perf events, to attach without uprobe_multi */
 	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, notes */
+	SANDBOX_LINKS = 1 << 4,		/* create links, to attach by uprobe_multi */
 };
 
 /* The restrictions that are in effect. */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "loader/join.h"
-#include "usdt/fmt.h"
 
 #define LOG_SIZE	(1 << 20)
 
@@ -123,25 +122,22 @@ static int attachment_attach(struct attachment *attachment, const char *name,
 {
 	const struct uprobe_method *method = attachment->method;
 	struct uprobe_links *links = attachment->links;
-	char path[32];
-	struct uprobe_sites sites = { .path = path, .offsets = attachment->offsets + first,
+	struct uprobe_sites sites = { .offsets = attachment->offsets + first,
 				      .ref_ctr_offsets = attachment->semaphores + first,
 				      .cookies = attachment->cookies + first, .count = end - first,
 				      .on_return = attachment->on_return };
+	const struct prog_def def = { .name = name, .type = BPF_PROG_TYPE_KPROBE,
+				      .attach_type = attach_type(method->attacher->method),
+				      .insns = insns, .count = count };
 	int prog, n;
 
 	if (method->program)
 		method->program(method->program_arg, name, insns, count);
-	prog = uprobe_set_load(&(struct prog_def){ .name = name, .type = BPF_PROG_TYPE_KPROBE,
-						   .attach_type = attach_type(method->method),
-						   .insns = insns, .count = count },
-			       attachment->error);
+	prog = uprobe_set_load(&def, attachment->error);
 	if (prog < 0)
 		return prog;
-	/* The path of an open file is valid in any mount namespace, and if it was deleted. */
-	fmt_text(path, sizeof(path), "/proc/self/fd/%d", attachment->file->fd);
-	n = attach_uprobes(method->features, method->method, prog, &sites,
-			   links->fds + links->count);
+	n = attacher_attach(method->attacher, prog, attachment->file->fd, &sites,
+			    links->links + links->count);
 	close(prog);
 	if (n < 0)
 		return error_set(attachment->error, ERROR_ATTACH, n, attachment->file->path, name);
@@ -248,9 +244,10 @@ static int attachment_pass(struct attachment *attachment, bool on_return)
 	attachment_sites(attachment);
 	if (!attachment->nsites)
 		return 0;
-	err = attachment->method->method == ATTACH_MULTI ? attachment_joined(attachment) : -ENOSPC;
+	err = attachment->method->attacher->method == ATTACH_MULTI ?
+		attachment_joined(attachment) : -ENOSPC;
 	if (err == -ENOSPC && attachment->error->kind == ERROR_NONE) {
-		attach_close(links->features, links->fds + before, links->count - before);
+		attacher_detach(links->attacher, links->links + before, links->count - before);
 		links->count = before;
 		err = attachment_separate(attachment);
 	}
@@ -268,9 +265,9 @@ int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *fi
 	int err = -ENOMEM;
 
 	links->count = 0;
-	links->features = method->features;
-	links->fds = calloc(set->nsites, sizeof(*links->fds));
-	if (!links->fds || !room) {
+	links->attacher = method->attacher;
+	links->links = calloc(set->nsites, sizeof(*links->links));
+	if (!links->links || !room) {
 		error_set(error, ERROR_MEMORY, err, NULL, NULL);
 		goto cleanup;
 	}
@@ -291,7 +288,7 @@ cleanup:
 
 void uprobe_set_detach(struct uprobe_links *links)
 {
-	attach_close(links->features, links->fds, links->count);
-	free(links->fds);
+	attacher_detach(links->attacher, links->links, links->count);
+	free(links->links);
 	*links = (struct uprobe_links){ 0 };
 }

@@ -8,8 +8,8 @@
 
 #include <linux/bpf.h>
 
+#include "loader/attacher.h"
 #include "loader/error.h"
-#include "loader/attach.h"
 
 /* A program. */
 struct uprobe_group {
@@ -41,19 +41,18 @@ struct uprobe_file {
 
 /* Attach method and options. Everything is borrowed. */
 struct uprobe_method {
-	struct features *features;
-	enum attach_method method;
+	struct attacher *attacher;
 	bool uncounted;			/* the kernel does not count semaphores */
 	/* Called for each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;
 };
 
-/* The descriptors that keep programs attached. All zero is none. */
+/* The links that keep programs attached. All zero is none. */
 struct uprobe_links {
-	int *fds;			/* owned */
+	struct attacher_link *links;	/* owned */
 	uint32_t count;
-	struct features *features;	/* of the method, borrowed */
+	struct attacher *attacher;	/* of the method, borrowed */
 };
 
 /*

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import pytest
 
-from cluster import wait_for
+from cluster import children, wait_for
 from fallbacks import force
 from mariadb import Maria, maria_server
 
@@ -93,9 +93,10 @@ def server(request):
 
 
 def stop_slowly(traced, where):
+    child, = children(traced.pid)	# it closes the last descriptor of each probe
     slowly = subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "trace=close",
-                               "-e", f"inject=close:{where}={DELAY_US}", "-p", str(traced.pid)])
-    wait_for(lambda: f"TracerPid:\t{slowly.pid}\n" in open(f"/proc/{traced.pid}/status", encoding="ascii").read(), what="strace")
+                               "-e", f"inject=close:{where}={DELAY_US}", "-p", str(child)])
+    wait_for(lambda: f"TracerPid:\t{slowly.pid}\n" in open(f"/proc/{child}/status", encoding="ascii").read(), what="strace")
     traced.stop()
     slowly.wait()
 

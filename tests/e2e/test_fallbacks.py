@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from cluster import wait_for
+from cluster import children, wait_for
 from elffile import Memory
 from fallbacks import force
 from seccomp import deny
@@ -40,6 +40,8 @@ def test_tracefs_next_start_removes_what_was_killed(postgres, tool, tracefs):
     killed = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *force("tracefs"))
     works = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *force("tracefs"))
     before = tracefs()
+    for pid in children(killed.pid):		# else that removes them
+        os.kill(pid, signal.SIGKILL)
     killed.kill()
     left = [one for one in before if f":dbslower_{killed.pid}_" in one]
     assert left and set(left) <= set(tracefs()), "nothing was left, so this test proves nothing"
@@ -50,6 +52,13 @@ def test_tracefs_next_start_removes_what_was_killed(postgres, tool, tracefs):
         stopped(one)
         only(one, "both")
     assert tracefs() == []
+
+
+def test_tracefs_killed(postgres, tool, tracefs):
+    killed = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *force("tracefs"))
+    assert tracefs()
+    killed.kill()
+    wait_for(lambda: tracefs() == [], 60, "the events to be removed by the other process")
 
 
 def test_tracefs_signal_while_it_starts(postgres, tracefs):

@@ -155,17 +155,18 @@ COMMON = {"open": 32, "openat": 2, "read": 32, "readlink": 48, "stat": 32, "fcnt
 
 
 def made_calls(log):
-    """[(system call, which of these, its first argument)] of a run."""
+    """[(system call, which of these in its process, its first argument)] of a run."""
     found, counts = [], collections.Counter()
     with open(log) as f:
-        for match in re.finditer(r"^(?:\d+ +)?(\w+)\((\w*)", f.read(), re.M):
-            counts[match[1]] += 1
-            found.append((match[1], counts[match[1]], match[2]))
-    return found
+        for match in re.finditer(r"^(\d+ +)?(\w+)\((\w*)", f.read(), re.M):
+            counts[match[1], match[2]] += 1
+            found.append((match[2], counts[match[1], match[2]], match[3]))
+    return list(dict.fromkeys(found))
 
 
-def inject(call, what, number, *args):
-    return run("strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}",
+def inject(call, what, number, *args, follow=("-f",)):
+    """follow: in its child, too, which attaches the probes."""
+    return run("strace", *follow, "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}",
                DBSLOWER, *args)
 
 
@@ -175,9 +176,9 @@ def calls(program, tmp_path_factory):
     if not shutil.which("strace"):
         pytest.skip("no strace")
 
-    def find(*args):
+    def find(*args, follow=("-f",)):
         log = tmp_path_factory.mktemp("strace") / "log"
-        run("strace", "-f", "-qq", "-o", str(log), DBSLOWER, *args)
+        run("strace", *follow, "-qq", "-o", str(log), DBSLOWER, *args)
         return made_calls(log)
     return find
 
@@ -206,11 +207,12 @@ def test_killed_at_every_stage(server, calls, args, leftover):
     """SIGKILL at a system call: no breakpoint stays; and the next start takes what tracefs keeps."""
     command = arguments(server, "-d", "0.01", *args)
     memory = Memory(server.pid, server.path)
-    stages = [(call, n) for call, n, _ in calls(*command) if call in ("perf_event_open", "write", "epoll_create1", "fsmount")
+    stages = [(call, n) for call, n, _ in calls(*command, follow=())
+              if call in ("sendmsg", "recvmsg", "write", "epoll_create1", "fsmount")
               or (call == "bpf" and n % (1 if ALL else 24 if args else 12) == 0)]
     assert len(stages) > 5
     for call, number in stages:
-        done = inject(call, "signal=KILL", number, *command)
+        done = inject(call, "signal=KILL", number, *command, follow=())
         assert done.returncode == -signal.SIGKILL, (call, number, done)
         wait_for(lambda: memory.breakpoints() == [], 30, f"the probes to go after {call} number {number}")
     assert run(DBSLOWER, *command).returncode == 0
@@ -220,10 +222,10 @@ def test_killed_at_every_stage(server, calls, args, leftover):
 def test_stopped_while_it_loads(server, calls):
     """A stop and its end interrupt the verifier, which is asked again."""
     command = arguments(server, "-d", "0.01")
-    loads = [n for call, n, first in calls(*command) if first == "BPF_PROG_LOAD"]
+    loads = [n for call, n, first in calls(*command, follow=()) if first == "BPF_PROG_LOAD"]
     assert len(loads) >= 3
     for number in loads:
-        done = inject("bpf", "error=EAGAIN", number, *command)
+        done = inject("bpf", "error=EAGAIN", number, *command, follow=())
         assert ended(done), (number, done.stderr)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Signals while dbslower attaches: nothing may remain in the processes that map the file."""
 
+import errno
 import os
 import shutil
 import signal
@@ -8,15 +9,19 @@ import signal
 import pytest
 
 import interrupted
+from cluster import children, wait_for
 from fallbacks import force
+from seccomp import deny
 from tool import DBSLOWER
 
 PROCESSES = 150
+TRIES = 20
+SYS_SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 
 # Each perf event takes the kernel long to remove: fewer probes, and fewer runs.
 FEW = {"probes": ["idle:probe0", "idle:probe1"]}
-METHODS = [pytest.param([], {}, 20, id="multi"), pytest.param(force("perf"), FEW, 5, id="perf"),
-           pytest.param(force("tracefs"), FEW, 5, id="tracefs")]
+METHODS = [pytest.param([], {}, 20, id="multi"), pytest.param(force("perf"), FEW, 10, id="perf"),
+           pytest.param(force("tracefs"), FEW, 10, id="tracefs")]
 
 
 @pytest.fixture(scope="module")
@@ -72,3 +77,87 @@ def test_rest_is_not_attached(program, idle):
         assert idle.left() == other.left() == (0, 0)
     finally:
         other.end()
+
+
+def killed(process):
+    """It was killed, and has not been able to say anything."""
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("args, probes, times", METHODS)
+def test_killed_while_attaching(idle, args, probes, times):
+    """SIGKILL to the process group; another process removes the probes."""
+    for _ in range(times):
+        process = interrupted.start(DBSLOWER, idle, *args, **probes, start_new_session=True)
+        interrupted.wait_attaching(process, idle)
+        os.killpg(process.pid, signal.SIGKILL)
+        killed(process)
+        assert idle.left_after(30) == (0, 0)
+
+
+def attached(idle, *args):
+    process = interrupted.start(DBSLOWER, idle, *args, start_new_session=True)
+    process.stdout.readline()
+    assert idle.left() == (interrupted.PROBES * (PROCESSES + 1),) * 2
+    return process
+
+
+def test_killed_while_detaching(idle):
+    for _ in range(5):
+        process = attached(idle)
+        process.send_signal(signal.SIGINT)
+        interrupted.wait_detaching(process, idle)
+        os.killpg(process.pid, signal.SIGKILL)
+        killed(process)
+        assert idle.left_after(30) == (0, 0)
+
+
+@pytest.mark.parametrize("args", [[], force("perf")], ids=["multi", "perf"])
+def test_other_process_killed(program, args):
+    """The probes stay as long as one of both lives, and nothing stays after that."""
+    idle = interrupted.Idle(program, 1, 2)
+    try:
+        process = interrupted.start(DBSLOWER, idle, *args, probes=["idle:probe0"])
+        process.stdout.readline()
+        child, = children(process.pid)
+        assert open(f"/proc/{child}/comm", encoding="ascii").read() != open(f"/proc/{process.pid}/comm", encoding="ascii").read()
+        os.kill(child, signal.SIGKILL)
+        wait_for(lambda: open(f"/proc/{child}/stat", encoding="ascii").read().split()[2] == "Z", what="its end")
+        assert idle.left() == (2, 2)
+        process.send_signal(signal.SIGINT)
+        ended(process, idle)
+    finally:
+        idle.end()
+
+
+def test_next_start_repairs(idle):
+    """If both processes are killed, the kernel may leave breakpoints, which a start and a stop remove."""
+    for _ in range(TRIES):
+        process = interrupted.start(DBSLOWER, idle)
+        interrupted.wait_attaching(process, idle)
+        for pid in [process.pid, *children(process.pid)]:
+            os.kill(pid, signal.SIGKILL)
+        killed(process)
+        if idle.left_after(1) != (0, 0):
+            break
+    else:
+        pytest.skip(f"the kernel left nothing in {TRIES} tries")
+    process = attached(idle)
+    process.send_signal(signal.SIGINT)
+    ended(process, idle)
+
+
+@pytest.mark.parametrize("args", [[], force("perf")], ids=["multi", "perf"])
+def test_without_other_process(program, args):
+    """If no other process can be created, dbslower attaches by itself."""
+    idle = interrupted.Idle(program, 1, 3)
+    try:
+        process = interrupted.start(DBSLOWER, idle, *args, probes=["idle:probe0"],
+                                    preexec_fn=deny(SYS_SOCKETPAIR[os.uname().machine], errno.EPERM))
+        process.stdout.readline()
+        assert children(process.pid) == [] and idle.left() == (2, 2)
+        process.send_signal(signal.SIGINT)
+        ended(process, idle)
+    finally:
+        idle.end()

@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from cluster import children
 from fallbacks import force
 from requirements import need_root
 from tool import FIXTURES, VICTIM
@@ -231,14 +232,15 @@ KEPT = "dbslower: capabilities kept: "
 LOOK = {"bpf", "sys_ptrace", "dac_read_search", "checkpoint_restore"}
 
 
-@pytest.mark.parametrize("which, options, kept, user", [
-    ("path", (), LOOK | {"perfmon"}, 0),
-    ("path", force("perf"), LOOK | {"perfmon", "sys_admin"}, 0),
-    ("pid", (), LOOK, None), ("pid", force("perf"), LOOK, None),
-    ("pid", force("semaphore"), LOOK | {"dac_override"}, 0),
-    ("pid", force("tracefs"), LOOK | {"dac_override"}, 0),
-    ("trace", (), {"bpf"}, None)])
-def test_what_is_kept(victims, public_tool, which, options, kept, user):
+@pytest.mark.parametrize("which, options, kept, user, of_child", [
+    ("path", (), LOOK | {"perfmon"}, 0, {"bpf", "perfmon"}),
+    ("path", force("perf"), LOOK | {"perfmon"}, 0, {"bpf", "sys_admin"}),
+    ("path", force("tracefs"), LOOK | {"perfmon"}, 0, {"bpf", "sys_admin", "dac_override"}),
+    ("pid", (), LOOK, None, {"bpf"}), ("pid", force("perf"), LOOK, None, {"bpf"}),
+    ("pid", force("semaphore"), LOOK | {"dac_override"}, 0, {"bpf"}),
+    ("pid", force("tracefs"), LOOK, None, {"bpf", "dac_override"}),
+    ("trace", (), {"bpf"}, None, {"bpf"})])
+def test_what_is_kept(victims, public_tool, which, options, kept, user, of_child):
     if not options and not has_uprobe_multi(public_tool):
         pytest.skip("no uprobe_multi")
     victim = victims(OTHER)
@@ -247,9 +249,11 @@ def test_what_is_kept(victims, public_tool, which, options, kept, user):
     own = caps(status_of("self"), "CapEff")
     process = running([public_tool], *args, *options)
     status = status_of(process.pid)
+    child, = map(status_of, children(process.pid))
     expected = victim.run()
     out = ended(process)
-    assert (status["Seccomp"], status["NoNewPrivs"]) == ("2", "1")
+    assert (status["Seccomp"], status["NoNewPrivs"]) == (child["Seccomp"], child["NoNewPrivs"]) == ("2", "1")
+    assert caps(child, "CapEff") == caps(child, "CapPrm") == {BITS[one] for one in of_child} & own
     assert caps(status, "CapEff") == caps(status, "CapPrm") == {BITS[one] for one in kept} & own
     assert not caps(status, "CapInh") | caps(status, "CapBnd") | caps(status, "CapAmb")
     (uid,) = set(status["Uid"].split() + status["Gid"].split())

@@ -122,6 +122,15 @@ def wait_attaching(process, idle, sites=1, seconds=20):
     raise AssertionError("it was not seen attaching")
 
 
+def wait_detaching(process, idle, seconds=20):
+    """Wait until the first of the processes has lost a breakpoint: the rest is still to be removed."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        if idle.breakpoints(idle.pids[0]) < PROBES:
+            return
+    raise AssertionError("it was not seen detaching")
+
+
 def leaks(*names):
     """How many uprobes the kernel logged as leaked by processes of these names."""
     log = subprocess.run(["dmesg"], capture_output=True, text=True).stdout

@@ -22,7 +22,8 @@
 
 #include "tests/unit/check.h"
 
-#define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE)
+#define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE | \
+			 SANDBOX_LINKS)
 
 static volatile sig_atomic_t caught;
 
@@ -99,7 +100,7 @@ static const char *never(unsigned int needs)
 	    REFUSED(clone, SIGCHLD, 0, 0) && REFUSED(clone3, 0, 0, 0) &&
 	    REFUSED(socket, AF_UNIX, SOCK_STREAM, 0) && REFUSED(socket, AF_INET, SOCK_STREAM, 0) &&
 	    REFUSED(socketpair, AF_UNIX, SOCK_STREAM, 0) && REFUSED(connect, -1, 0, 0) &&
-	    REFUSED(sendmsg, -1, 0, 0) && REFUSED(ptrace, PTRACE_TRACEME, 0, 0) &&
+	    REFUSED(ptrace, PTRACE_TRACEME, 0, 0) &&
 	    REFUSED(kill, getpid(), 0, 0) && REFUSED(tgkill, getpid(), getpid(), 0) &&
 	    REFUSED(process_vm_readv, 0, 0, 0) && REFUSED(process_vm_writev, 0, 0, 0) &&
 	    REFUSED(mount, 0, 0, 0) && REFUSED(fsopen, 0, 0, 0) && REFUSED(unshare, 0, 0, 0) &&
@@ -186,6 +187,7 @@ static bool passes(const char *name, bool expected, long number, long a, long b,
 static const char *depends(unsigned int needs)
 {
 	bool look = needs & SANDBOX_READ, write = needs & SANDBOX_WRITE;
+	bool attach = needs & (SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS);
 
 	if (PASSES(look || write, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
 	    PASSES(write, openat, -1, "x", O_WRONLY) && PASSES(write, openat, -1, "x", O_RDWR) &&
@@ -195,6 +197,8 @@ static const char *depends(unsigned int needs)
 	    PASSES(look || write, pread64, -1, 0, 0) &&
 	    PASSES(look || write, getdents64, -1, 0, 0) &&
 	    PASSES(look || write, newfstatat, -1, "", 0) &&
+	    PASSES(attach, sendmsg, -1, 0, 0) &&
+	    PASSES(needs & SANDBOX_LINKS, bpf, BPF_LINK_CREATE, 0, 0) &&
 	    PASSES(needs & SANDBOX_EVENTS, perf_event_open, 0, 0, 0) &&
 	    PASSES(needs & SANDBOX_EVENTS, ioctl, -1, PERF_EVENT_IOC_ENABLE, 0))
 		return NULL;
@@ -281,8 +285,7 @@ static void capabilities_are_documented_ones(void)
 		waitpid(pid, &status, 0);
 		CHECK(!status && read(fds[0], &result, sizeof(result)) == sizeof(result),
 		      "needs %u", needs);
-		CHECK(!result.user == !!(needs & (SANDBOX_ATTACH | SANDBOX_WRITE)), "needs %u",
-		      needs);
+		CHECK(!result.user == !!(needs & ~(unsigned int)SANDBOX_READ), "needs %u", needs);
 		/* Neither an assigned id, nor -1 or -2; and not the one before. */
 		CHECK(!result.user || (result.user >> 30 == 2 && result.user != last), "%u",
 		      result.user);
