@@ -70,8 +70,10 @@ static void truncated(void)
 {
 	static const off_t sizes[] = { FILE_BYTES - 4096, FILE_BYTES / 2, 4096, 0 };
 	struct elf_map map[3];
-	int fd[3], before = mappings();
+	int fd[3], before;
 
+	mappings();	/* the first one allocates memory */
+	before = mappings();
 	for (int i = 0; i < 3; i++) {
 		fd[i] = make_file();
 		CHECK(!elf_map_open(&map[i], fd[i], NULL));
@@ -82,7 +84,7 @@ static void truncated(void)
 		for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 			CHECK(!ftruncate(fd[i], sizes[s]));
 			CHECK(sum(&map[i]) == 0 && faults == i + 1, "%d faults", faults);
-			CHECK(mappings() <= before + 6);
+			CHECK(mappings() <= before + 6, "%d, %d before", mappings(), before);
 		}
 	elf_map_close(&map[1]);
 	elf_map_close(&map[0]);
