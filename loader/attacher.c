@@ -179,7 +179,7 @@ static void child_close(const struct attacher *attacher, int end, int except)
 /* The child: handle requests until the other end of the socket is closed. */
 static void child_run(struct attacher *attacher)
 {
-	struct request request;
+	struct request request = { 0 };
 	int fds[FDS];
 
 	setsid();
