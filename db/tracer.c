@@ -27,7 +27,8 @@
 #define SESSIONS_OLD	4096
 #define SESSIONS_BYTES_OLD	(32u << 20)
 #define ELEMENT_HEAD	64		/* bytes of a hash element before its value, at most */
-#define PRUNE_NS	1000000000u	/* interval of removing what processes left behind */
+#define PRUNE_NS	1000000000u	/* interval of removing what processes left behind .. */
+#define PRUNE_REST	20		/* .. and how many times longer than this it pauses */
 #define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
@@ -440,22 +441,33 @@ size_t tracer_targets(const struct tracer *tracer)
 	return tracer->discover.ntargets;
 }
 
-int tracer_drain(struct tracer *t)
+/*
+ * Remove the sessions of processes that are gone if the table was full, or if a server has started:
+ * it often replaces one that was killed and left its sessions behind. As processes can cause both,
+ * this takes a small part of the time only.
+ */
+static void tracer_prune(struct tracer *t)
 {
-	int filled = runtime_drain(&t->rt, tracer_record, t);
 	uint64_t now_ns = runtime_now(&t->rt), full;
 
-	if (!t->detached)
-		t->arriving = arrivals_check(&t->arrivals);
-	/* A new server often replaces one that was killed and left its sessions behind. */
-	if (!t->discover.started && now_ns < t->prune_ns)
-		return filled;
+	if (now_ns < t->prune_ns)
+		return;
 	full = runtime_counter(&t->rt, LOST_TABLE_FULL);
 	if (t->discover.started || full != t->full)
 		sessions_prune(&t->sessions);
 	t->discover.started = false;
 	t->full = full;
-	t->prune_ns = now_ns + PRUNE_NS;
+	t->prune_ns = runtime_now(&t->rt);
+	t->prune_ns += PRUNE_NS + PRUNE_REST * (t->prune_ns - now_ns);
+}
+
+int tracer_drain(struct tracer *t)
+{
+	int filled = runtime_drain(&t->rt, tracer_record, t);
+
+	if (!t->detached)
+		t->arriving = arrivals_check(&t->arrivals);
+	tracer_prune(t);
 	return filled;
 }
 

@@ -99,7 +99,7 @@ def test_full_table_is_emptied(tool, program):
             second.do("close 7f0000000000 100")
             second.do("command 7f0000000000 100")
             return len(of(traced, second)) >= 100
-        wait_for(reported, 10, "statements of the second one")
+        wait_for(reported, 30, "statements of the second one")
 
 
 def test_flooded_buffer_is_of_its_user(tool, program, server):
