@@ -40,6 +40,7 @@ static const struct tracepoint {
 	bool optional;			/* failure to attach is not an error */
 } tracepoint_table[] = {
 	{ "thread_exit", "sched_process_exit", false, false, false, false },
+	{ "thread_exec", "sched_process_exec", false, false, false, false },
 	{ "process_exec", "sched_process_exec", false, false, false, false },
 	{ "task_switch", "sched_switch", true, false, false, false },
 	{ "task_wakeup", "sched_wakeup", true, false, false, false },
@@ -52,7 +53,7 @@ static const struct tracepoint {
 };
 
 enum {
-	TRACEPOINT_SWITCH = 2, TRACEPOINT_CALL = 5, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
+	TRACEPOINT_SWITCH = 3, TRACEPOINT_CALL = 6, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
 	TRACEPOINTS,
 };
 
