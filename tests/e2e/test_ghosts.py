@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Threads of an unprivileged user that lose their number unseen, and whose number another process gets."""
+"""Threads of an unprivileged user that end unseen or in mid-wait, and whose number another process gets."""
 
 import os
+import subprocess
 
 import pytest
 
 import ghost
 from backends import Backends
 from backends import build as build_backends
-from ghost import Ghost
+from fallbacks import force
+from ghost import UID, Ghost, reveal
 from requirements import need_root
+from tool import FIXTURES, Locks
 
+WAITS = 16384		# in the table of waits
+THREADS = 4096		# in that of breakdowns, if its elements are allocated in advance
 TRIES = 100
 
 
@@ -57,3 +62,38 @@ def test_number_of_a_thread_in_mid_statement(tool, program, server, tmp_path):
         assert traced.stop() == 0
     assert [one["query"] for one in traced.statements if one["tid"] == tid] == ["select 'seen'"], traced.said()
     assert not [one for one in traced.summary.get("lost_by_user", []) if not one["uid"]], traced.said()
+
+
+def test_table_of_breakdowns_is_not_of_one_user(tool, server):
+    """The times of a server are broken down while another user has as many threads as the table has room for."""
+    reveal(server)
+    with Backends(server) as victim, Backends(server, user=UID, group=UID, extra_groups=[], cwd="/") as other:
+        traced = tool("slow", "-m", "0", "--json", "--why", "-p", f"{victim.pid},{other.pid}", "--text", 64, *force("prealloc"))
+        other.do(f"threads {2 * THREADS} select 'other'")
+        victim.do("threads 100 select 'seen'")
+        traced.stop()
+    seen = [one for one in traced.statements if one["pid"] == victim.pid]
+    assert len(seen) == 100 and all(one.get("why") for one in seen), traced.said()
+    lost = {one["uid"]: one for one in traced.summary["lost_by_user"]}
+    assert lost[UID]["table_full"] and not lost.get(0), traced.said()
+
+
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory):
+    """A program whose processes wait for locks as those of PostgreSQL do."""
+    path = tmp_path_factory.mktemp("waits") / "postgres"
+    subprocess.run(["gcc", "-O2", "-rdynamic", "-no-pie", "-fcf-protection=none", "-o", path,
+                    os.path.join(FIXTURES, "hostilelocks.c")], check=True)
+    return str(path)
+
+
+@pytest.mark.parametrize("attack", [f"threads {WAITS + 1000}", f"crowd {WAITS + 1000}"])
+def test_table_of_waits_is_not_of_one_user(tool, program, waits, attack):
+    """The waits of a server are known after threads of another user have begun any number of waits."""
+    with Ghost(program, waits, "ProcSleep", 0) as victim, Ghost(program, waits, "ProcSleep") as other:
+        traced = tool("locks", "--json", "-m", 0, "-x", waits, kind=Locks)
+        other.do(attack)
+        victim.do("crowd 100")
+        traced.stop()
+    assert not [one for one in traced.summary.get("lost_by_user", []) if not one["uid"]], traced.said()
+    assert len([one for one in traced.running() if one["pid"] == victim.process.pid]) == 100
