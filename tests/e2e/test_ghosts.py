@@ -97,3 +97,17 @@ def test_table_of_waits_is_not_of_one_user(tool, program, waits, attack):
         traced.stop()
     assert not [one for one in traced.summary.get("lost_by_user", []) if not one["uid"]], traced.said()
     assert len([one for one in traced.running() if one["pid"] == victim.process.pid]) == 100
+
+
+def test_many_waits_do_not_delay_those_of_others(tool, program, waits):
+    """A burst of a server's waits is reported without loss while another user's threads wait."""
+    with Ghost(program, waits, "ProcSleep") as other:
+        traced = tool("locks", "--json", "-m", 0, "-x", waits, kind=Locks)
+        other.do(f"crowd {WAITS + 1000}")
+        with subprocess.Popen([waits, "storm"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as victim:
+            victim.stdout.readline()
+            victim.communicate("\n", 30)
+        traced.stop()
+    assert not [one for one in traced.summary.get("lost_by_user", []) if not one["uid"]], traced.said()
+    ended = [one for one in traced.objects() if one["type"] == "lock_wait" and one["pid"] == victim.pid]
+    assert len(ended) == 3000, traced.said()
