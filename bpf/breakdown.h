@@ -104,13 +104,15 @@ INLINE void phase_end(struct breakdown_phase *phase, __u64 now)
 
 static __attribute__((noinline)) struct event_breakdown *breakdown_create(__u32 tid)
 {
-	__u32 zero = 0;
+	__u32 zero = 0, number = owner_current();
 	struct event_breakdown *zeros = bpf_map_lookup_elem(no_thread, &zero);
 
-	if (!zeros || bpf_map_update_elem(threads, &tid, zeros, BPF_NOEXIST)) {
-		lost(LOST_TABLE_FULL);
+	if (!zeros || !owner_may_add_thread(number) ||
+	    bpf_map_update_elem(threads, &tid, zeros, BPF_NOEXIST)) {
+		lost_of(number, LOST_TABLE_FULL);
 		return 0;
 	}
+	owner_entries(number, OWNER_THREADS, 1);
 	return bpf_map_lookup_elem(threads, &tid);
 }
 
@@ -189,18 +191,23 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 	breakdown_stop(t, tid);
 }
 
-/* Drop the breakdown of the current thread, which exits. */
+/* Drop the breakdown of thread @tid, which exits or loses this ID. */
 INLINE void breakdown_exit(void *ctx, __u32 tid)
 {
-	struct event_breakdown *t = breakdown_thread(tid);
+	struct event_breakdown *t = bpf_map_lookup_elem(threads, &tid);
+	__u32 number;
 
-	if (t && t->worker) {
+	if (!t)
+		return;
+	number = t->head.owner;
+	if (t->start_ns && t->worker) {
 		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_CPU);
 		workers_add(t);
 	}
-	if (t)
+	if (t->start_ns)
 		breakdown_stop(t, tid);
-	bpf_map_delete_elem(threads, &tid);
+	if (!bpf_map_delete_elem(threads, &tid))
+		owner_entries(number, OWNER_THREADS, -1);
 }
 
 #endif

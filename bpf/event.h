@@ -180,8 +180,11 @@ enum counter {
 
 enum { OWNER_NONE, OWNER_ONE, OWNER_SEVERAL };
 
-/* The tables that a process can fill: map "sessions"; "histogram", "sums" or "probe_hits". */
-enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_TABLES };
+/*
+ * The tables that a process can fill: map "sessions" or "waits"; "histogram", "sums" or
+ * "probe_hits"; "threads".
+ */
+enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_THREADS, OWNER_TABLES };
 
 struct owner {
 	__u64 sent;		/* bytes in all, by OWNER_CHARGE() */

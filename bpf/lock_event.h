@@ -41,7 +41,7 @@ struct event_lock {
 	__u32 field[4];		/* of the LOCKTAG; with LOCK_LWLOCK [0] is the tranche */
 	__u32 kind, mode;
 	__u32 flags;
-	__u32 reserved;
+	__u32 counted;		/* 1 + number of the owner for whom it is in the map; or 0 */
 	char name[LOCK_NAME];
 };
 

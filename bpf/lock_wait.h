@@ -14,10 +14,12 @@ CONSTANT(target_id);
 MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
 MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
 
+#define WAIT_LWLOCK	(1ULL << 32)
+
 /* Return the current thread's key. While it waits for a lock it may wait for an LWLock, too. */
 INLINE __u64 wait_key(int lwlock)
 {
-	return (__u32)bpf_get_current_pid_tgid() | (__u64)lwlock << 32;
+	return (__u32)bpf_get_current_pid_tgid() | (lwlock ? WAIT_LWLOCK : 0);
 }
 
 /* Fill in what a wait begins with. Return 0 if its process is not wanted. */
@@ -40,16 +42,29 @@ static __attribute__((noinline)) void wait_send(void *ctx, struct event_lock *wa
 	send(ctx, wait, sizeof(*wait));
 }
 
-static __attribute__((noinline)) void wait_keep(__u64 key, const struct event_lock *wait)
+static __attribute__((noinline)) void wait_keep(__u64 key, struct event_lock *wait)
 {
-	if (bpf_map_update_elem(waits, &key, wait, BPF_ANY))
-		lost_of(wait->head.owner, LOST_TABLE_FULL);
+	const struct event_lock *before = bpf_map_lookup_elem(waits, &key);
+	__u32 number = wait->head.owner;
+
+	wait->counted = before ? before->counted : number + 1;
+	if ((!before && !owner_may_add_session(number)) ||
+	    bpf_map_update_elem(waits, &key, wait, BPF_ANY))
+		lost_of(number, LOST_TABLE_FULL);
+	else if (!before)
+		owner_entries(number, OWNER_SESSIONS, 1);
 }
 
-/* End the current thread's wait, if there is one, and send it. */
-static __attribute__((noinline)) void wait_end(void *ctx, __u32 flags)
+/* Delete the wait of @key, whose ->counted was @counted. */
+INLINE void wait_forget(__u64 key, __u32 counted)
 {
-	__u64 key = wait_key(0);
+	if (!bpf_map_delete_elem(waits, &key) && counted)
+		owner_entries(counted - 1, OWNER_SESSIONS, -1);
+}
+
+/* End the wait of @key, if there is one, and send it. */
+static __attribute__((noinline)) void wait_end(void *ctx, __u64 key, __u32 flags)
+{
 	struct event_lock *wait = bpf_map_lookup_elem(waits, &key);
 
 	if (!wait)
@@ -59,7 +74,19 @@ static __attribute__((noinline)) void wait_end(void *ctx, __u32 flags)
 	wait->flags |= flags;
 	count(COUNT_STATEMENTS);
 	wait_send(ctx, wait);
-	bpf_map_delete_elem(waits, &key);
+	wait_forget(key, wait->counted);
+}
+
+/* Drop what is kept for thread @tid, whose ID another thread may get. */
+INLINE void waits_end(void *ctx, __u32 tid)
+{
+	__u64 key = tid, lwlock_key = key | WAIT_LWLOCK;
+	const struct event_lock *lwlock = bpf_map_lookup_elem(waits, &lwlock_key);
+
+	wait_end(ctx, key, LOCK_FAILED);
+	if (lwlock)
+		wait_forget(lwlock_key, lwlock->counted);
+	bpf_map_delete_elem(rows, &key);
 }
 
 #endif

@@ -8,13 +8,13 @@
 
 PROGRAM(lock_done)
 {
-	wait_end(ctx, 0);
+	wait_end(ctx, wait_key(0), 0);
 	return 0;
 }
 
 PROGRAM(lock_failed)
 {
-	wait_end(ctx, LOCK_FAILED);
+	wait_end(ctx, wait_key(0), LOCK_FAILED);
 	return 0;
 }
 
@@ -25,6 +25,22 @@ PROGRAM(lock_deadlock)
 
 	if (wait)
 		wait->flags |= LOCK_DEADLOCK | LOCK_FAILED;
+	return 0;
+}
+
+/* Raw tracepoint sched_process_exit: a thread ends, maybe while it waits. */
+PROGRAM(waiter_exit)
+{
+	waits_end(ctx, (__u32)bpf_get_current_pid_tgid());
+	return 0;
+}
+
+/* Raw tracepoint sched_process_exec(task, former TID), see thread_exec(). */
+PROGRAM(waiter_exec)
+{
+	const __u64 *args = ctx;
+
+	waits_end(ctx, (__u32)args[1]);
 	return 0;
 }
 

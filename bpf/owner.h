@@ -17,8 +17,9 @@
 CONSTANT(secret);	/* both random and odd */
 CONSTANT(other_secret);
 CONSTANT(ring_share);	/* bytes of the ring buffer for one user; 0: no limit */
-CONSTANT(session_share);	/* entries of map "sessions" for one user .. */
-CONSTANT(group_share);		/* .. and of the table of OWNER_GROUPS */
+CONSTANT(session_share);	/* entries of OWNER_SESSIONS for one user .. */
+CONSTANT(group_share);		/* .. of the table of OWNER_GROUPS */
+CONSTANT(thread_share);		/* .. and of map "threads" */
 
 MAP(owners);		/* array: struct owner, written by programs */
 MAP(grants);		/* array: struct grant, written by user space */
@@ -87,6 +88,15 @@ INLINE int owner_may_add_group(__u32 number)
 	struct owner *owner = owner_get(number);
 
 	return owner && READ_ONCE(owner->entries[OWNER_GROUPS]) < VALUE(group_share);
+}
+
+/* Return whether owner @number may have another entry in map "threads". */
+INLINE int owner_may_add_thread(__u32 number)
+{
+	struct owner *owner = owner_get(number);
+
+	return owner &&
+	       (__s64)READ_ONCE(owner->entries[OWNER_THREADS]) < (__s64)VALUE(thread_share);
 }
 
 /* Add @n to the entries of owner @number in @table. */

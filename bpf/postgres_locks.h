@@ -132,7 +132,7 @@ PROGRAM(lwlock_done)
 	if (!kept)
 		return 0;
 	wait = *kept;
-	bpf_map_delete_elem(waits, &key);
+	wait_forget(key, wait.counted);
 	wait.duration_ns = bpf_ktime_get_ns() - wait.start_ns;
 	count(COUNT_STATEMENTS);
 	if (wait.duration_ns < VALUE(threshold_ns))

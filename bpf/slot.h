@@ -42,7 +42,8 @@
  *   mark. The drop (a) clears key, (b) deletes the mark. If (2) succeeds, (b) comes after (1) and
  *   deletes the mark; otherwise (3) does. No mark outlives the thread to hide the next one with its
  *   ID. Nor does a claim: user space does not write owner while K lives, and the drop clears it, so
- *   that the next thread with K's ID cannot drop the slot of another one.
+ *   that the next thread with K's ID cannot drop the slot of another one. A thread loses its ID
+ *   also by execve(2), of which thread_exec() learns.
  *
  * - User space adds to the overflow a session that runs since before tracing began, while K's first
  *   hit claims a slot. The claim sets key, then deletes K from the overflow. User space adds K,

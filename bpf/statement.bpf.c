@@ -71,19 +71,42 @@ INLINE void session_end(void *ctx, struct session *session)
 	statement_end(ctx, session, end_ns);
 }
 
-/* Raw tracepoint sched_process_exit: a thread's session ends with it. */
-PROGRAM(thread_exit)
+/* Drop what is kept for thread @tid, whose ID another thread may get. @session: its own, or NULL */
+INLINE void thread_end(void *ctx, __u32 tid, struct session *session)
 {
-	__u64 id = bpf_get_current_pid_tgid(), key = (__u32)id;
-	struct session *session = session_find(key);
+	struct event_statement *s = &session->s;
 
 	if (session)
 		session_end(ctx, session);
 	if (VALUE(want_breakdown))
-		breakdown_exit(ctx, (__u32)id);
+		breakdown_exit(ctx, tid);
 	if (session && VALUE(want_sessions))
-		send_session(ctx, EVENT_EXIT, session->s.target_id, id_seen(id));
-	session_drop(key);
+		send_session(ctx, EVENT_EXIT, s->target_id, (__u64)s->pid << 32 | s->tid);
+	session_drop(tid);
+}
+
+/* Raw tracepoint sched_process_exit: a thread's session ends with it. */
+PROGRAM(thread_exit)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	thread_end(ctx, tid, session_find(tid));
+	return 0;
+}
+
+/*
+ * Raw tracepoint sched_process_exec(task, former TID): a thread that is not the first one of its
+ * process gets the first one's ID. Its own becomes free, and no exit is reported for that.
+ */
+PROGRAM(thread_exec)
+{
+	const __u64 *args = ctx;
+	__u32 tid = (__u32)args[1], tgid = bpf_get_current_pid_tgid() >> 32;
+	struct session *session = session_find(tid);
+
+	/* Unless another process has the ID already. */
+	if (!session || session->tgid == tgid)
+		thread_end(ctx, tid, session);
 	return 0;
 }
 

@@ -7,26 +7,30 @@
 
 struct lock_waiter *lock_waits_of(const struct lock_waits *waits, uint32_t tid)
 {
-	struct lock_waiter *w = waits->first;
+	struct lock_waiter *w = waits->bucket[tid % LOCK_WAITS_BUCKETS];
 
 	while (w && w->event.tid != tid)
-		w = w->next;
+		w = w->same;
 	return w;
 }
 
 void lock_waits_drop(struct lock_waits *waits, struct lock_waiter *waiter)
 {
-	struct lock_waiter **place = &waits->first;
+	struct lock_waiter **same = &waits->bucket[waiter->event.tid % LOCK_WAITS_BUCKETS];
 
-	while (*place != waiter)
-		place = &(*place)->next;
-	*place = waiter->next;
+	while (*same != waiter)
+		same = &(*same)->same;
+	*same = waiter->same;
+	*waiter->place = waiter->next;
+	if (waiter->next)
+		waiter->next->place = waiter->place;
 	lock_info_clear(&waiter->info);
 	free(waiter);
 }
 
 struct lock_waiter *lock_waits_add(struct lock_waits *waits, const struct event_lock *event)
 {
+	struct lock_waiter **bucket = &waits->bucket[event->tid % LOCK_WAITS_BUCKETS];
 	struct lock_waiter *w = lock_waits_of(waits, event->tid);
 
 	if (w)
@@ -35,7 +39,12 @@ struct lock_waiter *lock_waits_add(struct lock_waits *waits, const struct event_
 	if (!w)
 		return NULL;
 	w->event = *event;
+	w->same = *bucket;
+	*bucket = w;
 	w->next = waits->first;
+	w->place = &waits->first;
+	if (w->next)
+		w->next->place = &w->next;
 	waits->first = w;
 	return w;
 }

@@ -8,16 +8,20 @@
 #define LOCK_WAITS_CYCLE	16	/* maximum backends of a deadlock to report */
 
 struct lock_waiter {
-	struct lock_waiter *next;
+	struct lock_waiter *next, **place;	/* of the list; ->place: what refers to it */
+	struct lock_waiter *same;		/* of the bucket */
 	struct event_lock event;
 	struct lock_info info;		/* valid if ->resolved */
 	bool resolved;
 	unsigned int tries;		/* left, to resolve the holders */
 };
 
+#define LOCK_WAITS_BUCKETS	4096
+
 /* Empty if all zero. */
 struct lock_waits {
 	struct lock_waiter *first;	/* the newest; the list is owned */
+	struct lock_waiter *bucket[LOCK_WAITS_BUCKETS];	/* by thread */
 };
 
 /* Add the wait of @event, replacing the thread's previous one. Return NULL if out of memory. */

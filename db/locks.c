@@ -372,6 +372,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 		return err;
 	runtime_constant(&l->rt, "constant_threshold_ns", c->threshold_ns);
 	runtime_constant(&l->rt, "constant_sum_lwlocks", c->sum_lwlocks);
+	runtime_constant(&l->rt, "constant_session_share", OWNER_SHARE(WAITS_MAX));
 	runtime_constant(&l->rt, "constant_group_share", OWNER_SHARE(SUMS_MAX));
 	err = runtime_stream(&l->rt, RING_MIN, sizeof(struct event_lock), error);
 	return err ? err : runtime_ready(&l->rt, error);
@@ -387,7 +388,11 @@ static void locks_arrivals_drain(void *arg)
 
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error)
 {
-	static const struct runtime_tracepoint exec = { "process_exec", "sched_process_exec", 0 };
+	static const struct runtime_tracepoint tracepoints[] = {
+		{ "waiter_exit", "sched_process_exit", 0 },
+		{ "waiter_exec", "sched_process_exec", 0 },
+		{ "process_exec", "sched_process_exec", 0 },
+	};
 	struct locks *l = calloc(1, sizeof(*l));
 	int err;
 
@@ -408,7 +413,8 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	l->discover.error = config->error;
 	l->discover.process = locks_process;
 	l->discover.process_arg = l;
-	err = runtime_tracepoint(&l->rt, &exec, error);
+	for (size_t i = 0; !err && i < sizeof(tracepoints) / sizeof(tracepoints[0]); i++)
+		err = runtime_tracepoint(&l->rt, &tracepoints[i], error);
 	if (!err)
 		err = discover_find(&l->discover, error);
 	if (!err)

@@ -40,6 +40,7 @@ static const struct tracepoint {
 	bool optional;			/* failure to attach is not an error */
 } tracepoint_table[] = {
 	{ "thread_exit", "sched_process_exit", false, false, false, false },
+	{ "thread_exec", "sched_process_exec", false, false, false, false },
 	{ "process_exec", "sched_process_exec", false, false, false, false },
 	{ "task_switch", "sched_switch", true, false, false, false },
 	{ "task_wakeup", "sched_wakeup", true, false, false, false },
@@ -52,7 +53,7 @@ static const struct tracepoint {
 };
 
 enum {
-	TRACEPOINT_SWITCH = 2, TRACEPOINT_CALL = 5, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
+	TRACEPOINT_SWITCH = 3, TRACEPOINT_CALL = 6, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
 	TRACEPOINTS,
 };
 
@@ -125,13 +126,19 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 	return err ? error_set(error, ERROR_MAP, err, "slots", NULL) : 0;
 }
 
+/* Return the number of threads whose time can be broken down at once. */
+static uint32_t tracer_threads(struct tracer *t)
+{
+	return tracer_sessions(t, sizeof(struct event_breakdown));
+}
+
 /* Create the maps of the time breakdown, which the programs refer to in any case. */
 static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 {
 	bool why = t->config.why;
 	const struct map_def maps[] = {
 		{ "threads", BPF_MAP_TYPE_HASH, 4, sizeof(struct event_breakdown),
-		  why ? tracer_sessions(t, sizeof(struct event_breakdown)) : 1, RUNTIME_ALLOC },
+		  why ? tracer_threads(t) : 1, RUNTIME_ALLOC },
 		{ "no_thread", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct event_breakdown), 1, 0 },
 		{ "active", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_SLOTS, 0 },
 		/* LRU: entries of leaders that are not traced are never removed. */
@@ -164,6 +171,7 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_slot_shift", t->sessions.slot_shift);
 	runtime_constant(rt, "constant_session_share", OWNER_SHARE(t->sessions.max));
 	runtime_constant(rt, "constant_group_share", OWNER_SHARE(HISTOGRAM_MAX));
+	runtime_constant(rt, "constant_thread_share", OWNER_SHARE(tracer_threads(t)));
 	runtime_constant(rt, "constant_want_sessions", c->identify);
 	runtime_constant(rt, "constant_stat_unit_ns",
 			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);

@@ -24,9 +24,9 @@ def build(folder, name="postgres"):
 class Backends:
     """It while it runs."""
 
-    def __init__(self, path):
+    def __init__(self, path, **keywords):
         self.path = path
-        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **keywords)
         assert self.process.stdout.readline() == "ready\n"
 
     @property
