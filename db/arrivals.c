@@ -25,6 +25,7 @@ void arrivals_open(struct arrivals *arrivals, struct discover *discover, void (*
 {
 	*arrivals = (struct arrivals){ .discover = discover, .drain = drain, .arg = arg };
 	discover->common.pause = (struct elf_pause){ arrivals_pause, arrivals };
+	discover->runtime->attacher.pause = discover->common.pause;
 }
 
 void arrivals_put(struct arrivals *arrivals, const struct event_exec *exec)

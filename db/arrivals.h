@@ -22,8 +22,9 @@ struct arrivals {
 };
 
 /*
- * Start: from now on, while @discover reads a file, @drain is called to handle the records in the
- * buffer, which may call arrivals_put(); and reading ends at runtime_stopped(). Owns nothing.
+ * Start: from now on, while @discover reads a file or attaches to it, @drain is called to handle
+ * the records in the buffer, which may call arrivals_put(); and reading ends at runtime_stopped().
+ * Owns nothing.
  */
 void arrivals_open(struct arrivals *arrivals, struct discover *discover, void (*drain)(void *arg),
 		   void *arg);

@@ -30,6 +30,7 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 
 	*d = (struct discover){ .filter = filter, .table = engine_table, .forget_at = FORGET_AT };
 	d->detect.pause = &d->common.pause;
+	d->common.ntargets = &d->ntargets;
 	if (!filter->start)
 		return 0;
 	err = user_engine_init(&d->user_engine, filter->start, filter->done, filter->text_arg);
@@ -211,7 +212,6 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	if (err)
 		return err;
 	error_clear(error);
-	d->ntargets++;
 	return 0;
 }
 
@@ -564,6 +564,9 @@ unsigned int discover_needs(const struct discover *d)
 
 void discover_detach(struct discover *d)
 {
+	/* The records that come meanwhile are handled afterwards. */
+	if (d->runtime)
+		d->runtime->attacher.pause = (struct elf_pause){ 0 };
 	for (size_t i = 0; i < d->ntargets; i++)
 		target_close(&d->targets[i]);
 }

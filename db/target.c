@@ -79,6 +79,9 @@ int target_open(struct target *target, const struct target_file *file,
 		return err;
 	if (semaphores->on)
 		err = uprobe_set_semaphores(&set, &target->semaphores, &target->nsemaphores);
+	/* Its records may be handled before the last probe is attached. */
+	if (common->ntargets)
+		++*common->ntargets;
 	if (err)
 		error_set(error, ERROR_MEMORY, err, NULL, NULL);
 	else
@@ -86,6 +89,8 @@ int target_open(struct target *target, const struct target_file *file,
 			.name = file->engine->name, .fd = file->fd, .path = target->path,
 		}, &target->links, error);
 	uprobe_set_free(&set);
+	if (err && common->ntargets)
+		--*common->ntargets;
 	if (err)
 		target_close(target);
 	else if (target->nsemaphores)

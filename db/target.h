@@ -18,6 +18,7 @@ struct target_common {
 	struct runtime *runtime;
 	uint32_t asked;				/* ENGINE_* */
 	struct elf_pause pause;			/* while a file is read */
+	size_t *ntargets;			/* incremented once probes may be hit; or NULL */
 	/* Called with each site of a file that was bound; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 	void *site_arg;

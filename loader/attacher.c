@@ -2,6 +2,7 @@
 #include "loader/attacher.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 
 #define PATH_SIZE	32
 #define FDS		2	/* descriptors in one message at most */
+#define PAUSE_MS	5	/* between two calls of ->pause */
 #define INHERITED	1024	/* descriptors below this are closed in the child */
 
 /* A message to the child, which answers with an int. */
@@ -218,6 +220,18 @@ void attacher_start(struct attacher *attacher, struct features *features,
 	attacher->child = 0;
 }
 
+/*
+ * Wait for the child's answer. The kernel needs time for each mapping of the file, of which a user
+ * can have millions.
+ */
+static void attacher_wait(const struct attacher *attacher)
+{
+	struct pollfd answer = { .fd = attacher->socket, .events = POLLIN };
+
+	while (attacher->pause.pause && !poll(&answer, 1, PAUSE_MS))
+		attacher->pause.pause(attacher->pause.arg);
+}
+
 /* Have the child attach @prog to @sites by one link. Return 0 or -errno. */
 static int attacher_link(struct attacher *attacher, int prog, int file,
 			 const struct uprobe_sites *sites, struct attacher_link *link)
@@ -229,8 +243,10 @@ static int attacher_link(struct attacher *attacher, int prog, int file,
 	if (!message_send(socket, &request, sizeof(request), (const int[]){ prog, file }, FDS) ||
 	    !write_all(socket, sites->offsets, size) ||
 	    !write_all(socket, sites->ref_ctr_offsets, size) ||
-	    !write_all(socket, sites->cookies, size) ||
-	    !message_receive(socket, &link->held, sizeof(link->held), &link->fd, 1))
+	    !write_all(socket, sites->cookies, size))
+		return -ECHILD;
+	attacher_wait(attacher);
+	if (!message_receive(socket, &link->held, sizeof(link->held), &link->fd, 1))
 		return -ECHILD;
 	if (link->held < 0)
 		return link->held;
@@ -293,6 +309,7 @@ void attacher_detach(struct attacher *attacher, const struct attacher_link *link
 	for (uint32_t i = 0; i < count; i++)
 		if (!write_all(attacher->socket, &links[i].held, sizeof(links[i].held)))
 			return;
+	attacher_wait(attacher);
 	read_all(attacher->socket, &done, sizeof(done));
 }
 

@@ -17,6 +17,7 @@
 
 #include <sys/types.h>
 
+#include "host/elf_map.h"
 #include "loader/attach.h"
 
 /* All zero attaches nothing and is closed. */
@@ -25,6 +26,7 @@ struct attacher {
 	enum attach_method method;
 	pid_t child;			/* 0: none, this process attaches */
 	int socket;			/* to the other process; owned */
+	struct elf_pause pause;		/* called while the child works, or all zero */
 	int end;			/* in the child: its descriptors of links are below this */
 };
 

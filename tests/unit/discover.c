@@ -193,7 +193,6 @@ static int fake_target_open(struct target *target, const struct target_file *fil
 {
 	struct fake_file *seen = &files[file->fd - FD_FIRST];
 
-	(void)common;
 	*target = (struct target){ .engine = file->engine, .id = file->id,
 				   .file = { .ino = seen->ino } };
 	snprintf(target->path, sizeof(target->path), "%s", file->path);
@@ -203,6 +202,7 @@ static int fake_target_open(struct target *target, const struct target_file *fil
 		return error_set(error, seen->refused, -ENOENT, file->path, "a site");
 	CHECK(!seen->attached, "%s", seen->path);
 	seen->attached = true;
+	++*common->ntargets;
 	return 0;
 }
 
