@@ -359,7 +359,8 @@ static int bind_usdt(struct bind *bind, const struct engine_probe *probe)
 			.semaphore = note.semaphore_offset, .semaphore_vaddr = note.semaphore_vaddr,
 		};
 
-		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
+		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe) ||
+		    (bind->config.no_semaphores && note.semaphore_offset))
 			continue;
 		err = bind_refusal(bind, probe, site_refusal(&bind->config.elf, &note));
 		if (!err)

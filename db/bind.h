@@ -38,6 +38,7 @@ struct bind_config {
 	const char *path;			/* for messages */
 	uint32_t target_id;			/* of the file's events */
 	uint32_t asked;				/* ENGINE_* */
+	bool no_semaphores;			/* as if probes with a semaphore were absent */
 	const struct object *object;		/* the BPF programs */
 	const struct object_value *values;	/* maps and constants that no file changes */
 	size_t nvalues;

@@ -22,6 +22,7 @@ static int target_bind(struct target *target, const struct target_common *common
 	err = bind_open(&bind, &(struct bind_config){
 		.engine = target->engine, .elf = *elf, .path = target->path,
 		.target_id = target->id, .asked = common->asked,
+		.no_semaphores = target->no_semaphores,
 		.object = &common->runtime->objects[0],
 		.values = common->runtime->values, .nvalues = common->runtime->nvalues,
 	}, set, error);
@@ -42,7 +43,8 @@ int target_prepare(struct target *target, const struct target_file *file,
 	struct elf_map map;
 	int err;
 
-	*target = (struct target){ .engine = file->engine, .id = file->id };
+	*target = (struct target){ .engine = file->engine, .id = file->id,
+				   .no_semaphores = file->no_semaphores };
 	*set = (struct uprobe_set){ 0 };
 	fmt_text(target->path, sizeof(target->path), "%s", file->path);
 	process_file_read(file->fd, &target->file);
@@ -68,8 +70,8 @@ void target_semaphores(const struct target *target, struct semaphores *semaphore
 				 target->nsemaphores);
 }
 
-int target_open(struct target *target, const struct target_file *file,
-		const struct target_common *common, struct error *error)
+static int target_attach(struct target *target, const struct target_file *file,
+			 const struct target_common *common, struct error *error)
 {
 	struct semaphores *semaphores = &common->runtime->semaphores;
 	struct uprobe_set set;
@@ -96,6 +98,28 @@ int target_open(struct target *target, const struct target_file *file,
 	else if (target->nsemaphores)
 		semaphores_write_all(semaphores, &target->file, target->lowest_vaddr,
 				     target->semaphores, target->nsemaphores);
+	return err;
+}
+
+/*
+ * A process of any user that maps the file can store a number in its own copy of a semaphore that
+ * the kernel cannot increment. It then refuses the probe for all processes.
+ */
+int target_open(struct target *target, const struct target_file *file,
+		const struct target_common *common, struct error *error)
+{
+	int err = target_attach(target, file, common, error);
+	struct error other = { .kind = ERROR_NONE };
+	struct target_file without = *file;
+
+	if (err != -EINVAL || error->kind != ERROR_ATTACH)
+		return err;
+	without.no_semaphores = true;
+	if (!target_attach(target, &without, common, &other)) {
+		error_clear(error);
+		err = 0;
+	}
+	error_clear(&other);
 	return err;
 }
 

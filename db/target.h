@@ -30,6 +30,7 @@ struct target_file {
 	int fd;				/* open for reading; the caller's */
 	const char *path;		/* for messages */
 	uint32_t id;			/* of its events */
+	bool no_semaphores;		/* use no probe that has a semaphore */
 };
 
 struct target {
@@ -40,6 +41,7 @@ struct target {
 	uint64_t *semaphores;		/* addresses of those in use, as linked; owned */
 	size_t nsemaphores;
 	bool usdt;			/* a USDT probe is used, else only symbols */
+	bool no_semaphores;		/* none that has a semaphore, which cannot be incremented */
 	uint32_t has;			/* TARGET_HAS_* */
 	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
@@ -64,8 +66,9 @@ int target_prepare(struct target *target, const struct target_file *file,
 		   struct error *error);
 
 /*
- * Attach the probes of @file->engine to @file. Return 0, or -errno with the cause in @error and
- * nothing attached. target_close() ends it.
+ * Attach the probes of @file->engine to @file; if the kernel cannot increment their semaphores, use
+ * others. Return 0, or -errno with the cause in @error and nothing attached. target_close() ends
+ * it.
  */
 int target_open(struct target *target, const struct target_file *file,
 		const struct target_common *common, struct error *error);

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A process of another user whose copies of a server's semaphores cannot be incremented."""
+
+import os
+import subprocess
+
+import pytest
+
+from elf_oracle import Oracle
+from elffile import usdt_probes
+from fallbacks import force
+from intruder import UID
+from statements import with_tag
+from tool import FIXTURES
+
+
+@pytest.fixture
+def spoiler(tmp_path):
+    path = tmp_path / "copy" / "spoiler"
+    running = []
+
+    def start(server):
+        subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-o", path, os.path.join(FIXTURES, "spoiler.c")], check=True)
+        offsets = {Oracle(server).offset(semaphore) for _, _, semaphore in usdt_probes(server) if semaphore}
+        running.append(subprocess.Popen([path, server, *map(str, offsets)], stdout=subprocess.PIPE, cwd="/",
+                                        user=UID, group=UID, extra_groups=[]))
+        assert running[0].stdout.readline() == b"ready\n"
+
+    yield start
+    for process in running:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+@pytest.mark.parametrize("args", [[], force("perf")], ids=" ".join)
+def test_server_is_traced_all_the_same(clusters, server_copy, spoiler, tool, args):
+    cluster = clusters(name="spoiled", postgres=server_copy)
+    spoiler(server_copy)
+    traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json", *args)
+    cluster.psql("select 1 /* spoiled */", "select 1/0 /* spoiled */", check=False)
+    assert traced.stop() == 0
+    found = [(one["query"], one["status"]) for one in with_tag(traced, "spoiled")]
+    assert found == [("select 1 /* spoiled */", "ok"), ("select 1/0 /* spoiled */", "error")], traced.said()
+    assert "by its symbols" in traced.stderr, traced.said()
