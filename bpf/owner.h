@@ -6,7 +6,7 @@
  * one user cannot displace what is to be reported about those of another user, each user gets at
  * most OWNER_SHARE() of everything, and losses are counted for each user. The user is the kernel's
  * user ID, which an unprivileged process cannot choose. A secret factor maps it to one of OWNERS
- * elements, so that no user can arrange to share an element with another one.
+ * elements, of two users of one element to the next one, so that no user can arrange to share it.
  */
 #ifndef BPF_OWNER_H
 #define BPF_OWNER_H
@@ -36,40 +36,51 @@ INLINE struct grant *owner_grant(__u32 number)
 	return bpf_map_lookup_elem(grants, &number);
 }
 
-/* Return the number of the current process's owner. */
-static __attribute__((noinline)) __u32 owner_current(void)
+/* Return whether element @number is that of user @uid, for whom a free one is claimed. */
+INLINE int owner_is(__u32 number, __u32 uid)
 {
-	__u32 uid = (__u32)bpf_get_current_uid_gid(), number = uid * VALUE(secret) >> OWNER_SHIFT;
 	struct owner *owner = owner_get(number);
 
-	if (owner && owner->known && owner->uid != uid) {
-		owner->known = OWNER_SEVERAL;
-	} else if (owner && !owner->known) {
+	if (!owner)
+		return 0;
+	if (!owner->known) {
 		owner->uid = uid;
 		owner->known = OWNER_ONE;
 	}
+	return owner->uid == uid;
+}
+
+/* Return the number of the current process's owner: of two users of one element, the next one. */
+static __attribute__((noinline)) __u32 owner_current(void)
+{
+	__u32 uid = (__u32)bpf_get_current_uid_gid(), number = uid * VALUE(secret) >> OWNER_SHIFT;
+	struct owner *owner;
+
+	if (owner_is(number, uid))
+		return number;
+	if (owner_is(number + 1, uid))
+		return (number + 1) & (OWNERS - 1);
+	if (owner_is(number + 2, uid))
+		return (number + 2) & (OWNERS - 1);
+	owner = owner_get(number);
+	if (owner)
+		owner->known = OWNER_SEVERAL;
 	return number;
 }
 
-/* Return whether owner @number may have @size more bytes in the ring buffer. */
-INLINE int owner_may_send(__u32 number, __u64 size)
+/* Return owner @number if it may have @size more bytes in the ring buffer, or NULL. */
+INLINE struct owner *owner_may_send(__u32 number, __u64 size)
 {
 	struct owner *owner = owner_get(number);
 	struct grant *grant = owner_grant(number);
 
+	if (!owner || !grant)
+		return 0;
 	/* Negative: the record was received before the program that sent it counted it. */
-	return !VALUE(ring_share) ||
-	       (owner && grant &&
-		(__s64)(READ_ONCE(owner->sent) - READ_ONCE(grant->received) + OWNER_CHARGE(size)) <=
-			(__s64)VALUE(ring_share));
-}
-
-INLINE void owner_sent(__u32 number, __u64 size)
-{
-	struct owner *owner = owner_get(number);
-
-	if (owner)
-		ATOMIC_ADD(&owner->sent, OWNER_CHARGE(size));
+	if (VALUE(ring_share) && (__s64)(READ_ONCE(owner->sent) - READ_ONCE(grant->received) +
+					 OWNER_CHARGE(size)) > (__s64)VALUE(ring_share))
+		return 0;
+	return owner;
 }
 
 /* Return whether owner @number may have another session. */

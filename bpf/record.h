@@ -47,32 +47,33 @@ INLINE void lost(__u32 which)
  */
 INLINE long output(void *ctx, void *record, __u64 size)
 {
-	__u32 number = ((const struct event_head *)record)->owner;
+	struct owner *owner = owner_may_send(((const struct event_head *)record)->owner, size);
 	long err;
 
-	if (!owner_may_send(number, size))
+	if (!owner)
 		return -1;
 	if (VALUE(perf_buffers))
 		err = bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, record, size);
 	else
 		err = bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP);
 	if (!err)
-		owner_sent(number, size);
+		ATOMIC_ADD(&owner->sent, OWNER_CHARGE(size));
 	return err;
 }
 
 /* Return memory for a record of @head's owner in the ring buffer, or NULL. */
 INLINE void *output_reserve(struct event_head head, __u64 size)
 {
+	struct owner *owner = owner_may_send(head.owner, size);
 	struct event_head *record;
 
-	if (!owner_may_send(head.owner, size))
+	if (!owner)
 		return 0;
 	record = bpf_ringbuf_reserve(ring, size, 0);
 	if (!record)
 		return 0;
 	*record = head;
-	owner_sent(head.owner, size);
+	ATOMIC_ADD(&owner->sent, OWNER_CHARGE(size));
 	return record;
 }
 
