@@ -74,7 +74,7 @@ static const char *spec_digits(const char *format, int *number)
 	return format;
 }
 
-/* Parse the part of a conversion that has no arguments of type int. Return its end. */
+/* Parse the length of a conversion: l, ll or z. Return its end. */
 static const char *spec_length(const char *format, struct fmt_spec *spec)
 {
 	for (; *format == 'l' || *format == 'z'; format++)
