@@ -9,8 +9,9 @@ import pytest
 import ghost
 from backends import Backends
 from backends import build as build_backends
+from commanded import reveal
 from fallbacks import force
-from ghost import UID, Ghost, reveal
+from ghost import UID, Ghost
 from requirements import need_root
 from tool import FIXTURES, Locks
 

@@ -4,9 +4,8 @@
 import os
 import subprocess
 
-import intruder
 from backends import Backends, build
-from ghost import reveal
+from commanded import as_user, reveal
 from tool import FIXTURES
 
 PROCESSES = 6
@@ -20,7 +19,7 @@ def test_records_are_drained_while_probes_are_attached(tool, tmp_path):
     mapper = str(tmp_path / "mapper")
     subprocess.run(["gcc", "-O2", "-o", mapper, os.path.join(FIXTURES, "mapper.c")], check=True)
     later = build(tmp_path / "other", "later")
-    user = {"user": intruder.UID, "group": intruder.UID, "extra_groups": [], "cwd": "/"}
+    user = as_user()
     reveal(later)
     reveal(mapper)
     mappers = [subprocess.Popen([mapper, later], stdout=subprocess.PIPE, **user) for _ in range(PROCESSES)]

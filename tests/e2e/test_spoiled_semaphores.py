@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
+from commanded import as_user
 from elf_oracle import Oracle
 from elffile import usdt_probes
 from fallbacks import force
-from intruder import UID
 from statements import with_tag
 from tool import FIXTURES
 
@@ -22,8 +22,7 @@ def spoiler(tmp_path):
     def start(server):
         subprocess.run(["gcc", "-O2", "-Wall", "-Wextra", "-o", path, os.path.join(FIXTURES, "spoiler.c")], check=True)
         offsets = {Oracle(server).offset(semaphore) for _, _, semaphore in usdt_probes(server) if semaphore}
-        running.append(subprocess.Popen([path, server, *map(str, offsets)], stdout=subprocess.PIPE, cwd="/",
-                                        user=UID, group=UID, extra_groups=[]))
+        running.append(subprocess.Popen([path, server, *map(str, offsets)], stdout=subprocess.PIPE, **as_user()))
         assert running[0].stdout.readline() == b"ready\n"
 
     yield start

@@ -5,10 +5,9 @@ import os
 import re
 import subprocess
 
+from commanded import USER as UID, Commanded, as_user, reveal
 from elffile import readelf, text_segments
 from tool import FIXTURES
-
-UID = 1001
 
 
 def build(folder):
@@ -20,53 +19,19 @@ def build(folder):
     return path
 
 
-def reveal(path):
-    """Lets other users open the file."""
-    os.chmod(path, 0o755)
-    folder = os.path.dirname(path)
-    while folder != "/tmp" and len(folder) > 1:
-        os.chmod(folder, os.stat(folder).st_mode | 0o011)
-        folder = os.path.dirname(folder)
-
-
 def offset_of(path, function):
     """Return the function's offset in the file."""
     address = int(re.search(rf"^\s*\d+: (\w+)\s.* {function}$", readelf("-s", path), re.M).group(1), 16)
     return next(address - start + offset for offset, start, size in text_segments(path) if start <= address < start + size)
 
 
-class Ghost:
+class Ghost(Commanded):
     """It while it runs."""
 
     def __init__(self, path, server, function, uid=UID):
         reveal(server)
-        self.process = subprocess.Popen([path, server, str(offset_of(server, function))], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True, user=uid, group=uid, extra_groups=[], cwd="/")
-        assert self.process.stdout.readline() == "ready\n"
-
-    def do(self, what):
-        """Return what it printed."""
-        self.process.stdin.write(what + "\n")
-        self.process.stdin.flush()
-        said = []
-        for line in self.process.stdout:
-            if line == "done\n":
-                return said
-            said.append(line)
-        raise AssertionError(f"it ended with {self.process.wait()}")
+        super().__init__(path, server, str(offset_of(server, function)), **as_user(uid))
 
     def execute(self, text="select 'a ghost'"):
         """Return the number of a thread that executed another program, which ended."""
         return int(self.do(f"exec {text}")[0].split()[1])
-
-    def end(self):
-        self.process.kill()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.process.wait()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *why):
-        self.end()
