@@ -25,6 +25,7 @@ class Commanded:
     """One of them while it runs."""
 
     def __init__(self, *command, **keywords):
+        self.path = command[0]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **keywords)
         assert self.process.stdout.readline() == "ready\n"
 
