@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/start.h"
 
+#include <limits.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/help.h"
 #include "cli/message.h"
 #include "cli/option_check.h"
+#include "cli/path.h"
 #include "cli/version.h"
+
+/* Search PATH for the programs that -x names. Those not in it are files of this directory. */
+static void start_search(struct options *options)
+{
+	const char *path = getenv("PATH");
+	char found[PATH_MAX], *copy;
+
+	for (unsigned int i = 0; path && i < options->path_count; i++) {
+		copy = path_search(path, options->paths[i], found, sizeof(found)) ? strdup(found) :
+										    NULL;
+		if (copy)
+			options->paths[i] = copy;
+	}
+}
 
 int start_command(const struct command *command, int argc, char *argv[], struct options *options,
 		  struct output *out, struct output *err)
@@ -21,8 +39,11 @@ int start_command(const struct command *command, int argc, char *argv[], struct 
 		output_flush(err);
 		return EXIT_USAGE;
 	}
-	if (!options->help && !options->version)
+	if (!options->help && !options->version) {
+		if (option_find(command, "path", strlen("path")))
+			start_search(options);
 		return START_GO;
+	}
 	if (options->help)
 		help_print(command, out);
 	else
