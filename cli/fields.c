@@ -391,6 +391,13 @@ void field_names(struct output *out)
 	}
 }
 
+void field_suggest(struct suggestion *s)
+{
+	for (const struct field *field = field_rows; field->get; field++)
+		if (field->column)
+			suggestion_add(s, field->column);
+}
+
 void field_help(struct output *out)
 {
 	for (const struct field *field = field_rows; field->get; field++) {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cli/output.h"
+#include "cli/suggest.h"
 #include "db/statement.h"
 
 #define FIELD_LIST_MAX	32
@@ -88,6 +89,9 @@ uint32_t field_needs(const struct field_list *list);
 
 /* Append the names that field_parse() accepts, separated by ", ". */
 void field_names(struct output *out);
+
+/* Consider the names that field_parse() accepts, see suggest.h. */
+void field_suggest(struct suggestion *s);
 
 /* Append an indented line for each column: its name and description. */
 void field_help(struct output *out);

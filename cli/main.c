@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/complete.h"
+#include "cli/escape.h"
+#include "cli/suggest.h"
 #include "host/elf_map.h"
 
 /* Files of servers are mapped for reading, and their owners can truncate them meanwhile. */
@@ -14,6 +17,28 @@ static void main_sigbus(int sig, siginfo_t *info, void *context)
 	(void)context;
 	if (info->si_code != BUS_ADRERR || !elf_map_fault(info->si_addr))
 		signal(sig, SIG_DFL);
+}
+
+/* "help" prints the --help of the default command, "help COMMAND" its. Return the status. */
+static int main_help(char *program, const char *name)
+{
+	static struct output err;
+	const struct command *command = name ? command_find(name) : command_table[0];
+	char option[] = "--help", *words[] = { program, option, NULL };
+	struct suggestion known = { .word = name, .len = name ? strlen(name) : 0 };
+
+	if (command)
+		return command->run(command, 2, words);
+	output_init(&err, STDERR_FILENO);
+	output_string(&err, "dbslower: ");
+	escape_terminal(&err, name, known.len, false);
+	output_string(&err, ": unknown command; ");
+	for (size_t i = 0; command_table[i]; i++)
+		suggestion_add(&known, command_table[i]->name);
+	suggestion_print(&known, "", &err);
+	output_string(&err, known.best ? "\n" : "dbslower --help lists them\n");
+	output_flush(&err);
+	return EXIT_USAGE;
 }
 
 int main(int argc, char *argv[])
@@ -33,6 +58,8 @@ int main(int argc, char *argv[])
 	sigaction(SIGBUS, &action, NULL);
 	if (complete_is_asked(argc, argv))
 		return complete_run(argc, argv);
+	if (argc > 1 && !command_of_program(argv[0]) && !strcmp(argv[1], "help"))
+		return main_help(argv[0], argc > 2 ? argv[2] : NULL);
 	command = command_choose(argc, argv, &taken);
 	return command->run(command, argc - taken, argv + taken);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
+#include "cli/suggest.h"
 #include "db/engines.h"
 #include "usdt/fmt.h"
 
@@ -94,7 +95,8 @@ static uint64_t unit_by_name(const char *name, uint64_t unit_ns)
 	static const struct {
 		const char *name;
 		uint64_t ns;
-	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", NS_PER_MS }, { "s", NS_PER_S } };
+	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", NS_PER_MS }, { "s", NS_PER_S },
+		      { "m", 60 * NS_PER_S }, { "h", 3600 * NS_PER_S } };
 
 	if (!*name)
 		return unit_ns;
@@ -124,9 +126,9 @@ static const char *duration_reason(const char *text, uint64_t unit_ns, uint64_t 
 		return "too large";
 	value *= unit;
 	for (size_t i = 0; i < decimals; i++) {
-		unit /= 10;
-		if (!unit && decimal[i] != '0')
+		if (decimal[i] != '0' && (!unit || unit % 10))
 			return "finer than 1 ns";
+		unit /= 10;
 		value += unit * (decimal[i] - '0');
 	}
 	if (value > INT64_MAX)
@@ -161,6 +163,7 @@ int option_refuse_thresholds(struct option_parser *p)
 
 static int apply(struct option_parser *p, const struct option_row *row, const char *value)
 {
+	p->row = row;
 	if (row->set)
 		return row->set(p, row, value);
 	*(bool *)((char *)p->opts + row->member) = true;
@@ -187,10 +190,21 @@ const struct option_row *option_find(const struct command *command, const char *
 	return NULL;
 }
 
+/* @word: with the dashes */
 static int refuse_unknown(struct option_parser *p, const char *word, size_t len)
 {
+	struct suggestion known = { .word = word + 2, .len = len - 2 };
+
+	for (size_t i = 0; word[1] == '-' && p->command->options[i]; i++) {
+		if (p->command->options[i]->help)
+			suggestion_add(&known, p->command->options[i]->name);
+	}
 	option_message(p, NULL, word, len);
-	output_printf(p->err, "unknown option; see %s --help", p->command->invocation);
+	output_string(p->err, "unknown option; ");
+	if (known.best)
+		suggestion_print(&known, "--", p->err);
+	else
+		output_printf(p->err, "see %s --help", p->command->invocation);
 	return option_message_end(p, "", NULL);
 }
 
@@ -252,9 +266,45 @@ void option_engine_words(struct output *out)
 		output_printf(out, "%s\n", engine_table[i]->words[0]);
 }
 
+/* Return whether @word is the unit of the duration before it, as in "5 ms". */
+static bool is_separate_unit(const struct option_parser *p, const char *word)
+{
+	bool number = p->before && strspn(p->before, "0123456789.") == strlen(p->before);
+
+	return number && *word && unit_by_name(word, 0) &&
+	       (p->threshold == p->before ||
+		(p->row && p->row->arg && (!strcmp(p->row->arg, "MS") ||
+					   !strcmp(p->row->arg, "SECONDS"))));
+}
+
+/* Refuse @word, which is not a database: name the one meant or, in place of a command, that one. */
+static int refuse_engine(struct option_parser *p, const char *word)
+{
+	struct suggestion known = { .word = word, .len = strlen(word) };
+	char words[256];
+
+	option_message(p, NULL, word, strlen(word));
+	if (is_separate_unit(p, word)) {
+		output_printf(p->err, "unit without a number; specify %s%s", p->before, word);
+		return option_message_end(p, "", NULL);
+	}
+	for (size_t i = 0; engine_table[i]; i++) {
+		for (const char *const *name = engine_table[i]->words; *name; name++)
+			suggestion_add(&known, *name);
+	}
+	for (size_t i = 0; p->command == command_table[0] && command_table[i]; i++)
+		suggestion_add(&known, command_table[i]->name);
+	output_string(p->err, "neither a database nor a threshold; ");
+	suggestion_print(&known, "", p->err);
+	if (known.best)
+		return option_message_end(p, "", NULL);
+	engine_words(words, sizeof(words));
+	output_printf(p->err, "databases: %s; thresholds: 30, 0.25, 250us, 1s", words);
+	return option_message_end(p, "", NULL);
+}
+
 static int parse_engine(struct option_parser *p, const char *word)
 {
-	char words[256], forms[320];
 	const struct engine *engine = engines_by_word(word);
 
 	if (!engine && command_find(word)) {
@@ -262,13 +312,8 @@ static int parse_engine(struct option_parser *p, const char *word)
 		return option_message_end(p, "command name after other arguments",
 					  "specify it as the first argument");
 	}
-	if (!engine) {
-		option_message(p, NULL, word, strlen(word));
-		engine_words(words, sizeof(words));
-		fmt_text(forms, sizeof(forms), "databases: %s; thresholds: 30, 0.25, 250us, 1s",
-			 words);
-		return option_message_end(p, "neither a database nor a threshold", forms);
-	}
+	if (!engine)
+		return refuse_engine(p, word);
 	if (p->opts->engine) {
 		option_message(p, NULL, word, strlen(word));
 		return option_message_end(p, "second database",
@@ -278,10 +323,31 @@ static int parse_engine(struct option_parser *p, const char *word)
 	return 1;
 }
 
+/*
+ * Return whether @word may be another process of -p, as in "-p 188 322": bcc's documentation has
+ * this form.
+ */
+static bool is_second_pid(const struct option_parser *p, const char *word)
+{
+	return p->row && p->row->letter == 'p' && *word != '0' &&
+	       !word[strspn(word, "0123456789")];
+}
+
+static int refuse_second_pid(struct option_parser *p, const char *word)
+{
+	option_message(p, NULL, word, strlen(word));
+	output_printf(p->err, "process ID or threshold; specify -p %s,%s for processes, "
+		      "or -m %s for a threshold",
+		      p->before + strcspn(p->before, "0123456789"), word, word);
+	return option_message_end(p, "", NULL);
+}
+
 static int parse_threshold(struct option_parser *p, const char *word)
 {
 	const char *first = p->threshold, *why;
 
+	if (is_second_pid(p, word))
+		return refuse_second_pid(p, word);
 	if (option_read_duration(word, NS_PER_MS, &p->opts->threshold_ns, &why)) {
 		output_string(p->err, "dbslower: threshold ");
 		escape_terminal(p->err, word, strlen(word), false);
@@ -355,14 +421,17 @@ static int parse_all(struct option_parser *p, int argc, char *const argv[])
 		const char *next = i + 1 < argc ? argv[i + 1] : NULL;
 
 		taken = 1;
-		if (!only_words && !strcmp(argv[i], "--"))
+		p->before = i > 1 ? argv[i - 1] : NULL;
+		if (!only_words && !strcmp(argv[i], "--")) {
 			only_words = true;
-		else if (only_words || !is_option(p->command, argv[i]))
+		} else if (only_words || !is_option(p->command, argv[i])) {
 			taken = parse_word(p, argv[i]);
-		else if (argv[i][1] == '-')
+			p->row = NULL;
+		} else if (argv[i][1] == '-') {
 			taken = parse_long(p, argv[i], next);
-		else
+		} else {
 			taken = parse_short(p, argv[i], next);
+		}
 		if (taken < 0)
 			return taken;
 		if (p->opts->help || p->opts->version)

@@ -19,9 +19,10 @@
 #define OPTION_TEXT_MIN 16
 #define OPTION_TEXT_MAX (1024 * 1024)
 
-/* The remedy for a threshold that cannot be parsed. */
-#define OPTION_DURATIONS \
-	"expected milliseconds, or a number with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s"
+/* The remedies for a threshold and another duration that cannot be parsed. */
+#define OPTION_UNITS ", or a number with a unit (ns, us, ms, s, m, h): "
+#define OPTION_DURATIONS "expected milliseconds" OPTION_UNITS "30, 0.25, 250us, 1s"
+#define OPTION_SECONDS "expected seconds" OPTION_UNITS "10, 0.5, 500ms, 1h"
 
 struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
@@ -70,6 +71,8 @@ struct option_parser {
 	const struct command *command;
 	struct options *opts;
 	struct output *err;
+	const struct option_row *row;	/* the option before the current word, or NULL .. */
+	const char *before;		/* .. and the word before that, or NULL */
 	const char *threshold;		/* as it was given: as a word .. */
 	bool minimum;			/* .. or by -m */
 };
@@ -105,9 +108,9 @@ const struct option_row *option_find(const struct command *command, const char *
 void option_engine_words(struct output *out);
 
 /*
- * Parse a number that may have decimals and a unit (ns, us, ms, s) as nanoseconds, exactly. Without
- * a unit it counts @unit_ns (1, 1000, 1000000 or 1000000000). Return 0, or -EINVAL with the cause
- * in *@why ("is negative"). At most INT64_MAX, so that it can be added to a clock.
+ * Parse a number that may have decimals and a unit (ns, us, ms, s, m, h) as nanoseconds, exactly.
+ * Without a unit it counts @unit_ns (1, 1000, 1000000 or 1000000000). Return 0, or -EINVAL with the
+ * cause in *@why ("too large"). At most INT64_MAX, so that it can be added to a clock.
  */
 int option_read_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why);
 

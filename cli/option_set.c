@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/suggest.h"
 #include "db/breakdown.h"
 #include "db/engines.h"
 #include "db/user_engine.h"
@@ -246,8 +247,9 @@ int option_set_text(struct option_parser *p, const struct option_row *row, const
 {
 	size_t len = strlen(value);
 	bool kilo = len && (value[len - 1] == 'k' || value[len - 1] == 'K');
-	uint64_t unit = kilo ? 1024 : 1, bytes;
-	int err = option_read_number(value, len - kilo, &bytes);
+	bool mega = len && (value[len - 1] == 'm' || value[len - 1] == 'M');
+	uint64_t unit = kilo ? 1024 : mega ? 1024 * 1024 : 1, bytes;
+	int err = option_read_number(value, len - (kilo || mega), &bytes);
 
 	if (err == -EINVAL)
 		return option_refuse(p, row, value, "not a number of bytes");
@@ -285,20 +287,23 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 
 int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	const char *bad;
-	size_t bad_len;
-	int err = field_parse(&p->opts->columns, value, &bad, &bad_len);
+	struct suggestion known = { .word = NULL };
+	int err = field_parse(&p->opts->columns, value, &known.word, &known.len);
 
 	if (!err)
 		return 0;
-	option_message(p, row, bad, bad_len);
+	option_message(p, row, known.word, known.len);
 	if (err == -E2BIG) {
 		output_printf(p->err, "too many columns (maximum %d)", FIELD_LIST_MAX);
 		return option_message_end(p, "", NULL);
 	}
-	output_string(p->err, err == -ENOENT ? "unknown column" : "column name missing");
-	output_string(p->err, "; the columns are ");
-	field_names(p->err);
+	output_string(p->err, err == -ENOENT ? "unknown column; " : "column name missing; ");
+	field_suggest(&known);
+	suggestion_print(&known, "", p->err);
+	if (!known.best) {
+		output_string(p->err, "the columns are ");
+		field_names(p->err);
+	}
 	return option_message_end(p, "", NULL);
 }
 

@@ -12,6 +12,13 @@ const struct option_row option_min = {
 	.set = option_set_minimum,
 };
 
+/* As bcc's dbslower spells it. */
+const struct option_row option_threshold = {
+	.name = "threshold", .arg = "MS",
+	.accepts = OPTION_DURATIONS,
+	.set = option_set_minimum,
+};
+
 const struct option_row option_pid = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
 	.help = "only these processes; for a postmaster, its backends",
@@ -26,6 +33,13 @@ const struct option_row option_path = {
 	.set = option_set_path, .complete = option_complete_files,
 };
 
+/* As bcc's dbslower spells it. */
+const struct option_row option_exe = {
+	.name = "exe", .arg = "PATH",
+	.accepts = "expected the path of a server binary",
+	.set = option_set_path, .complete = option_complete_files,
+};
+
 const struct option_row option_lib = {
 	.letter = 'l', .name = "lib", .arg = "LIB",
 	.help = "search this library or file: c, libc.so.6, /path",
@@ -35,15 +49,15 @@ const struct option_row option_lib = {
 
 const struct option_row option_duration = {
 	.letter = 'd', .name = "duration", .arg = "SECONDS",
-	.help = "stop after this time; other units: 500ms, 250us",
-	.accepts = "expected seconds, or a number with a unit (ns, us, ms, s): 10, 0.5, 500ms",
+	.help = "stop after this time; other units: 500ms, 10m, 1h",
+	.accepts = OPTION_SECONDS,
 	.set = option_set_duration,
 };
 
 const struct option_row option_interval = {
 	.letter = 'i', .name = "interval", .arg = "SECONDS",
 	.help = "print at this interval",
-	.accepts = "expected seconds, or a number with a unit (ns, us, ms, s): 10, 0.5, 500ms",
+	.accepts = OPTION_SECONDS,
 	.set = option_set_interval,
 };
 
@@ -105,7 +119,7 @@ const struct option_row option_container = {
 const struct option_row option_text = {
 	.name = "text", .arg = "BYTES",
 	.help = "maximum length of a statement's text (default 4k)",
-	.accepts = "expected bytes from 16 to 1048576, or a number of KiB: 4096, 64k",
+	.accepts = "expected bytes from 16 to 1048576, or a number of KiB or MiB: 4096, 64k, 1M",
 	.set = option_set_text,
 };
 

@@ -9,8 +9,10 @@
 #include "cli/option.h"
 
 extern const struct option_row option_min;
+extern const struct option_row option_threshold;
 extern const struct option_row option_pid;
 extern const struct option_row option_path;
+extern const struct option_row option_exe;
 extern const struct option_row option_lib;
 extern const struct option_row option_duration;
 extern const struct option_row option_interval;

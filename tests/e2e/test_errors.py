@@ -26,6 +26,7 @@ USAGE = [
     ["-p", "x"], ["-p", "-5"], ["-p", "1,,2"], ["-p", "4194305"], ["-d", "0"], ["-d", "x"], ["-n", "0"], ["-n", "-1"],
     ["-n", "1.5"], ["-o", ""], ["-o", "nothing"], ["-o", "pid,,ms"], ["-o", "pid", "--json"], ["--text", "0"],
     ["--text", "x"], ["--text", "2000000"], ["--json=yes"], ["-x", ""], ["postgres", "mysql"], ["postgres", "1", "2"],
+    ["-p", "188", "322"], ["5", "ms"], ["tpo"], ["help", "tpo"],
 ]
 
 
@@ -202,6 +203,28 @@ def commands():
 
 def test_help_of_the_default_command():
     assert help_text("slow") == help_text()
+
+
+def test_help_command():
+    assert run("help").stdout == help_text()
+    for command in commands():
+        assert run("help", command).stdout == help_text(command)
+
+
+def test_program_in_path(tmp_path):
+    """-x NAME is the one that a shell finds; without one it is a file of the directory."""
+    need_root()
+    server = os.path.join(server_bindir(), "postgres")
+    env = {"PATH": f":relative:/nonexistent:{tmp_path}:{os.path.dirname(server)}"}
+    (tmp_path / "postgres").mkdir()
+    found = subprocess.run([DBSLOWER, "-x", "postgres", "-d", "0.01"], env=env, cwd="/", capture_output=True, text=True)
+    assert (found.returncode, server in found.stderr) == (0, True), found.stderr
+    env = {"PATH": "/nonexistent"}
+    refused(subprocess.run([DBSLOWER, "-x", "postgres"], env=env, cwd="/", capture_output=True, text=True), status=1)
+    os.rmdir(tmp_path / "postgres")
+    os.symlink(server, tmp_path / "postgres")
+    here = subprocess.run([DBSLOWER, "-x", "postgres", "-d", "0.01"], env=env, cwd=tmp_path, capture_output=True, text=True)
+    assert here.returncode == 0, here.stderr
 
 
 def test_help_fits_a_terminal():

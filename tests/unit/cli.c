@@ -1053,7 +1053,7 @@ static void durations(void)
 		{ " 1", "not a number" },
 		{ "1e3", "known unit" },
 		{ "0x10", "known unit" },
-		{ "1m", "known unit" },
+		{ "1d", "known unit" },
 		{ "1MS", "known unit" },
 		{ "1,5", "known unit" },
 		{ "1.2.3", "known unit" },
@@ -1141,7 +1141,12 @@ static void options_all(void)
 	CHECK(opts.text_bytes == 1048576, "%u", opts.text_bytes);
 	CHECK(!parse("--text 16 -n 18446744073709551615"), "%s", seen);
 	CHECK(opts.text_bytes == 16 && opts.count == UINT64_MAX, "values");
-	CHECK(parse("-d 1h") == -EINVAL, "%s", seen);
+	CHECK(!parse("-d 1h 1.5m") && opts.duration_ns == 3600000000000 &&
+	      opts.threshold_ns == 90000000000, "%s", seen);
+	CHECK(!parse("--threshold 2 --exe /a --text 1M") && opts.threshold_ns == 2000000 &&
+	      opts.path_count == 1 && opts.text_bytes == 1048576, "%s", seen);
+	CHECK(!parse("-p 188 0.5") && !parse("-p 188 -t 5") && !parse("-p 188 5ms"), "%s", seen);
+	CHECK(!parse("-p 188 0") && !opts.threshold_ns && opts.has_threshold, "%s", seen);
 	CHECK(!parse("pg --help nonsense --nonsense") && opts.help, "%s", seen);
 	CHECK(!parse("-h") && opts.help && !parse("-V") && opts.version, "%s", seen);
 	CHECK(!parse("--version -q") && opts.version && !opts.help, "%s", seen);
@@ -1159,7 +1164,27 @@ static void options_refused(void)
 		{ "-- -v", "dbslower: -v: neither" },
 		{ "pg 5x",
 		  "dbslower: threshold 5x: unknown unit; expected "
-		  "milliseconds, or a number with a unit (ns, us, ms, s): 30, 0.25, 250us, 1s\n" },
+		  "milliseconds, or a number with a unit (ns, us, ms, s, m, h): 30, 0.25, "
+		  "250us, 1s\n" },
+		{ "1.0000000000003h", "dbslower: threshold 1.0000000000003h: finer than 1 ns" },
+		{ "0.0000000000001h", "dbslower: threshold 0.0000000000001h: finer than 1 ns" },
+		{ "5 ms", "dbslower: ms: unit without a number; specify 5ms\n" },
+		{ "-d 5 s", "dbslower: s: unit without a number; specify 5s\n" },
+		{ "-n 5 s", "dbslower: s: neither a database" },
+		{ "pg ms", "dbslower: ms: neither a database" },
+		{ "-p 188 322", "dbslower: 322: process ID or threshold; specify -p 188,322 for "
+		  "processes, or -m 322 for a threshold\n" },
+		{ "--pid=1,2 3", "dbslower: 3: process ID or threshold; specify -p 1,2,3 for" },
+		{ "-p188 322", "dbslower: 322: process ID or threshold; specify -p 188,322 for" },
+		{ "psotgres", "dbslower: psotgres: neither a database nor a threshold; did you "
+		  "mean postgres?\n" },
+		{ "lost", "dbslower: lost: neither a database nor a threshold; did you mean "
+		  "list?\n" },
+		{ "--jsno", "dbslower: --jsno: unknown option; did you mean --json?\n" },
+		{ "--dur=3", "dbslower: --dur: unknown option; did you mean --duration?\n" },
+		{ "--thresholds 3", "dbslower: --thresholds: unknown option; see" },
+		{ "-o tmie", "dbslower: -o tmie: unknown column; did you mean time?\n" },
+		{ "-o pid,qeury", "dbslower: -o qeury: unknown column; did you mean query?\n" },
 		{ "pg -5", "dbslower: threshold -5: must not be negative; expected" },
 		{ "pg -.5", "dbslower: threshold -.5: must not be negative; expected" },
 		{ "pg +5", "dbslower: threshold +5: not a number; expected" },
