@@ -341,8 +341,8 @@ static const struct option_row *const stat_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_microseconds, &option_by, &option_wait, &option_start,
 	&option_done, &option_text_arg, &option_match, &option_json, &option_strict,
-	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_verbose,
-	&option_help, &option_version, NULL
+	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_stat = {

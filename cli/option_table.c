@@ -170,9 +170,15 @@ const struct option_row option_force = {
 	.set = option_set_force,
 };
 
+const struct option_row option_dump_bpf = {
+	.name = "dump-bpf",
+	.help = "print the BPF programs, disassembled",
+	.member = offsetof(struct options, dump_bpf),
+};
+
 const struct option_row option_verbose = {
 	.letter = 'v', .name = "verbose",
-	.help = "print kernel features and disassembled BPF programs",
+	.help = "print features of the kernel and the privileges kept",
 	.set = option_set_verbose,
 };
 

@@ -46,7 +46,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.parents = options->otlp,
 		.denied = options->denied, .stopped = loop_interrupted,
 		.arg = loop, .server = banner_server, .error = banner_error,
-		.program = options->verbose ? banner_program : NULL,
+		.program = options->dump_bpf ? banner_program : NULL,
 		.site = options->verbose ? banner_site : NULL,
 	};
 }

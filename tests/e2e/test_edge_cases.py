@@ -192,7 +192,7 @@ def test_signal_while_it_starts():
 def test_reader_of_messages_has_stopped(postgres):
     """Standard error is a pipe that nobody empties: a signal ends it all the same."""
     read, write = os.pipe()
-    process = subprocess.Popen([DBSLOWER, "postgres", "-v", "-v", "-p", str(postgres.pid)], stdin=subprocess.DEVNULL,
+    process = subprocess.Popen([DBSLOWER, "postgres", "--dump-bpf", "-p", str(postgres.pid)], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=write)
     os.close(write)
     wait_for(lambda: open(f"/proc/{process.pid}/wchan").read() != "0" or process.poll() is not None, 30, "it to block")

@@ -262,8 +262,8 @@ def test_perfbuf_stat(postgres, tool):
 # --- reading memory
 
 def helpers(*args):
-    """The names and numbers of what the programs call, as -v has them; of all programs that a server takes."""
-    done = run("postgres", "-v", "-d", "0.1", *args)
+    """The names and numbers of what the programs call, as --dump-bpf has them; of all programs that a server takes."""
+    done = run("postgres", "--dump-bpf", "-d", "0.1", *args)
     assert done.returncode == 0, done.stderr
     return set(re.findall(r"call (\w+#\d+)", done.stderr))
 

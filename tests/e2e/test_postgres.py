@@ -19,7 +19,7 @@ from cluster import children, other_servers, wait_for
 from elffile import Memory, usdt_probes
 from fallbacks import force
 from statements import KEYS, LOST_KEYS, only, rows, stopped, tags, text_of, with_tag
-from tool import DBSLOWER, Tool
+from tool import DBSLOWER, Tool, run
 
 
 
@@ -802,8 +802,14 @@ def test_utf8_is_kept(postgres, tool):
 
 # --- -v, -d, -n
 
-def test_verbose_prints_the_programs(postgres, tool):
-    traced = tool("postgres", "-v", "-p", postgres.pid)
+def test_verbose_takes_a_screen(postgres):
+    """The kernel's features, the arguments that cannot be read and the privileges that are kept."""
+    said = run("postgres", "-v", "-d", "0.1", "-p", postgres.pid).stderr
+    assert "kernel: " in said and "capabilities kept:" in said and said.count("\n") <= 24, said
+
+
+def test_dump_of_the_programs(postgres, tool):
+    traced = tool("postgres", "--dump-bpf", "-p", postgres.pid)
     stopped(traced)
     said = traced.stdout + traced.stderr
     assert len(re.findall(r"\bcall\b", said)) > 3 and len(re.findall(r"\bexit\b", said)) > 2, traced.said()

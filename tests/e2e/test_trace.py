@@ -469,7 +469,7 @@ def test_loss_is_counted(trace, probed):
 
 def test_disassembly(programs):
     need_root()
-    done = run("trace", "-v", "-d", "0.2", programs / "probed", "probed:number (arg1 > 10)")
+    done = run("trace", "--dump-bpf", "-d", "0.2", programs / "probed", "probed:number (arg1 > 10)")
     assert done.returncode == 0 and re.search(r"^program trace, \d+ instructions:", done.stderr, re.M), done.stderr
 
 
