@@ -52,6 +52,8 @@ static const struct {
 			       "-x requires the binary of a server, -p the PID of a server or "
 			       "of a backend",
 			       false, false },
+	[ERROR_OTHER_SERVER] = { "", "a server of another kind",
+				 "specify that database, or none", false, false },
 	[ERROR_FILE] = { "", "cannot open", NULL, true, false },
 	[ERROR_OUTPUT] = { "", "cannot open for writing", NULL, true, false },
 	[ERROR_NOT_ELF] = { "", "not an ELF file",

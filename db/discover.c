@@ -184,6 +184,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 			   struct error *error)
 {
 	const struct engine *const *engines = *d->engines ? d->engines : d->table;
+	const struct engine *other = NULL;
 	struct target *more;
 	int err = -ENOENT;
 
@@ -209,6 +210,10 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	}
 	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
 		return error_set(error, ERROR_NOT_SERVER, err, path, NULL);
+	if (err && engine && error->kind == ERROR_NO_PROBES)
+		other = detect_file(path, fd);
+	if (other && strcmp(other->name, engine))
+		return error_set(error, ERROR_OTHER_SERVER, err, path, other->words[0]);
 	if (err)
 		return err;
 	error_clear(error);
@@ -406,7 +411,8 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	fmt_text(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
-	return err == -ENOENT ? error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
+	return err == -ENOENT && error->kind != ERROR_OTHER_SERVER ?
+	       error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }
 
 int discover_find(struct discover *d, struct error *error)

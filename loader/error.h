@@ -22,6 +22,7 @@ enum error_kind {
 	ERROR_PROC,		/* reading /proc */
 	ERROR_PROCESS,		/* no such process, subject: its PID */
 	ERROR_NOT_SERVER,	/* a process or file of no known engine, subject: its path */
+	ERROR_OTHER_SERVER,	/* of another engine, subject: its path, detail: that engine */
 	ERROR_FILE,		/* opening or reading a file, subject: its path */
 	ERROR_OUTPUT,		/* opening a file for output, subject: its path */
 	ERROR_NOT_ELF,		/* subject: its path */

@@ -94,6 +94,14 @@ def test_process_that_is_no_server():
     refused(run("postgres", "-p", os.getpid()), str(os.getpid()))
 
 
+@pytest.mark.parametrize("args", [["mysql", "-p", "PID"], ["--engine", "mysql", "-x", "PATH"]], ids=["pid", "path"])
+def test_server_of_another_kind(postgres, args):
+    """-p and -x with the database of another server."""
+    path = os.readlink(f"/proc/{postgres.pid}/exe")
+    args = [{"PID": str(postgres.pid), "PATH": path}.get(word, word) for word in args]
+    refused(run(*args), re.escape(f"{path}: a server of another kind (postgres); "), status=1)
+
+
 def test_kernel_thread():
     need_root()
     if not os.path.exists("/proc/2") or open("/proc/2/comm").read() != "kthreadd\n":

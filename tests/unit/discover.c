@@ -518,7 +518,7 @@ static void by_pid(void)
 	close_all(&d, &error);
 	make_world();
 	filter = (struct server_filter){ .pids = server, .npids = 1, .engine = "mysql" };
-	CHECK(find(&d, &filter, &error) && error.kind == ERROR_NOT_SERVER, "%d", error.kind);
+	CHECK(find(&d, &filter, &error) && error.kind == ERROR_OTHER_SERVER, "%d", error.kind);
 	close_all(&d, &error);
 	make_world();
 	filter = (struct server_filter){ .pids = gone, .npids = 1 };
