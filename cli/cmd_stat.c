@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The command stat: durations of statements, or of waits in them, as a histogram. They are
- * counted in the kernel; only with --match is a record sent for each statement and counted here.
+ * counted in the kernel; only with a filter is a record sent for each statement and counted here.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -276,11 +276,10 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 		loop->banner.than = " longer than ";
 	}
 	/*
-	 * Without --match the kernel groups by the user or database that it reads in the server's
+	 * Without a filter the kernel groups by the user or database that it reads in the server's
 	 * memory; these are not compared with a process title, as they have been counted by then.
 	 */
-	config->identify = config->match && (config->stat_by == STAT_BY_USER ||
-					     config->stat_by == STAT_BY_DATABASE);
+	config->identify = tracer_filters(config);
 	config->rows = false;
 	if (!config->match)
 		config->text_bytes = OPTION_TEXT_MIN * 4;
@@ -302,7 +301,7 @@ static int cmd_stat(const struct command *command, int argc, char *argv[])
 		goto cleanup;
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
-	loop->nap_ms = config.match ? 0 : DRAIN_MS;
+	loop->nap_ms = tracer_filters(&config) ? 0 : DRAIN_MS;
 	stat->next_ns = loop->start_ns + loop->options.interval_ns;
 	ret = tracing_open(&stat->tracing, &config);
 	if (ret == EXIT_OK)
@@ -340,9 +339,10 @@ static const struct option_row option_wait = {
 static const struct option_row *const stat_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_microseconds, &option_by, &option_wait, &option_start,
-	&option_done, &option_text_arg, &option_match, &option_json, &option_strict,
-	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_done, &option_text_arg, &option_engine, &option_user, &option_db, &option_client,
+	&option_match, &option_container, &option_json, &option_strict, &option_keep_privileges,
+	&option_force, &option_threshold, &option_exe, &option_dump_bpf, &option_verbose,
+	&option_help, &option_version, NULL
 };
 
 const struct command command_stat = {

@@ -15,8 +15,7 @@
 #define NS_PER_S 1000000000ull
 #define TEXT_BYTES 4096		/* unless the command has a default of its own */
 
-/* Write the words of all engines: "mysql (or mariadb) and postgres (or postgresql, pg)". */
-static void engine_words(char *text, size_t size)
+void option_engine_list(char *text, size_t size)
 {
 	size_t at = 0;
 
@@ -298,7 +297,7 @@ static int refuse_engine(struct option_parser *p, const char *word)
 	suggestion_print(&known, "", p->err);
 	if (known.best)
 		return option_message_end(p, "", NULL);
-	engine_words(words, sizeof(words));
+	option_engine_list(words, sizeof(words));
 	output_printf(p->err, "databases: %s; thresholds: 30, 0.25, 250us, 1s", words);
 	return option_message_end(p, "", NULL);
 }

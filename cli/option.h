@@ -36,7 +36,7 @@ struct options {
 	unsigned int word_count;
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
 	unsigned int text_arg;
-	const char *user, *database;	/* NULL: any */
+	const char *user, *database, *client;	/* NULL: any */
 	struct regex match;		/* must match the text; all zero: any */
 	bool has_match;
 	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
@@ -104,6 +104,9 @@ const struct option_row *option_find_letter(const struct command *command, char 
 
 /* Return the option of @command called @name, of @len bytes, or NULL. */
 const struct option_row *option_find(const struct command *command, const char *name, size_t len);
+
+/* Write the words of all engines: "mysql (or mariadb) and postgres (or postgresql, pg)". */
+void option_engine_list(char *text, size_t size);
 
 /* Add the first word of each engine, one a line. */
 void option_engine_words(struct output *out);

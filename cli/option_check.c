@@ -47,7 +47,8 @@ static bool count_with_histogram(const struct command *command, const struct opt
 static bool status_of_waits(const struct command *command, const struct options *opts)
 {
 	(void)command;
-	return opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match;
+	return opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match && !opts->user &&
+	       !opts->database && !opts->client && !opts->container;
 }
 
 static bool count_without_interval(const struct command *command, const struct options *opts)
@@ -76,7 +77,7 @@ static const struct {
 	  "omit one of them" },
 	{ status_of_waits, "--by status",
 	  "cannot be combined with --wait, as the status is unknown during a wait",
-	  "use command, db or user, or add --match" },
+	  "use command, db or user, or add a filter" },
 	{ count_without_interval, "-n", "counts intervals and requires -i", "specify -i SECONDS" },
 };
 

@@ -51,6 +51,23 @@ int option_set_pid(struct option_parser *p, const struct option_row *row, const 
 	}
 }
 
+int option_set_engine(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const struct engine *engine = engines_by_word(value);
+	char words[256];
+
+	if (p->opts->engine)
+		return option_refuse(p, row, value, "second database");
+	if (engine) {
+		p->opts->engine = engine->name;
+		return 0;
+	}
+	option_engine_list(words, sizeof(words));
+	option_message(p, row, value, strlen(value));
+	output_printf(p->err, "unknown database; expected %s", words);
+	return option_message_end(p, "", NULL);
+}
+
 int option_set_path(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	return *value ? option_add_path(p, row, value) :

@@ -7,6 +7,7 @@
 
 /* See ->set of struct option_row. */
 int option_set_pid(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_engine(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_path(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_minimum(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_string(struct option_parser *p, const struct option_row *row, const char *value);

@@ -89,6 +89,13 @@ const struct option_row option_text_arg = {
 	.set = option_set_text_arg,
 };
 
+const struct option_row option_engine = {
+	.name = "engine", .arg = "NAME",
+	.help = "only servers of this kind, as the operand",
+	.accepts = "specify one, or none for all running servers",
+	.set = option_set_engine, .complete = option_engine_words,
+};
+
 const struct option_row option_user = {
 	.name = "user", .arg = "NAME",
 	.help = "only statements of this database user",
@@ -99,6 +106,13 @@ const struct option_row option_db = {
 	.name = "db", .arg = "NAME",
 	.help = "only statements in this database",
 	.set = option_set_string, .member = offsetof(struct options, database),
+};
+
+const struct option_row option_client = {
+	.name = "client", .arg = "HOST",
+	.help = "only statements from this host or address",
+	.accepts = "expected a host or address, such as 10.0.0.7, or [local]",
+	.set = option_set_word, .member = offsetof(struct options, client),
 };
 
 const struct option_row option_match = {

@@ -16,7 +16,8 @@ static bool tracing_wants_phases(const struct options *options)
 static bool tracing_wants_identity(const struct options *options)
 {
 	return options->json || options->otlp || options->user || options->database ||
-	       options->container || field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
+	       options->client || options->container ||
+	       field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
 
 void tracing_config(struct loop *loop, struct tracer_config *config)
@@ -41,7 +42,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
 		.use = options->use, .phases = loop->banner.phases,
 		.user = options->user, .database = options->database,
-		.container = options->container,
+		.client = options->client, .container = options->container,
 		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
 		.parents = options->otlp,
 		.denied = options->denied, .stopped = loop_interrupted,

@@ -131,6 +131,17 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 			      &event->session);
 }
 
+/* Match a client with its port or without: "HOST", "HOST(PORT)" or "HOST:PORT". */
+static bool filter_client(const char *wanted, const char *client)
+{
+	size_t len = wanted ? strlen(wanted) : 0;
+
+	if (!wanted || !client || strncmp(wanted, client, len))
+		return !wanted;
+	return !client[len] || client[len] == '(' ||
+	       (client[len] == ':' && !strchr(client + len + 1, ':'));
+}
+
 /* Match a container by a prefix in either direction: IDs are kept shortened. */
 static bool filter_container(const char *wanted, const char *container)
 {
@@ -145,6 +156,7 @@ static bool enrich_filter(const struct enrich *e, const struct statement *s)
 	const struct enrich_config *c = &e->config;
 
 	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
+	    !filter_client(c->client, s->client) ||
 	    !filter_container(c->container, s->container))
 		return false;
 	return !c->match || (s->text && regex_match(c->match, s->text, s->text_len));

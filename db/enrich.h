@@ -22,7 +22,8 @@ struct enrich_config {
 	const struct sessions *sessions;
 	uint32_t text_bytes;		/* of a statement, at most */
 	bool identify;			/* resolve user, database, client and container */
-	const char *user, *database, *container;	/* only statements of these; NULL: all */
+	/* Only statements of these; NULL: all. */
+	const char *user, *database, *client, *container;
 	const struct regex *match;	/* the text must match; NULL: any text does */
 	bool parents;			/* find the traceparent in the text */
 	bool redact;			/* remove literals and comments from texts */

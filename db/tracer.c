@@ -151,10 +151,15 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 	return runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 }
 
-/* Return whether statements are counted in user space, because the filter needs their text. */
+bool tracer_filters(const struct tracer_config *c)
+{
+	return c->user || c->database || c->client || c->container || c->match;
+}
+
+/* Return whether statements are counted in user space, as the programs do not filter them. */
 static bool tracer_counts_in_user(const struct tracer *t)
 {
-	return t->config.stat_unit_ns && t->config.match;
+	return t->config.stat_unit_ns && tracer_filters(&t->config);
 }
 
 /* Set the constants of the programs, before they are loaded. */
@@ -355,8 +360,9 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
 		.text_bytes = c->text_bytes,
 		.identify = c->identify, .user = c->user, .database = c->database,
-		.container = c->container, .match = c->match, .parents = c->parents,
-		.redact = c->redact, .any_dialect = c->servers.start, .breakdown = c->why,
+		.client = c->client, .container = c->container, .match = c->match,
+		.parents = c->parents, .redact = c->redact, .any_dialect = c->servers.start,
+		.breakdown = c->why,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
 		.stat_by = c->stat_by, .wait = c->wait,
 		.statement = c->statement, .arg = c->arg,

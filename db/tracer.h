@@ -29,13 +29,13 @@ struct tracer_config {
 	bool use, phases;		/* with ->why: also resource usage, and phases */
 	bool identify;			/* read user, database, client and container */
 	/* Report only statements of these; NULL: all. An unknown value does not match. */
-	const char *user, *database, *container;
+	const char *user, *database, *client, *container;
 	const struct regex *match;	/* the text must match; NULL: any text does */
 	bool parents;			/* set ->parent of statements */
 	bool redact;			/* remove literals and comments from texts */
 	/*
 	 * Count statements by duration, in this unit, instead of reporting them; 0: report. The
-	 * programs count, except with ->match: they do not search texts.
+	 * programs count, except with one of these filters, which they do not know.
 	 */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
@@ -66,6 +66,9 @@ struct tracer_config {
 };
 
 struct tracer;
+
+/* Return whether @config selects statements by what is known of them only in user space. */
+bool tracer_filters(const struct tracer_config *config);
 
 /*
  * Load the programs, attach to the running servers and call config->server for each. Return 0, also
@@ -101,7 +104,7 @@ int tracer_sleep(struct tracer *tracer);
 
 /*
  * Return the histogram since the start in *@rows, which the caller frees: the number of rows, or
- * -errno. It was counted by the programs or, with config->match, by the tracer.
+ * -errno. It was counted by the programs or, with a filter, by the tracer.
  */
 ssize_t tracer_histogram(const struct tracer *tracer, struct histogram_row **rows);
 

@@ -86,6 +86,28 @@ def test_by(clusters, stat):
     assert counts("db") == {"postgres": 6, "somewhere": 1}
 
 
+FILTERS = {"user": ["--user", "someone"], "db": ["--db", "somewhere"], "local": ["--client", "[local]"], "host": ["--client", "127.0.0.1"],
+           "engine": ["--engine", "postgres"], "container": ["--container", "0123456789ab"]}
+
+
+def test_filters(clusters, stat):
+    """Of those that the server's own view of its sessions has for each."""
+    cluster = clusters(name="filters")
+    cluster.psql("create role someone login", "create database somewhere")
+    traced = {name: stat("-p", cluster.pid, "--json", *args) for name, args in FILTERS.items()}
+    seen = [(env, cluster.psql("select count(*), usename, datname, host(client_addr) from pg_stat_activity"
+                               " where pid = pg_backend_pid() group by 2, 3, 4", **env).stdout)
+            for env in ({}, {"PGUSER": "someone"}, {"PGDATABASE": "somewhere"}, {"PGHOST": "127.0.0.1"})]
+    rows = [row.decode().strip().split("|") for _, row in seen]
+    cluster.settle()
+    wanted = {"user": sum(row[1] == "someone" for row in rows), "db": sum(row[2] == "somewhere" for row in rows),
+              "engine": len(rows), "local": sum(not row[3] for row in rows), "host": sum(row[3] == "127.0.0.1" for row in rows)}
+    for name, one in traced.items():
+        assert one.stop() == 0 and not one.lost(), one.said()
+        assert sum(histogram["count"] for histogram in one.histograms) == wanted.get(name, 0), (name, rows, one.said())
+    assert list(wanted.values()) == [1, 1, 4, 3, 1]
+
+
 def test_familiar_form(postgres, stat):
     traced = stat("postgres", "-p", postgres.pid)
     postgres.psql("select 1", "select pg_sleep(0.005)")

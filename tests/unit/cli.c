@@ -1145,6 +1145,8 @@ static void options_all(void)
 	      opts.threshold_ns == 90000000000, "%s", seen);
 	CHECK(!parse("--threshold 2 --exe /a --text 1M") && opts.threshold_ns == 2000000 &&
 	      opts.path_count == 1 && opts.text_bytes == 1048576, "%s", seen);
+	CHECK(!parse("--engine pg --client db1 --user u") && !strcmp(opts.engine, "postgresql") &&
+	      !strcmp(opts.client, "db1"), "%s", seen);
 	CHECK(!parse("-p 188 0.5") && !parse("-p 188 -t 5") && !parse("-p 188 5ms"), "%s", seen);
 	CHECK(!parse("-p 188 0") && !opts.threshold_ns && opts.has_threshold, "%s", seen);
 	CHECK(!parse("pg --help nonsense --nonsense") && opts.help, "%s", seen);
@@ -1189,6 +1191,9 @@ static void options_refused(void)
 		{ "pg -.5", "dbslower: threshold -.5: must not be negative; expected" },
 		{ "pg +5", "dbslower: threshold +5: not a number; expected" },
 		{ "pg mysql", "dbslower: mysql: second database; specify one" },
+		{ "pg --engine pg", "dbslower: --engine pg: second database; specify one" },
+		{ "--engine pgx", "dbslower: --engine pgx: unknown database; expected mysql (or" },
+		{ "--client ''", "dbslower: --client '': must not be empty; expected a host" },
 		{ "5 6", "dbslower: 6: second threshold; specify one" },
 		{ "5 -m 6", "dbslower: 5: second threshold; specify THRESHOLD or -m" },
 		{ "-m 6 5", "dbslower: 5: second threshold; specify THRESHOLD or -m" },
