@@ -167,6 +167,7 @@ enum counter {
 	LOST_START_WITHOUT_END,
 	LOST_END_WITHOUT_START,
 	LOST_WHO,			/* struct event_identity */
+	LOST_UNDECIDED,			/* hits whose filter has an argument that was not read */
 	COUNTERS,
 };
 
@@ -364,21 +365,27 @@ struct event_probe_hit {
 	__u32 probe_id;
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
+	__u64 unknown;		/* HIT_FIELD_UNKNOWN() of each value that could not be read */
 	char comm[16];
 	__u64 values[];
 };
+
+/* Bits beyond those of the variables of usdt/expression.h */
+#define HIT_FIELD_UNKNOWN(n)	(1 << (16 + (n)))
+#define HIT_FILTER_UNKNOWN	(1 << 28)
 
 /* Map "probe_hits": key of the number of hits with this value, or one of this power of two. */
 #define PROBE_HIT_TEXT	64
 
 struct probe_hit_key {
 	__u32 probe_id;
-	__u32 slot;		/* of a histogram: log2 of the value, or HIT_NEGATIVE; else 0 */
+	__u32 slot;		/* of a histogram: log2 of the value, or HIT_…; else 0 */
 	__u64 value;		/* 0 with a histogram; with a string: 0 or HIT_… */
 	char text[PROBE_HIT_TEXT];	/* with a NUL, cut if longer; or zeros */
 };
 
 #define HIT_NEGATIVE	64	/* slot of numbers below 0; that of 0 is 0 */
+#define HIT_UNKNOWN	65	/* also without a histogram: the value could not be read */
 
 #define HIT_NULL	1	/* the string's address is 0 */
 #define HIT_UNREADABLE	2	/* its memory cannot be read */
@@ -411,7 +418,7 @@ _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
-_Static_assert(sizeof(struct event_probe_hit) == 40, "no padding");
+_Static_assert(sizeof(struct event_probe_hit) == 48, "no padding");
 _Static_assert(sizeof(struct probe_hit_key) == 80, "no padding");
 _Static_assert(sizeof(struct control) == 8, "no padding");
 

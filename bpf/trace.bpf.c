@@ -5,7 +5,12 @@
  */
 #include "bpf/record.h"
 
-#define VARIABLES	15	/* EXPRESSION_VARIABLES of usdt/expression.h */
+#define UNREAD		15	/* EXPRESSION_UNREAD of usdt/expression.h */
+#define VARIABLES	(UNREAD + 1)
+
+#undef ARGUMENT
+/* A failure to read memory sets bits of @unread. */
+#define ARGUMENT(name)	extern __u64 arg_##name(void *ctx, __u64 *unread)
 
 ARGUMENT(1);
 ARGUMENT(2);
@@ -21,7 +26,10 @@ ARGUMENT(11);
 ARGUMENT(12);
 ARGUMENT(retval);
 
-/* Functions of the variables. trace_filter: not 0: the hit is wanted. */
+/*
+ * Functions of the variables, which set a bit of v[UNREAD] if the value is unknown. trace_filter:
+ * not 0: the hit is wanted.
+ */
 extern __u64 trace_filter(__u64 *variables);
 extern __u64 trace_field_0(__u64 *variables);
 extern __u64 trace_field_1(__u64 *variables);
@@ -57,23 +65,27 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 
 	if (!id || (VALUE(filter_pids) && !bpf_map_lookup_elem(pids, &pid)))
 		return 0;
-	v[0] = arg_1(ctx);
-	v[1] = arg_2(ctx);
-	v[2] = arg_3(ctx);
-	v[3] = arg_4(ctx);
-	v[4] = arg_5(ctx);
-	v[5] = arg_6(ctx);
-	v[6] = arg_7(ctx);
-	v[7] = arg_8(ctx);
-	v[8] = arg_9(ctx);
-	v[9] = arg_10(ctx);
-	v[10] = arg_11(ctx);
-	v[11] = arg_12(ctx);
-	v[12] = arg_retval(ctx);
+	v[UNREAD] = 0;
+	v[0] = arg_1(ctx, &v[UNREAD]);
+	v[1] = arg_2(ctx, &v[UNREAD]);
+	v[2] = arg_3(ctx, &v[UNREAD]);
+	v[3] = arg_4(ctx, &v[UNREAD]);
+	v[4] = arg_5(ctx, &v[UNREAD]);
+	v[5] = arg_6(ctx, &v[UNREAD]);
+	v[6] = arg_7(ctx, &v[UNREAD]);
+	v[7] = arg_8(ctx, &v[UNREAD]);
+	v[8] = arg_9(ctx, &v[UNREAD]);
+	v[9] = arg_10(ctx, &v[UNREAD]);
+	v[10] = arg_11(ctx, &v[UNREAD]);
+	v[11] = arg_12(ctx, &v[UNREAD]);
+	v[12] = arg_retval(ctx, &v[UNREAD]);
 	v[13] = pid;
 	v[14] = (__u32)id;
-	if (!trace_filter(v))
+	if (!trace_filter(v)) {
+		if (v[UNREAD] & HIT_FILTER_UNKNOWN)
+			lost(LOST_UNDECIDED);
 		return 0;
+	}
 	count(COUNT_STATEMENTS);
 	return id;
 }
@@ -151,6 +163,7 @@ PROGRAM(hit_send)
 	FIELD(9);
 	FIELD(10);
 	FIELD(11);
+	event->unknown = v[UNREAD];
 	record_end(ctx, event, id);
 	return 0;
 }
@@ -165,13 +178,14 @@ PROGRAM(hit_count)
 		return 0;
 	if (VALUE(fields))
 		key.value = trace_field_0(v);
-	if (VALUE(texts)) {
+	if (v[UNREAD] & HIT_FIELD_UNKNOWN(0)) {
+		key.slot = HIT_UNKNOWN;
+	} else if (VALUE(texts)) {
 		key.value = !key.value ? HIT_NULL :
 			    bpf_probe_read_user_str(key.text, sizeof(key.text),
 						    (const void *)key.value) < 0 ?
 			    HIT_UNREADABLE : 0;
-	}
-	if (VALUE(histogram)) {
+	} else if (VALUE(histogram)) {
 		key.slot = VALUE(is_signed) && (__s64)key.value < 0 ? HIT_NEGATIVE :
 								      record_log2(key.value);
 		key.value = 0;

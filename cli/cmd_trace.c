@@ -28,6 +28,7 @@ struct trace {
 	struct probe_trace *probes;
 	struct trace_view view;
 	uint64_t counted, unreadable, cut;	/* hits in tables; texts */
+	uint64_t unreadable_values;
 	bool terminal;
 };
 
@@ -265,10 +266,11 @@ static void trace_hit(void *arg, const struct probe_hit *hit)
 		return;
 	trace_show_hit(&trace->view, hit);
 	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
-		if (!(hit->probe->texts >> i & 1))
-			continue;
-		trace->unreadable += !hit->texts[i].known && hit->values[i];
-		trace->cut += hit->texts[i].cut;
+		bool text = hit->probe->texts >> i & 1, unreadable = trace_unreadable(hit, i);
+
+		trace->unreadable += text && unreadable;
+		trace->unreadable_values += !text && unreadable;
+		trace->cut += text && hit->texts[i].cut;
 	}
 	if (trace->terminal)
 		output_flush(&trace->loop.out);
@@ -374,8 +376,17 @@ static int trace_show(struct trace *trace)
 
 	if (n < 0)
 		return (int)n;
-	for (ssize_t i = 0; i < n; i++)
-		trace->counted += counts[i].count;
+	for (ssize_t i = 0; i < n; i++) {
+		bool unknown = counts[i].slot == HIT_UNKNOWN;
+		bool text = counts[i].probe->texts;
+
+		if (text && (unknown || counts[i].value == HIT_UNREADABLE))
+			trace->unreadable += counts[i].count;
+		else if (unknown)
+			trace->unreadable_values += counts[i].count;
+		if (!unknown || !trace->loop.options.histogram)
+			trace->counted += counts[i].count;
+	}
 	if (trace->loop.options.histogram)
 		trace_show_histograms(&trace->view, counts, (size_t)n);
 	else
@@ -401,6 +412,7 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 		.statements = probes.probes, .printed = loop->counted + trace->counted,
 		.ring_full = probes.ring_full, .table_full = probes.table_full,
 		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
+		.value_unreadable = trace->unreadable_values, .undecided = probes.undecided,
 		.users = probes.users,
 	};
 }
@@ -415,6 +427,8 @@ static void trace_json(struct loop *loop, const struct summary *summary)
 	json_number(out, ",\"table_full\":", summary->table_full);
 	json_number(out, ",\"text_unreadable\":", summary->text_unreadable);
 	json_number(out, ",\"text_truncated\":", summary->text_truncated);
+	json_number(out, ",\"value_unreadable\":", summary->value_unreadable);
+	json_number(out, ",\"undecided\":", summary->undecided);
 	summary_json_end(out, summary);
 }
 

@@ -362,7 +362,7 @@ struct loss {
 	const char *words;
 };
 
-#define LOSSES	7
+#define LOSSES	9
 
 static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 {
@@ -373,6 +373,8 @@ static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 	loss[4] = (struct loss){ s->text_unreadable, "unreadable texts" };
 	loss[5] = (struct loss){ s->text_truncated, "truncated texts" };
 	loss[6] = (struct loss){ s->who_unknown, "session records" };
+	loss[7] = (struct loss){ s->undecided, "hits (unreadable filter arguments)" };
+	loss[8] = (struct loss){ s->value_unreadable, "unreadable values" };
 }
 
 bool message_lost(const struct summary *summary)
@@ -389,7 +391,7 @@ bool message_lost(const struct summary *summary)
 uint64_t message_events_lost(const struct summary *s)
 {
 	return s->ring_full + s->table_full + s->start_without_end + s->end_without_start +
-	       s->who_unknown;
+	       s->who_unknown + s->undecided;
 }
 
 static void message_losses(struct output *err, const struct summary *summary)

@@ -8,6 +8,7 @@ static const char *const summary_names[COUNTERS] = {
 	[LOST_RING_FULL] = "ring_full", [LOST_TABLE_FULL] = "table_full",
 	[LOST_START_WITHOUT_END] = "start_without_end",
 	[LOST_END_WITHOUT_START] = "end_without_start", [LOST_WHO] = "who_unknown",
+	[LOST_UNDECIDED] = "undecided",
 };
 
 static void summary_user(struct output *out, const struct owner_losses *user)

@@ -192,16 +192,16 @@ static size_t text_whole(const struct probe_hit_text *text)
 	return len;
 }
 
-/* Append a text, padded as the format has it. */
+/* Append a text, padded as the format has it. Without one, @readable: its address is 0. */
 static void put_text(struct trace_view *view, const struct trace_field *field,
-		     const struct probe_hit_text *text, uint64_t address)
+		     const struct probe_hit_text *text, bool readable)
 {
 	const char *flags = field ? field->flags : "", *bytes = text->bytes;
 	size_t len = text_whole(text), width, spaces;
 	bool left = *flags == '-';
 
 	if (!text->known) {
-		bytes = address ? "[unreadable]" : "(null)";
+		bytes = readable ? "(null)" : "[unreadable]";
 		len = strlen(bytes);
 	}
 	width = (size_t)atoi(flags + strspn(flags, "-0# +"));
@@ -215,11 +215,20 @@ static void put_text(struct trace_view *view, const struct trace_field *field,
 		put(view, " ", 1);
 }
 
+bool trace_unreadable(const struct probe_hit *hit, unsigned int i)
+{
+	bool text = hit->probe->texts >> i & 1;
+
+	return hit->unknown >> i & 1 || (text && !hit->texts[i].known && hit->values[i]);
+}
+
 static void put_value(struct trace_view *view, const struct trace_field *field,
 		      const struct probe_hit *hit, unsigned int i)
 {
 	if (hit->probe->texts >> i & 1)
-		put_text(view, field, &hit->texts[i], hit->values[i]);
+		put_text(view, field, &hit->texts[i], !trace_unreadable(hit, i));
+	else if (hit->unknown >> i & 1)
+		put(view, "?", 1);
 	else
 		put_number(view, field, &hit->probe->fields[i], hit->values[i]);
 }
@@ -361,7 +370,9 @@ static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 
 		output_string(out, i ? "," : "");
 		cut |= text->cut;
-		if (!(probe->texts >> i & 1))
+		if (hit->unknown >> i & 1)
+			output_string(out, "null");
+		else if (!(probe->texts >> i & 1))
 			json_value(view, spec->request.all ? NULL : &spec->fields[i],
 				   &probe->fields[i], hit->values[i]);
 		else if (text->known)
@@ -420,7 +431,7 @@ static void show_count(struct trace_view *view, const struct probe_trace_count *
 			      (unsigned long long)count->count);
 		json_probe_names(out, probe);
 		output_string(out, probe->nfields ? ",\"value\":" : "");
-		if (probe->texts && count->value)
+		if (count->slot == HIT_UNKNOWN || (probe->texts && count->value))
 			output_string(out, "null");
 		else if (probe->texts)
 			json_text(out, count->text, strlen(count->text), false);
@@ -432,10 +443,12 @@ static void show_count(struct trace_view *view, const struct probe_trace_count *
 	output_printf(out, "%10llu ", (unsigned long long)count->count);
 	show_name(out, probe->name, probe->nfields ? 16 : 0);
 	view->len = 0;
-	if (probe->texts && count->value) {
+	if (probe->texts && (count->value || count->slot == HIT_UNKNOWN)) {
 		const char *none = count->value == HIT_NULL ? "(null)" : "[unreadable]";
 
 		put(view, none, strlen(none));
+	} else if (count->slot == HIT_UNKNOWN) {
+		put(view, "?", 1);
 	} else if (probe->texts) {
 		put(view, "\"", 1);
 		put(view, count->text, strlen(count->text));
@@ -495,12 +508,15 @@ void trace_show_histograms(struct trace_view *view, const struct probe_trace_cou
 		for (first = i; i < n; i++) {
 			if (!probe_trace_same(counts[first].probe, counts[i].probe))
 				break;
+			if (counts[i].slot == HIT_UNKNOWN)
+				continue;
 			total += counts[i].count;
 			if (counts[i].slot == HIT_NEGATIVE)
 				slots.negative += counts[i].count;
 			else
 				slots.count[counts[i].slot % HISTOGRAM_SLOTS] += counts[i].count;
 		}
-		show_histogram(view, counts[first].probe, &slots, total);
+		if (total)
+			show_histogram(view, counts[first].probe, &slots, total);
 	}
 }

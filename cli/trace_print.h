@@ -24,6 +24,9 @@ void trace_view_free(struct trace_view *view);
 /* Append the line of headers; nothing in JSON. */
 void trace_show_header(struct trace_view *view);
 
+/* Return whether value @i of @hit, or the text there, could not be read. */
+bool trace_unreadable(const struct probe_hit *hit, unsigned int i);
+
 /* Append the line of a hit. */
 void trace_show_hit(struct trace_view *view, const struct probe_hit *hit);
 

@@ -49,6 +49,7 @@ struct summary {
 	uint64_t statements, printed;
 	uint64_t ring_full, table_full, start_without_end, end_without_start, who_unknown;
 	uint64_t text_unreadable, text_truncated;
+	uint64_t value_unreadable, undecided;	/* of the command trace */
 	uint64_t running;	/* starts without an end because tracing ended */
 	bool waits;		/* ->printed counts waits instead of statements */
 	struct owners_report users;	/* losses by the user of the traced process */

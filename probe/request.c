@@ -42,7 +42,7 @@ struct request_ctx {
 	/* Of the current site: */
 	struct spec specs[EXPRESSION_PID];	/* by variable */
 	unsigned int nargs;
-	uint32_t signed_mask;		/* bit n: variable n is signed */
+	struct expression_site variables;
 	struct traced_probe probe;
 	struct object_value values[VALUES_MAX];
 	size_t nvalues;
@@ -109,7 +109,7 @@ static void request_function_specs(struct request_ctx *ctx)
 	for (unsigned int i = 0; i < ctx->nargs; i++)
 		spec_parse(elf->machine, elf->is64, texts[i], strlen(texts[i]), &ctx->specs[i]);
 	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &ctx->specs[EXPRESSION_RETVAL]);
-	ctx->signed_mask = FUNCTION_SIGNED_MASK;
+	ctx->variables.signed_mask = FUNCTION_SIGNED_MASK;
 }
 
 /* Set the specs of the current site's variables. */
@@ -117,6 +117,7 @@ static void request_specs(struct request_ctx *ctx, const struct request_site *si
 {
 	size_t n;
 
+	ctx->variables = (struct expression_site){ 0 };
 	if (!site->provider) {
 		request_function_specs(ctx);
 		return;
@@ -124,10 +125,12 @@ static void request_specs(struct request_ctx *ctx, const struct request_site *si
 	n = spec_parse_all(ctx->elf->machine, ctx->elf->is64, site->args, ctx->specs,
 			   SPEC_ARGS_MAX);
 	ctx->nargs = n < SPEC_ARGS_MAX ? (unsigned int)n : SPEC_ARGS_MAX;
-	ctx->signed_mask = 0;
-	for (unsigned int i = 0; i < ctx->nargs; i++)
-		if (ctx->specs[i].is_signed && !ctx->specs[i].is_float)
-			ctx->signed_mask |= 1u << i;
+	for (unsigned int i = 0; i < ctx->nargs; i++) {
+		const struct spec *spec = &ctx->specs[i];
+
+		ctx->variables.signed_mask |= (uint32_t)(spec->is_signed && !spec->is_float) << i;
+		ctx->variables.fails_mask |= (uint32_t)spec_reads(spec) << i;
+	}
 }
 
 /* Return the reason why @site has no such variable, or NULL if it has. @why is a buffer for it. */
@@ -178,6 +181,7 @@ static int request_variable(struct request_ctx *ctx, const struct request_site *
 		.machine = ctx->elf->machine, .site_vaddr = site->vaddr,
 		.read_helper = BPF_FUNC_probe_read_user,
 		.symbol = elf_map_symbol, .symbol_arg = (void *)ctx->elf,
+		.unread = 1 << variable,
 	};
 	struct spec *spec = &ctx->specs[variable];
 	enum spec_reason reason;
@@ -213,7 +217,7 @@ static struct probe_request_field request_field_type(const struct request_ctx *c
 						     const struct expression *e, bool text)
 {
 	struct probe_request_field field = { REQUEST_NUMBER, 8,
-					     expression_is_signed(e, ctx->signed_mask) };
+					     expression_is_signed(e, &ctx->variables) };
 	int variable = expression_plain(e);
 
 	if (text) {
@@ -237,7 +241,8 @@ static int request_field(struct request_ctx *ctx, const struct request_site *sit
 {
 	bool text = ctx->probe.texts >> i & 1;
 	bool computed = expression_plain(e) < 0 || ctx->config->mode == REQUEST_HISTOGRAM;
-	int n = expression_emit(e, ctx->signed_mask, ctx->fields[i], EXPRESSION_INSNS_MAX);
+	int n = expression_emit(e, &ctx->variables, HIT_FIELD_UNKNOWN(i), ctx->fields[i],
+				EXPRESSION_INSNS_MAX);
 
 	for (unsigned int arg = 0; computed && arg < ctx->nargs; arg++)
 		if (e->uses >> arg & 1 && ctx->specs[arg].is_float)
@@ -303,7 +308,8 @@ static int request_filter(struct request_ctx *ctx, const struct request_site *si
 		if (why)
 			return request_refuse(ctx, site, what, why);
 	}
-	n = expression_emit(filter, ctx->signed_mask, ctx->filter, EXPRESSION_INSNS_MAX);
+	n = expression_emit(filter, &ctx->variables, HIT_FILTER_UNKNOWN, ctx->filter,
+			    EXPRESSION_INSNS_MAX);
 	if (n < 0)
 		return request_refuse(ctx, site, "", "the filter is too long");
 	request_set_code(ctx, "trace_filter", ctx->filter, (uint32_t)n);

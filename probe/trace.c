@@ -280,8 +280,10 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 	hit.time_ns = runtime_here_ns(&trace->rt, event->time_ns);
 	hit.wall_ns = runtime_wall_ns(&trace->rt, event->time_ns);
 	hit.comm = comm;
-	for (unsigned int i = 0; i < probe->nfields; i++)
+	for (unsigned int i = 0; i < probe->nfields; i++) {
 		hit.values[i] = event->values[i];
+		hit.unknown |= (uint32_t)!!(event->unknown & HIT_FIELD_UNKNOWN(i)) << i;
+	}
 	at = (const char *)(event->values + probe->nfields);
 	for (unsigned int i = 0; i < probe->nfields; i++) {
 		struct probe_hit_text *text = &hit.texts[i];
@@ -375,6 +377,7 @@ void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_sum
 		.probes = runtime_counter(&trace->rt, COUNT_STATEMENTS),
 		.ring_full = runtime_dropped(&trace->rt),
 		.table_full = runtime_counter(&trace->rt, LOST_TABLE_FULL),
+		.undecided = runtime_counter(&trace->rt, LOST_UNDECIDED),
 	};
 	owners_report(trace->rt.owners, &summary->users);
 }

@@ -17,7 +17,7 @@
 struct probe_hit_text {
 	const char *bytes;		/* foreign; no NUL */
 	size_t len;
-	bool known;			/* false: it could not be read */
+	bool known;			/* false: unreadable, or at address 0 */
 	bool cut;			/* the text is longer */
 };
 
@@ -28,6 +28,7 @@ struct probe_hit {
 	uint64_t time_ns, wall_ns;	/* CLOCK_MONOTONIC, CLOCK_REALTIME */
 	const char *comm;		/* foreign bytes */
 	uint64_t values[REQUEST_FIELDS];
+	uint32_t unknown;		/* bit n: value n, or the address of that text */
 	struct probe_hit_text texts[REQUEST_FIELDS];	/* of fields that are texts */
 };
 
@@ -97,7 +98,7 @@ int probe_trace_sleep(struct probe_trace *trace);
 /* The number of hits of a probe with a value. */
 struct probe_trace_count {
 	const struct traced_probe *probe;
-	uint32_t slot;			/* of a histogram, see struct probe_hit_key */
+	uint32_t slot;			/* see struct probe_hit_key */
 	uint64_t value, count;
 	char text[PROBE_HIT_TEXT];	/* foreign bytes */
 };
@@ -114,6 +115,7 @@ bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b
 /* Numbers of hits, and of hits that were dropped. */
 struct probe_trace_summary {
 	uint64_t probes, ring_full, table_full;
+	uint64_t undecided;		/* the filter has an argument that could not be read */
 	struct owners_report users;	/* losses by the user of the traced process */
 };
 

@@ -2,7 +2,8 @@
 /*
  * Registers of the generated functions: r1 is ctx until the address is
  * complete, r3 the address (the read helper's third argument), r4 and r5 are
- * scratch. Memory is read to r10 - 8.
+ * scratch, r6 the address of the bits that report a failure. Memory is read to
+ * r10 - 8.
  */
 #include "usdt/emit.h"
 
@@ -125,12 +126,30 @@ static size_t emit_read(struct insn_buf *buf, const struct emit_target *target, 
 	return insn_put(buf, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0, 0);
 }
 
+bool spec_reads(const struct spec *spec)
+{
+	return spec->kind == SPEC_MEM && (spec->nderef || !spec->address);
+}
+
+/* Report the failure, if that was requested, and return 0. */
+static void emit_failure(struct insn_buf *buf, int32_t unread)
+{
+	if (unread) {
+		put_load(buf, 64, BPF_REG_1, BPF_REG_6, 0);
+		insn_put(buf, BPF_ALU64 | BPF_OR | BPF_K, BPF_REG_1, 0, 0, unread);
+		insn_put(buf, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_6, BPF_REG_1, 0, 0);
+	}
+	put_constant(buf, BPF_REG_0, 0);
+}
+
 static void emit_memory(struct insn_buf *buf, const struct spec *spec,
 			const struct emit_target *target, uint64_t offset, int pc)
 {
 	size_t jumps[SPEC_DEREF_MAX + 1];
 	unsigned int n = 0;
 
+	if (target->unread && spec_reads(spec))
+		insn_put(buf, BPF_ALU64 | BPF_MOV | BPF_X, BPF_REG_6, BPF_REG_2, 0, 0);
 	emit_address(buf, spec, offset, pc);
 	while (n < spec->nderef) {
 		jumps[n] = emit_read(buf, target, 8);
@@ -151,7 +170,7 @@ static void emit_memory(struct insn_buf *buf, const struct spec *spec,
 	insn_put(buf, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	for (unsigned int i = 0; i < n; i++)
 		insn_land(buf, jumps[i]);
-	put_constant(buf, BPF_REG_0, 0);
+	emit_failure(buf, target->unread);
 }
 
 /* Resolve the symbol, if any, and emit the memory access. */

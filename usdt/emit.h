@@ -3,7 +3,8 @@
  * Code generation for argument specs: a BPF function "uint64_t arg(void *ctx)"
  * that returns the argument, sign- or zero-extended to 64 bits, or 0 if memory
  * cannot be read. @ctx is the kernel's struct pt_regs (struct user_pt_regs on
- * aarch64) of the target's architecture.
+ * aarch64) of the target's architecture. With ->unread it is "uint64_t arg(void
+ * *ctx, uint64_t *unread)", which then also sets these bits of *unread.
  *
  * Source of the format: linux/bpf.h and the kernel's
  * Documentation/bpf/standardization/instruction-set.rst.
@@ -26,6 +27,7 @@ struct emit_target {
 	/* Look up a symbol. Return 0 and its link-time address, or -ENOENT. NULL: no symbols. */
 	int (*symbol)(void *arg, const char *name, size_t len, uint64_t *vaddr);
 	void *symbol_arg;
+	int32_t unread;			/* bits, positive; 0: a failure is not reported */
 };
 
 /*
@@ -37,5 +39,8 @@ struct emit_target {
  */
 int spec_emit(const struct spec *spec, const struct emit_target *target, struct bpf_insn *insns,
 	      size_t max, enum spec_reason *reason);
+
+/* Return whether the function for @spec reads memory, so that it may fail. */
+bool spec_reads(const struct spec *spec);
 
 #endif

@@ -10,7 +10,8 @@
  *
  * All arithmetic has 64 bits. Comparisons are signed if either operand is (a
  * signed argument or a negative number), >> if the left one is. A string that
- * cannot be read is not equal to any text. All functions are pure.
+ * cannot be read is not equal to any text. An expression whose evaluation
+ * requires a variable that could not be read is unknown. All functions are pure.
  */
 #ifndef USDT_EXPRESSION_H
 #define USDT_EXPRESSION_H
@@ -26,13 +27,20 @@
 #define EXPRESSION_DEPTH	12	/* nesting of parentheses and operators */
 #define EXPRESSION_INSNS_MAX	512	/* of the longest generated function */
 
-/* The variables, by their index in an array of 64-bit numbers. */
+/* The variables, by their index in an array of 64-bit numbers. The next element is for errors. */
 enum expression_variable {
 	EXPRESSION_ARG1 = 0,	/* to arg12 */
 	EXPRESSION_RETVAL = 12,
 	EXPRESSION_PID,
 	EXPRESSION_TID,
 	EXPRESSION_VARIABLES,
+	EXPRESSION_UNREAD = EXPRESSION_VARIABLES,	/* bit n: variable n could not be read */
+};
+
+/* The variables of a probe site. */
+struct expression_site {
+	uint32_t signed_mask;	/* bit n: variable n is signed */
+	uint32_t fails_mask;	/* bit n: EXPRESSION_UNREAD has a bit for variable n */
 };
 
 enum expression_reason {
@@ -83,16 +91,16 @@ struct expression {
 enum expression_reason expression_parse(struct expression *e, const char *text, size_t *end);
 
 /*
- * Generate the function "uint64_t f(const uint64_t *variables)" to @insns, room
- * for @max. Bit n of @signed_mask is set if variable n is signed. Return the number of
- * instructions, or -ENOSPC. A plain variable takes one instruction and the exit.
- * The function uses at most 168 bytes of stack.
+ * Generate the function "uint64_t f(uint64_t *variables)" to @insns, room for @max. If the value is
+ * unknown it returns 0, and sets the bits @unknown, positive, of EXPRESSION_UNREAD. Return the
+ * number of instructions, or -ENOSPC. A plain variable that does not fail takes one instruction and
+ * the exit. The function uses at most 168 bytes of stack.
  */
-int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
-		    size_t max);
+int expression_emit(const struct expression *e, const struct expression_site *site,
+		    int32_t unknown, struct bpf_insn *insns, size_t max);
 
-/* Return whether the value of @e is signed; @signed_mask as for expression_emit(). */
-bool expression_is_signed(const struct expression *e, uint32_t signed_mask);
+/* Return whether the value of @e is signed. */
+bool expression_is_signed(const struct expression *e, const struct expression_site *site);
 
 /* Make @e the plain variable @variable. */
 void expression_set_plain(struct expression *e, enum expression_variable variable);

@@ -13,11 +13,14 @@
 #define TEXT_AT		(-72)		/* room for EXPRESSION_TEXT + 1 bytes, aligned */
 #define SLOT(depth)	(TEXT_AT - 8 * ((depth) + 1))
 #define JUMPS_MAX	(EXPRESSION_TEXT / 8 + 4)
+#define UNREAD_AT	(EXPRESSION_UNREAD * 8)
 
 struct emitter {
 	const struct expression *e;
-	uint32_t signed_mask;
+	const struct expression_site *site;
 	struct insn_buf buf;
+	size_t unknown[EXPRESSION_NODES];	/* jumps that are taken if the value is unknown */
+	size_t nunknown;
 };
 
 static void put_move(struct emitter *m, uint8_t dst, uint8_t src)
@@ -52,7 +55,7 @@ static bool node_signed(const struct emitter *m, uint8_t at)
 	case EXPRESSION_CAST:
 		return node->is_signed;
 	case EXPRESSION_VARIABLE:
-		return m->signed_mask >> node->value & 1;
+		return m->site->signed_mask >> node->value & 1;
 	case EXPRESSION_UNARY:
 		return node->op == OP_NEGATE ||
 		       (node->op == OP_INVERT && node_signed(m, node->left));
@@ -67,6 +70,17 @@ static bool node_signed(const struct emitter *m, uint8_t at)
 
 static void emit_node(struct emitter *m, uint8_t at, int depth);
 
+/* Load @variable to register @dst, after a check that it was read. Clobber r1. */
+static void emit_variable(struct emitter *m, uint8_t dst, unsigned int variable)
+{
+	if (m->site->fails_mask >> variable & 1) {
+		insn_put(&m->buf, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, UNREAD_AT, 0);
+		m->unknown[m->nunknown++] = insn_put(&m->buf, BPF_JMP | BPF_JSET | BPF_K,
+						     BPF_REG_1, 0, 0, 1 << variable);
+	}
+	insn_put(&m->buf, BPF_LDX | BPF_MEM | BPF_DW, dst, BPF_REG_6, (int16_t)(variable * 8), 0);
+}
+
 /* Load a number or a variable to register @dst. Return false if the node is neither. */
 static bool emit_simple(struct emitter *m, uint8_t at, uint8_t dst)
 {
@@ -75,8 +89,7 @@ static bool emit_simple(struct emitter *m, uint8_t at, uint8_t dst)
 	if (node->kind == EXPRESSION_NUMBER)
 		put_constant(m, dst, (uint64_t)node->value);
 	else if (node->kind == EXPRESSION_VARIABLE)
-		insn_put(&m->buf, BPF_LDX | BPF_MEM | BPF_DW, dst, BPF_REG_6,
-			 (int16_t)(node->value * 8), 0);
+		emit_variable(m, dst, (unsigned int)node->value);
 	else
 		return false;
 	return true;
@@ -239,25 +252,39 @@ static void emit_node(struct emitter *m, uint8_t at, int depth)
 		emit_unary(m, node);
 }
 
-int expression_emit(const struct expression *e, uint32_t signed_mask, struct bpf_insn *insns,
-		    size_t max)
+/* Report that the value is unknown. */
+static void emit_unknown(struct emitter *m, int32_t unknown)
 {
-	struct emitter m = { .e = e, .signed_mask = signed_mask, .buf = { insns, max, 0 } };
+	if (!m->nunknown)
+		return;
+	insn_put(&m->buf, BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+	for (size_t i = 0; i < m->nunknown; i++)
+		insn_land(&m->buf, m->unknown[i]);
+	insn_put(&m->buf, BPF_ALU64 | BPF_OR | BPF_K, BPF_REG_1, 0, 0, unknown);
+	insn_put(&m->buf, BPF_STX | BPF_MEM | BPF_DW, BPF_REG_6, BPF_REG_1, UNREAD_AT, 0);
+	put_constant(m, BPF_REG_0, 0);
+}
+
+int expression_emit(const struct expression *e, const struct expression_site *site,
+		    int32_t unknown, struct bpf_insn *insns, size_t max)
+{
+	struct emitter m = { .e = e, .site = site, .buf = { insns, max, 0 } };
 	int plain = expression_plain(e);
 
-	if (plain >= 0) {
+	if (plain >= 0 && !(site->fails_mask >> plain & 1)) {
 		insn_put(&m.buf, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_0, BPF_REG_1,
 			 (int16_t)(plain * 8), 0);
 	} else {
 		put_move(&m, BPF_REG_6, BPF_REG_1);
 		emit_node(&m, e->root, 0);
+		emit_unknown(&m, unknown);
 	}
 	return insn_finish(&m.buf);
 }
 
-bool expression_is_signed(const struct expression *e, uint32_t signed_mask)
+bool expression_is_signed(const struct expression *e, const struct expression_site *site)
 {
-	struct emitter m = { .e = e, .signed_mask = signed_mask };
+	struct emitter m = { .e = e, .site = site };
 
 	return node_signed(&m, e->root);
 }

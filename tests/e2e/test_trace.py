@@ -14,10 +14,11 @@ import time
 import pytest
 
 from cluster import server_bindir, wait_for
+from containers import needs_namespaces
 from elffile import Memory, readelf
 from fallbacks import force
 from requirements import need_root
-from tool import COMPLETION, DBSLOWER, FIXTURES, Tool, run
+from tool import COMPLETION, DBSLOWER, FIXTURES, Tool, run, run_other
 
 
 COLUMNS = 65		# before the message
@@ -191,6 +192,96 @@ def test_long_strings_are_cut(trace, probed):
     assert traced.messages() == ['arg2="0123456789012345..."'], traced.said()
     assert "1 truncated texts" in traced.stderr
     assert json.hits[0]["args"] == ["0123456789012345"] and json.hits[0]["truncated"] is True
+
+
+# --- memory that is not there
+
+@pytest.fixture(scope="module")
+def paged_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("paged")
+    build(folder, "-o", "paged", os.path.join(FIXTURES, "paged.c"))
+    return str(folder / "paged")
+
+
+class Page:
+    def __init__(self, text):
+        index, number, state = text.split()
+        self.index, self.number, self.present = int(index), int(number), state == "present"
+        self.seen = self.number if self.present else None
+
+
+def pages_of(process):
+    """One round of the program; its pages, and those that its page table had, by /proc/PID/pagemap."""
+    pages = [Page(text) for text in said(process(), "page")]
+    assert {page.present for page in pages if not page.number} == {True, False}
+    return pages
+
+
+def losses(traced):
+    return {name: count for name, count in traced.summary["lost"].items() if count}
+
+
+@pytest.mark.parametrize("way", [[], force("perfbuf")], ids=" ".join)
+def test_unreadable_arguments_are_not_0(trace, paged_file, way):
+    process = Probed(paged_file)
+    every = trace(*way, paged_file, "page", "--json")
+    values = trace(*way, paged_file, "page arg2 + arg1, arg1, arg3:s", "--json")
+    pages = pages_of(process)
+    every.stop(), values.stop()
+    process.close()
+    absent = sum(not page.present for page in pages)
+    assert [one["args"][:2] for one in every.hits] == [[page.index, page.seen] for page in pages], every.said()
+    assert [one["args"][2] is not None for one in every.hits] == [page.present for page in pages]
+    assert [one["args"] for one in values.hits] == [
+        [page.number + page.index, page.index, "text"] if page.present else [None, page.index, None] for page in pages]
+    assert losses(every) == {"value_unreadable": 2 * absent}
+    assert losses(values) == {"value_unreadable": absent, "text_unreadable": absent}
+
+
+@pytest.mark.parametrize("text, undecided, matches", [
+    ("arg2 == 0", True, lambda page: page.number == 0), ("!arg2", True, lambda page: not page.number),
+    ("arg2 != 0", True, lambda page: page.number), ('arg3 != "x"', True, lambda page: True),
+    ("arg1 == 1 || arg2 == 1", True, lambda page: page.index == 1 or page.number == 1),
+    ("arg1 == 2 && arg2 == 1", False, lambda page: page.index == 2)])
+def test_unreadable_arguments_match_no_filter(trace, paged_file, text, undecided, matches):
+    """Except where the filter is decided without them."""
+    process = Probed(paged_file)
+    traced = trace(paged_file, f"page ({text}) arg1", "--json")
+    pages = pages_of(process)
+    assert traced.stop() == 0
+    process.close()
+    seen = [page.index for page in pages if matches(page) and (page.present or page.index == 1 and "||" in text)]
+    absent = sum(not page.present for page in pages) - (1 if "||" in text else 0)
+    assert [one["args"][0] for one in traced.hits] == seen, traced.said()
+    assert losses(traced) == ({"undecided": absent} if undecided else {})
+
+
+def test_unreadable_arguments_as_text(trace, paged_file):
+    process = Probed(paged_file)
+    named, count = trace(paged_file, "page arg2, arg3:s"), trace("--count", paged_file, "page arg2", "--strict")
+    hist, strict = trace("--hist", "arg2", paged_file, "page"), trace("--strict", paged_file, "page (!arg2)")
+    pages = pages_of(process)
+    assert named.stop() == hist.stop() == 0 and count.stop() == strict.stop() == 1
+    process.close()
+    absent = sum(not page.present for page in pages)
+    assert named.messages() == [f'arg2={page.number} arg3="text"' if page.present else "arg2=? arg3=[unreadable]"
+                                for page in pages], named.said()
+    assert f"{absent:>10} {'page':16} ?" in count.stdout.splitlines(), count.said()
+    assert f"lost: {absent} unreadable texts, {absent} unreadable values" in named.stderr
+    assert f"{len(pages)} hits, {len(pages) - absent} shown; lost: {absent} unreadable values" in hist.stderr
+    assert sum(map(int, re.findall(r": (\d+) ", hist.stdout))) == len(pages) - absent, hist.said()
+    assert f"lost: {absent} hits (unreadable filter arguments)" in strict.stderr
+
+
+def test_pid_namespace_that_cannot_be_read(programs):
+    """Without the PIDs of its own namespace, no hit could be told from those of others."""
+    need_root()
+    needs_namespaces()
+    without = "setpriv --bounding-set=-sys_ptrace --inh-caps=-sys_ptrace"
+    inner = f"unshare --pid --fork {without} {DBSLOWER} trace {programs}/probed number -d 0.2; exit $?"
+    done = run_other(["unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", inner])
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+    assert "/proc: cannot be read: Permission denied; mount that of dbslower's PID namespace" in done.stderr, done
 
 
 # --- filters
@@ -395,7 +486,8 @@ def test_count_of_strings_that_are_none(trace, probed):
     text = trace("--count", probed.path, "probed:text (arg1 == 1 || arg1 > 97) arg2:s")
     json = trace("--count", probed.path, "probed:text (arg1 == 1 || arg1 > 97) arg2:s", "--json")
     probed()
-    text.ended(), json.ended()
+    assert text.stop() == json.stop() == 0
+    assert "lost: 1 unreadable texts" in text.stderr and losses(json) == {"text_unreadable": 1}, text.said()
     assert sorted(line.split(maxsplit=2)[2] for line in text.stdout.splitlines()[1:]) == ['""', "(null)", "[unreadable]"]
     assert [one["value"] for one in json.objects() if one["type"] == "count"].count(None) == 2
 

@@ -39,7 +39,7 @@ static void check_loads(const struct bpf_insn *function, int n)
 		can = !load_forbidden();
 	if (!can)
 		return;
-	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
+	for (int i = 0; i <= EXPRESSION_VARIABLES; i++)
 		insns[at++] = (struct bpf_insn){ .code = BPF_ST | BPF_MEM | BPF_DW,
 						 .dst_reg = BPF_REG_10,
 						 .off = (int16_t)(8 * i - bytes), .imm = i };
@@ -58,20 +58,22 @@ static void check_loads(const struct bpf_insn *function, int n)
 static void check_emitted(const struct expression *e, uint32_t signed_mask, uint8_t seed)
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX], *less;
-	uint64_t variables[EXPRESSION_VARIABLES];
+	const struct expression_site site = { signed_mask, seed * 0x101u };
+	uint64_t variables[EXPRESSION_VARIABLES + 1];
 	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
-			     .read_text = read_text };
-	int n = expression_emit(e, signed_mask, insns, EXPRESSION_INSNS_MAX);
+			     .word_in_ctx = EXPRESSION_UNREAD * 8, .read_text = read_text };
+	int n = expression_emit(e, &site, 1 << 20, insns, EXPRESSION_INSNS_MAX);
 
 	if (n == -ENOSPC)
 		return;
 	REQUIRE(n >= 2 && n <= EXPRESSION_INSNS_MAX, "%d", n);
-	REQUIRE(expression_plain(e) < 0 || n == 2, "%d", n);
+	REQUIRE(expression_plain(e) < 0 || n == 2 || site.fails_mask & e->uses, "%d", n);
 	less = malloc((size_t)(n - 1) * sizeof(*less));
-	REQUIRE(expression_emit(e, signed_mask, less, (size_t)n - 1) == -ENOSPC);
+	REQUIRE(expression_emit(e, &site, 1 << 20, less, (size_t)n - 1) == -ENOSPC);
 	free(less);
 	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
 		variables[i] = (uint64_t)(seed + i) * 0x9e3779b97f4a7c15u >> (4 * i);
+	variables[EXPRESSION_UNREAD] = seed;
 	vm.n = n;
 	interp_run(&vm);
 	REQUIRE(!vm.error, "%s", vm.error);

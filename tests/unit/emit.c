@@ -55,17 +55,55 @@ static void check_code(const char *text, const struct bpf_insn *insns, int n)
 	CHECK(targets <= SPEC_DEREF_MAX + 1, "%s", text);
 }
 
+/* gen_read(), which keeps whether it failed. */
+static bool read_failed;
+
+static bool read_memory(uint64_t addr, unsigned int size, uint64_t *value)
+{
+	bool ok = gen_read(addr, size, value);
+
+	read_failed |= !ok;
+	return ok;
+}
+
 static uint64_t run(const struct machine *m, const char *text, const struct bpf_insn *insns, int n,
 		    const uint64_t *regs)
 {
 	struct interp vm = {
-		.insns = insns, .n = n, .ctx = regs, .ctx_size = m->ctx_size,
-		.read_helper = BPF_FUNC_probe_read_user, .read = gen_read,
+		.insns = insns, .n = n, .ctx = (void *)regs, .ctx_size = m->ctx_size,
+		.read_helper = BPF_FUNC_probe_read_user, .read = read_memory,
 	};
 	uint64_t value = interp_run(&vm);
 
 	CHECK(!vm.error, "%s: %s", text, vm.error);
 	return value;
+}
+
+/* The function that reports a failure returns the same, and sets its bit only then. */
+static void check_unread(const struct machine *m, const char *text, const uint64_t *regs,
+			 uint64_t want, unsigned int counts[2])
+{
+	struct emit_target target = target_of(m);
+	struct bpf_insn insns[EMIT_INSNS_MAX];
+	uint64_t word = 1, value;
+	struct interp vm = {
+		.insns = insns, .ctx = (void *)regs, .ctx_size = m->ctx_size, .word = &word,
+		.read_helper = BPF_FUNC_probe_read_user, .read = read_memory,
+	};
+	enum spec_reason reason;
+	struct spec spec;
+
+	target.unread = 1 << 12;
+	spec_parse(m->machine, true, text, strlen(text), &spec);
+	vm.n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
+	CHECK(vm.n > 0, "%s: %d", text, vm.n);
+	read_failed = false;
+	value = interp_run(&vm);
+	CHECK(!vm.error && value == want, "%s: %s, %" PRIx64, text, vm.error ? vm.error : "ran",
+	      value);
+	CHECK(word == (read_failed ? 0x1001 : 1), "%s: %" PRIx64, text, word);
+	CHECK(spec_reads(&spec) || !read_failed, "%s", text);
+	counts[read_failed]++;
 }
 
 static void random_regs(uint64_t *seed, uint64_t *regs)
@@ -76,7 +114,7 @@ static void random_regs(uint64_t *seed, uint64_t *regs)
 
 static void random_specs(const struct machine *m, uint64_t seed)
 {
-	unsigned int missing = 0, zeros = 0;
+	unsigned int missing = 0, zeros = 0, failed[2] = { 0 };
 
 	for (int i = 0; i < RANDOM_SPECS && check_failures < 20; i++) {
 		struct bpf_insn insns[EMIT_INSNS_MAX];
@@ -101,7 +139,10 @@ static void random_specs(const struct machine *m, uint64_t seed)
 		got = run(m, g.text, insns, n, regs);
 		zeros += !want;
 		CHECK(got == want, "%s: %" PRIx64 " instead of %" PRIx64, g.text, got, want);
+		check_unread(m, g.text, regs, want, failed);
 	}
+	CHECK(failed[0] > RANDOM_SPECS / 50 && failed[1] > RANDOM_SPECS / 50, "%u %u", failed[0],
+	      failed[1]);
 	CHECK(missing > RANDOM_SPECS / 100 && zeros > RANDOM_SPECS / 50, "%u %u", missing, zeros);
 }
 
@@ -294,6 +335,7 @@ static void longest_function(void)
 	spec.symbol = "NBuffers";
 	spec.symbol_len = strlen(spec.symbol);
 	spec.reg_bits = 32;
+	target.unread = 1 << 12;
 	n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
 	CHECK(n > 40 && n <= EMIT_INSNS_MAX, "%d", n);
 	for (int max = 0; max < n; max++) {

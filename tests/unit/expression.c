@@ -33,32 +33,48 @@ static long read_text(char *to, unsigned int size, uint64_t addr)
 	return (long)len + 1;
 }
 
-static const uint64_t variables[EXPRESSION_VARIABLES] = {
+static uint64_t variables[EXPRESSION_VARIABLES + 1] = {
 	5, (uint64_t)-5, 0xffffffffffffffff, 0, 200, 0x80000000, 1, TEXT_AT + 2, TEXT_AT + 3, 0xfff,
 	(uint64_t)INT64_MIN, 77, 0x1ffffffffull, 1234, 5678,
 };
 
 #define SIGNS	0x402u		/* arg2, arg11 */
+#define UNKNOWN	(1 << 20)
 
-static uint64_t run(const char *text, uint32_t signed_mask)
+/* Run @text. The variables in @fails, a bit each, may fail; those in @failed did. */
+static uint64_t run_failing(const char *text, uint32_t signed_mask, uint32_t fails,
+			    uint32_t failed, bool *unknown)
 {
+	const struct expression_site site = { signed_mask, fails };
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
 	struct expression e;
 	size_t end;
 	enum expression_reason reason = expression_parse(&e, text, &end);
 	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
-			     .read_text = read_text };
+			     .word_in_ctx = EXPRESSION_UNREAD * 8, .read_text = read_text };
 	uint64_t value;
 
 	CHECK(reason == EXPRESSION_OK && end == strlen(text), "%s: %d at %zu", text, reason, end);
 	if (reason != EXPRESSION_OK)
 		return 0;
-	vm.n = expression_emit(&e, signed_mask, insns, EXPRESSION_INSNS_MAX);
+	vm.n = expression_emit(&e, &site, UNKNOWN, insns, EXPRESSION_INSNS_MAX);
 	CHECK(vm.n > 0 && vm.n <= EXPRESSION_INSNS_MAX, "%s: %d", text, vm.n);
+	variables[EXPRESSION_UNREAD] = failed;
 	value = vm.n > 0 ? interp_run(&vm) : 0;
 	CHECK(!vm.error, "%s: %s", text, vm.error);
 	for (int i = 0; i < 512 - 168; i++)
 		CHECK(!vm.stack_set[i], "%s: uses %d bytes of stack", text, 512 - i);
+	*unknown = variables[EXPRESSION_UNREAD] & UNKNOWN;
+	CHECK((variables[EXPRESSION_UNREAD] & ~(uint64_t)UNKNOWN) == failed, "%s", text);
+	return value;
+}
+
+static uint64_t run(const char *text, uint32_t signed_mask)
+{
+	bool unknown;
+	uint64_t value = run_failing(text, signed_mask, 0, 0, &unknown);
+
+	CHECK(!unknown, "%s", text);
 	return value;
 }
 
@@ -115,6 +131,36 @@ static void strings_compared(void)
 	CHECK(!run("0 == \"\"", 0) && run("0 != \"\"", 0), "an unreadable address");
 	CHECK(run("arg8 == \"text\" && arg9 != \"text\"", 0), "two strings");
 	CHECK(run("1 + (arg8 == \"te\\x78t\") + (arg9 == \"x\")", 0) == 2, "spilled");
+}
+
+/* arg1 (5) and arg4 (0) may fail; arg4 did, so it is unknown wherever its value is required. */
+static void unread_variables(void)
+{
+	static const struct {
+		const char *text;
+		bool unknown;
+		uint64_t value;
+	} table[] = {
+		{ "arg4", true, 0 }, { "arg1", false, 5 }, { "arg4 == 0", true, 0 },
+		{ "!arg4", true, 0 }, { "0 == arg4", true, 0 }, { "arg1 == 5", false, 1 },
+		{ "arg1 == 5 || arg4 == 0", false, 1 }, { "arg1 != 5 && arg4 == 0", false, 0 },
+		{ "arg4 == 0 || arg1 == 5", true, 0 }, { "arg1 == 5 && arg4 == 0", true, 0 },
+		{ "arg1 + arg4", true, 0 }, { "(arg1 + 1) * -(int)arg4", true, 0 },
+		{ "arg4 == \"\"", true, 0 }, { "arg4 != \"\"", true, 0 },
+		{ "arg1 != \"\"", false, 1 }, { "arg5 == 200 && pid", false, 1 },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		bool unknown;
+		uint64_t value = run_failing(table[i].text, 0, 1u << 0 | 1u << 3, 1u << 3,
+					     &unknown);
+
+		CHECK(unknown == table[i].unknown && value == table[i].value, "%s: %d %" PRIu64,
+		      table[i].text, unknown, value);
+		/* The same, if both were read. */
+		run_failing(table[i].text, 0, 1u << 0 | 1u << 3, 0, &unknown);
+		CHECK(!unknown, "%s", table[i].text);
+	}
 }
 
 static uint64_t next(uint64_t *seed)
@@ -261,6 +307,7 @@ static void trailing_text(void)
 
 static void limits(void)
 {
+	static const struct expression_site none;
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX];
 	struct expression e;
 	char text[8192];
@@ -284,10 +331,10 @@ static void limits(void)
 		text[at + count] = '\0';
 		if (expression_parse(&e, text, &end) != EXPRESSION_OK)
 			continue;
-		n = expression_emit(&e, 0, insns, EXPRESSION_INSNS_MAX);
+		n = expression_emit(&e, &none, 0, insns, EXPRESSION_INSNS_MAX);
 		CHECK(n > 0, "%u: %d", count, n);
-		CHECK(expression_emit(&e, 0, insns, (size_t)n - 1) == -ENOSPC, "%u", count);
-		CHECK(expression_emit(&e, 0, insns, 0) == -ENOSPC, "%u", count);
+		CHECK(expression_emit(&e, &none, 0, insns, (size_t)n - 1) == -ENOSPC, "%u", count);
+		CHECK(expression_emit(&e, &none, 0, insns, 0) == -ENOSPC, "%u", count);
 	}
 }
 
@@ -315,6 +362,7 @@ int main(void)
 {
 	RUN(values);
 	RUN(strings_compared);
+	RUN(unread_variables);
 	RUN(random_expressions);
 	RUN(syntax_errors);
 	RUN(trailing_text);

@@ -14,12 +14,15 @@
 
 #define INTERP_STACK_TOP	0x100000ULL	/* the value of r10 */
 #define INTERP_CTX		0x200000ULL
+#define INTERP_WORD		0x300000ULL	/* the value of r2, if ->word is set */
 
 struct interp {
 	const struct bpf_insn *insns;
 	int n;
-	const void *ctx;
+	void *ctx;
 	unsigned int ctx_size;
+	uint64_t *word;			/* may be written; NULL: none */
+	unsigned int word_in_ctx;	/* offset in ctx of a word that may be written; 0: none */
 	int32_t read_helper;
 	bool (*read)(uint64_t addr, unsigned int size, uint64_t *value);
 	/* bpf_probe_read_user_str(); NULL: must not be called. */
@@ -65,6 +68,8 @@ static inline uint64_t interp_load(struct interp *vm, uint64_t addr, unsigned in
 		memcpy(&value, (const char *)vm->ctx + (addr - INTERP_CTX), size);
 		return value;
 	}
+	if (vm->word && addr == INTERP_WORD && size == 8)
+		return *vm->word;
 	if (addr < INTERP_STACK_TOP - 512 || addr + size > INTERP_STACK_TOP || addr % size)
 		return interp_fail(vm, "reads outside ctx and stack");
 	addr -= INTERP_STACK_TOP - 512;
@@ -173,6 +178,8 @@ static inline bool interp_compare(struct interp *vm, uint8_t op, uint64_t a, uin
 		return a == b;
 	case BPF_JNE:
 		return a != b;
+	case BPF_JSET:
+		return a & b;
 	case BPF_JLT:
 		return a < b;
 	case BPF_JLE:
@@ -210,12 +217,21 @@ static inline int interp_jump(struct interp *vm, const struct bpf_insn *insn, in
 	return at + 1;
 }
 
-/* Spill a register to the stack. */
+/* Store a register to the stack, or to a word that may be written. */
 static inline void interp_store(struct interp *vm, const struct bpf_insn *insn)
 {
 	uint64_t addr = interp_get(vm, insn->dst_reg) + (uint64_t)(int64_t)insn->off;
 	uint64_t value = interp_get(vm, insn->src_reg);
 
+	if (insn->code == (BPF_STX | BPF_MEM | BPF_DW) && vm->word && addr == INTERP_WORD) {
+		*vm->word = value;
+		return;
+	}
+	if (insn->code == (BPF_STX | BPF_MEM | BPF_DW) && vm->word_in_ctx &&
+	    addr == INTERP_CTX + vm->word_in_ctx) {
+		memcpy((char *)vm->ctx + vm->word_in_ctx, &value, 8);
+		return;
+	}
 	if (insn->code != (BPF_STX | BPF_MEM | BPF_DW) || addr < INTERP_STACK_TOP - 512 ||
 	    addr + 8 > INTERP_STACK_TOP || addr % 8) {
 		interp_fail(vm, "writes outside the stack");
@@ -272,6 +288,8 @@ static inline uint64_t interp_run(struct interp *vm)
 	vm->regs[1] = INTERP_CTX;
 	vm->regs[10] = INTERP_STACK_TOP;
 	vm->valid = 1u << 1 | 1u << 10;
+	if (vm->word)
+		interp_set(vm, 2, INTERP_WORD);
 	while (!vm->error) {
 		if (at < 0 || at >= vm->n)
 			return interp_fail(vm, "runs past its end");

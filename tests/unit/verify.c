@@ -9,7 +9,7 @@
 
 #define RANDOM_SPECS	(getenv("UNIT_SHORT") ? 100 : 3000)
 #define MUTATED_SPECS	(getenv("UNIT_SHORT") ? 1000 : 60000)
-#define MAIN_INSNS	2
+#define MAIN_INSNS	5
 
 static int any_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 {
@@ -25,12 +25,17 @@ static int any_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
 static int load_text(const char *text, int32_t read_helper, enum spec_reason *reason)
 {
 	struct bpf_insn insns[MAIN_INSNS + EMIT_INSNS_MAX] = {
+		{ .code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .off = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2,
+		  .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_2, .imm = -8 },
 		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 	struct emit_target target = {
 		.machine = LOAD_MACHINE, .site_vaddr = GEN_SITE,
 		.read_helper = read_helper, .symbol = any_symbol,
+		.unread = strlen(text) & 1 ? 1 << 12 : 0,
 	};
 	struct spec spec;
 	int n, err;
