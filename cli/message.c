@@ -45,7 +45,7 @@ static const struct {
 	[ERROR_WAIT] = { "signals and timers", "cannot be waited for", NULL, true, false },
 	[ERROR_PROC] = { "/proc", "cannot be read",
 			 "mount that of dbslower's PID namespace: mount -t proc proc /proc",
-			 true, false },
+			 true, true },
 	[ERROR_PROCESS] = { "process ", "cannot be read", "ps -e lists the processes", true,
 			    false },
 	[ERROR_NOT_SERVER] = { "", "not a supported database server",
