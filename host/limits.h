@@ -3,11 +3,19 @@
 #ifndef HOST_LIMITS_H
 #define HOST_LIMITS_H
 
+#include <stdint.h>
+
 /*
  * Raise RLIMIT_MEMLOCK and RLIMIT_NOFILE as far as permitted. Before Linux 5.11 (97306be45fbe)
  * BPF maps and programs are charged against the former; each traced file needs several descriptors.
  * Best effort: a failure surfaces later as EPERM, ENOMEM or EMFILE.
  */
 void limits_raise(void);
+
+/*
+ * Return the smallest memory limit of the control groups of this process in bytes, or UINT64_MAX if
+ * there is none or it cannot be read.
+ */
+uint64_t limits_memory(void);
 
 #endif

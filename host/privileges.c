@@ -7,11 +7,14 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "host/limits.h"
 #include "host/lockdown.h"
 #include "host/pid_namespace.h"
 #include "usdt/fmt.h"
@@ -24,6 +27,7 @@ const struct privileges_capability privileges_capabilities[PRIVILEGES_CAPABILITI
 	{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN" },
 	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" },
 	{ CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE" },
+	{ CAP_IPC_LOCK, "CAP_IPC_LOCK" },
 	{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE" },
 	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" },
 	{ CAP_DAC_OVERRIDE, "CAP_DAC_OVERRIDE" },
@@ -60,14 +64,31 @@ static uint64_t status_number(const char *status, const char *key, int base)
 	return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
+/* The seccomp filter of the sandbox forbids these calls, but then /proc can be read. */
+static void read_credentials_by_calls(struct privileges *priv)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = { { 0 } };
+	int seccomp = prctl(PR_GET_SECCOMP, 0, 0, 0, 0);
+
+	syscall(SYS_capget, &header, data);
+	priv->capabilities = data[0].effective | (uint64_t)data[1].effective << 32;
+	priv->seccomp = seccomp > 0 ? (unsigned int)seccomp : 0;
+	priv->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) > 0;
+}
+
 static void read_credentials(struct privileges *priv)
 {
 	char status[8192], map[128];
+	ssize_t n = read_text("/proc/self/uid_map", map, sizeof(map));
 
 	priv->uid = geteuid();
-	read_text("/proc/self/uid_map", map, sizeof(map));
-	priv->initial_user_ns = strstr(map, " 4294967295\n");
-	read_text("/proc/self/status", status, sizeof(status));
+	priv->user_ns_error = n < 0 ? (int)n : 0;
+	priv->initial_user_ns = n < 0 || strstr(map, " 4294967295\n");
+	if (read_text("/proc/self/status", status, sizeof(status)) <= 0) {
+		read_credentials_by_calls(priv);
+		return;
+	}
 	priv->capabilities = status_number(status, "\nCapEff:", 16);
 	priv->seccomp = (unsigned int)status_number(status, "\nSeccomp:", 10);
 	priv->no_new_privs = status_number(status, "\nNoNewPrivs:", 10);
@@ -197,9 +218,16 @@ static void read_release(struct privileges *priv)
 	priv->minor = *dot == '.' ? (unsigned int)strtoul(dot + 1, NULL, 10) : 0;
 }
 
-void privileges_read(struct privileges *priv)
+static uint64_t read_limit(int resource)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	getrlimit(resource, &limit);
+	return limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+}
+
+void privileges_read(struct privileges *priv)
+{
 	uint64_t dev, ino = 0;
 
 	*priv = (struct privileges){ .uid = 0 };
@@ -208,8 +236,9 @@ void privileges_read(struct privileges *priv)
 	read_credentials(priv);
 	read_sysctls(priv);
 	read_mounts(priv);
-	getrlimit(RLIMIT_MEMLOCK, &limit);
-	priv->memlock = limit.rlim_cur == RLIM_INFINITY ? UINT64_MAX : limit.rlim_cur;
+	priv->memlock = read_limit(RLIMIT_MEMLOCK);
+	priv->nofile = read_limit(RLIMIT_NOFILE);
+	priv->memory = limits_memory();
 	priv->pid_ns_error = pid_namespace_own(&dev, &ino);
 	priv->initial_pid_ns = !priv->pid_ns_error && !ino;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The privileges of this process and the settings of the host that limit them, read from proc(5)
- * and securityfs. Nothing is changed.
+ * and securityfs; without a /proc, those of the process from system calls. Nothing is changed.
  */
 #ifndef HOST_PRIVILEGES_H
 #define HOST_PRIVILEGES_H
@@ -35,9 +35,12 @@ struct privileges {
 	unsigned int seccomp;		/* 0: disabled, 1: strict, 2: filter */
 	bool no_new_privs;
 	bool sandbox;			/* this program has dropped capabilities */
-	bool initial_user_ns;		/* else bpf(2) ignores the capabilities */
+	int user_ns_error;		/* negative errno if the namespace is unknown, else 0 */
+	bool initial_user_ns;		/* or unknown; else bpf(2) ignores the capabilities */
 	struct privileges_sysctl sysctls[PRIVILEGES_SYSCTLS];
 	uint64_t memlock;		/* RLIMIT_MEMLOCK, in bytes; UINT64_MAX: unlimited */
+	uint64_t nofile;		/* RLIMIT_NOFILE; UINT64_MAX: unlimited */
+	uint64_t memory;		/* see limits_memory() */
 	struct privileges_mount proc, sys;
 	bool initial_pid_ns;
 	int pid_ns_error;		/* negative errno if the PID namespace is unknown, else 0 */
@@ -49,7 +52,7 @@ struct privileges_capability {
 	const char *name;	/* "CAP_BPF" */
 };
 
-#define PRIVILEGES_CAPABILITIES	8
+#define PRIVILEGES_CAPABILITIES	9
 extern const struct privileges_capability privileges_capabilities[PRIVILEGES_CAPABILITIES];
 
 /* Read all privileges. Members that cannot be read stay 0 or "", or have the values named above. */

@@ -411,6 +411,9 @@ int process_each(bool (*is_program)(const char *name),
 
 	if (!dir)
 		return -errno;
+	/* Another file system at /proc, or that of another PID namespace, has no such entry. */
+	if (access("/proc/self", F_OK))
+		ret = -errno;
 	while (!ret && (entry = readdir(dir))) {
 		struct process process;
 		char *end;
