@@ -367,7 +367,7 @@ static void list_servers(struct list *list)
 	int err = process_each(engine_is_executable, list_server, list);
 
 	if (err)
-		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, "/proc");
+		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, err, NULL);
 	else if (!list->nservers)
 		list_fail(list, "servers", "no supported database server found",
 			  "specify a file, a library (-l c) or a process (-p PID); processes of "

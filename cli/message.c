@@ -21,8 +21,7 @@ static const struct {
 	[ERROR_NONE] = { "", "no error", NULL, false, false },
 	[ERROR_MEMORY] = { "", "out of memory", NULL, false, false },
 	[ERROR_MAP] = { "BPF map ", "refused by the kernel",
-			"before Linux 5.11 a small RLIMIT_MEMLOCK causes this: ulimit -l unlimited",
-			true, false },
+			"report this with the kernel version", true, false },
 	[ERROR_PROGRAM] = { "BPF program ", "refused by the kernel",
 			    "report this with the kernel version and the lines below",
 			    true, false },
@@ -89,6 +88,13 @@ static bool is_denied(const struct error *error)
 	return error->code == -EPERM || error->code == -EACCES;
 }
 
+/* Return whether perf_event_open(2) failed: what is done first requires bpf(2). */
+static bool is_perf(const struct error *error)
+{
+	return error->kind == ERROR_ATTACH || error->kind == ERROR_TRACEPOINT ||
+	       error->kind == ERROR_STREAM;
+}
+
 /* Return the text for errno, or "". */
 static const char *message_reason(const struct error *error)
 {
@@ -103,7 +109,7 @@ static const char *message_reason(const struct error *error)
 	if (error->kind == ERROR_OUTPUT && error->code == -ENXIO)
 		return "FIFO without a reader, or socket";
 	if (error->code == -ENOSYS)
-		return "no bpf(2), which requires CONFIG_BPF_SYSCALL";
+		return is_perf(error) ? "no perf_event_open(2)" : "no bpf(2)";
 	if (error->code == -KERNEL_ENOTSUPP)
 		return "the kernel cannot probe this instruction";
 	if (error->code == -ECHILD)
@@ -120,7 +126,41 @@ static bool few_files(const struct error *error, const struct privileges *host)
 static bool no_memory(const struct error *error, const struct privileges *host)
 {
 	(void)host;
-	return error->code == -ENOMEM && error->kind != ERROR_MAP;
+	return error->code == -ENOMEM;
+}
+
+static bool no_kernel_memory(const struct error *error, const struct privileges *host)
+{
+	return no_memory(error, host) &&
+	       (error->kind == ERROR_MAP || error->kind == ERROR_PROGRAM || is_perf(error));
+}
+
+static bool call_hidden(const struct error *error, const struct privileges *host)
+{
+	return error->code == -ENOSYS && host->seccomp;
+}
+
+static bool no_perf(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->code == -ENOSYS && is_perf(error);
+}
+
+static bool no_bpf(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->code == -ENOSYS;
+}
+
+/* The buffers of perf events, and before Linux 5.11 BPF maps and programs, are charged. */
+static bool memlock_small(const struct error *error, const struct privileges *host)
+{
+	bool bpf = error->kind == ERROR_MAP || error->kind == ERROR_PROGRAM;
+
+	if (error->code != -EPERM || host->memlock == UINT64_MAX)
+		return false;
+	return error->kind == ERROR_STREAM ? !privileges_may(host, CAP_IPC_LOCK) :
+	       bpf && privileges_before(host, 5, 11);
 }
 
 static bool process_denied_to_root(const struct error *error, const struct privileges *host)
@@ -241,8 +281,14 @@ static const struct {
 	bool (*applies)(const struct error *error, const struct privileges *host);
 	const char *remedy;		/* NULL: none */
 } message_remedies[] = {
-	{ few_files, "the limit of open files may be too low: ulimit -n 1024" },
+	{ few_files, "the limit of open files is too low: ulimit -n 1024" },
+	{ no_kernel_memory, "if the control group has a memory limit, raise it (memory.max, docker "
+			    "run --memory)" },
 	{ no_memory, NULL },
+	{ call_hidden, "a seccomp filter may hide it: in a container, allow it (docker run "
+		       "--security-opt seccomp=unconfined), or run dbslower on the host" },
+	{ no_perf, "use a kernel with CONFIG_PERF_EVENTS" },
+	{ no_bpf, "use a kernel with CONFIG_BPF_SYSCALL" },
 	{ process_denied_to_root, "a container or a security module may forbid this even for "
 				  "root" },
 	{ process_denied, "reading another user's process requires CAP_SYS_PTRACE, which root has "
@@ -264,6 +310,7 @@ static const struct {
 			 "dbslower as root" },
 	{ own_remedy, kind_remedy },
 	{ lacks_privileges, missing_remedy },
+	{ memlock_small, "RLIMIT_MEMLOCK is too small: ulimit -l unlimited, as root" },
 	{ user_namespace, "capabilities in a user namespace do not permit bpf(2): run dbslower on "
 			  "the host" },
 	{ lockdown, "the kernel is locked down (confidentiality), which may forbid this even "

@@ -162,6 +162,19 @@ static bool probe_uprobe_multi(struct features *features)
 	return link == -EBADF;
 }
 
+/* The permission is checked first; then the path of a directory is refused. */
+int feature_perf_allowed(struct features *features)
+{
+	const unsigned long zero = 0;
+	struct uprobe_sites sites = { .path = "/", .offsets = &zero, .ref_ctr_offsets = &zero,
+				      .count = 1 };
+	int event = sys_uprobe_perf(-1, features->uprobe_pmu, &sites, 0);
+
+	if (event >= 0)
+		close(event);
+	return event == -EPERM || event == -EACCES || event == -ENOSYS ? event : 0;
+}
+
 static bool probe_file(const char *path)
 {
 	int fd = mount_open_file(MOUNT_SYSFS, path);

@@ -45,6 +45,12 @@ bool feature_has(struct features *features, enum feature feature);
 int feature_allowed(void);
 
 /*
+ * Return 0 if this process may attach by the uprobe PMU, which must exist, or the error of
+ * perf_event_open(2): -EPERM, -EACCES or -ENOSYS. Nothing is attached.
+ */
+int feature_perf_allowed(struct features *features);
+
+/*
  * Treat each feature in @denied, a set of FEATURE_BIT(), as missing, so that its fallback is used.
  */
 void feature_deny(struct features *features, uint32_t denied);

@@ -135,9 +135,12 @@ static int runtime_namespace(struct runtime *rt, struct error *error)
 	}
 	if (err)
 		return error_set(error, ERROR_PROC, err, NULL, NULL);
-	if (rt->pid_ns_ino && !feature_has(&rt->features, FEATURE_NS_PID))
-		return error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
-	return 0;
+	if (!rt->pid_ns_ino || feature_has(&rt->features, FEATURE_NS_PID))
+		return 0;
+	/* If no program can be loaded, the kernel may have the feature. */
+	err = feature_allowed();
+	return err ? error_set(error, ERROR_PROGRAM, err, "probe", NULL) :
+		     error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
 }
 
 /* Probe for features now: that opens descriptors, and the maps may exhaust their limit. */
