@@ -31,6 +31,7 @@ static void step_json(struct cmd_doctor *cmd, const struct selftest_step *step)
 	output_string(out, step->ok ? ",\"ok\":true,\"ms\":" : ",\"ok\":false,\"ms\":");
 	output_fixed(out, step->ns, 6);
 	json_string(out, ",\"found\":\"", step->found);
+	json_string(out, ",\"instead\":\"", step->instead);
 	output_char(out, '}');
 }
 
@@ -38,13 +39,16 @@ static void self_test_step(void *arg, const struct selftest_step *step)
 {
 	struct cmd_doctor *cmd = arg;
 	struct doctor *doctor = &cmd->doctor;
-	char subject[64];
+	char subject[64], note[96];
 
 	fmt_text(subject, sizeof(subject), "%s, %s", step->method, step->what);
 	if (doctor->options.json)
 		step_json(cmd, step);
+	if (step->instead)
+		fmt_text(note, sizeof(note), "tracing on this host uses %s, and does not require "
+			 "this", step->instead);
 	if (step->error)
-		doctor_error(doctor, subject, step->error);
+		doctor_error(doctor, subject, step->error, step->instead ? note : NULL);
 	else
 		doctor_report(doctor, step->ok ? DOCTOR_OK : DOCTOR_OBSTACLE, subject,
 			      step->ok ? NULL : "report this with the output of dbslower doctor "

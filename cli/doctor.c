@@ -59,7 +59,8 @@ void doctor_report(struct doctor *doctor, enum doctor_state state, const char *s
 	}
 }
 
-void doctor_error(struct doctor *doctor, const char *subject, const struct error *error)
+void doctor_error(struct doctor *doctor, const char *subject, const struct error *error,
+		  const char *note)
 {
 	struct output *cause = malloc(sizeof(*cause)), *remedy = malloc(sizeof(*remedy));
 
@@ -71,11 +72,14 @@ void doctor_error(struct doctor *doctor, const char *subject, const struct error
 	output_init(cause, -1);
 	output_init(remedy, -1);
 	message_cause(cause, error);
-	message_remedy(remedy, "", error);
+	if (note)
+		output_string(remedy, note);
+	else
+		message_remedy(remedy, "", error);
 	output_char(cause, '\0');
 	output_char(remedy, '\0');
-	doctor_report(doctor, DOCTOR_OBSTACLE, subject, *remedy->buf ? remedy->buf : NULL, "%s",
-		      cause->buf);
+	doctor_report(doctor, note ? DOCTOR_NOTE : DOCTOR_OBSTACLE, subject,
+		      *remedy->buf ? remedy->buf : NULL, "%s", cause->buf);
 	if (error->log && !doctor->options.json)
 		output_string(&doctor->out, error->log);
 cleanup:

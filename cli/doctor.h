@@ -28,6 +28,8 @@ struct doctor {
 	size_t nfindings;
 	unsigned int obstacles;
 	enum attach_method method;	/* that tracing would use; ATTACH_NONE: none, or unknown */
+	const char *blind;		/* why running servers cannot be found; NULL: they can */
+	bool restricted;		/* servers of other users cannot be found */
 };
 
 /*
@@ -38,8 +40,12 @@ void doctor_report(struct doctor *doctor, enum doctor_state state, const char *s
 		   const char *remedy, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* Report @error as an obstacle, in the words of message_error(). */
-void doctor_error(struct doctor *doctor, const char *subject, const struct error *error);
+/*
+ * Report @error in the words of message_error(): as an obstacle, or if @note is not NULL, as a note
+ * with this text instead of the remedy.
+ */
+void doctor_error(struct doctor *doctor, const char *subject, const struct error *error,
+		  const char *note);
 
 /* Append a heading; nothing with --json. */
 void doctor_heading(struct doctor *doctor, const char *text);

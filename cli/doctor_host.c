@@ -14,6 +14,9 @@
 #include "usdt/fmt.h"
 
 #define MEMLOCK_NEEDED	(64u << 20)	/* bytes, before Linux 5.11 */
+#define NOFILE_NEEDED	64u		/* for a few servers */
+#define NOFILE_PROBES	16u		/* for the probes of features and the search for servers */
+#define MEMORY_NEEDED	(12u << 20)	/* bytes of maps and programs */
 
 #define SYSCTL_JIT	"net.core.bpf_jit_enable"
 #define SYSCTL_PTRACE	"kernel.yama.ptrace_scope"
@@ -24,6 +27,7 @@ struct doctor_host {
 	struct privileges host;
 	struct features features;
 	int refused;		/* 0, or the -errno of bpf(2) for this process */
+	const char *unknown;	/* why feature probes prove nothing; or NULL */
 };
 
 /* The consequences of having a feature, or not. */
@@ -73,6 +77,10 @@ static const struct {
 		"requires Linux 5.15" },
 };
 
+static const char filter_remedy[] =
+	"in a container, allow it (docker run --security-opt seccomp=unconfined), or run dbslower "
+	"on the host";
+
 static void host_features(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
@@ -82,7 +90,7 @@ static void host_features(struct doctor_host *h)
 		output_string(out, ",\"features\":[");
 	for (int i = 0; i < FEATURES; i++) {
 		bool has = feature_has(&h->features, (enum feature)i);
-		bool known = has || !h->refused;
+		bool known = has || !h->unknown;
 
 		if (doctor->options.json) {
 			json_string(out, i ? ",{\"name\":\"" : "{\"name\":\"", feature_name(i));
@@ -92,7 +100,7 @@ static void host_features(struct doctor_host *h)
 		}
 		if (!known)
 			doctor_report(doctor, DOCTOR_NOTE, feature_name(i), NULL,
-				      "unknown: bpf(2) is refused (%s)", feature_since(i));
+				      "unknown: %s (%s)", h->unknown, feature_since(i));
 		else if (has)
 			doctor_report(doctor, DOCTOR_OK, feature_name(i), NULL, "yes (%s): %s",
 				      feature_since(i), feature_words[i].yes);
@@ -105,18 +113,41 @@ static void host_features(struct doctor_host *h)
 		output_char(out, ']');
 }
 
+/* Report that the uprobe PMU is the attach method, but perf_event_open(2) fails with @err. */
+static void host_perf_refused(struct doctor_host *h, int err)
+{
+	const struct privileges *host = &h->host;
+	const char *remedy = "allow it in the security module (SELinux, AppArmor): see ausearch -m "
+			     "avc, or dmesg";
+
+	if (err == -EACCES && !privileges_may(host, CAP_SYS_ADMIN))
+		remedy = "without uprobe_multi (Linux 6.6) this requires CAP_SYS_ADMIN: run "
+			 "dbslower as root";
+	else if (host->seccomp)
+		remedy = filter_remedy;
+	else if (err == -ENOSYS)
+		remedy = "use a kernel with CONFIG_PERF_EVENTS";
+	doctor_report(h->doctor, DOCTOR_OBSTACLE, "attach method", remedy,
+		      "perf uprobe; perf_event_open(2) is refused: %s", err == -ENOSYS ?
+		      "no such system call" : strerror(-err));
+}
+
 static void host_method(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
+	int err = 0;
 
-	/* Without bpf(2) the features are unknown. */
-	doctor->method = h->refused ? ATTACH_NONE : attach_choose(&h->features);
-	if (doctor->options.json && !h->refused)
+	doctor->method = h->unknown ? ATTACH_NONE : attach_choose(&h->features);
+	if (doctor->options.json && !h->unknown)
 		json_string(&doctor->out, ",\"way\":\"", attach_method_name(doctor->method));
-	if (doctor->method != ATTACH_NONE)
+	if (doctor->method == ATTACH_PERF)
+		err = feature_perf_allowed(&h->features);
+	if (err)
+		host_perf_refused(h, err);
+	else if (doctor->method != ATTACH_NONE)
 		doctor_report(doctor, DOCTOR_OK, "attach method", NULL, "%s",
 			      attach_method_name(doctor->method));
-	else if (!h->refused)
+	else if (!h->unknown)
 		doctor_report(doctor, DOCTOR_OBSTACLE, "attach method",
 			      "requires CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs "
 			      "sysfs /sys", "this kernel does not support uprobes");
@@ -138,8 +169,8 @@ static void host_lockdown(struct doctor_host *h)
 		doctor_report(doctor, DOCTOR_OK, "lockdown", NULL, "%s", host->lockdown);
 	else
 		doctor_report(doctor, h->refused ? DOCTOR_NOTE : DOCTOR_OK, "lockdown",
-			      h->refused ? "mount -t securityfs securityfs /sys/kernel/security" :
-					   NULL,
+			      h->refused && host->lockdown_error == -ENOENT ?
+			      "mount -t securityfs securityfs /sys/kernel/security" : NULL,
 			      "unknown (/sys/kernel/security/lockdown: %s)%s",
 			      strerror(-host->lockdown_error),
 			      h->refused ? "" : "; programs can be loaded");
@@ -163,9 +194,7 @@ static void host_denied(struct doctor_host *h)
 			      "uid %u in a user namespace, whose capabilities do not permit bpf(2)",
 			      (unsigned int)host->uid);
 	else if (host->seccomp)
-		doctor_report(doctor, DOCTOR_OBSTACLE, "rights",
-			      "in a container, allow it (docker run --security-opt "
-			      "seccomp=unconfined), or run dbslower on the host",
+		doctor_report(doctor, DOCTOR_OBSTACLE, "rights", filter_remedy,
 			      "the capabilities are present; a seccomp filter forbids bpf(2)");
 	else
 		doctor_report(doctor, DOCTOR_OBSTACLE, "rights",
@@ -178,11 +207,20 @@ static void host_denied(struct doctor_host *h)
 /* Report why bpf(2) is refused. */
 static void host_refused(struct doctor_host *h)
 {
-	if (h->refused == -ENOSYS)
+	if (h->refused == -ENOSYS && h->host.seccomp)
+		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights", filter_remedy,
+			      "no bpf(2), which a seccomp filter may hide");
+	else if (h->refused == -ENOSYS)
 		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
-			      "use a kernel with CONFIG_BPF_SYSCALL, or a container that permits "
-			      "bpf(2)",
+			      "use a kernel with CONFIG_BPF_SYSCALL",
 			      "this kernel has no bpf(2)");
+	else if (h->refused == -ENOMEM)
+		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
+			      "raise the memory limit of the control group (memory.max)",
+			      "no memory for an empty BPF program");
+	else if (h->refused == -EMFILE)
+		doctor_report(h->doctor, DOCTOR_NOTE, "rights", NULL,
+			      "unknown: too few file descriptors");
 	else if (h->refused != -EPERM && h->refused != -EACCES)
 		doctor_report(h->doctor, DOCTOR_OBSTACLE, "rights",
 			      "report this with the output of uname -a",
@@ -192,11 +230,74 @@ static void host_refused(struct doctor_host *h)
 		host_denied(h);
 }
 
+/* Report that the capability @name, "CAP_X", is missing, which is also in @setcap: @consequence. */
+static void host_lacks(struct doctor_host *h, enum doctor_state state, const char *name,
+		       const char *setcap, const char *consequence)
+{
+	bool other = state == DOCTOR_OBSTACLE;
+	char remedy[256];
+
+	if (!h->host.uid)
+		fmt_text(remedy, sizeof(remedy), "root lacks it, as in a container: add it (docker "
+			 "run --cap-add=%s), or run dbslower on the host%s", name + strlen("CAP_"),
+			 other ? "; without it, a server's binary can be traced by -x" : "");
+	else
+		fmt_text(remedy, sizeof(remedy), "%ssetcap cap_bpf,cap_perfmon,cap_sys_ptrace%s=ep "
+			 "dbslower%s", other ? "run dbslower as root, or: " : "", setcap,
+			 other ? "; without it, a server's binary can be traced by -x" : "");
+	doctor_report(h->doctor, state, name, remedy, "missing: %s", consequence);
+}
+
+static void host_capabilities(struct doctor_host *h)
+{
+	const struct privileges *host = &h->host;
+	bool traces = privileges_may(host, CAP_SYS_PTRACE);
+
+	h->doctor->restricted = !traces || !host->initial_user_ns;
+	if (!traces)
+		host_lacks(h, DOCTOR_OBSTACLE, "CAP_SYS_PTRACE", "",
+			   "servers of other users are not found");
+	else if (!host->initial_user_ns)
+		doctor_report(h->doctor, DOCTOR_NOTE, "CAP_SYS_PTRACE", "run dbslower on the host",
+			      "held in a user namespace: servers outside it are not found");
+	if (!privileges_may(host, CAP_SYS_ADMIN) && !privileges_may(host, CAP_CHECKPOINT_RESTORE))
+		host_lacks(h, DOCTOR_NOTE, "CAP_CHECKPOINT_RESTORE", ",cap_checkpoint_restore",
+			   "a server that was started through the dynamic loader is not found "
+			   "after its file was deleted");
+	if (!privileges_may(host, CAP_DAC_OVERRIDE) && !privileges_may(host, CAP_DAC_READ_SEARCH))
+		host_lacks(h, DOCTOR_NOTE, "CAP_DAC_READ_SEARCH", ",cap_dac_read_search",
+			   "a server whose file only the owner may read is not traced");
+}
+
+/* Report limits that are too small. Those that can be raised have been. */
+static void host_limits(struct doctor_host *h)
+{
+	struct doctor *doctor = h->doctor;
+	const struct privileges *host = &h->host;
+
+	if (privileges_before(host, 5, 11) && host->memlock < MEMLOCK_NEEDED)
+		doctor_report(doctor, DOCTOR_OBSTACLE, "RLIMIT_MEMLOCK",
+			      "ulimit -l unlimited, or grant CAP_SYS_RESOURCE",
+			      "%llu bytes, too small for the BPF maps before Linux 5.11",
+			      (unsigned long long)host->memlock);
+	if (host->nofile < NOFILE_NEEDED)
+		doctor_report(doctor, DOCTOR_OBSTACLE, "RLIMIT_NOFILE",
+			      "ulimit -n 1024, as root",
+			      "%llu file descriptors, too few for the BPF maps and probes; at "
+			      "least %u are required",
+			      (unsigned long long)host->nofile, NOFILE_NEEDED);
+	if (host->memory < MEMORY_NEEDED)
+		doctor_report(doctor, DOCTOR_OBSTACLE, "memory limit",
+			      "raise memory.max of the control group (docker run --memory)",
+			      "%llu bytes for this control group, too small for the BPF maps; at "
+			      "least %u are required",
+			      (unsigned long long)host->memory, MEMORY_NEEDED);
+}
+
 static void host_rights(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
 	const struct privileges *host = &h->host;
-	bool admin = privileges_may(host, CAP_SYS_ADMIN);
 
 	if (h->refused)
 		host_refused(h);
@@ -204,28 +305,8 @@ static void host_rights(struct doctor_host *h)
 		doctor_report(doctor, DOCTOR_OK, "rights", NULL, "uid %u may load programs%s",
 			      (unsigned int)host->uid,
 			      host->seccomp ? "; the seccomp filter permits it" : "");
-	if (!privileges_may(host, CAP_SYS_PTRACE))
-		doctor_report(doctor, DOCTOR_OBSTACLE, "CAP_SYS_PTRACE",
-			      "run dbslower as root, or: setcap "
-			      "cap_bpf,cap_perfmon,cap_sys_ptrace=ep dbslower; without it, a "
-			      "server's binary can be traced by -x",
-			      "missing: servers of other users are not found");
-	if (!admin && !privileges_may(host, CAP_CHECKPOINT_RESTORE))
-		doctor_report(doctor, DOCTOR_NOTE, "CAP_CHECKPOINT_RESTORE", "setcap "
-			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_checkpoint_restore=ep "
-			      "dbslower",
-			      "missing: a server that was started through the dynamic loader is "
-			      "not found after its file was deleted");
-	if (!privileges_may(host, CAP_DAC_OVERRIDE) && !privileges_may(host, CAP_DAC_READ_SEARCH))
-		doctor_report(doctor, DOCTOR_NOTE, "CAP_DAC_READ_SEARCH", "setcap "
-			      "cap_bpf,cap_perfmon,cap_sys_ptrace,cap_dac_read_search=ep dbslower",
-			      "missing: a server whose file only the owner may read is not traced");
-	if (privileges_before(host, 5, 11) && !privileges_may(host, CAP_SYS_RESOURCE) &&
-	    host->memlock < MEMLOCK_NEEDED)
-		doctor_report(doctor, DOCTOR_OBSTACLE, "RLIMIT_MEMLOCK",
-			      "ulimit -l unlimited, or grant CAP_SYS_RESOURCE",
-			      "%llu bytes, too small for the BPF maps before Linux 5.11",
-			      (unsigned long long)host->memlock);
+	host_capabilities(h);
+	host_limits(h);
 }
 
 /* Return the value of sysctl @name, or @unknown if it cannot be read. */
@@ -266,6 +347,8 @@ static void host_proc(struct doctor_host *h)
 	const struct privileges *host = &h->host;
 	bool hides = privileges_hides(host);
 
+	if (!host->proc.mounted)
+		doctor->blind = "/proc is not mounted";
 	if (!host->proc.mounted)
 		doctor_report(doctor, DOCTOR_OBSTACLE, "/proc", "mount -t proc proc /proc",
 			      "not mounted: servers cannot be found");
@@ -318,10 +401,15 @@ static void host_json_rights(struct output *out, const struct privileges *host)
 	json_number(out, "],\"seccomp\":", host->seccomp);
 	output_string(out, host->no_new_privs ? ",\"no_new_privs\":true" :
 		      ",\"no_new_privs\":false");
-	output_string(out, host->initial_user_ns ? ",\"user_namespace\":\"initial\"" :
-						   ",\"user_namespace\":\"other\"");
+	if (!host->user_ns_error)
+		json_string(out, ",\"user_namespace\":\"", host->initial_user_ns ? "initial" :
+			    "other");
 	if (host->memlock != UINT64_MAX)
 		json_number(out, ",\"memlock\":", host->memlock);
+	if (host->nofile != UINT64_MAX)
+		json_number(out, ",\"nofile\":", host->nofile);
+	if (host->memory != UINT64_MAX)
+		json_number(out, ",\"memory_limit\":", host->memory);
 }
 
 static void host_json(struct output *out, const struct privileges *host)
@@ -358,9 +446,13 @@ void doctor_host(struct doctor *doctor)
 		return;
 	}
 	h->doctor = doctor;
-	privileges_read(&h->host);
 	limits_raise();
+	privileges_read(&h->host);
 	h->refused = feature_allowed();
+	if (h->host.nofile < NOFILE_PROBES)
+		h->unknown = doctor->blind = "too few file descriptors";
+	else if (h->refused)
+		h->unknown = "bpf(2) is refused";
 	doctor_heading(doctor, "Host");
 	if (doctor->options.json)
 		host_json(&doctor->out, &h->host);

@@ -79,7 +79,7 @@ static void server_each(void *arg, const struct server_info *server, const struc
 	servers->sites = 0;
 	*servers->last = '\0';
 	if (error) {
-		doctor_error(doctor, server->path, error);
+		doctor_error(doctor, server->path, error, NULL);
 		return;
 	}
 	if (server->nested)
@@ -123,18 +123,22 @@ void doctor_servers(struct doctor *doctor)
 	doctor_heading(doctor, "Servers");
 	if (doctor->options.json)
 		output_string(&doctor->out, ",\"servers\":[");
-	n = survey_running(&survey);
+	n = doctor->blind ? 0 : survey_running(&survey);
 	server_end(&servers);
 	if (doctor->options.json)
 		output_char(&doctor->out, ']');
 	if (n < 0) {
 		error_set(&error, n == -ENOMEM ? ERROR_MEMORY : ERROR_PROC, n, NULL, NULL);
-		doctor_error(doctor, "servers", &error);
+		doctor_error(doctor, "servers", &error, NULL);
+	} else if (doctor->blind) {
+		doctor_report(doctor, DOCTOR_NOTE, "servers", NULL, "not searched: %s",
+			      doctor->blind);
 	} else if (!n) {
 		doctor_report(doctor, DOCTOR_NOTE, "servers",
 			      "dbslower waits for one to start; dbslower doctor --self-test "
 			      "requires none",
-			      "no supported database server found");
+			      "no supported database server found%s", doctor->restricted ?
+			      " among the processes that dbslower may inspect" : "");
 	}
 }
 

@@ -35,7 +35,7 @@ struct method {
 struct selftest {
 	void (*step)(void *arg, const struct selftest_step *step);
 	void *arg;
-	const struct method *method;
+	const struct method *method, *used;	/* ->used: by tracing on this host */
 	struct tracer *tracer;
 	struct error error;
 	struct selftest_step current;
@@ -74,7 +74,7 @@ static bool step_end(struct selftest *test, bool ok, const char *format, ...)
 	fmt_args(test->current.found, sizeof(test->current.found), format, args);
 	va_end(args);
 	test->step(test->arg, &test->current);
-	test->failed |= !ok;
+	test->failed |= !ok && !test->current.instead;
 	return ok;
 }
 
@@ -104,6 +104,14 @@ static void selftest_error(void *arg, const struct error *error)
 	(void)error;
 }
 
+/* Return whether the kernel refused to attach for lack of a permission, or of a resource. */
+static bool selftest_refused(const struct error *error)
+{
+	return !error->log && (error->code == -EPERM || error->code == -EACCES ||
+			       error->code == -ENOSYS || error->code == -ENOMEM ||
+			       error->code == -EMFILE);
+}
+
 static bool selftest_attach(struct selftest *test)
 {
 	static const char *const paths[] = { self_path };
@@ -127,6 +135,8 @@ static bool selftest_attach(struct selftest *test)
 	if (privileges_locked_down(&host))
 		config.denied &= ~FEATURE_BIT(FEATURE_READ_USER);
 	err = tracer_open(&test->tracer, &config, &test->error);
+	if (err && test->method != test->used && selftest_refused(&test->error))
+		test->current.instead = test->used->name;
 	return step_end(test, !err, err ? "it failed" : "on %s", self_path);
 }
 
@@ -283,6 +293,8 @@ static void selftest_detach(struct selftest *test)
 static void selftest_method(struct selftest *test, const struct method *method)
 {
 	test->method = method;
+	if (!test->used)
+		test->used = method;
 	if (!selftest_attach(test))
 		goto cleanup;
 	selftest_semaphores(test);

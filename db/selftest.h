@@ -16,12 +16,17 @@ struct selftest_step {
 	const char *method;		/* "uprobe_multi"; static */
 	const char *what;		/* "argument reading"; static */
 	bool ok;
+	/* Not NULL: failed, but tracing on this host uses this method instead; static. */
+	const char *instead;
 	uint64_t ns;			/* duration */
 	char found[160];		/* the result in words */
 	const struct error *error;	/* the tracer's error, or NULL; borrowed for the call */
 };
 
-/* Run all steps, and call @step after each. Return whether all succeeded. */
+/*
+ * Run all steps, and call @step after each. A fallback that this process may not use is not a
+ * failure. Return whether all succeeded.
+ */
 bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg);
 
 #endif

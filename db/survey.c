@@ -115,21 +115,48 @@ static int scan_each(void *arg, const struct process *process)
 	return 0;
 }
 
+/*
+ * Open the file of @found. The process that was found first may have ended: a backend lives as long
+ * as its connection. Return the descriptor, -errno, or -ESRCH if all have ended.
+ */
+static int survey_open_found(struct survey_found *found)
+{
+	int fd = process_open(&found->process);
+
+	for (size_t i = 0; fd < 0 && i < found->npids; i++) {
+		struct process process;
+
+		if (process_read(found->pids[i], engine_is_executable, &process) ||
+		    !process_file_same(&process.file, &found->process.file))
+			continue;
+		found->process = process;
+		fd = process_open(&process);
+	}
+	if (fd < 0 && !process_runs(found->process.pid, engine_is_executable,
+				    &found->process.file))
+		return -ESRCH;
+	return fd;
+}
+
 int survey_running(const struct survey *survey)
 {
 	struct survey_scan scan = { .found = calloc(FILES_MAX, sizeof(*scan.found)) };
 	int err = scan.found ? process_each(engine_is_executable, scan_each, &scan) : -ENOMEM;
+	int reported = 0;
 
 	for (size_t i = 0; !err && i < scan.nfound; i++) {
-		int fd = process_open(&scan.found[i].process);
+		int fd = survey_open_found(&scan.found[i]);
 
+		if (fd == -ESRCH)
+			continue;
 		survey_report(survey, &scan.found[i], fd);
+		reported++;
 		if (fd >= 0)
 			close(fd);
 	}
 	detect_clear(&scan.detect);
 	free(scan.found);
-	return err ? err : (int)scan.nfound;
+	return err ? err : reported;
 }
 
 /* Describe a file that may not be a server's. */

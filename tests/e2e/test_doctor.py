@@ -9,13 +9,14 @@ import re
 import shutil
 import struct
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 import bpf_objects
-from cluster import server_bindir
+from cluster import server_bindir, wait_for
 from elf_oracle import Oracle
 from elffile import readelf, usdt_probes
 from mariadb import maria_server
@@ -303,7 +304,7 @@ def test_host():
     status = open("/proc/self/status").read()
     effective = int(re.search(r"CapEff:\s*(\w+)", status)[1], 16)
     bits = {"CAP_BPF": 39, "CAP_PERFMON": 38, "CAP_SYS_ADMIN": 21, "CAP_SYS_PTRACE": 19, "CAP_SYS_RESOURCE": 24,
-            "CAP_CHECKPOINT_RESTORE": 40, "CAP_DAC_READ_SEARCH": 2, "CAP_DAC_OVERRIDE": 1}
+            "CAP_CHECKPOINT_RESTORE": 40, "CAP_DAC_READ_SEARCH": 2, "CAP_DAC_OVERRIDE": 1, "CAP_IPC_LOCK": 14}
     assert set(host["capabilities"]) == {name for name, bit in bits.items() if effective >> bit & 1}
     assert host["uid"] == os.geteuid() and host["seccomp"] == int(re.search(r"Seccomp:\s*(\d)", status)[1])
     for name, value in host["sysctls"].items():
@@ -357,14 +358,119 @@ def test_as_nobody(public_tool):
     assert found["host"]["uid"] == 65534 and found["host"]["capabilities"] == []
 
 
-@pytest.mark.parametrize("error, words", [(1, "seccomp"), (38, "no bpf")])
-def test_no_bpf(error, words):
-    need_root()
+SYS_PERF = {"x86_64": 298, "aarch64": 241}.get(platform.machine())
+EPERM, EACCES, ENOSYS = 1, 13, 38
+BPF_LINK_CREATE = 28
+
+
+def no_bpf(error):
     if bpf_objects.SYS_BPF is None:
         pytest.skip(f"the number of bpf(2) on {platform.machine()} is not known here")
-    found = doctor(status=1, preexec_fn=deny(bpf_objects.SYS_BPF, error))
+    return deny(bpf_objects.SYS_BPF, error)
+
+
+@pytest.mark.parametrize("error, words", [(EPERM, "seccomp"), (ENOSYS, "no bpf(2), which a seccomp filter may hide")])
+def test_no_bpf(error, words):
+    need_root()
+    found = doctor(status=1, preexec_fn=no_bpf(error))
     assert words in found["obstacles"][0]["text"] and found["host"]["seccomp"] == 2
+    assert "seccomp=unconfined" in found["obstacles"][0]["remedy"] and "CONFIG" not in found["obstacles"][0]["remedy"]
     assert found["host"]["no_new_privs"]
+
+
+def one_line(*args, **keywords):
+    """The message of a tracing command, which must be one line."""
+    done = run(*args, "-d", "0.1", **keywords)
+    assert done.returncode == 1 and done.stdout == "" and done.stderr.count("\n") == 1, done
+    return done.stderr
+
+
+def test_no_bpf_when_tracing():
+    need_root()
+    said = one_line("-x", postgres_file(), preexec_fn=no_bpf(ENOSYS))
+    assert "refused by the kernel: no bpf(2); a seccomp filter may hide it" in said and "MEMLOCK" not in said, said
+
+
+@pytest.mark.parametrize("error, words, remedy", [
+    (EPERM, "perf_event_open(2) is refused: Operation not permitted", "seccomp=unconfined"),
+    (ENOSYS, "perf_event_open(2) is refused: no such system call", "seccomp=unconfined"),
+    (EACCES, "perf_event_open(2) is refused: Permission denied", "seccomp=unconfined")])
+def test_no_perf_event_open(error, words, remedy):
+    """An obstacle where probes are attached by it, as before Linux 6.6: links cannot be created here."""
+    need_root()
+    if SYS_PERF is None or not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
+        pytest.skip("no uprobe PMU, or the number of perf_event_open(2) is not known")
+    no_link = (bpf_objects.SYS_BPF, EPERM, BPF_LINK_CREATE)
+    assert doctor(preexec_fn=deny(no_link))["way"] == "perf uprobe"
+    found = doctor(status=1, preexec_fn=deny(no_link, (SYS_PERF, error)))
+    obstacle = {one["about"]: one for one in found["obstacles"]}["attach method"]
+    assert words in obstacle["text"] and remedy in obstacle["remedy"], obstacle
+    said = one_line("-x", postgres_file(), preexec_fn=deny(no_link, (SYS_PERF, error)))
+    assert "cannot attach" in said and "seccomp" in said and "no bpf" not in said, said
+
+
+def limited(which, number, *command):
+    return [sys.executable, "-c", "import os, resource as r, sys; r.setrlimit(getattr(r, sys.argv[1]), 2 * (int(sys.argv[2]),)); "
+            "os.execvp(sys.argv[3], sys.argv[3:])", which, str(number), *command]
+
+
+@pytest.mark.parametrize("number", [4, 8, 20])
+def test_few_descriptors(number):
+    need_root()
+    found = checked(run_other(limited("RLIMIT_NOFILE", number, DBSLOWER, "doctor", "--json")), 1)
+    assert [one["about"] for one in found["obstacles"]] == ["RLIMIT_NOFILE"] and found["host"]["nofile"] == number
+    assert f"{number} file descriptors" in found["obstacles"][0]["text"]
+    assert "ulimit -n" in found["obstacles"][0]["remedy"]
+    # Unknown is not absent.
+    complete = {one["name"]: one["has"] for one in doctor()["features"]}
+    assert all(one["has"] == complete[one["name"]] for one in found["features"] if "has" in one), found["features"]
+    assert any("not searched" in one["text"] for one in found["notes"]) == (number < 16)
+    done = run_other(limited("RLIMIT_NOFILE", number, DBSLOWER, "-d", "0.1"))
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "open files is too low: ulimit -n" in done.stderr, done
+
+
+def test_little_locked_memory(public_tool):
+    """Perf buffers are charged; they are a fallback, so it is no obstacle where there are ring buffers."""
+    need_root()
+    capabilities = "-all,+bpf,+perfmon,+sys_ptrace,+sys_admin"
+    nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={capabilities}",
+              f"--ambient-caps={capabilities}", f"--bounding-set={capabilities}", "--"]
+    small = limited("RLIMIT_MEMLOCK", 0, *nobody, public_tool)
+    done = run_other([*small, "-x", postgres_file(), "--force=perfbuf", "-d", "0.1"])
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done
+    assert "event buffer: cannot be mapped: Operation not permitted; RLIMIT_MEMLOCK is too small" in done.stderr, done
+    found = checked(run_other([*small, "doctor", "--json"]), 0)
+    assert found["host"]["memlock"] == 0
+    if next(one["has"] for one in found["features"] if one["name"] == "BPF ring buffer"):
+        steps = checked(run_other([*small, "doctor", "--self-test", "--json"]), 0)["self_test"]
+        assert [(one["way"], one["instead"]) for one in steps if not one["ok"]] == [("perf buffers", "uprobe_multi")]
+
+
+def test_small_control_group():
+    need_root()
+    for base, limit in (("/sys/fs/cgroup", "memory.max"), ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")):
+        group = os.path.join(base, f"doctor-{os.getpid()}")
+        try:
+            os.mkdir(group)
+            with open(os.path.join(group, limit), "r+", encoding="ascii") as f:
+                f.write(str(4 << 20))
+            break
+        except OSError:
+            if os.path.isdir(group):
+                os.rmdir(group)
+    else:
+        pytest.skip("no memory control group can be made here")
+    inside = ["sh", "-c", 'echo $$ > "$0" && exec "$@"', os.path.join(group, "cgroup.procs"), DBSLOWER]
+    try:
+        found = checked(run_other([*inside, "doctor", "--json"]), 1)
+        done = run_other([*inside, "-x", postgres_file(), "-d", "0.1"])
+    finally:
+        wait_for(lambda: not open(os.path.join(group, "cgroup.procs"), encoding="ascii").read(), what="its end")
+        os.rmdir(group)
+    obstacle = {one["about"]: one for one in found["obstacles"]}["memory limit"]
+    assert str(4 << 20) in obstacle["text"] and "memory.max" in obstacle["remedy"], obstacle
+    assert found["host"]["memory_limit"] == 4 << 20
+    assert done.returncode == 1 and "memory.max" in done.stderr and "MEMLOCK" not in done.stderr, done
 
 
 def unshare(script, *options):
@@ -397,6 +503,31 @@ def test_without_proc():
     need_root()
     found = checked(unshare('mount -t tmpfs tmpfs /proc && exec "$1" doctor --json'), 1)
     assert not found["host"]["proc"] and any("mount -t proc" in one.get("remedy", "") for one in found["obstacles"])
+    # What can be known is known: the capabilities, by system calls. Nothing else is an obstacle, nor claimed.
+    host, whole = found["host"], doctor()["host"]
+    same = ("uid", "capabilities", "seccomp", "no_new_privs")
+    assert {key: host[key] for key in same} == {key: whole[key] for key in same} and "user_namespace" not in host
+    assert [one["about"] for one in found["obstacles"]] == ["/proc"] and "root" not in str(found["obstacles"])
+    assert not any("no supported" in one["text"] for one in found["notes"])
+    assert any(one["text"] == "not searched: /proc is not mounted" for one in found["notes"]), found["notes"]
+    listed = unshare('mount -t tmpfs tmpfs /proc && exec "$1" list')
+    assert listed.stderr.startswith("dbslower: /proc: cannot be read") and listed.stderr.count("\n") == 1, listed
+
+
+@pytest.mark.parametrize("options", [[], ["--mount-proc"]], ids=" ".join)
+def test_user_and_pid_namespace(public_tool, options):
+    need_root()
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", *options, public_tool]
+    if run_other([*inside[:-1], "true"]).returncode:
+        pytest.skip("no user namespaces here")
+    found = checked(run_other([*inside, "doctor", "--json"]), 1)
+    assert [one["about"] for one in found["obstacles"]] == ["rights"] and found["host"]["user_namespace"] == "other"
+    assert "user namespace" in found["obstacles"][0]["text"] and "on the host" in found["obstacles"][0]["remedy"]
+    assert any(one["about"] == "CAP_SYS_PTRACE" and "outside it" in one["text"] for one in found["notes"])
+    for args in (["-d", "0.1"], ["doctor", "--self-test", "--json"]):
+        done = run_other([*inside, *args])
+        said = done.stderr or str(json.loads(done.stdout)["obstacles"])
+        assert done.returncode == 1 and "user namespace" in said and "5.7" not in said, said
 
 
 def test_pid_namespace():
@@ -439,6 +570,27 @@ def test_nothing_is_attached(clusters, server_copy):
     memory = Memory(cluster.pid, server_copy)
     assert running(doctor(), cluster.pid)
     assert not memory.breakpoints() and not memory.semaphores()
+
+
+def test_servers_that_end_meanwhile(tmp_path):
+    """Between the search and the report: no obstacle. Fakes of files of their own, each for 20 ms."""
+    need_root()
+    if not shutil.which("gcc"):
+        pytest.skip("no gcc")
+    code = FAKE.replace("{ return 0; }", "{ usleep(20000); return 0; }")
+    subprocess.run(["gcc", "-w", "-rdynamic", "-x", "c", "-o", tmp_path / "postgres", "-"], input=code, text=True, check=True)
+    for n in range(8):
+        (tmp_path / str(n)).mkdir()
+        shutil.copy(tmp_path / "postgres", tmp_path / str(n) / "postgres")
+    loops = [subprocess.Popen(["sh", "-c", f"while :; do {tmp_path}/{n}/postgres; done"]) for n in range(8)]
+    try:
+        for _ in range(5):
+            found = doctor()
+            assert not [one for one in found["obstacles"] if str(tmp_path) in one["about"]], found["obstacles"]
+    finally:
+        for one in loops:
+            one.kill()
+            one.wait()
 
 
 # --- the self-test
@@ -511,15 +663,41 @@ def test_self_test_as_nobody(public_tool):
     assert not checked(run_other([public_tool, "doctor", "--json", "--self-test"], **NOBODY), 1)["self_test"][0]["ok"]
 
 
-def test_self_test_fails_where_a_way_does():
+@pytest.mark.parametrize("error", [EPERM, ENOSYS])
+def test_self_test_where_a_fallback_is_refused(error):
+    """Tracing does not use it."""
     need_root()
-    number = {"x86_64": 298, "aarch64": 241}.get(platform.machine())
-    if number is None or not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
+    if SYS_PERF is None or doctor()["way"] != "uprobe_multi":
+        pytest.skip("no uprobe_multi, or the number of perf_event_open(2) is not known")
+    found = doctor("--self-test", status=0, preexec_fn=deny(SYS_PERF, error))
+    bad = [step for step in found["self_test"] if not step["ok"]]
+    assert [(step["way"], step["step"], step["instead"]) for step in bad] == [
+        (way, "loading and attaching", "uprobe_multi") for way in ("perf uprobe", "perf buffers")]
+    assert all("tracing on this host uses uprobe_multi" in one["remedy"] for one in found["notes"])
+
+
+def test_self_test_fails_where_the_way_does():
+    need_root()
+    if SYS_PERF is None or not os.path.exists("/sys/bus/event_source/devices/uprobe/type"):
         pytest.skip("no uprobe PMU, or the number of perf_event_open(2) is not known")
-    found = doctor("--self-test", status=1, preexec_fn=deny(number, 1))
+    found = doctor("--self-test", status=1, preexec_fn=deny((bpf_objects.SYS_BPF, EPERM, BPF_LINK_CREATE), (SYS_PERF, EPERM)))
     bad = [step for step in found["self_test"] if not step["ok"]]
     assert [(step["way"], step["step"]) for step in bad] == [("perf uprobe", "loading and attaching")]
-    assert "seccomp" in found["obstacles"][0]["remedy"]
+    assert "instead" not in bad[0] and "seccomp" in found["obstacles"][0]["remedy"]
+
+
+def test_self_test_with_the_documented_rights(public_tool):
+    """Section PRIVILEGES of the man page."""
+    need_root()
+    if doctor()["way"] != "uprobe_multi":
+        pytest.skip("no uprobe_multi")
+    capabilities = "-all,+bpf,+perfmon,+sys_ptrace"
+    found = checked(run_other(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={capabilities}",
+                               f"--ambient-caps={capabilities}", f"--bounding-set={capabilities}", "--", public_tool, "doctor",
+                               "--json", "--self-test"]), 0)
+    assert {step["way"] for step in found["self_test"] if not step["ok"]} <= {"perf uprobe"}
+    assert [step["step"] for step in found["self_test"] if step["way"] == "uprobe_multi"] == STEPS
+    assert [step["way"] for step in found["self_test"]].count("perf buffers") == len(STEPS) - 1
 
 
 def test_self_test_in_a_pid_namespace():

@@ -6,12 +6,21 @@ import os
 import struct
 
 
-def deny(syscall, error):
-    """For preexec_fn: the system call fails with the error from here on (a seccomp filter)."""
-    code = [(0x20, 0, 0, 0),			# load the number
-            (0x15, 0, 1, syscall),		# is it this one?
-            (0x06, 0, 0, 0x00050000 | error),	# then fail
-            (0x06, 0, 0, 0x7fff0000)]		# else allow
+def deny(*rules):
+    """
+    For preexec_fn: system calls fail from here on (a seccomp filter). deny(NUMBER, ERROR), or several rules
+    (NUMBER, ERROR) or (NUMBER, ERROR, FIRST ARGUMENT).
+    """
+    code = []
+    for syscall, error, *first in [rules] if isinstance(rules[0], int) else rules:
+        fail = (0x06, 0, 0, 0x00050000 | error)
+        code += [(0x20, 0, 0, 0)]					# load the number
+        if first:
+            code += [(0x15, 0, 3, syscall), (0x20, 0, 0, 16),		# if it is this one, load the argument
+                     (0x15, 0, 1, first[0]), fail]			# if it is that one, fail
+        else:
+            code += [(0x15, 0, 1, syscall), fail]
+    code += [(0x06, 0, 0, 0x7fff0000)]					# else allow
     packed = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *one) for one in code))
     program = struct.pack("@HP", len(code), ctypes.addressof(packed))
     buffer = ctypes.create_string_buffer(program)
