@@ -338,7 +338,7 @@ struct event_wait {
  * byte. With the user: or an execution by one would hide those by others.
  */
 enum exec_value {
-	EXEC_ALWAYS = 1,	/* a server's name, EXEC_ANY_USER: report each execution */
+	EXEC_ALWAYS = 1,	/* of a server, EXEC_ANY_USER: report each execution */
 	EXEC_REPORTED = 2,	/* another name, which has been reported */
 };
 

@@ -67,6 +67,18 @@ static void discover_await(struct discover *d)
 		discover_await_name(d, loaders[i]);
 }
 
+/*
+ * Report the executions of @process's program, which may be named as no server is: after the
+ * replacement of its file, a restart executes a file that has no probes.
+ */
+static void discover_await_server(struct discover *d, const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	discover_await_name(d, name);
+}
+
 int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 {
 	static const struct map_def maps[] = {
@@ -267,6 +279,8 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	close(fd);
 	if (err && (engine || d->filter->npaths) && error_is_content(error))
 		detect_reject(&d->detect, process);
+	if (!err)
+		discover_await_server(d, process);
 	return err;
 }
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "db/engines.h"
-#include "usdt/fmt.h"
 
 #define FORGET_ONCE	2	/* at once: the kernel needs a while for each */
 
@@ -22,17 +21,6 @@ static int in_use_each(void *arg, const struct process *process)
 		if (process_file_same(&in_use->targets[i].file, &process->file))
 			in_use->target[i] = true;
 	return 0;
-}
-
-/* Return whether the kernel reports each exec of the file. */
-static bool target_is_awaited(const struct target *target)
-{
-	struct process process;
-	char name[256];
-
-	fmt_text(process.exe, sizeof(process.exe), "%s", target->path);
-	process_name(&process, name, sizeof(name));
-	return engines_by_file(name);
 }
 
 size_t unused_attached(const struct target *targets, size_t ntargets)
@@ -54,7 +42,7 @@ bool unused_detach(struct target *targets, size_t ntargets)
 	for (size_t i = 0; all && i < ntargets; i++) {
 		struct target *target = &targets[i];
 
-		if (!target->file.ino || in_use.target[i] || !target_is_awaited(target))
+		if (!target->file.ino || in_use.target[i])
 			continue;
 		if (gone++ == FORGET_ONCE)
 			break;

@@ -15,8 +15,8 @@
 size_t unused_attached(const struct target *targets, size_t ntargets);
 
 /*
- * Detach from a few files that no process runs, if the kernel reports each exec of them, which
- * attaches them again. Return whether none is left.
+ * Detach from a few files that no process runs; an exec attaches them again. Return whether none is
+ * left.
  */
 bool unused_detach(struct target *targets, size_t ntargets);
 

@@ -405,6 +405,9 @@ static void running(void)
 		/* Names of servers and of loaders are awaited, cut as the kernel cuts them. */
 		snprintf(loader, sizeof(loader), "%.15s", loaders[0]);
 		CHECK(awaits("postgres") && awaits("mariadbd") && awaits(loader));
+		/* So is any other name of a server that runs: its file may be replaced. */
+		CHECK(awaits("renamed") == file_find("/opt/renamed")->attached);
+		CHECK(!awaits("plugin"));
 		close_all(&d, &error);
 		EXPECT("");
 	}
@@ -557,17 +560,23 @@ static void later(void)
 	execute(&d, 30, "mariadbd");
 	EXPECT("/usr/mariadbd");
 	CHECK(d.started && nservers == 1);
+	/* One that has been started under a name of its own. */
+	CHECK(!awaits("mydb"));
+	add_file("/opt/mydb (deleted)", "mysql", "mysql");
+	add_process(31, 1, "/opt/mydb (deleted)");
+	execute(&d, 31, "mydb");
+	CHECK(awaits("mydb") && d.ntargets == 2 && nservers == 2);
 	/* Again: it is a target already. */
 	d.started = false;
 	execute(&d, 30, "mariadbd");
-	CHECK(d.started && nservers == 1 && d.ntargets == 1);
+	CHECK(d.started && nservers == 2 && d.ntargets == 2);
 	/* Not wanted, no server, already gone. */
 	d.started = false;
 	add_process(10, 1, "/pg/postgres");
 	execute(&d, 10, "postgres");
 	execute(&d, 1, "init");
 	execute(&d, 77, "mysqld");
-	CHECK(!d.started && d.ntargets == 1);
+	CHECK(!d.started && d.ntargets == 2);
 	close_all(&d, &error);
 	/* With files: these, whatever they are; with processes: none that is new. */
 	make_world();
