@@ -446,6 +446,23 @@ int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *va
 	return arch ? arch->global(code, size, found.value, vaddr) : -EINVAL;
 }
 
+int accessor_body_element(uint16_t machine, const void *code, size_t size, uint64_t vaddr,
+			  struct accessor_element *out)
+{
+	const struct arch_code *arch = arch_code_of(machine);
+
+	return arch ? arch->element(code, size, vaddr, out) : -EINVAL;
+}
+
+int accessor_read_element(const struct elf *elf, const char *symbol, struct accessor_element *out)
+{
+	struct elf_symbol found;
+	size_t size;
+	const unsigned char *code = function_find(elf, symbol, BODY_MAX, &found, &size);
+
+	return code ? accessor_body_element(elf->machine, code, size, found.value, out) : -ENOENT;
+}
+
 int accessor_match(const struct elf *elf, const char *symbol, const char *pattern,
 		   int64_t *offset)
 {

@@ -69,6 +69,21 @@ int accessor_read_compared(const struct elf *elf, const char *symbol, struct acc
 int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr);
 
 /*
+ * An element of an array of structs, selected by a 4-byte variable. Distances in bytes from the
+ * function's first one.
+ */
+struct accessor_element {
+	int64_t index;		/* to the variable */
+	int64_t member;		/* to the member of element 0 */
+};
+
+/*
+ * Read the 4-byte member of an array's element that function @symbol, which has no argument,
+ * returns. Other code in it, as for an index out of bounds, does not matter.
+ */
+int accessor_read_element(const struct elf *elf, const char *symbol, struct accessor_element *out);
+
+/*
  * Read the offset that byte_pattern_find() extracts with @pattern from the
  * first ACCESSOR_MATCH bytes of function @symbol.
  */
@@ -84,5 +99,9 @@ int accessor_match(const struct elf *elf, const char *symbol, const char *patter
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
+
+/* accessor_read_element() for the @size bytes of a body at @code, linked at @vaddr. */
+int accessor_body_element(uint16_t machine, const void *code, size_t size, uint64_t vaddr,
+			  struct accessor_element *out);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "usdt/accessor.h"
 #include "usdt/accessor_op.h"
 #include "usdt/arch.h"
 
@@ -173,12 +174,19 @@ bool accessor_arm_decode(struct cursor *code, struct uop_list *list)
 	return arm_control(word, at, list) || arm_register(word, list);
 }
 
+/* Return the address that the adrp @word at @vaddr yields. */
+static uint64_t arm_page(uint32_t word, uint64_t vaddr)
+{
+	int64_t pages = uop_sign_extend((word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3), 21);
+
+	return (vaddr & ~(uint64_t)0xfff) + ((uint64_t)pages << 12);
+}
+
 /* adrp xN, page; ldr x0, [xN, #offset]; ret; optionally behind bti c */
 int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr, uint64_t *variable)
 {
 	struct cursor c = cursor_over(code, size, false);
 	uint32_t page = (uint32_t)cursor_uint(&c, 4), load, ret;
-	int64_t pages;
 
 	if (page == 0xd503245f) {
 		page = (uint32_t)cursor_uint(&c, 4);
@@ -189,9 +197,60 @@ int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr, 
 	if ((page & 0x9f000000) != 0x90000000 || (load & 0xffc0001f) != 0xf9400000 ||
 	    (load >> 5 & 31) != (page & 31) || ret != 0xd65f03c0)
 		return -EINVAL;
-	pages = (int64_t)(page >> 5 & 0x7ffff) << 2 | (page >> 29 & 3);
-	if (pages & 1 << 20)
-		pages -= 1 << 21;
-	*variable = (vaddr & ~(uint64_t)0xfff) + ((uint64_t)pages << 12) + (load >> 10 & 0xfff) * 8;
+	*variable = arm_page(page, vaddr) + (load >> 10 & 0xfff) * 8;
 	return 0;
+}
+
+/* A register's content, as far as it is known. */
+struct arm_content {
+	enum { ARM_UNKNOWN, ARM_ADDRESS, ARM_ELEMENT } kind;
+	uint64_t address;	/* ARM_ELEMENT: of element 0 */
+};
+
+/* Return what the instruction @word at @vaddr writes to its destination. */
+static struct arm_content arm_result(uint32_t word, uint64_t vaddr, const struct arm_content *regs)
+{
+	struct arm_content from = regs[word >> 5 & 31], sum = regs[word >> 10 & 31];
+
+	if ((word & 0x9f000000) == 0x90000000)	/* adrp */
+		return (struct arm_content){ ARM_ADDRESS, arm_page(word, vaddr) };
+	if ((word & 0xffc00000) == 0x91000000 && from.kind == ARM_ADDRESS) {	/* add */
+		from.address += word >> 10 & 0xfff;
+		return from;
+	}
+	/* madd, smaddl, umaddl */
+	if (((word & 0xffe08000) == 0x9b000000 || (word & 0xff608000) == 0x9b200000) &&
+	    sum.kind == ARM_ADDRESS) {
+		sum.kind = ARM_ELEMENT;
+		return sum;
+	}
+	return (struct arm_content){ ARM_UNKNOWN, 0 };
+}
+
+/* Registers are followed in the order of the code: a branch to an error message is skipped. */
+int accessor_arm_element(const unsigned char *code, size_t size, uint64_t vaddr,
+			 struct accessor_element *out)
+{
+	struct cursor c = cursor_over(code, size, false);
+	struct arm_content regs[32] = { { ARM_UNKNOWN, 0 } };
+	unsigned int indexes = 0, members = 0;
+
+	while (cursor_left(&c) >= 4) {
+		uint64_t at = vaddr + c.pos;
+		uint32_t word = (uint32_t)cursor_uint(&c, 4);
+		const struct arm_content *from = &regs[word >> 5 & 31];
+		int64_t to = (int64_t)(from->address - vaddr + (word >> 10 & 0xfff) * 4);
+
+		/* ldr wN, ldrsw xN */
+		if (((word & 0xffc00000) == 0xb9400000 || (word & 0xffc00000) == 0xb9800000) &&
+		    from->kind == ARM_ADDRESS) {
+			out->index = to;
+			indexes++;
+		} else if ((word & 0xffc00000) == 0xb9400000 && from->kind == ARM_ELEMENT) {
+			out->member = to;
+			members++;
+		}
+		regs[word & 31] = arm_result(word, at, regs);
+	}
+	return indexes == 1 && members == 1 ? 0 : -EINVAL;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "usdt/accessor.h"
 #include "usdt/accessor_op.h"
 #include "usdt/arch.h"
 
@@ -412,4 +413,77 @@ int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr, 
 		return -EINVAL;
 	*variable = vaddr + (uint64_t)(int64_t)(int32_t)cursor_uint(&c, 4);
 	return cursor_uint(&c, 1) == 0xc3 ? 0 : -EINVAL;
+}
+
+/* Read a displacement of @bytes. */
+static int64_t x86_displacement(struct cursor *code, unsigned int bytes)
+{
+	return uop_sign_extend(cursor_uint(code, bytes), 8 * bytes);
+}
+
+/* mov or movslq index(%rip),%eax; test %eax,%eax */
+static bool x86_index(struct cursor code, int64_t *index)
+{
+	unsigned int opcode = (unsigned int)cursor_uint(&code, 1);
+	bool is_rip = cursor_uint(&code, 1) == 0x05;
+
+	*index = x86_displacement(&code, 4);
+	*index += (int64_t)code.pos;
+	return (opcode == 0x8b || opcode == 0x63) && is_rip && cursor_uint(&code, 2) == 0xc085 &&
+	       !code.bad;
+}
+
+/* mov member(%base,%rax),%eax; %base is register @reg */
+static bool x86_indexed(struct cursor *code, unsigned int reg, int64_t *member)
+{
+	bool is_mov = cursor_uint(code, 1) == 0x8b;
+	unsigned int modrm = (unsigned int)cursor_uint(code, 1), mod = modrm >> 6;
+	unsigned int sib = (unsigned int)cursor_uint(code, 1);
+
+	*member += x86_displacement(code, mod == 1 ? 1 : 4);
+	return is_mov && (modrm & 0x3f) == 4 && (mod == 1 || mod == 2) && reg != X86_AX &&
+	       (sib == reg || sib == reg << 3) && !code->bad;
+}
+
+/*
+ * imul $size,%rax,%rax; lea array(%rip),%base; mov member(%base,%rax),%eax; where code is not
+ * relocated, the last two are one.
+ */
+static bool x86_element(struct cursor code, uint64_t vaddr, int64_t *member)
+{
+	unsigned int opcode, modrm;
+
+	if (cursor_uint(&code, 3) != 0xc06948)
+		return false;
+	cursor_uint(&code, 4);
+	opcode = (unsigned int)cursor_uint(&code, 2);
+	if (opcode == 0x808b) {
+		*member = x86_displacement(&code, 4) - (int64_t)vaddr;
+		return !code.bad;
+	}
+	modrm = (unsigned int)cursor_uint(&code, 1);
+	*member = x86_displacement(&code, 4);
+	*member += (int64_t)code.pos;
+	return opcode == 0x8d48 && (modrm & 0xc7) == 5 &&
+	       x86_indexed(&code, modrm >> 3 & 7, member);
+}
+
+int accessor_x86_element(const unsigned char *code, size_t size, uint64_t vaddr,
+			 struct accessor_element *out)
+{
+	struct cursor c = cursor_over(code, size, false);
+	unsigned int indexes = 0, members = 0;
+	int64_t distance;
+
+	for (size_t at = 0; at < size; at++) {
+		cursor_seek(&c, at);
+		if (x86_index(c, &distance)) {
+			out->index = distance;
+			indexes++;
+		} else if (x86_element(c, vaddr, &distance)) {
+			out->member = distance;
+			members++;
+		}
+	}
+	return indexes == 1 && members == 1 ? 0 : -EINVAL;
 }

@@ -23,6 +23,7 @@
 #define ARCH_NO_REG	0xff
 #define ARCH_REG_NAME	4	/* bytes of a register's name: "rbx", "x19" */
 
+struct accessor_element;
 struct uop_list;
 
 /* A register as the assembler names it. */
@@ -83,6 +84,10 @@ struct arch_code {
 	 * @code; *@variable becomes the variable's. Return 0 or -EINVAL.
 	 */
 	int (*global)(const unsigned char *code, size_t size, uint64_t vaddr, uint64_t *variable);
+
+	/* Find the element that a body linked at @vaddr returns. Return 0 or -EINVAL. */
+	int (*element)(const unsigned char *code, size_t size, uint64_t vaddr,
+		       struct accessor_element *out);
 };
 
 struct arch {
@@ -145,12 +150,16 @@ enum spec_reason arch_parse_displacement(struct scan *s, struct spec *spec);
 ARCHS(ARCH_DECLARE)
 #undef ARCH_DECLARE
 
-/* arch_code->decode and ->global, see there. */
+/* arch_code->decode, ->global and ->element, see there. */
 bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
 int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr,
 			uint64_t *variable);
+int accessor_x86_element(const unsigned char *code, size_t size, uint64_t vaddr,
+			 struct accessor_element *out);
 bool accessor_arm_decode(struct cursor *code, struct uop_list *list);
 int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr,
 			uint64_t *variable);
+int accessor_arm_element(const unsigned char *code, size_t size, uint64_t vaddr,
+			 struct accessor_element *out);
 
 #endif

@@ -179,6 +179,7 @@ static const struct arch_code aarch64_code = {
 	.member_load = arm_member_load,
 	.decode = accessor_arm_decode,
 	.global = accessor_arm_global,
+	.element = accessor_arm_element,
 };
 
 const struct arch arch_aarch64 = {

@@ -292,6 +292,7 @@ static const struct arch_code x86_64_code = {
 	.member_load = x86_member_load,
 	.decode = accessor_x86_decode,
 	.global = accessor_x86_global,
+	.element = accessor_x86_element,
 };
 
 const struct arch arch_x86_64 = {
