@@ -59,6 +59,7 @@ struct event_statement {
 	__u64 rows;
 	__u64 query_bytes;	/* length of the whole text; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
+	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */
 	__u32 error_code;	/* with STATEMENT_ERROR; 0: unknown */
 	__u32 depth;		/* nested statements, or steps; internal */
 	__u32 text_len;
@@ -99,6 +100,7 @@ session_phase(const struct event_statement *s)
 	return (s->flags & between) == between ? SESSION_BETWEEN : SESSION_RUNNING;
 }
 
+#define SQLSTATE_LENGTH	5
 #define TEXT_SCAN_BYTES	32768	/* size of the value of map "scratch" */
 #define HEAD_WORDS	16	/* a session's text has room for at least this many 64-bit words */
 
@@ -413,7 +415,7 @@ struct wanted_server {
 	} ns[WANTED_NAMESPACES];
 };
 
-_Static_assert(sizeof(struct event_statement) == 80, "no padding");
+_Static_assert(sizeof(struct event_statement) == 88, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");

@@ -15,6 +15,8 @@ ARGUMENT(rows);		/* rows sent to the client */
 ARGUMENT(affected);	/* rows changed, as reported to the client */
 ARGUMENT(command);	/* enum enum_server_command */
 ARGUMENT(error);	/* error number; 0: none */
+ARGUMENT(sqlstate);	/* of the error: characters, with a NUL after them .. */
+ARGUMENT(code);		/* .. and, where that is valid, instead of arg_error its number */
 ARGUMENT(state);	/* enum_diagnostics_status, and its value after a failure */
 ARGUMENT(failed_state);
 ARGUMENT(kind);		/* enum enum_sql_command; 0: SELECT */
@@ -100,11 +102,36 @@ INLINE void mysql_rows(void *ctx, struct event_statement *s)
 	}
 }
 
+/*
+ * Return the SQLSTATE, see event_statement. Its place follows from that of other members, so it is
+ * 0, unknown, unless the characters are those of an SQLSTATE.
+ */
+INLINE __u64 mysql_sqlstate(void *ctx)
+{
+	__u64 state = arg_sqlstate(ctx);
+
+	for (int i = 0; i < SQLSTATE_LENGTH; i++) {
+		char c = (char)(state >> 8 * i);
+
+		if ((c < '0' || c > '9') && (c < 'A' || c > 'Z'))
+			return 0;
+	}
+	return state >> 8 * SQLSTATE_LENGTH & 0xff ? 0 : state & 0xffffffffff;
+}
+
+INLINE void mysql_failure(void *ctx, struct event_statement *s)
+{
+	s->flags |= STATEMENT_ERROR;
+	s->sqlstate = mysql_sqlstate(ctx);
+	if (s->sqlstate && !s->error_code)
+		s->error_code = (__u32)arg_code(ctx);
+}
+
 INLINE void mysql_outcome(void *ctx, struct event_statement *s)
 {
 	s->error_code = arg_error(ctx);
 	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
-		s->flags |= STATEMENT_ERROR;
+		mysql_failure(ctx, s);
 	if (!VALUE(status_known))
 		s->flags |= STATEMENT_NO_STATUS;
 	if (VALUE(want_rows))

@@ -12,6 +12,8 @@ ARGUMENT(rows);		/* rows that the command processed */
 ARGUMENT(tag);		/* pointer to the command's completion tag: "SELECT 1" */
 ARGUMENT(worker);	/* number of a parallel worker, from 0; negative: not a worker */
 ARGUMENT(leader);	/* PID of its leader */
+ARGUMENT(sqlstate);	/* of the first error in process: five characters of 6 bits .. */
+ARGUMENT(error_index);	/* .. and the index of the current one; -1: none */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
@@ -144,6 +146,18 @@ PROGRAM(completion_tag)
 	return 0;
 }
 
+/* Return the SQLSTATE of the error being handled, see event_statement; 0: unknown. */
+INLINE __u64 postgres_sqlstate(void *ctx)
+{
+	__u64 packed = arg_sqlstate(ctx), state = 0;
+
+	if (!packed || arg_error_index(ctx))
+		return 0;
+	for (int i = 0; i < SQLSTATE_LENGTH; i++)
+		state |= ((packed >> 6 * i & 0x3f) + '0') << 8 * i;
+	return state;
+}
+
 /*
  * The transaction is aborted: the current statement has failed, unless it completes after all (a
  * procedure that rolls back and continues).
@@ -152,8 +166,10 @@ PROGRAM(failure)
 {
 	struct session *session = session_get(ctx, SESSION_JOINED);
 
-	if (session && session->s.flags & SESSION_OPEN)
+	if (session && session->s.flags & SESSION_OPEN) {
 		session->s.flags |= STATEMENT_ERROR;
+		session->s.sqlstate = postgres_sqlstate(ctx);
+	}
 	return 0;
 }
 

@@ -159,6 +159,12 @@ static bool get_code(const struct statement *st, unsigned int which, struct fiel
 	return st->error_code;
 }
 
+static bool get_sqlstate(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return *st->sqlstate && get_string(st->sqlstate, value);
+}
+
 static bool get_error(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	if (get_code(st, which, value))
@@ -304,6 +310,8 @@ const struct field field_rows[] = {
 	{ JSON_STRING("status"), .type = FIELD_STRING, .get = get_status },
 	{ RIGHT("errno", "ERRNO", 6, "error number of the server (mysql)"),
 	  JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
+	{ LEFT("sqlstate", "SQLSTATE", 8, "SQLSTATE of the error"),
+	  JSON_STRING("sqlstate"), .type = FIELD_STRING, .get = get_sqlstate },
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
 	{ LEFT("engine", "ENGINE", 10, "database engine, as postgresql"),

@@ -35,13 +35,50 @@ static bool name_cut(char *name, const char *suffix)
 	return true;
 }
 
+/* Cut "+N" off the end of @name. Return N, or 0. */
+static int64_t name_cut_number(char *name)
+{
+	char *plus = strrchr(name, '+');
+
+	if (!plus)
+		return 0;
+	*plus = '\0';
+	return strtoll(plus + 1, NULL, 10);
+}
+
+/* Resolve the name in @name, without "+N", to *@number. Return 0 or -errno. */
+static int bind_accessor(const struct elf *elf, char *name, int64_t *number)
+{
+	bool inner = name_cut(name, ":inner"), expected = name_cut(name, ":expected");
+	bool index = name_cut(name, ":index"), element = name_cut(name, ":element");
+	struct accessor_element of;
+	struct accessor accessor;
+	int err;
+
+	if (index || element) {
+		err = accessor_read_element(elf, name, &of);
+		if (!err)
+			*number = index ? of.index : of.member;
+		return err;
+	}
+	err = *name == '=' ? accessor_read_setter(elf, name + 1, &accessor) :
+	      *name == '?' ? accessor_read_compared(elf, name + 1, &accessor) :
+			     accessor_read(elf, name, &accessor);
+	if (err)
+		return err;
+	if ((inner && accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS) ||
+	    (expected && accessor.kind != ACCESSOR_EQUALS))
+		return -EINVAL;
+	*number = expected ? accessor.expected : inner ? accessor.inner : accessor.offset;
+	return 0;
+}
+
 /* Resolve the expression @text, found in braces, to *@number. Return 0 or -errno. */
 static int bind_number(const struct bind *bind, const char *text, size_t len, int64_t *number)
 {
 	const struct elf *elf = &bind->config.elf;
-	struct accessor accessor;
 	char name[BIND_SPEC], *pattern;
-	bool inner, expected, next;
+	int64_t more;
 	int err;
 
 	if (len >= sizeof(name))
@@ -53,20 +90,11 @@ static int bind_number(const struct bind *bind, const char *text, size_t len, in
 		*pattern++ = '\0';
 		return accessor_match(elf, name, pattern, number);
 	}
-	inner = name_cut(name, ":inner");
-	expected = name_cut(name, ":expected");
-	next = name_cut(name, "+8");
-	err = *name == '=' ? accessor_read_setter(elf, name + 1, &accessor) :
-	      *name == '?' ? accessor_read_compared(elf, name + 1, &accessor) :
-			     accessor_read(elf, name, &accessor);
-	if (err)
-		return err;
-	if ((inner && accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS) ||
-	    (expected && accessor.kind != ACCESSOR_EQUALS))
-		return -EINVAL;
-	*number = expected ? accessor.expected : inner ? accessor.inner : accessor.offset;
-	*number += next ? 8 : 0;
-	return 0;
+	more = name_cut_number(name);
+	err = bind_accessor(elf, name, number);
+	if (!err)
+		*number += more;
+	return err;
 }
 
 /*

@@ -40,9 +40,11 @@ struct engine_arg {
 	 * An argument spec as in usdt/spec.h. Numbers in braces are decoded from the instructions
 	 * of exported functions, see usdt/accessor.h:
 	 *	{NAME}		offset of the member that accessor NAME returns
-	 *	{NAME+8}	that offset plus 8
+	 *	{NAME+8}	that offset plus 8; any of these may be followed by a number
 	 *	{NAME:inner}	offset applied after the pointer that NAME follows
 	 *	{NAME:expected}	constant that NAME compares with; alone, it is the argument
+	 *	{NAME:element}	distance from NAME to the member of an array's first element, and ..
+	 *	{NAME:index}	.. to the variable that is the index of the element it returns
 	 *	{=NAME}		offset of the member that setter NAME stores to
 	 *	{?NAME}		offset of the pointer whose member NAME compares with a constant
 	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN

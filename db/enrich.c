@@ -242,6 +242,19 @@ static void enrich_count_statement(struct enrich *e, const struct event_statemen
 		histogram_add(&e->histogram, engine, s, waits[i]);
 }
 
+/* Copy the SQLSTATE in an event if it is valid. */
+static void sqlstate_read(uint64_t from, char to[SQLSTATE_LENGTH + 1])
+{
+	char state[SQLSTATE_LENGTH + 1] = "";
+
+	for (int i = 0; i < SQLSTATE_LENGTH; i++) {
+		state[i] = (char)(from >> 8 * i);
+		if ((state[i] < '0' || state[i] > '9') && (state[i] < 'A' || state[i] > 'Z'))
+			return;
+	}
+	memcpy(to, state, sizeof(state));
+}
+
 void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
 	struct statement s = statement_of(e, event, true);
@@ -255,6 +268,9 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.duration_ns = event->duration_ns;
 	s.connection_id = event->connection_id;
 	s.error_code = event->error_code;
+	/* After the end of its backend, it is that of an earlier statement. */
+	if (event->flags & STATEMENT_ERROR && !(event->flags & STATEMENT_DIED))
+		sqlstate_read(event->sqlstate, s.sqlstate);
 	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
 	s.rows = event->rows;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);

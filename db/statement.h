@@ -29,6 +29,7 @@ struct statement {
 	const char *container;		/* id or name */
 	uint64_t connection_id;		/* the server's number; 0: unknown */
 	uint32_t error_code;		/* the server's number; 0: unknown */
+	char sqlstate[6];		/* "" if unknown */
 	bool no_text;			/* the server has no text; none was lost */
 	bool running;			/* not ended: the duration is that so far */
 	bool has_rows, has_status, failed;

@@ -64,6 +64,11 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_connection", .spec = "4@{thd_get_thread_id}(%{owner})" },
 	{ .name = "arg_error",
 	  .spec = "4@{thd_get_error_number:inner}({thd_get_error_number}(%{owner}))" },
+	/* MariaDB's Diagnostics_area has the SQLSTATE first, MySQL's after status and message. */
+	{ .name = "arg_sqlstate", .spec = "8@0({thd_get_error_number}(%{owner}))" },
+	{ .name = "arg_sqlstate",
+	  .spec = "8@{" FAILED ":inner+516}({" FAILED "}(%{owner}))" },
+	{ .name = "arg_code", .spec = "4@{" FAILED ":inner+524}({" FAILED "}(%{owner}))" },
 	{ .name = "arg_state", .spec = "4@{" FAILED ":inner}({" FAILED "}(%{owner}))" },
 	{ .name = "arg_state", .spec = "4@{" STATUS ":inner}({" STATUS "}(%{owner}))" },
 	{ .name = "arg_failed_state", .spec = "{" FAILED ":expected}" },

@@ -68,6 +68,12 @@ static const struct engine_probe postgres_probes[] = {
 		.step = "failure", .program = "failure",
 		.function = "AbortCurrentTransaction",
 		.has = TARGET_HAS_STATUS,
+		/* geterrcode() returns errordata[errordata_stack_depth].sqlerrcode. */
+		.args = ENGINE_ARGS(
+			{ .name = "arg_error_index", .fallback = 1,
+			  .spec = "-4@{geterrcode:index}+geterrcode(%ip)" },
+			{ .name = "arg_sqlstate",
+			  .spec = "4@{geterrcode:element}+geterrcode(%ip)" }),
 	},
 	{
 		.step = "activity", .program = "activity",

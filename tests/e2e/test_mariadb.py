@@ -458,12 +458,16 @@ def test_failure_ends_a_packet(client, traced):
     ("insert into item values (1, 'x') /* mark */", 1062),
     ("set statement max_statement_time = 0.05 for select sleep(20) /* mark */", 1969)])
 def test_failures(client, traced, text, errno):
-    assert client.failing(text) == errno
+    with pytest.raises(ServerError) as failure:
+        client.query(text)
+    assert failure.value.number == errno
     client.query("select 1 /* after */")
     ended(traced, client)
     one = only(traced, "/* mark */")
     assert (one["status"], one["errno"], one["query"]) == ("error", errno, text)
-    assert only(traced, "/* after */")["status"] == "ok" and "errno" not in only(traced, "/* after */")
+    assert one["sqlstate"] == failure.value.state, one
+    after = only(traced, "/* after */")
+    assert after["status"] == "ok" and not after.keys() & {"errno", "sqlstate"}
 
 
 def test_prepared_failure(client, traced):
@@ -471,7 +475,7 @@ def test_prepared_failure(client, traced):
     with pytest.raises(ServerError):
         insert.execute(1)
     one = only(ended(traced, client), "prepared fails")
-    assert (one["status"], one["errno"]) == ("error", 1062)
+    assert (one["status"], one["errno"], one["sqlstate"]) == ("error", 1062, "23000")
 
 
 def test_call_is_one(client, traced):

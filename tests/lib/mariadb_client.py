@@ -26,10 +26,11 @@ TYPE_LONGLONG, TYPE_STRING, TYPE_NULL = 8, 254, 6
 
 
 class ServerError(Exception):
-    """An ERR packet. number: the server's errno."""
+    """An ERR packet. number: the server's errno; state: its SQLSTATE."""
 
     def __init__(self, packet):
         self.number = struct.unpack_from("<H", packet, 1)[0]
+        self.state = packet[4:9].decode()
         super().__init__(f"{self.number}: {packet[9:].decode(errors='replace')}")
 
 

@@ -134,6 +134,7 @@ class Entry:
     user: str
     database: str
     vxid: str
+    sqlstate: str
     app: str
     severity: bytes
     message: bytes
@@ -150,6 +151,7 @@ class Logical:
     text: bytes
     kind: str				# simple, extended, failed
     failed: bool = False
+    sqlstate: str = None		# of its error, unless that ended the session
     parts: list = dataclasses.field(default_factory=list)	# [(step, ms)]
     first_ms: float = 0.0		# the log's time of its first part's start
     last_ms: float = 0.0		# … and of its last part's line
@@ -195,7 +197,7 @@ def entries(log):
             continue
         last[pid] = entry = Entry(
             float(field["time"]) * 1000, pid, field["session"], int(field["line"]), field["backend"],
-            field["user"], field["database"], field["vxid"], field["app"],
+            field["user"], field["database"], field["vxid"], field["sqlstate"], field["app"],
             match["severity"], match["message"], {})
         yield entry
 
@@ -265,12 +267,15 @@ class Session:
             # An error without a text is at the Sync: a deferred check, at the commit of the last one.
             if self.last and self.last.kind == "extended" and self.last.vxid == entry.vxid:
                 self.last.failed = True
+                self.last.sqlstate = entry.sqlstate
                 self.last.last_ms, self.last.next_ms = entry.time_ms, float("inf")
             return
         if self.open and (self.open.text != text or synced(self.open, entry)):
             self.end()
         statement = self.open or self.start(entry, "failed", text)
         statement.failed = True
+        if entry.severity == b"ERROR":
+            statement.sqlstate = entry.sqlstate
         statement.last_ms, statement.next_ms = entry.time_ms, float("inf")
         self.end()
 
@@ -370,6 +375,8 @@ def compare(logged, got, limit=4096, share=SHARE, tolerance_ms=TOLERANCE_MS):
         status = "error" if statement.failed else "ok"
         if one.get("status") != status:
             complaints.append(f"status {one.get('status')}, not {status}: {statement}")
+        if one.get("sqlstate") != statement.sqlstate:
+            complaints.append(f"SQLSTATE {one.get('sqlstate')}, not {statement.sqlstate}: {statement}")
         for key, value in (("user", statement.user), ("database", statement.database)):
             if key in one and one[key] != value:
                 complaints.append(f"{key} {one[key]}, not {value}: {statement}")
