@@ -18,12 +18,14 @@ ARGUMENT(session);	/* address of the server's session object; 0: each thread is 
 ARGUMENT(client);	/* 0: the process serves no client */
 ARGUMENT(replication);	/* not 0: a walsender */
 ARGUMENT(user);		/* pointers to user, database, host name, address and port; 0: none */
-ARGUMENT(user_length);	/* 0: NUL-terminated */
-ARGUMENT(host_length);
 ARGUMENT(database);
 ARGUMENT(host);
 ARGUMENT(address);	/* instead of the host name */
 ARGUMENT(port);
+/* Instead: addresses of a pointer and the length of what it points to, in this order; 0: none. */
+ARGUMENT(user_pair);
+ARGUMENT(host_pair);
+ARGUMENT(address_pair);
 
 CONSTANT(target_id);
 CONSTANT(text_bytes);	/* bytes of a text that are sent */
@@ -55,26 +57,32 @@ INLINE void send_session(void *ctx, __u32 type, __u32 target_id, __u64 id)
 	send(ctx, &event, sizeof(event));
 }
 
-/* Read a string of @length bytes, or NUL-terminated if that is 0. */
-INLINE void read_name(char *to, __u32 size, __u64 from, __u64 length)
+/*
+ * Read the NUL-terminated string at @from or, unless that is 0, the one that @pair refers to. The
+ * server has changed both of its words together, so they are read together.
+ */
+INLINE void read_name(char *to, __u32 size, __u64 from, __u64 pair)
 {
+	__u64 counted[2] = { from, size };
+
 	to[0] = 0;
-	if (from)
-		bpf_probe_read_user_str(to, size, (const void *)from);
-	if (length && length < size)
-		to[length] = 0;
+	if (pair && bpf_probe_read_user(counted, sizeof(counted), (const void *)pair))
+		return;
+	if (counted[0] && counted[1])
+		bpf_probe_read_user_str(to, size, (const void *)counted[0]);
+	if (counted[1] < size)
+		to[counted[1]] = 0;
 }
 
 INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 {
-	__u64 host = arg_host(ctx);
-
 	event->session = event_session(EVENT_SESSION, VALUE(target_id), id);
-	read_name(event->user, sizeof(event->user), arg_user(ctx),
-		  arg_user_length(ctx));
+	read_name(event->user, sizeof(event->user), arg_user(ctx), arg_user_pair(ctx));
 	read_name(event->database, sizeof(event->database), arg_database(ctx), 0);
-	read_name(event->host, sizeof(event->host), host ? host : arg_address(ctx),
-		  host ? arg_host_length(ctx) : 0);
+	read_name(event->host, sizeof(event->host), arg_host(ctx), arg_host_pair(ctx));
+	if (!event->host[0])
+		read_name(event->host, sizeof(event->host), arg_address(ctx),
+			  arg_address_pair(ctx));
 	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
 }
 
@@ -115,7 +123,7 @@ INLINE void stat_group(void *ctx, struct session *session)
 		read_name(session->group, sizeof(session->group), arg_database(ctx), 0);
 	else if (VALUE(stat_by) == STAT_BY_USER)
 		read_name(session->group, sizeof(session->group), arg_user(ctx),
-			  arg_user_length(ctx));
+			  arg_user_pair(ctx));
 }
 
 /* Return a new session of @key for owner @number, or NULL: no room. */

@@ -207,7 +207,8 @@ static uint32_t arg_provides(const char *arg)
 		{ "arg_error", TARGET_HAS_STATUS }, { "arg_state", TARGET_HAS_STATUS },
 		{ "arg_status", TARGET_HAS_STATUS }, { "arg_user", TARGET_HAS_USER },
 		{ "arg_database", TARGET_HAS_DATABASE }, { "arg_host", TARGET_HAS_CLIENT },
-		{ "arg_address", TARGET_HAS_CLIENT },
+		{ "arg_address", TARGET_HAS_CLIENT }, { "arg_user_pair", TARGET_HAS_USER },
+		{ "arg_host_pair", TARGET_HAS_CLIENT }, { "arg_address_pair", TARGET_HAS_CLIENT },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
