@@ -224,9 +224,9 @@ const struct engine engine_mysql = {
 	.probe_sets = mysql_probe_sets,
 	.nprobe_sets = sizeof(mysql_probe_sets) / sizeof(mysql_probe_sets[0]),
 	/*
-	 * COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE. Not COM_STMT_FETCH: its
-	 * rows are ready.
+	 * COM_INIT_DB, COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE: those that
+	 * the server counts as questions. Not COM_STMT_FETCH: its rows are ready.
 	 */
-	.timed_commands = COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
+	.timed_commands = COMMAND(0x02) | COMMAND(0x03) | COMMAND(0x17) | COMMAND(0xfa),
 	.client = mysql_client,
 };

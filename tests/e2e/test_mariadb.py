@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """MariaDB: a mixed workload compared with the slow log, and a test for each feature."""
 
+import contextlib
 import copy
 import os
 import re
@@ -106,6 +107,11 @@ def test_tool_and_slow_log_agree(marias, tool, settings, events, least, args):
     assert not complaints, f"{len(complaints)} complaints:\n" + "\n".join(complaints[:40])
 
 
+def with_text(traced):
+    """Without the commands that have none."""
+    return [one for one in traced.statements if "query" in one or one["status"] == "error"]
+
+
 def agreement(server, tool, events, least, args):
     """Run the workload, traced by two tools, the second with --why. Return the complaints about the first."""
     workload = Workload(server, events)
@@ -118,12 +124,14 @@ def agreement(server, tool, events, least, args):
     for one in (traced, meter):
         assert one.stop() == 0, one.said()
         assert not one.lost(), f"lost something: {one.summary}"
-    logged, got, summary = records(server.read_log(offset)), traced.statements, traced.summary
-    oracle.add_slack(got, meter.statements, key="connection_id")
+    logged, summary = records(server.read_log(offset)), traced.summary
+    got = with_text(traced)
+    oracle.add_slack(got, with_text(meter), key="connection_id")
     print(mariadb_oracle.figures(logged, got, busy=workload.busy), summary, sep="\n")
     assert len(logged) >= least, f"the workload had only {len(logged)} statements"
     assert {one["pid"] for one in got} == {server.pid}
-    assert (summary["statements"], summary["printed"]) == (len(logged), len(logged)), summary
+    assert summary["statements"] == summary["printed"] == len(logged) + workload.uses, summary
+    assert len(traced.statements) == len(got) + workload.uses
     cut = sum(one["truncated"] for one in got)
     assert cut and summary["lost"]["text_truncated"] == cut, f"{cut} texts are marked as cut: {summary}"
     return compare(logged, got, busy=workload.busy)
@@ -593,6 +601,36 @@ def test_sql_execute(client, traced, disabled):
     shown = each_shown(traced, client, EXECUTES, client.query)
     assert not complaints_of(shown, EXECUTES), "\n".join(complaints_of(shown, EXECUTES))
     assert not traced.lost()
+
+
+def test_counts_what_the_server_counts(maria, traced):
+    """As questions, for each kind of command: COM_INIT_DB, which a client sends for use, parse errors, parts of a text."""
+    def counted():
+        return {name.decode(): int(value) for name, value in client.rows("show session status /* counts */")
+                if name in (b"Questions", b"Com_change_db")}
+
+    with maria.connect(database="d") as client:
+        prepared = client.prepare("select ? + 1")
+        before = counted()
+        for command in (
+                lambda: client.use("mysql"), lambda: client.use("nosuch"), lambda: client.query("use d"),
+                lambda: client.query("selec"), lambda: client.query(""), lambda: client.query("/* nothing */"),
+                lambda: client.query("select 1; select 2; select 3"), lambda: client.query("select 1; selec; select 2"),
+                lambda: client.query("call several()"), lambda: prepared.execute(1), lambda: client.prepare("select 2"),
+                lambda: client.prepare("selec ?"), lambda: client.query("prepare p from 'select 3'"),
+                lambda: client.query("execute p"), client.ping):
+            with contextlib.suppress(ServerError):
+                command()
+        after = counted()
+    stopped(traced)
+    shown = [one for one in traced.statements if one["connection_id"] == client.id and "counts */" not in one.get("query", "")]
+    assert len(shown) == after["Questions"] - before["Questions"] - 1, traced.said()
+    used = [one for one in shown if "query" not in one]
+    assert [(one["status"], one.get("errno"), one.get("sqlstate")) for one in used] == [
+        ("ok", None, None), ("error", 1049, "42000")]
+    assert len(used) + 1 == after["Com_change_db"] - before["Com_change_db"]
+    assert [one["status"] for one in shown if one.get("query", "").startswith("selec")
+            and not one["query"].startswith("select")] == ["error", "error"]
 
 
 def test_sql_execute_as_the_slow_log_has_it(marias):

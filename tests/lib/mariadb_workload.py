@@ -91,6 +91,7 @@ class Workload:
             for text in SETUP:
                 client.query(text)
         self.sysbench("oltp_read_write", "prepare", "--table-size=1000")
+        self.uses = 0			# commands that have no text and are in no log
         self.before = self.server.connect(database="d")
         self.prepared_before = self.before.prepare("select name from item where id = ? /* prepared before */")
 
@@ -136,6 +137,7 @@ class Workload:
         with self.connect(database="") as client:
             client.query("select 1 /* no database */; use d; select 2; use mysql; select 3")
             client.use("d")
+            self.uses += 1
             client.query("select 4 /* init db */")
             client.change_user("app", "d")
             client.query("select 5 /* changed user */")
