@@ -584,11 +584,16 @@ unsigned int discover_needs(const struct discover *d)
 
 void discover_detach(struct discover *d)
 {
+	struct uprobe_links links = { 0 };
+
 	/* The records that come meanwhile are handled afterwards. */
 	if (d->runtime)
 		d->runtime->attacher.pause = (struct elf_pause){ 0 };
-	for (size_t i = 0; i < d->ntargets; i++)
+	for (size_t i = 0; i < d->ntargets; i++) {
+		uprobe_set_move(&links, &d->targets[i].links);
 		target_close(&d->targets[i]);
+	}
+	uprobe_set_detach(&links);
 }
 
 void discover_close(struct discover *d)

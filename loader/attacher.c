@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/attacher.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,7 +21,12 @@
 #define PATH_SIZE	32
 #define FDS		2	/* descriptors in one message at most */
 #define PAUSE_MS	5	/* between two calls of ->pause */
-#define INHERITED	1024	/* descriptors below this are closed in the child */
+#define CLOSERS		32	/* processes that close links at once */
+
+/* Headers may be older than the kernel. */
+#ifndef __NR_close_range
+#define __NR_close_range	436
+#endif
 
 /* A message to the child, which answers with an int. */
 struct request {
@@ -27,7 +35,7 @@ struct request {
 	 * ATTACH: number of sites. Sent with the descriptors of program and file, and followed by
 	 * the offsets, the offsets of the semaphores and the cookies. The answer is -errno, or the
 	 * child's descriptor of the link, with which the link is sent.
-	 * DETACH: number of the child's descriptors that follow. CONFINE: what is needed.
+	 * DETACH: number of the child's descriptors, which follow. CONFINE: what is needed.
 	 */
 	uint32_t number;
 	uint32_t on_return;
@@ -137,12 +145,62 @@ static int child_attach(const struct attacher *attacher, const struct request *r
 	return n < 0 ? n : link;
 }
 
+/* Return the descriptor of tracefs, or that of the socket if there is none: both are kept. */
+static int child_tracefs(const struct attacher *attacher)
+{
+	const struct tracefs *tracefs = &attacher->features->tracefs;
+
+	return tracefs->open ? tracefs->dir : attacher->socket;
+}
+
+/*
+ * Close the @n descriptors @links, or all below @n if that is NULL. For each link the kernel waits
+ * until no CPU runs the program, for many at once as long as for one: several processes close them,
+ * which share this one's descriptors.
+ */
+static void child_detach(const struct attacher *attacher, const int *links, uint32_t n)
+{
+	uint32_t parts = n < CLOSERS ? n : CLOSERS;
+	const long flags = CLONE_FILES | SIGCHLD;
+
+	for (uint32_t part = parts; part--; ) {
+		long child = part ? syscall(SYS_clone, flags, NULL, NULL, NULL, NULL) : -1;
+
+		if (child > 0)
+			continue;
+		for (uint32_t i = part; i < n; i += parts) {
+			int fd = links ? links[i] : (int)i;
+
+			if (fd != child_tracefs(attacher))
+				close(fd);
+		}
+		if (!child)
+			_exit(0);
+	}
+	while (syscall(SYS_wait4, -1, NULL, 0, NULL) > 0)
+		;
+	attach_sweep(attacher->features);
+}
+
+/* Close the @count descriptors that follow. Return whether they were received. */
+static bool child_detach_some(struct attacher *attacher, uint32_t count)
+{
+	int *links = calloc(count, sizeof(*links));
+
+	if (!links || !read_all(attacher->socket, links, count * sizeof(*links)))
+		return false;
+	child_detach(attacher, links, count);
+	attacher->held -= count;
+	free(links);
+	return true;
+}
+
 /* Answer @request. @fds came with it. Return whether that was possible. */
 static bool child_answer(struct attacher *attacher, const struct request *request,
 			 const int *fds)
 {
 	struct sandbox sandbox;
-	int answer = 0, held;
+	int answer = 0;
 
 	switch (request->kind) {
 	case ATTACH:
@@ -151,15 +209,12 @@ static bool child_answer(struct attacher *attacher, const struct request *reques
 		close(fds[1]);
 		if (answer >= attacher->end)
 			attacher->end = answer + 1;
+		attacher->held += answer >= 0;
 		return message_send(attacher->socket, &answer, sizeof(answer), &answer,
 				    answer >= 0);
 	case DETACH:
-		for (uint32_t i = 0; i < request->number; i++) {
-			if (!read_all(attacher->socket, &held, sizeof(held)))
-				return false;
-			close(held);
-		}
-		attach_sweep(attacher->features);
+		if (!child_detach_some(attacher, request->number))
+			return false;
 		break;
 	case CONFINE:
 		sandbox_enter(request->number, &sandbox);
@@ -168,14 +223,32 @@ static bool child_answer(struct attacher *attacher, const struct request *reques
 	return write_all(attacher->socket, &answer, sizeof(answer));
 }
 
-/* Close all descriptors below @end that the child does not require. */
-static void child_close(const struct attacher *attacher, int end, int except)
+/* Close all descriptors from @first to @last. Return success. */
+static bool close_range_of(int first, int last)
 {
-	const struct tracefs *tracefs = &attacher->features->tracefs;
+	return first > last || !syscall(__NR_close_range, first, last, 0);
+}
 
-	for (int fd = 0; fd < end; fd++)
-		if (fd != except && (!tracefs->open || fd != tracefs->dir))
+/* Close all inherited descriptors that the child does not require. */
+static void child_close(const struct attacher *attacher)
+{
+	int one = attacher->socket, other = child_tracefs(attacher);
+	int low = one < other ? one : other, high = one < other ? other : one;
+	DIR *dir;
+
+	if (close_range_of(0, low - 1) && close_range_of(low + 1, high - 1) &&
+	    close_range_of(high + 1, INT_MAX))
+		return;
+	/* Kernels before 5.9 (278a5fbaed89). */
+	dir = opendir("/proc/self/fd");
+	for (const struct dirent *entry; dir && (entry = readdir(dir)); ) {
+		int fd = atoi(entry->d_name);
+
+		if (*entry->d_name != '.' && fd != low && fd != high && fd != dirfd(dir))
 			close(fd);
+	}
+	if (dir)
+		closedir(dir);
 }
 
 /* The child: handle requests until the other end of the socket is closed. */
@@ -187,12 +260,12 @@ static void child_run(struct attacher *attacher)
 	setsid();
 	/* Not the name of the program: by that, both would be killed at once. */
 	prctl(PR_SET_NAME, "uprobe-attacher");
-	child_close(attacher, INHERITED, attacher->socket);
+	child_close(attacher);
 	while (message_receive(attacher->socket, &request, sizeof(request), fds, FDS) &&
 	       child_answer(attacher, &request, fds))
 		;
-	child_close(attacher, attacher->end, -1);
-	attach_sweep(attacher->features);
+	if (attacher->held)
+		child_detach(attacher, NULL, (uint32_t)attacher->end);
 	_exit(0);
 }
 

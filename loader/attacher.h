@@ -27,7 +27,8 @@ struct attacher {
 	pid_t child;			/* 0: none, this process attaches */
 	int socket;			/* to the other process; owned */
 	struct elf_pause pause;		/* called while the child works, or all zero */
-	int end;			/* in the child: its descriptors of links are below this */
+	uint32_t held;			/* in the child: number of its links .. */
+	int end;			/* .. whose descriptors are below this */
 };
 
 /* An attached link or perf event. */

@@ -437,7 +437,7 @@ void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbo
 	if (needs & SANDBOX_ATTACH)
 		attach |= rt->method == ATTACH_MULTI ? SANDBOX_LINKS : SANDBOX_EVENTS;
 	if (rt->attacher.child)
-		attacher_confine(&rt->attacher, attach);
+		attacher_confine(&rt->attacher, attach | SANDBOX_CLOSERS);
 	else
 		needs |= attach;
 	if (rt->semaphores.on)

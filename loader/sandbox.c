@@ -8,7 +8,9 @@
 #include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/perf_event.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -43,9 +45,9 @@ struct call {
 
 /*
  * The system calls of the event loop, with musl's variants, of malloc and of signal delivery; the
- * most frequent ones first. Not permitted are, among others: execve, fork, clone, socket, ptrace,
- * kill, mount, process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and
- * all x32 numbers.
+ * most frequent ones first. Not permitted are, among others: execve, fork, socket, ptrace, kill,
+ * mount, process_vm_writev, setuid, chmod, init_module, io_uring, BPF_OBJ_PIN, TIOCSTI, and all x32
+ * numbers; of clone, all flags but those of loader/attacher.c.
  */
 static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_LOOKUP_ELEM },
@@ -84,6 +86,7 @@ static const struct call calls[] = {
 	/* The socket to the other process is the only one. */
 	{ __NR_sendmsg, SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS, ANY, 0, 0 },
 	{ .number = __NR_recvmsg }, { .number = __NR_wait4 },
+	{ __NR_clone, SANDBOX_CLOSERS, EQUAL, 0, CLONE_FILES | SIGCHLD },
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
@@ -222,7 +225,7 @@ void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	*sandbox = (struct sandbox){ .filter = false };
 	/* Writing to root's files requires root. */
-	if (!(needs & ~(unsigned int)SANDBOX_READ) && !geteuid())
+	if (!(needs & ~(unsigned int)(SANDBOX_READ | SANDBOX_CLOSERS)) && !geteuid())
 		sandbox->user = sandbox_user();
 	/* The change of the user has set it to fs.suid_dumpable. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

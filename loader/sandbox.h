@@ -17,6 +17,7 @@ enum sandbox_need {
 	SANDBOX_EVENTS = 1 << 2,	/* open perf events, to attach without uprobe_multi */
 	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, notes */
 	SANDBOX_LINKS = 1 << 4,		/* create links, to attach by uprobe_multi */
+	SANDBOX_CLOSERS = 1 << 5,	/* create processes that share its descriptors */
 };
 
 /* The restrictions that are in effect. */

@@ -286,6 +286,20 @@ cleanup:
 	return err;
 }
 
+void uprobe_set_move(struct uprobe_links *to, struct uprobe_links *from)
+{
+	size_t count = to->count + from->count;
+	struct attacher_link *links = from->count ? realloc(to->links, count * sizeof(*links)) :
+						    NULL;
+
+	if (links) {
+		memcpy(links + to->count, from->links, from->count * sizeof(*links));
+		*to = (struct uprobe_links){ links, (uint32_t)count, from->attacher };
+		from->count = 0;
+	}
+	uprobe_set_detach(from);
+}
+
 void uprobe_set_detach(struct uprobe_links *links)
 {
 	attacher_detach(links->attacher, links->links, links->count);

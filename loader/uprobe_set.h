@@ -85,6 +85,12 @@ int uprobe_set_attach(const struct uprobe_set *set, const struct uprobe_file *fi
 		      const struct uprobe_method *method, struct uprobe_links *links,
 		      struct error *error);
 
+/*
+ * Add the links of @from to those of @to, which may be all zero, so that all are detached at once:
+ * that takes as long as for one of them. @from is then empty. If memory is exhausted, detach them.
+ */
+void uprobe_set_move(struct uprobe_links *to, struct uprobe_links *from);
+
 /* Detach the programs and close the descriptors. */
 void uprobe_set_detach(struct uprobe_links *links);
 

@@ -384,8 +384,11 @@ void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_sum
 
 void probe_trace_detach(struct probe_trace *trace)
 {
+	struct uprobe_links links = { 0 };
+
 	for (size_t i = 0; i < trace->nfiles; i++)
-		uprobe_set_detach(&trace->files[i].links);
+		uprobe_set_move(&links, &trace->files[i].links);
+	uprobe_set_detach(&links);
 	runtime_detach(&trace->rt);
 }
 

@@ -94,7 +94,7 @@ def server(request):
 
 def stop_slowly(traced, where):
     child, = children(traced.pid)	# it closes the last descriptor of each probe
-    slowly = subprocess.Popen(["strace", "-qq", "-o", "/dev/null", "-e", "trace=close",
+    slowly = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=close",
                                "-e", f"inject=close:{where}={DELAY_US}", "-p", str(child)])
     wait_for(lambda: f"TracerPid:\t{slowly.pid}\n" in open(f"/proc/{child}/status", encoding="ascii").read(), what="strace")
     traced.stop()

@@ -2,9 +2,11 @@
 """Signals while dbslower attaches: nothing may remain in the processes that map the file."""
 
 import errno
+import fcntl
 import os
 import shutil
 import signal
+import subprocess
 
 import pytest
 
@@ -16,6 +18,7 @@ from tool import DBSLOWER
 
 PROCESSES = 150
 TRIES = 20
+SYS_CLOSE_RANGE = 436
 SYS_SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 
 # Each perf event takes the kernel long to remove: fewer probes, and fewer runs.
@@ -161,3 +164,46 @@ def test_without_other_process(program, args):
         ended(process, idle)
     finally:
         idle.end()
+
+
+@pytest.mark.parametrize("close_range", [True, False], ids=["close_range", "each"])
+def test_inherited_descriptors(program, close_range):
+    """The other process keeps none, whatever its number: whoever reads from it waits for its end."""
+    idle, (end, inherited) = interrupted.Idle(program, 1, 4), os.pipe()
+    high = fcntl.fcntl(inherited, fcntl.F_DUPFD, 2000)
+    try:
+        process = interrupted.start(DBSLOWER, idle, probes=["idle:probe0"], pass_fds=(high,),
+                                    preexec_fn=None if close_range else deny(SYS_CLOSE_RANGE, errno.ENOSYS))
+        process.stdout.readline()
+        child, = children(process.pid)
+        held = [os.readlink(f"/proc/{child}/fd/{fd}") for fd in os.listdir(f"/proc/{child}/fd")]
+        assert len(held) == 2 and all(one.startswith(("socket:", "anon_inode:")) for one in held), held
+        process.send_signal(signal.SIGINT)
+        ended(process, idle)
+    finally:
+        for fd in end, inherited, high:
+            os.close(fd)
+        idle.end()
+
+
+def test_files_detached_at_once(program):
+    """The kernel waits for each file: as many processes as there are files remove the probes."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    files = [interrupted.Idle(program, 0, number) for number in range(5, 9)]
+    try:
+        process = interrupted.start(DBSLOWER, files[0], probes=[f"{one.path}:idle:probe0" for one in files])
+        process.stdout.readline()
+        child, = children(process.pid)
+        with subprocess.Popen(["strace", "-f", "-qq", "-e", "trace=close", "-p", str(child)], stderr=subprocess.PIPE,
+                              text=True) as watch:
+            wait_for(lambda: f"TracerPid:\t{watch.pid}\n" in open(f"/proc/{child}/status", encoding="ascii").read(), what="strace")
+            process.send_signal(signal.SIGINT)
+            ended(process, files[0])
+            closed = watch.communicate()[1]
+        closers = {line.split("]")[0] for line in closed.splitlines() if line.startswith("[pid")}
+        assert len(closers) == len(files), closed
+        assert all(one.left() == (0, 0) for one in files)
+    finally:
+        for one in files:
+            one.end()
