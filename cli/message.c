@@ -78,6 +78,9 @@ static const struct {
 			      "its statements are not traced; before Linux 4.20 this requires "
 			      "CAP_SYS_PTRACE", true, true },
 	[ERROR_TOO_MANY] = { "too many ", NULL, NULL, false, false },
+	[ERROR_SHARE] = { "", "not traced",
+			  "further files of this user are not reported; -x and -p have no limit",
+			  false, false },
 	[ERROR_PROBE] = { "", "cannot be traced", NULL, false, false },
 };
 

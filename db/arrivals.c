@@ -6,7 +6,10 @@
 
 #define DRAIN_NS	5000000u	/* between two drains while a file is read */
 #define CHECK_NS	20000000u	/* of one call of arrivals_check(), without its last file */
-#define SCAN_NS		1000000000u	/* between two scans of all processes */
+#define SCAN_NS		3000000000u	/* least time between two scans of all processes */
+#define SCAN_SHARE	100		/* they take at most 1/SCAN_SHARE of the time */
+#define MISSED_NS	1000000000u	/* the same if a process is known to be missing */
+#define MISSED_SHARE	4
 
 /* Called while a file is read: handle the records that have come. Return whether to stop. */
 static bool arrivals_pause(void *arg)
@@ -23,7 +26,8 @@ static bool arrivals_pause(void *arg)
 void arrivals_open(struct arrivals *arrivals, struct discover *discover, void (*drain)(void *arg),
 		   void *arg)
 {
-	*arrivals = (struct arrivals){ .discover = discover, .drain = drain, .arg = arg };
+	*arrivals = (struct arrivals){ .discover = discover, .drain = drain, .arg = arg,
+				       .scanned_ns = clock_ns(CLOCK_MONOTONIC) };
 	discover->common.pause = (struct elf_pause){ arrivals_pause, arrivals };
 	discover->runtime->attacher.pause = discover->common.pause;
 }
@@ -36,20 +40,40 @@ void arrivals_put(struct arrivals *arrivals, const struct event_exec *exec)
 		arrivals->execs[(arrivals->first + arrivals->count++) % ARRIVALS_MAX] = *exec;
 }
 
-/* Check a process as if it had just been started. Return whether the tool is to end. */
 static int arrivals_process(void *arg, const struct process *process)
 {
 	struct arrivals *arrivals = arg;
 
-	discover_executed(arrivals->discover,
-			  &(struct event_exec){ .session.pid = process->pid });
+	if (arrivals->all)
+		discover_executed(arrivals->discover,
+				  &(struct event_exec){ .session.pid = process->pid });
+	else
+		discover_running(arrivals->discover, process);
 	return arrivals_pause(arrivals);
 }
 
-/* Return whether all processes are to be checked now. */
-static bool arrivals_scan_due(struct arrivals *arrivals, uint64_t now)
+/*
+ * Check all processes, now and then, for servers whose exec was not reported: because another
+ * program of the same name was executed before, or because the buffer or ->execs was full.
+ */
+static void arrivals_scan(struct arrivals *arrivals, uint64_t begin_ns)
 {
-	return arrivals->missed && !arrivals->count && now - arrivals->scanned_ns >= SCAN_NS;
+	struct discover *d = arrivals->discover;
+	const struct server_filter *filter = d->filter;
+	bool missed = arrivals->missed;
+	uint64_t least_ns = missed ? MISSED_NS : SCAN_NS;
+	uint64_t rest_ns = arrivals->took_ns * (missed ? MISSED_SHARE : SCAN_SHARE);
+
+	if (!missed && (filter->npids || filter->npaths))
+		return;
+	if (begin_ns - arrivals->scanned_ns < (rest_ns > least_ns ? rest_ns : least_ns))
+		return;
+	arrivals->all = missed;
+	arrivals->missed = false;
+	share_make_room(&d->share, d->targets, d->ntargets, &d->common.pause);
+	process_each(engine_is_executable, arrivals_process, arrivals);
+	arrivals->scanned_ns = clock_ns(CLOCK_MONOTONIC);
+	arrivals->took_ns = arrivals->scanned_ns - begin_ns;
 }
 
 bool arrivals_check(struct arrivals *arrivals)
@@ -65,10 +89,6 @@ bool arrivals_check(struct arrivals *arrivals)
 		discover_executed(arrivals->discover, &exec);
 		now = clock_ns(CLOCK_MONOTONIC);
 	}
-	if (arrivals_scan_due(arrivals, now)) {
-		arrivals->missed = false;
-		process_each(engine_is_executable, arrivals_process, arrivals);
-		arrivals->scanned_ns = clock_ns(CLOCK_MONOTONIC);
-	}
+	arrivals_scan(arrivals, now);
 	return arrivals->count || arrivals->missed;
 }

@@ -17,14 +17,17 @@ struct arrivals {
 	void *arg;
 	struct event_exec execs[ARRIVALS_MAX];
 	size_t first, count;
-	bool missed;			/* there was no room: check all processes */
-	uint64_t drained_ns, scanned_ns;	/* CLOCK_MONOTONIC */
+	bool missed;			/* there was no room: check all processes, as if .. */
+	bool all;			/* .. each had just been started */
+	uint64_t drained_ns;		/* CLOCK_MONOTONIC of the last drain .. */
+	uint64_t scanned_ns;		/* .. and of the last scan of all processes .. */
+	uint64_t took_ns;		/* .. which took this long */
 };
 
 /*
- * Start: from now on, while @discover reads a file or attaches to it, @drain is called to handle
- * the records in the buffer, which may call arrivals_put(); and reading ends at runtime_stopped().
- * Owns nothing.
+ * Start: from now on, while @discover reads a file, attaches to it or checks processes, @drain is
+ * called to handle the records in the buffer, which may call arrivals_put(); and reading ends at
+ * runtime_stopped(). Owns nothing.
  */
 void arrivals_open(struct arrivals *arrivals, struct discover *discover, void (*drain)(void *arg),
 		   void *arg);
@@ -33,8 +36,8 @@ void arrivals_open(struct arrivals *arrivals, struct discover *discover, void (*
 void arrivals_put(struct arrivals *arrivals, const struct event_exec *exec);
 
 /*
- * Check programs that were added, for some milliseconds or until one file has been read. Call it
- * after a drain. Return whether any are left.
+ * Check programs that were added, for some milliseconds or until one file has been read, and now
+ * and then all processes. Call it after a drain. Return whether any are left.
  */
 bool arrivals_check(struct arrivals *arrivals);
 

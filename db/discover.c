@@ -19,8 +19,9 @@
 #define COMM_LEN	15
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
 #define COMMS_MAX	4096	/* names of programs that were executed */
-#define SCAN_NS		3000000000u	/* least time between two scans of all processes */
-#define SCAN_SHARE	100	/* they take at most 1/SCAN_SHARE of the time */
+#define SHARE_FIRST	4	/* files of each user, before any has more */
+#define SHARE		256	/* files of one user */
+#define SHARE_SLOW	64	/* .. if they are not detached at once */
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two tries */
 
@@ -105,7 +106,7 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 	return 0;
 }
 
-static struct target *discover_target(struct discover *d, const struct process_file *file)
+static struct target *discover_target(const struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; i < d->ntargets; i++)
 		if (process_file_same(&d->targets[i].file, file))
@@ -147,8 +148,11 @@ static int mains_each(void *arg, const struct process *process)
 {
 	struct mains *mains = arg;
 	const struct target *target = discover_target(mains->discover, &process->file);
+	const struct elf_pause *pause = &mains->discover->common.pause;
 	struct mains_target *of;
 
+	if (pause->pause)
+		pause->pause(pause->arg);
 	if (!target || target < mains->discover->targets + mains->first)
 		return 0;
 	if (discover_wants_process(mains->discover, process))
@@ -201,9 +205,9 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	int err = -ENOENT;
 
 	if (!d->filter->npaths && !d->filter->npids &&
-	    unused_attached(d->targets, d->ntargets) >= d->forget_at &&
-	    unused_detach(d->targets, d->ntargets))
-		d->forget_at = FORGET_AT + unused_attached(d->targets, d->ntargets);
+	    unused_attached(d->targets, d->ntargets, NULL) >= d->forget_at &&
+	    unused_detach(d->targets, d->ntargets, NULL, 0, &d->common.pause))
+		d->forget_at = FORGET_AT + unused_attached(d->targets, d->ntargets, NULL);
 	more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	if (!more)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
@@ -232,10 +236,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 	return 0;
 }
 
-/*
- * Detach from a file that was rewritten in place: the inode is the same, but the instructions at
- * the sites are not.
- */
+/* Detach from a file that was rewritten in place: the instructions at the sites are others. */
 static void discover_outdate(struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; d->targets && i < d->ntargets; i++) {
@@ -277,11 +278,26 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	else
 		err = discover_attach(d, engine, fd, process->exe, error);
 	close(fd);
+	if (!err)
+		d->targets[d->ntargets - 1].uid = process->uid;
 	if (err && (engine || d->filter->npaths) && error_is_content(error))
 		detect_reject(&d->detect, process);
 	if (!err)
 		discover_await_server(d, process);
 	return err;
+}
+
+/* Return whether @process may be attached to. If not, that is reported once a user. */
+static bool discover_has_share(struct discover *d, const struct process *process)
+{
+	struct error error = { .kind = ERROR_NONE };
+
+	if (discover_target(d, &process->file) ||
+	    share_allows(&d->share, d->targets, d->ntargets, process))
+		return true;
+	if (share_refuse(&d->share, process, &error))
+		d->error(d->listener, &error);
+	return false;
 }
 
 static int discover_attach_path(struct discover *d, const char *path, struct error *error)
@@ -319,22 +335,29 @@ struct scan {
 	struct discover *discover;
 	struct error *error;
 	int err;
+	bool first;			/* only the first files of each user .. */
+	bool more;			/* .. and there are others */
 };
 
 /* Attach to @process if it is a wanted server. Keep the first failure and go on. */
 static int scan_each(void *arg, const struct process *process)
 {
 	struct scan *scan = arg;
+	struct discover *d = scan->discover;
 	struct error error = { .kind = ERROR_NONE };
 	const char *engine;
 	int err;
 
-	if (runtime_stopped(scan->discover->runtime))
+	if (runtime_stopped(d->runtime))
 		return 0;
-	engine = discover_engine(scan->discover, process);
-	if (!engine)
+	if (scan->first && !share_allows(&d->share, d->targets, d->ntargets, process)) {
+		scan->more = true;
 		return 0;
-	err = discover_attach_process(scan->discover, engine, process, &error);
+	}
+	engine = discover_engine(d, process);
+	if (!engine || !discover_has_share(d, process))
+		return 0;
+	err = discover_attach_process(d, engine, process, &error);
 	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && !scan->err && process_is_named(process)) {
 		scan->err = err;
@@ -351,9 +374,15 @@ static int scan_each(void *arg, const struct process *process)
  */
 static int discover_scan(struct discover *d, struct error *error)
 {
-	struct scan scan = { .discover = d, .error = error };
-	int err = process_each(engine_is_executable, scan_each, &scan);
+	struct scan scan = { .discover = d, .error = error, .first = true };
+	int err;
 
+	d->share.files = SHARE_FIRST;
+	err = process_each(engine_is_executable, scan_each, &scan);
+	d->share.files = d->runtime->method == ATTACH_MULTI ? SHARE : SHARE_SLOW;
+	scan.first = false;
+	if (!err && scan.more)
+		err = process_each(engine_is_executable, scan_each, &scan);
 	if (err)
 		return error_set(error, ERROR_PROC, err, NULL, NULL);
 	if (!scan.err)
@@ -476,7 +505,7 @@ static void discover_check(struct discover *d, const struct process *process)
 				detect_is_rejected(&d->detect, process) : !engine)
 		return;
 	d->started = true;
-	if (d->filter->npids)
+	if (d->filter->npids || !discover_has_share(d, process))
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
@@ -502,29 +531,10 @@ static void discover_loading(struct discover *d, uint32_t pid)
 	}
 }
 
-static int later_each(void *arg, const struct process *process)
+void discover_running(struct discover *d, const struct process *process)
 {
-	struct discover *d = arg;
-
 	if (!process_is_loading(process) && !discover_target(d, &process->file))
 		discover_check(d, process);
-	return 0;
-}
-
-/*
- * Find the servers whose exec was not reported: because another program of the same name was
- * executed before, or because the buffer was full.
- */
-static void discover_unreported(struct discover *d)
-{
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), ns;
-
-	if (d->filter->npids || d->filter->npaths || begin_ns < d->scan_ns)
-		return;
-	if (d->scan_ns)
-		process_each(engine_is_executable, later_each, d);
-	ns = (clock_ns(CLOCK_MONOTONIC) - begin_ns) * SCAN_SHARE;
-	d->scan_ns = begin_ns + (ns > SCAN_NS ? ns : SCAN_NS);
 }
 
 bool discover_again(struct discover *d)
@@ -533,7 +543,6 @@ bool discover_again(struct discover *d)
 	struct process process;
 	bool left = false;
 
-	discover_unreported(d);
 	for (struct loading *l = d->loading; l < d->loading + DISCOVER_LOADING; l++) {
 		if (l->pid && now >= l->next_ns) {
 			l->next_ns = now + LOADING_NS;

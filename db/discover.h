@@ -8,6 +8,7 @@
 
 #include "bpf/event.h"
 #include "db/detect.h"
+#include "db/share.h"
 #include "db/target.h"
 #include "db/user_engine.h"
 #include "loader/runtime.h"
@@ -67,9 +68,9 @@ struct discover {
 	struct target *targets;
 	size_t ntargets;
 	size_t forget_at;		/* attached targets at which to detach unused ones */
+	struct share share;		/* without a limit for ->pids and ->paths */
 	uint32_t wanted[DISCOVER_PIDS];	/* main processes of filter->pids */
 	size_t nwanted;
-	uint64_t scan_ns;		/* CLOCK_MONOTONIC of the next scan; 0: none is planned */
 	bool started;			/* a wanted server was started; its reader clears it */
 
 	/* Private. */
@@ -102,10 +103,10 @@ int discover_find(struct discover *d, struct error *error);
 /* Handle the exec of a program: if it is a wanted server, attach to it and call ->server. */
 void discover_executed(struct discover *d, const struct event_exec *exec);
 
-/*
- * Check processes again whose program was not mapped yet and, now and then, all processes. Return
- * whether any are left of the former.
- */
+/* Check a process whose exec was not reported, as discover_executed() does. */
+void discover_running(struct discover *d, const struct process *process);
+
+/* Check processes again whose program was not mapped yet. Return whether any are left. */
 bool discover_again(struct discover *d);
 
 /* Return what is still needed to find and attach to servers, SANDBOX_* of loader/sandbox.h. */

@@ -37,6 +37,7 @@ struct target {
 	const struct engine *engine;
 	struct process_file file;
 	uint32_t id;			/* of its events */
+	uint32_t uid;			/* of a process for which it was attached; 0 with a path */
 	struct uprobe_links links;
 	uint64_t *semaphores;		/* addresses of those in use, as linked; owned */
 	size_t nsemaphores;

@@ -5,12 +5,13 @@
 
 #include "db/engines.h"
 
-#define FORGET_ONCE	2	/* at once: the kernel needs a while for each */
+#define FORGET_ONCE	16	/* at once: the kernel needs a while, for all of them as for one */
 
 struct in_use {
 	const struct target *targets;
 	size_t ntargets;
 	bool *target;			/* by index in ->targets */
+	const struct elf_pause *pause;
 };
 
 static int in_use_each(void *arg, const struct process *process)
@@ -20,21 +21,34 @@ static int in_use_each(void *arg, const struct process *process)
 	for (size_t i = 0; i < in_use->ntargets; i++)
 		if (process_file_same(&in_use->targets[i].file, &process->file))
 			in_use->target[i] = true;
+	if (in_use->pause->pause)
+		in_use->pause->pause(in_use->pause->arg);
 	return 0;
 }
 
-size_t unused_attached(const struct target *targets, size_t ntargets)
+size_t unused_attached(const struct target *targets, size_t ntargets, const uint32_t *uid)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < ntargets; i++)
-		n += targets[i].file.ino != 0;
+		n += targets[i].file.ino && (!uid || targets[i].uid == *uid);
 	return n;
 }
 
-bool unused_detach(struct target *targets, size_t ntargets)
+static bool target_is_of(const struct target *target, const uint32_t *uids, size_t nuids)
 {
-	struct in_use in_use = { targets, ntargets, calloc(ntargets + 1, sizeof(*in_use.target)) };
+	while (nuids--)
+		if (uids[nuids] == target->uid)
+			return true;
+	return false;
+}
+
+bool unused_detach(struct target *targets, size_t ntargets, const uint32_t *uids, size_t nuids,
+		   const struct elf_pause *pause)
+{
+	struct in_use in_use = { targets, ntargets, calloc(ntargets + 1, sizeof(*in_use.target)),
+				 pause };
+	struct uprobe_links links = { 0 };
 	size_t gone = 0;
 	bool all = in_use.target &&
 		   !process_each(engine_is_executable, in_use_each, &in_use);
@@ -42,13 +56,16 @@ bool unused_detach(struct target *targets, size_t ntargets)
 	for (size_t i = 0; all && i < ntargets; i++) {
 		struct target *target = &targets[i];
 
-		if (!target->file.ino || in_use.target[i])
+		if (!target->file.ino || in_use.target[i] ||
+		    (nuids && !target_is_of(target, uids, nuids)))
 			continue;
 		if (gone++ == FORGET_ONCE)
 			break;
+		uprobe_set_move(&links, &target->links);
 		target_close(target);
 		target->file.ino = 0;
 	}
+	uprobe_set_detach(&links);
 	free(in_use.target);
 	return all && gone < FORGET_ONCE;
 }

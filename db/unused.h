@@ -11,13 +11,14 @@
 
 #include "db/target.h"
 
-/* Return the number of attached targets. */
-size_t unused_attached(const struct target *targets, size_t ntargets);
+/* Return the number of attached targets: of those of user *@uid, or of all if that is NULL. */
+size_t unused_attached(const struct target *targets, size_t ntargets, const uint32_t *uid);
 
 /*
- * Detach from a few files that no process runs; an exec attaches them again. Return whether none is
- * left.
+ * Detach from some files that no process runs: of the @nuids users @uids or, if that is 0, of all;
+ * an exec attaches them again. @pause is called meanwhile. Return whether none is left.
  */
-bool unused_detach(struct target *targets, size_t ntargets);
+bool unused_detach(struct target *targets, size_t ntargets, const uint32_t *uids, size_t nuids,
+		   const struct elf_pause *pause);
 
 #endif

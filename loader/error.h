@@ -34,6 +34,7 @@ enum error_kind {
 	ERROR_NOTE,		/* writing the note of semaphores */
 	ERROR_SEMAPHORE,	/* writing to the memory of a process, subject: its PID */
 	ERROR_TOO_MANY,		/* subject: of what */
+	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */
 	ERROR_PROBE,		/* a probe lacks what was requested, subject: its name, detail */
 };
 

@@ -9,9 +9,14 @@
 #define arrivals_check		tested_check
 
 #define discover_executed	fake_executed
+#define discover_running	fake_running
+#define share_make_room		fake_make_room
 #define process_each		fake_each
 #define clock_ns		fake_clock_ns
 void fake_executed(struct discover *d, const struct event_exec *exec);
+void fake_running(struct discover *d, const struct process *process);
+void fake_make_room(const struct share *share, struct target *targets, size_t ntargets,
+		    const struct elf_pause *pause);
 int fake_each(bool (*is_program)(const char *name),
 	      int (*each)(void *arg, const struct process *process), void *arg);
 uint64_t fake_clock_ns(clockid_t clock);
@@ -22,12 +27,13 @@ uint64_t fake_clock_ns(clockid_t clock);
 #define MS	1000000u
 
 static uint64_t now_ns, check_ns;		/* the time, and how long a check takes */
-static unsigned int drains, scans, pauses;
+static unsigned int drains, scans, pauses, running;
 static uint32_t seen[4 * ARRIVALS_MAX];
 static size_t nseen;
 static bool stop, reads;			/* the tool is to end; a check reads a file */
 static struct arrivals arrivals;
 static struct discover discover;
+static struct server_filter filter;
 static struct runtime runtime;
 
 uint64_t fake_clock_ns(clockid_t clock)
@@ -64,6 +70,20 @@ int fake_each(bool (*is_program)(const char *name),
 	return ret;
 }
 
+void fake_running(struct discover *d, const struct process *process)
+{
+	CHECK(d == &discover && process->pid <= 10);
+	running++;
+	now_ns += check_ns;
+}
+
+void fake_make_room(const struct share *share, struct target *targets, size_t ntargets,
+		    const struct elf_pause *pause)
+{
+	CHECK(share == &discover.share && targets == discover.targets && !ntargets);
+	CHECK(pause == &discover.common.pause);
+}
+
 static void on_drain(void *arg)
 {
 	CHECK(arg == &now_ns);
@@ -79,7 +99,7 @@ static bool on_stopped(void *arg)
 
 static void begin(void)
 {
-	drains = scans = pauses = 0;
+	drains = scans = pauses = running = 0;
 	nseen = 0;
 	stop = reads = false;
 	now_ns = 1000000000000u;
@@ -87,6 +107,8 @@ static void begin(void)
 	runtime.config.stopped = on_stopped;
 	runtime.config.arg = &now_ns;
 	discover.runtime = &runtime;
+	filter = (struct server_filter){ .engine = NULL };
+	discover.filter = &filter;
 	arrivals_open(&arrivals, &discover, on_drain, &now_ns);
 }
 
@@ -151,7 +173,9 @@ static void missed(void)
 	begin();
 	for (uint32_t i = 0; i < ARRIVALS_MAX + 10; i++)
 		put(100 + i);
-	CHECK(!arrivals_check(&arrivals) && nseen == ARRIVALS_MAX + 10 && scans == 1);
+	CHECK(arrivals_check(&arrivals) && nseen == ARRIVALS_MAX && !scans);
+	now_ns += 1000 * MS;
+	CHECK(!arrivals_check(&arrivals) && nseen == ARRIVALS_MAX + 10 && scans == 1 && !running);
 	for (uint32_t i = 0; i < ARRIVALS_MAX + 1; i++)
 		put(100 + i);
 	CHECK(arrivals_check(&arrivals) && scans == 1);
@@ -170,11 +194,36 @@ static void missed(void)
 	CHECK(scans == 3 && nseen < ARRIVALS_MAX + 5, "%zu", nseen);
 }
 
+/* All processes are checked now and then, in a small part of the time; records are handled. */
+static void all_processes(void)
+{
+	static const uint32_t pid = 1;
+
+	begin();
+	check_ns = 20 * MS;
+	CHECK(!arrivals_check(&arrivals) && !scans);
+	now_ns += SCAN_NS - MS;
+	CHECK(!arrivals_check(&arrivals) && !scans, "not yet");
+	now_ns += MS;
+	CHECK(!arrivals_check(&arrivals) && scans == 1 && running == 10 && drains == 10, "%u %u",
+	      running, drains);
+	now_ns += SCAN_NS;
+	CHECK(!arrivals_check(&arrivals) && scans == 1, "it took 0.2 s");
+	now_ns += 20 * (uint64_t)SCAN_NS;
+	stop = true;
+	CHECK(!arrivals_check(&arrivals) && scans == 2 && running == 11, "%u", running);
+	stop = false;
+	filter = (struct server_filter){ .pids = &pid, .npids = 1 };
+	now_ns += 100 * (uint64_t)SCAN_NS;
+	CHECK(!arrivals_check(&arrivals) && scans == 2, "all servers are known");
+}
+
 int main(void)
 {
 	RUN(in_order);
 	RUN(in_slices);
 	RUN(drained);
 	RUN(missed);
+	RUN(all_processes);
 	return check_done();
 }

@@ -25,6 +25,10 @@
 #define discover_close		tested_close
 #define unused_attached		tested_unused_attached
 #define unused_detach		tested_unused_detach
+#define discover_running	tested_running
+#define share_allows		tested_share_allows
+#define share_refuse		tested_share_refuse
+#define share_make_room		tested_share_make_room
 #include "db/discover.h"
 
 /* Calls that read the host or the kernel. */
@@ -53,7 +57,7 @@
 #define feature_has		fake_feature_has
 #include "tests/unit/check.h"
 
-#define FILES_MAX	96
+#define FILES_MAX	600
 #define FD_FIRST	1000
 #define PIDS		1	/* maps */
 #define SERVERS		2
@@ -70,6 +74,7 @@ static struct fake_file {
 static struct fake_process {
 	uint32_t pid, ppid;
 	const char *path;
+	uint32_t uid;
 	bool loading;
 } processes[FILES_MAX];
 
@@ -93,7 +98,8 @@ static bool fake_fill(const struct fake_process *from, struct process *process)
 {
 	const struct fake_file *file = file_find(from->path);
 
-	*process = (struct process){ .pid = from->pid, .ppid = from->ppid, .ns_pid = from->pid };
+	*process = (struct process){ .pid = from->pid, .ppid = from->ppid, .ns_pid = from->pid,
+				     .uid = from->uid };
 	snprintf(process->exe, sizeof(process->exe), "%s", from->path);
 	process->file.ino = file ? file->ino : 1;
 	return true;
@@ -272,6 +278,7 @@ static bool fake_feature_has(struct features *features, enum feature feature)
 }
 
 #include "db/discover.c"
+#include "db/share.c"
 #include "db/unused.c"
 
 static void on_server(void *listener, const struct server_info *server)
@@ -628,37 +635,99 @@ static void by_loader(void)
 	close_all(&d, &error);
 }
 
-/* Servers whose exec was not reported are found by a scan, which is not made all the time. */
+/* Have discovery check all processes. */
+static void check_all(struct discover *d)
+{
+	struct process process;
+
+	share_make_room(&d->share, d->targets, d->ntargets, &d->common.pause);
+	for (size_t i = 0; i < nprocesses; i++)
+		if (fake_fill(&processes[i], &process))
+			discover_running(d, &process);
+}
+
+/* Servers whose exec was not reported. */
 static void unreported(void)
 {
 	const struct server_filter filter = { .engine = "mysql" };
-	const uint32_t pid = 30;
-	const struct server_filter one = { .pids = &pid, .npids = 1 };
 	struct error error = { 0 };
 	struct discover d;
 
 	make_world();
 	nprocesses = 1;
-	CHECK(!find(&d, &filter, &error) && !discover_again(&d) && !d.ntargets);
+	CHECK(!find(&d, &filter, &error) && !d.ntargets);
 	add_process(30, 1, "/usr/mariadbd");
-	now_ns += SCAN_NS - 1;
-	CHECK(!discover_again(&d) && !d.ntargets, "not yet");
-	now_ns += 1;
-	CHECK(!discover_again(&d) && d.ntargets == 1 && d.started);
+	processes[1].loading = true;
+	check_all(&d);
+	CHECK(!d.ntargets && !discover_again(&d));
+	processes[1].loading = false;
+	check_all(&d);
+	CHECK(d.ntargets == 1 && d.started);
 	EXPECT("/usr/mariadbd");
-	now_ns += SCAN_NS;
-	CHECK(!discover_again(&d) && d.ntargets == 1, "once");
+	check_all(&d);
+	CHECK(d.ntargets == 1, "once");
 	close_all(&d, &error);
+}
 
-	/* With -p all servers are known. */
+static size_t count_attached(uint32_t uid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < nprocesses; i++)
+		n += processes[i].uid == uid && file_find(processes[i].path)->attached;
+	return n;
+}
+
+/* A user who runs many files: others come first, and a part of his is not traced, which is said. */
+static void shares(void)
+{
+	static char paths[2 * SHARE][32];
+	struct server_filter filter = { .engine = NULL };
+	struct error error = { 0 };
+	struct discover d;
+	struct target *last;
+
 	make_world();
-	CHECK(!find(&d, &one, &error) && d.ntargets == 1);
-	add_process(31, 1, "/pg/postgres");
-	now_ns += 2 * (uint64_t)SCAN_NS;
-	CHECK(!discover_again(&d));
-	now_ns += 2 * (uint64_t)SCAN_NS;
-	CHECK(!discover_again(&d) && d.ntargets == 1);
+	nprocesses = 1;
+	for (size_t i = 0; i < SHARE + 10; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "/own%zu/mysqld", i);
+		add_file(paths[i], "mysql", "mysql");
+		add_process(100 + (uint32_t)i, 1, paths[i]);
+		processes[nprocesses - 1].uid = 1001;
+	}
+	add_process(900, 1, "/pg/postgres");
+	processes[nprocesses - 1].uid = 26;
+	CHECK(!find(&d, &filter, &error));
+	CHECK(d.ntargets == SHARE + 1 && count_attached(1001) == SHARE, "%zu", d.ntargets);
+	last = &d.targets[SHARE_FIRST];
+	CHECK(last->uid == 26 && !strcmp(last->path, "/pg/postgres"), "%s", last->path);
+	CHECK(nerrors == 1 && strstr(said, "/own256/"), "%zu %s", nerrors, said);
+	/* Others have theirs, root has no limit, and the file of another user may be used. */
+	add_process(901, 1, "/usr/mariadbd");
+	processes[nprocesses - 1].uid = 27;
+	execute(&d, 901, "mariadbd");
+	add_process(902, 1, "/opt/renamed");
+	execute(&d, 902, "renamed");
+	CHECK(file_find("/usr/mariadbd")->attached && file_find("/opt/renamed")->attached);
+	execute(&d, 100 + SHARE + 1, "mysqld");
+	CHECK(count_attached(1001) == SHARE && nerrors == 1);
+	/* When some end, others take their place. */
+	processes[1].path = processes[2].path = processes[3].path = "/sbin/init";
+	check_all(&d);
+	CHECK(count_attached(1001) == SHARE && !file_find(paths[0])->attached, "%zu",
+	      count_attached(1001));
 	close_all(&d, &error);
+	/* Paths that are given have no limit. */
+	make_world();
+	for (uint32_t i = 0; i < SHARE + 10; i++)
+		add_file(paths[i], "mysql", "mysql");
+	filter = (struct server_filter){ .npaths = SHARE + 10 };
+	filter.paths = calloc(filter.npaths, sizeof(*filter.paths));
+	for (size_t i = 0; i < filter.npaths; i++)
+		((const char **)(uintptr_t)filter.paths)[i] = paths[i];
+	CHECK(!find(&d, &filter, &error) && d.ntargets == SHARE + 10 && !nerrors);
+	close_all(&d, &error);
+	free((void *)(uintptr_t)filter.paths);
 }
 
 static void rewritten(void)
@@ -715,6 +784,7 @@ int main(void)
 	RUN(later);
 	RUN(by_loader);
 	RUN(unreported);
+	RUN(shares);
 	RUN(rewritten);
 	RUN(unused);
 	return check_done();
