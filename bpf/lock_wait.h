@@ -77,16 +77,23 @@ static __attribute__((noinline)) void wait_end(void *ctx, __u64 key, __u32 flags
 	wait_forget(key, wait->counted);
 }
 
-/* Drop what is kept for thread @tid, whose ID another thread may get. */
+/*
+ * Drop what is kept for thread @tid of the current process, whose ID another thread may get, or has
+ * already got: that one's wait stays.
+ */
 INLINE void waits_end(void *ctx, __u32 tid)
 {
+	__u32 pid = id_seen(bpf_get_current_pid_tgid()) >> 32;
 	__u64 key = tid, lwlock_key = key | WAIT_LWLOCK;
+	const struct event_lock *wait = bpf_map_lookup_elem(waits, &key);
 	const struct event_lock *lwlock = bpf_map_lookup_elem(waits, &lwlock_key);
 
-	wait_end(ctx, key, LOCK_FAILED);
-	if (lwlock)
+	if (wait && wait->pid == pid)
+		wait_end(ctx, key, LOCK_FAILED);
+	if (lwlock && lwlock->pid == pid)
 		wait_forget(lwlock_key, lwlock->counted);
-	bpf_map_delete_elem(rows, &key);
+	if (!wait || wait->pid == pid)
+		bpf_map_delete_elem(rows, &key);
 }
 
 #endif
