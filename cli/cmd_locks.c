@@ -25,7 +25,7 @@ struct cmd_locks {
 	struct locks_table table;
 	struct locks_graph graph;
 	void (*server)(void *arg, const struct server_info *server);
-	uint64_t summed;		/* LWLock waits in the table */
+	uint64_t lines;			/* of the table, once it was printed */
 	int dot;			/* file; -1: none */
 	bool terminal;
 	bool running;			/* the wait last printed has not ended */
@@ -91,8 +91,6 @@ static int locks_table(struct cmd_locks *cmd)
 
 	if (n < 0)
 		return (int)n;
-	for (ssize_t i = 0; i < n; i++)
-		cmd->summed += counts[i].sum.count;
 	locks_table_add_lwlocks(&cmd->table, counts, (size_t)n);
 	free(counts);
 	locks_table_sort(&cmd->table);
@@ -100,6 +98,7 @@ static int locks_table(struct cmd_locks *cmd)
 		locks_json_sums(&cmd->loop.out, &cmd->table);
 	else
 		locks_table_print(&cmd->table);
+	cmd->lines = cmd->table.nsums;
 	return output_flush(&cmd->loop.out);
 }
 
@@ -135,7 +134,8 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
 	locks_summary(cmd->locks, summary);
-	summary->printed = loop->counted + cmd->summed;
+	summary->printed = loop->options.stat ? cmd->lines : loop->counted;
+	summary->printed_noun = loop->options.stat ? "lines" : NULL;
 	if (loop->ending)
 		summary->table_full += cmd->table.unsummed;
 }

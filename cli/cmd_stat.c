@@ -245,7 +245,7 @@ static void stat_summary(struct loop *loop, struct summary *summary)
 
 	tracer_summary(stat->tracing.tracer, summary);
 	summary->printed = stat->shown;
-	summary->waits = loop->options.wait;
+	summary->printed_noun = loop->options.wait ? "waits" : NULL;
 }
 
 static const struct loop_ops stat_ops = {

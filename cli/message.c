@@ -472,9 +472,11 @@ static void message_users(struct output *err, const struct owners_report *users)
 
 void message_summary(struct output *err, const char *noun, const struct summary *summary)
 {
-	output_printf(err, "dbslower: %llu %s, %llu %sshown",
+	const char *what = summary->printed_noun;
+
+	output_printf(err, "dbslower: %llu %s, %llu %s%sshown",
 		      (unsigned long long)summary->statements, noun,
-		      (unsigned long long)summary->printed, summary->waits ? "waits " : "");
+		      (unsigned long long)summary->printed, what ? what : "", what ? " " : "");
 	message_losses(err, summary);
 	message_users(err, &summary->users);
 }

@@ -406,7 +406,9 @@ def test_table_and_graph(tool, server, sessions, tmp_path):
         ("relation", f"other ({other})", "AccessExclusiveLock"): 1, ("relation", f"other ({other})", "AccessShareLock"): 1}, traced.said()
     for one in rows.values():
         assert 0 < one["max_ms"] <= one["total_ms"] and not one["failed"]
-    assert not traced.waits
+    printed = [one for one in traced.objects() if one["type"] == "lock_stat"]
+    assert not traced.waits and traced.summary["printed"] == len(printed) < traced.summary["waits"]
+    assert f" {len(printed)} lines shown" in traced.stderr, traced.said()
     assert dot.stat().st_mode & 0o777 == 0o600		# texts are in it
     nodes, edges = parse_dot(dot.read_text())
     assert set(nodes) == {str(one.pid) for one in (holder, waiter, behind)}
