@@ -152,7 +152,10 @@ static int cmd_locks_drain(struct loop *loop)
 
 static int cmd_locks_sleep(struct loop *loop)
 {
-	return locks_sleep(((struct cmd_locks *)loop)->locks);
+	const struct cmd_locks *cmd = (struct cmd_locks *)loop;
+
+	loop->sleep_ms = locks_sleep_ms(cmd->locks);
+	return locks_sleep(cmd->locks);
 }
 
 static void cmd_locks_running(struct loop *loop)

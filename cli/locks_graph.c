@@ -56,7 +56,6 @@ void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
 	struct locks_edge edge = {
 		.mode = locks_wait_mode(wait->event),
 		.deadlock = wait->event->flags & LOCK_DEADLOCK, .waits = 1,
-		.total_ns = wait->duration_ns,
 	};
 	char object[LOCKS_OBJECT - 32];
 
@@ -69,6 +68,7 @@ void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
 	for (unsigned int i = 0; i < wait->info->nholders; i++) {
 		edge.holder = locks_backend_id(&wait->info->holders[i]);
 		edge.queued = wait->info->holders[i].queued;
+		edge.total_ns = wait->info->holders[i].blocked_ns;
 		add_node(graph, &wait->info->holders[i]);
 		add_edge(graph, &edge);
 	}

@@ -25,9 +25,11 @@ static void json_holder(struct output *out, const struct lock_backend *backend)
 	if (backend->connection)
 		json_number(out, ",\"connection_id\":", backend->connection);
 	output_string(out, backend->queued ? ",\"queued\":true" : ",\"queued\":false");
+	output_string(out, ",\"blocked_ms\":");
+	output_fixed(out, backend->blocked_ns, 6);
 	if (backend->valid)
 		output_string(out, backend->running ? ",\"running\":true" : ",\"running\":false");
-	if (backend->valid)
+	if (backend->idle_valid)
 		output_string(out, backend->idle ? ",\"idle_in_transaction\":true" :
 						 ",\"idle_in_transaction\":false");
 	if (backend->idle_ns) {
@@ -36,6 +38,16 @@ static void json_holder(struct output *out, const struct lock_backend *backend)
 	}
 	json_text(out, backend);
 	output_char(out, '}');
+}
+
+static void json_holders(struct output *out, const struct lock_info *info)
+{
+	output_string(out, ",\"holders\":[");
+	for (unsigned int i = 0; i < info->nholders; i++) {
+		output_string(out, i ? "," : "");
+		json_holder(out, &info->holders[i]);
+	}
+	output_char(out, ']');
 }
 
 /* Append the members of the lock: of a heavyweight lock also the fields of its tag. */
@@ -51,6 +63,8 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 		json_string(out, ",\"lock\":\"", wait->kind);
 	if (*object)
 		json_string(out, ",\"object\":\"", object);
+	if (wait->info && *wait->info->index)
+		json_string(out, ",\"index\":\"", wait->info->index);
 	if (*locks_wait_mode(event))
 		json_string(out, ",\"mode\":\"", locks_wait_mode(event));
 	if (event->flags & (LOCK_LWLOCK | LOCK_SESSION))
@@ -86,12 +100,8 @@ void locks_json_wait(struct output *out, const struct lock_wait *wait)
 	json_lock(out, wait);
 	if (info) {
 		json_text(out, &info->self);
-		output_string(out, ",\"holders\":[");
-		for (unsigned int i = 0; i < info->nholders; i++) {
-			output_string(out, i ? "," : "");
-			json_holder(out, &info->holders[i]);
-		}
-		output_char(out, ']');
+		if (info->known || info->nholders)
+			json_holders(out, info);
 		if (info->more)
 			json_number(out, ",\"more_holders\":", info->more);
 	}

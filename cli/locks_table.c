@@ -46,18 +46,28 @@ static void show_text(struct output *out, const struct lock_backend *backend)
 	output_string(out, backend->cut ? "..." : "");
 }
 
-/* Append "held by 4240, idle in transaction for 3.2 s; its last statement: UPDATE …". */
-static void show_holder(struct output *out, const struct lock_backend *backend)
+/* Append "held by 4240, …"; of one of @several, "held by 4240 for 101.4 ms, …". */
+static void show_who(struct output *out, const struct lock_backend *backend, bool several)
 {
 	output_string(out, INDENT);
 	output_string(out, backend->queued ? "queued behind " : "held by ");
-	if (!backend->pid) {
-		output_string(out, "a prepared transaction\n");
-		return;
-	}
-	if (backend->connection)
+	if (!backend->pid)
+		output_string(out, "a prepared transaction");
+	else if (backend->connection)
 		output_string(out, "connection ");
-	output_u64(out, locks_backend_id(backend));
+	if (backend->pid)
+		output_u64(out, locks_backend_id(backend));
+	if (several) {
+		output_string(out, " for ");
+		output_fixed(out, backend->blocked_ns / 1000, 3);
+		output_string(out, " ms");
+	}
+}
+
+/* Append "held by 4240, idle in transaction for 3.2 s; its last statement: UPDATE …". */
+static void show_holder(struct output *out, const struct lock_backend *backend, bool several)
+{
+	show_who(out, backend, several);
 	if (backend->idle) {
 		output_string(out, ", idle in transaction");
 		if (backend->idle_ns) {
@@ -88,15 +98,16 @@ void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 {
 	const struct lock_info *info = wait->info;
 	struct output *out = table->out;
-	char object[LOCKS_OBJECT], lock[LOCKS_OBJECT + 32], number[OUTPUT_NUMBER + 2] = ">";
-	char holder[24] = "-";
+	char object[LOCKS_OBJECT], lock[LOCKS_OBJECT + LOCK_RELATION + 32];
+	char number[OUTPUT_NUMBER + 2] = ">", holder[24] = "-";
 
 	show_time(table, wait);
 	number[1 + output_format(number + 1, wait->duration_ns / 1000, 3)] = '\0';
 	output_printf(out, "%-7u %12s %-8s ", wait->event->pid, number + !wait->joined,
 		      locks_wait_outcome(wait));
 	locks_wait_object(wait, true, object, sizeof(object));
-	fmt_text(lock, sizeof(lock), "%s %s", *wait->kind ? wait->kind : "lock", object);
+	fmt_text(lock, sizeof(lock), "%s %s%s%s", *wait->kind ? wait->kind : "lock", object,
+		 info && *info->index ? ", index " : "", info ? info->index : "");
 	show_padded(out, lock, 36);
 	if (info && info->nholders && info->holders[0].pid)
 		fmt_text(holder, sizeof(holder), "%llu",
@@ -108,7 +119,7 @@ void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 		output_char(out, '-');
 	output_char(out, '\n');
 	for (unsigned int i = 0; info && i < info->nholders; i++)
-		show_holder(out, &info->holders[i]);
+		show_holder(out, &info->holders[i], info->nholders > 1);
 	if (info && info->more)
 		output_printf(out, INDENT "and %u more\n", info->more);
 	if (wait->ncycle)

@@ -189,7 +189,7 @@ static void loop_report(struct loop *loop)
 static int loop_trace(struct loop *loop)
 {
 	const struct loop_ops *ops = loop->ops;
-	int nap_ms = 1, filled, fd, err = 0;
+	int nap_ms = 1, sleep_ms, filled, fd, err = 0;
 
 	loop->reported_ns = loop_now();
 	while (!loop->done) {
@@ -205,7 +205,9 @@ static int loop_trace(struct loop *loop)
 			break;
 		fd = filled || !ops->sleep ? -EAGAIN : ops->sleep(loop);
 		nap_ms = fd >= 0 ? 1 : loop_nap(loop, nap_ms, filled);
-		loop->done = loop_wait(loop, fd >= 0 ? fd : -1, fd >= 0 ? SLEEP_MAX_MS : nap_ms);
+		sleep_ms = loop->sleep_ms && loop->sleep_ms < SLEEP_MAX_MS ? loop->sleep_ms :
+									     SLEEP_MAX_MS;
+		loop->done = loop_wait(loop, fd >= 0 ? fd : -1, fd >= 0 ? sleep_ms : nap_ms);
 	}
 	return err;
 }

@@ -58,6 +58,7 @@ struct loop {
 	struct output out, err;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	int nap_ms;			/* length of a nap; 0: adaptive */
+	int sleep_ms;			/* longest sleep, set by ->ops->sleep; 0: the default */
 	uint64_t counted;		/* limited by -n, see loop_count() */
 	bool done;			/* nothing more is printed */
 	bool failed;			/* ended by an error of the command */

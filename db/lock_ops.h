@@ -14,6 +14,7 @@ struct lock_query {
 	const struct backend_places *places;	/* of the server's file */
 	uint32_t text_bytes;		/* maximum length of each text */
 	bool again;			/* not the first try: the wait's end is not in the buffer */
+	bool named;			/* the lock's object is known */
 };
 
 /*

@@ -67,6 +67,8 @@ static unsigned int walk_cycle(struct walk *walk, const struct lock_waiter *w, u
 		const struct lock_waiter *next = lock_waits_of(walk->waits, pid);
 
 		walk->steps--;
+		if (!w->info.holders[i].current)
+			continue;
 		if (pid == walk->cycle[0] && pid)
 			return n;
 		for (unsigned int j = 1; next && j < n; j++)

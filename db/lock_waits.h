@@ -14,6 +14,7 @@ struct lock_waiter {
 	struct lock_info info;		/* valid if ->resolved */
 	bool resolved;
 	unsigned int tries;		/* left, to resolve the holders */
+	uint64_t due_ns;		/* when they are read again, CLOCK_MONOTONIC; 0: not set */
 };
 
 #define LOCK_WAITS_BUCKETS	4096

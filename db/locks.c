@@ -11,6 +11,7 @@
 #include "db/discover.h"
 #include "db/engines.h"
 #include "db/lock_engines.h"
+#include "db/lock_poll.h"
 #include "host/clock.h"
 #include "host/elf_map.h"
 #include "loader/runtime.h"
@@ -43,6 +44,7 @@ struct locks {
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
+	struct lock_poll poll;
 };
 
 /* Return the accessors of @engine for the text of a session's statement, or NULL. */
@@ -155,34 +157,18 @@ static void locks_set_deadline(struct locks *l)
 	l->resolve_deadline_ns = clock_ns(CLOCK_MONOTONIC) + RESOLVE_NS;
 }
 
-/* Replace the information of a wait by @info, unless that has less. Return whether it did. */
-static bool waiter_update(struct lock_waiter *w, struct lock_info *info, int err)
-{
-	/* A holder that is gone by now is the one that the backend waited for: keep it. */
-	if (w->resolved && (err || (!info->nholders && w->info.nholders))) {
-		lock_info_clear(info);
-		return false;
-	}
-	if (!*info->name)
-		memcpy(info->name, w->info.name, sizeof(info->name));
-	lock_info_clear(&w->info);
-	w->info = *info;
-	w->resolved = true;
-	return true;
-}
-
 /*
  * Resolve the holders of the awaited lock. On failure keep the previous result and return -errno;
- * -EAGAIN if the deadline of this drain has passed.
+ * -EAGAIN if the deadline of this drain has passed. @now: as for lock_info_update().
  */
-static int waiter_resolve(struct locks *l, struct lock_waiter *w)
+static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
 {
 	const struct target *target = &l->discover.targets[w->event.target_id];
 	const struct lock_ops *ops = target->engine->lock_ops;
 	const struct lock_query query = {
 		.event = &w->event, .places = &target->places, .text_bytes = l->config.text_bytes,
 		/* At the first try, the record of the wait's end may follow in the buffer. */
-		.again = w->tries < RESOLVE_TRIES,
+		.again = w->tries < RESOLVE_TRIES, .named = *w->info.object,
 	};
 	struct lock_info info;
 	void *state;
@@ -204,9 +190,12 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w)
 	}
 	if (l->config.redact)
 		lock_info_redact(&info, target->engine->dialect);
-	if (!waiter_update(w, &info, err))
-		return err;
-	if (ops->relation && !*w->info.name)
+	if (!w->resolved)
+		w->info.credited_ns = w->event.start_ns;
+	w->resolved = true;
+	lock_info_update(&w->info, &info, err, runtime_now(&l->rt), now);
+	/* Its catalog is read a limited number of times. */
+	if (ops->relation && !*w->info.name && !w->due_ns)
 		ops->relation(state, &w->event, w->info.name);
 	if (!err && w->info.nholders && (!ops->complete || ops->complete(state)))
 		w->tries = 0;
@@ -230,7 +219,10 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 	if (running)
 		wait.duration_ns = runtime_now(&l->rt) - event->start_ns;
 	wait.kind = event->flags & LOCK_LWLOCK ? "lwlock" :
-		    ops->kind(locks_state(l, event->target_id), event);
+		    ops->kind(locks_state(l, event->target_id),
+			      wait.info ? &wait.info->event : event);
+	if (wait.info)
+		lock_info_credit(&w->info, event->start_ns + wait.duration_ns);
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = lock_waits_cycle(&l->waiting, w, wait.cycle);
 	if (wait.duration_ns >= l->config.threshold_ns)
@@ -249,6 +241,8 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 			    ended.name);
 	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
+	if (!(event->flags & LOCK_LWLOCK))
+		lock_poll_changed(&l->poll, event);
 	locks_report(l, &ended, w, false);
 	if (w)
 		lock_waits_drop(&l->waiting, w);
@@ -275,7 +269,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 		w = lock_waits_add(&l->waiting, event);
 		if (w) {
 			w->tries = RESOLVE_TRIES;
-			waiter_resolve(l, w);
+			waiter_resolve(l, w, false);
 		}
 	}
 	return 0;
@@ -307,8 +301,9 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 	}
 	if (l->config.redact)
 		lock_info_redact(info, engine->dialect);
-	w->info = *info;
 	w->resolved = true;
+	w->info.credited_ns = event->start_ns;
+	lock_info_update(&w->info, info, 0, now, true);
 	if (engine->lock_ops->relation)
 		engine->lock_ops->relation(state, event, w->info.name);
 }
@@ -444,6 +439,23 @@ size_t locks_targets(const struct locks *l)
 	return l->discover.ntargets;
 }
 
+/* Read again who holds the locks of waits that last: another one may have got them. */
+static void locks_poll(struct locks *l)
+{
+	uint64_t begun = clock_ns(CLOCK_MONOTONIC), here = runtime_now(&l->rt);
+	struct lock_waiter *w = l->waiting.first;
+
+	if (!lock_poll_begin(&l->poll, begun))
+		return;
+	l->resolve_deadline_ns = begun + LOCK_POLL_PASS;
+	for (; w; w = w->next)
+		if (!w->tries && w->info.nholders &&
+		    lock_poll_due(&l->poll, w, begun, here - w->event.start_ns) &&
+		    waiter_resolve(l, w, false) == -EAGAIN)
+			break;
+	lock_poll_end(&l->poll, begun, clock_ns(CLOCK_MONOTONIC), w);
+}
+
 int locks_drain(struct locks *l)
 {
 	int filled;
@@ -458,9 +470,10 @@ int locks_drain(struct locks *l)
 	l->resolving = false;
 	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
 		if (w->tries)
-			waiter_resolve(l, w);
+			waiter_resolve(l, w, false);
 		l->resolving |= w->tries > 0;
 	}
+	locks_poll(l);
 	return filled;
 }
 
@@ -469,6 +482,15 @@ int locks_sleep(struct locks *l)
 	if (discover_again(&l->discover) || l->resolving || l->arriving)
 		return -EAGAIN;
 	return runtime_sleep(&l->rt);
+}
+
+int locks_sleep_ms(const struct locks *l)
+{
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), wake = l->poll.wake_ns;
+
+	if (!l->waiting.first || !wake)
+		return 0;
+	return wake > now ? (int)((wake - now) / 1000000 + 1) : 1;
 }
 
 void locks_running(struct locks *l)
@@ -482,7 +504,7 @@ void locks_running(struct locks *l)
 
 		next = w->next;
 		/* Report the holder's current statement rather than the earlier one. */
-		err = waiter_resolve(l, w);
+		err = waiter_resolve(l, w, true);
 		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found))
 			lock_waits_drop(&l->waiting, w);
 		else

@@ -73,6 +73,9 @@ size_t locks_targets(const struct locks *locks);
 int locks_drain(struct locks *locks);
 int locks_sleep(struct locks *locks);
 
+/* Return after how many ms locks_drain() is to be called also without a record; 0: never. */
+int locks_sleep_ms(const struct locks *locks);
+
 /* Call config->wait for each wait that has not ended, after resolving its holders again. */
 void locks_running(struct locks *locks);
 

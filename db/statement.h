@@ -52,7 +52,7 @@ struct summary {
 	uint64_t text_unreadable, text_truncated;
 	uint64_t value_unreadable, undecided;	/* of the command trace */
 	uint64_t running;	/* starts without an end because tracing ended */
-	const char *printed_noun;	/* what ->printed counts, "waits"; NULL: as ->statements */
+	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */
 };
 

@@ -216,7 +216,7 @@ static void reader_backend(const struct reader *r, struct lock_backend *backend)
 	char title[512];
 	ssize_t n;
 
-	backend->valid = r->places->query;
+	backend->valid = backend->idle_valid = r->places->query;
 	/* A background process runs no client's statement, but it is not idle either. */
 	backend->running = query || !reader_pointer(r, r->places->client);
 	if (query)
@@ -457,7 +457,11 @@ static int reader_queue(const struct reader *r, const char lock[LOCK_BYTES],
 			err = reader_keep(r, proc, true, info);
 		link = next[1];
 	}
-	return err;
+	if (err || link != head)
+		return err;
+	/* Not in the queue yet, or any more: then those in it are behind. */
+	lock_info_drop(info);
+	return -ENOENT;
 }
 
 /*
@@ -529,6 +533,8 @@ int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 		reader_link(&r, lock);
 	if (!err && !info->nholders)
 		err = reader_queue(&r, lock, info);
+	info->known = !err;
+	info->lock = r.lock;
 	reader_relation(&r, event->relation, info);
 	if (event->address)
 		info->event = *event;

@@ -234,7 +234,7 @@ class Locks(Tool):
 
     def sees(self, *pids):
         """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
-        self.wait_for(lambda tool: {one["pid"] for one in tool.ask() if one["holders"]} >= set(pids),
+        self.wait_for(lambda tool: {one["pid"] for one in tool.ask() if one.get("holders")} >= set(pids),
                       timeout=30, what=f"the waits of {pids}")
 
     def wait_of(self, pid):

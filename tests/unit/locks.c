@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of bpf/locks.bpf.c in the kernel: waits of threads whose ID becomes free. */
+/*
+ * Tests of bpf/locks.bpf.c in the kernel: waits of threads whose ID becomes free; of db/lock_info:
+ * holders that change during a wait; and of db/lock_poll.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
 #include "bpf/embed.h"
 #include "bpf/lock_event.h"
+#include "db/lock_poll.h"
 #include "loader/runtime.h"
 #include "tests/unit/check.h"
 #include "tests/unit/load.h"
@@ -125,8 +129,166 @@ static void exec_ends_own_wait(void)
 	runtime_close(&rt);
 }
 
+/* Update @info by a read at @now that found @n holders, whose PIDs are @pids. */
+static void read_holders(struct lock_info *info, uint64_t now, const uint32_t *pids, unsigned int n)
+{
+	struct lock_info fresh = { .known = true, .self.pid = 9 };
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct lock_backend backend = { .pid = pids[i], .valid = true, .running = true };
+
+		backend.text = strdup("select");
+		backend.len = 6;
+		lock_info_add(&fresh, &backend);
+	}
+	lock_info_update(info, &fresh, 0, now, false);
+}
+
+#define READ(info, now, ...)                                                         \
+	read_holders(info, now, (const uint32_t[]){ __VA_ARGS__ },                   \
+		     sizeof((const uint32_t[]){ __VA_ARGS__ }) / sizeof(uint32_t))
+
+static uint64_t blocked_by(const struct lock_info *info, uint32_t pid)
+{
+	for (unsigned int i = 0; i < info->nholders; i++)
+		if (info->holders[i].pid == pid)
+			return info->holders[i].blocked_ns;
+	return UINT64_MAX;
+}
+
+/* The time between two reads counts for the holders of the first one. */
+static void holders_are_credited(void)
+{
+	struct lock_info info = { .credited_ns = 1000 }, none = { .known = true, .self.pid = 9 };
+
+	none.known = false;
+	lock_info_update(&info, &none, -ENOENT, 1010, false);
+	CHECK(!info.known && !info.nholders);
+	READ(&info, 1020, 7);
+	CHECK(info.known && blocked_by(&info, 7) == 0);
+	READ(&info, 1100, 7, 8);
+	none = (struct lock_info){ .known = true, .self.pid = 9 };
+	lock_info_update(&info, &none, 0, 1150, false);
+	lock_info_update(&info, &none, -ESTALE, 1160, false);
+	READ(&info, 1200, 8);
+	lock_info_credit(&info, 1500);
+	lock_info_credit(&info, 1400);
+	CHECK(info.nholders == 2 && info.known && !info.more);
+	CHECK(blocked_by(&info, 7) == 200 && blocked_by(&info, 8) == 400, "%llu %llu",
+	      (unsigned long long)blocked_by(&info, 7), (unsigned long long)blocked_by(&info, 8));
+	CHECK(!info.holders[0].current && info.holders[1].current);
+	/* The session waits for another lock already. */
+	info.lock = 0x1000;
+	none = (struct lock_info){ .lock = 0x2000, .nholders = 1, .self.pid = 9 };
+	none.holders[0].pid = 5;
+	lock_info_update(&info, &none, 0, 1600, false);
+	CHECK(info.nholders == 2 && info.lock == 0x1000);
+	lock_info_clear(&info);
+}
+
+/* A backend that is ahead in the queue and then gets the lock is both, for a time each. */
+static void queued_is_not_held(void)
+{
+	struct lock_info info = { .credited_ns = 0 };
+	struct lock_info ahead = { .self.pid = 9, .nholders = 1, .known = true };
+
+	ahead.holders[0] = (struct lock_backend){ .pid = 7, .queued = true };
+	lock_info_update(&info, &ahead, 0, 10, false);
+	READ(&info, 30, 7);
+	lock_info_credit(&info, 100);
+	CHECK(info.nholders == 2 && info.holders[0].queued && !info.holders[1].queued);
+	CHECK(info.holders[0].blocked_ns == 30 && info.holders[1].blocked_ns == 70);
+	lock_info_clear(&info);
+}
+
+/* Of more than are kept, the one that held the lock for the shortest time is only counted. */
+static void holders_are_replaced(void)
+{
+	struct lock_info info = { .credited_ns = 0 };
+
+	for (uint32_t pid = 1; pid <= LOCK_HOLDERS_KEPT; pid++)
+		READ(&info, pid == 4 ? 3 * 100 + 1 : pid * 100, pid);
+	/* PIDs 1 to 8 held it for 200, 100, 1, 199, 100, 100 and 100 ns, and 8 still does. */
+	CHECK(info.nholders == LOCK_HOLDERS_KEPT && !info.more && blocked_by(&info, 3) == 1);
+	READ(&info, 900, 100, 2);
+	CHECK(info.nholders == LOCK_HOLDERS_KEPT && info.more == 1 && info.dropped == 1);
+	CHECK(blocked_by(&info, 3) == UINT64_MAX && blocked_by(&info, 2) == 100);
+	READ(&info, 1000, 1, 2, 4, 5, 6, 7, 8, 100);
+	READ(&info, 1100, 1, 2, 4, 5, 6, 7, 8, 200);
+	CHECK(blocked_by(&info, 2) == 300 && blocked_by(&info, 200) == 0 && info.more == 2);
+	lock_info_clear(&info);
+}
+
+/* A holder that was idle is not shown with the statement that ended its transaction. */
+static void idle_holders_stay_idle(void)
+{
+	struct lock_info info = { .credited_ns = 0 };
+	struct lock_info fresh = { .nholders = 1, .known = true, .self.pid = 9 };
+
+	READ(&info, 10, 7);
+	fresh.holders[0] = (struct lock_backend){ .pid = 7, .valid = true, .idle = true,
+						  .idle_ns = 5 };
+	lock_info_update(&info, &fresh, 0, 20, false);
+	CHECK(info.holders[0].idle && !info.holders[0].text);
+	READ(&info, 30, 7);
+	CHECK(info.holders[0].idle && info.holders[0].idle_ns == 5 && !info.holders[0].text);
+	CHECK(info.holders[0].blocked_ns == 30 && info.holders[0].current);
+	fresh = (struct lock_info){ .nholders = 1, .known = true, .self.pid = 9 };
+	fresh.holders[0] = (struct lock_backend){ .pid = 7, .valid = true, .running = true };
+	lock_info_update(&info, &fresh, 0, 40, true);
+	CHECK(!info.holders[0].idle && info.holders[0].running && info.nholders == 1);
+	lock_info_clear(&info);
+}
+
+/* The name of a user lock is a literal. */
+static void user_locks_are_redacted(void)
+{
+	struct lock_info info = { .event = { .flags = LOCK_SESSION, .kind = LOCK_WAITS_METADATA },
+				  .object = "shop.acc" };
+
+	lock_info_redact(&info, FINGERPRINT_MYSQL);
+	CHECK(!strcmp(info.object, "shop.acc"), "%s", info.object);
+	info.event.kind = LOCK_WAITS_USER;
+	lock_info_redact(&info, FINGERPRINT_MYSQL);
+	CHECK(!strcmp(info.object, "?"), "%s", info.object);
+}
+
+#define MS	1000000u
+
+/* Waits are due after the interval or a share of their age, or when their lock has changed. */
+static void polls_are_due(void)
+{
+	struct lock_poll poll = { .next_ns = 0 };
+	struct lock_waiter w = { .event.field = { 1, 2, 3, 4 } }, other = { .event.field = { 9 } };
+
+	CHECK(lock_poll_begin(&poll, 100 * MS));
+	CHECK(!lock_poll_due(&poll, &w, 100 * MS, MS));
+	CHECK(!lock_poll_due(&poll, &other, 100 * MS, 6400ull * MS));
+	CHECK(w.due_ns == 110 * MS && other.due_ns == 200 * MS && poll.wake_ns == w.due_ns);
+	lock_poll_end(&poll, 100 * MS, 101 * MS, false);
+	CHECK(!lock_poll_begin(&poll, 116 * MS) && lock_poll_begin(&poll, 117 * MS));
+	CHECK(lock_poll_due(&poll, &w, 117 * MS, MS) && w.due_ns == 127 * MS);
+	CHECK(!lock_poll_due(&poll, &w, 118 * MS, MS));
+	lock_poll_changed(&poll, &w.event);
+	CHECK(lock_poll_due(&poll, &w, 119 * MS, MS));
+	CHECK(!lock_poll_due(&poll, &other, 119 * MS, MS));
+	/* Under load the next pass is later, and reads are rarer. */
+	lock_poll_end(&poll, 117 * MS, 122 * MS, true);
+	CHECK(poll.wake_ns == 122 * MS + 80 * MS && poll.interval_ns == 20 * MS);
+	CHECK(lock_poll_begin(&poll, 202 * MS) && lock_poll_due(&poll, &w, 202 * MS, MS));
+	lock_poll_end(&poll, 202 * MS, 202 * MS, false);
+	CHECK(poll.interval_ns == 10 * MS && w.due_ns == 222 * MS);
+	CHECK(lock_poll_begin(&poll, 203 * MS) && !lock_poll_due(&poll, &w, 203 * MS, MS));
+}
+
 int main(void)
 {
+	RUN(holders_are_credited);
+	RUN(queued_is_not_held);
+	RUN(holders_are_replaced);
+	RUN(idle_holders_stay_idle);
+	RUN(user_locks_are_redacted);
+	RUN(polls_are_due);
 	RUN(exec_ends_own_wait);
 	return check_done();
 }
