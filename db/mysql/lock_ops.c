@@ -42,8 +42,7 @@ static void ops_find(void *state, const struct elf *elf, bool (*is_program)(cons
 
 static int ops_read(void *state, const struct lock_query *query, struct lock_info *info)
 {
-	return mysql_locks_read(state, query->places, query->event, query->text_bytes,
-				query->again, info);
+	return mysql_locks_read(state, query, info);
 }
 
 static const char *ops_kind(const void *state, const struct event_lock *event)

@@ -2,6 +2,7 @@
 #include "db/mysql/names.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "usdt/fmt.h"
 
@@ -18,4 +19,20 @@ const char *mysql_lock_kind(const struct event_lock *event)
 void mysql_lock_object(const struct lock_info *info, char *to, size_t size)
 {
 	fmt_text(to, size, "%s", info ? info->object : "");
+}
+
+void mysql_table_name(const char *name, char *to, size_t size)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (; *name && size > 1; name++, size--) {
+		*to = *name == '/' ? '.' : *name;
+		if (!strncmp(name, "@00", 3) && strspn(name + 3, digits) >= 2 && name[3] < '8') {
+			*to = (char)((strchr(digits, name[3]) - digits) * 16 +
+				     (strchr(digits, name[4]) - digits));
+			name += 4;
+		}
+		to++;
+	}
+	*to = '\0';
 }

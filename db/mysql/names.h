@@ -17,4 +17,11 @@ const char *mysql_lock_kind(const struct event_lock *event);
  */
 void mysql_lock_object(const struct lock_info *info, char *to, size_t size);
 
+/*
+ * Copy InnoDB's name of a table, "database/table", to @to as "database.table". A character of the
+ * original names may be written as @002d; those beyond ASCII are left so. The text is cut to
+ * @size bytes, at least 1, with the NUL.
+ */
+void mysql_table_name(const char *name, char *to, size_t size);
+
 #endif

@@ -170,10 +170,51 @@ def test_relation_and_queue(locks, server, sessions):
     assert (first["lock"], first["mode"]) == (row["locktype"], row["mode"]) == ("relation", "AccessExclusiveLock")
     assert first["relation_oid"] == row["relation"] == oid(server, "other") and first["database_oid"] == row["database"]
     assert first["relation"] == second["relation"] == "other" and first["object"] == f"other ({row['relation']})"
-    assert queue == [one["pid"] for one in second["holders"]] == [waiter.pid], second
+    assert queue == [waiter.pid] and {one["pid"] for one in second["holders"]} == {waiter.pid}, second
     assert second["holders"][0]["queued"] and second["holders"][0]["running"]
     assert second["holders"][0]["query"] == "lock table other"
     assert second["mode"] == last["mode"] == "AccessShareLock"
+
+
+def holders_named(traced, key, waiter):
+    """The holders that are named so far for the wait of @waiter."""
+    return [held[key] for one in traced.ask() if one.get(key) == waiter for held in one.get("holders", ())]
+
+
+def check_turn(traced, waiter, turn, key, waiter_id):
+    """Ends the transactions of @turn in that order, and compares their times with what the tool says."""
+    identity = {"pid": lambda one: one.pid, "connection_id": lambda one: one.id}[key]
+    until = []
+    for one in turn:
+        traced.wait_for(lambda tool: identity(one) in holders_named(tool, key, waiter_id), what="the next holder")
+        time.sleep(0.05)
+        until.append(time.time())
+        if key == "pid":
+            one.end()
+        else:
+            one("commit")
+        for other in turn[turn.index(one) + 1:][:1]:
+            other.done()
+    waiter.done()
+    wait = traced.wait_for(lambda tool: [one for one in tool.waits if one[key] == waiter_id])[0]
+    begun = datetime.fromisoformat(wait["time"][:26] + "+00:00").timestamp()
+    held = {one[key]: one["blocked_ms"] for one in wait["holders"]}
+    assert list(held) == [identity(one) for one in turn], traced.said()
+    assert abs(sum(held.values()) - wait["duration_ms"]) < 0.01, wait
+    # the first one counts until it is seen to be gone, which is never before it has ended
+    assert held[identity(turn[0])] >= (until[0] - begun) * 1000 - 1 and held[identity(turn[1])] >= 50 - 1, (until, wait)
+
+
+def test_holders_in_turn(locks, sessions):
+    """The holder, and the one that was ahead in the queue: each is named, and for how long."""
+    holder, second, waiter = sessions(3)
+    traced = locks()
+    holder("lock table other")
+    second.later("lock table other")
+    assert waiter.later("lock table other")[0] == [holder.pid, second.pid]
+    check_turn(traced, waiter, [holder, second], "pid", waiter.pid)
+    waiter.end()
+    traced.ended()
 
 
 def test_name_that_changes(locks, server, sessions):
@@ -341,7 +382,7 @@ def test_one_backend(tool, server, sessions):
 
 def test_text_form_and_threshold(tool, server, sessions):
     holder, waiter = sessions(2)
-    traced = tool("locks", "-p", server.pid, 60, kind=Locks)
+    traced = tool("locks", "-p", server.pid, "-m", 60, kind=Locks)
     holder("lock table other")
     waiter.run("set local lock_timeout = '1ms'; select 'short' from other")
     waiter.end().later("select E'\x1b[31m' from other")
@@ -412,7 +453,8 @@ def test_table_and_graph(tool, server, sessions, tmp_path):
     assert dot.stat().st_mode & 0o777 == 0o600		# texts are in it
     nodes, edges = parse_dot(dot.read_text())
     assert set(nodes) == {str(one.pid) for one in (holder, waiter, behind)}
-    assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} == {
+    # it may have been seen to hold what it was queued for
+    assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} - {(str(behind.pid), str(waiter.pid), False)} == {
         (str(waiter.pid), str(holder.pid), False), (str(behind.pid), str(waiter.pid), True)}, edges
     if shutil.which("dot"):
         subprocess.run(["dot", "-Tsvg", "-o", tmp_path / "waits.svg", dot], check=True)
@@ -641,7 +683,7 @@ def test_mariadb(tool, maria, tmp_path):
     def sees(kind):
         def known(tool):
             return [one for one in tool.ask() if one["lock"] == kind and one.get("connection_id") == waiter.id and
-                    (one["holders"] or not known_holders[kind])]
+                    (one.get("holders") or not known_holders[kind])]
         traced.wait_for(known, timeout=30, what=f"a wait for {kind}")
 
     version = [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()]
@@ -654,6 +696,9 @@ def test_mariadb(tool, maria, tmp_path):
                             " join information_schema.innodb_trx b on b.trx_id = w.blocking_trx_id"
                             " join information_schema.innodb_trx r on r.trx_id = w.requesting_trx_id")
     sees("row")
+    with contextlib.closing(maria.connect()) as oracle:
+        table = oracle.rows("select replace(lock_table, '`', ''), lock_index from information_schema.innodb_locks"
+                            f" join information_schema.innodb_trx on trx_id = lock_trx_id where trx_mysql_thread_id = {holder.id}")
     holder("commit")
     waiter.done()
     traced.wait_for(lambda tool: [one for one in tool.waits if one["lock"] == "row"])
@@ -670,14 +715,71 @@ def test_mariadb(tool, maria, tmp_path):
     assert (row["query"], row["outcome"], row["engine"]) == ("update shop.acc set v = 4 where id = 1", "ended", "mysql")
     assert [[int(one) for one in pair] for pair in blocking] == [[holder.id, waiter.id]]
     assert row["connection_id"] == waiter.id and 0 < row["duration_ms"] <= row_took
-    assert [one["connection_id"] for one in row["holders"]] == ([holder.id] if known_holders["row"] else []), traced.said()
+    if known_holders["row"]:
+        (held,) = row["holders"]
+        assert held["connection_id"] == holder.id and held["idle_in_transaction"] and not held["running"], traced.said()
+        assert (row["object"], row["index"]) == tuple(name.decode() for name in table[0]), traced.said()
+    else:
+        assert "holders" not in row, traced.said()
     metadata = max((one for one in traced.waits if one["lock"] == "metadata"), key=lambda one: one["duration_ms"])
     assert metadata["object"] == "shop.acc" and metadata["query"] == "alter table shop.acc add extra int"
-    assert holder.id in [one["connection_id"] for one in metadata["holders"]], traced.said()
+    assert [one["idle_in_transaction"] for one in metadata["holders"] if one["connection_id"] == holder.id] == [True], traced.said()
     assert 0 < metadata["duration_ms"] <= waiter.took
     _, edges = parse_dot(dot.read_text())
     assert (str(waiter.id), str(holder.id)) in [edge[:2] for edge in edges], edges
     for one in (holder, waiter):
+        one.client.close()
+
+
+def wait_of_connection(traced, connection):
+    """The wait of this connection, once it has ended."""
+    return traced.wait_for(lambda tool: [one for one in tool.waits if one.get("connection_id") == connection.id])[0]
+
+
+def test_mariadb_locks_of_no_table(tool, maria):
+    """The server's own words for what is waited for; none of the sessions is in a transaction."""
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    redacted = tool("locks", "--json", "--redact", "-m", 0, "-p", maria.pid, kind=Locks)
+    holder, waiter, other = Connection(maria), Connection(maria), Connection(maria)
+    holder("flush tables with read lock")
+    state = waiter.later("update shop.acc set v = 6 where id = 1",
+                         f"select state from information_schema.processlist where id = {waiter.id} and state like 'Waiting for %lock'")
+    traced.wait_for(lambda tool: any(one.get("holders") for one in tool.ask()), what="a holder")
+    holder("unlock tables")
+    waiter.done()
+    lock = wait_of_connection(traced, waiter)
+    holder("select get_lock('secret', 10)")
+    other.later("select get_lock('secret', 60)", "User lock")
+    traced.wait_for(lambda tool: any(one.get("holders") for one in tool.ask()), what="a holder")
+    holder("select release_lock('secret')")
+    other.done()
+    user = wait_of_connection(traced, other)
+    for tool in (traced, redacted):
+        tool.ended()
+    assert (lock["lock"], "Waiting for " + lock["object"]) == ("metadata", state[0][0].decode()), traced.said()
+    assert (user["lock"], user["object"]) == ("user", "secret"), traced.said()
+    for one in (lock, user):
+        assert [(held["connection_id"], held["idle_in_transaction"]) for held in one["holders"]] == [(holder.id, False)], traced.said()
+    assert [one["object"] for one in redacted.waits if one["lock"] == "user"] == ["?"] and "secret" not in redacted.stdout
+    for one in (holder, waiter, other):
+        one.client.close()
+
+
+def test_mariadb_holders_in_turn(tool, maria):
+    """One after the other has the row, while a third waits: each is named, and for how long."""
+    traced = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
+    if [int(part) for part in re.search(r"MariaDB (\d+)\.(\d+)", traced.stderr).groups()] < [10, 6]:
+        pytest.skip("its transactions do not tell for whom they wait")
+    holder, second, waiter = Connection(maria), Connection(maria), Connection(maria)
+    waiting = "select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT' and trx_mysql_thread_id = {}"
+    for one in (holder, second):
+        one("begin")
+    holder("update shop.acc set v = 3 where id = 1")
+    second.later("update shop.acc set v = 4 where id = 1", waiting.format(second.id))
+    waiter.later("update shop.acc set v = 5 where id = 1", waiting.format(waiter.id))
+    check_turn(traced, waiter, [holder, second], "connection_id", waiter.id)
+    traced.ended()
+    for one in (holder, second, waiter):
         one.client.close()
 
 
@@ -723,7 +825,7 @@ def test_mariadb_after_short_waits(tool, maria):
     traced.process.send_signal(signal.SIGCONT)
     traced.wait_for(lambda tool: len(tool.waits) >= 70, what="the short waits")
     wait(70)
-    traced.wait_for(lambda tool: any(one["holders"] for one in tool.ask()), timeout=30, what="a holder")
+    traced.wait_for(lambda tool: any(one.get("holders") for one in tool.ask()), timeout=30, what="a holder")
     holder("commit")
     waiter.done()
     traced.wait_for(lambda tool: tool.waits[70:])
@@ -758,7 +860,7 @@ def test_mariadb_holder_among_others(tool, maria):
                                 " join information_schema.innodb_trx r on r.trx_id = w.requesting_trx_id"
                                 f" where r.trx_mysql_thread_id = {waiter.id}")
         assert [int(row[0]) for row in blocking] == [holder.id]
-        traced.wait_for(lambda tool: any(one["holders"] for one in tool.ask()), timeout=30, what="a holder")
+        traced.wait_for(lambda tool: any(one.get("holders") for one in tool.ask()), timeout=30, what="a holder")
         for one in others:
             holder(f"kill query {one.id}")
         holder("commit")

@@ -94,8 +94,29 @@ static void mysql(void)
 	CHECK(!*text);
 }
 
+/* InnoDB's names of tables. */
+static void mysql_tables(void)
+{
+	static const struct {
+		const char *name, *object;
+	} names[] = {
+		{ "shop/item", "shop.item" }, { "my@002ddb/a@0020b", "my-db.a b" },
+		{ "shop/item#P#p0", "shop.item#P#p0" }, { "shop/@00e4@0g", "shop.@00e4@0g" },
+		{ "shop/a@00", "shop.a@00" }, { "shop/a@002", "shop.a@002" },
+		{ "shop/a@002D", "shop.a@002D" }, { "a/0123456789012345", "a.0123456789012" },
+		{ "a/0123456@002d890123", "a.0123456-89012" }, { "", "" },
+	};
+	char object[16];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		mysql_table_name(names[i].name, object, sizeof(object));
+		CHECK(!strcmp(object, names[i].object), "%s: %s", names[i].name, object);
+	}
+}
+
 int main(void)
 {
+	RUN(mysql_tables);
 	RUN(objects);
 	RUN(relations);
 	RUN(sizes);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Addresses and offsets of the locks of a MySQL or MariaDB server. */
+#ifndef DB_MYSQL_LOCK_PLACES_H
+#define DB_MYSQL_LOCK_PLACES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MYSQL_NAMESPACE_WORDS	256	/* limit of ->namespace_words */
+
+/* Addresses and offsets for a server's file. */
+struct mysql_locks {
+	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
+	uint64_t lowest;	/* lowest address of its segments, as linked */
+	uint64_t sessions;	/* first word of a THD, as linked; 0: unknown */
+	int64_t connection;	/* offset of the connection id in a THD; -1: unknown */
+	unsigned int connection_size;	/* in bytes */
+	int64_t options;	/* offset of the option bits in a THD; -1: unknown */
+	/* Names of the namespaces of metadata locks, as linked; 0: unknown. */
+	uint64_t namespaces;
+	unsigned int namespace_words;
+	/* MySQL from 5.7: most metadata locks are not in the lock's list, but only counted. */
+	bool fast_path;
+	/* Learned: offset of the trx_t in a THD; of its THD and of the awaited trx_t in a trx_t. */
+	size_t trx_at, trx_session_at, trx_wait_at;
+	unsigned int failures;	/* attempts to learn them that failed */
+	bool trx_valid;		/* they were learned */
+	bool has_waited;	/* a trx_t points to one other trx_t only: the awaited one */
+};
+
+#endif

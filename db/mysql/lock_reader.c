@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/mysql/lock_reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONTEXT_BEHIND	8192		/* largest offset of the MDL_context in a THD */
+
+/* Option bits of a session, the same in all releases. */
+#define OPTION_NOT_AUTOCOMMIT	(1u << 19)
+#define OPTION_BEGIN		(1u << 20)
+
+bool lock_reader_bytes(const struct lock_reader *r, uint64_t address, void *buf, size_t size)
+{
+	if (address < 4096 || address & 7 || !*r->reads)
+		return false;
+	--*r->reads;
+	return process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
+}
+
+bool lock_reader_string(const struct lock_reader *r, uint64_t address, char *text, size_t size)
+{
+	ssize_t n;
+
+	if (address < 4096 || !*r->reads)
+		return false;
+	--*r->reads;
+	n = process_memory_read(&r->memory, address, text, size);
+	return n > 0 && *text && memchr(text, '\0', (size_t)n);
+}
+
+bool lock_reader_is_session(const struct lock_reader *r, uint64_t address)
+{
+	uint64_t class;
+
+	return r->places->sessions && lock_reader_bytes(r, address, &class, sizeof(class)) &&
+	       class == r->session_class;
+}
+
+uint64_t lock_reader_owner(const struct lock_reader *r, uint64_t context)
+{
+	for (uint64_t at = context; at > context - CONTEXT_BEHIND; at -= 8)
+		if (lock_reader_is_session(r, at))
+			return at;
+	return 0;
+}
+
+/*
+ * Find out whether a session that runs no statement is idle in a transaction. The holder of a row
+ * is: @in_trx. Without autocommit, a metadata lock may be held by LOCK TABLES or GET_LOCK(), too.
+ */
+static void reader_idle(const struct lock_reader *r, uint64_t session, bool in_trx,
+			struct lock_backend *backend)
+{
+	uint64_t options;
+
+	if (backend->running || in_trx) {
+		backend->idle = !backend->running;
+		backend->idle_valid = true;
+		return;
+	}
+	if (r->places->options < 0 ||
+	    process_memory_read(&r->memory, session + (uint64_t)r->places->options, &options,
+				sizeof(options)) != sizeof(options))
+		return;
+	backend->idle = options & OPTION_BEGIN;
+	backend->idle_valid = backend->idle || !(options & OPTION_NOT_AUTOCOMMIT);
+}
+
+void lock_reader_backend(const struct lock_reader *r, uint64_t session,
+			 struct lock_backend *backend)
+{
+	size_t len = 0;
+	int n;
+
+	backend->pid = r->owner.pid;
+	if (!session)
+		return;
+	if (r->places->connection >= 0)
+		process_memory_read(&r->memory, session + (uint64_t)r->places->connection,
+				    &backend->connection,
+				    r->places->connection_size < 8 ? 4 : 8);
+	backend->text = malloc(r->size);
+	n = backend->text ? backend_query(&r->owner, session, r->backend, backend->text,
+					  r->size, &len) : -ENOMEM;
+	backend->valid = r->backend->query >= 0;
+	backend->running = n > 0;
+	if (n > 0) {
+		lock_backend_text(backend, (size_t)n);
+		backend->cut = len > (size_t)n;
+		return;
+	}
+	free(backend->text);
+	backend->text = NULL;
+}
+
+void lock_reader_keep(const struct lock_reader *r, uint64_t session, bool queued, bool in_trx,
+			struct lock_info *info)
+{
+	struct lock_backend backend = { .queued = queued };
+
+	lock_reader_backend(r, session, &backend);
+	if (session && backend.valid)
+		reader_idle(r, session, in_trx, &backend);
+	for (unsigned int i = 0; i < info->nholders; i++) {
+		if (info->holders[i].connection != backend.connection)
+			continue;
+		info->holders[i].queued &= queued;
+		free(backend.text);
+		return;
+	}
+	lock_info_add(info, &backend);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/mysql/metadata_lock.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "usdt/fmt.h"
+
+#define CONTEXT_BYTES	640		/* of an MDL_context that are searched */
+#define TICKET_WORDS	10		/* of an MDL_ticket that are searched */
+#define TICKET_LINK	8		/* lists point to a ticket's start, or to this offset */
+#define LOCK_WORDS	160		/* of an MDL_lock that are searched */
+#define TICKETS_MAX	64		/* of one lock */
+#define KEY_BYTES	392		/* of an MDL_key */
+#define NAMESPACE_MAX	31
+#define WAITING		"Waiting for "
+#define USER_LOCK	"User lock"
+#define STATE_BYTES	64		/* of a name: "Waiting for commit lock" */
+
+/*
+ * Parse an MDL_key (sql/mdl.h): two lengths of 16 bits, of all that follows the head and of the
+ * database's name; in MySQL the length of the object's name; in MariaDB since 10.6 a hash of 32
+ * bits; then a byte for the namespace, and both names with a NUL each. Return whether the key is
+ * valid with a head of @head bytes.
+ */
+static bool key_names(const char key[KEY_BYTES], size_t head, struct lock_info *info)
+{
+	const char *db = key + head + 1, *name;
+	uint16_t lengths[3];
+	size_t len;
+
+	memcpy(lengths, key, sizeof(lengths));
+	if ((uint8_t)key[head] > NAMESPACE_MAX || lengths[0] < 3 || lengths[1] + 3 > lengths[0] ||
+	    lengths[0] > KEY_BYTES - head || strnlen(db, lengths[0] - 1u) != lengths[1])
+		return false;
+	name = db + lengths[1] + 1;
+	len = strnlen(name, lengths[0] - 2u - lengths[1]);
+	if (lengths[1] + len + 3 != lengths[0] || (head == 6 && lengths[2] != len))
+		return false;
+	fmt_text(info->object, sizeof(info->object), "%s%s%s", db, *db && len ? "." : "", name);
+	return true;
+}
+
+/*
+ * Read what a session shows while it waits for a lock of namespace @number: "User lock", "Waiting
+ * for commit lock". The array has other members, which differ by release.
+ */
+static bool reader_state(const struct lock_reader *r, uint8_t number, char state[STATE_BYTES])
+{
+	uint64_t words[MYSQL_NAMESPACE_WORDS];
+	size_t size = r->places->namespace_words * 8;
+
+	if (!size || !lock_reader_bytes(r, r->places->namespaces + r->memory.slide, words, size))
+		return false;
+	for (size_t i = 0; i < size / 8; i++) {
+		ssize_t n = words[i] < 4096 || !*r->reads ? 0 :
+			    process_memory_read(&r->memory, words[i], state, STATE_BYTES);
+
+		*r->reads -= *r->reads > 0;
+		if (n <= 0 || !memchr(state, '\0', (size_t)n) ||
+		    (memcmp(state, WAITING, sizeof(WAITING) - 1) && strcmp(state, USER_LOCK)))
+			continue;
+		if (!number--)
+			return true;
+	}
+	return false;
+}
+
+/* Name a lock by its namespace where it has no other name, as the global read lock. */
+static void reader_namespace(const struct lock_reader *r, uint8_t number, struct lock_info *info)
+{
+	char state[STATE_BYTES];
+
+	if (!reader_state(r, number, state))
+		return;
+	if (!strcmp(state, USER_LOCK))
+		info->event.kind = LOCK_WAITS_USER;
+	else if (!*info->object)
+		fmt_text(info->object, sizeof(info->object), "%s", state + sizeof(WAITING) - 1);
+}
+
+static bool reader_key(const struct lock_reader *r, uint64_t lock, struct lock_info *info)
+{
+	static const uint8_t heads[] = { 8, 6, 4 };
+	char key[KEY_BYTES];
+
+	if (!lock_reader_bytes(r, lock, key, sizeof(key)))
+		return false;
+	for (size_t i = 0; i < sizeof(heads); i++) {
+		if (!key_names(key, heads[i], info))
+			continue;
+		reader_namespace(r, (uint8_t)key[heads[i]], info);
+		return true;
+	}
+	return false;
+}
+
+/*
+ * Return whether @ticket is the address of an MDL_ticket of @context that is not in its lists, and
+ * so the awaited one. Its lock goes to *@lock, its name to @info.
+ */
+static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t context, uint64_t *lock,
+			  struct lock_info *info)
+{
+	uint64_t words[TICKET_WORDS], head;
+
+	if (!lock_reader_bytes(r, ticket, words, sizeof(words)))
+		return false;
+	/* A granted ticket is linked to a list whose head is in the context. */
+	for (size_t i = 0; i < TICKET_WORDS; i++)
+		if (words[i] > context && words[i] < context + CONTEXT_BYTES &&
+		    lock_reader_bytes(r, words[i], &head, 8) && head == ticket)
+			return false;
+	for (size_t i = 0; i < TICKET_WORDS; i++) {
+		if (words[i] != context)
+			continue;
+		for (size_t j = 0; j < TICKET_WORDS; j++) {
+			if (j == i || words[j] == ticket || !reader_key(r, words[j], info))
+				continue;
+			r->context_at = i * 8;
+			r->lock_at = j * 8;
+			*lock = words[j];
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Return the address of the ticket of @lock that @link points to, or 0. */
+static uint64_t reader_linked(const struct lock_reader *r, uint64_t link, uint64_t lock)
+{
+	uint64_t there;
+
+	for (uint64_t ticket = link; link - ticket <= TICKET_LINK; ticket -= TICKET_LINK)
+		if (lock_reader_bytes(r, ticket + r->lock_at, &there, 8) && there == lock)
+			return ticket;
+	return 0;
+}
+
+/*
+ * Find the tickets that are linked from @lock: @found has @lock itself, then the tickets. Return
+ * the number of elements.
+ */
+static size_t reader_tickets(const struct lock_reader *r, uint64_t lock,
+			     uint64_t found[TICKETS_MAX])
+{
+	uint64_t words[LOCK_WORDS];
+	size_t n = 1, nwords = LOCK_WORDS;
+
+	found[0] = lock;
+	for (size_t at = 0; at < n; at++, nwords = TICKET_WORDS) {
+		if (!lock_reader_bytes(r, found[at], words, nwords * 8))
+			continue;
+		for (size_t i = 0; i < nwords && n < TICKETS_MAX; i++) {
+			uint64_t ticket = reader_linked(r, words[i], lock);
+			size_t old = 0;
+
+			while (old < n && found[old] != ticket)
+				old++;
+			if (ticket && old == n)
+				found[n++] = ticket;
+		}
+	}
+	return n;
+}
+
+/* Add the sessions of the other tickets of @lock: its holders, and those that wait as well. */
+static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t own,
+			  struct lock_info *info)
+{
+	uint64_t found[TICKETS_MAX], context, waits;
+	size_t n = reader_tickets(r, lock, found);
+
+	for (size_t i = 1; i < n; i++)
+		if (lock_reader_bytes(r, found[i] + r->context_at, &context, 8) && context != own &&
+		    lock_reader_bytes(r, context + r->waits_at, &waits, 8))
+			lock_reader_keep(r, lock_reader_owner(r, context), waits == found[i], false,
+					 info);
+}
+
+int metadata_lock_read(struct lock_reader *r, uint64_t context, struct lock_info *info)
+{
+	uint64_t words[CONTEXT_BYTES / 8], lock;
+
+	if (!lock_reader_bytes(r, context, words, sizeof(words)))
+		return -ENOENT;
+	for (size_t i = 0; i < CONTEXT_BYTES / 8; i++) {
+		if (!reader_ticket(r, words[i], context, &lock, info))
+			continue;
+		r->waits_at = i * 8;
+		reader_others(r, lock, context, info);
+		info->known = !r->places->fast_path;
+		info->lock = lock;
+		return 0;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Metadata locks of MySQL and MariaDB, sql/mdl.h; user locks are of them, too. */
+#ifndef DB_MYSQL_METADATA_LOCK_H
+#define DB_MYSQL_METADATA_LOCK_H
+
+#include "db/mysql/lock_reader.h"
+
+/*
+ * Read the metadata lock that the MDL_context at @context waits for, and its holders. Return 0 or
+ * -ENOENT.
+ */
+int metadata_lock_read(struct lock_reader *r, uint64_t context, struct lock_info *info);
+
+#endif
