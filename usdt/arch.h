@@ -144,7 +144,7 @@ enum spec_reason arch_parse_displacement(struct scan *s, struct spec *spec);
 /* All architectures; the descriptor of each is arch_NAME. */
 #define ARCHS(ROW)                                                           \
 	ROW(x86_64) ROW(i386) ROW(aarch64) ROW(arm)                          \
-	ROW(ppc64) ROW(s390) ROW(riscv) ROW(mips)
+	ROW(ppc64) ROW(s390) ROW(riscv) ROW(mips) ROW(loongarch)
 
 #define ARCH_DECLARE(name) extern const struct arch arch_##name;
 ARCHS(ARCH_DECLARE)

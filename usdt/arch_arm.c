@@ -57,6 +57,22 @@ static enum spec_reason a64_reg(const struct arch *arch, const char *name, size_
 	return arch_plain_reg(arch, x, len, reg);
 }
 
+/*
+ * Accept x31 or w31, which no assembler does: as an operand it is sp or the zero register. As a
+ * base it is sp, as an index the zero register, as instructions encode them.
+ */
+static bool accept_31(const struct arch *arch, struct scan *s)
+{
+	struct scan at = *s;
+	const char *name;
+
+	if (arch->machine != EM_AARCH64 || scan_name(&at, &name) != 3 ||
+	    (name[0] != 'x' && name[0] != 'w') || memcmp(name + 1, "31", 2))
+		return false;
+	*s = at;
+	return true;
+}
+
 /* Classify a relocation such as #:lo12:sym, at its first colon. */
 static enum spec_reason relocated(const struct scan *s)
 {
@@ -96,30 +112,36 @@ static enum spec_reason parse_offset(const struct arch *arch, struct scan *s, st
 		return relocated(s);
 	if (hash || scan_peek(s, '-') || (s->p < s->end && *s->p >= '0' && *s->p <= '9'))
 		return scan_number(s, &spec->value) ? SPEC_OK : SPEC_BAD_OPERAND;
-	reason = arch_parse_reg(arch, s, spec, &reg);
-	if (reason != SPEC_OK)
-		return reason;
-	if (reg.bits != spec->reg_bits)
-		return SPEC_BAD_OPERAND;
-	if (!reg.zero)
-		spec->index = reg.slot;
+	if (!accept_31(arch, s)) {
+		reason = arch_parse_reg(arch, s, spec, &reg);
+		if (reason != SPEC_OK)
+			return reason;
+		if (reg.bits != spec->reg_bits)
+			return SPEC_BAD_OPERAND;
+		if (!reg.zero)
+			spec->index = reg.slot;
+	}
 	return scan_char(s, ',') ? parse_shift(s, spec) : SPEC_OK;
 }
 
 /* Parse [BASE], [BASE, OFFSET] or [BASE, INDEX, lsl SHIFT], behind the bracket. */
 static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, struct spec *spec)
 {
-	enum spec_reason reason;
+	enum spec_reason reason = SPEC_OK;
 	struct arch_reg reg;
 
 	spec->kind = SPEC_MEM;
 	scan_blanks(s);
-	reason = arch_parse_reg(arch, s, spec, &reg);
-	if (reason != SPEC_OK)
-		return reason;
-	if (reg.zero || reg.bits != spec->reg_bits)
-		return SPEC_BAD_REGISTER;
-	spec->base = reg.slot;
+	if (accept_31(arch, s)) {
+		spec->base = A64_SP;
+	} else {
+		reason = arch_parse_reg(arch, s, spec, &reg);
+		if (reason != SPEC_OK)
+			return reason;
+		if (reg.zero || reg.bits != spec->reg_bits)
+			return SPEC_BAD_REGISTER;
+		spec->base = reg.slot;
+	}
 	scan_blanks(s);
 	if (scan_char(s, ','))
 		reason = parse_offset(arch, s, spec);
@@ -143,6 +165,8 @@ static enum spec_reason arm_operand(const struct arch *arch, struct scan *s, str
 		spec->kind = SPEC_CONST;
 		return scan_number(s, &spec->value) ? SPEC_OK : SPEC_BAD_OPERAND;
 	}
+	if (accept_31(arch, s))
+		return s->p == s->end ? SPEC_AMBIGUOUS : SPEC_BAD_OPERAND;
 	reason = arch_parse_reg(arch, s, spec, &reg);
 	if (reason == SPEC_OK)
 		arch_set_reg(spec, &reg);

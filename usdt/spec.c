@@ -210,6 +210,7 @@ const char *spec_reason(enum spec_reason reason)
 		[SPEC_BAD_SIZE] = "a size other than 1, 2, 4 or 8 bytes",
 		[SPEC_BAD_OPERAND] = "an operand of unknown form",
 		[SPEC_BAD_REGISTER] = "no such register",
+		[SPEC_AMBIGUOUS] = "the stack pointer or the zero register",
 		[SPEC_NO_PT_REGS] = "a register that the kernel does not save",
 		[SPEC_TLS] = "a thread-local variable",
 		[SPEC_PARTIAL_SYMBOL] = "only a part of a variable's address",
@@ -255,38 +256,40 @@ static void out_reg(struct out *out, const struct arch *arch, int number)
 	out_add(out, "%.*s", (int)strcspn(word, " "), word);
 }
 
-/* " + 8", " - 8", or nothing if @value is 0. */
+/* " + 8", " - 8" */
 static void out_offset(struct out *out, int64_t value)
 {
-	if (value)
-		out_add(out, " %c %llu", value < 0 ? '-' : '+',
-			(unsigned long long)(value < 0 ? -(uint64_t)value : (uint64_t)value));
+	out_add(out, " %c %llu", value < 0 ? '-' : '+',
+		(unsigned long long)(value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
-/* The terms of the address: symbol, base, index, offset. */
+/* The terms of the address: the symbol, base or index, the offset, and the other terms. */
 static void out_address(struct out *out, const struct arch *arch, const struct spec *spec)
 {
-	const char *plus = "";
+	bool first = true;
 
 	if (spec->symbol) {
 		out_add(out, "&%.*s", (int)spec->symbol_len, spec->symbol);
-		plus = " + ";
+		out_offset(out, spec->value);
+		first = false;
 	}
 	if (spec->base != SPEC_NO_REG) {
-		out_add(out, "%s", plus);
+		out_add(out, first ? "" : " + ");
 		out_reg(out, arch, spec->base);
-		plus = " + ";
+		if (first)
+			out_offset(out, spec->value);
+		first = false;
 	}
 	if (spec->index != SPEC_NO_REG) {
-		out_add(out, "%s", plus);
+		out_add(out, first ? "" : " + ");
 		out_reg(out, arch, spec->index);
 		if (spec->scale != 1)
 			out_add(out, " * %d", spec->scale);
-		plus = " + ";
+		if (first)
+			out_offset(out, spec->value);
+		first = false;
 	}
-	if (*plus)
-		out_offset(out, spec->value);
-	else
+	if (first)
 		out_add(out, "0x%llx", (unsigned long long)spec->value);
 }
 
@@ -297,10 +300,25 @@ static void out_memory(struct out *out, const struct arch *arch, const struct sp
 	out_address(out, arch, spec);
 	for (int i = 0; i < spec->nderef; i++) {
 		out_add(out, ")");
-		out_offset(out, spec->deref[i]);
+		if (spec->deref[i])
+			out_offset(out, spec->deref[i]);
 	}
 	if (!spec->address)
 		out_add(out, ")");
+}
+
+/* The operand as written if it is valid, else "?", and the reason. */
+static void out_unavailable(struct out *out, const struct spec *spec)
+{
+	const char *operand = memchr(spec->text, '@', spec->text_len);
+	size_t len;
+
+	operand = operand ? operand + 1 : spec->text;
+	len = (size_t)(spec->text + spec->text_len - operand);
+	if (spec->reason < SPEC_AMBIGUOUS || spec->reason > SPEC_PARTIAL_SYMBOL || len > 64)
+		out_add(out, "? (%s)", spec_reason(spec->reason));
+	else
+		out_add(out, "%.*s (%s)", (int)len, operand, spec_reason(spec->reason));
 }
 
 static void out_operand(struct out *out, const struct arch *arch, const struct spec *spec)
@@ -322,7 +340,7 @@ static void out_operand(struct out *out, const struct arch *arch, const struct s
 	case SPEC_UNAVAILABLE:
 		break;
 	}
-	out_add(out, "? (%s)", spec_reason(spec->reason));
+	out_unavailable(out, spec);
 }
 
 int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t size)

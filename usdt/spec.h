@@ -41,8 +41,10 @@ const char *spec_reason(enum spec_reason reason);
 
 /*
  * Format @spec as bcc's tplist does: "8 unsigned bytes @ ax",
- * "4 signed   bytes @ *(bp - 136)", "… @ *(&sym + n)". Write at most @size
- * bytes, the NUL included, to @buf. Return the length as fmt_text() does.
+ * "4 signed   bytes @ *(bp - 136)", "… @ *(ax + 0 + cx * 8)", "… @ *(&sym + n)".
+ * An unavailable argument is its operand as written, or "?" if that is invalid,
+ * with the reason in brackets. Write at most @size bytes, the NUL included, to
+ * @buf. Return the length as fmt_text() does.
  */
 int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t size);
 

@@ -24,6 +24,7 @@ enum spec_reason {
 	SPEC_BAD_SIZE,		/* SIZE@ is not 1, 2, 4 or 8. If absent, it is a pointer's size */
 	SPEC_BAD_OPERAND,	/* not in the architecture's grammar */
 	SPEC_BAD_REGISTER,	/* no such register */
+	SPEC_AMBIGUOUS,		/* a register that is one of two: x31 */
 	SPEC_NO_PT_REGS,	/* a register that is not in struct pt_regs (%xmm0) */
 	SPEC_TLS,		/* thread-local: %fs:…@tpoff */
 	SPEC_PARTIAL_SYMBOL,	/* only part of an address: #:lo12:… */
