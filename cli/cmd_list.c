@@ -30,6 +30,8 @@
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
 
+static const char symbols_remedy[] = "it is traced by its symbols, which dbslower doctor prints";
+
 /* A file of a process, owning its path. */
 struct list_map {
 	struct process_map map;
@@ -46,6 +48,8 @@ struct list {
 	struct process *servers;	/* owned; one for each file */
 	size_t nservers;
 	bool failed;
+	bool explained;			/* why a server has no probes */
+	bool bcc;			/* called tplist: filter and print as bcc does */
 };
 
 /* Print "dbslower: SUBJECT: CAUSE; REMEDY". The remedy may be NULL. */
@@ -95,7 +99,7 @@ static void list_error(struct list *list, enum error_kind kind, int err, const c
 
 /*
  * Return whether a filter matches @probe: a glob of provider:name or of the name, or a part of
- * provider:name.
+ * provider:name. bcc's are globs of provider:name only.
  */
 static bool list_wants(const struct list *list, const struct usdt_site *probe)
 {
@@ -105,9 +109,9 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 	for (unsigned int i = 0; i < list->options.word_count; i++) {
 		const char *filter = list->options.words[i];
 
-		if (!glob_is_pattern(filter) ? strstr(full, filter) != NULL :
-		    glob_match(filter, full) ||
-		    (!strchr(filter, ':') && glob_match(filter, probe->name)))
+		if (glob_match(filter, full) || (!list->bcc && (
+		    !glob_is_pattern(filter) ? strstr(full, filter) != NULL :
+		    !strchr(filter, ':') && glob_match(filter, probe->name))))
 			return true;
 	}
 	return !list->options.word_count;
@@ -132,7 +136,7 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 			probe_json(&list->out, path, elf, &probes.sites[i], end - i);
 		else
 			probe_print(&list->out, path, elf, &probes.sites[i], end - i,
-				    list->options.verbose);
+				    list->options.verbose | (list->bcc ? PROBE_PRINT_BCC : 0));
 	}
 	if (probes.skipped) {
 		fmt_text(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
@@ -160,14 +164,25 @@ static int list_open_file(struct list *list, const char *path, int fd)
 	return err;
 }
 
+/* Report that the file at @path has no probes. */
+static void list_no_probes(struct list *list, const char *path)
+{
+	int fd = open_regular(path);
+	bool server = fd >= 0 && detect_file(path, fd);
+
+	if (fd >= 0)
+		close(fd);
+	list_fail(list, path, "no USDT probes", server ? symbols_remedy :
+		  "a program must be built with them: PostgreSQL with --enable-dtrace");
+}
+
 static void list_file(struct list *list, const char *path)
 {
 	int fd = open_regular(path);
 	int err = fd < 0 ? fd : list_open_file(list, path, fd);
 
 	if (fd >= 0 && err == -ENOENT)
-		list_fail(list, path, "no USDT probes",
-			  "a program must be built with them: PostgreSQL with --enable-dtrace");
+		list_no_probes(list, path);
 	else if (err == -ENOEXEC)
 		list_fail(list, path, "not an ELF file",
 			  "specify a program or a library, not a script that starts it");
@@ -284,6 +299,35 @@ static void list_unique(struct list *list)
 	qsort(list->maps, n, sizeof(*list->maps), by_order);
 }
 
+/* If process @pid is a server whose program has no probes, report how it is traced. */
+static void list_server_probes(struct list *list, uint32_t pid)
+{
+	char subject[64];
+	struct process process;
+	struct probe_list probes;
+	struct elf_map binary;
+	int fd, err;
+
+	if (process_read(pid, engine_is_executable, &process) ||
+	    !detect_process(&list->detect, &process))
+		return;
+	fd = process_open(&process);
+	err = fd < 0 ? fd : elf_map_open(&binary, fd, NULL);
+	if (!err) {
+		err = probe_list_read(&binary.elf, &probes);
+		if (!err)
+			probe_list_free(&probes);
+		elf_map_close(&binary);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (err != -ENOENT || fd < 0)
+		return;
+	fmt_text(subject, sizeof(subject), "process %u", pid);
+	list_report(list, subject, "its program has no USDT probes", symbols_remedy);
+	list->explained = true;
+}
+
 /* Return whether a mapping is memory with a name, not a file. */
 static bool is_memory(const char *path)
 {
@@ -337,7 +381,9 @@ static void list_processes(struct list *list)
 	list_unique(list);
 	for (size_t i = 0; i < list->nmaps && !list->out.error; i++)
 		list_mapped(list, &list->maps[i]);
-	if (!list->seen && !list->failed)
+	for (unsigned int i = 0; i < options->pid_count && !options->path_count; i++)
+		list_server_probes(list, options->pids[i]);
+	if (!list->seen && !list->failed && !list->explained)
 		list_fail(list, options->path_count ? "-l" : "-p", options->path_count ?
 			  "no USDT probes in these files" :
 			  "no USDT probes in the programs and libraries of these processes", NULL);
@@ -380,7 +426,7 @@ static void list_servers(struct list *list)
 		err = fd < 0 ? fd : list_open_file(list, server->exe, fd);
 		fmt_text(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
 		if (fd >= 0 && err == -ENOENT)
-			list_report(list, server->exe, cause, NULL);
+			list_report(list, server->exe, cause, symbols_remedy);
 		else if (err)
 			list_fail_open(list, server->exe, err);
 	}
@@ -398,7 +444,8 @@ static int list_end(struct list *list)
 		fmt_text(cause, sizeof(cause), list->options.word_count > 1 ?
 			 "this and the other filters match none of %llu probes" :
 			 "matches none of %llu probes", (unsigned long long)list->seen);
-		list_fail(list, list->options.words[0], cause,
+		list_fail(list, list->options.words[0], cause, list->bcc ?
+			  "a filter of tplist is a glob of the whole provider:name ('*:query*')" :
 			  "a filter is a part of provider:name, or a glob in quotes ('*:query*'); "
 			  "the path of a file contains a '/' (./name)");
 	}
@@ -422,6 +469,7 @@ static int cmd_list(const struct command *command, int argc, char *argv[])
 
 	if (!list)
 		return message_no_memory();
+	list->bcc = command_of_program(argv[0]) == command;
 	ret = start_command(command, argc, argv, &list->options, &list->out, &list->err);
 	if (ret != START_GO)
 		goto cleanup;

@@ -7,9 +7,9 @@
 #include "cli/json.h"
 #include "usdt/spec.h"
 
-/* Append the lines of a site: its address and arguments. */
+/* Append the lines of a site: its address and arguments, and with @spec these as recorded. */
 static void print_site(struct output *out, const char *path, const struct elf *elf,
-		       const struct usdt_site *site, size_t number)
+		       const struct usdt_site *site, size_t number, bool spec)
 {
 	struct spec specs[SPEC_ARGS_MAX];
 	size_t n = spec_parse_all(elf->machine, elf->is64, site->args, specs, SPEC_ARGS_MAX);
@@ -24,14 +24,14 @@ static void print_site(struct output *out, const char *path, const struct elf *e
 		escape_terminal(out, text, strlen(text), false);
 		output_char(out, '\n');
 	}
-	if (!n)
+	if (!n || !spec)
 		return;
 	output_string(out, "    spec ");
 	escape_terminal(out, site->args, strlen(site->args), false);
 	output_char(out, '\n');
 }
 
-/* Append " [sema 0x601036]": each semaphore of the sites once, 0 for none. */
+/* Append " [sema 0x601036]": each semaphore of the first @count sites once, 0 for none. */
 static void print_semaphores(struct output *out, const struct probe_site *sites, size_t count)
 {
 	uint64_t last = sites[0].site.semaphore_vaddr;
@@ -50,20 +50,24 @@ void probe_print(struct output *out, const char *path, const struct elf *elf,
 		 const struct probe_site *sites, size_t count, unsigned int verbose)
 {
 	const struct usdt_site *site = &sites[0].site;
+	bool bcc = verbose & PROBE_PRINT_BCC;
 
-	escape_terminal(out, path, strlen(path), false);
-	output_char(out, ' ');
+	verbose &= ~PROBE_PRINT_BCC;
+	if (!bcc || !verbose) {
+		escape_terminal(out, path, strlen(path), false);
+		output_char(out, ' ');
+	}
 	escape_terminal(out, site->provider, strlen(site->provider), false);
 	output_char(out, ':');
 	escape_terminal(out, site->name, strlen(site->name), false);
 	if (verbose)
-		print_semaphores(out, sites, count);
+		print_semaphores(out, sites, bcc ? 1 : count);
 	output_char(out, '\n');
 	if (verbose == 1)
 		output_printf(out, "  %zu location(s)\n  %zu argument(s)\n", count,
 			      spec_parse_all(elf->machine, elf->is64, site->args, NULL, 0));
 	for (size_t i = 0; verbose > 1 && i < count; i++)
-		print_site(out, path, elf, &sites[i].site, i + 1);
+		print_site(out, path, elf, &sites[i].site, i + 1, !bcc);
 }
 
 /* Append an argument: its size, its type, and its place or the reason why it is unavailable. */

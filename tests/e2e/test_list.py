@@ -2,6 +2,7 @@
 """dbslower list, compared with readelf on the same files."""
 
 import contextlib
+import fnmatch
 import glob
 import json
 import os
@@ -14,7 +15,7 @@ import time
 
 import pytest
 
-from cluster import server_bindir
+from cluster import server_bindir, wait_for
 from elf_oracle import Oracle
 from requirements import need_root
 from tool import DBSLOWER, refused, run
@@ -309,6 +310,66 @@ def test_called_tplist(tmp_path, program):
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{program} app:many\n", "")
     done = subprocess.run([link, "--help"], capture_output=True, text=True, timeout=60)
     assert done.stdout == run("list", "--help").stdout
+
+
+def as_bcc(path, verbose, filters):
+    """Its lines, from readelf's notes: bcc's print_usdt_details() and USDTProbe.__str__()."""
+    lines = []
+    for (provider, probe), sites in oracle_probes(path).items():
+        if not any(fnmatch.fnmatchcase(f"{provider}:{probe}", one) for one in filters):
+            continue
+        lines.append(f"{provider}:{probe} [sema 0x{sites[0][2]:x}]" if verbose else f"{path} {provider}:{probe}")
+        if verbose == 1:
+            lines += [f"  {len(sites)} location(s)", f"  {count_args(sites[0][3])} argument(s)"]
+        for number, (address, _, _, spec) in enumerate(sites if verbose == 2 else [], 1):
+            lines.append(f"  location #{number} {path} 0x{address:x}")
+            lines += [f"    argument #{n} {abs(size)} {'signed  ' if size < 0 else 'unsigned'} bytes @ "
+                      for n, size in enumerate((int(one.split("@")[0]) for one in split_spec(spec)), 1)]
+    return lines
+
+
+@pytest.mark.parametrize("options", [[], ["-v"], ["-vv"]], ids=" ".join)
+@pytest.mark.parametrize("filter_", ["app:twice", "*:t*", "app:*", "app:tw", "[!a]*:*", "*"])
+def test_tplist_is_bccs(tmp_path, program, options, filter_):
+    link = tmp_path / "tplist"
+    link.symlink_to(DBSLOWER)
+    done = subprocess.run([link, "-l", program, *options, filter_], capture_output=True, text=True, timeout=60)
+    expected = as_bcc(program, sum(option.count("v") for option in options), [filter_])
+    got = [re.sub(r"( bytes @ ).*", r"\1", line) for line in done.stdout.splitlines()]
+    assert got == expected and done.returncode == (0 if expected else 1), done
+    assert bool(done.stderr) == (not expected) and done.stderr.count("\n") <= 1
+    bcc = shutil.which("tplist-bpfcc")
+    if bcc and expected:
+        theirs = subprocess.run([bcc, "-l", program, *options, filter_], capture_output=True, text=True, timeout=60).stdout
+        assert [line for line in done.stdout.splitlines() if "&" not in line] == \
+            [line for line in theirs.splitlines() if "&" not in line and "unrecognized" not in line]
+
+
+SERVER = """
+#include <unistd.h>
+int pgstat_report_activity(int a, const char *b) { return a + !b; }
+int EndCommand(const void *a) { return !a; }
+int GetCommandTagName(int a) { return a; }
+int AbortCurrentTransaction(void) { return 1; }
+int main(void) { pause(); return 0; }
+"""
+
+
+def test_server_without_probes(tmp_path):
+    """It is traced by its symbols; its libraries may have probes."""
+    path = tmp_path / "postgres"
+    done = subprocess.run(["gcc", "-rdynamic", "-x", "c", "-o", path, "-"], input=SERVER, text=True, capture_output=True)
+    if done.returncode:
+        pytest.skip(done.stderr[-300:])
+    file = run("list", path)
+    assert file.returncode == 1 and f"{path}: no USDT probes; it is traced by its symbols" in file.stderr, file
+    with subprocess.Popen([path]) as server:
+        wait_for(lambda: os.readlink(f"/proc/{server.pid}/exe") == str(path), what="the program")
+        process, library = run("list", "-p", server.pid), run("list", "-p", server.pid, "-l", "c")
+        server.kill()
+    assert process.stderr == f"dbslower: process {server.pid}: its program has no USDT probes; it is traced by its symbols, " \
+        "which dbslower doctor prints\n", process
+    assert "its program" not in library.stderr
 
 
 def test_several_files(program):
