@@ -208,7 +208,8 @@ static void trace_no_probe(struct trace *trace, const struct probe_request *requ
 		escape_terminal(err, path, strlen(path), false);
 	output_string(err, path ? " prints its USDT probes" : "-p PID prints all USDT probes");
 	output_string(err, request->kind == REQUEST_USDT ? "\n" :
-		      "; in a stripped file, only exported functions are found\n");
+		      "; in a stripped file without its debug file, only exported functions are "
+		      "found\n");
 }
 
 /* Add request @number for the files in @list. */
@@ -221,8 +222,7 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 
 	for (size_t i = 0; i < list->count; i++) {
 		const struct file *file = &list->files[i];
-		int n = probe_trace_add(trace->probes, &spec->request, number, file->fd,
-					file->path, &error);
+		int n = probe_trace_add(trace->probes, &spec->request, number, file, &error);
 
 		if (n == -ENOEXEC && error.kind == ERROR_NONE && only)
 			error_set(&error, ERROR_NOT_ELF, n, file->path, NULL);

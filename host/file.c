@@ -12,10 +12,13 @@
 #include "host/open.h"
 #include "usdt/fmt.h"
 
-/* Add a file, or close @fd if it is in the list already or on failure. Return 0 or -errno. */
-static int file_list_add(struct file_list *list, int fd, const char *path)
+/*
+ * Add a file that process @pid maps, or this host's if it is 0; or close @fd if it is in the list
+ * already or on failure. Return 0 or -errno.
+ */
+static int file_list_add(struct file_list *list, int fd, const char *path, uint32_t pid)
 {
-	struct file add = { .fd = fd }, *files;
+	struct file add = { .fd = fd, .pid = pid }, *files;
 	int err = process_file_read(fd, &add.id);
 
 	for (size_t i = 0; !err && i < list->count; i++) {
@@ -77,7 +80,7 @@ static int search_map(void *arg, const struct process_map *map)
 	fd = process_map_open(search->pid, map);
 	if (fd < 0)
 		return search->name || fd == -EMFILE || fd == -ENFILE ? fd : 0;
-	err = file_list_add(search->list, fd, map->path);
+	err = file_list_add(search->list, fd, map->path, search->pid);
 	search->found |= !err;
 	return err;
 }
@@ -107,7 +110,7 @@ int file_list_named(struct file_list *list, const char *name, const uint32_t *pi
 	else if (library_find(name, path, sizeof(path)))
 		return -ENOENT;
 	fd = open_regular(path);
-	return fd < 0 ? fd : file_list_add(list, fd, path);
+	return fd < 0 ? fd : file_list_add(list, fd, path, 0);
 }
 
 void file_list_free(struct file_list *list)

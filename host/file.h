@@ -8,6 +8,7 @@
 struct file {
 	int fd;				/* owned by the list */
 	char *path;			/* for messages: valid in the file's own mount namespace */
+	uint32_t pid;			/* a process in that namespace; 0: this one */
 	struct process_file id;
 };
 

@@ -170,6 +170,16 @@ static const struct bpf_insn constant_1[] = {
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 }, { .code = BPF_JMP | BPF_EXIT },
 };
 
+/* As elf_map_symbol(); @arg is the struct request_ctx. */
+static int request_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
+{
+	const struct request_ctx *ctx = arg;
+	int err = elf_map_symbol((void *)ctx->elf, name, len, vaddr);
+
+	return err && ctx->config->debug ?
+	       elf_map_symbol((void *)ctx->config->debug, name, len, vaddr) : err;
+}
+
 /*
  * Emit the function that reads @variable if its bit in @uses is set, and one that returns 0
  * otherwise. Return 0, or -EINVAL if the variable cannot be read.
@@ -180,7 +190,7 @@ static int request_variable(struct request_ctx *ctx, const struct request_site *
 	struct emit_target target = {
 		.machine = ctx->elf->machine, .site_vaddr = site->vaddr,
 		.read_helper = BPF_FUNC_probe_read_user,
-		.symbol = elf_map_symbol, .symbol_arg = (void *)ctx->elf,
+		.symbol = request_symbol, .symbol_arg = ctx,
 		.unread = 1 << variable,
 	};
 	struct spec *spec = &ctx->specs[variable];
@@ -538,14 +548,18 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 /* Add the functions that match, those with several names once. Return their number or -errno. */
 static int request_add_functions(struct request_ctx *ctx)
 {
-	static const uint32_t tables[] = { SHT_DYNSYM, SHT_SYMTAB };
+	const struct {
+		const struct elf *elf;
+		uint32_t type;
+	} tables[] = { { ctx->elf, SHT_DYNSYM }, { ctx->elf, SHT_SYMTAB },
+		       { ctx->config->debug, SHT_SYMTAB } };
 	uint32_t first = ctx->set->nsites;
 	struct elf_symbol_iter iter;
 	struct elf_symbol symbol;
 	int found = 0, n;
 
-	for (size_t i = 0; i < 2; i++) {
-		if (elf_symbols(ctx->elf, tables[i], &iter))
+	for (size_t i = 0; i < 3; i++) {
+		if (!tables[i].elf || elf_symbols(tables[i].elf, tables[i].type, &iter))
 			continue;
 		while (elf_symbol_next(&iter, &symbol)) {
 			n = request_add_symbol(ctx, first, &symbol);

@@ -73,6 +73,7 @@ enum probe_request_mode {
 struct probe_request_config {
 	const struct runtime *runtime;
 	const char *path;		/* of the file, for errors */
+	const struct elf *debug;	/* its debug file, which has its symbols; or NULL */
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* bytes for a text in a record, a multiple of 8 */
 	struct probe_table *table;	/* new probes are added to it */

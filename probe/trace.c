@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "probe/trace.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,12 +9,14 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
-#include "host/elf_map.h"
 #include "host/clock.h"
+#include "host/debug_file.h"
+#include "host/elf_map.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
 #include "host/process.h"
 #include "loader/runtime.h"
+#include "usdt/elf_symbol.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define PIDS_MAX	256
@@ -158,32 +161,56 @@ static struct probe_trace_file *probe_trace_file(struct probe_trace *trace, int 
 	return files;
 }
 
-int probe_trace_add(struct probe_trace *trace, const struct probe_request *request, uint32_t number,
-		    int fd, const char *path, struct error *error)
+/*
+ * Search @binary, the contents of @file, and if its symbols were removed, its debug file. Return as
+ * probe_trace_add().
+ */
+static int probe_trace_search(struct probe_trace *trace, const struct probe_request *request,
+			      uint32_t number, const struct file *file, struct elf_map *binary,
+			      struct error *error)
 {
-	const struct probe_request_config config = {
-		.runtime = &trace->rt, .path = path,
+	struct probe_request_config config = {
+		.runtime = &trace->rt, .path = file->path,
 		.mode = trace->config.mode, .text_size = trace->text_size, .table = &trace->table,
 		.skipped = trace->config.skipped, .arg = trace->config.arg,
 	};
-	struct probe_trace_file *file;
+	struct probe_trace_file *traced = probe_trace_file(trace, file->fd, file->path, error);
+	struct elf_symbol_iter symbols;
+	struct elf_map debug;
+	int found, limit, fd;
+
+	if (!traced)
+		return error->code;
+	traced->lowest_vaddr = elf_map_lowest_vaddr(&binary->elf);
+	fd = elf_symbols(&binary->elf, SHT_SYMTAB, &symbols) ?
+		debug_file_open(file, &binary->elf) : -ENOENT;
+	if (fd >= 0 && !elf_map_open(&debug, fd, NULL))
+		config.debug = &debug.elf;
+	found = probe_request_file(request, number, &binary->elf, &config, &traced->set, error);
+	limit = elf_map_limit(binary);
+	if (config.debug) {
+		limit = limit ? limit : elf_map_limit(&debug);
+		elf_map_close(&debug);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (!limit)
+		return found;
+	error_clear(error);
+	return error_set(error, ERROR_TOO_LARGE, limit, file->path, NULL);
+}
+
+int probe_trace_add(struct probe_trace *trace, const struct probe_request *request, uint32_t number,
+		    const struct file *file, struct error *error)
+{
 	struct elf_map binary;
-	int found = elf_map_open(&binary, fd, NULL);
+	int found = elf_map_open(&binary, file->fd, NULL);
 
 	if (found == -ENOEXEC)
 		return found;
 	if (found)
-		return error_set(error, ERROR_FILE, found, path, NULL);
-	file = probe_trace_file(trace, fd, path, error);
-	if (file)
-		file->lowest_vaddr = elf_map_lowest_vaddr(&binary.elf);
-	found = file ? probe_request_file(request, number, &binary.elf, &config, &file->set,
-					  error) :
-		       error->code;
-	if (elf_map_limit(&binary)) {
-		error_clear(error);
-		found = error_set(error, ERROR_TOO_LARGE, elf_map_limit(&binary), path, NULL);
-	}
+		return error_set(error, ERROR_FILE, found, file->path, NULL);
+	found = probe_trace_search(trace, request, number, file, &binary, error);
 	elf_map_close(&binary);
 	return found;
 }

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include "bpf/event.h"
+#include "host/file.h"
 #include "probe/request.h"
 #include "loader/sandbox.h"
 #include "loader/feature.h"
@@ -62,12 +63,12 @@ int probe_trace_open(struct probe_trace **out, const struct probe_trace_config *
 		     struct error *error);
 
 /*
- * Add the probes that @request, with index @number, matches in the file open as @fd, which the
- * caller still closes; @path is for errors. Return the number of probes, or -errno and the cause
- * in @error. Return -ENOEXEC with @error unchanged if the file is not an ELF file.
+ * Add the probes that @request, with index @number, matches in @file, which the caller still
+ * closes. Return the number of probes, or -errno and the cause in @error. Return -ENOEXEC with
+ * @error unchanged if it is not an ELF file.
  */
 int probe_trace_add(struct probe_trace *trace, const struct probe_request *request,
-		    uint32_t number, int fd, const char *path, struct error *error);
+		    uint32_t number, const struct file *file, struct error *error);
 
 /* Attach all probes that were added. Return 0, or -errno and the cause in @error. */
 int probe_trace_attach(struct probe_trace *trace, struct error *error);

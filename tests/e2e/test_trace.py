@@ -2,6 +2,7 @@
 """trace: hits of any probe, compared with the output of the traced programs, and with bpftrace if it is installed."""
 
 import collections
+import contextlib
 import functools
 import os
 import pty
@@ -10,6 +11,7 @@ import select
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -55,9 +57,9 @@ def build(folder, *args):
 class Probed:
     """The fixture while it runs; each call is a round, whose lines it returns."""
 
-    def __init__(self, path, **keywords):
+    def __init__(self, path, args=(), **keywords):
         self.path = str(path)
-        self.process = subprocess.Popen([self.path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **keywords)
+        self.process = subprocess.Popen([self.path, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **keywords)
         self.pid = int(self.process.stdout.readline().split()[1])
 
     def __call__(self):
@@ -385,6 +387,107 @@ def test_arguments_of_functions(trace, probed):
     probed()
     bare.ended(), two.ended()
     assert bare.messages() == [""] and two.messages()[0].startswith("arg1=1 arg2="), two.said()
+
+
+# --- separate debug files
+
+OTHER_USER = 65533
+
+
+def build_stripped(folder, *flags):
+    """A stripped program and its debug file, as distributions make them."""
+    app, debug = folder / "stripped", folder / "stripped.debug"
+    build(folder, "-o", app, os.path.join(FIXTURES, "probed.c"), "-Wl,--build-id", *flags)
+    subprocess.run(["objcopy", "--only-keep-debug", app, debug], check=True)
+    subprocess.run(["strip", app], check=True)
+    subprocess.run(["objcopy", f"--add-gnu-debuglink={debug}", app], check=True)
+    return app, debug
+
+
+def build_id(path):
+    return re.search(r"Build ID: (\w+)", readelf("-n", path))[1]
+
+
+@contextlib.contextmanager
+def moved(debug, place):
+    """The debug file is at that place meanwhile."""
+    made = [folder for folder in (place.parent, *place.parent.parents) if not folder.exists()]
+    place.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(debug, place)
+    yield
+    shutil.move(place, debug)
+    for folder in made:
+        folder.rmdir()
+
+
+@pytest.mark.parametrize("where", ["beside", ".debug", "path", "build-id"])
+def test_debug_file(trace, tmp_path, where):
+    """Local functions, and variables that only the debug file names: the fourth of the sites."""
+    need_root()
+    app, debug = build_stripped(tmp_path)
+    known = build_id(app)
+    place = {"beside": debug, ".debug": tmp_path / ".debug" / debug.name,
+             "path": Path(f"/usr/lib/debug{tmp_path}/{debug.name}"),
+             "build-id": Path(f"/usr/lib/debug/.build-id/{known[:2]}/{known[2:]}.debug")}[where]
+    process = Probed(app)
+    with moved(debug, place):
+        traced = [trace(app, one, "--json") for one in ("probed_local arg1", "probed:sites arg1")]
+    lines = process()
+    local, sites = [one.ended().hits for one in traced]
+    process.close()
+    assert [2 * one["args"][0] for one in local] == [int(value) for value in said(lines, "local")] and local
+    assert [str(one["args"][0]) for one in sites] == said(lines, "sites")
+
+
+def test_debug_file_that_does_not_count(tmp_path):
+    """Of another build, of another user, writable by others, a link, no file, no ELF file, cut."""
+    need_root()
+    app, debug = build_stripped(tmp_path)
+    (tmp_path / "other").mkdir()
+    _, other = build_stripped(tmp_path / "other", "-DOTHER", "-O1")
+    good = debug.read_bytes()
+
+    def found():
+        done = run("trace", app, "probed_local", "-d", "0.1")
+        assert done.returncode == 0 or "no USDT probe or function probed_local" in done.stderr, done
+        return done.returncode == 0
+
+    assert found()
+    debug.write_bytes(other.read_bytes())
+    assert not found()
+    for bad in (b"", b"text", good[:70], good[:len(good) // 2]):
+        debug.write_bytes(bad)
+        assert not found(), len(bad)
+    debug.write_bytes(good)
+    os.chown(debug, OTHER_USER, OTHER_USER)
+    assert not found()
+    os.chown(app, OTHER_USER, OTHER_USER)
+    assert found(), "of the program's own user"
+    debug.chmod(0o666)
+    assert not found()
+    debug.chmod(0o644)
+    shutil.move(debug, tmp_path / "elsewhere")
+    debug.symlink_to(tmp_path / "elsewhere")
+    assert not found()
+    debug.unlink()
+    os.mkfifo(debug)
+    assert not found()
+
+
+def test_debug_file_in_a_mount_namespace(trace, tmp_path):
+    """Of the process, where that of the host is another file."""
+    need_root()
+    needs_namespaces()
+    app, debug = build_stripped(tmp_path)
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    start = f"mount -t tmpfs tmpfs {inside} && cp {app} {debug} {inside} && exec {inside}/{app.name}"
+    process = Probed("unshare", args=("--mount", "--propagation", "private", "sh", "-c", start))
+    traced = trace("-p", process.pid, "probed_local arg1", "--json")
+    lines = process()
+    hits = traced.ended().hits
+    process.close()
+    assert [2 * one["args"][0] for one in hits] == [int(value) for value in said(lines, "local")] and hits
 
 
 # --- processes and libraries
