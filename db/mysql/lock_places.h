@@ -22,6 +22,8 @@ struct mysql_locks {
 	unsigned int namespace_words;
 	/* MySQL from 5.7: most metadata locks are not in the lock's list, but only counted. */
 	bool fast_path;
+	/* Variables of its Global_THD_manager and the number of sessions, as linked; 0: unknown. */
+	uint64_t manager, session_count;
 	/* Learned: offset of the trx_t in a THD; of its THD and of the awaited trx_t in a trx_t. */
 	size_t trx_at, trx_session_at, trx_wait_at;
 	unsigned int failures;	/* attempts to learn them that failed */

@@ -9,11 +9,12 @@
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
 #define READS_MAX	(1u << 17)	/* of memory, for one wait */
 
-/* Find the bits that thd_test_options() tests: mov N(%rdi),%rax; and %rsi,%rax, or the reverse. */
+/* Find the bits that thd_test_options() tests: mov N(%rdi),%rax; and %rsi,%rax, or the like. */
 static int64_t find_options(const struct elf *elf)
 {
 	static const char *const patterns[] = {
 		"48 8b 87 @@@@@@@@ 48 21 f0 c3", "48 23 b7 @@@@@@@@ 48 89 f0 c3",
+		"48 89 f0 48 23 87 @@@@@@@@ c3",
 	};
 	int64_t offset;
 
@@ -36,6 +37,10 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 	places->has_waited = !elf_symbol_find(elf, "thd_wait_begin", &symbol);
 	places->fast_path = !elf_symbol_find(
 		elf, "_ZN11MDL_context27materialize_fast_path_locksEv", &symbol);
+	if (!elf_symbol_find(elf, "_ZN18Global_THD_manager11thd_managerE", &symbol))
+		places->manager = symbol.value;
+	if (!elf_symbol_find(elf, "_ZN18Global_THD_manager23atomic_global_thd_countE", &symbol))
+		places->session_count = symbol.value;
 	if (!elf_symbol_find(elf, "_ZN7MDL_key30m_namespace_to_wait_state_nameE", &symbol)) {
 		places->namespaces = symbol.value;
 		places->namespace_words = (unsigned int)(symbol.size / 8);
@@ -58,7 +63,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	struct lock_reader r = { .places = places, .backend = query->places, .reads = &reads,
 				 .size = query->text_bytes,
 				 .owner = { event->pid, &process.file } };
-	uint64_t session = event->address;
+	uint64_t session = event->address, owner;
 	int err = process_read(event->pid, places->is_program, &process);
 
 	*info = (struct lock_info){ .event = *event };
@@ -69,8 +74,9 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 		return err;
 	r.session_class = places->sessions + r.memory.slide;
 	if (event->kind == LOCK_WAITS_METADATA && event->relation) {
-		session = session ? session : lock_reader_owner(&r, event->relation);
-		err = metadata_lock_read(&r, event->relation, info);
+		owner = lock_reader_owner(&r, event->relation);
+		session = session ? session : owner;
+		err = metadata_lock_read(&r, event->relation, owner, info);
 	} else {
 		err = row_lock_read(&r, session, query, info);
 	}

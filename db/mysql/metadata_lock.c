@@ -10,7 +10,9 @@
 #define TICKET_WORDS	10		/* of an MDL_ticket that are searched */
 #define TICKET_LINK	8		/* lists point to a ticket's start, or to this offset */
 #define LOCK_WORDS	160		/* of an MDL_lock that are searched */
-#define TICKETS_MAX	64		/* of one lock */
+#define TICKETS_MAX	256		/* of one lock, or of one session */
+#define MANAGER_WORDS	640		/* of a Global_THD_manager that are searched */
+#define SESSIONS_MAX	8192		/* of one array */
 #define KEY_BYTES	392		/* of an MDL_key */
 #define NAMESPACE_MAX	31
 #define WAITING		"Waiting for "
@@ -126,33 +128,33 @@ static bool reader_ticket(struct lock_reader *r, uint64_t ticket, uint64_t conte
 	return false;
 }
 
-/* Return the address of the ticket of @lock that @link points to, or 0. */
-static uint64_t reader_linked(const struct lock_reader *r, uint64_t link, uint64_t lock)
+/* Return the address of the ticket that @link points to, with @owner at offset @at; or 0. */
+static uint64_t reader_linked(const struct lock_reader *r, uint64_t link, size_t at, uint64_t owner)
 {
 	uint64_t there;
 
 	for (uint64_t ticket = link; link - ticket <= TICKET_LINK; ticket -= TICKET_LINK)
-		if (lock_reader_bytes(r, ticket + r->lock_at, &there, 8) && there == lock)
+		if (lock_reader_bytes(r, ticket + at, &there, 8) && there == owner)
 			return ticket;
 	return 0;
 }
 
 /*
- * Find the tickets that are linked from @lock: @found has @lock itself, then the tickets. Return
- * the number of elements.
+ * Find the tickets that are linked from @owner, an MDL_lock or MDL_context that they point to at
+ * offset @owner_at: @found has @owner itself, then the tickets. Return the number of elements.
  */
-static size_t reader_tickets(const struct lock_reader *r, uint64_t lock,
+static size_t reader_tickets(const struct lock_reader *r, uint64_t owner, size_t owner_at,
 			     uint64_t found[TICKETS_MAX])
 {
 	uint64_t words[LOCK_WORDS];
-	size_t n = 1, nwords = LOCK_WORDS;
+	size_t n = 1, nwords = owner_at == r->lock_at ? LOCK_WORDS : CONTEXT_BYTES / 8;
 
-	found[0] = lock;
+	found[0] = owner;
 	for (size_t at = 0; at < n; at++, nwords = TICKET_WORDS) {
 		if (!lock_reader_bytes(r, found[at], words, nwords * 8))
 			continue;
 		for (size_t i = 0; i < nwords && n < TICKETS_MAX; i++) {
-			uint64_t ticket = reader_linked(r, words[i], lock);
+			uint64_t ticket = reader_linked(r, words[i], owner_at, owner);
 			size_t old = 0;
 
 			while (old < n && found[old] != ticket)
@@ -169,7 +171,7 @@ static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t o
 			  struct lock_info *info)
 {
 	uint64_t found[TICKETS_MAX], context, waits;
-	size_t n = reader_tickets(r, lock, found);
+	size_t n = reader_tickets(r, lock, r->lock_at, found);
 
 	for (size_t i = 1; i < n; i++)
 		if (lock_reader_bytes(r, found[i] + r->context_at, &context, 8) && context != own &&
@@ -178,9 +180,80 @@ static void reader_others(const struct lock_reader *r, uint64_t lock, uint64_t o
 					 info);
 }
 
-int metadata_lock_read(struct lock_reader *r, uint64_t context, struct lock_info *info)
+/* --- holders that are not in the list of the lock */
+
+/* A search of the tickets of all sessions. */
+struct search {
+	const struct lock_reader *r;
+	uint64_t lock, own;		/* the awaited lock, the MDL_context that waits */
+	uint64_t context_at;		/* offset of the MDL_context in a THD */
+	unsigned int sessions;		/* found so far */
+	bool cut;			/* some were not searched */
+	struct lock_info *info;
+};
+
+/* Add the THD at @session to the holders if one of its tickets is for the lock. */
+static void search_session(struct search *search, uint64_t session)
+{
+	const struct lock_reader *r = search->r;
+	uint64_t found[TICKETS_MAX], context = session + search->context_at, lock, waits;
+	size_t n;
+
+	search->sessions++;
+	if (context == search->own || !lock_reader_bytes(r, context + r->waits_at, &waits, 8))
+		return;
+	n = reader_tickets(r, context, r->context_at, found);
+	search->cut |= n == TICKETS_MAX;
+	for (size_t i = 1; i < n; i++)
+		if (lock_reader_bytes(r, found[i] + r->lock_at, &lock, 8) && lock == search->lock)
+			lock_reader_keep(r, session, waits == found[i], false, search->info);
+}
+
+/* Search the sessions of the array at @array, if it is one: of a partition with many sessions. */
+static void search_array(struct search *search, uint64_t array)
+{
+	for (unsigned int i = 0; i < SESSIONS_MAX; i++) {
+		uint64_t session;
+
+		if (!lock_reader_bytes(search->r, array + i * 8, &session, 8) ||
+		    !lock_reader_is_session(search->r, session))
+			return;
+		search_session(search, session);
+	}
+	search->cut = true;
+}
+
+/*
+ * Add the sessions that hold the lock on the fast path: their tickets are only in lists of their
+ * own. The server's Global_THD_manager has the sessions in arrays of its own or, if they are too
+ * many for these, in arrays that it points to. Return whether all sessions were searched.
+ */
+static bool search_all(struct search *search)
+{
+	const struct lock_reader *r = search->r;
+	uint64_t words[MANAGER_WORDS], manager;
+	uint32_t count;
+
+	if (!r->places->manager || !r->places->session_count || !search->context_at ||
+	    process_memory_variable(&r->memory, r->places->manager, &manager, 8) ||
+	    !lock_reader_bytes(r, manager, words, sizeof(words)))
+		return false;
+	for (size_t i = 0; i < MANAGER_WORDS; i++) {
+		if (lock_reader_is_session(r, words[i]))
+			search_session(search, words[i]);
+		else
+			search_array(search, words[i]);
+	}
+	return !search->cut && *r->reads &&
+	       !process_memory_variable(&r->memory, r->places->session_count, &count, 4) &&
+	       search->sessions >= count;
+}
+
+int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session,
+		       struct lock_info *info)
 {
 	uint64_t words[CONTEXT_BYTES / 8], lock;
+	struct search search;
 
 	if (!lock_reader_bytes(r, context, words, sizeof(words)))
 		return -ENOENT;
@@ -189,7 +262,11 @@ int metadata_lock_read(struct lock_reader *r, uint64_t context, struct lock_info
 			continue;
 		r->waits_at = i * 8;
 		reader_others(r, lock, context, info);
-		info->known = !r->places->fast_path;
+		search = (struct search){
+			.r = r, .lock = lock, .own = context, .context_at = context - session,
+			.info = info,
+		};
+		info->known = !r->places->fast_path || (session && search_all(&search));
 		info->lock = lock;
 		return 0;
 	}

@@ -6,9 +6,10 @@
 #include "db/mysql/lock_reader.h"
 
 /*
- * Read the metadata lock that the MDL_context at @context waits for, and its holders. Return 0 or
- * -ENOENT.
+ * Read the metadata lock that the MDL_context at @context waits for, and its holders. @session is
+ * the THD that contains it, or 0. Return 0 or -ENOENT.
  */
-int metadata_lock_read(struct lock_reader *r, uint64_t context, struct lock_info *info);
+int metadata_lock_read(struct lock_reader *r, uint64_t context, uint64_t session,
+		       struct lock_info *info);
 
 #endif

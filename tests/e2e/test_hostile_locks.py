@@ -264,6 +264,22 @@ def test_session_that_leads_everywhere(tool, server):
     ends_soon(traced)
 
 
+def test_locks_on_the_fast_path(tool, server):
+    """Of MySQL: the sessions that hold them are found by their own lists. An empty list of holders means that there is none."""
+    hostile = server("metadata", name="mysqld")
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    traced.wait_for(lambda traced: len(traced.waits) == 4, 15, "all waits")
+    ends_soon(traced)
+    waits = traced.waits
+    assert {(one["lock"], one["object"], one["connection_id"]) for one in waits} == {("metadata", "shop.acc", 1)}
+    holders = {one["connection_id"]: one for one in waits[0]["holders"]}
+    assert set(holders) == {2, 3, 4} and [holders[one]["queued"] for one in (2, 3, 4)] == [False, True, False], waits[0]
+    assert holders[2]["idle_in_transaction"] and holders[4]["query"] == "select sleep(9) from acc", waits[0]
+    assert waits[1]["holders"] == [] and "holders" not in waits[2], waits
+    assert [one["connection_id"] for one in waits[3]["holders"]] == [2], waits[3]
+
+
 def test_memory_that_changes(tool, server):
     """All that is followed is overwritten all the while, often with what looks like it."""
     hostile = server("noise")
