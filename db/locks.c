@@ -442,18 +442,18 @@ size_t locks_targets(const struct locks *l)
 /* Read again who holds the locks of waits that last: another one may have got them. */
 static void locks_poll(struct locks *l)
 {
-	uint64_t begun = clock_ns(CLOCK_MONOTONIC), here = runtime_now(&l->rt);
-	struct lock_waiter *w = l->waiting.first;
+	uint64_t now = runtime_now(&l->rt);
 
-	if (!lock_poll_begin(&l->poll, begun))
+	if (!lock_poll_begin(&l->poll, clock_ns(CLOCK_MONOTONIC)))
 		return;
-	l->resolve_deadline_ns = begun + LOCK_POLL_PASS;
-	for (; w; w = w->next)
-		if (!w->tries && w->info.nholders &&
-		    lock_poll_due(&l->poll, w, begun, here - w->event.start_ns) &&
-		    waiter_resolve(l, w, false) == -EAGAIN)
-			break;
-	lock_poll_end(&l->poll, begun, clock_ns(CLOCK_MONOTONIC), w);
+	locks_set_deadline(l);
+	for (struct lock_waiter *w = l->waiting.first; w; w = w->next) {
+		if (w->tries || !w->info.nholders || !lock_poll_due(&l->poll, w))
+			continue;
+		waiter_resolve(l, w, false);
+		lock_poll_read(&l->poll, w, clock_ns(CLOCK_MONOTONIC), now - w->event.start_ns);
+	}
+	lock_poll_end(&l->poll, clock_ns(CLOCK_MONOTONIC));
 }
 
 int locks_drain(struct locks *l)

@@ -253,32 +253,72 @@ static void user_locks_are_redacted(void)
 	CHECK(!strcmp(info.object, "?"), "%s", info.object);
 }
 
-#define MS	1000000u
+#define MS	1000000ull
+
+/* Have a pass at @at read @w if it is due, which takes @ns. Return whether it was read. */
+static bool pass(struct lock_poll *poll, uint64_t at, struct lock_waiter *w, uint64_t ns)
+{
+	bool due;
+
+	CHECK(lock_poll_begin(poll, at));
+	due = lock_poll_due(poll, w);
+	if (due)
+		lock_poll_read(poll, w, at + ns, MS);
+	lock_poll_end(poll, at + (due ? ns : 0));
+	return due;
+}
 
 /* Waits are due after the interval or a share of their age, or when their lock has changed. */
 static void polls_are_due(void)
 {
-	struct lock_poll poll = { .next_ns = 0 };
-	struct lock_waiter w = { .event.field = { 1, 2, 3, 4 } }, other = { .event.field = { 9 } };
+	static struct lock_poll poll;
+	struct lock_waiter w = { .event.field = { 1, 2, 3, 4 } }, old = { .event.field = { 9 } };
 
-	CHECK(lock_poll_begin(&poll, 100 * MS));
-	CHECK(!lock_poll_due(&poll, &w, 100 * MS, MS));
-	CHECK(!lock_poll_due(&poll, &other, 100 * MS, 6400ull * MS));
-	CHECK(w.due_ns == 110 * MS && other.due_ns == 200 * MS && poll.wake_ns == w.due_ns);
-	lock_poll_end(&poll, 100 * MS, 101 * MS, false);
-	CHECK(!lock_poll_begin(&poll, 116 * MS) && lock_poll_begin(&poll, 117 * MS));
-	CHECK(lock_poll_due(&poll, &w, 117 * MS, MS) && w.due_ns == 127 * MS);
-	CHECK(!lock_poll_due(&poll, &w, 118 * MS, MS));
+	CHECK(!pass(&poll, 90 * MS, &w, 0) && !pass(&poll, 90 * MS, &old, 0));
+	CHECK(w.due_ns == 100 * MS && old.due_ns == 100 * MS && poll.wake_ns == 100 * MS);
+	CHECK(lock_poll_begin(&poll, 100 * MS) && lock_poll_due(&poll, &w) &&
+	      lock_poll_due(&poll, &old));
+	lock_poll_read(&poll, &w, 100 * MS, 5 * MS);
+	lock_poll_read(&poll, &old, 101 * MS, 6400 * MS);
+	lock_poll_end(&poll, 101 * MS);
+	CHECK(w.due_ns == 110 * MS && old.due_ns == 200 * MS);
+	/* It rests, so that this is at most a 17th of the time. */
+	CHECK(poll.wake_ns == 117 * MS && !lock_poll_begin(&poll, 116 * MS));
+	CHECK(pass(&poll, 117 * MS, &w, 0) && poll.wake_ns == 127 * MS);
+	CHECK(!pass(&poll, 118 * MS, &w, 0) && poll.wake_ns == 127 * MS);
 	lock_poll_changed(&poll, &w.event);
-	CHECK(lock_poll_due(&poll, &w, 119 * MS, MS));
-	CHECK(!lock_poll_due(&poll, &other, 119 * MS, MS));
-	/* Under load the next pass is later, and reads are rarer. */
-	lock_poll_end(&poll, 117 * MS, 122 * MS, true);
-	CHECK(poll.wake_ns == 122 * MS + 80 * MS && poll.interval_ns == 20 * MS);
-	CHECK(lock_poll_begin(&poll, 202 * MS) && lock_poll_due(&poll, &w, 202 * MS, MS));
-	lock_poll_end(&poll, 202 * MS, 202 * MS, false);
-	CHECK(poll.interval_ns == 10 * MS && w.due_ns == 222 * MS);
-	CHECK(lock_poll_begin(&poll, 203 * MS) && !lock_poll_due(&poll, &w, 203 * MS, MS));
+	CHECK(poll.wake_ns == 118 * MS && !pass(&poll, 119 * MS, &old, 0));
+	lock_poll_changed(&poll, &w.event);
+	CHECK(pass(&poll, 119 * MS, &w, 0) && w.due_ns == 129 * MS);
+	CHECK(lock_poll_begin(&poll, 130 * MS) && lock_poll_due(&poll, &w));
+	lock_poll_read(&poll, &w, 130 * MS, UINT64_MAX);
+	CHECK(w.due_ns == 1130 * MS);
+}
+
+/* Each user has a share of a pass. What it has no time for is read less often. */
+static void polls_are_shared(void)
+{
+	static struct lock_poll poll;
+	struct lock_waiter a = { .event.head.owner = 1 }, b = a, c = a;
+	struct lock_waiter other = { .event.head.owner = 2 };
+	uint64_t now = 1000 * MS;
+
+	a.due_ns = b.due_ns = c.due_ns = other.due_ns = 1;
+	for (int i = 0; i < 20; i++, now = poll.next_ns) {
+		CHECK(lock_poll_begin(&poll, now));
+		if (lock_poll_due(&poll, &a))
+			lock_poll_read(&poll, &a, now + 3 * MS, MS);
+		if (lock_poll_due(&poll, &b))
+			lock_poll_read(&poll, &b, now + 6 * MS, MS);
+		if (lock_poll_due(&poll, &c))
+			lock_poll_read(&poll, &c, now + 9 * MS, MS);
+		CHECK(lock_poll_due(&poll, &other));
+		lock_poll_read(&poll, &other, now + 9 * MS, MS);
+		lock_poll_end(&poll, now + 9 * MS);
+	}
+	CHECK(a.due_ns > 1 && b.due_ns > 1 && c.due_ns > 1);
+	CHECK(poll.owner[1].interval_ms > LOCK_POLL_MS &&
+	      poll.owner[2].interval_ms == LOCK_POLL_MS);
 }
 
 int main(void)
@@ -289,6 +329,7 @@ int main(void)
 	RUN(idle_holders_stay_idle);
 	RUN(user_locks_are_redacted);
 	RUN(polls_are_due);
+	RUN(polls_are_shared);
 	RUN(exec_ends_own_wait);
 	return check_done();
 }
