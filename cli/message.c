@@ -77,6 +77,9 @@ static const struct {
 	[ERROR_SEMAPHORE] = { "process ", "cannot enable its probes",
 			      "its statements are not traced; before Linux 4.20 this requires "
 			      "CAP_SYS_PTRACE", true, true },
+	[ERROR_SEMAPHORES] = { "", "a process has made the semaphores of probes unusable",
+			       "a probe that tests its semaphore first is not reported, unless by "
+			       "--force=semaphore", false, false },
 	[ERROR_TOO_MANY] = { "too many ", NULL, NULL, false, false },
 	[ERROR_SHARE] = { "", "not traced",
 			  "further files of this user are not reported; -x and -p have no limit",

@@ -32,6 +32,7 @@ enum error_kind {
 	ERROR_SITE,		/* a probe site is invalid, subject: the file's path, detail: why */
 	ERROR_NAMESPACE,	/* the kernel cannot convert PIDs to those of our PID namespace */
 	ERROR_NOTE,		/* writing the note of semaphores */
+	ERROR_SEMAPHORES,	/* the kernel cannot increment those of a file, subject: its path */
 	ERROR_SEMAPHORE,	/* writing to the memory of a process, subject: its PID */
 	ERROR_TOO_MANY,		/* subject: of what */
 	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */

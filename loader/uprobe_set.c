@@ -98,6 +98,17 @@ int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_
 	return 0;
 }
 
+bool uprobe_set_drop_semaphores(struct uprobe_set *set)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < set->nsites; i++) {
+		any |= set->sites[i].semaphore != 0;
+		set->sites[i].semaphore = 0;
+	}
+	return any;
+}
+
 int uprobe_set_load(const struct prog_def *def, struct error *error)
 {
 	int prog = sys_prog_load(def, NULL, 0);

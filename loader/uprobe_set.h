@@ -74,6 +74,9 @@ void uprobe_set_free(struct uprobe_set *set);
  */
 int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count);
 
+/* Have the sites attached without incrementing semaphores. Return whether there are any. */
+bool uprobe_set_drop_semaphores(struct uprobe_set *set);
+
 /* Load a program. Return its descriptor, or -errno and the cause with the log in @error. */
 int uprobe_set_load(const struct prog_def *def, struct error *error);
 

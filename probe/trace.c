@@ -233,6 +233,29 @@ static int probe_trace_semaphores(struct probe_trace *trace, struct probe_trace_
 	return 0;
 }
 
+/*
+ * Attach the probes of @file. If the kernel cannot increment a semaphore in one process, it refuses
+ * the probes of all: attach without semaphores, and report that.
+ */
+static int probe_trace_attach_file(struct probe_trace *trace, struct probe_trace_file *file,
+				   struct error *error)
+{
+	const struct uprobe_file uprobe_file = { .name = "trace", .fd = file->fd,
+						 .path = file->path };
+	struct error spoiled = { .kind = ERROR_NONE };
+	int err = runtime_attach(&trace->rt, &file->set, &uprobe_file, &file->links, error);
+
+	if (err != -EINVAL || error->kind != ERROR_ATTACH ||
+	    !uprobe_set_drop_semaphores(&file->set))
+		return err;
+	error_clear(error);
+	err = runtime_attach(&trace->rt, &file->set, &uprobe_file, &file->links, error);
+	error_set(&spoiled, ERROR_SEMAPHORES, 0, file->path, NULL);
+	if (!err)
+		trace->config.error(trace->config.arg, &spoiled);
+	return err;
+}
+
 int probe_trace_attach(struct probe_trace *trace, struct error *error)
 {
 	int err = 0;
@@ -242,9 +265,7 @@ int probe_trace_attach(struct probe_trace *trace, struct error *error)
 
 		if (!file->set.nsites)
 			continue;
-		err = runtime_attach(&trace->rt, &file->set, &(struct uprobe_file){
-			.name = "trace", .fd = file->fd, .path = file->path,
-		}, &file->links, error);
+		err = probe_trace_attach_file(trace, file, error);
 		if (!err)
 			err = probe_trace_semaphores(trace, file, error);
 	}

@@ -42,3 +42,16 @@ def test_server_is_traced_all_the_same(clusters, server_copy, spoiler, tool, arg
     found = [(one["query"], one["status"]) for one in with_tag(traced, "spoiled")]
     assert found == [("select 1 /* spoiled */", "ok"), ("select 1/0 /* spoiled */", "error")], traced.said()
     assert "by its symbols" in traced.stderr, traced.said()
+
+
+@pytest.mark.parametrize("args", [[], force("perf")], ids=" ".join)
+def test_probes_are_traced_all_the_same(clusters, server_copy, spoiler, tool, args):
+    """Without semaphores, which is said: PostgreSQL tests those of few probes."""
+    cluster = clusters(name="spoiled", postgres=server_copy)
+    spoiler(server_copy)
+    traced = tool("trace", "--json", server_copy, "postgresql:query__start \"%s\", arg1", *args, attached=False)
+    traced.wait_for(lambda tool: "dbslower: tracing" in tool.stderr, what="its start")
+    cluster.psql("select 1 /* spoiled */")
+    assert traced.stop() == 0
+    assert any("spoiled" in str(one) for one in traced.objects()), traced.said()
+    assert f"{server_copy}: a process has made the semaphores of probes unusable; a probe that" in traced.stderr, traced.said()
