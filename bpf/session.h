@@ -265,6 +265,11 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	s->flags &= ~SESSION_OPEN;
 	if (s->duration_ns < VALUE(threshold_ns))
 		return;
+	/* Closed in another thread meanwhile, it may be another process's: see bpf/slot.h. */
+	if (session->tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
+		lost(LOST_START_WITHOUT_END);
+		return;
+	}
 	if (VALUE(stat_unit_ns)) {
 		/* With a breakdown, its waits are counted instead. */
 		if (!VALUE(want_breakdown))

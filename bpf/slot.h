@@ -56,7 +56,9 @@
  *
  * - A hostile process passes the address of one session object in two threads, so that one drops
  *   the session while the other writes to it. What was written stays in the free slot; the next
- *   claim clears it, so that it never becomes a statement of the next owner.
+ *   claim clears it, so that it never becomes a statement of the next owner. What is written after
+ *   that claim does change the next owner's session. A program sends a session only if it is its
+ *   own process's, so that no process causes a record of another one.
  *
  * - User space deletes a session from the overflow while a program uses it. The kernel may reuse
  *   the element for another key before the program ends. BPF offers no protection; slots need none.

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * bpf/session.h: the end of a statement in a session that has become another process's. A hostile
+ * process causes that by closing a session in one thread while another one uses it.
+ */
+#include <linux/bpf.h>
+#include <string.h>
+
+#include "tests/unit/check.h"
+
+#pragma GCC diagnostic ignored "-Wunused-function"
+
+/* Stand-ins for bpf/bpf.h. */
+#define BPF_BPF_H
+#define INLINE		static inline
+#define ARGUMENT(name)	static __u64 arg_##name(void *ctx) { (void)ctx; return 0; } \
+			struct argument_##name
+#define CONSTANT(name)	static __u64 constant_##name __attribute__((unused))
+#define VALUE(name)	constant_##name
+#define MAP(name)	static char name[1] __attribute__((unused))
+#define READ_ONCE(x)	(x)
+#define WRITE_ONCE(x, value) ((x) = (value))
+#define ATOMIC_ADD(p, n) ((void)(*(p) += (__typeof__(*(p)))(n)))
+#define CLEAR(p)	memset(p, 0, sizeof(*(p)))
+#define NO_UNROLL
+
+static void *bpf_map_lookup_elem(void *map, const void *key);
+static __u64 bpf_get_current_pid_tgid(void);
+static long no_effect(const void *first, ...);
+static long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
+
+#define bpf_map_update_elem(...)               no_effect(NULL, __VA_ARGS__)
+#define bpf_map_delete_elem(...)               no_effect(NULL, __VA_ARGS__)
+#define bpf_ktime_get_ns()			0
+#define bpf_get_current_uid_gid()		1001
+#define bpf_get_current_comm(...)              no_effect(NULL, __VA_ARGS__)
+#define bpf_get_current_task()			0
+#define bpf_get_current_task_btf()		NULL
+#define bpf_task_pt_regs(...)                  (void *)no_effect(NULL, __VA_ARGS__)
+#define bpf_probe_read_user(...)               no_effect(NULL, __VA_ARGS__)
+#define bpf_probe_read_user_str(...)           no_effect(NULL, __VA_ARGS__)
+#define bpf_probe_read_kernel(...)             no_effect(NULL, __VA_ARGS__)
+#define bpf_perf_event_output(...)             no_effect(NULL, __VA_ARGS__)
+#define bpf_get_ns_current_pid_tgid(...)       no_effect(NULL, __VA_ARGS__)
+#define bpf_ringbuf_reserve(...)               (void *)no_effect(NULL, __VA_ARGS__)
+#define bpf_ringbuf_submit(...)                no_effect(NULL, __VA_ARGS__)
+#define bpf_ringbuf_discard(...)               no_effect(NULL, __VA_ARGS__)
+#include "bpf/session.h"
+
+static struct owner world_owner;
+static struct grant world_grant;
+static __u64 world_counters[COUNTERS], current;
+static unsigned int sent;
+
+static void *bpf_map_lookup_elem(void *map, const void *key)
+{
+	__u32 number;
+
+	memcpy(&number, key, sizeof(number));
+	if (map == owners)
+		return &world_owner;
+	if (map == grants)
+		return &world_grant;
+	return map == counters && number < COUNTERS ? &world_counters[number] : NULL;
+}
+
+static long no_effect(const void *first, ...)
+{
+	(void)first;
+	return 0;
+}
+
+static __u64 bpf_get_current_pid_tgid(void)
+{
+	return current << 32 | current;
+}
+
+static long bpf_ringbuf_output(void *map, void *data, __u64 size, __u64 flags)
+{
+	const struct event_statement *s = data;
+
+	CHECK(map == ring && size == sizeof(*s) && flags == BPF_RB_NO_WAKEUP);
+	CHECK(s->pid == current, "a record of process %u", s->pid);
+	sent++;
+	return 0;
+}
+
+/* End a statement of process 7 in a program that is run by process @pid. */
+static void end_statement(__u32 pid)
+{
+	struct session session = { .tgid = 7 };
+
+	session.s = (struct event_statement){ .pid = 7, .tid = 7, .flags = SESSION_OPEN,
+					      .start_ns = 1000 };
+	memset(&world_owner, 0, sizeof(world_owner));
+	memset(world_counters, 0, sizeof(world_counters));
+	sent = 0;
+	current = pid;
+	statement_end(NULL, &session, 5000);
+}
+
+static void own(void)
+{
+	end_statement(7);
+	CHECK(sent == 1 && !world_counters[LOST_START_WITHOUT_END]);
+}
+
+static void of_another(void)
+{
+	end_statement(8);
+	CHECK(!sent && world_counters[LOST_START_WITHOUT_END] == 1);
+	CHECK(world_owner.uid == 1001 && world_owner.lost[LOST_START_WITHOUT_END] == 1);
+}
+
+int main(void)
+{
+	RUN(own);
+	RUN(of_another);
+	return check_done();
+}
