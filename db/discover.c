@@ -7,18 +7,16 @@
 #include <unistd.h>
 
 #include "bpf/event.h"
+#include "db/await.h"
 #include "db/engines.h"
 #include "db/unused.h"
-#include "host/arch.h"
 #include "host/clock.h"
 #include "host/open.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
 #include "usdt/fmt.h"
 
-#define COMM_LEN	15
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
-#define COMMS_MAX	4096	/* names of programs that were executed */
 #define SHARE_FIRST	4	/* files of each user, before any has more */
 #define SHARE		256	/* files of one user */
 #define SHARE_SLOW	64	/* .. if they are not detached at once */
@@ -41,51 +39,12 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 	return 0;
 }
 
-/* Have the kernel report each exec of a program called @name. */
-static void discover_await_name(struct discover *d, const char *name)
-{
-	struct exec_name key = { .comm = "", .uid = EXEC_ANY_USER };
-	const char *slash = strrchr(name, '/');
-	char always = EXEC_ALWAYS;
-
-	name = slash ? slash + 1 : name;
-	memcpy(key.comm, name, strnlen(name, COMM_LEN));
-	sys_map_update(d->comms, &key, &always);
-}
-
-/* Report the executions of programs that are named as servers are. */
-static void discover_await(struct discover *d)
-{
-	/* A server may be started by running the dynamic loader. */
-	static const char *const loaders[] = { HOST_LOADERS };
-
-	for (size_t i = 0; i < d->filter->npaths; i++)
-		discover_await_name(d, d->filter->paths[i]);
-	for (size_t i = 0; !d->filter->npaths && engine_table[i]; i++)
-		for (const char *const *name = engine_table[i]->executables; *name; name++)
-			discover_await_name(d, *name);
-	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
-		discover_await_name(d, loaders[i]);
-}
-
-/*
- * Report the executions of @process's program, which may be named as no server is: after the
- * replacement of its file, a restart executes a file that has no probes.
- */
-static void discover_await_server(struct discover *d, const struct process *process)
-{
-	char name[256];
-
-	process_name(process, name, sizeof(name));
-	discover_await_name(d, name);
-}
-
 int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 {
 	static const struct map_def maps[] = {
 		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, DISCOVER_PIDS, 0 },
 		{ "servers", BPF_MAP_TYPE_HASH, 8, sizeof(struct wanted_server), DISCOVER_PIDS, 0 },
-		{ "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, COMMS_MAX,
+		{ "comms", BPF_MAP_TYPE_HASH, sizeof(struct exec_name), 1, AWAIT_NAMES_MAX,
 		  RUNTIME_ALLOC },
 	};
 	const struct server_filter *filter = d->filter;
@@ -102,7 +61,7 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 						 feature_has(&rt->features, FEATURE_NS_PID));
 	/* With -p and -x all files to trace are known at the start. */
 	runtime_constant(rt, "constant_want_execs", !filter->npids && !filter->npaths);
-	discover_await(d);
+	await_servers(d->comms, filter->paths, filter->npaths);
 	return 0;
 }
 
@@ -283,7 +242,7 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	if (err && (engine || d->filter->npaths) && error_is_content(error))
 		detect_reject(&d->detect, process);
 	if (!err)
-		discover_await_server(d, process);
+		await_process(d->comms, process);
 	return err;
 }
 
@@ -558,26 +517,14 @@ bool discover_again(struct discover *d)
 	return left;
 }
 
-/* Return whether @process has the name in @exec; the interpreter of a script has not. */
-static bool exec_is(const struct event_exec *exec, const struct process *process)
-{
-	char name[256];
-
-	process_name(process, name, sizeof(name));
-	return !strncmp(name, exec->name.comm, COMM_LEN);
-}
-
 void discover_executed(struct discover *d, const struct event_exec *exec)
 {
 	uint32_t pid = exec->session.pid;
 	struct process process;
 	bool alive = !process_read(pid, engine_is_executable, &process);
-	char value;
 
-	/* The name was not checked: report it again. */
-	if (!(alive && exec_is(exec, &process)) &&
-	    !sys_map_lookup(d->comms, &exec->name, &value) && value == EXEC_REPORTED)
-		sys_map_delete(d->comms, &exec->name);
+	if (!(alive && await_is(exec, &process)))
+		await_again(d->comms, exec);
 	if (!alive)
 		return;
 	if (!process_is_loading(&process))

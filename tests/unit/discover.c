@@ -23,6 +23,10 @@
 #define discover_needs		tested_needs
 #define discover_detach		tested_detach
 #define discover_close		tested_close
+#define await_servers		tested_await_servers
+#define await_process		tested_await_process
+#define await_is		tested_await_is
+#define await_again		tested_await_again
 #define unused_attached		tested_unused_attached
 #define unused_detach		tested_unused_detach
 #define discover_running	tested_running
@@ -79,7 +83,7 @@ static struct fake_process {
 } processes[FILES_MAX];
 
 static size_t nfiles, nprocesses, nupdates[4], nseeded, nerrors, nservers;
-static struct exec_name comms[32];
+static struct exec_name awaited[32];
 static bool filters_pids, wants_execs;	/* constants */
 static uint32_t traced_pids[8], announced[8];
 static size_t nannounced;
@@ -226,7 +230,7 @@ static int fake_map_update(int map, const void *key, const void *value)
 	if (map == PIDS && nupdates[PIDS] < 8)
 		memcpy(&traced_pids[nupdates[PIDS]], key, 4);
 	if (map == COMMS && nupdates[COMMS] < 32)
-		memcpy(&comms[nupdates[COMMS]], key, sizeof(comms[0]));
+		memcpy(&awaited[nupdates[COMMS]], key, sizeof(awaited[0]));
 	nupdates[map]++;
 	return 0;
 }
@@ -278,6 +282,7 @@ static bool fake_feature_has(struct features *features, enum feature feature)
 }
 
 #include "db/discover.c"
+#include "db/await.c"
 #include "db/share.c"
 #include "db/unused.c"
 
@@ -372,7 +377,7 @@ static const char *attached(void)
 static bool awaits(const char *name)
 {
 	for (size_t i = 0; i < nupdates[COMMS]; i++)
-		if (!strcmp(comms[i].comm, name))
+		if (!strcmp(awaited[i].comm, name))
 			return true;
 	return false;
 }

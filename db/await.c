@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/await.h"
+
+#include <string.h>
+
+#include "db/engines.h"
+#include "host/arch.h"
+#include "loader/sys.h"
+
+#define COMM_LEN	15
+
+static void await_name(int comms, const char *name)
+{
+	struct exec_name key = { .comm = "", .uid = EXEC_ANY_USER };
+	const char *slash = strrchr(name, '/');
+	char always = EXEC_ALWAYS;
+
+	name = slash ? slash + 1 : name;
+	memcpy(key.comm, name, strnlen(name, COMM_LEN));
+	sys_map_update(comms, &key, &always);
+}
+
+void await_servers(int comms, const char *const *paths, size_t npaths)
+{
+	/* A server may be started by running the dynamic loader. */
+	static const char *const loaders[] = { HOST_LOADERS };
+
+	for (size_t i = 0; i < npaths; i++)
+		await_name(comms, paths[i]);
+	for (size_t i = 0; !npaths && engine_table[i]; i++)
+		for (const char *const *name = engine_table[i]->executables; *name; name++)
+			await_name(comms, *name);
+	for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
+		await_name(comms, loaders[i]);
+}
+
+void await_process(int comms, const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	await_name(comms, name);
+}
+
+bool await_is(const struct event_exec *exec, const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return !strncmp(name, exec->name.comm, COMM_LEN);
+}
+
+void await_again(int comms, const struct event_exec *exec)
+{
+	char value;
+
+	if (!sys_map_lookup(comms, &exec->name, &value) && value == EXEC_REPORTED)
+		sys_map_delete(comms, &exec->name);
+}
