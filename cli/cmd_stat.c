@@ -279,9 +279,9 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 	 * Without a filter the kernel groups by the user or database that it reads in the server's
 	 * memory; these are not compared with a process title, as they have been counted by then.
 	 */
-	config->identify = tracer_filters(config);
+	config->identify = filter_any(&config->filter);
 	config->rows = false;
-	if (!config->match)
+	if (!config->filter.match)
 		config->text_bytes = OPTION_TEXT_MIN * 4;
 }
 
@@ -301,7 +301,7 @@ static int cmd_stat(const struct command *command, int argc, char *argv[])
 		goto cleanup;
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
-	loop->nap_ms = tracer_filters(&config) ? 0 : DRAIN_MS;
+	loop->nap_ms = filter_any(&config.filter) ? 0 : DRAIN_MS;
 	stat->next_ns = loop->start_ns + loop->options.interval_ns;
 	ret = tracing_open(&stat->tracing, &config);
 	if (ret == EXIT_OK)

@@ -20,6 +20,15 @@ static bool tracing_wants_identity(const struct options *options)
 	       field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
 
+struct filter tracing_filter(const struct options *options)
+{
+	return (struct filter){
+		.user = options->user, .database = options->database, .client = options->client,
+		.container = options->container,
+		.match = options->has_match ? &options->match : NULL,
+	};
+}
+
 void tracing_config(struct loop *loop, struct tracer_config *config)
 {
 	const struct options *options = &loop->options;
@@ -41,9 +50,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.why = options->why || options->use || options->phases ||
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
 		.use = options->use, .phases = loop->banner.phases,
-		.user = options->user, .database = options->database,
-		.client = options->client, .container = options->container,
-		.match = options->has_match ? &options->match : NULL, .redact = options->redact,
+		.filter = tracing_filter(options), .redact = options->redact,
 		.parents = options->otlp,
 		.denied = options->denied, .stopped = loop_interrupted,
 		.arg = loop, .server = banner_server, .error = banner_error,

@@ -11,6 +11,9 @@ struct tracing {
 	struct tracer *tracer;		/* owned; NULL until tracing_open() */
 };
 
+/* Return the selection of statements by the options, which are borrowed. */
+struct filter tracing_filter(const struct options *options);
+
 /*
  * Fill @config from the options; the command then sets ->statement and what else it needs. All
  * callbacks get @loop.

@@ -47,12 +47,6 @@ static const char *identity_string(const char *s)
 	return *s ? s : NULL;
 }
 
-/* Return whether @value, NULL if unknown, matches @wanted, NULL for any. */
-static bool filter_same(const char *wanted, const char *value)
-{
-	return !wanted || (value && !strcmp(wanted, value));
-}
-
 /*
  * Make the programs ignore a session whose user and database are known and do not both match, so
  * that it costs no more than the probe hits. Valid only if a session is a thread, which keeps both
@@ -61,14 +55,17 @@ static bool filter_same(const char *wanted, const char *value)
 static void enrich_ignore(struct enrich *e, const struct identity *identity,
 			  const struct event_session *session)
 {
-	if (!e->config.user && !e->config.database)
+	const struct filter filter = { .user = e->config.filter.user,
+				       .database = e->config.filter.database };
+	const struct filter_session known = { identity->user, identity->database, NULL, NULL };
+
+	if (!filter_any(&filter))
 		return;
 	/* Later, the thread ID may have been reused. */
 	if (runtime_now(e->config.runtime) - session->time_ns > IGNORE_WITHIN_NS)
 		return;
 	if (e->config.runtime->pid_ns_ino || !*identity->user || !*identity->database ||
-	    (filter_same(e->config.user, identity->user) &&
-	     filter_same(e->config.database, identity->database)))
+	    filter_session(&filter, &known))
 		return;
 	sessions_ignore(e->config.sessions, session->tid);
 }
@@ -131,35 +128,13 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 			      &event->session);
 }
 
-/* Match a client with its port or without: "HOST", "HOST(PORT)" or "HOST:PORT". */
-static bool filter_client(const char *wanted, const char *client)
-{
-	size_t len = wanted ? strlen(wanted) : 0;
-
-	if (!wanted || !client || strncmp(wanted, client, len))
-		return !wanted;
-	return !client[len] || client[len] == '(' ||
-	       (client[len] == ':' && !strchr(client + len + 1, ':'));
-}
-
-/* Match a container by a prefix in either direction: IDs are kept shortened. */
-static bool filter_container(const char *wanted, const char *container)
-{
-	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
-
-	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
-}
-
-/* Return whether @s passes the filters. */
+/* Return whether @s passes the filter. */
 static bool enrich_filter(const struct enrich *e, const struct statement *s)
 {
-	const struct enrich_config *c = &e->config;
+	const struct filter_session session = { s->user, s->database, s->client, s->container };
 
-	if (!filter_same(c->user, s->user) || !filter_same(c->database, s->database) ||
-	    !filter_client(c->client, s->client) ||
-	    !filter_container(c->container, s->container))
-		return false;
-	return !c->match || (s->text && regex_match(c->match, s->text, s->text_len));
+	return filter_session(&e->config.filter, &session) &&
+	       filter_text(&e->config.filter, s->text, s->text_len);
 }
 
 /* Add user, database, client and container. */

@@ -8,11 +8,11 @@
 
 #include "db/breakdown.h"
 #include "db/discover.h"
+#include "db/filter.h"
 #include "db/histogram.h"
 #include "db/identity.h"
 #include "db/sessions.h"
 #include "db/statement.h"
-#include "sql/regex.h"
 #include "sql/traceparent.h"
 
 /* All of it is borrowed. */
@@ -22,9 +22,7 @@ struct enrich_config {
 	const struct sessions *sessions;
 	uint32_t text_bytes;		/* of a statement, at most */
 	bool identify;			/* resolve user, database, client and container */
-	/* Only statements of these; NULL: all. */
-	const char *user, *database, *client, *container;
-	const struct regex *match;	/* the text must match; NULL: any text does */
+	struct filter filter;		/* only these statements */
 	bool parents;			/* find the traceparent in the text */
 	bool redact;			/* remove literals and comments from texts */
 	bool any_dialect;		/* the server's dialect is unknown: redact for each */

@@ -151,15 +151,10 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 	return runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 }
 
-bool tracer_filters(const struct tracer_config *c)
-{
-	return c->user || c->database || c->client || c->container || c->match;
-}
-
 /* Return whether statements are counted in user space, as the programs do not filter them. */
 static bool tracer_counts_in_user(const struct tracer *t)
 {
-	return t->config.stat_unit_ns && tracer_filters(&t->config);
+	return t->config.stat_unit_ns && filter_any(&t->config.filter);
 }
 
 /* Set the constants of the programs, before they are loaded. */
@@ -359,10 +354,8 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
 		.text_bytes = c->text_bytes,
-		.identify = c->identify, .user = c->user, .database = c->database,
-		.client = c->client, .container = c->container, .match = c->match,
-		.parents = c->parents, .redact = c->redact, .any_dialect = c->servers.start,
-		.breakdown = c->why,
+		.identify = c->identify, .filter = c->filter, .parents = c->parents,
+		.redact = c->redact, .any_dialect = c->servers.start, .breakdown = c->why,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
 		.stat_by = c->stat_by, .wait = c->wait,
 		.statement = c->statement, .arg = c->arg,

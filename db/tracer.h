@@ -12,12 +12,12 @@
 
 #include "bpf/event.h"
 #include "db/discover.h"
+#include "db/filter.h"
 #include "db/histogram.h"
 #include "db/statement.h"
 #include "loader/error.h"
 #include "loader/feature.h"
 #include "loader/sandbox.h"
-#include "sql/regex.h"
 
 /* All of it is borrowed, until tracer_close(). */
 struct tracer_config {
@@ -28,14 +28,12 @@ struct tracer_config {
 	bool why;			/* record time breakdowns */
 	bool use, phases;		/* with ->why: also resource usage, and phases */
 	bool identify;			/* read user, database, client and container */
-	/* Report only statements of these; NULL: all. An unknown value does not match. */
-	const char *user, *database, *client, *container;
-	const struct regex *match;	/* the text must match; NULL: any text does */
+	struct filter filter;		/* only these statements are reported */
 	bool parents;			/* set ->parent of statements */
 	bool redact;			/* remove literals and comments from texts */
 	/*
 	 * Count statements by duration, in this unit, instead of reporting them; 0: report. The
-	 * programs count, except with one of these filters, which they do not know.
+	 * programs count, except with ->filter, which they do not know.
 	 */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
@@ -66,9 +64,6 @@ struct tracer_config {
 };
 
 struct tracer;
-
-/* Return whether @config selects statements by what is known of them only in user space. */
-bool tracer_filters(const struct tracer_config *config);
 
 /*
  * Load the programs, attach to the running servers and call config->server for each. Return 0, also

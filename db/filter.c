@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/filter.h"
+
+#include <string.h>
+
+static bool filter_same(const char *wanted, const char *value)
+{
+	return !wanted || (value && *value && !strcmp(wanted, value));
+}
+
+/* A client is "HOST", "HOST(PORT)" or "HOST:PORT". */
+static bool filter_client(const char *wanted, const char *client)
+{
+	size_t len = wanted ? strlen(wanted) : 0;
+
+	if (!wanted || !client || strncmp(wanted, client, len))
+		return !wanted;
+	return !client[len] || client[len] == '(' ||
+	       (client[len] == ':' && !strchr(client + len + 1, ':'));
+}
+
+/* Match a container by a prefix in either direction: IDs are kept shortened. */
+static bool filter_container(const char *wanted, const char *container)
+{
+	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
+
+	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
+}
+
+bool filter_any(const struct filter *filter)
+{
+	return filter->user || filter->database || filter->client || filter->container ||
+	       filter->match;
+}
+
+bool filter_session(const struct filter *filter, const struct filter_session *session)
+{
+	return filter_same(filter->user, session->user) &&
+	       filter_same(filter->database, session->database) &&
+	       filter_client(filter->client, session->client) &&
+	       filter_container(filter->container, session->container);
+}
+
+bool filter_text(const struct filter *filter, const char *text, size_t len)
+{
+	return !filter->match || (text && regex_match(filter->match, text, len));
+}
