@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTEXT_BEHIND	8192		/* largest offset of the MDL_context in a THD */
+#include "db/mysql/options.h"
 
-/* Option bits of a session, the same in all releases. */
-#define OPTION_NOT_AUTOCOMMIT	(1u << 19)
-#define OPTION_BEGIN		(1u << 20)
+#define CONTEXT_BEHIND	8192		/* largest offset of the MDL_context in a THD */
 
 bool lock_reader_bytes(const struct lock_reader *r, uint64_t address, void *buf, size_t size)
 {

@@ -2,6 +2,7 @@
 #include "db/mysql/locks.h"
 
 #include "db/mysql/metadata_lock.h"
+#include "db/mysql/options.h"
 #include "db/mysql/row_lock.h"
 #include "host/elf_map.h"
 #include "usdt/accessor.h"
@@ -9,27 +10,12 @@
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
 #define READS_MAX	(1u << 17)	/* of memory, for one wait */
 
-/* Find the bits that thd_test_options() tests: mov N(%rdi),%rax; and %rsi,%rax, or the like. */
-static int64_t find_options(const struct elf *elf)
-{
-	static const char *const patterns[] = {
-		"48 8b 87 @@@@@@@@ 48 21 f0 c3", "48 23 b7 @@@@@@@@ 48 89 f0 c3",
-		"48 89 f0 48 23 87 @@@@@@@@ c3",
-	};
-	int64_t offset;
-
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++)
-		if (!accessor_match(elf, "thd_test_options", patterns[i], &offset) && offset > 0)
-			return offset;
-	return -1;
-}
-
 void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 {
 	struct accessor accessor;
 	struct elf_symbol symbol;
 
-	*places = (struct mysql_locks){ .connection = -1, .options = find_options(elf) };
+	*places = (struct mysql_locks){ .connection = -1, .options = mysql_options_find(elf) };
 	places->lowest = elf_map_lowest_vaddr(elf);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
