@@ -45,6 +45,8 @@ struct options {
 	uint64_t count;			/* 0: no limit */
 	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
 	struct field_list columns;	/* never empty */
+	const char *session_columns;	/* of ps; NULL: the default ones */
+	bool tree;			/* sessions below those that block them */
 	bool json, wall, strict, micro, why, use, phases;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* after all probes are attached */

@@ -22,7 +22,7 @@ from mariadb_oracle import compare, records
 from mariadb_workload import SETUP, Workload, fails
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
-from tool import LOSSES
+from tool import LOSSES, sessions
 
 AT_LEAST = 20_000
 QUIET = {"slow_query_log": "OFF"}	# as servers are by default
@@ -1035,3 +1035,29 @@ def test_redact(maria, client, tool):
     assert [one["query"] for one in traced.statements] == [
         "select ?, ?, ? as A #?", "select /*! ? */ -- ?", "set @secret_name = ? /*?*/",
         "select `secret_name`.id from (select ? as id) `secret_name`", "set password for ?@? = ?"], traced.said()
+
+
+# --- ps
+
+PROCESSES = "select id, user, host, db, command, info, time_ms from information_schema.processlist where id <> connection_id()"
+
+
+def test_sessions(maria):
+    """ps, and the server's own process list."""
+    with maria.connect() as idle, maria.connect() as begun, maria.connect() as active, maria.connect() as asks:
+        idle.query("select 1")
+        begun.query("begin")
+        thread = threading.Thread(target=active.failing, args=["select sleep(600) /* caf\u00e9 */"])
+        thread.start()
+        wait_for(lambda: any("sleep" in one.get("query", "") for one in sessions("-p", str(maria.pid))), 30, "the statement")
+        rows = [[value if value is None else value.decode() for value in row] for row in asks.rows(PROCESSES)]
+        rows = {int(row[0]): row for row in rows}
+        listed = {one["connection_id"]: one for one in sessions("-p", str(maria.pid))}
+        asks.query(f"kill query {next(number for number, row in rows.items() if row[4] == 'Query')}")
+        thread.join()
+    for number, (_, user, host, database, command, info, time_ms) in rows.items():
+        one = listed[number]
+        assert (one["user"], one["client"], one.get("database")) == (user, host.split(":")[0], database), (one, host)
+        assert one.get("query") == info and one["pid"] == one["server_pid"], (one, info)
+        assert (one["state"] == "active") == (command == "Query") == ("duration_ms" in one), one
+    assert sorted(one["state"] for number, one in listed.items() if number in rows) == ["active", "idle", "idle in transaction"]

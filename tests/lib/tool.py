@@ -184,6 +184,13 @@ def run_other(command, **keywords):
                           **keywords)
 
 
+def sessions(*args):
+    """Those that ps lists."""
+    done = run("ps", "--json", *args)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
 def refused(done, *words, status=1):
     """It must have ended with the status, nothing on standard output, and one message with the words."""
     said = f"exit {done.returncode}\n--- out:\n{done.stdout}--- err:\n{done.stderr}"

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The command ps: the sessions of running servers and what they do now. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
+#include "cli/ps_table.h"
+#include "cli/start.h"
+#include "cli/suggest.h"
+#include "cli/tracing.h"
+#include "db/ps.h"
+#include "host/clock.h"
+
+#define NS_PER_S	1000000000ull
+#define DEPTH_MAX	16	/* of the tree; deeper sessions are shown at this depth */
+
+#define DEFAULT_COLUMNS	"id,user,db,client,state,xact,time,wait,blocked_by,query"
+#define PS_ENDED	(START_GO - 1)	/* the reader has closed the output */
+
+struct cmd_ps {
+	struct options options;
+	struct output out, err;
+	struct ps *ps;
+	struct ps_table table;
+	struct ps_list list;
+	const struct ps_session **row;	/* of ->list, those that the filter selects */
+	size_t rows;
+	size_t blocked;			/* with --tree: the first ones, that wait for others */
+	bool *printed;			/* with --tree: elements of ->row */
+	uint64_t now_ns;		/* CLOCK_REALTIME of ->list */
+};
+
+static const struct option_row option_min_sessions = {
+	.letter = 'm', .name = "min", .arg = "MS",
+	.help = "same as THRESHOLD",
+	.accepts = OPTION_DURATIONS,
+	.set = option_set_minimum,
+};
+
+static const struct option_row option_session_columns = {
+	.letter = 'o', .name = "columns", .arg = "NAME[,...]",
+	.help = "print these columns",
+	.accepts = "expected column names, separated by commas",
+	.set = option_set_word, .member = offsetof(struct options, session_columns),
+};
+
+static void cmd_ps_error(void *arg, const struct error *error)
+{
+	struct cmd_ps *cmd = arg;
+
+	message_error(&cmd->err, error);
+	output_flush(&cmd->err);
+}
+
+/* Return since when the session has been in its state; 0: unknown. */
+static uint64_t row_since(const struct ps_session *s)
+{
+	return s->statement_ns ? s->statement_ns : s->state_ns;
+}
+
+/* Compare numbers; 0 is the largest. */
+static int row_compare_number(uint64_t a, uint64_t b)
+{
+	return a == b ? 0 : a - 1 < b - 1 ? -1 : 1;
+}
+
+/* By server; then active sessions, those in a transaction, idle ones; then the oldest first. */
+static int row_compare(const void *a, const void *b)
+{
+	static const uint8_t ranks[] = {
+		[PS_ACTIVE] = 0, [PS_IN_TRANSACTION] = 1, [PS_ABORTED] = 1, [PS_IDLE] = 2,
+		[PS_UNKNOWN] = 3,
+	};
+	const struct ps_session *x = *(const struct ps_session *const *)a;
+	const struct ps_session *y = *(const struct ps_session *const *)b;
+	int order = row_compare_number(x->server, y->server);
+
+	order = order ? order : ranks[x->state] - ranks[y->state];
+	order = order ? order : row_compare_number(row_since(x), row_since(y));
+	order = order ? order : row_compare_number(x->pid, y->pid);
+	return order ? order : row_compare_number(x->connection, y->connection);
+}
+
+/* The same, but first those that are blocked. */
+static int row_compare_tree(const void *a, const void *b)
+{
+	const struct ps_session *x = *(const struct ps_session *const *)a;
+	const struct ps_session *y = *(const struct ps_session *const *)b;
+	int order = !x->nblockers - !y->nblockers;
+
+	return order ? order : row_compare(a, b);
+}
+
+static bool row_wanted(const struct cmd_ps *cmd, const struct ps_session *s)
+{
+	const struct filter filter = tracing_filter(&cmd->options);
+	const struct filter_session session = {
+		s->identity.user, s->identity.database, s->identity.client, s->container,
+	};
+	uint64_t since = row_since(s), ns = since < cmd->now_ns ? cmd->now_ns - since : 0;
+
+	if (cmd->options.threshold_ns && (!since || ns < cmd->options.threshold_ns))
+		return false;
+	return filter_session(&filter, &session) && filter_text(&filter, s->text, s->len);
+}
+
+static void row_print(struct cmd_ps *cmd, const struct ps_session *s, unsigned int depth)
+{
+	if (cmd->options.json)
+		ps_json(&cmd->out, s, cmd->now_ns);
+	else
+		ps_table_row(&cmd->table, s, depth, cmd->now_ns);
+}
+
+static bool row_is_blocked_by(const struct ps_session *s, uint32_t pid)
+{
+	for (unsigned int i = 0; i < s->nblockers; i++)
+		if (s->blockers[i] == pid)
+			return true;
+	return false;
+}
+
+/* Print row @at, and below it those that it blocks. Each row is printed once. */
+static void tree_print(struct cmd_ps *cmd, size_t at, unsigned int depth)
+{
+	cmd->printed[at] = true;
+	row_print(cmd, cmd->row[at], depth);
+	for (size_t i = 0; i < cmd->blocked && depth < DEPTH_MAX; i++)
+		if (!cmd->printed[i] && row_is_blocked_by(cmd->row[i], cmd->row[at]->pid))
+			tree_print(cmd, i, depth + 1);
+}
+
+/* Return whether another row blocks row @at. */
+static bool tree_has_parent(const struct cmd_ps *cmd, size_t at)
+{
+	for (size_t i = 0; i < cmd->rows && at < cmd->blocked; i++)
+		if (i != at && row_is_blocked_by(cmd->row[at], cmd->row[i]->pid))
+			return true;
+	return false;
+}
+
+/* Print the sessions that no other one blocks, and then what is left: each waits for another. */
+static void tree_print_all(struct cmd_ps *cmd)
+{
+	for (size_t i = 0; i < cmd->rows; i++)
+		if (!cmd->printed[i] && !tree_has_parent(cmd, i))
+			tree_print(cmd, i, 0);
+	for (size_t i = 0; i < cmd->rows; i++)
+		if (!cmd->printed[i])
+			tree_print(cmd, i, 0);
+}
+
+/* Select and sort the rows of ->list. Return 0 or -ENOMEM. */
+static int rows_make(struct cmd_ps *cmd)
+{
+	cmd->rows = cmd->blocked = 0;
+	cmd->row = calloc(cmd->list.n + 1, sizeof(*cmd->row));
+	cmd->printed = calloc(cmd->list.n + 1, sizeof(*cmd->printed));
+	if (!cmd->row || !cmd->printed)
+		return -ENOMEM;
+	for (size_t i = 0; i < cmd->list.n; i++)
+		if (row_wanted(cmd, &cmd->list.session[i]))
+			cmd->row[cmd->rows++] = &cmd->list.session[i];
+	qsort(cmd->row, cmd->rows, sizeof(*cmd->row),
+	      cmd->options.tree ? row_compare_tree : row_compare);
+	while (cmd->blocked < cmd->rows && cmd->row[cmd->blocked]->nblockers)
+		cmd->blocked++;
+	return 0;
+}
+
+static void rows_free(struct cmd_ps *cmd)
+{
+	free(cmd->row);
+	free(cmd->printed);
+	cmd->row = NULL;
+	cmd->printed = NULL;
+	ps_list_free(&cmd->list);
+}
+
+static void rows_print(struct cmd_ps *cmd)
+{
+	if (!cmd->options.json)
+		ps_table_header(&cmd->table);
+	if (cmd->options.tree)
+		tree_print_all(cmd);
+	for (size_t i = 0; i < cmd->rows && !cmd->options.tree; i++)
+		row_print(cmd, cmd->row[i], 0);
+}
+
+/* Read and print the sessions once. Return the exit status. */
+static int cmd_ps_once(struct cmd_ps *cmd)
+{
+	struct error error = { .kind = ERROR_NONE };
+	int status;
+
+	if (ps_read(cmd->ps, &cmd->list, &error)) {
+		cmd_ps_error(cmd, &error);
+		error_clear(&error);
+		return EXIT_FAILED;
+	}
+	cmd->now_ns = clock_ns(CLOCK_REALTIME);
+	if (rows_make(cmd)) {
+		rows_free(cmd);
+		return message_no_memory();
+	}
+	rows_print(cmd);
+	if (cmd->list.more)
+		output_printf(&cmd->err, "dbslower: %zu more sessions are not shown\n",
+			      cmd->list.more);
+	output_flush(&cmd->err);
+	rows_free(cmd);
+	status = message_output(&cmd->err, output_flush(&cmd->out));
+	return cmd->out.error ? (status == EXIT_OK ? PS_ENDED : status) : START_GO;
+}
+
+/* Print them at each interval. */
+static int cmd_ps_repeat(struct cmd_ps *cmd)
+{
+	const struct options *options = &cmd->options;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), next_ns = start_ns;
+	struct timespec at;
+	int status = cmd_ps_once(cmd);
+
+	for (uint64_t n = 1; status == START_GO && options->interval_ns &&
+			     (!options->count || n < options->count); n++) {
+		next_ns += options->interval_ns;
+		if (options->duration_ns && next_ns - start_ns >= options->duration_ns)
+			break;
+		at = (struct timespec){ .tv_sec = (time_t)(next_ns / NS_PER_S),
+					.tv_nsec = (long)(next_ns % NS_PER_S) };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		if (!options->json)
+			output_char(&cmd->out, '\n');
+		status = cmd_ps_once(cmd);
+	}
+	return status == START_GO || status == PS_ENDED ? EXIT_OK : status;
+}
+
+/* Set the columns. Return whether they are valid. */
+static bool cmd_ps_columns(struct cmd_ps *cmd)
+{
+	const char *spec = cmd->options.session_columns;
+	struct suggestion bad;
+	struct option_parser p = { .err = &cmd->err };
+	int err = ps_table_columns(&cmd->table, spec ? spec : DEFAULT_COLUMNS, &bad);
+
+	if (!err)
+		return true;
+	option_message(&p, &option_session_columns, bad.word, bad.len);
+	if (err == -E2BIG) {
+		output_printf(&cmd->err, "too many columns (maximum %d)", PS_COLUMNS);
+	} else {
+		output_string(&cmd->err, "unknown column; ");
+		suggestion_print(&bad, "", &cmd->err);
+		output_string(&cmd->err, bad.best ? "" : "the columns are ");
+		if (!bad.best)
+			ps_table_names(&cmd->err);
+	}
+	option_message_end(&p, "", NULL);
+	output_flush(&cmd->err);
+	return false;
+}
+
+static int cmd_ps_run(struct cmd_ps *cmd)
+{
+	const struct options *options = &cmd->options;
+	struct winsize size;
+
+	cmd->table.out = &cmd->out;
+	if (!cmd_ps_columns(cmd))
+		return EXIT_USAGE;
+	if (isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size))
+		cmd->table.width = size.ws_col;
+	cmd->ps = ps_open(&(struct ps_config){
+		.servers = {
+			.engine = options->engine,
+			.pids = options->pids, .npids = options->pid_count,
+			.paths = options->paths, .npaths = options->path_count,
+		},
+		.text_bytes = options->text_bytes, .redact = options->redact,
+		.arg = cmd, .error = cmd_ps_error,
+	});
+	return cmd->ps ? cmd_ps_repeat(cmd) : message_no_memory();
+}
+
+static int cmd_ps(const struct command *command, int argc, char *argv[])
+{
+	struct cmd_ps *cmd = calloc(1, sizeof(*cmd));
+	int status;
+
+	if (!cmd)
+		return message_no_memory();
+	status = start_command(command, argc, argv, &cmd->options, &cmd->out, &cmd->err);
+	if (status == START_GO)
+		status = cmd_ps_run(cmd);
+	ps_close(cmd->ps);
+	free(cmd);
+	return status;
+}
+
+static const struct option_row option_tree = {
+	.name = "tree",
+	.help = "print sessions below those that block them",
+	.member = offsetof(struct options, tree),
+};
+
+static const struct option_row *const ps_options[] = {
+	&option_min_sessions, &option_pid, &option_path, &option_duration, &option_interval,
+	&option_count_intervals, &option_tree, &option_engine, &option_user, &option_db,
+	&option_client, &option_match, &option_container, &option_text, &option_redact,
+	&option_session_columns, &option_json, &option_exe, &option_help, &option_version, NULL
+};
+
+const struct command command_ps = {
+	.name = "ps",
+	.summary = "list the sessions and what they do, without a login",
+	.invocation = "dbslower ps",
+	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
+	.about =
+	"List the sessions of running database servers: their states, transactions and\n"
+	"waits, who blocks them, and their current or last statements. They are read from\n"
+	"the memory of the servers; nothing is attached. With THRESHOLD, only sessions\n"
+	"that have been in their state for that long. ENGINE: default all.\n",
+	.examples =
+	"  dbslower ps                       # all sessions; active ones first\n"
+	"  dbslower ps 5s --user app         # of one user, for 5 s in the same state\n"
+	"  dbslower ps --tree -i 1           # who waits for whom, every second\n"
+	"  dbslower ps -o id,db,app,query    # other columns\n"
+	"\n"
+	"Exit status: 0 success; 1 failure; 2 usage error.\n",
+	.words = WORDS_STATEMENTS,
+	.options = ps_options,
+	.run = cmd_ps,
+};

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sessions of MariaDB from 10.5 on: the THDs in the list server_threads (sql/sql_class.h). Its
+ * elements begin with struct ilink (sql/sql_list.h): the vtable, a pointer to the pointer to this
+ * element, and one to the next element. Offsets in a THD are decoded from exported accessors.
+ */
+#include "db/mysql/ps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/engines.h"
+#include "db/mysql/options.h"
+#include "db/mysql/probes.h"
+#include "host/process_memory.h"
+#include "usdt/accessor.h"
+#include "usdt/fmt.h"
+
+#define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
+#define LIST_WORDS	8		/* of server_threads that may point to its first element */
+#define LINK_PREVIOUS	1
+#define LINK_NEXT	2
+#define LINK_WORDS	3
+#define WALK_TRIES	5		/* the list can change while it is read */
+
+/* A member of a THD, or of what one points to. Offsets; ->at is -1 if unknown. */
+struct place {
+	int64_t at, inner;
+};
+
+struct mysql_ps {
+	uint64_t class;			/* first word of a THD, as linked */
+	uint64_t threads;		/* variable: the list, as linked */
+	struct place connection, user, host, address;
+	int64_t database, start, options;	/* -1: unknown */
+};
+
+struct reader {
+	const struct mysql_ps *ps;
+	const struct ps_query *query;
+	struct process_memory memory;
+	struct backend_owner owner;
+	uint64_t class;
+};
+
+static uint64_t find_symbol(const struct elf *elf, const char *name)
+{
+	struct elf_symbol symbol;
+
+	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
+}
+
+static struct place find_place(const struct elf *elf, const char *name, enum accessor_kind kind)
+{
+	struct accessor accessor;
+
+	if (accessor_read(elf, name, &accessor) || accessor.kind != kind)
+		return (struct place){ .at = -1 };
+	return (struct place){ accessor.offset, accessor.inner };
+}
+
+/* Return the offset that @pattern extracts from function @name, or -1. */
+static int64_t find_match(const struct elf *elf, const char *name, const char *pattern)
+{
+	int64_t offset;
+
+	return accessor_match(elf, name, pattern, &offset) ? -1 : offset;
+}
+
+static int mysql_find(void *state, const struct elf *elf)
+{
+	struct mysql_ps *ps = state;
+
+	ps->class = find_symbol(elf, "_ZTV3THD");
+	ps->threads = find_symbol(elf, "server_threads");
+	ps->connection = find_place(elf, "thd_get_thread_id", ACCESSOR_VALUE);
+	ps->user = find_place(elf, "thd_user_name", ACCESSOR_POINTER);
+	ps->host = find_place(elf, "thd_client_host", ACCESSOR_POINTER);
+	ps->address = find_place(elf, "thd_client_ip", ACCESSOR_POINTER);
+	ps->database = find_place(elf, "thd_current_db", ACCESSOR_ADDRESS).at;
+	ps->options = mysql_options_find(elf);
+	/* imul $1000000,start_time(%rdi),%rax */
+	ps->start = find_match(elf, "thd_start_utime", "48 69 87 @@@@@@@@ 40 42 0f 00");
+	return ps->class && ps->threads && ps->connection.at >= 0 && ps->user.at >= 0 ? 0 :
+										      -ENOENT;
+}
+
+static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
+{
+	return address >= 4096 && !(address & 7) &&
+	       process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
+}
+
+/* Return the value of 8 bytes at @place of the THD at @thd; 0: unknown. */
+static uint64_t reader_value(const struct reader *r, uint64_t thd, struct place place)
+{
+	uint64_t value;
+
+	if (place.at < 0 || !reader_bytes(r, thd + (uint64_t)place.at, &value, sizeof(value)))
+		return 0;
+	return value;
+}
+
+/* Read the string at @address; "" if it is not NUL-terminated within @size bytes. */
+static void reader_string(const struct reader *r, uint64_t address, char *to, size_t size)
+{
+	ssize_t n = address < 4096 ? 0 : process_memory_read(&r->memory, address, to, size);
+
+	if (n <= 0 || !memchr(to, '\0', (size_t)n))
+		*to = '\0';
+}
+
+/* Read the string whose pointer is at @place. */
+static void reader_name(const struct reader *r, uint64_t thd, struct place place, char *to,
+			size_t size)
+{
+	uint64_t object = reader_value(r, thd, place), string = 0;
+
+	if (object)
+		reader_bytes(r, object + (uint64_t)place.inner, &string, sizeof(string));
+	reader_string(r, string, to, size);
+}
+
+static void reader_statement(const struct reader *r, uint64_t thd, struct ps_session *session)
+{
+	size_t size = r->query->text_bytes, len = 0;
+	uint64_t seconds[2];
+	int n;
+
+	session->text = malloc(size);
+	n = session->text ? backend_query(&r->owner, thd, r->query->places, session->text, size,
+					  &len) : -ENOMEM;
+	if (n <= 0) {
+		free(session->text);
+		session->text = NULL;
+		return;
+	}
+	session->state = PS_ACTIVE;
+	session->len = (size_t)n;
+	session->cut = len > (size_t)n;
+	/* THD::start_time and start_time_sec_part */
+	if (r->ps->start >= 0 && reader_bytes(r, thd + (uint64_t)r->ps->start, seconds,
+					      sizeof(seconds)) && seconds[0] < UINT32_MAX)
+		session->statement_ns = seconds[0] * 1000000000u + seconds[1] % 1000000u * 1000u;
+}
+
+/* Return the state of a session that runs no statement. */
+static enum ps_state reader_idle(const struct reader *r, uint64_t thd)
+{
+	uint64_t options;
+
+	if (r->ps->options < 0 ||
+	    !reader_bytes(r, thd + (uint64_t)r->ps->options, &options, sizeof(options)))
+		return PS_UNKNOWN;
+	if (options & OPTION_BEGIN)
+		return PS_IN_TRANSACTION;
+	/* Without autocommit a transaction may have begun by itself. */
+	return options & OPTION_NOT_AUTOCOMMIT ? PS_UNKNOWN : PS_IDLE;
+}
+
+/* Add the session of the THD at @thd, unless it has no user or is gone. Return as ->add(). */
+static bool reader_session(const struct reader *r, uint64_t thd)
+{
+	struct ps_session session = {
+		.engine = &engine_mysql, .pid = r->query->process->pid,
+		.server = r->query->process->pid,
+		.connection = reader_value(r, thd, r->ps->connection),
+	};
+	struct identity *identity = &session.identity;
+	uint64_t class;
+
+	reader_name(r, thd, r->ps->user, identity->user, sizeof(identity->user));
+	reader_name(r, thd, r->ps->host, identity->client, sizeof(identity->client));
+	if (!*identity->client)
+		reader_name(r, thd, r->ps->address, identity->client, sizeof(identity->client));
+	reader_string(r, reader_value(r, thd, (struct place){ .at = r->ps->database }),
+		      identity->database, sizeof(identity->database));
+	reader_statement(r, thd, &session);
+	if (session.state != PS_ACTIVE)
+		session.state = reader_idle(r, thd);
+	if (*identity->user && reader_bytes(r, thd, &class, sizeof(class)) && class == r->class)
+		return r->query->add(r->query->arg, &session);
+	free(session.text);
+	return true;
+}
+
+/*
+ * Collect the THDs of the list that begins with @link, the address of its first pointer, to @thds.
+ * Return their number, or 0: the list has changed meanwhile.
+ */
+static size_t reader_walk(const struct reader *r, uint64_t link, uint64_t *thds)
+{
+	uint64_t words[LINK_WORDS] = { 0 }, at;
+	size_t n = 0;
+
+	while (reader_bytes(r, link, &at, sizeof(at)) &&
+	       reader_bytes(r, at, words, sizeof(words)) && words[LINK_PREVIOUS] == link) {
+		/* The last element is in the list itself, and not a THD. */
+		if (words[0] != r->class || n == PS_SESSIONS)
+			return n;
+		thds[n++] = at;
+		link = at + LINK_NEXT * 8;
+	}
+	return 0;
+}
+
+static int mysql_read(void *state, const struct ps_query *query)
+{
+	const struct mysql_ps *ps = state;
+	struct reader r = { .ps = ps, .query = query,
+			    .owner = { query->process->pid, &query->process->file } };
+	uint64_t *thds = malloc(PS_SESSIONS * sizeof(*thds)), list;
+	size_t n = 0;
+	int err = thds ? process_memory_open_program(query->process, query->lowest, &r.memory) :
+			 -ENOMEM;
+
+	if (err)
+		goto cleanup;
+	r.class = ps->class + VTABLE_HEAD + r.memory.slide;
+	list = ps->threads + r.memory.slide;
+	for (int i = 0; !n && i < WALK_TRIES; i++)
+		for (uint64_t word = 0; !n && word < LIST_WORDS; word++)
+			n = reader_walk(&r, list + word * 8, thds);
+	for (size_t i = 0; i < n && reader_session(&r, thds[i]); i++)
+		continue;
+	process_memory_close(&r.memory);
+cleanup:
+	free(thds);
+	return err;
+}
+
+const struct ps_ops mysql_ps_ops = {
+	.state_bytes = sizeof(struct mysql_ps), .find = mysql_find, .read = mysql_read,
+};

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef DB_MYSQL_PS_H
+#define DB_MYSQL_PS_H
+
+#include "db/ps_ops.h"
+
+extern const struct ps_ops mysql_ps_ops;
+
+#endif

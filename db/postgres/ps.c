@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * Sessions of PostgreSQL, 10 to 19: each is a process. Since 14 its entry of pg_stat_activity is at
+ * MyBEEntry (struct PgBackendStatus; utils/backend_status.h); before, variables and its title have
+ * less.
+ */
+#include "db/postgres/ps.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/engines.h"
+#include "db/identity.h"
+#include "db/postgres/locks.h"
+#include "db/postgres/probes.h"
+#include "host/process_memory.h"
+#include "usdt/accessor.h"
+#include "usdt/fmt.h"
+
+#define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
+#define CENTURY_US	3155760000000000u
+#define ENTRY_PID	4
+#define ENTRY_XACT	24
+#define ENTRY_STATEMENT	32
+#define ENTRY_STATE_AT	40
+#define ENTRY_BYTES	256
+#define ENTRY_TRIES	3	/* the entry can change while it is read */
+#define APPLICATION	64	/* NAMEDATALEN */
+#define WAIT_AT_13	684	/* PGPROC.wait_event_info of 13 .. */
+#define WAIT_AT_10	676	/* .. and from 10 on */
+
+#define ENTRY_STATE	232
+#define ENTRY_TEXT	248
+
+struct postgres_ps {
+	struct postgres_locks locks;
+	/* Variables as linked; 0: missing. */
+	uint64_t entry, client, replication, query, application, transaction;
+	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
+	unsigned int wait_at;
+	bool has_starting;			/* 18: a state before "idle" */
+};
+
+/* A process that is read. */
+struct reader {
+	struct postgres_ps *ps;
+	const struct ps_query *query;
+	struct process_memory memory;
+};
+
+static uint32_t load32(const char *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static uint64_t load64(const char *at)
+{
+	uint64_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return value;
+}
+
+static uint64_t find_symbol(const struct elf *elf, const char *name)
+{
+	struct elf_symbol symbol;
+
+	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
+}
+
+static int postgres_find(void *state, const struct elf *elf)
+{
+	struct postgres_ps *ps = state;
+
+	postgres_locks_find(elf, &ps->locks);
+	ps->locks.is_program = engine_is_executable;
+	ps->entry = find_symbol(elf, "MyBEEntry");
+	ps->client = find_symbol(elf, "MyProcPort");
+	ps->replication = find_symbol(elf, "am_walsender");
+	ps->query = find_symbol(elf, "debug_query_string");
+	ps->application = find_symbol(elf, "application_name");
+	if (accessor_read_global(elf, "GetCurrentTransactionStartTimestamp", &ps->transaction))
+		ps->transaction = 0;
+	ps->wait = find_symbol(elf, "my_wait_event_info");
+	ps->proc = find_symbol(elf, "MyProc");
+	ps->wait_at = find_symbol(elf, "GetCommandTagName") ? WAIT_AT_13 : WAIT_AT_10;
+	ps->has_starting = find_symbol(elf, "pgaio_init_backend");
+	return ps->query && ps->client && ps->replication ? 0 : -ENOENT;
+}
+
+static void postgres_names(void *state, uint32_t pid, const char *version)
+{
+	struct postgres_ps *ps = state;
+
+	postgres_locks_names(&ps->locks, pid, version);
+}
+
+static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
+{
+	return address && process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
+}
+
+static uint64_t reader_pointer(const struct reader *r, uint64_t variable)
+{
+	uint64_t value = 0;
+
+	if (!variable || process_memory_variable(&r->memory, variable, &value, sizeof(value)))
+		return 0;
+	return value;
+}
+
+/* Return whether the process serves a client, other than for replication. */
+static bool reader_is_session(const struct reader *r)
+{
+	uint8_t replication;
+
+	return reader_pointer(r, r->ps->client) &&
+	       !process_memory_variable(&r->memory, r->ps->replication, &replication,
+					sizeof(replication)) && !replication;
+}
+
+/* Read a consistent entry: its first member is odd while it changes. */
+static bool reader_entry(const struct reader *r, char entry[ENTRY_BYTES])
+{
+	uint64_t address = reader_pointer(r, r->ps->entry);
+	uint32_t again;
+
+	for (int i = 0; i < ENTRY_TRIES; i++)
+		if (reader_bytes(r, address, entry, ENTRY_BYTES) && !(load32(entry) & 1) &&
+		    reader_bytes(r, address, &again, sizeof(again)) && again == load32(entry))
+			return load32(entry + ENTRY_PID) == r->query->process->ns_pid;
+	return false;
+}
+
+/* Convert a timestamp in us since 2000; 0 if it is none. */
+static uint64_t timestamp_ns(uint64_t us)
+{
+	return us && us < CENTURY_US ? (EPOCH_2000_US + us) * 1000 : 0;
+}
+
+static uint64_t entry_time(const char *at)
+{
+	return timestamp_ns(load64(at));
+}
+
+/* Read at most ->text_bytes of the text at @address. */
+static void reader_text(const struct reader *r, uint64_t address, struct ps_session *session)
+{
+	size_t size = r->query->text_bytes;
+	char *text = address ? malloc(size) : NULL;
+	ssize_t n = text ? process_memory_read(&r->memory, address, text, size) : 0;
+
+	if (n <= 0 || !*text) {
+		free(text);
+		return;
+	}
+	session->text = text;
+	session->len = strnlen(text, (size_t)n);
+	session->cut = session->len == (size_t)n;
+}
+
+/* enum BackendState, without the STATE_STARTING of 18. */
+static enum ps_state entry_state(uint32_t state)
+{
+	static const uint8_t states[] = {
+		PS_UNKNOWN, PS_IDLE, PS_ACTIVE, PS_IN_TRANSACTION, PS_ACTIVE, PS_ABORTED,
+	};
+
+	return state < sizeof(states) ? states[state] : PS_UNKNOWN;
+}
+
+/* Fill in @session from the entry of pg_stat_activity. Return false if that has no state. */
+static bool reader_activity(const struct reader *r, struct ps_session *session)
+{
+	char entry[ENTRY_BYTES];
+
+	if (!r->ps->entry || !reader_entry(r, entry))
+		return false;
+	session->state = entry_state(load32(entry + ENTRY_STATE) - r->ps->has_starting);
+	if (session->state == PS_UNKNOWN)
+		return false;
+	session->transaction_ns = entry_time(entry + ENTRY_XACT);
+	session->state_ns = entry_time(entry + ENTRY_STATE_AT);
+	if (session->state == PS_ACTIVE)
+		session->statement_ns = entry_time(entry + ENTRY_STATEMENT);
+	/* The entry has only the beginning of a long text. */
+	if (session->state == PS_ACTIVE)
+		reader_text(r, reader_pointer(r, r->ps->query), session);
+	if (!session->text)
+		reader_text(r, load64(entry + ENTRY_TEXT), session);
+	return true;
+}
+
+/* Return the state that the process title ends in. */
+static enum ps_state title_state(uint32_t pid)
+{
+	static const struct {
+		const char *end;
+		enum ps_state state;
+	} ends[] = {
+		{ " idle", PS_IDLE }, { " idle in transaction", PS_IN_TRANSACTION },
+		{ " idle in transaction (aborted)", PS_ABORTED },
+	};
+	char title[512];
+	ssize_t n = process_title(pid, title, sizeof(title));
+
+	/* The title is padded with blanks or NULs. */
+	while (n > 0 && (!title[n - 1] || title[n - 1] == ' '))
+		n--;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t len = strlen(ends[i].end);
+
+		if (n > (ssize_t)len && !memcmp(title + n - len, ends[i].end, len))
+			return ends[i].state;
+	}
+	return PS_UNKNOWN;
+}
+
+/* The same as reader_activity() before 14, or without track_activities. */
+static void reader_variables(const struct reader *r, struct ps_session *session)
+{
+	uint64_t query = reader_pointer(r, r->ps->query);
+
+	session->state = query ? PS_ACTIVE : title_state(session->pid);
+	if (query) {
+		reader_text(r, query, session);
+		session->statement_ns = timestamp_ns(reader_pointer(r, r->query->places->begun));
+	}
+	if (session->state == PS_ACTIVE || session->state == PS_IN_TRANSACTION)
+		session->transaction_ns = timestamp_ns(reader_pointer(r, r->ps->transaction));
+}
+
+static void reader_application(const struct reader *r, struct ps_session *session)
+{
+	char *name = session->application;
+
+	if (!reader_bytes(r, reader_pointer(r, r->ps->application), name, APPLICATION) ||
+	    !memchr(name, '\0', APPLICATION))
+		*name = '\0';
+}
+
+/* Read the wait event, since 14 at my_wait_event_info, before in the PGPROC. Return 0: none. */
+static uint32_t reader_wait(const struct reader *r)
+{
+	uint64_t address = reader_pointer(r, r->ps->wait ? r->ps->wait : r->ps->proc);
+	uint32_t event = 0;
+
+	if (address && !r->ps->wait)
+		address += r->ps->wait_at;
+	reader_bytes(r, address, &event, sizeof(event));
+	return event;
+}
+
+/* Write "CLASS" or "CLASS:NAME" as pg_stat_activity has them; utils/wait_event.h, pgstat.h. */
+static void wait_name(const struct postgres_ps *ps, uint32_t event, struct ps_session *session)
+{
+	static const char *const classes[] = {
+		[1] = "LWLock", [3] = "Lock", [4] = "BufferPin", [5] = "Activity", [6] = "Client",
+		[7] = "Extension", [8] = "IPC", [9] = "Timeout", [10] = "IO",
+		[11] = "InjectionPoint",
+	};
+	uint32_t class = event >> 24, id = event & 0xffff;
+	const char *name = "";
+
+	if (class >= sizeof(classes) / sizeof(*classes) || !classes[class])
+		return;
+	if (class == 1 && id < POSTGRES_TRANCHES)
+		name = ps->locks.tranche[id];
+	else if (class == 3 && id < POSTGRES_LOCK_KINDS)
+		name = ps->locks.kind[id];
+	fmt_text(session->wait, sizeof(session->wait), "%s%s%s", classes[class], *name ? ":" : "",
+		 name);
+}
+
+/* Read the processes that hold the heavyweight lock for which the session waits. */
+static void reader_blockers(const struct reader *r, struct ps_session *session)
+{
+	struct event_lock event = { .pid = session->pid, .tid = session->pid };
+	struct lock_info info;
+
+	if (!postgres_locks_read(&r->ps->locks, session->pid, &event, 1, &info)) {
+		for (unsigned int i = 0; i < info.nholders; i++)
+			if (info.holders[i].pid && session->nblockers < PS_BLOCKERS)
+				session->blockers[session->nblockers++] = info.holders[i].pid;
+	}
+	lock_info_clear(&info);
+}
+
+static int postgres_read(void *state, const struct ps_query *query)
+{
+	struct reader r = { .ps = state, .query = query };
+	struct ps_session session = {
+		.engine = &engine_postgres, .pid = query->process->pid,
+		.server = query->process->ppid,
+	};
+	uint32_t event;
+	int err = process_memory_open_program(query->process, query->lowest, &r.memory);
+
+	if (err)
+		return err;
+	if (!reader_is_session(&r))
+		goto cleanup;
+	identity_read(&engine_postgres, session.pid, &session.identity);
+	if (!reader_activity(&r, &session))
+		reader_variables(&r, &session);
+	reader_application(&r, &session);
+	event = reader_wait(&r);
+	wait_name(state, event, &session);
+	if (event >> 24 == 3)
+		reader_blockers(&r, &session);
+	query->add(query->arg, &session);
+cleanup:
+	process_memory_close(&r.memory);
+	return 0;
+}
+
+const struct ps_ops postgres_ps_ops = {
+	.state_bytes = sizeof(struct postgres_ps), .find = postgres_find, .names = postgres_names,
+	.read = postgres_read,
+};

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The sessions of the running servers and what they do now, read from the memory of the servers:
+ * nothing is attached.
+ */
+#ifndef DB_PS_H
+#define DB_PS_H
+
+#include "db/discover.h"
+#include "db/ps_session.h"
+#include "loader/error.h"
+
+struct ps_list {
+	struct ps_session *session;	/* sorted by ->server */
+	size_t n;
+	size_t more;			/* not in the list: there are too many */
+};
+
+struct ps_config {
+	struct server_filter servers;	/* without ->start and ->done; borrowed */
+	uint32_t text_bytes;		/* maximum length of a text */
+	bool redact;			/* remove literals and comments from the texts */
+	void *arg;
+	/* Called once for each server's file whose sessions cannot be listed. */
+	void (*error)(void *arg, const struct error *error);
+};
+
+struct ps;
+
+/* Return a reader, which ps_close() frees, or NULL: out of memory. @config is copied. */
+struct ps *ps_open(const struct ps_config *config);
+
+/*
+ * List the sessions; ps_list_free() frees @list. Return 0, or -errno with the cause in @error:
+ * a process of the filter is not a server's, or /proc cannot be read.
+ */
+int ps_read(struct ps *ps, struct ps_list *list, struct error *error);
+
+void ps_list_free(struct ps_list *list);
+
+void ps_close(struct ps *ps);
+
+#endif

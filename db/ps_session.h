@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A session of a server, as ps lists it. All strings are foreign bytes. */
+#ifndef DB_PS_SESSION_H
+#define DB_PS_SESSION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "db/engine.h"
+
+/* Maximum number, of all users and of the servers of one; the others are counted. */
+#define PS_SESSIONS	65536
+#define PS_USER_SESSIONS	49152
+#define PS_TEXT_BYTES	(64u << 20)	/* of all texts; further ones are cut at PS_TEXT_LEAST */
+#define PS_TEXT_LEAST	256
+#define PS_BLOCKERS	8	/* of one session; the others are not kept */
+
+enum ps_state {
+	PS_UNKNOWN,
+	PS_ACTIVE,		/* runs a statement */
+	PS_IDLE,
+	PS_IN_TRANSACTION,	/* idle in a transaction */
+	PS_ABORTED,		/* idle in a transaction that failed */
+};
+
+/* Times are of CLOCK_REALTIME in ns; 0: unknown, or there is none. */
+struct ps_session {
+	const struct engine *engine;
+	const char *title;		/* "MariaDB"; static */
+	uint32_t server;		/* PID of the server's main process; 0: unknown */
+	uint32_t pid;
+	uint64_t connection;		/* the server's connection ID; 0: a process */
+	enum ps_state state;
+	struct identity identity;
+	char application[64];		/* PostgreSQL's application_name */
+	char container[64];
+	uint64_t statement_ns;		/* begin of the statement, if ->state is PS_ACTIVE */
+	uint64_t state_ns;		/* since when it has been in this state */
+	uint64_t transaction_ns;	/* begin of the transaction */
+	char wait[64];			/* "Lock:relation", "IO"; "": does not wait, or unknown */
+	uint32_t blockers[PS_BLOCKERS];	/* PIDs of processes that hold the awaited lock .. */
+	unsigned int nblockers;		/* .. or are ahead in its queue; 0 also if unknown */
+	char *text;			/* of the statement, or the last one; owned; or NULL */
+	size_t len;
+	bool cut;			/* the text is incomplete */
+};
+
+#endif

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""ps: the sessions, compared with pg_stat_activity and the process list of MariaDB."""
+
+import contextlib
+import datetime
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import unicodedata
+
+import pytest
+
+from cluster import Cluster, wait_for
+from commanded import as_user
+from requirements import need_root
+from tool import DBSLOWER, refused, run, sessions
+
+ACTIVITY = """select pid, usename, datname, coalesce(host(client_addr) || '(' || client_port || ')', '[local]'), application_name, state,
+    wait_event_type, wait_event, extract(epoch from query_start), extract(epoch from state_change), extract(epoch from xact_start),
+    pg_blocking_pids(pid), query from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()"""
+NAMED = {"Lock", "LWLock"}	# classes of wait events whose names are known
+TOLERANCE = 0.002	# of a time stamp in us, of which JSON has the difference to another clock reading
+
+
+def seconds(stamp):
+    """RFC 3339 with nanoseconds, in seconds since 1970."""
+    whole, fraction = stamp.rstrip("Z").split(".")
+    return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + fraction)
+
+
+def since(session, member):
+    return seconds(session["time"]) - session[member] / 1000 if member in session else None
+
+
+class Busy:
+    """Sessions in each state, one of which waits for another one's lock, and a third for both."""
+
+    def __init__(self, server):
+        server.psql("drop table if exists busy", "create table busy (id int primary key, v int)", "insert into busy values (1, 1)")
+        self.server, self.connections, self.threads = server, [], []
+        server.psql("drop role if exists teller", "create role teller login superuser")
+        idle, holder, aborted, sleeper, waiter, third = (
+            self.connect(application_name=f"app {n}", user=user, host=host) for n, (user, host) in enumerate(
+                [("postgres", "127.0.0.1"), ("teller", None), ("postgres", None), ("postgres", None), ("teller", None), ("postgres", None)]))
+        idle.execute("select 'idle now'")
+        holder.pgconn.exec_(b"begin; update busy set v = 2 where id = 1")
+        aborted.pgconn.exec_(b"begin")
+        aborted.pgconn.exec_(b"select 1/0")
+        self.begin(sleeper, "select pg_sleep(600), 'caf\u00e9'")
+        self.begin(waiter, "update busy set v = 3 where id = 1")
+        self.waits(waiter)
+        self.begin(third, "lock table busy in access exclusive mode")
+        self.waits(third)
+
+    def connect(self, host=None, **keywords):
+        self.connections.append(self.server.connect(**({"host": host} if host else {}), **keywords))
+        return self.connections[-1]
+
+    def begin(self, connection, text):
+        if "lock table" in text:
+            connection.pgconn.exec_(b"begin")
+        connection.pgconn.send_query(text.encode())
+        connection.pgconn.flush()
+
+    def waits(self, connection):
+        wait_for(lambda: self.server.psql(f"select wait_event_type from pg_stat_activity where pid = {connection.info.backend_pid}"
+                                          ).stdout == b"Lock\n", 30, "it to wait")
+
+    def activity(self):
+        with self.server.connect() as connection:
+            return {row[0]: row[1:] for row in connection.execute(ACTIVITY)}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.server.psql("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend'"
+                         " and pid <> pg_backend_pid()")
+        for connection in self.connections:
+            connection.close()
+
+
+@pytest.fixture(scope="module")
+def busy():
+    need_root()
+    with Cluster(name="ps", autovacuum="off", deadlock_timeout="600s").init() as cluster, Busy(cluster.start()) as found:
+        yield found
+
+
+def test_sessions_of_postgres(busy):
+    """All that pg_stat_activity has of them, and who blocks whom."""
+    before = busy.activity()
+    seen = {one["pid"]: one for one in sessions("-p", str(busy.server.pid))}
+    after = busy.activity()
+    assert set(before) == set(after) == set(seen) and len(seen) == 6
+    for pid, row in before.items():
+        one = seen[pid]
+        user, database, client, application, state, wait_class, wait, query_start, state_change, xact_start, blockers, query = row
+        assert (one["user"], one["database"], one["client"], one["application"], one["state"]) == (
+            user, database, client, application, state), (one, row)
+        assert one["wait"] == (f"{wait_class}:{wait}" if wait_class in NAMED else wait_class), (one, row)
+        assert one["query"] == query and one["server_pid"] == busy.server.pid and "connection_id" not in one
+        assert set(one.get("blocked_by", [])) <= set(blockers) and bool(blockers) == ("blocked_by" in one), (one, row)
+        for member, wanted in (("duration_ms", query_start if state == "active" else None), ("state_ms", state_change),
+                               ("transaction_ms", xact_start)):
+            got = since(one, member)
+            assert (got is None) == (wanted is None) and (got is None or abs(got - float(wanted)) < TOLERANCE), (member, one, row)
+    assert {row[4] for row in before.values()} == {"active", "idle", "idle in transaction", "idle in transaction (aborted)"}
+
+
+@pytest.mark.parametrize("args, wanted", [
+    (["--user", "teller"], {1, 4}), (["--client", "127.0.0.1"], {0}), (["--match", "busy set"], {1, 4}), (["--db", "nosuch"], set()),
+    (["10m"], set()), (["--engine", "mysql"], None), (["--container", "0123456789ab"], set())], ids=lambda args: str(args))
+def test_filters(busy, args, wanted):
+    if wanted is None:
+        refused(run("ps", *args, "-p", str(busy.server.pid)), "server of another kind", status=1)
+        return
+    assert {one["pid"] for one in sessions("-p", str(busy.server.pid), *args)} == {
+        busy.connections[n].info.backend_pid for n in wanted}
+
+
+def test_one_process(busy):
+    pid = busy.connections[3].info.backend_pid
+    (one,) = sessions("-p", str(pid), "--redact")
+    assert one["pid"] == pid and one["query"] == "select pg_sleep(?), ?"
+    (cut,) = sessions("-p", str(pid), "--text", "27")	# in the middle of a character
+    assert cut["query"] == "select pg_sleep(600), 'caf" and cut["truncated"]
+
+
+def columns_of(text):
+    """The width of a line on a terminal."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+@pytest.mark.parametrize("width", [60, 100, 200])
+def test_lines_fit_the_terminal(busy, width):
+    """The statement is cut, the tree indents it."""
+    busy.connections[0].execute("select '" + "\u65e5\u672c\u8a9e e\u0301 " * 40 + "'")
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    process = subprocess.Popen([DBSLOWER, "ps", "-p", str(busy.server.pid), "--tree", "-o", "id,state,blocked_by,query"], stdout=slave)
+    os.close(slave)
+    out = b""
+    while True:
+        try:
+            out += os.read(master, 65536)
+        except OSError:
+            break
+    os.close(master)
+    assert process.wait() == 0
+    lines = out.decode().replace("\r", "").splitlines()
+    assert len(lines) == 7 and all(columns_of(line) <= width for line in lines), lines
+    assert max(columns_of(line) for line in lines) >= width - 1, lines
+    holder, waiter, third = (str(busy.connections[n].info.backend_pid) for n in (1, 4, 5))
+    order = [line.split()[0] for line in lines]
+    assert order.index(holder) + 1 == order.index(waiter) or order.index(holder) + 2 == order.index(waiter), lines
+    row = lines[order.index(waiter)]
+    assert re.search(rf"{holder} +  update busy", row), row
+    assert order.index(third) > order.index(holder), lines
+
+
+def test_columns_are_checked():
+    refused(run("ps", "-o", "id,quary"), "-o quary: unknown column; did you mean query", status=2)
+    refused(run("ps", "-o", "id,nonsense"), "the columns are id, pid, ", status=2)
+    refused(run("ps", "-n", "3"), "requires -i", status=2)
+    refused(run("ps", "-p", str(os.getpid())), "not a supported database server", status=1)
+
+
+def test_repeats(busy):
+    done = run("ps", "-p", str(busy.server.pid), "-i", "50ms", "-n", "3", "-o", "id")
+    assert done.stdout.split("\n").count("      ID") == 3 and done.returncode == 0
+    assert len(done.stdout.split("\n\n")) == 3
+
+
+def test_without_privileges(busy, public_tool):
+    done = subprocess.run([public_tool, "ps", "-p", str(busy.server.pid)], capture_output=True, text=True, **as_user())
+    assert re.search(r"process \d+: cannot be read: .*CAP_SYS_PTRACE", done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_track_activities_off(postgres):
+    """Then the entry is empty, and variables and the title tell."""
+    idle, active, begun = (postgres.connect(options="-c track_activities=off") for _ in range(3))
+    with contextlib.closing(idle), contextlib.closing(active), contextlib.closing(begun):
+        idle.execute("select 1")
+        begun.pgconn.exec_(b"begin")
+        active.pgconn.send_query(b"select pg_sleep(600)")
+        active.pgconn.flush()
+        pids = [one.info.backend_pid for one in (idle, active, begun)]
+        wait_for(lambda: sessions("-p", str(pids[1]))[0].get("query") == "select pg_sleep(600)", 30, "the statement")
+        assert [sessions("-p", str(pid))[0].get("state") for pid in pids] == ["idle", "active", "idle in transaction"]
+        postgres.psql(f"select pg_terminate_backend({pids[1]})")
