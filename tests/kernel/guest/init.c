@@ -518,6 +518,27 @@ static void check_verifier(void)
 		show(TOOL_OUT);
 }
 
+/* The verifier accepts the programs of trace, for arguments in registers and in memory. */
+static void check_trace_command(void)
+{
+	static const char *const commands[][10] = {
+		{ TOOL, "trace", "-d", "0.1", "/victim",
+		  "query__start (arg1 != 0 && arg2 != \"x\") \"%d %s %d\", arg1, arg2, arg1 + 1" },
+		{ TOOL, "trace", "-d", "0.1", "--count", "/victim", "query__start arg1" },
+		{ TOOL, "trace", "-d", "0.1", "--hist", "arg1", "/victim", "query__start" },
+		{ TOOL, "trace", "-d", "0.1", "--force=perfbuf", "/victim", "query__start" },
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
+		int status = await(spawn(commands[i], TOOL_OUT, TOOL_ERR, 0));
+
+		tap(!status && file_has(TOOL_ERR, "nothing lost"), "trace", "%s: exit status %d",
+		    commands[i][4], status);
+		if (status)
+			show(TOOL_ERR);
+	}
+}
+
 static void check_doctor(void)
 {
 	static const char *const help[] = { TOOL, "doctor", "--help", NULL };
@@ -759,6 +780,7 @@ static void check_victim(void)
 	}
 	check_changes(&victim, "default");
 	check_changes(&victim, "--force=perfbuf");
+	check_trace_command();
 	check_doctor();
 	check_verifier();
 	check_capabilities();
