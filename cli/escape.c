@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/escape.h"
 
+#include "cli/width.h"
+
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 struct range {
@@ -30,19 +32,6 @@ static const struct range invisible[] = {
 	{ 0xe0000, 0xe0fff },	/* tags, more variation selectors */
 };
 
-/* Blocks of characters that are two columns wide, precise enough to align a table; sorted. */
-static const struct range wide[] = {
-	{ 0x1100, 0x115f }, { 0x2e80, 0x303e }, { 0x3041, 0xa4cf }, { 0xac00, 0xd7a3 },
-	{ 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 }, { 0xffe0, 0xffe6 },
-	{ 0x1f300, 0x1f64f }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd },
-};
-
-/* Blocks of combining marks, whose width is 0; sorted. */
-static const struct range combining[] = {
-	{ 0x0300, 0x036f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff },
-	{ 0xfe20, 0xfe2f },
-};
-
 /* A character, or the longest prefix of an invalid one, as the Unicode standard recommends. */
 struct character {
 	uint32_t code;
@@ -53,18 +42,13 @@ struct character {
 
 static const char hex[] = "0123456789abcdef";
 
-static bool range_has(const struct range *ranges, size_t count, uint32_t code)
+static bool is_invisible(uint32_t code)
 {
-	for (size_t i = 0; i < count && code >= ranges[i].first; i++) {
-		if (code <= ranges[i].last)
+	for (size_t i = 0; i < ARRAY_SIZE(invisible) && code >= invisible[i].first; i++) {
+		if (code <= invisible[i].last)
 			return true;
 	}
 	return false;
-}
-
-static bool is_invisible(uint32_t code)
-{
-	return range_has(invisible, ARRAY_SIZE(invisible), code);
 }
 
 static bool is_blank(uint8_t c)
@@ -179,29 +163,40 @@ static size_t character_width(const struct character *c)
 		return 4 * c->len;
 	if (is_invisible(c->code))
 		return 4 + code_digits(c->code);
-	if (range_has(combining, ARRAY_SIZE(combining), c->code))
-		return 0;
-	return range_has(wide, ARRAY_SIZE(wide), c->code) ? 2 : 1;
+	return width_of(c->code);
 }
 
-size_t escape_width(const void *text, size_t len)
+size_t escape_fit(const void *text, size_t len, size_t room, size_t *columns)
 {
 	const uint8_t *p = text, *end = p + len;
 	struct character c;
-	size_t width = 0;
+	size_t width = 0, more;
 
 	for (; p < end; p += c.len) {
 		c.len = 1;
 		if (is_blank(*p)) {
-			width += p + 1 == end || !is_blank(p[1]);
+			more = p == (const uint8_t *)text || !is_blank(p[-1]);
 		} else if (*p < 0x80) {
-			width += *p < 0x20 || *p == 0x7f ? 4 : 1;
+			more = *p < 0x20 || *p == 0x7f ? 4 : 1;
 		} else {
 			c = decode(p, end);
-			width += character_width(&c);
+			more = character_width(&c);
 		}
+		if (more > room - width)
+			break;
+		width += more;
 	}
-	return width;
+	if (columns)
+		*columns = width;
+	return (size_t)(p - (const uint8_t *)text);
+}
+
+size_t escape_width(const void *text, size_t len)
+{
+	size_t columns;
+
+	escape_fit(text, len, SIZE_MAX, &columns);
+	return columns;
 }
 
 static void put_json_unit(struct output *out, unsigned int unit)

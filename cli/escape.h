@@ -22,6 +22,12 @@
  */
 void escape_terminal(struct output *out, const void *text, size_t len, bool cut);
 
+/*
+ * Return how many of the @len bytes of @text escape_terminal() writes within @room columns: whole
+ * characters, with the marks that combine with them. *@columns (may be NULL) is their width.
+ */
+size_t escape_fit(const void *text, size_t len, size_t room, size_t *columns);
+
 /* Return the number of terminal columns of the text as escape_terminal() writes it. */
 size_t escape_width(const void *text, size_t len);
 
