@@ -326,7 +326,7 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct runtime_config config = {
 		.objects = { { bpf_statement, bpf_statement_end } },
-		.denied = c->denied, .is_program = engine_is_executable,
+		.denied = c->denied, .measure = c->measure, .is_program = engine_is_executable,
 		.arg = c->arg, .stopped = c->stopped, .error = c->error, .program = c->program,
 	};
 	int err = runtime_open(&t->rt, &config, error);
@@ -435,7 +435,7 @@ fail:
 
 void tracer_sandbox(const struct tracer *t, struct sandbox *sandbox)
 {
-	runtime_sandbox(&t->rt, discover_needs(&t->discover), sandbox);
+	runtime_sandbox(&t->rt, discover_needs(&t->discover) | t->config.needs, sandbox);
 }
 
 const struct features *tracer_features(const struct tracer *tracer)
@@ -523,6 +523,11 @@ ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
 	return t->enrich.histogram.rows ? histogram_copy(&t->enrich.histogram, rows) :
 				histogram_read(t->histogram, t->discover.targets,
 					       t->discover.ntargets, rows);
+}
+
+int tracer_run_ns(const struct tracer *t, uint64_t *ns)
+{
+	return runtime_run_ns(&t->rt, ns);
 }
 
 void tracer_summary(const struct tracer *t, struct summary *summary)

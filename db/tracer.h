@@ -46,6 +46,8 @@ struct tracer_config {
 	enum breakdown_part wait_part;
 	uint32_t wait_call;
 	uint32_t denied;		/* features not to use, see feature_deny() */
+	unsigned int needs;		/* SANDBOX_*, of the caller after tracer_sandbox() */
+	bool measure;			/* for tracer_run_ns() */
 
 	/* Callbacks; their strings are borrowed for the call. */
 	void *arg;
@@ -112,6 +114,12 @@ void tracer_running(struct tracer *tracer);
 
 /* Detach all probes. Records in the buffer remain to be drained. */
 void tracer_detach(struct tracer *tracer);
+
+/*
+ * Store in *@ns the CPU time that the programs used so far, with config->measure. Return 0, or
+ * -ENODATA if the kernel does not measure it at present (bpf_stats_enabled).
+ */
+int tracer_run_ns(const struct tracer *tracer, uint64_t *ns);
 
 /* Fill @summary with all counters; ->printed is the caller's. */
 void tracer_summary(const struct tracer *tracer, struct summary *summary);

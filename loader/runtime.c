@@ -194,7 +194,8 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 {
 	int err;
 
-	*rt = (struct runtime){ .config = *config, .counters = -1, .ahead_ns = clock_ahead() };
+	*rt = (struct runtime){ .config = *config, .counters = -1, .ahead_ns = clock_ahead(),
+				.run_time.on = config->measure };
 	if (access("/proc/self/fd", F_OK))
 		return error_set(error, ERROR_PROC, -errno, NULL, NULL);
 	err = runtime_objects(rt, error);
@@ -298,6 +299,7 @@ int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struc
 {
 	const struct uprobe_method method = {
 		.attacher = &rt->attacher, .uncounted = rt->semaphores.on,
+		.run_time = &rt->run_time,
 		.program = rt->config.program, .program_arg = rt->config.arg,
 	};
 
@@ -344,7 +346,7 @@ int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *trac
 	if (rt->ntracepoints < RUNTIME_TRACEPOINTS)
 		link = tracepoint->event ? sys_event(prog, tracepoint->event) :
 					   sys_raw_tracepoint(prog, tracepoint->name);
-	close(prog);
+	run_time_add(&rt->run_time, prog);
 	if (link < 0)
 		error_set(error, ERROR_TRACEPOINT, link, tracepoint->name, NULL);
 	else
@@ -445,6 +447,11 @@ void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbo
 	sandbox_enter(needs, sandbox);
 }
 
+int runtime_run_ns(const struct runtime *rt, uint64_t *ns)
+{
+	return run_time_read(&rt->run_time, ns);
+}
+
 void runtime_detach(struct runtime *rt)
 {
 	semaphores_close(&rt->semaphores);
@@ -455,6 +462,7 @@ void runtime_detach(struct runtime *rt)
 void runtime_close(struct runtime *rt)
 {
 	runtime_detach(rt);
+	run_time_close(&rt->run_time);
 	stream_close(&rt->stream);
 	while (rt->nmaps)
 		close(rt->maps[--rt->nmaps]);

@@ -18,6 +18,7 @@
 #include "loader/feature.h"
 #include "loader/linker.h"
 #include "loader/owners.h"
+#include "loader/run_time.h"
 #include "loader/sandbox.h"
 #include "loader/semaphore.h"
 #include "loader/stream.h"
@@ -41,6 +42,7 @@ struct runtime_config {
 		const unsigned char *start, *end;
 	} objects[RUNTIME_OBJECTS];
 	uint32_t denied;		/* features not to be used, see feature_deny() */
+	bool measure;			/* for runtime_run_ns() */
 	bool (*is_program)(const char *name);	/* for process_read() */
 
 	void *arg;			/* of these functions: */
@@ -77,6 +79,7 @@ struct runtime {
 	struct owners *owners;
 	struct semaphores semaphores;	/* written by us if ->on */
 	bool unwritten;			/* the first failure to write one was reported */
+	struct run_time run_time;
 	int tracepoints[RUNTIME_TRACEPOINTS];	/* links */
 	size_t ntracepoints;
 };
@@ -163,6 +166,11 @@ uint64_t runtime_counter(const struct runtime *rt, uint32_t counter);
 
 /* Return how many records did not fit into the buffers. */
 uint64_t runtime_dropped(const struct runtime *rt);
+
+/*
+ * Store the CPU time of all programs in *@ns, with config->measure. Return as run_time_read().
+ */
+int runtime_run_ns(const struct runtime *rt, uint64_t *ns);
 
 /* Convert @kernel_ns of the programs' clock to this process's CLOCK_MONOTONIC. */
 static inline uint64_t runtime_here_ns(const struct runtime *rt, uint64_t kernel_ns)

@@ -62,6 +62,7 @@ static const struct call calls[] = {
 	{ .number = __NR_madvise }, { .number = __NR_mremap }, { .number = __NR_futex },
 	{ __NR_mmap, 0, WITHOUT, 2, PROT_EXEC }, { __NR_mprotect, 0, WITHOUT, 2, PROT_EXEC },
 	{ __NR_ioctl, 0, EQUAL, 1, TIOCGWINSZ },
+	{ __NR_ioctl, SANDBOX_TERMINAL, EQUAL, 1, TCSETS },
 	{ .number = __NR_fstat }, { .number = __NR_lseek }, { .number = __NR_nanosleep },
 	{ .number = __NR_clock_nanosleep }, { .number = __NR_gettimeofday },
 	{ .number = __NR_rt_sigreturn }, { .number = __NR_rt_sigaction },
@@ -225,7 +226,8 @@ void sandbox_enter(unsigned int needs, struct sandbox *sandbox)
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	*sandbox = (struct sandbox){ .filter = false };
 	/* Writing to root's files requires root. */
-	if (!(needs & ~(unsigned int)(SANDBOX_READ | SANDBOX_CLOSERS)) && !geteuid())
+	if (!(needs & ~(unsigned int)(SANDBOX_READ | SANDBOX_CLOSERS | SANDBOX_TERMINAL)) &&
+	    !geteuid())
 		sandbox->user = sandbox_user();
 	/* The change of the user has set it to fs.suid_dumpable. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

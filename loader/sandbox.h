@@ -18,6 +18,7 @@ enum sandbox_need {
 	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, notes */
 	SANDBOX_LINKS = 1 << 4,		/* create links, to attach by uprobe_multi */
 	SANDBOX_CLOSERS = 1 << 5,	/* create processes that share its descriptors */
+	SANDBOX_TERMINAL = 1 << 6,	/* change the modes of a terminal */
 };
 
 /* The restrictions that are in effect. */

@@ -149,7 +149,10 @@ static int attachment_attach(struct attachment *attachment, const char *name,
 		return prog;
 	n = attacher_attach(method->attacher, prog, attachment->file->fd, &sites,
 			    links->links + links->count);
-	close(prog);
+	if (method->run_time)
+		run_time_add(method->run_time, prog);
+	else
+		close(prog);
 	if (n < 0)
 		return error_set(attachment->error, ERROR_ATTACH, n, attachment->file->path, name);
 	links->count += (uint32_t)n;

@@ -10,6 +10,7 @@
 
 #include "loader/attacher.h"
 #include "loader/error.h"
+#include "loader/run_time.h"
 
 /* A program. */
 struct uprobe_group {
@@ -43,6 +44,7 @@ struct uprobe_file {
 struct uprobe_method {
 	struct attacher *attacher;
 	bool uncounted;			/* the kernel does not count semaphores */
+	struct run_time *run_time;	/* takes over the programs; NULL: they are closed */
 	/* Called for each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void *program_arg;

@@ -23,7 +23,9 @@
 #include "tests/unit/check.h"
 
 #define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE | \
-			 SANDBOX_LINKS)
+			 SANDBOX_LINKS | SANDBOX_CLOSERS | SANDBOX_TERMINAL)
+/* These do not require the user root. */
+#define NEEDS_USER	(SANDBOX_READ | SANDBOX_CLOSERS | SANDBOX_TERMINAL)
 
 static volatile sig_atomic_t caught;
 
@@ -115,7 +117,7 @@ static const char *never(unsigned int needs)
 	    REFUSED(pidfd_open, 0, 0, 0) && REFUSED(prctl, PR_GET_DUMPABLE, 0, 0) &&
 	    REFUSED(bpf, BPF_OBJ_PIN, 0, 0) && REFUSED(bpf, BPF_MAP_CREATE, 0, 0) &&
 	    REFUSED(bpf, BPF_PROG_ATTACH, 0, 0) && REFUSED(ioctl, -1, TIOCSTI, 0) &&
-	    REFUSED(ioctl, -1, TCSETS, 0) && REFUSED(fcntl, -1, F_SETOWN, 0) &&
+	    REFUSED(ioctl, -1, TIOCSCTTY, 0) && REFUSED(fcntl, -1, F_SETOWN, 0) &&
 	    REFUSED(mmap, 0, 0, PROT_READ | PROT_EXEC) && REFUSED(mprotect, 0, 0, PROT_EXEC))
 		return NULL;
 	return wrong_call;
@@ -199,6 +201,7 @@ static const char *depends(unsigned int needs)
 	    PASSES(look || write, newfstatat, -1, "", 0) &&
 	    PASSES(attach, sendmsg, -1, 0, 0) &&
 	    PASSES(needs & SANDBOX_LINKS, bpf, BPF_LINK_CREATE, 0, 0) &&
+	    PASSES(needs & SANDBOX_TERMINAL, ioctl, -1, TCSETS, 0) &&
 	    PASSES(needs & SANDBOX_EVENTS, perf_event_open, 0, 0, 0) &&
 	    PASSES(needs & SANDBOX_EVENTS, ioctl, -1, PERF_EVENT_IOC_ENABLE, 0))
 		return NULL;
@@ -285,7 +288,7 @@ static void capabilities_are_documented_ones(void)
 		waitpid(pid, &status, 0);
 		CHECK(!status && read(fds[0], &result, sizeof(result)) == sizeof(result),
 		      "needs %u", needs);
-		CHECK(!result.user == !!(needs & ~(unsigned int)SANDBOX_READ), "needs %u", needs);
+		CHECK(!result.user == !!(needs & ~(unsigned int)NEEDS_USER), "needs %u", needs);
 		/* Neither an assigned id, nor -1 or -2; and not the one before. */
 		CHECK(!result.user || (result.user >> 30 == 2 && result.user != last), "%u",
 		      result.user);
