@@ -121,6 +121,19 @@ uint64_t top_percentile(const struct top_entry *entry, unsigned int permille)
 	return ns > entry->max_ns ? entry->max_ns : ns;
 }
 
+void top_slots(const struct top_entry *entry, uint64_t slots[TOP_SLOTS])
+{
+	const struct top_histogram *h = &entry->histogram;
+
+	memset(slots, 0, TOP_SLOTS * sizeof(*slots));
+	for (size_t i = 0; i < h->count; i++) {
+		uint64_t ns = bucket_value((unsigned int)(h->bucket[i] >> COUNT_BITS)) | 1;
+		unsigned int slot = 63 - (unsigned int)__builtin_clzll(ns);
+
+		slots[slot] += h->bucket[i] & COUNT_MASK;
+	}
+}
+
 /* Entries */
 
 /* Return the entry's breakdown, or NULL if out of memory: it is then unknown. */
@@ -164,8 +177,23 @@ static void entry_merge_why(struct top_entry *to, const struct top_why *from)
 	use_add(why->use, from->use, from->used);
 }
 
+/* Keep the database of the calls, @database or unknown if NULL, as long as it is the same. */
+static void entry_database(struct top_entry *e, const char *database)
+{
+	if (e->databases)
+		return;
+	if (!e->calls && database)
+		e->database = strdup(database);
+	if (e->database && database && !strcmp(e->database, database))
+		return;
+	free(e->database);
+	e->database = NULL;
+	e->databases = true;
+}
+
 static void entry_count(struct top_entry *e, const struct top_call *call)
 {
+	entry_database(e, call->database);
 	e->calls++;
 	e->errors += call->failed;
 	e->rows += call->rows;
@@ -197,8 +225,10 @@ static void entry_sample(struct top_entry *e, const struct top_call *call)
 	e->sample_cut = call->text_cut || len < call->text_len;
 }
 
+/* Add @from to @to, but for its texts. */
 static void entry_merge(struct top_entry *to, const struct top_entry *from)
 {
+	entry_database(to, from->database);
 	if (!to->calls || from->min_ns < to->min_ns)
 		to->min_ns = from->min_ns;
 	if (from->max_ns > to->max_ns)
@@ -210,7 +240,7 @@ static void entry_merge(struct top_entry *to, const struct top_entry *from)
 	to->rows += from->rows;
 	to->total_ns += from->total_ns;
 	entry_merge_why(to, from->why);
-	/* Cannot fail: "other" has room for all buckets. */
+	/* Cannot fail for "other", which has room for all buckets. */
 	for (size_t i = 0; i < from->histogram.count; i++) {
 		uint64_t bucket = from->histogram.bucket[i];
 
@@ -223,6 +253,7 @@ static void entry_free(struct top_entry *e)
 {
 	free(e->fingerprint);
 	free(e->sample);
+	free(e->database);
 	free(e->why);
 	free(e->histogram.bucket);
 }
@@ -359,21 +390,22 @@ void top_fold(struct top *top, size_t keep)
 	top->count = kept;
 }
 
-/* Return the entry of @call, a new one if there is none; NULL: out of memory. */
-static struct top_entry *top_entry(struct top *t, const struct top_call *call)
+/* Return the entry of that key, a new one if there is none; NULL: out of memory. */
+static struct top_entry *top_entry(struct top *t, const char *engine, uint64_t hash,
+				   const char *fingerprint)
 {
-	uint32_t *slot = slot_find(t, call->engine, call->hash);
+	uint32_t *slot = slot_find(t, engine, hash);
 	struct top_entry *e;
 
 	if (*slot)
 		return &t->entry[*slot - 1];
 	if (t->count == t->limit) {
 		top_fold(t, t->limit - t->limit / FOLD_PART);
-		slot = slot_find(t, call->engine, call->hash);
+		slot = slot_find(t, engine, hash);
 	}
 	e = &t->entry[t->count];
-	*e = (struct top_entry){ .engine = call->engine, .hash = call->hash };
-	e->fingerprint = fingerprint_copy(call->fingerprint);
+	*e = (struct top_entry){ .engine = engine, .hash = hash };
+	e->fingerprint = fingerprint_copy(fingerprint);
 	if (!e->fingerprint || buckets_grow(&e->histogram)) {
 		entry_free(e);
 		return NULL;
@@ -384,7 +416,7 @@ static struct top_entry *top_entry(struct top *t, const struct top_call *call)
 
 int top_add(struct top *top, const struct top_call *call)
 {
-	struct top_entry *e = top_entry(top, call);
+	struct top_entry *e = top_entry(top, call->engine, call->hash, call->fingerprint);
 	unsigned int bucket = bucket_of(call->duration_ns);
 
 	if (!e) {
@@ -398,6 +430,27 @@ int top_add(struct top *top, const struct top_call *call)
 	return buckets_add(&e->histogram, bucket, 1);
 }
 
+int top_merge(struct top *to, const struct top *from)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < from->count; i++) {
+		const struct top_entry *one = &from->entry[i];
+		struct top_entry *e = top_entry(to, one->engine, one->hash, one->fingerprint);
+
+		err = e ? err : -ENOMEM;
+		if (e && (!e->sample || one->max_ns > e->max_ns))
+			entry_sample(e, &(struct top_call){ .text = one->sample,
+							    .text_len = one->sample_len,
+							    .text_cut = one->sample_cut });
+		entry_merge(e ? e : &to->other, one);
+	}
+	if (from->other.calls)
+		entry_merge(&to->other, &from->other);
+	to->folded += from->folded;
+	return err;
+}
+
 const struct top_entry *top_other(const struct top *top, uint64_t *folded)
 {
 	if (folded)
@@ -407,7 +460,7 @@ const struct top_entry *top_other(const struct top *top, uint64_t *folded)
 
 /* Sorting */
 
-static uint64_t order_value(const struct top_entry *e, enum top_order order)
+uint64_t top_value(const struct top_entry *e, enum top_order order)
 {
 	if (order >= TOP_USE)
 		return e->why ? e->why->use[order - TOP_USE] : 0;
@@ -419,7 +472,7 @@ static uint64_t order_value(const struct top_entry *e, enum top_order order)
 	case TOP_CALLS:
 		return e->calls;
 	case TOP_MEAN:
-		return e->total_ns / e->calls;
+		return e->calls ? e->total_ns / e->calls : 0;
 	case TOP_P95:
 		return top_percentile(e, 950);
 	case TOP_P99:
@@ -460,7 +513,7 @@ const struct top_entry *const *top_sort(struct top *top, enum top_order order,
 	if (!top->key || !top->sorted)
 		return NULL;
 	for (size_t i = 0; i < top->count; i++)
-		top->key[i] = (struct top_key){ order_value(&top->entry[i], order),
+		top->key[i] = (struct top_key){ top_value(&top->entry[i], order),
 						&top->entry[i] };
 	qsort(top->key, top->count, sizeof(*top->key), key_compare);
 	for (size_t i = 0; i < top->count; i++)

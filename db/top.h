@@ -38,6 +38,8 @@ struct top_entry {
 	uint64_t total_ns, min_ns, max_ns;
 	uint64_t seen_ns;	/* last call, by the caller's clock */
 	char *fingerprint;	/* NUL-terminated; NULL: "other" */
+	char *database;		/* of all calls, foreign bytes, NUL-terminated; NULL: unknown */
+	bool databases;		/* they were in several, or in unknown ones */
 	char *sample;		/* text of the slowest call, sample_len bytes, no NUL */
 	uint32_t sample_len;
 	bool sample_cut;	/* the text was longer */
@@ -50,6 +52,7 @@ struct top_call {
 	const char *engine;
 	uint64_t hash;			/* of the fingerprint; with ->engine the key */
 	const char *fingerprint;	/* NUL-terminated; that of the first call is kept */
+	const char *database;		/* NUL-terminated; NULL: unknown */
 	const char *text;		/* any bytes; NULL: could not be read */
 	size_t text_len;
 	bool text_cut;
@@ -81,10 +84,25 @@ struct top *top_new(size_t entries);
 int top_add(struct top *top, const struct top_call *call);
 
 /*
+ * Add all that @from counted to @to. Return 0, or -ENOMEM: then what has no entry is counted as
+ * "other".
+ */
+int top_merge(struct top *to, const struct top *from);
+
+/* The slots of top_slots(): the last one counts all that is longer. */
+#define TOP_SLOTS	48
+
+/* Store in @slots how many calls took from 2^n to 2^(n+1) - 1 ns; slot 0 also counts 0. */
+void top_slots(const struct top_entry *entry, uint64_t slots[TOP_SLOTS]);
+
+/*
  * Return the duration in ns that @permille of the calls (500: the median, 1000: the maximum) did
  * not exceed, with an error of at most 1/32; 0 without calls.
  */
 uint64_t top_percentile(const struct top_entry *entry, unsigned int permille);
+
+/* Return what entries are sorted by in @order: a number or ns; 0 if unknown. */
+uint64_t top_value(const struct top_entry *entry, enum top_order order);
 
 /*
  * Return the entries but "other" in descending @order, and their number in *@count. Borrowed until

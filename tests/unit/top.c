@@ -448,6 +448,79 @@ static void the_most_memory(void)
 	top_free(t);
 }
 
+/* Merging tables is counting in one, but for evictions. */
+static void merged(void)
+{
+	struct top *all = top_new(TOP_ENTRIES), *half[2] = { top_new(TOP_ENTRIES), top_new(8) };
+	const struct top_entry *const *entry, *one;
+	uint64_t slots[TOP_SLOTS], folded, calls = 0;
+	size_t count;
+
+	for (uint64_t i = 0; i < 5000; i++) {
+		uint64_t ns = random_duration(i % 6);
+		char text[24];
+		struct top_call call = {
+			.engine = i & 1 ? "mysql" : "postgresql", .hash = i % 6,
+			.fingerprint = "f", .text = text,
+			.text_len = (size_t)snprintf(text, sizeof(text), "%" PRIu64, ns),
+			.duration_ns = ns, .rows = i, .failed = i % 7 == 0,
+			.database = i % 6 == 2 ? NULL : i % 6 == 4 && i > 4000 ? "b" : "a",
+		};
+
+		top_add(all, &call);
+		top_add(half[i / 2500], &call);
+	}
+	CHECK(!top_merge(half[0], half[1]));
+	entry = top_sort(all, TOP_TOTAL, &count);
+	CHECK(count == 6);
+	for (size_t i = 0; entry && i < count; i++) {
+		uint64_t sum = 0;
+
+		one = find(half[0], entry[i]->hash);
+		CHECK(one && one->calls == entry[i]->calls && one->total_ns == entry[i]->total_ns &&
+		      one->min_ns == entry[i]->min_ns && one->max_ns == entry[i]->max_ns &&
+		      one->errors == entry[i]->errors && one->rows == entry[i]->rows);
+		for (unsigned int p = 0; one && p <= 1000; p += 50)
+			CHECK(top_percentile(one, p) == top_percentile(entry[i], p));
+		CHECK(one->sample_len == entry[i]->sample_len &&
+		      !memcmp(one->sample, entry[i]->sample, one->sample_len));
+		CHECK(strtoull(one->sample, NULL, 10) == one->max_ns);
+		CHECK(one->hash == 2 || one->hash == 4 ? !one->database :
+							  !strcmp(one->database, "a"));
+		top_slots(one, slots);
+		for (size_t slot = 0; slot < TOP_SLOTS; slot++)
+			sum += slots[slot];
+		CHECK(sum == one->calls);
+		calls += one->calls;
+	}
+	CHECK(calls == 5000);
+	/* A full table folds what it takes over. */
+	for (uint64_t i = 0; i < 100; i++)
+		add(half[1], 100 + i, i);
+	count = 0;
+	top_merge(half[0], half[1]);
+	one = top_other(half[0], &folded);
+	CHECK(one->calls && folded);
+	top_free(all);
+	top_free(half[0]);
+	top_free(half[1]);
+}
+
+/* Each duration is in the slot of its power of two. */
+static void slots_of_durations(void)
+{
+	for (unsigned int bit = 0; bit < 64; bit++)
+		for (uint64_t ns = 1ull << bit, i = 0; i < 3; ns += (1ull << bit) / 3, i++) {
+			struct top *t = top_new(4);
+			uint64_t slots[TOP_SLOTS];
+
+			add(t, 1, ns);
+			top_slots(find(t, 1), slots);
+			CHECK(slots[bit < TOP_SLOTS ? bit : TOP_SLOTS - 1] == 1, "%" PRIu64, ns);
+			top_free(t);
+		}
+}
+
 int main(void)
 {
 	RUN(percentiles);
@@ -458,6 +531,8 @@ int main(void)
 	RUN(the_least_are_folded);
 	RUN(sorted);
 	RUN(where_time_went);
+	RUN(merged);
+	RUN(slots_of_durations);
 	RUN(largest_counts);
 	RUN_LONG(a_million);
 	RUN(the_most_memory);
