@@ -1,260 +1,47 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command top: statements grouped by fingerprint, sorted by cost. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "cli/breakdown.h"
+#include "cli/banner.h"
 #include "cli/command.h"
-#include "cli/escape.h"
-#include "cli/json.h"
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
+#include "cli/top_table.h"
+#include "cli/top_ui.h"
 #include "cli/tracing.h"
+#include "host/clock.h"
 #include "sql/fingerprint.h"
+#include "usdt/fmt.h"
 
-#define REFRESH_NS	2000000000u	/* on a terminal, default of -i */
+#define REFRESH_NS	2000000000u	/* interactive, default of -i */
 #define RUNNING_NS	1000000000u	/* running statements of this duration are listed */
-#define FIXED_WIDTH	76		/* columns of a row before its text */
-#define NARROW_WIDTH	56		/* without P99 and ROWS */
-#define QUERY_WIDTH	32		/* least width of the text */
+
+/* Counts since the start. */
+struct counts {
+	uint64_t ns;			/* CLOCK_MONOTONIC */
+	uint64_t statements, errors;
+	uint64_t cpu_ns, bpf_ns;	/* of this process, and of the BPF programs */
+	bool has_bpf;			/* ->bpf_ns is known */
+};
 
 struct cmd_top {
 	struct tracing tracing;		/* first: callbacks receive it */
-	struct top *digests;
+	struct top *groups;		/* to show; interactive: of the current interval */
+	struct top_ui *ui;		/* owned; NULL: not interactive */
+	struct counts counts;		/* at the end of the last interval, but the next two: */
+	uint64_t grouped, failed;	/* statements */
 	uint64_t interval_ns, next_ns;	/* 0: only at the end; CLOCK_MONOTONIC */
-	unsigned int running;		/* shown in this table */
-	uint64_t grouped;		/* statements */
-	unsigned int width, height;	/* of the terminal; 0: not a terminal */
+	uint64_t since_ns;		/* ->groups have the statements since then */
+	struct top_table table;
 	char fingerprint[TOP_TEXT];
 };
-
-/* Print @ns in ms with 3 decimals, right-aligned in @width columns. */
-static void cmd_top_ms(struct output *out, uint64_t ns, int width)
-{
-	char number[OUTPUT_NUMBER];
-	size_t len = output_format(number, ns / 1000, 3);
-
-	output_printf(out, "%*.*s", width, (int)len, number);
-}
-
-/* Return true if the terminal has no room for all columns and the text. */
-static bool cmd_top_is_narrow(const struct cmd_top *top)
-{
-	return top->width && top->width < FIXED_WIDTH + QUERY_WIDTH;
-}
-
-static void cmd_top_text(struct cmd_top *top, const char *text, size_t len, bool cut)
-{
-	struct output *out = &top->tracing.loop.out;
-	unsigned int fixed = cmd_top_is_narrow(top) ? NARROW_WIDTH : FIXED_WIDTH;
-	size_t room = top->width > fixed + 8 ? top->width - fixed : 8;
-
-	/* Text is never wider than its length in bytes. */
-	while (top->width && len && escape_width(text, len) > room)
-		len -= len > room ? len - room : 1;
-	escape_terminal(out, text, len, cut);
-	output_char(out, '\n');
-}
-
-static void cmd_top_row(struct cmd_top *top, const struct top_entry *entry, const char *text)
-{
-	struct output *out = &top->tracing.loop.out;
-
-	output_printf(out, "%8llu ", (unsigned long long)entry->calls);
-	cmd_top_ms(out, entry->total_ns, 12);
-	cmd_top_ms(out, entry->calls ? entry->total_ns / entry->calls : 0, 10);
-	cmd_top_ms(out, top_percentile(entry, 950), 10);
-	if (!cmd_top_is_narrow(top))
-		cmd_top_ms(out, top_percentile(entry, 990), 10);
-	cmd_top_ms(out, entry->max_ns, 10);
-	if (!cmd_top_is_narrow(top))
-		output_printf(out, " %9llu", (unsigned long long)entry->rows);
-	output_printf(out, " %4llu ", (unsigned long long)entry->errors);
-	cmd_top_text(top, text, strlen(text), false);
-}
-
-/* Print the time breakdown of the group in lines of its own. */
-static void cmd_top_why(struct cmd_top *top, const struct top_entry *entry)
-{
-	struct output *out = &top->tracing.loop.out;
-	const struct options *options = &top->tracing.loop.options;
-	const struct top_why *why = entry->why;
-
-	if (!options->why && !options->use)
-		return;
-	if (!why) {
-		output_string(out, "    not known\n");
-		return;
-	}
-	breakdown_parts_text(out, why->ns, top->width);
-	output_char(out, '\n');
-	if (options->use)
-		breakdown_use_text(out, why->used, why->use, top->width);
-}
-
-static void cmd_top_why_json(struct output *out, const struct top_why *why)
-{
-	json_number(out, ",\"why_calls\":", why->calls);
-	output_string(out, ",\"why\":");
-	breakdown_parts_json(out, why->ns);
-	if (!why->used)
-		return;
-	output_string(out, ",\"use\":");
-	breakdown_use_json(out, why->used, why->use);
-}
-
-static void cmd_top_json(struct cmd_top *top, const struct top_entry *entry, const char *text)
-{
-	struct output *out = &top->tracing.loop.out;
-	static const struct {
-		const char *key;
-		unsigned int permille;
-	} percentiles[] = { { "p50_ms", 500 }, { "p95_ms", 950 }, { "p99_ms", 990 } };
-
-	output_printf(out, "{\"type\":\"%s\",\"interval\":%llu", entry->engine ? "group" : "other",
-		      (unsigned long long)top->tracing.loop.counted);
-	if (entry->engine)
-		output_printf(out, ",\"engine\":\"%s\",\"hash\":\"%016llx\"", entry->engine,
-			      (unsigned long long)entry->hash);
-	output_printf(out, ",\"calls\":%llu,\"errors\":%llu,\"rows\":%llu,\"total_ms\":",
-		      (unsigned long long)entry->calls, (unsigned long long)entry->errors,
-		      (unsigned long long)entry->rows);
-	output_fixed(out, entry->total_ns, 6);
-	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
-		output_printf(out, ",\"%s\":", percentiles[i].key);
-		output_fixed(out, top_percentile(entry, percentiles[i].permille), 6);
-	}
-	output_string(out, ",\"min_ms\":");
-	output_fixed(out, entry->min_ns, 6);
-	output_string(out, ",\"max_ms\":");
-	output_fixed(out, entry->max_ns, 6);
-	if (entry->why)
-		cmd_top_why_json(out, entry->why);
-	output_string(out, ",\"fingerprint\":\"");
-	escape_json(out, text, strlen(text), false);
-	output_string(out, "\",\"sample\":\"");
-	escape_json(out, entry->sample ? entry->sample : "", entry->sample_len,
-		    entry->sample_cut);
-	output_string(out, "\"}\n");
-}
-
-static void cmd_top_entry(struct cmd_top *top, const struct top_entry *entry, const char *text)
-{
-	if (top->tracing.loop.options.json) {
-		cmd_top_json(top, entry, text);
-	} else {
-		cmd_top_row(top, entry, text);
-		cmd_top_why(top, entry);
-	}
-}
-
-/* Print the statements of evicted groups, with the number of their fingerprints. */
-static void cmd_top_other(struct cmd_top *top)
-{
-	uint64_t folded;
-	const struct top_entry *other = top_other(top->digests, &folded);
-	char text[64] = "(others: ";
-	size_t len = strlen(text);
-
-	if (!other || !other->calls)
-		return;
-	len += output_format(text + len, folded, 0);
-	strcpy(text + len, " fingerprints)");
-	cmd_top_entry(top, other, text);
-}
-
-/* Return the number of groups to print. */
-static size_t cmd_top_lines(const struct cmd_top *top)
-{
-	const struct options *options = &top->tracing.loop.options;
-	size_t each = options->use ? 3 : options->why ? 2 : 1;
-
-	if (options->lines)
-		return options->lines;
-	return top->height > 8 ? (top->height - 6) / each : 20;
-}
-
-/* Print the groups since the start. Return 0 or -errno. */
-static int cmd_top_show(struct cmd_top *top)
-{
-	struct loop *loop = &top->tracing.loop;
-	size_t count, lines = cmd_top_lines(top);
-	const struct top_entry *const *entries =
-		top_sort(top->digests, loop->options.order, &count);
-
-	if (top->width)
-		output_string(&loop->out, "\033[H\033[J");
-	if (!loop->options.json)
-		output_printf(&loop->out, "%8s %12s%10s%10s%s%10s%s %4s %s\n", "CALLS",
-			      "TOTAL(ms)", "MEAN(ms)", "P95(ms)",
-			      cmd_top_is_narrow(top) ? "" : "   P99(ms)", "MAX(ms)",
-			      cmd_top_is_narrow(top) ? "" : "      ROWS", "ERR", "QUERY");
-	for (size_t i = 0; entries && i < count && (i < lines || loop->options.json); i++)
-		cmd_top_entry(top, entries[i], entries[i]->fingerprint);
-	if (entries && count > lines && !loop->options.json)
-		output_printf(&loop->out, "(%zu more)\n", count - lines);
-	cmd_top_other(top);
-	top->running = 0;
-	tracer_running(top->tracing.tracer);
-	if (!loop->options.json)
-		output_char(&loop->out, '\n');
-	loop_count(loop);
-	return output_flush(&loop->out);
-}
-
-static void cmd_top_running(struct cmd_top *top, const struct statement *statement)
-{
-	struct output *out = &top->tracing.loop.out;
-
-	if (statement->duration_ns < RUNNING_NS)
-		return;
-	if (top->tracing.loop.options.json) {
-		output_printf(out, "{\"type\":\"running\",\"engine\":\"%s\",\"pid\":%u,"
-				   "\"duration_ms\":", statement->engine, statement->pid);
-		output_fixed(out, statement->duration_ns, 6);
-		output_string(out, ",\"query\":\"");
-		escape_json(out, statement->text, statement->text_len, statement->truncated);
-		output_string(out, "\"}\n");
-		return;
-	}
-	if (!top->running++)
-		output_printf(out, "%8s %12s %s\n", "PID", "RUNNING(ms)", "QUERY");
-	output_printf(out, "%8u ", statement->pid);
-	cmd_top_ms(out, statement->duration_ns, 12);
-	output_char(out, ' ');
-	cmd_top_text(top, statement->text ? statement->text : "-",
-		     statement->text ? statement->text_len : 1, statement->truncated);
-}
-
-static bool cmd_top_statement(void *arg, const struct statement *s)
-{
-	struct cmd_top *top = arg;
-	struct top_call call = {
-		.engine = s->engine, .fingerprint = top->fingerprint, .text = s->text,
-		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
-		.rows = s->rows, .seen_ns = s->start_ns, .failed = s->failed,
-		.why = s->why,
-	};
-
-	if (s->running) {
-		cmd_top_running(top, s);
-		return true;
-	}
-	call.hash = fingerprint_make(s->dialect, s->text ? s->text : "",
-				     s->text ? s->text_len : 0, s->truncated, top->fingerprint,
-				     sizeof(top->fingerprint)).hash;
-	top_add(top->digests, &call);
-	top->grouped++;
-	return true;
-}
-
-static void cmd_top_begin(struct loop *loop)
-{
-	(void)loop;
-}
 
 static void cmd_top_size(struct cmd_top *top)
 {
@@ -263,26 +50,202 @@ static void cmd_top_size(struct cmd_top *top)
 	if (top->tracing.loop.options.json || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ||
 	    !isatty(STDOUT_FILENO))
 		return;
-	top->width = size.ws_col ? size.ws_col : 80;
-	top->height = size.ws_row;
+	top->table.width = size.ws_col ? size.ws_col : 80;
+	top->table.height = size.ws_row;
+}
+
+/* Print the statements of evicted groups, with the number of their fingerprints. */
+static void cmd_top_other(struct cmd_top *top)
+{
+	uint64_t folded;
+	const struct top_entry *other = top_other(top->groups, &folded);
+	char text[64] = "(others: ";
+	size_t len = strlen(text);
+
+	if (!other || !other->calls)
+		return;
+	len += output_format(text + len, folded, 0);
+	strcpy(text + len, " fingerprints)");
+	top_table_group(&top->table, other, text);
+}
+
+/* Print the groups. Return 0 or -errno. */
+static int cmd_top_show(struct cmd_top *top)
+{
+	struct loop *loop = &top->tracing.loop;
+	size_t count, lines;
+	const struct top_entry *const *entries =
+		top_sort(top->groups, loop->options.order, &count);
+
+	cmd_top_size(top);
+	lines = top_table_lines(&top->table);
+	top->table.interval = loop->counted;
+	top_table_begin(&top->table, loop_now() - top->since_ns);
+	for (size_t i = 0; entries && i < count && (i < lines || loop->options.json); i++)
+		top_table_group(&top->table, entries[i], entries[i]->fingerprint);
+	if (entries && count > lines && !loop->options.json)
+		output_printf(&loop->out, "(%zu more)\n", count - lines);
+	cmd_top_other(top);
+	tracer_running(top->tracing.tracer);
+	if (!loop->options.json)
+		output_char(&loop->out, '\n');
+	loop_count(loop);
+	return output_flush(&loop->out);
+}
+
+/* Add a running statement to those that are shown interactively. */
+static void cmd_top_longest(struct top_head *head, const struct statement *statement)
+{
+	struct top_running *one = head->longest;
+	size_t n = head->nlongest, at = 0;
+
+	head->running++;
+	while (at < n && one[at].duration_ns >= statement->duration_ns)
+		at++;
+	if (statement->duration_ns < RUNNING_NS || at == TOP_RUNNINGS)
+		return;
+	head->nlongest = n += n < TOP_RUNNINGS;
+	memmove(one + at + 1, one + at, (n - at - 1) * sizeof(*one));
+	one += at;
+	*one = (struct top_running){ .pid = statement->pid, .len = 1, .text = "-",
+				     .duration_ns = statement->duration_ns };
+	if (!statement->text)
+		return;
+	one->len = statement->text_len < sizeof(one->text) ? statement->text_len :
+							      sizeof(one->text);
+	memcpy(one->text, statement->text, one->len);
+}
+
+static bool cmd_top_statement(void *arg, const struct statement *s)
+{
+	struct cmd_top *top = arg;
+	struct top_call call = {
+		.engine = s->engine, .fingerprint = top->fingerprint,
+		.database = s->database, .text = s->text,
+		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
+		.rows = s->rows, .seen_ns = s->start_ns, .failed = s->failed,
+		.why = s->why,
+	};
+
+	if (s->running) {
+		if (top->ui && top->ui->screen.entered)
+			cmd_top_longest(&top->ui->head, s);
+		else
+			top_table_running(&top->table, s);
+		return true;
+	}
+	call.hash = fingerprint_make(s->dialect, s->text ? s->text : "",
+				     s->text ? s->text_len : 0, s->truncated, top->fingerprint,
+				     sizeof(top->fingerprint)).hash;
+	top_add(top->groups, &call);
+	top->grouped++;
+	top->failed += s->failed;
+	return true;
+}
+
+static void cmd_top_begin(struct loop *loop)
+{
+	(void)loop;
+}
+
+/* Return @n, counted in @ns, in thousandths per second. */
+static uint64_t cmd_top_rate(uint64_t n, uint64_t ns)
+{
+	return n * 1000000 / (ns / 1000000 + 1);
+}
+
+/* Fill the values of the head with those since the last interval. */
+static void cmd_top_values(struct cmd_top *top, uint64_t now)
+{
+	struct counts *before = &top->counts, counts = {
+		.ns = now, .statements = top->grouped, .errors = top->failed,
+		.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID),
+	};
+	struct top_head *head = &top->ui->head;
+	uint64_t ns = now - before->ns;
+	struct summary summary;
+
+	counts.has_bpf = !tracer_run_ns(top->tracing.tracer, &counts.bpf_ns);
+	tracer_summary(top->tracing.tracer, &summary);
+	head->uptime_ns = now - top->tracing.loop.start_ns;
+	head->lost = message_events_lost(&summary);
+	head->statements = cmd_top_rate(counts.statements - before->statements, ns);
+	head->errors = cmd_top_rate(counts.errors - before->errors, ns);
+	head->cpu = (counts.cpu_ns - before->cpu_ns) / (ns / 100000 + 1);
+	head->bpf = (counts.bpf_ns - before->bpf_ns) / (ns / 100000 + 1);
+	head->has_bpf = counts.has_bpf && before->has_bpf;
+	head->running = head->nlongest = 0;
+	tracer_running(top->tracing.tracer);
+	*before = counts;
+}
+
+/* End an interval of the interactive top. */
+static void cmd_top_roll(struct cmd_top *top, uint64_t now)
+{
+	struct top *next = top_new(TOP_ENTRIES);
+
+	/* Out of memory: this interval becomes longer. */
+	if (!next)
+		return;
+	top->next_ns = now + top->interval_ns;
+	cmd_top_values(top, now);
+	top_ui_roll(top->ui, top->groups, now - top->since_ns);
+	top->groups = next;
+	top->since_ns = now;
+	loop_count(&top->tracing.loop);
 }
 
 static int cmd_top_tick(struct loop *loop)
 {
 	struct cmd_top *top = (struct cmd_top *)loop;
 	uint64_t now = loop_now();
+	int err;
 
+	if (top->ui) {
+		if (now >= top->next_ns && !top->ui->view.paused)
+			cmd_top_roll(top, now);
+		loop->done = top_ui_update(top->ui, &loop->err, now) || loop->done;
+		return top->ui->screen.error;
+	}
 	if (!top->interval_ns || now < top->next_ns)
 		return 0;
 	top->next_ns = now + top->interval_ns;
-	cmd_top_size(top);
-	return cmd_top_show(top);
+	err = cmd_top_show(top);
+	if (loop->options.delta) {
+		top_free(top->groups);
+		top->groups = top_new(TOP_ENTRIES);
+		top->since_ns = now;
+	}
+	return top->groups ? err : -ENOMEM;
+}
+
+/* Restore the terminal first: detaching may take a second. */
+static void cmd_top_detach(struct loop *loop)
+{
+	struct cmd_top *top = (struct cmd_top *)loop;
+
+	if (top->ui)
+		screen_close(&top->ui->screen);
+	loop->err.held = false;
+	output_flush(&loop->err);
+	tracing_detach(loop);
 }
 
 static int cmd_top_finish(struct loop *loop, int *err)
 {
-	if (!loop->done)
-		*err = cmd_top_show((struct cmd_top *)loop);
+	struct cmd_top *top = (struct cmd_top *)loop;
+	struct top *groups = top->groups;
+
+	if (top->ui && !*err) {
+		top_merge(top->ui->total, groups);
+		top->groups = top->ui->total;
+		top->since_ns = loop->start_ns;
+		loop->options.order = top->ui->view.order;
+		loop->options.delta = false;
+	}
+	if (!loop->done || (top->ui && !*err))
+		*err = cmd_top_show(top);
+	top->groups = groups;
 	return EXIT_OK;
 }
 
@@ -296,14 +259,88 @@ static void cmd_top_summary(struct loop *loop, struct summary *summary)
 
 static const struct loop_ops cmd_top_ops = {
 	.noun = "statements", .begin = cmd_top_begin, .drain = tracing_drain,
-	.tick = cmd_top_tick, .detach = tracing_detach, .finish = cmd_top_finish,
+	.tick = cmd_top_tick, .detach = cmd_top_detach, .finish = cmd_top_finish,
 	.summary = cmd_top_summary,
 };
+
+/* Add the server to the head. Those that end later stay there. */
+static void cmd_top_server(void *arg, const struct server_info *server)
+{
+	struct cmd_top *top = arg;
+	struct top_head *head = &top->ui->head;
+	size_t len = strlen(head->servers), room = sizeof(head->servers) - len;
+	int n = fmt_text(head->servers + len, room, "%s%s%s%s", len ? ", " : "", server->title,
+			 *server->version ? " " : "", server->version);
+
+	if (server->npids && (size_t)n < room)
+		fmt_text(head->servers + len + n, room - (size_t)n, " (pid %u)", server->pids[0]);
+	banner_server(arg, server);
+}
+
+/* Prepare the interactive top, if the terminal allows it. Return EXIT_OK or EXIT_FAILED. */
+static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
+{
+	const struct options *options = &top->tracing.loop.options;
+	struct utsname name;
+	struct top_ui *ui;
+
+	if (options->json || options->batch || !screen_is_possible())
+		return EXIT_OK;
+	top->ui = ui = calloc(1, sizeof(*ui));
+	if (!ui || top_ui_open(ui))
+		return message_no_memory();
+	if (screen_open(&ui->screen)) {
+		top_ui_close(ui);
+		free(ui);
+		top->ui = NULL;
+		return EXIT_OK;
+	}
+	if (!uname(&name))
+		fmt_text(ui->head.host, sizeof(ui->head.host), "%s", name.nodename);
+	ui->limit = options->lines;
+	ui->view.order = options->order;
+	ui->view.delta = options->delta;
+	ui->view.has_why = ui->view.why = options->why || options->use;
+	ui->view.has_use = options->use;
+	config->server = cmd_top_server;
+	config->identify = true;
+	config->measure = true;
+	config->needs = SANDBOX_TERMINAL;
+	return EXIT_OK;
+}
+
+static int cmd_top_run(struct cmd_top *top)
+{
+	struct loop *loop = &top->tracing.loop;
+	struct tracer_config config;
+	int ret;
+
+	tracing_config(loop, &config);
+	config.statement = cmd_top_statement;
+	config.rows = true;
+	ret = cmd_top_prepare(top, &config);
+	if (ret == EXIT_OK)
+		ret = tracing_open(&top->tracing, &config);
+	if (ret != EXIT_OK)
+		return ret;
+	top->interval_ns = loop->options.interval_ns || !top->ui ? loop->options.interval_ns :
+								   REFRESH_NS;
+	top->table.out = &loop->out;
+	top->table.options = &loop->options;
+	top->since_ns = top->counts.ns = loop_now();
+	top->next_ns = top->since_ns + top->interval_ns;
+	if (top->ui) {
+		top->counts.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		top->counts.has_bpf = !tracer_run_ns(top->tracing.tracer, &top->counts.bpf_ns);
+		loop->err.held = isatty(STDERR_FILENO);
+		screen_enter(&top->ui->screen);
+	}
+	return loop_run(loop);
+}
 
 static int cmd_top(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_top *top = calloc(1, sizeof(*top));
-	struct tracer_config config;
 	struct loop *loop;
 	int ret;
 
@@ -311,23 +348,15 @@ static int cmd_top(const struct command *command, int argc, char *argv[])
 		return message_no_memory();
 	loop = &top->tracing.loop;
 	loop->ops = &cmd_top_ops;
-	top->digests = top_new(TOP_ENTRIES);
-	ret = top->digests ? loop_start(loop, command, argc, argv) : message_no_memory();
-	if (ret != START_GO)
-		goto cleanup;
-	tracing_config(loop, &config);
-	config.statement = cmd_top_statement;
-	config.rows = true;
-	cmd_top_size(top);
-	top->interval_ns = loop->options.interval_ns ? loop->options.interval_ns :
-			   top->width ? REFRESH_NS : 0;
-	ret = tracing_open(&top->tracing, &config);
-	top->next_ns = loop_now() + top->interval_ns;
-	if (ret == EXIT_OK)
-		ret = loop_run(loop);
+	top->groups = top_new(TOP_ENTRIES);
+	ret = top->groups ? loop_start(loop, command, argc, argv) : message_no_memory();
+	if (ret == START_GO)
+		ret = cmd_top_run(top);
 	tracer_close(top->tracing.tracer);
-cleanup:
-	top_free(top->digests);
+	top_free(top->groups);
+	if (top->ui)
+		top_ui_close(top->ui);
+	free(top->ui);
 	free(top);
 	return ret;
 }
@@ -347,13 +376,26 @@ static const struct option_row option_lines = {
 	.set = option_set_lines,
 };
 
+static const struct option_row option_batch = {
+	.name = "batch",
+	.help = "print tables, also on a terminal",
+	.member = offsetof(struct options, batch),
+};
+
+static const struct option_row option_delta = {
+	.name = "delta",
+	.help = "count the statements of each interval",
+	.member = offsetof(struct options, delta),
+};
+
 static const struct option_row *const top_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
-	&option_count_intervals, &option_sort, &option_lines, &option_start, &option_done,
-	&option_text_arg, &option_engine, &option_user, &option_db, &option_client, &option_match,
-	&option_container, &option_text, &option_redact, &option_why, &option_use, &option_json,
-	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_count_intervals, &option_delta, &option_batch, &option_sort, &option_lines,
+	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
+	&option_client, &option_match, &option_container, &option_text, &option_redact,
+	&option_why, &option_use, &option_json, &option_strict, &option_keep_privileges,
+	&option_force, &option_threshold, &option_exe, &option_dump_bpf, &option_verbose,
+	&option_help, &option_version, NULL
 };
 
 const struct command command_top = {
@@ -363,12 +405,13 @@ const struct command command_top = {
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
 	"Group the statements of running database servers that differ only in literals,\n"
-	"and print the most expensive groups since the start. A terminal is refreshed\n"
-	"every two seconds, other output is written on exit or at each interval. With\n"
-	"THRESHOLD, only statements that take longer are counted. Statements that have\n"
-	"been running for at least a second are listed below the groups.\n",
+	"and show the most expensive groups. On a terminal, keys sort, filter and show\n"
+	"details; ? lists them. Other output is a table on exit or at each interval.\n"
+	"With THRESHOLD, only statements that take longer are counted. Statements that\n"
+	"have been running for at least a second are listed below the groups.\n",
 	.examples =
-	"  dbslower top                  until Ctrl-C\n"
+	"  dbslower top                  until q or Ctrl-C\n"
+	"  dbslower top -i 10 --delta --batch    a table of each 10 seconds\n"
 	"  dbslower top -d 60 --json     one minute, as JSON\n"
 	"  dbslower top postgres --sort p99 --lines 5\n"
 	"  dbslower top --sort lock      by time spent waiting for locks\n"

@@ -58,6 +58,8 @@ struct options {
 	uint32_t wait_call;
 	enum top_order order;
 	uint64_t lines;			/* of a table; 0: as many as fit */
+	bool batch;			/* not interactive, also on a terminal */
+	bool delta;			/* counts of each interval, not since the start */
 	bool on_return, count_hits;
 	const char *histogram;		/* the value to count by; NULL: none */
 	unsigned int registers;		/* of functions, so many arguments */

@@ -199,26 +199,21 @@ static const char *const sort_names[] = {
 	[TOP_P99] = "p99", [TOP_MAX] = "max", [TOP_ROWS] = "rows", [TOP_ERRORS] = "errors",
 };
 
+const char *option_order_name(enum top_order order)
+{
+	return order < TOP_PART ? sort_names[order] :
+	       order < TOP_USE ? breakdown_part_name((enum breakdown_part)(order - TOP_PART)) :
+				 breakdown_use_name((enum use)(order - TOP_USE));
+}
+
 int option_set_order(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(sort_names); i++) {
-		if (strcmp(value, sort_names[i]))
+	for (int i = 0; i < TOP_ORDERS; i++) {
+		if (strcmp(value, option_order_name((enum top_order)i)))
 			continue;
 		p->opts->order = (enum top_order)i;
-		return 0;
-	}
-	for (int i = 0; i < BREAKDOWN_PARTS; i++) {
-		if (strcmp(value, breakdown_part_name((enum breakdown_part)i)))
-			continue;
-		p->opts->order = (enum top_order)(TOP_PART + i);
-		p->opts->why = true;
-		return 0;
-	}
-	for (int i = 0; i < USES; i++) {
-		if (strcmp(value, breakdown_use_name((enum use)i)))
-			continue;
-		p->opts->order = (enum top_order)(TOP_USE + i);
-		p->opts->use = true;
+		p->opts->why = p->opts->why || (i >= TOP_PART && i < TOP_USE);
+		p->opts->use = p->opts->use || i >= TOP_USE;
 		return 0;
 	}
 	return option_refuse(p, row, value, "unknown sort key");
@@ -366,10 +361,8 @@ void option_complete_columns(struct output *out)
 
 void option_complete_sort(struct output *out)
 {
-	complete_names(out, sort_names, ARRAY_SIZE(sort_names));
-	complete_parts(out);
-	for (int i = 0; i < USES; i++)
-		output_printf(out, "%s\n", breakdown_use_name((enum use)i));
+	for (int i = 0; i < TOP_ORDERS; i++)
+		output_printf(out, "%s\n", option_order_name((enum top_order)i));
 }
 
 void option_complete_by(struct output *out)

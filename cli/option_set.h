@@ -5,6 +5,9 @@
 
 #include "cli/option.h"
 
+/* Return the argument of --sort for @order. Static. */
+const char *option_order_name(enum top_order order);
+
 /* See ->set of struct option_row. */
 int option_set_pid(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_engine(struct option_parser *p, const struct option_row *row, const char *value);

@@ -95,6 +95,7 @@ void output_init(struct output *out, int fd)
 	out->fd = fd;
 	out->stop_fd = -1;
 	out->error = 0;
+	out->held = false;
 	out->len = 0;
 }
 
@@ -108,6 +109,8 @@ void output_stoppable(struct output *out, int stop_fd)
 
 int output_flush(struct output *out)
 {
+	if (out->held)
+		return out->error;
 	output_write(out, out->buf, out->len);
 	out->len = 0;
 	return out->error;
@@ -117,6 +120,8 @@ void output_bytes(struct output *out, const void *data, size_t len)
 {
 	if (len > sizeof(out->buf) - out->len) {
 		output_flush(out);
+		if (out->held)
+			return;
 		if (len > sizeof(out->buf)) {
 			output_write(out, data, len);
 			return;

@@ -7,6 +7,7 @@
 #ifndef CLI_OUTPUT_H
 #define CLI_OUTPUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,6 +18,7 @@ struct output {
 	int fd;
 	int stop_fd;		/* see output_stoppable(); -1: none */
 	int error;		/* 0, or the first error as a negative errno */
+	bool held;		/* keep output in the buffer, and drop what does not fit */
 	size_t len;
 	char buf[OUTPUT_SIZE];
 };

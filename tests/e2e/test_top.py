@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """top: groups of statements, compared with the statements sent and the server's own counters."""
 
+import datetime
 import functools
+import re
 import time
 
 import pytest
@@ -54,11 +56,31 @@ def test_table(postgres, top):
     traced = top("-p", postgres.pid, "--sort", "calls", "--lines", "1")
     postgres.psql("select 1", "select 2", "select 3", "select 1 as a, 2 as b")
     assert traced.stop() == 0
-    lines = traced.stdout.splitlines()
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}, \d+\.\d{3} s since the start", traced.stdout.splitlines()[0])
+    lines = traced.stdout.splitlines()[1:]
     assert lines[0].split() == ["CALLS", "TOTAL(ms)", "MEAN(ms)", "P95(ms)", "P99(ms)", "MAX(ms)", "ROWS", "ERR",
                                 "QUERY"]
     assert lines[1].split()[0] == "3" and lines[1].split()[6:] == ["3", "0", "select", "?"]
     assert lines[2] == "(1 more)", traced.said()
+
+
+def test_intervals(postgres, top):
+    """--delta: each call is counted in one interval, with its time."""
+    traced = top("-p", postgres.pid, "--json", "-i", "200ms", "--delta")
+    for n in range(3):
+        postgres.psql(f"select {n}", "select count(*) from pg_class")
+        seen = len(traced.groups())
+        traced.wait_for(lambda tool: len(tool.groups()) >= seen + 2, what="the interval")
+    assert traced.stop() == 0
+    calls = {}
+    for one in traced.groups():
+        calls.setdefault(one["fingerprint"], {}).setdefault(one["interval"], []).append(one["calls"])
+        age = datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(one["time"][:26] + "+00:00")
+        assert 0 <= age.total_seconds() < 100 and one["database"] == "postgres", one
+    assert all(len(counts) == 1 for by in calls.values() for counts in by.values()), "a group is in a table once"
+    assert {text: sum(sum(counts) for counts in by.values()) for text, by in calls.items()} == {
+        "select ?": 3, "select count(*) from pg_class": 3}, traced.said()
+    assert all(len(by) >= 2 for by in calls.values()), traced.said()
 
 
 def whys(traced):
@@ -104,7 +126,7 @@ def test_where_the_time_goes_table(postgres, top):
     traced = top("-p", postgres.pid, "--use", "--sort", "sleep")
     postgres.psql("select pg_sleep(0.05)", "select 1")
     assert traced.stop() == 0
-    lines = traced.stdout.splitlines()
+    lines = traced.stdout.splitlines()[1:]
     assert len(lines) >= 7 and lines[1].endswith("select pg_sleep(?)") and lines[4].endswith(" select ?"), traced.said()
     assert lines[2].startswith("    sleep ") and "cpu " in lines[5], traced.said()
     assert all(line.startswith("    ") and "_" in line or line == "    used nothing" for line in (lines[3], lines[6]))

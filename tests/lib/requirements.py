@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Skip a test where the machine lacks something that the test requires."""
 
+import importlib.util
 import os
+import shutil
 
 import pytest
 
@@ -22,3 +24,10 @@ def need_root():
 def need_maria():
     if not maria_server():
         pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+
+
+def need_terminal():
+    """tmux, and what emulates a terminal for lib/terminal.py."""
+    for package, there in (("tmux", shutil.which("tmux")), ("python3-pyte", importlib.util.find_spec("pyte"))):
+        if not there:
+            pytest.skip(f"{package} is not installed")

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+top on a terminal: numbers compared with pg_stat_statements, widths with wcwidth, and what is left of the terminal
+afterwards with stty and tmux.
+"""
+
+import ctypes
+import locale
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from cluster import wait_for
+from requirements import need_terminal
+from terminal import Terminal
+from tool import DBSLOWER
+
+WIDE = "select '\u4e2d\u6587\u5b57\u7b26\u4e2d\u6587' as \"caf\u00e9 e\u0301\u0302 \U0001f600 \u0e01\u0e33 \u1100\u1161 \x1b[31mred \u202e\u200b\x07\x9b\" /* {} */"
+LIBC = ctypes.CDLL(None)
+MS = {"0": 1, "ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
+
+
+@pytest.fixture(autouse=True)
+def terminal_tools(postgres):
+    need_terminal()
+    yield
+    if postgres.pid:
+        postgres.disconnect_all()
+
+
+def width(text):
+    """By the C library, whose table is not ours."""
+    locale.setlocale(locale.LC_CTYPE, "C.UTF-8")
+    return sum(max(0, LIBC.wcwidth(ord(c))) for c in text)
+
+
+def is_plain(text):
+    return all(c.isprintable() or c == " " for c in text)
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120, 200])
+def test_rows_fit(postgres, columns):
+    """Tables on a terminal without the sequences: no row is wider than it, and none contains a control character."""
+    with Terminal("top", "-p", postgres.pid, "--why", "--use", width=columns, term="dumb") as terminal:
+        wait_for(lambda: b"tracing" in terminal.process.stderr.peek(), what="it to attach")
+        with postgres.connect() as connection:
+            for n in range(4):
+                connection.execute(WIDE.format(n))
+                connection.execute(f"select {n}, '{'x' * 300}'")
+        time.sleep(0.1)
+        assert terminal.stop(signal.SIGINT)[0] == 0
+    lines = terminal.written.decode().split("\r\n")
+    assert any("CALLS" in line for line in lines) and b"\x1b" not in terminal.written, terminal.written
+    assert all(width(line) <= columns and is_plain(line) for line in lines), lines
+    assert max(width(line) for line in lines) > min(columns, 140) - 3, "the width is used"
+
+
+def load(postgres, stop):
+    with postgres.connect() as connection:
+        n = 0
+        while not stop.is_set():
+            n += 1
+            connection.execute(WIDE.format(n), prepare=False)
+            connection.pgconn.exec_(b"select pg_sleep(0.002), %d" % n)
+            connection.pgconn.exec_(b"select 1 / (%d - %d)" % (n, n))
+
+
+def test_frames(postgres):
+    """All frames at four sizes: no line is wider than the terminal by the widths of another table."""
+    stop = threading.Event()
+    thread = threading.Thread(target=load, args=(postgres, stop))
+    with Terminal("top", "-p", postgres.pid, "-i", "0.1", "--why", width=200, height=20) as terminal:
+        terminal.wait_for("TIME")
+        thread.start()
+        try:
+            for columns in (200, 120, 80, 40):
+                terminal.resize(columns, 20)
+                terminal.read(0.1)
+                start = len(terminal.written)
+                terminal.wait_for("select .*pg_sleep")
+                for keys in ("\r", "G", "q", "?", "q", "\x1b[17~", "q", "/sleep\r", "\x1b"):
+                    terminal.send(keys)
+                    terminal.read(0.06)
+                terminal.wait_for("select '?")
+                frames = list(terminal.lines(start))
+                assert len(frames) > 20 and all(is_plain(line) for line in frames), frames
+                assert max(width(line) for line in frames) <= columns, max(frames, key=width)
+        finally:
+            stop.set()
+            thread.join()
+        terminal.send("q")
+        status, said = terminal.stop()
+        assert status == 0 and "statements" in said, said
+        assert terminal.is_restored()
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, "q", "-d", "-n"])
+def test_restored(postgres, end):
+    """Whatever ends it: the modes of the terminal are as before, and the table and the summary follow."""
+    args = {"-d": ["-d", "1"], "-n": ["-i", "0.3", "-n", "2"]}.get(end, [])
+    with Terminal("top", "-p", postgres.pid, *args) as terminal:
+        terminal.wait_for("since the start")
+        postgres.psql("select 'restored'")
+        if end == "q":
+            terminal.send("q")
+        status, said = terminal.stop(end if isinstance(end, signal.Signals) else None)
+    assert status == 0 and said.splitlines()[-1].startswith("dbslower: 1 statements, 1 shown"), (status, said)
+    assert terminal.restored, terminal.written[-300:]
+    after = terminal.written[terminal.written.rfind(b"\x1b[?1049l"):].decode()
+    assert "CALLS" in after and re.search(r"1 +\d+\.\d{3} .* select \?", after), after
+
+
+def test_terminal_that_does_not_read(postgres):
+    """Records are drained while nothing takes the frames; a signal still ends it, with what was counted."""
+    with Terminal("top", "-p", postgres.pid, "-i", "0.01", width=200, height=60) as terminal:
+        terminal.wait_for("since the start")
+        with postgres.connect() as connection:
+            for n in range(3000):
+                connection.pgconn.exec_(b"select 1 as name%d" % n)
+        before = len(terminal.written)
+        terminal.process.send_signal(signal.SIGTERM)
+        status = terminal.process.wait(20)
+        said = terminal.process.stderr.read().decode()
+        terminal.read()
+        assert len(terminal.written) - before < 100000, "the frames were not kept"
+    assert status in (0, 1) and "3000 statements, 3000 shown, nothing lost" in said, (status, said)
+
+
+class Tmux:
+    """A tmux server with one shell in a window for each size."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __call__(self, *args):
+        return subprocess.run(["tmux", "-f", "/dev/null", "-S", self.path, *map(str, args)], check=True,
+                              stdout=subprocess.PIPE, universal_newlines=True).stdout
+
+    def start(self, name, columns, term):
+        self("new-session", "-d", "-s", name, "-x", columns, "-y", 30, f"env TERM={term} PS1='$ ' bash --norc --noprofile")
+
+    def screen(self, name):
+        return self("capture-pane", "-p", "-t", name)
+
+    def keys(self, name, *keys):
+        self("send-keys", "-t", name, *keys)
+
+    def wait_for(self, name, text, timeout=20):
+        wait_for(lambda: re.search(text, self.screen(name), re.M), timeout, f"{text!r} on the screen of {name}", every=0.1)
+        return self.screen(name)
+
+    def run(self, name, command, end):
+        self.keys(name, command, "Enter")
+        return self.wait_for(name, end)
+
+
+@pytest.fixture
+def tmux(tmp_path):
+    server = Tmux(tmp_path / "tmux")
+    yield server
+    server("kill-server")
+
+
+SIZES = {"xterm": 200, "screen": 120, "vt100": 80, "linux": 40}
+
+
+def shown(screen):
+    """{text: {header: value}} of the rows."""
+    lines = screen.splitlines()
+    head = next(i for i, line in enumerate(lines) if "QUERY" in line)
+    names = lines[head].split()
+    rows = {}
+    for line in lines[head + 1:]:
+        text = line[lines[head].index("QUERY"):]
+        values = line[:lines[head].index("QUERY")].replace("#", "").split()
+        if values and re.match(r"[\d.]+", values[-1]):
+            rows[text] = dict(zip(names, values))
+    return rows
+
+
+def milliseconds(text):
+    number, unit = re.fullmatch(r"([\d.]+)(\D*)", text).groups()
+    return float(number) * MS[unit or "0"]
+
+
+def test_numbers_and_job_control(clusters, tmux):
+    """
+    Four terminals at once, with 4,000 other groups: calls per second and mean times as in pg_stat_statements, and
+    after a stop, and after the end, the screen and the modes of before.
+    """
+    cluster = clusters(name="toptmux", shared_preload_libraries="'pg_stat_statements'", **{"pg_stat_statements.max": "10000"})
+    cluster.psql("create extension pg_stat_statements")
+    before = {}
+    for term, columns in SIZES.items():
+        tmux.start(term, columns, term)
+        before[term] = modes(tmux, term)
+        tmux.keys(term, f"{DBSLOWER} top -p {cluster.pid} --sort calls -i 1", "Enter")
+    for term in SIZES:
+        tmux.wait_for(term, "CALLS/s")
+    with cluster.connect() as connection:
+        for n in range(4000):
+            connection.pgconn.exec_(b"select 1 as other%d" % n)
+            if n % 10 == 0:
+                connection.pgconn.exec_(b"select pg_sleep(0.001)")
+        rows = connection.execute("select query, calls, mean_exec_time from pg_stat_statements where calls = 400").fetchall()
+    ((_, calls, mean),) = rows
+    for term in SIZES:
+        tmux.keys(term, "/")
+        tmux.keys(term, "-l", "pg_sleep(?)")
+        tmux.keys(term, "Enter", "Enter")
+    for term in SIZES:
+        tmux.wait_for(term, rf"^calls +{calls}$")
+        tmux.keys(term, "q")
+        screen = tmux.wait_for(term, "CALLS/s")
+        (row,) = shown(screen).values()
+        assert abs(milliseconds(row["MEAN"]) - mean) <= mean * 0.3, (row, mean, screen)
+        up = re.search(r"up (\d+):(\d+):(\d+)", screen)
+        seconds = int(up[1]) * 3600 + int(up[2]) * 60 + int(up[3])
+        assert calls / (seconds + 2) <= float(row["CALLS/s"]) <= calls / max(0.5, seconds - 2), (row, screen)
+    tmux.keys("vt100", "C-z")
+    stopped = tmux.wait_for("vt100", "Stopped")
+    assert "CALLS/s" not in stopped.splitlines()[-1]
+    assert modes(tmux, "vt100") == before["vt100"]
+    tmux.keys("vt100", "fg", "Enter")
+    tmux.wait_for("vt100", r"pg_sleep\(\?\)")
+    for term in SIZES:
+        tmux.keys(term, "q")
+    for term in SIZES:
+        tmux.wait_for(term, "statements, ")
+        assert modes(tmux, term) == before[term]
+        assert tmux("display-message", "-p", "-t", term, "#{alternate_on} #{wrap_flag} #{cursor_flag}").strip() == "0 1 1"
+
+
+def modes(tmux, term):
+    """All modes and control characters of the terminal, while the shell runs a command."""
+    screen = tmux.run(term, "clear; stty -g; echo after", "^after")
+    return re.search(r"^[0-9a-f]+:[0-9a-f:\n]{60,}", screen, re.M)[0].replace("\n", "")
+
+
+def test_overhead(postgres):
+    """With the kernel's BPF statistics the overhead is that of the programs, which fdinfo has."""
+    path = "/proc/sys/kernel/bpf_stats_enabled"
+    if not os.path.exists(path):
+        pytest.skip("this kernel has no BPF statistics")
+    with open(path, encoding="utf-8") as f:
+        was = f.read()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write("1")
+    try:
+        with Terminal("top", "-p", postgres.pid, "-i", "0.5", width=120) as terminal:
+            terminal.wait_for("% BPF")
+            with postgres.connect() as connection:
+                for n in range(2000):
+                    connection.pgconn.exec_(b"select %d" % n)
+            lines = terminal.wait_for(r"\+ (0\.[1-9]|0\.0[1-9]|[1-9])\d*% BPF")
+            assert any("% CPU" in line for line in lines)
+            terminal.send("q")
+            assert terminal.stop()[0] == 0
+    finally:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(was)
+
+
+def test_keys(postgres):
+    """Keys that read like those of htop and pg_activity."""
+    with Terminal("top", "-p", postgres.pid, "-i", "0.2", width=120, env={"NO_COLOR": "1"}) as terminal:
+        terminal.wait_for("by total, since the start")
+        postgres.psql(*(f"select {n} as a" for n in range(5)), "select count(*) from pg_class", "select 1 / 0", check=False)
+        terminal.wait_for("select count")
+        for keys, text in (("c", "by calls"), (">", "by mean"), ("f", "by errors"), ("d", "last 20"), ("d", "since the start"),
+                           (" ", "PAUSED"), ("w", "start with --why"), ("?", "Ctrl-L"), ("q", "select count"),
+                           ("e", "engine: postgresql"), ("e", "since the start  PAUSED *$"),
+                           ("/count\r", "filter: count"), ("\r", "Statement:"), ("\x1b", "Enter details"),
+                           ("\x1b", "PAUSED *$"), ("\x1b[17~", "^p95 "), ("\x1b[B\r", "by total|by errors|by cpu|by rows")):
+            terminal.send(keys)
+            terminal.wait_for(text)
+        postgres.psql("select 'while paused'::text as b")
+        terminal.read(0.5)
+        assert not any("text as b" in line for line in terminal.screen())
+        terminal.send(" ")
+        terminal.wait_for("text as b")
+        assert not re.search(rb"\x1b\[[0-9;]*[34]\d[;m]", terminal.written), "no colours"
+        terminal.send("q")
+        assert terminal.stop()[0] == 0
