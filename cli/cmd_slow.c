@@ -189,6 +189,13 @@ static const struct option_row option_otlp = {
 	.complete = option_complete_files,
 };
 
+static const struct option_row option_otlp_text = {
+	.name = "otlp-text", .arg = "KIND",
+	.help = "texts of spans: sanitized (default) or raw",
+	.accepts = "expected sanitized or raw",
+	.set = option_set_otlp_text, .complete = option_complete_otlp_text,
+};
+
 static const struct option_row option_phases = {
 	.name = "phases",
 	.help = "print the times of parsing, planning and execution",
@@ -199,7 +206,8 @@ static const struct option_row *const slow_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_count_statements,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_match, &option_container, &option_text, &option_redact,
-	&option_columns, &option_wall, &option_why, &option_use, &option_otlp, &option_phases,
+	&option_columns, &option_wall, &option_why, &option_use, &option_otlp, &option_otlp_text,
+	&option_phases,
 	&option_json, &option_strict, &option_keep_privileges, &option_force, &option_threshold,
 	&option_exe, &option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };

@@ -150,19 +150,27 @@ static bool get_errno(const struct statement *st, unsigned int which, struct fie
 	return get_number(st->error_code, st->error_code, value);
 }
 
-/* The error number as a string. */
-static bool get_code(const struct statement *st, unsigned int which, struct field_value *value)
-{
-	(void)which;
-	value->text = value->buf;
-	value->len = output_format(value->buf, st->error_code, 0);
-	return st->error_code;
-}
-
 static bool get_sqlstate(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
 	return *st->sqlstate && get_string(st->sqlstate, value);
+}
+
+/* OpenTelemetry's conventions: MySQL's and MariaDB's error number, PostgreSQL's SQLSTATE. */
+static bool get_code(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	if (!st->error_code)
+		return get_sqlstate(st, which, value);
+	value->text = value->buf;
+	value->len = output_format(value->buf, st->error_code, 0);
+	return true;
+}
+
+/* The SQLSTATE if the number is the code. */
+static bool get_other_code(const struct statement *st, unsigned int which,
+			   struct field_value *value)
+{
+	return st->error_code && get_sqlstate(st, which, value);
 }
 
 static bool get_error(const struct statement *st, unsigned int which, struct field_value *value)
@@ -212,6 +220,15 @@ static bool get_phase(const struct statement *st, unsigned int which, struct fie
 {
 	return st->why && get_number(st->why->phases[which].ns, st->why->phases[which].first_ns,
 				     value);
+}
+
+static bool get_span_query(const struct statement *st, unsigned int which,
+			   struct field_value *value)
+{
+	(void)which;
+	value->text = st->span_text;
+	value->len = st->span_text_len;
+	return st->span_text;
 }
 
 static bool get_query(const struct statement *st, unsigned int which, struct field_value *value)
@@ -287,7 +304,7 @@ const struct field field_rows[] = {
 	{ RIGHT("ms", "MS", 8, "duration in milliseconds"),
 	  JSON("duration_ms"), .type = FIELD_MS, .get = get_ms },
 	{ LEFT("user", "USER", 12, "database user"), .needs = FIELD_NEEDS_IDENTITY,
-	  JSON_STRING("user"), OTLP_STRING(6, "db.user"), MEMBER(user) },
+	  JSON_STRING("user"), OTLP_STRING(6, "dbslower.user"), MEMBER(user) },
 	{ LEFT("db", "DB", 12, "database"), .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("database"), OTLP_STRING(5, "db.namespace"), MEMBER(database) },
 	{ LEFT("client", "CLIENT", 21, "address of the client"),
@@ -314,6 +331,7 @@ const struct field field_rows[] = {
 	  JSON_STRING("sqlstate"), .type = FIELD_STRING, .get = get_sqlstate },
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
+	{ OTLP_STRING(16, "dbslower.sqlstate"), .type = FIELD_STRING, .get = get_other_code },
 	{ LEFT("engine", "ENGINE", 10, "database engine, as postgresql"),
 	  JSON_HEAD("engine"), MEMBER(engine) },
 	{ OTLP_STRING(1, "db.system.name"), MEMBER(otel_system) },
@@ -322,14 +340,14 @@ const struct field field_rows[] = {
 	PHASE("rewrite", "REWRITE", PHASE_REWRITE),
 	PHASE("plan", "PLAN", PHASE_PLAN),
 	PHASE("execute", "EXECUTE", PHASE_EXECUTE),
-	{ JSON("why"), OTLP_GROUP(16, "dbslower.why."), .type = FIELD_PARTS, .get = get_breakdown },
+	{ JSON("why"), OTLP_GROUP(17, "dbslower.why."), .type = FIELD_PARTS, .get = get_breakdown },
 	{ JSON("waits"), .type = FIELD_WAITS, .get = get_breakdown },
 	{ JSON("workers"), .type = FIELD_WORKERS, .get = get_workers },
 	{ JSON("phases"), .type = FIELD_PHASES, .get = get_phases },
-	{ JSON("use"), OTLP_GROUP(17, "dbslower.use."), .type = FIELD_USE, .get = get_use },
+	{ JSON("use"), OTLP_GROUP(18, "dbslower.use."), .type = FIELD_USE, .get = get_use },
 	{ LEFT("query", "QUERY", 0, "text of the statement"),
-	  JSON_STRING("query"), OTLP_STRING(2, "db.query.text"),
-	  .type = FIELD_QUERY, .get = get_query },
+	  JSON_STRING("query"), .type = FIELD_QUERY, .get = get_query },
+	{ OTLP_STRING(2, "db.query.text"), .type = FIELD_QUERY, .get = get_span_query },
 	{ JSON("query_bytes"), .type = FIELD_NUMBER, .get = get_query_bytes },
 	{ JSON("truncated"), .type = FIELD_FLAG, .get = get_truncated },
 	{ OTLP_FLAG(3, "dbslower.query.truncated"), .type = FIELD_FLAG, .get = get_cut },

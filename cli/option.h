@@ -66,6 +66,7 @@ struct options {
 	uint32_t denied;		/* features not to be used, by --force */
 	bool self_test;
 	bool stat;			/* a table of locks, not each wait */
+	bool otlp_raw;			/* texts of spans with their literals */
 	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */
 	const char *dot;		/* file for a graph of waits; NULL: none */
 	bool help, version;		/* the first of them ends the parsing */

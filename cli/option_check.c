@@ -15,6 +15,12 @@ static bool spans_with_others(const struct command *command, const struct option
 	return opts->otlp && !strcmp(opts->otlp, "-") && (opts->json || opts->columns.count);
 }
 
+static bool span_texts_alone(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->otlp_raw && (!opts->otlp || opts->redact);
+}
+
 static bool has_both_probes(const struct options *opts)
 {
 	return opts->start && opts->done && (opts->path_count || opts->pid_count);
@@ -67,6 +73,8 @@ static const struct {
 	{ spans_with_others, "--otlp -",
 	  "cannot be combined with --json or -o, which write to the same output",
 	  "specify a file, or omit --json and -o" },
+	{ span_texts_alone, "--otlp-text raw", "requires --otlp, and excludes --redact",
+	  "specify --otlp FILE, or omit --redact" },
 	{ start_alone, "--start", "requires --done and one of -x, -p",
 	  "specify --start, --done and -x PATH" },
 	{ done_alone, "--done", "requires --start and one of -x, -p",

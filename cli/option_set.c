@@ -186,6 +186,18 @@ int option_set_by(struct option_parser *p, const struct option_row *row, const c
 	return option_refuse(p, row, value, "unknown group");
 }
 
+static const char *const otlp_texts[] = { "sanitized", "raw" };
+
+int option_set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	bool raw = !strcmp(value, otlp_texts[1]);
+
+	if (!raw && strcmp(value, otlp_texts[0]))
+		return option_refuse(p, row, value, "unknown kind of text");
+	p->opts->otlp_raw = raw;
+	return 0;
+}
+
 int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
@@ -363,6 +375,11 @@ void option_complete_sort(struct output *out)
 {
 	for (int i = 0; i < TOP_ORDERS; i++)
 		output_printf(out, "%s\n", option_order_name((enum top_order)i));
+}
+
+void option_complete_otlp_text(struct output *out)
+{
+	complete_names(out, otlp_texts, ARRAY_SIZE(otlp_texts));
 }
 
 void option_complete_by(struct output *out)

@@ -9,11 +9,14 @@
 
 #include "cli/escape.h"
 #include "cli/json.h"
+#include "cli/uuid.h"
 #include "cli/version.h"
 #include "db/breakdown.h"
+#include "db/servers.h"
 #include "host/clock.h"
 #include "host/open.h"
 #include "sql/traceparent.h"
+#include "usdt/fmt.h"
 
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */
@@ -145,10 +148,11 @@ static size_t skip_ahead(const char *text, size_t len)
 /* Copy the first word of the statement in capitals; "" if it is not a short one of letters. */
 static void otlp_operation(const struct statement *st, char operation[OPERATION_MAX + 1])
 {
-	size_t at = st->text ? skip_ahead(st->text, st->text_len) : 0, n = 0;
+	const char *text = st->span_text;
+	size_t at = text ? skip_ahead(text, st->span_text_len) : 0, n = 0;
 
-	for (; st->text && at < st->text_len; at++) {
-		char upper = st->text[at] >= 'a' ? (char)(st->text[at] - 'a' + 'A') : st->text[at];
+	for (; text && at < st->span_text_len; at++) {
+		char upper = text[at] >= 'a' ? (char)(text[at] - 'a' + 'A') : text[at];
 
 		if (upper < 'A' || upper > 'Z' || n > OPERATION_MAX)
 			break;
@@ -307,6 +311,34 @@ static void put_string(struct output *out, const char *key, const char *value)
 	output_string(out, value ? "}}" : "");
 }
 
+static void put_resource_string(struct output *out, const char *name, const char *value)
+{
+	if (!value || !*value)
+		return;
+	output_string(out, ",{\"key\":\"");
+	output_string(out, name);
+	put_string(out, "\",\"value\":{\"stringValue\":\"", value);
+}
+
+/*
+ * Append what identifies a server, also after a restart: the conventions want a UUID of it, in this
+ * namespace.
+ */
+static void put_instance(const struct otlp *otlp, const struct server *server)
+{
+	static const uint8_t space[UUID_BYTES] = {
+		0x4d, 0x63, 0x00, 0x9a, 0x8d, 0x0f, 0x11, 0xee,
+		0xaa, 0xd7, 0x4c, 0x79, 0x6e, 0xd8, 0xe3, 0x20,
+	};
+	char name[sizeof(otlp->host) + sizeof(server->container) + sizeof(server->directory) + 16];
+	char text[UUID_TEXT];
+	int len = fmt_text(name, sizeof(name), "%s\n%s\n%s\n%u", otlp->host, server->container,
+			   server->directory, server->has_directory ? 0 : server->pid);
+
+	uuid_of_name(space, name, (size_t)len, text);
+	put_resource_string(otlp->out, "service.instance.id", text);
+}
+
 /* Append the resource of the span, which is the server. */
 static void put_resource(struct otlp *otlp, const struct statement *st)
 {
@@ -316,11 +348,13 @@ static void put_resource(struct otlp *otlp, const struct statement *st)
 		  strlen(st->container) >= CONTAINER_ID;
 
 	put_string(out, "{\"resourceSpans\":[{\"resource\":{\"attributes\":["
-		   "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"", st->engine);
-	put_string(out, ",{\"key\":\"host.name\",\"value\":{\"stringValue\":\"",
-		   *otlp->host ? otlp->host : NULL);
-	put_string(out, id ? ",{\"key\":\"container.id\",\"value\":{\"stringValue\":\"" :
-		   ",{\"key\":\"container.name\",\"value\":{\"stringValue\":\"", st->container);
+		   "{\"key\":\"service.name\",\"value\":{\"stringValue\":\"", st->service);
+	if (st->server) {
+		put_instance(otlp, st->server);
+		put_resource_string(out, "service.version", st->server->version);
+	}
+	put_resource_string(out, "host.name", otlp->host);
+	put_resource_string(out, id ? "container.id" : "container.name", st->container);
 	output_string(out, "]},\"scopeSpans\":[{\"scope\":{\"name\":\"dbslower\","
 			   "\"version\":\"");
 	output_bytes(out, version_text, strcspn(version_text, " "));

@@ -78,7 +78,6 @@ struct mains {
 	struct discover *discover;
 	size_t first;
 	struct mains_target {
-		struct process process;		/* one of them */
 		uint32_t pids[DISCOVER_PIDS];
 		size_t npids;
 	} *of;
@@ -119,15 +118,37 @@ static int mains_each(void *arg, const struct process *process)
 	of = &mains->of[target - mains->discover->targets - mains->first];
 	if (of->npids == DISCOVER_PIDS)
 		return 0;
-	if (process_is_main(process, engine_is_executable)) {
-		of->process = *process;
-		if (discover_wants_main(mains->discover, process->pid))
-			of->pids[of->npids++] = process->pid;
-	}
+	if (discover_wants_main(mains->discover, process->pid) &&
+	    process_is_main(process, engine_is_executable))
+		of->pids[of->npids++] = process->pid;
 	return 0;
 }
 
-/* Report the targets from @first on. */
+/* A target that is being reported. */
+struct announced {
+	struct discover *discover;
+	struct target *target;
+	size_t npids;			/* main processes that run it */
+};
+
+static void announce_each(void *arg, const char *version, const uint32_t *pids, size_t npids)
+{
+	struct announced *of = arg;
+	struct discover *d = of->discover;
+	struct target *target = of->target;
+
+	/* All of its servers have this version. */
+	if (npids && npids == of->npids && version != target->version)
+		fmt_text(target->version, sizeof(target->version), "%s", version);
+	d->server(d->listener, &(struct server_info){
+		.engine = target->engine, .path = target->path, .usdt = target->usdt,
+		.method = attach_method_name(d->runtime->method), .pids = pids, .npids = npids,
+		.title = target_title(target, version), .version = version, .has = target->has,
+		.nested = npids && pid_namespace_is_nested(pids[0], d->runtime->pid_ns_ino),
+	});
+}
+
+/* Report the targets from @first on, for each version of the servers that run one. */
 static void discover_announce(struct discover *d, size_t first)
 {
 	struct mains mains = { d, first, calloc(d->ntargets - first + 1, sizeof(*mains.of)) };
@@ -136,17 +157,9 @@ static void discover_announce(struct discover *d, size_t first)
 		process_each(engine_is_executable, mains_each, &mains);
 	for (size_t i = first; mains.of && i < d->ntargets; i++) {
 		const struct mains_target *of = &mains.of[i - first];
-		struct target *target = &d->targets[i];
+		struct announced one = { d, &d->targets[i], of->npids };
 
-		target_read_version(target, &of->process);
-		d->server(d->listener, &(struct server_info){
-			.engine = target->engine, .path = target->path, .usdt = target->usdt,
-			.method = attach_method_name(d->runtime->method), .pids = of->pids,
-			.npids = of->npids, .title = target_title(target),
-			.version = target->version, .has = target->has,
-			.nested = of->npids && pid_namespace_is_nested(of->pids[0],
-								       d->runtime->pid_ns_ino),
-		});
+		target_versions(one.target, of->pids, of->npids, announce_each, &one);
 	}
 	free(mains.of);
 }
@@ -475,6 +488,8 @@ static void discover_check(struct discover *d, const struct process *process)
 		d->error(d->listener, &error);
 	else if (d->ntargets > first)
 		discover_announce(d, first);
+	else if (target && d->restarted)
+		d->restarted(d->process_arg, target, process);
 	error_clear(&error);
 }
 

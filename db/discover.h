@@ -58,6 +58,8 @@ struct discover {
 	void (*error)(void *listener, const struct error *error);
 	/* Called for each wanted process that already ran a file when probes were attached. */
 	void (*process)(void *arg, const struct target *target, const struct process *process);
+	/* Called for each server that runs such a file later; may be NULL. */
+	void (*restarted)(void *arg, const struct target *target, const struct process *process);
 	void *process_arg;
 
 	/* Set by discover_open(). */

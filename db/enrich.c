@@ -14,14 +14,14 @@
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
 {
-	bool none;
+	bool redact = config->redact || config->redact_spans, none;
 
 	*e = (struct enrich){ .config = *config };
-	if (config->redact)
+	if (redact)
 		e->redacted = malloc(config->text_bytes);
 	if (config->breakdown)
 		e->breakdowns.rows = calloc(BREAKDOWN_PENDING, sizeof(*e->breakdowns.rows));
-	none = (config->redact && !e->redacted) || (config->breakdown && !e->breakdowns.rows);
+	none = (redact && !e->redacted) || (config->breakdown && !e->breakdowns.rows);
 	if (config->stat_unit_ns) {
 		none |= histogram_open(&e->histogram, config->stat_unit_ns, config->stat_by) < 0;
 		if (config->wait)
@@ -34,6 +34,7 @@ int enrich_open(struct enrich *e, const struct enrich_config *config, struct err
 void enrich_close(struct enrich *e)
 {
 	identity_clear(&e->identities);
+	servers_clear(&e->servers);
 	free(e->breakdowns.rows);
 	breakdown_waits_free(&e->waits);
 	histogram_close(&e->histogram);
@@ -103,6 +104,26 @@ static bool identity_plausible(const struct event_identity *event)
 	       (memchr(event->host, '.', 5) && *event->port >= '1' && *event->port <= '9');
 }
 
+/*
+ * Return the server of thread @tid of process @pid, or NULL. Called as early as possible: a backend
+ * may exit soon.
+ */
+static const struct server *enrich_find_server(struct enrich *e, const struct target *target,
+					       uint32_t pid, uint32_t tid)
+{
+	const char *container = identity_container(&e->identities, tid);
+	const struct server **kept = identity_server(&e->identities, tid);
+
+	if (!kept || (*kept && (*kept)->target_id == target->id))
+		return kept ? *kept : NULL;
+	if (e->servers.count == SERVERS_MAX) {
+		identity_forget_servers(&e->identities);
+		servers_clear(&e->servers);
+	}
+	*kept = servers_of(&e->servers, target, pid, container);
+	return *kept;
+}
+
 /* Struct offsets vary between releases; they are trusted only after they match a process title. */
 void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
@@ -126,6 +147,8 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	if (target->engine->identify)
 		enrich_ignore(e, identity_of(&e->identities, target->engine, tid),
 			      &event->session);
+	if (e->config.spans)
+		enrich_find_server(e, target, event->session.pid, tid);
 }
 
 /* Return whether @s passes the filter. */
@@ -137,10 +160,12 @@ static bool enrich_filter(const struct enrich *e, const struct statement *s)
 	       filter_text(&e->config.filter, s->text, s->text_len);
 }
 
-/* Add user, database, client and container. */
+/* Add user, database, client, container and server. */
 static void enrich_who(struct enrich *e, const struct event_statement *event, struct statement *s)
 {
-	const struct engine *engine = e->config.discover->targets[event->target_id].engine;
+	const struct target *target = &e->config.discover->targets[event->target_id];
+	const struct engine *engine = target->engine;
+	const struct engine_brand *brand;
 	const struct identity *identity;
 
 	if (!e->config.identify)
@@ -150,6 +175,12 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	s->database = identity_string(identity->database);
 	s->client = identity_string(identity->client);
 	s->container = identity_string(identity_container(&e->identities, event->tid));
+	if (!e->config.spans)
+		return;
+	s->server = enrich_find_server(e, target, event->pid, event->tid);
+	brand = s->server ? s->server->brand : describe_brand(engine, target->version);
+	if (brand)
+		s->otel_system = s->service = brand->otel_system;
 }
 
 /* Return a statement with the members that running and completed statements share. */
@@ -159,7 +190,8 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 	const struct target *target = &e->config.discover->targets[event->target_id];
 	const struct engine *engine = target->engine;
 	struct statement s = {
-		.engine = engine->name, .otel_system = target_otel_system(target),
+		.engine = engine->name, .otel_system = engine->otel_system,
+		.service = engine->name,
 		.dialect = engine->dialect,
 		.pid = event->pid, .tid = event->tid,
 		.start_ns = runtime_here_ns(e->config.runtime, event->start_ns),
@@ -177,25 +209,42 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 }
 
 /*
- * Report @s, redacted if requested: it then does not refer to the original text. If the server's
- * dialect is unknown, the text is redacted for each dialect. Return whether it was shown.
+ * Redact the text to ->redacted, for each dialect if that of the server is unknown. Return its
+ * length, or -EINVAL.
  */
+static ssize_t enrich_redact(struct enrich *e, const struct statement *s)
+{
+	size_t len;
+
+	if (!s->text || s->text_len > e->config.text_bytes)
+		return -EINVAL;
+	len = fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated, e->redacted);
+	if (e->config.any_dialect)
+		len = fingerprint_redact(FINGERPRINT_MYSQL, e->redacted, len, s->truncated,
+					 e->redacted);
+	return (ssize_t)len;
+}
+
+/* Report @s, redacted if requested. Return whether it was shown. */
 static bool enrich_show(struct enrich *e, struct statement *s)
 {
-	if (e->config.parents && s->text &&
+	ssize_t len = -EINVAL;
+
+	if (e->config.spans && s->text &&
 	    traceparent_find(s->dialect, s->text, s->text_len, s->truncated, &e->parent))
 		s->parent = &e->parent;
-	if (e->redacted && s->text && s->text_len > e->config.text_bytes)
-		s->text = NULL;
-	if (e->redacted && s->text) {
-		s->original_len = s->text_len;
-		s->text_len = fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated,
-						 e->redacted);
-		if (e->config.any_dialect)
-			s->text_len = fingerprint_redact(FINGERPRINT_MYSQL, e->redacted,
-							 s->text_len, s->truncated,
-							 e->redacted);
-		s->text = e->redacted;
+	if (e->redacted)
+		len = enrich_redact(e, s);
+	if (e->config.redact) {
+		s->original_len = s->text && len >= 0 ? s->text_len : 0;
+		s->text = len >= 0 ? e->redacted : NULL;
+		s->text_len = len >= 0 ? (size_t)len : 0;
+	}
+	s->span_text = s->text;
+	s->span_text_len = s->text_len;
+	if (e->config.redact_spans) {
+		s->span_text = len >= 0 ? e->redacted : NULL;
+		s->span_text_len = len >= 0 ? (size_t)len : 0;
 	}
 	return e->config.statement(e->config.arg, s);
 }

@@ -11,6 +11,7 @@
 #include "db/filter.h"
 #include "db/histogram.h"
 #include "db/identity.h"
+#include "db/servers.h"
 #include "db/sessions.h"
 #include "db/statement.h"
 #include "sql/traceparent.h"
@@ -23,8 +24,9 @@ struct enrich_config {
 	uint32_t text_bytes;		/* of a statement, at most */
 	bool identify;			/* resolve user, database, client and container */
 	struct filter filter;		/* only these statements */
-	bool parents;			/* find the traceparent in the text */
+	bool spans;			/* find the traceparent in the text, and the server */
 	bool redact;			/* remove literals and comments from texts */
+	bool redact_spans;		/* only in ->span_text */
 	bool any_dialect;		/* the server's dialect is unknown: redact for each */
 	bool breakdown;			/* match time breakdowns to statements */
 	/* Count durations in this unit, or waits, instead of reporting statements; 0: report. */
@@ -42,6 +44,7 @@ struct enrich {
 	struct identity_table identities;
 	struct breakdown_pending breakdowns;
 	struct breakdown_waits waits;
+	struct servers servers;
 	struct histogram histogram;	/* open if ->stat_unit_ns */
 	struct traceparent parent;	/* of the current statement */
 	char *redacted;			/* buffer of ->text_bytes, owned; NULL: do not redact */

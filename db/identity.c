@@ -58,6 +58,20 @@ const char *identity_container(struct identity_table *table, uint32_t tid)
 	return entry ? entry->container : "";
 }
 
+const struct server **identity_server(struct identity_table *table, uint32_t tid)
+{
+	struct identity_entry *entry = identity_entry(table, tid);
+
+	return entry ? &entry->server : NULL;
+}
+
+void identity_forget_servers(struct identity_table *table)
+{
+	for (uint32_t i = 0; i < IDENTITY_BUCKETS; i++)
+		for (struct identity_entry *one = table->bucket[i]; one; one = one->next)
+			one->server = NULL;
+}
+
 const struct identity *identity_of(struct identity_table *table, const struct engine *engine,
 				   uint32_t tid)
 {

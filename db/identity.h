@@ -9,11 +9,14 @@
 
 #define IDENTITY_BUCKETS	1024
 
+struct server;
+
 struct identity_entry {
 	struct identity_entry *next;
 	uint32_t tid;
 	struct identity identity;
 	char container[64];
+	const struct server *server;	/* borrowed; NULL: unknown */
 };
 
 /* Empty if all zero. */
@@ -36,6 +39,12 @@ void identity_set(struct identity_table *table, uint32_t tid, const struct ident
 
 /* Return the container that thread @tid runs in, "" if none. Valid as above. */
 const char *identity_container(struct identity_table *table, uint32_t tid);
+
+/* Return where the server of thread @tid is kept, or NULL. Valid as above. */
+const struct server **identity_server(struct identity_table *table, uint32_t tid);
+
+/* Set the servers of all entries to NULL. */
+void identity_forget_servers(struct identity_table *table);
 
 /* Drop the entry of thread @tid. */
 void identity_forget(struct identity_table *table, uint32_t tid);

@@ -84,7 +84,7 @@ static void file_find(struct ps_file *file, const struct elf *elf, const struct 
 	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
 	target->version_vaddr = describe_version_vaddr(elf, engine);
 	describe_version(elf, engine, target->version, sizeof(target->version));
-	target_read_version(target, process);
+	target_read_version(target, process, target->version);
 	target->places.query = -1;
 	for (size_t i = 0; i < engine->nprobe_sets && target->places.query < 0; i++)
 		backend_find(elf, engine, &engine->probe_sets[i], &target->places);
@@ -207,7 +207,7 @@ static bool scan_add(void *arg, struct ps_session *session)
 		free(session->text);
 		return false;
 	}
-	session->title = target_title(&scan->file->target);
+	session->title = target_title(&scan->file->target, scan->file->target.version);
 	container_read(session->pid, session->container, sizeof(session->container));
 	if (session->text)
 		scan_text(scan, session);

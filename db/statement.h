@@ -10,6 +10,7 @@
 #include "sql/fingerprint.h"
 
 struct event_breakdown;
+struct server;
 struct traceparent;
 
 /*
@@ -20,6 +21,8 @@ struct traceparent;
 struct statement {
 	const char *engine;		/* "postgresql" */
 	const char *otel_system;	/* db.system.name of OpenTelemetry: "mariadb" */
+	const char *service;		/* the name of the product: "mariadb" */
+	const struct server *server;	/* NULL: unknown, or not wanted */
 	enum fingerprint_dialect dialect;
 	uint32_t pid, tid;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
@@ -38,6 +41,8 @@ struct statement {
 	size_t text_len;
 	bool truncated;			/* ->text is only the first text_len bytes */
 	size_t original_len;		/* of ->text before redaction; 0: not redacted */
+	const char *span_text;		/* for spans, as ->text; NULL: unknown, or not wanted */
+	size_t span_text_len;
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* length of the whole text */
 	const struct event_breakdown *why;	/* time breakdown; NULL: unknown */

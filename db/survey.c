@@ -57,37 +57,57 @@ static int survey_bind(const struct survey_object *object, const struct engine *
 	return err;
 }
 
+/* A file that is being reported. */
+struct survey_reported {
+	const struct survey *survey;
+	const struct survey_found *found;
+	struct survey_object *object;
+	struct target target;
+	int fd;				/* or -errno */
+	struct error *error;
+};
+
+/* Report the servers of @version. */
+static void survey_each(void *arg, const char *version, const uint32_t *pids, size_t npids)
+{
+	struct survey_reported *of = arg;
+	const struct survey *survey = of->survey;
+	const char *path = of->found->process.exe;
+	struct error error = { .kind = ERROR_NONE };
+	uint64_t dev, own = 0;
+	struct target target;
+
+	pid_namespace_own(&dev, &own);
+	survey->server(survey->arg, &(struct server_info){
+		.engine = of->target.engine, .path = path, .usdt = of->target.usdt,
+		.method = attach_method_name(survey->method),
+		.title = target_title(&of->target, version), .version = version,
+		.has = of->target.has, .pids = pids, .npids = npids,
+		.nested = npids && pid_namespace_is_nested(pids[0], own),
+	}, of->error->kind == ERROR_NONE ? NULL : of->error);
+	if (of->error->kind != ERROR_NONE)
+		return;
+	/* Again with the callback: the sites follow their server. */
+	of->object->common.site = survey->site;
+	survey_bind(of->object, of->found->engine, of->fd, path, &target, &error);
+	error_clear(&error);
+}
+
 /* Report the file open as @fd, or the error if @fd is -errno. */
 static void survey_report(const struct survey *survey, const struct survey_found *found, int fd)
 {
 	struct survey_object *object = malloc(sizeof(*object));
 	struct error error = { .kind = ERROR_NONE };
-	struct target target = { .engine = found->engine };
-	struct server_info server;
-	uint64_t dev, own = 0;
-	int err = -ENOMEM;
+	struct survey_reported of = { .survey = survey, .found = found, .object = object,
+				      .target.engine = found->engine, .fd = fd, .error = &error };
 
 	if (!object || survey_open(object, survey))
-		error_set(&error, ERROR_MEMORY, err, NULL, NULL);
+		error_set(&error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	else if (fd < 0)
-		err = error_set(&error, ERROR_FILE, fd, found->process.exe, NULL);
+		error_set(&error, ERROR_FILE, fd, found->process.exe, NULL);
 	else
-		err = survey_bind(object, found->engine, fd, found->process.exe, &target, &error);
-	target_read_version(&target, &found->process);
-	pid_namespace_own(&dev, &own);
-	server = (struct server_info){
-		.engine = target.engine, .path = found->process.exe, .usdt = target.usdt,
-		.method = attach_method_name(survey->method), .title = target_title(&target),
-		.version = target.version, .has = target.has,
-		.nested = found->npids && pid_namespace_is_nested(found->pids[0], own),
-		.pids = found->pids, .npids = found->npids,
-	};
-	survey->server(survey->arg, &server, err ? &error : NULL);
-	if (!err) {
-		/* Again with the callback: the sites follow their server. */
-		object->common.site = survey->site;
-		survey_bind(object, found->engine, fd, found->process.exe, &target, &error);
-	}
+		survey_bind(object, found->engine, fd, found->process.exe, &of.target, &error);
+	target_versions(&of.target, found->pids, found->npids, survey_each, &of);
 	error_clear(&error);
 	if (object)
 		object_close(&object->runtime.objects[0]);

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "db/engines.h"
 #include "host/arch.h"
 #include "host/process_memory.h"
 #include "usdt/fmt.h"
@@ -123,32 +125,56 @@ int target_open(struct target *target, const struct target_file *file,
 	return err;
 }
 
-void target_read_version(struct target *target, const struct process *process)
+void target_read_version(const struct target *target, const struct process *process, char *version)
 {
-	size_t size = sizeof(target->version) - 1;
+	char read[TARGET_VERSION];
 	struct process_memory memory;
 
-	if (!target->version_vaddr || !process->pid ||
+	if (!target->version_vaddr ||
 	    process_memory_open_program(process, target->lowest_vaddr, &memory))
 		return;
-	if (process_memory_variable(&memory, target->version_vaddr, target->version, size))
-		size = 0;
-	target->version[size] = '\0';
+	if (!process_memory_variable(&memory, target->version_vaddr, read, sizeof(read) - 1)) {
+		read[sizeof(read) - 1] = '\0';
+		fmt_text(version, TARGET_VERSION, "%s", read);
+	}
 	process_memory_close(&memory);
 }
 
-const char *target_title(const struct target *target)
+void target_versions(const struct target *target, const uint32_t *pids, size_t npids,
+		     void (*each)(void *arg, const char *version, const uint32_t *pids,
+				  size_t npids), void *arg)
 {
-	const struct engine_brand *brand = describe_brand(target->engine, target->version);
+	char (*versions)[TARGET_VERSION] = npids ? calloc(npids, TARGET_VERSION) : NULL;
+	uint32_t *same = versions ? calloc(npids, sizeof(*same)) : NULL;
+	struct process process;
 
-	return brand ? brand->title : target->engine->title;
+	for (size_t i = 0; same && i < npids; i++) {
+		fmt_text(versions[i], TARGET_VERSION, "%s", target->version);
+		if (target->version_vaddr && !process_read(pids[i], engine_is_executable, &process))
+			target_read_version(target, &process, versions[i]);
+	}
+	for (size_t i = 0; same && i < npids; i++) {
+		size_t n = 0, before = 0;
+
+		while (before < i && strcmp(versions[before], versions[i]))
+			before++;
+		for (size_t k = i; before == i && k < npids; k++)
+			if (!strcmp(versions[k], versions[i]))
+				same[n++] = pids[k];
+		if (n)
+			each(arg, versions[i], same, n);
+	}
+	if (!same)
+		each(arg, target->version, pids, npids);
+	free(versions);
+	free(same);
 }
 
-const char *target_otel_system(const struct target *target)
+const char *target_title(const struct target *target, const char *version)
 {
-	const struct engine_brand *brand = describe_brand(target->engine, target->version);
+	const struct engine_brand *brand = describe_brand(target->engine, version);
 
-	return brand ? brand->otel_system : target->engine->otel_system;
+	return brand ? brand->title : target->engine->title;
 }
 
 void target_close(struct target *target)

@@ -13,6 +13,8 @@
 #include "host/process.h"
 #include "loader/runtime.h"
 
+#define TARGET_VERSION	64	/* bytes of a version, with the NUL */
+
 /* The same for every file. All is borrowed. */
 struct target_common {
 	struct runtime *runtime;
@@ -47,7 +49,7 @@ struct target {
 	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
 	struct backend_places places;
-	char version[64];		/* of the server, foreign bytes; "" if unknown */
+	char version[TARGET_VERSION];	/* of the file, foreign bytes; "" if unknown */
 	/*
 	 * User and database are read from struct members whose offsets vary between releases; they
 	 * are trusted only after they match a process title.
@@ -74,8 +76,19 @@ int target_prepare(struct target *target, const struct target_file *file,
 int target_open(struct target *target, const struct target_file *file,
 		const struct target_common *common, struct error *error);
 
-/* Read the version from the memory of @process, which runs the file, if the file lacks it. */
-void target_read_version(struct target *target, const struct process *process);
+/*
+ * Read the version of @process, which runs the file, from its memory. It was the file's if there is
+ * a variable, as an option can set it. On failure @version, of TARGET_VERSION bytes, is unchanged.
+ */
+void target_read_version(const struct target *target, const struct process *process, char *version);
+
+/*
+ * Call @each for each version of the main processes in @pids with those that have it; if there is
+ * none, for that of the file with none.
+ */
+void target_versions(const struct target *target, const uint32_t *pids, size_t npids,
+		     void (*each)(void *arg, const char *version, const uint32_t *pids,
+				  size_t npids), void *arg);
 
 /*
  * Write the semaphores into @process, if it runs the file. Does nothing if @semaphores is not on.
@@ -83,11 +96,8 @@ void target_read_version(struct target *target, const struct process *process);
 void target_semaphores(const struct target *target, struct semaphores *semaphores,
 		       const struct process *process);
 
-/* Return the product's name, static: that of its brand if the version is known. */
-const char *target_title(const struct target *target);
-
-/* Return OpenTelemetry's name of the product, static. */
-const char *target_otel_system(const struct target *target);
+/* Return the name of the product of @version, static: that of its brand if it is known. */
+const char *target_title(const struct target *target, const char *version);
 
 /* Detach the probes. The rest stays known. */
 void target_close(struct target *target);

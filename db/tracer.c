@@ -273,6 +273,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	case EVENT_EXEC:
 		if (size >= sizeof(struct event_exec))
 			arrivals_put(&t->arrivals, data);
+		t->enrich.servers.arriving = true;
 		break;
 	}
 	return 0;
@@ -299,6 +300,15 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 		identity_of(&t->enrich.identities, target->engine, pid);
 }
 
+/* Note the process if it is a server. */
+static void tracer_restarted(void *arg, const struct target *target, const struct process *process)
+{
+	struct tracer *t = arg;
+
+	if (t->config.spans && process_is_main(process, engine_is_executable))
+		servers_started(&t->enrich.servers, target->id, process->pid);
+}
+
 /*
  * Add a session for a process that has been running a statement since before the probes were
  * attached, as if they had seen its start. If they have seen its end since, the thread has a
@@ -310,6 +320,7 @@ static void tracer_process(void *arg, const struct target *target, const struct 
 	struct backend_statement statement;
 	struct session *session;
 
+	tracer_restarted(t, target, process);
 	/* Requires the kernel's thread IDs; a histogram requires data that only programs read. */
 	if (t->rt.pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
 		return;
@@ -354,8 +365,9 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
 		.text_bytes = c->text_bytes,
-		.identify = c->identify, .filter = c->filter, .parents = c->parents,
-		.redact = c->redact, .any_dialect = c->servers.start, .breakdown = c->why,
+		.identify = c->identify, .filter = c->filter, .spans = c->spans,
+		.redact = c->redact, .redact_spans = c->redact_spans,
+		.any_dialect = c->servers.start, .breakdown = c->why,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
 		.stat_by = c->stat_by, .wait = c->wait,
 		.statement = c->statement, .arg = c->arg,
@@ -416,6 +428,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.server = config->server;
 	t->discover.error = config->error;
 	t->discover.process = tracer_process;
+	t->discover.restarted = tracer_restarted;
 	t->discover.process_arg = t;
 	err = tracer_tracepoints(t, error);
 	if (!err)
@@ -473,7 +486,7 @@ int tracer_drain(struct tracer *t)
 	int filled = runtime_drain(&t->rt, tracer_record, t);
 
 	if (!t->detached)
-		t->arriving = arrivals_check(&t->arrivals);
+		t->enrich.servers.arriving = t->arriving = arrivals_check(&t->arrivals);
 	tracer_prune(t);
 	return filled;
 }

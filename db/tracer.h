@@ -29,8 +29,9 @@ struct tracer_config {
 	bool use, phases;		/* with ->why: also resource usage, and phases */
 	bool identify;			/* read user, database, client and container */
 	struct filter filter;		/* only these statements are reported */
-	bool parents;			/* set ->parent of statements */
+	bool spans;			/* set ->parent and ->server of statements */
 	bool redact;			/* remove literals and comments from texts */
+	bool redact_spans;		/* only from ->span_text of statements */
 	/*
 	 * Count statements by duration, in this unit, instead of reporting them; 0: report. The
 	 * programs count, except with ->filter, which they do not know.

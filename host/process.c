@@ -454,6 +454,16 @@ bool process_exists(uint32_t pid)
 	return !stat(path, &st);
 }
 
+ssize_t process_directory(uint32_t pid, char *path, size_t size)
+{
+	char link[PROCESS_PATH];
+	ssize_t n;
+
+	fmt_text(link, sizeof(link), "/proc/%u/cwd", pid);
+	n = readlink(link, path, size);
+	return n < 0 ? -errno : n;
+}
+
 ssize_t process_title(uint32_t pid, char *buf, size_t size)
 {
 	return process_read_file(pid, "cmdline", buf, size);

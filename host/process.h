@@ -129,6 +129,13 @@ ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size
 uint32_t process_status_number(const char *status, const char *key);
 
 /*
+ * Read the path of the working directory of process @pid, in its mount namespace and without a NUL,
+ * into the @size bytes of @path. Return the number of bytes, or -errno. The file system is not
+ * accessed.
+ */
+ssize_t process_directory(uint32_t pid, char *path, size_t size);
+
+/*
  * Read at most @size bytes of the process title, its command line, into @buf, without a NUL. Return
  * the number of bytes, or -errno.
  */

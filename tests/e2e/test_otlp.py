@@ -10,9 +10,11 @@ import re
 import signal
 import stat
 import time
+import uuid
 
 import pytest
 
+from backends import Backends, build
 from cluster import wait_for
 from mariadb import Maria, maria_server
 from statements import stopped
@@ -130,11 +132,12 @@ class Alone(Tool):
 
 def test_file(postgres, tool, tmp_path):
     path = tmp_path / "spans.jsonl"
-    traced = tool("-p", postgres.pid, "-m", "0", "--why", "--otlp", path)
+    traced = tool("-p", postgres.pid, "-m", "0", "--why", "--otlp", path, "--otlp-text", "raw")
     before = time.time_ns()
     with postgres.connect(host="127.0.0.1") as connection:
         pid = connection.info.backend_pid
         port = connection.execute("select inet_client_port() /* port */").fetchone()[0]
+        version = connection.execute("show server_version").fetchone()[0]
         connection.execute(f"select pg_sleep(0.2) {COMMENT}")
         after = time.time_ns()
         for n, parent in enumerate([f"00-{'0' * 32}-{SPAN}-01", f"00-{TRACE}-{'0' * 16}-01", "garbage"]):
@@ -150,14 +153,17 @@ def test_file(postgres, tool, tmp_path):
     assert (child.span["traceId"], child.span["parentSpanId"], child.span["flags"] & 255) == (TRACE, SPAN, 1)
     assert before <= child.start and child.end <= after and child.end - child.start >= 200e6
     assert child.attributes.items() >= {
-        "db.system.name": "postgresql", "db.namespace": "postgres", "db.user": "postgres", "client.address": "127.0.0.1",
+        "db.system.name": "postgresql", "db.namespace": "postgres", "dbslower.user": "postgres", "client.address": "127.0.0.1",
         "client.port": port, "process.pid": pid, "dbslower.rows": 1,
         "db.query.text": f"select pg_sleep(0.2) {COMMENT}"}.items()
+    assert child.resource.items() >= {"service.name": "postgresql", "service.version": version}.items()
+    assert uuid.UUID(child.resource["service.instance.id"]).version == 5
     assert child.span["name"] == "SELECT postgres" and "status" not in child.span
     assert sum(value for key, value in child.attributes.items() if key.startswith("dbslower.why.")) == child.end - child.start
     assert child.attributes["dbslower.why.sleep"] >= 195e6
     failed = tagged(found, "missing")
-    assert failed.span["status"] == {"code": 2} and failed.attributes["error.type"] == "_OTHER"
+    assert failed.span["status"] == {"code": 2}
+    assert failed.attributes["db.response.status_code"] == failed.attributes["error.type"] == "42P01"
     assert failed.span["name"] == "UPDATE postgres" and failed.query.endswith("'\"\\\t'")
     local = tagged(found, "by a socket").attributes
     assert local["network.transport"] == "unix" and "client.address" not in local
@@ -173,7 +179,7 @@ def test_added(postgres, tool, tmp_path):
     path.write_text('{"resourceSpans":[]}\n{"resourceSp')
     path.chmod(0o640)
     for tag in ("first", "second"):
-        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", path)
+        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", path, "--otlp-text", "raw")
         postgres.psql(f"select 1 /* {tag} */")
         stopped(traced)
         assert len([one for one in traced.statements if tag in one["query"]]) == 1, traced.said()
@@ -206,6 +212,43 @@ def test_standard_output(postgres, tool):
     assert found[1].attributes["dbslower.query.bytes"] == len("select 'secret' as wanted_long") + 300 + len(COMMENT)
 
 
+def test_sanitized(postgres, tool, tmp_path):
+    """What the conventions recommend is the default; elsewhere the text is shown as ever."""
+    path = tmp_path / "spans.jsonl"
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", path)
+    postgres.psql("select 'secret' as shown, 4711 /* secret */")
+    postgres.psql("select $$secret$$ from nowhere where n = -4711.5e3", check=False)
+    stopped(traced)
+    assert [one["query"].count("secret") for one in traced.statements] == [2, 1], traced.said()
+    found = spans(path.read_bytes())
+    assert [span.query for span in found] == ["select ? as shown, ? /*?*/", "select ? from nowhere where n = -?"]
+    assert b"secret" not in path.read_bytes() and b"4711" not in path.read_bytes()
+    assert not any("db.user" in span.attributes for span in found)
+    assert [span.attributes["dbslower.user"] for span in found] == ["postgres"] * 2
+
+
+def test_servers(tool, tmp_path):
+    """Each server is a resource, also if several run the same file: the same one after a restart."""
+    path, found = build(tmp_path), []
+    spans_path = tmp_path / "spans.jsonl"
+    traced = tool("-x", path, "-m", "0", "--json", "--otlp", spans_path, "--otlp-text", "raw")
+    for number, folder in enumerate(("one", "two", "one")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        with Backends(path, cwd=tmp_path / folder) as server:
+            server.do(f"run 1 select {number}")
+            server.do(f"exit 1 select {number} /* of a backend */")
+            traced.wait_for(lambda tool: len(tool.statements) == 2 * number + 2, what="the statements")
+    traced.stop()
+    for number in range(3):
+        one, backend = (span for span in spans(spans_path.read_bytes()) if f"select {number}" in span.query)
+        assert one.resource["service.name"] == backend.resource["service.name"] == "postgresql"
+        found.append(one.resource["service.instance.id"])
+        # It may have ended before it was looked at.
+        assert backend.resource.get("service.instance.id", found[-1]) == found[-1]
+        assert uuid.UUID(found[-1]).version == 5
+    assert found[0] == found[2] != found[1]
+
+
 def test_cannot_write(postgres, tool, tmp_path):
     traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", "/dev/full")
     postgres.psql("select 1")
@@ -215,10 +258,13 @@ def test_cannot_write(postgres, tool, tmp_path):
     assert "tracing" not in done.stderr
 
 
-@pytest.mark.parametrize("args", [["--json"], ["-o", "ms"]])
-def test_refused(args):
-    done = run("--otlp", "-", *args)
-    assert done.returncode == 2 and "--otlp -" in done.stderr, done
+@pytest.mark.parametrize("args, about", [
+    (["--otlp", "-", "--json"], "--otlp -"), (["--otlp", "-", "-o", "ms"], "--otlp -"),
+    (["--otlp-text", "raw"], "--otlp-text raw"), (["--otlp", "-", "--otlp-text", "raw", "--redact"], "--otlp-text raw"),
+    (["--otlp", "-", "--otlp-text", "all"], "sanitized or raw")])
+def test_refused(args, about):
+    done = run(*args)
+    assert done.returncode == 2 and about in done.stderr, done
 
 
 @pytest.fixture(scope="module")
@@ -229,9 +275,30 @@ def maria():
         yield server.start()
 
 
+def test_versions_of_one_file(maria, tool, tmp_path):
+    """Two servers run the same file; an option sets the version that one of them reports."""
+    path = tmp_path / "spans.jsonl"
+    version = "10.11.99-MariaDB-custom"
+    with Maria(slow_query_log="OFF", version=version).init() as other:
+        other.start()
+        traced = tool("-p", maria.pid, "-p", other.pid, "-m", "0", "--json", "--otlp", path, "--otlp-text", "raw")
+        for server in (maria, other):
+            with server.connect() as client:
+                client.query("select 'of', @@version, @@pid_file")
+        said = {one.pid: one.connect().rows("select @@version")[0][0].decode() for one in (maria, other)}
+        assert said[other.pid].startswith(version) and said[maria.pid] != said[other.pid]
+        stopped(traced)
+    lines = [line for line in traced.stderr.splitlines() if line.startswith("dbslower: tracing")]
+    assert {line.partition(", /")[0] for line in lines} == {
+        f"dbslower: tracing MariaDB {text}, pid {pid}" for pid, text in said.items()}
+    found = [span for span in spans(path.read_bytes()) if "'of'" in span.query]
+    assert {span.attributes["process.pid"]: span.resource["service.version"] for span in found} == said
+    assert len({span.resource["service.instance.id"] for span in found}) == 2
+
+
 def test_mariadb(maria, tool, tmp_path):
     path = tmp_path / "spans.jsonl"
-    traced = tool("-p", maria.pid, "-m", "0", "--json", "--otlp", path)
+    traced = tool("-p", maria.pid, "-m", "0", "--json", "--otlp", path, "--otlp-text", "raw")
     with maria.connect() as client:
         number = int(client.rows("select connection_id() /* number */")[0][0])
         client.query(f"select 'it\\'s /*' as a {COMMENT}")
@@ -246,6 +313,8 @@ def test_mariadb(maria, tool, tmp_path):
     assert child.attributes["db.system.name"] == "mariadb" and child.attributes["dbslower.connection_id"] == number
     assert child.attributes["process.pid"] == maria.pid != child.attributes["thread.id"]
     assert failed.attributes["db.response.status_code"] == failed.attributes["error.type"] == str(error)
+    assert failed.attributes["dbslower.sqlstate"] == "42S02"
+    assert child.resource["service.name"] == "mariadb"
 
 
 # --- phases of PostgreSQL
@@ -263,7 +332,7 @@ def server_statistics(log, phase):
 def test_phases(postgres, tool, tmp_path):
     """The server's own stopwatch is the judge: log_planner_stats and its like."""
     path = tmp_path / "spans.jsonl"
-    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--phases", "--otlp", path)
+    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--phases", "--otlp", path, "--otlp-text", "raw")
     with postgres.connect() as connection:
         for name in ("parser", "planner", "executor"):
             connection.execute(f"set log_{name}_stats = on")

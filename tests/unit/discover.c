@@ -281,8 +281,8 @@ static bool fake_feature_has(struct features *features, enum feature feature)
 	return feature == FEATURE_NS_PID;
 }
 
-#include "db/discover.c"
 #include "db/await.c"
+#include "db/discover.c"
 #include "db/share.c"
 #include "db/unused.c"
 

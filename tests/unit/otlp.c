@@ -4,6 +4,8 @@
 
 #include "bpf/event.h"
 #include "cli/otlp.h"
+#include "cli/uuid.h"
+#include "db/servers.h"
 #include "sql/traceparent.h"
 #include "tests/unit/check.h"
 
@@ -22,8 +24,9 @@ static const char *line(const struct statement *st)
 static struct statement statement(const char *text)
 {
 	return (struct statement){
-		.engine = "mysql", .otel_system = "mysql", .pid = 7, .tid = 7, .wall_ns = 1000,
-		.duration_ns = 234, .database = "d\"b", .text = text, .text_len = strlen(text),
+		.engine = "mysql", .otel_system = "mysql", .service = "mysql", .pid = 7, .tid = 7,
+		.wall_ns = 1000, .duration_ns = 234, .database = "d\"b",
+		.span_text = text, .span_text_len = strlen(text),
 	};
 }
 
@@ -93,8 +96,77 @@ static void kinds(void)
 	CHECK(strstr(line(&st), "\"container.name\"") && strstr(out.buf, "\"_OTHER\"") &&
 	      strstr(out.buf, "],\"status\":{\"code\":2}}]}]}]}\n"), "%s", out.buf);
 	/* All optional members unknown. */
-	st = (struct statement){ .engine = "postgresql", .otel_system = "postgresql" };
+	st = (struct statement){ .engine = "postgresql", .otel_system = "postgresql",
+				 .service = "postgresql" };
 	CHECK(strstr(line(&st), "\"name\":\"postgresql\""), "%s", out.buf);
+}
+
+static bool has(const char *key, const char *value)
+{
+	char want[256];
+
+	snprintf(want, sizeof(want), "{\"key\":\"%s\",\"value\":{\"stringValue\":\"%s\"}}", key,
+		 value);
+	return strstr(out.buf, want);
+}
+
+static void errors(void)
+{
+	struct statement st = statement("select 1");
+
+	/* The text that is shown elsewhere is not in a span, nor is an attribute called db.user. */
+	st.text = "select 'secret'";
+	st.text_len = strlen(st.text);
+	st.user = "alice";
+	line(&st);
+	CHECK(has("db.query.text", "select 1") && !strstr(out.buf, "secret"), "%s", out.buf);
+	CHECK(has("dbslower.user", "alice") && !strstr(out.buf, "\"db.user\""), "%s", out.buf);
+	/* MySQL's and MariaDB's code is the number; PostgreSQL has no other than the SQLSTATE. */
+	st.has_status = st.failed = true;
+	strcpy(st.sqlstate, "42S02");
+	line(&st);
+	CHECK(has("db.response.status_code", "42S02") && has("error.type", "42S02") &&
+	      !strstr(out.buf, "dbslower.sqlstate"), "%s", out.buf);
+	st.error_code = 1146;
+	line(&st);
+	CHECK(has("db.response.status_code", "1146") && has("error.type", "1146") &&
+	      has("dbslower.sqlstate", "42S02"), "%s", out.buf);
+}
+
+static void servers(void)
+{
+	static const uint8_t dns[UUID_BYTES] = { 0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
+						 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8 };
+	struct server server = { .version = "10.11\"", .container = "c", .directory = "/data",
+				 .pid = 7, .has_directory = true };
+	struct statement st = statement("select 1");
+	char text[UUID_TEXT], name[100];
+
+	/* The example of RFC 9562, and the lengths at which SHA-1 begins another block. */
+	uuid_of_name(dns, "www.example.com", 15, text);
+	CHECK(!strcmp(text, "2ed6657d-e927-568b-95e1-2665a8aea6a2"), "%s", text);
+	memset(name, 'x', sizeof(name));
+	uuid_of_name(dns, name, 39, text);
+	CHECK(!strcmp(text, "2f80c0d1-1c62-579f-8d68-e61ad5592c9b"), "%s", text);
+	uuid_of_name(dns, name, 40, text);
+	CHECK(!strcmp(text, "e56fd57a-7633-5e1d-8f80-70e05ac413e5"), "%s", text);
+	uuid_of_name(dns, name, 100, text);
+	CHECK(!strcmp(text, "897f5b43-a3c8-582d-9c8d-9cfe358a534d"), "%s", text);
+
+	strcpy(otlp.host, "h");
+	st.service = "mariadb";
+	st.server = &server;
+	line(&st);
+	CHECK(has("service.name", "mariadb") && has("service.version", "10.11\\\"") &&
+	      has("service.instance.id", "64e65904-a019-5dc8-8b59-4905631780cb"), "%s", out.buf);
+	/* Without a data directory, the process is the server. */
+	server.has_directory = false;
+	*server.version = '\0';
+	line(&st);
+	CHECK(!strstr(out.buf, "service.version") &&
+	      has("service.instance.id", "f0e6a795-4a83-56dd-8cc7-2273c9b6b15e"), "%s", out.buf);
+	st.server = NULL;
+	CHECK(!strstr(line(&st), "service.instance.id"), "%s", out.buf);
 }
 
 static void phases(void)
@@ -136,6 +208,8 @@ int main(void)
 	RUN(names);
 	RUN(clients);
 	RUN(kinds);
+	RUN(errors);
+	RUN(servers);
 	RUN(phases);
 	RUN(without);
 	return check_done();

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/servers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "db/engines.h"
+#include "host/container.h"
+#include "usdt/fmt.h"
+
+static bool server_same(const struct server *a, const struct server *b)
+{
+	return a->target_id == b->target_id && a->pid == b->pid &&
+	       !strcmp(a->directory, b->directory) && !strcmp(a->container, b->container);
+}
+
+void servers_started(struct servers *servers, uint32_t target_id, uint32_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < servers->nmains; i++) {
+		struct servers_main one = servers->mains[i];
+
+		if (one.pid != pid && (servers->nmains < SERVERS_MAINS || process_exists(one.pid)))
+			servers->mains[n++] = one;
+	}
+	servers->nmains = n;
+	if (n == SERVERS_MAINS)
+		servers->many = true;
+	else
+		servers->mains[servers->nmains++] = (struct servers_main){ target_id, pid };
+}
+
+/*
+ * Return the only main process that runs @target, or 0. One that has ended is dropped, but may have
+ * been the one that is asked for.
+ */
+static uint32_t servers_only(struct servers *servers, const struct target *target)
+{
+	uint32_t only = 0;
+	size_t found = 0;
+
+	for (size_t i = servers->many || servers->arriving ? 0 : servers->nmains; i--;) {
+		struct servers_main *one = &servers->mains[i];
+
+		if (one->target_id != target->id)
+			continue;
+		only = one->pid;
+		found++;
+		if (process_runs(one->pid, engine_is_executable, &target->file))
+			continue;
+		*one = servers->mains[--servers->nmains];
+		found = 2;
+	}
+	return found == 1 ? only : 0;
+}
+
+static const struct server *servers_add(struct servers *servers, const struct target *target,
+					const struct server *key, uint32_t pid)
+{
+	struct server *server = malloc(sizeof(*server));
+	struct process process;
+
+	if (!server)
+		return NULL;
+	*server = *key;
+	if (!target->version_vaddr)
+		fmt_text(server->version, sizeof(server->version), "%s", target->version);
+	else if (!process_read(pid, engine_is_executable, &process))
+		target_read_version(target, &process, server->version);
+	server->brand = describe_brand(target->engine, server->version);
+	server->next = servers->list;
+	servers->list = server;
+	servers->count++;
+	return server;
+}
+
+/* Return the server of process @pid, which exists, or NULL. */
+static const struct server *servers_find(struct servers *servers, const struct target *target,
+					 uint32_t pid, const char *container)
+{
+	struct server key = { .target_id = target->id };
+	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1);
+
+	if (len <= 0)
+		return NULL;
+	key.has_directory = *target->engine->executables && strcmp(key.directory, "/");
+	/* A version in memory belongs to a server with one process. */
+	key.pid = key.has_directory && !target->version_vaddr ? 0 : pid;
+	fmt_text(key.container, sizeof(key.container), "%s", container);
+	for (const struct server *one = servers->list; one; one = one->next)
+		if (server_same(one, &key))
+			return one;
+	/* Another process may have its PID. */
+	if (!process_runs(pid, engine_is_executable, &target->file))
+		return NULL;
+	return servers_add(servers, target, &key, pid);
+}
+
+const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,
+				const char *container)
+{
+	const struct server *server = servers_find(servers, target, pid, container);
+	char other[sizeof(server->container)];
+
+	for (const struct server *one = servers->list; !server && one; one = one->next)
+		if (one->pid == pid && one->target_id == target->id)
+			server = one;
+	if (server)
+		return server;
+	pid = servers_only(servers, target);
+	if (!pid)
+		return NULL;
+	container_read(pid, other, sizeof(other));
+	return servers_find(servers, target, pid, other);
+}
+
+void servers_clear(struct servers *servers)
+{
+	while (servers->list) {
+		struct server *next = servers->list->next;
+
+		free(servers->list);
+		servers->list = next;
+	}
+	servers->count = 0;
+}
