@@ -16,55 +16,72 @@
 #define TABLE_NAME_WORDS	8	/* .. of which for its name */
 #define FAILURES_MAX	64
 
-/* Return whether the structure at @address has a pointer to @there among its first members. */
-static bool reader_points(const struct lock_reader *r, uint64_t address, uint64_t there)
+/* Read a name. InnoDB's names of tables have only graphic characters of ASCII; @others: any. */
+static bool reader_name(const struct lock_reader *r, uint64_t address, bool others, char *name,
+			size_t size)
+{
+	if (!lock_reader_string(r, address, name, size))
+		return false;
+	for (; *name; name++)
+		if ((unsigned char)*name < (others ? ' ' : '!') || *name == 127 ||
+		    ((unsigned char)*name > 127 && !others))
+			return false;
+	return true;
+}
+
+/*
+ * Return whether a dict_index_t of @table is at @address: its name, copied to @name, precedes the
+ * pointer to its table.
+ */
+static bool reader_index(const struct lock_reader *r, uint64_t address, uint64_t table,
+			 char name[LOCK_RELATION])
 {
 	uint64_t words[INDEX_WORDS];
 
 	if (!lock_reader_bytes(r, address, words, sizeof(words)))
 		return false;
-	for (size_t i = 0; i < INDEX_WORDS; i++)
-		if (words[i] == there)
+	for (size_t i = 1; i < INDEX_WORDS; i++)
+		if (words[i] == table && reader_name(r, words[i - 1], true, name, LOCK_RELATION))
 			return true;
 	return false;
 }
 
 /*
- * Name the dict_table_t at @table: its first members include a name with a slash, and it has a list
- * of indexes, each of which points back to it. Return whether it is one.
+ * Name the dict_table_t at @table: its first members include a name with one slash, and behind them
+ * is a list of its indexes. Return whether it is one.
  */
 static bool reader_table(const struct lock_reader *r, uint64_t table, struct lock_info *info)
 {
+	char name[LOCK_OBJECT], index[LOCK_RELATION];
 	uint64_t words[TABLE_WORDS];
-	char name[LOCK_OBJECT];
 	bool named = false, indexed = false;
 
 	if (!lock_reader_bytes(r, table, words, sizeof(words)))
 		return false;
 	for (size_t i = 1; !named && i < TABLE_NAME_WORDS; i++)
-		named = lock_reader_string(r, words[i], name, sizeof(name)) && *name != '/' &&
-			strchr(name, '/') == strrchr(name, '/') && strchr(name, '/');
+		named = reader_name(r, words[i], false, name, sizeof(name)) && *name != '/' &&
+			strchr(name, '/') && !strchr(strchr(name, '/') + 1, '/');
 	for (size_t i = TABLE_NAME_WORDS; named && !indexed && i < TABLE_WORDS; i++)
-		indexed = words[i] != table && reader_points(r, words[i], table);
+		indexed = words[i] != table && reader_index(r, words[i], table, index);
 	if (indexed)
 		mysql_table_name(name, info->object, sizeof(info->object));
 	return indexed;
 }
 
-/* Name the dict_index_t at @index: its name precedes the pointer to its table. */
-static bool reader_index(const struct lock_reader *r, uint64_t index, struct lock_info *info)
+/* Name the dict_index_t at @index and its table. Return whether it is one. */
+static bool reader_indexed(const struct lock_reader *r, uint64_t index, struct lock_info *info)
 {
+	char name[LOCK_RELATION];
 	uint64_t words[INDEX_WORDS];
 
 	if (!lock_reader_bytes(r, index, words, sizeof(words)))
 		return false;
-	for (size_t i = 1; i < INDEX_WORDS; i++) {
-		if (!lock_reader_string(r, words[i - 1], info->index, sizeof(info->index)) ||
-		    !reader_table(r, words[i], info))
-			continue;
-		return true;
-	}
-	*info->index = '\0';
+	for (size_t i = 1; i < INDEX_WORDS; i++)
+		if (reader_name(r, words[i - 1], true, name, sizeof(name)) &&
+		    reader_table(r, words[i], info)) {
+			memcpy(info->index, name, sizeof(name));
+			return true;
+		}
 	return false;
 }
 
@@ -78,7 +95,7 @@ static void reader_row(const struct lock_reader *r, uint64_t trx, bool named,
 	    !lock_reader_bytes(r, info->lock, words, sizeof(words)) || words[0] != trx || named)
 		return;
 	for (size_t i = 1; i < LOCK_WORDS; i++)
-		if (words[i] != trx && (reader_index(r, words[i], info) ||
+		if (words[i] != trx && (reader_indexed(r, words[i], info) ||
 					reader_table(r, words[i], info)))
 			return;
 }
