@@ -23,6 +23,7 @@
 #define RESOLVE_TRIES	20		/* for the holders of a lock, one per drain */
 /* Time limit per drain for resolving holders; other records and signals wait as long. */
 #define RESOLVE_NS	100000000u
+#define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 
 /* Bytes of a file to read at most: records and signals wait as long. PostgreSQL requires 5 MB. */
 #define FIND_WORK	(64u << 20)
@@ -44,6 +45,7 @@ struct locks {
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
+	uint32_t resolve_us[OWNERS];	/* time spent in this drain for each owner's waits */
 	struct lock_poll poll;
 };
 
@@ -155,13 +157,11 @@ static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t 
 static void locks_set_deadline(struct locks *l)
 {
 	l->resolve_deadline_ns = clock_ns(CLOCK_MONOTONIC) + RESOLVE_NS;
+	memset(l->resolve_us, 0, sizeof(l->resolve_us));
 }
 
-/*
- * Resolve the holders of the awaited lock. On failure keep the previous result and return -errno;
- * -EAGAIN if the deadline of this drain has passed. @now: as for lock_info_update().
- */
-static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
+/* Read the holders of the awaited lock, see waiter_resolve(). */
+static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 {
 	const struct target *target = &l->discover.targets[w->event.target_id];
 	const struct lock_ops *ops = target->engine->lock_ops;
@@ -174,8 +174,6 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
 	void *state;
 	int err;
 
-	if (clock_ns(CLOCK_MONOTONIC) > l->resolve_deadline_ns)
-		return -EAGAIN;
 	state = locks_find(l, w->event.target_id, w->event.pid);
 	w->tries -= w->tries > 0;
 	if (!state)
@@ -199,6 +197,24 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
 		ops->relation(state, &w->event, w->info.name);
 	if (!err && w->info.nholders && (!ops->complete || ops->complete(state)))
 		w->tries = 0;
+	return err;
+}
+
+/*
+ * Resolve the holders of the awaited lock. On failure keep the previous result and return -errno;
+ * -EAGAIN if the time of this drain or, of that, of the wait's user is over. @now: as for
+ * lock_info_update().
+ */
+static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
+{
+	uint32_t *spent_us = &l->resolve_us[w->event.head.owner % OWNERS];
+	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
+	int err;
+
+	if (begun > l->resolve_deadline_ns || *spent_us > RESOLVE_USER_US)
+		return -EAGAIN;
+	err = waiter_read(l, w, now);
+	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
 	return err;
 }
 

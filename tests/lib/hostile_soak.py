@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Servers under load beside three attackers: `make soak SECONDS=180`; tests/e2e/test_soak.py has a short one.
+"""Servers under load beside four attackers: `make soak SECONDS=180`; tests/e2e/test_soak.py has a short one.
 
 The attackers have no privileges. One passes session objects that are meant to be the sessions of the servers,
 one fills the tables and the buffer, one executes programs that are named as servers, with files that are made to
-stall whoever reads them. The judge is the servers' own logs: each statement in them is shown as it was, or counted
+stall whoever reads them, one waits for locks with memory that is made to stall locks. The judge is the servers' own logs: each statement in them is shown as it was, or counted
 as lost for that server's user; and nothing else is shown of the servers.
 """
 
@@ -13,6 +13,7 @@ import glob
 import json
 import os
 import pathlib
+import platform
 import re
 import shutil
 import subprocess
@@ -29,7 +30,7 @@ from cluster import Cluster, children, wait_for
 from file_attacker import Attacker
 from mariadb import Maria, maria_server
 from stallfs import USER, StallFs, build_idle
-from tool import DBSLOWER
+from tool import DBSLOWER, FIXTURES
 
 WORD = "soak"		# in each text of the clients
 PACE_S = 0.004		# between two statements of a client
@@ -101,6 +102,44 @@ class MariaClient(Client):
         with self.server.connect() as connection:
             for text in self.texts():
                 connection.query(text)
+
+
+class LockClient(Client):
+    """Two connections, one of which waits for the lock of the other."""
+
+    def __init__(self, stop, number, server):
+        super().__init__(stop, number)
+        self.server, self.waits, self.holders = server, 0, set()
+
+    def begin(self, connection, text):
+        self.statements += 1
+        connection.send(wire.simple(f"{text} /* {WORD} {self.number} {self.statements} */"))
+
+    def ask(self, connection, text):
+        """Run a statement. Return the first column of its row, or None."""
+        self.begin(connection, text)
+        column, kind = None, None
+        while kind != b"Z":
+            kind, body = connection.one()
+            column = body[6:] if kind == b"D" else column
+        return column
+
+    def one(self):
+        holder, waiter = wire.Wire(self.server, WORD), wire.Wire(self.server, WORD)
+        self.connections += 2
+        self.holders.add(int(self.ask(holder, "select pg_backend_pid()")))
+        self.ask(waiter, "set log_lock_waits = on")
+        self.ask(waiter, "set deadlock_timeout = '10ms'")
+        for _ in range(20):
+            self.ask(holder, f"select pg_advisory_lock({self.number})")
+            self.begin(waiter, f"select pg_advisory_lock({self.number})")
+            self.waits += 1
+            self.stop.wait(0.03)
+            self.ask(holder, f"select pg_advisory_unlock({self.number})")
+            waiter.until(b"Z")
+            self.ask(waiter, f"select pg_advisory_unlock({self.number})")
+        holder.close()
+        waiter.close()
 
 
 # --- attackers
@@ -194,6 +233,26 @@ class Namesake(Attack):
         self.files.end()
 
 
+class LockForger(Attack):
+    """Processes that are servers by their symbols wait for locks, whose memory is hostile."""
+
+    def __init__(self, stop, folder):
+        super().__init__(stop)
+        self.programs = {}
+        for name, option in (("postgres", []), ("mysqld", ["-DMYSQLD"])):
+            self.programs[name] = os.path.join(folder, name)
+            subprocess.run(["gcc", "-O2", "-rdynamic", "-no-pie", "-fcf-protection=none", *option, "-o", self.programs[name],
+                            os.path.join(FIXTURES, "hostilelocks.c")], check=True)
+
+    def one(self):
+        for name, scene in (("postgres", "noise"), ("postgres", "storm"), ("mysqld", "session"), ("mysqld", "metadata")):
+            subprocess.run([self.programs[name], scene], input=b"\n", stdout=subprocess.DEVNULL, check=True, timeout=120, **USER)
+            self.did[f"{scene} of locks"] += 1
+
+    def end(self):
+        pass
+
+
 # --- the tool
 
 class Traced:
@@ -230,7 +289,36 @@ class Traced:
             return [json.loads(line) for line in f]
 
 
+class TracedLocks(Traced):
+    """The command locks on all servers."""
+
+    def __init__(self, folder):
+        self.out, self.err = os.path.join(folder, "locks.out"), os.path.join(folder, "locks.err")
+        with open(self.out, "wb") as out, open(self.err, "wb") as err:
+            self.process = subprocess.Popen([DBSLOWER, "locks", "-m", "0", "--json"], stdin=subprocess.DEVNULL, stdout=out,
+                                            stderr=err)
+        self.filter = self.process
+
+
 # --- the judge
+
+def judge_locks(cluster, offset, client, objects):
+    """Complaints about the waits of PostgreSQL's sessions: those that its log has are shown or counted as lost, no others."""
+    with open(cluster.log, "rb") as f:
+        f.seek(offset)
+        logged = [int(pid) for pid in re.findall(rb"process (\d+) still waiting for ", f.read())]
+    waits = [one for one in objects if one["type"] == "lock_wait" and one["pid"] in logged and one.get("lock") == "advisory"]
+    lost, _ = lost_of(objects[-1], os.stat(cluster.data).st_uid)
+    named = [held.get("pid") for one in waits for held in one.get("holders", [])]
+    print(f"  locks: {len(logged)} waits in PostgreSQL's log, {len(waits)} shown, {lost} events counted as lost, {len(named)} "
+          f"holders; {len(objects)} lines", flush=True)
+    if not logged or len(waits) + lost < len(logged):
+        yield f"locks: {len(logged)} waits in the log, {len(waits)} shown, {lost} lost"
+    if len(waits) > client.waits:
+        yield f"locks: {len(waits)} waits shown, of {client.waits}"
+    if set(named) - client.holders or not named:
+        yield f"locks: holders {set(named) - client.holders} are none"
+
 
 def judge(name, uid, complaints, logged, summary):
     """Complaints about one server, from those of its oracle."""
@@ -285,18 +373,24 @@ def attackers(stop, folder, victims, stall):
     names = os.path.join(folder, "names")
     os.mkdir(names)
     program = intruder.build(folder)
-    return [Forger(stop, program, victims), Filler(stop, program), Namesake(stop, program, names, stall)]
+    locks = os.path.join(folder, "locks")
+    os.mkdir(locks)
+    forgers = [LockForger(stop, locks)] if platform.machine() == "x86_64" else []	# as its program
+    return [Forger(stop, program, victims), Filler(stop, program), Namesake(stop, program, names, stall), *forgers]
 
 
 def soak(seconds, folder, cluster, maria=None, stall=True):
     """Run it with running servers. Return a list of complaints."""
     stop, complaints = threading.Event(), []
     servers = [one for one in (cluster, maria) if one]
-    traced = Traced(folder)
+    traced, locks = Traced(folder), TracedLocks(folder)
+    wait_for(lambda: locks.ready(*[one.pid for one in servers]), what="locks to attach")
     wait_for(lambda: traced.ready(*[one.pid for one in servers]), what="the tool to attach")
     time.sleep(0.5)
     offsets = [os.path.getsize(cluster.log), maria.log_size() if maria else 0]
     clients = [PostgresClient(stop, n, cluster) for n in range(2)] + [MariaClient(stop, n, maria) for n in range(2) if maria]
+    locker = LockClient(stop, 7, cluster)
+    clients.append(locker)
     attacks = attackers(stop, folder, [one.pid for one in servers], stall)
     for worker in clients + attacks:
         worker.start()
@@ -307,11 +401,14 @@ def soak(seconds, folder, cluster, maria=None, stall=True):
         print(f"  {type(attack).__name__}: " + (", ".join(f"{n} {what}" for what, n in attack.did.items()) or "nothing"))
     print(f"  {sum(one.statements for one in clients)} statements in {sum(one.connections for one in clients)} connections")
     time.sleep(1)
-    if traced.process.poll() is not None:
-        return [*complaints, f"the tool ended with {traced.process.returncode}: {traced.said()[-1000:]}"]
-    objects = traced.end()
-    if objects is None:
-        return [*complaints, f"the tool does not end after SIGTERM: {traced.said()[-1000:]}"]
+    for one in traced, locks:
+        if one.process.poll() is not None:
+            return [*complaints, f"the tool ended with {one.process.returncode}: {one.said()[-1000:]}"]
+    objects, waits = traced.end(), locks.end()
+    for one, said in (objects, traced), (waits, locks):
+        if one is None:
+            return [*complaints, f"the tool does not end after SIGTERM: {said.said()[-1000:]}"]
+    complaints += judge_locks(cluster, offsets[0], locker, waits)
     complaints += judge_postgres(cluster, offsets[0], objects)
     if maria:
         complaints += judge_maria(maria, offsets[1], objects)
