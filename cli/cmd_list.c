@@ -423,6 +423,9 @@ static void list_servers(struct list *list)
 		char cause[64];
 		int fd = process_open(server);
 
+		/* It may have ended since. */
+		if (fd < 0 && !process_runs(server->pid, engine_is_executable, &server->file))
+			continue;
 		err = fd < 0 ? fd : list_open_file(list, server->exe, fd);
 		fmt_text(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
 		if (fd >= 0 && err == -ENOENT)
