@@ -168,25 +168,38 @@ static enum spec_reason ppc_operand(const struct arch *arch, struct scan *s, str
 	return parse_indexed(arch, s, spec, !spec->base);
 }
 
-static enum spec_reason loongarch_operand(const struct arch *arch, struct scan *s,
-					  struct spec *spec)
+/* Parse the rest of BASE,OFFSET: a number, a part of an address, or an index. */
+static enum spec_reason loongarch_offset(const struct arch *arch, struct scan *s,
+					 struct spec *spec)
 {
-	enum spec_reason reason;
-
-	if (parse_immediate(arch, *s, spec)) {
-		s->p = s->end;
-		return SPEC_OK;
-	}
-	spec->value = 0;
-	reason = parse_register(arch, s, spec);
-	if (reason != SPEC_OK || !scan_char(s, ','))
-		return reason;
+	scan_blanks(s);
 	if (scan_peek(s, '%'))
 		return SPEC_PARTIAL_SYMBOL;
 	if (scan_peek(s, '$'))
 		return parse_indexed(arch, s, spec, spec->kind == SPEC_CONST);
 	spec->kind = SPEC_MEM;
 	return scan_number(s, &spec->value) ? SPEC_OK : SPEC_BAD_OPERAND;
+}
+
+/* A memory operand is BASE,OFFSET as in instructions; bcc expects it in brackets. */
+static enum spec_reason loongarch_operand(const struct arch *arch, struct scan *s,
+					  struct spec *spec)
+{
+	bool memory = scan_char(s, '[');
+	enum spec_reason reason;
+
+	if (!memory && parse_immediate(arch, *s, spec)) {
+		s->p = s->end;
+		return SPEC_OK;
+	}
+	spec->value = 0;
+	reason = parse_register(arch, s, spec);
+	if (reason == SPEC_OK && scan_char(s, ','))
+		reason = loongarch_offset(arch, s, spec);
+	if (reason != SPEC_OK || !memory)
+		return reason;
+	spec->kind = SPEC_MEM;
+	return scan_char(s, ']') ? SPEC_OK : SPEC_BAD_OPERAND;
 }
 
 const struct arch arch_ppc64 = {

@@ -579,7 +579,12 @@ ARGS = {
     "i386": (3, False, False, "4@%eax -1@8(%esp)", ["4 unsigned bytes @ ax", "1 signed   bytes @ *(sp + 8)"]),
     "aarch64": (183, True, False, "8@x0 -4@[sp, 12]", ["8 unsigned bytes @ x0", "4 signed   bytes @ *(sp + 12)"]),
     "s390x": (22, True, True, "8@%r2 -4@160(%r15)", ["8 unsigned bytes @ ", "4 signed   bytes @ *("]),
-    "ppc64": (21, True, True, "8@3 -4@112(1)", ["8 unsigned bytes @ ", "4 signed   bytes @ *("]),
+    "ppc64": (21, True, True, "8@3 -4@112(1) 4@9,10", ["8 unsigned bytes @ ", "4 signed   bytes @ *(",
+                                                       "4 unsigned bytes @ *(r9 + 0 + r10)"]),
+    "loongarch64": (258, True, False, "8@$r4 -4@$r22,-20", ["8 unsigned bytes @ $r4", "4 signed   bytes @ *($r22 - 20)"]),
+    "x31": (183, True, False, "8@x31 8@[x31, 8]", ["8 unsigned bytes @ x31 (the stack pointer or the zero register)",
+                                                   "8 unsigned bytes @ *(sp + 8)"]),
+    "thread-local": (62, True, False, "-4@%fs:x@tpoff", ["4 signed   bytes @ %fs:x@tpoff (a thread-local variable)"]),
     "mips": (8, False, True, "4@$4", ["4 unsigned bytes @ "]),
     "unknown": (0x4242, True, False, "8@anything", ["8 unsigned bytes @ ?"]),
 }

@@ -193,6 +193,8 @@ static void others(void)
 		CONSTANT("-4@-5", "-5"), CONSTANT("4@$zero", "0"), CONSTANT("4@$r0", "0"),
 		MEM("-4@$r22,-20", "*($r22 - 20)"), MEM("8@$r3,0", "*($r3 + 0)"),
 		MEM("8@$r12,$r13", "*($r12 + 0 + $r13)"), MEM("8@$r0,2032", "*(0x7f0)"),
+		MEM("-1@[$r12, 24]", "*($r12 + 24)"), MEM("1@[$r12]", "*($r12 + 0)"),
+		MEM("8@[$r12, $r13]", "*($r12 + 0 + $r13)"),
 	};
 
 	CHECK_ROWS(EM_PPC64, ppc);
@@ -294,6 +296,8 @@ static void unavailable(void)
 		{ EM_LOONGARCH, "8@$r32", SPEC_BAD_REGISTER },
 		{ EM_LOONGARCH, "8@$r12,", SPEC_BAD_OPERAND },
 		{ EM_LOONGARCH, "8@$r12,8,8", SPEC_BAD_OPERAND },
+		{ EM_LOONGARCH, "8@[$r12,8", SPEC_BAD_OPERAND },
+		{ EM_LOONGARCH, "8@[8]", SPEC_BAD_REGISTER },
 		{ EM_AARCH64, "8@x01", SPEC_BAD_REGISTER },
 		{ EM_AARCH64, "8@w", SPEC_BAD_REGISTER }, { EM_AARCH64, "8@[x0", SPEC_BAD_OPERAND },
 		{ EM_AARCH64, "8@[x0, w1, sxtw 2]", SPEC_BAD_OPERAND },
