@@ -32,7 +32,7 @@ static long read_text(char *to, unsigned int size, uint64_t address)
 static void check_loads(const struct bpf_insn *function, int n)
 {
 	struct bpf_insn insns[2 * EXPRESSION_VARIABLES + 8 + EXPRESSION_INSNS_MAX];
-	int at = 0, bytes = 8 * EXPRESSION_VARIABLES;
+	int at = 0, bytes = 8 * (EXPRESSION_VARIABLES + 1);
 	static int can = -1;
 
 	if (can < 0)
