@@ -47,6 +47,7 @@ struct engine_arg {
 	 *	{NAME:index}	.. to the variable that is the index of the element it returns
 	 *	{=NAME}		offset of the member that setter NAME stores to
 	 *	{?NAME}		offset of the pointer whose member NAME compares with a constant
+	 *	{&NAME}		offset of the member whose address NAME passes to the first call
 	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN
 	 *	%{owner}	register that holds the object, see engine_probe.member, or %arg0
 	 * NULL: always use ->fallback.

@@ -25,8 +25,8 @@
 /* How a path ends. */
 enum end_kind { END_RETURN, END_CALL };
 
-/* The member to find: returned, set, or compared with a constant. */
-enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED };
+/* The member to find: returned, set, compared with a constant, or passed by address to a call. */
+enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_PASSED };
 
 /* Execution of one path. */
 struct state {
@@ -172,6 +172,8 @@ static bool state_fork(struct state *state, const struct uop *op)
 {
 	struct state other = *state;
 
+	if (state->purpose == FIND_PASSED)
+		return true;
 	if (state->purpose == FIND_RESULT || ++state->tests > FORKS_MAX)
 		return false;
 	other.tests = state->tests;
@@ -260,6 +262,8 @@ static int state_step(struct state *state)
 	last = list.count ? &list.ops[list.count - 1] : NULL;
 	if (last && last->kind == UOP_JUMP && state_goto(state, last->target))
 		return 0;
+	if (last && last->kind == UOP_CALL && state->purpose == FIND_PASSED)
+		return state_agree(state, &state->regs[state->arch->args[0]]) ? 1 : -EINVAL;
 	if (last && (last->kind == UOP_JUMP || last->kind == UOP_LEAVE ||
 		     last->kind == UOP_RETURN)) {
 		state->end = last->kind == UOP_RETURN ? END_RETURN : END_CALL;
@@ -378,6 +382,13 @@ int accessor_body_compared(uint16_t machine, const void *code, size_t size, stru
 	return body_agreed(machine, code, size, FIND_COMPARED, out);
 }
 
+int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	int err = body_agreed(machine, code, size, FIND_PASSED, out);
+
+	return err ? err : out->kind == ACCESSOR_ADDRESS && out->offset ? 0 : -EINVAL;
+}
+
 /*
  * Find function @symbol. Return its first @max bytes at most, borrowed from
  * @elf, and their number in *@size, or NULL if there is no such function.
@@ -432,6 +443,14 @@ int accessor_read_compared(const struct elf *elf, const char *symbol, struct acc
 	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
 	return code ? accessor_body_compared(elf->machine, code, size, out) : -ENOENT;
+}
+
+int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	size_t size;
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
+
+	return code ? accessor_body_passed(elf->machine, code, size, out) : -ENOENT;
 }
 
 int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr)

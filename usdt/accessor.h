@@ -63,6 +63,12 @@ int accessor_read_setter(const struct elf *elf, const char *symbol, struct acces
 int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
+ * Read the member (an ACCESSOR_ADDRESS) whose address function @symbol passes
+ * as first argument to the first function it calls, if it does not jump before.
+ */
+int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out);
+
+/*
  * Read the link-time address of the 8-byte variable that function @symbol
  * returns; it must do nothing else.
  */
@@ -93,12 +99,13 @@ int accessor_match(const struct elf *elf, const char *symbol, const char *patter
 		   int64_t *offset);
 
 /*
- * Variants of accessor_read(), accessor_read_setter() and
- * accessor_read_compared() for the @size bytes of a body at @code.
+ * Variants of accessor_read(), accessor_read_setter(), accessor_read_compared()
+ * and accessor_read_passed() for the @size bytes of a body at @code.
  */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
+int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out);
 
 /* accessor_read_element() for the @size bytes of a body at @code, linked at @vaddr. */
 int accessor_body_element(uint16_t machine, const void *code, size_t size, uint64_t vaddr,

@@ -38,9 +38,11 @@ struct body {
 #define X86(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body, __VA_ARGS__ }
 #define X86_SET(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_setter, __VA_ARGS__ }
 #define X86_CMP(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_compared, __VA_ARGS__ }
+#define X86_PASS(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_passed, __VA_ARGS__ }
 #define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body, __VA_ARGS__ }
 #define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
 #define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
+#define ARM_PASS(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_passed, __VA_ARGS__ }
 
 /* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds) and MySQL 9.7. */
 static const struct body server_bodies[] = {
@@ -178,6 +180,13 @@ static const struct body server_bodies[] = {
 	ARM_CMP("11.8.9 thd_current_status",
 		BTI "00f871f9800000b4013442b93f1400716000005400008052c0035fd6000840b9c0035fd6",
 		EQUALS(0x63f0, 0x234, 5)),
+	/* up to the call */
+	X86_PASS("10.11 thd_decrement_pending_ops",
+		 "554889e5415641554c8dafc06400004154534883bfe8640000004889fb0f85f7b0eaff4c89efe825"
+		 "45eaff", ADDRESS(0x64c0)),
+	X86_PASS("10.11 wait_for_wakeup_ready",
+		 "554889e5415541544c8da718640000534889fb4883ec084883bf40640000000f85e56beaff4c89e7"
+		 "e863fee9ff", ADDRESS(0x6418)),
 };
 
 /* The code of other compilers, versions and options for the same members. */
@@ -195,6 +204,10 @@ static const struct body variant_bodies[] = {
 	X86("movzwl", "0fb78768010000c3", VALUE(0x168, 2)),
 	X86("movzbl", "0fb6474ac3", VALUE(0x4a, 1)),
 	X86("rep ret", "488b4768f3c3", VALUE(0x68, 8)),
+	X86_PASS("clang", "415653504889fb4c8db7c06400004883bff064000000743c488d35000000004c89f7"
+		 "ba03000000e800000000", ADDRESS(0x64c0)),
+	ARM_PASS("clang", "fd7bbea9f44f01a9fd03009108988c52f40300aa097872f91300088be90000b401000090"
+		 "e00313aa210000916200805200000094", ADDRESS(0x64c0)),
 	X86("extended registers", "4c8b87f82500004d85c07405498b4008c331c0c3",
 	    POINTER(0x25f8, 8, 8)),
 	X86("zero first", "488b97f825000031c04885d27404488b4208c3", POINTER(0x25f8, 8, 8)),
@@ -273,6 +286,11 @@ static const struct body refused_bodies[] = {
 	X86("setter read as accessor", "4889b7983b0000c3", { 0 }),
 	X86("flags clobbered before sete", "488b87a033000083b88c0000000331d20f94c0c3", { 0 }),
 	X86("%ah", "488b87a033000083b88c000000030f94c4c3", { 0 }),
+	X86_PASS("the object itself", "e800000000c3", { 0 }),
+	X86_PASS("a member's value", "488b7f68e800000000c3", { 0 }),
+	X86_PASS("the second argument", "488d7e68e800000000c3", { 0 }),
+	X86_PASS("no call", "488d7f68c3", { 0 }),
+	ARM_PASS("no call", "00a00191" RET, { 0 }),
 	X86_SET("accessor read as setter", "488b4768c3", { 0 }),
 	X86_SET("third argument", "48895768c3", { 0 }),
 	X86_SET("32 bits", "897768c3", { 0 }),
@@ -444,13 +462,13 @@ static uint32_t random_next(uint32_t *state)
 static void test_random(void)
 {
 	static const read_body reads[] = { accessor_body, accessor_body_setter,
-					   accessor_body_compared };
+					   accessor_body_compared, accessor_body_passed };
 	uint32_t seed = 1;
 
 	for (unsigned int round = 0; round < 300000; round++) {
 		struct body body = { .name = "random",
 				     .machine = round & 1 ? EM_X86_64 : EM_AARCH64,
-				     .read = reads[round % 3] };
+				     .read = reads[round / 2 % 4] };
 		unsigned char bytes[BODY_MAX];
 		size_t size = random_next(&seed) % (BODY_MAX + 1);
 
@@ -552,6 +570,8 @@ static void test_file(void)
 	      got.expected == 5);
 	CHECK(accessor_read_compared(&elf, "sample_value", &got) == -EINVAL);
 	CHECK(accessor_read_compared(&elf, "no_such_function", &got) == -ENOENT);
+	CHECK(accessor_read_passed(&elf, "sample_value", &got) == -EINVAL);
+	CHECK(accessor_read_passed(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "sample_empty", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read_setter(&elf, "no_such_function", &got) == -ENOENT);
