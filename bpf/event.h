@@ -256,7 +256,7 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 #define BREAKDOWN_NONE	(~2u)	/* none is selected */
 
 struct breakdown_wait {
-	__u32 call, count;
+	__u32 call, sleeps;
 	__u64 ns;
 };
 

@@ -205,12 +205,12 @@ INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 
 	NO_UNROLL
 	for (i = 0; i < BREAKDOWN_WAITS - 1; i++)
-		if (!t->waits[i].count || t->waits[i].call == call)
+		if (!t->waits[i].sleeps || t->waits[i].call == call)
 			break;
 	/* The verifier does not keep the loop's bound. */
 	i &= BREAKDOWN_WAITS - 1;
 	t->waits[i].call = i == BREAKDOWN_WAITS - 1 ? BREAKDOWN_OTHERS : call;
-	t->waits[i].count++;
+	t->waits[i].sleeps++;
 	t->waits[i].ns += now - t->since_ns;
 }
 

@@ -9,16 +9,12 @@
 
 #define INDENT	"    "
 
-/* Append the name of a system call, or its number if the name is unknown. */
 static void breakdown_call(struct output *out, uint32_t call)
 {
-	const char *name = call == BREAKDOWN_NO_CALL ? "page_fault" :
-			   call == BREAKDOWN_OTHERS ? "others" : breakdown_call_name(call);
+	char name[SYSCALL_NAME];
 
-	if (name)
-		output_string(out, name);
-	else
-		output_printf(out, "syscall_%u", call);
+	breakdown_call_name(call, name);
+	output_string(out, name);
 }
 
 /* A line of names and values, separated by commas. */
@@ -84,11 +80,13 @@ void breakdown_use_text(struct output *out, uint32_t used, const __u64 *use, uns
 
 static void breakdown_waits(struct output *out, const struct event_breakdown *why)
 {
-	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].sleeps; i++) {
 		output_string(out, i ? ", " : "; ");
 		breakdown_call(out, why->waits[i].call);
-		output_printf(out, " %ux ", why->waits[i].count);
+		output_char(out, ' ');
 		output_fixed(out, (why->waits[i].ns + 500) / 1000, 3);
+		output_printf(out, " in %u sleep%s", why->waits[i].sleeps,
+			      why->waits[i].sleeps == 1 ? "" : "s");
 	}
 }
 
@@ -143,10 +141,10 @@ void breakdown_parts_json(struct output *out, const __u64 *ns)
 void breakdown_waits_json(struct output *out, const struct event_breakdown *why)
 {
 	output_char(out, '[');
-	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].count; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS && why->waits[i].sleeps; i++) {
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
 		breakdown_call(out, why->waits[i].call);
-		json_number(out, "\",\"count\":", why->waits[i].count);
+		json_number(out, "\",\"sleeps\":", why->waits[i].sleeps);
 		json_number(out, ",\"ns\":", why->waits[i].ns);
 		output_char(out, '}');
 	}

@@ -10,30 +10,31 @@
 
 #include "db/engine.h"
 #include "host/arch.h"
+#include "usdt/fmt.h"
 
-/* System calls and the parts that waiting in them counts for; others count for BREAKDOWN_OTHER. */
+/*
+ * The parts that waiting in system calls counts for; in others it counts for BREAKDOWN_OTHER. On a
+ * file, the first four wait for the disk: the thread's state distinguishes that.
+ */
 static const struct {
-	uint32_t number;
-	enum breakdown_part part;
-	const char *name;
+	uint16_t number;
+	uint8_t part;
 } call_table[] = {
-#define CALL(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part, #name }
-	CALL(pread64, DISK), CALL(pwrite64, DISK), CALL(preadv, DISK), CALL(pwritev, DISK),
-	CALL(preadv2, DISK), CALL(pwritev2, DISK), CALL(io_uring_enter, DISK),
+#define CALL(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part }
+	CALL(read, NETWORK), CALL(readv, NETWORK), CALL(write, NETWORK), CALL(writev, NETWORK),
+	CALL(pwrite64, DISK), CALL(pwritev, DISK), CALL(pwritev2, DISK),
+	CALL(pread64, DISK), CALL(preadv, DISK), CALL(preadv2, DISK), CALL(io_uring_enter, DISK),
 	CALL(io_getevents, DISK), CALL(io_submit, DISK), CALL(openat, DISK),
 	CALL(truncate, DISK), CALL(ftruncate, DISK), CALL(fallocate, DISK),
 	CALL(unlinkat, DISK), CALL(mkdirat, DISK), CALL(renameat, DISK), CALL(fadvise64, DISK),
+	CALL(copy_file_range, DISK),
 	CALL(fsync, FSYNC), CALL(fdatasync, FSYNC), CALL(sync_file_range, FSYNC),
-	CALL(msync, FSYNC), CALL(syncfs, FSYNC),
+	CALL(msync, FSYNC), CALL(syncfs, FSYNC), CALL(sync, FSYNC),
 	CALL(futex, FUTEX), CALL(semtimedop, FUTEX), CALL(semop, FUTEX),
-	/* On files, the first four wait for the disk: the thread's state shows that. */
-	CALL(read, NETWORK), CALL(write, NETWORK), CALL(readv, NETWORK), CALL(writev, NETWORK),
 	CALL(recvfrom, NETWORK), CALL(sendto, NETWORK), CALL(recvmsg, NETWORK),
 	CALL(sendmsg, NETWORK), CALL(connect, NETWORK), CALL(accept4, NETWORK),
 	CALL(ppoll, NETWORK), CALL(epoll_pwait, NETWORK), CALL(sendfile, NETWORK),
 	CALL(nanosleep, SLEEP), CALL(clock_nanosleep, SLEEP), CALL(pselect6, SLEEP),
-	CALL(wait4, OTHER), CALL(mmap, OTHER), CALL(munmap, OTHER), CALL(madvise, OTHER),
-	CALL(brk, OTHER), CALL(clone, OTHER),
 #if HOST_OLD_SYSCALLS
 	CALL(select, SLEEP),
 	CALL(poll, NETWORK), CALL(epoll_wait, NETWORK),
@@ -43,22 +44,35 @@ static const struct {
 #undef CALL
 };
 
-#define CALLS	(sizeof(call_table) / sizeof(call_table[0]))
-
-enum breakdown_part breakdown_call_part(uint32_t call)
+uint32_t breakdown_call_value(uint32_t call)
 {
-	for (size_t i = 0; i < CALLS; i++)
+	for (size_t i = 0; i < sizeof(call_table) / sizeof(call_table[0]); i++)
 		if (call_table[i].number == call)
 			return call_table[i].part;
 	return BREAKDOWN_OTHER;
 }
 
-const char *breakdown_call_name(uint32_t call)
+static uint32_t call_part(uint32_t call)
 {
-	for (size_t i = 0; i < CALLS; i++)
-		if (call_table[i].number == call)
-			return call_table[i].name;
-	return NULL;
+	return breakdown_call_value(call);
+}
+
+/* Names in place of a system call's. */
+static const struct {
+	uint32_t call;
+	const char *name;
+} pseudo_table[] = {
+	{ BREAKDOWN_NO_CALL, "page_fault" }, { BREAKDOWN_OTHERS, "others" },
+};
+
+void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME])
+{
+	if (syscall_name(call, name))
+		return;
+	fmt_text(name, SYSCALL_NAME, "syscall_%u", call);
+	for (size_t i = 0; i < sizeof(pseudo_table) / sizeof(pseudo_table[0]); i++)
+		if (pseudo_table[i].call == call)
+			fmt_text(name, SYSCALL_NAME, "%s", pseudo_table[i].name);
 }
 
 const char *breakdown_part_name(enum breakdown_part part)
@@ -85,13 +99,11 @@ const char *breakdown_phase_name(enum phase phase)
 int breakdown_by_name(const char *name, enum breakdown_part *part, uint32_t *call)
 {
 	*part = BREAKDOWN_PARTS;
-	*call = strcmp(name, "page_fault") ? BREAKDOWN_NONE : BREAKDOWN_NO_CALL;
 	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		if (!strcmp(name, breakdown_part_name((enum breakdown_part)i)))
 			*part = (enum breakdown_part)i;
-	for (size_t i = 0; i < CALLS; i++)
-		if (!strcmp(name, call_table[i].name))
-			*call = call_table[i].number;
+	if (!syscall_number(name, call))
+		*call = strcmp(name, "page_fault") ? BREAKDOWN_NONE : BREAKDOWN_NO_CALL;
 	return *part == BREAKDOWN_PARTS && *call == BREAKDOWN_NONE ? -ENOENT : 0;
 }
 
@@ -161,11 +173,11 @@ static void record_trim_waits(struct event_breakdown *record, uint64_t over, boo
 {
 	int kept = 0;
 
-	for (int i = 0; i < BREAKDOWN_WAITS && record->waits[i].count; i++) {
+	for (int i = 0; i < BREAKDOWN_WAITS && record->waits[i].sleeps; i++) {
 		struct breakdown_wait wait = record->waits[i];
 		uint64_t less = over < wait.ns ? over : wait.ns;
 
-		if (!client || breakdown_call_part(wait.call) == BREAKDOWN_NETWORK) {
+		if (!client || call_part(wait.call) == BREAKDOWN_NETWORK) {
 			wait.ns -= less;
 			over -= less;
 		}
@@ -173,7 +185,7 @@ static void record_trim_waits(struct event_breakdown *record, uint64_t over, boo
 			record->waits[kept++] = wait;
 	}
 	for (; kept < BREAKDOWN_WAITS; kept++)
-		record->waits[kept].count = 0;
+		record->waits[kept].sleeps = 0;
 }
 
 /* Subtract up to @over ns from @part and its waits. Return the number subtracted. */

@@ -10,9 +10,10 @@
 #include <stdint.h>
 
 #include "bpf/event.h"
+#include "host/syscall.h"
 
-/* Return the part that waiting in system call @call of this architecture counts for. */
-enum breakdown_part breakdown_call_part(uint32_t call);
+/* Return the value of map "calls" for system call @call of this architecture. */
+uint32_t breakdown_call_value(uint32_t call);
 
 /*
  * Resolve @name: a part, a system call or "page_fault"; "futex" is a part and a call. *@part is
@@ -21,8 +22,10 @@ enum breakdown_part breakdown_call_part(uint32_t call);
  */
 int breakdown_by_name(const char *name, enum breakdown_part *part, uint32_t *call);
 
-/* Names in the output; static. Return "pread64", or NULL if the call is not in the table. */
-const char *breakdown_call_name(uint32_t call);
+/* Write "pread64", "page_fault", or "syscall_999" if @call has no name, to @name. */
+void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME]);
+
+/* Names in the output; static. */
 const char *breakdown_part_name(enum breakdown_part part);	/* "runqueue" */
 const char *breakdown_phase_name(enum phase phase);		/* "parse" */
 const char *breakdown_use_name(enum use use);			/* "shared_hit" */

@@ -204,7 +204,7 @@ static int tracer_breakdown(struct tracer *t, struct error *error)
 	if (!t->config.why)
 		return 0;
 	for (uint32_t call = 0; call < BREAKDOWN_CALLS; call++) {
-		uint32_t part = breakdown_call_part(call);
+		uint32_t part = breakdown_call_value(call);
 
 		sys_map_update(calls, &call, &part);
 	}

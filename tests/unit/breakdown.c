@@ -7,6 +7,7 @@
 #include <linux/btf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "db/engine.h"
@@ -201,7 +202,7 @@ static void parts(void)
 		got = breakdown_take(&pending, 7, 1000, duration);
 		CHECK(got && sum_of(got) == duration, "%u", (unsigned int)duration);
 		for (int i = 0; i < BREAKDOWN_WAITS; i++)
-			waited += got->waits[i].ns * !!got->waits[i].count;
+			waited += got->waits[i].ns * !!got->waits[i].sleeps;
 		CHECK(waited <= (duration < 30 ? 30 : duration), "%u", (unsigned int)duration);
 	}
 	/* The oldest one goes. */
@@ -251,9 +252,25 @@ static void sorts(void)
 
 static void calls(void)
 {
+	static const struct {
+		uint32_t call;
+		const char *name;
+	} table[] = {
+		{ SYS_read, "read" }, { SYS_fstat, "fstat" }, { SYS_preadv2, "preadv2" },
+		{ SYS_mprotect, "mprotect" }, { SYS_fallocate, "fallocate" },
+		{ SYS_io_uring_enter, "io_uring_enter" }, { 424, "pidfd_send_signal" },
+		{ 450, "set_mempolicy_home_node" }, { 469, "file_setattr" },
+		{ BREAKDOWN_CALLS - 1, "syscall_511" }, { 400, "syscall_400" },
+		{ BREAKDOWN_NO_CALL, "page_fault" }, { BREAKDOWN_OTHERS, "others" },
+	};
+	char name[SYSCALL_NAME];
+
 	for (uint32_t call = 0; call < BREAKDOWN_CALLS * 2; call++)
-		CHECK(breakdown_call_part(call) < BREAKDOWN_PARTS);
-	CHECK(!breakdown_call_name(BREAKDOWN_NO_CALL));
+		CHECK(breakdown_call_value(call) < BREAKDOWN_PARTS);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		breakdown_call_name(table[i].call, name);
+		CHECK(!strcmp(name, table[i].name), "%u: %s", table[i].call, name);
+	}
 	for (int i = 0; i < BREAKDOWN_PARTS; i++)
 		CHECK(breakdown_part_name((enum breakdown_part)i));
 	for (int i = 0; i < PHASES; i++)
@@ -268,13 +285,15 @@ static void names(void)
 	uint32_t call;
 
 	CHECK(!breakdown_by_name("futex", &part, &call) && part == BREAKDOWN_FUTEX &&
-	      !strcmp(breakdown_call_name(call), "futex"));
+	      call == SYS_futex);
 	CHECK(!breakdown_by_name("lock", &part, &call) && part == BREAKDOWN_LOCK &&
 	      call == BREAKDOWN_NONE);
 	CHECK(!breakdown_by_name("pread64", &part, &call) && part == BREAKDOWN_PARTS &&
-	      !strcmp(breakdown_call_name(call), "pread64"));
+	      call == SYS_pread64);
+	CHECK(!breakdown_by_name("mprotect", &part, &call) && call == SYS_mprotect);
 	CHECK(!breakdown_by_name("page_fault", &part, &call) && part == BREAKDOWN_PARTS &&
 	      call == BREAKDOWN_NO_CALL);
+	CHECK(breakdown_by_name("-", &part, &call) == -ENOENT);
 	CHECK(breakdown_by_name("", &part, &call) == -ENOENT && part == BREAKDOWN_PARTS &&
 	      call == BREAKDOWN_NONE);
 }
