@@ -11,6 +11,9 @@
 
 ARGUMENT(wait_event);	/* address of the server's current wait event; 0: none */
 ARGUMENT(family);	/* address common to a server and its children; 0: no parallel workers */
+ARGUMENT(commit);	/* addresses, see wait_is_commit(); 0: none */
+ARGUMENT(group_commit);
+ARGUMENT(commit_log);
 ARGUMENT(self);		/* PID as the server sees itself */
 ARGUMENT(buffers);	/* addresses of the server's counters, see enum use; 0: none */
 ARGUMENT(wal);
@@ -133,11 +136,15 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_start(void *c
 	t->part = BREAKDOWN_CPU;
 	t->call = (__u32)VALUE(call_none);
 	t->announced = 0;
+	t->argument = t->interrupted_ns = 0;
 	t->used = t->sorted = 0;
 	__builtin_memset(t->ns, 0, sizeof(t->ns) + sizeof(t->waits) + sizeof(t->phases));
 	__builtin_memset(&t->use[USE_SORTS], 0, USE_SORTINGS * sizeof(__u64));
 	t->workers.count = 0;
 	t->wait_event = arg_wait_event(ctx);
+	t->commit[0] = arg_commit(ctx);
+	t->commit[1] = arg_group_commit(ctx);
+	t->commit[2] = arg_commit_log(ctx);
 	return t;
 }
 

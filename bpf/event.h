@@ -229,8 +229,10 @@ struct grant {
 	ROW(LWLOCK, "lwlock", "... for a lock inside the server (postgresql)")	\
 	ROW(FUTEX, "futex", "... for a mutex or condition")			\
 	ROW(NETWORK, "network", "... for the client")				\
+	ROW(PIPE, "pipe", "... for a pipe")					\
 	ROW(SLEEP, "sleep", "... asleep on purpose")				\
 	ROW(IPC, "ipc", "... for another process of the server")		\
+	ROW(STOPPED, "stopped", "... stopped, traced or frozen")		\
 	ROW(OTHER, "other", "... for unknown reasons")
 
 /* All of them, in the order of the columns. */
@@ -249,11 +251,18 @@ enum phase { PHASE_PARSE, PHASE_REWRITE, PHASE_PLAN, PHASE_EXECUTE, PHASES };
 #define BREAKDOWN_LEADERS	256	/* elements of map "parallel" */
 #define BREAKDOWN_SLOTS	4096	/* elements of map "active" */
 #define BREAKDOWN_WAITS	8	/* system calls counted separately; the last one has all others */
+#define BREAKDOWN_COMMITS	3
 #define BREAKDOWN_CALLS	512	/* elements of map "calls" */
+#define IO_THREADS	32768	/* elements of map "io_threads" */
 /* Instead of a system call: */
 #define BREAKDOWN_NO_CALL	(~0u)	/* in none: a page fault */
 #define BREAKDOWN_OTHERS	(~1u)	/* any other */
 #define BREAKDOWN_NONE	(~2u)	/* none is selected */
+#define BREAKDOWN_STOP	(~3u)	/* it is stopped, whatever system call it is in */
+/* Values of map "calls": the part, and bits. */
+#define BREAKDOWN_PART		0x3f
+#define BREAKDOWN_ON_FILE	0x40	/* its file can decide the part */
+#define BREAKDOWN_WRITES	0x80	/* .. and whether it waits until the data is durable */
 
 struct breakdown_wait {
 	__u32 call, sleeps;
@@ -312,7 +321,10 @@ struct event_breakdown {
 	__u64 since_ns;			/* last change of ->part */
 	__u32 part;			/* enum breakdown_part of the time since then */
 	__u32 call;			/* system call that it waits in */
+	__u64 argument;			/* its first argument */
+	__u64 interrupted_ns;		/* of the wait in it: see wait_futex_ends() */
 	__u64 wait_event;		/* address of the server's wait event; 0: none */
+	__u64 commit[BREAKDOWN_COMMITS];	/* addresses, see wait_is_commit(); 0: none */
 	__u64 buffers, wal;		/* addresses of the server's counters; 0: none */
 	__u32 announced;		/* wait reported by the server: enum breakdown_part; or 0 */
 	__u32 used;			/* bits: members of ->use that are known */

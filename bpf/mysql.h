@@ -23,11 +23,25 @@ ARGUMENT(kind);		/* enum enum_sql_command; 0: SELECT */
 ARGUMENT(resumed);	/* state of an asynchronous command */
 ARGUMENT(connection);	/* connection ID */
 ARGUMENT(wait);		/* enum _thd_wait_type_e */
+ARGUMENT(task);		/* address of a tpool::task */
 
 CONSTANT(rows_known);
 CONSTANT(affected_known);
 CONSTANT(status_known);
 CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
+
+/*
+ * Array: thread ID % IO_THREADS → u64, kernel ID of a thread that completes I/O. If another thread
+ * displaces it, those that it wakes have waited for a futex.
+ */
+MAP(io_threads);
+
+/* tpool::task, a task for a thread of InnoDB's pool in MariaDB from 10.5 on */
+struct mysql_task {
+	__u64 methods, function, argument, group;
+};
+
+#define AIOCB_BYTES	1024	/* of a tpool::aiocb, at most */
 
 /* Return the part of wait @type: enum breakdown_part, or 0: its system call decides. */
 INLINE __u32 mysql_wait_part(__u32 type)
@@ -192,6 +206,37 @@ PROGRAM(wait_end)
 	if (t)
 		t->announced = 0;
 	return 0;
+}
+
+/*
+ * tpool::task::execute(), which calls function(argument). Those of asynchronous I/O are members of
+ * their argument, the tpool::aiocb, and in a group; no other task is both. The function of such a
+ * group's further tasks is called without execute(), by the same thread.
+ */
+PROGRAM(pool_task)
+{
+	struct mysql_task task;
+	__u64 id = bpf_get_current_pid_tgid(), address = arg_task(ctx), *thread;
+	__u32 slot = (__u32)id & (IO_THREADS - 1);
+
+	thread = bpf_map_lookup_elem(io_threads, &slot);
+	if (!thread || bpf_probe_read_user(&task, sizeof(task), (const void *)address))
+		return 0;
+	*thread = task.group && address - task.argument < AIOCB_BYTES ? id : 0;
+	return 0;
+}
+
+/*
+ * Return whether the current thread, which wakes thread @t, has completed I/O: @t has waited for a
+ * page that another thread reads or writes. A process can claim this of its own threads only.
+ */
+INLINE int mysql_completes_io(const struct event_breakdown *t)
+{
+	__u64 id = bpf_get_current_pid_tgid(), *thread;
+	__u32 slot = (__u32)id & (IO_THREADS - 1);
+
+	thread = bpf_map_lookup_elem(io_threads, &slot);
+	return thread && *thread == id && id_seen(id) >> 32 == t->pid;
 }
 
 #endif

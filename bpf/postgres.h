@@ -17,13 +17,12 @@ ARGUMENT(error_index);	/* .. and the index of the current one; -1: none */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
-/* Return the part of wait event @event: enum breakdown_part, or 0: its system call decides. */
+/* Return the part of wait event @event, or WAIT_IO, or 0: its system call decides. */
 INLINE __u32 postgres_wait_part(__u32 event)
 {
 	/* The class, the same since 10. */
 	switch (event >> 24) {
 	case 0x00:		/* none */
-	case 0x0a:		/* I/O: the system call determines the part */
 		return 0;
 	case 0x01:
 		return BREAKDOWN_LWLOCK;
@@ -36,6 +35,8 @@ INLINE __u32 postgres_wait_part(__u32 event)
 		return BREAKDOWN_IPC;
 	case 0x09:		/* timeout */
 		return BREAKDOWN_SLEEP;
+	case 0x0a:
+		return WAIT_IO;
 	}
 	return BREAKDOWN_OTHER;
 }

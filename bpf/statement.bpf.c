@@ -152,7 +152,7 @@ PROGRAM(process_exec)
 	return 0;
 }
 
-/* Return the part that the server reports for the wait of the current thread, @t; 0: none. */
+/* Return the part, or WAIT_IO, that the server reports for the wait of thread @t; 0: none. */
 INLINE __u32 server_wait_part(const struct event_breakdown *t)
 {
 	__u32 event = 0;
@@ -173,15 +173,22 @@ PROGRAM(task_switch)
 	const char *task = (const char *)args[1];
 	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state, part;
 	struct event_breakdown *t = tid ? breakdown_thread(tid) : 0;
+	__u64 argument;
 
 	if (t) {
+		argument = t->argument;
 		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
 		state = wait_task_state(ctx);
 		if (state && !VALUE(record_state))
-			t->call = wait_system_call(task);
-		if (state) {
+			wait_system_call(t, task);
+		if (state && wait_is_stopped(task, state)) {
+			t->part = BREAKDOWN_STOPPED;
+		} else if (state) {
 			part = server_wait_part(t);
-			t->part = part ? part : wait_call_part(t->call, task, state);
+			t->part = part && part != WAIT_IO ? part :
+				  wait_call_part(t, task, state, part == WAIT_IO);
+			if (t->part != BREAKDOWN_FUTEX || t->argument != argument)
+				t->interrupted_ns = 0;
 		}
 	}
 	tid = wait_task_id(ctx, VALUE(record_next), 2);
@@ -199,6 +206,22 @@ PROGRAM(task_wakeup)
 	/* Ignore the wake-up of a thread that is still running, about to sleep. */
 	if (t && breakdown_is_waiting(t))
 		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
+	return 0;
+}
+
+/*
+ * Raw tracepoint sched_waking(task) (fbd705a0c618, 4.3), or its record, in the thread that wakes
+ * the task, which shows what it has waited for.
+ */
+PROGRAM(task_waking)
+{
+	struct event_breakdown *t = breakdown_thread(wait_task_id(ctx, VALUE(record_pid), 0));
+
+	const __u64 *args = ctx;
+
+	if (t && t->part == BREAKDOWN_FUTEX)
+		wait_futex_ends(t, VALUE(record_state) ? 0 : (const char *)args[0],
+				mysql_completes_io(t));
 	return 0;
 }
 
@@ -222,6 +245,7 @@ PROGRAM(call_enter)
 		return 0;
 	call_runs(ctx, t);
 	t->call = (__u32)args[1];
+	t->argument = wait_word((const char *)args[0] + VALUE(regs_argument));
 	return 0;
 }
 

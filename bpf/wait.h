@@ -12,7 +12,19 @@
 #include "bpf/stat.h"
 
 #define TASK_UNINTERRUPTIBLE	2	/* the same in all releases */
+#define TASK_STOPPED		4
+#define TASK_TRACED		8
+#define TASK_FROZEN		0x8000	/* f5d39b020809 (6.1); before, a flag: */
+#define PF_FROZEN		0x10000
 #define TASK_STATES		0xff	/* TASK_REPORT_MAX - 1; a record has more: preempted */
+
+#define S_IFMT		0170000
+#define S_IFIFO		0010000
+#define S_IFBLK		0060000
+#define S_IFREG		0100000
+#define O_DSYNC		0010000
+#define WAIT_IO		BREAKDOWN_PARTS	/* storage or a pipe: its system call decides */
+#define COMMIT_BYTES	112	/* of a mysql_mutex_t and the mysql_cond_t after it */
 
 CONSTANT(want_waits);		/* count or send each wait, see breakdown_count_wait() */
 CONSTANT(wait_part);		/* stat --wait: the enum breakdown_part, or BREAKDOWN_PARTS */
@@ -22,10 +34,23 @@ CONSTANT(task_pid);
 CONSTANT(task_state);
 CONSTANT(task_iowait);		/* the byte that holds the bit .. */
 CONSTANT(task_iowait_mask);	/* .. and the bit; 0: not known */
+CONSTANT(task_frozen);		/* the same, of a bit: frozen by its cgroup (76f969e8948d, 5.2) */
+CONSTANT(task_frozen_mask);
+CONSTANT(task_flags);
+CONSTANT(task_works);		/* 0: not known */
 CONSTANT(task_stack);
 CONSTANT(task_helper);		/* not 0: bpf_task_pt_regs() exists (dd6e10fbd9fb, 5.15) */
 CONSTANT(stack_regs);		/* offset of the registers from the stack's base, without it */
 CONSTANT(regs_call);
+CONSTANT(regs_argument);	/* the first argument of a system call */
+/* From a file descriptor to its file. */
+CONSTANT(task_files);		/* 0: not known */
+CONSTANT(files_table);
+CONSTANT(table_size);
+CONSTANT(table_files);
+CONSTANT(file_inode);
+CONSTANT(file_flags);
+CONSTANT(inode_mode);
 /*
  * Offsets in the tracepoints' records, on kernels without BTF (341dfcf8d78e, 5.4); 0 with BTF. The
  * programs are then attached to the tracepoints of system calls, too.
@@ -36,22 +61,28 @@ CONSTANT(record_pid);		/* sched_wakeup: pid */
 
 MAP(threads);		/* hash: u32 kernel thread ID → struct event_breakdown */
 MAP(active);		/* array: thread ID % BREAKDOWN_SLOTS → u32, threads that run a statement */
-MAP(calls);		/* array: system call number → u32, enum breakdown_part */
+MAP(calls);		/* array: system call number → u32, BREAKDOWN_PART and BREAKDOWN_ON_FILE */
 
-/* Return the number of the system call that the current thread, @task, is in. */
-INLINE __u32 wait_system_call(const char *task)
+/* Return the 64-bit word of the kernel at @address; 0 if it cannot be read. */
+static __attribute__((noinline)) __u64 wait_word(const char *address)
 {
-	const char *stack = 0, *regs;
-	__u64 call = BREAKDOWN_NO_CALL;
+	__u64 word = 0;
 
-	if (VALUE(task_helper)) {
+	bpf_probe_read_kernel(&word, sizeof(word), address);
+	return word;
+}
+
+/* Set the system call that thread @t, the current one, is in; @task is its task_struct. */
+INLINE void wait_system_call(struct event_breakdown *t, const char *task)
+{
+	const char *regs;
+
+	if (VALUE(task_helper))
 		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	} else {
-		bpf_probe_read_kernel(&stack, sizeof(stack), task + VALUE(task_stack));
-		regs = stack + VALUE(stack_regs);
-	}
-	bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
-	return (__u32)call;
+	else
+		regs = (const char *)wait_word(task + VALUE(task_stack)) + VALUE(stack_regs);
+	t->call = (__u32)wait_word(regs + VALUE(regs_call));
+	t->argument = wait_word(regs + VALUE(regs_argument));
 }
 
 /*
@@ -84,15 +115,93 @@ INLINE __u32 wait_task_id(void *ctx, __u64 record, int arg)
 	return tid;
 }
 
-/* Return the part that a wait in system call @call belongs to; @state: wait_task_state(). */
-INLINE __u32 wait_call_part(__u32 call, const char *task, __u32 state)
+/*
+ * Return whether the current thread, @task, does not wait but is stopped by a signal, by its tracer
+ * or by a freezer. A record has the last as an uninterruptible wait.
+ */
+INLINE int wait_is_stopped(const char *task, __u32 state)
 {
+	unsigned char frozen = 0;
+
+	if (state & (TASK_STOPPED | TASK_TRACED | TASK_FROZEN))
+		return 1;
+	if (VALUE(record_state))
+		return 0;
+	if (state & TASK_UNINTERRUPTIBLE)
+		return !!(wait_word(task + VALUE(task_flags)) & PF_FROZEN);
+	if (VALUE(task_frozen_mask))
+		bpf_probe_read_kernel(&frozen, sizeof(frozen), task + VALUE(task_frozen));
+	return !!(frozen & VALUE(task_frozen_mask));
+}
+
+/*
+ * Return whether thread @t, in a futex, waits for other threads to make its commit durable: in a
+ * mutex or condition that is for nothing else.
+ */
+INLINE int wait_is_commit(const struct event_breakdown *t)
+{
+	for (int i = 0; i < BREAKDOWN_COMMITS; i++)
+		if (t->commit[i] && t->argument - t->commit[i] < COMMIT_BYTES)
+			return 1;
+	return 0;
+}
+
+/*
+ * Thread @t, with @task, is woken from a futex; @io: by a thread that has completed I/O. It is then
+ * for I/O that @t waited. io_uring interrupts the wait when I/O that @t has submitted completes:
+ * that counts as well, unless the wait goes on and is ended by something else.
+ */
+INLINE void wait_futex_ends(struct event_breakdown *t, const char *task, int io)
+{
+	if (!io && !(VALUE(task_works) && wait_word(task + VALUE(task_works)))) {
+		t->ns[BREAKDOWN_DISK] -= t->interrupted_ns;
+		t->ns[BREAKDOWN_FUTEX] += t->interrupted_ns;
+		t->interrupted_ns = 0;
+		return;
+	}
+	t->interrupted_ns = io ? 0 : t->interrupted_ns + bpf_ktime_get_ns() - t->since_ns;
+	t->part = BREAKDOWN_DISK;
+}
+
+/* Return the part that waiting for file descriptor @fd of @task belongs to; @known: of its call. */
+INLINE __u32 wait_file_part(const char *task, __u32 fd, __u32 known)
+{
+	const char *files = (const char *)wait_word(task + VALUE(task_files));
+	const char *table = (const char *)wait_word(files + VALUE(files_table));
+	const char *file = (const char *)wait_word(table + VALUE(table_files));
+	__u32 type;
+
+	if (fd >= (__u32)wait_word(table + VALUE(table_size)))
+		return known & BREAKDOWN_PART;
+	file = (const char *)wait_word(file + fd * 8ULL);
+	type = wait_word((const char *)wait_word(file + VALUE(file_inode)) + VALUE(inode_mode)) &
+	       S_IFMT;
+	if (type == S_IFIFO)
+		return BREAKDOWN_PIPE;
+	if (type != S_IFREG && type != S_IFBLK)
+		return known & BREAKDOWN_PART;
+	if (known & BREAKDOWN_WRITES && wait_word(file + VALUE(file_flags)) & O_DSYNC)
+		return BREAKDOWN_FSYNC;
+	return BREAKDOWN_DISK;
+}
+
+/*
+ * Return the part that the wait of the current thread, @t, belongs to; @state: wait_task_state().
+ * @io: the server reports I/O.
+ */
+INLINE __u32 wait_call_part(const struct event_breakdown *t, const char *task, __u32 state, int io)
+{
+	__u32 call = t->call;
 	__u32 *known = call < BREAKDOWN_CALLS ? bpf_map_lookup_elem(calls, &call) : 0;
-	__u32 part = known ? *known : BREAKDOWN_OTHER;
+	__u32 value = known ? *known : BREAKDOWN_OTHER, part = value & BREAKDOWN_PART;
 	unsigned char iowait = 0;
 
-	if (part == BREAKDOWN_FSYNC || part == BREAKDOWN_DISK)
+	if (value & BREAKDOWN_ON_FILE && VALUE(task_files))
+		part = wait_file_part(task, (__u32)t->argument, value);
+	if (part == BREAKDOWN_FSYNC || part == BREAKDOWN_DISK || part == BREAKDOWN_PIPE)
 		return part;
+	if (part == BREAKDOWN_FUTEX && wait_is_commit(t))
+		return BREAKDOWN_FSYNC;
 	if (VALUE(task_iowait_mask))
 		bpf_probe_read_kernel(&iowait, sizeof(iowait), task + VALUE(task_iowait));
 	if (iowait & VALUE(task_iowait_mask))
@@ -104,6 +213,9 @@ INLINE __u32 wait_call_part(__u32 call, const char *task, __u32 state)
 	if (state & TASK_UNINTERRUPTIBLE &&
 	    (part == BREAKDOWN_NETWORK || (VALUE(record_state) && !known)))
 		return BREAKDOWN_DISK;
+	/* A pipe, or an epoll that returns when another process has done the I/O. */
+	if (io && part == BREAKDOWN_NETWORK)
+		return value & BREAKDOWN_ON_FILE ? BREAKDOWN_PIPE : BREAKDOWN_DISK;
 	return part;
 }
 
@@ -147,6 +259,12 @@ INLINE int breakdown_is_waiting(const struct event_breakdown *t)
 	return t->part != BREAKDOWN_CPU && t->part != BREAKDOWN_RUNQUEUE;
 }
 
+/* Return the system call that thread @t waits in. */
+INLINE __u32 breakdown_call(const struct event_breakdown *t)
+{
+	return t->part == BREAKDOWN_STOPPED ? BREAKDOWN_STOP : t->call;
+}
+
 /*
  * Return whether the wait of thread @t belongs to its statement. In SESSION_BETWEEN the thread may
  * also wait for its client, or for work in a thread pool: only those waits count that occur in no
@@ -181,7 +299,7 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 
 	if (now <= t->since_ns || now - t->since_ns < VALUE(threshold_ns) ||
 	    (t->part != VALUE(wait_part) &&
-	     !(breakdown_is_waiting(t) && t->call == VALUE(wait_call))))
+	     !(breakdown_is_waiting(t) && breakdown_call(t) == VALUE(wait_call))))
 		return;
 	session = session_find(t->session);
 	if (!session || !breakdown_is_inside(t, session))
@@ -200,7 +318,7 @@ static __attribute__((noinline)) void breakdown_count_wait(void *ctx, struct eve
 /* Add the wait of thread @t that ends at @now to those in the same system call. */
 INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 {
-	__u32 call = t->call;
+	__u32 call = breakdown_call(t);
 	int i;
 
 	NO_UNROLL

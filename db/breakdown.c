@@ -14,15 +14,20 @@
 
 /*
  * The parts that waiting in system calls counts for; in others it counts for BREAKDOWN_OTHER. On a
- * file, the first four wait for the disk: the thread's state distinguishes that.
+ * file, the first ones may count for another part, see wait_file_part(); where that is unknown,
+ * the thread's state distinguishes storage.
  */
 static const struct {
 	uint16_t number;
 	uint8_t part;
 } call_table[] = {
 #define CALL(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part }
-	CALL(read, NETWORK), CALL(readv, NETWORK), CALL(write, NETWORK), CALL(writev, NETWORK),
-	CALL(pwrite64, DISK), CALL(pwritev, DISK), CALL(pwritev2, DISK),
+#define READ(name, part)	{ SYS_ ## name, BREAKDOWN_ ## part | BREAKDOWN_ON_FILE }
+#define WRITE(name, part)	\
+	{ SYS_ ## name, BREAKDOWN_ ## part | BREAKDOWN_ON_FILE | BREAKDOWN_WRITES }
+	READ(read, NETWORK), READ(readv, NETWORK),
+	WRITE(write, NETWORK), WRITE(writev, NETWORK),
+	WRITE(pwrite64, DISK), WRITE(pwritev, DISK), WRITE(pwritev2, DISK),
 	CALL(pread64, DISK), CALL(preadv, DISK), CALL(preadv2, DISK), CALL(io_uring_enter, DISK),
 	CALL(io_getevents, DISK), CALL(io_submit, DISK), CALL(openat, DISK),
 	CALL(truncate, DISK), CALL(ftruncate, DISK), CALL(fallocate, DISK),
@@ -41,6 +46,8 @@ static const struct {
 	CALL(open, DISK), CALL(unlink, DISK), CALL(rmdir, DISK), CALL(mkdir, DISK),
 	CALL(rename, DISK),
 #endif
+#undef WRITE
+#undef READ
 #undef CALL
 };
 
@@ -54,7 +61,7 @@ uint32_t breakdown_call_value(uint32_t call)
 
 static uint32_t call_part(uint32_t call)
 {
-	return breakdown_call_value(call);
+	return breakdown_call_value(call) & BREAKDOWN_PART;
 }
 
 /* Names in place of a system call's. */
@@ -63,6 +70,7 @@ static const struct {
 	const char *name;
 } pseudo_table[] = {
 	{ BREAKDOWN_NO_CALL, "page_fault" }, { BREAKDOWN_OTHERS, "others" },
+	{ BREAKDOWN_STOP, "stopped" },
 };
 
 void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME])

@@ -13,7 +13,7 @@
 #define REGS		"pt_regs"
 
 /* Rows that are not read from BTF follow those that are. */
-enum { ROW_HELPER = 16, ROW_STACK, ROW_STATE, ROW_NEXT, ROW_PID };
+enum { ROW_HELPER = 27, ROW_STACK, ROW_ARGUMENT, ROW_STATE, ROW_NEXT, ROW_PID, ROW_WAKING };
 
 static const struct offset {
 	const char *name;			/* of the constant */
@@ -27,6 +27,17 @@ static const struct offset {
 	{ "constant_task_state", "task_struct", "__state", "state", true, false },
 	{ "constant_task_iowait", "task_struct", "in_iowait", NULL, true, false },
 	{ "constant_task_iowait_mask", "task_struct", "in_iowait", NULL, true, true },
+	{ "constant_task_frozen", "task_struct", "frozen", NULL, false, false },
+	{ "constant_task_frozen_mask", "task_struct", "frozen", NULL, false, true },
+	{ "constant_task_flags", "task_struct", "flags", NULL, true, false },
+	{ "constant_task_works", "task_struct", "task_works", NULL, true, false },
+	{ "constant_task_files", "task_struct", "files", NULL, true, false },
+	{ "constant_files_table", "files_struct", "fdt", NULL, true, false },
+	{ "constant_table_size", "fdtable", "max_fds", NULL, true, false },
+	{ "constant_table_files", "fdtable", "fd", NULL, true, false },
+	{ "constant_file_inode", "file", "f_inode", NULL, true, false },
+	{ "constant_file_flags", "file", "f_flags", NULL, true, false },
+	{ "constant_inode_mode", "inode", "i_mode", NULL, true, false },
 	{ "constant_task_stack", "task_struct", "stack", NULL, true, false },
 	{ "constant_regs_call", REGS, HOST_SYSCALL_REGISTER, NULL, true, false },
 	{ "constant_task_read_bytes", "task_struct", "ioac.read_bytes", NULL, false, false },
@@ -42,10 +53,13 @@ static const struct offset {
 	/* Not members: offsets_from_btf() computes them. */
 	[ROW_HELPER] = { "constant_task_helper", NULL, NULL, NULL, false, false },
 	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },
+	/* The same on a thread's stack and in the tracepoint's argument. */
+	[ROW_ARGUMENT] = { "constant_regs_argument", NULL, NULL, NULL, false, false },
 	/* Fields of tracepoint records. */
 	[ROW_STATE] = { "constant_record_state", "sched_switch", "prev_state", NULL, true, false },
 	[ROW_NEXT] = { "constant_record_next", "sched_switch", "next_pid", NULL, true, false },
 	[ROW_PID] = { "constant_record_pid", "sched_wakeup", "pid", NULL, true, false },
+	[ROW_WAKING] = { "constant_record_pid", "sched_waking", "pid", NULL, true, false },
 };
 
 void kernel_offsets_none(struct object_value numbers[KERNEL_OFFSETS])
@@ -83,20 +97,26 @@ static int offsets_from_btf(struct features *features, struct object_value *numb
 }
 
 int kernel_offsets_read(struct features *features, struct object_value numbers[KERNEL_OFFSETS],
-			int events[2])
+			int events[KERNEL_EVENTS])
 {
+	int err;
+
 	kernel_offsets_none(numbers);
-	events[0] = events[1] = 0;
-	if (!offsets_from_btf(features, numbers))
+	for (size_t i = 0; i < KERNEL_EVENTS; i++)
+		events[i] = 0;
+	err = offsets_from_btf(features, numbers);
+	if (err)
+		kernel_offsets_none(numbers);
+	numbers[ROW_ARGUMENT].number = HOST_ARGUMENT_OFFSET;
+	if (!err)
 		return 0;
-	kernel_offsets_none(numbers);
 	for (size_t i = ROW_STATE; i < KERNEL_OFFSETS; i++) {
 		int id = tracefs_field(offset_table[i].structure, offset_table[i].member,
 				       &numbers[i].number);
 
 		if (id < 0)
 			return id;
-		events[i == ROW_PID] = id;
+		events[i > ROW_NEXT ? i - ROW_NEXT : 0] = id;
 	}
 	return 0;
 }

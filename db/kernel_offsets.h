@@ -9,16 +9,17 @@
 #include "loader/feature.h"
 #include "loader/linker.h"
 
-#define KERNEL_OFFSETS	21	/* constants */
+#define KERNEL_OFFSETS	34	/* constants */
+#define KERNEL_EVENTS	3
 
 /*
  * Fill @numbers with the constants' names and values. If the kernel has no usable BTF, the offsets
- * in the records of sched_switch and sched_wakeup are used instead: @events are then the numbers of
- * these events, whose records the programs must get; else 0. Return 0, or -errno if neither is
- * available.
+ * in the records of sched_switch, sched_wakeup and sched_waking are used instead: @events are then
+ * the numbers of these events, whose records the programs must get; else 0. Return 0, or -errno if
+ * neither is available.
  */
 int kernel_offsets_read(struct features *features, struct object_value numbers[KERNEL_OFFSETS],
-			int events[2]);
+			int events[KERNEL_EVENTS]);
 
 /* Fill @numbers with the constants' names and 0, for programs that do not use them. */
 void kernel_offsets_none(struct object_value numbers[KERNEL_OFFSETS]);

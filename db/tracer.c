@@ -44,6 +44,7 @@ static const struct tracepoint {
 	{ "process_exec", "sched_process_exec", false, false, false, false },
 	{ "task_switch", "sched_switch", true, false, false, false },
 	{ "task_wakeup", "sched_wakeup", true, false, false, false },
+	{ "task_waking", "sched_waking", true, false, false, false },
 	/* Require CONFIG_FTRACE_SYSCALLS; without it system calls are unknown. */
 	{ "call_exit", "sys_exit", true, false, true, true },
 	{ "call_enter", "sys_enter", true, false, true, true },
@@ -53,7 +54,7 @@ static const struct tracepoint {
 };
 
 enum {
-	TRACEPOINT_SWITCH = 3, TRACEPOINT_CALL = 6, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
+	TRACEPOINT_SWITCH = 3, TRACEPOINT_CALL = 7, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
 	TRACEPOINTS,
 };
 
@@ -146,6 +147,7 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 		  why ? LEADERS_MAX : 1, 0 },
 		{ "parallel", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_LEADERS, 0 },
 		{ "calls", BPF_MAP_TYPE_ARRAY, 4, 4, BREAKDOWN_CALLS, 0 },
+		{ "io_threads", BPF_MAP_TYPE_ARRAY, 4, 8, why ? IO_THREADS : 1, 0 },
 	};
 
 	return runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);

@@ -16,6 +16,7 @@
  * HOST_LOADERS: file names of the dynamic loaders of glibc and musl.
  * HOST_CACHE_FLAGS: flags of native libraries in ld.so.cache; glibc's sysdeps/generic/ldconfig.h.
  * HOST_SYSCALL_REGISTER: the member of struct pt_regs that contains the system call number.
+ * HOST_ARGUMENT_OFFSET: offset of a system call's first argument in struct pt_regs.
  * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
  * HOST_OPERAND64, HOST_OPERAND32, HOST_OPERAND_MEMORY: operand NAME of an asm statement that is in
  * a register, as a USDT note has it: 8 bytes, 4 bytes, the memory that it points to.
@@ -27,6 +28,7 @@
 #define HOST_LOADERS		"ld-linux-x86-64.so.2", "ld-musl-x86_64.so.1"
 #define HOST_CACHE_FLAGS	0x0303
 #define HOST_SYSCALL_REGISTER	"orig_ax"
+#define HOST_ARGUMENT_OFFSET	112
 #define HOST_OLD_SYSCALLS	1
 #define HOST_OPERAND64(name)	"%[" name "]"
 #define HOST_OPERAND32(name)	"%k[" name "]"
@@ -38,6 +40,7 @@
 #define HOST_LOADERS		"ld-linux-aarch64.so.1", "ld-musl-aarch64.so.1"
 #define HOST_CACHE_FLAGS	0x0a03
 #define HOST_SYSCALL_REGISTER	"syscallno"
+#define HOST_ARGUMENT_OFFSET	0
 #define HOST_OLD_SYSCALLS	0
 #define HOST_OPERAND64(name)	"%x[" name "]"
 #define HOST_OPERAND32(name)	"%w[" name "]"

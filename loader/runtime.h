@@ -28,7 +28,7 @@
 #define RUNTIME_OBJECTS		2
 #define RUNTIME_VALUES		96	/* limit of maps and constants */
 #define RUNTIME_MAPS		32
-#define RUNTIME_TRACEPOINTS	9
+#define RUNTIME_TRACEPOINTS	10
 
 /*
  * In map_def.flags: allocate elements when they are added, if tracing programs may do so

@@ -26,6 +26,17 @@ static const char *const mysql_dispatchers[] = {
 	DISPATCH_JB, DISPATCH_JBB, DISPATCH_J, DISPATCH_COM, NULL,
 };
 
+/*
+ * Addresses on which a session of MariaDB awaits what other threads do for its commit: m_mtx and
+ * m_cond of the THD's async_state (InnoDB's log, from 10.6 on), its LOCK_wakeup_ready and
+ * COND_wakeup_ready, and LOCK_log, one of the first members of the binary log.
+ */
+#define COMMITS(thd) \
+	{ .name = "arg_commit", .spec = "8@&{&thd_decrement_pending_ops}(" thd ")" }, \
+	{ .name = "arg_group_commit", .spec = "8@&{&_ZN3THD21wait_for_wakeup_readyEv}(" thd ")" }, \
+	{ .name = "arg_commit_log", .only_with = "_ZN3THD21wait_for_wakeup_readyEv", \
+	  .spec = "8@&mysql_bin_log(%ip)" }
+
 /* MariaDB, and MySQL 5.5 and 5.6: dispatch_command(command, THD *, packet, length, …). */
 #define COMMAND_FIRST(symbol)                                               \
 	{                                                                   \
@@ -34,6 +45,7 @@ static const char *const mysql_dispatchers[] = {
 		.args = ENGINE_ARGS(                                        \
 			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
 			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
+			COMMITS("%arg1"),                                   \
 			/* cmpl $2,thd->async_state.m_state; je */          \
 			{ .name = "arg_resumed",                            \
 			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }), \
@@ -55,6 +67,7 @@ static const char *const mysql_dispatchers[] = {
 /* The statement that ended. If there are two rows for an argument, the first is MariaDB's. */
 static const struct engine_arg ended_args[] = {
 	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
+	COMMITS("%{owner}"),
 	{ .name = "arg_text", .spec = "8@{thd_query_string}(%{owner})" },
 	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%{owner})",
 	  .fallback = -1 },
@@ -117,6 +130,11 @@ static const struct engine_arg ended_args[] = {
 	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
 
 static const struct engine_probe mysql_probes[] = {
+	{
+		.step = "task", .program = "pool_task", .function = "_ZN5tpool4task7executeEv",
+		.optional = true, .asked = ENGINE_WHY,
+		.args = ENGINE_ARGS({ .name = "arg_task", .spec = "8@%arg0", .fallback = -1 }),
+	},
 	WAITS("wait", "wait_begin", "thd_wait_begin"),
 	WAITS("wait", "wait_begin", "_Z14thd_wait_beginP3THDi"),
 	WAITS("waited", "wait_end", "thd_wait_end"),

@@ -4,9 +4,12 @@
 /proc/PID/io) and the server of a statement (EXPLAIN) is the oracle, and the clock of who holds a lock.
 """
 
+import contextlib
+import ctypes
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
@@ -25,7 +28,7 @@ from tool import DBSLOWER, ROOT, Stat, counted
 
 SLEEPS = 20
 SLOW_READS = 40 << 20	# bytes a second
-PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "sleep", "ipc", "other"}
+PARTS = {"cpu", "runqueue", "disk", "fsync", "lock", "lwlock", "futex", "network", "pipe", "sleep", "ipc", "stopped", "other"}
 
 
 def complete(traced):
@@ -146,6 +149,104 @@ def test_lock(postgres, traced):
     assert why["lock"] >= waited, (why, waited)
 
 
+@contextlib.contextmanager
+def by_signal(pid):
+    def is_stopped():
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rsplit(")", 1)[1].split()[0] == "T"
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(is_stopped, what="it to stop")
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def by_tracer(pid):
+    """ptrace(2): PTRACE_SEIZE, PTRACE_INTERRUPT and PTRACE_DETACH, which requires a stopped tracee."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    assert not libc.ptrace(0x4206, pid, None, None) and not libc.ptrace(0x4207, pid, None, None), ctypes.get_errno()
+    os.waitid(os.P_PID, pid, os.WSTOPPED | 0x40000000)	# __WALL
+    yield
+    assert not libc.ptrace(17, pid, None, None), ctypes.get_errno()
+
+
+@contextlib.contextmanager
+def by_freezer(pid):
+    """The freezer of control groups, version 2 or 1."""
+    for base, state, frozen, values in (("/sys/fs/cgroup", "cgroup.freeze", "cgroup.events", ("1", "0", "frozen 1")),
+                                        ("/sys/fs/cgroup/unified", "cgroup.freeze", "cgroup.events", ("1", "0", "frozen 1")),
+                                        ("/sys/fs/cgroup/freezer", "freezer.state", "freezer.state", ("FROZEN", "THAWED", "FROZEN"))):
+        folder = os.path.join(base, f"stop-{os.getpid()}")
+        if not os.path.exists(os.path.join(base, "cgroup.procs")):
+            continue
+        os.mkdir(folder)
+        if os.path.exists(os.path.join(folder, state)):
+            break
+        os.rmdir(folder)
+    else:
+        pytest.skip("no control groups that can be frozen")
+
+    def write(name, text, to=folder):
+        with open(os.path.join(to, name), "w", encoding="ascii") as f:
+            f.write(text)
+
+    def is_frozen():
+        with open(os.path.join(folder, frozen), encoding="ascii") as f:
+            return values[2] in f.read()
+    write("cgroup.procs", str(pid))
+    write(state, values[0])
+    wait_for(is_frozen, what="it to freeze")
+    yield
+    write(state, values[1])
+    write("cgroup.procs", str(pid), base)
+    os.rmdir(folder)
+
+
+@pytest.mark.parametrize("stop", [by_signal, by_tracer, by_freezer])
+def test_stopped(postgres, traced, stop):
+    """While it runs, and in a system call in which it waits. A record of the scheduler does not tell of a freezer."""
+    stops = []
+
+    def run(text, seen, end):
+        def work():
+            with contextlib.suppress(Exception):	# it is cancelled
+                connection.execute(text)
+        blocked = Blocked(work)
+        wait_for(lambda: postgres.psql(f"select 1 from pg_stat_activity where pid = {pid} and {seen}").stdout, what="it to run")
+        with stop(pid):
+            start = time.monotonic_ns()
+            time.sleep(0.2)
+            stops.append(time.monotonic_ns() - start)
+        end()
+        blocked.join()
+    with postgres.connect() as connection, postgres.connect() as holder:
+        pid = connection.info.backend_pid
+        run("do $$ begin loop end loop; end $$ /* runs */", "query like 'do %'", lambda: holder.execute(f"select pg_cancel_backend({pid})"))
+        holder.execute("select pg_advisory_lock(78)")
+        run("select pg_advisory_lock(78) /* sleeps */", "wait_event = 'advisory'", lambda: holder.execute("select pg_advisory_unlock(78)"))
+    ended(traced)
+    for tag, stopped_ns in zip(("runs", "sleeps"), stops):
+        one = only(traced, tag)
+        if stop is by_freezer and traced.wrap:
+            assert not one["why"]["stopped"], one
+            continue
+        assert one["why"]["stopped"] >= stopped_ns, (one, stopped_ns)
+        assert sum(wait["ns"] for wait in one["waits"] if wait["call"] == "stopped") == one["why"]["stopped"], one
+
+
+def test_pipe(postgres, traced):
+    """What COPY reads from a program, and writes to one, is not the client's."""
+    postgres.psql("create table if not exists piped (line text)", "copy piped from program 'sleep 0.2; echo line' /* reads */",
+                  "copy (select repeat('x', 1000) from generate_series(1, 300)) to program 'sleep 0.2; cat >/dev/null' /* writes */")
+    ended(traced)
+    for tag in ("reads", "writes"):
+        why = only(traced, tag)["why"]
+        if traced.wrap and not why["pipe"]:	# what the file is is not known then, unless the server says that it does I/O
+            assert why["network"] >= 150e6, why
+            continue
+        assert why["pipe"] >= 150e6 and why["network"] <= 20e6, why
+
+
 def test_network(postgres, traced):
     """A client that does not read."""
     connection = wire.Wire(postgres, "lazy")
@@ -216,8 +317,17 @@ def test_fsync(tool):
             # It is reported when the backend is idle for a while, or ends.
             connection.execute("select pg_stat_force_next_flush()")
             spent.append(wal_sync_ns(connection))
+            # Now the writes themselves wait until the disk has the data.
+            connection.execute("alter system set wal_sync_method = 'open_datasync'")
+            connection.execute("select pg_reload_conf()")
+            wait_for(lambda: connection.execute("show wal_sync_method").fetchone() == ("open_datasync",), what="the setting")
+            for n in range(5):
+                connection.execute(f"insert into log values ({n}) /* synchronous */")
         ended(traced)
-    durable = [one for one in traced.statements if "durable" in one["query"]]
+    durable = [one for one in traced.statements if "/* synchronous */" in one["query"]]
+    assert len(durable) == 5 and all(one["why"]["fsync"] > one["why"]["disk"] for one in durable), durable
+    assert all("pwrite64" in {wait["call"] for wait in one["waits"]} for one in durable), durable
+    durable = [one for one in traced.statements if "/* durable */" in one["query"]]
     assert len(durable) == 20 and all(one["use"]["wal_records"] >= 2 for one in durable), durable
     waits = [{wait["call"] for wait in one["waits"]} for one in durable]
     assert all(one["why"]["fsync"] > 0 and "fdatasync" in calls for one, calls in zip(durable, waits)), waits
@@ -572,6 +682,59 @@ def test_maria_sleep_network_and_fsync(maria, tool, wrap):
     assert one["why"]["network"] >= waited, (one, waited)
     assert "sent_bytes" not in one.get("use", {}) or one["use"]["sent_bytes"] >= 20000 * 1000, one
     assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex"}, traced.said()
+
+
+@pytest.fixture(scope="module")
+def durable_maria():
+    """A server that writes to its disk what is committed, and reads what is not in its small buffer pool."""
+    if not maria_server():
+        pytest.skip("no MariaDB server (packages mariadb-server-core, mariadb-client-core)")
+    with Maria(slow_query_log="OFF", innodb_flush_method="fsync", innodb_flush_log_at_trx_commit="1",
+               innodb_buffer_pool_size="6M", innodb_use_native_aio="ON", log_bin="ON", sync_binlog="1").init() as server:
+        server.start()
+        with server.connect() as client:
+            for text in ("create database d", *(f"create table d.t{n} engine=innodb as select 1 v" for n in range(8)),
+                         "create table d.large engine=innodb as select seq, repeat('x', 1000) x from d.seq_1_to_16000"):
+                client.query(text)
+        yield server
+
+
+def sums(statements, *tags):
+    """Nanoseconds by part, of all statements with one of the tags."""
+    found = [one for one in statements if any(tag in one["query"] for tag in tags)]
+    assert found
+    return {part: sum(one["why"][part] for one in found) for part in PARTS}
+
+
+@WAYS
+@pytest.mark.parametrize("binlog", [0, 1], ids=["log", "binlog"])
+def test_maria_commits_of_others(durable_maria, tool, wrap, binlog):
+    """Of threads that commit at once one writes the log for all. Each changes a table of its own."""
+    traced = way(tool("-p", durable_maria.pid, "-m", "0", "--json", "--why", wrap=wrap))
+
+    def work(number):
+        with durable_maria.connect() as client:
+            client.query(f"set sql_log_bin = {binlog}")
+            for n in range(30):
+                client.query(f"update d.t{number} set v = v + {n} /* commits */")
+    for thread in [Blocked(lambda n=n: work(n)) for n in range(8)]:
+        thread.join()
+    why = sums(ended(traced).statements, "commits")
+    assert why["fsync"] > 5 * why["futex"], why
+
+
+def test_maria_reads_of_others(durable_maria, tool):
+    """Pages that are read ahead are read by other threads."""
+    path = os.path.join(durable_maria.data, "d", "large.ibd")
+    with slow_reads(path, SLOW_READS) as move, open(path, "rb") as f, durable_maria.connect() as client:
+        os.fsync(f.fileno())
+        os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        move(durable_maria.pid)
+        traced = tool("-p", durable_maria.pid, "-m", "0", "--json", "--why")
+        client.query("select sum(length(x)) from d.large /* scans */")
+    one = only(ended(traced), "scans")
+    assert one["why"]["disk"] > 5 * one["why"]["futex"] and "futex" in {wait["call"] for wait in one["waits"]}, one
+    assert one["why"]["disk"] >= one["duration_ms"] * 1e6 / 2, one
 
 
 @WAYS

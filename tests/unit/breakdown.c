@@ -152,7 +152,7 @@ static void kernel(void)
 {
 	struct object_value numbers[KERNEL_OFFSETS];
 	struct features features = { .row = { { .probed = false } } };
-	int events[2], err = kernel_offsets_read(&features, numbers, events);
+	int events[KERNEL_EVENTS], err = kernel_offsets_read(&features, numbers, events);
 
 	/* Neither BTF nor tracefs may be available, or to root only, or not in an emulator. */
 	CHECK(!err || err == -ENOENT || err == -EPERM || err == -EACCES || err == -EOPNOTSUPP ||
@@ -262,11 +262,13 @@ static void calls(void)
 		{ 450, "set_mempolicy_home_node" }, { 469, "file_setattr" },
 		{ BREAKDOWN_CALLS - 1, "syscall_511" }, { 400, "syscall_400" },
 		{ BREAKDOWN_NO_CALL, "page_fault" }, { BREAKDOWN_OTHERS, "others" },
+		{ BREAKDOWN_STOP, "stopped" },
 	};
 	char name[SYSCALL_NAME];
 
 	for (uint32_t call = 0; call < BREAKDOWN_CALLS * 2; call++)
-		CHECK(breakdown_call_value(call) < BREAKDOWN_PARTS);
+		CHECK((breakdown_call_value(call) & BREAKDOWN_PART) < BREAKDOWN_PARTS);
+	CHECK(breakdown_call_value(SYS_read) == (BREAKDOWN_NETWORK | BREAKDOWN_ON_FILE));
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		breakdown_call_name(table[i].call, name);
 		CHECK(!strcmp(name, table[i].name), "%u: %s", table[i].call, name);
@@ -291,6 +293,8 @@ static void names(void)
 	CHECK(!breakdown_by_name("pread64", &part, &call) && part == BREAKDOWN_PARTS &&
 	      call == SYS_pread64);
 	CHECK(!breakdown_by_name("mprotect", &part, &call) && call == SYS_mprotect);
+	CHECK(!breakdown_by_name("stopped", &part, &call) && part == BREAKDOWN_STOPPED &&
+	      call == BREAKDOWN_NONE);
 	CHECK(!breakdown_by_name("page_fault", &part, &call) && part == BREAKDOWN_PARTS &&
 	      call == BREAKDOWN_NO_CALL);
 	CHECK(breakdown_by_name("-", &part, &call) == -ENOENT);
