@@ -38,10 +38,11 @@ static void sha1_block(struct sha1 *sha1)
 
 	memcpy(v, sha1->state, sizeof(v));
 	for (unsigned int t = 0; t < 80; t++) {
-		const uint8_t *at = sha1->block + 4 * (t & 15);
-		uint32_t next;
+		uint32_t next = 0;
 
-		w[t] = t < 16 ? (uint32_t)at[0] << 24 | at[1] << 16 | at[2] << 8 | at[3] :
+		for (unsigned int i = 4 * t; t < 16 && i < 4 * t + 4; i++)
+			next = next << 8 | sha1->block[i];
+		w[t] = t < 16 ? next :
 				sha1_rotate(w[t - 3] ^ w[t - 8] ^ w[t - 14] ^ w[t - 16], 1);
 		next = sha1_rotate(v[0], 5) + sha1_function(t, v) + v[4] + w[t];
 		memmove(v + 1, v, 4 * sizeof(*v));
