@@ -330,10 +330,11 @@ static void put_instance(const struct otlp *otlp, const struct server *server)
 		0x4d, 0x63, 0x00, 0x9a, 0x8d, 0x0f, 0x11, 0xee,
 		0xaa, 0xd7, 0x4c, 0x79, 0x6e, 0xd8, 0xe3, 0x20,
 	};
-	char name[sizeof(otlp->host) + sizeof(server->container) + sizeof(server->directory) + 16];
+	char name[sizeof(otlp->host) + sizeof(server->container) + sizeof(server->directory) + 32];
 	char text[UUID_TEXT];
-	int len = fmt_text(name, sizeof(name), "%s\n%s\n%s\n%u", otlp->host, server->container,
-			   server->directory, server->has_directory ? 0 : server->pid);
+	int len = fmt_text(name, sizeof(name), "%s\n%u\n%s\n%s\n%u", otlp->host, server->uid,
+			   server->container, server->directory,
+			   server->has_directory ? 0 : server->pid);
 
 	uuid_of_name(space, name, (size_t)len, text);
 	put_resource_string(otlp->out, "service.instance.id", text);

@@ -10,7 +10,7 @@
 
 static bool server_same(const struct server *a, const struct server *b)
 {
-	return a->target_id == b->target_id && a->pid == b->pid &&
+	return a->target_id == b->target_id && a->pid == b->pid && a->uid == b->uid &&
 	       !strcmp(a->directory, b->directory) && !strcmp(a->container, b->container);
 }
 
@@ -80,7 +80,8 @@ static const struct server *servers_find(struct servers *servers, const struct t
 					 uint32_t pid, const char *container)
 {
 	struct server key = { .target_id = target->id };
-	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1);
+	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1,
+					&key.uid);
 
 	if (len <= 0)
 		return NULL;

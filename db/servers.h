@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The servers of statements. Those that run the same file are distinguished by container and
+ * The servers of statements. Those that run the same file are distinguished by user, container and
  * working directory, which is the data directory: all processes of PostgreSQL, MySQL and MariaDB
  * have it, so that the process of a statement is enough to find its server. Other servers are
- * distinguished by process.
+ * distinguished by process. A user can choose the path in a mount namespace of his own, but not the
+ * user ID.
  */
 #ifndef DB_SERVERS_H
 #define DB_SERVERS_H
@@ -20,6 +21,7 @@ struct server {
 	uint32_t pid;			/* 0: of several processes */
 	bool has_directory;		/* ->directory is its own, see above */
 	char version[TARGET_VERSION];
+	uint32_t uid;			/* of its user */
 	char container[64];
 	char directory[256];		/* cut if longer */
 	const struct engine_brand *brand;	/* NULL: there is one only, or it is unknown */

@@ -454,12 +454,16 @@ bool process_exists(uint32_t pid)
 	return !stat(path, &st);
 }
 
-ssize_t process_directory(uint32_t pid, char *path, size_t size)
+ssize_t process_directory(uint32_t pid, char *path, size_t size, uint32_t *uid)
 {
 	char link[PROCESS_PATH];
+	struct stat st;
 	ssize_t n;
 
 	fmt_text(link, sizeof(link), "/proc/%u/cwd", pid);
+	if (lstat(link, &st))
+		return -errno;
+	*uid = st.st_uid;
 	n = readlink(link, path, size);
 	return n < 0 ? -errno : n;
 }

@@ -137,8 +137,8 @@ static void servers(void)
 {
 	static const uint8_t dns[UUID_BYTES] = { 0x6b, 0xa7, 0xb8, 0x10, 0x9d, 0xad, 0x11, 0xd1,
 						 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8 };
-	struct server server = { .version = "10.11\"", .container = "c", .directory = "/data",
-				 .pid = 7, .has_directory = true };
+	struct server server = { .version = "10.11\"", .uid = 101, .container = "c",
+				 .directory = "/data", .pid = 7, .has_directory = true };
 	struct statement st = statement("select 1");
 	char text[UUID_TEXT], name[100];
 
@@ -158,13 +158,13 @@ static void servers(void)
 	st.server = &server;
 	line(&st);
 	CHECK(has("service.name", "mariadb") && has("service.version", "10.11\\\"") &&
-	      has("service.instance.id", "64e65904-a019-5dc8-8b59-4905631780cb"), "%s", out.buf);
+	      has("service.instance.id", "2e03a705-0f5f-5f47-854a-eac5a031bf1b"), "%s", out.buf);
 	/* Without a data directory, the process is the server. */
 	server.has_directory = false;
 	*server.version = '\0';
 	line(&st);
 	CHECK(!strstr(out.buf, "service.version") &&
-	      has("service.instance.id", "f0e6a795-4a83-56dd-8cc7-2273c9b6b15e"), "%s", out.buf);
+	      has("service.instance.id", "43823a9a-9bcf-52a1-b126-edf25af9c062"), "%s", out.buf);
 	st.server = NULL;
 	CHECK(!strstr(line(&st), "service.instance.id"), "%s", out.buf);
 }
