@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +15,9 @@
 
 /* Time that a stalled reader has once the end was requested. */
 #define GRACE_MS	1000
+#define PAUSE_MS	20
 
-/* Bytes that a pipe or terminal accepts without blocking once poll() returned it as writable. */
+/* Bytes that a pipe accepts without blocking once poll() returned it as writable. */
 #define CHUNK		4096	/* PIPE_BUF */
 
 /*
@@ -41,8 +43,25 @@ static int output_wait(const struct output *out)
 	}
 }
 
+/*
+ * Wait after @stalled writes in a row that would have blocked. A terminal is writable also if there
+ * is no room for a line end, which is two bytes. Return as output_wait().
+ */
+static int output_again(const struct output *out, unsigned int stalled)
+{
+	struct pollfd stop = { .fd = out->stop_fd, .events = POLLIN };
+
+	if (stalled)
+		poll(NULL, 0, PAUSE_MS);
+	if (stalled > GRACE_MS / PAUSE_MS && poll(&stop, 1, 0) > 0)
+		return -EINTR;
+	return output_wait(out);
+}
+
 static void output_write(struct output *out, const char *data, size_t len)
 {
+	unsigned int stalled = 0;
+
 	while (len && !out->error) {
 		size_t size = out->stop_fd >= 0 && len > CHUNK ? CHUNK : len;
 		ssize_t n;
@@ -56,10 +75,11 @@ static void output_write(struct output *out, const char *data, size_t len)
 		if (n > 0) {
 			data += n;
 			len -= (size_t)n;
+			stalled = 0;
 		} else if (n == 0) {
 			out->error = -EIO;
 		} else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-			out->error = output_wait(out);
+			out->error = output_again(out, stalled++);
 		} else if (errno != EINTR) {
 			out->error = -errno;
 		}
@@ -101,10 +121,19 @@ void output_init(struct output *out, int fd)
 
 void output_stoppable(struct output *out, int stop_fd)
 {
+	char path[32];
 	struct stat st;
+	int fd;
 
-	if (!fstat(out->fd, &st) && !S_ISREG(st.st_mode))
-		out->stop_fd = stop_fd;
+	if (fstat(out->fd, &st) || S_ISREG(st.st_mode))
+		return;
+	out->stop_fd = stop_fd;
+	if (!isatty(out->fd))
+		return;
+	/* A write to a terminal may block in any case; a description of its own need not. */
+	fmt_text(path, sizeof(path), "/proc/self/fd/%d", out->fd);
+	fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	out->fd = fd < 0 ? out->fd : fd;
 }
 
 int output_flush(struct output *out)

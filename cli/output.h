@@ -28,7 +28,8 @@ void output_init(struct output *out, int fd);
 
 /*
  * Limit the time that a stalled reader can delay the end: once @stop_fd is readable, a write to a
- * pipe or terminal waits for at most one second and then fails with -EINTR.
+ * pipe or terminal waits for at most one second and then fails with -EINTR. A terminal is opened
+ * once more, until the process ends.
  */
 void output_stoppable(struct output *out, int stop_fd);
 

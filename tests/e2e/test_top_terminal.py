@@ -131,6 +131,20 @@ def test_terminal_that_does_not_read(postgres):
     assert status in (0, 1) and "3000 statements, 3000 shown, nothing lost" in said, (status, said)
 
 
+@pytest.mark.parametrize("args", [["top", "--batch", "-i", "0.01"], ["-m", "0"]], ids=["top", "slow"])
+def test_output_to_a_terminal_that_does_not_read(postgres, args):
+    """A full terminal, as after Ctrl-S, does not keep a signal from ending the tool."""
+    with Terminal(*args, "-p", postgres.pid, width=200) as terminal:
+        wait_for(lambda: b"tracing" in terminal.process.stderr.peek(), what="it to attach")
+        with postgres.connect() as connection:
+            for n in range(2000):
+                connection.pgconn.exec_(b"select 1 as name%d" % n)
+        time.sleep(0.2)
+        terminal.process.send_signal(signal.SIGTERM)
+        assert terminal.process.wait(20) == 1
+        assert "stalled" in terminal.process.stderr.read().decode()
+
+
 class Tmux:
     """A tmux server with one shell in a window for each size."""
 
