@@ -210,7 +210,7 @@ static void entry_count(struct top_entry *e, const struct top_call *call)
 /* Keep the text of @call, the slowest so far. If out of memory, keep the old one. */
 static void entry_sample(struct top_entry *e, const struct top_call *call)
 {
-	size_t len = call->text_len < TOP_TEXT - 1 ? call->text_len : TOP_TEXT - 1;
+	size_t len = call->text_len < TOP_SAMPLE ? call->text_len : TOP_SAMPLE;
 	char *sample = e->sample;
 
 	if (!call->text)

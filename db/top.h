@@ -14,8 +14,9 @@
 
 #include "bpf/event.h"
 
-#define TOP_ENTRIES	2000	/* at most 20 MB, in practice 2 or 3 */
-#define TOP_TEXT	1024	/* bytes of a text that are kept, with the NUL */
+#define TOP_ENTRIES	2000	/* at most 27 MB, in practice 2 or 3 */
+#define TOP_TEXT	1024	/* bytes of a fingerprint that are kept, with the NUL */
+#define TOP_SAMPLE	4096	/* bytes of a sample, as many as --text permits by default */
 
 /* Calls by duration, in buckets of 1/16 of their value: the error is at most 1/32. */
 struct top_histogram {

@@ -36,7 +36,7 @@ static void check_entry(const struct top_entry *e)
 		calls += e->histogram.bucket[i] & ((1ull << 48) - 1);
 	REQUIRE(calls == e->calls);
 	REQUIRE(!e->fingerprint || strlen(e->fingerprint) < TOP_TEXT);
-	REQUIRE(!e->sample || e->sample_len < TOP_TEXT);
+	REQUIRE(!e->sample || e->sample_len <= TOP_SAMPLE);
 }
 
 static void check_top(struct top *top, enum top_order order, const struct sums *want)
