@@ -101,7 +101,7 @@ static const struct column {
 	{ "", BAR + 1, 5, COLUMN_BAR },
 };
 
-#define RANK_PARTS	7		/* of the column where the time goes */
+#define RANK_PARTS	7		/* of the column of the time breakdown */
 #define RANK_MAX	11
 
 /* Write the ASCII text of a column to @cell. */
@@ -111,9 +111,6 @@ static void cell_text(char *cell, const struct top_view *view, const struct top_
 	unsigned int share = permille(e->total_ns, view->total_ns);
 
 	switch (value) {
-	case COLUMN_ENGINE:
-		strcpy(cell, e->engine ? e->engine : "");
-		break;
 	case COLUMN_BAR:
 		cell[0] = ' ';
 		memset(cell + 1, '#', BAR);
@@ -130,7 +127,7 @@ static void cell_text(char *cell, const struct top_view *view, const struct top_
 	}
 }
 
-/* The columns to show: bits by index, and bit ARRAY_SIZE(columns) for where the time goes. */
+/* The columns to show: bits by index, and bit ARRAY_SIZE(columns) for the time breakdown. */
 struct layout {
 	uint32_t shown;
 	size_t text;			/* the column of the terminal where the text begins */
@@ -181,17 +178,24 @@ static int parts_next(const __u64 *ns, uint32_t shown, int first)
 	return best;
 }
 
+static uint64_t parts_sum(const __u64 *ns)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		sum += ns[i];
+	return sum;
+}
+
 /* Append the parts of the time as far as they fit: " lock 62% cpu 20%". */
 static void row_parts(struct line *line, const struct top_view *view, const struct top_why *why)
 {
 	size_t end = line->used + PARTS_WIDTH;
+	uint64_t all = parts_sum(why->ns);
 	uint32_t shown = 0;
-	uint64_t all = 0;
 	const char *name;
 	int part;
 
-	for (int i = 0; i < BREAKDOWN_PARTS; i++)
-		all += why->ns[i];
 	while ((part = parts_next(why->ns, shown, (int)view->order - TOP_PART)) >= 0) {
 		name = breakdown_part_name((enum breakdown_part)part);
 		if (line->used + strlen(name) + 6 > end)
@@ -210,20 +214,23 @@ static void row_columns(struct line *line, const struct top_view *view,
 
 	for (size_t i = 0; i < ARRAY_SIZE(columns); i++) {
 		const struct column *column = &columns[i];
+		const char *name = NULL;
 
 		if (!(layout->shown & 1u << i))
 			continue;
 		end += column->width;
-		strcpy(cell, column->header);
-		if (e && column->value != COLUMN_DATABASE)
+		strcpy(cell, e ? "" : column->header);
+		if (e && column->value == COLUMN_ENGINE)
+			name = e->engine;
+		else if (e && column->value == COLUMN_DATABASE)
+			name = e->database;
+		else if (e)
 			cell_text(cell, view, e, column->value);
-		if (column->value < TOP_ORDERS)
+		if (column->value < TOP_ORDERS && end > strlen(cell))
 			line_pad(line, end - strlen(cell));
-		if (!e || column->value != COLUMN_DATABASE)
-			line_text(line, cell);
-		else if (e->database)
-			line_foreign(line, e->database, strlen(e->database), false,
-				     column->width - 1u);
+		line_text(line, cell);
+		if (name)
+			line_foreign(line, name, strlen(name), false, column->width - 1u);
 		line_pad(line, end);
 	}
 	if (!(layout->shown & 1u << ARRAY_SIZE(columns)))
@@ -258,9 +265,10 @@ static void list_body(struct frame *frame)
 	for (size_t i = view->first; i < view->count && frame->row < frame->end; i++) {
 		const struct top_entry *e = view->rows[i];
 
-		frame_begin(frame);
 		if (i == view->selected)
 			frame_reverse_begin(frame);
+		else
+			frame_begin(frame);
 		row_columns(&frame->line, view, &layout, e);
 		row_query(&frame->line, view, e);
 		if (i == view->selected)
@@ -302,14 +310,12 @@ static void detail_text(struct frame *frame, const char *title, const char *text
 
 static void detail_breakdown(struct frame *frame, const struct top_why *why)
 {
+	uint64_t all = parts_sum(why->ns);
 	char text[SHORT_TEXT];
 	uint32_t shown = 0;
-	uint64_t all = 0;
 	int part;
 
 	detail_text(frame, "Time breakdown:", "", 0);
-	for (int i = 0; i < BREAKDOWN_PARTS; i++)
-		all += why->ns[i];
 	while ((part = parts_next(why->ns, shown, -1)) >= 0) {
 		detail_value(frame, breakdown_part_name((enum breakdown_part)part),
 			     short_duration(text, why->ns[part]), why->ns[part], all);
@@ -388,9 +394,10 @@ static void keys_body(struct frame *frame)
 	/* The selected one is the last that fits, or above. */
 	frame->skip = view->key + 1 > rows ? view->key + 1 - rows : 0;
 	for (size_t i = 0; i < top_view_keys(view); i++) {
-		frame_begin(frame);
 		if (i == view->key)
 			frame_reverse_begin(frame);
+		else
+			frame_begin(frame);
 		line_text(&frame->line, option_order_name((enum top_order)i));
 		if (i == view->key)
 			frame_reverse_end(frame);

@@ -58,7 +58,7 @@ struct top_view {
 	size_t key;			/* TOP_KEYS: the selected one */
 	size_t skip;			/* TOP_DETAIL, TOP_HELP: lines above the first one shown */
 	bool delta, paused;
-	bool why;			/* show where the time goes */
+	bool why;			/* show the time breakdown */
 	bool typing;			/* of the filter */
 	const char *filter, *engine;	/* "", NULL: all */
 	const char *message;		/* foreign bytes */
