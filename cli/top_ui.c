@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CTRL(c)		((c) & 31)
+#define CONTROL(c)	((c) & 31)
 #define DELETE		127
 #define KEYS_MAX	64	/* at once: a paste must not keep records from being drained */
 
@@ -201,9 +201,9 @@ static void key_filter(struct top_ui *ui, int key)
 
 	if (key == '\n' || key == '\r' || key == SCREEN_ESCAPE)
 		ui->view.typing = false;
-	if (key == SCREEN_ESCAPE || key == CTRL('u'))
+	if (key == SCREEN_ESCAPE || key == CONTROL('u'))
 		len = 0;
-	if (key == DELETE || key == CTRL('h'))
+	if (key == DELETE || key == CONTROL('h'))
 		while (len && (ui->filter[--len] & 0xc0) == 0x80)
 			continue;
 	if (key >= ' ' && key < 256 && key != DELETE && len + 1 < sizeof(ui->filter))
@@ -306,7 +306,7 @@ bool top_ui_key(struct top_ui *ui, int key)
 	case 'e':
 		key_engine(ui);
 		break;
-	case CTRL('l'):
+	case CONTROL('l'):
 		screen_redraw(&ui->screen);
 		break;
 	default:
