@@ -252,6 +252,16 @@ static void marks_undo(const struct semaphores *s)
 	process_each(s->is_program, undo_each, &undo);
 }
 
+/* Return 0 if no other user can change the directory of notes, -EPERM, or another -errno. */
+static int folder_check(void)
+{
+	struct stat st;
+
+	if (lstat(FOLDER, &st))
+		return -errno;
+	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
+}
+
 /*
  * Create the note under a temporary name, so that it is not found before it is locked. Return 0 or
  * -errno.
@@ -263,6 +273,9 @@ static int note_create(struct semaphores *s, uint64_t ns_ino)
 
 	if (mkdir(FOLDER, 0700) && errno != EEXIST)
 		return -errno;
+	n = folder_check();
+	if (n)
+		return n;
 	fmt_text(temporary, sizeof(temporary), FOLDER "/.%ld_%" PRIu64, (long)getpid(), ns_ino);
 	n = fmt_text(s->path, sizeof(s->path), FOLDER "/" NOTE "%ld.%" PRIu64, (long)getpid(),
 		     ns_ino);

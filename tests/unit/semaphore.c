@@ -2,10 +2,13 @@
 /* Tests of loader/semaphore: notes of killed processes are repaired, others are left alone. */
 #include "loader/semaphore.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -301,6 +304,41 @@ static void foreign_notes_are_left(void)
 	CHECK(repaired("%s", 0622, false, &removed) == 3 && !removed);
 }
 
+/* Open semaphores in a /run of our own, in which the directory is @uid's and of @mode. */
+static int opened(uid_t uid, mode_t mode)
+{
+	struct semaphores s = { .on = false };
+	int status = 0;
+	pid_t child = fork();
+
+	if (!child) {
+		int err;
+
+		if (unshare(CLONE_NEWNS) || mount("", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+		    mount("run", "/run", "tmpfs", 0, NULL) || mkdir(FOLDER, mode) ||
+		    chown(FOLDER, uid, uid))
+			_exit(255);
+		err = semaphores_open(&s);
+		semaphores_close(&s);
+		_exit(-err);
+	}
+	waitpid(child, &status, 0);
+	return WEXITSTATUS(status);
+}
+
+/* Notes that others can rename could be removed, or repaired twice. */
+static void directory_of_others_is_refused(void)
+{
+	const char *why = forbidden();
+
+	if (why || opened(0, 0700) == 255) {
+		SKIP(why ? why : "no mount namespaces");
+		return;
+	}
+	CHECK(!opened(0, 0700) && !opened(0, 0755));
+	CHECK(opened(1001, 0700) == EPERM && opened(0, 0777) == EPERM);
+}
+
 int main(void)
 {
 	umask(0);
@@ -310,5 +348,6 @@ int main(void)
 	RUN(other_memory_is_left);
 	RUN(memory_is_of_one_program);
 	RUN(foreign_notes_are_left);
+	RUN(directory_of_others_is_refused);
 	return check_done();
 }
