@@ -140,11 +140,6 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 		summary->table_full += cmd->table.unsummed;
 }
 
-static void cmd_locks_json(struct loop *loop, const struct summary *summary)
-{
-	locks_json_summary(&loop->out, summary);
-}
-
 static int cmd_locks_drain(struct loop *loop)
 {
 	return locks_drain(((struct cmd_locks *)loop)->locks);
@@ -172,7 +167,7 @@ static const struct loop_ops cmd_locks_ops = {
 	.noun = "waits", .report = LOOP_REPORT_EVENTS,
 	.begin = locks_begin, .drain = cmd_locks_drain, .sleep = cmd_locks_sleep,
 	.running = cmd_locks_running, .detach = cmd_locks_detach, .finish = cmd_locks_finish,
-	.summary = cmd_locks_summary, .json = cmd_locks_json,
+	.summary = cmd_locks_summary,
 };
 
 /* Open the file of --dot, so that a failure is reported before anything is traced. */

@@ -120,7 +120,8 @@ static void slow_summary(struct loop *loop, struct summary *summary)
 }
 
 static const struct loop_ops slow_ops = {
-	.noun = "statements", .report = LOOP_REPORT_TEXTS,
+	.noun = "statements", .losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.report = LOOP_REPORT_TEXTS,
 	.begin = slow_begin, .drain = tracing_drain, .sleep = tracing_sleep, .tick = slow_tick,
 	.running = tracing_running, .detach = tracing_detach, .finish = slow_finish,
 	.summary = slow_summary,

@@ -249,7 +249,8 @@ static void stat_summary(struct loop *loop, struct summary *summary)
 }
 
 static const struct loop_ops stat_ops = {
-	.noun = "statements", .begin = stat_begin, .drain = tracing_drain, .tick = stat_tick,
+	.noun = "statements", .losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.begin = stat_begin, .drain = tracing_drain, .tick = stat_tick,
 	.detach = tracing_detach, .finish = stat_finish, .summary = stat_summary,
 };
 

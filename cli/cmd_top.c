@@ -258,7 +258,8 @@ static void cmd_top_summary(struct loop *loop, struct summary *summary)
 }
 
 static const struct loop_ops cmd_top_ops = {
-	.noun = "statements", .begin = cmd_top_begin, .drain = tracing_drain,
+	.noun = "statements", .losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.begin = cmd_top_begin, .drain = tracing_drain,
 	.tick = cmd_top_tick, .detach = cmd_top_detach, .finish = cmd_top_finish,
 	.summary = cmd_top_summary,
 };

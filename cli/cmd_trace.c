@@ -15,7 +15,6 @@
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
-#include "cli/summary.h"
 #include "cli/trace_print.h"
 #include "db/engines.h"
 #include "host/file.h"
@@ -417,25 +416,10 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 	};
 }
 
-static void trace_json(struct loop *loop, const struct summary *summary)
-{
-	struct output *out = &loop->out;
-
-	json_number(out, "{\"type\":\"summary\",\"hits\":", summary->statements);
-	json_number(out, ",\"printed\":", summary->printed);
-	json_number(out, ",\"lost\":{\"ring_full\":", summary->ring_full);
-	json_number(out, ",\"table_full\":", summary->table_full);
-	json_number(out, ",\"text_unreadable\":", summary->text_unreadable);
-	json_number(out, ",\"text_truncated\":", summary->text_truncated);
-	json_number(out, ",\"value_unreadable\":", summary->value_unreadable);
-	json_number(out, ",\"undecided\":", summary->undecided);
-	summary_json_end(out, summary);
-}
-
 static const struct loop_ops trace_ops = {
-	.noun = "hits", .report = LOOP_REPORT_EVENTS, .drain = trace_drain, .sleep = trace_sleep,
+	.noun = "hits", .losses = SUMMARY_TEXTS | SUMMARY_VALUES,
+	.report = LOOP_REPORT_EVENTS, .drain = trace_drain, .sleep = trace_sleep,
 	.detach = trace_detach, .finish = trace_finish, .summary = trace_summary,
-	.json = trace_json,
 };
 
 static int trace_run(struct trace *trace)

@@ -4,7 +4,6 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/locks_wait.h"
-#include "cli/summary.h"
 #include "db/postgres/names.h"
 
 static void json_text(struct output *out, const struct lock_backend *backend)
@@ -130,13 +129,4 @@ void locks_json_sums(struct output *out, const struct locks_table *table)
 {
 	for (size_t i = 0; i < table->nsums; i++)
 		json_sum(out, &table->sums[i]);
-}
-
-void locks_json_summary(struct output *out, const struct summary *summary)
-{
-	json_number(out, "{\"type\":\"summary\",\"waits\":", summary->statements);
-	json_number(out, ",\"printed\":", summary->printed);
-	json_number(out, ",\"lost\":{\"ring_full\":", summary->ring_full);
-	json_number(out, ",\"table_full\":", summary->table_full);
-	summary_json_end(out, summary);
 }

@@ -11,7 +11,4 @@ void locks_json_wait(struct output *out, const struct lock_wait *wait);
 /* Append a line for each sum in @table. */
 void locks_json_sums(struct output *out, const struct locks_table *table);
 
-/* Append the line that ends the output; ->statements are waits. */
-void locks_json_summary(struct output *out, const struct summary *summary);
-
 #endif

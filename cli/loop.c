@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "cli/message.h"
-#include "cli/summary.h"
 #include "host/clock.h"
 
 #define NAP_MAX_MS	20
@@ -221,10 +220,7 @@ static int loop_summary(struct loop *loop, int err)
 
 	ops->summary(loop, &summary);
 	if (!err && loop->options.json) {
-		if (ops->json)
-			ops->json(loop, &summary);
-		else
-			summary_json(&loop->out, &summary);
+		summary_json(&loop->out, ops->noun, ops->losses, &summary);
 	}
 	if (!err)
 		err = output_flush(&loop->out);

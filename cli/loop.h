@@ -11,6 +11,7 @@
 #define CLI_LOOP_H
 
 #include "cli/start.h"
+#include "cli/summary.h"
 #include "db/statement.h"
 #include "loader/error.h"
 
@@ -28,6 +29,7 @@ enum loop_report {
 /* Functions of a command. They receive the loop, the first member of the command's state. */
 struct loop_ops {
 	const char *noun;		/* of the events in the summary: "statements" */
+	unsigned int losses;		/* in JSON, SUMMARY_* */
 	enum loop_report report;
 	/* Print the head of the output, once a file is traced. */
 	void (*begin)(struct loop *loop);
@@ -48,8 +50,6 @@ struct loop_ops {
 	int (*finish)(struct loop *loop, int *err);
 	/* Fill @summary. */
 	void (*summary)(struct loop *loop, struct summary *summary);
-	/* Print @summary as JSON. NULL: summary_json(). */
-	void (*json)(struct loop *loop, const struct summary *summary);
 };
 
 struct loop {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/summary.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "cli/json.h"
 
 /* The names of losses in JSON. */
@@ -11,6 +14,11 @@ static const char *const summary_names[COUNTERS] = {
 	[LOST_UNDECIDED] = "undecided",
 };
 
+static void summary_loss(struct output *out, const char *key, uint64_t count, bool first)
+{
+	output_printf(out, "%s\"%s\":%llu", first ? "" : ",", key, (unsigned long long)count);
+}
+
 static void summary_user(struct output *out, const struct owner_losses *user)
 {
 	json_number(out, "{\"uid\":", user->uid);
@@ -18,31 +26,45 @@ static void summary_user(struct output *out, const struct owner_losses *user)
 		output_string(out, ",\"several\":true");
 	for (int i = 0; i < COUNTERS; i++)
 		if (summary_names[i] && user->lost[i])
-			output_printf(out, ",\"%s\":%llu", summary_names[i],
-				      (unsigned long long)user->lost[i]);
+			summary_loss(out, summary_names[i], user->lost[i], false);
 	output_char(out, '}');
 }
 
-void summary_json_end(struct output *out, const struct summary *summary)
+/* The members of "lost", in order. */
+static const struct {
+	const char *key;
+	size_t offset;
+	unsigned int group;		/* 0: always */
+} summary_losses[] = {
+	{ "ring_full", offsetof(struct summary, ring_full), 0 },
+	{ "table_full", offsetof(struct summary, table_full), 0 },
+	{ "who_unknown", offsetof(struct summary, who_unknown), SUMMARY_SESSIONS },
+	{ "start_without_end", offsetof(struct summary, start_without_end), SUMMARY_SESSIONS },
+	{ "end_without_start", offsetof(struct summary, end_without_start), SUMMARY_SESSIONS },
+	{ "text_unreadable", offsetof(struct summary, text_unreadable), SUMMARY_TEXTS },
+	{ "text_truncated", offsetof(struct summary, text_truncated), SUMMARY_TEXTS },
+	{ "value_unreadable", offsetof(struct summary, value_unreadable), SUMMARY_VALUES },
+	{ "undecided", offsetof(struct summary, undecided), SUMMARY_VALUES },
+};
+
+void summary_json(struct output *out, const char *noun, unsigned int groups,
+		  const struct summary *summary)
 {
+	output_printf(out, "{\"type\":\"summary\",\"%s\":%llu", noun,
+		      (unsigned long long)summary->statements);
+	json_number(out, ",\"printed\":", summary->printed);
+	output_string(out, ",\"lost\":{");
+	for (size_t i = 0; i < sizeof(summary_losses) / sizeof(summary_losses[0]); i++) {
+		uint64_t count;
+
+		memcpy(&count, (const char *)summary + summary_losses[i].offset, sizeof(count));
+		if (!summary_losses[i].group || summary_losses[i].group & groups)
+			summary_loss(out, summary_losses[i].key, count, !i);
+	}
 	output_string(out, summary->users.n ? "},\"lost_by_user\":[" : "}");
 	for (size_t i = 0; i < summary->users.n; i++) {
 		output_string(out, i ? "," : "");
 		summary_user(out, &summary->users.user[i]);
 	}
 	output_string(out, summary->users.n ? "]}\n" : "}\n");
-}
-
-void summary_json(struct output *out, const struct summary *summary)
-{
-	json_number(out, "{\"type\":\"summary\",\"statements\":", summary->statements);
-	json_number(out, ",\"printed\":", summary->printed);
-	json_number(out, ",\"lost\":{\"ring_full\":", summary->ring_full);
-	json_number(out, ",\"table_full\":", summary->table_full);
-	json_number(out, ",\"who_unknown\":", summary->who_unknown);
-	json_number(out, ",\"start_without_end\":", summary->start_without_end);
-	json_number(out, ",\"end_without_start\":", summary->end_without_start);
-	json_number(out, ",\"text_unreadable\":", summary->text_unreadable);
-	json_number(out, ",\"text_truncated\":", summary->text_truncated);
-	summary_json_end(out, summary);
 }

@@ -6,10 +6,13 @@
 #include "cli/output.h"
 #include "db/statement.h"
 
-/* Append the line with the counters of statements and of losses. */
-void summary_json(struct output *out, const struct summary *summary);
+/* Groups of losses that a command has, beside those of the buffer and the tables. */
+#define SUMMARY_SESSIONS	0x1	/* sessions, and starts and ends of statements */
+#define SUMMARY_TEXTS		0x2
+#define SUMMARY_VALUES		0x4	/* values and conditions of probes */
 
-/* Append the end of that line, after the members of "lost": the losses by user, if any. */
-void summary_json_end(struct output *out, const struct summary *summary);
+/* Append the line with the number of @noun ("statements") and the losses: of @groups, by user. */
+void summary_json(struct output *out, const char *noun, unsigned int groups,
+		  const struct summary *summary);
 
 #endif

@@ -701,7 +701,7 @@ static void json_lines(void)
 		      "\"truncated\":true,\"query_base64\":\"/+KC\"}\n"), "%s", seen);
 
 	sink_start();
-	summary_json(&sink, &sum);
+	summary_json(&sink, "statements", SUMMARY_SESSIONS | SUMMARY_TEXTS, &sum);
 	sink_take();
 	CHECK(!strcmp(seen, "{\"type\":\"summary\",\"statements\":10,\"printed\":9,\"lost\":"
 		      "{\"ring_full\":8,\"table_full\":7,\"who_unknown\":2,"
