@@ -10,6 +10,7 @@
 #define SCAN_SHARE	100		/* they take at most 1/SCAN_SHARE of the time */
 #define MISSED_NS	1000000000u	/* the same if a process is known to be missing */
 #define MISSED_SHARE	4
+#define USER_NS		50000000u	/* of reading files of one user in a scan */
 
 /* Called while a file is read: handle the records that have come. Return whether to stop. */
 static bool arrivals_pause(void *arg)
@@ -43,12 +44,16 @@ void arrivals_put(struct arrivals *arrivals, const struct event_exec *exec)
 static int arrivals_process(void *arg, const struct process *process)
 {
 	struct arrivals *arrivals = arg;
+	struct discover *d = arrivals->discover;
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
 
+	if (!share_has_time(&d->share, process))
+		return 0;
 	if (arrivals->all)
-		discover_executed(arrivals->discover,
-				  &(struct event_exec){ .session.pid = process->pid });
+		discover_executed(d, &(struct event_exec){ .session.pid = process->pid });
 	else
-		discover_running(arrivals->discover, process);
+		discover_running(d, process);
+	share_spend(&d->share, process, clock_ns(CLOCK_MONOTONIC) - begin_ns);
 	return arrivals_pause(arrivals);
 }
 
@@ -71,6 +76,7 @@ static void arrivals_scan(struct arrivals *arrivals, uint64_t begin_ns)
 	arrivals->all = missed;
 	arrivals->missed = false;
 	share_make_room(&d->share, d->targets, d->ntargets, &d->common.pause);
+	share_begin(&d->share, USER_NS);
 	process_each(engine_is_executable, arrivals_process, arrivals);
 	arrivals->scanned_ns = clock_ns(CLOCK_MONOTONIC);
 	arrivals->took_ns = arrivals->scanned_ns - begin_ns;

@@ -17,7 +17,9 @@
 #include "usdt/fmt.h"
 
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
-#define SHARE_FIRST	4	/* files of each user, before any has more */
+#define SHARE_FIRST	4	/* files of each user, before any has more .. */
+#define TIME_FIRST_NS	100000000u	/* .. and the time of reading files */
+#define TIME_NS		5000000000u	/* of reading files of one user at the start */
 #define SHARE		256	/* files of one user */
 #define SHARE_SLOW	64	/* .. if they are not detached at once */
 #define LOADING_TRIES	40
@@ -311,24 +313,17 @@ struct scan {
 	bool more;			/* .. and there are others */
 };
 
-/* Attach to @process if it is a wanted server. Keep the first failure and go on. */
-static int scan_each(void *arg, const struct process *process)
+/* Attach to @process if it is a wanted server. Keep the first failure. */
+static void scan_process(struct scan *scan, const struct process *process)
 {
-	struct scan *scan = arg;
 	struct discover *d = scan->discover;
 	struct error error = { .kind = ERROR_NONE };
 	const char *engine;
 	int err;
 
-	if (runtime_stopped(d->runtime))
-		return 0;
-	if (scan->first && !share_allows(&d->share, d->targets, d->ntargets, process)) {
-		scan->more = true;
-		return 0;
-	}
 	engine = discover_engine(d, process);
 	if (!engine || !discover_has_share(d, process))
-		return 0;
+		return;
 	err = discover_attach_process(d, engine, process, &error);
 	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && !scan->err && process_is_named(process)) {
@@ -337,6 +332,23 @@ static int scan_each(void *arg, const struct process *process)
 		error.log = NULL;
 	}
 	error_clear(&error);
+}
+
+static int scan_each(void *arg, const struct process *process)
+{
+	struct scan *scan = arg;
+	struct discover *d = scan->discover;
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
+
+	if (runtime_stopped(d->runtime))
+		return 0;
+	if (!share_has_time(&d->share, process) ||
+	    (scan->first && !share_allows(&d->share, d->targets, d->ntargets, process))) {
+		scan->more = true;
+		return 0;
+	}
+	scan_process(scan, process);
+	share_spend(&d->share, process, clock_ns(CLOCK_MONOTONIC) - begin_ns);
 	return 0;
 }
 
@@ -350,9 +362,11 @@ static int discover_scan(struct discover *d, struct error *error)
 	int err;
 
 	d->share.files = SHARE_FIRST;
+	share_begin(&d->share, TIME_FIRST_NS);
 	err = process_each(engine_is_executable, scan_each, &scan);
 	d->share.files = d->runtime->method == ATTACH_MULTI ? SHARE : SHARE_SLOW;
 	scan.first = false;
+	share_begin(&d->share, TIME_NS);
 	if (!err && scan.more)
 		err = process_each(engine_is_executable, scan_each, &scan);
 	if (err)

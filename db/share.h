@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Shares: how many files may be attached for the processes of one user. Attaching and detaching
- * take time for each file, and no user is to delay them for another one. Root has no limit.
+ * Shares: how many files may be attached for the processes of one user, and how long reading them
+ * may take in a scan of all processes. Attaching, detaching and reading take time for each file,
+ * and no user is to delay them for another one. Root has no limit.
  */
 #ifndef DB_SHARE_H
 #define DB_SHARE_H
@@ -9,13 +10,29 @@
 #include "db/target.h"
 
 #define SHARE_REFUSED	32
+#define SHARE_USERS	64
 
 /* Without a limit if all zero. */
 struct share {
 	size_t files;			/* of one user at most; 0: no limit */
 	uint32_t refused[SHARE_REFUSED];	/* users who have had more */
 	size_t nrefused;
+	uint64_t time_ns;		/* for one user in the current scan */
+	struct share_user {
+		uint32_t uid;
+		uint64_t ns;		/* spent; of further users the last one has the sum */
+	} users[SHARE_USERS];
+	size_t nusers;
 };
+
+/* Begin a scan of all processes, in which reading the files of one user may take @time_ns. */
+void share_begin(struct share *share, uint64_t time_ns);
+
+/* Return whether the file of @process may be read in this scan: one more than fit into the time. */
+bool share_has_time(struct share *share, const struct process *process);
+
+/* Add @ns to the time of the user of @process. */
+void share_spend(struct share *share, const struct process *process, uint64_t ns);
 
 /* Return whether a further file may be attached for the user of @process. */
 bool share_allows(const struct share *share, const struct target *targets, size_t ntargets,

@@ -28,6 +28,7 @@ uint64_t fake_clock_ns(clockid_t clock);
 
 static uint64_t now_ns, check_ns;		/* the time, and how long a check takes */
 static unsigned int drains, scans, pauses, running;
+static uint32_t users_last;		/* processes up to this PID are of an ordinary user */
 static uint32_t seen[4 * ARRIVALS_MAX];
 static size_t nseen;
 static bool stop, reads;			/* the tool is to end; a check reads a file */
@@ -65,8 +66,10 @@ int fake_each(bool (*is_program)(const char *name),
 
 	CHECK(is_program == engine_is_executable);
 	scans++;
-	while (!ret && ++process.pid <= 10)
+	while (!ret && ++process.pid <= 10) {
+		process.uid = process.pid <= users_last ? 1001 : 0;
 		ret = each(arg, &process);
+	}
 	return ret;
 }
 
@@ -213,9 +216,13 @@ static void all_processes(void)
 	stop = true;
 	CHECK(!arrivals_check(&arrivals) && scans == 2 && running == 11, "%u", running);
 	stop = false;
+	users_last = 5;
+	now_ns += 100 * (uint64_t)SCAN_NS;
+	CHECK(!arrivals_check(&arrivals) && scans == 3 && running == 11 + 8, "%u", running);
+	users_last = 0;
 	filter = (struct server_filter){ .pids = &pid, .npids = 1 };
 	now_ns += 100 * (uint64_t)SCAN_NS;
-	CHECK(!arrivals_check(&arrivals) && scans == 2, "all servers are known");
+	CHECK(!arrivals_check(&arrivals) && scans == 3, "all servers are known");
 }
 
 int main(void)

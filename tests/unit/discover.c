@@ -30,6 +30,9 @@
 #define unused_attached		tested_unused_attached
 #define unused_detach		tested_unused_detach
 #define discover_running	tested_running
+#define share_begin		tested_share_begin
+#define share_has_time		tested_share_has_time
+#define share_spend		tested_share_spend
 #define share_allows		tested_share_allows
 #define share_refuse		tested_share_refuse
 #define share_make_room		tested_share_make_room
@@ -73,6 +76,7 @@ static struct fake_file {
 	ino_t ino;
 	enum error_kind refused;	/* why its probes are unusable; ERROR_NONE: they are fine */
 	bool attached;
+	uint64_t takes_ns;		/* to read it */
 } files[FILES_MAX];
 
 static struct fake_process {
@@ -195,6 +199,7 @@ static const struct engine *fake_detect_process(struct detect *detect,
 	const struct engine *engine = engines_by_file(slash ? slash + 1 : process->exe);
 
 	(void)detect;
+	now_ns += file ? file->takes_ns : 0;
 	return engine ? engine : file && file->exports ? engines_by_name(file->exports) : NULL;
 }
 
@@ -735,6 +740,32 @@ static void shares(void)
 	free((void *)(uintptr_t)filter.paths);
 }
 
+/* Many files of a user that take long to read, none of which is a server. */
+static void slow_files(void)
+{
+	static char paths[100][32];
+	const struct server_filter filter = { .engine = NULL };
+	uint64_t begin_ns = now_ns;
+	struct error error = { 0 };
+	struct discover d;
+
+	make_world();
+	nprocesses = 1;
+	for (uint32_t i = 0; i < 100; i++) {
+		snprintf(paths[i], sizeof(paths[i]), "/slow%u/program", i);
+		add_file(paths[i], NULL, NULL);
+		files[nfiles - 1].takes_ns = 900000000;
+		add_process(100 + i, 1, paths[i]);
+		processes[nprocesses - 1].uid = 1001;
+	}
+	add_process(900, 1, "/pg/postgres");
+	processes[nprocesses - 1].uid = 26;
+	CHECK(!find(&d, &filter, &error));
+	EXPECT("/pg/postgres");
+	CHECK(now_ns - begin_ns < 7000000000u, "%ju", (uintmax_t)(now_ns - begin_ns));
+	close_all(&d, &error);
+}
+
 static void rewritten(void)
 {
 	const struct server_filter filter = { .engine = "mysql" };
@@ -790,6 +821,7 @@ int main(void)
 	RUN(by_loader);
 	RUN(unreported);
 	RUN(shares);
+	RUN(slow_files);
 	RUN(rewritten);
 	RUN(unused);
 	return check_done();
