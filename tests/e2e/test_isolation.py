@@ -44,8 +44,7 @@ def test_session_of_another_process(postgres, tool, program, attack):
         traced = tool("slow", "-m", "0", "--json", "-p", f"{postgres.pid},{other.pid}")
         connection.send(wire.simple("select pg_sleep(0.5) /* attacked */"))
         query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
-        wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to sleep")
-        backend = int(postgres.psql(query).stdout)
+        backend = int(wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to sleep"))
         for _ in range(3):
             other.do(f"{attack} {other.object_of(backend):x}")
         connection.until(b"Z")
