@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Servers under load beside four attackers: `make soak SECONDS=180`; tests/e2e/test_soak.py has a short one.
+"""Servers under load beside three attackers: `make soak SECONDS=180`; tests/e2e/test_soak.py has a short one.
 
 The attackers have no privileges. One passes session objects that are meant to be the sessions of the servers,
 one fills the tables and the buffer, one executes programs that are named as servers, with files that are made to
-stall whoever reads them, one waits for locks with memory that is made to stall locks. The judge is the servers' own logs: each statement in them is shown as it was, or counted
+stall whoever reads them. A fourth one waits for locks, with memory that is made to stall locks. The judge is the servers' own logs: each statement in them is shown as it was, or counted
 as lost for that server's user; and nothing else is shown of the servers.
 """
 
@@ -373,24 +373,18 @@ def attackers(stop, folder, victims, stall):
     names = os.path.join(folder, "names")
     os.mkdir(names)
     program = intruder.build(folder)
-    locks = os.path.join(folder, "locks")
-    os.mkdir(locks)
-    forgers = [LockForger(stop, locks)] if platform.machine() == "x86_64" else []	# as its program
-    return [Forger(stop, program, victims), Filler(stop, program), Namesake(stop, program, names, stall), *forgers]
+    return [Forger(stop, program, victims), Filler(stop, program), Namesake(stop, program, names, stall)]
 
 
 def soak(seconds, folder, cluster, maria=None, stall=True):
     """Run it with running servers. Return a list of complaints."""
     stop, complaints = threading.Event(), []
     servers = [one for one in (cluster, maria) if one]
-    traced, locks = Traced(folder), TracedLocks(folder)
-    wait_for(lambda: locks.ready(*[one.pid for one in servers]), what="locks to attach")
+    traced = Traced(folder)
     wait_for(lambda: traced.ready(*[one.pid for one in servers]), what="the tool to attach")
     time.sleep(0.5)
     offsets = [os.path.getsize(cluster.log), maria.log_size() if maria else 0]
     clients = [PostgresClient(stop, n, cluster) for n in range(2)] + [MariaClient(stop, n, maria) for n in range(2) if maria]
-    locker = LockClient(stop, 7, cluster)
-    clients.append(locker)
     attacks = attackers(stop, folder, [one.pid for one in servers], stall)
     for worker in clients + attacks:
         worker.start()
@@ -401,18 +395,35 @@ def soak(seconds, folder, cluster, maria=None, stall=True):
         print(f"  {type(attack).__name__}: " + (", ".join(f"{n} {what}" for what, n in attack.did.items()) or "nothing"))
     print(f"  {sum(one.statements for one in clients)} statements in {sum(one.connections for one in clients)} connections")
     time.sleep(1)
-    for one in traced, locks:
-        if one.process.poll() is not None:
-            return [*complaints, f"the tool ended with {one.process.returncode}: {one.said()[-1000:]}"]
-    objects, waits = traced.end(), locks.end()
-    for one, said in (objects, traced), (waits, locks):
-        if one is None:
-            return [*complaints, f"the tool does not end after SIGTERM: {said.said()[-1000:]}"]
-    complaints += judge_locks(cluster, offsets[0], locker, waits)
+    if traced.process.poll() is not None:
+        return [*complaints, f"the tool ended with {traced.process.returncode}: {traced.said()[-1000:]}"]
+    objects = traced.end()
+    if objects is None:
+        return [*complaints, f"the tool does not end after SIGTERM: {traced.said()[-1000:]}"]
     complaints += judge_postgres(cluster, offsets[0], objects)
     if maria:
         complaints += judge_maria(maria, offsets[1], objects)
     return complaints
+
+
+def soak_locks(seconds, folder, cluster):
+    """The same for the command locks; @folder can be read by all."""
+    stop = threading.Event()
+    traced, client = TracedLocks(folder), LockClient(stop, 7, cluster)
+    wait_for(lambda: traced.ready(cluster.pid), what="locks to attach")
+    offset = os.path.getsize(cluster.log)
+    forger = LockForger(stop, folder)
+    for worker in client, forger:
+        worker.start()
+    time.sleep(seconds)
+    stop.set()
+    complaints = [*finish([client, forger])]
+    print("  LockForger: " + ", ".join(f"{n} {what}" for what, n in forger.did.items()))
+    time.sleep(0.5)
+    objects = traced.end()
+    if objects is None or objects[-1]["type"] != "summary":
+        return [*complaints, f"locks does not end: {traced.said()[-1000:]}"]
+    return complaints + [*judge_locks(cluster, offset, client, objects)]
 
 
 def main():
@@ -430,6 +441,10 @@ def main():
                 complaints = soak(given.seconds, folder, cluster.start(), stall=not given.no_stall)
     finally:
         shutil.rmtree(folder)
+    if platform.machine() == "x86_64":	# as the program of this attacker
+        with Cluster(name="soak").init() as cluster, tempfile.TemporaryDirectory(prefix="dbslower-soak-") as folder:
+            os.chmod(folder, 0o755)
+            complaints += soak_locks(given.seconds / 4, folder, cluster.start())
     print("\n".join(complaints) or "Nothing was hidden, forged or stalled.")
     return 1 if complaints else 0
 
