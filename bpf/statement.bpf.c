@@ -216,7 +216,6 @@ PROGRAM(task_wakeup)
 PROGRAM(task_waking)
 {
 	struct event_breakdown *t = breakdown_thread(wait_task_id(ctx, VALUE(record_pid), 0));
-
 	const __u64 *args = ctx;
 
 	if (t && t->part == BREAKDOWN_FUTEX)

@@ -61,7 +61,7 @@ CONSTANT(record_pid);		/* sched_wakeup: pid */
 
 MAP(threads);		/* hash: u32 kernel thread ID → struct event_breakdown */
 MAP(active);		/* array: thread ID % BREAKDOWN_SLOTS → u32, threads that run a statement */
-MAP(calls);		/* array: system call number → u32, BREAKDOWN_PART and BREAKDOWN_ON_FILE */
+MAP(calls);		/* array: system call number → u32, see BREAKDOWN_PART */
 
 /* Return the 64-bit word of the kernel at @address; 0 if it cannot be read. */
 static __attribute__((noinline)) __u64 wait_word(const char *address)
@@ -76,12 +76,14 @@ static __attribute__((noinline)) __u64 wait_word(const char *address)
 INLINE void wait_system_call(struct event_breakdown *t, const char *task)
 {
 	const char *regs;
+	__u64 call = BREAKDOWN_NO_CALL;
 
 	if (VALUE(task_helper))
 		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
 		regs = (const char *)wait_word(task + VALUE(task_stack)) + VALUE(stack_regs);
-	t->call = (__u32)wait_word(regs + VALUE(regs_call));
+	bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
+	t->call = (__u32)call;
 	t->argument = wait_word(regs + VALUE(regs_argument));
 }
 

@@ -706,8 +706,7 @@ def sums(statements, *tags):
     return {part: sum(one["why"][part] for one in found) for part in PARTS}
 
 
-@WAYS
-@pytest.mark.parametrize("binlog", [0, 1], ids=["log", "binlog"])
+@pytest.mark.parametrize("binlog, wrap", [(0, ()), (1, ()), (1, NO_TYPES)], ids=["log", "binlog", "no-types"])
 def test_maria_commits_of_others(durable_maria, tool, wrap, binlog):
     """Of threads that commit at once one writes the log for all. Each changes a table of its own."""
     traced = way(tool("-p", durable_maria.pid, "-m", "0", "--json", "--why", wrap=wrap))
