@@ -98,6 +98,19 @@ static int bind_number(const struct bind *bind, const char *text, size_t len, in
 	return err;
 }
 
+/* Write the operand at @site that holds the return address of @function, @len bytes long. */
+static int bind_caller(const struct bind *bind, const struct bind_site *site, const char *function,
+		       size_t len, char operand[SITE_OPERAND])
+{
+	struct elf_symbol symbol;
+	char name[BIND_SPEC];
+
+	fmt_text(name, sizeof(name), "%.*s", (int)len, function);
+	if (elf_symbol_find(&bind->config.elf, name, &symbol))
+		return -ENOENT;
+	return site_caller(&bind->config.elf, symbol.value, site->vaddr, operand);
+}
+
 /*
  * Copy @spec to @text with numbers and registers in place of the braces. Return 0 or -errno; then
  * @text is the name of the function that was not understood.
@@ -109,10 +122,19 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 
 	while (*spec) {
 		const char *end = *spec == '{' ? strchr(spec, '}') : NULL;
+		char operand[SITE_OPERAND];
 		int64_t number;
 		int n;
 
-		if (end && !strncmp(spec, "{owner}", 7)) {
+		if (end && spec[1] == '^') {
+			n = bind_caller(bind, site, spec + 2, (size_t)(end - spec - 2), operand);
+			if (n) {
+				fmt_text(text, size, "%.*s", (int)(end - spec - 2), spec + 2);
+				return n;
+			}
+			n = fmt_text(text + at, size - at, "%s", operand);
+			spec = end + 1;
+		} else if (end && !strncmp(spec, "{owner}", 7)) {
 			n = fmt_text(text + at, size - at, "%s",
 				     *site->owner ? site->owner : "arg0");
 			spec = end + 1;

@@ -49,6 +49,7 @@ struct engine_arg {
 	 *	{?NAME}		offset of the pointer whose member NAME compares with a constant
 	 *	{&NAME}		offset of the member whose address NAME passes to the first call
 	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN
+	 *	{^NAME}		operand with the return address of NAME, which has the site
 	 *	%{owner}	register that holds the object, see engine_probe.member, or %arg0
 	 * NULL: always use ->fallback.
 	 */

@@ -70,6 +70,13 @@ struct arch_code {
 	int (*member_load)(uint32_t word, int64_t offset);
 
 	/*
+	 * The bytes by which the instruction at @code, in a function's prologue, lowers the stack
+	 * pointer; -1 if the place of the return address is not known behind it.
+	 */
+	int (*stack_growth)(struct cursor code);
+	const char *return_address;	/* operand at a function's start, behind that number */
+
+	/*
 	 * Decode the instruction at @code, a cursor over the whole body, to
 	 * micro-operations in @list, which is empty, and advance @code behind it.
 	 * An instruction without an effect that matters leaves @list empty.

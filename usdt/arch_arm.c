@@ -193,6 +193,14 @@ static int arm_member_load(uint32_t word, int64_t offset)
 	return (int)n;
 }
 
+/* The return address is in a register, which a call overwrites: bl, blr. */
+static int arm_stack_growth(struct cursor code)
+{
+	uint32_t word = (uint32_t)cursor_uint(&code, 4);
+
+	return word >> 26 == 0x25 || (word & 0xfffffc1f) == 0xd63f0000 ? -1 : 0;
+}
+
 static const struct arch_code aarch64_code = {
 	.insn_align = 4,
 	.args = { 0, 1, 2, 3, 4, 5 },
@@ -200,6 +208,8 @@ static const struct arch_code aarch64_code = {
 	.zero_reg = 31,			/* xzr */
 	.preserved = 0x3ff80000,	/* x19 to x29 */
 	.call_target = arm_call_target,
+	.stack_growth = arm_stack_growth,
+	.return_address = "%x30",
 	.member_load = arm_member_load,
 	.decode = accessor_arm_decode,
 	.global = accessor_arm_global,

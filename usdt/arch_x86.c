@@ -278,6 +278,29 @@ static int x86_member_load(uint32_t word, int64_t offset)
 	return (int)((word >> 16 & 7) | (word & 1) << 3);
 }
 
+static int x86_stack_growth(struct cursor code)
+{
+	uint32_t word = (uint32_t)cursor_uint(&code, 4);
+	unsigned int op = word & 0xff;
+	int32_t growth = (int32_t)(word >> 24);
+
+	if (op == 0x41)			/* REX.B: %r8 to %r15 */
+		op = word >> 8 & 0xff;
+	if (op >= 0x50 && op < 0x58)	/* push */
+		return 8;
+	if ((word & 0xffffff) == 0xec8348)	/* sub $imm8,%rsp */
+		return growth < 0x80 ? growth : -1;
+	if ((word & 0xffffff) == 0xec8148) {	/* sub $imm32,%rsp */
+		growth |= (int32_t)(cursor_uint(&code, 3) << 8);
+		return code.bad || growth < 0 ? -1 : growth;
+	}
+	/* pop, leave, and $imm8,%rsp, and others that compute it */
+	if ((op >= 0x58 && op < 0x60) || op == 0xc9 || (word & 0xffffff) == 0xe48348 ||
+	    (word & 0xffffff) == 0xe48148 || word == 0x24648d48 || word == 0x24a48d48)
+		return -1;
+	return 0;
+}
+
 static const struct arch_code x86_64_code = {
 	.insn_align = 1,
 	.args = { 7, 6, 2, 1, 8, 9 },
@@ -289,6 +312,8 @@ static const struct arch_code x86_64_code = {
 	.length = x86_length_decode,
 	.jump_target = x86_jump_target,
 	.call_target = x86_call_target,
+	.stack_growth = x86_stack_growth,
+	.return_address = "(%rsp)",
 	.member_load = x86_member_load,
 	.decode = accessor_x86_decode,
 	.global = accessor_x86_global,

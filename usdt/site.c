@@ -7,10 +7,12 @@
 
 #include "usdt/arch.h"
 #include "usdt/cursor.h"
+#include "usdt/fmt.h"
 
 #define BODY_MAX	(1u << 19)	/* bytes of a function; at most 330,000 seen, in PHP */
 #define SECTIONS_MAX	1024		/* executables have some dozens */
 #define INSN_BYTES	16		/* equivalent of decoding an instruction */
+#define PROLOGUE_MAX	256		/* bytes; 40 seen */
 #define CALL_BYTES	8		/* equivalent of testing whether a call starts at a byte */
 
 #define EH_PCREL	0x1b	/* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
@@ -242,5 +244,30 @@ int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[S
 	if (n < 0)
 		return -EINVAL;
 	arch_reg_name(arch, (unsigned int)n, reg);
+	return 0;
+}
+
+int site_caller(const struct elf *elf, uint64_t start, uint64_t vaddr,
+		char operand[SITE_OPERAND])
+{
+	const struct arch_code *arch = arch_code_of(elf->machine);
+	struct cursor c = site_cursor(elf, start);
+	int growth, depth = 0;
+	unsigned int n;
+
+	if (!arch || !arch->stack_growth || elf->big_endian || vaddr - start > PROLOGUE_MAX)
+		return -EINVAL;
+	for (uint64_t at = start; at != vaddr; at += n) {
+		n = arch->length ? arch->length(c.data + c.pos, cursor_left(&c)) :
+				   arch->insn_align;
+		growth = arch->stack_growth(c);
+		if (!n || at > vaddr || growth < 0 || !cursor_bytes(&c, n))
+			return -EINVAL;
+		depth += growth;
+	}
+	if (*arch->return_address == '%')
+		fmt_text(operand, SITE_OPERAND, "%s", arch->return_address);
+	else
+		fmt_text(operand, SITE_OPERAND, "%d%s", depth, arch->return_address);
 	return 0;
 }

@@ -17,6 +17,7 @@
 #include "usdt/note.h"
 
 #define SITE_REG	4	/* bytes of a register's name: "rbx", "x19" */
+#define SITE_OPERAND	24	/* bytes of an operand: "24(%rsp)" */
 
 /*
  * Return whether the instruction at file offset @offset is one of the nops
@@ -63,5 +64,13 @@ size_t site_calls(const struct elf *elf, const struct elf_symbol *function, cons
  * call's first argument. Return 0, or -EINVAL if it does something else.
  */
 int site_owner(const struct elf *elf, uint64_t vaddr, int64_t offset, char reg[SITE_REG]);
+
+/*
+ * Write the operand that holds the return address of the function that begins
+ * at @start, at @vaddr in its prologue: "24(%rsp)", "%x30". Return 0, or
+ * -EINVAL if it is not known there.
+ */
+int site_caller(const struct elf *elf, uint64_t start, uint64_t vaddr,
+		char operand[SITE_OPERAND]);
 
 #endif

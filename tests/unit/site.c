@@ -21,6 +21,7 @@ void other(int number);
 void calls_often(int number);
 void calls_none(int number);
 void loads(void);
+void prologue(void);
 
 static uintptr_t returns[CALLS];
 static size_t nreturns;
@@ -55,7 +56,10 @@ NOINLINE void calls_none(int number)
 	sink = number;
 }
 
-/* Loads before calls, and the register to be found; NULL: none. */
+#define INSN(text)	"	" text "\n"
+#define LABEL(name)	".globl " name "\n.type " name ", %function\n" name ":\n"
+
+/* Loads before calls, and the register to be found; NULL: none. Prologues. */
 #if defined(__x86_64__)
 #define CALL_LEN	5
 #define LINE(load)	"	" load "\n	call called\n"
@@ -64,6 +68,15 @@ NOINLINE void calls_none(int number)
 	LINE("mov 0x58(%r12),%rdi") LINE("mov 0x60(%rbx),%rdi")                   \
 	LINE("mov 0x58(%rbx),%rsi") LINE("lea 0x58(%rbx),%rdi")
 static const char *const owners[CALLS] = { "rbx", "r15", "rax", "r13" };
+#define ENTRY	"0(%rsp)"
+#define PUSHED	"24(%rsp)"
+#define SITE	"400(%rsp)"
+#define PROLOGUE								\
+	INSN("endbr64") INSN("push %rbp") INSN("mov %rsp,%rbp") INSN("push %r15")	\
+	INSN("push %r12") LABEL("prologue_pushed") INSN("sub $0x38,%rsp")		\
+	INSN("sub $0x140,%rsp") INSN("mov %fs:0x28,%rax") LABEL("prologue_site")	\
+	INSN("nop") INSN("and $-32,%rsp") LABEL("prologue_lost") INSN("ret")		\
+	INSN(".skip 300,0x90") LABEL("prologue_end") INSN("nop")
 #elif defined(__aarch64__)
 #define CALL_LEN	4
 #define LINE(load)	"	" load "\n	bl called\n"
@@ -72,12 +85,22 @@ static const char *const owners[CALLS] = { "rbx", "r15", "rax", "r13" };
 	LINE("ldr x0, [sp, #88]") LINE("ldr x0, [x19, #96]")                      \
 	LINE("ldr x1, [x19, #88]") LINE("str x0, [x19, #88]")
 static const char *const owners[CALLS] = { "x19", "x1", "x9", "x28" };
+#define ENTRY	"%x30"
+#define PUSHED	"%x30"
+#define SITE	"%x30"
+#define PROLOGUE								\
+	INSN("paciasp") INSN("stp x29, x30, [sp, #-48]!") LABEL("prologue_pushed")	\
+	INSN("mov x29, sp") INSN("stp x19, x20, [sp, #16]") LABEL("prologue_site")	\
+	INSN("nop") INSN("bl called") LABEL("prologue_lost") INSN("ret")		\
+	INSN(".skip 300") LABEL("prologue_end") INSN("nop")
 #else
 #error "no assembly for this architecture"
 #endif
 
 /* Never run. */
 __asm__(".text\n.globl loads\n.type loads, %function\nloads:\n" LOADS ".size loads, . - loads\n");
+
+__asm__(".text\n" LABEL("prologue") PROLOGUE);
 
 static struct elf elf;
 static uintptr_t base;		/* of this program in memory */
@@ -135,6 +158,33 @@ static void member_loads(void)
 	CHECK(site_owner(&elf, vaddrs[0], -8, (char[SITE_REG]){ 0 }), "another member");
 }
 
+/* Find the return address in a prologue, and not where it is not known. */
+static void callers(void)
+{
+	static const struct {
+		const char *at, *operand;	/* NULL: unknown */
+	} cases[] = {
+		{ "prologue", ENTRY }, { "prologue_pushed", PUSHED }, { "prologue_site", SITE },
+		{ "prologue_lost", NULL }, { "prologue_end", NULL },
+	};
+	void (*volatile kept)(void) = prologue;
+	struct elf_symbol start, at;
+
+	CHECK(kept && !elf_symbol_find(&elf, "prologue", &start));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char operand[SITE_OPERAND] = "";
+		int err = -1;
+
+		if (!elf_symbol_find(&elf, cases[i].at, &at))
+			err = site_caller(&elf, start.value, at.value, operand);
+		CHECK(!err == !!cases[i].operand && (err || !strcmp(operand, cases[i].operand)),
+		      "%s: %d %s", cases[i].at, err, operand);
+	}
+	CHECK(site_caller(&elf, start.value, start.value - 4, (char[SITE_OPERAND]){ 0 }), "before");
+	CHECK(site_caller(&elf, start.value, start.value + 1, (char[SITE_OPERAND]){ 0 }), "inside");
+	CHECK(site_caller(&elf, 0, 1, (char[SITE_OPERAND]){ 0 }), "outside the file");
+}
+
 int main(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -153,5 +203,6 @@ int main(void)
 	RUN(calls_precede_return_addresses);
 	RUN(no_calls_found);
 	RUN(member_loads);
+	RUN(callers);
 	return check_done();
 }
