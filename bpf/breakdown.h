@@ -198,6 +198,36 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 	breakdown_stop(t, tid);
 }
 
+/* Stop the accounting of statement @s at @now: its client pauses. */
+static __attribute__((noinline)) void breakdown_pause(void *ctx, const struct event_statement *s,
+						      __u64 now)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_breakdown *t = breakdown_thread(tid);
+
+	if (!t || t->start_ns != s->start_ns)
+		return;
+	breakdown_change(ctx, t, now, BREAKDOWN_CPU);
+	/* Until it continues, this marks it as the breakdown of @s. */
+	t->since_ns = t->start_ns;
+	breakdown_stop(t, tid);
+}
+
+/* Continue the accounting of statement @s at @now. */
+static __attribute__((noinline)) void breakdown_resume(const struct event_statement *s, __u64 now)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct event_breakdown *t = bpf_map_lookup_elem(threads, &tid);
+	__u32 *running = wait_active(tid);
+
+	if (!t || !running || t->start_ns || t->since_ns != s->start_ns)
+		return;
+	__sync_fetch_and_add(running, 1);
+	t->start_ns = s->start_ns;
+	t->since_ns = now;
+	t->call = (__u32)VALUE(call_none);
+}
+
 /* Drop the breakdown of thread @tid, which exits or loses this ID. */
 INLINE void breakdown_exit(void *ctx, __u32 tid)
 {

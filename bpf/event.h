@@ -28,6 +28,8 @@ enum event_type {
 #define STATEMENT_COMPLETED	0x20	/* the server reported its completion */
 #define STATEMENT_NO_STATUS	0x40	/* success and failure cannot be distinguished */
 #define STATEMENT_NO_TEXT	0x80	/* the server has no text */
+#define STATEMENT_PARSED	0x100	/* no step but a Parse so far, see statement_is_prepare() */
+#define STATEMENT_FETCHED	0x40000	/* its portal was suspended; ->depth is the Executes */
 /* .. and about the session, see session_phase(); not for users of the record */
 #define SESSION_OPEN		0x200	/* a statement is running, or has completed but not ended */
 #define SESSION_JOINED		0x400	/* its statement began before the session's first hit */
@@ -35,6 +37,11 @@ enum event_type {
 #define SESSION_LATE		0x1000	/* texts are read at the end of statements */
 #define SESSION_TEXT		0x2000	/* the command is a text, not a prepared statement */
 #define SESSION_ADDED		0x4000	/* added by user space while its statement was running */
+#define SESSION_BOUND		0x8000	/* the statement's portal was bound in it, then executed */
+#define SESSION_PAUSED		0x10000	/* its portal is suspended, and the client silent */
+#define SESSION_RESUMED		0x20000	/* it was so before, or ran before tracing began */
+#define SESSION_UNPARSED	0x80000	/* its last statement began without a Parse */
+#define SESSION_SETTLED		0x100000 /* it has no portal that may be executed again */
 
 /* In the key of a session that is an object of the server. */
 #define SESSION_OBJECT		(1ULL << 63)
@@ -54,14 +61,14 @@ struct event_statement {
 	__u32 target_id;	/* the attached file */
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 start_ns;		/* CLOCK_MONOTONIC */
-	__u64 duration_ns;
+	__u64 duration_ns;	/* until the end: of the pauses of SESSION_PAUSED */
 	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not completed, or a simple query */
 	__u64 rows;
 	__u64 query_bytes;	/* length of the whole text; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
 	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */
 	__u32 error_code;	/* with STATEMENT_ERROR; 0: unknown */
-	__u32 depth;		/* nested statements, or steps; internal */
+	__u32 depth;		/* nested statements; PostgreSQL: last steps of one kind */
 	__u32 text_len;
 	__u32 flags;
 };
@@ -74,6 +81,7 @@ struct event_statement {
  *	yes	no	-	0	SESSION_RUNNING
  *	yes	no	yes	not 0	SESSION_SYNCING: completed at that time; part of a pipeline,
  *					whose next message has not come: a statement or a Sync
+ *	yes	no	no	not 0	SESSION_SUSPENDED: flag SESSION_PAUSED; may go on from there
  *	yes	yes	no	0	SESSION_RUNNING
  *	yes	yes	yes	0	SESSION_BETWEEN: a statement of the packet has ended; if
  *					another one follows, it runs since then
@@ -86,6 +94,7 @@ enum session_phase {
 	SESSION_RUNNING,
 	SESSION_SYNCING,
 	SESSION_BETWEEN,
+	SESSION_SUSPENDED,
 };
 
 static inline __attribute__((always_inline)) enum session_phase
@@ -96,8 +105,20 @@ session_phase(const struct event_statement *s)
 	if (!(s->flags & SESSION_OPEN))
 		return SESSION_IDLE;
 	if (s->completed_ns)
-		return SESSION_SYNCING;
+		return s->flags & SESSION_PAUSED ? SESSION_SUSPENDED : SESSION_SYNCING;
 	return (s->flags & between) == between ? SESSION_BETWEEN : SESSION_RUNNING;
+}
+
+/*
+ * Return whether @s, which has ended, is a Parse that nothing followed. It prepares a statement and
+ * executes nothing.
+ */
+static inline __attribute__((always_inline)) int
+statement_is_prepare(const struct event_statement *s)
+{
+	const __u32 more = STATEMENT_COMPLETED | STATEMENT_ERROR;
+
+	return (s->flags & (STATEMENT_PARSED | more)) == STATEMENT_PARSED;
 }
 
 #define SQLSTATE_LENGTH	5
@@ -147,6 +168,8 @@ struct stat_key {
 struct session {
 	char group[STAT_GROUP];	/* with STAT_BY_DATABASE and STAT_BY_USER */
 	__u64 object;		/* the server's session object; 0: the session is a thread */
+	/* PostgreSQL: the text's address in the first and the last step; the latter's caller */
+	__u64 first_at, text_at, caller;
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
 	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
 	struct event_statement s;

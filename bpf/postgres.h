@@ -6,8 +6,13 @@
 #include "bpf/session.h"
 
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE */
+#define NAME_BYTES	64	/* NAMEDATALEN: of a prepared statement's name, with the NUL */
+#define DEST_EXECUTE	3	/* DestRemoteExecute: the result of an Execute message */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: idle */
+ARGUMENT(caller);	/* return address of the function; 0: unknown */
+ARGUMENT(transaction);	/* 0: there is no transaction */
+ARGUMENT(destination);	/* enum CommandDest of the command's result */
 ARGUMENT(rows);		/* rows that the command processed */
 ARGUMENT(tag);		/* pointer to the command's completion tag: "SELECT 1" */
 ARGUMENT(worker);	/* number of a parallel worker, from 0; negative: not a worker */
@@ -56,44 +61,231 @@ static __attribute__((noinline)) void postgres_worker(void *ctx)
 	t->leader = workers_key(ctx, arg_leader(ctx));
 }
 
+/* A call of pgstat_report_activity(). */
+struct step {
+	const char *text;	/* NULL: the session is idle */
+	__u64 caller;		/* 0: unknown */
+	int parse;		/* it is that of a Parse message */
+};
+
 /*
- * pgstat_report_activity(state, text). A text starts a statement, or is the next step (Parse, Bind,
+ * Return whether @text is that of a Parse message, in which it follows the NUL-terminated name of
+ * the prepared statement. All other texts begin where the server allocated memory: at a multiple of
+ * 8, behind a number whose upper bytes are not a character and a NUL. A read costs 3 % of a
+ * statement: without @certain, the rare name is not checked whose NUL ends at a multiple of 8.
+ */
+INLINE int text_is_parsed(const char *text, int certain)
+{
+	unsigned char before[2];
+
+	if ((__u64)text & 7)
+		return 1;
+	return certain && !bpf_probe_read_user(before, sizeof(before), text - sizeof(before)) &&
+	       before[0] && !before[1];
+}
+
+/*
+ * The session has become idle while its statement has neither completed nor failed. Return whether
+ * its portal is suspended, or bound only, and can be executed in another round trip: not outside of
+ * a transaction.
+ */
+static __attribute__((noinline)) int portal_suspend(void *ctx, struct session *session)
+{
+	struct event_statement *s = &session->s;
+	const char *text = (const char *)session->text_at;
+	char first;
+
+	if (!(s->flags & (SESSION_BOUND | SESSION_RESUMED)) && s->depth == 1 &&
+	    text_is_parsed(text, 1))
+		s->flags |= STATEMENT_PARSED;
+	if (s->flags & (STATEMENT_PARSED | SESSION_REPLICATION) || !s->text_len ||
+	    !arg_transaction(ctx))
+		return 0;
+	/* An empty simple query: at the start of the memory for messages, which is reused. */
+	if (!(s->flags & (SESSION_BOUND | SESSION_RESUMED)) &&
+	    (bpf_probe_read_user(&first, sizeof(first), text) || first != session->text[0]))
+		return 0;
+	s->flags &= ~SESSION_SETTLED;
+	s->flags |= SESSION_PAUSED | (s->flags & SESSION_BOUND ? STATEMENT_FETCHED : 0);
+	s->completed_ns = bpf_ktime_get_ns();
+	if (VALUE(want_breakdown))
+		breakdown_pause(ctx, s, s->completed_ns);
+	return 1;
+}
+
+/* The client continues with the portal of a suspended statement: do not count the pause. */
+static __attribute__((noinline)) void portal_resume(struct event_statement *s)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	s->duration_ns += elapsed(s->completed_ns, now);
+	s->completed_ns = 0;
+	s->flags &= ~SESSION_PAUSED;
+	s->flags |= SESSION_RESUMED;
+	if (VALUE(want_breakdown))
+		breakdown_resume(s, now);
+}
+
+/*
+ * Return whether @step is a Parse behind the first step of @session's statement, which is one, too:
+ * they are in the memory for messages, which no other step's text shares.
+ */
+INLINE int step_parses_next(struct session *session, const struct step *step)
+{
+	__u64 distance = (__u64)step->text - session->text_at + NAME_BYTES;
+
+	if (distance > 2 * NAME_BYTES)
+		return 0;
+	if (!session->caller && session->s.depth == 1 && text_is_parsed(step->text, 1))
+		session->s.flags |= STATEMENT_PARSED;
+	return session->s.flags & STATEMENT_PARSED;
+}
+
+/*
+ * Return whether @step may belong to @session's statement: a Parse does not, nor a Bind behind an
+ * Execute, nor a step with another text. Read the step's caller.
+ */
+INLINE int step_continues(void *ctx, struct session *session, struct step *step)
+{
+	__u32 *flags = &session->s.flags;
+
+	step->parse |= step_parses_next(session, step);
+	if (step->parse || !text_same(session, step->text))
+		return 0;
+	step->caller = arg_caller(ctx);
+	if (!(*flags & SESSION_BOUND) || !step->caller || step->caller == session->caller)
+		return 1;
+	/* A third kind: the first step was not a Bind, but a Parse that was not checked. */
+	if (!(*flags & SESSION_UNPARSED) || (__u64)step->text == session->first_at)
+		return 0;
+	*flags &= ~SESSION_UNPARSED;
+	return 1;
+}
+
+/*
+ * Return when the open statement of @session has ended, if @step or, without a text, becoming idle
+ * ends it; or 0 if it goes on.
+ */
+INLINE __u64 activity_end(void *ctx, struct session *session, struct step *step)
+{
+	struct event_statement *s = &session->s;
+	enum session_phase phase = session_phase(s);
+
+	if (phase == SESSION_SUSPENDED && !step->text)
+		return 0;
+	if (s->completed_ns && step->text) {
+		if (phase != SESSION_SUSPENDED || !step_continues(ctx, session, step))
+			return s->completed_ns;
+		portal_resume(s);
+		return 0;
+	}
+	if (s->flags & (STATEMENT_COMPLETED | STATEMENT_ERROR))
+		return bpf_ktime_get_ns();
+	if (step->text ? step_continues(ctx, session, step) : portal_suspend(ctx, session))
+		return 0;
+	/* Its portal was suspended, and is left, if another text ends it. */
+	if (step->text)
+		s->flags &= ~SESSION_SETTLED;
+	if (s->flags & SESSION_BOUND)
+		s->flags |= STATEMENT_FETCHED;
+	return bpf_ktime_get_ns();
+}
+
+/*
+ * Begin a statement with @step. Its caller matters only where it may be an Execute: if a portal may
+ * be open, that is in a transaction in which one was left, or that began before the session was
+ * traced.
+ */
+INLINE void step_first(void *ctx, struct session *session, struct step *step)
+{
+	const __u32 expected = SESSION_UNPARSED | SESSION_SETTLED;
+	struct event_statement *s = &session->s;
+
+	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
+	s->depth = 1;
+	/* A session that did not begin its last statement with a Parse mostly does not now. */
+	if ((s->flags & expected) != expected)
+		step->parse = text_is_parsed(step->text, 1);
+	s->flags &= ~SESSION_UNPARSED;
+	s->flags |= step->parse ? STATEMENT_PARSED : SESSION_UNPARSED;
+	if (step->parse)
+		return;
+	if (!(s->flags & SESSION_SETTLED) && !arg_transaction(ctx))
+		s->flags |= SESSION_SETTLED;
+	else if (!(s->flags & SESSION_SETTLED))
+		step->caller = arg_caller(ctx);
+}
+
+/*
+ * Add @step to @session's statement. The server calls from one place at each Bind and from another
+ * at each Execute: equal steps at the end are Executes of one portal. Where a caller is not known,
+ * the address of the text is compared: Binds of one statement have the same.
+ */
+INLINE void step_next(struct session *session, const struct step *step)
+{
+	struct event_statement *s = &session->s;
+	int same = session->caller ? session->caller == step->caller :
+				     session->text_at == (__u64)step->text;
+
+	if (s->flags & STATEMENT_PARSED) {
+		s->flags &= ~STATEMENT_PARSED;
+		s->depth = 1;
+	} else if (same) {
+		s->depth++;
+		s->flags |= STATEMENT_FETCHED;
+	} else {
+		s->depth = 1;
+		s->flags &= ~STATEMENT_FETCHED;
+		s->flags |= SESSION_BOUND;
+	}
+}
+
+/*
+ * pgstat_report_activity(state, text). A text starts a statement, or is the next step (Bind,
  * Execute) of one that has not completed; after a completion it is the next statement of a
- * pipeline. Without a text the session is idle: everything has ended, the commit included.
+ * pipeline. Without a text the session is idle: everything has ended, the commit included, but a
+ * portal may be suspended.
  */
 PROGRAM(activity)
 {
-	const char *text = (const char *)arg_text(ctx);
+	struct step step = { .text = (const char *)arg_text(ctx) };
 	struct session *session = session_get(ctx, 0);
-	struct event_statement *s;
 	__u64 end_ns = 0;
+	int first;
 
 	if (!session) {
-		if (VALUE(want_breakdown) && text)
+		if (VALUE(want_breakdown) && step.text)
 			postgres_worker(ctx);
 		return 0;
 	}
-	s = &session->s;
 	session_joined(session);
-	if (session_phase(s) != SESSION_IDLE) {
-		if (text && session_phase(s) == SESSION_SYNCING)
-			end_ns = s->completed_ns;
-		/* Another text before its completion: only parsed, or its portal is suspended. */
-		else if (!text || s->flags & STATEMENT_COMPLETED || !text_same(session, text))
-			end_ns = bpf_ktime_get_ns();
-	}
-	/* One call for both: it is inlined. */
+	if (step.text)
+		step.parse = text_is_parsed(step.text, 0);
+	if (session_phase(&session->s) != SESSION_IDLE)
+		end_ns = activity_end(ctx, session, &step);
+	/* One call for all: it is inlined. */
 	if (end_ns)
 		statement_end(ctx, session, end_ns);
-	if (!text) {
-		session_idle(ctx, session);
+	first = !(session->s.flags & SESSION_OPEN);
+	if (!step.text) {
+		if (first)
+			session_idle(ctx, session);
 		return 0;
 	}
-	if (!(s->flags & SESSION_OPEN))
-		statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
-	s->depth++;
-	/* Copy the text now: the server frees it before the statement ends. */
-	text_read(session, text);
+	if (first)
+		step_first(ctx, session, &step);
+	else
+		step_next(session, &step);
+	if (first)
+		session->first_at = (__u64)step.text;
+	session->caller = step.caller;
+	session->text_at = (__u64)step.text;
+	/*
+	 * Copy the text now: the server frees it before the statement ends. It is known if it was
+	 * compared as a whole.
+	 */
+	if (first || !session->s.text_len || session->s.text_len >= VALUE(head_bytes) - 1)
+		text_read(session, step.text);
 	return 0;
 }
 
@@ -107,18 +299,29 @@ INLINE struct event_statement *statement_complete(void *ctx)
 		return 0;
 	s = &session->s;
 	/* After a simple query the session becomes idle at once, which reads the clock. */
-	if (s->depth > 1)
+	if ((__u32)arg_destination(ctx) == DEST_EXECUTE)
 		s->completed_ns = bpf_ktime_get_ns();
 	s->flags &= ~STATEMENT_ERROR;
 	s->flags |= STATEMENT_COMPLETED;
 	return s;
 }
 
+/*
+ * Return whether the number of rows that a command of @s reports is right: that of an Execute is
+ * only if it is the first one of its portal.
+ */
+INLINE int statement_counts_rows(void *ctx, const struct event_statement *s)
+{
+	if ((__u32)arg_destination(ctx) != DEST_EXECUTE)
+		return !(s->flags & SESSION_BOUND);
+	return (s->flags & (SESSION_BOUND | SESSION_RESUMED)) == SESSION_BOUND && s->depth == 1;
+}
+
 PROGRAM(completion)
 {
 	struct event_statement *s = statement_complete(ctx);
 
-	if (!s || !VALUE(want_rows))
+	if (!s || !VALUE(want_rows) || !statement_counts_rows(ctx, s))
 		return 0;
 	s->rows += arg_rows(ctx);
 	s->flags |= STATEMENT_HAS_ROWS;
@@ -132,7 +335,7 @@ PROGRAM(completion_tag)
 	char tag[TAG_BYTES] = {};
 	__u64 rows = 0;
 
-	if (!s || !VALUE(want_rows) ||
+	if (!s || !VALUE(want_rows) || !statement_counts_rows(ctx, s) ||
 	    bpf_probe_read_user_str(tag, sizeof(tag), (const void *)arg_tag(ctx)) < 0)
 		return 0;
 	for (int i = 0; i < TAG_BYTES && tag[i]; i++) {

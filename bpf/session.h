@@ -12,6 +12,9 @@
 #include "bpf/pid_filter.h"
 #include "bpf/breakdown.h"
 
+/* Flags that a session keeps between statements. */
+#define SESSION_FLAGS \
+	(SESSION_REPLICATION | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED)
 #define TEXT_SCAN_STEPS	32	/* the length of a text beyond 1 MiB is not determined */
 
 ARGUMENT(session);	/* address of the server's session object; 0: each thread is a session */
@@ -33,6 +36,7 @@ CONSTANT(text_size);	/* text_bytes + 2: for a NUL, and to detect a longer text *
 CONSTANT(head_bytes);	/* bytes of a text that are compared: text_size, HEAD_WORDS at most */
 CONSTANT(want_sessions);
 CONSTANT(identity_known);	/* the client can be read from this server's memory */
+CONSTANT(want_prepares);	/* send what statement_is_prepare() */
 CONSTANT(want_execs);	/* executions under any name */
 CONSTANT(want_rows);	/* rows are shown; reading them takes a tenth of a hit's budget */
 
@@ -244,26 +248,40 @@ INLINE __u64 elapsed(__u64 start_ns, __u64 end_ns)
 	return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
+/*
+ * Return whether @session's statement, which ends, is a replication command; one that failed may be
+ * SQL.
+ */
+INLINE int session_replicates(const struct session *session)
+{
+	__u32 flags = session->s.flags;
+
+	return flags & SESSION_REPLICATION && !(flags & STATEMENT_COMPLETED) &&
+	       (flags & STATEMENT_DIED || !(flags & STATEMENT_ERROR));
+}
+
 /* End the statement at @end_ns: count it, and send it if it is slow enough. */
 INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
 	__u32 len = s->text_len;
+	int wanted = !session_replicates(session);
 
-	/* A replication command, unless it failed: then it may be SQL. */
-	if (s->flags & SESSION_REPLICATION && !(s->flags & STATEMENT_COMPLETED) &&
-	    (s->flags & STATEMENT_DIED || !(s->flags & STATEMENT_ERROR))) {
-		s->flags &= ~SESSION_OPEN;
-		return;
-	}
-	count(COUNT_STATEMENTS);
+	if (wanted && statement_is_prepare(s))
+		wanted = VALUE(want_prepares) != 0;
+	else if (wanted)
+		count(COUNT_STATEMENTS);
 	if (s->flags & SESSION_ADDED)
 		s->head.owner = (__u16)owner_current();
-	s->duration_ns = elapsed(s->start_ns, end_ns);
-	if (VALUE(want_breakdown))
-		breakdown_end(ctx, s, end_ns, s->duration_ns >= VALUE(threshold_ns));
-	s->flags &= ~SESSION_OPEN;
+	s->duration_ns = elapsed(s->start_ns + s->duration_ns, end_ns);
 	if (s->duration_ns < VALUE(threshold_ns))
+		wanted = 0;
+	if (VALUE(want_breakdown) && s->flags & SESSION_PAUSED)
+		breakdown_resume(s, end_ns);
+	if (VALUE(want_breakdown))
+		breakdown_end(ctx, s, end_ns, wanted);
+	s->flags &= ~SESSION_OPEN;
+	if (!wanted)
 		return;
 	/* Closed in another thread meanwhile, it may be another process's: see bpf/slot.h. */
 	if (session->tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
@@ -390,8 +408,9 @@ INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32
 {
 	struct event_statement *s = &session->s;
 
-	s->flags = SESSION_OPEN | more | (s->flags & (SESSION_REPLICATION | SESSION_ADDED));
+	s->flags = SESSION_OPEN | more | (s->flags & SESSION_FLAGS);
 	s->start_ns = now;
+	s->duration_ns = 0;
 	s->completed_ns = 0;
 	s->rows = 0;
 	s->depth = 0;

@@ -62,6 +62,7 @@ INLINE void session_end(void *ctx, struct session *session)
 	case SESSION_IDLE:
 		return;
 	case SESSION_SYNCING:
+	case SESSION_SUSPENDED:
 		break;
 	case SESSION_RUNNING:
 	case SESSION_BETWEEN:

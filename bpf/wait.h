@@ -280,6 +280,7 @@ INLINE int breakdown_is_inside(const struct event_breakdown *t, const struct ses
 		return 0;
 	switch (session_phase(s)) {
 	case SESSION_IDLE:
+	case SESSION_SUSPENDED:
 		return 0;
 	case SESSION_RUNNING:
 		return 1;

@@ -53,11 +53,11 @@ static bool slow_statement(void *arg, const struct statement *statement)
 	if (!otlp_is_standard(&slow->otlp))
 		slow_print(slow, statement);
 	/* Only a statement that has ended is a span. */
-	if (!statement->running)
+	if (!statement->running && !statement->prepare)
 		otlp_statement(&slow->otlp, statement);
 	if (slow->terminal)
 		output_flush(&loop->out);
-	if (!statement->running)
+	if (!statement->running && !statement->prepare)
 		loop_count(loop);
 	return true;
 }
@@ -203,14 +203,20 @@ static const struct option_row option_phases = {
 	.member = offsetof(struct options, phases),
 };
 
+static const struct option_row option_prepares = {
+	.name = "prepares",
+	.help = "also print what only prepares (postgresql)",
+	.member = offsetof(struct options, prepares),
+};
+
 static const struct option_row *const slow_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_count_statements,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_match, &option_container, &option_text, &option_redact,
 	&option_columns, &option_wall, &option_why, &option_use, &option_otlp, &option_otlp_text,
-	&option_phases,
-	&option_json, &option_strict, &option_keep_privileges, &option_force, &option_threshold,
-	&option_exe, &option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_phases, &option_prepares, &option_json, &option_strict,
+	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_slow = {

@@ -78,7 +78,8 @@ void field_json(struct output *out, const struct statement *st)
 	if (!members.count)
 		members_collect();
 	json_head(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
-				     "{\"type\":\"statement\",\"time\":\"",
+		  st->prepare ? "{\"type\":\"prepare\",\"time\":\"" :
+				"{\"type\":\"statement\",\"time\":\"",
 		  st->wall_ns, st->engine);
 	for (unsigned int i = 0; i < members.count; i++) {
 		const struct field *field = members.field[i];

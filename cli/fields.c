@@ -132,16 +132,24 @@ static bool get_rows(const struct statement *st, unsigned int which, struct fiel
 	return get_number(st->rows, st->has_rows, value);
 }
 
+static bool get_fetches(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->fetches, st->fetches, value);
+}
+
 static bool get_status(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
 	return st->has_status && get_string(st->failed ? "error" : "ok", value);
 }
 
-/* The status, or "running". In JSON the type of the record is "running" instead. */
+/* The status, "running" or "prepare". In JSON the last two are types of the record instead. */
 static bool get_state(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	return st->running ? get_string("running", value) : get_status(st, which, value);
+	if (st->running || st->prepare)
+		return get_string(st->running ? "running" : "prepare", value);
+	return get_status(st, which, value);
 }
 
 static bool get_errno(const struct statement *st, unsigned int which, struct field_value *value)
@@ -322,7 +330,11 @@ const struct field field_rows[] = {
 	{ RIGHT("rows", "ROWS", 8, "number of rows, as counted by the server"),
 	  .needs = FIELD_NEEDS_ROWS,
 	  JSON("rows"), OTLP(13, "dbslower.rows"), .type = FIELD_NUMBER, .get = get_rows },
-	{ LEFT("status", "STATUS", 6, "ok, error (failed, cancelled or timed out) or running"),
+	{ RIGHT("fetches", "FETCHES", 7, "messages that read a suspended portal (postgresql)"),
+	  JSON("fetches"), OTLP(19, "dbslower.fetches"),
+	  .type = FIELD_NUMBER, .get = get_fetches },
+	{ LEFT("status", "STATUS", 6,
+	       "ok, error (failed, cancelled or timed out), running or prepare"),
 	  .type = FIELD_STRING, .get = get_state },
 	{ JSON_STRING("status"), .type = FIELD_STRING, .get = get_status },
 	{ RIGHT("errno", "ERRNO", 6, "error number of the server (mysql)"),

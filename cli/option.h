@@ -47,7 +47,7 @@ struct options {
 	struct field_list columns;	/* never empty */
 	const char *session_columns;	/* of ps; NULL: the default ones */
 	bool tree;			/* sessions below those that block them */
-	bool json, wall, strict, micro, why, use, phases;
+	bool json, wall, strict, micro, why, use, phases, prepares;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* after all probes are attached */
 	bool dump_bpf;			/* print the programs */

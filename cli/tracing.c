@@ -47,6 +47,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.identify = tracing_wants_identity(options),
 		.rows = options->json || options->otlp ||
 			field_needs(&options->columns) & FIELD_NEEDS_ROWS,
+		.prepares = options->prepares,
 		.why = options->why || options->use || options->phases ||
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,
 		.use = options->use, .phases = loop->banner.phases,

@@ -295,6 +295,8 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	/* After the end of its backend, it is that of an earlier statement. */
 	if (event->flags & STATEMENT_ERROR && !(event->flags & STATEMENT_DIED))
 		sqlstate_read(event->sqlstate, s.sqlstate);
+	s.prepare = statement_is_prepare(event);
+	s.fetches = event->flags & STATEMENT_FETCHED ? event->depth : 0;
 	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
 	s.rows = event->rows;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
@@ -303,7 +305,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
 	enrich_who(e, event, &s);
 	if (e->config.stat_unit_ns) {
-		enrich_count_statement(e, event, &s, enrich_filter(e, &s));
+		enrich_count_statement(e, event, &s, !s.prepare && enrich_filter(e, &s));
 	} else if (enrich_filter(e, &s) && enrich_show(e, &s)) {
 		e->text_unreadable += !s.text && !s.no_text;
 		e->text_truncated += s.truncated;
@@ -319,7 +321,7 @@ void enrich_running(struct enrich *e, const struct event_statement *event, bool 
 	struct statement s = statement_of(e, event, has_text);
 
 	s.running = true;
-	s.duration_ns = now_ns - event->start_ns;
+	s.duration_ns = now_ns - event->start_ns - event->duration_ns;
 	if (e->config.discover->targets[event->target_id].engine->identify)
 		enrich_who(e, event, &s);
 	if (enrich_filter(e, &s))

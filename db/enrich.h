@@ -64,8 +64,8 @@ void enrich_close(struct enrich *enrich);
 void enrich_statement(struct enrich *enrich, const struct event_statement *event);
 
 /*
- * Report a statement that is running at @now_ns of the programs' clock. Its text is valid only with
- * @has_text.
+ * Report a statement that is running, or was suspended, at @now_ns of the programs' clock. Its text
+ * is valid only with @has_text.
  */
 void enrich_running(struct enrich *enrich, const struct event_statement *event, bool has_text,
 		    uint64_t now_ns);

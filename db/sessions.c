@@ -220,8 +220,9 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 }
 
 /*
- * Return whether the session runs a statement, and in *@has_text whether its text is known. In
- * SESSION_BETWEEN, the packet has another statement if the server's memory has its text.
+ * Return whether the session runs a statement, which may be suspended, and in *@has_text whether
+ * its text is known. In SESSION_BETWEEN, the packet has another statement if the server's memory
+ * has its text.
  */
 static bool session_is_running(const struct sessions *s, uint64_t key, struct session *session,
 			       bool *has_text)
@@ -235,7 +236,7 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 		return false;
 	*has_text = statement->flags & SESSION_LATE ? session_query(s, key, session) :
 						      statement->text_len <= s->text_bytes;
-	return *has_text || phase == SESSION_RUNNING;
+	return *has_text || phase != SESSION_BETWEEN;
 }
 
 /* A callback for running statements. */

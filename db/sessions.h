@@ -54,11 +54,11 @@ void sessions_ignore(const struct sessions *sessions, uint32_t tid);
 /* Remove the sessions of processes that are gone. */
 void sessions_prune(struct sessions *sessions);
 
-/* Call @each for each running statement; without @has_text its text is unknown. */
+/* Call @each for each running or suspended statement; without @has_text its text is unknown. */
 void sessions_running(struct sessions *sessions, void *arg,
 		      void (*each)(void *arg, const struct event_statement *s, bool has_text));
 
-/* Keep the running statements that began before @time_ns of the programs' clock. */
+/* Keep the running and suspended statements that began before @time_ns of the programs' clock. */
 void sessions_keep(struct sessions *sessions, uint64_t time_ns);
 
 /* Drop the kept statements that have ended since. */

@@ -35,6 +35,8 @@ struct statement {
 	char sqlstate[6];		/* "" if unknown */
 	bool no_text;			/* the server has no text; none was lost */
 	bool running;			/* not ended: the duration is that so far */
+	bool prepare;			/* it prepared a statement and executed nothing */
+	uint32_t fetches;		/* Executes of its portal, which was suspended; or 0 */
 	bool has_rows, has_status, failed;
 	uint64_t rows;
 	const char *text;		/* not NUL-terminated; NULL: could not be read */

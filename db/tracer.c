@@ -179,6 +179,9 @@ static void tracer_constants(struct tracer *t)
 			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);
 	runtime_constant(rt, "constant_stat_by", c->stat_by);
 	runtime_constant(rt, "constant_want_rows", c->rows);
+	/* Waits that are counted in user space are dropped with what they are part of. */
+	runtime_constant(rt, "constant_want_prepares",
+			 c->prepares || (c->wait && tracer_counts_in_user(t)));
 	runtime_constant(rt, "constant_want_breakdown", c->why);
 	runtime_constant(rt, "constant_want_use", c->use);
 	runtime_constant(rt, "constant_want_waits", c->wait);
@@ -293,7 +296,7 @@ static void tracer_seed(struct tracer *t, const struct target *target, uint32_t 
 	session->s = (struct event_statement){
 		.head.type = EVENT_STATEMENT, .target_id = target->id, .pid = pid, .tid = pid,
 		.start_ns = statement->begun_ns - offset, .depth = 1,
-		.flags = SESSION_OPEN | (statement->cut ? STATEMENT_CUT : 0),
+		.flags = SESSION_OPEN | SESSION_RESUMED | (statement->cut ? STATEMENT_CUT : 0),
 		.text_len = (uint32_t)statement->len,
 		.query_bytes = statement->cut ? 0 : statement->len,
 	};
@@ -513,13 +516,24 @@ void tracer_detach(struct tracer *t)
 	t->detached = true;
 }
 
+/* Report a statement that is running at @now_ns, or was suspended, if it is slow enough. */
+static void tracer_report_running(struct tracer *t, const struct event_statement *event,
+				  bool has_text, uint64_t now_ns)
+{
+	bool suspended = session_phase(event) == SESSION_SUSPENDED;
+	uint64_t until_ns = suspended ? event->completed_ns : now_ns;
+
+	if (until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
+		enrich_running(&t->enrich, event, has_text, until_ns);
+}
+
 static void tracer_running_now(void *arg, const struct event_statement *event, bool has_text)
 {
 	struct tracer *t = arg;
-	uint64_t now_ns = runtime_now(&t->rt);
 
-	if (now_ns - event->start_ns >= t->config.threshold_ns)
-		enrich_running(&t->enrich, event, has_text, now_ns);
+	/* The client of a suspended portal pauses. */
+	if (session_phase(event) != SESSION_SUSPENDED)
+		tracer_report_running(t, event, has_text, runtime_now(&t->rt));
 }
 
 void tracer_running(struct tracer *t)
@@ -529,8 +543,7 @@ void tracer_running(struct tracer *t)
 	if (!t->detached)
 		sessions_running(&t->sessions, t, tracer_running_now);
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		if (detach_ns - one->session.s.start_ns >= t->config.threshold_ns)
-			enrich_running(&t->enrich, &one->session.s, one->has_text, detach_ns);
+		tracer_report_running(t, &one->session.s, one->has_text, detach_ns);
 }
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)

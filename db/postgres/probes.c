@@ -30,6 +30,8 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 	  .probe = usdt "__done", .optional = true, .asked = ENGINE_PHASES, \
 	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }
 
+#define POSTGRES_CALLER	"8@{^pgstat_report_activity}"
+
 /*
  * The order of attaching matters: a thread whose first hit is a completion was running a statement
  * when tracing began, so activity is the last.
@@ -57,12 +59,14 @@ static const struct engine_probe postgres_probes[] = {
 		.step = "completion", .program = "completion",
 		.function = "EndCommand",
 		.only_with = "GetCommandTagName",	/* 13: QueryCompletion, not a text */
-		.args = ENGINE_ARGS({ .name = "arg_rows", .spec = "8@8(%arg0)", .fallback = -1 }),
+		.args = ENGINE_ARGS({ .name = "arg_rows", .spec = "8@8(%arg0)", .fallback = -1 },
+				    { .name = "arg_destination", .spec = "4@%arg1" }),
 	},
 	{
 		.step = "completion", .program = "completion_tag",
 		.function = "EndCommand",
-		.args = ENGINE_ARGS({ .name = "arg_tag", .spec = "8@%arg0", .fallback = -1 }),
+		.args = ENGINE_ARGS({ .name = "arg_tag", .spec = "8@%arg0", .fallback = -1 },
+				    { .name = "arg_destination", .spec = "4@%arg1" }),
 	},
 	{
 		.step = "failure", .program = "failure",
@@ -78,12 +82,14 @@ static const struct engine_probe postgres_probes[] = {
 	{
 		.step = "activity", .program = "activity",
 		.provider = "postgresql", .probe = "statement__status",
-		.args = ENGINE_ARGS({ .name = "arg_text", .probe_arg = 1, .fallback = -1 }),
+		.args = ENGINE_ARGS({ .name = "arg_text", .probe_arg = 1, .fallback = -1 },
+				    { .name = "arg_caller", .spec = POSTGRES_CALLER }),
 	},
 	{
 		.step = "activity", .program = "activity",
 		.function = "pgstat_report_activity",
-		.args = ENGINE_ARGS({ .name = "arg_text", .spec = "8@%arg1", .fallback = -1 }),
+		.args = ENGINE_ARGS({ .name = "arg_text", .spec = "8@%arg1", .fallback = -1 },
+				    { .name = "arg_caller", .spec = POSTGRES_CALLER }),
 	},
 };
 
@@ -193,6 +199,7 @@ const struct engine engine_postgres = {
 		/* NULL in autovacuum workers, parallel workers and logical replication */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },
 		{ .name = "arg_server", .spec = "4@PostmasterPid(%ip)", .fallback = 0 },
+		{ .name = "arg_transaction", .spec = "8@CurTransactionContext(%ip)" },
 		{ .name = "arg_replication", .spec = "1@am_walsender(%ip)", .fallback = 0 },
 		/*
 		 * struct Port (libpq/libpq-be.h) from 18 (has asynchronous I/O), 17 (launches

@@ -20,14 +20,15 @@ from tool import DBSLOWER
 # --- statements of one pipeline that never complete
 
 def test_parsed_together(postgres, tool):
-    """Three Parse messages and one Sync are three statements, not the last alone."""
-    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    """Three Parse messages and one Sync are three, not the last alone."""
+    traced = tool("postgres", "-m", "0", "--json", "--prepares", "-p", postgres.pid)
     connection = wire.Wire(postgres, "by hand")
     connection.ask(*(wire.parse(f"select {n} /* parsed {n} */", f"p{n}") for n in range(3)))
     connection.close()
     stopped(traced)
     for n in range(3):
-        assert "rows" not in only(traced, f"parsed {n} ")
+        one, = (one for one in traced.objects() if f"parsed {n} " in one.get("query", ""))
+        assert one["type"] == "prepare" and "rows" not in one
 
 
 def test_suspended_then_another(postgres, tool):
@@ -48,7 +49,8 @@ def test_same_beginning(postgres, tool):
     """Texts that differ only behind their first word of eight bytes."""
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
     connection = wire.Wire(postgres, "by hand")
-    connection.ask(*(wire.parse(f"select 1, 2, 3 /* tail {c} */", c) for c in "ab"))
+    connection.ask(*(part for c in "ab" for part in (wire.parse(f"select 1, 2, 3 /* tail {c} */", c),
+                                                     wire.bind(c, c), wire.execute(c))))
     connection.close()
     stopped(traced)
     only(traced, "tail a")

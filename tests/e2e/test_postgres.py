@@ -179,9 +179,8 @@ def test_extended_is_one_whatever_its_length(postgres, tool, limit):
             for _ in range(2):
                 connection.execute(text.replace("$1", "%s"), (1,), prepare=True)
     traced.stop()
-    # The first of a prepared one is parsed by a message of its own.
     assert [(one["query_bytes"], one.get("rows")) for one in traced.statements] == [
-        (max(size, len(f"select $1::int /* {size}  */")), rows) for size in sizes for rows in (1, None, 1, 1)]
+        (max(size, len(f"select $1::int /* {size}  */")), rows) for size in sizes for rows in (1, 1, 1)]
 
 
 def test_only_its_server_is_announced(postgres, clusters, tool):
@@ -267,7 +266,9 @@ def test_joined_in_the_middle(postgres, tool, extended):
             pass
     one, (running,) = only(traced, "running already"), [one for one in traced.objects() if one["type"] == "running"]
     assert abs(datetime.datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp() - began) < 0.005, (one, began)
-    assert 1500 <= one["duration_ms"] < 60000 and (one["rows"], one["status"]) == (1, "ok"), one
+    # Its portal may have been read before.
+    rows = None if extended else 1
+    assert 1500 <= one["duration_ms"] < 60000 and (one.get("rows"), one["status"]) == (rows, "ok"), one
     assert one["query"] == text and not one["truncated"] and one["query_bytes"] == len(text)
     assert running["query"] == "select pg_sleep(600) /* hangs already */" and running["user"] == "postgres", running
     only(traced, "the next one")
@@ -367,7 +368,7 @@ def test_prepared(postgres, tool):
         for n in range(5):
             connection.execute("select %s::int /* prepared */", (n,), prepare=True)
     found = with_tag(stopped(traced), "prepared")
-    assert len(found) == 6, f"a Parse with its Sync and five executions, not {len(found)}\n{traced.said()}"
+    assert len(found) == 5, f"five executions, not {len(found)}\n{traced.said()}"
 
 
 def test_slow_prepared(postgres, tool):

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""PostgreSQL's extended protocol: which messages are one statement. The judge is the server's log, which names each step."""
+
+import collections
+import re
+import time
+
+import pytest
+
+import wire
+from cluster import wait_for
+from statements import only, stopped, with_tag
+
+QUERY = "select generate_series(1, 25)"
+HEAD = "x" * 150	# longer than what is compared of a text
+
+
+def series(tag):
+    return f"{QUERY} /* {tag} */"
+
+
+def logged(cluster, offset):
+    """The steps of each tag, as the log names them."""
+    found = collections.defaultdict(list)
+    for step, tag in re.findall(r"duration: \S+ ms  (statement|parse|bind|execute fetch from|execute) ?.*/\* (\S+)",
+                                cluster.read_log(offset).decode()):
+        found[tag].append(step)
+    return found
+
+
+@pytest.fixture
+def by_hand(postgres):
+    connection = wire.Wire(postgres, "by hand")
+    yield connection
+    connection.close()
+
+
+def simple(connection, text):
+    connection.send(wire.simple(text))
+    connection.until(b"Z")
+
+
+def test_fetches(postgres, tool, by_hand):
+    """All Executes of a portal are one statement, whose rows only the last one reports."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    offset = postgres.log_size()
+    w, fetch = by_hand, wire.execute(rows=10)
+    w.ask(wire.parse(series("one_trip")), wire.bind(), fetch, fetch, wire.execute())
+    simple(w, "begin")
+    w.ask(wire.parse(series("trips")), wire.bind(), fetch)
+    w.ask(fetch)
+    w.ask(wire.execute())
+    w.ask(wire.parse(series("bound_alone"), "s1"))
+    w.ask(wire.bind("s1", "p1"))
+    for rows in (10, 10, 0):
+        w.ask(wire.execute("p1", rows))
+    # The end is a trip with two Executes, whose texts are at different addresses.
+    w.ask(wire.parse(series("two_last")), wire.bind(), fetch)
+    w.ask(fetch, wire.execute())
+    simple(w, "commit")
+    stopped(traced)
+    steps = logged(postgres, offset)
+    for tag in ("one_trip", "trips", "bound_alone", "two_last"):
+        one = only(traced, tag)
+        assert one["fetches"] == sum(step.startswith("execute") for step in steps[tag]) == 3, one
+        assert "rows" not in one and one["status"] == "ok", one
+
+
+def test_rows_of_one_execute(postgres, tool, by_hand):
+    """Rows are known if the portal was executed once, whichever way its statement was prepared."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    w = by_hand
+    for name in ("", "s", "seven_7", "fifteen_letters"):
+        # Behind a simple query, the first step is not examined closely.
+        for before in ("begin", "commit"):
+            simple(w, before)
+            w.ask(wire.parse(series(f"named_{len(name)}_{before}"), name + before[0] * bool(name)),
+                  wire.bind(name + before[0] * bool(name)), wire.execute())
+            w.ask(wire.bind(name + before[0] * bool(name)), wire.execute(rows=26))
+    w.ask(wire.parse(series("several")), *[part for _ in range(3) for part in (wire.bind(), wire.execute())])
+    simple(w, f"{series('twice')}; {QUERY}")
+    stopped(traced)
+    found = with_tag(traced, "named_")
+    assert len(found) == 16 and all(one["rows"] == 25 and "fetches" not in one for one in found), traced.said()
+    assert [one["rows"] for one in with_tag(traced, "several")] == [25, 25, 25]
+    assert only(traced, "twice")["rows"] == 50
+
+
+def test_portals_in_turns(postgres, tool, by_hand):
+    """Rows are not known if a portal may have been read before."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    w = by_hand
+    w.ask(wire.parse(series("turn_a"), "a"), wire.parse(series("turn_b"), "b"))
+    simple(w, "begin")
+    w.ask(wire.bind("a", "a"), wire.execute("a", 10))
+    w.ask(wire.bind("b", "b"), wire.execute("b", 10))
+    w.ask(wire.execute("a", 10), wire.execute("b", 10), wire.execute("a"), wire.execute("b"))
+    w.ask(wire.bind("a", "c"), wire.execute("c", 10), wire.bind("a", "d"), wire.execute("d"))
+    simple(w, "commit")
+    stopped(traced)
+    for tag, rows in (("turn_a", [None] * 4 + [25]), ("turn_b", [None] * 3)):
+        assert [one.get("rows") for one in with_tag(traced, tag)] == rows, traced.said()
+
+
+def test_pauses(postgres, tool, by_hand):
+    """The client's pauses between round trips do not count; those within one are waits for the network."""
+    traced = tool("postgres", "-m", "0", "--json", "--why", "-p", postgres.pid)
+    w, fetch = by_hand, wire.execute(rows=10)
+    simple(w, "begin")
+    start = time.monotonic()
+    w.ask(wire.parse(series("paused")), wire.bind(), fetch)
+    pause = time.monotonic()
+    time.sleep(0.1)
+    pause = time.monotonic() - pause
+    w.ask(wire.execute())
+    total = time.monotonic() - start
+    w.send(wire.parse(series("flushed")), wire.bind(), fetch, wire.FLUSH)
+    w.until(b"s")
+    time.sleep(0.1)
+    w.ask(wire.execute())
+    w.ask(wire.parse(series("left")), wire.bind(), fetch)
+    simple(w, "commit")
+    stopped(traced)
+    one = only(traced, "paused")
+    assert one["duration_ms"] <= (total - pause) * 1000, f"{total} s with a pause of {pause}: {one}"
+    for tag in ("paused", "flushed", "left"):
+        assert sum(only(traced, tag)["why"].values()) == round(only(traced, tag)["duration_ms"] * 1e6), traced.said()
+    assert only(traced, "flushed")["why"]["network"] > 0 and only(traced, "flushed")["duration_ms"] >= 100
+    assert only(traced, "left")["fetches"] == 1
+
+
+def test_end_of_a_suspended_statement(postgres, tool):
+    """By an error, by the end of the transaction, by that of its session, or not before tracing ends."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    fetch, connections = wire.execute(rows=10), [wire.Wire(postgres, "by hand") for _ in range(3)]
+    for w in connections:
+        simple(w, "begin")
+    failing = "select 1 / (15 - g) from generate_series(1, 25) g /* failing */"
+    connections[0].ask(wire.parse(failing), wire.bind(), fetch)
+    connections[0].ask(fetch)
+    simple(connections[0], "rollback")
+    connections[0].ask(wire.parse(series("no_transaction")), wire.bind(), fetch)
+    wait_for(lambda: with_tag(traced, "no_transaction"), what="it, which its Sync has ended")
+    for w, tag in zip(connections[1:], ("session", "tracing")):
+        w.ask(wire.parse(series(tag)), wire.bind(), fetch)
+    connections[1].close()
+    wait_for(lambda: with_tag(traced, "session"), what="the end of the session")
+    traced.stop()
+    connections[0].close()
+    connections[2].close()
+    assert (only(traced, "failing")["status"], only(traced, "failing")["fetches"]) == ("error", 2)
+    assert only(traced, "session")["status"] == "ok" and only(traced, "no_transaction")["status"] == "ok"
+    assert [one["type"] for one in traced.objects() if "/* tracing */" in one.get("query", "")] == ["running"], traced.said()
+
+
+def test_prepares(postgres, tool, by_hand):
+    """What only prepares is no statement, and has a kind of its own where it is asked for."""
+    args = ("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    plain, asked = tool(*args), tool(*args, "--prepares")
+    offset = postgres.log_size()
+    w = by_hand
+    # Names of 7 and 15 letters end where the server's allocator could place a text.
+    for name in ("n", "seven_7", "fifteen_letters"):
+        w.ask(wire.parse(series(f"alone_{name}"), name))
+        simple(w, f"select 1 /* simple_{name} */")
+        w.ask(wire.parse(series(f"behind_{name}"), name + "b" * 8))
+    w.ask(*(wire.parse(f"select {n} /* {HEAD} head */", f"many_{n:02}") for n in range(9)))
+    simple(w, "select 1")
+    w.ask(*(wire.parse(f"select {n} /* {HEAD} head */", "z" * n) for n in range(1, 9)))
+    w.ask(wire.parse("selec /* failed */", "failed"))
+    for text in ("", "-- a comment"):
+        simple(w, text)
+    for traced in (plain, asked):
+        stopped(traced)
+    assert plain.summary["statements"] == asked.summary["statements"] == len(plain.statements), plain.said() + asked.said()
+    assert not [one for one in plain.objects() if one["type"] == "prepare"] and not with_tag(plain, "head")
+    prepared = [one["query"] for one in asked.objects() if one["type"] == "prepare"]
+    steps = logged(postgres, offset)
+    assert len(prepared) == 6 + 17 == sum(steps[tag].count("parse") for tag in steps), prepared
+    assert only(plain, "failed")["status"] == "error"
+    assert [one["query"] for one in plain.statements].count("") == 1 and only(plain, "-- a comment")
+
+
+def test_calls_are_executions(postgres, tool):
+    """top and stat count what pg_stat_statements and the log do: executions."""
+    top = tool("top", "postgres", "--json", "-m", "0", "-p", postgres.pid)
+    with postgres.connect(autocommit=True) as connection:
+        for n in range(5):
+            connection.execute("select %s::int /* counted */", (n,), prepare=True)
+    stopped(top)
+    groups = [one for one in top.objects() if "counted" in one.get("sample", "")]
+    assert [one["calls"] for one in groups] == [5], top.said()
