@@ -15,6 +15,7 @@
 /* Flags that a session keeps between statements. */
 #define SESSION_FLAGS \
 	(SESSION_REPLICATION | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED)
+#define REPLICATION_WORD	9	/* bytes that distinguish a replication command */
 #define TEXT_SCAN_STEPS	32	/* the length of a text beyond 1 MiB is not determined */
 
 ARGUMENT(session);	/* address of the server's session object; 0: each thread is a session */
@@ -172,7 +173,7 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 	stat_group(ctx, session);
 	if (arg_replication(ctx))
 		session->s.flags |= SESSION_REPLICATION;
-	else if (VALUE(want_sessions) && VALUE(identity_known))
+	if (VALUE(want_sessions) && VALUE(identity_known))
 		send_identity(ctx, id);
 	return session;
 }
@@ -249,15 +250,36 @@ INLINE __u64 elapsed(__u64 start_ns, __u64 end_ns)
 }
 
 /*
- * Return whether @session's statement, which ends, is a replication command; one that failed may be
- * SQL.
+ * Return whether the text of a walsender's session is a replication command: its first word is SHOW
+ * or has an underscore, which the first word of no SQL command has.
+ */
+static __attribute__((noinline)) int text_is_replication(const struct session *session)
+{
+	const __u64 show = 0x776f6873;
+
+	for (int i = 0; i < REPLICATION_WORD; i++) {
+		char c = session->text[i];
+
+		if (c == '_')
+			return 1;
+		if ((c | 0x20) < 'a' || (c | 0x20) > 'z')
+			return i == 4 && (*(const __u32 *)session->text | 0x20202020) == show;
+	}
+	return 0;
+}
+
+/*
+ * Return whether @session's statement, which ends, is a replication command. Those of PostgreSQL 10
+ * to 13 complete like SQL.
  */
 INLINE int session_replicates(const struct session *session)
 {
 	__u32 flags = session->s.flags;
 
-	return flags & SESSION_REPLICATION && !(flags & STATEMENT_COMPLETED) &&
-	       (flags & STATEMENT_DIED || !(flags & STATEMENT_ERROR));
+	if (!(flags & SESSION_REPLICATION))
+		return 0;
+	return flags & STATEMENT_DIED || !(flags & (STATEMENT_COMPLETED | STATEMENT_ERROR)) ||
+	       text_is_replication(session);
 }
 
 /* End the statement at @end_ns: count it, and send it if it is slow enough. */

@@ -73,7 +73,7 @@ static void enrich_ignore(struct enrich *e, const struct identity *identity,
 
 /*
  * Trust the server's memory once a process title agrees with it, and stop trying after DOUBTS_MAX
- * titles that do not. Return whether there was a title.
+ * titles that do not. Return whether there was a title; that of a walsender has no database.
  */
 static bool enrich_trust(struct target *target, uint32_t tid, const struct identity *memory)
 {
@@ -87,6 +87,8 @@ static bool enrich_trust(struct target *target, uint32_t tid, const struct ident
 		 memory->client);
 	if (*memory->user && strstr(title, expected))
 		target->trust = TRUST_MEMORY;
+	else if (strstr(title, "walsender ") || strstr(title, "wal sender process "))
+		return false;
 	else if (++target->doubts == DOUBTS_MAX)
 		target->trust = TRUST_TITLE;
 	return true;
