@@ -19,7 +19,7 @@
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
 #define SHARE_FIRST	4	/* files of each user, before any has more .. */
 #define TIME_FIRST_NS	100000000u	/* .. and the time of reading files */
-#define TIME_NS		5000000000u	/* of reading files of one user at the start */
+#define TIME_NS		30000000000u	/* of reading files of one user at the start */
 #define SHARE		256	/* files of one user */
 #define SHARE_SLOW	64	/* .. if they are not detached at once */
 #define LOADING_TRIES	40
