@@ -210,21 +210,13 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 	return s;
 }
 
-/*
- * Redact the text to ->redacted, for each dialect if that of the server is unknown. Return its
- * length, or -EINVAL.
- */
+/* Redact the text to ->redacted. Return its length, or -EINVAL. */
 static ssize_t enrich_redact(struct enrich *e, const struct statement *s)
 {
-	size_t len;
-
 	if (!s->text || s->text_len > e->config.text_bytes)
 		return -EINVAL;
-	len = fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated, e->redacted);
-	if (e->config.any_dialect)
-		len = fingerprint_redact(FINGERPRINT_MYSQL, e->redacted, len, s->truncated,
-					 e->redacted);
-	return (ssize_t)len;
+	return (ssize_t)fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated,
+					   e->redacted);
 }
 
 /* Report @s, redacted if requested. Return whether it was shown. */

@@ -27,7 +27,6 @@ struct enrich_config {
 	bool spans;			/* find the traceparent in the text, and the server */
 	bool redact;			/* remove literals and comments from texts */
 	bool redact_spans;		/* only in ->span_text */
-	bool any_dialect;		/* the server's dialect is unknown: redact for each */
 	bool breakdown;			/* match time breakdowns to statements */
 	/* Count durations in this unit, or waits, instead of reporting statements; 0: report. */
 	uint64_t stat_unit_ns;

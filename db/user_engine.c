@@ -58,7 +58,7 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 	u->engine = (struct engine){
 		.name = u->provider[1], .title = u->provider[1],
 		.otel_system = engine ? engine->otel_system : "other_sql",
-		.dialect = engine ? engine->dialect : FINGERPRINT_POSTGRES,
+		.dialect = engine ? engine->dialect : FINGERPRINT_UNKNOWN,
 		.words = none, .executables = none, .signature_symbols = none,
 		.probe_sets = &u->probe_set, .nprobe_sets = 1,
 		.client = user_engine_client,

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "sql/token.h"
+#include "sql/readings.h"
 
 #define HASH_START	0xcbf29ce484222325u	/* offset basis of FNV-1a, 64 bits */
 
@@ -57,21 +57,17 @@ static uint64_t hash_finish(uint64_t hash)
 struct fingerprint fingerprint_make(enum fingerprint_dialect dialect, const char *text, size_t len,
 				    bool cut, char *out, size_t size)
 {
-	struct printer p = {
-		.now = { .hash = HASH_START },
-		.in = { .text = (const unsigned char *)text, .end = len,
-			.mysql = dialect == FINGERPRINT_MYSQL, .cut = cut },
-		.out = out, .size = size,
-	};
+	struct readings r;
 
-	while (p.in.pos < p.in.end) {
-		if (lexer_is_blank(lexer_peek(&p.in, 0)))
-			p.in.pos++;
-		else if (!lexer_skip_blank(&p.in))
-			token_read(&p);
-	}
+	readings_open(&r, dialect == FINGERPRINT_MYSQL, dialect == FINGERPRINT_UNKNOWN, text, len,
+		      cut);
+	r.p.now.hash = HASH_START;
+	r.p.out = out;
+	r.p.size = size;
+	while (r.p.in.pos < r.p.in.end)
+		readings_next(&r);
 	if (cut)
-		finish_cut(&p);
-	finish_out(&p);
-	return (struct fingerprint){ .len = p.now.len, .hash = hash_finish(p.now.hash) };
+		finish_cut(&r.p);
+	finish_out(&r.p);
+	return (struct fingerprint){ .len = r.p.now.len, .hash = hash_finish(r.p.now.hash) };
 }

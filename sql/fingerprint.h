@@ -9,10 +9,12 @@
  * pg_stat_statements, for PostgreSQL: NULL, TRUE and FALSE are literals unless "is" tests for them,
  * and "limit ? offset ?" differs from "limit ?". Unlike both: numbers in names are kept, backticked
  * and quoted names keep their case, rows in in (...) and array[...] collapse as well, and the text
- * after the rows of an INSERT is kept. MySQL's executable comments are code.
+ * after the rows of an INSERT is kept. MySQL's executable comments are code if all supported
+ * servers execute them (no version, or up to 5.5), and comments otherwise.
  *
- * Session settings are not known; the defaults are assumed: "..." is a string in MySQL and a name
- * in PostgreSQL, and a backslash is an escape in MySQL.
+ * Session settings and the server's version are not known. Where they decide what is a literal
+ * or a comment, it is one; in a complete statement, settings with which a quoted item does not end
+ * are ruled out. "..." is a string in MySQL and a name in PostgreSQL. See sql/readings.h.
  */
 #ifndef SQL_FINGERPRINT_H
 #define SQL_FINGERPRINT_H
@@ -22,8 +24,9 @@
 #include <stdint.h>
 
 enum fingerprint_dialect {
-	FINGERPRINT_POSTGRES,	/* also for unknown servers: closest to the standard */
+	FINGERPRINT_POSTGRES,
 	FINGERPRINT_MYSQL,
+	FINGERPRINT_UNKNOWN,	/* a literal or comment of any of the others is one */
 };
 
 struct fingerprint {
@@ -43,17 +46,16 @@ struct fingerprint fingerprint_make(enum fingerprint_dialect dialect, const char
 /*
  * Replace each literal of @text by a ?, by the rules above, and the content of each comment, which
  * may contain anything. Parameters and NULL are kept, and so is all other text: the fingerprint
- * does not change. An unterminated string is a literal. If the quotes show that the session does
- * not use the defaults above, or a cut prevents finding out, one ? replaces everything from the
- * first quoted item on. @out has room for @len bytes and may be @text. Return the number of bytes
- * written; no NUL is added.
+ * does not change. An unterminated string is a literal. If the quotes of a complete statement are
+ * balanced with no settings, one ? replaces everything from the first quoted item on. @out has room
+ * for @len bytes and may be @text. Return the number of bytes written; no NUL is added.
  */
 size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			  char *out);
 
 /*
  * Call @each for each comment of @text, delimiters included, except MySQL's executable comments.
- * Comments after unbalanced quotes may be missed.
+ * The text is read by the defaults, so comments after unbalanced quotes may be missed.
  */
 void fingerprint_comments(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			  void (*each)(void *arg, const char *comment, size_t len), void *arg);

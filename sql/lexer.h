@@ -10,6 +10,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* MySQL's client character sets in which a backslash or backtick may end a character. */
+enum lexer_charset {
+	CHARSET_OTHER,
+	CHARSET_SJIS,		/* also cp932 */
+	CHARSET_GBK,		/* also gb18030, whose other characters end in a digit */
+	CHARSET_BIG5,
+	CHARSET_COUNT,
+};
+
+/* The rule for backslashes in a quoted item. */
+enum lexer_backslash {
+	BACKSLASH_PLAIN,	/* no escape: names, and strings with a prefix such as X */
+	BACKSLASH_SESSION,	/* an escape if ->escapes */
+	BACKSLASH_ESCAPE,	/* an escape: E'...' */
+};
+
 struct lexer {
 	const unsigned char *text;	/* borrowed; any bytes, no NUL */
 	size_t pos, end;
@@ -18,7 +34,11 @@ struct lexer {
 	bool hint;		/* inside a comment that MySQL executes */
 	bool quoted;		/* a quoted item was read */
 	bool open;		/* the last quoted item is unterminated */
-	bool doubtful;		/* its end depends on the session's rule for backslashes */
+	bool settled;		/* the session's settings are those below: do not set ->doubtful */
+	bool doubtful;		/* the end of the last item depends on the session's settings */
+	bool escapes;		/* a backslash is an escape, in MySQL also in "..." */
+	bool ansi;		/* MySQL: "..." is a name, which has no escapes */
+	enum lexer_charset charset;
 };
 
 static inline bool lexer_is_digit(int c)
@@ -66,23 +86,31 @@ static inline bool lexer_is_at(const struct lexer *l, const char *string)
 }
 
 /*
- * Skip a delimiter of a comment that MySQL executes, with its version. Return whether one was
- * skipped.
+ * Skip a delimiter of a comment that each supported server executes, with its version. Return
+ * whether one was skipped.
  */
 bool lexer_skip_hint(struct lexer *l);
 
-/* Skip one byte of white space, or a comment. Return whether one was skipped. */
+/*
+ * Skip one byte of white space, or a comment, or what is one for some servers or character sets.
+ * Return whether one was skipped.
+ */
 bool lexer_skip_blank(struct lexer *l);
 
-/*
- * Skip a quoted item, from its opening quote on; @backslash: a backslash is an escape. Return false
- * if it is unterminated.
- */
-bool lexer_skip_quoted(struct lexer *l, bool backslash);
+/* Skip a quoted item, from its opening quote on. Return false if it is unterminated. */
+bool lexer_skip_quoted(struct lexer *l, enum lexer_backslash backslash);
 
 /*
- * Skip a dollar-quoted string of PostgreSQL, $tag$...$tag$, or its beginning if the text is cut
- * there. Return false without one. A tag contains no $, so each byte is compared at most twice.
+ * Skip the bytes of an unquoted name. Return whether it may contain a number: a byte beyond ASCII
+ * is a blank in some of MySQL's character sets.
+ */
+bool lexer_skip_word(struct lexer *l);
+
+/*
+ * Skip a dollar-quoted string of PostgreSQL or MySQL 9, $tag$...$tag$, or its beginning if the text
+ * is cut there. Return false without one. For other servers with MySQL's dialect it is a name;
+ * where these would go on reading at another position, all the rest is skipped. A tag contains no
+ * $, so each byte is compared at most twice.
  */
 bool lexer_skip_dollar(struct lexer *l);
 

@@ -84,6 +84,14 @@ enum redact {
 	REDACT_JOINED,		/* not at all: a string that continues the one before */
 };
 
+/* Blanks and comments between two tokens. */
+enum gap {
+	GAP_NONE,
+	GAP_BLANKS,
+	GAP_NEWLINE,		/* in PostgreSQL the next string continues the one before */
+	GAP_COMMENT,		/* a block comment: it does not */
+};
+
 struct printer {
 	struct lexer in;
 	struct printer_state now;
@@ -91,7 +99,8 @@ struct printer {
 	struct printer_state before_list, before_row, before_limit, before_sign;
 	char *out;
 	size_t size;
-	bool escapes;		/* a backslash was an escape in the last string */
+	enum gap gap;		/* since the last token */
+	enum lexer_backslash backslash;	/* of the last string */
 	char closer;		/* ) or ] of the list */
 	enum redact redact;
 };

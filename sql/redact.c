@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sql/fingerprint.h"
-#include "sql/token.h"
+#include "sql/readings.h"
 
 /*
  * Write the comment @text to @out at offset @at: its delimiters, and a ? if there is anything
@@ -27,62 +27,83 @@ static size_t redact_comment(const unsigned char *text, size_t len, char *out, s
 	return at;
 }
 
+struct redaction {
+	struct readings readings;
+	char *out;
+	size_t at;		/* bytes of ->out */
+	size_t first;		/* of them before the first quoted item */
+	bool quoted;
+};
+
+/* Output never exceeds the input read so far, so ->out may be the text. */
+static void redact_piece(void *arg, enum piece piece, size_t start, size_t end)
+{
+	struct redaction *r = arg;
+	const unsigned char *text = r->readings.p.in.text + start;
+
+	if (!r->quoted && r->readings.p.in.quoted) {
+		r->quoted = true;
+		r->first = r->at;
+	}
+	switch (piece) {
+	case PIECE_BLANK:
+	case PIECE_CODE:
+		memmove(r->out + r->at, text, end - start);
+		r->at += end - start;
+		break;
+	case PIECE_LITERAL:
+		r->out[r->at++] = '?';
+		break;
+	case PIECE_COMMENT:
+		r->at = redact_comment(text, end - start, r->out, r->at);
+		break;
+	case PIECE_JOINED:
+		break;
+	}
+}
+
 size_t fingerprint_redact(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			  char *out)
 {
-	struct printer p = {
-		.in = { .text = (const unsigned char *)text, .end = len,
-			.mysql = dialect == FINGERPRINT_MYSQL, .cut = cut },
-	};
-	size_t at = 0, first = 0, start;
+	struct redaction r = { .out = out };
 
-	/* Output never exceeds the input read so far, so @out may be @text. */
-	while ((start = p.in.pos) < p.in.end) {
-		bool quoted = p.in.quoted, blank = lexer_is_blank(lexer_peek(&p.in, 0));
+	readings_open(&r.readings, dialect == FINGERPRINT_MYSQL, dialect == FINGERPRINT_UNKNOWN,
+		      text, len, cut);
+	r.readings.each = redact_piece;
+	r.readings.arg = &r;
+	while (r.readings.p.in.pos < r.readings.p.in.end)
+		readings_next(&r.readings);
+	/* A quote is unbalanced in every reading: any of them may have begun the wrong item. */
+	if (!cut && r.readings.p.in.open) {
+		out[r.first] = '?';
+		r.at = r.first + 1;
+	}
+	return r.at;
+}
 
-		p.redact = REDACT_NOTHING;
-		if (!blank && !lexer_skip_hint(&p.in) && lexer_skip_blank(&p.in)) {
-			at = redact_comment(p.in.text + start, p.in.pos - start, out, at);
-			continue;
-		}
-		if (blank)
-			p.in.pos++;
-		else if (p.in.pos == start)
-			token_read(&p);
-		if (!quoted && p.in.quoted)
-			first = at;
-		if (p.redact == REDACT_NOTHING) {
-			memmove(out + at, p.in.text + start, p.in.pos - start);
-			at += p.in.pos - start;
-		} else if (p.redact == REDACT_LITERAL) {
-			out[at++] = '?';
-		}
-	}
-	/* Unbalanced quotes: the server used other rules than the defaults assumed here. */
-	if (cut ? p.in.doubtful : p.in.open) {
-		out[first] = '?';
-		at = first + 1;
-	}
-	return at;
+struct comments {
+	struct readings readings;
+	void *arg;
+	void (*each)(void *arg, const char *comment, size_t len);
+};
+
+static void comments_piece(void *arg, enum piece piece, size_t start, size_t end)
+{
+	struct comments *c = arg;
+
+	if (piece == PIECE_COMMENT)
+		c->each(c->arg, (const char *)c->readings.p.in.text + start, end - start);
 }
 
 void fingerprint_comments(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
 			  void (*each)(void *arg, const char *comment, size_t len), void *arg)
 {
-	struct printer p = {
-		.in = { .text = (const unsigned char *)text, .end = len,
-			.mysql = dialect == FINGERPRINT_MYSQL, .cut = cut },
-	};
-	size_t start;
+	struct comments c = { .arg = arg, .each = each };
 
-	while ((start = p.in.pos) < p.in.end) {
-		if (lexer_is_blank(lexer_peek(&p.in, 0)))
-			p.in.pos++;
-		else if (lexer_skip_hint(&p.in))
-			continue;
-		else if (lexer_skip_blank(&p.in))
-			each(arg, text + start, p.in.pos - start);
-		else
-			token_read(&p);
-	}
+	readings_open(&c.readings, dialect == FINGERPRINT_MYSQL, false, text, len, cut);
+	c.readings.p.in.settled = true;
+	c.readings.each = comments_piece;
+	c.readings.arg = &c;
+	while (c.readings.p.in.pos < c.readings.p.in.end)
+		readings_next(&c.readings);
 }

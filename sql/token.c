@@ -58,10 +58,10 @@ static bool is_qualifier(enum token last)
 	return last >= TOKEN_OPERAND && last != TOKEN_LITERAL;
 }
 
-/* Return whether the cut may have shortened the token, which is then not written. */
+/* Return whether the token is not written: the cut may have shortened it, or its end is unknown. */
 static bool is_partial(const struct printer *p)
 {
-	return p->in.cut && p->in.pos == p->in.end;
+	return (p->in.cut && p->in.pos == p->in.end) || p->in.doubtful;
 }
 
 static int keyword_compare(const void *name, const void *row)
@@ -96,15 +96,36 @@ static bool is_literal(const struct printer *p, enum token next)
 	       (last != TOKEN_NOT || next != TOKEN_NULL);
 }
 
+/* Return whether the word from @start on is the beginning of PostgreSQL's "true" or "false". */
+static bool is_cut_boolean(const struct printer *p, size_t start)
+{
+	static const char *const words[] = { "true", "false" };
+	size_t len = p->in.pos - start, same;
+
+	for (size_t i = 0; !p->in.mysql && i < sizeof(words) / sizeof(words[0]); i++) {
+		for (same = 0; same < len && words[i][same]; same++)
+			if (lexer_lower(p->in.text[start + same]) != words[i][same])
+				break;
+		if (same == len)
+			return true;
+	}
+	return false;
+}
+
 static void read_word(struct printer *p)
 {
 	size_t start = p->in.pos;
+	bool number = lexer_skip_word(&p->in);
 	enum token next;
 
-	while (is_name(p, peek(p, 0)))
-		p->in.pos++;
-	if (is_partial(p))
+	if (number && !p->in.doubtful) {
+		printer_literal(p, false);
 		return;
+	}
+	if (is_partial(p)) {
+		p->redact = is_cut_boolean(p, start) ? REDACT_LITERAL : REDACT_NOTHING;
+		return;
+	}
 	next = word_kind(p, start);
 	switch (next) {
 	case TOKEN_NULL:
@@ -141,10 +162,10 @@ static void read_quoted_name(struct printer *p, size_t prefix)
 	size_t start = p->in.pos;
 
 	p->in.pos += prefix;
-	if (lexer_skip_quoted(&p->in, false)) {
+	if (lexer_skip_quoted(&p->in, BACKSLASH_PLAIN)) {
 		if (!is_partial(p))
 			printer_token(p, TOKEN_NAME, p->in.text + start, p->in.pos - start, false);
-	} else if (!p->in.cut) {
+	} else if (!p->in.cut && !p->in.doubtful) {
 		printer_literal(p, false);
 	}
 }
@@ -153,14 +174,14 @@ static void read_quoted_name(struct printer *p, size_t prefix)
 static bool read_string(struct printer *p)
 {
 	int c = lexer_lower(peek(p, 0));
-	bool backslash = p->in.mysql;
+	enum lexer_backslash backslash = BACKSLASH_SESSION;
 	size_t prefix = 0;
 
-	if (c == '$' && !p->in.mysql) {
+	if (c == '$') {
 		if (!lexer_skip_dollar(&p->in))
 			return false;
-		p->escapes = false;
-		printer_literal(p, true);
+		p->backslash = BACKSLASH_PLAIN;
+		printer_literal(p, !p->in.mysql);
 		return true;
 	}
 	if ((c == 'n' || c == 'b' || c == 'x' || (c == 'e' && !p->in.mysql)) && peek(p, 1) == '\'')
@@ -170,11 +191,17 @@ static bool read_string(struct printer *p)
 	else if (c != '\'' && (c != '"' || !p->in.mysql))
 		return false;
 	/* In PostgreSQL a string that continues on another line keeps its rule for backslashes. */
-	if (c == 'e' || (!prefix && p->now.string && p->escapes))
-		backslash = true;
-	p->escapes = backslash;
+	if (c == 'e')
+		backslash = BACKSLASH_ESCAPE;
+	else if ((prefix && c != 'n' && !p->in.mysql) || (c == '"' && p->in.ansi))
+		backslash = BACKSLASH_PLAIN;
+	else if (!prefix && !p->in.mysql && p->now.string && p->gap == GAP_NEWLINE)
+		backslash = p->backslash;
 	p->in.pos += prefix;
 	lexer_skip_quoted(&p->in, backslash);
+	if (p->in.doubtful)
+		return true;
+	p->backslash = backslash;
 	printer_literal(p, true);
 	return true;
 }
@@ -191,21 +218,29 @@ static bool read_parameter(struct printer *p)
 	} else if (c == '?' && (operand || p->in.mysql)) {
 		p->in.pos++;
 	} else if (c == ':' && operand && is_name_start(p, after)) {
-		for (p->in.pos++; is_name(p, peek(p, 0));)
-			p->in.pos++;
+		p->in.pos++;
+		lexer_skip_word(&p->in);
 	} else if (c == '%' && operand && after == 's' && !is_name(p, peek(p, 2))) {
 		p->in.pos += 2;
 	} else {
 		return false;
 	}
+	if (p->in.doubtful)
+		return true;
 	printer_literal(p, false);
 	p->redact = REDACT_NOTHING;
 	return true;
 }
 
+/* Return whether a dot at the current position, followed by digits, continues a name. */
+static bool is_after_name(const struct printer *p)
+{
+	return p->gap == GAP_NONE && is_qualifier(p->now.last) && p->now.last != TOKEN_CLOSE;
+}
+
 /*
- * Read a number, or after a dot a name that begins with digits, as MySQL permits. Return whether
- * there is one.
+ * Read a number, or directly after a dot a name that begins with digits, as MySQL permits. Return
+ * whether there is one.
  */
 static bool read_number(struct printer *p)
 {
@@ -213,12 +248,12 @@ static bool read_number(struct printer *p)
 	size_t len = 0;
 
 	if (peek(p, 0) == '.') {
-		if (!lexer_is_digit(peek(p, 1)) || is_qualifier(last))
+		if (!lexer_is_digit(peek(p, 1)) || is_after_name(p))
 			return false;
 	} else if (!lexer_is_digit(peek(p, 0))) {
 		return false;
 	}
-	if (last == TOKEN_DOT && p->in.mysql) {
+	if (last == TOKEN_DOT && p->gap == GAP_NONE && p->in.mysql) {
 		while (lexer_is_digit(peek(p, len)))
 			len++;
 		if (is_name(p, peek(p, len))) {
@@ -227,7 +262,8 @@ static bool read_number(struct printer *p)
 		}
 	}
 	lexer_skip_number(&p->in);
-	printer_literal(p, false);
+	if (!p->in.doubtful)
+		printer_literal(p, false);
 	return true;
 }
 
@@ -296,8 +332,8 @@ static bool read_variable(struct printer *p)
 
 	if (!p->in.mysql || peek(p, 0) != '@' || !is_name(p, peek(p, len)))
 		return false;
-	for (p->in.pos += len; is_name(p, peek(p, 0));)
-		p->in.pos++;
+	p->in.pos += len;
+	lexer_skip_word(&p->in);
 	if (!is_partial(p))
 		printer_token(p, TOKEN_NAME, p->in.text + start, p->in.pos - start, true);
 	return true;

@@ -5,7 +5,10 @@
 
 #include "sql/printer.h"
 
-/* Read the token at the current position, not a blank, and write it. A literal sets ->redact. */
+/*
+ * Read the token at the current position, not a blank, and write it. A literal sets ->redact. If
+ * the token's end depends on the session's settings, set ->in.doubtful instead of writing it.
+ */
 void token_read(struct printer *p);
 
 #endif

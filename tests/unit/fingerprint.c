@@ -119,8 +119,10 @@ static const struct row mysql[] = {
 	{ "select `A`.`b c`, `d``e` from `F`", "select `A`.`b c`, `d``e` from `F`" },
 	{ "select 1 # it's\n, 2", "select ?, ?" },
 	{ "select 5--3, 5-- 3\n", "select ? - ?, ?" },
-	{ "select /*!50000 straight_join */ /*! a */ /*M!100100 b */ c",
-	  "select straight_join a b c" },
+	{ "select /*!50000 straight_join */ /*! a */ b", "select straight_join a b" },
+	/* Not executed by all servers; without a quote or comment, its end is certain. */
+	{ "select /*!50501 a */ /*!500001 b */ /*M!100100 c 'd' */ e /*M! it's */ f", "select e" },
+	{ "select /*!1234 */ a", "select ? a" },
 	{ "select /*! a /* b */ c */ d*/e", "select a c d * / e" },
 	{ "select /*+ MAX_EXECUTION_TIME(1) */ a", "select a" },
 	{ "/* a /* b */ c", "c" },
@@ -148,8 +150,12 @@ static const struct row mysql[] = {
 static const struct row postgres[] = {
 	{ "select \"A\", \"b\"\"c\".\"D e\", U&\"f\"",
 	  "select \"A\", \"b\"\"c\".\"D e\", U&\"f\"" },
-	{ "select 'a\\', E'a\\'b', e'\\\\', U&'x'", "select ?, ?, ?, ?" },
-	{ "select E'a' -- b\n'c\\' 1\\' d', 'e\\', 2", "select ?, ?, ?" },
+	{ "select 'a\\', E'b', e'\\\\', U&'x'", "select ?, ?, ?, ?" },
+	{ "select E'a' -- b\n'c\\' 1\\' d', 2", "select ?, ?" },
+	/* Balanced with standard_conforming_strings on and off: literals of both. */
+	{ "select 'a\\', E'a\\'b', 2", "select ?, ?" },
+	{ "select 'a\\', b, 'c' from t -- it's", "select ?" },
+	{ "select 'a\\', b, 'c\\' from t", "select ?, b, ? from t" },
 	{ "select $$it's$$, $a$ $$ $b$ $a$, $\xc3\xa4$ x $\xc3\xa4$", "select ?, ?, ?" },
 	{ "select $a$ unterminated $b$", "select ?" },
 	{ "select a$1, a$b$c, $12", "select a$1, a$b$c, ?" },
@@ -366,6 +372,12 @@ static size_t random_statement(enum fingerprint_dialect dialect, const char *fro
 	return len;
 }
 
+/* Return whether the settings decide where a string of @text ends; then more can be hidden. */
+static bool has_escape(const char *text, size_t len)
+{
+	return memmem(text, len, "\\'", 2) || memmem(text, len, "\\\"", 2);
+}
+
 static void no_literal_survives(void)
 {
 	static const struct row templates[] = {
@@ -390,7 +402,8 @@ static void no_literal_survives(void)
 		size_t len = random_statement(dialect, row->text, text);
 
 		make(dialect, text, len, false, &result);
-		CHECK(!row->expected || !strcmp(result.text, row->expected), "%.*s\n#   %s",
+		CHECK(!row->expected || has_escape(text, len) ||
+		      !strcmp(result.text, row->expected), "%.*s\n#   %s",
 		      (int)len, text, result.text);
 		CHECK(!strpbrk(result.text, "0123456789'") && !strstr(result.text, "secret"),
 		      "%.*s\n#   %s", (int)len, text, result.text);
@@ -499,20 +512,50 @@ static void redacts(void)
 		{ "/* a /* b */ c */ select true--x", "/*?*/ select ?--?" },
 		{ "alter role a password 'secret'", "alter role a password ?" },
 		{ "select a->>'k', b::text, c #> '{1}'", "select a->>?, b::text, c #> ?" },
-		/* An escape that the default does not have: quotes no longer match. */
-		{ "select 'it\\'s', 'secret'", "select ?" },
+		/* standard_conforming_strings=off */
+		{ "select 'it\\'s', 'secret'", "select ?, ?" },
+		{ "select 'a\\', b, 'c\\', d", "select ?, b, ?, d" },
+		{ "select 'a\\', secret, 'c', d -- it's\n, e", "select ?\n, e" },
+		/* A prefix has its own rule, a string on the same line as well. */
+		{ "select x'\\', B'\\', U&'\\', a", "select ?, ?, ?, a" },
+		{ "do language E'a' 'b\\', 'c'", "do language ? , ?" },
+		{ "select 0x_1f, 0b_1, 1_000", "select ?, ?, ?" },
 	}, mysql_rows[] = {
 		{ "select \"a\", 'it\\'s', `b 1`, @v, true", "select ?, ?, `b 1`, @v, true" },
 		{ "select 1 # it's\n, 2 #\n#x", "select ? #?\n, ? #\n#?" },
 		{ "select 1 # a\rsecret\n, 2 -- b\rsecret", "select ? #?\n, ? -- ?" },
-		{ "/*!50001 select 1 */ /*M!100100 a */ /*+ hint */",
-		  "/*!50001 select ? */ /*M!100100 a */ /*?*/" },
+		{ "/*!50001 select 1 */ /*+ hint */ a", "/*!50001 select ? */ /*?*/ a" },
+		/* Executed by some servers, a comment for others. */
+		{ "/*M!100100 a */ /*!99999 b 'c' */ d", "/*?*/ /*?*/ d" },
+		{ "select /*!99999 it's */ 'a', b /*!1 */", "select /*?*/" },
+		{ "select /*!500001 1 */ a /*!1234 */", "select /*?*/ a /*!? */" },
+		{ "/*! a /*M! b */ c */*/ secret -- */ d", "/*! a /*?" },
+		{ "as $$secret$$ b", "as ? b" }, { "as $1$ it's $1$, secret", "as ?" },
+		{ "select a$$b$$, $c", "select a$$b$$, $c" },
+		{ "select a --\x7f it's\n, 'b'", "select a --?\n, ?" },
+		{ "select a --\xa0secret\nb", "select a --?b" },
+		/* 0xa0 is a blank in latin1; bytes of UTF-8 are not. */
+		{ "select 1 limit\xa0""5, \xc3\xa4""5, \xa0.5e3", "select ? ?, \xc3\xa4""5, ??" },
+		{ "select a mod .5e3, t.5e3", "select a mod ?, t.5e3" },
 		{ "create user 'a'@'%' identified by 'secret'", "create user ?@? identified by ?" },
 		{ "select _utf8'a', 1-- 2\n--3", "select _utf8?, ?-- ?\n--?" },
 		{ "limit 5, 10", "limit ?, ?" },
 		/* NO_BACKSLASH_ESCAPES */
-		{ "select 'a\\', 'secret'", "select ?" },
-		{ "select 1, 'a\\','secret','b\\'", "select ?, ?" },
+		{ "select 'a\\', 'secret'", "select ?, ?" },
+		{ "select 1, 'a\\','secret','b\\'", "select ?, ?,?,?" },
+		/* Balanced with and without. */
+		{ "select 'a\\', secret, 'b' # it's\n, c", "select ?\n, c" },
+		{ "select 'a\\', b, 'c\\', d", "select ?, b, ?, d" },
+		{ "select 'a\\n', 'b\\\\', c", "select ?, ?, c" },
+		/* ANSI_QUOTES: a name has no escapes. */
+		{ "select \"a\\\", secret, \"b\" # \"\n, c", "select ?\n, c" },
+		/* The second byte of a character of sjis, gbk; of gbk only; of big5, not gbk. */
+		{ "select '\x95\\', 'secret'", "select ?, ?" },
+		{ "select '\xfe\xfe\xfe\\', secret, 'b\\'' # it's\n, c", "select ?\n, c" },
+		{ "select '\xa1\x80\\', secret, 'b\\'' # it's\n, c", "select ?\n, c" },
+		{ "select `\x83`it's`, 'secret'", "select `\x83`it's`, ?" },
+		{ "select \x83`, secret, 'it''s `', 'b'", "select \x83`, secret, ?, ?" },
+		{ "select \x83`, secret, 'b' # `\n, c", "select \x83`, secret, ? ?\n, c" },
 	}, cut_both[] = {
 		{ "select 'a', 'not ended", "select ?, ?" }, { "select 12", "select ?" },
 		{ "select a, 'secret'", "select a, ?" }, { "select 1 /* secr", "select ? /*?" },
@@ -522,9 +565,13 @@ static void redacts(void)
 		{ "select \"na", "select \"na" },
 		{ "select E'it\\'s', 'secr", "select ?, ?" },
 		{ "select 1, 'a\\', 'secr", "select ?, ?" },
+		{ "select 1, 'a\\', secr", "select ?, ?" },
+		{ "select tru", "select ?" }, { "select f", "select ?" },
 	}, cut_mysql[] = {
 		{ "select \"secr", "select ?" }, { "select `na", "select `na" },
-		{ "select a, 'b', 'it\\'s', 'secr", "select a, ?" },
+		{ "select a, 'b', 'it\\'s', 'secr", "select a, ?, ?" },
+		{ "select a, 'b\\", "select a, ?" }, { "select 'a\\', 'b', secr", "select ?" },
+		{ "/*!500", "/*?" }, { "select '\x95", "select ?" },
 		{ "select 'a\\\\', 'b'", "select ?, ?" },
 	};
 
@@ -536,6 +583,21 @@ static void redacts(void)
 	check_redacted(MYSQL, true, cut_both, ARRAY_SIZE(cut_both));
 	check_redacted(POSTGRES, true, cut_postgres, ARRAY_SIZE(cut_postgres));
 	check_redacted(MYSQL, true, cut_mysql, ARRAY_SIZE(cut_mysql));
+}
+
+/* A literal or comment of any dialect is redacted. */
+static void redacts_unknown(void)
+{
+	static const struct row rows[] = {
+		{ "SELECT a , b FROM t WHERE c = 'x' AND d > 1.5",
+		  "SELECT a , b FROM t WHERE c = ? AND d > ?" },
+		{ "select \"a\", `b`, true, $$c$$, e'd', /* f */ g",
+		  "select ?, `b`, ?, ?, ?, /*?*/ g" },
+		{ "select a #> b\n, c --d\n", "select a ?\n, c ?\n" },
+		{ "select 'a' # it's\n, secret, 'b' -- it's", "select ? ?" },
+	};
+
+	check_redacted(FINGERPRINT_UNKNOWN, false, rows, ARRAY_SIZE(rows));
 }
 
 /* No literal remains after a cut at any position, and without one the fingerprint is the same. */
@@ -563,7 +625,7 @@ static void no_literal_survives_redacting(void)
 		      text, seen);
 		for (const char *at = seen; (at = strpbrk(at, digits)); at += strspn(at, digits))
 			CHECK(at > seen && at[-1] == '$', "%.*s\n#   %s", (int)len, text, seen);
-		if (!cut) {
+		if (!cut && !has_escape(text, len)) {
 			make(dialect, text, len, false, &of_text);
 			make(dialect, seen, strlen(seen), false, &of_redacted);
 			CHECK(of_text.hash == of_redacted.hash,
@@ -663,6 +725,7 @@ int main(void)
 	RUN(cut_no_character);
 	RUN(no_literal_survives);
 	RUN(redacts);
+	RUN(redacts_unknown);
 	RUN(no_literal_survives_redacting);
 	RUN_LONG(idempotent);
 	RUN_LONG(random_bytes);
