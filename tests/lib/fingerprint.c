@@ -2,9 +2,10 @@
 /*
  * Prints the fingerprints of statements, for tests/e2e/test_fingerprint.py to compare.
  *
- *	fingerprint mysql|postgresql [--cut]	reads statements, each terminated by a NUL
+ *	fingerprint mysql|postgresql|unknown [--redact] [--cut]
  *
- * and writes for each one its hash, a blank, its fingerprint, and a NUL.
+ * reads statements, each terminated by a NUL, and writes for each one its hash, a blank, its
+ * fingerprint, and a NUL; or the redacted statement and a NUL.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,16 +16,19 @@
 
 int main(int argc, char **argv)
 {
-	enum fingerprint_dialect dialect = argc > 1 && !strcmp(argv[1], "mysql") ?
-					   FINGERPRINT_MYSQL : FINGERPRINT_POSTGRES;
-	bool cut = argc == 3 && !strcmp(argv[2], "--cut");
+	static const char *const dialects[] = { "postgresql", "mysql", "unknown" };
+	bool cut = argc > 2 && !strcmp(argv[argc - 1], "--cut");
+	bool redact = argc > 2 && !strcmp(argv[2], "--redact");
+	unsigned int dialect = 0;
 	char *text = NULL, *out;
 	size_t room = 0, size;
 	uint64_t hash;
 	ssize_t len;
 
-	if (argc < 2 || argc > 3 || (argc == 3 && !cut)) {
-		fprintf(stderr, "usage: fingerprint mysql|postgresql [--cut]\n");
+	while (argc > 1 && dialect < 3 && strcmp(argv[1], dialects[dialect]))
+		dialect++;
+	if (dialect == 3 || argc != 2 + cut + redact) {
+		fprintf(stderr, "usage: fingerprint mysql|postgresql|unknown [--redact] [--cut]\n");
 		return 2;
 	}
 	while ((len = getdelim(&text, &room, 0, stdin)) > 0) {
@@ -34,8 +38,13 @@ int main(int argc, char **argv)
 		out = malloc(size);
 		if (!out)
 			return 1;
-		hash = fingerprint_make(dialect, text, (size_t)len, cut, out, size).hash;
-		printf("%016" PRIx64 " %s%c", hash, out, 0);
+		if (redact) {
+			size = fingerprint_redact(dialect, text, (size_t)len, cut, out);
+			printf("%.*s%c", (int)size, out, 0);
+		} else {
+			hash = fingerprint_make(dialect, text, (size_t)len, cut, out, size).hash;
+			printf("%016" PRIx64 " %s%c", hash, out, 0);
+		}
 		free(out);
 	}
 	free(text);
