@@ -130,8 +130,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.runtime = &t.rt, .discover = &t.discover, .sessions = &t.sessions,
 			.statement = record_shown, .text_bytes = 4096,
 			.identify = choice & 0x80,
-			.user = choice & 0x40 ? "app" : NULL,
-			.container = choice & 0x20 ? "c0ffee" : NULL,
+			.filter.user = choice & 0x40 ? "app" : NULL,
+			.filter.container = choice & 0x20 ? "c0ffee" : NULL,
 		} },
 		.sessions = { .ignored_map = -1 },
 	};
