@@ -18,6 +18,7 @@
 #include "cli/tracing.h"
 #include "db/ps.h"
 #include "host/clock.h"
+#include "sql/fingerprint.h"
 
 #define NS_PER_S	1000000000ull
 #define DEPTH_MAX	16	/* of the tree; deeper sessions are shown at this depth */
@@ -72,7 +73,7 @@ static int row_compare_number(uint64_t a, uint64_t b)
 	return a == b ? 0 : a - 1 < b - 1 ? -1 : 1;
 }
 
-/* By server; then active sessions, those in a transaction, idle ones; then the oldest first. */
+/* Active sessions, those in a transaction, idle ones; of these, the oldest first. */
 static int row_compare(const void *a, const void *b)
 {
 	static const uint8_t ranks[] = {
@@ -81,9 +82,8 @@ static int row_compare(const void *a, const void *b)
 	};
 	const struct ps_session *x = *(const struct ps_session *const *)a;
 	const struct ps_session *y = *(const struct ps_session *const *)b;
-	int order = row_compare_number(x->server, y->server);
+	int order = ranks[x->state] - ranks[y->state];
 
-	order = order ? order : ranks[x->state] - ranks[y->state];
 	order = order ? order : row_compare_number(row_since(x), row_since(y));
 	order = order ? order : row_compare_number(x->pid, y->pid);
 	return order ? order : row_compare_number(x->connection, y->connection);
@@ -158,6 +158,14 @@ static void tree_print_all(struct cmd_ps *cmd)
 			tree_print(cmd, i, 0);
 }
 
+/* Remove literals. A statement that has ended may have failed as a string had no end. */
+static void row_redact(struct ps_session *s)
+{
+	if (s->text)
+		s->len = fingerprint_redact(s->engine->dialect, s->text, s->len,
+					    s->cut || s->state != PS_ACTIVE, s->text);
+}
+
 /* Select and sort the rows of ->list. Return 0 or -ENOMEM. */
 static int rows_make(struct cmd_ps *cmd)
 {
@@ -166,9 +174,15 @@ static int rows_make(struct cmd_ps *cmd)
 	cmd->printed = calloc(cmd->list.n + 1, sizeof(*cmd->printed));
 	if (!cmd->row || !cmd->printed)
 		return -ENOMEM;
-	for (size_t i = 0; i < cmd->list.n; i++)
-		if (row_wanted(cmd, &cmd->list.session[i]))
-			cmd->row[cmd->rows++] = &cmd->list.session[i];
+	for (size_t i = 0; i < cmd->list.n; i++) {
+		struct ps_session *session = &cmd->list.session[i];
+
+		if (!row_wanted(cmd, session))
+			continue;
+		if (cmd->options.redact)
+			row_redact(session);
+		cmd->row[cmd->rows++] = session;
+	}
 	qsort(cmd->row, cmd->rows, sizeof(*cmd->row),
 	      cmd->options.tree ? row_compare_tree : row_compare);
 	while (cmd->blocked < cmd->rows && cmd->row[cmd->blocked]->nblockers)
@@ -285,7 +299,7 @@ static int cmd_ps_run(struct cmd_ps *cmd)
 			.pids = options->pids, .npids = options->pid_count,
 			.paths = options->paths, .npaths = options->path_count,
 		},
-		.text_bytes = options->text_bytes, .redact = options->redact,
+		.text_bytes = options->text_bytes,
 		.arg = cmd, .error = cmd_ps_error,
 	});
 	return cmd->ps ? cmd_ps_repeat(cmd) : message_no_memory();
@@ -328,7 +342,9 @@ const struct command command_ps = {
 	"List the sessions of running database servers: their states, transactions and\n"
 	"waits, who blocks them, and their current or last statements. They are read from\n"
 	"the memory of the servers; nothing is attached. With THRESHOLD, only sessions\n"
-	"that have been in their state for that long. ENGINE: default all.\n",
+	"that have been in their state for that long. ENGINE: default all.\n"
+	"Columns, for -o: id, pid, server, engine, user, db, client, app, container,\n"
+	"state, xact, time, wait, blocked_by, query.\n",
 	.examples =
 	"  dbslower ps                       # all sessions; active ones first\n"
 	"  dbslower ps 5s --user app         # of one user, for 5 s in the same state\n"

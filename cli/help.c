@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "db/engines.h"
 
@@ -56,13 +57,15 @@ static void help_usage(const struct command *command, struct output *out)
 
 void help_print(const struct command *command, struct output *out)
 {
+	const struct option_row *columns = option_find(command, "columns", strlen("columns"));
+
 	help_usage(command, out);
 	output_string(out, command->about);
 	output_char(out, '\n');
 	for (size_t i = 0; command->options[i]; i++)
 		if (command->options[i]->help)
 			help_row(out, command->options[i]);
-	if (option_find(command, "columns", strlen("columns"))) {
+	if (columns && columns->set == option_set_columns) {
 		output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
 		field_help(out);
 	}

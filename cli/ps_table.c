@@ -189,11 +189,12 @@ static void table_statement(const struct ps_table *table, const struct ps_sessio
 {
 	size_t len = s->len, room = table->width > used ? table->width - used : 1;
 
-	if (table->width && len > 4 * room)
-		len = 4 * room;
-	while (table->width && len && escape_width(s->text, len) > room)
-		len--;
-	escape_terminal(table->out, s->text, len, true);
+	if (table->width)
+		len = escape_fit(s->text, len, room, NULL);
+	if (s->text)
+		escape_terminal(table->out, s->text, len, true);
+	else
+		output_char(table->out, '-');
 }
 
 void ps_table_row(const struct ps_table *table, const struct ps_session *session,

@@ -27,11 +27,13 @@ void lock_info_clear(struct lock_info *info)
 	lock_info_drop(info);
 }
 
+/* A statement that has ended may have failed as a string had no end. */
 static void backend_redact(struct lock_backend *backend, enum fingerprint_dialect dialect)
 {
 	if (backend->text)
 		backend->len = fingerprint_redact(dialect, backend->text, backend->len,
-						  backend->cut, backend->text);
+						  backend->cut || !backend->running,
+						  backend->text);
 }
 
 void lock_info_redact(struct lock_info *info, enum fingerprint_dialect dialect)

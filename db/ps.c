@@ -9,17 +9,23 @@
 #include "db/detect.h"
 #include "db/engines.h"
 #include "db/ps_engines.h"
+#include "host/clock.h"
 #include "host/container.h"
 #include "host/elf_map.h"
 #include "host/open.h"
-#include "sql/fingerprint.h"
 #include "usdt/fmt.h"
 
-#define FILES_MAX	256	/* of servers */
+#define FILES_OF_USER	64	/* of servers of one user, except root */
+#define FILES_MAX	4096
+#define USER_NS		2000000000u	/* time to read the sessions of one user, except root */
 #define FIND_WORK	(64u << 20)	/* bytes of a file that are read */
 
-/* A server's file. */
+/*
+ * A server's file, as one user runs it: a user's process can change what it reports of the file,
+ * such as the version, but not what is reported of another user's.
+ */
 struct ps_file {
+	uint32_t uid;
 	struct target target;		/* only what describes it: no probe is attached */
 	const struct ps_ops *ops;
 	void *state;			/* of ->ops, owned; NULL: its sessions cannot be listed */
@@ -29,15 +35,18 @@ struct ps {
 	struct ps_config config;
 	struct detect detect;
 	struct process_file paths[16];	/* of the filter */
-	struct ps_file *files;		/* FILES_MAX of them */
+	struct ps_file *files;
 	size_t nfiles;
-	bool denied;			/* it was reported that memory cannot be read */
+	bool denied;			/* it was reported that memory cannot be read, .. */
+	bool refused;			/* .. that there are too many files */
 };
 
 /* The sessions of a user's servers: no user's processes can displace those of another one. */
 struct ps_user {
 	uint32_t uid;
 	size_t n;
+	size_t text_bytes;		/* of all texts */
+	uint64_t spent_ns;
 };
 
 /* One reading of all processes. */
@@ -48,7 +57,6 @@ struct scan {
 	const struct ps_file *file;	/* of the process that is read */
 	struct ps_user *users;
 	size_t nusers, user;		/* ->user: index of that of ->file's process */
-	size_t text_bytes;		/* of all texts */
 	size_t matches;			/* processes that the filter selects */
 	int err;
 };
@@ -60,11 +68,7 @@ struct ps *ps_open(const struct ps_config *config)
 	if (!ps)
 		return NULL;
 	ps->config = *config;
-	ps->files = calloc(FILES_MAX, sizeof(*ps->files));
-	if (ps->files)
-		return ps;
-	free(ps);
-	return NULL;
+	return ps;
 }
 
 static void ps_report(const struct ps *ps, enum error_kind kind, int code, const char *subject)
@@ -123,18 +127,45 @@ static void file_open(const struct ps *ps, struct ps_file *file, const struct pr
 		ps_report(ps, ERROR_NO_SESSIONS, -ENOENT, process->exe);
 }
 
+/* Report once that a user runs too many files. */
+static void ps_refuse_file(struct ps *ps, uint32_t uid)
+{
+	struct error error = { .kind = ERROR_NONE };
+	char user[32];
+
+	if (ps->refused)
+		return;
+	ps->refused = true;
+	fmt_text(user, sizeof(user), "user ID %u", uid);
+	error_set(&error, ERROR_TOO_MANY, -E2BIG, "files of servers of one user", user);
+	ps->config.error(ps->config.arg, &error);
+	error_clear(&error);
+}
+
 /* Return the file that @process, a server of @engine, runs; NULL if there are too many. */
 static const struct ps_file *ps_file(struct ps *ps, const struct engine *engine,
 				     const struct process *process)
 {
 	struct ps_file *file;
+	size_t same = 0;
 
-	for (size_t i = 0; i < ps->nfiles; i++)
+	for (size_t i = 0; i < ps->nfiles; i++) {
+		if (ps->files[i].uid != process->uid)
+			continue;
 		if (process_file_unchanged(&ps->files[i].target.file, &process->file))
 			return &ps->files[i];
-	if (ps->nfiles == FILES_MAX)
+		same++;
+	}
+	if ((process->uid && same >= FILES_OF_USER) || ps->nfiles == FILES_MAX) {
+		ps_refuse_file(ps, process->uid);
 		return NULL;
-	file = &ps->files[ps->nfiles++];
+	}
+	file = realloc(ps->files, (ps->nfiles + 1) * sizeof(*file));
+	if (!file)
+		return NULL;
+	ps->files = file;
+	file += ps->nfiles++;
+	*file = (struct ps_file){ .uid = process->uid };
 	file->target.engine = engine;
 	file->target.file = process->file;
 	file->ops = ps_engines_ops(engine);
@@ -182,21 +213,20 @@ static bool scan_room(struct scan *scan)
 	return true;
 }
 
-/* Cut the text if all of them have become too long, redact it, and shrink its memory. */
+/* Cut the text if all of the user's have become too long, and shrink its memory. */
 static void scan_text(struct scan *scan, struct ps_session *session)
 {
+	struct ps_user *user = &scan->users[scan->user];
 	char *text;
 
-	if (scan->text_bytes > PS_TEXT_BYTES && session->len > PS_TEXT_LEAST) {
+	if (user->text_bytes > PS_TEXT_BYTES && session->len > PS_TEXT_LEAST) {
 		session->len = PS_TEXT_LEAST;
 		session->cut = true;
 	}
-	if (scan->ps->config.redact)
-		session->len = fingerprint_redact(session->engine->dialect, session->text,
-						  session->len, session->cut, session->text);
-	scan->text_bytes += session->len;
+	user->text_bytes += session->len;
 	text = realloc(session->text, session->len + 1);
-	session->text = text ? text : session->text;
+	if (text)
+		session->text = text;
 }
 
 static bool scan_add(void *arg, struct ps_session *session)
@@ -216,6 +246,15 @@ static bool scan_add(void *arg, struct ps_session *session)
 	return true;
 }
 
+/* Return whether @process has the name of a server's executable. */
+static bool process_is_named(const struct process *process)
+{
+	char name[256];
+
+	process_name(process, name, sizeof(name));
+	return engines_by_file(name);
+}
+
 /* Return whether the filter selects @process, or the server that it belongs to. */
 static bool scan_wants(const struct ps *ps, const struct process *process)
 {
@@ -231,16 +270,14 @@ static bool scan_wants(const struct ps *ps, const struct process *process)
 	return wanted && same;
 }
 
-static int scan_each(void *arg, const struct process *process)
+/* Read the sessions of @process. Return 0, or -errno to read no other process. */
+static int scan_process(struct scan *scan, const struct process *process, uint64_t deadline_ns)
 {
-	struct scan *scan = arg;
 	struct ps *ps = scan->ps;
 	const struct engine *engine;
 	char pid[16];
 	int err;
 
-	if (!scan_wants(ps, process))
-		return 0;
 	engine = detect_process(&ps->detect, process);
 	if (!engine || (ps->config.servers.engine &&
 			strcmp(engine->name, ps->config.servers.engine)))
@@ -249,12 +286,10 @@ static int scan_each(void *arg, const struct process *process)
 	scan->file = ps_file(ps, engine, process);
 	if (!scan->file || !scan->file->state)
 		return 0;
-	scan->err = scan_user(scan, process->uid);
-	if (scan->err)
-		return scan->err;
 	err = scan->file->ops->read(scan->file->state, &(struct ps_query){
 		.process = process, .places = &scan->file->target.places,
 		.lowest = scan->file->target.lowest_vaddr, .text_bytes = ps->config.text_bytes,
+		.deadline_ns = deadline_ns,
 		.add = scan_add, .arg = scan,
 	});
 	if ((err == -EACCES || err == -EPERM) && !ps->denied) {
@@ -262,6 +297,28 @@ static int scan_each(void *arg, const struct process *process)
 		fmt_text(pid, sizeof(pid), "%u", process->pid);
 		ps_report(ps, ERROR_PROCESS, err, pid);
 	}
+	return scan->err;
+}
+
+static int scan_each(void *arg, const struct process *process)
+{
+	struct scan *scan = arg;
+	uint64_t now = clock_ns(CLOCK_MONOTONIC), left_ns;
+	struct ps_user *user;
+
+	if (!scan_wants(scan->ps, process))
+		return 0;
+	scan->err = scan_user(scan, process->uid);
+	if (scan->err)
+		return scan->err;
+	user = &scan->users[scan->user];
+	left_ns = !process->uid ? UINT64_MAX / 2 : USER_NS - user->spent_ns;
+	if (process->uid && user->spent_ns >= USER_NS) {
+		scan->list->more += process_is_named(process);
+		return 0;
+	}
+	scan->err = scan_process(scan, process, now + left_ns);
+	user->spent_ns += clock_ns(CLOCK_MONOTONIC) - now;
 	return scan->err;
 }
 

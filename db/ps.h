@@ -11,7 +11,7 @@
 #include "loader/error.h"
 
 struct ps_list {
-	struct ps_session *session;	/* sorted by ->server */
+	struct ps_session *session;	/* in no particular order */
 	size_t n;
 	size_t more;			/* not in the list: there are too many */
 };
@@ -19,7 +19,6 @@ struct ps_list {
 struct ps_config {
 	struct server_filter servers;	/* without ->start and ->done; borrowed */
 	uint32_t text_bytes;		/* maximum length of a text */
-	bool redact;			/* remove literals and comments from the texts */
 	void *arg;
 	/* Called once for each server's file whose sessions cannot be listed. */
 	void (*error)(void *arg, const struct error *error);

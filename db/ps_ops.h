@@ -14,6 +14,7 @@ struct ps_query {
 	const struct backend_places *places;	/* of the server's file */
 	uint64_t lowest;		/* lowest address of the file's segments, as linked */
 	uint32_t text_bytes;
+	uint64_t deadline_ns;		/* CLOCK_MONOTONIC: read no further session from then on */
 	/* Take over a session, with its text. Return false: no further one. */
 	bool (*add)(void *arg, struct ps_session *session);
 	void *arg;

@@ -12,8 +12,8 @@
 /* Maximum number, of all users and of the servers of one; the others are counted. */
 #define PS_SESSIONS	65536
 #define PS_USER_SESSIONS	49152
-#define PS_TEXT_BYTES	(64u << 20)	/* of all texts; further ones are cut at PS_TEXT_LEAST */
-#define PS_TEXT_LEAST	256
+#define PS_TEXT_BYTES	(32u << 20)	/* of a user's texts; further ones are cut at .. */
+#define PS_TEXT_LEAST	256		/* .. this length */
 #define PS_BLOCKERS	8	/* of one session; the others are not kept */
 
 enum ps_state {

@@ -13,6 +13,7 @@
 #include "db/engines.h"
 #include "db/mysql/options.h"
 #include "db/mysql/probes.h"
+#include "host/clock.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 #include "usdt/fmt.h"
@@ -23,6 +24,7 @@
 #define LINK_NEXT	2
 #define LINK_WORDS	3
 #define WALK_TRIES	5		/* the list can change while it is read */
+#define WALK_MAX	(2u * PS_SESSIONS)	/* elements in all tries */
 
 /* A member of a THD, or of what one points to. Offsets; ->at is -1 if unknown. */
 struct place {
@@ -42,6 +44,7 @@ struct reader {
 	struct process_memory memory;
 	struct backend_owner owner;
 	uint64_t class;
+	unsigned int *elements;		/* of the list that may still be read */
 };
 
 static uint64_t find_symbol(const struct elf *elf, const char *name)
@@ -171,6 +174,8 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	uint64_t class;
 
 	reader_name(r, thd, r->ps->user, identity->user, sizeof(identity->user));
+	if (!*identity->user)
+		return true;
 	reader_name(r, thd, r->ps->host, identity->client, sizeof(identity->client));
 	if (!*identity->client)
 		reader_name(r, thd, r->ps->address, identity->client, sizeof(identity->client));
@@ -179,7 +184,7 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	reader_statement(r, thd, &session);
 	if (session.state != PS_ACTIVE)
 		session.state = reader_idle(r, thd);
-	if (*identity->user && reader_bytes(r, thd, &class, sizeof(class)) && class == r->class)
+	if (reader_bytes(r, thd, &class, sizeof(class)) && class == r->class)
 		return r->query->add(r->query->arg, &session);
 	free(session.text);
 	return true;
@@ -194,7 +199,7 @@ static size_t reader_walk(const struct reader *r, uint64_t link, uint64_t *thds)
 	uint64_t words[LINK_WORDS] = { 0 }, at;
 	size_t n = 0;
 
-	while (reader_bytes(r, link, &at, sizeof(at)) &&
+	while (*r->elements && --*r->elements && reader_bytes(r, link, &at, sizeof(at)) &&
 	       reader_bytes(r, at, words, sizeof(words)) && words[LINK_PREVIOUS] == link) {
 		/* The last element is in the list itself, and not a THD. */
 		if (words[0] != r->class || n == PS_SESSIONS)
@@ -208,7 +213,8 @@ static size_t reader_walk(const struct reader *r, uint64_t link, uint64_t *thds)
 static int mysql_read(void *state, const struct ps_query *query)
 {
 	const struct mysql_ps *ps = state;
-	struct reader r = { .ps = ps, .query = query,
+	unsigned int elements = WALK_MAX;
+	struct reader r = { .ps = ps, .query = query, .elements = &elements,
 			    .owner = { query->process->pid, &query->process->file } };
 	uint64_t *thds = malloc(PS_SESSIONS * sizeof(*thds)), list;
 	size_t n = 0;
@@ -222,7 +228,8 @@ static int mysql_read(void *state, const struct ps_query *query)
 	for (int i = 0; !n && i < WALK_TRIES; i++)
 		for (uint64_t word = 0; !n && word < LIST_WORDS; word++)
 			n = reader_walk(&r, list + word * 8, thds);
-	for (size_t i = 0; i < n && reader_session(&r, thds[i]); i++)
+	for (size_t i = 0; i < n && clock_ns(CLOCK_MONOTONIC) < query->deadline_ns &&
+			   reader_session(&r, thds[i]); i++)
 		continue;
 	process_memory_close(&r.memory);
 cleanup:

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/postgres/entry.h"
 #include "host/clock.h"
 #include "host/elf_map.h"
 #include "host/process.h"
@@ -43,22 +44,6 @@
 #define ENTRY_BYTES	256
 
 static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: since 12; before */
-
-static uint32_t load32(const char *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static uint64_t load64(const char *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
 
 static uint64_t find_symbol(const struct elf *elf, const char *name)
 {
@@ -104,6 +89,7 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 
 	*places = (struct postgres_locks){
 		.proc = find_symbol(elf, "MyProc"), .entry = find_symbol(elf, "MyBEEntry"),
+		.entry_size = find_symbol(elf, "pgstat_track_activity_query_size"),
 		.query = find_symbol(elf, "debug_query_string"),
 		.client = find_symbol(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
 	};
@@ -204,8 +190,11 @@ static void reader_entry(const struct reader *r, struct lock_backend *backend)
 		const char *at = entry + entry_texts[i];
 		uint32_t state = load32(at - 16);
 
-		if (state && state < 9 && load64(at - 8) > state)
-			reader_text(r, load64(at), backend);
+		if (!state || state >= 9 || load64(at - 8) <= state)
+			continue;
+		reader_text(r, load64(at), backend);
+		backend->cut |= postgres_entry_cuts(&r->memory, r->places->entry_size,
+						    backend->len);
 	}
 }
 

@@ -21,7 +21,7 @@ struct postgres_locks {
 	bool (*is_program)(const char *name);	/* for process_read(); the caller sets it */
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	/* Variables as linked; 0: missing. */
-	uint64_t proc, entry, query, client, kinds;
+	uint64_t proc, entry, entry_size, query, client, kinds;
 	unsigned int nkinds;
 	/*
 	 * Names of LWLock tranches. Up to 16, the first ones are in an array with a symbol,

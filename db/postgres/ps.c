@@ -12,6 +12,7 @@
 
 #include "db/engines.h"
 #include "db/identity.h"
+#include "db/postgres/entry.h"
 #include "db/postgres/locks.h"
 #include "db/postgres/probes.h"
 #include "host/process_memory.h"
@@ -48,22 +49,6 @@ struct reader {
 	const struct ps_query *query;
 	struct process_memory memory;
 };
-
-static uint32_t load32(const char *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
-
-static uint64_t load64(const char *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return value;
-}
 
 static uint64_t find_symbol(const struct elf *elf, const char *name)
 {
@@ -190,8 +175,12 @@ static bool reader_activity(const struct reader *r, struct ps_session *session)
 	/* The entry has only the beginning of a long text. */
 	if (session->state == PS_ACTIVE)
 		reader_text(r, reader_pointer(r, r->ps->query), session);
-	if (!session->text)
+	if (!session->text) {
 		reader_text(r, load64(entry + ENTRY_TEXT), session);
+		session->cut |= session->text &&
+				postgres_entry_cuts(&r->memory, r->ps->locks.entry_size,
+						    session->len);
+	}
 	return true;
 }
 

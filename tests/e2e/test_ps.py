@@ -4,9 +4,11 @@
 import contextlib
 import datetime
 import fcntl
+import json
 import os
 import pty
 import re
+import shutil
 import struct
 import subprocess
 import termios
@@ -129,6 +131,38 @@ def test_one_process(busy):
     assert one["pid"] == pid and one["query"] == "select pg_sleep(?), ?"
     (cut,) = sessions("-p", str(pid), "--text", "27")	# in the middle of a character
     assert cut["query"] == "select pg_sleep(600), 'caf" and cut["truncated"]
+
+
+@pytest.mark.parametrize("text", ["select 'C:\\', '" + "zzsecret " * 200 + "'", "select 'a\\', 'zzsecret"], ids=["cut", "failed"])
+def test_last_statement_is_redacted(postgres, text):
+    """The server has cut it, or it failed as a string has no end: no reading of its quotes can be ruled out."""
+    connection = postgres.connect()
+    with contextlib.closing(connection):
+        connection.pgconn.exec_(text.encode())
+        pid = str(connection.info.backend_pid)
+        (whole,), (redacted,) = sessions("-p", pid), sessions("-p", pid, "--redact", "--match", "zzsecret")
+        assert "zzsecret" in whole["query"] and whole.get("truncated", False) == (len(text) > 1023), whole
+        assert "zzsecret" not in redacted["query"] and "select" in redacted["query"], redacted
+
+
+def test_files_of_another_user(busy, tmp_path):
+    """Programs of one user that are named as a server leave room for the others'."""
+    started = []
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents[:2]:
+        parent.chmod(0o711)
+    try:
+        for n in range(70):
+            (tmp_path / str(n)).mkdir(mode=0o755)
+            shutil.copy("/bin/sleep", tmp_path / str(n) / "postgres")
+            started.append(subprocess.Popen([tmp_path / str(n) / "postgres", "600"], **as_user()))
+        done = run("ps", "--json")
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    assert {one["pid"] for one in map(json.loads, done.stdout.splitlines())} >= {one.info.backend_pid for one in busy.connections}
+    assert done.stderr.count("too many files of servers of one user (user ID 1001)") == 1, done.stderr
 
 
 def columns_of(text):
