@@ -210,13 +210,16 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 	return s;
 }
 
-/* Redact the text to ->redacted. Return its length, or -EINVAL. */
+/*
+ * Redact the text to ->redacted. Return its length, or -EINVAL. A statement that failed may lack
+ * the end of a string, as a cut one does.
+ */
 static ssize_t enrich_redact(struct enrich *e, const struct statement *s)
 {
 	if (!s->text || s->text_len > e->config.text_bytes)
 		return -EINVAL;
-	return (ssize_t)fingerprint_redact(s->dialect, s->text, s->text_len, s->truncated,
-					   e->redacted);
+	return (ssize_t)fingerprint_redact(s->dialect, s->text, s->text_len,
+					   s->truncated || s->failed, e->redacted);
 }
 
 /* Report @s, redacted if requested. Return whether it was shown. */
@@ -279,8 +282,9 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 
 	/* Sites are detached one by one, so some probes of this statement may have been missed. */
 	if (e->detach_ns && event->start_ns + event->duration_ns > e->detach_ns) {
-		e->half_seen += event->start_ns < e->detach_ns;
-		e->unseen++;
+		/* A Parse that only prepares is not counted. */
+		e->half_seen += !statement_is_prepare(event) && event->start_ns < e->detach_ns;
+		e->unseen += !statement_is_prepare(event);
 		return;
 	}
 	s.duration_ns = event->duration_ns;

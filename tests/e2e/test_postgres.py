@@ -1043,7 +1043,7 @@ SECRETS = [
     ("select $a$it's secret$a$, E'it\\'s secret' /* secret */", "select ?, ? /*?*/"),
     ("select 1 / 0 /* secret */ as A", "select ? / ? /*?*/ as A"),
     ("select 'secret' || repeat('secret', 2) || '" + "secret " * 40 + "'", "select ? || repeat(?, ?) || ?"),
-    ("select 'secret', 'not ended", "select ?"),
+    ("select 'secret', 'not ended", "select ?, ?"),
 ]
 
 
@@ -1074,3 +1074,32 @@ def test_redact(postgres, tool, args):
         assert cut["truncated"] and cut["query_bytes"] == len(SECRETS[3][0])
     else:
         assert f"{expected[3]} [cut: 200 of {len(SECRETS[3][0])} bytes]\n" in traced.stdout, traced.said()
+
+
+def test_redact_what_failed(postgres, tool):
+    """The string of a statement that failed may have no end, so the quotes do not rule out a reading."""
+    traced = tool("postgres", "-m", "0", "-p", postgres.pid, "--redact", "--json")
+    postgres.psql("select 'a\\', 'zzsecret", check=False)
+    stopped(traced)
+    (one,) = [one for one in traced.statements if one["status"] == "error"]
+    assert "zzsecret" not in one["query"] and one["query"].startswith("select "), one
+
+
+def test_prepares_while_it_detaches(postgres, tool):
+    """A Parse is not counted, so that none is subtracted for one that ended too late."""
+    traced = tool("postgres", "-m", "0", "-p", postgres.pid, "--prepares", "--json")
+    with postgres.connect() as connection:
+        stop = threading.Event()
+
+        def prepare():
+            while not stop.is_set():
+                connection.pgconn.prepare(b"", b"select 1")
+        thread = threading.Thread(target=prepare)
+        thread.start()
+        try:
+            wait_for(lambda: '"prepare"' in traced.stdout, 30, "one to be shown")
+            assert traced.stop() == 0, traced.said()
+        finally:
+            stop.set()
+            thread.join()
+    assert traced.summary["statements"] == 0 and not traced.lost(), traced.summary
