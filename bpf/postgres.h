@@ -370,7 +370,8 @@ PROGRAM(failure)
 {
 	struct session *session = session_get(ctx, SESSION_JOINED);
 
-	if (session && session->s.flags & SESSION_OPEN) {
+	/* While a portal is suspended, the error is that of another message. */
+	if (session && session->s.flags & SESSION_OPEN && !(session->s.flags & SESSION_PAUSED)) {
 		session->s.flags |= STATEMENT_ERROR;
 		session->s.sqlstate = postgres_sqlstate(ctx);
 	}

@@ -123,7 +123,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 		.engine = s->engine, .fingerprint = top->fingerprint,
 		.database = s->database, .text = s->text,
 		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
-		.rows = s->rows, .seen_ns = s->start_ns, .failed = s->failed,
+		.rows = s->has_rows ? s->rows : 0, .seen_ns = s->start_ns, .failed = s->failed,
 		.why = s->why,
 	};
 

@@ -49,7 +49,8 @@ static void ui_select(struct top_ui *ui)
 	unsigned int rows = top_view_rows(view);
 	size_t i = 0;
 
-	while (i < view->count && ui->pinned && view->rows[i]->hash != ui->hash)
+	while (i < view->count && ui->pinned &&
+	       (view->rows[i]->hash != ui->hash || view->rows[i]->engine != ui->pinned_engine))
 		i++;
 	/* The text of a group that was not executed is not replaced by that of another one. */
 	if (i < view->count || view->mode == TOP_DETAIL)
@@ -191,6 +192,7 @@ static void key_move(struct top_ui *ui, int key)
 		view->selected = selected;
 		ui->pinned = selected > 0;
 		ui->hash = view->rows[selected]->hash;
+		ui->pinned_engine = view->rows[selected]->engine;
 	}
 }
 
@@ -273,6 +275,7 @@ static bool key_mode(struct top_ui *ui, int key)
 	if (mode == TOP_LIST && view->mode == TOP_DETAIL) {
 		ui->pinned = true;
 		ui->hash = view->rows[view->selected]->hash;
+		ui->pinned_engine = view->rows[view->selected]->engine;
 	}
 	if (mode != view->mode)
 		view->skip = 0;

@@ -28,7 +28,8 @@ struct top_ui {
 	struct regex regex;		/* of ->filter, if ->filtered */
 	bool filtered;
 	bool pinned;			/* the selection follows this group, not the first row: */
-	uint64_t hash;
+	uint64_t hash;			/* of the selected group .. */
+	const char *pinned_engine;	/* .. and its engine */
 	size_t skip_max;		/* of the last frame */
 	const char *note;		/* shown until the next key; NULL: none */
 	size_t seen;			/* bytes of the messages that were shown */
