@@ -460,10 +460,12 @@ ssize_t process_directory(uint32_t pid, char *path, size_t size, uint32_t *uid)
 	struct stat st;
 	ssize_t n;
 
-	fmt_text(link, sizeof(link), "/proc/%u/cwd", pid);
-	if (lstat(link, &st))
+	/* The other entries belong to root if the process is not dumpable, which it can choose. */
+	fmt_text(link, sizeof(link), "/proc/%u", pid);
+	if (stat(link, &st))
 		return -errno;
 	*uid = st.st_uid;
+	fmt_text(link, sizeof(link), "/proc/%u/cwd", pid);
 	n = readlink(link, path, size);
 	return n < 0 ? -errno : n;
 }

@@ -38,9 +38,9 @@
 struct call {
 	uint16_t number;
 	uint8_t needs;			/* permitted for any of these; 0: always */
-	enum { ANY, EQUAL, WITHOUT } test;
+	enum { ANY, EQUAL, WITHOUT, NONE } test;
 	uint8_t arg;			/* from 0 */
-	uint32_t value;			/* EQUAL: this; WITHOUT: none of these bits */
+	uint32_t value;			/* EQUAL: this; WITHOUT: none of these bits; NONE: a NULL */
 };
 
 /*
@@ -83,7 +83,7 @@ static const struct call calls[] = {
 	{ __NR_getdents64, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_fcntl, SANDBOX_READ | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
 	/* A message reports a limit; setting one is not permitted. */
-	{ __NR_prlimit64, SANDBOX_READ, EQUAL, 2, 0 },
+	{ __NR_prlimit64, SANDBOX_READ, NONE, 2, 0 },
 	/* The socket to the other process is the only one. */
 	{ __NR_sendmsg, SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS, ANY, 0, 0 },
 	{ .number = __NR_recvmsg }, { .number = __NR_wait4 },
@@ -115,13 +115,19 @@ static const struct call calls[] = {
 /* Add @call to the filter, whose accumulator has the number before and after it. */
 static struct sock_filter *sandbox_call(struct sock_filter *at, const struct call *call)
 {
-	*at++ = JUMP(BPF_JEQ, call->number, 0, call->test == ANY ? 1 : 4);
+	*at++ = JUMP(BPF_JEQ, call->number, 0,
+		     call->test == ANY ? 1 : call->test == NONE ? 6 : 4);
+	if (call->test == NONE) {
+		*at = LOAD(args);
+		at++->k += call->arg * (uint32_t)sizeof(uint64_t) + (uint32_t)sizeof(uint32_t);
+		*at++ = JUMP(BPF_JEQ, 0, 0, 3);
+	}
 	if (call->test != ANY) {
 		/* Both architectures are little-endian: the low half comes first. */
 		*at = LOAD(args);
 		at++->k += call->arg * (uint32_t)sizeof(uint64_t);
-		*at++ = JUMP(call->test == EQUAL ? BPF_JEQ : BPF_JSET, call->value,
-			     call->test == WITHOUT, call->test == EQUAL);
+		*at++ = JUMP(call->test == WITHOUT ? BPF_JSET : BPF_JEQ, call->value,
+			     call->test == WITHOUT, call->test != WITHOUT);
 	}
 	*at++ = RETURN(SECCOMP_RET_ALLOW);
 	if (call->test != ANY)
@@ -136,7 +142,7 @@ static struct sock_filter *sandbox_call(struct sock_filter *at, const struct cal
  */
 static int sandbox_filter(unsigned int needs)
 {
-	struct sock_filter code[5 * CALLS + 5], *at = code;
+	struct sock_filter code[5 * CALLS + 7], *at = code;
 	struct sock_fprog program = { .filter = code };
 
 	*at++ = LOAD(arch);
