@@ -177,8 +177,10 @@ static void child_detach(const struct attacher *attacher, const int *links, uint
 		if (!child)
 			_exit(0);
 	}
-	while (syscall(SYS_wait4, -1, NULL, 0, NULL) > 0)
-		;
+	/* An event of tracefs cannot be removed before all of its links are closed. */
+	for (int i = 0; i < 2 * CLOSERS; i++)
+		if (syscall(SYS_wait4, -1, NULL, 0, NULL) < 0 && errno == ECHILD)
+			break;
 	attach_sweep(attacher->features);
 }
 
