@@ -51,7 +51,9 @@ void suggestion_add(struct suggestion *s, const char *known)
 		distance = 1;
 	else
 		distance = word_distance(s->word, s->len, known, len);
-	if (distance > (s->len < LONG_WORD ? 1 : 2) || (s->best && distance >= s->distance))
+	if (distance > (s->len < LONG_WORD ? 1 : 2) ||
+	    (s->best && (distance > s->distance ||
+			 (distance == s->distance && len >= strlen(s->best)))))
 		return;
 	s->best = known;
 	s->distance = distance;

@@ -18,7 +18,7 @@ struct suggestion {
 /*
  * Consider @known, which is borrowed. Similar is a word that begins with the misspelt one, or that
  * one or two changes of a letter, or exchanges of neighbours, make equal to it: one in words of up
- * to six letters. The first of several equally similar ones is kept.
+ * to six letters. Of several equally similar ones the shortest is kept.
  */
 void suggestion_add(struct suggestion *s, const char *known);
 
