@@ -140,6 +140,7 @@ void screen_leave(struct screen *screen)
 {
 	struct pollfd terminal = { .fd = screen->fd, .events = POLLOUT };
 	char off[64];
+	size_t len;
 
 	if (!screen->entered)
 		return;
@@ -147,8 +148,9 @@ void screen_leave(struct screen *screen)
 	/* An incomplete sequence ends with the next ESC. */
 	screen->sent = screen->len = 0;
 	/* Without an alternate screen, the shell continues below the last frame. */
-	screen_put(screen, off, (size_t)fmt_text(off, sizeof(off), "\033[0m\033[%u;1H\r\n"
-						 "\033[?25h\033[?7h\033[?1049l", screen->height));
+	len = (size_t)fmt_text(off, sizeof(off), "\033[0m\033[%u;1H\r\n"
+			       "\033[?25h\033[?7h\033[?1049l", screen->height);
+	screen_put(screen, off, len);
 	do
 		screen_flush(screen);
 	while (screen->len && !screen->error && poll(&terminal, 1, GRACE_MS) > 0);

@@ -34,7 +34,7 @@ static uint32_t sha1_function(unsigned int t, const uint32_t v[5])
 
 static void sha1_block(struct sha1 *sha1)
 {
-	uint32_t w[80], v[5];
+	uint32_t w[80] = { 0 }, v[5];
 
 	memcpy(v, sha1->state, sizeof(v));
 	for (unsigned int t = 0; t < 80; t++) {

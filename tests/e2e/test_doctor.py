@@ -3,6 +3,7 @@
 
 import json
 import os
+import pathlib
 import platform
 import random
 import re
@@ -429,9 +430,21 @@ def test_few_descriptors(number):
     assert done.returncode == 1 and done.stderr.count("\n") == 1 and "open files is too low: ulimit -n" in done.stderr, done
 
 
-def test_little_locked_memory(public_tool):
-    """Perf buffers are charged; they are a fallback, so it is no obstacle where there are ring buffers."""
+@pytest.fixture
+def little_for_perf():
+    """Users without CAP_IPC_LOCK may have almost no perf buffers beyond RLIMIT_MEMLOCK."""
     need_root()
+    paths = [pathlib.Path("/proc/sys/kernel", name) for name in ("perf_event_mlock_kb", "perf_event_paranoid")]
+    before = [path.read_text() for path in paths]
+    for path, value in zip(paths, ("4", "2")):
+        path.write_text(value)
+    yield
+    for path, value in zip(paths, before):
+        path.write_text(value)
+
+
+def test_little_locked_memory(public_tool, little_for_perf):
+    """Perf buffers are charged; they are a fallback, so it is no obstacle where there are ring buffers."""
     capabilities = "-all,+bpf,+perfmon,+sys_ptrace,+sys_admin"
     nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", f"--inh-caps={capabilities}",
               f"--ambient-caps={capabilities}", f"--bounding-set={capabilities}", "--"]

@@ -87,9 +87,9 @@ def report(complaints):
 
 # --- the comparer must complain: a log and an output made up, then spoilt in each way
 
-def line(pid, at, text, number, vxid="3/1", app="tight x", severity="LOG"):
+def line(pid, at, text, number, vxid="3/1", app="tight x", severity="LOG", sqlstate="00000"):
     return (f"{1700000000 + at / 1000:.3f}|{pid}|65.{pid:x}|{number}|client backend|postgres|postgres|{vxid}|"
-            f"00000|{app}| {severity}:  {text}\n").replace("\n", "\n\t")[:-1]
+            f"{sqlstate}|{app}| {severity}:  {text}\n").replace("\n", "\n\t")[:-1]
 
 
 def made_up():
@@ -112,9 +112,10 @@ def made_up():
                 log.append(line(pid, at + 3, f"duration: 0.100 ms  {name}: {text}", number + step, f"3/{n}1"))
                 log.append(line(pid, at + 3, "parameters: $1 = '1'", number + step, f"3/{n}1", severity="DETAIL"))
             show(pid, at + 3, 0.35, text)
-        log.append(line(pid, 3000, "division by zero", 9000, severity="ERROR"))
-        log.append(line(pid, 3000, "select 1/0", 9001, severity="STATEMENT"))
+        log.append(line(pid, 3000, "division by zero", 9000, severity="ERROR", sqlstate="22012"))
+        log.append(line(pid, 3000, "select 1/0", 9001, severity="STATEMENT", sqlstate="22012"))
         show(pid, 2990, 0.5, "select 1/0", "error")
+        got[-1]["sqlstate"] = "22012"
         log.append(line(pid, 3010, "a warning", 9002, severity="WARNING"))
     return "".join(log).encode(), got
 

@@ -85,4 +85,6 @@ def test_burst_balances(tool):
         traced.process.send_signal(signal.SIGCONT)
     assert traced.stop() == 0, traced.said()
     lost = traced.lost()
-    assert set(lost) == {"ring_full"} and len(traced.statements) + lost["ring_full"] == 3000, traced.said()
+    # The record of the process's end may be lost as well: whether it fits depends on the room that the last one left.
+    assert set(lost) == {"ring_full"} and lost["ring_full"] - (3000 - len(traced.statements)) in (0, 1), traced.said()
+    assert traced.summary["statements"] == 3000
