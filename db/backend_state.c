@@ -11,13 +11,6 @@
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
 #define CENTURY_US	3155760000000000u
 
-static uint64_t backend_symbol(const struct elf *elf, const char *name)
-{
-	struct elf_symbol symbol;
-
-	return name && !elf_symbol_find(elf, name, &symbol) ? symbol.value : 0;
-}
-
 void backend_find(const struct elf *elf, const struct engine *engine,
 		  const struct engine_probe_set *set, struct backend_places *places)
 {
@@ -32,9 +25,9 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 			places->query = accessor.offset;
 	if (!activity || accessor_read_global(elf, activity->begun, &places->begun))
 		return;
-	places->text = backend_symbol(elf, activity->text);
-	places->client = backend_symbol(elf, activity->client);
-	places->replication = backend_symbol(elf, activity->replication);
+	places->text = elf_symbol_value(elf, activity->text);
+	places->client = elf_symbol_value(elf, activity->client);
+	places->replication = elf_symbol_value(elf, activity->replication);
 	if (!places->text || !places->client || !places->replication)
 		places->text = 0;
 }

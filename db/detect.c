@@ -108,8 +108,7 @@ static struct detect_file *detect_known(const struct detect *detect,
 	return NULL;
 }
 
-/* Return the engine whose servers are named as the process's program, or NULL. */
-static const struct engine *engine_of_name(const struct process *process)
+const struct engine *detect_name(const struct process *process)
 {
 	char name[256];
 
@@ -119,7 +118,7 @@ static const struct engine *engine_of_name(const struct process *process)
 
 const struct engine *detect_process(struct detect *detect, const struct process *process)
 {
-	const struct engine *engine = engine_of_name(process);
+	const struct engine *engine = detect_name(process);
 	const struct detect_file *known = detect_known(detect, &process->file, engine);
 
 	if (known)
@@ -137,7 +136,7 @@ const struct engine *detect_process(struct detect *detect, const struct process 
 
 void detect_reject(struct detect *detect, const struct process *process)
 {
-	const struct engine *engine = engine_of_name(process);
+	const struct engine *engine = detect_name(process);
 	struct detect_file *known = detect_known(detect, &process->file, engine);
 
 	if (known)
@@ -149,7 +148,7 @@ void detect_reject(struct detect *detect, const struct process *process)
 bool detect_is_rejected(const struct detect *detect, const struct process *process)
 {
 	const struct detect_file *known = detect_known(detect, &process->file,
-						       engine_of_name(process));
+						       detect_name(process));
 
 	return known && (known->rejected || !known->engine);
 }

@@ -21,6 +21,9 @@ struct detect {
 	const struct elf_pause *pause;		/* while a file is read; borrowed; or NULL */
 };
 
+/* Return the engine whose servers are named as the program of @process, or NULL. */
+const struct engine *detect_name(const struct process *process);
+
 /* Return the engine that @process is a server of; NULL if none, or if fuse_may_serve() its file. */
 const struct engine *detect_process(struct detect *detect, const struct process *process);
 

@@ -296,15 +296,6 @@ static const char *discover_engine(struct discover *d, const struct process *pro
 	       engine->name : NULL;
 }
 
-/* Return whether @process has the name of a server's executable. */
-static bool process_is_named(const struct process *process)
-{
-	char name[256];
-
-	process_name(process, name, sizeof(name));
-	return engines_by_file(name);
-}
-
 struct scan {
 	struct discover *discover;
 	struct error *error;
@@ -326,7 +317,7 @@ static void scan_process(struct scan *scan, const struct process *process)
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	/* Ignore failures of files that merely export a matching symbol. */
-	if (err && !scan->err && process_is_named(process)) {
+	if (err && !scan->err && detect_name(process)) {
 		scan->err = err;
 		*scan->error = error;
 		error.log = NULL;
@@ -498,7 +489,7 @@ static void discover_check(struct discover *d, const struct process *process)
 	if (target)
 		target_semaphores(target, &d->runtime->semaphores, process);
 	/* Ignore failures of files that merely export a matching symbol. */
-	if (err && err != -EINTR && (d->filter->npaths || process_is_named(process)))
+	if (err && err != -EINTR && (d->filter->npaths || detect_name(process)))
 		d->error(d->listener, &error);
 	else if (d->ntargets > first)
 		discover_announce(d, first);

@@ -246,15 +246,6 @@ static bool scan_add(void *arg, struct ps_session *session)
 	return true;
 }
 
-/* Return whether @process has the name of a server's executable. */
-static bool process_is_named(const struct process *process)
-{
-	char name[256];
-
-	process_name(process, name, sizeof(name));
-	return engines_by_file(name);
-}
-
 /* Return whether the filter selects @process, or the server that it belongs to. */
 static bool scan_wants(const struct ps *ps, const struct process *process)
 {
@@ -314,7 +305,7 @@ static int scan_each(void *arg, const struct process *process)
 	user = &scan->users[scan->user];
 	left_ns = !process->uid ? UINT64_MAX / 2 : USER_NS - user->spent_ns;
 	if (process->uid && user->spent_ns >= USER_NS) {
-		scan->list->more += process_is_named(process);
+		scan->list->more += detect_name(process) != NULL;
 		return 0;
 	}
 	scan->err = scan_process(scan, process, now + left_ns);

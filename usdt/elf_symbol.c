@@ -295,6 +295,13 @@ int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *
 	return err && *name ? table_find(elf, SHT_SYMTAB, name, symbol) : err;
 }
 
+uint64_t elf_symbol_value(const struct elf *elf, const char *name)
+{
+	struct elf_symbol symbol;
+
+	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
+}
+
 void elf_index_free(struct elf_index *index)
 {
 	struct elf_index_table *tables[] = { &index->dynsym, &index->symtab };

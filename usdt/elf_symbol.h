@@ -50,6 +50,9 @@ bool elf_symbol_next(struct elf_symbol_iter *iter, struct elf_symbol *symbol);
  */
 int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 
+/* Return the value of the symbol that elf_symbol_find() finds, or 0. */
+uint64_t elf_symbol_value(const struct elf *elf, const char *name);
+
 /* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */
 int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 

@@ -47,13 +47,6 @@ struct reader {
 	unsigned int *elements;		/* of the list that may still be read */
 };
 
-static uint64_t find_symbol(const struct elf *elf, const char *name)
-{
-	struct elf_symbol symbol;
-
-	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
-}
-
 static struct place find_place(const struct elf *elf, const char *name, enum accessor_kind kind)
 {
 	struct accessor accessor;
@@ -75,8 +68,8 @@ static int mysql_find(void *state, const struct elf *elf)
 {
 	struct mysql_ps *ps = state;
 
-	ps->class = find_symbol(elf, "_ZTV3THD");
-	ps->threads = find_symbol(elf, "server_threads");
+	ps->class = elf_symbol_value(elf, "_ZTV3THD");
+	ps->threads = elf_symbol_value(elf, "server_threads");
 	ps->connection = find_place(elf, "thd_get_thread_id", ACCESSOR_VALUE);
 	ps->user = find_place(elf, "thd_user_name", ACCESSOR_POINTER);
 	ps->host = find_place(elf, "thd_client_host", ACCESSOR_POINTER);

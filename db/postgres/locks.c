@@ -45,13 +45,6 @@
 
 static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: since 12; before */
 
-static uint64_t find_symbol(const struct elf *elf, const char *name)
-{
-	struct elf_symbol symbol;
-
-	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
-}
-
 /*
  * Find the names of LWLock tranches; storage/lmgr/lwlock.c of 10, 13 and 17. Before 13 the file has
  * only some of them.
@@ -88,10 +81,11 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 	struct elf_loads loads;
 
 	*places = (struct postgres_locks){
-		.proc = find_symbol(elf, "MyProc"), .entry = find_symbol(elf, "MyBEEntry"),
-		.entry_size = find_symbol(elf, "pgstat_track_activity_query_size"),
-		.query = find_symbol(elf, "debug_query_string"),
-		.client = find_symbol(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
+		.proc = elf_symbol_value(elf, "MyProc"),
+		.entry = elf_symbol_value(elf, "MyBEEntry"),
+		.entry_size = elf_symbol_value(elf, "pgstat_track_activity_query_size"),
+		.query = elf_symbol_value(elf, "debug_query_string"),
+		.client = elf_symbol_value(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
 	};
 	places->lowest = elf_map_lowest_vaddr(elf);
 	elf_loads(elf, &loads);

@@ -50,30 +50,23 @@ struct reader {
 	struct process_memory memory;
 };
 
-static uint64_t find_symbol(const struct elf *elf, const char *name)
-{
-	struct elf_symbol symbol;
-
-	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
-}
-
 static int postgres_find(void *state, const struct elf *elf)
 {
 	struct postgres_ps *ps = state;
 
 	postgres_locks_find(elf, &ps->locks);
 	ps->locks.is_program = engine_is_executable;
-	ps->entry = find_symbol(elf, "MyBEEntry");
-	ps->client = find_symbol(elf, "MyProcPort");
-	ps->replication = find_symbol(elf, "am_walsender");
-	ps->query = find_symbol(elf, "debug_query_string");
-	ps->application = find_symbol(elf, "application_name");
+	ps->entry = elf_symbol_value(elf, "MyBEEntry");
+	ps->client = elf_symbol_value(elf, "MyProcPort");
+	ps->replication = elf_symbol_value(elf, "am_walsender");
+	ps->query = elf_symbol_value(elf, "debug_query_string");
+	ps->application = elf_symbol_value(elf, "application_name");
 	if (accessor_read_global(elf, "GetCurrentTransactionStartTimestamp", &ps->transaction))
 		ps->transaction = 0;
-	ps->wait = find_symbol(elf, "my_wait_event_info");
-	ps->proc = find_symbol(elf, "MyProc");
-	ps->wait_at = find_symbol(elf, "GetCommandTagName") ? WAIT_AT_13 : WAIT_AT_10;
-	ps->has_starting = find_symbol(elf, "pgaio_init_backend");
+	ps->wait = elf_symbol_value(elf, "my_wait_event_info");
+	ps->proc = elf_symbol_value(elf, "MyProc");
+	ps->wait_at = elf_symbol_value(elf, "GetCommandTagName") ? WAIT_AT_13 : WAIT_AT_10;
+	ps->has_starting = elf_symbol_value(elf, "pgaio_init_backend");
 	return ps->query && ps->client && ps->replication ? 0 : -ENOENT;
 }
 
