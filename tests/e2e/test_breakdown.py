@@ -386,10 +386,11 @@ SMALL, LARGE = (f"(select g, mod(g, 7) from generate_series(1, {n}) g order by 2
     (f"{LARGE} union all {SMALL}", {}, 2, 0),
     (f"{SMALL} union all {LARGE}", {"work_mem": "128kB"}, 2, 1),
     ("select * from sort_rows order by x, g", {"work_mem": "64kB", "max_parallel_workers_per_gather": 2, "parallel_setup_cost": 0,
-                                               "parallel_tuple_cost": 0, "parallel_leader_participation": "off"}, 2, 2),
+                                               "parallel_tuple_cost": 0, "parallel_leader_participation": "off"}, 2, 1),
     ("select 1", {}, 0, 0),
 ], ids=["memory", "two", "disk", "parallel", "none"])
 def test_sorts_are_what_explain_says(postgres, traced, query, settings, sorts, disk):
+    """@disk: external ones, at the least: a worker that starts late may find no rows left."""
     with postgres.connect() as connection:
         if settings.get("parallel_setup_cost") == 0:
             postgres.psql("create table if not exists sort_rows as select g, repeat('x', 100) x from generate_series(1, 20000) g",
@@ -401,7 +402,7 @@ def test_sorts_are_what_explain_says(postgres, traced, query, settings, sorts, d
     assert len(spaces) == use["sorts"] == sorts, (spaces, use)
     if "sorts_external" not in use:
         pytest.skip("a server without USDT probes")
-    assert len([kind for kind, _ in spaces if kind == "Disk"]) == use["sorts_external"] == disk, (spaces, use)
+    assert len([kind for kind, _ in spaces if kind == "Disk"]) == use["sorts_external"] >= disk, (spaces, use)
     assert use["sort_blocks"] * 8 == sum(size for kind, size in spaces if kind == "Disk"), (spaces, use)
     assert use["sort_bytes"] == 1024 * max((size for kind, size in spaces if kind == "Memory"), default=0), (spaces, use)
 

@@ -287,6 +287,8 @@ def test_versions_of_one_file(maria, tool, tmp_path):
                 client.query("select 'of', @@version, @@pid_file")
         said = {one.pid: one.connect().rows("select @@version")[0][0].decode() for one in (maria, other)}
         assert said[other.pid].startswith(version) and said[maria.pid] != said[other.pid]
+        # The client is answered before the server's function ends.
+        traced.wait_for(lambda tool: len(tool.statements) == 4, what="the statements")
         stopped(traced)
     lines = [line for line in traced.stderr.splitlines() if line.startswith("dbslower: tracing")]
     assert {line.partition(", /")[0] for line in lines} == {
