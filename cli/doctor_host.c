@@ -58,6 +58,9 @@ static const struct {
 		"-p also matches equal PIDs of other PID namespaces; dbslower does not work inside "
 		"a PID namespace",
 		"requires Linux 5.7" },
+	[FEATURE_LOOPS] = {
+		"programs are loaded as they are", "loops in programs are unrolled",
+		"requires Linux 5.3" },
 	[FEATURE_TRACEFS] = {
 		"an alternative method to attach probes",
 		"without the uprobe PMU, probes cannot be attached",

@@ -41,8 +41,8 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
-/* Return whether the kernel loads the program @insns, which calls a helper. */
-static bool probe_helper(const struct bpf_insn *insns, uint32_t count)
+/* Return whether the kernel loads the program @insns. */
+static bool probe_program(const struct bpf_insn *insns, uint32_t count)
 {
 	int prog = sys_prog_load(&(struct prog_def){
 		.name = "probe", .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .count = count,
@@ -69,7 +69,7 @@ static bool probe_read_user(struct features *features)
 	};
 
 	(void)features;
-	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
+	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* task_pt_regs(get_current_task_btf()) */
@@ -84,7 +84,7 @@ static bool probe_task_regs(struct features *features)
 	};
 
 	(void)features;
-	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
+	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* get_ns_current_pid_tgid(0, 0, r10 - 8, 8) */
@@ -103,7 +103,22 @@ static bool probe_ns_pid(struct features *features)
 	};
 
 	(void)features;
-	return probe_helper(insns, sizeof(insns) / sizeof(insns[0]));
+	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
+}
+
+/* r1 = 0; do r1++; while (r1 < 2) */
+static bool probe_loops(struct features *features)
+{
+	static const struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = 1 },
+		{ .code = BPF_JMP | BPF_JLT | BPF_K, .dst_reg = BPF_REG_1, .off = -2, .imm = 2 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+
+	(void)features;
+	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 static bool probe_uprobe_pmu(struct features *features)
@@ -223,6 +238,8 @@ static const struct {
 				.fallback = "probe-read" },
 	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", "b4490c5c4e02, Linux 5.7", probe_ns_pid,
 			     .fallback = "pids" },
+	[FEATURE_LOOPS] = { "loops in programs", "2589726d12a1, Linux 5.3", probe_loops,
+			    .fallback = "unroll" },
 	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
 			      probe_tracefs, .fallback = NULL },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loader/fold.h"
 #include "loader/inflate.h"
 #include "usdt/cursor.h"
 
@@ -355,5 +356,6 @@ int object_link(const struct object *object, const char *name, const struct obje
 			insns[i].imm = (int32_t)(l.subprogs[l.calls[i]].start - (i + 1));
 	if (object->old_reads)
 		link_old_reads(insns, l.count);
-	return (int)l.count;
+	*culprit = name;
+	return fold_program(insns, l.count, OBJECT_INSNS_MAX, object->unroll);
 }

@@ -9,7 +9,7 @@
  *	R_BPF_64_64, an address	of an undefined symbol: a number, or the descriptor of a map.
  *
  * A hit therefore reads an argument without any look-up, and neither attach cookies nor BTF are
- * required.
+ * required. Constants are known then, so what they exclude is removed (loader/fold.h).
  *
  * Source of the relocations: Documentation/bpf/llvm_reloc.rst of the kernel.
  */
@@ -31,6 +31,8 @@ struct object {
 	 * 5.5 (6ae08ae3dea2).
 	 */
 	bool old_reads;
+	/* Set by the caller: loops are unrolled, as before 5.3 (2589726d12a1). */
+	bool unroll;
 	void *inflated;			/* owned; NULL: the data were not compressed */
 };
 
@@ -62,8 +64,8 @@ void object_close(struct object *object);
 /*
  * Link program @name to @insns, room for OBJECT_INSNS_MAX. Return the number of instructions; or
  * -ENOENT: a symbol has no value in @values, or there is no such program; -ENOEXEC: the object is
- * malformed; -ENOSPC: the program is too long. On failure *@culprit is the name of the symbol, or
- * @name.
+ * malformed; -ENOSPC: the program is too long; -ENOMEM. On failure *@culprit is the name of the
+ * symbol, or @name.
  */
 int object_link(const struct object *object, const char *name, const struct object_value *values,
 		size_t nvalues, struct bpf_insn *insns, const char **culprit);

@@ -147,9 +147,12 @@ static int runtime_namespace(struct runtime *rt, struct error *error)
 static void runtime_choose(struct runtime *rt)
 {
 	bool old_reads = !feature_has(&rt->features, FEATURE_READ_USER);
+	bool unroll = !feature_has(&rt->features, FEATURE_LOOPS);
 
-	for (size_t i = 0; i < rt->nobjects; i++)
+	for (size_t i = 0; i < rt->nobjects; i++) {
 		rt->objects[i].old_reads = old_reads;
+		rt->objects[i].unroll = unroll;
+	}
 	rt->perf_buffers = !feature_has(&rt->features, FEATURE_RINGBUF);
 	rt->record_limit = rt->perf_buffers ? PERFBUF_RECORD_MAX : UINT32_MAX;
 	rt->method = attach_choose(&rt->features);

@@ -254,7 +254,7 @@ def test_log_reader_refuses_what_it_does_not_know():
 
 
 @pytest.mark.parametrize("args", [force("perf"), force("prealloc"), force("perf", "prealloc"),
-                                  force("perfbuf"), force("probe-read"),
+                                  force("perfbuf"), force("probe-read", "unroll"),
                                   force("tracefs"), force("semaphore"), force("pids"),
                                   ALL_FALLBACKS],
                          ids=" ".join)
