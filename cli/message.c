@@ -172,6 +172,13 @@ static bool memlock_small(const struct error *error, const struct privileges *ho
 	       bpf && privileges_before(host, 5, 11);
 }
 
+/* They lack raw tracepoints (c4f6699dfcb8), functions in programs (cc8b0b92a169) or more. */
+static bool kernel_too_old(const struct error *error, const struct privileges *host)
+{
+	return (error->kind == ERROR_MAP || error->kind == ERROR_PROGRAM ||
+		error->kind == ERROR_NO_UPROBES) && privileges_before(host, 4, 18);
+}
+
 static bool process_denied_to_root(const struct error *error, const struct privileges *host)
 {
 	return error->kind == ERROR_PROCESS && is_denied(error) &&
@@ -282,8 +289,11 @@ static bool lacks_privileges(const struct error *error, const struct privileges 
 	return privileges_missing(host, missing, sizeof(missing));
 }
 
-/* Placeholders for the remedy of the error's kind, and for the list of missing privileges. */
-static const char kind_remedy[] = "kind", missing_remedy[] = "missing";
+/*
+ * Placeholders for the remedy of the error's kind, for the list of missing privileges, and for the
+ * kernel that is required.
+ */
+static const char kind_remedy[] = "kind", missing_remedy[] = "missing", newer_remedy[] = "new";
 
 /* The remedies by the state of the host; the first one that applies is printed. */
 static const struct {
@@ -294,6 +304,7 @@ static const struct {
 	{ no_kernel_memory, "if the control group has a memory limit, raise it (memory.max, docker "
 			    "run --memory)" },
 	{ no_memory, NULL },
+	{ kernel_too_old, newer_remedy },
 	{ call_hidden, "a seccomp filter may hide it: in a container, allow it (docker run "
 		       "--security-opt seccomp=unconfined), or run dbslower on the host" },
 	{ no_perf, "use a kernel with CONFIG_PERF_EVENTS" },
@@ -381,6 +392,8 @@ void message_remedy(struct output *out, const char *before, const struct error *
 	output_string(out, before);
 	if (remedy == missing_remedy)
 		message_missing(out, &host);
+	else if (remedy == newer_remedy)
+		output_printf(out, "Linux 4.18 or later is required; this is %s", host.release);
 	else
 		output_string(out, remedy);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Errors: one message and the documented exit status. The help, the man page and the completion agree."""
 
+import errno
 import os
 import platform
 import re
@@ -143,6 +144,23 @@ def test_no_bpf(postgres, tool, error, words):
     done = run("postgres", "-p", postgres.pid, preexec_fn=deny(bpf_objects.SYS_BPF, number))
     assert done.returncode != 99, "the filter could not be set"
     refused(done, words)
+
+
+def test_kernel_is_too_old():
+    """What bpf(2) answers where it does not know an argument, and a release that says why."""
+    if bpf_objects.SYS_BPF is None:
+        pytest.skip(f"the number of bpf(2) on {platform.machine()} is not known here")
+    done = run_other(["setarch", "--uname-2.6", DBSLOWER, "postgres", "-p", str(os.getpid())],
+                     preexec_fn=deny(bpf_objects.SYS_BPF, errno.EINVAL))
+    refused(done, "Linux 4.18 or later is required; this is 2.6.")
+
+
+def test_states_the_version_of_the_kernel(postgres, tmp_path):
+    """Before 5.0 bpf(2) requires LINUX_VERSION_CODE, for which the distribution's release is no substitute."""
+    run_other(["strace", "-f", "-v", "-s", "0", "-e", "bpf", "-o", tmp_path / "calls", DBSLOWER, "-p", str(postgres.pid), "-d", "0.1"])
+    calls = re.findall(r"BPF_PROG_LOAD.*", (tmp_path / "calls").read_text())
+    version = re.match(r"(\d+)\.(\d+)", platform.release()).groups()
+    assert calls and all("kern_version=KERNEL_VERSION({}, {}, ".format(*version) in call for call in calls), calls
 
 
 def test_no_perf_event_open(postgres, tool):
