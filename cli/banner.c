@@ -13,7 +13,7 @@ void banner_site(void *arg, const struct target_site *site)
 {
 	struct loop *loop = arg;
 
-	site_absent(&loop->err, site);
+	site_absent(loop->banner.absent, sizeof(loop->banner.absent), site);
 }
 
 void banner_server(void *arg, const struct server_info *server)
@@ -51,6 +51,13 @@ void banner_server(void *arg, const struct server_info *server)
 					   "are invisible here: run dbslower in that namespace, "
 					   "or on the host");
 	output_string(&loop->err, "\n");
+	if (*loop->banner.absent) {
+		output_string(&loop->err, "dbslower: cannot be read: ");
+		escape_terminal(&loop->err, loop->banner.absent, strlen(loop->banner.absent),
+				false);
+		output_string(&loop->err, "\n");
+		*loop->banner.absent = '\0';
+	}
 	/* At the start, the lines are flushed together once all probes are attached. */
 	if (later)
 		output_flush(&loop->err);
@@ -60,6 +67,7 @@ void banner_error(void *arg, const struct error *error)
 {
 	struct loop *loop = arg;
 
+	*loop->banner.absent = '\0';
 	message_error(&loop->err, error);
 	output_flush(&loop->err);
 }
@@ -80,12 +88,25 @@ void banner_program(void *arg, const char *name, const struct bpf_insn *insns, s
 	output_flush(&loop->err);
 }
 
+/* Append @label and the names of the features that the kernel was asked for and has, or lacks. */
+static void banner_names(struct output *out, const struct features *features, bool has,
+			 const char *label)
+{
+	for (int i = 0; i < FEATURES; i++) {
+		if (!features->row[i].probed || features->row[i].has != has)
+			continue;
+		output_string(out, label);
+		output_string(out, feature_name(i));
+		label = ", ";
+	}
+}
+
 void banner_features(struct loop *loop, const struct features *features)
 {
-	for (int i = 0; i < FEATURES; i++)
-		if (features->row[i].probed)
-			output_printf(&loop->err, "kernel: %s: %s (%s)\n", feature_name(i),
-				      features->row[i].has ? "yes" : "no", feature_since(i));
+	output_string(&loop->err, "dbslower: features of the kernel:");
+	banner_names(&loop->err, features, true, " ");
+	banner_names(&loop->err, features, false, "; missing: ");
+	output_string(&loop->err, "\n");
 }
 
 void banner_sandbox(struct loop *loop, const struct sandbox *sandbox)

@@ -17,7 +17,7 @@ void banner_error(void *arg, const struct error *error);
 void banner_site(void *arg, const struct target_site *site);
 void banner_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 
-/* Print the features that the kernel was asked for. */
+/* Print one line with the features that the kernel was asked for. */
 void banner_features(struct loop *loop, const struct features *features);
 
 /* With -v, print which privileges remain. */

@@ -76,6 +76,7 @@ struct loop {
 		const char *than;	/* NULL: " slower than " */
 		uint32_t pids[LOOP_PIDS];	/* main processes of the servers */
 		size_t npids;
+		char absent[2048];	/* arguments of the file that cannot be read; foreign */
 		bool phases;		/* statements are shown with their phases */
 		bool opened;		/* servers reported from now on started later */
 		bool begun;		/* ->ops->begin was called */

@@ -192,7 +192,7 @@ const struct option_row option_dump_bpf = {
 
 const struct option_row option_verbose = {
 	.letter = 'v', .name = "verbose",
-	.help = "print features of the kernel and the privileges kept",
+	.help = "print kernel features, privileges, absent arguments",
 	.set = option_set_verbose,
 };
 

@@ -27,20 +27,18 @@ static void site_name(const struct target_site *site, char *name, size_t size)
 		fmt_text(name, size, "%s:%s", probe->provider, probe->probe);
 }
 
-void site_absent(struct output *out, const struct target_site *site)
+void site_absent(char *text, size_t size, const struct target_site *site)
 {
-	char name[256];
-
-	site_name(site, name, sizeof(name));
 	for (size_t i = 0; i < site->nargs; i++) {
-		if (*site->args[i].spec)
+		const struct target_arg *arg = &site->args[i];
+		size_t at = strlen(text);
+		char entry[sizeof(arg->absent) + 64];
+
+		if (*arg->spec || arg->replaced)
 			continue;
-		output_string(out, "absent at ");
-		site_foreign(out, name);
-		output_printf(out, " 0x%llx: %s: ", (unsigned long long)site->vaddr,
-			      site->args[i].name);
-		site_foreign(out, site->args[i].absent);
-		output_char(out, '\n');
+		fmt_text(entry, sizeof(entry), "%s (%s)", arg->name, arg->absent);
+		if (!strstr(text, entry))
+			fmt_text(text + at, size - at, "%s%s", at ? ", " : "", entry);
 	}
 }
 

@@ -8,8 +8,11 @@
 
 #define SITE_TEXT	4096	/* bytes of the text of a site's arguments */
 
-/* Append a line for each argument of @site that is absent, with the reason. */
-void site_absent(struct output *out, const struct target_site *site);
+/*
+ * Append the arguments of @site that are absent, unless others provide the same, with the reasons,
+ * to the string @text of @size bytes, each once: "client (the file does not export MyProcPort)".
+ */
+void site_absent(char *text, size_t size, const struct target_site *site);
 
 /*
  * Append the lines of a site: its probe, address, semaphore and arguments. @last has the arguments

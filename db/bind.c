@@ -217,8 +217,7 @@ const struct engine_arg *bind_arg(const struct bind *bind, const struct engine_p
 	return NULL;
 }
 
-/* Return what a statement has if @arg can be read, as TARGET_HAS_*. */
-static uint32_t arg_provides(const char *arg)
+uint32_t bind_provides(const char *arg)
 {
 	static const struct {
 		const char *arg;
@@ -228,6 +227,7 @@ static uint32_t arg_provides(const char *arg)
 		{ "arg_affected", TARGET_HAS_CHANGES },
 		{ "arg_resumed", TARGET_LEAVES_PREPARED },
 		{ "arg_error", TARGET_HAS_STATUS }, { "arg_state", TARGET_HAS_STATUS },
+		{ "arg_code", TARGET_HAS_STATUS },
 		{ "arg_status", TARGET_HAS_STATUS }, { "arg_user", TARGET_HAS_USER },
 		{ "arg_database", TARGET_HAS_DATABASE }, { "arg_host", TARGET_HAS_CLIENT },
 		{ "arg_address", TARGET_HAS_CLIENT }, { "arg_user_pair", TARGET_HAS_USER },
@@ -312,7 +312,7 @@ static int linkage_args(struct linkage *linkage, struct bind *bind,
 		if (!n)
 			continue;
 		linkage->nargs++;
-		linkage->has |= resolved ? arg_provides(arg->name) : 0;
+		linkage->has |= resolved ? bind_provides(arg->name) : 0;
 		linkage->values[linkage->nvalues++] = (struct object_value){
 			.name = arg->name, .kind = OBJECT_CODE, .insns = value->insns,
 			.count = (uint32_t)n,

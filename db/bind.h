@@ -87,6 +87,9 @@ int bind_value(const struct bind *bind, const struct engine_arg *arg, const stru
 const struct engine_arg *bind_arg(const struct bind *bind, const struct engine_probe *probe,
 				  size_t i);
 
+/* Return what a statement has if argument @arg, "arg_user", can be read, as TARGET_HAS_*. */
+uint32_t bind_provides(const char *arg);
+
 /* Return whether the file has symbol @name; NULL counts as present. */
 bool bind_has_symbol(const struct bind *bind, const char *name);
 

@@ -55,9 +55,11 @@ static void arg_describe(const struct bind *bind, const struct engine_arg *arg,
 			 const struct bind_site *site, struct target_arg *to)
 {
 	uint16_t machine = bind->config.elf.machine;
+	uint32_t provides = bind_provides(arg->name);
 	struct bind_value value;
 	int n = bind_value(bind, arg, site, &value);
 
+	to->replaced = provides && !(provides & ~bind->has);
 	if (n < 0)
 		arg_absent(bind, arg, &value, to);
 	else

@@ -13,6 +13,7 @@ struct target_arg {
 	const char *name;		/* "text" */
 	char spec[256];			/* its location, see usdt/spec.h; "" if absent */
 	char absent[256];		/* the reason */
+	bool replaced;			/* if absent: others provide the same */
 };
 
 #define TARGET_ARGS	64
