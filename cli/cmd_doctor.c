@@ -124,8 +124,15 @@ static const struct option_row option_json_object = {
 	.member = offsetof(struct options, json),
 };
 
+static const struct option_row option_verbose_doctor = {
+	.letter = 'v', .name = "verbose",
+	.help = "also print what is fine: features, settings, sites",
+	.set = option_set_verbose,
+};
+
 static const struct option_row *const doctor_options[] = {
-	&option_self_test, &option_json_object, &option_help, &option_version, NULL
+	&option_self_test, &option_json_object, &option_verbose_doctor, &option_help,
+	&option_version, NULL
 };
 
 const struct command command_doctor = {
@@ -135,13 +142,13 @@ const struct command command_doctor = {
 	.usage = "[--self-test] [FILE...] [OPTION...]",
 	.about =
 	"Report the features of the kernel, the privileges of the user, the running\n"
-	"servers with their probe sites, and a remedy for each obstacle. Nothing is\n"
+	"servers and how each is traced, and a remedy for each obstacle. Nothing is\n"
 	"attached. With FILE, check only that server binary, which requires read\n"
 	"permission. With --self-test, trace dbslower itself: this takes less than a\n"
 	"second and requires no database server.\n",
 	.examples =
 	"  dbslower doctor                       check this host and its running servers\n"
-	"  dbslower doctor /usr/sbin/mariadbd    check this server binary\n"
+	"  dbslower doctor -v /usr/sbin/mariadbd check this server binary, with its sites\n"
 	"  dbslower doctor --self-test           prove that tracing works\n"
 	"  dbslower doctor --json                print all findings, for a bug report\n"
 	"\n"

@@ -30,7 +30,7 @@
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
 
-static const char symbols_remedy[] = "it is traced by its symbols, which dbslower doctor prints";
+static const char symbols_remedy[] = "it is traced by its symbols, which dbslower doctor -v prints";
 
 /* A file of a process, owning its path. */
 struct list_map {

@@ -13,7 +13,8 @@
 #define INDENT	"            "
 
 static const char *const doctor_words[] = {
-	[DOCTOR_OK] = "ok", [DOCTOR_NOTE] = "note", [DOCTOR_OBSTACLE] = "obstacle",
+	[DOCTOR_DETAIL] = "ok", [DOCTOR_OK] = "ok", [DOCTOR_NOTE] = "note",
+	[DOCTOR_OBSTACLE] = "obstacle",
 };
 
 /* Best effort: without memory the finding is missing from the output, but not from the count. */
@@ -43,10 +44,12 @@ void doctor_report(struct doctor *doctor, enum doctor_state state, const char *s
 	va_end(args);
 	doctor->obstacles += state == DOCTOR_OBSTACLE;
 	if (doctor->options.json) {
-		if (state != DOCTOR_OK)
+		if (state > DOCTOR_OK)
 			doctor_keep(doctor, state, subject, text, remedy);
 		return;
 	}
+	if (state == DOCTOR_DETAIL && !doctor->options.verbose)
+		return;
 	output_printf(&doctor->out, "  %-8s  ", doctor_words[state]);
 	escape_terminal(&doctor->out, subject, strlen(subject), false);
 	output_string(&doctor->out, ": ");

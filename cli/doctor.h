@@ -11,6 +11,7 @@
 #include "loader/error.h"
 
 enum doctor_state {
+	DOCTOR_DETAIL,		/* ok, and printed only with -v */
 	DOCTOR_OK,
 	DOCTOR_NOTE,		/* does not prevent tracing */
 	DOCTOR_OBSTACLE,	/* prevents tracing */
@@ -34,7 +35,7 @@ struct doctor {
 
 /*
  * Report a finding about @subject in one line, and @remedy, unless it is NULL, in another one. With
- * --json keep both, unless the state is DOCTOR_OK. The texts may have foreign bytes.
+ * --json keep both if it is a note or an obstacle. The texts may have foreign bytes.
  */
 void doctor_report(struct doctor *doctor, enum doctor_state state, const char *subject,
 		   const char *remedy, const char *format, ...)

@@ -10,6 +10,7 @@
 #include "host/limits.h"
 #include "host/privileges.h"
 #include "loader/feature.h"
+#include "loader/sandbox.h"
 #include "loader/sys.h"
 #include "usdt/fmt.h"
 
@@ -84,36 +85,60 @@ static const char filter_remedy[] =
 	"in a container, allow it (docker run --security-opt seccomp=unconfined), or run dbslower "
 	"on the host";
 
-static void host_features(struct doctor_host *h)
+static void host_features_json(struct doctor_host *h)
 {
-	struct doctor *doctor = h->doctor;
-	struct output *out = &doctor->out;
+	struct output *out = &h->doctor->out;
 
-	if (doctor->options.json)
-		output_string(out, ",\"features\":[");
+	output_string(out, ",\"features\":[");
 	for (int i = 0; i < FEATURES; i++) {
 		bool has = feature_has(&h->features, (enum feature)i);
-		bool known = has || !h->unknown;
 
-		if (doctor->options.json) {
-			json_string(out, i ? ",{\"name\":\"" : "{\"name\":\"", feature_name(i));
-			json_string(out, ",\"since\":\"", feature_since(i));
-			output_string(out, !known ? "}" : has ? ",\"has\":true}" :
-				      ",\"has\":false}");
-		}
-		if (!known)
+		json_string(out, i ? ",{\"name\":\"" : "{\"name\":\"", feature_name(i));
+		json_string(out, ",\"since\":\"", feature_since(i));
+		output_string(out, has ? ",\"has\":true}" :
+			      h->unknown ? "}" : ",\"has\":false}");
+	}
+	output_char(out, ']');
+}
+
+static void host_features_all(struct doctor_host *h)
+{
+	struct doctor *doctor = h->doctor;
+
+	for (int i = 0; i < FEATURES; i++) {
+		bool has = feature_has(&h->features, (enum feature)i);
+
+		if (!has && h->unknown)
 			doctor_report(doctor, DOCTOR_NOTE, feature_name(i), NULL,
 				      "unknown: %s (%s)", h->unknown, feature_since(i));
-		else if (has)
-			doctor_report(doctor, DOCTOR_OK, feature_name(i), NULL, "yes (%s): %s",
-				      feature_since(i), feature_words[i].yes);
 		else
-			doctor_report(doctor, DOCTOR_NOTE, feature_name(i),
-				      feature_words[i].remedy, "no (%s): %s", feature_since(i),
-				      feature_words[i].no);
+			doctor_report(doctor, has ? DOCTOR_OK : DOCTOR_NOTE, feature_name(i),
+				      has ? NULL : feature_words[i].remedy, "%s (%s): %s",
+				      has ? "yes" : "no", feature_since(i),
+				      has ? feature_words[i].yes : feature_words[i].no);
 	}
-	if (doctor->options.json)
-		output_char(out, ']');
+}
+
+/* Report all features in one line. */
+static void host_features_line(struct doctor_host *h)
+{
+	char missing[512] = "";
+	unsigned int count = 0;
+	int at = 0;
+
+	for (int i = 0; i < FEATURES; i++) {
+		if (feature_has(&h->features, (enum feature)i))
+			count++;
+		else
+			at += fmt_text(missing + at, sizeof(missing) - (size_t)at, "%s%s",
+				       at ? ", " : "; missing: ", feature_name(i));
+	}
+	if (h->unknown && *missing)
+		doctor_report(h->doctor, DOCTOR_NOTE, "features", NULL, "unknown: %s", h->unknown);
+	else
+		doctor_report(h->doctor, *missing ? DOCTOR_NOTE : DOCTOR_OK, "features", *missing ?
+			      "dbslower doctor -v prints the consequences and the remedies" : NULL,
+			      "%u of %u%s", count, FEATURES, missing);
 }
 
 /* Report that the uprobe PMU is the attach method, but perf_event_open(2) fails with @err. */
@@ -169,9 +194,9 @@ static void host_lockdown(struct doctor_host *h)
 					"confidentiality: forbids tracefs and the helpers before "
 					"Linux 5.5, but not tracing");
 	else if (*host->lockdown)
-		doctor_report(doctor, DOCTOR_OK, "lockdown", NULL, "%s", host->lockdown);
+		doctor_report(doctor, DOCTOR_DETAIL, "lockdown", NULL, "%s", host->lockdown);
 	else
-		doctor_report(doctor, h->refused ? DOCTOR_NOTE : DOCTOR_OK, "lockdown",
+		doctor_report(doctor, h->refused ? DOCTOR_NOTE : DOCTOR_DETAIL, "lockdown",
 			      h->refused && host->lockdown_error == -ENOENT ?
 			      "mount -t securityfs securityfs /sys/kernel/security" : NULL,
 			      "unknown (/sys/kernel/security/lockdown: %s)%s",
@@ -272,29 +297,35 @@ static void host_capabilities(struct doctor_host *h)
 			   "a server whose file only the owner may read is not traced");
 }
 
+/* Return whether @value is at least @needed; if it is not, report it with the @words behind it. */
+static bool host_enough(struct doctor_host *h, const char *subject, uint64_t value,
+			unsigned int needed, const char *remedy, const char *words)
+{
+	if (value < needed)
+		doctor_report(h->doctor, DOCTOR_OBSTACLE, subject, remedy,
+			      "%llu %s; at least %u are required", (unsigned long long)value,
+			      words, needed);
+	return value >= needed;
+}
+
 /* Report limits that are too small. Those that can be raised have been. */
 static void host_limits(struct doctor_host *h)
 {
-	struct doctor *doctor = h->doctor;
 	const struct privileges *host = &h->host;
+	bool locks = privileges_before(host, 5, 11);
+	bool enough = host_enough(h, "RLIMIT_MEMLOCK", host->memlock, locks ? MEMLOCK_NEEDED : 0,
+				  "ulimit -l unlimited, or grant CAP_SYS_RESOURCE",
+				  "bytes, too small for the BPF maps before Linux 5.11");
 
-	if (privileges_before(host, 5, 11) && host->memlock < MEMLOCK_NEEDED)
-		doctor_report(doctor, DOCTOR_OBSTACLE, "RLIMIT_MEMLOCK",
-			      "ulimit -l unlimited, or grant CAP_SYS_RESOURCE",
-			      "%llu bytes, too small for the BPF maps before Linux 5.11",
-			      (unsigned long long)host->memlock);
-	if (host->nofile < NOFILE_NEEDED)
-		doctor_report(doctor, DOCTOR_OBSTACLE, "RLIMIT_NOFILE",
+	enough &= host_enough(h, "RLIMIT_NOFILE", host->nofile, NOFILE_NEEDED,
 			      "ulimit -n 1024, as root",
-			      "%llu file descriptors, too few for the BPF maps and probes; at "
-			      "least %u are required",
-			      (unsigned long long)host->nofile, NOFILE_NEEDED);
-	if (host->memory < MEMORY_NEEDED)
-		doctor_report(doctor, DOCTOR_OBSTACLE, "memory limit",
+			      "file descriptors, too few for the BPF maps and probes");
+	enough &= host_enough(h, "memory limit", host->memory, MEMORY_NEEDED,
 			      "raise memory.max of the control group (docker run --memory)",
-			      "%llu bytes for this control group, too small for the BPF maps; at "
-			      "least %u are required",
-			      (unsigned long long)host->memory, MEMORY_NEEDED);
+			      "bytes for this control group, too small for the BPF maps");
+	if (enough)
+		doctor_report(h->doctor, DOCTOR_OK, "limits", NULL,
+			      "the file descriptors and the memory suffice");
 }
 
 static void host_rights(struct doctor_host *h)
@@ -310,6 +341,17 @@ static void host_rights(struct doctor_host *h)
 			      host->seccomp ? "; the seccomp filter permits it" : "");
 	host_capabilities(h);
 	host_limits(h);
+}
+
+static void host_sandbox(struct doctor_host *h)
+{
+	int err = sandbox_filters();
+
+	if (!h->doctor->options.json)
+		doctor_report(h->doctor, err ? DOCTOR_NOTE : DOCTOR_OK, "sandbox", NULL, err ?
+			      "while tracing: fewer capabilities, but no seccomp filter (%s)" :
+			      "while tracing: fewer capabilities, and a seccomp filter%.0s",
+			      strerror(-err));
 }
 
 /* Return the value of sysctl @name, or @unknown if it cannot be read. */
@@ -333,7 +375,7 @@ static void host_sysctls(struct doctor_host *h)
 			at += fmt_text(text + at, sizeof(text) - (size_t)at, "%s%s = %ld",
 				       at ? ", " : "", host->sysctls[i].name,
 				       host->sysctls[i].value);
-	doctor_report(doctor, DOCTOR_OK, "sysctls", NULL, "%s", at ? text : "none is readable");
+	doctor_report(doctor, DOCTOR_DETAIL, "sysctls", NULL, "%s", at ? text : "none is readable");
 	if (!host_sysctl(host, SYSCTL_JIT, 1))
 		doctor_report(doctor, DOCTOR_NOTE, SYSCTL_JIT, "sysctl " SYSCTL_JIT "=1",
 			      "BPF programs are interpreted, which multiplies the cost of a probe");
@@ -361,7 +403,7 @@ static void host_proc(struct doctor_host *h)
 			      "mounted with hidepid=%s: servers of other users are invisible",
 			      host->proc.hidepid);
 	else
-		doctor_report(doctor, DOCTOR_OK, "/proc", NULL, hides ?
+		doctor_report(doctor, DOCTOR_DETAIL, "/proc", NULL, hides ?
 			      "mounted with hidepid=%s, which does not apply to this process" :
 			      "mounted%.0s", host->proc.hidepid);
 }
@@ -376,7 +418,7 @@ static void host_mounts(struct doctor_host *h)
 		doctor_report(doctor, DOCTOR_NOTE, "/sys", "mount -t sysfs sysfs /sys",
 			      "not mounted: the uprobe PMU cannot be found");
 	else
-		doctor_report(doctor, DOCTOR_OK, "/sys", NULL, "mounted");
+		doctor_report(doctor, DOCTOR_DETAIL, "/sys", NULL, "mounted");
 	if (host->pid_ns_error)
 		doctor_report(doctor, DOCTOR_NOTE, "PID namespace", NULL, "unknown: %s",
 			      strerror(-host->pid_ns_error));
@@ -386,7 +428,7 @@ static void host_mounts(struct doctor_host *h)
 			      "with the host's PIDs (docker run --pid=host)",
 			      "/proc is that of a container: servers outside it are invisible");
 	else
-		doctor_report(doctor, DOCTOR_OK, "PID namespace", NULL, "the initial one");
+		doctor_report(doctor, DOCTOR_DETAIL, "PID namespace", NULL, "the initial one");
 }
 
 static void host_json_rights(struct output *out, const struct privileges *host)
@@ -461,10 +503,16 @@ void doctor_host(struct doctor *doctor)
 		host_json(&doctor->out, &h->host);
 	doctor_report(doctor, DOCTOR_OK, "kernel", NULL, "Linux %s on %s", h->host.release,
 		      h->host.machine);
-	host_features(h);
+	if (doctor->options.json)
+		host_features_json(h);
+	if (doctor->options.json || doctor->options.verbose)
+		host_features_all(h);
+	else
+		host_features_line(h);
 	host_method(h);
 	host_lockdown(h);
 	host_rights(h);
+	host_sandbox(h);
 	host_sysctls(h);
 	host_mounts(h);
 	free(h);

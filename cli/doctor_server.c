@@ -109,8 +109,11 @@ static void server_site(void *arg, const struct target_site *site)
 
 static struct survey server_survey(struct servers *servers)
 {
+	const struct options *options = &servers->doctor->options;
+
 	return (struct survey){ .method = servers->doctor->method, .arg = servers,
-				.server = server_each, .site = server_site };
+				.server = server_each,
+				.site = options->json || options->verbose ? server_site : NULL };
 }
 
 void doctor_servers(struct doctor *doctor)

@@ -85,7 +85,7 @@ static void survey_each(void *arg, const char *version, const uint32_t *pids, si
 		.has = of->target.has, .pids = pids, .npids = npids,
 		.nested = npids && pid_namespace_is_nested(pids[0], own),
 	}, of->error->kind == ERROR_NONE ? NULL : of->error);
-	if (of->error->kind != ERROR_NONE)
+	if (of->error->kind != ERROR_NONE || !survey->site)
 		return;
 	/* Again with the callback: the sites follow their server. */
 	of->object->common.site = survey->site;

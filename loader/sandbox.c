@@ -157,6 +157,13 @@ static int sandbox_filter(unsigned int needs)
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) ? -errno : 0;
 }
 
+int sandbox_filters(void)
+{
+	if (!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL) || errno == EFAULT)
+		return 0;
+	return -errno;
+}
+
 /*
  * Return the capabilities to keep, a subset of @permitted. CAP_SYS_ADMIN is kept only if a
  * capability that replaces a part of it is missing, or to open a perf event for a uprobe: kernels

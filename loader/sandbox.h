@@ -35,4 +35,7 @@ struct sandbox {
  */
 void sandbox_enter(unsigned int needs, struct sandbox *sandbox);
 
+/* Return 0 if the kernel has seccomp filters and permits this process to use them, or -errno. */
+int sandbox_filters(void);
+
 #endif

@@ -613,7 +613,7 @@ def test_no_types_the_old_ways(postgres, tool, args):
 
 
 def test_doctor_tells_of_no_types():
-    done = subprocess.run([*NO_TYPES, DBSLOWER, "doctor"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([*NO_TYPES, DBSLOWER, "doctor", "-v"], capture_output=True, text=True, timeout=60)
     assert re.search(r"types of the kernel \(BTF\): +no .*--why uses tracefs events", done.stdout), done.stdout
 
 

@@ -139,7 +139,7 @@ def test_prepared_statements_of_another_build(tmp_path):
 @pytest.mark.parametrize("file", [postgres_file, maria_file])
 def test_text_says_the_same(file):
     path = file()
-    done = run("doctor", path)
+    done = run("doctor", "-v", path)
     assert done.returncode == 0 and done.stderr == "", done
     words = re.sub(r",\s+", ", ", done.stdout)
     for site in only_server(doctor(path))["sites"]:
@@ -237,7 +237,7 @@ def test_damaged_files(tmp_path):
 def test_foreign_name(tmp_path):
     path = tmp_path / "a\x1b[31m\nb"
     path.write_text("x")
-    done = run("doctor", path)
+    done = run("doctor", "-v", path)
     assert done.returncode == 1 and not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", done.stdout), repr(done.stdout)
     assert doctor(path)["obstacles"][0]["about"] == str(path)
 
@@ -297,7 +297,7 @@ def test_features():
         "types of the kernel (BTF)": os.path.exists("/sys/kernel/btf/vmlinux"),
         "task_pt_regs": kernel_has("bpf_task_pt_regs"),
     }
-    assert "(null)" not in run("doctor").stdout
+    assert "(null)" not in run("doctor", "-v").stdout
     assert found["way"] == ("uprobe_multi" if has["uprobe_multi link"] else "perf uprobe")
 
 
@@ -320,14 +320,41 @@ def test_host():
     if lockdown or os.path.ismount("/sys/kernel/security"):
         assert host.get("lockdown") == lockdown
     if "lockdown" not in host:
-        assert "lockdown: unknown" in run("doctor").stdout
+        assert "lockdown: unknown" in run("doctor", "-v").stdout
 
 
 def test_fine_takes_one_line():
     need_root()
-    host = run("doctor").stdout.split("Servers\n")[0].splitlines()[1:]
+    host = run("doctor", "-v").stdout.split("Servers\n")[0].splitlines()[1:]
     for line, following in zip(host, host[1:] + ["  ok"]):
         assert not line.startswith("  ok") or re.match(r"  (ok|note|obstacle) ", following + " "), following
+
+
+SUBJECTS = ["kernel", "features", "attach method", "rights", "limits", "sandbox"]
+
+
+def test_takes_ten_lines():
+    """One line for each question; -v has every line of the short form but that of the features, and more."""
+    need_root()
+    short = run("doctor").stdout.split("Servers\n")[0].splitlines()
+    subjects = [re.match(r"  (?:ok|note) +([^:]+):", line)[1] for line in short[1:] if not line.startswith("   ")]
+    # What is not fine has a line of its own.
+    assert [one for one in subjects if one in SUBJECTS] == SUBJECTS and len(short) <= 11, short
+    rest = run("doctor", "-v").stdout.splitlines()
+    assert [line for line in short if line not in rest and " features: " not in line] == []
+    names = [one["name"] for one in doctor()["features"]]
+    assert all(any(f" {name}: " in line for line in rest) for name in names)
+
+
+def test_missing_features_take_two_lines():
+    """The names of those that are missing, and what prints the consequences."""
+    need_root()
+    if doctor()["way"] != "uprobe_multi":
+        pytest.skip("no uprobe_multi here")
+    out = run("doctor", preexec_fn=deny((bpf_objects.SYS_BPF, EPERM, BPF_LINK_CREATE))).stdout
+    note = re.search(r"^  note +features: (\d+) of 10; missing: (.*)\n +(.*)", out, re.M)
+    assert note and "uprobe_multi link" in note[2] and "doctor -v" in note[3], out
+    assert out.count("uprobe_multi link") == 1, out
 
 
 def setpriv(dropped):

@@ -215,7 +215,7 @@ def test_container(hostile, tool, control_group, args):
         assert {one["container"] for one in traced.statements} == {"\x1b[2J\a\u202ename"}
 
 
-@pytest.mark.parametrize("args", [("list", "-vv"), ("list", "--json"), ("doctor",)], ids=" ".join)
+@pytest.mark.parametrize("args", [("list", "-vv"), ("list", "--json"), ("doctor", "-v")], ids=" ".join)
 def test_looked_at(hostile, args):
     done = run(*args, "-p", hostile.pid)
     shown_well(done.stdout.encode(errors="surrogateescape"))

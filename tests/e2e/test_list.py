@@ -368,7 +368,7 @@ def test_server_without_probes(tmp_path):
         process, library = run("list", "-p", server.pid), run("list", "-p", server.pid, "-l", "c")
         server.kill()
     assert process.stderr == f"dbslower: process {server.pid}: its program has no USDT probes; it is traced by its symbols, " \
-        "which dbslower doctor prints\n", process
+        "which dbslower doctor -v prints\n", process
     assert "its program" not in library.stderr
 
 
