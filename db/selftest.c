@@ -209,6 +209,22 @@ static void selftest_arguments(struct selftest *test)
 }
 
 /*
+ * Return the descriptor that wakes the tracer, or -errno. The tracer does not sleep while it waits
+ * for programs that other processes execute, which takes a moment.
+ */
+static int selftest_sleep(struct selftest *test)
+{
+	int fd = tracer_sleep(test->tracer);
+
+	for (int ms = 0; fd == -EAGAIN && ms < WAKE_MS; ms++) {
+		usleep(1000);
+		tracer_drain(test->tracer);
+		fd = tracer_sleep(test->tracer);
+	}
+	return fd;
+}
+
+/*
  * Check that a statement wakes a tracer that sleeps. poll(2) would report the record even without a
  * wake-up; epoll does not, if the descriptor was added before.
  */
@@ -219,7 +235,7 @@ static void selftest_wake(struct selftest *test)
 
 	step_begin(test, "waking up");
 	test->seen = test->wrong = 0;
-	fd = tracer_sleep(test->tracer);
+	fd = selftest_sleep(test);
 	if (fd >= 0)
 		epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 	test->low_ns = 0;
