@@ -75,16 +75,6 @@ static void list_fail(struct list *list, const char *subject, const char *cause,
 	list->failed = true;
 }
 
-static void list_fail_open(struct list *list, const char *path, int err)
-{
-	char cause[128];
-
-	fmt_text(cause, sizeof(cause), "cannot open: %s",
-		 err == -EINVAL ? "not a regular file" : strerror(-err));
-	list_fail(list, path, cause,
-		  err == -EACCES ? "run dbslower as a user who may read the file" : NULL);
-}
-
 static void list_error(struct list *list, enum error_kind kind, int err, const char *subject)
 {
 	struct error error = { .kind = ERROR_NONE };
@@ -187,7 +177,7 @@ static void list_file(struct list *list, const char *path)
 		list_fail(list, path, "not an ELF file",
 			  "specify a program or a library, not a script that starts it");
 	else if (err)
-		list_fail_open(list, path, err);
+		list_error(list, ERROR_FILE, err, path);
 }
 
 static void list_named(struct list *list, const char *name)
@@ -351,7 +341,7 @@ static void list_mapped(struct list *list, const struct list_map *file)
 		list_fail(list, path, "deleted since the process started it",
 			  "reading a deleted file requires CAP_CHECKPOINT_RESTORE, or root");
 	else if (err && err != -ESTALE && err != -ENOEXEC && err != -EINVAL)
-		list_fail_open(list, path, err);
+		list_error(list, ERROR_FILE, err, path);
 }
 
 static void list_process(struct list *list, uint32_t pid)
@@ -431,7 +421,7 @@ static void list_servers(struct list *list)
 		if (fd >= 0 && err == -ENOENT)
 			list_report(list, server->exe, cause, symbols_remedy);
 		else if (err)
-			list_fail_open(list, server->exe, err);
+			list_error(list, ERROR_FILE, err, server->exe);
 	}
 }
 

@@ -209,6 +209,19 @@ static void rows_print(struct cmd_ps *cmd)
 		row_print(cmd, cmd->row[i], 0);
 }
 
+static int cmd_ps_none(struct cmd_ps *cmd)
+{
+	bool all = !cmd->options.engine && !cmd->options.path_count;
+
+	output_string(&cmd->err, all ? "dbslower: servers: no supported database server found; "
+				       "dbslower doctor prints obstacles to finding one\n" :
+				       "dbslower: servers: no selected database server runs; omit "
+				       "its name or -x for all that run\n");
+	output_flush(&cmd->err);
+	ps_list_free(&cmd->list);
+	return EXIT_FAILED;
+}
+
 /* Read and print the sessions once. Return the exit status. */
 static int cmd_ps_once(struct cmd_ps *cmd)
 {
@@ -220,6 +233,8 @@ static int cmd_ps_once(struct cmd_ps *cmd)
 		error_clear(&error);
 		return EXIT_FAILED;
 	}
+	if (!cmd->list.servers && !cmd->list.more && !cmd->options.interval_ns)
+		return cmd_ps_none(cmd);
 	cmd->now_ns = clock_ns(CLOCK_REALTIME);
 	if (rows_make(cmd)) {
 		rows_free(cmd);

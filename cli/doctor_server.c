@@ -193,7 +193,8 @@ static void file_path(struct servers *servers, const char *path)
 			      "not an ELF file");
 	} else if (err) {
 		doctor_report(doctor, DOCTOR_OBSTACLE, path, err == -EACCES ?
-			      "run dbslower as a user who may read the file" : NULL,
+			      "run dbslower as a user who may read the file" :
+			      "specify the path of an existing file",
 			      "cannot open: %s",
 			      err == -EINVAL ? "not a regular file" : strerror(-err));
 	}

@@ -30,7 +30,7 @@ static int main_help(char *program, const char *name)
 	if (command)
 		return command->run(command, 2, words);
 	output_init(&err, STDERR_FILENO);
-	output_string(&err, "dbslower: ");
+	output_string(&err, *name ? "dbslower: " : "dbslower: ''");
 	escape_terminal(&err, name, known.len, false);
 	output_string(&err, ": unknown command; ");
 	for (size_t i = 0; command_table[i]; i++)

@@ -57,7 +57,9 @@ static const struct {
 				"those of PostgreSQL from 10 and MariaDB from 10.5 can", false,
 				false },
 	[ERROR_FILE] = { "", "cannot open", NULL, true, false },
-	[ERROR_OUTPUT] = { "", "cannot open for writing", NULL, true, false },
+	[ERROR_OUTPUT] = { "", "cannot open for writing",
+			   "specify a file in an existing directory that can be written", true,
+			   false },
 	[ERROR_NOT_ELF] = { "", "not an ELF file",
 			    "-x requires the binary of a server, not a script that starts it",
 			    false, false },
@@ -109,6 +111,8 @@ static const char *message_reason(const struct error *error)
 {
 	if (!message_rows[error->kind].reason)
 		return "";
+	if (error->kind == ERROR_FILE && error->code == -EINVAL)
+		return "not a regular file";
 	if (error->kind == ERROR_PROCESS && error->code == -ENOENT)
 		return strerror(ESRCH);
 	if (error->kind == ERROR_OUTPUT && error->code == -ELOOP)
@@ -228,6 +232,20 @@ static bool file_denied(const struct error *error, const struct privileges *host
 	return (error->kind == ERROR_FILE || error->kind == ERROR_OUTPUT) && is_denied(error);
 }
 
+static bool path_wrong(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_FILE &&
+	       (error->code == -ENOENT || error->code == -EISDIR || error->code == -ENOTDIR ||
+		error->code == -EINVAL);
+}
+
+static bool lacks_probe(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->kind == ERROR_NO_PROBES && strchr(error->detail, ':');
+}
+
 /* Lockdown also forbids helpers: the verifier's log then ends at the call of one. */
 static bool locked_down(const struct error *error, const struct privileges *host)
 {
@@ -322,6 +340,8 @@ static const struct {
 			   "or to the user of dbslower, and have one name: specify another path" },
 	{ file_of_other, "users other than the owner require CAP_DAC_READ_SEARCH, or root" },
 	{ file_denied, "a container or a security module may forbid this even for root" },
+	{ path_wrong, "specify the path of an existing file" },
+	{ lacks_probe, "dbslower list FILE prints the USDT probes of a file" },
 	{ locked_down, "the kernel is locked down (confidentiality), which forbids tracefs and the "
 		       "helpers before Linux 5.5: boot with lockdown=integrity or none" },
 	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root "

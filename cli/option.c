@@ -33,6 +33,16 @@ void option_engine_list(char *text, size_t size)
 	}
 }
 
+/* Append @value, in quotes if it is empty or begins or ends with a blank. */
+static void option_value(struct output *out, const char *value, size_t len)
+{
+	const char *quote = !len || *value == ' ' || value[len - 1] == ' ' ? "'" : "";
+
+	output_string(out, quote);
+	escape_terminal(out, value, len, false);
+	output_string(out, quote);
+}
+
 void option_message(struct option_parser *p, const struct option_row *row, const char *value,
 		    size_t len)
 {
@@ -46,10 +56,8 @@ void option_message(struct option_parser *p, const struct option_row *row, const
 	}
 	if (row && value)
 		output_char(p->err, ' ');
-	if (value && !len)
-		output_string(p->err, "''");
-	else if (value)
-		escape_terminal(p->err, value, len, false);
+	if (value)
+		option_value(p->err, value, len);
 	output_string(p->err, ": ");
 }
 
@@ -207,6 +215,15 @@ static int refuse_unknown(struct option_parser *p, const char *word, size_t len)
 	return option_message_end(p, "", NULL);
 }
 
+/* @len: of the option in @word, which is followed by '=' and a value */
+static int refuse_value(struct option_parser *p, const char *word, size_t len)
+{
+	option_message(p, NULL, word, len);
+	output_string(p->err, "does not take an argument; omit ");
+	escape_terminal(p->err, word + len, strlen(word + len), false);
+	return option_message_end(p, "", NULL);
+}
+
 static int refuse_missing(struct option_parser *p, const struct option_row *row)
 {
 	option_message(p, row, NULL, 0);
@@ -225,7 +242,7 @@ static int parse_long(struct option_parser *p, const char *word, const char *nex
 	if (!row)
 		return refuse_unknown(p, word, len + 2);
 	if (!row->arg && value)
-		return option_refuse(p, row, value, "does not take an argument");
+		return refuse_value(p, word, len + 2);
 	if (row->arg && !value) {
 		if (!next)
 			return refuse_missing(p, row);
@@ -280,6 +297,7 @@ static bool is_separate_unit(const struct option_parser *p, const char *word)
 static int refuse_engine(struct option_parser *p, const char *word)
 {
 	struct suggestion known = { .word = word, .len = strlen(word) };
+	bool first = p->command == command_table[0] && !p->before;
 	char words[256];
 
 	option_message(p, NULL, word, strlen(word));
@@ -293,13 +311,14 @@ static int refuse_engine(struct option_parser *p, const char *word)
 	}
 	for (size_t i = 0; p->command == command_table[0] && command_table[i]; i++)
 		suggestion_add(&known, command_table[i]->name);
-	output_string(p->err, "neither a database nor a threshold; ");
+	output_string(p->err, first ? "neither a command, a database nor a threshold; " :
+				      "neither a database nor a threshold; ");
 	suggestion_print(&known, "", p->err);
 	if (known.best)
 		return option_message_end(p, "", NULL);
 	option_engine_list(words, sizeof(words));
 	output_printf(p->err, "databases: %s; thresholds: 30, 0.25, 250us, 1s", words);
-	return option_message_end(p, "", NULL);
+	return option_message_end(p, "", first ? "dbslower --help lists the commands" : NULL);
 }
 
 static int parse_engine(struct option_parser *p, const char *word)
@@ -349,7 +368,7 @@ static int parse_threshold(struct option_parser *p, const char *word)
 		return refuse_second_pid(p, word);
 	if (option_read_duration(word, NS_PER_MS, &p->opts->threshold_ns, &why)) {
 		output_string(p->err, "dbslower: threshold ");
-		escape_terminal(p->err, word, strlen(word), false);
+		option_value(p->err, word, strlen(word));
 		output_string(p->err, ": ");
 		return option_message_end(p, why, OPTION_DURATIONS);
 	}
@@ -379,8 +398,10 @@ static int parse_free(struct option_parser *p, const char *word)
 
 	if (memchr(word, '/', head) && !(probes && memchr(word, ':', head)))
 		return option_add_path(p, NULL, word) ? -EINVAL : 1;
-	if (!*word)
-		return option_refuse(p, NULL, word, "must not be empty");
+	if (!*word) {
+		option_message(p, NULL, word, 0);
+		return option_message_end(p, "must not be empty", "omit it, or specify a name");
+	}
 	if (p->opts->word_count == OPTION_WORDS) {
 		option_message(p, NULL, word, strlen(word));
 		output_printf(p->err, "too many arguments (maximum %d)", OPTION_WORDS);

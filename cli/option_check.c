@@ -6,7 +6,7 @@
 static bool json_with_columns(const struct command *command, const struct options *opts)
 {
 	(void)command;
-	return opts->json && opts->columns.count;
+	return opts->json && (opts->columns.count || opts->session_columns);
 }
 
 static bool spans_with_others(const struct command *command, const struct options *opts)
@@ -38,6 +38,12 @@ static bool done_alone(const struct command *command, const struct options *opts
 	return opts->done && !has_both_probes(opts);
 }
 
+static bool text_arg_alone(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->text_arg != 1 && !opts->start;
+}
+
 static bool start_with_engine(const struct command *command, const struct options *opts)
 {
 	(void)command;
@@ -55,6 +61,12 @@ static bool status_of_waits(const struct command *command, const struct options 
 	(void)command;
 	return opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match && !opts->user &&
 	       !opts->database && !opts->client && !opts->container;
+}
+
+/* Only ps ends at once. */
+static bool duration_without_interval(const struct command *command, const struct options *opts)
+{
+	return !strcmp(command->name, "ps") && opts->duration_ns && !opts->interval_ns;
 }
 
 static bool count_without_interval(const struct command *command, const struct options *opts)
@@ -79,6 +91,8 @@ static const struct {
 	  "specify --start, --done and -x PATH" },
 	{ done_alone, "--done", "requires --start and one of -x, -p",
 	  "specify --start, --done and -x PATH" },
+	{ text_arg_alone, "--text-arg", "requires --start and --done",
+	  "specify --start, --done and -x PATH" },
 	{ start_with_engine, "--start", "cannot be combined with a database",
 	  "omit the name of the database" },
 	{ count_with_histogram, "--count", "cannot be combined with --hist",
@@ -87,6 +101,8 @@ static const struct {
 	  "cannot be combined with --wait, as the status is unknown during a wait",
 	  "use command, db or user, or add a filter" },
 	{ count_without_interval, "-n", "counts intervals and requires -i", "specify -i SECONDS" },
+	{ duration_without_interval, "-d", "ends what -i repeats and requires it",
+	  "specify -i SECONDS" },
 };
 
 int option_parse(const struct command *command, int argc, char *const argv[],

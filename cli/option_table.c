@@ -99,12 +99,14 @@ const struct option_row option_engine = {
 const struct option_row option_user = {
 	.name = "user", .arg = "NAME",
 	.help = "only statements of this database user",
+	.accepts = "expected the name of a database user",
 	.set = option_set_string, .member = offsetof(struct options, user),
 };
 
 const struct option_row option_db = {
 	.name = "db", .arg = "NAME",
 	.help = "only statements in this database",
+	.accepts = "expected the name of a database",
 	.set = option_set_string, .member = offsetof(struct options, database),
 };
 
@@ -181,6 +183,7 @@ const struct option_row option_keep_privileges = {
 
 const struct option_row option_force = {
 	.name = "force", .arg = "NAME[,...]",
+	.accepts = "expected names of fallbacks, separated by commas",
 	.set = option_set_force,
 };
 

@@ -475,6 +475,19 @@ static int bind_probe(struct bind *bind, const struct engine_probe *probe)
 	return err;
 }
 
+/* Report that the file lacks @probe, in full if the user has named it: that engine has no words. */
+static void bind_lacks(struct bind *bind, const struct engine_probe *probe, int err)
+{
+	const char *name = probe->function ? probe->function : probe->probe;
+	char full[160];
+
+	if (bind->config.engine->words && !*bind->config.engine->words) {
+		fmt_text(full, sizeof(full), "%s:%s", probe->provider, probe->probe);
+		name = full;
+	}
+	error_set(bind->error, ERROR_NO_PROBES, err, bind->config.path, name);
+}
+
 /* Bind the first row of a step that the file has. *@row advances to the next step. */
 static int bind_step(struct bind *bind, size_t *row)
 {
@@ -492,8 +505,7 @@ static int bind_step(struct bind *bind, size_t *row)
 	if (!err || optional)
 		error_clear(bind->error);
 	else if (bind->error->kind == ERROR_NONE)
-		error_set(bind->error, ERROR_NO_PROBES, err, bind->config.path,
-			  used->function ? used->function : used->probe);
+		bind_lacks(bind, used, err);
 	bind->usdt |= !err && !used->function;
 	bind->has |= err ? 0 : used->has;
 	return optional ? 0 : err;

@@ -349,6 +349,17 @@ static int ps_refuse(struct ps *ps, uint32_t pid, struct error *error)
 	return error_set(error, ERROR_NOT_SERVER, -ENOENT, process.exe, text);
 }
 
+/* Return 0 if file @path, which no process that is wanted runs, is a server's, or the error. */
+static int ps_refuse_path(const char *path, struct error *error)
+{
+	int fd = open_regular(path);
+	const struct engine *engine = fd < 0 ? NULL : detect_file(path, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return engine ? 0 : error_set(error, ERROR_NOT_SERVER, -ENOENT, path, NULL);
+}
+
 int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 {
 	struct scan scan = { .ps = ps, .list = list };
@@ -365,6 +376,9 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 		err = error_set(error, ERROR_PROC, err, NULL, NULL);
 	else if (!scan.matches && ps->config.servers.npids)
 		err = ps_refuse(ps, ps->config.servers.pids[0], error);
+	else if (!scan.matches && ps->config.servers.npaths)
+		err = ps_refuse_path(ps->config.servers.paths[0], error);
+	list->servers = scan.matches;
 	if (err)
 		ps_list_free(list);
 	return err;

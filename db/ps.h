@@ -14,6 +14,7 @@ struct ps_list {
 	struct ps_session *session;	/* in no particular order */
 	size_t n;
 	size_t more;			/* not in the list: there are too many */
+	size_t servers;			/* processes of servers that were found and selected */
 };
 
 struct ps_config {
@@ -31,7 +32,7 @@ struct ps *ps_open(const struct ps_config *config);
 
 /*
  * List the sessions; ps_list_free() frees @list. Return 0, or -errno with the cause in @error:
- * a process of the filter is not a server's, or /proc cannot be read.
+ * a process or file of the filter is not a server's, or /proc cannot be read.
  */
 int ps_read(struct ps *ps, struct ps_list *list, struct error *error);
 

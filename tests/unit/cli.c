@@ -1159,7 +1159,7 @@ static void options_refused(void)
 {
 	static const char *const cases[][2] = {
 		{ "oracle",
-		  "dbslower: oracle: neither a database nor a threshold; databases: " },
+		  "dbslower: oracle: neither a command, a database nor a threshold; databases: " },
 		{ "nan", "dbslower: nan: neither" },
 		{ "''", "dbslower: '': neither" },
 		{ "-", "dbslower: -: neither" },
@@ -1178,10 +1178,10 @@ static void options_refused(void)
 		  "processes, or -m 322 for a threshold\n" },
 		{ "--pid=1,2 3", "dbslower: 3: process ID or threshold; specify -p 1,2,3 for" },
 		{ "-p188 322", "dbslower: 322: process ID or threshold; specify -p 188,322 for" },
-		{ "psotgres", "dbslower: psotgres: neither a database nor a threshold; did you "
-		  "mean postgres?\n" },
-		{ "lost", "dbslower: lost: neither a database nor a threshold; did you mean "
-		  "list?\n" },
+		{ "psotgres", "dbslower: psotgres: neither a command, a database nor a threshold; "
+		  "did you mean postgres?\n" },
+		{ "lost", "dbslower: lost: neither a command, a database nor a threshold; did you "
+		  "mean list?\n" },
 		{ "--jsno", "dbslower: --jsno: unknown option; did you mean --json?\n" },
 		{ "--dur=3", "dbslower: --dur: unknown option; did you mean --duration?\n" },
 		{ "--thresholds 3", "dbslower: --thresholds: unknown option; see" },
@@ -1236,7 +1236,7 @@ static void options_refused(void)
 		{ "-vq", "dbslower: -vq: unknown option" },
 		{ "--no", "dbslower: --no: unknown option" },
 		{ "--=", "dbslower: --: unknown option" },
-		{ "--json=1", "dbslower: --json 1: does not take an argument" },
+		{ "--json=1", "dbslower: --json: does not take an argument; omit =1" },
 		{ "-q\x1b[2J", "dbslower: -q\\x1b[2J: unknown option" },
 	};
 
@@ -1249,7 +1249,7 @@ static void options_refused(void)
 	}
 	CHECK(parse("oracle") == -EINVAL &&
 	      strstr(seen, "mysql (or mariadb) and postgres (or postgresql, pg); thresholds: 30, "
-			   "0.25, 250us, 1s\n"), "%s", seen);
+			   "0.25, 250us, 1s; dbslower --help"), "%s", seen);
 }
 
 static void options_limits(void)

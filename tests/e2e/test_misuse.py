@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""Invocations that cannot be meant: one line with subject, cause and remedy, and nothing else. Nothing is attached."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from requirements import need_root
+from tool import DBSLOWER, run, run_other
+
+ONE_LINE = re.compile(r"dbslower: [^\n]+?: [^\n]+; [^\n]+\n")
+
+# Options that take a value: none, an empty one, one of another kind, and numbers out of range.
+VALUES = {
+    "": ["-p", "-p ''", "-p 0", "-p -1", "-p 1.5", "-p x", "-p 1,", "-p 1,,2", "-p ' 1'", "-p +1", "-p 4194305", "-p=5",
+         "--pid=", "-m", "-m ''", "-m -5", "-m x", "-m 5q", "-m 1e3", "-m ' 5'", "-m 99999999999999999999", "-d", "-d ''",
+         "-d 0", "-d -1", "-d 1y", "-d 1h30m", "-d 99999999999999999", "-n", "-n 0", "-n -1", "-n 1.5", "-n x", "-n +5",
+         "-n 99999999999999999999999", "-x", "-x ''", "-o", "-o ''", "-o nosuch", "-o time,,ms", "--text", "--text ''",
+         "--text 0", "--text -1", "--text 15", "--text 2m", "--text 1q", "--user", "--db", "--client", "--client ''",
+         "--container", "--container ''", "--match", "--match ''", "--match '/(/'", "--engine", "--engine x", "--engine ''",
+         "--otlp", "--otlp ''", "--otlp-text", "--otlp-text full", "--force", "--force ''", "--force nosuch", "--start",
+         "--start a", "--start '' --done ''", "--text-arg", "--text-arg 0", "--text-arg x", "--json=1", "--json=", "--why=cpu",
+         "--redact=yes", "--help=1", "--version=2"],
+    "stat": ["--by", "--by ''", "--by nosuch", "--wait", "--wait ''", "--wait nosuch", "-i", "-i ''", "-i 0", "-i -1", "-i x"],
+    "top": ["--sort", "--sort ''", "--sort nosuch", "--lines", "--lines 0", "--lines -1", "--lines x", "-i 0", "--batch=1"],
+    "locks": ["--dot", "--dot ''", "--stat=1", "-m x"],
+    "ps": ["-o", "-o ''", "-o nosuch", "-o ms", "-i 0", "-i x", "--tree=1"],
+    "trace": ["", "''", "-p", "-p x c:getpid", "-d x c:getpid", "-n 0 c:getpid", "--hist", "--hist '' c:getpid",
+              "--text 0 c:getpid", "--json=1 c:getpid"],
+    "list": ["-p", "-p x", "-p 0", "-l", "-l ''", "''", "--json=1"],
+    "doctor": ["''", "--self-test=1", "--json=x", "-v=1"],
+}
+
+# Options and words of other commands, unknown ones, and those that exclude or require each other.
+MIXED = {
+    "": ["--nonsense", "-Z", "--top", "-i 1", "--sort time", "--by user", "--tree", "--dot x", "-l c", "--self-test", "oracle",
+         "postgress", "nosuchcommand", "TOP", "-", "''", "' '", "'5 '", "+5", "-5", "-- -5", "5 6", "5 ms", "5parsecs", "1,5", "0x10",
+         "5.", "nan", "postgres mysql", "postgres stat", "-m 5 6", "-p 1 2", "--json -o ms", "--otlp - --json",
+         "--otlp-text raw", "--start a:b", "--done a:b", "--start a:b --done c:d", "--text-arg 2",
+         "postgres --start a:b --done c:d -x /bin/sh"],
+    "stat": ["-o ms", "-n 5", "--sort x", "-t", "--text 5", "--stat", "postgres mysql", "--wait cpu --by status"],
+    "top": ["-o ms", "--by user", "--wait cpu", "--tree", "foo", "5 5"],
+    "locks": ["--sort ms", "--why", "-o ms", "--by x", "foo"],
+    "ps": ["--json -o pid", "-n 5", "-d 5", "--why", "--sort x", "foo"],
+    "trace": ["-m 5 c:getpid", "-o ms c:getpid", "--why c:getpid", "-p 1", "c:getpid --count --hist arg1"],
+    "list": ["-d 5", "-o x", "-m 1", "--nonsense"],
+    "doctor": ["-p 1", "-x /a", "-d 1", "-o x", "-l", "--nonsense"],
+    "help": ["nosuch", "''", "tpo", "--help"],
+}
+
+# What does not exist or is of another kind, which is a failure and no usage error.
+FAILURES = ["-x /nonexistent", "-x nosuchprogram", "-x /", "-x .", "-x SCRIPT", "-x EMPTY", "-x /dev/null", "-x /bin/sh", "-p GONE",
+            "-p SELF", "--otlp /nonexistent/x", "--otlp /", "--start a:b --done c:d -x /bin/sh", "stat -p GONE",
+            "stat -x /bin/sh", "top -p GONE", "top -x SCRIPT", "locks -p GONE", "locks --dot /", "locks --dot /nonexistent/x",
+            "ps -p GONE", "ps -p SELF", "ps -x /nonexistent", "ps -x /bin/sh", "ps -x SCRIPT", "ps -x NAMED",
+            "trace /nonexistent:f",
+            "trace SCRIPT:f", "trace c:nosuchfunction", "trace u:c:nosuch:nosuch", "trace -p GONE c:getpid", "list /nonexistent",
+            "list SCRIPT", "list EMPTY", "list /", "list -p GONE", "list -l nosuchlib"]
+
+
+def judge(done, status):
+    said = f"exit {done.returncode}\n{done.stdout}{done.stderr}"
+    return None if done.returncode == status and not done.stdout and ONE_LINE.fullmatch(done.stderr) else said
+
+
+def judged(lines, status, **words):
+    """The lines that were not refused as they must be, with what was said."""
+    wrong = {}
+    for line in lines:
+        said = judge(run(*(words.get(word, word) for word in shlex.split(line)), timeout=20), status)
+        if said:
+            wrong[line] = said
+    assert not wrong, "\n".join(f"{line}: {said}" for line, said in wrong.items())
+
+
+@pytest.mark.parametrize("table", [VALUES, MIXED], ids=["values", "mixed"])
+def test_usage(table):
+    judged([f"{command} {args}" for command, lines in table.items() for args in lines], 2)
+
+
+@pytest.fixture
+def gone():
+    """The ID of a process that has ended, and has not been collected, so that no other has it."""
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        yield process.pid
+
+
+def test_failures(tmp_path, gone):
+    need_root()
+    script, empty = tmp_path / "script", tmp_path / "empty"
+    script.write_text("#!/bin/sh\n")
+    empty.touch()
+    # A server by its name, which no process runs.
+    named = shutil.copy("/bin/true", tmp_path / "mariadbd")
+    judged(FAILURES, 1, GONE=str(gone), SELF=str(os.getpid()), SCRIPT=str(script), EMPTY=str(empty), NAMED=str(named))
+
+
+@pytest.mark.parametrize("command", ["", "stat", "top", "locks", "trace c:getpid"])
+def test_nobody(public_tool, command):
+    need_root()
+    done = run_other([public_tool, *command.split()], user="nobody", group="nogroup", extra_groups=[])
+    assert not judge(done, 1), done
+
+
+@pytest.mark.parametrize("args", ["--help", "--version", "help top", "list /usr/bin/python3 --json", "doctor /bin/sh"])
+def test_full_disk(args):
+    with open("/dev/full", "wb") as full:
+        done = run(*args.split(), stdout=full)
+    assert done.returncode == 1 and "No space left on device" in done.stderr, done
+
+
+def test_closed_descriptors():
+    """Nothing is written to a file that takes the number of a descriptor that is closed."""
+    for closing in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+        done = subprocess.run(["sh", "-c", f"exec {DBSLOWER} --nonsense {closing}"], capture_output=True, timeout=20)
+        assert done.returncode == 2 and not done.stdout, done
