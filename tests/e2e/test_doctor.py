@@ -291,6 +291,7 @@ def test_features():
         or kernel_has("bpf_user_ringbuf_drain"),
         "probe_read_user": kernel_has("bpf_probe_read_user"),
         "get_ns_current_pid_tgid": kernel_has("bpf_get_ns_current_pid_tgid"),
+        "loops in programs": kernel_has("(__)?mark_chain_precision"),	# of the same series
         "uprobe_events of tracefs": kernel_has("trace_uprobe_create"),
         "semaphores counted by the kernel":
             os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"),
@@ -352,7 +353,7 @@ def test_missing_features_take_two_lines():
     if doctor()["way"] != "uprobe_multi":
         pytest.skip("no uprobe_multi here")
     out = run("doctor", preexec_fn=deny((bpf_objects.SYS_BPF, EPERM, BPF_LINK_CREATE))).stdout
-    note = re.search(r"^  note +features: (\d+) of 10; missing: (.*)\n +(.*)", out, re.M)
+    note = re.search(r"^  note +features: (\d+) of 11; missing: (.*)\n +(.*)", out, re.M)
     assert note and "uprobe_multi link" in note[2] and "doctor -v" in note[3], out
     assert out.count("uprobe_multi link") == 1, out
 
