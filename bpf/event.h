@@ -187,6 +187,7 @@ struct slot {
 /* Indices of map "counters"; no counter ever decreases. */
 enum counter {
 	COUNT_STATEMENTS,		/* statements or lock waits that ended, or wanted hits */
+	COUNT_BOUNDARY,			/* statements that ran when tracing began or ended */
 	LOST_RING_FULL,
 	LOST_TABLE_FULL,
 	LOST_START_WITHOUT_END,
@@ -432,6 +433,7 @@ struct probe_hit_key {
 struct control {
 	__u32 asleep;			/* the consumer sleeps: wake it for the next record */
 	__u32 reserved;
+	__u64 detach_ns;		/* CLOCK_MONOTONIC when detaching began; 0: not yet */
 };
 
 /* Size of a record that only wakes the consumer; all others are larger. */
@@ -458,6 +460,6 @@ _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 48, "no padding");
 _Static_assert(sizeof(struct probe_hit_key) == 80, "no padding");
-_Static_assert(sizeof(struct control) == 8, "no padding");
+_Static_assert(sizeof(struct control) == 16, "no padding");
 
 #endif

@@ -404,13 +404,37 @@ static __attribute__((noinline)) int text_same(struct session *session, const ch
 	return 1;
 }
 
-/* Count the missed start of the statement that the session's first hit was in. */
+/*
+ * Count the missed start of the statement that the session's first hit was in: it began before the
+ * probes were attached, unless there was no room for its session then.
+ */
+static __attribute__((noinline)) void session_join(struct session *session)
+{
+	struct owner *owner = owner_get(session->s.head.owner);
+
+	session->s.flags &= ~SESSION_JOINED;
+	if (owner && !READ_ONCE(owner->lost[LOST_TABLE_FULL]))
+		count(COUNT_BOUNDARY);
+	else
+		lost(LOST_END_WITHOUT_START);
+}
+
 INLINE void session_joined(struct session *session)
 {
-	if (!(session->s.flags & SESSION_JOINED))
-		return;
-	session->s.flags &= ~SESSION_JOINED;
-	lost(LOST_END_WITHOUT_START);
+	if (session->s.flags & SESSION_JOINED)
+		session_join(session);
+}
+
+/* Count the missed end of @s, which may have ended while the probes were being detached. */
+static __attribute__((noinline)) void statement_missed(const struct event_statement *s)
+{
+	__u32 zero = 0;
+	const struct control *ctl = bpf_map_lookup_elem(control, &zero);
+
+	if (!ctl || !READ_ONCE(ctl->detach_ns))
+		lost(LOST_START_WITHOUT_END);
+	else if (s->start_ns < ctl->detach_ns)
+		count(COUNT_BOUNDARY);
 }
 
 /*

@@ -24,7 +24,7 @@ PROGRAM(pair_start)
 		return 0;
 	}
 	if (s->flags & SESSION_OPEN)
-		lost(LOST_START_WITHOUT_END);
+		statement_missed(s);
 	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
 	text_read(session, (const char *)arg_text(ctx));
 	s->connection_id = arg_connection(ctx);

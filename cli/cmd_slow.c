@@ -114,9 +114,6 @@ static void slow_summary(struct loop *loop, struct summary *summary)
 {
 	tracer_summary(((struct tracing *)loop)->tracer, summary);
 	summary->printed = loop->counted;
-	/* A statement that ran on after the last one asked for is not missing. */
-	if (loop_counted(loop))
-		summary->start_without_end -= summary->running;
 }
 
 static const struct loop_ops slow_ops = {

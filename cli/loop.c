@@ -129,7 +129,8 @@ void loop_count(struct loop *loop)
 		loop->done = true;
 }
 
-bool loop_counted(const struct loop *loop)
+/* Return whether the limit of -n was reached. */
+static bool loop_counted(const struct loop *loop)
 {
 	return loop->options.count && loop->counted >= loop->options.count;
 }

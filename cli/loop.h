@@ -108,9 +108,6 @@ int loop_refuse(struct loop *loop, struct error *error);
 /* Count one event towards the limit of -n; set ->done at the limit. */
 void loop_count(struct loop *loop);
 
-/* Return whether the limit of -n was reached. */
-bool loop_counted(const struct loop *loop);
-
 /* Run until the end. Print what is left, the summary and the losses. Return the exit status. */
 int loop_run(struct loop *loop);
 

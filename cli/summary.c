@@ -61,7 +61,10 @@ void summary_json(struct output *out, const char *noun, unsigned int groups,
 		if (!summary_losses[i].group || summary_losses[i].group & groups)
 			summary_loss(out, summary_losses[i].key, count, !i);
 	}
-	output_string(out, summary->users.n ? "},\"lost_by_user\":[" : "}");
+	output_char(out, '}');
+	if (groups & SUMMARY_SESSIONS)
+		json_number(out, ",\"boundary\":", summary->boundary);
+	output_string(out, summary->users.n ? ",\"lost_by_user\":[" : "");
 	for (size_t i = 0; i < summary->users.n; i++) {
 		output_string(out, i ? "," : "");
 		summary_user(out, &summary->users.user[i]);

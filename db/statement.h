@@ -58,7 +58,7 @@ struct summary {
 	uint64_t ring_full, table_full, start_without_end, end_without_start, who_unknown;
 	uint64_t text_unreadable, text_truncated;
 	uint64_t value_unreadable, undecided;	/* of the command trace */
-	uint64_t running;	/* starts without an end because tracing ended */
+	uint64_t boundary;	/* statements that ran when tracing began or ended: not a loss */
 	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */
 };

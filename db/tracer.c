@@ -506,6 +506,7 @@ void tracer_detach(struct tracer *t)
 {
 	if (!t->detached) {
 		t->enrich.detach_ns = runtime_now(&t->rt);
+		runtime_detaching(&t->rt, t->enrich.detach_ns);
 		sessions_keep(&t->sessions, t->enrich.detach_ns);
 	}
 	discover_detach(&t->discover);
@@ -561,21 +562,21 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 {
 	const struct runtime *rt = &t->rt;
 	const struct enrich *e = &t->enrich;
-	uint64_t running = e->half_seen;
+	uint64_t boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen;
 
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		running++;
+		boundary++;
 	*summary = (struct summary){
 		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
 		.ring_full = runtime_dropped(rt),
 		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + e->waits.lost +
 			      e->histogram.lost,
 		.who_unknown = runtime_counter(rt, LOST_WHO),
-		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) + running,
+		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END),
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
 		.text_unreadable = e->text_unreadable,
 		.text_truncated = e->text_truncated,
-		.running = running,
+		.boundary = boundary,
 	};
 	owners_report(rt->owners, &summary->users);
 }

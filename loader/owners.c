@@ -38,7 +38,7 @@ uint64_t owner_losses_sum(const struct owner_losses *losses)
 {
 	uint64_t sum = 0;
 
-	for (int i = COUNT_STATEMENTS + 1; i < COUNTERS; i++)
+	for (int i = LOST_RING_FULL; i < COUNTERS; i++)
 		sum += losses->lost[i];
 	return sum;
 }

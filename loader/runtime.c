@@ -460,6 +460,14 @@ int runtime_run_ns(const struct runtime *rt, uint64_t *ns)
 	return run_time_read(&rt->run_time, ns);
 }
 
+void runtime_detaching(struct runtime *rt, uint64_t now_ns)
+{
+	const struct control control = { .detach_ns = now_ns };
+	uint32_t zero = 0;
+
+	sys_map_update(runtime_map(rt, "control"), &zero, &control);
+}
+
 void runtime_detach(struct runtime *rt)
 {
 	semaphores_close(&rt->semaphores);

@@ -193,6 +193,9 @@ uint64_t runtime_now(const struct runtime *rt);
 /* Enter the sandbox with @needs and what detaching requires; see sandbox_enter(). */
 void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox);
 
+/* Let the programs know that detaching begins at @now_ns of their clock. The caller is awake. */
+void runtime_detaching(struct runtime *rt, uint64_t now_ns);
+
 /* Detach from the tracepoints and undo the semaphores. The tracer detaches its uprobes itself. */
 void runtime_detach(struct runtime *rt);
 

@@ -122,10 +122,10 @@ def test_what_ran_when_probes_went(server, tool, where, args):
     wait_for(lambda: server.kill(f"/* {CLIENTS} 0"), what="the long one to be killed")
     for one in clients:
         one.join()
-    lost = traced.summary["lost"]["start_without_end"]
+    boundary = traced.summary["boundary"]
     running = [one for one in traced.objects() if one["type"] == "running"]
     assert traced.summary["statements"] == traced.summary["printed"] == len(traced.statements), traced.said()
-    assert len(running) <= lost <= len(clients), traced.said()
+    assert len(running) <= boundary <= CLIENTS + len(clients) and not traced.lost(), traced.said()
     assert [one["query"] for one in running if f"/* {CLIENTS} " in one["query"]], traced.said()
     check_running(running, clients)
 

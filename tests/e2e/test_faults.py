@@ -24,6 +24,7 @@ from elffile import Memory
 from fallbacks import force, forces
 from mysql_fixture import Fixture
 from requirements import need_root
+from statements import stopped
 from tool import DBSLOWER
 
 ALL = os.environ.get("FAULTS") == "all"
@@ -380,7 +381,7 @@ def test_time_namespace(server, tool, offset, args):
     for one in shown:
         began = datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp()
         assert before - 0.01 <= began <= began + one["duration_ms"] / 1000 <= after + 0.01, (before, one, after)
-    assert traced.summary["lost"]["start_without_end"] == 1
+    assert traced.summary["boundary"] == 1 and not traced.lost(), traced.said()
 
 
 # --- servers and backends that die
@@ -393,8 +394,7 @@ def test_deaths_leave_no_entries(server, tool, args):
     server.do(f"exit {deaths} select 1 /* ended */")
     server.do(f"kill {deaths} select 1 /* killed */")
     server.do("run 1 select 1 /* lives */")
-    assert traced.stop() == 0
-    assert not traced.lost(), traced.said()
+    stopped(traced, idle=True)
     seen = collections.Counter((one["query"], one["status"]) for one in traced.statements)
     assert seen == {("select 1 /* ended */", "error"): deaths, ("select 1 /* killed */", "error"): deaths,
                     ("select 1 /* lives */", "ok"): 1}
@@ -405,12 +405,11 @@ def test_pid_is_used_again(server, tool):
     """The statement of the ended backend is not attributed to the new one."""
     traced = tool(*arguments(server, "--json"))
     said = server.do("reuse select 1 /* one PID */")
-    assert traced.stop() == 0
+    stopped(traced, idle=True)
     if said == ["cannot"]:
         pytest.skip("the kernel gives no PID twice here")
     pid = int(said[0].split()[1])
     assert [(one["pid"], one["status"]) for one in traced.statements] == [(pid, "error"), (pid, "ok")], traced.said()
-    assert not traced.lost(), traced.said()
 
 
 def test_server_is_killed(program, tool):
@@ -421,8 +420,7 @@ def test_server_is_killed(program, tool):
             one.do(f"begin select {number} /* never ends */")
     with backends.Backends(program) as one:
         one.do("run 1 select 1 /* the next */")
-        assert traced.stop() == 0
-    assert not traced.lost(), traced.said()
+        stopped(traced, idle=True)
     assert [(one["query"], one["status"]) for one in traced.statements] == [
         *((f"select {n} /* never ends */", "error") for n in range(3)), ("select 1 /* the next */", "ok")]
 

@@ -17,7 +17,7 @@ import oracle
 from cluster import wait_for
 from fallbacks import ALL as ALL_FALLBACKS, force, forces
 from mariadb import SERVER, Maria
-from mariadb_client import EXECUTE, RESET_CONNECTION, STATISTICS, ServerError
+from mariadb_client import EXECUTE, QUERY, RESET_CONNECTION, STATISTICS, ServerError
 from mariadb_oracle import compare, records
 from mariadb_workload import SETUP, Workload, fails
 from requirements import need_maria
@@ -75,7 +75,7 @@ def ended(traced, *clients):
     """Stops the tool when these connections' statements have ended: that is after their answers."""
     for client in clients:
         client.ping()
-    return stopped(traced)
+    return stopped(traced, idle=True)
 
 
 def finished(traced, *clients):
@@ -687,7 +687,7 @@ def test_rows_of_prepared_ones_without_any(client, traced):
 
 @pytest.mark.parametrize("what", ["cursor", "failed execute", "unknown statement"])
 def test_idle_connection_is_not_running(maria, client, tool, what):
-    traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json", "--strict")
+    traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json")
     client.query("select 1 /* first */")
     if what == "cursor":
         cursor = client.prepare("select 1 union select 2")
@@ -701,7 +701,22 @@ def test_idle_connection_is_not_running(maria, client, tool, what):
             client.results()
     wait_for(lambda: len(traced.statements) >= 2, 30, "what it shows")
     time.sleep(0.1)	# the answer comes before the end
-    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    stopped(traced, idle=True)
+
+
+def test_running_at_the_start_is_no_loss(maria, client, tool):
+    with maria.connect() as other:
+        client.query("select get_lock('start', 0)")
+        other.send(QUERY, b"select get_lock('start', 60)")
+        wait_for(lambda: client.rows("select 1 from information_schema.processlist where state = 'User lock'"), 30, "it to wait")
+        traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json", "--strict")
+        client.query("select release_lock('start') /* seen */")
+        other.results()
+        other.ping()
+        client.ping()
+        stopped(traced)
+    assert traced.summary["boundary"] == 1 and [one["query"] for one in traced.statements] == [
+        "select release_lock('start') /* seen */"], traced.said()
 
 
 def test_prepared_again_by_the_server(client, traced):

@@ -14,6 +14,7 @@ import wire
 from cluster import wait_for
 from fallbacks import force, forces
 from mariadb import SERVER, Maria, maria_server
+from statements import stopped
 
 TEXT = 65536		# for which there are 16 slots
 CLIENTS = 40
@@ -77,7 +78,7 @@ def test_more_sessions_than_slots(postgres, tool, args):
         connection.close()
     postgres.settle()
     slots.wait_until_free()
-    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    stopped(traced, idle=True)
     assert tagged(traced) == expected
 
 
@@ -118,7 +119,7 @@ def test_statement_that_ran_before(postgres, tool):
         wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 10, "it to have a slot")
         connection.execute("select 2 /* slots next */")
         assert any(key == pid for key, _, _ in slots.read())
-    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    stopped(traced, idle=True)
     assert tagged(traced) == {"select pg_sleep(1.5) /* slots before */": [pid], "select 2 /* slots next */": [pid]}
 
 
@@ -135,7 +136,7 @@ def test_error_after_a_statement_that_ran_before(postgres, tool, args):
     connection.ask(wire.parse("select 2 /* slots next */"), wire.bind(), wire.execute())
     connection.close()
     postgres.settle()
-    assert traced.stop() == 0 and not traced.lost(), traced.said()
+    stopped(traced, idle=True)
     assert {text: len(pids) for text, pids in tagged(traced).items()} == {
         "select pg_sleep(1.5) /* slots before */": 1, "select 2 /* slots next */": 1}
 

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import oracle
+import wire
 from cluster import wait_for
 from fallbacks import ALL as ALL_FALLBACKS, force
 from mariadb import Maria
@@ -106,6 +107,22 @@ def test_filters(clusters, stat):
         assert one.stop() == 0 and not one.lost(), one.said()
         assert sum(histogram["count"] for histogram in one.histograms) == wanted.get(name, 0), (name, rows, one.said())
     assert list(wanted.values()) == [1, 1, 4, 3, 1]
+
+
+def test_running_at_the_start_is_no_loss(postgres, stat):
+    """What waits for the lock is in no histogram: when it began is not known."""
+    one, other = wire.Wire(postgres, "by hand"), wire.Wire(postgres, "by hand")
+    one.ask(wire.parse("select pg_advisory_lock(1)"), wire.bind(), wire.execute())
+    other.send(wire.simple("select pg_advisory_lock(1)"))
+    wait_for(lambda: postgres.psql("select 1 from pg_locks where not granted").stdout, 30, "it to wait")
+    traced = stat("postgres", "-p", postgres.pid, "--json", "--strict")
+    one.ask(wire.parse("select pg_advisory_unlock(1)"), wire.bind(), wire.execute())
+    other.until(b"Z")
+    one.close()
+    other.close()
+    postgres.settle()
+    assert traced.stop() == 0 and traced.summary["boundary"] == 1 and not traced.lost(), traced.said()
+    assert [one["count"] for one in traced.histograms] == [1]
 
 
 def test_familiar_form(postgres, stat):

@@ -672,7 +672,7 @@ static void json_lines(void)
 	static const struct summary sum = {
 		.statements = 10, .printed = 9, .ring_full = 8, .table_full = 7,
 		.start_without_end = 6, .end_without_start = 5, .who_unknown = 2,
-		.text_unreadable = 4, .text_truncated = 3,
+		.text_unreadable = 4, .text_truncated = 3, .boundary = 1,
 	};
 
 	sink_start();
@@ -706,7 +706,8 @@ static void json_lines(void)
 	CHECK(!strcmp(seen, "{\"type\":\"summary\",\"statements\":10,\"printed\":9,\"lost\":"
 		      "{\"ring_full\":8,\"table_full\":7,\"who_unknown\":2,"
 		      "\"start_without_end\":6,"
-		      "\"end_without_start\":5,\"text_unreadable\":4,\"text_truncated\":3}}\n"),
+		      "\"end_without_start\":5,\"text_unreadable\":4,\"text_truncated\":3},"
+		      "\"boundary\":1}\n"),
 	      "%s", seen);
 }
 

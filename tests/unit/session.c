@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * bpf/session.h: the end of a statement in a session that has become another process's. A hostile
- * process causes that by closing a session in one thread while another one uses it.
+ * bpf/session.h: what is counted of a statement whose start or end was missed, and the end of one
+ * in a session that has become another process's. A hostile process causes that by closing a
+ * session in one thread while another one uses it.
  */
 #include <linux/bpf.h>
 #include <string.h>
@@ -49,6 +50,7 @@ static long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags);
 
 static struct owner world_owner;
 static struct grant world_grant;
+static struct control world_control;
 static __u64 world_counters[COUNTERS], current;
 static unsigned int sent;
 
@@ -61,6 +63,8 @@ static void *bpf_map_lookup_elem(void *map, const void *key)
 		return &world_owner;
 	if (map == grants)
 		return &world_grant;
+	if (map == control)
+		return &world_control;
 	return map == counters && number < COUNTERS ? &world_counters[number] : NULL;
 }
 
@@ -112,9 +116,54 @@ static void of_another(void)
 	CHECK(world_owner.uid == 1001 && world_owner.lost[LOST_START_WITHOUT_END] == 1);
 }
 
+/* Count the start of a session that was joined, of a user with @dropped steps. */
+static void join(__u64 dropped)
+{
+	struct session session = { .s.flags = SESSION_JOINED };
+
+	memset(&world_owner, 0, sizeof(world_owner));
+	memset(world_counters, 0, sizeof(world_counters));
+	world_owner.lost[LOST_TABLE_FULL] = dropped;
+	session_joined(&session);
+	session_joined(&session);
+}
+
+static void missed_start(void)
+{
+	join(0);
+	CHECK(world_counters[COUNT_BOUNDARY] == 1 && !world_counters[LOST_END_WITHOUT_START]);
+	CHECK(!world_owner.lost[LOST_END_WITHOUT_START]);
+	join(1);
+	CHECK(!world_counters[COUNT_BOUNDARY] && world_counters[LOST_END_WITHOUT_START] == 1);
+	CHECK(world_owner.lost[LOST_END_WITHOUT_START] == 1);
+}
+
+/* Count the missed end of a statement that began at time 1000. */
+static void miss(__u64 detach_ns)
+{
+	memset(&world_owner, 0, sizeof(world_owner));
+	memset(world_counters, 0, sizeof(world_counters));
+	world_control.detach_ns = detach_ns;
+	statement_missed(&(struct event_statement){ .start_ns = 1000 });
+}
+
+static void missed_end(void)
+{
+	miss(0);
+	CHECK(!world_counters[COUNT_BOUNDARY] && world_counters[LOST_START_WITHOUT_END] == 1);
+	CHECK(world_owner.lost[LOST_START_WITHOUT_END] == 1);
+	miss(1001);
+	CHECK(world_counters[COUNT_BOUNDARY] == 1 && !world_counters[LOST_START_WITHOUT_END]);
+	/* It began when detaching had begun: it is not counted, nor would it be if it had ended. */
+	miss(1000);
+	CHECK(!world_counters[COUNT_BOUNDARY] && !world_counters[LOST_START_WITHOUT_END]);
+}
+
 int main(void)
 {
 	RUN(own);
 	RUN(of_another);
+	RUN(missed_start);
+	RUN(missed_end);
 	return check_done();
 }
