@@ -204,7 +204,8 @@ static int locks_run(struct cmd_locks *cmd)
 	config = (struct locks_config){
 		.servers = common.servers, .threshold_ns = common.threshold_ns,
 		.text_bytes = common.text_bytes, .redact = common.redact,
-		.sum_lwlocks = loop->options.stat, .denied = common.denied,
+		.sum_lwlocks = loop->options.stat, .filter = common.filter,
+		.denied = common.denied,
 		.arg = common.arg, .wait = locks_wait, .server = locks_server,
 		.error = common.error, .stopped = common.stopped,
 		.program = common.program, .site = common.site,
@@ -283,9 +284,10 @@ static const struct option_row option_dot = {
 
 static const struct option_row *const locks_options[] = {
 	&option_min_waits, &option_pid, &option_path, &option_duration, &option_count_waits,
-	&option_stat, &option_dot, &option_text, &option_redact, &option_wall, &option_json,
-	&option_strict, &option_keep_privileges, &option_force, &option_exe, &option_dump_bpf,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_stat, &option_dot, &option_engine, &option_user, &option_db, &option_client,
+	&option_match, &option_container, &option_text, &option_redact, &option_wall, &option_json,
+	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
+	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_locks = {

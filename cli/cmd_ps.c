@@ -46,11 +46,19 @@ static const struct option_row option_min_sessions = {
 	.set = option_set_minimum,
 };
 
+static void complete_columns(struct output *out)
+{
+	output_string(out, ":list\n");
+	ps_table_names(out);
+	output_char(out, '\n');
+}
+
 static const struct option_row option_session_columns = {
 	.letter = 'o', .name = "columns", .arg = "NAME[,...]",
 	.help = "print these columns",
 	.accepts = "expected column names, separated by commas",
 	.set = option_set_word, .member = offsetof(struct options, session_columns),
+	.complete = complete_columns,
 };
 
 static void cmd_ps_error(void *arg, const struct error *error)
@@ -345,7 +353,8 @@ static const struct option_row *const ps_options[] = {
 	&option_min_sessions, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_tree, &option_engine, &option_user, &option_db,
 	&option_client, &option_match, &option_container, &option_text, &option_redact,
-	&option_session_columns, &option_json, &option_exe, &option_help, &option_version, NULL
+	&option_session_columns, &option_json, &option_threshold, &option_exe, &option_help,
+	&option_version, NULL
 };
 
 const struct command command_ps = {

@@ -341,9 +341,9 @@ static const struct option_row *const stat_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_microseconds, &option_by, &option_wait, &option_start,
 	&option_done, &option_text_arg, &option_engine, &option_user, &option_db, &option_client,
-	&option_match, &option_container, &option_json, &option_strict, &option_keep_privileges,
-	&option_force, &option_threshold, &option_exe, &option_dump_bpf, &option_verbose,
-	&option_help, &option_version, NULL
+	&option_match, &option_container, &option_text, &option_json, &option_strict,
+	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_stat = {

@@ -28,7 +28,7 @@ const struct option_row option_pid = {
 
 const struct option_row option_path = {
 	.letter = 'x', .name = "path", .arg = "PATH",
-	.help = "trace this server binary; may be repeated",
+	.help = "only this server binary; may be repeated",
 	.accepts = "expected the path of a server binary",
 	.set = option_set_path, .complete = option_complete_files,
 };
@@ -98,28 +98,28 @@ const struct option_row option_engine = {
 
 const struct option_row option_user = {
 	.name = "user", .arg = "NAME",
-	.help = "only statements of this database user",
+	.help = "only those of this database user",
 	.accepts = "expected the name of a database user",
 	.set = option_set_string, .member = offsetof(struct options, user),
 };
 
 const struct option_row option_db = {
 	.name = "db", .arg = "NAME",
-	.help = "only statements in this database",
+	.help = "only those in this database",
 	.accepts = "expected the name of a database",
 	.set = option_set_string, .member = offsetof(struct options, database),
 };
 
 const struct option_row option_client = {
 	.name = "client", .arg = "HOST",
-	.help = "only statements from this host or address",
+	.help = "only those from this host or address",
 	.accepts = "expected a host or address, such as 10.0.0.7, or [local]",
 	.set = option_set_word, .member = offsetof(struct options, client),
 };
 
 const struct option_row option_match = {
 	.name = "match", .arg = "TEXT|/REGEX/",
-	.help = "only statements whose text matches, ignoring case",
+	.help = "only if the text matches, ignoring case",
 	.accepts = "expected a part of a statement, or an extended regular expression such as "
 		   "/from (a|b)/; upper and lower case are equal",
 	.set = option_set_match,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/lock_event.h"
+#include "db/engine.h"
 #include "sql/fingerprint.h"
 
 #define LOCK_RELATION	65	/* bytes of a relation's name with the NUL */
@@ -38,6 +39,8 @@ struct lock_info {
 	uint64_t lock;		/* address of the awaited lock; 0: unknown */
 	uint32_t relation;	/* OID, of the awaited row; 0: none, or unknown */
 	char name[LOCK_RELATION];	/* the relation's name; "": unknown */
+	/* MySQL, MariaDB: of the waiting session, if it was requested; "": unknown */
+	struct identity identity;
 	char object[LOCK_OBJECT];	/* MySQL, MariaDB: the locked object; "": unknown */
 	char index[LOCK_RELATION];	/* the index of the awaited row; "": unknown, or none */
 	struct lock_backend self, holders[LOCK_HOLDERS_KEPT];

@@ -15,6 +15,7 @@ struct lock_query {
 	uint32_t text_bytes;		/* maximum length of each text */
 	bool again;			/* not the first try: the wait's end is not in the buffer */
 	bool named;			/* the lock's object is known */
+	bool identify;			/* read the waiting session's identity */
 };
 
 /*

@@ -13,6 +13,7 @@ struct lock_waiter {
 	struct event_lock event;
 	struct lock_info info;		/* valid if ->resolved */
 	bool resolved;
+	bool wanted;			/* the filter has selected it */
 	unsigned int tries;		/* left, to resolve the holders */
 	uint64_t due_ns;		/* when they are read again, CLOCK_MONOTONIC; 0: not set */
 };

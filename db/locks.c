@@ -11,6 +11,7 @@
 #include "db/discover.h"
 #include "db/engines.h"
 #include "db/lock_engines.h"
+#include "db/lock_filter.h"
 #include "db/lock_poll.h"
 #include "host/clock.h"
 #include "host/elf_map.h"
@@ -47,6 +48,7 @@ struct locks {
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
 	uint32_t resolve_us[OWNERS];	/* time spent in this drain for each owner's waits */
 	struct lock_poll poll;
+	struct lock_filter filter;
 };
 
 /* Return the accessors of @engine for the text of a session's statement, or NULL. */
@@ -169,6 +171,7 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 		.event = &w->event, .places = &target->places, .text_bytes = l->config.text_bytes,
 		/* At the first try, the record of the wait's end may follow in the buffer. */
 		.again = w->tries < RESOLVE_TRIES, .named = *w->info.object,
+		.identify = !w->wanted && filter_any(&l->config.filter),
 	};
 	struct lock_info info;
 	void *state;
@@ -186,6 +189,7 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 		lock_info_clear(&info);
 		return -ESRCH;
 	}
+	w->wanted = w->wanted || lock_filter_selects(&l->filter, target, &w->event, &info);
 	if (l->config.redact)
 		lock_info_redact(&info, target->engine->dialect);
 	if (!w->resolved)
@@ -241,7 +245,8 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 		lock_info_credit(&w->info, event->start_ns + wait.duration_ns);
 	if (w && event->flags & LOCK_DEADLOCK)
 		wait.ncycle = lock_waits_cycle(&l->waiting, w, wait.cycle);
-	if (wait.duration_ns >= l->config.threshold_ns)
+	if (wait.duration_ns >= l->config.threshold_ns &&
+	    ((w && w->wanted) || lock_filter_selects(&l->filter, wait.target, event, NULL)))
 		l->config.wait(l->config.arg, &wait);
 }
 
@@ -315,6 +320,8 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 		lock_info_clear(info);
 		return;
 	}
+	w->wanted = lock_filter_selects(&l->filter, &l->discover.targets[event->target_id], event,
+					info);
 	if (l->config.redact)
 		lock_info_redact(info, engine->dialect);
 	w->resolved = true;
@@ -411,6 +418,8 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	if (!l)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	l->config = *config;
+	l->filter.filter = config->filter;
+	l->config.sum_lwlocks &= !filter_any(&config->filter);
 	err = discover_init(&l->discover, &l->config.servers, error);
 	if (!err)
 		err = locks_prepare(l, error);
@@ -577,6 +586,7 @@ void locks_close(struct locks *l)
 		return;
 	locks_detach(l);
 	lock_waits_clear(&l->waiting);
+	lock_filter_close(&l->filter);
 	for (size_t i = 0; i < l->nstates; i++)
 		free(l->states[i]);
 	discover_close(&l->discover);

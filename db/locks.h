@@ -7,6 +7,7 @@
 #define DB_LOCKS_H
 
 #include "db/discover.h"
+#include "db/filter.h"
 #include "db/lock_waits.h"
 #include "db/statement.h"
 
@@ -40,7 +41,8 @@ struct locks_config {
 	uint64_t threshold_ns;		/* shorter waits are not reported */
 	uint32_t text_bytes;		/* maximum length of a backend's statement */
 	bool redact;			/* remove literals and comments from texts */
-	bool sum_lwlocks;		/* sum LWLock waits instead of reporting each */
+	bool sum_lwlocks;		/* without a filter, sum LWLock waits, report none */
+	struct filter filter;		/* only waits of these sessions and statements */
 	uint32_t denied;		/* features not to use, see feature_deny() */
 
 	/* Callbacks; their strings are borrowed for the call. */

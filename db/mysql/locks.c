@@ -17,6 +17,7 @@ void mysql_locks_find(const struct elf *elf, struct mysql_locks *places)
 
 	*places = (struct mysql_locks){ .connection = -1, .options = mysql_options_find(elf) };
 	places->lowest = elf_map_lowest_vaddr(elf);
+	mysql_identity_find(elf, &places->identity);
 	if (!elf_symbol_find(elf, "_ZTV3THD", &symbol))
 		places->sessions = symbol.value + VTABLE_HEAD;
 	/* MySQL: a trx_t also points to others by its lists. */
@@ -67,6 +68,8 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 		err = row_lock_read(&r, session, query, info);
 	}
 	lock_reader_backend(&r, session, &info->self);
+	if (query->identify && session)
+		mysql_identity_read(&r.memory, &places->identity, session, &info->identity);
 	process_memory_close(&r.memory);
 	return err;
 }

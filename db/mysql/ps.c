@@ -11,12 +11,12 @@
 #include <string.h>
 
 #include "db/engines.h"
+#include "db/mysql/identity.h"
 #include "db/mysql/options.h"
 #include "db/mysql/probes.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
-#include "usdt/fmt.h"
 
 #define VTABLE_HEAD	16		/* of a vtable, before the functions (Itanium C++ ABI) */
 #define LIST_WORDS	8		/* of server_threads that may point to its first element */
@@ -26,16 +26,12 @@
 #define WALK_TRIES	5		/* the list can change while it is read */
 #define WALK_MAX	(2u * PS_SESSIONS)	/* elements in all tries */
 
-/* A member of a THD, or of what one points to. Offsets; ->at is -1 if unknown. */
-struct place {
-	int64_t at, inner;
-};
-
 struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
 	uint64_t threads;		/* variable: the list, as linked */
-	struct place connection, user, host, address;
-	int64_t database, start, options;	/* -1: unknown */
+	int64_t connection;		/* offsets in a THD */
+	int64_t start, options;		/* .. or -1: unknown */
+	struct mysql_identity identity;
 };
 
 struct reader {
@@ -46,15 +42,6 @@ struct reader {
 	uint64_t class;
 	unsigned int *elements;		/* of the list that may still be read */
 };
-
-static struct place find_place(const struct elf *elf, const char *name, enum accessor_kind kind)
-{
-	struct accessor accessor;
-
-	if (accessor_read(elf, name, &accessor) || accessor.kind != kind)
-		return (struct place){ .at = -1 };
-	return (struct place){ accessor.offset, accessor.inner };
-}
 
 /* Return the offset that @pattern extracts from function @name, or -1. */
 static int64_t find_match(const struct elf *elf, const char *name, const char *pattern)
@@ -67,55 +54,25 @@ static int64_t find_match(const struct elf *elf, const char *name, const char *p
 static int mysql_find(void *state, const struct elf *elf)
 {
 	struct mysql_ps *ps = state;
+	struct accessor connection;
 
 	ps->class = elf_symbol_value(elf, "_ZTV3THD");
 	ps->threads = elf_symbol_value(elf, "server_threads");
-	ps->connection = find_place(elf, "thd_get_thread_id", ACCESSOR_VALUE);
-	ps->user = find_place(elf, "thd_user_name", ACCESSOR_POINTER);
-	ps->host = find_place(elf, "thd_client_host", ACCESSOR_POINTER);
-	ps->address = find_place(elf, "thd_client_ip", ACCESSOR_POINTER);
-	ps->database = find_place(elf, "thd_current_db", ACCESSOR_ADDRESS).at;
 	ps->options = mysql_options_find(elf);
 	/* imul $1000000,start_time(%rdi),%rax */
 	ps->start = find_match(elf, "thd_start_utime", "48 69 87 @@@@@@@@ 40 42 0f 00");
-	return ps->class && ps->threads && ps->connection.at >= 0 && ps->user.at >= 0 ? 0 :
-										      -ENOENT;
+	mysql_identity_find(elf, &ps->identity);
+	if (accessor_read(elf, "thd_get_thread_id", &connection) ||
+	    connection.kind != ACCESSOR_VALUE)
+		return -ENOENT;
+	ps->connection = connection.offset;
+	return ps->class && ps->threads && ps->identity.user.at >= 0 ? 0 : -ENOENT;
 }
 
 static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
 {
 	return address >= 4096 && !(address & 7) &&
 	       process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
-}
-
-/* Return the value of 8 bytes at @place of the THD at @thd; 0: unknown. */
-static uint64_t reader_value(const struct reader *r, uint64_t thd, struct place place)
-{
-	uint64_t value;
-
-	if (place.at < 0 || !reader_bytes(r, thd + (uint64_t)place.at, &value, sizeof(value)))
-		return 0;
-	return value;
-}
-
-/* Read the string at @address; "" if it is not NUL-terminated within @size bytes. */
-static void reader_string(const struct reader *r, uint64_t address, char *to, size_t size)
-{
-	ssize_t n = address < 4096 ? 0 : process_memory_read(&r->memory, address, to, size);
-
-	if (n <= 0 || !memchr(to, '\0', (size_t)n))
-		*to = '\0';
-}
-
-/* Read the string whose pointer is at @place. */
-static void reader_name(const struct reader *r, uint64_t thd, struct place place, char *to,
-			size_t size)
-{
-	uint64_t object = reader_value(r, thd, place), string = 0;
-
-	if (object)
-		reader_bytes(r, object + (uint64_t)place.inner, &string, sizeof(string));
-	reader_string(r, string, to, size);
 }
 
 static void reader_statement(const struct reader *r, uint64_t thd, struct ps_session *session)
@@ -161,19 +118,15 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	struct ps_session session = {
 		.engine = &engine_mysql, .pid = r->query->process->pid,
 		.server = r->query->process->pid,
-		.connection = reader_value(r, thd, r->ps->connection),
 	};
-	struct identity *identity = &session.identity;
 	uint64_t class;
 
-	reader_name(r, thd, r->ps->user, identity->user, sizeof(identity->user));
-	if (!*identity->user)
+	mysql_identity_read(&r->memory, &r->ps->identity, thd, &session.identity);
+	if (!*session.identity.user)
 		return true;
-	reader_name(r, thd, r->ps->host, identity->client, sizeof(identity->client));
-	if (!*identity->client)
-		reader_name(r, thd, r->ps->address, identity->client, sizeof(identity->client));
-	reader_string(r, reader_value(r, thd, (struct place){ .at = r->ps->database }),
-		      identity->database, sizeof(identity->database));
+	if (!reader_bytes(r, thd + (uint64_t)r->ps->connection, &session.connection,
+			  sizeof(session.connection)))
+		session.connection = 0;
 	reader_statement(r, thd, &session);
 	if (session.state != PS_ACTIVE)
 		session.state = reader_idle(r, thd);

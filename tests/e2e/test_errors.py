@@ -309,6 +309,27 @@ def test_help_and_man_page_list_the_same_options():
     assert len(help_options()) > 8, help_options()
 
 
+def test_synopsis_has_every_option():
+    with open(MAN) as f:
+        synopsis = re.search(r"^\.Sh SYNOPSIS\n(.*?)^\.Sh ", f.read(), re.M | re.S)[1]
+    parts = [part for part in synopsis.split(".Nm dbslower\n") if part]
+    for command in ("slow", "stat", "top", "locks", "ps"):
+        part, = [one for one in parts if one.startswith(f".Cm {command}\n")] or parts[:1]
+        words = re.findall(r"\bFl (-[a-z-]+|[a-zA-Z]+)", part)
+        names = {name for word in words for name in ([word[1:]] if word[0] == "-" else word)}
+        help_ = re.findall(r"^ +(?:-(\w), )? *--([a-z-]+)", help_text(command), re.M)
+        wanted = {letter or long for letter, long in help_} - {"h", "V", "dump-bpf", "keep-privileges"}
+        assert names == wanted, f"{command}: {names ^ wanted}"
+
+
+def test_the_same_filters_everywhere():
+    """With the same help; -x, which also selects, too."""
+    names = ("user", "db", "client", "container", "match", "engine", "pid", "path")
+    found = {name: {re.search(rf"--{name}\b.*", help_text(command))[0] for command in ("slow", "stat", "top", "locks", "ps")}
+             for name in names}
+    assert all(len(lines) == 1 for lines in found.values()), found
+
+
 def test_completion_lists_the_same_options():
     for command in commands():
         help_ = re.findall(r"^ +((?:-\w, )?) *(--[a-z-]+)", help_text(command), re.M)
@@ -321,8 +342,8 @@ def test_completion_of_arguments():
     listed, pids, names = complete("top", "-p", "1,")
     assert (listed, pids) == (":list", ":pids") and {"postgres", "mysqld", "mariadbd"} <= set(names.split("|"))
     assert complete("slow", "-d", "") == []
-    columns = complete("-o", "time,")
-    assert columns[0] == ":list" and {"time,", "query"} <= set(columns)
+    columns, of_ps = complete("-o", "time,"), complete("ps", "-o", "")
+    assert columns[0] == of_ps[0] == ":list" and {"time,", "query"} <= set(columns) and {"id,", "query"} <= set(of_ps)
     assert {"total", "lock"} <= set(complete("top", "--sort", "")) and "fdatasync" in complete("stat", "--wait", "")
     assert complete("trace", "/bin/sh", "") == [":probes"]
     assert not complete("--force", ""), "for tests: not completed"

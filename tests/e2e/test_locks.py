@@ -46,9 +46,9 @@ def locks(tool, server):
 class Session:
     """A connection in a transaction; later() runs a statement that waits, in a thread."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, **keywords):
         self.cluster = cluster
-        self.connection = cluster.connect(autocommit=False)
+        self.connection = cluster.connect(autocommit=False, **keywords)
         self.pid = self.connection.info.backend_pid
         self.thread = self.error = self.took = None
 
@@ -91,8 +91,8 @@ class Session:
 @pytest.fixture
 def sessions(server):
     with contextlib.ExitStack() as stack:
-        def make(count, cluster=server):
-            made = [Session(cluster) for _ in range(count)]
+        def make(count, cluster=server, **keywords):
+            made = [Session(cluster, **keywords) for _ in range(count)]
             for one in made:
                 stack.callback(one.connection.close)
             return made
@@ -364,6 +364,41 @@ def test_redact_of_waits_from_before(tool, server, sessions):
     traced.ended()
     assert wait["query"] == "select ? from other" and wait["holders"][0]["query"] == "lock table other -- ?"
     assert "secret" not in traced.stdout
+
+
+FILTERS = {"user": ["--user", "someone"], "db": ["--db", "somewhere"], "client": ["--client", "127.0.0.1"],
+           "match": ["--match", "NEEDLE", "--redact"], "stat": ["--stat", "--user", "someone"],
+           "container": ["--container", "0123456789ab"]}
+
+
+def test_filters(locks, server, sessions):
+    """Of those that the server's own view of its sessions has for each."""
+    server.psql("drop role if exists someone; create role someone login", "create database somewhere")
+    holders = sessions(1) + sessions(1, dbname="somewhere")
+    waiters = sessions(1, user="someone") + sessions(1, dbname="somewhere", host="127.0.0.1")
+    seen = {one.pid: one.connection.execute("select usename, datname, host(client_addr) from pg_stat_activity"
+                                            " where pid = pg_backend_pid()").fetchone() for one in waiters}
+    wanted = {"user": {pid for pid, row in seen.items() if row[0] == "someone"},
+              "db": {pid for pid, row in seen.items() if row[1] == "somewhere"},
+              "client": {pid for pid, row in seen.items() if row[2] == "127.0.0.1"}, "match": {waiters[1].pid}}
+    traced = {name: locks("--engine", "postgres", *args) for name, args in FILTERS.items()}
+    for holder, waiter, text in zip(holders, waiters, ("select pg_advisory_lock(1)", "select pg_advisory_lock(1), 'needle'")):
+        holder("select pg_advisory_lock(1)")
+        waiter.later(text)
+    for name, pids in wanted.items():
+        traced[name].shows("pid", *pids)
+    for holder, waiter in zip(holders, waiters):
+        holder("select pg_advisory_unlock(1)")
+        waiter.done()
+    for name, one in traced.items():
+        one.ended()
+        assert {wait["pid"] for wait in one.running() + one.waits} == wanted.get(name, set()), (name, seen, one.said())
+    sums = [(one["lock"], one["waits"]) for one in traced["stat"].objects() if one["type"] == "lock_stat"]
+    assert [one for one in sums if one[0] != "lwlock"] == [("advisory", 1)], traced["stat"].said()
+    for one in holders + waiters:
+        one.connection.close()
+    server.settle()
+    server.psql("drop database somewhere", "drop role someone")
 
 
 def test_one_backend(tool, server, sessions):
@@ -646,9 +681,9 @@ def maria():
 class Connection:
     """As Session, of MariaDB."""
 
-    def __init__(self, server):
+    def __init__(self, server, **keywords):
         self.server = server
-        self.client = server.connect()
+        self.client = server.connect(**keywords)
         self.id = int(self.client.rows("select connection_id()")[0][0])
         self.thread = self.took = None
 
@@ -763,6 +798,28 @@ def test_mariadb_locks_of_no_table(tool, maria):
     assert [one["object"] for one in redacted.waits if one["lock"] == "user"] == ["?"] and "secret" not in redacted.stdout
     for one in (holder, waiter, other):
         one.client.close()
+
+
+def test_mariadb_filters(tool, maria):
+    with contextlib.closing(maria.connect()) as setup:
+        setup.query("create user someone")
+        setup.query("grant all on *.* to someone")
+    holder, unwanted, wanted = Connection(maria), Connection(maria), Connection(maria, user="someone", database="shop")
+    traced = [tool("locks", "--json", "-m", 0, "-p", maria.pid, *args, kind=Locks)
+              for args in (("--user", "someone"), ("--db", "shop", "--match", "acc"), ("--client", "localhost", "--match", "/2$/"))]
+    holder("begin")
+    holder("update shop.acc set v = 3")
+    for number, waiter in enumerate((unwanted, wanted), 1):
+        waiter.later(f"update shop.acc set v = 4 where id = {number}",
+                     f"select 1 from information_schema.innodb_trx where trx_mysql_thread_id = {waiter.id} and trx_state = 'LOCK WAIT'")
+    for one in traced:
+        one.shows("connection_id", wanted.id)
+    holder("rollback")
+    for waiter in unwanted, wanted:
+        waiter.done()
+    for one in traced:
+        one.ended()
+        assert {wait.get("connection_id") for wait in one.running() + one.waits} == {wanted.id}, one.said()
 
 
 def test_mariadb_holders_in_turn(tool, maria):

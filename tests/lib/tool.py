@@ -239,6 +239,13 @@ class Locks(Tool):
         self.wait_for(lambda tool: len(tool.running()) > before, timeout=30, what="an answer")
         return self.running()[before:]
 
+    def shows(self, key, *values):
+        """Waits until it shows current waits of all these."""
+        def shown(tool):
+            tool.process.send_signal(signal.SIGUSR1)
+            return {one.get(key) for one in tool.running()} >= set(values)
+        self.wait_for(shown, timeout=30, what=f"the waits of {values}")
+
     def sees(self, *pids):
         """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
         self.wait_for(lambda tool: {one["pid"] for one in tool.ask() if one.get("holders")} >= set(pids),

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tests of db/mysql/identity: this program exports the accessors of MySQL 8 for its own objects. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "db/mysql/identity.h"
+#include "host/elf_map.h"
+#include "tests/unit/check.h"
+
+#define ACCESSOR __attribute__((noinline))
+
+struct string {
+	const char *text;
+	size_t length;
+};
+
+struct security {
+	struct string user, between, host, ip;
+};
+
+struct thd {
+	char before[0x2b8];
+	struct string db;
+	struct security *context;
+};
+
+#define security_context	_Z24thd_get_security_contextP3THDPP16Security_context
+#define context_user		_ZNK16Security_context4userEv
+#define context_host		_ZNK16Security_context4hostEv
+#define context_ip		_ZNK16Security_context2ipEv
+#define binlog_filter_ok	_Z20thd_binlog_filter_okPK3THD
+
+bool security_context(struct thd *thd, struct security **out);
+struct string context_user(const struct security *context);
+struct string context_host(const struct security *context);
+struct string context_ip(const struct security *context);
+const char *binlog_filter_ok(const struct thd *thd);
+
+ACCESSOR bool security_context(struct thd *thd, struct security **out)
+{
+	*out = thd->context;
+	return false;
+}
+
+ACCESSOR struct string context_user(const struct security *context)
+{
+	return context->user;
+}
+
+ACCESSOR struct string context_host(const struct security *context)
+{
+	return context->host;
+}
+
+ACCESSOR struct string context_ip(const struct security *context)
+{
+	return context->ip;
+}
+
+ACCESSOR const char *binlog_filter_ok(const struct thd *thd)
+{
+	return thd->db.text;
+}
+
+static struct mysql_identity places;
+static struct process_memory memory;
+
+static bool begin(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct elf_map map;
+
+	if (fd < 0 || elf_map_open(&map, fd, NULL))
+		return false;
+	mysql_identity_find(&map.elf, &places);
+	elf_map_close(&map);
+	close(fd);
+	return !process_memory_open((uint32_t)getpid(), &memory);
+}
+
+static struct identity read_identity(const struct security *context, const char *database)
+{
+	struct thd thd = { .db = { database, 0 } };
+	struct identity identity;
+
+	memset(&identity, 'x', sizeof(identity));
+	memcpy(&thd.context, &context, sizeof(context));
+	mysql_identity_read(&memory, &places, (uintptr_t)&thd, &identity);
+	return identity;
+}
+
+/* The linker drops functions that nothing calls. */
+static void accessors(void)
+{
+	struct security context = { .user = { "u", 1 }, .host = { "h", 1 }, .ip = { "i", 1 } };
+	struct security *out = NULL;
+	struct thd thd = { .db = { "d", 1 }, .context = &context };
+
+	CHECK(!security_context(&thd, &out));
+	CHECK(*context_user(out).text == 'u' && *context_host(out).text == 'h');
+	CHECK(*context_ip(out).text == 'i' && *binlog_filter_ok(&thd) == 'd');
+	CHECK(places.user.counted && places.host.counted && places.address.counted);
+	CHECK(places.database == offsetof(struct thd, db));
+}
+
+/* A length ends a name, and what follows it is not part of it. */
+static void names(void)
+{
+	const struct security context = { .user = { "appendix", 3 }, .host = { "", 0 },
+					  .ip = { "10.0.0.7:", 8 } };
+	struct identity identity = read_identity(&context, "shop");
+
+	CHECK(!strcmp(identity.user, "app"), "%s", identity.user);
+	CHECK(!strcmp(identity.client, "10.0.0.7"), "%s", identity.client);
+	CHECK(!strcmp(identity.database, "shop"), "%s", identity.database);
+}
+
+/* A name that is too long, or cannot be read, is unknown. */
+static void unknown(void)
+{
+	static char longer[256];
+	struct security context = { .user = { longer, 64 }, .host = { (const char *)8, 4 },
+				    .ip = { NULL, 4 } };
+	struct identity identity;
+
+	memset(longer, 'y', sizeof(longer) - 1);
+	identity = read_identity(&context, longer);
+	CHECK(!*identity.user && !*identity.client && !*identity.database);
+	context.user.length = 63;
+	identity = read_identity(&context, NULL);
+	CHECK(strlen(identity.user) == 63 && !*identity.database);
+	context.user.length = ~0ULL;
+	identity = read_identity(&context, "");
+	CHECK(!*identity.user && !*identity.database);
+	identity = read_identity((const struct security *)4, "shop");
+	CHECK(!*identity.user && !strcmp(identity.database, "shop"));
+}
+
+int main(void)
+{
+	if (!begin()) {
+		CHECK(false, "cannot read itself");
+		return check_done();
+	}
+	RUN(accessors);
+	RUN(names);
+	RUN(unknown);
+	process_memory_close(&memory);
+	return check_done();
+}
