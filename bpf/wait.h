@@ -338,8 +338,13 @@ INLINE void breakdown_add_wait(struct event_breakdown *t, __u64 now)
 /* Add the time since the last change to the current part. */
 INLINE void breakdown_add_time(struct event_breakdown *t, __u64 now)
 {
-	__u32 part = t->part;
+	__u64 part = t->part;
 
+	/*
+	 * Otherwise clang compares a copy, and the verifier does not know the bound of the original
+	 * (before 75748837b7e5, 5.10).
+	 */
+	__asm__ volatile("" : "+r"(part));
 	if (part < BREAKDOWN_PARTS && now > t->since_ns)
 		t->ns[part] += now - t->since_ns;
 	t->since_ns = now;
