@@ -10,6 +10,7 @@
 #include "cli/json.h"
 #include "cli/site_print.h"
 #include "db/survey.h"
+#include "host/arch.h"
 #include "host/library.h"
 #include "host/open.h"
 #include "usdt/arch.h"
@@ -160,7 +161,11 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 {
 	char remedy[2 * PATH_MAX + 160], machine[32];
 
-	if (other->probes)
+	if (other->probes && other->machine != HOST_ELF_MACHINE &&
+	    other->machine != HOST_ELF_COMPAT)
+		fmt_text(remedy, sizeof(remedy), "dbslower list %s prints them; they can be traced "
+			 "on a host of that architecture", path);
+	else if (other->probes)
 		fmt_text(remedy, sizeof(remedy),
 			 "dbslower list %s prints them; if two of them delimit statements, use "
 			 "dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME",

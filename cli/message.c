@@ -64,7 +64,12 @@ static const struct {
 			    "-x requires the binary of a server, not a script that starts it",
 			    false, false },
 	[ERROR_MACHINE] = { "", "built for another architecture",
-			    "use the dbslower of that architecture", false, false },
+			    "uprobes work in programs of the host's own architecture: trace it on "
+			    "a host of that one", false, false },
+	[ERROR_32_BIT] = { "", "a 32-bit program",
+			   "only its USDT probes can be traced: by trace, or by --start and --done "
+			   "without --why, --use and --wait; of servers, run the 64-bit build",
+			   false, false },
 	[ERROR_NO_PROBES] = { "", "cannot be traced",
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported, "
 			      "unless linked without dynamic symbols", false, false },

@@ -230,7 +230,7 @@ static bool error_is_content(const struct error *error)
 		return error->code != -EINTR;
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
 	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NOT_ELF ||
-	       error->kind == ERROR_MACHINE;
+	       error->kind == ERROR_MACHINE || error->kind == ERROR_32_BIT;
 }
 
 /* Attach to the executable of @process unless it is a target already. */

@@ -11,6 +11,8 @@
 
 /*
  * HOST_ELF_MACHINE: e_machine of native programs.
+ * HOST_ELF_COMPAT: e_machine of 32-bit programs in which the kernel supports uprobes, with the
+ * native struct pt_regs; EM_NONE: it supports none.
  * HOST_AUDIT_ARCH: ->arch of struct seccomp_data; linux/audit.h.
  * HOST_MULTIARCH: Debian's multiarch library directory.
  * HOST_LOADERS: file names of the dynamic loaders of glibc and musl.
@@ -23,6 +25,7 @@
  */
 #if defined(__x86_64__)
 #define HOST_ELF_MACHINE	EM_X86_64
+#define HOST_ELF_COMPAT		EM_386
 #define HOST_AUDIT_ARCH		AUDIT_ARCH_X86_64
 #define HOST_MULTIARCH		"x86_64-linux-gnu"
 #define HOST_LOADERS		"ld-linux-x86-64.so.2", "ld-musl-x86_64.so.1"
@@ -35,6 +38,7 @@
 #define HOST_OPERAND_MEMORY(name)	"(%[" name "])"
 #elif defined(__aarch64__)
 #define HOST_ELF_MACHINE	EM_AARCH64
+#define HOST_ELF_COMPAT		EM_NONE
 #define HOST_AUDIT_ARCH		AUDIT_ARCH_AARCH64
 #define HOST_MULTIARCH		"aarch64-linux-gnu"
 #define HOST_LOADERS		"ld-linux-aarch64.so.1", "ld-musl-aarch64.so.1"

@@ -28,6 +28,7 @@ enum error_kind {
 	ERROR_OUTPUT,		/* opening a file for output, subject: its path */
 	ERROR_NOT_ELF,		/* subject: its path */
 	ERROR_MACHINE,		/* a file for another architecture, subject: its path */
+	ERROR_32_BIT,		/* a 32-bit program, subject: its path */
 	ERROR_NO_PROBES,	/* a required probe is missing, subject: path, detail: its name */
 	ERROR_TOO_LARGE,	/* the tables of a file, subject: its path; -EINTR: stopped */
 	ERROR_SITE,		/* a probe site is invalid, subject: the file's path, detail: why */

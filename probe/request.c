@@ -105,7 +105,7 @@ static void request_function_specs(struct request_ctx *ctx)
 	static const char ret[] = "8@%ret";
 	const struct elf *elf = ctx->elf;
 
-	ctx->nargs = ctx->on_return ? 0 : REQUEST_REGISTERS;
+	ctx->nargs = ctx->on_return || !elf->is64 ? 0 : REQUEST_REGISTERS;
 	for (unsigned int i = 0; i < ctx->nargs; i++)
 		spec_parse(elf->machine, elf->is64, texts[i], strlen(texts[i]), &ctx->specs[i]);
 	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &ctx->specs[EXPRESSION_RETVAL]);
@@ -145,7 +145,7 @@ static const char *variable_missing(const struct request_ctx *ctx,
 	if (variable < ctx->nargs)
 		return NULL;
 	if (!site->provider)
-		return "only the first 6 arguments of a function are known";
+		return "only the first 6 arguments of a function are known, in 64-bit programs";
 	fmt_text(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
 	return why;
 }
@@ -578,7 +578,7 @@ int probe_request_file(const struct probe_request *request, uint32_t number, con
 	struct request_ctx *ctx;
 	int found = 0;
 
-	if (elf->machine != HOST_ELF_MACHINE || !elf->is64)
+	if (elf->machine != (elf->is64 ? HOST_ELF_MACHINE : HOST_ELF_COMPAT))
 		return error_set(error, ERROR_MACHINE, -ENOEXEC, config->path, NULL);
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)

@@ -109,7 +109,7 @@ struct arch {
 	const struct arch_alias *aliases; /* other names, up to an empty one; or NULL */
 	int8_t args[ARCH_ARGS_MAX], ret, pc; /* slots, or SPEC_NO_REG if on the stack */
 	struct arch_nop nops[ARCH_NOPS_MAX];
-	const struct arch_code *code;	/* NULL: only listing is supported */
+	const struct arch_code *code;	/* NULL: instructions are not decoded */
 
 	/* Look up a register. Preset: ->slot SPEC_NO_REG, ->bits the size of an ABI word. */
 	enum spec_reason (*reg)(const struct arch *arch, const char *name, size_t len,

@@ -331,9 +331,12 @@ const struct arch arch_x86_64 = {
 	.code = &x86_64_code, .reg = x86_reg, .operand = x86_operand,
 };
 
-/* Arguments are on the stack. */
+/*
+ * Arguments are on the stack, or of static functions in registers that the compiler chooses. The
+ * slots are those of a 64-bit kernel.
+ */
 const struct arch arch_i386 = {
-	.machine = EM_386, .name = "i386", .prefix = "", .names = NAMES,
+	.machine = EM_386, .name = "i386", .can_emit = true, .prefix = "", .names = NAMES,
 	.args = { -1, -1, -1, -1, -1, -1 }, .ret = AX, .pc = IP,
 	.nops = { { 1, { 0x90 } } },
 	.reg = x86_reg, .operand = x86_operand,

@@ -17,7 +17,7 @@ struct machine {
 };
 
 static const struct machine x86 = { EM_X86_64, 168, 128 }, a64 = { EM_AARCH64, 272, 256 };
-static const struct machine i386 = { EM_386, 0, 0 }, s390 = { EM_S390, 0, 0 }, unknown;
+static const struct machine i386 = { EM_386, 168, 128 }, s390 = { EM_S390, 0, 0 }, unknown;
 
 static struct emit_target target_of(const struct machine *m)
 {
@@ -364,7 +364,9 @@ static void unavailable(void)
 		{ &a64, "8@[x0, #:lo12:.LANCHOR2]", SPEC_PARTIAL_SYMBOL },
 		{ &a64, "8@d0", SPEC_NO_PT_REGS },
 		{ &a64, "8@%rax", SPEC_BAD_REGISTER },
-		{ &i386, "4@%ret", SPEC_NO_EMITTER },
+		{ &i386, "8@%rax", SPEC_BAD_REGISTER },
+		{ &i386, "4@%r8d", SPEC_BAD_REGISTER },
+		{ &i386, "4@NBuffers@GOTOFF(%ebx)", SPEC_NO_SYMBOL },
 		{ &s390, "8@%r2", SPEC_NO_EMITTER },
 		{ &unknown, "8@%r2", SPEC_NO_EMITTER },
 	};
@@ -385,12 +387,46 @@ static void unavailable(void)
 	CHECK(reason == SPEC_NO_SYMBOL);
 }
 
+/* 32-bit programs on a 64-bit kernel: only the low halves of the registers count. */
+static void i386_programs(void)
+{
+	enum { AX = 10, BX = 5, SP = 19 };
+	static const uint64_t regs[GEN_REGS] = {
+		[AX] = 0xdeadbeef87654321, [BX] = 0xffffffff00001000, [SP] = 0xfffffffffffffff8,
+	};
+	static const struct {
+		const char *text;
+		uint64_t value;		/* or, of memory, its address */
+		bool memory;
+	} table[] = {
+		{ "4@%eax", 0x87654321, false }, { "-4@%eax", 0xffffffff87654321, false },
+		{ "2@%ax", 0x4321, false }, { "1@%ah", 0x43, false },
+		{ "4@%ret", 0x87654321, false },
+		{ "-4@$-2", (uint64_t)-2, false }, { "4@-8(%ebx)", 0xff8, true },
+		{ "4@16(%esp)", 8, true }, { "4@4(%eax,%ebx,4)", 0x87658325, true },
+	};
+	enum spec_reason reason;
+	struct bpf_insn insns[EMIT_INSNS_MAX];
+
+	for (size_t i = 0; i < GEN_COUNT(table); i++) {
+		int n = emit_text(&i386, table[i].text, insns, EMIT_INSNS_MAX, &reason);
+		uint64_t want = table[i].value;
+
+		CHECK(n > 0, "%s: %s", table[i].text, spec_reason(reason));
+		if (table[i].memory && !gen_read(table[i].value, 4, &want))
+			want = 0;
+		CHECK(n > 0 && run(&i386, table[i].text, insns, n, regs) == want, "%s",
+		      table[i].text);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	corpus_init(argc, argv);
 	RUN(short_functions);
 	RUN(longest_function);
 	RUN(unavailable);
+	RUN(i386_programs);
 	RUN(corpus_x86_64);
 	RUN(corpus_aarch64);
 	RUN(random_x86_64);
