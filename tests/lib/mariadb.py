@@ -13,7 +13,7 @@ import signal
 import subprocess
 import tempfile
 
-from cluster import free_port, running, wait_for
+from cluster import copy_template, free_port, running, wait_for
 from mariadb_client import Client
 
 SERVER = "/usr/sbin/mariadbd"
@@ -70,6 +70,19 @@ def run_as():
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
+def init_template(folder):
+    if os.geteuid() == 0:
+        user = server_user()
+        os.chown(folder, user.pw_uid, user.pw_gid)
+    done = subprocess.run(
+        [INSTALL, "--no-defaults", f"--datadir={folder}/data", "--auth-root-authentication-method=normal",
+         "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-method=nosync",
+         "--innodb-use-native-aio=0", f"--tmpdir={folder}"],	# of which a machine has only so many
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **run_as())
+    if done.returncode:
+        raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}")
+
+
 class Maria:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
 
@@ -94,13 +107,7 @@ class Maria:
         if os.geteuid() == 0:
             user = server_user()
             os.chown(self.dir, user.pw_uid, user.pw_gid)
-        done = subprocess.run(
-            [INSTALL, "--no-defaults", f"--datadir={self.data}", "--auth-root-authentication-method=normal",
-             "--skip-test-db", "--skip-name-resolve", "--innodb-log-file-size=16M", "--innodb-flush-method=nosync",
-             "--innodb-use-native-aio=0", f"--tmpdir={self.dir}"],	# of which a machine has only so many
-            cwd=self.dir, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **run_as())
-        if done.returncode:
-            raise RuntimeError(f"mariadb-install-db failed:\n{done.stdout}")
+        copy_template(self.data, init_template)
         return self
 
     def start(self):
