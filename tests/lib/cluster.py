@@ -263,6 +263,20 @@ def children(pid):
         return []
 
 
+def threads_that_run(pid):
+    """{TID: how often it went to sleep so far} of the process's threads that run, or would."""
+    found = {}
+    for path in glob.glob(f"/proc/{pid}/task/*/status"):
+        try:
+            with open(path, "rb") as f:
+                status = f.read()
+        except OSError:
+            continue	# it has ended
+        if re.search(rb"^State:\s+[RD]", status, re.M):
+            found[path.split("/")[4]] = re.search(rb"^voluntary_ctxt_switches:\s+(\d+)", status, re.M)[1]
+    return found
+
+
 def title(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:

@@ -12,8 +12,9 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 
-from cluster import copy_template, free_port, running, wait_for
+from cluster import copy_template, free_port, running, threads_that_run, wait_for
 from mariadb_client import Client
 
 SERVER = "/usr/sbin/mariadbd"
@@ -195,6 +196,18 @@ class Maria:
         """End the connections that a failed test left open."""
         for number in self.clients():
             self.cli("-e", f"kill {number}", check=False)
+
+    def rest(self, timeout=30):
+        """
+        Wait until each thread that runs now has gone to sleep. A client is answered before the server's function
+        returns, which is the end of the statement.
+        """
+        busy = threads_that_run(self.pid)
+        end = time.monotonic() + timeout
+        while busy and time.monotonic() < end:
+            time.sleep(0.002)
+            now = threads_that_run(self.pid)
+            busy = {tid: switches for tid, switches in busy.items() if now.get(tid) == switches}
 
     def threads(self):
         """The server's threads."""

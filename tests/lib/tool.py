@@ -8,7 +8,7 @@ import signal
 import subprocess
 import threading
 
-from cluster import children, wait_for
+from cluster import children, running, wait_for
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(TESTS)
@@ -93,7 +93,10 @@ class Tool:
         return self.status
 
     def stop(self, sig=signal.SIGINT):
-        """Ends it by a signal; returns the exit status."""
+        """Ends it by a signal, when the statements of which the answers were received have ended; returns the exit status."""
+        for server in list(running):
+            if hasattr(server, "rest") and server.process is not None and server.process.poll() is None:
+                server.rest()
         if self.process.poll() is None:
             for pid in children(self.pid) if self.wrap else [self.pid]:
                 os.kill(pid, sig)
@@ -236,7 +239,7 @@ class Locks(Tool):
         """Return the current waits; wait for the answer."""
         before = len(self.running())
         self.process.send_signal(signal.SIGUSR1)
-        self.wait_for(lambda tool: len(tool.running()) > before, timeout=30, what="an answer")
+        self.wait_for(lambda tool: len(tool.running()) > before, what="an answer")
         return self.running()[before:]
 
     def shows(self, key, *values):
@@ -249,7 +252,7 @@ class Locks(Tool):
     def sees(self, *pids):
         """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
         self.wait_for(lambda tool: {one["pid"] for one in tool.ask() if one.get("holders")} >= set(pids),
-                      timeout=30, what=f"the waits of {pids}")
+                      what=f"the waits of {pids}")
 
     def wait_of(self, pid):
         """The first wait of this process, once it has ended."""
