@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Fixtures, the unit programs' TAP lines as items, and the result line that ci/test prints."""
 
+import concurrent.futures
 import os
 import re
 import shutil
@@ -39,7 +40,9 @@ def pytest_configure(config):
 
 def pytest_collect_file(file_path, parent):
     if file_path.suffix == ".c" and file_path.parent.name == "unit" and is_program(file_path):
-        return TapProgram.from_parent(parent, path=file_path)
+        program = TapProgram.from_parent(parent, path=file_path)
+        program.start()
+        return program
     return None
 
 
@@ -48,14 +51,19 @@ def is_program(path):
 
 
 class TapProgram(pytest.File):
-    """A program whose output is TAP; it runs at collection, each line becomes an item."""
+    """A program whose output is TAP; it runs at collection, one on each CPU, and each line becomes an item."""
+
+    pool = concurrent.futures.ThreadPoolExecutor(os.cpu_count())
+
+    def start(self):
+        self.program = os.path.join(BUILD, "tests", "unit", self.path.stem)
+        self.run = self.pool.submit(run_program, self.program)
 
     def collect(self):
-        program = os.path.join(BUILD, "tests", "unit", self.path.stem)
-        if not os.access(program, os.X_OK):
-            yield TapItem.from_parent(self, name="built", ok=False, why=f"{program} is not there: run make first")
+        if not os.access(self.program, os.X_OK):
+            yield TapItem.from_parent(self, name="built", ok=False, why=f"{self.program} is not there: run make first")
             return
-        out, status = run_program(program)
+        out, status = self.run.result()
         names = {}
         for name, ok, skip, why in parse_tap(out):
             names[name] = names.get(name, 0) + 1
