@@ -304,7 +304,9 @@ def fetched(pid):
 
 def test_fsync(tool):
     """Commits wait for the disk, as long as the server says that it synchronized its log."""
-    with Cluster(name="durable", fsync="on", synchronous_commit="on", track_wal_io_timing="on", autovacuum="off") as cluster:
+    with Cluster(name="durable", fsync="on", synchronous_commit="on", track_wal_io_timing="on", autovacuum="off",
+                 # The background writer logs nothing that the WAL writer synchronizes meanwhile.
+                 wal_level="minimal", max_wal_senders="0") as cluster:
         if not disk_of(cluster.dir):
             pytest.skip("temporary files are not on a disk")
         cluster.init().start()
@@ -586,9 +588,12 @@ def test_text_form(postgres, tool):
 def test_began_before(postgres, tool):
     """Nobody saw where its time went: nothing is made up."""
     with postgres.connect() as connection:
-        blocked = Blocked(lambda: connection.execute("select pg_sleep(2) /* earlier */"))
-        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout, what="it to sleep")
+        holder = postgres.connect()
+        holder.execute("select pg_advisory_lock(72)")
+        blocked = Blocked(lambda: connection.execute("select pg_advisory_lock(72) /* earlier */"))
+        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event = 'advisory'").stdout, what="it to wait")
         traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why")
+        holder.close()
         blocked.join()
     stopped(traced)
     assert "why" not in only(traced, "earlier")
@@ -649,17 +654,23 @@ def state(server, words):
 
 
 @pytest.mark.parametrize("hold, wait, words", [
-    (["begin", "update d.t set v = v + 1 where id = 1"], "update d.t set v = 0 where id = 1 /* waits */", "Updating"),
+    (["begin", "update d.t set v = v + 1 where id = 1"], "update d.t set v = 0 where id = 1 /* waits */", None),
     (["begin", "select * from d.t"], "alter table d.t comment 'x' /* waits */", "Waiting for table metadata lock"),
-    (["do get_lock('l', 10)"], "select get_lock('l', 10) /* waits */", "User lock"),
+    (["do get_lock('l', 60)"], "select get_lock('l', 60) /* waits */", "User lock"),
 ], ids=["row", "metadata", "user"])
 def test_maria_locks(maria, tool, hold, wait, words):
+    def waits():
+        if words:
+            return state(maria, words)
+        time.sleep(0.2)		# InnoDB's tables are read anew only when they have not been read for 0.1 s
+        with maria.connect() as client:
+            return client.rows("select 1 from information_schema.innodb_trx where trx_state = 'LOCK WAIT'")
     traced = tool("-p", maria.pid, "-m", "0", "--json", "--why", "--use")
     with maria.connect() as holder, maria.connect() as waiter:
         for text in hold:
             holder.query(text)
         blocked = Blocked(lambda: waiter.query(wait))
-        waited = blocked.after(lambda: state(maria, words), lambda: holder.query("commit" if hold[0] == "begin" else "do release_lock('l')"))
+        waited = blocked.after(waits, lambda: holder.query("commit" if hold[0] == "begin" else "do release_lock('l')"))
         waiter.query("do release_all_locks()")
     why = only(ended(traced), "waits")["why"]
     assert why["lock"] >= waited, (why, waited)
@@ -750,4 +761,4 @@ def test_maria_waits_are_counted(maria, tool, wrap):
     assert counted(traced["sleep"]) == {"sleep": SLEEPS}, traced["sleep"].said()
     assert counted(traced["futex"]) == {"futex": SLEEPS}, traced["futex"].said()
     assert counted(traced["network"]) == counted(traced["poll"]) == {}
-    assert traced["futex"].histograms[0]["buckets"][0]["low"] == 8192, traced["futex"].said()
+    assert traced["futex"].histograms[0]["buckets"][0]["low"] >= 8192, traced["futex"].said()

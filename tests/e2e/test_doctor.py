@@ -663,7 +663,7 @@ def test_self_test():
     steps = found["self_test"]
     assert all(step["ok"] and 0 < step["ms"] < took for step in steps), steps
     # What remains is the start of the process and the check of the host.
-    assert took / 2 < sum(step["ms"] for step in steps) < took, (steps, took)
+    assert took / 20 < sum(step["ms"] for step in steps) < took, (steps, took)
     ways = ["uprobe_multi", "perf uprobe", "preallocated maps", "perf buffers"]
     assert [step["way"] for step in steps if step["step"] == "detaching"] == ways
     assert [step["step"] for step in steps if step["way"] == "uprobe_multi"] == STEPS

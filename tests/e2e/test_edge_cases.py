@@ -6,7 +6,6 @@ import re
 import signal
 import struct
 import subprocess
-import time
 
 import pytest
 
@@ -43,7 +42,7 @@ def test_suspended_then_another(postgres, tool):
     stopped(traced)
     assert only(traced, "suspended first")["duration_ms"] >= 200
     second = only(traced, "quick second")
-    assert second["duration_ms"] < 100 and second["rows"] == 1, second
+    assert second["duration_ms"] < 200 and second["rows"] == 1, second
 
 
 def test_same_beginning(postgres, tool):
@@ -238,11 +237,12 @@ def test_filters(postgres, tool):
     text = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--match", "NEEDLE")
     regex = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--match", "/some(one|body), n[aeiou]+dle/")
     with postgres.connect(user="someone") as one, postgres.connect(dbname="somewhere") as two:
-        one.execute("select 1 /* by someone, needle */")
         two.execute("select 1 /* in somewhere */")
-        # Once a session's user is known the kernel leaves it out: it is not counted any more.
+        one.execute("select 1 /* by someone, needle */")
+        # Once a session's user is known the kernel leaves it out: it is not counted any more. Records come in order.
         here.wait_for(lambda tool: with_tag(tool, "by someone"), what="the first statement")
-        time.sleep(0.2)
+        one.execute("select 1 /* of the same */")
+        here.wait_for(lambda tool: with_tag(tool, "of the same"), what="the second statement")
         for n in range(50):
             two.execute(f"select {n} /* ignored */")
     for traced, seen, unseen in ((here, "by someone", "in somewhere"), (there, "in somewhere", "by someone"),

@@ -189,12 +189,20 @@ def test_full_disk_of_help(option):
     assert done.returncode == 1 and "No space left" in done.stderr, f"exit {done.returncode}: {done.stderr}"
 
 
+def filtered(pid):
+    """Whether it has its filter of system calls, which it has from the end of attaching."""
+    with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as f:
+        return "\nSeccomp:\t2\n" in f.read()
+
+
 def test_closed_standard_streams(postgres, tool):
     """With descriptors 0 to 2 closed, they are /dev/null, and not descriptors of probes or maps."""
-    process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" postgres -m 0 -d 2 -p "$1" <&- >&- 2>&-', DBSLOWER,
+    process = subprocess.Popen(["/bin/sh", "-c", 'exec "$0" postgres -m 0 -p "$1" <&- >&- 2>&-', DBSLOWER,
                                 str(postgres.pid)])
     wait_for(lambda: len(bpf_objects.objects(process.pid)["maps"]) > 3, 30, "the tool to trace")
     assert [os.readlink(f"/proc/{process.pid}/fd/{n}") for n in range(3)] == ["/dev/null"] * 3
+    wait_for(lambda: filtered(process.pid), 60, "it to have attached")
+    process.terminate()
     assert process.wait(60) == 0
 
 

@@ -226,7 +226,7 @@ def test_perfbuf_wakes(postgres, tool):
         with open(f"/proc/{traced.pid}/status") as f:
             return int(f.read().split("voluntary_ctxt_switches:")[1].split()[0])
     with postgres.connect() as connection:
-        for n in range(4):
+        for n in range(2):
             time.sleep(1.0)
             before = switches()
             time.sleep(1.0)

@@ -17,6 +17,9 @@ from tool import FIXTURES, Locks, Tool, run
 from user_engine import PROBES
 
 
+STALLS = 40	# seconds, within the life of the file system
+
+
 @pytest.fixture(scope="module")
 def idle(tmp_path_factory):
     return build_idle(tmp_path_factory.mktemp("idle"))
@@ -31,12 +34,12 @@ def test_no_answer(tmp_path, idle, name, who, layer):
         fs.runs(name)
         begin = time.monotonic()
         try:
-            done = run("doctor", "--json", timeout=10)
+            done = run("doctor", "--json", timeout=STALLS)
         except subprocess.TimeoutExpired:
             pytest.fail(f"doctor waits for the file system of {who}")
-        assert time.monotonic() - begin < 8
+        assert time.monotonic() - begin < STALLS
         assert "/tmp/fs/" not in done.stdout and "/tmp/merged/" not in done.stdout, done.stdout
-        run("list", "nothing", timeout=10)
+        run("list", "nothing", timeout=STALLS)
 
 
 @pytest.mark.parametrize("who, layer", [("user", "overlay"), ("root", "plain")])
@@ -47,7 +50,7 @@ def test_no_answer_later(tmp_path, idle, memsqld, who, layer):	# noqa: F811
          StallFs(tmp_path, idle, "memsqld", who, layer) as fs:
         fs.runs("memsqld")
         memsqld()
-        traced.wait_for(lambda tool: tool.statements, timeout=8, what="a statement")
+        traced.wait_for(lambda tool: tool.statements, timeout=STALLS, what="a statement")
         assert traced.stop() == 0
 
 
@@ -86,7 +89,7 @@ def test_working_directory_without_an_answer(tmp_path, who):
                 scene = os.open(folder / "in", os.O_RDWR)	# does not wait for a reader
                 os.write(scene, b"\n")
                 os.close(scene)
-                wait = traced.wait_for(lambda tool: tool.waits, timeout=6, what="the wait")[0]
+                wait = traced.wait_for(lambda tool: tool.waits, timeout=STALLS, what="the wait")[0]
                 assert traced.stop() == 0
         assert wait["relation_oid"] == 4711 and "relation" not in wait
     finally:

@@ -107,7 +107,7 @@ def test_many_waits_do_not_delay_those_of_others(tool, program, waits):
         other.do(f"crowd {WAITS + 1000}")
         with subprocess.Popen([waits, "storm"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as victim:
             victim.stdout.readline()
-            victim.communicate("\n", 30)
+            victim.communicate("\n", 60)
         traced.stop()
     assert not [one for one in traced.summary.get("lost_by_user", []) if not one["uid"]], traced.said()
     ended = [one for one in traced.objects() if one["type"] == "lock_wait" and one["pid"] == victim.pid]

@@ -11,7 +11,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -388,14 +387,16 @@ def test_usage(args):
 
 # --- processes
 
+def sleeps(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        return f.read().rpartition(")")[2].split()[0] == "S"
+
+
 @contextlib.contextmanager
 def running(path, *args, **keywords):
     process = subprocess.Popen([path, *(args or ("stay",))], **keywords)
     try:
-        deadline = time.monotonic() + 20
-        while "libc" not in open(f"/proc/{process.pid}/maps").read() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(0.1)
+        wait_for(lambda: "libc" in open(f"/proc/{process.pid}/maps").read() and sleeps(process.pid), what="it to have started")
         yield process.pid
     finally:
         process.kill()
@@ -472,11 +473,7 @@ def test_other_mount_namespace(moving, tmp_path):
         pytest.skip("no mount namespaces")
     process = subprocess.Popen(["unshare", "-m", "sh", "-c", script, moving])
     try:
-        deadline = time.monotonic() + 20
-        while os.readlink(f"/proc/{process.pid}/exe") != inside:
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.02)
-        time.sleep(0.1)
+        wait_for(lambda: os.readlink(f"/proc/{process.pid}/exe") == inside and sleeps(process.pid), what="it to have started")
         assert not os.path.exists(inside)
         assert listed("-p", process.pid, "app:", "other:").splitlines() == [f"{inside} {name}" for name in NAMES]
     finally:

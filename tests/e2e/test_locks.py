@@ -64,10 +64,13 @@ class Session:
             self.error = type(error).__name__
         self.took = (time.monotonic() - begun) * 1000
 
-    def later(self, sql):
-        """Returns once the server says that it waits: for whom, and the row of pg_locks."""
+    def run_later(self, sql):
         self.thread = threading.Thread(target=self.run, args=(sql,), daemon=True)
         self.thread.start()
+
+    def later(self, sql):
+        """Returns once the server says that it waits: for whom, and the row of pg_locks."""
+        self.run_later(sql)
         return self.blocked()
 
     def blocked(self):
@@ -251,19 +254,23 @@ def test_several_holders(locks, sessions):
 
 
 def test_deadlock(locks, server, sessions):
-    one, two = sessions(2)
-    traced = locks()
-    since = server.log_size()
-    # time for it to look at both before the server does
-    one("set local deadlock_timeout = '1h'")("update acc set v = 1 where id = 3")
-    two("set local deadlock_timeout = '2s'")("update acc set v = 1 where id = 4")
-    one.later("update acc set v = 2 where id = 4")
-    two.later("update acc set v = 2 where id = 3")
-    traced.sees(one.pid, two.pid)
-    victim, other = two.done().end(), one.done().end()
-    lost = traced.wait_of(victim.pid)
-    got = traced.wait_of(other.pid)
-    traced.ended()
+    for seconds in (1, 5, 30):	# time for it to look at both before the server does
+        one, two = sessions(2)
+        traced = locks()
+        since = server.log_size()
+        one("set local deadlock_timeout = '1h'")("update acc set v = 1 where id = 3")
+        two(f"set local deadlock_timeout = '{seconds}s'")("update acc set v = 1 where id = 4")
+        one.later("update acc set v = 2 where id = 4")
+        two.run_later("update acc set v = 2 where id = 3")
+        traced.wait_for(lambda tool: {held["pid"] for wait in tool.ask() for held in wait.get("holders", ())} >= {one.pid, two.pid}
+                        or not two.thread.is_alive(), what="both waits")
+        seen = two.thread.is_alive()
+        victim, other = two.done().end(), one.done().end()
+        lost = traced.wait_of(victim.pid)
+        got = traced.wait_of(other.pid)
+        traced.ended()
+        if seen:
+            break
     assert b"deadlock detected" in server.read_log(since) and victim.error == "DeadlockDetected"
     assert lost["outcome"] == "deadlock" and got["outcome"] == "granted", traced.said()
     assert lost["cycle"] == [victim.pid, other.pid], traced.said()
@@ -417,11 +424,11 @@ def test_one_backend(tool, server, sessions):
 
 def test_text_form_and_threshold(tool, server, sessions):
     holder, waiter = sessions(2)
-    traced = tool("locks", "-p", server.pid, "-m", 60, kind=Locks)
+    traced = tool("locks", "-p", server.pid, "-m", 300, kind=Locks)
     holder("lock table other")
     waiter.run("set local lock_timeout = '1ms'; select 'short' from other")
     waiter.end().later("select E'\x1b[31m' from other")
-    time.sleep(0.1)
+    time.sleep(0.31)
     traced.process.send_signal(signal.SIGUSR1)
     traced.wait_for(lambda tool: f"held by {holder.pid}" in tool.stdout, what="an answer")
     holder.end()
@@ -469,7 +476,7 @@ def test_table_and_graph(tool, server, sessions, tmp_path):
     holder("select * from other")
     waiter.later("lock table other")
     behind.later("select 3 from other")
-    traced.sees(behind.pid)
+    traced.sees(waiter.pid, behind.pid)
     holder.end()
     waiter.done().end()
     behind.done().end()
@@ -508,6 +515,7 @@ class Load:
     def __exit__(self, *_):
         self.process.terminate()
         self.process.wait()
+        self.server.settle()	# else a wait of one of its backends may not have ended
 
 
 def oracle_lwlocks(server, extension=None):

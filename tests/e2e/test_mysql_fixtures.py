@@ -6,7 +6,7 @@ import pytest
 from mysql_fixture import Fixture, SERVERS
 from statements import stopped
 
-SCHEDULING_MS = 500.0	# how long a process may wait for its CPU on a busy machine
+SCHEDULING_MS = 10000.0	# how long a process may wait for its CPU on a busy machine
 
 @pytest.fixture
 def server(mysql_program):

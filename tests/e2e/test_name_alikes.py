@@ -37,7 +37,7 @@ def test_name_was_used_before(folders, tool):
         subprocess.run([attacker / "appdb"], check=True, cwd="/", **USER)
     with Backends(path) as server:
         try:
-            traced.wait_for(lambda tool: path in tool.stderr, timeout=15, what="the server")
+            traced.wait_for(lambda tool: path in tool.stderr, what="the server")
         except AssertionError:
             pytest.fail("the program of the same name hides the server")
         server.do("run 3 select 1 /* appdb */")
@@ -64,10 +64,10 @@ def test_file_has_another_name_elsewhere(folders, tool):
     with subprocess.Popen([*wrap, RENAME, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
                           **USER) as renamed:
         assert renamed.stdout.readline() == "ready\n"
-        traced.wait_for(lambda tool: "/mnt/mysqld" in tool.stderr, timeout=15, what="the file under its other name")
+        traced.wait_for(lambda tool: "/mnt/mysqld" in tool.stderr, what="the file under its other name")
         renamed.kill()
     with Backends(path) as server:
-        traced.wait_for(lambda tool: path in tool.stderr, timeout=15, what="the server")
+        traced.wait_for(lambda tool: path in tool.stderr, what="the server")
         server.do("run 3 select 1 /* renamed */")
         traced.wait_for(lambda tool: len(with_tag(tool, "/* renamed */")) == 3)
     traced.stop()

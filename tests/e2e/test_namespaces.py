@@ -32,6 +32,7 @@ def backend(connection):
 def test_two_servers_of_one_image(containers, tool):
     traced = tool("postgres", "-m", "0", "--json")
     for n, server in enumerate(containers):
+        server.settle()
         with server.connect() as connection:
             connection.execute(f"select 1 /* container {n} */")
             # as seen from here, which the server does not know
@@ -102,13 +103,13 @@ def test_server_in_a_namespace_below_the_tools(clusters, tool):
     assert "it runs in a nested PID namespace" in traced.stderr, traced.said()
     assert "run dbslower in that namespace, or on the host" in traced.stderr and "between" not in traced.stdout
     os.kill(pid, signal.SIGQUIT)
-    server.process.wait(30)
+    server.process.wait(60)
 
 
 def test_proc_of_another_namespace(postgres, tool):
     """There is no /proc/self in it, and no way to name an open file."""
     with subprocess.Popen(["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sleep", "60"]) as other:
-        wait_for(lambda: children(other.pid), what="its child")
+        wait_for(lambda: children(other.pid) and open(f"/proc/{children(other.pid)[0]}/comm").read() == "sleep\n", what="its child")
         traced = tool("-m", "0", attached=False, wrap=("nsenter", "-t", str(children(other.pid)[0]), "--mount"))
         assert traced.wait() == 1
         other.kill()

@@ -215,7 +215,7 @@ def test_under_load(postgres, tool, args):
             time.sleep(0.2)
             least = len(done) - before - len(threads)
             traced.stop()
-            assert len(traced.statements) >= least, traced.said()
+            assert traced.summary["statements"] >= least, traced.said()
             assert {one["status"] for one in traced.statements} == {"error"}, traced.said()
             # The reader may not get a CPU for so long that the buffer is full.
             assert traced.summary["statements"] == traced.summary["printed"] + traced.summary["lost"]["ring_full"]
@@ -248,16 +248,21 @@ def test_who_was_connected_before(postgres, tool, args):
 @pytest.mark.parametrize("extended", [False, True], ids=["simple", "extended"])
 def test_joined_in_the_middle(postgres, tool, extended):
     """A statement that was running at the start, whose start is in the server's memory."""
-    text = "select pg_sleep(1.5) /* running already */"
+    text = "select pg_advisory_lock_shared(70) /* running already */"
     with postgres.connect() as connection, postgres.connect() as hangs:
+        holder = postgres.connect()
+        holder.execute("select pg_advisory_lock(70)")
         run = (lambda: connection.execute(text, prepare=True)) if extended else (lambda: connection.pgconn.exec_(text.encode()))
         thread = threading.Thread(target=run)
         hangs.pgconn.send_query(b"select pg_sleep(600) /* hangs already */")
         thread.start()
         where = f"from pg_stat_activity where pid = {connection.info.backend_pid}"
-        wait_for(lambda: postgres.psql(f"select state = 'active' {where}").stdout == b"t\n", 30, "the statement to run")
+        wait_for(lambda: postgres.psql(f"select wait_event = 'advisory' {where}").stdout == b"t\n", 30, "the statement to wait")
+        waits = time.monotonic()
         began = float(postgres.psql(f"select extract(epoch from query_start) {where}").stdout)
         traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+        waited = (time.monotonic() - waits) * 1000
+        holder.close()
         thread.join()
         connection.execute("select 1 /* the next one */")
         assert traced.stop() == 0
@@ -268,7 +273,7 @@ def test_joined_in_the_middle(postgres, tool, extended):
     assert abs(datetime.datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp() - began) < 0.005, (one, began)
     # Its portal may have been read before.
     rows = None if extended else 1
-    assert 1500 <= one["duration_ms"] < 60000 and (one.get("rows"), one["status"]) == (rows, "ok"), one
+    assert waited <= one["duration_ms"] < 60000 + waited and (one.get("rows"), one["status"]) == (rows, "ok"), one
     assert one["query"] == text and not one["truncated"] and one["query_bytes"] == len(text)
     assert running["query"] == "select pg_sleep(600) /* hangs already */" and running["user"] == "postgres", running
     only(traced, "the next one")
@@ -277,13 +282,16 @@ def test_joined_in_the_middle(postgres, tool, extended):
 
 def test_long_statement_that_ran_already(postgres, tool):
     """Its text is cut as any other's; what parallel workers and other processes do is no statement."""
-    text = "select pg_sleep(1) /* ran " + "x" * 5000 + " */"
+    text = "select pg_advisory_lock(71) /* ran " + "x" * 5000 + " */"
     with postgres.connect() as connection:
+        holder = postgres.connect()
+        holder.execute("select pg_advisory_lock(71)")
         thread = threading.Thread(target=lambda: connection.pgconn.exec_(text.encode()))
         thread.start()
-        wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where wait_event = 'PgSleep'").stdout ==
-                 b"1\n", 30, "the statement to run")
+        wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where wait_event = 'advisory'").stdout ==
+                 b"1\n", 30, "the statement to wait")
         traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+        holder.close()
         thread.join()
         assert traced.stop() == 0
     (one,) = traced.statements
@@ -383,14 +391,17 @@ def test_slow_prepared(postgres, tool):
 
 def test_pipeline(postgres, tool):
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
-    with postgres.connect() as connection, connection.pipeline():
-        for n in range(5):
-            connection.execute(f"select pg_sleep(%s) /* part {n} */", (n * 0.02,), prepare=False)
+    with postgres.connect() as connection:
+        begun = time.monotonic()
+        with connection.pipeline():
+            for n in range(5):
+                connection.execute(f"select pg_sleep(%s) /* part {n} */", (n * 0.02,), prepare=False)
+        took = (time.monotonic() - begun) * 1000
     stopped(traced)
-    for n in range(5):
-        one = only(traced, f"part {n} ")
-        assert n * 20 <= one["duration_ms"] < n * 20 + 1000 and one["status"] == "ok", one
-    assert only(traced, "part 0 ")["duration_ms"] < only(traced, "part 4 ")["duration_ms"]
+    parts = [only(traced, f"part {n} ") for n in range(5)]
+    for n, one in enumerate(parts):
+        assert n * 20 <= one["duration_ms"] and one["status"] == "ok", one
+    assert sum(one["duration_ms"] for one in parts) <= took, "they ran one after the other"
 
 
 def test_pipeline_with_an_error(postgres, tool):
@@ -454,14 +465,18 @@ def test_commit_is_in_the_time(postgres, tool):
     postgres.psql(SLOW_COMMIT)
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
     postgres.psql("insert into committed values (1) /* simple autocommit */")
-    postgres.psql("begin", "insert into committed values (2) /* in a block */", "commit /* block's end */")
     with postgres.connect() as connection:
+        connection.execute("begin")
+        begun = time.monotonic()
+        connection.execute("insert into committed values (2) /* in a block */")
+        took = (time.monotonic() - begun) * 1000
+        connection.execute("commit /* block's end */")
         connection.execute("insert into committed values (%s) /* extended autocommit */", (3,), prepare=False)
     stopped(traced)
     assert only(traced, "simple autocommit")["duration_ms"] >= 100
     assert only(traced, "block's end")["duration_ms"] >= 100
     assert only(traced, "extended autocommit")["duration_ms"] >= 100
-    assert only(traced, "in a block")["duration_ms"] < 100
+    assert only(traced, "in a block")["duration_ms"] <= took
 
 
 @pytest.mark.parametrize("text", [
@@ -649,7 +664,9 @@ def test_summary_counts(postgres, tool):
     traced = tool("postgres", "30", "--json", "-p", postgres.pid)
     postgres.psql(*["select 1"] * 10, "select pg_sleep(0.05)")
     stopped(traced)
-    assert (traced.summary["statements"], traced.summary["printed"]) == (11, 1), traced.said()
+    # On a busy machine any of them may take as long.
+    assert (traced.summary["statements"], traced.summary["printed"]) == (11, len(traced.statements)), traced.said()
+    assert with_tag(traced, "pg_sleep") and all(one["duration_ms"] >= 30 for one in traced.statements), traced.said()
 
 
 def test_rows(postgres, tool):
@@ -818,9 +835,11 @@ def test_dump_of_the_programs(postgres, tool):
 
 
 def test_seconds(postgres, tool):
+    connection = postgres.connect()
     begin = time.monotonic()
     traced = tool("postgres", "-m", "0", "-d", "1", "--json", "-p", postgres.pid)
-    postgres.psql("select 1 /* within */")
+    connection.execute("select 1 /* within */")
+    connection.close()
     assert traced.wait(60) == 0, traced.said()
     assert time.monotonic() - begin >= 1, "it ended too early"
     only(traced, "within")
@@ -1030,10 +1049,10 @@ def test_running_are_shown(postgres, tool):
         one.cancel()
         while one.pgconn.get_result():
             pass
-    json_.wait_for(lambda tool: tool.statements, what="its end")
+    json_.wait_for(lambda tool: with_tag(tool, "it hangs"), what="its end")
     assert json_.stop() == 0
-    assert [s["status"] for s in json_.statements] == ["error"] and len(running()) == 1
-    assert json_.summary["printed"] == 1
+    assert only(json_, "it hangs")["status"] == "error" and len(running()) == 1
+    assert json_.summary["printed"] == len(json_.statements)
 
 
 # --- literals

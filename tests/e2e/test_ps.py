@@ -53,6 +53,7 @@ class Busy:
         aborted.pgconn.exec_(b"begin")
         aborted.pgconn.exec_(b"select 1/0")
         self.begin(sleeper, "select pg_sleep(600), 'caf\u00e9'")
+        self.waits(sleeper, b"Timeout")
         self.begin(waiter, "update busy set v = 3 where id = 1")
         self.waits(waiter)
         self.begin(third, "lock table busy in access exclusive mode")
@@ -68,9 +69,9 @@ class Busy:
         connection.pgconn.send_query(text.encode())
         connection.pgconn.flush()
 
-    def waits(self, connection):
+    def waits(self, connection, kind=b"Lock"):
         wait_for(lambda: self.server.psql(f"select wait_event_type from pg_stat_activity where pid = {connection.info.backend_pid}"
-                                          ).stdout == b"Lock\n", 30, "it to wait")
+                                          ).stdout == kind + b"\n", 30, "it to wait")
 
     def activity(self):
         with self.server.connect() as connection:

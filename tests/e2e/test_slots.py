@@ -35,7 +35,7 @@ class Slots:
         return [slot for slot in self.read() if any(slot)]
 
     def wait_until_free(self):
-        wait_for(lambda: not self.taken(), 10, "all slots to be free again")
+        wait_for(lambda: not self.taken(), 60, "all slots to be free again")
 
 
 def tagged(traced):
@@ -71,8 +71,10 @@ def test_more_sessions_than_slots(postgres, tool, args):
             assert len(slots.read()) == 16 and len(taken) > 8
             pids = {connection.info.backend_pid for connection in connections}
             assert all(key in pids and claims == 1 for key, _, claims in taken), taken
+        closed = {connection.info.backend_pid for connection in connections[::2]}
         for connection in connections[::2]:
             connection.close()
+        wait_for(lambda: not closed & set(postgres.backends()), what="their backends to end")
         connections = connections[1::2]
     for connection in connections:
         connection.close()
@@ -90,12 +92,12 @@ def test_unwanted_sessions_free_their_slots(postgres, tool):
         others = [postgres.connect() for _ in range(CLIENTS)]
         for other in others:
             other.execute("select 'other' /* slots */")
-        wait_for(lambda: slots.read() and not any(key for key, _, _ in slots.read()), 10, "the sessions to be dismissed")
+        wait_for(lambda: slots.read() and not any(key for key, _, _ in slots.read()), 60, "the sessions to be dismissed")
         for other in others:
             other.execute("select 'another' /* slots */")
         with postgres.connect(user="slot_user") as mine:
             mine.execute(f"select {number} /* slots */")
-            wait_for(lambda: len(tagged(traced)) == number + 1, 10, "it to be shown")
+            wait_for(lambda: len(tagged(traced)) == number + 1, 60, "it to be shown")
         for other in others:
             other.close()
     postgres.settle()
@@ -104,33 +106,45 @@ def test_unwanted_sessions_free_their_slots(postgres, tool):
     assert set(tagged(traced)) == {f"select {number} /* slots */" for number in range(3)}
 
 
+BEFORE = "select pg_advisory_lock(73) /* slots before */"
+
+
+def held(postgres):
+    """A connection that has the lock which BEFORE waits for, until it is closed."""
+    holder = postgres.connect()
+    holder.execute("select pg_advisory_lock(73)")
+    return holder
+
+
 def test_statement_that_ran_before(postgres, tool):
     """User space adds its session; once idle it gets a slot like any other."""
     with postgres.connect() as connection:
-        pid = connection.info.backend_pid
+        pid, holder = connection.info.backend_pid, held(postgres)
         with ThreadPoolExecutor(1) as pool:
-            running = pool.submit(connection.execute, "select pg_sleep(1.5) /* slots before */")
-            wait_for(lambda: b"t\n" == postgres.psql(f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}")
-                     .stdout, 10, "it to sleep")
+            running = pool.submit(connection.execute, BEFORE)
+            wait_for(lambda: b"t\n" == postgres.psql(f"select wait_event = 'advisory' from pg_stat_activity where pid = {pid}")
+                     .stdout, 60, "it to wait")
             traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json")
             slots = Slots(traced)
             assert not any(key == pid for key, _, _ in slots.read())
+            holder.close()
             running.result()
-        wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 10, "it to have a slot")
+        wait_for(lambda: any(key == pid for key, _, _ in slots.read()), 60, "it to have a slot")
         connection.execute("select 2 /* slots next */")
         assert any(key == pid for key, _, _ in slots.read())
     stopped(traced, idle=True)
-    assert tagged(traced) == {"select pg_sleep(1.5) /* slots before */": [pid], "select 2 /* slots next */": [pid]}
+    assert tagged(traced) == {BEFORE: [pid], "select 2 /* slots next */": [pid]}
 
 
 @pytest.mark.parametrize("args", [[], force("perfbuf"), ["--why"]], ids=" ".join)
 def test_error_after_a_statement_that_ran_before(postgres, tool, args):
     """The first hit of the idle session is a failure, of a message without a statement: no end is missed."""
-    connection = wire.Wire(postgres, "slots")
-    connection.send(wire.simple("select pg_sleep(1.5) /* slots before */"))
-    wait_for(lambda: b"t\n" == postgres.psql("select count(*) = 1 from pg_stat_activity where wait_event = 'PgSleep'").stdout,
-             10, "it to sleep")
+    connection, holder = wire.Wire(postgres, "slots"), held(postgres)
+    connection.send(wire.simple(BEFORE))
+    wait_for(lambda: b"t\n" == postgres.psql("select count(*) = 1 from pg_stat_activity where wait_event = 'advisory'").stdout,
+             60, "it to wait")
     traced = tool("postgres", "-p", postgres.pid, "-m", "0", "--json", *args)
+    holder.close()
     connection.until(b"Z")
     assert b"E" in connection.ask(wire.bind(name="nothing"))
     connection.ask(wire.parse("select 2 /* slots next */"), wire.bind(), wire.execute())
@@ -138,7 +152,7 @@ def test_error_after_a_statement_that_ran_before(postgres, tool, args):
     postgres.settle()
     stopped(traced, idle=True)
     assert {text: len(pids) for text, pids in tagged(traced).items()} == {
-        "select pg_sleep(1.5) /* slots before */": 1, "select 2 /* slots next */": 1}
+        BEFORE: 1, "select 2 /* slots next */": 1}
 
 
 def test_server_that_is_killed(tool, tmp_path):
@@ -169,7 +183,7 @@ def test_server_that_is_killed(tool, tmp_path):
         with server.connect() as client:
             client.query("select 'again' /* slots */")
             assert slots.taken()
-            wait_for(lambda: len(tagged(traced)) == len(clients) + 1, 10, "it to be shown")
+            wait_for(lambda: len(tagged(traced)) == len(clients) + 1, 60, "it to be shown")
         server.stop()
         assert traced.stop() == 0, traced.said()
     finally:

@@ -127,7 +127,7 @@ def test_running_at_the_start_is_no_loss(postgres, stat):
 
 def test_familiar_form(postgres, stat):
     traced = stat("postgres", "-p", postgres.pid)
-    postgres.psql("select 1", "select pg_sleep(0.005)")
+    postgres.psql("select 1", "select pg_sleep(0.1)")
     assert traced.stop() == 0
     lines = traced.stdout.splitlines()
     assert lines[0] == f"Tracing database queries for pids {postgres.pid} slower than 0 ms..."
@@ -142,18 +142,20 @@ def test_familiar_form(postgres, stat):
 
 
 def test_intervals(postgres, stat):
-    traced = stat("-p", postgres.pid, "-i", "500ms", "-n", "3", "--json")
-    postgres.psql("select 1")
-    traced.wait_for(lambda tool: tool.histograms, what="the first interval")
-    postgres.psql("select 1", "select 2")
-    assert traced.wait() == 0
+    with postgres.connect() as connection:
+        traced = stat("-p", postgres.pid, "-i", "500ms", "-n", "3", "--json")
+        connection.pgconn.exec_(b"select 1")
+        traced.wait_for(lambda tool: tool.histograms, what="the first interval")
+        connection.pgconn.exec_(b"select 1")
+        connection.pgconn.exec_(b"select 2")
+        assert traced.wait() == 0
     assert sum(one["count"] for one in traced.histograms) == 3
     assert traced.summary["printed"] == 3, traced.said()
 
 
 def test_threshold(postgres, stat):
-    traced = stat("-p", postgres.pid, "--json", "20")
-    postgres.psql("select 1", "select pg_sleep(0.03)")
+    traced = stat("-p", postgres.pid, "--json", "300")
+    postgres.psql("select 1", "select pg_sleep(0.31)")
     assert traced.stop() == 0
     assert [one["count"] for one in traced.histograms] == [1]
 
@@ -187,7 +189,7 @@ def test_waits_of_sleep(postgres, stat, ways):
         assert counted(traced["network"]) == {}
         assert counted(traced["epoll_wait"]) == {"epoll_wait": SLEEPS}
     one = traced["sleep"].histograms[0]
-    assert one["buckets"][0]["low"] == 8192 and one["p50_ms"] >= 9.7, one
+    assert one["buckets"][0]["low"] >= 8192 and one["p50_ms"] >= 9.7, one
     assert f"{SLEEPS} waits shown" in traced["sleep"].stderr, traced["sleep"].said()
 
 
@@ -228,7 +230,7 @@ def test_match(postgres, stat, ways):
     assert counted(traced["user"], "user") == {"postgres": SLEEPS + 1}, traced["user"].said()
     assert counted(traced["status"], "status") == {"ok": SLEEPS, "error": 1}, traced["status"].said()
     one = {one["status"]: one for one in traced["status"].histograms}["ok"]
-    assert one["buckets"][0]["low"] == 8192 and one["p50_ms"] >= 9.7, one
+    assert one["buckets"][0]["low"] >= 8192 and one["p50_ms"] >= 9.7, one
 
 
 def test_waits_table(postgres, stat):

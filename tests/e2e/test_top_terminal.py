@@ -80,8 +80,10 @@ def test_frames(postgres):
         try:
             for columns in (200, 120, 80, 40):
                 terminal.resize(columns, 20)
-                terminal.read(0.1)
+                terminal.send("?")
+                terminal.wait_for("Ctrl-L")	# the frames before may be of the other size
                 start = len(terminal.written)
+                terminal.send("q")
                 terminal.wait_for("select .*pg_sleep")
                 for keys in ("\r", "G", "q", "?", "q", "\x1b[17~", "q", "/sleep\r", "\x1b"):
                     terminal.send(keys)
@@ -102,10 +104,10 @@ def test_frames(postgres):
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, "q", "-d", "-n"])
 def test_restored(postgres, end):
     """Whatever ends it: the modes of the terminal are as before, and the table and the summary follow."""
-    args = {"-d": ["-d", "1"], "-n": ["-i", "0.3", "-n", "2"]}.get(end, [])
-    with Terminal("top", "-p", postgres.pid, *args) as terminal:
+    args = {"-d": ["-d", "1"], "-n": ["-i", "0.5", "-n", "2"]}.get(end, [])
+    with postgres.connect() as connection, Terminal("top", "-p", postgres.pid, *args) as terminal:
         terminal.wait_for("since the start")
-        postgres.psql("select 'restored'")
+        connection.pgconn.exec_(b"select 'restored'")
         if end == "q":
             terminal.send("q")
         status, said = terminal.stop(end if isinstance(end, signal.Signals) else None)
@@ -124,7 +126,7 @@ def test_terminal_that_does_not_read(postgres):
                 connection.pgconn.exec_(b"select 1 as name%d" % n)
         before = len(terminal.written)
         terminal.process.send_signal(signal.SIGTERM)
-        status = terminal.process.wait(20)
+        status = terminal.process.wait(60)
         said = terminal.process.stderr.read().decode()
         terminal.read()
         assert len(terminal.written) - before < 100000, "the frames were not kept"
@@ -141,7 +143,7 @@ def test_output_to_a_terminal_that_does_not_read(postgres, args):
                 connection.pgconn.exec_(b"select 1 as name%d" % n)
         time.sleep(0.2)
         terminal.process.send_signal(signal.SIGTERM)
-        assert terminal.process.wait(20) == 1
+        assert terminal.process.wait(60) == 1
         assert "stalled" in terminal.process.stderr.read().decode()
 
 
@@ -164,7 +166,7 @@ class Tmux:
     def keys(self, name, *keys):
         self("send-keys", "-t", name, *keys)
 
-    def wait_for(self, name, text, timeout=20):
+    def wait_for(self, name, text, timeout=60):
         wait_for(lambda: re.search(text, self.screen(name), re.M), timeout, f"{text!r} on the screen of {name}", every=0.1)
         return self.screen(name)
 
@@ -219,9 +221,9 @@ def test_numbers_and_job_control(clusters, tmux):
     with cluster.connect() as connection:
         for n in range(4000):
             connection.pgconn.exec_(b"select 1 as other%d" % n)
-            if n % 10 == 0:
-                connection.pgconn.exec_(b"select pg_sleep(0.001)")
-        rows = connection.execute("select query, calls, mean_exec_time from pg_stat_statements where calls = 400").fetchall()
+            if n % 50 == 0:
+                connection.pgconn.exec_(b"select pg_sleep(0.01)")
+        rows = connection.execute("select query, calls, mean_exec_time from pg_stat_statements where calls = 80").fetchall()
     ((_, calls, mean),) = rows
     for term in SIZES:
         tmux.keys(term, "/")
@@ -268,10 +270,14 @@ def test_overhead(postgres):
     try:
         with Terminal("top", "-p", postgres.pid, "-i", "0.5", width=120) as terminal:
             terminal.wait_for("% BPF")
-            with postgres.connect() as connection:
-                for n in range(2000):
-                    connection.pgconn.exec_(b"select %d" % n)
-            lines = terminal.wait_for(r"\+ (0\.[1-9]|0\.0[1-9]|[1-9])\d*% BPF")
+            stop = threading.Event()
+            thread = threading.Thread(target=load, args=(postgres, stop))
+            thread.start()
+            try:
+                lines = terminal.wait_for(r"\+ (0\.[1-9]|0\.0[1-9]|[1-9])\d*% BPF")
+            finally:
+                stop.set()
+                thread.join()
             assert any("% CPU" in line for line in lines)
             terminal.send("q")
             assert terminal.stop()[0] == 0

@@ -40,7 +40,7 @@ class Fixture:
         self.process.stdin.close()
         self.process.stdout.close()
         try:
-            self.process.wait(30)
+            self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()

@@ -51,7 +51,7 @@ class Terminal:
         pyte.ByteStream(screen).feed(self.written[self.written.rfind(b"\x1b[2J"):])
         return screen.display
 
-    def wait_for(self, text, timeout=20):
+    def wait_for(self, text, timeout=60):
         """Reads until a line of the screen has this text; returns the lines."""
         end = time.monotonic() + timeout
         while True:
@@ -72,7 +72,7 @@ class Terminal:
         """Ends it, by a signal or as it was asked to; returns exit status and standard error."""
         if sig:
             self.process.send_signal(sig)
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while self.process.poll() is None and time.monotonic() < end:
             self.read()
         self.read(0)
