@@ -326,7 +326,7 @@ done
 ls -l /proc/$!/fd | grep -c bpf_link > "$1/links"
 kill -INT $! && wait $!
 """
-FILES = 80
+FILES = 70
 
 
 def test_images_that_come_and_go(built, tmp_path):

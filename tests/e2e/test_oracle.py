@@ -3,13 +3,16 @@
 
 import copy
 import os
+import shutil
 import subprocess
 
 import pytest
 
 import oracle
+from cluster import Cluster, server_bindir
 from fallbacks import ALL as ALL_FALLBACKS, force, forces
 from oracle import compare, expected
+from requirements import need_server
 from statements import stopped
 from workload import PROTOCOLS, TRANSACTIONS, Workload
 
@@ -253,14 +256,29 @@ def test_log_reader_refuses_what_it_does_not_know():
         expected(b"something else\n")
 
 
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """The workload of a server that runs a copy of the program."""
+    need_server()
+    folder = tmp_path_factory.mktemp("prepared")
+    for parent in (folder, *folder.parents):
+        if parent.owner() == "root" and str(parent).startswith("/tmp/") and os.geteuid() == 0:
+            parent.chmod(parent.stat().st_mode | 0o055)
+    path = shutil.copy(os.path.join(server_bindir(), "postgres"), folder)
+    with Cluster(name="old", postgres=path).init() as cluster:
+        workload = Workload(cluster.start(), folder)
+        workload.setup()
+        yield workload
+
+
 @pytest.mark.parametrize("args", [force("perf"), force("prealloc"), force("perf", "prealloc"),
                                   force("perfbuf"), force("probe-read", "unroll"),
                                   force("tracefs"), force("semaphore"), force("pids"),
                                   ALL_FALLBACKS],
                          ids=" ".join)
-def test_fallbacks_agree_with_the_log(clusters, server_copy, tool, tmp_path, args):
+def test_fallbacks_agree_with_the_log(prepared, tool, args):
     """Each fallback, on a smaller workload and on a file that no other tool traces."""
-    agrees(clusters(name="old", postgres=server_copy), tool, tmp_path, args)
+    agrees(prepared, tool, args)
 
 
 def test_server_without_usdt_agrees_with_the_log(clusters, server_copy, tool, tmp_path):
@@ -268,14 +286,14 @@ def test_server_without_usdt_agrees_with_the_log(clusters, server_copy, tool, tm
     subprocess.run(["objcopy", "--remove-section=.note.stapsdt", server_copy], check=True)
     notes = subprocess.run(["readelf", "-n", server_copy], capture_output=True, text=True, check=True).stdout
     assert "stapsdt" not in notes
-    traced = agrees(clusters(name="symbols", postgres=server_copy), tool, tmp_path, [])
+    tmp_path.chmod(0o755)
+    workload = Workload(clusters(name="symbols", postgres=server_copy), tmp_path)
+    workload.setup()
+    traced = agrees(workload, tool, [])
     assert "by its symbols" in traced.stderr and "does not report" not in traced.stderr, traced.said()
 
 
-def agrees(cluster, tool, tmp_path, args):
-    tmp_path.chmod(0o755)
-    workload = Workload(cluster, tmp_path)
-    workload.setup()
+def agrees(workload, tool, args):
     tools = []
 
     def work():
@@ -284,7 +302,7 @@ def agrees(cluster, tool, tmp_path, args):
         workload.one_client(1000)	# one slow text is more than 1 % of the few above
 
     def run():
-        logged, traced = traced_with_slack(cluster, tool, work, args)
+        logged, traced = traced_with_slack(workload.cluster, tool, work, args)
         tools.append(traced)
         assert len(logged) > 3200, f"the workload had only {len(logged)} statements"
         return compare(logged, traced.slack)
