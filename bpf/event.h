@@ -429,6 +429,9 @@ struct probe_hit_key {
 #define HIT_NULL	1	/* the string's address is 0 */
 #define HIT_UNREADABLE	2	/* its memory cannot be read */
 
+/* Map "pids" of trace: only this process, or also the children that execute the same program. */
+enum { WANTED_PROCESS = 1, WANTED_CHILDREN };
+
 /* Map "control", which user space maps (BPF_F_MMAPABLE). */
 struct control {
 	__u32 asleep;			/* the consumer sleeps: wake it for the next record */

@@ -3,7 +3,7 @@
  * Any probe of any file: a hit is sent or counted, with the fields requested. The filter and the
  * fields are functions that the loader emits from the user's expressions.
  */
-#include "bpf/record.h"
+#include "bpf/wanted.h"
 
 #define UNREAD		15	/* EXPRESSION_UNREAD of usdt/expression.h */
 #define VARIABLES	(UNREAD + 1)
@@ -45,7 +45,6 @@ extern __u64 trace_field_10(__u64 *variables);
 extern __u64 trace_field_11(__u64 *variables);
 
 CONSTANT(probe_id);
-CONSTANT(filter_pids);
 CONSTANT(fields);	/* number of fields */
 CONSTANT(texts);	/* bit n: field n is the address of a string */
 CONSTANT(text_size);	/* room for a string, a multiple of 8 */
@@ -53,7 +52,6 @@ CONSTANT(record_size);
 CONSTANT(histogram);	/* count the first field by powers of two */
 CONSTANT(is_signed);	/* the first field is signed */
 
-MAP(pids);		/* hash: tgid of a wanted process → anything */
 MAP(probe_hits);	/* hash: struct probe_hit_key → u64 */
 MAP(record);		/* per-CPU array of one: with perf_buffers, room for a record */
 
@@ -63,7 +61,7 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 	__u64 id = id_seen(bpf_get_current_pid_tgid());
 	__u32 pid = id >> 32;
 
-	if (!id || (VALUE(filter_pids) && !bpf_map_lookup_elem(pids, &pid)))
+	if (!id || !pid_wanted(pid))
 		return 0;
 	v[UNREAD] = 0;
 	v[0] = arg_1(ctx, &v[UNREAD]);

@@ -464,7 +464,7 @@ static int cmd_trace(const struct command *command, int argc, char *argv[])
 
 static const struct option_row option_pid_trace = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
-	.help = "only in these processes",
+	.help = "only these processes; for a main process, its children",
 	.accepts = "expected a number from 1 to 4194304; separate several by commas, or repeat -p",
 	.set = option_set_pid, .complete = option_complete_pids,
 };

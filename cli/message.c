@@ -47,6 +47,10 @@ static const struct {
 			 true, true },
 	[ERROR_PROCESS] = { "process ", "cannot be read", "ps -e lists the processes", true,
 			    false },
+	[ERROR_CHILDREN] = { "process ", "processes that it forks from now on are not traced",
+			     "the kernel's types (CONFIG_DEBUG_INFO_BTF, Linux 5.4) are required, "
+			     "dbslower outside PID namespaces, and lockdown=integrity or none",
+			     false, false },
 	[ERROR_NOT_SERVER] = { "", "not a supported database server",
 			       "-x requires the binary of a server, -p the PID of a server or "
 			       "of a backend",

@@ -21,6 +21,7 @@ enum error_kind {
 	ERROR_WAIT,		/* waiting for signals and the time limit */
 	ERROR_PROC,		/* reading /proc */
 	ERROR_PROCESS,		/* no such process, subject: its PID */
+	ERROR_CHILDREN,		/* its later children are not traced, subject: its PID */
 	ERROR_NOT_SERVER,	/* a process or file of no known engine, subject: its path */
 	ERROR_OTHER_SERVER,	/* of another engine, subject: its path, detail: that engine */
 	ERROR_NO_SESSIONS,	/* the sessions of a server are unknown, subject: its path */

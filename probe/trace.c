@@ -16,10 +16,10 @@
 #include "host/pid_namespace.h"
 #include "host/process.h"
 #include "loader/runtime.h"
+#include "probe/wanted.h"
 #include "usdt/elf_symbol.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
-#define PIDS_MAX	256
 #define COUNTS_MAX	65536
 #define PERCPU_MAX	32768u		/* of a per-CPU element in bytes: PCPU_MIN_UNIT_SIZE */
 
@@ -45,25 +45,19 @@ struct probe_trace {
 static int probe_trace_maps(struct probe_trace *trace, uint32_t record_max, struct error *error)
 {
 	const struct map_def maps[] = {
-		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, PIDS_MAX, 0 },
+		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, WANTED_PIDS, 0 },
 		{ "probe_hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
 		  trace->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX, RUNTIME_ALLOC },
 		{ "record", BPF_MAP_TYPE_PERCPU_ARRAY, 4,
 		  trace->rt.perf_buffers ? record_max : 8, 1,
 		  0 },
 	};
-	const char yes = 1;
 	int err = runtime_maps(&trace->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 
 	if (err)
 		return err;
 	trace->counts = runtime_map(&trace->rt, "probe_hits");
-	for (size_t i = 0; i < trace->config.npids; i++) {
-		err = sys_map_update(runtime_map(&trace->rt, "pids"), &trace->config.pids[i], &yes);
-		if (err)
-			return error_set(error, ERROR_MAP, err, "pids", NULL);
-	}
-	return 0;
+	return wanted_select(&trace->rt, trace->config.pids, trace->config.npids, error);
 }
 
 /* Choose the bytes for a text: one more for the NUL, and one to detect a longer text. */
@@ -102,7 +96,6 @@ static int probe_trace_prepare(struct probe_trace *trace, struct error *error)
 	err = probe_trace_maps(trace, record_max, error);
 	if (err)
 		return err;
-	runtime_constant(&trace->rt, "constant_filter_pids", c->npids > 0);
 	runtime_constant(&trace->rt, "constant_group_share", OWNER_SHARE(COUNTS_MAX));
 	/* If hits are only counted, no record is sent. */
 	if (c->mode != REQUEST_SEND) {
