@@ -14,6 +14,7 @@ PROGRAM(pair_start)
 {
 	struct session *session = session_get(ctx, 0);
 	struct event_statement *s;
+	const char *text;
 
 	if (!session)
 		return 0;
@@ -26,7 +27,10 @@ PROGRAM(pair_start)
 	if (s->flags & SESSION_OPEN)
 		statement_missed(s);
 	statement_begin(ctx, session, bpf_ktime_get_ns(), 0);
-	text_read(session, (const char *)arg_text(ctx));
+	text = (const char *)arg_text(ctx);
+	text_read(session, text);
+	if (!text)
+		s->flags ^= STATEMENT_UNREADABLE | STATEMENT_NO_TEXT;
 	s->connection_id = arg_connection(ctx);
 	stat_group(ctx, session);
 	if (VALUE(want_sessions) && VALUE(identity_known))

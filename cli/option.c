@@ -466,7 +466,7 @@ int option_read(struct option_parser *p, int argc, char *const argv[])
 	int ret;
 
 	*p->opts = (struct options){
-		.threshold_ns = command->threshold_ns, .text_arg = 1,
+		.threshold_ns = command->threshold_ns,
 		.text_bytes = command->text_bytes ? command->text_bytes : TEXT_BYTES,
 	};
 	ret = parse_all(p, argc, argv);

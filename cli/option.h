@@ -35,7 +35,7 @@ struct options {
 	const char *words[OPTION_WORDS];	/* other than files; borrowed */
 	unsigned int word_count;
 	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
-	unsigned int text_arg;
+	unsigned int text_arg;		/* 0: the first one, if there is one */
 	const char *user, *database, *client;	/* NULL: any */
 	struct regex match;		/* must match the text; all zero: any */
 	bool has_match;

@@ -41,7 +41,7 @@ static bool done_alone(const struct command *command, const struct options *opts
 static bool text_arg_alone(const struct command *command, const struct options *opts)
 {
 	(void)command;
-	return opts->text_arg != 1 && !opts->start;
+	return opts->text_arg && !opts->start;
 }
 
 static bool start_with_engine(const struct command *command, const struct options *opts)

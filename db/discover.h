@@ -29,7 +29,7 @@ struct server_filter {
 	size_t npaths;
 	/* USDT probes around the statements of a server that is not in the table; NULL: none. */
 	const char *start, *done;	/* PROVIDER:NAME */
-	unsigned int text_arg;		/* of the start probe, from 1 */
+	unsigned int text_arg;		/* of the start probe, from 1; 0: 1 if it has one */
 };
 
 /* A server's file that is traced from now on. Borrowed for the call. */

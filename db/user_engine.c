@@ -46,8 +46,9 @@ int user_engine_init(struct user_engine *user_engine, const char *start, const c
 		.step = "done", .program = "pair_done",
 		.provider = u->provider[0], .probe = u->probe[0],
 	};
-	u->args[0] = (struct engine_arg){ .name = "arg_text", .probe_arg = (int)text_arg,
-					  .fallback = -1 };
+	u->args[0] = (struct engine_arg){ .name = "arg_text",
+					  .probe_arg = text_arg ? (int)text_arg : 1,
+					  .fallback = text_arg ? -1 : 0 };
 	u->probes[1] = (struct engine_probe){
 		.step = "start", .program = "pair_start",
 		.provider = u->provider[1], .probe = u->probe[1], .args = u->args,

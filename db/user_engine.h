@@ -17,8 +17,8 @@ struct user_engine {
 
 /*
  * Make an engine of the USDT probes @start and @done, each "PROVIDER:NAME". Argument @text_arg of
- * @start, from 1, points to the statement's text. The provider of @start is the engine's name.
- * Return 0, or -EINVAL if a probe is not of that form.
+ * @start, from 1, points to the statement's text; 0: the first one, if there is one. The provider
+ * of @start is the engine's name. Return 0, or -EINVAL if a probe is not of that form.
  */
 int user_engine_init(struct user_engine *user_engine, const char *start, const char *done,
 		     unsigned int text_arg);

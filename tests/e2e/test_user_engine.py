@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from statements import only, stopped, with_tag
-from tool import DBSLOWER, FIXTURES, VICTIM
+from tool import DBSLOWER, FIXTURES, VICTIM, Stat
 from user_engine import PROBES
 
 FIXTURE = os.path.join(FIXTURES, "memsqld.c")
@@ -67,6 +67,18 @@ def test_argument_that_is_not_there(memsqld):
     done = subprocess.run([DBSLOWER, "-x", memsqld.path, *PROBES[:4], "--text-arg", "9"], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 1 and "cannot be traced" in done.stderr, done.stderr
+
+
+def test_start_without_arguments(memsqld, tool):
+    """The probe at a statement's end has none: from there to the next statement."""
+    probes = ("-x", memsqld.path, "--start", "memsqld:query__done", "--done", "memsqld:query__start", "--json")
+    stat, slow = tool("stat", *probes, kind=Stat), tool(*probes, "-m", "0")
+    for _ in range(3):
+        memsqld()
+    slow.wait_for(lambda tool: len(tool.statements) == 5, what="the pairs")
+    assert slow.stop() == stat.stop() == 0, slow.said()
+    assert "text_unreadable" not in slow.lost() and not any("query" in one for one in slow.statements), slow.said()
+    assert [one["count"] for one in stat.histograms] == [5], stat.said()
 
 
 def test_fifo_does_not_hang(tmp_path):
