@@ -17,6 +17,7 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
+#include "host/clock.h"
 #include "usdt/fmt.h"
 
 #define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
@@ -26,7 +27,7 @@ struct stat {
 	struct histogram_row *before;	/* the counts at the end of the last interval; sorted */
 	size_t nbefore;
 	uint64_t shown;			/* statements */
-	uint64_t next_ns;		/* the end of the interval, CLOCK_MONOTONIC */
+	uint64_t wall_ns;		/* of the end of the interval, CLOCK_REALTIME */
 };
 
 /* One histogram: of an engine, or of one group of its statements. */
@@ -123,8 +124,8 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 	const struct histogram_row *first = h->counts;
 	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
 
-	output_printf(out, "{\"type\":\"histogram\",\"interval\":%llu,\"engine\":\"%s\"",
-		      (unsigned long long)stat->tracing.loop.counted, first->engine->name);
+	json_head(out, "{\"type\":\"histogram\",\"time\":\"", stat->wall_ns, first->engine->name);
+	output_printf(out, ",\"interval\":%llu", (unsigned long long)stat->tracing.loop.counted);
 	json_string(out, ",\"wait\":\"", stat->tracing.loop.options.wait);
 	if (by && *first->group) {
 		output_printf(out, ",\"%s\":\"", by);
@@ -194,6 +195,8 @@ static int stat_show(struct stat *stat)
 	}
 	memcpy(now, counts, (size_t)n * sizeof(*now));
 	stat_subtract(stat, counts, (size_t)n);
+	stat->wall_ns = clock_ns(CLOCK_REALTIME);
+	loop_stamp(&stat->tracing.loop, stat->wall_ns);
 	for (size_t i = 0; i < (size_t)n;) {
 		i += stat_take(&h, counts + i, (size_t)n - i);
 		if (!h.total)
@@ -224,12 +227,7 @@ static void stat_begin(struct loop *loop)
 
 static int stat_tick(struct loop *loop)
 {
-	struct stat *stat = (struct stat *)loop;
-
-	if (!loop->options.interval_ns || loop_now() < stat->next_ns)
-		return 0;
-	stat->next_ns += loop->options.interval_ns;
-	return stat_show(stat);
+	return loop_interval(loop) ? stat_show((struct stat *)loop) : 0;
 }
 
 static int stat_finish(struct loop *loop, int *err)
@@ -303,7 +301,6 @@ static int cmd_stat(const struct command *command, int argc, char *argv[])
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
 	loop->nap_ms = filter_any(&config.filter) ? 0 : DRAIN_MS;
-	stat->next_ns = loop->start_ns + loop->options.interval_ns;
 	ret = tracing_open(&stat->tracing, &config);
 	if (ret == EXIT_OK)
 		ret = loop_run(loop);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command trace: hits of any USDT probe or function of any file or process. */
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "cli/option_table.h"
 #include "cli/trace_print.h"
 #include "db/engines.h"
+#include "host/clock.h"
 #include "host/file.h"
 #include "probe/trace.h"
 
@@ -110,6 +112,12 @@ static int trace_apply(struct trace *trace, struct trace_spec *spec, const char 
 	return EXIT_OK;
 }
 
+/* Return whether hits are counted, not printed. */
+static bool trace_counts(const struct options *options)
+{
+	return options->count_hits || options->histogram;
+}
+
 static int trace_words(struct trace *trace)
 {
 	const struct options *options = &trace->loop.options;
@@ -122,10 +130,16 @@ static int trace_words(struct trace *trace)
 			      "dbslower list PATH prints the USDT probes of a file\n");
 		return EXIT_USAGE;
 	}
-	if (options->count && (options->count_hits || options->histogram)) {
+	if (options->count && !options->interval_ns && trace_counts(options)) {
 		output_string(&trace->loop.err,
-			      "dbslower: -n: cannot be combined with --count or --hist, which "
-			      "print no hits; use -d\n");
+			      "dbslower: -n: counts intervals with --count or --hist, which print "
+			      "no hits; specify -i SECONDS, or use -d\n");
+		return EXIT_USAGE;
+	}
+	if (options->interval_ns && !trace_counts(options)) {
+		output_string(&trace->loop.err,
+			      "dbslower: -i: requires --count or --hist; hits are printed as they "
+			      "occur\n");
 		return EXIT_USAGE;
 	}
 	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
@@ -359,6 +373,11 @@ static int trace_drain(struct loop *loop)
 
 static int trace_sleep(struct loop *loop)
 {
+	uint64_t now = loop_now();
+
+	if (loop->next_ns)
+		loop->sleep_ms = loop->next_ns > now ?
+				 (int)((loop->next_ns - now) / 1000000 % INT_MAX) + 1 : 1;
 	return probe_trace_sleep(((struct trace *)loop)->probes);
 }
 
@@ -375,6 +394,8 @@ static int trace_show(struct trace *trace)
 
 	if (n < 0)
 		return (int)n;
+	trace->view.wall_ns = clock_ns(CLOCK_REALTIME);
+	loop_stamp(&trace->loop, trace->view.wall_ns);
 	for (ssize_t i = 0; i < n; i++) {
 		bool unknown = counts[i].slot == HIT_UNKNOWN;
 		bool text = counts[i].probe->texts;
@@ -391,12 +412,18 @@ static int trace_show(struct trace *trace)
 	else
 		trace_show_counts(&trace->view, counts, (size_t)n);
 	free(counts);
+	loop_count(&trace->loop);
 	return output_flush(&trace->loop.out);
+}
+
+static int trace_tick(struct loop *loop)
+{
+	return loop_interval(loop) ? trace_show((struct trace *)loop) : 0;
 }
 
 static int trace_finish(struct loop *loop, int *err)
 {
-	if (!*err && (loop->options.histogram || loop->options.count_hits))
+	if (!loop->done && trace_counts(&loop->options))
 		*err = trace_show((struct trace *)loop);
 	return EXIT_OK;
 }
@@ -408,7 +435,8 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 
 	probe_trace_summary(trace->probes, &probes);
 	*summary = (struct summary){
-		.statements = probes.probes, .printed = loop->counted + trace->counted,
+		.statements = probes.probes,
+		.printed = trace_counts(&loop->options) ? trace->counted : loop->counted,
 		.ring_full = probes.ring_full, .table_full = probes.table_full,
 		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
 		.value_unreadable = trace->unreadable_values, .undecided = probes.undecided,
@@ -419,6 +447,7 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 static const struct loop_ops trace_ops = {
 	.noun = "hits", .losses = SUMMARY_TEXTS | SUMMARY_VALUES,
 	.report = LOOP_REPORT_EVENTS, .drain = trace_drain, .sleep = trace_sleep,
+	.tick = trace_tick,
 	.detach = trace_detach, .finish = trace_finish, .summary = trace_summary,
 };
 
@@ -471,7 +500,7 @@ static const struct option_row option_pid_trace = {
 
 static const struct option_row option_max = {
 	.letter = 'n', .name = "max", .arg = "COUNT",
-	.help = "stop after printing this many hits",
+	.help = "stop after this many hits, or intervals with -i",
 	.accepts = "expected a whole number",
 	.set = option_set_count,
 };
@@ -516,10 +545,10 @@ static const struct option_row option_wall_trace = {
 };
 
 static const struct option_row *const trace_options[] = {
-	&option_lib, &option_pid_trace, &option_duration, &option_max, &option_ret, &option_args,
-	&option_count_hits, &option_hist, &option_text_strings, &option_wall_trace, &option_json,
-	&option_strict, &option_keep_privileges, &option_force, &option_dump_bpf, &option_verbose,
-	&option_help, &option_version, NULL
+	&option_lib, &option_pid_trace, &option_duration, &option_interval, &option_max,
+	&option_ret, &option_args, &option_count_hits, &option_hist, &option_text_strings,
+	&option_wall_trace, &option_json, &option_strict, &option_keep_privileges, &option_force,
+	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_trace = {

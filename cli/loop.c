@@ -135,6 +135,31 @@ static bool loop_counted(const struct loop *loop)
 	return loop->options.count && loop->counted >= loop->options.count;
 }
 
+bool loop_interval(struct loop *loop)
+{
+	uint64_t interval_ns = loop->options.interval_ns, now = loop_now();
+
+	if (!interval_ns)
+		return false;
+	if (!loop->next_ns)
+		loop->next_ns = loop->start_ns + interval_ns;
+	if (now < loop->next_ns)
+		return false;
+	/* Intervals that passed while the output was blocked are one. */
+	while (loop->next_ns <= now)
+		loop->next_ns += interval_ns;
+	return true;
+}
+
+void loop_stamp(struct loop *loop, uint64_t wall_ns)
+{
+	char clock[OUTPUT_NUMBER];
+	size_t len = output_clock(clock, wall_ns, 3);
+
+	if (loop->options.interval_ns && !loop->options.json)
+		output_printf(&loop->out, "\n%.*s\n", (int)len, clock);
+}
+
 /*
  * Wait for ->stop, for @fd (-1: none), for SIGUSR1, which sets ->asked, or for @timeout_ms. Return
  * true if the loop is to end.

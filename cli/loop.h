@@ -60,6 +60,7 @@ struct loop {
 	int nap_ms;			/* length of a nap; 0: adaptive */
 	int sleep_ms;			/* longest sleep, set by ->ops->sleep; 0: the default */
 	uint64_t counted;		/* limited by -n, see loop_count() */
+	uint64_t next_ns;		/* end of the interval of -i; 0: none yet */
 	bool done;			/* nothing more is printed */
 	bool failed;			/* ended by an error of the command */
 	bool ending;			/* the probes are removed */
@@ -107,6 +108,12 @@ int loop_refuse(struct loop *loop, struct error *error);
 
 /* Count one event towards the limit of -n; set ->done at the limit. */
 void loop_count(struct loop *loop);
+
+/* Return whether the interval of -i has ended; if so, the next one begins. */
+bool loop_interval(struct loop *loop);
+
+/* Begin what is printed at each interval: with -i, print @wall_ns as a time of day, not in JSON. */
+void loop_stamp(struct loop *loop, uint64_t wall_ns);
 
 /* Run until the end. Print what is left, the summary and the losses. Return the exit status. */
 int loop_run(struct loop *loop);

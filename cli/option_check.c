@@ -71,8 +71,8 @@ static bool duration_without_interval(const struct command *command, const struc
 
 static bool count_without_interval(const struct command *command, const struct options *opts)
 {
-	return option_find(command, "interval", strlen("interval")) && opts->count &&
-	       !opts->interval_ns;
+	return option_find(command, "interval", strlen("interval")) &&
+	       !option_find(command, "max", strlen("max")) && opts->count && !opts->interval_ns;
 }
 
 /* Options that exclude or require each other; the first broken rule is reported. */

@@ -427,8 +427,8 @@ static void show_count(struct trace_view *view, const struct probe_trace_count *
 	struct output *out = view->out;
 
 	if (view->json) {
-		output_printf(out, "{\"type\":\"count\",\"count\":%llu",
-			      (unsigned long long)count->count);
+		json_head(out, "{\"type\":\"count\",\"time\":\"", view->wall_ns, NULL);
+		output_printf(out, ",\"count\":%llu", (unsigned long long)count->count);
 		json_probe_names(out, probe);
 		output_string(out, probe->nfields ? ",\"value\":" : "");
 		if (count->slot == HIT_UNKNOWN || (probe->texts && count->value))
@@ -481,7 +481,7 @@ static void show_histogram(struct trace_view *view, const struct traced_probe *p
 
 	snprintf(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
 	if (view->json) {
-		output_string(out, "{\"type\":\"histogram\"");
+		json_head(out, "{\"type\":\"histogram\",\"time\":\"", view->wall_ns, NULL);
 		json_probe_names(out, probe);
 		output_string(out, ",\"value\":");
 		json_text(out, field->name, field->name_len, false);

@@ -40,6 +40,8 @@ struct probe_trace {
 	struct probe_table table;
 	struct probe_trace_file *files;
 	size_t nfiles;
+	struct probe_trace_count *before;	/* at the last probe_trace_counts(), owned */
+	size_t nbefore;
 };
 
 static int probe_trace_maps(struct probe_trace *trace, uint32_t record_max, struct error *error)
@@ -377,17 +379,15 @@ static int count_compare(const void *pa, const void *pb)
 	return order ? order : strcmp(a->text, b->text);
 }
 
-ssize_t probe_trace_counts(const struct probe_trace *trace, struct probe_trace_count **counts)
+/* Read all counts to @counts, room for COUNTS_MAX, in any order. Return their number. */
+static size_t counts_read(const struct probe_trace *trace, struct probe_trace_count *counts)
 {
 	struct probe_hit_key keys[2];
-	size_t n = 0, kept = 0;
+	size_t n = 0;
 
-	*counts = calloc(COUNTS_MAX, sizeof(**counts));
-	if (!*counts)
-		return -ENOMEM;
 	/* No key is ever deleted, so their order does not change. */
 	while (n < COUNTS_MAX && !sys_map_next(trace->counts, n ? &keys[0] : NULL, &keys[1])) {
-		struct probe_trace_count *count = &(*counts)[n];
+		struct probe_trace_count *count = &counts[n];
 
 		keys[0] = keys[1];
 		if (keys[1].probe_id >= trace->table.count ||
@@ -399,17 +399,62 @@ ssize_t probe_trace_counts(const struct probe_trace *trace, struct probe_trace_c
 		memcpy(count->text, keys[1].text, PROBE_HIT_TEXT - 1);
 		n++;
 	}
-	qsort(*counts, n, sizeof(**counts), count_compare);
-	/* Merge the counts of probes that differ only in their ID. */
-	for (size_t i = 0; i < n; i++) {
-		struct probe_trace_count *count = &(*counts)[i];
+	return n;
+}
 
-		if (kept && !count_compare(&(*counts)[kept - 1], count))
-			(*counts)[kept - 1].count += count->count;
+/* Sort @counts and merge those of probes that differ only in their ID. Return how many are left. */
+static size_t counts_merge(struct probe_trace_count *counts, size_t n)
+{
+	size_t kept = 0;
+
+	qsort(counts, n, sizeof(*counts), count_compare);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !count_compare(&counts[kept - 1], &counts[i]))
+			counts[kept - 1].count += counts[i].count;
 		else
-			(*counts)[kept++] = *count;
+			counts[kept++] = counts[i];
 	}
-	return (ssize_t)kept;
+	return kept;
+}
+
+/* Subtract the counts in ->before, and keep those that are not 0. Return how many these are. */
+static size_t counts_since(const struct probe_trace *trace, struct probe_trace_count *counts,
+			   size_t n)
+{
+	size_t kept = 0, old = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct probe_trace_count count = counts[i];
+
+		/* None is ever removed, so each of ->before is in @counts. */
+		if (old < trace->nbefore && !count_compare(&count, &trace->before[old]))
+			count.count -= trace->before[old++].count;
+		if (count.count)
+			counts[kept++] = count;
+	}
+	return kept;
+}
+
+ssize_t probe_trace_counts(struct probe_trace *trace, struct probe_trace_count **counts)
+{
+	struct probe_trace_count *all;
+	size_t n, left;
+
+	*counts = calloc(COUNTS_MAX, sizeof(**counts));
+	if (!*counts)
+		return -ENOMEM;
+	n = counts_merge(*counts, counts_read(trace, *counts));
+	all = malloc((n + 1) * sizeof(*all));
+	if (!all) {
+		free(*counts);
+		return -ENOMEM;
+	}
+	memcpy(all, *counts, n * sizeof(*all));
+	left = counts_since(trace, *counts, n);
+	free(trace->before);
+	trace->before = all;
+	trace->nbefore = n;
+	return (ssize_t)left;
 }
 
 void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_summary *summary)
@@ -444,6 +489,7 @@ void probe_trace_close(struct probe_trace *trace)
 	}
 	free(trace->files);
 	probe_table_free(&trace->table);
+	free(trace->before);
 	runtime_close(&trace->rt);
 	free(trace);
 }

@@ -105,10 +105,10 @@ struct probe_trace_count {
 };
 
 /*
- * Store the counts in *@counts, sorted by probe and value without duplicates; the caller frees
- * them. Return their number or -ENOMEM.
+ * Store the counts since the last call in *@counts, sorted by probe and value without duplicates;
+ * the caller frees them. Return their number or -ENOMEM.
  */
-ssize_t probe_trace_counts(const struct probe_trace *trace, struct probe_trace_count **counts);
+ssize_t probe_trace_counts(struct probe_trace *trace, struct probe_trace_count **counts);
 
 /* Return whether two traced probes have the same name and are both entries or both returns. */
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b);

@@ -149,7 +149,7 @@ def test_intervals(postgres, stat):
         connection.pgconn.exec_(b"select 1")
         connection.pgconn.exec_(b"select 2")
         assert traced.wait() == 0
-    assert sum(one["count"] for one in traced.histograms) == 3
+    assert sum(one["count"] for one in traced.histograms) == 3 and all(one["time"] for one in traced.histograms)
     assert traced.summary["printed"] == 3, traced.said()
 
 

@@ -632,6 +632,25 @@ def test_histogram(trace, probed):
         "         2 -> 3          : 2        |**************************              |"], text.said()
 
 
+def test_intervals(trace, probed):
+    """Each has a time and the counts since the one before, and they add up."""
+    json = trace("--count", "-i", "0.2", probed.path, "probed:sites arg1", "probed:guarded", "--json")
+    hist = trace("--hist", "arg1", "-i", "0.2", "-n", "3", probed.path, "probed:number")
+    lines = probed()
+    json.wait_for(lambda tool: any("guarded" in line for line in tool.stdout.splitlines()), what="the first interval")
+    lines += probed()
+    json.ended()
+    assert hist.wait() == 0, hist.said()
+    counts = [one for one in json.objects() if one["type"] == "count"]
+    times = {one["time"] for one in counts if one["probe"] == "guarded"}
+    assert len(times) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", time) for time in times), json.said()
+    total = collections.Counter()
+    for one in counts:
+        total[str(one.get("value", "guarded"))] += one["count"]
+    assert total == collections.Counter([*said(lines, "sites"), *["guarded"] * 2]), json.said()
+    assert len(re.findall(r"^\d\d:\d\d:\d\d\.\d{3}$", hist.stdout, re.M)) == 3, hist.said()
+
+
 # --- ends
 
 def test_duration(trace, probed):
@@ -681,7 +700,8 @@ def test_disassembly(programs):
     (["PROBED", "sites (arg2)"], 1, "arg2: it has 1 argument"), (["PROBED", "sites retval"], 1, "retval: it is known when"),
     (["PROBED", "probed_add arg7"], 1, "only the first 6"), (["PROBED", "r:probed_add arg1"], 1, "arguments are gone"),
     (["PROBED", "--ret", "probed:sites"], 2, "does not return"), (["-l", "c", "memcpy"], 1, "IFUNC"),
-    (["-l", "c", "*"], 1, "too many probe sites"), (["PROBED", "--count", "-n", "1", "x"], 2, "-n: cannot be combined"),
+    (["-l", "c", "*"], 1, "too many probe sites"), (["PROBED", "--count", "-n", "1", "x"], 2, "-n: counts intervals"),
+    (["PROBED", "-i", "1", "x"], 2, "-i: requires --count or --hist"),
     (["PROBED", "--count", "sites arg1, pid"], 2, "allows only one value"),
     (["PROBED", "--hist", "arg1:s", "sites"], 2, "requires a number"),
     (["PROBED", "--hist", "arg1 +", "sites"], 2, "value missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
