@@ -45,6 +45,9 @@ static long (*const bpf_probe_read_kernel)(void *dst, __u32 size, const void *un
 static __u64 (*const bpf_get_current_task)(void) = (void *)BPF_FUNC_get_current_task;
 /* 3ca1032ab7ab (5.11) */
 static void *(*const bpf_get_current_task_btf)(void) = (void *)BPF_FUNC_get_current_task_btf;
+/* c195651e565a (4.18) */
+static long (*const bpf_get_stack)(void *ctx, void *buf, __u32 size, __u64 flags) =
+	(void *)BPF_FUNC_get_stack;
 /* dd6e10fbd9fb (5.15) */
 static void *(*const bpf_task_pt_regs)(void *task) = (void *)BPF_FUNC_task_pt_regs;
 /* @flags: BPF_F_CURRENT_CPU, or the number of a CPU */

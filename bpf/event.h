@@ -404,6 +404,7 @@ struct event_probe_hit {
 	__u32 probe_id;
 	__u32 pid, tid;		/* as seen from where the tool runs */
 	__u64 time_ns;		/* CLOCK_MONOTONIC */
+	__u64 latency_ns;	/* since the start; 0: none was requested */
 	__u64 unknown;		/* HIT_FIELD_UNKNOWN() of each value that could not be read */
 	char comm[16];
 	__u64 values[];
@@ -428,6 +429,30 @@ struct probe_hit_key {
 
 #define HIT_NULL	1	/* the string's address is 0 */
 #define HIT_UNREADABLE	2	/* its memory cannot be read */
+
+/* Constant histogram: what is counted by powers of two. */
+enum { HISTOGRAM_FIELD = 1, HISTOGRAM_LATENCY };	/* the first field; us */
+
+/* Map "starts": when the current call of a function, or the last start of a pair, was. */
+struct latency_key {
+	__u32 tid;		/* of the kernel */
+	__u32 pair;		/* number of the function; 0 for two probes */
+	__u64 frame;		/* stack pointer before the call; 0 for two probes */
+};
+
+struct latency_start {
+	__u64 ns;		/* CLOCK_MONOTONIC */
+	__u32 owner;
+	__u32 reserved;
+};
+
+/* The user stack of a hit follows its strings: its size in bytes or -errno, and addresses. */
+#define HIT_STACK_FRAMES	127
+
+struct event_stack {
+	__s64 bytes;
+	__u64 addresses[HIT_STACK_FRAMES];	/* the innermost first */
+};
 
 /* Map "pids" of trace: only this process, or also the children that execute the same program. */
 enum { WANTED_PROCESS = 1, WANTED_CHILDREN };
@@ -461,7 +486,9 @@ _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
-_Static_assert(sizeof(struct event_probe_hit) == 48, "no padding");
+_Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");
+_Static_assert(sizeof(struct latency_key) == 16, "no padding");
+_Static_assert(sizeof(struct latency_start) == 16, "no padding");
 _Static_assert(sizeof(struct probe_hit_key) == 80, "no padding");
 _Static_assert(sizeof(struct control) == 16, "no padding");
 

@@ -3,6 +3,7 @@
  * Any probe of any file: a hit is sent or counted, with the fields requested. The filter and the
  * fields are functions that the loader emits from the user's expressions.
  */
+#include "bpf/latency.h"
 #include "bpf/wanted.h"
 
 #define UNREAD		15	/* EXPRESSION_UNREAD of usdt/expression.h */
@@ -49,7 +50,9 @@ CONSTANT(fields);	/* number of fields */
 CONSTANT(texts);	/* bit n: field n is the address of a string */
 CONSTANT(text_size);	/* room for a string, a multiple of 8 */
 CONSTANT(record_size);
-CONSTANT(histogram);	/* count the first field by powers of two */
+CONSTANT(histogram);	/* count by powers of two, HISTOGRAM_… */
+CONSTANT(latency);	/* the hit ends a latency */
+CONSTANT(stack);	/* send the user stack */
 CONSTANT(is_signed);	/* the first field is signed */
 
 MAP(probe_hits);	/* hash: struct probe_hit_key → u64 */
@@ -84,7 +87,6 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 			lost(LOST_UNDECIDED);
 		return 0;
 	}
-	count(COUNT_STATEMENTS);
 	return id;
 }
 
@@ -128,15 +130,54 @@ INLINE void record_end(void *ctx, struct event_probe_hit *event, __u64 id)
 	wake(ctx);
 }
 
+PROGRAM(hit_start)
+{
+	__u64 v[VARIABLES];
+
+	if (hit_wanted(ctx, v))
+		latency_begin(ctx);
+	else
+		latency_skip(ctx);
+	return 0;
+}
+
+/* Forget the start of thread @tid, of two probes: another thread may get its ID. */
+INLINE void start_forget(__u32 tid)
+{
+	struct latency_key key = { .tid = tid };
+
+	latency_take(&key);
+}
+
+/* Raw tracepoint sched_process_exit */
+PROGRAM(start_exit)
+{
+	start_forget((__u32)bpf_get_current_pid_tgid());
+	return 0;
+}
+
+/* Raw tracepoint sched_process_exec(task, former TID): see thread_exec. */
+PROGRAM(start_exec)
+{
+	start_forget((__u32)bpf_get_current_pid_tgid());
+	start_forget((__u32)((const __u64 *)ctx)[1]);
+	return 0;
+}
+
 PROGRAM(hit_send)
 {
-	__u64 v[VARIABLES], id = hit_wanted(ctx, v), value;
+	__u64 latency = VALUE(latency) ? latency_end(ctx) : 0, v[VARIABLES], id, value;
 	struct event_probe_hit *event;
+	struct event_stack *stack;
 	struct event_head head;
 	char *at;
 
+	if (VALUE(latency) && !latency)
+		return 0;
+	id = hit_wanted(ctx, v);
 	if (!id)
 		return 0;
+	count(COUNT_STATEMENTS);
 	head = event_head(EVENT_HIT);
 	event = record_begin(head);
 	if (!event) {
@@ -147,6 +188,7 @@ PROGRAM(hit_send)
 	event->pid = id >> 32;
 	event->tid = id;
 	event->time_ns = bpf_ktime_get_ns();
+	event->latency_ns = latency;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	at = (char *)event + sizeof(*event) + VALUE(fields) * 8;
 	FIELD(0);
@@ -162,19 +204,26 @@ PROGRAM(hit_send)
 	FIELD(10);
 	FIELD(11);
 	event->unknown = v[UNREAD];
+	stack = (struct event_stack *)at;
+	if (VALUE(stack))
+		stack->bytes = bpf_get_stack(ctx, stack->addresses, sizeof(stack->addresses),
+					     BPF_F_USER_STACK);
 	record_end(ctx, event, id);
 	return 0;
 }
 
 PROGRAM(hit_count)
 {
-	__u64 v[VARIABLES], one = 1, *n;
+	__u64 latency = VALUE(latency) ? latency_end(ctx) : 0, v[VARIABLES], one = 1, *n;
 	struct probe_hit_key key = { .probe_id = VALUE(probe_id) };
 	__u32 owner;
 
-	if (!hit_wanted(ctx, v))
+	if ((VALUE(latency) && !latency) || !hit_wanted(ctx, v))
 		return 0;
-	if (VALUE(fields))
+	count(COUNT_STATEMENTS);
+	if (VALUE(histogram) == HISTOGRAM_LATENCY)
+		key.value = latency / 1000;
+	else if (VALUE(fields))
 		key.value = trace_field_0(v);
 	if (v[UNREAD] & HIT_FIELD_UNKNOWN(0)) {
 		key.slot = HIT_UNKNOWN;

@@ -17,6 +17,7 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/trace_print.h"
+#include "cli/trace_request.h"
 #include "db/engines.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -44,24 +45,6 @@ static void trace_report(struct trace *trace, const char *subject, const char *c
 	output_printf(err, ": %s; %s\n", cause, remedy);
 }
 
-/* Report @error in @word, the argument of @subject, and mark its position. Return EXIT_USAGE. */
-static int trace_refuse(struct trace *trace, const char *subject, const char *word,
-			const struct trace_error *error)
-{
-	struct output *err = &trace->loop.err;
-
-	output_string(err, "dbslower: ");
-	output_string(err, subject);
-	output_string(err, ": ");
-	output_string(err, error->why);
-	output_string(err, "\n  ");
-	escape_terminal(err, word, strlen(word), false);
-	output_string(err, "\n  ");
-	output_spaces(err, escape_width(word, error->at));
-	output_string(err, "^\n");
-	return EXIT_USAGE;
-}
-
 /* Report @error, which is cleared. The remedies for servers are replaced by those for any file. */
 static int trace_failed(struct trace *trace, struct error *error)
 {
@@ -82,77 +65,6 @@ static int trace_failed(struct trace *trace, struct error *error)
 	}
 	error_clear(error);
 	return EXIT_FAILED;
-}
-
-/* Apply the options that concern all probes: --ret, --hist, --count, --args. */
-static int trace_apply(struct trace *trace, struct trace_spec *spec, const char *word)
-{
-	const struct options *options = &trace->loop.options;
-	struct trace_error error = { "--ret requires a function: a USDT probe does not return", 0 };
-	int err;
-
-	if (options->on_return && (spec->request.kind == REQUEST_USDT || spec->request.provider))
-		return trace_refuse(trace, "PROBE", word, &error);
-	if (options->on_return)
-		spec->request.kind = REQUEST_RETURN;
-	spec->request.registers = options->registers;
-	if (options->histogram) {
-		err = trace_field_parse(&spec->fields[0], options->histogram, &error);
-		if (err)
-			return trace_refuse(trace, "--hist", options->histogram, &error);
-		trace_spec_fields(spec, 1);
-		error.why = "a histogram requires a number, not a string";
-		if (spec->request.texts)
-			return trace_refuse(trace, "--hist", options->histogram, &error);
-	} else if (options->count_hits && spec->request.nfields > 1) {
-		error.why = "--count allows only one value";
-		error.at = (size_t)(spec->fields[1].name - word);
-		return trace_refuse(trace, "PROBE", word, &error);
-	}
-	return EXIT_OK;
-}
-
-/* Return whether hits are counted, not printed. */
-static bool trace_counts(const struct options *options)
-{
-	return options->count_hits || options->histogram;
-}
-
-static int trace_words(struct trace *trace)
-{
-	const struct options *options = &trace->loop.options;
-	bool files = options->path_count || options->pid_count;
-	int status = EXIT_OK;
-
-	if (!options->word_count) {
-		output_string(&trace->loop.err,
-			      "dbslower: PROBE: missing; specify PROVIDER:PROBE or a function; "
-			      "dbslower list PATH prints the USDT probes of a file\n");
-		return EXIT_USAGE;
-	}
-	if (options->count && !options->interval_ns && trace_counts(options)) {
-		output_string(&trace->loop.err,
-			      "dbslower: -n: counts intervals with --count or --hist, which print "
-			      "no hits; specify -i SECONDS, or use -d\n");
-		return EXIT_USAGE;
-	}
-	if (options->interval_ns && !trace_counts(options)) {
-		output_string(&trace->loop.err,
-			      "dbslower: -i: requires --count or --hist; hits are printed as they "
-			      "occur\n");
-		return EXIT_USAGE;
-	}
-	for (unsigned int i = 0; status == EXIT_OK && i < options->word_count; i++) {
-		const char *word = options->words[i];
-		struct trace_error error;
-		int err = trace_spec_parse(&trace->specs[i], word, files, &error);
-
-		if (err == -ENOMEM)
-			return message_no_memory();
-		status = err ? trace_refuse(trace, "PROBE", word, &error) :
-			       trace_apply(trace, &trace->specs[i], word);
-	}
-	return status;
 }
 
 /* Add the files called @name, or report that there are none. */
@@ -321,8 +233,10 @@ static int trace_open(struct trace *trace)
 	const struct options *options = &trace->loop.options;
 	struct probe_trace_config config = {
 		.pids = options->pids, .npids = options->pid_count,
-		.mode = options->histogram ? REQUEST_HISTOGRAM :
+		.mode = trace_request_by_latency(options) ? REQUEST_LATENCIES :
+			options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
+		.latency = options->latency, .pair = options->latency && options->word_count == 2,
 		.text_bytes = options->text_bytes, .denied = options->denied,
 		.is_program = engine_is_executable, .stopped = loop_interrupted,
 		.error = banner_error, .arg = trace, .hit = trace_hit, .skipped = trace_skipped,
@@ -423,7 +337,7 @@ static int trace_tick(struct loop *loop)
 
 static int trace_finish(struct loop *loop, int *err)
 {
-	if (!loop->done && trace_counts(&loop->options))
+	if (!loop->done && trace_request_counts(&loop->options))
 		*err = trace_show((struct trace *)loop);
 	return EXIT_OK;
 }
@@ -436,7 +350,7 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 	probe_trace_summary(trace->probes, &probes);
 	*summary = (struct summary){
 		.statements = probes.probes,
-		.printed = trace_counts(&loop->options) ? trace->counted : loop->counted,
+		.printed = trace_request_counts(&loop->options) ? trace->counted : loop->counted,
 		.ring_full = probes.ring_full, .table_full = probes.table_full,
 		.text_unreadable = trace->unreadable, .text_truncated = trace->cut,
 		.value_unreadable = trace->unreadable_values, .undecided = probes.undecided,
@@ -454,11 +368,12 @@ static const struct loop_ops trace_ops = {
 static int trace_run(struct trace *trace)
 {
 	const struct options *options = &trace->loop.options;
-	int status = trace_words(trace);
+	int status = trace_request_read(&trace->loop, trace->specs);
 
 	trace->view = (struct trace_view){
 		.out = &trace->loop.out, .specs = trace->specs, .json = options->json,
-		.wall = options->wall, .start_ns = trace->loop.start_ns,
+		.wall = options->wall, .latency = options->latency,
+		.start_ns = trace->loop.start_ns,
 	};
 	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))
 		status = message_no_memory();
@@ -493,7 +408,7 @@ static int cmd_trace(const struct command *command, int argc, char *argv[])
 
 static const struct option_row option_pid_trace = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
-	.help = "only these processes; for a main process, its children",
+	.help = "only these processes, and children of main ones",
 	.accepts = "expected a number from 1 to 4194304; separate several by commas, or repeat -p",
 	.set = option_set_pid, .complete = option_complete_pids,
 };
@@ -527,8 +442,14 @@ static const struct option_row option_count_hits = {
 static const struct option_row option_hist = {
 	.name = "hist", .arg = "VALUE",
 	.help = "print only a histogram of this value",
-	.accepts = "expected a value such as arg1 or (int)retval",
+	.accepts = "expected a value such as arg1 or (int)retval, or latency",
 	.set = option_set_histogram,
+};
+
+static const struct option_row option_latency = {
+	.name = "latency",
+	.help = "print the time to the return, or to a second probe",
+	.member = offsetof(struct options, latency),
 };
 
 static const struct option_row option_text_strings = {
@@ -546,9 +467,10 @@ static const struct option_row option_wall_trace = {
 
 static const struct option_row *const trace_options[] = {
 	&option_lib, &option_pid_trace, &option_duration, &option_interval, &option_max,
-	&option_ret, &option_args, &option_count_hits, &option_hist, &option_text_strings,
-	&option_wall_trace, &option_json, &option_strict, &option_keep_privileges, &option_force,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_ret, &option_args, &option_count_hits, &option_hist, &option_latency,
+	&option_text_strings, &option_wall_trace, &option_json, &option_strict,
+	&option_keep_privileges, &option_force, &option_dump_bpf, &option_verbose, &option_help,
+	&option_version, NULL
 };
 
 const struct command command_trace = {
@@ -572,6 +494,7 @@ const struct command command_trace = {
 	"  dbslower trace --ret /bin/bash 'readline \"%s\", retval'\n"
 	"  dbslower trace --count 'c:getenv arg1:s'  counts by the first argument\n"
 	"  dbslower trace --hist arg3 -d 10 c:write  histogram of the third argument\n"
+	"  dbslower trace --hist latency c:fsync     histogram of the calls' durations\n"
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_PROBES,
 	.text_bytes = 256,

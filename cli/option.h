@@ -60,7 +60,7 @@ struct options {
 	uint64_t lines;			/* of a table; 0: as many as fit */
 	bool batch;			/* not interactive, also on a terminal */
 	bool delta;			/* counts of each interval, not since the start */
-	bool on_return, count_hits;
+	bool on_return, count_hits, latency, stacks;
 	const char *histogram;		/* the value to count by; NULL: none */
 	unsigned int registers;		/* of functions, so many arguments */
 	uint32_t denied;		/* features not to be used, by --force */

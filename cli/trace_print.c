@@ -16,6 +16,7 @@
 /* Numbers beyond these limits are shown as addresses, in hexadecimal. */
 #define SMALL		0xffffffffull
 #define SMALL_NEGATIVE	(-65536)
+#define LATENCY_WIDTH	12
 
 int trace_view_init(struct trace_view *view, uint32_t text_bytes)
 {
@@ -287,6 +288,16 @@ static void show_time(const struct trace_view *view, const struct probe_hit *hit
 	output_spaces(view->out, len < 15 ? 16 - len : 1);
 }
 
+static void show_latency(struct output *out, uint64_t ns)
+{
+	char buf[OUTPUT_NUMBER];
+	size_t len = output_format(buf, ns, 3);
+
+	output_spaces(out, len < LATENCY_WIDTH ? LATENCY_WIDTH - len : 0);
+	output_bytes(out, buf, len);
+	output_char(out, ' ');
+}
+
 static void show_id(struct output *out, uint32_t id)
 {
 	char buf[OUTPUT_NUMBER];
@@ -307,9 +318,13 @@ static void show_name(struct output *out, const char *name, size_t width)
 
 void trace_show_header(struct trace_view *view)
 {
-	if (!view->json)
-		output_printf(view->out, "%-15s %-7s %-7s %-15s %-16s %s\n",
-			      view->wall ? "TIME" : "TIME(s)", "PID", "TID", "COMM", "FUNC", "-");
+	if (view->json)
+		return;
+	output_printf(view->out, "%-15s %-7s %-7s %-15s ", view->wall ? "TIME" : "TIME(s)", "PID",
+		      "TID", "COMM");
+	if (view->latency)
+		output_printf(view->out, "%*s ", LATENCY_WIDTH, "LAT(us)");
+	output_printf(view->out, "%-16s %s\n", "FUNC", "-");
 }
 
 /* Append a number in JSON, which has neither hexadecimal numbers nor NaN. */
@@ -364,6 +379,10 @@ static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 	output_u64(out, hit->tid);
 	json_string(out, ",\"comm\":\"", hit->comm);
 	json_probe_names(out, probe);
+	if (view->latency) {
+		output_string(out, ",\"latency_ms\":");
+		output_fixed(out, hit->latency_ns, 6);
+	}
 	output_string(out, ",\"args\":[");
 	for (unsigned int i = 0; i < probe->nfields; i++) {
 		const struct probe_hit_text *text = &hit->texts[i];
@@ -399,6 +418,8 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 	show_id(out, hit->tid);
 	show_name(out, hit->comm, 15);
 	output_char(out, ' ');
+	if (view->latency)
+		show_latency(out, hit->latency_ns);
 	show_name(out, hit->probe->name, view->len ? 16 : 0);
 	if (view->len) {
 		output_char(out, ' ');

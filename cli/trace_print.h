@@ -10,7 +10,7 @@
 struct trace_view {
 	struct output *out;
 	const struct trace_spec *specs;	/* by the number of the probe request */
-	bool json, wall;
+	bool json, wall, latency;
 	uint64_t start_ns;		/* time zero, CLOCK_MONOTONIC */
 	uint64_t wall_ns;		/* of counts, CLOCK_REALTIME */
 	char *text;			/* owned: buffer of the message that is being formatted */

@@ -8,49 +8,10 @@
 #include "bpf/event.h"
 #include "host/arch.h"
 #include "host/elf_map.h"
-#include "sql/glob.h"
-#include "usdt/emit.h"
 #include "usdt/fmt.h"
-#include "usdt/probe.h"
-#include "usdt/site.h"
 
-#define NUMBERS		9
-#define VALUES_MAX	(RUNTIME_VALUES + NUMBERS + EXPRESSION_VARIABLES + 1 + REQUEST_FIELDS)
-#define SKIPPED_MAX	2048
 /* The type of a value in a register is unknown: treat it as a signed long. */
 #define FUNCTION_SIGNED_MASK	UINT32_MAX
-
-/* A place for a breakpoint. Everything is borrowed. */
-struct request_site {
-	const char *provider, *name;	/* provider NULL: a function */
-	const char *args;		/* specs of a USDT site */
-	uint64_t vaddr;
-	struct uprobe_site uprobe;
-};
-
-/* State of searching one file for the probes of one request. */
-struct request_ctx {
-	const struct probe_request *request;
-	uint32_t number;
-	const struct elf *elf;
-	const char *path;
-	const struct probe_request_config *config;
-	struct uprobe_set *set;
-	struct error *error;
-	bool on_return;
-	unsigned int skipped;
-	/* Of the current site: */
-	struct spec specs[EXPRESSION_PID];	/* by variable */
-	unsigned int nargs;
-	struct expression_site variables;
-	struct traced_probe probe;
-	struct object_value values[VALUES_MAX];
-	size_t nvalues;
-	struct bpf_insn args[EXPRESSION_PID][EMIT_INSNS_MAX];
-	struct bpf_insn filter[EXPRESSION_INSNS_MAX];
-	struct bpf_insn fields[REQUEST_FIELDS][EXPRESSION_INSNS_MAX];
-	struct bpf_insn linked[OBJECT_INSNS_MAX];
-};
 
 static const char *const arg_names[EXPRESSION_PID] = {
 	"arg_1", "arg_2", "arg_3", "arg_4", "arg_5", "arg_6", "arg_7", "arg_8", "arg_9", "arg_10",
@@ -73,9 +34,11 @@ void probe_table_free(struct probe_table *table)
 	*table = (struct probe_table){ 0 };
 }
 
-uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size)
+uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size,
+				   bool stack)
 {
-	uint32_t size = (uint32_t)sizeof(struct event_probe_hit) + nfields * 8;
+	uint32_t size = (uint32_t)sizeof(struct event_probe_hit) + nfields * 8 +
+			(stack ? (uint32_t)sizeof(struct event_stack) : 0);
 
 	for (; texts; texts &= texts - 1)
 		size += 8 + text_size;
@@ -84,8 +47,7 @@ uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_
 
 static const char only_shown[] = "a floating-point number can only be shown";
 
-/* Store in the error that @site cannot be traced because @what ("arg1", may be "") has @why. */
-static int request_refuse(struct request_ctx *ctx, const struct request_site *site,
+int request_refuse(struct request_ctx *ctx, const struct request_site *site,
 			  const char *what, const char *why)
 {
 	char subject[256], detail[128];
@@ -264,6 +226,23 @@ static int request_field(struct request_ctx *ctx, const struct request_site *sit
 	return 0;
 }
 
+/* Return whether the current site is the start of a latency. */
+static bool request_is_start(const struct request_ctx *ctx)
+{
+	return ctx->request->latency == LATENCY_START ||
+	       (ctx->request->latency == LATENCY_CALL && !ctx->on_return);
+}
+
+/* Return the filter of the current site: of a call, at its return if it uses the return value. */
+static const struct expression *request_site_filter(const struct request_ctx *ctx)
+{
+	const struct expression *filter = ctx->request->filter;
+
+	if (!filter || ctx->request->latency != LATENCY_CALL)
+		return filter;
+	return ctx->on_return == (filter->uses >> EXPRESSION_RETVAL & 1) ? filter : NULL;
+}
+
 /* Return the number of fields of a request that names none. */
 static unsigned int request_count_all(const struct request_ctx *ctx,
 				      const struct request_site *site)
@@ -279,8 +258,11 @@ static unsigned int request_count_all(const struct request_ctx *ctx,
 static uint32_t request_uses(const struct request_ctx *ctx)
 {
 	const struct probe_request *request = ctx->request;
-	uint32_t uses = request->filter ? request->filter->uses : 0;
+	const struct expression *filter = request_site_filter(ctx);
+	uint32_t uses = filter ? filter->uses : 0;
 
+	if (request_is_start(ctx))
+		return uses;
 	for (unsigned int i = 0; i < request->nfields; i++)
 		uses |= request->fields[i]->uses;
 	if (request->all && ctx->on_return)
@@ -296,7 +278,7 @@ static uint32_t request_uses(const struct request_ctx *ctx)
  */
 static int request_filter(struct request_ctx *ctx, const struct request_site *site)
 {
-	const struct expression *filter = ctx->request->filter;
+	const struct expression *filter = request_site_filter(ctx);
 	int n;
 
 	if (!filter) {
@@ -377,48 +359,89 @@ static int request_probe_id(struct request_ctx *ctx, const struct request_site *
 	return (int)all->count++;
 }
 
+/* Set the values that find the start of a latency; @id: the probe that ends it. */
+static void request_latency(struct request_ctx *ctx, int id)
+{
+	static const char text[] = "8@" HOST_STACK_REGISTER;
+	struct emit_target target = { .machine = ctx->elf->machine };
+	bool call = ctx->request->latency == LATENCY_CALL;
+	enum spec_reason reason;
+	struct spec spec;
+	int n = 0;
+
+	if (call && !spec_parse(ctx->elf->machine, true, text, strlen(text), &spec))
+		n = spec_emit(&spec, &target, ctx->frame, EMIT_INSNS_MAX, &reason);
+	request_set_code(ctx, "arg_frame", n > 0 ? ctx->frame : constant_0,
+			 n > 0 ? (uint32_t)n : 2);
+	request_set_number(ctx, "constant_latency_pair", call ? (uint64_t)id : 0);
+	request_set_number(ctx, "constant_frame_bytes",
+			   call && ctx->on_return ? HOST_RETURN_BYTES : 0);
+	request_set_number(ctx, "constant_latency",
+			   ctx->request->latency != LATENCY_NONE && !request_is_start(ctx));
+}
+
 /* Set the constants of @site and link its program. Return its number of instructions or -errno. */
 static int request_link(struct request_ctx *ctx, const struct request_site *site, int id)
 {
 	const struct probe_request_config *config = ctx->config;
 	const struct traced_probe *s = &ctx->probe;
-	const char *program = config->mode == REQUEST_SEND ? "hit_send" : "hit_count", *culprit;
+	const char *culprit;
 	int n;
+
+	request_latency(ctx, id);
 
 	request_set_number(ctx, "constant_probe_id", (uint64_t)id);
 	request_set_number(ctx, "constant_fields", s->nfields);
 	request_set_number(ctx, "constant_texts", s->texts);
 	request_set_number(ctx, "constant_text_size", config->text_size);
 	request_set_number(ctx, "constant_record_size",
-			   probe_request_record_size(s->nfields, s->texts, config->text_size));
-	request_set_number(ctx, "constant_histogram", config->mode == REQUEST_HISTOGRAM);
+			   probe_request_record_size(s->nfields, s->texts, config->text_size,
+						     config->stacks));
+	request_set_number(ctx, "constant_histogram",
+			   config->mode == REQUEST_HISTOGRAM ? HISTOGRAM_FIELD :
+			   config->mode == REQUEST_LATENCIES ? HISTOGRAM_LATENCY : 0);
+	request_set_number(ctx, "constant_stack", config->stacks);
 	request_set_number(ctx, "constant_is_signed", s->nfields && s->fields[0].is_signed);
-	n = object_link(&config->runtime->objects[0], program, ctx->values, ctx->nvalues,
-			ctx->linked,
-			&culprit);
+	n = object_link(&config->runtime->objects[0], ctx->program, ctx->values, ctx->nvalues,
+			ctx->linked, &culprit);
 	if (n == -ENOSPC)
 		return request_refuse(ctx, site, "", "the filter and the values are too long");
-	return n < 0 ? error_set(ctx->error, ERROR_LINK, n, culprit, program) : n;
+	return n < 0 ? error_set(ctx->error, ERROR_LINK, n, culprit, ctx->program) : n;
 }
 
-/* Add @site with its program to the set. Return 0, or -errno and the cause in ctx->error. */
-static int request_add_site(struct request_ctx *ctx, const struct request_site *site)
+/* Describe the probe of the current site. */
+static void request_describe(struct request_ctx *ctx, const struct request_site *site)
 {
-	const struct probe_request_config *config = ctx->config;
-	struct uprobe_site uprobe = site->uprobe;
-	uint32_t uses;
-	int err = 0, id, n;
+	const struct probe_request *request = ctx->request;
 
-	if (ctx->set->nsites == REQUEST_SITES_MAX)
-		return error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probe sites", ctx->path);
 	memset(ctx->specs, 0, sizeof(ctx->specs));
 	request_specs(ctx, site);
 	memset(&ctx->probe, 0, sizeof(ctx->probe));
 	ctx->probe.request = ctx->number;
 	ctx->probe.on_return = ctx->on_return;
-	ctx->probe.nfields = ctx->request->all ? request_count_all(ctx, site) :
-						 ctx->request->nfields;
-	ctx->probe.texts = ctx->request->texts;
+	ctx->program = request_is_start(ctx) ? "hit_start" :
+		       ctx->config->mode == REQUEST_SEND ? "hit_send" : "hit_count";
+	if (request_is_start(ctx))
+		return;
+	ctx->probe.nfields = request->all ? request_count_all(ctx, site) : request->nfields;
+	ctx->probe.texts = request->texts;
+}
+
+/*
+ * Add @site with its program to the set, as a start for the latencies of probe @id, or if that is
+ * negative for a probe of its own. Return the ID of the probe, or -errno and the cause in
+ * ctx->error.
+ */
+static int request_add_one(struct request_ctx *ctx, const struct request_site *site, int id)
+{
+	const struct probe_request_config *config = ctx->config;
+	struct uprobe_site uprobe = site->uprobe;
+	uint32_t uses;
+	int err = 0, n;
+
+	if (ctx->set->nsites == REQUEST_SITES_MAX)
+		return error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probe sites", ctx->path);
+	request_describe(ctx, site);
 	ctx->nvalues = config->runtime->nvalues;
 	memcpy(ctx->values, config->runtime->values, ctx->nvalues * sizeof(*ctx->values));
 	uses = request_uses(ctx);
@@ -431,170 +454,23 @@ static int request_add_site(struct request_ctx *ctx, const struct request_site *
 	if (err)
 		return err;
 	uprobe.on_return = ctx->on_return;
-	id = request_probe_id(ctx, site);
+	id = id < 0 ? request_probe_id(ctx, site) : id;
 	n = id < 0 ? id : request_link(ctx, site, id);
 	if (n >= 0)
-		n = uprobe_set_add(ctx->set, config->mode == REQUEST_SEND ? "hit_send" :
-				   "hit_count",
-				   ctx->linked, (uint32_t)n, &uprobe);
+		n = uprobe_set_add(ctx->set, ctx->program, ctx->linked, (uint32_t)n, &uprobe);
 	if (n == -ENOMEM)
 		return error_set(ctx->error, ERROR_MEMORY, n, NULL, NULL);
-	return n < 0 ? n : 0;
+	return n < 0 ? n : id;
 }
 
-/* Add the @count sites of a USDT probe. Return as request_add_site(). */
-static int request_add_probe(struct request_ctx *ctx, const struct probe_site *sites, size_t count)
+int request_add_site(struct request_ctx *ctx, const struct request_site *site)
 {
-	int err = 0;
+	int id = request_add_one(ctx, site, -1);
 
-	for (size_t i = 0; !err && i < count; i++) {
-		const struct usdt_site *note = &sites[i].site;
-		struct request_site site = {
-			note->provider, note->name, note->args, note->vaddr,
-			{ .offset = note->offset, .semaphore = note->semaphore_offset,
-			  .semaphore_vaddr = note->semaphore_vaddr },
-		};
-		const char *refusal = site_refusal(ctx->elf, note);
-
-		err = refusal ? request_refuse(ctx, &site, "", refusal) :
-				request_add_site(ctx, &site);
+	if (id >= 0 && ctx->request->latency == LATENCY_CALL) {
+		ctx->on_return = false;
+		id = request_add_one(ctx, site, id);
+		ctx->on_return = true;
 	}
-	return err;
-}
-
-static bool request_matches(const struct probe_request *request, const struct usdt_site *probe)
-{
-	return (!request->provider || glob_match(request->provider, probe->provider)) &&
-	       glob_match(request->name, probe->name);
-}
-
-/*
- * Return whether to skip a probe that failed: a pattern matches only the probes that can be traced
- * as requested. Report it and cut the set back to @ngroups and @nsites.
- */
-static bool request_skip(struct request_ctx *ctx, uint32_t ngroups, uint32_t nsites)
-{
-	if (ctx->error->kind != ERROR_PROBE || !glob_is_pattern(ctx->request->name))
-		return false;
-	/* A site of a malicious file takes milliseconds. */
-	if (ctx->skipped++ == SKIPPED_MAX) {
-		error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probes that cannot be traced",
-			  ctx->path);
-		return false;
-	}
-	uprobe_set_cut(ctx->set, ngroups, nsites);
-	ctx->config->skipped(ctx->config->arg, ctx->error);
-	error_clear(ctx->error);
-	return true;
-}
-
-/* Add the USDT probes that match. Return their number or -errno. */
-static int request_add_probes(struct request_ctx *ctx)
-{
-	struct probe_list list;
-	uint32_t ngroups, nsites;
-	int found = 0, err = probe_list_read(ctx->elf, &list);
-
-	if (err == -ENOMEM)
-		return error_set(ctx->error, ERROR_MEMORY, err, NULL, NULL);
-	for (size_t i = 0, end; !err && i < list.count; i = end) {
-		end = probe_list_end(&list, i);
-		if (!request_matches(ctx->request, &list.sites[i].site))
-			continue;
-		ngroups = ctx->set->ngroups;
-		nsites = ctx->set->nsites;
-		err = request_add_probe(ctx, &list.sites[i], end - i);
-		if (err && request_skip(ctx, ngroups, nsites))
-			err = 0;
-		else
-			found++;
-	}
-	probe_list_free(&list);
-	return err && err != -ENOENT ? err : found;
-}
-
-/* Return whether a site from @first on is at @offset: a function may have several names. */
-static bool request_has_site(const struct request_ctx *ctx, uint32_t first, uint64_t offset)
-{
-	for (uint32_t i = first; i < ctx->set->nsites; i++)
-		if (ctx->set->sites[i].offset == offset)
-			return true;
-	return false;
-}
-
-/* Add the function @symbol if it matches. Return 1 if it was added, 0, or -errno. */
-static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
-			      const struct elf_symbol *symbol)
-{
-	struct request_site site = { .name = symbol->name };
-
-	if (!symbol->shndx || !glob_match(ctx->request->name, symbol->name))
-		return 0;
-	/* An IFUNC symbol has the address of its resolver. */
-	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(ctx->request->name))
-		return request_refuse(ctx, &site, "",
-				      "it is chosen at run time from several (IFUNC)");
-	if (symbol->type != STT_FUNC || !elf_vaddr_has_flags(ctx->elf, symbol->value, PF_X))
-		return 0;
-	site.vaddr = site_function(ctx->elf, symbol->value);
-	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
-	    request_has_site(ctx, first, site.uprobe.offset))
-		return 0;
-	if (!request_add_site(ctx, &site))
-		return 1;
-	return request_skip(ctx, ctx->set->ngroups, ctx->set->nsites) ? 0 : -EINVAL;
-}
-
-/* Add the functions that match, those with several names once. Return their number or -errno. */
-static int request_add_functions(struct request_ctx *ctx)
-{
-	const struct {
-		const struct elf *elf;
-		uint32_t type;
-	} tables[] = { { ctx->elf, SHT_DYNSYM }, { ctx->elf, SHT_SYMTAB },
-		       { ctx->config->debug, SHT_SYMTAB } };
-	uint32_t first = ctx->set->nsites;
-	struct elf_symbol_iter iter;
-	struct elf_symbol symbol;
-	int found = 0, n;
-
-	for (size_t i = 0; i < 3; i++) {
-		if (!tables[i].elf || elf_symbols(tables[i].elf, tables[i].type, &iter))
-			continue;
-		while (elf_symbol_next(&iter, &symbol)) {
-			n = request_add_symbol(ctx, first, &symbol);
-			if (n < 0)
-				return ctx->error->code;
-			found += n;
-		}
-	}
-	return found;
-}
-
-int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
-		       const struct probe_request_config *config, struct uprobe_set *set,
-		       struct error *error)
-{
-	struct request_ctx *ctx;
-	int found = 0;
-
-	if (elf->machine != (elf->is64 ? HOST_ELF_MACHINE : HOST_ELF_COMPAT))
-		return error_set(error, ERROR_MACHINE, -ENOEXEC, config->path, NULL);
-	ctx = calloc(1, sizeof(*ctx));
-	if (!ctx)
-		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	ctx->request = request;
-	ctx->number = number;
-	ctx->elf = elf;
-	ctx->path = config->path;
-	ctx->config = config;
-	ctx->error = error;
-	ctx->on_return = request->kind == REQUEST_RETURN;
-	ctx->set = set;
-	if (request->kind == REQUEST_ANY || request->kind == REQUEST_USDT)
-		found = request_add_probes(ctx);
-	if (!found && request->kind != REQUEST_USDT && !request->provider)
-		found = request_add_functions(ctx);
-	free(ctx);
-	return found;
+	return id < 0 ? id : 0;
 }

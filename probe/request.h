@@ -8,11 +8,17 @@
 
 #include "loader/runtime.h"
 #include "usdt/elf.h"
+#include "usdt/emit.h"
 #include "usdt/expression.h"
 
 #define REQUEST_FIELDS	12
 #define REQUEST_REGISTERS	6	/* arguments of a function that are read from registers */
 #define REQUEST_SITES_MAX	512	/* of a file */
+
+/* Values that the program of a site is linked with: what the loader has, and those of the site. */
+#define REQUEST_NUMBERS	13
+#define REQUEST_VALUES	(RUNTIME_VALUES + REQUEST_NUMBERS + EXPRESSION_VARIABLES + 2 + \
+			 REQUEST_FIELDS)
 
 enum probe_request_kind {
 	REQUEST_ANY,		/* USDT probes of that name; functions if there are none */
@@ -21,9 +27,18 @@ enum probe_request_kind {
 	REQUEST_RETURN,		/* returns of a function */
 };
 
+/* The latencies that are measured. */
+enum probe_request_latency {
+	LATENCY_NONE,
+	LATENCY_CALL,		/* of the calls of functions, REQUEST_RETURN */
+	LATENCY_START,		/* from hits of this request .. */
+	LATENCY_END,		/* .. to those of another one */
+};
+
 /* A request. Everything is borrowed. */
 struct probe_request {
 	enum probe_request_kind kind;
+	enum probe_request_latency latency;
 	const char *provider, *name;	/* names or globs; provider NULL: any */
 	const struct expression *filter;	/* NULL: every hit */
 	const struct expression *fields[REQUEST_FIELDS];
@@ -67,6 +82,7 @@ enum probe_request_mode {
 	REQUEST_SEND,			/* send each hit */
 	REQUEST_COUNT,			/* count hits, by the first field if there is one */
 	REQUEST_HISTOGRAM,		/* count hits by the first field's power of two */
+	REQUEST_LATENCIES,		/* count hits by the latency's, in us */
 };
 
 /* Parameters of searching a file. Everything is borrowed. */
@@ -76,27 +92,65 @@ struct probe_request_config {
 	const struct elf *debug;	/* its debug file, which has its symbols; or NULL */
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* bytes for a text in a record, a multiple of 8 */
+	bool stacks;			/* send user stacks */
 	struct probe_table *table;	/* new probes are added to it */
 	/* Called for a probe that matches a pattern but cannot be traced, with the cause. */
 	void (*skipped)(void *arg, const struct error *error);
 	void *arg;
 };
 
-/*
- * Add the sites of @elf that @request, with index @number, matches to @set. Return the number of
- * probes that match, or -errno and the cause in @error.
- */
-int probe_request_file(const struct probe_request *request, uint32_t number, const struct elf *elf,
-		       const struct probe_request_config *config, struct uprobe_set *set,
-		       struct error *error);
-
 /* Free the entries and reset the table to empty. */
 void probe_table_free(struct probe_table *table);
 
 /*
- * Return the size in bytes of a record with @nfields fields and a text of @text_size bytes for each
- * bit in @texts.
+ * Return the size in bytes of a record with @nfields fields, a text of @text_size bytes for each
+ * bit in @texts and, with @stack, a struct event_stack.
  */
-uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size);
+uint32_t probe_request_record_size(unsigned int nfields, uint32_t texts, uint32_t text_size,
+				   bool stack);
+
+/* A place for a breakpoint. Everything is borrowed. */
+struct request_site {
+	const char *provider, *name;	/* provider NULL: a function */
+	const char *args;		/* specs of a USDT site */
+	uint64_t vaddr;
+	struct uprobe_site uprobe;
+};
+
+/* State of searching one file for the probes of one request. Pointers are borrowed. */
+struct request_ctx {
+	const struct probe_request *request;
+	uint32_t number;
+	const struct elf *elf;
+	const char *path;
+	const struct probe_request_config *config;
+	struct uprobe_set *set;
+	struct error *error;
+	const char *program;
+	bool on_return;
+	unsigned int skipped;
+	/* Of the current site: */
+	struct spec specs[EXPRESSION_PID];	/* by variable */
+	unsigned int nargs;
+	struct expression_site variables;
+	struct traced_probe probe;
+	struct object_value values[REQUEST_VALUES];
+	size_t nvalues;
+	struct bpf_insn args[EXPRESSION_PID][EMIT_INSNS_MAX];
+	struct bpf_insn frame[EMIT_INSNS_MAX];
+	struct bpf_insn filter[EXPRESSION_INSNS_MAX];
+	struct bpf_insn fields[REQUEST_FIELDS][EXPRESSION_INSNS_MAX];
+	struct bpf_insn linked[OBJECT_INSNS_MAX];
+};
+
+/* Store in the error that @site cannot be traced because @what ("arg1", may be "") has @why. */
+int request_refuse(struct request_ctx *ctx, const struct request_site *site, const char *what,
+		   const char *why);
+
+/*
+ * Add @site with its program to the set, of a call both ends. Return 0, or -errno and the cause in
+ * ctx->error.
+ */
+int request_add_site(struct request_ctx *ctx, const struct request_site *site);
 
 #endif

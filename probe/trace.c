@@ -16,11 +16,13 @@
 #include "host/pid_namespace.h"
 #include "host/process.h"
 #include "loader/runtime.h"
+#include "probe/search.h"
 #include "probe/wanted.h"
 #include "usdt/elf_symbol.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define COUNTS_MAX	65536
+#define STARTS_MAX	65536
 #define PERCPU_MAX	32768u		/* of a per-CPU element in bytes: PCPU_MIN_UNIT_SIZE */
 
 struct probe_trace_file {
@@ -50,6 +52,9 @@ static int probe_trace_maps(struct probe_trace *trace, uint32_t record_max, stru
 		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, WANTED_PIDS, 0 },
 		{ "probe_hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
 		  trace->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX, RUNTIME_ALLOC },
+		{ "starts", BPF_MAP_TYPE_HASH, sizeof(struct latency_key),
+		  sizeof(struct latency_start), trace->config.latency ? STARTS_MAX : 1,
+		  RUNTIME_ALLOC },
 		{ "record", BPF_MAP_TYPE_PERCPU_ARRAY, 4,
 		  trace->rt.perf_buffers ? record_max : 8, 1,
 		  0 },
@@ -66,7 +71,9 @@ static int probe_trace_maps(struct probe_trace *trace, uint32_t record_max, stru
 static void probe_trace_text_size(struct probe_trace *trace)
 {
 	uint32_t limit = trace->rt.record_limit < PERCPU_MAX ? trace->rt.record_limit : PERCPU_MAX;
-	uint32_t fixed = probe_request_record_size(REQUEST_FIELDS, 0, 0), most;
+	uint32_t fixed, most;
+
+	fixed = probe_request_record_size(REQUEST_FIELDS, 0, 0, trace->config.stacks);
 
 	trace->text_size = (trace->config.text_bytes + 2 + 7) & ~7u;
 	if (!trace->rt.perf_buffers || !trace->config.texts)
@@ -94,11 +101,12 @@ static int probe_trace_prepare(struct probe_trace *trace, struct error *error)
 		return err;
 	probe_trace_text_size(trace);
 	record_max = probe_request_record_size(REQUEST_FIELDS, (1u << c->texts) - 1,
-					       trace->text_size);
+					       trace->text_size, c->stacks);
 	err = probe_trace_maps(trace, record_max, error);
 	if (err)
 		return err;
 	runtime_constant(&trace->rt, "constant_group_share", OWNER_SHARE(COUNTS_MAX));
+	runtime_constant(&trace->rt, "constant_thread_share", OWNER_SHARE(STARTS_MAX));
 	/* If hits are only counted, no record is sent. */
 	if (c->mode != REQUEST_SEND) {
 		ring_min = (uint32_t)sysconf(_SC_PAGESIZE);
@@ -167,6 +175,7 @@ static int probe_trace_search(struct probe_trace *trace, const struct probe_requ
 	struct probe_request_config config = {
 		.runtime = &trace->rt, .path = file->path,
 		.mode = trace->config.mode, .text_size = trace->text_size, .table = &trace->table,
+		.stacks = trace->config.stacks,
 		.skipped = trace->config.skipped, .arg = trace->config.arg,
 	};
 	struct probe_trace_file *traced = probe_trace_file(trace, file->fd, file->path, error);
@@ -181,7 +190,7 @@ static int probe_trace_search(struct probe_trace *trace, const struct probe_requ
 		debug_file_open(file, &binary->elf) : -ENOENT;
 	if (fd >= 0 && !elf_map_open(&debug, fd, NULL))
 		config.debug = &debug.elf;
-	found = probe_request_file(request, number, &binary->elf, &config, &traced->set, error);
+	found = probe_search(request, number, &binary->elf, &config, &traced->set, error);
 	limit = elf_map_limit(binary);
 	if (config.debug) {
 		limit = limit ? limit : elf_map_limit(&debug);
@@ -251,9 +260,23 @@ static int probe_trace_attach_file(struct probe_trace *trace, struct probe_trace
 	return err;
 }
 
+/* Have starts of threads that end forgotten, before there are any. */
+static int probe_trace_forget(struct probe_trace *trace, struct error *error)
+{
+	static const struct runtime_tracepoint tracepoints[] = {
+		{ .program = "start_exit", .name = "sched_process_exit" },
+		{ .program = "start_exec", .name = "sched_process_exec" },
+	};
+	int err = 0;
+
+	for (size_t i = 0; !err && trace->config.pair && i < 2; i++)
+		err = runtime_tracepoint(&trace->rt, &tracepoints[i], error);
+	return err;
+}
+
 int probe_trace_attach(struct probe_trace *trace, struct error *error)
 {
-	int err = 0;
+	int err = probe_trace_forget(trace, error);
 
 	for (size_t i = 0; !err && i < trace->nfiles && !runtime_stopped(&trace->rt); i++) {
 		struct probe_trace_file *file = &trace->files[i];
@@ -314,7 +337,8 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 	    event->probe_id >= trace->table.count)
 		return 0;
 	probe = &trace->table.probes[event->probe_id];
-	if (size < probe_request_record_size(probe->nfields, probe->texts, trace->text_size))
+	if (size < probe_request_record_size(probe->nfields, probe->texts, trace->text_size,
+					     trace->config.stacks))
 		return 0;
 	memcpy(comm, event->comm, sizeof(event->comm));
 	hit.probe = probe;
@@ -323,6 +347,7 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 	hit.time_ns = runtime_here_ns(&trace->rt, event->time_ns);
 	hit.wall_ns = runtime_wall_ns(&trace->rt, event->time_ns);
 	hit.comm = comm;
+	hit.latency_ns = event->latency_ns;
 	for (unsigned int i = 0; i < probe->nfields; i++) {
 		hit.values[i] = event->values[i];
 		hit.unknown |= (uint32_t)!!(event->unknown & HIT_FIELD_UNKNOWN(i)) << i;
@@ -342,6 +367,14 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 		if (text->cut)
 			text->len = trace->config.text_bytes;
 		at += 8 + trace->text_size;
+	}
+	if (trace->config.stacks) {
+		const struct event_stack *stack = (const struct event_stack *)at;
+		int64_t bytes = stack->bytes;
+
+		hit.stack = (const uint64_t *)stack->addresses;
+		hit.nstack = bytes > 0 && (size_t)bytes <= sizeof(stack->addresses) ?
+			     (unsigned int)bytes / 8 : 0;
 	}
 	trace->config.hit(trace->config.arg, &hit);
 	return 0;

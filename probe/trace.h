@@ -31,6 +31,9 @@ struct probe_hit {
 	uint64_t values[REQUEST_FIELDS];
 	uint32_t unknown;		/* bit n: value n, or the address of that text */
 	struct probe_hit_text texts[REQUEST_FIELDS];	/* of fields that are texts */
+	uint64_t latency_ns;		/* 0: not measured */
+	const uint64_t *stack;		/* addresses, the innermost first; 8-byte aligned */
+	unsigned int nstack;
 };
 
 struct probe_trace_config {
@@ -39,6 +42,9 @@ struct probe_trace_config {
 	enum probe_request_mode mode;
 	uint32_t text_bytes;		/* bytes of a text to capture at most */
 	unsigned int texts;		/* maximum number of texts in a hit */
+	bool latency;			/* requests have a ->latency .. */
+	bool pair;			/* .. LATENCY_START and LATENCY_END */
+	bool stacks;			/* capture user stacks */
 	uint32_t denied;		/* features not to be used, see feature_deny() */
 	bool (*is_program)(const char *name);	/* for process_read() */
 

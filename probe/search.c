@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "probe/search.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "host/arch.h"
+#include "sql/glob.h"
+#include "usdt/elf_symbol.h"
+#include "usdt/probe.h"
+#include "usdt/site.h"
+
+#define SKIPPED_MAX	2048
+
+/* Add the @count sites of a USDT probe. Return as request_add_site(). */
+static int request_add_probe(struct request_ctx *ctx, const struct probe_site *sites, size_t count)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i++) {
+		const struct usdt_site *note = &sites[i].site;
+		struct request_site site = {
+			note->provider, note->name, note->args, note->vaddr,
+			{ .offset = note->offset, .semaphore = note->semaphore_offset,
+			  .semaphore_vaddr = note->semaphore_vaddr },
+		};
+		const char *refusal = site_refusal(ctx->elf, note);
+
+		err = refusal ? request_refuse(ctx, &site, "", refusal) :
+				request_add_site(ctx, &site);
+	}
+	return err;
+}
+
+static bool request_matches(const struct probe_request *request, const struct usdt_site *probe)
+{
+	return (!request->provider || glob_match(request->provider, probe->provider)) &&
+	       glob_match(request->name, probe->name);
+}
+
+/*
+ * Return whether to skip a probe that failed: a pattern matches only the probes that can be traced
+ * as requested. Report it and cut the set back to @ngroups and @nsites.
+ */
+static bool request_skip(struct request_ctx *ctx, uint32_t ngroups, uint32_t nsites)
+{
+	if (ctx->error->kind != ERROR_PROBE || !glob_is_pattern(ctx->request->name))
+		return false;
+	/* A site of a malicious file takes milliseconds. */
+	if (ctx->skipped++ == SKIPPED_MAX) {
+		error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probes that cannot be traced",
+			  ctx->path);
+		return false;
+	}
+	uprobe_set_cut(ctx->set, ngroups, nsites);
+	ctx->config->skipped(ctx->config->arg, ctx->error);
+	error_clear(ctx->error);
+	return true;
+}
+
+/* Add the USDT probes that match. Return their number or -errno. */
+static int request_add_probes(struct request_ctx *ctx)
+{
+	struct probe_list list;
+	uint32_t ngroups, nsites;
+	int found = 0, err = probe_list_read(ctx->elf, &list);
+
+	if (err == -ENOMEM)
+		return error_set(ctx->error, ERROR_MEMORY, err, NULL, NULL);
+	for (size_t i = 0, end; !err && i < list.count; i = end) {
+		end = probe_list_end(&list, i);
+		if (!request_matches(ctx->request, &list.sites[i].site))
+			continue;
+		ngroups = ctx->set->ngroups;
+		nsites = ctx->set->nsites;
+		err = request_add_probe(ctx, &list.sites[i], end - i);
+		if (err && request_skip(ctx, ngroups, nsites))
+			err = 0;
+		else
+			found++;
+	}
+	probe_list_free(&list);
+	return err && err != -ENOENT ? err : found;
+}
+
+/* Return whether a site from @first on is at @offset: a function may have several names. */
+static bool request_has_site(const struct request_ctx *ctx, uint32_t first, uint64_t offset)
+{
+	for (uint32_t i = first; i < ctx->set->nsites; i++)
+		if (ctx->set->sites[i].offset == offset)
+			return true;
+	return false;
+}
+
+/* Add the function @symbol if it matches. Return 1 if it was added, 0, or -errno. */
+static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
+			      const struct elf_symbol *symbol)
+{
+	struct request_site site = { .name = symbol->name };
+	uint32_t ngroups = ctx->set->ngroups, nsites = ctx->set->nsites;
+
+	if (!symbol->shndx || !glob_match(ctx->request->name, symbol->name))
+		return 0;
+	/* An IFUNC symbol has the address of its resolver. */
+	if (symbol->type == STT_GNU_IFUNC && !glob_is_pattern(ctx->request->name))
+		return request_refuse(ctx, &site, "",
+				      "it is chosen at run time from several (IFUNC)");
+	if (symbol->type != STT_FUNC || !elf_vaddr_has_flags(ctx->elf, symbol->value, PF_X))
+		return 0;
+	site.vaddr = site_function(ctx->elf, symbol->value);
+	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
+	    request_has_site(ctx, first, site.uprobe.offset))
+		return 0;
+	if (!request_add_site(ctx, &site))
+		return 1;
+	return request_skip(ctx, ngroups, nsites) ? 0 : -EINVAL;
+}
+
+/* Add the functions that match, those with several names once. Return their number or -errno. */
+static int request_add_functions(struct request_ctx *ctx)
+{
+	const struct {
+		const struct elf *elf;
+		uint32_t type;
+	} tables[] = { { ctx->elf, SHT_DYNSYM }, { ctx->elf, SHT_SYMTAB },
+		       { ctx->config->debug, SHT_SYMTAB } };
+	uint32_t first = ctx->set->nsites;
+	struct elf_symbol_iter iter;
+	struct elf_symbol symbol;
+	int found = 0, n;
+
+	for (size_t i = 0; i < 3; i++) {
+		if (!tables[i].elf || elf_symbols(tables[i].elf, tables[i].type, &iter))
+			continue;
+		while (elf_symbol_next(&iter, &symbol)) {
+			n = request_add_symbol(ctx, first, &symbol);
+			if (n < 0)
+				return ctx->error->code;
+			found += n;
+		}
+	}
+	return found;
+}
+
+int probe_search(const struct probe_request *request, uint32_t number, const struct elf *elf,
+		 const struct probe_request_config *config, struct uprobe_set *set,
+		 struct error *error)
+{
+	struct request_ctx *ctx;
+	int found = 0;
+
+	if (elf->machine != (elf->is64 ? HOST_ELF_MACHINE : HOST_ELF_COMPAT))
+		return error_set(error, ERROR_MACHINE, -ENOEXEC, config->path, NULL);
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
+	ctx->request = request;
+	ctx->number = number;
+	ctx->elf = elf;
+	ctx->path = config->path;
+	ctx->config = config;
+	ctx->error = error;
+	ctx->on_return = request->kind == REQUEST_RETURN;
+	ctx->set = set;
+	if (request->kind == REQUEST_ANY || request->kind == REQUEST_USDT)
+		found = request_add_probes(ctx);
+	if (!found && request->kind != REQUEST_USDT && !request->provider)
+		found = request_add_functions(ctx);
+	free(ctx);
+	return found;
+}
