@@ -409,6 +409,21 @@ static int request_link(struct request_ctx *ctx, const struct request_site *site
 	return n < 0 ? error_set(ctx->error, ERROR_LINK, n, culprit, ctx->program) : n;
 }
 
+/* Return the number of sites of a file that can be attached within seconds. */
+static unsigned int request_sites_max(const struct request_ctx *ctx)
+{
+	return ctx->config->runtime->method == ATTACH_MULTI ? REQUEST_SITES_MAX :
+								      REQUEST_SITES_PERF;
+}
+
+int request_too_many(struct request_ctx *ctx, const char *what, unsigned int max)
+{
+	char detail[sizeof(ctx->error->detail)];
+
+	fmt_text(detail, sizeof(detail), "maximum %u in a file, %s", max, ctx->path);
+	return error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, what, detail);
+}
+
 /* Describe the probe of the current site. */
 static void request_describe(struct request_ctx *ctx, const struct request_site *site)
 {
@@ -439,8 +454,8 @@ static int request_add_one(struct request_ctx *ctx, const struct request_site *s
 	uint32_t uses;
 	int err = 0, n;
 
-	if (ctx->set->nsites == REQUEST_SITES_MAX)
-		return error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probe sites", ctx->path);
+	if (ctx->set->nsites == request_sites_max(ctx))
+		return request_too_many(ctx, "probe sites", request_sites_max(ctx));
 	request_describe(ctx, site);
 	ctx->nvalues = config->runtime->nvalues;
 	memcpy(ctx->values, config->runtime->values, ctx->nvalues * sizeof(*ctx->values));

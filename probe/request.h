@@ -13,7 +13,8 @@
 
 #define REQUEST_FIELDS	12
 #define REQUEST_REGISTERS	6	/* arguments of a function that are read from registers */
-#define REQUEST_SITES_MAX	512	/* of a file */
+#define REQUEST_SITES_MAX	2048	/* of a file; 5 ms each to load .. */
+#define REQUEST_SITES_PERF	512	/* .. and 60 ms more without uprobe_multi */
 
 /* Values that the program of a site is linked with: what the loader has, and those of the site. */
 #define REQUEST_NUMBERS	13
@@ -146,6 +147,9 @@ struct request_ctx {
 /* Store in the error that @site cannot be traced because @what ("arg1", may be "") has @why. */
 int request_refuse(struct request_ctx *ctx, const struct request_site *site, const char *what,
 		   const char *why);
+
+/* Store in the error that there are more than @max of @what, "probe sites". Return -E2BIG. */
+int request_too_many(struct request_ctx *ctx, const char *what, unsigned int max);
 
 /*
  * Add @site with its program to the set, of a call both ends. Return 0, or -errno and the cause in

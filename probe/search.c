@@ -48,8 +48,7 @@ static bool request_skip(struct request_ctx *ctx, uint32_t ngroups, uint32_t nsi
 		return false;
 	/* A site of a malicious file takes milliseconds. */
 	if (ctx->skipped++ == SKIPPED_MAX) {
-		error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, "probes that cannot be traced",
-			  ctx->path);
+		request_too_many(ctx, "probes that cannot be traced", SKIPPED_MAX);
 		return false;
 	}
 	uprobe_set_cut(ctx->set, ngroups, nsites);

@@ -700,7 +700,7 @@ def test_disassembly(programs):
     (["PROBED", "sites (arg2)"], 1, "arg2: it has 1 argument"), (["PROBED", "sites retval"], 1, "retval: it is known when"),
     (["PROBED", "probed_add arg7"], 1, "only the first 6"), (["PROBED", "r:probed_add arg1"], 1, "arguments are gone"),
     (["PROBED", "--ret", "probed:sites"], 2, "does not return"), (["-l", "c", "memcpy"], 1, "IFUNC"),
-    (["-l", "c", "*"], 1, "too many probe sites"), (["PROBED", "--count", "-n", "1", "x"], 2, "-n: counts intervals"),
+    (["-l", "c", "*"], 1, "too many probe sites (maximum 2048 in a file, "), (["PROBED", "--count", "-n", "1", "x"], 2, "-n: counts intervals"),
     (["PROBED", "-i", "1", "x"], 2, "-i: requires --count or --hist"),
     (["PROBED", "--count", "sites arg1, pid"], 2, "allows only one value"),
     (["PROBED", "--hist", "arg1:s", "sites"], 2, "requires a number"),
