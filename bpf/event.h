@@ -451,6 +451,7 @@ struct latency_start {
 
 struct event_stack {
 	__s64 bytes;
+	__u64 caller;		/* at the start of a function, whose frame is not set up; or 0 */
 	__u64 addresses[HIT_STACK_FRAMES];	/* the innermost first */
 };
 

@@ -26,6 +26,7 @@ ARGUMENT(10);
 ARGUMENT(11);
 ARGUMENT(12);
 ARGUMENT(retval);
+ARGUMENT(caller);	/* at the start of a function: the return address; else 0 */
 
 /*
  * Functions of the variables, which set a bit of v[UNREAD] if the value is unknown. trace_filter:
@@ -205,9 +206,11 @@ PROGRAM(hit_send)
 	FIELD(11);
 	event->unknown = v[UNREAD];
 	stack = (struct event_stack *)at;
-	if (VALUE(stack))
+	if (VALUE(stack)) {
+		stack->caller = arg_caller(ctx, &v[UNREAD]);
 		stack->bytes = bpf_get_stack(ctx, stack->addresses, sizeof(stack->addresses),
 					     BPF_F_USER_STACK);
+	}
 	record_end(ctx, event, id);
 	return 0;
 }

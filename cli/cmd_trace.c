@@ -236,7 +236,8 @@ static int trace_open(struct trace *trace)
 		.mode = trace_request_by_latency(options) ? REQUEST_LATENCIES :
 			options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
-		.latency = options->latency, .pair = options->latency && options->word_count == 2,
+		.stacks = options->stacks, .latency = options->latency,
+		.pair = options->latency && options->word_count == 2,
 		.text_bytes = options->text_bytes, .denied = options->denied,
 		.is_program = engine_is_executable, .stopped = loop_interrupted,
 		.error = banner_error, .arg = trace, .hit = trace_hit, .skipped = trace_skipped,
@@ -373,7 +374,7 @@ static int trace_run(struct trace *trace)
 	trace->view = (struct trace_view){
 		.out = &trace->loop.out, .specs = trace->specs, .json = options->json,
 		.wall = options->wall, .latency = options->latency,
-		.start_ns = trace->loop.start_ns,
+		.stacks = options->stacks, .start_ns = trace->loop.start_ns,
 	};
 	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))
 		status = message_no_memory();
@@ -452,6 +453,12 @@ static const struct option_row option_latency = {
 	.member = offsetof(struct options, latency),
 };
 
+static const struct option_row option_stack = {
+	.letter = 'U', .name = "user-stack",
+	.help = "print the user stack of each hit, by frame pointers",
+	.member = offsetof(struct options, stacks),
+};
+
 static const struct option_row option_text_strings = {
 	.name = "text", .arg = "BYTES",
 	.help = "maximum length of a string (default 256)",
@@ -468,7 +475,7 @@ static const struct option_row option_wall_trace = {
 static const struct option_row *const trace_options[] = {
 	&option_lib, &option_pid_trace, &option_duration, &option_interval, &option_max,
 	&option_ret, &option_args, &option_count_hits, &option_hist, &option_latency,
-	&option_text_strings, &option_wall_trace, &option_json, &option_strict,
+	&option_text_strings, &option_wall_trace, &option_stack, &option_json, &option_strict,
 	&option_keep_privileges, &option_force, &option_dump_bpf, &option_verbose, &option_help,
 	&option_version, NULL
 };

@@ -11,6 +11,7 @@
 #include "cli/escape.h"
 #include "cli/histogram.h"
 #include "cli/json.h"
+#include "cli/trace_stack.h"
 
 #define VALUE_SIZE	1024		/* of a formatted number with its padding */
 /* Numbers beyond these limits are shown as addresses, in hexadecimal. */
@@ -22,13 +23,16 @@ int trace_view_init(struct trace_view *view, uint32_t text_bytes)
 {
 	view->size = TRACE_FORMAT + REQUEST_FIELDS * ((size_t)text_bytes + 4 + VALUE_SIZE);
 	view->text = malloc(view->size);
-	return view->text ? 0 : -ENOMEM;
+	view->symbols = view->stacks ? symbolizer_new() : NULL;
+	return view->text && !view->stacks == !view->symbols ? 0 : -ENOMEM;
 }
 
 void trace_view_free(struct trace_view *view)
 {
 	free(view->text);
 	view->text = NULL;
+	symbolizer_free(view->symbols);
+	view->symbols = NULL;
 }
 
 static void put(struct trace_view *view, const char *bytes, size_t len)
@@ -401,6 +405,8 @@ static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 	}
 	output_string(out, cut ? "],\"truncated\":true,\"text\":" : "],\"text\":");
 	json_text(out, view->text, view->len, false);
+	if (view->symbols)
+		trace_show_stack(out, true, view->symbols, hit);
 	output_string(out, "}\n");
 }
 
@@ -426,6 +432,8 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 		escape_terminal(out, view->text, view->len, false);
 	}
 	output_char(out, '\n');
+	if (view->symbols)
+		trace_show_stack(out, false, view->symbols, hit);
 }
 
 /* The largest count first; equal counts by value, probe and text. */

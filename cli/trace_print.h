@@ -5,14 +5,16 @@
 
 #include "cli/output.h"
 #include "cli/trace_parse.h"
+#include "host/symbolize.h"
 #include "probe/trace.h"
 
 struct trace_view {
 	struct output *out;
 	const struct trace_spec *specs;	/* by the number of the probe request */
-	bool json, wall, latency;
+	bool json, wall, latency, stacks;
 	uint64_t start_ns;		/* time zero, CLOCK_MONOTONIC */
 	uint64_t wall_ns;		/* of counts, CLOCK_REALTIME */
+	struct symbolizer *symbols;	/* owned; NULL: without stacks */
 	char *text;			/* owned: buffer of the message that is being formatted */
 	size_t size, len;
 };

@@ -114,6 +114,12 @@ int trace_request_read(struct loop *loop, struct trace_spec *specs)
 			      "no hits; specify -i SECONDS, or use -d\n");
 		return EXIT_USAGE;
 	}
+	if (options->stacks && trace_request_counts(options)) {
+		output_string(&loop->err,
+			      "dbslower: -U: cannot be combined with --count or --hist, which "
+			      "print no hits; omit one of them\n");
+		return EXIT_USAGE;
+	}
 	if (options->latency && options->word_count > 2) {
 		output_string(&loop->err,
 			      "dbslower: --latency: too many probes; specify a function, or two "

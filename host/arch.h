@@ -21,6 +21,7 @@
  * HOST_ARGUMENT_OFFSET: offset of a system call's first argument in struct pt_regs.
  * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
  * HOST_STACK_REGISTER: the operand that is the stack pointer.
+ * HOST_RETURN_ADDRESS: the operand that is the return address at a function's start.
  * HOST_RETURN_BYTES: by which it is higher after a return than at the function's start.
  * HOST_OPERAND64, HOST_OPERAND32, HOST_OPERAND_MEMORY: operand NAME of an asm statement that is in
  * a register, as a USDT note has it: 8 bytes, 4 bytes, the memory that it points to.
@@ -36,6 +37,7 @@
 #define HOST_ARGUMENT_OFFSET	112
 #define HOST_OLD_SYSCALLS	1
 #define HOST_STACK_REGISTER	"%rsp"
+#define HOST_RETURN_ADDRESS	"0(%rsp)"
 #define HOST_RETURN_BYTES	8
 #define HOST_OPERAND64(name)	"%[" name "]"
 #define HOST_OPERAND32(name)	"%k[" name "]"
@@ -51,6 +53,7 @@
 #define HOST_ARGUMENT_OFFSET	0
 #define HOST_OLD_SYSCALLS	0
 #define HOST_STACK_REGISTER	"%sp"
+#define HOST_RETURN_ADDRESS	"%x30"
 #define HOST_RETURN_BYTES	0
 #define HOST_OPERAND64(name)	"%x[" name "]"
 #define HOST_OPERAND32(name)	"%w[" name "]"

@@ -267,12 +267,7 @@ static int map_compare(void *arg, const struct process_map *map)
 	return map->dev == pair->other->dev && map->ino == pair->other->ino ? 1 : -ESTALE;
 }
 
-/*
- * Check that the file open as @fd is that of @map. stat(2) may report another device and inode than
- * /proc/PID/maps, as on btrfs and overlayfs, so map the file and compare the lines. Return @fd, or
- * close it and return -ESTALE or another -errno.
- */
-static int map_check(int fd, const struct process_map *map)
+int process_map_check(int fd, const struct process_map *map)
 {
 	void *own = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
 	struct map_pair pair = { (uint64_t)(uintptr_t)own, map };
@@ -329,7 +324,7 @@ int process_map_open(uint32_t pid, const struct process_map *map)
 		fd = open_beneath(root, map->path, true);
 		close(root);
 	}
-	return fd < 0 ? fd : map_check(fd, map);
+	return fd < 0 ? fd : process_map_check(fd, map);
 }
 
 struct program {

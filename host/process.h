@@ -93,6 +93,13 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
  */
 int process_map_open(uint32_t pid, const struct process_map *map);
 
+/*
+ * Check that the file open as @fd is that of @map. stat(2) may report another device and inode than
+ * /proc/PID/maps, as on btrfs and overlayfs, so map the file and compare the lines. Return @fd, or
+ * close it and return -ESTALE or another -errno.
+ */
+int process_map_check(int fd, const struct process_map *map);
+
 /* Store the file name in @process->exe, without " (deleted)", in the @size bytes of @name. */
 void process_name(const struct process *process, char *name, size_t size);
 

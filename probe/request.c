@@ -359,20 +359,27 @@ static int request_probe_id(struct request_ctx *ctx, const struct request_site *
 	return (int)all->count++;
 }
 
-/* Set the values that find the start of a latency; @id: the probe that ends it. */
-static void request_latency(struct request_ctx *ctx, int id)
+/* Set argument @name to the spec @text, with its code in @insns; to 0 unless @wanted. */
+static void request_set_spec(struct request_ctx *ctx, const char *name, const char *text,
+			     struct bpf_insn insns[EMIT_INSNS_MAX], bool wanted)
 {
-	static const char text[] = "8@" HOST_STACK_REGISTER;
-	struct emit_target target = { .machine = ctx->elf->machine };
-	bool call = ctx->request->latency == LATENCY_CALL;
+	struct emit_target target = { .machine = ctx->elf->machine,
+				      .read_helper = BPF_FUNC_probe_read_user };
 	enum spec_reason reason;
 	struct spec spec;
 	int n = 0;
 
-	if (call && !spec_parse(ctx->elf->machine, true, text, strlen(text), &spec))
-		n = spec_emit(&spec, &target, ctx->frame, EMIT_INSNS_MAX, &reason);
-	request_set_code(ctx, "arg_frame", n > 0 ? ctx->frame : constant_0,
-			 n > 0 ? (uint32_t)n : 2);
+	if (wanted && !spec_parse(ctx->elf->machine, true, text, strlen(text), &spec))
+		n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
+	request_set_code(ctx, name, n > 0 ? insns : constant_0, n > 0 ? (uint32_t)n : 2);
+}
+
+/* Set the values that find the start of a latency; @id: the probe that ends it. */
+static void request_latency(struct request_ctx *ctx, int id)
+{
+	bool call = ctx->request->latency == LATENCY_CALL;
+
+	request_set_spec(ctx, "arg_frame", "8@" HOST_STACK_REGISTER, ctx->frame, call);
 	request_set_number(ctx, "constant_latency_pair", call ? (uint64_t)id : 0);
 	request_set_number(ctx, "constant_frame_bytes",
 			   call && ctx->on_return ? HOST_RETURN_BYTES : 0);
@@ -401,6 +408,8 @@ static int request_link(struct request_ctx *ctx, const struct request_site *site
 			   config->mode == REQUEST_HISTOGRAM ? HISTOGRAM_FIELD :
 			   config->mode == REQUEST_LATENCIES ? HISTOGRAM_LATENCY : 0);
 	request_set_number(ctx, "constant_stack", config->stacks);
+	request_set_spec(ctx, "arg_caller", "8@" HOST_RETURN_ADDRESS, ctx->caller,
+			 config->stacks && !site->provider && !ctx->on_return);
 	request_set_number(ctx, "constant_is_signed", s->nfields && s->fields[0].is_signed);
 	n = object_link(&config->runtime->objects[0], ctx->program, ctx->values, ctx->nvalues,
 			ctx->linked, &culprit);

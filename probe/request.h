@@ -18,7 +18,7 @@
 
 /* Values that the program of a site is linked with: what the loader has, and those of the site. */
 #define REQUEST_NUMBERS	13
-#define REQUEST_VALUES	(RUNTIME_VALUES + REQUEST_NUMBERS + EXPRESSION_VARIABLES + 2 + \
+#define REQUEST_VALUES	(RUNTIME_VALUES + REQUEST_NUMBERS + EXPRESSION_VARIABLES + 3 + \
 			 REQUEST_FIELDS)
 
 enum probe_request_kind {
@@ -138,7 +138,7 @@ struct request_ctx {
 	struct object_value values[REQUEST_VALUES];
 	size_t nvalues;
 	struct bpf_insn args[EXPRESSION_PID][EMIT_INSNS_MAX];
-	struct bpf_insn frame[EMIT_INSNS_MAX];
+	struct bpf_insn frame[EMIT_INSNS_MAX], caller[EMIT_INSNS_MAX];
 	struct bpf_insn filter[EXPRESSION_INSNS_MAX];
 	struct bpf_insn fields[REQUEST_FIELDS][EXPRESSION_INSNS_MAX];
 	struct bpf_insn linked[OBJECT_INSNS_MAX];

@@ -44,6 +44,7 @@ struct probe_trace {
 	size_t nfiles;
 	struct probe_trace_count *before;	/* at the last probe_trace_counts(), owned */
 	size_t nbefore;
+	uint64_t stack[PROBE_STACK];	/* of the current record */
 };
 
 static int probe_trace_maps(struct probe_trace *trace, uint32_t record_max, struct error *error)
@@ -292,7 +293,8 @@ int probe_trace_attach(struct probe_trace *trace, struct error *error)
 
 void probe_trace_sandbox(const struct probe_trace *trace, struct sandbox *sandbox)
 {
-	runtime_sandbox(&trace->rt, 0, sandbox);
+	/* To read the maps and files of processes. */
+	runtime_sandbox(&trace->rt, trace->config.stacks ? SANDBOX_READ : 0, sandbox);
 }
 
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b)
@@ -321,6 +323,25 @@ void probe_trace_extent(const struct probe_trace *trace, struct probe_trace_exte
 const struct features *probe_trace_features(const struct probe_trace *trace)
 {
 	return &trace->rt.features;
+}
+
+/*
+ * Copy @stack to @to. Frame pointers omit the caller at the start of a function, except where the
+ * kernel has read it, too (cfa7f3d2c526, 6.12). Return the number of addresses.
+ */
+static unsigned int probe_trace_stack(const struct event_stack *stack, uint64_t to[PROBE_STACK])
+{
+	int64_t bytes = stack->bytes;
+	size_t left = bytes > 0 && (size_t)bytes <= sizeof(stack->addresses) ? (size_t)bytes / 8 :
+									       0;
+	unsigned int n = 0;
+
+	for (size_t i = 0; i < left; i++) {
+		to[n++] = stack->addresses[i];
+		if (!i && stack->caller && (left == 1 || stack->addresses[1] != stack->caller))
+			to[n++] = stack->caller;
+	}
+	return n;
 }
 
 /* Validate a record, which comes through shared memory, and pass it to config.hit. Return 0. */
@@ -369,12 +390,8 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 		at += 8 + trace->text_size;
 	}
 	if (trace->config.stacks) {
-		const struct event_stack *stack = (const struct event_stack *)at;
-		int64_t bytes = stack->bytes;
-
-		hit.stack = (const uint64_t *)stack->addresses;
-		hit.nstack = bytes > 0 && (size_t)bytes <= sizeof(stack->addresses) ?
-			     (unsigned int)bytes / 8 : 0;
+		hit.nstack = probe_trace_stack((const struct event_stack *)at, trace->stack);
+		hit.stack = trace->stack;
 	}
 	trace->config.hit(trace->config.arg, &hit);
 	return 0;

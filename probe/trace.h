@@ -15,6 +15,8 @@
 #include "loader/feature.h"
 #include "loader/owners.h"
 
+#define PROBE_STACK	(HIT_STACK_FRAMES + 1)
+
 struct probe_hit_text {
 	const char *bytes;		/* foreign; no NUL */
 	size_t len;
@@ -32,8 +34,8 @@ struct probe_hit {
 	uint32_t unknown;		/* bit n: value n, or the address of that text */
 	struct probe_hit_text texts[REQUEST_FIELDS];	/* of fields that are texts */
 	uint64_t latency_ns;		/* 0: not measured */
-	const uint64_t *stack;		/* addresses, the innermost first; 8-byte aligned */
-	unsigned int nstack;
+	const uint64_t *stack;		/* addresses, the innermost first */
+	unsigned int nstack;		/* at most PROBE_STACK */
 };
 
 struct probe_trace_config {
