@@ -770,9 +770,9 @@ def test_long_and_odd_texts(client, traced):
 
 # --- ends
 
-def sleeping(client, number):
-    query = f"select 1 from information_schema.processlist where id = {number} and state = 'User sleep'"
-    wait_for(lambda: client.rows(query), 30, f"connection {number} to sleep")
+def sleeping(client, number, state="User sleep"):
+    query = f"select 1 from information_schema.processlist where id = {number} and state = '{state}'"
+    wait_for(lambda: client.rows(query), 60, f"connection {number} to sleep")
 
 
 @pytest.mark.parametrize("what, errnos", [("query", (1317,)), ("connection", (1317, 1927))])
@@ -790,9 +790,12 @@ def test_kill(maria, client, traced, what, errnos):
 
 def test_client_gone_in_mid_statement(maria, client, traced):
     victim = maria.connect()
-    victim.send(3, b"select sleep(0.1) /* gone */")
-    sleeping(client, victim.id)
+    client.query("do get_lock('gone', 0)")
+    victim.send(3, b"select get_lock('gone', 600) /* gone */")
+    sleeping(client, victim.id, "User lock")
     victim.drop()
+    time.sleep(0.1)
+    client.query("do release_lock('gone')")
     wait_for(lambda: victim.id not in maria.clients(), 30, "the connection to end")
     assert only(ended(traced, client), "/* gone */")["duration_ms"] >= 100
 

@@ -280,11 +280,11 @@ class Traced:
         """Return its objects, or None if it does not end."""
         self.process.terminate()
         try:
-            self.process.wait(30)
+            self.process.wait(120)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return None
-        self.filter.wait(30)
+        self.filter.wait(120)
         with open(self.out, encoding="utf-8") as f:
             return [json.loads(line) for line in f]
 
@@ -361,7 +361,7 @@ def judge_maria(maria, offset, objects):
 
 def finish(workers):
     for worker in workers:
-        worker.join(60)
+        worker.join(240)
         if worker.is_alive():
             yield f"{type(worker).__name__} does not end"
         elif worker.fault:

@@ -217,19 +217,21 @@ class Workload:
             killer.query(f"kill {what} {victim.id}")
             thread.join()
 
-    def wait_sleeping(self, client, number):
-        query = f"select 1 from information_schema.processlist where id = {number} and state = 'User sleep'"
-        wait_for(lambda: client.rows(query), 30, f"connection {number} to sleep")
+    def wait_sleeping(self, client, number, state="User sleep"):
+        query = f"select 1 from information_schema.processlist where id = {number} and state = '{state}'"
+        wait_for(lambda: client.rows(query), 60, f"connection {number} to sleep")
 
     def dropped(self):
         """Connections that end while a statement runs."""
         with self.connect() as watcher:
-            for text in ("select sleep(0.2) /* fails perhaps */",
-                         "select sleep(0.2) /* fails perhaps */; select 1 /* fails perhaps */"):
+            for text in ("select get_lock('dropped', 600) /* fails perhaps */",
+                         "select get_lock('dropped', 600) /* fails perhaps */; select 1 /* fails perhaps */"):
+                watcher.query("do get_lock('dropped', 600)")
                 victim = self.connect()
                 victim.send(3, text.encode())
-                self.wait_sleeping(watcher, victim.id)
+                self.wait_sleeping(watcher, victim.id, "User lock")
                 victim.drop()
+                watcher.query("do release_lock('dropped')")
 
     def short(self):
         for n in range(50):
