@@ -262,8 +262,12 @@ def test_deadlock(locks, server, sessions):
         two(f"set local deadlock_timeout = '{seconds}s'")("update acc set v = 1 where id = 4")
         one.later("update acc set v = 2 where id = 4")
         two.run_later("update acc set v = 2 where id = 3")
-        traced.wait_for(lambda tool: {held["pid"] for wait in tool.ask() for held in wait.get("holders", ())} >= {one.pid, two.pid}
-                        or not two.thread.is_alive(), what="both waits")
+
+        def known(tool):
+            tool.process.send_signal(signal.SIGUSR1)	# without an answer if it is too late
+            holders = {held["pid"] for wait in tool.running() for held in wait.get("holders", ())}
+            return holders >= {one.pid, two.pid} or not two.thread.is_alive()
+        traced.wait_for(known, what="both waits")
         seen = two.thread.is_alive()
         victim, other = two.done().end(), one.done().end()
         lost = traced.wait_of(victim.pid)
