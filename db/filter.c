@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "host/container.h"
+
 static bool filter_same(const char *wanted, const char *value)
 {
 	return !wanted || (value && *value && !strcmp(wanted, value));
@@ -19,12 +21,18 @@ static bool filter_client(const char *wanted, const char *client)
 	       (client[len] == ':' && !strchr(client + len + 1, ':'));
 }
 
-/* Match a container by a prefix in either direction: IDs are kept shortened. */
+/* Match the first digits of an ID, of which CONTAINER_DIGITS are kept, or a whole name. */
 static bool filter_container(const char *wanted, const char *container)
 {
-	size_t a = wanted ? strlen(wanted) : 0, b = container ? strlen(container) : 0;
+	static const char hex[] = "0123456789abcdef";
+	size_t len = wanted ? strlen(wanted) : 0;
 
-	return !wanted || (b && !strncmp(wanted, container, a < b ? a : b));
+	if (!wanted || !container || !*container)
+		return !wanted;
+	if (strspn(container, hex) != CONTAINER_DIGITS || container[CONTAINER_DIGITS] ||
+	    strspn(wanted, hex) != len)
+		return !strcmp(wanted, container);
+	return !strncmp(wanted, container, len < CONTAINER_DIGITS ? len : CONTAINER_DIGITS);
 }
 
 bool filter_any(const struct filter *filter)

@@ -12,7 +12,7 @@
 struct filter {
 	const char *user, *database;
 	const char *client;		/* with its port or without */
-	const char *container;		/* its id, or the beginning of that */
+	const char *container;		/* its ID, the beginning of that, or its name */
 	const struct regex *match;	/* the text must match */
 };
 

@@ -14,7 +14,6 @@ static bool is_hex(char c)
 
 /* A container id has 64 hexadecimal digits; shorter runs are ids of pods or sessions. */
 #define ID_DIGITS	64
-#define ID_SHOWN	12
 
 /* Parse a container id in the line from @line to @end. Return whether there is one. */
 static bool container_id(const char *line, const char *end, char *container, size_t size)
@@ -25,7 +24,7 @@ static bool container_id(const char *line, const char *end, char *container, siz
 	for (const char *p = end; p > line; p--) {
 		run = is_hex(p[-1]) ? run + 1 : 0;
 		if (run >= ID_DIGITS && (p - 1 == line || !is_hex(p[-2]))) {
-			fmt_text(container, size, "%.*s", ID_SHOWN, p - 1);
+			fmt_text(container, size, "%.*s", CONTAINER_DIGITS, p - 1);
 			return true;
 		}
 	}

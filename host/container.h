@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define CONTAINER_DIGITS	12	/* of a container's ID, those that are kept */
+
 /*
  * Read the container of process @pid into the @size bytes of @container, NUL included: the first
- * 12 digits of the id in the control group names of docker, podman, containerd, CRI-O and
+ * CONTAINER_DIGITS of the id in the control group names of docker, podman, containerd, CRI-O and
  * Kubernetes, or the name of an LXC or systemd-nspawn container. "" without a container, or if
  * /proc/PID/cgroup cannot be read.
  */

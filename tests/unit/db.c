@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Detection, engines by name, titles of PostgreSQL, and lines of the semaphore journal. */
+/* Detection, engines by name, titles of PostgreSQL, filters, and lines of the semaphore journal. */
 #include <errno.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "db/detect.h"
 #include "db/engines.h"
+#include "db/filter.h"
 #include "db/postgres/probes.h"
 #include "db/user_engine.h"
 #include "loader/semaphore.h"
@@ -159,8 +161,35 @@ static void detection(void)
 	detect_clear(&detect);
 }
 
+/* Of an ID twelve digits are kept, and the first ones are enough; a name must be the same. */
+static void containers(void)
+{
+	static const struct {
+		const char *wanted, *container;
+		bool same;
+	} cases[] = {
+		{ "0123456789ab", "0123456789ab", true }, { "0", "0123456789ab", true },
+		{ "0123456789abcdef", "0123456789ab", true }, { "1", "0123456789ab", false },
+		{ "0123456789acdef", "0123456789ab", false },
+		{ "0123456789ab-x", "0123456789ab", false },
+		{ "web", "web", true }, { "we", "web", false }, { "web1", "web", false },
+		{ "cafe", "cafe1", false }, { "cafe1", "cafe", false }, { "web", "", false },
+		{ "web", NULL, false }, { NULL, NULL, true }, { NULL, "web", true },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct filter filter = { .container = cases[i].wanted };
+		const struct filter_session session = { .container = cases[i].container };
+
+		CHECK(filter_session(&filter, &session) == cases[i].same, "%s in %s",
+		      cases[i].wanted ? cases[i].wanted : "any",
+		      cases[i].container ? cases[i].container : "none");
+	}
+}
+
 int main(void)
 {
+	RUN(containers);
 	RUN(titles);
 	RUN(detection);
 	RUN(engine_words);
