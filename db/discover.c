@@ -75,10 +75,10 @@ static struct target *discover_target(const struct discover *d, const struct pro
 	return NULL;
 }
 
-/* The main processes of the targets from @first on: their parents run another file. */
+/* The main processes of the targets [@first, @end): their parents run another file. */
 struct mains {
 	struct discover *discover;
-	size_t first;
+	size_t first, end;
 	struct mains_target {
 		uint32_t pids[DISCOVER_PIDS];
 		size_t npids;
@@ -113,7 +113,8 @@ static int mains_each(void *arg, const struct process *process)
 
 	if (pause->pause)
 		pause->pause(pause->arg);
-	if (!target || target < mains->discover->targets + mains->first)
+	if (!target || target < mains->discover->targets + mains->first ||
+	    target >= mains->discover->targets + mains->end)
 		return 0;
 	if (discover_wants_process(mains->discover, process))
 		mains->discover->process(mains->discover->process_arg, target, process);
@@ -150,14 +151,14 @@ static void announce_each(void *arg, const char *version, const uint32_t *pids, 
 	});
 }
 
-/* Report the targets from @first on, for each version of the servers that run one. */
-static void discover_announce(struct discover *d, size_t first)
+/* Report the targets [@first, @end), for each version of the servers that run one. */
+static void discover_announce(struct discover *d, size_t first, size_t end)
 {
-	struct mains mains = { d, first, calloc(d->ntargets - first + 1, sizeof(*mains.of)) };
+	struct mains mains = { d, first, end, calloc(end - first + 1, sizeof(*mains.of)) };
 
-	if (mains.of && d->ntargets > first)
+	if (mains.of && end > first)
 		process_each(engine_is_executable, mains_each, &mains);
-	for (size_t i = first; mains.of && i < d->ntargets; i++) {
+	for (size_t i = first; mains.of && i < end; i++) {
 		const struct mains_target *of = &mains.of[i - first];
 		struct announced one = { d, &d->targets[i], of->npids };
 
@@ -448,7 +449,7 @@ int discover_find(struct discover *d, struct error *error)
 	if (!err && !d->filter->npaths && !d->filter->npids)
 		err = discover_scan(d, error);
 	if (!err)
-		discover_announce(d, 0);
+		discover_announce(d, 0, d->ntargets);
 	return err;
 }
 
@@ -467,6 +468,33 @@ static bool discover_wants_file(const struct discover *d, const struct process_f
 			return true;
 	}
 	return false;
+}
+
+/*
+ * Check @pid again later: it runs the dynamic loader, which has not mapped the program yet, or it
+ * is to be announced with @target, 1 + its index. Return whether there is room.
+ */
+static bool discover_loading(struct discover *d, uint32_t pid, size_t target)
+{
+	for (size_t i = 0; i < DISCOVER_LOADING; i++) {
+		if (d->loading[i].pid)
+			continue;
+		d->loading[i] = (struct loading){ pid, LOADING_TRIES,
+						  clock_ns(CLOCK_MONOTONIC) + LOADING_NS, target };
+		return true;
+	}
+	return false;
+}
+
+/* Return whether @process, a server of @target, has not written its version to its memory yet. */
+static bool discover_is_early(const struct target *target, const struct process *process)
+{
+	char version[TARGET_VERSION] = "";
+
+	if (!target->version_vaddr || !process_file_same(&process->file, &target->file))
+		return false;
+	target_read_version(target, process, version);
+	return !*version;
 }
 
 /* Attach to the executable of @process, which was just started, if it is a wanted server. */
@@ -491,23 +519,12 @@ static void discover_check(struct discover *d, const struct process *process)
 	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && err != -EINTR && (d->filter->npaths || detect_name(process)))
 		d->error(d->listener, &error);
-	else if (d->ntargets > first)
-		discover_announce(d, first);
-	else if (target && d->restarted)
+	else if (d->ntargets > first && !(target && discover_is_early(target, process) &&
+					  discover_loading(d, process->pid, d->ntargets)))
+		discover_announce(d, first, d->ntargets);
+	else if (d->ntargets == first && target && d->restarted)
 		d->restarted(d->process_arg, target, process);
 	error_clear(&error);
-}
-
-/* Check @pid again later: it runs the dynamic loader, which has not mapped the program yet. */
-static void discover_loading(struct discover *d, uint32_t pid)
-{
-	for (size_t i = 0; i < DISCOVER_LOADING; i++) {
-		if (d->loading[i].pid)
-			continue;
-		d->loading[i] = (struct loading){ pid, LOADING_TRIES,
-						  clock_ns(CLOCK_MONOTONIC) + LOADING_NS };
-		return;
-	}
 }
 
 void discover_running(struct discover *d, const struct process *process)
@@ -520,17 +537,20 @@ bool discover_again(struct discover *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct process process;
-	bool left = false;
+	bool left = false, ended;
 
 	for (struct loading *l = d->loading; l < d->loading + DISCOVER_LOADING; l++) {
 		if (l->pid && now >= l->next_ns) {
 			l->next_ns = now + LOADING_NS;
-			if (process_read(l->pid, engine_is_executable, &process) || !--l->tries) {
+			ended = process_read(l->pid, engine_is_executable, &process) || !--l->tries;
+			if (ended || (l->target ?
+				      !discover_is_early(&d->targets[l->target - 1], &process) :
+				      !process_is_loading(&process)))
 				l->pid = 0;
-			} else if (!process_is_loading(&process)) {
-				l->pid = 0;
+			if (!l->pid && l->target)
+				discover_announce(d, l->target - 1, l->target);
+			else if (!l->pid && !ended)
 				discover_check(d, &process);
-			}
 		}
 		left |= l->pid != 0;
 	}
@@ -550,7 +570,7 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 	if (!process_is_loading(&process))
 		discover_check(d, &process);
 	else if (!d->filter->npids)
-		discover_loading(d, pid);
+		discover_loading(d, pid, 0);
 }
 
 unsigned int discover_needs(const struct discover *d)

@@ -79,11 +79,12 @@ struct discover {
 	struct user_engine user_engine;
 	const struct engine *engines[2];	/* the user's engine, or none: use ->table */
 	struct detect detect;
-	/* Processes whose dynamic loader has not mapped the program yet. */
+	/* Processes that are only starting: see discover_loading(). */
 	struct loading {
 		uint32_t pid;		/* 0: unused */
 		unsigned int tries;	/* left */
 		uint64_t next_ns;	/* CLOCK_MONOTONIC */
+		size_t target;		/* 1 + the index of that to report; 0: none */
 	} loading[DISCOVER_LOADING];
 };
 

@@ -949,7 +949,9 @@ def test_server_of_another_file_started_later(marias, server_file, tool):
     traced.wait_for(lambda _: traced.stderr, 60, "its first words")
     server.start()
     traced.wait_for(lambda _: re.search(rf"tracing .*\b{server.pid}\b", traced.stderr), 60, "the server to be traced")
-    server.query("select 1 /* another file */")
+    with server.connect() as client:
+        version = client.rows("select version() /* another file */")[0][0].decode()
+    assert f"tracing MariaDB {version}, pid {server.pid}" in traced.stderr, traced.stderr
     assert only(finished(traced), "/* another file */")["pid"] == server.pid
 
 

@@ -55,6 +55,7 @@
 #define detect_is_rejected(detect, process)	((void)(detect), (void)(process), false)
 #define target_open		fake_target_open
 #define target_close		fake_target_close
+#define target_read_version	fake_read_version
 #define sys_map_update		fake_map_update
 #define sys_map_lookup		fake_map_lookup
 #define sys_map_delete		fake_map_delete
@@ -65,6 +66,7 @@
 #include "tests/unit/check.h"
 
 #define FILES_MAX	600
+#define NO_PID		4194305u	/* larger than any */
 #define FD_FIRST	1000
 #define PIDS		1	/* maps */
 #define SERVERS		2
@@ -92,6 +94,7 @@ static bool filters_pids, wants_execs;	/* constants */
 static uint32_t traced_pids[8], announced[8];
 static size_t nannounced;
 static uint64_t now_ns = 1;
+static const char *memory_version;	/* of all servers; NULL: they have none there */
 static char said[256];		/* subjects of errors that were reported */
 
 static struct fake_file *file_find(const char *path)
@@ -217,8 +220,17 @@ static int fake_target_open(struct target *target, const struct target_file *fil
 		return error_set(error, seen->refused, -ENOENT, file->path, "a site");
 	CHECK(!seen->attached, "%s", seen->path);
 	seen->attached = true;
+	target->version_vaddr = memory_version ? 4096 : 0;
 	++*common->ntargets;
 	return 0;
+}
+
+static void fake_read_version(const struct target *target, const struct process *process,
+			      char *version)
+{
+	(void)target;
+	(void)process;
+	snprintf(version, TARGET_VERSION, "%s", memory_version);
 }
 
 static void fake_target_close(struct target *target)
@@ -646,6 +658,37 @@ static void by_loader(void)
 }
 
 /* Have discovery check all processes. */
+/* A server is reported when it has set its version, or after a while. */
+static void by_version(void)
+{
+	struct server_filter filter = { .engine = "mysql" };
+	struct error error = { 0 };
+	struct discover d;
+
+	for (int round = 0; round < 3; round++) {
+		make_world();
+		nprocesses = 1;
+		CHECK(!find(&d, &filter, &error) && !d.ntargets);
+		memory_version = "";
+		add_process(NO_PID, 1, "/usr/mariadbd");
+		execute(&d, NO_PID, "mariadbd");
+		CHECK(d.ntargets == 1 && !nservers, "attached, and not reported");
+		now_ns += 1000000000;
+		CHECK(tested_again(&d) && !nservers);
+		if (round == 0)
+			memory_version = "11.4-MariaDB";
+		else if (round == 1)
+			nprocesses = 1;
+		for (int i = 0; i < (round == 2 ? 100 : 1); i++) {
+			now_ns += 1000000000;
+			tested_again(&d);
+		}
+		CHECK(!tested_again(&d) && nservers == 1, "%d: %zu", round, nservers);
+		close_all(&d, &error);
+	}
+	memory_version = NULL;
+}
+
 static void check_all(struct discover *d)
 {
 	struct process process;
@@ -819,6 +862,7 @@ int main(void)
 	RUN(by_pid);
 	RUN(later);
 	RUN(by_loader);
+	RUN(by_version);
 	RUN(unreported);
 	RUN(shares);
 	RUN(slow_files);
