@@ -7,6 +7,8 @@
 
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE */
 #define NAME_BYTES	64	/* NAMEDATALEN: of a prepared statement's name, with the NUL */
+#define NO_STATEMENT	0x3030303632	/* SQLSTATE 26000: no such prepared statement */
+#define NO_PORTAL	0x3030303433	/* 34000 */
 #define DEST_EXECUTE	3	/* DestRemoteExecute: the result of an Execute message */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: idle */
@@ -163,6 +165,20 @@ INLINE int step_continues(void *ctx, struct session *session, struct step *step)
 }
 
 /*
+ * Return whether @session's only step was an empty simple query, and not the Bind of a portal that
+ * @step, with the same text, executes: its text is in the portal's memory. If a portal might have
+ * been open before, the first step's caller was read, and it may have been an Execute, too.
+ */
+INLINE int portal_is_none(struct session *session, const struct step *step)
+{
+	if (session->s.flags & (SESSION_BOUND | SESSION_RESUMED) || session->caller ||
+	    session->text_at != (__u64)step->text)
+		return 0;
+	session->s.flags |= SESSION_SETTLED;
+	return 1;
+}
+
+/*
  * Return when the open statement of @session has ended, if @step or, without a text, becoming idle
  * ends it; or 0 if it goes on.
  */
@@ -174,7 +190,8 @@ INLINE __u64 activity_end(void *ctx, struct session *session, struct step *step)
 	if (phase == SESSION_SUSPENDED && !step->text)
 		return 0;
 	if (s->completed_ns && step->text) {
-		if (phase != SESSION_SUSPENDED || !step_continues(ctx, session, step))
+		if (phase != SESSION_SUSPENDED || portal_is_none(session, step) ||
+		    !step_continues(ctx, session, step))
 			return s->completed_ns;
 		portal_resume(s);
 		return 0;
@@ -369,12 +386,20 @@ INLINE __u64 postgres_sqlstate(void *ctx)
 PROGRAM(failure)
 {
 	struct session *session = session_get(ctx, SESSION_JOINED);
+	struct event_statement *s;
+	__u64 state;
 
 	/* While a portal is suspended, the error is that of another message. */
-	if (session && session->s.flags & SESSION_OPEN && !(session->s.flags & SESSION_PAUSED)) {
-		session->s.flags |= STATEMENT_ERROR;
-		session->s.sqlstate = postgres_sqlstate(ctx);
-	}
+	if (!session || !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_PAUSED)
+		return 0;
+	s = &session->s;
+	state = postgres_sqlstate(ctx);
+	/* Nor is a name that is missing in a Bind or Describe the fault of what is before it. */
+	if ((s->completed_ns || s->flags & STATEMENT_PARSED) &&
+	    (state == NO_STATEMENT || state == NO_PORTAL))
+		return 0;
+	s->flags |= STATEMENT_ERROR;
+	s->sqlstate = state;
 	return 0;
 }
 

@@ -40,6 +40,42 @@ def simple(connection, text):
     connection.until(b"Z")
 
 
+def test_empty_query_is_no_portal(postgres, tool):
+    """A comment alone, of which the server has reused no memory, has neither completed nor failed."""
+    by_hand, traced = wire.Wire(postgres, "by hand"), tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    offset = postgres.log_size()
+    simple(by_hand, "begin")
+    for _ in range(3):
+        simple(by_hand, f"/* empty {'x' * 2000} */")
+    simple(by_hand, "commit")
+    by_hand.close()
+    postgres.settle()
+    stopped(traced, idle=True)
+    assert ["fetches" in one for one in with_tag(traced, "/* empty")] == [False] * 3, traced.said()
+    assert logged(postgres, offset)["empty"] == ["statement"] * 3
+
+
+@pytest.mark.parametrize("wrong", [wire.bind(name="nosuch"), wire.message(b"D", b"Snosuch\0"), wire.message(b"D", b"Pnosuch\0"),
+                                   wire.execute("nosuch")], ids=["bind", "describe", "portal", "execute"])
+def test_error_of_a_missing_name(postgres, tool, wrong):
+    """It is not one of the statement before it in the pipeline, but what fails with the Sync is."""
+    by_hand, traced = wire.Wire(postgres, "by hand"), tool("postgres", "-m", "0", "--json", "-p", postgres.pid, "--prepares")
+    by_hand.ask(wire.parse("create table if not exists deferred (n int unique deferrable initially deferred)"), wire.bind(),
+                wire.execute())
+    assert b"E" in by_hand.ask(wire.parse(series("first")), wire.bind(), wire.execute(), wrong)
+    assert b"E" in by_hand.ask(wire.parse("select 1 /* alone */"), wrong)
+    assert b"E" in by_hand.ask(wire.parse("insert into deferred values (1), (1) /* late */"), wire.bind(), wire.execute())
+    assert b"E" in by_hand.ask(wire.parse("execute nosuch /* own */"), wire.bind(), wire.execute())
+    by_hand.close()
+    postgres.settle()
+    stopped(traced, idle=True)
+    found = {re.search(r"/\* (\w+)", one["query"])[1]: (one["type"], one["status"]) for one in traced.objects()
+             if "/*" in one.get("query", "")}
+    assert found == {"first": ("statement", "ok"), "alone": ("prepare", "ok"), "late": ("statement", "error"),
+                     "own": ("statement", "error")}, traced.said()
+    postgres.psql("drop table deferred")
+
+
 def test_fetches(postgres, tool, by_hand):
     """All Executes of a portal are one statement, whose rows only the last one reports."""
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
