@@ -208,9 +208,13 @@ void top_table_running(struct top_table *table, const struct statement *statemen
 		json_number(out, ",\"pid\":", statement->pid);
 		output_string(out, ",\"duration_ms\":");
 		output_fixed(out, statement->duration_ns, 6);
-		output_string(out, ",\"query\":\"");
-		escape_json(out, statement->text, statement->text_len, statement->truncated);
-		output_string(out, "\"}\n");
+		if (statement->text) {
+			output_string(out, ",\"query\":\"");
+			escape_json(out, statement->text, statement->text_len,
+				    statement->truncated);
+			output_char(out, '"');
+		}
+		output_string(out, "}\n");
 		return;
 	}
 	if (!table->running++)

@@ -303,7 +303,9 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
 	enrich_who(e, event, &s);
 	if (e->config.stat_unit_ns) {
-		enrich_count_statement(e, event, &s, !s.prepare && enrich_filter(e, &s));
+		/* A wait is counted wherever it is, as it is by the programs. */
+		enrich_count_statement(e, event, &s, (!s.prepare || e->config.wait) &&
+						     enrich_filter(e, &s));
 	} else if (enrich_filter(e, &s) && enrich_show(e, &s)) {
 		e->text_unreadable += !s.text && !s.no_text;
 		e->text_truncated += s.truncated;

@@ -179,7 +179,7 @@ static void tracer_constants(struct tracer *t)
 			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);
 	runtime_constant(rt, "constant_stat_by", c->stat_by);
 	runtime_constant(rt, "constant_want_rows", c->rows);
-	/* Waits that are counted in user space are dropped with what they are part of. */
+	/* Waits that are counted in user space are counted with the record of what they are in. */
 	runtime_constant(rt, "constant_want_prepares",
 			 c->prepares || (c->wait && tracer_counts_in_user(t)));
 	runtime_constant(rt, "constant_want_breakdown", c->why);

@@ -193,6 +193,25 @@ def test_waits_of_sleep(postgres, stat, ways):
     assert f"{SLEEPS} waits shown" in traced["sleep"].stderr, traced["sleep"].said()
 
 
+def test_waits_in_a_parse(postgres, stat):
+    """With a filter they are counted in another place."""
+    postgres.psql("create table parsed ()")
+    traced = [stat("-p", postgres.pid, "--json", "--wait", "lock", *args) for args in ((), ("--match", "parsed"))]
+    holder, waiter = wire.Wire(postgres, "by hand"), wire.Wire(postgres, "by hand")
+    holder.ask(wire.parse("begin"), wire.bind(), wire.execute())
+    holder.ask(wire.parse("lock table parsed"), wire.bind(), wire.execute())
+    waiter.send(wire.parse("select * from parsed"), wire.SYNC)
+    wait_for(lambda: postgres.psql("select 1 from pg_locks where not granted").stdout, what="it to wait")
+    holder.ask(wire.parse("commit"), wire.bind(), wire.execute())
+    waiter.until(b"Z")
+    holder.close()
+    waiter.close()
+    postgres.settle()
+    counts = [counted(one) for one in traced]
+    assert all(one.get("lock") for one in counts), [one.said() for one in traced]
+    postgres.psql("drop table parsed")
+
+
 def test_waits_for_a_lock(postgres, stat):
     """Two sessions want the same row; the one that waits is of its user, and runs an update."""
     postgres.psql("drop table if exists wanted", "drop role if exists waiter", "create role waiter login superuser",

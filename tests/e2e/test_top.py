@@ -3,13 +3,14 @@
 
 import datetime
 import functools
+import os
 import re
 import time
 
 import pytest
 
 from cluster import wait_for
-from tool import Stat, run
+from tool import ROOT, Stat, run
 
 
 class Top(Stat):
@@ -142,6 +143,10 @@ def test_running(postgres, top):
         while connection.pgconn.get_result():
             pass
     one = traced.groups("running")[0]
+    with open(os.path.join(ROOT, "cli", "dbslower.8"), encoding="utf-8") as f:
+        described = re.search(r"is an object with\n(\.Cm type\n\.Pq Qq running .*?)^\.Ss KEYS", f.read(), re.M | re.S)[1]
+    words = re.findall(r"^\.Cm (.*)$", described, re.M)
+    assert {word for line in words for word in re.findall(r"\w+", line)} == set(one), one
     assert one["query"] == "select pg_sleep(600) /* runs on */" and one["duration_ms"] >= 1000
     wait_for(lambda: "select pg_sleep(?)" in by_fingerprint(traced), what="its group")
     traced.stop()
