@@ -288,6 +288,8 @@ static int scan_process(struct scan *scan, const struct process *process, uint64
 		fmt_text(pid, sizeof(pid), "%u", process->pid);
 		ps_report(ps, ERROR_PROCESS, err, pid);
 	}
+	if (err == -EAGAIN)
+		ps_report(ps, ERROR_NO_SESSIONS, err, process->exe);
 	return scan->err;
 }
 

@@ -29,7 +29,8 @@ struct ps_ops {
 	void (*names)(void *state, uint32_t pid, const char *version);
 	/*
 	 * Call @query->add for each session of the process. Return 0, or -errno: its memory cannot
-	 * be read. Called for each process of the server.
+	 * be read; -EAGAIN: there, the sessions are not as this release has them, or change too
+	 * fast. Called for each process of the server.
 	 */
 	int (*read)(void *state, const struct ps_query *query);
 };

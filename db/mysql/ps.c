@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Sessions of MariaDB from 10.5 on: the THDs in the list server_threads (sql/sql_class.h). Its
- * elements begin with struct ilink (sql/sql_list.h): the vtable, a pointer to the pointer to this
- * element, and one to the next element. Offsets in a THD are decoded from exported accessors.
+ * The sessions of a server are objects of class THD. Offsets in them are decoded from exported
+ * accessors.
+ *
+ * MariaDB from 10.5 on has them in the list server_threads (sql/sql_class.h). Its elements begin
+ * with struct ilink (sql/sql_list.h): the vtable, a pointer to the pointer to this element, and one
+ * to the next element.
+ *
+ * MySQL has them in the partitions of its Global_THD_manager (sql/mysqld_thd_manager.h), each a
+ * Prealloced_array (include/prealloced_array.h): a key of 32 bits; the number of elements, or -1;
+ * and the elements, or the address of an array, its size and its capacity.
  */
 #include "db/mysql/ps.h"
 
@@ -23,12 +30,17 @@
 #define LINK_PREVIOUS	1
 #define LINK_NEXT	2
 #define LINK_WORDS	3
+#define MANAGER_WORDS	640		/* of a Global_THD_manager that are searched */
+#define MANAGER_TRIES	20		/* it is not one list, and its count is elsewhere */
+#define INLINE_MAX	60		/* elements of a partition that are in it */
 #define WALK_TRIES	5		/* the list can change while it is read */
 #define WALK_MAX	(2u * PS_SESSIONS)	/* elements in all tries */
 
 struct mysql_ps {
 	uint64_t class;			/* first word of a THD, as linked */
-	uint64_t threads;		/* variable: the list, as linked */
+	uint64_t threads;		/* variable: the list, as linked; 0: MySQL */
+	uint64_t manager, count;	/* MySQL's variables, as linked */
+	size_t id_bytes;		/* of the value at ->connection */
 	int64_t connection;		/* offsets in a THD */
 	int64_t start, options;		/* .. or -1: unknown */
 	struct mysql_identity identity;
@@ -58,6 +70,8 @@ static int mysql_find(void *state, const struct elf *elf)
 
 	ps->class = elf_symbol_value(elf, "_ZTV3THD");
 	ps->threads = elf_symbol_value(elf, "server_threads");
+	ps->manager = elf_symbol_value(elf, "_ZN18Global_THD_manager11thd_managerE");
+	ps->count = elf_symbol_value(elf, "_ZN18Global_THD_manager23atomic_global_thd_countE");
 	ps->options = mysql_options_find(elf);
 	/* imul $1000000,start_time(%rdi),%rax */
 	ps->start = find_match(elf, "thd_start_utime", "48 69 87 @@@@@@@@ 40 42 0f 00");
@@ -66,12 +80,15 @@ static int mysql_find(void *state, const struct elf *elf)
 	    connection.kind != ACCESSOR_VALUE)
 		return -ENOENT;
 	ps->connection = connection.offset;
-	return ps->class && ps->threads && ps->identity.user.at >= 0 ? 0 : -ENOENT;
+	ps->id_bytes = connection.size;
+	if (!ps->class || !(ps->threads || (ps->manager && ps->count)))
+		return -ENOENT;
+	return ps->identity.user.at >= 0 ? 0 : -ENOENT;
 }
 
 static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
 {
-	return address >= 4096 && !(address & 7) &&
+	return address >= 4096 && !(address & (size < 8 ? 3 : 7)) &&
 	       process_memory_read(&r->memory, address, buf, size) == (ssize_t)size;
 }
 
@@ -125,7 +142,7 @@ static bool reader_session(const struct reader *r, uint64_t thd)
 	if (!*session.identity.user)
 		return true;
 	if (!reader_bytes(r, thd + (uint64_t)r->ps->connection, &session.connection,
-			  sizeof(session.connection)))
+			  r->ps->id_bytes))
 		session.connection = 0;
 	reader_statement(r, thd, &session);
 	if (session.state != PS_ACTIVE)
@@ -156,13 +173,81 @@ static size_t reader_walk(const struct reader *r, uint64_t link, uint64_t *thds)
 	return 0;
 }
 
+/* Copy those of the @n @pointers that point to THDs to @thds. Return whether all do. */
+static bool reader_are_thds(const struct reader *r, const uint64_t *pointers, size_t n,
+			    uint64_t *thds)
+{
+	uint64_t class;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!*r->elements || !--*r->elements ||
+		    !reader_bytes(r, pointers[i], &class, sizeof(class)) || class != r->class)
+			return false;
+		thds[i] = pointers[i];
+	}
+	return true;
+}
+
+/* Read the partition at the first of @left @words, if it is one. Return how many THDs it has. */
+static size_t reader_partition(const struct reader *r, const uint64_t *words, size_t left,
+			       uint64_t *thds, size_t room)
+{
+	uint32_t inside = (uint32_t)(words[0] >> 32);
+	uint64_t *array;
+	size_t n = 0;
+
+	if (inside <= INLINE_MAX && inside < left && inside <= room)
+		return reader_are_thds(r, words + 1, inside, thds) ? inside : 0;
+	if (inside != UINT32_MAX || left < 4 || words[2] > words[3] || words[2] > room ||
+	    words[2] > *r->elements)
+		return 0;
+	*r->elements -= (unsigned int)words[2];
+	array = malloc(words[2] * sizeof(*array) + 1);
+	if (array && reader_bytes(r, words[1], array, words[2] * sizeof(*array)) &&
+	    reader_are_thds(r, array, words[2], thds))
+		n = words[2];
+	free(array);
+	return n;
+}
+
+/*
+ * Collect the *@n THDs of the Global_THD_manager to @thds. Return -EAGAIN if they are not as many
+ * as the server counts: they change, or it has another layout.
+ */
+static int reader_manager(const struct reader *r, uint64_t *thds, size_t *n)
+{
+	uint64_t words[MANAGER_WORDS], manager;
+	uint32_t count;
+
+	*n = 0;
+	if (process_memory_variable(&r->memory, r->ps->manager, &manager, sizeof(manager)) ||
+	    process_memory_variable(&r->memory, r->ps->count, &count, sizeof(count)) ||
+	    !reader_bytes(r, manager, words, sizeof(words)))
+		return -EAGAIN;
+	for (size_t i = 0; i < MANAGER_WORDS; i++)
+		*n += reader_partition(r, words + i, MANAGER_WORDS - i, thds + *n,
+				       PS_SESSIONS - *n);
+	return *n == count ? 0 : -EAGAIN;
+}
+
+/* Collect the THDs of the list server_threads to @thds. Return their number. */
+static size_t reader_list(const struct reader *r, uint64_t *thds)
+{
+	uint64_t list = r->ps->threads + r->memory.slide;
+	size_t n = 0;
+
+	for (uint64_t word = 0; !n && word < LIST_WORDS; word++)
+		n = reader_walk(r, list + word * 8, thds);
+	return n;
+}
+
 static int mysql_read(void *state, const struct ps_query *query)
 {
 	const struct mysql_ps *ps = state;
 	unsigned int elements = WALK_MAX;
 	struct reader r = { .ps = ps, .query = query, .elements = &elements,
 			    .owner = { query->process->pid, &query->process->file } };
-	uint64_t *thds = malloc(PS_SESSIONS * sizeof(*thds)), list;
+	uint64_t *thds = malloc(PS_SESSIONS * sizeof(*thds));
 	size_t n = 0;
 	int err = thds ? process_memory_open_program(query->process, query->lowest, &r.memory) :
 			 -ENOMEM;
@@ -170,10 +255,12 @@ static int mysql_read(void *state, const struct ps_query *query)
 	if (err)
 		goto cleanup;
 	r.class = ps->class + VTABLE_HEAD + r.memory.slide;
-	list = ps->threads + r.memory.slide;
-	for (int i = 0; !n && i < WALK_TRIES; i++)
-		for (uint64_t word = 0; !n && word < LIST_WORDS; word++)
-			n = reader_walk(&r, list + word * 8, thds);
+	for (int i = 0; ps->threads && !n && i < WALK_TRIES; i++)
+		n = reader_list(&r, thds);
+	err = ps->threads ? 0 : -EAGAIN;
+	for (int i = 0; err && i < MANAGER_TRIES; i++)
+		err = reader_manager(&r, thds, &n);
+	n = err ? 0 : n;
 	for (size_t i = 0; i < n && clock_ns(CLOCK_MONOTONIC) < query->deadline_ns &&
 			   reader_session(&r, thds[i]); i++)
 		continue;

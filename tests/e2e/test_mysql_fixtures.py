@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """MySQL releases that Debian does not have: programs with the same symbols or probes, which run a script."""
 
+import os
+import subprocess
+
 import pytest
 
 from mysql_fixture import Fixture, SERVERS
+from requirements import need_root
 from statements import stopped
+from tool import FIXTURES, run, sessions
 
 SCHEDULING_MS = 10000.0	# how long a process may wait for its CPU on a busy machine
 
@@ -98,3 +103,26 @@ def test_tells_what_it_cannot_show(mysql_program, tool, tmp_path, name, symbol, 
     stopped(traced)
     (line,) = [line for line in traced.stderr.splitlines() if str(path) in line]
     assert line.partition(", which does not report ")[2] == (lacks or ""), line
+
+
+def test_sessions(tmp_path):
+    """Those of the Global_THD_manager, and none that has left its pointer behind; none at all if their number is wrong."""
+    need_root()
+    path = tmp_path / "mysqld"
+    subprocess.run(["gcc", "-O2", "-rdynamic", "-fcf-protection=full", "-o", path, os.path.join(FIXTURES, "mysqlsessions.c")],
+                   check=True)
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout.readline() == b"ready\n"
+        common = {"type": "session", "engine": "mysql", "pid": server.pid, "server_pid": server.pid, "user": "anna",
+                  "client": "10.0.0.7"}
+        listed = [{key: value for key, value in one.items() if key != "time"} for one in sessions("-p", server.pid)]
+        assert listed == [
+            {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1"},
+            {**common, "connection_id": 12, "state": "idle in transaction"},
+            {**common, "connection_id": 21, "state": "idle"}]
+        server.stdin.write(b"\n")
+        server.stdin.flush()
+        assert server.stdout.readline() == b"ready\n"
+        done = run("ps", "--json", "-p", server.pid)
+        assert not done.stdout and f"{path}: its sessions cannot be listed; " in done.stderr, done
+        server.kill()
