@@ -414,18 +414,28 @@ struct event_probe_hit {
 #define HIT_FIELD_UNKNOWN(n)	(1 << (16 + (n)))
 #define HIT_FILTER_UNKNOWN	(1 << 28)
 
-/* Map "probe_hits": key of the number of hits with this value, or one of this power of two. */
-#define PROBE_HIT_TEXT	64
+/*
+ * Map "probe_hits": key of the number of hits with these values. The value of a histogram is the
+ * first field. The map's keys end behind the last text in use.
+ */
+#define PROBE_HIT_TEXT		64
+#define PROBE_HIT_TEXTS		2
+#define PROBE_HIT_VALUES	7
 
 struct probe_hit_key {
 	__u32 probe_id;
-	__u32 slot;		/* of a histogram: log2 of the value, or HIT_…; else 0 */
-	__u64 value;		/* 0 with a histogram; with a string: 0 or HIT_… */
-	char text[PROBE_HIT_TEXT];	/* with a NUL, cut if longer; or zeros */
+	__u16 slot;		/* of a histogram: log2 of its value, or HIT_…; else 0 */
+	__u16 unknown;		/* bit n: value n could not be read */
+	/* By field; 0: the value of a histogram, the length of a text; of a text: 0 or HIT_… */
+	__u64 values[PROBE_HIT_VALUES];
+	char texts[PROBE_HIT_TEXTS][PROBE_HIT_TEXT];	/* with a NUL, cut if longer; or zeros */
 };
 
+#define PROBE_HIT_KEY_SIZE(texts) \
+	(sizeof(struct probe_hit_key) - (PROBE_HIT_TEXTS - (texts)) * PROBE_HIT_TEXT)
+
 #define HIT_NEGATIVE	64	/* slot of numbers below 0; that of 0 is 0 */
-#define HIT_UNKNOWN	65	/* also without a histogram: the value could not be read */
+#define HIT_UNKNOWN	65	/* slot of a value that could not be read */
 
 #define HIT_NULL	1	/* the string's address is 0 */
 #define HIT_UNREADABLE	2	/* its memory cannot be read */
@@ -490,7 +500,7 @@ _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");
 _Static_assert(sizeof(struct latency_key) == 16, "no padding");
 _Static_assert(sizeof(struct latency_start) == 16, "no padding");
-_Static_assert(sizeof(struct probe_hit_key) == 80, "no padding");
+_Static_assert(sizeof(struct probe_hit_key) == 192, "no padding");
 _Static_assert(sizeof(struct control) == 16, "no padding");
 
 #endif

@@ -6,8 +6,11 @@
 #include "bpf/latency.h"
 #include "bpf/wanted.h"
 
-#define UNREAD		15	/* EXPRESSION_UNREAD of usdt/expression.h */
-#define VARIABLES	(UNREAD + 1)
+/* As in usdt/expression.h. */
+#define RETVAL		12
+#define COMM		16
+#define UNREAD		18
+#define WORDS		19
 
 #undef ARGUMENT
 /* A failure to read memory sets bits of @unread. */
@@ -49,6 +52,7 @@ extern __u64 trace_field_11(__u64 *variables);
 CONSTANT(probe_id);
 CONSTANT(fields);	/* number of fields */
 CONSTANT(texts);	/* bit n: field n is the address of a string */
+CONSTANT(lengths);	/* bit n: the string of field n has at most as many bytes as field n - 1 */
 CONSTANT(text_size);	/* room for a string, a multiple of 8 */
 CONSTANT(record_size);
 CONSTANT(histogram);	/* count by powers of two, HISTOGRAM_… */
@@ -80,9 +84,11 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 	v[9] = arg_10(ctx, &v[UNREAD]);
 	v[10] = arg_11(ctx, &v[UNREAD]);
 	v[11] = arg_12(ctx, &v[UNREAD]);
-	v[12] = arg_retval(ctx, &v[UNREAD]);
-	v[13] = pid;
-	v[14] = (__u32)id;
+	v[RETVAL] = arg_retval(ctx, &v[UNREAD]);
+	v[RETVAL + 1] = pid;
+	v[RETVAL + 2] = (__u32)id;
+	v[RETVAL + 3] = (__u32)bpf_get_current_uid_gid();
+	bpf_get_current_comm(&v[COMM], sizeof(((struct event_probe_hit *)0)->comm));
 	if (!trace_filter(v)) {
 		if (v[UNREAD] & HIT_FILTER_UNKNOWN)
 			lost(LOST_UNDECIDED);
@@ -91,14 +97,36 @@ INLINE __u64 hit_wanted(void *ctx, __u64 *v)
 	return id;
 }
 
+/*
+ * Read the string at @from, of at most @most bytes, to @to, room for @size. Return the bytes read
+ * and a NUL, or a negative errno. Without a NUL it may end where the memory does.
+ */
+INLINE __s64 text_read(char *to, __u64 size, __u64 from, __u64 most)
+{
+	__s64 n;
+
+	most = (__u32)most;
+	if (most > size - 1)
+		most = size - 1;
+	n = bpf_probe_read_user_str(to, most + 1, (const void *)from);
+	if (n < 0 && !bpf_probe_read_user(to, most, (const void *)from))
+		n = most + 1;
+	return n;
+}
+
+/* The maximum length of the string of field @n, if @before is the value before. */
+#define MOST(n, before)	(VALUE(lengths) >> (n) & 1 ? (before) : ~0ULL)
+
 /* Append field @n, and its string at @at. The verifier sees constants only. */
 #define FIELD(n)                                                                            \
 	if (VALUE(fields) > (n)) {                                                          \
+		__u64 before = value;                                                       \
+                                                                                            \
 		value = trace_field_##n(v);                                                 \
 		event->values[n] = value;                                                   \
 		if (VALUE(texts) >> (n) & 1) {                                              \
-			*(__s64 *)at = bpf_probe_read_user_str(at + 8, VALUE(text_size),    \
-							       (const void *)value);        \
+			*(__s64 *)at = text_read(at + 8, VALUE(text_size), value,           \
+						 MOST(n, before));                          \
 			at += 8 + VALUE(text_size);                                         \
 		}                                                                           \
 	}
@@ -133,7 +161,7 @@ INLINE void record_end(void *ctx, struct event_probe_hit *event, __u64 id)
 
 PROGRAM(hit_start)
 {
-	__u64 v[VARIABLES];
+	__u64 v[WORDS];
 
 	if (hit_wanted(ctx, v))
 		latency_begin(ctx);
@@ -167,7 +195,7 @@ PROGRAM(start_exec)
 
 PROGRAM(hit_send)
 {
-	__u64 latency = VALUE(latency) ? latency_end(ctx) : 0, v[VARIABLES], id, value;
+	__u64 latency = VALUE(latency) ? latency_end(ctx) : 0, v[WORDS], id, value = 0;
 	struct event_probe_hit *event;
 	struct event_stack *stack;
 	struct event_head head;
@@ -190,7 +218,7 @@ PROGRAM(hit_send)
 	event->tid = id;
 	event->time_ns = bpf_ktime_get_ns();
 	event->latency_ns = latency;
-	bpf_get_current_comm(event->comm, sizeof(event->comm));
+	__builtin_memcpy(event->comm, &v[COMM], sizeof(event->comm));
 	at = (char *)event + sizeof(*event) + VALUE(fields) * 8;
 	FIELD(0);
 	FIELD(1);
@@ -215,44 +243,82 @@ PROGRAM(hit_send)
 	return 0;
 }
 
+/* Set value @n of @key, and return the text behind it, if it is one. */
+INLINE char *key_value(struct probe_hit_key *key, char *text, const __u64 *values, __u32 n)
+{
+	__u64 value = values[n];
+
+	if (!n && VALUE(histogram)) {
+		key->slot = key->unknown & 1 ? HIT_UNKNOWN :
+			    VALUE(is_signed) && (__s64)value < 0 ? HIT_NEGATIVE :
+								   record_log2(value);
+	} else if (VALUE(texts) >> n & 1) {
+		if (!value)
+			key->values[n] = HIT_NULL;
+		else if (text_read(text, PROBE_HIT_TEXT, value,
+				   MOST(n, n ? values[n - 1] : 0)) < 0)
+			key->values[n] = HIT_UNREADABLE;
+		text += PROBE_HIT_TEXT;
+	} else if (!(VALUE(lengths) >> (n + 1) & 1)) {
+		key->values[n] = value;
+	}
+	return text;
+}
+
+/*
+ * Count a hit of owner @owner. Return 0, or -1 if the table is full. A function of its own, as the
+ * key and the variables do not fit into one stack frame beside that of an expression.
+ */
+static __attribute__((noinline)) int hit_add(const __u64 *values, __u64 unread, __u32 owner)
+{
+	struct probe_hit_key key = { .probe_id = VALUE(probe_id) };
+	__u64 one = 1, *count;
+	char *text = key.texts[0];
+
+	key.unknown = unread / HIT_FIELD_UNKNOWN(0) & ((1 << PROBE_HIT_VALUES) - 1);
+#pragma clang loop unroll(full)
+	for (__u32 n = 0; n < PROBE_HIT_VALUES; n++)
+		if (VALUE(fields) > n)
+			text = key_value(&key, text, values, n);
+	count = bpf_map_lookup_elem(probe_hits, &key);
+	if (!count && owner_may_add_group(owner) &&
+	    !bpf_map_update_elem(probe_hits, &key, &one, BPF_NOEXIST)) {
+		owner_entries(owner, OWNER_GROUPS, 1);
+		return 0;
+	}
+	/* Another CPU added the key, or the table is full. */
+	if (!count)
+		count = bpf_map_lookup_elem(probe_hits, &key);
+	if (!count)
+		return -1;
+	__sync_fetch_and_add(count, 1);
+	return 0;
+}
+
+/* Compute value @n. */
+#define COUNTED(n)	(values[n] = VALUE(fields) > (n) ? trace_field_##n(v) : 0)
+
 PROGRAM(hit_count)
 {
-	__u64 latency = VALUE(latency) ? latency_end(ctx) : 0, v[VARIABLES], one = 1, *n;
-	struct probe_hit_key key = { .probe_id = VALUE(probe_id) };
+	__u64 latency = VALUE(latency) ? latency_end(ctx) : 0;
+	__u64 v[WORDS], values[PROBE_HIT_VALUES] = {};
 	__u32 owner;
 
 	if ((VALUE(latency) && !latency) || !hit_wanted(ctx, v))
 		return 0;
 	count(COUNT_STATEMENTS);
 	if (VALUE(histogram) == HISTOGRAM_LATENCY)
-		key.value = latency / 1000;
-	else if (VALUE(fields))
-		key.value = trace_field_0(v);
-	if (v[UNREAD] & HIT_FIELD_UNKNOWN(0)) {
-		key.slot = HIT_UNKNOWN;
-	} else if (VALUE(texts)) {
-		key.value = !key.value ? HIT_NULL :
-			    bpf_probe_read_user_str(key.text, sizeof(key.text),
-						    (const void *)key.value) < 0 ?
-			    HIT_UNREADABLE : 0;
-	} else if (VALUE(histogram)) {
-		key.slot = VALUE(is_signed) && (__s64)key.value < 0 ? HIT_NEGATIVE :
-								      record_log2(key.value);
-		key.value = 0;
-	}
-	owner = owner_current();
-	n = bpf_map_lookup_elem(probe_hits, &key);
-	if (!n && owner_may_add_group(owner) &&
-	    !bpf_map_update_elem(probe_hits, &key, &one, BPF_NOEXIST)) {
-		owner_entries(owner, OWNER_GROUPS, 1);
-		return 0;
-	}
-	/* Another CPU added the key, or the table is full. */
-	if (!n)
-		n = bpf_map_lookup_elem(probe_hits, &key);
-	if (n)
-		__sync_fetch_and_add(n, 1);
+		values[0] = latency / 1000;
 	else
+		COUNTED(0);
+	COUNTED(1);
+	COUNTED(2);
+	COUNTED(3);
+	COUNTED(4);
+	COUNTED(5);
+	COUNTED(6);
+	owner = owner_current();
+	if (hit_add(values, v[UNREAD], owner))
 		lost_of(owner, LOST_TABLE_FULL);
 	return 0;
 }

@@ -32,6 +32,7 @@ struct trace {
 	uint64_t counted, unreadable, cut;	/* hits in tables; texts */
 	uint64_t unreadable_values;
 	bool terminal;
+	bool explained;			/* the output contains a '?', which was explained */
 };
 
 /* Print "dbslower: SUBJECT: CAUSE; REMEDY". */
@@ -183,6 +184,28 @@ static int trace_plans(struct trace *trace)
 	return status;
 }
 
+/* Account for what is unreadable or cut in @count hits like @hit, and explain the first '?'. */
+static void trace_account(struct trace *trace, const struct probe_hit *hit, uint64_t count)
+{
+	bool unknown = false;
+
+	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
+		bool text = hit->probe->texts >> i & 1, unreadable = trace_unreadable(hit, i);
+
+		trace->unreadable += text && unreadable ? count : 0;
+		trace->unreadable_values += !text && unreadable ? count : 0;
+		trace->cut += hit->texts[i].cut ? count : 0;
+		unknown |= hit->probe->fields[i].type == REQUEST_UNKNOWN;
+	}
+	if (trace->explained || !(unknown || trace->unreadable_values))
+		return;
+	trace->explained = true;
+	trace_report(trace, "?", "memory that was not present at the probe, a place that a probe "
+				 "cannot read, or a division by 0",
+		     "dbslower list -vv prints the places of arguments");
+	output_flush(&trace->loop.err);
+}
+
 static void trace_hit(void *arg, const struct probe_hit *hit)
 {
 	struct trace *trace = arg;
@@ -190,13 +213,7 @@ static void trace_hit(void *arg, const struct probe_hit *hit)
 	if (trace->loop.done)
 		return;
 	trace_show_hit(&trace->view, hit);
-	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
-		bool text = hit->probe->texts >> i & 1, unreadable = trace_unreadable(hit, i);
-
-		trace->unreadable += text && unreadable;
-		trace->unreadable_values += !text && unreadable;
-		trace->cut += text && hit->texts[i].cut;
-	}
+	trace_account(trace, hit, 1);
 	if (trace->terminal)
 		output_flush(&trace->loop.out);
 	loop_count(&trace->loop);
@@ -312,14 +329,11 @@ static int trace_show(struct trace *trace)
 	trace->view.wall_ns = clock_ns(CLOCK_REALTIME);
 	loop_stamp(&trace->loop, trace->view.wall_ns);
 	for (ssize_t i = 0; i < n; i++) {
-		bool unknown = counts[i].slot == HIT_UNKNOWN;
-		bool text = counts[i].probe->texts;
+		struct probe_hit hit;
 
-		if (text && (unknown || counts[i].value == HIT_UNREADABLE))
-			trace->unreadable += counts[i].count;
-		else if (unknown)
-			trace->unreadable_values += counts[i].count;
-		if (!unknown || !trace->loop.options.histogram)
+		probe_trace_count_values(&counts[i], &hit);
+		trace_account(trace, &hit, counts[i].count);
+		if (counts[i].key.slot != HIT_UNKNOWN)
 			trace->counted += counts[i].count;
 	}
 	if (trace->loop.options.histogram)
@@ -436,13 +450,13 @@ static const struct option_row option_args = {
 
 static const struct option_row option_count_hits = {
 	.name = "count",
-	.help = "print only the number of hits, by value if specified",
+	.help = "print only the number of hits, by the values if any",
 	.member = offsetof(struct options, count_hits),
 };
 
 static const struct option_row option_hist = {
 	.name = "hist", .arg = "VALUE",
-	.help = "print only a histogram of this value",
+	.help = "print only histograms of this value, by the others",
 	.accepts = "expected a value such as arg1 or (int)retval, or latency",
 	.set = option_set_histogram,
 };
@@ -499,7 +513,8 @@ const struct command command_trace = {
 	"  dbslower trace 'u:./app:shop:order (arg1 > 10) \"%d %s\", arg1, arg2'\n"
 	"  dbslower trace './app:work (arg1 == \"x\" || arg2 != 0) arg1:s, arg2'\n"
 	"  dbslower trace --ret /bin/bash 'readline \"%s\", retval'\n"
-	"  dbslower trace --count 'c:getenv arg1:s'  counts by the first argument\n"
+	"  dbslower trace -p 1234 'method__entry \"%.*s\", arg3, arg2'  a length, no NUL\n"
+	"  dbslower trace --count 'c:getenv comm, arg1:s'  counts by thread and argument\n"
 	"  dbslower trace --hist arg3 -d 10 c:write  histogram of the third argument\n"
 	"  dbslower trace --hist latency c:fsync     histogram of the calls' durations\n"
 	COMMAND_EXIT_STATUS,

@@ -471,8 +471,8 @@ static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 	loss[4] = (struct loss){ s->text_unreadable, "unreadable texts" };
 	loss[5] = (struct loss){ s->text_truncated, "truncated texts" };
 	loss[6] = (struct loss){ s->who_unknown, "session records" };
-	loss[7] = (struct loss){ s->undecided, "hits (unreadable filter arguments)" };
-	loss[8] = (struct loss){ s->value_unreadable, "unreadable values" };
+	loss[7] = (struct loss){ s->undecided, "hits (unknown values in the filter)" };
+	loss[8] = (struct loss){ s->value_unreadable, "unknown values" };
 }
 
 bool message_lost(const struct summary *summary)

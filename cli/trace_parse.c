@@ -6,7 +6,8 @@
 #include <string.h>
 
 #define CONVERSIONS	"%d %u %x %o %p %c and %s"
-#define TOO_MANY	"too many values (maximum 12)"
+#define TOO_MANY	"too many values (maximum 12; a precision and comm count as one more)"
+#define VARIABLES	"arg1 to arg12, retval, pid, tid, uid, comm"
 
 struct reader {
 	const char *word, *p;
@@ -29,15 +30,15 @@ static int read_expression(struct reader *r, struct expression *e)
 {
 	static const char *const reasons[] = {
 		[EXPRESSION_OK] = "",
-		[EXPRESSION_NO_VALUE] = "value missing; expected arg1 to arg12, retval, pid, tid, "
-					"a number, 'c' or \"text\"",
+		[EXPRESSION_NO_VALUE] = "value missing; expected " VARIABLES ", a number, 'c' or "
+					"\"text\"",
 		[EXPRESSION_NO_OPERATOR] = "not an operator, or bracket or comma missing",
-		[EXPRESSION_UNKNOWN_NAME] = "unknown value; expected arg1 to arg12, retval, pid or "
-					    "tid",
+		[EXPRESSION_UNKNOWN_NAME] = "unknown value; expected " VARIABLES,
 		[EXPRESSION_BAD_NUMBER] = "not a 64-bit number",
 		[EXPRESSION_BAD_STRING] = "string or character without an end, or with an "
 					  "unknown escape",
 		[EXPRESSION_LONG_STRING] = "string too long (maximum 63 bytes)",
+		[EXPRESSION_LONG_COMM] = "string too long: comm has at most 15 bytes",
 		[EXPRESSION_STRING_OPERATOR] = "a string can only be compared with a value, by == "
 					       "or !=",
 		[EXPRESSION_TOO_LONG] = "expression too long",
@@ -51,13 +52,81 @@ static int read_expression(struct reader *r, struct expression *e)
 	return 0;
 }
 
-/* Read an expression, its text, and its conversion after a ':', if any. */
-static int read_field(struct reader *r, struct trace_field *field)
+/* How a value is converted: by a format, or by what follows its ':'. */
+struct conversion {
+	char letter;
+	unsigned int bits;
+	char flags[8];
+	long precision;			/* or PRECISION_… */
+	size_t at;			/* offset in ->format */
+};
+
+#define PRECISION_NONE	(-1L)
+#define PRECISION_VALUE	(-2L)		/* '*': the value before */
+
+/* Read a precision. Only strings have one. */
+static int read_precision(struct reader *r, struct conversion *c)
+{
+	const char *start = r->p;
+	size_t digits;
+
+	c->precision = PRECISION_NONE;
+	if (*r->p != '.')
+		return 0;
+	r->p++;
+	digits = strspn(r->p, "0123456789");
+	if (digits > 7)
+		return fail_at(r, start, "precision too large (maximum 9999999)");
+	c->precision = *r->p == '*' ? PRECISION_VALUE : strtol(r->p, NULL, 10);
+	r->p += *r->p == '*' ? 1 : digits;
+	if (*r->p != 's')
+		return fail_at(r, start, "a precision requires a string: %.32s, %.*s, :.32s or "
+					 ":.*s");
+	return 0;
+}
+
+/* Add @field. */
+static int add_field(struct reader *r, struct trace_spec *spec, const struct trace_field *field,
+		     size_t at)
+{
+	unsigned int n = spec->request.nfields;
+
+	if (n == REQUEST_FIELDS)
+		return fail_at(r, field->name, TOO_MANY);
+	spec->fields[n] = *field;
+	spec->piece[n + 1] = at;
+	spec->request.nfields++;
+	return 0;
+}
+
+/* Add the field that limits the length of @field, if @c has a precision. */
+static int add_length(struct reader *r, struct trace_spec *spec, const struct trace_field *field,
+		      const struct conversion *c)
+{
+	struct trace_field length = { .name = field->name, .conversion = TRACE_LENGTH };
+	struct trace_field *before = spec->fields + spec->request.nfields - 1;
+
+	if (c->precision >= 0) {
+		expression_set_number(&length.value, (uint32_t)c->precision);
+		return add_field(r, spec, &length, c->at);
+	}
+	if (c->precision == PRECISION_NONE)
+		return 0;
+	if (!spec->request.nfields || (before->conversion && before->conversion != TRACE_LENGTH))
+		return fail_at(r, field->name, "'*', the length of a string, is the value before "
+					       "it, which must be a number");
+	before->conversion = TRACE_LENGTH;
+	return 0;
+}
+
+/* Read an expression and its text; and the conversion after a ':', if any, to @c. */
+static int read_field(struct reader *r, struct trace_field *field, struct conversion *c)
 {
 	int err;
 
+	*c = (struct conversion){ .precision = PRECISION_NONE };
 	blanks(r);
-	field->name = r->p;
+	*field = (struct trace_field){ .name = r->p };
 	err = read_expression(r, &field->value);
 	if (err)
 		return err;
@@ -67,55 +136,87 @@ static int read_field(struct reader *r, struct trace_field *field)
 	if (*r->p != ':')
 		return 0;
 	r->p++;
+	err = read_precision(r, c);
+	if (err)
+		return err;
 	if (!*r->p || !strchr("duxocps", *r->p))
 		return fail_at(r, r->p, "':' must be followed by d, u, x, o, c, p or s");
-	field->conversion = *r->p++;
+	c->letter = *r->p++;
 	blanks(r);
 	return 0;
 }
 
-/* Read values separated by commas up to the end of the word. */
-static int read_fields(struct reader *r, struct trace_spec *spec)
+/* Read a value, and add it with the fields that its conversion requires; NULL: its own one. */
+static int read_value(struct reader *r, struct trace_spec *spec, const struct conversion *c)
 {
-	unsigned int n = spec->request.nfields;
-	int err;
+	struct trace_field field, rest = { .conversion = TRACE_REST };
+	struct conversion own;
+	int err = read_field(r, &field, &own);
+	bool comm;
 
-	for (;;) {
-		if (n == REQUEST_FIELDS)
-			return fail_at(r, r->p, TOO_MANY);
-		err = read_field(r, &spec->fields[n]);
+	if (err)
+		return err;
+	comm = expression_plain(&field.value) == EXPRESSION_COMM;
+	c = c ? c : &own;
+	if (comm && c->letter && c->letter != 's')
+		return fail_at(r, field.name, "comm is a string: %s or :s");
+	field.conversion = comm ? 's' : c->letter;
+	field.bits = c->bits;
+	memcpy(field.flags, c->flags, sizeof(field.flags));
+	err = add_length(r, spec, &field, c);
+	if (!err)
+		err = add_field(r, spec, &field, c->at);
+	if (err || !comm)
+		return err;
+	rest.name = field.name;
+	expression_set_plain(&rest.value, EXPRESSION_COMM + 1);
+	return add_field(r, spec, &rest, c->at);
+}
+
+/*
+ * Read values separated by commas up to the end of the word. The first @count have conversions.
+ * Return the number of values or -EINVAL.
+ */
+static int read_values(struct reader *r, struct trace_spec *spec, const struct conversion *c,
+		       int count)
+{
+	for (int n = 0;;) {
+		int err = read_value(r, spec, n < count ? &c[n] : NULL);
+
 		if (err)
 			return err;
 		n++;
 		if (!*r->p)
-			break;
+			return n;
 		if (*r->p != ',')
 			return fail_at(r, r->p, "not an operator, or comma missing");
 		r->p++;
 	}
-	trace_spec_fields(spec, n);
-	return 0;
 }
 
-/* Read a conversion after its '%': ->flags, ->bits and ->conversion of @field. */
-static int read_conversion(struct reader *r, struct trace_field *field)
+/* Read a conversion after its '%'. */
+static int read_conversion(struct reader *r, struct conversion *c)
 {
 	size_t n = strspn(r->p, "-0# +"), digits = strspn(r->p + n, "0123456789");
 	const char *start = r->p;
+	int err;
 
-	if (n + digits >= sizeof(field->flags) || digits > 3)
+	if (n + digits >= sizeof(c->flags) || digits > 3)
 		return fail_at(r, start, "width too large (maximum 999)");
-	memcpy(field->flags, r->p, n + digits);
-	field->flags[n + digits] = '\0';
+	memcpy(c->flags, r->p, n + digits);
+	c->flags[n + digits] = '\0';
 	r->p += n + digits;
-	field->bits = 32;
+	err = read_precision(r, c);
+	if (err)
+		return err;
+	c->bits = 32;
 	for (; *r->p && strchr("hlzjtq", *r->p); r->p++)
-		field->bits = *r->p != 'h' ? 64 : field->bits == 16 ? 8 : 16;
+		c->bits = *r->p != 'h' ? 64 : c->bits == 16 ? 8 : 16;
 	if (!*r->p || !strchr("diuxXopcs", *r->p))
 		return fail_at(r, r->p,
-			     "unknown conversion; one of " CONVERSIONS ", with h, l, ll, z and "
-			       "a width, and %%");
-	field->conversion = *r->p == 'i' ? 'd' : *r->p;
+			       "unknown conversion; one of " CONVERSIONS ", with h, l, ll, z, "
+			       "a width, for %s a precision, and %%");
+	c->letter = *r->p == 'i' ? 'd' : *r->p;
 	r->p++;
 	return 0;
 }
@@ -130,42 +231,49 @@ static char read_character(struct reader *r)
 	return at ? to[at - from] : r->p[-1];
 }
 
-/* Read a format after its '"', up to the '"' that ends it. Return its number of conversions. */
+/*
+ * Read a format after its '"', up to the '"' that ends it. Each value has a conversion; that of a
+ * length is TRACE_LENGTH. Return their number or -EINVAL.
+ */
 static int read_pieces(struct reader *r, struct trace_spec *spec,
-		       struct trace_field conversions[REQUEST_FIELDS])
+		       struct conversion conversions[REQUEST_FIELDS], size_t *len)
 {
 	const char *start = r->p - 1;
-	size_t len = 0;
 	int n = 0, err;
 
-	while (*r->p != '"') {
+	for (*len = 0; *r->p != '"';) {
+		struct conversion c = { .at = *len };
+
 		if (!*r->p)
 			return fail_at(r, start, "format without an end");
-		if (len == TRACE_FORMAT)
+		if (*len == TRACE_FORMAT)
 			return fail_at(r, r->p, "format too long (maximum 512 bytes)");
 		if (r->p[0] != '%' || r->p[1] == '%') {
 			r->p += r->p[0] == '%';
-			spec->format[len++] = read_character(r);
+			spec->format[(*len)++] = read_character(r);
 			continue;
 		}
 		r->p++;
-		if (n == REQUEST_FIELDS)
-			return fail_at(r, r->p - 1, TOO_MANY);
-		err = read_conversion(r, &conversions[n]);
+		err = read_conversion(r, &c);
 		if (err)
 			return err;
-		spec->piece[++n] = len;
+		if (n + (c.precision == PRECISION_VALUE) >= REQUEST_FIELDS)
+			return fail_at(r, r->p - 1, TOO_MANY);
+		if (c.precision == PRECISION_VALUE)
+			conversions[n++] = (struct conversion){
+				.letter = TRACE_LENGTH, .precision = PRECISION_NONE, .at = *len };
+		conversions[n++] = c;
 	}
 	r->p++;
-	spec->piece[n + 1] = len;
 	return n;
 }
 
 /* Read a format after its '"', and its values. */
 static int read_format(struct reader *r, struct trace_spec *spec)
 {
-	struct trace_field conversions[REQUEST_FIELDS] = { 0 };
-	int err, n = read_pieces(r, spec, conversions);
+	struct conversion conversions[REQUEST_FIELDS] = { 0 };
+	size_t len;
+	int values = 0, n = read_pieces(r, spec, conversions, &len);
 	const char *comma;
 
 	if (n < 0)
@@ -175,34 +283,35 @@ static int read_format(struct reader *r, struct trace_spec *spec)
 	comma = r->p;
 	if (*r->p == ',') {
 		r->p++;
-		err = read_fields(r, spec);
-		if (err)
-			return err;
+		values = read_values(r, spec, conversions, n);
+		if (values < 0)
+			return values;
 	} else if (*r->p) {
 		return fail_at(r, r->p, "comma missing before the values of the format");
 	}
-	if (spec->request.nfields != (unsigned int)n)
-		return fail_at(r, comma, (unsigned int)n > spec->request.nfields ?
+	if (values != n)
+		return fail_at(r, comma, n > values ?
 					 "the format has more conversions than values" :
 					 "the format has fewer conversions than values");
-	for (int i = 0; i < n; i++) {
-		spec->fields[i].conversion = conversions[i].conversion;
-		spec->fields[i].bits = conversions[i].bits;
-		memcpy(spec->fields[i].flags, conversions[i].flags, sizeof(conversions[i].flags));
-	}
-	trace_spec_fields(spec, (unsigned int)n);
-	spec->request.all = false;
+	spec->piece[spec->request.nfields + 1] = len;
 	return 0;
 }
 
-void trace_spec_fields(struct trace_spec *spec, unsigned int count)
+/* Derive the fields of the request from ->fields. */
+static void set_request_fields(struct trace_spec *spec)
 {
-	spec->request.nfields = count;
-	spec->request.all = !count;
-	spec->request.texts = 0;
-	for (unsigned int i = 0; i < count; i++) {
-		spec->request.fields[i] = &spec->fields[i].value;
-		spec->request.texts |= (uint32_t)(spec->fields[i].conversion == 's') << i;
+	struct probe_request *request = &spec->request;
+
+	request->all = !request->nfields && !spec->has_format;
+	request->texts = request->lengths = 0;
+	for (unsigned int i = 0; i < request->nfields; i++) {
+		const struct trace_field *field = &spec->fields[i];
+		bool text = field->conversion == 's' &&
+			    expression_plain(&field->value) != EXPRESSION_COMM;
+
+		request->fields[i] = &field->value;
+		request->texts |= (uint32_t)text << i;
+		request->lengths |= (uint32_t)(i && field[-1].conversion == TRACE_LENGTH) << i;
 	}
 }
 
@@ -285,7 +394,7 @@ static bool is_filter(const char *text)
 		return expression_parse(&e, text, &end) != EXPRESSION_OK;
 	text += end + 2;
 	text += strspn(text, " \t\n");
-	return !*text || !strchr("=!<>+-*&|^:", *text);
+	return !*text || !strchr("=!<>+-*/%&|^:", *text);
 }
 
 int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
@@ -311,25 +420,77 @@ int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 			return err;
 		if (*r.p != ')')
 			return fail_at(&r, r.p, "not an operator, or bracket missing");
+		if (expression_plain(&spec->filter) == EXPRESSION_COMM)
+			return fail_at(&r, r.p, "comm is a string: == or != \"text\" missing");
 		r.p++;
 		spec->request.filter = &spec->filter;
 		blanks(&r);
 	}
 	if (*r.p == '"') {
 		r.p++;
-		return read_format(&r, spec);
+		err = read_format(&r, spec);
+	} else if (*r.p) {
+		err = read_values(&r, spec, NULL, 0);
 	}
-	return *r.p ? read_fields(&r, spec) : 0;
+	if (err < 0)
+		return err;
+	set_request_fields(spec);
+	return 0;
 }
 
-int trace_field_parse(struct trace_field *field, const char *text, struct trace_error *error)
+int trace_spec_countable(const struct trace_spec *spec, const char *word,
+			 struct trace_error *error)
+{
+	struct reader r = { .word = word, .error = error };
+	unsigned int texts = 0;
+
+	for (unsigned int i = 0; i < spec->request.nfields; i++) {
+		const char *name = spec->fields[i].name;
+
+		texts += spec->request.texts >> i & 1;
+		if (i >= PROBE_HIT_VALUES - 1)
+			return fail_at(&r, name, "too many values to count by (maximum 6; a "
+						 "precision and comm count as one more)");
+		if (texts > PROBE_HIT_TEXTS)
+			return fail_at(&r, name, "too many strings to count by (maximum 2)");
+	}
+	return 0;
+}
+
+static void insert_first(struct trace_spec *spec, const struct trace_field *field)
+{
+	memmove(spec->fields + 1, spec->fields, spec->request.nfields * sizeof(*field));
+	memmove(spec->piece + 1, spec->piece, (REQUEST_FIELDS + 1) * sizeof(spec->piece[0]));
+	spec->fields[0] = *field;
+	spec->request.nfields++;
+	set_request_fields(spec);
+}
+
+int trace_spec_histogram(struct trace_spec *spec, const char *text, struct trace_error *error)
 {
 	struct reader r = { .word = text, .p = text, .error = error };
-	int err;
+	struct trace_field field;
+	struct conversion c;
+	int err = read_field(&r, &field, &c);
 
-	*field = (struct trace_field){ .name = text };
-	err = read_field(&r, field);
-	return !err && *r.p ? fail_at(&r, r.p, "not an operator") : err;
+	if (err)
+		return err;
+	if (*r.p)
+		return fail_at(&r, r.p, "not an operator");
+	if (c.letter == 's' || expression_plain(&field.value) == EXPRESSION_COMM)
+		return fail_at(&r, text, "a histogram requires a number, not a string");
+	field.conversion = c.letter;
+	insert_first(spec, &field);
+	return 0;
+}
+
+void trace_spec_latency(struct trace_spec *spec)
+{
+	static const char title[] = "latency (us)";
+	struct trace_field field = { .name = title, .name_len = sizeof(title) - 1 };
+
+	expression_set_number(&field.value, 0);
+	insert_first(spec, &field);
 }
 
 void trace_spec_free(struct trace_spec *spec)

@@ -16,12 +16,18 @@
 
 #define TRACE_FORMAT	512		/* bytes of a format */
 
+/* Conversions of fields that are not shown. */
+enum trace_hidden {
+	TRACE_LENGTH = '*',		/* the maximum length of the string that follows */
+	TRACE_REST = '+',		/* the second half of comm */
+};
+
 /* A value to show. */
 struct trace_field {
 	struct expression value;
 	const char *name;		/* text of the expression, borrowed from the word */
 	size_t name_len;
-	char conversion;		/* d, u, x, o, c, p, s; 0: by the type of the value */
+	char conversion;		/* d, u, x, o, c, p, s; 0: by type; or enum trace_hidden */
 	unsigned int bits;		/* size of the number according to the format */
 	char flags[8];			/* of the format: "-20" */
 };
@@ -34,7 +40,7 @@ struct trace_spec {
 	struct trace_field fields[REQUEST_FIELDS];
 	bool has_format;
 	char format[TRACE_FORMAT];	/* unescaped, without the conversions */
-	/* Offsets in ->format: [0] is 0, [i] is that of conversion i, the last one is the end. */
+	/* Offsets in ->format: the text before field i is from [i] to [i + 1]. */
 	size_t piece[REQUEST_FIELDS + 2];
 };
 
@@ -51,11 +57,23 @@ struct trace_error {
 int trace_spec_parse(struct trace_spec *spec, const char *word, bool files,
 		     struct trace_error *error);
 
-/* Parse @text, a value with an optional conversion, as of --hist. Return as above. */
-int trace_field_parse(struct trace_field *field, const char *text, struct trace_error *error);
+/* Return whether hits of @spec, parsed from @word, can be counted by its values: 0 or -EINVAL. */
+int trace_spec_countable(const struct trace_spec *spec, const char *word,
+			 struct trace_error *error);
 
-/* Make the first @count of ->fields the fields of ->request; 0: all arguments. */
-void trace_spec_fields(struct trace_spec *spec, unsigned int count);
+/*
+ * Insert @text, the value of a histogram, before the fields of a @spec that is countable. Return 0,
+ * or -EINVAL with the reason in @error.
+ */
+int trace_spec_histogram(struct trace_spec *spec, const char *text, struct trace_error *error);
+
+/* Insert the latency, which the kernel measures, before the fields of a countable @spec. */
+void trace_spec_latency(struct trace_spec *spec);
+
+static inline bool trace_field_hidden(const struct trace_field *field)
+{
+	return field->conversion == TRACE_LENGTH || field->conversion == TRACE_REST;
+}
 
 void trace_spec_free(struct trace_spec *spec);
 

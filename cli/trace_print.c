@@ -167,10 +167,6 @@ static void put_number(struct trace_view *view, const struct trace_field *field,
 	bool moved = field && field->conversion == 'p' && type->type != REQUEST_FLOAT;
 	int n;
 
-	if (type->type == REQUEST_UNKNOWN) {
-		put(view, "?", 1);
-		return;
-	}
 	if (put_plain(view, field, type, value))
 		return;
 	n = field && field->conversion ? format_number(buf, field, type, value) :
@@ -227,27 +223,56 @@ bool trace_unreadable(const struct probe_hit *hit, unsigned int i)
 	return hit->unknown >> i & 1 || (text && !hit->texts[i].known && hit->values[i]);
 }
 
+static bool is_text(const struct traced_probe *probe, unsigned int i)
+{
+	return probe->fields[i].type >= REQUEST_TEXT;
+}
+
+/* Return the field of @spec; NULL if the request names none. */
+static const struct trace_field *field_of(const struct trace_spec *spec, unsigned int i)
+{
+	return spec->request.all ? NULL : &spec->fields[i];
+}
+
+static bool is_hidden(const struct trace_spec *spec, unsigned int i)
+{
+	const struct trace_field *field = field_of(spec, i);
+
+	return field && trace_field_hidden(field);
+}
+
 static void put_value(struct trace_view *view, const struct trace_field *field,
 		      const struct probe_hit *hit, unsigned int i)
 {
-	if (hit->probe->texts >> i & 1)
+	static const struct probe_hit_text unknown = { .bytes = "?", .len = 1, .known = true };
+
+	if (is_text(hit->probe, i))
 		put_text(view, field, &hit->texts[i], !trace_unreadable(hit, i));
-	else if (hit->unknown >> i & 1)
-		put(view, "?", 1);
+	else if (hit->unknown >> i & 1 || hit->probe->fields[i].type == REQUEST_UNKNOWN)
+		put_text(view, field, &unknown, true);
 	else
 		put_number(view, field, &hit->probe->fields[i], hit->values[i]);
 }
 
-/* Append name=value, as without a format. Texts are in quotes. */
-static void put_named(struct trace_view *view, const struct trace_spec *spec,
-		      const struct probe_hit *hit,
-		      unsigned int i)
+/* Append a value as without a format. Texts are in quotes. */
+static void put_quoted(struct trace_view *view, const struct trace_field *field,
+		       const struct probe_hit *hit, unsigned int i)
 {
-	const struct trace_field *field = spec->request.all ? NULL : &spec->fields[i];
-	bool quoted = hit->probe->texts >> i & 1 && hit->texts[i].known;
+	bool quoted = is_text(hit->probe, i) && hit->texts[i].known;
+
+	put(view, "\"", quoted);
+	put_value(view, field, hit, i);
+	put(view, "\"", quoted);
+}
+
+/* Append name=value. */
+static void put_named(struct trace_view *view, const struct trace_spec *spec,
+		      const struct probe_hit *hit, unsigned int i)
+{
+	const struct trace_field *field = field_of(spec, i);
 	char name[16];
 
-	if (i)
+	if (view->len)
 		put(view, " ", 1);
 	if (field)
 		put(view, field->name, field->name_len);
@@ -256,24 +281,25 @@ static void put_named(struct trace_view *view, const struct trace_spec *spec,
 	else
 		put(view, name, (size_t)snprintf(name, sizeof(name), "arg%u", i + 1));
 	put(view, "=", 1);
-	put(view, "\"", quoted);
-	put_value(view, field, hit, i);
-	put(view, "\"", quoted);
+	put_quoted(view, field, hit, i);
 }
 
-/* Format the message of @hit to ->text. */
-static void put_message(struct trace_view *view, const struct probe_hit *hit)
+/* Format the message of @hit, from field @first on, to ->text. */
+static void put_message(struct trace_view *view, const struct probe_hit *hit, unsigned int first)
 {
 	const struct trace_spec *spec = &view->specs[hit->probe->request];
 
 	view->len = 0;
-	for (unsigned int i = 0; i < hit->probe->nfields; i++) {
-		if (!spec->has_format) {
-			put_named(view, spec, hit, i);
+	for (unsigned int i = first; i < hit->probe->nfields; i++) {
+		if (spec->has_format)
+			put(view, spec->format + spec->piece[i],
+			    spec->piece[i + 1] - spec->piece[i]);
+		if (is_hidden(spec, i))
 			continue;
-		}
-		put(view, spec->format + spec->piece[i], spec->piece[i + 1] - spec->piece[i]);
-		put_value(view, &spec->fields[i], hit, i);
+		if (spec->has_format)
+			put_value(view, &spec->fields[i], hit, i);
+		else
+			put_named(view, spec, hit, i);
 	}
 	if (spec->has_format) {
 		size_t last = spec->piece[hit->probe->nfields];
@@ -359,6 +385,34 @@ static void json_text(struct output *out, const char *text, size_t len, bool cut
 	output_char(out, '"');
 }
 
+/* Append value @i, or null. */
+static void json_field(struct trace_view *view, const struct probe_hit *hit, unsigned int i)
+{
+	const struct probe_hit_text *text = &hit->texts[i];
+
+	if (is_text(hit->probe, i) ? !text->known : hit->unknown >> i & 1)
+		output_string(view->out, "null");
+	else if (is_text(hit->probe, i))
+		json_text(view->out, text->bytes, text->len, text->cut);
+	else
+		json_value(view, field_of(&view->specs[hit->probe->request], i),
+			   &hit->probe->fields[i], hit->values[i]);
+}
+
+/* Append the values from field @first on that are shown. */
+static void json_fields(struct trace_view *view, const struct probe_hit *hit, unsigned int first)
+{
+	const char *before = "";
+
+	for (unsigned int i = first; i < hit->probe->nfields; i++) {
+		if (is_hidden(&view->specs[hit->probe->request], i))
+			continue;
+		output_string(view->out, before);
+		json_field(view, hit, i);
+		before = ",";
+	}
+}
+
 /* Append the members with the provider and the name of a probe. */
 static void json_probe_names(struct output *out, const struct traced_probe *probe)
 {
@@ -371,7 +425,6 @@ static void json_probe_names(struct output *out, const struct traced_probe *prob
 static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 {
 	const struct traced_probe *probe = hit->probe;
-	const struct trace_spec *spec = &view->specs[probe->request];
 	struct output *out = view->out;
 	bool cut = false;
 
@@ -388,21 +441,9 @@ static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 		output_fixed(out, hit->latency_ns, 6);
 	}
 	output_string(out, ",\"args\":[");
-	for (unsigned int i = 0; i < probe->nfields; i++) {
-		const struct probe_hit_text *text = &hit->texts[i];
-
-		output_string(out, i ? "," : "");
-		cut |= text->cut;
-		if (hit->unknown >> i & 1)
-			output_string(out, "null");
-		else if (!(probe->texts >> i & 1))
-			json_value(view, spec->request.all ? NULL : &spec->fields[i],
-				   &probe->fields[i], hit->values[i]);
-		else if (text->known)
-			json_text(out, text->bytes, text->len, text->cut);
-		else
-			output_string(out, "null");
-	}
+	json_fields(view, hit, 0);
+	for (unsigned int i = 0; i < probe->nfields; i++)
+		cut |= hit->texts[i].cut;
 	output_string(out, cut ? "],\"truncated\":true,\"text\":" : "],\"text\":");
 	json_text(out, view->text, view->len, false);
 	if (view->symbols)
@@ -414,7 +455,7 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 {
 	struct output *out = view->out;
 
-	put_message(view, hit);
+	put_message(view, hit, 0);
 	if (view->json) {
 		json_hit(view, hit);
 		return;
@@ -436,56 +477,46 @@ void trace_show_hit(struct trace_view *view, const struct probe_hit *hit)
 		trace_show_stack(out, false, view->symbols, hit);
 }
 
-/* The largest count first; equal counts by value, probe and text. */
+/* The largest count first. */
 static int by_count(const void *pa, const void *pb)
 {
 	const struct probe_trace_count *a = pa, *b = pb;
 
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
-	if (a->value != b->value)
-		return a->value < b->value ? -1 : 1;
-	return strcmp(a->probe->name, b->probe->name) ? strcmp(a->probe->name, b->probe->name) :
-							  strcmp(a->text, b->text);
+	return probe_trace_compare(a, b);
 }
 
 static void show_count(struct trace_view *view, const struct probe_trace_count *count)
 {
 	const struct traced_probe *probe = count->probe;
-	const struct trace_field *field = &view->specs[probe->request].fields[0];
+	const struct trace_spec *spec = &view->specs[probe->request];
 	struct output *out = view->out;
+	unsigned int shown = 0, only = 0;
+	struct probe_hit hit;
 
+	probe_trace_count_values(count, &hit);
+	for (unsigned int i = 0; i < probe->nfields; i++) {
+		only = is_hidden(spec, i) ? only : i;
+		shown += !is_hidden(spec, i);
+	}
 	if (view->json) {
 		json_head(out, "{\"type\":\"count\",\"time\":\"", view->wall_ns, NULL);
 		output_printf(out, ",\"count\":%llu", (unsigned long long)count->count);
 		json_probe_names(out, probe);
-		output_string(out, probe->nfields ? ",\"value\":" : "");
-		if (count->slot == HIT_UNKNOWN || (probe->texts && count->value))
-			output_string(out, "null");
-		else if (probe->texts)
-			json_text(out, count->text, strlen(count->text), false);
-		else if (probe->nfields)
-			json_value(view, field, &probe->fields[0], count->value);
-		output_string(out, "}\n");
+		output_string(out, shown > 1 ? ",\"value\":[" : shown ? ",\"value\":" : "");
+		json_fields(view, &hit, 0);
+		output_string(out, shown > 1 ? "]}\n" : "}\n");
 		return;
 	}
-	output_printf(out, "%10llu ", (unsigned long long)count->count);
-	show_name(out, probe->name, probe->nfields ? 16 : 0);
 	view->len = 0;
-	if (probe->texts && (count->value || count->slot == HIT_UNKNOWN)) {
-		const char *none = count->value == HIT_NULL ? "(null)" : "[unreadable]";
-
-		put(view, none, strlen(none));
-	} else if (count->slot == HIT_UNKNOWN) {
-		put(view, "?", 1);
-	} else if (probe->texts) {
-		put(view, "\"", 1);
-		put(view, count->text, strlen(count->text));
-		put(view, "\"", 1);
-	} else if (probe->nfields) {
-		put_number(view, field, &probe->fields[0], count->value);
-	}
-	if (probe->nfields) {
+	if (shown == 1 && !spec->has_format)
+		put_quoted(view, &spec->fields[only], &hit, only);
+	else
+		put_message(view, &hit, 0);
+	output_printf(out, "%10llu ", (unsigned long long)count->count);
+	show_name(out, probe->name, view->len ? 16 : 0);
+	if (view->len) {
 		output_char(out, ' ');
 		escape_terminal(out, view->text, view->len, false);
 	}
@@ -501,26 +532,36 @@ void trace_show_counts(struct trace_view *view, struct probe_trace_count *counts
 		show_count(view, &counts[i]);
 }
 
-static void show_histogram(struct trace_view *view, const struct traced_probe *probe,
+/* Append the histogram @slots of the hits that have the values of @count. */
+static void show_histogram(struct trace_view *view, const struct probe_trace_count *count,
 			   const struct histogram_slots *slots, uint64_t total)
 {
+	const struct traced_probe *probe = count->probe;
 	const struct trace_field *field = &view->specs[probe->request].fields[0];
 	struct output *out = view->out;
+	struct probe_hit hit;
 	char title[20];
 
+	probe_trace_count_values(count, &hit);
 	snprintf(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
 	if (view->json) {
 		json_head(out, "{\"type\":\"histogram\",\"time\":\"", view->wall_ns, NULL);
 		json_probe_names(out, probe);
 		output_string(out, ",\"value\":");
 		json_text(out, field->name, field->name_len, false);
+		output_string(out, probe->nfields > 1 ? ",\"by\":[" : "");
+		json_fields(view, &hit, 1);
+		output_string(out, probe->nfields > 1 ? "]" : "");
 		output_printf(out, ",\"count\":%llu,\"buckets\":", (unsigned long long)total);
 		histogram_buckets(out, slots);
 		output_string(out, "}\n");
 		return;
 	}
+	put_message(view, &hit, 1);
 	output_char(out, '\n');
 	show_name(out, probe->name, 0);
+	output_string(out, view->len ? " " : "");
+	escape_terminal(out, view->text, view->len, false);
 	output_string(out, ":\n");
 	for (char *c = title; *c; c++)
 		*c = *c < ' ' || *c > '~' ? '?' : *c;
@@ -535,17 +576,19 @@ void trace_show_histograms(struct trace_view *view, const struct probe_trace_cou
 		uint64_t total = 0;
 
 		for (first = i; i < n; i++) {
-			if (!probe_trace_same(counts[first].probe, counts[i].probe))
+			const struct probe_hit_key *key = &counts[i].key;
+
+			if (probe_trace_compare(&counts[first], &counts[i]))
 				break;
-			if (counts[i].slot == HIT_UNKNOWN)
+			if (key->slot == HIT_UNKNOWN)
 				continue;
 			total += counts[i].count;
-			if (counts[i].slot == HIT_NEGATIVE)
+			if (key->slot == HIT_NEGATIVE)
 				slots.negative += counts[i].count;
 			else
-				slots.count[counts[i].slot % HISTOGRAM_SLOTS] += counts[i].count;
+				slots.count[key->slot % HISTOGRAM_SLOTS] += counts[i].count;
 		}
 		if (total)
-			show_histogram(view, counts[first].probe, &slots, total);
+			show_histogram(view, &counts[first], &slots, total);
 	}
 }

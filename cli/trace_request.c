@@ -67,7 +67,6 @@ static int trace_apply_ends(struct loop *loop, struct trace_spec *spec, const ch
 /* Apply the options that concern all probes: --ret, --latency, --hist, --count, --args. */
 static int trace_apply(struct loop *loop, struct trace_spec *spec, const char *word)
 {
-	static const char latency_title[] = "latency (us)";
 	const struct options *options = &loop->options;
 	struct trace_error error;
 	int err = trace_apply_ends(loop, spec, word);
@@ -75,23 +74,12 @@ static int trace_apply(struct loop *loop, struct trace_spec *spec, const char *w
 	if (err)
 		return err;
 	spec->request.registers = options->registers;
-	if (trace_request_by_latency(options)) {
-		trace_spec_fields(spec, 0);
-		spec->fields[0].name = latency_title;
-		spec->fields[0].name_len = strlen(latency_title);
-	} else if (options->histogram) {
-		err = trace_field_parse(&spec->fields[0], options->histogram, &error);
-		if (err)
-			return trace_refuse(loop, "--hist", options->histogram, &error);
-		trace_spec_fields(spec, 1);
-		error.why = "a histogram requires a number, not a string";
-		if (spec->request.texts)
-			return trace_refuse(loop, "--hist", options->histogram, &error);
-	} else if (options->count_hits && spec->request.nfields > 1) {
-		error.why = "--count allows only one value";
-		error.at = (size_t)(spec->fields[1].name - word);
+	if (trace_request_counts(options) && trace_spec_countable(spec, word, &error))
 		return trace_refuse(loop, "PROBE", word, &error);
-	}
+	if (trace_request_by_latency(options))
+		trace_spec_latency(spec);
+	else if (options->histogram && trace_spec_histogram(spec, options->histogram, &error))
+		return trace_refuse(loop, "--hist", options->histogram, &error);
 	return EXIT_OK;
 }
 

@@ -58,18 +58,26 @@ int request_refuse(struct request_ctx *ctx, const struct request_site *site,
 	return error_set(ctx->error, ERROR_PROBE, -EINVAL, subject, detail);
 }
 
+/* As request_refuse() because of @variable. */
+static int request_refuse_variable(struct request_ctx *ctx, const struct request_site *site,
+				   unsigned int variable, const char *why)
+{
+	char what[16];
+
+	fmt_text(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
+		 variable + 1);
+	return request_refuse(ctx, site, what, why);
+}
+
 /* Set the specs of a function's entry or return, by the calling convention. */
 static void request_function_specs(struct request_ctx *ctx)
 {
-	static const char *const texts[REQUEST_REGISTERS] = {
-		"8@%arg0", "8@%arg1", "8@%arg2", "8@%arg3", "8@%arg4", "8@%arg5",
-	};
+	static const char args[] = "8@%arg0 8@%arg1 8@%arg2 8@%arg3 8@%arg4 8@%arg5";
 	static const char ret[] = "8@%ret";
 	const struct elf *elf = ctx->elf;
 
 	ctx->nargs = ctx->on_return || !elf->is64 ? 0 : REQUEST_REGISTERS;
-	for (unsigned int i = 0; i < ctx->nargs; i++)
-		spec_parse(elf->machine, elf->is64, texts[i], strlen(texts[i]), &ctx->specs[i]);
+	spec_parse_all(elf->machine, elf->is64, args, ctx->specs, ctx->nargs);
 	spec_parse(elf->machine, elf->is64, ret, strlen(ret), &ctx->specs[EXPRESSION_RETVAL]);
 	ctx->variables.signed_mask = FUNCTION_SIGNED_MASK;
 }
@@ -96,8 +104,7 @@ static void request_specs(struct request_ctx *ctx, const struct request_site *si
 }
 
 /* Return the reason why @site has no such variable, or NULL if it has. @why is a buffer for it. */
-static const char *variable_missing(const struct request_ctx *ctx,
-				    const struct request_site *site,
+static const char *variable_missing(const struct request_ctx *ctx, const struct request_site *site,
 				    unsigned int variable, char why[64])
 {
 	if (variable == EXPRESSION_RETVAL)
@@ -115,9 +122,8 @@ static const char *variable_missing(const struct request_ctx *ctx,
 static void request_set_code(struct request_ctx *ctx, const char *name,
 			     const struct bpf_insn *insns, uint32_t count)
 {
-	ctx->values[ctx->nvalues++] = (struct object_value){
-		.name = name, .kind = OBJECT_CODE, .insns = insns, .count = count,
-	};
+	ctx->values[ctx->nvalues++] = (struct object_value){ .name = name, .kind = OBJECT_CODE,
+							     .insns = insns, .count = count };
 }
 
 static void request_set_number(struct request_ctx *ctx, const char *name, uint64_t number)
@@ -125,12 +131,10 @@ static void request_set_number(struct request_ctx *ctx, const char *name, uint64
 	ctx->values[ctx->nvalues++] = (struct object_value){ .name = name, .number = number };
 }
 
-static const struct bpf_insn constant_0[] = {
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K }, { .code = BPF_JMP | BPF_EXIT },
-};
-static const struct bpf_insn constant_1[] = {
-	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 }, { .code = BPF_JMP | BPF_EXIT },
-};
+static const struct bpf_insn constant_0[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+					      { .code = BPF_JMP | BPF_EXIT } };
+static const struct bpf_insn constant_1[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 },
+					      { .code = BPF_JMP | BPF_EXIT } };
 
 /* As elf_map_symbol(); @arg is the struct request_ctx. */
 static int request_symbol(void *arg, const char *name, size_t len, uint64_t *vaddr)
@@ -157,7 +161,7 @@ static int request_variable(struct request_ctx *ctx, const struct request_site *
 	};
 	struct spec *spec = &ctx->specs[variable];
 	enum spec_reason reason;
-	char what[16], room[64];
+	char room[64];
 	const char *why;
 	int n;
 
@@ -176,11 +180,7 @@ static int request_variable(struct request_ctx *ctx, const struct request_site *
 		why = spec_reason(reason);
 		spec->kind = SPEC_UNAVAILABLE;
 	}
-	if (ctx->request->all)
-		return 0;
-	fmt_text(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
-		 variable + 1);
-	return request_refuse(ctx, site, what, why);
+	return ctx->request->all ? 0 : request_refuse_variable(ctx, site, variable, why);
 }
 
 /* Return the type with which the value of @e is printed; @text: it is the address of a text. */
@@ -194,6 +194,8 @@ static struct probe_request_field request_field_type(const struct request_ctx *c
 
 	if (text) {
 		field.type = REQUEST_TEXT;
+	} else if (variable == EXPRESSION_COMM) {
+		field.type = REQUEST_COMM;
 	} else if (variable >= EXPRESSION_PID) {
 		field.size = 4;
 		field.is_signed = false;
@@ -211,8 +213,9 @@ static struct probe_request_field request_field_type(const struct request_ctx *c
 static int request_field(struct request_ctx *ctx, const struct request_site *site, unsigned int i,
 			 const struct expression *e)
 {
-	bool text = ctx->probe.texts >> i & 1;
-	bool computed = expression_plain(e) < 0 || ctx->config->mode == REQUEST_HISTOGRAM;
+	bool text = ctx->probe.texts >> i & 1, length = ctx->probe.lengths >> i >> 1 & 1;
+	bool computed = expression_plain(e) < 0 || length ||
+			(!i && ctx->config->mode == REQUEST_HISTOGRAM);
 	int n = expression_emit(e, &ctx->variables, HIT_FIELD_UNKNOWN(i), ctx->fields[i],
 				EXPRESSION_INSNS_MAX);
 
@@ -279,6 +282,8 @@ static uint32_t request_uses(const struct request_ctx *ctx)
 static int request_filter(struct request_ctx *ctx, const struct request_site *site)
 {
 	const struct expression *filter = request_site_filter(ctx);
+	const char *why;
+	char room[64];
 	int n;
 
 	if (!filter) {
@@ -286,9 +291,6 @@ static int request_filter(struct request_ctx *ctx, const struct request_site *si
 		return 0;
 	}
 	for (unsigned int i = 0; i < EXPRESSION_PID; i++) {
-		char what[16], room[64];
-		const char *why;
-
 		if (!(filter->uses >> i & 1))
 			continue;
 		why = variable_missing(ctx, site, i, room);
@@ -296,9 +298,8 @@ static int request_filter(struct request_ctx *ctx, const struct request_site *si
 			why = spec_reason(ctx->specs[i].reason);
 		if (!why && ctx->specs[i].is_float)
 			why = only_shown;
-		fmt_text(what, sizeof(what), i == EXPRESSION_RETVAL ? "retval" : "arg%u", i + 1);
 		if (why)
-			return request_refuse(ctx, site, what, why);
+			return request_refuse_variable(ctx, site, i, why);
 	}
 	n = expression_emit(filter, &ctx->variables, HIT_FILTER_UNKNOWN, ctx->filter,
 			    EXPRESSION_INSNS_MAX);
@@ -400,6 +401,7 @@ static int request_link(struct request_ctx *ctx, const struct request_site *site
 	request_set_number(ctx, "constant_probe_id", (uint64_t)id);
 	request_set_number(ctx, "constant_fields", s->nfields);
 	request_set_number(ctx, "constant_texts", s->texts);
+	request_set_number(ctx, "constant_lengths", s->lengths & s->texts);
 	request_set_number(ctx, "constant_text_size", config->text_size);
 	request_set_number(ctx, "constant_record_size",
 			   probe_request_record_size(s->nfields, s->texts, config->text_size,
@@ -449,6 +451,7 @@ static void request_describe(struct request_ctx *ctx, const struct request_site 
 		return;
 	ctx->probe.nfields = request->all ? request_count_all(ctx, site) : request->nfields;
 	ctx->probe.texts = request->texts;
+	ctx->probe.lengths = request->lengths;
 }
 
 /*

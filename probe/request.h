@@ -11,7 +11,7 @@
 #include "usdt/emit.h"
 #include "usdt/expression.h"
 
-#define REQUEST_FIELDS	12
+#define REQUEST_FIELDS	12	/* at most PROBE_HIT_VALUES if they are counted */
 #define REQUEST_REGISTERS	6	/* arguments of a function that are read from registers */
 #define REQUEST_SITES_MAX	2048	/* of a file; 5 ms each to load .. */
 #define REQUEST_SITES_PERF	512	/* .. and 60 ms more without uprobe_multi */
@@ -45,6 +45,7 @@ struct probe_request {
 	const struct expression *fields[REQUEST_FIELDS];
 	unsigned int nfields;
 	uint32_t texts;			/* bit n: field n is the address of a text */
+	uint32_t lengths;		/* bit n: field n - 1, an int, limits text n */
 	bool all;			/* no fields: capture all arguments .. */
 	unsigned int registers;		/* .. of a function, the first so many */
 };
@@ -55,6 +56,7 @@ enum probe_request_type {
 	REQUEST_REGISTER,		/* 64 bits of unknown type */
 	REQUEST_FLOAT,
 	REQUEST_TEXT,
+	REQUEST_COMM,			/* this value and the next one are the bytes of a text */
 };
 
 struct probe_request_field {
@@ -69,7 +71,7 @@ struct traced_probe {
 	char *provider, *name;		/* owned; provider NULL: a function */
 	bool on_return;
 	unsigned int nfields;
-	uint32_t texts;
+	uint32_t texts, lengths;
 	struct probe_request_field fields[REQUEST_FIELDS];
 };
 
@@ -81,9 +83,9 @@ struct probe_table {
 
 enum probe_request_mode {
 	REQUEST_SEND,			/* send each hit */
-	REQUEST_COUNT,			/* count hits, by the first field if there is one */
-	REQUEST_HISTOGRAM,		/* count hits by the first field's power of two */
-	REQUEST_LATENCIES,		/* count hits by the latency's, in us */
+	REQUEST_COUNT,			/* count hits, by their fields */
+	REQUEST_HISTOGRAM,		/* .. and by the power of two of the first one */
+	REQUEST_LATENCIES,		/* count hits by the power of two of the latency in us */
 };
 
 /* Parameters of searching a file. Everything is borrowed. */

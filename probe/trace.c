@@ -49,10 +49,12 @@ struct probe_trace {
 
 static int probe_trace_maps(struct probe_trace *trace, uint32_t record_max, struct error *error)
 {
+	bool counting = trace->config.mode != REQUEST_SEND;
+	uint32_t texts = trace->config.texts;
 	const struct map_def maps[] = {
 		{ "pids", BPF_MAP_TYPE_HASH, 4, 1, WANTED_PIDS, 0 },
-		{ "probe_hits", BPF_MAP_TYPE_HASH, sizeof(struct probe_hit_key), 8,
-		  trace->config.mode == REQUEST_SEND ? 1 : COUNTS_MAX, RUNTIME_ALLOC },
+		{ "probe_hits", BPF_MAP_TYPE_HASH, PROBE_HIT_KEY_SIZE(counting ? texts : 0), 8,
+		  counting ? COUNTS_MAX : 1, RUNTIME_ALLOC },
 		{ "starts", BPF_MAP_TYPE_HASH, sizeof(struct latency_key),
 		  sizeof(struct latency_start), trace->config.latency ? STARTS_MAX : 1,
 		  RUNTIME_ALLOC },
@@ -344,6 +346,30 @@ static unsigned int probe_trace_stack(const struct event_stack *stack, uint64_t 
 	return n;
 }
 
+/* Set the texts of @hit that consist of its values, and move what is unknown to the texts. */
+static void probe_hit_complete(struct probe_hit *hit)
+{
+	const struct traced_probe *probe = hit->probe;
+
+	for (unsigned int i = 0; i < probe->nfields; i++) {
+		struct probe_hit_text *text = &hit->texts[i];
+		bool limited = i && probe->lengths >> i & 1;
+
+		if (limited && hit->unknown >> (i - 1) & 1) {
+			hit->unknown ^= 1u << (i - 1);
+			hit->unknown |= 1u << i;
+		}
+		if (probe->fields[i].type == REQUEST_COMM && i + 1 < probe->nfields) {
+			text->known = true;
+			text->bytes = (const char *)(hit->values + i);
+			text->len = strnlen(text->bytes, EXPRESSION_COMM_SIZE);
+			if (limited && text->len > (uint32_t)hit->values[i - 1])
+				text->len = (uint32_t)hit->values[i - 1];
+		}
+		text->known &= !(hit->unknown >> i & 1);
+	}
+}
+
 /* Validate a record, which comes through shared memory, and pass it to config.hit. Return 0. */
 static int probe_trace_record(void *arg, const void *data, size_t size)
 {
@@ -393,6 +419,7 @@ static int probe_trace_record(void *arg, const void *data, size_t size)
 		hit.nstack = probe_trace_stack((const struct event_stack *)at, trace->stack);
 		hit.stack = trace->stack;
 	}
+	probe_hit_complete(&hit);
 	trace->config.hit(trace->config.arg, &hit);
 	return 0;
 }
@@ -416,23 +443,53 @@ static int probe_compare(const struct traced_probe *a, const struct traced_probe
 	return order ? order : (int)a->on_return - (int)b->on_return;
 }
 
-/* Compare counts for qsort(): by probe, slot, value and text. */
+int probe_trace_compare(const struct probe_trace_count *a, const struct probe_trace_count *b)
+{
+	int order = probe_compare(a->probe, b->probe);
+
+	for (unsigned int i = 0; !order && i < PROBE_HIT_VALUES; i++)
+		if (a->key.values[i] != b->key.values[i])
+			order = a->key.values[i] < b->key.values[i] ? -1 : 1;
+	order = order ? order : memcmp(a->key.texts, b->key.texts, sizeof(a->key.texts));
+	/* That of a histogram's value is in the slot. */
+	return order ? order : (a->key.unknown & ~1) - (b->key.unknown & ~1);
+}
+
+/* Compare counts for qsort(). */
 static int count_compare(const void *pa, const void *pb)
 {
 	const struct probe_trace_count *a = pa, *b = pb;
-	int order = probe_compare(a->probe, b->probe);
+	int order = probe_trace_compare(a, b);
 
-	if (!order && a->slot != b->slot)
-		return a->slot < b->slot ? -1 : 1;
-	if (!order && a->value != b->value)
-		return a->value < b->value ? -1 : 1;
-	return order ? order : strcmp(a->text, b->text);
+	order = order ? order : (int)a->key.slot - (int)b->key.slot;
+	return order ? order : (int)a->key.unknown - (int)b->key.unknown;
+}
+
+void probe_trace_count_values(const struct probe_trace_count *count, struct probe_hit *hit)
+{
+	const struct probe_hit_key *key = &count->key;
+	const struct traced_probe *probe = count->probe;
+	unsigned int texts = 0;
+
+	*hit = (struct probe_hit){ .probe = probe, .unknown = key->unknown };
+	for (unsigned int i = 0; i < probe->nfields && i < PROBE_HIT_VALUES; i++) {
+		struct probe_hit_text *text = &hit->texts[i];
+
+		hit->values[i] = key->values[i];
+		if (!(probe->texts >> i & 1) || texts == PROBE_HIT_TEXTS)
+			continue;
+		hit->values[i] = key->values[i] != HIT_NULL;
+		text->known = !key->values[i];
+		text->bytes = key->texts[texts++];
+		text->len = strnlen(text->bytes, PROBE_HIT_TEXT);
+	}
+	probe_hit_complete(hit);
 }
 
 /* Read all counts to @counts, room for COUNTS_MAX, in any order. Return their number. */
 static size_t counts_read(const struct probe_trace *trace, struct probe_trace_count *counts)
 {
-	struct probe_hit_key keys[2];
+	struct probe_hit_key keys[2] = { 0 };
 	size_t n = 0;
 
 	/* No key is ever deleted, so their order does not change. */
@@ -444,9 +501,7 @@ static size_t counts_read(const struct probe_trace *trace, struct probe_trace_co
 		    sys_map_lookup(trace->counts, &keys[1], &count->count))
 			break;
 		count->probe = &trace->table.probes[keys[1].probe_id];
-		count->slot = keys[1].slot;
-		count->value = keys[1].value;
-		memcpy(count->text, keys[1].text, PROBE_HIT_TEXT - 1);
+		count->key = keys[1];
 		n++;
 	}
 	return n;

@@ -32,7 +32,7 @@ struct probe_hit {
 	const char *comm;		/* foreign bytes */
 	uint64_t values[REQUEST_FIELDS];
 	uint32_t unknown;		/* bit n: value n, or the address of that text */
-	struct probe_hit_text texts[REQUEST_FIELDS];	/* of fields that are texts */
+	struct probe_hit_text texts[REQUEST_FIELDS];	/* of REQUEST_TEXT and REQUEST_COMM */
 	uint64_t latency_ns;		/* 0: not measured */
 	const uint64_t *stack;		/* addresses, the innermost first */
 	unsigned int nstack;		/* at most PROBE_STACK */
@@ -104,19 +104,24 @@ int probe_trace_drain(struct probe_trace *trace);
  */
 int probe_trace_sleep(struct probe_trace *trace);
 
-/* The number of hits of a probe with a value. */
+/* The number of hits of a probe with the same values. */
 struct probe_trace_count {
 	const struct traced_probe *probe;
-	uint32_t slot;			/* see struct probe_hit_key */
-	uint64_t value, count;
-	char text[PROBE_HIT_TEXT];	/* foreign bytes */
+	uint64_t count;
+	struct probe_hit_key key;	/* has foreign bytes; its ->probe_id does not matter */
 };
 
 /*
- * Store the counts since the last call in *@counts, sorted by probe and value without duplicates;
- * the caller frees them. Return their number or -ENOMEM.
+ * Store the counts since the last call in *@counts, sorted by probe, values and slot without
+ * duplicates; the caller frees them. Return their number or -ENOMEM.
  */
 ssize_t probe_trace_counts(struct probe_trace *trace, struct probe_trace_count **counts);
+
+/* Compare the probes, names only, and the values of two counts, without the slot, as strcmp(). */
+int probe_trace_compare(const struct probe_trace_count *a, const struct probe_trace_count *b);
+
+/* Set the values of @hit, which borrows from @count, to those of the hits that were counted. */
+void probe_trace_count_values(const struct probe_trace_count *count, struct probe_hit *hit);
 
 /* Return whether two traced probes have the same name and are both entries or both returns. */
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b);

@@ -15,6 +15,7 @@ static const struct {
 	{ "&", 5, OP_BIT_AND }, { "==", 6, OP_EQ }, { "!=", 6, OP_NE }, { "<<", 8, OP_LEFT },
 	{ ">>", 8, OP_RIGHT }, { "<=", 7, OP_LE }, { ">=", 7, OP_GE }, { "<", 7, OP_LT },
 	{ ">", 7, OP_GT }, { "+", 9, OP_ADD }, { "-", 9, OP_SUB }, { "*", 10, OP_MUL },
+	{ "/", 10, OP_DIV }, { "%", 10, OP_MOD },
 };
 
 static const struct {
@@ -186,7 +187,8 @@ static int variable_find(const char *name, size_t len)
 		const char *name;
 		enum expression_variable variable;
 	} others[] = { { "retval", EXPRESSION_RETVAL }, { "pid", EXPRESSION_PID },
-		       { "tid", EXPRESSION_TID } };
+		       { "tid", EXPRESSION_TID }, { "uid", EXPRESSION_UID },
+		       { "comm", EXPRESSION_COMM } };
 	int number = 0;
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
@@ -200,6 +202,44 @@ static int variable_find(const char *name, size_t len)
 		number = number * 10 + name[i] - '0';
 	}
 	return number <= 12 ? EXPRESSION_ARG1 + number - 1 : -1;
+}
+
+static bool is_string(const struct parser *s, uint8_t at)
+{
+	return s->e->nodes[at].kind == EXPRESSION_STRING;
+}
+
+static bool is_comm(const struct parser *s, uint8_t at)
+{
+	const struct expression_node *node = &s->e->nodes[at];
+
+	return node->kind == EXPRESSION_VARIABLE && node->value == EXPRESSION_COMM;
+}
+
+/* Fail at @at if node @operand is not a number. */
+static bool require_number(struct parser *s, uint8_t operand, const char *at)
+{
+	if (!is_string(s, operand) && !is_comm(s, operand))
+		return true;
+	fail_at(s, at, EXPRESSION_STRING_OPERATOR);
+	return false;
+}
+
+/* Add the comparison @node of comm, or of a number, which is an address, with a string. */
+static uint8_t add_comparison(struct parser *s, struct expression_node *node, const char *at)
+{
+	uint8_t left = node->left;
+
+	/* expression_emit() expects the string on the right. */
+	if (is_string(s, left)) {
+		node->left = node->right;
+		node->right = left;
+	}
+	if (is_string(s, node->left) || (node->op != OP_EQ && node->op != OP_NE))
+		return fail_at(s, at, EXPRESSION_STRING_OPERATOR);
+	if (is_comm(s, node->left) && s->e->nodes[node->right].len >= EXPRESSION_COMM_SIZE)
+		return fail_at(s, at, EXPRESSION_LONG_COMM);
+	return add_node(s, node);
 }
 
 /* Parse bcc's STRCMP("text", pointer) as "text" == pointer. */
@@ -227,12 +267,10 @@ static uint8_t parse_strcmp(struct parser *s)
 	node.left = parse_binary(s, 1);
 	if (node.left == NONE)
 		return NONE;
-	if (s->e->nodes[node.left].kind == EXPRESSION_STRING)
-		return fail_at(s, second, EXPRESSION_STRING_OPERATOR);
 	if (*s->p != ')')
 		return fail_at(s, s->p, EXPRESSION_NO_OPERATOR);
 	s->p++;
-	return add_node(s, &node);
+	return add_comparison(s, &node, second);
 }
 
 static uint8_t parse_name(struct parser *s)
@@ -287,10 +325,8 @@ static uint8_t parse_parentheses(struct parser *s)
 		skip_blanks(s);
 		at = s->p;
 		cast.left = parse_unary(s);
-		if (cast.left == NONE)
+		if (cast.left == NONE || !require_number(s, cast.left, at))
 			return NONE;
-		if (s->e->nodes[cast.left].kind == EXPRESSION_STRING)
-			return fail_at(s, at, EXPRESSION_STRING_OPERATOR);
 		return add_node(s, &cast);
 	}
 	s->p++;
@@ -311,11 +347,9 @@ static uint8_t parse_prefix(struct parser *s, uint8_t op)
 	const char *at = s->p++;
 
 	node.left = parse_unary(s);
-	if (node.left == NONE)
+	if (node.left == NONE || !require_number(s, node.left, at))
 		return NONE;
 	number = &s->e->nodes[node.left];
-	if (number->kind == EXPRESSION_STRING)
-		return fail_at(s, at, EXPRESSION_STRING_OPERATOR);
 	if (op != OP_NEGATE || number->kind != EXPRESSION_NUMBER)
 		return add_node(s, &node);
 	number->value = (int64_t)-(uint64_t)number->value;
@@ -374,15 +408,6 @@ static uint8_t parse_operator(struct parser *s, unsigned int level, unsigned int
 	return NONE;
 }
 
-/* A string can only be compared for equality, with a number, which is an address. */
-static bool strings_fit(struct parser *s, const struct expression_node *node)
-{
-	bool left = s->e->nodes[node->left].kind == EXPRESSION_STRING;
-	bool right = s->e->nodes[node->right].kind == EXPRESSION_STRING;
-
-	return (!left && !right) || (left != right && (node->op == OP_EQ || node->op == OP_NE));
-}
-
 /* Parse operands joined by operators of precedence @level or higher. */
 static uint8_t parse_binary(struct parser *s, unsigned int level)
 {
@@ -401,14 +426,12 @@ static uint8_t parse_binary(struct parser *s, unsigned int level)
 		node.right = parse_binary(s, found + 1);
 		if (node.right == NONE)
 			return NONE;
-		if (!strings_fit(s, &node))
-			return fail_at(s, at, EXPRESSION_STRING_OPERATOR);
-		/* expression_emit() expects the pointer on the left. */
-		if (s->e->nodes[node.left].kind == EXPRESSION_STRING) {
-			node.left = node.right;
-			node.right = left;
-		}
-		left = add_node(s, &node);
+		if (is_string(s, left) || is_string(s, node.right))
+			left = add_comparison(s, &node, at);
+		else if (require_number(s, left, at) && require_number(s, node.right, at))
+			left = add_node(s, &node);
+		else
+			return NONE;
 	}
 	return left;
 }
@@ -450,6 +473,12 @@ void expression_set_plain(struct expression *e, enum expression_variable variabl
 {
 	*e = (struct expression){ .count = 1, .uses = 1u << variable };
 	e->nodes[0] = (struct expression_node){ .kind = EXPRESSION_VARIABLE, .value = variable };
+}
+
+void expression_set_number(struct expression *e, uint32_t value)
+{
+	*e = (struct expression){ .count = 1 };
+	e->nodes[0] = (struct expression_node){ .kind = EXPRESSION_NUMBER, .value = value };
 }
 
 int expression_plain(const struct expression *e)

@@ -2,16 +2,18 @@
 /*
  * C expressions over a probe's arguments, compiled to BPF instructions:
  *
- *	arg1 > 10 && arg2 == "text"		arg1 .. arg12, retval, pid, tid
+ *	arg1 > 10 && arg2 == "text"		arg1 .. arg12, retval, pid, tid, uid
+ *	comm == "postgres"			the name of the thread
  *	!(arg1 & 0x10) || arg3 != 'x'		numbers, characters, strings
  *	STRCMP("text", arg2)			the same as arg2 == "text", as in bcc
  *	(int)retval < 0				the low 32 bits, signed; also u8 .. s64
- *	|| && | ^ & == != < <= > >= << >> + - * and the unary - ! ~
+ *	|| && | ^ & == != < <= > >= << >> + - * / % and the unary - ! ~
  *
- * All arithmetic has 64 bits. Comparisons are signed if either operand is (a
- * signed argument or a negative number), >> if the left one is. A string that
- * cannot be read is not equal to any text. An expression whose evaluation
- * requires a variable that could not be read is unknown. All functions are pure.
+ * All arithmetic has 64 bits. Comparisons, / and % are signed if either operand
+ * is (a signed argument or a negative number), >> if the left one is. A string
+ * that cannot be read is not equal to any text. An expression whose evaluation
+ * requires a variable that could not be read, or divides by 0, is unknown. All
+ * functions are pure.
  */
 #ifndef USDT_EXPRESSION_H
 #define USDT_EXPRESSION_H
@@ -27,15 +29,20 @@
 #define EXPRESSION_DEPTH	12	/* nesting of parentheses and operators */
 #define EXPRESSION_INSNS_MAX	512	/* of the longest generated function */
 
-/* The variables, by their index in an array of 64-bit numbers. The next element is for errors. */
+/* The variables, by their index in an array of 64-bit numbers. The last element is for errors. */
 enum expression_variable {
 	EXPRESSION_ARG1 = 0,	/* to arg12 */
 	EXPRESSION_RETVAL = 12,
 	EXPRESSION_PID,
 	EXPRESSION_TID,
+	EXPRESSION_UID,
+	EXPRESSION_COMM,		/* two elements: the bytes of a text, zeros behind it */
 	EXPRESSION_VARIABLES,
-	EXPRESSION_UNREAD = EXPRESSION_VARIABLES,	/* bit n: variable n could not be read */
+	EXPRESSION_UNREAD = EXPRESSION_COMM + 2,	/* bit n: variable n could not be read */
+	EXPRESSION_WORDS,
 };
+
+#define EXPRESSION_COMM_SIZE	16
 
 /* The variables of a probe site. */
 struct expression_site {
@@ -51,6 +58,7 @@ enum expression_reason {
 	EXPRESSION_BAD_NUMBER,
 	EXPRESSION_BAD_STRING,		/* not terminated, or with an unknown escape */
 	EXPRESSION_LONG_STRING,
+	EXPRESSION_LONG_COMM,		/* longer than any comm */
 	EXPRESSION_STRING_OPERATOR,	/* a string where only a number is allowed */
 	EXPRESSION_TOO_LONG,
 };
@@ -62,7 +70,7 @@ enum expression_kind {
 
 enum expression_op {
 	OP_OR, OP_AND, OP_BIT_OR, OP_BIT_XOR, OP_BIT_AND, OP_EQ, OP_NE, OP_LT, OP_LE, OP_GT, OP_GE,
-	OP_LEFT, OP_RIGHT, OP_ADD, OP_SUB, OP_MUL,
+	OP_LEFT, OP_RIGHT, OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD,
 	OP_NOT, OP_NEGATE, OP_INVERT,	/* unary, of ->left */
 };
 
@@ -104,6 +112,9 @@ bool expression_is_signed(const struct expression *e, const struct expression_si
 
 /* Make @e the plain variable @variable. */
 void expression_set_plain(struct expression *e, enum expression_variable variable);
+
+/* Make @e the number @value. */
+void expression_set_number(struct expression *e, uint32_t value);
 
 /* Return the variable that @e consists of, or -1 if it is not a plain variable. */
 int expression_plain(const struct expression *e);

@@ -46,6 +46,13 @@ static void put_truth(struct emitter *m, uint8_t jump)
 	put_move(m, BPF_REG_0, BPF_REG_3);
 }
 
+/* dst = sign < 0 ? -dst : dst */
+static void put_negated_if(struct emitter *m, uint8_t dst, uint8_t sign)
+{
+	insn_put(&m->buf, BPF_JMP | BPF_JSGE | BPF_K, sign, 0, 1, 0);
+	insn_put(&m->buf, BPF_ALU64 | BPF_NEG, dst, 0, 0, 0);
+}
+
 static bool node_signed(const struct emitter *m, uint8_t at)
 {
 	const struct expression_node *node = &m->e->nodes[at];
@@ -109,42 +116,53 @@ static void emit_operands(struct emitter *m, const struct expression_node *node,
 		 0);
 }
 
-/* Jump unless the @size bytes at @offset of the string read are those of @text. */
-static size_t emit_piece(struct emitter *m, const char *text, size_t offset, size_t size)
+/* Jump unless the @size bytes at address @base + @offset are those of @text. */
+static size_t emit_piece(struct emitter *m, uint8_t base, int offset, const char *text, size_t size)
 {
 	uint8_t width = size == 8 ? BPF_DW : size == 4 ? BPF_W : size == 2 ? BPF_H : BPF_B;
 	uint64_t want = 0;
 
 	for (size_t i = size; i--;)
-		want = want << 8 | (unsigned char)text[offset + i];
-	insn_put(&m->buf, BPF_LDX | BPF_MEM | width, BPF_REG_1, BPF_REG_10,
-		 (int16_t)(TEXT_AT + (int)offset),
-	    0);
+		want = want << 8 | (unsigned char)text[i];
+	insn_put(&m->buf, BPF_LDX | BPF_MEM | width, BPF_REG_1, base, (int16_t)offset, 0);
 	put_constant(m, BPF_REG_2, want);
 	return insn_put(&m->buf, BPF_JMP | BPF_JNE | BPF_X, BPF_REG_1, BPF_REG_2, 0, 0);
 }
 
 /*
- * Compare the string at the left operand's address with the right operand. One
- * byte beyond its length is read, to detect that the traced string is longer.
+ * Read the string at address r0 to the stack. Jump unless it has @len bytes: one
+ * more is read, to detect that the traced string is longer.
  */
-static void emit_text(struct emitter *m, const struct expression_node *node, int depth)
+static size_t emit_read(struct emitter *m, uint32_t len)
 {
-	const struct expression_node *string = &m->e->nodes[node->right];
-	const char *text = m->e->texts + string->value;
-	size_t jumps[JUMPS_MAX], n = 0, at = 0, end;
-
-	emit_node(m, node->left, depth);
 	put_move(m, BPF_REG_3, BPF_REG_0);
 	put_move(m, BPF_REG_1, BPF_REG_10);
 	insn_put(&m->buf, BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, TEXT_AT);
-	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int32_t)string->len + 2);
+	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, (int32_t)len + 2);
 	insn_put(&m->buf, BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_probe_read_user_str);
-	jumps[n++] = insn_put(&m->buf, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0,
-			      (int32_t)string->len + 1);
+	return insn_put(&m->buf, BPF_JMP | BPF_JNE | BPF_K, BPF_REG_0, 0, 0, (int32_t)len + 1);
+}
+
+/* Compare comm, or the string at the left operand's address, with the right operand. */
+static void emit_text(struct emitter *m, const struct expression_node *node, int depth)
+{
+	const struct expression_node *left = &m->e->nodes[node->left];
+	const struct expression_node *string = &m->e->nodes[node->right];
+	bool comm = left->kind == EXPRESSION_VARIABLE && left->value == EXPRESSION_COMM;
+	size_t jumps[JUMPS_MAX], n = 0, at = 0, end;
+	size_t len = comm ? EXPRESSION_COMM_SIZE : string->len;
+	int from = comm ? EXPRESSION_COMM * 8 : TEXT_AT;
+	char text[EXPRESSION_TEXT] = "";
+
+	memcpy(text, m->e->texts + string->value, string->len);
+	if (!comm) {
+		emit_node(m, node->left, depth);
+		jumps[n++] = emit_read(m, string->len);
+	}
 	for (size_t size = 8; size; size /= 2)
-		for (; string->len - at >= size; at += size)
-			jumps[n++] = emit_piece(m, text, at, size);
+		for (; len - at >= size; at += size)
+			jumps[n++] = emit_piece(m, comm ? BPF_REG_6 : BPF_REG_10, from + (int)at,
+						text + at, size);
 	insn_put(&m->buf, BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, node->op == OP_EQ);
 	end = insn_put(&m->buf, BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	for (size_t i = 0; i < n; i++)
@@ -171,6 +189,27 @@ static void emit_logic(struct emitter *m, const struct expression_node *node, in
 	insn_land(&m->buf, end);
 }
 
+/*
+ * Divide r0 by r2; if @is_signed, their absolute values, as signed division requires Linux 6.6. The
+ * sign of a quotient is that of r0 ^ r2, of a remainder that of r0. By 0, the value is unknown.
+ */
+static void emit_division(struct emitter *m, uint8_t code, bool is_signed)
+{
+	insn_put(&m->buf, BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_6, UNREAD_AT, 0);
+	m->unknown[m->nunknown++] = insn_put(&m->buf, BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_2, 0, 0,
+					     0);
+	if (is_signed) {
+		put_move(m, BPF_REG_3, BPF_REG_0);
+		if (code == BPF_DIV)
+			insn_put(&m->buf, BPF_ALU64 | BPF_XOR | BPF_X, BPF_REG_3, BPF_REG_2, 0, 0);
+		put_negated_if(m, BPF_REG_0, BPF_REG_0);
+		put_negated_if(m, BPF_REG_2, BPF_REG_2);
+	}
+	insn_put(&m->buf, BPF_ALU64 | code | BPF_X, BPF_REG_0, BPF_REG_2, 0, 0);
+	if (is_signed)
+		put_negated_if(m, BPF_REG_0, BPF_REG_3);
+}
+
 static void emit_binary(struct emitter *m, const struct expression_node *node, int depth)
 {
 	static const struct {
@@ -183,6 +222,7 @@ static void emit_binary(struct emitter *m, const struct expression_node *node, i
 		[OP_GE] = { BPF_JGE, BPF_JSGE }, [OP_LEFT] = { BPF_LSH, BPF_LSH },
 		[OP_RIGHT] = { BPF_RSH, BPF_ARSH }, [OP_ADD] = { BPF_ADD, BPF_ADD },
 		[OP_SUB] = { BPF_SUB, BPF_SUB }, [OP_MUL] = { BPF_MUL, BPF_MUL },
+		[OP_DIV] = { BPF_DIV, BPF_DIV }, [OP_MOD] = { BPF_MOD, BPF_MOD },
 	};
 	bool is_signed = node_signed(m, node->left) ||
 			 (node->op != OP_RIGHT && node_signed(m, node->right));
@@ -200,6 +240,10 @@ static void emit_binary(struct emitter *m, const struct expression_node *node, i
 	code = is_signed ? codes[node->op].signed_code : codes[node->op].code;
 	if (node->op >= OP_EQ && node->op <= OP_GE) {
 		put_truth(m, code);
+		return;
+	}
+	if (node->op == OP_DIV || node->op == OP_MOD) {
+		emit_division(m, code, is_signed);
 		return;
 	}
 	/* The verifier rejects only constant shifts by 64 or more. */

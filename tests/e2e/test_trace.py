@@ -196,6 +196,36 @@ def test_long_strings_are_cut(trace, probed):
     assert json.hits[0]["args"] == ["0123456789012345"] and json.hits[0]["truncated"] is True
 
 
+# --- strings with a length
+
+@pytest.fixture(scope="module")
+def names_file(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("names")
+    build(folder, "-o", "names", os.path.join(FIXTURES, "names.c"))
+    return str(folder / "names")
+
+
+@pytest.mark.parametrize("way", [[], force("prealloc", "perfbuf", "probe-read")], ids=" ".join)
+def test_strings_without_nul(trace, names_file, way):
+    process = Probed(names_file)
+    form = trace(*way, names_file, 'entry "%.*s.%.*s %.4s %.1s%5.*s|", arg3, arg2, arg5, arg4, arg2, arg4, -1 * -2, arg4', "--json")
+    named = trace(*way, names_file, "entry (arg1 < 3) arg3, arg2:.*s, arg4:.3s, 0, arg4:.*s")
+    whole = trace(*way, names_file, "entry arg2:s, 0 - 1, arg4:.*s", "--text", "16")
+    count = trace(*way, "--count", names_file, "entry arg3, arg2:.*s, arg5, arg4:.*s", "--json")
+    lines = [text.split() for text in said(process() + process(), "entry")]
+    form.ended(), named.ended(), count.ended()
+    assert whole.stop() == 0
+    process.close()
+    assert [one["text"] for one in form.hits] == [
+        f"{name}.{method} {name[:4]} {method[0]}{(method + '##')[:2]:>5}|" for name, method in lines], form.said()
+    assert [one["args"][:2] for one in form.hits] == lines and not any("truncated" in one for one in form.hits)
+    assert named.messages() == [f'arg2="{name}" arg4="{(method + "##")[:3]}" arg4=""' for name, method in lines[:3] * 2]
+    # Without a length, memory behind the class cannot be read; and as in C, a negative length is none.
+    assert all(re.fullmatch(r'arg2=("[^"]*\.\.\."|\[unreadable\]) arg4="[^"]{16}\.\.\."', one) for one in whole.messages())
+    assert {tuple(one["value"]): one["count"] for one in count.objects() if one["type"] == "count"} == \
+        collections.Counter(map(tuple, lines)), count.said()
+
+
 # --- memory that is not there
 
 @pytest.fixture(scope="module")
@@ -269,10 +299,11 @@ def test_unreadable_arguments_as_text(trace, paged_file):
     assert named.messages() == [f'arg2={page.number} arg3="text"' if page.present else "arg2=? arg3=[unreadable]"
                                 for page in pages], named.said()
     assert f"{absent:>10} {'page':16} ?" in count.stdout.splitlines(), count.said()
-    assert f"lost: {absent} unreadable texts, {absent} unreadable values" in named.stderr
-    assert f"{len(pages)} hits, {len(pages) - absent} shown; lost: {absent} unreadable values" in hist.stderr
+    assert f"lost: {absent} unreadable texts, {absent} unknown values" in named.stderr
+    assert f"{len(pages)} hits, {len(pages) - absent} shown; lost: {absent} unknown values" in hist.stderr
+    assert all(one.stderr.count("dbslower: ?: memory that was not present") == 1 for one in (named, count, hist))
     assert sum(map(int, re.findall(r": (\d+) ", hist.stdout))) == len(pages) - absent, hist.said()
-    assert f"lost: {absent} hits (unreadable filter arguments)" in strict.stderr
+    assert f"lost: {absent} hits (unknown values in the filter)" in strict.stderr
 
 
 def test_pid_namespace_that_cannot_be_read(programs):
@@ -297,13 +328,17 @@ FILTERS = {
     "arg1 >> 1 == -2": lambda n: n >> 1 == -2, "1 << arg1 == 8": lambda n: n == 3, "~arg1 == 2": lambda n: n == -3,
     "(u8)arg1 == 255": lambda n: n == -1, "(arg1 ^ 5) == 0 || arg1 == 2 | 1": lambda n: n == 5 or (n == 2) | 1,
     "arg1 == 1 || arg1 == 2 && arg1 == 3": lambda n: n == 1, "pid == {pid} && tid == pid && arg1 == 4": lambda n: n == 4,
+    "arg1 % 3 == 2": lambda n: n > 0 and n % 3 == 2, "arg1 % -4 == -3": lambda n: n == -3, "arg1 / 4 == 2": lambda n: n // 4 == 2,
+    "-7 / 2 == arg1": lambda n: n == -3, "arg1 != 0 && 12 % arg1 == 0": lambda n: n and 12 % n == 0,
+    'comm == "probed" && arg1 > 10': lambda n: n > 10, 'arg1 == 3 || "probe" == comm': lambda n: n == 3,
+    "uid == {uid} && arg1 == 5": lambda n: n == 5, "uid != {uid}": lambda n: False,
     "arg1 == 012": lambda n: n == 10, "-arg1 > 2": lambda n: -n > 2, "10 < arg1": lambda n: n > 10, "arg1": bool,
 }
 
 
 @pytest.mark.parametrize("text", FILTERS)
 def test_filters_of_numbers(trace, probed, text):
-    traced = trace(probed.path, f"probed:number ({text.format(pid=probed.pid)}) arg1", "--json")
+    traced = trace(probed.path, f"probed:number ({text.format(pid=probed.pid, uid=os.getuid())}) arg1", "--json")
     probed()
     traced.ended()
     assert [one["args"][0] for one in traced.hits] == [n for n in NUMBERS if FILTERS[text](n)], traced.said()
@@ -321,6 +356,16 @@ def test_filters_of_strings(trace, probed, text, want):
     probed()
     traced.ended()
     assert [one["args"][0] for one in traced.hits] == want, traced.said()
+
+
+def test_division_by_zero_is_unknown(trace, probed):
+    values = trace(probed.path, 'probed:number "%4d|%-3u|%p", 12 / arg1, 12 % arg1, arg1 / 0')
+    decided = trace(probed.path, "probed:number (12 / arg1 == 4) arg1", "--json")
+    probed()
+    assert values.stop() == decided.stop() == 0
+    assert values.messages() == [f"{int(12 / n) if n else '?':>4}|{12 - int(12 / n) * n if n else '?':<3}|?" for n in NUMBERS]
+    assert [one["args"] for one in decided.hits] == [[3]] and losses(decided) == {"undecided": 1}
+    assert len(re.findall(r"^dbslower: \?: ", values.stderr, re.M)) == 1 and "?: " not in decided.stderr, values.stderr
 
 
 # --- formats
@@ -597,6 +642,26 @@ def test_count_of_strings_that_are_none(trace, probed):
     assert [one["value"] for one in json.objects() if one["type"] == "count"].count(None) == 2
 
 
+def test_count_by_several_values(trace, probed):
+    count = trace("--count", probed.path, "probed:text arg1 / 3, comm, arg2:.3s, uid", "--json")
+    text = trace("--count", probed.path, "probed:number arg1 % 2, pid")
+    form = trace("--count", probed.path, 'probed:number "%+d of %s", arg1 % 2, comm')
+    hist = trace("--hist", "arg1", probed.path, "probed:number (arg1 >= 0) arg1 % 2, comm:s", "--json")
+    bars = trace("--hist", "arg1", probed.path, 'probed:number (arg1 == 7) "of %s", comm')
+    lines = probed()
+    assert count.stop() == 0
+    text.ended(), form.ended(), hist.ended(), bars.ended()
+    texts = [bytes.fromhex(value)[:3].decode(errors="replace") for value in said(lines, "text")]
+    assert {tuple(one["value"]): one["count"] for one in count.objects() if one["type"] == "count"} == collections.Counter(
+        [(i // 3, "probed", value, os.getuid()) for i, value in enumerate(texts)] + [(n // 3, "probed", None, os.getuid()) for n in (98, 99)])
+    rows = {f"arg1 % 2={n} pid={probed.pid}": count for n, count in {0: 8, 1: 6, -1: 2}.items()}
+    assert dict((row[28:], int(row[:10])) for row in text.stdout.splitlines()[1:]) == rows, text.said()
+    assert [row[28:] for row in form.stdout.splitlines()[1:]] == ["+0 of probed", "+1 of probed", "-1 of probed"]
+    assert [(one["by"], one["count"], one["value"]) for one in hist.objects() if one["type"] == "histogram"] == [
+        ([0, "probed"], 7, "arg1"), ([1, "probed"], 6, "arg1")], hist.said()
+    assert bars.stdout.splitlines()[1] == "number of probed:", bars.said()
+
+
 @pytest.mark.parametrize("word, want", [
     ("probed:number (int)arg1", NUMBERS), ("probed:number (arg1+1)*2", [(n + 1) * 2 for n in NUMBERS]),
     ("probed:number (arg1 > 10) (arg1 + 1)", [12, 13]), ("probed:number (arg1 > 10) (int)arg1", [11, 12])])
@@ -702,7 +767,10 @@ def test_disassembly(programs):
     (["PROBED", "--ret", "probed:sites"], 2, "does not return"), (["-l", "c", "memcpy"], 1, "IFUNC"),
     (["-l", "c", "*"], 1, "too many probe sites (maximum 2048 in a file, "), (["PROBED", "--count", "-n", "1", "x"], 2, "-n: counts intervals"),
     (["PROBED", "-i", "1", "x"], 2, "-i: requires --count or --hist"),
-    (["PROBED", "--count", "sites arg1, pid"], 2, "allows only one value"),
+    (["PROBED", "--count", "sites 1, 2, 3, 4, 5, comm, 6"], 2, "too many values to count by (maximum 6"),
+    (["PROBED", "--hist", "arg1", "sites 1, 2, 3, 4, 5, comm, 6"], 2, "too many values to count by (maximum 6"),
+    (["PROBED", "--count", "sites arg1:s, 2, arg1:s, arg1:s"], 2, "too many strings to count by (maximum 2)"),
+    (["PROBED", "--hist", "comm", "sites"], 2, "requires a number"),
     (["PROBED", "--hist", "arg1:s", "sites"], 2, "requires a number"),
     (["PROBED", "--hist", "arg1 +", "sites"], 2, "value missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
     (["PROBED", "-n", "0", "x"], 2, "must be at least 1"), (["PROBED", "--text", "1", "x"], 2, "too small"),
@@ -711,9 +779,10 @@ def test_disassembly(programs):
 ])
 def test_refused(programs, args, status, words):
     need_root()
-    names = {"PROBED": programs / "probed", "SOURCE": os.path.join(FIXTURES, "probed.c")}
-    done = run("trace", *[names.get(arg, arg) for arg in args], "-d", "0.2")
-    assert done.returncode == status and words in done.stderr and not done.stdout, done
+    probed = str(programs / "probed")
+    names = {"SELF": os.getpid(), "SOURCE": os.path.join(FIXTURES, "probed.c")}
+    done = run("trace", *[names.get(arg, arg.replace("PROBED", probed)) for arg in args], "-d", "0.2")
+    assert done.returncode == status and words.replace("{PROBED}", probed) in done.stderr and not done.stdout, done
     assert done.stderr.count("dbslower: ") == 1, done.stderr
 
 
@@ -725,7 +794,12 @@ def test_refused(programs, args, status, words):
     ('a:b "%k", arg1', 6, "unknown conversion"), ('a:b "%d, arg1', 4, "format without an end"), 
     ("a:b (0x)", 5, "not a 64-bit number"),
     ("a:b (99999999999999999999)", 5, "not a 64-bit number"), ("a:b arg1:z", 9, "must be followed by"),
-    ("a:b (arg1 % 2)", 10, "not an operator"),
+    ("a:b (arg1 $ 2)", 10, "not an operator"), ("a:b (comm)", 9, 'comm is a string: == or != "text" missing'),
+    ("a:b (comm == arg1)", 10, "by == or !="), ('a:b (comm == "0123456789abcdef")', 10, "comm has at most 15 bytes"),
+    ("a:b comm:x", 4, "comm is a string"), ('a:b "%d", comm', 10, "comm is a string"), ('a:b "%.*s", arg1', 10, "more conversions"),
+    ('a:b "%.3d", arg1', 6, "a precision requires a string"), ("a:b arg1:.*s", 4, "is the value before it"),
+    ("a:b arg1:s, arg2:.*s", 12, "is the value before it"), ("a:b comm, arg2:.*s", 10, "is the value before it"),
+    ("a:b arg1:.99999999s", 9, "precision too large"), ("a:b arg1:.3x", 9, "a precision requires a string"),
     (f'a:b (arg1 == "{"x" * 64}")', 13, "too long"), (f"a:b ({'(' * 40}arg1", None, "too long"), ("a:b (')", 5, "without an end"),
     ("a:b " + "arg1," * 12 + "arg1", None, "too many"), ("a:b (" + "arg1+" * 70 + "1)", None, "too long"),
     ('a:b (STRCMP(arg1, "x"))', 12, "without an end"), ('a:b (-"x")', 5, "by == or !="),
@@ -758,20 +832,21 @@ def test_other_architecture(programs, tmp_path):
 def test_as_bpftrace_sees_it(trace, probed):
     if not shutil.which("bpftrace"):
         pytest.skip("no bpftrace (package bpftrace)")
-    script = f'usdt:{probed.path}:probed:sites {{ printf("hit %d\\n", arg0); }} BEGIN {{ printf("ready\\n"); }}'
+    script = f'usdt:{probed.path}:probed:sites {{ printf("hit %d %d %d %s %d %d\\n", arg0, tid, uid, comm, arg0 % 3, arg0 / 2); }} BEGIN {{ printf("ready\\n"); }}'
     with subprocess.Popen(["bpftrace", "-p", str(probed.pid), "-e", script], stdout=subprocess.PIPE, text=True) as other:
         while "ready" not in other.stdout.readline():
             assert other.poll() is None
         time.sleep(1)
-        traced = trace("-p", probed.pid, "probed:sites", "--json")
+        traced = trace("-p", probed.pid, 'probed:sites "%d %d %d %s %d %d", arg1, tid, uid, comm, arg1 % 3, arg1 / 2')
         lines = probed() + probed()
         traced.ended()
         other.send_signal(2)
-        theirs = re.findall(r"^hit (-?\d+)", other.stdout.read(), re.M)
-    ours = [hit["args"][0] for hit in traced.hits]
-    assert [str(n) for n in ours] == said(lines, "sites")
-    # What is in a variable of the program, the fourth site, it cannot read.
-    assert len(theirs) == len(ours) == 8 and theirs[:3] + theirs[4:7] == [str(n) for n in ours[:3] + ours[4:7]], theirs
+        theirs = re.findall(r"^hit (.*)", other.stdout.read(), re.M)
+    ours = traced.messages()
+    assert [one.split()[0] for one in ours] == said(lines, "sites")
+    # What is in a variable of the program, the fourth site, it cannot read; it divides without signs.
+    assert len(theirs) == len(ours) == 8 and all(theirs[i] == ours[i] for i in (0, 1, 4, 5)), (ours, theirs)
+    assert theirs[6].split()[0] == ours[6].split()[0] == "-2"
 
 
 # --- completion

@@ -31,15 +31,15 @@ static long read_text(char *to, unsigned int size, uint64_t address)
 /* Load a program that calls f(variables), with the variables on the stack. */
 static void check_loads(const struct bpf_insn *function, int n)
 {
-	struct bpf_insn insns[2 * EXPRESSION_VARIABLES + 8 + EXPRESSION_INSNS_MAX];
-	int at = 0, bytes = 8 * (EXPRESSION_VARIABLES + 1);
+	struct bpf_insn insns[EXPRESSION_WORDS + 8 + EXPRESSION_INSNS_MAX];
+	int at = 0, bytes = 8 * EXPRESSION_WORDS;
 	static int can = -1;
 
 	if (can < 0)
 		can = !load_forbidden();
 	if (!can)
 		return;
-	for (int i = 0; i <= EXPRESSION_VARIABLES; i++)
+	for (int i = 0; i < EXPRESSION_WORDS; i++)
 		insns[at++] = (struct bpf_insn){ .code = BPF_ST | BPF_MEM | BPF_DW,
 						 .dst_reg = BPF_REG_10,
 						 .off = (int16_t)(8 * i - bytes), .imm = i };
@@ -59,7 +59,7 @@ static void check_emitted(const struct expression *e, uint32_t signed_mask, uint
 {
 	struct bpf_insn insns[EXPRESSION_INSNS_MAX], *less;
 	const struct expression_site site = { signed_mask, seed * 0x101u };
-	uint64_t variables[EXPRESSION_VARIABLES + 1];
+	uint64_t variables[EXPRESSION_WORDS];
 	struct interp vm = { .insns = insns, .ctx = variables, .ctx_size = sizeof(variables),
 			     .word_in_ctx = EXPRESSION_UNREAD * 8, .read_text = read_text };
 	int n = expression_emit(e, &site, 1 << 20, insns, EXPRESSION_INSNS_MAX);
@@ -71,8 +71,8 @@ static void check_emitted(const struct expression *e, uint32_t signed_mask, uint
 	less = malloc((size_t)(n - 1) * sizeof(*less));
 	REQUIRE(expression_emit(e, &site, 1 << 20, less, (size_t)n - 1) == -ENOSPC);
 	free(less);
-	for (int i = 0; i < EXPRESSION_VARIABLES; i++)
-		variables[i] = (uint64_t)(seed + i) * 0x9e3779b97f4a7c15u >> (4 * i);
+	for (int i = 0; i < EXPRESSION_UNREAD; i++)
+		variables[i] = (uint64_t)(seed + i) * 0x9e3779b97f4a7c15u >> (3 * i);
 	variables[EXPRESSION_UNREAD] = seed;
 	vm.n = n;
 	interp_run(&vm);

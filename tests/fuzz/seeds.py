@@ -331,11 +331,15 @@ EXPRESSIONS = [
     "(unsigned int) arg2 >> 3 << arg4", "-3 * ~pid - (u8)tid + 18446744073709551615", "((((((arg12))))))", "\"x\" == \"y\"",
     "arg1 + (arg2 + (arg3 + (arg4 + (arg5 + (arg6 + (arg7 + arg8))))))", "0x7fffffffffffffff <= arg1 ^ arg2 | 5",
     "arg9 == \"012345678901234567890123456789012345678901234567890123456789012\" || retval", "arg13", "'\\", "\"",
+    "arg1 / arg2 % 7 == -3 / (arg3 - arg3)", "comm == \"kworker/1:2-xyz\" && uid != 0", "STRCMP(\"init\", comm) || \"0123456789abcdef\" != comm",
+    "comm",
 ]
 WORDS = [
     "/bin/x:app:query__start", "c:malloc (arg1 > 100) \"size %d at %-8.3s\\n\", arg1, arg2", "u:app:done \"%s %20s %p\", arg1, arg2, arg3",
     "r:c:read (retval < 0) retval", "app:* arg1, arg2:s, (int)arg3", "f (arg1) == 5", "f \"%c %5x %lld %hhu %o %%\", 1, 2, 3, 4, 5",
     "f \"%99999999d\", arg1", "a:b:c:d:e", "f ((arg1)", "f \"%", ":", "f " + ",".join(f"arg{n}" for n in range(1, 13)),
+    "f \"%.*s.%-20.8s %.3s\", arg1, arg2, arg3, comm", "f arg1, arg2:.*s, arg3:.16s, arg4:x, comm, uid", "f (comm == \"app\") comm, arg1 / arg2",
+    "u:/x:f (arg1 % 10 == 0) pid, tid, uid", "usdt:/bin/x:app:done arg1", "kprobe:f", "t:sched:switch", "f \"%.99999999s\", arg1", "f arg1:.*s", "f \"%.*d\", 1, 2",
 ]
 
 

@@ -36,13 +36,17 @@ static struct traced_probe probe_of(struct input *in, const struct trace_spec *s
 
 	if (spec->request.all)
 		probe.nfields = input_byte(in) % (REQUEST_FIELDS + 1);
-	probe.texts = spec->request.texts & ((1u << probe.nfields) - 1);
+	probe.texts = spec->request.texts;
+	probe.lengths = spec->request.lengths;
 	for (unsigned int i = 0; i < probe.nfields; i++) {
 		uint8_t choice = input_byte(in);
 		struct probe_request_field *field = &probe.fields[i];
 
 		field->type = probe.texts >> i & 1 ? REQUEST_TEXT : choice % REQUEST_TEXT;
-		field->size = field->type == REQUEST_REGISTER || field->type == REQUEST_TEXT ? 8 :
+		if (!spec->request.all &&
+		    expression_plain(spec->request.fields[i]) == EXPRESSION_COMM)
+			field->type = REQUEST_COMM;
+		field->size = field->type == REQUEST_REGISTER || field->type >= REQUEST_TEXT ? 8 :
 			      field->type == REQUEST_FLOAT ? 4u << (choice >> 7) :
 							     1u << (choice >> 6);
 		field->is_signed = field->type == REQUEST_NUMBER && choice & 0x20;
@@ -76,6 +80,66 @@ static void check_records(struct input *in, struct trace_spec *spec, uint8_t cho
 	trace_view_free(&view);
 }
 
+static void check_shown(bool json)
+{
+	REQUIRE(out.len && out.buf[out.len - 1] == '\n');
+	for (char *line = out.buf, *end; line < out.buf + out.len; line = end + 1) {
+		end = memchr(line, '\n', (size_t)(out.buf + out.len - line));
+		REQUIRE(json ? is_json_line(line, (size_t)(end + 1 - line)) :
+			       is_harmless(line, (size_t)(end - line)), "%s", out.buf);
+	}
+}
+
+/* Counts with keys from the input, which comes from a map that only the kernel writes. */
+static void check_counts(struct input *in, struct trace_spec *spec, bool histogram)
+{
+	struct traced_probe probe = probe_of(in, spec);
+	struct probe_trace_count counts[4] = { 0 };
+	struct trace_view view = { .out = &out, .specs = spec };
+
+	if (trace_view_init(&view, TEXT_BYTES))
+		abort();
+	for (int i = 0; i < 4; i++) {
+		counts[i].probe = &probe;
+		counts[i].count = input_byte(in) + 1u;
+		input_bytes(in, &counts[i].key, sizeof(counts[i].key));
+	}
+	qsort(counts, 4, sizeof(counts[0]), count_compare);
+	for (int json = 0; json < 2; json++) {
+		view.json = json;
+		output_init(&out, -1);
+		if (histogram)
+			trace_show_histograms(&view, counts, 4);
+		else
+			trace_show_counts(&view, counts, 4);
+		if (out.len)
+			check_shown(json);
+	}
+	trace_view_free(&view);
+}
+
+/* The same bytes are records, then keys of counts. */
+static void check_spec(const struct input *in, struct trace_spec *spec, const char *word,
+		       uint8_t choice)
+{
+	struct trace_error error = { NULL, 0 };
+	struct input rest = *in;
+
+	check_records(&rest, spec, choice);
+	if (trace_spec_countable(spec, word, &error)) {
+		REQUIRE(error.why && error.at <= strlen(word), "%zu", error.at);
+		return;
+	}
+	rest = *in;
+	if (!spec->request.all)
+		check_counts(&rest, spec, false);
+	rest = *in;
+	if (!trace_spec_histogram(spec, choice & 8 ? word : "arg1 % 3", &error))
+		check_counts(&rest, spec, true);
+	else
+		REQUIRE(error.why && error.at <= strlen(word), "%zu", error.at);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct trace_spec spec;
@@ -83,18 +147,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t choice = input_byte(&in);
 	char *word = input_until(&in, '\0');
 	struct trace_error error = { NULL, 0 };
-	struct trace_field field;
 	int err = trace_spec_parse(&spec, word, choice & 1, &error);
 
 	REQUIRE(!err || err == -EINVAL, "%d", err);
 	if (err)
 		REQUIRE(error.why && error.at <= strlen(word), "%zu", error.at);
 	else
-		check_records(&in, &spec, choice);
+		check_spec(&in, &spec, word, choice);
 	trace_spec_free(&spec);
-	error = (struct trace_error){ NULL, 0 };
-	if (trace_field_parse(&field, word, &error))
-		REQUIRE(error.why && error.at <= strlen(word), "%zu", error.at);
 	free(word);
 	return 0;
 }

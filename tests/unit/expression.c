@@ -33,9 +33,11 @@ static long read_text(char *to, unsigned int size, uint64_t addr)
 	return (long)len + 1;
 }
 
-static uint64_t variables[EXPRESSION_VARIABLES + 1] = {
+/* The last two but one are "kworker/1:2-xyz". */
+static uint64_t variables[EXPRESSION_WORDS] = {
 	5, (uint64_t)-5, 0xffffffffffffffff, 0, 200, 0x80000000, 1, TEXT_AT + 2, TEXT_AT + 3, 0xfff,
-	(uint64_t)INT64_MIN, 77, 0x1ffffffffull, 1234, 5678,
+	(uint64_t)INT64_MIN, 77, 0x1ffffffffull, 1234, 5678, 33, 0x2f72656b726f776bull,
+	0x007a79782d323a31ull,
 };
 
 #define SIGNS	0x402u		/* arg2, arg11 */
@@ -102,7 +104,17 @@ static void values(void)
 		{ "(unsigned char)200 == arg5", 1 }, { "1 << 64", 1 }, { "0x7fffffffffffffff + 1",
 		INT64_MIN }, { "0x123456789ab", 0x123456789ab }, { "arg1 * arg2", -25 },
 		{ "arg1 == 5 && (arg2 == 5 || arg2 == -5) && !(arg3 == 5)", 1 },
-		{ "((((((((((arg1))))))))))", 5 },
+		{ "((((((((((arg1))))))))))", 5 }, { "uid", 33 }, { "uid == 33", 1 },
+		{ "7 / 2", 3 }, { "7 % 4", 3 }, { "arg1 % 3 * 2 / 2", 2 }, { "arg2 / 2", -2 },
+		{ "arg2 % 3", -2 }, { "5 / -3", -1 }, { "5 % -3", 2 }, { "arg2 % -3", -2 },
+		{ "arg2 / -2", 2 }, { "arg11 / -1", INT64_MIN }, { "arg11 % -1", 0 },
+		{ "arg11 / arg11", 1 }, { "arg3 / 2", INT64_MAX }, { "arg3 % 10", 5 },
+		{ "arg3 / arg3", 1 }, { "(s64)arg3 / 2", 0 }, { "1 + 9 / (arg5 - 197)", 4 },
+		{ "arg1 || 1 / 0", 1 },
+		{ "comm == \"kworker/1:2-xyz\"", 1 }, { "\"kworker/1:2-xy\" == comm", 0 },
+		{ "comm != \"kworker/1:2-xyz\"", 0 }, { "comm != \"\"", 1 },
+		{ "STRCMP(\"kworker/1:2-xyz\", comm) + 1", 2 }, { "comm == \"kworker/\"", 0 },
+		{ "arg8 == \"text\" && comm == \"kworker/1:2-xyz\"", 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -148,6 +160,7 @@ static void unread_variables(void)
 		{ "arg1 + arg4", true, 0 }, { "(arg1 + 1) * -(int)arg4", true, 0 },
 		{ "arg4 == \"\"", true, 0 }, { "arg4 != \"\"", true, 0 },
 		{ "arg1 != \"\"", false, 1 }, { "arg5 == 200 && pid", false, 1 },
+		{ "arg4 / arg5", true, 0 }, { "arg1 % 5", false, 0 },
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -163,6 +176,22 @@ static void unread_variables(void)
 	}
 }
 
+/* A division by 0 is unknown, wherever its value is required. */
+static void divisions_by_zero(void)
+{
+	static const char *const unknown[] = {
+		"1 / 0", "1 % 0", "arg1 / arg4", "arg2 % arg4", "arg4 / arg4", "!(1 / arg4)",
+		"arg11 / (arg1 + arg2)", "1 / 0 || 1", "arg1 && arg1 % arg4 == 0",
+	};
+
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		bool is_unknown;
+		uint64_t value = run_failing(unknown[i], SIGNS, 0, 0, &is_unknown);
+
+		CHECK(is_unknown && !value, "%s: %" PRIu64, unknown[i], value);
+	}
+}
+
 static uint64_t next(uint64_t *seed)
 {
 	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
@@ -172,34 +201,58 @@ static uint64_t next(uint64_t *seed)
 struct random {
 	uint64_t value;
 	bool is_signed;
+	bool unknown;
 };
+
+/* Return the quotient, or the remainder. */
+static struct random random_division(struct random a, struct random b, bool remainder)
+{
+	struct random r = { .is_signed = a.is_signed || b.is_signed };
+
+	r.unknown = !b.value;
+	if (r.unknown)
+		return r;
+	if (!r.is_signed)
+		r.value = remainder ? a.value % b.value : a.value / b.value;
+	else if ((int64_t)b.value == -1)
+		r.value = remainder ? 0 : -a.value;
+	else
+		r.value = (uint64_t)(remainder ? (int64_t)a.value % (int64_t)b.value :
+						 (int64_t)a.value / (int64_t)b.value);
+	return r;
+}
 
 /* Write a random expression to @text. Return its value, computed in C. */
 static struct random random_expression(uint64_t *seed, char *text, size_t size, int depth)
 {
 	static const char *const ops[] = { "+", "-", "*", "&", "|", "^", "==", "!=", "<", "<=",
-					   ">", ">=", "&&", "||", ">>", "<<" };
+					   ">", ">=", "&&", "||", ">>", "<<", "/", "%" };
 	char left[1024], right[1024];
-	unsigned int which = next(seed) % 16;
-	struct random a, b, r = { 0, false };
+	unsigned int which = next(seed) % 18;
+	struct random a, b, r = { 0 };
 
 	if (!depth || next(seed) % 5 == 0) {
-		which = next(seed) % (EXPRESSION_VARIABLES * 2);
+		which = next(seed) % 30;
 		if (which < 12)
 			snprintf(text, size, "arg%u", which + 1);
 		else
 			snprintf(text, size, "%u", which);
-		return which < 12 ? (struct random){ variables[which], SIGNS >> which & 1 } :
-				    (struct random){ which, false };
+		return which < 12 ? (struct random){ variables[which], SIGNS >> which & 1, false } :
+				    (struct random){ which, false, false };
 	}
 	a = random_expression(seed, left, sizeof(left), depth - 1);
 	if (next(seed) % 8 == 0) {
 		snprintf(text, size, "(s16)(%s)", left);
-		return (struct random){ (uint64_t)(int64_t)(int16_t)a.value, true };
+		return (struct random){ (uint64_t)(int64_t)(int16_t)a.value, true, a.unknown };
 	}
 	b = random_expression(seed, right, sizeof(right), depth - 1);
 	snprintf(text, size, "(%s) %s (%s)", left, ops[which], right);
 	r.is_signed = (a.is_signed || b.is_signed) && which < 6;
+	/* The right operand of && and || may not be evaluated. */
+	r.unknown = a.unknown || (b.unknown && !(which == 12 && !a.value) &&
+				  !(which == 13 && a.value));
+	if (r.unknown)
+		return r;
 	switch (which) {
 	case 0: r.value = a.value + b.value; break;
 	case 1: r.value = a.value - b.value; break;
@@ -220,6 +273,9 @@ static struct random random_expression(uint64_t *seed, char *text, size_t size, 
 		r.is_signed = a.is_signed;
 		r.value = a.value << (b.value & 63);
 		break;
+	case 16:
+	case 17:
+		return random_division(a, b, which == 17);
 	default:
 		if (a.is_signed || b.is_signed)
 			r.value = which == 8 ? (int64_t)a.value < (int64_t)b.value :
@@ -240,10 +296,11 @@ static void random_expressions(void)
 
 	for (int i = 0; i < RANDOM && check_failures < 10; i++) {
 		struct random want = random_expression(&seed, text, sizeof(text), 4);
-		uint64_t value = run(text, SIGNS);
+		bool unknown;
+		uint64_t value = run_failing(text, SIGNS, 0, 0, &unknown);
 
-		CHECK(value == want.value, "%s: %" PRIx64 " instead of %" PRIx64, text, value,
-		      want.value);
+		CHECK(unknown == want.unknown && (unknown || value == want.value),
+		      "%s: %" PRIx64 " instead of %" PRIx64, text, value, want.value);
 	}
 }
 
@@ -273,6 +330,15 @@ static void syntax_errors(void)
 		{ "\"a\" == \"a\"", EXPRESSION_STRING_OPERATOR, 4 },
 		{ "(int)\"a\"", EXPRESSION_STRING_OPERATOR, 5 },
 		{ "arg1 && \"a\"", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "comm == arg1", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "!comm", EXPRESSION_STRING_OPERATOR, 0 },
+		{ "comm + 1", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "(int)comm", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "comm < \"a\"", EXPRESSION_STRING_OPERATOR, 5 },
+		{ "1 && comm", EXPRESSION_STRING_OPERATOR, 2 },
+		{ "comm == \"0123456789abcdef\"", EXPRESSION_LONG_COMM, 5 },
+		{ "STRCMP(\"0123456789abcdef\", comm)", EXPRESSION_LONG_COMM, 27 },
+		{ "1 /", EXPRESSION_NO_VALUE, 3 },
 		{ "STRCMP", EXPRESSION_NO_VALUE, 6 }, { "STRCMP(arg1)", EXPRESSION_BAD_STRING, 7 },
 		{ "STRCMP(\"a\")", EXPRESSION_NO_OPERATOR, 10 },
 		{ "STRCMP(\"a\", \"b\")", EXPRESSION_STRING_OPERATOR, 12 },
@@ -296,7 +362,7 @@ static void trailing_text(void)
 		const char *text;
 		size_t end;
 	} table[] = { { "arg1, arg2", 4 }, { "arg1 ) x", 5 }, { "arg1:s", 4 }, { "arg1 = 2", 5 },
-		      { "arg1 \"x\"", 5 }, { "1 % 2", 2 } };
+		      { "arg1 \"x\"", 5 }, { "1 $ 2", 2 } };
 	struct expression e;
 	size_t end;
 
@@ -341,7 +407,7 @@ static void limits(void)
 /* Parsing random bytes terminates, with a position inside the text. */
 static void random_bytes(void)
 {
-	static const char bytes[] = "arg123 ()\"'\\x&|=!<>+-*~^:,retvalpidSTRCMPint u8%\x80";
+	static const char bytes[] = "arg123 ()\"'\\x&|=!<>+-*/~^:,retvalpidcommSTRCMPint u8%\x80";
 	struct expression e;
 	uint64_t seed = 3;
 	char text[64];
@@ -363,6 +429,7 @@ int main(void)
 	RUN(values);
 	RUN(strings_compared);
 	RUN(unread_variables);
+	RUN(divisions_by_zero);
 	RUN(random_expressions);
 	RUN(syntax_errors);
 	RUN(trailing_text);

@@ -144,6 +144,12 @@ static inline void interp_alu(struct interp *vm, const struct bpf_insn *insn)
 	case BPF_MUL:
 		dst *= src;
 		break;
+	case BPF_DIV:
+		dst = src ? dst / src : interp_fail(vm, "divides by 0");
+		break;
+	case BPF_MOD:
+		dst = src ? dst % src : interp_fail(vm, "divides by 0");
+		break;
 	case BPF_AND:
 		dst &= src;
 		break;

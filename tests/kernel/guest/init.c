@@ -523,9 +523,13 @@ static void check_trace_command(void)
 {
 	static const char *const commands[][10] = {
 		{ TOOL, "trace", "-d", "0.1", "/victim",
-		  "query__start (arg1 != 0 && arg2 != \"x\") \"%d %s %d\", arg1, arg2, arg1 + 1" },
-		{ TOOL, "trace", "-d", "0.1", "--count", "/victim", "query__start arg1" },
-		{ TOOL, "trace", "-d", "0.1", "--hist", "arg1", "/victim", "query__start" },
+		  "query__start (arg1 != 0 && arg2 != \"x\" && comm != \"y\") "
+		  "\"%d %.*s %d %.9s\", arg1, arg1, arg2, arg1 + 1, arg2" },
+		{ TOOL, "trace", "-d", "0.1", "--count", "/victim",
+		  "query__start arg1, arg2:.*s, arg1, arg2:.*s, comm" },
+		{ TOOL, "trace", "-d", "0.1", "--hist", "-arg1 / uid % 9", "/victim",
+		  "query__start (arg1 == 7 || arg2 == \"x\") "
+		  "arg1, arg2:.*s, arg1, arg2:.*s, comm" },
 		{ TOOL, "trace", "-d", "0.1", "--force=perfbuf", "/victim", "query__start" },
 	};
 
