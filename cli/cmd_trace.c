@@ -16,6 +16,7 @@
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
+#include "cli/trace_not_found.h"
 #include "cli/trace_print.h"
 #include "cli/trace_request.h"
 #include "db/engines.h"
@@ -111,33 +112,6 @@ static int trace_files(struct trace *trace)
 	return status;
 }
 
-/* Report that no file, or not @path, has a probe that @request matches. */
-static void trace_no_probe(struct trace *trace, const struct probe_request *request,
-			   const char *path)
-{
-	struct output *err = &trace->loop.err;
-	const char *what = request->kind == REQUEST_USDT ? "USDT probe " :
-			   request->kind == REQUEST_ANY ? "USDT probe or function " : "function ";
-
-	output_string(err, "dbslower: ");
-	if (path)
-		escape_terminal(err, path, strlen(path), false);
-	output_string(err, path ? ": no " : "PROBE: no file contains ");
-	output_string(err, what);
-	if (request->provider) {
-		escape_terminal(err, request->provider, strlen(request->provider), false);
-		output_char(err, ':');
-	}
-	escape_terminal(err, request->name, strlen(request->name), false);
-	output_string(err, "; dbslower list ");
-	if (path)
-		escape_terminal(err, path, strlen(path), false);
-	output_string(err, path ? " prints its USDT probes" : "-p PID prints all USDT probes");
-	output_string(err, request->kind == REQUEST_USDT ? "\n" :
-		      "; in a stripped file without its debug file, only exported functions are "
-		      "found\n");
-}
-
 /* Add request @number for the files in @list. */
 static int trace_plan(struct trace *trace, unsigned int number, const struct file_list *list)
 {
@@ -160,7 +134,7 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 	}
 	if (found)
 		return EXIT_OK;
-	trace_no_probe(trace, &spec->request, only ? list->files[0].path : NULL);
+	trace_not_found(&trace->loop.err, trace->probes, spec, list, &trace->loop.options);
 	return EXIT_FAILED;
 }
 

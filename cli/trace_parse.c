@@ -332,13 +332,50 @@ static unsigned int cut_head(char *head, const char **piece, unsigned int max)
 	return n;
 }
 
-/* Return the kind that the first piece denotes; REQUEST_ANY: it is not a kind. */
-static enum probe_request_kind kind_of(const char *piece)
+#define NOT_SUPPORTED	" not supported; programs and libraries are traced, by u:, p: and r:"
+
+enum { FOREIGN_NONE, FOREIGN_FUNCTION, FOREIGN_TRACEPOINT, FOREIGN_TIMER, FOREIGN_COUNTER };
+
+/* The kinds of probes of dbslower and bcc, then those of bpftrace. */
+static const struct {
+	char word[14];
+	uint8_t kind;			/* enum probe_request_kind */
+	uint8_t foreign;		/* FOREIGN_…: the reason why it cannot be traced */
+} kinds[] = {
+	{ "u", REQUEST_USDT, 0 }, { "p", REQUEST_FUNCTION, 0 }, { "r", REQUEST_RETURN, 0 },
+	{ "usdt", REQUEST_USDT, 0 }, { "uprobe", REQUEST_FUNCTION, 0 },
+	{ "uretprobe", REQUEST_RETURN, 0 }, { "ur", REQUEST_RETURN, 0 },
+	{ "kprobe", 0, FOREIGN_FUNCTION }, { "kretprobe", 0, FOREIGN_FUNCTION },
+	{ "fentry", 0, FOREIGN_FUNCTION }, { "fexit", 0, FOREIGN_FUNCTION },
+	{ "kfunc", 0, FOREIGN_FUNCTION }, { "kretfunc", 0, FOREIGN_FUNCTION },
+	{ "t", 0, FOREIGN_TRACEPOINT }, { "tracepoint", 0, FOREIGN_TRACEPOINT },
+	{ "rawtracepoint", 0, FOREIGN_TRACEPOINT },
+	{ "profile", 0, FOREIGN_TIMER }, { "interval", 0, FOREIGN_TIMER },
+	{ "software", 0, FOREIGN_COUNTER }, { "hardware", 0, FOREIGN_COUNTER },
+};
+
+/*
+ * Store the kind that the first of @count pieces denotes; REQUEST_ANY: it is not a kind. Return
+ * NULL, or the reason why such probes cannot be traced. Except for kernel functions, bpftrace's
+ * words are followed by two pieces: "profile:start" is a provider and its probe.
+ */
+static const char *kind_of(const char *piece, unsigned int count, enum probe_request_kind *kind)
 {
-	if (!piece[0] || piece[1])
-		return REQUEST_ANY;
-	return *piece == 'u' ? REQUEST_USDT : *piece == 'p' ? REQUEST_FUNCTION :
-	       *piece == 'r' ? REQUEST_RETURN : REQUEST_ANY;
+	static const char *const reasons[] = {
+		[FOREIGN_NONE] = NULL,
+		[FOREIGN_FUNCTION] = "kernel functions are" NOT_SUPPORTED,
+		[FOREIGN_TRACEPOINT] = "kernel tracepoints are" NOT_SUPPORTED,
+		[FOREIGN_TIMER] = "timers are" NOT_SUPPORTED,
+		[FOREIGN_COUNTER] = "kernel and CPU counters are" NOT_SUPPORTED,
+	};
+	size_t i = 0, n = sizeof(kinds) / sizeof(kinds[0]);
+
+	while (i < n && strcmp(kinds[i].word, piece))
+		i++;
+	if (count == 2 && i < n && kinds[i].word[1] && kinds[i].foreign != FOREIGN_FUNCTION)
+		i = n;
+	*kind = i < n ? kinds[i].kind : REQUEST_ANY;
+	return i < n ? reasons[kinds[i].foreign] : NULL;
 }
 
 /* Find the kind, the file, the provider and the name among the pieces of the head. */
@@ -347,9 +384,12 @@ static int read_head(struct reader *r, struct trace_spec *spec, bool files)
 	const char *piece[5], **at = piece;
 	unsigned int n = cut_head(spec->head, piece, 4);
 	struct probe_request *request = &spec->request;
+	const char *why;
 
 	if (n > 1) {
-		request->kind = kind_of(piece[0]);
+		why = kind_of(piece[0], n, &request->kind);
+		if (why)
+			return fail_at(r, r->word, why);
 		at += request->kind != REQUEST_ANY;
 		n -= request->kind != REQUEST_ANY;
 	}

@@ -6,8 +6,8 @@
  *	[KIND:]FILE:FUNCTION		a function
  *	[KIND:]NAME			either of them, in the files of PATH, -l and -p
  *
- * KIND is u (USDT probe), p (function) or r (return of a function). A filter in brackets may
- * follow, and then "FORMAT", VALUE, ... or VALUE[:s], ...
+ * KIND is u (USDT probe), p (function) or r (return of a function), or one of bpftrace's names. A
+ * filter in brackets may follow, and then "FORMAT", VALUE, ... or VALUE[:s], ...
  */
 #ifndef CLI_TRACE_PARSE_H
 #define CLI_TRACE_PARSE_H

@@ -771,6 +771,13 @@ def test_disassembly(programs):
     (["PROBED", "--hist", "arg1", "sites 1, 2, 3, 4, 5, comm, 6"], 2, "too many values to count by (maximum 6"),
     (["PROBED", "--count", "sites arg1:s, 2, arg1:s, arg1:s"], 2, "too many strings to count by (maximum 2)"),
     (["PROBED", "--hist", "comm", "sites"], 2, "requires a number"),
+    (["PROBED:text"], 1, "no function text; u:{PROBED}:text is a USDT probe"), (["PROBED", "p:text"], 1, "; u:text is a USDT probe"),
+    (["u:PROBED:probed_add"], 1, "no USDT probe probed_add; p:{PROBED}:probed_add is a function"),
+    (["-p", "SELF", "c:recv"], 1, "no file contains USDT probe c:recv; p:c:recv is a function"),
+    (["-p", "SELF", "c:no_such"], 1, "USDT probe c:no_such; dbslower list -p PID"), (["PROBED", "r:text"], 1, "no function text; dbslower list"),
+    (["kprobe:do_nanosleep"], 2, "kernel functions are not supported"), (["PROBED", "kretprobe:x"], 2, "kernel functions are not supported"),
+    (["t:sched:sched_switch"], 2, "kernel tracepoints are not supported"), (["profile:hz:99"], 2, "timers are not supported"),
+    (["PROBED", "profile:start"], 1, "no USDT probe profile:start"), (["PROBED", "usdt:start"], 1, "no USDT probe usdt:start"),
     (["PROBED", "--hist", "arg1:s", "sites"], 2, "requires a number"),
     (["PROBED", "--hist", "arg1 +", "sites"], 2, "value missing"), (["PROBED", "--args", "7", "x"], 2, "from 1 to 6"),
     (["PROBED", "-n", "0", "x"], 2, "must be at least 1"), (["PROBED", "--text", "1", "x"], 2, "too small"),
@@ -825,6 +832,15 @@ def test_other_architecture(programs, tmp_path):
     other.write_bytes(data)
     done = run("trace", other, "probed:sites")
     assert done.returncode == 1 and "another architecture" in done.stderr, done
+
+
+@pytest.mark.parametrize("word, kind", [("usdt:PROBED:probed:sites", "probe"), ("usdt:PROBED:sites", "probe"),
+                                        ("uprobe:PROBED:probed_add", "function"), ("uretprobe:PROBED:probed_add", "return")])
+def test_words_of_bpftrace(trace, probed, word, kind):
+    traced = trace(word.replace("PROBED", probed.path), "--json")
+    probed()
+    traced.ended()
+    assert traced.hits and all(kind in one for one in traced.hits), traced.said()
 
 
 # --- another tracer
