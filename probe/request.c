@@ -364,13 +364,14 @@ static int request_probe_id(struct request_ctx *ctx, const struct request_site *
 static void request_set_spec(struct request_ctx *ctx, const char *name, const char *text,
 			     struct bpf_insn insns[EMIT_INSNS_MAX], bool wanted)
 {
-	struct emit_target target = { .machine = ctx->elf->machine,
+	/* The registers are those of the kernel, also of a 32-bit program. */
+	struct emit_target target = { .machine = HOST_ELF_MACHINE,
 				      .read_helper = BPF_FUNC_probe_read_user };
 	enum spec_reason reason;
 	struct spec spec;
 	int n = 0;
 
-	if (wanted && !spec_parse(ctx->elf->machine, true, text, strlen(text), &spec))
+	if (wanted && !spec_parse(HOST_ELF_MACHINE, true, text, strlen(text), &spec))
 		n = spec_emit(&spec, &target, insns, EMIT_INSNS_MAX, &reason);
 	request_set_code(ctx, name, n > 0 ? insns : constant_0, n > 0 ? (uint32_t)n : 2);
 }
@@ -383,7 +384,8 @@ static void request_latency(struct request_ctx *ctx, int id)
 	request_set_spec(ctx, "arg_frame", "8@" HOST_STACK_REGISTER, ctx->frame, call);
 	request_set_number(ctx, "constant_latency_pair", call ? (uint64_t)id : 0);
 	request_set_number(ctx, "constant_frame_bytes",
-			   call && ctx->on_return ? HOST_RETURN_BYTES : 0);
+			   !call || !ctx->on_return ? 0 :
+			   ctx->elf->is64 ? HOST_RETURN_BYTES : HOST_RETURN_BYTES / 2);
 	request_set_number(ctx, "constant_latency",
 			   ctx->request->latency != LATENCY_NONE && !request_is_start(ctx));
 }
@@ -411,7 +413,7 @@ static int request_link(struct request_ctx *ctx, const struct request_site *site
 			   config->mode == REQUEST_LATENCIES ? HISTOGRAM_LATENCY : 0);
 	request_set_number(ctx, "constant_stack", config->stacks);
 	request_set_spec(ctx, "arg_caller", "8@" HOST_RETURN_ADDRESS, ctx->caller,
-			 config->stacks && !site->provider && !ctx->on_return);
+			 config->stacks && !site->provider && !ctx->on_return && ctx->elf->is64);
 	request_set_number(ctx, "constant_is_signed", s->nfields && s->fields[0].is_signed);
 	n = object_link(&config->runtime->objects[0], ctx->program, ctx->values, ctx->nvalues,
 			ctx->linked, &culprit);

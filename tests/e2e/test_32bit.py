@@ -66,6 +66,12 @@ def test_return(tool, path, program):
     assert traced_rows(tool, program, [f'r:{path}:work "%d", retval'], 3) == ["-1000", "-2000", "-3000"]
 
 
+def test_latency(tool, path, program):
+    """The return address has 4 bytes."""
+    rows = traced_rows(tool, program, ["--latency", f'{path}:work "%d", retval'], 3)
+    assert [row.split() for row in rows] == [["work", str(-1000 * n)] for n in (1, 2, 3)], rows
+
+
 STATEMENTS = ["--start", "probes32:start", "--done", "probes32:done", "--text-arg", "3"]
 
 
