@@ -249,29 +249,63 @@ static struct breakdown_open *open_find(struct breakdown_waits *waits, uint32_t 
 	return NULL;
 }
 
-/* Return an unused row, or the least recently used one, whose waits are lost. */
-static struct breakdown_open *open_claim(struct breakdown_waits *waits)
+/* Make @row unused. */
+static void open_free(struct breakdown_waits *waits, struct breakdown_open *row)
 {
-	struct breakdown_open *oldest = waits->rows;
+	waits->room -= row->room;
+	free(row->ns);
+	*row = (struct breakdown_open){ .start_ns = 0 };
+}
+
+static void open_free_taken(struct breakdown_waits *waits)
+{
+	if (waits->taken)
+		open_free(waits, waits->taken);
+	waits->taken = NULL;
+}
+
+/*
+ * Return an unused row. If there is none, or @owner has its share, the least recently used one, or
+ * that of @owner, becomes unused, and its waits are lost.
+ */
+static struct breakdown_open *open_claim(struct breakdown_waits *waits, uint16_t owner)
+{
+	struct breakdown_open *unused = NULL, *oldest = NULL, *own = NULL;
+	uint32_t count = 0;
 
 	for (struct breakdown_open *row = waits->rows; row < waits->rows + waits->nrows; row++) {
-		if (!row->start_ns)
-			return row;
-		oldest = row->used < oldest->used ? row : oldest;
+		if (!row->start_ns) {
+			unused = row;
+			continue;
+		}
+		oldest = !oldest || row->used < oldest->used ? row : oldest;
+		if (row->owner != owner)
+			continue;
+		own = !own || row->used < own->used ? row : own;
+		count++;
 	}
-	if (waits->nrows < BREAKDOWN_OPEN)
-		return &waits->rows[waits->nrows++];
-	waits->lost += oldest->count;
+	if (count >= OWNER_SHARE(BREAKDOWN_OPEN))
+		oldest = own;
+	else if (unused || waits->nrows < BREAKDOWN_OPEN)
+		return unused ? unused : &waits->rows[waits->nrows++];
+	owners_lost(waits->owners, oldest->owner, LOST_TABLE_FULL, oldest->count);
+	open_free(waits, oldest);
 	return oldest;
 }
 
-/* Make room for more waits in @row. Return false if there is none. */
+/* Make room for more waits in @row. Return false if there is none, or not for its owner. */
 static bool open_grow(struct breakdown_waits *waits, struct breakdown_open *row)
 {
-	uint32_t more = row->room ? row->room : 16;
-	uint64_t *ns = waits->room + more > BREAKDOWN_ROOM ? NULL :
-		       realloc(row->ns, (row->room + more) * sizeof(*ns));
+	uint32_t more = row->room ? row->room : 16, left = OWNER_SHARE(BREAKDOWN_ROOM);
+	uint64_t *ns;
 
+	for (uint32_t i = 0; i < waits->nrows; i++)
+		left -= waits->rows[i].owner == row->owner ? waits->rows[i].room : 0;
+	if (left > BREAKDOWN_ROOM - waits->room)
+		left = BREAKDOWN_ROOM - waits->room;
+	if (more > left)
+		more = left;
+	ns = more ? realloc(row->ns, (row->room + more) * sizeof(*ns)) : NULL;
 	if (!ns)
 		return false;
 	row->ns = ns;
@@ -286,16 +320,17 @@ void breakdown_wait_put(struct breakdown_waits *waits, const struct event_wait *
 
 	if (!waits->rows || !event->start_ns)
 		return;
+	open_free_taken(waits);
 	row = open_find(waits, event->pid, event->start_ns);
 	if (!row) {
-		row = open_claim(waits);
+		row = open_claim(waits, event->head.owner);
 		row->start_ns = event->start_ns;
 		row->pid = event->pid;
-		row->count = 0;
+		row->owner = event->head.owner;
 	}
 	row->used = ++waits->puts;
 	if (row->count == row->room && !open_grow(waits, row))
-		waits->lost++;
+		owners_lost(waits->owners, row->owner, LOST_TABLE_FULL, 1);
 	else
 		row->ns[row->count++] = event->ns;
 }
@@ -305,9 +340,11 @@ const uint64_t *breakdown_wait_take(struct breakdown_waits *waits, uint32_t pid,
 {
 	struct breakdown_open *row = start_ns ? open_find(waits, pid, start_ns) : NULL;
 
+	open_free_taken(waits);
 	*count = row ? row->count : 0;
 	if (row)
 		row->start_ns = 0;
+	waits->taken = row;
 	return row ? row->ns : NULL;
 }
 

@@ -11,6 +11,7 @@
 
 #include "bpf/event.h"
 #include "host/syscall.h"
+#include "loader/owners.h"
 
 /* Return the value of map "calls" for system call @call of this architecture. */
 uint32_t breakdown_call_value(uint32_t call);
@@ -60,15 +61,18 @@ struct breakdown_open {
 	uint64_t start_ns;		/* of the statement; 0: unused */
 	uint64_t used;			/* ->puts at the last wait */
 	uint32_t pid, count, room;
-	uint64_t *ns;
+	uint16_t owner;			/* for whom it is counted */
+	uint64_t *ns;			/* ->room of them, owned */
 };
 
-/* The same of all statements. All zero: none are kept. */
+/* The same of all statements. All zero: none are kept. Each owner has a share of both limits. */
 struct breakdown_waits {
 	struct breakdown_open *rows;		/* BREAKDOWN_OPEN, owned; or NULL */
 	uint32_t nrows;			/* largest number in use so far */
 	uint64_t puts, room;
-	uint64_t lost;			/* waits without room, or whose statement did not end */
+	struct breakdown_open *taken;	/* to be freed; or NULL */
+	/* Borrowed; waits without room, or whose statement did not end, are their losses. */
+	struct owners *owners;
 };
 
 #define BREAKDOWN_OPEN	1024
@@ -79,7 +83,7 @@ void breakdown_wait_put(struct breakdown_waits *waits, const struct event_wait *
 
 /*
  * Return the durations in ns of the *@count waits in the statement of process @pid that began at
- * @start_ns, and drop them. Valid until the next breakdown_wait_put().
+ * @start_ns, and drop them. Valid until the next call.
  */
 const uint64_t *breakdown_wait_take(struct breakdown_waits *waits, uint32_t pid, uint64_t start_ns,
 				    size_t *count);

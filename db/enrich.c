@@ -23,10 +23,12 @@ int enrich_open(struct enrich *e, const struct enrich_config *config, struct err
 		e->breakdowns.rows = calloc(BREAKDOWN_PENDING, sizeof(*e->breakdowns.rows));
 	none = (redact && !e->redacted) || (config->breakdown && !e->breakdowns.rows);
 	if (config->stat_unit_ns) {
-		none |= histogram_open(&e->histogram, config->stat_unit_ns, config->stat_by) < 0;
+		none |= histogram_open(&e->histogram, config->stat_unit_ns, config->stat_by,
+				       config->runtime->owners) < 0;
 		if (config->wait)
 			e->waits.rows = calloc(BREAKDOWN_OPEN, sizeof(*e->waits.rows));
 		none |= config->wait && !e->waits.rows;
+		e->waits.owners = config->runtime->owners;
 	}
 	return none ? error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL) : 0;
 }
@@ -251,6 +253,7 @@ static void enrich_count_statement(struct enrich *e, const struct event_statemen
 				   const struct statement *s, bool wanted)
 {
 	const struct engine *engine = e->config.discover->targets[event->target_id].engine;
+	uint16_t owner = event->head.owner;
 	const uint64_t *waits;
 	size_t n;
 
@@ -258,9 +261,9 @@ static void enrich_count_statement(struct enrich *e, const struct event_statemen
 	if (!wanted)
 		return;
 	if (!e->config.wait)
-		histogram_add(&e->histogram, engine, s, s->duration_ns);
+		histogram_add(&e->histogram, engine, owner, s, s->duration_ns);
 	for (size_t i = 0; i < n; i++)
-		histogram_add(&e->histogram, engine, s, waits[i]);
+		histogram_add(&e->histogram, engine, owner, s, waits[i]);
 }
 
 /* Copy the SQLSTATE in an event if it is valid. */

@@ -7,9 +7,9 @@
 
 #include "loader/sys.h"
 
-int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by)
+int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by, struct owners *owners)
 {
-	*h = (struct histogram){ .unit_ns = unit_ns, .by = by };
+	*h = (struct histogram){ .unit_ns = unit_ns, .by = by, .owners = owners };
 	h->rows = calloc(HISTOGRAM_MAX, sizeof(*h->rows));
 	return h->rows ? 0 : -ENOMEM;
 }
@@ -78,22 +78,24 @@ static size_t histogram_place(const struct histogram *h, const struct histogram_
 	return low;
 }
 
-void histogram_add(struct histogram *h, const struct engine *engine,
+void histogram_add(struct histogram *h, const struct engine *engine, uint16_t owner,
 		   const struct statement *statement, uint64_t ns)
 {
 	struct histogram_row row = { .engine = engine, .count = 1 }, *at;
+	uint16_t *used = &h->nrows_of[owner & (OWNERS - 1)];
 
 	group_of(h->by, statement, row.group);
 	row_set_slots(&row, ns, h->unit_ns);
 	at = &h->rows[histogram_place(h, &row)];
 	if (at < h->rows + h->nrows && !row_compare(at, &row)) {
 		at->count++;
-	} else if (h->nrows == HISTOGRAM_MAX) {
-		h->lost++;
+	} else if (h->nrows == HISTOGRAM_MAX || *used == OWNER_SHARE(HISTOGRAM_MAX)) {
+		owners_lost(h->owners, owner, LOST_TABLE_FULL, 1);
 	} else {
 		memmove(at + 1, at, (size_t)(h->rows + h->nrows - at) * sizeof(row));
 		*at = row;
 		h->nrows++;
+		++*used;
 	}
 }
 

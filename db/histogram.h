@@ -12,6 +12,7 @@
 #include "db/engine.h"
 #include "db/statement.h"
 #include "db/target.h"
+#include "loader/owners.h"
 
 #define HISTOGRAM_MAX	16384		/* rows */
 
@@ -29,14 +30,15 @@ struct histogram {
 	size_t nrows;
 	uint64_t unit_ns;		/* of ->coarse */
 	enum stat_by by;
-	uint64_t lost;			/* durations without room */
+	uint16_t nrows_of[OWNERS];	/* rows that each owner has added: a share at most */
+	struct owners *owners;		/* borrowed; durations without room are their losses */
 };
 
 /* Return 0 or -ENOMEM. histogram_close() ends it. */
-int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by);
+int histogram_open(struct histogram *h, uint64_t unit_ns, enum stat_by by, struct owners *owners);
 
-/* Count the duration @ns of @statement, or of a wait in it. */
-void histogram_add(struct histogram *h, const struct engine *engine,
+/* Count the duration @ns of @statement, of owner @owner, or of a wait in it. */
+void histogram_add(struct histogram *h, const struct engine *engine, uint16_t owner,
 		   const struct statement *statement, uint64_t ns);
 
 /* Copy the rows to *@rows, which the caller frees. Return their number or -ENOMEM. */

@@ -569,8 +569,8 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 	*summary = (struct summary){
 		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
 		.ring_full = runtime_dropped(rt),
-		.table_full = runtime_counter(rt, LOST_TABLE_FULL) + e->waits.lost +
-			      e->histogram.lost,
+		.table_full = runtime_counter(rt, LOST_TABLE_FULL) +
+			      rt->owners->lost_sum[LOST_TABLE_FULL],
 		.who_unknown = runtime_counter(rt, LOST_WHO),
 		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END),
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),

@@ -34,6 +34,12 @@ void owners_flush(struct owners *o)
 		owners_grant(o, o->changed[--o->nchanged]);
 }
 
+void owners_lost(struct owners *o, uint16_t number, enum counter which, uint64_t n)
+{
+	o->lost[number & (OWNERS - 1)][which] += n;
+	o->lost_sum[which] += n;
+}
+
 uint64_t owner_losses_sum(const struct owner_losses *losses)
 {
 	uint64_t sum = 0;
@@ -71,7 +77,8 @@ void owners_report(const struct owners *o, struct owners_report *report)
 			break;
 		one = (struct owner_losses){ .uid = owner.uid,
 					     .several = owner.known == OWNER_SEVERAL };
-		memcpy(one.lost, owner.lost, sizeof(one.lost));
+		for (int i = 0; i < COUNTERS; i++)
+			one.lost[i] = owner.lost[i] + o->lost[number][i];
 		if (owner_losses_sum(&one))
 			report_insert(report, &one);
 	}

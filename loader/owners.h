@@ -20,6 +20,8 @@ struct owners {
 	uint64_t granted[OWNERS];	/* ->received in map "grants" */
 	uint16_t changed[OWNERS];	/* numbers of owners whose map element lags */
 	uint32_t nchanged;
+	uint64_t lost[OWNERS][COUNTERS];	/* in user space, by enum counter .. */
+	uint64_t lost_sum[COUNTERS];		/* .. and of all owners */
 };
 
 /* Losses of the processes of one user. */
@@ -44,6 +46,9 @@ void owners_removed(struct owners *owners, uint16_t number);
 
 /* Let the programs know what was received. */
 void owners_flush(struct owners *owners);
+
+/* Count @n losses of owner @number in user space, which the programs do not know. */
+void owners_lost(struct owners *owners, uint16_t number, enum counter which, uint64_t n);
 
 /* Fill @report with the users that have losses, those with the largest sums first. */
 void owners_report(const struct owners *owners, struct owners_report *report);

@@ -12,6 +12,7 @@
 
 #include "db/engine.h"
 #include "db/breakdown.h"
+#include "db/histogram.h"
 #include "db/kernel_offsets.h"
 #include "loader/btf.h"
 #include "tests/unit/check.h"
@@ -302,17 +303,31 @@ static void names(void)
 	      call == BREAKDOWN_NONE);
 }
 
+static struct owners owners;
+
+static void put_wait(struct breakdown_waits *w, uint16_t owner, uint32_t pid, uint64_t start_ns,
+		     uint64_t ns)
+{
+	breakdown_wait_put(w, &(struct event_wait){ .head.owner = owner, .pid = pid,
+						    .start_ns = start_ns, .ns = ns });
+}
+
+static uint64_t lost_of(uint16_t owner)
+{
+	return owners.lost[owner][LOST_TABLE_FULL];
+}
+
 /* Waits of many statements at once, some of which never end. */
 static void waits(void)
 {
-	struct breakdown_waits w = { .rows = calloc(BREAKDOWN_OPEN, sizeof(*w.rows)) };
+	struct breakdown_waits w = { .rows = calloc(BREAKDOWN_OPEN, sizeof(*w.rows)),
+				     .owners = &owners };
 	const uint64_t *ns;
 	size_t count;
 
 	for (uint32_t i = 0; i < 100 * 40; i++)
-		breakdown_wait_put(&w, &(struct event_wait){ .pid = i % 40, .start_ns = 7 + i % 2,
-							     .ns = i });
-	CHECK(w.nrows == 40 && !w.lost);
+		put_wait(&w, 1, i % 40, 7 + i % 2, i);
+	CHECK(w.nrows == 40 && !lost_of(1));
 	CHECK(!breakdown_wait_take(&w, 3, 7, &count) && !count);
 	ns = breakdown_wait_take(&w, 3, 8, &count);
 	CHECK(ns && count == 100);
@@ -320,18 +335,72 @@ static void waits(void)
 		CHECK(ns[i] == i * 40 + 3);
 	CHECK(!breakdown_wait_take(&w, 3, 8, &count) && !count);
 	/* It was the only one that ended: the others make room, the oldest first. */
-	for (uint32_t i = 0; i < BREAKDOWN_OPEN; i++)
-		breakdown_wait_put(&w,
-				   &(struct event_wait){ .pid = 1000 + i, .start_ns = 9, .ns = i });
-	CHECK(w.nrows == BREAKDOWN_OPEN && w.lost == 39 * 100, "%llu", (unsigned long long)w.lost);
+	for (uint32_t i = 0; i < BREAKDOWN_OPEN / 2; i++) {
+		put_wait(&w, 2, 1000 + i, 9, i);
+		put_wait(&w, 3, 1000 + i, 8, i);
+	}
+	CHECK(w.nrows == BREAKDOWN_OPEN && lost_of(1) == 39 * 100 && !lost_of(2) && !lost_of(3),
+	      "%llu", (unsigned long long)lost_of(1));
 	CHECK(breakdown_wait_take(&w, 1000, 9, &count) && count == 1);
-	/* No more memory than there may be. */
-	for (uint32_t i = 0; i < BREAKDOWN_ROOM + 10; i++)
-		breakdown_wait_put(&w, &(struct event_wait){ .pid = 1, .start_ns = 1, .ns = i });
-	breakdown_wait_take(&w, 1, 1, &count);
-	CHECK(w.room <= BREAKDOWN_ROOM && count + w.lost == 39 * 100 + BREAKDOWN_ROOM + 10);
 	breakdown_waits_free(&w);
 	CHECK(!breakdown_wait_take(&w, 1, 1, &count) && !count);
+}
+
+/* A user whose waits do not fit, in one statement or in many, displaces those of no other one. */
+static void shares_of_waits(void)
+{
+	struct breakdown_waits w = { .rows = calloc(BREAKDOWN_OPEN, sizeof(*w.rows)),
+				     .owners = &owners };
+	size_t count;
+
+	memset(&owners, 0, sizeof(owners));
+	for (uint32_t i = 0; i < BREAKDOWN_ROOM + 10; i++)
+		put_wait(&w, 1, 1, 1, i);
+	CHECK(w.room == OWNER_SHARE(BREAKDOWN_ROOM));
+	CHECK(lost_of(1) == BREAKDOWN_ROOM + 10 - OWNER_SHARE(BREAKDOWN_ROOM));
+	for (uint32_t i = 0; i < 1000; i++)
+		put_wait(&w, 2, 2, 2, i);
+	CHECK(breakdown_wait_take(&w, 2, 2, &count) && count == 1000 && !lost_of(2), "%zu", count);
+	CHECK(breakdown_wait_take(&w, 1, 1, &count) && count == OWNER_SHARE(BREAKDOWN_ROOM));
+	/* Waits of statements that have ended take no memory. */
+	CHECK(!breakdown_wait_take(&w, 1, 1, &count) && !w.room);
+	memset(&owners, 0, sizeof(owners));
+	for (uint32_t i = 0; i < BREAKDOWN_OPEN / 4; i++)
+		put_wait(&w, 2, i, 2, i);
+	for (uint32_t i = 0; i < 3 * BREAKDOWN_OPEN; i++)
+		put_wait(&w, 1, i, 1, i);
+	for (uint32_t i = 0; i < BREAKDOWN_OPEN / 4; i++)
+		CHECK(breakdown_wait_take(&w, i, 2, &count) && count == 1, "%u", i);
+	CHECK(!lost_of(2) && lost_of(1) == 3 * BREAKDOWN_OPEN - OWNER_SHARE(BREAKDOWN_OPEN));
+	CHECK(owners.lost_sum[LOST_TABLE_FULL] == lost_of(1));
+	breakdown_waits_free(&w);
+}
+
+/* The same of rows of a histogram. */
+static void shares_of_rows(void)
+{
+	static const struct engine engine = { .name = "postgresql" };
+	char name[32];
+	struct statement one = { .database = name };
+	struct histogram h;
+
+	memset(&owners, 0, sizeof(owners));
+	CHECK(!histogram_open(&h, 1000, STAT_BY_DATABASE, &owners));
+	for (uint32_t i = 0; i < HISTOGRAM_MAX; i++) {
+		snprintf(name, sizeof(name), "a%u", i);
+		histogram_add(&h, &engine, 1, &one, 1000);
+	}
+	CHECK(h.nrows == OWNER_SHARE(HISTOGRAM_MAX) && lost_of(1) == HISTOGRAM_MAX / 4);
+	for (uint32_t i = 0; i < HISTOGRAM_MAX / 4; i++) {
+		snprintf(name, sizeof(name), "b%u", i);
+		histogram_add(&h, &engine, 2, &one, 1000);
+	}
+	CHECK(h.nrows == HISTOGRAM_MAX && !lost_of(2));
+	/* A row that there is counts for all. */
+	histogram_add(&h, &engine, 1, &one, 1000);
+	histogram_add(&h, &engine, 2, &one, 2000);
+	CHECK(lost_of(1) == HISTOGRAM_MAX / 4 && lost_of(2) == 1);
+	histogram_close(&h);
 }
 
 int main(void)
@@ -344,5 +413,7 @@ int main(void)
 	RUN(calls);
 	RUN(names);
 	RUN(waits);
+	RUN(shares_of_waits);
+	RUN(shares_of_rows);
 	return check_done();
 }
