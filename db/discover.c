@@ -181,7 +181,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 
 	if (!d->filter->npaths && !d->filter->npids &&
 	    unused_attached(d->targets, d->ntargets, NULL) >= d->forget_at &&
-	    unused_detach(d->targets, d->ntargets, NULL, 0, &d->common.pause))
+	    unused_detach(d->targets, d->ntargets, 0, &d->common.pause))
 		d->forget_at = FORGET_AT + unused_attached(d->targets, d->ntargets, NULL);
 	more = realloc(d->targets, (d->ntargets + 1) * sizeof(*more));
 	if (!more)

@@ -10,25 +10,36 @@ void share_begin(struct share *share, uint64_t time_ns)
 	share->nusers = 0;
 }
 
-static struct share_user *share_user(struct share *share, uint32_t uid)
+/* Return the place of user @uid, or the one that the user would get. */
+static size_t share_place(const struct share *share, uint32_t uid)
 {
-	for (size_t i = 0; i < share->nusers; i++)
+	size_t least = 0;
+
+	for (size_t i = 0; i < share->nusers; i++) {
 		if (share->users[i].uid == uid)
-			return &share->users[i];
-	if (share->nusers == SHARE_USERS)
-		return &share->users[SHARE_USERS - 1];
-	share->users[share->nusers] = (struct share_user){ .uid = uid };
-	return &share->users[share->nusers++];
+			return i;
+		least = share->users[i].ns < share->users[least].ns ? i : least;
+	}
+	return share->nusers < SHARE_USERS ? share->nusers : least;
 }
 
-bool share_has_time(struct share *share, const struct process *process)
+bool share_has_time(const struct share *share, const struct process *process)
 {
-	return !process->uid || share_user(share, process->uid)->ns < share->time_ns;
+	size_t place = share_place(share, process->uid);
+
+	return !process->uid || place == share->nusers || share->users[place].ns < share->time_ns;
 }
 
 void share_spend(struct share *share, const struct process *process, uint64_t ns)
 {
-	share_user(share, process->uid)->ns += ns;
+	size_t place = share_place(share, process->uid);
+
+	if (!process->uid)
+		return;
+	if (place == share->nusers)
+		share->users[share->nusers++].ns = 0;
+	share->users[place].uid = process->uid;
+	share->users[place].ns += ns;
 }
 
 bool share_allows(const struct share *share, const struct target *targets, size_t ntargets,
@@ -42,12 +53,10 @@ bool share_refuse(struct share *share, const struct process *process, struct err
 {
 	char detail[64];
 
-	for (size_t i = 0; i < share->nrefused; i++)
+	for (size_t i = 0; i < share->nrefused && i < SHARE_REFUSED; i++)
 		if (share->refused[i] == process->uid)
 			return false;
-	if (share->nrefused == SHARE_REFUSED)
-		return false;
-	share->refused[share->nrefused++] = process->uid;
+	share->refused[share->nrefused++ % SHARE_REFUSED] = process->uid;
 	fmt_text(detail, sizeof(detail), "%u files of user %u are", (unsigned int)share->files,
 		 process->uid);
 	error_set(error, ERROR_SHARE, 0, process->exe, detail);
@@ -58,5 +67,5 @@ void share_make_room(const struct share *share, struct target *targets, size_t n
 		     const struct elf_pause *pause)
 {
 	if (share->nrefused)
-		unused_detach(targets, ntargets, share->refused, share->nrefused, pause);
+		unused_detach(targets, ntargets, share->files, pause);
 }

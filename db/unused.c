@@ -35,15 +35,7 @@ size_t unused_attached(const struct target *targets, size_t ntargets, const uint
 	return n;
 }
 
-static bool target_is_of(const struct target *target, const uint32_t *uids, size_t nuids)
-{
-	while (nuids--)
-		if (uids[nuids] == target->uid)
-			return true;
-	return false;
-}
-
-bool unused_detach(struct target *targets, size_t ntargets, const uint32_t *uids, size_t nuids,
+bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 		   const struct elf_pause *pause)
 {
 	struct in_use in_use = { targets, ntargets, calloc(ntargets + 1, sizeof(*in_use.target)),
@@ -53,11 +45,14 @@ bool unused_detach(struct target *targets, size_t ntargets, const uint32_t *uids
 	bool all = in_use.target &&
 		   !process_each(engine_is_executable, in_use_each, &in_use);
 
+	for (size_t i = 0; all && i < ntargets; i++)
+		if (!in_use.target[i])
+			in_use.target[i] = unused_attached(targets, ntargets,
+							   &targets[i].uid) < least;
 	for (size_t i = 0; all && i < ntargets; i++) {
 		struct target *target = &targets[i];
 
-		if (!target->file.ino || in_use.target[i] ||
-		    (nuids && !target_is_of(target, uids, nuids)))
+		if (!target->file.ino || in_use.target[i])
 			continue;
 		if (gone++ == FORGET_ONCE)
 			break;

@@ -15,10 +15,10 @@
 size_t unused_attached(const struct target *targets, size_t ntargets, const uint32_t *uid);
 
 /*
- * Detach from some files that no process runs: of the @nuids users @uids or, if that is 0, of all;
- * an exec attaches them again. @pause is called meanwhile. Return whether none is left.
+ * Detach from some files that no process runs, of users with at least @least attached ones; an exec
+ * attaches them again. @pause is called meanwhile. Return whether none is left.
  */
-bool unused_detach(struct target *targets, size_t ntargets, const uint32_t *uids, size_t nuids,
+bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 		   const struct elf_pause *pause);
 
 #endif

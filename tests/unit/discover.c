@@ -854,6 +854,69 @@ static void unused(void)
 	close_all(&d, &error);
 }
 
+/* Account with many user IDs: they spend no more than a few users, and root is not concerned. */
+static void many_users(void)
+{
+	struct process process = { .uid = 0 }, root = { .uid = 0 };
+	struct share share = { .files = 0 };
+	uint64_t spent = 0;
+
+	share_begin(&share, 100);
+	for (uint32_t i = 0; i < 100 * SHARE_USERS; i++) {
+		process.uid = 100000 + i % (10 * SHARE_USERS);
+		if (!share_has_time(&share, &process))
+			continue;
+		share_spend(&share, &process, 10);
+		spent += 10;
+		share_spend(&share, &root, 1000);
+	}
+	CHECK(spent <= 100 * SHARE_USERS && share_has_time(&share, &root), "%ju", (uintmax_t)spent);
+	/* One user who has spent all, among more than have a row: others are not concerned. */
+	share_begin(&share, 100);
+	process.uid = 1;
+	share_spend(&share, &process, 5000);
+	for (process.uid = 2; process.uid < 2 + 3 * SHARE_USERS; process.uid++) {
+		CHECK(share_has_time(&share, &process), "%u", process.uid);
+		share_spend(&share, &process, 1);
+	}
+	process.uid = 1;
+	CHECK(!share_has_time(&share, &process));
+}
+
+/* More users than a few have more files than they may: of each, unused ones make room. */
+static void many_refused(void)
+{
+	enum { USERS = 40, FILES = 2 };
+	struct target targets[USERS * FILES];
+	struct share share = { .files = FILES };
+	struct process process = { .uid = 0 };
+	struct error error = { .kind = ERROR_NONE };
+	struct elf_pause pause = { 0 };
+	size_t left = USERS * FILES;
+
+	make_world();
+	memset(targets, 0, sizeof(targets));
+	for (uint32_t i = 0; i < USERS * FILES; i++) {
+		targets[i].file.ino = 5000 + i;
+		targets[i].uid = 1000 + i / FILES;
+	}
+	for (process.uid = 1000; process.uid < 1000 + USERS; process.uid++) {
+		CHECK(!share_allows(&share, targets, USERS * FILES, &process));
+		CHECK(share_refuse(&share, &process, &error), "%u", process.uid);
+		CHECK(!share_refuse(&share, &process, &error), "%u: once", process.uid);
+	}
+	for (int i = 0; i < USERS; i++)
+		share_make_room(&share, targets, USERS * FILES, &pause);
+	for (process.uid = 1000; process.uid < 1000 + USERS; process.uid++)
+		CHECK(share_allows(&share, targets, USERS * FILES, &process), "%u", process.uid);
+	/* Users below their share keep theirs. */
+	left = unused_attached(targets, USERS * FILES, NULL);
+	share.files = FILES + 1;
+	share_make_room(&share, targets, USERS * FILES, &pause);
+	CHECK(unused_attached(targets, USERS * FILES, NULL) == left);
+	error_clear(&error);
+}
+
 int main(void)
 {
 	RUN(running);
@@ -868,5 +931,7 @@ int main(void)
 	RUN(slow_files);
 	RUN(rewritten);
 	RUN(unused);
+	RUN(many_users);
+	RUN(many_refused);
 	return check_done();
 }
