@@ -159,7 +159,7 @@ enum stat_by {
 #define STAT_GROUP	24
 
 struct stat_key {
-	__u32 target_id;
+	__u32 engine_number;
 	char group[STAT_GROUP];	/* with a NUL, cut if longer; zeros: unknown, or STAT_BY_ALL */
 	__u16 coarse, fine;
 };
@@ -172,6 +172,8 @@ struct session {
 	__u64 first_at, text_at, caller;
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
 	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
+	__u32 engine_number;	/* of its server's engine, for struct stat_key */
+	__u32 reserved;
 	struct event_statement s;
 	char text[];	/* text_size bytes */
 };

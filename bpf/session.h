@@ -32,6 +32,7 @@ ARGUMENT(host_pair);
 ARGUMENT(address_pair);
 
 CONSTANT(target_id);
+CONSTANT(engine_number);
 CONSTANT(text_bytes);	/* bytes of a text that are sent */
 CONSTANT(text_size);	/* text_bytes + 2: for a NUL, and to detect a longer text */
 CONSTANT(head_bytes);	/* bytes of a text that are compared: text_size, HEAD_WORDS at most */
@@ -166,6 +167,7 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 		return 0;
 	session->object = arg_session(ctx);
 	session->tgid = kernel_id >> 32;
+	session->engine_number = VALUE(engine_number);
 	session->s.head = head;
 	session->s.target_id = VALUE(target_id);
 	session->s.pid = id >> 32;

@@ -42,7 +42,7 @@ INLINE void stat_status(char group[STAT_GROUP], __u32 failed)
 /* Count @ns in the group of @session, whose text is not known yet if @late. */
 static __attribute__((noinline)) void stat_count(struct session *session, __u64 ns, __u32 late)
 {
-	struct stat_key key = { .target_id = session->s.target_id };
+	struct stat_key key = { .engine_number = session->engine_number };
 	__u64 one = 1, *n;
 	__u32 log = record_log2(ns), owner = session->s.head.owner;
 

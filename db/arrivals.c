@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/arrivals.h"
 
+#include "db/await.h"
 #include "db/engines.h"
 #include "host/clock.h"
 
@@ -35,6 +36,7 @@ void arrivals_open(struct arrivals *arrivals, struct discover *discover, void (*
 
 void arrivals_put(struct arrivals *arrivals, const struct event_exec *exec)
 {
+	arrivals->discover->names += exec->name.uid != EXEC_ANY_USER;
 	if (arrivals->count == ARRIVALS_MAX)
 		arrivals->missed = true;
 	else
@@ -82,6 +84,15 @@ static void arrivals_scan(struct arrivals *arrivals, uint64_t begin_ns)
 	arrivals->took_ns = arrivals->scanned_ns - begin_ns;
 }
 
+/* Keep the map of names from filling up, from when on each execution would be reported. */
+static void arrivals_names(struct discover *d)
+{
+	if (d->names < AWAIT_NAMES_RENEW || d->filter->npids || d->filter->npaths)
+		return;
+	await_renew(d->comms, d->targets, d->ntargets);
+	d->names = 0;
+}
+
 bool arrivals_check(struct arrivals *arrivals)
 {
 	uint64_t start = clock_ns(CLOCK_MONOTONIC), now = start;
@@ -95,6 +106,7 @@ bool arrivals_check(struct arrivals *arrivals)
 		discover_executed(arrivals->discover, &exec);
 		now = clock_ns(CLOCK_MONOTONIC);
 	}
+	arrivals_names(arrivals->discover);
 	arrivals_scan(arrivals, now);
 	return arrivals->count || arrivals->missed;
 }

@@ -6,6 +6,7 @@
 #include "db/engines.h"
 #include "host/arch.h"
 #include "loader/sys.h"
+#include "usdt/fmt.h"
 
 #define COMM_LEN	15
 
@@ -40,6 +41,31 @@ void await_process(int comms, const struct process *process)
 
 	process_name(process, name, sizeof(name));
 	await_name(comms, name);
+}
+
+/* Delete all elements. Programs may add some meanwhile. */
+static void await_clear(int comms)
+{
+	struct exec_name keys[2];
+	int err = sys_map_next(comms, NULL, &keys[0]);
+
+	for (uint32_t n = 0; !err && n < 2 * AWAIT_NAMES_MAX; n++) {
+		err = sys_map_next(comms, &keys[n % 2], &keys[(n + 1) % 2]);
+		sys_map_delete(comms, &keys[n % 2]);
+	}
+}
+
+void await_renew(int comms, const struct target *targets, size_t ntargets)
+{
+	struct process process;
+
+	await_clear(comms);
+	await_servers(comms, NULL, 0);
+	for (size_t i = 0; i < ntargets; i++) {
+		fmt_text(process.exe, sizeof(process.exe), "%s", targets[i].path);
+		if (targets[i].file.ino)
+			await_process(comms, &process);
+	}
 }
 
 bool await_is(const struct event_exec *exec, const struct process *process)

@@ -351,6 +351,7 @@ static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 	memcpy(linkage->values, config->values, config->nvalues * sizeof(*config->values));
 	linkage->nvalues = config->nvalues;
 	linkage_number(linkage, "constant_target_id", config->target_id);
+	linkage_number(linkage, "constant_engine_number", config->engine_number);
 	linkage_number(linkage, "constant_commands", config->engine->timed_commands);
 	n = linkage_args(linkage, bind, at);
 	if (n)

@@ -37,6 +37,7 @@ struct bind_config {
 	struct elf elf;
 	const char *path;			/* for messages */
 	uint32_t target_id;			/* of the file's events */
+	uint32_t engine_number;			/* of ->engine, in struct stat_key */
 	uint32_t asked;				/* ENGINE_* */
 	bool no_semaphores;			/* as if probes with a semaphore were absent */
 	const struct object *object;		/* the BPF programs */

@@ -174,7 +174,7 @@ static void discover_announce(struct discover *d, size_t first, size_t end)
 static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
 			   struct error *error)
 {
-	const struct engine *const *engines = *d->engines ? d->engines : d->table;
+	const struct engine *const *engines = discover_engines(d);
 	const struct engine *other = NULL;
 	struct target *more;
 	int err = -ENOENT;
@@ -196,7 +196,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		error_clear(error);
 		err = target_open(&more[d->ntargets], &(struct target_file){
 			.engine = engines[i], .fd = fd, .path = path,
-			.id = (uint32_t)d->ntargets,
+			.id = d->next_id, .engine_number = (uint32_t)i,
 		}, &d->common, error);
 	}
 	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
@@ -205,10 +205,10 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		other = detect_file(path, fd);
 	if (other && strcmp(other->name, engine))
 		return error_set(error, ERROR_OTHER_SERVER, err, path, other->words[0]);
-	if (err)
-		return err;
-	error_clear(error);
-	return 0;
+	if (!err)
+		error_clear(error);
+	d->next_id += !err;
+	return err;
 }
 
 /* Detach from a file that was rewritten in place: the instructions at the sites are others. */

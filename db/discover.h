@@ -66,9 +66,14 @@ struct discover {
 	struct runtime *runtime;	/* borrowed */
 	int pids, servers, comms;	/* maps of those names, borrowed */
 
-	/* Owned. An event's target_id is the index here; none is ever removed. */
+	/*
+	 * Owned; in the order of their IDs, none of which is used twice. Without unused_remove()
+	 * an ID is the index.
+	 */
 	struct target *targets;
 	size_t ntargets;
+	uint32_t next_id;
+	size_t names;			/* that programs have added to map "comms" */
 	size_t forget_at;		/* attached targets at which to detach unused ones */
 	struct share share;		/* without a limit for ->pids and ->paths */
 	uint32_t wanted[DISCOVER_PIDS];	/* main processes of filter->pids */
@@ -108,6 +113,12 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 
 /* Check a process whose exec was not reported, as discover_executed() does. */
 void discover_running(struct discover *d, const struct process *process);
+
+/* Return the engines, ended by NULL: index is the number in struct stat_key. */
+static inline const struct engine *const *discover_engines(const struct discover *d)
+{
+	return *d->engines ? d->engines : d->table;
+}
 
 /* Check processes again whose program was not mapped yet. Return whether any are left. */
 bool discover_again(struct discover *d);

@@ -45,6 +45,12 @@ void enrich_close(struct enrich *e)
 	e->redacted = NULL;
 }
 
+/* Return the target of a record, whose ID is known. */
+static struct target *enrich_target(const struct enrich *e, uint32_t id)
+{
+	return target_by_id(e->config.discover->targets, e->config.discover->ntargets, id);
+}
+
 static const char *identity_string(const char *s)
 {
 	return *s ? s : NULL;
@@ -131,7 +137,7 @@ static const struct server *enrich_find_server(struct enrich *e, const struct ta
 /* Struct offsets vary between releases; they are trusted only after they match a process title. */
 void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
-	struct target *target = &e->config.discover->targets[event->session.target_id];
+	struct target *target = enrich_target(e, event->session.target_id);
 	struct identity memory = { .user = "" };
 	uint32_t tid = event->session.tid;
 	bool titled = true;
@@ -167,7 +173,7 @@ static bool enrich_filter(const struct enrich *e, const struct statement *s)
 /* Add user, database, client, container and server. */
 static void enrich_who(struct enrich *e, const struct event_statement *event, struct statement *s)
 {
-	const struct target *target = &e->config.discover->targets[event->target_id];
+	const struct target *target = enrich_target(e, event->target_id);
 	const struct engine *engine = target->engine;
 	const struct engine_brand *brand;
 	const struct identity *identity;
@@ -191,7 +197,7 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 static struct statement statement_of(struct enrich *e, const struct event_statement *event,
 				     bool has_text)
 {
-	const struct target *target = &e->config.discover->targets[event->target_id];
+	const struct target *target = enrich_target(e, event->target_id);
 	const struct engine *engine = target->engine;
 	struct statement s = {
 		.engine = engine->name, .otel_system = engine->otel_system,
@@ -252,7 +258,7 @@ static bool enrich_show(struct enrich *e, struct statement *s)
 static void enrich_count_statement(struct enrich *e, const struct event_statement *event,
 				   const struct statement *s, bool wanted)
 {
-	const struct engine *engine = e->config.discover->targets[event->target_id].engine;
+	const struct engine *engine = enrich_target(e, event->target_id)->engine;
 	uint16_t owner = event->head.owner;
 	const uint64_t *waits;
 	size_t n;
@@ -314,7 +320,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 		e->text_truncated += s.truncated;
 	}
 	/* If a session is not a thread, the identity comes with each statement. */
-	if (e->config.identify && !e->config.discover->targets[event->target_id].engine->identify)
+	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)
 		identity_forget(&e->identities, event->tid);
 }
 
@@ -325,7 +331,7 @@ void enrich_running(struct enrich *e, const struct event_statement *event, bool 
 
 	s.running = true;
 	s.duration_ns = now_ns - event->start_ns - event->duration_ns;
-	if (e->config.discover->targets[event->target_id].engine->identify)
+	if (enrich_target(e, event->target_id)->engine->identify)
 		enrich_who(e, event, &s);
 	if (enrich_filter(e, &s))
 		enrich_show(e, &s);

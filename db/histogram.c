@@ -108,44 +108,32 @@ ssize_t histogram_copy(const struct histogram *h, struct histogram_row **rows)
 	return (ssize_t)h->nrows;
 }
 
-/* Merge equal rows of @rows, which are sorted. Return how many are left. */
-static ssize_t rows_merge(struct histogram_row *rows, size_t n)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		if (kept && !row_compare(&rows[kept - 1], &rows[i]))
-			rows[kept - 1].count += rows[i].count;
-		else
-			rows[kept++] = rows[i];
-	}
-	return (ssize_t)kept;
-}
-
-ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
-		       struct histogram_row **rows)
+ssize_t histogram_read(int map, const struct engine *const *engines, struct histogram_row **rows)
 {
 	struct stat_key keys[2];
-	size_t n = 0;
+	size_t n = 0, nengines = 0;
 
 	*rows = calloc(HISTOGRAM_MAX, sizeof(**rows));
 	if (!*rows)
 		return -ENOMEM;
+	while (engines[nengines])
+		nengines++;
 	/* Elements are never deleted from the map, so iteration returns each key once. */
 	while (n < HISTOGRAM_MAX && !sys_map_next(map, n ? &keys[0] : NULL, &keys[1])) {
 		struct histogram_row *row = &(*rows)[n];
 
 		keys[0] = keys[1];
-		if (keys[1].target_id >= ntargets || sys_map_lookup(map, &keys[1], &row->count))
+		if (keys[1].engine_number >= nengines ||
+		    sys_map_lookup(map, &keys[1], &row->count))
 			break;
-		row->engine = targets[keys[1].target_id].engine;
+		row->engine = engines[keys[1].engine_number];
 		memcpy(row->group, keys[1].group, STAT_GROUP - 1);
 		row->coarse = keys[1].coarse;
 		row->fine = keys[1].fine;
 		n++;
 	}
 	qsort(*rows, n, sizeof(**rows), row_compare);
-	return rows_merge(*rows, n);
+	return (ssize_t)n;
 }
 
 void histogram_close(struct histogram *h)

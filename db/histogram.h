@@ -11,7 +11,6 @@
 #include "bpf/event.h"
 #include "db/engine.h"
 #include "db/statement.h"
-#include "db/target.h"
 #include "loader/owners.h"
 
 #define HISTOGRAM_MAX	16384		/* rows */
@@ -45,11 +44,10 @@ void histogram_add(struct histogram *h, const struct engine *engine, uint16_t ow
 ssize_t histogram_copy(const struct histogram *h, struct histogram_row **rows);
 
 /*
- * Read the kernel's counts for @targets from @map to *@rows, sorted and without duplicates, which
- * the caller frees. Return their number or -ENOMEM.
+ * Read the kernel's counts from @map to *@rows, sorted, which the caller frees. @engines are those
+ * of discover_engines(). Return the number of rows or -ENOMEM.
  */
-ssize_t histogram_read(int map, const struct target *targets, size_t ntargets,
-		       struct histogram_row **rows);
+ssize_t histogram_read(int map, const struct engine *const *engines, struct histogram_row **rows);
 
 /* Free what @h owns. */
 void histogram_close(struct histogram *h);

@@ -196,6 +196,12 @@ static bool session_same(const struct sessions *s, uint64_t key,
 	return same;
 }
 
+/* Return the target of @session, or NULL: it was removed. */
+static const struct target *session_target(const struct sessions *s, const struct session *session)
+{
+	return target_by_id(s->discover->targets, s->discover->ntargets, session->s.target_id);
+}
+
 /*
  * Read the text of a SESSION_LATE session's statement from the server's memory. Return whether that
  * succeeded and the statement was still running afterwards.
@@ -203,7 +209,7 @@ static bool session_same(const struct sessions *s, uint64_t key,
 static bool session_query(const struct sessions *s, uint64_t key, struct session *session)
 {
 	struct event_statement *statement = &session->s;
-	const struct target *target = &s->discover->targets[statement->target_id];
+	const struct target *target = session_target(s, session);
 	const struct backend_owner owner = { statement->pid, &target->file };
 	size_t len = 0;
 	int n = s->no_memory ? -ENOENT :
@@ -232,7 +238,7 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 
 	if (phase == SESSION_IDLE || phase == SESSION_SYNCING ||
 	    statement->flags & SESSION_REPLICATION ||
-	    statement->target_id >= s->discover->ntargets)
+	    !session_target(s, session))
 		return false;
 	*has_text = statement->flags & SESSION_LATE ? session_query(s, key, session) :
 						      statement->text_len <= s->text_bytes;

@@ -10,8 +10,24 @@
 #include "host/process_memory.h"
 #include "usdt/fmt.h"
 
-static int target_bind(struct target *target, const struct target_common *common,
-		       const struct elf *elf, struct uprobe_set *set, struct error *error)
+struct target *target_by_id(struct target *targets, size_t ntargets, uint32_t id)
+{
+	size_t low = 0, high = ntargets;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (targets[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ntargets && targets[low].id == id ? &targets[low] : NULL;
+}
+
+static int target_bind(struct target *target, const struct target_file *file,
+		       const struct target_common *common, const struct elf *elf,
+		       struct uprobe_set *set, struct error *error)
 {
 	struct bind bind;
 	int err;
@@ -26,7 +42,8 @@ static int target_bind(struct target *target, const struct target_common *common
 	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
 	err = bind_open(&bind, &(struct bind_config){
 		.engine = target->engine, .elf = *elf, .path = target->path,
-		.target_id = target->id, .asked = common->asked,
+		.target_id = target->id, .engine_number = file->engine_number,
+		.asked = common->asked,
 		.no_semaphores = target->no_semaphores,
 		.object = &common->runtime->objects[0],
 		.values = common->runtime->values, .nvalues = common->runtime->nvalues,
@@ -57,7 +74,7 @@ int target_prepare(struct target *target, const struct target_file *file,
 	if (err)
 		return error_set(error, err == -ENOEXEC ? ERROR_NOT_ELF : ERROR_FILE, err,
 				 file->path, NULL);
-	err = target_bind(target, common, &map.elf, set, error);
+	err = target_bind(target, file, common, &map.elf, set, error);
 	if (elf_map_limit(&map)) {
 		uprobe_set_free(set);
 		error_clear(error);

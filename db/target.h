@@ -32,6 +32,7 @@ struct target_file {
 	int fd;				/* open for reading; the caller's */
 	const char *path;		/* for messages */
 	uint32_t id;			/* of its events */
+	uint32_t engine_number;		/* of its engine, in struct stat_key */
 	bool no_semaphores;		/* use no probe that has a semaphore */
 };
 
@@ -58,6 +59,9 @@ struct target {
 	unsigned int doubts;		/* titles that contradicted them */
 	char path[256];
 };
+
+/* Return the one of @targets, which are in the order of their IDs, with @id, or NULL. */
+struct target *target_by_id(struct target *targets, size_t ntargets, uint32_t id);
 
 /*
  * Bind the probes of @file->engine and link their programs to @set, without loading anything.

@@ -15,6 +15,7 @@
 #include "db/kernel_offsets.h"
 #include "db/sessions.h"
 #include "db/target.h"
+#include "db/unused.h"
 #include "host/clock.h"
 #include "host/process.h"
 #include "loader/runtime.h"
@@ -249,27 +250,30 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	struct tracer *t = arg;
 	const struct event_statement *statement = data;
 	const struct event_session *session = data;
-	size_t ntargets = t->discover.ntargets;
+	const struct target *target;
 
-	if (size < sizeof(*session) || session->target_id >= (ntargets ? ntargets : 1))
+	if (size < sizeof(*session))
 		return 0;
+	target = target_by_id(t->discover.targets, t->discover.ntargets, session->target_id);
 	switch (session->head.type) {
 	case EVENT_STATEMENT:
-		if (size >= sizeof(*statement) && ntargets &&
-		    statement->text_len <= size - sizeof(*statement))
+		if (size < sizeof(*statement) || statement->text_len > size - sizeof(*statement))
+			break;
+		if (target)
 			enrich_statement(&t->enrich, statement);
+		else
+			owners_lost(t->rt.owners, session->head.owner, LOST_START_WITHOUT_END, 1);
 		break;
 	case EVENT_BREAKDOWN:
 		if (size >= sizeof(struct event_breakdown))
-			breakdown_put(&t->enrich.breakdowns, data,
-				      ntargets ? t->discover.targets[session->target_id].has : 0);
+			breakdown_put(&t->enrich.breakdowns, data, target ? target->has : 0);
 		break;
 	case EVENT_WAIT:
 		if (size >= sizeof(struct event_wait))
 			breakdown_wait_put(&t->enrich.waits, data);
 		break;
 	case EVENT_SESSION:
-		if (ntargets && size >= sizeof(struct event_identity))
+		if (target && size >= sizeof(struct event_identity))
 			enrich_identity(&t->enrich, data);
 		break;
 	case EVENT_EXIT:
@@ -489,8 +493,10 @@ int tracer_drain(struct tracer *t)
 {
 	int filled = runtime_drain(&t->rt, tracer_record, t);
 
-	if (!t->detached)
+	if (!t->detached) {
+		t->discover.ntargets = unused_remove(t->discover.targets, t->discover.ntargets);
 		t->enrich.servers.arriving = t->arriving = arrivals_check(&t->arrivals);
+	}
 	tracer_prune(t);
 	return filled;
 }
@@ -549,8 +555,7 @@ void tracer_running(struct tracer *t)
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
 {
 	return t->enrich.histogram.rows ? histogram_copy(&t->enrich.histogram, rows) :
-				histogram_read(t->histogram, t->discover.targets,
-					       t->discover.ntargets, rows);
+				histogram_read(t->histogram, discover_engines(&t->discover), rows);
 }
 
 int tracer_run_ns(const struct tracer *t, uint64_t *ns)
@@ -572,7 +577,8 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.table_full = runtime_counter(rt, LOST_TABLE_FULL) +
 			      rt->owners->lost_sum[LOST_TABLE_FULL],
 		.who_unknown = runtime_counter(rt, LOST_WHO),
-		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END),
+		.start_without_end = runtime_counter(rt, LOST_START_WITHOUT_END) +
+				     rt->owners->lost_sum[LOST_START_WITHOUT_END],
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
 		.text_unreadable = e->text_unreadable,
 		.text_truncated = e->text_truncated,

@@ -64,3 +64,17 @@ bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 	free(in_use.target);
 	return all && gone < FORGET_ONCE;
 }
+
+size_t unused_remove(struct target *targets, size_t ntargets)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < ntargets; i++) {
+		if (!targets[i].file.ino)
+			continue;
+		if (kept < i)
+			targets[kept] = targets[i];
+		kept++;
+	}
+	return kept;
+}

@@ -21,4 +21,10 @@ size_t unused_attached(const struct target *targets, size_t ntargets, const uint
 bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 		   const struct elf_pause *pause);
 
+/*
+ * Remove the detached targets of @targets. Their records must have been handled. Return the number
+ * of those that are left.
+ */
+size_t unused_remove(struct target *targets, size_t ntargets);
+
 #endif

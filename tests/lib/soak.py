@@ -238,10 +238,44 @@ def deaths(number, program):
     return complaints
 
 
+def images(number, folder):
+    """So many files of servers that come and go, as images of containers do, more than stay attached."""
+    os.mkdir(folder)
+    program, seen, complaints = backends.build(folder), [], []
+    traced = Traced("postgres")
+    wait_for(lambda: b"dbslower: " in traced.said, what="the tool to start")
+    begin = time.monotonic()
+    for first in range(0, number, 20):
+        paths = [os.path.join(folder, str(n), "postgres") for n in range(first, min(first + 20, number))]
+        for path in paths:
+            os.mkdir(os.path.dirname(path))
+            shutil.copy(program, path)
+        servers = [backends.Backends(path) for path in paths]
+        wait_for(lambda: all(path.encode() in traced.said for path in paths), what="the tool to attach")
+        for server in servers:
+            server.do("run 1 select 1")
+        with open(f"/proc/{traced.process.pid}/maps") as f:
+            seen.append((*traced.usage(), len(f.readlines())))
+        for server in servers:
+            server.end()
+        for path in paths:
+            shutil.rmtree(os.path.dirname(path))
+    elapsed = time.monotonic() - begin
+    early, late = ([max(column) for column in zip(*part)] for part in (seen[:len(seen) // 2], seen[len(seen) // 2:]))
+    if traced.end()["statements"] < number:
+        complaints.append(f"fewer than {number} statements were seen")
+    print(f"  {number} files in {elapsed:.0f} s; in the first half at most {early[0]} KiB, {early[1]} descriptors and "
+          f"{early[2]} mappings, then {late[0]}, {late[1]} and {late[2]}")
+    if late[0] > early[0] + GROWTH_KB or late[1] > early[1] + 20 or late[2] > early[2] + 20:
+        complaints.append(f"it grows: {seen}")
+    return complaints
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=180)
     parser.add_argument("--deaths", type=int, default=1000000)
+    parser.add_argument("--images", type=int, default=200)
     given = parser.parse_args()
     folder = tempfile.mkdtemp(prefix="dbslower-soak-")
     try:
@@ -253,6 +287,7 @@ def main():
                 with Maria(slow_query_log="OFF").init() as maria:
                     complaints = soak(given.seconds, program, cluster.start(), maria.start())
         complaints += deaths(given.deaths, program)
+        complaints += images(given.images, os.path.join(folder, "images"))
     finally:
         shutil.rmtree(folder)
     print("\n".join(complaints) or "The books balance.")

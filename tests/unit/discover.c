@@ -27,6 +27,8 @@
 #define await_process		tested_await_process
 #define await_is		tested_await_is
 #define await_again		tested_await_again
+#define await_renew		tested_await_renew
+#define unused_remove		tested_unused_remove
 #define unused_attached		tested_unused_attached
 #define unused_detach		tested_unused_detach
 #define discover_running	tested_running
@@ -36,6 +38,7 @@
 #define share_allows		tested_share_allows
 #define share_refuse		tested_share_refuse
 #define share_make_room		tested_share_make_room
+#include "db/await.h"
 #include "db/discover.h"
 
 /* Calls that read the host or the kernel. */
@@ -59,6 +62,7 @@
 #define sys_map_update		fake_map_update
 #define sys_map_lookup		fake_map_lookup
 #define sys_map_delete		fake_map_delete
+#define sys_map_next		fake_map_next
 #define runtime_maps		fake_runtime_maps
 #define runtime_map		fake_runtime_map
 #define runtime_constant	fake_runtime_constant
@@ -89,7 +93,8 @@ static struct fake_process {
 } processes[FILES_MAX];
 
 static size_t nfiles, nprocesses, nupdates[4], nseeded, nerrors, nservers;
-static struct exec_name awaited[32];
+static struct exec_name awaited[AWAIT_NAMES_MAX];	/* map "comms" */
+static size_t nawaited;
 static bool filters_pids, wants_execs;	/* constants */
 static uint32_t traced_pids[8], announced[8];
 static size_t nannounced;
@@ -241,13 +246,24 @@ static void fake_target_close(struct target *target)
 		file->attached = false;
 }
 
+static struct exec_name *name_find(const struct exec_name *name)
+{
+	for (size_t i = 0; i < nawaited; i++)
+		if (!memcmp(&awaited[i], name, sizeof(*name)))
+			return &awaited[i];
+	return NULL;
+}
+
 static int fake_map_update(int map, const void *key, const void *value)
 {
 	(void)value;
 	if (map == PIDS && nupdates[PIDS] < 8)
 		memcpy(&traced_pids[nupdates[PIDS]], key, 4);
-	if (map == COMMS && nupdates[COMMS] < 32)
-		memcpy(&awaited[nupdates[COMMS]], key, sizeof(awaited[0]));
+	if (map == COMMS && !name_find(key)) {
+		if (nawaited == AWAIT_NAMES_MAX)
+			return -E2BIG;
+		memcpy(&awaited[nawaited++], key, sizeof(awaited[0]));
+	}
 	nupdates[map]++;
 	return 0;
 }
@@ -262,8 +278,24 @@ static int fake_map_lookup(int map, const void *key, void *value)
 
 static int fake_map_delete(int map, const void *key)
 {
-	(void)map;
-	(void)key;
+	struct exec_name *name = map == COMMS ? name_find(key) : NULL;
+
+	if (!name)
+		return -ENOENT;
+	*name = awaited[--nawaited];
+	return 0;
+}
+
+static int fake_map_next(int map, const void *key, void *next)
+{
+	const struct exec_name *name = key ? name_find(key) : NULL;
+
+	CHECK(map == COMMS && (!key || name));
+	/* From the end, as a deletion moves the last one. */
+	name = name ? name - 1 : awaited + nawaited - 1;
+	if (name < awaited)
+		return -ENOENT;
+	memcpy(next, name, sizeof(*name));
 	return 0;
 }
 
@@ -343,7 +375,7 @@ static void make_world(void)
 {
 	nfiles = nprocesses = 0;
 	memset(nupdates, 0, sizeof(nupdates));
-	nseeded = nerrors = nservers = nannounced = 0;
+	nseeded = nerrors = nservers = nannounced = nawaited = 0;
 	*said = '\0';
 	add_file("/sbin/init", NULL, NULL);
 	add_file("/pg/postgres", "postgresql", "postgresql");
@@ -393,8 +425,8 @@ static const char *attached(void)
 
 static bool awaits(const char *name)
 {
-	for (size_t i = 0; i < nupdates[COMMS]; i++)
-		if (!strcmp(awaited[i].comm, name))
+	for (size_t i = 0; i < nawaited; i++)
+		if (!strcmp(awaited[i].comm, name) && awaited[i].uid == EXEC_ANY_USER)
 			return true;
 	return false;
 }
@@ -854,6 +886,45 @@ static void unused(void)
 	close_all(&d, &error);
 }
 
+/* Files and names come and go: of what has gone nothing is kept. */
+static void forgotten(void)
+{
+	static char path[64];
+	const struct server_filter filter = { .engine = NULL };
+	struct error error = { 0 };
+	struct discover d;
+	size_t most = 0;
+
+	make_world();
+	nfiles = nprocesses = 1;
+	CHECK(!find(&d, &filter, &error));
+	add_file(path, "mysql", "mysql");
+	add_process(0, 1, path);
+	for (uint32_t i = 0; i < 100000; i++) {
+		/* A new process with a new file, and a name that was not used before. */
+		snprintf(path, sizeof(path), "/image%u/db%u", i, i);
+		files[1].ino = 1000 + i;
+		files[1].attached = false;
+		processes[1].pid = 1000 + i;
+		execute(&d, processes[1].pid, path + strlen("/image0"));
+		CHECK(d.ntargets && d.targets[d.ntargets - 1].file.ino == 1000 + i, "%u", i);
+		CHECK(d.targets[d.ntargets - 1].id == i && target_by_id(d.targets, d.ntargets, i));
+		/* As the tracer and arrivals_check() do. */
+		d.ntargets = unused_remove(d.targets, d.ntargets);
+		if (++d.names >= AWAIT_NAMES_RENEW) {
+			await_renew(d.comms, d.targets, d.ntargets);
+			d.names = 0;
+		}
+		most = d.ntargets > most ? d.ntargets : most;
+		if (i < 99990 && i > 100)
+			continue;
+		CHECK(awaits(strrchr(path, '/') + 1) && awaits("postgres"), "%u", i);
+	}
+	CHECK(most <= FORGET_AT + 1 && nawaited < AWAIT_NAMES_MAX, "%zu %zu", most, nawaited);
+	CHECK(!target_by_id(d.targets, d.ntargets, 0) && !target_by_id(d.targets, 0, 0));
+	close_all(&d, &error);
+}
+
 /* Account with many user IDs: they spend no more than a few users, and root is not concerned. */
 static void many_users(void)
 {
@@ -931,6 +1002,7 @@ int main(void)
 	RUN(slow_files);
 	RUN(rewritten);
 	RUN(unused);
+	RUN(forgotten);
 	RUN(many_users);
 	RUN(many_refused);
 	return check_done();
