@@ -10,6 +10,8 @@
 #define READING_POSTGRES	(CHARSET_COUNT * READING_CHARSET)
 #define READINGS_MAX		(READING_POSTGRES + 2)
 
+#define PIECE_WORK	4	/* cost of a piece beside its bytes, as bytes */
+
 struct reading {
 	struct printer p;
 	size_t start;		/* of the last piece; it ends at ->p.in.pos */
@@ -204,11 +206,24 @@ static enum piece piece_write(struct readings *r, enum piece piece, size_t at, s
 	return r->p.redact == REDACT_JOINED ? PIECE_JOINED : PIECE_LITERAL;
 }
 
+/* Hide all from the current position on. @open: the quotes are unbalanced in every reading. */
+static void readings_hide(struct readings *r, bool open)
+{
+	size_t start = r->p.in.pos;
+
+	printer_literal(&r->p, false);
+	r->p.in.open = open;
+	r->p.in.pos = r->p.in.end;
+	if (r->each)
+		r->each(r->arg, PIECE_LITERAL, start, r->p.in.end);
+}
+
 /* Let all @n readings of @list advance together, until they agree. */
 static void readings_together(struct readings *r, struct reading *list, unsigned int n)
 {
 	size_t at = r->p.in.pos, next;
-	bool hidden = false, whole;	/* hidden: the bytes before are part of the same ? */
+	bool hidden = false;	/* the bytes before are part of the same ? */
+	bool whole, agree;
 	enum piece piece;
 
 	do {
@@ -221,25 +236,17 @@ static void readings_together(struct readings *r, struct reading *list, unsigned
 		hidden = !whole && piece >= PIECE_LITERAL;
 		if (r->each)
 			r->each(r->arg, piece, at, next);
+		r->work += n * (next - at + PIECE_WORK);
 		at = next;
-	} while (at < r->p.in.end && (r->any_dialect || !readings_agree(list, n, at)));
+		agree = !r->any_dialect && readings_agree(list, n, at);
+	} while (at < r->p.in.end && !agree && r->work < READINGS_WORK);
 	r->p.in.pos = at;
 	r->p.in.hint = list[0].p.in.hint;
 	r->p.gap = list[0].p.gap;
 	r->p.backslash = list[0].p.backslash;
 	r->p.now.string = list[0].p.now.string;
-}
-
-/* Hide all from the current position on: the quotes are unbalanced in every reading. */
-static void readings_hide(struct readings *r)
-{
-	size_t start = r->p.in.pos;
-
-	printer_literal(&r->p, false);
-	r->p.in.open = true;
-	r->p.in.pos = r->p.in.end;
-	if (r->each)
-		r->each(r->arg, PIECE_LITERAL, start, r->p.in.end);
+	if (!agree && at < r->p.in.end)
+		readings_hide(r, false);
 }
 
 /* Start all possible readings in @list, and go on in the first of them. Return their number. */
@@ -273,14 +280,16 @@ static void readings_resolve(struct readings *r)
 	next = pieces_read(list, n, r->p.in.pos, &whole);
 	if (!r->examined && !r->p.in.cut &&
 	    (r->any_dialect || !whole || !readings_agree(list, n, next))) {
-		readings_examine(r);
-		n = readings_fork(r, list);
+		r->work += (r->p.in.end - r->p.in.pos) * n;
+		if (r->work < READINGS_WORK)
+			readings_examine(r);
+		n = r->examined ? readings_fork(r, list) : 0;
 		r->p.in.settled = n == 1;
 	}
 	if (n)
 		readings_together(r, list, n);
 	else
-		readings_hide(r);
+		readings_hide(r, r->examined);
 }
 
 void readings_next(struct readings *r)

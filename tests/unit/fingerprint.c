@@ -687,6 +687,40 @@ static double seconds(void)
 }
 
 /* Long repetitions of pieces for which a parser might scan far ahead. */
+/* Redact @first, LONG_TEXT bytes of @piece and "'secret'" to @out. Return the length. */
+static size_t redact_long(const char *first, const char *piece, bool cut, char *out)
+{
+	size_t len = strlen(first);
+
+	memcpy(out, first, len);
+	while (len + strlen(piece) < LONG_TEXT - 10) {
+		memcpy(out + len, piece, strlen(piece));
+		len += strlen(piece);
+	}
+	memcpy(out + len, "'secret'", 8);
+	return fingerprint_redact(MYSQL, out, len + 8, cut, out);
+}
+
+/* A long text that settings split differently throughout is not read to its end. */
+static void doubtful_long(void)
+{
+	static const char *const doubtful[] = { "a \xe4\\' \"b\" ", "`\x95` \"", "--\n\"\\'\xe4`" };
+	char *out = malloc(LONG_TEXT);
+	size_t len;
+
+	for (size_t i = 0; i < ARRAY_SIZE(doubtful); i++)
+		for (int cut = 0; cut < 2; cut++) {
+			len = redact_long("select 1 ", doubtful[i], cut, out);
+			CHECK(len < LONG_TEXT / 2 && !strncmp(out, "select ? ", 9),
+			      "%zu %d: %zu", i, cut, len);
+			CHECK(!memmem(out, len, "secret", 6), "%zu %d", i, cut);
+		}
+	/* Others are, if there is a doubt as well. */
+	len = redact_long("a = 'it\\'s' ", "a = 'b' ", false, out);
+	CHECK(len > LONG_TEXT / 2 && !memmem(out, len, "secret", 6), "%zu", len);
+	free(out);
+}
+
 static void linear_time(void)
 {
 	static const char *const evil[] = {
@@ -729,6 +763,7 @@ int main(void)
 	RUN(no_literal_survives_redacting);
 	RUN_LONG(idempotent);
 	RUN_LONG(random_bytes);
+	RUN(doubtful_long);
 	RUN_LONG(linear_time);
 	return check_done();
 }
