@@ -43,6 +43,7 @@ struct event_lock {
 	__u32 kind, mode;
 	__u32 flags;
 	__u32 counted;		/* 1 + number of the owner for whom it is in the map; or 0 */
+	__u32 uid, reserved;	/* of the process's user */
 	char name[LOCK_NAME];
 };
 
@@ -66,6 +67,7 @@ struct lwlock_key {
 	__u32 target_id, mode;
 	__u32 cpu;		/* of the writer: no two CPUs write the same maximum */
 	__u32 tranche;		/* as event_lock.field[0] */
+	__u32 uid;
 	char name[LOCK_NAME];
 };
 
@@ -73,8 +75,8 @@ struct lwlock_sum {
 	__u64 count, total_ns, max_ns;
 };
 
-_Static_assert(sizeof(struct event_lock) == 152, "a record has no padding");
+_Static_assert(sizeof(struct event_lock) == 160, "a record has no padding");
 _Static_assert(sizeof(struct lock_row) == 24, "a map's value has no padding");
-_Static_assert(sizeof(struct lwlock_key) == 80, "a map's key has no padding");
+_Static_assert(sizeof(struct lwlock_key) == 84, "a map's key has no padding");
 
 #endif

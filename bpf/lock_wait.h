@@ -33,6 +33,7 @@ static __attribute__((noinline)) int wait_begin(void *ctx, struct event_lock *wa
 	wait->target_id = VALUE(target_id);
 	wait->pid = id >> 32;
 	wait->tid = id;
+	wait->uid = (__u32)bpf_get_current_uid_gid();
 	wait->start_ns = bpf_ktime_get_ns();
 	return 1;
 }

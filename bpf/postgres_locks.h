@@ -101,7 +101,8 @@ PROGRAM(lwlock_start)
 INLINE void lwlock_add(void *ctx, struct event_lock *wait)
 {
 	struct lwlock_key key = { .target_id = VALUE(target_id), .mode = wait->mode,
-				  .cpu = bpf_get_smp_processor_id(), .tranche = wait->field[0] };
+				  .cpu = bpf_get_smp_processor_id(), .tranche = wait->field[0],
+				  .uid = wait->uid };
 	struct lwlock_sum first = { 1, wait->duration_ns, wait->duration_ns }, *sum;
 
 	__builtin_memcpy(key.name, wait->name, sizeof(key.name));

@@ -19,8 +19,8 @@ struct lock_query {
 };
 
 /*
- * The functions share a state per server's file: ->state_bytes, initially zero. It is NULL for a
- * file that was not read.
+ * The functions share a state per server's file and user: ->state_bytes without pointers to memory
+ * that is owned, initially zero. It is NULL if it was not read. See db/lock_states.h.
  */
 struct lock_ops {
 	const struct engine_probe_set *probes;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bpf/embed.h"
 #include "db/arrivals.h"
@@ -13,8 +12,8 @@
 #include "db/lock_engines.h"
 #include "db/lock_filter.h"
 #include "db/lock_poll.h"
+#include "db/lock_states.h"
 #include "host/clock.h"
-#include "host/elf_map.h"
 #include "loader/runtime.h"
 #include "usdt/fmt.h"
 
@@ -26,8 +25,6 @@
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 
-/* Bytes of a file to read at most: records and signals wait as long. PostgreSQL requires 5 MB. */
-#define FIND_WORK	(64u << 20)
 #define LOCKS_ENGINES	4		/* engines with lock operations, at most */
 
 struct locks {
@@ -41,8 +38,7 @@ struct locks {
 	struct discover discover;
 	struct arrivals arrivals;
 	bool arriving, detached;	/* programs are to be checked; probes are gone */
-	void **states;			/* of struct lock_ops, by target ID; owned */
-	size_t nstates;
+	struct lock_states states;
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
 	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
@@ -87,57 +83,17 @@ static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
 	return l->discover.targets[id].engine->lock_ops;
 }
 
-/* Return the address of the state of target @id, or NULL if out of memory. */
-static void **locks_state_slot(struct locks *l, uint32_t id)
+/* Return the state of the server of @event, or NULL if it was not read. */
+static void *locks_state(struct locks *l, const struct event_lock *event)
 {
-	void **more;
-
-	if (id < l->nstates)
-		return &l->states[id];
-	more = realloc(l->states, l->discover.ntargets * sizeof(*more));
-	if (!more)
-		return NULL;
-	memset(more + l->nstates, 0, (l->discover.ntargets - l->nstates) * sizeof(*more));
-	l->states = more;
-	l->nstates = l->discover.ntargets;
-	return &more[id];
+	return lock_states_get(&l->states, event->target_id, event->uid);
 }
 
-/* Return the state of target @id, or NULL if its file was not read. */
-static void *locks_state(struct locks *l, uint32_t id)
+/* The same; read it from the process of @event if it is not known. */
+static void *locks_find(struct locks *l, const struct event_lock *event)
 {
-	void **state = locks_state_slot(l, id);
-
-	return state ? *state : NULL;
-}
-
-/* Return the state of target @id; read its file first, as process @pid runs it. NULL: failed. */
-static void *locks_find(struct locks *l, uint32_t id, uint32_t pid)
-{
-	const struct target *target = &l->discover.targets[id];
-	const struct lock_ops *ops = locks_ops(l, id);
-	void **state = locks_state_slot(l, id);
-	struct process process;
-	struct elf_map map;
-	int fd;
-
-	if (!state || *state || process_read(pid, engine_is_executable, &process) ||
-	    !process_file_same(&process.file, &target->file))
-		return state ? *state : NULL;
-	fd = process_open(&process);
-	if (fd < 0)
-		return NULL;
-	if (!elf_map_open(&map, fd, NULL)) {
-		map.work.left = FIND_WORK;
-		*state = calloc(1, ops->state_bytes);
-		if (*state)
-			ops->find(*state, &map.elf, engine_is_executable);
-		if (*state && ops->names)
-			ops->names(*state, pid, target->version);
-		elf_map_close(&map);
-	}
-	close(fd);
-	return *state;
+	return lock_states_read(&l->states, &l->discover.targets[event->target_id], event->pid,
+				event->uid);
 }
 
 /* Write the name of LWLock tranche @tranche to @name, unless a program has read it. */
@@ -177,7 +133,7 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 	void *state;
 	int err;
 
-	state = locks_find(l, w->event.target_id, w->event.pid);
+	state = locks_find(l, &w->event);
 	w->tries -= w->tries > 0;
 	if (!state)
 		return -ENOENT;
@@ -239,8 +195,7 @@ static void locks_report(struct locks *l, const struct event_lock *event, struct
 	if (running)
 		wait.duration_ns = runtime_now(&l->rt) - event->start_ns;
 	wait.kind = event->flags & LOCK_LWLOCK ? "lwlock" :
-		    ops->kind(locks_state(l, event->target_id),
-			      wait.info ? &wait.info->event : event);
+		    ops->kind(locks_state(l, event), wait.info ? &wait.info->event : event);
 	if (wait.info)
 		lock_info_credit(&w->info, event->start_ns + wait.duration_ns);
 	if (w && event->flags & LOCK_DEADLOCK)
@@ -257,8 +212,7 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 	struct event_lock ended = *event;
 
 	if (event->flags & LOCK_LWLOCK && !*event->name)
-		lwlock_name(locks_ops(l, event->target_id),
-			    locks_find(l, event->target_id, event->pid), event->field[0],
+		lwlock_name(locks_ops(l, event->target_id), locks_find(l, event), event->field[0],
 			    ended.name);
 	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
@@ -285,7 +239,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 	if (event->head.type == EVENT_LOCK_END) {
 		locks_ended(l, event);
 	} else if (event->head.type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
-		locks_find(l, event->target_id, event->pid);
+		locks_find(l, event);
 	} else if (event->head.type == EVENT_LOCK_WAIT) {
 		w = lock_waits_add(&l->waiting, event);
 		if (w) {
@@ -337,12 +291,12 @@ static void locks_process(void *arg, const struct target *target, const struct p
 	struct locks *l = arg;
 	struct event_lock event = {
 		.head.type = EVENT_LOCK_WAIT, .target_id = target->id, .pid = process->pid,
-		.tid = process->pid, .flags = LOCK_JOINED,
+		.tid = process->pid, .flags = LOCK_JOINED, .uid = process->uid,
 	};
 	const struct lock_query query = {
 		.event = &event, .places = &target->places, .text_bytes = l->config.text_bytes,
 	};
-	void *state = locks_find(l, target->id, process->pid);
+	void *state = locks_find(l, &event);
 	struct lock_info info;
 
 	/* The keys of the map are thread IDs of the initial PID namespace. */
@@ -556,7 +510,8 @@ ssize_t locks_lwlocks(struct locks *l, struct lwlock_count **sums)
 		count->target = &l->discover.targets[keys[1].target_id];
 		count->mode = keys[1].mode;
 		memcpy(count->name, keys[1].name, LOCK_NAME - 1);
-		lwlock_name(locks_ops(l, keys[1].target_id), locks_state(l, keys[1].target_id),
+		lwlock_name(count->target->engine->lock_ops,
+			    lock_states_get(&l->states, keys[1].target_id, keys[1].uid),
 			    keys[1].tranche, count->name);
 		n++;
 	}
@@ -587,10 +542,8 @@ void locks_close(struct locks *l)
 	locks_detach(l);
 	lock_waits_clear(&l->waiting);
 	lock_filter_close(&l->filter);
-	for (size_t i = 0; i < l->nstates; i++)
-		free(l->states[i]);
+	lock_states_clear(&l->states);
 	discover_close(&l->discover);
 	runtime_close(&l->rt);
-	free(l->states);
 	free(l);
 }

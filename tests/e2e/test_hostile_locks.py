@@ -46,9 +46,10 @@ class Opened:
 class Server:
     """The fixture while it plays a scene; @wrap is a command whose only child it is, @exec_by one that becomes it."""
 
-    def __init__(self, path, *scene, wrap=(), exec_by=(), cwd=None, user=None):
+    def __init__(self, path, *scene, wrap=(), exec_by=(), cwd=None, user=None, preload=None):
+        env = None if preload is None else {**os.environ, "LD_PRELOAD": str(preload)}
         self.process = subprocess.Popen([*wrap, *exec_by, path, *map(str, scene)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, cwd=cwd, user=user, extra_groups=None if user is None else [])
+                                        text=True, cwd=cwd, user=user, env=env, extra_groups=None if user is None else [])
         self.process.stdout.readline()
         self.pid = self.process.pid
         if wrap:
@@ -242,6 +243,37 @@ def test_holder_that_is_another_program(tool, server, built, tmp_path, same):
     ends_soon(traced)
     shown = [one.get("query") for one in wait.get("holders", ()) if one.get("pid") == holder.pid]
     assert shown == (["select 'the text of another program'"] if same else []), wait
+
+
+INVENTS = """
+#include <sys/mman.h>
+__attribute__((constructor)) static void invent(void)
+{
+	const char **names = (const char **)NAMES;
+
+	mprotect((void *)((unsigned long)names & -4096UL), 8192, PROT_READ | PROT_WRITE);
+	for (int i = 0; i < 6; i++)
+		names[i] = "invented";
+}
+"""
+
+
+def test_names_of_another_user(tool, server, built, tmp_path):
+    """A user runs the program of a server with other names of locks in memory: the server's are its own."""
+    reveal(str(built / "postgres"))
+    table = subprocess.run(["nm", built / "postgres"], capture_output=True, text=True, check=True).stdout
+    (names,) = [line.split()[0] for line in table.splitlines() if line.endswith(" LockTagTypeNames")]
+    subprocess.run(["gcc", "-shared", "-fPIC", f"-DNAMES=0x{names}", "-o", tmp_path / "invents.so", "-xc", "-"], check=True,
+                   input=INVENTS, text=True)
+    reveal(str(tmp_path / "invents.so"))
+    other = server("catalog", user=OTHER, cwd="/", preload=tmp_path / "invents.so")
+    victim = server("catalog")
+    traced = tool("locks", "--json", "-m", 0, "-p", f"{other.pid},{victim.pid}", kind=Locks)
+    for one in other, victim:
+        one.play()
+        traced.wait_of(one.pid)
+    ends_soon(traced)
+    assert [one["lock"] for one in traced.waits] == ["invented", "relation"]
 
 
 def test_cycle_that_is_none(tool, server):
