@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/engines.h"
 #include "host/process.h"
 #include "sql/fingerprint.h"
 #include "usdt/fmt.h"
@@ -115,22 +116,22 @@ static bool identity_plausible(const struct event_identity *event)
 }
 
 /*
- * Return the server of thread @tid of process @pid, or NULL. Called as early as possible: a backend
- * may exit soon.
+ * Return the server of thread @tid of process @pid of user @uid, or NULL. Called as early as
+ * possible: a backend may exit soon.
  */
 static const struct server *enrich_find_server(struct enrich *e, const struct target *target,
-					       uint32_t pid, uint32_t tid)
+					       uint32_t pid, uint32_t tid, uint32_t uid)
 {
 	const char *container = identity_container(&e->identities, tid);
 	const struct server **kept = identity_server(&e->identities, tid);
 
-	if (!kept || (*kept && (*kept)->target_id == target->id))
+	if (!kept || (*kept && (*kept)->target_id == target->id && (*kept)->uid == uid))
 		return kept ? *kept : NULL;
 	if (e->servers.count == SERVERS_MAX) {
 		identity_forget_servers(&e->identities);
 		servers_clear(&e->servers);
 	}
-	*kept = servers_of(&e->servers, target, pid, container);
+	*kept = servers_of(&e->servers, target, pid, uid, container);
 	return *kept;
 }
 
@@ -139,7 +140,8 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
 	struct target *target = enrich_target(e, event->session.target_id);
 	struct identity memory = { .user = "" };
-	uint32_t tid = event->session.tid;
+	const struct owners *owners = e->config.runtime->owners;
+	uint32_t tid = event->session.tid, uid;
 	bool titled = true;
 
 	fmt_text(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
@@ -157,8 +159,22 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	if (target->engine->identify)
 		enrich_ignore(e, identity_of(&e->identities, target->engine, tid),
 			      &event->session);
-	if (e->config.spans)
-		enrich_find_server(e, target, event->session.pid, tid);
+	if (e->config.spans && owners_uid(owners, event->session.head.owner, &uid))
+		enrich_find_server(e, target, event->session.pid, tid, uid);
+}
+
+/* Read the user of @event's process to *@uid. Return false if it is unknown. */
+static bool enrich_uid(const struct enrich *e, const struct event_statement *event, uint32_t *uid)
+{
+	struct process process;
+
+	/* Only when it ends has a session that was added by user space an owner. */
+	if (!(event->flags & SESSION_ADDED) || !(event->flags & SESSION_OPEN))
+		return owners_uid(e->config.runtime->owners, event->head.owner, uid);
+	if (process_read(event->pid, engine_is_executable, &process))
+		return false;
+	*uid = process.uid;
+	return true;
 }
 
 /* Return whether @s passes the filter. */
@@ -177,6 +193,7 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	const struct engine *engine = target->engine;
 	const struct engine_brand *brand;
 	const struct identity *identity;
+	uint32_t uid;
 
 	if (!e->config.identify)
 		return;
@@ -187,7 +204,8 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	s->container = identity_string(identity_container(&e->identities, event->tid));
 	if (!e->config.spans)
 		return;
-	s->server = enrich_find_server(e, target, event->pid, event->tid);
+	if (enrich_uid(e, event, &uid))
+		s->server = enrich_find_server(e, target, event->pid, event->tid, uid);
 	brand = s->server ? s->server->brand : describe_brand(engine, target->version);
 	if (brand)
 		s->otel_system = s->service = brand->otel_system;

@@ -14,28 +14,30 @@ static bool server_same(const struct server *a, const struct server *b)
 	       !strcmp(a->directory, b->directory) && !strcmp(a->container, b->container);
 }
 
-void servers_started(struct servers *servers, uint32_t target_id, uint32_t pid)
+void servers_started(struct servers *servers, uint32_t target_id, const struct process *process)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < servers->nmains; i++) {
 		struct servers_main one = servers->mains[i];
 
-		if (one.pid != pid && (servers->nmains < SERVERS_MAINS || process_exists(one.pid)))
+		if (one.pid != process->pid &&
+		    (servers->nmains < SERVERS_MAINS || process_exists(one.pid)))
 			servers->mains[n++] = one;
 	}
 	servers->nmains = n;
 	if (n == SERVERS_MAINS)
 		servers->many = true;
 	else
-		servers->mains[servers->nmains++] = (struct servers_main){ target_id, pid };
+		servers->mains[servers->nmains++] =
+			(struct servers_main){ target_id, process->pid, process->uid };
 }
 
 /*
- * Return the only main process that runs @target, or 0. One that has ended is dropped, but may have
- * been the one that is asked for.
+ * Return the only main process of user @uid that runs @target, or 0. One that has ended is dropped,
+ * but may have been the one that is asked for.
  */
-static uint32_t servers_only(struct servers *servers, const struct target *target)
+static uint32_t servers_only(struct servers *servers, const struct target *target, uint32_t uid)
 {
 	uint32_t only = 0;
 	size_t found = 0;
@@ -43,7 +45,7 @@ static uint32_t servers_only(struct servers *servers, const struct target *targe
 	for (size_t i = servers->many || servers->arriving ? 0 : servers->nmains; i--;) {
 		struct servers_main *one = &servers->mains[i];
 
-		if (one->target_id != target->id)
+		if (one->target_id != target->id || one->uid != uid)
 			continue;
 		only = one->pid;
 		found++;
@@ -56,18 +58,17 @@ static uint32_t servers_only(struct servers *servers, const struct target *targe
 }
 
 static const struct server *servers_add(struct servers *servers, const struct target *target,
-					const struct server *key, uint32_t pid)
+					const struct server *key, const struct process *process)
 {
 	struct server *server = malloc(sizeof(*server));
-	struct process process;
 
 	if (!server)
 		return NULL;
 	*server = *key;
 	if (!target->version_vaddr)
 		fmt_text(server->version, sizeof(server->version), "%s", target->version);
-	else if (!process_read(pid, engine_is_executable, &process))
-		target_read_version(target, &process, server->version);
+	else
+		target_read_version(target, process, server->version);
 	server->brand = describe_brand(target->engine, server->version);
 	server->next = servers->list;
 	servers->list = server;
@@ -75,13 +76,13 @@ static const struct server *servers_add(struct servers *servers, const struct ta
 	return server;
 }
 
-/* Return the server of process @pid, which exists, or NULL. */
+/* Return the server of process @pid of user @uid, which exists, or NULL. */
 static const struct server *servers_find(struct servers *servers, const struct target *target,
-					 uint32_t pid, const char *container)
+					 uint32_t pid, uint32_t uid, const char *container)
 {
-	struct server key = { .target_id = target->id };
-	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1,
-					&key.uid);
+	struct server key = { .target_id = target->id, .uid = uid };
+	struct process process;
+	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1);
 
 	if (len <= 0)
 		return NULL;
@@ -93,27 +94,28 @@ static const struct server *servers_find(struct servers *servers, const struct t
 		if (server_same(one, &key))
 			return one;
 	/* Another process may have its PID. */
-	if (!process_runs(pid, engine_is_executable, &target->file))
+	if (process_read(pid, engine_is_executable, &process) || process.uid != uid ||
+	    !process_file_same(&process.file, &target->file))
 		return NULL;
-	return servers_add(servers, target, &key, pid);
+	return servers_add(servers, target, &key, &process);
 }
 
 const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,
-				const char *container)
+				uint32_t uid, const char *container)
 {
-	const struct server *server = servers_find(servers, target, pid, container);
+	const struct server *server = servers_find(servers, target, pid, uid, container);
 	char other[sizeof(server->container)];
 
 	for (const struct server *one = servers->list; !server && one; one = one->next)
-		if (one->pid == pid && one->target_id == target->id)
+		if (one->pid == pid && one->uid == uid && one->target_id == target->id)
 			server = one;
 	if (server)
 		return server;
-	pid = servers_only(servers, target);
+	pid = servers_only(servers, target, uid);
 	if (!pid)
 		return NULL;
 	container_read(pid, other, sizeof(other));
-	return servers_find(servers, target, pid, other);
+	return servers_find(servers, target, pid, uid, other);
 }
 
 void servers_clear(struct servers *servers)

@@ -33,23 +33,23 @@ struct servers {
 	size_t count;
 	/* The main processes that may run. */
 	struct servers_main {
-		uint32_t target_id, pid;
+		uint32_t target_id, pid, uid;
 	} mains[SERVERS_MAINS];
 	size_t nmains;
 	bool many;			/* there were more at a time */
 	bool arriving;			/* others may have been started */
 };
 
-/* Note that process @pid is the main process of a server that runs the file @target_id. */
-void servers_started(struct servers *servers, uint32_t target_id, uint32_t pid);
+/* Note that @process is the main process of a server that runs the file @target_id. */
+void servers_started(struct servers *servers, uint32_t target_id, const struct process *process);
 
 /*
- * Return the server of process @pid, which runs @target in @container ("": none). If the process is
- * gone, its server is known if only one runs that file. Return NULL if it is unknown. Valid until
- * servers_clear().
+ * Return the server of process @pid, which runs @target for user @uid, as the kernel knows it, in
+ * @container ("": none). If the process is gone, its server is known if only one of that user runs
+ * that file. Return NULL if it is unknown. Valid until servers_clear().
  */
 const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,
-				const char *container);
+				uint32_t uid, const char *container);
 
 /* Drop all servers, but for their main processes. */
 void servers_clear(struct servers *servers);

@@ -315,7 +315,7 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 	struct tracer *t = arg;
 
 	if (t->config.spans && process_is_main(process, engine_is_executable))
-		servers_started(&t->enrich.servers, target->id, process->pid);
+		servers_started(&t->enrich.servers, target->id, process);
 }
 
 /*

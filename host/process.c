@@ -449,17 +449,11 @@ bool process_exists(uint32_t pid)
 	return !stat(path, &st);
 }
 
-ssize_t process_directory(uint32_t pid, char *path, size_t size, uint32_t *uid)
+ssize_t process_directory(uint32_t pid, char *path, size_t size)
 {
 	char link[PROCESS_PATH];
-	struct stat st;
 	ssize_t n;
 
-	/* The other entries belong to root if the process is not dumpable, which it can choose. */
-	fmt_text(link, sizeof(link), "/proc/%u", pid);
-	if (stat(link, &st))
-		return -errno;
-	*uid = st.st_uid;
 	fmt_text(link, sizeof(link), "/proc/%u/cwd", pid);
 	n = readlink(link, path, size);
 	return n < 0 ? -errno : n;

@@ -137,10 +137,10 @@ uint32_t process_status_number(const char *status, const char *key);
 
 /*
  * Read the path of the working directory of process @pid, in its mount namespace and without a NUL,
- * into the @size bytes of @path, and the user of the process, root if it cannot be dumped, into
- * *@uid. Return the number of bytes, or -errno. The file system is not accessed.
+ * into the @size bytes of @path. Return the number of bytes, or -errno. The file system is not
+ * accessed.
  */
-ssize_t process_directory(uint32_t pid, char *path, size_t size, uint32_t *uid);
+ssize_t process_directory(uint32_t pid, char *path, size_t size);
 
 /*
  * Read at most @size bytes of the process title, its command line, into @buf, without a NUL. Return

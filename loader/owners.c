@@ -40,6 +40,17 @@ void owners_lost(struct owners *o, uint16_t number, enum counter which, uint64_t
 	o->lost_sum[which] += n;
 }
 
+bool owners_uid(const struct owners *o, uint16_t number, uint32_t *uid)
+{
+	uint32_t key = number;
+	struct owner owner;
+
+	if (sys_map_lookup(o->map, &key, &owner) || owner.known != OWNER_ONE)
+		return false;
+	*uid = owner.uid;
+	return true;
+}
+
 uint64_t owner_losses_sum(const struct owner_losses *losses)
 {
 	uint64_t sum = 0;

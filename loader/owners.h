@@ -50,6 +50,9 @@ void owners_flush(struct owners *owners);
 /* Count @n losses of owner @number in user space, which the programs do not know. */
 void owners_lost(struct owners *owners, uint16_t number, enum counter which, uint64_t n);
 
+/* Read the user ID of owner @number to *@uid. Return false if it is not known to be one user's. */
+bool owners_uid(const struct owners *owners, uint16_t number, uint32_t *uid);
+
 /* Fill @report with the users that have losses, those with the largest sums first. */
 void owners_report(const struct owners *owners, struct owners_report *report);
 

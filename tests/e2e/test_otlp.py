@@ -16,6 +16,7 @@ import pytest
 
 from backends import Backends, build
 from cluster import wait_for
+from commanded import as_user, reveal
 from mariadb import Maria, maria_server
 from statements import stopped
 from tool import Tool, run
@@ -247,6 +248,28 @@ def test_servers(tool, tmp_path):
         assert backend.resource.get("service.instance.id", found[-1]) == found[-1]
         assert uuid.UUID(found[-1]).version == 5
     assert found[0] == found[2] != found[1]
+
+
+def test_server_of_another_user(tool, tmp_path):
+    """Statements of processes that have ended, with their main process, are not of another user's server."""
+    path, spans_path = build(tmp_path), tmp_path / "spans.jsonl"
+    reveal(path)
+    with Backends(path, cwd=tmp_path) as server, Backends(path, **as_user()) as other:
+        traced = tool("-x", path, "-m", "0", "--json", "--otlp", spans_path, "--otlp-text", "raw")
+        server.do("run 1 select 'of the server'")
+        traced.wait_for(lambda tool: len(tool.statements) == 1, what="the statement")
+        os.kill(traced.pid, signal.SIGSTOP)
+        other.do("exit 3 select 'of another user'")
+        other.end()
+        os.kill(traced.pid, signal.SIGCONT)
+        traced.wait_for(lambda tool: len(tool.statements) == 4, what="the other user's statements")
+        server.do("exit 1 select 'of a backend'")
+        traced.wait_for(lambda tool: len(tool.statements) == 5, what="the backend's statement")
+        traced.stop()
+    found = {query: {span.resource.get("service.instance.id") for span in spans(spans_path.read_bytes()) if query in span.query}
+             for query in ("of the server", "of another user", "of a backend")}
+    assert found["of another user"] == {None} and None not in found["of the server"], found
+    assert found["of a backend"] <= {None, *found["of the server"]}, found
 
 
 def test_cannot_write(postgres, tool, tmp_path):
