@@ -84,7 +84,7 @@ static void enrich_ignore(struct enrich *e, const struct identity *identity,
  * Trust the server's memory once a process title agrees with it, and stop trying after DOUBTS_MAX
  * titles that do not. Return whether there was a title; that of a walsender has no database.
  */
-static bool enrich_trust(struct target *target, uint32_t tid, const struct identity *memory)
+static bool enrich_trust(struct target_trust *trust, uint32_t tid, const struct identity *memory)
 {
 	char title[512], expected[256];
 	ssize_t len = process_title(tid, title, sizeof(title) - 1);
@@ -95,12 +95,25 @@ static bool enrich_trust(struct target *target, uint32_t tid, const struct ident
 	fmt_text(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
 		 memory->client);
 	if (*memory->user && strstr(title, expected))
-		target->trust = TRUST_MEMORY;
+		trust->verdict = TRUST_MEMORY;
 	else if (strstr(title, "walsender ") || strstr(title, "wal sender process "))
 		return false;
-	else if (++target->doubts == DOUBTS_MAX)
-		target->trust = TRUST_TITLE;
+	else if (++trust->doubts == DOUBTS_MAX)
+		trust->verdict = TRUST_TITLE;
 	return true;
+}
+
+/* Return the trust in @target as run by @uid. */
+static struct target_trust *enrich_trust_of(struct target *target, uint32_t uid)
+{
+	struct target_trust *trust;
+
+	for (unsigned int i = 0; i < target->ntrusts && i < TARGET_TRUSTS; i++)
+		if (target->trust[i].uid == uid)
+			return &target->trust[i];
+	trust = &target->trust[target->ntrusts++ % TARGET_TRUSTS];
+	*trust = (struct target_trust){ .uid = uid };
+	return trust;
 }
 
 /*
@@ -140,26 +153,29 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 {
 	struct target *target = enrich_target(e, event->session.target_id);
 	struct identity memory = { .user = "" };
-	const struct owners *owners = e->config.runtime->owners;
+	struct target_trust unknown = { .verdict = TRUST_UNKNOWN }, *trust = &unknown;
 	uint32_t tid = event->session.tid, uid;
-	bool titled = true;
+	bool titled = true, has_uid;
 
 	fmt_text(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
 	fmt_text(memory.database, sizeof(memory.database), "%.*s",
 		 (int)sizeof(event->database) - 1, event->database);
 	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
+	has_uid = owners_uid(e->config.runtime->owners, event->session.head.owner, &uid);
+	if (has_uid)
+		trust = enrich_trust_of(target, uid);
 	if (!target->engine->identify)
-		target->trust = TRUST_MEMORY;
-	if (target->trust == TRUST_UNKNOWN)
-		titled = enrich_trust(target, tid, &memory);
+		trust->verdict = TRUST_MEMORY;
+	if (trust->verdict == TRUST_UNKNOWN)
+		titled = enrich_trust(trust, tid, &memory);
 	identity_forget(&e->identities, tid);
-	if (target->trust == TRUST_MEMORY || (!titled && identity_plausible(event)))
+	if (trust->verdict == TRUST_MEMORY || (!titled && identity_plausible(event)))
 		identity_set(&e->identities, tid, &memory);
 	if (target->engine->identify)
 		enrich_ignore(e, identity_of(&e->identities, target->engine, tid),
 			      &event->session);
-	if (e->config.spans && owners_uid(owners, event->session.head.owner, &uid))
+	if (e->config.spans && has_uid)
 		enrich_find_server(e, target, event->session.pid, tid, uid);
 }
 

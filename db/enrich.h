@@ -19,7 +19,7 @@
 /* All of it is borrowed. */
 struct enrich_config {
 	const struct runtime *runtime;
-	struct discover *discover;	/* the targets of events; their ->trust is updated */
+	struct discover *discover;	/* the targets of events; their trust is updated */
 	const struct sessions *sessions;
 	uint32_t text_bytes;		/* of a statement, at most */
 	bool identify;			/* resolve user, database, client and container */

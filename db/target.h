@@ -36,6 +36,18 @@ struct target_file {
 	bool no_semaphores;		/* use no probe that has a semaphore */
 };
 
+/*
+ * User and database are read from struct members whose offsets vary between releases; they are
+ * trusted only after they match a process title. A process of another user can falsify both.
+ */
+struct target_trust {
+	uint32_t uid;
+	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } verdict;
+	unsigned int doubts;		/* titles that contradicted the members */
+};
+
+#define TARGET_TRUSTS	8
+
 struct target {
 	const struct engine *engine;
 	struct process_file file;
@@ -51,12 +63,8 @@ struct target {
 	uint64_t version_vaddr;		/* of the variable with the version, as linked; 0: none */
 	struct backend_places places;
 	char version[TARGET_VERSION];	/* of the file, foreign bytes; "" if unknown */
-	/*
-	 * User and database are read from struct members whose offsets vary between releases; they
-	 * are trusted only after they match a process title.
-	 */
-	enum { TRUST_UNKNOWN, TRUST_MEMORY, TRUST_TITLE } trust;
-	unsigned int doubts;		/* titles that contradicted them */
+	struct target_trust trust[TARGET_TRUSTS];	/* of the last users */
+	unsigned int ntrusts;		/* users so far */
 	char path[256];
 };
 

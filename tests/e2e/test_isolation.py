@@ -10,6 +10,7 @@ import wire
 from backends import Backends
 from backends import build as build_backends
 from cluster import wait_for
+from commanded import as_user, reveal
 from intruder import Intruder
 
 SESSIONS = 70000	# more than the table has
@@ -121,6 +122,21 @@ def test_flooded_buffer_is_of_its_user(tool, program, server):
         assert lost_by(traced, intruder.UID).get("ring_full"), "the buffer was not filled"
         assert not lost_by(traced, 0), traced.said()
         assert len(of(traced, victim)) == expected, traced.said()
+
+
+def test_titles_of_another_user(tool, server):
+    """Process titles of a user do not decide whether the memory of another user's server is trusted."""
+    reveal(server)
+    title = "postgres: two words db [local] idle"	# which could be another user and database as well
+    with Backends(title, executable=server) as victim, Backends(server, **as_user()) as other:
+        traced = tool("slow", "-m", "0", "--json", "-p", f"{victim.pid},{other.pid}")
+        other.do("threads 3 select 1")
+        traced.wait_for(lambda tool: len(tool.statements) == 3, what="the other user's statements")
+        victim.do("client 0 two words")
+        victim.do("threads 1 select 2")
+        traced.wait_for(lambda tool: len(tool.statements) == 4, what="the statement")
+        traced.stop()
+    assert [(one.get("user"), one.get("database")) for one in of(traced, victim)] == [("two words", "db")], traced.said()
 
 
 def test_durations_do_not_wrap(tool, program):
