@@ -112,7 +112,7 @@ static __attribute__((noinline)) struct event_breakdown *breakdown_create(__u32 
 
 	if (!zeros || !owner_may_add_thread(number) ||
 	    bpf_map_update_elem(threads, &tid, zeros, BPF_NOEXIST)) {
-		lost_of(number, LOST_TABLE_FULL);
+		lost_at(VALUE(target_id), number, LOST_TABLE_FULL);
 		return 0;
 	}
 	owner_entries(number, OWNER_THREADS, 1);

@@ -212,9 +212,9 @@ enum { OWNER_NONE, OWNER_ONE, OWNER_SEVERAL };
 
 /*
  * The tables that a process can fill: map "sessions" or "waits"; "histogram", "sums" or
- * "probe_hits"; "threads".
+ * "probe_hits"; "threads"; "losses".
  */
-enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_THREADS, OWNER_TABLES };
+enum { OWNER_SESSIONS, OWNER_GROUPS, OWNER_THREADS, OWNER_LOSSES, OWNER_TABLES };
 
 struct owner {
 	__u64 sent;		/* bytes in all, by OWNER_CHARGE() */
@@ -222,6 +222,21 @@ struct owner {
 	__u64 lost[COUNTERS];
 	__u32 uid;		/* the first user */
 	__u32 known;		/* OWNER_NONE, OWNER_ONE, OWNER_SEVERAL users */
+};
+
+/*
+ * Map "losses": of the processes of a user that run a file. When a user has LOSSES_SHARE elements,
+ * further losses are counted by user only.
+ */
+#define LOSSES_MAX	1024
+#define LOSSES_SHARE	(LOSSES_MAX / 4 * 3)
+
+struct loss_key {
+	__u32 uid, target_id;
+};
+
+struct losses {
+	__u64 lost[COUNTERS];
 };
 
 /* Map "grants": what user space has taken, to be subtracted from the element of map "owners". */

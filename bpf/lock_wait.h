@@ -9,8 +9,6 @@
 ARGUMENT(kind);
 ARGUMENT(mode);
 
-CONSTANT(target_id);
-
 MAP(waits);		/* hash: u64 thread, see wait_key() → struct event_lock */
 MAP(rows);		/* LRU hash: u64 thread → struct lock_row */
 
@@ -51,7 +49,7 @@ static __attribute__((noinline)) void wait_keep(__u64 key, struct event_lock *wa
 	wait->counted = before ? before->counted : number + 1;
 	if ((!before && !owner_may_add_session(number)) ||
 	    bpf_map_update_elem(waits, &key, wait, BPF_ANY))
-		lost_of(number, LOST_TABLE_FULL);
+		lost_at(wait->target_id, number, LOST_TABLE_FULL);
 	else if (!before)
 		owner_entries(number, OWNER_SESSIONS, 1);
 }

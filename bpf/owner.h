@@ -110,6 +110,14 @@ INLINE int owner_may_add_thread(__u32 number)
 	       (__s64)READ_ONCE(owner->entries[OWNER_THREADS]) < (__s64)VALUE(thread_share);
 }
 
+/* Return whether owner @number may have another element of map "losses". */
+INLINE int owner_may_add_losses(__u32 number)
+{
+	struct owner *owner = owner_get(number);
+
+	return owner && READ_ONCE(owner->entries[OWNER_LOSSES]) < LOSSES_SHARE;
+}
+
 /* Add @n to the entries of owner @number in @table. */
 INLINE void owner_entries(__u32 number, __u32 table, __s64 n)
 {

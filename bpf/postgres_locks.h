@@ -110,7 +110,7 @@ INLINE void lwlock_add(void *ctx, struct event_lock *wait)
 	if (!sum) {
 		if (!owner_may_add_group(wait->head.owner) ||
 		    bpf_map_update_elem(sums, &key, &first, BPF_NOEXIST))
-			lost_of(wait->head.owner, LOST_TABLE_FULL);
+			lost_at(wait->target_id, wait->head.owner, LOST_TABLE_FULL);
 		else
 			owner_entries(wait->head.owner, OWNER_GROUPS, 1);
 		/* Sent once, so that user space resolves the tranche's name. */

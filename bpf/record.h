@@ -9,11 +9,13 @@
 
 CONSTANT(pid_ns_dev);	/* PID namespace of the tool; 0: the initial one */
 CONSTANT(pid_ns_ino);
+CONSTANT(target_id);	/* the file of a probe; tracepoints have none */
 CONSTANT(perf_buffers);	/* a perf buffer per CPU, as there is no ring buffer (457f44363a88, 5.8) */
 
 MAP(counters);		/* per-CPU array: enum counter → u64 */
 MAP(ring);		/* the ring buffer, or a perf event array */
 MAP(wakers);		/* perf event array: events on the same buffers that wake the consumer */
+MAP(losses);		/* hash: struct loss_key → struct losses */
 MAP(control);		/* array of one: struct control */
 
 INLINE void count(__u32 which)
@@ -38,6 +40,28 @@ static __attribute__((noinline)) void lost_of(__u32 number, __u32 which)
 INLINE void lost(__u32 which)
 {
 	lost_of(owner_current(), which);
+}
+
+/* Count a loss of the current process, which runs file @target and has owner @number. */
+static __attribute__((noinline)) void lost_at(__u32 target, __u32 number, __u32 which)
+{
+	struct loss_key key = { (__u32)bpf_get_current_uid_gid(), target };
+	struct losses *of_server = bpf_map_lookup_elem(losses, &key), none = {};
+
+	lost_of(number, which);
+	if (!of_server && owner_may_add_losses(number)) {
+		if (!bpf_map_update_elem(losses, &key, &none, BPF_NOEXIST))
+			owner_entries(number, OWNER_LOSSES, 1);
+		of_server = bpf_map_lookup_elem(losses, &key);
+	}
+	if (of_server && which < COUNTERS)
+		ATOMIC_ADD(&of_server->lost[which], 1);
+}
+
+/* The same, of the current process's owner. */
+INLINE void lost_in(__u32 target, __u32 which)
+{
+	lost_at(target, owner_current(), which);
 }
 
 /*
@@ -109,10 +133,13 @@ INLINE struct event_head event_head(__u32 type)
 	return (struct event_head){ .type = (__u16)type, .owner = (__u16)owner_current() };
 }
 
+/* Send a record that begins as struct event_session does. */
 INLINE void send(void *ctx, void *record, __u64 size)
 {
+	const struct event_session *event = record;
+
 	if (output(ctx, record, size))
-		lost_of(((const struct event_head *)record)->owner, LOST_RING_FULL);
+		lost_at(event->target_id, event->head.owner, LOST_RING_FULL);
 	else
 		wake(ctx);
 }

@@ -31,7 +31,6 @@ ARGUMENT(user_pair);
 ARGUMENT(host_pair);
 ARGUMENT(address_pair);
 
-CONSTANT(target_id);
 CONSTANT(engine_number);
 CONSTANT(text_bytes);	/* bytes of a text that are sent */
 CONSTANT(text_size);	/* text_bytes + 2: for a NUL, and to detect a longer text */
@@ -99,7 +98,7 @@ static __attribute__((noinline)) void send_identity_copied(void *ctx, __u64 id)
 
 	identity_read(ctx, id, &event);
 	if (output(ctx, &event, sizeof(event)))
-		lost(LOST_WHO);
+		lost_in(VALUE(target_id), LOST_WHO);
 	else
 		wake(ctx);
 }
@@ -114,7 +113,7 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 	}
 	event = output_reserve(event_head(EVENT_SESSION), sizeof(*event));
 	if (!event) {
-		lost(LOST_WHO);
+		lost_in(VALUE(target_id), LOST_WHO);
 		return;
 	}
 	identity_read(ctx, id, event);
@@ -141,7 +140,7 @@ INLINE struct session *session_allocate(__u64 key, __u32 number)
 		return session;
 	session = owner_may_add_session(number) ? session_add_overflow(key) : 0;
 	if (!session) {
-		lost_of(number, LOST_TABLE_FULL);
+		lost_at(VALUE(target_id), number, LOST_TABLE_FULL);
 		return 0;
 	}
 	session->counted = number + 1;
@@ -208,12 +207,12 @@ static __attribute__((noinline)) int session_replace(const struct session *sessi
 						     __u64 id)
 {
 	if (key & SESSION_OBJECT && session->tgid != (__u32)(id >> 32)) {
-		lost(LOST_TABLE_FULL);
+		lost_in(VALUE(target_id), LOST_TABLE_FULL);
 		return 0;
 	}
 	/* The process has executed another file, or has probes in several, or the TID is reused. */
 	if (session->s.flags & SESSION_OPEN)
-		lost(LOST_START_WITHOUT_END);
+		lost_in(VALUE(target_id), LOST_START_WITHOUT_END);
 	session_drop(key);
 	return 1;
 }
@@ -309,7 +308,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 		return;
 	/* Closed in another thread meanwhile, it may be another process's: see bpf/slot.h. */
 	if (session->tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
-		lost(LOST_START_WITHOUT_END);
+		lost_in(s->target_id, LOST_START_WITHOUT_END);
 		return;
 	}
 	if (VALUE(stat_unit_ns)) {
@@ -418,7 +417,7 @@ static __attribute__((noinline)) void session_join(struct session *session)
 	if (owner && !READ_ONCE(owner->lost[LOST_TABLE_FULL]))
 		count(COUNT_BOUNDARY);
 	else
-		lost(LOST_END_WITHOUT_START);
+		lost_in(session->s.target_id, LOST_END_WITHOUT_START);
 }
 
 INLINE void session_joined(struct session *session)
@@ -434,7 +433,7 @@ static __attribute__((noinline)) void statement_missed(const struct event_statem
 	const struct control *ctl = bpf_map_lookup_elem(control, &zero);
 
 	if (!ctl || !READ_ONCE(ctl->detach_ns))
-		lost(LOST_START_WITHOUT_END);
+		lost_in(s->target_id, LOST_START_WITHOUT_END);
 	else if (s->start_ns < ctl->detach_ns)
 		count(COUNT_BOUNDARY);
 }

@@ -69,7 +69,7 @@ static __attribute__((noinline)) void stat_count(struct session *session, __u64 
 	if (n)
 		__sync_fetch_and_add(n, 1);
 	else
-		lost_of(owner, LOST_TABLE_FULL);
+		lost_at(session->s.target_id, owner, LOST_TABLE_FULL);
 }
 
 #endif

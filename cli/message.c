@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "db/target.h"
 #include "host/privileges.h"
 
 /* The wording of each kind of error. */
@@ -512,9 +513,25 @@ static void message_users(struct output *err, const struct owners_report *users)
 {
 	for (size_t i = 0; i < users->n; i++)
 		output_printf(err, "%s%u%s: %llu", i ? ", " : "dbslower: lost by user ID: ",
-			      users->user[i].uid, users->user[i].several ? " and others" : "",
-			      (unsigned long long)owner_losses_sum(&users->user[i]));
+			      users->row[i].uid, users->row[i].several ? " and others" : "",
+			      (unsigned long long)owner_losses_sum(&users->row[i]));
 	if (users->n)
+		output_char(err, '\n');
+}
+
+static void message_servers(struct output *err, const struct summary *summary)
+{
+	const struct owners_report *servers = &summary->servers;
+
+	for (size_t i = 0; i < servers->n; i++) {
+		const char *path = summary->targets[servers->row[i].target_id].path;
+
+		output_string(err, i ? ", " : "dbslower: lost by server: ");
+		escape_terminal(err, path, strlen(path), false);
+		output_printf(err, " of user ID %u: %llu", servers->row[i].uid,
+			      (unsigned long long)owner_losses_sum(&servers->row[i]));
+	}
+	if (servers->n)
 		output_char(err, '\n');
 }
 
@@ -527,6 +544,7 @@ void message_summary(struct output *err, const char *noun, const struct summary 
 		      (unsigned long long)summary->printed, what ? what : "", what ? " " : "");
 	message_losses(err, summary);
 	message_users(err, &summary->users);
+	message_servers(err, summary);
 }
 
 int message_no_memory(void)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/json.h"
+#include "db/target.h"
 
 /* The names of losses in JSON. */
 static const char *const summary_names[COUNTERS] = {
@@ -19,15 +20,31 @@ static void summary_loss(struct output *out, const char *key, uint64_t count, bo
 	output_printf(out, "%s\"%s\":%llu", first ? "" : ",", key, (unsigned long long)count);
 }
 
-static void summary_user(struct output *out, const struct owner_losses *user)
+/* Append the losses of each user as the member @key or, with @targets, of each server. */
+static void summary_rows(struct output *out, const char *key, const struct owners_report *report,
+			 const struct target *targets)
 {
-	json_number(out, "{\"uid\":", user->uid);
-	if (user->several)
-		output_string(out, ",\"several\":true");
-	for (int i = 0; i < COUNTERS; i++)
-		if (summary_names[i] && user->lost[i])
-			summary_loss(out, summary_names[i], user->lost[i], false);
-	output_char(out, '}');
+	for (size_t i = 0; i < report->n; i++) {
+		const struct owner_losses *row = &report->row[i];
+
+		output_string(out, i ? ",{" : key);
+		if (targets) {
+			const struct target *target = &targets[row->target_id];
+
+			json_string(out, "\"engine\":\"", target->engine->name);
+			json_string(out, ",\"file\":\"", target->path);
+			output_char(out, ',');
+		}
+		json_number(out, "\"uid\":", row->uid);
+		if (row->several)
+			output_string(out, ",\"several\":true");
+		for (int j = 0; j < COUNTERS; j++)
+			if (summary_names[j] && row->lost[j])
+				summary_loss(out, summary_names[j], row->lost[j], false);
+		output_char(out, '}');
+	}
+	if (report->n)
+		output_char(out, ']');
 }
 
 /* The members of "lost", in order. */
@@ -64,10 +81,7 @@ void summary_json(struct output *out, const char *noun, unsigned int groups,
 	output_char(out, '}');
 	if (groups & SUMMARY_SESSIONS)
 		json_number(out, ",\"boundary\":", summary->boundary);
-	output_string(out, summary->users.n ? ",\"lost_by_user\":[" : "");
-	for (size_t i = 0; i < summary->users.n; i++) {
-		output_string(out, i ? "," : "");
-		summary_user(out, &summary->users.user[i]);
-	}
-	output_string(out, summary->users.n ? "]}\n" : "}\n");
+	summary_rows(out, ",\"lost_by_user\":[{", &summary->users, NULL);
+	summary_rows(out, ",\"lost_by_server\":[{", &summary->servers, summary->targets);
+	output_string(out, "}\n");
 }

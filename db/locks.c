@@ -533,6 +533,8 @@ void locks_summary(const struct locks *l, struct summary *summary)
 		.table_full = runtime_counter(&l->rt, LOST_TABLE_FULL),
 	};
 	owners_report(l->rt.owners, &summary->users);
+	owners_report_files(l->rt.owners, l->discover.ntargets, &summary->servers);
+	summary->targets = l->discover.targets;
 }
 
 void locks_close(struct locks *l)

@@ -61,6 +61,8 @@ struct summary {
 	uint64_t boundary;	/* statements that ran when tracing began or ended: not a loss */
 	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */
+	struct owners_report servers;	/* by this and by its file; not of the command trace */
+	const struct target *targets;	/* the files by ID, borrowed; NULL: ->servers is empty */
 };
 
 #endif

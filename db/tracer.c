@@ -585,6 +585,8 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.boundary = boundary,
 	};
 	owners_report(rt->owners, &summary->users);
+	owners_report_files(rt->owners, t->discover.ntargets, &summary->servers);
+	summary->targets = t->discover.targets;
 }
 
 void tracer_close(struct tracer *t)

@@ -60,20 +60,29 @@ uint64_t owner_losses_sum(const struct owner_losses *losses)
 	return sum;
 }
 
-/* Insert @one, which displaces the smallest if there is no room. */
+/*
+ * Insert @one. If there is no room for it, or if its user has OWNERS_FILES rows, it replaces the
+ * last one, or the last one of this user, unless that is not smaller.
+ */
 static void report_insert(struct owners_report *report, const struct owner_losses *one)
 {
-	size_t at = report->n;
+	size_t at = 0, last = report->n, same = 0;
 
-	while (at && owner_losses_sum(&report->user[at - 1]) < owner_losses_sum(one))
-		at--;
-	if (at == OWNERS_REPORTED)
-		return;
-	if (report->n < OWNERS_REPORTED)
+	for (size_t i = 0; i < report->n; i++) {
+		at += owner_losses_sum(&report->row[i]) >= owner_losses_sum(one);
+		same += report->row[i].uid == one->uid;
+	}
+	if (same == OWNERS_FILES)
+		while (report->row[--last].uid != one->uid)
+			continue;
+	else if (report->n == OWNERS_REPORTED)
+		last--;
+	else
 		report->n++;
-	memmove(&report->user[at + 1], &report->user[at],
-		(report->n - at - 1) * sizeof(report->user[0]));
-	report->user[at] = *one;
+	if (at > last)
+		return;
+	memmove(&report->row[at + 1], &report->row[at], (last - at) * sizeof(report->row[0]));
+	report->row[at] = *one;
 }
 
 void owners_report(const struct owners *o, struct owners_report *report)
@@ -92,5 +101,27 @@ void owners_report(const struct owners *o, struct owners_report *report)
 			one.lost[i] = owner.lost[i] + o->lost[number][i];
 		if (owner_losses_sum(&one))
 			report_insert(report, &one);
+	}
+}
+
+void owners_report_files(const struct owners *o, size_t ntargets, struct owners_report *report)
+{
+	struct loss_key keys[2];
+	struct losses losses;
+
+	report->n = 0;
+	/* Elements are never deleted, so the order of keys is stable. */
+	for (size_t n = 0; n < LOSSES_MAX; n++) {
+		struct owner_losses one;
+
+		if (sys_map_next(o->losses, n ? &keys[0] : NULL, &keys[1]) ||
+		    sys_map_lookup(o->losses, &keys[1], &losses))
+			break;
+		keys[0] = keys[1];
+		if (keys[1].target_id >= ntargets)
+			continue;
+		one = (struct owner_losses){ .uid = keys[1].uid, .target_id = keys[1].target_id };
+		memcpy(one.lost, losses.lost, sizeof(one.lost));
+		report_insert(report, &one);
 	}
 }

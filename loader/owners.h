@@ -14,7 +14,8 @@
 
 /* All zero has no maps. */
 struct owners {
-	int map, grants;		/* maps "owners" and "grants", borrowed */
+	int map, grants;		/* maps "owners" and "grants", borrowed .. */
+	int losses;			/* .. and "losses", -1 if programs do not use it */
 	uint64_t lag_max;		/* bytes received that map "grants" may lack */
 	struct grant grant[OWNERS];
 	uint64_t granted[OWNERS];	/* ->received in map "grants" */
@@ -24,18 +25,20 @@ struct owners {
 	uint64_t lost_sum[COUNTERS];		/* .. and of all owners */
 };
 
-/* Losses of the processes of one user. */
+/* Losses of the processes of one user, or of those that run one file. */
 struct owner_losses {
 	uint32_t uid;			/* as in the initial user namespace */
+	uint32_t target_id;		/* the file */
 	bool several;			/* other users share the element of this one */
 	uint64_t lost[COUNTERS];	/* by enum counter */
 };
 
-#define OWNERS_REPORTED	8
+#define OWNERS_REPORTED	16
+#define OWNERS_FILES	4		/* of one user in a report */
 
 struct owners_report {
 	size_t n;
-	struct owner_losses user[OWNERS_REPORTED];
+	struct owner_losses row[OWNERS_REPORTED];
 };
 
 /* Count a record of @size bytes of owner @number as received. */
@@ -56,7 +59,11 @@ bool owners_uid(const struct owners *owners, uint16_t number, uint32_t *uid);
 /* Fill @report with the users that have losses, those with the largest sums first. */
 void owners_report(const struct owners *owners, struct owners_report *report);
 
-/* Return the sum of the losses of one user. */
+/* The same for users and files with an ID below @ntargets. */
+void owners_report_files(const struct owners *owners, size_t ntargets,
+			 struct owners_report *report);
+
+/* Return the sum of the losses in a row. */
 uint64_t owner_losses_sum(const struct owner_losses *losses);
 
 #endif

@@ -181,13 +181,17 @@ static int runtime_owners(struct runtime *rt, struct error *error)
 	static const struct map_def maps[] = {
 		{ "owners", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct owner), OWNERS, 0 },
 		{ "grants", BPF_MAP_TYPE_ARRAY, 4, sizeof(struct grant), OWNERS, 0 },
+		{ "losses", BPF_MAP_TYPE_HASH, sizeof(struct loss_key), sizeof(struct losses),
+		  LOSSES_MAX, RUNTIME_ALLOC },
 	};
+	size_t n = sizeof(maps) / sizeof(maps[0]) - !runtime_refers(rt, "losses");
 	int err;
 
 	rt->owners = calloc(1, sizeof(*rt->owners));
 	if (!rt->owners)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	err = runtime_maps(rt, maps, sizeof(maps) / sizeof(maps[0]), error);
+	err = runtime_maps(rt, maps, n, error);
+	rt->owners->losses = runtime_map(rt, "losses");
 	rt->owners->map = runtime_map(rt, "owners");
 	rt->owners->grants = runtime_map(rt, "grants");
 	return err;

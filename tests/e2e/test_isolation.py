@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """What an unprivileged user's process can do to what is reported about another process: nothing."""
 
+import os
+import shutil
+import signal
 import threading
 
 import pytest
@@ -137,6 +140,27 @@ def test_titles_of_another_user(tool, server):
         traced.wait_for(lambda tool: len(tool.statements) == 4, what="the statement")
         traced.stop()
     assert [(one.get("user"), one.get("database")) for one in of(traced, victim)] == [("two words", "db")], traced.said()
+
+
+def test_losses_of_a_server(tool, program, tmp_path):
+    """Losses are of one file and user: not of another file of that user, nor of another user's processes of that file."""
+    copy = shutil.copy(program, tmp_path / "mysqld")
+    reveal(str(copy))
+    with Intruder(program) as loser, Intruder(copy) as same_user, Intruder(program, uid=intruder.UID + 1) as same_file:
+        traced = tool("slow", "-m", "0", "--json", "-p", f"{loser.pid},{same_user.pid},{same_file.pid}")
+        for one in same_user, same_file:
+            one.do("command 1 5")
+        traced.wait_for(lambda tool: len(of(tool, same_user)) == len(of(tool, same_file)) == 5, what="the statements")
+        loser.do("text 4000")
+        os.kill(traced.pid, signal.SIGSTOP)
+        loser.do("flood 300")
+        os.kill(traced.pid, signal.SIGCONT)
+        traced.stop()
+    lost = lost_by(traced, intruder.UID)
+    assert lost["ring_full"] == traced.summary["lost"]["ring_full"] > 0
+    assert traced.summary["lost_by_server"] == [{"engine": "mysql", "file": program, **lost}]
+    events = lost["ring_full"] + lost["who_unknown"]
+    assert f"dbslower: lost by server: {program} of user ID {intruder.UID}: {events}\n" in traced.stderr
 
 
 def test_durations_do_not_wrap(tool, program):

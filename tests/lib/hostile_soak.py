@@ -4,7 +4,7 @@
 The attackers have no privileges. One passes session objects that are meant to be the sessions of the servers,
 one fills the tables and the buffer, one executes programs that are named as servers, with files that are made to
 stall whoever reads them. A fourth one waits for locks, with memory that is made to stall locks. The judge is the servers' own logs: each statement in them is shown as it was, or counted
-as lost for that server's user; and nothing else is shown of the servers.
+as lost for that server; and nothing else is shown of the servers.
 """
 
 import argparse
@@ -37,13 +37,15 @@ PACE_S = 0.004		# between two statements of a client
 LATE_MS = 10000.0	# no duration may exceed the log's by more: beyond that it is not the CPU's scheduling
 SHOWN = 5		# examples of a complaint
 FLOOD = "xxxxxxxx"	# texts of the flood, which only the programs and the buffer see
+ABSENT = ("user None, ", "database None, ", "client None, ")	# the record of a client was lost
 KINDS = ("ring_full", "table_full", "start_without_end", "end_without_start", "text_unreadable", "who_unknown")
 
 
-def lost_of(summary, uid):
-    """Return how many events are counted as lost for the processes of user @uid, and how many in all."""
-    users = [one for one in summary.get("lost_by_user", []) if one["uid"] == uid or one.get("several")]
-    return sum(one.get(kind, 0) for one in users for kind in KINDS), sum(summary["lost"].get(kind, 0) for kind in KINDS)
+def lost_of(summary, pid):
+    """Return how many events are counted as lost for the server with main process @pid, and how many in all."""
+    server = os.stat(f"/proc/{pid}").st_uid, os.readlink(f"/proc/{pid}/exe")
+    servers = [one for one in summary.get("lost_by_server", []) if (one["uid"], one["file"]) == server]
+    return sum(one.get(kind, 0) for one in servers for kind in KINDS), sum(summary["lost"].get(kind, 0) for kind in KINDS)
 
 
 class Worker(threading.Thread):
@@ -308,7 +310,7 @@ def judge_locks(cluster, offset, client, objects):
         f.seek(offset)
         logged = [int(pid) for pid in re.findall(rb"process (\d+) still waiting for ", f.read())]
     waits = [one for one in objects if one["type"] == "lock_wait" and one["pid"] in logged and one.get("lock") == "advisory"]
-    lost, _ = lost_of(objects[-1], os.stat(cluster.data).st_uid)
+    lost, _ = lost_of(objects[-1], cluster.pid)
     named = [held.get("pid") for one in waits for held in one.get("holders", [])]
     print(f"  locks: {len(logged)} waits in PostgreSQL's log, {len(waits)} shown, {lost} events counted as lost, {len(named)} "
           f"holders; {len(objects)} lines", flush=True)
@@ -320,16 +322,18 @@ def judge_locks(cluster, offset, client, objects):
         yield f"locks: holders {set(named) - client.holders} are none"
 
 
-def judge(name, uid, complaints, logged, summary):
+def judge(name, pid, complaints, logged, summary):
     """Complaints about one server, from those of its oracle."""
     missing = [one for one in complaints if one.startswith("not seen: ")]
-    wrong = [one for one in complaints if not one.startswith("not seen: ") and not isinstance(one, oracle.Off)]
-    lost, lost_in_all = lost_of(summary, uid)
-    print(f"  {name}: {logged} statements in its log, {len(missing)} not shown, {lost} events counted as lost for its "
-          f"user {uid}, {lost_in_all} for all users; {len(wrong)} shown wrongly", flush=True)
-    if len(missing) > lost:
-        yield f"{name}: {len(missing)} of {logged} statements were hidden, and {lost} counted as lost for its user {uid}: " \
-              + "; ".join(missing[:SHOWN])
+    unknown = [one for one in complaints if one.startswith(ABSENT)]
+    wrong = [one for one in complaints if not one.startswith(("not seen: ", *ABSENT)) and not isinstance(one, oracle.Off)]
+    lost, lost_in_all = lost_of(summary, pid)
+    print(f"  {name}: {logged} statements in its log, {len(missing)} not shown, {len(unknown)} clients unknown, "
+          f"{lost} events counted as lost for it, {lost_in_all} in all; {len(wrong)} shown wrongly", flush=True)
+    # The record of a client has all three.
+    if len(missing) + sum(one.startswith("user ") for one in unknown) > lost:
+        yield f"{name}: {len(missing)} of {logged} statements were hidden, and {lost} counted as lost for it: " \
+              + "; ".join((missing + unknown)[:SHOWN])
     if wrong:
         yield f"{name}: {len(wrong)} shown wrongly: " + "; ".join(wrong[:SHOWN])
 
@@ -346,16 +350,14 @@ def judge_postgres(cluster, offset, objects):
         logged = oracle.expected(f.read())
     pids = {one.pid for one in logged}
     got = [one for one in objects if one["type"] == "statement" and one["pid"] in pids]
-    uid = os.stat(cluster.data).st_uid
-    yield from judge("PostgreSQL", uid, oracle.compare(logged, got), len(logged), objects[-1])
+    yield from judge("PostgreSQL", cluster.pid, oracle.compare(logged, got), len(logged), objects[-1])
     yield from late("PostgreSQL", got)
 
 
 def judge_maria(maria, offset, objects):
     logged = mariadb_oracle.records(maria.read_log(offset))
     got = [one for one in objects if one["type"] == "statement" and one["pid"] == maria.pid]
-    uid = os.stat(maria.data).st_uid
-    yield from judge("MariaDB", uid, mariadb_oracle.compare(logged, got), len(logged), objects[-1])
+    yield from judge("MariaDB", maria.pid, mariadb_oracle.compare(logged, got), len(logged), objects[-1])
     yield from late("MariaDB", got)
 
 
