@@ -27,6 +27,9 @@ static bool pattern_matches(const char *pattern, const unsigned char *code, size
 			*at = n;
 			n += 4;
 			pattern += 8;
+		} else if (!strncmp(pattern, "??", 2)) {
+			n++;
+			pattern += 2;
 		} else {
 			int high = hex_digit(pattern[0]);
 			int low = high < 0 ? -1 : hex_digit(pattern[1]);

@@ -2,7 +2,7 @@
 /*
  * Patterns of machine code that contain an offset to extract, for example
  * "48 8b 87 @@@@@@@@": bytes in lower-case hexadecimal, "@@@@@@@@" for the
- * four bytes of a little-endian offset. Blanks are ignored.
+ * four bytes of a little-endian offset, "??" for any byte. Blanks are ignored.
  */
 #ifndef USDT_BYTE_PATTERN_H
 #define USDT_BYTE_PATTERN_H
