@@ -134,7 +134,7 @@ INLINE struct event_head event_head(__u32 type)
 }
 
 /* Send a record that begins as struct event_session does. */
-INLINE void send(void *ctx, void *record, __u64 size)
+static __attribute__((noinline, unused)) void send(void *ctx, void *record, __u64 size)
 {
 	const struct event_session *event = record;
 
