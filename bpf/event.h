@@ -17,6 +17,7 @@ enum event_type {
 	EVENT_HIT = 5,		/* struct event_probe_hit, then its strings */
 	EVENT_BREAKDOWN = 6,	/* struct event_breakdown, before its statement */
 	EVENT_WAIT = 7,		/* struct event_wait, before its statement */
+	EVENT_TRANSACTION = 8,	/* struct event_transaction, then a text: it has ended */
 };
 
 /* event_statement.flags: about the statement */
@@ -139,6 +140,36 @@ struct event_session {
 struct event_identity {
 	struct event_session session;
 	char user[64], database[64], host[64], port[8];
+};
+
+/* event_transaction.flags */
+#define TRANSACTION_OPEN	0x01
+#define TRANSACTION_UNDATED	0x02	/* its begin is unknown: ->s.start_ns is its first hit */
+#define TRANSACTION_PARTIAL	0x04	/* earlier statements were not seen */
+#define TRANSACTION_FAILED	0x08	/* PostgreSQL: aborted, as its last statement failed */
+#define TRANSACTION_SOUND	0x10	/* PostgreSQL: a statement completed in it */
+#define TRANSACTION_ENDING	0x20	/* the running statement ends it; another one may begin */
+#define TRANSACTION_COMMITTED	0x40	/* how it ends, or has ended: one of these, or unknown */
+#define TRANSACTION_ROLLED_BACK	0x80
+#define TRANSACTION_PREPARED	0x100	/* for a two-phase commit */
+#define TRANSACTION_FAILS	0x200	/* PostgreSQL: a message failed, not the statement */
+#define TRANSACTION_OUTCOMES \
+	(TRANSACTION_COMMITTED | TRANSACTION_ROLLED_BACK | TRANSACTION_PREPARED)
+
+/*
+ * A transaction. Each session has one behind its text if they are wanted, which is also the record
+ * that is sent: ->s.text_len bytes of text of its longest statement follow.
+ */
+struct event_transaction {
+	struct event_head head;
+	__u32 target_id;
+	__u32 flags;
+	__u32 before;			/* ->flags before its last statement */
+	__u64 statements;
+	__u64 active_ns;		/* duration of its statements .. */
+	__u64 longest_ns;		/* .. and of the longest one */
+	struct event_identity who;	/* if a session is an object; else, or unknown: type 0 */
+	struct event_statement s;	/* begin, duration and IDs; and what is about the text */
 };
 
 /* The groups in which durations are counted instead of sent. */
@@ -512,6 +543,7 @@ struct wanted_server {
 _Static_assert(sizeof(struct event_statement) == 88, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
+_Static_assert(sizeof(struct event_transaction) == 352, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

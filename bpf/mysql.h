@@ -3,10 +3,11 @@
 #ifndef BPF_MYSQL_H
 #define BPF_MYSQL_H
 
-#include "bpf/session.h"
+#include "bpf/transaction.h"
 
 #define COMMAND_TEXT	3	/* COM_QUERY */
 #define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
+#define IN_TRANSACTION	1	/* SERVER_STATUS_IN_TRANS, which belongs to the protocol */
 #define STATE_OK	1	/* DA_OK, in enum_diagnostics_status */
 
 ARGUMENT(text);		/* pointer to the statement's text, not terminated .. */
@@ -67,6 +68,16 @@ INLINE __u32 mysql_wait_part(__u32 type)
 	return 0;
 }
 
+/* A statement begins in @session, which has been seen before or not. */
+INLINE void mysql_transaction_begin(void *ctx, struct session *session)
+{
+	if (transaction_is_open(session_transaction(session)))
+		return;
+	transaction_begin(session, session->s.start_ns,
+			  arg_transaction(ctx) & IN_TRANSACTION ?
+			  TRANSACTION_UNDATED | TRANSACTION_PARTIAL : 0);
+}
+
 /*
  * A command of a client. Those that run statements are timed; text and outcome are read when the
  * statement ends, while the server decides whether to log it as slow.
@@ -91,9 +102,12 @@ PROGRAM(command_start)
 		return 0;
 	s->flags &= ~SESSION_OPEN;
 	command = arg_command(ctx);
-	if (VALUE(commands) >> (command & 63) & 1)
-		statement_begin(ctx, session, bpf_ktime_get_ns(), SESSION_LATE |
-				(command == COMMAND_TEXT ? SESSION_TEXT : 0));
+	if (!(VALUE(commands) >> (command & 63) & 1))
+		return 0;
+	statement_begin(ctx, session, bpf_ktime_get_ns(), SESSION_LATE |
+			(command == COMMAND_TEXT ? SESSION_TEXT : 0));
+	if (transactions_wanted())
+		mysql_transaction_begin(ctx, session);
 	return 0;
 }
 
@@ -154,6 +168,86 @@ INLINE void mysql_outcome(void *ctx, struct event_statement *s)
 }
 
 /*
+ * Return the outcome of transaction @t, which the last statement has ended; 0: unknown. It is as
+ * marked, but a failure makes a commit uncertain; or that of a statement outside of a transaction.
+ */
+INLINE __u32 mysql_transaction_outcome(void *ctx, const struct event_transaction *t)
+{
+	__u32 outcome = t->flags & TRANSACTION_OUTCOMES;
+	int failed = arg_error(ctx) || arg_state(ctx) == arg_failed_state(ctx);
+
+	if (outcome & TRANSACTION_ROLLED_BACK)
+		return outcome & TRANSACTION_COMMITTED ? 0 : TRANSACTION_ROLLED_BACK;
+	if (outcome & TRANSACTION_COMMITTED)
+		return failed ? 0 : TRANSACTION_COMMITTED;
+	if (outcome || t->statements > 1 || t->flags & TRANSACTION_PARTIAL || !VALUE(status_known))
+		return outcome;
+	return failed ? TRANSACTION_ROLLED_BACK : TRANSACTION_COMMITTED;
+}
+
+/* Return whether the text of @session's statement, which ends at @now, is to be read. */
+INLINE int mysql_wants_text(void *ctx, const struct session *session, __u64 now)
+{
+	const struct event_transaction *t;
+	__u64 ns = elapsed(session->s.start_ns, now);
+
+	if (!VALUE(transaction_at))
+		return ns >= VALUE(threshold_ns);
+	t = session_transaction((struct session *)session);
+	if (transaction_is_open(t) && ns < t->longest_ns)
+		return 0;
+	return ns >= VALUE(transaction_ns) || arg_transaction(ctx) & IN_TRANSACTION ||
+	       (transaction_is_open(t) && t->s.start_ns != session->s.start_ns);
+}
+
+/* Follow the transaction of @session, whose statement has ended at @now. */
+static __attribute__((noinline)) void mysql_transaction(void *ctx, struct session *session,
+							__u64 now, int keep)
+{
+	struct event_transaction *t = session_transaction(session);
+	int open = arg_transaction(ctx) & IN_TRANSACTION, chained;
+
+	transaction_add(session, keep);
+	chained = t->flags & TRANSACTION_ENDING;
+	/* Once while it is open, as it may remain so, and at the end. */
+	if (VALUE(want_sessions) &&
+	    (open && !chained ? !t->who.session.head.type :
+				elapsed(t->s.start_ns, now) >= VALUE(transaction_ns)))
+		identity_read(ctx, (__u64)session->s.pid << 32 | session->s.tid, &t->who);
+	if (!open || chained)
+		transaction_end(ctx, session, now, mysql_transaction_outcome(ctx, t));
+	if (open && chained)
+		transaction_begin(session, now, 0);
+}
+
+/*
+ * The server commits or rolls back the session's transaction, if it has one: it does the same
+ * before statements that commit implicitly.
+ */
+PROGRAM(command_mark)
+{
+	if (VALUE(transactions_known) && arg_transaction(ctx) & IN_TRANSACTION)
+		transaction_marked(ctx);
+	return 0;
+}
+
+/* THD::cleanup(): the client has left, or asked for a new session. */
+PROGRAM(command_cleanup)
+{
+	struct session *session = session_current(ctx);
+	struct event_transaction *t;
+
+	if (!session || !transactions_wanted())
+		return 0;
+	t = session_transaction(session);
+	if (transaction_is_open(t))
+		transaction_end(ctx, session, bpf_ktime_get_ns(),
+				t->flags & TRANSACTION_PREPARED ? TRANSACTION_PREPARED :
+								  TRANSACTION_ROLLED_BACK);
+	return 0;
+}
+
+/*
  * dispatch_command() has finished a statement, or one of "a; b". Statements that it ran in turn
  * (bodies of procedures, the statement of an EXECUTE) do not end here.
  */
@@ -162,6 +256,7 @@ PROGRAM(command_end)
 	__u64 id = id_seen(bpf_get_current_pid_tgid()), now;
 	struct session *session;
 	struct event_statement *s;
+	int wants_text;
 
 	session = session_get(ctx, SESSION_JOINED);
 	if (!session || !(session->s.flags & SESSION_OPEN))
@@ -171,7 +266,8 @@ PROGRAM(command_end)
 	if (s->flags & STATEMENT_COMPLETED && !arg_length(ctx))
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (elapsed(s->start_ns, now) >= VALUE(threshold_ns)) {
+	wants_text = mysql_wants_text(ctx, session, now);
+	if (wants_text) {
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
 		mysql_outcome(ctx, s);
@@ -179,10 +275,12 @@ PROGRAM(command_end)
 		if (!s->text_len && !(s->flags & SESSION_TEXT))
 			s->flags |= STATEMENT_NO_TEXT;
 		stat_group(ctx, session);
-		if (VALUE(want_sessions))
+		if (VALUE(want_sessions) && !VALUE(transaction_at))
 			send_identity(ctx, id);
 	}
 	statement_end(ctx, session, now);
+	if (transactions_wanted())
+		mysql_transaction(ctx, session, now, wants_text);
 	/* The next statement of the packet, if there is one, begins here. */
 	statement_begin(ctx, session, now,
 			SESSION_LATE | STATEMENT_COMPLETED | (s->flags & SESSION_TEXT));

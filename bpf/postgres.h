@@ -3,7 +3,7 @@
 #ifndef BPF_POSTGRES_H
 #define BPF_POSTGRES_H
 
-#include "bpf/session.h"
+#include "bpf/transaction.h"
 
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE */
 #define NAME_BYTES	64	/* NAMEDATALEN: of a prepared statement's name, with the NUL */
@@ -13,7 +13,6 @@
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: idle */
 ARGUMENT(caller);	/* return address of the function; 0: unknown */
-ARGUMENT(transaction);	/* 0: there is no transaction */
 ARGUMENT(destination);	/* enum CommandDest of the command's result */
 ARGUMENT(rows);		/* rows that the command processed */
 ARGUMENT(tag);		/* pointer to the command's completion tag: "SELECT 1" */
@@ -257,6 +256,78 @@ INLINE void step_next(struct session *session, const struct step *step)
 	}
 }
 
+/* Return the outcome of transaction @t, which the last statement has ended; 0: unknown. */
+INLINE __u32 postgres_outcome(const struct event_transaction *t)
+{
+	/* A text has ended several. */
+	if (t->flags & TRANSACTION_ROLLED_BACK && t->flags & TRANSACTION_COMMITTED)
+		return 0;
+	if (t->flags & TRANSACTION_ROLLED_BACK || (t->before | t->flags) & TRANSACTION_FAILED)
+		return TRANSACTION_ROLLED_BACK;
+	if (t->flags & TRANSACTION_PREPARED)
+		return TRANSACTION_PREPARED;
+	/* Statements that were not seen may have failed; COMMIT rolls back then. */
+	if (t->flags & TRANSACTION_PARTIAL && !(t->before & TRANSACTION_SOUND))
+		return 0;
+	return TRANSACTION_COMMITTED;
+}
+
+/*
+ * Add @session's statement to its transaction. After a failure, only a statement that ends the
+ * transaction, or the part that failed (ROLLBACK TO), completes.
+ */
+INLINE void postgres_transaction_add(struct session *session, int open)
+{
+	struct event_transaction *t = session_transaction(session);
+	const struct event_statement *s = &session->s;
+
+	transaction_add(session, open || t->s.start_ns != s->start_ns ||
+			s->duration_ns >= VALUE(transaction_ns));
+	t->before = t->flags;
+	if (s->flags & STATEMENT_ERROR)
+		t->flags |= TRANSACTION_FAILED;
+	else if (s->flags & STATEMENT_COMPLETED)
+		t->flags = (t->flags & ~TRANSACTION_FAILED) | TRANSACTION_SOUND;
+	if (t->flags & TRANSACTION_FAILS)
+		t->flags |= TRANSACTION_FAILED;
+	t->flags &= ~TRANSACTION_FAILS;
+}
+
+/*
+ * Follow the transaction of @session between two statements, of which the first one has ended at
+ * @end_ns; 0: there was none.
+ */
+static __attribute__((noinline)) void postgres_transaction(void *ctx, struct session *session,
+							   __u64 end_ns)
+{
+	struct event_transaction *t = session_transaction(session);
+	int open = arg_transaction(ctx) != 0, chained;
+
+	/* A statement goes on, or its portal is suspended. */
+	if (session->s.flags & (SESSION_OPEN | SESSION_REPLICATION))
+		return;
+	if (end_ns)
+		postgres_transaction_add(session, open);
+	else
+		end_ns = bpf_ktime_get_ns();
+	chained = t->flags & TRANSACTION_ENDING;
+	if (transaction_is_open(t) && (!open || chained))
+		transaction_end(ctx, session, end_ns, postgres_outcome(t));
+	if (open && !transaction_is_open(t))
+		transaction_begin(session, end_ns,
+				  chained ? 0 : TRANSACTION_UNDATED | TRANSACTION_PARTIAL);
+}
+
+/*
+ * COMMIT, ROLLBACK or PREPARE TRANSACTION ends the transaction, if it does not fail. With AND
+ * CHAIN, or in a text of several statements, another one begins.
+ */
+PROGRAM(transaction_mark)
+{
+	transaction_marked(ctx);
+	return 0;
+}
+
 /*
  * pgstat_report_activity(state, text). A text starts a statement, or is the next step (Bind,
  * Execute) of one that has not completed; after a completion it is the next statement of a
@@ -283,6 +354,8 @@ PROGRAM(activity)
 	/* One call for all: it is inlined. */
 	if (end_ns)
 		statement_end(ctx, session, end_ns);
+	if (transactions_wanted())
+		postgres_transaction(ctx, session, end_ns);
 	first = !(session->s.flags & SESSION_OPEN);
 	if (!step.text) {
 		if (first)
@@ -295,6 +368,9 @@ PROGRAM(activity)
 		step_next(session, &step);
 	if (first)
 		session->first_at = (__u64)step.text;
+	if (first && transactions_wanted() && !(session->s.flags & SESSION_REPLICATION) &&
+	    !transaction_is_open(session_transaction(session)))
+		transaction_begin(session, session->s.start_ns, 0);
 	session->caller = step.caller;
 	session->text_at = (__u64)step.text;
 	/*
@@ -379,6 +455,15 @@ INLINE __u64 postgres_sqlstate(void *ctx)
 	return state;
 }
 
+/* The transaction of @session, or NULL, is aborted by an error that is not its statement's. */
+INLINE int postgres_transaction_fails(struct session *session)
+{
+	if (session && transactions_wanted())
+		session_transaction(session)->flags |= session->s.flags & SESSION_OPEN ?
+						       TRANSACTION_FAILS : TRANSACTION_FAILED;
+	return 0;
+}
+
 /*
  * The transaction is aborted: the current statement has failed, unless it completes after all (a
  * procedure that rolls back and continues).
@@ -391,13 +476,13 @@ PROGRAM(failure)
 
 	/* While a portal is suspended, the error is that of another message. */
 	if (!session || !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_PAUSED)
-		return 0;
+		return postgres_transaction_fails(session);
 	s = &session->s;
 	state = postgres_sqlstate(ctx);
 	/* Nor is a name that is missing in a Bind or Describe the fault of what is before it. */
 	if ((s->completed_ns || s->flags & STATEMENT_PARSED) &&
 	    (state == NO_STATEMENT || state == NO_PORTAL))
-		return 0;
+		return postgres_transaction_fails(session);
 	s->flags |= STATEMENT_ERROR;
 	s->sqlstate = state;
 	return 0;

@@ -40,6 +40,7 @@ CONSTANT(identity_known);	/* the client can be read from this server's memory */
 CONSTANT(want_prepares);	/* send what statement_is_prepare() */
 CONSTANT(want_execs);	/* executions under any name */
 CONSTANT(want_rows);	/* rows are shown; reading them takes a tenth of a hit's budget */
+CONSTANT(transaction_at);	/* offset of a session's event_transaction; 0: not wanted */
 
 MAP(scratch);		/* array of one: TEXT_SCAN_BYTES, written only */
 MAP(comms);		/* hash: struct exec_name → enum exec_value, a byte */
@@ -148,6 +149,12 @@ INLINE struct session *session_allocate(__u64 key, __u32 number)
 	return session;
 }
 
+/* Return the transaction of @session; valid only if VALUE(transaction_at) is not 0. */
+INLINE struct event_transaction *session_transaction(struct session *session)
+{
+	return (struct event_transaction *)((char *)session + VALUE(transaction_at));
+}
+
 /* Create a session at its first hit. Return NULL if it is not wanted or there is no room. */
 INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 {
@@ -164,6 +171,9 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 	session = session_allocate(key, head.owner);
 	if (!session)
 		return 0;
+	/* A slot has that of an earlier session. */
+	if (VALUE(transaction_at))
+		session_transaction(session)->flags = 0;
 	session->object = arg_session(ctx);
 	session->tgid = kernel_id >> 32;
 	session->engine_number = VALUE(engine_number);
@@ -244,6 +254,15 @@ INLINE struct session *session_get(void *ctx, __u32 first_flags)
 	return session_overflow(ctx, key, first_flags);
 }
 
+/* Return the current session if it is known, or NULL. */
+INLINE struct session *session_current(void *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct session *session = session_find(session_key(ctx, id));
+
+	return session && session_is_own(session, id) ? session : 0;
+}
+
 /* Return the time from @start_ns to @end_ns; 0 if a hostile process has mixed two threads up. */
 INLINE __u64 elapsed(__u64 start_ns, __u64 end_ns)
 {
@@ -292,7 +311,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 
 	if (wanted && statement_is_prepare(s))
 		wanted = VALUE(want_prepares) != 0;
-	else if (wanted)
+	else if (wanted && !VALUE(transaction_at))
 		count(COUNT_STATEMENTS);
 	if (s->flags & SESSION_ADDED)
 		s->head.owner = (__u16)owner_current();
@@ -441,12 +460,14 @@ static __attribute__((noinline)) void statement_missed(const struct event_statem
 /*
  * The session becomes idle: if user space added it to the overflow, replace it by one in a slot.
  * This must not happen later: a session whose first hit is an end would count a missed start.
+ * A transaction stays where it is.
  */
 INLINE void session_idle(void *ctx, struct session *session)
 {
 	__u64 key = session->s.tid;
 
-	if (session->s.flags & SESSION_ADDED && !bpf_map_delete_elem(sessions, &key))
+	if (!VALUE(transaction_at) && session->s.flags & SESSION_ADDED &&
+	    !bpf_map_delete_elem(sessions, &key))
 		session_overflow(ctx, key, 0);
 }
 

@@ -76,13 +76,27 @@ INLINE void session_end(void *ctx, struct session *session)
 	statement_end(ctx, session, end_ns);
 }
 
+/* As session_end(), and the transaction: the server rolls it back. */
+INLINE void session_end_all(void *ctx, struct session *session)
+{
+	int ends = session->s.flags & SESSION_OPEN && !(session->s.flags & SESSION_REPLICATION);
+
+	session_end(ctx, session);
+	if (!VALUE(transaction_at))
+		return;
+	if (ends && transaction_is_open(session_transaction(session)))
+		transaction_add(session, 1);
+	if (transaction_is_open(session_transaction(session)))
+		transaction_end(ctx, session, bpf_ktime_get_ns(), TRANSACTION_ROLLED_BACK);
+}
+
 /* Drop what is kept for thread @tid, whose ID another thread may get. @session: its own, or NULL */
 INLINE void thread_end(void *ctx, __u32 tid, struct session *session)
 {
 	struct event_statement *s = &session->s;
 
 	if (session)
-		session_end(ctx, session);
+		session_end_all(ctx, session);
 	if (VALUE(want_breakdown))
 		breakdown_exit(ctx, tid);
 	if (session && VALUE(want_sessions))

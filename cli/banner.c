@@ -46,6 +46,8 @@ void banner_server(void *arg, const struct server_info *server)
 	site_lacks(&loop->err, server->engine, server->has, ", which does not report ");
 	if (loop->banner.phases && !(server->has & TARGET_HAS_PHASES))
 		output_string(&loop->err, "; it has no USDT probes for phases");
+	if (loop->banner.transactions && !(server->has & TARGET_HAS_TRANSACTIONS))
+		output_string(&loop->err, "; its transactions are unknown");
 	if (server->nested)
 		output_string(&loop->err, "; it runs in a nested PID namespace, and its statements "
 					   "are invisible here: run dbslower in that namespace, "

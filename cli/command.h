@@ -3,6 +3,7 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Exit statuses of all commands. */
@@ -33,6 +34,7 @@ struct command {
 	enum command_words words;
 	uint64_t threshold_ns;		/* unless one is given */
 	uint32_t text_bytes;		/* default of --text; 0: that of most */
+	bool transactions;		/* its columns are those of transactions */
 	const struct option_row *const *options;	/* in the order of --help; ends in NULL */
 	/* Run it; @argv[0] is any name. Return the exit status. */
 	int (*run)(const struct command *command, int argc, char *argv[]);

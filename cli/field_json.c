@@ -6,7 +6,7 @@
 #include "cli/fields.h"
 #include "cli/json.h"
 
-#define MEMBERS_MAX	32
+#define MEMBERS_MAX	40
 
 /* Append the value of @field after its key. Return false if it is text that is not valid UTF-8. */
 static bool put_value(struct output *out, const struct field *field,
@@ -52,6 +52,8 @@ static bool put_value(struct output *out, const struct field *field,
 		breakdown_use_json(out, st->why->used, st->why->use);
 		break;
 	case FIELD_TIME:
+		json_time(out, st->wall_ns + value->number);
+		output_char(out, '"');
 		break;
 	}
 	return valid;
@@ -77,10 +79,15 @@ void field_json(struct output *out, const struct statement *st)
 
 	if (!members.count)
 		members_collect();
-	json_head(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
-		  st->prepare ? "{\"type\":\"prepare\",\"time\":\"" :
-				"{\"type\":\"statement\",\"time\":\"",
-		  st->wall_ns, st->engine);
+	if (st->transaction)
+		json_head(out, st->transaction->open ? "{\"type\":\"open\",\"time\":\"" :
+			  "{\"type\":\"transaction\",\"time\":\"",
+			  st->wall_ns + st->duration_ns, st->engine);
+	else
+		json_head(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
+			  st->prepare ? "{\"type\":\"prepare\",\"time\":\"" :
+					"{\"type\":\"statement\",\"time\":\"",
+			  st->wall_ns, st->engine);
 	for (unsigned int i = 0; i < members.count; i++) {
 		const struct field *field = members.field[i];
 

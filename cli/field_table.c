@@ -8,9 +8,9 @@
 #define NS_PER_S	1000000000ull
 #define US_PER_MINUTE	60000000u
 
-/* With --wall "HH:MM:SS.123456" takes one column more than seconds do. */
-#define WALL_HEADER	"TIME"
+/* With --wall "HH:MM:SS.123456" takes one column more than seconds do, whose header has a unit. */
 #define WALL_WIDTH	15
+#define SECONDS		"(s)"
 
 /* Round to the nearest microsecond, as printf() does. */
 static uint64_t microseconds(uint64_t ns)
@@ -19,10 +19,10 @@ static uint64_t microseconds(uint64_t ns)
 }
 
 /* The start of a statement that was running before the table's start is negative. */
-static size_t format_time(const struct field_table *table, const struct statement *st, char *buf)
+static size_t format_time(const struct field_table *table, uint64_t time_ns, char *buf)
 {
-	bool before = st->start_ns < table->start_ns;
-	uint64_t ns = before ? table->start_ns - st->start_ns : st->start_ns - table->start_ns;
+	bool before = time_ns < table->start_ns;
+	uint64_t ns = before ? table->start_ns - time_ns : time_ns - table->start_ns;
 
 	buf[0] = '-';
 	return before + output_format(buf + before, microseconds(ns), 6);
@@ -38,9 +38,9 @@ static void wall_minute(struct field_table *table, uint64_t minute)
 	table->wall_minute = minute;
 }
 
-static size_t format_wall(struct field_table *table, const struct statement *st, char *buf)
+static size_t format_wall(struct field_table *table, uint64_t wall_ns, char *buf)
 {
-	uint64_t us = st->wall_ns / 1000, minute = us / US_PER_MINUTE, rest = us % US_PER_MINUTE;
+	uint64_t us = wall_ns / 1000, minute = us / US_PER_MINUTE, rest = us % US_PER_MINUTE;
 	size_t len = sizeof(table->wall_text);
 
 	if (minute != table->wall_minute)
@@ -108,8 +108,9 @@ static void put_field(struct output *out, struct field_table *table, const struc
 	if (field->get(st, field->which, &value)) {
 		switch (field->type) {
 		case FIELD_TIME:
-			len = table->wall ? format_wall(table, st, value.buf) :
-					    format_time(table, st, value.buf);
+			len = table->wall ?
+			      format_wall(table, st->wall_ns + value.number, value.buf) :
+			      format_time(table, st->start_ns + value.number, value.buf);
 			break;
 		case FIELD_MS:
 			len = output_format(value.buf, microseconds(value.number), 3);
@@ -129,10 +130,11 @@ void field_table_header(struct output *out, const struct field_table *table)
 {
 	for (unsigned int i = 0; i < table->list.count; i++) {
 		const struct field *field = table->list.field[i];
-		const char *header = table->wall && field->type == FIELD_TIME ? WALL_HEADER :
-									       field->header;
+		size_t len = strlen(field->header);
 
-		put_cell(out, field, field_width(table, field), header, strlen(header),
+		if (table->wall && field->type == FIELD_TIME)
+			len -= sizeof(SECONDS) - 1;
+		put_cell(out, field, field_width(table, field), field->header, len,
 			 i + 1 == table->list.count);
 	}
 	output_char(out, '\n');

@@ -35,10 +35,47 @@ static bool get_member(const struct statement *st, unsigned int which, struct fi
 
 static bool get_time(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	(void)st;
 	(void)which;
-	(void)value;
-	return true;
+	return get_number(0, !st->transaction || st->transaction->dated, value);
+}
+
+static bool get_begin(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	return st->transaction && get_time(st, which, value);
+}
+
+static bool get_end(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->duration_ns, st->transaction && !st->transaction->open, value);
+}
+
+static bool get_idle(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return st->transaction &&
+	       get_number(st->transaction->idle_ns, st->transaction->counted, value);
+}
+
+static bool get_statements(const struct statement *st, unsigned int which,
+			   struct field_value *value)
+{
+	(void)which;
+	return st->transaction &&
+	       get_number(st->transaction->statements, st->transaction->counted, value);
+}
+
+static bool get_transaction_state(const struct statement *st, unsigned int which,
+				  struct field_value *value)
+{
+	static const char *const names[] = {
+		[TRANSACTION_IS_COMMITTED] = "commit", [TRANSACTION_IS_ROLLED_BACK] = "rollback",
+		[TRANSACTION_IS_PREPARED] = "prepare", [TRANSACTION_IS_RUNNING] = "running",
+		[TRANSACTION_IS_IDLE] = "idle", [TRANSACTION_IS_ABORTED] = "aborted",
+	};
+
+	(void)which;
+	return st->transaction && get_string(names[st->transaction->state], value);
 }
 
 static bool get_pid(const struct statement *st, unsigned int which, struct field_value *value)
@@ -63,7 +100,7 @@ static bool get_thread(const struct statement *st, unsigned int which, struct fi
 static bool get_ms(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
-	return get_number(st->duration_ns, true, value);
+	return get_number(st->duration_ns, !st->transaction || st->transaction->dated, value);
 }
 
 /* PostgreSQL's name for the client of a Unix-domain socket. */
@@ -292,18 +329,24 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 #define OTLP_STRING(at, name)	OTLP_KEY(at, name "\",\"value\":{\"stringValue\":\"")
 #define OTLP_FLAG(at, name)	OTLP_KEY(at, name "\",\"value\":{\"boolValue\":")
 #define OTLP_GROUP(at, prefix)	OTLP_KEY(at, prefix)
+#define STATEMENTS	.of = FIELD_OF_STATEMENTS
+#define TRANSACTIONS	.of = FIELD_OF_TRANSACTIONS
 #define PART(part, name, text)							\
-	{ RIGHT(name, #part, 8, text), .needs = FIELD_NEEDS_BREAKDOWN,		\
+	{ RIGHT(name, #part, 8, text), STATEMENTS, .needs = FIELD_NEEDS_BREAKDOWN,		\
 	  .type = FIELD_MS, .get = get_part, .which = BREAKDOWN_ ## part },
 #define PHASE(name, head, phase)							\
-	{ RIGHT(name, head, 8, "milliseconds of this phase (postgresql)"),	\
+	{ RIGHT(name, head, 8, "milliseconds of this phase (postgresql)"), STATEMENTS, \
 	  .needs = FIELD_NEEDS_BREAKDOWN | FIELD_NEEDS_PHASES,			\
 	  .type = FIELD_MS, .get = get_phase, .which = phase }
 
 /* Scripts depend on the widths of the default columns. */
 const struct field field_rows[] = {
 	{ LEFT("time", "TIME(s)", 14, "start in seconds after dbslower's; with -t the time of day"),
-	  JSON_HEAD("time"), .type = FIELD_TIME, .get = get_time },
+	  STATEMENTS, JSON_HEAD("time"), .type = FIELD_TIME, .get = get_time },
+	{ LEFT("begin", "BEGIN(s)", 14, "begin in seconds after dbslower's; with -t a time of day"),
+	  TRANSACTIONS, JSON_STRING("begin"), .type = FIELD_TIME, .get = get_begin },
+	{ LEFT("end", "END(s)", 14, "end; none if it is open"),
+	  TRANSACTIONS, JSON_STRING("end"), .type = FIELD_TIME, .get = get_end },
 	{ LEFT("pid", "PID", 7, "process of the server"),
 	  JSON("pid"), OTLP(10, "process.pid"), .type = FIELD_NUMBER, .get = get_pid },
 	{ LEFT("tid", "TID", 7, "thread of the server"),
@@ -311,6 +354,13 @@ const struct field field_rows[] = {
 	{ OTLP(11, "thread.id"), .type = FIELD_NUMBER, .get = get_thread },
 	{ RIGHT("ms", "MS", 8, "duration in milliseconds"),
 	  JSON("duration_ms"), .type = FIELD_MS, .get = get_ms },
+	{ RIGHT("idle", "IDLE", 8, "... in which no statement ran"),
+	  TRANSACTIONS, JSON("idle_ms"), .type = FIELD_MS, .get = get_idle },
+	{ RIGHT("statements", "STMTS", 5, "number of statements in it"),
+	  TRANSACTIONS, JSON("statements"), .type = FIELD_NUMBER, .get = get_statements },
+	{ LEFT("state", "STATE", 8, "commit, rollback, prepare; open: running, idle or aborted"),
+	  TRANSACTIONS, JSON_STRING("state"), .type = FIELD_STRING,
+	  .get = get_transaction_state },
 	{ LEFT("user", "USER", 12, "database user"), .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("user"), OTLP_STRING(6, "dbslower.user"), MEMBER(user) },
 	{ LEFT("db", "DB", 12, "database"), .needs = FIELD_NEEDS_IDENTITY,
@@ -328,19 +378,19 @@ const struct field field_rows[] = {
 	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
 	  .type = FIELD_NUMBER, .get = get_connection },
 	{ RIGHT("rows", "ROWS", 8, "number of rows, as counted by the server"),
-	  .needs = FIELD_NEEDS_ROWS,
+	  STATEMENTS, .needs = FIELD_NEEDS_ROWS,
 	  JSON("rows"), OTLP(13, "dbslower.rows"), .type = FIELD_NUMBER, .get = get_rows },
 	{ RIGHT("fetches", "FETCHES", 7, "messages that read a suspended portal (postgresql)"),
-	  JSON("fetches"), OTLP(19, "dbslower.fetches"),
+	  STATEMENTS, JSON("fetches"), OTLP(19, "dbslower.fetches"),
 	  .type = FIELD_NUMBER, .get = get_fetches },
 	{ LEFT("status", "STATUS", 6,
 	       "ok, error (failed, cancelled or timed out), running or prepare"),
-	  .type = FIELD_STRING, .get = get_state },
+	  STATEMENTS, .type = FIELD_STRING, .get = get_state },
 	{ JSON_STRING("status"), .type = FIELD_STRING, .get = get_status },
 	{ RIGHT("errno", "ERRNO", 6, "error number of the server (mysql)"),
-	  JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
+	  STATEMENTS, JSON("errno"), .type = FIELD_NUMBER, .get = get_errno },
 	{ LEFT("sqlstate", "SQLSTATE", 8, "SQLSTATE of the error"),
-	  JSON_STRING("sqlstate"), .type = FIELD_STRING, .get = get_sqlstate },
+	  STATEMENTS, JSON_STRING("sqlstate"), .type = FIELD_STRING, .get = get_sqlstate },
 	{ OTLP_STRING(14, "db.response.status_code"), .type = FIELD_STRING, .get = get_code },
 	{ OTLP_STRING(15, "error.type"), .type = FIELD_STRING, .get = get_error },
 	{ OTLP_STRING(16, "dbslower.sqlstate"), .type = FIELD_STRING, .get = get_other_code },
@@ -357,7 +407,7 @@ const struct field field_rows[] = {
 	{ JSON("workers"), .type = FIELD_WORKERS, .get = get_workers },
 	{ JSON("phases"), .type = FIELD_PHASES, .get = get_phases },
 	{ JSON("use"), OTLP_GROUP(18, "dbslower.use."), .type = FIELD_USE, .get = get_use },
-	{ LEFT("query", "QUERY", 0, "text of the statement"),
+	{ LEFT("query", "QUERY", 0, "text of the statement; of a transaction's longest one"),
 	  JSON_STRING("query"), .type = FIELD_QUERY, .get = get_query },
 	{ OTLP_STRING(2, "db.query.text"), .type = FIELD_QUERY, .get = get_span_query },
 	{ JSON("query_bytes"), .type = FIELD_NUMBER, .get = get_query_bytes },
@@ -368,10 +418,17 @@ const struct field field_rows[] = {
 	{ .get = NULL },
 };
 
-static const struct field *field_find(const char *name, size_t len)
+/* Return whether @field is a column of transactions, or else of statements. */
+static bool field_is_of(const struct field *field, bool transactions)
+{
+	return field->column &&
+	       (!field->of || (field->of == FIELD_OF_TRANSACTIONS) == transactions);
+}
+
+static const struct field *field_find(const char *name, size_t len, bool transactions)
 {
 	for (const struct field *field = field_rows; field->get; field++)
-		if (field->column && strlen(field->column) == len &&
+		if (field_is_of(field, transactions) && strlen(field->column) == len &&
 		    !memcmp(field->column, name, len))
 			return field;
 	return NULL;
@@ -383,7 +440,7 @@ int field_parse(struct field_list *list, const char *spec, const char **bad, siz
 
 	for (;;) {
 		size_t len = strcspn(name, ",");
-		const struct field *found = field_find(name, len);
+		const struct field *found = field_find(name, len, list->transactions);
 
 		*bad = name;
 		*bad_len = len;
@@ -398,13 +455,19 @@ int field_parse(struct field_list *list, const char *spec, const char **bad, siz
 	}
 }
 
+static const char *field_defaults(bool transactions)
+{
+	return transactions ? "begin,end,pid,ms,idle,statements,state,user,db,query" :
+			      "time,pid,ms,query";
+}
+
 void field_default(struct field_list *list)
 {
 	const char *bad;
 	size_t bad_len;
 
 	list->count = 0;
-	field_parse(list, "time,pid,ms,query", &bad, &bad_len);
+	field_parse(list, field_defaults(list->transactions), &bad, &bad_len);
 }
 
 uint32_t field_needs(const struct field_list *list)
@@ -416,12 +479,12 @@ uint32_t field_needs(const struct field_list *list)
 	return needs;
 }
 
-void field_names(struct output *out)
+void field_names(struct output *out, bool transactions)
 {
 	const char *before = "";
 
 	for (const struct field *field = field_rows; field->get; field++) {
-		if (!field->column)
+		if (!field_is_of(field, transactions))
 			continue;
 		output_string(out, before);
 		output_string(out, field->column);
@@ -429,19 +492,20 @@ void field_names(struct output *out)
 	}
 }
 
-void field_suggest(struct suggestion *s)
+void field_suggest(struct suggestion *s, bool transactions)
 {
 	for (const struct field *field = field_rows; field->get; field++)
-		if (field->column)
+		if (field_is_of(field, transactions))
 			suggestion_add(s, field->column);
 }
 
-void field_help(struct output *out)
+void field_help(struct output *out, bool transactions)
 {
+	output_printf(out, "\nColumns, for -o (default: %s):\n", field_defaults(transactions));
 	for (const struct field *field = field_rows; field->get; field++) {
 		size_t width = field->column ? strlen(field->column) : 0;
 
-		if (!field->column)
+		if (!field_is_of(field, transactions))
 			continue;
 		output_string(out, "  ");
 		output_string(out, field->column);

@@ -21,7 +21,7 @@ enum field_type {
 	FIELD_NUMBER,
 	FIELD_FLAG,
 	FIELD_MS,		/* a duration in ns, shown in ms */
-	FIELD_TIME,		/* the start of the statement */
+	FIELD_TIME,		/* ns after the start of the statement, shown as a time */
 	FIELD_QUERY,		/* the text of the statement */
 	FIELD_QUERY_BYTES,	/* the same bytes in base64; only if they are not valid UTF-8 */
 	FIELD_PARTS,		/* members of struct event_breakdown, written by cli/breakdown.c: */
@@ -37,11 +37,14 @@ enum field_type {
 #define FIELD_NEEDS_BREAKDOWN	0x04
 #define FIELD_NEEDS_PHASES	0x08
 
+#define FIELD_OF_STATEMENTS	1
+#define FIELD_OF_TRANSACTIONS	2
+
 /* The value of a field; which members are valid depends on the type. */
 struct field_value {
 	const char *text;		/* FIELD_STRING, FIELD_QUERY: foreign bytes, borrowed */
 	size_t len;
-	uint64_t number;		/* FIELD_NUMBER, FIELD_FLAG, FIELD_MS */
+	uint64_t number;		/* FIELD_NUMBER, FIELD_FLAG, FIELD_MS, FIELD_TIME */
 	char buf[OUTPUT_NUMBER + 8];	/* room for a ->text that is made from a number */
 };
 
@@ -61,6 +64,7 @@ struct field {
 	uint8_t json_len, attribute_len;	/* 0: none */
 	uint8_t position;		/* of the attribute: ascending in a span */
 	uint8_t needs;			/* FIELD_NEEDS_* */
+	uint8_t of;			/* FIELD_OF_*: what has the column; 0: both */
 	uint8_t width;			/* of the column; 0: no padding */
 	bool right;			/* aligned to the right */
 };
@@ -70,6 +74,7 @@ extern const struct field field_rows[];
 
 /* The columns selected by -o, in their order. All zero: none. */
 struct field_list {
+	bool transactions;		/* they are of transactions, else of statements */
 	const struct field *field[FIELD_LIST_MAX];
 	unsigned int count;
 };
@@ -81,19 +86,19 @@ struct field_list {
  */
 int field_parse(struct field_list *list, const char *spec, const char **bad, size_t *bad_len);
 
-/* Set @list to the default columns: time, pid, ms, query. */
+/* Set @list to the default columns. */
 void field_default(struct field_list *list);
 
 /* Return the FIELD_NEEDS_* bits of all columns in @list. */
 uint32_t field_needs(const struct field_list *list);
 
-/* Append the names that field_parse() accepts, separated by ", ". */
-void field_names(struct output *out);
+/* Append the names of the columns that field_parse() accepts, separated by ", ". */
+void field_names(struct output *out, bool transactions);
 
-/* Consider the names that field_parse() accepts, see suggest.h. */
-void field_suggest(struct suggestion *s);
+/* Consider these names, see suggest.h. */
+void field_suggest(struct suggestion *s, bool transactions);
 
-/* Append an indented line for each column: its name and description. */
-void field_help(struct output *out);
+/* Append the default columns, and an indented line for each one: its name and description. */
+void field_help(struct output *out, bool transactions);
 
 #endif

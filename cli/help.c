@@ -36,7 +36,7 @@ static void help_commands(struct output *out)
 {
 	output_string(out, "\nCommands (each has its own --help):\n");
 	for (size_t i = 0; command_table[i]; i++)
-		output_printf(out, "  %-8s  %s\n", command_table[i]->name,
+		output_printf(out, "  %-12s  %s\n", command_table[i]->name,
 			      command_table[i]->summary);
 }
 
@@ -65,10 +65,8 @@ void help_print(const struct command *command, struct output *out)
 	for (size_t i = 0; command->options[i]; i++)
 		if (command->options[i]->help)
 			help_row(out, command->options[i]);
-	if (columns && columns->set == option_set_columns) {
-		output_string(out, "\nColumns, for -o (default: time,pid,ms,query):\n");
-		field_help(out);
-	}
+	if (columns && columns->set == option_set_columns)
+		field_help(out, command->transactions);
 	if (command == command_table[0])
 		help_commands(out);
 	output_string(out, "\nExamples:\n");

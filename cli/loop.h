@@ -79,6 +79,7 @@ struct loop {
 		size_t npids;
 		char absent[2048];	/* arguments of the file that cannot be read; foreign */
 		bool phases;		/* statements are shown with their phases */
+		bool transactions;	/* transactions are shown */
 		bool opened;		/* servers reported from now on started later */
 		bool begun;		/* ->ops->begin was called */
 	} banner;

@@ -468,6 +468,7 @@ int option_read(struct option_parser *p, int argc, char *const argv[])
 	*p->opts = (struct options){
 		.threshold_ns = command->threshold_ns,
 		.text_bytes = command->text_bytes ? command->text_bytes : TEXT_BYTES,
+		.columns.transactions = command->transactions,
 	};
 	ret = parse_all(p, argc, argv);
 	p->opts->has_threshold = p->threshold || p->minimum;

@@ -322,11 +322,11 @@ int option_set_columns(struct option_parser *p, const struct option_row *row, co
 		return option_message_end(p, "", NULL);
 	}
 	output_string(p->err, err == -ENOENT ? "unknown column; " : "column name missing; ");
-	field_suggest(&known);
+	field_suggest(&known, p->command->transactions);
 	suggestion_print(&known, "", p->err);
 	if (!known.best) {
 		output_string(p->err, "the columns are ");
-		field_names(p->err);
+		field_names(p->err, p->command->transactions);
 	}
 	return option_message_end(p, "", NULL);
 }
@@ -367,7 +367,14 @@ void option_complete_pids(struct output *out)
 void option_complete_columns(struct output *out)
 {
 	output_string(out, ":list\n");
-	field_names(out);
+	field_names(out, false);
+	output_char(out, '\n');
+}
+
+void option_complete_transaction_columns(struct output *out)
+{
+	output_string(out, ":list\n");
+	field_names(out, true);
 	output_char(out, '\n');
 }
 

@@ -40,6 +40,7 @@ int option_set_columns(struct option_parser *p, const struct option_row *row, co
 void option_complete_files(struct output *out);
 void option_complete_pids(struct output *out);
 void option_complete_columns(struct output *out);
+void option_complete_transaction_columns(struct output *out);
 void option_complete_sort(struct output *out);
 void option_complete_otlp_text(struct output *out);
 void option_complete_by(struct output *out);

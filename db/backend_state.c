@@ -30,6 +30,9 @@ void backend_find(const struct elf *elf, const struct engine *engine,
 	places->replication = elf_symbol_value(elf, activity->replication);
 	if (!places->text || !places->client || !places->replication)
 		places->text = 0;
+	places->transaction = elf_symbol_value(elf, activity->transaction);
+	if (accessor_read_global(elf, activity->transaction_begun, &places->transaction_begun))
+		places->transaction_begun = 0;
 }
 
 /* Values that differ between one statement and the next. */
@@ -90,6 +93,35 @@ int backend_read(const struct process *process, uint64_t lowest,
 		statement->begun_ns = EPOCH_2000_NS + mark.begun * 1000;
 	process_memory_close(&memory);
 	return err;
+}
+
+int backend_transaction(const struct process *process, uint64_t lowest,
+			const struct backend_places *places, uint64_t *begun_ns)
+{
+	const uint64_t variables[] = { places->transaction, places->transaction_begun,
+				       places->client, places->transaction };
+	uint64_t values[4] = { 0 };
+	struct process_memory memory;
+	uint8_t replication = 0;
+	int err;
+
+	if (!places->text || !places->transaction || !places->transaction_begun)
+		return -ENOENT;
+	err = process_memory_open_program(process, lowest, &memory);
+	if (err)
+		return err;
+	for (size_t i = 0; !err && i < 4; i++)
+		err = process_memory_variable(&memory, variables[i], &values[i], sizeof(*values));
+	err = err ? err : process_memory_variable(&memory, places->replication, &replication,
+						  sizeof(replication));
+	process_memory_close(&memory);
+	if (err)
+		return err;
+	if (!values[0] || !values[1] || values[1] >= CENTURY_US || !values[2] || !values[3] ||
+	    replication)
+		return -ENOENT;
+	*begun_ns = EPOCH_2000_NS + values[1] * 1000;
+	return 0;
 }
 
 static bool backend_is_running(const struct backend_owner *owner)

@@ -14,6 +14,7 @@
 struct backend_places {
 	/* Variables of engine->activity_variables as linked; ->text is 0 if one is missing. */
 	uint64_t text, begun, client, replication;
+	uint64_t transaction, transaction_begun;	/* 0: unknown */
 	/* Offset of the text in a session object, see engine_probe_set.query_accessors; or -1. */
 	int64_t query;
 };
@@ -36,6 +37,13 @@ struct backend_statement {
 int backend_read(const struct process *process, uint64_t lowest,
 		 const struct backend_places *places, char *text, size_t size,
 		 struct backend_statement *statement);
+
+/*
+ * Read the begin of the transaction that @process, as above, has open to *@begun_ns, of
+ * CLOCK_REALTIME. Return 0; -ENOENT if there is none, or it is unknown; or -errno.
+ */
+int backend_transaction(const struct process *process, uint64_t lowest,
+			const struct backend_places *places, uint64_t *begun_ns);
 
 /* The process whose memory is read, if it still runs this program. */
 struct backend_owner {

@@ -15,7 +15,7 @@
 #define VALUES_MAX	192
 #define ARGS_MAX	48	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
-#define FILE_NUMBERS	6	/* constants that depend on the file or the probe */
+#define FILE_NUMBERS	7	/* constants that depend on the file or the probe */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
 {
@@ -226,6 +226,7 @@ uint32_t bind_provides(const char *arg)
 		{ "arg_rows", TARGET_HAS_ROWS }, { "arg_tag", TARGET_HAS_ROWS },
 		{ "arg_affected", TARGET_HAS_CHANGES },
 		{ "arg_resumed", TARGET_LEAVES_PREPARED },
+		{ "arg_transaction", TARGET_HAS_TRANSACTIONS },
 		{ "arg_error", TARGET_HAS_STATUS }, { "arg_state", TARGET_HAS_STATUS },
 		{ "arg_code", TARGET_HAS_STATUS },
 		{ "arg_status", TARGET_HAS_STATUS }, { "arg_user", TARGET_HAS_USER },
@@ -330,6 +331,8 @@ static void linkage_numbers(struct linkage *linkage, const struct bind *bind)
 	linkage_number(linkage, "constant_affected_known",
 		       !!(linkage->has & TARGET_HAS_CHANGES));
 	linkage_number(linkage, "constant_status_known", !!(linkage->has & TARGET_HAS_STATUS));
+	linkage_number(linkage, "constant_transactions_known",
+		       !!(linkage->has & TARGET_HAS_TRANSACTIONS));
 	linkage_number(linkage, "constant_identity_known",
 		       engine->identify || linkage->has & TARGET_HAS_WHO);
 }

@@ -32,5 +32,6 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_phase" },
 	{ .name = "arg_buffers" },
 	{ .name = "arg_wal" },
+	{ .name = "arg_transaction" },
 	{ .name = NULL },
 };

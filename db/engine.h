@@ -27,6 +27,7 @@
 #define TARGET_HAS_SORTS	0x200
 #define TARGET_HAS_SORT_SPACE	0x400	/* memory and disk space of sorts */
 #define TARGET_HAS_LWLOCKS	0x800
+#define TARGET_HAS_TRANSACTIONS	0x1000	/* which statements end them */
 
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
@@ -61,6 +62,7 @@ struct engine_arg {
 #define ENGINE_WHY	0x01	/* the time breakdown */
 #define ENGINE_PHASES	0x02	/* durations of the phases of a statement */
 #define ENGINE_USE	0x04	/* resource usage */
+#define ENGINE_TRANSACTIONS	0x08
 
 /*
  * A probe for a step of a statement. Consecutive rows with the same step are alternatives: the
@@ -106,6 +108,8 @@ struct engine_activity {
 	const char *begun;	/* function that returns a variable: start, in us since 2000 */
 	const char *client;	/* variable: pointer, not NULL if the process serves a client */
 	const char *replication;	/* variable, one byte: the process serves replication */
+	const char *transaction;	/* variable: pointer, not NULL in a transaction .. */
+	const char *transaction_begun;	/* .. and function that returns its start, as ->begun */
 };
 
 struct lock_ops;

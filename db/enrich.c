@@ -370,3 +370,86 @@ void enrich_running(struct enrich *e, const struct event_statement *event, bool 
 	if (enrich_filter(e, &s))
 		enrich_show(e, &s);
 }
+
+static enum transaction_state transaction_state(uint32_t flags)
+{
+	return flags & TRANSACTION_COMMITTED ? TRANSACTION_IS_COMMITTED :
+	       flags & TRANSACTION_ROLLED_BACK ? TRANSACTION_IS_ROLLED_BACK :
+	       flags & TRANSACTION_PREPARED ? TRANSACTION_IS_PREPARED : TRANSACTION_IS_UNKNOWN;
+}
+
+/* Return a transaction of which @active_ns is the time that its statements took. */
+static struct transaction transaction_of(const struct event_transaction *event,
+					 uint64_t duration_ns, uint64_t active_ns)
+{
+	return (struct transaction){
+		.dated = !(event->flags & TRANSACTION_UNDATED),
+		.counted = !(event->flags & TRANSACTION_PARTIAL),
+		.statements = event->statements,
+		.idle_ns = duration_ns > active_ns ? duration_ns - active_ns : 0,
+	};
+}
+
+/* Report transaction @t, which is @s with the text of one of its statements. */
+static void enrich_show_transaction(struct enrich *e, const struct event_transaction *event,
+				    struct statement *s, const struct transaction *t)
+{
+	uint32_t id = event->s.target_id;
+
+	if (e->config.identify && event->who.session.head.type &&
+	    event->who.session.target_id == id)
+		enrich_identity(e, &event->who);
+	enrich_who(e, &event->s, s);
+	s->transaction = t;
+	s->connection_id = event->s.connection_id;
+	s->no_text = event->s.flags & STATEMENT_NO_TEXT;
+	/* Its text may lack the end of a string. */
+	s->failed = true;
+	if (enrich_filter(e, s))
+		enrich_show(e, s);
+	if (e->config.identify && !enrich_target(e, id)->engine->identify)
+		identity_forget(&e->identities, event->s.tid);
+}
+
+void enrich_transaction(struct enrich *e, const struct event_transaction *event)
+{
+	struct statement s = statement_of(e, &event->s, true);
+	struct transaction t = transaction_of(event, event->s.duration_ns, event->active_ns);
+
+	s.duration_ns = event->s.duration_ns;
+	t.state = transaction_state(event->flags);
+	/* Some probes of its end may have been missed. */
+	if (e->detach_ns && event->s.start_ns + event->s.duration_ns > e->detach_ns) {
+		if (event->s.start_ns >= e->detach_ns)
+			return;
+		s.duration_ns = e->detach_ns - event->s.start_ns;
+		t.open = true;
+		t.counted = false;
+		t.state = TRANSACTION_IS_UNKNOWN;
+	}
+	enrich_show_transaction(e, event, &s, &t);
+}
+
+void enrich_open_transaction(struct enrich *e, const struct event_transaction *event,
+			     const struct session *session, bool has_text, uint64_t now_ns)
+{
+	const struct event_statement *now = &session->s;
+	enum session_phase phase = session_phase(now);
+	bool running = phase == SESSION_RUNNING || (phase == SESSION_BETWEEN && has_text);
+	uint64_t running_ns = running ? now_ns - now->start_ns - now->duration_ns : 0;
+	struct statement s;
+	struct transaction t = transaction_of(event, now_ns - event->s.start_ns,
+					      event->active_ns + running_ns);
+
+	s = running && running_ns >= event->longest_ns ? statement_of(e, now, has_text) :
+							 statement_of(e, &event->s, true);
+	s.start_ns = runtime_here_ns(e->config.runtime, event->s.start_ns);
+	s.wall_ns = runtime_wall_ns(e->config.runtime, event->s.start_ns);
+	s.duration_ns = now_ns - event->s.start_ns;
+	s.running = true;
+	t.open = true;
+	t.statements += running;
+	t.state = running ? TRANSACTION_IS_RUNNING :
+		  event->flags & TRANSACTION_FAILED ? TRANSACTION_IS_ABORTED : TRANSACTION_IS_IDLE;
+	enrich_show_transaction(e, event, &s, &t);
+}

@@ -69,6 +69,16 @@ void enrich_statement(struct enrich *enrich, const struct event_statement *event
 void enrich_running(struct enrich *enrich, const struct event_statement *event, bool has_text,
 		    uint64_t now_ns);
 
+/* Report a transaction that has ended. */
+void enrich_transaction(struct enrich *enrich, const struct event_transaction *event);
+
+/*
+ * Report the transaction @event that @session has open at @now_ns of the programs' clock. The text
+ * of its current statement is valid only with @has_text.
+ */
+void enrich_open_transaction(struct enrich *enrich, const struct event_transaction *event,
+			     const struct session *session, bool has_text, uint64_t now_ns);
+
 /* Keep the identity of a session, as the programs read it from the server's memory. */
 void enrich_identity(struct enrich *enrich, const struct event_identity *event);
 

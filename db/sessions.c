@@ -184,13 +184,34 @@ void sessions_prune(struct sessions *s)
 	sessions_each(s, NULL, session_gone);
 }
 
-/* Return whether the session of @key is still running @statement. */
-static bool session_same(const struct sessions *s, uint64_t key,
-			 const struct event_statement *statement)
+const struct event_transaction *sessions_transaction(const struct sessions *s,
+						     const struct session *session)
+{
+	const char *at = (const char *)session + s->transaction_at;
+	const struct event_transaction *t = (const struct event_transaction *)at;
+
+	/* PID 0: just claimed, with an earlier session's transaction. */
+	return s->transaction_at && session->s.pid && t->flags & TRANSACTION_OPEN ? t : NULL;
+}
+
+/* Return the start of @session's statement or, with @transaction, of its transaction; 0: none. */
+static uint64_t session_since(const struct sessions *s, const struct session *session,
+			      bool transaction)
+{
+	const struct event_transaction *t = sessions_transaction(s, session);
+
+	if (transaction)
+		return t ? t->s.start_ns : 0;
+	return session->s.flags & SESSION_OPEN ? session->s.start_ns : 0;
+}
+
+/* Return whether the session of @key still has the same statement, or transaction, as @session. */
+static bool session_same(const struct sessions *s, uint64_t key, const struct session *session,
+			 bool transaction)
 {
 	struct session *now = malloc(s->bytes);
-	bool same = now && !session_read(s, key, now) && now->s.flags & SESSION_OPEN &&
-		    now->s.start_ns == statement->start_ns;
+	bool same = now && !session_read(s, key, now) &&
+		    session_since(s, now, transaction) == session_since(s, session, transaction);
 
 	free(now);
 	return same;
@@ -215,7 +236,7 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 	int n = s->no_memory ? -ENOENT :
 			       backend_query(&owner, session->object, &target->places,
 					     session->text, s->text_bytes, &len);
-	bool same = n >= 0 && session_same(s, key, statement);
+	bool same = n >= 0 && session_same(s, key, session, false);
 
 	statement->text_len = n < 0 ? 0 : (uint32_t)n;
 	statement->query_bytes = len;
@@ -245,10 +266,23 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 	return *has_text || phase != SESSION_BETWEEN;
 }
 
-/* A callback for running statements. */
+/* Return whether @session is one for sessions_running(), and in *@has_text as above. */
+static bool session_is_wanted(const struct sessions *s, uint64_t key, struct session *session,
+			      bool *has_text)
+{
+	*has_text = false;
+	if (!s->transaction_at)
+		return session_is_running(s, key, session, has_text);
+	if (!session_target(s, session) || !sessions_transaction(s, session))
+		return false;
+	session_is_running(s, key, session, has_text);
+	return true;
+}
+
+/* A callback for sessions. */
 struct listener {
 	void *arg;
-	void (*each)(void *arg, const struct event_statement *s, bool has_text);
+	void (*each)(void *arg, const struct session *session, bool has_text);
 };
 
 static bool session_report(struct sessions *s, uint64_t key, struct session *session, void *arg)
@@ -256,13 +290,13 @@ static bool session_report(struct sessions *s, uint64_t key, struct session *ses
 	struct listener *listener = arg;
 	bool has_text;
 
-	if (session_is_running(s, key, session, &has_text))
-		listener->each(listener->arg, &session->s, has_text);
+	if (session_is_wanted(s, key, session, &has_text))
+		listener->each(listener->arg, session, has_text);
 	return false;
 }
 
 void sessions_running(struct sessions *s, void *arg,
-		      void (*each)(void *arg, const struct event_statement *s, bool has_text))
+		      void (*each)(void *arg, const struct session *session, bool has_text))
 {
 	sessions_each(s, &(struct listener){ arg, each }, session_report);
 }
@@ -273,13 +307,16 @@ static bool session_keep(struct sessions *s, uint64_t key, struct session *sessi
 	struct sessions_kept *kept;
 	bool has_text;
 
-	if (session->s.start_ns >= *time_ns || !session_is_running(s, key, session, &has_text))
+	if (session_since(s, session, s->transaction_at) >= *time_ns ||
+	    !session_is_wanted(s, key, session, &has_text))
 		return false;
-	kept = malloc(sizeof(*kept) + s->text_bytes);
+	kept = malloc(sizeof(*kept) + s->bytes);
 	if (!kept)
 		return false;
-	*kept = (struct sessions_kept){ .next = s->kept, .key = key, .has_text = has_text };
-	memcpy(&kept->session, session, sizeof(*session) + (has_text ? session->s.text_len : 0));
+	kept->next = s->kept;
+	kept->key = key;
+	kept->has_text = has_text;
+	memcpy(&kept->session, session, s->bytes);
 	s->kept = kept;
 	return false;
 }
@@ -294,7 +331,7 @@ void sessions_settle(struct sessions *s)
 	struct sessions_kept **place = &s->kept, *kept;
 
 	while ((kept = *place)) {
-		if (session_same(s, kept->key, &kept->session.s)) {
+		if (session_same(s, kept->key, &kept->session, s->transaction_at)) {
 			place = &kept->next;
 			continue;
 		}

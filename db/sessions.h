@@ -12,7 +12,10 @@
 #include "bpf/event.h"
 #include "db/discover.h"
 
-/* A session that was running a statement at sessions_keep(), followed by the text. */
+/*
+ * A session that was running a statement, or had a transaction open, at sessions_keep(); all of the
+ * map's element.
+ */
 struct sessions_kept {
 	struct sessions_kept *next;
 	uint64_t key;
@@ -26,6 +29,7 @@ struct sessions {
 	uint32_t slot_shift;		/* 64 - log2(number of slots) */
 	uint32_t bytes;			/* size of a map element: struct session and its text */
 	uint32_t text_bytes;		/* maximum length of the text */
+	uint32_t transaction_at;	/* offset of the transaction in an element; 0: none */
 	uint32_t max;			/* sessions without a slot at once */
 	bool no_memory;			/* PIDs are not the kernel's: do not read server memory */
 	struct owners *owners;		/* borrowed */
@@ -54,17 +58,24 @@ void sessions_ignore(const struct sessions *sessions, uint32_t tid);
 /* Remove the sessions of processes that are gone. */
 void sessions_prune(struct sessions *sessions);
 
-/* Call @each for each running or suspended statement; without @has_text its text is unknown. */
-void sessions_running(struct sessions *sessions, void *arg,
-		      void (*each)(void *arg, const struct event_statement *s, bool has_text));
+/* Return the transaction that @session has open, or NULL. */
+const struct event_transaction *sessions_transaction(const struct sessions *sessions,
+						     const struct session *session);
 
-/* Keep the running and suspended statements that began before @time_ns of the programs' clock. */
+/*
+ * Call @each for each session with a running or suspended statement or, with ->transaction_at, a
+ * transaction instead. Without @has_text the statement's text is unknown.
+ */
+void sessions_running(struct sessions *sessions, void *arg,
+		      void (*each)(void *arg, const struct session *session, bool has_text));
+
+/* Keep those whose statement, or transaction, began before @time_ns of the programs' clock. */
 void sessions_keep(struct sessions *sessions, uint64_t time_ns);
 
-/* Drop the kept statements that have ended since. */
+/* Drop those kept whose statement, or transaction, has ended since. */
 void sessions_settle(struct sessions *sessions);
 
-/* Free the kept statements and unmap the slots; @sessions itself is the caller's. */
+/* Free the kept sessions and unmap the slots; @sessions itself is the caller's. */
 void sessions_close(struct sessions *sessions);
 
 #endif

@@ -13,6 +13,26 @@ struct event_breakdown;
 struct server;
 struct traceparent;
 
+enum transaction_state {
+	TRANSACTION_IS_UNKNOWN,
+	TRANSACTION_IS_COMMITTED,
+	TRANSACTION_IS_ROLLED_BACK,
+	TRANSACTION_IS_PREPARED,	/* for a two-phase commit */
+	/* Not ended: */
+	TRANSACTION_IS_RUNNING,		/* a statement is */
+	TRANSACTION_IS_IDLE,		/* the client is silent */
+	TRANSACTION_IS_ABORTED,		/* the same, after a failure */
+};
+
+/* A transaction for output. */
+struct transaction {
+	enum transaction_state state;
+	bool open;			/* not ended */
+	bool dated;			/* its begin is known */
+	bool counted;			/* all statements were seen: */
+	uint64_t statements, idle_ns;
+};
+
 /*
  * A statement for output. Values that are unknown are NULL, 0 or false and absent from the
  * output. Strings are foreign bytes of any content, borrowed until the callback that was given
@@ -48,6 +68,11 @@ struct statement {
 	bool has_query_bytes;
 	uint64_t query_bytes;		/* length of the whole text */
 	const struct event_breakdown *why;	/* time breakdown; NULL: unknown */
+	/*
+	 * Not NULL: this is a transaction, with its start, its duration (so far, if it is open) and
+	 * the text of its longest statement.
+	 */
+	const struct transaction *transaction;
 	/* The caller's trace context, from a comment of the text; NULL: none, or not wanted. */
 	const struct traceparent *parent;
 };

@@ -7,16 +7,15 @@
 #include "bpf/embed.h"
 #include "bpf/event.h"
 #include "db/arrivals.h"
-#include "db/backend_state.h"
 #include "db/breakdown.h"
 #include "db/discover.h"
 #include "db/engines.h"
 #include "db/enrich.h"
 #include "db/kernel_offsets.h"
+#include "db/seed.h"
 #include "db/sessions.h"
 #include "db/target.h"
 #include "db/unused.h"
-#include "host/clock.h"
 #include "host/process.h"
 #include "loader/runtime.h"
 
@@ -96,7 +95,9 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 {
 	uint32_t least = HEAD_WORDS * sizeof(uint64_t), want = t->config.text_bytes + 2;
 	uint32_t text = want > least ? want : least;
-	uint32_t session = (uint32_t)((sizeof(struct session) + text + 7) & ~7u);
+	uint32_t head = (uint32_t)((sizeof(struct session) + text + 7) & ~7u);
+	uint32_t session = t->config.transactions ?
+		(head + (uint32_t)sizeof(struct event_transaction) + text + 7) & ~7u : head;
 	uint32_t sessions = tracer_sessions(t, session);
 	/* BPF_F_MMAPABLE came with Linux 5.5 (fc9702273e2e), earlier than the ring buffer. */
 	uint32_t slots = t->rt.perf_buffers ? 1 : sessions_slots(session);
@@ -121,6 +122,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		.slot_map = runtime_map(&t->rt, "slot_sessions"),
 		.ignored_map = runtime_map(&t->rt, "ignored"),
 		.bytes = session, .max = sessions, .text_bytes = t->config.text_bytes,
+		.transaction_at = t->config.transactions ? head : 0,
 		.no_memory = t->rt.pid_ns_ino, .owners = t->rt.owners, .discover = &t->discover,
 	};
 	if (!t->rt.perf_buffers)
@@ -167,7 +169,10 @@ static void tracer_constants(struct tracer *t)
 	const struct tracer_config *c = &t->config;
 	struct runtime *rt = &t->rt;
 
-	runtime_constant(rt, "constant_threshold_ns", c->threshold_ns);
+	runtime_constant(rt, "constant_threshold_ns",
+			 c->transactions ? UINT64_MAX : c->threshold_ns);
+	runtime_constant(rt, "constant_transaction_ns", c->threshold_ns);
+	runtime_constant(rt, "constant_transaction_at", t->sessions.transaction_at);
 	runtime_constant(rt, "constant_text_bytes", c->text_bytes);
 	runtime_constant(rt, "constant_text_size", text_size);
 	runtime_constant(rt, "constant_head_bytes", text_size < head ? text_size : head);
@@ -249,6 +254,7 @@ static int tracer_record(void *arg, const void *data, size_t size)
 {
 	struct tracer *t = arg;
 	const struct event_statement *statement = data;
+	const struct event_transaction *transaction = data;
 	const struct event_session *session = data;
 	const struct target *target;
 
@@ -263,6 +269,12 @@ static int tracer_record(void *arg, const void *data, size_t size)
 			enrich_statement(&t->enrich, statement);
 		else
 			owners_lost(t->rt.owners, session->head.owner, LOST_START_WITHOUT_END, 1);
+		break;
+	case EVENT_TRANSACTION:
+		if (size >= sizeof(*transaction) && target &&
+		    transaction->s.target_id == session->target_id &&
+		    transaction->s.text_len <= size - sizeof(*transaction))
+			enrich_transaction(&t->enrich, transaction);
 		break;
 	case EVENT_BREAKDOWN:
 		if (size >= sizeof(struct event_breakdown))
@@ -288,27 +300,6 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	return 0;
 }
 
-/* Add a session to the map for process @pid, which runs @statement; @session has its text. */
-static void tracer_seed(struct tracer *t, const struct target *target, uint32_t pid,
-			const struct backend_statement *statement, struct session *session)
-{
-	uint64_t offset = clock_ns(CLOCK_REALTIME) - runtime_now(&t->rt);
-
-	if (statement->begun_ns < offset)
-		return;
-	session->tgid = pid;
-	session->s = (struct event_statement){
-		.head.type = EVENT_STATEMENT, .target_id = target->id, .pid = pid, .tid = pid,
-		.start_ns = statement->begun_ns - offset, .depth = 1,
-		.flags = SESSION_OPEN | SESSION_RESUMED | (statement->cut ? STATEMENT_CUT : 0),
-		.text_len = (uint32_t)statement->len,
-		.query_bytes = statement->cut ? 0 : statement->len,
-	};
-	/* Read the identity now: the process may exit after this statement. */
-	if (!sessions_add(&t->sessions, pid, session) && t->config.identify)
-		identity_of(&t->enrich.identities, target->engine, pid);
-}
-
 /* Note the process if it is a server. */
 static void tracer_restarted(void *arg, const struct target *target, const struct process *process)
 {
@@ -318,26 +309,18 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 		servers_started(&t->enrich.servers, target->id, process);
 }
 
-/*
- * Add a session for a process that has been running a statement since before the probes were
- * attached, as if they had seen its start. If they have seen its end since, the thread has a
- * session already and none is added.
- */
+/* Add a session for a process that ran a statement before the probes were attached. */
 static void tracer_process(void *arg, const struct target *target, const struct process *process)
 {
 	struct tracer *t = arg;
-	struct backend_statement statement;
-	struct session *session;
 
 	tracer_restarted(t, target, process);
 	/* Requires the kernel's thread IDs; a histogram requires data that only programs read. */
 	if (t->rt.pid_ns_ino || t->config.stat_unit_ns || !target->places.text)
 		return;
-	session = calloc(1, t->sessions.bytes);
-	if (session && !backend_read(process, target->lowest_vaddr, &target->places, session->text,
-				     t->config.text_bytes, &statement))
-		tracer_seed(t, target, process->pid, &statement, session);
-	free(session);
+	/* Read the identity now: the process may exit after this statement. */
+	if (seed_session(&t->sessions, &t->rt, target, process) && t->config.identify)
+		identity_of(&t->enrich.identities, target->engine, process->pid);
 }
 
 /* Open the runtime; perf buffers limit the length of texts. */
@@ -361,6 +344,9 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 static int tracer_stream(struct tracer *t, struct error *error)
 {
 	size_t record_max = RECORD_HEAD + t->config.text_bytes;
+
+	if (t->config.transactions)
+		record_max += sizeof(struct event_transaction);
 
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
@@ -429,7 +415,8 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 		goto fail;
 	t->discover.common.asked = (config->why ? ENGINE_WHY : 0) |
 				   (config->phases ? ENGINE_PHASES : 0) |
-				   (config->use ? ENGINE_USE : 0);
+				   (config->use ? ENGINE_USE : 0) |
+				   (config->transactions ? ENGINE_TRANSACTIONS : 0);
 	t->discover.common.site = config->site;
 	t->discover.common.site_arg = config->arg;
 	t->discover.listener = config->arg;
@@ -522,24 +509,38 @@ void tracer_detach(struct tracer *t)
 	t->detached = true;
 }
 
-/* Report a statement that is running at @now_ns, or was suspended, if it is slow enough. */
-static void tracer_report_running(struct tracer *t, const struct event_statement *event,
-				  bool has_text, uint64_t now_ns)
+/* Report a transaction that is open at @now_ns, if it is long enough. */
+static void tracer_report_transaction(struct tracer *t, const struct session *session,
+				      bool has_text, uint64_t now_ns)
 {
+	const struct event_transaction *transaction = sessions_transaction(&t->sessions, session);
+
+	if (now_ns >= transaction->s.start_ns + t->config.threshold_ns &&
+	    transaction->s.text_len <= t->config.text_bytes && process_exists(session->s.pid))
+		enrich_open_transaction(&t->enrich, transaction, session, has_text, now_ns);
+}
+
+/* Report a statement that is running at @now_ns, or was suspended, if it is slow enough. */
+static void tracer_report_running(struct tracer *t, const struct session *session, bool has_text,
+				  uint64_t now_ns)
+{
+	const struct event_statement *event = &session->s;
 	bool suspended = session_phase(event) == SESSION_SUSPENDED;
 	uint64_t until_ns = suspended ? event->completed_ns : now_ns;
 
-	if (until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
+	if (t->config.transactions)
+		tracer_report_transaction(t, session, has_text, now_ns);
+	else if (until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
 		enrich_running(&t->enrich, event, has_text, until_ns);
 }
 
-static void tracer_running_now(void *arg, const struct event_statement *event, bool has_text)
+static void tracer_running_now(void *arg, const struct session *session, bool has_text)
 {
 	struct tracer *t = arg;
 
 	/* The client of a suspended portal pauses. */
-	if (session_phase(event) != SESSION_SUSPENDED)
-		tracer_report_running(t, event, has_text, runtime_now(&t->rt));
+	if (t->config.transactions || session_phase(&session->s) != SESSION_SUSPENDED)
+		tracer_report_running(t, session, has_text, runtime_now(&t->rt));
 }
 
 void tracer_running(struct tracer *t)
@@ -549,7 +550,7 @@ void tracer_running(struct tracer *t)
 	if (!t->detached)
 		sessions_running(&t->sessions, t, tracer_running_now);
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		tracer_report_running(t, &one->session.s, one->has_text, detach_ns);
+		tracer_report_running(t, &one->session, one->has_text, detach_ns);
 }
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)

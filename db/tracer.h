@@ -28,6 +28,11 @@ struct tracer_config {
 	bool prepares;			/* report also what only prepares a statement */
 	bool why;			/* record time breakdowns */
 	bool use, phases;		/* with ->why: also resource usage, and phases */
+	/*
+	 * Report transactions that took ->threshold_ns instead of statements; those whose begin is
+	 * unknown, if it was so long ago that they were first seen.
+	 */
+	bool transactions;
 	bool identify;			/* read user, database, client and container */
 	struct filter filter;		/* only these statements are reported */
 	bool spans;			/* set ->parent and ->server of statements */
@@ -108,9 +113,9 @@ int tracer_sleep(struct tracer *tracer);
 ssize_t tracer_histogram(const struct tracer *tracer, struct histogram_row **rows);
 
 /*
- * Call config->statement for each running statement over the threshold; after tracer_detach(), for
- * those that were running when it began. The text is missing if it cannot be read from the server's
- * memory.
+ * Call config->statement for each running statement, or open transaction, over the threshold; after
+ * tracer_detach(), for those that were when it began. The text is missing if it cannot be read from
+ * the server's memory.
  */
 void tracer_running(struct tracer *tracer);
 

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "bpf/event.h"
 #include "usdt/fmt.h"
 
 
@@ -37,6 +38,15 @@ static const char *const mysql_dispatchers[] = {
 	{ .name = "arg_commit_log", .only_with = "_ZN3THD21wait_for_wakeup_readyEv", \
 	  .spec = "8@&mysql_bin_log(%ip)" }
 
+/*
+ * THD::server_status, of which a rollback clears SERVER_STATUS_IN_TRANS and _IN_TRANS_READONLY:
+ * andl $0xffffdffe,server_status(register).
+ */
+#define ROLLBACK	"_Z14trans_rollbackP3THD"
+#define TRANSACTION(thd) \
+	{ .name = "arg_transaction", \
+	  .spec = "4@{" ROLLBACK "~81 ?? @@@@@@@@ fe df ff ff}(" thd ")" }
+
 /* MariaDB, and MySQL 5.5 and 5.6: dispatch_command(command, THD *, packet, length, …). */
 #define COMMAND_FIRST(symbol)                                               \
 	{                                                                   \
@@ -45,7 +55,7 @@ static const char *const mysql_dispatchers[] = {
 		.args = ENGINE_ARGS(                                        \
 			{ .name = "arg_session", .spec = "8@%arg1", .fallback = -1 }, \
 			{ .name = "arg_command", .spec = "4@%arg0", .fallback = -1 }, \
-			COMMITS("%arg1"),                                   \
+			COMMITS("%arg1"), TRANSACTION("%arg1"),             \
 			/* cmpl $2,thd->async_state.m_state; je */          \
 			{ .name = "arg_resumed",                            \
 			  .spec = "4@{" symbol "~83 be @@@@@@@@ 02 0f 84}(%arg1)" }), \
@@ -68,6 +78,7 @@ static const char *const mysql_dispatchers[] = {
 static const struct engine_arg ended_args[] = {
 	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
 	COMMITS("%{owner}"),
+	TRANSACTION("%{owner}"),
 	{ .name = "arg_text", .spec = "8@{thd_query_string}(%{owner})" },
 	{ .name = "arg_text", .spec = "8@{_Z16thd_query_unsafeP3THD}(%{owner})",
 	  .fallback = -1 },
@@ -129,7 +140,30 @@ static const struct engine_arg ended_args[] = {
 	  .asked = ENGINE_WHY, \
 	  .args = ENGINE_ARGS({ .name = "arg_wait", .spec = "4@%arg1", .fallback = -1 }) }
 
+/* Functions of a THD that end its transaction. */
+#define MARKS(symbol, flags) \
+	{ .step = symbol, .program = "command_mark", .function = symbol, .optional = true, \
+	  .asked = ENGINE_TRANSACTIONS, \
+	  .args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 }, \
+			      TRANSACTION("%arg0"), \
+			      { .name = "arg_mark", .fallback = flags }) }
+
+#define COMMIT_ENDS	(TRANSACTION_ENDING | TRANSACTION_COMMITTED)
+#define ROLLBACK_ENDS	(TRANSACTION_ENDING | TRANSACTION_ROLLED_BACK)
+
 static const struct engine_probe mysql_probes[] = {
+	MARKS("_Z12trans_commitP3THD", COMMIT_ENDS),
+	MARKS("_Z21trans_commit_implicitP3THD", COMMIT_ENDS),
+	MARKS("_Z11trans_beginP3THDj", COMMIT_ENDS),
+	MARKS(ROLLBACK, ROLLBACK_ENDS),
+	MARKS("_Z23trans_rollback_implicitP3THD", ROLLBACK_ENDS),
+	MARKS("_Z15trans_xa_commitP3THD", COMMIT_ENDS),
+	MARKS("_Z17trans_xa_rollbackP3THD", ROLLBACK_ENDS),
+	MARKS("_Z16trans_xa_prepareP3THD", TRANSACTION_PREPARED),
+	{
+		.step = "cleanup", .program = "command_cleanup", .function = "_ZN3THD7cleanupEv",
+		.optional = true, .asked = ENGINE_TRANSACTIONS, .args = ended_args,
+	},
 	{
 		.step = "task", .program = "pool_task", .function = "_ZN5tpool4task7executeEv",
 		.optional = true, .asked = ENGINE_WHY,
@@ -153,6 +187,7 @@ static const struct engine_probe mysql_probes[] = {
 		.step = "command", .program = "command_start",
 		.function = DISPATCH_COM,
 		.args = ENGINE_ARGS({ .name = "arg_session", .spec = "8@%arg0", .fallback = -1 },
+				    TRANSACTION("%arg0"),
 				    { .name = "arg_command", .spec = "4@%arg2", .fallback = -1 }),
 	},
 	{

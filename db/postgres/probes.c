@@ -30,6 +30,12 @@ static const char *const postgres_signature[] = { "pgstat_report_activity", NULL
 	  .probe = usdt "__done", .optional = true, .asked = ENGINE_PHASES, \
 	  .args = ENGINE_ARGS({ .name = "arg_phase", .fallback = which }) }
 
+/* Called once for a command that ends the transaction block. */
+#define ENDS(symbol, flags) \
+	{ .step = symbol, .program = "transaction_mark", .function = symbol, .optional = true, \
+	  .asked = ENGINE_TRANSACTIONS, \
+	  .args = ENGINE_ARGS({ .name = "arg_mark", .fallback = TRANSACTION_ENDING | (flags) }) }
+
 #define POSTGRES_CALLER	"8@{^pgstat_report_activity}"
 
 /*
@@ -55,6 +61,9 @@ static const struct engine_probe postgres_probes[] = {
 		.args = ENGINE_ARGS({ .name = "arg_sort", .probe_arg = 1, .fallback = -1 },
 				    { .name = "arg_space", .probe_arg = 2, .fallback = -1 }),
 	},
+	ENDS("EndTransactionBlock", TRANSACTION_COMMITTED),	/* or prepared */
+	ENDS("PrepareTransactionBlock", TRANSACTION_PREPARED),
+	ENDS("UserAbortTransactionBlock", TRANSACTION_ROLLED_BACK),
 	{
 		.step = "completion", .program = "completion",
 		.function = "EndCommand",
@@ -173,6 +182,8 @@ static void postgres_client(const char *host, const char *port, char *client, si
 static const struct engine_activity postgres_activity = {
 	.text = "debug_query_string", .begun = "GetCurrentStatementStartTimestamp",
 	.client = "MyProcPort", .replication = "am_walsender",
+	.transaction = "CurTransactionContext",
+	.transaction_begun = "GetCurrentTransactionStartTimestamp",
 };
 
 static const struct engine_probe_set postgres_probe_sets[] = {

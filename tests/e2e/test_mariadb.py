@@ -23,6 +23,7 @@ from mariadb_workload import SETUP, Workload, fails
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
 from tool import LOSSES, sessions
+from transactions import Transactions
 
 AT_LEAST = 20_000
 QUIET = {"slow_query_log": "OFF"}	# as servers are by default
@@ -1081,3 +1082,70 @@ def test_sessions(maria):
         assert one.get("query") == info and one["pid"] == one["server_pid"], (one, info)
         assert (one["state"] == "active") == (command == "Query") == ("duration_ms" in one), one
     assert sorted(one["state"] for number, one in listed.items() if number in rows) == ["active", "idle", "idle in transaction"]
+
+
+# --- transactions
+
+FAILS = "insert into x values (0)"	# that does not end a transaction
+BEGUN = [	# statements, of which the last one ends a transaction; {} is replaced by an insertion
+    (["begin", "{}", "commit"], "commit"),
+    (["begin", "{}", "rollback"], "rollback"),
+    (["{}"], "commit"),
+    (["begin", "{}", FAILS, "commit"], "commit"),
+    (["begin", "{}", "begin"], "commit"),					# implicit
+    (["{}", "create table if not exists x1 (a int)"], "commit"),
+    (["begin", "{}", "commit and chain"], "commit"),
+    (["{}", "rollback"], "rollback"),
+    (["xa start 'a'", "{}", "xa end 'a'", "xa rollback 'a'"], "rollback"),
+    (["xa start 'b'", "{}", "xa end 'b'", "xa prepare 'b'", "xa commit 'b'"], "commit"),
+    (["set autocommit = 0", None, "{}", "select 1", "rollback"], "rollback"),	# None: it is one of its own
+    (["{}", "set autocommit = 1"], "commit"),
+]
+
+
+def test_transactions(maria, tool):
+    """Outcome, number of statements and identity; the rows that are left are the server's word."""
+    traced = tool("transactions", "mysql", "0", "-p", maria.pid, "--json", kind=Transactions)
+    with maria.connect(database="d") as client, maria.connect(database="d") as other:
+        own = int(client.rows("select connection_id()")[0][0])
+        client.query("create table x (a int primary key) engine=innodb")
+        client.query("insert into x values (0)")
+        count, left = 3, ["0"]
+        for key, (texts, state) in enumerate(BEGUN, 1):
+            for text in texts:
+                if text == FAILS:
+                    client.failing(text)
+                elif text is not None:
+                    client.query(text.format(f"insert into x values ({key})"))
+            count += 1 + (None in texts)
+            left += [str(key)] if state == "commit" else []
+            one = traced.nth(count, connection_id=own)
+            number = len(texts) - (texts.index(None) + 1 if None in texts else 0)
+            assert (one["state"], one["statements"], one["user"], one["database"]) == (state, number, "root", "d"), (one, texts)
+            assert 0 <= one["idle_ms"] <= one["duration_ms"] and one["time"] == one["end"], one
+            assert [row[0].decode() for row in other.rows("select a from x order by a")] == left, texts
+        traced.complete()
+        assert len(traced.ended(connection_id=own)) == count
+
+
+def test_open_transactions(maria, tool):
+    """One that began before tracing has no begin; one that a client leaves is rolled back; one is open at the end."""
+    with maria.connect(database="d") as before, maria.connect(database="d") as client, maria.connect(database="d") as leaving:
+        ids = [int(one.rows("select connection_id()")[0][0]) for one in (before, client, leaving)]
+        before.query("begin")
+        traced = tool("transactions", "mysql", "0", "-p", maria.pid, "--json", kind=Transactions)
+        before.query("commit")
+        one = traced.nth(1, connection_id=ids[0])
+        assert one["state"] == "commit" and not {"begin", "duration_ms", "statements", "idle_ms"} & one.keys() and "end" in one, one
+        leaving.query("begin")
+        leaving.query("select 'leaves'")
+        leaving.close()
+        one = traced.nth(1, connection_id=ids[2])
+        assert (one["state"], one["statements"], one["user"]) == ("rollback", 2, "root"), one
+        client.query("begin")
+        client.failing("select nothing")
+        # its end comes after the answer
+        wait_for(lambda: traced.process.send_signal(signal.SIGUSR1) or
+                 any(one["state"] == "idle" and one["statements"] == 2 for one in traced.open.values()), 30, "it to be idle", every=0.2)
+        traced.complete()
+    assert [(one["state"], one["user"], one["statements"]) for one in traced.open.values()] == [("idle", "root", 2)]

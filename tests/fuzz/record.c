@@ -60,8 +60,11 @@ static bool record_shown(void *arg, const struct statement *s)
 	output_init(&out, -1);
 	field_json(&out, s);
 	REQUIRE(is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
-	field_parse(&columns, "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
-			       "engine,cpu,other,parse,execute,query", &bad, &bad_len);
+	columns.transactions = s->transaction;
+	field_parse(&columns,
+		    s->transaction ? "begin,end,ms,idle,statements,state,user,db,conn,query" :
+		    "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
+		    "engine,cpu,other,parse,execute,query", &bad, &bad_len);
 	field_table_init(&view, &columns, 0, s->pid & 1);
 	output_init(&out, -1);
 	field_table_row(&out, &view, s);

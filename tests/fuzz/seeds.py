@@ -221,6 +221,11 @@ def statement(source, text, flags=2, kind=1, pid=7):
     return head + text
 
 
+def transaction(source, text, flags, who):
+    head = struct.pack("<IIIIQQQ", 8, source, flags, flags, 3, 2 * 10 ** 6, 10 ** 6)
+    return head + who + statement(source, text)
+
+
 def record(data, head=0):
     return struct.pack("<II", len(data) | head, 0) + data + b"\0" * (-len(data) % 8)
 
@@ -233,7 +238,8 @@ def record_seeds():
     title = b"postgres: app orders 10.0.0.5(5432) idle"
     records = [statement(0, b"select 1"), who, statement(1, b"update t set a = 'x\xff' where b", 6),
                statement(2, b"", 9), session(3), session(4) + b"postgres".ljust(16, b"\0"),
-               statement(0, b"select \xe2\x80\xae", 0x40)]
+               statement(0, b"select \xe2\x80\xae", 0x40), transaction(0, b"commit", 0x41, b"\0" * len(who)),
+               transaction(1, b"insert \xff", 0x86, who)]
     found = {}
     for start in (0, 500):
         for choice in (0x10, 0x91, 0xd2, 0xb0):

@@ -25,6 +25,7 @@ SETTINGS = {
     "logging_collector": "off",
     "lc_messages": "C",
     "max_connections": "100",
+    "max_prepared_transactions": "4",
     "autovacuum": "on",
     "autovacuum_naptime": "1s",
     "min_parallel_table_scan_size": "64kB",
