@@ -867,6 +867,7 @@ static void check_postgres(void)
 	};
 	static const char *const tool_args[] = { TOOL, "postgres", "-m", "0", "--json", "--why",
 						 "--use", NULL };
+	static const char *const transactions[] = { TOOL, "transactions", "postgres", NULL };
 	double start = now();
 	pid_t postmaster, tool;
 
@@ -885,6 +886,9 @@ static void check_postgres(void)
 		show("/server.log");
 		return;
 	}
+	tool = tool_start(transactions, "transactions");
+	if (tool)
+		tool_stop(tool, "transactions");
 	tool = tool_start(tool_args, "postgres");
 	if (tool) {
 		printf("# %d clients ran\n", steps_run());
