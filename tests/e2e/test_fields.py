@@ -27,8 +27,9 @@ def source():
 
 
 def rows(*macros):
-    """The names in the first string of these macros, in the table's order."""
-    return re.findall(rf'\b(?:{"|".join(macros)})\((?:\d+, )?"([^"]+)"', source())
+    """The names in the first string of these macros, in the table's order; not of the rows of transactions alone."""
+    table = re.sub(r"\{ (?:LEFT|RIGHT)[^}]*\bTRANSACTIONS,[^}]*\}", "", source())
+    return re.findall(rf'\b(?:{"|".join(macros)})\((?:\d+, )?"([^"]+)"', table)
 
 
 def columns():
