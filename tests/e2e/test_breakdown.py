@@ -56,8 +56,8 @@ def way(traced):
     pid = children(traced.pid)[0] if traced.wrap else traced.pid
     links = ""
     for number in os.listdir(f"/proc/{pid}/fdinfo"):
-        with open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as f:
-            links += f.read()
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/{pid}/fdinfo/{number}", encoding="ascii") as f:
+            links += f.read()	# else it was closed meanwhile
     if "tp_name" in links and os.path.exists("/sys/kernel/btf/vmlinux"):
         assert bool(re.search(r"tp_name:\s*sys_enter", links)) == bool(traced.wrap), links
         assert bool(re.search(r"tp_name:\s*sched_switch", links)) != bool(traced.wrap), links
