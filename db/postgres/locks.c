@@ -376,12 +376,16 @@ static int reader_keep(const struct reader *r, uint64_t address, bool queued,
 	return 0;
 }
 
-/* Add the backends that hold the lock in a conflicting mode. Return 0 or -ENOENT. */
+/*
+ * Add the backends that hold the lock in a conflicting mode. Return 0, or -ENOENT if the backend
+ * does not wait any more: others may have got the lock since.
+ */
 static int reader_holders(const struct reader *r, const char lock[LOCK_BYTES],
 			  struct lock_info *info)
 {
 	uint64_t head = r->lock + LOCK_HOLDERS, link = load64(lock + LOCK_HOLDERS + 8);
-	uint32_t conflicts = lock_conflicts(info->event.mode);
+	uint32_t conflicts = lock_conflicts(info->event.mode), mask;
+	bool waits = false;
 	int err = 0;
 
 	for (int i = 0; !err && link != head; i++) {
@@ -392,13 +396,17 @@ static int reader_holders(const struct reader *r, const char lock[LOCK_BYTES],
 		    !reader_bytes(r, link - HOLDER_LINK, holder, sizeof(holder)) ||
 		    !reader_bytes(r, link, next, sizeof(next)) || load64(holder) != r->lock)
 			return -ENOENT;
-		if (load32(holder + HOLDER_MASK) & conflicts &&
-		    load64(holder + HOLDER_PROC) != r->proc &&
-		    load64(holder + HOLDER_LEADER) != r->leader)
+		mask = load32(holder + HOLDER_MASK);
+		if (load64(holder + HOLDER_PROC) == r->proc)
+			waits = !(mask >> (info->event.mode & 31) & 1);
+		else if (mask & conflicts && load64(holder + HOLDER_LEADER) != r->leader)
 			err = reader_keep(r, load64(holder + HOLDER_PROC), false, info);
 		link = next[1];
 	}
-	return err;
+	if (err || waits)
+		return err;
+	lock_info_drop(info);
+	return -ENOENT;
 }
 
 /* Learn the offset of the queue's links in a PGPROC, if the backend is in the queue already. */

@@ -276,6 +276,16 @@ def test_names_of_another_user(tool, server, built, tmp_path):
     assert [one["lock"] for one in traced.waits] == ["invented", "relation"]
 
 
+def test_holder_that_came_after(tool, server):
+    """Who has got the lock since is no holder of a wait that is over when it is looked at."""
+    hostile = server("over", server("stay").pid)
+    traced = traced_at(tool, hostile)
+    hostile.play()
+    wait = traced.wait_of(hostile.pid)
+    ends_soon(traced)
+    assert not wait.get("holders"), wait
+
+
 def test_cycle_that_is_none(tool, server):
     """Of 19 backends that each wait for eight there are more ways than can be followed."""
     hostile = server("cycle")
