@@ -524,7 +524,9 @@ static void message_servers(struct output *err, const struct summary *summary)
 	const struct owners_report *servers = &summary->servers;
 
 	for (size_t i = 0; i < servers->n; i++) {
-		const char *path = summary->targets[servers->row[i].target_id].path;
+		const struct target *target = target_by_id(summary->targets, summary->ntargets,
+							   servers->row[i].target_id);
+		const char *path = target ? target->path : "a file that is no longer traced";
 
 		output_string(err, i ? ", " : "dbslower: lost by server: ");
 		escape_terminal(err, path, strlen(path), false);

@@ -20,17 +20,17 @@ static void summary_loss(struct output *out, const char *key, uint64_t count, bo
 	output_printf(out, "%s\"%s\":%llu", first ? "" : ",", key, (unsigned long long)count);
 }
 
-/* Append the losses of each user as the member @key or, with @targets, of each server. */
+/* Append the losses of each user as the member @key or, if @of is not NULL, of each server. */
 static void summary_rows(struct output *out, const char *key, const struct owners_report *report,
-			 const struct target *targets)
+			 const struct summary *of)
 {
 	for (size_t i = 0; i < report->n; i++) {
 		const struct owner_losses *row = &report->row[i];
+		const struct target *target = of ?
+			target_by_id(of->targets, of->ntargets, row->target_id) : NULL;
 
 		output_string(out, i ? ",{" : key);
-		if (targets) {
-			const struct target *target = &targets[row->target_id];
-
+		if (target) {
 			json_string(out, "\"engine\":\"", target->engine->name);
 			json_string(out, ",\"file\":\"", target->path);
 			output_char(out, ',');
@@ -82,6 +82,6 @@ void summary_json(struct output *out, const char *noun, unsigned int groups,
 	if (groups & SUMMARY_SESSIONS)
 		json_number(out, ",\"boundary\":", summary->boundary);
 	summary_rows(out, ",\"lost_by_user\":[{", &summary->users, NULL);
-	summary_rows(out, ",\"lost_by_server\":[{", &summary->servers, summary->targets);
+	summary_rows(out, ",\"lost_by_server\":[{", &summary->servers, summary);
 	output_string(out, "}\n");
 }

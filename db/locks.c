@@ -531,10 +531,10 @@ void locks_summary(const struct locks *l, struct summary *summary)
 		.statements = runtime_counter(&l->rt, COUNT_STATEMENTS),
 		.ring_full = runtime_dropped(&l->rt),
 		.table_full = runtime_counter(&l->rt, LOST_TABLE_FULL),
+		.targets = l->discover.targets, .ntargets = l->discover.ntargets,
 	};
 	owners_report(l->rt.owners, &summary->users);
-	owners_report_files(l->rt.owners, l->discover.ntargets, &summary->servers);
-	summary->targets = l->discover.targets;
+	owners_report_files(l->rt.owners, &summary->servers);
 }
 
 void locks_close(struct locks *l)

@@ -340,6 +340,15 @@ void sessions_settle(struct sessions *s)
 	}
 }
 
+size_t sessions_number_kept(const struct sessions *s)
+{
+	size_t n = 0;
+
+	for (const struct sessions_kept *one = s->kept; one; one = one->next)
+		n++;
+	return n;
+}
+
 void sessions_close(struct sessions *s)
 {
 	while (s->kept) {

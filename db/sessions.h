@@ -75,6 +75,9 @@ void sessions_keep(struct sessions *sessions, uint64_t time_ns);
 /* Drop those kept whose statement, or transaction, has ended since. */
 void sessions_settle(struct sessions *sessions);
 
+/* Return the number of those kept. */
+size_t sessions_number_kept(const struct sessions *sessions);
+
 /* Free the kept sessions and unmap the slots; @sessions itself is the caller's. */
 void sessions_close(struct sessions *sessions);
 

@@ -87,7 +87,8 @@ struct summary {
 	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */
 	struct owners_report servers;	/* by this and by its file; not of the command trace */
-	const struct target *targets;	/* the files by ID, borrowed; NULL: ->servers is empty */
+	struct target *targets;	/* for target_by_id(), borrowed; NULL: ->servers is empty */
+	size_t ntargets;
 };
 
 #endif

@@ -545,12 +545,10 @@ static void tracer_running_now(void *arg, const struct session *session, bool ha
 
 void tracer_running(struct tracer *t)
 {
-	uint64_t detach_ns = t->enrich.detach_ns;
-
 	if (!t->detached)
 		sessions_running(&t->sessions, t, tracer_running_now);
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		tracer_report_running(t, &one->session, one->has_text, detach_ns);
+		tracer_report_running(t, &one->session, one->has_text, t->enrich.detach_ns);
 }
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)
@@ -568,10 +566,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 {
 	const struct runtime *rt = &t->rt;
 	const struct enrich *e = &t->enrich;
-	uint64_t boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen;
 
-	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		boundary++;
 	*summary = (struct summary){
 		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
 		.ring_full = runtime_dropped(rt),
@@ -583,11 +578,12 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
 		.text_unreadable = e->text_unreadable,
 		.text_truncated = e->text_truncated,
-		.boundary = boundary,
+		.boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
+			    sessions_number_kept(&t->sessions),
+		.targets = t->discover.targets, .ntargets = t->discover.ntargets,
 	};
 	owners_report(rt->owners, &summary->users);
-	owners_report_files(rt->owners, t->discover.ntargets, &summary->servers);
-	summary->targets = t->discover.targets;
+	owners_report_files(rt->owners, &summary->servers);
 }
 
 void tracer_close(struct tracer *t)

@@ -104,7 +104,7 @@ void owners_report(const struct owners *o, struct owners_report *report)
 	}
 }
 
-void owners_report_files(const struct owners *o, size_t ntargets, struct owners_report *report)
+void owners_report_files(const struct owners *o, struct owners_report *report)
 {
 	struct loss_key keys[2];
 	struct losses losses;
@@ -118,8 +118,6 @@ void owners_report_files(const struct owners *o, size_t ntargets, struct owners_
 		    sys_map_lookup(o->losses, &keys[1], &losses))
 			break;
 		keys[0] = keys[1];
-		if (keys[1].target_id >= ntargets)
-			continue;
 		one = (struct owner_losses){ .uid = keys[1].uid, .target_id = keys[1].target_id };
 		memcpy(one.lost, losses.lost, sizeof(one.lost));
 		report_insert(report, &one);

@@ -59,9 +59,8 @@ bool owners_uid(const struct owners *owners, uint16_t number, uint32_t *uid);
 /* Fill @report with the users that have losses, those with the largest sums first. */
 void owners_report(const struct owners *owners, struct owners_report *report);
 
-/* The same for users and files with an ID below @ntargets. */
-void owners_report_files(const struct owners *owners, size_t ntargets,
-			 struct owners_report *report);
+/* The same for users and files. */
+void owners_report_files(const struct owners *owners, struct owners_report *report);
 
 /* Return the sum of the losses in a row. */
 uint64_t owner_losses_sum(const struct owner_losses *losses);

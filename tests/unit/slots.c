@@ -418,6 +418,7 @@ static void *hook_malloc(size_t size)
 #define sessions_running	hooked_sessions_running
 #define sessions_keep		hooked_sessions_keep
 #define sessions_settle		hooked_sessions_settle
+#define sessions_number_kept	hooked_sessions_number_kept
 #define sessions_close		hooked_sessions_close
 #define sys_map_add		hook_map_add
 #define sys_map_update		hook_map_update
