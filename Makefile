@@ -52,7 +52,7 @@ UAPI	:= $(if $(CROSS_LDFLAGS),,$(if $(findstring musl,$(CC)),-idirafter /usr/inc
 # WERROR=-Werror makes warnings errors; make check sets it.
 WERROR	?=
 WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes
-CFLAGS	?= -Os -g
+CFLAGS	?= -Oz -g
 # Code that runs for every statement is compiled for speed, the rest for size.
 CFLAGS_cli/escape := -O2
 CFLAGS_cli/field_json := -O2
