@@ -168,9 +168,10 @@ INLINE __u32 record_log2(__u64 value)
 	__u32 log = 0;
 
 	for (__u32 step = 32; step; step /= 2) {
-		__u64 upper = value >> step, any = (upper | -upper) >> 63;
+		__u64 upper = value >> step, any = upper | -upper;
 
 		__asm__("" : "+r"(any));	/* the compiler would make it a comparison */
+		any >>= 63;
 		value >>= any * step;
 		log += any * step;
 	}

@@ -12,18 +12,45 @@ CONSTANT(threshold_ns);
 
 MAP(histogram);		/* hash: struct stat_key → u64 */
 
+#define STAT_BLANKS	16	/* characters before the first word that are skipped, at most */
+
+/*
+ * Return whether @a < @b, which are below 2^63, without a branch: the verifier follows both sides
+ * of each, and a loop over a text has too many paths.
+ */
+INLINE __u64 stat_below(__u64 a, __u64 b)
+{
+	__u64 difference = a - b;
+
+	__asm__("" : "+r"(difference));	/* the compiler would make it a comparison */
+	return difference >> 63;
+}
+
+INLINE __u64 stat_is_blank(__u64 c)
+{
+	const __u64 blanks = 1ull << ' ' | 1ull << '\n' | 1ull << '\t' | 1ull << '\r' | 1ull << '(';
+
+	return stat_below(c, 64) & blanks >> (c & 63);
+}
+
 /* Set @group to the first word of the text, in lower case. */
 INLINE void stat_command(char group[STAT_GROUP], struct session *session)
 {
-	__u32 n = 0, len = session->s.text_len;
+	__u64 len = session->s.text_len, at = 0, same = 1;
 
-	for (__u32 i = 0; i < STAT_GROUP + 8 && n < STAT_GROUP - 1 && i < len; i++) {
-		char c = session->text[i];
+	NO_UNROLL
+	for (__u64 i = 0; i < STAT_BLANKS; i++) {
+		same &= stat_is_blank((__u8)session->text[i]) & stat_below(i, len);
+		at += same;
+	}
+	at &= 2 * STAT_BLANKS - 1;	/* a bound for the verifier */
+	same = 1;
+	NO_UNROLL
+	for (__u64 i = 0; i < STAT_GROUP - 1; i++) {
+		__u64 c = (__u8)session->text[at + i] | 0x20;
 
-		if ((c | 0x20) >= 'a' && (c | 0x20) <= 'z')
-			group[n++] = c | 0x20;
-		else if (n || (c != ' ' && c != '\n' && c != '\t' && c != '\r' && c != '('))
-			break;
+		same &= stat_below((c - 'a') & 0xff, 26) & stat_below(at + i, len);
+		group[i] = c & -same;
 	}
 }
 

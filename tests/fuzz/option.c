@@ -29,7 +29,7 @@ static void check_options(const struct options *opts)
 	REQUIRE(opts->help || opts->version || opts->columns.count);
 	REQUIRE(opts->columns.count <= FIELD_LIST_MAX);
 	REQUIRE(opts->text_bytes >= OPTION_TEXT_MIN && opts->text_bytes <= OPTION_TEXT_MAX);
-	REQUIRE(opts->text_arg >= 1 && opts->text_arg <= 12);
+	REQUIRE(opts->text_arg <= 12);
 	for (unsigned int i = 0; i < opts->pid_count; i++)
 		REQUIRE(opts->pids[i] > 0 && opts->pids[i] <= 4194304);
 	if (opts->start && opts->done && !opts->help && !opts->version)

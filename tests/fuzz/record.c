@@ -110,6 +110,7 @@ static void record_drain(struct tracer *t, struct input *in, uint64_t start)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct tracer t;
+	static struct owners owners;
 	struct input in = { data, size };
 	uint8_t choice = input_byte(&in), start = input_byte(&in);
 	struct target targets[3] = { 0 };
@@ -122,13 +123,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	record_text = title;
 	while (engine_table[nengines])
 		nengines++;
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
+		targets[i].id = 2 * (uint32_t)i;
 		targets[i].engine = engine_table[(choice + i) % nengines];
+	}
+	owners = (struct owners){ .map = -1, .grants = -1, .losses = -1 };
 	if (in.left > RING)
 		in.left = RING;
 	t = (struct tracer){
 		.discover = { .targets = targets, .ntargets = choice & 0x10 ? 3 : 0 },
-		.rt = { .wall_offset_ns = 1700000000000000000 },
+		.rt = { .wall_offset_ns = 1700000000000000000, .owners = &owners },
 		.enrich = { .config = {
 			.runtime = &t.rt, .discover = &t.discover, .sessions = &t.sessions,
 			.statement = record_shown, .text_bytes = 4096,

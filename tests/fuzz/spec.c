@@ -19,7 +19,7 @@ static const struct {
 	uint16_t ctx_size;
 	bool emits;
 } machines[] = {
-	{ EM_X86_64, 168, true }, { EM_AARCH64, 272, true }, { EM_386, 0, false },
+	{ EM_X86_64, 168, true }, { EM_AARCH64, 272, true }, { EM_386, 168, true },
 	{ EM_ARM, 0, false }, { EM_PPC64, 0, false }, { EM_S390, 0, false },
 	{ EM_RISCV, 0, false }, { EM_MIPS, 0, false },
 };
