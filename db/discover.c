@@ -472,9 +472,9 @@ static bool discover_wants_file(const struct discover *d, const struct process_f
 
 /*
  * Check @pid again later: it runs the dynamic loader, which has not mapped the program yet, or it
- * is to be announced with @target, 1 + its index. Return whether there is room.
+ * is to be announced with @target, 1 + its ID. Return whether there is room.
  */
-static bool discover_loading(struct discover *d, uint32_t pid, size_t target)
+static bool discover_loading(struct discover *d, uint32_t pid, uint32_t target)
 {
 	for (size_t i = 0; i < DISCOVER_LOADING; i++) {
 		if (d->loading[i].pid)
@@ -484,17 +484,6 @@ static bool discover_loading(struct discover *d, uint32_t pid, size_t target)
 		return true;
 	}
 	return false;
-}
-
-/* Return whether @process, a server of @target, has not written its version to its memory yet. */
-static bool discover_is_early(const struct target *target, const struct process *process)
-{
-	char version[TARGET_VERSION] = "";
-
-	if (!target->version_vaddr || !process_file_same(&process->file, &target->file))
-		return false;
-	target_read_version(target, process, version);
-	return !*version;
 }
 
 /* Attach to the executable of @process, which was just started, if it is a wanted server. */
@@ -519,8 +508,8 @@ static void discover_check(struct discover *d, const struct process *process)
 	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && err != -EINTR && (d->filter->npaths || detect_name(process)))
 		d->error(d->listener, &error);
-	else if (d->ntargets > first && !(target && discover_is_early(target, process) &&
-					  discover_loading(d, process->pid, d->ntargets)))
+	else if (d->ntargets > first && !(target && target_is_starting(target, process) &&
+					  discover_loading(d, process->pid, target->id + 1)))
 		discover_announce(d, first, d->ntargets);
 	else if (d->ntargets == first && target && d->restarted)
 		d->restarted(d->process_arg, target, process);
@@ -537,18 +526,23 @@ bool discover_again(struct discover *d)
 {
 	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 	struct process process;
+	struct target *target;
 	bool left = false, ended;
+	size_t first;
 
 	for (struct loading *l = d->loading; l < d->loading + DISCOVER_LOADING; l++) {
 		if (l->pid && now >= l->next_ns) {
 			l->next_ns = now + LOADING_NS;
+			/* The target may have been removed. */
+			target = l->target ? target_by_id(d->targets, d->ntargets, l->target - 1) :
+					     NULL;
 			ended = process_read(l->pid, engine_is_executable, &process) || !--l->tries;
-			if (ended || (l->target ?
-				      !discover_is_early(&d->targets[l->target - 1], &process) :
-				      !process_is_loading(&process)))
+			if (ended || (l->target ? !target || !target_is_starting(target, &process) :
+						  !process_is_loading(&process)))
 				l->pid = 0;
+			first = target ? (size_t)(target - d->targets) : 0;
 			if (!l->pid && l->target)
-				discover_announce(d, l->target - 1, l->target);
+				discover_announce(d, first, first + !!target);
 			else if (!l->pid && !ended)
 				discover_check(d, &process);
 		}

@@ -89,7 +89,7 @@ struct discover {
 		uint32_t pid;		/* 0: unused */
 		unsigned int tries;	/* left */
 		uint64_t next_ns;	/* CLOCK_MONOTONIC */
-		size_t target;		/* 1 + the index of that to report; 0: none */
+		uint32_t target;	/* 1 + the ID of that to report; 0: none */
 	} loading[DISCOVER_LOADING];
 };
 

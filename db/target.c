@@ -204,3 +204,13 @@ void target_close(struct target *target)
 	target->semaphores = NULL;
 	target->nsemaphores = 0;
 }
+
+bool target_is_starting(const struct target *target, const struct process *process)
+{
+	char version[TARGET_VERSION] = "";
+
+	if (!target->version_vaddr || !process_file_same(&process->file, &target->file))
+		return false;
+	target_read_version(target, process, version);
+	return !*version;
+}

@@ -114,4 +114,7 @@ const char *target_title(const struct target *target, const char *version);
 /* Detach the probes. The rest stays known. */
 void target_close(struct target *target);
 
+/* Return whether @process, a server of @target, has not written its version to its memory yet. */
+bool target_is_starting(const struct target *target, const struct process *process);
+
 #endif

@@ -46,7 +46,7 @@ bool unused_detach(struct target *targets, size_t ntargets, size_t least,
 		   !process_each(engine_is_executable, in_use_each, &in_use);
 
 	for (size_t i = 0; all && i < ntargets; i++)
-		if (!in_use.target[i])
+		if (targets[i].file.ino && !in_use.target[i])
 			in_use.target[i] = unused_attached(targets, ntargets,
 							   &targets[i].uid) < least;
 	for (size_t i = 0; all && i < ntargets; i++) {

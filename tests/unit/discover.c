@@ -58,7 +58,7 @@
 #define detect_is_rejected(detect, process)	((void)(detect), (void)(process), false)
 #define target_open		fake_target_open
 #define target_close		fake_target_close
-#define target_read_version	fake_read_version
+#define target_is_starting	fake_is_starting
 #define sys_map_update		fake_map_update
 #define sys_map_lookup		fake_map_lookup
 #define sys_map_delete		fake_map_delete
@@ -230,12 +230,10 @@ static int fake_target_open(struct target *target, const struct target_file *fil
 	return 0;
 }
 
-static void fake_read_version(const struct target *target, const struct process *process,
-			      char *version)
+static bool fake_is_starting(const struct target *target, const struct process *process)
 {
-	(void)target;
-	(void)process;
-	snprintf(version, TARGET_VERSION, "%s", memory_version);
+	return target->version_vaddr && process_file_same(&process->file, &target->file) &&
+	       memory_version && !*memory_version;
 }
 
 static void fake_target_close(struct target *target)
@@ -721,6 +719,36 @@ static void by_version(void)
 	memory_version = NULL;
 }
 
+/* A file before that of a starting server is forgotten meanwhile: the server is still found. */
+static void starting_and_forgotten(void)
+{
+	struct server_filter filter = { .engine = "mysql" };
+	struct error error = { 0 };
+	struct discover d;
+
+	for (int both = 0; both < 2; both++) {
+		make_world();
+		nprocesses = 0;
+		CHECK(!find(&d, &filter, &error) && !d.ntargets);
+		add_file("/usr/mysqld", "mysql", "mysql");
+		memory_version = "8.0";
+		add_process(30, 1, "/usr/mysqld");
+		execute(&d, 30, "mysqld");
+		memory_version = "";
+		add_process(NO_PID, 1, "/usr/mariadbd");
+		execute(&d, NO_PID, "mariadbd");
+		CHECK(d.ntargets == 2 && nservers == 1, "%zu %zu", d.ntargets, nservers);
+		for (int i = 0; i <= both; i++)
+			d.targets[i].file.ino = 0;
+		d.ntargets = unused_remove(d.targets, d.ntargets);
+		memory_version = "11.4-MariaDB";
+		now_ns += 1000000000;
+		CHECK(!tested_again(&d) && nannounced == (both ? 1 : 2), "%zu", nannounced);
+		close_all(&d, &error);
+	}
+	memory_version = NULL;
+}
+
 static void check_all(struct discover *d)
 {
 	struct process process;
@@ -997,6 +1025,7 @@ int main(void)
 	RUN(later);
 	RUN(by_loader);
 	RUN(by_version);
+	RUN(starting_and_forgotten);
 	RUN(unreported);
 	RUN(shares);
 	RUN(slow_files);
