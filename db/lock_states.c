@@ -16,6 +16,7 @@
 struct lock_state {
 	struct lock_state *next;
 	uint32_t target_id, uid;
+	uint32_t owner;		/* the user whose process it was read from */
 	uint64_t data[];	/* of struct lock_ops */
 };
 
@@ -34,28 +35,40 @@ void *lock_states_get(struct lock_states *states, uint32_t target_id, uint32_t u
 	return state->data;
 }
 
-static void states_drop_last(struct lock_states *states)
+/* Drop the least recently used state of the user who has the most. */
+static void states_drop(struct lock_states *states)
 {
-	struct lock_state **place = &states->first;
+	struct lock_state **dropped = NULL, *state;
+	size_t most = 0;
 
-	while ((*place)->next)
-		place = &(*place)->next;
-	free(*place);
-	*place = NULL;
+	for (struct lock_state **place = &states->first; *place; place = &(*place)->next) {
+		size_t n = 0;
+
+		for (state = states->first; state; state = state->next)
+			n += state->owner == (*place)->owner;
+		if (n >= most)
+			dropped = place;
+		most = n > most ? n : most;
+	}
+	state = *dropped;
+	*dropped = state->next;
+	free(state);
 	states->n--;
 }
 
-/* Add a state of @size bytes, all zero. Return NULL if out of memory. */
-static void *states_add(struct lock_states *states, uint32_t target_id, uint32_t uid, size_t size)
+/* Add a state of @size bytes, all zero, for a process of @owner. Return NULL if out of memory. */
+static void *states_add(struct lock_states *states, uint32_t target_id, uint32_t uid,
+			uint32_t owner, size_t size)
 {
 	struct lock_state *state = calloc(1, sizeof(*state) + size);
 
 	if (!state)
 		return NULL;
 	if (states->n == LOCK_STATES_MAX)
-		states_drop_last(states);
+		states_drop(states);
 	state->target_id = target_id;
 	state->uid = uid;
+	state->owner = owner;
 	state->next = states->first;
 	states->first = state;
 	states->n++;
@@ -78,7 +91,7 @@ static const void *states_file(struct lock_states *states, const struct target *
 		return NULL;
 	if (!elf_map_open(&map, fd, NULL)) {
 		map.work.left = FIND_WORK;
-		file = states_add(states, target->id, UID_NONE, ops->state_bytes);
+		file = states_add(states, target->id, UID_NONE, process->uid, ops->state_bytes);
 		if (file)
 			ops->find(file, &map.elf, engine_is_executable);
 		elf_map_close(&map);
@@ -101,7 +114,7 @@ void *lock_states_read(struct lock_states *states, const struct target *target, 
 		return state;
 	file = states_file(states, target, &process);
 	if (file)
-		state = states_add(states, target->id, uid, ops->state_bytes);
+		state = states_add(states, target->id, uid, uid, ops->state_bytes);
 	if (!state)
 		return NULL;
 	memcpy(state, file, ops->state_bytes);
@@ -113,5 +126,5 @@ void *lock_states_read(struct lock_states *states, const struct target *target, 
 void lock_states_clear(struct lock_states *states)
 {
 	while (states->n)
-		states_drop_last(states);
+		states_drop(states);
 }

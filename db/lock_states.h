@@ -11,7 +11,8 @@
 
 #include "db/target.h"
 
-#define LOCK_STATES_MAX	256	/* then the least recently used one is dropped */
+/* Then the least recently used one of the user who has the most is dropped. */
+#define LOCK_STATES_MAX	256
 
 struct lock_state;
 

@@ -178,6 +178,20 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
 	return err;
 }
 
+/* As locks_find(), within the same time. */
+static void *lwlock_state(struct locks *l, const struct event_lock *event)
+{
+	uint32_t *spent_us = &l->resolve_us[event->head.owner % OWNERS];
+	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
+	void *state = locks_state(l, event);
+
+	if (state || begun > l->resolve_deadline_ns || *spent_us > RESOLVE_USER_US)
+		return state;
+	state = locks_find(l, event);
+	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
+	return state;
+}
+
 /* Report a wait to the caller, if it is over the threshold. @w may be NULL. */
 static void locks_report(struct locks *l, const struct event_lock *event, struct lock_waiter *w,
 			 bool running)
@@ -212,8 +226,8 @@ static void locks_ended(struct locks *l, const struct event_lock *event)
 	struct event_lock ended = *event;
 
 	if (event->flags & LOCK_LWLOCK && !*event->name)
-		lwlock_name(locks_ops(l, event->target_id), locks_find(l, event), event->field[0],
-			    ended.name);
+		lwlock_name(locks_ops(l, event->target_id), lwlock_state(l, event),
+			    event->field[0], ended.name);
 	if (event->flags & LOCK_LWLOCK || (w && w->event.start_ns != event->start_ns))
 		w = NULL;
 	if (!(event->flags & LOCK_LWLOCK))
@@ -239,7 +253,7 @@ static int locks_record(void *arg, const void *data, size_t size)
 	if (event->head.type == EVENT_LOCK_END) {
 		locks_ended(l, event);
 	} else if (event->head.type == EVENT_LOCK_WAIT && event->flags & LOCK_LWLOCK) {
-		locks_find(l, event);
+		lwlock_state(l, event);
 	} else if (event->head.type == EVENT_LOCK_WAIT) {
 		w = lock_waits_add(&l->waiting, event);
 		if (w) {
