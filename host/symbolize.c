@@ -93,10 +93,13 @@ static bool symbols_read(struct symbol_file *file, uint32_t type)
 	return true;
 }
 
-/* Read the symbols of the file that is open as @fd: its own, those of its debug file, exported. */
-static void symbols_load(struct symbol_file *file, uint32_t pid, int fd)
+/*
+ * Read the symbols of the file that is open as @fd: its own, those of its debug file, exported. The
+ * process's own file systems are not searched for a debug file: they may not answer.
+ */
+static void symbols_load(struct symbol_file *file, int fd)
 {
-	const struct file opened = { .fd = fd, .path = file->path, .pid = pid };
+	const struct file opened = { .fd = fd, .path = file->path };
 	int debug;
 
 	if (elf_map_open(&file->map, fd, NULL))
@@ -161,7 +164,7 @@ static struct symbol_file *symbol_file(struct symbolizer *s, const struct proces
 	file->ino = map->ino;
 	fd = symbol_open(s->pid, map);
 	if (fd >= 0) {
-		symbols_load(file, s->pid, fd);
+		symbols_load(file, fd);
 		close(fd);
 	}
 	s->nsymbols += file->count;
