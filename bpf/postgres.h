@@ -284,6 +284,10 @@ INLINE void postgres_transaction_add(struct session *session, int open)
 	transaction_add(session, open || t->s.start_ns != s->start_ns ||
 			s->duration_ns >= VALUE(transaction_ns));
 	t->before = t->flags;
+	/* Of several in a text, one completed and another one failed: see postgres_outcome(). */
+	if (s->flags & STATEMENT_ERROR && s->flags & STATEMENT_COMPLETED &&
+	    t->flags & TRANSACTION_COMMITTED)
+		t->flags |= TRANSACTION_ROLLED_BACK;
 	if (s->flags & STATEMENT_ERROR)
 		t->flags |= TRANSACTION_FAILED;
 	else if (s->flags & STATEMENT_COMPLETED)

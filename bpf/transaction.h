@@ -40,6 +40,7 @@ INLINE void transaction_begin(struct session *session, __u64 now, __u32 more)
 	t->s.target_id = session->s.target_id;
 	t->s.pid = session->s.pid;
 	t->s.tid = session->s.tid;
+	t->s.connection_id = 0;
 	t->s.start_ns = now;
 	t->s.flags = STATEMENT_NO_TEXT;
 	t->s.text_len = 0;
@@ -53,6 +54,7 @@ static __attribute__((noinline)) void transaction_text(struct session *session)
 	__u64 n = len > VALUE(text_bytes) ? VALUE(text_bytes) : len;
 
 	t->longest_ns = session->s.duration_ns;
+	t->s.connection_id = session->s.connection_id;
 	t->s.flags = session->s.flags;
 	t->s.query_bytes = session->s.query_bytes;
 	t->s.text_len = n;
@@ -84,6 +86,7 @@ static __attribute__((noinline)) void transaction_end(void *ctx, struct session 
 
 	t->flags = (flags & ~TRANSACTION_OUTCOMES) | outcome;
 	t->head = event_head(EVENT_TRANSACTION);
+	t->s.head = t->head;
 	t->s.tid = session->s.tid;
 	t->s.connection_id = session->s.connection_id;
 	t->s.duration_ns = elapsed(t->s.start_ns, end_ns);
@@ -92,8 +95,9 @@ static __attribute__((noinline)) void transaction_end(void *ctx, struct session 
 		if (len > VALUE(text_bytes))
 			len = VALUE(text_bytes);
 		/* See statement_end(). */
-		if (t->s.duration_ns >= VALUE(transaction_ns) &&
-		    session->tgid == (__u32)(bpf_get_current_pid_tgid() >> 32))
+		if (session->tgid != (__u32)(bpf_get_current_pid_tgid() >> 32))
+			lost_in(t->target_id, LOST_START_WITHOUT_END);
+		else if (t->s.duration_ns >= VALUE(transaction_ns))
 			send(ctx, t, sizeof(*t) + len);
 	}
 	t->flags = 0;

@@ -394,11 +394,13 @@ static struct transaction transaction_of(const struct event_transaction *event,
 static void enrich_show_transaction(struct enrich *e, const struct event_transaction *event,
 				    struct statement *s, const struct transaction *t)
 {
+	struct event_identity who = event->who;
 	uint32_t id = event->s.target_id;
 
-	if (e->config.identify && event->who.session.head.type &&
-	    event->who.session.target_id == id)
-		enrich_identity(e, &event->who);
+	/* It may have been read in another thread of a pool. */
+	who.session.tid = event->s.tid;
+	if (e->config.identify && who.session.head.type && who.session.target_id == id)
+		enrich_identity(e, &who);
 	enrich_who(e, &event->s, s);
 	s->transaction = t;
 	s->connection_id = event->s.connection_id;

@@ -261,17 +261,18 @@ static int tracer_record(void *arg, const void *data, size_t size)
 	if (size < sizeof(*session))
 		return 0;
 	target = target_by_id(t->discover.targets, t->discover.ntargets, session->target_id);
+	if (!target && (session->head.type == EVENT_STATEMENT ||
+			session->head.type == EVENT_TRANSACTION)) {
+		owners_lost(t->rt.owners, session->head.owner, LOST_START_WITHOUT_END, 1);
+		return 0;
+	}
 	switch (session->head.type) {
 	case EVENT_STATEMENT:
-		if (size < sizeof(*statement) || statement->text_len > size - sizeof(*statement))
-			break;
-		if (target)
+		if (size >= sizeof(*statement) && statement->text_len <= size - sizeof(*statement))
 			enrich_statement(&t->enrich, statement);
-		else
-			owners_lost(t->rt.owners, session->head.owner, LOST_START_WITHOUT_END, 1);
 		break;
 	case EVENT_TRANSACTION:
-		if (size >= sizeof(*transaction) && target &&
+		if (size >= sizeof(*transaction) &&
 		    transaction->s.target_id == session->target_id &&
 		    transaction->s.text_len <= size - sizeof(*transaction))
 			enrich_transaction(&t->enrich, transaction);

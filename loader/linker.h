@@ -20,7 +20,7 @@
 
 #include "usdt/elf_symbol.h"
 
-#define OBJECT_INSNS_MAX	4096	/* instructions of one linked program */
+#define OBJECT_INSNS_MAX	8192	/* instructions of one program when it is linked */
 
 /* An open BPF object. */
 struct object {

@@ -153,7 +153,9 @@ static const struct engine_arg ended_args[] = {
 
 static const struct engine_probe mysql_probes[] = {
 	MARKS("_Z12trans_commitP3THD", COMMIT_ENDS),
+	MARKS("_Z12trans_commitP3THDb", COMMIT_ENDS),	/* MySQL from 5.7 */
 	MARKS("_Z21trans_commit_implicitP3THD", COMMIT_ENDS),
+	MARKS("_Z21trans_commit_implicitP3THDb", COMMIT_ENDS),
 	MARKS("_Z11trans_beginP3THDj", COMMIT_ENDS),
 	MARKS(ROLLBACK, ROLLBACK_ENDS),
 	MARKS("_Z23trans_rollback_implicitP3THD", ROLLBACK_ENDS),

@@ -134,6 +134,10 @@ def test_begun_before(postgres, tool):
             execute(one, "rollback")
 
 
+# 0.1 s, without the word that is matched
+LASTS = "begin while clock_timestamp() < statement_timestamp() + interval '100 ms' loop end loop; end"
+
+
 def test_options(postgres, tool):
     """Threshold, filters, --redact and the table."""
     postgres.psql("drop role if exists teller", "create role teller login")
@@ -141,7 +145,7 @@ def test_options(postgres, tool):
     table = tool("transactions", "0", *some, "--user", "teller", "--redact", "-o", "state,statements,user,query", kind=Transactions)
     long = tool("transactions", "100ms", *some, "--json", "--match", "SLEEP", kind=Transactions)
     with postgres.connect(user="teller") as teller, postgres.connect() as connection:
-        execute(connection, "select 'short'", "begin", "select 'not matched' from pg_sleep(0.001)", "rollback")
+        execute(connection, "select 'short'", "begin", f"do $${LASTS}$$", "rollback")
         execute(teller, "select 'teller', 42")
         execute(connection, "begin", "select pg_sleep(0.1)", "rollback")
     assert table.wait() == 0 and long.wait() == 0, table.said() + long.said()
