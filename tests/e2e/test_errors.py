@@ -157,7 +157,8 @@ def test_kernel_is_too_old():
 
 def test_states_the_version_of_the_kernel(postgres, tmp_path):
     """Before 5.0 bpf(2) requires LINUX_VERSION_CODE, for which the distribution's release is no substitute."""
-    run_other(["strace", "-f", "-v", "-s", "0", "-e", "bpf", "-o", tmp_path / "calls", DBSLOWER, "-p", str(postgres.pid), "-d", "0.1"])
+    run_other(["strace", "-f", "-v", "-s", "0", "-e", "bpf", "-o", tmp_path / "calls", DBSLOWER, "-p", str(postgres.pid),
+               "-d", "0.1"])
     calls = re.findall(r"BPF_PROG_LOAD.*", (tmp_path / "calls").read_text())
     version = re.match(r"(\d+)\.(\d+)", platform.release()).groups()
     assert calls and all("kern_version=KERNEL_VERSION({}, {}, ".format(*version) in call for call in calls), calls
@@ -317,11 +318,15 @@ def test_help_and_man_page_list_the_same_options():
     assert len(help_options()) > 8, help_options()
 
 
+# Those that select servers and sessions alike.
+FILTERED = ("slow", "stat", "top", "locks", "ps", "transactions")
+
+
 def test_synopsis_has_every_option():
     with open(MAN) as f:
         synopsis = re.search(r"^\.Sh SYNOPSIS\n(.*?)^\.Sh ", f.read(), re.M | re.S)[1]
     parts = [part for part in synopsis.split(".Nm dbslower\n") if part]
-    for command in ("slow", "stat", "top", "locks", "ps"):
+    for command in FILTERED:
         part, = [one for one in parts if one.startswith(f".Cm {command}\n")] or parts[:1]
         words = re.findall(r"\bFl (-[a-z-]+|[a-zA-Z]+)", part)
         names = {name for word in words for name in ([word[1:]] if word[0] == "-" else word)}
@@ -333,7 +338,7 @@ def test_synopsis_has_every_option():
 def test_the_same_filters_everywhere():
     """With the same help; -x, which also selects, too."""
     names = ("user", "db", "client", "container", "match", "engine", "pid", "path")
-    found = {name: {re.search(rf"--{name}\b.*", help_text(command))[0] for command in ("slow", "stat", "top", "locks", "ps")}
+    found = {name: {re.search(rf"^ .*--{name}\b.*", help_text(command), re.M)[0] for command in FILTERED}
              for name in names}
     assert all(len(lines) == 1 for lines in found.values()), found
 
