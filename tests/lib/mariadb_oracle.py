@@ -17,8 +17,11 @@ Neither includes the log's writing, except that the parts after the first begin 
 the tool saw the end of the part before: its writing to the log is in the next one's
 time. |D - log| <= max(100 us, 5 %) for 99 %, beyond the statement's run-queue delay: a
 client that is woken by its answer takes the CPU from the thread that has just sent it,
-see oracle.py. The same holds for the connections that contend for the CPUs, which the
-caller names, apart from the others. D is never less than the log's.
+see oracle.py. Of the connections that contend for the CPUs, which the caller names, 95 %
+must: interrupts and the log's lock delay them too, and there are too few of their
+statements (some 1000) to tell one in a hundred from chance. A long text takes part in
+neither: the sending of its answer, and the log's line in the time of the part after it,
+take milliseconds. D is never less than the log's, and never off by more than FAR_MS.
 
 The log does not tell what failed. The workload does, in the texts: /* fails 1062 */.
 """
@@ -29,8 +32,9 @@ import difflib
 import re
 from collections import Counter
 
-from oracle import FAR_MS, SHARE, TOLERANCE_MS, TOLERANCE_PART, Off, beyond, by_pid, shown
+from oracle import FAR_MS, LONG_LINE, SHARE, TOLERANCE_MS, TOLERANCE_PART, Off, beyond, by_pid, shown
 
+SHARE_BUSY = 0.95	# of the statements that contend for the CPUs must be within the tolerance
 ROUNDING_MS = 0.002	# both count in us
 DEADLOCK = 1213		# sysbench's clients can have one
 LIMIT = 4096		# the tool's --text unless told otherwise
@@ -198,7 +202,7 @@ def off_by(record, one):
 
 
 def duration_faults(pairs, busy):
-    """Return complaints unless 99 % are within the tolerance and none is far off or too short."""
+    """Return complaints unless enough are within the tolerance and none is far off or too short."""
     for record, one in pairs:
         if not isinstance(one.get("duration_ms"), (int, float)):
             return [f"no duration: {record}"]
@@ -206,14 +210,25 @@ def duration_faults(pairs, busy):
                   if off_by(record, one) > FAR_MS]
     complaints += [f"{one['duration_ms']:.3f} ms is too short: {record}" for record, one in pairs
                    if one["duration_ms"] < record.ms - ROUNDING_MS]
-    for which in (False, True):
-        complaints += often_off([(record, one) for record, one in pairs if (record.connection in busy) is which])
+    pairs = comparable(pairs)
+    for which, share in ((False, SHARE), (True, SHARE_BUSY)):
+        complaints += often_off([(record, one) for record, one in pairs if (record.connection in busy) is which], share)
     return complaints
 
 
-def often_off(pairs):
+def comparable(pairs):
+    """Return the pairs without long texts and without what follows one on its connection."""
+    before, found = {}, []
+    for record, one in pairs:
+        if max(before.get(record.connection, 0), len(record.text)) < LONG_LINE:
+            found.append((record, one))
+        before[record.connection] = len(record.text)
+    return found
+
+
+def often_off(pairs, share):
     off = [(record, one) for record, one in pairs if off_by(record, one) > 0]
-    if len(off) <= (1 - SHARE) * len(pairs):
+    if len(off) <= (1 - share) * len(pairs):
         return []
     examples = "".join(f"\n    {one['duration_ms']:.3f} against {record}" for record, one in off[:10])
     return [Off(f"{len(off)} of {len(pairs)} durations off by more than max(100 us, 5 %) and their run-queue delay:{examples}")]
