@@ -27,8 +27,6 @@ struct cmd_locks {
 	void (*server)(void *arg, const struct server_info *server);
 	uint64_t lines;			/* of the table, once it was printed */
 	int dot;			/* file; -1: none */
-	bool terminal;
-	bool running;			/* the wait last printed has not ended */
 };
 
 static void locks_wait(void *arg, const struct lock_wait *wait)
@@ -44,18 +42,13 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 	if (options->stat && (!wait->running || cmd->loop.ending)) {
 		locks_table_add(&cmd->table, wait);
 	} else {
-		if (wait->running && !cmd->running && !options->json)
-			output_string(&cmd->loop.out, "Still waiting:\n");
-		cmd->running = wait->running;
+		loop_begin_event(&cmd->loop, !wait->running);
 		if (options->json)
 			locks_json_wait(&cmd->loop.out, wait);
 		else
 			locks_table_wait(&cmd->table, wait);
 	}
-	if (cmd->terminal)
-		output_flush(&cmd->loop.out);
-	if (!wait->running)
-		loop_count(&cmd->loop);
+	loop_end_event(&cmd->loop, !wait->running);
 }
 
 static void locks_server(void *arg, const struct server_info *server)
@@ -163,19 +156,13 @@ static void cmd_locks_detach(struct loop *loop)
 	locks_detach(((struct cmd_locks *)loop)->locks);
 }
 
-static const struct loop_ops cmd_locks_ops = {
-	.noun = "waits", .report = LOOP_REPORT_EVENTS,
-	.begin = locks_begin, .drain = cmd_locks_drain, .sleep = cmd_locks_sleep,
-	.running = cmd_locks_running, .detach = cmd_locks_detach, .finish = cmd_locks_finish,
-	.summary = cmd_locks_summary,
-};
-
 /* Open the file of --dot, so that a failure is reported before anything is traced. */
 static int locks_dot(struct cmd_locks *cmd)
 {
 	const char *path = cmd->loop.options.dot;
 	struct error error = { .kind = ERROR_NONE };
 
+	cmd->dot = -1;
 	if (!path)
 		return EXIT_OK;
 	cmd->dot = open_output(path, true);
@@ -185,15 +172,22 @@ static int locks_dot(struct cmd_locks *cmd)
 	return loop_refuse(&cmd->loop, &error);
 }
 
-static int locks_run(struct cmd_locks *cmd)
+static int cmd_locks_run(struct loop *loop)
 {
-	struct loop *loop = &cmd->loop;
+	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 	struct tracer_config common;
 	struct locks_config config;
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
-	int status = locks_dot(cmd);
+	int status;
 
+	loop->nap_ms = NAP_MS;
+	loop->banner.subject = "lock waits";
+	loop->banner.than = " longer than ";
+	cmd->table = (struct locks_table){
+		.out = &loop->out, .wall = loop->options.wall, .start_ns = loop->start_ns,
+	};
+	status = locks_dot(cmd);
 	if (status != EXIT_OK)
 		return status;
 	/* The table is of all waits, unless a threshold is given. */
@@ -223,36 +217,24 @@ static int locks_run(struct cmd_locks *cmd)
 	return loop_run(loop);
 }
 
-static int cmd_locks(const struct command *command, int argc, char *argv[])
+static void cmd_locks_close(struct loop *loop)
 {
-	struct cmd_locks *cmd = calloc(1, sizeof(*cmd));
-	struct loop *loop;
-	int ret;
+	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	if (!cmd)
-		return message_no_memory();
-	loop = &cmd->loop;
-	cmd->dot = -1;
-	loop->ops = &cmd_locks_ops;
-	loop->nap_ms = NAP_MS;
-	loop->banner.subject = "lock waits";
-	loop->banner.than = " longer than ";
-	cmd->terminal = isatty(STDOUT_FILENO);
-	ret = loop_start(loop, command, argc, argv);
-	if (ret == START_GO) {
-		cmd->table = (struct locks_table){
-			.out = &loop->out, .wall = loop->options.wall, .start_ns = loop->start_ns,
-		};
-		ret = locks_run(cmd);
-	}
 	locks_close(cmd->locks);
 	locks_table_free(&cmd->table);
 	locks_graph_free(&cmd->graph);
 	if (cmd->dot >= 0)
 		close(cmd->dot);
-	free(cmd);
-	return ret;
 }
+
+static const struct loop_ops cmd_locks_ops = {
+	.size = sizeof(struct cmd_locks), .noun = "waits", .unfinished = "Still waiting:\n",
+	.report = LOOP_REPORT_EVENTS,
+	.run = cmd_locks_run, .close = cmd_locks_close, .begin = locks_begin,
+	.drain = cmd_locks_drain, .sleep = cmd_locks_sleep, .running = cmd_locks_running,
+	.detach = cmd_locks_detach, .finish = cmd_locks_finish, .summary = cmd_locks_summary,
+};
 
 static const struct option_row option_min_waits = {
 	.letter = 'm', .name = "min", .arg = "MS",
@@ -309,5 +291,6 @@ const struct command command_locks = {
 	.words = WORDS_STATEMENTS,
 	.threshold_ns = 1000000,
 	.options = locks_options,
-	.run = cmd_locks,
+	.loop = &cmd_locks_ops,
+	.run = loop_command,
 };

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command slow, the default: statements slower than a threshold, as they end. */
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/banner.h"
 #include "cli/breakdown.h"
@@ -11,7 +9,6 @@
 #include "cli/escape.h"
 #include "cli/field_json.h"
 #include "cli/field_table.h"
-#include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/otlp.h"
@@ -21,8 +18,6 @@ struct slow {
 	struct tracing tracing;		/* first: callbacks receive it */
 	struct field_table table;
 	struct otlp otlp;
-	bool terminal;
-	bool running;			/* the statement last printed has not ended */
 };
 
 static void slow_print(struct slow *slow, const struct statement *statement)
@@ -34,9 +29,7 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 		field_json(out, statement);
 		return;
 	}
-	if (statement->running && !slow->running)
-		output_string(out, "Still running:\n");
-	slow->running = statement->running;
+	loop_begin_event(&slow->tracing.loop, !statement->running);
 	field_table_row(out, &slow->table, statement);
 	/* A column alone may have requested the breakdown. */
 	if (statement->why && (options->why || options->use || options->phases))
@@ -47,18 +40,16 @@ static bool slow_statement(void *arg, const struct statement *statement)
 {
 	struct slow *slow = arg;
 	struct loop *loop = arg;
+	bool ended = !statement->running && !statement->prepare;
 
 	if (loop->done)
 		return false;
 	if (!otlp_is_standard(&slow->otlp))
 		slow_print(slow, statement);
 	/* Only a statement that has ended is a span. */
-	if (!statement->running && !statement->prepare)
+	if (ended)
 		otlp_statement(&slow->otlp, statement);
-	if (slow->terminal)
-		output_flush(&loop->out);
-	if (!statement->running && !statement->prepare)
-		loop_count(loop);
+	loop_end_event(loop, ended);
 	return true;
 }
 
@@ -110,60 +101,38 @@ static int slow_finish(struct loop *loop, int *err)
 	return EXIT_FAILED;
 }
 
-static void slow_summary(struct loop *loop, struct summary *summary)
+static int slow_run(struct loop *loop)
 {
-	tracer_summary(((struct tracing *)loop)->tracer, summary);
-	summary->printed = loop->counted;
-}
-
-static const struct loop_ops slow_ops = {
-	.noun = "statements", .losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
-	.report = LOOP_REPORT_TEXTS,
-	.begin = slow_begin, .drain = tracing_drain, .sleep = tracing_sleep, .tick = slow_tick,
-	.running = tracing_running, .detach = tracing_detach, .finish = slow_finish,
-	.summary = slow_summary,
-};
-
-static int slow_trace(struct slow *slow)
-{
-	struct loop *loop = &slow->tracing.loop;
+	struct slow *slow = (struct slow *)loop;
 	struct tracer_config config;
 	int status = slow_otlp(slow);
 
 	if (status != EXIT_OK)
 		return status;
+	field_table_init(&slow->table, &loop->options.columns, loop->start_ns, loop->options.wall);
 	tracing_config(loop, &config);
 	config.statement = slow_statement;
 	status = tracing_open(&slow->tracing, &config);
-	if (status == EXIT_OK) {
-		otlp_stoppable(&slow->otlp, loop->stop);
-		status = loop_run(loop);
-	}
-	tracer_close(slow->tracing.tracer);
-	otlp_close(&slow->otlp);
-	return status;
+	if (status != EXIT_OK)
+		return status;
+	otlp_stoppable(&slow->otlp, loop->stop);
+	return loop_run(loop);
 }
 
-static int cmd_slow(const struct command *command, int argc, char *argv[])
+static void slow_close(struct loop *loop)
 {
-	struct slow *slow = calloc(1, sizeof(*slow));
-	struct loop *loop;
-	int ret;
-
-	if (!slow)
-		return message_no_memory();
-	loop = &slow->tracing.loop;
-	loop->ops = &slow_ops;
-	slow->terminal = isatty(STDOUT_FILENO);
-	ret = loop_start(loop, command, argc, argv);
-	if (ret == START_GO) {
-		field_table_init(&slow->table, &loop->options.columns, loop->start_ns,
-				 loop->options.wall);
-		ret = slow_trace(slow);
-	}
-	free(slow);
-	return ret;
+	tracing_close(loop);
+	otlp_close(&((struct slow *)loop)->otlp);
 }
+
+static const struct loop_ops slow_ops = {
+	.size = sizeof(struct slow), .noun = "statements", .unfinished = "Still running:\n",
+	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS, .report = LOOP_REPORT_TEXTS,
+	.run = slow_run, .close = slow_close, .begin = slow_begin,
+	.drain = tracing_drain, .sleep = tracing_sleep, .tick = slow_tick,
+	.running = tracing_running, .detach = tracing_detach, .finish = slow_finish,
+	.summary = tracing_summary,
+};
 
 static const struct option_row option_count_statements = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
@@ -235,5 +204,6 @@ const struct command command_slow = {
 	.words = WORDS_STATEMENTS,
 	.threshold_ns = 1000000,
 	.options = slow_options,
-	.run = cmd_slow,
+	.loop = &slow_ops,
+	.run = loop_command,
 };

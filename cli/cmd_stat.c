@@ -246,12 +246,6 @@ static void stat_summary(struct loop *loop, struct summary *summary)
 	summary->printed_noun = loop->options.wait ? "waits" : NULL;
 }
 
-static const struct loop_ops stat_ops = {
-	.noun = "statements", .losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
-	.begin = stat_begin, .drain = tracing_drain, .tick = stat_tick,
-	.detach = tracing_detach, .finish = stat_finish, .summary = stat_summary,
-};
-
 static bool stat_statement(void *arg, const struct statement *statement)
 {
 	(void)arg;
@@ -284,32 +278,31 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 		config->text_bytes = OPTION_TEXT_MIN * 4;
 }
 
-static int cmd_stat(const struct command *command, int argc, char *argv[])
+static int stat_run(struct loop *loop)
 {
-	struct stat *stat = calloc(1, sizeof(*stat));
 	struct tracer_config config;
-	struct loop *loop;
-	int ret;
+	int status;
 
-	if (!stat)
-		return message_no_memory();
-	loop = &stat->tracing.loop;
-	loop->ops = &stat_ops;
-	ret = loop_start(loop, command, argc, argv);
-	if (ret != START_GO)
-		goto cleanup;
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
 	loop->nap_ms = filter_any(&config.filter) ? 0 : DRAIN_MS;
-	ret = tracing_open(&stat->tracing, &config);
-	if (ret == EXIT_OK)
-		ret = loop_run(loop);
-	tracer_close(stat->tracing.tracer);
-cleanup:
-	free(stat->before);
-	free(stat);
-	return ret;
+	status = tracing_open((struct tracing *)loop, &config);
+	return status == EXIT_OK ? loop_run(loop) : status;
 }
+
+static void stat_close(struct loop *loop)
+{
+	tracing_close(loop);
+	free(((struct stat *)loop)->before);
+}
+
+static const struct loop_ops stat_ops = {
+	.size = sizeof(struct stat), .noun = "statements",
+	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.run = stat_run, .close = stat_close, .begin = stat_begin,
+	.drain = tracing_drain, .tick = stat_tick, .detach = tracing_detach,
+	.finish = stat_finish, .summary = stat_summary,
+};
 
 static const struct option_row option_microseconds = {
 	.letter = 'u', .name = "microseconds",
@@ -363,5 +356,6 @@ const struct command command_stat = {
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,
 	.options = stat_options,
-	.run = cmd_stat,
+	.loop = &stat_ops,
+	.run = loop_command,
 };

@@ -257,13 +257,6 @@ static void cmd_top_summary(struct loop *loop, struct summary *summary)
 	summary->printed = top->grouped;
 }
 
-static const struct loop_ops cmd_top_ops = {
-	.noun = "statements", .losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
-	.begin = cmd_top_begin, .drain = tracing_drain,
-	.tick = cmd_top_tick, .detach = cmd_top_detach, .finish = cmd_top_finish,
-	.summary = cmd_top_summary,
-};
-
 /* Add the server to the head. Those that end later stay there. */
 static void cmd_top_server(void *arg, const struct server_info *server)
 {
@@ -310,12 +303,15 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	return EXIT_OK;
 }
 
-static int cmd_top_run(struct cmd_top *top)
+static int cmd_top_run(struct loop *loop)
 {
-	struct loop *loop = &top->tracing.loop;
+	struct cmd_top *top = (struct cmd_top *)loop;
 	struct tracer_config config;
 	int ret;
 
+	top->groups = top_new(TOP_ENTRIES);
+	if (!top->groups)
+		return message_no_memory();
 	tracing_config(loop, &config);
 	config.statement = cmd_top_statement;
 	config.rows = true;
@@ -339,28 +335,24 @@ static int cmd_top_run(struct cmd_top *top)
 	return loop_run(loop);
 }
 
-static int cmd_top(const struct command *command, int argc, char *argv[])
+static void cmd_top_close(struct loop *loop)
 {
-	struct cmd_top *top = calloc(1, sizeof(*top));
-	struct loop *loop;
-	int ret;
+	struct cmd_top *top = (struct cmd_top *)loop;
 
-	if (!top)
-		return message_no_memory();
-	loop = &top->tracing.loop;
-	loop->ops = &cmd_top_ops;
-	top->groups = top_new(TOP_ENTRIES);
-	ret = top->groups ? loop_start(loop, command, argc, argv) : message_no_memory();
-	if (ret == START_GO)
-		ret = cmd_top_run(top);
-	tracer_close(top->tracing.tracer);
+	tracing_close(loop);
 	top_free(top->groups);
 	if (top->ui)
 		top_ui_close(top->ui);
 	free(top->ui);
-	free(top);
-	return ret;
 }
+
+static const struct loop_ops cmd_top_ops = {
+	.size = sizeof(struct cmd_top), .noun = "statements",
+	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS,
+	.run = cmd_top_run, .close = cmd_top_close, .begin = cmd_top_begin,
+	.drain = tracing_drain, .tick = cmd_top_tick, .detach = cmd_top_detach,
+	.finish = cmd_top_finish, .summary = cmd_top_summary,
+};
 
 static const struct option_row option_sort = {
 	.name = "sort", .arg = "WHAT",
@@ -419,5 +411,6 @@ const struct command command_top = {
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,
 	.options = top_options,
-	.run = cmd_top,
+	.loop = &cmd_top_ops,
+	.run = loop_command,
 };

@@ -32,7 +32,6 @@ struct trace {
 	struct trace_view view;
 	uint64_t counted, unreadable, cut;	/* hits in tables; texts */
 	uint64_t unreadable_values;
-	bool terminal;
 	bool explained;			/* the output contains a '?', which was explained */
 };
 
@@ -188,9 +187,7 @@ static void trace_hit(void *arg, const struct probe_hit *hit)
 		return;
 	trace_show_hit(&trace->view, hit);
 	trace_account(trace, hit, 1);
-	if (trace->terminal)
-		output_flush(&trace->loop.out);
-	loop_count(&trace->loop);
+	loop_end_event(&trace->loop, true);
 }
 
 /* "dbslower: tracing 2 probes at 5 sites of 1 file (uprobe_multi)" */
@@ -347,16 +344,10 @@ static void trace_summary(struct loop *loop, struct summary *summary)
 	};
 }
 
-static const struct loop_ops trace_ops = {
-	.noun = "hits", .losses = SUMMARY_TEXTS | SUMMARY_VALUES,
-	.report = LOOP_REPORT_EVENTS, .drain = trace_drain, .sleep = trace_sleep,
-	.tick = trace_tick,
-	.detach = trace_detach, .finish = trace_finish, .summary = trace_summary,
-};
-
-static int trace_run(struct trace *trace)
+static int trace_run(struct loop *loop)
 {
-	const struct options *options = &trace->loop.options;
+	struct trace *trace = (struct trace *)loop;
+	const struct options *options = &loop->options;
 	int status = trace_request_read(&trace->loop, trace->specs);
 
 	trace->view = (struct trace_view){
@@ -369,31 +360,29 @@ static int trace_run(struct trace *trace)
 	if (status == EXIT_OK)
 		status = trace_open(trace);
 	if (status == EXIT_OK)
-		status = loop_run(&trace->loop);
-	output_flush(&trace->loop.err);
-	probe_trace_close(trace->probes);
+		status = loop_run(loop);
+	output_flush(&loop->err);
 	return status;
 }
 
-static int cmd_trace(const struct command *command, int argc, char *argv[])
+static void trace_close(struct loop *loop)
 {
-	struct trace *trace = calloc(1, sizeof(*trace));
-	int ret;
+	struct trace *trace = (struct trace *)loop;
 
-	if (!trace)
-		return message_no_memory();
-	trace->loop.ops = &trace_ops;
-	trace->terminal = isatty(STDOUT_FILENO);
-	ret = loop_start(&trace->loop, command, argc, argv);
-	if (ret == START_GO)
-		ret = trace_run(trace);
+	probe_trace_close(trace->probes);
 	for (unsigned int i = 0; i < OPTION_WORDS; i++)
 		trace_spec_free(&trace->specs[i]);
 	file_list_free(&trace->files);
 	trace_view_free(&trace->view);
-	free(trace);
-	return ret;
 }
+
+static const struct loop_ops trace_ops = {
+	.size = sizeof(struct trace), .noun = "hits", .losses = SUMMARY_TEXTS | SUMMARY_VALUES,
+	.report = LOOP_REPORT_EVENTS,
+	.run = trace_run, .close = trace_close, .drain = trace_drain, .sleep = trace_sleep,
+	.tick = trace_tick, .detach = trace_detach, .finish = trace_finish,
+	.summary = trace_summary,
+};
 
 static const struct option_row option_pid_trace = {
 	.letter = 'p', .name = "pid", .arg = "PID[,...]",
@@ -495,5 +484,6 @@ const struct command command_trace = {
 	.words = WORDS_PROBES,
 	.text_bytes = 256,
 	.options = trace_options,
-	.run = cmd_trace,
+	.loop = &trace_ops,
+	.run = loop_command,
 };

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command transactions: those longer than a threshold, as they end or at the end. */
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/field_json.h"
 #include "cli/field_table.h"
-#include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
@@ -15,30 +11,22 @@
 struct transactions {
 	struct tracing tracing;		/* first: callbacks receive it */
 	struct field_table table;
-	bool terminal;
-	bool open;			/* the transaction last printed has not ended */
 };
 
 /* Called for each transaction. */
 static bool transactions_print(void *arg, const struct statement *statement)
 {
-	struct transactions *cmd = arg;
 	struct loop *loop = arg;
+	bool ended = !statement->transaction->open;
 
 	if (loop->done)
 		return false;
-	if (loop->options.json) {
+	loop_begin_event(loop, ended);
+	if (loop->options.json)
 		field_json(&loop->out, statement);
-	} else {
-		if (statement->transaction->open && !cmd->open)
-			output_string(&loop->out, "Still open:\n");
-		cmd->open = statement->transaction->open;
-		field_table_row(&loop->out, &cmd->table, statement);
-	}
-	if (cmd->terminal)
-		output_flush(&loop->out);
-	if (!statement->transaction->open)
-		loop_count(loop);
+	else
+		field_table_row(&loop->out, &((struct transactions *)loop)->table, statement);
+	loop_end_event(loop, ended);
 	return true;
 }
 
@@ -51,29 +39,15 @@ static void transactions_begin(struct loop *loop)
 	output_flush(&loop->out);
 }
 
-static void transactions_summary(struct loop *loop, struct summary *summary)
+static int transactions_run(struct loop *loop)
 {
-	tracer_summary(((struct tracing *)loop)->tracer, summary);
-	summary->printed = loop->counted;
-}
-
-static const struct loop_ops transactions_ops = {
-	.noun = "transactions", .losses = SUMMARY_SESSIONS,
-	.report = LOOP_REPORT_EVENTS,
-	.begin = transactions_begin, .drain = tracing_drain, .sleep = tracing_sleep,
-	.running = tracing_running, .detach = tracing_detach, .summary = transactions_summary,
-};
-
-static int transactions_run(struct transactions *cmd)
-{
-	struct loop *loop = &cmd->tracing.loop;
+	struct transactions *cmd = (struct transactions *)loop;
 	struct tracer_config config;
 	int status;
 
 	loop->banner.subject = "database transactions";
 	loop->banner.than = " longer than ";
 	loop->banner.transactions = true;
-	cmd->terminal = isatty(STDOUT_FILENO);
 	field_table_init(&cmd->table, &loop->options.columns, loop->start_ns, loop->options.wall);
 	tracing_config(loop, &config);
 	config.transactions = true;
@@ -83,23 +57,13 @@ static int transactions_run(struct transactions *cmd)
 	return status == EXIT_OK ? loop_run(loop) : status;
 }
 
-static int cmd_transactions(const struct command *command, int argc, char *argv[])
-{
-	struct transactions *cmd = calloc(1, sizeof(*cmd));
-	struct loop *loop;
-	int status;
-
-	if (!cmd)
-		return message_no_memory();
-	loop = &cmd->tracing.loop;
-	loop->ops = &transactions_ops;
-	status = loop_start(loop, command, argc, argv);
-	if (status == START_GO)
-		status = transactions_run(cmd);
-	tracer_close(cmd->tracing.tracer);
-	free(cmd);
-	return status;
-}
+static const struct loop_ops transactions_ops = {
+	.size = sizeof(struct transactions), .noun = "transactions", .unfinished = "Still open:\n",
+	.losses = SUMMARY_SESSIONS, .report = LOOP_REPORT_EVENTS,
+	.run = transactions_run, .close = tracing_close, .begin = transactions_begin,
+	.drain = tracing_drain, .sleep = tracing_sleep, .running = tracing_running,
+	.detach = tracing_detach, .summary = tracing_summary,
+};
 
 static const struct option_row option_min_transactions = {
 	.letter = 'm', .name = "min", .arg = "MS",
@@ -152,5 +116,6 @@ const struct command command_transactions = {
 	.threshold_ns = 1000000000,
 	.transactions = true,
 	.options = transactions_options,
-	.run = cmd_transactions,
+	.loop = &transactions_ops,
+	.run = loop_command,
 };

@@ -16,6 +16,7 @@
 	"\n" \
 	"Exit status: 0 success; 1 failure, or losses with --strict; 2 usage error.\n"
 
+struct loop_ops;
 struct option_row;
 
 /* The meaning of words that are not options. */
@@ -36,6 +37,7 @@ struct command {
 	uint32_t text_bytes;		/* default of --text; 0: that of most */
 	bool transactions;		/* its columns are those of transactions */
 	const struct option_row *const *options;	/* in the order of --help; ends in NULL */
+	const struct loop_ops *loop;	/* of a command that traces, for loop_command() */
 	/* Run it; @argv[0] is any name. Return the exit status. */
 	int (*run)(const struct command *command, int argc, char *argv[]);
 };

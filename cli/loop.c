@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -23,10 +24,24 @@ uint64_t loop_now(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-int loop_start(struct loop *loop, const struct command *command, int argc, char *argv[])
+int loop_command(const struct command *command, int argc, char *argv[])
 {
+	const struct loop_ops *ops = command->loop;
+	struct loop *loop = calloc(1, ops->size);
+	int status;
+
+	if (!loop)
+		return message_no_memory();
+	loop->ops = ops;
+	loop->terminal = isatty(STDOUT_FILENO);
 	loop->start_ns = loop_now();
-	return start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
+	status = start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
+	if (status == START_GO) {
+		status = ops->run(loop);
+		ops->close(loop);
+	}
+	free(loop);
+	return status;
 }
 
 /*
@@ -127,6 +142,21 @@ void loop_count(struct loop *loop)
 {
 	if (++loop->counted == loop->options.count)
 		loop->done = true;
+}
+
+void loop_begin_event(struct loop *loop, bool ended)
+{
+	if (!ended && !loop->unfinished && !loop->options.json)
+		output_string(&loop->out, loop->ops->unfinished);
+	loop->unfinished = !ended;
+}
+
+void loop_end_event(struct loop *loop, bool ended)
+{
+	if (loop->terminal)
+		output_flush(&loop->out);
+	if (ended)
+		loop_count(loop);
 }
 
 /* Return whether the limit of -n was reached. */

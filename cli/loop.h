@@ -26,11 +26,20 @@ enum loop_report {
 	LOOP_REPORT_TEXTS,		/* and texts that could not be read */
 };
 
-/* Functions of a command. They receive the loop, the first member of the command's state. */
+/*
+ * The differences between the commands that trace. The functions receive the loop, the first member
+ * of the command's state.
+ */
 struct loop_ops {
+	size_t size;			/* of the command's state, which is zeroed */
 	const char *noun;		/* of the events in the summary: "statements" */
+	const char *unfinished;		/* the line before events that have not ended; or NULL */
 	unsigned int losses;		/* in JSON, SUMMARY_* */
 	enum loop_report report;
+	/* Trace as the options ask for it, by loop_run(). Return the exit status. */
+	int (*run)(struct loop *loop);
+	/* Free what the state owns, after ->run, whether or not that succeeded. */
+	void (*close)(struct loop *loop);
 	/* Print the head of the output, once a file is traced. */
 	void (*begin)(struct loop *loop);
 	/* Handle the records in the buffer. Return its fill level in percent. */
@@ -64,6 +73,8 @@ struct loop {
 	bool done;			/* nothing more is printed */
 	bool failed;			/* ended by an error of the command */
 	bool ending;			/* the probes are removed */
+	bool terminal;			/* the standard output is one: no event waits in ->out */
+	bool unfinished;		/* the event last printed had not ended */
 	/* State of the loop itself. */
 	bool asked;			/* SIGUSR1 was received */
 	uint64_t reported_ns, reported;	/* when losses were last reported, and how many */
@@ -88,8 +99,8 @@ struct loop {
 /* Return CLOCK_MONOTONIC in ns. */
 uint64_t loop_now(void);
 
-/* Set the start time of @loop and call start_command(). */
-int loop_start(struct loop *loop, const struct command *command, int argc, char *argv[]);
+/* The ->run of a command that traces: parse the command line and call ->run of its loop_ops. */
+int loop_command(const struct command *command, int argc, char *argv[]);
 
 /*
  * Route signals and the time of -d to loop_run(), instead of ending the process. Called before the
@@ -106,6 +117,12 @@ bool loop_interrupted(void *arg);
 
 /* Print the message for @error, which is cleared. Return EXIT_FAILED. */
 int loop_refuse(struct loop *loop, struct error *error);
+
+/* Begin to print an event, which has ended or not: add the line before those that have not. */
+void loop_begin_event(struct loop *loop, bool ended);
+
+/* End printing an event. One that has ended counts towards the limit of -n. */
+void loop_end_event(struct loop *loop, bool ended);
 
 /* Count one event towards the limit of -n; set ->done at the limit. */
 void loop_count(struct loop *loop);

@@ -99,3 +99,14 @@ void tracing_detach(struct loop *loop)
 {
 	tracer_detach(tracing_tracer(loop));
 }
+
+void tracing_close(struct loop *loop)
+{
+	tracer_close(tracing_tracer(loop));
+}
+
+void tracing_summary(struct loop *loop, struct summary *summary)
+{
+	tracer_summary(tracing_tracer(loop), summary);
+	summary->printed = loop->counted;
+}

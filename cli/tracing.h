@@ -31,5 +31,7 @@ int tracing_drain(struct loop *loop);
 int tracing_sleep(struct loop *loop);
 void tracing_running(struct loop *loop);
 void tracing_detach(struct loop *loop);
+void tracing_close(struct loop *loop);
+void tracing_summary(struct loop *loop, struct summary *summary);
 
 #endif
