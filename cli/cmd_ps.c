@@ -293,15 +293,15 @@ static bool cmd_ps_columns(struct cmd_ps *cmd)
 		return true;
 	option_message(&p, &option_session_columns, bad.word, bad.len);
 	if (err == -E2BIG) {
-		output_printf(&cmd->err, "too many columns (maximum %d)", PS_COLUMNS);
+		option_message_many(&p, "columns", PS_COLUMNS);
 	} else {
 		output_string(&cmd->err, "unknown column; ");
 		suggestion_print(&bad, "", &cmd->err);
 		output_string(&cmd->err, bad.best ? "" : "the columns are ");
 		if (!bad.best)
 			ps_table_names(&cmd->err);
+		option_message_end(&p, "", NULL);
 	}
-	option_message_end(&p, "", NULL);
 	output_flush(&cmd->err);
 	return false;
 }

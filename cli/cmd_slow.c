@@ -6,9 +6,9 @@
 #include "cli/banner.h"
 #include "cli/breakdown.h"
 #include "cli/command.h"
-#include "cli/escape.h"
 #include "cli/field_json.h"
 #include "cli/field_table.h"
+#include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/otlp.h"
@@ -95,10 +95,7 @@ static int slow_finish(struct loop *loop, int *err)
 	(void)err;
 	if (!error || otlp_is_standard(&slow->otlp))
 		return EXIT_OK;
-	output_string(&loop->err, "dbslower: ");
-	escape_terminal(&loop->err, path, strlen(path), false);
-	output_printf(&loop->err, ": cannot write: %s\n", strerror(-error));
-	return EXIT_FAILED;
+	return message_unwritten(&loop->err, path, error);
 }
 
 static int slow_run(struct loop *loop)

@@ -11,6 +11,8 @@
 #include "db/target.h"
 #include "host/privileges.h"
 
+#define DOCTOR	"dbslower doctor prints obstacles to tracing"
+
 /* The wording of each kind of error. */
 static const struct {
 	const char *subject;		/* precedes the subject of the error */
@@ -28,8 +30,8 @@ static const struct {
 			    true, false },
 	[ERROR_LINK] = { "BPF symbol ", "not defined, this binary is damaged",
 			 "reinstall dbslower", true, false },
-	[ERROR_TRACEPOINT] = { "tracepoint ", "cannot attach", NULL, true, false },
-	[ERROR_ATTACH] = { "", "cannot attach probes", NULL, true, false },
+	[ERROR_TRACEPOINT] = { "tracepoint ", "cannot attach", DOCTOR, true, false },
+	[ERROR_ATTACH] = { "", "cannot attach probes", DOCTOR, true, false },
 	[ERROR_NO_UPROBES] = { "uprobes", "not supported by this kernel",
 			       "CONFIG_UPROBE_EVENTS is required, and before Linux 6.6 "
 			       "CAP_SYS_ADMIN where /sys is not mounted: "
@@ -41,8 +43,8 @@ static const struct {
 			  "CONFIG_DEBUG_INFO_BTF (Linux 5.4) is required, or tracefs, whose files "
 			  "belong to root: mount -t tracefs tracefs /sys/kernel/tracing",
 			  true, true },
-	[ERROR_STREAM] = { "event buffer", "cannot be mapped", NULL, true, false },
-	[ERROR_WAIT] = { "signals and timers", "cannot be waited for", NULL, true, false },
+	[ERROR_STREAM] = { "event buffer", "cannot be mapped", DOCTOR, true, false },
+	[ERROR_WAIT] = { "signals and timers", "cannot be waited for", DOCTOR, true, false },
 	[ERROR_PROC] = { "/proc", "cannot be read",
 			 "mount that of dbslower's PID namespace: mount -t proc proc /proc",
 			 true, true },
@@ -61,7 +63,7 @@ static const struct {
 	[ERROR_NO_SESSIONS] = { "", "its sessions cannot be listed",
 				"those of PostgreSQL from 10, MariaDB from 10.5 and MySQL 9 can",
 				false, false },
-	[ERROR_FILE] = { "", "cannot open", NULL, true, false },
+	[ERROR_FILE] = { "", "cannot open", "specify a file that can be read", true, false },
 	[ERROR_OUTPUT] = { "", "cannot open for writing",
 			   "specify a file in an existing directory that can be written", true,
 			   false },
@@ -95,7 +97,7 @@ static const struct {
 	[ERROR_SEMAPHORES] = { "", "a process has made the semaphores of probes unusable",
 			       "a probe that tests its semaphore first is not reported, unless by "
 			       "--force=semaphore", false, false },
-	[ERROR_TOO_MANY] = { "too many ", NULL, NULL, false, false },
+	[ERROR_TOO_MANY] = { "too many ", NULL, "select one server, by -x PATH", false, false },
 	[ERROR_SHARE] = { "", "not traced",
 			  "further files of this user are not reported; -x and -p have no limit",
 			  false, false },
@@ -150,12 +152,6 @@ static bool no_memory(const struct error *error, const struct privileges *host)
 {
 	(void)host;
 	return error->code == -ENOMEM;
-}
-
-static bool no_kernel_memory(const struct error *error, const struct privileges *host)
-{
-	return no_memory(error, host) &&
-	       (error->kind == ERROR_MAP || error->kind == ERROR_PROGRAM || is_perf(error));
 }
 
 static bool call_hidden(const struct error *error, const struct privileges *host)
@@ -326,12 +322,11 @@ static const char kind_remedy[] = "kind", missing_remedy[] = "missing", newer_re
 /* The remedies by the state of the host; the first one that applies is printed. */
 static const struct {
 	bool (*applies)(const struct error *error, const struct privileges *host);
-	const char *remedy;		/* NULL: none */
+	const char *remedy;
 } message_remedies[] = {
 	{ few_files, "the limit of open files is too low: ulimit -n 1024" },
-	{ no_kernel_memory, "if the control group has a memory limit, raise it (memory.max, docker "
-			    "run --memory)" },
-	{ no_memory, NULL },
+	{ no_memory, "free memory, or raise its limit: ulimit -v, or that of the control group "
+		     "(memory.max, docker run --memory)" },
 	{ kernel_too_old, newer_remedy },
 	{ call_hidden, "a seccomp filter may hide it: in a container, allow it (docker run "
 		       "--security-opt seccomp=unconfined), or run dbslower on the host" },
@@ -551,7 +546,8 @@ void message_summary(struct output *err, const char *noun, const struct summary 
 
 int message_no_memory(void)
 {
-	static const char text[] = "dbslower: out of memory\n";
+	static const char text[] = "dbslower: out of memory; free memory, or raise its limit: "
+				   "ulimit -v\n";
 
 	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
 
@@ -559,15 +555,24 @@ int message_no_memory(void)
 	return EXIT_FAILED;
 }
 
+int message_unwritten(struct output *err, const char *name, int error)
+{
+	output_string(err, "dbslower: ");
+	escape_terminal(err, name, strlen(name), false);
+	output_printf(err, ": cannot write: %s; %s\n", strerror(-error),
+		      error == -EFBIG ? "raise the limit of file sizes: ulimit -f unlimited" :
+					"free space there, or specify another file system");
+	output_flush(err);
+	return EXIT_FAILED;
+}
+
 int message_output(struct output *err, int error)
 {
 	if (!error || error == -EPIPE)
 		return EXIT_OK;
-	if (error == -EINTR)
-		output_string(err, "dbslower: output: reader stalled; unread output was "
-				   "discarded\n");
-	else
-		output_printf(err, "dbslower: output: cannot write: %s\n", strerror(-error));
+	if (error != -EINTR)
+		return message_unwritten(err, "output", error);
+	output_string(err, "dbslower: output: reader stalled; unread output was discarded\n");
 	output_flush(err);
 	return EXIT_FAILED;
 }

@@ -34,6 +34,12 @@ void message_summary(struct output *err, const char *noun, const struct summary 
  */
 int message_output(struct output *err, int error);
 
+/*
+ * Report @error, a negative errno of writing to @name, a path or a noun. Flush @err. Return
+ * EXIT_FAILED.
+ */
+int message_unwritten(struct output *err, const char *name, int error);
+
 /* Return true if anything was lost. */
 bool message_lost(const struct summary *summary);
 

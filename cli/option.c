@@ -72,6 +72,12 @@ int option_message_end(struct option_parser *p, const char *why, const char *acc
 	return -EINVAL;
 }
 
+int option_message_many(struct option_parser *p, const char *what, int max)
+{
+	output_printf(p->err, "too many %s (maximum %d)", what, max);
+	return option_message_end(p, "", "specify fewer");
+}
+
 int option_refuse(struct option_parser *p, const struct option_row *row, const char *value,
 		  const char *why)
 {
@@ -154,8 +160,7 @@ int option_add_path(struct option_parser *p, const struct option_row *row, const
 {
 	if (p->opts->path_count == OPTION_PATHS) {
 		option_message(p, row, value, strlen(value));
-		output_printf(p->err, "too many files (maximum %d)", OPTION_PATHS);
-		return option_message_end(p, "", NULL);
+		return option_message_many(p, "files", OPTION_PATHS);
 	}
 	p->opts->paths[p->opts->path_count++] = value;
 	return 0;
@@ -404,8 +409,7 @@ static int parse_free(struct option_parser *p, const char *word)
 	}
 	if (p->opts->word_count == OPTION_WORDS) {
 		option_message(p, NULL, word, strlen(word));
-		output_printf(p->err, "too many arguments (maximum %d)", OPTION_WORDS);
-		return option_message_end(p, "", NULL);
+		return option_message_many(p, "arguments", OPTION_WORDS);
 	}
 	p->opts->words[p->opts->word_count++] = word;
 	return 1;

@@ -136,6 +136,9 @@ void option_message(struct option_parser *p, const struct option_row *row, const
 /* End a message with the cause @why and the remedy @accepts, or NULL. Return -EINVAL. */
 int option_message_end(struct option_parser *p, const char *why, const char *accepts);
 
+/* End a message: there are more than @max of @what. Return -EINVAL. */
+int option_message_many(struct option_parser *p, const char *what, int max);
+
 /* Print a message on @value of @row (or, without @row, a word). Return -EINVAL. */
 int option_refuse(struct option_parser *p, const struct option_row *row, const char *value,
 		  const char *why);

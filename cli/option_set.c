@@ -32,8 +32,7 @@ static int add_pid(struct option_parser *p, const struct option_row *row, const 
 	}
 	if (opts->pid_count == OPTION_PIDS) {
 		option_message(p, row, text, len);
-		output_printf(p->err, "too many processes (maximum %d)", OPTION_PIDS);
-		return option_message_end(p, "", NULL);
+		return option_message_many(p, "processes", OPTION_PIDS);
 	}
 	opts->pids[opts->pid_count++] = pid;
 	return 0;
@@ -317,10 +316,8 @@ int option_set_columns(struct option_parser *p, const struct option_row *row, co
 	if (!err)
 		return 0;
 	option_message(p, row, known.word, known.len);
-	if (err == -E2BIG) {
-		output_printf(p->err, "too many columns (maximum %d)", FIELD_LIST_MAX);
-		return option_message_end(p, "", NULL);
-	}
+	if (err == -E2BIG)
+		return option_message_many(p, "columns", FIELD_LIST_MAX);
 	output_string(p->err, err == -ENOENT ? "unknown column; " : "column name missing; ");
 	field_suggest(&known, p->command->transactions);
 	suggestion_print(&known, "", p->err);

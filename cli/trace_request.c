@@ -18,6 +18,8 @@ static int trace_refuse(struct loop *loop, const char *subject, const char *word
 	output_string(err, subject);
 	output_string(err, ": ");
 	output_string(err, error->why);
+	if (!strchr(error->why, ';'))
+		output_string(err, "; dbslower trace --help describes and shows the syntax");
 	output_string(err, "\n  ");
 	escape_terminal(err, word, strlen(word), false);
 	output_string(err, "\n  ");

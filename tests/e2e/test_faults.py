@@ -377,7 +377,7 @@ def test_disk_fills_up(server, tmp_path):
         assert "tracing" in process.stderr.readline()
         server.do("run 3000 select 1")
         err = process.communicate(timeout=TIMEOUT)[1]
-    assert process.returncode == 1 and re.search("output: cannot write: File too large", err), err
+    assert process.returncode == 1 and re.search("output: cannot write: File too large; raise .* ulimit -f", err), err
     assert Memory(server.pid, server.path).breakpoints() == []
 
 

@@ -275,7 +275,7 @@ def test_server_of_another_user(tool, tmp_path):
 def test_cannot_write(postgres, tool, tmp_path):
     traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", "/dev/full")
     postgres.psql("select 1")
-    assert traced.wait() == 1 and "/dev/full: cannot write: No space left" in traced.stderr, traced.said()
+    assert traced.wait() == 1 and "/dev/full: cannot write: No space left on device; " in traced.stderr, traced.said()
     done = run("-p", postgres.pid, "-d", "30", "--otlp", tmp_path / "missing" / "spans")
     assert done.returncode == 1 and "cannot open" in done.stderr and "missing/spans" in done.stderr, done
     assert "tracing" not in done.stderr

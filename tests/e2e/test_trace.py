@@ -816,6 +816,7 @@ def test_refused_words(programs, word, mark, words):
     assert done.returncode == 2 and not done.stdout, done
     why, shown, caret = done.stderr.splitlines()
     assert words in why or words == "too many" and "too many" in why, done.stderr
+    assert re.fullmatch(r"dbslower: PROBE: .+; .+", why), why
     assert shown == f"  {word}" and (mark is None or caret == " " * (mark + 2) + "^"), done.stderr
 
 

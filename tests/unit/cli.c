@@ -1267,7 +1267,8 @@ static void options_limits(void)
 	CHECK(!option_parse(command_table[0], argc - 2, argv, &opts, &sink) &&
 	      opts.pid_count == OPTION_PIDS, "64");
 	CHECK(option_parse(command_table[0], argc, argv, &opts, &sink) == -EINVAL, "65");
-	CHECK(!strcmp(sink_take(), "dbslower: -p 65: too many processes (maximum 64)\n"),
+	CHECK(!strcmp(sink_take(),
+		      "dbslower: -p 65: too many processes (maximum 64); specify fewer\n"),
 	      "%s", seen);
 	for (int i = 1; i < argc; i += 2)
 		argv[i] = "-x";
@@ -1275,11 +1276,12 @@ static void options_limits(void)
 	CHECK(!option_parse(command_table[0], 1 + 2 * OPTION_PATHS, argv, &opts, &sink), "16");
 	CHECK(option_parse(command_table[0], 3 + 2 * OPTION_PATHS, argv, &opts, &sink) == -EINVAL,
 	      "17");
-	CHECK(!strcmp(sink_take(), "dbslower: -x 17: too many files (maximum 16)\n"), "%s", seen);
+	CHECK(!strcmp(sink_take(),
+		      "dbslower: -x 17: too many files (maximum 16); specify fewer\n"), "%s", seen);
 	CHECK(parse("-o ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms "
 		    "-o ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,ms,user") == -EINVAL, "33");
-	CHECK(!strcmp(seen, "dbslower: -o user: too many columns (maximum 32)\n"), "%s",
-	      seen);
+	CHECK(!strcmp(seen, "dbslower: -o user: too many columns (maximum 32); specify fewer\n"),
+	      "%s", seen);
 	sink_start();
 	CHECK(!option_parse(command_table[0], 0, argv, &opts, &sink) && opts.columns.count == 4,
 	      "no words at all");
