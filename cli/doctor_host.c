@@ -37,7 +37,7 @@ static const struct {
 } feature_words[FEATURES] = {
 	[FEATURE_RINGBUF] = {
 		"one buffer for the events of all CPUs",
-		"one buffer per CPU; trace cannot report hits",
+		"one buffer per CPU, and texts up to 64744 bytes",
 		"requires Linux 5.8" },
 	[FEATURE_UPROBE_PMU] = {
 		"a probe can be attached without tracefs",

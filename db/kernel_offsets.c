@@ -104,7 +104,7 @@ int kernel_offsets_read(struct features *features, struct object_value numbers[K
 	kernel_offsets_none(numbers);
 	for (size_t i = 0; i < KERNEL_EVENTS; i++)
 		events[i] = 0;
-	err = offsets_from_btf(features, numbers);
+	err = feature_has(features, FEATURE_TYPES) ? offsets_from_btf(features, numbers) : -ENOENT;
 	if (err)
 		kernel_offsets_none(numbers);
 	numbers[ROW_ARGUMENT].number = HOST_ARGUMENT_OFFSET;

@@ -218,36 +218,40 @@ static bool probe_tracefs(struct features *features)
 	return !features->tracefs_error;
 }
 
+#define SINCE(commit, major, minor)	\
+	.since = commit ", Linux " #major "." #minor, .release = (major) << 8 | (minor)
+
 /* The features, with the fallbacks that are used without them. */
 static const struct {
 	const char *name, *since;
 	bool (*probe)(struct features *features);
 	const char *fallback;		/* NULL: none */
+	uint16_t release;		/* as in ->since: major << 8 | minor */
 	uint32_t newer;			/* FEATURE_BIT()s that take precedence over it */
 } feature_table[FEATURES] = {
-	[FEATURE_RINGBUF] = { "BPF ring buffer", "457f44363a88, Linux 5.8", probe_ringbuf,
-			      .fallback = "perfbuf" },
-	[FEATURE_UPROBE_PMU] = { "uprobe PMU", "33ea4b24277b, Linux 4.17", probe_uprobe_pmu,
-				 .fallback = "tracefs",
+	[FEATURE_RINGBUF] = { "BPF ring buffer", SINCE("457f44363a88", 5, 8),
+			      .probe = probe_ringbuf, .fallback = "perfbuf" },
+	[FEATURE_UPROBE_PMU] = { "uprobe PMU", SINCE("33ea4b24277b", 4, 17),
+				 .probe = probe_uprobe_pmu, .fallback = "tracefs",
 				 .newer = FEATURE_BIT(FEATURE_UPROBE_MULTI) },
-	[FEATURE_UPROBE_MULTI] = { "uprobe_multi link", "89ae89f53d20, Linux 6.6",
-				   probe_uprobe_multi, .fallback = "perf" },
-	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", "34dd3bad1a6f, Linux 6.1",
-				    probe_tracing_alloc, .fallback = "prealloc" },
-	[FEATURE_READ_USER] = { "probe_read_user", "6ae08ae3dea2, Linux 5.5", probe_read_user,
-				.fallback = "probe-read" },
-	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", "b4490c5c4e02, Linux 5.7", probe_ns_pid,
-			     .fallback = "pids" },
-	[FEATURE_LOOPS] = { "loops in programs", "2589726d12a1, Linux 5.3", probe_loops,
-			    .fallback = "unroll" },
-	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", "f3f096cfedf8, Linux 3.5",
-			      probe_tracefs, .fallback = NULL },
-	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", "1cc33161a83d, Linux 4.20",
-			      probe_ref_ctr, .fallback = "semaphore" },
-	[FEATURE_TYPES] = { "types of the kernel (BTF)", "341dfcf8d78e, Linux 5.4", probe_types,
-			    .fallback = NULL },
-	[FEATURE_TASK_REGS] = { "task_pt_regs", "dd6e10fbd9fb, Linux 5.15", probe_task_regs,
-				.fallback = NULL },
+	[FEATURE_UPROBE_MULTI] = { "uprobe_multi link", SINCE("89ae89f53d20", 6, 6),
+				   .probe = probe_uprobe_multi, .fallback = "perf" },
+	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", SINCE("34dd3bad1a6f", 6, 1),
+				    .probe = probe_tracing_alloc, .fallback = "prealloc" },
+	[FEATURE_READ_USER] = { "probe_read_user", SINCE("6ae08ae3dea2", 5, 5),
+				.probe = probe_read_user, .fallback = "probe-read" },
+	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", SINCE("b4490c5c4e02", 5, 7),
+			     .probe = probe_ns_pid, .fallback = "pids" },
+	[FEATURE_LOOPS] = { "loops in programs", SINCE("2589726d12a1", 5, 3),
+			    .probe = probe_loops, .fallback = "unroll" },
+	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", SINCE("f3f096cfedf8", 3, 5),
+			      .probe = probe_tracefs },
+	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", SINCE("1cc33161a83d", 4, 20),
+			      .probe = probe_ref_ctr, .fallback = "semaphore" },
+	[FEATURE_TYPES] = { "types of the kernel (BTF)", SINCE("341dfcf8d78e", 5, 4),
+			    .probe = probe_types },
+	[FEATURE_TASK_REGS] = { "task_pt_regs", SINCE("dd6e10fbd9fb", 5, 15),
+				.probe = probe_task_regs },
 };
 
 bool feature_has(struct features *features, enum feature feature)
@@ -269,17 +273,36 @@ void feature_deny(struct features *features, uint32_t denied)
 	}
 }
 
+/* Return the release in "linux-5.4", @len bytes, as in feature_table; 0: it is none. */
+static unsigned long release_parse(const char *name, size_t len)
+{
+	const char *head = FEATURE_RELEASE;
+	unsigned long major, minor;
+	char *end;
+
+	if (len <= strlen(head) || memcmp(name, head, strlen(head)))
+		return 0;
+	major = strtoul(name + strlen(head), &end, 10);
+	minor = *end == '.' ? strtoul(end + 1, &end, 10) : 0;
+	return end == name + len && major < 256 && minor < 256 ? major << 8 | minor : 0;
+}
+
 int feature_force(const char *name, size_t len, uint32_t *denied)
 {
+	unsigned long release = release_parse(name, len);
+	int err = release ? 0 : -ENOENT;
+
 	for (int i = 0; i < FEATURES; i++) {
 		const char *fallback = feature_table[i].fallback;
 
+		if (release && feature_table[i].release > release)
+			*denied |= FEATURE_BIT(i);
 		if (!fallback || strlen(fallback) != len || memcmp(fallback, name, len))
 			continue;
 		*denied |= FEATURE_BIT(i) | feature_table[i].newer;
-		return 0;
+		err = 0;
 	}
-	return -ENOENT;
+	return err;
 }
 
 const char *feature_fallback(enum feature feature)

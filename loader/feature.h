@@ -56,9 +56,13 @@ int feature_perf_allowed(struct features *features);
  */
 void feature_deny(struct features *features, uint32_t denied);
 
+/* The name of a release, before its number: "linux-4.18". */
+#define FEATURE_RELEASE	"linux-"
+
 /*
  * Add to *@denied the features that must be missing for the fallback @name, of @len bytes, to be
- * used. Return 0, or -ENOENT if no fallback has this name.
+ * used. The name of a release is all that it lacks. Return 0, or -ENOENT if @name is neither. A
+ * comma or a NUL follows @name.
  */
 int feature_force(const char *name, size_t len, uint32_t *denied);
 

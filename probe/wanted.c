@@ -41,8 +41,8 @@ static int wanted_constants(struct runtime *rt, bool wanted)
 
 	/* Under lockdown programs may not read the kernel's memory. */
 	lockdown_read(lockdown, sizeof(lockdown));
-	err = wanted && !rt->pid_ns_ino && strcmp(lockdown, "confidentiality") ?
-	      btf_load(&btf) : -ENOENT;
+	err = wanted && !rt->pid_ns_ino && strcmp(lockdown, "confidentiality") &&
+	      feature_has(&rt->features, FEATURE_TYPES) ? btf_load(&btf) : -ENOENT;
 	for (size_t i = 0; !err && i < OFFSETS; i++) {
 		err = btf_member(&btf, wanted_offsets[i].structure, wanted_offsets[i].member,
 				 &place);

@@ -2,6 +2,7 @@
 """Fallbacks for older kernels and minimal systems, forced on this one. test_oracle.py compares their statements."""
 
 import errno
+import json
 import os
 import platform
 import re
@@ -12,12 +13,13 @@ import time
 
 import pytest
 
+import fallbacks
 from cluster import children, wait_for
 from elffile import Memory
 from fallbacks import force
 from seccomp import deny
 from statements import only, stopped, text_of, with_tag
-from tool import DBSLOWER, Stat, refused, run
+from tool import DBSLOWER, ROOT, Stat, refused, run
 
 FSOPEN = 430
 WAYS = [[], force("perf"), force("tracefs")]
@@ -274,3 +276,30 @@ def test_probe_read_calls_no_newer_helper(postgres):
     assert newer <= helpers("-p", postgres.pid) and not older & helpers("-p", postgres.pid)
     forced = helpers("-p", postgres.pid, *force("probe-read"))
     assert older <= forced and not newer & forced
+
+
+# --- what is written about them
+
+def test_table_is_that_of_the_code():
+    """docs/architecture.md and the manual have the features, commits and releases of loader/feature.c."""
+    with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| (\d+)\.(\d+) \| (.*?) \| (\w{12}) \| .* \| (?:`(\S+)`)? ?\|$", f.read(), re.M)
+    listed = {name: f"{commit}, Linux {major}.{minor}" for major, minor, name, commit, _ in rows}
+    assert listed == {one["name"]: one["since"] for one in json.loads(run("doctor", "--json").stdout)["features"]}
+    releases = [(int(major), int(minor)) for major, minor, *_ in rows]
+    assert releases == sorted(releases, reverse=True)
+    forced = {fallback: release for release, (*_, fallback) in zip(releases, rows) if fallback}
+    assert forced == fallbacks.section()
+    assert set(re.search(r"expected (.*), linux-4\.18$", run("--force=?").stderr.strip())[1].split(", ")) == set(forced)
+
+
+def test_release_forces_what_is_newer(postgres):
+    """-v prints what is missing: all features that came later, of those that are asked for."""
+    since = {one["name"]: tuple(map(int, one["since"].split()[-1].split("."))) for one in json.loads(run("doctor", "--json").stdout)["features"]}
+    for release in ((4, 18), (5, 10)):
+        done = run("-p", postgres.pid, "--why", "-v", "-d", "0.1", f"--force=linux-{release[0]}.{release[1]}")
+        has, missing = re.search(r"features of the kernel:(.*?); missing: (.*)", done.stderr).groups()
+        assert all(since[name] > release for name in missing.split(", ")), done.stderr
+        assert all(since[name] <= release for name in has.strip().split(", ") if name), done.stderr
+    for wrong in ("linux-", "linux-5.x", "linux-5.4.1", "linux-999.1", "linux"):
+        assert "unknown fallback" in run(f"--force={wrong}", "-d", "0.1").stderr

@@ -17,7 +17,7 @@ import pytest
 from cluster import Cluster, server_bindir, wait_for
 from containers import UNSHARE, needs_namespaces
 from elffile import usdt_probes
-from fallbacks import force
+from fallbacks import OLD, force
 from mariadb import Maria, maria_server
 from mariadb_client import ServerError
 from requirements import need_root, need_server
@@ -112,7 +112,7 @@ def logged_wait(server, pid, since):
     return float(found[0]) if found else None
 
 
-@pytest.mark.parametrize("way", [[], force("perf")], ids=" ".join)
+@pytest.mark.parametrize("way", [[], force("perf"), *OLD], ids=" ".join)
 def test_row(locks, server, sessions, way):
     holder, waiter = sessions(2)
     traced = locks(*way)

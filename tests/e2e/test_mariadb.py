@@ -15,7 +15,7 @@ import pytest
 import mariadb_oracle
 import oracle
 from cluster import wait_for
-from fallbacks import ALL as ALL_FALLBACKS, force, forces
+from fallbacks import ALL as ALL_FALLBACKS, OLD, force, forces
 from mariadb import SERVER, Maria
 from mariadb_client import EXECUTE, QUERY, RESET_CONNECTION, STATISTICS, ServerError
 from mariadb_oracle import compare, records

@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 from cluster import Cluster, server_bindir
-from fallbacks import ALL as ALL_FALLBACKS, force, forces
+from fallbacks import ALL as ALL_FALLBACKS, OLD, force, forces
 from oracle import compare, expected
 from requirements import need_server
 from statements import stopped
@@ -274,7 +274,7 @@ def prepared(tmp_path_factory):
 @pytest.mark.parametrize("args", [force("perf"), force("prealloc"), force("perf", "prealloc"),
                                   force("perfbuf"), force("probe-read", "unroll"),
                                   force("tracefs"), force("semaphore"), force("pids"),
-                                  ALL_FALLBACKS],
+                                  ALL_FALLBACKS, *OLD],
                          ids=" ".join)
 def test_fallbacks_agree_with_the_log(prepared, tool, args):
     """Each fallback, on a smaller workload and on a file that no other tool traces."""

@@ -12,7 +12,7 @@ import pytest
 import oracle
 import wire
 from cluster import wait_for
-from fallbacks import ALL as ALL_FALLBACKS, force
+from fallbacks import ALL as ALL_FALLBACKS, OLD, force
 from mariadb import Maria
 from requirements import need_maria
 from tool import DBSLOWER, Stat, counted, run
@@ -173,7 +173,7 @@ def test_mariadb(stat):
     assert seen["select"] == 2 and seen["set"] == 1 and seen["show"] == 1, traced.said()
 
 
-@pytest.mark.parametrize("ways", [(), ALL_FALLBACKS], ids=["default", "fallbacks"])
+@pytest.mark.parametrize("ways", [(), ALL_FALLBACKS, *OLD], ids=["default", "fallbacks", "linux-4.18", "linux-5.4"])
 def test_waits_of_sleep(postgres, stat, ways):
     """Each statement sleeps once, in one system call, and its client waits between them."""
     traced = {what: stat("-p", postgres.pid, "-u", "-m", "5", "--json", "--wait", what, *ways)

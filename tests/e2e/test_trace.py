@@ -18,7 +18,7 @@ import pytest
 from cluster import server_bindir, wait_for
 from containers import needs_namespaces
 from elffile import Memory, readelf
-from fallbacks import force
+from fallbacks import OLD, force
 from requirements import need_root
 from tool import COMPLETION, DBSLOWER, FIXTURES, Tool, run, run_other
 
@@ -205,7 +205,7 @@ def names_file(tmp_path_factory):
     return str(folder / "names")
 
 
-@pytest.mark.parametrize("way", [[], force("prealloc", "perfbuf", "probe-read")], ids=" ".join)
+@pytest.mark.parametrize("way", [[], force("prealloc", "perfbuf", "probe-read"), *OLD], ids=" ".join)
 def test_strings_without_nul(trace, names_file, way):
     process = Probed(names_file)
     form = trace(*way, names_file, 'entry "%.*s.%.*s %.4s %.1s%5.*s|", arg3, arg2, arg5, arg4, arg2, arg4, -1 * -2, arg4', "--json")

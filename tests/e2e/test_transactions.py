@@ -7,6 +7,7 @@ import time
 import pytest
 
 from cluster import wait_for
+from fallbacks import OLD
 from tool import refused, run
 from transactions import Transactions, seconds
 
@@ -23,8 +24,8 @@ def execute(connection, *texts):
 
 
 @pytest.fixture
-def traced(postgres, tool):
-    return tool("transactions", "-m", "0", "-p", postgres.pid, "--json", kind=Transactions)
+def traced(request, postgres, tool):
+    return tool("transactions", "-m", "0", "-p", postgres.pid, "--json", *getattr(request, "param", ()), kind=Transactions)
 
 
 ENDS = [	# statements after BEGIN, and what the server then says of it and of the one that follows
@@ -40,6 +41,7 @@ ENDS = [	# statements after BEGIN, and what the server then says of it and of th
 ]
 
 
+@pytest.mark.parametrize("traced", [(), OLD[0]], ids=["default", "linux-4.18"], indirect=True)
 def test_ends(postgres, traced):
     """Outcome, begin, number of statements and user of each transaction. AND CHAIN begins another one."""
     with postgres.connect(application_name="ends") as connection, postgres.connect() as other:

@@ -12,17 +12,35 @@ def force(*names):
     return ["--force=" + ",".join(names)] if names else []
 
 
-def forces(args, name):
-    """Return whether the options @args force that fallback."""
-    return any(name in arg[len("--force="):].split(",") for arg in map(str, args) if arg.startswith("--force="))
+def section():
+    """Return the list of the man page: {name: the release before which it is required}."""
+    with open(os.path.join(ROOT, "cli", "dbslower.8")) as f:
+        text = re.search(r"^\.Sh OLDER KERNELS\n(.*?)^\.El", f.read(), re.M | re.S)[1]
+    return {name: (int(major), int(minor)) for name, major, minor in
+            re.findall(r"^\.It Cm (\S+)\nBefore (\d+)\.(\d+):", text, re.M)}
 
 
 def names():
     """Return the names of the man page."""
-    with open(os.path.join(ROOT, "cli", "dbslower.8")) as f:
-        section = re.search(r"^\.Sh OLDER KERNELS\n(.*?)^\.El", f.read(), re.M | re.S)[1]
-    return re.findall(r"^\.It Cm (\S+)$", section, re.M)
+    return list(section())
+
+
+def forced(args):
+    """Return the names that the options @args force."""
+    return [name for arg in map(str, args) if arg.startswith("--force=") for name in arg[len("--force="):].split(",")]
+
+
+def lacks(args, release):
+    """Return whether the options @args force all that a kernel before @release, (MAJOR, MINOR), lacks."""
+    return any(tuple(map(int, name[len("linux-"):].split("."))) < release for name in forced(args) if name.startswith("linux-"))
+
+
+def forces(args, name):
+    """Return whether the options @args force that fallback, by its name or by that of a release."""
+    return name in forced(args) or lacks(args, section()[name])
 
 
 # All that can be forced at once: tracefs replaces what "perf" forces.
 ALL = force(*(name for name in names() if name != "perf"))
+# All that old releases lack.
+OLD = [force("linux-4.18"), force("linux-5.4")]

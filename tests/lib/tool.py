@@ -18,7 +18,16 @@ BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
 DBSLOWER = os.path.join(BUILD, "dbslower")
 VICTIM = os.path.join(BUILD, "tests", "kernel", "guest", "victim")
 NOTEDUMP = os.path.join(BUILD, "tests", "lib", "notedump")
+FORCE = os.environ.get("FORCE")		# a fallback that all commands that trace are to use, for a run of the whole suite
+TRACE_NOT = ("doctor", "help", "list", "ps", "--complete", "--help", "-h", "--version", "-V")
 LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable")
+
+
+def arguments(args):
+    """Return the arguments as texts, with the option that FORCE requires."""
+    args = [str(arg) for arg in args]
+    forced = FORCE and not (args and args[0] in TRACE_NOT) and "--force" not in args
+    return [*args, f"--force={FORCE}"] if forced else args
 
 
 class Reader(threading.Thread):
@@ -43,7 +52,7 @@ class Tool:
     """dbslower while it runs. attached=False does not wait for it to attach."""
 
     def __init__(self, *args, attached=True, wrap=(), **keywords):
-        self.args = [str(arg) for arg in args]
+        self.args = arguments(args)
         self.status = None
         self.wrap = wrap                # a command that runs it as its only child
         self.process = subprocess.Popen([*wrap, DBSLOWER, *self.args],
@@ -179,7 +188,7 @@ class Tool:
 def run(*args, timeout=60, **keywords):
     """Run the tool to its end. Return the CompletedProcess with texts."""
     keywords = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **keywords}
-    return subprocess.run([DBSLOWER, *map(str, args)], timeout=timeout, errors="replace", **keywords)
+    return subprocess.run([DBSLOWER, *arguments(args)], timeout=timeout, errors="replace", **keywords)
 
 
 def run_other(command, **keywords):
