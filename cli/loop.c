@@ -17,6 +17,7 @@
 #define NAP_MAX_MS	20
 #define SLEEP_MAX_MS	5000	/* how long a loss may remain unreported */
 #define REPORT_NS	1000000000u
+#define DRAIN_NS	1000000000u	/* after detaching, at least */
 #define FILL_MAX	12	/* percent of the buffer filled in one nap: make naps shorter */
 
 uint64_t loop_now(void)
@@ -267,6 +268,18 @@ static int loop_trace(struct loop *loop)
 	return err;
 }
 
+/*
+ * Read what was sent before detaching. A record that does not become readable, such as one with a
+ * time to come, is lost.
+ */
+static void loop_drain(struct loop *loop)
+{
+	uint64_t end_ns = loop_now() + DRAIN_NS;
+
+	while (loop->ops->drain(loop) > 0 && loop_now() < end_ns)
+		continue;
+}
+
 /* Print the summary, unless @err: that is the output's error. Return the exit status. */
 static int loop_summary(struct loop *loop, int err)
 {
@@ -296,8 +309,7 @@ int loop_run(struct loop *loop)
 
 	ops->detach(loop);
 	loop->done = err || loop->failed || loop_counted(loop);
-	while (ops->drain(loop) > 0)
-		continue;
+	loop_drain(loop);
 	loop->ending = true;
 	if (ops->running)
 		ops->running(loop);

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "cli/help.h"
+#include "cli/loop.h"
 #include "sql/glob.h"
 #include "cli/field_json.h"
 #include "cli/field_table.h"
@@ -1469,6 +1470,38 @@ static void commands_have_each_option_once(void)
 	}
 }
 
+static int never_empty(struct loop *loop)
+{
+	(void)loop;
+	return 1;
+}
+
+static void nothing(struct loop *loop)
+{
+	(void)loop;
+}
+
+static void no_summary(struct loop *loop, struct summary *summary)
+{
+	(void)loop;
+	*summary = (struct summary){ .printed = 0 };
+}
+
+/* A record that never becomes readable does not keep it from ending. */
+static void loop_ends(void)
+{
+	static const struct loop_ops ops = {
+		.noun = "hits", .drain = never_empty, .detach = nothing, .summary = no_summary,
+	};
+	struct loop loop = { .ops = &ops, .done = true };
+	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	output_init(&loop.out, null);
+	output_init(&loop.err, null);
+	CHECK(loop_run(&loop) == EXIT_OK);
+	close(null);
+}
+
 int main(void)
 {
 	RUN(output_numbers);
@@ -1502,5 +1535,6 @@ int main(void)
 	RUN(options_of_list);
 	RUN(globs);
 	RUN(commands_have_each_option_once);
+	RUN(loop_ends);
 	return check_done();
 }
