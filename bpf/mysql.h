@@ -14,6 +14,8 @@ ARGUMENT(text);		/* pointer to the statement's text, not terminated .. */
 ARGUMENT(length);	/* .. and its length; 0: none */
 ARGUMENT(rows);		/* rows sent to the client */
 ARGUMENT(affected);	/* rows changed, as reported to the client */
+ARGUMENT(examined);	/* rows read */
+ARGUMENT(locked);	/* address of the time at which it had its locks */
 ARGUMENT(command);	/* enum enum_server_command */
 ARGUMENT(error);	/* error number; 0: none */
 ARGUMENT(sqlstate);	/* of the error: characters, with a NUL after them .. */
@@ -28,6 +30,7 @@ ARGUMENT(task);		/* address of a tpool::task */
 
 CONSTANT(rows_known);
 CONSTANT(affected_known);
+CONSTANT(examined_known);
 CONSTANT(status_known);
 CONSTANT(commands);	/* bit (number & 63) set: the command runs statements */
 
@@ -40,6 +43,11 @@ MAP(io_threads);
 /* tpool::task, a task for a thread of InnoDB's pool in MariaDB from 10.5 on */
 struct mysql_task {
 	__u64 methods, function, argument, group;
+};
+
+/* start_utime and utime_after_lock of MariaDB's THD: microseconds of CLOCK_MONOTONIC */
+struct mysql_times {
+	__u64 began, locked;
 };
 
 #define AIOCB_BYTES	1024	/* of a tpool::aiocb, at most */
@@ -121,13 +129,32 @@ INLINE void mysql_rows(void *ctx, struct event_statement *s)
 	int none = s->flags & SESSION_TEXT ? !arg_kind(ctx) : !(s->flags & STATEMENT_ERROR);
 
 	s->rows = arg_rows(ctx);
-	if (VALUE(rows_known) && (s->rows || none))
+	if (VALUE(rows_known) && (s->rows || none || s->flags & STATEMENT_ERROR))
 		s->flags |= STATEMENT_HAS_ROWS;
 	if (VALUE(affected_known) && !s->rows && !(s->flags & STATEMENT_ERROR)) {
 		s->rows = arg_affected(ctx);
 		if (s->rows || arg_state(ctx) == STATE_OK)
-			s->flags |= STATEMENT_HAS_ROWS;
+			s->flags |= STATEMENT_HAS_ROWS | STATEMENT_CHANGED;
 	}
+}
+
+/*
+ * Read the work of the statement. The offset of start_utime is derived from that of
+ * utime_after_lock, so both are trusted only if they are in order within the statement.
+ */
+INLINE void mysql_work(void *ctx, struct event_statement *s, __u64 now)
+{
+	struct mysql_times times = { 0 };
+
+	s->examined = arg_examined(ctx);
+	if (VALUE(examined_known))
+		s->flags |= STATEMENT_HAS_EXAMINED;
+	bpf_probe_read_user(&times, sizeof(times),
+			    (const void *)(arg_locked(ctx) - sizeof(times.began)));
+	s->lock_us = times.locked - times.began;
+	if (times.began >= s->start_ns / 1000 && times.locked >= times.began &&
+	    times.locked <= now / 1000)
+		s->flags |= STATEMENT_HAS_LOCK;
 }
 
 /*
@@ -155,15 +182,17 @@ INLINE void mysql_failure(void *ctx, struct event_statement *s)
 		s->error_code = (__u32)arg_code(ctx);
 }
 
-INLINE void mysql_outcome(void *ctx, struct event_statement *s)
+INLINE void mysql_outcome(void *ctx, struct event_statement *s, __u64 now)
 {
 	s->error_code = arg_error(ctx);
 	if (s->error_code || arg_state(ctx) == arg_failed_state(ctx))
 		mysql_failure(ctx, s);
 	if (!VALUE(status_known))
 		s->flags |= STATEMENT_NO_STATUS;
-	if (VALUE(want_rows))
+	if (VALUE(want_rows)) {
 		mysql_rows(ctx, s);
+		mysql_work(ctx, s, now);
+	}
 	s->connection_id = arg_connection(ctx);
 }
 
@@ -270,7 +299,7 @@ PROGRAM(command_end)
 	if (wants_text) {
 		s->tid = id;
 		text_copy(session, (const char *)arg_text(ctx), arg_length(ctx));
-		mysql_outcome(ctx, s);
+		mysql_outcome(ctx, s, now);
 		/* The command failed before the server found the prepared statement. */
 		if (!s->text_len && !(s->flags & SESSION_TEXT))
 			s->flags |= STATEMENT_NO_TEXT;

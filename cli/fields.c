@@ -169,6 +169,18 @@ static bool get_rows(const struct statement *st, unsigned int which, struct fiel
 	return get_number(st->rows, st->has_rows, value);
 }
 
+static bool get_examined(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->examined, st->has_examined, value);
+}
+
+static bool get_lock(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	return get_number(st->lock_ns, st->has_lock, value);
+}
+
 static bool get_fetches(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
@@ -380,6 +392,12 @@ const struct field field_rows[] = {
 	{ RIGHT("rows", "ROWS", 8, "number of rows, as counted by the server"),
 	  STATEMENTS, .needs = FIELD_NEEDS_ROWS,
 	  JSON("rows"), OTLP(13, "dbslower.rows"), .type = FIELD_NUMBER, .get = get_rows },
+	{ RIGHT("examined", "EXAMINED", 8, "number of rows read (mysql)"),
+	  STATEMENTS, .needs = FIELD_NEEDS_ROWS, JSON("rows_examined"),
+	  .type = FIELD_NUMBER, .get = get_examined },
+	{ RIGHT("locked", "LOCKED", 8, "milliseconds until locks were granted (mariadb)"),
+	  STATEMENTS, .needs = FIELD_NEEDS_ROWS, JSON("lock_ms"),
+	  .type = FIELD_MS, .get = get_lock },
 	{ RIGHT("fetches", "FETCHES", 7, "messages that read a suspended portal (postgresql)"),
 	  STATEMENTS, JSON("fetches"), OTLP(19, "dbslower.fetches"),
 	  .type = FIELD_NUMBER, .get = get_fetches },

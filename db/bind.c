@@ -224,7 +224,7 @@ uint32_t bind_provides(const char *arg)
 		uint32_t has;
 	} table[] = {
 		{ "arg_rows", TARGET_HAS_ROWS }, { "arg_tag", TARGET_HAS_ROWS },
-		{ "arg_affected", TARGET_HAS_CHANGES },
+		{ "arg_affected", TARGET_HAS_CHANGES }, { "arg_examined", TARGET_HAS_EXAMINED },
 		{ "arg_resumed", TARGET_LEAVES_PREPARED },
 		{ "arg_transaction", TARGET_HAS_TRANSACTIONS },
 		{ "arg_error", TARGET_HAS_STATUS }, { "arg_state", TARGET_HAS_STATUS },
@@ -330,6 +330,8 @@ static void linkage_numbers(struct linkage *linkage, const struct bind *bind)
 	linkage_number(linkage, "constant_rows_known", !!(linkage->has & TARGET_HAS_ROWS));
 	linkage_number(linkage, "constant_affected_known",
 		       !!(linkage->has & TARGET_HAS_CHANGES));
+	linkage_number(linkage, "constant_examined_known",
+		       !!(linkage->has & TARGET_HAS_EXAMINED));
 	linkage_number(linkage, "constant_status_known", !!(linkage->has & TARGET_HAS_STATUS));
 	linkage_number(linkage, "constant_transactions_known",
 		       !!(linkage->has & TARGET_HAS_TRANSACTIONS));

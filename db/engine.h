@@ -29,6 +29,8 @@
 #define TARGET_HAS_LWLOCKS	0x800
 #define TARGET_HAS_TRANSACTIONS	0x1000	/* which statements end them */
 
+#define TARGET_HAS_EXAMINED	0x2000	/* rows read */
+
 /*
  * An argument of the BPF programs, which call it as arg_NAME(). Of consecutive rows with the same
  * name, the first one that can be resolved is used.

@@ -340,6 +340,13 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.fetches = event->flags & STATEMENT_FETCHED ? event->depth : 0;
 	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
 	s.rows = event->rows;
+	s.has_counts = event->flags & STATEMENT_HAS_ROWS;
+	s.sent = event->flags & STATEMENT_CHANGED ? 0 : event->rows;
+	s.affected = event->rows - s.sent;
+	s.has_examined = event->flags & STATEMENT_HAS_EXAMINED;
+	s.examined = event->examined;
+	s.has_lock = event->flags & STATEMENT_HAS_LOCK;
+	s.lock_ns = event->lock_us * 1000;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = event->flags & STATEMENT_ERROR;
 	s.no_text = event->flags & STATEMENT_NO_TEXT;

@@ -59,6 +59,11 @@ struct statement {
 	uint32_t fetches;		/* Executes of its portal, which was suspended; or 0 */
 	bool has_rows, has_status, failed;
 	uint64_t rows;
+	bool has_counts;		/* rows sent and affected, as in a slow log */
+	uint64_t sent, affected;
+	bool has_examined, has_lock;
+	uint64_t examined;		/* rows that were read */
+	uint64_t lock_ns;		/* until locks of tables and rows were granted */
 	const char *text;		/* not NUL-terminated; NULL: could not be read */
 	size_t text_len;
 	bool truncated;			/* ->text is only the first text_len bytes */

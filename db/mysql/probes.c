@@ -101,6 +101,9 @@ static const struct engine_arg ended_args[] = {
 	  .spec = "4@{thd_sql_command:inner}({thd_sql_command}(%{owner}))",
 	  .fallback = 1 },
 	{ .name = "arg_rows", .spec = "8@{=_ZN3THD18set_sent_row_countEy}(%{owner})" },
+	{ .name = "arg_examined", .spec = "8@{=_ZN3THD22set_examined_row_countEy}(%{owner})" },
+	/* THD::utime_after_lock, which includes waits for rows; before it is start_utime. */
+	{ .name = "arg_locked", .spec = "8@&{=thd_storage_lock_wait}(%{owner})" },
 	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(%{owner}))" },
 	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(%{owner}))" },
 	{ .name = "arg_user",
