@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/field_json.h"
 #include "cli/field_table.h"
+#include "cli/format_log.h"
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
@@ -27,6 +28,11 @@ static void slow_print(struct slow *slow, const struct statement *statement)
 
 	if (options->json) {
 		field_json(out, statement);
+		return;
+	}
+	if (options->format) {
+		if (!statement->running)
+			options->format->statement(out, statement);
 		return;
 	}
 	loop_begin_event(&slow->tracing.loop, !statement->running);
@@ -57,7 +63,7 @@ static void slow_begin(struct loop *loop)
 {
 	struct slow *slow = (struct slow *)loop;
 
-	if (loop->options.json || otlp_is_standard(&slow->otlp))
+	if (loop->options.json || loop->options.format || otlp_is_standard(&slow->otlp))
 		return;
 	banner_headline(loop);
 	field_table_header(&loop->out, &slow->table);
@@ -145,6 +151,13 @@ static const struct option_row option_columns = {
 	.set = option_set_columns, .complete = option_complete_columns,
 };
 
+static const struct option_row option_format = {
+	.name = "format", .arg = "NAME",
+	.help = "print the log of a server: pgbadger or slowlog",
+	.accepts = "expected pgbadger or slowlog",
+	.set = option_set_format, .complete = option_complete_format,
+};
+
 static const struct option_row option_otlp = {
 	.name = "otlp", .arg = "FILE",
 	.help = "append statements to FILE as OpenTelemetry spans",
@@ -177,7 +190,7 @@ static const struct option_row *const slow_options[] = {
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_match, &option_container, &option_text, &option_redact,
 	&option_columns, &option_wall, &option_why, &option_use, &option_otlp, &option_otlp_text,
-	&option_phases, &option_prepares, &option_json, &option_strict,
+	&option_phases, &option_prepares, &option_json, &option_format, &option_strict,
 	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
 	&option_verbose, &option_help, &option_version, NULL
 };

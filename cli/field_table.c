@@ -77,14 +77,11 @@ static void put_cell(struct output *out, const struct field *field, unsigned int
 		output_spaces(out, field->right ? 1 : pad + 1);
 }
 
-/* Append the text without a limit on its width. Mark truncated text. */
-static void put_query(struct output *out, const struct statement *st, bool last)
+void field_query_note(struct output *out, const struct statement *st)
 {
 	if (!st->text)
 		output_string(out, st->running ? "[text not known]" :
 				   st->no_text ? "[no text]" : "[text unreadable]");
-	else
-		escape_terminal(out, st->text, st->text_len, st->truncated);
 	if (st->text && st->truncated) {
 		output_string(out, st->has_query_bytes ? " [cut: " : " [cut at ");
 		output_u64(out, st->original_len ? st->original_len : st->text_len);
@@ -94,6 +91,14 @@ static void put_query(struct output *out, const struct statement *st, bool last)
 		}
 		output_string(out, " bytes]");
 	}
+}
+
+/* Append the text without a limit on its width. */
+static void put_query(struct output *out, const struct statement *st, bool last)
+{
+	if (st->text)
+		escape_terminal(out, st->text, st->text_len, st->truncated);
+	field_query_note(out, st);
 	if (!last)
 		output_char(out, ' ');
 }

@@ -25,4 +25,7 @@ void field_table_header(struct output *out, const struct field_table *table);
 /* Append the line of a statement. An unknown or empty value is "-". */
 void field_table_row(struct output *out, struct field_table *table, const struct statement *st);
 
+/* Append, in brackets, why a statement has no text, or that it is cut; nothing for a whole text. */
+void field_query_note(struct output *out, const struct statement *st);
+
 #endif

@@ -37,11 +37,11 @@ static char *put_date(char *p, unsigned int days_since_1970)
 	return put_digits(p, day + 1, 2);
 }
 
-void json_time(struct output *out, uint64_t wall_ns)
+void json_time_text(char buf[JSON_TIME], uint64_t wall_ns)
 {
 	uint64_t seconds = wall_ns / NS_PER_S;
 	unsigned int of_day = seconds % S_PER_DAY;
-	char buf[32], *p = put_date(buf, seconds / S_PER_DAY);
+	char *p = put_date(buf, seconds / S_PER_DAY);
 
 	*p++ = 'T';
 	p = put_digits(p, of_day / 3600, 2);
@@ -52,7 +52,15 @@ void json_time(struct output *out, uint64_t wall_ns)
 	*p++ = '.';
 	p = put_digits(p, wall_ns % NS_PER_S, 9);
 	*p++ = 'Z';
-	output_bytes(out, buf, p - buf);
+	*p = '\0';
+}
+
+void json_time(struct output *out, uint64_t wall_ns)
+{
+	char buf[JSON_TIME];
+
+	json_time_text(buf, wall_ns);
+	output_bytes(out, buf, JSON_TIME - 1);
 }
 
 void json_string(struct output *out, const char *key, const char *value)

@@ -14,6 +14,11 @@
  */
 void json_head(struct output *out, const char *key, uint64_t wall_ns, const char *engine);
 
+#define JSON_TIME	31	/* bytes of a time with its NUL */
+
+/* Write a time since 1970 as json_time() to @buf. */
+void json_time_text(char buf[JSON_TIME], uint64_t wall_ns);
+
 /* Append a time since 1970 in RFC 3339, UTC: 2024-02-29T23:59:59.123456789Z, without quotes. */
 void json_time(struct output *out, uint64_t wall_ns);
 

@@ -67,6 +67,7 @@ struct options {
 	bool self_test;
 	bool stat;			/* a table of locks, not each wait */
 	bool otlp_raw;			/* texts of spans with their literals */
+	const struct format_log *format;	/* of the output; NULL: none of a log */
 	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */
 	const char *dot;		/* file for a graph of waits; NULL: none */
 	bool help, version;		/* the first of them ends the parsing */

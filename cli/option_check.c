@@ -9,6 +9,13 @@ static bool json_with_columns(const struct command *command, const struct option
 	return opts->json && (opts->columns.count || opts->session_columns);
 }
 
+static bool format_with_others(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->format && (opts->json || opts->columns.count ||
+				(opts->otlp && !strcmp(opts->otlp, "-")));
+}
+
 static bool spans_with_others(const struct command *command, const struct options *opts)
 {
 	(void)command;
@@ -81,6 +88,9 @@ static const struct {
 	const char *subject, *cause, *remedy;
 } rules[] = {
 	{ json_with_columns, "-o", "cannot be combined with --json, which prints all fields",
+	  "omit one of them" },
+	{ format_with_others, "--format",
+	  "cannot be combined with --json, -o or --otlp -, which write to the same output",
 	  "omit one of them" },
 	{ spans_with_others, "--otlp -",
 	  "cannot be combined with --json or -o, which write to the same output",

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cli/format_log.h"
 #include "cli/suggest.h"
 #include "db/breakdown.h"
 #include "db/engines.h"
@@ -197,6 +198,17 @@ int option_set_otlp_text(struct option_parser *p, const struct option_row *row, 
 	return 0;
 }
 
+int option_set_format(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (const struct format_log *format = format_logs; format->name; format++) {
+		if (strcmp(value, format->name))
+			continue;
+		p->opts->format = format;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown format");
+}
+
 int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
@@ -380,6 +392,12 @@ void option_complete_sort(struct output *out)
 {
 	for (int i = 0; i < TOP_ORDERS; i++)
 		output_printf(out, "%s\n", option_order_name((enum top_order)i));
+}
+
+void option_complete_format(struct output *out)
+{
+	for (const struct format_log *format = format_logs; format->name; format++)
+		output_printf(out, "%s\n", format->name);
 }
 
 void option_complete_otlp_text(struct output *out)

@@ -22,6 +22,7 @@ int option_set_verbose(struct option_parser *p, const struct option_row *row, co
 int option_set_duration(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_interval(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_format(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_by(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_order(struct option_parser *p, const struct option_row *row, const char *value);
@@ -42,6 +43,7 @@ void option_complete_pids(struct output *out);
 void option_complete_columns(struct output *out);
 void option_complete_transaction_columns(struct output *out);
 void option_complete_sort(struct output *out);
+void option_complete_format(struct output *out);
 void option_complete_otlp_text(struct output *out);
 void option_complete_by(struct output *out);
 void option_complete_wait(struct output *out);

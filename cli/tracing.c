@@ -13,9 +13,15 @@ static bool tracing_wants_phases(const struct options *options)
 	return options->phases || field_needs(&options->columns) & FIELD_NEEDS_PHASES;
 }
 
+/* Return whether an output has all fields. */
+static bool tracing_wants_all(const struct options *options)
+{
+	return options->json || options->format || options->otlp;
+}
+
 static bool tracing_wants_identity(const struct options *options)
 {
-	return options->json || options->otlp || options->user || options->database ||
+	return tracing_wants_all(options) || options->user || options->database ||
 	       options->client || options->container ||
 	       field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
@@ -45,7 +51,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.threshold_ns = options->threshold_ns,
 		.text_bytes = options->text_bytes,
 		.identify = tracing_wants_identity(options),
-		.rows = options->json || options->otlp ||
+		.rows = tracing_wants_all(options) ||
 			field_needs(&options->columns) & FIELD_NEEDS_ROWS,
 		.prepares = options->prepares,
 		.why = options->why || options->use || options->phases ||

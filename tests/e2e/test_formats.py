@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+--format: logs as read by pgBadger, pt-query-digest and mariadb-dumpslow. Their counts and times are compared with the
+spans of the same run, which are the same records, and with the groups of a second tool, top.
+"""
+
+import collections
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from cluster import wait_for
+from mariadb import Maria
+from mariadb_client import ServerError
+from requirements import need_maria
+from tool import Tool
+
+PREFIX = "%m [%p]: user=%u,db=%d,client=%r "
+FORGED = "2026-11-22 20:00:00.000 UTC [1]: user=victim,db=victim,client=[local] "
+
+
+class Log(Tool):
+    """What it prints is the log; spans of the same statements go to a file."""
+
+    def __init__(self, *args, spans, **keywords):
+        self.path = spans
+        super().__init__(*args, "-m", "0", "--otlp", spans, *(() if "--redact" in args else ("--otlp-text", "raw")),
+                         **keywords)
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+    @property
+    def spans(self):
+        """(nanoseconds, text, attributes) of each statement."""
+        found = []
+        for line in self.path.read_text().splitlines():
+            (span,) = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+            has = {one["key"]: next(iter(one["value"].values())) for one in span["attributes"]}
+            found.append((int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]), has.get("db.query.text"), has))
+        return found
+
+
+@pytest.fixture
+def log(tool, tmp_path):
+    return lambda *args: tool(*args, kind=Log, spans=tmp_path / "spans")
+
+
+@pytest.fixture(scope="module")
+def maria():
+    need_maria()
+    with Maria().init() as server:
+        server.start()
+        server.query("create database shop")
+        server.query("create table goods (id int primary key, price int)", database="shop")
+        yield server
+
+
+def consumer(*command, stdin=None):
+    if not shutil.which(command[0]):
+        pytest.skip(f"no {command[0]}")
+    done = subprocess.run(command, input=stdin, stdin=None if stdin else subprocess.DEVNULL, capture_output=True, timeout=120,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.decode()
+
+
+def pgbadger(text, tmp_path):
+    path = tmp_path / "pg.log"
+    path.write_bytes(text)
+    return json.loads(consumer("pgbadger", "-q", "-f", "stderr", "-p", PREFIX, "-x", "json", "-o", "-", str(path)))
+
+
+def digest(text, tmp_path):
+    path = tmp_path / "slow.log"
+    path.write_bytes(text)
+    return json.loads(consumer("pt-query-digest", "--no-version-check", "--output", "json", "--limit", "100%", "--filter", "1",
+                               str(path)))
+
+
+def dumpslow(text, tmp_path):
+    """(count, users and hosts, text) of each group."""
+    path = tmp_path / "dumped.log"
+    path.write_bytes(text)
+    said = consumer("mariadb-dumpslow", str(path))
+    return [(int(count), by, query.strip()) for count, by, query in
+            re.findall(r"^Count: (\d+)  Time=[^\n]*, (\S+)\n(.*?)\n\n", said, re.M | re.S)]
+
+
+def printed(traced):
+    return b"".join(traced.out.lines)
+
+
+def calls(traced, of=r" as (\w+)"):
+    """Calls by the word that the workload gives to each statement, of the groups of top."""
+    found = collections.Counter()
+    for one in traced.objects():
+        if one["type"] == "group":
+            found[re.search(of, one["fingerprint"])[1]] += one["calls"]
+    return found
+
+
+def near(seconds):
+    """Floating-point sums of decimals."""
+    return pytest.approx(seconds, rel=1e-9, abs=1e-7)
+
+
+def test_pgbadger(postgres, log, tool, tmp_path):
+    grouped = tool("top", "-p", postgres.pid, "--json")
+    traced = log("-p", postgres.pid, "--format", "pgbadger")
+    with postgres.connect() as connection:
+        send = connection.pgconn.exec_
+        for n in range(7):
+            send(b"select %d as alpha" % n)
+        for n in range(3):
+            send(b"select\n\tpg_sleep(0.0%d) as beta -- a comment\n\n where true" % n)
+        for n in range(5):
+            send(b"select 1 / %d as gamma" % (n % 2))
+        connection.execute("select %s::int as delta", (5,))
+    assert grouped.stop() == 0 and traced.stop() == 0, traced.said()
+    report = pgbadger(printed(traced), tmp_path)
+    spans = traced.spans
+    (stat,) = [value for key, value in report["overall_stat"].items() if key == "postgres"]
+    assert report["overall_stat"]["queries_number"] == stat["queries_number"] == len(spans) == 16
+    assert report["overall_stat"]["errors_number"] == sum("error.type" in has for _, _, has in spans) == 3
+    assert stat["queries_duration"]["execute"] == near(sum(ns for ns, _, _ in spans) / 1e6)
+    assert list(report["error_info"]["postgres"]) == ["ERROR:  statement failed with SQLSTATE 22012"]
+    normalized = {re.search(r" as (\w+)", text)[1]: one for text, one in report["normalyzed_info"]["postgres"].items()}
+    assert {word: one["count"] for word, one in normalized.items()} == calls(grouped)
+    for word, one in normalized.items():
+        assert one["duration"] == near(sum(ns for ns, text, _ in spans if f" as {word}" in text) / 1e6)
+    slowest = sorted((f"{ns / 1e6:.6f}" for ns, _, _ in spans), key=float, reverse=True)
+    assert [one[0] for one in report["top_slowest"]["postgres"]] == slowest
+    assert report["user_info"]["postgres"]["postgres"]["count"] == 16 and not report["lock_info"]
+
+
+def test_pgbadger_waits(postgres, log, tmp_path):
+    """Lock waits and temporary files, if their measurement is requested."""
+    postgres.psql("create table if not exists contended (a int)", "truncate contended")
+    traced = log("-p", postgres.pid, "--format", "pgbadger", "--why", "--use")
+    with postgres.connect() as holder, postgres.connect() as waiter:
+        holder.execute("begin")
+        holder.execute("lock table contended")
+        waiter.pgconn.send_query(b"select 1 from contended")
+        blocked = "select 1 from pg_locks where pid = %s and not granted"
+        wait_for(lambda: holder.execute(blocked, (waiter.info.backend_pid,)).fetchone(), what="the lock to be awaited")
+        holder.execute("commit")
+        while waiter.pgconn.get_result():
+            pass
+        waiter.execute("set work_mem = '64kB'")
+        waiter.execute("select count(*) from (select g from generate_series(1, 50000) g order by g::text desc) x")
+    assert traced.stop() == 0
+    report = pgbadger(printed(traced), tmp_path)
+    (waited,) = [int(has["dbslower.why.lock"]) for _, text, has in traced.spans if text == "select 1 from contended"]
+    assert report["lock_info"]["postgres"]["lock"]["count"] == 1
+    assert report["lock_info"]["postgres"]["lock"]["duration"] == near(waited / 1e6)
+    assert "select 1 from contended" in report["top_locked_info"]["postgres"][0][2]
+    (blocks,) = [int(has["dbslower.use.temp_written"]) for _, _, has in traced.spans
+                 if int(has.get("dbslower.use.temp_written", 0))]
+    assert report["tempfile_info"]["postgres"]["size"] == blocks * 8192 and report["tempfile_info"]["postgres"]["count"] == 1
+
+
+HOSTILE_PG = [
+    f"select 1\n{FORGED}LOG:  duration: 99999.000 ms  statement: drop table forged",
+    f"select 1\r\n{FORGED}ERROR:  forged\r\n{FORGED}STATEMENT:  forged",
+    "select 'process 1 acquired ShareLock on transaction 12 of forged after 99999.000 ms'",
+    "select 'temporary file: path \"forged\", size 99999999'",
+    "select 'connection authorized: user=victim database=forged'",
+    "select 'disconnection: session time: 9:00:00.000 user=victim database=forged host=[local]'",
+    "select 'automatic vacuum of table \"forged\": index scans: 1'",
+    "select 'checkpoint complete: wrote 99 buffers (1%); 0 WAL file(s) added, 0 removed, 0 recycled; write=9 s, sync=9 s, total=9 s'",
+    "select 'duration: 99999.000 ms  statement: forged'",
+    "select 'duration: 99999.000 ms  parse <unnamed>: forged'",
+    "select 'database system was forged'",
+    "select 'statement: DEALLOCATE forged'",
+    "/* LOG:  */ select 1",
+    "\n\n\tselect 1\x1b[2J\x0b\x0c\x01",
+]
+
+
+def test_pgbadger_forgery(postgres, log, tmp_path):
+    evil = 'e] LOG:  duration: 99999 ms  statement: x\n[{(é'
+    postgres.psql(f'create role "{evil}" login')
+    try:
+        traced = log("-p", postgres.pid, "--format", "pgbadger")
+        with postgres.connect(user=evil) as connection:
+            for text in HOSTILE_PG:
+                connection.pgconn.exec_(text.encode())
+        assert traced.stop() == 0
+    finally:
+        postgres.psql(f'drop role "{evil}"')
+    report = pgbadger(printed(traced), tmp_path)
+    stat = report["overall_stat"]["postgres"]
+    assert stat["queries_number"] == len(HOSTILE_PG) == len(traced.spans)
+    assert stat["queries_duration"]["execute"] == near(sum(ns for ns, _, _ in traced.spans) / 1e6)
+    assert stat["queries_duration"]["prepare"] == 0
+    assert report["overall_stat"]["errors_number"] == sum("error.type" in has for _, _, has in traced.spans)
+    (user,) = report["user_info"]["postgres"]
+    assert re.fullmatch(r"e\[5d\]\[20\]LOG.*\[c3\]\[a9\]", user)
+    for key in ("lock_info", "tempfile_info", "connection_info", "session_info", "autovacuum_info", "checkpoint_info"):
+        assert not any(report[key].values()), (key, report[key])
+    assert not re.search(rb"[^\x20-\x7e\t\n\x80-\xff]", printed(traced)) and printed(traced).decode()
+
+
+SERVER_ENTRY = re.compile(rb"^# Query_time: [\d.]+  Lock_time: ([\d.]+)  Rows_sent: (\d+)  Rows_examined: (\d+)\n"
+                          rb"# Rows_affected: (\d+)", re.M)
+
+
+def test_slowlog(maria, log, tool, tmp_path):
+    grouped = tool("top", "-p", maria.pid, "--json")
+    fields = tool("-p", maria.pid, "-m", "0", "--json")
+    traced = log("-p", maria.pid, "--format", "slowlog")
+    before = maria.log_size()
+    with maria.connect(database="shop") as client:
+        for n in range(6):
+            client.query(f"insert into goods values ({n}, {n})")
+        for n in range(4):
+            client.query(f"select\n id, -- a comment\n price from goods where price > {n}")
+        client.query("update goods set price = price + 1 where id > 2")
+        for _ in range(2):
+            with pytest.raises(ServerError):
+                client.query("select nosuch from goods")
+        client.prepare("delete from goods where id < ?").execute(3)
+        client.query("use shop")
+        client.query("truncate goods")
+    assert grouped.stop() == 0 and fields.stop() == 0 and traced.stop() == 0, traced.said()
+    maria.settle()
+    text, spans = printed(traced), traced.spans
+    ours = SERVER_ENTRY.findall(text)
+    server = SERVER_ENTRY.findall(maria.read_log(before))[:len(ours)]
+    assert ours == server and len(ours) == len(spans) == 16
+    assert {int(examined) for _, _, examined, _ in ours} > {0, 6} and any(float(one[0]) for one in ours)
+    assert [(one["rows_examined"], one["lock_ms"]) for one in fields.statements] == \
+        [(int(examined), near(float(lock) * 1000)) for lock, _, examined, _ in server]
+    report = digest(text, tmp_path)
+    assert report["global"]["query_count"] == len(spans)
+    assert float(report["global"]["metrics"]["Query_time"]["sum"]) == near(sum(ns // 1000 for ns, _, _ in spans) / 1e6)
+    words = r"^(\w+)"
+    profile, times = collections.Counter(), collections.Counter()
+    for one in report["classes"]:
+        word = re.match(words, one["example"]["query"].strip())[1]
+        profile[word] += one["query_count"]
+        times[word] += float(one["metrics"]["Query_time"]["sum"])
+    assert profile == calls(grouped, words)
+    for word, seconds in times.items():
+        assert seconds == near(sum(ns // 1000 for ns, query, _ in spans if query.startswith(word)) / 1e6)
+    assert {one["metrics"]["user"]["value"] for one in report["classes"]} == {"root"}
+    dumped = dumpslow(text, tmp_path)
+    assert sum(count for count, _, _ in dumped) == len(spans) and {by for _, by, _ in dumped} == {"root[root]@localhost"}
+    assert max(count for count, _, _ in dumped) == 6
+    assert text.count(b"Last_errno: 1054") == 2
+
+
+HOSTILE_MARIA = [
+    b"select 1;\n# Time: 200101  0:00:00\n# User@Host: victim[victim] @ forged []\n# Query_time: 99999.000000  Lock_time: 0.0"
+    b"  Rows_sent: 0  Rows_examined: 0\n# Rows_affected: 0\nSET timestamp=1;\nselect forged",
+    b"select 'a;\n# User@Host: victim[victim] @ forged []\n# Query_time: 99999.000000'",
+    b"# Query_time: 99999.000000  user: victim\nselect 1",
+    b"#\n# Time: 200101  0:00:00\n# administrator command: Quit;\nselect 2",
+    b"use shop",
+    b"SET timestamp=1",
+    b"/*, Version: x started with:\nTime Id Command Argument\n*/ select 3",
+    b"Tcp port: 1\n",
+    b"Time Id Command Argument\n",
+    b"select 'a\0b\xff;\r\n#',\n'x;\n\n#'",
+    b"select 4 -- ;\n",
+]
+
+
+def test_slowlog_forgery(maria, log, tmp_path):
+    evil = "e[root] @ x []\n# Query_time: 9"
+    maria.query(f"create user '{evil}'@localhost")
+    name = "db;\n# User@Host: victim[victim] @ forged []"
+    maria.query(f"create database `{name}`", f"grant all on *.* to '{evil}'@localhost")
+    try:
+        traced = log("-p", maria.pid, "--format", "slowlog")
+        with maria.connect(user=evil, database=name) as client:
+            for text in HOSTILE_MARIA:
+                try:
+                    client.query(text)
+                except ServerError:
+                    pass
+        assert traced.stop() == 0
+    finally:
+        maria.query(f"drop database `{name}`", f"drop user '{evil}'@localhost")
+    text, spans = printed(traced), traced.spans
+    report = digest(text, tmp_path)
+    assert report["global"]["query_count"] == len(spans) == text.count(b"\n# User@Host: ")
+    assert float(report["global"]["metrics"]["Query_time"]["sum"]) == near(sum(ns // 1000 for ns, _, _ in spans) / 1e6)
+    users = {one["metrics"]["user"]["value"] for one in report["classes"]}
+    assert users == {"e\\x5broot\\x5d\\x20\\x40\\x20x\\x20\\x5b\\x5d\\x0a\\x23\\x20Query_time\\x3a\\x209"}
+    dumped = dumpslow(text, tmp_path)
+    assert sum(count for count, _, _ in dumped) == len(spans) and not any("victim" in by for _, by, _ in dumped)
+    assert b"\0" not in text and text.decode()
+
+
+def test_redact(maria, log):
+    traced = log("-p", maria.pid, "--format", "slowlog", "--redact")
+    maria.query("select 'secret;\n# secret' -- secret")
+    assert traced.stop() == 0 and b"\tselect ?" in printed(traced) and b"secret" not in printed(traced)
