@@ -33,11 +33,12 @@ DIST	?= $(BUILD)/dist
 CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
 STRIP	?= strip
 PYTHON	?= /usr/bin/python3
-
 PREFIX		?= /usr/local
 SBINDIR		?= $(PREFIX)/sbin
 MANDIR		?= $(PREFIX)/share/man
 BASHCOMPDIR	?= $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR	?= $(PREFIX)/share/zsh/site-functions
+FISHCOMPDIR	?= $(PREFIX)/share/fish/vendor_completions.d
 DESTDIR		?=
 
 ifneq ($(V),1)
@@ -171,16 +172,20 @@ install: all
 	install -D -m 755 $(BUILD)/dbslower $(DESTDIR)$(SBINDIR)/dbslower
 	install -D -m 644 cli/dbslower.8 $(DESTDIR)$(MANDIR)/man8/dbslower.8
 	install -D -m 644 cli/completion.bash $(DESTDIR)$(BASHCOMPDIR)/dbslower
+	install -D -m 644 cli/completion.zsh $(DESTDIR)$(ZSHCOMPDIR)/_dbslower
+	install -D -m 644 cli/completion.fish $(DESTDIR)$(FISHCOMPDIR)/dbslower.fish
 	for name in $(ALIASES); do \
 		ln -sf dbslower $(DESTDIR)$(SBINDIR)/$$name && \
 		ln -sf dbslower.8 $(DESTDIR)$(MANDIR)/man8/$$name.8 && \
-		ln -sf dbslower $(DESTDIR)$(BASHCOMPDIR)/$$name || exit 1; \
+		ln -sf dbslower $(DESTDIR)$(BASHCOMPDIR)/$$name && \
+		ln -sf dbslower.fish $(DESTDIR)$(FISHCOMPDIR)/$$name.fish || exit 1; \
 	done
 
 uninstall:
+	rm -f $(DESTDIR)$(ZSHCOMPDIR)/_dbslower
 	for name in dbslower $(ALIASES); do \
 		rm -f $(DESTDIR)$(SBINDIR)/$$name $(DESTDIR)$(MANDIR)/man8/$$name.8 \
-			$(DESTDIR)$(BASHCOMPDIR)/$$name || exit 1; \
+			$(DESTDIR)$(BASHCOMPDIR)/$$name $(DESTDIR)$(FISHCOMPDIR)/$$name.fish || exit 1; \
 	done
 
 # The files of a release, in DIST; see ci/dist.

@@ -21,7 +21,7 @@ static void complete_options(const struct command *command, struct output *out)
 			continue;
 		if (row->letter)
 			output_printf(out, "-%c ", row->letter);
-		output_printf(out, "--%s\n", row->name);
+		output_printf(out, "--%s\t%s\n", row->name, row->help);
 	}
 }
 
@@ -30,7 +30,7 @@ static void complete_word(const struct command *command, const char *word, bool 
 			  struct output *out)
 {
 	for (size_t i = 0; first && command_table[i]; i++)
-		output_printf(out, "%s\n", command_table[i]->name);
+		output_printf(out, "%s\t%s\n", command_table[i]->name, command_table[i]->summary);
 	switch (command->words) {
 	case WORDS_STATEMENTS:
 		option_engine_words(out);

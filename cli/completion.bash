@@ -39,6 +39,8 @@ _dbslower()
 
 	COMPREPLY=()
 	while read -r line; do
+		# without the description
+		line=${line%%$'\t'*}
 		case $line in
 		:files) files=1 ;;
 		:probes) probes=1 ;;

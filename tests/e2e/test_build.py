@@ -87,15 +87,19 @@ def test_install(built, tmp_path):
     assert files_under(to) == {
         f"usr/local/{path}": mode for name in ("dbslower", "dbstat", "tplist") for path, mode in (
             (f"sbin/{name}", 0o755), (f"share/man/man8/{name}.8", 0o644),
-            (f"share/bash-completion/completions/{name}", 0o644))}
+            (f"share/bash-completion/completions/{name}", 0o644),
+            (f"share/fish/vendor_completions.d/{name}.fish", 0o644))} | {
+        "usr/local/share/zsh/site-functions/_dbslower": 0o644}
     assert os.readlink(to / "usr/local/sbin/dbstat") == os.readlink(to / "usr/local/sbin/tplist") == "dbslower"
     assert ".symtab" not in readelf("-S", str(to / "usr/local/sbin/dbslower"))
     make(folder, "uninstall", f"DESTDIR={to}")
     assert files_under(to) == {}
 
-    make(folder, "install", f"DESTDIR={to}", "PREFIX=/usr", "MANDIR=/m", "BASHCOMPDIR=/b")
-    assert set(files_under(to)) == {path for name in ("dbslower", "dbstat", "tplist")
-                                    for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}")}
+    make(folder, "install", f"DESTDIR={to}", "PREFIX=/usr", "MANDIR=/m", "BASHCOMPDIR=/b", "ZSHCOMPDIR=/z",
+         "FISHCOMPDIR=/f")
+    assert set(files_under(to)) == {"z/_dbslower"} | {
+        path for name in ("dbslower", "dbstat", "tplist")
+        for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}", f"f/{name}.fish")}
 
 
 @pytest.mark.parametrize("names, limit", [("slow", SLOW_BYTES), ("slow list doctor", None)], ids=["slow", "appliance"])
@@ -112,7 +116,8 @@ def test_fewer_commands(built, tmp_path, names, limit):
     section = re.search(r"^Commands.*:\n((?:  .*\n)+)", said("--help").stdout, re.M)[1]
     assert re.findall(r"^  (\w+) ", section, re.M) == names.split()
     assert said("stat").returncode == 2 and "stat: neither" in said("stat").stderr
-    assert said("--complete", "dbslower", "").stdout.split()[:-2] == names.split()
+    listed = said("--complete", "dbslower", "").stdout.splitlines()
+    assert [line.split("\t")[0] for line in listed][:-2] == names.split()
     with open(binary, "rb") as f:
         image = f.read()
     assert b"total, calls, mean" not in image and b"p99_ms" not in image, "texts of another command are linked"

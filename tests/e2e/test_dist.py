@@ -138,15 +138,15 @@ def test_tar(release, tmp_path):
     with tarfile.open(release.tar) as f:
         members = {member.name.partition("/")[2]: member for member in f}
     licences = {f"LICENSES/{name}" for name in os.listdir(os.path.join(ROOT, "LICENSES"))}
-    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", "completion.bash", "LICENSE", "LICENSES", *licences,
-                            "docs", *documents()}
+    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", "LICENSE", "LICENSES", *licences,
+                            *(f"completion.{shell}" for shell in ("bash", "zsh", "fish")), "docs", *documents()}
     assert {(m.uid, m.gid, m.mtime) for m in members.values()} == {(0, 0, DATE)}
     run("tar", "-xf", release.tar, "-C", tmp_path)
     assert sha256(tmp_path / release.name / "dbslower") == sha256(release.bare)
     assert "histogram" in run(tmp_path / release.name / "dbstat", "--help")
 
 
-def check_installed(release, root, *licences):
+def check_installed(release, root, zsh, *licences):
     """The tree that a package was unpacked into."""
     found = {os.path.relpath(os.path.join(where, name), root)
              for where, folders, names in os.walk(os.path.join(root, "usr")) for name in names}
@@ -156,7 +156,9 @@ def check_installed(release, root, *licences):
                      f"{doc}examples/initramfs-tools/dbslower",
                      f"{doc}examples/dracut/90dbslower/module-setup.sh",
                      *(f"usr/sbin/{name}" for name in {"dbslower", *LINKS}),
-                     *(f"usr/share/bash-completion/completions/{name}" for name in {"dbslower", *LINKS})}
+                     *(f"usr/share/bash-completion/completions/{name}" for name in {"dbslower", *LINKS}),
+                     *(f"usr/share/fish/vendor_completions.d/{name}.fish" for name in {"dbslower", *LINKS}),
+                     f"usr/share/zsh/{zsh}/_dbslower"}
     for name in found:
         path = os.path.join(root, name)
         is_program = "/sbin/" in name or "/examples/" in name
@@ -187,7 +189,7 @@ def test_deb(release, tmp_path):
     (root / "var/lib/dpkg/status").touch()
     dpkg = ("dpkg", f"--root={root}", "--force-script-chrootless", "--log=/dev/null")
     run(*dpkg, "-i", release.deb)
-    check_installed(release, root, "usr/share/doc/dbslower/copyright")
+    check_installed(release, root, "vendor-completions", "usr/share/doc/dbslower/copyright")
     assert run(*dpkg, "--verify", "dbslower") == ""
     fields = run("dpkg-deb", "-f", release.deb)
     assert f"Version: {release.version}-1\nArchitecture: {release.deb_arch}\n" in fields and "Depends" not in fields
@@ -204,7 +206,7 @@ def test_rpm(release, tmp_path):
     rpm = ("rpm", "--root", root, "--dbpath", "/rpmdb")
     run(*rpm, "-i", release.rpm)
     licences = {f"usr/share/licenses/dbslower/{name}" for name in ["LICENSE", *os.listdir(os.path.join(ROOT, "LICENSES"))]}
-    check_installed(release, root, *licences)
+    check_installed(release, root, "site-functions", *licences)
     assert run(*rpm, "-V", "dbslower") == ""
     said = run("rpm", "-qp", "--qf", "%{version}-%{release} %{arch} %{license} %{buildtime}\n[%{requirename}\n]", release.rpm)
     assert said.startswith(f"{release.version}-1 {release.arch} ({OWN}) AND MIT {DATE}\n"), said
