@@ -33,6 +33,9 @@ DIST	?= $(BUILD)/dist
 CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
 STRIP	?= strip
 PYTHON	?= /usr/bin/python3
+# Of the packages, and the supplier in the SBOM.
+MAINTAINER ?= The dbslower authors <dbslower@localhost>
+
 PREFIX		?= /usr/local
 SBINDIR		?= $(PREFIX)/sbin
 MANDIR		?= $(PREFIX)/share/man
@@ -84,7 +87,7 @@ SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/bpf/embed.o
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
-.PHONY: all help demo install uninstall clean dist tools-build
+.PHONY: all help demo install uninstall clean dist sign tools-build
 .DELETE_ON_ERROR:
 # Kept for the tests; only pattern rules name them.
 .SECONDARY: $(PROGRAMS:%.c=$(BUILD)/%.o)
@@ -98,6 +101,7 @@ help::
 	@echo 'make demo             installs the dependencies, then traces a throwaway PostgreSQL'
 	@echo 'make install          installs to PREFIX ($(PREFIX)) below DESTDIR; make uninstall removes it'
 	@echo 'make dist             builds the files of a release in DIST ($(DIST))'
+	@echo 'make sign             signs SHA256SUMS in DIST by gpg, with its default key or KEY'
 	@echo 'make clean            removes $(BUILD)'
 
 # Requirements of the build, with the package of each (apt, dnf, apk).
@@ -193,7 +197,12 @@ dist:
 	@ci/dependencies build dist
 	@$(MAKE) -s --no-print-directory all
 	@BUILD=$(BUILD) DIST=$(DIST) ARCH=$(ARCH) VERSION=$(VERSION) COMMIT=$(COMMIT) \
-		SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) MAKE='$(MAKE)' ci/dist
+		SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) MAINTAINER='$(MAINTAINER)' MAKE='$(MAKE)' ci/dist
+
+# The detached signature of what make dist created: SHA256SUMS.asc.
+sign:
+	@gpg --armor --yes $(if $(KEY),--local-user '$(KEY)') --output $(DIST)/SHA256SUMS.asc \
+		--detach-sign $(DIST)/SHA256SUMS
 
 clean:
 	rm -rf $(BUILD)

@@ -138,21 +138,22 @@ def test_tar(release, tmp_path):
     with tarfile.open(release.tar) as f:
         members = {member.name.partition("/")[2]: member for member in f}
     licences = {f"LICENSES/{name}" for name in os.listdir(os.path.join(ROOT, "LICENSES"))}
-    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", "LICENSE", "LICENSES", *licences,
-                            *(f"completion.{shell}" for shell in ("bash", "zsh", "fish")), "docs", *documents()}
+    completions = {f"completion.{shell}" for shell in ("bash", "zsh", "fish")}
+    assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", *completions, "LICENSE", "LICENSES", *licences,
+                            "docs", *documents()}
     assert {(m.uid, m.gid, m.mtime) for m in members.values()} == {(0, 0, DATE)}
     run("tar", "-xf", release.tar, "-C", tmp_path)
     assert sha256(tmp_path / release.name / "dbslower") == sha256(release.bare)
     assert "histogram" in run(tmp_path / release.name / "dbstat", "--help")
 
 
-def check_installed(release, root, zsh, *licences):
+def check_installed(release, root, zsh, changelogs, *others):
     """The tree that a package was unpacked into."""
     found = {os.path.relpath(os.path.join(where, name), root)
              for where, folders, names in os.walk(os.path.join(root, "usr")) for name in names}
     man = {f"usr/share/man/man8/{name}.8.gz" for name in {"dbslower", *LINKS}}
     doc = "usr/share/doc/dbslower/"
-    assert found == {*man, *licences, *(f"{doc}{name}" for name in documents()),
+    assert found == {*man, *others, *(f"{doc}{name}" for name in (documents() - {"CHANGELOG.md"}) | changelogs),
                      f"{doc}examples/initramfs-tools/dbslower",
                      f"{doc}examples/dracut/90dbslower/module-setup.sh",
                      *(f"usr/sbin/{name}" for name in {"dbslower", *LINKS}),
@@ -189,7 +190,8 @@ def test_deb(release, tmp_path):
     (root / "var/lib/dpkg/status").touch()
     dpkg = ("dpkg", f"--root={root}", "--force-script-chrootless", "--log=/dev/null")
     run(*dpkg, "-i", release.deb)
-    check_installed(release, root, "vendor-completions", "usr/share/doc/dbslower/copyright")
+    check_installed(release, root, "vendor-completions", {"changelog.gz", "changelog.Debian.gz"},
+                    "usr/share/doc/dbslower/copyright", "usr/share/lintian/overrides/dbslower")
     assert run(*dpkg, "--verify", "dbslower") == ""
     fields = run("dpkg-deb", "-f", release.deb)
     assert f"Version: {release.version}-1\nArchitecture: {release.deb_arch}\n" in fields and "Depends" not in fields
@@ -199,6 +201,22 @@ def test_deb(release, tmp_path):
     assert not left(root)
 
 
+def test_deb_is_good_debian(release):
+    """lintian finds nothing that is not overridden, and each override has a reason."""
+    if not shutil.which("lintian"):
+        pytest.skip("no lintian (package lintian)")
+    assert run("lintian", "--allow-root", "--fail-on=error,warning", release.deb) == ""
+    said = run("lintian", "--allow-root", "--fail-on=none", "--show-overrides", release.deb)
+    with open(os.path.join(ROOT, "ci/packaging/deb/lintian-overrides")) as f:
+        lines = f.read().splitlines()
+    tags = {line.split()[1] for line in lines if not line.startswith("#")}
+    assert {line.split()[2] for line in said.splitlines() if line.startswith("O:")} == tags, "an override without use"
+    assert lines[0].startswith("#")
+    changelog = run("sh", "-c", 'dpkg-deb --fsys-tarfile "$0" | tar -xO ./usr/share/doc/dbslower/changelog.Debian.gz | '
+                    'gzip -d | dpkg-parsechangelog -l-', release.deb)
+    assert f"Version: {release.version}-1\n" in changelog and f"Timestamp: {DATE}\n" in changelog, changelog
+
+
 def test_rpm(release, tmp_path):
     need_root()
     root = tmp_path / "root"
@@ -206,7 +224,7 @@ def test_rpm(release, tmp_path):
     rpm = ("rpm", "--root", root, "--dbpath", "/rpmdb")
     run(*rpm, "-i", release.rpm)
     licences = {f"usr/share/licenses/dbslower/{name}" for name in ["LICENSE", *os.listdir(os.path.join(ROOT, "LICENSES"))]}
-    check_installed(release, root, "site-functions", *licences)
+    check_installed(release, root, "site-functions", {"CHANGELOG.md"}, *licences)
     assert run(*rpm, "-V", "dbslower") == ""
     said = run("rpm", "-qp", "--qf", "%{version}-%{release} %{arch} %{license} %{buildtime}\n[%{requirename}\n]", release.rpm)
     assert said.startswith(f"{release.version}-1 {release.arch} ({OWN}) AND MIT {DATE}\n"), said
@@ -223,7 +241,8 @@ DOCUMENT = {"SPDXID", "spdxVersion", "creationInfo", "dataLicense", "name", "doc
             "relationships"}
 PACKAGE = {"SPDXID", "name", "downloadLocation", "filesAnalyzed", "licenseConcluded", "licenseDeclared", "copyrightText",
            "primaryPackagePurpose"}
-PACKAGE_MAY = {"versionInfo", "externalRefs", "sourceInfo", "packageVerificationCode", "licenseInfoFromFiles"}
+PACKAGE_MAY = {"versionInfo", "externalRefs", "sourceInfo", "packageVerificationCode", "licenseInfoFromFiles",
+               "supplier", "packageFileName", "checksums"}
 FILE = {"SPDXID", "fileName", "fileTypes", "checksums", "licenseConcluded", "copyrightText"}
 TERM = r"(GPL-2\.0-only|BSD-2-Clause|MIT|GPL-3\.0-or-later WITH GCC-exception-3\.1)"
 LICENCE = rf"NOASSERTION|\(?{TERM}( (OR|AND) {TERM}\)?)*"
@@ -296,6 +315,37 @@ def test_sbom_is_true(release, tmp_path):
         reference["referenceLocator"] for reference in packages["musl"]["externalRefs"]]
 
 
+    sums = open(release.path("SHA256SUMS")).read()
+    archive = own["packageFileName"]
+    assert archive == os.path.basename(release.tar) and [one["checksumValue"] for one in own["checksums"]] == [sha256(release.tar)]
+    assert f"{sha256(release.tar)}  {archive}\n" in sums
+    assert own["supplier"] == "Organization: The dbslower authors (dbslower@localhost)"
+    assert {package["supplier"] for package in packages.values()} == {"Organization: Debian"}
+
+
+def test_signature(release, tmp_path):
+    """gpg verifies what make sign signed with a key of its own; not other sums."""
+    if not (shutil.which("gpg") and shutil.which("gpgv")):
+        pytest.skip("no gpg (ci/dependencies dist)")
+    home = tmp_path / "home"
+    home.mkdir(mode=0o700)
+    env = {**os.environ, "GNUPGHOME": str(home)}
+    gpg = ("gpg", "--batch", "--quiet", "--passphrase", "", "--pinentry-mode", "loopback")
+    try:
+        for user in ("first@localhost", "releaser@localhost"):
+            run(*gpg, "--quick-generate-key", user, "ed25519", "sign", "never", env=env)
+        run("gpg", "--batch", "--export", "--output", tmp_path / "key", "releaser@localhost", env=env)
+        shutil.copy(release.path("SHA256SUMS"), tmp_path)
+        run("make", "-s", "-C", release.tree, "sign", f"DIST={tmp_path}", "KEY=releaser@localhost", env=env)
+    finally:
+        run("gpgconf", "--kill", "gpg-agent", env=env)
+    verify = ("gpgv", "--keyring", tmp_path / "key", tmp_path / "SHA256SUMS.asc", tmp_path / "SHA256SUMS")
+    assert "Good signature" in run(*verify, env=env)
+    with open(tmp_path / "SHA256SUMS", "a") as f:
+        f.write("\n")
+    assert subprocess.run(verify, capture_output=True, env=env).returncode == 1
+
+
 # --- refusals
 
 def refused(tree, *args):
@@ -318,6 +368,12 @@ def test_refuses_what_is_not_committed(release):
         with open(path, "w") as f:
             f.write(text)
     assert sha256(release.path("SHA256SUMS")) == before
+
+
+@pytest.mark.parametrize("maintainer", ["nobody", "nobody <nowhere>", "<a@b>", 'A "B" <a@b>', "A|B <a@b>"])
+def test_refuses_a_maintainer_without_address(release, maintainer):
+    said = refused(release.tree, f"MAINTAINER={maintainer}")
+    assert said.startswith("ci/dist: MAINTAINER=") and said.count("\n") <= 2, said
 
 
 # --- what puts it into other things
