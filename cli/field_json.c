@@ -5,8 +5,23 @@
 #include "cli/escape.h"
 #include "cli/fields.h"
 #include "cli/json.h"
+#include "sql/tags.h"
 
 #define MEMBERS_MAX	40
+
+static void put_tags(struct output *out, const struct tags *tags)
+{
+	const struct tag *tag = tags->tag;
+
+	for (unsigned int i = 0; i < tags->count; i++, tag++) {
+		output_string(out, i ? ",\"" : "{\"");
+		escape_json(out, tag->key, tag->key_len, false);
+		output_string(out, "\":\"");
+		escape_json(out, tag->value, tag->len, false);
+		output_char(out, '"');
+	}
+	output_char(out, '}');
+}
 
 /* Append the value of @field after its key. Return false if it is text that is not valid UTF-8. */
 static bool put_value(struct output *out, const struct field *field,
@@ -50,6 +65,9 @@ static bool put_value(struct output *out, const struct field *field,
 		break;
 	case FIELD_USE:
 		breakdown_use_json(out, st->why->used, st->why->use);
+		break;
+	case FIELD_TAGS:
+		put_tags(out, st->tags);
 		break;
 	case FIELD_TIME:
 		json_time(out, st->wall_ns + value->number);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/escape.h"
+#include "sql/tags.h"
 
 #define NS_PER_S	1000000000ull
 #define US_PER_MINUTE	60000000u
@@ -103,9 +104,11 @@ static void put_query(struct output *out, const struct statement *st, bool last)
 		output_char(out, ' ');
 }
 
-static void put_field(struct output *out, struct field_table *table, const struct field *field,
+static void put_field(struct output *out, struct field_table *table, unsigned int column,
 		      const struct statement *st, bool last)
 {
+	const struct field *field = table->list.field[column];
+	const struct tag *tag;
 	struct field_value value;
 	const char *text = value.buf;
 	size_t len = 0;
@@ -123,6 +126,12 @@ static void put_field(struct output *out, struct field_table *table, const struc
 		case FIELD_NUMBER:
 			len = output_format(value.buf, value.number, 0);
 			break;
+		case FIELD_TAGS:
+			tag = tags_get(st->tags, table->list.tag[column],
+				       table->list.tag_len[column]);
+			text = tag ? tag->value : text;
+			len = tag ? tag->len : 0;
+			break;
 		default:
 			text = value.text;
 			len = value.len;
@@ -135,12 +144,13 @@ void field_table_header(struct output *out, const struct field_table *table)
 {
 	for (unsigned int i = 0; i < table->list.count; i++) {
 		const struct field *field = table->list.field[i];
-		size_t len = strlen(field->header);
+		bool tag = field->type == FIELD_TAGS;
+		size_t len = tag ? table->list.tag_len[i] : strlen(field->header);
 
 		if (table->wall && field->type == FIELD_TIME)
 			len -= sizeof(SECONDS) - 1;
-		put_cell(out, field, field_width(table, field), field->header, len,
-			 i + 1 == table->list.count);
+		put_cell(out, field, field_width(table, field),
+			 tag ? table->list.tag[i] : field->header, len, i + 1 == table->list.count);
 	}
 	output_char(out, '\n');
 }
@@ -154,7 +164,7 @@ void field_table_row(struct output *out, struct field_table *table, const struct
 		if (field->type == FIELD_QUERY)
 			put_query(out, st, last);
 		else
-			put_field(out, table, field, st, last);
+			put_field(out, table, i, st, last);
 	}
 	output_char(out, '\n');
 }

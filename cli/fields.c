@@ -279,6 +279,13 @@ static bool get_phase(const struct statement *st, unsigned int which, struct fie
 				     value);
 }
 
+static bool get_tags(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	(void)which;
+	(void)value;
+	return st->tags;
+}
+
 static bool get_span_query(const struct statement *st, unsigned int which,
 			   struct field_value *value)
 {
@@ -325,6 +332,8 @@ static bool get_cut_bytes(const struct statement *st, unsigned int which, struct
 	(void)which;
 	return get_number(st->query_bytes, st->text && st->truncated && st->has_query_bytes, value);
 }
+
+#define TAG	"tag."
 
 #define LEFT(name, head, columns, text)						\
 	.column = name, .header = head, .width = columns, .help = text
@@ -425,6 +434,8 @@ const struct field field_rows[] = {
 	{ JSON("workers"), .type = FIELD_WORKERS, .get = get_workers },
 	{ JSON("phases"), .type = FIELD_PHASES, .get = get_phases },
 	{ JSON("use"), OTLP_GROUP(18, "dbslower.use."), .type = FIELD_USE, .get = get_use },
+	{ LEFT("tag.NAME", "", 16, "tag NAME of a sqlcommenter comment in the text"), STATEMENTS,
+	  .needs = FIELD_NEEDS_TAGS, JSON("tags"), .type = FIELD_TAGS, .get = get_tags },
 	{ LEFT("query", "QUERY", 0, "text of the statement; of a transaction's longest one"),
 	  JSON_STRING("query"), .type = FIELD_QUERY, .get = get_query },
 	{ OTLP_STRING(2, "db.query.text"), .type = FIELD_QUERY, .get = get_span_query },
@@ -445,10 +456,15 @@ static bool field_is_of(const struct field *field, bool transactions)
 
 static const struct field *field_find(const char *name, size_t len, bool transactions)
 {
-	for (const struct field *field = field_rows; field->get; field++)
-		if (field_is_of(field, transactions) && strlen(field->column) == len &&
-		    !memcmp(field->column, name, len))
+	size_t tag = sizeof(TAG) - 1;
+
+	for (const struct field *field = field_rows; field->get; field++) {
+		bool is_tag = field->type == FIELD_TAGS && len > tag;
+
+		if (field_is_of(field, transactions) && (is_tag || strlen(field->column) == len) &&
+		    !memcmp(field->column, name, is_tag ? tag : len))
 			return field;
+	}
 	return NULL;
 }
 
@@ -466,6 +482,8 @@ int field_parse(struct field_list *list, const char *spec, const char **bad, siz
 			return len ? -ENOENT : -EINVAL;
 		if (list->count == FIELD_LIST_MAX)
 			return -E2BIG;
+		list->tag[list->count] = name + sizeof(TAG) - 1;
+		list->tag_len[list->count] = len - (sizeof(TAG) - 1);
 		list->field[list->count++] = found;
 		if (!name[len])
 			return 0;

@@ -29,6 +29,7 @@ enum field_type {
 	FIELD_WORKERS,
 	FIELD_PHASES,
 	FIELD_USE,
+	FIELD_TAGS,		/* all; as a column, that with the name of the column */
 };
 
 /* Data that must be collected for a field, as bits. */
@@ -36,6 +37,8 @@ enum field_type {
 #define FIELD_NEEDS_ROWS	0x02
 #define FIELD_NEEDS_BREAKDOWN	0x04
 #define FIELD_NEEDS_PHASES	0x08
+
+#define FIELD_NEEDS_TAGS	0x10
 
 #define FIELD_OF_STATEMENTS	1
 #define FIELD_OF_TRANSACTIONS	2
@@ -76,13 +79,16 @@ extern const struct field field_rows[];
 struct field_list {
 	bool transactions;		/* they are of transactions, else of statements */
 	const struct field *field[FIELD_LIST_MAX];
+	const char *tag[FIELD_LIST_MAX];	/* FIELD_TAGS: the name, borrowed, .. */
+	size_t tag_len[FIELD_LIST_MAX];		/* .. and its length */
 	unsigned int count;
 };
 
 /*
- * Append the columns named in @spec, separated by commas, to @list. Return 0, -ENOENT for an
- * unknown name, -EINVAL for an empty one or -E2BIG for more than FIELD_LIST_MAX; then *@bad is the
- * name, a part of @spec of *@bad_len bytes, and the columns before it have been appended.
+ * Append the columns named in @spec, separated by commas, to @list, which borrows it. Return 0,
+ * -ENOENT for an unknown name, -EINVAL for an empty one or -E2BIG for more than FIELD_LIST_MAX;
+ * then *@bad is the name, a part of @spec of *@bad_len bytes, and the columns before it have been
+ * appended.
  */
 int field_parse(struct field_list *list, const char *spec, const char **bad, size_t *bad_len);
 

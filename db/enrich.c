@@ -272,6 +272,9 @@ static bool enrich_show(struct enrich *e, struct statement *s)
 	if (e->config.spans && s->text &&
 	    traceparent_find(s->dialect, s->text, s->text_len, s->truncated, &e->parent))
 		s->parent = &e->parent;
+	if (e->config.tags && !e->config.redact && s->text &&
+	    tags_find(s->dialect, s->text, s->text_len, s->truncated, &e->tags))
+		s->tags = &e->tags;
 	if (e->redacted)
 		len = enrich_redact(e, s);
 	if (e->config.redact) {

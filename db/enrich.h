@@ -14,6 +14,7 @@
 #include "db/servers.h"
 #include "db/sessions.h"
 #include "db/statement.h"
+#include "sql/tags.h"
 #include "sql/traceparent.h"
 
 /* All of it is borrowed. */
@@ -24,6 +25,7 @@ struct enrich_config {
 	uint32_t text_bytes;		/* of a statement, at most */
 	bool identify;			/* resolve user, database, client and container */
 	struct filter filter;		/* only these statements */
+	bool tags;			/* find the tags in the text, unless it is redacted */
 	bool spans;			/* find the traceparent in the text, and the server */
 	bool redact;			/* remove literals and comments from texts */
 	bool redact_spans;		/* only in ->span_text */
@@ -46,6 +48,7 @@ struct enrich {
 	struct servers servers;
 	struct histogram histogram;	/* open if ->stat_unit_ns */
 	struct traceparent parent;	/* of the current statement */
+	struct tags tags;		/* the same */
 	char *redacted;			/* buffer of ->text_bytes, owned; NULL: do not redact */
 	uint64_t text_unreadable, text_truncated;
 	uint64_t detach_ns;		/* programs' clock when detaching began; 0: not yet */

@@ -11,6 +11,7 @@
 
 struct event_breakdown;
 struct server;
+struct tags;
 struct traceparent;
 
 enum transaction_state {
@@ -78,6 +79,7 @@ struct statement {
 	 * the text of its longest statement.
 	 */
 	const struct transaction *transaction;
+	const struct tags *tags;	/* from comments of the text; NULL: none, or not wanted */
 	/* The caller's trace context, from a comment of the text; NULL: none, or not wanted. */
 	const struct traceparent *parent;
 };

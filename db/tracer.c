@@ -360,8 +360,8 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
-		.text_bytes = c->text_bytes,
-		.identify = c->identify, .filter = c->filter, .spans = c->spans,
+		.text_bytes = c->text_bytes, .identify = c->identify, .filter = c->filter,
+		.tags = c->tags, .spans = c->spans,
 		.redact = c->redact, .redact_spans = c->redact_spans, .breakdown = c->why,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
 		.stat_by = c->stat_by, .wait = c->wait,

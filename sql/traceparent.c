@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "sql/tags.h"
+
 /* VERSION-TRACE-SPAN-FLAGS; later versions may append fields after another hyphen. */
 #define VERSION_DIGITS	2
 #define TRACE_AT	(VERSION_DIGITS + 1)
@@ -17,14 +19,12 @@ struct search {
 	bool found;
 };
 
-/* Return the value of a hexadecimal digit, or -1; upper-case ones are valid only with @upper. */
-static int hex_digit(char c, bool upper)
+/* Return the value of a lower-case hexadecimal digit, or -1. */
+static int hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return upper && c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 /*
@@ -35,7 +35,7 @@ static bool copy_digits(const char *from, size_t digits, char *to, bool *zero)
 {
 	*zero = true;
 	for (size_t i = 0; i < digits; i++) {
-		if (hex_digit(from[i], false) < 0)
+		if (hex_digit(from[i]) < 0)
 			return false;
 		*zero &= from[i] == '0';
 		to[i] = from[i];
@@ -44,25 +44,10 @@ static bool copy_digits(const char *from, size_t digits, char *to, bool *zero)
 	return true;
 }
 
-/* Decode %XX escapes into the @size bytes of @to; the rest is dropped. Return the length there. */
-static size_t url_decode(const char *from, size_t len, char *to, size_t size)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < len && n < size; i++) {
-		int high = len - i > 2 && from[i] == '%' ? hex_digit(from[i + 1], true) : -1;
-		int low = high >= 0 ? hex_digit(from[i + 2], true) : -1;
-
-		to[n++] = low >= 0 ? (char)(high << 4 | low) : from[i];
-		i += low >= 0 ? 2 : 0;
-	}
-	return n;
-}
-
 static bool parent_parse(const char *value, size_t value_len, struct traceparent *parent)
 {
 	char text[PARENT_LENGTH + 1], version[VERSION_DIGITS + 1], flags[3];
-	size_t len = url_decode(value, value_len, text, sizeof(text));
+	size_t len = tags_decode(value, value_len, text, sizeof(text));
 	struct traceparent found;
 	bool no_version, no_trace, no_span, no_flags;
 
@@ -76,45 +61,18 @@ static bool parent_parse(const char *value, size_t value_len, struct traceparent
 	if (no_trace || no_span || !strcmp(version, "ff") ||
 	    (len > PARENT_LENGTH && (no_version || text[PARENT_LENGTH] != '-')))
 		return false;
-	found.flags = (uint8_t)(hex_digit(flags[0], false) << 4 | hex_digit(flags[1], false));
+	found.flags = (uint8_t)(hex_digit(flags[0]) << 4 | hex_digit(flags[1]));
 	*parent = found;
 	return true;
 }
 
-static bool is_key(char c)
+static void search_tag(void *arg, const struct tag *tag)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       c == '_' || c == '-' || c == '.' || c == '%';
-}
-
-/* Parse the key='value' pairs of a comment; skip everything else. */
-static void comment_search(void *arg, const char *at, size_t len)
-{
-	const char *end = at + len, *key, *value;
 	struct search *search = arg;
-	size_t key_len;
 
-	if (len < 2 || at[1] != '*')
-		return;
-	for (at += 2; at < end;) {
-		key = at;
-		while (at < end && is_key(*at))
-			at++;
-		key_len = (size_t)(at - key);
-		if (!key_len || end - at < 2 || at[0] != '=' || at[1] != '\'') {
-			at += !key_len;
-			continue;
-		}
-		value = at += 2;
-		while (at < end && *at != '\'')
-			at += *at == '\\' && end - at > 1 ? 2 : 1;
-		if (at >= end)
-			return;
-		if (key_len == sizeof(name) - 1 && !memcmp(key, name, key_len) &&
-		    parent_parse(value, (size_t)(at - value), search->parent))
-			search->found = true;
-		at++;
-	}
+	if (tag->key_len == sizeof(name) - 1 && !memcmp(tag->key, name, tag->key_len) &&
+	    parent_parse(tag->value, tag->len, search->parent))
+		search->found = true;
 }
 
 bool traceparent_find(enum fingerprint_dialect dialect, const char *text, size_t len, bool cut,
@@ -124,6 +82,6 @@ bool traceparent_find(enum fingerprint_dialect dialect, const char *text, size_t
 
 	/* Most statements have none; memmem() is faster than parsing the comments. */
 	if (memmem(text, len, name, sizeof(name) - 1))
-		fingerprint_comments(dialect, text, len, cut, comment_search, &search);
+		tags_each(dialect, text, len, cut, search_tag, &search);
 	return search.found;
 }

@@ -72,7 +72,7 @@ def test_columns_of_the_man_page():
 def test_columns_of_the_help():
     text = run("--help").stdout
     section = re.search(r"^Columns.*\n((?:  .*\n)+)", text, re.M)[1]
-    assert re.findall(r"^  (\w+) ", section, re.M) == columns()
+    assert re.findall(r"^  ([\w.]+) ", section, re.M) == columns()
 
 
 def test_columns_of_the_completion():
