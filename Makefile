@@ -87,7 +87,7 @@ SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/bpf/embed.o
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
-.PHONY: all help demo install uninstall clean dist sign tools-build
+.PHONY: all help demo pictures install uninstall clean dist sign tools-build
 .DELETE_ON_ERROR:
 # Kept for the tests; only pattern rules name them.
 .SECONDARY: $(PROGRAMS:%.c=$(BUILD)/%.o)
@@ -99,6 +99,7 @@ help::
 	@echo "make COMMANDS='slow list doctor'  links only these commands"
 	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine'
 	@echo 'make demo             installs the dependencies, then traces a throwaway PostgreSQL'
+	@echo 'make pictures         records and draws docs/pictures again, as root'
 	@echo 'make install          installs to PREFIX ($(PREFIX)) below DESTDIR; make uninstall removes it'
 	@echo 'make dist             builds the files of a release in DIST ($(DIST))'
 	@echo 'make sign             signs SHA256SUMS in DIST by gpg, with its default key or KEY'
@@ -169,6 +170,10 @@ demo:
 	@ci/dependencies build demo
 	@$(MAKE) -s --no-print-directory all
 	@BUILD=$(BUILD) ci/demo
+
+pictures: all
+	@BUILD=$(BUILD) ci/pictures record
+	@ci/pictures draw
 
 # Names that select a command, see the alias of struct command.
 ALIASES	:= $(if $(filter stat,$(COMMANDS)),dbstat) $(if $(filter list,$(COMMANDS)),tplist)

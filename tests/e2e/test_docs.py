@@ -10,6 +10,7 @@ import tempfile
 import threading
 import time
 from functools import partial
+from xml.etree import ElementTree
 
 import pytest
 
@@ -55,6 +56,22 @@ def test_every_message_is_explained():
     assert len(heads) > 100
     unknown = [one for one in heads if not all(any(piece.strip(" ,()") in text for text in known) for piece in pieces(one))]
     assert not unknown, "no message: " + "\n".join(unknown)
+
+
+# --- pictures
+
+def test_pictures(tmp_path):
+    """They are drawn from the records beside them, are small, and each is used by a document."""
+    subprocess.run([os.path.join(ROOT, "ci", "pictures"), "draw", tmp_path], check=True)
+    names = sorted(os.listdir(tmp_path))
+    assert names == sorted(one for one in os.listdir(os.path.join(DOCS, "pictures")) if one.endswith(".svg"))
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        texts = f.read() + "".join(page(one) for one in os.listdir(DOCS) if one.endswith(".md"))
+    for name in names:
+        drawn = (tmp_path / name).read_text()
+        assert drawn == page(os.path.join("pictures", name)), f"{name}: run ci/pictures draw"
+        assert ElementTree.fromstring(drawn).find("{http://www.w3.org/2000/svg}title").text and len(drawn) < 40 << 10
+        assert f"pictures/{name})" in texts, f"{name} is not used"
 
 
 # --- recipes: each command of docs/recipes.md, all of them beside each other on one server
