@@ -58,6 +58,24 @@ def test_every_message_is_explained():
     assert not unknown, "no message: " + "\n".join(unknown)
 
 
+def anchor(heading):
+    """The fragment that the web sites of repositories give a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_links():
+    """Files and headings that the documents refer to exist."""
+    wrong = []
+    for path in ("README.md", *(os.path.join("docs", one) for one in os.listdir(DOCS) if one.endswith(".md"))):
+        text = page(os.path.join(ROOT, path))
+        for link in re.findall(r"\]\((?!https?:)([^)\s]*)\)", text):
+            file, _, fragment = link.partition("#")
+            target = os.path.normpath(os.path.join(ROOT, os.path.dirname(path), file)) if file else os.path.join(ROOT, path)
+            if not os.path.exists(target) or fragment and fragment not in map(anchor, re.findall(r"^#+ (.*)$", page(target), re.M)):
+                wrong.append(f"{path}: {link}")
+    assert not wrong, "\n".join(wrong)
+
+
 # --- pictures
 
 def test_pictures(tmp_path):
