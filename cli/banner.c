@@ -21,6 +21,7 @@ void banner_server(void *arg, const struct server_info *server)
 	struct loop *loop = arg;
 	bool later = loop->banner.opened;
 
+	server_set_add(&loop->banner.servers, server);
 	for (size_t i = 0; i < server->npids && loop->banner.npids < LOOP_PIDS; i++)
 		loop->banner.pids[loop->banner.npids++] = server->pids[i];
 	if (later && !loop->banner.begun) {

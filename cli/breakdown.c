@@ -8,6 +8,7 @@
 #include "db/breakdown.h"
 
 #define INDENT	"    "
+#define MS_DECIMALS	6	/* of ms in ns */
 
 static void breakdown_call(struct output *out, uint32_t call)
 {
@@ -117,25 +118,25 @@ void breakdown_text(struct output *out, const struct event_breakdown *why)
 		breakdown_use_text(out, why->used, why->use, 0);
 }
 
-/* Append `"NAME":VALUE` after @before, a brace or a comma. */
-static void json_member(struct output *out, char before, const char *name, uint64_t value)
+/* Append `"NAME":VALUE` after @before, a brace or a comma: @value / 10^@decimals. */
+static void json_member(struct output *out, char before, const char *name, uint64_t value,
+			unsigned int decimals)
 {
 	output_char(out, before);
 	output_char(out, '"');
 	output_string(out, name);
-	json_number(out, "\":", value);
-}
-
-static void json_parts(struct output *out, char before, const __u64 *ns)
-{
-	for (int i = 0; i < BREAKDOWN_PARTS; i++, before = ',')
-		json_member(out, before, breakdown_part_name((enum breakdown_part)i), ns[i]);
-	output_char(out, '}');
+	output_string(out, "\":");
+	output_fixed(out, value, value ? decimals : 0);
 }
 
 void breakdown_parts_json(struct output *out, const __u64 *ns)
 {
-	json_parts(out, '{', ns);
+	char before = '{';
+
+	for (int i = 0; i < BREAKDOWN_PARTS; i++, before = ',')
+		json_member(out, before, breakdown_part_name((enum breakdown_part)i), ns[i],
+			    MS_DECIMALS);
+	output_char(out, '}');
 }
 
 void breakdown_waits_json(struct output *out, const struct event_breakdown *why)
@@ -145,7 +146,7 @@ void breakdown_waits_json(struct output *out, const struct event_breakdown *why)
 		output_string(out, i ? ",{\"call\":\"" : "{\"call\":\"");
 		breakdown_call(out, why->waits[i].call);
 		json_number(out, "\",\"sleeps\":", why->waits[i].sleeps);
-		json_number(out, ",\"ns\":", why->waits[i].ns);
+		json_ms(out, ",\"total_ms\":", why->waits[i].ns);
 		output_char(out, '}');
 	}
 	output_char(out, ']');
@@ -154,7 +155,9 @@ void breakdown_waits_json(struct output *out, const struct event_breakdown *why)
 void breakdown_workers_json(struct output *out, const struct event_breakdown *why)
 {
 	json_number(out, "{\"count\":", why->workers.count);
-	json_parts(out, ',', why->workers.ns);
+	output_string(out, ",\"why_ms\":");
+	breakdown_parts_json(out, why->workers.ns);
+	output_char(out, '}');
 }
 
 void breakdown_phases_json(struct output *out, const struct event_breakdown *why)
@@ -164,7 +167,8 @@ void breakdown_phases_json(struct output *out, const struct event_breakdown *why
 	for (int i = 0; i < PHASES; i++) {
 		if (!why->phases[i].first_ns)
 			continue;
-		json_member(out, before, breakdown_phase_name((enum phase)i), why->phases[i].ns);
+		json_member(out, before, breakdown_phase_name((enum phase)i), why->phases[i].ns,
+			    MS_DECIMALS);
 		before = ',';
 	}
 	output_char(out, '}');
@@ -177,7 +181,7 @@ void breakdown_use_json(struct output *out, uint32_t used, const __u64 *use)
 	for (int i = 0; i < USES; i++) {
 		if (!(used & 1u << i))
 			continue;
-		json_member(out, before, breakdown_use_name((enum use)i), use[i]);
+		json_member(out, before, breakdown_use_name((enum use)i), use[i], 0);
 		before = ',';
 	}
 	output_char(out, '}');

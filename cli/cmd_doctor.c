@@ -15,6 +15,7 @@
 #include "cli/start.h"
 #include "cli/version.h"
 #include "db/selftest.h"
+#include "host/clock.h"
 #include "usdt/fmt.h"
 
 struct cmd_doctor {
@@ -28,8 +29,8 @@ static void step_json(struct cmd_doctor *cmd, const struct selftest_step *step)
 
 	json_string(out, cmd->steps++ ? ",{\"way\":\"" : "{\"way\":\"", step->method);
 	json_string(out, ",\"step\":\"", step->what);
-	output_string(out, step->ok ? ",\"ok\":true,\"ms\":" : ",\"ok\":false,\"ms\":");
-	output_fixed(out, step->ns, 6);
+	output_string(out, step->ok ? ",\"ok\":true" : ",\"ok\":false");
+	json_ms(out, ",\"duration_ms\":", step->ns);
 	json_string(out, ",\"found\":\"", step->found);
 	json_string(out, ",\"instead\":\"", step->instead);
 	output_char(out, '}');
@@ -77,8 +78,11 @@ static void doctor_run(struct cmd_doctor *cmd)
 	bool files = options->path_count || options->word_count;
 
 	doctor->method = ATTACH_NONE;
-	if (options->json)
-		json_string(&doctor->out, "{\"type\":\"doctor\",\"version\":\"", version_text);
+	if (options->json) {
+		json_head(&doctor->out, "{\"type\":\"doctor\",\"time\":\"",
+			  clock_ns(CLOCK_REALTIME), NULL);
+		json_string(&doctor->out, ",\"version\":\"", version_text);
+	}
 	if (!files && !options->self_test) {
 		doctor_host(doctor);
 		doctor_servers(doctor);

@@ -15,6 +15,10 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
+#include "db/engines.h"
+#include "db/servers.h"
+#include "host/clock.h"
+#include "host/container.h"
 #include "host/open.h"
 
 #define NAP_MS		1	/* holders are resolved while they hold the lock */
@@ -25,9 +29,46 @@ struct cmd_locks {
 	struct locks_table table;
 	struct locks_graph graph;
 	void (*server)(void *arg, const struct server_info *server);
+	struct servers servers;		/* for JSON */
 	uint64_t lines;			/* of the table, once it was printed */
 	int dot;			/* file; -1: none */
 };
+
+/* Print a wait. Its server is found while the process exists. */
+static void locks_json(struct cmd_locks *cmd, const struct lock_wait *wait)
+{
+	const struct target *target = wait->target;
+	struct json_server shown = { .version = target->version, .path = target->path };
+	const struct server *server = NULL;
+	struct process process;
+	char container[64];
+
+	container_read(wait->event->pid, container, sizeof(container));
+	shown.container = container;
+	if (cmd->servers.count == SERVERS_MAX)
+		servers_clear(&cmd->servers);
+	if (!process_read(wait->event->pid, engine_is_executable, &process))
+		server = servers_of(&cmd->servers, target, process.pid, process.uid, container);
+	if (server) {
+		shown.version = server->version;
+		shown.pid = server->pid;
+	}
+	shown.engine = describe_engine(target->engine, shown.version);
+	locks_json_wait(&cmd->loop.out, wait, &shown);
+}
+
+static void locks_json_sums(struct cmd_locks *cmd)
+{
+	uint64_t wall_ns = clock_ns(CLOCK_REALTIME);
+
+	for (size_t i = 0; i < cmd->table.nsums; i++) {
+		const struct locks_sum *sum = &cmd->table.sums[i];
+		const struct json_server server =
+			server_set_common(&cmd->loop.banner.servers, sum->engine);
+
+		locks_json_sum(&cmd->loop.out, sum, wall_ns, &server);
+	}
+}
 
 static void locks_wait(void *arg, const struct lock_wait *wait)
 {
@@ -44,7 +85,7 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 	} else {
 		loop_begin_event(&cmd->loop, !wait->running);
 		if (options->json)
-			locks_json_wait(&cmd->loop.out, wait);
+			locks_json(cmd, wait);
 		else
 			locks_table_wait(&cmd->table, wait);
 	}
@@ -88,7 +129,7 @@ static int locks_table(struct cmd_locks *cmd)
 	free(counts);
 	locks_table_sort(&cmd->table);
 	if (cmd->loop.options.json)
-		locks_json_sums(&cmd->loop.out, &cmd->table);
+		locks_json_sums(cmd);
 	else
 		locks_table_print(&cmd->table);
 	cmd->lines = cmd->table.nsums;
@@ -222,6 +263,7 @@ static void cmd_locks_close(struct loop *loop)
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
 	locks_close(cmd->locks);
+	servers_clear(&cmd->servers);
 	locks_table_free(&cmd->table);
 	locks_graph_free(&cmd->graph);
 	if (cmd->dot >= 0)

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/json.h"
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
@@ -123,7 +124,7 @@ static bool row_wanted(const struct cmd_ps *cmd, const struct ps_session *s)
 static void row_print(struct cmd_ps *cmd, const struct ps_session *s, unsigned int depth)
 {
 	if (cmd->options.json)
-		ps_json(&cmd->out, s, cmd->now_ns);
+		ps_json(&cmd->out, s, ps_target(cmd->ps, s), cmd->now_ns);
 	else
 		ps_table_row(&cmd->table, s, depth, cmd->now_ns);
 }
@@ -325,7 +326,11 @@ static int cmd_ps_run(struct cmd_ps *cmd)
 		.text_bytes = options->text_bytes,
 		.arg = cmd, .error = cmd_ps_error,
 	});
-	return cmd->ps ? cmd_ps_repeat(cmd) : message_no_memory();
+	if (!cmd->ps)
+		return message_no_memory();
+	if (options->json)
+		json_start(&cmd->out, "ps");
+	return cmd_ps_repeat(cmd);
 }
 
 static int cmd_ps(const struct command *command, int argc, char *argv[])

@@ -123,23 +123,23 @@ static void stat_json(struct stat *stat, const struct stat_histogram *h)
 	struct output *out = &stat->tracing.loop.out;
 	const struct histogram_row *first = h->counts;
 	const char *by = option_by_name(stat->tracing.loop.options.stat_by);
+	const struct json_server server = server_set_common(&stat->tracing.loop.banner.servers,
+							    first->engine->name);
 
-	json_head(out, "{\"type\":\"histogram\",\"time\":\"", stat->wall_ns, first->engine->name);
-	output_printf(out, ",\"interval\":%llu", (unsigned long long)stat->tracing.loop.counted);
+	json_head(out, "{\"type\":\"histogram\",\"time\":\"", stat->wall_ns, &server);
+	json_number(out, ",\"interval\":", stat->tracing.loop.counted);
 	json_string(out, ",\"wait\":\"", stat->tracing.loop.options.wait);
 	if (by && *first->group) {
-		output_printf(out, ",\"%s\":\"", by);
+		output_printf(out, ",\"%s\":\"", strcmp(by, "db") ? by : "database");
 		escape_json(out, first->group, strlen(first->group), false);
 		output_char(out, '"');
 	}
-	output_printf(out, ",\"unit\":\"%s\",\"count\":%llu", stat_unit(stat),
-		      (unsigned long long)h->total);
+	json_number(out, ",\"count\":", h->total);
 	for (size_t i = 0; i < PERCENTILES; i++) {
 		output_printf(out, ",\"%s_ms\":", percentiles[i].name);
 		output_fixed(out, stat_percentile(h, percentiles[i].permille), 6);
 	}
-	output_string(out, ",\"buckets\":");
-	histogram_buckets(out, &h->slots);
+	histogram_buckets(out, &h->slots, stat_unit_ns(&stat->tracing.loop.options));
 	output_string(out, "}\n");
 }
 

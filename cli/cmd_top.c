@@ -57,14 +57,13 @@ static void cmd_top_size(struct cmd_top *top)
 /* Print the statements of evicted groups, with the number of their fingerprints. */
 static void cmd_top_other(struct cmd_top *top)
 {
-	uint64_t folded;
-	const struct top_entry *other = top_other(top->groups, &folded);
+	const struct top_entry *other = top_other(top->groups, &top->table.folded);
 	char text[64] = "(others: ";
 	size_t len = strlen(text);
 
 	if (!other || !other->calls)
 		return;
-	len += output_format(text + len, folded, 0);
+	len += output_format(text + len, top->table.folded, 0);
 	strcpy(text + len, " fingerprints)");
 	top_table_group(&top->table, other, text);
 }
@@ -324,6 +323,7 @@ static int cmd_top_run(struct loop *loop)
 								   REFRESH_NS;
 	top->table.out = &loop->out;
 	top->table.options = &loop->options;
+	top->table.servers = &loop->banner.servers;
 	top->since_ns = top->counts.ns = loop_now();
 	top->next_ns = top->since_ns + top->interval_ns;
 	if (top->ui) {

@@ -353,6 +353,7 @@ static int trace_run(struct loop *loop)
 	trace->view = (struct trace_view){
 		.out = &trace->loop.out, .specs = trace->specs, .json = options->json,
 		.wall = options->wall, .latency = options->latency,
+		.by_latency = trace_request_by_latency(options),
 		.stacks = options->stacks, .start_ns = trace->loop.start_ns,
 	};
 	if (status == EXIT_OK && trace_view_init(&trace->view, options->text_bytes))

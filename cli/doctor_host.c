@@ -450,11 +450,11 @@ static void host_json_rights(struct output *out, const struct privileges *host)
 		json_string(out, ",\"user_namespace\":\"", host->initial_user_ns ? "initial" :
 			    "other");
 	if (host->memlock != UINT64_MAX)
-		json_number(out, ",\"memlock\":", host->memlock);
+		json_number(out, ",\"memlock_bytes\":", host->memlock);
 	if (host->nofile != UINT64_MAX)
 		json_number(out, ",\"nofile\":", host->nofile);
 	if (host->memory != UINT64_MAX)
-		json_number(out, ",\"memory_limit\":", host->memory);
+		json_number(out, ",\"memory_limit_bytes\":", host->memory);
 }
 
 static void host_json(struct output *out, const struct privileges *host)

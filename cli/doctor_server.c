@@ -29,7 +29,7 @@ static void server_json(struct servers *servers, const struct server_info *serve
 	struct output *out = &servers->doctor->out;
 
 	json_string(out, servers->count ? ",{\"engine\":\"" : "{\"engine\":\"",
-		    server->engine->name);
+		    describe_engine(server->engine, server->version));
 	json_string(out, ",\"title\":\"", server->title);
 	json_string(out, ",\"version\":\"", *server->version ? server->version : NULL);
 	json_string(out, ",\"path\":\"", server->path);

@@ -5,6 +5,7 @@
 #include "cli/escape.h"
 #include "cli/fields.h"
 #include "cli/json.h"
+#include "db/servers.h"
 #include "sql/tags.h"
 
 #define MEMBERS_MAX	40
@@ -92,6 +93,10 @@ static void members_collect(void)
 
 void field_json(struct output *out, const struct statement *st)
 {
+	const struct json_server server = {
+		.engine = st->service, .version = st->version, .path = st->path,
+		.pid = st->server ? st->server->pid : 0, .container = st->container,
+	};
 	struct field_value value;
 	bool valid = true;
 
@@ -100,12 +105,12 @@ void field_json(struct output *out, const struct statement *st)
 	if (st->transaction)
 		json_head(out, st->transaction->open ? "{\"type\":\"open\",\"time\":\"" :
 			  "{\"type\":\"transaction\",\"time\":\"",
-			  st->wall_ns + st->duration_ns, st->engine);
+			  st->wall_ns + st->duration_ns, &server);
 	else
 		json_head(out, st->running ? "{\"type\":\"running\",\"time\":\"" :
 			  st->prepare ? "{\"type\":\"prepare\",\"time\":\"" :
 					"{\"type\":\"statement\",\"time\":\"",
-			  st->wall_ns, st->engine);
+			  st->wall_ns, &server);
 	for (unsigned int i = 0; i < members.count; i++) {
 		const struct field *field = members.field[i];
 

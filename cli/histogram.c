@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/histogram.h"
 
+#include "cli/json.h"
+
 #define STARS	40
 
 static unsigned long long slot_low(int slot)
@@ -41,22 +43,29 @@ void histogram_bars(struct output *out, const struct histogram_slots *slots, con
 	}
 }
 
-void histogram_buckets(struct output *out, const struct histogram_slots *slots)
+void histogram_buckets(struct output *out, const struct histogram_slots *slots, uint64_t unit_ns)
 {
-	const char *comma = "";
+	const char *before = "{\"lt";
+	uint64_t sum = slots->negative;
+	int last = -1;
 
-	output_char(out, '[');
-	if (slots->negative) {
-		output_printf(out, "{\"high\":-1,\"count\":%llu}",
-			      (unsigned long long)slots->negative);
-		comma = ",";
+	for (int i = 0; i < HISTOGRAM_SLOTS; i++)
+		last = slots->count[i] ? i : last;
+	output_string(out, ",\"buckets\":[");
+	if (sum) {
+		json_number(out, "{\"lt\":0,\"count\":", sum);
+		before = "},{\"lt";
 	}
-	for (int i = 0; i < HISTOGRAM_SLOTS; i++) {
-		if (!slots->count[i])
+	/* The bound of the last slot is that of the type. */
+	for (int i = 0; i <= last && i < HISTOGRAM_SLOTS - 1; i++) {
+		sum += slots->count[i];
+		if (!sum)
 			continue;
-		output_printf(out, "%s{\"low\":%llu,\"high\":%llu,\"count\":%llu}", comma,
-			      slot_low(i), slot_high(i), (unsigned long long)slots->count[i]);
-		comma = ",";
+		output_string(out, before);
+		output_string(out, unit_ns ? "_ms\":" : "\":");
+		output_fixed(out, (unit_ns ? unit_ns : 1) * (2ull << i), unit_ns ? 6 : 0);
+		json_number(out, ",\"count\":", sum);
+		before = "},{\"lt";
 	}
-	output_char(out, ']');
+	output_string(out, *before == '}' ? "}]" : "]");
 }

@@ -16,7 +16,11 @@ struct histogram_slots {
 /* Append a line of headers with @title, and a line for each slot up to the last that is not 0. */
 void histogram_bars(struct output *out, const struct histogram_slots *slots, const char *title);
 
-/* Append a JSON array of the slots that are not 0: [{"low":0,"high":1,"count":3}]. */
-void histogram_buckets(struct output *out, const struct histogram_slots *slots);
+/*
+ * Append the member "buckets", from the lowest to the highest slot that is not 0: for each upper
+ * bound the number of all smaller values, [{"lt":2,"count":3},{"lt":4,"count":5}]. @unit_ns: the
+ * values are durations in this unit, with bounds in ms as "lt_ms"; 0: numbers.
+ */
+void histogram_buckets(struct output *out, const struct histogram_slots *slots, uint64_t unit_ns);
 
 #endif

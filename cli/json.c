@@ -2,9 +2,15 @@
 #include "cli/json.h"
 
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "cli/escape.h"
+#include "cli/version.h"
+#include "host/clock.h"
+#include "usdt/fmt.h"
 
+/* Incremented when a member is renamed, removed or changes its meaning. */
+#define JSON_SCHEMA	1
 #define NS_PER_S 1000000000ull
 #define S_PER_DAY 86400
 
@@ -72,18 +78,57 @@ void json_string(struct output *out, const char *key, const char *value)
 	output_char(out, '"');
 }
 
-void json_head(struct output *out, const char *key, uint64_t wall_ns, const char *engine)
+void json_known(struct output *out, const char *key, const char *value)
+{
+	json_string(out, key, value && *value ? value : NULL);
+}
+
+void json_server(struct output *out, const struct json_server *server)
+{
+	json_string(out, "{\"engine\":\"", server->engine);
+	json_known(out, ",\"version\":\"", server->version);
+	if (server->pid)
+		json_number(out, ",\"pid\":", server->pid);
+	json_known(out, ",\"path\":\"", server->path);
+	json_known(out, ",\"container\":\"", server->container);
+	output_char(out, '}');
+}
+
+void json_head(struct output *out, const char *key, uint64_t wall_ns,
+	       const struct json_server *server)
 {
 	output_string(out, key);
 	json_time(out, wall_ns);
-	output_char(out, '"');
-	json_string(out, ",\"engine\":\"", engine);
+	output_string(out, server ? "\",\"server\":" : "\"");
+	if (server)
+		json_server(out, server);
+}
+
+void json_start(struct output *out, const char *command)
+{
+	struct utsname name;
+	char version[32];
+
+	fmt_text(version, sizeof(version), "%.*s", (int)strcspn(version_text, " "), version_text);
+	json_head(out, "{\"type\":\"start\",\"time\":\"", clock_ns(CLOCK_REALTIME), NULL);
+	json_number(out, ",\"schema\":", JSON_SCHEMA);
+	if (!uname(&name))
+		json_string(out, ",\"host\":\"", name.nodename);
+	json_string(out, ",\"version\":\"", version);
+	json_string(out, ",\"command\":\"", command);
+	output_string(out, "}\n");
 }
 
 void json_number(struct output *out, const char *key, uint64_t value)
 {
 	output_string(out, key);
 	output_u64(out, value);
+}
+
+void json_ms(struct output *out, const char *key, uint64_t ns)
+{
+	output_string(out, key);
+	output_fixed(out, ns, 6);
 }
 
 void json_base64(struct output *out, const void *data, size_t len)

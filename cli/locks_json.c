@@ -24,17 +24,14 @@ static void json_holder(struct output *out, const struct lock_backend *backend)
 	if (backend->connection)
 		json_number(out, ",\"connection_id\":", backend->connection);
 	output_string(out, backend->queued ? ",\"queued\":true" : ",\"queued\":false");
-	output_string(out, ",\"blocked_ms\":");
-	output_fixed(out, backend->blocked_ns, 6);
+	json_ms(out, ",\"blocked_ms\":", backend->blocked_ns);
 	if (backend->valid)
 		output_string(out, backend->running ? ",\"running\":true" : ",\"running\":false");
 	if (backend->idle_valid)
 		output_string(out, backend->idle ? ",\"idle_in_transaction\":true" :
 						 ",\"idle_in_transaction\":false");
-	if (backend->idle_ns) {
-		output_string(out, ",\"idle_ms\":");
-		output_fixed(out, backend->idle_ns, 6);
-	}
+	if (backend->idle_ns)
+		json_ms(out, ",\"idle_ms\":", backend->idle_ns);
 	json_text(out, backend);
 	output_char(out, '}');
 }
@@ -58,14 +55,11 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 	uint32_t relation = postgres_lock_relation(wait->kind, event, wait->info);
 
 	locks_wait_object(wait, true, object, sizeof(object));
-	if (*wait->kind)
-		json_string(out, ",\"lock\":\"", wait->kind);
-	if (*object)
-		json_string(out, ",\"object\":\"", object);
-	if (wait->info && *wait->info->index)
-		json_string(out, ",\"index\":\"", wait->info->index);
-	if (*locks_wait_mode(event))
-		json_string(out, ",\"mode\":\"", locks_wait_mode(event));
+	json_known(out, ",\"lock\":\"", wait->kind);
+	json_known(out, ",\"object\":\"", object);
+	if (wait->info)
+		json_known(out, ",\"index\":\"", wait->info->index);
+	json_known(out, ",\"mode\":\"", locks_wait_mode(event));
 	if (event->flags & (LOCK_LWLOCK | LOCK_SESSION))
 		return;
 	if (fields & POSTGRES_TAG_DATABASE)
@@ -74,26 +68,25 @@ static void json_lock(struct output *out, const struct lock_wait *wait)
 		json_number(out, ",\"transaction\":", event->field[0]);
 	if (relation)
 		json_number(out, ",\"relation_oid\":", relation);
-	if (wait->info && *wait->info->name)
-		json_string(out, ",\"relation\":\"", wait->info->name);
+	if (wait->info)
+		json_known(out, ",\"relation\":\"", wait->info->name);
 	output_string(out, ",\"tag\":[");
 	for (int i = 0; i < 4; i++)
 		json_number(out, i ? "," : "", event->field[i]);
 	json_number(out, "],\"tag_type\":", event->kind);
 }
 
-void locks_json_wait(struct output *out, const struct lock_wait *wait)
+void locks_json_wait(struct output *out, const struct lock_wait *wait,
+		     const struct json_server *server)
 {
 	const struct lock_info *info = wait->info;
 
-	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns,
-		  wait->target->engine->name);
+	json_head(out, "{\"type\":\"lock_wait\",\"time\":\"", wait->wall_ns, server);
 	json_number(out, ",\"pid\":", wait->event->pid);
 	json_number(out, ",\"tid\":", wait->event->tid);
 	if (info && info->self.connection)
 		json_number(out, ",\"connection_id\":", info->self.connection);
-	output_string(out, ",\"duration_ms\":");
-	output_fixed(out, wait->duration_ns, 6);
+	json_ms(out, ",\"duration_ms\":", wait->duration_ns);
 	output_string(out, wait->joined ? ",\"began_before\":true" : "");
 	json_string(out, ",\"outcome\":\"", locks_wait_outcome(wait));
 	json_lock(out, wait);
@@ -109,24 +102,17 @@ void locks_json_wait(struct output *out, const struct lock_wait *wait)
 	output_string(out, wait->ncycle ? "]}\n" : "}\n");
 }
 
-static void json_sum(struct output *out, const struct locks_sum *sum)
+void locks_json_sum(struct output *out, const struct locks_sum *sum, uint64_t wall_ns,
+		    const struct json_server *server)
 {
-	json_string(out, "{\"type\":\"lock_stat\",\"engine\":\"", sum->engine);
-	json_string(out, ",\"lock\":\"", sum->kind);
-	json_string(out, ",\"object\":\"", sum->object);
-	json_string(out, ",\"mode\":\"", sum->mode);
+	json_head(out, "{\"type\":\"lock_stat\",\"time\":\"", wall_ns, server);
+	json_known(out, ",\"lock\":\"", sum->kind);
+	json_known(out, ",\"object\":\"", sum->object);
+	json_known(out, ",\"mode\":\"", sum->mode);
 	json_number(out, ",\"waits\":", sum->waits);
 	json_number(out, ",\"failed\":", sum->failed);
 	json_number(out, ",\"deadlocks\":", sum->deadlocks);
-	output_string(out, ",\"total_ms\":");
-	output_fixed(out, sum->total_ns, 6);
-	output_string(out, ",\"max_ms\":");
-	output_fixed(out, sum->max_ns, 6);
+	json_ms(out, ",\"total_ms\":", sum->total_ns);
+	json_ms(out, ",\"max_ms\":", sum->max_ns);
 	output_string(out, "}\n");
-}
-
-void locks_json_sums(struct output *out, const struct locks_table *table)
-{
-	for (size_t i = 0; i < table->nsums; i++)
-		json_sum(out, &table->sums[i]);
 }

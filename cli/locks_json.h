@@ -3,12 +3,15 @@
 #ifndef CLI_LOCKS_JSON_H
 #define CLI_LOCKS_JSON_H
 
+#include "cli/json.h"
 #include "cli/locks_table.h"
 
-/* Append the line of a wait. */
-void locks_json_wait(struct output *out, const struct lock_wait *wait);
+/* Append the line of a wait in @server. */
+void locks_json_wait(struct output *out, const struct lock_wait *wait,
+		     const struct json_server *server);
 
-/* Append a line for each sum in @table. */
-void locks_json_sums(struct output *out, const struct locks_table *table);
+/* Append the line of a sum over @server. */
+void locks_json_sum(struct output *out, const struct locks_sum *sum, uint64_t wall_ns,
+		    const struct json_server *server);
 
 #endif

@@ -11,6 +11,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "cli/json.h"
 #include "cli/message.h"
 #include "host/clock.h"
 
@@ -34,6 +35,7 @@ int loop_command(const struct command *command, int argc, char *argv[])
 	if (!loop)
 		return message_no_memory();
 	loop->ops = ops;
+	loop->command = command;
 	loop->terminal = isatty(STDOUT_FILENO);
 	loop->start_ns = loop_now();
 	status = start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
@@ -136,6 +138,8 @@ int loop_ready(struct loop *loop)
 	}
 	output_stoppable(&loop->out, loop->stop);
 	output_stoppable(&loop->err, loop->stop);
+	if (loop->options.json)
+		json_start(&loop->out, loop->command->name);
 	return EXIT_OK;
 }
 
@@ -288,9 +292,8 @@ static int loop_summary(struct loop *loop, int err)
 	int status;
 
 	ops->summary(loop, &summary);
-	if (!err && loop->options.json) {
+	if (!err && loop->options.json)
 		summary_json(&loop->out, ops->noun, ops->losses, &summary);
-	}
 	if (!err)
 		err = output_flush(&loop->out);
 	status = message_output(&loop->err, err);

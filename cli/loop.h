@@ -10,6 +10,7 @@
 #ifndef CLI_LOOP_H
 #define CLI_LOOP_H
 
+#include "cli/server_set.h"
 #include "cli/start.h"
 #include "cli/summary.h"
 #include "db/statement.h"
@@ -63,6 +64,7 @@ struct loop_ops {
 
 struct loop {
 	const struct loop_ops *ops;
+	const struct command *command;
 	struct options options;
 	struct output out, err;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
@@ -88,6 +90,7 @@ struct loop {
 		const char *than;	/* NULL: " slower than " */
 		uint32_t pids[LOOP_PIDS];	/* main processes of the servers */
 		size_t npids;
+		struct server_set servers;
 		char absent[2048];	/* arguments of the file that cannot be read; foreign */
 		bool phases;		/* statements are shown with their phases */
 		bool transactions;	/* transactions are shown */
@@ -103,7 +106,8 @@ uint64_t loop_now(void);
 int loop_command(const struct command *command, int argc, char *argv[]);
 
 /*
- * Route signals and the time of -d to loop_run(), instead of ending the process. Called before the
+ * Route signals and the time of -d to loop_run(), instead of ending the process, and begin the
+ * output if it is JSON; nothing is written yet. Called before the
  * first probe is attached: a fatal signal in the system call that attaches makes the kernel leave
  * breakpoints behind. Return EXIT_OK, or EXIT_FAILED after a message.
  */

@@ -5,6 +5,7 @@
 
 #include "cli/escape.h"
 #include "cli/json.h"
+#include "host/clock.h"
 #include "usdt/spec.h"
 
 /* Append the lines of a site: its address and arguments, and with @spec these as recorded. */
@@ -78,7 +79,7 @@ static void json_argument(struct output *out, uint16_t machine, const struct spe
 
 	output_char(out, '{');
 	if (spec->size) {
-		json_number(out, "\"size\":", spec->size);
+		json_number(out, "\"size_bytes\":", spec->size);
 		json_string(out, ",\"type\":\"", type);
 		output_char(out, ',');
 	}
@@ -115,7 +116,8 @@ static void json_site(struct output *out, const struct elf *elf, const struct us
 void probe_json(struct output *out, const char *path, const struct elf *elf,
 		const struct probe_site *sites, size_t count)
 {
-	json_string(out, "{\"type\":\"probe\",\"provider\":\"", sites[0].site.provider);
+	json_head(out, "{\"type\":\"probe\",\"time\":\"", clock_ns(CLOCK_REALTIME), NULL);
+	json_string(out, ",\"provider\":\"", sites[0].site.provider);
 	json_string(out, ",\"name\":\"", sites[0].site.name);
 	json_string(out, ",\"path\":\"", path);
 	json_number(out, ",\"semaphore\":", sites[0].site.semaphore_vaddr);

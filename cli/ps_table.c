@@ -228,25 +228,21 @@ static void json_age(struct output *out, const char *key, uint64_t since_ns, uin
 	output_fixed(out, age(since_ns, now_ns), MS_DECIMALS);
 }
 
-/* Append @key and @value unless that is "". */
-static void json_known(struct output *out, const char *key, const char *value)
+void ps_json(struct output *out, const struct ps_session *s, const struct target *target,
+	     uint64_t now_ns)
 {
-	json_string(out, key, *value ? value : NULL);
-}
-
-void ps_json(struct output *out, const struct ps_session *s, uint64_t now_ns)
-{
-	json_head(out, "{\"type\":\"session\",\"time\":\"", now_ns, s->engine->name);
+	json_head(out, "{\"type\":\"session\",\"time\":\"", now_ns, &(struct json_server){
+		.engine = describe_engine(target->engine, target->version),
+		.version = target->version, .path = target->path,
+		.pid = s->server, .container = s->container,
+	});
 	json_number(out, ",\"pid\":", s->pid);
-	if (s->server)
-		json_number(out, ",\"server_pid\":", s->server);
 	if (s->connection)
 		json_number(out, ",\"connection_id\":", s->connection);
 	json_known(out, ",\"user\":\"", s->identity.user);
 	json_known(out, ",\"database\":\"", s->identity.database);
 	json_known(out, ",\"client\":\"", s->identity.client);
 	json_known(out, ",\"application\":\"", s->application);
-	json_known(out, ",\"container\":\"", s->container);
 	json_string(out, ",\"state\":\"", states[s->state].name);
 	json_age(out, ",\"duration_ms\":", s->statement_ns, now_ns);
 	json_age(out, ",\"state_ms\":", s->state_ns, now_ns);
@@ -258,7 +254,7 @@ void ps_json(struct output *out, const struct ps_session *s, uint64_t now_ns)
 	if (s->text) {
 		output_string(out, ",\"query\":\"");
 		escape_json(out, s->text, s->len, s->cut);
-		output_string(out, s->cut ? "\",\"truncated\":true" : "\"");
+		output_string(out, s->cut ? "\",\"truncated\":true" : "\",\"truncated\":false");
 	}
 	output_string(out, "}\n");
 }

@@ -6,6 +6,7 @@
 
 #include "cli/json.h"
 #include "db/target.h"
+#include "host/clock.h"
 
 /* The names of losses in JSON. */
 static const char *const summary_names[COUNTERS] = {
@@ -31,8 +32,11 @@ static void summary_rows(struct output *out, const char *key, const struct owner
 
 		output_string(out, i ? ",{" : key);
 		if (target) {
-			json_string(out, "\"engine\":\"", target->engine->name);
-			json_string(out, ",\"file\":\"", target->path);
+			output_string(out, "\"server\":");
+			json_server(out, &(struct json_server){
+				.engine = describe_engine(target->engine, target->version),
+				.version = target->version, .path = target->path,
+			});
 			output_char(out, ',');
 		}
 		json_number(out, "\"uid\":", row->uid);
@@ -67,8 +71,8 @@ static const struct {
 void summary_json(struct output *out, const char *noun, unsigned int groups,
 		  const struct summary *summary)
 {
-	output_printf(out, "{\"type\":\"summary\",\"%s\":%llu", noun,
-		      (unsigned long long)summary->statements);
+	json_head(out, "{\"type\":\"summary\",\"time\":\"", clock_ns(CLOCK_REALTIME), NULL);
+	output_printf(out, ",\"%s\":%llu", noun, (unsigned long long)summary->statements);
 	json_number(out, ",\"printed\":", summary->printed);
 	output_string(out, ",\"lost\":{");
 	for (size_t i = 0; i < sizeof(summary_losses) / sizeof(summary_losses[0]); i++) {

@@ -6,6 +6,8 @@
 
 #include "cli/breakdown.h"
 #include "cli/escape.h"
+#include "cli/field_json.h"
+#include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/line.h"
 #include "host/clock.h"
@@ -103,7 +105,7 @@ static void table_why(struct top_table *table, const struct top_entry *entry)
 static void table_why_json(struct output *out, const struct top_why *why)
 {
 	json_number(out, ",\"why_calls\":", why->calls);
-	output_string(out, ",\"why\":");
+	output_string(out, ",\"why_ms\":");
 	breakdown_parts_json(out, why->ns);
 	if (!why->used)
 		return;
@@ -111,41 +113,53 @@ static void table_why_json(struct output *out, const struct top_why *why)
 	breakdown_use_json(out, why->used, why->use);
 }
 
-static void table_json(struct top_table *table, const struct top_entry *entry, const char *text)
+static void table_buckets(struct output *out, const struct top_entry *entry)
+{
+	struct histogram_slots slots = { .negative = 0 };
+
+	top_slots(entry, slots.count);
+	histogram_buckets(out, &slots, 1);
+}
+
+static void table_json(struct top_table *table, const struct top_entry *entry)
 {
 	struct output *out = table->out;
 	static const struct {
 		const char *key;
 		unsigned int permille;
-	} percentiles[] = { { "p50_ms", 500 }, { "p95_ms", 950 }, { "p99_ms", 990 } };
+	} percentiles[] = { { ",\"p50_ms\":", 500 }, { ",\"p95_ms\":", 950 },
+		{ ",\"p99_ms\":", 990 } };
+	struct json_server server;
 
+	if (entry->engine)
+		server = server_set_common(table->servers, entry->engine);
 	json_head(out, entry->engine ? "{\"type\":\"group\",\"time\":\"" :
 				       "{\"type\":\"other\",\"time\":\"",
-		  table->wall_ns, entry->engine);
+		  table->wall_ns, entry->engine ? &server : NULL);
 	json_number(out, ",\"interval\":", table->interval);
 	if (entry->engine)
 		output_printf(out, ",\"hash\":\"%016llx\"", (unsigned long long)entry->hash);
 	json_string(out, ",\"database\":\"", entry->database);
-	output_printf(out, ",\"calls\":%llu,\"errors\":%llu,\"rows\":%llu,\"total_ms\":",
-		      (unsigned long long)entry->calls, (unsigned long long)entry->errors,
-		      (unsigned long long)entry->rows);
-	output_fixed(out, entry->total_ns, 6);
-	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
-		output_printf(out, ",\"%s\":", percentiles[i].key);
-		output_fixed(out, top_percentile(entry, percentiles[i].permille), 6);
-	}
-	output_string(out, ",\"min_ms\":");
-	output_fixed(out, entry->min_ns, 6);
-	output_string(out, ",\"max_ms\":");
-	output_fixed(out, entry->max_ns, 6);
+	json_number(out, ",\"calls\":", entry->calls);
+	json_number(out, ",\"errors\":", entry->errors);
+	json_number(out, ",\"rows\":", entry->rows);
+	json_ms(out, ",\"total_ms\":", entry->total_ns);
+	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++)
+		json_ms(out, percentiles[i].key, top_percentile(entry, percentiles[i].permille));
+	json_ms(out, ",\"min_ms\":", entry->min_ns);
+	json_ms(out, ",\"max_ms\":", entry->max_ns);
+	table_buckets(out, entry);
 	if (entry->why)
 		table_why_json(out, entry->why);
-	output_string(out, ",\"fingerprint\":\"");
-	escape_json(out, text, strlen(text), false);
-	output_string(out, "\",\"sample\":\"");
-	escape_json(out, entry->sample ? entry->sample : "", entry->sample_len,
-		    entry->sample_cut);
-	output_string(out, "\"}\n");
+	if (!entry->engine)
+		json_number(out, ",\"fingerprints\":", table->folded);
+	json_string(out, ",\"fingerprint\":\"", entry->fingerprint);
+	if (entry->sample) {
+		output_string(out, ",\"sample\":\"");
+		escape_json(out, entry->sample, entry->sample_len, entry->sample_cut);
+		output_char(out, '"');
+	}
+	output_string(out, "}\n");
 }
 
 size_t top_table_lines(const struct top_table *table)
@@ -186,7 +200,7 @@ void top_table_begin(struct top_table *table, uint64_t span_ns)
 void top_table_group(struct top_table *table, const struct top_entry *entry, const char *text)
 {
 	if (table->options->json) {
-		table_json(table, entry, text);
+		table_json(table, entry);
 	} else {
 		table_row(table, entry, text);
 		table_why(table, entry);
@@ -203,18 +217,7 @@ void top_table_running(struct top_table *table, const struct statement *statemen
 	if (statement->duration_ns < RUNNING_NS)
 		return;
 	if (table->options->json) {
-		json_head(out, "{\"type\":\"running\",\"time\":\"", table->wall_ns,
-			  statement->engine);
-		json_number(out, ",\"pid\":", statement->pid);
-		output_string(out, ",\"duration_ms\":");
-		output_fixed(out, statement->duration_ns, 6);
-		if (statement->text) {
-			output_string(out, ",\"query\":\"");
-			escape_json(out, statement->text, statement->text_len,
-				    statement->truncated);
-			output_char(out, '"');
-		}
-		output_string(out, "}\n");
+		field_json(out, statement);
 		return;
 	}
 	if (!table->running++)

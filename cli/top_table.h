@@ -4,15 +4,18 @@
 #define CLI_TOP_TABLE_H
 
 #include "cli/option.h"
+#include "cli/server_set.h"
 #include "db/statement.h"
 #include "db/top.h"
 
-/* ->out and ->options are borrowed. */
+/* ->out, ->options and ->servers are borrowed. */
 struct top_table {
 	struct output *out;
 	const struct options *options;
+	const struct server_set *servers;
 	unsigned int width, height;	/* of the terminal; 0: not a terminal */
 	uint64_t interval;		/* number of this table */
+	uint64_t folded;		/* fingerprints in "other" */
 	/* Set by top_table_begin(): */
 	uint64_t wall_ns;		/* CLOCK_REALTIME */
 	unsigned int running;		/* statements printed by top_table_running() */

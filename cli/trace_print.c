@@ -428,18 +428,13 @@ static void json_hit(struct trace_view *view, const struct probe_hit *hit)
 	struct output *out = view->out;
 	bool cut = false;
 
-	output_string(out, "{\"type\":\"hit\",\"time\":\"");
-	json_time(out, hit->wall_ns);
-	output_string(out, "\",\"pid\":");
-	output_u64(out, hit->pid);
-	output_string(out, ",\"tid\":");
-	output_u64(out, hit->tid);
+	json_head(out, "{\"type\":\"hit\",\"time\":\"", hit->wall_ns, NULL);
+	json_number(out, ",\"pid\":", hit->pid);
+	json_number(out, ",\"tid\":", hit->tid);
 	json_string(out, ",\"comm\":\"", hit->comm);
 	json_probe_names(out, probe);
-	if (view->latency) {
-		output_string(out, ",\"latency_ms\":");
-		output_fixed(out, hit->latency_ns, 6);
-	}
+	if (view->latency)
+		json_ms(out, ",\"latency_ms\":", hit->latency_ns);
 	output_string(out, ",\"args\":[");
 	json_fields(view, hit, 0);
 	for (unsigned int i = 0; i < probe->nfields; i++)
@@ -501,12 +496,12 @@ static void show_count(struct trace_view *view, const struct probe_trace_count *
 		shown += !is_hidden(spec, i);
 	}
 	if (view->json) {
-		json_head(out, "{\"type\":\"count\",\"time\":\"", view->wall_ns, NULL);
-		output_printf(out, ",\"count\":%llu", (unsigned long long)count->count);
+		json_head(out, "{\"type\":\"hit_count\",\"time\":\"", view->wall_ns, NULL);
+		json_number(out, ",\"count\":", count->count);
 		json_probe_names(out, probe);
-		output_string(out, shown > 1 ? ",\"value\":[" : shown ? ",\"value\":" : "");
+		output_string(out, ",\"args\":[");
 		json_fields(view, &hit, 0);
-		output_string(out, shown > 1 ? "]}\n" : "}\n");
+		output_string(out, "]}\n");
 		return;
 	}
 	view->len = 0;
@@ -545,15 +540,15 @@ static void show_histogram(struct trace_view *view, const struct probe_trace_cou
 	probe_trace_count_values(count, &hit);
 	snprintf(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
 	if (view->json) {
-		json_head(out, "{\"type\":\"histogram\",\"time\":\"", view->wall_ns, NULL);
+		json_head(out, "{\"type\":\"hit_histogram\",\"time\":\"", view->wall_ns, NULL);
 		json_probe_names(out, probe);
-		output_string(out, ",\"value\":");
-		json_text(out, field->name, field->name_len, false);
-		output_string(out, probe->nfields > 1 ? ",\"by\":[" : "");
+		output_string(out, ",\"expression\":");
+		json_text(out, field->name, view->by_latency ? strlen("latency") : field->name_len,
+			  false);
+		output_string(out, ",\"args\":[");
 		json_fields(view, &hit, 1);
-		output_string(out, probe->nfields > 1 ? "]" : "");
-		output_printf(out, ",\"count\":%llu,\"buckets\":", (unsigned long long)total);
-		histogram_buckets(out, slots);
+		json_number(out, "],\"count\":", total);
+		histogram_buckets(out, slots, view->by_latency ? 1000 : 0);
 		output_string(out, "}\n");
 		return;
 	}

@@ -12,6 +12,7 @@ struct trace_view {
 	struct output *out;
 	const struct trace_spec *specs;	/* by the number of the probe request */
 	bool json, wall, latency, stacks;
+	bool by_latency;		/* histograms are of latencies, in us */
 	uint64_t start_ns;		/* time zero, CLOCK_MONOTONIC */
 	uint64_t wall_ns;		/* of counts, CLOCK_REALTIME */
 	struct symbolizer *symbols;	/* owned; NULL: without stacks */

@@ -59,7 +59,7 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.use = options->use, .phases = loop->banner.phases,
 		.filter = tracing_filter(options), .redact = options->redact,
 		.tags = options->json || field_needs(&options->columns) & FIELD_NEEDS_TAGS,
-		.spans = options->otlp,
+		.spans = options->otlp, .find_server = options->json || options->otlp,
 		.redact_spans = options->otlp && !options->otlp_raw,
 		.denied = options->denied, .stopped = loop_interrupted,
 		.arg = loop, .server = banner_server, .error = banner_error,

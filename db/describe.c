@@ -151,3 +151,10 @@ const struct engine_brand *describe_brand(const struct engine *engine, const cha
 		brand++;
 	return brand;
 }
+
+const char *describe_engine(const struct engine *engine, const char *version)
+{
+	const struct engine_brand *brand = describe_brand(engine, version);
+
+	return brand ? brand->otel_system : engine->name;
+}

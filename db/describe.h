@@ -43,4 +43,7 @@ uint64_t describe_version_vaddr(const struct elf *elf, const struct engine *engi
 /* Return the brand that @version names, static, or NULL if there is only one or it is unknown. */
 const struct engine_brand *describe_brand(const struct engine *engine, const char *version);
 
+/* Return the name of @engine or, if @version names one, of its brand; static: "mariadb". */
+const char *describe_engine(const struct engine *engine, const char *version);
+
 #endif

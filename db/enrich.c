@@ -175,7 +175,7 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	if (target->engine->identify)
 		enrich_ignore(e, identity_of(&e->identities, target->engine, tid),
 			      &event->session);
-	if (e->config.spans && has_uid)
+	if (e->config.find_server && has_uid)
 		enrich_find_server(e, target, event->session.pid, tid, uid);
 }
 
@@ -218,10 +218,12 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	s->database = identity_string(identity->database);
 	s->client = identity_string(identity->client);
 	s->container = identity_string(identity_container(&e->identities, event->tid));
-	if (!e->config.spans)
+	if (!e->config.find_server)
 		return;
 	if (enrich_uid(e, event, &uid))
 		s->server = enrich_find_server(e, target, event->pid, event->tid, uid);
+	if (s->server)
+		s->version = s->server->version;
 	brand = s->server ? s->server->brand : describe_brand(engine, target->version);
 	if (brand)
 		s->otel_system = s->service = brand->otel_system;
@@ -235,7 +237,7 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 	const struct engine *engine = target->engine;
 	struct statement s = {
 		.engine = engine->name, .otel_system = engine->otel_system,
-		.service = engine->name,
+		.service = engine->name, .path = target->path, .version = target->version,
 		.dialect = engine->dialect,
 		.pid = event->pid, .tid = event->tid,
 		.start_ns = runtime_here_ns(e->config.runtime, event->start_ns),

@@ -26,7 +26,8 @@ struct enrich_config {
 	bool identify;			/* resolve user, database, client and container */
 	struct filter filter;		/* only these statements */
 	bool tags;			/* find the tags in the text, unless it is redacted */
-	bool spans;			/* find the traceparent in the text, and the server */
+	bool spans;			/* find the traceparent in the text */
+	bool find_server;
 	bool redact;			/* remove literals and comments from texts */
 	bool redact_spans;		/* only in ->span_text */
 	bool breakdown;			/* match time breakdowns to statements */

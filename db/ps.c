@@ -168,6 +168,7 @@ static const struct ps_file *ps_file(struct ps *ps, const struct engine *engine,
 	*file = (struct ps_file){ .uid = process->uid };
 	file->target.engine = engine;
 	file->target.file = process->file;
+	fmt_text(file->target.path, sizeof(file->target.path), "%s", process->exe);
 	file->ops = ps_engines_ops(engine);
 	if (file->ops)
 		file_open(ps, file, process);
@@ -237,6 +238,7 @@ static bool scan_add(void *arg, struct ps_session *session)
 		free(session->text);
 		return false;
 	}
+	session->file = (size_t)(scan->file - scan->ps->files);
 	session->title = target_title(&scan->file->target, scan->file->target.version);
 	container_read(session->pid, session->container, sizeof(session->container));
 	if (session->text)
@@ -384,6 +386,11 @@ int ps_read(struct ps *ps, struct ps_list *list, struct error *error)
 	if (err)
 		ps_list_free(list);
 	return err;
+}
+
+const struct target *ps_target(const struct ps *ps, const struct ps_session *session)
+{
+	return &ps->files[session->file].target;
 }
 
 void ps_list_free(struct ps_list *list)

@@ -28,6 +28,7 @@ enum ps_state {
 struct ps_session {
 	const struct engine *engine;
 	const char *title;		/* "MariaDB"; static */
+	size_t file;			/* number of the server's file, for ps_target() */
 	uint32_t server;		/* PID of the server's main process; 0: unknown */
 	uint32_t pid;
 	uint64_t connection;		/* the server's connection ID; 0: a process */

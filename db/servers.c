@@ -76,28 +76,46 @@ static const struct server *servers_add(struct servers *servers, const struct ta
 	return server;
 }
 
+/* Return the known server of @key, whose PID is set to @pid, or NULL. */
+static const struct server *servers_known(const struct servers *servers, struct server *key,
+					  uint32_t pid)
+{
+	key->pid = pid;
+	for (const struct server *one = servers->list; one; one = one->next)
+		if (server_same(one, key))
+			return one;
+	return NULL;
+}
+
 /* Return the server of process @pid of user @uid, which exists, or NULL. */
 static const struct server *servers_find(struct servers *servers, const struct target *target,
 					 uint32_t pid, uint32_t uid, const char *container)
 {
 	struct server key = { .target_id = target->id, .uid = uid };
+	const struct server *known;
 	struct process process;
 	ssize_t len = process_directory(pid, key.directory, sizeof(key.directory) - 1);
+	bool several;
 
 	if (len <= 0)
 		return NULL;
 	key.has_directory = *target->engine->executables && strcmp(key.directory, "/");
 	/* A version in memory belongs to a server with one process. */
-	key.pid = key.has_directory && !target->version_vaddr ? 0 : pid;
+	several = key.has_directory && !target->version_vaddr;
 	fmt_text(key.container, sizeof(key.container), "%s", container);
-	for (const struct server *one = servers->list; one; one = one->next)
-		if (server_same(one, &key))
-			return one;
+	known = several ? NULL : servers_known(servers, &key, pid);
+	if (known)
+		return known;
 	/* Another process may have its PID. */
 	if (process_read(pid, engine_is_executable, &process) || process.uid != uid ||
 	    !process_file_same(&process.file, &target->file))
 		return NULL;
-	return servers_add(servers, target, &key, &process);
+	if (several) {
+		known = servers_known(servers, &key, process.ppid);
+		if (!known && process_is_main(&process, engine_is_executable))
+			known = servers_known(servers, &key, pid);
+	}
+	return known ? known : servers_add(servers, target, &key, &process);
 }
 
 const struct server *servers_of(struct servers *servers, const struct target *target, uint32_t pid,

@@ -18,7 +18,7 @@
 struct server {
 	struct server *next;
 	uint32_t target_id;
-	uint32_t pid;			/* 0: of several processes */
+	uint32_t pid;			/* of its main process */
 	bool has_directory;		/* ->directory is its own, see above */
 	char version[TARGET_VERSION];
 	uint32_t uid;			/* of its user */

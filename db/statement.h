@@ -44,6 +44,8 @@ struct statement {
 	const char *otel_system;	/* db.system.name of OpenTelemetry: "mariadb" */
 	const char *service;		/* the name of the product: "mariadb" */
 	const struct server *server;	/* NULL: unknown, or not wanted */
+	const char *path;		/* of the server's file */
+	const char *version;		/* of the server, or of its file; "": unknown */
 	enum fingerprint_dialect dialect;
 	uint32_t pid, tid;
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */

@@ -306,7 +306,7 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 {
 	struct tracer *t = arg;
 
-	if (t->config.spans && process_is_main(process, engine_is_executable))
+	if (t->config.find_server && process_is_main(process, engine_is_executable))
 		servers_started(&t->enrich.servers, target->id, process);
 }
 
@@ -360,8 +360,8 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
-		.text_bytes = c->text_bytes, .identify = c->identify, .filter = c->filter,
-		.tags = c->tags, .spans = c->spans,
+		.text_bytes = c->text_bytes, .find_server = c->find_server,
+		.identify = c->identify, .filter = c->filter, .tags = c->tags, .spans = c->spans,
 		.redact = c->redact, .redact_spans = c->redact_spans, .breakdown = c->why,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
 		.stat_by = c->stat_by, .wait = c->wait,

@@ -36,7 +36,8 @@ struct tracer_config {
 	bool identify;			/* read user, database, client and container */
 	struct filter filter;		/* only these statements are reported */
 	bool tags;			/* set ->tags of statements, unless ->redact */
-	bool spans;			/* set ->parent and ->server of statements */
+	bool spans;			/* set ->parent of statements */
+	bool find_server;		/* set ->server of statements */
 	bool redact;			/* remove literals and comments from texts */
 	bool redact_spans;		/* only from ->span_text of statements */
 	/*

@@ -484,7 +484,7 @@ def test_little_locked_memory(public_tool, little_for_perf):
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done
     assert "event buffer: cannot be mapped: Operation not permitted; RLIMIT_MEMLOCK is too small" in done.stderr, done
     found = checked(run_other([*small, "doctor", "--json"]), 0)
-    assert found["host"]["memlock"] == 0
+    assert found["host"]["memlock_bytes"] == 0
     if next(one["has"] for one in found["features"] if one["name"] == "BPF ring buffer"):
         steps = checked(run_other([*small, "doctor", "--self-test", "--json"]), 0)["self_test"]
         assert [(one["way"], one["instead"]) for one in steps if not one["ok"]] == [("perf buffers", "uprobe_multi")]
@@ -513,7 +513,7 @@ def test_small_control_group():
         os.rmdir(group)
     obstacle = {one["about"]: one for one in found["obstacles"]}["memory limit"]
     assert str(4 << 20) in obstacle["text"] and "memory.max" in obstacle["remedy"], obstacle
-    assert found["host"]["memory_limit"] == 4 << 20
+    assert found["host"]["memory_limit_bytes"] == 4 << 20
     assert done.returncode == 1 and "memory.max" in done.stderr and "MEMLOCK" not in done.stderr, done
 
 
@@ -661,9 +661,9 @@ def test_self_test():
     found = doctor("--self-test", status=0)
     took = (time.monotonic() - begun) * 1000
     steps = found["self_test"]
-    assert all(step["ok"] and 0 < step["ms"] < took for step in steps), steps
+    assert all(step["ok"] and 0 < step["duration_ms"] < took for step in steps), steps
     # What remains is the start of the process and the check of the host.
-    assert took / 20 < sum(step["ms"] for step in steps) < took, (steps, took)
+    assert took / 20 < sum(step["duration_ms"] for step in steps) < took, (steps, took)
     ways = ["uprobe_multi", "perf uprobe", "preallocated maps", "perf buffers"]
     assert [step["way"] for step in steps if step["step"] == "detaching"] == ways
     assert [step["step"] for step in steps if step["way"] == "uprobe_multi"] == STEPS

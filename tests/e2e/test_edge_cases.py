@@ -319,5 +319,5 @@ def test_container(postgres, clusters, tool, control_group):
     with other.connect() as connection:		# it is looked up in /proc, where a short one is gone too soon
         connection.execute("select 1 /* in the container */")
         stopped(traced)
-    assert only(traced, "in the container")["container"] == CONTAINER[:12]
+    assert only(traced, "in the container")["server"]["container"] == CONTAINER[:12]
     assert not with_tag(traced, "on the host"), traced.said()

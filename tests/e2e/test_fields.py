@@ -37,9 +37,8 @@ def columns():
 
 
 def members():
-    """In the order of the output: time and engine are in the head of every record."""
-    head = rows("JSON_HEAD")
-    return RECORD + head + rows("JSON", "JSON_STRING")
+    """In the order of the output: the time and the server are in the head of every record."""
+    return RECORD + rows("JSON_HEAD") + ["server"] + rows("JSON", "JSON_STRING")
 
 
 def attributes():

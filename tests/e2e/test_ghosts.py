@@ -74,7 +74,7 @@ def test_table_of_breakdowns_is_not_of_one_user(tool, server):
         victim.do("threads 100 select 'seen'")
         traced.stop()
     seen = [one for one in traced.statements if one["pid"] == victim.pid]
-    assert len(seen) == 100 and all(one.get("why") for one in seen), traced.said()
+    assert len(seen) == 100 and all(one.get("why_ms") for one in seen), traced.said()
     lost = {one["uid"]: one for one in traced.summary["lost_by_user"]}
     assert lost[UID]["table_full"] and not lost.get(0), traced.said()
 

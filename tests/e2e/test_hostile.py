@@ -212,7 +212,7 @@ def test_container(hostile, tool, control_group, args):
     assert "[2J" in traced.stdout and "name" in traced.stdout, traced.said()
     shown_well(b"".join(traced.out.lines))
     if "--json" in args:
-        assert {one["container"] for one in traced.statements} == {"\x1b[2J\a\u202ename"}
+        assert {one["server"]["container"] for one in traced.statements} == {"\x1b[2J\a\u202ename"}
 
 
 @pytest.mark.parametrize("args", [("list", "-vv"), ("list", "--json"), ("doctor", "-v")], ids=" ".join)

@@ -58,10 +58,10 @@ def test_session_of_another_process(postgres, tool, program, attack):
         connection.until(b"Z")
         assert traced.stop() == 0
     found = [(one["pid"], one["query"], one["user"], one["database"]) for one in traced.statements
-             if one["engine"] == "postgresql" and "attacked" in (one["query"] or "")]
+             if one["server"]["engine"] == "postgresql" and "attacked" in (one["query"] or "")]
     assert found == [(backend, f"select {what} */", "postgres", "postgres")
                      for what in ("pg_advisory_lock(79) /* attacked", "2 /* attacked later")], traced.said()
-    assert not [one for one in traced.statements if one["pid"] == backend and one["engine"] != "postgresql"]
+    assert not [one for one in traced.statements if one["pid"] == backend and one["server"]["engine"] != "postgresql"]
     connection.close()
 
 
@@ -158,7 +158,8 @@ def test_losses_of_a_server(tool, program, tmp_path):
         traced.stop()
     lost = lost_by(traced, intruder.UID)
     assert lost["ring_full"] == traced.summary["lost"]["ring_full"] > 0
-    assert traced.summary["lost_by_server"] == [{"engine": "mysql", "file": program, **lost}]
+    (row,) = traced.summary["lost_by_server"]
+    assert row == {"server": {**row["server"], "engine": "mysql", "path": program}, **lost}
     events = lost["ring_full"] + lost["who_unknown"]
     assert f"dbslower: lost by server: {program} of user ID {intruder.UID}: {events}\n" in traced.stderr
 

@@ -92,7 +92,7 @@ def test_json(name):
             assert ("semaphore" in site) == ("semaphore_offset" in site)
             assert len(site["args"]) == count_args(site["spec"])
             for arg, spec in zip(site["args"], split_spec(site["spec"])):
-                assert arg["size"] == abs(int(re.match(r"(-?\d+)f?@", spec)[1])), spec
+                assert arg["size_bytes"] == abs(int(re.match(r"(-?\d+)f?@", spec)[1])), spec
                 assert arg["type"] == ("signed" if spec.startswith("-") else "float" if "f@" in spec else "unsigned")
                 assert ("place" in arg) != ("unavailable" in arg)
 
@@ -217,7 +217,7 @@ def test_compiled(tmp_path, flags):
             for key, p in probes.items()} == oracle_probes(path)
     assert len(probes["app", "twice"]["sites"]) == 2
     assert [len(s["args"]) for s in probes["app", "many"]["sites"]] == [12]
-    assert [a["size"] for a in probes["app", "twice"]["sites"][0]["args"]][1] == 2
+    assert [a["size_bytes"] for a in probes["app", "twice"]["sites"][0]["args"]][1] == 2
     assert probes["app", "none"]["sites"][0]["args"] == []
 
 

@@ -148,7 +148,7 @@ def entry(text, connection=7, ms=2.0, sent=1, affected=0, schema="d", use=""):
 
 
 def shown_as(text, at, connection=7, ms=2.0, status="ok", **more):
-    one = {"type": "statement", "time": f"2026-01-01T00:00:{at / 1000:012.9f}Z", "engine": "mysql", "pid": 9, "tid": 10,
+    one = {"type": "statement", "time": f"2026-01-01T00:00:{at / 1000:012.9f}Z", "server": {"engine": "mariadb"}, "pid": 9, "tid": 10,
            "duration_ms": ms, "user": "root", "database": "d", "client": "localhost", "connection_id": connection,
            "rows": 1, "status": status, "query": text.decode(errors="replace"), "query_bytes": len(text),
            "truncated": False, **more}
@@ -304,7 +304,7 @@ def running(traced):
 def test_columns(maria, client, traced):
     client.query("select * from item /* columns */")
     one = only(ended(traced, client), "/* columns */")
-    assert one["engine"] == "mysql" and one["pid"] == maria.pid and one["tid"] in maria.threads()
+    assert one["server"]["engine"] == "mariadb" and one["pid"] == maria.pid and one["tid"] in maria.threads()
     assert (one["user"], one["database"], one["client"]) == ("root", "d", "localhost")
     assert (one["connection_id"], one["rows"], one["status"]) == (client.id, 3, "ok")
     assert one["query"] == "select * from item /* columns */"
@@ -893,8 +893,8 @@ def test_finds_mariadb_and_postgres_together(maria, client, postgres, tool):
     client.query("select 1 /* of mariadb */")
     postgres.psql("select 1 /* of postgres */")
     finished(traced, client)
-    assert only(traced, "of mariadb")["engine"] == "mysql"
-    assert only(traced, "of postgres")["engine"] == "postgresql"
+    assert only(traced, "of mariadb")["server"]["engine"] == "mariadb"
+    assert only(traced, "of postgres")["server"]["engine"] == "postgresql"
 
 
 @pytest.mark.parametrize("name", ["mysql", "mariadb"])
@@ -1090,7 +1090,7 @@ def test_sessions(maria):
     for number, (_, user, host, database, command, info, time_ms) in rows.items():
         one = listed[number]
         assert (one["user"], one["client"], one.get("database")) == (user, host.split(":")[0], database), (one, host)
-        assert one.get("query") == info and one["pid"] == one["server_pid"], (one, info)
+        assert one.get("query") == info and one["pid"] == one["server"]["pid"], (one, info)
         assert (one["state"] == "active") == (command == "Query") == ("duration_ms" in one), one
     assert sorted(one["state"] for number, one in listed.items() if number in rows) == ["active", "idle", "idle in transaction"]
 

@@ -43,8 +43,8 @@ def compare(wanted, got, pid):
     texts, seen = [one["query"] for one in wanted], [one.get("query") for one in got]
     assert seen == texts
     complaints = [complaint for pair in zip(wanted, got) for complaint in agree(*pair)]
-    complaints += [f"pid {one['pid']}, engine {one['engine']}" for one in got
-                   if (one["pid"], one["engine"]) != (pid, "mysql")]
+    complaints += [f"pid {one['pid']}, engine {one['server']['engine']}" for one in got
+                   if (one["pid"], one["server"]["engine"]) != (pid, "mysql")]
     assert not complaints, "\n".join(complaints)
 
 
@@ -113,11 +113,11 @@ def test_sessions(tmp_path):
                    check=True)
     with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout.readline() == b"ready\n"
-        common = {"type": "session", "engine": "mysql", "pid": server.pid, "server_pid": server.pid, "user": "anna",
-                  "client": "10.0.0.7"}
+        common = {"type": "session", "server": {"engine": "mysql", "pid": server.pid, "path": str(path)}, "pid": server.pid,
+                  "user": "anna", "client": "10.0.0.7"}
         listed = [{key: value for key, value in one.items() if key != "time"} for one in sessions("-p", server.pid)]
         assert listed == [
-            {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1"},
+            {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1", "truncated": False},
             {**common, "connection_id": 12, "state": "idle in transaction"},
             {**common, "connection_id": 21, "state": "idle"}]
         server.stdin.write(b"\n")

@@ -189,7 +189,7 @@ def test_comparer_grants_each_its_own_delay():
 
 def test_slack_is_of_the_same_statement():
     got = [{"pid": 1, "time": str(n), "query": f"select {n}"} for n in range(3)]
-    metered = [{**one, "time": one["time"] + "1", "why": {"runqueue": 1e6 * n, "cpu": 5e6}} for n, one in enumerate(got)]
+    metered = [{**one, "time": one["time"] + "1", "why_ms": {"runqueue": n, "cpu": 5}} for n, one in enumerate(got)]
     oracle.add_slack(got, metered[::-1])
     assert [one["slack_ms"] for one in got] == [0, 1, 2]
     with pytest.raises(AssertionError):

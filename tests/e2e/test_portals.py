@@ -9,7 +9,7 @@ import pytest
 
 import wire
 from cluster import wait_for
-from statements import only, stopped, with_tag
+from statements import only, stopped, why_ns, with_tag
 
 QUERY = "select generate_series(1, 25)"
 HEAD = "x" * 150	# longer than what is compared of a text
@@ -160,8 +160,8 @@ def test_pauses(postgres, tool, by_hand):
     one = only(traced, "paused")
     assert one["duration_ms"] <= (total - pause) * 1000, f"{total} s with a pause of {pause}: {one}"
     for tag in ("paused", "flushed", "left"):
-        assert sum(only(traced, tag)["why"].values()) == round(only(traced, tag)["duration_ms"] * 1e6), traced.said()
-    assert only(traced, "flushed")["why"]["network"] > 0 and only(traced, "flushed")["duration_ms"] >= 100
+        assert sum(why_ns(only(traced, tag)).values()) == round(only(traced, tag)["duration_ms"] * 1e6), traced.said()
+    assert why_ns(only(traced, "flushed"))["network"] > 0 and only(traced, "flushed")["duration_ms"] >= 100
     assert only(traced, "left")["fetches"] == 1
 
 

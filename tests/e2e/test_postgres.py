@@ -644,7 +644,7 @@ def test_json(postgres, tool):
     after = datetime.datetime.now(datetime.timezone.utc)
     one = only(stopped(traced), "json")
     assert set(one) == KEYS, f"keys: {sorted(one)}"
-    assert one["type"] == "statement" and one["engine"] == "postgresql"
+    assert one["type"] == "statement" and one["server"]["engine"] == "postgresql"
     assert (one["pid"], one["tid"], one["user"], one["database"]) == (pid, pid, "postgres", "postgres")
     assert one["client"].startswith("127.0.0.1"), one
     assert (one["rows"], one["status"], one["truncated"]) == (7, "ok", False)
@@ -655,7 +655,7 @@ def test_json(postgres, tool):
     slack = datetime.timedelta(seconds=1)
     assert before - slack <= start <= after + slack, f"{start} is not in {before} … {after}"
     summary = traced.summary
-    assert set(summary) == {"type", "statements", "printed", "lost", "boundary"}, summary
+    assert set(summary) == {"type", "time", "statements", "printed", "lost", "boundary"}, summary
     assert set(summary["lost"]) == LOST_KEYS, summary
     assert traced.objects()[-1] == summary, "the summary is the last line"
 

@@ -106,7 +106,7 @@ def test_sessions_of_postgres(busy):
         assert (one["user"], one["database"], one["client"], one["application"], one["state"]) == (
             user, database, client, application, state), (one, row)
         assert one["wait"] == (f"{wait_class}:{wait}" if wait_class in NAMED else wait_class), (one, row)
-        assert one["query"] == query and one["server_pid"] == busy.server.pid and "connection_id" not in one
+        assert one["query"] == query and one["server"]["pid"] == busy.server.pid and "connection_id" not in one
         assert set(one.get("blocked_by", [])) <= set(blockers) and bool(blockers) == ("blocked_by" in one), (one, row)
         for member, wanted in (("duration_ms", query_start if state == "active" else None), ("state_ms", state_change),
                                ("transaction_ms", xact_start)):
@@ -162,7 +162,7 @@ def test_files_of_another_user(busy, tmp_path):
         for process in started:
             process.kill()
             process.wait()
-    assert {one["pid"] for one in map(json.loads, done.stdout.splitlines())} >= {one.info.backend_pid for one in busy.connections}
+    assert {one.get("pid") for one in map(json.loads, done.stdout.splitlines())} >= {one.info.backend_pid for one in busy.connections}
     assert done.stderr.count("too many files of servers of one user (user ID 1001)") == 1, done.stderr
 
 

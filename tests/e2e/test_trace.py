@@ -222,7 +222,7 @@ def test_strings_without_nul(trace, names_file, way):
     assert named.messages() == [f'arg2="{name}" arg4="{(method + "##")[:3]}" arg4=""' for name, method in lines[:3] * 2]
     # Without a length, memory behind the class cannot be read; and as in C, a negative length is none.
     assert all(re.fullmatch(r'arg2=("[^"]*\.\.\."|\[unreadable\]) arg4="[^"]{16}\.\.\."', one) for one in whole.messages())
-    assert {tuple(one["value"]): one["count"] for one in count.objects() if one["type"] == "count"} == \
+    assert {tuple(one["args"]): one["count"] for one in count.objects() if one["type"] == "hit_count"} == \
         collections.Counter(map(tuple, lines)), count.said()
 
 
@@ -614,13 +614,13 @@ def test_count(trace, probed):
     lines = probed() + probed()
     for one in (plain, by, text):
         one.ended()
-    counts = [one for one in plain.objects() if one["type"] == "count"]
+    counts = [one for one in plain.objects() if one["type"] == "hit_count"]
     assert {one["probe"]: one["count"] for one in counts} == {
         "widths": 2, "sites": 8, "text": 20, "guarded": 2, "number": 32}, plain.said()
     assert [one["count"] for one in counts] == sorted([one["count"] for one in counts], reverse=True)
-    assert {str(one["value"]): one["count"] for one in by.objects() if one["type"] == "count"} == \
+    assert {str(one["args"][0]): one["count"] for one in by.objects() if one["type"] == "hit_count"} == \
         collections.Counter(said(lines, "sites")), by.said()
-    assert {one["value"] for one in text.objects() if one["type"] == "count"} == {
+    assert {one["args"][0] for one in text.objects() if one["type"] == "hit_count"} == {
         bytes.fromhex(value).decode(errors="replace")[:63] for value in said(lines, "text")}, text.said()
 
 
@@ -639,7 +639,7 @@ def test_count_of_strings_that_are_none(trace, probed):
     assert text.stop() == json.stop() == 0
     assert "lost: 1 unreadable texts" in text.stderr and losses(json) == {"text_unreadable": 1}, text.said()
     assert sorted(line.split(maxsplit=2)[2] for line in text.stdout.splitlines()[1:]) == ['""', "(null)", "[unreadable]"]
-    assert [one["value"] for one in json.objects() if one["type"] == "count"].count(None) == 2
+    assert [one["args"][0] for one in json.objects() if one["type"] == "hit_count"].count(None) == 2
 
 
 def test_count_by_several_values(trace, probed):
@@ -652,12 +652,12 @@ def test_count_by_several_values(trace, probed):
     assert count.stop() == 0
     text.ended(), form.ended(), hist.ended(), bars.ended()
     texts = [bytes.fromhex(value)[:3].decode(errors="replace") for value in said(lines, "text")]
-    assert {tuple(one["value"]): one["count"] for one in count.objects() if one["type"] == "count"} == collections.Counter(
+    assert {tuple(one["args"]): one["count"] for one in count.objects() if one["type"] == "hit_count"} == collections.Counter(
         [(i // 3, "probed", value, os.getuid()) for i, value in enumerate(texts)] + [(n // 3, "probed", None, os.getuid()) for n in (98, 99)])
     rows = {f"arg1 % 2={n} pid={probed.pid}": count for n, count in {0: 8, 1: 6, -1: 2}.items()}
     assert dict((row[28:], int(row[:10])) for row in text.stdout.splitlines()[1:]) == rows, text.said()
     assert [row[28:] for row in form.stdout.splitlines()[1:]] == ["+0 of probed", "+1 of probed", "-1 of probed"]
-    assert [(one["by"], one["count"], one["value"]) for one in hist.objects() if one["type"] == "histogram"] == [
+    assert [(one["args"], one["count"], one["expression"]) for one in hist.objects() if one["type"] == "hit_histogram"] == [
         ([0, "probed"], 7, "arg1"), ([1, "probed"], 6, "arg1")], hist.said()
     assert bars.stdout.splitlines()[1] == "number of probed:", bars.said()
 
@@ -686,10 +686,9 @@ def test_histogram(trace, probed):
     text = trace("--hist", "arg1", probed.path, "probed:number (arg1 < 4)")
     probed()
     json.ended(), text.ended()
-    (seen,) = [one for one in json.objects() if one["type"] == "histogram"]
-    assert seen["count"] == 16 and seen["value"] == "arg1" and seen["buckets"] == [
-        {"high": -1, "count": 3}, {"low": 0, "high": 1, "count": 2}, {"low": 2, "high": 3, "count": 2},
-        {"low": 4, "high": 7, "count": 4}, {"low": 8, "high": 15, "count": 5}]
+    (seen,) = [one for one in json.objects() if one["type"] == "hit_histogram"]
+    assert seen["count"] == 16 and seen["expression"] == "arg1" and seen["buckets"] == [
+        {"lt": 0, "count": 3}, {"lt": 2, "count": 5}, {"lt": 4, "count": 7}, {"lt": 8, "count": 11}, {"lt": 16, "count": 16}]
     assert text.stdout.splitlines() == [
         "", "number:", "     arg1                : count     distribution",
         "                 below 0 : 3        |****************************************|",
@@ -706,12 +705,12 @@ def test_intervals(trace, probed):
     lines += probed()
     json.ended()
     assert hist.wait() == 0, hist.said()
-    counts = [one for one in json.objects() if one["type"] == "count"]
+    counts = [one for one in json.objects() if one["type"] == "hit_count"]
     times = {one["time"] for one in counts if one["probe"] == "guarded"}
     assert len(times) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", time) for time in times), json.said()
     total = collections.Counter()
     for one in counts:
-        total[str(one.get("value", "guarded"))] += one["count"]
+        total[str([*one["args"], "guarded"][0])] += one["count"]
     assert total == collections.Counter([*said(lines, "sites"), *["guarded"] * 2]), json.said()
     assert len(re.findall(r"^\d\d:\d\d:\d\d\.\d{3}$", hist.stdout, re.M)) == 3, hist.said()
 

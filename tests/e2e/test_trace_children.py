@@ -44,7 +44,7 @@ def test_children_of_a_main_process(trace, forks):		# noqa: F811
         traced.ended()
     one.close(), other.close()
     assert len(want) == 6 and calls(lines, OTHER) and hits(ways[0]) == want, ways[0].said()
-    counts = {hit["value"]: hit["count"] for hit in ways[1].objects() if hit["type"] == "count"}
+    counts = {hit["args"][0]: hit["count"] for hit in ways[1].objects() if hit["type"] == "hit_count"}
     assert counts == {pid: sum(one == pid for one, _ in want) for pid, _ in want}, ways[1].said()
 
 

@@ -79,13 +79,13 @@ def test_histogram_of_latencies(trace, program):		# noqa: F811
     traced.ended(), counted.ended()
     one.close()
     both = [pair for pairs in durations(lines, "nest").values() for pair in pairs]
-    (seen,) = [each for each in traced.objects() if each["type"] == "histogram"]
-    assert seen["value"] == "latency (us)" and seen["count"] == len(both) == 12, traced.said()
+    (seen,) = [each for each in traced.objects() if each["type"] == "hit_histogram"]
+    assert seen["expression"] == "latency" and seen["count"] == len(both) == 12, traced.said()
     for bucket in seen["buckets"]:
-        above = sum(each["count"] for each in seen["buckets"] if each["low"] >= bucket["low"])
-        low = bucket["low"] * 1000
-        assert sum(inside >= low for inside, _ in both) <= above <= sum(outside >= low for _, outside in both), traced.said()
-    counts = {each["function"]: each["count"] for each in counted.objects() if each["type"] == "count"}
+        below = bucket["lt_ms"] * 1e6
+        assert sum(outside < below for _, outside in both) <= bucket["count"] <= sum(inside < below for inside, _ in both), \
+            traced.said()
+    counts = {each["function"]: each["count"] for each in counted.objects() if each["type"] == "hit_count"}
     assert counts == {"work_nest": 12, "work_jump": 4, "work_begin": 8, "work_end": 8}, counted.said()
 
 

@@ -36,7 +36,7 @@ def test_by_file(memsqld, tool):
     memsqld()
     stopped(traced)
     slow = with_tag(traced, "/* slow */")
-    assert [one["engine"] for one in slow] == ["memsqld"] * 2, traced.said()
+    assert [one["server"]["engine"] for one in slow] == ["memsqld"] * 2, traced.said()
     assert all(one["duration_ms"] >= 20 and one["pid"] == memsqld.pid for one in slow), slow
     assert len(with_tag(traced, "/* quick */")) == 2, traced.said()
 

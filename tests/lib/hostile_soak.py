@@ -44,7 +44,7 @@ KINDS = ("ring_full", "table_full", "start_without_end", "end_without_start", "t
 def lost_of(summary, pid):
     """Return how many events are counted as lost for the server with main process @pid, and how many in all."""
     server = os.stat(f"/proc/{pid}").st_uid, os.readlink(f"/proc/{pid}/exe")
-    servers = [one for one in summary.get("lost_by_server", []) if (one["uid"], one["file"]) == server]
+    servers = [one for one in summary.get("lost_by_server", []) if (one["uid"], one["server"]["path"]) == server]
     return sum(one.get(kind, 0) for one in servers for kind in KINDS), sum(summary["lost"].get(kind, 0) for kind in KINDS)
 
 

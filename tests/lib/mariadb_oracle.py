@@ -171,7 +171,9 @@ def compare(logged, got, limit=LIMIT, busy=()):
 
 
 def field_faults(record, one):
-    wanted = (("engine", "mysql"), ("user", record.user), ("database", record.database or None))
+    if one["server"]["engine"] != "mariadb":
+        yield f"engine {one['server']['engine']}: {record}"
+    wanted = (("user", record.user), ("database", record.database or None))
     for name, value in wanted:
         if one.get(name) != value:
             yield f"{name} {one.get(name)}, not {value}: {record}"

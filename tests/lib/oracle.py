@@ -115,7 +115,7 @@ def add_slack(got, metered, key="pid", parts=("runqueue",)):
         ours, others = (sorted(found, key=lambda one: one["time"]) for found in (ours, theirs.get(session, [])))
         assert [one.get("query") for one in ours] == [one.get("query") for one in others], f"two tools differ on {session}"
         for one, other in zip(ours, others):
-            one["slack_ms"] = sum(other.get("why", {}).get(part, 0) for part in parts) / 1e6
+            one["slack_ms"] = sum(other.get("why_ms", {}).get(part, 0) for part in parts)
 
 
 def beyond(difference, tolerance, one):

@@ -6,7 +6,7 @@ import signal
 
 ROW = re.compile(r"(?P<time>-?\d+\.\d{6}) +(?P<pid>\d+) +(?P<ms>\d+\.\d{3}) (?P<query>.*)")
 # The keys of a statement of PostgreSQL in JSON, and of what the summary counts as lost.
-KEYS = {"type", "time", "engine", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
+KEYS = {"type", "time", "server", "pid", "tid", "duration_ms", "user", "database", "client", "rows", "status",
         "query", "query_bytes", "truncated"}
 LOST_KEYS = {"ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable",
              "text_truncated"}
@@ -45,6 +45,11 @@ def rows(traced):
 
 def tags(traced):
     return [re.search(r"/\* (.*?) \*/", row["query"])[1] for row in rows(traced) if "/*" in row["query"]]
+
+
+def why_ns(one):
+    """The time breakdown of the object in ns, which add up exactly."""
+    return {part: round(ms * 1e6) for part, ms in one["why_ms"].items()}
 
 
 def text_of(size, tag="x"):

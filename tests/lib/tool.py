@@ -30,6 +30,17 @@ def arguments(args):
     return [*args, f"--force={FORCE}"] if forced else args
 
 
+def parsed(lines):
+    """The objects of lines of --json, which are bytes. ValueError: a line is not JSON."""
+    found = []
+    for line in lines:
+        try:
+            found.append(json.loads(line.decode("utf-8")))
+        except ValueError as why:
+            raise ValueError(f"not a JSON line ({why}): {line[:300]!r}") from None
+    return found
+
+
 class Reader(threading.Thread):
     """Collects a stream's lines until its end."""
 
@@ -146,13 +157,10 @@ class Tool:
 
     def objects(self):
         """The parsed lines of --json. A line that is no JSON is an error."""
-        found = []
-        for line in list(self.out.lines):
-            try:
-                found.append(json.loads(line.decode("utf-8")))
-            except ValueError as why:
-                raise AssertionError(f"not a JSON line ({why}): {line[:300]!r}\n{self.said()}") from None
-        return found
+        try:
+            return parsed(list(self.out.lines))
+        except ValueError as why:
+            raise AssertionError(f"{why}\n{self.said()}") from None
 
     @property
     def statements(self):
@@ -200,7 +208,9 @@ def sessions(*args):
     """Those that ps lists."""
     done = run("ps", "--json", *args)
     assert done.returncode == 0 and not done.stderr, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    start, *found = parsed(done.stdout.encode().splitlines())
+    assert start["type"] == "start" and all(one["type"] == "session" for one in found), done.stdout
+    return found
 
 
 def refused(done, *words, status=1):

@@ -658,14 +658,17 @@ static void the_reader_refuses(void)
 
 static const struct statement whole = {
 	.has_status = true,
-	.engine = "postgresql", .pid = 25776, .tid = 25777, .start_ns = 11421264000,
+	.engine = "postgresql", .service = "mariadb", .version = "10.11.14-MariaDB",
+	.path = "/bin/db", .pid = 25776, .tid = 25777, .start_ns = 11421264000,
 	.wall_ns = 1709251199123456789, .duration_ns = 2002183456, .user = "app",
 	.database = "shop", .client = "10.0.0.7:53122", .has_rows = true, .rows = 97,
 	.text = "call getproduct(97)", .text_len = 19, .has_query_bytes = true, .query_bytes = 19,
 };
 
 #define JSON_HEAD "{\"type\":\"statement\",\"time\":\"2024-02-29T23:59:59.123456789Z\"," \
-	"\"engine\":\"postgresql\",\"pid\":25776,\"tid\":25777,\"duration_ms\":2002.183456,"
+	"\"server\":{\"engine\":\"mariadb\",\"version\":\"10.11.14-MariaDB\"," \
+	"\"path\":\"/bin/db\"}," \
+	"\"pid\":25776,\"tid\":25777,\"duration_ms\":2002.183456,"
 
 static void json_lines(void)
 {
@@ -684,7 +687,8 @@ static void json_lines(void)
 		      "\"query\":\"call getproduct(97)\",\"query_bytes\":19,"
 		      "\"truncated\":false}\n"), "%s", seen);
 
-	st = (struct statement){ .engine = st.engine, .pid = st.pid, .tid = st.tid,
+	st = (struct statement){ .service = st.service, .version = st.version,
+				 .path = st.path, .pid = st.pid, .tid = st.tid,
 				 .wall_ns = st.wall_ns, .duration_ns = st.duration_ns,
 				 .has_status = true, .failed = true };
 	sink_start();
@@ -704,7 +708,8 @@ static void json_lines(void)
 	sink_start();
 	summary_json(&sink, "statements", SUMMARY_SESSIONS | SUMMARY_TEXTS, &sum);
 	sink_take();
-	CHECK(!strcmp(seen, "{\"type\":\"summary\",\"statements\":10,\"printed\":9,\"lost\":"
+	CHECK(!strncmp(seen, "{\"type\":\"summary\",\"time\":\"20", 27), "%s", seen);
+	CHECK(!strcmp(strchr(seen, 'Z'), "Z\",\"statements\":10,\"printed\":9,\"lost\":"
 		      "{\"ring_full\":8,\"table_full\":7,\"who_unknown\":2,"
 		      "\"start_without_end\":6,"
 		      "\"end_without_start\":5,\"text_unreadable\":4,\"text_truncated\":3},"
