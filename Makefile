@@ -112,7 +112,7 @@ tools-build:
 	$(call need,$(firstword $(CC)),musl-tools,musl-gcc,gcc musl-dev)
 	$(call need,$(firstword $(CLANG)),clang,clang,clang)
 	$(call need,gcc,gcc,gcc,gcc)
-	$(call need,gzip,gzip,gzip,gzip)
+	$(call need,xz,xz-utils,xz,xz)
 	$(if $(wildcard /usr/include/linux/bpf.h),,$(error linux/bpf.h is missing: \
 		apt-get install linux-libc-dev, dnf install kernel-headers, or apk add linux-headers))
 ifneq ($(ARCH),$(MACHINE))
@@ -138,10 +138,11 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 	$(Q)sed -i 's/\bLBB/.LBB/g' $(@:.o=.s)
 	$(Q)$(CLANG) -target bpf -mcpu=v2 -c -o $@ $(@:.o=.s)
 
-$(BUILD)/%.gz: $(BUILD)/%
-	$(Q)gzip -9nc $< >$@
+# Instructions have 8 bytes; each has a context of its own.
+$(BUILD)/%.lzma: $(BUILD)/%
+	$(Q)xz -c --format=lzma --lzma1=preset=9e,dict=256KiB,lc=0,lp=3,pb=3 $< >$@
 
-$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o.gz)
+$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o.lzma)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 
 # The table of commands. What none of them refers to, the linker drops.

@@ -11,8 +11,8 @@ name:						\
 	.incbin file;				\
 name##_end:
 
-	OBJECT(bpf_statement, "bpf/statement.bpf.o.gz")
-	OBJECT(bpf_trace, "bpf/trace.bpf.o.gz")
-	OBJECT(bpf_locks, "bpf/locks.bpf.o.gz")
+	OBJECT(bpf_statement, "bpf/statement.bpf.o.lzma")
+	OBJECT(bpf_trace, "bpf/trace.bpf.o.lzma")
+	OBJECT(bpf_locks, "bpf/locks.bpf.o.lzma")
 
 	.section .note.GNU-stack, "", %progbits

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "loader/fold.h"
-#include "loader/inflate.h"
+#include "loader/lzma.h"
 #include "usdt/cursor.h"
 
 #ifndef EM_BPF
@@ -44,20 +44,20 @@ struct link_state {
 
 void object_close(struct object *object)
 {
-	free(object->inflated);
-	object->inflated = NULL;
+	free(object->decoded);
+	object->decoded = NULL;
 }
 
 int object_open(struct object *object, const void *data, size_t size)
 {
-	int err = inflate_gzip(data, size, &object->inflated, &size);
+	int err = lzma_decode(data, size, &object->decoded, &size);
 
 	if (err == -ENOMEM)
 		return err;
 	if (err)
-		object->inflated = NULL;
+		object->decoded = NULL;
 	else
-		data = object->inflated;
+		data = object->decoded;
 	if (elf_open(&object->elf, data, size) || object->elf.machine != EM_BPF ||
 	    elf_symbols(&object->elf, SHT_SYMTAB, &object->symbols)) {
 		object_close(object);

@@ -33,7 +33,7 @@ struct object {
 	bool old_reads;
 	/* Set by the caller: loops are unrolled, as before 5.3 (2589726d12a1). */
 	bool unroll;
-	void *inflated;			/* owned; NULL: the data were not compressed */
+	void *decoded;			/* owned; NULL: the data were not compressed */
 };
 
 enum object_kind {

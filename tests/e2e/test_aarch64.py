@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The binary for aarch64: its format, and its unit tests under user-mode emulation. test_kernels.py traces with it."""
 
-import gzip
+import lzma
 import os
 import re
 import shutil
@@ -63,9 +63,9 @@ def test_same_bpf_programs():
         with open(os.path.join(BUILD, "bpf", "statement.bpf.o"), "rb") as ours:
             programs = theirs.read()
             assert programs == ours.read()
-    with open(os.path.join(BUILD, "bpf", "statement.bpf.o.gz"), "rb") as packed:
+    with open(os.path.join(BUILD, "bpf", "statement.bpf.o.lzma"), "rb") as packed:
         embedded = packed.read()
-        assert gzip.decompress(embedded) == programs
+        assert lzma.decompress(embedded) == programs
     with open(DBSLOWER, "rb") as f:
         assert embedded in f.read()
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* loader/inflate.c: each kind of block, damaged input, and the embedded objects. */
-#include "loader/inflate.h"
+/* loader/lzma.c: each kind of symbol, damaged input, and the embedded objects. */
+#include "loader/lzma.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,33 +10,41 @@
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
-#define HEAD "\x1f\x8b\x08\0\0\0\0\0\0\x03"
+/* The size of the dictionary, and no size of the output. */
+#define HEAD "\0\0\x04\0\xff\xff\xff\xff\xff\xff\xff\xff"
 
-static void known_blocks(void)
+static void known_texts(void)
 {
 	static const struct {
 		const char *data;
 		size_t size;
 		const char *text;
 	} cases[] = {
-#define CASE(text, bytes) { HEAD bytes, sizeof(HEAD bytes) - 1, text }
-		CASE("abc", "\x01\x03\0\xfc\xff" "abc\xc2\x41\x24\x35\x03\0\0\0"),
-		CASE("abcabcabcabcd",
-		     "\x4b\x4c\x4a\x4e\x84\xa1\x14\0\x53\xd0\x33\xb9\x0d\0\0\0"),
-		CASE("", "\x03\0\0\0\0\0\0\0\0\0"),
+#define CASE(text, properties, bytes)	\
+	{ properties HEAD bytes, sizeof(properties HEAD bytes) - 1, text }
+		CASE("abc", "\xa2",
+		     "\x00\x30\x98\x88\x70\x7f\xff\xff\xff\xf8\x00\x00\x00"),
+		CASE("abcabcabcabcd", "\x5d",
+		     "\x00\x30\x98\x88\xa7\xea\x9d\xc6\x20\xcf\xff\xff\xb0\xb2\x00\x00"),
+		CASE("", "\x00",
+		     "\x00\x83\xff\xfb\xff\xff\xc0\x00\x00\x00"),
+		CASE("0123456789abcdef-0123456789abcdef+0123456789abcdeX-0123456789abcdef", "\xc0",
+		     "\x00\x18\x0c\x42\x43\x5b\xcb\x6a\x54\xbb\x07\x6c\x7d\xaf\xb6\x1e"
+		     "\x79\x11\x43\xf4\xb1\x95\xbc\xe3\x2f\x70\xdd\x78\xe1\x87\xff\xff"
+		     "\xeb\x3f\x80\x00"),
 	};
 	void *out;
 	size_t size;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int err = inflate_gzip(cases[i].data, cases[i].size, &out, &size);
+		int err = lzma_decode(cases[i].data, cases[i].size, &out, &size);
 
 		CHECK(!err && size == strlen(cases[i].text) && !memcmp(out, cases[i].text, size),
 		      "%zu: %d", i, err);
 		if (!err)
 			free(out);
 		for (size_t cut = 0; cut < cases[i].size; cut++)
-			CHECK(inflate_gzip(cases[i].data, cut, &out, &size) == -EINVAL,
+			CHECK(lzma_decode(cases[i].data, cut, &out, &size) == -EINVAL,
 			      "%zu of %zu: %zu bytes", cut, cases[i].size, i);
 	}
 }
@@ -51,7 +59,7 @@ static void objects(void)
 	size_t size;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		int err = inflate_gzip(all[i][0], (size_t)(all[i][1] - all[i][0]), &out, &size);
+		int err = lzma_decode(all[i][0], (size_t)(all[i][1] - all[i][0]), &out, &size);
 
 		CHECK(!err && size > 4096 && !memcmp(out, "\x7f" "ELF", 4), "%zu: %d", i, err);
 		if (!err)
@@ -69,8 +77,8 @@ static void damaged(void)
 	for (int round = 0; copy && round < 2000; round++) {
 		memcpy(copy, bpf_trace, size);
 		for (int i = 0; i <= round % 3; i++)
-			copy[10 + random_next() % (size - 18)] ^= (unsigned char)random_next();
-		if (!inflate_gzip(copy, size, &out, &out_size))
+			copy[random_next() % size] ^= (unsigned char)random_next();
+		if (!lzma_decode(copy, size, &out, &out_size))
 			free(out);
 	}
 	free(copy);
@@ -78,7 +86,7 @@ static void damaged(void)
 
 int main(void)
 {
-	RUN(known_blocks);
+	RUN(known_texts);
 	RUN(objects);
 	RUN(damaged);
 	return check_done();
