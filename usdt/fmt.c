@@ -5,11 +5,11 @@
 #include <stdint.h>
 #include <string.h>
 
-#define DIGITS_MAX	20	/* of a 64-bit number */
+#define DIGITS_MAX	22	/* of a 64-bit number, in octal */
 
 /* A conversion: %, flags, width, precision, length. */
 struct fmt_spec {
-	bool left, zeros, plus;
+	bool left, zeros, plus, space, prefix;
 	int width;
 	int precision;		/* -1: none */
 	int longs;		/* l or z: 1, ll: 2 */
@@ -50,9 +50,11 @@ static void out_number(struct fmt_out *out, const struct fmt_spec *spec, const c
 		       uint64_t value, char conversion)
 {
 	const char *digits = conversion == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-	unsigned int base = conversion == 'x' || conversion == 'X' ? 16 : 10;
+	unsigned int base = conversion == 'o' ? 8 : conversion == 'd' || conversion == 'u' ? 10 : 16;
 	char text[DIGITS_MAX], *p = text + sizeof(text);
 
+	if (spec->prefix && value && base != 10)
+		sign = conversion == 'o' ? "0" : conversion == 'x' ? "0x" : "0X";
 	do {
 		*--p = digits[value % base];
 		value /= base;
@@ -99,10 +101,12 @@ static const char *out_conversion(struct fmt_out *out, const char *format, va_li
 	uint64_t value;
 	char c;
 
-	for (; *format == '-' || *format == '0' || *format == '+'; format++) {
+	for (; *format && strchr("-0+ #", *format); format++) {
 		spec.left |= *format == '-';
 		spec.zeros |= *format == '0';
 		spec.plus |= *format == '+';
+		spec.space |= *format == ' ';
+		spec.prefix |= *format == '#';
 	}
 	if (*format == '*') {
 		spec.width = va_arg(*args, int);
@@ -117,6 +121,7 @@ static const char *out_conversion(struct fmt_out *out, const char *format, va_li
 		format = spec_digits(format + 1, &spec.precision);
 	}
 	format = spec_length(format, &spec);
+	spec.zeros &= *format != 'c' && *format != 's';
 	switch (*format) {
 	case 's':
 		out_string(out, &spec, va_arg(*args, const char *));
@@ -130,8 +135,10 @@ static const char *out_conversion(struct fmt_out *out, const char *format, va_li
 		if (value >> 63)
 			out_number(out, &spec, "-", -value, 'd');
 		else
-			out_number(out, &spec, spec.plus ? "+" : "", value, 'd');
+			out_number(out, &spec, spec.plus ? "+" : spec.space ? " " : "", value,
+				   'd');
 		break;
+	case 'o':
 	case 'u':
 	case 'x':
 	case 'X':

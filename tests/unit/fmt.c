@@ -68,9 +68,73 @@ static void fmt_numbers(void)
 		fmt_numbers_of(((uint64_t)rand() << 33 ^ (uint64_t)rand() << 11) >> rand() % 64);
 }
 
+/* The flags as users write them in formats of trace. */
+static void fmt_flags(void)
+{
+	static const char *const flags[] = { "", "-", "0", "+", " ", "#", "-#", "0#", "#012", "+ 9",
+					     "-+12", "#-12", "0 12", "+09", "020", "-020", "999" };
+	static const long long values[] = { 0, 1, 8, -1, 255, INT64_MAX, INT64_MIN };
+	char format[16], ours[1200], theirs[1200];
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) * 5 * 7; i++) {
+		snprintf(format, sizeof(format), "<%%%sll%c>", flags[i / 35], "duxXo"[i % 5]);
+		fmt_text(ours, sizeof(ours), format, values[i / 5 % 7]);
+		snprintf(theirs, sizeof(theirs), format, values[i / 5 % 7]);
+		CHECK(!strcmp(ours, theirs), "%s: %s, not %s", format, ours, theirs);
+	}
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		snprintf(format, sizeof(format), "%%%sc", flags[i]);
+		CHECK(fmt_text(ours, sizeof(ours), format, 'c') ==
+		      snprintf(theirs, sizeof(theirs), format, 'c') && !strcmp(ours, theirs),
+		      "%s: %s, not %s", format, ours, theirs);
+		snprintf(format, sizeof(format), "%%%ss", flags[i]);
+		CHECK(fmt_text(ours, sizeof(ours), format, "text") ==
+		      snprintf(theirs, sizeof(theirs), format, "text") && !strcmp(ours, theirs),
+		      "%s: %s, not %s", format, ours, theirs);
+	}
+}
+
+static void fmt_doubles_of(double value)
+{
+	for (int digits = 1; digits <= 17; digits++) {
+		char ours[FMT_DOUBLE + 1], theirs[40];
+		size_t n = fmt_double(ours, value, digits);
+
+		ours[n] = '\0';
+		snprintf(theirs, sizeof(theirs), "%.*g", digits, value);
+		CHECK(n <= FMT_DOUBLE && !strcmp(ours, theirs), "%.17g: %s, not %s", value, ours,
+		      theirs);
+	}
+}
+
+static void fmt_doubles(void)
+{
+	static const double values[] = { 0, 0.1, 0.5, 1, 1.5, 2.5, 9.5, 99.95, 123456, 1234565,
+					 999999.5, 1e-4, 0.00012345, 9.9999e-5, 1e16, 1e17, 1e22,
+					 1e23, 5e-324, 2.2250738585072014e-308,
+					 1.7976931348623157e308, 1e300 * 1e10, 0.000244140625 };
+	union { uint64_t bits; double value; float half[2]; } u;
+
+	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+		fmt_doubles_of(values[i]);
+		fmt_doubles_of(-values[i]);
+	}
+	srand(2);
+	for (int i = 0; i < 2000; i++) {
+		u.bits = (uint64_t)rand() << 33 ^ (uint64_t)rand() << 11 ^ (uint64_t)rand();
+		fmt_doubles_of(u.value);
+		fmt_doubles_of(u.half[0]);
+		fmt_doubles_of((double)(u.bits >> u.bits % 64) / 1024);
+	}
+	for (u.bits = 0x7ff8000000000000; u.bits; u.bits = u.bits >> 63 ? 0 : 0xfff8000000000000)
+		fmt_doubles_of(u.value);
+}
+
 int main(void)
 {
 	RUN(fmt_strings);
 	RUN(fmt_numbers);
+	RUN(fmt_flags);
+	RUN(fmt_doubles);
 	return check_done();
 }
