@@ -27,6 +27,7 @@
 #include "sql/glob.h"
 #include "usdt/fmt.h"
 #include "usdt/probe.h"
+#include "usdt/text.h"
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
 
@@ -100,7 +101,7 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 		const char *filter = list->options.words[i];
 
 		if (glob_match(filter, full) || (!list->bcc && (
-		    !glob_is_pattern(filter) ? strstr(full, filter) != NULL :
+		    !glob_is_pattern(filter) ? text_find(full, filter) != NULL :
 		    !strchr(filter, ':') && glob_match(filter, probe->name))))
 			return true;
 	}

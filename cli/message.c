@@ -10,6 +10,7 @@
 #include "cli/escape.h"
 #include "db/target.h"
 #include "host/privileges.h"
+#include "usdt/text.h"
 
 #define DOCTOR	"dbslower doctor prints obstacles to tracing"
 
@@ -255,8 +256,8 @@ static bool lacks_probe(const struct error *error, const struct privileges *host
 /* Lockdown also forbids helpers: the verifier's log then ends at the call of one. */
 static bool locked_down(const struct error *error, const struct privileges *host)
 {
-	bool old_helper = error->log && (strstr(error->log, "func bpf_probe_read") ||
-					 strstr(error->log, "helper bpf_probe_read"));
+	bool old_helper = error->log && (text_find(error->log, "func bpf_probe_read") ||
+					 text_find(error->log, "helper bpf_probe_read"));
 
 	return (error->kind == ERROR_NO_UPROBES || error->kind == ERROR_TYPES || old_helper) &&
 	       privileges_locked_down(host);

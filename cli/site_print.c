@@ -6,6 +6,7 @@
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define LINE_WIDTH	100
 
@@ -37,7 +38,7 @@ void site_absent(char *text, size_t size, const struct target_site *site)
 		if (*arg->spec || arg->replaced)
 			continue;
 		fmt_text(entry, sizeof(entry), "%s (%s)", arg->name, arg->absent);
-		if (!strstr(text, entry))
+		if (!text_find(text, entry))
 			fmt_text(text + at, size - at, "%s%s", at ? ", " : "", entry);
 	}
 }
@@ -62,7 +63,7 @@ static void site_wrap(struct output *out, const char *text)
 
 	output_string(out, indent);
 	while (*text) {
-		const char *comma = strstr(text, ", ");
+		const char *comma = text_find(text, ", ");
 		size_t len = comma ? (size_t)(comma - text) + 1 : strlen(text);
 
 		if (width && width + len > LINE_WIDTH - sizeof(indent)) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "usdt/text.h"
+
 #define CONVERSIONS	"%d %u %x %o %p %c and %s"
 #define TOO_MANY	"too many values (maximum 12; a precision and comm count as one more)"
 #define VARIABLES	"arg1 to arg12, retval, pid, tid, uid, comm"
@@ -77,7 +79,7 @@ static int read_precision(struct reader *r, struct conversion *c)
 	digits = strspn(r->p, "0123456789");
 	if (digits > 7)
 		return fail_at(r, start, "precision too large (maximum 9999999)");
-	c->precision = *r->p == '*' ? PRECISION_VALUE : strtol(r->p, NULL, 10);
+	c->precision = *r->p == '*' ? PRECISION_VALUE : (long)text_number(r->p, NULL, 10);
 	r->p += *r->p == '*' ? 1 : digits;
 	if (*r->p != 's')
 		return fail_at(r, start, "a precision requires a string: %.32s, %.*s, :.32s or "

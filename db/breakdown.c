@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -156,7 +157,7 @@ static void record_complete(struct event_breakdown *record, uint32_t has)
 	__u64 *use = &record->use[USE_SORTS], *growth = &record->use[USE_PEAK_GROWTH];
 
 	/* Pages to bytes. Negative if a library was mapped below an earlier peak. */
-	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+	*growth = (int64_t)*growth > 0 ? *growth * (uint64_t)getauxval(AT_PAGESZ) : 0;
 	if (has & TARGET_HAS_SORTS)
 		record->used |= 1u << USE_SORTS;
 	/* A sort without an end was aborted by an error, or goes on in the next statement. */

@@ -6,6 +6,7 @@
 
 #include "usdt/arch.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; PostgreSQL has 2 MB */
 
@@ -147,7 +148,7 @@ const struct engine_brand *describe_brand(const struct engine *engine, const cha
 {
 	const struct engine_brand *brand = *version ? engine->brands : NULL;
 
-	while (brand && !strstr(version, brand->version_word))
+	while (brand && !text_find(version, brand->version_word))
 		brand++;
 	return brand;
 }

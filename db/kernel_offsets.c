@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "host/arch.h"
@@ -81,7 +82,7 @@ static int offset_from_btf(const struct btf *btf, const struct offset *row, uint
 
 static int offsets_from_btf(struct features *features, struct object_value *numbers)
 {
-	uint32_t regs_bytes, page = (uint32_t)sysconf(_SC_PAGESIZE);
+	uint32_t regs_bytes, page = (uint32_t)getauxval(AT_PAGESZ);
 	struct btf btf;
 	int err = btf_load(&btf);
 

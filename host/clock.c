@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "usdt/text.h"
+
 int64_t clock_ahead(void)
 {
 	static const char name[] = "monotonic";
@@ -17,10 +19,10 @@ int64_t clock_ahead(void)
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = strstr(text, name);
+	at = text_find(text, name);
 	if (!at)
 		return 0;
 	/* The kernel limits the shifted clock to KTIME_SEC_MAX / 2, so this does not overflow. */
-	seconds = strtoll(at + strlen(name), &at, 10);
-	return seconds * 1000000000 + strtoll(at, NULL, 10);
+	seconds = text_number(at + strlen(name), &at, 10);
+	return seconds * 1000000000 + text_number(at, NULL, 10);
 }

@@ -11,6 +11,7 @@
 #include "host/mount.h"
 #include "host/open.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define TYPE_SIZE	16	/* bytes; longer names are cut */
 #define MOUNTS_MAX	(1u << 20)	/* bytes of mountinfo: a user may have 100,000 mounts */
@@ -21,9 +22,9 @@
  */
 static bool line_parse(const char *line, long id, char *type)
 {
-	const char *end = strstr(line, " - ");
+	const char *end = text_find(line, " - ");
 
-	if (strtol(line, NULL, 10) != id || !end)
+	if ((long)text_number(line, NULL, 10) != id || !end)
 		return false;
 	end += 3;
 	fmt_text(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);

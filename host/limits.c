@@ -10,23 +10,24 @@
 #include <unistd.h>
 
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 /* Raise the soft limit of @resource to its hard limit. */
 static void limit_raise(int resource)
 {
 	struct rlimit limit;
 
-	if (getrlimit(resource, &limit))
+	if (prlimit(0, resource, NULL, &limit))
 		return;
 	limit.rlim_cur = limit.rlim_max;
-	setrlimit(resource, &limit);
+	prlimit(0, resource, &limit, NULL);
 }
 
 void limits_raise(void)
 {
 	const struct rlimit unlimited = { RLIM_INFINITY, RLIM_INFINITY };
 
-	if (setrlimit(RLIMIT_MEMLOCK, &unlimited))
+	if (prlimit(0, RLIMIT_MEMLOCK, &unlimited, NULL))
 		limit_raise(RLIMIT_MEMLOCK);
 	limit_raise(RLIMIT_NOFILE);
 }
@@ -52,8 +53,8 @@ static uint64_t limit_group(const char *root, char *group, const char *name)
 		fmt_text(path, sizeof(path), "%s%s/%s", root, group, name);
 		limit_text(path, text, sizeof(text));
 		/* Version 2 has the word "max" if there is no limit. */
-		if (*text >= '0' && *text <= '9' && strtoull(text, NULL, 10) < least)
-			least = strtoull(text, NULL, 10);
+		if (*text >= '0' && *text <= '9' && text_number(text, NULL, 10) < least)
+			least = text_number(text, NULL, 10);
 		slash = strrchr(group, '/');
 		if (slash)
 			*slash = '\0';
@@ -72,7 +73,7 @@ uint64_t limits_memory(void)
 		if (!end)
 			break;
 		*end = '\0';
-		group = strstr(line, ":memory:");
+		group = text_find(line, ":memory:");
 		if (group)
 			limit = limit_group("/sys/fs/cgroup/memory", group + 8,
 					    "memory.limit_in_bytes");

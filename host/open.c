@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define FIND		(O_PATH | O_NOFOLLOW | O_CLOEXEC)
 #define SAFE		(O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -80,8 +81,8 @@ long open_mount_id(int fd)
 	n = read(info, text, sizeof(text) - 1);
 	close(info);
 	text[n > 0 ? n : 0] = '\0';
-	at = strstr(text, key);
-	return at ? strtol(at + sizeof(key) - 1, NULL, 10) : -1;
+	at = text_find(text, key);
+	return at ? (int)text_number(at + sizeof(key) - 1, NULL, 10) : -1;
 }
 
 /*

@@ -17,6 +17,7 @@
 
 #include "loader/sandbox.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define PATH_SIZE	32
 #define FDS		2	/* descriptors in one message at most */
@@ -244,7 +245,7 @@ static void child_close(const struct attacher *attacher)
 	/* Kernels before 5.9 (278a5fbaed89). */
 	dir = opendir("/proc/self/fd");
 	for (const struct dirent *entry; dir && (entry = readdir(dir)); ) {
-		int fd = atoi(entry->d_name);
+		int fd = (int)text_number(entry->d_name, NULL, 10);
 
 		if (*entry->d_name != '.' && fd != low && fd != high && fd != dirfd(dir))
 			close(fd);

@@ -5,17 +5,19 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "host/mount.h"
 #include "loader/sys.h"
+#include "usdt/text.h"
 
 #define MAP_TYPE_USER_RINGBUF		31
 
 static bool probe_map(enum bpf_map_type type)
 {
 	struct map_def def = { .name = "probe", .type = type,
-			       .max_entries = (uint32_t)sysconf(_SC_PAGESIZE) };
+			       .max_entries = (uint32_t)getauxval(AT_PAGESZ) };
 	int fd = sys_map_create(&def);
 
 	if (fd < 0)
@@ -134,7 +136,7 @@ static bool probe_uprobe_pmu(struct features *features)
 	if (n <= 0)
 		return false;
 	buf[n] = '\0';
-	features->uprobe_pmu = atoi(buf);
+	features->uprobe_pmu = text_number(buf, NULL, 10);
 	return features->uprobe_pmu > 0;
 }
 

@@ -6,6 +6,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,7 +24,7 @@
 
 void perfbuf_close(struct perfbuf *perf)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)getauxval(AT_PAGESZ);
 
 	if (!perf->cpus)
 		return;
@@ -48,7 +49,7 @@ void perfbuf_close(struct perfbuf *perf)
  */
 static int perfbuf_add(struct perfbuf *perf, const struct perfbuf_config *config, uint32_t number)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)getauxval(AT_PAGESZ);
 	struct epoll_event epoll = { .events = EPOLLIN };
 	struct perfbuf_cpu *cpus, *cpu;
 	int event = sys_perf_output((int)number, (uint32_t)(config->size / 4)), err;
@@ -119,7 +120,7 @@ static struct perf_event_mmap_page *cpu_meta(const struct perfbuf_cpu *cpu)
 static void cpu_copy(const struct perfbuf *perf, const struct perfbuf_cpu *cpu, uint64_t position,
 		     void *to, size_t size)
 {
-	const unsigned char *data = cpu->page + sysconf(_SC_PAGESIZE);
+	const unsigned char *data = cpu->page + getauxval(AT_PAGESZ);
 	uint64_t at = position & (perf->size - 1), to_end = perf->size - at;
 
 	if (size <= to_end) {

@@ -5,6 +5,7 @@
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@
  */
 int ringbuf_open(struct ringbuf *ring, int map, uint64_t size, int control, size_t record_max)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)getauxval(AT_PAGESZ);
 	void *p;
 	int err;
 
@@ -45,7 +46,7 @@ fail:
 
 void ringbuf_close(struct ringbuf *ring)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)getauxval(AT_PAGESZ);
 
 	if (ring->control)
 		munmap(ring->control, page);
@@ -64,7 +65,7 @@ static uint64_t ringbuf_position(const unsigned char *page)
 
 static const unsigned char *ringbuf_data(const struct ringbuf *ring, uint64_t position)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	size_t page = (size_t)getauxval(AT_PAGESZ);
 
 	return ring->producer + page + (position & (ring->size - 1));
 }

@@ -9,6 +9,7 @@
 
 #include "loader/sys.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 void run_time_add(struct run_time *run_time, int prog)
 {
@@ -53,8 +54,8 @@ int run_time_read(const struct run_time *run_time, uint64_t *ns)
 
 		fmt_text(path, sizeof(path), "/proc/self/fdinfo/%d", run_time->progs[i]);
 		text = run_time_text(path);
-		at = text ? strstr(text, key) : NULL;
-		*ns += at ? strtoull(at + strlen(key), NULL, 10) : 0;
+		at = text ? text_find(text, key) : NULL;
+		*ns += at ? text_number(at + strlen(key), NULL, 10) : 0;
 		free(text);
 		if (!at)
 			return -ENODATA;

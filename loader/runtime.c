@@ -225,7 +225,7 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 /* Return the size of the ring buffer, or of one perf buffer, in bytes. */
 static uint32_t runtime_ring_bytes(const struct runtime *rt, uint32_t ring_min, size_t record_max)
 {
-	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE), bytes = ring_min;
+	uint32_t page = (uint32_t)getauxval(AT_PAGESZ), bytes = ring_min;
 
 	if (rt->perf_buffers)
 		bytes /= PERF_SHARE;

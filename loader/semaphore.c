@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define FOLDER		"/run/dbslower"
 #define NOTE		"semaphores."
@@ -30,7 +32,7 @@
 
 static uint64_t ticks_now(void)
 {
-	return clock_ns(CLOCK_BOOTTIME) / (1000000000u / (uint64_t)sysconf(_SC_CLK_TCK));
+	return clock_ns(CLOCK_BOOTTIME) / (1000000000u / (uint64_t)getauxval(AT_CLKTCK));
 }
 
 /* Return the start of the process in clock ticks since boot, or 0 if it has ended. */
@@ -53,7 +55,7 @@ static uint64_t process_start(uint32_t pid)
 	at = strrchr(text, ')');
 	for (int field = 2; at && field < START_FIELD; field++)
 		at = strchr(at + 1, ' ');
-	return at ? strtoull(at, NULL, 10) : 0;
+	return at ? text_number(at, NULL, 10) : 0;
 }
 
 /*
@@ -444,7 +446,7 @@ bool semaphores_parse(const char *line, struct semaphore_mark *mark)
 	for (int i = 0; i < NUMBERS; i++) {
 		if (*line < '0' || (*line > '9' && bases[i] == 10))
 			return false;
-		numbers[i] = strtoull(line, &end, bases[i]);
+		numbers[i] = text_number(line, &end, bases[i]);
 		if (*end != (i < NUMBERS - 1 ? ' ' : '\n'))
 			return false;
 		line = end + 1;

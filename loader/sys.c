@@ -76,7 +76,7 @@ static uint32_t sys_kernel_version(void)
 	struct elf_segment segment;
 	struct elf elf;
 
-	if (!vdso || elf_open(&elf, vdso, (size_t)sysconf(_SC_PAGESIZE)))
+	if (!vdso || elf_open(&elf, vdso, (size_t)getauxval(AT_PAGESZ)))
 		return 0;
 	for (uint32_t i = 0; !elf_segment(&elf, i, &segment); i++)
 		if (segment.type == PT_NOTE && segment.offset + segment.filesz <= elf.size)

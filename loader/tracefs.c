@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "host/lockdown.h"
 #include "host/mount.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define GROUP		"dbslower_"
 #define EVENTS		"uprobe_events"
@@ -101,7 +103,7 @@ int tracefs_open(struct tracefs *tracefs)
 	if (dir < 0)
 		return dir;
 	*tracefs = (struct tracefs){ .open = true, .dir = dir };
-	if (faccessat(dir, EVENTS, W_OK, 0)) {
+	if (syscall(SYS_faccessat, dir, EVENTS, W_OK)) {
 		err = errno == EACCES ? -EACCES : -EOPNOTSUPP;
 		close(dir);
 		tracefs->open = false;
@@ -140,7 +142,7 @@ static int tracefs_id(struct tracefs *tracefs, const char *event)
 
 	fmt_text(path, sizeof(path), "events/%s/id", event);
 	text = tracefs_text(tracefs->dir, path);
-	id = text ? atoi(text) : -errno;
+	id = text ? (int)text_number(text, NULL, 10) : -errno;
 	free(text);
 	return id;
 }
@@ -171,7 +173,7 @@ static unsigned long format_number(const char *line, const char *key)
 {
 	const char *at = memmem(line, strcspn(line, "\n"), key, strlen(key));
 
-	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
+	return at ? text_number(at + strlen(key), NULL, 10) : 0;
 }
 
 int tracefs_format(const char *format, const char *field, uint64_t *offset)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "probe/trace.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "bpf/embed.h"
@@ -112,7 +112,7 @@ static int probe_trace_prepare(struct probe_trace *trace, struct error *error)
 	runtime_constant(&trace->rt, "constant_thread_share", OWNER_SHARE(STARTS_MAX));
 	/* If hits are only counted, no record is sent. */
 	if (c->mode != REQUEST_SEND) {
-		ring_min = (uint32_t)sysconf(_SC_PAGESIZE);
+		ring_min = (uint32_t)getauxval(AT_PAGESZ);
 		record_max = sizeof(struct event_probe_hit);
 	}
 	err = runtime_stream(&trace->rt, ring_min, record_max, error);

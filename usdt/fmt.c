@@ -50,7 +50,8 @@ static void out_number(struct fmt_out *out, const struct fmt_spec *spec, const c
 		       uint64_t value, char conversion)
 {
 	const char *digits = conversion == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-	unsigned int base = conversion == 'o' ? 8 : conversion == 'd' || conversion == 'u' ? 10 : 16;
+	unsigned int base = conversion == 'o' ? 8 :
+			    conversion == 'd' || conversion == 'u' ? 10 : 16;
 	char text[DIGITS_MAX], *p = text + sizeof(text);
 
 	if (spec->prefix && value && base != 10)

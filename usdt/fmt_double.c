@@ -126,8 +126,9 @@ size_t fmt_double(char buf[FMT_DOUBLE], double value, int digits)
 		len = decimal_digits(text, mantissa, shift, digits, &exponent);
 	if (exponent < -4 || exponent >= digits) {
 		p = put_digits(p, text, len, 1);
-		return (size_t)(p - buf) + (size_t)fmt_text(p, 6, "e%c%02d", exponent < 0 ? '-' : '+',
-							   exponent < 0 ? -exponent : exponent);
+		p += fmt_text(p, 6, "e%c%02d", exponent < 0 ? '-' : '+',
+			      exponent < 0 ? -exponent : exponent);
+		return (size_t)(p - buf);
 	}
 	if (exponent < 0) {
 		memcpy(p, "0.000", 1 - exponent);

@@ -12,6 +12,7 @@
 #include "host/process.h"
 #include "host/process_memory.h"
 #include "usdt/fmt.h"
+#include "usdt/text.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
 #define PROC_BYTES	640			/* of a PGPROC that are searched */
@@ -210,7 +211,7 @@ static void reader_backend(const struct reader *r, struct lock_backend *backend)
 	if (n <= 0)
 		return;
 	title[n] = '\0';
-	backend->idle = strstr(title, " idle in transaction");
+	backend->idle = text_find(title, " idle in transaction");
 }
 
 /* Return the modes that conflict with @mode, as bits 1 to 8; storage/lmgr/lock.c. */
@@ -577,7 +578,7 @@ void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const cha
 {
 	/* LWTRANCHE_FIRST_USER_DEFINED by release, since 10. */
 	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, POSTGRES_TRANCHES };
-	unsigned long release = strtoul(version, NULL, 10) - 10;
+	unsigned long release = text_number(version, NULL, 10) - 10;
 	struct reader r;
 
 	if (reader_open(&r, places, pid, 0))
