@@ -276,7 +276,11 @@ static int walk_end(struct walk *walk, const char *name, bool truncate)
 	return -EEXIST;
 }
 
-int open_output(const char *path, bool truncate)
+/*
+ * Follow @path. Return a descriptor of its file as open_output() does; or if @parent, of the
+ * directory of its last component.
+ */
+static int open_walk(const char *path, bool parent, bool truncate)
 {
 	struct walk walk = { .dir = -1 };
 	size_t len = strlen(path);
@@ -299,6 +303,8 @@ int open_output(const char *path, bool truncate)
 			break;
 		memmove(walk.path, rest, strlen(rest) + 1);
 		last = !*walk.path;
+		if (last && parent)
+			return walk.dir;
 		fd = last ? walk_end(&walk, name, truncate) : walk_find(&walk, name);
 		last &= fd != FOLLOW;
 		err = fd < 0 && fd != FOLLOW ? fd : 0;
@@ -308,4 +314,14 @@ int open_output(const char *path, bool truncate)
 	if (walk.dir >= 0)
 		close(walk.dir);
 	return err ? err : fd;
+}
+
+int open_output(const char *path, bool truncate)
+{
+	return open_walk(path, false, truncate);
+}
+
+int open_parent(const char *path)
+{
+	return open_walk(path, true, false);
 }

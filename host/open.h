@@ -36,4 +36,10 @@ long open_mount_id(int fd);
  */
 int open_output(const char *path, bool truncate);
 
+/*
+ * Open by O_PATH the directory of @path, a file that need not exist, following links as
+ * open_output() does. Return a descriptor, owned by the caller, or -errno.
+ */
+int open_parent(const char *path);
+
 #endif
