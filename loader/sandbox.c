@@ -33,6 +33,8 @@
 
 /* Flags that only SANDBOX_WRITE permits; O_TMPFILE requires one of them. */
 #define WRITES		(O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
+/* Those of SANDBOX_REPLACE: no file that exists is opened. The C library adds O_LARGEFILE. */
+#define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_LARGEFILE)
 
 /* A permitted system call: with any arguments, or depending on the low half of one. */
 struct call {
@@ -73,6 +75,8 @@ static const struct call calls[] = {
 	{ .number = __NR_exit }, { .number = __NR_exit_group },
 	{ __NR_openat, SANDBOX_READ, WITHOUT, 2, WRITES },
 	{ __NR_openat, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_openat, SANDBOX_REPLACE, EQUAL, 2, CREATES },
+	{ __NR_renameat, SANDBOX_REPLACE, ANY, 0, 0 },
 	{ __NR_pread64, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_newfstatat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_statx, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
@@ -91,7 +95,8 @@ static const struct call calls[] = {
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
-	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_unlinkat, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_unlinkat, SANDBOX_WRITE | SANDBOX_REPLACE, ANY, 0, 0 },
 #if HOST_OLD_SYSCALLS	/* Older variants, which musl prefers there. */
 	{ .number = __NR_poll }, { .number = __NR_time },
 	{ __NR_open, SANDBOX_READ, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
@@ -168,7 +173,7 @@ int sandbox_filters(void)
  * Return the capabilities to keep, a subset of @permitted. CAP_SYS_ADMIN is kept only if a
  * capability that replaces a part of it is missing, or to open a perf event for a uprobe: kernels
  * with the fix for CVE-2025-38466 require it for that. CAP_DAC_OVERRIDE is kept only to write to
- * files, or if CAP_DAC_READ_SEARCH is missing, as in containers.
+ * or replace files, or if CAP_DAC_READ_SEARCH is missing, as in containers.
  */
 static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 {
@@ -182,7 +187,8 @@ static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 	parts = keep & (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE));
 	if (parts & ~permitted || needs & SANDBOX_EVENTS)
 		keep |= BIT(CAP_SYS_ADMIN);
-	if (needs & SANDBOX_WRITE || keep & ~permitted & BIT(CAP_DAC_READ_SEARCH))
+	if (needs & (SANDBOX_WRITE | SANDBOX_REPLACE) ||
+	    keep & ~permitted & BIT(CAP_DAC_READ_SEARCH))
 		keep |= BIT(CAP_DAC_OVERRIDE);
 	return keep & permitted;
 }

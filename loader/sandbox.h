@@ -19,6 +19,7 @@ enum sandbox_need {
 	SANDBOX_LINKS = 1 << 4,		/* create links, to attach by uprobe_multi */
 	SANDBOX_CLOSERS = 1 << 5,	/* create processes that share its descriptors */
 	SANDBOX_TERMINAL = 1 << 6,	/* change the modes of a terminal */
+	SANDBOX_REPLACE = 1 << 7,	/* create, rename and remove files */
 };
 
 /* The restrictions that are in effect. */

@@ -23,7 +23,8 @@
 #include "tests/unit/check.h"
 
 #define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE | \
-			 SANDBOX_LINKS | SANDBOX_CLOSERS | SANDBOX_TERMINAL)
+			 SANDBOX_LINKS | SANDBOX_CLOSERS | SANDBOX_TERMINAL | SANDBOX_REPLACE)
+#define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_LARGEFILE)
 /* These do not require the user root. */
 #define NEEDS_USER	(SANDBOX_READ | SANDBOX_CLOSERS | SANDBOX_TERMINAL)
 
@@ -190,12 +191,17 @@ static const char *depends(unsigned int needs)
 {
 	bool look = needs & SANDBOX_READ, write = needs & SANDBOX_WRITE;
 	bool attach = needs & (SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS);
+	bool replace = needs & SANDBOX_REPLACE;
 
 	if (PASSES(look || write, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
 	    PASSES(write, openat, -1, "x", O_WRONLY) && PASSES(write, openat, -1, "x", O_RDWR) &&
 	    PASSES(write, openat, -1, "x", O_CREAT) && PASSES(write, openat, -1, "x", O_TRUNC) &&
 	    PASSES(write, openat, -1, "x", O_TMPFILE | O_RDWR) &&
-	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, unlinkat, -1, "", 0) &&
+	    PASSES(write || replace, openat, -1, "x", CREATES) &&
+	    PASSES(write, openat, -1, "x", CREATES & ~O_EXCL) &&
+	    PASSES(replace, renameat, -1, "x", -1) &&
+	    PASSES(write, pwrite64, -1, 0, 0) &&
+	    PASSES(write || replace, unlinkat, -1, "", 0) &&
 	    PASSES(look || write, pread64, -1, 0, 0) &&
 	    PASSES(look || write, getdents64, -1, 0, 0) &&
 	    PASSES(look || write, newfstatat, -1, "", 0) &&
@@ -295,7 +301,8 @@ static void capabilities_are_documented_ones(void)
 		last = result.user;
 		CHECK(!(needs & SANDBOX_READ) == !(result.capabilities >> 19 & 1),
 		      "%u: CAP_SYS_PTRACE", needs);
-		CHECK(!(needs & SANDBOX_WRITE) == !(result.capabilities >> 1 & 1) ||
+		CHECK(!(needs & (SANDBOX_WRITE | SANDBOX_REPLACE)) ==
+			      !(result.capabilities >> 1 & 1) ||
 		      !(result.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
 		/* CAP_SYS_MODULE, CAP_NET_RAW, CAP_SETUID, CAP_SETPCAP, CAP_KILL, CAP_CHOWN */
 		CHECK(!(result.capabilities & (1 << 16 | 1 << 13 | 1 << 7 | 1 << 8 | 1 << 5 | 1)),
