@@ -328,6 +328,7 @@ static void sqlstate_read(uint64_t from, char to[SQLSTATE_LENGTH + 1])
 void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
 	struct statement s = statement_of(e, event, true);
+	bool wanted;
 
 	/* Sites are detached one by one, so some probes of this statement may have been missed. */
 	if (e->detach_ns && event->start_ns + event->duration_ns > e->detach_ns) {
@@ -358,11 +359,11 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.no_text = event->flags & STATEMENT_NO_TEXT;
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
 	enrich_who(e, event, &s);
-	if (e->config.stat_unit_ns) {
-		/* A wait is counted wherever it is, as it is by the programs. */
-		enrich_count_statement(e, event, &s, (!s.prepare || e->config.wait) &&
-						     enrich_filter(e, &s));
-	} else if (enrich_filter(e, &s) && enrich_show(e, &s)) {
+	wanted = enrich_filter(e, &s);
+	/* A wait is counted wherever it is, as it is by the programs. */
+	if (e->config.stat_unit_ns)
+		enrich_count_statement(e, event, &s, wanted && (!s.prepare || e->config.wait));
+	if (wanted && (!e->config.stat_unit_ns || e->config.records) && enrich_show(e, &s)) {
 		e->text_unreadable += !s.text && !s.no_text;
 		e->text_truncated += s.truncated;
 	}

@@ -34,6 +34,7 @@ struct enrich_config {
 	/* Count durations in this unit, or waits, instead of reporting statements; 0: report. */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
+	bool records;			/* with ->stat_unit_ns: report statements as well */
 	bool wait;			/* with ->stat_unit_ns: count waits within statements */
 	/* Called for each statement. Return whether it was shown. */
 	bool (*statement)(void *arg, const struct statement *statement);

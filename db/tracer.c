@@ -156,10 +156,10 @@ static int tracer_breakdown_maps(struct tracer *t, struct error *error)
 	return runtime_maps(&t->rt, maps, sizeof(maps) / sizeof(maps[0]), error);
 }
 
-/* Return whether statements are counted in user space, as the programs do not filter them. */
+/* Return whether statements are counted in user space: the programs do not filter them. */
 static bool tracer_counts_in_user(const struct tracer *t)
 {
-	return t->config.stat_unit_ns && filter_any(&t->config.filter);
+	return t->config.stat_unit_ns && (t->config.records || filter_any(&t->config.filter));
 }
 
 /* Set the constants of the programs, before they are loaded. */
@@ -364,7 +364,7 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 		.identify = c->identify, .filter = c->filter, .tags = c->tags, .spans = c->spans,
 		.redact = c->redact, .redact_spans = c->redact_spans, .breakdown = c->why,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
-		.stat_by = c->stat_by, .wait = c->wait,
+		.stat_by = c->stat_by, .records = c->records, .wait = c->wait,
 		.statement = c->statement, .arg = c->arg,
 	};
 

@@ -46,6 +46,7 @@ struct tracer_config {
 	 */
 	uint64_t stat_unit_ns;
 	enum stat_by stat_by;
+	bool records;			/* count in the tracer, and report each statement as well */
 	/*
 	 * With ->wait, ->why and ->stat_unit_ns: count waits within statements instead, those of
 	 * this part of the time or in this system call. BREAKDOWN_PARTS: no part;
