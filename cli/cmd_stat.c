@@ -11,6 +11,8 @@
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/escape.h"
+#include "cli/export.h"
+#include "cli/heatmap.h"
 #include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/message.h"
@@ -20,6 +22,8 @@
 #include "host/clock.h"
 #include "usdt/fmt.h"
 
+#define AXIS_LINES	24		/* of a heat map between two axes */
+#define EXPORT_TEXT	256		/* bytes of a statement's text, for its command */
 #define DRAIN_MS	200	/* between drains of the records of new servers and sessions */
 
 struct stat {
@@ -28,6 +32,10 @@ struct stat {
 	size_t nbefore;
 	uint64_t shown;			/* statements */
 	uint64_t wall_ns;		/* of the end of the interval, CLOCK_REALTIME */
+	struct export export;
+	struct heatmap heatmap;
+	uint64_t lines;			/* of it, since its title, which is .. */
+	struct histogram_row titled;	/* .. that of this one's engine and group */
 };
 
 /* One histogram: of an engine, or of one group of its statements. */
@@ -163,6 +171,37 @@ static void stat_title(struct stat *stat, const struct histogram_row *first)
 	output_string(out, ":\n");
 }
 
+/* Print the line of a heat map, below a title if the last one was of another histogram. */
+static void stat_heat(struct stat *stat, const struct stat_histogram *h)
+{
+	struct output *out = &stat->tracing.loop.out;
+
+	if (stat->titled.engine != h->counts->engine ||
+	    strcmp(stat->titled.group, h->counts->group)) {
+		stat_title(stat, h->counts);
+		stat->titled = *h->counts;
+		stat->lines = 0;
+	}
+	if (stat->lines++ % AXIS_LINES == 0)
+		heatmap_axis(&stat->heatmap, out);
+	heatmap_line(&stat->heatmap, out, stat->wall_ns, h->counts, h->ncounts);
+}
+
+static void stat_print(struct stat *stat, const struct stat_histogram *h)
+{
+	stat->shown += h->total;
+	if (stat->tracing.loop.options.heatmap) {
+		stat_heat(stat, h);
+	} else if (!h->total || stat->export.standard) {
+		return;
+	} else if (stat->tracing.loop.options.json) {
+		stat_json(stat, h);
+	} else {
+		stat_title(stat, h->counts);
+		stat_text(stat, h);
+	}
+}
+
 /* Collect the leading ones of @n @counts that belong to one histogram. Return their number. */
 static size_t stat_take(struct stat_histogram *h, const struct histogram_row *counts, size_t n)
 {
@@ -196,18 +235,11 @@ static int stat_show(struct stat *stat)
 	memcpy(now, counts, (size_t)n * sizeof(*now));
 	stat_subtract(stat, counts, (size_t)n);
 	stat->wall_ns = clock_ns(CLOCK_REALTIME);
-	loop_stamp(&stat->tracing.loop, stat->wall_ns);
+	if (!stat->export.standard && !stat->tracing.loop.options.heatmap)
+		loop_stamp(&stat->tracing.loop, stat->wall_ns);
 	for (size_t i = 0; i < (size_t)n;) {
 		i += stat_take(&h, counts + i, (size_t)n - i);
-		if (!h.total)
-			continue;
-		stat->shown += h.total;
-		if (stat->tracing.loop.options.json) {
-			stat_json(stat, &h);
-			continue;
-		}
-		stat_title(stat, h.counts);
-		stat_text(stat, &h);
+		stat_print(stat, &h);
 	}
 	free(counts);
 	free(stat->before);
@@ -219,7 +251,7 @@ static int stat_show(struct stat *stat)
 
 static void stat_begin(struct loop *loop)
 {
-	if (loop->options.json)
+	if (loop->options.json || ((struct stat *)loop)->export.standard)
 		return;
 	banner_headline(loop);
 	output_flush(&loop->out);
@@ -227,14 +259,20 @@ static void stat_begin(struct loop *loop)
 
 static int stat_tick(struct loop *loop)
 {
-	return loop_interval(loop) ? stat_show((struct stat *)loop) : 0;
+	struct stat *stat = (struct stat *)loop;
+	int err = loop_interval(loop) ? stat_show(stat) : 0;
+
+	export_tick(&stat->export);
+	return err;
 }
 
 static int stat_finish(struct loop *loop, int *err)
 {
+	struct stat *stat = (struct stat *)loop;
+
 	if (!loop->done)
-		*err = stat_show((struct stat *)loop);
-	return EXIT_OK;
+		*err = stat_show(stat);
+	return *err ? EXIT_OK : export_finish(&stat->export);
 }
 
 static void stat_summary(struct loop *loop, struct summary *summary)
@@ -246,10 +284,10 @@ static void stat_summary(struct loop *loop, struct summary *summary)
 	summary->printed_noun = loop->options.wait ? "waits" : NULL;
 }
 
+/* Only what is exported is reported. It is not printed. */
 static bool stat_statement(void *arg, const struct statement *statement)
 {
-	(void)arg;
-	(void)statement;
+	export_statement(&((struct stat *)arg)->export, statement, 0, NULL);
 	return false;
 }
 
@@ -257,6 +295,7 @@ static bool stat_statement(void *arg, const struct statement *statement)
 static void stat_config(struct loop *loop, struct tracer_config *config)
 {
 	const struct options *options = &loop->options;
+	bool filter = filter_any(&config->filter);
 
 	config->statement = stat_statement;
 	config->stat_unit_ns = stat_unit_ns(options);
@@ -272,10 +311,12 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 	 * Without a filter the kernel groups by the user or database that it reads in the server's
 	 * memory; these are not compared with a process title, as they have been counted by then.
 	 */
-	config->identify = filter_any(&config->filter);
+	config->identify = filter;
 	config->rows = false;
+	export_config(&((struct stat *)loop)->export, config);
+	loop->nap_ms = filter || config->records ? 0 : DRAIN_MS;
 	if (!config->filter.match)
-		config->text_bytes = OPTION_TEXT_MIN * 4;
+		config->text_bytes = config->records ? EXPORT_TEXT : OPTION_TEXT_MIN * 4;
 }
 
 static int stat_run(struct loop *loop)
@@ -283,9 +324,12 @@ static int stat_run(struct loop *loop)
 	struct tracer_config config;
 	int status;
 
+	status = export_open(&((struct stat *)loop)->export, (struct tracing *)loop);
+	if (status != EXIT_OK)
+		return status;
+	heatmap_open(&((struct stat *)loop)->heatmap);
 	tracing_config(loop, &config);
 	stat_config(loop, &config);
-	loop->nap_ms = filter_any(&config.filter) ? 0 : DRAIN_MS;
 	status = tracing_open((struct tracing *)loop, &config);
 	return status == EXIT_OK ? loop_run(loop) : status;
 }
@@ -293,6 +337,7 @@ static int stat_run(struct loop *loop)
 static void stat_close(struct loop *loop)
 {
 	tracing_close(loop);
+	export_close(&((struct stat *)loop)->export);
 	free(((struct stat *)loop)->before);
 }
 
@@ -327,9 +372,16 @@ static const struct option_row option_wait = {
 	.set = option_set_wait, .complete = option_complete_wait,
 };
 
+static const struct option_row option_heatmap = {
+	.name = "heatmap",
+	.help = "with -i: latency over time, a line of shades each",
+	.member = offsetof(struct options, heatmap),
+};
+
 static const struct option_row *const stat_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
-	&option_count_intervals, &option_microseconds, &option_by, &option_wait, &option_start,
+	&option_count_intervals, &option_microseconds, &option_by, &option_wait,
+	&option_heatmap, &option_openmetrics, &option_otlp_metrics, &option_why, &option_start,
 	&option_done, &option_text_arg, &option_engine, &option_user, &option_db, &option_client,
 	&option_match, &option_container, &option_text, &option_json, &option_strict,
 	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
@@ -352,6 +404,8 @@ const struct command command_stat = {
 	"  dbslower stat -i 5 -n 3       three intervals of five seconds\n"
 	"  dbslower stat --by command    one histogram each for select, insert, ...\n"
 	"  dbslower stat --wait futex -u waits for mutexes and conditions\n"
+	"  dbslower stat --heatmap -i 1  latency over time, a line each second\n"
+	"  dbslower stat --openmetrics /var/lib/prometheus/node-exporter/dbslower.prom\n"
 	"  dbslower stat -x /opt/db --start db:query__start --done db:query__done\n"
 	COMMAND_EXIT_STATUS,
 	.words = WORDS_STATEMENTS,

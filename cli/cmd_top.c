@@ -10,6 +10,7 @@
 
 #include "cli/banner.h"
 #include "cli/command.h"
+#include "cli/export.h"
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
@@ -41,6 +42,7 @@ struct cmd_top {
 	uint64_t since_ns;		/* ->groups have the statements since then */
 	struct top_table table;
 	char fingerprint[TOP_TEXT];
+	struct export export;
 };
 
 static void cmd_top_size(struct cmd_top *top)
@@ -126,6 +128,8 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 		.why = s->why,
 	};
 
+	if (s->running && export_statement(&top->export, s, 0, NULL))
+		return true;
 	if (s->running) {
 		if (top->ui && top->ui->screen.entered)
 			cmd_top_longest(&top->ui->head, s);
@@ -137,6 +141,7 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 				     s->text ? s->text_len : 0, s->truncated, top->fingerprint,
 				     sizeof(top->fingerprint)).hash;
 	top_add(top->groups, &call);
+	export_statement(&top->export, s, call.hash, top->fingerprint);
 	top->grouped++;
 	top->failed += s->failed;
 	return true;
@@ -200,6 +205,9 @@ static int cmd_top_tick(struct loop *loop)
 	uint64_t now = loop_now();
 	int err;
 
+	export_tick(&top->export);
+	if (loop->failed || top->export.standard)
+		return 0;
 	if (top->ui) {
 		if (now >= top->next_ns && !top->ui->view.paused)
 			cmd_top_roll(top, now);
@@ -242,10 +250,10 @@ static int cmd_top_finish(struct loop *loop, int *err)
 		loop->options.order = top->ui->view.order;
 		loop->options.delta = false;
 	}
-	if (!loop->done || (top->ui && !*err))
+	if ((!loop->done || (top->ui && !*err)) && !top->export.standard)
 		*err = cmd_top_show(top);
 	top->groups = groups;
-	return EXIT_OK;
+	return *err ? EXIT_OK : export_finish(&top->export);
 }
 
 static void cmd_top_summary(struct loop *loop, struct summary *summary)
@@ -277,7 +285,7 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	struct utsname name;
 	struct top_ui *ui;
 
-	if (options->json || options->batch || !screen_is_possible())
+	if (options->json || options->batch || top->export.standard || !screen_is_possible())
 		return EXIT_OK;
 	top->ui = ui = calloc(1, sizeof(*ui));
 	if (!ui || top_ui_open(ui))
@@ -298,7 +306,7 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	config->server = cmd_top_server;
 	config->identify = true;
 	config->measure = true;
-	config->needs = SANDBOX_TERMINAL;
+	config->needs |= SANDBOX_TERMINAL;
 	return EXIT_OK;
 }
 
@@ -314,7 +322,11 @@ static int cmd_top_run(struct loop *loop)
 	tracing_config(loop, &config);
 	config.statement = cmd_top_statement;
 	config.rows = true;
-	ret = cmd_top_prepare(top, &config);
+	ret = export_open(&top->export, &top->tracing);
+	top->export.tool.by_fingerprint = true;
+	export_config(&top->export, &config);
+	if (ret == EXIT_OK)
+		ret = cmd_top_prepare(top, &config);
 	if (ret == EXIT_OK)
 		ret = tracing_open(&top->tracing, &config);
 	if (ret != EXIT_OK)
@@ -340,6 +352,7 @@ static void cmd_top_close(struct loop *loop)
 	struct cmd_top *top = (struct cmd_top *)loop;
 
 	tracing_close(loop);
+	export_close(&top->export);
 	top_free(top->groups);
 	if (top->ui)
 		top_ui_close(top->ui);
@@ -386,9 +399,9 @@ static const struct option_row *const top_options[] = {
 	&option_count_intervals, &option_delta, &option_batch, &option_sort, &option_lines,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_match, &option_container, &option_text, &option_redact,
-	&option_why, &option_use, &option_json, &option_strict, &option_keep_privileges,
-	&option_force, &option_threshold, &option_exe, &option_dump_bpf, &option_verbose,
-	&option_help, &option_version, NULL
+	&option_why, &option_use, &option_openmetrics, &option_otlp_metrics, &option_json,
+	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
+	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_top = {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/escape.h"
 
+#include <string.h>
+
 #include "cli/width.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
@@ -244,4 +246,32 @@ bool escape_json(struct output *out, const void *text, size_t len, bool cut)
 	}
 	output_bytes(out, p, end - p);
 	return valid;
+}
+
+size_t escape_copy(char *to, size_t size, const char *text)
+{
+	const uint8_t *p = (const uint8_t *)text, *end = p + strlen(text);
+	struct character c;
+	size_t len = 0;
+
+	for (; p < end; p += c.len) {
+		c = (struct character){ .len = 1, .valid = (*p >= ' ' && *p < 0x7f) || *p == '\n' };
+		if (*p >= 0x80)
+			c = decode(p, end);
+		if (len + (c.valid ? c.len : 1) >= size)
+			break;
+		memcpy(to + len, c.valid ? (const char *)p : "?", c.valid ? c.len : 1);
+		len += c.valid ? c.len : 1;
+	}
+	to[len] = '\0';
+	return len;
+}
+
+void escape_label(struct output *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '\\' || *text == '"' || *text == '\n')
+			output_char(out, '\\');
+		output_char(out, *text == '\n' ? 'n' : *text);
+	}
 }

@@ -37,4 +37,13 @@ size_t escape_width(const void *text, size_t len);
  */
 bool escape_json(struct output *out, const void *text, size_t len, bool cut);
 
+/*
+ * Copy the NUL-terminated @text to @to, cut at @size bytes with the NUL. Control characters but the
+ * line end, and bytes that are not UTF-8, become "?". Return the length.
+ */
+size_t escape_copy(char *to, size_t size, const char *text);
+
+/* Append such a copy as a label's value of OpenMetrics, without its quotes. */
+void escape_label(struct output *out, const char *text);
+
 #endif

@@ -124,7 +124,7 @@ static const char *message_reason(const struct error *error)
 {
 	if (!message_rows[error->kind].reason)
 		return "";
-	if (error->kind == ERROR_FILE && error->code == -EINVAL)
+	if ((error->kind == ERROR_FILE || error->kind == ERROR_OUTPUT) && error->code == -EINVAL)
 		return "not a regular file";
 	if (error->kind == ERROR_PROCESS && error->code == -ENOENT)
 		return strerror(ESRCH);

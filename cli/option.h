@@ -69,6 +69,8 @@ struct options {
 	bool otlp_raw;			/* texts of spans with their literals */
 	const struct format_log *format;	/* of the output; NULL: none of a log */
 	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */
+	const char *openmetrics, *otlp_metrics;	/* the same for metrics */
+	bool heatmap;			/* a line of shades for each interval */
 	const char *dot;		/* file for a graph of waits; NULL: none */
 	bool help, version;		/* the first of them ends the parsing */
 };

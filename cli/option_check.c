@@ -9,17 +9,48 @@ static bool json_with_columns(const struct command *command, const struct option
 	return opts->json && (opts->columns.count || opts->session_columns);
 }
 
+static bool is_standard(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
 static bool format_with_others(const struct command *command, const struct options *opts)
 {
 	(void)command;
-	return opts->format && (opts->json || opts->columns.count ||
-				(opts->otlp && !strcmp(opts->otlp, "-")));
+	return opts->format && (opts->json || opts->columns.count || is_standard(opts->otlp));
 }
 
 static bool spans_with_others(const struct command *command, const struct options *opts)
 {
 	(void)command;
-	return opts->otlp && !strcmp(opts->otlp, "-") && (opts->json || opts->columns.count);
+	return is_standard(opts->otlp) && (opts->json || opts->columns.count);
+}
+
+static bool metrics_with_others(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return is_standard(opts->openmetrics) + is_standard(opts->otlp_metrics) &&
+	       is_standard(opts->openmetrics) + is_standard(opts->otlp_metrics) + opts->json +
+	       opts->heatmap > 1;
+}
+
+/* Of the commands that count in the kernel. */
+static bool parts_without_metrics(const struct command *command, const struct options *opts)
+{
+	return !strcmp(command->name, "stat") && opts->why && !opts->openmetrics &&
+	       !opts->otlp_metrics;
+}
+
+static bool heatmap_with_json(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->heatmap && opts->json;
+}
+
+static bool heatmap_without_interval(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->heatmap && !opts->interval_ns;
 }
 
 static bool span_texts_alone(const struct command *command, const struct options *opts)
@@ -97,6 +128,13 @@ static const struct {
 	  "specify a file, or omit --json and -o" },
 	{ span_texts_alone, "--otlp-text raw", "requires --otlp, and excludes --redact",
 	  "specify --otlp FILE, or omit --redact" },
+	{ metrics_with_others, "-",
+	  "can receive one of --openmetrics, --otlp-metrics, --json and --heatmap",
+	  "specify files for the others" },
+	{ parts_without_metrics, "--why", "requires --openmetrics or --otlp-metrics",
+	  "specify one of them, or use the commands slow or top" },
+	{ heatmap_with_json, "--heatmap", "cannot be combined with --json", "omit one of them" },
+	{ heatmap_without_interval, "--heatmap", "requires -i", "specify -i SECONDS" },
 	{ start_alone, "--start", "requires --done and one of -x, -p",
 	  "specify --start, --done and -x PATH" },
 	{ done_alone, "--done", "requires --start and one of -x, -p",

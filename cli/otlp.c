@@ -22,7 +22,6 @@
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */
 #define STATUS_ERROR	2	/* STATUS_CODE_ERROR */
 #define FLAGS_REMOTE	0x300	/* the parent is known to be in another process */
-#define OPERATION_MAX	16
 #define CONTAINER_ID	12	/* minimum number of digits of an id */
 
 /* The ids of a statement's span. */
@@ -145,8 +144,7 @@ static size_t skip_ahead(const char *text, size_t len)
 	}
 }
 
-/* Copy the first word of the statement in capitals; "" if it is not a short one of letters. */
-static void otlp_operation(const struct statement *st, char operation[OPERATION_MAX + 1])
+void otlp_operation(const struct statement *st, char operation[OTLP_OPERATION + 1])
 {
 	const char *text = st->span_text;
 	size_t at = text ? skip_ahead(text, st->span_text_len) : 0, n = 0;
@@ -154,19 +152,19 @@ static void otlp_operation(const struct statement *st, char operation[OPERATION_
 	for (; text && at < st->span_text_len; at++) {
 		char upper = text[at] >= 'a' ? (char)(text[at] - 'a' + 'A') : text[at];
 
-		if (upper < 'A' || upper > 'Z' || n > OPERATION_MAX)
+		if (upper < 'A' || upper > 'Z' || n > OTLP_OPERATION)
 			break;
-		if (n < OPERATION_MAX)
+		if (n < OTLP_OPERATION)
 			operation[n] = upper;
 		n++;
 	}
-	operation[n <= OPERATION_MAX ? n : 0] = '\0';
+	operation[n <= OTLP_OPERATION ? n : 0] = '\0';
 }
 
 /* The names of spans must be few: "SELECT shop", or the system without an operation. */
 static void put_name(struct output *out, const struct statement *st)
 {
-	char operation[OPERATION_MAX + 1];
+	char operation[OTLP_OPERATION + 1];
 
 	otlp_operation(st, operation);
 	output_string(out, ",\"name\":\"");

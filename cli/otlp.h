@@ -15,6 +15,7 @@
 #include "db/statement.h"
 
 #define OTLP_FIELDS	32
+#define OTLP_OPERATION	16	/* bytes of an operation, without the NUL */
 
 struct otlp {
 	struct output *out;	/* NULL: no spans are written */
@@ -39,6 +40,9 @@ bool otlp_is_standard(const struct otlp *otlp);
 
 /* Append the span of a statement that has ended. Do nothing if no spans are written. */
 void otlp_statement(struct otlp *otlp, const struct statement *statement);
+
+/* Copy the first word of ->span_text in capitals; "" if it is not a short one of letters. */
+void otlp_operation(const struct statement *statement, char operation[OTLP_OPERATION + 1]);
 
 /* Flush as output_flush() does. Return 0 if no spans are written. */
 int otlp_flush(struct otlp *otlp);

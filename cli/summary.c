@@ -68,20 +68,30 @@ static const struct {
 	{ "undecided", offsetof(struct summary, undecided), SUMMARY_VALUES },
 };
 
+const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *count,
+			    unsigned int *group)
+{
+	if (i >= sizeof(summary_losses) / sizeof(summary_losses[0]))
+		return NULL;
+	memcpy(count, (const char *)summary + summary_losses[i].offset, sizeof(*count));
+	*group = summary_losses[i].group;
+	return summary_losses[i].key;
+}
+
 void summary_json(struct output *out, const char *noun, unsigned int groups,
 		  const struct summary *summary)
 {
+	unsigned int group;
+	const char *key;
+	uint64_t count;
+
 	json_head(out, "{\"type\":\"summary\",\"time\":\"", clock_ns(CLOCK_REALTIME), NULL);
 	output_printf(out, ",\"%s\":%llu", noun, (unsigned long long)summary->statements);
 	json_number(out, ",\"printed\":", summary->printed);
 	output_string(out, ",\"lost\":{");
-	for (size_t i = 0; i < sizeof(summary_losses) / sizeof(summary_losses[0]); i++) {
-		uint64_t count;
-
-		memcpy(&count, (const char *)summary + summary_losses[i].offset, sizeof(count));
-		if (!summary_losses[i].group || summary_losses[i].group & groups)
-			summary_loss(out, summary_losses[i].key, count, !i);
-	}
+	for (size_t i = 0; (key = summary_loss_at(summary, i, &count, &group)); i++)
+		if (!group || group & groups)
+			summary_loss(out, key, count, !i);
 	output_char(out, '}');
 	if (groups & SUMMARY_SESSIONS)
 		json_number(out, ",\"boundary\":", summary->boundary);

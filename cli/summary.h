@@ -11,6 +11,13 @@
 #define SUMMARY_TEXTS		0x2
 #define SUMMARY_VALUES		0x4	/* values and conditions of probes */
 
+/*
+ * Store the number of losses by cause @i in *@count and its group, or 0, in *@group. Return the
+ * name of the cause, static, or NULL after the last one.
+ */
+const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *count,
+			    unsigned int *group);
+
 /* Append the line with the number of @noun ("statements") and the losses: of @groups, by user. */
 void summary_json(struct output *out, const char *noun, unsigned int groups,
 		  const struct summary *summary);

@@ -135,3 +135,18 @@ def test_own_files(output, folder, tmp_path):
     assert not output.writes or "digraph" in (tmp_path / "target").read_text()
     if shutil.which("dot") and output.writes:
         subprocess.run(["dot", "-Tsvg", folder / "new"], stdout=subprocess.DEVNULL, check=True)
+
+
+def test_metrics(folder, tmp_path):
+    """The file is replaced, not written: no link leads elsewhere, and what is no file stays."""
+    need_root()
+    secret = tmp_path / "secret"
+    secret.write_text("intact")
+    as_other(folder, "ln", "-s", secret, "out")
+    as_other(folder, "ln", "-s", tmp_path, "way")
+    for path, why in ((folder / "out", "not a regular file"), (folder / "way" / "secret", "symbolic link of another user")):
+        refused(run("stat", "-x", VICTIM, *PROBES, "-d", "0.1", "--openmetrics", path, timeout=100), path, why)
+    assert secret.read_text() == "intact"
+    as_other(folder, "sh", "-c", "echo mine > mine; ln mine .other.new")
+    done = run("stat", "-x", VICTIM, *PROBES, "-d", "0.1", "--openmetrics", folder / "other", timeout=100)
+    assert done.returncode == 0 and (folder / "mine").read_text() == "mine\n" and (folder / "other").stat().st_uid == 0, done

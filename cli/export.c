@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/export.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/otlp_metrics.h"
+#include "host/clock.h"
+#include "host/open.h"
+
+#define INTERVAL_NS	15000000000u	/* default of -i */
+
+static bool is_standard(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+int export_open(struct export *export, struct tracing *tracing)
+{
+	struct loop *loop = &tracing->loop;
+	const struct options *options = &loop->options;
+	const char *path = options->openmetrics;
+	struct error error = { .kind = ERROR_NONE };
+	int err = 0;
+
+	export->dir = -1;
+	if (!path && !options->otlp_metrics)
+		return EXIT_OK;
+	export->tracing = tracing;
+	if (metrics_open(&export->metrics))
+		return message_no_memory();
+	export->once = is_standard(path);
+	export->standard = export->once || is_standard(options->otlp_metrics);
+	export->tool.path = path ? path : options->otlp_metrics;
+	export->tool.start_ns = clock_ns(CLOCK_REALTIME);
+	export->tool.losses = loop->ops->losses;
+	export->interval_ns = options->interval_ns ? options->interval_ns : INTERVAL_NS;
+	/* The first exposition shows at once whether the file can be written. */
+	export->next_ns = !export->once ? 0 : options->interval_ns ?
+			  loop_now() + options->interval_ns : UINT64_MAX;
+	if (path && !export->once) {
+		export->dir = open_parent(path);
+		err = export->dir < 0 ? export->dir : openmetrics_check(export->dir, path);
+	}
+	if (!err) {
+		path = options->otlp_metrics;
+		err = otlp_open(&export->otlp, path, &loop->out);
+	}
+	if (!err)
+		return EXIT_OK;
+	error_set(&error, ERROR_OUTPUT, err, path, NULL);
+	return loop_refuse(loop, &error);
+}
+
+void export_config(const struct export *export, struct tracer_config *config)
+{
+	if (!export->tracing)
+		return;
+	config->records = config->identify = config->spans = config->rows = true;
+	config->measure = true;
+	config->needs |= export->dir >= 0 ? SANDBOX_REPLACE : 0;
+}
+
+bool export_statement(struct export *export, const struct statement *statement, uint64_t hash,
+		      const char *fingerprint)
+{
+	if (export->tracing && !statement->running && !statement->prepare)
+		metrics_add(&export->metrics, statement, hash, fingerprint);
+	export->tool.running += export->counting && statement->running;
+	return export->counting;
+}
+
+/* Collect what is known of the tracer. */
+static void export_collect(struct export *export)
+{
+	struct tracer *tracer = export->tracing->tracer;
+	struct metrics_tool *tool = &export->tool;
+
+	tool->running = 0;
+	export->counting = true;
+	tracer_running(tracer);
+	export->counting = false;
+	tool->why = export->tracing->loop.options.why;
+	tool->now_ns = clock_ns(CLOCK_REALTIME);
+	tool->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	/* Once it is known it is written, so that its series has no gap. */
+	tool->has_bpf |= !tracer_run_ns(tracer, &tool->bpf_ns);
+	tracer_summary(tracer, &tool->summary);
+}
+
+/* Keep the first error, of the file @path. */
+static void export_fail(struct export *export, int err, const char *path)
+{
+	if (!err || export->error)
+		return;
+	export->error = err;
+	export->failed = path;
+}
+
+/* Write the counts. On standard output, flushing is the loop's. */
+static void export_write(struct export *export)
+{
+	struct loop *loop = &export->tracing->loop;
+	const struct options *options = &loop->options;
+
+	export_collect(export);
+	if (!export->written)
+		otlp_stoppable(&export->otlp, loop->stop);
+	if (export->once && !export->written)
+		openmetrics_put(&loop->out, &export->metrics, &export->tool);
+	else if (export->dir >= 0)
+		export_fail(export, openmetrics_replace(export->dir, options->openmetrics,
+							&export->scratch, &export->metrics,
+							&export->tool), options->openmetrics);
+	export->written = true;
+	otlp_metrics_put(&export->otlp, &export->metrics, &export->tool);
+	if (!is_standard(options->otlp_metrics))
+		export_fail(export, otlp_flush(&export->otlp), options->otlp_metrics);
+	if (export->metrics.limited && !export->warned) {
+		export->warned = true;
+		output_printf(&loop->err, "dbslower: metrics: limit of %d label sets reached; "
+			      "further statements are counted without labels\n", METRICS_SERIES);
+		output_flush(&loop->err);
+	}
+}
+
+void export_tick(struct export *export)
+{
+	struct loop *loop = export->tracing ? &export->tracing->loop : NULL;
+	uint64_t now = loop_now();
+
+	if (!loop || now < export->next_ns)
+		return;
+	export->next_ns = now + export->interval_ns;
+	export_write(export);
+	loop->failed = export->error;
+	loop->done |= loop->failed || export->once;
+}
+
+int export_finish(struct export *export)
+{
+	if (!export->tracing)
+		return EXIT_OK;
+	if (!export->error && !(export->once && export->written))
+		export_write(export);
+	if (!export->error)
+		return EXIT_OK;
+	return message_unwritten(&export->tracing->loop.err, export->failed, export->error);
+}
+
+void export_close(struct export *export)
+{
+	if (!export->tracing)
+		return;
+	metrics_close(&export->metrics);
+	otlp_close(&export->otlp);
+	if (export->dir >= 0)
+		close(export->dir);
+}
+
+const struct option_row option_openmetrics = {
+	.name = "openmetrics", .arg = "FILE",
+	.help = "replace this file by metrics every -i (default 15 s)",
+	.accepts = "expected a file, such as dbslower.prom, or - for the standard output",
+	.set = option_set_word, .member = offsetof(struct options, openmetrics),
+	.complete = option_complete_files,
+};
+
+const struct option_row option_otlp_metrics = {
+	.name = "otlp-metrics", .arg = "FILE",
+	.help = "append OpenTelemetry metrics to this file every -i",
+	.accepts = "expected a file, or - for the standard output",
+	.set = option_set_word, .member = offsetof(struct options, otlp_metrics),
+	.complete = option_complete_files,
+};

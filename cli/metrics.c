@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/escape.h"
+#include "cli/otlp.h"
+#include "db/servers.h"
+#include "loader/owners.h"
+#include "usdt/fmt.h"
+
+#define LABEL_MAX	256	/* bytes, with the NUL */
+#define TEXT_MAX	1024	/* of a fingerprint, the same */
+#define BOUND_FIRST	10000	/* ns */
+
+/* The labels of one statement, in order. */
+struct key {
+	size_t len;
+	char text[METRICS_LABELS * LABEL_MAX];
+};
+
+static void key_add(struct key *key, const char *text)
+{
+	key->len += escape_copy(key->text + key->len, LABEL_MAX, text ? text : "") + 1;
+}
+
+/* Add the command of @s in lower case. Others than these are any word that a client has sent. */
+static void key_add_command(struct key *key, const struct statement *s)
+{
+	static const char commands[] =
+		" alter analyze begin call checkpoint close comment commit copy create deallocate "
+		"declare delete describe discard do drop execute explain fetch flush grant handler "
+		"insert kill listen load lock merge move notify optimize prepare reindex release "
+		"rename repair replace reset revoke rollback savepoint select set show start "
+		"truncate unlisten unlock update use vacuum values with xa ";
+	char word[OTLP_OPERATION + 3] = " ";
+	size_t len;
+
+	otlp_operation(s, word + 1);
+	len = strlen(word + 1);
+	for (size_t i = 1; i <= len; i++)
+		word[i] |= 0x20;
+	strcpy(word + len + 1, " ");
+	if (len && strstr(commands, word))
+		word[len + 1] = '\0';
+	else
+		strcpy(word + 1, len || (s->text && !s->truncated) ? "other" : "");
+	key_add(key, word + 1);
+}
+
+/* Add the server: its container and its data directory, which it keeps when it restarts. */
+static void key_add_server(struct key *key, const struct server *server)
+{
+	char text[sizeof(server->container) + sizeof(server->directory) + 2] = "", uid[16] = "";
+
+	if (server) {
+		const char *directory = server->has_directory ? server->directory : "";
+
+		fmt_text(text, sizeof(text), "%s%s%s", server->container,
+			 *server->container && *directory ? ":" : "", directory);
+		fmt_text(uid, sizeof(uid), "%u", server->uid);
+	}
+	key_add(key, text);
+	key_add(key, uid);
+}
+
+static void key_make(struct key *key, const struct statement *s, uint64_t hash, bool by_hash)
+{
+	char digits[17] = "";
+
+	key->len = 0;
+	key_add(key, s->service);
+	key_add_server(key, s->server);
+	key_add(key, s->database);
+	if (by_hash) {
+		fmt_text(digits, sizeof(digits), "%016llx", (unsigned long long)hash);
+		key_add(key, "");
+		key_add(key, "");
+	} else {
+		key_add(key, s->user);
+		key_add_command(key, s);
+	}
+	key_add(key, digits);
+}
+
+/* FNV-1a */
+static uint64_t key_hash(const struct key *key)
+{
+	uint64_t hash = 0xcbf29ce484222325;
+
+	for (size_t i = 0; i < key->len; i++)
+		hash = (hash ^ (unsigned char)key->text[i]) * 0x100000001b3;
+	return hash;
+}
+
+static struct metrics_series *series_new(const struct key *key, uint64_t hash, uint32_t uid,
+					 const char *fingerprint)
+{
+	struct metrics_series *series = calloc(1, sizeof(*series) + key->len);
+
+	if (!series)
+		return NULL;
+	series->hash = hash;
+	series->uid = uid;
+	series->len = (uint32_t)key->len;
+	memcpy(series->labels, key->text, key->len);
+	if (!fingerprint)
+		return series;
+	series->text = malloc(TEXT_MAX);
+	if (series->text)
+		escape_copy(series->text, TEXT_MAX, fingerprint);
+	return series;
+}
+
+/* Return whether another series for the user @uid fits. */
+static bool metrics_has_room(const struct metrics *m, uint32_t uid)
+{
+	size_t used = 0;
+
+	for (size_t i = 1; i < m->count && m->count <= METRICS_SERIES; i++)
+		used += m->series[i]->uid == uid;
+	return m->count <= METRICS_SERIES && used < OWNER_SHARE(METRICS_SERIES);
+}
+
+/* Return the series with the labels @key, a new one if necessary. */
+static struct metrics_series *metrics_find(struct metrics *m, const struct key *key, uint32_t uid,
+					   const char *fingerprint)
+{
+	uint64_t hash = key_hash(key);
+	size_t at = hash % METRICS_SLOTS;
+	struct metrics_series *series;
+
+	for (; m->slot[at]; at = (at + 1) % METRICS_SLOTS) {
+		series = m->series[m->slot[at]];
+		if (series->hash == hash && series->len == key->len &&
+		    !memcmp(series->labels, key->text, key->len))
+			return series;
+	}
+	series = metrics_has_room(m, uid) ? series_new(key, hash, uid, fingerprint) : NULL;
+	if (!series) {
+		m->limited = true;
+		return m->series[0];
+	}
+	m->slot[at] = (uint16_t)m->count;
+	m->series[m->count++] = series;
+	return series;
+}
+
+int metrics_open(struct metrics *m)
+{
+	struct key none = { .len = METRICS_LABELS };
+
+	*m = (struct metrics){ .count = 1 };
+	m->series[0] = series_new(&none, 0, 0, NULL);
+	return m->series[0] ? 0 : -ENOMEM;
+}
+
+void metrics_close(struct metrics *m)
+{
+	for (size_t i = 0; i < m->count && m->series[i]; i++) {
+		free(m->series[i]->text);
+		free(m->series[i]);
+	}
+	m->count = 0;
+}
+
+uint64_t metrics_bound_ns(unsigned int i)
+{
+	uint64_t bound = BOUND_FIRST;
+
+	for (; i >= 3; i -= 3)
+		bound *= 10;
+	return i == 2 ? bound * 5 : i ? bound * 5 / 2 : bound;
+}
+
+const char *metrics_bound_text(unsigned int i)
+{
+	static const char bounds[METRICS_BOUNDS + 1][8] = {
+		"1e-05", "2.5e-05", "5e-05", "0.0001", "0.00025", "0.0005", "0.001", "0.0025",
+		"0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0",
+		"25.0", "50.0", "100.0", "+Inf",
+	};
+
+	return bounds[i];
+}
+
+void metrics_add(struct metrics *m, const struct statement *s, uint64_t hash,
+		 const char *fingerprint)
+{
+	struct metrics_series *series;
+	unsigned int bucket = 0;
+	struct key key;
+
+	key_make(&key, s, hash, fingerprint);
+	series = metrics_find(m, &key, s->server ? s->server->uid : 0, fingerprint);
+	while (bucket < METRICS_BOUNDS && s->duration_ns > metrics_bound_ns(bucket))
+		bucket++;
+	series->bucket[bucket]++;
+	series->count++;
+	series->sum_ns += s->duration_ns;
+	series->errors += s->failed;
+	series->rows += s->has_rows ? s->rows : 0;
+	for (int i = 0; s->why && i < BREAKDOWN_PARTS; i++)
+		series->part_ns[i] += s->why->ns[i];
+}
+
+const char *metrics_label(const struct metrics_series *series, enum metrics_label label)
+{
+	const char *text = series->labels;
+
+	while (label--)
+		text += strlen(text) + 1;
+	return text;
+}

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+stat and top --openmetrics: read by the parser of python3-prometheus-client, by node_exporter, Prometheus and VictoriaMetrics,
+and compared with what stat --json prints of the same run. --otlp-metrics; --heatmap.
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from cluster import wait_for
+from requirements import need_root
+from test_otlp import MESSAGES, check, integer, one_of, once, text
+from tool import TESTS, Stat, run
+
+CACHE = os.environ.get("CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
+READERS = os.path.join(TESTS, "lib", "metric_readers.py")
+PROGRAMS = ("prometheus", "prometheus-node-exporter", "victoria-metrics")
+SLOT = 1 / 32		# a percentile of stat is the middle of a slot, 16 to a power of 2
+QUICK, SLOW = 5, 25
+DATABASE = 'data"base\\n\\'
+USER = "user\nof \u00e4"
+DURATION = "dbslower_statement_duration_seconds"
+
+
+def parse(exposition):
+    """{name: Metric} of OpenMetrics, by a parser that is not ours."""
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="python3-prometheus-client is not installed")
+    return {family.name: family for family in parser.text_string_to_metric_families(exposition)}
+
+
+def values(families, family, sample=None, **labels):
+    """The samples called @sample with these labels."""
+    return [one for one in families[family].samples
+            if one.name == (sample or family) and labels.items() <= one.labels.items()]
+
+
+def total(families, family, sample=None, **labels):
+    return sum(one.value for one in values(families, family, sample, **labels))
+
+
+def only(traced, kind):
+    (one,) = [one for one in traced.objects() if one["type"] == kind]
+    return one
+
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+
+@pytest.fixture(scope="module")
+def measured(postgres, tmp_path_factory):
+    """A run of stat: its JSON, and the folder of its metrics."""
+    need_root()
+    folder = tmp_path_factory.mktemp("metrics")
+    path = folder / "dbslower.prom"
+    postgres.psql(f"create database {quoted(DATABASE)}", f"create role {quoted(USER)} superuser login")
+    with Stat("stat", "-p", postgres.pid, "--json", "--why", "--openmetrics", path, "--otlp-metrics",
+              folder / "metrics.otlp") as traced:
+        wait_for(path.exists, what="the first exposition")
+        with postgres.connect(dbname=DATABASE, user=USER) as connection:
+            for n in range(QUICK):
+                connection.pgconn.exec_(f"select {n}".encode())
+            for _ in range(SLOW):
+                connection.pgconn.exec_(b"/* first */ (select pg_sleep(0.03))")
+            connection.pgconn.exec_(b"create temporary table t as select generate_series(1, 7)")
+            connection.pgconn.exec_(b"selekt 1")
+            connection.pgconn.exec_(b"select nosuch")
+        assert traced.stop() == 0, traced.said()
+    yield traced, folder
+    postgres.psql(f"drop database {quoted(DATABASE)} with (force)", f"drop role {quoted(USER)}")
+
+
+def test_openmetrics(measured):
+    traced, folder = measured
+    (path,) = folder.glob("*.prom")
+    assert path.stat().st_mode & 0o777 == 0o644 and not list(folder.glob(".*"))
+    families = parse(path.read_bytes().decode())
+    seen, summary = only(traced, "histogram"), only(traced, "summary")
+    commands = {"select": QUICK + SLOW + 1, "create": 1, "other": 1}
+    assert sum(commands.values()) == seen["count"]
+    for command, count in commands.items():
+        (one,) = values(families, DURATION, f"{DURATION}_count", command=command)
+        assert one.value == count == total(families, DURATION, f"{DURATION}_bucket", command=command, le="+Inf")
+        assert one.labels["engine"] == "postgresql" and one.labels["database"] == DATABASE and one.labels["user"] == USER
+        assert one.labels["server"].startswith("/") and one.labels["uid"].isdigit()
+    assert total(families, "dbslower_statement_errors", "dbslower_statement_errors_total") == 2
+    assert total(families, "dbslower_statement_rows", "dbslower_statement_rows_total", command="create") == 7
+    parts = total(families, "dbslower_statement_part_seconds", "dbslower_statement_part_seconds_total")
+    assert math.isclose(parts, total(families, DURATION, f"{DURATION}_sum"), rel_tol=1e-6)
+    losses = {one.labels["cause"]: one.value for one in families["dbslower_losses"].samples}
+    assert losses == summary["lost"]
+    assert total(families, "dbslower_events", "dbslower_events_total") == summary["statements"]
+    assert total(families, "dbslower_label_sets") == len(commands)
+    assert total(families, "dbslower_cpu_seconds", "dbslower_cpu_seconds_total") > 0
+    (build,) = families["dbslower_build_info"].samples
+    assert build.labels == {"file": str(path), "version": run("--version").stdout.split()[1]} and build.value == 1
+
+
+def agree(families, quantile, seconds, percentile_ms):
+    """A consumer's quantile is in the bucket of stat's percentile, whose slot is a part of its value wide."""
+    bounds = sorted({float(one.labels["le"]) for one in values(families, DURATION, f"{DURATION}_bucket")})
+    low, high = max((b for b in [0.0, *bounds] if b < seconds * (1 - 1e-9)), default=0), min(
+        b for b in bounds if b >= seconds * (1 - 1e-9))
+    assert low * (1 - SLOT) <= percentile_ms / 1000 <= high * (1 + SLOT), (quantile, seconds, percentile_ms)
+
+
+def test_consumers(measured):
+    """Prometheus and VictoriaMetrics agree with stat, whether they read the file or node_exporter does."""
+    programs = os.path.join(CACHE, "monitoring", "usr", "bin")
+    if not os.path.exists(programs) and all(shutil.which(one) for one in PROGRAMS):
+        programs = ""
+    if programs and not all(os.access(os.path.join(programs, one), os.X_OK) for one in PROGRAMS):
+        pytest.skip("no packages prometheus, prometheus-node-exporter, victoria-metrics, which ci/dependencies test unpacks")
+    traced, folder = measured
+    (path,) = folder.glob("*.prom")
+    families, seen = parse(path.read_bytes().decode()), only(traced, "histogram")
+    quantiles = {f"histogram_quantile({q}, sum by (le, job) ({DURATION}_bucket))": (q, seen[f"p{int(q * 100)}_ms"])
+                 for q in (0.5, 0.95)}
+    labels = f"{DURATION}_count{{command='create'}}"
+    errors = "sum by (job) (dbslower_statement_errors_total)"
+    done = subprocess.run(["unshare", "--net", sys.executable, READERS, programs, folder, *quantiles, labels, errors],
+                          capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    for name, answers in json.loads(done.stdout).items():
+        for query, (q, percentile) in quantiles.items():
+            for one in answers[query]:
+                agree(families, (name, one["labels"], q), one["value"], percentile)
+        for one in answers[labels]:
+            assert one["value"] == 1 and one["labels"]["database"] == DATABASE and one["labels"]["user"] == USER, (name, one)
+        assert {one["value"] for one in answers[errors]} == {2.0}, (name, answers)
+
+
+def number(value):
+    assert isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0, value
+
+
+MESSAGES.update({
+    "ExportMetricsServiceRequest": {"resourceMetrics": ["ResourceMetrics"]},
+    "ResourceMetrics": {"resource": "Resource", "scopeMetrics": ["ScopeMetrics"], "schemaUrl": text},
+    "ScopeMetrics": {"scope": "InstrumentationScope", "metrics": ["Metric"], "schemaUrl": text},
+    "Metric": {"name": text, "description": text, "unit": text, "sum": "Sum", "histogram": "Histogram"},
+    "Sum": {"dataPoints": ["NumberDataPoint"], "aggregationTemporality": one_of(1, 2), "isMonotonic": one_of(True)},
+    "Histogram": {"dataPoints": ["HistogramDataPoint"], "aggregationTemporality": one_of(1, 2)},
+    "NumberDataPoint": {"attributes": ["KeyValue"], "startTimeUnixNano": integer(64, True),
+                        "timeUnixNano": integer(64, True), "asDouble": number, "asInt": integer(64)},
+    "HistogramDataPoint": {"attributes": ["KeyValue"], "startTimeUnixNano": integer(64, True),
+                           "timeUnixNano": integer(64, True), "count": integer(64, True), "sum": number,
+                           "bucketCounts": [integer(64, True)], "explicitBounds": [number]},
+})
+
+
+def points(request):
+    """{metric: [(attributes, point)]}"""
+    (resource,) = request["resourceMetrics"]
+    (scope,) = resource["scopeMetrics"]
+    assert scope["scope"]["name"] == "dbslower"
+    return {metric["name"]: [({pair["key"]: pair["value"]["stringValue"] for pair in point["attributes"]}, point)
+                             for point in metric.get("sum", metric.get("histogram"))["dataPoints"]]
+            for metric in scope["metrics"]}
+
+
+def test_otlp_metrics(measured):
+    """The same counts as in the other format, in messages of metrics.proto."""
+    traced, folder = measured
+    families = parse((folder / "dbslower.prom").read_bytes().decode())
+    requests = [json.loads(line, object_pairs_hook=once) for line in (folder / "metrics.otlp").read_text().splitlines()]
+    for request in requests:
+        check("ExportMetricsServiceRequest", request)
+    first, last = points(requests[0]), points(requests[-1])
+    assert len(requests) > 1 and first["dbslower.events"][0][1]["asInt"] == "0"
+    for attributes, point in last["dbslower.statement.duration"]:
+        command = attributes["db.operation.name"].lower()
+        assert attributes["db.namespace"] == DATABASE and attributes["db.system.name"] == "postgresql"
+        buckets = values(families, DURATION, f"{DURATION}_bucket", command=command)
+        counts = [int(count) for count in point["bucketCounts"]]
+        assert [sum(counts[:n + 1]) for n in range(len(counts))] == [one.value for one in buckets]
+        assert point["explicitBounds"] == [float(one.labels["le"]) for one in buckets[:-1]]
+        assert int(point["count"]) == sum(counts)
+        assert point["sum"] == total(families, DURATION, f"{DURATION}_sum", command=command)
+        assert int(point["startTimeUnixNano"]) < int(point["timeUnixNano"])
+    assert len(last["dbslower.statement.duration"]) == 3
+    assert sum(int(point["asInt"]) for _, point in last["dbslower.statement.errors"]) == 2
+    assert math.isclose(sum(point["asDouble"] for _, point in last["dbslower.statement.part"]),
+                        total(families, DURATION, f"{DURATION}_sum"), rel_tol=1e-6)
+    assert {attributes["dbslower.cause"]: int(point["asInt"]) for attributes, point in last["dbslower.losses"]
+            } == only(traced, "summary")["lost"]
+
+
+def test_top_by_fingerprint(postgres, tool):
+    """One exposition on the standard output, and nothing else."""
+    traced = tool("top", "-p", postgres.pid, "--openmetrics", "-", kind=Stat)
+    with postgres.connect() as connection:
+        for n in range(3):
+            connection.pgconn.exec_(f"select {n}, 'a\\b\"' ".encode())
+        connection.pgconn.exec_(b'select "no\\\nsuch" from pg_class')
+    assert traced.stop() == 0, traced.said()
+    families = parse(traced.stdout)
+    texts = {one.labels["text"]: one.labels["fingerprint"] for one in families["dbslower_fingerprint_info"].samples}
+    quick, failed = texts["select ?, ?"], texts['select "no\\\nsuch" from pg_class']
+    count, errors = "dbslower_fingerprint_duration_seconds", "dbslower_fingerprint_errors"
+    assert total(families, count, f"{count}_count", fingerprint=quick) == 3
+    assert total(families, errors, f"{errors}_total", fingerprint=quick) == 0
+    assert total(families, errors, f"{errors}_total", fingerprint=failed) == 1
+    assert total(families, "dbslower_fingerprint_rows", "dbslower_fingerprint_rows_total", fingerprint=quick) == 3
+
+
+def test_interval_ends_it(postgres):
+    """With -i, the exposition on the standard output is that of the first interval."""
+    for command in ("stat", "top"):
+        done = run(command, "-p", postgres.pid, "--openmetrics", "-", "-i", "0.1")
+        assert done.returncode == 0 and "dbslower_build_info" in parse(done.stdout), done
+
+
+def test_counters_grow(postgres, tool, tmp_path):
+    """Each exposition is complete, and no counter of it is less than in the one before; JSON is as without."""
+    path = tmp_path / "m.prom"
+    traced = tool("stat", "-p", postgres.pid, "--json", "-i", "0.05", "--openmetrics", path, kind=Stat)
+    wait_for(path.exists, what="the first exposition")
+    before = {}
+    with postgres.connect() as connection:
+        for n in range(5):
+            connection.pgconn.exec_(b"select 1")
+            def seen():
+                families = parse(path.read_bytes().decode())
+                now = {(one.name, *sorted(one.labels.items())): one.value for family in families.values()
+                       if family.type in ("counter", "histogram") for one in family.samples}
+                assert all(now[key] >= value for key, value in before.items() if not key[0].endswith("_created"))
+                before.update(now)
+                return total(families, DURATION, f"{DURATION}_count") == n + 1
+            wait_for(seen, what=f"statement {n} in the file")
+    assert traced.stop() == 0 and sum(one["count"] for one in traced.histograms) == 5, traced.said()
+
+
+def test_file_that_cannot_be_written(postgres, tool, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    traced = tool("stat", "-p", postgres.pid, "-i", "0.1", "--openmetrics", folder / "m.prom")
+    wait_for((folder / "m.prom").exists, what="the first exposition")
+    while folder.exists():		# a new file may come in between
+        shutil.rmtree(folder, ignore_errors=True)
+    assert traced.wait() == 1
+    assert f"dbslower: {folder}/m.prom: cannot write: No such file or directory; " in traced.stderr, traced.said()
+
+
+def test_heatmap(postgres, tool):
+    """Shades of text, as the output is no terminal: each statement is in a line's number, and at its place."""
+    traced = tool("stat", "-p", postgres.pid, "--heatmap", "-i", "0.1")
+    with postgres.connect() as connection:
+        for _ in range(3):
+            connection.pgconn.exec_(b"select pg_sleep(0.02)")
+    def lines():
+        return re.findall(r"^\d\d:\d\d:\d\d (.{54}) (\d+)$", traced.stdout, re.M)
+    wait_for(lambda: sum(int(count) for _, count in lines()) == 3, what="three statements")
+    assert traced.stop() == 0 and "\033" not in traced.stdout, traced.said()
+    axis = next(line for line in traced.stdout.splitlines() if "100us" in line)
+    for cells, count in lines():
+        assert set(cells) <= set(" .:-=+*#%@") and (cells.strip() == "") == (count == "0")
+        assert cells[:axis.index("10ms") - 9 + 1].strip() == ""		# none was faster

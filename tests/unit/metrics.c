@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Tests of cli/metrics: labels, bounds, limits; and of cli/heatmap: cells and shades. */
+#include "cli/metrics.h"
+
+#include <unistd.h>
+
+#include "cli/heatmap.h"
+#include "cli/openmetrics.h"
+#include "db/engine.h"
+#include "db/servers.h"
+#include "loader/owners.h"
+#include "tests/unit/check.h"
+
+static struct metrics metrics;
+static struct output out;
+
+static struct statement statement(const char *text, const char *user, const struct server *server)
+{
+	return (struct statement){
+		.service = "mysql", .user = user, .server = server, .duration_ns = 10000,
+		.text = text, .text_len = strlen(text), .span_text = text,
+		.span_text_len = strlen(text),
+	};
+}
+
+static void add(const char *text, const char *user)
+{
+	struct statement s = statement(text, user, NULL);
+
+	metrics_add(&metrics, &s, 0, NULL);
+}
+
+static const char *last(enum metrics_label label)
+{
+	return metrics_label(metrics.series[metrics.count - 1], label);
+}
+
+static void labels(void)
+{
+	static const struct {
+		const char *from, *to;
+	} cases[] = {
+		{ "a", "a" }, { "\xff", "?" }, { "a\xc3", "a?" }, { "\t\r\x7f", "???" },
+		{ "\n", "\n" },
+		{ "\xc3\xa4", "\xc3\xa4" }, { "\xed\xa0", "??" }, { "\"\\", "\"\\" },
+	};
+
+	CHECK(!metrics_open(&metrics));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		add("select 1", cases[i].from);
+		CHECK(!strcmp(last(METRICS_USER), cases[i].to), "%zu: %s", i, last(METRICS_USER));
+	}
+	/* Texts that become equal are one series. */
+	CHECK(metrics.count == 1 + sizeof(cases) / sizeof(cases[0]));
+	add("select 1", "\xfe");
+	CHECK(metrics.count == 1 + sizeof(cases) / sizeof(cases[0]));
+	metrics_close(&metrics);
+}
+
+static void commands(void)
+{
+	static const char *const cases[][2] = {
+		{ "Insert into t", "insert" }, { "/* a */ (SELECT 1", "select" }, { "set", "set" },
+		{ "selec", "other" }, { "elect", "other" }, { "1", "other" }, { "", "other" },
+		{ "selectselectselectselect", "other" },
+	};
+
+	CHECK(!metrics_open(&metrics));
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		add(cases[i][0], cases[i][0]);
+		CHECK(!strcmp(last(METRICS_COMMAND), cases[i][1]), "%s: %s", cases[i][0],
+		      last(METRICS_COMMAND));
+	}
+	metrics_close(&metrics);
+}
+
+static void bounds(void)
+{
+	for (unsigned int i = 0; i < METRICS_BOUNDS; i++) {
+		struct statement s = statement("select 1", NULL, NULL);
+		double text = strtod(metrics_bound_text(i), NULL) * 1e9;
+
+		CHECK(metrics_bound_ns(i) == (uint64_t)(text + 0.5), "%u: %s", i,
+		      metrics_bound_text(i));
+		CHECK(!metrics_open(&metrics));
+		s.duration_ns = metrics_bound_ns(i);
+		metrics_add(&metrics, &s, 0, NULL);
+		s.duration_ns++;
+		metrics_add(&metrics, &s, 0, NULL);
+		CHECK(metrics.series[1]->bucket[i] == 1 && metrics.series[1]->bucket[i + 1] == 1);
+		metrics_close(&metrics);
+	}
+}
+
+/* Beyond the share of a Unix user, and the limit of all, statements are counted without labels. */
+static void limits(void)
+{
+	struct server servers[2] = { { .uid = 7 }, { .uid = 8 } };
+	struct metrics_tool tool = { .path = "x\"y", .summary = { .statements = 3 } };
+	size_t share = OWNER_SHARE(METRICS_SERIES);
+	char user[16];
+
+	CHECK(!metrics_open(&metrics));
+	for (size_t i = 0; i < 2 * METRICS_SERIES; i++) {
+		struct statement s = statement("select 1", user, &servers[i >= METRICS_SERIES]);
+
+		snprintf(user, sizeof(user), "u%zu", i);
+		metrics_add(&metrics, &s, 0, NULL);
+		if (i == share - 1)
+			CHECK(!metrics.limited && metrics.count == share + 1);
+		if (i == METRICS_SERIES - 1)
+			CHECK(metrics.limited && metrics.count == share + 1);
+	}
+	CHECK(metrics.count == METRICS_SERIES + 1);
+	CHECK(metrics.series[0]->count == METRICS_SERIES, "%llu",
+	      (unsigned long long)metrics.series[0]->count);
+	add("select 1", "u1");
+	CHECK(metrics.series[0]->count == METRICS_SERIES + 1);
+	output_init(&out, -1);
+	metrics.count = 1;
+	openmetrics_put(&out, &metrics, &tool);
+	out.buf[out.len] = '\0';
+	CHECK(strstr(out.buf, "dbslower_statement_duration_seconds_count 1001\n"));
+	CHECK(strstr(out.buf, "dbslower_unlabelled_statements_total{file=\"x\\\"y\"} 1001\n"));
+	CHECK(strstr(out.buf, "dbslower_events_total{file=\"x\\\"y\"} 3\n"));
+	CHECK(!strcmp(out.buf + out.len - 6, "# EOF\n"));
+	metrics.count = METRICS_SERIES + 1;
+	metrics_close(&metrics);
+}
+
+/* Fine slots of 1 ns, 1 us, 1 ms and 2^63 ns. */
+static void heatmap(void)
+{
+	struct histogram_row rows[] = {
+		{ .fine = 1, .count = 1 }, { .fine = 6 * STAT_FINE + 15, .count = 1 },
+		{ .fine = 16 * STAT_FINE + 14, .count = 1000 },
+		{ .fine = 60 * STAT_FINE, .count = 9 },
+	};
+	struct heatmap map = { .scale = 2 };
+	const char *cells = out.buf + 9;
+
+	output_init(&out, -1);
+	heatmap_line(&map, &out, 0, rows, 4);
+	out.buf[out.len] = '\0';
+	CHECK(out.len == 9 + 54 + 1 + 4 + 1 && !strcmp(cells + 54, " 1011\n"), "%s", out.buf);
+	/* The logarithms of 2, 1000 and 9, of that of 1000. */
+	CHECK(cells[0] == '.' || cells[0] == ':', "%s", out.buf);
+	CHECK(cells[19] == '@' && strspn(cells + 1, " ") == 18, "%s", out.buf);
+	CHECK(cells[53] == '-' && strspn(cells + 20, " ") == 33, "%s", out.buf);
+	/* The scale stays that of the largest count. */
+	out.len = 0;
+	heatmap_line(&map, &out, 0, rows + 1, 1);
+	CHECK(cells[0] == '.' && map.most == 1000, "%.*s", (int)out.len, out.buf);
+	out.len = 0;
+	heatmap_axis(&map, &out);
+	out.buf[out.len] = '\0';
+	CHECK(strstr(out.buf, "1ms") == cells + 19, "%s", out.buf);
+	map.color = true;
+	out.len = 0;
+	heatmap_line(&map, &out, 0, rows + 2, 1);
+	out.buf[out.len] = '\0';
+	CHECK(strstr(out.buf, " \033[48;5;227m \033[0m "), "%s", out.buf);
+}
+
+int main(void)
+{
+	RUN(labels);
+	RUN(commands);
+	RUN(bounds);
+	RUN(limits);
+	RUN(heatmap);
+	return check_done();
+}
