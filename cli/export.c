@@ -78,6 +78,7 @@ static void export_collect(struct export *export)
 {
 	struct tracer *tracer = export->tracing->tracer;
 	struct metrics_tool *tool = &export->tool;
+	uint64_t bpf_ns;
 
 	tool->running = 0;
 	export->counting = true;
@@ -86,8 +87,11 @@ static void export_collect(struct export *export)
 	tool->why = export->tracing->loop.options.why;
 	tool->now_ns = clock_ns(CLOCK_REALTIME);
 	tool->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	/* Once it is known it is written, so that its series has no gap. */
-	tool->has_bpf |= !tracer_run_ns(tracer, &tool->bpf_ns);
+	/* While it is not known, it is that of the last time: a counter does not decrease. */
+	if (!tracer_run_ns(tracer, &bpf_ns)) {
+		tool->has_bpf = true;
+		tool->bpf_ns = bpf_ns;
+	}
 	tracer_summary(tracer, &tool->summary);
 }
 
