@@ -306,23 +306,6 @@ static void generate(struct program *p)
 	add(p, (struct bpf_insn)EXIT);
 }
 
-/* Load a socket filter. Return its descriptor or -errno. */
-static int load_filter(const struct bpf_insn *insns, int n)
-{
-	union bpf_attr attr;
-	long fd;
-
-	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
-	attr.insns = (uintptr_t)insns;
-	attr.insn_cnt = (uint32_t)n;
-	attr.license = (uintptr_t)"GPL";
-	do
-		fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
-	while (fd < 0 && errno == EAGAIN);
-	return fd < 0 ? -errno : (int)fd;
-}
-
 /* Run a socket filter on a packet of @size bytes. Return what it returns. */
 static uint32_t run_filter(int prog, uint32_t size)
 {
@@ -355,7 +338,7 @@ static void check_same(const struct program *from, int prog, bool unroll)
 	for (int i = 0; unroll && i < n; i++)
 		CHECK(BPF_CLASS(p.insns[i].code) < BPF_JMP || p.insns[i].off >= 0 ||
 		      BPF_CLASS(p.insns[i].code) == BPF_ALU64, "%d jumps back", i);
-	folded = load_filter(p.insns, n);
+	folded = load_program(BPF_PROG_TYPE_SOCKET_FILTER, p.insns, n, false);
 	CHECK(folded >= 0, "%d instructions: error %d", n, -folded);
 	if (folded < 0)
 		return;
@@ -378,7 +361,7 @@ static void kernel_calculates_the_same(void)
 		int prog;
 
 		generate(&p);
-		prog = load_filter(p.insns, p.count);
+		prog = load_program(BPF_PROG_TYPE_SOCKET_FILTER, p.insns, p.count, false);
 		/* Some are too complex for the verifier. */
 		if (prog < 0)
 			continue;

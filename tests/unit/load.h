@@ -37,14 +37,15 @@ static inline uint32_t load_kernel_version(void)
 	return a << 16 | b << 8 | (c > 255 ? 255 : c);
 }
 
-/* Load @insns as a kprobe program. Return 0 or -errno; @log: fill load_log. */
-static inline int load_once(const struct bpf_insn *insns, int n, bool log)
+/* Load @insns as a program of @type. Return its descriptor or -errno; @log: fill load_log. */
+static inline int load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n,
+			       bool log)
 {
 	union bpf_attr attr;
 	long fd;
 
 	memset(&attr, 0, sizeof(attr));
-	attr.prog_type = BPF_PROG_TYPE_KPROBE;
+	attr.prog_type = type;
 	attr.insns = (uintptr_t)insns;
 	attr.insn_cnt = (uint32_t)n;
 	attr.license = (uintptr_t)"GPL";
@@ -59,10 +60,17 @@ static inline int load_once(const struct bpf_insn *insns, int n, bool log)
 	do
 		fd = syscall(__NR_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 	while (fd < 0 && errno == EAGAIN);
-	if (fd < 0)
-		return -errno;
-	close((int)fd);
-	return 0;
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Load @insns as a kprobe program. Return 0 or -errno; @log: fill load_log. */
+static inline int load_once(const struct bpf_insn *insns, int n, bool log)
+{
+	int fd = load_program(BPF_PROG_TYPE_KPROBE, insns, n, log);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
 }
 
 /* Return 0, or -errno with the verifier's log in load_log. */

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Each rule of tests/unit/verifier.h: what a kernel refuses, and the release that accepts it. */
+#include "tests/unit/verifier.h"
+
+#include "tests/unit/check.h"
+#include "tests/unit/load.h"
+
+#define ALU(op, dst, k) \
+	{ .code = BPF_ALU64 | (op) | BPF_K, .dst_reg = (dst), .imm = (k) }
+#define ALU_X(op, dst, src) \
+	{ .code = BPF_ALU64 | (op) | BPF_X, .dst_reg = (dst), .src_reg = (src) }
+#define JUMP(op, dst, k, to) \
+	{ .code = BPF_JMP | (op) | BPF_K, .dst_reg = (dst), .imm = (k), .off = (to) }
+#define CALL(helper)	{ .code = BPF_JMP | BPF_CALL, .imm = (helper) }
+#define EXIT		{ .code = BPF_JMP | BPF_EXIT }
+#define END		ALU(BPF_MOV, 0, 0), EXIT
+
+/* Releases before @release refuse the @n instructions for a reason with @word, it accepts them. */
+static void check_since(const struct bpf_insn *insns, uint32_t n, uint32_t release,
+			const char *word)
+{
+	uint32_t at;
+	const char *before = verifier_refuses(insns, n, release - 1, &at);
+	const char *since = verifier_refuses(insns, n, release, &at);
+
+	CHECK(before && strstr(before, word), "%s, not %s", before ? before : "accepted", word);
+	CHECK(!since, "%s: %s at %u", word, since, at);
+}
+
+#define SINCE_RELEASE(insns, major, minor, word)	\
+	check_since(insns, sizeof(insns) / sizeof(*(insns)), VERIFIER_RELEASE(major, minor), word)
+
+/* Check the reason with which 5.4 refuses the @n instructions; NULL: it accepts them. */
+static void check_refused(const struct bpf_insn *insns, uint32_t n, const char *word)
+{
+	uint32_t at;
+	const char *why = verifier_refuses(insns, n, VERIFIER_RELEASE(5, 4), &at);
+
+	CHECK(word ? why && strstr(why, word) : !why, "%s at %u, not %s", why ? why : "accepted",
+	      at, word ? word : "accepted");
+}
+
+#define REFUSED(insns, word)	check_refused(insns, sizeof(insns) / sizeof(*(insns)), word)
+
+static void instructions(void)
+{
+	static const struct bpf_insn narrow[] = {
+		ALU(BPF_MOV, 0, 0), { .code = BPF_JMP32 | BPF_JEQ | BPF_K, .off = 0 }, EXIT,
+	};
+	static const struct bpf_insn fetch[] = {
+		ALU(BPF_MOV, 0, 0),
+		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 10, .off = -8,
+		  .imm = BPF_FETCH },
+		EXIT,
+	};
+	static const struct bpf_insn extended[] = {
+		{ .code = BPF_LDX | 0x80 | BPF_B, .src_reg = 1 }, EXIT,
+	};
+	static const struct bpf_insn division[] = {
+		ALU(BPF_MOV, 0, 9), { .code = BPF_ALU64 | BPF_DIV | BPF_K, .imm = 3, .off = 1 },
+		EXIT,
+	};
+	static const struct bpf_insn value[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM, .src_reg = BPF_PSEUDO_MAP_VALUE }, { 0 }, END,
+	};
+	static const struct bpf_insn kernel[] = {
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL }, END,
+	};
+
+	SINCE_RELEASE(narrow, 5, 1, "32 bits");
+	SINCE_RELEASE(fetch, 5, 12, "atomic");
+	SINCE_RELEASE(extended, 6, 6, "sign extension");
+	SINCE_RELEASE(division, 6, 6, "signed division");
+	SINCE_RELEASE(value, 5, 2, "address in a map");
+	SINCE_RELEASE(kernel, 5, 13, "function of the kernel");
+}
+
+static void helpers(void)
+{
+	struct bpf_insn insns[] = { CALL(0), END };
+	uint32_t at;
+
+	for (const struct verifier_since *row = verifier_helpers; row->commit; row++) {
+		insns[0].imm = (int32_t)row->number;
+		check_since(insns, 3, row->release, "helper");
+	}
+	insns[0].imm = 9999;
+	CHECK(verifier_refuses(insns, 3, UINT32_MAX, &at));
+}
+
+static void flow(void)
+{
+	static const struct bpf_insn loop[] = {
+		ALU(BPF_MOV, 0, 0), ALU(BPF_ADD, 0, 1), JUMP(BPF_JLT, 0, 9, -2), EXIT,
+	};
+	static const struct bpf_insn unreached[] = { END, EXIT };
+	static const struct bpf_insn outside[] = { JUMP(BPF_JA, 0, 0, 7), EXIT };
+	static const struct bpf_insn called[] = {
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 }, EXIT, END,
+	};
+	static struct bpf_insn many[BPF_MAXINSNS + 1];
+
+	for (size_t i = 0; i < BPF_MAXINSNS; i++)
+		many[i] = (struct bpf_insn)ALU(BPF_MOV, 0, 0);
+	many[BPF_MAXINSNS] = (struct bpf_insn)EXIT;
+	SINCE_RELEASE(loop, 5, 3, "jump back");
+	SINCE_RELEASE(many, 5, 2, "4096");
+	REFUSED(unreached, "not reached");
+	REFUSED(outside, "out of the program");
+	REFUSED(called, NULL);
+}
+
+/* R1 = a number from a map, of which R0 is a value; without one, skip @n instructions. */
+#define VALUE_OF_MAP(n)							\
+	CALL(BPF_FUNC_map_lookup_elem), JUMP(BPF_JEQ, 0, 0, 1 + (n)),	\
+	{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = 1, .src_reg = 0 }
+
+static void ranges(void)
+{
+	static const struct bpf_insn bounded[] = {
+		VALUE_OF_MAP(3), JUMP(BPF_JGT, 1, 10, 2), ALU(BPF_LSH, 1, 3),
+		ALU_X(BPF_ADD, 0, 1), END,
+	};
+	static const struct bpf_insn masked[] = {
+		VALUE_OF_MAP(3), ALU(BPF_AND, 1, 7), ALU(BPF_LSH, 1, 3), ALU_X(BPF_ADD, 0, 1), END,
+	};
+	/* As clang compiled it. */
+	static const struct bpf_insn copied[] = {
+		VALUE_OF_MAP(4), ALU_X(BPF_MOV, 2, 1), JUMP(BPF_JGT, 2, 10, 2), ALU(BPF_LSH, 1, 3),
+		ALU_X(BPF_ADD, 0, 1), END,
+	};
+	static const struct bpf_insn merged[] = {
+		VALUE_OF_MAP(3), JUMP(BPF_JSET, 1, 1, 1), ALU(BPF_AND, 1, 7),
+		ALU_X(BPF_ADD, 0, 1), END,
+	};
+	/* In a function that is called with the address. */
+	static const struct bpf_insn passed[] = {
+		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 }, EXIT,
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = 2, .src_reg = 10, .off = -8 },
+		CALL(BPF_FUNC_ktime_get_ns), ALU_X(BPF_ADD, 6, 0),
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 6 }, END,
+	};
+	static const struct bpf_insn other[] = { ALU_X(BPF_MOV, 1, 10), ALU(BPF_OR, 1, 8), END };
+	static const struct bpf_insn on_stack[] = {
+		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = 2, .src_reg = 1 },
+		ALU_X(BPF_MOV, 1, 10), ALU_X(BPF_ADD, 1, 2), END,
+	};
+
+	REFUSED(bounded, NULL);
+	REFUSED(masked, NULL);
+	SINCE_RELEASE(copied, 5, 10, "without a bound");
+	REFUSED(merged, "without a bound");
+	REFUSED(passed, "without a bound");
+	REFUSED(other, "on a pointer");
+	REFUSED(on_stack, "on the stack");
+}
+
+/* Check the check: what it refuses as malformed, and accepts as new, so does this kernel. */
+static void this_kernel_agrees(void)
+{
+	static const struct bpf_insn good[] = { ALU_X(BPF_MOV, 1, 10), ALU(BPF_ADD, 1, -8), END };
+	static const struct bpf_insn bad[] = { END, EXIT };
+	const char *why = load_forbidden();
+
+	if (why) {
+		SKIP(why);
+		return;
+	}
+	REFUSED(good, NULL);
+	CHECK(!load_once(good, 4, false));
+	REFUSED(bad, "not reached");
+	CHECK(load_once(bad, 3, false));
+}
+
+int main(void)
+{
+	RUN(instructions);
+	RUN(helpers);
+	RUN(flow);
+	RUN(ranges);
+	RUN(this_kernel_agrees);
+	return check_done();
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Rules of the verifiers of older kernels that the one of this host does not apply.
+ *
+ * What it does not see: the complexity of a program (131072 instructions on all paths before 5.2);
+ * the ranges of registers that were stored on the stack, or passed to a function, and those in a
+ * program with a jump back; and what all kernels refuse, for which programs are loaded into this
+ * host's.
+ */
+#ifndef TESTS_UNIT_VERIFIER_H
+#define TESTS_UNIT_VERIFIER_H
+
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "loader/insn.h"
+
+#define VERIFIER_RELEASE(major, minor)	((uint32_t)(major) << 8 | (minor))
+
+/* Number @number is known since @release. The commits are for the reader. */
+struct verifier_since {
+	uint32_t number, release;
+	const char *commit;
+};
+
+#define SINCE(number, commit, major, minor)	\
+	{ number, VERIFIER_RELEASE(major, minor), commit }
+
+/* Helpers that programs for kprobes and tracepoints may call. */
+static const struct verifier_since verifier_helpers[] = {
+	SINCE(BPF_FUNC_map_lookup_elem, "d0003ec01c66", 3, 19),
+	SINCE(BPF_FUNC_map_update_elem, "d0003ec01c66", 3, 19),
+	SINCE(BPF_FUNC_map_delete_elem, "d0003ec01c66", 3, 19),
+	SINCE(BPF_FUNC_probe_read, "2541517c32be", 4, 1),
+	SINCE(BPF_FUNC_ktime_get_ns, "d9847d310ab4", 4, 1),
+	SINCE(BPF_FUNC_get_current_pid_tgid, "ffeedafbf023", 4, 2),
+	SINCE(BPF_FUNC_get_current_uid_gid, "ffeedafbf023", 4, 2),
+	SINCE(BPF_FUNC_get_current_comm, "ffeedafbf023", 4, 2),
+	SINCE(BPF_FUNC_perf_event_output, "a43eec304259", 4, 4),
+	SINCE(BPF_FUNC_get_current_task, "606274c5abd8", 4, 8),
+	SINCE(BPF_FUNC_probe_read_str, "a5e8c07059d0", 4, 11),
+	SINCE(BPF_FUNC_get_stack, "c195651e565a", 4, 18),
+	SINCE(BPF_FUNC_probe_read_user, "6ae08ae3dea2", 5, 5),
+	SINCE(BPF_FUNC_probe_read_kernel, "6ae08ae3dea2", 5, 5),
+	SINCE(BPF_FUNC_probe_read_user_str, "6ae08ae3dea2", 5, 5),
+	SINCE(BPF_FUNC_probe_read_kernel_str, "6ae08ae3dea2", 5, 5),
+	SINCE(BPF_FUNC_get_ns_current_pid_tgid, "b4490c5c4e02", 5, 7),
+	SINCE(BPF_FUNC_ringbuf_output, "457f44363a88", 5, 8),
+	SINCE(BPF_FUNC_ringbuf_reserve, "457f44363a88", 5, 8),
+	SINCE(BPF_FUNC_ringbuf_submit, "457f44363a88", 5, 8),
+	SINCE(BPF_FUNC_ringbuf_discard, "457f44363a88", 5, 8),
+	SINCE(BPF_FUNC_get_current_task_btf, "3ca1032ab7ab", 5, 11),
+	SINCE(BPF_FUNC_get_attach_cookie, "7adfc6c9b315", 5, 15),
+	SINCE(BPF_FUNC_task_pt_regs, "dd6e10fbd9fb", 5, 15),
+	{ 0, 0, NULL },
+};
+
+/* Return whether @table has @number, since @release or earlier. */
+static inline bool verifier_knows(const struct verifier_since *table, uint32_t number,
+				  uint32_t release)
+{
+	for (; table->commit; table++)
+		if (table->number == number)
+			return table->release <= release;
+	return false;
+}
+
+/* Return why a kernel of @release does not know the instruction @insn, or NULL. */
+static inline const char *verifier_insn(const struct bpf_insn *insn, uint32_t release)
+{
+	uint8_t class = BPF_CLASS(insn->code), mode = BPF_MODE(insn->code);
+	bool alu = class == BPF_ALU || class == BPF_ALU64;
+
+	if (class == BPF_JMP32 && release < VERIFIER_RELEASE(5, 1))
+		return "a comparison of 32 bits (092ed0968bb7, 5.1)";
+	if (insn->code == (BPF_JMP32 | BPF_JA) && release < VERIFIER_RELEASE(6, 6))
+		return "a long jump (4cd58e9af8b9, 6.6)";
+	if (class == BPF_STX && mode == BPF_ATOMIC && insn->imm &&
+	    release < VERIFIER_RELEASE(5, 12))
+		return "an atomic instruction that is not XADD (5ca419f2864a, 5.12)";
+	if (class == BPF_LDX && mode == 0x80 && release < VERIFIER_RELEASE(6, 6))
+		return "a load with sign extension (1f9a1ea821ff, 6.6)";
+	if (alu && insn->off && release < VERIFIER_RELEASE(6, 6))
+		return "signed division or extension (ec0e2da95f72, 6.6)";
+	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg == 0 &&
+	    !verifier_knows(verifier_helpers, (uint32_t)insn->imm, release))
+		return "an unknown helper";
+	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg > BPF_PSEUDO_CALL &&
+	    release < VERIFIER_RELEASE(5, 13))
+		return "a function of the kernel (e6ac2450d6de, 5.13)";
+	if (insn->code == (BPF_LD | BPF_DW | BPF_IMM) && insn->src_reg > BPF_PSEUDO_MAP_FD &&
+	    release < VERIFIER_RELEASE(5, 2))
+		return "an address in a map (d8eca5bbb2be, 5.2)";
+	return NULL;
+}
+
+/* State of the search for jumps back. */
+struct verifier_graph {
+	const struct bpf_insn *insns;
+	uint32_t count, depth;
+	uint32_t *stack;
+	uint8_t *seen;		/* by instruction: NEW, on the stack, done */
+	bool back;		/* there is a jump back */
+};
+
+/* Visit what follows @root. Return false if it leaves the program. */
+static inline bool verifier_visit(struct verifier_graph *g, uint32_t root)
+{
+	enum { NEW, ON_STACK, DONE };
+	uint32_t next;
+
+	if (root >= g->count)
+		return false;
+	if (g->seen[root] == NEW)
+		g->stack[g->depth++] = root;
+	while (g->depth) {
+		uint32_t pc = g->stack[g->depth - 1];
+		bool leaf = true;
+
+		g->seen[pc] = ON_STACK;
+		for (int i = 0; i < 2 && leaf; i++) {
+			if (!insn_next(&g->insns[pc], pc, i, &next))
+				continue;
+			if (next >= g->count)
+				return false;
+			g->back |= g->seen[next] == ON_STACK;
+			leaf = g->seen[next] != NEW;
+		}
+		if (leaf)
+			g->seen[g->stack[--g->depth]] = DONE;
+		else
+			g->stack[g->depth++] = next;
+	}
+	return true;
+}
+
+/* Return why check_cfg() of a kernel of @release refuses the graph, or NULL. */
+static inline const char *verifier_flow(struct verifier_graph *g, uint32_t release)
+{
+	bool inside = verifier_visit(g, 0);
+
+	for (uint32_t i = 0; i < g->count && inside; i++)
+		if (g->seen[i] && insn_calls_function(&g->insns[i]))
+			inside = verifier_visit(g, i + 1 + (uint32_t)g->insns[i].imm);
+	/* A function that is called from one before it. */
+	for (uint32_t i = 0; i < g->count && inside; i++) {
+		if (insn_calls_function(&g->insns[i]))
+			inside = verifier_visit(g, i + 1 + (uint32_t)g->insns[i].imm);
+		if (!g->seen[i] && (!i || !insn_is_wide(&g->insns[i - 1])))
+			return "an instruction that is not reached";
+	}
+	if (!inside)
+		return "a jump out of the program";
+	if (g->back && release < VERIFIER_RELEASE(5, 3))
+		return "a jump back (2589726d12a1, 5.3)";
+	return NULL;
+}
+
+/*
+ * Ranges. Before 5.10 (75748837b7e5) a comparison bounds the register that it names, and no copy.
+ * So each register has its own largest value; only constants and comparisons with them bound it.
+ */
+struct verifier_range {
+	/* WILD: what was not seen plus a scalar without a bound; it must not be a pointer. */
+	enum { RANGE_UNSEEN, RANGE_WILD, RANGE_SCALAR, RANGE_POINTER, RANGE_STACK } kind;
+	uint64_t max;			/* of a scalar, unsigned */
+};
+
+struct verifier_state {
+	bool reached;
+	struct verifier_range regs[MAX_BPF_REG];
+};
+
+#define RANGE_UNBOUNDED	(1ull << 29)	/* BPF_MAX_VAR_OFF */
+
+/* Merge @from into @to, the state where two paths meet. */
+static inline void verifier_join(struct verifier_state *to, const struct verifier_state *from)
+{
+	for (int i = 0; i < MAX_BPF_REG; i++) {
+		struct verifier_range *a = &to->regs[i];
+		const struct verifier_range *b = &from->regs[i];
+
+		if (to->reached && a->kind != b->kind)
+			a->kind = a->kind == RANGE_WILD || b->kind == RANGE_WILD ? RANGE_WILD :
+										   RANGE_UNSEEN;
+		else if (!to->reached || a->max < b->max)
+			*a = *b;
+	}
+	to->reached = true;
+}
+
+/* Return all bits up to the highest one of @value. */
+static inline uint64_t verifier_bits(uint64_t value)
+{
+	return value ? UINT64_MAX >> __builtin_clzll(value) : 0;
+}
+
+/* Return the largest result of @op for operands up to @a and @b; @constant: @b is exact. */
+static inline uint64_t verifier_result(uint8_t op, uint64_t a, uint64_t b, bool constant)
+{
+	uint64_t result;
+
+	switch (op) {
+	case BPF_MOV:
+		return b;
+	case BPF_ADD:
+		return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
+	case BPF_MUL:
+		return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
+	case BPF_AND:
+		return a < b ? a : b;
+	case BPF_OR:
+	case BPF_XOR:
+		return verifier_bits(a | b);
+	case BPF_LSH:
+		return constant && b < 64 && a <= UINT64_MAX >> b ? a << b : UINT64_MAX;
+	case BPF_RSH:
+		return constant && b < 64 ? a >> b : a;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+/* Return the result of @insn for operands of which one was not seen. */
+static inline struct verifier_range verifier_unseen(const struct bpf_insn *insn,
+						    const struct verifier_range *dst,
+						    const struct verifier_range *src)
+{
+	bool constant = BPF_SRC(insn->code) == BPF_K;
+	bool wild = dst->kind == RANGE_WILD || src->kind == RANGE_WILD ||
+		    (dst->kind == RANGE_SCALAR && dst->max >= RANGE_UNBOUNDED) ||
+		    (src->kind == RANGE_SCALAR && src->max >= RANGE_UNBOUNDED && !constant);
+
+	/* A constant bounds also what was not seen. */
+	if (BPF_OP(insn->code) == BPF_AND && constant && insn->imm >= 0)
+		return *src;
+	wild &= insn->code == (BPF_ALU64 | BPF_ADD | BPF_X) ||
+		(constant && (BPF_OP(insn->code) == BPF_ADD || BPF_OP(insn->code) == BPF_SUB));
+	return (struct verifier_range){ wild ? RANGE_WILD : RANGE_UNSEEN, 0 };
+}
+
+/* Apply the arithmetic @insn to @regs. Return why it is refused, or NULL. */
+static inline const char *verifier_alu(struct verifier_range *regs, const struct bpf_insn *insn)
+{
+	bool wide = BPF_CLASS(insn->code) == BPF_ALU64, constant = BPF_SRC(insn->code) == BPF_K;
+	struct verifier_range *dst = &regs[insn->dst_reg], src = regs[insn->src_reg];
+	uint8_t op = BPF_OP(insn->code);
+
+	if (constant || op == BPF_NEG || op == BPF_END)
+		src = (struct verifier_range){ RANGE_SCALAR, (uint64_t)(int64_t)insn->imm };
+	if (op == BPF_MOV && wide) {
+		*dst = src;
+		return NULL;
+	}
+	if (op != BPF_MOV && dst->kind == RANGE_SCALAR && src.kind > RANGE_SCALAR) {
+		struct verifier_range swap = *dst;
+
+		*dst = src;
+		src = swap;
+	}
+	if (op != BPF_MOV && dst->kind > RANGE_SCALAR) {
+		if (!wide || (op != BPF_ADD && op != BPF_SUB))
+			return "arithmetic on a pointer other than + and -";
+		if (src.kind == RANGE_SCALAR && !constant && src.max >= RANGE_UNBOUNDED)
+			return "an index without a bound";
+		if (src.kind == RANGE_SCALAR && !constant && dst->kind == RANGE_STACK)
+			return "a variable place on the stack (2011fccfb61b, 5.2)";
+		if (src.kind > RANGE_SCALAR)
+			*dst = (struct verifier_range){ RANGE_SCALAR, UINT64_MAX };
+		return NULL;
+	}
+	if (op != BPF_MOV && (dst->kind < RANGE_SCALAR || src.kind < RANGE_SCALAR)) {
+		*dst = verifier_unseen(insn, dst, &src);
+		return NULL;
+	}
+	if (!wide && src.kind == RANGE_SCALAR)
+		src.max = constant ? (uint32_t)insn->imm :
+			  src.max > UINT32_MAX ? UINT32_MAX : src.max;
+	if (!wide && dst->max > UINT32_MAX)
+		dst->max = UINT32_MAX;
+	dst->max = src.kind == RANGE_SCALAR ? verifier_result(op, dst->max, src.max, constant) :
+					      UINT32_MAX;
+	dst->kind = RANGE_SCALAR;
+	if (!wide && dst->max > UINT32_MAX)
+		dst->max = UINT32_MAX;
+	return NULL;
+}
+
+/* Return whether the memory access @insn is by an index without a bound. */
+static inline bool verifier_is_wild(const struct verifier_range *regs, const struct bpf_insn *insn)
+{
+	uint8_t class = BPF_CLASS(insn->code);
+
+	return (class == BPF_LDX && regs[insn->src_reg].kind == RANGE_WILD) ||
+	       ((class == BPF_ST || class == BPF_STX) && regs[insn->dst_reg].kind == RANGE_WILD);
+}
+
+/* Apply a load or a call to @regs. */
+static inline void verifier_load(struct verifier_range *regs, const struct bpf_insn *insn)
+{
+	static const uint64_t sizes[] = { UINT32_MAX, UINT16_MAX, UINT8_MAX, UINT64_MAX };
+	struct verifier_range *dst = &regs[insn->dst_reg];
+	bool pointer = insn->imm == BPF_FUNC_map_lookup_elem ||
+		       insn->imm == BPF_FUNC_ringbuf_reserve;
+
+	if (BPF_CLASS(insn->code) == BPF_LDX) {
+		bool fill = BPF_SIZE(insn->code) == BPF_DW &&
+			    regs[insn->src_reg].kind != RANGE_POINTER;
+
+		*dst = (struct verifier_range){ fill ? RANGE_UNSEEN : RANGE_SCALAR,
+						sizes[BPF_SIZE(insn->code) >> 3] };
+	} else if (insn_is_wide(insn)) {
+		*dst = (struct verifier_range){ insn->src_reg ? RANGE_UNSEEN : RANGE_SCALAR,
+						(uint32_t)insn->imm |
+						(uint64_t)(uint32_t)insn[1].imm << 32 };
+	} else if (insn->code == (BPF_JMP | BPF_CALL)) {
+		for (int i = BPF_REG_0; i <= BPF_REG_5; i++)
+			regs[i] = (struct verifier_range){ RANGE_UNSEEN, 0 };
+		if (!insn->src_reg)
+			regs[BPF_REG_0] = (struct verifier_range){
+				pointer ? RANGE_POINTER : RANGE_SCALAR, UINT64_MAX
+			};
+	}
+}
+
+/* Add what follows from the jump @insn, @taken or not. */
+static inline void verifier_compare(struct verifier_range *regs, const struct bpf_insn *insn,
+				    bool taken)
+{
+	struct verifier_range *dst = &regs[insn->dst_reg];
+	uint64_t k = (uint64_t)(int64_t)insn->imm, max = UINT64_MAX;
+	uint8_t op = BPF_OP(insn->code);
+
+	if (BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_K ||
+	    dst->kind != RANGE_SCALAR)
+		return;
+	if ((op == BPF_JGT && !taken) || (op == BPF_JLE && taken) || (op == BPF_JEQ && taken) ||
+	    (op == BPF_JNE && !taken))
+		max = k;
+	if (k && ((op == BPF_JGE && !taken) || (op == BPF_JLT && taken)))
+		max = k - 1;
+	if (dst->max > max)
+		dst->max = max;
+}
+
+/* Return why the program, whose jumps lead forward, is refused; or NULL. */
+static inline const char *verifier_ranges(const struct bpf_insn *insns, uint32_t count,
+					  struct verifier_state *states, uint32_t *at)
+{
+	const struct verifier_state entry = {
+		.reached = true, .regs[BPF_REG_1] = { RANGE_POINTER, 0 },
+		.regs[BPF_REG_10] = { RANGE_STACK, 0 },
+	};
+	const char *why = NULL;
+	uint32_t next;
+
+	verifier_join(&states[0], &entry);
+	for (uint32_t pc = 0; pc < count && !why; pc++) {
+		const struct bpf_insn *insn = &insns[pc];
+
+		*at = pc;
+		if (!states[pc].reached) {
+			/* The first of a function: what it is called with is not seen. */
+			states[pc].reached = true;
+			states[pc].regs[BPF_REG_10].kind = RANGE_STACK;
+		}
+		if (verifier_is_wild(states[pc].regs, insn))
+			return "an index without a bound";
+		for (int i = 0; i < 2 && !why; i++) {
+			struct verifier_state after = states[pc];
+
+			if (!insn_next(insn, pc, i, &next) || next <= pc || next >= count)
+				continue;
+			if (insn_is_branch(insn))
+				verifier_compare(after.regs, insn, i);
+			else if (BPF_CLASS(insn->code) == BPF_ALU ||
+				 BPF_CLASS(insn->code) == BPF_ALU64)
+				why = verifier_alu(after.regs, insn);
+			else
+				verifier_load(after.regs, insn);
+			verifier_join(&states[next], &after);
+		}
+		pc += insn_is_wide(insn);
+	}
+	return why;
+}
+
+/* Return why a kernel of @release refuses the program, or NULL. *@at: the instruction, or 0. */
+static inline const char *verifier_refuses(const struct bpf_insn *insns, uint32_t count,
+					   uint32_t release, uint32_t *at)
+{
+	struct verifier_graph graph = { .insns = insns, .count = count };
+	struct verifier_state *states;
+	const char *why = NULL;
+
+	*at = 0;
+	if (count > BPF_MAXINSNS && release < VERIFIER_RELEASE(5, 2))
+		return "more than 4096 instructions (c04c0d2b968a, 5.2)";
+	for (uint32_t i = 0; i < count && !why; i++) {
+		*at = i;
+		why = verifier_insn(&insns[i], release);
+		i += insn_is_wide(&insns[i]);
+	}
+	if (why)
+		return why;
+	*at = 0;
+	graph.stack = calloc(count + 1, sizeof(*graph.stack));
+	graph.seen = calloc(count + 1, sizeof(*graph.seen));
+	states = calloc(count + 1, sizeof(*states));
+	why = graph.stack && graph.seen && states ? verifier_flow(&graph, release) : "no memory";
+	if (!why && !graph.back && release < VERIFIER_RELEASE(5, 10))
+		why = verifier_ranges(insns, count, states, at);
+	free(states);
+	free(graph.stack);
+	free(graph.seen);
+	return why;
+}
+
+#undef SINCE
+
+#endif
