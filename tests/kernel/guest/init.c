@@ -483,7 +483,7 @@ static void check_kill(struct process *victim, const char *method)
 	kill(tool, SIGKILL);
 	await(tool);
 	/* Semaphores that the tool itself has incremented are reset by its next start. */
-	if (strstr(method, "semaphore")) {
+	if (strstr(method, "semaphore") || strstr(method, "linux-4.18")) {
 		tool = victim_trace(method, method);
 		if (!tool)
 			return;
