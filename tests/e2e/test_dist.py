@@ -131,7 +131,14 @@ def test_bare_file(release):
 def documents():
     """README.md and the documents that it refers to."""
     return {"README.md", "CHANGELOG.md", "SECURITY.md",
-            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")))}
+            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))}
+
+
+UNITS = {"dbslower.service", "dbslower-metrics.service"}
+
+
+def fleet():
+    return set(os.listdir(os.path.join(ROOT, "docs/fleet")))
 
 
 def test_tar(release, tmp_path):
@@ -140,7 +147,7 @@ def test_tar(release, tmp_path):
     licences = {f"LICENSES/{name}" for name in os.listdir(os.path.join(ROOT, "LICENSES"))}
     completions = {f"completion.{shell}" for shell in ("bash", "zsh", "fish")}
     assert set(members) == {"", "dbslower", *LINKS, "dbslower.8", *completions, "LICENSE", "LICENSES", *licences,
-                            "docs", *documents()}
+                            "docs", "docs/fleet", *(f"docs/fleet/{name}" for name in fleet()), *documents()}
     assert {(m.uid, m.gid, m.mtime) for m in members.values()} == {(0, 0, DATE)}
     run("tar", "-xf", release.tar, "-C", tmp_path)
     assert sha256(tmp_path / release.name / "dbslower") == sha256(release.bare)
@@ -149,8 +156,8 @@ def test_tar(release, tmp_path):
 
 def check_installed(release, root, zsh, changelogs, *others):
     """The tree that a package was unpacked into."""
-    found = {os.path.relpath(os.path.join(where, name), root)
-             for where, folders, names in os.walk(os.path.join(root, "usr")) for name in names}
+    found = {os.path.relpath(os.path.join(where, name), root) for top in ("usr", "etc")
+             for where, folders, names in os.walk(os.path.join(root, top)) for name in names}
     man = {f"usr/share/man/man8/{name}.8.gz" for name in {"dbslower", *LINKS}}
     doc = "usr/share/doc/dbslower/"
     assert found == {*man, *others, *(f"{doc}{name}" for name in (documents() - {"CHANGELOG.md"}) | changelogs),
@@ -159,7 +166,10 @@ def check_installed(release, root, zsh, changelogs, *others):
                      *(f"usr/sbin/{name}" for name in {"dbslower", *LINKS}),
                      *(f"usr/share/bash-completion/completions/{name}" for name in {"dbslower", *LINKS}),
                      *(f"usr/share/fish/vendor_completions.d/{name}.fish" for name in {"dbslower", *LINKS}),
+                     *(f"{doc}docs/fleet/{name}" for name in fleet() - UNITS - {"dbslower.logrotate"}),
+                     *(f"usr/lib/systemd/system/{name}" for name in UNITS), "etc/logrotate.d/dbslower",
                      f"usr/share/zsh/{zsh}/_dbslower"}
+    assert stat.S_IMODE(os.stat(os.path.join(root, "var/log/dbslower")).st_mode) == 0o750
     for name in found:
         path = os.path.join(root, name)
         is_program = "/sbin/" in name or "/examples/" in name
@@ -179,7 +189,8 @@ def check_installed(release, root, zsh, changelogs, *others):
 
 
 def left(root):
-    return [os.path.join(where, name) for where, _, names in os.walk(os.path.join(root, "usr")) for name in names]
+    return [os.path.join(where, name) for top in ("usr", "etc", "var/log")
+            for where, _, names in os.walk(os.path.join(root, top)) for name in names]
 
 
 def test_deb(release, tmp_path):
