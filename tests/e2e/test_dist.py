@@ -334,6 +334,24 @@ def test_sbom_is_true(release, tmp_path):
     assert {package["supplier"] for package in packages.values()} == {"Organization: Debian"}
 
 
+def test_sbom_licences(release):
+    """SPDX's licence expressions, by the parser that npm contains, which knows the list of licences."""
+    if not shutil.which("npm"):
+        pytest.skip("no npm")
+    parser = os.path.join(run("npm", "root", "--global", "--silent").split()[-1], "npm/node_modules/spdx-expression-parse")
+    if not os.path.exists(parser):
+        pytest.skip("this npm has no spdx-expression-parse")
+    with open(release.sbom) as f:
+        bom = json.load(f)
+    licences = {one[key] for one in bom["packages"] + bom["files"]
+                for key in ("licenseConcluded", "licenseDeclared") if key in one} - {"NOASSERTION"}
+    script = "const parse = require(process.argv[1]); process.argv.slice(2).forEach(text => parse(text))"
+    run("node", "-e", script, parser, bom["dataLicense"], *licences)
+    assert len(licences) >= 4
+    with pytest.raises(AssertionError):
+        run("node", "-e", script, parser, "GPL-2.0-only OR BSD-2-Clauses")
+
+
 def test_signature(release, tmp_path):
     """gpg verifies what make sign signed with a key of its own; not other sums."""
     if not (shutil.which("gpg") and shutil.which("gpgv")):
