@@ -276,22 +276,22 @@ void feature_deny(struct features *features, uint32_t denied)
 }
 
 /* Return the release in "linux-5.4", @len bytes, as in feature_table; 0: it is none. */
-static unsigned long release_parse(const char *name, size_t len)
+static uint64_t release_parse(const char *name, size_t len)
 {
 	const char *head = FEATURE_RELEASE;
-	unsigned long major, minor;
+	uint64_t major, minor;
 	char *end;
 
 	if (len <= strlen(head) || memcmp(name, head, strlen(head)))
 		return 0;
-	major = strtoul(name + strlen(head), &end, 10);
-	minor = *end == '.' ? strtoul(end + 1, &end, 10) : 0;
+	major = text_number(name + strlen(head), &end, 10);
+	minor = *end == '.' ? text_number(end + 1, &end, 10) : 0;
 	return end == name + len && major < 256 && minor < 256 ? major << 8 | minor : 0;
 }
 
 int feature_force(const char *name, size_t len, uint32_t *denied)
 {
-	unsigned long release = release_parse(name, len);
+	uint64_t release = release_parse(name, len);
 	int err = release ? 0 : -ENOENT;
 
 	for (int i = 0; i < FEATURES; i++) {
