@@ -16,7 +16,7 @@
 #define VALUES_MAX	192
 #define ARGS_MAX	48	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
-#define FILE_NUMBERS	7	/* constants that depend on the file or the probe */
+#define FILE_NUMBERS	9	/* constants that depend on the file or the probe */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
 {

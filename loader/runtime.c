@@ -118,7 +118,7 @@ int runtime_open_offline(struct runtime *rt, const unsigned char *start, const u
 	err = object_open(&rt->objects[0], start, (size_t)(end - start));
 	while (!err && (symbol = object_undefined(&rt->objects[0], &at)))
 		runtime_constant(rt, symbol, 0);
-	return err;
+	return err ? err : rt->unknown ? -E2BIG : 0;
 }
 
 /*

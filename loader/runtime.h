@@ -26,7 +26,7 @@
 #include "loader/uprobe_set.h"
 
 #define RUNTIME_OBJECTS		2
-#define RUNTIME_VALUES		96	/* limit of maps and constants */
+#define RUNTIME_VALUES		128	/* limit of maps and constants */
 #define RUNTIME_MAPS		32
 #define RUNTIME_TRACEPOINTS	10
 
