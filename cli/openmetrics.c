@@ -43,7 +43,7 @@ static void put_family(struct output *out, const char *prefix, const char *name,
 
 	output_printf(out, "# HELP %s%s %s\n# TYPE %s%s %s\n", prefix, name, help, prefix, name,
 		      type);
-	if (len > 8 && !strcmp(name + len - 8, "_seconds"))
+	if (len > 8 && !strcmp(name + (len - 8), "_seconds"))
 		output_printf(out, "# UNIT %s%s seconds\n", prefix, name);
 }
 
