@@ -371,9 +371,9 @@ def test_help_and_man_page_list_the_same_columns():
     with open(MAN) as f:
         man = f.read()
     section = man[man.index(".Sh COLUMNS"):man.index(".Sh JSON")]
-    in_man = [name for names in re.findall(r"^\.It Cm (\w+(?: , \w+)*)$", section, re.M) for name in names.split(" , ")]
+    in_man = [name for names in re.findall(r"^\.It Cm ([\w.]+(?: , \w+)*)$", section, re.M) for name in names.split(" , ")]
     refused_ = run("-o", "nothing").stderr
-    known = re.search(r"the columns are ([\w, ]+)", refused_)[1].strip().split(", ")
+    known = re.search(r"the columns are ([\w., ]+)", refused_)[1].strip().split(", ")
     assert in_man == known
     text = help_text()
     assert all(re.search(rf"^ +{name} ", text, re.M) for name in known), text

@@ -154,12 +154,12 @@ def test_pgbadger_waits(postgres, log, tmp_path):
         waiter.execute("select count(*) from (select g from generate_series(1, 50000) g order by g::text desc) x")
     assert traced.stop() == 0
     report = pgbadger(printed(traced), tmp_path)
-    (waited,) = [int(has["dbslower.why.lock"]) for _, text, has in traced.spans if text == "select 1 from contended"]
+    (waited,) = [int(has["dbslower.why_ns.lock"]) for _, text, has in traced.spans if text == "select 1 from contended"]
     assert report["lock_info"]["postgres"]["lock"]["count"] == 1
     assert report["lock_info"]["postgres"]["lock"]["duration"] == near(waited / 1e6)
     assert "select 1 from contended" in report["top_locked_info"]["postgres"][0][2]
-    (blocks,) = [int(has["dbslower.use.temp_written"]) for _, _, has in traced.spans
-                 if int(has.get("dbslower.use.temp_written", 0))]
+    (blocks,) = [int(has["dbslower.use.temp_blks_written"]) for _, _, has in traced.spans
+                 if int(has.get("dbslower.use.temp_blks_written", 0))]
     assert report["tempfile_info"]["postgres"]["size"] == blocks * 8192 and report["tempfile_info"]["postgres"]["count"] == 1
 
 
