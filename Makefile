@@ -85,6 +85,10 @@ $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS:
 DIRS	:= usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/bpf/embed.o
+# Files of other architectures are only listed, for which no instruction is decoded.
+FOREIGN	:= $(if $(filter aarch64,$(ARCH)),,accessor_arm $(if $(filter list,$(COMMANDS)),,arch_arm)) \
+	   $(if $(filter list,$(COMMANDS)),,arch_other)
+LINKED	:= $(filter-out $(FOREIGN:%=$(BUILD)/usdt/%.o),$(OBJECTS))
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
 .PHONY: all help demo pictures install uninstall clean dist sign tools-build
@@ -124,8 +128,8 @@ endif
 $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
 
-$(BUILD)/dbslower.debug: $(OBJECTS)
-	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(OBJECTS) $(LDLIBS)
+$(BUILD)/dbslower.debug: $(LINKED)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) $(LDLIBS)
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)

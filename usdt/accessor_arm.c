@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The aarch64 instructions that accessors consist of.
+ * The instructions of aarch64: those that accessors consist of, calls and prologues.
  *
  * Source of the encodings: Arm Architecture Reference Manual for A-profile,
  * chapters C4 and C6.
@@ -154,7 +154,7 @@ static bool arm_register(uint32_t word, struct uop_list *list)
 	return true;
 }
 
-bool accessor_arm_decode(struct cursor *code, struct uop_list *list)
+static bool accessor_arm_decode(struct cursor *code, struct uop_list *list)
 {
 	int64_t at = (int64_t)code->pos;
 	uint32_t word = (uint32_t)cursor_uint(code, 4);
@@ -183,7 +183,8 @@ static uint64_t arm_page(uint32_t word, uint64_t vaddr)
 }
 
 /* adrp xN, page; ldr x0, [xN, #offset]; ret; optionally behind bti c */
-int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr, uint64_t *variable)
+static int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr,
+			       uint64_t *variable)
 {
 	struct cursor c = cursor_over(code, size, false);
 	uint32_t page = (uint32_t)cursor_uint(&c, 4), load, ret;
@@ -228,8 +229,8 @@ static struct arm_content arm_result(uint32_t word, uint64_t vaddr, const struct
 }
 
 /* Registers are followed in the order of the code: a branch to an error message is skipped. */
-int accessor_arm_element(const unsigned char *code, size_t size, uint64_t vaddr,
-			 struct accessor_element *out)
+static int accessor_arm_element(const unsigned char *code, size_t size, uint64_t vaddr,
+				struct accessor_element *out)
 {
 	struct cursor c = cursor_over(code, size, false);
 	struct arm_content regs[32] = { { ARM_UNKNOWN, 0 } };
@@ -254,3 +255,46 @@ int accessor_arm_element(const unsigned char *code, size_t size, uint64_t vaddr,
 	}
 	return indexes == 1 && members == 1 ? 0 : -EINVAL;
 }
+
+/* bl. Instructions have no other form of a direct call. */
+static uint64_t arm_call_target(struct cursor code, uint64_t vaddr)
+{
+	uint32_t word = (uint32_t)cursor_uint(&code, 4);
+	int64_t distance = (int32_t)(word << 6) >> 4;
+
+	return word >> 26 == 0x25 ? vaddr + (uint64_t)distance : 0;
+}
+
+/* ldr x0, [xn, #offset] */
+static int arm_member_load(uint32_t word, int64_t offset)
+{
+	uint32_t n = word >> 5 & 31;
+
+	if ((word & 0xffc0001f) != 0xf9400000 || n == 31 ||
+	    8 * (word >> 10 & 0xfff) != (uint64_t)offset)
+		return -1;
+	return (int)n;
+}
+
+/* The return address is in a register, which a call overwrites: bl, blr. */
+static int arm_stack_growth(struct cursor code)
+{
+	uint32_t word = (uint32_t)cursor_uint(&code, 4);
+
+	return word >> 26 == 0x25 || (word & 0xfffffc1f) == 0xd63f0000 ? -1 : 0;
+}
+
+const struct arch_code arch_aarch64_code = {
+	.insn_align = 4,
+	.args = { 0, 1, 2, 3, 4, 5 },
+	.returns = { 0, 1 },
+	.zero_reg = 31,			/* xzr */
+	.preserved = 0x3ff80000,	/* x19 to x29 */
+	.call_target = arm_call_target,
+	.stack_growth = arm_stack_growth,
+	.return_address = "%x30",
+	.member_load = arm_member_load,
+	.decode = accessor_arm_decode,
+	.global = accessor_arm_global,
+	.element = accessor_arm_element,
+};

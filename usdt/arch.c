@@ -16,7 +16,7 @@ static const struct arch *const archs[] = {
 const struct arch *arch_of(uint16_t machine)
 {
 	for (size_t i = 0; i < sizeof(archs) / sizeof(*archs); i++)
-		if (archs[i]->machine == machine)
+		if (archs[i] && archs[i]->machine == machine)
 			return archs[i];
 	return NULL;
 }

@@ -153,9 +153,16 @@ enum spec_reason arch_parse_displacement(struct scan *s, struct spec *spec);
 	ROW(x86_64) ROW(i386) ROW(aarch64) ROW(arm)                          \
 	ROW(ppc64) ROW(s390) ROW(riscv) ROW(mips) ROW(loongarch)
 
-#define ARCH_DECLARE(name) extern const struct arch arch_##name;
+/* Without the command list, a program has its own only (Makefile); the others' address is NULL. */
+#define ARCH_DECLARE(name) extern const struct arch arch_##name __attribute__((weak));
 ARCHS(ARCH_DECLARE)
 #undef ARCH_DECLARE
+
+/*
+ * The code of aarch64. Only the program that runs there and the tests have it; to list a file, no
+ * instruction is decoded.
+ */
+extern const struct arch_code arch_aarch64_code __attribute__((weak));
 
 /* arch_code->decode, ->global and ->element, see there. */
 bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
@@ -163,10 +170,4 @@ int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr,
 			uint64_t *variable);
 int accessor_x86_element(const unsigned char *code, size_t size, uint64_t vaddr,
 			 struct accessor_element *out);
-bool accessor_arm_decode(struct cursor *code, struct uop_list *list);
-int accessor_arm_global(const unsigned char *code, size_t size, uint64_t vaddr,
-			uint64_t *variable);
-int accessor_arm_element(const unsigned char *code, size_t size, uint64_t vaddr,
-			 struct accessor_element *out);
-
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * aarch64 and arm: registers and operands, calling convention, instructions.
+ * aarch64 and arm: registers and operands, calling convention.
  *
  * Source: Procedure Call Standard for the Arm 64-bit Architecture, section 6
- * (registers and arguments); the kernel's asm/ptrace.h; Arm Architecture
- * Reference Manual for A-profile, chapter C6 (encodings).
+ * (registers and arguments); the kernel's asm/ptrace.h.
  */
 #include <elf.h>
 #include <string.h>
@@ -173,55 +172,12 @@ static enum spec_reason arm_operand(const struct arch *arch, struct scan *s, str
 	return reason;
 }
 
-/* bl. Instructions have no other form of a direct call. */
-static uint64_t arm_call_target(struct cursor code, uint64_t vaddr)
-{
-	uint32_t word = (uint32_t)cursor_uint(&code, 4);
-	int64_t distance = (int32_t)(word << 6) >> 4;
-
-	return word >> 26 == 0x25 ? vaddr + (uint64_t)distance : 0;
-}
-
-/* ldr x0, [xn, #offset] */
-static int arm_member_load(uint32_t word, int64_t offset)
-{
-	uint32_t n = word >> 5 & 31;
-
-	if ((word & 0xffc0001f) != 0xf9400000 || n == 31 ||
-	    8 * (word >> 10 & 0xfff) != (uint64_t)offset)
-		return -1;
-	return (int)n;
-}
-
-/* The return address is in a register, which a call overwrites: bl, blr. */
-static int arm_stack_growth(struct cursor code)
-{
-	uint32_t word = (uint32_t)cursor_uint(&code, 4);
-
-	return word >> 26 == 0x25 || (word & 0xfffffc1f) == 0xd63f0000 ? -1 : 0;
-}
-
-static const struct arch_code aarch64_code = {
-	.insn_align = 4,
-	.args = { 0, 1, 2, 3, 4, 5 },
-	.returns = { 0, 1 },
-	.zero_reg = 31,			/* xzr */
-	.preserved = 0x3ff80000,	/* x19 to x29 */
-	.call_target = arm_call_target,
-	.stack_growth = arm_stack_growth,
-	.return_address = "%x30",
-	.member_load = arm_member_load,
-	.decode = accessor_arm_decode,
-	.global = accessor_arm_global,
-	.element = accessor_arm_element,
-};
-
 const struct arch arch_aarch64 = {
 	.machine = EM_AARCH64, .name = "aarch64", .can_emit = true,
 	.prefix = "x", .numbered = 31, .names = "sp pc",
 	.aliases = a64_aliases, .args = { 0, 1, 2, 3, 4, 5 }, .ret = 0, .pc = A64_PC,
 	.nops = { { 4, { 0x1f, 0x20, 0x03, 0xd5 } } },
-	.code = &aarch64_code, .reg = a64_reg, .operand = arm_operand,
+	.code = &arch_aarch64_code, .reg = a64_reg, .operand = arm_operand,
 };
 
 const struct arch arch_arm = {

@@ -112,17 +112,19 @@ def test_sessions(tmp_path):
     subprocess.run(["gcc", "-O2", "-rdynamic", "-fcf-protection=full", "-o", path, os.path.join(FIXTURES, "mysqlsessions.c")],
                    check=True)
     with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
-        assert server.stdout.readline() == b"ready\n"
-        common = {"type": "session", "server": {"engine": "mysql", "pid": server.pid, "path": str(path)}, "pid": server.pid,
-                  "user": "anna", "client": "10.0.0.7"}
-        listed = [{key: value for key, value in one.items() if key != "time"} for one in sessions("-p", server.pid)]
-        assert listed == [
-            {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1", "truncated": False},
-            {**common, "connection_id": 12, "state": "idle in transaction"},
-            {**common, "connection_id": 21, "state": "idle"}]
-        server.stdin.write(b"\n")
-        server.stdin.flush()
-        assert server.stdout.readline() == b"ready\n"
-        done = run("ps", "--json", "-p", server.pid)
-        assert not done.stdout and f"{path}: its sessions cannot be listed; " in done.stderr, done
-        server.kill()
+        try:
+            assert server.stdout.readline() == b"ready\n"
+            common = {"type": "session", "server": {"engine": "mysql", "pid": server.pid, "path": str(path)}, "pid": server.pid,
+                      "user": "anna", "client": "10.0.0.7"}
+            listed = [{key: value for key, value in one.items() if key != "time"} for one in sessions("-p", server.pid)]
+            assert listed == [
+                {**common, "connection_id": 11, "state": "active", "database": "shop", "query": "select 1", "truncated": False},
+                {**common, "connection_id": 12, "state": "idle in transaction"},
+                {**common, "connection_id": 21, "state": "idle"}]
+            server.stdin.write(b"\n")
+            server.stdin.flush()
+            assert server.stdout.readline() == b"ready\n"
+            done = run("ps", "--json", "-p", server.pid)
+            assert done.stdout.count("\n") == 1 and '"start"' in done.stdout and f"{path}: its sessions cannot be listed; " in done.stderr, done
+        finally:
+            server.kill()
