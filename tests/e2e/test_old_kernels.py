@@ -71,7 +71,7 @@ def test_commands(server, tool, tmp_path, release):
     assert not any(sum(one.summary["lost"].values()) for one in traced.values()), [one.said() for one in traced.values()]
     assert {line.split(":")[0] for line in refused.read_text().splitlines()} <= {"program probe", "map probe", "link"}
     assert [one["query"] for one in traced["slow"].statements] == QUERIES
-    assert all({"why", "use"} <= set(one) for one in traced["slow"].statements)
+    assert all({"why_ms", "use"} <= set(one) for one in traced["slow"].statements)
     if release == "5.8":
         return
     assert {one["command"]: one["count"] for one in traced["stat"].histograms} == {"select": 2, "begin": 1}
