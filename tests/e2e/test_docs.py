@@ -284,7 +284,7 @@ def run_recipes(server, backend, start):
         try:
             for step in steps:
                 step()
-        except AssertionError as why:
+        except (AssertionError, subprocess.TimeoutExpired) as why:
             wrong.setdefault(title, str(why))
 
     running = {title: [start(title, one) for one in commands if "dbslower" in one and "ps --tree" not in one]

@@ -71,7 +71,7 @@ def consumer(*command, stdin=None):
 def pgbadger(text, tmp_path):
     path = tmp_path / "pg.log"
     path.write_bytes(text)
-    return json.loads(consumer("pgbadger", "-q", "-f", "stderr", "-p", PREFIX, "-x", "json", "-o", "-", str(path)))
+    return json.loads(consumer("pgbadger", "-q", "--pid-dir", str(tmp_path), "-f", "stderr", "-p", PREFIX, "-x", "json", "-o", "-", str(path)))
 
 
 def digest(text, tmp_path):

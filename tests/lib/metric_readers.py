@@ -87,12 +87,14 @@ def main(programs, folder, *queries):
             for name in ("prometheus", "victoria"):
                 found[name] = {}
                 for query in queries:
-                    while len({one["labels"]["job"] for one in ask(name, query)}) < 2:
+                    answer = ask(name, query)
+                    while len({one["labels"]["job"] for one in answer}) < 2:
                         if time.monotonic() > end or any(one.poll() is not None for one in started):
                             with open(f"{scratch}/log", errors="replace") as f:
                                 sys.exit(f"no answer of {name} to {query}: {f.read()[-6000:]}")
                         time.sleep(0.1)
-                    found[name][query] = ask(name, query)
+                        answer = ask(name, query)
+                    found[name][query] = answer
             json.dump(found, sys.stdout)
         finally:
             for one in started:
