@@ -355,6 +355,12 @@ static const struct option_row option_microseconds = {
 	.member = offsetof(struct options, micro),
 };
 
+static const struct option_row option_part_metrics = {
+	.name = "why",
+	.help = "with metrics, also export the time by part",
+	.member = offsetof(struct options, why),
+};
+
 static const struct option_row option_by = {
 	.name = "by", .arg = "WHAT",
 	.help = "one histogram per command, db, user or status",
@@ -381,11 +387,11 @@ static const struct option_row option_heatmap = {
 static const struct option_row *const stat_options[] = {
 	&option_min, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_microseconds, &option_by, &option_wait,
-	&option_heatmap, &option_openmetrics, &option_otlp_metrics, &option_why, &option_start,
-	&option_done, &option_text_arg, &option_engine, &option_user, &option_db, &option_client,
-	&option_match, &option_container, &option_text, &option_json, &option_strict,
-	&option_keep_privileges, &option_force, &option_threshold, &option_exe, &option_dump_bpf,
-	&option_verbose, &option_help, &option_version, NULL
+	&option_heatmap, &option_openmetrics, &option_otlp_metrics, &option_part_metrics,
+	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
+	&option_client, &option_match, &option_container, &option_text, &option_json,
+	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
+	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_stat = {

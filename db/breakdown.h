@@ -29,7 +29,7 @@ void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME]);
 /* Names in the output; static. */
 const char *breakdown_part_name(enum breakdown_part part);	/* "runqueue" */
 const char *breakdown_phase_name(enum phase phase);		/* "parse" */
-const char *breakdown_use_name(enum use use);			/* "shared_hit" */
+const char *breakdown_use_name(enum use use);			/* "shared_blks_hit" */
 
 /* Add @value to *@sum; of memory, which does not add up, keep the largest. */
 void breakdown_use_add(__u64 *sum, __u64 value, enum use use);

@@ -54,7 +54,7 @@ struct object_value {
 
 /*
  * Open the BPF object in the @size bytes at @data, which must outlive @object and may be compressed
- * by gzip. Return 0, -ENOEXEC or -ENOMEM. object_close() ends it.
+ * by xz. Return 0, -ENOEXEC or -ENOMEM. object_close() ends it.
  */
 int object_open(struct object *object, const void *data, size_t size);
 
