@@ -131,7 +131,7 @@ def test_bare_file(release):
 def documents():
     """README.md and the documents that it refers to."""
     return {"README.md", "CHANGELOG.md", "SECURITY.md",
-            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md"))}
+            *(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith((".md", ".json")))}
 
 
 UNITS = {"dbslower.service", "dbslower-metrics.service"}
