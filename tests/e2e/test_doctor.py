@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """dbslower doctor, compared with readelf, /proc and the behaviour of the kernel."""
 
-import json
 import os
 import pathlib
 import platform
@@ -23,7 +22,7 @@ from elffile import readelf, usdt_probes
 from mariadb import maria_server
 from requirements import need_root
 from seccomp import deny
-from tool import DBSLOWER, run, run_other
+from tool import DBSLOWER, parsed, run, run_other
 
 NOBODY = {"user": "nobody", "group": "nogroup", "extra_groups": []}
 # Functions that the tables name, and where PostgreSQL's arguments are by the x86-64 calling convention.
@@ -43,7 +42,7 @@ def doctor(*args, status=None, **keywords):
 def checked(done, status=None):
     said = f"exit {done.returncode}\n{done.stdout[-3000:]}\n{done.stderr}"
     assert done.stderr == "" and done.stdout.count("\n") == 1, said
-    found = json.loads(done.stdout)
+    (found,) = parsed([done.stdout])
     assert found["type"] == "doctor"
     assert done.returncode == (1 if found["obstacles"] else 0), said
     assert status is None or done.returncode == status, said
@@ -570,7 +569,7 @@ def test_user_and_pid_namespace(public_tool, options):
     assert any(one["about"] == "CAP_SYS_PTRACE" and "outside it" in one["text"] for one in found["notes"])
     for args in (["-d", "0.1"], ["doctor", "--self-test", "--json"]):
         done = run_other([*inside, *args])
-        said = done.stderr or str(json.loads(done.stdout)["obstacles"])
+        said = done.stderr or str(parsed([done.stdout])[0]["obstacles"])
         assert done.returncode == 1 and "user namespace" in said and "5.7" not in said, said
 
 

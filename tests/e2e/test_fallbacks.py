@@ -2,7 +2,6 @@
 """Fallbacks for older kernels and minimal systems, forced on this one. test_oracle.py compares their statements."""
 
 import errno
-import json
 import os
 import platform
 import re
@@ -19,7 +18,7 @@ from elffile import Memory
 from fallbacks import force
 from seccomp import deny
 from statements import only, stopped, text_of, with_tag
-from tool import DBSLOWER, ROOT, Stat, refused, run
+from tool import DBSLOWER, ROOT, Stat, parsed, refused, run
 
 FSOPEN = 430
 WAYS = [[], force("perf"), force("tracefs")]
@@ -285,7 +284,7 @@ def test_table_is_that_of_the_code():
     with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as f:
         rows = re.findall(r"^\| (\d+)\.(\d+) \| (.*?) \| (\w{12}) \| .* \| (?:`(\S+)`)? ?\|$", f.read(), re.M)
     listed = {name: f"{commit}, Linux {major}.{minor}" for major, minor, name, commit, _ in rows}
-    assert listed == {one["name"]: one["since"] for one in json.loads(run("doctor", "--json").stdout)["features"]}
+    assert listed == {one["name"]: one["since"] for one in parsed([run("doctor", "--json").stdout])[0]["features"]}
     releases = [(int(major), int(minor)) for major, minor, *_ in rows]
     assert releases == sorted(releases, reverse=True)
     forced = {fallback: release for release, (*_, fallback) in zip(releases, rows) if fallback}
@@ -295,7 +294,7 @@ def test_table_is_that_of_the_code():
 
 def test_release_forces_what_is_newer(postgres):
     """-v prints what is missing: all features that came later, of those that are asked for."""
-    since = {one["name"]: tuple(map(int, one["since"].split()[-1].split("."))) for one in json.loads(run("doctor", "--json").stdout)["features"]}
+    since = {one["name"]: tuple(map(int, one["since"].split()[-1].split("."))) for one in parsed([run("doctor", "--json").stdout])[0]["features"]}
     for release in ((4, 18), (5, 10)):
         done = run("-p", postgres.pid, "--why", "-v", "-d", "0.1", f"--force=linux-{release[0]}.{release[1]}")
         has, missing = re.search(r"features of the kernel:(.*?); missing: (.*)", done.stderr).groups()

@@ -2,7 +2,6 @@
 """locks, on servers with hostile files and memory."""
 
 import ctypes
-import json
 import os
 import platform
 import shutil
@@ -14,7 +13,7 @@ import pytest
 
 from commanded import reveal
 from requirements import need_root
-from tool import DBSLOWER, FIXTURES, Locks, memory_of
+from tool import DBSLOWER, FIXTURES, Locks, memory_of, parsed
 
 FIXTURE = os.path.join(FIXTURES, "hostilelocks.c")
 IN_OPEN = 0x20
@@ -384,7 +383,7 @@ def test_images_that_come_and_go(built, tmp_path):
     assert done.returncode == 0 and err.count("dbslower: tracing") > FILES, err
     links = int((tmp_path / "links").read_text())
     assert links <= 66, "what is gone is still traced"
-    (wait,) = [one for one in map(json.loads, (tmp_path / "out").read_text().splitlines()) if one["type"] == "lock_wait"]
+    (wait,) = [one for one in parsed((tmp_path / "out").read_text().splitlines()) if one["type"] == "lock_wait"]
     assert wait["relation_oid"] == 4711 and err.count(f"{tmp_path}/1/postgres") == 2, err
 
 

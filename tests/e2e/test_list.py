@@ -4,7 +4,6 @@
 import contextlib
 import fnmatch
 import glob
-import json
 import os
 import re
 import shutil
@@ -17,7 +16,7 @@ import pytest
 from cluster import server_bindir, wait_for
 from elf_oracle import Oracle
 from requirements import need_root
-from tool import DBSLOWER, refused, run
+from tool import DBSLOWER, parsed, refused, run
 
 FILES = {
     "postgres": "/usr/lib/postgresql/*/bin/postgres",
@@ -63,7 +62,7 @@ def listed(*args, **keywords):
 
 
 def listed_json(*args):
-    return [json.loads(line) for line in listed("--json", *args).splitlines()]
+    return parsed(listed("--json", *args).splitlines())
 
 
 # --- files, against readelf
@@ -708,8 +707,7 @@ def test_flipped_bytes(program, tmp_path):
         path.write_bytes(data)
         done = run("list", "--json", path, timeout=20)
         assert done.returncode in (0, 1), f"{done}"
-        for line in done.stdout.splitlines():
-            json.loads(line)
+        parsed(done.stdout.splitlines())
 
 
 def cpu_seconds():

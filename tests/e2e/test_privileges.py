@@ -4,7 +4,6 @@
 The program that is traced is tests/kernel/guest/victim.c, which says itself what must be seen.
 """
 
-import json
 import os
 import re
 import shutil
@@ -16,7 +15,7 @@ import pytest
 from cluster import children
 from fallbacks import force
 from requirements import need_root
-from tool import FIXTURES, VICTIM
+from tool import FIXTURES, VICTIM, parsed
 from user_engine import PROBES
 
 NOBODY, OTHER = 65534, 65533
@@ -92,7 +91,7 @@ def check_traces(command, victim, *options):
         process.terminate()
         out, err = process.communicate(timeout=60)
     assert process.returncode == 0, said + err
-    got = [json.loads(line) for line in out.splitlines()]
+    got = parsed(out.splitlines())
     assert [one["query"] for one in got if one["type"] == "statement"] == expected and expected, out + err
 
 
@@ -111,7 +110,7 @@ def named(text):
 
 
 def has_uprobe_multi(tool):
-    rows = json.loads(subprocess.run([tool, "doctor", "--json"], capture_output=True).stdout)["features"]
+    rows = parsed([subprocess.run([tool, "doctor", "--json"], capture_output=True).stdout])[0]["features"]
     return next(row for row in rows if row["name"] == "uprobe_multi link")["has"]
 
 

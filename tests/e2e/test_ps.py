@@ -4,7 +4,6 @@
 import contextlib
 import datetime
 import fcntl
-import json
 import os
 import pty
 import re
@@ -19,7 +18,7 @@ import pytest
 from cluster import Cluster, wait_for
 from commanded import as_user
 from requirements import need_root
-from tool import DBSLOWER, refused, run, sessions
+from tool import DBSLOWER, parsed, refused, run, sessions
 
 ACTIVITY = """select pid, usename, datname, coalesce(host(client_addr) || '(' || client_port || ')', '[local]'), application_name, state,
     wait_event_type, wait_event, extract(epoch from query_start), extract(epoch from state_change), extract(epoch from xact_start),
@@ -162,7 +161,7 @@ def test_files_of_another_user(busy, tmp_path):
         for process in started:
             process.kill()
             process.wait()
-    assert {one.get("pid") for one in map(json.loads, done.stdout.splitlines())} >= {one.info.backend_pid for one in busy.connections}
+    assert {one.get("pid") for one in parsed(done.stdout.splitlines())} >= {one.info.backend_pid for one in busy.connections}
     assert done.stderr.count("too many files of servers of one user (user ID 1001)") == 1, done.stderr
 
 

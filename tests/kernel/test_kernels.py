@@ -6,7 +6,6 @@ What a guest does is in tests/kernel/guest/init.c.
 """
 
 import concurrent.futures
-import json
 import os
 import platform
 import re
@@ -19,6 +18,7 @@ from cluster import Cluster
 from requirements import need_server
 from statements import why_ns
 from tap import parse_tap, plan_fault
+from tool import parsed
 from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
 
 BINDIR = "/usr/lib/postgresql/15/bin"
@@ -158,7 +158,7 @@ def test_postgres_agrees_with_its_log(name, guest):
     check_tap(said)
     files = received(data)
     logged = oracle.expected(files["/server.log"])
-    got = [json.loads(line) for line in files["/tmp/tool.out"].splitlines()]
+    got = parsed(files["/tmp/tool.out"].splitlines())
     summary, got = got[-1], [one for one in got if one["type"] == "statement"]
     for one in got:
         one["slack_ms"] = why_ns(one)["runqueue"] / 1e6

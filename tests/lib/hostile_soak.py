@@ -10,7 +10,6 @@ as lost for that server; and nothing else is shown of the servers.
 import argparse
 import collections
 import glob
-import json
 import os
 import pathlib
 import platform
@@ -30,7 +29,7 @@ from cluster import Cluster, children, wait_for
 from file_attacker import Attacker
 from mariadb import Maria, maria_server
 from stallfs import USER, StallFs, build_idle
-from tool import DBSLOWER, FIXTURES
+from tool import DBSLOWER, FIXTURES, parsed
 
 WORD = "soak"		# in each text of the clients
 PACE_S = 0.004		# between two statements of a client
@@ -288,7 +287,7 @@ class Traced:
             return None
         self.filter.wait(120)
         with open(self.out, encoding="utf-8") as f:
-            return [json.loads(line) for line in f]
+            return parsed(f)
 
 
 class TracedLocks(Traced):

@@ -9,6 +9,7 @@ import subprocess
 import threading
 
 from cluster import children, running, wait_for
+from schema import validate
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ROOT = os.path.dirname(TESTS)
@@ -30,12 +31,18 @@ def arguments(args):
     return [*args, f"--force={FORCE}"] if forced else args
 
 
-def parsed(lines):
-    """The objects of lines of --json, which are bytes. ValueError: a line is not JSON."""
+def parsed(lines, valid=0):
+    """
+    The objects of lines of --json, which are bytes or text; the first ones have been found valid. ValueError: a line is
+    not JSON, or not as docs/json.schema.json states.
+    """
     found = []
-    for line in lines:
+    for number, line in enumerate(lines):
+        line = line.encode() if isinstance(line, str) else line
         try:
             found.append(json.loads(line.decode("utf-8")))
+            if number >= valid:
+                validate(found[-1], line)
         except ValueError as why:
             raise ValueError(f"not a JSON line ({why}): {line[:300]!r}") from None
     return found
@@ -65,6 +72,7 @@ class Tool:
     def __init__(self, *args, attached=True, wrap=(), **keywords):
         self.args = arguments(args)
         self.status = None
+        self.valid = 0			# lines that objects() has validated
         self.wrap = wrap                # a command that runs it as its only child
         self.process = subprocess.Popen([*wrap, DBSLOWER, *self.args],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
@@ -156,11 +164,14 @@ class Tool:
                 f"\n--- standard error ends:\n{self.stderr[-3000:]}")
 
     def objects(self):
-        """The parsed lines of --json. A line that is no JSON is an error."""
+        """The parsed lines of --json. A line that is not valid is an error."""
+        lines = list(self.out.lines)
         try:
-            return parsed(list(self.out.lines))
+            found = parsed(lines, self.valid)
         except ValueError as why:
             raise AssertionError(f"{why}\n{self.said()}") from None
+        self.valid = len(lines)
+        return found
 
     @property
     def statements(self):
