@@ -102,8 +102,9 @@ def test_install(built, tmp_path):
         for path in (f"usr/sbin/{name}", f"m/man8/{name}.8", f"b/{name}", f"f/{name}.fish")}
 
 
-@pytest.mark.parametrize("names, limit", [("slow", SLOW_BYTES), ("slow list doctor", None)], ids=["slow", "appliance"])
-def test_fewer_commands(built, tmp_path, names, limit):
+@pytest.mark.parametrize("names, limit, stated", [
+    ("slow", SLOW_BYTES, "`slow` alone has {})"), ("slow list doctor", None, "links only these commands ({} KiB;")], ids=["slow", "appliance"])
+def test_fewer_commands(built, tmp_path, names, limit, stated):
     """COMMANDS links those alone: --help, the options and completion have no others."""
     binary = tmp_path / "dbslower"
     shutil.copytree(os.path.join(built[0], "build"), tmp_path / "build", symlinks=True)
@@ -122,6 +123,11 @@ def test_fewer_commands(built, tmp_path, names, limit):
         image = f.read()
     assert b"total, calls, mean" not in image and b"p99_ms" not in image, "texts of another command are linked"
     whole = os.path.getsize(os.path.join(built[0], "build", "dbslower"))
+    with open(os.path.join(ROOT, "README.md")) as f:
+        readme = " ".join(f.read().split())
+    if os.uname().machine == "x86_64":	# which README states
+        assert f"file of {whole / 1024:.0f} KiB" in readme, whole
+        assert stated.format(f"{len(image) / 1024:.0f}") in readme, len(image)
     print(f"{names}: {len(image)} of {whole} bytes")
     assert len(image) < whole and (limit is None or len(image) <= limit), len(image)
 
