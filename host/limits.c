@@ -12,6 +12,9 @@
 #include "usdt/fmt.h"
 #include "usdt/text.h"
 
+/* Version 1 of control groups has the largest multiple of a page if there is no limit. */
+#define NO_LIMIT	(INT64_MAX - 0xffff)
+
 /* Raise the soft limit of @resource to its hard limit. */
 static void limit_raise(int resource)
 {
@@ -83,5 +86,5 @@ uint64_t limits_memory(void)
 			continue;
 		least = limit < least ? limit : least;
 	}
-	return least;
+	return least < NO_LIMIT ? least : UINT64_MAX;
 }

@@ -513,6 +513,7 @@ def test_small_control_group():
     obstacle = {one["about"]: one for one in found["obstacles"]}["memory limit"]
     assert str(4 << 20) in obstacle["text"] and "memory.max" in obstacle["remedy"], obstacle
     assert found["host"]["memory_limit_bytes"] == 4 << 20
+    assert doctor()["host"].get("memory_limit_bytes", 0) < 1 << 60, "no limit is none of 8 EiB"
     assert done.returncode == 1 and "memory.max" in done.stderr and "MEMLOCK" not in done.stderr, done
 
 
