@@ -130,6 +130,5 @@ def test_names_in_tables(name, file, pattern):
     assert sorted(found) == sorted(set(DEFS[name]["properties"]) - {"server", "uid", "several"})
 
 
-def test_doctor_and_list():
-    """Commands whose objects have no start: they are valid."""
+def test_doctor_prints_one_object():
     assert [one["type"] for one in parsed(run("doctor", "--json").stdout.splitlines())] == ["doctor"]
