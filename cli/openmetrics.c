@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "cli/summary.h"
 #include "cli/version.h"
 #include "db/breakdown.h"
+#include "host/clock.h"
 #include "usdt/fmt.h"
 #include "usdt/text.h"
 
@@ -225,6 +227,34 @@ static const char *name_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+/*
+ * Create a file beside @name in @dir, called @new. Collectors read *.prom. The first name is the
+ * same each time, so that one at most is left behind if dbslower is killed; with the others, a user
+ * who can create files in the directory cannot block it. Return its descriptor or -errno.
+ */
+static int create_beside(int dir, const char *name, char new[NAME_MAX + 1])
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd, err = -EEXIST;
+
+	if ((size_t)fmt_text(new, NAME_MAX + 1, ".%s.new", name) > NAME_MAX)
+		return -ENAMETOOLONG;
+	unlinkat(dir, new, 0);
+	for (int i = 0; i < 8 && err == -EEXIST; i++) {
+		uint64_t random = clock_ns(CLOCK_MONOTONIC);
+
+		fd = openat(dir, new, flags, 0644);
+		if (fd >= 0)
+			return fd;
+		err = -errno;
+		/* Early at boot it has none, and then the clock serves. */
+		getrandom(&random, sizeof(random), GRND_NONBLOCK);
+		if ((size_t)fmt_text(new, NAME_MAX + 1, ".%s.%016llx", name,
+				     (unsigned long long)random) > NAME_MAX)
+			return -ENAMETOOLONG;
+	}
+	return err;
+}
+
 /* To rename a file to /dev/null would remove the device. */
 int openmetrics_check(int dir, const char *path)
 {
@@ -237,21 +267,15 @@ int openmetrics_check(int dir, const char *path)
 int openmetrics_replace(int dir, const char *path, struct output *out,
 			const struct metrics *metrics, const struct metrics_tool *tool)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd;
-	int err = openmetrics_check(dir, path);
+	int err = openmetrics_check(dir, path), fd;
 	const char *name = name_of(path);
 	char new[NAME_MAX + 1];
 
 	if (err)
 		return err;
-	/* Collectors read *.prom. */
-	if ((size_t)fmt_text(new, sizeof(new), ".%s.new", name) >= sizeof(new))
-		return -ENAMETOOLONG;
-	/* One is left behind if dbslower is killed. */
-	unlinkat(dir, new, 0);
-	fd = openat(dir, new, flags, 0644);
+	fd = create_beside(dir, name, new);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	output_init(out, fd);
 	openmetrics_put(out, metrics, tool);
 	err = output_flush(out);

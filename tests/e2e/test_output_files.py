@@ -150,3 +150,7 @@ def test_metrics(folder, tmp_path):
     as_other(folder, "sh", "-c", "echo mine > mine; ln mine .other.new")
     done = run("stat", "-x", VICTIM, *PROBES, "-d", "0.1", "--openmetrics", folder / "other", timeout=100)
     assert done.returncode == 0 and (folder / "mine").read_text() == "mine\n" and (folder / "other").stat().st_uid == 0, done
+    as_other(folder, "mkdir", ".blocked.new")
+    done = run("stat", "-x", VICTIM, *PROBES, "-d", "0.1", "--openmetrics", folder / "blocked", timeout=100)
+    assert done.returncode == 0 and (folder / "blocked").is_file(), done
+    assert {one.name for one in folder.iterdir() if one.name.startswith(".")} == {".blocked.new"}
