@@ -256,8 +256,10 @@ size_t escape_copy(char *to, size_t size, const char *text)
 
 	for (; p < end; p += c.len) {
 		c = (struct character){ .len = 1, .valid = (*p >= ' ' && *p < 0x7f) || *p == '\n' };
-		if (*p >= 0x80)
+		if (*p >= 0x80) {
 			c = decode(p, end);
+			c.valid = c.valid && !is_invisible(c.code);
+		}
 		if (len + (c.valid ? c.len : 1) >= size)
 			break;
 		memcpy(to + len, c.valid ? (const char *)p : "?", c.valid ? c.len : 1);

@@ -39,7 +39,7 @@ bool escape_json(struct output *out, const void *text, size_t len, bool cut);
 
 /*
  * Copy the NUL-terminated @text to @to, cut at @size bytes with the NUL. Control characters but the
- * line end, and bytes that are not UTF-8, become "?". Return the length.
+ * line end, invisible characters, and bytes that are not UTF-8, become "?". Return the length.
  */
 size_t escape_copy(char *to, size_t size, const char *text);
 

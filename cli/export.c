@@ -10,6 +10,7 @@
 #include "cli/otlp_metrics.h"
 #include "host/clock.h"
 #include "host/open.h"
+#include "loader/owners.h"
 
 #define INTERVAL_NS	15000000000u	/* default of -i */
 
@@ -59,7 +60,7 @@ void export_config(const struct export *export, struct tracer_config *config)
 {
 	if (!export->tracing)
 		return;
-	config->records = config->identify = config->spans = config->rows = true;
+	config->records = config->identify = config->find_server = config->rows = true;
 	config->measure = true;
 	config->needs |= export->dir >= 0 ? SANDBOX_REPLACE : 0;
 }
@@ -95,7 +96,7 @@ static void export_collect(struct export *export)
 	tracer_summary(tracer, &tool->summary);
 }
 
-/* Keep the first error, of the file @path. */
+/* Keep the first error of a write, of the file @path. */
 static void export_fail(struct export *export, int err, const char *path)
 {
 	if (!err || export->error)
@@ -104,12 +105,30 @@ static void export_fail(struct export *export, int err, const char *path)
 	export->failed = path;
 }
 
+/* Report each limit once. */
+static void export_warn(struct export *export)
+{
+	struct output *err = &export->tracing->loop.err;
+	unsigned int limits = export->metrics.limited & ~export->warned;
+
+	if (limits & METRICS_LIMIT_USER)
+		output_printf(err, "dbslower: metrics: limit of %d label sets of one user reached; "
+			      "its further ones are counted without labels\n",
+			      OWNER_SHARE(METRICS_SERIES));
+	if (limits & METRICS_LIMIT_ALL)
+		output_printf(err, "dbslower: metrics: limit of %d label sets of all users "
+			      "reached; further ones are counted without labels\n", METRICS_SERIES);
+	export->warned |= limits;
+	output_flush(err);
+}
+
 /* Write the counts. On standard output, flushing is the loop's. */
 static void export_write(struct export *export)
 {
 	struct loop *loop = &export->tracing->loop;
 	const struct options *options = &loop->options;
 
+	export->error = 0;
 	export_collect(export);
 	if (!export->written)
 		otlp_stoppable(&export->otlp, loop->stop);
@@ -122,25 +141,27 @@ static void export_write(struct export *export)
 	export->written = true;
 	otlp_metrics_put(&export->otlp, &export->metrics, &export->tool);
 	if (!is_standard(options->otlp_metrics))
-		export_fail(export, otlp_flush(&export->otlp), options->otlp_metrics);
-	if (export->metrics.limited && !export->warned) {
-		export->warned = true;
-		output_printf(&loop->err, "dbslower: metrics: limit of %d label sets reached; "
-			      "further statements are counted without labels\n", METRICS_SERIES);
-		output_flush(&loop->err);
-	}
+		export_fail(export, otlp_metrics_flush(&export->otlp, &export->metrics),
+			    options->otlp_metrics);
+	export_warn(export);
 }
 
 void export_tick(struct export *export)
 {
 	struct loop *loop = export->tracing ? &export->tracing->loop : NULL;
 	uint64_t now = loop_now();
+	bool failing = export->error;
 
 	if (!loop || now < export->next_ns)
 		return;
 	export->next_ns = now + export->interval_ns;
 	export_write(export);
-	loop->failed = export->error;
+	if (!export->error)
+		export->succeeded = true;
+	else if (!export->succeeded)
+		loop->failed = export->error;
+	else if (!failing)
+		message_unwritten(&loop->err, export->failed, export->error);
 	loop->done |= loop->failed || export->once;
 }
 
@@ -148,7 +169,7 @@ int export_finish(struct export *export)
 {
 	if (!export->tracing)
 		return EXIT_OK;
-	if (!export->error && !(export->once && export->written))
+	if ((!export->error || export->succeeded) && !(export->once && export->written))
 		export_write(export);
 	if (!export->error)
 		return EXIT_OK;

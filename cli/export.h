@@ -18,9 +18,10 @@ struct export {
 	bool once;			/* of OpenMetrics: one exposition is written to it .. */
 	bool written;			/* .. and was */
 	bool counting;			/* running statements are counted, for the metrics alone */
-	bool warned;			/* of the limit of series */
+	bool succeeded;			/* a write did: a failed one is tried again */
+	unsigned int warned;		/* of these METRICS_LIMIT_* */
 	int dir;			/* of the file of --openmetrics, by O_PATH; owned */
-	int error;			/* 0, or the first one of writing, -errno .. */
+	int error;			/* 0, or the first one of the last write, -errno .. */
 	const char *failed;		/* .. to this file */
 	uint64_t interval_ns, next_ns;	/* CLOCK_MONOTONIC */
 	struct output scratch;
@@ -44,7 +45,10 @@ void export_config(const struct export *export, struct tracer_config *config);
 bool export_statement(struct export *export, const struct statement *statement, uint64_t hash,
 		      const char *fingerprint);
 
-/* Write, if it is time. A failure ends the loop, export_finish() reports it. */
+/*
+ * Write, if it is time. A failure of the first time ends the loop, export_finish() reports it. A
+ * later one is reported here, unless the one before failed, too.
+ */
 void export_tick(struct export *export);
 
 /* Write the last counts. Return EXIT_OK, or EXIT_FAILED after a message. */

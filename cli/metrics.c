@@ -22,9 +22,14 @@ struct key {
 	char text[METRICS_LABELS * LABEL_MAX];
 };
 
+/* Without characters that an output would escape: each label occurs in many lines. */
 static void key_add(struct key *key, const char *text)
 {
-	key->len += escape_copy(key->text + key->len, LABEL_MAX, text ? text : "") + 1;
+	char *at = key->text + key->len;
+
+	key->len += escape_copy(at, LABEL_MAX, text ? text : "") + 1;
+	for (; *at; at++)
+		*at = strchr("\"\\\n", *at) ? '?' : *at;
 }
 
 /* Add the command of @s in lower case. Others than these are any word that a client has sent. */
@@ -51,9 +56,13 @@ static void key_add_command(struct key *key, const struct statement *s)
 	key_add(key, word + 1);
 }
 
-/* Add the server: its container and its data directory, which it keeps when it restarts. */
-static void key_add_server(struct key *key, const struct server *server)
+/*
+ * Add the server, its container and its data directory, which it keeps when it restarts, and the
+ * user, which is known also of a process whose server was not found.
+ */
+static void key_add_server(struct key *key, const struct statement *s)
 {
+	const struct server *server = s->server;
 	char text[sizeof(server->container) + sizeof(server->directory) + 2] = "", uid[16] = "";
 
 	if (server) {
@@ -61,8 +70,9 @@ static void key_add_server(struct key *key, const struct server *server)
 
 		fmt_text(text, sizeof(text), "%s%s%s", server->container,
 			 *server->container && *directory ? ":" : "", directory);
-		fmt_text(uid, sizeof(uid), "%u", server->uid);
 	}
+	if (s->has_uid)
+		fmt_text(uid, sizeof(uid), "%u", s->uid);
 	key_add(key, text);
 	key_add(key, uid);
 }
@@ -73,7 +83,7 @@ static void key_make(struct key *key, const struct statement *s, uint64_t hash, 
 
 	key->len = 0;
 	key_add(key, s->service);
-	key_add_server(key, s->server);
+	key_add_server(key, s);
 	key_add(key, s->database);
 	if (by_hash) {
 		fmt_text(digits, sizeof(digits), "%016llx", (unsigned long long)hash);
@@ -115,14 +125,16 @@ static struct metrics_series *series_new(const struct key *key, uint64_t hash, u
 	return series;
 }
 
-/* Return whether another series for the user @uid fits. */
-static bool metrics_has_room(const struct metrics *m, uint32_t uid)
+/* Return which limits another series for the user @uid would exceed; 0: it fits. */
+static unsigned int metrics_limits(const struct metrics *m, uint32_t uid)
 {
 	size_t used = 0;
 
-	for (size_t i = 1; i < m->count && m->count <= METRICS_SERIES; i++)
+	if (m->count > METRICS_SERIES)
+		return METRICS_LIMIT_ALL;
+	for (size_t i = 1; i < m->count; i++)
 		used += m->series[i]->uid == uid;
-	return m->count <= METRICS_SERIES && used < OWNER_SHARE(METRICS_SERIES);
+	return used < OWNER_SHARE(METRICS_SERIES) ? 0 : METRICS_LIMIT_USER;
 }
 
 /* Return the series with the labels @key, a new one if necessary. */
@@ -132,6 +144,7 @@ static struct metrics_series *metrics_find(struct metrics *m, const struct key *
 	uint64_t hash = key_hash(key);
 	size_t at = hash % METRICS_SLOTS;
 	struct metrics_series *series;
+	unsigned int limits;
 
 	for (; m->slot[at]; at = (at + 1) % METRICS_SLOTS) {
 		series = m->series[m->slot[at]];
@@ -139,9 +152,10 @@ static struct metrics_series *metrics_find(struct metrics *m, const struct key *
 		    !memcmp(series->labels, key->text, key->len))
 			return series;
 	}
-	series = metrics_has_room(m, uid) ? series_new(key, hash, uid, fingerprint) : NULL;
+	limits = metrics_limits(m, uid);
+	series = !limits ? series_new(key, hash, uid, fingerprint) : NULL;
 	if (!series) {
-		m->limited = true;
+		m->limited |= limits ? limits : METRICS_LIMIT_ALL;
 		return m->series[0];
 	}
 	m->slot[at] = (uint16_t)m->count;
@@ -195,7 +209,7 @@ void metrics_add(struct metrics *m, const struct statement *s, uint64_t hash,
 	struct key key;
 
 	key_make(&key, s, hash, fingerprint);
-	series = metrics_find(m, &key, s->server ? s->server->uid : 0, fingerprint);
+	series = metrics_find(m, &key, s->has_uid ? s->uid : UINT32_MAX, fingerprint);
 	while (bucket < METRICS_BOUNDS && s->duration_ns > metrics_bound_ns(bucket))
 		bucket++;
 	series->bucket[bucket]++;

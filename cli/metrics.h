@@ -3,8 +3,9 @@
  * Statements counted by labels since the start: the data of openmetrics.h and otlp_metrics.h.
  *
  * Labels are foreign text that users of a database choose. They are made valid before they are
- * compared, so that no two series have equal labels, and the number of series is limited; the
- * processes of one Unix user can add a part of them only. What is beyond is counted in a series
+ * compared, so that no two series have equal labels, and have no character that an output must
+ * escape. The number of series is limited; the processes of one Unix user, as the kernel knows it,
+ * can add a part of them only. What is beyond is counted in a series
  * without labels. A series is never removed: its counts only grow.
  */
 #ifndef CLI_METRICS_H
@@ -23,15 +24,22 @@ enum metrics_label {
 	METRICS_LABELS,
 };
 
+/* Bits: the number of series that one user, or that all can have. */
+enum metrics_limit {
+	METRICS_LIMIT_USER = 1,
+	METRICS_LIMIT_ALL = 2,
+};
+
 struct metrics_series {
 	uint64_t hash;
-	uint32_t uid;			/* of the server's processes; 0 if unknown */
+	uint32_t uid;			/* of the processes, by the kernel; UINT32_MAX: unknown */
 	uint32_t len;			/* of ->labels */
 	uint64_t count, errors, rows, sum_ns;
+	uint64_t appended;		/* ->count as last appended by otlp_metrics.h */
 	uint64_t bucket[METRICS_BOUNDS + 1];	/* not cumulative */
 	__u64 part_ns[BREAKDOWN_PARTS];
 	char *text;			/* of the fingerprint; owned; NULL: none */
-	char labels[];			/* NUL-terminated, in order, valid UTF-8; "": absent */
+	char labels[];			/* NUL-terminated, in order; "": absent */
 };
 
 /* Closed if all zero. */
@@ -39,7 +47,7 @@ struct metrics {
 	struct metrics_series *series[METRICS_SERIES + 1];	/* the first one has no labels */
 	size_t count;
 	uint16_t slot[METRICS_SLOTS];	/* index in ->series; 0: free */
-	bool limited;			/* a statement was counted in the series without labels */
+	unsigned int limited;		/* METRICS_LIMIT_*: that were reached */
 };
 
 /* Return 0 or -ENOMEM. metrics_close() ends it. */

@@ -118,6 +118,17 @@ int otlp_flush(struct otlp *otlp)
 	return otlp->out ? output_flush(otlp->out) : 0;
 }
 
+void otlp_retry(struct otlp *otlp)
+{
+	struct output *out = otlp->out;
+
+	if (!out)
+		return;
+	out->error = 0;
+	out->len = 0;
+	output_char(out, '\n');
+}
+
 void otlp_close(struct otlp *otlp)
 {
 	if (otlp->out == &otlp->file)

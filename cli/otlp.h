@@ -47,6 +47,12 @@ void otlp_operation(const struct statement *statement, char operation[OTLP_OPERA
 /* Flush as output_flush() does. Return 0 if no spans are written. */
 int otlp_flush(struct otlp *otlp);
 
+/*
+ * Forget the error of the file, which otlp_flush() returned, and what was not written: the next
+ * output begins a line.
+ */
+void otlp_retry(struct otlp *otlp);
+
 /* Close the file, if there is one. Unflushed spans are discarded. */
 void otlp_close(struct otlp *otlp);
 

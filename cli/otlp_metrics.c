@@ -158,9 +158,24 @@ void otlp_metrics_put(struct otlp *otlp, const struct metrics *metrics,
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		begin_metric(&r, families[i].name, families[i].unit, families[i].kind);
 		for (size_t j = !metrics->series[0]->count; j < metrics->count; j++)
-			families[i].put(&r, metrics->series[j]);
+			if (metrics->series[j]->appended != metrics->series[j]->count)
+				families[i].put(&r, metrics->series[j]);
 		output_string(r.out, "]}}");
 	}
+	for (size_t i = 0; i < metrics->count; i++)
+		metrics->series[i]->appended = metrics->series[i]->count;
 	put_tool(&r);
 	output_string(r.out, "]}]}]}\n");
+}
+
+int otlp_metrics_flush(struct otlp *otlp, const struct metrics *metrics)
+{
+	int err = otlp_flush(otlp);
+
+	if (!err)
+		return 0;
+	otlp_retry(otlp);
+	for (size_t i = 0; i < metrics->count; i++)
+		metrics->series[i]->appended = 0;
+	return err;
 }

@@ -10,8 +10,14 @@
 #include "cli/openmetrics.h"
 #include "cli/otlp.h"
 
-/* Append the line of all metrics. Do nothing if @otlp has no output. */
+/*
+ * Append a line: the metrics of the tracer, and of the series that have counted since the last one,
+ * as points are cumulative. Do nothing if @otlp has no output.
+ */
 void otlp_metrics_put(struct otlp *otlp, const struct metrics *metrics,
 		      const struct metrics_tool *tool);
+
+/* Call otlp_flush() and return its result; after an error, the next line has all series. */
+int otlp_metrics_flush(struct otlp *otlp, const struct metrics *metrics);
 
 #endif

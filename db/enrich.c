@@ -210,7 +210,6 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	const struct engine *engine = target->engine;
 	const struct engine_brand *brand;
 	const struct identity *identity;
-	uint32_t uid;
 
 	if (!e->config.identify)
 		return;
@@ -221,8 +220,9 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	s->container = identity_string(identity_container(&e->identities, event->tid));
 	if (!e->config.find_server)
 		return;
-	if (enrich_uid(e, event, &uid))
-		s->server = enrich_find_server(e, target, event->pid, event->tid, uid);
+	s->has_uid = enrich_uid(e, event, &s->uid);
+	if (s->has_uid)
+		s->server = enrich_find_server(e, target, event->pid, event->tid, s->uid);
 	if (s->server)
 		s->version = s->server->version;
 	brand = s->server ? s->server->brand : describe_brand(engine, target->version);

@@ -44,6 +44,8 @@ struct statement {
 	const char *otel_system;	/* db.system.name of OpenTelemetry: "mariadb" */
 	const char *service;		/* the name of the product: "mariadb" */
 	const struct server *server;	/* NULL: unknown, or not wanted */
+	bool has_uid;			/* known, if ->server was wanted: */
+	uint32_t uid;			/* the user of its process, by the kernel */
 	const char *path;		/* of the server's file */
 	const char *version;		/* of the server, or of its file; "": unknown */
 	enum fingerprint_dialect dialect;

@@ -37,7 +37,7 @@ struct tracer_config {
 	struct filter filter;		/* only these statements are reported */
 	bool tags;			/* set ->tags of statements, unless ->redact */
 	bool spans;			/* set ->parent of statements */
-	bool find_server;		/* set ->server of statements */
+	bool find_server;		/* set ->server and ->uid of statements */
 	bool redact;			/* remove literals and comments from texts */
 	bool redact_spans;		/* only from ->span_text of statements */
 	/*

@@ -26,6 +26,7 @@ SLOT = 1 / 32		# a percentile of stat is the middle of a slot, 16 to a power of 
 QUICK, SLOW = 5, 25
 DATABASE = 'data"base\\n\\'
 USER = "user\nof \u00e4"
+SHOWN = {"database": "data?base?n?", "user": "user?of \u00e4"}
 DURATION = "dbslower_statement_duration_seconds"
 
 
@@ -88,7 +89,7 @@ def test_openmetrics(measured):
     for command, count in commands.items():
         (one,) = values(families, DURATION, f"{DURATION}_count", command=command)
         assert one.value == count == total(families, DURATION, f"{DURATION}_bucket", command=command, le="+Inf")
-        assert one.labels["engine"] == "postgresql" and one.labels["database"] == DATABASE and one.labels["user"] == USER
+        assert one.labels["engine"] == "postgresql" and SHOWN.items() <= one.labels.items()
         assert one.labels["server"].startswith("/") and one.labels["uid"].isdigit()
     assert total(families, "dbslower_statement_errors", "dbslower_statement_errors_total") == 2
     assert total(families, "dbslower_statement_rows", "dbslower_statement_rows_total", command="create") == 7
@@ -133,7 +134,7 @@ def test_consumers(measured):
             for one in answers[query]:
                 agree(families, (name, one["labels"], q), one["value"], percentile)
         for one in answers[labels]:
-            assert one["value"] == 1 and one["labels"]["database"] == DATABASE and one["labels"]["user"] == USER, (name, one)
+            assert one["value"] == 1 and SHOWN.items() <= one["labels"].items(), (name, one)
         assert {one["value"] for one in answers[errors]} == {2.0}, (name, answers)
 
 
@@ -173,11 +174,15 @@ def test_otlp_metrics(measured):
     requests = [json.loads(line, object_pairs_hook=once) for line in (folder / "metrics.otlp").read_text().splitlines()]
     for request in requests:
         check("ExportMetricsServiceRequest", request)
-    first, last = points(requests[0]), points(requests[-1])
+    first, last = points(requests[0]), {}
     assert len(requests) > 1 and first["dbslower.events"][0][1]["asInt"] == "0"
+    for request in requests:		# a cumulative point is valid until the next one of these attributes
+        for name, found in points(request).items():
+            last.setdefault(name, {}).update({tuple(attributes.items()): (attributes, point) for attributes, point in found})
+    last = {name: list(found.values()) for name, found in last.items()}
     for attributes, point in last["dbslower.statement.duration"]:
         command = attributes["db.operation.name"].lower()
-        assert attributes["db.namespace"] == DATABASE and attributes["db.system.name"] == "postgresql"
+        assert attributes["db.namespace"] == SHOWN["database"] and attributes["db.system.name"] == "postgresql"
         buckets = values(families, DURATION, f"{DURATION}_bucket", command=command)
         counts = [int(count) for count in point["bucketCounts"]]
         assert [sum(counts[:n + 1]) for n in range(len(counts))] == [one.value for one in buckets]
@@ -209,6 +214,8 @@ def test_top_by_fingerprint(postgres, tool):
     assert total(families, errors, f"{errors}_total", fingerprint=quick) == 0
     assert total(families, errors, f"{errors}_total", fingerprint=failed) == 1
     assert total(families, "dbslower_fingerprint_rows", "dbslower_fingerprint_rows_total", fingerprint=quick) == 3
+    (one,) = values(families, count, f"{count}_count", fingerprint=quick)
+    assert one.labels["server"].startswith("/") and one.labels["uid"] == str(os.stat(f"/proc/{postgres.pid}").st_uid), one
 
 
 def test_interval_ends_it(postgres):
@@ -238,15 +245,34 @@ def test_counters_grow(postgres, tool, tmp_path):
     assert traced.stop() == 0 and sum(one["count"] for one in traced.histograms) == 5, traced.said()
 
 
+def block(path):
+    """Replaces a file by a directory, though the tool may create it again in between."""
+    while not path.is_dir():
+        path.unlink(missing_ok=True)
+        try:
+            path.mkdir()
+        except FileExistsError:
+            pass
+
+
 def test_file_that_cannot_be_written(postgres, tool, tmp_path):
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    traced = tool("stat", "-p", postgres.pid, "-i", "0.1", "--openmetrics", folder / "m.prom")
-    wait_for((folder / "m.prom").exists, what="the first exposition")
-    while folder.exists():		# a new file may come in between
-        shutil.rmtree(folder, ignore_errors=True)
-    assert traced.wait() == 1
-    assert f"dbslower: {folder}/m.prom: cannot write: No such file or directory; " in traced.stderr, traced.said()
+    """A failure after a success is reported once and tried again; only at the end does it matter."""
+    path, otlp = tmp_path / "m.prom", tmp_path / "full"
+    otlp.symlink_to("/dev/full")
+    refused = run("stat", "-p", postgres.pid, "-i", "0.1", "--otlp-metrics", otlp)
+    assert refused.returncode == 1 and f"dbslower: {otlp}: cannot write: No space left on device; " in refused.stderr, refused
+    traced = tool("stat", "-p", postgres.pid, "-i", "0.05", "--openmetrics", path)
+    wait_for(path.exists, what="the first exposition")
+    said = f"dbslower: {path}: cannot write: "
+    block(path)
+    traced.wait_for(lambda tool: said in tool.err.text)
+    path.rmdir()
+    with postgres.connect() as connection:
+        connection.execute("select 'again'")
+    wait_for(lambda: path.is_file() and 'command="select"' in path.read_text(), what="metrics after the failure")
+    assert traced.stderr.count(said) == 1, traced.said()
+    block(path)
+    assert traced.stop() == 1 and traced.stderr.count(said) >= 2, traced.said()
 
 
 def test_heatmap(postgres, tool):

@@ -2,10 +2,12 @@
 /* Tests of cli/metrics: labels, bounds, limits; and of cli/heatmap: cells and shades. */
 #include "cli/metrics.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 #include "cli/heatmap.h"
 #include "cli/openmetrics.h"
+#include "cli/otlp_metrics.h"
 #include "db/engine.h"
 #include "db/servers.h"
 #include "loader/owners.h"
@@ -41,8 +43,9 @@ static void labels(void)
 		const char *from, *to;
 	} cases[] = {
 		{ "a", "a" }, { "\xff", "?" }, { "a\xc3", "a?" }, { "\t\r\x7f", "???" },
-		{ "\n", "\n" },
-		{ "\xc3\xa4", "\xc3\xa4" }, { "\xed\xa0", "??" }, { "\"\\", "\"\\" },
+		{ "\"\\\na", "???a" },
+		{ "\xc2\x9b|\xe2\x80\x8b", "?|?" },
+		{ "\xc3\xa4", "\xc3\xa4" }, { "\xed\xa0", "??" },
 	};
 
 	CHECK(!metrics_open(&metrics));
@@ -95,22 +98,24 @@ static void bounds(void)
 /* Beyond the share of a Unix user, and the limit of all, statements are counted without labels. */
 static void limits(void)
 {
-	struct server servers[2] = { { .uid = 7 }, { .uid = 8 } };
 	struct metrics_tool tool = { .path = "x\"y", .summary = { .statements = 3 } };
 	size_t share = OWNER_SHARE(METRICS_SERIES);
 	char user[16];
 
 	CHECK(!metrics_open(&metrics));
 	for (size_t i = 0; i < 2 * METRICS_SERIES; i++) {
-		struct statement s = statement("select 1", user, &servers[i >= METRICS_SERIES]);
+		struct statement s = statement("select 1", user, NULL);
 
+		s.has_uid = true;
+		s.uid = i < METRICS_SERIES ? 7 : 8;
 		snprintf(user, sizeof(user), "u%zu", i);
 		metrics_add(&metrics, &s, 0, NULL);
 		if (i == share - 1)
 			CHECK(!metrics.limited && metrics.count == share + 1);
 		if (i == METRICS_SERIES - 1)
-			CHECK(metrics.limited && metrics.count == share + 1);
+			CHECK(metrics.limited == METRICS_LIMIT_USER && metrics.count == share + 1);
 	}
+	CHECK(metrics.limited == (METRICS_LIMIT_USER | METRICS_LIMIT_ALL));
 	CHECK(metrics.count == METRICS_SERIES + 1);
 	CHECK(metrics.series[0]->count == METRICS_SERIES, "%llu",
 	      (unsigned long long)metrics.series[0]->count);
@@ -125,6 +130,67 @@ static void limits(void)
 	CHECK(strstr(out.buf, "dbslower_events_total{file=\"x\\\"y\"} 3\n"));
 	CHECK(!strcmp(out.buf + out.len - 6, "# EOF\n"));
 	metrics.count = METRICS_SERIES + 1;
+	metrics_close(&metrics);
+}
+
+/* Processes of an unknown user have a share of their own, also beside those of root. */
+static void unknown_user(void)
+{
+	struct server server = { .uid = 7, .directory = "/a", .has_directory = true };
+	struct statement s = statement("select 1", "root", &server);
+	size_t share = OWNER_SHARE(METRICS_SERIES);
+	char user[16];
+
+	CHECK(!metrics_open(&metrics));
+	for (size_t i = 0; i <= share; i++) {
+		snprintf(user, sizeof(user), "u%zu", i);
+		add("select 1", user);
+		CHECK(!*last(METRICS_UID));
+	}
+	CHECK(metrics.count == share + 1 && metrics.limited == METRICS_LIMIT_USER);
+	s.has_uid = true;
+	metrics_add(&metrics, &s, 0, NULL);
+	CHECK(metrics.count == share + 2 && !strcmp(last(METRICS_UID), "0"));
+	/* The user is that of the process, also if its server was not found. */
+	s.uid = 9;
+	s.server = NULL;
+	metrics_add(&metrics, &s, 0, NULL);
+	CHECK(metrics.count == share + 3 && !strcmp(last(METRICS_UID), "9"));
+	metrics_close(&metrics);
+}
+
+/* Append a line of OpenTelemetry to @out, and return how often it has @text. */
+static int occurrences(struct otlp *otlp, const char *text)
+{
+	const struct metrics_tool tool = { .path = "x" };
+	int n = 0;
+
+	out.len = 0;
+	otlp_metrics_put(otlp, &metrics, &tool);
+	out.buf[out.len] = '\0';
+	for (const char *at = out.buf; (at = strstr(at, text)); at++)
+		n++;
+	return n;
+}
+
+/* Only the series that counted are in the next line, and all after a failure. */
+static void unchanged(void)
+{
+	struct otlp otlp = { .out = &out };
+
+	CHECK(!metrics_open(&metrics));
+	output_init(&out, -1);
+	add("select 1", "a");
+	add("select 1", "b");
+	CHECK(occurrences(&otlp, "bucketCounts") == 2);
+	CHECK(occurrences(&otlp, "bucketCounts") == 0);
+	CHECK(occurrences(&otlp, "dbslower.events") == 1);
+	add("select 1", "b");
+	CHECK(occurrences(&otlp, "bucketCounts") == 1 && strstr(out.buf, "\"count\":\"2\""));
+	CHECK(occurrences(&otlp, "dataPoints\":[]") == 4);
+	CHECK(otlp_metrics_flush(&otlp, &metrics) == -EBADF);
+	CHECK(!out.error && out.len == 1 && *out.buf == '\n');
+	CHECK(occurrences(&otlp, "bucketCounts") == 2);
 	metrics_close(&metrics);
 }
 
@@ -168,6 +234,8 @@ int main(void)
 	RUN(commands);
 	RUN(bounds);
 	RUN(limits);
+	RUN(unknown_user);
+	RUN(unchanged);
 	RUN(heatmap);
 	return check_done();
 }
