@@ -182,6 +182,8 @@ def test_metrics_service_under_its_restrictions(postgres, program, tmp_path):
     command = settings(unit)["ExecStart"][0].split()
     assert command[1:4] == ["stat", "$DBSLOWER_OPTIONS", "--openmetrics"]
     directory, said = tempfile.mkdtemp(dir="/run"), tmp_path / "said"
+    given = settings(unit)["RuntimeDirectory"]
+    assert given == [os.path.basename(os.path.dirname(command[4]))] != ["dbslower"], "root's, of loader/semaphore.c"
     metrics = os.path.join(directory, os.path.basename(command[4]))
     os.chown(directory, 61184, 61184)
 
@@ -200,11 +202,14 @@ def test_metrics_service_under_its_restrictions(postgres, program, tmp_path):
             connection.execute("select 'confined', 42")
         wait_for(lambda: has('command="select"'), 60, "the statement")
         with open(metrics) as f:
-            written = set(re.findall(r"^\w+", f.read(), re.M))
+            exposition = f.read()
     finally:
         process.terminate()
         process.wait(60)
         shutil.rmtree(directory)
+    written = set(re.findall(r"^\w+", exposition, re.M))
+    (counted,) = re.findall(r'^dbslower_statement_duration_seconds_count\{(.*command="select".*)\} ', exposition, re.M)
+    assert 'server="/' in counted and f'uid="{os.stat(f"/proc/{postgres.pid}").st_uid}"' in counted, counted
     asked = set(re.findall(r"(?<![:\w])dbslower_\w+", read("rules.yml") + read("dashboard.json")))
     assert len(asked) > 7 and asked <= written, asked - written
 
