@@ -260,7 +260,7 @@ class Locks(Tool):
     def waits(self):
         """Those that have ended, but for the server's own short ones."""
         return [one for one in self.objects()
-                if one["type"] == "lock_wait" and one["outcome"] != "waiting" and one["lock"] != "lwlock"]
+                if one["type"] == "lock_wait" and one["outcome"] != "waiting" and one.get("lock") != "lwlock"]
 
     def running(self):
         return [one for one in self.objects() if one["type"] == "lock_wait" and one["outcome"] == "waiting"]
