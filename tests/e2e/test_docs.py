@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 from cluster import Cluster, children, server_bindir, wait_for
-from containers import make_control_group
+from containers import control_group, make_control_group
 from messages import messages
 from requirements import need_root, need_server
 from tool import DBSLOWER, ROOT
@@ -213,22 +213,8 @@ def container(folder):
         yield None
         return
 
-    def move(pid, to=group):
-        with open(os.path.join(to, "cgroup.procs"), "w", encoding="ascii") as f:
-            f.write(str(pid))
-
-    def removed():
-        """Processes come and go meanwhile."""
-        try:
-            with open(os.path.join(group, "cgroup.procs"), encoding="ascii") as f:
-                for pid in f.read().split():
-                    move(pid, base)
-            os.rmdir(group)
-        except OSError:
-            return not os.path.exists(group)
-        return True
-    yield move
-    wait_for(removed, 30, "the control group to be empty")
+    with control_group(group, base) as move:
+        yield move
 
 
 @pytest.fixture(scope="module")

@@ -61,6 +61,29 @@ def disk_of(path):
 
 
 @contextlib.contextmanager
+def control_group(folder, base):
+    """Yield move(pid), which puts a process into the group, and remove it. Its processes then are of the group @base."""
+    def move(pid, to=folder):
+        with open(os.path.join(to, "cgroup.procs"), "w", encoding="ascii") as f:
+            f.write(str(pid))
+
+    def removed():
+        """Processes end meanwhile, and a group is busy until its last one is gone."""
+        try:
+            with open(os.path.join(folder, "cgroup.procs"), encoding="ascii") as f:
+                for pid in f.read().split():
+                    move(pid, base)
+            os.rmdir(folder)
+        except OSError:
+            return not os.path.exists(folder)
+        return True
+    try:
+        yield move
+    finally:
+        wait_for(removed, 30, f"{folder} to be removed")
+
+
+@contextlib.contextmanager
 def slow_reads(path, bytes_per_second):
     """
     Make a control group whose processes read that much from the disk of a file. Yield move(pid), which puts a
@@ -85,20 +108,5 @@ def slow_reads(path, bytes_per_second):
     with open(os.path.join(folder, name), "w", encoding="ascii") as f:
         f.write(limit)
 
-    def move(pid, to=folder):
-        with open(os.path.join(to, "cgroup.procs"), "w", encoding="ascii") as f:
-            f.write(str(pid))
-    try:
+    with control_group(folder, base) as move:
         yield move
-    finally:
-        def removed():
-            """Processes end meanwhile, and a group is busy until its last one is gone."""
-            try:
-                with open(os.path.join(folder, "cgroup.procs"), encoding="ascii") as f:
-                    for pid in f.read().split():
-                        move(pid, base)
-                os.rmdir(folder)
-            except OSError:
-                return not os.path.exists(folder)
-            return True
-        wait_for(removed, 30, f"{folder} to be removed")

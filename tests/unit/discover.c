@@ -687,7 +687,6 @@ static void by_loader(void)
 	close_all(&d, &error);
 }
 
-/* Have discovery check all processes. */
 /* A server is reported when it has set its version, or after a while. */
 static void by_version(void)
 {

@@ -10,15 +10,7 @@
 #define COUNTER		8	/* R8 and R9 count the iterations of nested loops */
 #define FIRST_SIZE	14	/* of a packet: its Ethernet header */
 
-#define ALU(op, dst, k) \
-	{ .code = BPF_ALU64 | (op) | BPF_K, .dst_reg = (dst), .imm = (k) }
-#define ALU_X(op, dst, src) \
-	{ .code = BPF_ALU64 | (op) | BPF_X, .dst_reg = (dst), .src_reg = (src) }
-#define JUMP(op, dst, k, to) \
-	{ .code = BPF_JMP | (op) | BPF_K, .dst_reg = (dst), .imm = (k), .off = (to) }
 #define GOTO(to)	{ .code = BPF_JMP | BPF_JA, .off = (to) }
-#define CALL(helper)	{ .code = BPF_JMP | BPF_CALL, .imm = (helper) }
-#define EXIT		{ .code = BPF_JMP | BPF_EXIT }
 #define WIDE(dst, k)	{ .code = BPF_LD | BPF_DW | BPF_IMM, .dst_reg = (dst), .imm = (k) }, { 0 }
 
 /* Fold the @count instructions of @from: the @nwanted of @wanted must be left. */

@@ -25,6 +25,16 @@
 #define LOAD_CORPUS	""
 #endif
 
+/* Instructions. */
+#define ALU(op, dst, k) \
+	{ .code = BPF_ALU64 | (op) | BPF_K, .dst_reg = (dst), .imm = (k) }
+#define ALU_X(op, dst, src) \
+	{ .code = BPF_ALU64 | (op) | BPF_X, .dst_reg = (dst), .src_reg = (src) }
+#define JUMP(op, dst, k, to) \
+	{ .code = BPF_JMP | (op) | BPF_K, .dst_reg = (dst), .imm = (k), .off = (to) }
+#define CALL(helper)	{ .code = BPF_JMP | BPF_CALL, .imm = (helper) }
+#define EXIT		{ .code = BPF_JMP | BPF_EXIT }
+
 static char load_log[16384];
 
 static inline uint32_t load_kernel_version(void)

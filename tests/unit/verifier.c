@@ -5,14 +5,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/load.h"
 
-#define ALU(op, dst, k) \
-	{ .code = BPF_ALU64 | (op) | BPF_K, .dst_reg = (dst), .imm = (k) }
-#define ALU_X(op, dst, src) \
-	{ .code = BPF_ALU64 | (op) | BPF_X, .dst_reg = (dst), .src_reg = (src) }
-#define JUMP(op, dst, k, to) \
-	{ .code = BPF_JMP | (op) | BPF_K, .dst_reg = (dst), .imm = (k), .off = (to) }
-#define CALL(helper)	{ .code = BPF_JMP | BPF_CALL, .imm = (helper) }
-#define EXIT		{ .code = BPF_JMP | BPF_EXIT }
 #define END		ALU(BPF_MOV, 0, 0), EXIT
 
 /* Releases before @release refuse the @n instructions for a reason with @word, it accepts them. */
