@@ -556,13 +556,20 @@ int message_no_memory(void)
 	return EXIT_FAILED;
 }
 
+static const char *unwritten_remedy(int error)
+{
+	if (error == -EFBIG)
+		return "raise the limit of file sizes: ulimit -f unlimited";
+	if (error == -ENOSPC || error == -EDQUOT)
+		return "free space there, or specify another file system";
+	return "specify another file";
+}
+
 int message_unwritten(struct output *err, const char *name, int error)
 {
 	output_string(err, "dbslower: ");
 	escape_terminal(err, name, strlen(name), false);
-	output_printf(err, ": cannot write: %s; %s\n", strerror(-error),
-		      error == -EFBIG ? "raise the limit of file sizes: ulimit -f unlimited" :
-					"free space there, or specify another file system");
+	output_printf(err, ": cannot write: %s; %s\n", strerror(-error), unwritten_remedy(error));
 	output_flush(err);
 	return EXIT_FAILED;
 }
