@@ -43,6 +43,7 @@
 #define ENTRY_XACT	24
 #define ENTRY_STATE_AT	40
 #define ENTRY_BYTES	256
+#define ENTRY_TRIES	3	/* the entry can change while it is read */
 
 static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: since 12; before */
 
@@ -193,8 +194,17 @@ static void reader_entry(const struct reader *r, struct lock_backend *backend)
 	}
 }
 
-/* Read the statement that the process runs, or ran last. */
-static void reader_backend(const struct reader *r, struct lock_backend *backend)
+/* Return the changes of the backend's entry so far; its first member is odd while it changes. */
+static uint32_t reader_changes(const struct reader *r)
+{
+	uint32_t changes;
+
+	return reader_bytes(r, reader_pointer(r, r->places->entry), &changes, sizeof(changes)) ?
+	       changes : 0;
+}
+
+/* Read the statement that the process runs, or ran last, from several places. */
+static void reader_places(const struct reader *r, struct lock_backend *backend)
 {
 	uint64_t query = reader_pointer(r, r->places->query);
 	char title[512];
@@ -212,6 +222,23 @@ static void reader_backend(const struct reader *r, struct lock_backend *backend)
 		return;
 	title[n] = '\0';
 	backend->idle = text_find(title, " idle in transaction");
+}
+
+/* The same as of one point in time: the next statement can begin while they are read. */
+static void reader_backend(const struct reader *r, struct lock_backend *backend)
+{
+	const struct lock_backend before = *backend;
+	uint32_t changes;
+
+	for (int i = 0; i < ENTRY_TRIES; i++) {
+		free(backend->text);
+		*backend = before;
+		changes = reader_changes(r);
+		reader_places(r, backend);
+		if (!(changes & 1) && reader_changes(r) == changes)
+			return;
+	}
+	backend->idle = backend->idle_valid = false;
 }
 
 /* Return the modes that conflict with @mode, as bits 1 to 8; storage/lmgr/lock.c. */
