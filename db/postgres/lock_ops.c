@@ -2,6 +2,7 @@
 #include "db/postgres/lock_ops.h"
 
 #include "db/postgres/catalog.h"
+#include "db/postgres/lock_names.h"
 #include "db/postgres/locks.h"
 #include "db/postgres/names.h"
 
@@ -117,12 +118,13 @@ static void ops_find(void *state, const struct elf *elf, bool (*is_program)(cons
 	struct postgres_locks *places = state;
 
 	postgres_locks_find(elf, places);
+	lock_names_find(elf, places);
 	places->is_program = is_program;
 }
 
 static void ops_names(void *state, uint32_t pid, const char *version)
 {
-	postgres_locks_names(state, pid, version);
+	lock_names_read(state, pid, version);
 }
 
 static int ops_read(void *state, const struct lock_query *query, struct lock_info *info)

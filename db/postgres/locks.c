@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/postgres/locks.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +17,6 @@
 #define PROC_BYTES	640			/* of a PGPROC that are searched */
 #define CHAIN_MAX	512			/* holders and waiters of one lock */
 #define SIBLINGS_MAX	64			/* processes to search for, for one wait */
-#define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
-#define DATA_MAX	(16u << 20)		/* bytes of variables that are searched */
 
 /*
  * Offsets that are the same in all releases from 10 to 19; storage/lock.h and proc.h. Each is
@@ -47,41 +44,8 @@
 
 static const unsigned int entry_texts[] = { 248, 232 };	/* of its text: since 12; before */
 
-/*
- * Find the names of LWLock tranches; storage/lmgr/lwlock.c of 10, 13 and 17. Before 13 the file has
- * only some of them.
- */
-static void find_tranches(const struct elf *elf, struct postgres_locks *places)
-{
-	static const char texts[][2][16] = {
-		{ "\0OidGen", "\0XidGen" }, { "\0XactBuffer", "\0CommitTsBuffer" },
-	};
-	struct elf_symbol names;
-	struct elf_section section;
-	const unsigned char *data = NULL, *at;
-	bool first = !elf_symbol_find(elf, "IndividualLWLockNames", &names);
-	size_t size = 0;
-
-	places->text = 2;
-	if (first || !elf_symbol_find(elf, "MainLWLockNames", &names)) {
-		places->individual = names.value;
-		places->text = places->nindividual = (unsigned int)(names.size / 8);
-	}
-	if (!elf_section_find(elf, ".rodata", &section))
-		data = elf_section_data(elf, &section, &size);
-	size = size < RODATA_MAX ? size : RODATA_MAX;
-	for (int i = 0; i < 2; i++) {
-		at = data && elf_spend(elf, size) ?
-		     memmem(data, size, texts[first][i], strlen(texts[first][i] + 1) + 2) : NULL;
-		places->texts[i] = at ? section.addr + (uint64_t)(at - data) + 1 : 0;
-	}
-}
-
 void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 {
-	struct elf_symbol kinds;
-	struct elf_loads loads;
-
 	*places = (struct postgres_locks){
 		.proc = elf_symbol_value(elf, "MyProc"),
 		.entry = elf_symbol_value(elf, "MyBEEntry"),
@@ -90,23 +54,6 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 		.client = elf_symbol_value(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
 	};
 	places->lowest = elf_map_lowest_vaddr(elf);
-	elf_loads(elf, &loads);
-	/* Initialised variables are in the first writable segment. */
-	for (uint32_t i = loads.count; i--;) {
-		if (!(loads.segment[i].flags & PF_W))
-			continue;
-		places->data = loads.segment[i].vaddr;
-		places->data_bytes = loads.segment[i].filesz;
-	}
-	if (places->data_bytes > DATA_MAX)
-		places->data_bytes = DATA_MAX;
-	find_tranches(elf, places);
-	if (elf_symbol_find(elf, "LockTagTypeNames", &kinds))
-		return;
-	places->kinds = kinds.value;
-	places->nkinds = (unsigned int)(kinds.size / 8);
-	if (places->nkinds > POSTGRES_LOCK_KINDS)
-		places->nkinds = POSTGRES_LOCK_KINDS;
 }
 
 /* A backend whose memory is read. */
@@ -559,61 +506,4 @@ int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 		info->event = *event;
 	process_memory_close(&r.memory);
 	return err;
-}
-
-/*
- * Return the address of the array of tranche names, since 13, or 0. Pointers to two known names
- * that are adjacent in the array identify it.
- */
-static uint64_t reader_array(const struct reader *r)
-{
-	const struct postgres_locks *places = r->places;
-	uint64_t data = places->data + r->memory.slide, found = 0;
-	uint64_t texts[2] = { places->texts[0] + r->memory.slide,
-			      places->texts[1] + r->memory.slide };
-	char *bytes = places->texts[0] ? malloc(places->data_bytes) : NULL, *at = NULL;
-
-	if (bytes && reader_bytes(r, data, bytes, places->data_bytes))
-		at = memmem(bytes, places->data_bytes, texts, sizeof(texts));
-	if (at)
-		found = data + (uint64_t)(at - bytes) - places->text * 8;
-	free(bytes);
-	return found;
-}
-
-/* Read the string at @address; "" if it is not NUL-terminated within @size bytes. */
-static void reader_name(const struct reader *r, uint64_t address, char *name, size_t size)
-{
-	if (!reader_bytes(r, address, name, size) || !memchr(name, '\0', size))
-		*name = '\0';
-}
-
-static void reader_tranches(const struct reader *r, unsigned int n)
-{
-	struct postgres_locks *places = r->places;
-	uint64_t pointers[POSTGRES_TRANCHES] = { 0 };
-
-	reader_bytes(r, reader_array(r), pointers, n * 8);
-	if (places->nindividual < n)
-		reader_bytes(r, places->individual + r->memory.slide, pointers,
-			     places->nindividual * 8);
-	for (unsigned int i = 0; i < n; i++)
-		reader_name(r, pointers[i], places->tranche[i], POSTGRES_TRANCHE);
-}
-
-void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const char *version)
-{
-	/* LWTRANCHE_FIRST_USER_DEFINED by release, since 10. */
-	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, POSTGRES_TRANCHES };
-	unsigned long release = text_number(version, NULL, 10) - 10;
-	struct reader r;
-
-	if (reader_open(&r, places, pid, 0))
-		return;
-	for (unsigned int i = 0; i < places->nkinds; i++)
-		reader_name(&r, reader_pointer(&r, places->kinds + i * 8), places->kind[i],
-			    sizeof(places->kind[i]));
-	if (release < sizeof(counts))
-		reader_tranches(&r, counts[release]);
-	process_memory_close(&r.memory);
 }

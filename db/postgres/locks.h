@@ -51,7 +51,4 @@ int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 			const struct event_lock *event, size_t size,
 			struct lock_info *info);
 
-/* Read ->kind and ->tranche from process @pid, a server of release @version ("15.14"). */
-void postgres_locks_names(struct postgres_locks *places, uint32_t pid, const char *version);
-
 #endif

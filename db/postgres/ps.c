@@ -13,6 +13,7 @@
 #include "db/engines.h"
 #include "db/identity.h"
 #include "db/postgres/entry.h"
+#include "db/postgres/lock_names.h"
 #include "db/postgres/locks.h"
 #include "db/postgres/probes.h"
 #include "host/process_memory.h"
@@ -55,6 +56,7 @@ static int postgres_find(void *state, const struct elf *elf)
 	struct postgres_ps *ps = state;
 
 	postgres_locks_find(elf, &ps->locks);
+	lock_names_find(elf, &ps->locks);
 	ps->locks.is_program = engine_is_executable;
 	ps->entry = elf_symbol_value(elf, "MyBEEntry");
 	ps->client = elf_symbol_value(elf, "MyProcPort");
@@ -74,7 +76,7 @@ static void postgres_names(void *state, uint32_t pid, const char *version)
 {
 	struct postgres_ps *ps = state;
 
-	postgres_locks_names(&ps->locks, pid, version);
+	lock_names_read(&ps->locks, pid, version);
 }
 
 static bool reader_bytes(const struct reader *r, uint64_t address, void *buf, size_t size)
