@@ -352,6 +352,17 @@ static int reader_keep(const struct reader *r, uint64_t address, bool queued,
 }
 
 /*
+ * Return 0 if the @size bytes at @address, at most HOLDER_BYTES, are those in @before, or -EAGAIN:
+ * what a backend did since is not what it was waited for.
+ */
+static int reader_same(const struct reader *r, uint64_t address, const void *before, size_t size)
+{
+	char now[HOLDER_BYTES];
+
+	return reader_bytes(r, address, now, size) && !memcmp(now, before, size) ? 0 : -EAGAIN;
+}
+
+/*
  * Add the backends that hold the lock in a conflicting mode. Return 0, or -ENOENT if the backend
  * does not wait any more: others may have got the lock since.
  */
@@ -372,10 +383,13 @@ static int reader_holders(const struct reader *r, const char lock[LOCK_BYTES],
 		    !reader_bytes(r, link, next, sizeof(next)) || load64(holder) != r->lock)
 			return -ENOENT;
 		mask = load32(holder + HOLDER_MASK);
-		if (load64(holder + HOLDER_PROC) == r->proc)
+		if (load64(holder + HOLDER_PROC) == r->proc) {
 			waits = !(mask >> (info->event.mode & 31) & 1);
-		else if (mask & conflicts && load64(holder + HOLDER_LEADER) != r->leader)
+		} else if (mask & conflicts && load64(holder + HOLDER_LEADER) != r->leader) {
 			err = reader_keep(r, load64(holder + HOLDER_PROC), false, info);
+			err = err ? err :
+			      reader_same(r, link - HOLDER_LINK, holder, sizeof(holder));
+		}
 		link = next[1];
 	}
 	if (err || waits)
@@ -419,8 +433,11 @@ static int reader_queue(const struct reader *r, const char lock[LOCK_BYTES],
 		    !reader_bytes(r, proc + (uint64_t)places->holder_at + WAIT_MODE, &mode,
 				  sizeof(mode)) || waited != r->lock)
 			return -ENOENT;
-		if (mode < 32 && conflicts >> mode & 1)
+		if (mode < 32 && conflicts >> mode & 1) {
 			err = reader_keep(r, proc, true, info);
+			err = err ? err : reader_same(r, proc + (uint64_t)places->wait_at, &waited,
+						      sizeof(waited));
+		}
 		link = next[1];
 	}
 	if (err || link != head)
@@ -499,6 +516,8 @@ int postgres_locks_read(struct postgres_locks *places, uint32_t pid,
 		reader_link(&r, lock);
 	if (!err && !info->nholders)
 		err = reader_queue(&r, lock, info);
+	if (err == -EAGAIN)
+		lock_info_drop(info);
 	info->known = !err;
 	info->lock = r.lock;
 	reader_relation(&r, event->relation, info);
