@@ -269,7 +269,7 @@ static void locks_join(struct locks *l, void *state, struct event_lock *event,
 		       struct lock_info *info)
 {
 	const struct engine *engine = l->discover.targets[event->target_id].engine;
-	uint64_t now = runtime_now(&l->rt), offset = clock_ns(CLOCK_REALTIME) - now;
+	uint64_t now = runtime_now(&l->rt), offset = clock_wall_offset(l->rt.ahead_ns);
 	uint64_t key = event->tid;
 	struct lock_waiter *w = NULL;
 

@@ -8,7 +8,7 @@
 /* Convert @wall_ns of CLOCK_REALTIME to the programs' clock; 0: before that. */
 static uint64_t seed_time(const struct runtime *rt, uint64_t wall_ns)
 {
-	uint64_t offset = clock_ns(CLOCK_REALTIME) - runtime_now(rt);
+	uint64_t offset = clock_wall_offset(rt->ahead_ns);
 
 	return wall_ns > offset ? wall_ns - offset : 0;
 }

@@ -8,6 +8,9 @@
 
 #include "usdt/text.h"
 
+#define OFFSET_TRIES	16
+#define OFFSET_NS	5000u	/* error that no other try is made for */
+
 int64_t clock_ahead(void)
 {
 	static const char name[] = "monotonic";
@@ -25,4 +28,21 @@ int64_t clock_ahead(void)
 	/* The kernel limits the shifted clock to KTIME_SEC_MAX / 2, so this does not overflow. */
 	seconds = text_number(at + strlen(name), &at, 10);
 	return seconds * 1000000000 + text_number(at, NULL, 10);
+}
+
+uint64_t clock_wall_offset(int64_t ahead)
+{
+	uint64_t least = UINT64_MAX, offset = 0;
+
+	/* This process can be preempted between the two readings. */
+	for (int i = 0; i < OFFSET_TRIES && least > OFFSET_NS; i++) {
+		uint64_t before = clock_kernel_ns(ahead), wall = clock_ns(CLOCK_REALTIME);
+		uint64_t took = clock_kernel_ns(ahead) - before;
+
+		if (took < least) {
+			least = took;
+			offset = wall - before - took / 2;
+		}
+	}
+	return offset;
 }

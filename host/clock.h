@@ -27,4 +27,7 @@ static inline uint64_t clock_kernel_ns(int64_t ahead)
 	return clock_ns(CLOCK_MONOTONIC) - (uint64_t)ahead;
 }
 
+/* Return CLOCK_REALTIME - the CLOCK_MONOTONIC that BPF programs read, in ns; @ahead as above. */
+uint64_t clock_wall_offset(int64_t ahead);
+
 #endif

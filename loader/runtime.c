@@ -422,7 +422,7 @@ int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data
 	uint64_t sent = rt->perf_buffers ? runtime_counter(rt, COUNT_SENT) : 0;
 	int64_t bytes;
 
-	rt->wall_offset_ns = clock_ns(CLOCK_REALTIME) - runtime_now(rt);
+	rt->wall_offset_ns = clock_wall_offset(rt->ahead_ns);
 	bytes = stream_drain(&rt->stream, runtime_record, &record);
 	/* A record that was sent before it was drained, and not received, is lost. */
 	if (sent > rt->received + rt->unreceived)
