@@ -603,7 +603,7 @@ def test_parallel_workers_are_not_counted(postgres, tool):
 
 
 def test_autovacuum_is_not_counted(postgres, tool):
-    traced = tool("postgres", "-m", "0", "--json")
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
     postgres.psql("drop table if exists churn; create table churn (n int) with (autovacuum_vacuum_threshold = 1, "
                   "autovacuum_vacuum_insert_threshold = 1)",
                   "insert into churn select generate_series(1, 1000)", "delete from churn where n % 2 = 0")
