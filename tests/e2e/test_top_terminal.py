@@ -8,6 +8,7 @@ import ctypes
 import locale
 import os
 import re
+import select
 import signal
 import subprocess
 import threading
@@ -52,7 +53,6 @@ def test_rows_fit(postgres, columns):
             for n in range(4):
                 connection.execute(WIDE.format(n))
                 connection.execute(f"select {n}, '{'x' * 300}'")
-        time.sleep(0.1)
         assert terminal.stop(signal.SIGINT)[0] == 0
     lines = terminal.written.decode().split("\r\n")
     assert any("CALLS" in line for line in lines) and b"\x1b" not in terminal.written, terminal.written
@@ -70,6 +70,11 @@ def load(postgres, stop):
             connection.pgconn.exec_(b"select 1 / (%d - %d)" % (n, n))
 
 
+# Each key, and what appears when it has been handled: another key behind an ESC would be one sequence with it.
+KEYS = [("\r", "^Statement:"), ("Gq", "Enter details"), ("?", "Ctrl-L"), ("q", "Enter details"), ("\x1b[17~", "^p95 "),
+        ("q", "Enter details"), ("/sleep\r", "filter: sleep"), ("\x1b", "since the start *$")]
+
+
 def test_frames(postgres):
     """All frames at four sizes: no line is wider than the terminal by the widths of another table."""
     stop = threading.Event()
@@ -85,9 +90,9 @@ def test_frames(postgres):
                 start = len(terminal.written)
                 terminal.send("q")
                 terminal.wait_for("select .*pg_sleep")
-                for keys in ("\r", "G", "q", "?", "q", "\x1b[17~", "q", "/sleep\r", "\x1b"):
+                for keys, text in KEYS:
                     terminal.send(keys)
-                    terminal.read(0.06)
+                    terminal.wait_for(text)
                 terminal.wait_for("select '?")
                 frames = list(terminal.lines(start))
                 assert len(frames) > 20 and all(is_plain(line) for line in frames), frames
@@ -111,10 +116,12 @@ def test_restored(postgres, end):
         if end == "q":
             terminal.send("q")
         status, said = terminal.stop(end if isinstance(end, signal.Signals) else None)
-    assert status == 0 and said.splitlines()[-1].startswith("dbslower: 1 statements, 1 shown"), (status, said)
+    # The time of -d or -n may have ended before the statement.
+    counted = re.match(r"dbslower: ([01]) statements, \1 shown", said.splitlines()[-1])
+    assert status == 0 and counted and (counted[1] == "1" or args), (status, said)
     assert terminal.restored, terminal.written[-300:]
     after = terminal.written[terminal.written.rfind(b"\x1b[?1049l"):].decode()
-    assert "CALLS" in after and re.search(r"1 +\d+\.\d{3} .* select \?", after), after
+    assert "CALLS" in after and (counted[1] == "0" or re.search(r"1 +\d+\.\d{3} .* select \?", after)), after
 
 
 def test_terminal_that_does_not_read(postgres):
@@ -141,7 +148,7 @@ def test_output_to_a_terminal_that_does_not_read(postgres, args):
         with postgres.connect() as connection:
             for n in range(2000):
                 connection.pgconn.exec_(b"select 1 as name%d" % n)
-        time.sleep(0.2)
+        wait_for(lambda: not select.select([], [terminal.slave], [], 0)[1], what="the terminal to take no more")
         terminal.process.send_signal(signal.SIGTERM)
         assert terminal.process.wait(60) == 1
         assert "stalled" in terminal.process.stderr.read().decode()
@@ -188,7 +195,9 @@ SIZES = {"xterm": 200, "screen": 120, "vt100": 80, "linux": 40}
 def shown(screen):
     """{text: {header: value}} of the rows."""
     lines = screen.splitlines()
-    head = next(i for i, line in enumerate(lines) if "QUERY" in line)
+    head = next((i for i, line in enumerate(lines) if "QUERY" in line), None)
+    if head is None:
+        return {}
     names = lines[head].split()
     rows = {}
     for line in lines[head + 1:]:
@@ -206,8 +215,8 @@ def milliseconds(text):
 
 def test_numbers_and_job_control(clusters, tmux):
     """
-    Four terminals at once, with 4,000 other groups: calls per second and mean times as in pg_stat_statements, and
-    after a stop, and after the end, the screen and the modes of before.
+    Four terminals at once, with 4,000 other groups: calls per second and mean times as in pg_stat_statements and as
+    the client's, and after a stop, and after the end, the screen and the modes of before.
     """
     cluster = clusters(name="toptmux", shared_preload_libraries="'pg_stat_statements'", **{"pg_stat_statements.max": "10000"})
     cluster.psql("create extension pg_stat_statements")
@@ -218,11 +227,15 @@ def test_numbers_and_job_control(clusters, tmux):
         tmux.keys(term, f"{DBSLOWER} top -p {cluster.pid} --sort calls -i 1", "Enter")
     for term in SIZES:
         tmux.wait_for(term, "CALLS/s")
+    began, asleep = time.monotonic(), 0
     with cluster.connect() as connection:
         for n in range(4000):
             connection.pgconn.exec_(b"select 1 as other%d" % n)
             if n % 50 == 0:
+                asleep -= time.monotonic()
                 connection.pgconn.exec_(b"select pg_sleep(0.01)")
+                ended = time.monotonic()
+                asleep += ended
         rows = connection.execute("select query, calls, mean_exec_time from pg_stat_statements where calls = 80").fetchall()
     ((_, calls, mean),) = rows
     for term in SIZES:
@@ -232,12 +245,13 @@ def test_numbers_and_job_control(clusters, tmux):
     for term in SIZES:
         tmux.wait_for(term, rf"^calls +{calls}$")
         tmux.keys(term, "q")
-        screen = tmux.wait_for(term, "CALLS/s")
+        screen = wait_for(lambda term=term: len(shown(tmux.screen(term))) == 1 and tmux.screen(term), what="one row")
         (row,) = shown(screen).values()
-        assert abs(milliseconds(row["MEAN"]) - mean) <= mean * 0.3, (row, mean, screen)
+        # Between the time that the server and that the client has measured, but for the digits that are not shown.
+        assert mean * 0.98 <= milliseconds(row["MEAN"]) <= asleep * 1000 / calls * 1.02, (row, mean, asleep, screen)
         up = re.search(r"up (\d+):(\d+):(\d+)", screen)
         seconds = int(up[1]) * 3600 + int(up[2]) * 60 + int(up[3])
-        assert calls / (seconds + 2) <= float(row["CALLS/s"]) <= calls / max(0.5, seconds - 2), (row, screen)
+        assert calls / (seconds + 2) * 0.98 <= float(row["CALLS/s"]) <= calls / (ended - began) * 1.02, (row, ended - began, screen)
     tmux.keys("vt100", "C-z")
     stopped = tmux.wait_for("vt100", "Stopped")
     assert "CALLS/s" not in stopped.splitlines()[-1]
