@@ -49,7 +49,7 @@ def test_groups(clusters, top):
     assert [(one["calls"], one["errors"]) for text, one in seen.items() if " / " in text] == [(5, 5)]
     assert seen["select ? from pg_class where oid = ?"]["calls"] == 1
     sleep = seen["select pg_sleep(?)"]
-    assert 100 <= sleep["total_ms"] < 10000 and sleep["min_ms"] >= 20 and sleep["p95_ms"] <= sleep["max_ms"]
+    assert 100 <= sleep["total_ms"] and sleep["min_ms"] >= 20 and sleep["p95_ms"] <= sleep["max_ms"]
     assert sleep["sample"] == "select pg_sleep(0.02)"
     assert sum(one["calls"] for one in traced.groups()) == 56 == traced.summary["statements"]
 
@@ -98,7 +98,7 @@ def test_where_the_time_goes(postgres, top):
     postgres.psql("create table if not exists top_locked as select 1 as id")
     sorted_by = {part: top("-p", postgres.pid, "--json", "--sort", part) for part in ("sleep", "lock", "wal_records")}
     waited = 0
-    with postgres.connect(autocommit=False) as holder, postgres.connect() as waiter:
+    with postgres.connect(autocommit=False) as holder, postgres.connect(options="-c deadlock_timeout=60s") as waiter:
         for n in range(2):
             holder.execute("select id from top_locked for update")
             waiter.pgconn.send_query(f"update top_locked set id = {n + 3}".encode())
