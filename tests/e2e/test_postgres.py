@@ -48,7 +48,7 @@ def test_default_form(postgres, tool):
     row = slow[0]
     assert line == "%-14.6f %-7d %8.3f %s" % (float(row["time"]), int(row["pid"]), float(row["ms"]), row["query"])
     assert row["query"] == "select pg_sleep(0.02) /* slow */"
-    assert 20 <= float(row["ms"]) < 2000 and 0 <= float(row["time"]) < 600, line
+    assert 20 <= float(row["ms"]) and 0 <= float(row["time"]), line
 
 
 @pytest.mark.parametrize("args, ms", [
@@ -835,15 +835,23 @@ def test_dump_of_the_programs(postgres, tool):
 
 
 def test_seconds(postgres, tool):
-    connection = postgres.connect()
-    begin = time.monotonic()
-    traced = tool("postgres", "-m", "0", "-d", "1", "--json", "-p", postgres.pid)
-    connection.execute("select 1 /* within */")
-    connection.close()
-    assert traced.wait(60) == 0, traced.said()
-    assert time.monotonic() - begin >= 1, "it ended too early"
-    only(traced, "within")
-    assert traced.summary["printed"] >= 1
+    with postgres.connect() as connection:
+        stop = threading.Event()
+
+        def work():
+            while not stop.is_set():
+                connection.pgconn.exec_(b"select 1 /* within */")
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            begin = time.monotonic()
+            traced = tool("postgres", "-m", "0", "-d", "1", "--json", "-p", postgres.pid)
+            assert traced.wait(60) == 0, traced.said()
+            assert time.monotonic() - begin >= 1, "it ended too early"
+        finally:
+            stop.set()
+            thread.join()
+    assert with_tag(traced, "within") and traced.summary["printed"] == len(traced.statements), traced.said()
 
 
 def test_count(postgres, tool):
