@@ -377,8 +377,10 @@ def test_phases(postgres, tool, tmp_path):
     planned, executed = server_statistics(log, "PLANNER"), server_statistics(log, "EXECUTOR")
     assert planned and executed, log
     assert planned[0] >= 5e6, planned
-    assert planned[0] * 0.9 - 1e6 <= phases["cart"]["plan"] <= planned[0] * 1.5 + 20e6, (phases, planned)
-    assert 100e6 <= phases["executes"]["execute"] <= executed[1] * 1.5 + 20e6, (phases, executed)
+    # The server measures inside of the phase, by a clock that NTP adjusts; the sum is bounded below.
+    for tag, number in (("cart", 0), ("executes", 1)):
+        inside = {"plan": planned[number] * 0.999 - 2000, "execute": executed[number] * 0.999 - 2000}
+        assert all(phases[tag][phase] >= ns for phase, ns in inside.items()), (phases, planned, executed)
     assert set(phases["no statement"]) == {"parse"}, phases
     for tag, found in phases.items():
         assert sum(found.values()) <= one[tag]["duration_ms"] * 1e6 + 1000, (tag, one[tag])
