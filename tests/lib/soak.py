@@ -26,6 +26,7 @@ from mariadb import Maria, maria_server
 from tool import DBSLOWER
 
 WARM_UP = 0.3		# of the time; memory and descriptors count from then on
+CLOSING = 20		# seconds after which a descriptor is one that stays
 GROWTH_KB = 2048	# of memory that is no leak: tables that have not been at their fullest before
 NEEDLE = "needle"
 # Bytes, and how often: the small ones are the many.
@@ -127,11 +128,19 @@ class Traced:
         for line in self.process.stderr:
             self.said += line
 
-    def usage(self):
-        """KiB of memory of its own, and open descriptors."""
+    def usage(self, most=None):
+        """
+        KiB of memory of its own, and open descriptors. @most: of these; wait for more to be closed, as one may be of a
+        file that it reads just now.
+        """
+        def descriptors():
+            return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        end = time.monotonic() + CLOSING
+        while most is not None and descriptors() > most and time.monotonic() < end:
+            time.sleep(0.02)
         with open(f"/proc/{self.process.pid}/status") as f:
             anonymous = int(re.search(r"RssAnon:\s+(\d+)", f.read())[1])
-        return anonymous, len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        return anonymous, descriptors()
 
     def end(self):
         """Its summary: what was seen, printed, lost in the ring, lost elsewhere."""
@@ -153,7 +162,8 @@ def balance(traced, loads):
         yield f"{wanted} statements were run, {seen['statements']} seen"
     if seen["printed"] != traced.printed:
         yield f"{seen['printed']} printed by its own word, {traced.printed} by count"
-    if seen["printed"] + seen["ring_full"] != seen["statements"]:
+    # What is lost in the ring is also the end of a session without a statement, or an exec.
+    if not seen["printed"] <= seen["statements"] <= seen["printed"] + seen["ring_full"]:
         yield f"{seen['printed']} printed and {seen['ring_full']} lost are not {seen['statements']}"
     if other:
         yield f"lost: {other}"
@@ -172,12 +182,13 @@ def balance_filtered(traced, loads):
           f"{seen['ring_full']} lost and counted", flush=True)
 
 
-def settle(loads):
+def settle(loads, maria):
     for load in loads:
         load.join(120)
         if load.is_alive() or load.fault:
             yield f"{type(load).__name__}: {load.fault or 'does not end'}"
-    time.sleep(0.1)		# the last statement's end follows its answer
+    if maria:
+        maria.rest()		# the last statement's end follows its answer
 
 
 def soak(seconds, program, cluster=None, maria=None):
@@ -199,12 +210,12 @@ def soak(seconds, program, cluster=None, maria=None):
     before = [tool.usage() for tool in tools]
     time.sleep(seconds * (1 - WARM_UP))
     stop.set()
-    complaints += settle(clients + churn)
-    after = [tool.usage() for tool in tools]
+    complaints += settle(clients + churn, maria)
+    after = [tool.usage(files) for tool, (_, files) in zip(tools, before)]
     elapsed = time.monotonic() - begin
     for (memory, files), (memory_now, files_now) in zip(before, after):
         print(f"  memory {memory} KiB, then {memory_now}; descriptors {files}, then {files_now}")
-        if memory_now > memory + GROWTH_KB or files_now != files:
+        if memory_now > memory + GROWTH_KB or files_now > files:
             complaints.append(f"memory {memory} to {memory_now} KiB, descriptors {files} to {files_now}")
     print(f"  {elapsed:.0f} s, {sum(load.connections for load in clients)} connections, "
           f"{churn[0].connections} servers of {sum(load.connections for load in churn)} starts")
@@ -229,11 +240,11 @@ def deaths(number, program):
             server.do(f"{'exit' if n // 1000 % 2 else 'kill'} {min(1000, number - n)} select 1")
             if n // 1000 == number // 3000:
                 before = traced.usage()
-        elapsed, after = time.monotonic() - begin, traced.usage()
+        elapsed, after = time.monotonic() - begin, traced.usage(before[1])
         load = argparse.Namespace(count=number)
         complaints += balance(traced, [load])
     print(f"  {number} backends died in {elapsed:.0f} s, {number / elapsed:.0f} a second; memory {before[0]} KiB, then {after[0]}")
-    if after[0] > before[0] + GROWTH_KB or after[1] != before[1]:
+    if after[0] > before[0] + GROWTH_KB or after[1] > before[1]:
         complaints.append(f"memory {before[0]} to {after[0]} KiB, descriptors {before[1]} to {after[1]}")
     return complaints
 
