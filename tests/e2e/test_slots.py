@@ -175,6 +175,8 @@ def test_server_that_is_killed(tool, tmp_path):
             clients.append(server.connect())
             clients[-1].query(f"select {len(clients) - 1} /* slots */")
             keys = {key for key, _, _ in slots.taken()}
+        # The client is answered before the statement has ended.
+        wait_for(lambda: len(tagged(traced)) == len(clients), 60, "all to be shown")
         killed = server.pid
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()
