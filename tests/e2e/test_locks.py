@@ -118,6 +118,7 @@ def test_row(locks, server, sessions, way):
     traced = locks(*way)
     since = server.log_size()
     place = server.psql("select ctid from acc where id = 1").stdout.decode().strip()
+    begun = time.monotonic()
     holder("update acc set v = 1 where id = 1")
     time.sleep(0.05)
     by, row = waiter.later("update acc set v = 2 where id = 1 -- waits")
@@ -134,7 +135,7 @@ def test_row(locks, server, sessions, way):
     assert wait["query"] == "update acc set v = 2 where id = 1 -- waits"
     held = wait["holders"][0]
     assert held["query"] == "update acc set v = 1 where id = 1" and not held["running"] and not held["queued"]
-    assert held["idle_in_transaction"] and 50 <= held["idle_ms"] < 60000, held
+    assert held["idle_in_transaction"] and 50 <= held["idle_ms"] <= (time.monotonic() - begun) * 1000, held
     logged = logged_wait(server, waiter.pid, since)
     # the server counts from its timer's start, the client has the way there and back
     assert logged - 1 <= wait["duration_ms"] <= waiter.took, (logged, wait, waiter.took)
@@ -201,7 +202,9 @@ def check_turn(traced, waiter, turn, key, waiter_id):
     waiter.done()
     wait = traced.wait_for(lambda tool: [one for one in tool.waits if one[key] == waiter_id])[0]
     begun = datetime.fromisoformat(wait["time"][:26] + "+00:00").timestamp()
-    held = {one[key]: one["blocked_ms"] for one in wait["holders"]}
+    held = {}
+    for one in wait["holders"]:		# one may also have been seen in the queue, when the other one had left
+        held[one[key]] = held.get(one[key], 0) + one["blocked_ms"]
     assert list(held) == [identity(one) for one in turn], traced.said()
     assert abs(sum(held.values()) - wait["duration_ms"]) < 0.01, wait
     # the first one counts until it is seen to be gone, which is never before it has ended
@@ -264,8 +267,7 @@ def test_deadlock(locks, server, sessions):
         two.run_later("update acc set v = 2 where id = 3")
 
         def known(tool):
-            tool.process.send_signal(signal.SIGUSR1)	# without an answer if it is too late
-            holders = {held["pid"] for wait in tool.running() for held in wait.get("holders", ())}
+            holders = {held["pid"] for wait in tool.ask() for held in wait.get("holders", ())}
             return holders >= {one.pid, two.pid} or not two.thread.is_alive()
         traced.wait_for(known, what="both waits")
         seen = two.thread.is_alive()
@@ -321,17 +323,18 @@ def test_prepared_transaction(locks, server, sessions):
 def test_waits_from_before_and_to_the_end(locks, server, sessions):
     holder, waiter = sessions(2)
     holder("lock table other")
-    begun = time.monotonic()
     waiter.later("select 1 from other")
+    if int(server.psql("show server_version_num").stdout) >= 140000:	# it is in the queue before it takes the time
+        waitstart = f"select waitstart from pg_locks where pid = {waiter.pid} and not granted"
+        wait_for(lambda: server.psql(waitstart).stdout.strip(), what="the start of the wait")
     time.sleep(0.1)
-    before = (time.monotonic() - begun) * 1000
     traced = locks()
     holder.end()
     waiter.done().end()
     wait = traced.wait_of(waiter.pid)
     assert wait["holders"][0]["pid"] == holder.pid and wait["relation_oid"] == oid(server, "other"), wait
     assert wait["query"] == "select 1 from other"
-    assert wait.get("began_before") or 100 <= wait["duration_ms"] <= waiter.took + 1, (wait, before)
+    assert wait.get("began_before") or 100 <= wait["duration_ms"] <= waiter.took + 1, (wait, waiter.took)
     holder("lock table other")
     waiter.later("select 2 from other")
     traced.ended()
@@ -431,10 +434,10 @@ def test_text_form_and_threshold(tool, server, sessions):
     traced = tool("locks", "-p", server.pid, "-m", 300, kind=Locks)
     holder("lock table other")
     waiter.run("set local lock_timeout = '1ms'; select 'short' from other")
+    short = waiter.took < 300	# on a busy machine it may not be
     waiter.end().later("select E'\x1b[31m' from other")
     time.sleep(0.31)
-    traced.process.send_signal(signal.SIGUSR1)
-    traced.wait_for(lambda tool: f"held by {holder.pid}" in tool.stdout, what="an answer")
+    traced.wait_for(lambda tool: tool.show() or f"held by {holder.pid}" in tool.stdout, what="an answer")
     holder.end()
     waiter.done().end()
     traced.wait_for(lambda tool: " granted " in tool.stdout)
@@ -446,8 +449,8 @@ def test_text_form_and_threshold(tool, server, sessions):
                     rows[0]), traced.said()
     assert re.match(rf" +held by {holder.pid}, idle in transaction for [\d.]+ s; its last statement: lock table other$",
                     rows[1]), traced.said()
-    assert "\x1b" not in traced.stdout and "short" not in traced.stdout
-    assert "waits, 1 shown, nothing lost" in traced.stderr
+    assert "\x1b" not in traced.stdout and not (short and "short" in traced.stdout)
+    assert "waits, 1 shown, nothing lost" in traced.stderr or not short
 
 
 def parse_dot(text):
@@ -886,18 +889,24 @@ def test_mariadb_after_short_waits(tool, maria):
         waiter.thread.start()
         wait_for(lambda: holder.client.rows(waits) != before, what="the lock wait", every=0.001)
 
+    other = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
     traced.process.send_signal(signal.SIGSTOP)
-    for number in range(70):
+    number = 0
+    while len(other.waits) < 70:	# the server counts a wait before it announces it, and it may be over by then
         wait(number)
         holder("commit")
         waiter.done()
+        number += 1
+    other.show()
+    count = len(other.waits)
+    other.ended()
     traced.process.send_signal(signal.SIGCONT)
-    traced.wait_for(lambda tool: len(tool.waits) >= 70, what="the short waits")
-    wait(70)
+    traced.wait_for(lambda tool: len(tool.waits) >= count, what="the short waits")
+    wait(number)
     traced.wait_for(lambda tool: any(one.get("holders") for one in tool.ask()), timeout=30, what="a holder")
     holder("commit")
     waiter.done()
-    traced.wait_for(lambda tool: tool.waits[70:])
+    traced.wait_for(lambda tool: tool.waits[count:])
     assert [one["connection_id"] for one in traced.waits[-1]["holders"]] == [holder.id], traced.said()
     traced.ended()
     for one in (holder, waiter):

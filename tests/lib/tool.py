@@ -4,6 +4,7 @@
 import re
 import json
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -55,11 +56,32 @@ class Reader(threading.Thread):
         super().__init__(daemon=True)
         self.stream = stream
         self.lines = []
+        self.part = b""			# of the last line
+        self.lock = threading.Lock()
+        os.set_blocking(stream.fileno(), False)
         self.start()
 
+    def pull(self):
+        """Take what has been written so far. Return whether there may be more to come."""
+        with self.lock:
+            while not self.stream.closed:
+                try:
+                    data = os.read(self.stream.fileno(), 1 << 20)
+                except BlockingIOError:
+                    return True
+                *whole, self.part = (self.part + data).split(b"\n")
+                self.lines += [line + b"\n" for line in whole]
+                if not data:
+                    self.lines += [self.part] if self.part else []
+                    self.part = b""
+                    break
+        return False
+
     def run(self):
-        for line in self.stream:
-            self.lines.append(line)
+        poll = select.poll()
+        poll.register(self.stream, select.POLLIN)
+        while self.pull():
+            poll.poll()
 
     @property
     def text(self):
@@ -265,19 +287,30 @@ class Locks(Tool):
     def running(self):
         return [one for one in self.objects() if one["type"] == "lock_wait" and one["outcome"] == "waiting"]
 
-    def ask(self):
-        """Return the current waits; wait for the answer."""
-        before = len(self.running())
+    def answered(self):
+        """Return whether it has taken SIGUSR1, done what it does then, and waits for more."""
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self} has ended\n{self.said()}")
+        with open(f"/proc/{self.pid}/status") as f:
+            status = f.read()
+        pending = int(re.search(r"^ShdPnd:\s+(\w+)$", status, re.M)[1], 16)
+        return re.search(r"^State:\s+S", status, re.M) and not pending >> (signal.SIGUSR1 - 1) & 1
+
+    def show(self):
+        """Have it print the current waits, none if it has not heard of one yet; no more of them are to come."""
         self.process.send_signal(signal.SIGUSR1)
-        self.wait_for(lambda tool: len(tool.running()) > before, what="an answer")
+        wait_for(self.answered, what="an answer")
+        self.out.pull()
+
+    def ask(self):
+        """Return the current waits."""
+        before = len(self.running())
+        self.show()
         return self.running()[before:]
 
     def shows(self, key, *values):
         """Waits until it shows current waits of all these."""
-        def shown(tool):
-            tool.process.send_signal(signal.SIGUSR1)
-            return {one.get(key) for one in tool.running()} >= set(values)
-        self.wait_for(shown, timeout=30, what=f"the waits of {values}")
+        self.wait_for(lambda tool: {one.get(key) for one in tool.ask()} >= set(values), timeout=30, what=f"the waits of {values}")
 
     def sees(self, *pids):
         """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
