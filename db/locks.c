@@ -118,6 +118,16 @@ static void locks_set_deadline(struct locks *l)
 	memset(l->resolve_us, 0, sizeof(l->resolve_us));
 }
 
+/* Return whether the wait still lasts, or it is unknown: as for locks_process(). */
+static bool waiter_waits(const struct locks *l, const struct lock_waiter *w)
+{
+	struct event_lock kept;
+	uint64_t key = w->event.tid;
+
+	return l->rt.pid_ns_ino || (!sys_map_lookup(l->waits, &key, &kept) &&
+				    kept.start_ns == w->event.start_ns);
+}
+
 /* Read the holders of the awaited lock, see waiter_resolve(). */
 static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 {
@@ -144,6 +154,12 @@ static int waiter_read(struct locks *l, struct lock_waiter *w, bool now)
 	if (!process_runs(w->event.pid, engine_is_executable, &target->file)) {
 		lock_info_clear(&info);
 		return -ESRCH;
+	}
+	/* The memory may have been that of a later time: others have got the lock. */
+	if (!waiter_waits(l, w)) {
+		lock_info_drop(&info);
+		info.known = false;
+		err = -ENOENT;
 	}
 	w->wanted = w->wanted || lock_filter_selects(&l->filter, target, &w->event, &info);
 	if (l->config.redact)
@@ -498,9 +514,10 @@ void locks_running(struct locks *l)
 		next = w->next;
 		/* Report the holder's current statement rather than the earlier one. */
 		err = waiter_resolve(l, w, true);
-		if (!process_exists(w->event.pid) || (err && err != -EAGAIN && found))
+		if (!process_exists(w->event.pid))
 			lock_waits_drop(&l->waiting, w);
-		else
+		/* Else the wait is over, and the record of its end follows. */
+		else if (!err || err == -EAGAIN || !found)
 			locks_report(l, &w->event, w, true);
 	}
 }

@@ -2,6 +2,7 @@
 """locks, on servers with hostile files and memory."""
 
 import ctypes
+import functools
 import os
 import platform
 import shutil
@@ -11,6 +12,7 @@ import time
 
 import pytest
 
+from cluster import wait_for
 from commanded import reveal
 from requirements import need_root
 from tool import DBSLOWER, FIXTURES, Locks, memory_of, parsed
@@ -46,7 +48,7 @@ class Server:
     """The fixture while it plays a scene; @wrap is a command whose only child it is, @exec_by one that becomes it."""
 
     def __init__(self, path, *scene, wrap=(), exec_by=(), cwd=None, user=None, preload=None):
-        env = None if preload is None else {**os.environ, "LD_PRELOAD": str(preload)}
+        env = {**os.environ, "HELD": "1", **({"LD_PRELOAD": str(preload)} if preload else {})}
         self.process = subprocess.Popen([*wrap, *exec_by, path, *map(str, scene)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         text=True, cwd=cwd, user=user, env=env, extra_groups=None if user is None else [])
         self.process.stdout.readline()
@@ -59,9 +61,20 @@ class Server:
         self.process.stdin.write("\n")
         self.process.stdin.flush()
 
-    def play(self):
+    def play(self, *steps):
+        """Play the scene; each step is what to wait for before it goes on."""
         self.begin()
+        for step in steps:
+            wait_for(step, what="the tool to have seen it")
+            self.begin()
         assert self.process.stdout.readline() == "done\n"
+
+    def play_to(self, traced, waits=1):
+        """Play the scene while @traced looks at each of its waits."""
+        def seen(before):
+            return len([one for one in traced.waits if one["pid"] == self.pid]) == before and [
+                one for one in traced.ask() if one["pid"] == self.pid]
+        self.play(*(functools.partial(seen, number) for number in range(waits)))
 
     def end(self):
         self.process.stdin.close()
@@ -113,7 +126,7 @@ def test_catalog_that_is_no_file(tool, server, tmp_path):
     hostile = server("catalog", cwd=tmp_path)
     with Opened(tmp_path / "device") as opened:
         traced = traced_at(tool, hostile)
-        hostile.play()
+        hostile.play_to(traced)
         wait = traced.wait_of(hostile.pid)
         ends_soon(traced)
         assert not opened
@@ -138,7 +151,7 @@ def test_catalog_that_is_a_file(tool, server, tmp_path):
     catalog(tmp_path / "base" / "5")
     hostile = server("catalog", cwd=tmp_path)
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     assert traced.wait_of(hostile.pid)["relation"] == "told"
     ends_soon(traced)
 
@@ -200,7 +213,7 @@ def test_catalog_of_another_user(tool, server, built, tmp_path, attack):
         hostile = server("catalog", cwd=data, user=OTHER)
         traced = traced_at(tool, hostile)
         begun = time.monotonic()
-        hostile.play()
+        hostile.play_to(traced)
         wait = traced.wait_of(hostile.pid)
         assert time.monotonic() - begun < 15	# a lease lasts 45 s
         ends_soon(traced)
@@ -224,7 +237,7 @@ def test_catalog_of_a_mount(tool, server, built, tmp_path):
         pytest.skip("no mount namespaces here")
     hostile = server("catalog", cwd=data, exec_by=wrap)
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     wait = traced.wait_of(hostile.pid)
     ends_soon(traced)
     assert wait["relation_oid"] == 4711 and "relation" not in wait
@@ -237,7 +250,7 @@ def test_holder_that_is_another_program(tool, server, built, tmp_path, same):
     holder = server("stay", folder=built if same else tmp_path)
     hostile = server("holder", holder.pid)
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     wait = traced.wait_of(hostile.pid)
     ends_soon(traced)
     shown = [one.get("query") for one in wait.get("holders", ()) if one.get("pid") == holder.pid]
@@ -269,7 +282,7 @@ def test_names_of_another_user(tool, server, built, tmp_path):
     victim = server("catalog")
     traced = tool("locks", "--json", "-m", 0, "-p", f"{other.pid},{victim.pid}", kind=Locks)
     for one in other, victim:
-        one.play()
+        one.play_to(traced)
         traced.wait_of(one.pid)
     ends_soon(traced)
     assert [one["lock"] for one in traced.waits] == ["invented", "relation"]
@@ -279,7 +292,7 @@ def test_holder_that_came_after(tool, server):
     """Who has got the lock since is no holder of a wait that is over when it is looked at."""
     hostile = server("over", server("stay").pid)
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     wait = traced.wait_of(hostile.pid)
     ends_soon(traced)
     assert not wait.get("holders"), wait
@@ -289,7 +302,10 @@ def test_cycle_that_is_none(tool, server):
     """Of 19 backends that each wait for eight there are more ways than can be followed."""
     hostile = server("cycle")
     traced = traced_at(tool, hostile)
-    hostile.play()
+
+    def known():
+        return [one for one in traced.ask() if len(one.get("holders", ())) == 8]
+    hostile.play(lambda: len(known()) == 19, lambda: len(known()) == 20, lambda: len(traced.waits) == 1)
     traced.wait_for(lambda traced: len(traced.waits) == 20, what="all waits")
     ends_soon(traced)
     (dead,) = [one for one in traced.waits if one["outcome"] == "deadlock"]
@@ -300,7 +316,7 @@ def test_cycle_that_is_none(tool, server):
 def test_session_that_leads_everywhere(tool, server):
     hostile = server("session", name="mysqld")
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     traced.wait_of(hostile.pid)
     ends_soon(traced)
 
@@ -309,7 +325,7 @@ def test_locks_on_the_fast_path(tool, server):
     """Of MySQL: the sessions that hold them are found by their own lists. An empty list of holders means that there is none."""
     hostile = server("metadata", name="mysqld")
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced, 4)
     traced.wait_for(lambda traced: len(traced.waits) == 4, what="all waits")
     ends_soon(traced)
     waits = traced.waits
@@ -347,7 +363,7 @@ def test_crowd(tool, server):
     """In a container each PID is looked for among all processes."""
     hostile = server("crowd", wrap=("unshare", "--pid", "--fork", "--kill-child"))
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     traced.wait_for(lambda traced: traced.waits, what="the wait")
     ends_soon(traced)
 
@@ -408,7 +424,7 @@ def test_a_lot_of_variables(tool, server, built, tmp_path):
     enlarge(tmp_path / "postgres", 256 << 20)
     hostile = server("catalog", folder=tmp_path)
     traced = traced_at(tool, hostile)
-    hostile.play()
+    hostile.play_to(traced)
     traced.wait_of(hostile.pid)
     assert memory_of(traced.pid) < 64 << 20
     ends_soon(traced)
