@@ -26,8 +26,7 @@ TRANSACTIONS = 150
 # An emulator may stop between pg_sleep()'s look at the server's clock and its wait, which is then shorter: by one sleep at most.
 SLEEPS, SLEEP_NS = 20, 10e6
 ASLEEP = f"select count(pg_sleep({SLEEP_NS / 1e9})) from generate_series(1, {SLEEPS}) /* asleep */"
-# A probe takes 30 times as long in an emulator, which loses its own CPU without the guest's knowledge.
-SHARE, TOLERANCE_MS = 0.75, 2.0
+TOLERANCE_MS = 2.0	# a probe takes 30 times as long in an emulator
 
 
 def booted(name, guest, folder, **keywords):
@@ -160,11 +159,11 @@ def test_postgres_agrees_with_its_log(name, guest):
     logged = oracle.expected(files["/server.log"])
     got = parsed(files["/tmp/tool.out"].splitlines())
     summary, got = got[-1], [one for one in got if one["type"] == "statement"]
-    for one in got:
-        one["slack_ms"] = why_ns(one)["runqueue"] / 1e6
     print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
     assert len(logged) > 3 * TRANSACTIONS, f"only {len(logged)} statements"
-    complaints = oracle.compare(logged, got, share=SHARE, tolerance_ms=TOLERANCE_MS)
+    # An emulator loses its own CPU at any point, without the guest's knowledge: no single duration has a bound.
+    complaints = [one for one in oracle.compare(logged, got) if not isinstance(one, oracle.Off)]
+    complaints += oracle.out_of_order(logged, got) + oracle.mostly_short(logged, got, TOLERANCE_MS)
     assert not complaints, "\n".join(complaints[:40])
     for one in got:
         assert sum(why_ns(one).values()) == round(one["duration_ms"] * 1e6), one

@@ -41,7 +41,7 @@ during which it reports such time (Steal) is repeated if it is off in durations 
 """
 
 import dataclasses
-import functools
+import datetime
 import os
 import re
 import time
@@ -51,6 +51,8 @@ TOLERANCE_MS = 0.1
 TOLERANCE_PART = 0.05
 SHARE = 0.99		# of the statements must be within the tolerance
 STAMP_MS = 2.0		# the log's time stamps are truncated to 1 ms, ours are exact
+CUT_MS = 1.0		# by as much the log's time stamps are too early at most
+CLOCKS_MS = 0.05	# between readings of two clocks
 FAR_MS = 100.0		# no duration may be off by more
 LONG_LINE = 65536	# bytes of a text; writing its log line takes long, and is in D alone
 STEAL_SHARE = 0.01	# of a run's CPU time; with more it is repeated
@@ -153,9 +155,11 @@ class Logical:
     failed: bool = False
     sqlstate: str = None		# of its error, unless that ended the session
     parts: list = dataclasses.field(default_factory=list)	# [(step, ms)]
-    first_ms: float = 0.0		# the log's time of its first part's start
-    last_ms: float = 0.0		# … and of its last part's line
-    next_ms: float = float("inf")	# the session's next line
+    previous_ms: float = 0.0		# the log's time of the last line of the statement before
+    first_ms: float = 0.0		# … of its first part's start
+    line_ms: float = 0.0		# … of its first part's line
+    last_ms: float = 0.0		# … of its last part's line
+    next_ms: float = float("inf")	# … of the session's next line
     vxid: str = ""
     named_parse: bool = False
     completed: bool = False
@@ -223,7 +227,8 @@ class Session:
     def start(self, entry, kind, text, ms=None):
         self.end()
         self.last = Logical(entry.pid, entry.user, entry.database, entry.app, text, kind,
-                            first_ms=entry.time_ms - (ms or 0), last_ms=entry.time_ms, vxid=entry.vxid)
+                            previous_ms=self.last.last_ms if self.last else 0.0, first_ms=entry.time_ms - (ms or 0),
+                            line_ms=entry.time_ms, last_ms=entry.time_ms, vxid=entry.vxid)
         self.add(self.last)
         return self.last
 
@@ -328,10 +333,10 @@ def outside(statement, got):
     return max(least - slack - got["duration_ms"], got["duration_ms"] - most - slack, 0.0)
 
 
-def off_by(statement, got, tolerance_ms=TOLERANCE_MS):
+def off_by(statement, got):
     """Return by how many ms a tight statement's duration is outside of the tolerance and its slack."""
     logged = statement.logged_ms
-    return beyond(got["duration_ms"] - logged, max(tolerance_ms, TOLERANCE_PART * logged), got)
+    return beyond(got["duration_ms"] - logged, max(TOLERANCE_MS, TOLERANCE_PART * logged), got)
 
 
 def by_pid(statements, pid):
@@ -364,13 +369,19 @@ def invented(got):
             f"bytes={got.get('query_bytes')} {shown(got.get('query'))}")
 
 
-def compare(logged, got, limit=4096, share=SHARE, tolerance_ms=TOLERANCE_MS):
-    """Return the complaints about @got, the tool's statements, against @logged; none if they agree."""
-    complaints, pairs = [], []
-    theirs, ours = by_pid(logged, lambda s: s.pid), by_pid(got, lambda g: g.get("pid"))
+def paired(logged, got, limit, complaints):
+    """Pair all sessions' statements."""
+    pairs, theirs, ours = [], by_pid(logged, lambda s: s.pid), by_pid(got, lambda g: g.get("pid"))
     for pid in sorted(set(theirs) | set(ours), key=str):
         mine = sorted(ours.get(pid, []), key=lambda g: g.get("time", ""))
         pairs += pair_session(theirs.get(pid, []), mine, limit, complaints)
+    return pairs
+
+
+def compare(logged, got, limit=4096):
+    """Return the complaints about @got, the tool's statements, against @logged; none if they agree."""
+    complaints = []
+    pairs = paired(logged, got, limit, complaints)
     for statement, one in pairs:
         status = "error" if statement.failed else "ok"
         if one.get("status") != status:
@@ -382,7 +393,7 @@ def compare(logged, got, limit=4096, share=SHARE, tolerance_ms=TOLERANCE_MS):
                 complaints.append(f"{key} {one[key]}, not {value}: {statement}")
         if not isinstance(one.get("duration_ms"), (int, float)):
             return complaints + [f"no duration: {one}"]
-    return complaints + far_off(pairs) + often_off(pairs, share, tolerance_ms)
+    return complaints + far_off(pairs) + often_off(pairs)
 
 
 def far_off(pairs):
@@ -392,28 +403,53 @@ def far_off(pairs):
             or tight(statement) and off_by(statement, got) > FAR_MS]
 
 
-def often_off(pairs, share, tolerance_ms):
-    """Return complaints if less than @share of a kind is within the tolerance, or of all within their bounds."""
+def often_off(pairs):
+    """Return complaints if less than SHARE of a kind is within the tolerance, or of all within their bounds."""
     complaints = []
     kinds = by_pid([pair for pair in pairs if tight(pair[0])], lambda pair: pair[0].kind)
-    checks = [(f"{kind} durations off by more than max({tolerance_ms} ms, 5 %) and their run-queue delay", members,
-               functools.partial(off_by, tolerance_ms=tolerance_ms))
+    checks = [(f"{kind} durations off by more than max({TOLERANCE_MS} ms, 5 %) and their run-queue delay", members, off_by)
               for kind, members in kinds.items()]
     checks.append(("durations outside of their bounds", pairs, outside))
     for what, members, how_far in checks:
         off = [pair for pair in members if how_far(*pair) > 0]
-        if len(off) > (1 - share) * len(members):
+        if len(off) > (1 - SHARE) * len(members):
             examples = "".join(f"\n    {got['duration_ms']:.3f} against {statement}" for statement, got in off[:5])
             complaints.append(Off(f"{len(off)} of {len(members)} {what}:{examples}"))
     return complaints
 
 
+def out_of_order(logged, got, limit=4096):
+    """
+    Return complaints about statements that do not begin behind the line of the one before and before their own first
+    line, or do not end behind their last line and before the next one. The clock of both must be the same one. This
+    holds wherever the backend loses its CPU.
+    """
+    complaints = []
+    for statement, one in paired(logged, got, limit, []):
+        start = datetime.datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp() * 1000
+        end = start + one["duration_ms"]
+        if not (statement.previous_ms <= start + CLOCKS_MS and start - CLOCKS_MS <= statement.line_ms + CUT_MS
+                and statement.last_ms <= end + CLOCKS_MS and end - CLOCKS_MS <= statement.next_ms + CUT_MS):
+            complaints.append(f"from {start:.3f} to {end:.3f}, not around {statement.line_ms} to {statement.last_ms} and "
+                              f"between {statement.previous_ms} and {statement.next_ms}: {statement}")
+    return complaints
+
+
+def mostly_short(logged, got, tolerance_ms, limit=4096):
+    """
+    Return complaints if more than half of a kind are shorter than in the log by more than the tolerance: the CPU would have
+    been lost between the log's first clock and the start probe by as many.
+    """
+    kinds = by_pid([pair for pair in paired(logged, got, limit, []) if tight(pair[0])], lambda pair: pair[0].kind)
+    short = {kind: sum(one["duration_ms"] < statement.logged_ms - tolerance_ms for statement, one in members)
+             for kind, members in kinds.items()}
+    return [f"{number} of {len(kinds[kind])} {kind} durations are too short"
+            for kind, number in short.items() if number > len(kinds[kind]) / 2]
+
+
 def spread(logged, got):
     """Return the distribution of the differences from the log, in us, as text."""
-    complaints, out = [], []
-    for pid, theirs in by_pid(logged, lambda s: s.pid).items():
-        mine = sorted((g for g in got if g.get("pid") == pid), key=lambda g: g.get("time", ""))
-        out += pair_session(theirs, mine, 4096, complaints)
+    out = paired(logged, got, 4096, [])
     lines = []
     for kind, members in by_pid([p for p in out if tight(p[0])], lambda p: p[0].kind).items():
         diffs = sorted((g["duration_ms"] - s.logged_ms) * 1000 for s, g in members)
