@@ -9,7 +9,7 @@
 #include "usdt/text.h"
 
 #define OFFSET_TRIES	16
-#define OFFSET_NS	5000u	/* error that no other try is made for */
+#define OFFSET_NS	1000u	/* error that no other try is made for */
 
 int64_t clock_ahead(void)
 {
