@@ -227,15 +227,18 @@ def test_perfbuf_wakes(postgres, tool):
         with open(f"/proc/{traced.pid}/status") as f:
             return int(f.read().split("voluntary_ctxt_switches:")[1].split()[0])
     with postgres.connect() as connection:
-        for n in range(2):
+        for n in range(5):	# on a busy machine both may take long, but not each time
             time.sleep(1.0)
             before = switches()
             time.sleep(1.0)
-            assert switches() - before < 20, "it does not sleep"
+            slept = switches() - before < 20
             begin = time.monotonic()
             connection.execute(f"select 1 /* wake {n} */")
-            wait_for(lambda: with_tag(traced, f"wake {n}"), 30, "the statement", every=0.005)
-            assert time.monotonic() - begin < 1, "it was not woken"
+            wait_for(lambda n=n: with_tag(traced, f"wake {n}"), 30, "the statement", every=0.005)
+            woken = time.monotonic() - begin < 1	# of the 5 s that it would sleep
+            if slept and woken:
+                break
+    assert slept and woken, (slept, woken)
     stopped(traced)
 
 
