@@ -25,6 +25,15 @@ WAYS = [[], force("perf"), force("tracefs")]
 WITHOUT_SYS = ("unshare", "--mount", "--propagation", "private", "sh", "-c", 'umount -l /sys && "$@"; exit $?', "sh")
 
 
+def has_ended(pid):
+    """Return whether the process has closed its files, even if nobody has waited for it yet."""
+    try:
+        with open(f"/proc/{pid}/status") as f:
+            return re.search(r"^State:\s+[XZ]", f.read(), re.M)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 # --- events of tracefs are all that can outlive the tool
 
 def test_tracefs_stop_leaves_nothing(postgres, tool, tracefs):
@@ -40,10 +49,11 @@ def test_tracefs_stop_leaves_nothing(postgres, tool, tracefs):
 def test_tracefs_next_start_removes_what_was_killed(postgres, tool, tracefs):
     killed = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *force("tracefs"))
     works = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *force("tracefs"))
-    before = tracefs()
-    for pid in children(killed.pid):		# else that removes them
+    before, others = tracefs(), children(killed.pid)
+    for pid in others:		# else that removes them
         os.kill(pid, signal.SIGKILL)
     killed.kill()
+    wait_for(lambda: all(has_ended(pid) for pid in others), what="the other process to close the events")
     left = [one for one in before if f":dbslower_{killed.pid}_" in one]
     assert left and set(left) <= set(tracefs()), "nothing was left, so this test proves nothing"
     after = tool("postgres", "-m", "0", "--json", "-p", postgres.pid, *force("tracefs"))
