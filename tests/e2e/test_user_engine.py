@@ -46,7 +46,9 @@ def test_by_process_and_threshold(memsqld, tool):
     memsqld()
     stopped(traced)
     only(traced, "/* slow */")
-    assert not with_tag(traced, "/* quick */"), traced.said()
+    # On a busy machine the quick one may take as long.
+    assert all(one["duration_ms"] >= 10 for one in traced.statements), traced.said()
+    assert traced.summary["statements"] == 2 >= traced.summary["printed"] == len(traced.statements), traced.said()
 
 
 @pytest.mark.parametrize("args,status,word", [
@@ -83,7 +85,7 @@ def test_start_without_arguments(memsqld, tool):
 
 def test_fifo_does_not_hang(tmp_path):
     os.mkfifo(tmp_path / "fifo")
-    done = subprocess.run([DBSLOWER, "-x", tmp_path / "fifo"], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([DBSLOWER, "-x", tmp_path / "fifo"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "not an ELF file" in done.stderr, done.stderr
 
 
