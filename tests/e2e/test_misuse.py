@@ -76,7 +76,7 @@ def judged(lines, status, **words):
     """The lines that were not refused as they must be, with what was said."""
     wrong = {}
     for line in lines:
-        said = judge(run(*(words.get(word, word) for word in shlex.split(line)), timeout=20), status)
+        said = judge(run(*(words.get(word, word) for word in shlex.split(line)), timeout=60), status)
         if said:
             wrong[line] = said
     assert not wrong, "\n".join(f"{line}: {said}" for line, said in wrong.items())
@@ -122,5 +122,5 @@ def test_full_disk(args):
 def test_closed_descriptors():
     """Nothing is written to a file that takes the number of a descriptor that is closed."""
     for closing in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
-        done = subprocess.run(["sh", "-c", f"exec {DBSLOWER} --nonsense {closing}"], capture_output=True, timeout=20)
+        done = subprocess.run(["sh", "-c", f"exec {DBSLOWER} --nonsense {closing}"], capture_output=True, timeout=60)
         assert done.returncode == 2 and not done.stdout, done

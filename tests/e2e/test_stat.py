@@ -267,7 +267,7 @@ def test_waits_table(postgres, stat):
 def test_by_another_name(tmp_path):
     link = tmp_path / "dbstat"
     os.symlink(DBSLOWER, link)
-    done = subprocess.run([str(link), "--help"], capture_output=True, text=True, timeout=10)
+    done = subprocess.run([str(link), "--help"], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("usage: dbslower stat "), done.stdout
 
 
