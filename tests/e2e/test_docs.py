@@ -134,9 +134,12 @@ def recipes():
 
 
 def tools_of(pid):
-    """The processes of dbslower that a shell runs, or that it has become."""
-    with open(f"/proc/{pid}/comm", encoding="ascii") as f:
-        return [pid] if f.read() == "dbslower\n" else [tool for child in children(pid) for tool in tools_of(child)]
+    """The processes of dbslower that a shell runs, or that it has become. Others may end meanwhile."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii") as f:
+            return [pid] if f.read() == "dbslower\n" else [tool for child in children(pid) for tool in tools_of(child)]
+    except OSError:
+        return []
 
 
 def is_possible(title):
