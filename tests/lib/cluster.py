@@ -5,6 +5,7 @@ import atexit
 import glob
 import os
 import pwd
+import random
 import re
 import shutil
 import signal
@@ -31,6 +32,9 @@ SETTINGS = {
     "min_parallel_table_scan_size": "64kB",
 }
 
+
+PORTS = range(12000, 32000)	# below net.ipv4.ip_local_port_range
+ports = set()		# that were given to a server
 
 running = weakref.WeakSet()	# servers that a test has started, of any kind
 
@@ -59,9 +63,17 @@ def wait_for(condition, timeout=60, what="the condition", every=0.02):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that no server has. The kernel gives none of these to a client before the server starts, or starts again."""
+    while True:
+        port = random.choice(PORTS)
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        if port not in ports:
+            ports.add(port)
+            return port
 
 
 templates = {}	# of data directories: the folder that has it, by the program that made it
