@@ -852,7 +852,7 @@ def test_as_bpftrace_sees_it(trace, probed):
     with subprocess.Popen(["bpftrace", "-p", str(probed.pid), "-e", script], stdout=subprocess.PIPE, text=True) as other:
         while "ready" not in other.stdout.readline():
             assert other.poll() is None
-        time.sleep(1)
+        wait_for(lambda: len(Memory(probed.pid, probed.path).breakpoints()) >= 4, what="bpftrace at the four sites")
         traced = trace("-p", probed.pid, 'probed:sites "%d %d %d %s %d %d", arg1, tid, uid, comm, arg1 % 3, arg1 / 2')
         lines = probed() + probed()
         traced.ended()
