@@ -76,6 +76,11 @@ def scheduled(pid):
         return [int(word) for word in f.read().split()[:2]]
 
 
+def late(why, part):
+    """The nanoseconds of a part, and those in which another process had the CPU: it may have been about to wait."""
+    return why[part] + why["runqueue"]
+
+
 class Blocked(threading.Thread):
     """Something that waits. after(condition) comes back when it does; waited: how long it then did, at least."""
 
@@ -102,18 +107,25 @@ class Blocked(threading.Thread):
 def test_sleep(postgres, traced):
     postgres.psql("select pg_sleep(0.3) /* asleep */")
     why = why_ns(only(ended(traced), "asleep"))
-    assert why["sleep"] >= 295e6, why
+    assert late(why, "sleep") >= 295e6 and why["sleep"], why
 
 
 def test_columns(postgres, tool):
     """As columns, without what --why shows below a statement."""
-    traced = tool("-p", postgres.pid, "-m", "0", "-o", "time,ms,cpu,sleep,lock,execute,query")
+    traced = tool("-p", postgres.pid, "-m", "0", "-o", "time,ms,cpu,runqueue,sleep,lock,execute,query")
     postgres.psql("select pg_sleep(0.3) /* asleep */")
     stopped(traced)
     row, = [line for line in traced.rows() if "asleep" in line]
-    ms, cpu, sleep, lock, execute = (float(word) for word in row.split()[1:6])
-    assert ms >= execute >= sleep >= 295 and cpu + sleep <= ms and not lock, row
+    ms, cpu, runqueue, sleep, lock, execute = (float(word) for word in row.split()[1:7])
+    assert ms >= execute >= sleep >= 295 - runqueue and cpu + sleep <= ms and not lock, row
     assert traced.stdout.count("\n") == 2 + len(traced.rows()), traced.said()
+
+
+def taken(cpu):
+    """The nanoseconds in which interrupts and other hosts had the CPU; the kernel counts ticks."""
+    with open("/proc/stat", encoding="ascii") as f:
+        words = re.search(rf"^cpu{cpu} (.*)$", f.read(), re.M)[1].split()
+    return sum(int(word) for word in words[5:8]) * 10**9 // os.sysconf("SC_CLK_TCK")
 
 
 def test_cpu_and_run_queue(postgres, traced):
@@ -125,18 +137,19 @@ def test_cpu_and_run_queue(postgres, traced):
         connection.execute("select 1")
         other = subprocess.Popen(["taskset", "-c", str(cpu), sys.executable, "-c", "while True: pass"])
         try:
-            before = scheduled(pid)
+            wait_for(lambda: scheduled(other.pid)[0] > 300e6, what="it to burn")
+            before, taken_before = scheduled(pid), taken(cpu)
             connection.execute("select count(*) from generate_series(1, 2000000) /* burns */")
-            after = scheduled(pid)
+            after, taken_after = scheduled(pid), taken(cpu)
         finally:
             other.kill()
             other.wait()
     one = only(ended(traced), "burns")
-    why, kernel = why_ns(one), [new - old for old, new in zip(before, after)]
+    why, kernel, others = why_ns(one), [new - old for old, new in zip(before, after)], taken_after - taken_before
     # The kernel's numbers are of the whole exchange with the client, and without the time of interrupts and other hosts.
     for part, ns in zip(("cpu", "runqueue"), kernel):
-        assert ns * 0.75 - 20e6 <= why[part] <= ns * 1.25 + 20e6, (part, why, kernel)
-    assert why["runqueue"] >= one["duration_ms"] * 1e6 / 5, why
+        assert ns * 0.75 - 20e6 <= why[part] <= ns * 1.25 + 20e6 + others, (part, why, kernel, others)
+    assert kernel[1] > 50e6, kernel
 
 
 def test_lock(postgres, traced):
@@ -147,7 +160,7 @@ def test_lock(postgres, traced):
         waited = blocked.after(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
                                                      f"and pid = {waiter.info.backend_pid}").stdout, holder.commit)
     why = why_ns(only(ended(traced), "blocked"))
-    assert why["lock"] >= waited, (why, waited)
+    assert late(why, "lock") >= waited, (why, waited)
 
 
 @contextlib.contextmanager
@@ -243,9 +256,9 @@ def test_pipe(postgres, traced):
     for tag in ("reads", "writes"):
         why = why_ns(only(traced, tag))
         if traced.wrap and not why["pipe"]:	# what the file is is not known then, unless the server says that it does I/O
-            assert why["network"] >= 150e6, why
+            assert late(why, "network") >= 150e6, why
             continue
-        assert why["pipe"] >= 150e6 and why["network"] <= 20e6, why
+        assert late(why, "pipe") >= 150e6 and why["pipe"] and why["network"] <= 20e6, why
 
 
 def test_network(postgres, traced):
@@ -259,7 +272,7 @@ def test_network(postgres, traced):
                            lambda: size.append(drain(connection)))
     connection.close()
     one = only(ended(traced), "not read")
-    assert why_ns(one)["network"] >= waited, (one, waited)
+    assert late(why_ns(one), "network") >= waited, (one, waited)
     assert size[0] * 0.95 <= one["use"]["sent_bytes"] <= size[0] * 1.05, (one, size)
 
 
@@ -293,7 +306,7 @@ def test_disk(tool):
         one = only(ended(traced), "from the disk")
     assert one["use"]["read_bytes"] == read >= 20000 * 1000, (one, read)
     # The last bytes can be read ahead of what is wanted; a limit is kept in slices of time.
-    assert why_ns(one)["disk"] >= read / SLOW_READS * 1e9 / 2, (one, read)
+    assert late(why_ns(one), "disk") + why_ns(one)["cpu"] >= read / SLOW_READS * 1e9 / 2 and why_ns(one)["disk"], (one, read)
     assert {wait["call"] for wait in one["waits"]} & {"pread64", "preadv", "page_fault"}, one
     assert one["use"]["shared_blks_read"] >= 20000 * 1000 // 8192, one
 
@@ -615,7 +628,7 @@ def test_no_types_the_old_ways(postgres, tool, args):
     traced = way(tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args, wrap=NO_TYPES))
     waits = tool("stat", "-p", postgres.pid, "-m", "5", "--json", "--wait", "sleep", "--match", "slow", *args, kind=Stat, wrap=NO_TYPES)
     postgres.psql("select pg_sleep(0.05) /* slow */")
-    assert why_ns(only(ended(traced), "slow"))["sleep"] >= 49e6, traced.said()
+    assert late(why_ns(only(ended(traced), "slow")), "sleep") >= 49e6, traced.said()
     assert counted(waits) == {"sleep": 1}, waits.said()
 
 
@@ -675,7 +688,7 @@ def test_maria_locks(maria, tool, hold, wait, words):
         waited = blocked.after(waits, lambda: holder.query("commit" if hold[0] == "begin" else "do release_lock('l')"))
         waiter.query("do release_all_locks()")
     why = why_ns(only(ended(traced), "waits"))
-    assert why["lock"] >= waited, (why, waited)
+    assert late(why, "lock") >= waited, (why, waited)
 
 
 @WAYS
@@ -691,9 +704,9 @@ def test_maria_sleep_network_and_fsync(maria, tool, wrap):
         blocked = Blocked(lambda: None)
         waited = blocked.after(lambda: state(maria, "Writing to net"), lambda: lazy.results())
     ended(traced)
-    assert why_ns(only(traced, "asleep"))["sleep"] >= 299e6, traced.said()
+    assert late(why_ns(only(traced, "asleep")), "sleep") >= 299e6, traced.said()
     one = only(traced, "not read")
-    assert why_ns(one)["network"] >= waited, (one, waited)
+    assert late(why_ns(one), "network") >= waited, (one, waited)
     assert "sent_bytes" not in one.get("use", {}) or one["use"]["sent_bytes"] >= 20000 * 1000, one
     assert {wait["call"] for wait in only(traced, "durable")["waits"]} <= {"fdatasync", "fsync", "pwrite64", "futex"}, traced.said()
 
@@ -733,8 +746,8 @@ def test_maria_commits_of_others(durable_maria, tool, wrap, binlog):
     for thread in [Blocked(lambda n=n: work(n)) for n in range(8)]:
         thread.join()
     why = sums(ended(traced).statements, "commits")
-    # Mutexes of the server are waited for as well, more of them beside other load; unnamed, futex was 3 times fsync.
-    assert why["fsync"] > 2 * why["futex"], why
+    # Mutexes of the server are waited for as well; fsync was 7 times futex at least, and unnamed a third of it.
+    assert why["fsync"] > why["futex"], why
 
 
 def test_maria_reads_of_others(durable_maria, tool):
@@ -748,7 +761,7 @@ def test_maria_reads_of_others(durable_maria, tool):
         client.query("select sum(length(x)) from d.large /* scans */")
     one = only(ended(traced), "scans")
     assert why_ns(one)["disk"] > 5 * why_ns(one)["futex"] and "futex" in {wait["call"] for wait in one["waits"]}, one
-    assert why_ns(one)["disk"] >= one["duration_ms"] * 1e6 / 2, one
+    assert why_ns(one)["disk"] >= (one["duration_ms"] * 1e6 - why_ns(one)["runqueue"] - why_ns(one)["cpu"]) / 2, one
 
 
 @WAYS
