@@ -1082,8 +1082,11 @@ def test_sessions(maria):
         thread = threading.Thread(target=active.failing, args=["select sleep(600) /* caf\u00e9 */"])
         thread.start()
         wait_for(lambda: any("sleep" in one.get("query", "") for one in sessions("-p", str(maria.pid))), 30, "the statement")
-        rows = [[value if value is None else value.decode() for value in row] for row in asks.rows(PROCESSES)]
-        rows = {int(row[0]): row for row in rows}
+
+        def alone():	# a client has its answer, or is gone, before the server says that the connection sleeps, or has ended
+            rows = [[value if value is None else value.decode() for value in row] for row in asks.rows(PROCESSES)]
+            return len(rows) == 3 and sorted(row[4] for row in rows) == ["Query", "Sleep", "Sleep"] and rows
+        rows = {int(row[0]): row for row in wait_for(alone, 30, "these connections alone")}
         listed = {one["connection_id"]: one for one in sessions("-p", str(maria.pid))}
         asks.query(f"kill query {next(number for number, row in rows.items() if row[4] == 'Query')}")
         thread.join()
