@@ -593,7 +593,9 @@ def test_lwlocks_without_usdt(tool, clusters, server_copy, updates, tmp_path, wa
     assert traced.stop() == summed.stop() == 0, traced.said()
     assert "LWLock waits are not seen" not in traced.stderr
     waits = [one for one in traced.objects() if one["type"] == "lock_wait" and one["lock"] == "lwlock"]
-    assert {one["object"] for one in waits} >= seen and {one["outcome"] for one in waits} == {"granted"}
+    assert {one["outcome"] for one in waits} == {"granted"}
+    # One that it has seen waited for only once may be among those that found no room while it had no CPU.
+    assert traced.summary["lost"]["ring_full"] or {one["object"] for one in waits} >= seen
     names = check_lwlocks(summed, server_copy, extension)
     assert names >= seen and not [name for name in names if name.startswith("tranche")], names
 
