@@ -17,7 +17,6 @@ from statements import stopped
 from workload import PROTOCOLS, TRANSACTIONS, Workload
 
 AT_LEAST = 20_000
-NICE = -10
 
 
 def test_tool_and_log_agree(postgres, tool, tmp_path):
@@ -45,8 +44,8 @@ def traced_with_slack(cluster, tool, work, args=()):
     """
     semaphore = force("semaphore") if forces(args, "semaphore") else ()		# all tools on a file must agree
     command = ("postgres", "-p", cluster.pid, "-m", "0", "--json")
-    # A perf buffer is small: with a fallback, the readers get a CPU beside any other load.
-    priority = {"preexec_fn": lambda: os.nice(NICE)} if args else {}
+    # What is compared is what they see, not whether they get a CPU beside any other load.
+    priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
     traced, meter = tool(*command, *args, **priority), tool(*command, "--why", *semaphore, **priority)
     offset = cluster.log_size()
     work()

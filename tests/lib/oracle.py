@@ -57,6 +57,7 @@ FAR_MS = 100.0		# no duration may be off by more
 LONG_LINE = 65536	# bytes of a text; writing its log line takes long, and is in D alone
 STEAL_SHARE = 0.01	# of a run's CPU time; with more it is repeated
 RUNS = 4
+NICE = -10		# of the tools that are compared
 
 HEAD = re.compile(
     rb"(?P<time>\d+\.\d+)\|(?P<pid>\d+)\|(?P<session>[0-9a-f.]+)\|(?P<line>\d+)\|(?P<backend>[^|]*)\|"
