@@ -159,6 +159,7 @@ class Tmux:
 
     def __init__(self, path):
         self.path = str(path)
+        self.commands = 0
 
     def __call__(self, *args):
         return subprocess.run(["tmux", "-f", "/dev/null", "-S", self.path, *map(str, args)], check=True,
@@ -174,12 +175,17 @@ class Tmux:
         self("send-keys", "-t", name, *keys)
 
     def wait_for(self, name, text, timeout=60):
-        wait_for(lambda: re.search(text, self.screen(name), re.M), timeout, f"{text!r} on the screen of {name}", every=0.1)
-        return self.screen(name)
+        """Returns the first screen that has the text: the next one may not have it any more."""
+        def found():
+            screen = self.screen(name)
+            return re.search(text, screen, re.M) and screen
+        return wait_for(found, timeout, f"{text!r} on the screen of {name}", every=0.1)
 
-    def run(self, name, command, end):
-        self.keys(name, command, "Enter")
-        return self.wait_for(name, end)
+    def run(self, name, command):
+        """Returns the screen after the command. Leaving the alternate screen shows what former ones have printed."""
+        self.commands += 1
+        self.keys(name, f"clear; {command}; echo end-{self.commands}", "Enter")
+        return self.wait_for(name, rf"^end-{self.commands}$")
 
 
 @pytest.fixture
@@ -268,7 +274,7 @@ def test_numbers_and_job_control(clusters, tmux):
 
 def modes(tmux, term):
     """All modes and control characters of the terminal, while the shell runs a command."""
-    screen = tmux.run(term, "clear; stty -g; echo after", "^after")
+    screen = tmux.run(term, "stty -g")
     return re.search(r"^[0-9a-f]+:[0-9a-f:\n]{60,}", screen, re.M)[0].replace("\n", "")
 
 
