@@ -277,8 +277,8 @@ def children(pid):
 
 
 def threads_that_run(pid):
-    """{TID: how often it went to sleep so far} of the process's threads that run, or would."""
-    found = {}
+    """The TIDs of the process's threads that run, or would, or wait for a disk."""
+    found = set()
     for path in glob.glob(f"/proc/{pid}/task/*/status"):
         try:
             with open(path, "rb") as f:
@@ -286,7 +286,7 @@ def threads_that_run(pid):
         except OSError:
             continue	# it has ended
         if re.search(rb"^State:\s+[RD]", status, re.M):
-            found[path.split("/")[4]] = re.search(rb"^voluntary_ctxt_switches:\s+(\d+)", status, re.M)[1]
+            found.add(path.split("/")[4])
     return found
 
 

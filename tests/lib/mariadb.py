@@ -199,15 +199,14 @@ class Maria:
 
     def rest(self, timeout=30):
         """
-        Wait until each thread that runs now has gone to sleep. A client is answered before the server's function
-        returns, which is the end of the statement.
+        Wait until each thread that runs now has been seen asleep. A client is answered before the server's function
+        returns, which is the end of the statement. A thread that waits for a disk (D) on its way there runs.
         """
         busy = threads_that_run(self.pid)
         end = time.monotonic() + timeout
         while busy and time.monotonic() < end:
             time.sleep(0.002)
-            now = threads_that_run(self.pid)
-            busy = {tid: switches for tid, switches in busy.items() if now.get(tid) == switches}
+            busy &= threads_that_run(self.pid)
 
     def threads(self):
         """The server's threads."""

@@ -88,6 +88,13 @@ class Reader(threading.Thread):
         return b"".join(self.lines).decode(errors="replace")
 
 
+def rest():
+    """Wait until the statements of which the answers were received have ended: in some servers that is later."""
+    for server in list(running):
+        if hasattr(server, "rest") and server.process is not None and server.process.poll() is None:
+            server.rest()
+
+
 class Tool:
     """dbslower while it runs. attached=False does not wait for it to attach."""
 
@@ -96,6 +103,7 @@ class Tool:
         self.status = None
         self.valid = 0			# lines that objects() has validated
         self.wrap = wrap                # a command that runs it as its only child
+        rest()
         self.process = subprocess.Popen([*wrap, DBSLOWER, *self.args],
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
         self.out = Reader(self.process.stdout)
@@ -144,9 +152,7 @@ class Tool:
 
     def stop(self, sig=signal.SIGINT):
         """Ends it by a signal, when the statements of which the answers were received have ended; returns the exit status."""
-        for server in list(running):
-            if hasattr(server, "rest") and server.process is not None and server.process.poll() is None:
-                server.rest()
+        rest()
         if self.process.poll() is None:
             for pid in children(self.pid) if self.wrap else [self.pid]:
                 os.kill(pid, sig)
