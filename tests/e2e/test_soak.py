@@ -10,12 +10,14 @@ import soak
 from cluster import Cluster
 from commanded import reveal
 from mariadb import Maria
-from requirements import need_maria, need_root
+from requirements import need_maria, need_root, need_server
 
 
-def test_books_balance(postgres, tmp_path):
+def test_books_balance(tmp_path):
     need_root()
-    assert soak.soak(2, backends.build(tmp_path), postgres) == []
+    need_server()
+    with Cluster(name="books").init() as cluster:
+        assert soak.soak(2, backends.build(tmp_path), cluster.start()) == []
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the attacker is written for x86-64")

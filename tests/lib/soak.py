@@ -7,6 +7,7 @@ lost; its memory and descriptors are as after the start, and the servers have no
 """
 
 import argparse
+import json
 import os
 import random
 import re
@@ -25,8 +26,8 @@ from fallbacks import force
 from mariadb import Maria, maria_server
 from tool import DBSLOWER
 
-WARM_UP = 0.3		# of the time; memory and descriptors count from then on
-CLOSING = 20		# seconds after which a descriptor is one that stays
+WARM_UP = 0.3		# of the time, once each client has begun anew; memory and descriptors count from then on
+CLOSING = 60		# seconds after which a descriptor is one that stays
 GROWTH_KB = 2048	# of memory that is no leak: tables that have not been at their fullest before
 NEEDLE = "needle"
 # Bytes, and how often: the small ones are the many.
@@ -149,8 +150,8 @@ class Traced:
         for reader in self.readers:
             reader.join(60)
         assert status == 0, self.said
-        found = dict(re.findall(r'"(\w+)":(\d+)', self.last.decode()))
-        return {name: int(value) for name, value in found.items()}
+        found = json.loads(self.last)
+        return {**found, **found["lost"]}
 
 
 def balance(traced, loads):
@@ -202,10 +203,11 @@ def soak(seconds, program, cluster=None, maria=None):
     logs = [(one.log, os.path.getsize(one.log)) for one in servers]
     tools = [Traced(*pids), Traced(*pids, "--match", NEEDLE), Traced("-x", program)]
     for tool in tools:
-        wait_for(lambda tool=tool: b"dbslower: " in tool.said, what="the tool to attach")
+        wait_for(lambda tool=tool: b"dbslower: tracing" in tool.said, what="the tool to attach")
     begin = time.monotonic()
     for load in clients + churn:
         load.start()
+    wait_for(lambda: all(load.connections > 1 or load.fault for load in clients + churn), what="all clients to begin anew")
     time.sleep(seconds * WARM_UP)
     before = [tool.usage() for tool in tools]
     time.sleep(seconds * (1 - WARM_UP))
@@ -234,7 +236,7 @@ def deaths(number, program):
     complaints = []
     with backends.Backends(program) as server:
         traced = Traced("-p", str(server.pid), *force("prealloc"))
-        wait_for(lambda: b"dbslower: " in traced.said, what="the tool to attach")
+        wait_for(lambda: b"dbslower: tracing" in traced.said, what="the tool to attach")
         begin = time.monotonic()
         for n in range(0, number, 1000):
             server.do(f"{'exit' if n // 1000 % 2 else 'kill'} {min(1000, number - n)} select 1")
