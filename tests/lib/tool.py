@@ -297,10 +297,12 @@ class Locks(Tool):
         """Return whether it has taken SIGUSR1, done what it does then, and waits for more."""
         if self.process.poll() is not None:
             raise AssertionError(f"{self} has ended\n{self.said()}")
-        with open(f"/proc/{self.pid}/status") as f:
-            status = f.read()
-        pending = int(re.search(r"^ShdPnd:\s+(\w+)$", status, re.M)[1], 16)
-        return re.search(r"^State:\s+S", status, re.M) and not pending >> (signal.SIGUSR1 - 1) & 1
+
+        def status(key):
+            with open(f"/proc/{self.pid}/status") as f:
+                return re.search(rf"^{key}:\s+(\w+)", f.read(), re.M)[1]
+        # It waits after it has taken the signal: what is read at once is not of one point in time.
+        return not int(status("ShdPnd"), 16) >> (signal.SIGUSR1 - 1) & 1 and status("State") == "S"
 
     def show(self):
         """Have it print the current waits, none if it has not heard of one yet; no more of them are to come."""
@@ -316,7 +318,7 @@ class Locks(Tool):
 
     def shows(self, key, *values):
         """Waits until it shows current waits of all these."""
-        self.wait_for(lambda tool: {one.get(key) for one in tool.ask()} >= set(values), timeout=30, what=f"the waits of {values}")
+        self.wait_for(lambda tool: {one.get(key) for one in tool.ask()} >= set(values), what=f"the waits of {values}")
 
     def sees(self, *pids):
         """Waits until it knows who they wait for: on a busy machine it may come to look after a while."""
