@@ -2,7 +2,6 @@
 """Statements that end while probes are detached one by one. strace slows detaching down."""
 
 import shutil
-import subprocess
 import threading
 import time
 from datetime import datetime
@@ -11,6 +10,7 @@ import pytest
 
 from cluster import children, wait_for
 from fallbacks import force
+from interrupted import strace
 from mariadb import Maria, maria_server
 
 CLIENTS = 4
@@ -22,6 +22,8 @@ DELAY_US = 20000
 class Postgres:
     """The server, as the test uses it."""
 
+    RUNS = "query like '%{}_*/' and state = 'active'"
+
     def __init__(self, server):
         self.server, self.pid = server, server.pid
 
@@ -31,11 +33,15 @@ class Postgres:
         return connection, lambda text: connection.execute(text.format(sleep="pg_sleep"))
 
     def kill(self, tag):
-        return self.server.psql(f"select pg_cancel_backend(pid) from pg_stat_activity where query like '%{tag}_*/'"
-                                " and state = 'active'").stdout
+        return self.server.psql(f"select pg_cancel_backend(pid) from pg_stat_activity where {self.RUNS.format(tag)}").stdout
+
+    def runs(self, tag):
+        return self.server.psql(f"select pid from pg_stat_activity where {self.RUNS.format(tag)}").stdout
 
 
 class Mysql(Postgres):
+    RUNS = "select id from information_schema.processlist where info like '%{}_*/'"
+
     def connect(self):
         client = self.server.connect()
 
@@ -48,10 +54,14 @@ class Mysql(Postgres):
 
     def kill(self, tag):
         with self.server.connect() as client:
-            found = client.rows(f"select id from information_schema.processlist where info like '%{tag}_*/'")
+            found = client.rows(self.RUNS.format(tag))
             for row in found:
                 client.query(f"kill query {int(row[0])}")
         return found
+
+    def runs(self, tag):
+        with self.server.connect() as client:
+            return client.rows(self.RUNS.format(tag))
 
 
 class Client(threading.Thread):
@@ -100,11 +110,8 @@ def server(request):
 
 def stop_slowly(traced, where):
     child, = children(traced.pid)	# it closes the last descriptor of each probe
-    slowly = subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=close",
-                               "-e", f"inject=close:{where}={DELAY_US}", "-p", str(child)])
-    wait_for(lambda: f"TracerPid:\t{slowly.pid}\n" in open(f"/proc/{child}/status", encoding="ascii").read(), what="strace")
-    traced.stop()
-    slowly.wait()
+    with strace(child, "-o", "/dev/null", "-e", "trace=close", "-e", f"inject=close:{where}={DELAY_US}"):
+        traced.stop()
 
 
 @pytest.mark.parametrize("where, args", [("delay_enter", []), ("delay_exit", force("perf"))], ids=["multi", "perf"])
@@ -122,6 +129,7 @@ def test_what_ran_when_probes_went(server, tool, where, args):
     clients.append(LongClient(server, CLIENTS))
     clients[-1].start()
     wait_for(lambda: len(clients[0].times) > 20 and len(traced.statements) > 20, what="statements")
+    wait_for(lambda: server.runs(f"/* {CLIENTS} 0"), what="the long one")
     stop_slowly(traced, where)
     for one in clients:
         one.stop.set()

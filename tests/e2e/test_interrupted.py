@@ -6,7 +6,6 @@ import fcntl
 import os
 import shutil
 import signal
-import subprocess
 
 import pytest
 
@@ -99,7 +98,7 @@ def test_killed_while_attaching(idle, args, probes, times):
         interrupted.wait_attaching(process, idle)
         os.killpg(process.pid, signal.SIGKILL)
         killed(process)
-        assert idle.left_after(30) == (0, 0)
+        assert idle.left_after(60) == (0, 0)
 
 
 def attached(idle, *args):
@@ -117,7 +116,7 @@ def test_killed_while_detaching(idle):
         interrupted.wait_detaching(idle)
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate(timeout=60)
-        assert idle.left_after(30) == (0, 0)
+        assert idle.left_after(60) == (0, 0)
         killed_in_time += process.returncode == -signal.SIGKILL	# else this process did not get a CPU before its end
         if killed_in_time == 5:
             return
@@ -204,8 +203,7 @@ def test_files_detached_at_once(program, tmp_path):
         process.stdout.readline()
         child, = children(process.pid)
         # In a file, unlike on standard error, each line has a PID, also when one process is left.
-        with subprocess.Popen(["strace", "-f", "-qq", "-o", tmp_path / "closed", "-e", "trace=close", "-p", str(child)]) as watch:
-            wait_for(lambda: f"TracerPid:\t{watch.pid}\n" in open(f"/proc/{child}/status", encoding="ascii").read(), what="strace")
+        with interrupted.strace(child, "-o", tmp_path / "closed", "-e", "trace=close"):
             process.send_signal(signal.SIGINT)
             ended(process, files[0])
         closed = (tmp_path / "closed").read_text()

@@ -131,6 +131,17 @@ def wait_detaching(idle, seconds=60):
     raise AssertionError("it was not seen detaching")
 
 
+def strace(pid, *options):
+    """
+    Return strace on a process and those that it starts, from its next system call on. TracerPid is its PID before: when
+    the process is seized, which is then still to be stopped.
+    """
+    process = subprocess.Popen(["strace", "-f", *options, "-p", str(pid)], stderr=subprocess.PIPE, text=True)
+    said = process.stderr.readline()
+    assert f"Process {pid} attached" in said, said
+    return process
+
+
 def leaks(*names):
     """How many uprobes the kernel logged as leaked by processes of these names."""
     log = subprocess.run(["dmesg"], capture_output=True, text=True).stdout
