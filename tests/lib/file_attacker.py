@@ -10,6 +10,7 @@ file_attacker.py PROGRAM FOLDER: carries out the commands on standard input, one
 	truncate BYTES		cut it to that length
 """
 
+import errno
 import os
 import signal
 import subprocess
@@ -71,6 +72,18 @@ def started(path, seconds):
     process.stdin.close()
 
 
+def truncate(path, size):
+    """Cut it. The kernel refuses that while the memory of a process that has ended is still read."""
+    while True:
+        try:
+            os.truncate(path, size)
+            return
+        except OSError as why:
+            if why.errno != errno.ETXTBSY:
+                raise
+        time.sleep(0.01)
+
+
 def main(program, folder):
     path = os.path.join(folder, "mysqld")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -88,7 +101,7 @@ def main(program, folder):
                 os.rename(path + ".new", path)
                 started(path, 0.1)
         elif word == "truncate":
-            os.truncate(path, int(values[0]))
+            truncate(path, int(values[0]))
         print("done", flush=True)
 
 
