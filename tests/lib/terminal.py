@@ -12,7 +12,7 @@ import subprocess
 import termios
 import time
 
-from tool import DBSLOWER
+from tool import DBSLOWER, Reader
 
 
 class Terminal:
@@ -27,6 +27,7 @@ class Terminal:
         self.process = subprocess.Popen([DBSLOWER, *map(str, args)], stdin=self.slave, stdout=self.slave,
                                         stderr=subprocess.PIPE, env={**os.environ, **(env or {}), "TERM": term},
                                         start_new_session=True, preexec_fn=self.control)
+        self.err = Reader(self.process.stderr)
 
     def control(self):
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)
@@ -39,9 +40,18 @@ class Terminal:
         os.write(self.master, keys.encode())
 
     def read(self, seconds=0.02):
-        """Reads what the tool has written, until it has been silent for that long."""
+        """Reads what the tool has written until it has been silent for that long. Returns False if it did not become silent."""
+        end = time.monotonic() + 1
         while select.select([self.master], [], [], seconds)[0]:
             self.written += os.read(self.master, 65536)
+            if time.monotonic() > end:
+                return False
+        return True
+
+    def read_all(self):
+        """Reads the rest of what the tool has written, once it has ended."""
+        while not self.read(0):
+            pass
 
     def screen(self):
         """The emulated screen: the lines as they are after all that was read."""
@@ -51,16 +61,28 @@ class Terminal:
         pyte.ByteStream(screen).feed(self.written[self.written.rfind(b"\x1b[2J"):])
         return screen.display
 
-    def wait_for(self, text, timeout=60):
-        """Reads until a line of the screen has this text; returns the lines."""
+    def until(self, found, what, timeout=60):
+        """Reads until found() is true; returns its value."""
         end = time.monotonic() + timeout
         while True:
+            status = self.process.poll()	# before what it has written is read: an ended one writes no more
             self.read()
+            value = found()
+            if value:
+                return value
+            assert time.monotonic() < end and status is None, \
+                f"no {what}, exit {status}:\n" + "\n".join(self.screen()) + f"\n{self.err.text}"
+
+    def wait_for(self, text, timeout=60):
+        """Reads until a line of the screen has this text; returns the lines."""
+        def found():
             lines = self.screen()
-            if any(re.search(text, line) for line in lines):
-                return lines
-            assert time.monotonic() < end and self.process.poll() is None, \
-                f"no {text!r} on the screen, exit {self.process.poll()}:\n" + "\n".join(lines)
+            return any(re.search(text, line) for line in lines) and lines
+        return self.until(found, f"{text!r} on the screen", timeout)
+
+    def attached(self):
+        """Waits until it says so, as it does without a screen."""
+        self.until(lambda: b"tracing" in b"".join(self.err.lines), "message of the probes")
 
     def lines(self, start=0):
         """The lines of all frames from byte start on: each begins with the position of the cursor."""
@@ -75,8 +97,14 @@ class Terminal:
         end = time.monotonic() + 60
         while self.process.poll() is None and time.monotonic() < end:
             self.read()
-        self.read(0)
-        return self.process.wait(1), self.process.stderr.read().decode()
+        return self.end(1)
+
+    def end(self, timeout=60):
+        """Waits for its end without reading what it writes; returns the same."""
+        status = self.process.wait(timeout)
+        self.read_all()
+        self.err.join(60)
+        return status, self.err.text
 
     def is_restored(self):
         """Whether the modes are those of before, and the last thing sent is to leave the alternate screen."""
@@ -93,6 +121,7 @@ class Terminal:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+        self.err.join(60)
         self.process.stderr.close()
         os.close(self.master)
         os.close(self.slave)
