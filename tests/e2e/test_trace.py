@@ -384,10 +384,10 @@ def test_formats(trace, probed, form, want):
 def test_lwns_example(trace, programs):
     """The program and the command of an article, hyphens and all."""
     with subprocess.Popen([programs / "testapp"], stdout=subprocess.PIPE, text=True) as app:
+        printed = [app.stdout.readline().strip()]	# it has mapped its program by now
         traced = trace('u:./testapp:test-probe "%u", arg1', "-T", "-p", app.pid, "-n", "3", cwd=programs)
         assert traced.wait() == 0
         rows = [row.split() for row in traced.rows()]
-        printed = [app.stdout.readline().strip()]
         while int(printed[-1]) <= int(rows[-1][5]):	# it prints after the hit
             printed.append(app.stdout.readline().strip())
         app.kill()
@@ -848,9 +848,12 @@ def test_words_of_bpftrace(trace, probed, word, kind):
 def test_as_bpftrace_sees_it(trace, probed):
     if not shutil.which("bpftrace"):
         pytest.skip("no bpftrace (package bpftrace)")
-    script = f'usdt:{probed.path}:probed:sites {{ printf("hit %d %d %d %s %d %d\\n", arg0, tid, uid, comm, arg0 % 3, arg0 / 2); }} BEGIN {{ printf("ready\\n"); }}'
-    with subprocess.Popen(["bpftrace", "-p", str(probed.pid), "-e", script], stdout=subprocess.PIPE, text=True) as other:
-        while "ready" not in other.stdout.readline():
+    script = f'usdt:{probed.path}:probed:sites {{ printf("hit %d %d %d %s %d %d\\n", arg0, tid, uid, comm, arg0 % 3, arg0 / 2); }}'
+    # It reads the buffers of all CPUs in any order. A breakpoint is there before its program is.
+    os.sched_setaffinity(probed.pid, {min(os.sched_getaffinity(probed.pid))})
+    with subprocess.Popen(["bpftrace", "-p", str(probed.pid), "-e", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, env={**os.environ, "__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}) as other:
+        while "__BPFTRACE_NOTIFY_PROBES_ATTACHED" not in other.stdout.readline():
             assert other.poll() is None
         wait_for(lambda: len(Memory(probed.pid, probed.path).breakpoints()) >= 4, what="bpftrace at the four sites")
         traced = trace("-p", probed.pid, 'probed:sites "%d %d %d %s %d %d", arg1, tid, uid, comm, arg1 % 3, arg1 / 2')
