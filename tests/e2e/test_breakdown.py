@@ -19,7 +19,7 @@ import pytest
 
 import backends
 import wire
-from cluster import Cluster, children, wait_for
+from cluster import Cluster, children, has_left_cpu, wait_for
 from containers import disk_of, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
 from mariadb import Maria, maria_server
@@ -228,6 +228,7 @@ def test_stopped(postgres, traced, stop):
         blocked = Blocked(work)
         wait_for(lambda: postgres.psql(f"select 1 from pg_stat_activity where pid = {pid} and {seen}").stdout, what="it to run")
         with stop(pid):
+            wait_for(lambda: has_left_cpu(pid), what="it to leave its CPU")	# it is said to be stopped before
             start = time.monotonic_ns()
             time.sleep(0.2)
             stops.append(time.monotonic_ns() - start)

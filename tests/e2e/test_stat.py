@@ -11,7 +11,7 @@ import time
 import pytest
 
 import wire
-from cluster import wait_for
+from cluster import has_left_cpu, wait_for
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force
 from mariadb import Maria
 from requirements import need_maria
@@ -109,7 +109,7 @@ def test_running_at_the_start_is_no_loss(postgres, stat):
     one, other = wire.Wire(postgres, "by hand"), wire.Wire(postgres, "by hand")
     one.ask(wire.parse("select pg_advisory_lock(1)"), wire.bind(), wire.execute())
     other.send(wire.simple("select pg_advisory_lock(1)"))
-    wait_for(lambda: postgres.psql("select 1 from pg_locks where not granted").stdout, 30, "it to wait")
+    wait_for(lambda: postgres.psql("select 1 from pg_locks where not granted and locktype = 'advisory'").stdout, what="it to wait")
     traced = stat("postgres", "-p", postgres.pid, "--json", "--strict")
     one.ask(wire.parse("select pg_advisory_unlock(1)"), wire.bind(), wire.execute())
     other.until(b"Z")
@@ -203,7 +203,7 @@ def test_waits_in_a_parse(postgres, stat):
     holder.ask(wire.parse("begin"), wire.bind(), wire.execute())
     holder.ask(wire.parse("lock table parsed"), wire.bind(), wire.execute())
     waiter.send(wire.parse("select * from parsed"), wire.SYNC)
-    wait_for(lambda: postgres.psql("select 1 from pg_locks where not granted").stdout, what="it to wait")
+    wait_for(lambda: postgres.psql("select 1 from pg_locks where not granted and relation = 'parsed'::regclass").stdout, what="it to wait")
     holder.ask(wire.parse("commit"), wire.bind(), wire.execute())
     waiter.until(b"Z")
     holder.close()
@@ -224,7 +224,8 @@ def test_waits_for_a_lock(postgres, stat):
         holder.execute("update wanted set id = 2")
         waiter.pgconn.send_query(b"update wanted set id = 3")
         wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
-                                       f"and pid = {waiter.info.backend_pid}").stdout, what="it to wait")
+                                       f"and pid = {waiter.info.backend_pid}").stdout
+                 and has_left_cpu(waiter.info.backend_pid), what="it to wait")
         start = time.monotonic_ns()
         time.sleep(0.1)
         waited = (time.monotonic_ns() - start) / 1e6

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from cluster import wait_for
+from cluster import has_left_cpu, wait_for
 from statements import why_ns
 from tool import Stat, run
 
@@ -103,7 +103,8 @@ def test_where_the_time_goes(postgres, top):
             holder.execute("select id from top_locked for update")
             waiter.pgconn.send_query(f"update top_locked set id = {n + 3}".encode())
             wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
-                                           f"and pid = {waiter.info.backend_pid}").stdout, what="it to wait")
+                                           f"and pid = {waiter.info.backend_pid}").stdout
+                     and has_left_cpu(waiter.info.backend_pid), what="it to wait")
             start = time.monotonic_ns()
             time.sleep(0.2)
             waited += time.monotonic_ns() - start
@@ -117,7 +118,8 @@ def test_where_the_time_goes(postgres, top):
     for part, first in (("sleep", "select pg_sleep(?)"), ("lock", "update top_locked set id = ?")):
         seen = whys(sorted_by[part])
         assert list(seen)[0] == first, sorted_by[part].said()
-        assert seen["select pg_sleep(?)"]["sleep"] >= 8 * 99e6 and seen["select pg_sleep(?)"]["lock"] == 0, seen
+        asleep = seen["select pg_sleep(?)"]	# another process may have had the CPU when it was about to sleep
+        assert asleep["sleep"] + asleep["runqueue"] >= 8 * 99e6 and asleep["lock"] == 0, seen
         assert seen["update top_locked set id = ?"]["lock"] >= waited, (seen, waited)
     used = [(one["use"]["wal_records"], one["fingerprint"]) for one in sorted_by["wal_records"].groups()]
     assert used[0][0] and [records for records, _ in used] == sorted((records for records, _ in used), reverse=True), used
@@ -130,7 +132,7 @@ def test_where_the_time_goes_table(postgres, top):
     assert traced.stop() == 0
     lines = traced.stdout.splitlines()[1:]
     assert len(lines) >= 7 and lines[1].endswith("select pg_sleep(?)") and lines[4].endswith(" select ?"), traced.said()
-    assert lines[2].startswith("    sleep ") and "cpu " in lines[5], traced.said()
+    assert re.match(r"    (.*, )?sleep [\d.]+", lines[2]) and "cpu " in lines[5], traced.said()
     assert all(line.startswith("    ") and "_" in line or line == "    used nothing" for line in (lines[3], lines[6]))
 
 

@@ -290,6 +290,15 @@ def threads_that_run(pid):
     return found
 
 
+def has_left_cpu(pid):
+    """
+    Return whether the process sleeps or is stopped, and another one has its CPU. Its state says so before, and so does a
+    server of a session that is about to wait.
+    """
+    with open(f"/proc/{pid}/syscall", encoding="ascii") as f:
+        return not f.read().startswith("running")
+
+
 def title(pid):
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as f:
