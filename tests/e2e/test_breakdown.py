@@ -117,7 +117,7 @@ def test_columns(postgres, tool):
     stopped(traced)
     row, = [line for line in traced.rows() if "asleep" in line]
     ms, cpu, runqueue, sleep, lock, execute = (float(word) for word in row.split()[1:7])
-    assert ms >= execute >= sleep >= 295 - runqueue and cpu + sleep <= ms and not lock, row
+    assert ms >= execute >= sleep >= 295 - runqueue and cpu + sleep <= ms + 0.002 and not lock, row	# rounded
     assert traced.stdout.count("\n") == 2 + len(traced.rows()), traced.said()
 
 
@@ -279,11 +279,12 @@ def test_network(postgres, traced):
 
 def drain(connection):
     """Reads to the end of the answer: so many bytes."""
-    size, last = 0, b""
-    while not last.endswith(b"Z\0\0\0\5I"):
-        last = connection.socket.recv(1 << 16)
-        assert last, "the server hung up"
-        size += len(last)
+    size, last, end = 0, b"", b"Z\0\0\0\5I"
+    while last != end:
+        data = connection.socket.recv(1 << 16)
+        assert data, "the server hung up"
+        size += len(data)
+        last = (last + data)[-len(end):]
     return size
 
 
@@ -320,12 +321,14 @@ def fetched(pid):
 def test_fsync(tool):
     """Commits wait for the disk, as long as the server says that it synchronized its log."""
     with Cluster(name="durable", fsync="on", synchronous_commit="on", track_wal_io_timing="on", autovacuum="off",
-                 # The background writer logs nothing that the WAL writer synchronizes meanwhile.
-                 wal_level="minimal", max_wal_senders="0") as cluster:
+                 # The background writer logs nothing that the WAL writer synchronizes meanwhile, which would also do so
+                 # with a page that a commit has filled.
+                 wal_level="minimal", max_wal_senders="0", wal_writer_delay="10s") as cluster:
         if not disk_of(cluster.dir):
             pytest.skip("temporary files are not on a disk")
         cluster.init().start()
-        cluster.psql("create table log (id int)", "checkpoint")
+        cluster.psql("create table log (id int)")
+        cluster.restart()	# processes add what they have spent to the server's sum when they end, or later
         traced = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--use")
         with cluster.connect() as connection:
             spent = [wal_sync_ns(connection)]
@@ -359,12 +362,14 @@ def wal_sync_ns(connection):
 
 def test_use_is_what_explain_says(postgres, traced):
     """EXPLAIN counts the execution; the statement around it planned it, and looked into catalogs."""
-    postgres.psql("create table if not exists used (id int primary key, text text)")
+    postgres.psql("create table if not exists used (id int primary key, text text) with (autovacuum_enabled = off)")
     with postgres.connect(autocommit=False) as connection:
         connection.execute("insert into used select g, repeat('x', 100) from generate_series(1, 10) g on conflict do nothing")
         text = ("explain (analyze, buffers, wal, format json) insert into used select g, repeat('y', 100) from "
-                "generate_series(100, 5000) g on conflict (id) do update set text = excluded.text /* counted */")
-        plan = connection.execute(text).fetchone()[0][0]["Plan"]
+                "generate_series(100, 5000) g on conflict (id) do update set text = excluded.text /* {} */")
+        connection.execute(text.format("first"))	# its look into catalogs may prune and log their pages
+        connection.rollback()
+        plan = connection.execute(text.format("counted")).fetchone()[0][0]["Plan"]
         connection.rollback()
     use = only(ended(traced), "counted")["use"]
     assert use["wal_records"] == plan["WAL Records"] and use["wal_bytes"] == plan["WAL Bytes"], (use, plan)
@@ -593,11 +598,18 @@ def test_every_system_call_has_a_name(header, defines, table, last):
 
 def test_text_form(postgres, tool):
     traced = tool("-p", postgres.pid, "--why", "--use", "-m", "100")
-    postgres.psql("select pg_sleep(0.2) /* slow */", "select 1 /* quick */")
+    postgres.psql("select pg_sleep(0.2) /* slow */")
+    began = time.monotonic()
+    postgres.psql("select 1 /* quick */")
+    quick = time.monotonic() - began < 0.1
     assert traced.stop() == 0
     lines = traced.stdout.splitlines()[2:]
-    assert len(lines) == 3 and "/* slow */" in lines[0], lines
-    assert lines[1].startswith("    sleep ") and re.search(r"[;,] epoll_wait [\d.]+ in 1 sleep\b", lines[1]), lines
+    assert len(lines) == 3 or not quick, lines
+    assert "/* slow */" in lines[0], lines
+    # The largest part is the first: on a busy machine that may be another one.
+    parts = re.findall(r"([a-z]+) ([\d.]+)[,;]", lines[1].split(";")[0] + ";")
+    assert "sleep" in dict(parts) and parts == sorted(parts, key=lambda part: -float(part[1])), lines
+    assert lines[1].startswith(f"    {parts[0][0]} ") and re.search(r"[;,] epoll_wait [\d.]+ in 1 sleep\b", lines[1]), lines
     assert "shared_blks_hit " in lines[2], lines
 
 
