@@ -232,7 +232,7 @@ class Cluster:
         out = []
         for stat in glob.glob("/proc/[0-9]*/stat"):
             try:
-                with open(stat) as f:
+                with open(stat, errors="replace") as f:
                     pid, rest = f.read().split(" ", 1)
             except OSError:
                 continue
