@@ -7,7 +7,8 @@ Independent of the tool: the places come from readelf, the bytes from /proc/PID/
 import os
 import re
 import subprocess
-import time
+
+from cluster import title, wait_for
 
 PAGE = 4096
 
@@ -34,14 +35,9 @@ class Memory:
 
     def __init__(self, pid, path):
         self.pid, self.path = pid, path
+        # execve(2) closes the descriptors that its caller waits for before it maps the program, and sets the title after that.
+        wait_for(lambda: title(pid) and self.mapped_at() is not None, what=f"process {pid} to map {path}")
         self.base = self.mapped_at()
-        # execve(2) closes the descriptors that its caller waits for before it maps the program.
-        for _ in range(100):
-            if self.base is not None:
-                break
-            time.sleep(0.01)
-            self.base = self.mapped_at()
-        assert self.base is not None, f"process {pid} does not map {path}"
 
     def mapped_at(self):
         """Return the address of the beginning of the file, or None."""
