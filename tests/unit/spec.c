@@ -500,7 +500,7 @@ static double seconds(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return now.tv_sec + now.tv_nsec / 1e9;
 }
 
