@@ -271,15 +271,17 @@ static void memory_is_of_one_program(void)
 	pid = fork();
 	if (!pid) {
 		if (read(fds[0], &byte, 1) == 1)
-			execl("/bin/sleep", "sleep", "60", NULL);
+			execl("/bin/sleep", "sleep", "150", NULL);
 		_exit(1);
 	}
 	snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0 && pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) == 1);
 	CHECK(write(fds[1], "", 1) == 1);
-	for (int i = 0; i < 1000 && pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) == 1; i++)
+	alarm(120);	/* a hang is a failure */
+	while (pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) == 1)
 		usleep(10000);
+	alarm(0);
 	CHECK(pread(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) <= 0);
 	CHECK(pwrite(fd, &byte, 1, (off_t)(uintptr_t)&semaphore) <= 0);
 	CHECK(!kill(pid, SIGKILL));
