@@ -163,6 +163,7 @@ class Cluster:
                 stdout=log, stderr=log, start_new_session=True,
                 env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, **({} if self.wrap else run_as()))
         wait_for(self.answers, 60, f"the server to answer; its log ends:\n{self.log_tail()}")
+        self.settle()		# the connection that asked goes on after its client
         running.add(self)
         return self
 
@@ -180,7 +181,7 @@ class Cluster:
                 for pid in children(self.process.pid) if self.wrap else [self.process.pid]:
                     os.kill(pid, sig)
             try:
-                self.process.wait(30)
+                self.process.wait(60)
                 break
             except subprocess.TimeoutExpired:
                 continue
