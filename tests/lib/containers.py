@@ -80,7 +80,7 @@ def control_group(folder, base):
     try:
         yield move
     finally:
-        wait_for(removed, 30, f"{folder} to be removed")
+        wait_for(removed, 60, f"{folder} to be removed")
 
 
 @contextlib.contextmanager

@@ -59,7 +59,7 @@ class Attacker:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)
         self.process.stdout.close()
         subprocess.run(["rm", "-r", self.folder], check=True)
 

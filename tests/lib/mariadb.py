@@ -148,7 +148,7 @@ class Maria:
             if self.process.poll() is None:
                 self.process.send_signal(sig)
             try:
-                self.process.wait(30)
+                self.process.wait(60)
                 break
             except subprocess.TimeoutExpired:
                 continue
@@ -197,7 +197,7 @@ class Maria:
         for number in self.clients():
             self.cli("-e", f"kill {number}", check=False)
 
-    def rest(self, timeout=30):
+    def rest(self, timeout=60):
         """
         Wait until each thread that runs now has been seen asleep. A client is answered before the server's function
         returns, which is the end of the statement. A thread that waits for a disk (D) on its way there runs.

@@ -163,7 +163,7 @@ class Workload:
 
     def wait_active(self, pid):
         query = f"select state = 'active' and wait_event is not null from pg_stat_activity where pid = {pid}"
-        wait_for(lambda: self.cluster.psql(query).stdout == b"t\n", 30, f"backend {pid} to wait")
+        wait_for(lambda: self.cluster.psql(query).stdout == b"t\n", 60, f"backend {pid} to wait")
 
     def lock_wait(self):
         with self.cluster.connect(application_name="holder") as holder:
