@@ -168,7 +168,7 @@ class Recipe:
         for name in ("output", "slow.jsonl"):
             path = os.path.join(os.path.dirname(self.path), name)
             if os.path.exists(path):
-                with open(path, encoding="utf-8") as f:
+                with open(path, encoding="utf-8", errors="replace") as f:	# a part of a character may be written
                     text += f.read()
         return text
 
@@ -248,8 +248,7 @@ def workload(server, backend, begun):
         holder.execute("update account set balance = 1 where id = 1")
         thread = threading.Thread(target=wait_for_row)
         thread.start()
-        wait_for(lambda: other.execute("select 1 from pg_stat_activity where wait_event_type = 'Lock' and pid = %s",
-                                       [waiter.info.backend_pid]).fetchone(), 60, "the wait")
+        server.wait_blocked(waiter.info.backend_pid)
         begun()
         holder.execute("select pg_sleep(0.15)")
         holder.execute("commit")

@@ -12,7 +12,6 @@ import subprocess
 
 import pytest
 
-from cluster import wait_for
 from mariadb import Maria
 from mariadb_client import ServerError
 from requirements import need_maria
@@ -145,8 +144,7 @@ def test_pgbadger_waits(postgres, log, tmp_path):
         holder.execute("begin")
         holder.execute("lock table contended")
         waiter.pgconn.send_query(b"select 1 from contended")
-        blocked = "select 1 from pg_locks where pid = %s and not granted"
-        wait_for(lambda: holder.execute(blocked, (waiter.info.backend_pid,)).fetchone(), what="the lock to be awaited")
+        postgres.wait_blocked(waiter.info.backend_pid)
         holder.execute("commit")
         while waiter.pgconn.get_result():
             pass

@@ -245,6 +245,11 @@ class Cluster:
         """PIDs of the processes that serve a client, by their title."""
         return [pid for pid in self.backends() if re.search(rb" (\[local\]|127\.0\.0\.1\(\d+\)) ", title(pid))]
 
+    def wait_blocked(self, pid):
+        """Wait until a backend sleeps for a lock of another one. It says that it waits before it does."""
+        query = f"select 1 from pg_stat_activity where pid = {pid} and wait_event_type = 'Lock'"
+        wait_for(lambda: self.psql(query).stdout and state(pid) == "S", what=f"backend {pid} to wait for a lock")
+
     def disconnect_all(self):
         """End the connections that a failed test left open."""
         self.psql("select pg_terminate_backend(pid) from pg_stat_activity where backend_type = 'client backend' "
