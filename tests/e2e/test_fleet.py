@@ -230,7 +230,7 @@ def test_rotation(postgres, tmp_path):
         with postgres.connect() as connection:
             for text in ("before", "after"):
                 connection.execute(f"select '{text}'")
-                wait_for(lambda: f"'{text}'" in log.read_text(), 60, "the statement")
+                wait_for(lambda: re.search(f"'{text}'.*\n", log.read_text()), 60, "the statement")
                 if text == "before":
                     run("logrotate", "--force", "--state", tmp_path / "state", config)
     finally:
