@@ -28,7 +28,7 @@ OWN = "GPL-2.0-only OR BSD-2-Clause"
 
 def run(*command, **keywords):
     done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=120, **keywords)
+                          stderr=subprocess.STDOUT, text=True, timeout=600, **keywords)
     assert done.returncode == 0, f"{command}: exit {done.returncode}\n{done.stdout}"
     return done.stdout
 
@@ -361,6 +361,9 @@ def test_signature(release, tmp_path):
     env = {**os.environ, "GNUPGHOME": str(home)}
     gpg = ("gpg", "--batch", "--quiet", "--passphrase", "", "--pinentry-mode", "loopback")
     try:
+        # gpg waits 5 s for the agent that it starts itself.
+        subprocess.run(["gpg-agent", "--daemon"], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, check=True)
         for user in ("first@localhost", "releaser@localhost"):
             run(*gpg, "--quick-generate-key", user, "ed25519", "sign", "never", env=env)
         run("gpg", "--batch", "--export", "--output", tmp_path / "key", "releaser@localhost", env=env)
@@ -379,7 +382,7 @@ def test_signature(release, tmp_path):
 
 def refused(tree, *args):
     done = subprocess.run(["make", "-s", "-C", str(tree), "dist", *args], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=120, env={"PATH": os.environ["PATH"], **GIT})
+                          text=True, timeout=600, env={"PATH": os.environ["PATH"], **GIT})
     assert done.returncode != 0, done.stdout
     return done.stdout
 
