@@ -127,7 +127,7 @@ def test_consumers(measured):
     labels = f"{DURATION}_count{{command='create'}}"
     errors = "sum by (job) (dbslower_statement_errors_total)"
     done = subprocess.run(["unshare", "--net", sys.executable, READERS, programs, folder, *quantiles, labels, errors],
-                          capture_output=True, text=True, timeout=200)
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     for name, answers in json.loads(done.stdout).items():
         for query, (q, percentile) in quantiles.items():
