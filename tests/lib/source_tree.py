@@ -25,6 +25,6 @@ def make(folder, *args):
     env = {key: value for key, value in os.environ.items()
            if key not in ("BUILD", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "CC", "CFLAGS")}
     done = subprocess.run(["make", "-C", str(folder), JOBS, *args], env=env, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=600)
+                          stderr=subprocess.STDOUT, text=True, timeout=1800)
     assert done.returncode == 0, f"make {' '.join(args)}: exit {done.returncode}\n{done.stdout[-4000:]}"
     return done.stdout
