@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -523,6 +524,7 @@ static void slots_of_durations(void)
 
 int main(void)
 {
+	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);	/* resident memory is counted by pages */
 	RUN(percentiles);
 	RUN(one_value);
 	RUN(one_entry);
