@@ -300,15 +300,24 @@ class TracedLocks(Traced):
                                             stderr=err)
         self.filter = self.process
 
+    def objects(self):
+        """Those of the lines that it has completed."""
+        with open(self.out, encoding="utf-8", errors="replace") as f:
+            return parsed(f.read().split("\n")[:-1])
+
 
 # --- the judge
 
+def waits_of(cluster, offset, objects):
+    """Return the process of each wait that the server's log has, and the waits that are shown of these processes."""
+    logged = [int(pid) for pid in re.findall(rb"process (\d+) still waiting for ", cluster.read_log(offset))]
+    return logged, [one for one in objects
+                    if one["type"] == "lock_wait" and one["pid"] in logged and one.get("lock") == "advisory"]
+
+
 def judge_locks(cluster, offset, client, objects):
     """Complaints about the waits of PostgreSQL's sessions: those that its log has are shown or counted as lost, no others."""
-    with open(cluster.log, "rb") as f:
-        f.seek(offset)
-        logged = [int(pid) for pid in re.findall(rb"process (\d+) still waiting for ", f.read())]
-    waits = [one for one in objects if one["type"] == "lock_wait" and one["pid"] in logged and one.get("lock") == "advisory"]
+    logged, waits = waits_of(cluster, offset, objects)
     lost, _ = lost_of(objects[-1], cluster.pid)
     named = [held.get("pid") for one in waits for held in one.get("holders", [])]
     print(f"  locks: {len(logged)} waits in PostgreSQL's log, {len(waits)} shown, {lost} events counted as lost, {len(named)} "
@@ -417,6 +426,9 @@ def soak_locks(seconds, folder, cluster):
     for worker in client, forger:
         worker.start()
     time.sleep(seconds)
+    # Without a CPU nobody has waited yet. When the time is over, nobody does.
+    wait_for(lambda: any(one.get("holders") for one in waits_of(cluster, offset, traced.objects())[1]), 120,
+             "a wait that is logged, and shown with its holder", every=0.5)
     stop.set()
     complaints = [*finish([client, forger])]
     print("  LockForger: " + ", ".join(f"{n} {what}" for what, n in forger.did.items()))
