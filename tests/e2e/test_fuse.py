@@ -17,7 +17,7 @@ from tool import FIXTURES, Locks, Tool, run
 from user_engine import PROBES
 
 
-STALLS = 40	# seconds, within the life of the file system
+STALLS = 100	# seconds; two of them are within the life of the file system
 
 
 @pytest.fixture(scope="module")
