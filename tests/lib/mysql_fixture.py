@@ -3,6 +3,7 @@
 
 import json
 import subprocess
+import time
 
 # name: (source, options)
 SERVERS = {
@@ -26,12 +27,14 @@ class Fixture:
         return self.process.pid
 
     def script(self):
-        """Runs its script; returns what must be shown of it."""
+        """Runs its script; returns what must be shown of it. elapsed_ms: how long that took."""
+        begin = time.monotonic()
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
         found = []
         for line in self.process.stdout:
             if line == b"end\n":
+                self.elapsed_ms = (time.monotonic() - begin) * 1000
                 return found
             found.append(json.loads(line))
         raise AssertionError(f"it ended in mid-script with {self.process.wait()}")
