@@ -40,7 +40,7 @@ class Program:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)
         self.process.stdout.close()
 
 

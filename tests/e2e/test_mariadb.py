@@ -725,7 +725,7 @@ def test_idle_connection_is_not_running(maria, client, tool, what):
         client.send(EXECUTE, b"\xff\xff\0\0\0\1\0\0\0")
         with pytest.raises(ServerError):
             client.results()
-    wait_for(lambda: len(traced.statements) >= 2, 30, "what it shows")
+    wait_for(lambda: len(traced.statements) >= 2, what="what it shows")
     stopped(traced, idle=True)
 
 
@@ -733,7 +733,7 @@ def test_running_at_the_start_is_no_loss(maria, client, tool):
     with maria.connect() as other:
         client.query("select get_lock('start', 0)")
         other.send(QUERY, b"select get_lock('start', 60)")
-        wait_for(lambda: client.rows("select 1 from information_schema.processlist where state = 'User lock'"), 30, "it to wait")
+        wait_for(lambda: client.rows("select 1 from information_schema.processlist where state = 'User lock'"), what="it to wait")
         traced = tool("mysql", "-p", maria.pid, "-m", "0", "--json", "--strict")
         client.query("select release_lock('start') /* seen */")
         other.results()
@@ -808,7 +808,7 @@ def test_kill(maria, client, traced, what, errnos):
         client.query(f"kill {what} {victim.id}")
         with pytest.raises((ServerError, ConnectionError)):
             victim.results()
-    wait_for(lambda: with_tag(traced, "/* victim */"), 30, "the killed statement")
+    wait_for(lambda: with_tag(traced, "/* victim */"), what="the killed statement")
     one = only(ended(traced, client), "/* victim */")
     assert one["status"] == "error" and one["errno"] in errnos and one["duration_ms"] < 60_000
 
@@ -821,7 +821,7 @@ def test_client_gone_in_mid_statement(maria, client, traced):
     victim.drop()
     time.sleep(0.1)
     client.query("do release_lock('gone')")
-    wait_for(lambda: victim.id not in maria.clients(), 30, "the connection to end")
+    wait_for(lambda: victim.id not in maria.clients(), what="the connection to end")
     assert only(ended(traced, client), "/* gone */")["duration_ms"] >= 100
 
 
@@ -1094,12 +1094,12 @@ def test_sessions(maria):
         begun.query("begin")
         thread = threading.Thread(target=active.failing, args=["select sleep(600) /* caf\u00e9 */"])
         thread.start()
-        wait_for(lambda: any("sleep" in one.get("query", "") for one in sessions("-p", str(maria.pid))), 30, "the statement")
+        wait_for(lambda: any("sleep" in one.get("query", "") for one in sessions("-p", str(maria.pid))), what="the statement")
 
         def alone():	# a client has its answer, or is gone, before the server says that the connection sleeps, or has ended
             rows = [[value if value is None else value.decode() for value in row] for row in asks.rows(PROCESSES)]
             return len(rows) == 3 and sorted(row[4] for row in rows) == ["Query", "Sleep", "Sleep"] and rows
-        rows = {int(row[0]): row for row in wait_for(alone, 30, "these connections alone")}
+        rows = {int(row[0]): row for row in wait_for(alone, what="these connections alone")}
         listed = {one["connection_id"]: one for one in sessions("-p", str(maria.pid))}
         asks.query(f"kill query {next(number for number, row in rows.items() if row[4] == 'Query')}")
         thread.join()
@@ -1173,6 +1173,6 @@ def test_open_transactions(maria, tool):
         client.failing("select nothing")
         # its end comes after the answer
         wait_for(lambda: traced.process.send_signal(signal.SIGUSR1) or
-                 any(one["state"] == "idle" and one["statements"] == 2 for one in traced.open.values()), 30, "it to be idle", every=0.2)
+                 any(one["state"] == "idle" and one["statements"] == 2 for one in traced.open.values()), what="it to be idle", every=0.2)
         traced.complete()
     assert [(one["state"], one["user"], one["statements"]) for one in traced.open.values()] == [("idle", "root", 2)]

@@ -93,7 +93,7 @@ def moved_sites(text, base):
 
 def dumped_sites(path):
     """Return the sites that the tool reads; None if a line end in a name makes the output ambiguous."""
-    out = subprocess.run([NOTEDUMP, path], capture_output=True, timeout=30).stdout.decode(errors="replace")
+    out = subprocess.run([NOTEDUMP, path], capture_output=True, timeout=60).stdout.decode(errors="replace")
     lines = [line.split(" ", 5) for line in out.split("\n")[:-1]]
     if not all(len(line) == 6 and line[2].startswith("0") and line[4].startswith("0") for line in lines):
         return None
