@@ -26,8 +26,9 @@ def test_tags(postgres, tool):
         stopped(one)
     assert only(traced, "tagged")["tags"] == TAGS
     assert only(traced, "raw")["tags"] == {"a": "\"\x01'"} and "tags" not in only(traced, "none")
-    assert len(redacted.statements) == 3 and not any("tags" in one for one in redacted.statements)
+    assert sum(one["pid"] == pid for one in redacted.statements) == 3 and not any("tags" in one for one in redacted.statements)
     head, *rows = [line.split() for line in table.stdout.splitlines()[1:] if line]
+    rows = [row for row in rows if str(pid) in row]	# others may use the server
     assert head == ["controller", "PID", "route", "nosuch", "STATUS"]
     assert rows == [["polls", str(pid), *TAGS["route"].split(), "-", "ok"], ["-", str(pid), "-", "-", "ok"],
                     ["-", str(pid), "-", "-", "ok"]]
