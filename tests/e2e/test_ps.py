@@ -57,6 +57,7 @@ class Busy:
         self.waits(waiter)
         self.begin(third, "lock table busy in access exclusive mode")
         self.waits(third)
+        self.alone()
 
     def connect(self, host=None, **keywords):
         self.connections.append(self.server.connect(**({"host": host} if host else {}), **keywords))
@@ -70,11 +71,22 @@ class Busy:
 
     def waits(self, connection, kind=b"Lock"):
         wait_for(lambda: self.server.psql(f"select wait_event_type from pg_stat_activity where pid = {connection.info.backend_pid}"
-                                          ).stdout == kind + b"\n", 30, "it to wait")
+                                          ).stdout == kind + b"\n", what="it to wait")
+
+    def alone(self):
+        """Waits until the backends of clients that are gone have ended."""
+        pids = {one.info.backend_pid for one in self.connections}
+        wait_for(lambda: set(self.server.client_backends()) == pids, what="other sessions to end")
 
     def activity(self):
-        with self.server.connect() as connection:
-            return {row[0]: row[1:] for row in connection.execute(ACTIVITY)}
+        """The rows of the sessions, each of which waits: what has been answered does not yet."""
+        def rows():
+            with self.server.connect() as connection:
+                found = {row[0]: row[1:] for row in connection.execute(ACTIVITY)}
+            return found if all(row[5] for row in found.values()) else None
+        found = wait_for(rows, what="all to wait")
+        self.alone()
+        return found
 
     def __enter__(self):
         return self
@@ -225,6 +237,6 @@ def test_track_activities_off(postgres):
         active.pgconn.send_query(b"select pg_sleep(600)")
         active.pgconn.flush()
         pids = [one.info.backend_pid for one in (idle, active, begun)]
-        wait_for(lambda: sessions("-p", str(pids[1]))[0].get("query") == "select pg_sleep(600)", 30, "the statement")
+        wait_for(lambda: sessions("-p", str(pids[1]))[0].get("query") == "select pg_sleep(600)", what="the statement")
         assert [sessions("-p", str(pid))[0].get("state") for pid in pids] == ["idle", "active", "idle in transaction"]
         postgres.psql(f"select pg_terminate_backend({pids[1]})")
