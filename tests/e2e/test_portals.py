@@ -138,11 +138,19 @@ def test_portals_in_turns(postgres, tool, by_hand):
         assert [one.get("rows") for one in with_tag(traced, tag)] == rows, traced.said()
 
 
+def sleeps(cluster, pid):
+    """Return whether the backend waits for its client's next message, and not only for a CPU to do so."""
+    waits = cluster.psql(f"select wait_event = 'ClientRead' from pg_stat_activity where pid = {pid}").stdout == b"t\n"
+    with open(f"/proc/{pid}/status") as f:
+        return waits and re.search(r"^State:\s+S", f.read(), re.M)
+
+
 def test_pauses(postgres, tool, by_hand):
     """The client's pauses between round trips do not count; those within one are waits for the network."""
     traced = tool("postgres", "-m", "0", "--json", "--why", "-p", postgres.pid)
     w, fetch = by_hand, wire.execute(rows=10)
     simple(w, "begin")
+    (pid,) = {one["pid"] for one in traced.wait_for(lambda tool: tool.statements, what="the first statement")}
     start = time.monotonic()
     w.ask(wire.parse(series("paused")), wire.bind(), fetch)
     pause = time.monotonic()
@@ -152,6 +160,7 @@ def test_pauses(postgres, tool, by_hand):
     total = time.monotonic() - start
     w.send(wire.parse(series("flushed")), wire.bind(), fetch, wire.FLUSH)
     w.until(b"s")
+    wait_for(lambda: sleeps(postgres, pid), what="the server to wait for the network")
     time.sleep(0.1)
     w.ask(wire.execute())
     w.ask(wire.parse(series("left")), wire.bind(), fetch)
