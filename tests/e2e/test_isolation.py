@@ -17,6 +17,7 @@ from commanded import as_user, reveal
 from intruder import Intruder
 
 SESSIONS = 70000	# more than the table has
+FLOOD = 2000		# of 4000 bytes: more than the buffer has
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def test_session_of_another_process(postgres, tool, program, attack):
         traced = tool("slow", "-m", "0", "--json", "-p", f"{postgres.pid},{other.pid}")
         connection.send(wire.simple("select pg_advisory_lock(79) /* attacked */"))
         query = "select pid from pg_stat_activity where wait_event = 'advisory' and application_name = 'by hand'"
-        backend = int(wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to wait"))
+        backend = int(wait_for(lambda: postgres.psql(query).stdout.strip(), what="the statement to wait"))
         for _ in range(3):
             other.do(f"{attack} {other.object_of(backend):x}")
         holder.close()
@@ -112,6 +113,9 @@ def test_flooded_buffer_is_of_its_user(tool, program, server):
     with Backends(server) as victim, Intruder(program) as other:
         traced = tool("slow", "-m", "0", "--json", "-p", f"{victim.pid},{other.pid}")
         other.do("text 4000")
+        os.kill(traced.pid, signal.SIGSTOP)	# it may be faster than a process that gets no CPU
+        other.do(f"repeat {FLOOD}")
+        os.kill(traced.pid, signal.SIGCONT)
         other.begin("flood 2000")
         ended = threading.Thread(target=other.finish)
         ended.start()
@@ -153,7 +157,7 @@ def test_losses_of_a_server(tool, program, tmp_path):
         traced.wait_for(lambda tool: len(of(tool, same_user)) == len(of(tool, same_file)) == 5, what="the statements")
         loser.do("text 4000")
         os.kill(traced.pid, signal.SIGSTOP)
-        loser.do("flood 300")
+        loser.do(f"repeat {FLOOD}")
         os.kill(traced.pid, signal.SIGCONT)
         traced.stop()
     lost = lost_by(traced, intruder.UID)
