@@ -259,7 +259,9 @@ def test_joined_in_the_middle(postgres, tool, extended):
         hangs.pgconn.send_query(b"select pg_sleep(600) /* hangs already */")
         thread.start()
         where = f"from pg_stat_activity where pid = {connection.info.backend_pid}"
-        wait_for(lambda: postgres.psql(f"select wait_event = 'advisory' {where}").stdout == b"t\n", 30, "the statement to wait")
+        wait_for(lambda: postgres.psql(f"select wait_event = 'advisory' {where}").stdout == b"t\n", what="the statement to wait")
+        asleep = f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {hangs.info.backend_pid}"
+        wait_for(lambda: postgres.psql(asleep).stdout == b"t\n", what="the other one to hang")
         waits = time.monotonic()
         began = float(postgres.psql(f"select extract(epoch from query_start) {where}").stdout)
         traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
