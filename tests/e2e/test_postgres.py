@@ -688,7 +688,7 @@ def test_rows(postgres, tool):
 
 def test_user_and_database(postgres, tool):
     postgres.psql("drop database if exists \"a db\"", "drop role if exists \"some one\"")
-    postgres.psql("create role \"some one\" login", "create database \"a db\"")
+    postgres.psql("create role \"some one\" login", "create database \"a db\" template template0")
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
     postgres.psql("select 1 /* plain */")
     postgres.psql("select 1 /* strange */", PGUSER="some one", PGDATABASE="a db")
