@@ -1135,9 +1135,10 @@ def test_prepares_while_it_detaches(postgres, tool):
         thread = threading.Thread(target=prepare)
         thread.start()
         try:
-            wait_for(lambda: '"prepare"' in traced.stdout, 30, "one to be shown")
+            wait_for(lambda: '"prepare"' in traced.stdout, what="one to be shown")
             assert traced.stop() == 0, traced.said()
         finally:
             stop.set()
             thread.join()
-    assert traced.summary["statements"] == 0 and not traced.lost(), traced.summary
+    # The reader may not get a CPU for so long that the buffer is full.
+    assert traced.summary["statements"] == 0 and not set(traced.lost()) - {"ring_full"}, traced.summary
