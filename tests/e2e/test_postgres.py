@@ -293,7 +293,7 @@ def test_long_statement_that_ran_already(postgres, tool):
         thread = threading.Thread(target=lambda: connection.pgconn.exec_(text.encode()))
         thread.start()
         wait_for(lambda: postgres.psql("select count(*) from pg_stat_activity where wait_event = 'advisory'").stdout ==
-                 b"1\n", 30, "the statement to wait")
+                 b"1\n", what="the statement to wait")
         traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
         holder.close()
         thread.join()
@@ -551,7 +551,7 @@ def end_other(postgres, function):
         thread.start()
         pid = victim.info.backend_pid
         query = f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}"
-        wait_for(lambda: postgres.psql(query).stdout == b"t\n", 30, "the victim to sleep")
+        wait_for(lambda: postgres.psql(query).stdout == b"t\n", what="the victim to sleep")
         postgres.psql(f"select {function}({pid})")
         thread.join()
 
@@ -579,7 +579,7 @@ def test_backend_killed(clusters, tool):
     thread.start()
     pid = connection.info.backend_pid
     query = f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {pid}"
-    wait_for(lambda: cluster.psql(query).stdout == b"t\n", 30, "it to sleep")
+    wait_for(lambda: cluster.psql(query).stdout == b"t\n", what="it to sleep")
     os.kill(pid, signal.SIGKILL)
     thread.join()
     assert traced.stop() == 0, traced.said()
@@ -1095,10 +1095,10 @@ def test_redact(postgres, tool, args):
         connection.pgconn.exec_params(b"select $1::text /* secret */", [b"secret value"])
         connection.pgconn.exec_(b"select 'other'")
         connection.pgconn.send_query(b"select pg_sleep(600) as secret_sleep, 'secret'")
-        wait_for(lambda: connection.pgconn.is_busy() and "secret_sleep" in "".join(
-            row[0] for row in postgres.connect().execute("select query from pg_stat_activity")), 30, "it to run")
+        asleep = f"select wait_event = 'PgSleep' from pg_stat_activity where pid = {connection.info.backend_pid}"
+        wait_for(lambda: postgres.psql(asleep).stdout == b"t\n", what="it to run")
         traced.process.send_signal(signal.SIGUSR1)
-        traced.wait_for(lambda _: "secret_sleep" in traced.stdout, 30, "what runs")
+        traced.wait_for(lambda _: "secret_sleep" in traced.stdout, what="what runs")
         connection.cancel()
         while connection.pgconn.get_result():
             pass

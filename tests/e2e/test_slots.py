@@ -181,7 +181,7 @@ def test_server_that_is_killed(tool, tmp_path):
         server.process.send_signal(signal.SIGKILL)
         server.process.wait()
         server.start()
-        wait_for(lambda: not keys & {key for key, _, _ in slots.taken()}, 30, "the slots of the killed one to be free")
+        wait_for(lambda: not keys & {key for key, _, _ in slots.taken()}, what="the slots of the killed one to be free")
         before, again = len(clients), server.pid
         while len(clients) == before or not slots.taken():	# as above
             assert len(clients) < before + 40
