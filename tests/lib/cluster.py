@@ -2,6 +2,7 @@
 """A temporary PostgreSQL cluster: Debian's server in a directory of its own."""
 
 import atexit
+import contextlib
 import glob
 import os
 import pwd
@@ -178,8 +179,7 @@ class Cluster:
             return
         for sig in (signal.SIGINT, signal.SIGQUIT, signal.SIGKILL):
             if self.process.poll() is None:
-                for pid in children(self.process.pid) if self.wrap else [self.process.pid]:
-                    os.kill(pid, sig)
+                send(sig, *children(self.process.pid) if self.wrap else [self.process.pid])
             try:
                 self.process.wait(60)
                 break
@@ -280,6 +280,13 @@ def children(pid):
             return [int(child) for child in f.read().split()]
     except OSError:
         return []
+
+
+def send(sig, *pids):
+    """Signal processes; a child of another one may have ended and be reaped meanwhile."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, sig)
 
 
 def threads_that_run(pid):

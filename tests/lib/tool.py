@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 
-from cluster import children, running, wait_for
+from cluster import children, running, send, wait_for
 from schema import validate
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -154,14 +154,12 @@ class Tool:
         """Ends it by a signal, when the statements of which the answers were received have ended; returns the exit status."""
         rest()
         if self.process.poll() is None:
-            for pid in children(self.pid) if self.wrap else [self.pid]:
-                os.kill(pid, sig)
+            send(sig, *children(self.pid) if self.wrap else [self.pid])
         return self.wait()
 
     def kill(self):
         if self.process.poll() is None:
-            for pid in children(self.pid) if self.wrap else []:
-                os.kill(pid, signal.SIGKILL)	# else it keeps our pipes open
+            send(signal.SIGKILL, *children(self.pid) if self.wrap else [])	# else it keeps our pipes open
             self.process.kill()
         self.process.wait()
         self.join()
