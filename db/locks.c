@@ -41,7 +41,7 @@ struct locks {
 	struct lock_states states;
 	struct lock_waits waiting;
 	bool resolving;			/* tries are left: drain again soon */
-	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC */
+	uint64_t resolve_deadline_ns;	/* CLOCK_MONOTONIC; 0: nothing was read in this drain */
 	uint32_t resolve_us[OWNERS];	/* time spent in this drain for each owner's waits */
 	struct lock_poll poll;
 	struct lock_filter filter;
@@ -111,11 +111,22 @@ static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t 
 		fmt_text(name, LOCK_NAME, "tranche %u", tranche);
 }
 
-/* Set the time until which holders may be resolved. */
+/* Allow the full time for resolving holders again. */
 static void locks_set_deadline(struct locks *l)
 {
-	l->resolve_deadline_ns = clock_ns(CLOCK_MONOTONIC) + RESOLVE_NS;
+	l->resolve_deadline_ns = 0;
 	memset(l->resolve_us, 0, sizeof(l->resolve_us));
+}
+
+/*
+ * Return whether a wait may be read at @now_ns, of whose user's time @spent_us is over. The time
+ * begins with the first read: without a CPU before it, there would be none.
+ */
+static bool locks_may_read(struct locks *l, uint64_t now_ns, uint32_t spent_us)
+{
+	if (!l->resolve_deadline_ns)
+		l->resolve_deadline_ns = now_ns + RESOLVE_NS;
+	return now_ns <= l->resolve_deadline_ns && spent_us <= RESOLVE_USER_US;
 }
 
 /* Return whether the wait still lasts, or it is unknown: as for locks_process(). */
@@ -187,7 +198,7 @@ static int waiter_resolve(struct locks *l, struct lock_waiter *w, bool now)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
 	int err;
 
-	if (begun > l->resolve_deadline_ns || *spent_us > RESOLVE_USER_US)
+	if (!locks_may_read(l, begun, *spent_us))
 		return -EAGAIN;
 	err = waiter_read(l, w, now);
 	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
@@ -201,7 +212,7 @@ static void *lwlock_state(struct locks *l, const struct event_lock *event)
 	uint64_t begun = clock_ns(CLOCK_MONOTONIC);
 	void *state = locks_state(l, event);
 
-	if (state || begun > l->resolve_deadline_ns || *spent_us > RESOLVE_USER_US)
+	if (state || !locks_may_read(l, begun, *spent_us))
 		return state;
 	state = locks_find(l, event);
 	*spent_us += (uint32_t)((clock_ns(CLOCK_MONOTONIC) - begun) / 1000);
