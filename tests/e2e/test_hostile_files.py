@@ -2,7 +2,6 @@
 """A user without privileges starts programs whose files are made to stall or to end the tool."""
 
 import os
-import resource
 import shutil
 import subprocess
 import time
@@ -15,6 +14,7 @@ from cluster import wait_for
 from file_attacker import Attacker
 from requirements import need_root
 from statements import stopped
+from tool import cpu_seconds, spent_by_children
 
 SYMBOLS = 1 << 20	# entries of a table: more are not read
 ENDS = 0.7		# seconds of CPU time it may take longer to end
@@ -89,12 +89,6 @@ def test_truncated_while_it_is_parsed(attacker, victim, tool, entry):
     stopped(traced)
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
-        user, system = f.read().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
-
-
 def test_others_are_drained_meanwhile(attacker, victim, tool):
     """The victim's own count is the judge."""
     traced = tracing(tool, victim, attacker)
@@ -105,12 +99,6 @@ def test_others_are_drained_meanwhile(attacker, victim, tool):
     stopped(traced)
     shown = sum(one["pid"] == victim.pid for one in traced.statements)
     assert shown == ran, traced.said()
-
-
-def spent_by_children():
-    """CPU time of those that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def test_ends_meanwhile(attacker, victim, tool):

@@ -4,6 +4,7 @@
 import re
 import json
 import os
+import resource
 import select
 import signal
 import subprocess
@@ -331,6 +332,19 @@ class Locks(Tool):
         assert self.stop() == 0 and "nothing lost" in self.stderr, self.said()
         assert not any(self.summary["lost"].values()), self.said()
         return self
+
+
+def cpu_seconds(pid):
+    """CPU time of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
+        user, system = f.read().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def spent_by_children():
+    """CPU time of those that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def memory_of(pid):
