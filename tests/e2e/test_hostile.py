@@ -115,7 +115,7 @@ class Hostile:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)
         self.process.stdout.close()
 
 

@@ -78,7 +78,7 @@ class Server:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait(30)
+        self.process.wait(60)
         self.process.stdout.close()
 
 
@@ -400,7 +400,7 @@ def test_images_that_come_and_go(built, tmp_path):
     wrap = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
     if subprocess.run([*wrap, "true"], capture_output=True).returncode:
         pytest.skip("no PID namespaces here")
-    done = subprocess.run([*wrap, "sh", "-c", IMAGES, DBSLOWER, tmp_path, str(FILES)], timeout=120)
+    done = subprocess.run([*wrap, "sh", "-c", IMAGES, DBSLOWER, tmp_path, str(FILES)], timeout=600)
     err = (tmp_path / "err").read_text()
     assert done.returncode == 0 and err.count("dbslower: tracing") > FILES, err
     links = int((tmp_path / "links").read_text())
