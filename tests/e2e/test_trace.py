@@ -67,7 +67,9 @@ class Probed:
         self.process.stdin.flush()
         lines = []
         while not lines or lines[-1] != "done":
-            lines.append(self.process.stdout.readline().rstrip("\n"))
+            line = self.process.stdout.readline()
+            assert line, f"it ended with {self.process.wait(60)}"
+            lines.append(line.rstrip("\n"))
         return lines
 
     def close(self):
