@@ -743,13 +743,6 @@ def durable_maria():
         yield server
 
 
-def sums(statements, *tags):
-    """Nanoseconds by part, of all statements with one of the tags."""
-    found = [one for one in statements if any(tag in one["query"] for tag in tags)]
-    assert found
-    return {part: sum(why_ns(one)[part] for one in found) for part in PARTS}
-
-
 @pytest.mark.parametrize("binlog, wrap", [(0, ()), (1, ()), (1, NO_TYPES)], ids=["log", "binlog", "no-types"])
 def test_maria_commits_of_others(durable_maria, tool, wrap, binlog):
     """Of threads that commit at once one writes the log for all. Each changes a table of its own."""
@@ -762,9 +755,13 @@ def test_maria_commits_of_others(durable_maria, tool, wrap, binlog):
                 client.query(f"update d.t{number} set v = v + {n} /* commits */")
     for thread in [Blocked(lambda n=n: work(n)) for n in range(8)]:
         thread.join()
-    why = sums(ended(traced).statements, "commits")
-    # Mutexes of the server are waited for as well; fsync was 7 times futex at least, and unnamed a third of it.
-    assert why["fsync"] > why["futex"], why
+    named = []
+    for one in ended(traced).statements:
+        slept = sum(wait["total_ms"] for wait in one["waits"] if wait["call"] == "futex")
+        if "commits" in one["query"] and slept:
+            named.append(one["why_ms"]["futex"] < slept / 2 < one["why_ms"]["fsync"])
+    # Mutexes of the server are waited for as well, and for long if who has one has lost its CPU, but by few statements.
+    assert named and sum(named) > len(named) / 2, (len(named), sum(named))
 
 
 def test_maria_reads_of_others(durable_maria, tool):
