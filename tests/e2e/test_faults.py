@@ -190,9 +190,9 @@ def each(cases, check, *arguments):
             done.result()
 
 
-def inject(call, what, number, *args, follow=("-f",)):
+def inject(call, what, number, *args, follow=("-f",), log="/dev/null"):
     """follow: in its child, too, which attaches the probes."""
-    return run("strace", *follow, "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}",
+    return run("strace", *follow, "-qq", "-o", str(log), "-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}",
                DBSLOWER, *args)
 
 
@@ -242,13 +242,16 @@ def test_killed_at_every_stage(program, server, calls, args, leftover, tmp_path)
               or (call == "bpf" and n % (1 if ALL else 24 if args else 12) == 0)]
     assert len(stages) > 5
 
-    ended = []
+    killed = []
 
     def check(case, server):
         call, number = case
-        done = inject(call, "signal=KILL", number, *arguments(server, "-d", "0.01", *args), follow=())
-        assert done.returncode == -signal.SIGKILL or not done.returncode, (call, number, done)
-        ended.append(done.returncode)
+        log = tmp_path / f"{call}.{number}"
+        done = inject(call, "signal=KILL", number, *arguments(server, "-d", "0.01", *args), follow=(), log=log)
+        # A run may make fewer calls than the one before.
+        reached = any(case[:2] == (call, number) for case in made_calls(log))
+        assert done.returncode == (-signal.SIGKILL if reached else 0), (call, number, done)
+        killed.append(reached)
         memory = Memory(server.pid, server.path)
         wait_for(lambda: memory.breakpoints() == [], 60, f"the probes to go after {call} number {number}")
     with contextlib.ExitStack() as stack:
@@ -258,8 +261,7 @@ def test_killed_at_every_stage(program, server, calls, args, leftover, tmp_path)
             path = shutil.copy(program, tmp_path / str(number) / "postgres")
             servers.append(stack.enter_context(backends.Backends(path)))
         each(stages, check, *servers)
-        # A run may make fewer calls than the one before: it did not reach the last of them.
-        assert ended.count(-signal.SIGKILL) >= len(stages) * 0.8, ended
+        assert any(killed)
         assert run(DBSLOWER, *command).returncode == 0
         # The other process may have been about to attach when there was no breakpoint yet.
         wait_for(lambda: leftover() == [] and not any(Memory(one.pid, one.path).breakpoints() for one in servers), 60,
