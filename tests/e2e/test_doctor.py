@@ -662,8 +662,8 @@ def test_self_test():
     took = (time.monotonic() - begun) * 1000
     steps = found["self_test"]
     assert all(step["ok"] and 0 < step["duration_ms"] < took for step in steps), steps
-    # What remains is the start of the process and the check of the host.
-    assert took / 20 < sum(step["duration_ms"] for step in steps) < took, (steps, took)
+    assert sum(step["duration_ms"] for step in steps) < took, (steps, took)
+    assert all(step["duration_ms"] >= 8 for step in steps if step["step"] == "argument reading"), "8 statements of 1 ms"
     ways = ["uprobe_multi", "perf uprobe", "preallocated maps", "perf buffers"]
     assert [step["way"] for step in steps if step["step"] == "detaching"] == ways
     assert [step["step"] for step in steps if step["way"] == "uprobe_multi"] == STEPS
