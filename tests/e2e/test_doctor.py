@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import bpf_objects
-from cluster import server_bindir, wait_for
+from cluster import server_bindir
+from containers import control_group
 from elf_oracle import Oracle
 from elffile import readelf, usdt_probes
 from mariadb import maria_server
@@ -508,8 +509,8 @@ def test_small_control_group():
         found = checked(run_other([*inside, "doctor", "--json"]), 1)
         done = run_other([*inside, "-x", postgres_file(), "-d", "0.1"])
     finally:
-        wait_for(lambda: not open(os.path.join(group, "cgroup.procs"), encoding="ascii").read(), what="its end")
-        os.rmdir(group)
+        with control_group(group, base):	# removes it
+            pass
     obstacle = {one["about"]: one for one in found["obstacles"]}["memory limit"]
     assert str(4 << 20) in obstacle["text"] and "memory.max" in obstacle["remedy"], obstacle
     assert found["host"]["memory_limit_bytes"] == 4 << 20
