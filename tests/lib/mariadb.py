@@ -20,6 +20,7 @@ from mariadb_client import Client
 SERVER = "/usr/sbin/mariadbd"
 INSTALL = "/usr/bin/mariadb-install-db"
 CLIENT = "/usr/bin/mariadb"
+MEMORY = "/dev/shm"
 
 # Everything goes to the slow log; mariadb_oracle.py reads it.
 SETTINGS = {
@@ -87,7 +88,7 @@ def init_template(folder):
 class Maria:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
 
-    def __init__(self, server=SERVER, command=None, **settings):
+    def __init__(self, server=SERVER, command=None, log_in_memory=False, **settings):
         self.server = server
         self.command = command or [server]	# how it is run: [ld.so, server], …
         self.settings = {**SETTINGS, **settings}
@@ -96,6 +97,8 @@ class Maria:
         self.socket = os.path.join(self.dir, "s")
         self.log = os.path.join(self.dir, "log")
         self.slow_log = os.path.join(self.dir, "slow.log")
+        if log_in_memory and os.path.isdir(MEMORY):
+            self.slow_log = os.path.join(MEMORY, os.path.basename(self.dir) + ".log")
         self.port = free_port()
         self.process = None
 
@@ -157,6 +160,8 @@ class Maria:
     def remove(self):
         self.stop()
         shutil.rmtree(self.dir, ignore_errors=True)
+        if os.path.exists(self.slow_log):
+            os.unlink(self.slow_log)
 
     def __enter__(self):
         return self
