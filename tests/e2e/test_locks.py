@@ -515,7 +515,7 @@ class Load:
     """Statements by pgbench, for as long as it is entered."""
 
     def __init__(self, server, *scripts):
-        self.command = ["pgbench", "-n", "-c", "8", "-j", "2", "-T", "120", *(f"--file={script}" for script in scripts)]
+        self.command = ["pgbench", "-n", "-c", "8", "-j", "2", "-T", "600", *(f"--file={script}" for script in scripts)]
         self.server = server
 
     def __enter__(self):
@@ -535,7 +535,7 @@ def oracle_lwlocks(server, extension=None):
             rows = oracle.execute("select wait_event from pg_stat_activity where wait_event_type = 'LWLock'")
             seen.update(name for name, in rows)
             return seen - {extension} and seen >= ({extension} - {None})
-        wait_for(look, timeout=60, what="a wait for an LWLock", every=0.001)
+        wait_for(look, timeout=300, what="a wait for an LWLock", every=0.001)
     return seen
 
 
