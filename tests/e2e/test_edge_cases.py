@@ -37,7 +37,7 @@ def test_suspended_then_another(postgres, tool):
     traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
     connection = wire.Wire(postgres, "by hand")
     slow = "select g, pg_sleep(0.1) from generate_series(1, 9) g /* suspended first */"
-    traced.process.send_signal(signal.SIGSTOP)		# it then reads both at once, and compares its clocks once
+    traced.pause()		# it then reads both at once, and compares its clocks once
     connection.ask(wire.parse(slow), wire.bind(), wire.execute(rows=2),
                    wire.parse("select 2 /* quick second */", "q"), wire.bind("q", "other"), wire.execute("other"))
     connection.close()

@@ -400,7 +400,7 @@ def test_disk_fills_up(server, tmp_path):
 def test_tool_is_suspended(server, tool):
     """SIGSTOP for a while, then SIGCONT: losses are counted, and it goes on."""
     traced = tool(*arguments(server, "--json"))
-    traced.process.send_signal(signal.SIGSTOP)
+    traced.pause()
     server.do(f"run {COUNT} select 1 /* suspended */")
     traced.process.send_signal(signal.SIGCONT)
     after = afterwards(server, traced.out)

@@ -113,7 +113,7 @@ def test_flooded_buffer_is_of_its_user(tool, program, server):
     with Backends(server) as victim, Intruder(program) as other:
         traced = tool("slow", "-m", "0", "--json", "-p", f"{victim.pid},{other.pid}")
         other.do("text 4000")
-        os.kill(traced.pid, signal.SIGSTOP)	# it may be faster than a process that gets no CPU
+        traced.pause()	# it may be faster than a process that gets no CPU
         other.do(f"repeat {FLOOD}")
         os.kill(traced.pid, signal.SIGCONT)
         other.begin("flood 2000")
@@ -156,7 +156,7 @@ def test_losses_of_a_server(tool, program, tmp_path):
             one.do("command 1 5")
         traced.wait_for(lambda tool: len(of(tool, same_user)) == len(of(tool, same_file)) == 5, what="the statements")
         loser.do("text 4000")
-        os.kill(traced.pid, signal.SIGSTOP)
+        traced.pause()
         loser.do(f"repeat {FLOOD}")
         os.kill(traced.pid, signal.SIGCONT)
         traced.stop()

@@ -895,7 +895,7 @@ def test_mariadb_after_short_waits(tool, maria):
         wait_for(lambda: holder.client.rows(waits) != before, what="the lock wait", every=0.001)
 
     other = tool("locks", "--json", "-m", 0, "-p", maria.pid, kind=Locks)
-    traced.process.send_signal(signal.SIGSTOP)
+    traced.pause()
     number = 0
     while len(other.waits) < 70:	# the server counts a wait before it announces it, and it may be over by then
         wait(number)

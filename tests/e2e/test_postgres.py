@@ -1022,7 +1022,7 @@ def test_strict_tells_of_losses(postgres, tool, args):
     """A reader that is stopped while the server works: the buffer fills, and that is counted."""
     traced = tool("postgres", "-m", "0", "--strict", "--json", "--text", "65536", "-p", postgres.pid, *args)
     postgres.psql("select 1 /* first */")
-    traced.process.send_signal(signal.SIGSTOP)
+    traced.pause()
     text = text_of(60000).encode()
     with postgres.connect() as connection:
         for _ in range(3000):

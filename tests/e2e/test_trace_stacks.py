@@ -63,7 +63,7 @@ def test_process_that_is_gone(trace, folder):		# noqa: F811
     """Its maps cannot be read any more: there are only addresses."""
     one = Probed(folder / "pie")
     traced = trace("-U", "-p", one.pid, "stacks_leaf", "--json")
-    traced.process.send_signal(signal.SIGSTOP)
+    traced.pause()
     one()
     one.close()
     traced.process.send_signal(signal.SIGCONT)

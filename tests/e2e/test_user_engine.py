@@ -94,7 +94,7 @@ def test_burst_balances(tool):
     victim = VICTIM
     with subprocess.Popen([victim], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         traced = tool("-x", victim, *PROBES, "-m", "0", "--json")
-        traced.process.send_signal(signal.SIGSTOP)
+        traced.pause()
         process.stdin.write("burst 3000\n")
         process.stdin.flush()
         # At its start, and after the burst. It lives on, as its end has a record, too.

@@ -289,6 +289,12 @@ def send(sig, *pids):
             os.kill(pid, sig)
 
 
+def state(pid):
+    """The letter of the process's state: S is asleep, T stopped."""
+    with open(f"/proc/{pid}/status") as f:
+        return re.search(r"^State:\s+(\w)", f.read(), re.M)[1]
+
+
 def threads_that_run(pid):
     """The TIDs of the process's threads that run, or would, or wait for a disk."""
     found = set()

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import threading
 
-from cluster import children, running, send, wait_for
+from cluster import children, running, send, state, wait_for
 from schema import validate
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -158,6 +158,11 @@ class Tool:
             send(sig, *children(self.pid) if self.wrap else [self.pid])
         return self.wait()
 
+    def pause(self):
+        """Stops it until SIGCONT."""
+        os.kill(self.pid, signal.SIGSTOP)
+        wait_for(lambda: state(self.pid) == "T", what=f"{self} to stop")
+
     def kill(self):
         if self.process.poll() is None:
             send(signal.SIGKILL, *children(self.pid) if self.wrap else [])	# else it keeps our pipes open
@@ -296,12 +301,10 @@ class Locks(Tool):
         """Return whether it has taken SIGUSR1, done what it does then, and waits for more."""
         if self.process.poll() is not None:
             raise AssertionError(f"{self} has ended\n{self.said()}")
-
-        def status(key):
-            with open(f"/proc/{self.pid}/status") as f:
-                return re.search(rf"^{key}:\s+(\w+)", f.read(), re.M)[1]
+        with open(f"/proc/{self.pid}/status") as f:
+            pending = int(re.search(r"^ShdPnd:\s+(\w+)$", f.read(), re.M)[1], 16)
         # It waits after it has taken the signal: what is read at once is not of one point in time.
-        return not int(status("ShdPnd"), 16) >> (signal.SIGUSR1 - 1) & 1 and status("State") == "S"
+        return not pending >> (signal.SIGUSR1 - 1) & 1 and state(self.pid) == "S"
 
     def show(self):
         """Have it print the current waits, none if it has not heard of one yet; no more of them are to come."""
