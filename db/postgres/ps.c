@@ -153,13 +153,9 @@ static enum ps_state entry_state(uint32_t state)
 	return state < sizeof(states) ? states[state] : PS_UNKNOWN;
 }
 
-/* Fill in @session from the entry of pg_stat_activity. Return false if that has no state. */
-static bool reader_activity(const struct reader *r, struct ps_session *session)
+/* Fill in @session from @entry. Return false if that has no state. */
+static bool reader_state(const struct reader *r, const char *entry, struct ps_session *session)
 {
-	char entry[ENTRY_BYTES];
-
-	if (!r->ps->entry || !reader_entry(r, entry))
-		return false;
 	session->state = entry_state(load32(entry + ENTRY_STATE) - r->ps->has_starting);
 	if (session->state == PS_UNKNOWN)
 		return false;
@@ -175,6 +171,34 @@ static bool reader_activity(const struct reader *r, struct ps_session *session)
 		session->cut |= session->text &&
 				postgres_entry_cuts(&r->memory, r->ps->locks.entry_size,
 						    session->len);
+	}
+	return true;
+}
+
+/*
+ * The same from the entry of pg_stat_activity, with the text that was there as long as the entry
+ * did not change, or with none.
+ */
+static bool reader_activity(const struct reader *r, struct ps_session *session)
+{
+	const struct ps_session before = *session;
+	char entry[ENTRY_BYTES];
+
+	if (!r->ps->entry)
+		return false;
+	for (int i = 0; i < ENTRY_TRIES; i++) {
+		uint32_t changes;
+
+		*session = before;
+		if (!reader_entry(r, entry) || !reader_state(r, entry, session))
+			return false;
+		if (reader_bytes(r, reader_pointer(r, r->ps->entry), &changes, sizeof(changes)) &&
+		    changes == load32(entry))
+			return true;
+		free(session->text);
+		session->text = NULL;
+		session->len = 0;
+		session->cut = false;
 	}
 	return true;
 }
