@@ -54,7 +54,7 @@ def traced_with_slack(cluster, tool, work, args=()):
         assert one.stop() == 0, one.said()
         assert not one.lost(), f"lost something: {one.summary}"
     traced.slack = traced.statements
-    oracle.add_slack(traced.slack, meter.statements)
+    oracle.add_slack(traced.slack, meter.statements, parts=("runqueue", "disk"))	# that of the log, too
     return expected(cluster.read_log(offset)), traced
 
 
@@ -202,6 +202,9 @@ def test_only_durations_are_measured_again():
     assert not steal.explains([])
     steal.ms = 50
     assert not steal.explains([oracle.Off("slow")])
+    steal.ms, steal.elapsed_ms = 150, 60_000
+    assert steal.explains([oracle.Off("one", 155)])
+    assert not steal.explains([oracle.Off("one", 300), oracle.Off("one", 155)])
 
 
 def test_comparer_knows_a_cut():
