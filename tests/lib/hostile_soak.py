@@ -404,7 +404,8 @@ def soak(seconds, folder, cluster, maria=None, stall=True):
     for attack in attacks:
         print(f"  {type(attack).__name__}: " + (", ".join(f"{n} {what}" for what, n in attack.did.items()) or "nothing"))
     print(f"  {sum(one.statements for one in clients)} statements in {sum(one.connections for one in clients)} connections")
-    time.sleep(1)
+    if maria:
+        maria.rest()		# the last statement's end follows its answer
     if traced.process.poll() is not None:
         return [*complaints, f"the tool ended with {traced.process.returncode}: {traced.said()[-1000:]}"]
     objects = traced.end()
