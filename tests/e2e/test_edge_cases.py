@@ -68,7 +68,7 @@ def test_terminated_in_the_second_part(postgres, tool):
     connection = wire.Wire(postgres, "by hand")
     connection.send(wire.simple("select 1 /* two parts */; select pg_sleep(60)"))
     query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
-    wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the second part to sleep")
+    wait_for(lambda: postgres.psql(query).stdout.strip(), 60, "the second part to sleep")
     postgres.psql(f"select pg_terminate_backend(({query}))")
     with pytest.raises((ConnectionError, OSError)):
         connection.until(b"Z")
@@ -81,7 +81,7 @@ def test_running_at_the_end_is_no_loss(postgres, tool):
     connection = wire.Wire(postgres, "by hand")
     connection.send(wire.simple("select pg_sleep(60) /* still running */"))
     query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
-    wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to sleep")
+    wait_for(lambda: postgres.psql(query).stdout.strip(), 60, "the statement to sleep")
     status = traced.stop()
     postgres.psql(f"select pg_terminate_backend(({query}))")
     postgres.settle()
@@ -203,9 +203,9 @@ def test_reader_of_messages_has_stopped(postgres):
     process = subprocess.Popen([DBSLOWER, "postgres", "--dump-bpf", "-p", str(postgres.pid)], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=write)
     os.close(write)
-    wait_for(lambda: open(f"/proc/{process.pid}/wchan").read() != "0" or process.poll() is not None, 30, "it to block")
+    wait_for(lambda: open(f"/proc/{process.pid}/wchan").read() != "0" or process.poll() is not None, 60, "it to block")
     process.send_signal(signal.SIGTERM)
-    process.wait(30)
+    process.wait(60)
     os.close(read)
 
 
@@ -230,7 +230,7 @@ def test_count_while_another_runs(postgres, tool):
     traced = tool("postgres", "-m", "0", "--strict", "-n", "1", "--json", "-p", postgres.pid)
     connection.send(wire.simple("select pg_sleep(60)"))
     query = "select pid from pg_stat_activity where wait_event = 'PgSleep' and application_name = 'by hand'"
-    wait_for(lambda: postgres.psql(query).stdout.strip(), 30, "the statement to sleep")
+    wait_for(lambda: postgres.psql(query).stdout.strip(), 60, "the statement to sleep")
     status = traced.wait()
     postgres.psql(f"select pg_terminate_backend(({query}))")
     postgres.settle()		# else its end is a statement of the next test
@@ -316,7 +316,7 @@ def control_group():
         except OSError:
             return False
         return True
-    wait_for(removed, 30, "the control group to be empty")
+    wait_for(removed, 60, "the control group to be empty")
 
 
 def test_container(postgres, clusters, tool, control_group):

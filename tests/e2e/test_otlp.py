@@ -200,7 +200,7 @@ def test_standard_output(postgres, tool):
         connection.execute("select 'secret' as wanted_long" + " " * 300 + COMMENT)
         connection.pgconn.send_query(b"select pg_sleep(600) as wanted_never")
         wait_for(lambda: other.execute("select 1 from pg_stat_activity where state = 'active' and query like "
-                                       "'%%pg_sleep(600) as wanted%%' and pid <> pg_backend_pid()").fetchone(), 30, "it to run")
+                                       "'%%pg_sleep(600) as wanted%%' and pid <> pg_backend_pid()").fetchone(), 60, "it to run")
         traced.process.send_signal(signal.SIGUSR1)
         status = traced.stop()
         connection.cancel()

@@ -136,8 +136,8 @@ class Tool:
         return any(line.startswith(b"Tracing database queries") for line in self.out.lines)
 
     def join(self):
-        self.out.join(30)
-        self.err.join(30)
+        self.out.join(60)
+        self.err.join(60)
         self.process.stdout.close()
         self.process.stderr.close()
 
