@@ -6,8 +6,10 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "host/lockdown.h"
@@ -19,6 +21,8 @@
 #define EVENTS		"uprobe_events"
 #define EVENT_SIZE	80	/* the kernel limits names to 64 bytes */
 #define TRIES		3
+#define LOCK_TRIES	20
+#define LOCK_NS		10000000	/* between two of them */
 #define RECORD_MAX	8192	/* PERF_MAX_TRACE_SIZE of the kernel, or less */
 #define RECORD_HIDDEN	8	/* not readable by programs: the kernel keeps a pointer there */
 
@@ -70,17 +74,40 @@ static char *tracefs_text(int dir, const char *path)
 	return text;
 }
 
+/*
+ * Lock the events as @how says, LOCK_SH or LOCK_EX, without waiting. Return a descriptor that holds
+ * the lock, or -errno.
+ */
+static int tracefs_lock(const struct tracefs *tracefs, int how)
+{
+	int fd = openat(tracefs->dir, EVENTS, O_RDONLY | O_CLOEXEC), err;
+
+	if (fd < 0)
+		return -errno;
+	if (!flock(fd, how | LOCK_NB))
+		return fd;
+	err = -errno;
+	close(fd);
+	return err;
+}
+
 void tracefs_sweep(struct tracefs *tracefs)
 {
+	/* Another process of this program may be about to use its event. */
+	int lock = tracefs_lock(tracefs, LOCK_EX);
 	/* Read all lines first: removing events shifts the ones that are read next. */
 	char event[EVENT_SIZE], *lines = tracefs_text(tracefs->dir, EVENTS);
+	size_t len = strlen(tracefs->group);
 
 	for (const char *line = lines; line && *line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (tracefs_parse(line, event, sizeof(event)))
+		if (tracefs_parse(line, event, sizeof(event)) &&
+		    (lock >= 0 || (!strncmp(event, tracefs->group, len) && event[len] == '/')))
 			tracefs_remove(tracefs, event);
 	}
 	free(lines);
+	if (lock >= 0)
+		close(lock);
 }
 
 /*
@@ -147,13 +174,26 @@ static int tracefs_id(struct tracefs *tracefs, const char *event)
 	return id;
 }
 
+/* Keep others from sweeping. Return a descriptor, or -errno: one that sweeps may be stopped. */
+static int tracefs_keep(const struct tracefs *tracefs)
+{
+	const struct timespec pause = { .tv_nsec = LOCK_NS };
+	int fd = tracefs_lock(tracefs, LOCK_SH);
+
+	for (int i = 0; fd == -EWOULDBLOCK && i < LOCK_TRIES; i++) {
+		nanosleep(&pause, NULL);
+		fd = tracefs_lock(tracefs, LOCK_SH);
+	}
+	return fd;
+}
+
 int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites *sites,
 		   uint32_t index)
 {
 	char event[EVENT_SIZE];
-	int fd = -ENOENT;
+	int fd = -ENOENT, lock = tracefs_keep(tracefs);
 
-	/* Another process of this program may sweep the event before it is in use. */
+	/* Without the lock, the event may be swept before it is in use. */
 	for (int i = 0; i < TRIES && (fd == -ENOENT || fd == -EINVAL); i++) {
 		fmt_text(event, sizeof(event), "%s/site%u", tracefs->group, tracefs->created++);
 		fd = tracefs_make(tracefs, sites, index, event);
@@ -165,6 +205,8 @@ int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites 
 		if (fd < 0)
 			tracefs_remove(tracefs, event);
 	}
+	if (lock >= 0)
+		close(lock);
 	return fd;
 }
 

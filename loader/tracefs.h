@@ -32,7 +32,10 @@ int tracefs_open(struct tracefs *tracefs);
 int tracefs_attach(struct tracefs *tracefs, int prog, const struct uprobe_sites *sites,
 		   uint32_t index);
 
-/* Remove the events of this program, of any process, that are not in use. */
+/*
+ * Remove the events of this program that are not in use: those of this process, and of any process
+ * if none of them is attaching.
+ */
 void tracefs_sweep(struct tracefs *tracefs);
 
 /* Sweep and close. */

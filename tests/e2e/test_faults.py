@@ -268,6 +268,25 @@ def test_killed_at_every_stage(program, server, calls, args, leftover, tmp_path)
                  "all probes to go")
 
 
+def test_event_that_is_not_in_use_yet(program, server, calls, tracefs, tmp_path):
+    """It is not for others to remove: it is not what a killed process left."""
+    attaching = subprocess.Popen(["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=perf_event_open",
+                                  "-e", "inject=perf_event_open:delay_enter=3000000:when=1", DBSLOWER,
+                                  *arguments(server, "-d", "60", *force("tracefs"))], stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+    try:
+        def made():
+            return [event for event in tracefs() if event.split("_")[1] == str(attaching.pid)]
+        event, *_ = wait_for(made, what="the first event")
+        with backends.Backends(shutil.copy(program, tmp_path / "postgres")) as other:
+            assert run(DBSLOWER, *arguments(other, "-d", "0.01", *force("tracefs"))).returncode == 0
+        assert event in made()
+    finally:
+        attaching.terminate()
+        assert attaching.wait(60) == 0
+    assert not made()
+
+
 def test_stopped_while_it_loads(server, calls):
     """A stop and its end interrupt the verifier, which is asked again."""
     command = arguments(server, "-d", "0.01")

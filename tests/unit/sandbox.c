@@ -200,7 +200,7 @@ static const char *depends(unsigned int needs)
 	    PASSES(write || replace, openat, -1, "x", CREATES) &&
 	    PASSES(write, openat, -1, "x", CREATES & ~O_EXCL) &&
 	    PASSES(replace, renameat, -1, "x", -1) &&
-	    PASSES(write, pwrite64, -1, 0, 0) &&
+	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, flock, -1, 0, 0) &&
 	    PASSES(write || replace, unlinkat, -1, "", 0) &&
 	    PASSES(look || write, pread64, -1, 0, 0) &&
 	    PASSES(look || write, getdents64, -1, 0, 0) &&
