@@ -432,7 +432,7 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	fmt_text(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
-	return err == -ENOENT && error->kind != ERROR_OTHER_SERVER ?
+	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_NOT_SERVER ?
 	       error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
 }
 
