@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/postgres/entry.h"
 
+enum postgres_state postgres_entry_state(uint32_t state, bool has_starting)
+{
+	state -= has_starting && state;
+	return state < POSTGRES_STATES ? (enum postgres_state)state : POSTGRES_UNDEFINED;
+}
+
 bool postgres_entry_cuts(const struct process_memory *memory, uint64_t entry_size, size_t len)
 {
 	int32_t size;

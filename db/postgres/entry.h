@@ -25,6 +25,18 @@ static inline uint64_t load64(const char *at)
 	return value;
 }
 
+/* enum BackendState, without STATE_STARTING, which is 1 in 18 and later; utils/backend_status.h. */
+enum postgres_state {
+	POSTGRES_UNDEFINED, POSTGRES_IDLE, POSTGRES_RUNNING, POSTGRES_IN_TRANSACTION,
+	POSTGRES_FASTPATH, POSTGRES_ABORTED, POSTGRES_DISABLED, POSTGRES_STATES
+};
+
+/*
+ * Return the state in an entry of pg_stat_activity whose number is @state. @has_starting: the
+ * server has STATE_STARTING.
+ */
+enum postgres_state postgres_entry_state(uint32_t state, bool has_starting);
+
 /*
  * Return whether the server may have cut a text of @len bytes in an entry of pg_stat_activity.
  * @entry_size: address as linked of the variable with the size of these texts; 0: unknown.

@@ -52,6 +52,7 @@ void postgres_locks_find(const struct elf *elf, struct postgres_locks *places)
 		.entry_size = elf_symbol_value(elf, "pgstat_track_activity_query_size"),
 		.query = elf_symbol_value(elf, "debug_query_string"),
 		.client = elf_symbol_value(elf, "MyProcPort"), .wait_at = -1, .holder_at = -1,
+		.has_starting = elf_symbol_value(elf, "pgaio_init_backend"),
 	};
 	places->lowest = elf_map_lowest_vaddr(elf);
 }
@@ -115,30 +116,46 @@ static void reader_text(const struct reader *r, uint64_t address, struct lock_ba
 	backend->cut = backend->len == (size_t)n;
 }
 
-/* Read the last statement and the idle time of an idle backend from its pg_stat_activity entry. */
+/* Return the address in @entry of its text's address, 16 bytes behind the state, or NULL. */
+static const char *entry_text(const char *entry)
+{
+	for (size_t i = 0; i < sizeof(entry_texts) / sizeof(*entry_texts); i++) {
+		const char *at = entry + entry_texts[i];
+		uint32_t state = load32(at - 16);
+
+		if (state && state < 9 && load64(at - 8) > state)
+			return at;
+	}
+	return NULL;
+}
+
+/*
+ * Read the last statement and the idle time of an idle backend from its pg_stat_activity entry. A
+ * backend between two messages of a statement, Bind and Execute, has it nowhere else.
+ */
 static void reader_entry(const struct reader *r, struct lock_backend *backend)
 {
+	enum postgres_state state = POSTGRES_UNDEFINED;
 	char entry[ENTRY_BYTES];
 	uint64_t now = clock_ns(CLOCK_REALTIME), since;
+	const char *text;
 
 	if (!reader_bytes(r, reader_pointer(r, r->places->entry), entry, sizeof(entry)) ||
 	    load32(entry + ENTRY_PID) != r->process.ns_pid)
 		return;
+	text = entry_text(entry);
+	if (text)
+		state = postgres_entry_state(load32(text - 16), r->places->has_starting);
+	backend->running |= state == POSTGRES_RUNNING || state == POSTGRES_FASTPATH;
 	since = EPOCH_2000_NS + load64(entry + ENTRY_STATE_AT) * 1000;
 	if (!backend->running && load64(entry + ENTRY_XACT)) {
 		backend->idle = true;
 		backend->idle_ns = since < now ? now - since : 0;
 	}
-	for (size_t i = 0; !backend->text && i < sizeof(entry_texts) / sizeof(*entry_texts); i++) {
-		const char *at = entry + entry_texts[i];
-		uint32_t state = load32(at - 16);
-
-		if (!state || state >= 9 || load64(at - 8) <= state)
-			continue;
-		reader_text(r, load64(at), backend);
-		backend->cut |= postgres_entry_cuts(&r->memory, r->places->entry_size,
-						    backend->len);
-	}
+	if (!text || backend->text)
+		return;
+	reader_text(r, load64(text), backend);
+	backend->cut |= postgres_entry_cuts(&r->memory, r->places->entry_size, backend->len);
 }
 
 /* Return the changes of the backend's entry so far; its first member is odd while it changes. */

@@ -22,6 +22,7 @@ struct postgres_locks {
 	uint64_t lowest;	/* lowest address of its segments, as linked */
 	/* Variables as linked; 0: missing. */
 	uint64_t proc, entry, entry_size, query, client, kinds;
+	bool has_starting;	/* see postgres_entry_state() */
 	unsigned int nkinds;
 	/*
 	 * Names of LWLock tranches. Up to 16, the first ones are in an array with a symbol,

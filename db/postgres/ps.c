@@ -41,7 +41,6 @@ struct postgres_ps {
 	uint64_t entry, client, replication, query, application, transaction;
 	uint64_t wait, proc;			/* the wait event: see postgres_wait() */
 	unsigned int wait_at;
-	bool has_starting;			/* 18: a state before "idle" */
 };
 
 /* A process that is read. */
@@ -68,7 +67,6 @@ static int postgres_find(void *state, const struct elf *elf)
 	ps->wait = elf_symbol_value(elf, "my_wait_event_info");
 	ps->proc = elf_symbol_value(elf, "MyProc");
 	ps->wait_at = elf_symbol_value(elf, "GetCommandTagName") ? WAIT_AT_13 : WAIT_AT_10;
-	ps->has_starting = elf_symbol_value(elf, "pgaio_init_backend");
 	return ps->query && ps->client && ps->replication ? 0 : -ENOENT;
 }
 
@@ -143,20 +141,18 @@ static void reader_text(const struct reader *r, uint64_t address, struct ps_sess
 	session->cut = session->len == (size_t)n;
 }
 
-/* enum BackendState, without the STATE_STARTING of 18. */
-static enum ps_state entry_state(uint32_t state)
-{
-	static const uint8_t states[] = {
-		PS_UNKNOWN, PS_IDLE, PS_ACTIVE, PS_IN_TRANSACTION, PS_ACTIVE, PS_ABORTED,
-	};
-
-	return state < sizeof(states) ? states[state] : PS_UNKNOWN;
-}
-
 /* Fill in @session from @entry. Return false if that has no state. */
 static bool reader_state(const struct reader *r, const char *entry, struct ps_session *session)
 {
-	session->state = entry_state(load32(entry + ENTRY_STATE) - r->ps->has_starting);
+	static const uint8_t states[POSTGRES_STATES] = {
+		[POSTGRES_UNDEFINED] = PS_UNKNOWN, [POSTGRES_IDLE] = PS_IDLE,
+		[POSTGRES_RUNNING] = PS_ACTIVE, [POSTGRES_IN_TRANSACTION] = PS_IN_TRANSACTION,
+		[POSTGRES_FASTPATH] = PS_ACTIVE, [POSTGRES_ABORTED] = PS_ABORTED,
+		[POSTGRES_DISABLED] = PS_UNKNOWN,
+	};
+
+	session->state = states[postgres_entry_state(load32(entry + ENTRY_STATE),
+						     r->ps->locks.has_starting)];
 	if (session->state == PS_UNKNOWN)
 		return false;
 	session->transaction_ns = entry_time(entry + ENTRY_XACT);

@@ -14,6 +14,7 @@ from datetime import datetime
 
 import pytest
 
+import wire
 from cluster import Cluster, server_bindir, wait_for
 from containers import UNSHARE, needs_namespaces
 from elffile import usdt_probes
@@ -141,6 +142,48 @@ def test_row(locks, server, sessions, way):
     assert logged - 1 <= wait["duration_ms"] <= waiter.took, (logged, wait, waiter.took)
     ended = [one for one in traced.objects() if one["type"] == "lock_wait" and one["outcome"] != "waiting"]
     assert traced.summary["waits"] == traced.summary["printed"] == len(ended)
+
+
+def test_holder_between_two_messages(locks, server, sessions):
+    """It has received a Parse and a Bind but no Execute: it runs a statement, as the server says."""
+    waiter, = sessions(1)
+    traced = locks()
+    holder = wire.Wire(server, "by hand")
+    holder.ask(wire.parse("begin"), wire.bind(), wire.execute())
+    holder.ask(wire.parse("lock table other"), wire.bind(), wire.execute())
+    by, _ = waiter.later("lock table other")
+    traced.sees(waiter.pid)
+    holder.send(wire.parse("commit /* of the wait */"), wire.bind(), wire.FLUSH)
+    holder.until(b"2")
+    row = f"select state, query from pg_stat_activity where pid = {by[0]}"
+    assert server.psql(row).stdout.decode().strip() == "active|commit /* of the wait */"
+    held = traced.ask()[0]["holders"][0]
+    assert held["running"] and not held["idle_in_transaction"] and "idle_ms" not in held, held
+    assert held["query"] == "commit /* of the wait */"
+    holder.ask(wire.execute())
+    waiter.done().end()
+    traced.ended()
+    holder.close()
+
+
+def test_statement_that_ends_the_wait(locks, server, sessions):
+    """A wait has the statement before that, also of a driver that sends it in parts."""
+    waiter, = sessions(1)
+    traced = locks()
+    holder = wire.Wire(server, "by hand")
+    holder.ask(wire.parse("begin"), wire.bind(), wire.execute())
+    holder.ask(wire.parse("lock table other"), wire.bind(), wire.execute())
+    waiter.later("lock table other")
+    traced.sees(waiter.pid)
+    holder.send(wire.parse("commit"), wire.bind(), wire.FLUSH)
+    holder.until(b"2")
+    time.sleep(0.5)	# in which it reads the holders again
+    holder.ask(wire.execute())
+    waiter.done().end()
+    held = traced.wait_of(waiter.pid)["holders"][0]
+    traced.ended()
+    assert held["query"] == "lock table other" and held["idle_in_transaction"], held
+    holder.close()
 
 
 def test_redact(locks, server, sessions):
