@@ -104,8 +104,7 @@ def tracing(tool, *args, pids):
 def test_tool_and_slow_log_agree(marias, tool, settings, events, least, args):
     if shutil.which("sysbench") is None:
         pytest.skip("no sysbench")
-    # The log of one part of a packet is written in the time of the next one, which is not to wait for a disk.
-    complaints = oracle.repeated(lambda: agreement(marias(log_in_memory=True, **settings), tool, events, least, args))
+    complaints = oracle.repeated(lambda: agreement(marias(**settings), tool, events, least, args))
     assert not complaints, f"{len(complaints)} complaints:\n" + "\n".join(complaints[:40])
 
 

@@ -54,7 +54,7 @@ def traced_with_slack(cluster, tool, work, args=()):
         assert one.stop() == 0, one.said()
         assert not one.lost(), f"lost something: {one.summary}"
     traced.slack = traced.statements
-    oracle.add_slack(traced.slack, meter.statements, parts=("runqueue", "disk"))	# that of the log, too
+    oracle.add_slack(traced.slack, meter.statements)
     return expected(cluster.read_log(offset)), traced
 
 

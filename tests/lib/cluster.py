@@ -34,6 +34,7 @@ SETTINGS = {
 }
 
 
+MEMORY = "/dev/shm"
 PORTS = range(12000, 32000)	# below net.ipv4.ip_local_port_range
 ports = set()		# that were given to a server
 
@@ -116,6 +117,11 @@ def run_as():
     return {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
 
 
+def log_path(folder, name):
+    """The path of a log of the server in @folder: in memory, if there is a file system for that."""
+    return os.path.join(MEMORY, f"{os.path.basename(folder)}.{name}") if os.path.isdir(MEMORY) else os.path.join(folder, name)
+
+
 class Cluster:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
 
@@ -128,7 +134,7 @@ class Cluster:
         self.dir = tempfile.mkdtemp(prefix="dbslower-pg-")
         self.data = os.path.join(self.dir, "data")
         self.socket_dir = os.path.join(self.dir, "s")
-        self.log = os.path.join(self.dir, "log")
+        self.log = log_path(self.dir, "log")
         self.port = free_port()
         self.process = None
 
@@ -193,6 +199,8 @@ class Cluster:
 
     def remove(self):
         self.stop()
+        if os.path.exists(self.log):
+            os.remove(self.log)
         shutil.rmtree(self.dir, ignore_errors=True)
 
     def __enter__(self):

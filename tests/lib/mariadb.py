@@ -14,13 +14,12 @@ import subprocess
 import tempfile
 import time
 
-from cluster import copy_template, free_port, running, threads_that_run, wait_for
+from cluster import copy_template, free_port, log_path, running, threads_that_run, wait_for
 from mariadb_client import Client
 
 SERVER = "/usr/sbin/mariadbd"
 INSTALL = "/usr/bin/mariadb-install-db"
 CLIENT = "/usr/bin/mariadb"
-MEMORY = "/dev/shm"
 
 # Everything goes to the slow log; mariadb_oracle.py reads it.
 SETTINGS = {
@@ -88,7 +87,7 @@ def init_template(folder):
 class Maria:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
 
-    def __init__(self, server=SERVER, command=None, log_in_memory=False, **settings):
+    def __init__(self, server=SERVER, command=None, **settings):
         self.server = server
         self.command = command or [server]	# how it is run: [ld.so, server], …
         self.settings = {**SETTINGS, **settings}
@@ -96,9 +95,7 @@ class Maria:
         self.data = os.path.join(self.dir, "data")
         self.socket = os.path.join(self.dir, "s")
         self.log = os.path.join(self.dir, "log")
-        self.slow_log = os.path.join(self.dir, "slow.log")
-        if log_in_memory and os.path.isdir(MEMORY):
-            self.slow_log = os.path.join(MEMORY, os.path.basename(self.dir) + ".log")
+        self.slow_log = log_path(self.dir, "slow.log")
         self.port = free_port()
         self.process = None
 

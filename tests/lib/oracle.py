@@ -32,10 +32,9 @@ A backend can lose its CPU after the log has read its clock and before the tool'
 probe; D includes that delay, the log does not. The kernel records it: a second tool
 that runs with --why reports the run-queue delay of each statement, see add_slack().
 The tolerance of a statement is extended by its own delay and by nothing else, so the
-bounds do not depend on the load of the machine. Of PostgreSQL's, its own wait for the
-disk is another delay: that of writing the log line is in D alone, and not known apart.
-99 % must be within them; the others lost their CPU between the log's first clock and
-the start probe, or to an interrupt.
+bounds do not depend on the load of the machine. D includes the writing of the log, which
+is in memory so that it waits for no disk. 99 % must be within them; the others lost
+their CPU between the log's first clock and the start probe, or to an interrupt.
 No statement may be off by more than FAR_MS: a mix-up of starts would show there.
 
 The kernel cannot attribute the time that a hypervisor gives to other guests. A run
@@ -120,18 +119,18 @@ def repeated(run):
     return [*complaints, Off(f"{RUNS} runs, each disturbed by the hypervisor")]
 
 
-def add_slack(got, metered, key="pid", parts=("runqueue",)):
+def add_slack(got, metered, key="pid"):
     """
-    Set slack_ms of each statement in @got to its delay in @metered, which are the same statements as a
-    second tool with --why shows them. @parts are the parts of the breakdown that count as delay. A
-    statement that moved to another thread has no breakdown, and no slack.
+    Set slack_ms of each statement in @got to its run-queue delay in @metered, which are the same
+    statements as a second tool with --why shows them. A statement that moved to another thread has no
+    breakdown, and no slack.
     """
     theirs = by_pid(metered, lambda one: one.get(key))
     for session, ours in by_pid(got, lambda one: one.get(key)).items():
         ours, others = (sorted(found, key=lambda one: one["time"]) for found in (ours, theirs.get(session, [])))
         assert [one.get("query") for one in ours] == [one.get("query") for one in others], f"two tools differ on {session}"
         for one, other in zip(ours, others):
-            one["slack_ms"] = sum(other.get("why_ms", {}).get(part, 0) for part in parts)
+            one["slack_ms"] = other.get("why_ms", {}).get("runqueue", 0)
 
 
 def beyond(difference, tolerance, one):
