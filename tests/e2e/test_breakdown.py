@@ -19,7 +19,7 @@ import pytest
 
 import backends
 import wire
-from cluster import Cluster, children, has_left_cpu, wait_for
+from cluster import Cluster, children, has_left_cpu, state as process_state, wait_for
 from containers import disk_of, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
 from mariadb import Maria, maria_server
@@ -165,11 +165,8 @@ def test_lock(postgres, traced):
 
 @contextlib.contextmanager
 def by_signal(pid):
-    def is_stopped():
-        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-            return f.read().rsplit(")", 1)[1].split()[0] == "T"
     os.kill(pid, signal.SIGSTOP)
-    wait_for(is_stopped, what="it to stop")
+    wait_for(lambda: process_state(pid) == "T", what="it to stop")
     yield
     os.kill(pid, signal.SIGCONT)
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 import wire
-from cluster import wait_for
+from cluster import has_left_cpu, wait_for
 from statements import only, stopped, why_ns, with_tag
 
 QUERY = "select generate_series(1, 25)"
@@ -140,9 +140,8 @@ def test_portals_in_turns(postgres, tool, by_hand):
 
 def sleeps(cluster, pid):
     """Return whether the backend waits for its client's next message, and not only for a CPU to do so."""
-    waits = cluster.psql(f"select wait_event = 'ClientRead' from pg_stat_activity where pid = {pid}").stdout == b"t\n"
-    with open(f"/proc/{pid}/status") as f:
-        return waits and re.search(r"^State:\s+S", f.read(), re.M)
+    row = f"select 1 from pg_stat_activity where pid = {pid} and wait_event = 'ClientRead'"
+    return cluster.psql(row).stdout and has_left_cpu(pid)
 
 
 def test_pauses(postgres, tool, by_hand):

@@ -11,7 +11,7 @@ import time
 import pytest
 
 import wire
-from cluster import has_left_cpu, wait_for
+from cluster import wait_for
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force
 from mariadb import Maria
 from requirements import need_maria
@@ -223,9 +223,7 @@ def test_waits_for_a_lock(postgres, stat):
             postgres.connect(user="waiter", options="-c deadlock_timeout=60s") as waiter:
         holder.execute("update wanted set id = 2")
         waiter.pgconn.send_query(b"update wanted set id = 3")
-        wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
-                                       f"and pid = {waiter.info.backend_pid}").stdout
-                 and has_left_cpu(waiter.info.backend_pid), what="it to wait")
+        postgres.wait_blocked(waiter.info.backend_pid)
         start = time.monotonic_ns()
         time.sleep(0.1)
         waited = (time.monotonic_ns() - start) / 1e6

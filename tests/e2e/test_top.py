@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from cluster import has_left_cpu, wait_for
+from cluster import wait_for
 from statements import why_ns
 from tool import Stat, run
 
@@ -102,9 +102,7 @@ def test_where_the_time_goes(postgres, top):
         for n in range(2):
             holder.execute("select id from top_locked for update")
             waiter.pgconn.send_query(f"update top_locked set id = {n + 3}".encode())
-            wait_for(lambda: postgres.psql("select 1 from pg_stat_activity where wait_event_type = 'Lock' "
-                                           f"and pid = {waiter.info.backend_pid}").stdout
-                     and has_left_cpu(waiter.info.backend_pid), what="it to wait")
+            postgres.wait_blocked(waiter.info.backend_pid)
             start = time.monotonic_ns()
             time.sleep(0.2)
             waited += time.monotonic_ns() - start

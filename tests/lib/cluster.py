@@ -254,9 +254,9 @@ class Cluster:
         return [pid for pid in self.backends() if re.search(rb" (\[local\]|127\.0\.0\.1\(\d+\)) ", title(pid))]
 
     def wait_blocked(self, pid):
-        """Wait until a backend sleeps for a lock of another one. It says that it waits before it does."""
+        """Wait until a backend has left its CPU for a lock of another one. It says that it waits before it does."""
         query = f"select 1 from pg_stat_activity where pid = {pid} and wait_event_type = 'Lock'"
-        wait_for(lambda: self.psql(query).stdout and state(pid) == "S", what=f"backend {pid} to wait for a lock")
+        wait_for(lambda: self.psql(query).stdout and has_left_cpu(pid), what=f"backend {pid} to wait for a lock")
 
     def disconnect_all(self):
         """End the connections that a failed test left open."""
