@@ -23,6 +23,7 @@ VICTIM = os.path.join(BUILD, "tests", "kernel", "guest", "victim")
 NOTEDUMP = os.path.join(BUILD, "tests", "lib", "notedump")
 FORCE = os.environ.get("FORCE")		# a fallback that all commands that trace are to use, for a run of the whole suite
 TRACE_NOT = ("doctor", "help", "list", "ps", "--complete", "--help", "-h", "--version", "-V")
+PIPE_BYTES = 1 << 20	# after a signal, what nobody reads for a second is dropped
 LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable")
 
 
@@ -106,7 +107,8 @@ class Tool:
         self.wrap = wrap                # a command that runs it as its only child
         rest()
         self.process = subprocess.Popen([*wrap, DBSLOWER, *self.args],
-                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **keywords)
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        pipesize=PIPE_BYTES, **keywords)
         self.out = Reader(self.process.stdout)
         self.err = Reader(self.process.stderr)
         if attached:
