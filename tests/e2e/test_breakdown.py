@@ -166,9 +166,11 @@ def test_lock(postgres, traced):
 @contextlib.contextmanager
 def by_signal(pid):
     os.kill(pid, signal.SIGSTOP)
-    wait_for(lambda: process_state(pid) == "T", what="it to stop")
-    yield
-    os.kill(pid, signal.SIGCONT)
+    try:
+        wait_for(lambda: process_state(pid) == "T", what="it to stop")
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 @contextlib.contextmanager
@@ -176,9 +178,11 @@ def by_tracer(pid):
     """ptrace(2): PTRACE_SEIZE, PTRACE_INTERRUPT and PTRACE_DETACH, which requires a stopped tracee."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert not libc.ptrace(0x4206, pid, None, None) and not libc.ptrace(0x4207, pid, None, None), ctypes.get_errno()
-    os.waitid(os.P_PID, pid, os.WSTOPPED | 0x40000000)	# __WALL
-    yield
-    assert not libc.ptrace(17, pid, None, None), ctypes.get_errno()
+    try:
+        os.waitid(os.P_PID, pid, os.WSTOPPED | 0x40000000)	# __WALL
+        yield
+    finally:
+        assert not libc.ptrace(17, pid, None, None), ctypes.get_errno()
 
 
 @contextlib.contextmanager
@@ -206,11 +210,13 @@ def by_freezer(pid):
             return values[2] in f.read()
     write("cgroup.procs", str(pid))
     write(state, values[0])
-    wait_for(is_frozen, what="it to freeze")
-    yield
-    write(state, values[1])
-    write("cgroup.procs", str(pid), base)
-    os.rmdir(folder)
+    try:
+        wait_for(is_frozen, what="it to freeze")
+        yield
+    finally:
+        write(state, values[1])
+        write("cgroup.procs", str(pid), base)
+        os.rmdir(folder)
 
 
 @pytest.mark.parametrize("stop", [by_signal, by_tracer, by_freezer])
