@@ -124,9 +124,7 @@ def agreement(server, tool, events, least, args):
     traced, meter = tool(*command, *args, **priority), tool(*command, "--why", *semaphore, **priority)
     offset = server.log_size()
     workload.run()
-    for one in (traced, meter):
-        assert one.stop() == 0, one.said()
-        assert not one.lost(), f"lost something: {one.summary}"
+    oracle.stop(traced, meter)
     logged, summary = records(server.read_log(offset)), traced.summary
     got = with_text(traced)
     oracle.add_slack(got, with_text(meter), key="connection_id")

@@ -208,8 +208,8 @@ def duration_faults(pairs, busy):
     for record, one in pairs:
         if not isinstance(one.get("duration_ms"), (int, float)):
             return [f"no duration: {record}"]
-    complaints = [Off(f"{one['duration_ms']:.3f} ms is far off: {record}", off_by(record, one)) for record, one in pairs
-                  if off_by(record, one) > FAR_MS]
+    complaints = [Off(f"{one['duration_ms']:.3f} ms is far off: {record}; {one.get('metered')}", off_by(record, one))
+                  for record, one in pairs if off_by(record, one) > FAR_MS]
     complaints += [f"{one['duration_ms']:.3f} ms is too short: {record}" for record, one in pairs
                    if one["duration_ms"] < record.ms - ROUNDING_MS]
     pairs = comparable(pairs)

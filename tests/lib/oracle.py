@@ -40,7 +40,8 @@ No statement may be off by more than FAR_MS: a mix-up of starts would show there
 The kernel cannot attribute the time that a hypervisor gives to other guests. A run
 during which it reports such time (Steal) is repeated if it is off in durations alone:
 by a share of them, if that time is a share of the run; by single ones, if that time is
-as long as what they are off by.
+as long as what they are off by. So is a run in which a tool got no CPU for so long that
+its buffer was full, see stop(): it says what it has lost.
 """
 
 import dataclasses
@@ -108,15 +109,34 @@ class Steal:
             return int(stat.readline().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
+class RingFull(Exception):
+    """A tool had to drop records, and has counted them."""
+
+
+def stop(*tools):
+    """Stop them. They must have lost nothing, but for what a full buffer explains: RingFull."""
+    for one in tools:
+        assert one.stop() == 0, one.said()
+    losses = [one.lost() for one in tools]
+    if any("ring_full" in lost for lost in losses):
+        raise RingFull(losses)
+    assert not any(losses), f"lost something: {losses}"
+
+
 def repeated(run):
-    """Call run() for its complaints, again after a run that the hypervisor disturbed. Return the last ones."""
+    """Call run() for its complaints, again after a run in which the machine disturbed it. Return the last ones."""
     for _ in range(RUNS):
         with Steal() as steal:
-            complaints = run()
+            try:
+                complaints = run()
+            except RingFull as why:
+                complaints = [f"records were lost: {why}"]
+                print(*complaints)
+                continue
         if not steal.explains(complaints):
             return complaints
         print(f"{len(complaints)} complaints, but the hypervisor took {steal.ms:.0f} ms of CPU time")
-    return [*complaints, Off(f"{RUNS} runs, each disturbed by the hypervisor")]
+    return [*complaints, Off(f"{RUNS} runs, each disturbed")]
 
 
 def add_slack(got, metered, key="pid"):
@@ -130,7 +150,8 @@ def add_slack(got, metered, key="pid"):
         ours, others = (sorted(found, key=lambda one: one["time"]) for found in (ours, theirs.get(session, [])))
         assert [one.get("query") for one in ours] == [one.get("query") for one in others], f"two tools differ on {session}"
         for one, other in zip(ours, others):
-            one["slack_ms"] = other.get("why_ms", {}).get("runqueue", 0)
+            one["metered"] = other.get("why_ms", {})
+            one["slack_ms"] = one["metered"].get("runqueue", 0)
 
 
 def beyond(difference, tolerance, one):
