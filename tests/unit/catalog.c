@@ -44,7 +44,7 @@ static void page_row(uint32_t oid, const char *name, uint16_t info)
 	put(upper + 20, &info, 2);
 	page[upper + 22] = (unsigned char)data;
 	put(upper + data - old, &oid, 4);
-	memcpy(row, name, strlen(name));
+	memcpy(row, name, strnlen(name, sizeof(row)));
 	put(upper + data + 4 - old, row, sizeof(row));
 }
 
