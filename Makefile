@@ -56,7 +56,9 @@ UAPI	:= $(if $(CROSS_LDFLAGS),,$(if $(findstring musl,$(CC)),-idirafter /usr/inc
 # WERROR=-Werror makes warnings errors; make check sets it.
 WERROR	?=
 WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes
-CFLAGS	?= -Oz -g
+# No constant array is compared by its address. -malign-data: only gcc for x86-64 aligns arrays for speed.
+CFLAGS	?= -Oz -g -fmerge-all-constants -fomit-frame-pointer $(ALIGN)
+ALIGN	:= $(shell $(CC) -malign-data=abi -E -x c /dev/null >/dev/null 2>&1 && echo -malign-data=abi)
 # Code that runs for every statement is compiled for speed, the rest for size.
 CFLAGS_cli/escape := -O2
 CFLAGS_cli/field_json := -O2
