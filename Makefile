@@ -26,12 +26,14 @@ override CC := $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TR
 # For the linker; -B is the directory of crt1.o.
 CROSS_LDFLAGS := -B$(MUSL) -L$(MUSL)
 STRIP	?= $(TRIPLET)-strip
+OBJCOPY	?= $(TRIPLET)-objcopy
 endif
 
 BUILD	?= build
 DIST	?= $(BUILD)/dist
 CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
 STRIP	?= strip
+OBJCOPY	?= objcopy
 PYTHON	?= /usr/bin/python3
 # Of the packages, and the supplier in the SBOM.
 MAINTAINER ?= The dbslower authors <dbslower@localhost>
@@ -130,8 +132,22 @@ endif
 $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
 
-$(BUILD)/dbslower.debug: $(LINKED)
-	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) $(LDLIBS)
+# String literals are compressed. The first link provides them; the second has them without contents,
+# and next to it what literals_unpack() decompresses. Its assertion compares the sizes of both.
+LINK	= $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)
+$(BUILD)/literals: $(LINKED) cli/literals.ld
+	$(Q)sed 's/ (NOLOAD)//; /\. = ALIGN/d; /^ASSERT/d' cli/literals.ld >$@.ld
+	$(Q)$(LINK) -Wl,--strip-debug -Wl,-T,$@.ld -Wl,--defsym=literals_packed=literals_start \
+		-Wl,--defsym=literals_packed_end=literals_end -o $@.link $(LINKED) $(LDLIBS)
+	$(Q)$(OBJCOPY) -O binary -j .literals --set-section-flags .literals=alloc,load,contents $@.link $@
+	$(Q)rm $@.link
+$(BUILD)/literals.lzma: $(BUILD)/literals
+	$(Q)xz -c --format=lzma --lzma1=preset=9e,dict=256KiB,lc=3,lp=0,pb=0 $< >$@
+$(BUILD)/literals.o: cli/literals.S $(BUILD)/literals.lzma
+	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
+$(BUILD)/dbslower.debug: $(LINKED) $(BUILD)/literals.o cli/literals.ld
+	$(call say,LINK,$@)$(LINK) -Wl,-T,cli/literals.ld -Wl,--defsym=literals_size=$$(wc -c <$(BUILD)/literals) \
+		-Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) $(BUILD)/literals.o $(LDLIBS)
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)

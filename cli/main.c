@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/escape.h"
+#include "cli/literals.h"
 #include "cli/suggest.h"
 #include "host/elf_map.h"
 
@@ -47,6 +48,7 @@ int main(int argc, char *argv[])
 	const struct command *command;
 	int fd, taken;
 
+	literals_unpack();
 	/* No descriptor opened later must take the number of a standard one that is closed. */
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);

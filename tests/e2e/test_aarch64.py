@@ -11,7 +11,7 @@ import pytest
 
 from elffile import readelf
 from tap import OUTPUT_LIMIT, limit_output, plan_fault
-from tool import BUILD, ROOT, VICTIM
+from tool import BUILD, ROOT, VICTIM, image
 
 AARCH64 = os.path.join(BUILD, "aarch64")
 DBSLOWER = os.path.join(AARCH64, "dbslower")
@@ -52,8 +52,7 @@ def test_form():
 
 
 def test_no_paths_of_the_builder():
-    with open(DBSLOWER, "rb") as f:
-        data = f.read()
+    data = image(AARCH64)
     assert ROOT.encode() not in data and SYSROOT.encode() not in data
 
 

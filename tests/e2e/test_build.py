@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The build: a small static file, reproducible, without warnings."""
 
+import fcntl
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 
 import pytest
 
+from cluster import state, wait_for
 from elffile import readelf
 from source_tree import copy_tree, make
-from tool import BUILD, DBSLOWER, ROOT
+from tool import BUILD, DBSLOWER, ROOT, image
 
-SLOW_BYTES = 276 * 1024  # with the command slow alone
+SLOW_BYTES = 255 * 1024  # with the command slow alone
 JOBS = f"-j{os.cpu_count() or 1}"
 
 
@@ -37,8 +41,41 @@ def test_stripped_and_small():
 
 
 def test_no_paths_of_the_builder():
+    assert ROOT.encode() not in image(BUILD), "the binary has the path of its sources"
+
+
+def test_literals_are_in_memory_only(tmp_path):
+    """They are as linked, in pages that cannot be written; the file has them compressed."""
+    with open(os.path.join(BUILD, "literals"), "rb") as f:
+        literals = f.read()
+    assert b"THRESHOLD is in milliseconds" in literals and image(BUILD).endswith(literals)
     with open(DBSLOWER, "rb") as f:
-        assert ROOT.encode() not in f.read(), "the binary has the path of its sources"
+        assert b"THRESHOLD is in milliseconds" not in f.read()
+    address = int(re.search(r" \.literals +NOBITS +([0-9a-f]+)", readelf("-SW", DBSLOWER))[1], 16)
+    os.mkfifo(tmp_path / "out")
+    out = os.open(tmp_path / "out", os.O_RDWR)
+    fcntl.fcntl(out, fcntl.F_SETPIPE_SZ, 4096)	# it waits until somebody reads
+    with subprocess.Popen([DBSLOWER, "--help"], stdout=out) as process:
+        wait_for(lambda: state(process.pid) == "S", 10)
+        with open(f"/proc/{process.pid}/maps", encoding="utf-8") as f:
+            page = next(line for line in f if int(line.split("-")[0], 16) == address)
+        with open(f"/proc/{process.pid}/mem", "rb") as f:
+            f.seek(address)
+            found = f.read(len(literals))
+        process.kill()
+    os.close(out)
+    assert found == literals and page.split()[1] == "r--p", page
+
+
+def test_literals_without_memory():
+    """The message for a failure is none of them."""
+    said = set()
+    for size in range(512, 1536, 32):
+        done = subprocess.run([DBSLOWER, "--version"], capture_output=True, text=True, preexec_fn=lambda bytes=size * 1024:
+                              resource.setrlimit(resource.RLIMIT_AS, (bytes, bytes)))
+        said.add((done.returncode, done.stderr))
+    assert (1, "dbslower: out of memory\n") in said and (0, "") in said, said
+    assert all(status in (0, 1, -signal.SIGKILL, -signal.SIGSEGV) for status, _ in said), said
 
 
 @pytest.fixture(scope="module")
@@ -119,17 +156,18 @@ def test_fewer_commands(built, tmp_path, names, limit, stated):
     assert said("stat").returncode == 2 and "stat: neither" in said("stat").stderr
     listed = said("--complete", "dbslower", "").stdout.splitlines()
     assert [line.split("\t")[0] for line in listed][:-2] == names.split()
-    with open(binary, "rb") as f:
-        image = f.read()
-    assert b"total, calls, mean" not in image and b"p99_ms" not in image, "texts of another command are linked"
+    texts = image(tmp_path / "build")
+    for text in (b"total, calls, mean", b"p99_ms"):
+        assert text not in texts and text in image(BUILD), "texts of another command are linked"
+    size = os.path.getsize(binary)
     whole = os.path.getsize(os.path.join(built[0], "build", "dbslower"))
     with open(os.path.join(ROOT, "README.md")) as f:
         readme = " ".join(f.read().split())
     if os.uname().machine == "x86_64":	# which README states
         assert f"file of {whole / 1024:.0f} KiB" in readme, whole
-        assert stated.format(f"{len(image) / 1024:.0f}") in readme, len(image)
-    print(f"{names}: {len(image)} of {whole} bytes")
-    assert len(image) < whole and (limit is None or len(image) <= limit), len(image)
+        assert stated.format(f"{size / 1024:.0f}") in readme, size
+    print(f"{names}: {size} of {whole} bytes")
+    assert size < whole and (limit is None or size <= limit), size
 
 
 def test_unknown_command_to_link(built):

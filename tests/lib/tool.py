@@ -3,6 +3,7 @@
 
 import re
 import json
+import lzma
 import os
 import resource
 import select
@@ -25,6 +26,14 @@ FORCE = os.environ.get("FORCE")		# a fallback that all commands that trace are t
 TRACE_NOT = ("doctor", "help", "list", "ps", "--complete", "--help", "-h", "--version", "-V")
 PIPE_BYTES = 1 << 20	# after a signal, what nobody reads for a second is dropped
 LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable")
+
+
+def image(folder):
+    """The bytes of the binary that was built in this folder, and of the string literals that it has compressed."""
+    with open(os.path.join(folder, "dbslower"), "rb") as binary, open(os.path.join(folder, "literals.lzma"), "rb") as packed:
+        data, literals = binary.read(), packed.read()
+    assert literals in data, "the binary has other literals"
+    return data + lzma.decompress(literals)
 
 
 def arguments(args):
