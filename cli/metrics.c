@@ -35,7 +35,7 @@ static void key_add(struct key *key, const char *text)
 /* Add the command of @s in lower case. Others than these are any word that a client has sent. */
 static void key_add_command(struct key *key, const struct statement *s)
 {
-	static const char commands[] =
+	static const char *const commands =
 		" alter analyze begin call checkpoint close comment commit copy create deallocate "
 		"declare delete describe discard do drop execute explain fetch flush grant handler "
 		"insert kill listen load lock merge move notify optimize prepare reindex release "

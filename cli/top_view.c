@@ -408,7 +408,7 @@ static void keys_body(struct frame *frame)
 
 static void help_body(struct frame *frame)
 {
-	static const char text[] =
+	static const char *const text =
 		"Up Down j k        select a statement\n"
 		"PgUp PgDn Home End g G\n"
 		"Enter              its text, times, histogram\n"

@@ -10,7 +10,7 @@
  * The names by number, from 0 on; "-": none. arch/x86/entry/syscalls/syscall_64.tbl and
  * include/uapi/asm-generic/unistd.h of Linux.
  */
-static const char arch_names[] =
+static const char *const arch_names =
 #if HOST_OLD_SYSCALLS
 	"read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction "
 	"rt_sigprocmask rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select "
@@ -92,7 +92,7 @@ static const char arch_names[] =
 /* From this number on, all architectures have the same. */
 #define COMMON_FIRST	424
 
-static const char common_names[] =
+static const char *const common_names =
 	"pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount "
 	"fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd "
 	"faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd "
