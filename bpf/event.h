@@ -34,6 +34,7 @@ enum event_type {
 #define STATEMENT_CHANGED	0x200000	/* ->rows are those changed; none were sent */
 #define STATEMENT_HAS_EXAMINED	0x400000	/* ->examined is valid */
 #define STATEMENT_HAS_LOCK	0x800000	/* ->lock_us is valid */
+#define STATEMENT_HAS_QUERY_ID	0x1000000	/* ->query_id is valid */
 /* .. and about the session, see session_phase(); not for users of the record */
 #define SESSION_OPEN		0x200	/* a statement is running, or has completed but not ended */
 #define SESSION_JOINED		0x400	/* its statement began before the session's first hit */
@@ -70,6 +71,7 @@ struct event_statement {
 	__u64 rows;
 	__u64 examined;		/* rows read by the engine, as counted by MySQL */
 	__u64 lock_us;		/* until the locks of tables and rows were granted, in MariaDB */
+	__u64 query_id;		/* as computed by PostgreSQL; 0: it computes none */
 	__u64 query_bytes;	/* length of the whole text; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
 	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */
@@ -545,10 +547,10 @@ struct wanted_server {
 	} ns[WANTED_NAMESPACES];
 };
 
-_Static_assert(sizeof(struct event_statement) == 104, "no padding");
+_Static_assert(sizeof(struct event_statement) == 112, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
-_Static_assert(sizeof(struct event_transaction) == 368, "no padding");
+_Static_assert(sizeof(struct event_transaction) == 376, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

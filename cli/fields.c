@@ -163,6 +163,19 @@ static bool get_connection(const struct statement *st, unsigned int which,
 	return get_number(st->connection_id, st->connection_id, value);
 }
 
+/* As text: many readers of JSON round a number of this size. In SQL it is signed. */
+static bool get_query_id(const struct statement *st, unsigned int which, struct field_value *value)
+{
+	bool negative = st->query_id >> 63;
+
+	(void)which;
+	*value->buf = '-';
+	value->text = value->buf;
+	value->len = negative + output_format(value->buf + negative,
+					      negative ? -st->query_id : st->query_id, 0);
+	return st->query_id;
+}
+
 static bool get_rows(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
@@ -398,6 +411,9 @@ const struct field field_rows[] = {
 	{ RIGHT("conn", "CONN", 8, "connection number in the server (mysql)"),
 	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
 	  .type = FIELD_NUMBER, .get = get_connection },
+	{ RIGHT("query_id", "QUERY_ID", 20, "query ID, as in pg_stat_statements (postgresql)"),
+	  STATEMENTS, .needs = FIELD_NEEDS_QUERY_ID, JSON_STRING("query_id"),
+	  OTLP_STRING(20, "dbslower.query_id"), .type = FIELD_STRING, .get = get_query_id },
 	{ RIGHT("rows", "ROWS", 8, "number of rows, as counted by the server"),
 	  STATEMENTS, .needs = FIELD_NEEDS_ROWS,
 	  JSON("rows"), OTLP(13, "dbslower.rows"), .type = FIELD_NUMBER, .get = get_rows },

@@ -53,6 +53,8 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.identify = tracing_wants_identity(options),
 		.rows = tracing_wants_all(options) ||
 			field_needs(&options->columns) & FIELD_NEEDS_ROWS,
+		.query_ids = options->json || options->otlp ||
+			     field_needs(&options->columns) & FIELD_NEEDS_QUERY_ID,
 		.prepares = options->prepares,
 		.why = options->why || options->use || options->phases ||
 		       field_needs(&options->columns) & FIELD_NEEDS_BREAKDOWN,

@@ -11,6 +11,7 @@
 
 #include "db/engine.h"
 #include "host/arch.h"
+#include "loader/sys.h"
 #include "usdt/fmt.h"
 
 /*
@@ -58,6 +59,15 @@ uint32_t breakdown_call_value(uint32_t call)
 		if (call_table[i].number == call)
 			return call_table[i].part;
 	return BREAKDOWN_OTHER;
+}
+
+void breakdown_calls(int map)
+{
+	for (uint32_t call = 0; call < BREAKDOWN_CALLS; call++) {
+		uint32_t part = breakdown_call_value(call);
+
+		sys_map_update(map, &call, &part);
+	}
 }
 
 static uint32_t call_part(uint32_t call)

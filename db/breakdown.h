@@ -16,6 +16,9 @@
 /* Return the value of map "calls" for system call @call of this architecture. */
 uint32_t breakdown_call_value(uint32_t call);
 
+/* Fill map "calls", a descriptor. */
+void breakdown_calls(int map);
+
 /*
  * Resolve @name: a part, a system call or "page_fault"; "futex" is a part and a call. *@part is
  * BREAKDOWN_PARTS if it is not a part, *@call BREAKDOWN_NONE if it is not a call. Return 0, or

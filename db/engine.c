@@ -33,5 +33,6 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_buffers" },
 	{ .name = "arg_wal" },
 	{ .name = "arg_transaction" },
+	{ .name = "arg_query_id" },
 	{ .name = NULL },
 };

@@ -339,6 +339,8 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	}
 	s.duration_ns = event->duration_ns;
 	s.connection_id = event->connection_id;
+	if (event->flags & STATEMENT_HAS_QUERY_ID)
+		s.query_id = event->query_id;
 	s.error_code = event->error_code;
 	/* After the end of its backend, it is that of an earlier statement. */
 	if (event->flags & STATEMENT_ERROR && !(event->flags & STATEMENT_DIED))

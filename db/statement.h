@@ -56,6 +56,7 @@ struct statement {
 	const char *user, *database, *client;	/* NUL-terminated */
 	const char *container;		/* id or name */
 	uint64_t connection_id;		/* the server's number; 0: unknown */
+	uint64_t query_id;		/* as computed by the server; 0: unknown */
 	uint32_t error_code;		/* the server's number; 0: unknown */
 	char sqlstate[6];		/* "" if unknown */
 	bool no_text;			/* the server has no text; none was lost */

@@ -185,6 +185,7 @@ static void tracer_constants(struct tracer *t)
 			 tracer_counts_in_user(t) ? 0 : c->stat_unit_ns);
 	runtime_constant(rt, "constant_stat_by", c->stat_by);
 	runtime_constant(rt, "constant_want_rows", c->rows);
+	runtime_constant(rt, "constant_want_query_id", c->query_ids);
 	/* Waits that are counted in user space are counted with the record of what they are in. */
 	runtime_constant(rt, "constant_want_prepares",
 			 c->prepares || (c->wait && tracer_counts_in_user(t)));
@@ -202,7 +203,7 @@ static void tracer_constants(struct tracer *t)
 static int tracer_breakdown(struct tracer *t, struct error *error)
 {
 	struct object_value numbers[KERNEL_OFFSETS];
-	int calls = runtime_map(&t->rt, "calls"), err = 0;
+	int err = 0;
 
 	if (t->config.why)
 		err = kernel_offsets_read(&t->rt.features, numbers, t->events + TRACEPOINT_SWITCH);
@@ -214,11 +215,7 @@ static int tracer_breakdown(struct tracer *t, struct error *error)
 		runtime_constant(&t->rt, numbers[i].name, numbers[i].number);
 	if (!t->config.why)
 		return 0;
-	for (uint32_t call = 0; call < BREAKDOWN_CALLS; call++) {
-		uint32_t part = breakdown_call_value(call);
-
-		sys_map_update(calls, &call, &part);
-	}
+	breakdown_calls(runtime_map(&t->rt, "calls"));
 	return 0;
 }
 
@@ -348,7 +345,6 @@ static int tracer_stream(struct tracer *t, struct error *error)
 
 	if (t->config.transactions)
 		record_max += sizeof(struct event_transaction);
-
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
 	return runtime_stream(&t->rt, RING_MIN, record_max, error);

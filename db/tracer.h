@@ -25,6 +25,7 @@ struct tracer_config {
 	uint64_t threshold_ns;		/* shorter statements are not reported */
 	uint32_t text_bytes;		/* maximum length of a statement's text */
 	bool rows;			/* read the number of rows */
+	bool query_ids;
 	bool prepares;			/* report also what only prepares a statement */
 	bool why;			/* record time breakdowns */
 	bool use, phases;		/* with ->why: also resource usage, and phases */

@@ -25,8 +25,11 @@
 /* How a path ends. */
 enum end_kind { END_RETURN, END_CALL };
 
-/* The member to find: returned, set, compared with a constant, or passed by address to a call. */
-enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_PASSED };
+/*
+ * The member to find: returned, set, compared with a constant, or passed by address to a call;
+ * FIND_GLOBAL: returned, of the object that a variable of the file points to.
+ */
+enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_PASSED, FIND_GLOBAL };
 
 /* Execution of one path. */
 struct state {
@@ -295,7 +298,11 @@ static int state_execute(struct state *state, uint16_t machine, const void *code
 		return -EINVAL;
 	*state = (struct state){ .arch = arch, .code = code, .size = size,
 				 .null_is_zero = true, .purpose = purpose, .agreed = agreed };
-	for (unsigned int i = 0; i < 2; i++)
+	if (purpose == FIND_GLOBAL) {
+		state->purpose = FIND_RESULT;
+		state->regs[UOP_GLOBAL] = (struct value){ .kind = VALUE_MEMBER, .size = 8 };
+	}
+	for (unsigned int i = 0; i < 2 && purpose != FIND_GLOBAL; i++)
 		state->regs[arch->args[i]] =
 			(struct value){ .kind = VALUE_MEMBER, .size = 8, .argument = (uint8_t)i };
 	return state_run(state);
@@ -358,6 +365,20 @@ int accessor_body(uint16_t machine, const void *code, size_t size, struct access
 		return -EINVAL;
 	if (value_is_member(&value) && value_is_member(&second) && offset_is_sane(second.offset[0]))
 		out->second = second.offset[0];
+	return 0;
+}
+
+int accessor_body_global(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	struct state state;
+	struct value value, second;
+
+	if (state_execute(&state, machine, code, size, FIND_GLOBAL, NULL))
+		return -EINVAL;
+	value = state_result(&state, &second);
+	value.offset[0] = 0;
+	if (value_describe(&value, out) || out->kind != ACCESSOR_POINTER)
+		return -EINVAL;
 	return 0;
 }
 
@@ -427,6 +448,14 @@ int accessor_read(const struct elf *elf, const char *symbol, struct accessor *ou
 	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
 	return code ? accessor_body(elf->machine, code, size, out) : -ENOENT;
+}
+
+int accessor_read_member(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	size_t size;
+	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
+
+	return code ? accessor_body_global(elf->machine, code, size, out) : -ENOENT;
 }
 
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out)

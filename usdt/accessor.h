@@ -69,6 +69,12 @@ int accessor_read_compared(const struct elf *elf, const char *symbol, struct acc
 int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
+ * Read the member (an ACCESSOR_POINTER whose ->offset is 0) that function @symbol returns of the
+ * object that a variable points to, or 0 if that is NULL.
+ */
+int accessor_read_member(const struct elf *elf, const char *symbol, struct accessor *out);
+
+/*
  * Read the link-time address of the 8-byte variable that function @symbol
  * returns; it must do nothing else.
  */
@@ -99,10 +105,12 @@ int accessor_match(const struct elf *elf, const char *symbol, const char *patter
 		   int64_t *offset);
 
 /*
- * Variants of accessor_read(), accessor_read_setter(), accessor_read_compared()
- * and accessor_read_passed() for the @size bytes of a body at @code.
+ * Variants of accessor_read(), accessor_read_member(), accessor_read_setter(),
+ * accessor_read_compared() and accessor_read_passed() for the @size bytes of a
+ * body at @code.
  */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
+int accessor_body_global(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out);

@@ -146,7 +146,7 @@ static bool arm_register(uint32_t word, struct uop_list *list)
 	else if ((word & 0x7fffffe0) == 0x1a9f17e0)	/* cset eq */
 		uop_add(list, UOP_SET_EQUAL, arm_target(word));
 	else if ((word & 0x9f000000) == 0x90000000 || (word & 0x9f000000) == 0x10000000)
-		uop_add(list, UOP_FORGET, arm_target(word));	/* adrp, adr */
+		uop_add_memory(list, UOP_ADD_NUMBER, arm_target(word), UOP_GLOBAL, 0, 8);
 	else if ((word & 0x3fe00000) == 0x1a800000 || (word & 0x3e000000) == 0x0a000000)
 		uop_add(list, UOP_FORGET, arm_target(word));	/* csel, …; and, eor, add, sub */
 	else

@@ -4,8 +4,8 @@
  * architectures share. An architecture's decoder emits them, accessor.c executes them.
  * Internal to usdt/accessor*.c and usdt/arch*.c.
  *
- * Registers are code numbers as in arch.h, 0 to 31, and two that no
- * instruction encodes: UOP_NO_REG and UOP_TEMP.
+ * Registers are code numbers as in arch.h, 0 to 31, and three that no
+ * instruction encodes: UOP_NO_REG, UOP_TEMP and UOP_GLOBAL.
  */
 #ifndef USDT_ACCESSOR_OP_H
 #define USDT_ACCESSOR_OP_H
@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UOP_NO_REG	32	/* reads as unknown, ignores writes: %rip, sp, xzr as destination */
+#define UOP_NO_REG	32	/* reads as unknown, ignores writes: sp, xzr as destination */
 #define UOP_TEMP	33	/* scratch within one instruction */
-#define UOP_REGS	34
+#define UOP_GLOBAL	34	/* base of variables; reads as unknown, except for FIND_GLOBAL */
+#define UOP_REGS	35
 
 #define UOPS_MAX	3	/* of one instruction */
 

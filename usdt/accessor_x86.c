@@ -52,7 +52,7 @@ static void x86_modrm(struct x86 *x)
 				mod = 2;
 		}
 	} else if (!mod && rm == 5) {
-		x->base = UOP_NO_REG;	/* %rip */
+		x->base = UOP_GLOBAL;	/* %rip */
 		mod = 2;
 	}
 	if (mod)

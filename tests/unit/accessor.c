@@ -39,12 +39,14 @@ struct body {
 #define X86_SET(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_setter, __VA_ARGS__ }
 #define X86_CMP(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_compared, __VA_ARGS__ }
 #define X86_PASS(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_passed, __VA_ARGS__ }
+#define X86_GLOBAL(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_global, __VA_ARGS__ }
 #define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body, __VA_ARGS__ }
+#define ARM_GLOBAL(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_global, __VA_ARGS__ }
 #define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
 #define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
 #define ARM_PASS(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_passed, __VA_ARGS__ }
 
-/* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds) and MySQL 9.7. */
+/* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds), MySQL 9.7, PostgreSQL 15. */
 static const struct body server_bodies[] = {
 	X86("10.11 thd_query_string", "488d4768c3", ADDRESS(0x68)),
 	X86("11.8 thd_query_string", ENDBR64 "488d4768c3", ADDRESS(0x68)),
@@ -181,6 +183,8 @@ static const struct body server_bodies[] = {
 		BTI "00f871f9800000b4013442b93f1400716000005400008052c0035fd6000840b9c0035fd6",
 		EQUALS(0x63f0, 0x234, 5)),
 	/* up to the call */
+	X86_GLOBAL("15 pgstat_get_my_query_id",
+		   "488b05b14340004885c0740c488b80a8010000c30f1f400031c0c3", POINTER(0, 0x1a8, 8)),
 	X86_PASS("10.11 thd_decrement_pending_ops",
 		 "554889e5415641554c8dafc06400004154534883bfe8640000004889fb0f85f7b0eaff4c89efe825"
 		 "45eaff", ADDRESS(0x64c0)),
@@ -232,6 +236,10 @@ static const struct body variant_bodies[] = {
 	ARM("signed return address", "3f2303d5" "000c53f9" "ff0b5fd6", VALUE(0x2618, 8)),
 	ARM("ldrsw", "006898b9" RET, VALUE(0x1868, 4)),
 	ARM("ldrb", "00a04139" RET, VALUE(0x68, 1)),
+	X86_GLOBAL("clang", "488b05b14340004885c07408488b80a8010000c331c0c3", POINTER(0, 0x1a8, 8)),
+	ARM_GLOBAL("clang", "080000b0" "080140f9" "680000b4" "00d540f9" RET "e0031faa" RET,
+		   POINTER(0, 424, 8)),
+	ARM_GLOBAL("gcc", BTI "000000b0" "000840f9" "400000b4" "00d440f9" RET, POINTER(0, 424, 8)),
 	X86_SET("followed by an unknown instruction", "48897768" "0f0b", VALUE(0x68, 8)),
 	X86_SET("only on one side of a jump", "4885c97201c3" "48897768c3", VALUE(0x68, 8)),
 	X86_SET("set on one side, added to on the other", "4885c9720548897768c3" "48017768c3",
@@ -286,6 +294,12 @@ static const struct body refused_bodies[] = {
 	X86("setter read as accessor", "4889b7983b0000c3", { 0 }),
 	X86("flags clobbered before sete", "488b87a033000083b88c0000000331d20f94c0c3", { 0 }),
 	X86("%ah", "488b87a033000083b88c000000030f94c4c3", { 0 }),
+	X86_GLOBAL("a global", "488b05c9521001c3", { 0 }),
+	X86_GLOBAL("an argument's member", "488b4768488b4008c3", { 0 }),
+	X86_GLOBAL("the stack", "488b442408488b4008c3", { 0 }),
+	X86_GLOBAL("indexed", "488b44b768488b4008c3", { 0 }),
+	X86_GLOBAL("three pointers", "488b05c9521001488b00488b4008c3", { 0 }),
+	X86_GLOBAL("an address", "488d05c9521001c3", { 0 }),
 	X86_PASS("the object itself", "e800000000c3", { 0 }),
 	X86_PASS("a member's value", "488b7f68e800000000c3", { 0 }),
 	X86_PASS("the second argument", "488d7e68e800000000c3", { 0 }),
