@@ -18,6 +18,7 @@ enum event_type {
 	EVENT_BREAKDOWN = 6,	/* struct event_breakdown, before its statement */
 	EVENT_WAIT = 7,		/* struct event_wait, before its statement */
 	EVENT_TRANSACTION = 8,	/* struct event_transaction, then a text: it has ended */
+	EVENT_APPLICATION = 9,	/* struct event_application: first hit, and each change */
 };
 
 /* event_statement.flags: about the statement */
@@ -47,6 +48,7 @@ enum event_type {
 #define SESSION_RESUMED		0x20000	/* it was so before, or ran before tracing began */
 #define SESSION_UNPARSED	0x80000	/* its last statement began without a Parse */
 #define SESSION_SETTLED		0x100000 /* it has no portal that may be executed again */
+#define SESSION_UNNAMED		0x2000000 /* a record with its application's name was lost */
 
 /* In the key of a session that is an object of the server. */
 #define SESSION_OBJECT		(1ULL << 63)
@@ -147,6 +149,18 @@ struct event_session {
 struct event_identity {
 	struct event_session session;
 	char user[64], database[64], host[64], port[8];
+};
+
+/*
+ * The name of a session's application, "" if it could not be read, cut if longer. If the open
+ * statement had completed or failed before, the name is not that of this statement, of which the
+ * server's log has been written; unless it completes although it @failed.
+ */
+struct event_application {
+	struct event_session session;
+	__u64 start_ns;		/* of that statement; 0: none */
+	__u64 failed;
+	char name[64];
 };
 
 /* event_transaction.flags */
@@ -550,6 +564,7 @@ struct wanted_server {
 _Static_assert(sizeof(struct event_statement) == 112, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
+_Static_assert(sizeof(struct event_application) == 104, "no padding");
 _Static_assert(sizeof(struct event_transaction) == 376, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");

@@ -14,6 +14,7 @@ CONSTANT(want_query_id);	/* query IDs are shown */
 #define DEST_EXECUTE	3	/* DestRemoteExecute: the result of an Execute message */
 
 ARGUMENT(text);		/* pointer to the statement's text; 0: idle */
+ARGUMENT(name);		/* pointer to the application's */
 ARGUMENT(caller);	/* return address of the function; 0: unknown */
 ARGUMENT(destination);	/* enum CommandDest of the command's result */
 ARGUMENT(rows);		/* rows that the command processed */
@@ -505,8 +506,23 @@ PROGRAM(failure)
 	if ((s->completed_ns || s->flags & STATEMENT_PARSED) &&
 	    (state == NO_STATEMENT || state == NO_PORTAL))
 		return postgres_transaction_fails(session);
+	/* The last failure was none: the name that the application has got since is current. */
+	if (s->flags & STATEMENT_ERROR) {
+		s->flags &= ~STATEMENT_ERROR;
+		send_present_application(ctx, session);
+	}
 	s->flags |= STATEMENT_ERROR;
 	s->sqlstate = state;
+	return 0;
+}
+
+/* The session's application gets another name, also when a transaction restores it. */
+PROGRAM(application)
+{
+	struct session *session = session_current(ctx);
+
+	if (session)
+		send_application(ctx, session, (const char *)arg_name(ctx));
 	return 0;
 }
 

@@ -14,7 +14,7 @@
 
 /* Flags that a session keeps between statements. */
 #define SESSION_FLAGS \
-	(SESSION_REPLICATION | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED)
+	(SESSION_REPLICATION | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED | SESSION_UNNAMED)
 #define REPLICATION_WORD	9	/* bytes that distinguish a replication command */
 #define TEXT_SCAN_STEPS	32	/* the length of a text beyond 1 MiB is not determined */
 
@@ -26,6 +26,7 @@ ARGUMENT(database);
 ARGUMENT(host);
 ARGUMENT(address);	/* instead of the host name */
 ARGUMENT(port);
+ARGUMENT(application);	/* pointer to its name; 0: unknown */
 /* Instead: addresses of a pointer and the length of what it points to, in this order; 0: none. */
 ARGUMENT(user_pair);
 ARGUMENT(host_pair);
@@ -122,6 +123,37 @@ static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 	wake(ctx);
 }
 
+/* Send @name of @session's application. */
+static __attribute__((noinline)) void send_application(void *ctx, struct session *session,
+						       const char *name)
+{
+	struct event_statement *s = &session->s;
+	__u64 id = (__u64)s->pid << 32 | s->tid;
+	struct event_application event = {
+		.session = event_session(EVENT_APPLICATION, s->target_id, id),
+	};
+
+	if (s->flags & SESSION_OPEN && (s->completed_ns || s->flags & STATEMENT_ERROR)) {
+		event.start_ns = s->start_ns;
+		event.failed = !s->completed_ns;
+	}
+	bpf_probe_read_user_str(event.name, sizeof(event.name), name);
+	s->flags &= ~SESSION_UNNAMED;
+	if (output(ctx, &event, sizeof(event))) {
+		s->flags |= SESSION_UNNAMED;
+		lost_in(s->target_id, LOST_WHO);
+	} else {
+		wake(ctx);
+	}
+}
+
+/* Send the present name of @session's application. */
+INLINE void send_present_application(void *ctx, struct session *session)
+{
+	if (VALUE(want_sessions) && arg_application(ctx))
+		send_application(ctx, session, (const char *)arg_application(ctx));
+}
+
 /* Set the group in which the session's statements are counted. */
 INLINE void stat_group(void *ctx, struct session *session)
 {
@@ -186,6 +218,7 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 		session->s.flags |= SESSION_REPLICATION;
 	if (VALUE(want_sessions) && VALUE(identity_known))
 		send_identity(ctx, id);
+	send_present_application(ctx, session);
 	return session;
 }
 

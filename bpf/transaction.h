@@ -88,6 +88,7 @@ static __attribute__((noinline)) void transaction_end(void *ctx, struct session 
 	t->head = event_head(EVENT_TRANSACTION);
 	t->s.head = t->head;
 	t->s.tid = session->s.tid;
+	t->s.flags |= session->s.flags & SESSION_UNNAMED;
 	t->s.connection_id = session->s.connection_id;
 	t->s.duration_ns = elapsed(t->s.start_ns, end_ns);
 	if (t->statements || flags & TRANSACTION_PARTIAL) {

@@ -113,6 +113,7 @@ static bool row_wanted(const struct cmd_ps *cmd, const struct ps_session *s)
 	const struct filter filter = tracing_filter(&cmd->options);
 	const struct filter_session session = {
 		s->identity.user, s->identity.database, s->identity.client, s->container,
+		s->application,
 	};
 	uint64_t since = row_since(s), ns = since < cmd->now_ns ? cmd->now_ns - since : 0;
 
@@ -357,7 +358,7 @@ static const struct option_row option_tree = {
 static const struct option_row *const ps_options[] = {
 	&option_min_sessions, &option_pid, &option_path, &option_duration, &option_interval,
 	&option_count_intervals, &option_tree, &option_engine, &option_user, &option_db,
-	&option_client, &option_match, &option_container, &option_text, &option_redact,
+	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
 	&option_session_columns, &option_json, &option_threshold, &option_exe, &option_help,
 	&option_version, NULL
 };

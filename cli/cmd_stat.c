@@ -389,7 +389,7 @@ static const struct option_row *const stat_options[] = {
 	&option_count_intervals, &option_microseconds, &option_by, &option_wait,
 	&option_heatmap, &option_openmetrics, &option_otlp_metrics, &option_part_metrics,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
-	&option_client, &option_match, &option_container, &option_text, &option_json,
+	&option_client, &option_app, &option_match, &option_container, &option_text, &option_json,
 	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
 	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };

@@ -57,16 +57,17 @@ static bool pgbadger_accepts(const char *client)
 	return !client[strspn(client, "(" DIGITS ")")];
 }
 
-/* Append the beginning of a line, "%m [%p]: user=%u,db=%d,client=%r ", and @level. */
+/* Append the beginning of a line, "%m [%p]: user=%u,db=%d,app=%a,client=%r ", and @level. */
 static void pgbadger_line(struct output *out, const struct statement *st, const char *level)
 {
-	const char *const names[] = { st->user, st->database };
+	static const char *const keys[] = { ": user=", ",db=", ",app=" };
+	const char *const names[] = { st->user, st->database, st->application };
 	char time[JSON_TIME];
 
 	json_time_text(time, st->wall_ns + st->duration_ns);
 	output_printf(out, "%.10s %.12s UTC [%u]", time, time + 11, st->pid);
-	for (int i = 0; i < 2; i++) {
-		output_string(out, i ? ",db=" : ": user=");
+	for (int i = 0; i < 3; i++) {
+		output_string(out, keys[i]);
 		if (names[i])
 			put_name(out, names[i], "[", "]");
 		else

@@ -98,7 +98,8 @@ static bool status_of_waits(const struct command *command, const struct options 
 {
 	(void)command;
 	return opts->wait && opts->stat_by == STAT_BY_STATUS && !opts->has_match && !opts->user &&
-	       !opts->database && !opts->client && !opts->container;
+	       !opts->database && !opts->client && !opts->application &&
+	       !opts->container;
 }
 
 /* Only ps ends at once. */

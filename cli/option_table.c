@@ -117,6 +117,13 @@ const struct option_row option_client = {
 	.set = option_set_word, .member = offsetof(struct options, client),
 };
 
+const struct option_row option_app = {
+	.name = "app", .arg = "NAME",
+	.help = "only those of this application (postgresql)",
+	.accepts = "expected an application_name",
+	.set = option_set_string, .member = offsetof(struct options, application),
+};
+
 const struct option_row option_match = {
 	.name = "match", .arg = "TEXT|/REGEX/",
 	.help = "only if the text matches, ignoring case",

@@ -22,7 +22,7 @@ static bool tracing_wants_all(const struct options *options)
 static bool tracing_wants_identity(const struct options *options)
 {
 	return tracing_wants_all(options) || options->user || options->database ||
-	       options->client || options->container ||
+	       options->client || options->application || options->container ||
 	       field_needs(&options->columns) & FIELD_NEEDS_IDENTITY;
 }
 
@@ -30,7 +30,7 @@ struct filter tracing_filter(const struct options *options)
 {
 	return (struct filter){
 		.user = options->user, .database = options->database, .client = options->client,
-		.container = options->container,
+		.application = options->application, .container = options->container,
 		.match = options->has_match ? &options->match : NULL,
 	};
 }

@@ -14,6 +14,7 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_address" },
 	{ .name = "arg_address_pair" },
 	{ .name = "arg_port" },
+	{ .name = "arg_application" },
 	{ .name = "arg_connection" },
 	{ .name = "arg_resumed" },
 	{ .name = "arg_inner" },

@@ -66,6 +66,7 @@ struct engine_arg {
 #define ENGINE_PHASES	0x02	/* durations of the phases of a statement */
 #define ENGINE_USE	0x04	/* resource usage */
 #define ENGINE_TRANSACTIONS	0x08
+#define ENGINE_IDENTITY	0x10	/* the client of a session */
 
 /*
  * A probe for a step of a statement. Consecutive rows with the same step are alternatives: the

@@ -68,7 +68,8 @@ static void enrich_ignore(struct enrich *e, const struct identity *identity,
 {
 	const struct filter filter = { .user = e->config.filter.user,
 				       .database = e->config.filter.database };
-	const struct filter_session known = { identity->user, identity->database, NULL, NULL };
+	const struct filter_session known = { .user = identity->user,
+					      .database = identity->database };
 
 	if (!filter_any(&filter))
 		return;
@@ -180,6 +181,15 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 		enrich_find_server(e, target, event->session.pid, tid, uid);
 }
 
+void enrich_application(struct enrich *e, const struct event_application *event)
+{
+	const struct target *target = enrich_target(e, event->session.target_id);
+
+	/* The name is kept with the identity. */
+	identity_of(&e->identities, target->engine, event->session.tid);
+	identity_rename(&e->identities, event);
+}
+
 /* Read the user of @event's process to *@uid. Return false if it is unknown. */
 static bool enrich_uid(const struct enrich *e, const struct event_statement *event, uint32_t *uid)
 {
@@ -197,7 +207,8 @@ static bool enrich_uid(const struct enrich *e, const struct event_statement *eve
 /* Return whether @s passes the filter. */
 static bool enrich_filter(const struct enrich *e, const struct statement *s)
 {
-	const struct filter_session session = { s->user, s->database, s->client, s->container };
+	const struct filter_session session = { s->user, s->database, s->client, s->container,
+						s->application };
 
 	return filter_session(&e->config.filter, &session) &&
 	       filter_text(&e->config.filter, s->text, s->text_len);
@@ -217,6 +228,8 @@ static void enrich_who(struct enrich *e, const struct event_statement *event, st
 	s->user = identity_string(identity->user);
 	s->database = identity_string(identity->database);
 	s->client = identity_string(identity->client);
+	if (!(event->flags & SESSION_UNNAMED))
+		s->application = identity_string(identity_application(&e->identities, event));
 	s->container = identity_string(identity_container(&e->identities, event->tid));
 	if (!e->config.find_server)
 		return;

@@ -87,4 +87,7 @@ void enrich_open_transaction(struct enrich *enrich, const struct event_transacti
 /* Keep the identity of a session, as the programs read it from the server's memory. */
 void enrich_identity(struct enrich *enrich, const struct event_identity *event);
 
+/* Keep the name of a session's application. */
+void enrich_application(struct enrich *enrich, const struct event_application *event);
+
 #endif

@@ -38,7 +38,7 @@ static bool filter_container(const char *wanted, const char *container)
 bool filter_any(const struct filter *filter)
 {
 	return filter->user || filter->database || filter->client || filter->container ||
-	       filter->match;
+	       filter->application || filter->match;
 }
 
 bool filter_session(const struct filter *filter, const struct filter_session *session)
@@ -46,6 +46,7 @@ bool filter_session(const struct filter *filter, const struct filter_session *se
 	return filter_same(filter->user, session->user) &&
 	       filter_same(filter->database, session->database) &&
 	       filter_client(filter->client, session->client) &&
+	       filter_same(filter->application, session->application) &&
 	       filter_container(filter->container, session->container);
 }
 

@@ -12,13 +12,14 @@
 struct filter {
 	const char *user, *database;
 	const char *client;		/* with its port or without */
+	const char *application;	/* its name */
 	const char *container;		/* its ID, the beginning of that, or its name */
 	const struct regex *match;	/* the text must match */
 };
 
 /* A session; NULL or "": unknown. */
 struct filter_session {
-	const char *user, *database, *client, *container;
+	const char *user, *database, *client, *container, *application;
 };
 
 /* Return whether @filter selects anything less than everything. */

@@ -2,9 +2,12 @@
 #include "db/identity.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "bpf/event.h"
 #include "host/container.h"
 #include "host/process.h"
+#include "usdt/fmt.h"
 
 static const struct identity identity_unknown;
 
@@ -63,6 +66,42 @@ const struct server **identity_server(struct identity_table *table, uint32_t tid
 	struct identity_entry *entry = identity_entry(table, tid);
 
 	return entry ? &entry->server : NULL;
+}
+
+/*
+ * A name that was given after a statement had completed or failed becomes current with the next
+ * statement, or the present one, which began at @start_ns, if it has not @failed after all.
+ */
+static void identity_settle(struct identity_entry *entry, uint64_t start_ns, bool failed)
+{
+	if (!entry->renamed_in ||
+	    (entry->renamed_in == start_ns && (failed || !entry->renamed_failed)))
+		return;
+	memcpy(entry->application, entry->renamed, sizeof(entry->application));
+	entry->renamed_in = 0;
+}
+
+void identity_rename(struct identity_table *table, const struct event_application *event)
+{
+	struct identity_entry *entry = identity_entry(table, event->session.tid);
+
+	if (!entry)
+		return;
+	identity_settle(entry, event->start_ns, event->failed);
+	entry->renamed_in = event->start_ns;
+	entry->renamed_failed = event->failed;
+	fmt_text(event->start_ns ? entry->renamed : entry->application, sizeof(entry->renamed),
+		 "%.*s", (int)sizeof(event->name), event->name);
+}
+
+const char *identity_application(struct identity_table *table, const struct event_statement *event)
+{
+	struct identity_entry *entry = identity_entry(table, event->tid);
+
+	if (!entry)
+		return "";
+	identity_settle(entry, event->start_ns, event->flags & STATEMENT_ERROR);
+	return entry->application;
 }
 
 void identity_forget_servers(struct identity_table *table)

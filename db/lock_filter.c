@@ -22,7 +22,7 @@ bool lock_filter_selects(struct lock_filter *filter, const struct target *target
 		identity = identity_of(&filter->identities, target->engine, event->tid);
 	return filter_session(&filter->filter, &(struct filter_session){
 			identity->user, identity->database, identity->client,
-			identity_container(&filter->identities, event->tid) }) &&
+			identity_container(&filter->identities, event->tid), NULL }) &&
 	       filter_text(&filter->filter, info ? info->self.text : NULL,
 			   info && info->self.text ? info->self.len : 0);
 }

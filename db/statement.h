@@ -54,6 +54,7 @@ struct statement {
 	uint64_t wall_ns;		/* the start by CLOCK_REALTIME */
 	uint64_t duration_ns;
 	const char *user, *database, *client;	/* NUL-terminated */
+	const char *application;	/* its name, as the client has set it */
 	const char *container;		/* id or name */
 	uint64_t connection_id;		/* the server's number; 0: unknown */
 	uint64_t query_id;		/* as computed by the server; 0: unknown */

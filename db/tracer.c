@@ -286,6 +286,10 @@ static int tracer_record(void *arg, const void *data, size_t size)
 		if (target && size >= sizeof(struct event_identity))
 			enrich_identity(&t->enrich, data);
 		break;
+	case EVENT_APPLICATION:
+		if (target && size >= sizeof(struct event_application))
+			enrich_application(&t->enrich, data);
+		break;
 	case EVENT_EXIT:
 		identity_forget(&t->enrich.identities, session->tid);
 		break;
@@ -341,10 +345,9 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 
 static int tracer_stream(struct tracer *t, struct error *error)
 {
-	size_t record_max = RECORD_HEAD + t->config.text_bytes;
+	size_t record_max = RECORD_HEAD + t->config.text_bytes +
+			    (t->config.transactions ? sizeof(struct event_transaction) : 0);
 
-	if (t->config.transactions)
-		record_max += sizeof(struct event_transaction);
 	if (record_max < sizeof(struct event_breakdown))
 		record_max = sizeof(struct event_breakdown);
 	return runtime_stream(&t->rt, RING_MIN, record_max, error);
@@ -413,6 +416,7 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.common.asked = (config->why ? ENGINE_WHY : 0) |
 				   (config->phases ? ENGINE_PHASES : 0) |
 				   (config->use ? ENGINE_USE : 0) |
+				   (config->identify ? ENGINE_IDENTITY : 0) |
 				   (config->transactions ? ENGINE_TRANSACTIONS : 0);
 	t->discover.common.site = config->site;
 	t->discover.common.site_arg = config->arg;

@@ -61,6 +61,11 @@ static const struct engine_probe postgres_probes[] = {
 		.args = ENGINE_ARGS({ .name = "arg_sort", .probe_arg = 1, .fallback = -1 },
 				    { .name = "arg_space", .probe_arg = 2, .fallback = -1 }),
 	},
+	{
+		.step = "application", .program = "application",
+		.function = "pgstat_report_appname", .optional = true, .asked = ENGINE_IDENTITY,
+		.args = ENGINE_ARGS({ .name = "arg_name", .spec = "8@%arg0", .fallback = -1 }),
+	},
 	ENDS("EndTransactionBlock", TRANSACTION_COMMITTED),	/* or prepared */
 	ENDS("PrepareTransactionBlock", TRANSACTION_PREPARED),
 	ENDS("UserAbortTransactionBlock", TRANSACTION_ROLLED_BACK),
@@ -246,7 +251,9 @@ const struct engine engine_postgres = {
 		{ .name = "arg_query_id",
 		  .spec = "8@{*pgstat_get_my_query_id:inner}(MyBEEntry(%ip))" },
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
-		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" }
+		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" },
+		{ .name = "arg_application", .only_with = "pgstat_report_appname",
+		  .spec = "8@application_name(%ip)" }
 	),
 	.one_row_count = true,
 	.has_lwlocks = true,

@@ -17,7 +17,7 @@ from mariadb_client import ServerError
 from requirements import need_maria
 from tool import Tool
 
-PREFIX = "%m [%p]: user=%u,db=%d,client=%r "
+PREFIX = "%m [%p]: user=%u,db=%d,app=%a,client=%r "
 FORGED = "2026-11-22 20:00:00.000 UTC [1]: user=victim,db=victim,client=[local] "
 
 
@@ -184,7 +184,7 @@ def test_pgbadger_forgery(postgres, log, tmp_path):
     postgres.psql(f'create role "{evil}" login')
     try:
         traced = log("-p", postgres.pid, "--format", "pgbadger")
-        with postgres.connect(user=evil) as connection:
+        with postgres.connect(user=evil, application_name=evil) as connection:
             for text in HOSTILE_PG:
                 connection.pgconn.exec_(text.encode())
         assert traced.stop() == 0
@@ -198,6 +198,8 @@ def test_pgbadger_forgery(postgres, log, tmp_path):
     assert report["overall_stat"]["errors_number"] == sum("error.type" in has for _, _, has in traced.spans)
     (user,) = report["user_info"]["postgres"]
     assert re.fullmatch(r"e\[5d\]\[20\]LOG.*\[c3\]\[a9\]", user)
+    (application,) = report["application_info"]["postgres"]
+    assert re.fullmatch(r"e\[5d\]\[20\]LOG.*\[28\]\[3f\]\[3f\]", application)
     for key in ("lock_info", "tempfile_info", "connection_info", "session_info", "autovacuum_info", "checkpoint_info"):
         assert not any(report[key].values()), (key, report[key])
     assert not re.search(rb"[^\x20-\x7e\t\n\x80-\xff]", printed(traced)) and printed(traced).decode()

@@ -63,7 +63,7 @@ static bool record_shown(void *arg, const struct statement *s)
 	columns.transactions = s->transaction;
 	field_parse(&columns,
 		    s->transaction ? "begin,end,ms,idle,statements,state,user,db,conn,query" :
-		    "time,pid,tid,ms,user,db,client,container,conn,rows,status,errno,"
+		    "time,pid,tid,ms,user,db,client,app,container,conn,query_id,rows,status,errno,"
 		    "engine,cpu,other,parse,execute,query", &bad, &bad_len);
 	field_table_init(&view, &columns, 0, s->pid & 1);
 	output_init(&out, -1);
@@ -138,6 +138,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			.statement = record_shown, .text_bytes = 4096,
 			.identify = choice & 0x80,
 			.filter.user = choice & 0x40 ? "app" : NULL,
+			.filter.application = choice & 0x08 ? "shop" : NULL,
 			.filter.container = choice & 0x20 ? "c0ffee" : NULL,
 		} },
 		.sessions = { .ignored_map = -1 },

@@ -216,8 +216,8 @@ def library_seeds():
 # --- records
 
 def statement(source, text, flags=2, kind=1, pid=7):
-    head = struct.pack("<IIIIQQQQQQIIII", kind, source, pid, pid, 10 ** 12, 10 ** 7, 0, 3, len(text), 5, 1064, 1,
-                       len(text), flags)
+    head = struct.pack("<IIII10QIIII", kind, source, pid, pid, 10 ** 12, 10 ** 7, 0, 3, 4, 5, 1 << 63 | 6, len(text), 7, 0,
+                       1064, 1, len(text), flags)
     return head + text
 
 
@@ -236,13 +236,14 @@ def record_seeds():
 
     who = session(2) + b"".join(s.ljust(64, b"\0") for s in (b"app", b"orders", b"10.0.0.5")) + b"5432\0\0\0\0"
     title = b"postgres: app orders 10.0.0.5(5432) idle"
-    records = [statement(0, b"select 1"), who, statement(1, b"update t set a = 'x\xff' where b", 6),
+    name = session(9, 1) + struct.pack("<QQ", 10 ** 12, 1) + b"shop".ljust(64, b"\0")
+    records = [statement(0, b"select 1"), who, name, statement(0, b"select 2", 1 << 24), name, statement(1, b"update t set a = 'x\xff' where b", 6),
                statement(2, b"", 9), session(3), session(4) + b"postgres".ljust(16, b"\0"),
                statement(0, b"select \xe2\x80\xae", 0x40), transaction(0, b"commit", 0x41, b"\0" * len(who)),
                transaction(1, b"insert \xff", 0x86, who)]
     found = {}
     for start in (0, 500):
-        for choice in (0x10, 0x91, 0xd2, 0xb0):
+        for choice in (0x10, 0x91, 0xd2, 0xb0, 0x98):
             found[f"all-{start}-{choice:x}"] = (bytes([choice, start % 256, len(title)]) + title +
                                                 b"".join(record(r) for r in records))
     found["heads"] = (bytes([0x90, 0, 0]) + record(b"", 1 << 30) + record(statement(9, b"x")) +

@@ -4,9 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf/event.h"
 #include "db/detect.h"
 #include "db/engines.h"
 #include "db/filter.h"
+#include "db/identity.h"
 #include "db/postgres/probes.h"
 #include "db/user_engine.h"
 #include "loader/semaphore.h"
@@ -187,6 +189,54 @@ static void containers(void)
 	}
 }
 
+/* The name of a statement is that when it completed or failed. */
+static void application_names(void)
+{
+	static const struct {
+		const char *name;	/* a record with this, or a statement that has it: */
+		bool ends, failed;
+		uint64_t start;
+	} steps[] = {
+		{ .name = "first" }, { "first", true, .start = 1 },
+		{ .name = "set" }, { "set", true, .start = 2 },
+		/* after the completion */
+		{ .name = "local" }, { "set", .start = 3 }, { "local", true, .start = 3 },
+		{ "set", true, .start = 4 },
+		/* .. of a statement that was not sent, twice */
+		{ "one", .start = 5 }, { "two", .start = 6 }, { "one", true, .start = 6 },
+		{ "two", true, .start = 7 },
+		/* after a failure, real or not */
+		{ "old", .failed = true, .start = 8 }, { "two", true, true, .start = 8 },
+		{ "new", .failed = true, .start = 9 }, { "new", true, .start = 9 },
+		{ "inner", .failed = true, .start = 10 }, { "outer", .start = 10 },
+		{ "inner", true, .start = 10 }, { "outer", true, true, .start = 11 },
+		{ "reset", .failed = true, .start = 12 }, { .name = "now" },
+		{ "now", true, true, .start = 12 },
+		{ .name = "" }, { "", true, .start = 13 },
+	};
+	static struct identity_table table;
+
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const struct event_statement statement = {
+			.tid = 7, .start_ns = steps[i].start,
+			.flags = steps[i].failed ? STATEMENT_ERROR : 0,
+		};
+		struct event_application event = {
+			.session.tid = 7, .start_ns = steps[i].start, .failed = steps[i].failed,
+		};
+
+		memcpy(event.name, steps[i].name, strlen(steps[i].name));
+		if (!steps[i].ends)
+			identity_rename(&table, &event);
+		else
+			CHECK(!strcmp(identity_application(&table, &statement), steps[i].name),
+			      "%zu", i);
+	}
+	identity_rename(&table, &(struct event_application){ .session.tid = 8 });
+	CHECK(!*identity_application(&table, &(struct event_statement){ .tid = 8 }));
+	identity_clear(&table);
+}
+
 int main(void)
 {
 	RUN(containers);
@@ -196,5 +246,6 @@ int main(void)
 	RUN(user_engines);
 	RUN(random_titles);
 	RUN(semaphore_notes);
+	RUN(application_names);
 	return check_done();
 }
