@@ -71,9 +71,11 @@ struct event_statement {
 	__u64 duration_ns;	/* until the end: of the pauses of SESSION_PAUSED */
 	__u64 completed_ns;	/* CLOCK_MONOTONIC; 0: not completed, or a simple query */
 	__u64 rows;
-	__u64 examined;		/* rows read by the engine, as counted by MySQL */
+	union {
+		__u64 examined;	/* rows read by the engine, as counted by MySQL */
+		__u64 query_id;	/* as computed by PostgreSQL; 0: none */
+	};
 	__u64 lock_us;		/* until the locks of tables and rows were granted, in MariaDB */
-	__u64 query_id;		/* as computed by PostgreSQL; 0: it computes none */
 	__u64 query_bytes;	/* length of the whole text; 0 with STATEMENT_CUT: unknown */
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
 	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */
@@ -222,6 +224,7 @@ struct session {
 	__u64 object;		/* the server's session object; 0: the session is a thread */
 	/* PostgreSQL: the text's address in the first and the last step; the latter's caller */
 	__u64 first_at, text_at, caller;
+	__u64 query_id_at;	/* address of the server's query ID; 0: it computes none */
 	__u32 tgid;		/* of its process, the kernel's; no other process may use it */
 	__u32 counted;		/* 1 + number of the owner for whom it is counted; or 0 */
 	__u32 engine_number;	/* of its server's engine, for struct stat_key */
@@ -561,11 +564,11 @@ struct wanted_server {
 	} ns[WANTED_NAMESPACES];
 };
 
-_Static_assert(sizeof(struct event_statement) == 112, "no padding");
+_Static_assert(sizeof(struct event_statement) == 104, "no padding");
 _Static_assert(sizeof(struct event_session) == 24, "no padding");
 _Static_assert(sizeof(struct event_identity) == 224, "no padding");
 _Static_assert(sizeof(struct event_application) == 104, "no padding");
-_Static_assert(sizeof(struct event_transaction) == 376, "no padding");
+_Static_assert(sizeof(struct event_transaction) == 368, "no padding");
 _Static_assert(sizeof(struct event_wait) == 32, "no padding");
 _Static_assert(sizeof(struct stat_key) == 32, "no padding");
 _Static_assert(sizeof(struct event_probe_hit) == 56, "no padding");

@@ -5,8 +5,6 @@
 
 #include "bpf/transaction.h"
 
-CONSTANT(want_query_id);	/* query IDs are shown */
-
 #define TAG_BYTES	64	/* COMPLETION_TAG_BUFSIZE */
 #define NAME_BYTES	64	/* NAMEDATALEN: of a prepared statement's name, with the NUL */
 #define NO_STATEMENT	0x3030303632	/* SQLSTATE 26000: no such prepared statement */
@@ -24,7 +22,6 @@ ARGUMENT(leader);	/* PID of its leader */
 ARGUMENT(sqlstate);	/* of the first error in process: five characters of 6 bits .. */
 ARGUMENT(error_index);	/* .. and the index of the current one; -1: none */
 ARGUMENT(sort);		/* SORT_BEGINS; else not 0: the sort that ends went to disk */
-ARGUMENT(query_id);	/* of the last statement, or 0 */
 ARGUMENT(space);	/* blocks on disk, or KiB of memory, that the sort used */
 
 /* Return the part of wait event @event, or WAIT_IO, or 0: its system call decides. */
@@ -340,13 +337,16 @@ PROGRAM(transaction_mark)
  * Read the query ID of a slow statement that ends at @end_ns. The server resets its own at each
  * text, after the probe.
  */
-INLINE void postgres_query_id(void *ctx, struct event_statement *s, __u64 end_ns)
+INLINE void postgres_query_id(struct session *session, __u64 end_ns)
 {
-	if (!VALUE(want_query_id) ||
+	struct event_statement *s = &session->s;
+
+	if (!VALUE(want_query_id) || !session->query_id_at ||
 	    elapsed(s->start_ns + s->duration_ns, end_ns) < VALUE(threshold_ns))
 		return;
-	s->query_id = arg_query_id(ctx);
-	s->flags |= STATEMENT_HAS_QUERY_ID;
+	if (!bpf_probe_read_user(&s->query_id, sizeof(s->query_id),
+				 (const void *)session->query_id_at))
+		s->flags |= STATEMENT_HAS_QUERY_ID;
 }
 
 /*
@@ -374,7 +374,7 @@ PROGRAM(activity)
 		end_ns = activity_end(ctx, session, &step);
 	/* One call for all: it is inlined. */
 	if (end_ns) {
-		postgres_query_id(ctx, &session->s, end_ns);
+		postgres_query_id(session, end_ns);
 		statement_end(ctx, session, end_ns);
 	}
 	if (transactions_wanted())

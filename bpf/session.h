@@ -26,6 +26,9 @@ ARGUMENT(database);
 ARGUMENT(host);
 ARGUMENT(address);	/* instead of the host name */
 ARGUMENT(port);
+ARGUMENT(query_id_at);	/* address of the statement's query ID; 0: none .. */
+ARGUMENT(query_id_enabled);	/* .. computed if one of these is not 0 */
+ARGUMENT(query_id_on);
 ARGUMENT(application);	/* pointer to its name; 0: unknown */
 /* Instead: addresses of a pointer and the length of what it points to, in this order; 0: none. */
 ARGUMENT(user_pair);
@@ -40,6 +43,7 @@ CONSTANT(want_sessions);
 CONSTANT(identity_known);	/* the client can be read from this server's memory */
 CONSTANT(want_prepares);	/* send what statement_is_prepare() */
 CONSTANT(want_execs);	/* executions under any name */
+CONSTANT(want_query_id);	/* query IDs are shown */
 CONSTANT(want_rows);	/* rows are shown; reading them takes a tenth of a hit's budget */
 CONSTANT(transaction_at);	/* offset of a session's event_transaction; 0: not wanted */
 
@@ -209,6 +213,10 @@ INLINE struct session *session_create(void *ctx, __u64 kernel_id, __u64 key)
 	session->object = arg_session(ctx);
 	session->tgid = kernel_id >> 32;
 	session->engine_number = VALUE(engine_number);
+	/* A read of the ID costs a tenth of a statement, and most servers compute none. */
+	session->query_id_at = 0;
+	if (VALUE(want_query_id) && (arg_query_id_enabled(ctx) || arg_query_id_on(ctx) == 1))
+		session->query_id_at = arg_query_id_at(ctx);
 	session->s.head = head;
 	session->s.target_id = VALUE(target_id);
 	session->s.pid = id >> 32;

@@ -34,6 +34,8 @@ const struct engine_arg engine_defaults[] = {
 	{ .name = "arg_buffers" },
 	{ .name = "arg_wal" },
 	{ .name = "arg_transaction" },
-	{ .name = "arg_query_id" },
+	{ .name = "arg_query_id_at" },
+	{ .name = "arg_query_id_enabled" },
+	{ .name = "arg_query_id_on" },
 	{ .name = NULL },
 };

@@ -247,9 +247,11 @@ const struct engine engine_postgres = {
 		{ .name = "arg_leader", .spec = "4@344(MyBgworkerEntry(%ip))" },
 		{ .name = "arg_buffers", .spec = "8@&pgBufferUsage(%ip)" },
 		{ .name = "arg_wal", .spec = "8@&pgWalUsage(%ip)" },
-		/* 14; the server's own accessor has the offset. */
-		{ .name = "arg_query_id",
-		  .spec = "8@{*pgstat_get_my_query_id:inner}(MyBEEntry(%ip))" },
+		/* 14. A loaded module enables IDs, or the setting is "on", 1. */
+		{ .name = "arg_query_id_enabled", .spec = "1@query_id_enabled(%ip)" },
+		{ .name = "arg_query_id_on", .spec = "4@compute_query_id(%ip)" },
+		{ .name = "arg_query_id_at",
+		  .spec = "8@&{*pgstat_get_my_query_id:inner}(MyBEEntry(%ip))" },
 		{ .name = "arg_host", .spec = "8@288(MyProcPort(%ip))" },
 		{ .name = "arg_port", .spec = "8@312(MyProcPort(%ip))" },
 		{ .name = "arg_application", .only_with = "pgstat_report_appname",

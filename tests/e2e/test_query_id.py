@@ -136,3 +136,18 @@ def test_unknown_of_the_dead(counting, tool):
     counting.settle()
     assert traced.stop() == 0
     assert "query_id" in only(traced, "t_before") and only(traced, "t_dies")["status"] == "error"
+
+
+OWN = b"select query_id as t_own from pg_stat_activity where pid = pg_backend_pid()"
+
+
+@pytest.mark.parametrize("options", ["-c compute_query_id=on", ""], ids=["on", "auto"])
+def test_without_a_module(postgres, tool, options):
+    """The setting alone, from the start of the session; and a server that computes none."""
+    traced = tool("postgres", "-m", "0", "--json", "-p", postgres.pid)
+    with postgres.connect(options=options) as one:
+        own = [one.pgconn.exec_(OWN).get_value(0, 0) for _ in range(3)]
+    stopped(traced)
+    found = [one.get("query_id") for one in with_tag(traced, "t_own")]
+    assert found == [number.decode() if number else None for number in own] and len(set(found)) == 1, traced.said()
+    assert bool(found[0]) == bool(options)

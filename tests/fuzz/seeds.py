@@ -216,7 +216,7 @@ def library_seeds():
 # --- records
 
 def statement(source, text, flags=2, kind=1, pid=7):
-    head = struct.pack("<IIII10QIIII", kind, source, pid, pid, 10 ** 12, 10 ** 7, 0, 3, 4, 5, 1 << 63 | 6, len(text), 7, 0,
+    head = struct.pack("<IIII9QIIII", kind, source, pid, pid, 10 ** 12, 10 ** 7, 0, 3, 1 << 63 | 4, 5, len(text), 7, 0,
                        1064, 1, len(text), flags)
     return head + text
 
