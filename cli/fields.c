@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpf/event.h"
+#include "usdt/fmt.h"
 
 #define HELP_WIDTH	11	/* of a column's name and the space after it */
 #define USE_ALL		((1u << USES) - 1)
@@ -166,14 +167,9 @@ static bool get_connection(const struct statement *st, unsigned int which,
 /* As text: many readers of JSON round a number of this size. In SQL it is signed. */
 static bool get_query_id(const struct statement *st, unsigned int which, struct field_value *value)
 {
-	bool negative = st->query_id >> 63;
-
 	(void)which;
-	*value->buf = '-';
-	value->text = value->buf;
-	value->len = negative + output_format(value->buf + negative,
-					      negative ? -st->query_id : st->query_id, 0);
-	return st->query_id;
+	fmt_text(value->buf, sizeof(value->buf), "%lld", (long long)st->query_id);
+	return st->query_id && get_string(value->buf, value);
 }
 
 static bool get_rows(const struct statement *st, unsigned int which, struct field_value *value)
@@ -402,7 +398,7 @@ const struct field field_rows[] = {
 	{ LEFT("client", "CLIENT", 21, "address of the client"),
 	  .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("client"), MEMBER(client) },
-	{ LEFT("app", "APP", 12, "name of the client's application (postgresql)"),
+	{ LEFT("app", "APP", 12, "application of the client (postgresql)"),
 	  .needs = FIELD_NEEDS_IDENTITY,
 	  JSON_STRING("application"), OTLP_STRING(21, "dbslower.application"),
 	  MEMBER(application) },
@@ -415,7 +411,7 @@ const struct field field_rows[] = {
 	{ RIGHT("conn", "CONN", 8, "connection number in the server (mysql)"),
 	  JSON("connection_id"), OTLP(12, "dbslower.connection_id"),
 	  .type = FIELD_NUMBER, .get = get_connection },
-	{ RIGHT("query_id", "QUERY_ID", 20, "query ID, as in pg_stat_statements (postgresql)"),
+	{ RIGHT("query_id", "QUERY_ID", 20, "query ID (postgresql)"),
 	  STATEMENTS, .needs = FIELD_NEEDS_QUERY_ID, JSON_STRING("query_id"),
 	  OTLP_STRING(20, "dbslower.query_id"), .type = FIELD_STRING, .get = get_query_id },
 	{ RIGHT("rows", "ROWS", 8, "number of rows, as counted by the server"),

@@ -119,7 +119,7 @@ const struct option_row option_client = {
 
 const struct option_row option_app = {
 	.name = "app", .arg = "NAME",
-	.help = "only those of this application (postgresql)",
+	.help = "only those of this application",
 	.accepts = "expected an application_name",
 	.set = option_set_string, .member = offsetof(struct options, application),
 };

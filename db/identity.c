@@ -72,7 +72,8 @@ const struct server **identity_server(struct identity_table *table, uint32_t tid
  * A name that was given after a statement had completed or failed becomes current with the next
  * statement, or the present one, which began at @start_ns, if it has not @failed after all.
  */
-static void identity_settle(struct identity_entry *entry, uint64_t start_ns, bool failed)
+static __attribute__((noinline)) void identity_settle(struct identity_entry *entry,
+						       uint64_t start_ns, bool failed)
 {
 	if (!entry->renamed_in ||
 	    (entry->renamed_in == start_ns && (failed || !entry->renamed_failed)))

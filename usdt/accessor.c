@@ -442,44 +442,41 @@ static const unsigned char *body_find(const struct elf *elf, const char *symbol,
 	return function_find(elf, symbol, max, &found, size);
 }
 
-int accessor_read(const struct elf *elf, const char *symbol, struct accessor *out)
+/* Read the body of function @symbol by @read. */
+static __attribute__((noinline)) int body_read(const struct elf *elf, const char *symbol,
+					       struct accessor *out,
+					       int (*read)(uint16_t machine, const void *code,
+							   size_t size, struct accessor *out))
 {
 	size_t size;
 	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
 
-	return code ? accessor_body(elf->machine, code, size, out) : -ENOENT;
+	return code ? read(elf->machine, code, size, out) : -ENOENT;
+}
+
+int accessor_read(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	return body_read(elf, symbol, out, accessor_body);
 }
 
 int accessor_read_member(const struct elf *elf, const char *symbol, struct accessor *out)
 {
-	size_t size;
-	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
-
-	return code ? accessor_body_global(elf->machine, code, size, out) : -ENOENT;
+	return body_read(elf, symbol, out, accessor_body_global);
 }
 
 int accessor_read_setter(const struct elf *elf, const char *symbol, struct accessor *out)
 {
-	size_t size;
-	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
-
-	return code ? accessor_body_setter(elf->machine, code, size, out) : -ENOENT;
+	return body_read(elf, symbol, out, accessor_body_setter);
 }
 
 int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out)
 {
-	size_t size;
-	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
-
-	return code ? accessor_body_compared(elf->machine, code, size, out) : -ENOENT;
+	return body_read(elf, symbol, out, accessor_body_compared);
 }
 
 int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out)
 {
-	size_t size;
-	const unsigned char *code = body_find(elf, symbol, BODY_MAX, &size);
-
-	return code ? accessor_body_passed(elf->machine, code, size, out) : -ENOENT;
+	return body_read(elf, symbol, out, accessor_body_passed);
 }
 
 int accessor_read_global(const struct elf *elf, const char *symbol, uint64_t *vaddr)
