@@ -22,6 +22,7 @@ from mariadb_oracle import compare, records
 from mariadb_workload import SETUP, Workload, fails
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
+from steal import repeated
 from tool import LOSSES, sessions
 from transactions import Transactions
 
@@ -104,7 +105,7 @@ def tracing(tool, *args, pids):
 def test_tool_and_slow_log_agree(marias, tool, settings, events, least, args):
     if shutil.which("sysbench") is None:
         pytest.skip("no sysbench")
-    complaints = oracle.repeated(lambda: agreement(marias(**settings), tool, events, least, args))
+    complaints = repeated(lambda steal: agreement(marias(**settings), tool, events, least, args, steal))
     assert not complaints, f"{len(complaints)} complaints:\n" + "\n".join(complaints[:40])
 
 
@@ -113,7 +114,7 @@ def with_text(traced):
     return [one for one in traced.statements if "query" in one or one["status"] == "error"]
 
 
-def agreement(server, tool, events, least, args):
+def agreement(server, tool, events, least, args, steal):
     """Run the workload, traced by two tools, the second with --why. Return the complaints about the first."""
     workload = Workload(server, events)
     workload.setup()
@@ -123,7 +124,8 @@ def agreement(server, tool, events, least, args):
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
     traced, meter = tool(*command, *args, **priority), tool(*command, "--why", *semaphore, **priority)
     offset = server.log_size()
-    workload.run()
+    with steal:
+        workload.run()
     oracle.stop(traced, meter)
     logged, summary = records(server.read_log(offset)), traced.summary
     got = with_text(traced)

@@ -14,6 +14,7 @@ from fallbacks import ALL as ALL_FALLBACKS, OLD, force, forces
 from oracle import compare, expected
 from requirements import need_server
 from statements import stopped
+from steal import RUNS, Off, RingFull, Steal, repeated
 from workload import PROTOCOLS, TRANSACTIONS, Workload
 
 AT_LEAST = 20_000
@@ -24,8 +25,8 @@ def test_tool_and_log_agree(postgres, tool, tmp_path):
     tmp_path.chmod(0o755)
     workload.setup()
 
-    def run():
-        logged, traced = traced_with_slack(postgres, tool, workload.run)
+    def run(steal):
+        logged, traced = traced_with_slack(postgres, tool, workload.run, steal)
         got, summary = traced.statements, traced.summary
         print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
         assert len(logged) >= AT_LEAST, f"the workload had only {len(logged)} statements"
@@ -34,10 +35,10 @@ def test_tool_and_log_agree(postgres, tool, tmp_path):
         assert summary["lost"]["text_truncated"] == cut, f"{cut} texts are marked as cut: {summary}"
         return compare(logged, traced.slack)
 
-    report(oracle.repeated(run))
+    report(repeated(run))
 
 
-def traced_with_slack(cluster, tool, work, args=()):
+def traced_with_slack(cluster, tool, work, steal, args=()):
     """
     Run work() traced by two tools, the second with --why. Return what the log says and the first tool;
     its slack are its statements with their run-queue delays.
@@ -48,7 +49,8 @@ def traced_with_slack(cluster, tool, work, args=()):
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
     traced, meter = tool(*command, *args, **priority), tool(*command, "--why", *semaphore, **priority)
     offset = cluster.log_size()
-    work()
+    with steal:
+        work()
     cluster.settle()
     oracle.stop(traced, meter)
     traced.slack = traced.statements
@@ -66,11 +68,12 @@ def test_durations_on_a_cpu_of_its_own(clusters, tool, tmp_path):
     os.sched_setaffinity(cluster.pid, {server_cpu})
     os.sched_setscheduler(cluster.pid, os.SCHED_FIFO, os.sched_param(1))	# its backends inherit both
 
-    def run():
+    def run(steal):
         traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json")
         os.sched_setaffinity(traced.pid, {other_cpu})
         offset = cluster.log_size()
-        workload.one_client(wrap=("taskset", "-c", str(other_cpu)))
+        with steal:
+            workload.one_client(wrap=("taskset", "-c", str(other_cpu)))
         cluster.settle()
         stopped(traced)
         logged = expected(cluster.read_log(offset))
@@ -78,7 +81,7 @@ def test_durations_on_a_cpu_of_its_own(clusters, tool, tmp_path):
         assert len(logged) >= len(PROTOCOLS) * TRANSACTIONS
         return compare(logged, traced.statements)
 
-    report(oracle.repeated(run))
+    report(repeated(run))
 
 
 def report(complaints):
@@ -193,16 +196,12 @@ def test_slack_is_of_the_same_statement():
         oracle.add_slack(got, metered[1:])
 
 
-def test_only_durations_are_measured_again():
-    steal = oracle.Steal()
-    steal.ms, steal.elapsed_ms = 200, 10_000
-    assert steal.explains([oracle.Off("slow")]) and not steal.explains([oracle.Off("slow"), "not seen"])
-    assert not steal.explains([])
-    steal.ms = 50
-    assert not steal.explains([oracle.Off("slow")])
-    steal.ms, steal.elapsed_ms = 150, 60_000
-    assert steal.explains([oracle.Off("one", 155)])
-    assert not steal.explains([oracle.Off("one", 300), oracle.Off("one", 155)])
+def test_complaints_state_their_share():
+    log, got = made_up()
+    for one in got[:20:2]:
+        slower(one)
+    complaint, = compare(expected(log), got)
+    assert isinstance(complaint, Off) and complaint.share == 10 / 400 and complaint.usual == pytest.approx(0.01)
 
 
 def test_comparer_knows_a_cut():
@@ -213,6 +212,80 @@ def test_comparer_knows_a_cut():
     assert compare(expected(log), [one]) == []
     for wrong in ({"truncated": False}, {"query": text[:1000]}, {"query": "x" * 4096}, {"query_bytes": 4096}):
         assert compare(expected(log), [{**one, **wrong}]), f"accepted {wrong}"
+
+
+# --- runs that the hypervisor disturbs, with made-up numbers
+
+STAT = "cpu  9 9 9 9 9 9 9 {} 0 0\ncpu0 9 9 9 9 9 9 9 {} 0 0\ncpu1 9 9 9 9 9 9 9 {} 0 0\nintr 5\n"
+
+
+def stolen_of(elapsed_ms, *cpus_ms):
+    steal = Steal()
+    steal.elapsed_ms, steal.cpus_ms = elapsed_ms, cpus_ms
+    return steal
+
+
+def test_steal_is_read_for_each_cpu(tmp_path):
+    stat = tmp_path / "stat"
+    stat.write_text(STAT.format(30, 10, 20))
+    with Steal(stat) as steal:
+        stat.write_text(STAT.format(75, 15, 60))
+    assert steal.cpus_ms == [5 * steal.tick_ms, 40 * steal.tick_ms] and steal.ms == 45 * steal.tick_ms
+    steal.elapsed_ms = 1000
+    assert steal.share == 40 * steal.tick_ms / 1000
+    with Steal() as here:
+        pass
+    assert len(here.cpus_ms) == os.cpu_count() and here.elapsed_ms > 0
+
+
+def test_only_disturbed_durations_are_measured_again():
+    slow, disturbed = Off("slow", share=0.03, usual=0.01), stolen_of(10_000, 50, 150)
+    assert disturbed.explains([slow]) and not disturbed.explains([slow, "not seen"]) and not disturbed.explains([])
+    assert not stolen_of(10_000, 50, 0).explains([slow]), "it is calm"
+    disturbed = stolen_of(60_000, 0, 150)
+    assert disturbed.explains([Off("one", 155)])
+    assert not disturbed.explains([Off("one", 300), Off("one", 155)])
+
+
+def test_no_more_is_excused_than_was_stolen():
+    def excused(share, *cpus_ms):
+        return stolen_of(6000, *cpus_ms).excuses([Off("slow", share=share, usual=0.01)])
+    assert excused(0.05, 300, 0) and excused(0.05, 300, 300), "5 % of a CPU, and the usual 1 %"
+    assert not excused(0.07, 300, 0) and not excused(0.07, 300, 300), "one CPU of two disturbs what ran there"
+    assert excused(0.14, 420, 840) and not excused(0.17, 420, 840)
+    assert not excused(0.011, 50, 0), "it is calm"
+    assert not excused(1.0, 5000, 0) and excused(1.0, 6000, 0)
+    assert stolen_of(6000, 300, 100).excuses([Off("one", 405), Off("one", 120)])
+    assert not stolen_of(6000, 300, 100).excuses([Off("one", 420), Off("one", 120)])
+    assert not stolen_of(6000, 300, 0).excuses([Off("slow", share=0.02, usual=0.01), "not seen"])
+
+
+def repeats(*runs):
+    """Return the complaints after these runs, each an exception or the share that is off and the ms stolen, and how many ran."""
+    left = list(runs)
+
+    def run(steal):
+        now = left.pop(0)
+        if isinstance(now, Exception):
+            raise now
+        steal.elapsed_ms, steal.cpus_ms = 6000, [0, now[1]]
+        return [Off("slow", share=now[0], usual=0.01)] if now[0] > 0.01 else []
+    return repeated(run), len(runs) - len(left)
+
+
+def test_a_calm_run_decides():
+    calm, disturbed, excused, wrong = (0.0, 0), (0.2, 300), (0.05, 300), (0.02, 50)
+    assert repeats(calm) == ([], 1) and repeats((0.0, 300)) == ([], 1)
+    assert repeats(wrong) == (["slow"], 1)
+    assert repeats(excused, excused, wrong) == (["slow"], 3), "what the others excuse does not count"
+    assert repeats(disturbed, calm) == ([], 2)
+    assert repeats(disturbed, RingFull(), calm) == ([], 3)
+    assert repeats(*[disturbed, excused, disturbed, disturbed]) == ([], RUNS)
+    complaints, ran = repeats(*[disturbed] * RUNS)
+    assert ran == RUNS and complaints[0] == "slow"
+    complaints, ran = repeats(*[RingFull()] * RUNS)
+    assert ran == RUNS and "records were lost" in complaints[0]
+    assert repeats(excused, excused, excused, RingFull())[0] == [], "its losses are counted"
 
 
 # --- the log's reader, on forms of the log as the server writes them
@@ -301,11 +374,11 @@ def agrees(workload, tool, args):
             part()
         workload.one_client(1000)	# one slow text is more than 1 % of the few above
 
-    def run():
-        logged, traced = traced_with_slack(workload.cluster, tool, work, args)
+    def run(steal):
+        logged, traced = traced_with_slack(workload.cluster, tool, work, steal, args)
         tools.append(traced)
         assert len(logged) > 3200, f"the workload had only {len(logged)} statements"
         return compare(logged, traced.slack)
 
-    report(oracle.repeated(run))
+    report(repeated(run))
     return tools[-1]

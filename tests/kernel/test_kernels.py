@@ -17,6 +17,7 @@ import oracle
 from cluster import Cluster
 from requirements import need_server
 from statements import why_ns
+from steal import Off
 from tap import parse_tap, plan_fault
 from tool import parsed
 from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
@@ -162,7 +163,7 @@ def test_postgres_agrees_with_its_log(name, guest):
     print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
     assert len(logged) > 3 * TRANSACTIONS, f"only {len(logged)} statements"
     # An emulator loses its own CPU at any point, without the guest's knowledge: no single duration has a bound.
-    complaints = [one for one in oracle.compare(logged, got) if not isinstance(one, oracle.Off)]
+    complaints = [one for one in oracle.compare(logged, got) if not isinstance(one, Off)]
     complaints += oracle.out_of_order(logged, got) + oracle.mostly_short(logged, got, TOLERANCE_MS)
     assert not complaints, "\n".join(complaints[:40])
     for one in got:

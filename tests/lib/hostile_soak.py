@@ -29,6 +29,7 @@ from cluster import Cluster, children, wait_for
 from file_attacker import Attacker
 from mariadb import Maria, maria_server
 from stallfs import USER, StallFs, build_idle
+from steal import Off
 from tool import DBSLOWER, FIXTURES, parsed
 
 WORD = "soak"		# in each text of the clients
@@ -334,7 +335,7 @@ def judge(name, pid, complaints, logged, summary):
     """Complaints about one server, from those of its oracle."""
     missing = [one for one in complaints if one.startswith("not seen: ")]
     unknown = [one for one in complaints if one.startswith(ABSENT)]
-    wrong = [one for one in complaints if not one.startswith(("not seen: ", *ABSENT)) and not isinstance(one, oracle.Off)]
+    wrong = [one for one in complaints if not one.startswith(("not seen: ", *ABSENT)) and not isinstance(one, Off)]
     lost, lost_in_all = lost_of(summary, pid)
     print(f"  {name}: {logged} statements in its log, {len(missing)} not shown, {len(unknown)} clients unknown, "
           f"{lost} events counted as lost for it, {lost_in_all} in all; {len(wrong)} shown wrongly", flush=True)

@@ -32,7 +32,8 @@ import difflib
 import re
 from collections import Counter
 
-from oracle import FAR_MS, LONG_LINE, SHARE, TOLERANCE_MS, TOLERANCE_PART, Off, beyond, by_pid, shown
+from oracle import FAR_MS, LONG_LINE, SHARE, TOLERANCE_MS, TOLERANCE_PART, beyond, by_pid, shown
+from steal import Off
 
 SHARE_BUSY = 0.95	# of the statements that contend for the CPUs must be within the tolerance
 ROUNDING_MS = 0.002	# both count in us
@@ -233,7 +234,8 @@ def often_off(pairs, share):
     if len(off) <= (1 - share) * len(pairs):
         return []
     examples = "".join(f"\n    {one['duration_ms']:.3f} against {record}" for record, one in off[:10])
-    return [Off(f"{len(off)} of {len(pairs)} durations off by more than max(100 us, 5 %) and their run-queue delay:{examples}")]
+    return [Off(f"{len(off)} of {len(pairs)} durations off by more than max(100 us, 5 %) and their run-queue delay:{examples}",
+                share=len(off) / len(pairs), usual=1 - share)]
 
 
 def figures(logged, got, limit=LIMIT, busy=()):

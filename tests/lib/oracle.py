@@ -37,19 +37,18 @@ is in memory so that it waits for no disk. 99 % must be within them; the others 
 their CPU between the log's first clock and the start probe, or to an interrupt.
 No statement may be off by more than FAR_MS: a mix-up of starts would show there.
 
-The kernel cannot attribute the time that a hypervisor gives to other guests. A run
-during which it reports such time (Steal) is repeated if it is off in durations alone:
-by a share of them, if that time is a share of the run; by single ones, if that time is
-as long as what they are off by. So is a run in which a tool got no CPU for so long that
-its buffer was full, see stop(): it says what it has lost.
+The kernel cannot attribute the time that a hypervisor gives to other guests. A run that
+lost such time is repeated if it is off in durations alone, see steal.py. So is a run in
+which a tool got no CPU for so long that its buffer was full, see stop(): it says what
+it has lost.
 """
 
 import dataclasses
 import datetime
-import os
 import re
-import time
 from collections import Counter, defaultdict
+
+from steal import Off, RingFull
 
 TOLERANCE_MS = 0.1
 TOLERANCE_PART = 0.05
@@ -59,8 +58,6 @@ CUT_MS = 1.0		# by as much the log's time stamps are too early at most
 CLOCKS_MS = 0.05	# between readings of two clocks
 FAR_MS = 100.0		# no duration may be off by more
 LONG_LINE = 65536	# bytes of a text; writing its log line takes long, and is in D alone
-STEAL_SHARE = 0.01	# of a run's CPU time; with more it is repeated
-RUNS = 4
 NICE = -10		# of the tools that are compared
 
 HEAD = re.compile(
@@ -74,45 +71,6 @@ FAILURES = (b"ERROR", b"FATAL", b"PANIC")
 ADDITIONS = (b"DETAIL", b"HINT", b"STATEMENT", b"CONTEXT", b"QUERY", b"LOCATION", b"BACKTRACE")
 
 
-class Off(str):
-    """A complaint about durations, or about one that is off by @ms."""
-
-    def __new__(cls, text, ms=None):
-        self = super().__new__(cls, text)
-        self.ms = ms
-        return self
-
-
-class Steal:
-    """The CPU time that the hypervisor gave to other guests in the body of a with statement."""
-
-    def __enter__(self):
-        self.before, self.start = self.now(), time.monotonic()
-        return self
-
-    def __exit__(self, *why):
-        self.ms = self.now() - self.before
-        self.elapsed_ms = (time.monotonic() - self.start) * 1000
-
-    def explains(self, complaints):
-        """Return whether the complaints are about durations alone and the run lost as much CPU time."""
-        return bool(complaints) and all(isinstance(one, Off) and self.ms >= self.least(one) for one in complaints)
-
-    def least(self, one):
-        """Return the least time that explains the complaint: that of a tick is known no better."""
-        share = STEAL_SHARE * self.elapsed_ms
-        return share if one.ms is None else min(share, one.ms - 1000 / os.sysconf("SC_CLK_TCK"))
-
-    @staticmethod
-    def now():
-        with open("/proc/stat") as stat:
-            return int(stat.readline().split()[8]) * 1000 / os.sysconf("SC_CLK_TCK")
-
-
-class RingFull(Exception):
-    """A tool had to drop records, and has counted them."""
-
-
 def stop(*tools):
     """Stop them. They must have lost nothing, but for what a full buffer explains: RingFull."""
     for one in tools:
@@ -121,22 +79,6 @@ def stop(*tools):
     if any("ring_full" in lost for lost in losses):
         raise RingFull(losses)
     assert not any(losses), f"lost something: {losses}"
-
-
-def repeated(run):
-    """Call run() for its complaints, again after a run in which the machine disturbed it. Return the last ones."""
-    for _ in range(RUNS):
-        with Steal() as steal:
-            try:
-                complaints = run()
-            except RingFull as why:
-                complaints = [f"records were lost: {why}"]
-                print(*complaints)
-                continue
-        if not steal.explains(complaints):
-            return complaints
-        print(f"{len(complaints)} complaints, but the hypervisor took {steal.ms:.0f} ms of CPU time")
-    return [*complaints, Off(f"{RUNS} runs, each disturbed")]
 
 
 def add_slack(got, metered, key="pid"):
@@ -451,7 +393,8 @@ def often_off(pairs):
         off = [pair for pair in members if how_far(*pair) > 0]
         if len(off) > (1 - SHARE) * len(members):
             examples = "".join(f"\n    {got['duration_ms']:.3f} against {statement}" for statement, got in off[:5])
-            complaints.append(Off(f"{len(off)} of {len(members)} {what}:{examples}"))
+            complaints.append(Off(f"{len(off)} of {len(members)} {what}:{examples}",
+                                  share=len(off) / len(members), usual=1 - SHARE))
     return complaints
 
 
