@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
 pytest.register_assert_rewrite("backends", "elf_oracle", "elffile", "fuzzing", "soak", "statements", "tool")
 
+import background	# noqa: E402
 from cluster import Cluster, children, running, server_bindir	# noqa: E402
 from mysql_fixture import SERVERS	# noqa: E402
 from requirements import need_root, need_server	# noqa: E402
@@ -34,6 +35,22 @@ def pytest_configure(config):
                          (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(sig) == signal.SIG_IGN:
             signal.signal(sig, handler)
+    config.addinivalue_line("markers", "calm: it compares durations, so it runs after all others and their jobs")
+
+
+# --- the order: what compares durations runs when nothing else does, see background.py
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: 2 if item.get_closest_marker("calm") else background.has_jobs(item))
+
+
+def pytest_collection_finish(session):
+    if not session.config.option.collectonly:
+        background.start_all(session.items)
+
+
+def pytest_unconfigure(config):
+    background.end()
 
 
 # --- the unit programs: tests/unit/NAME.c is $BUILD/tests/unit/NAME

@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import background
 from elffile import readelf
 from tap import OUTPUT_LIMIT, limit_output, plan_fault
 from tool import BUILD, ROOT, VICTIM, image
@@ -83,8 +84,16 @@ def test_says_that_it_cannot_trace_here():
     assert done.returncode == 1 and "bpf(2)" in done.stdout, done
 
 
+def emulated(_, name):
+    return emulate(os.path.join(AARCH64, "tests", "unit", name))
+
+
+def background_jobs(names):
+    return [(emulated, name) for name in UNIT if f"test_unit[{name}]" in names and os.path.exists(AARCH64)]
+
+
 @pytest.mark.parametrize("name", UNIT)
 def test_unit(name):
-    done = emulate(os.path.join(AARCH64, "tests", "unit", name))
+    done = background.result(emulated, name)
     assert len(done.stdout) < OUTPUT_LIMIT and not plan_fault(done.stdout, done.returncode), done.stdout[-4000:]
     assert not re.search(r"^not ok", done.stdout, re.M), done.stdout[-4000:]

@@ -78,16 +78,30 @@ def test_literals_without_memory():
     assert all(status in (0, 1, -signal.SIGKILL, -signal.SIGSEGV) for status, _ in said), said
 
 
+def built_as(folder, name, *what):
+    """A clean build in a folder of this name: that folder, and what make said."""
+    tree = copy_tree(os.path.join(folder, name))
+    return tree, make(tree, *what)
+
+
+ONE = (built_as, "one", "all", "tests")
+ANOTHER = (built_as, "another/name", "BUILD=out")
+WITH = {"gcc": (built_as, "tree", "CC=gcc", "all"), "clang": (built_as, "tree", "CC=clang", "all", "tests")}
+
+
+def background_jobs(names):
+    return [ONE, *([ANOTHER] if "test_two_builds_are_the_same_bytes" in names else []),
+            *(job for cc, job in WITH.items() if f"test_compiles_clean_with[{cc}]" in names and shutil.which(cc))]
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
+def built():
     """A clean build of all, with the product's compiler, elsewhere: the folder and what make said."""
-    folder = copy_tree(tmp_path_factory.mktemp("built") / "one")
-    return folder, make(folder, "all", "tests")
+    return background.result(*ONE)
 
 
-def test_two_builds_are_the_same_bytes(built, tmp_path):
-    folder = copy_tree(tmp_path / "another" / "name")
-    make(folder, "BUILD=out")
+def test_two_builds_are_the_same_bytes(built):
+    folder, _ = background.result(*ANOTHER)
     with open(os.path.join(folder, "out", "dbslower"), "rb") as second, open(os.path.join(built[0], "build", "dbslower"), "rb") as first:
         outputs = [first.read(), second.read()]
     assert outputs[0] == outputs[1], f"{len(outputs[0])} and {len(outputs[1])} bytes differ"
@@ -101,15 +115,14 @@ def test_compiles_clean(built):
     assert not WARNS.search(built[1]), built[1]
 
 
-@pytest.mark.parametrize("cc, what", [("gcc", ["all"]), ("clang", ["all", "tests"])], ids=["gcc", "clang"])
-def test_compiles_clean_with(tmp_path, cc, what):
+@pytest.mark.parametrize("cc", WITH)
+def test_compiles_clean_with(cc):
     """With others than the product's compiler."""
     if not shutil.which(cc):
         pytest.skip(f"no {cc}")
-    said = make(copy_tree(tmp_path / "tree"), f"CC={cc}", *what)
+    folder, said = background.result(*WITH[cc])
     assert not WARNS.search(said), said
-    binary = tmp_path / "tree" / "build" / "dbslower"
-    assert subprocess.run([binary, "--version"], capture_output=True).returncode == 0
+    assert subprocess.run([os.path.join(folder, "build", "dbslower"), "--version"], capture_output=True).returncode == 0
 
 
 def files_under(folder):

@@ -99,6 +99,7 @@ def tracing(tool, *args, pids):
 # --- the oracle
 
 
+@pytest.mark.calm
 @pytest.mark.parametrize("settings, events, least, args",
                          [({}, 400, AT_LEAST, ()), (POOL, 120, 5000, ()), ({}, 120, 5000, ALL_FALLBACKS)],
                          ids=["one-thread-per-connection", "pool-of-threads", "fallbacks"])

@@ -19,6 +19,8 @@ from workload import PROTOCOLS, TRANSACTIONS, Workload
 
 AT_LEAST = 20_000
 
+pytestmark = pytest.mark.calm
+
 
 def test_tool_and_log_agree(postgres, tool, tmp_path):
     workload = Workload(postgres, tmp_path)
