@@ -255,6 +255,7 @@ static void entry_free(struct top_entry *e)
 	free(e->sample);
 	free(e->database);
 	free(e->why);
+	free(e->extra);
 	free(e->histogram.bucket);
 }
 
@@ -428,6 +429,13 @@ int top_add(struct top *top, const struct top_call *call)
 		entry_sample(e, call);
 	entry_count(e, call);
 	return buckets_add(&e->histogram, bucket, 1);
+}
+
+void **top_extra(struct top *top, const char *engine, uint64_t hash)
+{
+	uint32_t slot = *slot_find(top, engine, hash);
+
+	return slot ? &top->entry[slot - 1].extra : NULL;
 }
 
 int top_merge(struct top *to, const struct top *from)

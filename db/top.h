@@ -45,6 +45,7 @@ struct top_entry {
 	uint32_t sample_len;
 	bool sample_cut;	/* the text was longer */
 	struct top_why *why;	/* NULL: known of no call */
+	void *extra;		/* the caller's, see top_extra() */
 	struct top_histogram histogram;
 };
 
@@ -83,6 +84,13 @@ struct top *top_new(size_t entries);
  * percentiles of its fingerprint.
  */
 int top_add(struct top *top, const struct top_call *call);
+
+/*
+ * Return where the caller keeps memory of its own, from malloc(), with the entry of that key: it is
+ * freed with the entry, and top_merge() ignores it. NULL: there is no such entry. Valid until the
+ * next call with @top that is not const.
+ */
+void **top_extra(struct top *top, const char *engine, uint64_t hash);
 
 /*
  * Add all that @from counted to @to. Return 0, or -ENOMEM: then what has no entry is counted as

@@ -522,6 +522,25 @@ static void slots_of_durations(void)
 		}
 }
 
+/* It is freed with its entry, at the latest by top_free(); LeakSanitizer judges the fuzz target. */
+static void extra(void)
+{
+	struct top *t = top_new(4);
+	void **found;
+
+	CHECK(!add(t, 1, 100) && !add(t, 2, 10));
+	found = top_extra(t, "mysql", 1);
+	CHECK(found && !*found);
+	*found = malloc(1000);
+	CHECK(top_extra(t, "mysql", 1) == found && !top_extra(t, "postgresql", 1));
+	CHECK(!top_extra(t, "mysql", 3) && top_extra(t, "mysql", 2) != found);
+	*top_extra(t, "mysql", 2) = malloc(1000);
+	CHECK(find(t, 1)->extra == *found);
+	top_fold(t, 1);
+	CHECK(!top_extra(t, "mysql", 2) && *top_extra(t, "mysql", 1));
+	top_free(t);
+}
+
 int main(void)
 {
 	prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);	/* resident memory is counted by pages */
@@ -538,5 +557,6 @@ int main(void)
 	RUN(largest_counts);
 	RUN_LONG(a_million);
 	RUN(the_most_memory);
+	RUN(extra);
 	return check_done();
 }
