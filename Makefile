@@ -88,7 +88,7 @@ $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS:
 
 DIRS	:= usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
-OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/bpf/embed.o
+OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/cli/report_assets.o $(BUILD)/bpf/embed.o
 # Files of other architectures are only listed, for which no instruction is decoded.
 FOREIGN	:= $(if $(filter aarch64,$(ARCH)),,accessor_arm $(if $(filter list,$(COMMANDS)),,arch_arm)) \
 	   $(if $(filter list,$(COMMANDS)),,arch_other)
@@ -179,6 +179,23 @@ $(BUILD)/commands.c: FORCE
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 $(BUILD)/commands.o: $(BUILD)/commands.c | tools-build
 	$(call say,CC,commands.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Style and script of the report, without comment lines and indentation, as string literals; and the
+# policy of the page, which permits these two by their hashes and nothing else.
+$(BUILD)/cli/report.css $(BUILD)/cli/report.js: $(BUILD)/%: %
+	@mkdir -p $(@D)
+	$(Q)sed -e 's/^[ 	]*//' -e '/^$$/d' -e '/^\/\//d' -e '/^\/\*.*\*\/$$/d' $< >$@
+c_string = sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $(1)
+base64_hash = $$(env printf "$$(sha256sum $(1) | sed -e 's/ .*//' -e 's/../\\x&/g')" | base64)
+$(BUILD)/cli/report_assets.c: $(BUILD)/cli/report.css $(BUILD)/cli/report.js
+	$(Q){ echo '#include "cli/report_page.h"'; \
+	   echo 'const char *const report_css ='; $(call c_string,$(BUILD)/cli/report.css); echo ';'; \
+	   echo 'const char *const report_js ='; $(call c_string,$(BUILD)/cli/report.js); echo ';'; \
+	   echo 'const char *const report_policy = "default-src '"'none'; base-uri 'none'; form-action 'none';"'"'; \
+	   echo '	"'" style-src 'sha256-$(call base64_hash,$(BUILD)/cli/report.css)';"'"'; \
+	   echo '	"'" script-src 'sha256-$(call base64_hash,$(BUILD)/cli/report.js)'"'";'; } >$@
+$(BUILD)/cli/report_assets.o: $(BUILD)/cli/report_assets.c | tools-build
+	$(call say,CC,report_assets.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Version and commit are known to one file only, so that a commit rebuilds no other.
 CFLAGS_cli/version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'

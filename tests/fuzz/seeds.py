@@ -406,13 +406,27 @@ def tally_seeds():
     return found
 
 
+def report_seeds():
+    hostile = b"</script><img src=x onerror=alert(1)>\"'&\xff\x01\xe2\x80\xae\0"
+    when, took = struct.pack("<QB", 1790000000 * 10 ** 9, 0), struct.pack("<QB", 5 * 10 ** 9, 0)
+    why = b"".join(struct.pack("<QB", n * 10 ** 8, 0) for n in range(13)) + b"\xff"
+    found = {"empty": b"\0host\0"}
+    for how in (0x04, 0x3f, 0x7c, 0x25):
+        statement = bytes([0, how]) + hostile * 3 + bytes([7, how & 1]) + when + took + struct.pack("<Q", 12) + b"\1<\"'&>" + why
+        backend = hostile + b"\7\0" + struct.pack("<Q", 10 ** 9)
+        wait = bytes([3, how | 0x42]) + hostile + b"\2\3\5" + b"<b>\"'&" * 45 + when + took + b"\3" + backend * 4
+        found[f"calls-{how:x}"] = b"\0<host>\0" + (statement + wait) * 3 + b"\4" + hostile * 2 + b"\1"
+        found[f"times-{how:x}"] = b"\3\0" + when[:8] + struct.pack("<Q", 1790000600 * 10 ** 9) + statement * 2
+    return found
+
+
 MAKERS = {
     "backend_state": backend_seeds, "expression": expression_seeds, "privileges": host_seeds, "top": tally_seeds, "trace": trace_seeds,
     "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
     "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
     "library": library_seeds, "linker": object_seeds, "option": option_seeds, "regex": pattern_seeds,
     "catalog": pgcatalog_seeds,
-    "process": process_seeds, "record": record_seeds, "server": server_seeds, "spec": spec_seeds,
+    "process": process_seeds, "record": record_seeds, "report": report_seeds, "server": server_seeds, "spec": spec_seeds,
     "traceparent": traceparent_seeds,
 }
 
