@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""The page of a report in a browser: with hostile texts, by mouse and keyboard, with and without scripts."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from browser import colors, console, need_browser, requests, start_browser
+from tool import BUILD
+
+WRITER = os.path.join(BUILD, "tests", "unit", "report")
+CACHE = os.environ.get("CACHE") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
+MODULES = os.path.join(CACHE, "page", "node_modules")
+SOURCES = 40 << 10		# bytes of style, script and page without data
+HOSTILE = "</script><img src=x onerror=alert(1)>\"' onclick='alert(2)'"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "incident.html"
+    subprocess.run([WRITER, str(path)], check=True, timeout=60)
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    need_browser()
+    browser = start_browser(tmp_path_factory.mktemp("chromium"))
+    yield browser
+    browser.quit()
+
+
+@pytest.fixture
+def browser(chromium, page):
+    """The page, opened; no script of it may fail, and nothing may be requested."""
+    open_page(chromium, page)
+    yield chromium
+    assert not console(chromium)
+    assert not [url for url in requests(chromium) if not url.startswith("data:")]
+
+
+def open_page(browser, page):
+    browser.get("about:blank")
+    requests(browser), console(browser)
+    browser.get(page.as_uri())
+    assert [url for url in requests(browser) if url != "about:blank"] == [page.as_uri()]
+
+
+def rows(browser, table):
+    """The cells' texts of the rows that are shown."""
+    return browser.execute_script(
+        "return [...document.getElementById(arguments[0]).tBodies[0].rows].filter(r => !r.hidden)"
+        ".map(r => [...r.cells].map(c => c.textContent))", table)
+
+
+def values(browser, table, at):
+    """The values of a column by which the rows that are shown are sorted."""
+    return browser.execute_script(
+        "return [...document.getElementById(arguments[0]).tBodies[0].rows].filter(r => !r.hidden)"
+        ".map(r => Number(r.cells[arguments[1]].dataset.v))", table, at)
+
+
+def press(browser, *keys):
+    from selenium.webdriver.common.action_chains import ActionChains
+    ActionChains(browser).send_keys(*keys).perform()
+
+
+def find(browser, selector):
+    return browser.find_element("css selector", selector)
+
+
+def click(browser, selector):
+    """The driver does not know that the controls cover what is behind them."""
+    element = find(browser, selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+    element.click()
+
+
+def status(browser):
+    return find(browser, "#status").text
+
+
+def test_file(page):
+    """One file: nothing is loaded, no attribute is a style or a handler, the policy permits what is there."""
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<script") == text.count("</script") == text.count("<style") == 1
+    assert not re.search(r"<[^>]*\s(style|on\w+|src)=", text)
+    assert not re.findall(r"(?:href|src|url)\b\W*(?:https?:)?//", text)
+    style, script = (re.search(f"<{tag}>(.*?)</{tag}>", text, re.S)[1] for tag in ("style", "script"))
+    assert len(style) + len(script) < SOURCES / 2
+    for content, what in ((style, "style-src"), (script, "script-src")):
+        digest = subprocess.run("sha256sum | cut -c 1-64", shell=True, input=content.encode(), capture_output=True,
+                                check=True).stdout.decode().strip()
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+        found = re.search(rf"{what} 'sha256-([^']*)'", policy)[1]
+        assert bytes.fromhex(digest) == base64.b64decode(found)
+    assert "default-src 'none'" in policy and "unsafe" not in policy
+
+
+def test_hostile_texts(browser):
+    """They are text, and visible; no element is theirs."""
+    assert HOSTILE in find(browser, "h1").text
+    assert HOSTILE in browser.title
+    assert browser.execute_script("return document.querySelectorAll('img, iframe, object, embed, link, base').length") == 0
+    assert browser.execute_script("return [...document.querySelectorAll('*')].every(e => [...e.attributes].every("
+                                  "a => !/^on|^style$|^src$/.test(a.name)))")
+    texts = [row for row in rows(browser, "statements") if any(HOSTILE in cell for cell in row)]
+    assert len(texts) == 1 and sum(HOSTILE in cell for cell in texts[0]) >= 1
+    assert any(HOSTILE in cell for row in rows(browser, "waits") for cell in row)
+    body = find(browser, "body").text
+    assert "\\u{202e}evil" in body and "\\x1b[31m\\x01\\x7f" in body and "\\xff\\xc3(" in body
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]", body)
+
+
+def test_policy_is_enforced(chromium, page, tmp_path):
+    """A script, a handler or a style that were in the page would not run: the test above is not deaf."""
+    bad = tmp_path / "bad.html"
+    bad.write_text(page.read_text().replace(
+        "<main>", "<main><script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
+        "<p style='color:red'>", 1))
+    chromium.get(bad.as_uri())
+    assert chromium.title != "pwned"
+    assert sum("Content Security Policy" in message for message in console(chromium)) >= 3
+
+
+def test_sorting(browser):
+    for table, at in (("groups", 2), ("groups", 6), ("statements", 0), ("statements", 1), ("waits", 1)):
+        heading = find(browser, f"#{table} th:nth-child({at + 1})")
+        before = values(browser, table, at)
+        button = f"#{table} th:nth-child({at + 1}) button"
+        click(browser, button)
+        assert heading.get_attribute("aria-sort") == "descending"
+        assert values(browser, table, at) == sorted(before, reverse=True)
+        click(browser, button)
+        assert heading.get_attribute("aria-sort") == "ascending"
+        assert values(browser, table, at) == sorted(before)
+    click(browser, "#statements th:nth-child(3) button")
+    texts = [row[2].lower() for row in rows(browser, "statements")]
+    assert texts[0] <= texts[-1] and len(browser.find_elements("css selector", "#statements th[aria-sort]")) == 1
+
+
+def test_search(browser):
+    total = {table: len(rows(browser, table)) for table in ("groups", "statements", "waits")}
+    find(browser, "#find").send_keys("ORDERS o join")
+    for table in total:
+        shown = rows(browser, table)
+        assert all("orders o join" in re.sub(r"\s+", " ", " ".join(row)).lower() for row in shown), table
+        assert len(shown) < total[table]
+    assert len(rows(browser, "groups")) == 1 and rows(browser, "statements")
+    assert f"1 of {total['groups']} fingerprints" in status(browser)
+    find(browser, "#reset").click()
+    assert {table: len(rows(browser, table)) for table in total} == total
+    find(browser, "#find").send_keys("<img src=x")
+    assert len(rows(browser, "statements")) == 1
+    find(browser, "#find").send_keys("no such text")
+    assert not rows(browser, "statements") and "0 of" in status(browser)
+
+
+def drag(browser, selector, first, last):
+    """Drag over a chart, from a share of its columns to another one."""
+    from selenium.webdriver.common.action_chains import ActionChains
+    chart = find(browser, selector)
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    width = chart.rect["width"]
+    offsets = [round(((64 + share * 960) / 1040 - 0.5) * width) for share in (first, last)]
+    ActionChains(browser).move_to_element_with_offset(chart, offsets[0], 0).click_and_hold() \
+        .move_by_offset(offsets[1] - offsets[0], 0).release().perform()
+
+
+def selected(browser):
+    return [int(find(browser, name).get_property("value")) for name in ("#from", "#to")]
+
+
+def check_selection(browser):
+    """All that is shown is of that time, by the numbers of the intervals and the times of the rows."""
+    first, last = selected(browser)
+    begin, width = (int(find(browser, "#controls").get_attribute(name)) * 10 ** 6 for name in ("data-from", "data-width"))
+    intervals = rows(browser, "intervals")
+    assert 0 < len(intervals) <= last - first + 1
+    assert sum(values(browser, "intervals", 1)) == sum(values(browser, "groups", 2))
+    for table in ("statements", "waits"):
+        for start, took in zip(values(browser, table, 0), values(browser, table, 1)):
+            assert start < begin + (last + 1) * width and start + took >= begin + first * width - 10 ** 6
+    for name in (".heat", ".load", ".spark"):
+        assert float(find(browser, f"{name} .sel").get_attribute("width")) > 0
+
+
+@pytest.mark.parametrize("chart", [".heat", ".load"])
+def test_brushing(browser, chart):
+    total, calls = len(rows(browser, "statements")), sum(values(browser, "groups", 2))
+    drag(browser, chart, 0.3, 0.5)
+    columns = int(find(browser, "#from").get_attribute("max")) + 1
+    assert [round(at / columns, 1) for at in selected(browser)] == [0.3, 0.5]
+    assert 0 < len(rows(browser, "statements")) < total
+    assert 0 < sum(values(browser, "groups", 2)) < calls
+    check_selection(browser)
+    drag(browser, chart, 0.9, 0.7)
+    assert [round(at / columns, 1) for at in selected(browser)] == [0.7, 0.9]
+    check_selection(browser)
+    find(browser, "#reset").click()
+    assert len(rows(browser, "statements")) == total and sum(values(browser, "groups", 2)) == calls
+
+
+def test_keyboard(browser):
+    """Each control is reached and used without a mouse, and the focus is visible."""
+    from selenium.webdriver.common.keys import Keys
+    reached = []
+    for _ in range(9):
+        press(browser, Keys.TAB)
+        reached.append(browser.execute_script(
+            "const e = document.activeElement, s = getComputedStyle(e);"
+            "return [e.id || e.tagName, s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2]"))
+    assert [name for name, _ in reached[:5]] == ["find", "from", "to", "reset", "theme"]
+    assert all(visible for _, visible in reached), reached
+    find(browser, "#from").send_keys(Keys.ARROW_RIGHT * 30)
+    assert selected(browser)[0] == 30
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}", find(browser, "#from").get_attribute("aria-valuetext"))
+    check_selection(browser)
+    press(browser, Keys.ESCAPE)
+    assert selected(browser)[0] == 0
+    button = find(browser, "#groups th:nth-child(3) button")
+    button.send_keys(Keys.ENTER)
+    assert find(browser, "#groups th:nth-child(3)").get_attribute("aria-sort") == "descending"
+    summary = find(browser, "#groups summary")
+    summary.send_keys(Keys.ENTER)
+    assert find(browser, "#groups details").get_attribute("open") is not None
+    assert find(browser, "#groups pre").is_displayed()
+
+
+def background(browser):
+    found = colors(browser.get_screenshot_as_png())
+    return len(found), sum(found.most_common(1)[0][0])
+
+
+def test_themes(browser):
+    seen = {}
+    for scheme in ("light", "dark"):
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
+        browser.execute_script("document.querySelector('.heat').scrollIntoView()")
+        seen[scheme] = background(browser)
+        assert find(browser, "#theme").get_attribute("aria-pressed") == str(scheme == "dark").lower()
+    assert all(number > 100 for number, _ in seen.values()), seen
+    assert seen["light"][1] > 3 * 200 and seen["dark"][1] < 3 * 60
+    find(browser, "#theme").click()
+    assert background(browser)[1] > 3 * 200
+    find(browser, "#theme").click()
+    assert background(browser)[1] < 3 * 60
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_print(browser):
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert not find(browser, "#controls").is_displayed() and find(browser, "#statements").is_displayed()
+    assert browser.execute_script("return getComputedStyle(document.querySelector('.scroll')).overflowX") == "visible"
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_without_scripts(chromium, page):
+    """All of the tables and charts are there; the controls are not."""
+    try:
+        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+        chromium.get("about:blank")
+        console(chromium)
+        chromium.get(page.as_uri())
+        assert not find(chromium, "#controls").is_displayed()
+        assert not chromium.find_elements("css selector", "th button")
+        for name, least in (("#groups tbody tr", 6), ("#statements tbody tr", 200), ("#waits tbody tr", 45),
+                            (".heat path", 5), (".load path", 5), (".spark path", 12), (".lanes rect", 10),
+                            (".graph rect", 5)):
+            assert len(chromium.find_elements("css selector", name)) >= least, name
+        for name in (".heat", ".load", ".graph", "#groups", "#statements", "#waits"):
+            assert find(chromium, name).is_displayed() and find(chromium, name).rect["height"] > 50
+        assert background(chromium)[0] > 50
+        assert not console(chromium)
+    finally:
+        chromium.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def need_module(name):
+    if not os.path.exists(os.path.join(MODULES, name)) or not shutil.which("node"):
+        pytest.skip(f"no {name} (ci/dependencies page)")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_accessibility(browser, theme):
+    need_module("axe-core")
+    with open(os.path.join(MODULES, "axe-core", "axe.min.js"), encoding="utf-8") as f:
+        axe = f.read()
+    browser.execute_script("document.documentElement.dataset.theme = arguments[0]", theme)
+    browser.execute_script("document.querySelectorAll('#groups details, #intervals').forEach(d => { d.open = true; })")
+    browser.execute_script(axe)
+    browser.set_script_timeout(90)
+    found = browser.execute_async_script("axe.run().then(arguments[0])")
+    assert len(found["passes"]) > 15
+    assert [(each["id"], each["impact"], each["nodes"][0]["html"][:200]) for each in found["violations"]] == []
+
+
+def html_validate(path, folder):
+    config = folder / "html-validate.json"
+    config.write_text(json.dumps({"root": True, "extends": ["html-validate:standard"]}))
+    return subprocess.run(["node", os.path.join(MODULES, "html-validate", "bin", "html-validate.mjs"), "--config", str(config),
+                           "--formatter", "text", str(path)], capture_output=True, text=True, timeout=120)
+
+
+def test_valid_html(page, tmp_path):
+    need_module("html-validate")
+    done = html_validate(page, tmp_path)
+    assert done.returncode == 0, done.stdout[:3000] + done.stderr[:1000]
+    bad = tmp_path / "bad.html"
+    bad.write_text(page.read_text().replace("</main>", "<p id=\"from\"></main>", 1))
+    assert html_validate(bad, tmp_path).returncode == 1
+
+
+def test_size_and_memory(tmp_path):
+    """Of a million statements: below 1 MiB, in bounded memory."""
+    path = tmp_path / "large.html"
+    subprocess.run([WRITER, str(path), "1000000"], check=True, timeout=120, preexec_fn=limit_memory)
+    assert path.stat().st_size < 1 << 20
+    assert "<dt>statements</dt><dd>1.00M</dd>" in path.read_text()
+    # Long texts of more fingerprints than are kept.
+    subprocess.run([WRITER, str(path), "20000", "10000"], check=True, timeout=120, preexec_fn=limit_memory)
+    assert path.stat().st_size < 2 << 20 and "fingerprints with the least total time" in path.read_text()
+
+
+def limit_memory():
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (16 << 20, 16 << 20))
