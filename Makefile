@@ -71,6 +71,7 @@ CFLAGS_sql/token := -O2
 CFLAGS_cli/output := -O2
 CFLAGS_loader/ringbuf := -O2
 CFLAGS_loader/perfbuf := -O2
+CFLAGS_loader/lzma := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 # noseparate-code: without it x86-64 pads each segment to a page of the file, 8 KiB. common-page-size:
@@ -132,22 +133,26 @@ endif
 $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
 
-# String literals are compressed. The first link provides them; the second has them without contents,
-# and next to it what literals_unpack() decompresses. Its assertion compares the sizes of both.
+# String literals and constant tables are compressed. The first link provides them; the second has them
+# without contents, and next to it what literals_unpack() decompresses. Tables contain addresses, so
+# that all symbols must have the same ones in both.
 LINK	= $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)
+symbols	= nm $(1) | sed -e '/literals_packed/d' -e '/ [$$]/d' -e '/ _*\(bss_*\)\{0,1\}end_*$$/d' -e 's/ . / /' | sort
 $(BUILD)/literals: $(LINKED) cli/literals.ld
-	$(Q)sed 's/ (NOLOAD)//; /\. = ALIGN/d; /^ASSERT/d' cli/literals.ld >$@.ld
+	$(Q)sed 's/ (NOLOAD)//' cli/literals.ld >$@.ld
 	$(Q)$(LINK) -Wl,--strip-debug -Wl,-T,$@.ld -Wl,--defsym=literals_packed=literals_start \
 		-Wl,--defsym=literals_packed_end=literals_end -o $@.link $(LINKED) $(LDLIBS)
 	$(Q)$(OBJCOPY) -O binary -j .literals --set-section-flags .literals=alloc,load,contents $@.link $@
+	$(Q)$(call symbols,$@.link) >$@.symbols
 	$(Q)rm $@.link
 $(BUILD)/literals.lzma: $(BUILD)/literals
 	$(Q)xz -c --format=lzma --lzma1=preset=9e,dict=256KiB,lc=3,lp=0,pb=0 $< >$@
 $(BUILD)/literals.o: cli/literals.S $(BUILD)/literals.lzma
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 $(BUILD)/dbslower.debug: $(LINKED) $(BUILD)/literals.o cli/literals.ld
-	$(call say,LINK,$@)$(LINK) -Wl,-T,cli/literals.ld -Wl,--defsym=literals_size=$$(wc -c <$(BUILD)/literals) \
-		-Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) $(BUILD)/literals.o $(LDLIBS)
+	$(call say,LINK,$@)$(LINK) -Wl,-T,cli/literals.ld -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) \
+		$(BUILD)/literals.o $(LDLIBS)
+	$(Q)$(call symbols,$@) | cmp - $(BUILD)/literals.symbols
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The string literals as the first link has them, compressed; see literals.ld. */
-	.section .rodata.literals_packed, "a"
+/* The literals as the first link has them, compressed; see literals.ld. */
+	.section .literals_packed, "a"
 	.globl literals_packed, literals_packed_end
 literals_packed:
 	.incbin "literals.lzma"
