@@ -83,7 +83,7 @@ BPF_CFLAGS = -target bpf -mcpu=v2 -O2 -std=gnu11 -I. -idirafter /usr/include/$(M
 
 # The commands to link, in the order of --help; the first is the default. An appliance image may
 # need fewer: make COMMANDS='slow list doctor'. Each is cli/cmd_NAME.c.
-COMMANDS ?= slow list stat top locks ps transactions trace doctor
+COMMANDS ?= slow list stat top locks ps transactions trace record replay report doctor
 $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
 	$(name); must be of $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c)))))
 

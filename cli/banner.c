@@ -22,6 +22,9 @@ void banner_server(void *arg, const struct server_info *server)
 	bool later = loop->banner.opened;
 
 	server_set_add(&loop->banner.servers, server);
+	/* The first line of a recording is known from its start. */
+	if (loop->replay)
+		return;
 	for (size_t i = 0; i < server->npids && loop->banner.npids < LOOP_PIDS; i++)
 		loop->banner.pids[loop->banner.npids++] = server->pids[i];
 	if (later && !loop->banner.begun) {

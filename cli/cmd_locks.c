@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command locks: lock waits as they end, or a table of them, with the lock holders. */
+#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,10 @@
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
+#include "cli/source.h"
 #include "cli/tracing.h"
 #include "db/engines.h"
 #include "db/servers.h"
-#include "host/clock.h"
 #include "host/container.h"
 #include "host/open.h"
 
@@ -34,7 +35,7 @@ struct cmd_locks {
 	int dot;			/* file; -1: none */
 };
 
-/* Print a wait. Its server is found while the process exists. */
+/* Print a wait as JSON. Its server is found while the process exists. */
 static void locks_json(struct cmd_locks *cmd, const struct lock_wait *wait)
 {
 	const struct target *target = wait->target;
@@ -59,7 +60,7 @@ static void locks_json(struct cmd_locks *cmd, const struct lock_wait *wait)
 
 static void locks_json_sums(struct cmd_locks *cmd)
 {
-	uint64_t wall_ns = clock_ns(CLOCK_REALTIME);
+	uint64_t wall_ns = loop_wall(&cmd->loop);
 
 	for (size_t i = 0; i < cmd->table.nsums; i++) {
 		const struct locks_sum *sum = &cmd->table.sums[i];
@@ -70,7 +71,8 @@ static void locks_json_sums(struct cmd_locks *cmd)
 	}
 }
 
-static void locks_wait(void *arg, const struct lock_wait *wait)
+/* @server: of JSON; NULL: it is to be found. */
+static void locks_show(void *arg, const struct lock_wait *wait, const struct json_server *server)
 {
 	struct cmd_locks *cmd = arg;
 	const struct options *options = &cmd->loop.options;
@@ -84,12 +86,19 @@ static void locks_wait(void *arg, const struct lock_wait *wait)
 		locks_table_add(&cmd->table, wait);
 	} else {
 		loop_begin_event(&cmd->loop, !wait->running);
-		if (options->json)
+		if (options->json && server)
+			locks_json_wait(&cmd->loop.out, wait, server);
+		else if (options->json)
 			locks_json(cmd, wait);
 		else
 			locks_table_wait(&cmd->table, wait);
 	}
 	loop_end_event(&cmd->loop, !wait->running);
+}
+
+static void locks_wait(void *arg, const struct lock_wait *wait)
+{
+	locks_show(arg, wait, NULL);
 }
 
 static void locks_server(void *arg, const struct server_info *server)
@@ -120,8 +129,8 @@ static void locks_begin(struct loop *loop)
 
 static int locks_table(struct cmd_locks *cmd)
 {
-	struct lwlock_count *counts;
-	ssize_t n = locks_lwlocks(cmd->locks, &counts);
+	struct lwlock_count *counts = NULL;
+	ssize_t n = cmd->locks ? locks_lwlocks(cmd->locks, &counts) : 0;
 
 	if (n < 0)
 		return (int)n;
@@ -167,7 +176,10 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
-	locks_summary(cmd->locks, summary);
+	if (cmd->locks)
+		locks_summary(cmd->locks, summary);
+	else
+		loop->command->source->summary(loop, summary);
 	summary->printed = loop->options.stat ? cmd->lines : loop->counted;
 	summary->printed_noun = loop->options.stat ? "lines" : NULL;
 	if (loop->ending)
@@ -176,25 +188,39 @@ static void cmd_locks_summary(struct loop *loop, struct summary *summary)
 
 static int cmd_locks_drain(struct loop *loop)
 {
-	return locks_drain(((struct cmd_locks *)loop)->locks);
+	struct locks *locks = ((struct cmd_locks *)loop)->locks;
+
+	return locks ? locks_drain(locks) : loop->command->source->drain(loop);
 }
 
 static int cmd_locks_sleep(struct loop *loop)
 {
 	const struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
+	if (!cmd->locks)
+		return -EAGAIN;
 	loop->sleep_ms = locks_sleep_ms(cmd->locks);
 	return locks_sleep(cmd->locks);
 }
 
 static void cmd_locks_running(struct loop *loop)
 {
-	locks_running(((struct cmd_locks *)loop)->locks);
+	struct locks *locks = ((struct cmd_locks *)loop)->locks;
+
+	if (locks)
+		locks_running(locks);
+	else
+		loop->command->source->running(loop);
 }
 
 static void cmd_locks_detach(struct loop *loop)
 {
-	locks_detach(((struct cmd_locks *)loop)->locks);
+	struct locks *locks = ((struct cmd_locks *)loop)->locks;
+
+	if (locks)
+		locks_detach(locks);
+	else
+		loop->command->source->detach(loop);
 }
 
 /* Open the file of --dot, so that a failure is reported before anything is traced. */
@@ -222,7 +248,7 @@ static int cmd_locks_run(struct loop *loop)
 	struct sandbox sandbox;
 	int status;
 
-	loop->nap_ms = NAP_MS;
+	loop->nap_ms = loop->replay ? 0 : NAP_MS;
 	loop->banner.subject = "lock waits";
 	loop->banner.than = " longer than ";
 	cmd->table = (struct locks_table){
@@ -235,6 +261,10 @@ static int cmd_locks_run(struct loop *loop)
 	if (loop->options.stat && !loop->options.has_threshold)
 		loop->options.threshold_ns = 0;
 	tracing_config(loop, &common);
+	if (loop->replay) {
+		status = loop->command->source->start(loop, &common, locks_show);
+		return status == EXIT_OK ? loop_run(loop) : status;
+	}
 	cmd->server = common.server;
 	config = (struct locks_config){
 		.servers = common.servers, .threshold_ns = common.threshold_ns,
@@ -251,7 +281,7 @@ static int cmd_locks_run(struct loop *loop)
 	if (locks_open(&cmd->locks, &config, &error))
 		return loop_refuse(loop, &error);
 	if (!loop->options.keep_privileges) {
-		locks_sandbox(cmd->locks, &sandbox);
+		sandbox_enter(locks_needs(cmd->locks), &sandbox);
 		banner_sandbox(loop, &sandbox);
 	}
 	banner_start(loop, locks_features(cmd->locks), locks_targets(cmd->locks));
@@ -289,7 +319,7 @@ static const struct option_row option_count_waits = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
 	.help = "stop after printing this many waits",
 	.accepts = "expected a whole number",
-	.set = option_set_count,
+	.set = option_set_number, .member = offsetof(struct options, count),
 };
 
 static const struct option_row option_stat = {
@@ -316,6 +346,7 @@ static const struct option_row *const locks_options[] = {
 
 const struct command command_locks = {
 	.name = "locks",
+	.replays = true,
 	.summary = "print lock waits: duration, lock, and who holds it",
 	.invocation = "dbslower locks",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",

@@ -330,7 +330,7 @@ static int cmd_ps_run(struct cmd_ps *cmd)
 	if (!cmd->ps)
 		return message_no_memory();
 	if (options->json)
-		json_start(&cmd->out, "ps");
+		json_start(&cmd->out, clock_ns(CLOCK_REALTIME), NULL, "ps");
 	return cmd_ps_repeat(cmd);
 }
 

@@ -141,7 +141,7 @@ static const struct option_row option_count_statements = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
 	.help = "stop after printing this many statements",
 	.accepts = "expected a whole number",
-	.set = option_set_count,
+	.set = option_set_number, .member = offsetof(struct options, count),
 };
 
 static const struct option_row option_columns = {
@@ -197,6 +197,7 @@ static const struct option_row *const slow_options[] = {
 
 const struct command command_slow = {
 	.name = "slow",
+	.replays = true,
 	.summary = "print statements slower than a threshold (the default)",
 	.invocation = "dbslower",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",

@@ -19,7 +19,6 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
-#include "host/clock.h"
 #include "usdt/fmt.h"
 
 #define AXIS_LINES	24		/* of a heat map between two axes */
@@ -222,7 +221,7 @@ static size_t stat_take(struct stat_histogram *h, const struct histogram_row *co
 static int stat_show(struct stat *stat)
 {
 	struct histogram_row *counts, *now;
-	ssize_t n = tracer_histogram(stat->tracing.tracer, &counts);
+	ssize_t n = tracing_histogram(&stat->tracing, &counts);
 	struct stat_histogram h;
 
 	if (n < 0)
@@ -234,7 +233,7 @@ static int stat_show(struct stat *stat)
 	}
 	memcpy(now, counts, (size_t)n * sizeof(*now));
 	stat_subtract(stat, counts, (size_t)n);
-	stat->wall_ns = clock_ns(CLOCK_REALTIME);
+	stat->wall_ns = loop_wall(&stat->tracing.loop);
 	if (!stat->export.standard && !stat->tracing.loop.options.heatmap)
 		loop_stamp(&stat->tracing.loop, stat->wall_ns);
 	for (size_t i = 0; i < (size_t)n;) {
@@ -279,7 +278,7 @@ static void stat_summary(struct loop *loop, struct summary *summary)
 {
 	struct stat *stat = (struct stat *)loop;
 
-	tracer_summary(stat->tracing.tracer, summary);
+	tracing_summary(loop, summary);
 	summary->printed = stat->shown;
 	summary->printed_noun = loop->options.wait ? "waits" : NULL;
 }
@@ -376,6 +375,7 @@ static const struct option_row option_wait = {
 	.accepts = "expected a part of the time (" BREAKDOWN_WAITS_FOR(LISTED) "cpu, runqueue) "
 		   "or a system call (pread64, fdatasync, ...)",
 	.set = option_set_wait, .complete = option_complete_wait,
+	.live = true,
 };
 
 static const struct option_row option_heatmap = {
@@ -397,6 +397,7 @@ static const struct option_row *const stat_options[] = {
 const struct command command_stat = {
 	.name = "stat",
 	.alias = "dbstat",
+	.replays = true,
 	.summary = "print a histogram of statement durations (alias dbstat)",
 	.invocation = "dbslower stat",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",

@@ -81,13 +81,14 @@ static int cmd_top_show(struct cmd_top *top)
 	cmd_top_size(top);
 	lines = top_table_lines(&top->table);
 	top->table.interval = loop->counted;
-	top_table_begin(&top->table, loop_now() - top->since_ns);
+	top->table.wall_ns = loop_wall(loop);
+	top_table_begin(&top->table, loop_now(loop) - top->since_ns);
 	for (size_t i = 0; entries && i < count && (i < lines || loop->options.json); i++)
 		top_table_group(&top->table, entries[i], entries[i]->fingerprint);
 	if (entries && count > lines && !loop->options.json)
 		output_printf(&loop->out, "(%zu more)\n", count - lines);
 	cmd_top_other(top);
-	tracer_running(top->tracing.tracer);
+	tracing_running(loop);
 	if (!loop->options.json)
 		output_char(&loop->out, '\n');
 	loop_count(loop);
@@ -169,8 +170,8 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	uint64_t ns = now - before->ns;
 	struct summary summary;
 
-	counts.has_bpf = !tracer_run_ns(top->tracing.tracer, &counts.bpf_ns);
-	tracer_summary(top->tracing.tracer, &summary);
+	counts.has_bpf = !tracing_run_ns(&top->tracing, &counts.bpf_ns);
+	tracing_summary(&top->tracing.loop, &summary);
 	head->uptime_ns = now - top->tracing.loop.start_ns;
 	head->lost = message_events_lost(&summary);
 	head->statements = cmd_top_rate(counts.statements - before->statements, ns);
@@ -179,7 +180,7 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	head->bpf = (counts.bpf_ns - before->bpf_ns) / (ns / 100000 + 1);
 	head->has_bpf = counts.has_bpf && before->has_bpf;
 	head->running = head->nlongest = 0;
-	tracer_running(top->tracing.tracer);
+	tracing_running(&top->tracing.loop);
 	*before = counts;
 }
 
@@ -202,7 +203,7 @@ static void cmd_top_roll(struct cmd_top *top, uint64_t now)
 static int cmd_top_tick(struct loop *loop)
 {
 	struct cmd_top *top = (struct cmd_top *)loop;
-	uint64_t now = loop_now();
+	uint64_t now = loop_now(loop);
 	int err;
 
 	export_tick(&top->export);
@@ -214,9 +215,11 @@ static int cmd_top_tick(struct loop *loop)
 		loop->done = top_ui_update(top->ui, &loop->err, now) || loop->done;
 		return top->ui->screen.error;
 	}
+	loop_wake(loop, top->interval_ns ? top->next_ns : 0);
 	if (!top->interval_ns || now < top->next_ns)
 		return 0;
 	top->next_ns = now + top->interval_ns;
+	loop_wake(loop, top->next_ns);
 	err = cmd_top_show(top);
 	if (loop->options.delta) {
 		top_free(top->groups);
@@ -260,7 +263,7 @@ static void cmd_top_summary(struct loop *loop, struct summary *summary)
 {
 	struct cmd_top *top = (struct cmd_top *)loop;
 
-	tracer_summary(top->tracing.tracer, summary);
+	tracing_summary(loop, summary);
 	summary->printed = top->grouped;
 }
 
@@ -285,7 +288,8 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	struct utsname name;
 	struct top_ui *ui;
 
-	if (options->json || options->batch || top->export.standard || !screen_is_possible())
+	if (options->json || options->batch || top->export.standard ||
+	    top->tracing.loop.replay || !screen_is_possible())
 		return EXIT_OK;
 	top->ui = ui = calloc(1, sizeof(*ui));
 	if (!ui || top_ui_open(ui))
@@ -336,11 +340,11 @@ static int cmd_top_run(struct loop *loop)
 	top->table.out = &loop->out;
 	top->table.options = &loop->options;
 	top->table.servers = &loop->banner.servers;
-	top->since_ns = top->counts.ns = loop_now();
+	top->since_ns = top->counts.ns = loop_now(loop);
 	top->next_ns = top->since_ns + top->interval_ns;
 	if (top->ui) {
 		top->counts.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-		top->counts.has_bpf = !tracer_run_ns(top->tracing.tracer, &top->counts.bpf_ns);
+		top->counts.has_bpf = !tracing_run_ns(&top->tracing, &top->counts.bpf_ns);
 		loop->err.held = isatty(STDERR_FILENO);
 		screen_enter(&top->ui->screen);
 	}
@@ -406,6 +410,7 @@ static const struct option_row *const top_options[] = {
 
 const struct command command_top = {
 	.name = "top",
+	.replays = true,
 	.summary = "print statements by fingerprint: calls, times, rows, errors",
 	.invocation = "dbslower top",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",

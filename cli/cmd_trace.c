@@ -255,7 +255,7 @@ static int trace_open(struct trace *trace)
 	if (!options->keep_privileges) {
 		/* The time zone file cannot be read later. */
 		tzset();
-		probe_trace_sandbox(trace->probes, &sandbox);
+		sandbox_enter(probe_trace_needs(trace->probes), &sandbox);
 		banner_sandbox(&trace->loop, &sandbox);
 	}
 	if (trace->loop.interrupted)
@@ -276,7 +276,7 @@ static int trace_drain(struct loop *loop)
 
 static int trace_sleep(struct loop *loop)
 {
-	uint64_t now = loop_now();
+	uint64_t now = loop_now(loop);
 
 	if (loop->next_ns)
 		loop->sleep_ms = loop->next_ns > now ?
@@ -396,7 +396,7 @@ static const struct option_row option_max = {
 	.letter = 'n', .name = "max", .arg = "COUNT",
 	.help = "stop after this many hits, or intervals with -i",
 	.accepts = "expected a whole number",
-	.set = option_set_count,
+	.set = option_set_number, .member = offsetof(struct options, count),
 };
 
 static const struct option_row option_ret = {

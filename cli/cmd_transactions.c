@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command transactions: those longer than a threshold, as they end or at the end. */
+#include <stddef.h>
+
 #include "cli/banner.h"
 #include "cli/command.h"
 #include "cli/field_json.h"
@@ -76,7 +78,7 @@ static const struct option_row option_count_transactions = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
 	.help = "stop after printing this many that have ended",
 	.accepts = "expected a whole number",
-	.set = option_set_count,
+	.set = option_set_number, .member = offsetof(struct options, count),
 };
 
 static const struct option_row option_transaction_columns = {

@@ -18,10 +18,12 @@
 
 struct loop_ops;
 struct option_row;
+struct source;
 
 /* The meaning of words that are not options. */
 enum command_words {
 	WORDS_STATEMENTS,	/* a database and a threshold */
+	WORDS_RECORDING,		/* a file, then the same */
 	WORDS_FREE,		/* files, which have a '/', and anything else */
 	WORDS_PROBES,		/* files, and probes as in trace_parse.h */
 };
@@ -38,6 +40,9 @@ struct command {
 	bool transactions;		/* its columns are those of transactions */
 	const struct option_row *const *options;	/* in the order of --help; ends in NULL */
 	const struct loop_ops *loop;	/* of a command that traces, for loop_command() */
+	bool replays;			/* it can also replay a recording; then, while it does: */
+	const struct source *source;	/* the recording; NULL: live */
+	const char *recording;		/* its path */
 	/* Run it; @argv[0] is any name. Return the exit status. */
 	int (*run)(const struct command *command, int argc, char *argv[]);
 };

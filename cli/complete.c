@@ -32,6 +32,9 @@ static void complete_word(const struct command *command, const char *word, bool 
 	for (size_t i = 0; first && command_table[i]; i++)
 		output_printf(out, "%s\t%s\n", command_table[i]->name, command_table[i]->summary);
 	switch (command->words) {
+	case WORDS_RECORDING:
+		output_string(out, ":files\n");
+		break;
 	case WORDS_STATEMENTS:
 		option_engine_words(out);
 		break;

@@ -36,12 +36,12 @@ int export_open(struct export *export, struct tracing *tracing)
 	export->once = is_standard(path);
 	export->standard = export->once || is_standard(options->otlp_metrics);
 	export->tool.path = path ? path : options->otlp_metrics;
-	export->tool.start_ns = clock_ns(CLOCK_REALTIME);
+	export->tool.start_ns = loop_wall(loop);
 	export->tool.losses = loop->ops->losses;
 	export->interval_ns = options->interval_ns ? options->interval_ns : INTERVAL_NS;
 	/* The first exposition shows at once whether the file can be written. */
 	export->next_ns = !export->once ? 0 : options->interval_ns ?
-			  loop_now() + options->interval_ns : UINT64_MAX;
+			  loop_now(loop) + options->interval_ns : UINT64_MAX;
 	if (path && !export->once) {
 		export->dir = open_parent(path);
 		err = export->dir < 0 ? export->dir : openmetrics_check(export->dir, path);
@@ -77,23 +77,23 @@ bool export_statement(struct export *export, const struct statement *statement, 
 /* Collect what is known of the tracer. */
 static void export_collect(struct export *export)
 {
-	struct tracer *tracer = export->tracing->tracer;
+	struct loop *loop = &export->tracing->loop;
 	struct metrics_tool *tool = &export->tool;
 	uint64_t bpf_ns;
 
 	tool->running = 0;
 	export->counting = true;
-	tracer_running(tracer);
+	tracing_running(loop);
 	export->counting = false;
-	tool->why = export->tracing->loop.options.why;
-	tool->now_ns = clock_ns(CLOCK_REALTIME);
+	tool->why = loop->options.why;
+	tool->now_ns = loop_wall(loop);
 	tool->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	/* While it is not known, it is that of the last time: a counter does not decrease. */
-	if (!tracer_run_ns(tracer, &bpf_ns)) {
+	if (!tracing_run_ns(export->tracing, &bpf_ns)) {
 		tool->has_bpf = true;
 		tool->bpf_ns = bpf_ns;
 	}
-	tracer_summary(tracer, &tool->summary);
+	tracing_summary(loop, &tool->summary);
 }
 
 /* Keep the first error of a write, of the file @path. */
@@ -149,12 +149,16 @@ static void export_write(struct export *export)
 void export_tick(struct export *export)
 {
 	struct loop *loop = export->tracing ? &export->tracing->loop : NULL;
-	uint64_t now = loop_now();
+	uint64_t now = loop ? loop_now(loop) : 0;
 	bool failing = export->error;
 
-	if (!loop || now < export->next_ns)
+	if (!loop)
+		return;
+	loop_wake(loop, export->next_ns);
+	if (now < export->next_ns)
 		return;
 	export->next_ns = now + export->interval_ns;
+	loop_wake(loop, export->next_ns);
 	export_write(export);
 	if (!export->error)
 		export->succeeded = true;

@@ -6,7 +6,6 @@
 
 #include "cli/escape.h"
 #include "cli/version.h"
-#include "host/clock.h"
 #include "usdt/fmt.h"
 
 /* Incremented when a member is renamed, removed or changes its meaning. */
@@ -104,16 +103,17 @@ void json_head(struct output *out, const char *key, uint64_t wall_ns,
 		json_server(out, server);
 }
 
-void json_start(struct output *out, const char *command)
+void json_start(struct output *out, uint64_t wall_ns, const char *host, const char *command)
 {
 	struct utsname name;
 	char version[32];
 
 	fmt_text(version, sizeof(version), "%.*s", (int)strcspn(version_text, " "), version_text);
-	json_head(out, "{\"type\":\"start\",\"time\":\"", clock_ns(CLOCK_REALTIME), NULL);
+	json_head(out, "{\"type\":\"start\",\"time\":\"", wall_ns, NULL);
 	json_number(out, ",\"schema\":", JSON_SCHEMA);
-	if (!uname(&name))
-		json_string(out, ",\"host\":\"", name.nodename);
+	if (!host && !uname(&name))
+		host = name.nodename;
+	json_string(out, ",\"host\":\"", host);
 	json_string(out, ",\"version\":\"", version);
 	json_string(out, ",\"command\":\"", command);
 	output_string(out, "}\n");

@@ -25,8 +25,11 @@ void json_server(struct output *out, const struct json_server *server);
 void json_head(struct output *out, const char *key, uint64_t wall_ns,
 	       const struct json_server *server);
 
-/* Append the record that begins the output of @command: the host, and the version of the schema. */
-void json_start(struct output *out, const char *command);
+/*
+ * Append the record that begins the output of @command: the time @wall_ns, the host, which is this
+ * one if @host is NULL, and the version of the schema.
+ */
+void json_start(struct output *out, uint64_t wall_ns, const char *host, const char *command);
 
 #define JSON_TIME	31	/* bytes of a time with its NUL */
 

@@ -13,6 +13,7 @@
 
 #include "cli/json.h"
 #include "cli/message.h"
+#include "cli/source.h"
 #include "host/clock.h"
 
 #define NAP_MAX_MS	20
@@ -21,9 +22,20 @@
 #define DRAIN_NS	1000000000u	/* after detaching, at least */
 #define FILL_MAX	12	/* percent of the buffer filled in one nap: make naps shorter */
 
-uint64_t loop_now(void)
+uint64_t loop_now(const struct loop *loop)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return loop->replay ? loop->replay_ns : clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t loop_wall(const struct loop *loop)
+{
+	return loop->replay ? loop->replay_wall_ns : clock_ns(CLOCK_REALTIME);
+}
+
+void loop_wake(struct loop *loop, uint64_t ns)
+{
+	if (ns && (!loop->wake_ns || ns < loop->wake_ns))
+		loop->wake_ns = ns;
 }
 
 int loop_command(const struct command *command, int argc, char *argv[])
@@ -37,12 +49,16 @@ int loop_command(const struct command *command, int argc, char *argv[])
 	loop->ops = ops;
 	loop->command = command;
 	loop->terminal = isatty(STDOUT_FILENO);
-	loop->start_ns = loop_now();
+	loop->start_ns = loop_now(loop);
 	status = start_command(command, argc, argv, &loop->options, &loop->out, &loop->err);
+	if (status == START_GO && command->source)
+		status = command->source->open(loop);
 	if (status == START_GO) {
 		status = ops->run(loop);
 		ops->close(loop);
 	}
+	if (loop->replay)
+		command->source->close(loop);
 	free(loop);
 	return status;
 }
@@ -103,7 +119,7 @@ static bool loop_stop(struct loop *loop)
 	if (loop->options.duration_ns &&
 	    !loop_stop_add(loop->stop, loop_timer(loop->start_ns + loop->options.duration_ns)))
 		return false;
-	loop->usr1 = loop_signals((const int[]){ SIGUSR1, 0 });
+	loop->usr1 = loop_signals((const int[]){ SIGUSR1, loop->ops->triggered ? SIGUSR2 : 0, 0 });
 	if (loop->usr1 < 0)
 		return false;
 	loop->signals = loop_signals((const int[]){ SIGINT, SIGTERM, loop_hangup(), 0 });
@@ -139,7 +155,9 @@ int loop_ready(struct loop *loop)
 	output_stoppable(&loop->out, loop->stop);
 	output_stoppable(&loop->err, loop->stop);
 	if (loop->options.json)
-		json_start(&loop->out, loop->command->name);
+		json_start(&loop->out, loop_wall(loop),
+			   loop->replay_host,
+			   loop->command->name);
 	return EXIT_OK;
 }
 
@@ -172,18 +190,19 @@ static bool loop_counted(const struct loop *loop)
 
 bool loop_interval(struct loop *loop)
 {
-	uint64_t interval_ns = loop->options.interval_ns, now = loop_now();
+	uint64_t interval_ns = loop->options.interval_ns, now = loop_now(loop);
+	bool first = !loop->next_ns, ended;
 
 	if (!interval_ns)
 		return false;
-	if (!loop->next_ns)
+	if (first)
 		loop->next_ns = loop->start_ns + interval_ns;
-	if (now < loop->next_ns)
-		return false;
-	/* Intervals that passed while the output was blocked are one. */
-	while (loop->next_ns <= now)
-		loop->next_ns += interval_ns;
-	return true;
+	ended = now >= loop->next_ns;
+	/* Intervals that passed while the output was blocked, or before --since, are one. */
+	if (ended)
+		loop->next_ns = now + interval_ns - (now - loop->start_ns) % interval_ns;
+	loop_wake(loop, loop->next_ns);
+	return ended && !(first && loop->replay);
 }
 
 void loop_stamp(struct loop *loop, uint64_t wall_ns)
@@ -206,12 +225,17 @@ static bool loop_wait(struct loop *loop, int fd, int timeout_ms)
 		{ .fd = loop->stop, .events = POLLIN },
 		{ .fd = loop->usr1, .events = POLLIN },
 		{ .fd = fd, .events = POLLIN },
+		{ .fd = fd >= 0 && loop->also ? loop->also : -1, .events = POLLIN },
 	};
 
-	if (poll(fds, 3, timeout_ms) <= 0)
+	if (poll(fds, 4, timeout_ms) <= 0)
 		return false;
-	if (fds[1].revents && read(loop->usr1, &signal, sizeof(signal)) > 0)
-		loop->asked = true;
+	if (fds[1].revents && read(loop->usr1, &signal, sizeof(signal)) > 0) {
+		if (signal.ssi_signo == SIGUSR2)
+			loop->ops->triggered(loop);
+		else
+			loop->asked = true;
+	}
 	return fds[0].revents;
 }
 
@@ -228,7 +252,7 @@ static int loop_nap(const struct loop *loop, int nap_ms, int filled)
 static void loop_report(struct loop *loop)
 {
 	const struct loop_ops *ops = loop->ops;
-	uint64_t now = loop_now(), lost;
+	uint64_t now = loop_now(loop), lost;
 	struct summary summary;
 
 	if (ops->report == LOOP_REPORT_NONE || now - loop->reported_ns < REPORT_NS)
@@ -251,7 +275,7 @@ static int loop_trace(struct loop *loop)
 	const struct loop_ops *ops = loop->ops;
 	int nap_ms = 1, sleep_ms, filled, fd, err = 0;
 
-	loop->reported_ns = loop_now();
+	loop->reported_ns = loop_now(loop);
 	while (!loop->done) {
 		filled = ops->drain(loop);
 		if (loop->asked && ops->running)
@@ -278,9 +302,9 @@ static int loop_trace(struct loop *loop)
  */
 static void loop_drain(struct loop *loop)
 {
-	uint64_t end_ns = loop_now() + DRAIN_NS;
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + DRAIN_NS;
 
-	while (loop->ops->drain(loop) > 0 && loop_now() < end_ns)
+	while (loop->ops->drain(loop) > 0 && clock_ns(CLOCK_MONOTONIC) < end_ns)
 		continue;
 }
 
@@ -293,7 +317,7 @@ static int loop_summary(struct loop *loop, int err)
 
 	ops->summary(loop, &summary);
 	if (!err && loop->options.json)
-		summary_json(&loop->out, ops->noun, ops->losses, &summary);
+		summary_json(&loop->out, loop_wall(loop), ops->noun, ops->losses, &summary);
 	if (!err)
 		err = output_flush(&loop->out);
 	status = message_output(&loop->err, err);

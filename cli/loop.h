@@ -51,6 +51,8 @@ struct loop_ops {
 	int (*tick)(struct loop *loop);
 	/* Print what has not ended, on SIGUSR1 and at the end. May be NULL. */
 	void (*running)(struct loop *loop);
+	/* SIGUSR2 was received; NULL: it ends the process. */
+	void (*triggered)(struct loop *loop);
 	/* Remove the probes; records in the buffer remain. */
 	void (*detach)(struct loop *loop);
 	/*
@@ -70,6 +72,12 @@ struct loop {
 	uint64_t start_ns;		/* CLOCK_MONOTONIC */
 	int nap_ms;			/* length of a nap; 0: adaptive */
 	int sleep_ms;			/* longest sleep, set by ->ops->sleep; 0: the default */
+	int also;			/* set by it: another descriptor to wait for; 0: none */
+	/* Of a recording, see cli/tracing.h; NULL: live. */
+	struct replay *replay;
+	const char *replay_host;	/* foreign bytes, borrowed; NULL: this one */
+	uint64_t replay_ns, replay_wall_ns;	/* its time, CLOCK_MONOTONIC and CLOCK_REALTIME */
+	uint64_t wake_ns;		/* until when it may pass before the next tick; 0: any */
 	uint64_t counted;		/* limited by -n, see loop_count() */
 	uint64_t next_ns;		/* end of the interval of -i; 0: none yet */
 	bool done;			/* nothing more is printed */
@@ -80,7 +88,7 @@ struct loop {
 	/* State of the loop itself. */
 	bool asked;			/* SIGUSR1 was received */
 	uint64_t reported_ns, reported;	/* when losses were last reported, and how many */
-	int usr1;			/* a signalfd(2) of SIGUSR1 */
+	int usr1;			/* a signalfd(2) of SIGUSR1, and of SIGUSR2 if it is used */
 	int signals;			/* a signalfd(2) of those that end the loop */
 	int stop;			/* an epoll descriptor, readable when the loop is to end */
 	bool interrupted;		/* loop_interrupted() has returned true */
@@ -99,8 +107,12 @@ struct loop {
 	} banner;
 };
 
-/* Return CLOCK_MONOTONIC in ns. */
-uint64_t loop_now(void);
+/* Return CLOCK_MONOTONIC and CLOCK_REALTIME in ns: those of a recording if one is replayed. */
+uint64_t loop_now(const struct loop *loop);
+uint64_t loop_wall(const struct loop *loop);
+
+/* Request a tick at @ns of loop_now(), which a recording otherwise does not wait for. */
+void loop_wake(struct loop *loop, uint64_t ns);
 
 /* The ->run of a command that traces: parse the command line and call ->run of its loop_ops. */
 int loop_command(const struct command *command, int argc, char *argv[]);

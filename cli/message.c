@@ -574,6 +574,15 @@ int message_unwritten(struct output *err, const char *name, int error)
 	return EXIT_FAILED;
 }
 
+int message_unread(struct output *err, const char *name, int error)
+{
+	output_string(err, "dbslower: ");
+	escape_terminal(err, name, strlen(name), false);
+	output_printf(err, ": cannot read: %s; specify another file\n", strerror(-error));
+	output_flush(err);
+	return EXIT_FAILED;
+}
+
 int message_output(struct output *err, int error)
 {
 	if (!error || error == -EPIPE)

@@ -40,6 +40,9 @@ int message_output(struct output *err, int error);
  */
 int message_unwritten(struct output *err, const char *name, int error);
 
+/* The same of reading from @name. */
+int message_unread(struct output *err, const char *name, int error);
+
 /* Return true if anything was lost. */
 bool message_lost(const struct summary *summary);
 

@@ -418,6 +418,12 @@ static int parse_free(struct option_parser *p, const char *word)
 static int parse_word(struct option_parser *p, const char *word)
 {
 	switch (p->command->words) {
+	case WORDS_RECORDING:
+		if (!p->opts->file) {
+			p->opts->file = word;
+			return 1;
+		}
+		/* Fall through */
 	case WORDS_STATEMENTS:
 		return parse_statements(p, word);
 	case WORDS_FREE:
@@ -432,7 +438,7 @@ static bool is_option(const struct command *command, const char *word)
 	if (word[0] != '-' || !word[1])
 		return false;
 	/* -5 is a negative threshold, and is reported as such. */
-	return command->words != WORDS_STATEMENTS ||
+	return (command->words != WORDS_STATEMENTS && command->words != WORDS_RECORDING) ||
 	       (word[1] != '.' && !(word[1] >= '0' && word[1] <= '9'));
 }
 

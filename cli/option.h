@@ -17,12 +17,20 @@
 #define OPTION_PATHS 16
 #define OPTION_WORDS 16
 #define OPTION_TEXT_MIN 16
+#define OPTION_SIZE_MIN (1024 * 1024)
+#define OPTION_FILES_MAX 1000
 #define OPTION_TEXT_MAX (1024 * 1024)
 
 /* The remedies for a threshold and another duration that cannot be parsed. */
 #define OPTION_UNITS ", or a number with a unit (ns, us, ms, s, m, h): "
 #define OPTION_DURATIONS "expected milliseconds" OPTION_UNITS "30, 0.25, 250us, 1s"
 #define OPTION_SECONDS "expected seconds" OPTION_UNITS "10, 0.5, 500ms, 1h"
+
+/* A time in a recording: since its start, a local time of day, or since 1970 in UTC. */
+struct option_time {
+	enum { OPTION_TIME_NONE, OPTION_TIME_START, OPTION_TIME_DAY, OPTION_TIME_UTC } of;
+	uint64_t ns;
+};
 
 struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
@@ -72,6 +80,12 @@ struct options {
 	const char *openmetrics, *otlp_metrics;	/* the same for metrics */
 	bool heatmap;			/* a line of shades for each interval */
 	const char *dot;		/* file for a graph of waits; NULL: none */
+	struct option_time since, until;	/* of a recording, events that ended then */
+	const char *file;		/* to record to; NULL: not given */
+	uint64_t max_size;		/* of a recording, in bytes; 0: any */
+	uint64_t memory;		/* bytes of a flight recorder; 0: none */
+	uint64_t on_slow_ns, on_lock_ns, on_errors;	/* its triggers; 0: none */
+	uint64_t after_ns, max_files;	/* 0: the default */
 	bool help, version;		/* the first of them ends the parsing */
 };
 
@@ -96,6 +110,7 @@ struct option_row {
 	/* Parse @value. Return 0, or -EINVAL after a message. NULL: set the bool at ->member. */
 	int (*set)(struct option_parser *p, const struct option_row *row, const char *value);
 	size_t member;			/* offset in struct options */
+	bool live;			/* of no use for a recording */
 	/* Print candidates for the argument, see complete.h. NULL: none. */
 	void (*complete)(struct output *out);
 };

@@ -53,6 +53,19 @@ static bool heatmap_without_interval(const struct command *command, const struct
 	return opts->heatmap && !opts->interval_ns;
 }
 
+static bool trigger_alone(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return !opts->memory && (opts->on_slow_ns || opts->on_lock_ns || opts->on_errors ||
+				 opts->after_ns || opts->max_files);
+}
+
+static bool too_many_files(const struct command *command, const struct options *opts)
+{
+	(void)command;
+	return opts->max_files > OPTION_FILES_MAX;
+}
+
 static bool span_texts_alone(const struct command *command, const struct options *opts)
 {
 	(void)command;
@@ -136,6 +149,9 @@ static const struct {
 	  "specify one of them, or use the commands slow or top" },
 	{ heatmap_with_json, "--heatmap", "cannot be combined with --json", "omit one of them" },
 	{ heatmap_without_interval, "--heatmap", "requires -i", "specify -i SECONDS" },
+	{ trigger_alone, "--on-slow, --on-lock, --on-error-rate, --after, --max-files",
+	  "require --memory", "specify --memory 8M" },
+	{ too_many_files, "--max-files", "too large", "expected a number up to 1000" },
 	{ start_alone, "--start", "requires --done and one of -x, -p",
 	  "specify --start, --done and -x PATH" },
 	{ done_alone, "--done", "requires --start and one of -x, -p",

@@ -144,22 +144,14 @@ int option_set_verbose(struct option_parser *p, const struct option_row *row, co
 	return 0;
 }
 
-int option_set_duration(struct option_parser *p, const struct option_row *row, const char *value)
+int option_set_time(struct option_parser *p, const struct option_row *row, const char *value)
 {
+	uint64_t *ns = (uint64_t *)((char *)p->opts + row->member);
 	const char *why;
 
-	if (option_read_duration(value, NS_PER_S, &p->opts->duration_ns, &why))
+	if (option_read_duration(value, NS_PER_S, ns, &why))
 		return option_refuse(p, row, value, why);
-	return p->opts->duration_ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
-}
-
-int option_set_interval(struct option_parser *p, const struct option_row *row, const char *value)
-{
-	const char *why;
-
-	if (option_read_duration(value, NS_PER_S, &p->opts->interval_ns, &why))
-		return option_refuse(p, row, value, why);
-	return p->opts->interval_ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
+	return *ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
 }
 
 static const char *const by_names[] = {
@@ -268,32 +260,50 @@ int option_set_histogram(struct option_parser *p, const struct option_row *row, 
 	return 0;
 }
 
-int option_set_count(struct option_parser *p, const struct option_row *row, const char *value)
+int option_set_number(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	int err = option_read_number(value, strlen(value), &p->opts->count);
+	uint64_t *number = (uint64_t *)((char *)p->opts + row->member);
+	int err = option_read_number(value, strlen(value), number);
 
 	if (err)
 		return option_refuse(p, row, value,
 				     err == -ERANGE ? "too large" : "not a number");
-	return p->opts->count ? 0 : option_refuse(p, row, value, "must be at least 1");
+	return *number ? 0 : option_refuse(p, row, value, "must be at least 1");
+}
+
+/* Parse a number of bytes from @min to @max, which may have a unit. */
+static int read_bytes(struct option_parser *p, const struct option_row *row, const char *value,
+		      uint64_t min, uint64_t max, uint64_t *bytes)
+{
+	static const char units[] = "kKmMgG";
+	size_t len = strlen(value);
+	const char *unit = len ? strchr(units, value[len - 1]) : NULL;
+	uint64_t size = unit ? 1024ull << (unit - units) / 2 * 10 : 1;
+	int err = option_read_number(value, len - !!unit, bytes);
+
+	if (err == -EINVAL)
+		return option_refuse(p, row, value, "not a number of bytes");
+	if (err || *bytes > max / size)
+		return option_refuse(p, row, value, "too large");
+	*bytes *= size;
+	return *bytes < min ? option_refuse(p, row, value, "too small") : 0;
 }
 
 int option_set_text(struct option_parser *p, const struct option_row *row, const char *value)
 {
-	size_t len = strlen(value);
-	bool kilo = len && (value[len - 1] == 'k' || value[len - 1] == 'K');
-	bool mega = len && (value[len - 1] == 'm' || value[len - 1] == 'M');
-	uint64_t unit = kilo ? 1024 : mega ? 1024 * 1024 : 1, bytes;
-	int err = option_read_number(value, len - (kilo || mega), &bytes);
+	uint64_t bytes;
+	int err = read_bytes(p, row, value, OPTION_TEXT_MIN, OPTION_TEXT_MAX, &bytes);
 
-	if (err == -EINVAL)
-		return option_refuse(p, row, value, "not a number of bytes");
-	if (err || bytes > OPTION_TEXT_MAX / unit)
-		return option_refuse(p, row, value, "too large");
-	if (bytes * unit < OPTION_TEXT_MIN)
-		return option_refuse(p, row, value, "too small");
-	p->opts->text_bytes = bytes * unit;
-	return 0;
+	if (!err)
+		p->opts->text_bytes = (uint32_t)bytes;
+	return err;
+}
+
+int option_set_size(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t *bytes = (uint64_t *)((char *)p->opts + row->member);
+
+	return read_bytes(p, row, value, OPTION_SIZE_MIN, INT64_MAX, bytes);
 }
 
 /* Parse the names of fallbacks. */

@@ -19,8 +19,7 @@ int option_set_probe(struct option_parser *p, const struct option_row *row, cons
 int option_set_text_arg(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_match(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_verbose(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_duration(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_interval(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_time(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_format(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_by(struct option_parser *p, const struct option_row *row, const char *value);
@@ -29,8 +28,9 @@ int option_set_order(struct option_parser *p, const struct option_row *row, cons
 int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value);
-int option_set_count(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_number(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_text(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_size(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_force(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value);
 

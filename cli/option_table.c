@@ -24,6 +24,7 @@ const struct option_row option_pid = {
 	.help = "only these processes; for a postmaster, its backends",
 	.accepts = "expected a number from 1 to 4194304; separate several by commas, or repeat -p",
 	.set = option_set_pid, .complete = option_complete_pids,
+	.live = true,
 };
 
 const struct option_row option_path = {
@@ -31,6 +32,7 @@ const struct option_row option_path = {
 	.help = "only this server binary; may be repeated",
 	.accepts = "expected the path of a server binary",
 	.set = option_set_path, .complete = option_complete_files,
+	.live = true,
 };
 
 /* As bcc's dbslower spells it. */
@@ -38,6 +40,7 @@ const struct option_row option_exe = {
 	.name = "exe", .arg = "PATH",
 	.accepts = "expected the path of a server binary",
 	.set = option_set_path, .complete = option_complete_files,
+	.live = true,
 };
 
 const struct option_row option_lib = {
@@ -51,21 +54,22 @@ const struct option_row option_duration = {
 	.letter = 'd', .name = "duration", .arg = "SECONDS",
 	.help = "stop after this time; other units: 500ms, 10m, 1h",
 	.accepts = OPTION_SECONDS,
-	.set = option_set_duration,
+	.set = option_set_time, .member = offsetof(struct options, duration_ns),
+	.live = true,
 };
 
 const struct option_row option_interval = {
 	.letter = 'i', .name = "interval", .arg = "SECONDS",
 	.help = "print at this interval",
 	.accepts = OPTION_SECONDS,
-	.set = option_set_interval,
+	.set = option_set_time, .member = offsetof(struct options, interval_ns),
 };
 
 const struct option_row option_count_intervals = {
 	.letter = 'n', .name = "count", .arg = "COUNT",
 	.help = "stop after this many intervals",
 	.accepts = "expected a whole number",
-	.set = option_set_count,
+	.set = option_set_number, .member = offsetof(struct options, count),
 };
 
 const struct option_row option_start = {
@@ -73,6 +77,7 @@ const struct option_row option_start = {
 	.help = "with -x: USDT probe at the start of a statement",
 	.accepts = "expected PROVIDER:NAME, such as memsqld:query__start",
 	.set = option_set_probe,
+	.live = true,
 };
 
 const struct option_row option_done = {
@@ -80,6 +85,7 @@ const struct option_row option_done = {
 	.help = "with -x: USDT probe at the end of a statement",
 	.accepts = "expected PROVIDER:NAME, such as memsqld:query__done",
 	.set = option_set_probe,
+	.live = true,
 };
 
 const struct option_row option_text_arg = {
@@ -87,6 +93,7 @@ const struct option_row option_text_arg = {
 	.help = "text argument of the start probe (default 1)",
 	.accepts = "expected a number from 1 to 12",
 	.set = option_set_text_arg,
+	.live = true,
 };
 
 const struct option_row option_engine = {
@@ -144,6 +151,7 @@ const struct option_row option_text = {
 	.help = "maximum length of a statement's text (default 4k)",
 	.accepts = "expected bytes from 16 to 1048576, or a number of KiB or MiB: 4096, 64k, 1M",
 	.set = option_set_text,
+	.live = true,
 };
 
 const struct option_row option_redact = {
@@ -186,24 +194,28 @@ const struct option_row option_keep_privileges = {
 	.name = "keep-privileges",
 	.help = "do not drop privileges after attaching",
 	.member = offsetof(struct options, keep_privileges),
+	.live = true,
 };
 
 const struct option_row option_force = {
 	.name = "force", .arg = "NAME[,...]",
 	.accepts = "expected names of fallbacks, separated by commas",
 	.set = option_set_force,
+	.live = true,
 };
 
 const struct option_row option_dump_bpf = {
 	.name = "dump-bpf",
 	.help = "print the BPF programs, disassembled",
 	.member = offsetof(struct options, dump_bpf),
+	.live = true,
 };
 
 const struct option_row option_verbose = {
 	.letter = 'v', .name = "verbose",
 	.help = "print kernel features, privileges, absent arguments",
 	.set = option_set_verbose,
+	.live = true,
 };
 
 const struct option_row option_help = {

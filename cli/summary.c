@@ -6,7 +6,6 @@
 
 #include "cli/json.h"
 #include "db/target.h"
-#include "host/clock.h"
 
 /* The names of losses in JSON. */
 static const char *const summary_names[COUNTERS] = {
@@ -78,14 +77,14 @@ const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *c
 	return summary_losses[i].key;
 }
 
-void summary_json(struct output *out, const char *noun, unsigned int groups,
+void summary_json(struct output *out, uint64_t wall_ns, const char *noun, unsigned int groups,
 		  const struct summary *summary)
 {
 	unsigned int group;
 	const char *key;
 	uint64_t count;
 
-	json_head(out, "{\"type\":\"summary\",\"time\":\"", clock_ns(CLOCK_REALTIME), NULL);
+	json_head(out, "{\"type\":\"summary\",\"time\":\"", wall_ns, NULL);
 	output_printf(out, ",\"%s\":%llu", noun, (unsigned long long)summary->statements);
 	json_number(out, ",\"printed\":", summary->printed);
 	output_string(out, ",\"lost\":{");

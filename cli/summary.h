@@ -18,8 +18,11 @@
 const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *count,
 			    unsigned int *group);
 
-/* Append the line with the number of @noun ("statements") and the losses: of @groups, by user. */
-void summary_json(struct output *out, const char *noun, unsigned int groups,
+/*
+ * Append the line with the time @wall_ns, the number of @noun ("statements") and the losses: of
+ * @groups, by user.
+ */
+void summary_json(struct output *out, uint64_t wall_ns, const char *noun, unsigned int groups,
 		  const struct summary *summary);
 
 #endif

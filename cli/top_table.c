@@ -188,7 +188,6 @@ static void table_time(struct top_table *table, uint64_t span_ns)
 
 void top_table_begin(struct top_table *table, uint64_t span_ns)
 {
-	table->wall_ns = clock_ns(CLOCK_REALTIME);
 	table->running = 0;
 	if (table->options->json)
 		return;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/tracing.h"
 
+#include <errno.h>
+
 #include "cli/banner.h"
+#include "cli/source.h"
 
 static struct tracer *tracing_tracer(struct loop *loop)
 {
@@ -75,14 +78,17 @@ int tracing_open(struct tracing *tracing, const struct tracer_config *config)
 	struct loop *loop = &tracing->loop;
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
-	int status = loop_ready(loop);
+	int status;
 
+	if (loop->replay)
+		return loop->command->source->start(loop, config, NULL);
+	status = loop_ready(loop);
 	if (status != EXIT_OK)
 		return status;
 	if (tracer_open(&tracing->tracer, config, &error))
 		return loop_refuse(loop, &error);
 	if (!loop->options.keep_privileges) {
-		tracer_sandbox(tracing->tracer, &sandbox);
+		sandbox_enter(tracer_needs(tracing->tracer), &sandbox);
 		banner_sandbox(loop, &sandbox);
 	}
 	banner_start(loop, tracer_features(tracing->tracer), tracer_targets(tracing->tracer));
@@ -91,22 +97,30 @@ int tracing_open(struct tracing *tracing, const struct tracer_config *config)
 
 int tracing_drain(struct loop *loop)
 {
-	return tracer_drain(tracing_tracer(loop));
+	const struct source *source = loop->command->source;
+
+	return source ? source->drain(loop) : tracer_drain(tracing_tracer(loop));
 }
 
 int tracing_sleep(struct loop *loop)
 {
-	return tracer_sleep(tracing_tracer(loop));
+	return loop->replay ? -EAGAIN : tracer_sleep(tracing_tracer(loop));
 }
 
 void tracing_running(struct loop *loop)
 {
-	tracer_running(tracing_tracer(loop));
+	if (loop->replay)
+		loop->command->source->running(loop);
+	else
+		tracer_running(tracing_tracer(loop));
 }
 
 void tracing_detach(struct loop *loop)
 {
-	tracer_detach(tracing_tracer(loop));
+	if (loop->replay)
+		loop->command->source->detach(loop);
+	else
+		tracer_detach(tracing_tracer(loop));
 }
 
 void tracing_close(struct loop *loop)
@@ -116,6 +130,22 @@ void tracing_close(struct loop *loop)
 
 void tracing_summary(struct loop *loop, struct summary *summary)
 {
-	tracer_summary(tracing_tracer(loop), summary);
+	if (loop->replay)
+		loop->command->source->summary(loop, summary);
+	else
+		tracer_summary(tracing_tracer(loop), summary);
 	summary->printed = loop->counted;
+}
+
+ssize_t tracing_histogram(const struct tracing *tracing, struct histogram_row **rows)
+{
+	const struct loop *loop = &tracing->loop;
+
+	return loop->replay ? loop->command->source->histogram(loop, rows) :
+			      tracer_histogram(tracing->tracer, rows);
+}
+
+int tracing_run_ns(const struct tracing *tracing, uint64_t *ns)
+{
+	return tracing->loop.replay ? -ENODATA : tracer_run_ns(tracing->tracer, ns);
 }

@@ -8,7 +8,7 @@
 
 struct tracing {
 	struct loop loop;		/* first: the functions of struct loop_ops get it */
-	struct tracer *tracer;		/* owned; NULL until tracing_open() */
+	struct tracer *tracer;		/* owned; NULL until tracing_open(), and in a replay */
 };
 
 /* Return the selection of statements by the options, which are borrowed. */
@@ -33,5 +33,9 @@ void tracing_running(struct loop *loop);
 void tracing_detach(struct loop *loop);
 void tracing_close(struct loop *loop);
 void tracing_summary(struct loop *loop, struct summary *summary);
+
+/* As tracer_histogram() and tracer_run_ns(). */
+ssize_t tracing_histogram(const struct tracing *tracing, struct histogram_row **rows);
+int tracing_run_ns(const struct tracing *tracing, uint64_t *ns);
 
 #endif

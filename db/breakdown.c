@@ -82,6 +82,12 @@ static const struct {
 } pseudo_table[] = {
 	{ BREAKDOWN_NO_CALL, "page_fault" }, { BREAKDOWN_OTHERS, "others" },
 	{ BREAKDOWN_STOP, "stopped" },
+#if !HOST_OLD_SYSCALLS
+	/* Of x86-64, in recordings: */
+	{ SYSCALL_MAX, "select" }, { SYSCALL_MAX + 1, "poll" }, { SYSCALL_MAX + 2, "epoll_wait" },
+	{ SYSCALL_MAX + 3, "open" }, { SYSCALL_MAX + 4, "unlink" }, { SYSCALL_MAX + 5, "rmdir" },
+	{ SYSCALL_MAX + 6, "mkdir" }, { SYSCALL_MAX + 7, "rename" },
+#endif
 };
 
 void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME])
@@ -92,6 +98,29 @@ void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME])
 	for (size_t i = 0; i < sizeof(pseudo_table) / sizeof(pseudo_table[0]); i++)
 		if (pseudo_table[i].call == call)
 			fmt_text(name, SYSCALL_NAME, "%s", pseudo_table[i].name);
+}
+
+/* Parse the name of a call without a name. Return its number, or BREAKDOWN_OTHERS. */
+static uint32_t call_unnamed(const char *name)
+{
+	static const char prefix[] = "syscall_";
+	uint32_t number = 0;
+
+	if (strncmp(name, prefix, sizeof(prefix) - 1))
+		return BREAKDOWN_OTHERS;
+	for (name += sizeof(prefix) - 1; *name >= '0' && *name <= '9' && number < 100000; name++)
+		number = number * 10 + (uint32_t)(*name - '0');
+	return *name ? BREAKDOWN_OTHERS : number;
+}
+
+uint32_t breakdown_call_number(const char *name)
+{
+	uint32_t number;
+
+	for (size_t i = 0; i < sizeof(pseudo_table) / sizeof(pseudo_table[0]); i++)
+		if (!strcmp(pseudo_table[i].name, name))
+			return pseudo_table[i].call;
+	return syscall_number(name, &number) ? number : call_unnamed(name);
 }
 
 const char *breakdown_part_name(enum breakdown_part part)

@@ -29,6 +29,12 @@ int breakdown_by_name(const char *name, enum breakdown_part *part, uint32_t *cal
 /* Write "pread64", "page_fault", or "syscall_999" if @call has no name, to @name. */
 void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME]);
 
+/*
+ * Return the number whose name is @name. Those that this architecture lacks, in a recording of
+ * another one, have numbers of their own; BREAKDOWN_OTHERS if it is unknown.
+ */
+uint32_t breakdown_call_number(const char *name);
+
 /* Names in the output; static. */
 const char *breakdown_part_name(enum breakdown_part part);	/* "runqueue" */
 const char *breakdown_phase_name(enum phase phase);		/* "parse" */

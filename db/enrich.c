@@ -16,14 +16,13 @@
 
 int enrich_open(struct enrich *e, const struct enrich_config *config, struct error *error)
 {
-	bool redact = config->redact || config->redact_spans, none;
+	bool none;
 
 	*e = (struct enrich){ .config = *config };
-	if (redact)
-		e->redacted = malloc(config->text_bytes);
+	none = texts_open(&e->texts, &config->texts) < 0;
 	if (config->breakdown)
 		e->breakdowns.rows = calloc(BREAKDOWN_PENDING, sizeof(*e->breakdowns.rows));
-	none = (redact && !e->redacted) || (config->breakdown && !e->breakdowns.rows);
+	none |= config->breakdown && !e->breakdowns.rows;
 	if (config->stat_unit_ns) {
 		none |= histogram_open(&e->histogram, config->stat_unit_ns, config->stat_by,
 				       config->runtime->owners) < 0;
@@ -42,9 +41,8 @@ void enrich_close(struct enrich *e)
 	free(e->breakdowns.rows);
 	breakdown_waits_free(&e->waits);
 	histogram_close(&e->histogram);
-	free(e->redacted);
+	texts_close(&e->texts);
 	e->breakdowns.rows = NULL;
-	e->redacted = NULL;
 }
 
 /* Return the target of a record, whose ID is known. */
@@ -268,42 +266,10 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 	return s;
 }
 
-/*
- * Redact the text to ->redacted. Return its length, or -EINVAL. A statement that failed may lack
- * the end of a string, as a cut one does.
- */
-static ssize_t enrich_redact(struct enrich *e, const struct statement *s)
-{
-	if (!s->text || s->text_len > e->config.text_bytes)
-		return -EINVAL;
-	return (ssize_t)fingerprint_redact(s->dialect, s->text, s->text_len,
-					   s->truncated || s->failed, e->redacted);
-}
-
-/* Report @s, redacted if requested. Return whether it was shown. */
+/* Report @s. Return whether it was shown. */
 static bool enrich_show(struct enrich *e, struct statement *s)
 {
-	ssize_t len = -EINVAL;
-
-	if (e->config.spans && s->text &&
-	    traceparent_find(s->dialect, s->text, s->text_len, s->truncated, &e->parent))
-		s->parent = &e->parent;
-	if (e->config.tags && !e->config.redact && s->text &&
-	    tags_find(s->dialect, s->text, s->text_len, s->truncated, &e->tags))
-		s->tags = &e->tags;
-	if (e->redacted)
-		len = enrich_redact(e, s);
-	if (e->config.redact) {
-		s->original_len = s->text && len >= 0 ? s->text_len : 0;
-		s->text = len >= 0 ? e->redacted : NULL;
-		s->text_len = len >= 0 ? (size_t)len : 0;
-	}
-	s->span_text = s->text;
-	s->span_text_len = s->text_len;
-	if (e->config.redact_spans) {
-		s->span_text = len >= 0 ? e->redacted : NULL;
-		s->span_text_len = len >= 0 ? (size_t)len : 0;
-	}
+	texts_apply(&e->texts, s);
 	return e->config.statement(e->config.arg, s);
 }
 

@@ -14,22 +14,17 @@
 #include "db/servers.h"
 #include "db/sessions.h"
 #include "db/statement.h"
-#include "sql/tags.h"
-#include "sql/traceparent.h"
+#include "db/texts.h"
 
 /* All of it is borrowed. */
 struct enrich_config {
 	const struct runtime *runtime;
 	struct discover *discover;	/* the targets of events; their trust is updated */
 	const struct sessions *sessions;
-	uint32_t text_bytes;		/* of a statement, at most */
+	struct texts_config texts;
 	bool identify;			/* resolve user, database, client and container */
 	struct filter filter;		/* only these statements */
-	bool tags;			/* find the tags in the text, unless it is redacted */
-	bool spans;			/* find the traceparent in the text */
 	bool find_server;
-	bool redact;			/* remove literals and comments from texts */
-	bool redact_spans;		/* only in ->span_text */
 	bool breakdown;			/* match time breakdowns to statements */
 	/* Count durations in this unit, or waits, instead of reporting statements; 0: report. */
 	uint64_t stat_unit_ns;
@@ -49,9 +44,7 @@ struct enrich {
 	struct breakdown_waits waits;
 	struct servers servers;
 	struct histogram histogram;	/* open if ->stat_unit_ns */
-	struct traceparent parent;	/* of the current statement */
-	struct tags tags;		/* the same */
-	char *redacted;			/* buffer of ->text_bytes, owned; NULL: do not redact */
+	struct texts texts;
 	uint64_t text_unreadable, text_truncated;
 	uint64_t detach_ns;		/* programs' clock when detaching began; 0: not yet */
 	uint64_t unseen;		/* statements that ended later and are not reported */

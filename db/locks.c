@@ -444,9 +444,9 @@ fail:
 	return err;
 }
 
-void locks_sandbox(const struct locks *l, struct sandbox *sandbox)
+unsigned int locks_needs(const struct locks *l)
 {
-	runtime_sandbox(&l->rt, discover_needs(&l->discover), sandbox);
+	return runtime_needs(&l->rt, discover_needs(&l->discover));
 }
 
 const struct features *locks_features(const struct locks *l)

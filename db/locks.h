@@ -65,8 +65,8 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 /* Return the kernel features that were probed so far; borrowed. */
 const struct features *locks_features(const struct locks *locks);
 
-/* As tracer_sandbox(). */
-void locks_sandbox(const struct locks *locks, struct sandbox *sandbox);
+/* As tracer_needs(). */
+unsigned int locks_needs(const struct locks *locks);
 
 /* Return the number of servers' files that were attached to. */
 size_t locks_targets(const struct locks *locks);

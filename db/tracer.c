@@ -359,11 +359,11 @@ static int tracer_enrich(struct tracer *t, struct error *error)
 	const struct tracer_config *c = &t->config;
 	const struct enrich_config config = {
 		.runtime = &t->rt, .discover = &t->discover, .sessions = &t->sessions,
-		.text_bytes = c->text_bytes, .find_server = c->find_server,
-		.identify = c->identify, .filter = c->filter, .tags = c->tags, .spans = c->spans,
-		.redact = c->redact, .redact_spans = c->redact_spans, .breakdown = c->why,
+		.texts = { .text_bytes = c->text_bytes, .tags = c->tags, .spans = c->spans,
+			   .redact = c->redact, .redact_spans = c->redact_spans },
+		.find_server = c->find_server, .identify = c->identify, .filter = c->filter,
+		.breakdown = c->why, .stat_by = c->stat_by, .records = c->records, .wait = c->wait,
 		.stat_unit_ns = tracer_counts_in_user(t) ? c->stat_unit_ns : 0,
-		.stat_by = c->stat_by, .records = c->records, .wait = c->wait,
 		.statement = c->statement, .arg = c->arg,
 	};
 
@@ -442,9 +442,9 @@ fail:
 	return err;
 }
 
-void tracer_sandbox(const struct tracer *t, struct sandbox *sandbox)
+unsigned int tracer_needs(const struct tracer *t)
 {
-	runtime_sandbox(&t->rt, discover_needs(&t->discover) | t->config.needs, sandbox);
+	return runtime_needs(&t->rt, discover_needs(&t->discover) | t->config.needs);
 }
 
 const struct features *tracer_features(const struct tracer *tracer)

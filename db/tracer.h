@@ -57,7 +57,7 @@ struct tracer_config {
 	enum breakdown_part wait_part;
 	uint32_t wait_call;
 	uint32_t denied;		/* features not to use, see feature_deny() */
-	unsigned int needs;		/* SANDBOX_*, of the caller after tracer_sandbox() */
+	unsigned int needs;		/* SANDBOX_*, of the caller, for tracer_needs() */
 	bool measure;			/* for tracer_run_ns() */
 
 	/* Callbacks; their strings are borrowed for the call. */
@@ -86,11 +86,11 @@ struct tracer;
 int tracer_open(struct tracer **tracer, const struct tracer_config *config, struct error *error);
 
 /*
- * Drop the privileges that are not needed after tracer_open(); @sandbox reports the result, see
- * loader/sandbox.h. Those for attaching to later servers are kept unless config->servers.pids
- * selects the processes.
+ * Return the privileges that are needed after tracer_open(), for sandbox_enter(), and drop the
+ * others of the process that attaches, if there is one. Those for attaching to later servers are
+ * needed unless config->servers.pids selects the processes.
  */
-void tracer_sandbox(const struct tracer *tracer, struct sandbox *sandbox);
+unsigned int tracer_needs(const struct tracer *tracer);
 
 /* Return the kernel features that were probed so far; borrowed. */
 const struct features *tracer_features(const struct tracer *tracer);

@@ -444,7 +444,7 @@ uint64_t runtime_dropped(const struct runtime *rt)
 	return counted > rt->stream.perf.lost ? counted : rt->stream.perf.lost;
 }
 
-void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox)
+unsigned int runtime_needs(const struct runtime *rt, unsigned int needs)
 {
 	unsigned int attach = rt->method == ATTACH_TRACEFS ? SANDBOX_WRITE : 0;
 
@@ -456,7 +456,7 @@ void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbo
 		needs |= attach;
 	if (rt->semaphores.on)
 		needs |= SANDBOX_WRITE;
-	sandbox_enter(needs, sandbox);
+	return needs;
 }
 
 int runtime_run_ns(const struct runtime *rt, uint64_t *ns)

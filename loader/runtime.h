@@ -190,8 +190,11 @@ static inline uint64_t runtime_wall_ns(const struct runtime *rt, uint64_t kernel
 /* Return the programs' clock, in ns. */
 uint64_t runtime_now(const struct runtime *rt);
 
-/* Enter the sandbox with @needs and what detaching requires; see sandbox_enter(). */
-void runtime_sandbox(const struct runtime *rt, unsigned int needs, struct sandbox *sandbox);
+/*
+ * Confine the process that attaches, if there is one, to @needs. Return what this process requires
+ * for @needs and for detaching, for sandbox_enter().
+ */
+unsigned int runtime_needs(const struct runtime *rt, unsigned int needs);
 
 /* Let the programs know that detaching begins at @now_ns of their clock. The caller is awake. */
 void runtime_detaching(struct runtime *rt, uint64_t now_ns);

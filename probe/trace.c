@@ -293,10 +293,10 @@ int probe_trace_attach(struct probe_trace *trace, struct error *error)
 	return err;
 }
 
-void probe_trace_sandbox(const struct probe_trace *trace, struct sandbox *sandbox)
+unsigned int probe_trace_needs(const struct probe_trace *trace)
 {
 	/* To read the maps and files of processes. */
-	runtime_sandbox(&trace->rt, trace->config.stacks ? SANDBOX_READ : 0, sandbox);
+	return runtime_needs(&trace->rt, trace->config.stacks ? SANDBOX_READ : 0);
 }
 
 bool probe_trace_same(const struct traced_probe *a, const struct traced_probe *b)

@@ -81,8 +81,8 @@ int probe_trace_add(struct probe_trace *trace, const struct probe_request *reque
 /* Attach all probes that were added. Return 0, or -errno and the cause in @error. */
 int probe_trace_attach(struct probe_trace *trace, struct error *error);
 
-/* Enter the sandbox, once all probes are attached; see sandbox_enter(). */
-void probe_trace_sandbox(const struct probe_trace *trace, struct sandbox *sandbox);
+/* Return the privileges that are needed once all probes are attached, for sandbox_enter(). */
+unsigned int probe_trace_needs(const struct probe_trace *trace);
 
 /* The number of probes, sites and files, and the attach method. */
 struct probe_trace_extent {

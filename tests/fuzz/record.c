@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.rt = { .wall_offset_ns = 1700000000000000000, .owners = &owners },
 		.enrich = { .config = {
 			.runtime = &t.rt, .discover = &t.discover, .sessions = &t.sessions,
-			.statement = record_shown, .text_bytes = 4096,
+			.statement = record_shown, .texts.text_bytes = 4096,
 			.identify = choice & 0x80,
 			.filter.user = choice & 0x40 ? "app" : NULL,
 			.filter.application = choice & 0x08 ? "shop" : NULL,

@@ -706,7 +706,8 @@ static void json_lines(void)
 		      "\"truncated\":true,\"query_base64\":\"/+KC\"}\n"), "%s", seen);
 
 	sink_start();
-	summary_json(&sink, "statements", SUMMARY_SESSIONS | SUMMARY_TEXTS, &sum);
+	summary_json(&sink, 1700000000000000000, "statements",
+		     SUMMARY_SESSIONS | SUMMARY_TEXTS, &sum);
 	sink_take();
 	CHECK(!strncmp(seen, "{\"type\":\"summary\",\"time\":\"20", 27), "%s", seen);
 	CHECK(!strcmp(strchr(seen, 'Z'), "Z\",\"statements\":10,\"printed\":9,\"lost\":"

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The command record: statements and lock waits to a file, for replay. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "cli/banner.h"
+#include "cli/command.h"
+#include "cli/flight.h"
+#include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
+#include "cli/tracing.h"
+#include "cli/version.h"
+#include "db/engines.h"
+#include "db/recording/writer.h"
+#include "db/servers.h"
+#include "host/clock.h"
+#include "host/container.h"
+#include "usdt/fmt.h"
+
+#define NAP_MS		5	/* between drains .. */
+#define NAP_WAIT_MS	1	/* .. and while holders of locks are to be read */
+#define COMMIT_MS	1000	/* how long an event is in memory only */
+
+struct record {
+	struct tracing tracing;		/* first: callbacks receive it */
+	struct locks *locks;		/* owned */
+	struct writer writer;
+	struct flight flight;		/* its files */
+	struct servers servers;		/* of lock waits */
+	uint64_t bpf_ns;		/* as last measured .. */
+	bool has_bpf;			/* .. if at all */
+};
+
+/* The servers are those of the tracer of statements, which reports them. */
+static void record_no_server(void *arg, const struct server_info *server)
+{
+	(void)arg;
+	(void)server;
+}
+
+static void record_no_error(void *arg, const struct error *error)
+{
+	(void)arg;
+	(void)error;
+}
+
+/* End the block with what was lost until now. Return 0 or -errno. */
+static int record_commit(struct record *record, enum recording_kind kind)
+{
+	struct recorded_cost cost = { .cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) };
+	struct summary statements, waits;
+
+	/* While it is not known, it is that of the last time. */
+	record->has_bpf |= !tracer_run_ns(record->tracing.tracer, &record->bpf_ns);
+	cost.has_bpf = record->has_bpf;
+	cost.bpf_ns = record->bpf_ns;
+	tracer_summary(record->tracing.tracer, &statements);
+	locks_summary(record->locks, &waits);
+	encode_status(&record->writer.encode, clock_ns(CLOCK_MONOTONIC), &statements, &waits,
+		      &cost);
+	return writer_commit(&record->writer, kind);
+}
+
+/* Report that the current file cannot be written, and end it. A flight recorder goes on. */
+static void record_fail(struct record *record, int err)
+{
+	struct loop *loop = &record->tracing.loop;
+
+	message_unwritten(&loop->err, *record->flight.name ? record->flight.name :
+			  loop->options.file, err);
+	flight_end(&record->flight, err);
+	loop->failed = loop->done = !loop->options.memory;
+}
+
+/* End the block. */
+static void record_write(struct record *record)
+{
+	int err = record_commit(record, RECORDING_EVENTS);
+
+	if (err)
+		record_fail(record, err);
+}
+
+/* End the block if it is full: one drain may have more events than a block has room for. */
+static void record_full(struct record *record)
+{
+	if (record->writer.encode.events.len >= WRITER_BLOCK && !record->tracing.loop.failed)
+		record_write(record);
+}
+
+static bool record_statement(void *arg, const struct statement *s)
+{
+	struct record *record = arg;
+
+	encode_statement(&record->writer.encode, s);
+	flight_statement(&record->flight, s);
+	record_full(record);
+	if (!s->running && !s->prepare)
+		loop_count(&record->tracing.loop);
+	return true;
+}
+
+static void record_wait(void *arg, const struct lock_wait *wait)
+{
+	struct record *record = arg;
+	struct recorded_server of = { .server = NULL };
+	struct process process;
+	char container[64];
+
+	container_read(wait->event->pid, container, sizeof(container));
+	of.container = *container ? container : NULL;
+	if (record->servers.count == SERVERS_MAX)
+		servers_clear(&record->servers);
+	if (!process_read(wait->event->pid, engine_is_executable, &process))
+		of.server = servers_of(&record->servers, wait->target, process.pid, process.uid,
+				       container);
+	encode_wait(&record->writer.encode, wait, &of);
+	if (!wait->running)
+		flight_wait(&record->flight, wait->duration_ns);
+	record_full(record);
+}
+
+/* End the current file. Return EXIT_OK or EXIT_FAILED. */
+static int record_end(struct record *record)
+{
+	int err = record_commit(record, RECORDING_END);
+
+	if (err)
+		record_fail(record, err);
+	else
+		flight_end(&record->flight, 0);
+	return err ? EXIT_FAILED : EXIT_OK;
+}
+
+static int record_tick(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	bool fired = flight_fired(&record->flight);
+
+	if (!loop->failed && (writer_due(&record->writer, now_ns) ||
+			      (fired && writer_pending(&record->writer))))
+		record_write(record);
+	if (fired)
+		flight_begin(&record->flight, now_ns);
+	else if (flight_ends(&record->flight, now_ns))
+		record_end(record);
+	return 0;
+}
+
+static void record_triggered(struct loop *loop)
+{
+	flight_signal(&((struct record *)loop)->flight);
+}
+
+static int record_drain(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+	int statements = tracer_drain(record->tracing.tracer);
+	int waits = locks_drain(record->locks);
+
+	loop->nap_ms = locks_sleep_ms(record->locks) ? NAP_WAIT_MS : NAP_MS;
+	return statements > waits ? statements : waits;
+}
+
+static int record_sleep(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+	int fd = tracer_sleep(record->tracing.tracer);
+
+	loop->sleep_ms = locks_sleep_ms(record->locks);
+	if ((writer_pending(&record->writer) || record->flight.until_ns) &&
+	    (!loop->sleep_ms || loop->sleep_ms > COMMIT_MS))
+		loop->sleep_ms = COMMIT_MS;
+	loop->also = fd < 0 ? 0 : locks_sleep(record->locks);
+	return loop->also < 0 ? -EAGAIN : fd;
+}
+
+/* Events that have not ended are recorded at the end. */
+static void record_running(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+
+	if (!loop->ending || record->flight.fd < 0)
+		return;
+	if (writer_pending(&record->writer))
+		record_write(record);
+	tracer_running(record->tracing.tracer);
+	locks_running(record->locks);
+}
+
+static void record_detach(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+
+	tracer_detach(record->tracing.tracer);
+	locks_detach(record->locks);
+}
+
+static int record_finish(struct loop *loop, int *err)
+{
+	struct record *record = (struct record *)loop;
+
+	(void)err;
+	if (loop->failed)
+		return EXIT_FAILED;
+	return record->flight.fd < 0 ? EXIT_OK : record_end(record);
+}
+
+static void record_summary(struct loop *loop, struct summary *summary)
+{
+	tracing_summary(loop, summary);
+	summary->printed = loop->counted;
+}
+
+/* Nothing is printed. */
+static void record_begin(struct loop *loop)
+{
+	(void)loop;
+}
+
+static void record_number(struct encode *encode, const char *key, uint64_t value)
+{
+	char number[OUTPUT_NUMBER + 1];
+
+	number[output_format(number, value, 0)] = '\0';
+	encode_option(encode, key, number);
+}
+
+/* Write the block that says what is recorded, and where. Return 0 or -errno. */
+static int record_start(struct record *record)
+{
+	struct encode *encode = &record->writer.encode;
+	struct loop *loop = &record->tracing.loop;
+	char pids[512];
+	struct utsname name;
+	size_t len = 0;
+
+	*pids = '\0';
+	for (size_t i = 0; i < loop->banner.npids && len < sizeof(pids) - 16; i++)
+		len += (size_t)fmt_text(pids + len, sizeof(pids) - len, "%s%u", i ? " " : "",
+					loop->banner.pids[i]);
+	if (!uname(&name)) {
+		encode_option(encode, "host", name.nodename);
+		encode_option(encode, "architecture", name.machine);
+		encode_option(encode, "kernel", name.release);
+	}
+	encode_option(encode, "dbslower", version_text);
+	record_number(encode, "start_ns", loop->start_ns);
+	record_number(encode, "start_wall_ns", clock_ns(CLOCK_REALTIME) -
+					       (clock_ns(CLOCK_MONOTONIC) - loop->start_ns));
+	record_number(encode, "threshold_ns", loop->options.threshold_ns);
+	encode_option(encode, "pids", pids);
+	return writer_commit(&record->writer, RECORDING_START);
+}
+
+/* Trace lock waits as @common asks for statements. Return 0, or -errno with @error set. */
+static int record_locks(struct record *record, const struct tracer_config *common,
+			struct error *error)
+{
+	const struct locks_config config = {
+		.servers = common->servers, .threshold_ns = common->threshold_ns,
+		.text_bytes = common->text_bytes, .redact = common->redact,
+		.filter = common->filter, .denied = common->denied, .arg = record,
+		.wait = record_wait, .server = record_no_server, .error = record_no_error,
+		.stopped = common->stopped, .program = common->program,
+	};
+
+	return locks_open(&record->locks, &config, error);
+}
+
+/* Open both tracers and drop privileges. Return EXIT_OK or EXIT_FAILED. */
+static int record_trace(struct record *record)
+{
+	struct loop *loop = &record->tracing.loop;
+	struct tracer_config config;
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
+
+	tracing_config(loop, &config);
+	config.statement = record_statement;
+	config.identify = config.rows = config.find_server = config.measure = true;
+	config.prepares = config.query_ids = true;
+	config.needs |= loop->options.memory ? SANDBOX_REPLACE : 0;
+	if (tracer_open(&record->tracing.tracer, &config, &error) ||
+	    record_locks(record, &config, &error))
+		return loop_refuse(loop, &error);
+	if (!loop->options.keep_privileges) {
+		sandbox_enter(tracer_needs(record->tracing.tracer) | locks_needs(record->locks),
+			      &sandbox);
+		banner_sandbox(loop, &sandbox);
+	}
+	banner_start(loop, tracer_features(record->tracing.tracer),
+		     tracer_targets(record->tracing.tracer));
+	return EXIT_OK;
+}
+
+static int record_run(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+	int status = flight_open(&record->flight, loop, &record->writer), err;
+
+	if (status == EXIT_OK)
+		status = loop_ready(loop);
+	if (status == EXIT_OK)
+		status = record_trace(record);
+	if (status != EXIT_OK)
+		return status;
+	err = record_start(record);
+	if (err)
+		return message_unwritten(&loop->err, loop->options.file, err);
+	return loop_run(loop);
+}
+
+static void record_close(struct loop *loop)
+{
+	struct record *record = (struct record *)loop;
+
+	tracing_close(loop);
+	locks_close(record->locks);
+	servers_clear(&record->servers);
+	writer_close(&record->writer);
+	flight_close(&record->flight);
+}
+
+static const struct loop_ops record_ops = {
+	.size = sizeof(struct record), .noun = "statements",
+	.losses = SUMMARY_SESSIONS | SUMMARY_TEXTS, .report = LOOP_REPORT_TEXTS,
+	.run = record_run, .close = record_close, .begin = record_begin,
+	.drain = record_drain, .sleep = record_sleep, .tick = record_tick,
+	.running = record_running, .triggered = record_triggered, .detach = record_detach,
+	.finish = record_finish, .summary = record_summary,
+};
+
+static const struct option_row option_max_size = {
+	.name = "max-size", .arg = "BYTES",
+	.help = "keep only the newest statements: 100M, 1G",
+	.accepts = "expected bytes, at least 1M: 100M, 1G",
+	.set = option_set_size, .member = offsetof(struct options, max_size),
+};
+
+static const struct option_row option_record_why = {
+	.name = "why",
+	.help = "also record time breakdowns",
+	.member = offsetof(struct options, why),
+};
+
+static const struct option_row option_record_use = {
+	.name = "use",
+	.help = "also record resource usage",
+	.member = offsetof(struct options, use),
+};
+
+static const struct option_row option_record_phases = {
+	.name = "phases",
+	.help = "also record the times of parsing and planning",
+	.member = offsetof(struct options, phases),
+};
+
+static const struct option_row option_record_count = {
+	.letter = 'n', .name = "count", .arg = "COUNT",
+	.help = "stop after recording this many statements",
+	.accepts = "expected a whole number",
+	.set = option_set_number, .member = offsetof(struct options, count),
+};
+
+static const struct option_row *const record_options[] = {
+	&option_min, &option_pid, &option_path, &option_duration, &option_record_count,
+	&option_max_size, &option_memory, &option_on_slow, &option_on_lock, &option_on_error_rate,
+	&option_after, &option_max_files, &option_record_why, &option_record_use,
+	&option_record_phases,
+	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
+	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
+	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
+	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+};
+
+const struct command command_record = {
+	.name = "record",
+	.summary = "record statements and lock waits in a file, for replay",
+	.invocation = "dbslower record",
+	.usage = "FILE [ENGINE] [THRESHOLD] [OPTION...]",
+	.about =
+	"Record in FILE what slow and locks print with all options: statements and lock\n"
+	"waits that take longer than THRESHOLD (default 1 ms), with all their fields.\n"
+	"dbslower replay prints it, on any machine. An event is in FILE within a second.\n"
+	"With --memory, the newest are kept in memory until a trigger fires, or SIGUSR2\n"
+	"is received; then these and what follows for --after are written to a file of\n"
+	"their own, with the time in place of %t in its name.\n",
+	.examples =
+	"  dbslower record incident.rec              until Ctrl-C\n"
+	"  dbslower record incident.rec 0 -d 60      all statements of one minute\n"
+	"  dbslower record night.rec --max-size 1G   the newest that fit in 1 GiB\n"
+	"  dbslower record incident.rec --why --use --redact\n"
+	"  dbslower record 'incident-%t.rec' --memory 8M --on-slow 5s --on-lock 2s\n"
+	COMMAND_EXIT_STATUS,
+	.words = WORDS_RECORDING,
+	.threshold_ns = 1000000,
+	.options = record_options,
+	.loop = &record_ops,
+	.run = loop_command,
+};

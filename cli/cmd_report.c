@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* The command report: a recording as one HTML page. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/message.h"
+#include "cli/option_table.h"
+#include "cli/replay.h"
+#include "cli/report.h"
+#include "cli/start.h"
+#include "cli/tracing.h"
+#include "cli/version.h"
+#include "loader/sandbox.h"
+#include "usdt/fmt.h"
+
+struct cmd_report {
+	struct options options;
+	struct output out, err;
+	struct replay *replay;
+	struct report *report;
+};
+
+static bool cmd_report_statement(void *arg, const struct statement *statement)
+{
+	report_statement(((struct cmd_report *)arg)->report, statement);
+	return true;
+}
+
+static void cmd_report_wait(void *arg, const struct lock_wait *wait,
+			    const struct decode_server *server)
+{
+	(void)server;
+	report_wait(((struct cmd_report *)arg)->report, wait);
+}
+
+static void cmd_report_server(void *arg, const struct server_info *server)
+{
+	report_server(((struct cmd_report *)arg)->report, server->title, server->version,
+		      server->npids ? server->pids[0] : 0, server->path, NULL);
+}
+
+/* Create the page's head from what the recording says of itself. */
+static struct report *cmd_report_new(struct cmd_report *cmd, uint64_t since_ns, uint64_t until_ns)
+{
+	const struct replay_info *info = replay_info(cmd->replay);
+	char command[64], ms[OUTPUT_NUMBER];
+	uint64_t threshold_ns = info->threshold_ns > cmd->options.threshold_ns ?
+				info->threshold_ns : cmd->options.threshold_ns;
+	size_t len = output_format(ms, threshold_ns / 1000, 3);
+	const struct report_config config = {
+		.host = info->host, .command = command, .version = version_text,
+		.source = cmd->options.file,
+		.begin_ns = replay_wall(cmd->replay, since_ns > info->start_ns ? since_ns :
+						     info->start_ns),
+		.end_ns = replay_wall(cmd->replay, until_ns < info->end_ns ? until_ns :
+						   info->end_ns),
+	};
+
+	fmt_text(command, sizeof(command), "longer than %.*s ms", (int)len, ms);
+	return report_new(&config);
+}
+
+/* Add all events. Return 0 or -errno. */
+static int cmd_report_read(struct cmd_report *cmd, uint64_t since_ns, uint64_t until_ns)
+{
+	const struct options *options = &cmd->options;
+	const struct replay_config config = {
+		.engine = options->engine, .threshold_ns = options->threshold_ns,
+		.filter = tracing_filter(options), .texts.redact = options->redact,
+		.since_ns = since_ns, .until_ns = until_ns, .arg = cmd,
+		.statement = cmd_report_statement, .wait = cmd_report_wait,
+		.server = cmd_report_server,
+	};
+	struct summary summary;
+	int ret = replay_start(cmd->replay, &config);
+
+	if (ret)
+		return ret;
+	do
+		ret = replay_drain(cmd->replay, UINT64_MAX);
+	while (ret > 0);
+	replay_running(cmd->replay);
+	replay_summary(cmd->replay, &summary, false);
+	report_losses(cmd->report, &summary);
+	return ret;
+}
+
+/* Add what is missing, which is also reported on standard error. */
+static void cmd_report_damage(struct cmd_report *cmd)
+{
+	const struct reader_damage *damage = replay_damage(cmd->replay);
+
+	if (damage->missing || damage->broken)
+		report_damage(cmd->report, "Parts of the recording are missing or damaged; their "
+			      "events are not in this report.");
+	if (damage->unended)
+		report_damage(cmd->report, "The recording has no end: the recorder was killed, or "
+			      "was still running.");
+	replay_report(cmd->replay, cmd->options.file, &cmd->err);
+}
+
+/* Write the page of the recording, which is open. Return the exit status. */
+static int cmd_report_write(struct cmd_report *cmd)
+{
+	uint64_t since_ns, until_ns;
+	struct sandbox sandbox;
+	int status = replay_times(cmd->replay, &cmd->options, &since_ns, &until_ns, &cmd->err), err;
+
+	if (status != EXIT_OK)
+		return status;
+	cmd->report = cmd_report_new(cmd, since_ns, until_ns);
+	if (!cmd->report)
+		return message_no_memory();
+	/* A recording may come from anywhere. */
+	sandbox_enter(SANDBOX_READ, &sandbox);
+	err = cmd_report_read(cmd, since_ns, until_ns);
+	if (err)
+		return message_unread(&cmd->err, cmd->options.file, err);
+	cmd_report_damage(cmd);
+	err = report_write(cmd->report, &cmd->out);
+	if (!err)
+		err = output_flush(&cmd->out);
+	return message_output(&cmd->err, err);
+}
+
+static int cmd_report_check(struct cmd_report *cmd)
+{
+	const char *cause = !cmd->options.file ?
+		"no recording; specify one: dbslower report FILE >report.html" :
+		isatty(STDOUT_FILENO) ?
+		"standard output is a terminal; redirect it: dbslower report FILE >report.html" :
+		NULL;
+
+	if (!cause)
+		return EXIT_OK;
+	output_printf(&cmd->err, "dbslower: report: %s\n", cause);
+	output_flush(&cmd->err);
+	return EXIT_USAGE;
+}
+
+static int cmd_report_run(const struct command *command, int argc, char *argv[])
+{
+	struct cmd_report *cmd = calloc(1, sizeof(*cmd));
+	int status;
+
+	if (!cmd)
+		return message_no_memory();
+	status = start_command(command, argc, argv, &cmd->options, &cmd->out, &cmd->err);
+	if (status == START_GO)
+		status = cmd_report_check(cmd);
+	else
+		goto free;
+	if (status == EXIT_OK)
+		status = replay_open_path(&cmd->replay, cmd->options.file, &cmd->err);
+	if (status == EXIT_OK)
+		status = cmd_report_write(cmd);
+	report_free(cmd->report);
+	replay_close(cmd->replay);
+free:
+	free(cmd);
+	return status;
+}
+
+static const struct option_row *const cmd_report_options[] = {
+	&option_min, &option_since, &option_until, &option_engine, &option_user, &option_db,
+	&option_client, &option_app, &option_match, &option_container, &option_redact,
+	&option_threshold, &option_help, &option_version, NULL
+};
+
+const struct command command_report = {
+	.name = "report",
+	.summary = "write a recording as an HTML page",
+	.invocation = "dbslower report",
+	.usage = "FILE [ENGINE] [THRESHOLD] [OPTION...]",
+	.about =
+	"Write what dbslower record has recorded in FILE to standard output, as one HTML\n"
+	"page that needs no network: latency over time, time by part, statements by\n"
+	"fingerprint, slow statements, lock waits. With THRESHOLD, only what took longer.\n",
+	.examples =
+	"  dbslower report incident.rec >incident.html\n"
+	"  dbslower report incident.rec --since 14:05 --until 14:10 >incident.html\n"
+	"  dbslower report incident.rec --redact >incident.html\n"
+	"\n"
+	"Exit status: 0 success; 1 failure; 2 usage error.\n",
+	.words = WORDS_RECORDING,
+	.options = cmd_report_options,
+	.run = cmd_report_run,
+};

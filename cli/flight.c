@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/flight.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "cli/escape.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "cli/option_set.h"
+#include "cli/option_table.h"
+#include "host/clock.h"
+#include "host/open.h"
+#include "usdt/fmt.h"
+
+#define NS_PER_S	1000000000u
+#define AFTER_NS	(30ull * NS_PER_S)	/* default of --after */
+#define FILES		10			/* default of --max-files */
+#define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
+
+static const char *flight_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static uint64_t flight_limit(const struct flight *flight)
+{
+	return flight->loop->options.max_files ? flight->loop->options.max_files : FILES;
+}
+
+/* Report @cause of the file @name. */
+static void flight_message(struct flight *flight, const char *name, const char *cause)
+{
+	struct output *err = &flight->loop->err;
+
+	output_string(err, "dbslower: ");
+	escape_terminal(err, name, strlen(name), false);
+	output_printf(err, ": %s\n", cause);
+	output_flush(err);
+}
+
+/* Prepare to create files named by the options' pattern. Return EXIT_OK or an exit status. */
+static int flight_prepare(struct flight *flight)
+{
+	const struct options *options = &flight->loop->options;
+	struct error error = { .kind = ERROR_NONE };
+
+	if (!strstr(flight_base(options->file), "%t")) {
+		flight_message(flight, options->file, "with --memory, there is a file for each "
+			       "trigger; specify a name with %t, which becomes the time");
+		return EXIT_USAGE;
+	}
+	flight->names = calloc(flight_limit(flight), sizeof(*flight->names));
+	if (!flight->names)
+		return message_no_memory();
+	flight->dir = open_parent(options->file);
+	if (flight->dir >= 0)
+		return EXIT_OK;
+	error_set(&error, ERROR_OUTPUT, flight->dir, options->file, NULL);
+	return loop_refuse(flight->loop, &error);
+}
+
+int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
+{
+	const struct options *options = &loop->options;
+	struct error error = { .kind = ERROR_NONE };
+	uint64_t id = clock_ns(CLOCK_REALTIME);
+	int err;
+
+	*flight = (struct flight){ .loop = loop, .writer = writer, .dir = -1, .fd = -1 };
+	if (!options->file) {
+		flight_message(flight, "record", "no file; specify one: dbslower record FILE");
+		return EXIT_USAGE;
+	}
+	getrandom(&id, sizeof(id), GRND_NONBLOCK);
+	writer_open(writer, id, options->memory);
+	if (options->memory)
+		return flight_prepare(flight);
+	flight->fd = open_output(options->file, true);
+	if (flight->fd < 0) {
+		error_set(&error, ERROR_OUTPUT, flight->fd, options->file, NULL);
+		return loop_refuse(loop, &error);
+	}
+	err = writer_file(writer, flight->fd, options->max_size);
+	return err ? message_unwritten(&loop->err, options->file, err) : EXIT_OK;
+}
+
+/* Note what has fired, unless there is a file. */
+static void flight_fire(struct flight *flight, const char *what, uint64_t ns)
+{
+	char number[OUTPUT_NUMBER];
+	size_t len = output_format(number, ns / 1000000, 3);
+
+	if (!flight->loop->options.memory || flight->fd >= 0 || *flight->reason)
+		return;
+	fmt_text(flight->reason, sizeof(flight->reason), "%s%.*s%s", what, ns ? (int)len : 0,
+		 number, ns ? " s" : "");
+}
+
+void flight_statement(struct flight *flight, const struct statement *s)
+{
+	const struct options *options = &flight->loop->options;
+	uint64_t second = (s->start_ns + s->duration_ns) / NS_PER_S;
+
+	if (s->running)
+		return;
+	if (options->on_slow_ns && s->duration_ns >= options->on_slow_ns)
+		flight_fire(flight, "statement of ", s->duration_ns);
+	if (!s->failed || !options->on_errors)
+		return;
+	flight->errors = flight->second == second ? flight->errors + 1 : 1;
+	flight->second = second;
+	if (flight->errors >= options->on_errors)
+		flight_fire(flight, "errors", 0);
+}
+
+void flight_wait(struct flight *flight, uint64_t duration_ns)
+{
+	uint64_t on_lock_ns = flight->loop->options.on_lock_ns;
+
+	if (on_lock_ns && duration_ns >= on_lock_ns)
+		flight_fire(flight, "lock wait of ", duration_ns);
+}
+
+void flight_signal(struct flight *flight)
+{
+	flight_fire(flight, "SIGUSR2", 0);
+}
+
+bool flight_fired(const struct flight *flight)
+{
+	return *flight->reason;
+}
+
+bool flight_ends(const struct flight *flight, uint64_t now_ns)
+{
+	return flight->until_ns && now_ns >= flight->until_ns;
+}
+
+/* Write the pattern of the options with the time in place of %t to ->name. Return 0 or -errno. */
+static int flight_name(struct flight *flight)
+{
+	const char *pattern = flight_base(flight->loop->options.file), *at = strstr(pattern, "%t");
+	char time[JSON_TIME];
+	size_t len;
+
+	json_time_text(time, clock_ns(CLOCK_REALTIME));
+	/* 2024-02-29T23:59:59.123456789Z without the colons, to the millisecond */
+	len = (size_t)fmt_text(flight->name, sizeof(flight->name), "%.*s%.13s%.2s%.6sZ%s",
+			       (int)(at - pattern), pattern, time, time + 14, time + 17, at + 2);
+	return len < sizeof(flight->name) ? 0 : -ENAMETOOLONG;
+}
+
+/* Remove the oldest file if there are as many as the options permit; remember the current one. */
+static void flight_rotate(struct flight *flight)
+{
+	char *oldest = flight->names[flight->nfiles++ % flight_limit(flight)];
+
+	if (*oldest && !unlinkat(flight->dir, oldest, 0))
+		flight_message(flight, oldest, "removed: limit of --max-files");
+	memcpy(oldest, flight->name, sizeof(flight->name));
+}
+
+void flight_begin(struct flight *flight, uint64_t now_ns)
+{
+	const struct options *options = &flight->loop->options;
+	int err = flight_name(flight);
+
+	if (!err) {
+		flight->fd = openat(flight->dir, flight->name, CREATES, 0600);
+		err = flight->fd < 0 ? -errno : 0;
+	}
+	if (!err) {
+		flight_rotate(flight);
+		flight_message(flight, flight->name, flight->reason);
+		flight->until_ns = now_ns + (options->after_ns ? options->after_ns : AFTER_NS);
+		err = writer_file(flight->writer, flight->fd, options->max_size);
+	}
+	*flight->reason = '\0';
+	if (!err)
+		return;
+	message_unwritten(&flight->loop->err, flight->name, err);
+	flight_end(flight, err);
+}
+
+void flight_end(struct flight *flight, int err)
+{
+	const struct writer *writer = flight->writer;
+	const char *name = *flight->name ? flight->name : flight->loop->options.file;
+	char text[192];
+	int len;
+
+	len = fmt_text(text, sizeof(text), "%llu bytes, %llu statements, %llu lock waits",
+		       (unsigned long long)writer->written, (unsigned long long)writer->statements,
+		       (unsigned long long)writer->waits);
+	if (writer->dropped)
+		fmt_text(text + len, sizeof(text) - (size_t)len, "; %llu blocks did not fit: "
+			 "specify a larger --max-size or --memory",
+			 (unsigned long long)writer->dropped);
+	if (!err)
+		flight_message(flight, name, text);
+	writer_no_file(flight->writer);
+	if (flight->fd >= 0)
+		close(flight->fd);
+	flight->fd = -1;
+	flight->until_ns = 0;
+}
+
+void flight_close(struct flight *flight)
+{
+	free(flight->names);
+	if (flight->loop && flight->dir >= 0)
+		close(flight->dir);
+	if (flight->loop && flight->fd >= 0)
+		close(flight->fd);
+}
+
+const struct option_row option_memory = {
+	.name = "memory", .arg = "BYTES",
+	.help = "keep the newest in memory; write FILE on a trigger",
+	.accepts = "expected bytes, at least 1M: 8M, 64M",
+	.set = option_set_size, .member = offsetof(struct options, memory),
+};
+
+const struct option_row option_on_slow = {
+	.name = "on-slow", .arg = "SECONDS",
+	.help = "trigger: a statement of this duration has ended",
+	.accepts = OPTION_SECONDS,
+	.set = option_set_time, .member = offsetof(struct options, on_slow_ns),
+};
+
+const struct option_row option_on_lock = {
+	.name = "on-lock", .arg = "SECONDS",
+	.help = "trigger: a lock wait of this duration has ended",
+	.accepts = OPTION_SECONDS,
+	.set = option_set_time, .member = offsetof(struct options, on_lock_ns),
+};
+
+const struct option_row option_on_error_rate = {
+	.name = "on-error-rate", .arg = "N",
+	.help = "trigger: N statements failed within a second",
+	.accepts = "expected a whole number",
+	.set = option_set_number, .member = offsetof(struct options, on_errors),
+};
+
+const struct option_row option_after = {
+	.name = "after", .arg = "SECONDS",
+	.help = "record so long after a trigger (default 30)",
+	.accepts = OPTION_SECONDS,
+	.set = option_set_time, .member = offsetof(struct options, after_ns),
+};
+
+const struct option_row option_max_files = {
+	.name = "max-files", .arg = "N",
+	.help = "remove the oldest of more files (default 10)",
+	.accepts = "expected a whole number from 1 to 1000",
+	.set = option_set_number, .member = offsetof(struct options, max_files),
+};

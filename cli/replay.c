@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/replay.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/banner.h"
+#include "cli/escape.h"
+#include "cli/json.h"
+#include "cli/message.h"
+#include "host/open.h"
+#include "loader/sandbox.h"
+
+#define NS_PER_S	1000000000ull
+#define NS_PER_DAY	(86400 * NS_PER_S)
+#define WAKES_MAX	1000000		/* ticks without an event; then time leaps */
+
+/* The state of a replay beyond struct loop; one exists at a time. */
+static struct {
+	bool begun;			/* the first tick was requested */
+	bool stopped;			/* no event is reported any more */
+	uint64_t wakes;			/* without an event */
+	uint64_t since_ns, until_ns;
+	void (*wait)(void *arg, const struct lock_wait *wait, const struct json_server *server);
+} state;
+
+/* Begin a message on the recording at @path. */
+static void replay_subject(struct output *err, const char *path)
+{
+	output_string(err, "dbslower: ");
+	escape_terminal(err, path, strlen(path), false);
+}
+
+int replay_open_path(struct replay **replay, const char *path, struct output *err)
+{
+	struct error error = { .kind = ERROR_NONE };
+	int fd = open_regular(path), ret;
+
+	*replay = NULL;
+	ret = fd < 0 ? fd : replay_open(replay, fd);
+	if (!ret)
+		return EXIT_OK;
+	if (ret == -EPROTONOSUPPORT) {
+		replay_subject(err, path);
+		output_string(err, ": written by a later version of dbslower; use that one\n");
+	} else if (ret == -EINVAL && fd >= 0) {
+		replay_subject(err, path);
+		output_string(err, ": not a recording; specify a file that dbslower record has "
+			      "written\n");
+	} else {
+		error_set(&error, ERROR_FILE, ret, path, NULL);
+		message_error(err, &error);
+	}
+	output_flush(err);
+	return EXIT_FAILED;
+}
+
+/* Return the local time of day @ns after midnight, at or after the start of the recording. */
+static uint64_t replay_day(uint64_t start_wall_ns, uint64_t ns)
+{
+	time_t start = (time_t)(start_wall_ns / NS_PER_S);
+	struct tm tm;
+	uint64_t at;
+
+	localtime_r(&start, &tm);
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	at = (uint64_t)mktime(&tm) * NS_PER_S + ns;
+	return at + NS_PER_DAY <= start_wall_ns || at + NS_PER_S <= start_wall_ns ?
+	       at + NS_PER_DAY : at;
+}
+
+/* Return @time of the options as CLOCK_MONOTONIC of the recording, or @none. */
+static uint64_t replay_time(const struct replay *replay, const struct option_time *time,
+			    uint64_t none)
+{
+	const struct replay_info *info = replay_info(replay);
+	uint64_t wall;
+
+	if (time->of == OPTION_TIME_NONE)
+		return none;
+	if (time->of == OPTION_TIME_START)
+		return info->start_ns + time->ns;
+	wall = time->of == OPTION_TIME_UTC ? time->ns : replay_day(info->start_wall_ns, time->ns);
+	return wall > info->start_wall_ns ? info->start_ns + (wall - info->start_wall_ns) : 0;
+}
+
+int replay_times(const struct replay *replay, const struct options *options, uint64_t *since_ns,
+		 uint64_t *until_ns, struct output *err)
+{
+	*since_ns = replay_time(replay, &options->since, 0);
+	*until_ns = replay_time(replay, &options->until, UINT64_MAX);
+	if (*since_ns <= *until_ns)
+		return EXIT_OK;
+	output_string(err, "dbslower: --until: earlier than --since; specify a later time\n");
+	output_flush(err);
+	return EXIT_USAGE;
+}
+
+/* Open the recording of a command. */
+static int source_open(struct loop *loop)
+{
+	const struct replay_info *info;
+	int status = replay_open_path(&loop->replay, loop->command->recording, &loop->err);
+
+	memset(&state, 0, sizeof(state));
+	if (status != EXIT_OK)
+		return status;
+	info = replay_info(loop->replay);
+	status = replay_times(loop->replay, &loop->options, &state.since_ns, &state.until_ns,
+			      &loop->err);
+	loop->start_ns = info->start_ns;
+	loop->replay_ns = state.since_ns > info->start_ns ? state.since_ns : info->start_ns;
+	loop->replay_wall_ns = replay_wall(loop->replay, loop->replay_ns);
+	loop->replay_host = info->host;
+	loop->banner.npids = info->npids;
+	memcpy(loop->banner.pids, info->pids, sizeof(info->pids));
+	return status == EXIT_OK ? START_GO : status;
+}
+
+/* Pass a lock wait on with its server. */
+static void source_wait(void *arg, const struct lock_wait *wait, const struct decode_server *from)
+{
+	const struct json_server server = {
+		.engine = from->service, .version = from->version, .path = from->path,
+		.container = from->server.container, .pid = from->server.pid,
+	};
+
+	state.wait(arg, wait, &server);
+}
+
+static int source_start(struct loop *loop, const struct tracer_config *config,
+			void (*wait)(void *arg, const struct lock_wait *wait,
+				     const struct json_server *server))
+{
+	const struct replay_config replay = {
+		.engine = config->servers.engine, .threshold_ns = config->threshold_ns,
+		.prepares = config->prepares, .filter = config->filter,
+		.texts = {
+			.tags = config->tags, .spans = config->spans, .redact = config->redact,
+			.redact_spans = config->redact_spans,
+		},
+		.stat_unit_ns = config->stat_unit_ns, .stat_by = config->stat_by,
+		.records = config->records, .since_ns = state.since_ns, .until_ns = state.until_ns,
+		.arg = loop, .statement = wait ? NULL : config->statement,
+		.wait = wait ? source_wait : NULL, .server = config->server,
+	};
+	struct sandbox sandbox;
+	int status = loop_ready(loop);
+
+	state.wait = wait;
+	if (status != EXIT_OK)
+		return status;
+	if (replay_start(loop->replay, &replay))
+		return message_no_memory();
+	/* A recording may come from anywhere. */
+	sandbox_enter(config->needs | SANDBOX_READ, &sandbox);
+	loop->banner.opened = loop->banner.begun = true;
+	loop->ops->begin(loop);
+	return EXIT_OK;
+}
+
+/* Report events until the next tick that the command wants. */
+static int source_drain(struct loop *loop)
+{
+	uint64_t limit_ns = loop->wake_ns ? loop->wake_ns : UINT64_MAX;
+	uint64_t next_ns = replay_next(loop->replay);
+	int ret;
+
+	if (state.stopped)
+		return 0;
+	if (next_ns > limit_ns && state.wakes++ > WAKES_MAX)
+		limit_ns = next_ns;
+	/* The first tick is at the start, before all events. */
+	if (!state.begun)
+		limit_ns = loop->replay_ns;
+	state.begun = true;
+	ret = replay_drain(loop->replay, limit_ns);
+	loop->wake_ns = 0;
+	loop->replay_ns = replay_now(loop->replay);
+	loop->replay_wall_ns = replay_wall(loop->replay, loop->replay_ns);
+	if (ret > 0)
+		return 100;
+	if (ret < 0)
+		loop->failed = message_unread(&loop->err, loop->command->recording, ret);
+	loop->done = true;
+	return 0;
+}
+
+static void source_running(struct loop *loop)
+{
+	if (loop->ending)
+		replay_running(loop->replay);
+}
+
+static void source_detach(struct loop *loop)
+{
+	(void)loop;
+	state.stopped = true;
+}
+
+static void source_summary(struct loop *loop, struct summary *summary)
+{
+	replay_summary(loop->replay, summary, state.wait);
+	summary->printed = loop->counted;
+}
+
+static ssize_t source_histogram(const struct loop *loop, struct histogram_row **rows)
+{
+	return replay_histogram(loop->replay, rows);
+}
+
+static void source_close(struct loop *loop)
+{
+	replay_report(loop->replay, loop->command->recording, &loop->err);
+	replay_close(loop->replay);
+}
+
+const struct source replay_source = {
+	.open = source_open, .start = source_start, .drain = source_drain,
+	.running = source_running, .detach = source_detach, .summary = source_summary,
+	.histogram = source_histogram, .close = source_close,
+};
+
+void replay_report(const struct replay *replay, const char *path, struct output *err)
+{
+	const struct reader_damage *damage = replay_damage(replay);
+
+	if (damage->unstarted) {
+		replay_subject(err, path);
+		output_string(err, ": the start is missing; times are since the first event\n");
+	}
+	if (damage->missing) {
+		replay_subject(err, path);
+		output_printf(err, ": %llu blocks are missing; their events are not shown\n",
+			      (unsigned long long)damage->missing);
+	}
+	if (damage->broken) {
+		replay_subject(err, path);
+		output_printf(err, ": %llu blocks are damaged, the first one at byte %llu; their "
+			      "events are not shown\n", (unsigned long long)damage->broken,
+			      (unsigned long long)damage->offset);
+	}
+	if (damage->unended) {
+		replay_subject(err, path);
+		output_string(err, damage->cut ?
+			      ": ends within a block; the recorder was killed, or the file is "
+			      "cut\n" :
+			      ": has no end; the recorder was killed, or is running\n");
+	}
+	output_flush(err);
+}
+
+/* Parse two digits or more, up to @max. Return false if there are none. */
+static bool time_number(const char **text, uint64_t max, uint64_t *value)
+{
+	size_t len = strspn(*text, "0123456789");
+
+	if (!len || option_read_number(*text, len, value) || *value > max)
+		return false;
+	*text += len;
+	return true;
+}
+
+/* Parse "HH:MM" or "HH:MM:SS", with decimals, as ns since midnight. */
+static bool time_of_day(const char **text, uint64_t *ns)
+{
+	uint64_t hour, minute, second = 0, unit = NS_PER_S;
+
+	if (!time_number(text, 23, &hour) || *(*text)++ != ':' || !time_number(text, 59, &minute))
+		return false;
+	if (**text == ':') {
+		++*text;
+		if (!time_number(text, 60, &second))
+			return false;
+	}
+	*ns = (hour * 3600 + minute * 60 + second) * NS_PER_S;
+	if (**text == '.')
+		for (++*text; **text >= '0' && **text <= '9'; ++*text)
+			*ns += (uint64_t)(**text - '0') * (unit /= 10);
+	return true;
+}
+
+/* Parse "2024-02-29T23:59:59Z" as ns since 1970. */
+static bool time_utc(const char *text, uint64_t *ns)
+{
+	static const uint16_t before[] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
+	uint64_t year, month, day, days;
+
+	if (!time_number(&text, 2200, &year) || year < 1970 || *text++ != '-' ||
+	    !time_number(&text, 12, &month) || !month || *text++ != '-' ||
+	    !time_number(&text, 31, &day) || !day || *text++ != 'T' || !time_of_day(&text, ns) ||
+	    strcmp(text, "Z"))
+		return false;
+	days = (year - 1970) * 365 + (year - 1969) / 4 - (year - 1901) / 100 + (year - 1601) / 400 +
+	       before[month - 1] + day - 1;
+	if (month > 2 && (year % 4 == 0 && (year % 100 || year % 400 == 0)))
+		days++;
+	*ns += days * NS_PER_DAY;
+	return true;
+}
+
+static int set_time(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	struct option_time *time = (struct option_time *)((char *)p->opts + row->member);
+	const char *text = value, *why;
+
+	if (strchr(value, 'T')) {
+		time->of = OPTION_TIME_UTC;
+		return time_utc(value, &time->ns) ? 0 : option_refuse(p, row, value, "not a time");
+	}
+	if (strchr(value, ':')) {
+		time->of = OPTION_TIME_DAY;
+		return time_of_day(&text, &time->ns) && !*text ? 0 :
+		       option_refuse(p, row, value, "not a time");
+	}
+	time->of = OPTION_TIME_START;
+	return option_read_duration(value, NS_PER_S, &time->ns, &why) ?
+	       option_refuse(p, row, value, why) : 0;
+}
+
+#define TIMES	"expected a time of day (14:05:30), a time in UTC (2024-02-29T14:05:30Z), or a " \
+		"time since the start of the recording (90s, 5m)"
+
+const struct option_row option_since = {
+	.name = "since", .arg = "TIME",
+	.help = "only what ended at that time or later: 14:05:30, 90s",
+	.accepts = TIMES,
+	.set = set_time, .member = offsetof(struct options, since),
+};
+
+const struct option_row option_until = {
+	.name = "until", .arg = "TIME",
+	.help = "only what ended until then",
+	.accepts = TIMES,
+	.set = set_time, .member = offsetof(struct options, until),
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A source of events in place of the tracers: a recording, see cli/replay.h. */
+#ifndef CLI_SOURCE_H
+#define CLI_SOURCE_H
+
+#include "db/histogram.h"
+#include "db/locks.h"
+#include "db/tracer.h"
+
+struct json_server;
+struct loop;
+
+struct source {
+	/* Open the source before ->ops->run, and its clock. Return START_GO or an exit status. */
+	int (*open)(struct loop *loop);
+	/* Begin, with @config or, of lock waits, with @wait as well. As tracing_open(). */
+	int (*start)(struct loop *loop, const struct tracer_config *config,
+		     void (*wait)(void *arg, const struct lock_wait *wait,
+				  const struct json_server *server));
+	/* As the functions of struct loop_ops, and as tracer_histogram(). */
+	int (*drain)(struct loop *loop);
+	void (*running)(struct loop *loop);
+	void (*detach)(struct loop *loop);
+	void (*summary)(struct loop *loop, struct summary *summary);
+	ssize_t (*histogram)(const struct loop *loop, struct histogram_row **rows);
+	void (*close)(struct loop *loop);
+};
+
+#endif

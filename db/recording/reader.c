@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/recording/reader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEARCH_BYTES	65536		/* read at once to find the next head */
+#define BLOCKS_MAX	(1u << 24)
+
+/* Read @len bytes at @offset. Return 0, or -errno; -ENODATA if the file is shorter. */
+static int reader_bytes(const struct reader *r, void *data, size_t len, uint64_t offset)
+{
+	uint8_t *to = data;
+
+	while (len) {
+		ssize_t n = pread(r->fd, to, len, (off_t)offset);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -ENODATA;
+		to += n;
+		len -= (size_t)n;
+		offset += (size_t)n;
+	}
+	return 0;
+}
+
+/* Add @block. Return 0 or -ENOMEM. */
+static int reader_add(struct reader *r, const struct recording_block *block)
+{
+	size_t room = r->room ? 2 * r->room : 256;
+	struct recording_block *blocks;
+
+	if (r->nblocks == r->room) {
+		blocks = room > BLOCKS_MAX ? NULL : realloc(r->blocks, room * sizeof(*blocks));
+		if (!blocks)
+			return -ENOMEM;
+		r->blocks = blocks;
+		r->room = room;
+	}
+	r->blocks[r->nblocks++] = *block;
+	return 0;
+}
+
+/* Bytes of the file that were read to be searched: each only once, whatever they are. */
+struct window {
+	char bytes[SEARCH_BYTES];
+	uint64_t offset;
+	size_t len;
+};
+
+/*
+ * Return the offset of the next bytes after @offset that may be a head: of a ring, what remains of
+ * an overwritten block is in between. @size if there are none.
+ */
+static uint64_t reader_search(const struct reader *r, uint64_t offset, uint64_t size,
+			      struct window *window)
+{
+	const size_t magic = sizeof(RECORDING_MAGIC) - 1;
+	const char *from, *found;
+	size_t left;
+
+	for (offset++; offset + magic <= size; offset += left - (magic - 1)) {
+		if (offset < window->offset || offset + magic > window->offset + window->len) {
+			window->len = size - offset < SEARCH_BYTES ? size - offset : SEARCH_BYTES;
+			window->offset = offset;
+			if (reader_bytes(r, window->bytes, window->len, offset))
+				return size;
+		}
+		from = window->bytes + (offset - window->offset);
+		left = window->len - (size_t)(offset - window->offset);
+		found = memmem(from, left, RECORDING_MAGIC, magic);
+		if (found)
+			return offset + (size_t)(found - from);
+	}
+	return size;
+}
+
+/* Find the heads of the @size bytes of the file. Return 0 or -errno. */
+static int reader_scan(struct reader *r, uint64_t size, struct window *window)
+{
+	struct recording_block block;
+	uint8_t head[RECORDING_HEAD];
+	uint64_t offset = 0;
+	int err, version = 0;
+
+	while (offset < size) {
+		err = reader_bytes(r, head, sizeof(head), offset);
+		if (!err)
+			err = block_read(&r->crc, &block, head);
+		if (err == -EPROTONOSUPPORT)
+			version = err;
+		/* Heads of another recording are remains of an earlier file, or texts. */
+		if (!err && r->nblocks && block.id != r->blocks[0].id)
+			err = -EBADMSG;
+		if (!err && block.length > size - offset - sizeof(head)) {
+			r->damage.cut = true;
+			err = -EBADMSG;
+		}
+		if (err) {
+			offset = reader_search(r, offset, size, window);
+			continue;
+		}
+		block.offset = offset;
+		err = reader_add(r, &block);
+		if (err)
+			return err;
+		offset += sizeof(head) + block.length;
+	}
+	return r->nblocks ? 0 : version ? version : -EINVAL;
+}
+
+static int block_order(const void *a, const void *b)
+{
+	const struct recording_block *x = a, *y = b;
+
+	return (x->sequence > y->sequence) - (x->sequence < y->sequence);
+}
+
+/* Return whether what follows RECORDING_START, unless it is a @ring, is not a block. */
+static bool reader_gap(const struct reader *r, bool ring)
+{
+	const struct recording_block *start = r->blocks, *next = start + 1;
+
+	return !ring && r->nblocks > 1 &&
+	       next->offset != start->offset + RECORDING_HEAD + start->length;
+}
+
+/* Put the blocks in order and find what is missing. */
+static void reader_check(struct reader *r)
+{
+	struct recording_block *blocks = r->blocks;
+	bool ring = false;
+
+	for (size_t i = 1; i < r->nblocks; i++)
+		ring |= blocks[i].sequence < blocks[i - 1].sequence;
+	qsort(blocks, r->nblocks, sizeof(*blocks), block_order);
+	r->damage.unstarted = blocks[0].kind != RECORDING_START;
+	r->damage.unended = blocks[r->nblocks - 1].kind != RECORDING_END;
+	/* After the start, the oldest blocks of a ring, and of memory, are not in the file. */
+	for (size_t i = r->damage.unstarted || reader_gap(r, ring) ? 1 : 2; i < r->nblocks; i++)
+		if (blocks[i].sequence > blocks[i - 1].sequence + 1)
+			r->damage.missing += blocks[i].sequence - blocks[i - 1].sequence - 1;
+	/* In a ring, the block that is cut is an old one. */
+	r->damage.cut &= !ring;
+}
+
+int reader_open(struct reader *r, int fd)
+{
+	struct stat st;
+	struct window *window = calloc(1, sizeof(*window));
+	int err;
+
+	*r = (struct reader){ .fd = fd };
+	crc32c_init(&r->crc);
+	err = decode_open(&r->decode);
+	if (!window)
+		err = -ENOMEM;
+	if (!err && fstat(fd, &st))
+		err = -errno;
+	if (!err)
+		err = reader_scan(r, (uint64_t)st.st_size, window);
+	if (!err)
+		reader_check(r);
+	free(window);
+	return err;
+}
+
+void reader_close(struct reader *r)
+{
+	decode_close(&r->decode);
+	free(r->blocks);
+	free(r->events);
+	*r = (struct reader){ .fd = -1 };
+}
+
+void reader_seek(struct reader *r, uint64_t ns)
+{
+	r->reading = false;
+	/* Blocks overlap a little in time, so that the first one that reaches @ns counts. */
+	for (r->next = 0; r->next < r->nblocks; r->next++)
+		if (r->blocks[r->next].end_ns >= ns)
+			break;
+}
+
+/* Count a block with changed bytes, once: a block may be read again. */
+static void reader_broken(struct reader *r, struct recording_block *block)
+{
+	if (!block->broken && !r->damage.broken++)
+		r->damage.offset = block->offset;
+	block->broken = true;
+}
+
+/* Begin with the next block whose bytes are sound. Return 1; 0 at the end; or -errno. */
+static int reader_block(struct reader *r)
+{
+	struct recording_block *block;
+	uint8_t *events;
+	int err;
+
+	while (r->next < r->nblocks) {
+		block = &r->blocks[r->next++];
+		if (block->length > r->events_room || !r->events) {
+			events = realloc(r->events, block->length + 1);
+			if (!events)
+				return -ENOMEM;
+			r->events = events;
+			r->events_room = block->length;
+		}
+		err = reader_bytes(r, r->events, block->length,
+				   block->offset + RECORDING_HEAD);
+		if (err && err != -ENODATA)
+			return err;
+		if (!err && crc32c_of(&r->crc, r->events, block->length) == block->crc) {
+			decode_block(&r->decode, r->events, block->length);
+			return 1;
+		}
+		reader_broken(r, block);
+	}
+	return 0;
+}
+
+int reader_next(struct reader *r, struct decode_event *event)
+{
+	int ret;
+
+	for (;;) {
+		if (!r->reading) {
+			ret = reader_block(r);
+			if (ret <= 0)
+				return ret;
+			r->reading = true;
+		}
+		ret = decode_next(&r->decode, event);
+		if (ret > 0 || ret == -ENOMEM)
+			return ret;
+		r->reading = false;
+		if (ret < 0)
+			reader_broken(r, &r->blocks[r->next - 1]);
+	}
+}
+
+void reader_range(const struct reader *r, uint64_t *begin_ns, uint64_t *end_ns)
+{
+	*begin_ns = *end_ns = 0;
+	for (size_t i = 0; i < r->nblocks; i++) {
+		const struct recording_block *block = &r->blocks[i];
+
+		if (block->begin_ns && (!*begin_ns || block->begin_ns < *begin_ns))
+			*begin_ns = block->begin_ns;
+		if (block->end_ns > *end_ns)
+			*end_ns = block->end_ns;
+	}
+}

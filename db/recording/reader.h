@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Read a recording, which may have any content: its blocks in order, and their events. */
+#ifndef DB_RECORDING_READER_H
+#define DB_RECORDING_READER_H
+
+#include "db/recording/block.h"
+#include "db/recording/decode.h"
+
+/* The missing parts. */
+struct reader_damage {
+	uint64_t missing;		/* blocks that are not in the file, between others */
+	uint64_t broken;		/* blocks with changed bytes */
+	uint64_t offset;		/* of the first block with changed bytes */
+	bool cut;			/* the file ends within a block */
+	bool unended;			/* there is no RECORDING_END */
+	bool unstarted;			/* there is no RECORDING_START */
+};
+
+/* Opened by reader_open(). */
+struct reader {
+	int fd;				/* borrowed */
+	struct crc32c crc;
+	struct recording_block *blocks;	/* owned; in order, RECORDING_START first */
+	size_t nblocks, room;
+	struct reader_damage damage;
+	struct decode decode;
+	uint8_t *events;		/* of the current block; owned */
+	size_t events_room;
+	size_t next;			/* block to read */
+	bool reading;			/* events of a block are left */
+};
+
+/*
+ * Find the blocks of the regular file @fd, borrowed. Return 0; -EINVAL if there is none;
+ * -EPROTONOSUPPORT if it has another version; or another -errno. reader_close() ends it in any
+ * case.
+ */
+int reader_open(struct reader *reader, int fd);
+
+void reader_close(struct reader *reader);
+
+/* Continue with the first block that has an event at @ns of CLOCK_MONOTONIC or later. */
+void reader_seek(struct reader *reader, uint64_t ns);
+
+/*
+ * Read the next event. Blocks with changed bytes are skipped and counted. Return 1; 0 at the end;
+ * or -errno of the file or of the memory. The event is valid until the next call.
+ */
+int reader_next(struct reader *reader, struct decode_event *event);
+
+/* Return the time range of the events in *@begin_ns and *@end_ns, CLOCK_MONOTONIC; 0: none. */
+void reader_range(const struct reader *reader, uint64_t *begin_ns, uint64_t *end_ns);
+
+#endif

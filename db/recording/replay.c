@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "db/recording/replay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define DRAIN_EVENTS	4096	/* reported by one call */
+#define OVERLAP_NS	2000000000u	/* of blocks in time, at most */
+
+struct replay {
+	struct replay_info info;
+	struct replay_config config;
+	struct reader reader;
+	struct decode_event event;	/* the next one, if ->pending */
+	bool pending, ended;
+	bool cut;			/* events were skipped that ended too late */
+	size_t running;			/* 1 + block of the first event without an end; 0: none */
+	int error;
+	uint64_t now_ns;
+	uint64_t seen;			/* statements, or waits */
+	size_t servers;			/* reported so far */
+	struct texts texts;
+	struct histogram histogram;	/* open if ->config.stat_unit_ns */
+	struct owners *owners;		/* of the histogram: none; owned */
+	struct summary statements, waits;	/* as of the last RECORDING_STATUS */
+};
+
+/* Parse the digits of @text. */
+static uint64_t info_number(const char **text)
+{
+	uint64_t value = 0;
+
+	while (**text >= '0' && **text <= '9')
+		value = value * 10 + (uint64_t)(*(*text)++ - '0');
+	return value;
+}
+
+static void info_pids(struct replay_info *info, const char *text)
+{
+	while (*text && info->npids < REPLAY_PIDS) {
+		info->pids[info->npids++] = (uint32_t)info_number(&text);
+		while (*text && (*text < '0' || *text > '9'))
+			text++;
+	}
+}
+
+/* Copy @len bytes of @from, cut if there are more. */
+static void info_copy(char *to, size_t size, const char *from, size_t len)
+{
+	len = len < size ? len : size - 1;
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
+static void info_option(struct replay_info *info, const struct decode_event *event)
+{
+	const struct {
+		const char *key;
+		char *text;
+		size_t size;
+		uint64_t *number;
+	} rows[] = {
+		{ "host", info->host, sizeof(info->host), NULL },
+		{ "dbslower", info->dbslower, sizeof(info->dbslower), NULL },
+		{ "options", info->options, sizeof(info->options), NULL },
+		{ "start_ns", NULL, 0, &info->start_ns },
+		{ "start_wall_ns", NULL, 0, &info->start_wall_ns },
+		{ "threshold_ns", NULL, 0, &info->threshold_ns },
+		{ "pids", NULL, 0, NULL },
+	};
+	char value[512];
+	const char *text = value;
+
+	info_copy(value, sizeof(value), event->option.value, event->option.value_len);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (strlen(rows[i].key) != event->option.key_len ||
+		    memcmp(rows[i].key, event->option.key, event->option.key_len))
+			continue;
+		if (rows[i].text)
+			info_copy(rows[i].text, rows[i].size, value, strlen(value));
+		else if (rows[i].number)
+			*rows[i].number = info_number(&text);
+		else
+			info_pids(info, value);
+	}
+}
+
+/* Read the next event that is reported. */
+static void replay_fetch(struct replay *r)
+{
+	int ret;
+
+	do
+		ret = reader_next(&r->reader, &r->event);
+	while (ret > 0 && r->event.type == RECORDING_OPTIONS);
+	r->pending = ret > 0;
+	r->error = ret < 0 ? ret : 0;
+}
+
+/* Without RECORDING_START, the clocks are those of the first statement or wait. */
+static void replay_clock(struct replay *r)
+{
+	struct decode_event event;
+
+	if (!r->info.start_ns)
+		r->info.start_ns = r->info.begin_ns;
+	if (r->info.start_wall_ns)
+		return;
+	reader_seek(&r->reader, 0);
+	while (reader_next(&r->reader, &event) > 0)
+		if (event.type == RECORDING_STATEMENT || event.type == RECORDING_WAIT)
+			break;
+	r->info.start_wall_ns = r->info.start_ns + r->reader.decode.wall_offset_ns;
+}
+
+int replay_open(struct replay **replay, int fd)
+{
+	struct replay *r = calloc(1, sizeof(*r));
+	struct decode_event event;
+	int err = -ENOMEM;
+
+	*replay = NULL;
+	if (r)
+		err = reader_open(&r->reader, fd);
+	else
+		close(fd);
+	while (!err && !r->reader.damage.unstarted && r->reader.next < 2 &&
+	       reader_next(&r->reader, &event) > 0 && event.type == RECORDING_OPTIONS)
+		info_option(&r->info, &event);
+	if (err && r) {
+		r->reader.fd = fd;
+		replay_close(r);
+		return err;
+	}
+	if (err)
+		return err;
+	reader_range(&r->reader, &r->info.begin_ns, &r->info.end_ns);
+	replay_clock(r);
+	*replay = r;
+	return 0;
+}
+
+const struct replay_info *replay_info(const struct replay *r)
+{
+	return &r->info;
+}
+
+int replay_start(struct replay *r, const struct replay_config *config)
+{
+	struct texts_config texts = config->texts;
+	int err;
+
+	r->config = *config;
+	texts.text_bytes = RECORDING_BLOCK_MAX;
+	err = texts_open(&r->texts, &texts);
+	if (!err && config->stat_unit_ns) {
+		r->owners = calloc(1, sizeof(*r->owners));
+		err = r->owners ? histogram_open(&r->histogram, config->stat_unit_ns,
+						 config->stat_by, r->owners) : -ENOMEM;
+	}
+	if (err)
+		return err;
+	reader_seek(&r->reader, config->since_ns);
+	r->now_ns = config->since_ns > r->info.start_ns ? config->since_ns : r->info.start_ns;
+	replay_fetch(r);
+	return 0;
+}
+
+/* Report the servers that were not yet. */
+static void replay_servers(struct replay *r)
+{
+	for (; r->servers < r->reader.decode.nservers; r->servers++) {
+		const struct decode_server *s = &r->reader.decode.servers[r->servers];
+		const struct server_info info = {
+			.engine = s->engine, .path = s->path, .version = s->version,
+			.method = "", .title = target_title(&s->target, s->version),
+			.has = ~0u, .pids = &s->server.pid, .npids = s->server.pid != 0,
+		};
+
+		if (r->config.server)
+			r->config.server(r->config.arg, &info);
+	}
+}
+
+/* Return whether the event of @server is of the engine that is wanted. */
+static bool replay_engine(const struct replay *r, const struct decode_server *server)
+{
+	return !r->config.engine || !strcmp(r->config.engine, server->name);
+}
+
+static void replay_statement(struct replay *r, const struct decode_event *event)
+{
+	const struct replay_config *c = &r->config;
+	struct statement s = event->statement;
+	const struct filter_session session = {
+		s.user, s.database, s.client, s.container, s.application
+	};
+
+	if (!c->statement || (s.prepare && !c->prepares) || s.duration_ns < c->threshold_ns ||
+	    !replay_engine(r, event->server) || !filter_session(&c->filter, &session) ||
+	    !filter_text(&c->filter, s.text, s.text_len))
+		return;
+	r->seen += !s.running && !s.prepare;
+	if (c->stat_unit_ns && !s.running)
+		histogram_add(&r->histogram, event->server->engine, 0, &s, s.duration_ns);
+	if (c->stat_unit_ns && !c->records)
+		return;
+	texts_apply(&r->texts, &s);
+	c->statement(c->arg, &s);
+}
+
+static void replay_wait(struct replay *r, struct decode_event *event)
+{
+	const struct replay_config *c = &r->config;
+	struct lock_wait *wait = &event->wait;
+	const struct lock_backend *self = wait->info ? &wait->info->self : NULL;
+
+	if (!c->wait || wait->duration_ns < c->threshold_ns || !replay_engine(r, event->server) ||
+	    !filter_text(&c->filter, self ? self->text : NULL, self ? self->len : 0))
+		return;
+	r->seen += !wait->running;
+	if (wait->info && c->texts.redact)
+		lock_info_redact(&r->reader.decode.info, event->server->dialect);
+	c->wait(c->arg, wait, event->server);
+}
+
+/* Report ->event. Those that had not ended come at the end, by replay_running(). */
+static void replay_event(struct replay *r, bool running)
+{
+	struct decode_event *event = &r->event;
+	bool is_statement = event->type == RECORDING_STATEMENT;
+	bool open = is_statement ? event->statement.running :
+				   event->type == RECORDING_WAIT && event->wait.running;
+
+	replay_servers(r);
+	if (open && !r->running)
+		r->running = r->reader.next;
+	switch (event->type) {
+	case RECORDING_STATEMENT:
+		if (open == running)
+			replay_statement(r, event);
+		break;
+	case RECORDING_WAIT:
+		if (open == running)
+			replay_wait(r, event);
+		break;
+	case RECORDING_STATUS:
+		r->statements = event->status.statements;
+		r->waits = event->status.waits;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Return whether all further events ended later than is wanted, as those of the block did. */
+static bool replay_past(const struct replay *r)
+{
+	const struct reader *reader = &r->reader;
+
+	return reader->next && r->config.until_ns < UINT64_MAX - OVERLAP_NS &&
+	       reader->blocks[reader->next - 1].begin_ns > r->config.until_ns + OVERLAP_NS;
+}
+
+int replay_drain(struct replay *r, uint64_t limit_ns)
+{
+	for (int i = 0; i < DRAIN_EVENTS; i++) {
+		uint64_t end_ns = r->event.end_ns;
+
+		if (!r->pending || replay_past(r))
+			break;
+		/* Events are not exactly in the order of their ends. */
+		if (end_ns > r->config.until_ns) {
+			r->cut = true;
+			replay_fetch(r);
+			continue;
+		}
+		if (end_ns > limit_ns) {
+			r->now_ns = limit_ns;
+			return 1;
+		}
+		if (end_ns >= r->config.since_ns)
+			replay_event(r, false);
+		r->now_ns = end_ns > r->now_ns ? end_ns : r->now_ns;
+		replay_fetch(r);
+	}
+	if (r->pending && !replay_past(r))
+		return 1;
+	r->ended = !r->pending && !r->cut;
+	return r->error;
+}
+
+uint64_t replay_now(const struct replay *r)
+{
+	return r->now_ns;
+}
+
+uint64_t replay_next(const struct replay *r)
+{
+	return r->pending ? r->event.end_ns : r->now_ns;
+}
+
+uint64_t replay_wall(const struct replay *r, uint64_t ns)
+{
+	return ns - r->info.start_ns + r->info.start_wall_ns;
+}
+
+void replay_running(struct replay *r)
+{
+	struct reader *reader = &r->reader;
+
+	if (!r->ended || reader->damage.unended || !r->running)
+		return;
+	reader->next = r->running - 1;
+	reader->reading = false;
+	for (replay_fetch(r); r->pending; replay_fetch(r))
+		replay_event(r, true);
+}
+
+ssize_t replay_histogram(const struct replay *r, struct histogram_row **rows)
+{
+	return histogram_copy(&r->histogram, rows);
+}
+
+void replay_summary(const struct replay *r, struct summary *summary, bool waits)
+{
+	*summary = waits ? r->waits : r->statements;
+	summary->statements = r->seen;
+}
+
+const struct reader_damage *replay_damage(const struct replay *r)
+{
+	return &r->reader.damage;
+}
+
+void replay_close(struct replay *r)
+{
+	if (!r)
+		return;
+	close(r->reader.fd);
+	reader_close(&r->reader);
+	texts_close(&r->texts);
+	histogram_close(&r->histogram);
+	free(r->owners);
+	free(r);
+}

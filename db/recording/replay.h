@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Replay: the statements and lock waits of a recording, as db/tracer.h and db/locks.h report them
+ * from a live host. Time is that of the recording, and passes as the caller says.
+ */
+#ifndef DB_RECORDING_REPLAY_H
+#define DB_RECORDING_REPLAY_H
+
+#include "db/histogram.h"
+#include "db/recording/reader.h"
+#include "db/texts.h"
+#include "db/tracer.h"
+
+#define REPLAY_PIDS	64
+
+/* The properties of a recording. Strings are foreign bytes; "" and 0 are unknown. */
+struct replay_info {
+	char host[256], dbslower[64], options[512];
+	uint64_t start_ns, start_wall_ns;	/* CLOCK_MONOTONIC and CLOCK_REALTIME */
+	uint64_t threshold_ns;			/* of the recording */
+	uint32_t pids[REPLAY_PIDS];		/* for the first line of the output */
+	size_t npids;
+	uint64_t begin_ns, end_ns;		/* of its events */
+};
+
+/* The selection of events, as in struct tracer_config; all is borrowed until replay_close(). */
+struct replay_config {
+	const char *engine;		/* only its servers; NULL: all */
+	uint64_t threshold_ns;
+	bool prepares;
+	struct filter filter;
+	struct texts_config texts;
+	uint64_t stat_unit_ns;
+	enum stat_by stat_by;
+	bool records;
+	uint64_t since_ns, until_ns;	/* ends of events, CLOCK_MONOTONIC */
+	void *arg;
+	bool (*statement)(void *arg, const struct statement *statement);	/* or NULL */
+	void (*wait)(void *arg, const struct lock_wait *wait,
+		     const struct decode_server *server);			/* or NULL */
+	void (*server)(void *arg, const struct server_info *server);		/* or NULL */
+};
+
+struct replay;
+
+/*
+ * Open the recording @fd, a regular file, owned by *@replay from now on. Return 0; -EINVAL if it is
+ * none; -EPROTONOSUPPORT if its version is unknown; or another -errno. replay_close() ends it.
+ */
+int replay_open(struct replay **replay, int fd);
+
+/* Return the properties of the recording; borrowed. */
+const struct replay_info *replay_info(const struct replay *replay);
+
+/* Begin. Return 0 or -ENOMEM. */
+int replay_start(struct replay *replay, const struct replay_config *config);
+
+/*
+ * Report the events that ended until @limit_ns, at most a few thousand of them. Return 1 if more
+ * may follow; 0 at the end of the recording; or -errno.
+ */
+int replay_drain(struct replay *replay, uint64_t limit_ns);
+
+/* Return the time that was reached, and the end of the next event. */
+uint64_t replay_now(const struct replay *replay);
+uint64_t replay_next(const struct replay *replay);
+
+/* Convert @ns of the recording's CLOCK_MONOTONIC to CLOCK_REALTIME. */
+uint64_t replay_wall(const struct replay *replay, uint64_t ns);
+
+/* Report what had not ended at the end of the recording, if that was reached. */
+void replay_running(struct replay *replay);
+
+/* As tracer_histogram(). */
+ssize_t replay_histogram(const struct replay *replay, struct histogram_row **rows);
+
+/* Fill @summary by what the recorder lost until now, of statements or of @waits. */
+void replay_summary(const struct replay *replay, struct summary *summary, bool waits);
+
+/* Return the missing parts of the recording; borrowed. */
+const struct reader_damage *replay_damage(const struct replay *replay);
+
+void replay_close(struct replay *replay);
+
+#endif
