@@ -420,14 +420,59 @@ def report_seeds():
     return found
 
 
+# --- recordings
+
+def recording_seeds():
+    def number(n):
+        found = b""
+        while n > 0x7f:
+            found += bytes([n & 0x7f | 0x80])
+            n >>= 7
+        return found + bytes([n])
+
+    def string(text):
+        return b"\0" if text is None else number(len(text) + 1) + text
+
+    def event(kind, *parts):
+        body = b"".join(number(p) if isinstance(p, int) else p for p in parts)
+        return number(kind) + number(len(body)) + body
+
+    def block(kind, *events):
+        data = b"".join(events)
+        return bytes([kind, len(data) & 255, len(data) >> 8]) + data
+
+    def server(engine):
+        return event(2, string(engine), string(engine), string(engine), string(b"15\x1b"), string(b"/bin/db"), 0, string(b"c0ffee"),
+                     7, 99, string(b"/data"))
+
+    session = event(3, 0, 7, 8, 1, 5, string(b"app"), string(None), string(b"10.0.0.5"), string(b"psql"))
+    clock, call = event(5, 10 ** 18), event(4, string(b"fdatasync"))
+    first, text = b"\0" + number(24) + b"select 1 from t where 'x", b"\1\1\7\1\2" + b"42"
+    why = [3, 100, 50, 1, 0, 2, 40, 2, 1, 7, 1, 0, 9, 0, 5, 1, 77]
+    backend = [0x2f, 12, 0, 100, 50, 9, b"select \xff"]
+    wait = [99, 99, 4, 1000, 0, 5, 5, 726, 0, 0, 0, 1, 2, string(b"transactionid"), string(b"x"), 2, 98, 99]
+    info = [16384, string(b"t"), string(b"d.t"), string(b"i"), *backend, 1, *backend, 3]
+    start = block(0, event(1, string(b"host"), string(b"vm")), event(1, string(b"start_ns"), string(b"12")))
+    status = event(8, 6, 5, 4, *range(18))
+    most = [1, 2, 3, string(b"42P01"), 5, 6, 7, 8, string(b"0" * 32), string(b"1" * 16), 1, 0, first, *why]
+    events = [server(b"postgresql"), server(b"mysql"), session, clock, call, event(9, 2 ** 63 + 5), event(6, 0xf, 0, 4, 1000, 1, first),
+              event(6, 0xf, 0, 2, 10, 1, text), event(6, 0x11, 0, 2, 10, text, *why),
+              event(6, 0x7ff75, 0, 2, 10, *most), event(6, 0x5003, 0, 2, 10, 3, first), event(7, 0xc, 0, *wait, *info),
+              event(7, 1, 1, *wait), status, event(99, b"later")]
+    one = b"\0" + start + block(1, *events) + block(2, status)
+    return {"all": one, "twice": b"\2" + start + block(1, *events) + block(1, *reversed(events)) + block(1, *events[:7]),
+            "file": b"\1" + b"dbslower" + bytes(56) + b"dbslower", **{f"event-{i}": b"\0" + block(1, *events[:6], one)
+                                                                     for i, one in enumerate(events)}}
+
+
 MAKERS = {
     "backend_state": backend_seeds, "expression": expression_seeds, "privileges": host_seeds, "top": tally_seeds, "trace": trace_seeds,
     "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
     "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
     "library": library_seeds, "linker": object_seeds, "option": option_seeds, "regex": pattern_seeds,
     "catalog": pgcatalog_seeds,
-    "process": process_seeds, "record": record_seeds, "report": report_seeds, "server": server_seeds, "spec": spec_seeds,
-    "traceparent": traceparent_seeds,
+    "process": process_seeds, "record": record_seeds, "recording": recording_seeds, "report": report_seeds,
+    "server": server_seeds, "spec": spec_seeds, "traceparent": traceparent_seeds,
 }
 
 

@@ -1,0 +1,562 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""
+record and replay: a recording has what live commands print at the same time, the reader of docs/recording.md agrees with
+replay, and each form of replay is computed here again from its JSON.
+"""
+
+import contextlib
+import datetime
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+import recording
+from cluster import Cluster, children, wait_for
+from mariadb import Maria
+from mariadb_client import ServerError
+from requirements import need_maria, need_root, need_server
+from test_aarch64 import DBSLOWER as AARCH64, emulator
+from tool import BUILD, DBSLOWER, ROOT, Locks, Tool, parsed, refused, run
+
+KILLS = int(os.environ.get("KILLS", "5"))
+ALL = ("--why", "--use", "--phases")
+CLOCKED = {"time", "duration_ms", "end_ns"}	# of a statement, measured by each tool on its own
+KEYS_ONLY = {"why_ms", "use", "phases_ms"}	# of these, which there are
+SHOWN = ("statement", "running", "prepare")
+
+
+class Record(Tool):
+    """A recorder. It reports on standard error that it is attached."""
+
+    def __init__(self, path, *args, **keywords):
+        self.path = str(path)
+        super().__init__("record", path, *args, **keywords)
+
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+    def ended(self):
+        assert self.stop() == 0 and re.search("nothing lost|lost: 1 truncated texts$", self.stderr, re.M), self.said()
+        return self
+
+
+class Slow(Tool):
+    def ready(self):
+        return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A folder that others can read."""
+    path = tempfile.mkdtemp(prefix="dbslower-record-")
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def server():
+    need_root()
+    need_server()
+    with Cluster(name="recorded", log_min_duration_statement="-1", autovacuum="off").init() as cluster:
+        cluster.start()
+        cluster.psql("create role app login", "create database shop owner app",
+                     "create table account as select n as id, 0 as balance from generate_series(1, 1000) n",
+                     "grant all on account to app")
+        subprocess.run(["pgbench", "-i", "-q", "-s", "1"], env=cluster.env(), check=True, capture_output=True, timeout=100)
+        cluster.settle()
+        yield cluster
+
+
+def workload(server):
+    with server.connect() as holder, server.connect() as waiter, server.connect(user="app", dbname="shop") as other:
+        for n in range(30):
+            other.execute(f"select {n} as small, 'it''s %%' where {n} < 1000")
+        other.pgconn.exec_(b"select 'caf\xc3\xa9 \x1b[31m\t' -- dbslower\n")
+        other.pgconn.exec_(b"select '\xff'")
+        other.pgconn.exec_(b"select '" + b"x" * 20000 + b"'")
+        for n in range(12):
+            waiter.execute("select %s::int + 1 as prepared", (n,))
+        for text in ("select 1/0", "selec", "select * from missing"):
+            with contextlib.suppress(Exception):
+                other.execute(text)
+        other.execute("select pg_sleep(0.03) as slept")
+        holder.execute("begin")
+        holder.execute("update account set balance = 1 where id = 1")
+        thread = threading.Thread(target=waiter.execute, args=("update account set balance = 2 where id = 1",))
+        thread.start()
+        server.wait_blocked(waiter.info.backend_pid)
+        time.sleep(0.05)
+        holder.execute("commit")
+        thread.join()
+        waiter.execute("delete from account where id > 990")
+        for one in (holder, waiter, other):
+            one.execute("select 'last'")
+
+
+def maria_workload(server):
+    with server.connect(database="d") as one, server.connect(database="d") as other:
+        for n in range(30):
+            one.query(f"select {n}, 'x{n}'")
+        one.query("insert into t values (1, 1), (2, 2)")
+        for text in ("select * from missing", "selec"):
+            with contextlib.suppress(ServerError):
+                one.query(text)
+        one.query("select sleep(0.03)")
+        one.query("begin")
+        one.query("update t set v = 5 where id = 1")
+        thread = threading.Thread(target=other.query, args=("update t set v = 6 where id = 1",))
+        thread.start()
+        time.sleep(0.3)
+        one.query("commit")
+        thread.join()
+        for client in (one, other):
+            client.query("select 'last'")
+            client.ping()
+
+
+class Run:
+    """A recording, and what live tools printed meanwhile."""
+
+    def __init__(self, path, server, work):
+        self.path = str(path)
+        with contextlib.ExitStack() as stack:
+            place = ("-m", "0", "-p", server.pid)
+            record = stack.enter_context(Record(path, *place, *ALL))
+            live = stack.enter_context(Slow("--json", "--prepares", *place, *ALL))
+            locks = stack.enter_context(Locks("locks", "--json", *place))
+            work(server)
+            for one in (live, locks):
+                assert one.stop() == 0, one.said()
+            self.record = record.ended()
+            self.live = [one for one in live.objects() if one["type"] in SHOWN]
+            self.waits = locks.waits
+        self.objects = replay(path, "-m", "0", "--prepares", "--json")
+        self.statements = [one for one in self.objects if one["type"] == "statement"]
+
+
+def replay(path, *args, status=0):
+    """The objects that replay prints."""
+    done = run("replay", path, *args)
+    assert done.returncode == status, done.stderr
+    return parsed(done.stdout.encode().splitlines())
+
+
+@pytest.fixture(scope="module")
+def recorded(server, folder):
+    return Run(os.path.join(folder, "postgres.rec"), server, workload)
+
+
+@pytest.fixture(scope="module")
+def maria_recorded(folder):
+    need_root()
+    need_maria()
+    with Maria(slow_query_log="OFF").init() as maria:
+        maria.start()
+        maria.query("create database d")
+        maria.query("create table d.t (id int primary key, v int) engine = innodb")
+        yield Run(os.path.join(folder, "maria.rec"), maria, maria_workload)
+
+
+@pytest.fixture(params=["recorded", "maria_recorded"])
+def both(request):
+    return request.getfixturevalue(request.param)
+
+
+def by_session(objects, without=()):
+    """{process and thread: its objects without what the clock decides}"""
+    found = {}
+    for one in objects:
+        same = {key: sorted(value) if key in KEYS_ONLY else value for key, value in one.items() if key not in without}
+        same.pop("waits", None)
+        found.setdefault((one["pid"], one["tid"]), []).append(same)
+    return found
+
+
+# --- a recording and live tools
+
+def test_same_statements(both):
+    live, replayed = (by_session(objects, CLOCKED) for objects in (both.live, [one for one in both.objects if one["type"] in SHOWN]))
+    assert live.keys() == replayed.keys()
+    for session, statements in live.items():
+        assert statements == replayed[session]
+    assert sum(map(len, live.values())) > 30
+
+
+def test_same_lock_waits(both):
+    timed = CLOCKED | {"holders"}
+    replayed = [one for one in replay(both.path, "locks", "-m", "0", "--json") if one["type"] == "lock_wait"]
+    heavy = [one for one in replayed if one.get("lock") != "lwlock" and one["outcome"] != "waiting"]
+    assert by_session(heavy, timed) == by_session(both.waits, timed) and heavy
+    for ours, theirs in zip(heavy, both.waits):
+        ids = [[(one.get("pid"), one.get("connection_id"), one["queued"], one.get("query")) for one in wait.get("holders", [])]
+               for wait in (ours, theirs)]
+        assert ids[0] == ids[1] and ids[0]
+
+
+def agrees(mine, theirs):
+    """Every member of the reader's is replay's."""
+    assert len(mine) == len(theirs)
+    for ours, one in zip(mine, theirs):
+        wrong = {key: (value, one.get(key)) for key, value in ours.items()
+                 if key not in ("end_ns", "query", "query_base64") and one.get(key) != value}
+        assert not wrong, one
+        assert ours.get("query", one.get("query")) == one.get("query") or "query_base64" in one, one
+        assert ours.get("query_base64") == one.get("query_base64"), one
+
+
+def test_reader_agrees(both):
+    found = recording.read(both.path)
+    assert found.is_started and found.is_ended and not found.searched
+    events = list(found.events())
+    assert not found.broken and found.options()["threshold_ns"] == "0"
+    ended = [one for one in both.objects if one["type"] in SHOWN]
+    agrees([one for one in events if one["type"] in SHOWN], ended)
+    waits = [one for one in replay(both.path, "locks", "-m", "0", "--json") if one["type"] == "lock_wait"]
+    order = [one for one in events if one["type"] == "lock_wait"]
+    order.sort(key=lambda one: one["outcome"] == "waiting")
+    agrees(order, waits)
+    assert sum(block.statements for block in found.blocks) == sum(one["type"] == "statement" for one in ended)
+    status = [one for one in events if one["type"] == "status"][-1]
+    lost = {key for key, value in status["statements"]["lost"].items() if value}
+    assert lost <= {"text_truncated"} and status["cpu_ns"]
+
+
+def test_documented_example(tmp_path):
+    with open(os.path.join(ROOT, "docs", "recording.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^    ([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)", f.read(), re.M)
+    data = b"".join(bytes.fromhex(row) for _, row in rows)
+    assert [int(at, 16) for at, _ in rows] == [sum(len(bytes.fromhex(row)) for _, row in rows[:i]) for i in range(len(rows))]
+    (tmp_path / "example").write_bytes(data)
+    shown = [one for one in replay(tmp_path / "example", "-m", "0", "--json") if one["type"] == "statement"]
+    assert [one["query"] for one in shown] == ["select 0 + 1", "select 1 + 1"]
+    found = recording.Recording(data)
+    assert found.blocks[0].is_sound() and found.blocks[0].statements == 2
+    agrees([one for one in found.events() if one["type"] == "statement"], shown)
+
+
+# --- the forms of replay
+
+def test_columns(recorded):
+    done = run("replay", recorded.path, "-m", "0")
+    head, titles, *rows = done.stdout.splitlines()
+    assert head.startswith("Tracing database queries for pids ") and titles.startswith("TIME(s)"), done.stdout[:300]
+    begun = when(recorded.objects[0])
+    assert len(rows) == len(recorded.statements)
+    for row, one in zip(rows, recorded.statements):
+        # The clocks are compared once for the file, and again for each block.
+        assert abs(float(row.split()[0]) - (when(one) - begun) / 10 ** 9) < 0.001, (row, one)
+        assert row.split()[1:3] == [str(one["pid"]), f"{one['duration_ms']:.3f}"], (row, one)
+    assert f"{len(rows)} shown; lost: 1 truncated texts" in done.stderr, done.stderr
+
+
+def when(one):
+    """The time of an object as ns since 1970."""
+    whole, _, part = one["time"].rstrip("Z").partition(".")
+    return int(datetime.datetime.fromisoformat(whole + "+00:00").timestamp()) * 10 ** 9 + int(part)
+
+
+def end_of(one):
+    return when(one) + round(one["duration_ms"] * 10 ** 6)
+
+
+def test_threshold_and_filters(recorded):
+    def texts(*args):
+        return sorted(one.get("query", "") for one in replay(recorded.path, "--json", *args) if one["type"] == "statement")
+
+    def expected(condition):
+        return sorted(one.get("query", "") for one in recorded.statements if condition(one))
+
+    assert texts("20") == expected(lambda one: one["duration_ms"] >= 20)
+    assert texts("-m", "0", "--match", "small") == expected(lambda one: "small" in one.get("query", ""))
+    assert texts("-m", "0", "--user", "app") == expected(lambda one: one["user"] == "app")
+    assert texts("-m", "0", "--db", "shop", "--match", "/^select [0-9] /") == expected(
+        lambda one: one["database"] == "shop" and re.match("select [0-9] ", one.get("query", "")))
+    assert not texts("mysql", "-m", "0")
+
+
+def test_since_and_until(recorded):
+    begun, ends = when(recorded.objects[0]), sorted(map(end_of, recorded.statements))
+    gaps = sorted((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
+    for _, at in gaps[-4:]:	# as the clocks of the file and of its blocks differ by some microseconds
+        shown = {}
+        for option in ("--since", "--until"):
+            for text in (f"{(at - begun) / 10 ** 9:.9f}s",
+                         f"{datetime.datetime.fromtimestamp(at // 10 ** 9, datetime.UTC):%Y-%m-%dT%H:%M:%S}.{at % 10 ** 9:09}Z"):
+                objects = replay(recorded.path, "-m", "0", "--json", option, text)
+                shown[option] = sorted(end_of(one) for one in objects if one["type"] == "statement")
+                assert shown[option] == [end for end in ends if (end >= at if option == "--since" else end <= at)], (option, text)
+
+
+def test_top(recorded):
+    groups = [one for one in replay(recorded.path, "top", "-m", "0", "--json") if one["type"] == "group"]
+    assert sum(one["calls"] for one in groups) == len(recorded.statements)
+    assert sum(one["total_ms"] for one in groups) == pytest.approx(sum(one["duration_ms"] for one in recorded.statements))
+    (small,) = [one for one in groups if "small" in one.get("fingerprint", "")]
+    assert small["calls"] == 30 and small["rows"] == 30
+
+
+@pytest.mark.parametrize("by", ["command", "db", "user"])
+def test_stat(recorded, by):
+    groups = [one for one in replay(recorded.path, "stat", "--json") if one["type"] == "histogram"]
+    assert sum(one["count"] for one in groups) == len(recorded.statements)
+    member = {"db": "database"}.get(by, by)
+    groups = {one.get(member): one["count"] for one in replay(recorded.path, "stat", "--by", by, "--json") if one["type"] == "histogram"}
+    expected = {}
+    for one in recorded.statements:
+        name = one.get("query", "").split(" ")[0] if by == "command" else one[member]
+        expected[name] = expected.get(name, 0) + 1
+    if by == "command":		# words that are not commands have groups of their own
+        groups, expected = ({key: value for key, value in one.items() if key in ("select", "update", "delete", "commit")}
+                            for one in (groups, expected))
+    assert groups == expected
+
+
+def test_pgbadger_and_spans(recorded, tmp_path):
+    done = run("replay", recorded.path, "-m", "0", "--format", "pgbadger", "--otlp", tmp_path / "spans")
+    assert done.returncode == 0, done.stderr
+    durations = [float(one) for one in re.findall(r"duration: ([\d.]+) ms", done.stdout)]
+    assert sorted(durations) == pytest.approx(sorted(one["duration_ms"] for one in recorded.statements), abs=0.0011)
+    took = []
+    for line in (tmp_path / "spans").read_text().splitlines():
+        span, *_ = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        took.append((int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])))
+    assert sorted(took) == sorted((when(one), end_of(one)) for one in recorded.statements)
+
+
+def test_locks_forms(recorded, tmp_path):
+    (wait,) = [one for one in replay(recorded.path, "locks", "-m", "20", "--json")
+               if one["type"] == "lock_wait" and one["lock"] == "transactionid"]
+    sums = [one for one in replay(recorded.path, "locks", "-m", "20", "--stat", "--json") if one["type"] == "lock_stat"]
+    (one,) = [one for one in sums if one["lock"] == "transactionid"]
+    assert one["waits"] == 1 and one["total_ms"] == one["max_ms"] == wait["duration_ms"]
+    done = run("replay", recorded.path, "locks", "-m", "20", "--dot", tmp_path / "graph")
+    graph = (tmp_path / "graph").read_text()
+    assert done.returncode == 0 and "digraph" in graph, done.stderr
+    assert str(wait["pid"]) in graph and str(wait["holders"][0]["pid"]) in graph
+    table = run("replay", recorded.path, "locks", "-m", "20").stdout
+    # The table cuts the decimals that it does not show.
+    assert f"{round(wait['duration_ms'] * 10**6) // 1000 / 1000:.3f}" in table and "update account set balance = 1" in table
+
+
+FORMS = [("-m", "0", "--json", "--why", "--use", "--phases"), ("-m", "0", "--why", "--use"), ("top", "-m", "0", "--json"),
+         ("stat", "--by", "command"), ("locks", "-m", "0", "--json"), ("locks", "-m", "0"),
+         ("-m", "0", "--format", "pgbadger")]
+
+
+def test_unprivileged(both, folder):
+    program = shutil.copy(DBSLOWER, folder)
+    copied = shutil.copy(both.path, os.path.join(folder, "public"))
+    os.chmod(copied, 0o644)
+    for form in FORMS:
+        done = [subprocess.run([program, "replay", copied, *form], cwd="/", capture_output=True, timeout=60, stdin=subprocess.DEVNULL,
+                               **who) for who in ({}, {"user": 65534, "group": 65534, "extra_groups": []})]
+        assert done[0].stdout and done[0].stdout == done[1].stdout and done[0].stderr == done[1].stderr, form
+        assert done[0].returncode == done[1].returncode == 0
+
+
+@pytest.mark.skipif(not os.path.exists(AARCH64), reason="no build for aarch64")
+def test_other_architecture(both):
+    for form in FORMS:
+        done = [subprocess.run([*program, "replay", both.path, *form], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+                for program in ([DBSLOWER], [emulator(), AARCH64])]
+        assert done[0].stdout and done[0].stdout == done[1].stdout, form
+
+
+# --- interrupted, limited, unwritable
+
+def test_running(server, folder):
+    """What had not ended is at the end, with the duration so far."""
+    path = os.path.join(folder, "running.rec")
+    with server.connect() as holder, server.connect() as waiter, Record(path, "-m", "0", "-p", server.pid) as record:
+        holder.execute("begin")
+        holder.execute("update account set balance = 1 where id = 2")
+        thread = threading.Thread(target=waiter.execute, args=("update account set balance = 2 where id = 2",))
+        thread.start()
+        server.wait_blocked(waiter.info.backend_pid)
+        time.sleep(0.3)
+        status = record.stop()
+        holder.execute("commit")
+        thread.join()
+        blocker = holder.info.backend_pid
+    assert status == 0 and "nothing lost" in record.stderr, record.said()
+    (one,) = [one for one in replay(path, "-m", "0", "--json") if one["type"] == "running"]
+    assert one["query"].startswith("update account set balance = 2") and one["duration_ms"] >= 300 and "status" not in one
+    assert not [one for one in replay(path, "-m", "0", "--json", "--until", "100ms") if one["type"] == "running"]
+    (wait,) = [one for one in replay(path, "locks", "-m", "0", "--json") if one["type"] == "lock_wait" and one["outcome"] == "waiting"]
+    assert wait["pid"] == one["pid"] and [one["pid"] for one in wait["holders"]] == [blocker]
+
+
+def test_long_texts(server, folder):
+    """More of them at once than a block can have: none is lost, and the blocks remain small."""
+    path = os.path.join(folder, "long.rec")
+    with Record(path, "-m", "0", "-p", server.pid, "--text", "1M") as record:
+        record.pause()
+        for n in range(24):
+            server.psql(stdin=f"select length('{chr(97 + n) * 900000}');\n".encode())
+        os.kill(record.pid, signal.SIGCONT)
+        assert record.stop() == 0, record.said()
+    lost = re.search(r"lost: (.*)", record.stderr)
+    found = recording.read(path)
+    statements = sum(block.statements for block in found.blocks)
+    assert "did not fit" not in record.stderr and f" {statements} statements" in record.stderr, record.said()
+    assert statements == 24 or "full" in lost[1], record.said()
+    assert max(block.length for block in found.blocks) <= 3 << 20, [block.length for block in found.blocks]
+
+def pgbench(server, *args):
+    return subprocess.Popen(["pgbench", "-n", "-S", "-c", "2", "-j", "2", *args], env=server.env(), stdin=subprocess.DEVNULL,
+                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def test_killed(server, folder, record_property):
+    """What ended a second before SIGKILL, and a little more, is in the file; a live tool is the judge."""
+    path = os.path.join(folder, "killed.rec")
+    load = pgbench(server, "-T", "300", "-R", "2000")
+    try:
+        for _ in range(KILLS):
+            if os.path.exists(path):
+                os.remove(path)
+            with Record(path, "-m", "0", "-p", server.pid) as record, Slow("--json", "-m", "0", "-p", server.pid) as live:
+                begun = time.time_ns()
+                time.sleep(random.uniform(0.2, 2.5))
+                record.kill()
+                killed = time.time_ns()
+                assert live.stop() == 0, live.said()
+                expected = sum(begun < end_of(one) < killed - 1_300_000_000 for one in live.statements)
+            with open(path, "rb") as f:
+                data = f.read()
+            if len(data) < 64:		# not even the start
+                assert killed - begun < 10 ** 9
+                continue
+            found = recording.Recording(data)
+            statements = [one for one in found.events(check=False) if one["type"] == "statement"]
+            assert found.is_started and not found.is_ended and not found.broken
+            assert sum(end_of(one) > begun for one in statements) >= expected
+            done = run("replay", path, "-m", "0")
+            assert done.returncode == 0 and len(done.stdout.splitlines()) == 2 + len(statements), done.stderr
+            assert re.search("has no end; the recorder was killed, or is running|ends within a block; the recorder was killed",
+                             done.stderr), done.stderr
+    finally:
+        load.kill()
+        load.wait()
+
+
+def test_size_and_ring(server, folder, capsys):
+    """A statement of pgbench -S takes at most 24 bytes. With --max-size the newest ones are there, without a gap."""
+    path, ring = os.path.join(folder, "all.rec"), os.path.join(folder, "ring.rec")
+    with Record(path, "-m", "0", "-p", server.pid) as record, Record(ring, "-m", "0", "-p", server.pid, "--max-size", "1M") as limited:
+        assert pgbench(server, "-t", "30000").wait(100) == 0
+        server.psql("select 'the last one'")
+        assert record.stop() == 0 and limited.stop() == 0, record.said()
+    every, newest = recording.read(path), recording.read(ring)
+    count = sum(block.statements for block in every.blocks)
+    size = os.path.getsize(path) / count
+    with capsys.disabled():
+        print(f"\n{size:.1f} bytes a statement of pgbench -S")
+    assert count >= 60000 * 0.9 and size <= 24
+    assert os.path.getsize(ring) <= 1 << 20 and newest.is_started and newest.is_ended
+    numbers = [block.sequence for block in newest.blocks]
+    assert numbers[0] == 0 and numbers[1:] == list(range(numbers[1], numbers[-1] + 1))
+    for file, blocks in ((path, every), (ring, newest)):
+        done = run("replay", file, "-m", "0", "-o", "query")
+        assert done.returncode == 0 and "block" not in done.stderr, done.stderr
+        shown = [line for line in done.stdout.splitlines() if line.startswith("SELECT")]
+        assert "select 'the last one'" in done.stdout.splitlines()[-1]
+        texts = [one["query"].rstrip() for one in blocks.events(check=False) if one["type"] == "statement"]
+        assert [text for text in texts if text.startswith("SELECT")] == [line.rstrip() for line in shown]
+
+
+def test_full_file_system(server, folder):
+    place = os.path.join(folder, "small")
+    os.mkdir(place)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", place], check=True)
+    try:
+        path = os.path.join(place, "full.rec")
+        with Record(path, "-m", "0", "-p", server.pid) as record:
+            load = pgbench(server, "-T", "60")
+            try:
+                assert record.wait(60) == 1, record.said()
+            finally:
+                load.kill()
+                load.wait()
+            assert "full.rec" in record.stderr and "No space left" in record.stderr, record.said()
+        found = recording.read(path)
+        done = run("replay", path, "-m", "0")
+        assert done.returncode == 0 and "end" in done.stderr
+        assert len(done.stdout.splitlines()) == 2 + sum(block.statements for block in found.blocks) > 1000
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def test_private_and_redacted(server, folder):
+    path = os.path.join(folder, "private.rec")
+    with Record(path, "-m", "0", "-p", server.pid, "--redact") as record:
+        server.psql("select 'secret', 4711 /* secret */")
+        record.ended()
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    with open(path, "rb") as f:
+        data = f.read()
+    assert b"secret" not in data and b"4711" not in data
+    (one,) = [one for one in replay(path, "-m", "0", "--json") if one["type"] == "statement"]
+    assert one["query"].startswith("select ?, ?"), one
+
+
+def damaged(path, folder, change):
+    """A copy with other bytes."""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    other = os.path.join(folder, "damaged.rec")
+    with open(other, "wb") as f:
+        f.write(change(data) or data)
+    return other
+
+
+def test_damage(recorded, folder):
+    blocks = recording.read(recorded.path).blocks
+    lost = blocks[1]
+
+    def flip(data):
+        data[lost.offset + 100] ^= 1
+
+    done = run("replay", damaged(recorded.path, folder, flip), "-m", "0", "--json")
+    assert done.returncode == 0 and f"1 blocks are damaged, the first one at byte {lost.offset}" in done.stderr, done.stderr
+    shown = [one for one in parsed(done.stdout.encode().splitlines()) if one["type"] == "statement"]
+    assert len(shown) <= len(recorded.statements) - lost.statements + 1
+    done = run("replay", damaged(recorded.path, folder, lambda data: data[:lost.end - 7]), "-m", "0")
+    assert done.returncode == 0 and "ends within a block" in done.stderr, done.stderr
+
+
+def test_errors(recorded, folder, tmp_path):
+    later = damaged(recorded.path, folder, lambda data: head_of_version(data, 2))
+    (tmp_path / "text").write_text("not a recording" * 20)
+    (tmp_path / "empty").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    refused(run("replay", later), "later version")
+    refused(run("replay", tmp_path / "text"), "not a recording")
+    refused(run("replay", tmp_path / "empty"), "not a recording")
+    refused(run("replay", tmp_path / "missing"), "missing")
+    refused(run("replay", tmp_path), str(tmp_path))
+    refused(run("replay", tmp_path / "pipe"), "pipe")
+    refused(run("replay", recorded.path, "ps"), "cannot be replayed", status=2)
+    refused(run("replay", recorded.path, "--until", "1s", "--since", "2s"), "earlier than --since", status=2)
+    refused(run("replay", recorded.path, "--since", "yesterday"), "--since", status=2)
+    refused(run("replay", recorded.path, "-p", "1"), "-p", status=2)
+    refused(run("record"), "no file", status=2)
+    refused(run("record", tmp_path / "missing" / "file"), "missing")
+
+
+def head_of_version(data, version):
+    head = data[:64]
+    head[12] = version
+    head[8:12] = recording.crc32c(bytes(head[12:])).to_bytes(4, "little")
+    return head

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The reader of recordings. Input: a byte of choices; with bit 0 a whole file, else blocks: a byte
+ * with the kind, two with the length of the events, the lowest first, and the events. Their heads
+ * are made here. All events are printed, and what is printed is checked.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cli/field_json.h"
+#include "cli/locks_json.h"
+#include "db/recording/reader.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/valid.h"
+
+#define FILE_MAX	(1u << 20)
+
+static uint8_t file[FILE_MAX];
+static size_t file_len;
+static struct output out;
+static struct locks_table table;
+
+/* Begin an output; what does not fit in its buffer sets its error. */
+static void output_begin(void)
+{
+	output_init(&out, -1);
+}
+
+static void check_json(void)
+{
+	REQUIRE(out.error || is_json_line(out.buf, out.len), "%.*s", (int)out.len, out.buf);
+}
+
+static void check_table(void)
+{
+	const char *line = out.buf, *end = out.buf + out.len, *next;
+
+	for (; !out.error && line < end; line = next + 1) {
+		next = memchr(line, '\n', (size_t)(end - line));
+		REQUIRE(next && is_harmless(line, (size_t)(next - line)), "%.*s",
+			(int)(end - line), line);
+	}
+}
+
+static void show_statement(const struct statement *s)
+{
+	output_begin();
+	field_json(&out, s);
+	check_json();
+	REQUIRE(s->start_ns + s->duration_ns >= s->start_ns);
+	REQUIRE(s->engine && s->service && s->version && s->path);
+	REQUIRE(!s->text == !s->text_len || s->text);
+}
+
+static void show_wait(const struct lock_wait *wait, const struct decode_server *from)
+{
+	const struct json_server server = {
+		.engine = from->service, .version = from->version, .path = from->path,
+		.container = from->server.container, .pid = from->server.pid,
+	};
+
+	output_begin();
+	locks_json_wait(&out, wait, &server);
+	check_json();
+	output_begin();
+	locks_table_wait(&table, wait);
+	check_table();
+	locks_table_add(&table, wait);
+}
+
+/* Append a block with the next events of the input. */
+static void add_block(struct input *in, const struct crc32c *crc, uint64_t sequence)
+{
+	struct recording_block block = {
+		.id = 5, .sequence = sequence, .kind = RECORDING_START + input_byte(in) % 3,
+		.begin_ns = sequence, .end_ns = UINT64_MAX,
+	};
+	size_t len = input_byte(in);
+
+	len |= (size_t)input_byte(in) << 8;
+	len = len < in->left ? len : in->left;
+	if (len > FILE_MAX - file_len || FILE_MAX - file_len - len < RECORDING_HEAD)
+		len = in->left = 0;
+	block.length = (uint32_t)len;
+	block.crc = crc32c_of(crc, in->at, len);
+	block_write(crc, &block, file + file_len);
+	memcpy(file + file_len + RECORDING_HEAD, in->at, len);
+	file_len += RECORDING_HEAD + len;
+	in->at += len;
+	in->left -= len;
+}
+
+static void read_all(struct reader *reader)
+{
+	struct decode_event event;
+	size_t count = 0;
+	int ret;
+
+	while ((ret = reader_next(reader, &event)) > 0) {
+		REQUIRE(count++ < FILE_MAX);
+		if (event.type == RECORDING_STATEMENT)
+			show_statement(&event.statement);
+		else if (event.type == RECORDING_WAIT)
+			show_wait(&event.wait, event.server);
+		else
+			REQUIRE(event.type == RECORDING_OPTIONS || event.type == RECORDING_STATUS);
+	}
+	REQUIRE(!ret, "%d", ret);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct reader reader;
+	struct input in = { data, size };
+	uint8_t choices = input_byte(&in);
+	static int fd = -1;
+	struct crc32c crc;
+
+	if (fd < 0)
+		fd = memfd_create("recording", 0);
+	crc32c_init(&crc);
+	file_len = 0;
+	if (choices & 1) {
+		file_len = in.left < FILE_MAX ? in.left : FILE_MAX;
+		memcpy(file, in.at, file_len);
+	} else {
+		for (uint64_t i = 0; in.left && file_len + RECORDING_HEAD < FILE_MAX; i++)
+			add_block(&in, &crc, i);
+	}
+	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, file, file_len, 0) != (ssize_t)file_len)
+		abort();
+	table = (struct locks_table){ .out = &out, .start_ns = choices };
+	if (!reader_open(&reader, fd)) {
+		read_all(&reader);
+		reader_seek(&reader, choices);
+		read_all(&reader);
+	}
+	reader_close(&reader);
+	output_begin();
+	locks_table_sort(&table);
+	locks_table_print(&table);
+	check_table();
+	locks_table_free(&table);
+	return 0;
+}

@@ -1,0 +1,843 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* Recordings: what was written is read again, and damage is found. */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "bpf/event.h"
+#include "bpf/lock_event.h"
+#include "cli/field_json.h"
+#include "cli/locks_json.h"
+#include "db/engines.h"
+#include "db/recording/reader.h"
+#include "db/recording/shape.h"
+#include "db/recording/writer.h"
+#include "db/servers.h"
+#include "sql/traceparent.h"
+#include "tests/unit/check.h"
+#include "tests/unit/random.h"
+
+#define ID	0x1122334455667788ull
+
+static struct writer writer;
+static struct output sink;
+
+/* --- files */
+
+static int file_new(void)
+{
+	int fd = memfd_create("recording", 0);
+
+	if (fd < 0)
+		abort();
+	return fd;
+}
+
+/* Return the content of @fd in *@data, which the caller frees. */
+static size_t file_read(int fd, uint8_t **data)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		abort();
+	*data = malloc((size_t)st.st_size + 1);
+	if (!*data || pread(fd, *data, (size_t)st.st_size, 0) != st.st_size)
+		abort();
+	return (size_t)st.st_size;
+}
+
+/* Make @data the content of @fd. */
+static void file_write(int fd, const uint8_t *data, size_t len)
+{
+	if (ftruncate(fd, 0) || pwrite(fd, data, len, 0) != (ssize_t)len)
+		abort();
+}
+
+static bool files_equal(int a, int b, const char *what)
+{
+	uint8_t *one, *other;
+	size_t len = file_read(a, &one), len2 = file_read(b, &other), i = 0;
+	bool equal = len == len2 && !memcmp(one, other, len);
+
+	while (!equal && i < len && i < len2 && one[i] == other[i])
+		i++;
+	i = i > 300 ? i - 300 : 0;
+	CHECK(equal, "%s: %zu and %zu bytes, at %zu\n# %.400s\n# %.400s", what, len, len2, i,
+	      (char *)one + i, (char *)other + i);
+	free(one);
+	free(other);
+	return equal;
+}
+
+/* --- random events */
+
+static char *random_text(char *to, size_t size, bool printable)
+{
+	size_t len = random_below(size);
+
+	for (size_t i = 0; i < len; i++)
+		to[i] = (char)(printable ? 'a' + random_below(26) : 1 + random_below(255));
+	to[len] = '\0';
+	return to;
+}
+
+/* Return 0 often, and numbers of all sizes. */
+static uint64_t random_number(unsigned int bits)
+{
+	return random_below(4) ? random_next() >> (64 - bits + random_below(bits)) : 0;
+}
+
+static struct {
+	char user[128], database[128], client[128], application[128], text[20000];
+	struct event_breakdown why;
+	struct traceparent parent;
+	struct event_lock lock;
+	struct lock_info info;
+	char texts[LOCK_HOLDERS_KEPT + 1][64];
+	char kind[24];
+} made;
+
+static struct server servers[5] = {
+	{ .pid = 1, .uid = 0, .version = "1", .has_directory = true, .directory = "/data" },
+	{ .pid = 2, .uid = UINT32_MAX - 1, .version = "2" },
+	{ .pid = 3, .uid = 7, .version = "", .container = "c0ffee" },
+	{ .pid = 0, .uid = 1, .version = "\xff" },
+};
+
+/* A few texts with literals, and any bytes. */
+static void random_query(struct statement *s)
+{
+	static const char *const texts[] = {
+		"select %zu from t where a = '%zu' -- dbslower", "insert into t values (%zu, %zu)",
+		"%zu", "'%zu", "\"%zu\" '%zu' %zu%zu", "", "update t set x = %zu where y = %zu",
+	};
+	size_t which = random_below(sizeof(texts) / sizeof(*texts) + 2);
+
+	s->text = made.text;
+	if (which < sizeof(texts) / sizeof(*texts)) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		s->text_len = (size_t)snprintf(made.text, sizeof(made.text), texts[which],
+					       random_next() >> random_below(64),
+					       random_below(1000), random_below(9), (size_t)0);
+#pragma GCC diagnostic pop
+		return;
+	}
+	s->text_len = random_below(which % 2 ? 200 : sizeof(made.text));
+	for (size_t i = 0; i < s->text_len; i++)
+		made.text[i] = (char)random_next();
+}
+
+static void random_why(struct statement *s)
+{
+	struct event_breakdown *why = &made.why;
+	static const uint32_t calls[] = { BREAKDOWN_NO_CALL, BREAKDOWN_OTHERS, BREAKDOWN_STOP,
+					  0, 1, 74, 98, 999 };
+
+	*why = (struct event_breakdown){ .used = 0 };
+	s->why = why;
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		why->ns[i] = random_number(64);
+	for (size_t i = 0, n = random_below(BREAKDOWN_WAITS + 1); i < n; i++)
+		why->waits[i] = (struct breakdown_wait){
+			.call = calls[random_below(8)], .sleeps = 1 + (uint32_t)random_number(31),
+			.ns = random_number(64),
+		};
+	why->workers.count = random_below(3);
+	for (int i = 0; why->workers.count && i < BREAKDOWN_PARTS; i++)
+		why->workers.ns[i] = random_number(64);
+	for (int i = 0; i < PHASES; i++) {
+		why->phases[i].first_ns = random_below(2);
+		why->phases[i].ns = why->phases[i].first_ns ? random_number(62) : 0;
+	}
+	why->used = (uint32_t)random_number(USES);
+	for (int i = 0; i < USES; i++)
+		why->use[i] = why->used & 1u << i ? random_number(64) : 0;
+}
+
+static void random_rows(struct statement *s)
+{
+	s->has_counts = random_below(2);
+	if (!s->has_counts)
+		return;
+	s->has_rows = !s->failed;
+	s->rows = random_number(64);
+	*(random_below(2) ? &s->sent : &s->affected) = s->rows;
+}
+
+static void random_error(struct statement *s)
+{
+	s->failed = random_below(2);
+	if (!s->failed)
+		return;
+	s->error_code = (uint32_t)random_number(32);
+	if (random_below(2))
+		memcpy(s->sqlstate, "42P01", 6);
+}
+
+/* A statement with random members, many of them absent. */
+static struct statement random_statement(uint64_t start_ns)
+{
+	const struct engine *engine = engine_table[random_below(2)];
+	size_t which = random_below(5);
+	struct statement s = {
+		.engine = engine->name, .service = random_below(2) ? "mariadb" : "postgresql",
+		.otel_system = engine->otel_system, .version = servers[which].version,
+		.path = "/usr/sbin/db \xe2\x82\xac", .server = which < 4 ? &servers[which] : NULL,
+		.dialect = engine->dialect, .pid = 1 + (uint32_t)random_below(50),
+		.start_ns = start_ns, .wall_ns = start_ns + 17000000000000000 + random_below(3),
+		.duration_ns = random_number(60), .has_uid = random_below(2),
+		.connection_id = random_number(63), .running = !random_below(20),
+		.has_status = random_below(2),
+	};
+
+	s.tid = s.pid + (uint32_t)random_below(2);
+	s.uid = s.has_uid ? (uint32_t)random_number(31) : 0;
+	s.container = *servers[which].container ? servers[which].container : NULL;
+	s.user = random_below(2) ? random_text(made.user, sizeof(made.user), false) : NULL;
+	s.database = random_below(2) ? random_text(made.database, 9, true) : NULL;
+	s.client = random_below(2) ? random_text(made.client, 50, true) : NULL;
+	s.application = random_below(2) ? random_text(made.application, 64, true) : NULL;
+	s.query_id = random_below(2) ? random_number(3) * 0x9e3779b97f4a7c15u : 0;
+	s.prepare = !s.running && !random_below(10);
+	random_error(&s);
+	random_rows(&s);
+	s.fetches = (uint32_t)random_number(32);
+	s.has_examined = random_below(2);
+	s.examined = s.has_examined ? random_number(64) : 0;
+	s.has_lock = random_below(2);
+	s.lock_ns = s.has_lock ? random_number(64) : 0;
+	s.no_text = !random_below(5);
+	if (!s.no_text && random_below(10))
+		random_query(&s);
+	s.truncated = s.text && random_below(2);
+	s.has_query_bytes = random_below(3);
+	s.query_bytes = s.has_query_bytes ? random_below(2) ? s.text_len : random_number(64) : 0;
+	s.original_len = s.text && !random_below(4) ? random_number(20) : 0;
+	if (s.original_len && random_below(2)) {
+		made.parent = (struct traceparent){ "0af7651916cd43dd8448eb211c80319c",
+						    "b7ad6b7169203331", (uint8_t)random_next() };
+		s.parent = &made.parent;
+	}
+	if (random_below(2))
+		random_why(&s);
+	return s;
+}
+
+static struct lock_backend random_backend(int number)
+{
+	struct lock_backend b = {
+		.pid = (uint32_t)random_number(31), .connection = random_number(63),
+		.queued = random_below(2), .valid = random_below(2), .running = random_below(2),
+		.idle_valid = random_below(2), .idle = random_below(2), .cut = random_below(2),
+		.blocked_ns = random_number(60), .idle_ns = random_number(60),
+	};
+
+	if (random_below(2)) {
+		b.text = made.texts[number];
+		b.len = random_below(sizeof(made.texts[0]));
+		for (size_t i = 0; i < b.len; i++)
+			b.text[i] = (char)random_next();
+	}
+	return b;
+}
+
+static void random_info(struct lock_wait *wait)
+{
+	struct lock_info *info = &made.info;
+
+	*info = (struct lock_info){ .relation = (uint32_t)random_number(32),
+				    .known = random_below(2),
+				    .more = (unsigned int)random_number(8) };
+	random_text(info->name, sizeof(info->name), false);
+	random_text(info->object, sizeof(info->object), false);
+	random_text(info->index, sizeof(info->index), true);
+	info->self = random_backend(LOCK_HOLDERS_KEPT);
+	info->nholders = (unsigned int)random_below(LOCK_HOLDERS_KEPT + 1);
+	for (unsigned int i = 0; i < info->nholders; i++)
+		info->holders[i] = random_backend((int)i);
+	wait->info = info;
+}
+
+static struct lock_wait random_wait(const struct target *target, uint64_t start_ns)
+{
+	static const char *const kinds[] = { "relation", "tuple", "transactionid", "row", "",
+					     "advisory", "lwlock", "of a later version" };
+	struct lock_wait wait = {
+		.target = target, .event = &made.lock, .kind = kinds[random_below(8)],
+		.start_ns = start_ns, .wall_ns = start_ns + 17000000000000000,
+		.duration_ns = random_number(60), .running = random_below(2),
+		.joined = random_below(2), .ncycle = (unsigned int)random_below(3) * 8,
+	};
+
+	made.lock = (struct event_lock){
+		.pid = (uint32_t)random_number(31), .tid = (uint32_t)random_number(31),
+		.flags = (uint32_t)random_below(32), .kind = (uint32_t)random_number(32),
+		.mode = (uint32_t)random_below(12), .block = (uint32_t)random_number(32),
+		.offset = (uint32_t)random_number(16),
+	};
+	random_text(made.lock.name, sizeof(made.lock.name), false);
+	for (int i = 0; i < 4; i++)
+		made.lock.field[i] = (uint32_t)random_number(32);
+	for (unsigned int i = 0; i < wait.ncycle; i++)
+		wait.cycle[i] = (uint32_t)random_number(31);
+	if (random_below(4))
+		random_info(&wait);
+	return wait;
+}
+
+/* --- reading */
+
+/* Print an event as JSON. */
+static void print_event(struct output *out, const struct decode_event *event)
+{
+	const struct decode_server *from = event->server;
+	const struct json_server server = {
+		.engine = "e", .version = from ? from->version : "", .path = from ? from->path : "",
+		.container = from ? from->server.container : "", .pid = from ? from->server.pid : 0,
+	};
+
+	if (event->type == RECORDING_STATEMENT)
+		field_json(out, &event->statement);
+	else if (event->type == RECORDING_WAIT)
+		locks_json_wait(out, &event->wait, &server);
+}
+
+struct content {
+	struct reader_damage damage;
+	int status;			/* of reader_open() */
+	size_t statements, waits, others, nblocks;
+	uint64_t first, last;		/* ->rows of the statements */
+	bool ordered;			/* these increase by 1 */
+};
+
+/* Read the recording @fd. Print its statements and waits on @out, unless it is NULL. */
+static struct content content_read(int fd, struct output *out)
+{
+	static struct reader reader;
+	struct decode_event event;
+	struct content c = { .status = reader_open(&reader, fd), .ordered = true };
+	int ret = 0;
+
+	while (!c.status && (ret = reader_next(&reader, &event)) > 0) {
+		if (event.type == RECORDING_STATEMENT) {
+			if (!c.statements++)
+				c.first = event.statement.rows;
+			else
+				c.ordered &= event.statement.rows == c.last + 1;
+			c.last = event.statement.rows;
+		}
+		c.waits += event.type == RECORDING_WAIT;
+		c.others += event.type != RECORDING_STATEMENT && event.type != RECORDING_WAIT;
+		if (out)
+			print_event(out, &event);
+	}
+	CHECK(!ret, "%d", ret);
+	c.damage = reader.damage;
+	c.nblocks = reader.nblocks;
+	reader_close(&reader);
+	return c;
+}
+
+static bool damaged(const struct content *c)
+{
+	return c->status || c->damage.missing || c->damage.broken || c->damage.cut ||
+	       c->damage.unended || c->damage.unstarted;
+}
+
+/* Begin a recording in a new file. Return it. */
+static int record_begin(uint64_t memory, uint64_t limit)
+{
+	int fd = memory ? -1 : file_new();
+
+	writer_open(&writer, ID, memory);
+	if (!memory)
+		CHECK(!writer_file(&writer, fd, limit), "new");
+	encode_option(&writer.encode, "start_ns", "1000");
+	CHECK(!writer_commit(&writer, RECORDING_START), "start");
+	return fd;
+}
+
+/* --- tests */
+
+static void crc_of_the_standard(void)
+{
+	struct crc32c crc;
+
+	crc32c_init(&crc);
+	CHECK(crc32c_of(&crc, "123456789", 9) == 0xe3069283, "as in RFC 3720");
+	CHECK(crc32c_of(&crc, "", 0) == 0, "nothing");
+}
+
+static void numbers(void)
+{
+	struct encoder e = { .limit = 1000 };
+	struct decoder d;
+
+	for (int i = 0; i < 20000; i++) {
+		uint64_t a = random_number(64), b = random_number(64);
+
+		e.len = 0;
+		encode_number(&e, a);
+		encode_difference(&e, a, b);
+		d = (struct decoder){ e.data, e.data + e.len, false };
+		CHECK(decode_number(&d) == a && decode_difference(&d, b) == a && !d.failed &&
+		      d.at == d.end, "%llu", (unsigned long long)a);
+		d = (struct decoder){ e.data, e.data + e.len - 1, false };
+		decode_number(&d);
+		decode_difference(&d, b);
+		CHECK(d.failed, "cut");
+	}
+	encoder_free(&e);
+	d = (struct decoder){ (const uint8_t *)"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02",
+			      NULL, false };
+	d.end = d.at + 10;
+	decode_number(&d);
+	CHECK(d.failed, "more than 64 bits");
+}
+
+/* Texts that differ in literals, or in anything. */
+static void differences(void)
+{
+	struct encoder e = { .limit = 100000 };
+	char base[300], text[300], back[300];
+	unsigned int found = 0;
+
+	for (int i = 0; i < 50000; i++) {
+		static const char alphabet[] = "a 019'\"";
+		size_t n = random_below(40), m = random_below(40), len;
+		struct decoder d;
+
+		for (size_t k = 0; k < n; k++)
+			base[k] = alphabet[random_below(7)];
+		for (size_t k = 0; k < m; k++)
+			text[k] = k < n && random_below(3) ? base[k] : alphabet[random_below(7)];
+		e.len = 0;
+		if (!shape_difference(&e, base, n, text, m))
+			continue;
+		found++;
+		d = (struct decoder){ e.data, e.data + e.len, false };
+		len = shape_apply(&d, base, n, back, sizeof(back));
+		CHECK(!d.failed && d.at == d.end && len == m && !memcmp(back, text, m), "%d", i);
+		CHECK(shape_hash(base, n) == shape_hash(text, m), "%.*s, %.*s", (int)n, base,
+		      (int)m, text);
+	}
+	CHECK(found > 500, "%u", found);
+	encoder_free(&e);
+}
+
+/* Statements and waits with random members are the same after reading, as JSON. */
+static void round_trip(void)
+{
+	int fd = record_begin(0, 0), want = file_new(), have = file_new();
+	struct target target = { .version = "11.4", .path = "/usr/sbin/db" };
+	struct content c;
+	size_t statements = 0, waits = 0;
+
+	output_init(&sink, want);
+	for (int i = 0; i < 6000; i++) {
+		uint64_t start_ns = 1000 + random_number(62);
+
+		if (random_below(4)) {
+			struct statement s = random_statement(start_ns);
+
+			encode_statement(&writer.encode, &s);
+			field_json(&sink, &s);
+			statements++;
+		} else {
+			const struct server *server = random_below(2) ? &servers[1] : NULL;
+			const struct recorded_server of = { server, "box" };
+			const struct json_server shown = {
+				.engine = "e", .version = server ? server->version : target.version,
+				.path = target.path, .container = "box",
+				.pid = server ? server->pid : 0,
+			};
+			struct lock_wait wait;
+
+			target.engine = engine_table[random_below(2)];
+			wait = random_wait(&target, start_ns);
+			encode_wait(&writer.encode, &wait, &of);
+			locks_json_wait(&sink, &wait, &shown);
+			waits++;
+		}
+		if (writer_due(&writer, (uint64_t)i * 20000000))
+			CHECK(!writer_commit(&writer, RECORDING_EVENTS), "%d", i);
+	}
+	CHECK(!writer_commit(&writer, RECORDING_END) && !output_flush(&sink), "end");
+	writer_close(&writer);
+	output_init(&sink, have);
+	c = content_read(fd, &sink);
+	CHECK(!output_flush(&sink) && !damaged(&c) && c.nblocks > 10, "%zu", c.nblocks);
+	CHECK(c.statements == statements && c.waits == waits, "%zu %zu", c.statements, c.waits);
+	files_equal(want, have, "events");
+	close(fd);
+	close(want);
+	close(have);
+}
+
+/* Members that JSON does not show. */
+static void other_members(void)
+{
+	static struct reader reader;
+	const struct summary sums[2] = {
+		{ .statements = 1, .ring_full = 2, .table_full = 3, .start_without_end = 4,
+		  .end_without_start = 5, .who_unknown = 6, .text_unreadable = 7,
+		  .text_truncated = 8, .boundary = 9 },
+		{ .statements = UINT64_MAX },
+	};
+	const struct recorded_cost cost = { .cpu_ns = 5, .has_bpf = true, .bpf_ns = 0 };
+	struct statement s = random_statement(5000);
+	struct decode_event event;
+	int fd = record_begin(0, 0);
+
+	s.server = &servers[0];
+	s.has_uid = true;
+	s.uid = 0;
+	s.text = NULL;
+	s.original_len = 0;
+	s.parent = NULL;
+	encode_statement(&writer.encode, &s);
+	encode_status(&writer.encode, 77, &sums[0], &sums[1], &cost);
+	CHECK(!writer_commit(&writer, RECORDING_END), "end");
+	CHECK(!reader_open(&reader, fd), "open");
+	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_OPTIONS &&
+	      event.option.key_len == 8 && !memcmp(event.option.value, "1000", 4), "option");
+	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATEMENT, "statement");
+	CHECK(event.statement.has_uid && !event.statement.uid, "uid");
+	CHECK(event.statement.dialect == s.dialect && !strcmp(event.statement.engine, s.engine) &&
+	      !strcmp(event.statement.otel_system, s.otel_system), "engine");
+	CHECK(event.server->known && event.server->server.has_directory &&
+	      !strcmp(event.server->server.directory, "/data") && !event.server->server.uid, "dir");
+	CHECK(reader_next(&reader, &event) == 1 && event.type == RECORDING_STATUS, "status");
+	CHECK(event.end_ns == 77 && event.status.cost.has_bpf && !event.status.cost.bpf_ns &&
+	      event.status.cost.cpu_ns == 5, "cost");
+	CHECK(!memcmp(&event.status.statements, &sums[0], sizeof(sums[0])) &&
+	      !memcmp(&event.status.waits, &sums[1], sizeof(sums[1])), "sums");
+	CHECK(!reader_next(&reader, &event), "the end");
+	reader_close(&reader);
+	writer_close(&writer);
+	close(fd);
+}
+
+static struct statement plain_statement(uint64_t number, const char *text, size_t len)
+{
+	return (struct statement){
+		.engine = "postgresql", .service = "postgresql", .otel_system = "postgresql",
+		.version = "15", .path = "/p", .pid = 1, .tid = 1, .start_ns = 1000 + number,
+		.wall_ns = 1000 + number, .duration_ns = 1, .has_counts = true, .has_rows = true,
+		.rows = number, .sent = number, .text = text, .text_len = len,
+	};
+}
+
+/* More sessions, servers and texts than the dictionaries have, used again in any order. */
+static void full_dictionaries(void)
+{
+	int fd = record_begin(0, 0), want = file_new(), have = file_new();
+	static char versions[900][8];
+	struct content c;
+	char text[64];
+
+	output_init(&sink, want);
+	for (int i = 0; i < 60000; i++) {
+		size_t which = random_below(9000);
+		size_t len = (size_t)snprintf(text, sizeof(text), "select x%c%c%c where a = %zu",
+					      (char)('a' + which % 26),
+					      (char)('a' + which / 26 % 26),
+					      (char)('a' + which / 676), random_below(100));
+		struct statement s = plain_statement((uint64_t)i, text, len);
+
+		s.pid = s.tid = 1 + (uint32_t)which;
+		snprintf(versions[which % 900], sizeof(versions[0]), "%zu", which % 900);
+		s.version = versions[which % 900];
+		encode_statement(&writer.encode, &s);
+		field_json(&sink, &s);
+	}
+	CHECK(!writer_commit(&writer, RECORDING_END) && !output_flush(&sink), "end");
+	output_init(&sink, have);
+	c = content_read(fd, &sink);
+	CHECK(!output_flush(&sink) && !damaged(&c) && c.nblocks == 2, "%zu", c.nblocks);
+	files_equal(want, have, "statements");
+	writer_close(&writer);
+	close(fd);
+	close(want);
+	close(have);
+}
+
+/* Texts with a whole recording in them, and blocks that are damaged around these. */
+static void recording_in_text(void)
+{
+	int inner = record_begin(0, 0), fd;
+	struct statement s = plain_statement(7, "select 'wrong'", 14);
+	uint8_t *head, *data;
+	size_t size, len;
+	struct content c;
+
+	encode_statement(&writer.encode, &s);
+	CHECK(!writer_commit(&writer, RECORDING_END), "inner");
+	writer_close(&writer);
+	size = file_read(inner, &head);
+	fd = file_new();
+	writer_open(&writer, ID ^ 1, 0);
+	CHECK(!writer_file(&writer, fd, 0), "outer");
+	encode_option(&writer.encode, "start_ns", "1000");
+	CHECK(!writer_commit(&writer, RECORDING_START), "start");
+	for (uint64_t i = 0; i < 3; i++) {
+		s = plain_statement(i, (char *)head, size);
+		encode_statement(&writer.encode, &s);
+		CHECK(!writer_commit(&writer, i < 2 ? RECORDING_EVENTS : RECORDING_END), "block");
+	}
+	writer_close(&writer);
+	c = content_read(fd, NULL);
+	CHECK(!damaged(&c) && c.statements == 3 && c.ordered && c.nblocks == 4, "%zu", c.nblocks);
+	/* Without its own head, a block is searched for others, and there are two in its text. */
+	len = file_read(fd, &data);
+	data[writer.begin] ^= 1;
+	file_write(fd, data, len);
+	c = content_read(fd, NULL);
+	CHECK(c.statements == 2 && c.first == 1 && c.ordered && c.damage.missing == 1, "%zu",
+	      c.statements);
+	free(data);
+	free(head);
+	close(fd);
+	close(inner);
+}
+
+/* A block that becomes too large is dropped and counted; those after it are written. */
+static void block_limit(void)
+{
+	static char large[1 << 20];
+	int fd = record_begin(0, 0);
+	struct content c;
+
+	for (size_t i = 0; i < sizeof(large); i++)
+		large[i] = (char)('a' + i % 23);
+	for (uint64_t i = 0; i < 12; i++) {
+		struct statement s = plain_statement(i, large, sizeof(large));
+
+		encode_statement(&writer.encode, &s);
+	}
+	CHECK(writer.encode.events.failed, "it does not fit");
+	CHECK(!writer_commit(&writer, RECORDING_EVENTS) && writer.dropped == 1, "dropped");
+	for (uint64_t i = 0; i < 3; i++) {
+		struct statement s = plain_statement(i, large, sizeof(large) - i);
+
+		encode_statement(&writer.encode, &s);
+		CHECK(writer_due(&writer, i), "%llu", (unsigned long long)i);
+	}
+	CHECK(!writer_commit(&writer, RECORDING_END) && writer.dropped == 1, "end");
+	writer_close(&writer);
+	c = content_read(fd, NULL);
+	CHECK(c.statements == 3 && c.ordered && !c.damage.broken, "%zu", c.statements);
+	close(fd);
+}
+
+/* Write @count statements with texts of random length, each in one of small blocks. */
+static void write_statements(uint64_t count)
+{
+	char text[3000];
+
+	for (uint64_t i = 0; i < count; i++) {
+		struct statement s = plain_statement(i, text, random_below(sizeof(text)));
+
+		for (size_t k = 0; k < s.text_len; k++)
+			text[k] = (char)random_next();
+		encode_statement(&writer.encode, &s);
+		if (!random_below(20))
+			CHECK(!writer_commit(&writer, RECORDING_EVENTS), "commit");
+	}
+}
+
+/* After the ring has been around, it has the newest statements, without a gap. */
+static void ring(void)
+{
+	static const uint64_t counts[] = { 10, 600, 705, 1400, 3000, 20000 };
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+		for (int end = 0; end < 2; end++) {
+			int fd = record_begin(0, WRITER_RING_MIN);
+			struct content c;
+			struct stat st;
+
+			write_statements(counts[i]);
+			CHECK(!writer_commit(&writer, end ? RECORDING_END : RECORDING_EVENTS), "");
+			writer_close(&writer);
+			CHECK(!fstat(fd, &st) && st.st_size <= WRITER_RING_MIN, "size");
+			c = content_read(fd, NULL);
+			CHECK(!c.status && !c.damage.unstarted && !c.damage.broken &&
+			      !c.damage.missing && !c.damage.cut && c.damage.unended == !end,
+			      "%zu %d: missing %llu, broken %llu", i, end,
+			      (unsigned long long)c.damage.missing,
+			      (unsigned long long)c.damage.broken);
+			CHECK(c.ordered && c.last == counts[i] - 1, "%zu: %llu", i,
+			      (unsigned long long)c.last);
+			/* A lap less two blocks is there, at least. */
+			CHECK(c.first == 0 || c.statements > 550, "%zu", c.statements);
+			CHECK(c.first == 0 || counts[i] > 600, "%zu", i);
+			close(fd);
+		}
+	}
+}
+
+/* The newest blocks are kept in memory and written to files, in turn. */
+static void memory_ring(void)
+{
+	int fd;
+	struct content c;
+
+	record_begin(WRITER_RING_MIN, 0);
+	for (int turn = 0; turn < 3; turn++) {
+		write_statements(3000);
+		CHECK(!writer_commit(&writer, RECORDING_EVENTS), "keep");
+		CHECK(writer.kept <= WRITER_RING_MIN, "%llu", (unsigned long long)writer.kept);
+		fd = file_new();
+		CHECK(!writer_file(&writer, fd, 0), "file");
+		CHECK(!writer.kept && !writer.first, "nothing is left");
+		for (uint64_t i = 3000; i < 3005; i++) {
+			struct statement s = plain_statement(i, "x", 1);
+
+			encode_statement(&writer.encode, &s);
+		}
+		CHECK(!writer_commit(&writer, RECORDING_END), "end");
+		writer_no_file(&writer);
+		c = content_read(fd, NULL);
+		CHECK(!damaged(&c) && c.ordered && c.last == 3004 && c.statements > 550,
+		      "%d: %zu, last %llu, missing %llu", turn, c.statements,
+		      (unsigned long long)c.last, (unsigned long long)c.damage.missing);
+		close(fd);
+	}
+	writer_close(&writer);
+}
+
+/* A small file of four blocks with a statement each. Return it; @offsets: of the blocks' ends. */
+static int small_file(size_t offsets[4])
+{
+	int fd = record_begin(0, 0);
+
+	offsets[0] = writer.at;
+	for (uint64_t i = 0; i < 3; i++) {
+		struct statement s = plain_statement(i, "select 1", 8);
+
+		encode_statement(&writer.encode, &s);
+		CHECK(!writer_commit(&writer, i < 2 ? RECORDING_EVENTS : RECORDING_END), "");
+		offsets[1 + i] = writer.at;
+	}
+	writer_close(&writer);
+	return fd;
+}
+
+/* A file that ends anywhere has the blocks that are whole, and its end is reported. */
+static void cut_files(void)
+{
+	size_t offsets[4], len;
+	uint8_t *data;
+	int fd = small_file(offsets);
+
+	len = file_read(fd, &data);
+	CHECK(len == offsets[3], "%zu", len);
+	for (size_t n = 0; n < len; n++) {
+		size_t whole = 0;
+		struct content c;
+
+		while (n >= offsets[whole])
+			whole++;
+		file_write(fd, data, n);
+		c = content_read(fd, NULL);
+		CHECK(whole ? !c.status : c.status == -EINVAL, "%zu: %d", n, c.status);
+		CHECK(c.nblocks == whole && c.statements == (whole ? whole - 1 : 0) && c.ordered,
+		      "%zu: %zu blocks", n, c.nblocks);
+		CHECK(!whole || (damaged(&c) && c.damage.unended), "%zu", n);
+	}
+	free(data);
+	close(fd);
+}
+
+/* A byte that has changed loses its own block only, and is reported. */
+static void flipped_bytes(void)
+{
+	size_t offsets[4], len;
+	uint8_t *data;
+	int fd = small_file(offsets);
+
+	len = file_read(fd, &data);
+	for (size_t i = 0; i < 8 * len; i++) {
+		size_t at = i / 8, block = 0;
+		struct content c;
+
+		while (at >= offsets[block])
+			block++;
+		data[at] ^= (uint8_t)(1u << i % 8);
+		file_write(fd, data, len);
+		c = content_read(fd, NULL);
+		CHECK(!c.status && damaged(&c), "%zu: not reported", at);
+		CHECK(c.statements == (block ? 2 : 3) && c.waits == 0, "%zu: %zu", at,
+		      c.statements);
+		CHECK(c.others == (block ? 1 : 0), "%zu: %zu options", at, c.others);
+		data[at] ^= (uint8_t)(1u << i % 8);
+	}
+	free(data);
+	close(fd);
+}
+
+/* The next head is found wherever it is after other bytes, also after parts of one. */
+static void search(void)
+{
+	static uint8_t data[200000];
+	size_t offsets[4], len;
+	uint8_t *small;
+	int fd = small_file(offsets);
+
+	len = file_read(fd, &small);
+	for (int i = 0; i < 300; i++) {
+		size_t gap = 1 + random_below(i % 3 ? 30 : 150000);
+		struct content c;
+
+		for (size_t k = 0; k < gap; k++)
+			data[k] = (uint8_t)RECORDING_MAGIC[random_below(20) ? k % 8 : k % 7];
+		memcpy(data + gap, small, len);
+		file_write(fd, data, gap + len);
+		c = content_read(fd, NULL);
+		CHECK(!c.status && c.nblocks == 4 && c.statements == 3 && c.ordered,
+		      "%zu: %zu", gap, c.nblocks);
+	}
+	free(small);
+	close(fd);
+}
+
+static void later_version(void)
+{
+	struct crc32c crc;
+	uint8_t head[RECORDING_HEAD];
+	const struct recording_block block = { .id = 5, .kind = RECORDING_START };
+	uint32_t sum;
+	int fd = file_new();
+
+	crc32c_init(&crc);
+	block_write(&crc, &block, head);
+	head[12] = 2;
+	sum = crc32c_of(&crc, head + 12, RECORDING_HEAD - 12);
+	for (int i = 0; i < 4; i++)
+		head[8 + i] = (uint8_t)(sum >> 8 * i);
+	file_write(fd, head, sizeof(head));
+	CHECK(content_read(fd, NULL).status == -EPROTONOSUPPORT, "version 2");
+	close(fd);
+}
+
+int main(void)
+{
+	RUN(crc_of_the_standard);
+	RUN(numbers);
+	RUN(differences);
+	RUN(round_trip);
+	RUN(other_members);
+	RUN(full_dictionaries);
+	RUN(recording_in_text);
+	RUN(block_limit);
+	RUN(ring);
+	RUN(memory_ring);
+	RUN(cut_files);
+	RUN(flipped_bytes);
+	RUN(search);
+	RUN(later_version);
+	return check_done();
+}
