@@ -35,7 +35,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 	if (elf->machine != (elf->is64 ? HOST_ELF_MACHINE : HOST_ELF_COMPAT))
 		return error_set(error, ERROR_MACHINE, -ENOEXEC, target->path, NULL);
 	/* Engines with words have tables for 64-bit servers. The breakdown knows 64-bit calls. */
-	if (!elf->is64 && (*target->engine->words || common->asked))
+	if (!elf->is64 && (*target->engine->words || common->asked & ~(uint32_t)ENGINE_IDENTITY))
 		return error_set(error, ERROR_32_BIT, -ENOEXEC, target->path, NULL);
 	describe_version(elf, target->engine, target->version, sizeof(target->version));
 	target->version_vaddr = describe_version_vaddr(elf, target->engine);
