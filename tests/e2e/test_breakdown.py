@@ -597,7 +597,7 @@ def test_every_system_call_has_a_name(header, defines, table, last):
     def names(start, end):
         return "".join(re.findall(r'"([^"]*)"', source[source.index(start):source.index(end, source.index(start))])).split()
     ours = dict(enumerate(names(f"#{'if ' if table != 'else' else ''}{table}", "#endif" if table == "else" else "#else")))
-    ours |= dict(enumerate(names("common_names[]", ";"), 424))
+    ours |= dict(enumerate(names("common_names =", ";"), 424))
     for name, value in macros.items():
         number = macros.get(value, value)
         if name.startswith("__NR_") and number.isdigit() and int(number) <= last and name not in ("__NR_syscalls", "__NR_arch_specific_syscall"):
