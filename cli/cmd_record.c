@@ -24,6 +24,8 @@
 #define NAP_MS		5	/* between drains .. */
 #define NAP_WAIT_MS	1	/* .. and while holders of locks are to be read */
 #define COMMIT_MS	1000	/* how long an event is in memory only */
+#define KNOWN		256	/* processes whose server was found lately .. */
+#define KNOWN_NS	1000000000u	/* .. and how long that is valid: a PID may be reused */
 
 struct record {
 	struct tracing tracing;		/* first: callbacks receive it */
@@ -31,6 +33,12 @@ struct record {
 	struct writer writer;
 	struct flight flight;		/* its files */
 	struct servers servers;		/* of lock waits */
+	struct record_known {
+		uint32_t pid;		/* 0: unused */
+		uint64_t until_ns;	/* CLOCK_MONOTONIC */
+		const struct server *server;	/* of ->servers, or NULL */
+		char container[64];
+	} known[KNOWN];
 	uint64_t bpf_ns;		/* as last measured .. */
 	bool has_bpf;			/* .. if at all */
 };
@@ -104,20 +112,40 @@ static bool record_statement(void *arg, const struct statement *s)
 	return true;
 }
 
+/*
+ * Return the server and the container of the process of a wait. Reading /proc takes longer than
+ * most waits, of which there may be thousands each second.
+ */
+static const struct record_known *record_server(struct record *record,
+						const struct lock_wait *wait)
+{
+	uint32_t pid = wait->event->pid;
+	struct record_known *known = &record->known[pid % KNOWN];
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct process process;
+
+	if (known->pid == pid && now_ns < known->until_ns)
+		return known;
+	if (record->servers.count == SERVERS_MAX) {
+		servers_clear(&record->servers);
+		memset(record->known, 0, sizeof(record->known));
+	}
+	*known = (struct record_known){ .pid = pid, .until_ns = now_ns + KNOWN_NS };
+	container_read(pid, known->container, sizeof(known->container));
+	if (!process_read(pid, engine_is_executable, &process))
+		known->server = servers_of(&record->servers, wait->target, process.pid,
+					   process.uid, known->container);
+	return known;
+}
+
 static void record_wait(void *arg, const struct lock_wait *wait)
 {
 	struct record *record = arg;
-	struct recorded_server of = { .server = NULL };
-	struct process process;
-	char container[64];
+	const struct record_known *known = record_server(record, wait);
+	const struct recorded_server of = {
+		.server = known->server, .container = *known->container ? known->container : NULL,
+	};
 
-	container_read(wait->event->pid, container, sizeof(container));
-	of.container = *container ? container : NULL;
-	if (record->servers.count == SERVERS_MAX)
-		servers_clear(&record->servers);
-	if (!process_read(wait->event->pid, engine_is_executable, &process))
-		of.server = servers_of(&record->servers, wait->target, process.pid, process.uid,
-				       container);
 	encode_wait(&record->writer.encode, wait, &of);
 	if (!wait->running)
 		flight_wait(&record->flight, wait->duration_ns);
