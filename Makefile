@@ -71,7 +71,6 @@ CFLAGS_sql/token := -O2
 CFLAGS_cli/output := -O2
 CFLAGS_loader/ringbuf := -O2
 CFLAGS_loader/perfbuf := -O2
-CFLAGS_loader/lzma := -O2
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(UAPI) $(WARN) $(WERROR) $(CPPFLAGS) $(CFLAGS) -fno-pie -ffunction-sections \
 	     -fdata-sections -fno-asynchronous-unwind-tables '-ffile-prefix-map=$(CURDIR)=.'
 # noseparate-code: without it x86-64 pads each segment to a page of the file, 8 KiB. common-page-size:

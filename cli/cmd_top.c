@@ -22,6 +22,7 @@
 #include "usdt/fmt.h"
 
 #define REFRESH_NS	2000000000u	/* interactive, default of -i */
+#define SLIDE_MS	20		/* between reads of the keys in a replay */
 #define RUNNING_NS	1000000000u	/* running statements of this duration are listed */
 
 /* Counts since the start. */
@@ -39,6 +40,7 @@ struct cmd_top {
 	struct counts counts;		/* at the end of the last interval, but the next two: */
 	uint64_t grouped, failed;	/* statements */
 	uint64_t interval_ns, next_ns;	/* 0: only at the end; CLOCK_MONOTONIC */
+	uint64_t target_ns;		/* to which time of a recording to move */
 	uint64_t since_ns;		/* ->groups have the statements since then */
 	struct top_table table;
 	char fingerprint[TOP_TEXT];
@@ -173,6 +175,7 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	counts.has_bpf = !tracing_run_ns(&top->tracing, &counts.bpf_ns);
 	tracing_summary(&top->tracing.loop, &summary);
 	head->uptime_ns = now - top->tracing.loop.start_ns;
+	head->wall_ns = top->ui->replay ? loop_wall(&top->tracing.loop) : 0;
 	head->lost = message_events_lost(&summary);
 	head->statements = cmd_top_rate(counts.statements - before->statements, ns);
 	head->errors = cmd_top_rate(counts.errors - before->errors, ns);
@@ -200,20 +203,83 @@ static void cmd_top_roll(struct cmd_top *top, uint64_t now)
 	loop_count(&top->tracing.loop);
 }
 
+/* Read the recording from the start again. Return 0 or -ENOMEM. */
+static int cmd_top_rewind(struct cmd_top *top)
+{
+	struct top *groups = top_new(TOP_ENTRIES);
+
+	if (!groups || top_ui_reset(top->ui)) {
+		top_free(groups);
+		return -ENOMEM;
+	}
+	top_free(top->groups);
+	top->groups = groups;
+	top->grouped = top->failed = 0;
+	top->counts = (struct counts){ .ns = 0 };
+	tracing_rewind(&top->tracing.loop);
+	top->since_ns = top->counts.ns = loop_now(&top->tracing.loop);
+	return 0;
+}
+
+/* Set the time to move to in a recording, as the keys ask for. Return 0 or -ENOMEM. */
+static int cmd_top_seek(struct cmd_top *top)
+{
+	const struct loop *loop = &top->tracing.loop;
+	int64_t steps = top->ui->steps;
+	uint64_t now = loop_now(loop), span, ahead = loop->replay_end_ns - now;
+	int err = 0;
+
+	top->ui->steps = 0;
+	span = (uint64_t)(steps < 0 ? -steps : steps) * top->interval_ns;
+	if (steps > 0)
+		top->target_ns = now + (span < ahead ? span : ahead);
+	else
+		top->target_ns = now - loop->start_ns > span ? now - span : loop->start_ns;
+	if (top->target_ns < now)
+		err = cmd_top_rewind(top);
+	now = loop_now(loop);
+	/* The last interval is one of its own. */
+	top->next_ns = top->target_ns - now > top->interval_ns ?
+		       top->target_ns - top->interval_ns : top->target_ns;
+	return err;
+}
+
+/* Show a recording at ->target_ns, its end at first. Return 0 or -ENOMEM. */
+static int cmd_top_slide(struct cmd_top *top)
+{
+	struct loop *loop = &top->tracing.loop;
+	uint64_t now = loop_now(loop);
+	int err = 0;
+
+	if (now >= top->next_ns && top->next_ns) {
+		cmd_top_roll(top, now);
+		top->next_ns = now < top->target_ns ? top->target_ns : 0;
+	}
+	if (now >= top->target_ns && top->ui->steps)
+		err = cmd_top_seek(top);
+	now = loop_now(loop);
+	loop->nap_ms = now < top->target_ns ? 0 : SLIDE_MS;
+	loop_wake(loop, now < top->target_ns ? top->next_ns : now);
+	return err;
+}
+
 static int cmd_top_tick(struct loop *loop)
 {
 	struct cmd_top *top = (struct cmd_top *)loop;
 	uint64_t now = loop_now(loop);
-	int err;
+	int err = 0;
 
 	export_tick(&top->export);
 	if (loop->failed || top->export.standard)
 		return 0;
 	if (top->ui) {
-		if (now >= top->next_ns && !top->ui->view.paused)
+		if (loop->replay)
+			err = cmd_top_slide(top);
+		else if (now >= top->next_ns && !top->ui->view.paused)
 			cmd_top_roll(top, now);
-		loop->done = top_ui_update(top->ui, &loop->err, now) || loop->done;
-		return top->ui->screen.error;
+		loop->done = top_ui_update(top->ui, &loop->err, clock_ns(CLOCK_MONOTONIC)) ||
+			     loop->done;
+		return err ? err : top->ui->screen.error;
 	}
 	loop_wake(loop, top->interval_ns ? top->next_ns : 0);
 	if (!top->interval_ns || now < top->next_ns)
@@ -288,20 +354,22 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 	struct utsname name;
 	struct top_ui *ui;
 
-	if (options->json || options->batch || top->export.standard ||
-	    top->tracing.loop.replay || !screen_is_possible())
+	if (options->json || options->batch || top->export.standard || !screen_is_possible())
 		return EXIT_OK;
 	top->ui = ui = calloc(1, sizeof(*ui));
 	if (!ui || top_ui_open(ui))
 		return message_no_memory();
+	ui->replay = top->tracing.loop.replay_stays = top->tracing.loop.replay;
 	if (screen_open(&ui->screen)) {
+		top->tracing.loop.replay_stays = false;
 		top_ui_close(ui);
 		free(ui);
 		top->ui = NULL;
 		return EXIT_OK;
 	}
 	if (!uname(&name))
-		fmt_text(ui->head.host, sizeof(ui->head.host), "%s", name.nodename);
+		fmt_text(ui->head.host, sizeof(ui->head.host), "%s",
+			 ui->replay ? top->tracing.loop.replay_host : name.nodename);
 	ui->limit = options->lines;
 	ui->view.order = options->order;
 	ui->view.delta = options->delta;
@@ -342,6 +410,11 @@ static int cmd_top_run(struct loop *loop)
 	top->table.servers = &loop->banner.servers;
 	top->since_ns = top->counts.ns = loop_now(loop);
 	top->next_ns = top->since_ns + top->interval_ns;
+	if (top->ui && top->ui->replay) {
+		top->target_ns = top->next_ns = loop->replay_end_ns;
+		if (top->target_ns - top->since_ns > top->interval_ns)
+			top->next_ns -= top->interval_ns;
+	}
 	if (top->ui) {
 		top->counts.cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		top->counts.has_bpf = !tracing_run_ns(&top->tracing, &top->counts.bpf_ns);

@@ -78,6 +78,8 @@ struct loop {
 	const char *replay_host;	/* foreign bytes, borrowed; NULL: this one */
 	uint64_t replay_ns, replay_wall_ns;	/* its time, CLOCK_MONOTONIC and CLOCK_REALTIME */
 	uint64_t wake_ns;		/* until when it may pass before the next tick; 0: any */
+	uint64_t replay_end_ns;		/* of its events */
+	bool replay_stays;		/* its end does not end the loop */
 	uint64_t counted;		/* limited by -n, see loop_count() */
 	uint64_t next_ns;		/* end of the interval of -i; 0: none yet */
 	bool done;			/* nothing more is printed */

@@ -99,6 +99,13 @@ int replay_times(const struct replay *replay, const struct options *options, uin
 	return EXIT_USAGE;
 }
 
+/* Set the time of the recording that was reached. */
+static void source_time(struct loop *loop, uint64_t now_ns)
+{
+	loop->replay_ns = now_ns;
+	loop->replay_wall_ns = replay_wall(loop->replay, now_ns);
+}
+
 /* Open the recording of a command. */
 static int source_open(struct loop *loop)
 {
@@ -112,8 +119,10 @@ static int source_open(struct loop *loop)
 	status = replay_times(loop->replay, &loop->options, &state.since_ns, &state.until_ns,
 			      &loop->err);
 	loop->start_ns = info->start_ns;
-	loop->replay_ns = state.since_ns > info->start_ns ? state.since_ns : info->start_ns;
-	loop->replay_wall_ns = replay_wall(loop->replay, loop->replay_ns);
+	source_time(loop, state.since_ns > info->start_ns ? state.since_ns : info->start_ns);
+	loop->replay_end_ns = state.until_ns < info->end_ns ? state.until_ns : info->end_ns;
+	if (loop->replay_end_ns < loop->replay_ns)
+		loop->replay_end_ns = loop->replay_ns;
 	loop->replay_host = info->host;
 	loop->banner.npids = info->npids;
 	memcpy(loop->banner.pids, info->pids, sizeof(info->pids));
@@ -179,14 +188,23 @@ static int source_drain(struct loop *loop)
 	state.begun = true;
 	ret = replay_drain(loop->replay, limit_ns);
 	loop->wake_ns = 0;
-	loop->replay_ns = replay_now(loop->replay);
-	loop->replay_wall_ns = replay_wall(loop->replay, loop->replay_ns);
+	source_time(loop, replay_now(loop->replay));
 	if (ret > 0)
 		return 100;
+	if (!ret && loop->replay_stays) {
+		source_time(loop, limit_ns < UINT64_MAX ? limit_ns : loop->replay_ns);
+		return 100;
+	}
 	if (ret < 0)
 		loop->failed = message_unread(&loop->err, loop->command->recording, ret);
 	loop->done = true;
 	return 0;
+}
+
+static void source_rewind(struct loop *loop)
+{
+	replay_rewind(loop->replay);
+	source_time(loop, replay_now(loop->replay));
 }
 
 static void source_running(struct loop *loop)
@@ -220,8 +238,8 @@ static void source_close(struct loop *loop)
 
 const struct source replay_source = {
 	.open = source_open, .start = source_start, .drain = source_drain,
-	.running = source_running, .detach = source_detach, .summary = source_summary,
-	.histogram = source_histogram, .close = source_close,
+	.rewind = source_rewind, .running = source_running, .detach = source_detach,
+	.summary = source_summary, .histogram = source_histogram, .close = source_close,
 };
 
 void replay_report(const struct replay *replay, const char *path, struct output *err)

@@ -19,6 +19,8 @@ struct source {
 				  const struct json_server *server));
 	/* As the functions of struct loop_ops, and as tracer_histogram(). */
 	int (*drain)(struct loop *loop);
+	/* Begin again at the start, without calling ->start. */
+	void (*rewind)(struct loop *loop);
 	void (*running)(struct loop *loop);
 	void (*detach)(struct loop *loop);
 	void (*summary)(struct loop *loop, struct summary *summary);

@@ -100,6 +100,24 @@ void top_ui_roll(struct top_ui *ui, struct top *interval, uint64_t ns)
 	ui->dirty = true;
 }
 
+int top_ui_reset(struct top_ui *ui)
+{
+	struct top *total = top_new(TOP_ENTRIES), *last = top_new(TOP_ENTRIES);
+
+	if (!total || !last) {
+		top_free(total);
+		top_free(last);
+		return -ENOMEM;
+	}
+	top_free(ui->total);
+	top_free(ui->last);
+	ui->total = total;
+	ui->last = last;
+	ui->total_ns = ui->last_ns = 0;
+	ui_sort(ui);
+	return 0;
+}
+
 void top_ui_draw(struct top_ui *ui)
 {
 	ui_sort(ui);
@@ -246,6 +264,19 @@ static void key_order(struct top_ui *ui, int key)
 			view->order = (enum top_order)i;
 }
 
+/* Move in the time of a recording. */
+static void key_time(struct top_ui *ui, int key)
+{
+	static const struct {
+		char key;
+		int8_t steps;
+	} moves[] = { { '[', -1 }, { ']', 1 }, { '{', -10 }, { '}', 10 } };
+
+	for (size_t i = 0; ui->replay && i < sizeof(moves) / sizeof(moves[0]); i++)
+		if (key == moves[i].key)
+			ui->steps += moves[i].steps;
+}
+
 /* Handle keys that change the mode. Return whether the user quits. */
 static bool key_mode(struct top_ui *ui, int key)
 {
@@ -296,7 +327,7 @@ bool top_ui_key(struct top_ui *ui, int key)
 		view->typing = true;
 		break;
 	case ' ':
-		view->paused = !view->paused;
+		view->paused = !view->paused && !ui->replay;
 		break;
 	case 'd':
 		view->delta = !view->delta;
@@ -313,6 +344,7 @@ bool top_ui_key(struct top_ui *ui, int key)
 		screen_redraw(&ui->screen);
 		break;
 	default:
+		key_time(ui, key);
 		key_move(ui, key);
 		key_order(ui, key);
 		return key_mode(ui, key);

@@ -34,11 +34,16 @@ struct top_ui {
 	const char *note;		/* shown until the next key; NULL: none */
 	size_t seen;			/* bytes of the messages that were shown */
 	bool dirty;			/* a frame must be drawn */
+	bool replay;			/* of a recording: these keys move in time, by .. */
+	int64_t steps;			/* .. so many intervals, until the caller has done so */
 	struct output out;		/* scratch of the view */
 };
 
 /* Allocate the tables, without opening ->screen. Return 0 or -ENOMEM. top_ui_close() ends it. */
 int top_ui_open(struct top_ui *ui);
+
+/* Drop what was counted, to count again from the start of the recording. */
+int top_ui_reset(struct top_ui *ui);
 
 /* Add @interval, whose statements ran in @ns, and take it over. */
 void top_ui_roll(struct top_ui *ui, struct top *interval, uint64_t ns);

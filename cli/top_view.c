@@ -421,6 +421,7 @@ static void help_body(struct frame *frame)
 		"d                  last interval, or since the start\n"
 		"w                  time breakdown (--why)\n"
 		"Space              pause\n"
+		"[ ] { }            1 or 10 intervals back, forth (replay)\n"
 		"Ctrl-L             redraw\n"
 		"Esc                back; no filter\n"
 		"? h                this help\n"
@@ -439,11 +440,16 @@ static void head_line(struct frame *frame)
 	const struct top_head *head = frame->view->head;
 	uint64_t s = head->uptime_ns / 1000000000;
 	struct line *line = frame_begin(frame);
+	char clock[OUTPUT_NUMBER] = "";
+	size_t len = 0;
 
 	line_text(line, "dbslower top  ");
 	line_name(line, head->host);
-	line_printf(line, "  up %llu:%02u:%02u  ", (unsigned long long)(s / 3600),
-		    (unsigned int)(s / 60 % 60), (unsigned int)(s % 60));
+	if (head->wall_ns)
+		len = output_clock(clock, head->wall_ns, 3);
+	line_printf(line, "  %.*s%s %llu:%02u:%02u  ", (int)len, clock, len ? " at" : "up",
+		    (unsigned long long)(s / 3600), (unsigned int)(s / 60 % 60),
+		    (unsigned int)(s % 60));
 	if (*head->servers)
 		line_name(line, head->servers);
 	else
@@ -457,13 +463,14 @@ static void head_numbers(struct frame *frame)
 	char statements[SHORT_TEXT], errors[SHORT_TEXT], running[SHORT_TEXT], lost[SHORT_TEXT];
 	char cpu[SHORT_TEXT], bpf[SHORT_TEXT];
 
-	line_printf(frame_begin(frame), "%s statements/s  %s errors/s  %s running  %s lost  "
-					"overhead %s%% CPU%s%s%s",
+	line_printf(frame_begin(frame), "%s statements/s  %s errors/s  %s running  %s lost",
 		    short_number(statements, head->statements), short_number(errors, head->errors),
-		    short_count(running, head->running), short_count(lost, head->lost),
-		    short_number(cpu, head->cpu), head->has_bpf ? " + " : "",
-		    head->has_bpf ? short_number(bpf, head->bpf) : "",
-		    head->has_bpf ? "% BPF" : "");
+		    short_count(running, head->running), short_count(lost, head->lost));
+	if (!head->wall_ns)
+		line_printf(&frame->line, "  overhead %s%% CPU%s%s%s",
+			    short_number(cpu, head->cpu), head->has_bpf ? " + " : "",
+			    head->has_bpf ? short_number(bpf, head->bpf) : "",
+			    head->has_bpf ? "% BPF" : "");
 	frame_end(frame);
 }
 

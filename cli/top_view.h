@@ -34,6 +34,7 @@ struct top_head {
 	char host[65];
 	char servers[256];		/* foreign bytes; "": none was found */
 	uint64_t uptime_ns, lost;
+	uint64_t wall_ns;		/* the time of a recording, CLOCK_REALTIME; 0: live */
 	uint64_t statements, errors;	/* thousandths per second */
 	uint64_t cpu, bpf;		/* overhead in thousandths of a percent of one CPU */
 	bool has_bpf;			/* the kernel measured ->bpf */

@@ -137,6 +137,11 @@ void tracing_summary(struct loop *loop, struct summary *summary)
 	summary->printed = loop->counted;
 }
 
+void tracing_rewind(struct loop *loop)
+{
+	loop->command->source->rewind(loop);
+}
+
 ssize_t tracing_histogram(const struct tracing *tracing, struct histogram_row **rows)
 {
 	const struct loop *loop = &tracing->loop;

@@ -34,6 +34,9 @@ void tracing_detach(struct loop *loop);
 void tracing_close(struct loop *loop);
 void tracing_summary(struct loop *loop, struct summary *summary);
 
+/* Begin a recording again at its start. */
+void tracing_rewind(struct loop *loop);
+
 /* As tracer_histogram() and tracer_run_ns(). */
 ssize_t tracing_histogram(const struct tracing *tracing, struct histogram_row **rows);
 int tracing_run_ns(const struct tracing *tracing, uint64_t *ns);

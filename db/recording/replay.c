@@ -147,6 +147,18 @@ const struct replay_info *replay_info(const struct replay *r)
 	return &r->info;
 }
 
+void replay_rewind(struct replay *r)
+{
+	uint64_t since_ns = r->config.since_ns;
+
+	reader_seek(&r->reader, since_ns);
+	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
+	r->seen = 0;
+	r->ended = r->cut = false;
+	r->statements = r->waits = (struct summary){ .statements = 0 };
+	replay_fetch(r);
+}
+
 int replay_start(struct replay *r, const struct replay_config *config)
 {
 	struct texts_config texts = config->texts;
@@ -160,12 +172,22 @@ int replay_start(struct replay *r, const struct replay_config *config)
 		err = r->owners ? histogram_open(&r->histogram, config->stat_unit_ns,
 						 config->stat_by, r->owners) : -ENOMEM;
 	}
-	if (err)
-		return err;
-	reader_seek(&r->reader, config->since_ns);
-	r->now_ns = config->since_ns > r->info.start_ns ? config->since_ns : r->info.start_ns;
-	replay_fetch(r);
-	return 0;
+	if (!err)
+		replay_rewind(r);
+	return err;
+}
+
+/* Return whether one of the @n first servers is @server, but for what is not reported. */
+static bool replay_reported(const struct replay *r, size_t n, const struct decode_server *server)
+{
+	const struct decode_server *s = r->reader.decode.servers;
+
+	for (size_t i = 0; i < n; i++)
+		if (s[i].engine == server->engine && s[i].server.pid == server->server.pid &&
+		    !strcmp(s[i].version, server->version) && !strcmp(s[i].path, server->path) &&
+		    !strcmp(s[i].server.container, server->server.container))
+			return true;
+	return false;
 }
 
 /* Report the servers that were not yet. */
@@ -179,7 +201,7 @@ static void replay_servers(struct replay *r)
 			.has = ~0u, .pids = &s->server.pid, .npids = s->server.pid != 0,
 		};
 
-		if (r->config.server)
+		if (r->config.server && !replay_reported(r, r->servers, s))
 			r->config.server(r->config.arg, &info);
 	}
 }

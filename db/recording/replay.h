@@ -55,6 +55,9 @@ const struct replay_info *replay_info(const struct replay *replay);
 /* Begin. Return 0 or -ENOMEM. */
 int replay_start(struct replay *replay, const struct replay_config *config);
 
+/* Begin again at the start, with the same configuration. */
+void replay_rewind(struct replay *replay);
+
 /*
  * Report the events that ended until @limit_ns, at most a few thousand of them. Return 1 if more
  * may follow; 0 at the end of the recording; or -errno.
