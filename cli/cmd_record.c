@@ -104,6 +104,8 @@ static bool record_statement(void *arg, const struct statement *s)
 {
 	struct record *record = arg;
 
+	if (record->tracing.loop.done)
+		return false;
 	encode_statement(&record->writer.encode, s);
 	flight_statement(&record->flight, s);
 	record_full(record);
@@ -141,11 +143,15 @@ static const struct record_known *record_server(struct record *record,
 static void record_wait(void *arg, const struct lock_wait *wait)
 {
 	struct record *record = arg;
-	const struct record_known *known = record_server(record, wait);
-	const struct recorded_server of = {
+	const struct record_known *known;
+	struct recorded_server of;
+
+	if (record->tracing.loop.done)
+		return;
+	known = record_server(record, wait);
+	of = (struct recorded_server){
 		.server = known->server, .container = *known->container ? known->container : NULL,
 	};
-
 	encode_wait(&record->writer.encode, wait, &of);
 	if (!wait->running)
 		flight_wait(&record->flight, wait->duration_ns);
@@ -213,10 +219,14 @@ static void record_running(struct loop *loop)
 {
 	struct record *record = (struct record *)loop;
 
-	if (!loop->ending || record->flight.fd < 0)
+	if (!loop->ending)
 		return;
 	if (writer_pending(&record->writer))
 		record_write(record);
+	if (flight_fired(&record->flight))
+		flight_begin(&record->flight, clock_ns(CLOCK_MONOTONIC));
+	if (record->flight.fd < 0)
+		return;
 	tracer_running(record->tracing.tracer);
 	locks_running(record->locks);
 }
@@ -317,6 +327,8 @@ static int record_trace(struct record *record)
 	if (tracer_open(&record->tracing.tracer, &config, &error) ||
 	    record_locks(record, &config, &error))
 		return loop_refuse(loop, &error);
+	if (flight_start(&record->flight) != EXIT_OK)
+		return EXIT_FAILED;
 	if (!loop->options.keep_privileges) {
 		sandbox_enter(tracer_needs(record->tracing.tracer) | locks_needs(record->locks),
 			      &sandbox);

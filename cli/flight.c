@@ -21,6 +21,7 @@
 #define NS_PER_S	1000000000u
 #define AFTER_NS	(30ull * NS_PER_S)	/* default of --after */
 #define FILES		10			/* default of --max-files */
+#define SIZE		(256ull << 20)		/* default of --max-size, with --memory */
 #define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC)
 
 static const char *flight_base(const char *path)
@@ -72,7 +73,6 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 	const struct options *options = &loop->options;
 	struct error error = { .kind = ERROR_NONE };
 	uint64_t id = clock_ns(CLOCK_REALTIME);
-	int err;
 
 	*flight = (struct flight){ .loop = loop, .writer = writer, .dir = -1, .fd = -1 };
 	if (!options->file) {
@@ -83,13 +83,27 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 	writer_open(writer, id, options->memory);
 	if (options->memory)
 		return flight_prepare(flight);
-	flight->fd = open_output(options->file, true);
+	flight->fd = open_output(options->file, false);
 	if (flight->fd < 0) {
 		error_set(&error, ERROR_OUTPUT, flight->fd, options->file, NULL);
 		return loop_refuse(loop, &error);
 	}
-	err = writer_file(writer, flight->fd, options->max_size);
-	return err ? message_unwritten(&loop->err, options->file, err) : EXIT_OK;
+	return EXIT_OK;
+}
+
+int flight_start(struct flight *flight)
+{
+	struct loop *loop = flight->loop;
+	int err = 0;
+
+	if (flight->fd < 0)
+		return EXIT_OK;
+	/* Until here an earlier recording is kept. A ring is not written at the end of the file. */
+	if (fcntl(flight->fd, F_SETFL, O_NONBLOCK) || (ftruncate(flight->fd, 0) && errno != EINVAL))
+		err = -errno;
+	if (!err)
+		err = writer_file(flight->writer, flight->fd, loop->options.max_size);
+	return err ? message_unwritten(&loop->err, loop->options.file, err) : EXIT_OK;
 }
 
 /* Note what has fired, unless there is a file. */
@@ -113,7 +127,7 @@ void flight_statement(struct flight *flight, const struct statement *s)
 		return;
 	if (options->on_slow_ns && s->duration_ns >= options->on_slow_ns)
 		flight_fire(flight, "statement of ", s->duration_ns);
-	if (!s->failed || !options->on_errors)
+	if (!s->failed || !options->on_errors || second < flight->second)
 		return;
 	flight->errors = flight->second == second ? flight->errors + 1 : 1;
 	flight->second = second;
@@ -181,13 +195,16 @@ void flight_begin(struct flight *flight, uint64_t now_ns)
 		flight_rotate(flight);
 		flight_message(flight, flight->name, flight->reason);
 		flight->until_ns = now_ns + (options->after_ns ? options->after_ns : AFTER_NS);
-		err = writer_file(flight->writer, flight->fd, options->max_size);
+		err = writer_file(flight->writer, flight->fd,
+				  options->max_size ? options->max_size : SIZE);
 	}
 	*flight->reason = '\0';
 	if (!err)
 		return;
 	message_unwritten(&flight->loop->err, flight->name, err);
-	flight_end(flight, err);
+	/* Without a file, the events are still in memory. */
+	if (flight->fd >= 0)
+		flight_end(flight, err);
 }
 
 void flight_end(struct flight *flight, int err)

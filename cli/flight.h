@@ -28,6 +28,12 @@ struct flight {
  */
 int flight_open(struct flight *flight, struct loop *loop, struct writer *writer);
 
+/*
+ * Empty the file and begin to write it, once nothing can fail any more but before privileges are
+ * dropped. Return EXIT_OK or EXIT_FAILED.
+ */
+int flight_start(struct flight *flight);
+
 /* Fire if an option requests it. The caller begins the file. */
 void flight_statement(struct flight *flight, const struct statement *statement);
 void flight_wait(struct flight *flight, uint64_t duration_ns);

@@ -14,7 +14,7 @@
 void encode_open(struct encode *e)
 {
 	*e = (struct encode){
-		.events = { .limit = RECORDING_BLOCK_MAX },
+		.events = { .limit = RECORDING_BLOCK_MAX - RECORDING_HEAD },
 		.body = { .limit = RECORDING_BLOCK_MAX }, .entry = { .limit = RECORDING_BLOCK_MAX },
 		.servers = { .type = RECORDING_SERVER, .size = RECORDING_SERVERS },
 		.sessions = { .type = RECORDING_SESSION, .size = RECORDING_SESSIONS },
@@ -344,24 +344,27 @@ void encode_statement(struct encode *e, const struct statement *s)
 		encode_why(e, s->why, calls);
 	encode_event(e, RECORDING_STATEMENT, &e->body);
 	e->start_ns = s->start_ns;
-	e->statements += !s->running && !s->prepare;
+	e->statements += !s->running && !s->prepare && !e->events.failed;
 	encode_time(e, s->start_ns + s->duration_ns);
 }
 
+/* Append a backend. Together, the texts of all in a wait must fit into a block. */
 static void encode_backend(struct encoder *body, const struct lock_backend *backend)
 {
+	size_t len = backend->len < RECORDING_HELD_MAX ? backend->len : RECORDING_HELD_MAX;
+
 	encode_number(body, (backend->queued ? RECORDED_QUEUED : 0) |
 			    (backend->valid ? RECORDED_VALID : 0) |
 			    (backend->running ? RECORDED_BUSY : 0) |
 			    (backend->idle_valid ? RECORDED_IDLE_VALID : 0) |
 			    (backend->idle ? RECORDED_IDLE : 0) |
-			    (backend->cut ? RECORDED_CUT : 0));
+			    (backend->cut || len < backend->len ? RECORDED_CUT : 0));
 	encode_number(body, backend->pid);
 	encode_number(body, backend->connection);
 	encode_number(body, backend->blocked_ns);
 	encode_number(body, backend->idle_ns);
-	encode_number(body, backend->text ? backend->len + 1 : 0);
-	encode_bytes(body, backend->text, backend->text ? backend->len : 0);
+	encode_number(body, backend->text ? len + 1 : 0);
+	encode_bytes(body, backend->text, backend->text ? len : 0);
 }
 
 static void encode_info(struct encoder *body, const struct lock_info *info)
@@ -419,7 +422,7 @@ void encode_wait(struct encode *e, const struct lock_wait *wait,
 		encode_info(body, wait->info);
 	encode_event(e, RECORDING_WAIT, body);
 	e->start_ns = wait->start_ns;
-	e->waits += !wait->running;
+	e->waits += !wait->running && !e->events.failed;
 	encode_time(e, wait->start_ns + wait->duration_ns);
 }
 

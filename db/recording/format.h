@@ -70,6 +70,7 @@ enum recording_type {
 #define RECORDING_CALLS		64
 #define RECORDING_QUERIES	4096
 #define RECORDING_TEXTS		256
+#define RECORDING_HELD_MAX	65536	/* bytes of a text of a lock wait, at most */
 #define RECORDING_TEXT_MAX	16384	/* longer ones are not in the dictionary */
 
 #endif

@@ -165,6 +165,9 @@ int writer_commit(struct writer *w, enum recording_kind kind)
 	uint8_t head[RECORDING_HEAD];
 	int err = 0;
 
+	/* The events before the one that did not fit are sound. */
+	w->dropped += events->failed;
+	events->failed = false;
 	w->block.kind = kind;
 	w->block.begin_ns = w->encode.begin_ns;
 	w->block.end_ns = w->encode.end_ns;

@@ -33,7 +33,7 @@ struct writer {
 	/* Of the current file: */
 	uint64_t written;		/* bytes */
 	uint64_t statements, waits;	/* in blocks that were written, or are kept for it */
-	uint64_t dropped;		/* blocks that are larger than the ring or the memory */
+	uint64_t dropped;		/* blocks, or their ends, for which there was no room */
 	/* In memory: */
 	uint64_t memory;		/* bytes to keep without a file; 0: none */
 	uint64_t kept;			/* bytes of the list */
