@@ -61,15 +61,20 @@ int replay_open_path(struct replay **replay, const char *path, struct output *er
 static uint64_t replay_day(uint64_t start_wall_ns, uint64_t ns)
 {
 	time_t start = (time_t)(start_wall_ns / NS_PER_S);
+	uint64_t seconds = ns / NS_PER_S, at = 0;
 	struct tm tm;
-	uint64_t at;
 
-	localtime_r(&start, &tm);
-	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	at = (uint64_t)mktime(&tm) * NS_PER_S + ns;
-	return at + NS_PER_DAY <= start_wall_ns || at + NS_PER_S <= start_wall_ns ?
-	       at + NS_PER_DAY : at;
+	/* Today or tomorrow, whose days may have 23 or 25 hours. */
+	for (int days = 0; days < 2 && at + NS_PER_S <= start_wall_ns; days++) {
+		localtime_r(&start, &tm);
+		tm.tm_mday += days;
+		tm.tm_hour = (int)(seconds / 3600);
+		tm.tm_min = (int)(seconds / 60 % 60);
+		tm.tm_sec = (int)(seconds % 60);
+		tm.tm_isdst = -1;
+		at = (uint64_t)mktime(&tm) * NS_PER_S + ns % NS_PER_S;
+	}
+	return at;
 }
 
 /* Return @time of the options as CLOCK_MONOTONIC of the recording, or @none. */

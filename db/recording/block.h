@@ -11,6 +11,7 @@ struct recording_block {
 	uint64_t id;			/* of the recording: random, the same in all its blocks */
 	uint64_t sequence;		/* number of the block, from 0 on */
 	uint64_t begin_ns, end_ns;	/* ends of its events, CLOCK_MONOTONIC; 0: none */
+	uint64_t least_ns;		/* of ->begin_ns from this block on; by reader_open() */
 	uint64_t statements;
 	uint32_t length;		/* bytes of its events, which follow the head */
 	uint32_t crc;			/* CRC32C of these */

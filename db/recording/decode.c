@@ -10,6 +10,7 @@
 #include "db/recording/shape.h"
 
 #define TEXT_MAX	(1u << 20)	/* bytes of a statement's text */
+#define SERVER_MAX	8192		/* bytes of a server, which are kept */
 
 int decode_open(struct decode *d)
 {
@@ -85,6 +86,8 @@ static int decode_add_server(struct decode *d, struct decoder *body)
 {
 	size_t len = (size_t)(body->end - body->at), i = 0;
 
+	if (len > SERVER_MAX)
+		return -EBADMSG;
 	while (i < d->nservers && (d->bytes[i].len != len ||
 				   memcmp(d->bytes[i].data, body->at, len)))
 		i++;

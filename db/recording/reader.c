@@ -92,6 +92,8 @@ static int reader_scan(struct reader *r, uint64_t size, struct window *window)
 		err = reader_bytes(r, head, sizeof(head), offset);
 		if (!err)
 			err = block_read(&r->crc, &block, head);
+		if (err && err != -ENODATA && err != -EBADMSG && err != -EPROTONOSUPPORT)
+			return err;
 		if (err == -EPROTONOSUPPORT)
 			version = err;
 		/* Heads of another recording are remains of an earlier file, or texts. */
@@ -139,6 +141,8 @@ static void reader_check(struct reader *r)
 	for (size_t i = 1; i < r->nblocks; i++)
 		ring |= blocks[i].sequence < blocks[i - 1].sequence;
 	qsort(blocks, r->nblocks, sizeof(*blocks), block_order);
+	r->late = r->nblocks > 1 && blocks[1].sequence > blocks[0].sequence + 1 &&
+		  !reader_gap(r, ring);
 	r->damage.unstarted = blocks[0].kind != RECORDING_START;
 	r->damage.unended = blocks[r->nblocks - 1].kind != RECORDING_END;
 	/* After the start, the oldest blocks of a ring, and of memory, are not in the file. */
@@ -147,6 +151,12 @@ static void reader_check(struct reader *r)
 			r->damage.missing += blocks[i].sequence - blocks[i - 1].sequence - 1;
 	/* In a ring, the block that is cut is an old one. */
 	r->damage.cut &= !ring;
+	/* Events of two tracers are in the order in which they were read. */
+	for (size_t i = r->nblocks; i--;) {
+		uint64_t later = i + 1 < r->nblocks ? blocks[i + 1].least_ns : UINT64_MAX;
+
+		blocks[i].least_ns = blocks[i].begin_ns < later ? blocks[i].begin_ns : later;
+	}
 }
 
 int reader_open(struct reader *r, int fd)

@@ -23,6 +23,7 @@ struct reader {
 	struct recording_block *blocks;	/* owned; in order, RECORDING_START first */
 	size_t nblocks, room;
 	struct reader_damage damage;
+	bool late;			/* of a ring or of memory: the oldest blocks are gone */
 	struct decode decode;
 	uint8_t *events;		/* of the current block; owned */
 	size_t events_room;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #define DRAIN_EVENTS	4096	/* reported by one call */
-#define OVERLAP_NS	2000000000u	/* of blocks in time, at most */
 
 struct replay {
 	struct replay_info info;
@@ -24,7 +23,9 @@ struct replay {
 	struct texts texts;
 	struct histogram histogram;	/* open if ->config.stat_unit_ns */
 	struct owners *owners;		/* of the histogram: none; owned */
-	struct summary statements, waits;	/* as of the last RECORDING_STATUS */
+	struct summary statements, waits;	/* as of the last RECORDING_STATUS .. */
+	struct summary earlier, earlier_waits;	/* .. and of the first one */
+	bool based;			/* these two are known */
 };
 
 /* Parse the digits of @text. */
@@ -99,11 +100,16 @@ static void replay_fetch(struct replay *r)
 	r->error = ret < 0 ? ret : 0;
 }
 
-/* Without RECORDING_START, the clocks are those of the first statement or wait. */
+/*
+ * Without RECORDING_START, the clocks are those of the first statement or wait. A ring or a flight
+ * recorder may have been started days earlier: its time begins with the first event that is left.
+ */
 static void replay_clock(struct replay *r)
 {
 	struct decode_event event;
 
+	if (r->reader.late && r->info.start_ns < r->info.begin_ns)
+		r->info.start_ns = r->info.start_wall_ns = 0;
 	if (!r->info.start_ns)
 		r->info.start_ns = r->info.begin_ns;
 	if (r->info.start_wall_ns)
@@ -154,8 +160,9 @@ void replay_rewind(struct replay *r)
 	reader_seek(&r->reader, since_ns);
 	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
 	r->seen = 0;
-	r->ended = r->cut = false;
-	r->statements = r->waits = (struct summary){ .statements = 0 };
+	r->ended = r->cut = r->based = false;
+	r->earlier = r->earlier_waits = (struct summary){ .ring_full = 0 };
+	r->statements = r->waits = r->earlier;
 	replay_fetch(r);
 }
 
@@ -248,6 +255,33 @@ static void replay_wait(struct replay *r, struct decode_event *event)
 	c->wait(c->arg, wait, event->server);
 }
 
+/* Return the losses in @now that are not in @before. */
+static struct summary summary_since(const struct summary *now, const struct summary *before)
+{
+	return (struct summary){
+		.ring_full = now->ring_full - before->ring_full,
+		.table_full = now->table_full - before->table_full,
+		.start_without_end = now->start_without_end - before->start_without_end,
+		.end_without_start = now->end_without_start - before->end_without_start,
+		.who_unknown = now->who_unknown - before->who_unknown,
+		.text_unreadable = now->text_unreadable - before->text_unreadable,
+		.text_truncated = now->text_truncated - before->text_truncated,
+		.boundary = now->boundary - before->boundary,
+	};
+}
+
+/* Keep the losses since the first event that is reported. */
+static void replay_status(struct replay *r, const struct decode_event *event)
+{
+	if (!r->based && (r->reader.late || r->config.since_ns > r->info.start_ns)) {
+		r->earlier = event->status.statements;
+		r->earlier_waits = event->status.waits;
+	}
+	r->based = true;
+	r->statements = summary_since(&event->status.statements, &r->earlier);
+	r->waits = summary_since(&event->status.waits, &r->earlier_waits);
+}
+
 /* Report ->event. Those that had not ended come at the end, by replay_running(). */
 static void replay_event(struct replay *r, bool running)
 {
@@ -269,21 +303,19 @@ static void replay_event(struct replay *r, bool running)
 			replay_wait(r, event);
 		break;
 	case RECORDING_STATUS:
-		r->statements = event->status.statements;
-		r->waits = event->status.waits;
+		replay_status(r, event);
 		break;
 	default:
 		break;
 	}
 }
 
-/* Return whether all further events ended later than is wanted, as those of the block did. */
+/* Return whether all further events ended later than is wanted. */
 static bool replay_past(const struct replay *r)
 {
 	const struct reader *reader = &r->reader;
 
-	return reader->next && r->config.until_ns < UINT64_MAX - OVERLAP_NS &&
-	       reader->blocks[reader->next - 1].begin_ns > r->config.until_ns + OVERLAP_NS;
+	return reader->next && reader->blocks[reader->next - 1].least_ns > r->config.until_ns;
 }
 
 int replay_drain(struct replay *r, uint64_t limit_ns)

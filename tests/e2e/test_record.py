@@ -667,3 +667,37 @@ def test_flight_recorder_refuses(tmp_path):
                        ((tmp_path / "x-%t.rec", "--memory", "1M", "--max-files", "1001"), "too large")):
         done = run("record", *args)
         assert done.returncode == 2 and said in done.stderr and done.stdout == "" and not os.listdir(tmp_path), done.stderr
+
+
+def test_time_of_a_flight_recorder(server, folder):
+    """The time of a file begins with its first event, not with the start of the recorder; --since and stat count from there."""
+    with Record(os.path.join(folder, "late-%t.rec"), "-m", "0", "-p", server.pid, "--memory", "1M", "--after", "1") as record:
+        assert pgbench(server, "-t", "30000").wait(100) == 0	# more than the memory has room for
+        server.psql("select 'the last one'")
+        os.kill(record.pid, signal.SIGUSR2)
+        wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")
+        assert record.stop() == 0, record.said()
+    (name,) = [name for name in os.listdir(folder) if name.startswith("late")]
+    path = os.path.join(folder, name)
+    objects = replay(path, "-m", "0", "--json")
+    ends = sorted(end_of(one) for one in objects if one["type"] == "statement")
+    begin = when(objects[0])
+    assert abs(begin - ends[0]) < 10 ** 9 and objects[-1]["lost"]["ring_full"] == 0
+    after = replay(path, "-m", "0", "--json", "--since", "500ms")
+    assert sum(one["type"] == "statement" for one in after) == sum(end >= begin + 500_000_000 for end in ends)
+
+
+def test_earlier_recording_is_kept_until_tracing_works(server, tmp_path):
+    path = tmp_path / "a.rec"
+    path.write_bytes(b"yesterday")
+    path.chmod(0o600)
+    done = run("record", path, "-p", "1")
+    assert done.returncode == 1 and path.read_bytes() == b"yesterday", done.stderr
+    with Record(path, "-m", "0", "-p", server.pid, "-n", "2", attached=False) as record:
+        wait_for(record.ready, 60, "the recorder")
+        for n in range(20):
+            server.psql(f"select {n}")
+            if record.process.poll() is not None:
+                break
+        assert record.wait() == 0, record.said()
+    assert [one["query"] for one in replay(path, "-m", "0", "--json") if one["type"] == "statement"] == ["select 0", "select 1"]
