@@ -140,6 +140,16 @@ static int cmd_report_check(struct cmd_report *cmd)
 	return EXIT_USAGE;
 }
 
+/* Return the exit status. */
+static int cmd_report_page(struct cmd_report *cmd)
+{
+	int status = cmd_report_check(cmd);
+
+	if (status == EXIT_OK)
+		status = replay_open_path(&cmd->replay, cmd->options.file, &cmd->err);
+	return status == EXIT_OK ? cmd_report_write(cmd) : status;
+}
+
 static int cmd_report_run(const struct command *command, int argc, char *argv[])
 {
 	struct cmd_report *cmd = calloc(1, sizeof(*cmd));
@@ -149,16 +159,9 @@ static int cmd_report_run(const struct command *command, int argc, char *argv[])
 		return message_no_memory();
 	status = start_command(command, argc, argv, &cmd->options, &cmd->out, &cmd->err);
 	if (status == START_GO)
-		status = cmd_report_check(cmd);
-	else
-		goto free;
-	if (status == EXIT_OK)
-		status = replay_open_path(&cmd->replay, cmd->options.file, &cmd->err);
-	if (status == EXIT_OK)
-		status = cmd_report_write(cmd);
+		status = cmd_report_page(cmd);
 	report_free(cmd->report);
 	replay_close(cmd->replay);
-free:
 	free(cmd);
 	return status;
 }

@@ -701,3 +701,37 @@ def test_earlier_recording_is_kept_until_tracing_works(server, tmp_path):
                 break
         assert record.wait() == 0, record.said()
     assert [one["query"] for one in replay(path, "-m", "0", "--json") if one["type"] == "statement"] == ["select 0", "select 1"]
+
+
+# --- the page of a recording
+
+def test_report(both, tmp_path):
+    """The page has the numbers of replay, follows the selections of the command line, and has no literals if they are redacted."""
+    def page(*args):
+        done = run("report", both.path, *args)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert done.stdout.startswith("<!DOCTYPE html>") and "Content-Security-Policy" in done.stdout
+        return done.stdout
+
+    def statements(text):
+        return int(re.search(r"<dt>statements</dt>\s*<dd>(\d+)", text)[1])
+
+    whole = page()
+    running = sum(one["type"] == "running" for one in both.objects)
+    assert statements(whole) == len(both.statements) + running
+    slow = [one for one in both.statements if one["duration_ms"] >= 20]
+    assert len(slow) <= statements(page("20")) <= len(slow) + running
+    assert statements(page("--until", "1ms")) == 0
+    assert "update" in whole and re.search(r"where id = 1\b", whole)
+    assert not re.search(r"where id = 1\b", page("--redact")) and "where id = ?" in page("--redact")
+    with open(tmp_path / "out", "w", encoding="utf-8") as out:
+        done = subprocess.run([DBSLOWER, "report", tmp_path / "missing"], stdout=out, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "missing: " in done.stderr and os.path.getsize(tmp_path / "out") == 0
+    assert run("report").returncode == 2
+
+
+def test_report_is_not_for_a_terminal(recorded):
+    need_terminal()
+    with Terminal("report", recorded.path) as terminal:
+        status, said = terminal.stop()
+    assert status == 2 and "redirect it" in said and b"<html" not in terminal.written
