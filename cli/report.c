@@ -54,9 +54,13 @@ void report_server(struct report *r, const char *engine, const char *version, ui
 	bool known = !to[0] || !to[1] || !to[2] || !to[3] || r->nservers == REPORT_SERVERS;
 
 	r->more_servers += known;
-	for (unsigned int i = 0; i < r->nservers && !known; i++, server++)
-		known = server->pid == pid && !strcmp(server->path, to[2]) &&
-			!strcmp(server->container, to[3]) && !strcmp(server->version, to[1]);
+	for (unsigned int i = 0; i < r->nservers && !known; i++, server++) {
+		known = (server->pid == pid || !server->pid || !pid) &&
+			!strcmp(server->path, to[2]) && !strcmp(server->container, to[3]) &&
+			!strcmp(server->version, to[1]);
+		if (known && !server->pid)
+			server->pid = pid;
+	}
 	if (!known) {
 		*server = (struct report_server){ to[0], to[1], to[2], to[3], pid };
 		r->nservers++;

@@ -265,6 +265,7 @@ static void limits(void)
 	CHECK(strstr(written, "fingerprints with the least total time"));
 	CHECK(strstr(written, "<li>2968 more parts of the recording"));
 	CHECK(count_of(written, "gap &lt;b&gt;") == 32);
+	CHECK(count_of(written, "<td>/p</td>") == 64 && strstr(written, "more servers are not"));
 	CHECK(strlen(written) < 1 << 20, "%zu", strlen(written));
 	free(written);
 	report_free(report);
@@ -311,6 +312,23 @@ static void states(void)
 	CHECK(strstr(written, "<li>1 transactions") && strstr(written, "<li>3 statements ran"));
 	CHECK(strstr(written, "<td>ring_full</td><td class=\"n\" data-v=\"12\">12</td>"));
 	CHECK(strstr(written, "<code>unknown</code>"));
+	free(written);
+	report_free(report);
+}
+
+/* A server whose process becomes known, or is not any more, is the same one. */
+static void servers(void)
+{
+	static const uint32_t pids[] = { 0, 7, 0, 8 };
+	struct report *report = new_report();
+	char *written;
+
+	for (int i = 0; i < 4; i++)
+		report_server(report, "PostgreSQL", "15", pids[i], "/p", NULL);
+	report_server(report, "PostgreSQL", "16", 0, "/p", NULL);
+	written = page(report);
+	CHECK(count_of(written, "<td>/p</td>") == 3);
+	CHECK(strstr(written, "data-v=\"7\"") && strstr(written, "data-v=\"8\""));
 	free(written);
 	report_free(report);
 }
@@ -483,6 +501,7 @@ int main(int argc, char **argv)
 	RUN(limits);
 	RUN(longest);
 	RUN(states);
+	RUN(servers);
 	RUN(hostile_page);
 	RUN(no_space);
 	return check_done();
