@@ -147,6 +147,17 @@ static void heat_grid(struct output *out, const struct rows *rows)
 	}
 }
 
+/* Append a mark of each column with errors, above the map. */
+static void heat_errors(struct output *out, const struct view *view)
+{
+	output_string(out, "<path class=\"er\" d=\"");
+	for (unsigned int i = 0; i < view->count; i++)
+		if (view->columns[i].errors)
+			output_printf(out, "M%u 0H%uv5H%uz", view_x(view, i), view_x(view, i + 1),
+				      view_x(view, i));
+	output_string(out, "\"><title>statements that failed</title></path>");
+}
+
 void report_heat(const struct report *r, struct output *out)
 {
 	struct view view = view_of(r);
@@ -156,8 +167,8 @@ void report_heat(const struct report *r, struct output *out)
 
 	svg_open(out, "heat", SVG_FULL, height + TOP + 20,
 		 "Heat map: number of statements by the time they ended, and by duration. The "
-		 "table "
-		 "of intervals has the numbers.");
+		 "table of intervals has the numbers.");
+	heat_errors(out, &view);
 	for (unsigned int level = 1; level <= LEVELS; level++) {
 		class[1] = (char)('0' + level);
 		output_printf(out, "<path class=\"%s\" d=\"", class);
@@ -170,6 +181,8 @@ void report_heat(const struct report *r, struct output *out)
 	output_printf(out, "<rect class=\"sel\" x=\"%u\" y=\"%u\" width=\"0\" height=\"%u\"/>",
 		      SVG_LEFT, TOP, height);
 	svg_close(out);
+	output_printf(out, "<p class=\"note\">1 <span class=\"scale\"></span> %u statements; above "
+		      "the map: <b class=\"bad\">failures</b></p>\n", rows.most);
 }
 
 /* The load */
@@ -236,25 +249,38 @@ static void load_areas(struct output *out, const struct view *view, uint64_t mos
 	}
 }
 
+/* Return the least of 1, 2, 5, 10, 20, .. that is at least a fifth of @most. */
+static uint64_t load_step(uint64_t most)
+{
+	uint64_t step = 1;
+
+	for (int i = 0; most / 5 + !!(most % 5) > step; i++)
+		step = i % 3 == 1 ? step / 2 * 5 : step * 2;
+	return step;
+}
+
 void report_load(const struct report *r, struct output *out)
 {
 	struct view view = view_of(r);
-	uint64_t most = 1, width_us = report_axis_width(&r->axis) * 1000;
+	/* ns of the part / us of the column: thousandths. */
+	uint64_t most = 1, step, width_us = report_axis_width(&r->axis) * 1000;
 	char text[SHORT_TEXT];
 
 	for (unsigned int i = 0; i < view.count; i++)
 		most = column_sum(&view.columns[i]) > most ? column_sum(&view.columns[i]) : most;
+	most = most / width_us + 1;
+	step = load_step(most);
+	most = (most + step - 1) / step * step;
 	svg_open(out, "load", SVG_FULL, LOAD_HEIGHT + TOP + 20,
 		 "Load: statements that ran at the same time, on average, by what they did.");
-	load_areas(out, &view, most);
-	for (unsigned int i = 0; i <= 4; i++) {
-		unsigned int y = TOP + LOAD_HEIGHT - i * LOAD_HEIGHT / 4;
+	load_areas(out, &view, most * width_us);
+	for (uint64_t at = 0; at <= most; at += step) {
+		unsigned int y = TOP + LOAD_HEIGHT - (unsigned int)(at * LOAD_HEIGHT / most);
 
 		svg_line(out, "g", (unsigned int[]){ SVG_LEFT, y },
 			 (unsigned int[]){ SVG_LEFT + SVG_WIDTH, y });
-		/* ns of the part / us of the column: thousandths. */
-		svg_text(out, "yl", SVG_LEFT - 6, y + 4,
-			 short_number(text, most / 4 * i / width_us));
+		svg_text(out, "yl", SVG_LEFT - 6, y + 4, at % 1000 ? short_number(text, at) :
+			 short_count(text, at / 1000));
 	}
 	view_axis(r, out, LOAD_HEIGHT);
 	output_printf(out, "<rect class=\"sel\" x=\"%u\" y=\"%u\" width=\"0\" height=\"%u\"/>",

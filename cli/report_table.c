@@ -248,11 +248,11 @@ void report_table_groups(const struct report *r, struct output *out)
 {
 	static const char *const headings[] = {
 		"#No.", "Statement", "#Calls", "#Total", "#Mean", "#p50", "#p95", "#p99",
-		"#Longest", "#Rows", "#Errors", "Time by part", "Calls and mean over time", NULL,
+		"#Longest", "#Rows", "#Errors", "Time by part", "Calls (area) and mean (line)",
+		NULL,
 	};
 
-	table_open(out, "groups", "Statements by fingerprint, the largest total time first",
-		   headings);
+	table_open(out, "groups", "The largest total time first", headings);
 	for (size_t i = 0; i < r->nsorted && i < REPORT_GROUPS; i++)
 		group_row(r, out, r->sorted[i], i + 1);
 	table_close(out);
@@ -287,7 +287,7 @@ static void result_cell(struct output *out, const struct report_statement *s)
 
 static void session_cell(struct output *out, const struct report_session *session)
 {
-	output_string(out, "<td>");
+	output_string(out, "<td class=\"s\">");
 	report_session(out, session);
 	output_string(out, "</td>");
 }
@@ -328,7 +328,7 @@ void report_table_statements(const struct report *r, struct output *out)
 		"Session", "User", "Database", "Client", NULL,
 	};
 
-	table_open(out, "statements", "The slowest statements", headings);
+	table_open(out, "statements", "The slowest first", headings);
 	for (unsigned int i = 0; i < r->slowest.count; i++)
 		statement_row(r, out, &r->statements[r->slowest_order[i]]);
 	table_close(out);
@@ -396,7 +396,7 @@ void report_table_waits(const struct report *r, struct output *out)
 		NULL,
 	};
 
-	table_open(out, "waits", "The longest lock waits", headings);
+	table_open(out, "waits", "The longest first", headings);
 	for (unsigned int i = 0; i < r->longest.count; i++)
 		wait_row(r, out, &r->waits[r->longest_order[i]]);
 	table_close(out);

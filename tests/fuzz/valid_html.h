@@ -14,13 +14,13 @@
 
 static const char *const valid_elements =
 	" html head meta title style body header h1 h2 h3 dl div dt dd form label input button p "
-	"main section table caption thead tbody tr th td ul li b details summary code pre a svg "
-	"rect line path text script ";
+	"main nav span section table caption thead tbody tr th td ul li b details summary code "
+	"pre a svg rect line path text script ";
 static const char *const valid_attributes =
 	" lang charset http-equiv content name id role aria-label aria-labelledby aria-hidden "
-	"aria-pressed hidden data-from data-width data-b data-e data-v data-c type autocomplete "
-	"min max value class scope tabindex href viewBox preserveAspectRatio x y x1 y1 x2 y2 rx d "
-	"width height ";
+	"aria-pressed hidden data-from data-width data-b data-e data-v data-c data-m type "
+	"autocomplete min max value class scope tabindex href viewBox preserveAspectRatio x y x1 "
+	"y1 x2 y2 rx d width height ";
 
 struct valid_page {
 	const char *at, *end;
