@@ -9,11 +9,11 @@
 #include "cli/option_table.h"
 #include "cli/replay.h"
 #include "cli/report.h"
+#include "cli/short.h"
 #include "cli/start.h"
 #include "cli/tracing.h"
 #include "cli/version.h"
 #include "loader/sandbox.h"
-#include "usdt/fmt.h"
 
 struct cmd_report {
 	struct options options;
@@ -45,20 +45,19 @@ static void cmd_report_server(void *arg, const struct server_info *server)
 static struct report *cmd_report_new(struct cmd_report *cmd, uint64_t since_ns, uint64_t until_ns)
 {
 	const struct replay_info *info = replay_info(cmd->replay);
-	char command[64], ms[OUTPUT_NUMBER];
+	char threshold[SHORT_TEXT];
 	uint64_t threshold_ns = info->threshold_ns > cmd->options.threshold_ns ?
 				info->threshold_ns : cmd->options.threshold_ns;
-	size_t len = output_format(ms, threshold_ns / 1000, 3);
 	const struct report_config config = {
-		.host = info->host, .command = command, .version = version_text,
-		.source = cmd->options.file,
+		.host = info->host, .version = version_text, .source = cmd->options.file,
+		.threshold = threshold_ns ? short_duration(threshold, threshold_ns) :
+					    "none: all statements",
 		.begin_ns = replay_wall(cmd->replay, since_ns > info->start_ns ? since_ns :
 						     info->start_ns),
 		.end_ns = replay_wall(cmd->replay, until_ns < info->end_ns ? until_ns :
 						   info->end_ns),
 	};
 
-	fmt_text(command, sizeof(command), "longer than %.*s ms", (int)len, ms);
 	return report_new(&config);
 }
 

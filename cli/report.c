@@ -25,15 +25,16 @@ struct report *report_new(const struct report_config *config)
 	if (!r)
 		return NULL;
 	r->host = copy(config->host);
-	r->command = copy(config->command);
+	r->threshold = copy(config->threshold);
 	r->version = copy(config->version);
 	r->source = copy(config->source);
 	r->columns = calloc(REPORT_COLUMNS, sizeof(*r->columns));
 	r->spare = calloc(REPORT_COLUMNS, sizeof(*r->spare));
+	r->marks = calloc(2 * REPORT_COLUMNS, sizeof(*r->marks));
 	r->groups = top_new(TOP_ENTRIES);
 	r->all = top_new(1);
-	if (!r->host || !r->command || !r->version || !r->source || !r->columns || !r->spare ||
-	    !r->groups || !r->all) {
+	if (!r->host || !r->threshold || !r->version || !r->source || !r->columns || !r->spare ||
+	    !r->marks || !r->groups || !r->all) {
 		report_free(r);
 		return NULL;
 	}
@@ -101,6 +102,9 @@ static void include(struct report *r, uint64_t wall_ns)
 	memset(r->columns, 0, REPORT_COLUMNS * sizeof(*r->columns));
 	r->spare = r->columns;
 	r->columns = columns;
+	if (!report_marks_map(r->marks, &old, &r->axis) ||
+	    !report_marks_map(r->marks + REPORT_COLUMNS, &old, &r->axis))
+		r->no_memory++;
 }
 
 /* Add @ns of each part, or of an unknown one, to a column, in the proportion of @share to all. */
@@ -179,6 +183,25 @@ static void add_series(struct report *r, const struct top_call *call, unsigned i
 	series->ns[column] += call->duration_ns;
 }
 
+/* Keep @s if it is one of the slowest, of all or of those that ended at its time. */
+static void keep_statement(struct report *r, const struct statement *s, const struct top_call *call)
+{
+	int at = report_longest_add(&r->slowest, s->duration_ns);
+	struct report_mark mark;
+	unsigned int column;
+
+	report_mark_statement(&mark, s, call->engine, call->hash);
+	if (at >= 0) {
+		report_keep_statement(&r->statements[at], s, call->engine, call->hash);
+		r->statement_marks[at] = mark;
+	}
+	if (!s->wall_ns)
+		return;
+	column = add_time(r, s);
+	add_series(r, call, column);
+	report_marks_add(&r->marks[column], &mark);
+}
+
 void report_statement(struct report *r, const struct statement *statement)
 {
 	struct statement s = *statement;
@@ -188,7 +211,6 @@ void report_statement(struct report *r, const struct statement *statement)
 		.text_len = s.text_len, .text_cut = s.truncated,
 		.rows = s.has_rows ? s.rows : 0, .failed = s.failed, .why = s.why,
 	};
-	int at;
 
 	r->transactions += !!s.transaction;
 	if (s.transaction)
@@ -200,11 +222,7 @@ void report_statement(struct report *r, const struct statement *statement)
 	r->running += s.running;
 	r->no_memory += !!top_add(r->groups, &call);
 	r->undated += !s.wall_ns;
-	if (s.wall_ns)
-		add_series(r, &call, add_time(r, &s));
-	at = report_longest_add(&r->slowest, s.duration_ns);
-	if (at >= 0)
-		report_keep_statement(&r->statements[at], &s, call.engine, call.hash);
+	keep_statement(r, &s, &call);
 	call.text = NULL;
 	call.fingerprint = "";
 	call.database = NULL;
@@ -216,21 +234,27 @@ void report_statement(struct report *r, const struct statement *statement)
 void report_wait(struct report *r, const struct lock_wait *wait)
 {
 	const struct target *target = wait->target;
+	const char *engine = engine_name(r, target && target->engine ?
+		describe_engine(target->engine, target->version) : NULL);
 	uint64_t end = wait->wall_ns + wait->duration_ns;
-	int at;
+	int at = report_longest_add(&r->longest, wait->duration_ns);
+	struct report_mark mark;
 
 	r->nwaits++;
 	r->wait_ns += wait->duration_ns;
 	r->deadlocks += !!(wait->event->flags & LOCK_DEADLOCK);
 	r->failed_waits += !!(wait->event->flags & LOCK_FAILED);
-	if (wait->wall_ns) {
-		include(r, within(r, wait->wall_ns));
-		include(r, within(r, end < wait->wall_ns ? wait->wall_ns : end));
+	report_mark_wait(&mark, wait, engine);
+	if (at >= 0) {
+		report_keep_wait(&r->waits[at], wait, engine);
+		r->wait_marks[at] = mark;
 	}
-	at = report_longest_add(&r->longest, wait->duration_ns);
-	if (at >= 0)
-		report_keep_wait(&r->waits[at], wait, engine_name(r, target && target->engine ?
-			describe_engine(target->engine, target->version) : NULL));
+	if (!wait->wall_ns)
+		return;
+	end = within(r, end < wait->wall_ns ? wait->wall_ns : end);
+	include(r, within(r, wait->wall_ns));
+	include(r, end);
+	report_marks_add(&r->marks[REPORT_COLUMNS + report_axis_column(&r->axis, end)], &mark);
 }
 
 void report_losses(struct report *r, const struct summary *summary)
@@ -293,8 +317,9 @@ void report_free(struct report *r)
 	top_free(r->all);
 	free(r->columns);
 	free(r->spare);
+	free(r->marks);
 	free(r->host);
-	free(r->command);
+	free(r->threshold);
 	free(r->version);
 	free(r->source);
 	free(r);

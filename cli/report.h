@@ -18,7 +18,7 @@ struct report;
 /* NULL and 0 are unknown. Times are those of CLOCK_REALTIME. */
 struct report_config {
 	const char *host;
-	const char *command;		/* the command line, or filters, of the recording */
+	const char *threshold;		/* in words */
 	const char *version;		/* of dbslower */
 	const char *source;		/* the name of the recording */
 	/* Of the recording. Else the page shows the time of all statements and waits. */

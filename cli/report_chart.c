@@ -155,7 +155,7 @@ static void heat_errors(struct output *out, const struct view *view)
 		if (view->columns[i].errors)
 			output_printf(out, "M%u 0H%uv5H%uz", view_x(view, i), view_x(view, i + 1),
 				      view_x(view, i));
-	output_string(out, "\"><title>statements that failed</title></path>");
+	svg_path_end(out);
 }
 
 void report_heat(const struct report *r, struct output *out)

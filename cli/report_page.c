@@ -3,6 +3,7 @@
 
 #include "cli/html.h"
 #include "cli/report_chart.h"
+#include "cli/report_moment.h"
 #include "cli/report_sessions.h"
 #include "cli/report_table.h"
 #include "cli/short.h"
@@ -99,6 +100,15 @@ static const struct top_entry *all_of(const struct report *r)
 	return all ? all[0] : NULL;
 }
 
+static uint64_t lost_of(const struct report *r)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < r->nlosses; i++)
+		sum += r->losses[i].count;
+	return sum;
+}
+
 static void page_facts(const struct report *r, struct output *out, const struct top_entry *all)
 {
 	char text[SHORT_TEXT];
@@ -119,6 +129,8 @@ static void page_facts(const struct report *r, struct output *out, const struct 
 		page_count(out, "deadlocks", r->deadlocks);
 		page_count(out, "failed waits", r->failed_waits);
 	}
+	if (r->has_losses)
+		page_count(out, "lost", lost_of(r));
 	output_string(out, "</dl>\n");
 }
 
@@ -131,6 +143,20 @@ static void page_origin(struct output *out, const char *name, const char *value)
 	output_string(out, "</dd></div>");
 }
 
+static void page_nav(const struct report *r, struct output *out)
+{
+	output_string(out, "<nav aria-label=\"Sections\"><a href=\"#s-summary\">Summary</a>");
+	if (r->axis.set)
+		output_string(out, " <a href=\"#s-time\">Over time</a> <a href=\"#s-sessions\">"
+			      "Sessions</a>");
+	if (r->slowest.count)
+		output_string(out, " <a href=\"#s-groups\">By fingerprint</a> <a "
+			      "href=\"#s-slowest\">Slowest statements</a>");
+	if (r->longest.count)
+		output_string(out, " <a href=\"#s-locks\">Lock waits</a>");
+	output_string(out, " <a href=\"#s-left-out\">Left out</a></nav>\n");
+}
+
 static void page_header(const struct report *r, struct output *out)
 {
 	output_string(out, "<header><h1>");
@@ -138,7 +164,7 @@ static void page_header(const struct report *r, struct output *out)
 	output_string(out, "</h1>\n<dl class=\"origin\">");
 	page_origin(out, "host", r->host);
 	page_origin(out, "recording", r->source);
-	page_origin(out, "command", r->command);
+	page_origin(out, "threshold", r->threshold);
 	page_origin(out, "dbslower", r->version);
 	if (r->axis.set) {
 		output_string(out, "<div><dt>time, UTC</dt><dd>");
@@ -147,7 +173,9 @@ static void page_header(const struct report *r, struct output *out)
 		report_time(out, r->end_ns ? r->end_ns : r->axis.hi_ms * 1000000, true);
 		output_string(out, "</dd></div>");
 	}
-	output_string(out, "</dl></header>\n");
+	output_string(out, "</dl>\n");
+	page_nav(r, out);
+	output_string(out, "</header>\n");
 	page_controls(r, out);
 }
 
@@ -166,12 +194,6 @@ static void page_notes(const struct report *r, struct output *out)
 	const struct top_entry *all = all_of(r);
 
 	output_string(out, "<ul class=\"notes\">");
-	for (unsigned int i = 0; i < r->ndamages; i++) {
-		output_string(out, "<li class=\"bad\">");
-		html_string(out, r->damages[i]);
-		output_string(out, "</li>\n");
-	}
-	note(out, r->more_damages, "more parts of the recording are missing.");
 	note(out, beyond, "fingerprints with less total time are only in the sums and charts.");
 	note(out, folded, "fingerprints with the least total time were summed up while the table "
 	     "of "
@@ -191,16 +213,28 @@ static void page_notes(const struct report *r, struct output *out)
 		note(out, r->boundary, "statements ran when the recording began or ended and may "
 		     "be "
 		     "missing; this is not a loss.");
-	output_printf(out, "<li>Charts have at most %u intervals. Texts are cut at %u bytes, those "
-		      "of "
-		      "the slowest call of a fingerprint at "
-		      "%u.</li></ul>\n", REPORT_COLUMNS, REPORT_TEXT,
-		      TOP_SAMPLE);
+	output_printf(out, "<li>Charts have at most %u intervals. Sessions are those of the "
+		      "listed statements and lock waits, and of the %u longest of each that ended "
+		      "in an interval.</li>\n<li>Texts are cut at %u bytes, those of the slowest "
+		      "call of a fingerprint at %u.</li></ul>\n", REPORT_COLUMNS, REPORT_MARKS,
+		      REPORT_TEXT, TOP_SAMPLE);
+}
+
+/* Append the losses and the damage of the recording. */
+static void page_losses(const struct report *r, struct output *out)
+{
+	if (r->ndamages || r->more_damages)
+		output_string(out, "<ul class=\"notes\">");
+	for (unsigned int i = 0; i < r->ndamages; i++) {
+		output_string(out, "<li class=\"bad\">");
+		html_string(out, r->damages[i]);
+		output_string(out, "</li>\n");
+	}
+	note(out, r->more_damages, "more parts of the recording are missing.");
+	if (r->ndamages || r->more_damages)
+		output_string(out, "</ul>\n");
 	if (r->nlosses)
 		report_table_losses(r, out);
-	else if (r->has_losses)
-		output_string(out, "<p class=\"note\">Nothing was lost while it was "
-			      "recorded.</p>\n");
 }
 
 /* Sections */
@@ -219,8 +253,8 @@ static void page_charts(const struct report *r, struct output *out)
 {
 	section_open(out, "time", "Over time");
 	output_string(out, "<h3>Durations</h3><p class=\"note\">Each statement at the time it "
-		      "ended. Drag to "
-		      "select a time.</p>\n");
+		      "ended.<span id=\"hint\" hidden> Click or drag to select a time.</span></p>"
+		      "\n");
 	report_heat(r, out);
 	output_string(out, "<h3>Load</h3><p class=\"note\">Statements that ran at the same time, "
 		      "on "
@@ -233,16 +267,39 @@ static void page_charts(const struct report *r, struct output *out)
 	section_close(out);
 }
 
+/* Without scripts, the longest lock wait and the slowest statement are the moments. */
+static void page_sessions(const struct report *r, struct output *out)
+{
+	const struct report_kept *wait = &r->waits[r->longest_order[0]].kept;
+	const struct report_kept *slow = &r->statements[r->slowest_order[0]].kept;
+
+	section_open(out, "sessions", "Sessions: who waited for whom");
+	output_string(out, "<p class=\"note\">The longest statements and lock waits, and who held "
+		      "the locks. A time in the tables, or a selection, shows the sessions then."
+		      "</p>\n");
+	report_timeline_legend(out);
+	report_moment(r, out);
+	output_string(out, "<div id=\"still\">");
+	if (wait->wall_ns) {
+		output_string(out, "<h3>Around the longest lock wait</h3>\n");
+		report_timeline(r, out, wait);
+	}
+	/* The same time, if the statement ended soon after the wait. */
+	if (slow->wall_ns && (!wait->wall_ns || slow->wall_ns + slow->duration_ns - wait->wall_ns >
+						wait->duration_ns / 8 * 9)) {
+		output_string(out, "<h3>Around the slowest statement</h3>\n");
+		report_timeline(r, out, slow);
+	}
+	output_string(out, "</div>\n");
+	section_close(out);
+}
+
 static void page_statements(const struct report *r, struct output *out)
 {
 	section_open(out, "groups", "Statements by fingerprint");
 	report_table_groups(r, out);
 	section_close(out);
 	section_open(out, "slowest", "Slowest statements");
-	if (r->statements[r->slowest_order[0]].kept.wall_ns) {
-		output_string(out, "<h3>Sessions around the slowest statement</h3>\n");
-		report_timeline(r, out, &r->statements[r->slowest_order[0]].kept);
-	}
 	report_table_statements(r, out);
 	section_close(out);
 }
@@ -252,10 +309,6 @@ static void page_waits(const struct report *r, struct output *out)
 	section_open(out, "locks", "Lock waits");
 	output_string(out, "<h3>Who waited for whom</h3>\n");
 	report_graph(r, out);
-	if (r->waits[r->longest_order[0]].kept.wall_ns) {
-		output_string(out, "<h3>Sessions around the longest lock wait</h3>\n");
-		report_timeline(r, out, &r->waits[r->longest_order[0]].kept);
-	}
 	report_table_waits(r, out);
 	section_close(out);
 }
@@ -269,16 +322,19 @@ void report_page(const struct report *r, struct output *out)
 	output_string(out, "<main>\n");
 	section_open(out, "summary", "Summary");
 	page_facts(r, out, all);
+	page_losses(r, out);
 	if (r->nservers)
 		report_table_servers(r, out);
 	section_close(out);
 	if (r->axis.set)
 		page_charts(r, out);
+	if (r->axis.set)
+		page_sessions(r, out);
 	if (r->slowest.count)
 		page_statements(r, out);
 	if (r->longest.count)
 		page_waits(r, out);
-	section_open(out, "left-out", "Left out and lost");
+	section_open(out, "left-out", "Left out");
 	page_notes(r, out);
 	section_close(out);
 	output_string(out, "</main>\n<script>");

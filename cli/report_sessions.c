@@ -10,7 +10,8 @@
 #define LANE_LEFT	170
 #define NODES		32
 #define EDGES		64
-#define RANKS		5
+#define RANKS		6
+#define NEGLIGIBLE	100		/* part of the longest time that is not drawn */
 #define NODE_WIDTH	230
 #define NODE_HEIGHT	40
 #define NODE_X		330		/* distances */
@@ -47,6 +48,8 @@ static bool same(const struct report_session *a, const char *engine,
 struct lane {
 	const struct report_session *session;
 	const char *engine;
+	bool idle;			/* in a transaction, when it blocked another one */
+	bool active;			/* .. but not for all of the time */
 };
 
 struct timeline {
@@ -54,7 +57,7 @@ struct timeline {
 	struct output *out;
 	uint64_t from, to;		/* CLOCK_REALTIME, ns */
 	struct lane lanes[LANES];
-	unsigned int count;
+	unsigned int count, room;
 	bool full;			/* some had no room */
 };
 
@@ -67,15 +70,21 @@ static int lane_find(const struct timeline *t, const struct report_session *sess
 	return -1;
 }
 
-static void lane_add(struct timeline *t, const struct report_session *session, const char *engine)
+/* Return the lane of a session; NULL: no room. */
+static struct lane *lane_add(struct timeline *t, const struct report_session *session,
+			     const char *engine)
 {
-	if (lane_find(t, session, engine) >= 0)
-		return;
-	if (t->count == LANES) {
+	int at = lane_find(t, session, engine);
+
+	if (at < 0 && t->count == t->room) {
 		t->full = true;
-		return;
+		return NULL;
 	}
-	t->lanes[t->count++] = (struct lane){ session, engine };
+	if (at < 0) {
+		at = (int)t->count++;
+		t->lanes[at] = (struct lane){ .session = session, .engine = engine };
+	}
+	return &t->lanes[at];
 }
 
 static uint64_t end_of(const struct report_kept *kept)
@@ -90,24 +99,42 @@ static bool is_inside(const struct timeline *t, const struct report_kept *kept)
 	return kept->wall_ns && kept->wall_ns < t->to && end_of(kept) > t->from;
 }
 
-static void lanes_find(struct timeline *t)
+/* Add the session of @kept, which was active. */
+static void lane_active(struct timeline *t, const struct report_kept *kept)
+{
+	struct lane *lane = lane_add(t, &kept->session, kept->engine);
+
+	if (lane)
+		lane->active |= kept->duration_ns >= (t->to - t->from) / NEGLIGIBLE;
+}
+
+/* Find the sessions, @around among them: those that others waited for come before these. */
+static void lanes_find(struct timeline *t, const struct report_kept *around)
 {
 	const struct report *r = t->report;
 
+	t->room = LANES - 1;
 	for (unsigned int i = 0; i < r->longest.count; i++) {
 		const struct report_lock_wait *wait = &r->waits[r->longest_order[i]];
 
 		if (!is_inside(t, &wait->kept))
 			continue;
-		lane_add(t, &wait->kept.session, wait->kept.engine);
-		for (unsigned int j = 0; j < wait->nholders; j++)
-			lane_add(t, &wait->holders[j].session, wait->kept.engine);
+		for (unsigned int j = 0; j < wait->nholders; j++) {
+			struct lane *lane = lane_add(t, &wait->holders[j].session,
+						     wait->kept.engine);
+
+			if (lane)
+				lane->idle |= wait->holders[j].idle;
+		}
+		lane_active(t, &wait->kept);
 	}
+	t->room = LANES;
+	lane_active(t, around);
 	for (unsigned int i = 0; i < r->slowest.count; i++) {
 		const struct report_kept *kept = &r->statements[r->slowest_order[i]].kept;
 
 		if (is_inside(t, kept) && is_known(&kept->session))
-			lane_add(t, &kept->session, kept->engine);
+			lane_active(t, kept);
 	}
 }
 
@@ -121,37 +148,68 @@ static unsigned int time_x(const struct timeline *t, uint64_t ns)
 	return LANE_LEFT + (unsigned int)((share < 1 ? share : 1) * (SVG_FULL - LANE_LEFT - 16));
 }
 
-/* Append the bar of a statement or a wait, with its text when it is pointed at. */
-static void lane_bar(const struct timeline *t, const struct report_kept *kept, const char *class,
-		     int lane, bool wait)
+/* The strips of a lane, from its top. */
+enum strip {
+	STRIP_STATEMENT, STRIP_WAIT, STRIP_BLOCK,
+};
+
+/* Append the begin of a bar, up to its title, which lane_bar_end() ends. */
+static void lane_bar(const struct timeline *t, const char *class, int lane, enum strip strip,
+		     const uint64_t time[2])
 {
-	unsigned int x = time_x(t, kept->wall_ns), end = time_x(t, end_of(kept));
+	static const unsigned int top[] = { 4, 14, 19 }, height[] = { 10, 5, 4 };
+	unsigned int x = time_x(t, time[0]), end = time_x(t, time[1]);
 
 	output_printf(t->out, "<rect class=\"%s\" x=\"%u\" y=\"%u\" width=\"%u\" height=\"%u\">"
-		      "<title>%s", class, x, (unsigned int)lane * LANE_HEIGHT + (wait ? 17 : 5),
-		      end > x ? end - x : 1, wait ? 6u : 12u, wait ? "waits for a lock, " : "");
-	report_duration(t->out, kept->duration_ns);
+		      "<title>", class, x, (unsigned int)lane * LANE_HEIGHT + top[strip],
+		      end > x ? end - x : 1, height[strip]);
+}
+
+static void lane_bar_end(const struct timeline *t, const struct report_text *text)
+{
 	output_string(t->out, ": ");
-	if (kept->text.bytes)
-		html_short(t->out, kept->text.bytes, kept->text.len, 200);
+	if (text->bytes)
+		html_short(t->out, text->bytes, text->len, 200);
 	output_string(t->out, "</title></rect>");
 }
 
-/* Append an arrow from the lane of a waiter to that of a holder, at the begin of the wait. */
-static void lane_arrow(const struct timeline *t, const struct report_lock_wait *wait, int from,
+/* Append the bar of a statement or a wait, with its text when it is pointed at. */
+static void lane_kept(const struct timeline *t, const struct report_kept *kept, const char *class,
+		      int lane, enum strip strip)
+{
+	lane_bar(t, class, lane, strip, (uint64_t[]){ kept->wall_ns, end_of(kept) });
+	output_string(t->out, strip == STRIP_WAIT ? "waits for a lock, " : "");
+	report_duration(t->out, kept->duration_ns);
+	lane_bar_end(t, &kept->text);
+}
+
+/*
+ * Append the time during which @holder blocked @wait, and an arrow to it from the waiter's lane.
+ * Arrows of several lanes that begin together are beside each other.
+ */
+static void lane_block(const struct timeline *t, const struct report_lock_wait *wait, int from,
 		       const struct report_holder *holder)
 {
 	int to = lane_find(t, &holder->session, wait->kept.engine);
-	unsigned int x = time_x(t, wait->kept.wall_ns), y;
+	uint64_t begin = wait->kept.wall_ns;
+	unsigned int x = time_x(t, begin), end = time_x(t, end_of(&wait->kept)), y;
 
-	if (to < 0 || to == from)
+	if (to < 0 || to == from || end < x + ARROW ||
+	    holder->blocked_ns < wait->kept.duration_ns / NEGLIGIBLE)
 		return;
-	x += x == LANE_LEFT ? 4 : 0;
+	lane_bar(t, "ho", to, STRIP_BLOCK,
+		 (uint64_t[]){ begin, begin + holder->blocked_ns });
+	output_string(t->out, holder->queued ? "ahead in the queue of " : "blocks ");
+	report_session(t->out, &wait->kept.session);
+	output_string(t->out, ", ");
+	report_duration(t->out, holder->blocked_ns);
+	lane_bar_end(t, &holder->text);
+	x += 4 + (unsigned int)from % 8 * 4;
+	x = x < end ? x : end;
 	y = (unsigned int)to * LANE_HEIGHT + (to > from ? 4 : 24);
 	output_printf(t->out, "<path class=\"ar%s\" d=\"M%u %uV%u\"/><path class=\"ah\" d=\"M%u "
-		      "%ul-4 "
-		      "%d h8z\"/>", holder->queued ? " q" : "", x,
-		      (unsigned int)from * LANE_HEIGHT + 20, y, x, y, to > from ? -ARROW : ARROW);
+		      "%ul-4 %d h8z\"/>", holder->queued ? " q" : "", x,
+		      (unsigned int)from * LANE_HEIGHT + 16, y, x, y, to > from ? -ARROW : ARROW);
 }
 
 static void lanes_waits(const struct timeline *t)
@@ -164,37 +222,37 @@ static void lanes_waits(const struct timeline *t)
 
 		if (!is_inside(t, &wait->kept) || lane < 0)
 			continue;
-		lane_bar(t, &wait->kept, wait->deadlock ? "wt dl" : "wt", lane, true);
+		lane_kept(t, &wait->kept, wait->deadlock ? "wt dl" : "wt", lane, STRIP_WAIT);
 		for (unsigned int j = 0; j < wait->nholders; j++)
-			lane_arrow(t, wait, lane, &wait->holders[j]);
+			lane_block(t, wait, lane, &wait->holders[j]);
 	}
 }
 
 static void lanes_draw(const struct timeline *t, const struct report_kept *around)
 {
 	const struct report *r = t->report;
-	unsigned int height = t->count * LANE_HEIGHT;
 
-	svg_open(t->out, "lanes", SVG_FULL, height + 20,
-		 "Sessions over time: above, statements; below them, lock waits, with an arrow to "
-		 "each holder. The tables of statements and lock waits have the same.");
+	svg_open(t->out, "lanes", SVG_FULL, t->count * LANE_HEIGHT + 24,
+		 "Sessions: their statements, lock waits, and arrows to those that they wait for. "
+		 "The tables of statements and lock waits have the same.");
 	svg_time_axis(t->out, &(struct svg_time){
-		.from = t->from / 1000000, .to = (t->to + 999999) / 1000000, .x = LANE_LEFT,
-		.width = SVG_FULL - LANE_LEFT - 16, .top = 0, .bottom = height,
+		.from = t->from / 1000000, .to = t->to / 1000000 + 1, .x = LANE_LEFT,
+		.width = SVG_FULL - LANE_LEFT - 16, .top = 0, .bottom = t->count * LANE_HEIGHT,
 	});
 	for (unsigned int i = 0; i < t->count; i++) {
 		output_printf(t->out, "<text class=\"yl\" x=\"%u\" y=\"%u\">", LANE_LEFT - 8,
-			      i * LANE_HEIGHT + 16);
+			      i * LANE_HEIGHT + 17);
 		report_session(t->out, t->lanes[i].session);
-		output_string(t->out, "</text>");
+		output_string(t->out, t->lanes[i].idle && !t->lanes[i].active ?
+			      ", idle</text>" : "</text>");
 	}
 	for (unsigned int i = 0; i < r->slowest.count; i++) {
 		const struct report_statement *s = &r->statements[r->slowest_order[i]];
 		int lane = lane_find(t, &s->kept.session, s->kept.engine);
 
 		if (is_inside(t, &s->kept) && lane >= 0)
-			lane_bar(t, &s->kept, &s->kept == around ? "st fo" : s->failed ? "st er" :
-				 "st", lane, false);
+			lane_kept(t, &s->kept, &s->kept == around ? "st fo" : s->failed ? "st er" :
+				  "st", lane, STRIP_STATEMENT);
 	}
 	lanes_waits(t);
 	svg_close(t->out);
@@ -207,13 +265,26 @@ void report_timeline(const struct report *r, struct output *out, const struct re
 
 	t.from = around->wall_ns > margin ? around->wall_ns - margin : 0;
 	t.to = end < UINT64_MAX - margin ? end + margin : UINT64_MAX;
-	lane_add(&t, &around->session, around->engine);
-	lanes_find(&t);
+	lanes_find(&t, around);
 	lanes_draw(&t, around);
 	if (t.full)
 		output_printf(out, "<p class=\"note\">More sessions were active at that time; %u "
-			      "are "
-			      "shown.</p>\n", LANES);
+			      "are shown.</p>\n", LANES);
+}
+
+void report_timeline_legend(struct output *out)
+{
+	static const char *const names[][2] = {
+		{ "st", "statement" }, { "st er", "failed statement" },
+		{ "wt", "waits for a lock" }, { "ho", "blocks others" },
+	};
+
+	output_string(out, "<ul class=\"legend\">");
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		output_printf(out, "<li><svg viewBox=\"0 0 10 10\" aria-hidden=\"true\"><rect "
+			      "class=\"%s\" width=\"10\" height=\"10\"/></svg>%s</li>",
+			      names[i][0], names[i][1]);
+	output_string(out, "<li>&#8594; waits for; dashed: ahead in the queue</li></ul>\n");
 }
 
 /* The graph */
@@ -222,21 +293,21 @@ struct node {
 	const struct report_session *session;
 	const char *engine;
 	const struct report_text *text;
-	bool idle;
+	bool idle, used, labelled;	/* ->used: has an edge */
 	unsigned int rank, row;		/* rank 0: waits for nobody */
 };
 
 struct edge {
 	unsigned int from, to;		/* nodes */
 	uint64_t ns, waits;
-	bool queued, deadlock;
+	bool queued, deadlock, back;	/* ->back: closes a cycle */
 	const struct report_lock_wait *longest;
 };
 
 struct graph {
 	struct node nodes[NODES];
 	struct edge edges[EDGES];
-	unsigned int nnodes, nedges;
+	unsigned int nnodes, nedges, shorter;	/* ->shorter: edges that were left out */
 	bool full;
 };
 
@@ -296,10 +367,43 @@ static void graph_make(struct graph *g, const struct report *r)
 			edge_add(g, &edge);
 		}
 	}
-	/* Waiters are left of those that they wait for; in a cycle the rank is arbitrary. */
+}
+
+/* Leave out the edges that are negligible beside the longest one. */
+static void graph_shorten(struct graph *g)
+{
+	unsigned int count = 0;
+	uint64_t most = 0;
+
+	for (unsigned int i = 0; i < g->nedges; i++)
+		most = g->edges[i].ns > most ? g->edges[i].ns : most;
+	for (unsigned int i = 0; i < g->nedges; i++)
+		if (g->edges[i].deadlock || g->edges[i].ns >= most / NEGLIGIBLE)
+			g->edges[count++] = g->edges[i];
+	g->shorter = g->nedges - count;
+	g->nedges = count;
+}
+
+/*
+ * Set the ranks: waiters are left of those that they wait for. Edges are in the order of their
+ * longest waits, so that of a cycle, also one of waits at different times, the shortest leads back.
+ */
+static void graph_rank(struct graph *g)
+{
+	uint32_t reached[NODES] = { 0 };	/* the nodes that each waits for, of NODES bits */
+
+	for (struct edge *e = g->edges; e < g->edges + g->nedges; e++) {
+		uint32_t to = reached[e->to] | 1u << e->to;
+
+		g->nodes[e->from].used = g->nodes[e->to].used = true;
+		e->back = to >> e->from & 1;
+		for (unsigned int i = 0; i < NODES && !e->back; i++)
+			if (i == e->from || reached[i] >> e->from & 1)
+				reached[i] |= to;
+	}
 	for (unsigned int i = 0; i < RANKS; i++)
 		for (struct edge *e = g->edges; e < g->edges + g->nedges; e++)
-			if (g->nodes[e->from].rank <= g->nodes[e->to].rank &&
+			if (!e->back && g->nodes[e->from].rank <= g->nodes[e->to].rank &&
 			    g->nodes[e->to].rank < RANKS - 1)
 				g->nodes[e->from].rank = g->nodes[e->to].rank + 1;
 }
@@ -355,14 +459,17 @@ static void edge_draw(struct output *out, const struct edge *edge, const unsigne
 	output_printf(out, "<path class=\"ah\" d=\"M%u %ul-%u -4v8z\"/>", end, at, ARROW);
 }
 
-/* Append the time of an edge, near the waiter. */
+/* Append the time of an edge, near the waiter; of edges that begin as one line, the longest. */
 static void edge_label(struct output *out, const struct edge *edge, const unsigned int from[2],
-		       const unsigned int to[2])
+		       const unsigned int to[2], bool *labelled)
 {
 	unsigned int x = from[0] + (NODE_WIDTH + NODE_X) / 2;
 	unsigned int y = (from[1] + to[1]) / 2 + NODE_HEIGHT / 2;
 
 	if (!is_direct(from, to)) {
+		if (*labelled)
+			return;
+		*labelled = true;
 		x = from[0] + NODE_WIDTH + (from[0] < to[0] ? 3 * BEND : 0) - BEND / 2;
 		y = from[1] + NODE_HEIGHT / 2 + NODE_Y / 2;
 	}
@@ -377,6 +484,8 @@ void report_graph(const struct report *r, struct output *out)
 	struct graph g = { .nnodes = 0 };
 
 	graph_make(&g, r);
+	graph_shorten(&g);
+	graph_rank(&g);
 	if (!g.nedges) {
 		output_string(out, "<p class=\"note\">No holder of an awaited lock is "
 			      "known.</p>\n");
@@ -385,6 +494,8 @@ void report_graph(const struct report *r, struct output *out)
 	for (unsigned int i = 0; i < g.nnodes; i++) {
 		struct node *node = &g.nodes[i];
 
+		if (!node->used)
+			continue;
 		ranks = node->rank > ranks ? node->rank : ranks;
 		node->row = rows[node->rank]++;
 		most = rows[node->rank] > most ? rows[node->rank] : most;
@@ -393,16 +504,24 @@ void report_graph(const struct report *r, struct output *out)
 		place[i][0] = (ranks - g.nodes[i].rank) * NODE_X + 40;
 		place[i][1] = g.nodes[i].row * NODE_Y + 16;
 	}
+	output_string(out, "<div class=\"scroll\" tabindex=\"0\" role=\"region\" "
+		      "aria-label=\"Graph of lock waits\">");
 	svg_open(out, "graph", ranks * NODE_X + NODE_WIDTH + 80, most * NODE_Y + 20,
 		 "Graph of lock waits: an arrow from each waiter to each holder of the lock. The "
 		 "table of lock waits has the same.");
 	for (unsigned int i = 0; i < g.nedges; i++)
 		edge_draw(out, &g.edges[i], place[g.edges[i].from], place[g.edges[i].to]);
 	for (unsigned int i = 0; i < g.nnodes; i++)
-		node_draw(out, &g.nodes[i], place[i][0], place[i][1]);
+		if (g.nodes[i].used)
+			node_draw(out, &g.nodes[i], place[i][0], place[i][1]);
 	for (unsigned int i = 0; i < g.nedges; i++)
-		edge_label(out, &g.edges[i], place[g.edges[i].from], place[g.edges[i].to]);
+		edge_label(out, &g.edges[i], place[g.edges[i].from], place[g.edges[i].to],
+			   &g.nodes[g.edges[i].from].labelled);
 	svg_close(out);
+	output_string(out, "</div>\n");
+	if (g.shorter)
+		output_printf(out, "<p class=\"note\">%u arrows of less than 1%% of the longest "
+			      "time are not drawn.</p>\n", g.shorter);
 	if (g.full)
 		output_printf(out, "<p class=\"note\">Only %u sessions and %u arrows are drawn, "
 			      "those of "

@@ -13,6 +13,8 @@ void report_session(struct output *out, const struct report_session *session);
 void report_timeline(const struct report *report, struct output *out,
 		     const struct report_kept *around);
 
+void report_timeline_legend(struct output *out);
+
 /* Append the graph of lock waits: an arrow from each waiter to each holder. */
 void report_graph(const struct report *report, struct output *out);
 

@@ -5,6 +5,7 @@
 
 #include "cli/report_axis.h"
 #include "cli/report_kept.h"
+#include "cli/report_marks.h"
 #include "db/top.h"
 
 #define REPORT_GROUPS	60		/* that are shown */
@@ -24,7 +25,7 @@ struct report_loss {
 };
 
 struct report {
-	char *host, *command, *version, *source;	/* owned; "": unknown */
+	char *host, *threshold, *version, *source;	/* owned; "": unknown */
 	uint64_t begin_ns, end_ns;	/* 0: unknown */
 
 	struct report_axis axis;
@@ -36,6 +37,8 @@ struct report {
 	struct report_longest slowest, longest;
 	struct report_statement statements[REPORT_KEPT];	/* the slowest */
 	struct report_lock_wait waits[REPORT_KEPT];		/* the longest */
+	struct report_mark statement_marks[REPORT_KEPT], wait_marks[REPORT_KEPT];
+	struct report_marks *marks;	/* REPORT_COLUMNS of statements, then as many of waits */
 	uint64_t running, transactions, undated, no_memory;
 	uint64_t nwaits, deadlocks, failed_waits, wait_ns;
 

@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, size };
 	uint8_t how = input_byte(&in);
 	char *name = input_until(&in, '\0');
-	struct report_config config = { .host = name, .command = name, .source = name };
+	struct report_config config = { .host = name, .threshold = name, .source = name };
 	struct report *report;
 
 	if (how & 1)

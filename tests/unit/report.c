@@ -13,6 +13,7 @@
 
 #include "cli/html.h"
 #include "cli/report_axis.h"
+#include "cli/report_marks.h"
 #include "tests/fuzz/valid.h"
 #include "tests/fuzz/valid_html.h"
 #include "tests/unit/check.h"
@@ -165,6 +166,52 @@ static void axis(void)
 	CHECK(report_axis_count(&a) > REPORT_COLUMNS / 2 - 1);
 	CHECK(report_row(0) == 0 && report_row(512) == 0 && report_row(1024) == 1 &&
 	      report_row(UINT64_MAX) == REPORT_ROWS - 1);
+}
+
+/* Return the number of marks of a column that are longer than @ns. */
+static unsigned int longer(const struct report_marks *marks, uint64_t ns)
+{
+	unsigned int count = 0;
+
+	for (unsigned int i = 0; i < marks->count; i++)
+		count += marks->marks[i].duration_ns > ns;
+	return count;
+}
+
+/* Each column has the longest marks of its time, whatever the order in which they came. */
+static void marks(void)
+{
+	const unsigned int count = 3000;
+	struct report_marks *kept = calloc(REPORT_COLUMNS, sizeof(*kept));
+	struct report_mark *all = calloc(count, sizeof(*all));
+	struct report_axis a = { .set = false };
+	uint64_t state = 1;
+
+	for (unsigned int i = 0; i < count; i++) {
+		struct report_axis old = a;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		/* Within a range that grows to both sides. */
+		all[i].wall_ns = BEGIN - i * S + (state >> 33) % (2 * i + 1) * S;
+		all[i].duration_ns = 1 + (state >> 20) % 1000000007;
+		if (report_axis_include(&a, all[i].wall_ns))
+			CHECK(report_marks_map(kept, &old, &a));
+		report_marks_add(&kept[report_axis_column(&a, all[i].wall_ns)], &all[i]);
+	}
+	for (unsigned int column = 0; column < REPORT_COLUMNS; column++) {
+		unsigned int here = 0, best = 0;
+
+		for (unsigned int i = 0; i < count; i++) {
+			if (report_axis_column(&a, all[i].wall_ns) != column)
+				continue;
+			here++;
+			best += longer(&kept[column], all[i].duration_ns) < REPORT_MARKS;
+		}
+		CHECK(kept[column].count == (here < REPORT_MARKS ? here : REPORT_MARKS) &&
+		      best == kept[column].count, "%u: %u", column, best);
+	}
+	free(kept);
+	free(all);
 }
 
 static void extremes(void)
@@ -327,16 +374,58 @@ static void servers(void)
 		report_server(report, "PostgreSQL", "15", pids[i], "/p", NULL);
 	report_server(report, "PostgreSQL", "16", 0, "/p", NULL);
 	written = page(report);
-	CHECK(count_of(written, "<td>/p</td>") == 3);
-	CHECK(strstr(written, "data-v=\"7\"") && strstr(written, "data-v=\"8\""));
+	CHECK(count_of(written, "<td>/p</td>") == 3 && strstr(written, "data-v=\"8\""));
 	free(written);
 	report_free(report);
+}
+
+/* Waiters are left of those they wait for, also if one of these waited for them, but shorter. */
+static void graph(void)
+{
+	for (uint64_t ms = 20; ms < 1000; ms += 500) {
+		struct report *report = new_report();
+		char *written, *at, name[16];
+		long before = 0, x = 0;
+
+		add_wait(report, 10, 40, 0, ms);
+		for (uint32_t pid = 40; pid > 10; pid -= 10)
+			add_wait(report, pid, pid - 10, 1000, 5000 + pid);
+		written = page(report);
+		CHECK(!strstr(written, "1 arrows of less than 1%") == (ms > 60));
+		for (int pid = 40; pid; pid -= 10, before = x) {
+			snprintf(name, sizeof(name), ">pid %d<", pid);
+			at = strstr(strstr(written, "class=\"graph\""), name);
+			while (memcmp(--at, "x=\"", 3))
+				continue;
+			x = atol(at + 3);
+			CHECK(x > before);
+		}
+		free(written);
+		report_free(report);
+	}
+}
+
+/* A holder is idle in the timeline if it was, and was not active at that time for long. */
+static void idle(void)
+{
+	for (uint64_t ms = 1; ms < 1000; ms += 900) {
+		struct report *report = new_report();
+		char *written;
+
+		add_wait(report, 20, 7, 0, 5000);
+		add_wait(report, 7, 30, 1000, ms);
+		written = page(report);
+		CHECK(!strstr(written, ">pid 7, idle</text>") == (ms > 1));
+		CHECK(!strstr(written, ">pid 7</text>") == (ms == 1));
+		free(written);
+		report_free(report);
+	}
 }
 
 static struct report *sample(void)
 {
 	struct report *report = report_new(&(struct report_config){
-		.host = hostile, .command = hostile, .version = "0.1.0", .source = "incident.rec",
+		.host = hostile, .threshold = hostile, .version = "0.1.0", .source = "incident.rec",
 		.begin_ns = BEGIN, .end_ns = BEGIN + 600 * S,
 	});
 
@@ -496,12 +585,15 @@ int main(int argc, char **argv)
 	RUN(escapes);
 	RUN(faults);
 	RUN(axis);
+	RUN(marks);
 	RUN(empty);
 	RUN(extremes);
 	RUN(limits);
 	RUN(longest);
 	RUN(states);
 	RUN(servers);
+	RUN(graph);
+	RUN(idle);
 	RUN(hostile_page);
 	RUN(no_space);
 	return check_done();
