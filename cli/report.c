@@ -52,21 +52,21 @@ void report_server(struct report *r, const char *engine, const char *version, ui
 {
 	char *to[] = { copy(engine), copy(version), copy(path), copy(container) };
 	struct report_server *server = r->servers;
-	bool known = !to[0] || !to[1] || !to[2] || !to[3] || r->nservers == REPORT_SERVERS;
+	bool copied = to[0] && to[1] && to[2] && to[3], known = false;
 
-	r->more_servers += known;
-	for (unsigned int i = 0; i < r->nservers && !known; i++, server++) {
+	for (unsigned int i = 0; copied && i < r->nservers && !known; i++, server++) {
 		known = (server->pid == pid || !server->pid || !pid) &&
 			!strcmp(server->path, to[2]) && !strcmp(server->container, to[3]) &&
 			!strcmp(server->version, to[1]);
 		if (known && !server->pid)
 			server->pid = pid;
 	}
-	if (!known) {
+	if (copied && !known && r->nservers < REPORT_SERVERS) {
 		*server = (struct report_server){ to[0], to[1], to[2], to[3], pid };
 		r->nservers++;
 		return;
 	}
+	r->more_servers += !known;
 	for (int i = 0; i < 4; i++)
 		free(to[i]);
 }
