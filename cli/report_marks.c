@@ -20,7 +20,7 @@ void report_mark_wait(struct report_mark *mark, const struct lock_wait *wait, co
 	*mark = (struct report_mark){
 		.wall_ns = wait->wall_ns, .duration_ns = wait->duration_ns, .engine = engine,
 		.session = { wait->event->pid, info ? info->self.connection : 0 },
-		.failed = wait->event->flags & (LOCK_DEADLOCK | LOCK_FAILED),
+		.failed = wait->event->flags & LOCK_DEADLOCK,
 	};
 	for (; info && mark->nholders < info->nholders && mark->nholders < LOCK_HOLDERS_KEPT;
 	     mark->nholders++) {

@@ -23,7 +23,7 @@ struct report_mark {
 	const char *engine;		/* owned by the report */
 	struct report_session session;
 	uint64_t hash;			/* of the fingerprint of a statement */
-	bool failed;
+	bool failed;			/* a wait: by a deadlock */
 	unsigned int nholders;
 	struct report_mark_holder holders[LOCK_HOLDERS_KEPT];
 };
