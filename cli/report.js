@@ -124,7 +124,7 @@
 	let middle, half, chosen;
 
 	function name(session) {
-		const id = session.slice(1, -1);
+		const [id] = session.slice(1, -1).split('-');
 		return session[0] === 'c' ? 'connection ' + id : id === '0' ? 'prepared transaction' : 'pid ' + id;
 	}
 

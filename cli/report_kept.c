@@ -125,9 +125,12 @@ void report_drop_wait(struct report_lock_wait *wait)
 	wait->nholders = 0;
 }
 
+bool report_session_known(const struct report_session *session)
+{
+	return session->connection || session->pid;
+}
+
 bool report_session_same(const struct report_session *a, const struct report_session *b)
 {
-	if (a->connection || b->connection)
-		return a->connection == b->connection;
-	return a->pid == b->pid;
+	return a->pid == b->pid && a->connection == b->connection;
 }

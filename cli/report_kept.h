@@ -17,7 +17,10 @@ struct report_text {
 	bool cut;
 };
 
-/* A session: its connection if it has one, else a process. Both 0: a prepared transaction. */
+/*
+ * A session: a connection of the server's process if ->connection is not 0, else a process. Both 0:
+ * a prepared transaction.
+ */
 struct report_session {
 	uint32_t pid;
 	uint64_t connection;
@@ -85,7 +88,10 @@ void report_keep_wait(struct report_lock_wait *to, const struct lock_wait *wait,
 void report_drop_statement(struct report_statement *statement);
 void report_drop_wait(struct report_lock_wait *wait);
 
-/* Return whether both are the same session of one server. */
+/* Return whether @session is known; a holder that is not is a prepared transaction. */
+bool report_session_known(const struct report_session *session);
+
+/* Return whether both are the same session of one engine. */
 bool report_session_same(const struct report_session *a, const struct report_session *b);
 
 #endif

@@ -1,26 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/report_moment.h"
 
+#include <string.h>
+
 /*
- * Append the key of a session, "p12a": of process 12, c: of a connection, and a letter of the
- * engine. The unknown engine has that of the first one.
+ * Append the key of a session, "p12a" of process 12 or "c3-12a" of a connection of its server, and
+ * a letter of the engine.
  */
 static void mark_session(const struct report *r, struct output *out, const char *engine,
 			 const struct report_session *session)
 {
 	unsigned int at = 0;
 
-	while (at < r->nengines && *engine && r->engines[at] != engine)
+	while (at < r->nengines && r->engines[at] != engine)
 		at++;
-	output_char(out, session->connection ? 'c' : 'p');
-	output_u64(out, session->connection ? session->connection : session->pid);
-	output_char(out, (char)('a' + at));
+	if (session->connection)
+		output_printf(out, "c%llu-", (unsigned long long)session->connection);
+	else
+		output_char(out, 'p');
+	output_printf(out, "%u%c", session->pid, (char)('a' + at));
 }
 
 /*
  * Append @mark: start, duration, session, row of its text in a table, 1 if it failed; of each
  * holder the session, the time, 1 ahead in the queue and 2 idle. Times are in us, the start is
- * since the axis begins.
+ * since the axis begins. A statement of an unknown session is left out.
  */
 static void mark_write(const struct report *r, struct output *out, const struct report_mark *mark,
 		       char table, size_t row)
@@ -28,7 +32,7 @@ static void mark_write(const struct report *r, struct output *out, const struct 
 	uint64_t from = report_axis_ms(&r->axis, report_axis_begin(&r->axis)) * 1000;
 	uint64_t us = mark->wall_ns / 1000;
 
-	if (!mark->wall_ns)
+	if (!mark->wall_ns || (strchr("sg", table) && !report_session_known(&mark->session)))
 		return;
 	output_printf(out, "%s%llu %llu ", us < from ? "-" : "",
 		      (unsigned long long)(us < from ? from - us : us - from),
@@ -55,6 +59,17 @@ static size_t mark_group(const struct report *r, const struct report_mark *mark)
 	return 0;
 }
 
+/* Return whether @mark is one of those of a table, which have the order of @longest. */
+static bool mark_is_kept(const struct report_longest *longest, const struct report_mark *kept,
+			 const struct report_mark *mark)
+{
+	for (unsigned int i = 0; i < longest->count; i++)
+		if (kept[i].wall_ns == mark->wall_ns && kept[i].duration_ns == mark->duration_ns &&
+		    report_session_same(&kept[i].session, &mark->session))
+			return true;
+	return false;
+}
+
 static void marks_write(const struct report *r, struct output *out)
 {
 	for (unsigned int i = 0; i < r->slowest.count; i++)
@@ -62,16 +77,16 @@ static void marks_write(const struct report *r, struct output *out)
 	for (unsigned int i = 0; i < r->longest.count; i++)
 		mark_write(r, out, &r->wait_marks[r->longest_order[i]], 'w', i);
 	for (unsigned int i = 0; i < 2 * REPORT_COLUMNS; i++) {
-		const struct report_longest *kept = i < REPORT_COLUMNS ? &r->slowest : &r->longest;
+		bool waits = i >= REPORT_COLUMNS;
+		const struct report_longest *longest = waits ? &r->longest : &r->slowest;
+		const struct report_mark *kept = waits ? r->wait_marks : r->statement_marks;
 
 		for (unsigned int j = 0; j < r->marks[i].count; j++) {
 			const struct report_mark *mark = &r->marks[i].marks[j];
 
-			/* Those that are longer than the shortest that was kept are above. */
-			if (kept->count == REPORT_KEPT &&
-			    mark->duration_ns <= kept->ns[kept->least])
-				mark_write(r, out, mark, kept == &r->slowest ? 'g' : 'x',
-					   mark_group(r, mark));
+			if (!mark_is_kept(longest, kept, mark))
+				mark_write(r, out, mark, waits ? 'x' : 'g',
+					   waits ? 0 : mark_group(r, mark));
 		}
 	}
 }

@@ -20,27 +20,21 @@
 #define BEND		40
 #define TEXT_COLUMNS	28
 
-/* Return whether @session is known; a holder without either is a prepared transaction. */
-static bool is_known(const struct report_session *session)
-{
-	return session->connection || session->pid;
-}
-
 void report_session(struct output *out, const struct report_session *session)
 {
 	if (session->connection)
 		output_string(out, "connection ");
 	else
 		output_string(out, session->pid ? "pid " : "prepared transaction");
-	if (is_known(session))
+	if (report_session_known(session))
 		output_u64(out, session->connection ? session->connection : session->pid);
 }
 
-/* The engine "" is unknown; all names are of the report, so that equal ones are one. */
+/* All names of engines are of the report, so that equal ones are one. */
 static bool same(const struct report_session *a, const char *engine,
 		 const struct report_session *b, const char *other)
 {
-	return (engine == other || !*engine || !*other) && report_session_same(a, b);
+	return engine == other && report_session_same(a, b);
 }
 
 /* The timeline */
@@ -133,7 +127,7 @@ static void lanes_find(struct timeline *t, const struct report_kept *around)
 	for (unsigned int i = 0; i < r->slowest.count; i++) {
 		const struct report_kept *kept = &r->statements[r->slowest_order[i]].kept;
 
-		if (is_inside(t, kept) && is_known(&kept->session))
+		if (is_inside(t, kept) && report_session_known(&kept->session))
 			lane_active(t, kept);
 	}
 }

@@ -311,7 +311,7 @@ static void statement_row(const struct report *r, struct output *out,
 		cell_number(out, s->rows);
 	else
 		cell_text(out, "");
-	if (s->kept.session.pid || s->kept.session.connection)
+	if (report_session_known(&s->kept.session))
 		session_cell(out, &s->kept.session);
 	else
 		cell_text(out, "");

@@ -235,8 +235,11 @@ static void extremes(void)
 static struct lock_wait lock_wait(const struct event_lock *event, const struct lock_info *info,
 				  uint64_t start_ms, uint64_t duration_ms)
 {
+	static const struct engine engine = { .name = "postgresql" };
+	static const struct target target = { .engine = &engine };
+
 	return (struct lock_wait){
-		.event = event, .info = info, .wall_ns = BEGIN + start_ms * MS,
+		.target = &target, .event = event, .info = info, .wall_ns = BEGIN + start_ms * MS,
 		.duration_ns = duration_ms * MS, .kind = "transactionid",
 	};
 }
@@ -423,6 +426,67 @@ static void idle(void)
 	}
 }
 
+/* Return the marks of a page, which end in the NUL. */
+static char *marks_of(char *written)
+{
+	char *begin = strstr(written, "data-m=\"") + 8;
+
+	*strchr(begin, '"') = '\0';
+	return begin;
+}
+
+/* The moments have each statement once, also if others took as long, and none without a session. */
+static void moments(void)
+{
+	struct report *report = new_report();
+	char *written, *at;
+
+	for (unsigned int i = 0; i < 1000; i++) {
+		struct statement s = statement("select 1", i, 100);
+
+		s.pid = i;
+		report_statement(report, &s);
+	}
+	written = page(report);
+	at = marks_of(written);
+	CHECK(count_of(at, ",") > REPORT_KEPT + REPORT_COLUMNS / 2);
+	for (unsigned int i = 0; i < 1000; i++) {
+		char key[16];
+		size_t count;
+
+		snprintf(key, sizeof(key), " p%ua ", i);
+		count = count_of(at, key);
+		CHECK(i && i < REPORT_KEPT ? count == 1 : count <= !!i, "%u: %zu", i, count);
+	}
+	free(written);
+	report_free(report);
+}
+
+/* Connections of the same number of two servers are two sessions. */
+static void connections(void)
+{
+	struct event_lock event = { .pid = 1000 };
+	struct lock_info info = {
+		.self = { .pid = 1000, .connection = 8 }, .nholders = 1,
+		.holders = { { .pid = 1000, .connection = 9, .blocked_ns = S } },
+	};
+	struct lock_wait wait = lock_wait(&event, &info, 0, 1000);
+	struct report *report = new_report();
+	char *written, *graph;
+
+	report_wait(report, &wait);
+	event.pid = info.self.pid = info.holders[0].pid = 2000;
+	report_wait(report, &wait);
+	written = page(report);
+	graph = strstr(written, "class=\"graph\"");
+	CHECK(count_of(graph, "<rect class=\"nd") == 4);
+	CHECK(count_of(written, "<text class=\"yl\" x=\"162\"") == 4);
+	CHECK(!strcmp(marks_of(written), "0 1000000 c8-1000a w0 0 c9-1000a 1000000 0,"
+					 "0 1000000 c8-2000a w1 0 c9-2000a 1000000 0,"));
+	free(written);
+	report_free(report);
+}
+
 static struct report *sample(void)
 {
 	struct report *report = report_new(&(struct report_config){
@@ -595,6 +659,8 @@ int main(int argc, char **argv)
 	RUN(servers);
 	RUN(graph);
 	RUN(idle);
+	RUN(moments);
+	RUN(connections);
 	RUN(hostile_page);
 	RUN(no_space);
 	return check_done();
