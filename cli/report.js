@@ -248,7 +248,7 @@
 		}
 	}
 
-	// What was selected, and a bit more.
+	// Show the sessions of the selection and of a margin.
 	function follow() {
 		const [a, b] = range(), columns_shown = b + 1 - a;
 		if (marks.length && columns_shown < columns)

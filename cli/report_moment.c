@@ -95,7 +95,9 @@ void report_moment(const struct report *r, struct output *out)
 {
 	output_string(out, "<div id=\"moment\" hidden data-m=\"");
 	marks_write(r, out);
-	output_printf(out, "\"><div class=\"tools\"><label>Moment <input type=\"range\" id=\"at\" "
+	output_printf(out, "\"><p class=\"note\">Select a time, or click the start of a row of the "
+		      "tables, to show the sessions at that time.</p>"
+		      "<div class=\"tools\"><label>Moment <input type=\"range\" id=\"at\" "
 		      "min=\"0\" max=\"%u\" value=\"0\"></label><button type=\"button\" "
 		      "id=\"in\">Zoom in</button><button type=\"button\" id=\"out\">Zoom out"
 		      "</button><p id=\"when\" role=\"status\"></p></div>"

@@ -143,12 +143,18 @@ static void page_origin(struct output *out, const char *name, const char *value)
 	output_string(out, "</dd></div>");
 }
 
+static bool has_sessions(const struct report *r)
+{
+	return r->slowest.count || r->longest.count;
+}
+
 static void page_nav(const struct report *r, struct output *out)
 {
 	output_string(out, "<nav aria-label=\"Sections\"><a href=\"#s-summary\">Summary</a>");
 	if (r->axis.set)
-		output_string(out, " <a href=\"#s-time\">Over time</a> <a href=\"#s-sessions\">"
-			      "Sessions</a>");
+		output_string(out, " <a href=\"#s-time\">Over time</a>");
+	if (r->axis.set && has_sessions(r))
+		output_string(out, " <a href=\"#s-sessions\">Sessions</a>");
 	if (r->slowest.count)
 		output_string(out, " <a href=\"#s-groups\">By fingerprint</a> <a "
 			      "href=\"#s-slowest\">Slowest statements</a>");
@@ -272,11 +278,11 @@ static void page_sessions(const struct report *r, struct output *out)
 {
 	const struct report_kept *wait = &r->waits[r->longest_order[0]].kept;
 	const struct report_kept *slow = &r->statements[r->slowest_order[0]].kept;
+	bool same;
 
 	section_open(out, "sessions", "Sessions: who waited for whom");
 	output_string(out, "<p class=\"note\">The longest statements and lock waits, and who held "
-		      "the locks. A time in the tables, or a selection, shows the sessions then."
-		      "</p>\n");
+		      "the locks.</p>\n");
 	report_timeline_legend(out);
 	report_moment(r, out);
 	output_string(out, "<div id=\"still\">");
@@ -285,8 +291,9 @@ static void page_sessions(const struct report *r, struct output *out)
 		report_timeline(r, out, wait);
 	}
 	/* The same time, if the statement ended soon after the wait. */
-	if (slow->wall_ns && (!wait->wall_ns || slow->wall_ns + slow->duration_ns - wait->wall_ns >
-						wait->duration_ns / 8 * 9)) {
+	same = wait->wall_ns && slow->wall_ns + slow->duration_ns - wait->wall_ns <=
+				wait->duration_ns / 8 * 9;
+	if (slow->wall_ns && report_session_known(&slow->session) && !same) {
 		output_string(out, "<h3>Around the slowest statement</h3>\n");
 		report_timeline(r, out, slow);
 	}
@@ -328,7 +335,7 @@ void report_page(const struct report *r, struct output *out)
 	section_close(out);
 	if (r->axis.set)
 		page_charts(r, out);
-	if (r->axis.set)
+	if (r->axis.set && has_sessions(r))
 		page_sessions(r, out);
 	if (r->slowest.count)
 		page_statements(r, out);

@@ -426,6 +426,7 @@ def test_without_scripts(chromium, page):
                             (".graph rect", 5)):
             assert len(chromium.find_elements("css selector", name)) >= least, name
         assert not find(chromium, "#moment").is_displayed() and not find(chromium, "#hint").is_displayed()
+        assert not re.search("click|select a", find(chromium, "#s-sessions").text, re.I)
         for name in (".heat", ".load", "#still .lanes", ".graph", "#groups", "#statements", "#waits"):
             assert find(chromium, name).is_displayed() and find(chromium, name).rect["height"] > 50
         assert background(chromium)[0] > 50

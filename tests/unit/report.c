@@ -277,6 +277,11 @@ static void empty(void)
 	CHECK(!strstr(text, "id=\"statements\"") && !strstr(text, "id=\"waits\""));
 	free(text);
 	report_free(report);
+	report = report_new(&(struct report_config){ .begin_ns = BEGIN, .end_ns = BEGIN + S });
+	text = page(report);
+	CHECK(strstr(text, "id=\"s-time\"") && !strstr(text, "s-sessions\""));
+	free(text);
+	report_free(report);
 	report_free(NULL);
 }
 
