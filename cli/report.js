@@ -24,7 +24,7 @@
 		for (const [size, unit] of [[3.6e9, 'h'], [1e6, 's'], [1e3, 'ms']])
 			if (us >= size) {
 				const digits = us < size * 10 ? 2 : us < size * 100 ? 1 : 0, power = 10 ** digits;
-				return (Math.floor(us / size * power) / power).toFixed(digits) + unit;
+				return (Math.floor(us * power / size) / power).toFixed(digits) + unit;
 			}
 		return Math.floor(us) + 'us';
 	}

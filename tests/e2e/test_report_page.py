@@ -322,6 +322,33 @@ def test_moment_of_a_statement(browser):
     assert sessions <= set(lanes(browser))
 
 
+def test_durations_of_bars(browser):
+    """They are those of the tables, to the last digit."""
+    last = int(find(browser, "#at").get_attribute("max"))
+    for _ in range(10):
+        find(browser, "#out").click()
+    assert looked(browser)[0] <= 0 and last > 100
+    took = {row[1] for row in rows(browser, "statements")} | {row[1] for row in rows(browser, "waits")}
+    drawn = {title.removeprefix("waits for a lock, ").split(": ")[0] for kind in ("st", "wt") for *_, title in bars(browser, kind)}
+    assert took <= drawn and len(took) > 20, took - drawn
+    for kind, table, word in (("er", "statements", "failed"), ("dl", "waits", "deadlock")):
+        bad = [row[1] for row in rows(browser, table) if any(cell.startswith(word) for cell in row)]
+        marked = [title.removeprefix("waits for a lock, ").split(": ")[0] for *_, title in bars(browser, kind)]
+        assert bad and set(bad) <= set(marked) and len(marked) < len(drawn)
+
+
+def test_moment_of_many_sessions(chromium, page, tmp_path):
+    """The page states how many sessions it does not draw."""
+    many = tmp_path / "many.html"
+    marks = "".join(f"0 1000000 p{pid}a g1 0," for pid in range(1, 101))
+    many.write_text(re.sub(r'data-m="[^"]*"', f'data-m="{marks}"', page.read_text(), count=1))
+    open_page(chromium, many)
+    assert len(lanes(chromium)) == len(bars(chromium, "st")) == 40
+    assert re.search(": 100 sessions, the longest 100 statements and 0 lock waits; 60 sessions are not drawn$",
+                     find(chromium, "#when").text)
+    assert not console(chromium)
+
+
 @pytest.mark.parametrize("chart", [".heat", ".load"])
 def test_moment_of_a_selection(browser, chart):
     width = int(find(browser, "#controls").get_attribute("data-width")) * 1000
