@@ -730,6 +730,45 @@ def test_report(both, tmp_path):
     assert run("report").returncode == 2
 
 
+def moment_marks(text):
+    """The bars of a page: {(statement or wait, start in us, duration in us, session): (engine, [(holder, time, flags)])}."""
+    begin = int(re.search(r'data-from="(\d+)"', text)[1]) * 1000
+    found = {}
+    for mark in re.search(r'data-m="([^"]*)"', text)[1].split(",")[:-1]:
+        start, took, session, of, _, *holders = mark.split(" ")
+        key = of[0] in "sg", begin + int(start), int(took), session[:-1]
+        assert key not in found and all(holder[-1] == session[-1] for holder in holders[::3])
+        found[key] = session[-1], [(one[:-1], int(us), int(flags)) for one, us, flags in zip(*[iter(holders)] * 3)]
+    return found
+
+
+def session_key(one, server):
+    return f"c{one['connection_id']}-{server}" if one.get("connection_id") else f"p{one.get('pid', 0)}"
+
+
+def test_moments_of_a_report(both):
+    """The bars are the statements and lock waits of the recording, with its holders, as the reader of tests/lib reads them."""
+    def key(one):
+        return one["type"] != "lock_wait", when(one) // 1000, int(one["duration_ms"] * 10 ** 6 + 0.5) // 1000, session_key(one, one["pid"])
+
+    done = run("report", both.path)
+    assert done.returncode == 0, done.stderr
+    marks = moment_marks(done.stdout)
+    events = [one for one in recording.read(both.path).events() if one["type"] in ("statement", "running", "lock_wait")]
+    waits = {key(one): [(session_key(holder, one["pid"]), int(holder["blocked_ms"] * 10 ** 6 + 0.5) // 1000,
+                         holder["queued"] + 2 * holder.get("idle_in_transaction", False)) for holder in one.get("holders", [])]
+             for one in events if one["type"] == "lock_wait"}
+    statements = {key(one) for one in events if one["type"] != "lock_wait"}
+    drawn, waited = ({mark: holders for mark, (_, holders) in marks.items() if mark[0] == which} for which in (True, False))
+    assert drawn.keys() <= statements and len(drawn) >= min(len(statements), 200), drawn.keys() - statements
+    assert all(waits[mark] == holders for mark, holders in waited.items())
+    assert len(waited) >= min(len(waits), 200) and any(waited.values())
+    assert len({engine for engine, _ in marks.values()}) == 1
+    # A holder that ran a statement is in the same lane as that one.
+    ran = {mark[3] for mark in drawn}
+    assert {holder for holders in waited.values() for holder, *_ in holders} & ran
+
+
 def test_report_is_not_for_a_terminal(recorded):
     need_terminal()
     with Terminal("report", recorded.path) as terminal:

@@ -304,6 +304,10 @@ def test_moment_of_a_wait(browser):
         waits = overlapping(browser, "waits")
         assert len(waits) == len(bars(browser, "wt"))
     assert len(check_arrows(browser, waits)) > 4 and len(waits) > 10
+    (dashed,) = browser.execute_script("return [...document.querySelectorAll('#lanes .ar.q')].map(p => p.getAttribute('d'))")
+    assert float(dashed.split("V")[1]) - lanes(browser)["pid 8"] in (4, 24)
+    assert sum(title == "ahead in the queue of pid 102, 3.00s" for *_, title in bars(browser, "ho")) == 1
+    assert "pid 102 waited 3.00s for pid 8, ahead in the queue" in find(browser, "#who").text
     texts = [item.text for item in browser.find_elements("css selector", "#who li")]
     assert len(texts) == min(20, len(waits)) and all(" waited " in text for text in texts)
     click(browser, "#who button")
@@ -504,7 +508,7 @@ def test_size_and_memory(chromium, tmp_path):
     assert path.stat().st_size < 1 << 20
     chromium.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     open_page(chromium, path)
-    assert "2 sessions" not in find(chromium, "#when").text and bars(chromium, "wt")
+    assert int(re.search(r"(\d+) sessions", find(chromium, "#when").text)[1]) > 2 and bars(chromium, "wt")
     spent = {one["name"]: one["value"] for one in chromium.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]}
     chromium.execute_cdp_cmd("Performance.disable", {})
     assert 0 < spent["TaskDuration"] < 3, spent

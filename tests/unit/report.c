@@ -255,6 +255,7 @@ static void add_wait(struct report *report, uint32_t waiter, uint32_t holder, ui
 		.self = { .pid = waiter, .valid = true, .text = text, .len = sizeof(text) - 1 },
 		.nholders = 1, .known = true, .holders = { {
 			.pid = holder, .valid = true, .idle_valid = true, .idle = holder == 7,
+			.queued = holder == 8,
 			.blocked_ns = duration_ms * MS, .text = text, .len = sizeof(text) - 1,
 		} },
 	};
@@ -573,6 +574,7 @@ static void add_waits(struct report *report)
 	for (unsigned int i = 0; i < 40; i++)
 		add_wait(report, 100 + i % 6, 101 + i % 6 + i % 2, 250000 + i * 900, 400 + 60 * i);
 	add_wait(report, 100, 7, 240000, 9000);
+	add_wait(report, 102, 8, 262000, 3000);
 	add_wait(report, 9, 101, 260000, 1000);
 	add_wait(report, 101, 9, 260000, 1000);
 }
