@@ -26,10 +26,11 @@
 enum end_kind { END_RETURN, END_CALL };
 
 /*
- * The member to find: returned, set, compared with a constant, or passed by address to a call;
+ * The member to find: returned, set, compared with a constant, of which bits are set, or passed by
+ * address to a call;
  * FIND_GLOBAL: returned, of the object that a variable of the file points to.
  */
-enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_PASSED, FIND_GLOBAL };
+enum purpose { FIND_RESULT, FIND_SET, FIND_COMPARED, FIND_FLAG, FIND_PASSED, FIND_GLOBAL };
 
 /* Execution of one path. */
 struct state {
@@ -120,6 +121,17 @@ static bool state_store_member(struct state *state, const struct uop *op)
 	return true;
 }
 
+/* Set bits of a member of the object. Other stores do not matter. */
+static bool state_store_flag(struct state *state, const struct uop *op)
+{
+	struct value what = state_get(state, op->reg);
+	struct value where = value_load(state_get(state, op->base), op->number, op->size);
+
+	state->flags = (struct value){ 0 };
+	where = value_or(where, what.number, op->size);
+	return !value_same(&what, &where) || state_agree(state, &what);
+}
+
 /* End a path. All paths of a setter that set a member must set the same one. */
 static bool state_end(const struct state *state)
 {
@@ -207,13 +219,18 @@ static bool state_op(struct state *state, const struct uop *op)
 		state_put(state, op->reg, value_load(base, op->number, op->size));
 		return true;
 	case UOP_STORE:
-		return state->purpose == FIND_RESULT ? state_store_result(state, op)
-						     : state_store_member(state, op);
+		return state->purpose == FIND_RESULT ? state_store_result(state, op) :
+		       state->purpose == FIND_FLAG ? state_store_flag(state, op) :
+						     state_store_member(state, op);
 	case UOP_ADD_NUMBER:
 		state_put(state, op->reg, value_plus(base, op->number));
 		return true;
 	case UOP_ADD:
 		state_put(state, op->reg, value_sum(base, state_get(state, op->index)));
+		return true;
+	case UOP_OR_NUMBER:
+		state_put(state, op->reg,
+			  value_or(state_get(state, op->reg), op->number, op->size));
 		return true;
 	case UOP_MOVE:
 		state_put(state, op->reg, op->size < 8 ? value_narrow(base, op->size) : base);
@@ -403,6 +420,23 @@ int accessor_body_compared(uint16_t machine, const void *code, size_t size, stru
 	return body_agreed(machine, code, size, FIND_COMPARED, out);
 }
 
+int accessor_body_flag(uint16_t machine, const void *code, size_t size, struct accessor *out)
+{
+	struct state state;
+	struct value agreed = { 0 };
+	int64_t bits;
+
+	if (state_execute(&state, machine, code, size, FIND_FLAG, &agreed) || !agreed.kind)
+		return -EINVAL;
+	bits = agreed.number;
+	agreed.kind = VALUE_MEMBER;
+	if (value_describe(&agreed, out))
+		return -EINVAL;
+	out->kind = ACCESSOR_FLAG;
+	out->expected = bits;
+	return 0;
+}
+
 int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out)
 {
 	int err = body_agreed(machine, code, size, FIND_PASSED, out);
@@ -472,6 +506,11 @@ int accessor_read_setter(const struct elf *elf, const char *symbol, struct acces
 int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out)
 {
 	return body_read(elf, symbol, out, accessor_body_compared);
+}
+
+int accessor_read_flag(const struct elf *elf, const char *symbol, struct accessor *out)
+{
+	return body_read(elf, symbol, out, accessor_body_flag);
 }
 
 int accessor_read_passed(const struct elf *elf, const char *symbol, struct accessor *out)

@@ -8,7 +8,7 @@
  * better than a wrong one.
  *
  * Functions that do more can still reveal a member: one that they set to their
- * argument, or compare with a constant. For these, both sides of every
+ * argument, compare with a constant, or set bits of. For these, both sides of every
  * conditional jump are executed. A path ends at an unsupported instruction or
  * at a jump out of the function, and what it found so far is kept. A call
  * preserves the registers that the ABI says are callee-saved. All paths
@@ -30,6 +30,7 @@ enum accessor_kind {
 	ACCESSOR_VALUE,		/* object->member */
 	ACCESSOR_POINTER,	/* object->member->inner, or 0 or NULL if member is NULL */
 	ACCESSOR_EQUALS,	/* object->member->inner == expected */
+	ACCESSOR_FLAG,		/* object->member |= expected */
 };
 
 /* Offsets are in bytes, from 0 to 1 MiB. */
@@ -37,7 +38,7 @@ struct accessor {
 	enum accessor_kind kind;
 	int64_t offset;		/* of the member in the object, the function's first argument */
 	int64_t inner;		/* ACCESSOR_POINTER, ACCESSOR_EQUALS: in the pointed-to struct */
-	int64_t expected;	/* ACCESSOR_EQUALS */
+	int64_t expected;	/* ACCESSOR_EQUALS, ACCESSOR_FLAG */
 	int64_t second;		/* ACCESSOR_VALUE: offset of the member in the second return
 				   register, -1: none. Meaningful only if the function returns
 				   a pair. */
@@ -61,6 +62,9 @@ int accessor_read_setter(const struct elf *elf, const char *symbol, struct acces
  * constant (an ACCESSOR_EQUALS), whatever depends on the comparison.
  */
 int accessor_read_compared(const struct elf *elf, const char *symbol, struct accessor *out);
+
+/* Read the member (an ACCESSOR_FLAG) of which function @symbol sets constant bits. */
+int accessor_read_flag(const struct elf *elf, const char *symbol, struct accessor *out);
 
 /*
  * Read the member (an ACCESSOR_ADDRESS) whose address function @symbol passes
@@ -106,13 +110,14 @@ int accessor_match(const struct elf *elf, const char *symbol, const char *patter
 
 /*
  * Variants of accessor_read(), accessor_read_member(), accessor_read_setter(),
- * accessor_read_compared() and accessor_read_passed() for the @size bytes of a
- * body at @code.
+ * accessor_read_compared(), accessor_read_flag() and accessor_read_passed() for
+ * the @size bytes of a body at @code.
  */
 int accessor_body(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_global(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_setter(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_compared(uint16_t machine, const void *code, size_t size, struct accessor *out);
+int accessor_body_flag(uint16_t machine, const void *code, size_t size, struct accessor *out);
 int accessor_body_passed(uint16_t machine, const void *code, size_t size, struct accessor *out);
 
 /* accessor_read_element() for the @size bytes of a body at @code, linked at @vaddr. */

@@ -132,6 +132,21 @@ static bool arm_control(uint32_t word, int64_t at, struct uop_list *list)
 	return true;
 }
 
+/* orr of an immediate, modelled for one bit: the pattern of one 1, rotated right by immr */
+static bool arm_or(uint32_t word, struct uop_list *list)
+{
+	unsigned int bits = word & 1u << 22 ? 64 : 32, turn = word >> 16 & 63;
+	unsigned int size = word >> 31 ? 8 : 4, reg = arm_target(word);
+
+	if (reg == UOP_NO_REG || word >> 10 & 63 || bits != 8 * size) {
+		uop_add(list, UOP_FORGET, reg);
+		return true;
+	}
+	uop_add_move(list, reg, arm_base(word), size);
+	uop_add_number(list, UOP_OR_NUMBER, reg, (int64_t)(1ull << (bits - turn) % bits), size);
+	return true;
+}
+
 /* Operations between registers. */
 static bool arm_register(uint32_t word, struct uop_list *list)
 {
@@ -171,6 +186,8 @@ static bool accessor_arm_decode(struct cursor *code, struct uop_list *list)
 		return arm_immediate(word, list);
 	if ((word & 0x3a000000) == 0x38000000)
 		return arm_memory(word, list);
+	if ((word & 0x7f800000) == 0x32000000)
+		return arm_or(word, list);
 	return arm_control(word, at, list) || arm_register(word, list);
 }
 

@@ -25,6 +25,7 @@ enum uop_kind {
 	UOP_STORE,		/* size bytes at base + number = reg */
 	UOP_ADD_NUMBER,		/* reg = base + number */
 	UOP_ADD,		/* reg = base + index */
+	UOP_OR_NUMBER,		/* reg = low size bytes of reg | number */
 	UOP_MOVE,		/* reg = low size bytes of base */
 	UOP_NUMBER,		/* reg = number */
 	UOP_FORGET,		/* reg = unknown */
@@ -66,7 +67,7 @@ void uop_add_sum(struct uop_list *list, unsigned int reg, unsigned int base, uns
 /* Append @reg = low @size bytes of @base. */
 void uop_add_move(struct uop_list *list, unsigned int reg, unsigned int base, unsigned int size);
 
-/* Append UOP_NUMBER or UOP_COMPARE of @reg and @number, of @size bytes. */
+/* Append UOP_NUMBER, UOP_OR_NUMBER or UOP_COMPARE of @reg and @number, of @size bytes. */
 void uop_add_number(struct uop_list *list, enum uop_kind kind, unsigned int reg, int64_t number,
 		    unsigned int size);
 

@@ -20,7 +20,8 @@ bool value_is_member(const struct value *value)
 
 bool value_same(const struct value *a, const struct value *b)
 {
-	if (a->kind != b->kind || (a->kind != VALUE_MEMBER && a->kind != VALUE_EQUALS) ||
+	if (a->kind != b->kind ||
+	    (a->kind != VALUE_MEMBER && a->kind != VALUE_EQUALS && a->kind != VALUE_OR) ||
 	    a->size != b->size || a->argument != b->argument || a->loads != b->loads ||
 	    a->number != b->number)
 		return false;
@@ -64,6 +65,15 @@ struct value value_sum(struct value a, struct value b)
 		return a;
 	}
 	return (struct value){ 0 };
+}
+
+struct value value_or(struct value value, int64_t number, unsigned int size)
+{
+	if (!value_is_member(&value) || value.size != size)
+		return (struct value){ 0 };
+	value.kind = VALUE_OR;
+	value.number = number;
+	return value;
 }
 
 struct value value_narrow(struct value value, unsigned int size)

@@ -17,6 +17,7 @@ enum value_kind {
 	VALUE_MEMBER,		/* argument + offset[0], then ->loads times: load, + offset[n] */
 	VALUE_SUM,		/* the second argument + the object's member at offset[0] */
 	VALUE_EQUALS,		/* flags: the VALUE_MEMBER == ->number */
+	VALUE_OR,		/* the VALUE_MEMBER | ->number */
 };
 
 struct value {
@@ -34,7 +35,7 @@ bool value_is_argument(const struct value *value, unsigned int n);
 /* Return whether @value is the contents of a member of the object itself. */
 bool value_is_member(const struct value *value);
 
-/* Return whether @a and @b are the same VALUE_MEMBER or VALUE_EQUALS. */
+/* Return whether @a and @b are the same VALUE_MEMBER, VALUE_EQUALS or VALUE_OR. */
 bool value_same(const struct value *a, const struct value *b);
 
 /* Return @value + @number: known for pointers only. */
@@ -45,6 +46,9 @@ struct value value_load(struct value value, int64_t offset, unsigned int size);
 
 /* Return @a + @b: known for a number and a pointer, or a member and the second argument. */
 struct value value_sum(struct value a, struct value b);
+
+/* Return @value | @number: known for the contents of a member of @size bytes. */
+struct value value_or(struct value value, int64_t number, unsigned int size);
 
 /* Return the low @size bytes (1, 2, 4) of @value; unknown if it has more significant ones. */
 struct value value_narrow(struct value value, unsigned int size);

@@ -157,7 +157,21 @@ static bool x86_add_rax(struct x86 *x, struct uop_list *list, unsigned int opcod
 	return true;
 }
 
-/* 80, 81, 83: an operation of r/m and an immediate. Only cmp, add and sub are modelled. */
+/* or of r/m and an immediate; to memory, it also clobbers the flags */
+static void x86_or(struct x86 *x, struct uop_list *list, int64_t number, unsigned int size)
+{
+	unsigned int reg = x->is_reg ? x->base : UOP_TEMP;
+
+	if (!x->is_reg)
+		uop_add_memory(list, UOP_LOAD, reg, x->base, x->disp, size);
+	uop_add_number(list, UOP_OR_NUMBER, reg, number, size);
+	if (x->is_reg)
+		uop_add(list, UOP_CLOBBER_FLAGS, UOP_NO_REG);
+	else
+		uop_add_memory(list, UOP_STORE, reg, x->base, x->disp, size);
+}
+
+/* 80, 81, 83: an operation of r/m and an immediate. Only cmp, or, add and sub are modelled. */
 static bool x86_immediate(struct x86 *x, struct uop_list *list, unsigned int opcode)
 {
 	unsigned int size = opcode == 0x80 ? 1 : x86_size(x), operation;
@@ -172,6 +186,10 @@ static bool x86_immediate(struct x86 *x, struct uop_list *list, unsigned int opc
 		if (!x->is_reg)
 			uop_add_memory(list, UOP_LOAD, UOP_TEMP, x->base, x->disp, size);
 		uop_add_number(list, UOP_COMPARE, x->is_reg ? x->base : UOP_TEMP, number, size);
+		return true;
+	}
+	if (operation == 1) {
+		x86_or(x, list, number, size);
 		return true;
 	}
 	if (!x->is_reg || !x->wide || (operation != 0 && operation != 5)) {

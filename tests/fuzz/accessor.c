@@ -19,7 +19,7 @@ static void check_body(int (*read)(uint16_t machine, const void *code, size_t si
 	if (err)
 		return;
 	REQUIRE(!memcmp(&got, &again, sizeof(got)));
-	REQUIRE(got.kind <= ACCESSOR_EQUALS);
+	REQUIRE(got.kind <= ACCESSOR_FLAG);
 	REQUIRE(got.offset >= 0 && got.inner >= 0 && got.second >= -1);
 	REQUIRE(got.size == 1 || got.size == 2 || got.size == 4 || got.size == 8);
 }
@@ -49,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_body(accessor_body_setter, machine, code, in.left);
 	check_body(accessor_body_compared, machine, code, in.left);
 	check_body(accessor_body_passed, machine, code, in.left);
+	check_body(accessor_body_flag, machine, code, in.left);
 	check_length(code, in.left);
 	free(code);
 	return 0;

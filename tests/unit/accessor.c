@@ -35,15 +35,18 @@ struct body {
 #define PAIR(off, other)	{ ACCESSOR_VALUE, off, 0, 0, other, 8 }
 #define POINTER(off, in, bytes)	{ ACCESSOR_POINTER, off, in, 0, -1, bytes }
 #define EQUALS(off, in, number)	{ ACCESSOR_EQUALS, off, in, number, -1, 4 }
+#define FLAG(off, bit, bytes)	{ ACCESSOR_FLAG, off, 0, bit, -1, bytes }
 #define X86(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body, __VA_ARGS__ }
 #define X86_SET(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_setter, __VA_ARGS__ }
 #define X86_CMP(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_compared, __VA_ARGS__ }
+#define X86_FLAG(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_flag, __VA_ARGS__ }
 #define X86_PASS(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_passed, __VA_ARGS__ }
 #define X86_GLOBAL(name, hex, ...)	{ name, hex, EM_X86_64, accessor_body_global, __VA_ARGS__ }
 #define ARM(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body, __VA_ARGS__ }
 #define ARM_GLOBAL(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_global, __VA_ARGS__ }
 #define ARM_SET(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_setter, __VA_ARGS__ }
 #define ARM_CMP(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_compared, __VA_ARGS__ }
+#define ARM_FLAG(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_flag, __VA_ARGS__ }
 #define ARM_PASS(name, hex, ...)	{ name, hex, EM_AARCH64, accessor_body_passed, __VA_ARGS__ }
 
 /* From Debian's packages: MariaDB 10.5, 10.11, 11.8 (two builds), MySQL 9.7, PostgreSQL 15. */
@@ -191,6 +194,53 @@ static const struct body server_bodies[] = {
 	X86_PASS("10.11 wait_for_wakeup_ready",
 		 "554889e5415541544c8da718640000534889fb4883ec084883bf40640000000f85e56beaff4c89e7"
 		 "e863fee9ff", ADDRESS(0x6418)),
+};
+
+/* set_status_no_index_used() and inc_status_created_tmp_tables() of the same packages. */
+static const struct body flag_bodies[] = {
+	X86_FLAG("10.5 no index",
+		 "488d05d985f600838f543c000020488bbf80390000488b00ffa0e0020000",
+		 FLAG(0x3c54, 0x20, 4)),
+	X86_FLAG("10.5 temporary table",
+		 "488d05b987f600488387d03b000001be0100000048818fc03b000000020000488b00488387e0"
+		 "11000001488bbf80390000488b8090020000ffe0", FLAG(0x3bc0, 0x200, 8)),
+	X86_FLAG("10.11 temporary table",
+		 "488d05b98f0501488387a03e000001be0100000048818f903e000000020000488b0048838740"
+		 "12000001488bbf503c0000488b8090020000ffe0", FLAG(0x3e90, 0x200, 8)),
+	X86_FLAG("11.8 no index",
+		 ENDBR64 "488d0535321101838f7440000020488bbf883d0000488b00ffa0e8020000",
+		 FLAG(0x4074, 0x20, 4)),
+	X86_FLAG("9.7 no index", ENDBR64 "838fd825000020488bbf30230000e9990deb01",
+		 FLAG(0x25d8, 0x20, 4)),
+	ARM_FLAG("10.5 no index",
+		 "027700d0e10300aa435440f902747cb900d05cf942001b32630040f922743cb9617041f9f00301aa"
+		 "00021fd6", FLAG(0x3c74, 0x20, 4)),
+	ARM_FLAG("10.11 temporary table",
+		 "e37d00f063b845f9e20300aa052849f9210080d204585ff9a500018b600040f9840077b243605ff9"
+		 "064841f96300018b40385ef9452809f944581ff9f00306aa43601ff900021fd6",
+		 FLAG(0x3eb0, 0x200, 8)),
+	ARM_FLAG("11.8 no index: offset in two",
+		 BTI "a18500f021bc44f90210409100d45ef9230040f9419440b9637441f921001b32419400b9"
+		 "f00303aa00021fd6", FLAG(0x4094, 0x20, 4)),
+	ARM_FLAG("9.7 no index", BTI "012066b921001b32012026b900bc51f9fb2d6e14",
+		 FLAG(0x2620, 0x20, 4)),
+	X86_FLAG("by a register", "8b471083c820894710c3", FLAG(0x10, 0x20, 4)),
+	X86_FLAG("one byte of it", "804f1102c3", FLAG(0x11, 2, 1)),
+	ARM_FLAG("the highest bit", "010840f9" "210041b2" "010800f9" RET,
+		 FLAG(0x10, INT64_MIN, 8)),
+	ARM_FLAG("the object overwritten", "000840f9" "000041b2" "000800f9" RET, { 0 }),
+	X86_FLAG("9.7 temporary table: only counted",
+		 ENDBR64 "488387000b000001488bbf30230000be01000000e9b33eeb01", { 0 }),
+	X86_FLAG("stored elsewhere", "8b471083c820894714c3", { 0 }),
+	X86_FLAG("of the second argument", "834e1020c3", { 0 }),
+	X86_FLAG("behind a pointer", "488b4708834810" "20c3", { 0 }),
+	X86_FLAG("two members", "834f1020834f1420c3", { 0 }),
+	X86_FLAG("two bits of a member", "834f1020834f1040c3", { 0 }),
+	X86_FLAG("bits by a register", "094f10c3", { 0 }),
+	X86_FLAG("cleared", "836710dfc3", { 0 }),
+	X86_FLAG("only half of it", "8b471083c82048894710c3", { 0 }),
+	ARM_FLAG("two bits", "011040b9" "21040032" "011000b9" RET, { 0 }),
+	ARM_FLAG("half of it", "011040b9" "21007bb2" "010800f9" RET, { 0 }),
 };
 
 /* The code of other compilers, versions and options for the same members. */
@@ -408,6 +458,7 @@ static void check_bodies(const struct body *bodies, size_t count)
 static void test_server_bodies(void)
 {
 	check_bodies(server_bodies, COUNT(server_bodies));
+	check_bodies(flag_bodies, COUNT(flag_bodies));
 }
 
 static void test_variants(void)
@@ -476,13 +527,14 @@ static uint32_t random_next(uint32_t *state)
 static void test_random(void)
 {
 	static const read_body reads[] = { accessor_body, accessor_body_setter,
-					   accessor_body_compared, accessor_body_passed };
+					   accessor_body_compared, accessor_body_flag,
+					   accessor_body_passed };
 	uint32_t seed = 1;
 
 	for (unsigned int round = 0; round < 300000; round++) {
 		struct body body = { .name = "random",
 				     .machine = round & 1 ? EM_X86_64 : EM_AARCH64,
-				     .read = reads[round / 2 % 4] };
+				     .read = reads[round / 2 % COUNT(reads)] };
 		unsigned char bytes[BODY_MAX];
 		size_t size = random_next(&seed) % (BODY_MAX + 1);
 
@@ -586,6 +638,8 @@ static void test_file(void)
 	CHECK(accessor_read_compared(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read_passed(&elf, "sample_value", &got) == -EINVAL);
 	CHECK(accessor_read_passed(&elf, "no_such_function", &got) == -ENOENT);
+	CHECK(accessor_read_flag(&elf, "sample_value", &got) == -EINVAL);
+	CHECK(accessor_read_flag(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "sample_empty", &got) == -ENOENT);
 	CHECK(accessor_read(&elf, "no_such_function", &got) == -ENOENT);
 	CHECK(accessor_read_setter(&elf, "no_such_function", &got) == -ENOENT);
