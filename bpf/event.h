@@ -36,6 +36,8 @@ enum event_type {
 #define STATEMENT_HAS_EXAMINED	0x400000	/* ->examined is valid */
 #define STATEMENT_HAS_LOCK	0x800000	/* ->lock_us is valid */
 #define STATEMENT_HAS_QUERY_ID	0x1000000	/* ->query_id is valid */
+#define STATEMENT_HAS_INDEX	0x8000000	/* bits of PLAN_INDEX in ->plan are valid */
+#define STATEMENT_HAS_PLAN	0x10000000	/* and all others */
 /* .. and about the session, see session_phase(); not for users of the record */
 #define SESSION_OPEN		0x200	/* a statement is running, or has completed but not ended */
 #define SESSION_JOINED		0x400	/* its statement began before the session's first hit */
@@ -80,7 +82,10 @@ struct event_statement {
 	__u64 connection_id;	/* the server's ID of the connection; 0: unknown */
 	__u64 sqlstate;		/* with STATEMENT_ERROR: five characters from bit 0; 0: unknown */
 	__u32 error_code;	/* with STATEMENT_ERROR; 0: unknown */
-	__u32 depth;		/* nested statements; PostgreSQL: last steps of one kind */
+	union {
+		__u32 depth;	/* nested statements; PostgreSQL: last steps of one kind */
+		__u32 plan;	/* bits of enum plan, see plan.h */
+	};
 	__u32 text_len;
 	__u32 flags;
 };

@@ -3,12 +3,15 @@
 #ifndef BPF_MYSQL_H
 #define BPF_MYSQL_H
 
+#include "bpf/plan.h"
 #include "bpf/transaction.h"
 
 #define COMMAND_TEXT	3	/* COM_QUERY */
 #define COMMAND_RESUMED	2	/* thd_async_state::RESUMED of MariaDB, from 10.6 */
 #define IN_TRANSACTION	1	/* SERVER_STATUS_IN_TRANS, which belongs to the protocol */
 #define STATE_OK	1	/* DA_OK, in enum_diagnostics_status */
+#define NO_INDEX_USED	0x20	/* SERVER_QUERY_NO_INDEX_USED, which belongs to the protocol */
+#define TMP_TABLE_USED	0x200	/* QPLAN_TMP_TABLE of MariaDB, as in log_slow_filter from 10.3 on */
 
 ARGUMENT(text);		/* pointer to the statement's text, not terminated .. */
 ARGUMENT(length);	/* .. and its length; 0: none */
@@ -16,6 +19,10 @@ ARGUMENT(rows);		/* rows sent to the client */
 ARGUMENT(affected);	/* rows changed, as reported to the client */
 ARGUMENT(examined);	/* rows read */
 ARGUMENT(locked);	/* address of the time at which it had its locks */
+ARGUMENT(server_status);	/* SERVER_QUERY_NO_INDEX_USED and others .. */
+ARGUMENT(no_index);	/* .. and the bit that the server sets if it uses no index */
+ARGUMENT(plan);		/* THD::query_plan_flags .. */
+ARGUMENT(tmp_table);	/* .. and the bit that the server sets for a temporary table */
 ARGUMENT(command);	/* enum enum_server_command */
 ARGUMENT(error);	/* error number; 0: none */
 ARGUMENT(sqlstate);	/* of the error: characters, with a NUL after them .. */
@@ -158,6 +165,25 @@ INLINE void mysql_work(void *ctx, struct event_statement *s, __u64 now)
 }
 
 /*
+ * Read how the statement was executed. The bits are trusted only if the server sets the ones that
+ * are read off its code; those of query_plan_flags are in the order of log_slow_filter.
+ */
+INLINE void mysql_plan(void *ctx, struct event_statement *s)
+{
+	__u32 plan;
+
+	if (arg_no_index(ctx) != NO_INDEX_USED)
+		return;
+	s->flags |= STATEMENT_HAS_INDEX;
+	s->plan = (__u32)arg_server_status(ctx) >> 4 & PLAN_INDEX;
+	if (arg_tmp_table(ctx) != TMP_TABLE_USED)
+		return;
+	plan = (__u32)arg_plan(ctx);
+	s->flags |= STATEMENT_HAS_PLAN;
+	s->plan |= (plan >> 1 & 0x1f) << PLAN_FILESORT | (plan >> 9 & 3) << PLAN_TMP_TABLE;
+}
+
+/*
  * Return the SQLSTATE, see event_statement. Its place follows from that of other members, so it is
  * 0, unknown, unless the characters are those of an SQLSTATE.
  */
@@ -192,6 +218,7 @@ INLINE void mysql_outcome(void *ctx, struct event_statement *s, __u64 now)
 	if (VALUE(want_rows)) {
 		mysql_rows(ctx, s);
 		mysql_work(ctx, s, now);
+		mysql_plan(ctx, s);
 	}
 	s->connection_id = arg_connection(ctx);
 }

@@ -24,6 +24,18 @@ static void put_tags(struct output *out, const struct tags *tags)
 	output_char(out, '}');
 }
 
+/* Append the words of @text, which are separated by commas. */
+static void put_list(struct output *out, const char *text, size_t len)
+{
+	output_string(out, len ? "[\"" : "[");
+	for (size_t i = 0; i < len; i++)
+		if (text[i] == ',')
+			output_string(out, "\",\"");
+		else
+			output_char(out, text[i]);
+	output_string(out, len ? "\"]" : "]");
+}
+
 /* Append the value of @field after its key. Return false if it is text that is not valid UTF-8. */
 static bool put_value(struct output *out, const struct field *field,
 		      const struct field_value *value, const struct statement *st)
@@ -66,6 +78,9 @@ static bool put_value(struct output *out, const struct field *field,
 		break;
 	case FIELD_USE:
 		breakdown_use_json(out, st->why->used, st->why->use);
+		break;
+	case FIELD_LIST:
+		put_list(out, value->text, value->len);
 		break;
 	case FIELD_TAGS:
 		put_tags(out, st->tags);

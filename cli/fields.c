@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bpf/event.h"
+#include "bpf/plan.h"
 #include "usdt/fmt.h"
 
 #define HELP_WIDTH	11	/* of a column's name and the space after it */
@@ -188,6 +189,23 @@ static bool get_lock(const struct statement *st, unsigned int which, struct fiel
 {
 	(void)which;
 	return get_number(st->lock_ns, st->has_lock, value);
+}
+
+/* The words of the bits; @which: unless there are none. */
+static bool get_plan(const struct statement *st, unsigned int which, struct field_value *value)
+{
+#define PLAN_NAME(bit, name)	name,
+	static const char *const names[] = { PLAN_TABLE(PLAN_NAME) };
+#undef PLAN_NAME
+
+	value->text = value->buf;
+	value->len = 0;
+	for (int i = 0; i < PLAN_BITS; i++)
+		if (st->plan & 1u << i)
+			value->len += (size_t)fmt_text(value->buf + value->len,
+						       sizeof(value->buf) - value->len, "%s%s",
+						       value->len ? "," : "", names[i]);
+	return st->has_index && (value->len || !which);
 }
 
 static bool get_fetches(const struct statement *st, unsigned int which, struct field_value *value)
@@ -423,6 +441,10 @@ const struct field field_rows[] = {
 	{ RIGHT("locked", "LOCKED", 8, "milliseconds until locks were granted (mariadb)"),
 	  STATEMENTS, .needs = FIELD_NEEDS_ROWS, JSON("lock_ms"),
 	  .type = FIELD_MS, .get = get_lock },
+	{ LEFT("query_plan", "QUERY_PLAN", 20, "scans, sorts, temporary tables (mysql)"),
+	  STATEMENTS, .needs = FIELD_NEEDS_ROWS, JSON("query_plan"),
+	  .type = FIELD_LIST, .get = get_plan },
+	{ OTLP_STRING(22, "dbslower.query_plan"), .type = FIELD_LIST, .get = get_plan, .which = 1 },
 	{ RIGHT("fetches", "FETCHES", 7, "messages that read a suspended portal (postgresql)"),
 	  STATEMENTS, JSON("fetches"), OTLP(19, "dbslower.fetches"),
 	  .type = FIELD_NUMBER, .get = get_fetches },

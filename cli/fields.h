@@ -29,6 +29,7 @@ enum field_type {
 	FIELD_WORKERS,
 	FIELD_PHASES,
 	FIELD_USE,
+	FIELD_LIST,		/* words, separated by commas; in JSON an array */
 	FIELD_TAGS,		/* all; as a column, that with the name of the column */
 };
 
@@ -45,10 +46,10 @@ enum field_type {
 
 /* The value of a field; which members are valid depends on the type. */
 struct field_value {
-	const char *text;		/* FIELD_STRING, FIELD_QUERY: foreign bytes, borrowed */
+	const char *text;		/* FIELD_STRING, FIELD_LIST, FIELD_QUERY: borrowed bytes */
 	size_t len;
 	uint64_t number;		/* FIELD_NUMBER, FIELD_FLAG, FIELD_MS, FIELD_TIME */
-	char buf[OUTPUT_NUMBER + 8];	/* room for a ->text that is made from a number */
+	char buf[128];			/* room for a ->text that is made from a number */
 };
 
 /*

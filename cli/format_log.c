@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bpf/event.h"
+#include "bpf/plan.h"
 #include "cli/escape.h"
 #include "cli/field_table.h"
 #include "cli/json.h"
@@ -132,6 +133,28 @@ static void slowlog_name(struct output *out, const char *key, const char *name)
 	put_name(out, name ? name : "", "\\x", "");
 }
 
+/* Append the lines of MariaDB's log_slow_verbosity=query_plan, if the plan has any of it. */
+static void slowlog_plan(struct output *out, const struct statement *st)
+{
+	static const struct {
+		const char *key;
+		enum plan bit;
+	} table[] = {
+		{ "\n# Full_scan: ", PLAN_FULL_SCAN }, { "  Full_join: ", PLAN_FULL_JOIN },
+		{ "  Tmp_table: ", PLAN_TMP_TABLE }, { "  Tmp_table_on_disk: ", PLAN_TMP_DISK },
+		{ "\n# Filesort: ", PLAN_FILESORT },
+		{ "  Filesort_on_disk: ", PLAN_FILESORT_DISK },
+		{ "  Priority_queue: ", PLAN_PRIORITY_QUEUE },
+	};
+
+	if (!st->has_plan || !(st->plan & ~PLAN_INDEX))
+		return;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		output_string(out, table[i].key);
+		output_string(out, st->plan & 1u << table[i].bit ? "Yes" : "No");
+	}
+}
+
 /* Append the numbers; mariadb-dumpslow requires their order. */
 static void slowlog_numbers(struct output *out, const struct statement *st)
 {
@@ -152,6 +175,7 @@ static void slowlog_numbers(struct output *out, const struct statement *st)
 	if (st->has_status && (!st->failed || st->error_code))
 		json_number(out, st->has_counts || st->database ? "  Last_errno: " :
 			    "\n# Last_errno: ", st->error_code);
+	slowlog_plan(out, st);
 	if (st->database) {
 		slowlog_name(out, "\nuse ", st->database);
 		output_char(out, ';');

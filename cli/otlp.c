@@ -218,7 +218,7 @@ static void put_value(struct output *out, const struct field *field,
 		output_string(out, value->number ? "true}}" : "false}}");
 		return;
 	}
-	if (field->type == FIELD_STRING || field->type == FIELD_QUERY)
+	if (field->type == FIELD_STRING || field->type == FIELD_LIST || field->type == FIELD_QUERY)
 		escape_json(out, value->text, value->len,
 			    field->type == FIELD_QUERY && st->truncated);
 	else

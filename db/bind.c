@@ -14,7 +14,7 @@
 
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
 #define VALUES_MAX	192
-#define ARGS_MAX	48	/* that a program is linked with */
+#define ARGS_MAX	64	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
 #define FILE_NUMBERS	9	/* constants that depend on the file or the probe */
 
@@ -65,12 +65,13 @@ static int bind_accessor(const struct elf *elf, char *name, int64_t *number)
 	err = *name == '=' ? accessor_read_setter(elf, name + 1, &accessor) :
 	      *name == '?' ? accessor_read_compared(elf, name + 1, &accessor) :
 	      *name == '&' ? accessor_read_passed(elf, name + 1, &accessor) :
+	      *name == '|' ? accessor_read_flag(elf, name + 1, &accessor) :
 	      *name == '*' ? accessor_read_member(elf, name + 1, &accessor) :
 			     accessor_read(elf, name, &accessor);
 	if (err)
 		return err;
 	if ((inner && accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS) ||
-	    (expected && accessor.kind != ACCESSOR_EQUALS))
+	    (expected && accessor.kind != ACCESSOR_EQUALS && accessor.kind != ACCESSOR_FLAG))
 		return -EINVAL;
 	*number = expected ? accessor.expected : inner ? accessor.inner : accessor.offset;
 	return 0;
@@ -143,7 +144,7 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 		} else if (end) {
 			n = bind_number(bind, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n) {
-				spec += 1 + (strchr("=?&*", spec[1]) != NULL);
+				spec += 1 + (strchr("=?&*|", spec[1]) != NULL);
 				fmt_text(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
 				return n;
 			}

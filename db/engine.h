@@ -51,6 +51,8 @@ struct engine_arg {
 	 *	{=NAME}		offset of the member that setter NAME stores to
 	 *	{?NAME}		offset of the pointer whose member NAME compares with a constant
 	 *	{*NAME:inner}	offset of the member that NAME returns of what a variable points to
+	 *	{|NAME}		offset of the member of which NAME sets constant bits, which are ..
+	 *	{|NAME:expected}	.. these
 	 *	{&NAME}		offset of the member whose address NAME passes to the first call
 	 *	{NAME~PATTERN}	offset operand of the instruction of NAME that matches PATTERN
 	 *	{^NAME}		operand with the return address of NAME, which has the site

@@ -335,6 +335,9 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.examined = event->examined;
 	s.has_lock = event->flags & STATEMENT_HAS_LOCK;
 	s.lock_ns = event->lock_us * 1000;
+	s.has_index = event->flags & STATEMENT_HAS_INDEX;
+	s.has_plan = event->flags & STATEMENT_HAS_PLAN;
+	s.plan = s.has_index ? (uint16_t)event->plan : 0;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = event->flags & STATEMENT_ERROR;
 	s.no_text = event->flags & STATEMENT_NO_TEXT;

@@ -71,6 +71,8 @@ struct statement {
 	bool has_examined, has_lock;
 	uint64_t examined;		/* rows that were read */
 	uint64_t lock_ns;		/* until locks of tables and rows were granted */
+	bool has_index, has_plan;	/* bits of PLAN_INDEX in ->plan are known; and all others */
+	uint16_t plan;			/* bits of enum plan */
 	const char *text;		/* not NUL-terminated; NULL: could not be read */
 	size_t text_len;
 	bool truncated;			/* ->text is only the first text_len bytes */

@@ -74,6 +74,10 @@ static const char *const mysql_dispatchers[] = {
 /* A setter of the Diagnostics_area, which holds the outcome sent to the client: affected_rows. */
 #define SET_OK	"=_ZN16Diagnostics_area13set_ok_statusEyyPKc"
 
+/* Setters of bits: of THD::server_status, and of MariaDB's THD::query_plan_flags. */
+#define NO_INDEX	"|_ZN3THD24set_status_no_index_usedEv"
+#define TMP_TABLE	"|_ZN3THD29inc_status_created_tmp_tablesEv"
+
 /* The statement that ended. If there are two rows for an argument, the first is MariaDB's. */
 static const struct engine_arg ended_args[] = {
 	{ .name = "arg_session", .spec = "8@%{owner}", .fallback = -1 },
@@ -104,6 +108,10 @@ static const struct engine_arg ended_args[] = {
 	{ .name = "arg_examined", .spec = "8@{=_ZN3THD22set_examined_row_countEy}(%{owner})" },
 	/* THD::utime_after_lock, which includes waits for rows; before it is start_utime. */
 	{ .name = "arg_locked", .spec = "8@&{=thd_storage_lock_wait}(%{owner})" },
+	{ .name = "arg_server_status", .spec = "4@{" NO_INDEX "}(%{owner})" },
+	{ .name = "arg_no_index", .spec = "{" NO_INDEX ":expected}" },
+	{ .name = "arg_plan", .spec = "8@{" TMP_TABLE "}(%{owner})" },
+	{ .name = "arg_tmp_table", .spec = "{" TMP_TABLE ":expected}" },
 	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" FAILED "}(%{owner}))" },
 	{ .name = "arg_affected", .spec = "8@{" SET_OK "}({" STATUS "}(%{owner}))" },
 	{ .name = "arg_user",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bpf/plan.h"
 #include "db/breakdown.h"
 #include "db/engines.h"
 #include "db/recording/shape.h"
@@ -232,6 +233,8 @@ static void decode_text(struct decode *d, struct decoder *body, struct statement
 static void decode_members(struct decode *d, struct decoder *body, struct statement *s,
 			   uint64_t flags)
 {
+	uint64_t plan;
+
 	if (flags & RECORDED_ROWS) {
 		s->rows = decode_number(body);
 		s->has_counts = true;
@@ -249,6 +252,12 @@ static void decode_members(struct decode *d, struct decoder *body, struct statem
 		s->examined = decode_number(body);
 	if (flags & RECORDED_LOCK)
 		s->lock_ns = decode_number(body);
+	if (flags & RECORDED_PLAN) {
+		plan = decode_number(body);
+		s->has_index = true;
+		s->has_plan = plan & 1;
+		s->plan = (uint16_t)(plan >> 1 & ((1u << PLAN_BITS) - 1));
+	}
 	if (flags & RECORDED_FETCHES)
 		s->fetches = (uint32_t)decode_number(body);
 	if (flags & RECORDED_REDACTED)

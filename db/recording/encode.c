@@ -264,6 +264,7 @@ static uint32_t statement_flags(const struct statement *s)
 		{ s->truncated, RECORDED_TRUNCATED },
 		{ s->error_code || *s->sqlstate, RECORDED_ERROR },
 		{ s->has_examined, RECORDED_EXAMINED }, { s->has_lock, RECORDED_LOCK },
+		{ s->has_index, RECORDED_PLAN },
 		{ s->fetches, RECORDED_FETCHES }, { s->prepare, RECORDED_PREPARE },
 		{ s->running, RECORDED_RUNNING }, { s->no_text, RECORDED_NO_TEXT },
 		{ s->original_len, RECORDED_REDACTED },
@@ -299,6 +300,8 @@ static void statement_members(struct encode *e, const struct statement *s, uint3
 		encode_number(body, s->examined);
 	if (flags & RECORDED_LOCK)
 		encode_number(body, s->lock_ns);
+	if (flags & RECORDED_PLAN)
+		encode_number(body, (uint64_t)s->plan << 1 | s->has_plan);
 	if (flags & RECORDED_FETCHES)
 		encode_number(body, s->fetches);
 	if (flags & RECORDED_REDACTED)

@@ -49,6 +49,7 @@ enum recording_type {
 #define RECORDED_REDACTED	0x10000	/* the length before redaction follows */
 #define RECORDED_PARENT		0x20000	/* the trace context follows */
 #define RECORDED_FAILED		0x40000
+#define RECORDED_PLAN		0x100000	/* how it was executed */
 
 /* Flags of a lock wait. */
 #define RECORDED_WAIT_RUNNING	0x01

@@ -153,7 +153,7 @@ def entry(text, connection=7, ms=2.0, sent=1, affected=0, schema="d", use=""):
 def shown_as(text, at, connection=7, ms=2.0, status="ok", **more):
     one = {"type": "statement", "time": f"2026-01-01T00:00:{at / 1000:012.9f}Z", "server": {"engine": "mariadb"}, "pid": 9, "tid": 10,
            "duration_ms": ms, "user": "root", "database": "d", "client": "localhost", "connection_id": connection,
-           "rows": 1, "status": status, "query": text.decode(errors="replace"), "query_bytes": len(text),
+           "rows": 1, "query_plan": ["full_scan"], "status": status, "query": text.decode(errors="replace"), "query_bytes": len(text),
            "truncated": False, **more}
     return one
 
@@ -214,6 +214,8 @@ SPOILT = {
     "another database": (lambda got: got[30].update(database="dd"), "database dd"),
     "another client": (lambda got: got[30].update(client="::1"), "client ::1"),
     "other rows": (lambda got: got[402].update(rows=0), "rows 0"),
+    "another plan": (lambda got: got[30].update(query_plan=["tmp_table"]), "query_plan ['tmp_table']"),
+    "no plan": (lambda got: got[30].pop("query_plan"), "query_plan None"),
     "rows absent": (lambda got: got[402].pop("rows"), "no rows"),
     "2 % slower": (lambda got: [one.update(duration_ms=2.3) for one in got[:20:2]], "durations off"),
     "6 % of a busy one's slower": (lambda got: [one.update(duration_ms=2.3) for one in got[1:27:2]], "durations off"),

@@ -47,6 +47,16 @@ def compare(wanted, got, server):
     assert not complaints, "\n".join(complaints)
 
 
+def test_query_plan(server, tool):
+    """MySQL has the flags of its answers, and nothing of MariaDB's."""
+    one = server("mysql8")
+    traced = tool("mysql", "-p", one.pid, "-m", "0", "--json")
+    one.script()
+    stopped(traced)
+    plans = {shown["query"]: shown["query_plan"] for shown in traced.statements}
+    assert plans.pop("select slow") == ["no_index"] and len(plans) > 6 and not any(plans.values())
+
+
 @pytest.mark.parametrize("name", SERVERS)
 def test_script(server, tool, name):
     one = server(name)

@@ -45,13 +45,25 @@ RECORD = re.compile(
     rb"# Thread_id: (?P<id>\d+)  Schema: (?P<schema>[^\n]*?)  QC_hit: (?:Yes|No)\n"
     rb"# Query_time: (?P<time>\d+\.\d{6})  Lock_time: [\d.]+  Rows_sent: (?P<sent>\d+)  Rows_examined: \d+\n"
     rb"# Rows_affected: (?P<affected>\d+)  Bytes_sent: \d+\n"
-    rb"(?:# [^\n]*\n)*"
+    rb"(?P<more>(?:# [^\n]*\n)*)"
     rb"(?:use [^\n]*;\n)?"
     rb"SET (?:[a-z_]+=\d+,)*timestamp=(?P<stamp>\d+);\n"
     rb"(?P<text>.*);\n", re.S)
 START = re.compile(rb"^# User@Host: ", re.M)
 TIME = re.compile(rb"# Time: [^\n]*\n\Z")
 BANNER = re.compile(rb"^[^\n]*, Version: [^\n]*\nTcp port: [^\n]*\nTime\t[^\n]*\n", re.M)
+
+
+# The slow log's lines with log_slow_verbosity=query_plan, and the words of query_plan.
+PLAN = {b"Full_scan": "full_scan", b"Full_join": "full_join", b"Tmp_table": "tmp_table",
+        b"Tmp_table_on_disk": "tmp_table_on_disk", b"Filesort": "filesort", b"Filesort_on_disk": "filesort_on_disk",
+        b"Priority_queue": "filesort_priority_queue"}
+INDEX = {"no_index", "no_good_index"}	# which the slow log does not have
+
+
+def plan_of(lines):
+    """The words of query_plan that the log has."""
+    return frozenset(PLAN[key] for key, value in re.findall(rb"(\w+): (\w+)", lines) if key in PLAN and value == b"Yes")
 
 
 @dataclasses.dataclass
@@ -66,6 +78,7 @@ class Record:
     sent: int
     affected: int
     text: bytes
+    plan: frozenset = frozenset()
 
     @property
     def errno(self):
@@ -96,7 +109,7 @@ def records(log):
         found.append(Record(
             int(match["id"]), match["user"].decode(), match["host"].decode(), match["ip"].decode(),
             match["schema"].decode(), float(match["time"]) * 1000, int(match["sent"]),
-            int(match["affected"]), match["text"]))
+            int(match["affected"]), match["text"], plan_of(match["more"])))
     return found
 
 
@@ -184,6 +197,8 @@ def field_faults(record, one):
         yield f"rows {one['rows']}, not {record.sent} sent or {record.affected} affected: {record}"
     if "rows" not in one and one.get("status") == "ok" and (record.sent or record.affected):
         yield f"no rows, not {record.sent} sent or {record.affected} affected: {record}"
+    if set(one.get("query_plan", ["none"])) - INDEX != record.plan:
+        yield f"query_plan {one.get('query_plan')}, not {sorted(record.plan)}: {record}"
     if not isinstance(one.get("pid"), int) or not isinstance(one.get("tid"), int):
         yield f"pid {one.get('pid')}, tid {one.get('tid')}: {record}"
 

@@ -21,6 +21,8 @@ MODES = {number + 1: f"{name}Lock" for number, name in enumerate(
     "AccessShare RowShare RowExclusive ShareUpdateExclusive Share ShareRowExclusive Exclusive AccessExclusive".split())}
 LWLOCK_MODES = {0: "exclusive", 1: "shared", 2: "until free"}
 TAGS = {"relation", "extend", "page", "tuple"}
+PLAN = """no_good_index no_index filesort filesort_on_disk filesort_priority_queue full_join full_scan tmp_table
+    tmp_table_on_disk""".split()
 WORD = (1 << 64) - 1
 
 
@@ -128,6 +130,13 @@ def ms(ns):
     return float(f"{ns // 10 ** 6}.{ns % 10 ** 6:06}")
 
 
+def plan(number):
+    return [word for bit, word in enumerate(PLAN, 1) if number >> bit & 1]
+
+
+OF_NUMBER = {"lock_ms": ms, "query_plan": plan}	# others are as they are
+
+
 def text_members(text, truncated):
     """A text that is not UTF-8 also has its bytes; a character at the end may be cut."""
     try:
@@ -217,9 +226,10 @@ class Decoder:
             found["status"] = "error" if failed else "ok"
         if flags & 0x200:
             found.update(known(errno=c.number() or None, sqlstate=c.string()))
-        for flag, name in ((0x400, "rows_examined"), (0x800, "lock_ms"), (0x1000, "fetches"), (0x10000, "original_bytes")):
+        for flag, name in ((0x400, "rows_examined"), (0x800, "lock_ms"), (0x100000, "query_plan"), (0x1000, "fetches"),
+                           (0x10000, "original_bytes")):
             if flags & flag:
-                found[name] = ms(c.number()) if name == "lock_ms" else c.number()
+                found[name] = OF_NUMBER.get(name, int)(c.number())
         if flags & 0x20000:
             found["parent"] = c.string(), c.string(), c.number()
         if flags & 0x40:

@@ -7,6 +7,7 @@
 
 #include "bpf/event.h"
 #include "bpf/lock_event.h"
+#include "bpf/plan.h"
 #include "cli/field_json.h"
 #include "cli/locks_json.h"
 #include "db/engines.h"
@@ -208,6 +209,9 @@ static struct statement random_statement(uint64_t start_ns)
 	s.examined = s.has_examined ? random_number(64) : 0;
 	s.has_lock = random_below(2);
 	s.lock_ns = s.has_lock ? random_number(64) : 0;
+	s.has_index = random_below(2);
+	s.has_plan = s.has_index && random_below(2);
+	s.plan = s.has_index ? (uint16_t)random_below(1 << PLAN_BITS) : 0;
 	s.no_text = !random_below(5);
 	if (!s.no_text && random_below(10))
 		random_query(&s);
