@@ -20,17 +20,25 @@ static void main_sigbus(int sig, siginfo_t *info, void *context)
 		signal(sig, SIG_DFL);
 }
 
-/* "help" prints the --help of the default command, "help COMMAND" its. Return the status. */
-static int main_help(char *program, const char *name)
+/*
+ * "help" prints the --help of the default command, "help COMMAND" its. @more: what follows it, or
+ * NULL. Return the status.
+ */
+static int main_help(char *program, const char *name, const char *more)
 {
 	static struct output err;
 	const struct command *command = name ? command_find(name) : command_table[0];
 	char option[] = "--help", *words[] = { program, option, NULL };
 	struct suggestion known = { .word = name, .len = name ? strlen(name) : 0 };
 
-	if (command)
+	if (command && !more)
 		return command->run(command, 2, words);
 	output_init(&err, STDERR_FILENO);
+	if (command) {
+		output_string(&err, "dbslower: help: too many arguments; specify one command\n");
+		output_flush(&err);
+		return EXIT_USAGE;
+	}
 	output_string(&err, *name ? "dbslower: " : "dbslower: ''");
 	escape_terminal(&err, name, known.len, false);
 	output_string(&err, ": unknown command; ");
@@ -61,7 +69,7 @@ int main(int argc, char *argv[])
 	if (complete_is_asked(argc, argv))
 		return complete_run(argc, argv);
 	if (argc > 1 && !command_of_program(argv[0]) && !strcmp(argv[1], "help"))
-		return main_help(argv[0], argc > 2 ? argv[2] : NULL);
+		return main_help(argv[0], argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);
 	command = command_choose(argc, argv, &taken);
 	return command->run(command, argc - taken, argv + taken);
 }

@@ -395,6 +395,12 @@ static int parse_statements(struct option_parser *p, const char *word)
 	return parse_engine(p, word);
 }
 
+static int refuse_empty(struct option_parser *p)
+{
+	option_message(p, NULL, "", 0);
+	return option_message_end(p, "must not be empty", "omit it, or specify a name");
+}
+
 /* Parse a word: a file if it has a '/', except in the FILE: of a probe. Return 1 or -EINVAL. */
 static int parse_free(struct option_parser *p, const char *word)
 {
@@ -403,10 +409,8 @@ static int parse_free(struct option_parser *p, const char *word)
 
 	if (memchr(word, '/', head) && !(probes && memchr(word, ':', head)))
 		return option_add_path(p, NULL, word) ? -EINVAL : 1;
-	if (!*word) {
-		option_message(p, NULL, word, 0);
-		return option_message_end(p, "must not be empty", "omit it, or specify a name");
-	}
+	if (!*word)
+		return refuse_empty(p);
 	if (p->opts->word_count == OPTION_WORDS) {
 		option_message(p, NULL, word, strlen(word));
 		return option_message_many(p, "arguments", OPTION_WORDS);
@@ -421,7 +425,7 @@ static int parse_word(struct option_parser *p, const char *word)
 	case WORDS_RECORDING:
 		if (!p->opts->file) {
 			p->opts->file = word;
-			return 1;
+			return *word ? 1 : refuse_empty(p);
 		}
 		/* Fall through */
 	case WORDS_STATEMENTS:

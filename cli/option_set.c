@@ -125,7 +125,7 @@ int option_set_match(struct option_parser *p, const struct option_row *row, cons
 	size_t at;
 	int err;
 
-	if (!*value)
+	if (!*value || !strcmp(value, "//"))
 		return option_refuse(p, row, value, "must not be empty");
 	err = regex_parse(&p->opts->match, value, &at);
 	if (err == -E2BIG)

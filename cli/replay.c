@@ -309,18 +309,23 @@ static bool time_of_day(const char **text, uint64_t *ns)
 /* Parse "2024-02-29T23:59:59Z" as ns since 1970. */
 static bool time_utc(const char *text, uint64_t *ns)
 {
-	static const uint16_t before[] = { 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334 };
+	static const uint16_t before[] = {
+		0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334, 365
+	};
 	uint64_t year, month, day, days;
+	bool leap;
 
 	if (!time_number(&text, 2200, &year) || year < 1970 || *text++ != '-' ||
 	    !time_number(&text, 12, &month) || !month || *text++ != '-' ||
 	    !time_number(&text, 31, &day) || !day || *text++ != 'T' || !time_of_day(&text, ns) ||
 	    strcmp(text, "Z"))
 		return false;
+	leap = year % 4 == 0 && (year % 100 || year % 400 == 0);
+	if (day > before[month] - before[month - 1] + (uint64_t)(leap && month == 2))
+		return false;
 	days = (year - 1970) * 365 + (year - 1969) / 4 - (year - 1901) / 100 + (year - 1601) / 400 +
 	       before[month - 1] + day - 1;
-	if (month > 2 && (year % 4 == 0 && (year % 100 || year % 400 == 0)))
-		days++;
+	days += leap && month > 2;
 	*ns += days * NS_PER_DAY;
 	return true;
 }

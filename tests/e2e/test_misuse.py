@@ -21,7 +21,7 @@ VALUES = {
          "-d 0", "-d -1", "-d 1y", "-d 1h30m", "-d 99999999999999999", "-n", "-n 0", "-n -1", "-n 1.5", "-n x", "-n +5",
          "-n 99999999999999999999999", "-x", "-x ''", "-o", "-o ''", "-o nosuch", "-o time,,ms", "--text", "--text ''",
          "--text 0", "--text -1", "--text 15", "--text 2m", "--text 1q", "--user", "--db", "--client", "--client ''",
-         "--container", "--container ''", "--match", "--match ''", "--match '/(/'", "--engine", "--engine x", "--engine ''",
+         "--container", "--container ''", "--match", "--match ''", "--match '/(/'", "--match //", "--engine", "--engine x", "--engine ''",
          "--otlp", "--otlp ''", "--otlp-text", "--otlp-text full", "--format", "--format ''", "--format csv", "--force", "--force ''", "--force nosuch", "--start",
          "--start a", "--start '' --done ''", "--text-arg", "--text-arg 0", "--text-arg x", "--json=1", "--json=", "--why=cpu",
          "--redact=yes", "--help=1", "--version=2"],
@@ -34,6 +34,14 @@ VALUES = {
               "--text 0 c:getpid", "--json=1 c:getpid"],
     "list": ["-p", "-p x", "-p 0", "-l", "-l ''", "''", "--json=1"],
     "doctor": ["''", "--self-test=1", "--json=x", "-v=1"],
+    "record": ["''", "x -m", "x -m y", "--max-size x", "--max-size 0 x", "--max-size 1k x", "--max-size '' x", "--max-size -1 x",
+               "--max-size 99999999999999999999 x", "--memory x-%t", "--memory 0 x-%t", "--memory 1.5 x-%t",
+               "--memory 8M --on-slow 0 x-%t", "--memory 8M --on-lock -1 x-%t", "--memory 8M --on-error-rate 0 x-%t",
+               "--memory 8M --after y x-%t", "--memory 8M --max-files 0 x-%t", "--memory 8M --max-files 1001 x-%t"],
+    "replay": ["''", "x --since", "x --since ''", "x --since y", "x --since 25:00", "x --since 12:60", "x --since 1:2:3:4",
+               "x --until 2026-02-29T00:00:00Z", "x --until -5", "x -o nosuch", "x -m y", "x top --sort nosuch", "x stat --by nosuch"],
+    "report": ["''", "x --since", "x --until y", "x -m", "x -m y", "x --redact=1"],
+    "transactions": ["-o ''", "-o nosuch", "-o rows", "-m x", "-n 0", "-d x"],
 }
 
 # Options and words of other commands, unknown ones, and those that exclude or require each other.
@@ -53,7 +61,11 @@ MIXED = {
     "trace": ["-m 5 c:getpid", "-o ms c:getpid", "--why c:getpid", "-p 1", "c:getpid --count --hist arg1"],
     "list": ["-d 5", "-o x", "-m 1", "--nonsense"],
     "doctor": ["-p 1", "-x /a", "-d 1", "-o x", "-l", "--nonsense"],
-    "help": ["nosuch", "''", "tpo", "--help"],
+    "record": ["", "x y", "x 5 6", "x postgres mysql", "--json x", "-o ms x", "--on-slow 1s x", "--max-files 5 x", "--memory 8M x"],
+    "replay": ["", "x nosuch", "x slow stat", "x list", "x record", "x trace", "x -p 1", "x -x /bin/sh"],
+    "report": ["", "x y", "x slow", "x --json", "x -o ms"],
+    "transactions": ["--why", "--by user", "--sort x", "-i 1", "foo", "postgres mysql", "--format slowlog", "5 6"],
+    "help": ["nosuch", "''", "tpo", "--help", "record x", "top --help", "record ''"],
 }
 
 # What does not exist or is of another kind, which is a failure and no usage error.
@@ -64,7 +76,8 @@ FAILURES = ["-x /nonexistent", "-x nosuchprogram", "-x /", "-x .", "-x SCRIPT", 
             "ps -p GONE", "ps -p SELF", "ps -x /nonexistent", "ps -x /bin/sh", "ps -x SCRIPT", "ps -x NAMED",
             "trace /nonexistent:f",
             "trace SCRIPT:f", "trace c:nosuchfunction", "trace u:c:nosuch:nosuch", "trace -p GONE c:getpid", "list /nonexistent",
-            "list SCRIPT", "list EMPTY", "list /", "list -p GONE", "list -l nosuchlib"]
+            "record /", "record .", "record /nonexistent/x", "replay /nonexistent", "replay .", "replay SCRIPT", "replay EMPTY",
+            "replay /dev/null", "report /nonexistent", "report .", "report SCRIPT", "report EMPTY", "list SCRIPT", "list EMPTY", "list /", "list -p GONE", "list -l nosuchlib"]
 
 
 def judge(done, status):

@@ -551,6 +551,10 @@ def test_errors(recorded, folder, tmp_path):
     refused(run("replay", recorded.path, "ps"), "cannot be replayed", status=2)
     refused(run("replay", recorded.path, "--until", "1s", "--since", "2s"), "earlier than --since", status=2)
     refused(run("replay", recorded.path, "--since", "yesterday"), "--since", status=2)
+    for day in ("2026-02-29", "2100-02-29", "2024-02-30", "2026-04-31", "2026-13-01", "2026-00-10", "2026-01-32", "2026-01-00"):
+        refused(run("replay", recorded.path, "--since", f"{day}T00:00:00Z"), "not a time", status=2)
+    for day in ("2024-02-29", "2000-02-29", "2026-12-31"):
+        assert run("replay", recorded.path, "--since", f"{day}T00:00:00Z").returncode == 0
     refused(run("replay", recorded.path, "-p", "1"), "-p", status=2)
     refused(run("record"), "no file", status=2)
     refused(run("record", tmp_path / "missing" / "file"), "missing")
