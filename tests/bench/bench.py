@@ -18,6 +18,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "lib"))
 
+import bench_alternatives	# noqa: E402
 import bench_commands	# noqa: E402
 import bench_probes	# noqa: E402
 import bench_rate	# noqa: E402
@@ -33,6 +34,7 @@ PARTS = {
     "probes": ("each kind of probe hit, on each kind of instruction", bench_probes.probes),
     "pgbench": ("PostgreSQL's throughput and CPU time", bench_servers.pgbench),
     "maria": ("MariaDB's throughput and CPU time", bench_servers.maria),
+    "alternatives": ("the servers' own logs and counters, beside tracers", bench_alternatives.alternatives),
     "start": ("exec to attached and to the first event, memory, size, system calls", bench_start.start),
     "commands": ("the self-test, and lists of probes", bench_commands.commands),
     "rate": ("the highest rate without a loss, and what is lost beyond it", bench_rate.rate),
@@ -42,7 +44,7 @@ PARTS = {
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], formatter_class=argparse.RawTextHelpFormatter,
-                                     epilog="\n".join(f"{name:9} {what}" for name, (what, _) in PARTS.items()))
+                                     epilog="\n".join(f"{name:12} {what}" for name, (what, _) in PARTS.items()))
     parser.add_argument("parts", nargs="*", help="names separated by commas; all if none is given")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=1, help="of each run of pgbench or sysbench")
