@@ -33,6 +33,16 @@ struct counts {
 	bool has_bpf;			/* ->bpf_ns is known */
 };
 
+#define FAMILIES	64		/* a power of two */
+
+/* The fingerprint of texts that are alike, see struct statement. */
+struct family {
+	uint64_t alike;			/* 0: unused */
+	enum fingerprint_dialect dialect;
+	uint64_t hash;
+	char fingerprint[TOP_TEXT];
+};
+
 struct cmd_top {
 	struct tracing tracing;		/* first: callbacks receive it */
 	struct top *groups;		/* to show; interactive: of the current interval */
@@ -43,7 +53,8 @@ struct cmd_top {
 	uint64_t target_ns;		/* to which time of a recording to move */
 	uint64_t since_ns;		/* ->groups have the statements since then */
 	struct top_table table;
-	char fingerprint[TOP_TEXT];
+	struct family families[FAMILIES];	/* by ->alike; the last ones */
+	struct family alone;		/* the current text if it is like no other one */
 	struct export export;
 };
 
@@ -120,12 +131,27 @@ static void cmd_top_longest(struct top_head *head, const struct statement *state
 	memcpy(one->text, statement->text, one->len);
 }
 
+/* Return the fingerprint of @s, valid until the next call. */
+static const struct family *cmd_top_family(struct cmd_top *top, const struct statement *s)
+{
+	struct family *family = s->alike ? &top->families[s->alike % FAMILIES] : &top->alone;
+
+	if (s->alike && family->alike == s->alike && family->dialect == s->dialect)
+		return family;
+	family->alike = s->alike;
+	family->dialect = s->dialect;
+	family->hash = fingerprint_make(s->dialect, s->text ? s->text : "",
+					s->text ? s->text_len : 0, s->truncated,
+					family->fingerprint, sizeof(family->fingerprint)).hash;
+	return family;
+}
+
 static bool cmd_top_statement(void *arg, const struct statement *s)
 {
 	struct cmd_top *top = arg;
+	const struct family *family;
 	struct top_call call = {
-		.engine = s->engine, .fingerprint = top->fingerprint,
-		.database = s->database, .text = s->text,
+		.engine = s->engine, .database = s->database, .text = s->text,
 		.text_len = s->text_len, .text_cut = s->truncated, .duration_ns = s->duration_ns,
 		.rows = s->has_rows ? s->rows : 0, .seen_ns = s->start_ns, .failed = s->failed,
 		.why = s->why,
@@ -140,11 +166,11 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 			top_table_running(&top->table, s);
 		return true;
 	}
-	call.hash = fingerprint_make(s->dialect, s->text ? s->text : "",
-				     s->text ? s->text_len : 0, s->truncated, top->fingerprint,
-				     sizeof(top->fingerprint)).hash;
+	family = cmd_top_family(top, s);
+	call.hash = family->hash;
+	call.fingerprint = family->fingerprint;
 	top_add(top->groups, &call);
-	export_statement(&top->export, s, call.hash, top->fingerprint);
+	export_statement(&top->export, s, call.hash, call.fingerprint);
 	top->grouped++;
 	top->failed += s->failed;
 	return true;
@@ -152,7 +178,11 @@ static bool cmd_top_statement(void *arg, const struct statement *s)
 
 static void cmd_top_begin(struct loop *loop)
 {
-	(void)loop;
+	struct cmd_top *top = (struct cmd_top *)loop;
+
+	export_begin(&top->export);
+	if (top->ui && loop->replay)
+		fmt_text(top->ui->head.host, sizeof(top->ui->head.host), "%s", loop->replay_host);
 }
 
 /* Return @n, counted in @ns, in thousandths per second. */

@@ -76,6 +76,8 @@ struct statement {
 	const char *text;		/* not NUL-terminated; NULL: could not be read */
 	size_t text_len;
 	bool truncated;			/* ->text is only the first text_len bytes */
+	/* Not 0: those of the same number and dialect have the same fingerprint. */
+	uint64_t alike;
 	size_t original_len;		/* of ->text before redaction; 0: not redacted */
 	const char *span_text;		/* for spans, as ->text; NULL: unknown, or not wanted */
 	size_t span_text_len;

@@ -54,6 +54,7 @@ void texts_apply(struct texts *texts, struct statement *s)
 			s->original_len = s->text && len >= 0 ? s->text_len : 0;
 		s->text = len >= 0 ? texts->redacted : NULL;
 		s->text_len = len >= 0 ? (size_t)len : 0;
+		s->alike = 0;
 	}
 	s->span_text = s->text;
 	s->span_text_len = s->text_len;

@@ -140,8 +140,17 @@ void crc32c_init(struct crc32c *crc)
 
 		for (int bit = 0; bit < 8; bit++)
 			value = value >> 1 ^ (value & 1 ? 0x82f63b78 : 0);
-		crc->table[i] = value;
+		crc->table[0][i] = value;
 	}
+	for (int n = 1; n < 8; n++)
+		for (uint32_t i = 0; i < 256; i++)
+			crc->table[n][i] = crc->table[n - 1][i] >> 8 ^
+					   crc->table[0][(uint8_t)crc->table[n - 1][i]];
+}
+
+static uint32_t four_bytes(const uint8_t *at)
+{
+	return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
 uint32_t crc32c_of(const struct crc32c *crc, const void *data, size_t len)
@@ -149,7 +158,15 @@ uint32_t crc32c_of(const struct crc32c *crc, const void *data, size_t len)
 	const uint8_t *at = data, *end = at + len;
 	uint32_t value = UINT32_MAX;
 
+	for (; end - at >= 8; at += 8) {
+		uint32_t low = value ^ four_bytes(at), high = four_bytes(at + 4);
+
+		value = crc->table[7][low & 0xff] ^ crc->table[6][low >> 8 & 0xff] ^
+			crc->table[5][low >> 16 & 0xff] ^ crc->table[4][low >> 24] ^
+			crc->table[3][high & 0xff] ^ crc->table[2][high >> 8 & 0xff] ^
+			crc->table[1][high >> 16 & 0xff] ^ crc->table[0][high >> 24];
+	}
 	while (at < end)
-		value = value >> 8 ^ crc->table[(uint8_t)(value ^ *at++)];
+		value = value >> 8 ^ crc->table[0][(uint8_t)(value ^ *at++)];
 	return ~value;
 }

@@ -58,7 +58,7 @@ void decode_copy(struct decoder *d, char *to, size_t size);
 
 /* CRC32C: polynomial 0x1edc6f41, reflected, as in iSCSI (RFC 3720). */
 struct crc32c {
-	uint32_t table[256];
+	uint32_t table[8][256];		/* [n]: of a byte that n others follow */
 };
 
 void crc32c_init(struct crc32c *crc);

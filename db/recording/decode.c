@@ -198,6 +198,7 @@ static void decode_why(struct decode *d, struct decoder *body)
 static void decode_text(struct decode *d, struct decoder *body, struct statement *s)
 {
 	uint64_t number = decode_number(body), len;
+	enum shape_change change;
 	char *kept;
 
 	if (number) {
@@ -207,7 +208,10 @@ static void decode_text(struct decode *d, struct decoder *body, struct statement
 			return;
 		s->text = d->text;
 		s->text_len = shape_apply(body, d->texts[number - 1].text,
-					  d->texts[number - 1].len, d->text, TEXT_MAX);
+					  d->texts[number - 1].len, d->text, TEXT_MAX, &change);
+		if (!s->truncated && change != SHAPE_OTHER &&
+		    (change == SHAPE_SAME || d->texts[number - 1].plain))
+			s->alike = d->texts[number - 1].alike;
 		return;
 	}
 	len = decode_number(body);
@@ -226,6 +230,9 @@ static void decode_text(struct decode *d, struct decoder *body, struct statement
 	}
 	memcpy(kept, s->text, len);
 	d->texts[d->ntexts % RECORDING_TEXTS].text = kept;
+	s->alike = s->truncated ? 0 : ++d->alike;
+	d->texts[d->ntexts % RECORDING_TEXTS].alike = s->alike;
+	d->texts[d->ntexts % RECORDING_TEXTS].plain = shape_is_plain(kept, len);
 	d->texts[d->ntexts++ % RECORDING_TEXTS].len = len;
 }
 

@@ -75,8 +75,11 @@ struct decode {
 	struct {
 		char *text;		/* owned */
 		size_t len;
+		uint64_t alike;		/* see struct statement */
+		bool plain;		/* see shape_is_plain() */
 	} texts[RECORDING_TEXTS];
 	uint32_t ntexts;
+	uint64_t alike;			/* the last number */
 	uint64_t start_ns, wall_offset_ns;
 	/* Of the current event. */
 	char *text;			/* owned */

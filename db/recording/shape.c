@@ -70,6 +70,39 @@ bool shape_difference(struct encoder *out, const char *base, size_t base_len, co
 	return true;
 }
 
+static bool is_letter(char c)
+{
+	return (c | 0x20) >= 'a' && (c | 0x20) <= 'z';
+}
+
+bool shape_is_plain(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		char c = text[i], next = i + 1 < len ? text[i + 1] : ' ';
+
+		if (!is_letter(c) && !is_digit(c) && (!c || !strchr("_ \t\r\n.,;()=<>+-*/", c)))
+			return false;
+		if ((c == '-' && next == '-') || (c == '/' && next == '*'))
+			return false;
+	}
+	return true;
+}
+
+static bool all_digits(const uint8_t *text, uint64_t len)
+{
+	uint64_t n = 0;
+
+	while (n < len && is_digit((char)text[n]))
+		n++;
+	return n && n == len;
+}
+
+/* Return whether @c of a plain text, beside a digit, belongs to the same token. */
+static bool joins_digit(uint8_t c)
+{
+	return is_letter((char)c) || is_digit((char)c) || c == '_' || c == '.';
+}
+
 /* Append @n bytes from @from to @text, which has @len bytes. Return the new length. */
 static size_t apply_bytes(struct decoder *d, const uint8_t *from, uint64_t n, char *text,
 			  size_t len, size_t room)
@@ -83,22 +116,28 @@ static size_t apply_bytes(struct decoder *d, const uint8_t *from, uint64_t n, ch
 	return len + n;
 }
 
-size_t shape_apply(struct decoder *d, const char *base, size_t base_len, char *text, size_t room)
+size_t shape_apply(struct decoder *d, const char *base, size_t base_len, char *text, size_t room,
+		   enum shape_change *change)
 {
 	struct decoder from = { .at = (const uint8_t *)base,
 				.end = (const uint8_t *)base + base_len };
 	uint64_t count = decode_number(d), copied, replaced, inserted;
-	const uint8_t *bytes;
+	const uint8_t *bytes, *old;
 	size_t len = 0;
 
+	*change = count ? SHAPE_NUMBERS : SHAPE_SAME;
 	for (; count && !d->failed && !from.failed; count--) {
 		copied = decode_number(d);
 		replaced = decode_number(d);
 		inserted = decode_number(d);
 		bytes = decode_bytes(&from, copied);
 		len = apply_bytes(d, bytes, bytes ? copied : 0, text, len, room);
-		decode_bytes(&from, replaced);
+		old = decode_bytes(&from, replaced);
 		bytes = decode_bytes(d, inserted);
+		if (!old || !bytes || !all_digits(old, replaced) || !all_digits(bytes, inserted) ||
+		    old == (const uint8_t *)base || joins_digit(old[-1]) ||
+		    (from.at < from.end && joins_digit(*from.at)))
+			*change = SHAPE_OTHER;
 		len = apply_bytes(d, bytes, bytes ? inserted : 0, text, len, room);
 	}
 	d->failed |= from.failed;

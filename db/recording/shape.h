@@ -21,9 +21,22 @@ bool shape_difference(struct encoder *out, const char *base, size_t base_len, co
 		      size_t len);
 
 /*
+ * Return whether @text has no quotes, comments or other characters that make the meaning of a digit
+ * depend on more than its neighbours.
+ */
+bool shape_is_plain(const char *text, size_t len);
+
+enum shape_change {
+	SHAPE_SAME,		/* the texts are equal */
+	SHAPE_NUMBERS,		/* if the base is plain, they differ in whole numbers only */
+	SHAPE_OTHER,
+};
+
+/*
  * Read a difference from @base and write the text to the @room bytes of @text. Return its length;
  * @d->failed if it is invalid or longer.
  */
-size_t shape_apply(struct decoder *d, const char *base, size_t base_len, char *text, size_t room);
+size_t shape_apply(struct decoder *d, const char *base, size_t base_len, char *text, size_t room,
+		   enum shape_change *change);
 
 #endif

@@ -15,6 +15,7 @@
 #include "db/recording/shape.h"
 #include "db/recording/writer.h"
 #include "db/servers.h"
+#include "sql/fingerprint.h"
 #include "sql/traceparent.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -411,6 +412,7 @@ static void differences(void)
 	for (int i = 0; i < 50000; i++) {
 		static const char alphabet[] = "a 019'\"";
 		size_t n = random_below(40), m = random_below(40), len;
+		enum shape_change change;
 		struct decoder d;
 
 		for (size_t k = 0; k < n; k++)
@@ -422,12 +424,59 @@ static void differences(void)
 			continue;
 		found++;
 		d = (struct decoder){ e.data, e.data + e.len, false };
-		len = shape_apply(&d, base, n, back, sizeof(back));
+		len = shape_apply(&d, base, n, back, sizeof(back), &change);
 		CHECK(!d.failed && d.at == d.end && len == m && !memcmp(back, text, m), "%d", i);
+		CHECK((change == SHAPE_SAME) == (n == m && !memcmp(base, text, n)), "%d", i);
 		CHECK(shape_hash(base, n) == shape_hash(text, m), "%.*s, %.*s", (int)n, base,
 		      (int)m, text);
 	}
 	CHECK(found > 500, "%u", found);
+	encoder_free(&e);
+}
+
+/* Texts that differ in numbers have the same fingerprint in all dialects, if the base is plain. */
+static void fingerprints_of_numbers(void)
+{
+	static const char *const words[] = {
+		"1", "22", "1", "22", "7", "e5", "x1", ".", "-", "/", "*", "+", "=", "(", ")", ",",
+		" ", " ", " ", " ", "select", "limit", "in", "values", "as", "interval", "t1", "_",
+		";", "<", "\n", "offset", "'", "\"", "$", "`", "\\", "#", "@", ":", "?", "\xff",
+	};
+	struct encoder e = { .limit = 100000 };
+	unsigned int found = 0, plain = 0;
+
+	for (int i = 0; i < 400000; i++) {
+		char base[400], text[400], back[400], one[2][400];
+		size_t n = 0, m = 0, count = i % 8 ? 36 : 42;
+		enum shape_change change;
+		struct decoder d;
+
+		for (unsigned int k = 0; k < 14; k++) {
+			const char *word = words[random_below((unsigned int)count)];
+
+			n += (size_t)sprintf(base + n, "%s", word);
+			m += (size_t)sprintf(text + m, "%s", *word >= '0' && *word <= '9' &&
+					     random_below(2) ? "904" : word);
+		}
+		e.len = 0;
+		if (!shape_difference(&e, base, n, text, m))
+			continue;
+		d = (struct decoder){ e.data, e.data + e.len, false };
+		shape_apply(&d, base, n, back, sizeof(back), &change);
+		found += change == SHAPE_NUMBERS;
+		if (change != SHAPE_NUMBERS || !shape_is_plain(base, n))
+			continue;
+		plain++;
+		for (int dialect = 0; dialect <= FINGERPRINT_UNKNOWN; dialect++) {
+			fingerprint_make((enum fingerprint_dialect)dialect, base, n, false, one[0],
+					 sizeof(one[0]));
+			fingerprint_make((enum fingerprint_dialect)dialect, text, m, false, one[1],
+					 sizeof(one[1]));
+			CHECK(!strcmp(one[0], one[1]), "%s, %s: %s, %s", base, text, one[0],
+			      one[1]);
+		}
+	}
+	CHECK(plain > 5000 && found > plain, "%u of %u", plain, found);
 	encoder_free(&e);
 }
 
@@ -832,6 +881,7 @@ int main(void)
 	RUN(crc_of_the_standard);
 	RUN(numbers);
 	RUN(differences);
+	RUN(fingerprints_of_numbers);
 	RUN(round_trip);
 	RUN(other_members);
 	RUN(full_dictionaries);
