@@ -22,6 +22,7 @@ import bench_alternatives	# noqa: E402
 import bench_commands	# noqa: E402
 import bench_probes	# noqa: E402
 import bench_rate	# noqa: E402
+import bench_replay	# noqa: E402
 import bench_scale	# noqa: E402
 import bench_servers	# noqa: E402
 import bench_start	# noqa: E402
@@ -38,6 +39,7 @@ PARTS = {
     "start": ("exec to attached and to the first event, memory, size, system calls", bench_start.start),
     "commands": ("the self-test, and lists of probes", bench_commands.commands),
     "rate": ("the highest rate without a loss, and what is lost beyond it", bench_rate.rate),
+    "replay": ("ten million recorded statements, printed by top", bench_replay.replay),
     "scale": ("10,000 connections; 500 probe sites", bench_scale.scale),
 }
 
