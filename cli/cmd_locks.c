@@ -119,6 +119,7 @@ static void locks_begin(struct loop *loop)
 {
 	struct cmd_locks *cmd = (struct cmd_locks *)loop;
 
+	cmd->table.start_ns = loop->start_ns;
 	if (loop->options.json)
 		return;
 	banner_headline(loop);
@@ -252,7 +253,7 @@ static int cmd_locks_run(struct loop *loop)
 	loop->banner.subject = "lock waits";
 	loop->banner.than = " longer than ";
 	cmd->table = (struct locks_table){
-		.out = &loop->out, .wall = loop->options.wall, .start_ns = loop->start_ns,
+		.out = &loop->out, .wall = loop->options.wall,
 	};
 	status = locks_dot(cmd);
 	if (status != EXIT_OK)

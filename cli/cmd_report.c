@@ -13,7 +13,6 @@
 #include "cli/start.h"
 #include "cli/tracing.h"
 #include "cli/version.h"
-#include "loader/sandbox.h"
 
 struct cmd_report {
 	struct options options;
@@ -104,16 +103,15 @@ static void cmd_report_damage(struct cmd_report *cmd)
 static int cmd_report_write(struct cmd_report *cmd)
 {
 	uint64_t since_ns, until_ns;
-	struct sandbox sandbox;
-	int status = replay_times(cmd->replay, &cmd->options, &since_ns, &until_ns, &cmd->err), err;
+	int status = replay_read_path(cmd->replay, cmd->options.file, 0, &cmd->err), err;
 
+	if (status == EXIT_OK)
+		status = replay_times(cmd->replay, &cmd->options, &since_ns, &until_ns, &cmd->err);
 	if (status != EXIT_OK)
 		return status;
 	cmd->report = cmd_report_new(cmd, since_ns, until_ns);
 	if (!cmd->report)
 		return message_no_memory();
-	/* A recording may come from anywhere. */
-	sandbox_enter(SANDBOX_READ, &sandbox);
 	err = cmd_report_read(cmd, since_ns, until_ns);
 	if (err)
 		return message_unread(&cmd->err, cmd->options.file, err);

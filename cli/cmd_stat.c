@@ -250,6 +250,7 @@ static int stat_show(struct stat *stat)
 
 static void stat_begin(struct loop *loop)
 {
+	export_begin(&((struct stat *)loop)->export);
 	if (loop->options.json || ((struct stat *)loop)->export.standard)
 		return;
 	banner_headline(loop);

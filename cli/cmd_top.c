@@ -265,6 +265,9 @@ static int cmd_top_seek(struct cmd_top *top)
 		top->target_ns = now + (span < ahead ? span : ahead);
 	else
 		top->target_ns = now - loop->start_ns > span ? now - span : loop->start_ns;
+	/* There is nothing beyond the ends. */
+	if (top->target_ns == now)
+		return 0;
 	if (top->target_ns < now)
 		err = cmd_top_rewind(top);
 	now = loop_now(loop);
@@ -398,8 +401,7 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 		return EXIT_OK;
 	}
 	if (!uname(&name))
-		fmt_text(ui->head.host, sizeof(ui->head.host), "%s",
-			 ui->replay ? top->tracing.loop.replay_host : name.nodename);
+		fmt_text(ui->head.host, sizeof(ui->head.host), "%s", name.nodename);
 	ui->limit = options->lines;
 	ui->view.order = options->order;
 	ui->view.delta = options->delta;

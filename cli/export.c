@@ -19,6 +19,23 @@ static bool is_standard(const char *path)
 	return path && !strcmp(path, "-");
 }
 
+static void export_time(struct export *export)
+{
+	const struct loop *loop = &export->tracing->loop;
+	uint64_t interval_ns = loop->options.interval_ns;
+
+	export->tool.start_ns = loop_wall(loop);
+	/* The first exposition shows at once whether the file can be written. */
+	export->next_ns = !export->once ? 0 : interval_ns ? loop_now(loop) + interval_ns :
+							    UINT64_MAX;
+}
+
+void export_begin(struct export *export)
+{
+	if (export->tracing && export->tracing->loop.replay)
+		export_time(export);
+}
+
 int export_open(struct export *export, struct tracing *tracing)
 {
 	struct loop *loop = &tracing->loop;
@@ -36,12 +53,9 @@ int export_open(struct export *export, struct tracing *tracing)
 	export->once = is_standard(path);
 	export->standard = export->once || is_standard(options->otlp_metrics);
 	export->tool.path = path ? path : options->otlp_metrics;
-	export->tool.start_ns = loop_wall(loop);
+	export_time(export);
 	export->tool.losses = loop->ops->losses;
 	export->interval_ns = options->interval_ns ? options->interval_ns : INTERVAL_NS;
-	/* The first exposition shows at once whether the file can be written. */
-	export->next_ns = !export->once ? 0 : options->interval_ns ?
-			  loop_now(loop) + options->interval_ns : UINT64_MAX;
 	if (path && !export->once) {
 		export->dir = open_parent(path);
 		err = export->dir < 0 ? export->dir : openmetrics_check(export->dir, path);

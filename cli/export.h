@@ -35,6 +35,9 @@ extern const struct option_row option_openmetrics, option_otlp_metrics;
  */
 int export_open(struct export *export, struct tracing *tracing);
 
+/* Begin to count at the time of the recording, which is known only now. Do nothing live. */
+void export_begin(struct export *export);
+
 /* Request what is exported from the tracer. */
 void export_config(const struct export *export, struct tracer_config *config);
 

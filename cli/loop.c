@@ -154,11 +154,15 @@ int loop_ready(struct loop *loop)
 	}
 	output_stoppable(&loop->out, loop->stop);
 	output_stoppable(&loop->err, loop->stop);
-	if (loop->options.json)
-		json_start(&loop->out, loop_wall(loop),
-			   loop->replay_host,
-			   loop->command->name);
+	if (!loop->replay)
+		loop_json(loop);
 	return EXIT_OK;
+}
+
+void loop_json(struct loop *loop)
+{
+	if (loop->options.json)
+		json_start(&loop->out, loop_wall(loop), loop->replay_host, loop->command->name);
 }
 
 void loop_count(struct loop *loop)

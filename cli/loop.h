@@ -120,12 +120,15 @@ void loop_wake(struct loop *loop, uint64_t ns);
 int loop_command(const struct command *command, int argc, char *argv[]);
 
 /*
- * Route signals and the time of -d to loop_run(), instead of ending the process, and begin the
- * output if it is JSON; nothing is written yet. Called before the
- * first probe is attached: a fatal signal in the system call that attaches makes the kernel leave
- * breakpoints behind. Return EXIT_OK, or EXIT_FAILED after a message.
+ * Route signals and the time of -d to loop_run(), instead of ending the process; and begin the
+ * output as loop_json(), unless a recording is replayed. Called before the first probe is attached:
+ * a fatal signal in the system call that attaches makes the kernel leave breakpoints behind. Return
+ * EXIT_OK, or EXIT_FAILED after a message.
  */
 int loop_ready(struct loop *loop);
+
+/* Begin the output if it is JSON; nothing is written yet. */
+void loop_json(struct loop *loop);
 
 /*
  * Return whether a signal that ends the loop is pending. Called between two files to attach to: if

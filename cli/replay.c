@@ -19,6 +19,7 @@
 
 /* The state of a replay beyond struct loop; one exists at a time. */
 static struct {
+	bool read;			/* it is a recording */
 	bool begun;			/* the first tick was requested */
 	bool stopped;			/* no event is reported any more */
 	uint64_t wakes;			/* without an event */
@@ -36,16 +37,34 @@ static void replay_subject(struct output *err, const char *path)
 int replay_open_path(struct replay **replay, const char *path, struct output *err)
 {
 	struct error error = { .kind = ERROR_NONE };
-	int fd = open_regular(path), ret;
+	int fd = open_regular(path);
 
 	*replay = NULL;
-	ret = fd < 0 ? fd : replay_open(replay, fd);
+	if (fd < 0) {
+		error_set(&error, ERROR_FILE, fd, path, NULL);
+		message_error(err, &error);
+		output_flush(err);
+		return EXIT_FAILED;
+	}
+	*replay = replay_new(fd);
+	return *replay ? EXIT_OK : message_no_memory();
+}
+
+int replay_read_path(struct replay *replay, const char *path, unsigned int needs,
+		     struct output *err)
+{
+	struct error error = { .kind = ERROR_NONE };
+	struct sandbox sandbox;
+	int ret;
+
+	sandbox_enter(needs | SANDBOX_READ, &sandbox);
+	ret = replay_read(replay);
 	if (!ret)
 		return EXIT_OK;
 	if (ret == -EPROTONOSUPPORT) {
 		replay_subject(err, path);
 		output_string(err, ": written by a later version of dbslower; use that one\n");
-	} else if (ret == -EINVAL && fd >= 0) {
+	} else if (ret == -EINVAL) {
 		replay_subject(err, path);
 		output_string(err, ": not a recording; specify a file that dbslower record has "
 			      "written\n");
@@ -111,16 +130,24 @@ static void source_time(struct loop *loop, uint64_t now_ns)
 	loop->replay_wall_ns = replay_wall(loop->replay, now_ns);
 }
 
-/* Open the recording of a command. */
+/* Open the recording of a command. It is read once everything else is open. */
 static int source_open(struct loop *loop)
 {
-	const struct replay_info *info;
 	int status = replay_open_path(&loop->replay, loop->command->recording, &loop->err);
 
 	memset(&state, 0, sizeof(state));
+	return status == EXIT_OK ? START_GO : status;
+}
+
+/* Begin to read the recording, and set the clock. Return EXIT_OK or an exit status. */
+static int source_read(struct loop *loop, unsigned int needs)
+{
+	const struct replay_info *info = replay_info(loop->replay);
+	int status = replay_read_path(loop->replay, loop->command->recording, needs, &loop->err);
+
 	if (status != EXIT_OK)
 		return status;
-	info = replay_info(loop->replay);
+	state.read = true;
 	status = replay_times(loop->replay, &loop->options, &state.since_ns, &state.until_ns,
 			      &loop->err);
 	loop->start_ns = info->start_ns;
@@ -131,7 +158,7 @@ static int source_open(struct loop *loop)
 	loop->replay_host = info->host;
 	loop->banner.npids = info->npids;
 	memcpy(loop->banner.pids, info->pids, sizeof(info->pids));
-	return status == EXIT_OK ? START_GO : status;
+	return status;
 }
 
 /* Pass a lock wait on with its server. */
@@ -149,7 +176,7 @@ static int source_start(struct loop *loop, const struct tracer_config *config,
 			void (*wait)(void *arg, const struct lock_wait *wait,
 				     const struct json_server *server))
 {
-	const struct replay_config replay = {
+	struct replay_config replay = {
 		.engine = config->servers.engine, .threshold_ns = config->threshold_ns,
 		.prepares = config->prepares, .filter = config->filter,
 		.texts = {
@@ -157,20 +184,22 @@ static int source_start(struct loop *loop, const struct tracer_config *config,
 			.redact_spans = config->redact_spans,
 		},
 		.stat_unit_ns = config->stat_unit_ns, .stat_by = config->stat_by,
-		.records = config->records, .since_ns = state.since_ns, .until_ns = state.until_ns,
+		.records = config->records,
 		.arg = loop, .statement = wait ? NULL : config->statement,
 		.wait = wait ? source_wait : NULL, .server = config->server,
 	};
-	struct sandbox sandbox;
 	int status = loop_ready(loop);
 
 	state.wait = wait;
+	if (status == EXIT_OK)
+		status = source_read(loop, config->needs);
 	if (status != EXIT_OK)
 		return status;
+	loop_json(loop);
+	replay.since_ns = state.since_ns;
+	replay.until_ns = state.until_ns;
 	if (replay_start(loop->replay, &replay))
 		return message_no_memory();
-	/* A recording may come from anywhere. */
-	sandbox_enter(config->needs | SANDBOX_READ, &sandbox);
 	loop->banner.opened = loop->banner.begun = true;
 	loop->ops->begin(loop);
 	return EXIT_OK;
@@ -237,7 +266,8 @@ static ssize_t source_histogram(const struct loop *loop, struct histogram_row **
 
 static void source_close(struct loop *loop)
 {
-	replay_report(loop->replay, loop->command->recording, &loop->err);
+	if (state.read)
+		replay_report(loop->replay, loop->command->recording, &loop->err);
 	replay_close(loop->replay);
 }
 

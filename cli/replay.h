@@ -10,10 +10,17 @@
 extern const struct source replay_source;
 
 /*
- * Open the recording at @path, and report on @err if it is none. Return EXIT_OK with *@replay,
- * which the caller closes, or EXIT_FAILED.
+ * Open the file @path, without reading it. Return EXIT_OK with *@replay, which the caller closes;
+ * or EXIT_FAILED after a message on @err.
  */
 int replay_open_path(struct replay **replay, const char *path, struct output *err);
+
+/*
+ * Drop privileges but for @needs (SANDBOX_*), as a recording may come from anywhere, and then begin
+ * to read the one at @path. Return EXIT_OK, or EXIT_FAILED after a message on @err.
+ */
+int replay_read_path(struct replay *replay, const char *path, unsigned int needs,
+		     struct output *err);
 
 /*
  * Set *@since_ns and *@until_ns, CLOCK_MONOTONIC of the recording, by the options. Return EXIT_OK,

@@ -121,30 +121,29 @@ static void replay_clock(struct replay *r)
 	r->info.start_wall_ns = r->info.start_ns + r->reader.decode.wall_offset_ns;
 }
 
-int replay_open(struct replay **replay, int fd)
+struct replay *replay_new(int fd)
 {
 	struct replay *r = calloc(1, sizeof(*r));
-	struct decode_event event;
-	int err = -ENOMEM;
 
-	*replay = NULL;
 	if (r)
-		err = reader_open(&r->reader, fd);
+		r->reader.fd = fd;
 	else
 		close(fd);
-	while (!err && !r->reader.damage.unstarted && r->reader.next < 2 &&
-	       reader_next(&r->reader, &event) > 0 && event.type == RECORDING_OPTIONS)
-		info_option(&r->info, &event);
-	if (err && r) {
-		r->reader.fd = fd;
-		replay_close(r);
-		return err;
-	}
+	return r;
+}
+
+int replay_read(struct replay *r)
+{
+	struct decode_event event;
+	int err = reader_open(&r->reader, r->reader.fd);
+
 	if (err)
 		return err;
+	while (!r->reader.damage.unstarted && r->reader.next < 2 &&
+	       reader_next(&r->reader, &event) > 0 && event.type == RECORDING_OPTIONS)
+		info_option(&r->info, &event);
 	reader_range(&r->reader, &r->info.begin_ns, &r->info.end_ns);
 	replay_clock(r);
-	*replay = r;
 	return 0;
 }
 

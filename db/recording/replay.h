@@ -44,10 +44,16 @@ struct replay_config {
 struct replay;
 
 /*
- * Open the recording @fd, a regular file, owned by *@replay from now on. Return 0; -EINVAL if it is
- * none; -EPROTONOSUPPORT if its version is unknown; or another -errno. replay_close() ends it.
+ * Create a replay of the regular file @fd, which it owns from now on, without reading it. Return
+ * NULL if there is no memory; then @fd is closed. replay_close() ends it.
  */
-int replay_open(struct replay **replay, int fd);
+struct replay *replay_new(int fd);
+
+/*
+ * Read the properties of the recording and find its blocks. Return 0; -EINVAL if it is none;
+ * -EPROTONOSUPPORT if its version is unknown; or another -errno.
+ */
+int replay_read(struct replay *replay);
 
 /* Return the properties of the recording; borrowed. */
 const struct replay_info *replay_info(const struct replay *replay);

@@ -366,6 +366,20 @@ def test_unprivileged(both, folder):
         assert done[0].returncode == done[1].returncode == 0
 
 
+@pytest.mark.parametrize("form", [("replay", "-m", "0"), ("replay", "top"), ("replay", "locks"), ("replay", "stat"), ("report",)],
+                         ids=" ".join)
+def test_privileges_before_the_first_byte(recorded, tmp_path, form):
+    """Root reads a recording only after it has dropped its privileges."""
+    command, *args = form
+    subprocess.run(["strace", "-o", tmp_path / "calls", DBSLOWER, command, recorded.path, *args], stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    opened, = [n for n, call in enumerate(calls) if recorded.path in call and call.startswith("open") and "O_PATH" in call]
+    dropped = [n for n, call in enumerate(calls) if re.match("set(res)?uid|seccomp|prctl.PR_SET_SECCOMP", call)]
+    read = [n for n, call in enumerate(calls) if call.startswith("pread")]
+    assert dropped and opened < min(dropped) and max(dropped) < min(read)
+
+
 @pytest.mark.skipif(not os.path.exists(AARCH64), reason="no build for aarch64")
 def test_other_architecture(both):
     for form in FORMS:
@@ -589,6 +603,18 @@ def test_slider(recorded):
         reached = [start + int((seconds + more) * 10 ** 9) for more in (0, 0.001)]
         assert sum(end <= reached[0] for end in ends) <= calls <= sum(end <= reached[1] for end in ends), (keys, table)
         assert terminal.restored
+
+
+def test_slider_at_the_end(recorded):
+    """There is nothing behind the last interval, which therefore stays on the screen."""
+    need_terminal()
+    with Terminal("replay", recorded.path, "top", "-i", "600", "--delta", width=150, height=40) as terminal:
+        before = [line for line in terminal.wait_for("small") if "small" in line]
+        terminal.send("]")
+        terminal.read(0.5)
+        assert [line for line in terminal.screen() if "small" in line] == before and before
+        terminal.send("q")
+        assert terminal.stop()[0] == 0
 
 
 # --- a flight recorder
