@@ -9,6 +9,8 @@
 
 #define SEARCH_BYTES	65536		/* read at once to find the next head */
 #define BLOCKS_MAX	(1u << 24)
+#define IDS_MAX		16		/* of heads in texts, that are distinguished */
+#define SEARCH_LIMIT	4		/* times the file's bytes that are read for them */
 
 /* Read @len bytes at @offset. Return 0, or -errno; -ENODATA if the file is shorter. */
 static int reader_bytes(const struct reader *r, void *data, size_t len, uint64_t offset)
@@ -80,40 +82,115 @@ static uint64_t reader_search(const struct reader *r, uint64_t offset, uint64_t 
 	return size;
 }
 
-/* Find the heads of the @size bytes of the file. Return 0 or -errno. */
-static int reader_scan(struct reader *r, uint64_t size, struct window *window)
+/* Return whether @err means that there is no block, but that the file can be read. */
+static bool is_damage(int err)
 {
-	struct recording_block block;
-	uint8_t head[RECORDING_HEAD];
-	uint64_t offset = 0;
-	int err, version = 0;
+	return err == -ENODATA || err == -EBADMSG || err == -EPROTONOSUPPORT;
+}
 
-	while (offset < size) {
-		err = reader_bytes(r, head, sizeof(head), offset);
-		if (!err)
-			err = block_read(&r->crc, &block, head);
-		if (err && err != -ENODATA && err != -EBADMSG && err != -EPROTONOSUPPORT)
-			return err;
-		if (err == -EPROTONOSUPPORT)
-			version = err;
-		/* Heads of another recording are remains of an earlier file, or texts. */
-		if (!err && r->nblocks && block.id != r->blocks[0].id)
-			err = -EBADMSG;
-		if (!err && block.length > size - offset - sizeof(head)) {
-			r->damage.cut = true;
-			err = -EBADMSG;
+/*
+ * Read the head at @offset of the @size bytes of the file. Return 0; -EFBIG if it is one whose
+ * events end after the file; or another -errno, see is_damage().
+ */
+static int reader_head(const struct reader *r, struct recording_block *block, uint64_t offset,
+		       uint64_t size)
+{
+	uint8_t head[RECORDING_HEAD];
+	int err = reader_bytes(r, head, sizeof(head), offset);
+
+	if (!err)
+		err = block_read(&r->crc, block, head);
+	if (err)
+		return err;
+	block->offset = offset;
+	return block->length > size - offset - sizeof(head) ? -EFBIG : 0;
+}
+
+/* Read the events of @block. Return 0; -EBADMSG if they are damaged; or another -errno. */
+static int reader_events(struct reader *r, const struct recording_block *block)
+{
+	uint8_t *events;
+	int err;
+
+	if (block->length > r->events_room || !r->events) {
+		events = realloc(r->events, block->length + 1);
+		if (!events)
+			return -ENOMEM;
+		r->events = events;
+		r->events_room = block->length;
+	}
+	err = reader_bytes(r, r->events, block->length, block->offset + RECORDING_HEAD);
+	if (err)
+		return err == -ENODATA ? -EBADMSG : err;
+	return crc32c_of(&r->crc, r->events, block->length) == block->crc ? 0 : -EBADMSG;
+}
+
+/*
+ * Find the ID of a recording without its first head: that of the blocks whose events are sound and
+ * have the most bytes. A text in a damaged block may have blocks, too, but these are within it.
+ */
+static int reader_identify(struct reader *r, uint64_t size, struct window *window, uint64_t *id)
+{
+	struct { uint64_t id, bytes; } sums[IDS_MAX] = { { 0, 0 } };
+	uint64_t offset = 0, read = 0, most = 0;
+	struct recording_block block;
+	int err, i;
+
+	while (offset < size && read < SEARCH_LIMIT * size) {
+		err = reader_head(r, &block, offset, size);
+		if (!err) {
+			read += block.length;
+			err = reader_events(r, &block);
 		}
+		if (err && err != -EFBIG && !is_damage(err))
+			return err;
 		if (err) {
 			offset = reader_search(r, offset, size, window);
 			continue;
 		}
-		block.offset = offset;
+		for (i = 0; i < IDS_MAX - 1 && sums[i].bytes && sums[i].id != block.id; i++)
+			continue;
+		sums[i].bytes += sums[i].id == block.id || !sums[i].bytes ?
+				 RECORDING_HEAD + block.length : 0;
+		sums[i].id = block.id;
+		*id = sums[i].bytes > most ? block.id : *id;
+		most = sums[i].bytes > most ? sums[i].bytes : most;
+		offset += RECORDING_HEAD + block.length;
+	}
+	return most ? 0 : -EINVAL;
+}
+
+/* Find the heads of the @size bytes of the file. Return 0 or -errno. */
+static int reader_scan(struct reader *r, uint64_t size, struct window *window)
+{
+	struct recording_block block = { .id = 0 };
+	uint64_t offset = 0, id;
+	int err = reader_head(r, &block, 0, size), version = err;
+
+	id = block.id;
+	if (is_damage(err))
+		err = reader_identify(r, size, window, &id);
+	if (err == -EINVAL && version == -EPROTONOSUPPORT)
+		return version;
+	while ((!err || err == -EFBIG) && offset < size) {
+		err = reader_head(r, &block, offset, size);
+		if (err && err != -EFBIG && !is_damage(err))
+			return err;
+		/* Heads of another recording are remains of an earlier file, or texts. */
+		if (!is_damage(err) && block.id != id)
+			err = -EBADMSG;
+		r->damage.cut |= err == -EFBIG;
+		if (err) {
+			offset = reader_search(r, offset, size, window);
+			err = 0;
+			continue;
+		}
 		err = reader_add(r, &block);
 		if (err)
 			return err;
-		offset += sizeof(head) + block.length;
+		offset += RECORDING_HEAD + block.length;
 	}
-	return r->nblocks ? 0 : version ? version : -EINVAL;
+	return r->nblocks ? 0 : err ? err : -EINVAL;
 }
 
 static int block_order(const void *a, const void *b)
@@ -209,23 +286,14 @@ static void reader_broken(struct reader *r, struct recording_block *block)
 static int reader_block(struct reader *r)
 {
 	struct recording_block *block;
-	uint8_t *events;
 	int err;
 
 	while (r->next < r->nblocks) {
 		block = &r->blocks[r->next++];
-		if (block->length > r->events_room || !r->events) {
-			events = realloc(r->events, block->length + 1);
-			if (!events)
-				return -ENOMEM;
-			r->events = events;
-			r->events_room = block->length;
-		}
-		err = reader_bytes(r, r->events, block->length,
-				   block->offset + RECORDING_HEAD);
-		if (err && err != -ENODATA)
+		err = reader_events(r, block);
+		if (err && err != -EBADMSG)
 			return err;
-		if (!err && crc32c_of(&r->crc, r->events, block->length) == block->crc) {
+		if (!err) {
 			decode_block(&r->decode, r->events, block->length);
 			return 1;
 		}

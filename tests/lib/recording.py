@@ -2,6 +2,8 @@
 """A reader of recordings, written from docs/recording.md alone. Its objects are as those of --json."""
 
 import base64
+import collections
+import contextlib
 import datetime
 import struct
 
@@ -351,11 +353,12 @@ class Recording:
 
     def __init__(self, data):
         self.data, self.blocks, self.searched = data, [], []
+        id_ = self.identify()
         at = 0
         while at < len(data):
             try:
                 block = Block(data, at)
-                if self.blocks and block.id != self.blocks[0].id:
+                if block.id != id_:
                     raise Invalid("of another recording")
             except Invalid:
                 self.searched.append(at)
@@ -372,6 +375,25 @@ class Recording:
         self.is_started = self.blocks[0].kind == START
         self.is_ended = self.blocks[-1].kind == END
         self.broken = 0
+
+    def identify(self):
+        """The ID: of the first head or, if that is invalid, that of the sound blocks with the most bytes."""
+        with contextlib.suppress(Invalid):
+            return Block(self.data, 0).id
+        sums, at = collections.Counter(), 0
+        while at >= 0:
+            try:
+                block = Block(self.data, at)
+                if not block.is_sound():
+                    raise Invalid("damaged events")
+            except Invalid:
+                at = self.data.find(MAGIC, at + 1)
+                continue
+            sums[block.id] += HEAD.size + block.length
+            at = block.end
+        if not sums:
+            raise Invalid("not a recording")
+        return sums.most_common(1)[0][0]
 
     def events(self, check=True):
         """All objects. Without @check, only the CRC32C of every tenth block is compared."""

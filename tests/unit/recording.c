@@ -650,6 +650,12 @@ static void recording_in_text(void)
 	c = content_read(fd, NULL);
 	CHECK(c.statements == 2 && c.first == 1 && c.ordered && c.damage.missing == 1, "%zu",
 	      c.statements);
+	/* Also if the block start has none, from which the ID is known. */
+	data[0] ^= 1;
+	file_write(fd, data, len);
+	c = content_read(fd, NULL);
+	CHECK(c.statements == 2 && c.first == 1 && c.ordered && c.damage.unstarted, "%zu",
+	      c.statements);
 	free(data);
 	free(head);
 	close(fd);
