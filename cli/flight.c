@@ -88,6 +88,12 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 		error_set(&error, ERROR_OUTPUT, flight->fd, options->file, NULL);
 		return loop_refuse(loop, &error);
 	}
+	/* Writing to a pipe would wait for its reader, or fail, and a ring cannot be written. */
+	if (lseek(flight->fd, 0, SEEK_CUR) < 0) {
+		flight_message(flight, options->file, "a pipe cannot have a recording; specify a "
+			       "regular file");
+		return EXIT_FAILED;
+	}
 	return EXIT_OK;
 }
 

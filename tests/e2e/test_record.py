@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import select
 import shutil
 import signal
 import stat
@@ -572,6 +573,9 @@ def test_errors(recorded, folder, tmp_path):
     refused(run("replay", recorded.path, "-p", "1"), "-p", status=2)
     refused(run("record"), "no file", status=2)
     refused(run("record", tmp_path / "missing" / "file"), "missing")
+    with os.fdopen(os.open(tmp_path / "pipe", os.O_RDWR)) as reader:
+        refused(run("record", tmp_path / "pipe"), "a pipe cannot have a recording")
+        assert not select.select([reader], [], [], 0)[0]
 
 
 def head_of_version(data, version):
