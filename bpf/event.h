@@ -36,6 +36,7 @@ enum event_type {
 #define STATEMENT_HAS_EXAMINED	0x400000	/* ->examined is valid */
 #define STATEMENT_HAS_LOCK	0x800000	/* ->lock_us is valid */
 #define STATEMENT_HAS_QUERY_ID	0x1000000	/* ->query_id is valid */
+#define STATEMENT_ALONE		0x4000000 /* it was a transaction of its own */
 #define STATEMENT_HAS_INDEX	0x8000000	/* bits of PLAN_INDEX in ->plan are valid */
 #define STATEMENT_HAS_PLAN	0x10000000	/* and all others */
 /* .. and about the session, see session_phase(); not for users of the record */
@@ -181,6 +182,7 @@ struct event_application {
 #define TRANSACTION_ROLLED_BACK	0x80
 #define TRANSACTION_PREPARED	0x100	/* for a two-phase commit */
 #define TRANSACTION_FAILS	0x200	/* PostgreSQL: a message failed, not the statement */
+#define TRANSACTION_NONE	0x400	/* none is open, so that the next statement begins one */
 #define TRANSACTION_OUTCOMES \
 	(TRANSACTION_COMMITTED | TRANSACTION_ROLLED_BACK | TRANSACTION_PREPARED)
 

@@ -86,7 +86,7 @@ INLINE __u32 mysql_wait_part(__u32 type)
 /* A statement begins in @session, which has been seen before or not. */
 INLINE void mysql_transaction_begin(void *ctx, struct session *session)
 {
-	if (transaction_is_open(session_transaction(session)))
+	if (transaction_is_open(session_transaction(session)) || transaction_is_late(session))
 		return;
 	transaction_begin(session, session->s.start_ns,
 			  arg_transaction(ctx) & IN_TRANSACTION ?
@@ -247,8 +247,10 @@ INLINE int mysql_wants_text(void *ctx, const struct session *session, __u64 now)
 	const struct event_transaction *t;
 	__u64 ns = elapsed(session->s.start_ns, now);
 
+	if (VALUE(want_statements) && ns >= VALUE(threshold_ns))
+		return 1;
 	if (!VALUE(transaction_at))
-		return ns >= VALUE(threshold_ns);
+		return 0;
 	t = session_transaction((struct session *)session);
 	if (transaction_is_open(t) && ns < t->longest_ns)
 		return 0;
@@ -261,8 +263,13 @@ static __attribute__((noinline)) void mysql_transaction(void *ctx, struct sessio
 							__u64 now, int keep)
 {
 	struct event_transaction *t = session_transaction(session);
-	int open = arg_transaction(ctx) & IN_TRANSACTION, chained;
+	int open, chained;
 
+	if (session->s.flags & STATEMENT_ALONE) {
+		t->flags = TRANSACTION_NONE;
+		return;
+	}
+	open = arg_transaction(ctx) & IN_TRANSACTION;
 	transaction_add(session, keep);
 	chained = t->flags & TRANSACTION_ENDING;
 	/* Once while it is open, as it may remain so, and at the end. */
@@ -274,6 +281,8 @@ static __attribute__((noinline)) void mysql_transaction(void *ctx, struct sessio
 		transaction_end(ctx, session, now, mysql_transaction_outcome(ctx, t));
 	if (open && chained)
 		transaction_begin(session, now, 0);
+	if (!open)
+		t->flags = TRANSACTION_NONE;
 }
 
 /*
@@ -331,9 +340,12 @@ PROGRAM(command_end)
 		if (!s->text_len && !(s->flags & SESSION_TEXT))
 			s->flags |= STATEMENT_NO_TEXT;
 		stat_group(ctx, session);
-		if (VALUE(want_sessions) && !VALUE(transaction_at))
+		/* Of a transaction, it is in its own record. */
+		if (VALUE(want_sessions) && elapsed(s->start_ns, now) >= VALUE(threshold_ns))
 			send_identity(ctx, id);
 	}
+	if (VALUE(want_statements) && transactions_wanted())
+		transaction_alone(session, arg_transaction(ctx) & IN_TRANSACTION);
 	statement_end(ctx, session, now);
 	if (transactions_wanted())
 		mysql_transaction(ctx, session, now, wants_text);

@@ -306,11 +306,16 @@ static __attribute__((noinline)) void postgres_transaction(void *ctx, struct ses
 							   __u64 end_ns)
 {
 	struct event_transaction *t = session_transaction(session);
-	int open = arg_transaction(ctx) != 0, chained;
+	int open, chained;
 
 	/* A statement goes on, or its portal is suspended. */
 	if (session->s.flags & (SESSION_OPEN | SESSION_REPLICATION))
 		return;
+	if (end_ns && session->s.flags & STATEMENT_ALONE) {
+		t->flags = TRANSACTION_NONE;
+		return;
+	}
+	open = arg_transaction(ctx) != 0;
 	if (end_ns)
 		postgres_transaction_add(session, open);
 	else
@@ -321,6 +326,8 @@ static __attribute__((noinline)) void postgres_transaction(void *ctx, struct ses
 	if (open && !transaction_is_open(t))
 		transaction_begin(session, end_ns,
 				  chained ? 0 : TRANSACTION_UNDATED | TRANSACTION_PARTIAL);
+	if (!open)
+		t->flags = TRANSACTION_NONE;
 }
 
 /*
@@ -375,9 +382,11 @@ PROGRAM(activity)
 	/* One call for all: it is inlined. */
 	if (end_ns) {
 		postgres_query_id(session, end_ns);
+		if (VALUE(want_statements) && transactions_wanted())
+			transaction_alone(session, arg_transaction(ctx) != 0);
 		statement_end(ctx, session, end_ns);
 	}
-	if (transactions_wanted())
+	if (transactions_wanted() && (end_ns || !transaction_is_late(session)))
 		postgres_transaction(ctx, session, end_ns);
 	first = !(session->s.flags & SESSION_OPEN);
 	if (!step.text) {
@@ -392,7 +401,7 @@ PROGRAM(activity)
 	if (first)
 		session->first_at = (__u64)step.text;
 	if (first && transactions_wanted() && !(session->s.flags & SESSION_REPLICATION) &&
-	    !transaction_is_open(session_transaction(session)))
+	    !transaction_is_open(session_transaction(session)) && !transaction_is_late(session))
 		transaction_begin(session, session->s.start_ns, 0);
 	session->caller = step.caller;
 	session->text_at = (__u64)step.text;
@@ -481,9 +490,11 @@ INLINE __u64 postgres_sqlstate(void *ctx)
 /* The transaction of @session, or NULL, is aborted by an error that is not its statement's. */
 INLINE int postgres_transaction_fails(struct session *session)
 {
-	if (session && transactions_wanted())
-		session_transaction(session)->flags |= session->s.flags & SESSION_OPEN ?
-						       TRANSACTION_FAILS : TRANSACTION_FAILED;
+	if (!session || !transactions_wanted())
+		return 0;
+	transaction_catch_up(session);
+	session_transaction(session)->flags |= session->s.flags & SESSION_OPEN ?
+					       TRANSACTION_FAILS : TRANSACTION_FAILED;
 	return 0;
 }
 

@@ -46,6 +46,7 @@ CONSTANT(want_execs);	/* executions under any name */
 CONSTANT(want_query_id);	/* query IDs are shown */
 CONSTANT(want_rows);	/* rows are shown; reading them takes a tenth of a hit's budget */
 CONSTANT(transaction_at);	/* offset of a session's event_transaction; 0: not wanted */
+CONSTANT(want_statements);	/* .. and statements are wanted as well */
 
 MAP(scratch);		/* array of one: TEXT_SCAN_BYTES, written only */
 MAP(comms);		/* hash: struct exec_name → enum exec_value, a byte */
@@ -352,7 +353,7 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 
 	if (wanted && statement_is_prepare(s))
 		wanted = VALUE(want_prepares) != 0;
-	else if (wanted && !VALUE(transaction_at))
+	else if (wanted && VALUE(want_statements))
 		count(COUNT_STATEMENTS);
 	if (s->flags & SESSION_ADDED)
 		s->head.owner = (__u16)owner_current();

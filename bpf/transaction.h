@@ -25,6 +25,31 @@ INLINE int transaction_is_open(const struct event_transaction *t)
 	return t->flags & TRANSACTION_OPEN;
 }
 
+/*
+ * Mark @session's statement, which is about to end, if it is a transaction of its own. Its record
+ * is that of the transaction, too. @open: the server has one open.
+ */
+INLINE void transaction_alone(struct session *session, int open)
+{
+	const struct event_transaction *t = session_transaction(session);
+	struct event_statement *s = &session->s;
+
+	if (open || s->duration_ns || s->flags & SESSION_REPLICATION)
+		return;
+	if (!transaction_is_open(t) || (t->flags == TRANSACTION_OPEN && !t->statements &&
+					t->s.start_ns == s->start_ns))
+		s->flags |= STATEMENT_ALONE;
+}
+
+/*
+ * Return whether @session has no transaction, so that its statement begins one. With the records of
+ * statements, most transactions are none but a statement, and begin only if they get more.
+ */
+INLINE int transaction_is_late(struct session *session)
+{
+	return VALUE(want_statements) && session_transaction(session)->flags == TRANSACTION_NONE;
+}
+
 /* Begin a transaction of @session at @now. */
 INLINE void transaction_begin(struct session *session, __u64 now, __u32 more)
 {
@@ -44,6 +69,13 @@ INLINE void transaction_begin(struct session *session, __u64 now, __u32 more)
 	t->s.start_ns = now;
 	t->s.flags = STATEMENT_NO_TEXT;
 	t->s.text_len = 0;
+}
+
+/* Begin the transaction of @session's statement if that is late. */
+INLINE void transaction_catch_up(struct session *session)
+{
+	if (transaction_is_late(session) && session->s.flags & SESSION_OPEN)
+		transaction_begin(session, session->s.start_ns, 0);
 }
 
 /* Keep the text of @session's statement. */
@@ -92,7 +124,8 @@ static __attribute__((noinline)) void transaction_end(void *ctx, struct session 
 	t->s.connection_id = session->s.connection_id;
 	t->s.duration_ns = elapsed(t->s.start_ns, end_ns);
 	if (t->statements || flags & TRANSACTION_PARTIAL) {
-		count(COUNT_STATEMENTS);
+		if (!VALUE(want_statements))
+			count(COUNT_STATEMENTS);
 		if (len > VALUE(text_bytes))
 			len = VALUE(text_bytes);
 		/* See statement_end(). */
@@ -109,7 +142,10 @@ INLINE void transaction_marked(void *ctx)
 {
 	struct session *session = session_current(ctx);
 
-	if (session && transaction_is_open(session_transaction(session)))
+	if (!session)
+		return;
+	transaction_catch_up(session);
+	if (transaction_is_open(session_transaction(session)))
 		session_transaction(session)->flags |= (__u32)arg_mark(ctx);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The command record: statements and lock waits to a file, for replay. */
+/* The command record: statements, transactions and lock waits to a file, for replay. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -106,6 +106,11 @@ static bool record_statement(void *arg, const struct statement *s)
 
 	if (record->tracing.loop.done)
 		return false;
+	if (s->transaction) {
+		encode_transaction(&record->writer.encode, s);
+		record_full(record);
+		return true;
+	}
 	encode_statement(&record->writer.encode, s);
 	flight_statement(&record->flight, s);
 	record_full(record);
@@ -322,7 +327,7 @@ static int record_trace(struct record *record)
 	tracing_config(loop, &config);
 	config.statement = record_statement;
 	config.identify = config.rows = config.find_server = config.measure = true;
-	config.prepares = config.query_ids = true;
+	config.prepares = config.query_ids = config.transactions = config.both = true;
 	config.needs |= loop->options.memory ? SANDBOX_REPLACE : 0;
 	if (tracer_open(&record->tracing.tracer, &config, &error) ||
 	    record_locks(record, &config, &error))
@@ -425,8 +430,9 @@ const struct command command_record = {
 	.invocation = "dbslower record",
 	.usage = "FILE [ENGINE] [THRESHOLD] [OPTION...]",
 	.about =
-	"Record in FILE what slow and locks print with all options: statements and lock\n"
-	"waits that take longer than THRESHOLD (default 1 ms), with all their fields.\n"
+	"Record in FILE what slow, transactions and locks print with all options:\n"
+	"statements, transactions and lock waits that take longer than THRESHOLD\n"
+	"(default 1 ms), with all their fields.\n"
 	"dbslower replay prints it, on any machine. An event is in FILE within a second.\n"
 	"With --memory, the newest are kept in memory until a trigger fires, or SIGUSR2\n"
 	"is received; then these and what follows for --after are written to a file of\n"

@@ -74,7 +74,7 @@ static int replay_run(const struct command *command, int argc, char *argv[])
 		chosen = command_find(argv[2]);
 		if (!chosen->replays)
 			return replay_refuse(&err, argv[2], "cannot be replayed; specify slow, "
-					     "stat, top or locks");
+					     "stat, top, transactions or locks");
 		return replay_command(chosen, argv[1], argc - 2, argv + 2);
 	}
 	if (!chosen)
@@ -88,13 +88,14 @@ static const struct option_row *const replay_rows[] = {
 
 const struct command command_replay = {
 	.name = "replay",
-	.summary = "print a recording as slow, stat, top or locks do",
+	.summary = "print a recording as slow, stat, top, ... do",
 	.invocation = "dbslower replay",
 	.usage = "FILE [COMMAND] [OPTION...]",
 	.about =
-	"Run COMMAND (slow, stat, top or locks; default slow) on a recording of\n"
-	"dbslower record in place of this host: without privileges, on any machine. Its\n"
-	"options are those of the live command but for the ones that select processes;\n"
+	"Run COMMAND (slow, stat, top, transactions or locks; default slow) on a\n"
+	"recording of dbslower record in place of this host: without privileges, on any\n"
+	"machine. Its options are those of the live command but for those that select\n"
+	"processes;\n"
 	"dbslower replay FILE COMMAND --help lists them.\n",
 	.examples =
 	"  dbslower replay incident.rec 100             statements longer than 100 ms\n"

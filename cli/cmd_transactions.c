@@ -34,6 +34,7 @@ static bool transactions_print(void *arg, const struct statement *statement)
 
 static void transactions_begin(struct loop *loop)
 {
+	((struct transactions *)loop)->table.start_ns = loop->start_ns;
 	if (loop->options.json)
 		return;
 	banner_headline(loop);
@@ -99,6 +100,7 @@ static const struct option_row *const transactions_options[] = {
 
 const struct command command_transactions = {
 	.name = "transactions",
+	.replays = true,
 	.summary = "print transactions longer than a threshold",
 	.invocation = "dbslower transactions",
 	.usage = "[ENGINE] [THRESHOLD] [OPTION...]",

@@ -325,6 +325,7 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	if (event->flags & STATEMENT_ERROR && !(event->flags & STATEMENT_DIED))
 		sqlstate_read(event->sqlstate, s.sqlstate);
 	s.prepare = statement_is_prepare(event);
+	s.alone = event->flags & STATEMENT_ALONE;
 	s.fetches = event->flags & STATEMENT_FETCHED ? event->depth : 0;
 	s.has_rows = event->flags & STATEMENT_HAS_ROWS && !(event->flags & STATEMENT_ERROR);
 	s.rows = event->rows;

@@ -194,6 +194,23 @@ const struct event_transaction *sessions_transaction(const struct sessions *s,
 	return s->transaction_at && session->s.pid && t->flags & TRANSACTION_OPEN ? t : NULL;
 }
 
+/* Begin the transaction of @session's statement if the programs have not yet: see bpf/transaction.h. */
+static void session_catch_up(const struct sessions *s, struct session *session)
+{
+	struct event_transaction *t = (struct event_transaction *)((char *)session +
+								   s->transaction_at);
+
+	if (!s->both || !session->s.pid || t->flags != TRANSACTION_NONE ||
+	    !(session->s.flags & SESSION_OPEN) || session->s.flags & SESSION_REPLICATION)
+		return;
+	*t = (struct event_transaction){
+		.target_id = session->s.target_id, .flags = TRANSACTION_OPEN,
+		.s = { .target_id = session->s.target_id, .pid = session->s.pid,
+		       .tid = session->s.tid, .start_ns = session->s.start_ns,
+		       .flags = STATEMENT_NO_TEXT },
+	};
+}
+
 /* Return the start of @session's statement or, with @transaction, of its transaction; 0: none. */
 static uint64_t session_since(const struct sessions *s, const struct session *session,
 			      bool transaction)
@@ -210,9 +227,12 @@ static bool session_same(const struct sessions *s, uint64_t key, const struct se
 			 bool transaction)
 {
 	struct session *now = malloc(s->bytes);
-	bool same = now && !session_read(s, key, now) &&
-		    session_since(s, now, transaction) == session_since(s, session, transaction);
+	bool same = now && !session_read(s, key, now);
 
+	if (same) {
+		session_catch_up(s, now);
+		same = session_since(s, now, transaction) == session_since(s, session, transaction);
+	}
 	free(now);
 	return same;
 }
@@ -266,37 +286,40 @@ static bool session_is_running(const struct sessions *s, uint64_t key, struct se
 	return *has_text || phase != SESSION_BETWEEN;
 }
 
-/* Return whether @session is one for sessions_running(), and in *@has_text as above. */
-static bool session_is_wanted(const struct sessions *s, uint64_t key, struct session *session,
-			      bool *has_text)
+/* Return what is wanted of @session, SESSION_HAS_*; 0: nothing. */
+static unsigned int session_state(const struct sessions *s, uint64_t key, struct session *session)
 {
-	*has_text = false;
-	if (!s->transaction_at)
-		return session_is_running(s, key, session, has_text);
-	if (!session_target(s, session) || !sessions_transaction(s, session))
-		return false;
-	session_is_running(s, key, session, has_text);
-	return true;
+	bool has_text = false;
+	bool open = session_target(s, session) && sessions_transaction(s, session);
+	bool running = (open || !s->transaction_at || s->both) &&
+		       session_is_running(s, key, session, &has_text);
+	unsigned int state = open ? SESSION_HAS_TRANSACTION : 0;
+
+	if (running && (!s->transaction_at || s->both))
+		state |= SESSION_HAS_STATEMENT;
+	return state && has_text ? state | SESSION_HAS_TEXT : state;
 }
 
 /* A callback for sessions. */
 struct listener {
 	void *arg;
-	void (*each)(void *arg, const struct session *session, bool has_text);
+	void (*each)(void *arg, const struct session *session, unsigned int state);
 };
 
 static bool session_report(struct sessions *s, uint64_t key, struct session *session, void *arg)
 {
 	struct listener *listener = arg;
-	bool has_text;
+	unsigned int state;
 
-	if (session_is_wanted(s, key, session, &has_text))
-		listener->each(listener->arg, session, has_text);
+	session_catch_up(s, session);
+	state = session_state(s, key, session);
+	if (state)
+		listener->each(listener->arg, session, state);
 	return false;
 }
 
 void sessions_running(struct sessions *s, void *arg,
-		      void (*each)(void *arg, const struct session *session, bool has_text))
+		      void (*each)(void *arg, const struct session *session, unsigned int state))
 {
 	sessions_each(s, &(struct listener){ arg, each }, session_report);
 }
@@ -305,17 +328,24 @@ static bool session_keep(struct sessions *s, uint64_t key, struct session *sessi
 {
 	const uint64_t *time_ns = arg;
 	struct sessions_kept *kept;
-	bool has_text;
+	unsigned int state = 0;
 
-	if (session_since(s, session, s->transaction_at) >= *time_ns ||
-	    !session_is_wanted(s, key, session, &has_text))
+	session_catch_up(s, session);
+	if (session_since(s, session, false) < *time_ns ||
+	    session_since(s, session, true) < *time_ns)
+		state = session_state(s, key, session);
+	if (session_since(s, session, false) >= *time_ns)
+		state &= ~SESSION_HAS_STATEMENT;
+	if (session_since(s, session, true) >= *time_ns)
+		state &= ~SESSION_HAS_TRANSACTION;
+	if (!(state & ~SESSION_HAS_TEXT))
 		return false;
 	kept = malloc(sizeof(*kept) + s->bytes);
 	if (!kept)
 		return false;
 	kept->next = s->kept;
 	kept->key = key;
-	kept->has_text = has_text;
+	kept->state = state;
 	memcpy(&kept->session, session, s->bytes);
 	s->kept = kept;
 	return false;
@@ -331,7 +361,11 @@ void sessions_settle(struct sessions *s)
 	struct sessions_kept **place = &s->kept, *kept;
 
 	while ((kept = *place)) {
-		if (session_same(s, kept->key, &kept->session, s->transaction_at)) {
+		if (!session_same(s, kept->key, &kept->session, false))
+			kept->state &= ~SESSION_HAS_STATEMENT;
+		if (!session_same(s, kept->key, &kept->session, true))
+			kept->state &= ~SESSION_HAS_TRANSACTION;
+		if (kept->state & ~SESSION_HAS_TEXT) {
 			place = &kept->next;
 			continue;
 		}
@@ -345,7 +379,7 @@ size_t sessions_number_kept(const struct sessions *s)
 	size_t n = 0;
 
 	for (const struct sessions_kept *one = s->kept; one; one = one->next)
-		n++;
+		n += !s->both || one->state & SESSION_HAS_STATEMENT;
 	return n;
 }
 

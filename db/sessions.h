@@ -12,14 +12,18 @@
 #include "bpf/event.h"
 #include "db/discover.h"
 
-/*
- * A session that was running a statement, or had a transaction open, at sessions_keep(); all of the
- * map's element.
- */
+/* What is wanted of a session that is not idle: a bit set. */
+enum session_state {
+	SESSION_HAS_TEXT = 1 << 0,	/* that of the statement is known */
+	SESSION_HAS_STATEMENT = 1 << 1,	/* it is running or suspended .. */
+	SESSION_HAS_TRANSACTION = 1 << 2,	/* .. and this one is open */
+};
+
+/* A session that had such a ->state at sessions_keep(); all of the map's element. */
 struct sessions_kept {
 	struct sessions_kept *next;
 	uint64_t key;
-	bool has_text;
+	unsigned int state;
 	struct session session;
 };
 
@@ -30,6 +34,7 @@ struct sessions {
 	uint32_t bytes;			/* size of a map element: struct session and its text */
 	uint32_t text_bytes;		/* maximum length of the text */
 	uint32_t transaction_at;	/* offset of the transaction in an element; 0: none */
+	bool both;			/* transactions and statements are wanted */
 	uint32_t max;			/* sessions without a slot at once */
 	bool no_memory;			/* PIDs are not the kernel's: do not read server memory */
 	struct owners *owners;		/* borrowed */
@@ -64,10 +69,10 @@ const struct event_transaction *sessions_transaction(const struct sessions *sess
 
 /*
  * Call @each for each session with a running or suspended statement or, with ->transaction_at, a
- * transaction instead. Without @has_text the statement's text is unknown.
+ * transaction instead; with ->both, either.
  */
 void sessions_running(struct sessions *sessions, void *arg,
-		      void (*each)(void *arg, const struct session *session, bool has_text));
+		      void (*each)(void *arg, const struct session *session, unsigned int state));
 
 /* Keep those whose statement, or transaction, began before @time_ns of the programs' clock. */
 void sessions_keep(struct sessions *sessions, uint64_t time_ns);
@@ -75,7 +80,7 @@ void sessions_keep(struct sessions *sessions, uint64_t time_ns);
 /* Drop those kept whose statement, or transaction, has ended since. */
 void sessions_settle(struct sessions *sessions);
 
-/* Return the number of those kept. */
+/* Return the number of those kept, with ->both of the ones with a statement. */
 size_t sessions_number_kept(const struct sessions *sessions);
 
 /* Free the kept sessions and unmap the slots; @sessions itself is the caller's. */

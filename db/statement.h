@@ -23,6 +23,7 @@ enum transaction_state {
 	TRANSACTION_IS_RUNNING,		/* a statement is */
 	TRANSACTION_IS_IDLE,		/* the client is silent */
 	TRANSACTION_IS_ABORTED,		/* the same, after a failure */
+	TRANSACTION_STATES
 };
 
 /* A transaction for output. */
@@ -63,6 +64,7 @@ struct statement {
 	bool no_text;			/* the server has no text; none was lost */
 	bool running;			/* not ended: the duration is that so far */
 	bool prepare;			/* it prepared a statement and executed nothing */
+	bool alone;			/* it was a transaction of its own, if that was traced */
 	uint32_t fetches;		/* Executes of its portal, which was suspended; or 0 */
 	bool has_rows, has_status, failed;
 	uint64_t rows;

@@ -122,7 +122,7 @@ static int tracer_session_maps(struct tracer *t, struct error *error)
 		.slot_map = runtime_map(&t->rt, "slot_sessions"),
 		.ignored_map = runtime_map(&t->rt, "ignored"),
 		.bytes = session, .max = sessions, .text_bytes = t->config.text_bytes,
-		.transaction_at = t->config.transactions ? head : 0,
+		.transaction_at = t->config.transactions ? head : 0, .both = t->config.both,
 		.no_memory = t->rt.pid_ns_ino, .owners = t->rt.owners, .discover = &t->discover,
 	};
 	if (!t->rt.perf_buffers)
@@ -170,7 +170,8 @@ static void tracer_constants(struct tracer *t)
 	struct runtime *rt = &t->rt;
 
 	runtime_constant(rt, "constant_threshold_ns",
-			 c->transactions ? UINT64_MAX : c->threshold_ns);
+			 c->transactions && !c->both ? UINT64_MAX : c->threshold_ns);
+	runtime_constant(rt, "constant_want_statements", !c->transactions || c->both);
 	runtime_constant(rt, "constant_transaction_ns", c->threshold_ns);
 	runtime_constant(rt, "constant_transaction_at", t->sessions.transaction_at);
 	runtime_constant(rt, "constant_text_bytes", c->text_bytes);
@@ -512,36 +513,46 @@ void tracer_detach(struct tracer *t)
 
 /* Report a transaction that is open at @now_ns, if it is long enough. */
 static void tracer_report_transaction(struct tracer *t, const struct session *session,
-				      bool has_text, uint64_t now_ns)
+				      unsigned int state, uint64_t now_ns)
 {
 	const struct event_transaction *transaction = sessions_transaction(&t->sessions, session);
 
 	if (now_ns >= transaction->s.start_ns + t->config.threshold_ns &&
 	    transaction->s.text_len <= t->config.text_bytes && process_exists(session->s.pid))
-		enrich_open_transaction(&t->enrich, transaction, session, has_text, now_ns);
+		enrich_open_transaction(&t->enrich, transaction, session,
+					state & SESSION_HAS_TEXT, now_ns);
 }
 
 /* Report a statement that is running at @now_ns, or was suspended, if it is slow enough. */
-static void tracer_report_running(struct tracer *t, const struct session *session, bool has_text,
-				  uint64_t now_ns)
+static void tracer_report_statement(struct tracer *t, const struct session *session,
+				    unsigned int state, uint64_t now_ns)
 {
 	const struct event_statement *event = &session->s;
 	bool suspended = session_phase(event) == SESSION_SUSPENDED;
 	uint64_t until_ns = suspended ? event->completed_ns : now_ns;
 
-	if (t->config.transactions)
-		tracer_report_transaction(t, session, has_text, now_ns);
-	else if (until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
-		enrich_running(&t->enrich, event, has_text, until_ns);
+	if (until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
+		enrich_running(&t->enrich, event, state & SESSION_HAS_TEXT, until_ns);
 }
 
-static void tracer_running_now(void *arg, const struct session *session, bool has_text)
+/* Report what @session has open at @now_ns. */
+static void tracer_report_open(struct tracer *t, const struct session *session, unsigned int state,
+			       uint64_t now_ns)
+{
+	if (state & SESSION_HAS_STATEMENT)
+		tracer_report_statement(t, session, state, now_ns);
+	if (state & SESSION_HAS_TRANSACTION)
+		tracer_report_transaction(t, session, state, now_ns);
+}
+
+static void tracer_running_now(void *arg, const struct session *session, unsigned int state)
 {
 	struct tracer *t = arg;
 
 	/* The client of a suspended portal pauses. */
-	if (t->config.transactions || session_phase(&session->s) != SESSION_SUSPENDED)
-		tracer_report_running(t, session, has_text, runtime_now(&t->rt));
+	if (session_phase(&session->s) == SESSION_SUSPENDED)
+		state &= ~SESSION_HAS_STATEMENT;
+	tracer_report_open(t, session, state, runtime_now(&t->rt));
 }
 
 void tracer_running(struct tracer *t)
@@ -549,7 +560,7 @@ void tracer_running(struct tracer *t)
 	if (!t->detached)
 		sessions_running(&t->sessions, t, tracer_running_now);
 	for (struct sessions_kept *one = t->sessions.kept; one; one = one->next)
-		tracer_report_running(t, &one->session, one->has_text, t->enrich.detach_ns);
+		tracer_report_open(t, &one->session, one->state, t->enrich.detach_ns);
 }
 
 ssize_t tracer_histogram(const struct tracer *t, struct histogram_row **rows)

@@ -34,6 +34,7 @@ struct tracer_config {
 	 * unknown, if it was so long ago that they were first seen.
 	 */
 	bool transactions;
+	bool both;			/* with ->transactions: report the statements, too */
 	bool identify;			/* read user, database, client and container */
 	struct filter filter;		/* only these statements are reported */
 	bool tags;			/* set ->tags of statements, unless ->redact */

@@ -308,6 +308,51 @@ static const struct decode_server *decode_session_of(const struct decode *d, str
 	return server;
 }
 
+/* Read the text that @flags announce. */
+static void decode_texts(struct decode *d, struct decoder *body, struct statement *s,
+			 uint64_t flags)
+{
+	if (flags & RECORDED_TEXT)
+		decode_text(d, body, s);
+	s->has_query_bytes = flags & (RECORDED_BYTES | RECORDED_WHOLE);
+	if (flags & RECORDED_WHOLE)
+		s->query_bytes = s->text_len;
+	s->span_text = s->text;
+	s->span_text_len = s->text_len;
+}
+
+static int decode_transaction(struct decode *d, struct decoder *body, struct decode_event *event)
+{
+	uint64_t flags = decode_number(body), state;
+	struct statement *s = &event->statement;
+	struct transaction *t = &d->transaction;
+
+	event->server = decode_session_of(d, body, s);
+	s->start_ns = decode_difference(body, d->start_ns);
+	s->wall_ns = s->start_ns + d->wall_offset_ns;
+	s->duration_ns = decode_number(body);
+	s->truncated = flags & RECORDED_TRUNCATED;
+	s->running = flags & RECORDED_OPEN;
+	s->no_text = flags & RECORDED_NO_TEXT;
+	state = decode_number(body);
+	*t = (struct transaction){
+		.open = s->running, .dated = flags & RECORDED_DATED,
+		.counted = flags & RECORDED_COUNTED,
+		.state = state < TRANSACTION_STATES ? (enum transaction_state)state :
+						       TRANSACTION_IS_UNKNOWN,
+	};
+	if (t->counted) {
+		t->statements = decode_number(body);
+		t->idle_ns = decode_number(body);
+	}
+	decode_members(d, body, s, flags & (RECORDED_BYTES | RECORDED_REDACTED));
+	decode_texts(d, body, s, flags);
+	s->transaction = t;
+	s->failed = true;
+	event->end_ns = s->start_ns + s->duration_ns;
+	return body->failed || event->end_ns < s->start_ns ? -EBADMSG : 1;
+}
+
 static int decode_statement(struct decode *d, struct decoder *body, struct decode_event *event)
 {
 	uint64_t flags = decode_number(body);
@@ -323,16 +368,11 @@ static int decode_statement(struct decode *d, struct decoder *body, struct decod
 	s->has_examined = flags & RECORDED_EXAMINED;
 	s->has_lock = flags & RECORDED_LOCK;
 	s->prepare = flags & RECORDED_PREPARE;
+	s->alone = !(flags & RECORDED_SHARED);
 	s->running = flags & RECORDED_RUNNING;
 	s->no_text = flags & RECORDED_NO_TEXT;
 	decode_members(d, body, s, flags);
-	if (flags & RECORDED_TEXT)
-		decode_text(d, body, s);
-	s->has_query_bytes = flags & (RECORDED_BYTES | RECORDED_WHOLE);
-	if (flags & RECORDED_WHOLE)
-		s->query_bytes = s->text_len;
-	s->span_text = s->text;
-	s->span_text_len = s->text_len;
+	decode_texts(d, body, s, flags);
 	if (flags & RECORDED_WHY) {
 		decode_why(d, body);
 		s->why = &d->why;
@@ -480,6 +520,8 @@ static int decode_body(struct decode *d, struct decoder *body, struct decode_eve
 		return decode_wait(d, body, event);
 	case RECORDING_STATUS:
 		return decode_status(d, body, event);
+	case RECORDING_TRANSACTION:
+		return decode_transaction(d, body, event);
 	case RECORDING_TYPES:
 		break;
 	}

@@ -41,7 +41,7 @@ struct decode_event {
 	uint64_t end_ns;		/* CLOCK_MONOTONIC */
 	const struct decode_server *server;
 	union {
-		struct statement statement;	/* RECORDING_STATEMENT */
+		struct statement statement;	/* RECORDING_STATEMENT, RECORDING_TRANSACTION */
 		struct lock_wait wait;		/* RECORDING_WAIT */
 		struct {			/* RECORDING_STATUS */
 			struct summary statements, waits;
@@ -84,6 +84,7 @@ struct decode {
 	/* Of the current event. */
 	char *text;			/* owned */
 	struct event_breakdown why;
+	struct transaction transaction;
 	struct traceparent parent;
 	struct event_lock lock;
 	struct lock_info info;

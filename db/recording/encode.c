@@ -271,6 +271,7 @@ static uint32_t statement_flags(const struct statement *s)
 		{ s->original_len && s->parent, RECORDED_PARENT },
 		{ s->has_query_bytes && s->query_bytes != s->text_len, RECORDED_BYTES },
 		{ s->has_query_bytes && s->query_bytes == s->text_len, RECORDED_WHOLE },
+		{ !s->alone, RECORDED_SHARED },
 	};
 	uint32_t all = 0;
 
@@ -348,6 +349,33 @@ void encode_statement(struct encode *e, const struct statement *s)
 	encode_event(e, RECORDING_STATEMENT, &e->body);
 	e->start_ns = s->start_ns;
 	e->statements += !s->running && !s->prepare && !e->events.failed;
+	encode_time(e, s->start_ns + s->duration_ns);
+}
+
+void encode_transaction(struct encode *e, const struct statement *s)
+{
+	const struct transaction *t = s->transaction;
+	const uint32_t same = RECORDED_TEXT | RECORDED_WHOLE | RECORDED_TRUNCATED | RECORDED_BYTES |
+			      RECORDED_NO_TEXT | RECORDED_REDACTED;
+	uint32_t flags = (statement_flags(s) & same) | (t->open ? RECORDED_OPEN : 0) |
+			 (t->dated ? RECORDED_DATED : 0) | (t->counted ? RECORDED_COUNTED : 0);
+	uint32_t session = encode_session(e, s);
+	struct encoder *body = &e->body;
+
+	encode_clock(e, s->start_ns, s->wall_ns);
+	encode_number(body, flags);
+	encode_number(body, session);
+	encode_difference(body, s->start_ns, e->start_ns);
+	encode_number(body, s->duration_ns);
+	encode_number(body, t->state);
+	if (flags & RECORDED_COUNTED) {
+		encode_number(body, t->statements);
+		encode_number(body, t->idle_ns);
+	}
+	statement_members(e, s, flags & same, 0);
+	if (s->text)
+		encode_text(e, s->text, s->text_len);
+	encode_event(e, RECORDING_TRANSACTION, body);
 	encode_time(e, s->start_ns + s->duration_ns);
 }
 

@@ -26,6 +26,7 @@ enum recording_type {
 	RECORDING_WAIT = 7,		/* a lock wait */
 	RECORDING_STATUS = 8,		/* losses, and the recorder's own cost, so far */
 	RECORDING_QUERY = 9,		/* an entry of the dictionary of query IDs */
+	RECORDING_TRANSACTION = 10,
 	RECORDING_TYPES
 };
 
@@ -49,7 +50,13 @@ enum recording_type {
 #define RECORDED_REDACTED	0x10000	/* the length before redaction follows */
 #define RECORDED_PARENT		0x20000	/* the trace context follows */
 #define RECORDED_FAILED		0x40000
+#define RECORDED_SHARED		0x80000	/* not a transaction of its own, or that is unknown */
 #define RECORDED_PLAN		0x100000	/* how it was executed */
+
+/* Flags of a transaction. RECORDED_TEXT to RECORDED_REDACTED are as those of a statement. */
+#define RECORDED_OPEN		0x02
+#define RECORDED_DATED		0x04	/* its begin is known */
+#define RECORDED_COUNTED	0x10	/* the number of statements, and the idle time, follow */
 
 /* Flags of a lock wait. */
 #define RECORDED_WAIT_RUNNING	0x01

@@ -218,14 +218,37 @@ static bool replay_engine(const struct replay *r, const struct decode_server *se
 	return !r->config.engine || !strcmp(r->config.engine, server->name);
 }
 
+/* Turn a statement that was a transaction of its own into that, as enrich_transaction() shows it. */
+static void replay_alone(struct statement *s, struct transaction *t)
+{
+	*t = (struct transaction){
+		.state = !s->has_status ? TRANSACTION_IS_UNKNOWN : s->failed ?
+			 TRANSACTION_IS_ROLLED_BACK : TRANSACTION_IS_COMMITTED,
+		.dated = true, .counted = true, .statements = 1,
+	};
+	s->transaction = t;
+	s->has_status = s->has_rows = s->has_counts = s->has_examined = s->has_lock = false;
+	s->failed = true;
+	s->error_code = s->fetches = 0;
+	s->query_id = 0;
+	s->sqlstate[0] = '\0';
+	s->why = NULL;
+	s->parent = NULL;
+}
+
 static void replay_statement(struct replay *r, const struct decode_event *event)
 {
 	const struct replay_config *c = &r->config;
 	struct statement s = event->statement;
+	struct transaction alone;
 	const struct filter_session session = {
 		s.user, s.database, s.client, s.container, s.application
 	};
 
+	if (c->transactions && !s.transaction && s.alone && !s.prepare)
+		replay_alone(&s, &alone);
+	if (!s.transaction != !c->transactions)
+		return;
 	if (!c->statement || (s.prepare && !c->prepares) || s.duration_ns < c->threshold_ns ||
 	    !replay_engine(r, event->server) || !filter_session(&c->filter, &session) ||
 	    !filter_text(&c->filter, s.text, s.text_len))
@@ -285,7 +308,8 @@ static void replay_status(struct replay *r, const struct decode_event *event)
 static void replay_event(struct replay *r, bool running)
 {
 	struct decode_event *event = &r->event;
-	bool is_statement = event->type == RECORDING_STATEMENT;
+	bool is_statement = event->type == RECORDING_STATEMENT ||
+			    event->type == RECORDING_TRANSACTION;
 	bool open = is_statement ? event->statement.running :
 				   event->type == RECORDING_WAIT && event->wait.running;
 
@@ -294,6 +318,7 @@ static void replay_event(struct replay *r, bool running)
 		r->running = r->reader.next;
 	switch (event->type) {
 	case RECORDING_STATEMENT:
+	case RECORDING_TRANSACTION:
 		if (open == running)
 			replay_statement(r, event);
 		break;

@@ -28,6 +28,7 @@ struct replay_config {
 	const char *engine;		/* only its servers; NULL: all */
 	uint64_t threshold_ns;
 	bool prepares;
+	bool transactions;		/* instead of statements */
 	struct filter filter;
 	struct texts_config texts;
 	uint64_t stat_unit_ns;

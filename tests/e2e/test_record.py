@@ -137,12 +137,14 @@ class Run:
             record = stack.enter_context(Record(path, *place, *ALL))
             live = stack.enter_context(Slow("--json", "--prepares", *place, *ALL))
             locks = stack.enter_context(Locks("locks", "--json", *place))
+            transactions = stack.enter_context(Slow("transactions", "--json", *place))
             work(server)
-            for one in (live, locks):
+            for one in (live, locks, transactions):
                 assert one.stop() == 0, one.said()
             self.record = record.ended()
             self.live = [one for one in live.objects() if one["type"] in SHOWN]
             self.waits = locks.waits
+            self.transactions = [one for one in transactions.objects() if one["type"] in ("transaction", "open")]
         self.objects = replay(path, "-m", "0", "--prepares", "--json")
         self.statements = [one for one in self.objects if one["type"] == "statement"]
 
@@ -211,10 +213,27 @@ def agrees(mine, theirs):
     assert len(mine) == len(theirs)
     for ours, one in zip(mine, theirs):
         wrong = {key: (value, one.get(key)) for key, value in ours.items()
-                 if key not in ("end_ns", "query", "query_base64") and one.get(key) != value}
+                 if key not in ("end_ns", "own", "query", "query_base64") and one.get(key) != value}
         assert not wrong, one
         assert ours.get("query", one.get("query")) == one.get("query") or "query_base64" in one, one
         assert ours.get("query_base64") == one.get("query_base64"), one
+
+
+def transactions_of(events):
+    """The transactions of the reader, in the order of replay: the open ones are at the end."""
+    found = [one.get("own", one) for one in events if one["type"] in ("transaction", "open") or "own" in one]
+    return sorted(found, key=lambda one: one["type"] == "open")
+
+
+def test_same_transactions(both):
+    """The session that runs the first statement may have begun before one of the tools was attached."""
+    replayed = [one for one in replay(both.path, "transactions", "-m", "0", "--json") if one["type"] in ("transaction", "open")]
+    clocked = {"time", "begin", "end", "duration_ms", "idle_ms"}
+    live, mine = (by_session(objects, clocked) for objects in (both.transactions, replayed))
+    assert live == mine and sum(map(len, live.values())) > 30
+    states = {one.get("state") for one in replayed}
+    assert {"commit", "rollback"} <= states and any(one["statements"] > 1 for one in replayed)
+    assert all(one["idle_ms"] <= one["duration_ms"] for one in replayed)
 
 
 def test_reader_agrees(both):
@@ -229,6 +248,8 @@ def test_reader_agrees(both):
     order.sort(key=lambda one: one["outcome"] == "waiting")
     agrees(order, waits)
     assert sum(block.statements for block in found.blocks) == sum(one["type"] == "statement" for one in ended)
+    agrees(transactions_of(events), [one for one in replay(both.path, "transactions", "-m", "0", "--json")
+                                     if one["type"] in ("transaction", "open")])
     status = [one for one in events if one["type"] == "status"][-1]
     lost = {key for key, value in status["statements"]["lost"].items() if value}
     assert lost <= {"text_truncated"} and status["cpu_ns"]

@@ -98,7 +98,7 @@ static void read_all(struct reader *reader)
 
 	while ((ret = reader_next(reader, &event)) > 0) {
 		REQUIRE(count++ < FILE_MAX);
-		if (event.type == RECORDING_STATEMENT)
+		if (event.type == RECORDING_STATEMENT || event.type == RECORDING_TRANSACTION)
 			show_statement(&event.statement);
 		else if (event.type == RECORDING_WAIT)
 			show_wait(&event.wait, event.server);

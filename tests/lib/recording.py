@@ -19,6 +19,7 @@ RESOURCES = """read_bytes write_bytes read_calls write_calls minor_faults major_
     local_blks_dirtied local_blks_written temp_blks_read temp_blks_written wal_records wal_fpi wal_bytes sorts sorts_external
     sort_bytes sort_blocks""".split()
 LOSSES = "ring_full table_full start_without_end end_without_start who_unknown text_unreadable text_truncated".split()
+STATES = {1: "commit", 2: "rollback", 3: "prepare", 4: "running", 5: "idle", 6: "aborted"}
 MODES = {number + 1: f"{name}Lock" for number, name in enumerate(
     "AccessShare RowShare RowExclusive ShareUpdateExclusive Share ShareRowExclusive Exclusive AccessExclusive".split())}
 LWLOCK_MODES = {0: "exclusive", 1: "shared", 2: "until free"}
@@ -219,6 +220,10 @@ class Decoder:
         found = {"type": kind, "time": self.wall(start), "server": server["json"], "pid": pid, "tid": tid,
                  "duration_ms": ms(duration), "end_ns": start + duration, **session}
         failed = bool(flags & 0x40000)
+        if not flags & (0x80000 | 0x4000 | 0x2000):
+            own = found["own"] = self.transaction_of(server, pid, tid, session, start, duration, False, True,
+                                                     (2 if failed else 1) if flags & 0x2 else 0)
+            own.update(statements=1, idle_ms=0)
         if flags & 0x4:
             rows = c.number()
             if not failed:
@@ -242,8 +247,40 @@ class Decoder:
             length = len(text) if flags & 0x8 else length
         if length is not None:
             found["query_bytes"] = length
+        if "own" in found:
+            found["own"].update({key: found[key] for key in ("query", "query_base64", "truncated", "query_bytes", "original_bytes")
+                                 if key in found})
         if flags & 0x10:
             found.update(self.breakdown(c))
+        return found
+
+    def transaction(self, c):
+        flags = c.number()
+        server, pid, tid, session = self.entry(self.sessions, c, 4096)
+        start, duration, state = c.difference(self.last_ns), *c.numbers(2)
+        found = self.transaction_of(server, pid, tid, session, start, duration, is_open=flags & 0x2, is_dated=flags & 0x4, state=state)
+        if flags & 0x10:
+            found.update(statements=c.number(), idle_ms=ms(c.number()))
+        length = c.number() if flags & 0x100 else None
+        if flags & 0x10000:
+            found["original_bytes"] = c.number()
+        if flags & 0x1:
+            text = self.text(c)
+            found.update(text_members(text, flags & 0x80), truncated=bool(flags & 0x80))
+            length = len(text) if flags & 0x8 else length
+        if length is not None:
+            found["query_bytes"] = length
+        return found
+
+    def transaction_of(self, server, pid, tid, session, start, duration, is_open, is_dated, state):
+        end = self.wall(start + duration)
+        found = {"type": "open" if is_open else "transaction", "server": server["json"], "pid": pid, "tid": tid, **session, "time": end}
+        if not is_open:
+            found["end"] = end
+        if is_dated:
+            found.update(begin=self.wall(start), duration_ms=ms(duration))
+        if state:
+            found["state"] = STATES[state]
         return found
 
     def text(self, c):
@@ -345,7 +382,7 @@ class Decoder:
             found[name] = {"statements": count, "lost": dict(zip(LOSSES, lost)), "boundary": boundary}
         return found
 
-    READ = {1: option, 2: server, 3: session, 4: call, 5: clock, 6: statement, 7: wait, 8: status, 9: query}
+    READ = {1: option, 2: server, 3: session, 4: call, 5: clock, 6: statement, 7: wait, 8: status, 9: query, 10: transaction}
 
 
 class Recording:

@@ -303,7 +303,7 @@ static void print_event(struct output *out, const struct decode_event *event)
 		.container = from ? from->server.container : "", .pid = from ? from->server.pid : 0,
 	};
 
-	if (event->type == RECORDING_STATEMENT)
+	if (event->type == RECORDING_STATEMENT || event->type == RECORDING_TRANSACTION)
 		field_json(out, &event->statement);
 	else if (event->type == RECORDING_WAIT)
 		locks_json_wait(out, &event->wait, &server);
@@ -326,7 +326,7 @@ static struct content content_read(int fd, struct output *out)
 	int ret = 0;
 
 	while (!c.status && (ret = reader_next(&reader, &event)) > 0) {
-		if (event.type == RECORDING_STATEMENT) {
+		if (event.type == RECORDING_STATEMENT || event.type == RECORDING_TRANSACTION) {
 			if (!c.statements++)
 				c.first = event.statement.rows;
 			else
@@ -334,7 +334,8 @@ static struct content content_read(int fd, struct output *out)
 			c.last = event.statement.rows;
 		}
 		c.waits += event.type == RECORDING_WAIT;
-		c.others += event.type != RECORDING_STATEMENT && event.type != RECORDING_WAIT;
+		c.others += event.type != RECORDING_STATEMENT && event.type != RECORDING_WAIT &&
+			    event.type != RECORDING_TRANSACTION;
 		if (out)
 			print_event(out, &event);
 	}
@@ -480,13 +481,35 @@ static void fingerprints_of_numbers(void)
 	encoder_free(&e);
 }
 
+/* Make @s a transaction, which has fewer members. */
+static void make_transaction(struct statement *s, struct transaction *t)
+{
+	*t = (struct transaction){
+		.state = (enum transaction_state)random_below(TRANSACTION_STATES),
+		.open = random_below(2), .dated = random_below(2), .counted = random_below(2),
+	};
+	t->statements = t->counted ? random_number(64) : 0;
+	t->idle_ns = t->counted ? random_number(64) : 0;
+	s->transaction = t;
+	s->running = t->open;
+	s->prepare = s->has_status = s->has_rows = s->has_counts = false;
+	s->has_examined = s->has_lock = s->has_index = s->has_plan = false;
+	s->plan = 0;
+	s->failed = true;
+	s->error_code = s->fetches = 0;
+	s->sqlstate[0] = '\0';
+	s->query_id = 0;
+	s->why = NULL;
+	s->parent = NULL;
+}
+
 /* Statements and waits with random members are the same after reading, as JSON. */
 static void round_trip(void)
 {
 	int fd = record_begin(0, 0), want = file_new(), have = file_new();
 	struct target target = { .version = "11.4", .path = "/usr/sbin/db" };
 	struct content c;
-	size_t statements = 0, waits = 0;
+	size_t statements = 0, waits = 0, transactions = 0;
 
 	output_init(&sink, want);
 	for (int i = 0; i < 6000; i++) {
@@ -494,8 +517,15 @@ static void round_trip(void)
 
 		if (random_below(4)) {
 			struct statement s = random_statement(start_ns);
+			struct transaction t;
 
-			encode_statement(&writer.encode, &s);
+			if (random_below(4)) {
+				encode_statement(&writer.encode, &s);
+			} else {
+				make_transaction(&s, &t);
+				encode_transaction(&writer.encode, &s);
+				transactions++;
+			}
 			field_json(&sink, &s);
 			statements++;
 		} else {
@@ -522,7 +552,8 @@ static void round_trip(void)
 	output_init(&sink, have);
 	c = content_read(fd, &sink);
 	CHECK(!output_flush(&sink) && !damaged(&c) && c.nblocks > 10, "%zu", c.nblocks);
-	CHECK(c.statements == statements && c.waits == waits, "%zu %zu", c.statements, c.waits);
+	CHECK(c.statements == statements && c.waits == waits && transactions > 500, "%zu %zu",
+	      c.statements, c.waits);
 	files_equal(want, have, "events");
 	close(fd);
 	close(want);
