@@ -67,6 +67,7 @@ static int cmd_report_read(struct cmd_report *cmd, uint64_t since_ns, uint64_t u
 	const struct replay_config config = {
 		.engine = options->engine, .threshold_ns = options->threshold_ns,
 		.filter = tracing_filter(options), .texts.redact = options->redact,
+		.why = true, .use = true, .phases = true,
 		.since_ns = since_ns, .until_ns = until_ns, .arg = cmd,
 		.statement = cmd_report_statement, .wait = cmd_report_wait,
 		.server = cmd_report_server,

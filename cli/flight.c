@@ -68,6 +68,19 @@ static int flight_prepare(struct flight *flight)
 	return loop_refuse(flight->loop, &error);
 }
 
+/* Report that the file is a pipe. Return EXIT_FAILED. */
+static int flight_pipe(struct flight *flight)
+{
+	const char *path = flight->loop->options.file;
+	struct output *err = &flight->loop->err;
+
+	output_string(err, "dbslower: ");
+	escape_terminal(err, path, strlen(path), false);
+	output_string(err, ": a pipe cannot have a recording; specify a regular file\n");
+	output_flush(err);
+	return EXIT_FAILED;
+}
+
 int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 {
 	const struct options *options = &loop->options;
@@ -89,12 +102,7 @@ int flight_open(struct flight *flight, struct loop *loop, struct writer *writer)
 		return loop_refuse(loop, &error);
 	}
 	/* Writing to a pipe would wait for its reader, or fail, and a ring cannot be written. */
-	if (lseek(flight->fd, 0, SEEK_CUR) < 0) {
-		flight_message(flight, options->file, "a pipe cannot have a recording; specify a "
-			       "regular file");
-		return EXIT_FAILED;
-	}
-	return EXIT_OK;
+	return lseek(flight->fd, 0, SEEK_CUR) < 0 ? flight_pipe(flight) : EXIT_OK;
 }
 
 int flight_start(struct flight *flight)

@@ -178,7 +178,9 @@ static int source_start(struct loop *loop, const struct tracer_config *config,
 {
 	struct replay_config replay = {
 		.engine = config->servers.engine, .threshold_ns = config->threshold_ns,
-		.prepares = config->prepares, .transactions = config->transactions, .filter = config->filter,
+		.prepares = config->prepares, .transactions = config->transactions,
+		.why = config->why, .use = config->use, .phases = config->phases,
+		.filter = config->filter,
 		.texts = {
 			.tags = config->tags, .spans = config->spans, .redact = config->redact,
 			.redact_spans = config->redact_spans,

@@ -194,7 +194,7 @@ const struct event_transaction *sessions_transaction(const struct sessions *s,
 	return s->transaction_at && session->s.pid && t->flags & TRANSACTION_OPEN ? t : NULL;
 }
 
-/* Begin the transaction of @session's statement if the programs have not yet: see bpf/transaction.h. */
+/* Begin the transaction of @session's statement unless the programs have: see bpf/transaction.h. */
 static void session_catch_up(const struct sessions *s, struct session *session)
 {
 	struct event_transaction *t = (struct event_transaction *)((char *)session +

@@ -12,7 +12,7 @@
 #include "bpf/event.h"
 #include "db/discover.h"
 
-/* What is wanted of a session that is not idle: a bit set. */
+/* States of a session, a bit set. */
 enum session_state {
 	SESSION_HAS_TEXT = 1 << 0,	/* that of the statement is known */
 	SESSION_HAS_STATEMENT = 1 << 1,	/* it is running or suspended .. */

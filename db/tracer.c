@@ -511,38 +511,26 @@ void tracer_detach(struct tracer *t)
 	t->detached = true;
 }
 
-/* Report a transaction that is open at @now_ns, if it is long enough. */
-static void tracer_report_transaction(struct tracer *t, const struct session *session,
-				      unsigned int state, uint64_t now_ns)
-{
-	const struct event_transaction *transaction = sessions_transaction(&t->sessions, session);
-
-	if (now_ns >= transaction->s.start_ns + t->config.threshold_ns &&
-	    transaction->s.text_len <= t->config.text_bytes && process_exists(session->s.pid))
-		enrich_open_transaction(&t->enrich, transaction, session,
-					state & SESSION_HAS_TEXT, now_ns);
-}
-
-/* Report a statement that is running at @now_ns, or was suspended, if it is slow enough. */
-static void tracer_report_statement(struct tracer *t, const struct session *session,
-				    unsigned int state, uint64_t now_ns)
-{
-	const struct event_statement *event = &session->s;
-	bool suspended = session_phase(event) == SESSION_SUSPENDED;
-	uint64_t until_ns = suspended ? event->completed_ns : now_ns;
-
-	if (until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
-		enrich_running(&t->enrich, event, state & SESSION_HAS_TEXT, until_ns);
-}
-
-/* Report what @session has open at @now_ns. */
+/*
+ * Report what @session has open at @now_ns, if it is long enough: the statement, which is running
+ * or was suspended, and the transaction.
+ */
 static void tracer_report_open(struct tracer *t, const struct session *session, unsigned int state,
 			       uint64_t now_ns)
 {
-	if (state & SESSION_HAS_STATEMENT)
-		tracer_report_statement(t, session, state, now_ns);
-	if (state & SESSION_HAS_TRANSACTION)
-		tracer_report_transaction(t, session, state, now_ns);
+	const struct event_transaction *transaction = sessions_transaction(&t->sessions, session);
+	const struct event_statement *event = &session->s;
+	bool has_text = state & SESSION_HAS_TEXT;
+	bool suspended = session_phase(event) == SESSION_SUSPENDED;
+	uint64_t until_ns = suspended ? event->completed_ns : now_ns;
+
+	if (state & SESSION_HAS_STATEMENT &&
+	    until_ns - event->start_ns - event->duration_ns >= t->config.threshold_ns)
+		enrich_running(&t->enrich, event, has_text, until_ns);
+	if (state & SESSION_HAS_TRANSACTION &&
+	    now_ns >= transaction->s.start_ns + t->config.threshold_ns &&
+	    transaction->s.text_len <= t->config.text_bytes && process_exists(session->s.pid))
+		enrich_open_transaction(&t->enrich, transaction, session, has_text, now_ns);
 }
 
 static void tracer_running_now(void *arg, const struct session *session, unsigned int state)

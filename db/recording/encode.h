@@ -68,7 +68,10 @@ void encode_close(struct encode *encode);
 /* Append an event RECORDING_OPTIONS. */
 void encode_option(struct encode *encode, const char *key, const char *value);
 
-/* Append an event; a transaction has ->transaction. ->events.failed: it did not fit, or there is no memory. */
+/*
+ * Append an event; of a transaction, @s has ->transaction. ->events.failed: it did not fit, or
+ * there is no memory.
+ */
 void encode_statement(struct encode *encode, const struct statement *s);
 void encode_transaction(struct encode *encode, const struct statement *s);
 void encode_wait(struct encode *encode, const struct lock_wait *wait,

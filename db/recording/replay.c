@@ -19,6 +19,7 @@ struct replay {
 	int error;
 	uint64_t now_ns;
 	uint64_t seen;			/* statements, or waits */
+	uint64_t text_unreadable, text_truncated;	/* of those that were shown */
 	size_t servers;			/* reported so far */
 	struct texts texts;
 	struct histogram histogram;	/* open if ->config.stat_unit_ns */
@@ -158,7 +159,7 @@ void replay_rewind(struct replay *r)
 
 	reader_seek(&r->reader, since_ns);
 	r->now_ns = since_ns > r->info.start_ns ? since_ns : r->info.start_ns;
-	r->seen = 0;
+	r->seen = r->text_unreadable = r->text_truncated = 0;
 	r->ended = r->cut = r->based = false;
 	r->earlier = r->earlier_waits = (struct summary){ .ring_full = 0 };
 	r->statements = r->waits = r->earlier;
@@ -218,7 +219,7 @@ static bool replay_engine(const struct replay *r, const struct decode_server *se
 	return !r->config.engine || !strcmp(r->config.engine, server->name);
 }
 
-/* Turn a statement that was a transaction of its own into that, as enrich_transaction() shows it. */
+/* Turn a statement that was a transaction of its own into that, as enrich_transaction() does. */
 static void replay_alone(struct statement *s, struct transaction *t)
 {
 	*t = (struct transaction){
@@ -236,6 +237,19 @@ static void replay_alone(struct statement *s, struct transaction *t)
 	s->parent = NULL;
 }
 
+/* Remove what was recorded of @s and is not wanted. */
+static void replay_breakdown(struct replay *r, struct statement *s)
+{
+	struct event_breakdown *why = &r->reader.decode.why;
+
+	if (!r->config.why)
+		s->why = NULL;
+	if (!r->config.use)
+		why->used = 0;
+	if (!r->config.phases)
+		memset(why->phases, 0, sizeof(why->phases));
+}
+
 static void replay_statement(struct replay *r, const struct decode_event *event)
 {
 	const struct replay_config *c = &r->config;
@@ -247,19 +261,25 @@ static void replay_statement(struct replay *r, const struct decode_event *event)
 
 	if (c->transactions && !s.transaction && s.alone && !s.prepare)
 		replay_alone(&s, &alone);
-	if (!s.transaction != !c->transactions)
+	if (!c->statement || !s.transaction != !c->transactions ||
+	    !replay_engine(r, event->server))
 		return;
-	if (!c->statement || (s.prepare && !c->prepares) || s.duration_ns < c->threshold_ns ||
-	    !replay_engine(r, event->server) || !filter_session(&c->filter, &session) ||
-	    !filter_text(&c->filter, s.text, s.text_len))
-		return;
+	/* As the programs count them. */
 	r->seen += !s.running && !s.prepare;
+	if ((s.prepare && !c->prepares) || s.duration_ns < c->threshold_ns ||
+	    !filter_session(&c->filter, &session) || !filter_text(&c->filter, s.text, s.text_len))
+		return;
 	if (c->stat_unit_ns && !s.running)
 		histogram_add(&r->histogram, event->server->engine, 0, &s, s.duration_ns);
 	if (c->stat_unit_ns && !c->records)
 		return;
+	replay_breakdown(r, &s);
 	texts_apply(&r->texts, &s);
-	c->statement(c->arg, &s);
+	/* As enrich_statement() does. */
+	if (!c->statement(c->arg, &s) || s.running || s.transaction)
+		return;
+	r->text_unreadable += !s.text && !s.no_text;
+	r->text_truncated += s.truncated;
 }
 
 static void replay_wait(struct replay *r, struct decode_event *event)
@@ -406,6 +426,10 @@ void replay_summary(const struct replay *r, struct summary *summary, bool waits)
 {
 	*summary = waits ? r->waits : r->statements;
 	summary->statements = r->seen;
+	if (waits)
+		return;
+	summary->text_unreadable = r->text_unreadable;
+	summary->text_truncated = r->text_truncated;
 }
 
 const struct reader_damage *replay_damage(const struct replay *r)

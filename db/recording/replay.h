@@ -29,6 +29,7 @@ struct replay_config {
 	uint64_t threshold_ns;
 	bool prepares;
 	bool transactions;		/* instead of statements */
+	bool why, use, phases;		/* with the breakdown, and these parts of it */
 	struct filter filter;
 	struct texts_config texts;
 	uint64_t stat_unit_ns;

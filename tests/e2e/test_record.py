@@ -127,6 +127,20 @@ def maria_workload(server):
             client.ping()
 
 
+class Form(Tool):
+    def ready(self):
+        return b"tracing" in b"".join(self.err.lines)
+
+
+LIVE = [("-m", "0"), ("-m", "0", "--why", "--use"), ("-m", "0", "-t", "-o", "time,pid,tid,ms,user,db,client,app,rows,query"),
+        ("-m", "0", "--redact", "--json"), ("-m", "0", "--match", "select", "--db", "shop"),
+        ("-m", "0", "--format", "pgbadger"), ("-m", "0", "--format", "slowlog"),
+        ("-m", "0", "--otlp", "-"), ("-m", "0", "--otlp", "-", "--otlp-text", "raw"),
+        ("stat", "--by", "command", "--json"), ("stat", "--by", "status", "20", "--json"), ("stat", "--by", "user", "--match", "small", "--json"),
+        ("stat", "--openmetrics", "-"), ("top", "--batch"), ("top", "--json"), ("top", "--openmetrics", "-"),
+        ("transactions", "-m", "0"), ("transactions", "-m", "20", "--json"), ("locks", "-m", "20"), ("locks", "20", "--json")]
+
+
 class Run:
     """A recording, and what live tools printed meanwhile."""
 
@@ -138,14 +152,15 @@ class Run:
             live = stack.enter_context(Slow("--json", "--prepares", *place, *ALL))
             locks = stack.enter_context(Locks("locks", "--json", *place))
             transactions = stack.enter_context(Slow("transactions", "--json", *place))
+            self.forms = {form: stack.enter_context(Form(*form, "-p", server.pid)) for form in LIVE}
             work(server)
-            for one in (live, locks, transactions):
+            for one in (live, locks, transactions, *self.forms.values()):
                 assert one.stop() == 0, one.said()
             self.record = record.ended()
             self.live = [one for one in live.objects() if one["type"] in SHOWN]
             self.waits = locks.waits
             self.transactions = [one for one in transactions.objects() if one["type"] in ("transaction", "open")]
-        self.objects = replay(path, "-m", "0", "--prepares", "--json")
+        self.objects = replay(path, "-m", "0", "--prepares", "--json", *ALL)
         self.statements = [one for one in self.objects if one["type"] == "statement"]
 
 
@@ -217,6 +232,38 @@ def agrees(mine, theirs):
         assert not wrong, one
         assert ours.get("query", one.get("query")) == one.get("query") or "query_base64" in one, one
         assert ours.get("query_base64") == one.get("query_base64"), one
+
+
+def shape(text):
+    """What does not depend on a clock, which each tool reads itself, and on which of two sessions was first."""
+    if text.startswith("{"):
+        return sorted(map(json_shape, text.splitlines()))
+    lines = [line for line in text.splitlines() if not re.search("_seconds|_bucket", line)]
+    return sorted(re.sub(r"[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?|[0-9]+\.[0-9]+|[0-9]{10}", "N", " ".join(line.split())) for line in lines)
+
+
+def json_shape(line):
+    def cleaned(one):
+        if isinstance(one, dict):
+            return {key: cleaned(value) for key, value in one.items()
+                    if not re.search(r"time|_ms$|begin$|end$|(trace|span)Id|buckets|sample|waits|holders|boundary", key, re.I)}
+        return [cleaned(value) for value in one] if isinstance(one, list) else one
+
+    found = cleaned(json.loads(line))
+    for key in ("command", "statements", "printed"):
+        if found.get("type") == "start":
+            found.pop(key, None)
+    return json.dumps(found, sort_keys=True)
+
+
+@pytest.mark.parametrize("form", LIVE, ids=" ".join)
+def test_same_forms(both, form):
+    live, done = both.forms[form], run("replay", both.path, *form)
+    assert done.returncode == 0 and live.stdout, done.stderr
+    mine, theirs = shape(done.stdout), shape(live.stdout)
+    assert mine == theirs
+    ends = [re.findall("[^:]*(?:shown|printed).*", text) for text in (done.stderr, live.stderr)]
+    assert ends[0] == ends[1] and ends[0]
 
 
 def transactions_of(events):
@@ -319,6 +366,27 @@ def test_since_and_until(recorded):
                 objects = replay(recorded.path, "-m", "0", "--json", option, text)
                 shown[option] = sorted(end_of(one) for one in objects if one["type"] == "statement")
                 assert shown[option] == [end for end in ends if (end >= at if option == "--since" else end <= at)], (option, text)
+
+
+def test_since_and_until_of_all(recorded):
+    """Each command has what ended in the window, here of the statements without the longest pause between two."""
+    begun, ends = when(recorded.objects[0]), sorted(map(end_of, recorded.statements))
+    _, at = max((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
+    for window, inside in (("--since", lambda end: end >= at), ("--until", lambda end: end <= at)):
+        def shown(*form, kind):
+            return [one for one in replay(recorded.path, *form, "--json", window, f"{(at - begun) / 10 ** 9:.9f}s") if one["type"] == kind]
+
+        expected = [one for one in recorded.statements if inside(end_of(one))]
+        assert 0 < len(expected) < len(ends)
+        assert sum(one["calls"] for one in shown("top", kind="group")) == len(expected)
+        assert sum(one["count"] for one in shown("stat", kind="histogram")) == len(expected)
+        for form, kind, mark in ((("transactions", "-m", "0"), "transaction", lambda one: when({"time": one["end"]})),
+                                 (("locks", "-m", "0"), "lock_wait", end_of)):
+            whole = [one for one in replay(recorded.path, *form, "--json") if one["type"] == kind]
+            assert list(map(mark, shown(*form, kind=kind))) == [mark(one) for one in whole if inside(mark(one))]
+        text = run("replay", recorded.path, "stat", "--openmetrics", "-", window, f"{(at - begun) / 10 ** 9:.9f}s").stdout
+        counts = re.findall(r"^dbslower_statement_duration_seconds_count{.*} (\d+)", text, re.M)
+        assert sum(map(int, counts)) == len(expected)
 
 
 def test_top(recorded):
@@ -660,20 +728,20 @@ def test_flight_recorder(server, folder):
         assert found.is_started and found.is_ended
         return [one.get("query") for one in found.events() if one["type"] == "statement"]
 
-    with Record(os.path.join(place, "a-%t.rec"), "-m", "0", "-p", server.pid, "--memory", "1M", "--on-slow", "0.5", "--on-lock", "300ms",
+    with Record(os.path.join(place, "a-%t.rec"), "-m", "0", "-p", server.pid, "--memory", "1M", "--on-slow", "2", "--on-lock", "300ms",
                 "--on-error-rate", "3", "--after", "1", "--max-files", "3") as record, server.connect() as one, server.connect() as other:
         one.execute("select 'before'")
         with contextlib.suppress(Exception):
             one.execute("select 1/0")
         time.sleep(1.2)
         assert not files(), record.said()
-        one.execute("select pg_sleep(0.6)")
+        one.execute("select pg_sleep(2.1)")
         one.execute("select 'after'")
         said(record, "lock waits")
         (first,) = files()
         assert re.fullmatch(r"a-\d{4}-\d\d-\d\dT\d{6}\.\d{3}Z\.rec", first)
         assert stat.S_IMODE(os.stat(os.path.join(place, first)).st_mode) == 0o600
-        assert re.search(r"statement of 0\.[67]", record.err.text) and texts(first)[-2:] == ["select pg_sleep(0.6)", "select 'after'"]
+        assert re.search(r"statement of 2\.", record.err.text) and texts(first)[-2:] == ["select pg_sleep(2.1)", "select 'after'"]
         assert "select 'before'" in texts(first)
         for _ in range(3):
             with contextlib.suppress(Exception):
