@@ -39,6 +39,7 @@ struct record {
 		const struct server *server;	/* of ->servers, or NULL */
 		char container[64];
 	} known[KNOWN];
+	bool looking;			/* running events are not recorded, but may fire */
 	uint64_t bpf_ns;		/* as last measured .. */
 	bool has_bpf;			/* .. if at all */
 };
@@ -106,6 +107,10 @@ static bool record_statement(void *arg, const struct statement *s)
 
 	if (record->tracing.loop.done)
 		return false;
+	if (record->looking && !s->transaction)
+		flight_running(&record->flight, false, s->start_ns);
+	if (record->looking)
+		return false;
 	if (s->transaction) {
 		encode_transaction(&record->writer.encode, s);
 		record_full(record);
@@ -153,6 +158,10 @@ static void record_wait(void *arg, const struct lock_wait *wait)
 
 	if (record->tracing.loop.done)
 		return;
+	if (record->looking) {
+		flight_running(&record->flight, true, wait->start_ns);
+		return;
+	}
 	known = record_server(record, wait);
 	of = (struct recorded_server){
 		.server = known->server, .container = *known->container ? known->container : NULL,
@@ -175,19 +184,41 @@ static int record_end(struct record *record)
 	return err ? EXIT_FAILED : EXIT_OK;
 }
 
+/* Fire if a statement, or a lock wait, that has not ended takes long enough. */
+static void record_look(struct record *record)
+{
+	record->looking = true;
+	tracer_running(record->tracing.tracer);
+	locks_running(record->locks);
+	record->looking = false;
+}
+
+/* Record what has not ended, after all else. */
+static void record_rest(struct record *record)
+{
+	tracer_running(record->tracing.tracer);
+	locks_running(record->locks);
+}
+
 static int record_tick(struct loop *loop)
 {
 	struct record *record = (struct record *)loop;
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	bool fired = flight_fired(&record->flight);
+	bool fired;
+
+	if (flight_looks(&record->flight, now_ns))
+		record_look(record);
+	fired = flight_fired(&record->flight);
 
 	if (!loop->failed && (writer_due(&record->writer, now_ns) ||
 			      (fired && writer_pending(&record->writer))))
 		record_write(record);
 	if (fired)
 		flight_begin(&record->flight, now_ns);
-	else if (flight_ends(&record->flight, now_ns))
+	else if (flight_ends(&record->flight, now_ns)) {
+		record_rest(record);
 		record_end(record);
+	}
 	return 0;
 }
 
@@ -232,8 +263,7 @@ static void record_running(struct loop *loop)
 		flight_begin(&record->flight, clock_ns(CLOCK_MONOTONIC));
 	if (record->flight.fd < 0)
 		return;
-	tracer_running(record->tracing.tracer);
-	locks_running(record->locks);
+	record_rest(record);
 }
 
 static void record_detach(struct loop *loop)

@@ -157,6 +157,32 @@ void flight_wait(struct flight *flight, uint64_t duration_ns)
 		flight_fire(flight, "lock wait of ", duration_ns);
 }
 
+bool flight_looks(struct flight *flight, uint64_t now_ns)
+{
+	const struct options *options = &flight->loop->options;
+	uint64_t slow_ns = options->on_slow_ns, lock_ns = options->on_lock_ns;
+	uint64_t least_ns = !slow_ns || (lock_ns && lock_ns < slow_ns) ? lock_ns : slow_ns;
+
+	if (!options->memory || !least_ns || now_ns < flight->look_ns)
+		return false;
+	flight->look_ns = now_ns + (least_ns / 2 < NS_PER_S ? NS_PER_S : least_ns / 2);
+	flight->before_ns = flight->seen_ns;
+	flight->seen_ns = now_ns;
+	return true;
+}
+
+void flight_running(struct flight *flight, bool wait, uint64_t start_ns)
+{
+	const struct options *options = &flight->loop->options;
+	uint64_t limit_ns = wait ? options->on_lock_ns : options->on_slow_ns;
+	uint64_t reached_ns = start_ns + limit_ns;
+
+	/* Once only: it is still there when the file has ended. */
+	if (limit_ns && reached_ns <= flight->seen_ns && reached_ns > flight->before_ns)
+		flight_fire(flight, wait ? "lock waited for " : "statement running for ",
+			    flight->seen_ns - start_ns);
+}
+
 void flight_signal(struct flight *flight)
 {
 	flight_fire(flight, "SIGUSR2", 0);
@@ -262,14 +288,14 @@ const struct option_row option_memory = {
 
 const struct option_row option_on_slow = {
 	.name = "on-slow", .arg = "SECONDS",
-	.help = "trigger: a statement of this duration has ended",
+	.help = "trigger: a statement runs so long, or has ended",
 	.accepts = OPTION_SECONDS,
 	.set = option_set_time, .member = offsetof(struct options, on_slow_ns),
 };
 
 const struct option_row option_on_lock = {
 	.name = "on-lock", .arg = "SECONDS",
-	.help = "trigger: a lock wait of this duration has ended",
+	.help = "trigger: a lock wait takes so long, or has ended",
 	.accepts = OPTION_SECONDS,
 	.set = option_set_time, .member = offsetof(struct options, on_lock_ns),
 };

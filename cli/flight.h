@@ -18,6 +18,9 @@ struct flight {
 	char (*names)[NAME_MAX + 1];	/* .. and of those so far, the oldest at ->nfiles % limit */
 	uint64_t nfiles;
 	uint64_t until_ns;		/* when the current file ends, CLOCK_MONOTONIC; 0: never */
+	/* Statements and waits that have not ended, CLOCK_MONOTONIC: */
+	uint64_t look_ns;		/* when they are checked again .. */
+	uint64_t seen_ns, before_ns;	/* .. when they were, and before that */
 	uint64_t second, errors;	/* failed statements in this second of CLOCK_MONOTONIC */
 	char reason[64];		/* of the trigger that fired; "": none */
 };
@@ -38,6 +41,16 @@ int flight_start(struct flight *flight);
 void flight_statement(struct flight *flight, const struct statement *statement);
 void flight_wait(struct flight *flight, uint64_t duration_ns);
 void flight_signal(struct flight *flight);
+
+/*
+ * Return whether it is time to check the statements and waits that have not ended, by
+ * flight_running(): a few times within the durations of the options, and not more than once a
+ * second.
+ */
+bool flight_looks(struct flight *flight, uint64_t now_ns);
+
+/* Fire if a @wait, or statement, since @start_ns has reached the option's duration just now. */
+void flight_running(struct flight *flight, bool wait, uint64_t start_ns);
 
 /* Return whether something has fired for which there is no file yet. */
 bool flight_fired(const struct flight *flight);

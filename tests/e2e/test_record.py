@@ -442,7 +442,7 @@ def test_locks_forms(recorded, tmp_path):
 
 FORMS = [("-m", "0", "--json", "--why", "--use", "--phases"), ("-m", "0", "--why", "--use"), ("top", "-m", "0", "--json"),
          ("stat", "--by", "command"), ("locks", "-m", "0", "--json"), ("locks", "-m", "0"),
-         ("-m", "0", "--format", "pgbadger")]
+         ("transactions", "-m", "0"), ("transactions", "-m", "0", "--json"), ("-m", "0", "--format", "pgbadger")]
 
 
 def test_unprivileged(both, folder):
@@ -763,6 +763,30 @@ def test_flight_recorder(server, folder):
         assert "SIGUSR2" in record.err.text and f"{first}: removed: limit of --max-files" in record.err.text
         assert len(files()) == 3 and first not in files()
         assert record.stop() == 0, record.said()
+
+
+def test_flight_recorder_of_what_runs(server, folder):
+    """A statement, and a lock wait, that have not ended fire once; the file has them as running."""
+    place = os.path.join(folder, "runs")
+    os.mkdir(place)
+    with Record(os.path.join(place, "a-%t.rec"), "-m", "0", "-p", server.pid, "--memory", "1M", "--on-slow", "2", "--after", "0.1") as record, \
+            server.connect() as holder, server.connect() as waiter:
+        holder.execute("begin")
+        holder.execute("lock table account")
+        thread = threading.Thread(target=waiter.execute, args=("select count(*) from account",))
+        thread.start()
+        wait_for(lambda: b"lock waits" in b"".join(record.err.lines), 60, "the file")
+        time.sleep(4)
+        (name,) = os.listdir(place)
+        holder.execute("commit")
+        thread.join()
+        blocker = holder.info.backend_pid
+        assert re.search(r"statement running for [2-9]\.", record.err.text), record.err.text
+        assert record.stop() == 0, record.said()
+    (one,) = [one for one in replay(os.path.join(place, name), "-m", "0", "--json") if one["type"] == "running"]
+    assert one["query"] == "select count(*) from account" and one["duration_ms"] >= 2000
+    (wait,) = [one for one in replay(os.path.join(place, name), "locks", "-m", "0", "--json") if one["type"] == "lock_wait"]
+    assert wait["outcome"] == "waiting" and [one["pid"] for one in wait["holders"]] == [blocker]
 
 
 def test_flight_recorder_is_flat(server, folder):
