@@ -98,34 +98,36 @@ INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
 	read_name(event->port, sizeof(event->port), arg_port(ctx), 0);
 }
 
-/* A perf buffer has no space to reserve: the record is on the stack. */
-static __attribute__((noinline)) void send_identity_copied(void *ctx, __u64 id)
+/*
+ * A perf buffer has no space to reserve: the record is on the stack. Return not 0 if it does not
+ * fit. The caller counts that: the stacks of nested functions may have 512 bytes together.
+ */
+static __attribute__((noinline)) long send_identity_copied(void *ctx, __u64 id)
 {
 	struct event_identity event = {};
 
 	identity_read(ctx, id, &event);
-	if (output(ctx, &event, sizeof(event)))
-		lost_in(VALUE(target_id), LOST_WHO);
-	else
-		wake(ctx);
+	return output(ctx, &event, sizeof(event));
 }
 
 static __attribute__((noinline)) void send_identity(void *ctx, __u64 id)
 {
-	struct event_identity *event;
+	struct event_identity *event = 0;
+	long err = -1;
 
-	if (VALUE(perf_buffers)) {
-		send_identity_copied(ctx, id);
-		return;
+	if (VALUE(perf_buffers))
+		err = send_identity_copied(ctx, id);
+	else
+		event = output_reserve(event_head(EVENT_SESSION), sizeof(*event));
+	if (event) {
+		identity_read(ctx, id, event);
+		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+		err = 0;
 	}
-	event = output_reserve(event_head(EVENT_SESSION), sizeof(*event));
-	if (!event) {
+	if (err)
 		lost_in(VALUE(target_id), LOST_WHO);
-		return;
-	}
-	identity_read(ctx, id, event);
-	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-	wake(ctx);
+	else
+		wake(ctx);
 }
 
 /* Send @name of @session's application. */

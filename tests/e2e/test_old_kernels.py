@@ -14,9 +14,10 @@ import sys
 
 import pytest
 
+import mariadb
 from cluster import Cluster, server_bindir
 from requirements import need_root, need_server
-from tool import BUILD, Locks, Stat, Tool
+from tool import BUILD, DBSLOWER, Locks, Stat, Tool
 from transactions import Transactions
 
 OLDKERNEL = os.path.join(BUILD, "tests", "lib", "oldkernel")
@@ -42,6 +43,7 @@ def server(tmp_path_factory):
         yield cluster.start()
 
 
+PROBES = {"program probe", "map probe", "link"}	# of features
 QUERIES = ["select 1", "select pg_sleep(0.01)", "begin; select 2; commit"]
 COMMANDS = {
     "slow": (["slow", "-p", "{pid}", "-m", "0", "--why", "--use", "--phases"], {}),
@@ -69,7 +71,7 @@ def test_commands(server, tool, tmp_path, release):
     with concurrent.futures.ThreadPoolExecutor() as pool:
         assert set(pool.map(Tool.stop, traced.values())) == {0}
     assert not any(sum(one.summary["lost"].values()) for one in traced.values()), [one.said() for one in traced.values()]
-    assert {line.split(":")[0] for line in refused.read_text().splitlines()} <= {"program probe", "map probe", "link"}
+    assert {line.split(":")[0] for line in refused.read_text().splitlines()} <= PROBES
     assert [one["query"] for one in traced["slow"].statements] == QUERIES
     assert all({"why_ms", "use"} <= set(one) for one in traced["slow"].statements)
     if release == "5.8":
@@ -78,6 +80,31 @@ def test_commands(server, tool, tmp_path, release):
     assert {one["command"]: one["count"] for one in traced["cpu"].histograms}["select"] >= 2
     assert [one["args"] for one in traced["trace"].objects() if one["type"] == "hit"] == [[one] for one in QUERIES]
     assert len([one for one in traced["transactions"].objects() if one.get("state") == "commit"]) == 3
+
+
+LOADED = ["slow --why --use --phases", "slow --prepares --db x --app x", "stat --by db", "stat --by user --wait lock", "top --why --use",
+          "transactions", "locks", "record recording"]
+SERVERS = {"postgres": lambda: os.path.join(server_bindir(), "postgres"), "mysql": lambda: mariadb.SERVER}
+
+
+@pytest.mark.parametrize("engine", list(SERVERS))
+def test_programs(tmp_path, engine):
+    """Every program of a server's that the commands load, under the strictest verifier."""
+    need_root()
+    if not os.path.exists(SERVERS[engine]()):
+        pytest.skip(f"no {SERVERS[engine]()}")
+    path = shutil.copy(SERVERS[engine](), tmp_path)
+
+    def load(line):
+        number = str(LOADED.index(line))
+        (tmp_path / number).mkdir()
+        return subprocess.run([OLDKERNEL, "4.18", tmp_path / f"{number}.log", DBSLOWER, *line.split(), engine, "-x", path, "-d", "0.1"],
+                              capture_output=True, text=True, timeout=60, cwd=tmp_path / number)
+    with concurrent.futures.ThreadPoolExecutor(len(LOADED)) as pool:
+        for number, done in enumerate(pool.map(load, LOADED)):
+            log = (tmp_path / f"{number}.log").read_text()
+            assert not done.returncode and "nothing lost" in done.stderr, (done, log)
+            assert {line.split(":")[0] for line in log.splitlines()} <= PROBES, log
 
 
 # Calls bpf(2) with a command, a size and 32-bit words at offsets. Prints the errors, 0 for success.

@@ -102,6 +102,38 @@ static void flow(void)
 	REFUSED(called, NULL);
 }
 
+#define CALL_NEXT	{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 }, EXIT
+#define STORE(at)	{ .code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = 10, .off = (at) }
+
+/* Fill @insns with @functions, each of which calls the next one, and a last one. */
+static void deep(struct bpf_insn *insns, int functions)
+{
+	static const struct bpf_insn one[] = { CALL_NEXT, END };
+
+	for (int i = 0; i < functions; i++)
+		memcpy(&insns[2 * i], one, sizeof(one));
+}
+
+static void stack(void)
+{
+	static const struct bpf_insn large[] = { STORE(-480), CALL_NEXT, STORE(-32), END };
+	static const struct bpf_insn too_large[] = { STORE(-480), CALL_NEXT, STORE(-40), END };
+	static const struct bpf_insn rounded[] = { STORE(-488), CALL_NEXT, STORE(-8), END };
+	static const struct bpf_insn addressed[] = {
+		STORE(-256), CALL_NEXT, ALU_X(BPF_MOV, 1, 10), ALU(BPF_ADD, 1, -264), END,
+	};
+	struct bpf_insn nested[2 * 9 + 2];
+
+	REFUSED(large, NULL);
+	REFUSED(too_large, "512 bytes");
+	REFUSED(rounded, "512 bytes");
+	REFUSED(addressed, "512 bytes");
+	deep(nested, 7);
+	check_refused(nested, 16, NULL);
+	deep(nested, 8);
+	check_refused(nested, 18, "512 bytes");
+}
+
 /* R1 = a number from a map, of which R0 is a value; without one, skip @n instructions. */
 #define VALUE_OF_MAP(n)							\
 	CALL(BPF_FUNC_map_lookup_elem), JUMP(BPF_JEQ, 0, 0, 1 + (n)),	\
@@ -169,6 +201,7 @@ int main(void)
 	RUN(instructions);
 	RUN(helpers);
 	RUN(flow);
+	RUN(stack);
 	RUN(ranges);
 	RUN(this_kernel_agrees);
 	return check_done();

@@ -17,6 +17,8 @@
 
 #include "loader/insn.h"
 
+#define VERIFIER_STACK		512	/* bytes, of all functions that are nested .. */
+#define VERIFIER_FRAMES		8	/* .. of which there may be as many */
 #define VERIFIER_RELEASE(major, minor)	((uint32_t)(major) << 8 | (minor))
 
 /* Number @number is known since @release. The commits are for the reader. */
@@ -156,6 +158,74 @@ static inline const char *verifier_flow(struct verifier_graph *g, uint32_t relea
 	if (g->back && release < VERIFIER_RELEASE(5, 3))
 		return "a jump back (2589726d12a1, 5.3)";
 	return NULL;
+}
+
+/* Return the bytes of stack of the function from @start to before @end, as rounded by the kernel. */
+static inline uint32_t verifier_stack_of(const struct bpf_insn *insns, uint32_t start, uint32_t end)
+{
+	uint16_t addresses = 1u << BPF_REG_10;	/* registers that have an address on the stack */
+	int32_t lowest = -1;
+
+	for (uint32_t i = start; i < end; i++) {
+		const struct bpf_insn *insn = &insns[i];
+		uint8_t class = BPF_CLASS(insn->code);
+		int32_t at = 0;
+
+		if (class == BPF_LDX && insn->src_reg == BPF_REG_10)
+			at = insn->off;
+		if ((class == BPF_ST || class == BPF_STX) && insn->dst_reg == BPF_REG_10)
+			at = insn->off;
+		/* An address in the frame is R10 minus a constant. */
+		if (insn->code == (BPF_ALU64 | BPF_ADD | BPF_K) && addresses >> insn->dst_reg & 1)
+			at = insn->imm;
+		addresses &= (uint16_t)~insn_sets(insn) | 1u << BPF_REG_10;
+		if (insn->code == (BPF_ALU64 | BPF_MOV | BPF_X) && insn->src_reg == BPF_REG_10)
+			addresses |= (uint16_t)(1u << insn->dst_reg);
+		lowest = at < lowest ? at : lowest;
+		i += insn_is_wide(insn);
+	}
+	return ((uint32_t)-lowest + 31) & ~31u;
+}
+
+/*
+ * Return whether the stack of the function at @start and of those that it calls has at most @left
+ * bytes. No more than @frames may be nested; functions follow each other.
+ */
+static inline bool verifier_stack_fits(const struct verifier_graph *g, const uint8_t *starts,
+				       uint32_t start, uint32_t left, int frames)
+{
+	uint32_t end = start + 1, size;
+
+	while (end < g->count && !starts[end])
+		end++;
+	size = verifier_stack_of(g->insns, start, end);
+	if (size > left || !frames)
+		return false;
+	for (uint32_t i = start; i < end; i++)
+		if (insn_calls_function(&g->insns[i]) &&
+		    !verifier_stack_fits(g, starts, i + 1 + (uint32_t)g->insns[i].imm, left - size,
+					 frames - 1))
+			return false;
+	return true;
+}
+
+/*
+ * Return why check_max_stack_depth() refuses the graph, or NULL. 6.9 with the JIT rounds each frame
+ * to 16 bytes and 6.13 gives functions stacks of their own; without the JIT, none does.
+ */
+static inline const char *verifier_stack(const struct verifier_graph *g)
+{
+	uint8_t *starts = calloc(g->count, 1);
+	bool fits;
+
+	if (!starts)
+		return "no memory";
+	for (uint32_t i = 0; i < g->count; i++)
+		if (insn_calls_function(&g->insns[i]))
+			starts[i + 1 + (uint32_t)g->insns[i].imm] = 1;
+	fits = verifier_stack_fits(g, starts, 0, VERIFIER_STACK, VERIFIER_FRAMES);
+	free(starts);
+	return fits ? NULL : "more than 512 bytes of stack or 8 frames (70a87ffea8ac, 4.16)";
 }
 
 /*
@@ -410,6 +480,7 @@ static inline const char *verifier_refuses(const struct bpf_insn *insns, uint32_
 	graph.seen = calloc(count + 1, sizeof(*graph.seen));
 	states = calloc(count + 1, sizeof(*states));
 	why = graph.stack && graph.seen && states ? verifier_flow(&graph, release) : "no memory";
+	why = why ? why : verifier_stack(&graph);
 	if (!why && !graph.back && release < VERIFIER_RELEASE(5, 10))
 		why = verifier_ranges(insns, count, states, at);
 	free(states);
