@@ -152,13 +152,16 @@ static void sessions_each_slot(struct sessions *s, struct session *session, void
 static void sessions_each(struct sessions *s, void *arg, sessions_each_fn *each)
 {
 	struct session *session = malloc(s->bytes);
-	uint64_t keys[2];
+	uint64_t keys[2], left = 2ull * s->max;
 	bool kept = false;
 
 	if (session)
 		sessions_each_slot(s, session, arg, each);
-	/* After a deletion, continue with the key after the last one that was kept. */
-	while (session && !sys_map_next(s->map, kept ? &keys[0] : NULL, &keys[1])) {
+	/*
+	 * After a deletion, continue with the key after the last one that was kept. If a program
+	 * has deleted that, the kernel begins again with the first, for which there is a limit.
+	 */
+	while (session && left-- && !sys_map_next(s->map, kept ? &keys[0] : NULL, &keys[1])) {
 		bool remove = !sys_map_lookup(s->map, &keys[1], session) &&
 			      each(s, keys[1], session, arg);
 

@@ -99,9 +99,9 @@ int perfbuf_open(struct perfbuf *perf, const struct perfbuf_config *config)
 	}
 	/* Without /sys, the first CPU that the kernel does not know ends the list. */
 	err = 0;
-	for (uint32_t number = 0; !err || err == -ENODEV; number++)
+	for (uint32_t number = 0; number < SYS_CPUS_MAX && (!err || err == -ENODEV); number++)
 		err = perfbuf_add(perf, config, number);
-	if (err > 0)
+	if (err >= 0 || err == -ENODEV)
 		return 0;
 fail:
 	if (!perf->cpus)

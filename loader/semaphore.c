@@ -27,6 +27,7 @@
 #define LINE		192		/* room for one */
 #define START_FIELD	22	/* of /proc/PID/stat */
 #define TRIES		3
+#define WRITE_PASSES	16	/* over all processes: a user can keep on executing the file */
 #define VALUE_MAX	1024		/* of a semaphore: tracers at the same time */
 #define RANGES		8		/* writable mappings of a program */
 
@@ -418,11 +419,12 @@ void semaphores_write_all(struct semaphores *s, const struct process_file *file,
 {
 	struct write_request request = { s, file, lowest, vaddrs, count };
 	size_t before;
+	int passes = 0;
 
 	do {
 		before = s->nmarks;
 		process_each(s->is_program, write_each, &request);
-	} while (s->on && count && s->nmarks > before);
+	} while (s->on && count && s->nmarks > before && ++passes < WRITE_PASSES);
 }
 
 void semaphores_close(struct semaphores *s)

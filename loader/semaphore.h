@@ -61,8 +61,8 @@ void semaphores_write(struct semaphores *semaphores, const struct process *proce
 		      const uint64_t *vaddrs, size_t count);
 
 /*
- * Write the semaphores into all processes that run @file. Repeat until there is no new one: a
- * process may have been forked from one that had no increment yet.
+ * Write the semaphores into all processes that run @file. Repeat until there is no new one, or
+ * several times: a process may have been forked from one that had no increment yet.
  */
 void semaphores_write_all(struct semaphores *semaphores, const struct process_file *file,
 			  uint64_t lowest, const uint64_t *vaddrs, size_t count);

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -291,6 +293,61 @@ static void memory_is_of_one_program(void)
 	close(fds[1]);
 }
 
+#define STARTS_MAX	40
+
+extern const char __executable_start[];
+static pid_t starts[STARTS_MAX];
+static int nstarts;
+
+/* A mark is written: start a process that has none, with a PID that this pass is beyond. */
+static void on_mark(int sig)
+{
+	pid_t pid = nstarts ? starts[nstarts - 1] : getpid();
+	struct clone_args args = { .exit_signal = SIGCHLD, .set_tid = (uintptr_t)&pid,
+				   .set_tid_size = 1 };
+	uint16_t own = semaphore;
+	long child = -1;
+
+	(void)sig;
+	semaphore = 0;
+	while (child < 0 && nstarts < STARTS_MAX && --pid > 1)
+		child = syscall(SYS_clone3, &args, sizeof(args));
+	while (!child)
+		pause();
+	semaphore = own;
+	if (child > 0)
+		starts[nstarts++] = (pid_t)child;
+}
+
+/* A user who keeps on executing the file does not keep the writing from its end. */
+static void new_processes_have_an_end(void)
+{
+	struct semaphores s = { .is_program = no_program, .on = true, .noted = true };
+	uint64_t vaddr = (uintptr_t)&semaphore, lowest = (uintptr_t)__executable_start;
+	struct process self;
+	int fds[2];
+
+	if (geteuid() || (syscall(SYS_clone3, NULL, 0) < 0 && errno == ENOSYS)) {
+		SKIP(geteuid() ? "root only" : "no clone3()");
+		return;
+	}
+	semaphore = 0;
+	CHECK(!pipe(fds) && !fcntl(fds[0], F_SETOWN, getpid()));
+	signal(SIGIO, on_mark);
+	CHECK(!fcntl(fds[0], F_SETFL, O_ASYNC));
+	s.note = fds[1];
+	CHECK(!process_read((uint32_t)getpid(), no_program, &self));
+	semaphores_write_all(&s, &self.file, lowest, &vaddr, 1);
+	CHECK(s.nmarks > 3 && nstarts < STARTS_MAX, "%zu marks, %d", s.nmarks, nstarts);
+	CHECK(semaphore == 1, "%u", semaphore);
+	semaphores_close(&s);
+	CHECK(semaphore == 0, "%u", semaphore);
+	close(fds[0]);
+	for (int i = 0; i < nstarts; i++)
+		CHECK(!kill(starts[i], SIGKILL) && waitpid(starts[i], NULL, 0) == starts[i]);
+	semaphore = 3;
+}
+
 static void foreign_notes_are_left(void)
 {
 	const char *why = forbidden();
@@ -349,6 +406,7 @@ int main(void)
 	RUN(stale_marks_are_dropped);
 	RUN(other_memory_is_left);
 	RUN(memory_is_of_one_program);
+	RUN(new_processes_have_an_end);
 	RUN(foreign_notes_are_left);
 	RUN(directory_of_others_is_refused);
 	return check_done();

@@ -160,8 +160,9 @@ static inline const char *verifier_flow(struct verifier_graph *g, uint32_t relea
 	return NULL;
 }
 
-/* Return the bytes of stack of the function from @start to before @end, as rounded by the kernel. */
-static inline uint32_t verifier_stack_of(const struct bpf_insn *insns, uint32_t start, uint32_t end)
+/* Return the stack of the function from @start to before @end, bytes as rounded by the kernel. */
+static inline uint32_t verifier_stack_of(const struct bpf_insn *insns, uint32_t start,
+					 uint32_t end)
 {
 	uint16_t addresses = 1u << BPF_REG_10;	/* registers that have an address on the stack */
 	int32_t lowest = -1;
