@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 pytest.register_assert_rewrite("backends", "elf_oracle", "elffile", "fuzzing", "soak", "statements", "tool")
 
 import background	# noqa: E402
+from forced import not_under_force	# noqa: E402
 from cluster import Cluster, children, running, server_bindir	# noqa: E402
 from mysql_fixture import SERVERS	# noqa: E402
 from requirements import need_root, need_server	# noqa: E402
@@ -40,7 +41,11 @@ def pytest_configure(config):
 
 # --- the order: what compares durations runs when nothing else does, see background.py
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
+    out = [item for item in items if not_under_force(item)]
+    if out:
+        config.hook.pytest_deselected(items=out)
+        items[:] = [item for item in items if item not in out]
     items.sort(key=lambda item: 2 if item.get_closest_marker("calm") else background.has_jobs(item))
 
 

@@ -4,7 +4,7 @@
 import os
 import re
 
-from tool import ROOT
+from tool import FORCE, ROOT
 
 
 def force(*names):
@@ -26,8 +26,9 @@ def names():
 
 
 def forced(args):
-    """Return the names that the options @args force."""
-    return [name for arg in map(str, args) if arg.startswith("--force=") for name in arg[len("--force="):].split(",")]
+    """Return the names that the options @args force, and those that this run forces (FORCE)."""
+    options = [arg[len("--force="):] for arg in map(str, args) if arg.startswith("--force=")]
+    return [name for option in [*options, *([FORCE] if FORCE else [])] for name in option.split(",")]
 
 
 def lacks(args, release):

@@ -40,6 +40,7 @@
 #define SERVER_UID	70
 #define NOBODY_UID	65534
 #define DATA_PORT	"/dev/ttyS1"
+#define JIT		"/proc/sys/net/core/bpf_jit_enable"
 
 struct process {
 	pid_t pid;
@@ -791,6 +792,12 @@ static void check_victim(void)
 	check_verifier();
 	check_capabilities();
 	check_why(&victim, "why");
+	/* The interpreter, if there is one, gives functions less stack than the JIT. */
+	if (file_write(JIT, "0")) {
+		check_why(&victim, "why without JIT");
+		check_short(&victim, "--use", "use without JIT");
+		tap(file_write(JIT, "1"), "use without JIT", "the JIT is on again");
+	}
 	tap(!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL), "why", "types are hidden");
 	check_why(&victim, "why without types");
 	check_bare(&victim);
