@@ -308,6 +308,15 @@ def test_table_is_that_of_the_code():
     assert set(re.search(r"expected (.*), linux-4\.18$", run("--force=?").stderr.strip())[1].split(", ")) == set(forced)
 
 
+def test_readme_has_each_release():
+    """What Linux 4.18 lacks, in the order of the releases."""
+    features = parsed([run("doctor", "--json").stdout])[0]["features"]
+    newer = sorted((tuple(map(int, one["since"].split()[-1].split("."))), one["name"]) for one in features)
+    with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^\| (\d+)\.(\d+) \| (.*?) \| .+ \|$", f.read(), re.M)
+    assert [((int(major), int(minor)), name) for major, minor, name in rows] == [one for one in newer if one[0] > (4, 18)]
+
+
 def test_release_forces_what_is_newer(postgres):
     """-v prints what is missing: all features that came later, of those that are asked for."""
     since = {one["name"]: tuple(map(int, one["since"].split()[-1].split("."))) for one in parsed([run("doctor", "--json").stdout])[0]["features"]}
