@@ -107,6 +107,7 @@ def workload(server):
 
 
 def maria_workload(server):
+    server.query("delete from d.t")
     with server.connect(database="d") as one, server.connect(database="d") as other:
         for n in range(30):
             one.query(f"select {n}, 'x{n}'")
@@ -152,15 +153,22 @@ class Run:
             record = stack.enter_context(Record(path, *place, *ALL))
             live = stack.enter_context(Slow("--json", "--prepares", *place, *ALL))
             locks = stack.enter_context(Locks("locks", "--json", *place))
-            transactions = stack.enter_context(Slow("transactions", "--json", *place))
-            self.forms = {form: stack.enter_context(Form(*form, "-p", server.pid)) for form in LIVE}
             work(server)
-            for one in (live, locks, transactions, *self.forms.values()):
+            for one in (live, locks):
                 assert one.stop() == 0, one.said()
             self.record = record.ended()
             self.live = [one for one in live.objects() if one["type"] in SHOWN]
             self.waits = locks.waits
-            self.transactions = [one for one in transactions.objects() if one["type"] in ("transaction", "open")]
+        self.forms_path = self.path + ".forms"
+        with contextlib.ExitStack() as stack:	# apart, as so many tools are a load
+            record = stack.enter_context(Record(self.forms_path, "-m", "0", "-p", server.pid))
+            transactions = stack.enter_context(Slow("transactions", "--json", *place))
+            self.forms = {form: stack.enter_context(Form(*form, "-p", server.pid)) for form in LIVE}
+            work(server)
+            for one in (transactions, *self.forms.values()):
+                assert one.stop() == 0, one.said()
+            record.ended()
+        self.transactions = [one for one in transactions.objects() if one["type"] in ("transaction", "open")]
         self.objects = replay(path, "-m", "0", "--prepares", "--json", *ALL)
         self.statements = [one for one in self.objects if one["type"] == "statement"]
 
@@ -266,7 +274,7 @@ def json_shape(line):
 
 @pytest.mark.parametrize("form", LIVE, ids=" ".join)
 def test_same_forms(both, form):
-    live, done = both.forms[form], run("replay", both.path, *form)
+    live, done = both.forms[form], run("replay", both.forms_path, *form)
     assert done.returncode == 0 and live.stdout, done.stderr
     mine, theirs = shape(done.stdout), shape(live.stdout)
     assert mine == theirs
@@ -283,7 +291,7 @@ def transactions_of(events):
 
 def test_same_transactions(both):
     """The session that runs the first statement may have begun before one of the tools was attached."""
-    replayed = [one for one in replay(both.path, "transactions", "-m", "0", "--json") if one["type"] in ("transaction", "open")]
+    replayed = [one for one in replay(both.forms_path, "transactions", "-m", "0", "--json") if one["type"] in ("transaction", "open")]
     clocked = {"time", "begin", "end", "duration_ms", "idle_ms"}
     live, mine = (by_session(map(without_longest, objects), clocked) for objects in (both.transactions, replayed))
     assert live == mine and sum(map(len, live.values())) > 30
