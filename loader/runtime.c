@@ -454,7 +454,7 @@ unsigned int runtime_needs(const struct runtime *rt, unsigned int needs)
 		attacher_confine(&rt->attacher, attach | SANDBOX_CLOSERS);
 	else
 		needs |= attach;
-	/* To find the processes whose semaphores are to be taken back, and to write to them. */
+	/* To find the processes whose semaphores are incremented, and to write to them. */
 	if (rt->semaphores.on)
 		needs |= SANDBOX_READ | SANDBOX_WRITE;
 	return needs;
