@@ -55,9 +55,12 @@ static __attribute__((noinline)) void postgres_worker(void *ctx)
 
 	if ((int)arg_worker(ctx) < 0 || !arg_leader(ctx))
 		return;
+	if (!limit_permits_why(VALUE(target_id), bpf_ktime_get_ns()))
+		return;
 	t = breakdown_start(ctx, bpf_ktime_get_ns());
 	if (!t)
 		return;
+	t->target_id = VALUE(target_id);
 	t->worker = 1;
 	t->session = 0;
 	t->leader = workers_key(ctx, arg_leader(ctx));

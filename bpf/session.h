@@ -382,6 +382,12 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	}
 	if (len > VALUE(text_bytes))
 		len = VALUE(text_bytes);
+	if (VALUE(limited)) {
+		if (s->flags & STATEMENT_DROPPED)
+			len = s->text_len = 0;
+		if (VALUE(want_breakdown) && !limit_permits_why(s->target_id, s->start_ns))
+			s->flags |= STATEMENT_NO_WHY;
+	}
 	send(ctx, s, sizeof(*s) + len);
 }
 
@@ -404,13 +410,29 @@ static __attribute__((noinline)) __u64 text_measure(const char *text)
 	return 0;
 }
 
+/* Copy only the head of a text, @size bytes with the NUL, which distinguishes statements. */
+INLINE void text_drop(struct session *session, const char *text, __u64 size)
+{
+	struct event_statement *s = &session->s;
+	long n = bpf_probe_read_user_str(session->text, size, text);
+
+	s->flags |= n > 0 ? STATEMENT_DROPPED : STATEMENT_UNREADABLE;
+	s->text_len = n > 0 ? n - 1 : 0;
+	s->query_bytes = 0;
+}
+
 /* Copy a NUL-terminated text to the session. */
 INLINE void text_read(struct session *session, const char *text)
 {
 	struct event_statement *s = &session->s;
-	long n = bpf_probe_read_user_str(session->text, VALUE(text_size), text);
+	long n;
 
-	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
+	if (limit_drops_text(s->target_id)) {
+		text_drop(session, text, VALUE(head_bytes));
+		return;
+	}
+	n = bpf_probe_read_user_str(session->text, VALUE(text_size), text);
 	if (n <= 0) {
 		s->flags |= STATEMENT_UNREADABLE;
 		s->text_len = 0;
@@ -431,7 +453,12 @@ INLINE void text_copy(struct session *session, const char *text, __u64 length)
 	struct event_statement *s = &session->s;
 	__u64 n = length > VALUE(text_bytes) ? VALUE(text_bytes) : length;
 
-	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE);
+	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
+	if (length && limit_drops_text(s->target_id)) {
+		text_drop(session, text, length < VALUE(head_bytes) ? length + 1 :
+						VALUE(head_bytes));
+		return;
+	}
 	s->query_bytes = length;
 	s->text_len = n;
 	if (length > VALUE(text_bytes))
@@ -526,7 +553,7 @@ INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32
 	s->completed_ns = 0;
 	s->rows = 0;
 	s->depth = 0;
-	if (VALUE(want_breakdown))
+	if (VALUE(want_breakdown) && limit_permits_why(s->target_id, now))
 		breakdown_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
 }
 

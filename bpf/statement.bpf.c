@@ -9,6 +9,32 @@
 ARGUMENT(status);	/* not 0: the statement failed */
 ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 
+/*
+ * With an overhead limit, attached in place of the program of each probe, which it runs. Reading
+ * the clock twice takes long, so only each COST_SAMPLE-th hit is measured.
+ */
+PROGRAM(limited)
+{
+	struct cost *cost = cost_current(VALUE(target_id));
+	__u32 others = COSTS;
+
+	/* The verifier follows the program for each state before it: with and without @cost. */
+	if (!cost)
+		cost = bpf_map_lookup_elem(costs, &others);
+	if (!cost)
+		return 0;
+	cost->hits++;
+	cost->begin_ns = 0;
+	if (!cost->skip--) {
+		cost->skip = COST_SAMPLE - 1;
+		cost->begin_ns = bpf_ktime_get_ns();
+	}
+	arg_program(ctx);
+	if (cost->begin_ns)
+		cost->ns += (bpf_ktime_get_ns() - cost->begin_ns) * COST_SAMPLE;
+	return 0;
+}
+
 /* A pair of probes around a statement. Of nested pairs with arg_inner, the outer one counts. */
 PROGRAM(pair_start)
 {
@@ -95,8 +121,13 @@ INLINE void thread_end(void *ctx, __u32 tid, struct session *session)
 {
 	struct event_statement *s = &session->s;
 
-	if (session)
+	if (session && limit_detached(session->s.target_id)) {
+		/* How the statement has ended is unknown. */
+		if (s->flags & SESSION_OPEN)
+			lost_in(s->target_id, LOST_START_WITHOUT_END);
+	} else if (session) {
 		session_end_all(ctx, session);
+	}
 	if (VALUE(want_breakdown))
 		breakdown_exit(ctx, tid);
 	if (session && VALUE(want_sessions))
@@ -192,11 +223,12 @@ PROGRAM(task_switch)
 	const char *task = (const char *)args[1];
 	__u32 tid = (__u32)bpf_get_current_pid_tgid(), state, part;
 	struct event_breakdown *t = tid ? breakdown_thread(tid) : 0;
-	__u64 argument;
+	__u64 argument, now;
 
 	if (t) {
 		argument = t->argument;
-		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
+		now = bpf_ktime_get_ns();
+		breakdown_change(ctx, t, now, BREAKDOWN_RUNQUEUE);
 		state = wait_task_state(ctx);
 		if (state && !VALUE(record_state))
 			wait_system_call(t, task);
@@ -209,11 +241,15 @@ PROGRAM(task_switch)
 			if (t->part != BREAKDOWN_FUTEX || t->argument != argument)
 				t->interrupted_ns = 0;
 		}
+		breakdown_spend(t, now);
 	}
 	tid = wait_task_id(ctx, VALUE(record_next), 2);
 	t = tid ? breakdown_thread(tid) : 0;
-	if (t)
-		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_CPU);
+	if (t) {
+		now = bpf_ktime_get_ns();
+		breakdown_change(ctx, t, now, BREAKDOWN_CPU);
+		breakdown_spend(t, now);
+	}
 	return 0;
 }
 
@@ -222,9 +258,14 @@ PROGRAM(task_wakeup)
 {
 	struct event_breakdown *t = breakdown_thread(wait_task_id(ctx, VALUE(record_pid), 0));
 
+	__u64 now;
+
 	/* Ignore the wake-up of a thread that is still running, about to sleep. */
-	if (t && breakdown_is_waiting(t))
-		breakdown_change(ctx, t, bpf_ktime_get_ns(), BREAKDOWN_RUNQUEUE);
+	if (t && breakdown_is_waiting(t)) {
+		now = bpf_ktime_get_ns();
+		breakdown_change(ctx, t, now, BREAKDOWN_RUNQUEUE);
+		breakdown_spend(t, now);
+	}
 	return 0;
 }
 
@@ -258,23 +299,29 @@ PROGRAM(call_enter)
 {
 	const __u64 *args = ctx;
 	struct event_breakdown *t = breakdown_current();
+	__u64 begin_ns;
 
 	if (!t)
 		return 0;
+	begin_ns = breakdown_begin_ns();
 	call_runs(ctx, t);
 	t->call = (__u32)args[1];
 	t->argument = wait_word((const char *)args[0] + VALUE(regs_argument));
+	breakdown_spend(t, begin_ns);
 	return 0;
 }
 
 PROGRAM(call_exit)
 {
 	struct event_breakdown *t = breakdown_current();
+	__u64 begin_ns;
 
 	if (!t)
 		return 0;
+	begin_ns = breakdown_begin_ns();
 	call_runs(ctx, t);
 	t->call = BREAKDOWN_NO_CALL;
+	breakdown_spend(t, begin_ns);
 	return 0;
 }
 

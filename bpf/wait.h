@@ -9,6 +9,7 @@
 #ifndef BPF_WAIT_H
 #define BPF_WAIT_H
 
+#include "bpf/limit.h"
 #include "bpf/stat.h"
 
 #define TASK_UNINTERRUPTIBLE	2	/* the same in all releases */
@@ -252,8 +253,25 @@ INLINE void breakdown_stop(struct event_breakdown *t, __u32 tid)
 	__u32 *running = wait_active(tid);
 
 	t->start_ns = 0;
+	if (VALUE(limited)) {
+		cost_spend(t->target_id, t->spent_ns);
+		t->spent_ns = 0;
+	}
 	if (running)
 		__sync_fetch_and_add(running, -1);
+}
+
+/* Return the time for breakdown_spend(). */
+INLINE __u64 breakdown_begin_ns(void)
+{
+	return VALUE(limited) ? bpf_ktime_get_ns() : 0;
+}
+
+/* Charge the time since @begin_ns to thread @t, which may be another one than the current. */
+INLINE void breakdown_spend(struct event_breakdown *t, __u64 begin_ns)
+{
+	if (VALUE(limited))
+		t->spent_ns += bpf_ktime_get_ns() - begin_ns;
 }
 
 INLINE int breakdown_is_waiting(const struct event_breakdown *t)

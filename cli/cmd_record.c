@@ -243,6 +243,8 @@ static int record_sleep(struct loop *loop)
 	int fd = tracer_sleep(record->tracing.tracer);
 
 	loop->sleep_ms = locks_sleep_ms(record->locks);
+	if (tracer_interval_ms(record->tracing.tracer) && !loop->sleep_ms)
+		loop->sleep_ms = tracer_interval_ms(record->tracing.tracer);
 	if ((writer_pending(&record->writer) || record->flight.until_ns) &&
 	    (!loop->sleep_ms || loop->sleep_ms > COMMIT_MS))
 		loop->sleep_ms = COMMIT_MS;
@@ -450,7 +452,8 @@ static const struct option_row *const record_options[] = {
 	&option_record_phases,
 	&option_start, &option_done, &option_text_arg, &option_engine, &option_user, &option_db,
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
-	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
+	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
+	&option_threshold, &option_exe,
 	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
 };
 

@@ -54,7 +54,7 @@ int export_open(struct export *export, struct tracing *tracing)
 	export->standard = export->once || is_standard(options->otlp_metrics);
 	export->tool.path = path ? path : options->otlp_metrics;
 	export_time(export);
-	export->tool.losses = loop->ops->losses;
+	export->tool.losses = loop_losses(loop);
 	export->interval_ns = options->interval_ns ? options->interval_ns : INTERVAL_NS;
 	if (path && !export->once) {
 		export->dir = open_parent(path);

@@ -32,6 +32,11 @@ uint64_t loop_wall(const struct loop *loop)
 	return loop->replay ? loop->replay_wall_ns : clock_ns(CLOCK_REALTIME);
 }
 
+unsigned int loop_losses(const struct loop *loop)
+{
+	return loop->ops->losses | (loop->options.max_overhead ? SUMMARY_LIMIT : 0);
+}
+
 void loop_wake(struct loop *loop, uint64_t ns)
 {
 	if (ns && (!loop->wake_ns || ns < loop->wake_ns))
@@ -321,7 +326,7 @@ static int loop_summary(struct loop *loop, int err)
 
 	ops->summary(loop, &summary);
 	if (!err && loop->options.json)
-		summary_json(&loop->out, loop_wall(loop), ops->noun, ops->losses, &summary);
+		summary_json(&loop->out, loop_wall(loop), ops->noun, loop_losses(loop), &summary);
 	if (!err)
 		err = output_flush(&loop->out);
 	status = message_output(&loop->err, err);

@@ -113,6 +113,9 @@ struct loop {
 uint64_t loop_now(const struct loop *loop);
 uint64_t loop_wall(const struct loop *loop);
 
+/* Return the groups of losses, SUMMARY_*, that the command can have with its options. */
+unsigned int loop_losses(const struct loop *loop);
+
 /* Request a tick at @ns of loop_now(), which a recording otherwise does not wait for. */
 void loop_wake(struct loop *loop, uint64_t ns);
 

@@ -457,7 +457,7 @@ struct loss {
 	const char *words;
 };
 
-#define LOSSES	9
+#define LOSSES	12
 
 static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 {
@@ -470,6 +470,9 @@ static void losses_of(const struct summary *s, struct loss loss[LOSSES])
 	loss[6] = (struct loss){ s->who_unknown, "session records" };
 	loss[7] = (struct loss){ s->undecided, "hits (unknown values in the filter)" };
 	loss[8] = (struct loss){ s->value_unreadable, "unknown values" };
+	loss[9] = (struct loss){ s->text_dropped, "texts (overhead limit)" };
+	loss[10] = (struct loss){ s->why_dropped, "time breakdowns (overhead limit)" };
+	loss[11] = (struct loss){ s->untraced_ns / 1000000, "ms without probes (overhead limit)" };
 }
 
 bool message_lost(const struct summary *summary)

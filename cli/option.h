@@ -19,6 +19,8 @@
 #define OPTION_TEXT_MIN 16
 #define OPTION_SIZE_MIN (1024 * 1024)
 #define OPTION_FILES_MAX 1000
+#define OPTION_OVERHEAD_MIN 100		/* millionths of a CPU */
+#define OPTION_OVERHEAD_MAX 1000000000
 #define OPTION_TEXT_MAX (1024 * 1024)
 
 /* The remedies for a threshold and another duration that cannot be parsed. */
@@ -72,6 +74,8 @@ struct options {
 	const char *histogram;		/* the value to count by; NULL: none */
 	unsigned int registers;		/* of functions, so many arguments */
 	uint32_t denied;		/* features not to be used, by --force */
+	uint64_t max_overhead;		/* in millionths of a CPU; 0: no limit */
+	uint64_t max_overhead_ns;	/* for how long it may be exceeded; 0: the default */
 	bool self_test;
 	bool stat;			/* a table of locks, not each wait */
 	bool otlp_raw;			/* texts of spans with their literals */

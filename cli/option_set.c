@@ -11,6 +11,7 @@
 #include "db/user_engine.h"
 #include "loader/feature.h"
 #include "probe/request.h"
+#include "usdt/fmt.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
@@ -304,6 +305,27 @@ int option_set_size(struct option_parser *p, const struct option_row *row, const
 	uint64_t *bytes = (uint64_t *)((char *)p->opts + row->member);
 
 	return read_bytes(p, row, value, OPTION_SIZE_MIN, INT64_MAX, bytes);
+}
+
+int option_set_overhead(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	size_t len = strspn(value, "0123456789.");
+	const char *rest = value + len + (value[len] == '%'), *why;
+	struct options *opts = p->opts;
+	char number[16];
+
+	if (!len || len >= sizeof(number) || (*rest && *rest != '/'))
+		return option_refuse(p, row, value, "not a percentage");
+	fmt_text(number, sizeof(number), "%.*s", (int)len, value);
+	/* Millionths of a CPU, of which a percent has 10000. */
+	if (option_read_duration(number, 10000, &opts->max_overhead, &why) ||
+	    opts->max_overhead < OPTION_OVERHEAD_MIN || opts->max_overhead > OPTION_OVERHEAD_MAX)
+		return option_refuse(p, row, value, "not from 0.01% to 100000%");
+	if (*rest && option_read_duration(rest + 1, NS_PER_S, &opts->max_overhead_ns, &why))
+		return option_refuse(p, row, value, why);
+	if (*rest && (opts->max_overhead_ns < NS_PER_S || opts->max_overhead_ns > 3600 * NS_PER_S))
+		return option_refuse(p, row, value, "not from 1 to 3600 seconds");
+	return 0;
 }
 
 /* Parse the names of fallbacks. */

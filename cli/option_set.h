@@ -31,6 +31,7 @@ int option_set_histogram(struct option_parser *p, const struct option_row *row, 
 int option_set_number(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_text(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_size(struct option_parser *p, const struct option_row *row, const char *value);
+int option_set_overhead(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_force(struct option_parser *p, const struct option_row *row, const char *value);
 int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value);
 

@@ -197,6 +197,15 @@ const struct option_row option_keep_privileges = {
 	.live = true,
 };
 
+const struct option_row option_max_overhead = {
+	.name = "max-overhead", .arg = "PERCENT[/SECONDS]",
+	.help = "trace less while tracing takes more of a CPU",
+	.accepts = "expected a percentage of one CPU, such as 1% or 0.5%, and optionally for how "
+		   "long it may be exceeded: 1%/10",
+	.set = option_set_overhead,
+	.live = true,
+};
+
 const struct option_row option_force = {
 	.name = "force", .arg = "NAME[,...]",
 	.accepts = "expected names of fallbacks, separated by commas",

@@ -65,6 +65,8 @@ static const struct {
 	{ "text_truncated", offsetof(struct summary, text_truncated), SUMMARY_TEXTS },
 	{ "value_unreadable", offsetof(struct summary, value_unreadable), SUMMARY_VALUES },
 	{ "undecided", offsetof(struct summary, undecided), SUMMARY_VALUES },
+	{ "text_dropped", offsetof(struct summary, text_dropped), SUMMARY_LIMIT },
+	{ "why_dropped", offsetof(struct summary, why_dropped), SUMMARY_LIMIT },
 };
 
 const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *count,
@@ -94,6 +96,8 @@ void summary_json(struct output *out, uint64_t wall_ns, const char *noun, unsign
 	output_char(out, '}');
 	if (groups & SUMMARY_SESSIONS)
 		json_number(out, ",\"boundary\":", summary->boundary);
+	if (groups & SUMMARY_LIMIT)
+		json_ms(out, ",\"untraced_ms\":", summary->untraced_ns);
 	summary_rows(out, ",\"lost_by_user\":[{", &summary->users, NULL);
 	summary_rows(out, ",\"lost_by_server\":[{", &summary->servers, summary);
 	output_string(out, "}\n");

@@ -10,6 +10,7 @@
 #define SUMMARY_SESSIONS	0x1	/* sessions, and starts and ends of statements */
 #define SUMMARY_TEXTS		0x2
 #define SUMMARY_VALUES		0x4	/* values and conditions of probes */
+#define SUMMARY_LIMIT		0x8	/* left out for an overhead limit */
 
 /*
  * Store the number of losses by cause @i in *@count and its group, or 0, in *@group. Return the

@@ -4,7 +4,10 @@
 #include <errno.h>
 
 #include "cli/banner.h"
+#include "cli/overhead.h"
 #include "cli/source.h"
+
+#define OVERHEAD_NS	10000000000u	/* for which the limit may be exceeded, by default */
 
 static struct tracer *tracing_tracer(struct loop *loop)
 {
@@ -67,6 +70,12 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		.spans = options->otlp, .find_server = options->json || options->otlp,
 		.redact_spans = options->otlp && !options->otlp_raw,
 		.denied = options->denied, .stopped = loop_interrupted,
+		.limit = {
+			.limit = options->max_overhead,
+			.period_ns = options->max_overhead_ns ? options->max_overhead_ns :
+								OVERHEAD_NS,
+		},
+		.limited = overhead_event,
 		.arg = loop, .server = banner_server, .error = banner_error,
 		.program = options->dump_bpf ? banner_program : NULL,
 		.site = options->verbose ? banner_site : NULL,
@@ -104,7 +113,10 @@ int tracing_drain(struct loop *loop)
 
 int tracing_sleep(struct loop *loop)
 {
-	return loop->replay ? -EAGAIN : tracer_sleep(tracing_tracer(loop));
+	if (loop->replay)
+		return -EAGAIN;
+	loop->sleep_ms = tracer_interval_ms(tracing_tracer(loop));
+	return tracer_sleep(tracing_tracer(loop));
 }
 
 void tracing_running(struct loop *loop)

@@ -16,7 +16,7 @@
 #define VALUES_MAX	192
 #define ARGS_MAX	64	/* that a program is linked with */
 #define ARGS_WORK	4	/* equivalent in bytes read of parsing a byte of the arguments */
-#define FILE_NUMBERS	9	/* constants that depend on the file or the probe */
+#define FILE_NUMBERS	10	/* values that depend on the file or the probe, not arguments */
 
 bool bind_has_symbol(const struct bind *bind, const char *name)
 {
@@ -342,6 +342,29 @@ static void linkage_numbers(struct linkage *linkage, const struct bind *bind)
 		       engine->identify || linkage->has & TARGET_HAS_WHO);
 }
 
+/*
+ * Replace the program in bind->linked, of @count instructions, by the one that runs it and measures
+ * the time. Return the number of instructions or -errno with *@culprit.
+ */
+static int linkage_limited(struct linkage *linkage, struct bind *bind, uint32_t count,
+			   const char **culprit)
+{
+	struct bpf_insn *program = malloc(count * sizeof(*program));
+	int n = -ENOMEM;
+
+	*culprit = "limited";
+	if (!program)
+		return n;
+	memcpy(program, bind->linked, count * sizeof(*program));
+	linkage->values[linkage->nvalues++] = (struct object_value){
+		.name = "arg_program", .kind = OBJECT_CODE, .insns = program, .count = count,
+	};
+	n = object_link(bind->config.object, *culprit, linkage->values, linkage->nvalues,
+			bind->linked, culprit);
+	free(program);
+	return n;
+}
+
 /* Link the program for @at into bind->linked. Return the number of instructions or -errno. */
 static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 {
@@ -367,6 +390,8 @@ static int bind_link(struct bind *bind, const struct bind_probe_site *at)
 	linkage_numbers(linkage, bind);
 	n = object_link(config->object, at->probe->program, linkage->values, linkage->nvalues,
 			bind->linked, &culprit);
+	if (n >= 0 && config->limited)
+		n = linkage_limited(linkage, bind, (uint32_t)n, &culprit);
 	if (n < 0)
 		error_set(bind->error, ERROR_LINK, n, culprit, at->probe->program);
 	bind->has |= linkage->has;

@@ -40,6 +40,7 @@ struct bind_config {
 	uint32_t engine_number;			/* of ->engine, in struct stat_key */
 	uint32_t asked;				/* ENGINE_* */
 	bool no_semaphores;			/* as if probes with a semaphore were absent */
+	bool limited;				/* programs measure themselves, see bpf/limit.h */
 	const struct object *object;		/* the BPF programs */
 	const struct object_value *values;	/* maps and constants that no file changes */
 	size_t nvalues;

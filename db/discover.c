@@ -499,7 +499,7 @@ static void discover_check(struct discover *d, const struct process *process)
 				detect_is_rejected(&d->detect, process) : !engine)
 		return;
 	d->started = true;
-	if (d->filter->npids || !discover_has_share(d, process))
+	if ((d->filter->npids && !d->resuming) || !discover_has_share(d, process))
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);

@@ -79,6 +79,7 @@ struct discover {
 	uint32_t wanted[DISCOVER_PIDS];	/* main processes of filter->pids */
 	size_t nwanted;
 	bool started;			/* a wanted server was started; its reader clears it */
+	bool resuming;			/* attach to a file of filter->pids again */
 
 	/* Private. */
 	struct user_engine user_engine;

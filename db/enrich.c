@@ -247,6 +247,7 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 {
 	const struct target *target = enrich_target(e, event->target_id);
 	const struct engine *engine = target->engine;
+	const uint32_t without = STATEMENT_UNREADABLE | STATEMENT_NO_TEXT | STATEMENT_DROPPED;
 	struct statement s = {
 		.engine = engine->name, .otel_system = engine->otel_system,
 		.service = engine->name, .path = target->path, .version = target->version,
@@ -256,7 +257,7 @@ static struct statement statement_of(struct enrich *e, const struct event_statem
 		.wall_ns = runtime_wall_ns(e->config.runtime, event->start_ns),
 	};
 
-	if (has_text && !(event->flags & (STATEMENT_UNREADABLE | STATEMENT_NO_TEXT))) {
+	if (has_text && !(event->flags & without)) {
 		s.text = (const char *)(event + 1);
 		s.text_len = event->text_len;
 		s.truncated = event->flags & STATEMENT_CUT;
@@ -304,15 +305,34 @@ static void sqlstate_read(uint64_t from, char to[SQLSTATE_LENGTH + 1])
 	memcpy(to, state, sizeof(state));
 }
 
+/* Return when detaching from the target of a record began; 0: it has not. */
+static uint64_t enrich_detach_ns(const struct enrich *e, uint32_t target_id)
+{
+	uint64_t paused_ns = enrich_target(e, target_id)->paused_ns;
+
+	return paused_ns ? paused_ns : e->detach_ns;
+}
+
+/* Count what was left out of a statement that was shown, and what could not be read. */
+static void enrich_count_missing(struct enrich *e, const struct event_statement *event,
+				 const struct statement *s)
+{
+	e->text_unreadable += !s->text && !s->no_text;
+	e->text_truncated += s->truncated;
+	e->text_dropped += !!(event->flags & STATEMENT_DROPPED);
+	e->why_dropped += !!(event->flags & STATEMENT_NO_WHY);
+}
+
 void enrich_statement(struct enrich *e, const struct event_statement *event)
 {
+	uint64_t detach_ns = enrich_detach_ns(e, event->target_id);
 	struct statement s = statement_of(e, event, true);
 	bool wanted;
 
 	/* Sites are detached one by one, so some probes of this statement may have been missed. */
-	if (e->detach_ns && event->start_ns + event->duration_ns > e->detach_ns) {
+	if (detach_ns && event->start_ns + event->duration_ns > detach_ns) {
 		/* A Parse that only prepares is not counted. */
-		e->half_seen += !statement_is_prepare(event) && event->start_ns < e->detach_ns;
+		e->half_seen += !statement_is_prepare(event) && event->start_ns < detach_ns;
 		e->unseen += !statement_is_prepare(event);
 		return;
 	}
@@ -341,17 +361,15 @@ void enrich_statement(struct enrich *e, const struct event_statement *event)
 	s.plan = s.has_index ? (uint16_t)event->plan : 0;
 	s.has_status = !(event->flags & STATEMENT_NO_STATUS);
 	s.failed = event->flags & STATEMENT_ERROR;
-	s.no_text = event->flags & STATEMENT_NO_TEXT;
+	s.no_text = event->flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
 	s.why = breakdown_take(&e->breakdowns, event->tid, event->start_ns, event->duration_ns);
 	enrich_who(e, event, &s);
 	wanted = enrich_filter(e, &s);
 	/* A wait is counted wherever it is, as it is by the programs. */
 	if (e->config.stat_unit_ns)
 		enrich_count_statement(e, event, &s, wanted && (!s.prepare || e->config.wait));
-	if (wanted && (!e->config.stat_unit_ns || e->config.records) && enrich_show(e, &s)) {
-		e->text_unreadable += !s.text && !s.no_text;
-		e->text_truncated += s.truncated;
-	}
+	if (wanted && (!e->config.stat_unit_ns || e->config.records) && enrich_show(e, &s))
+		enrich_count_missing(e, event, &s);
 	/* If a session is not a thread, the identity comes with each statement. */
 	if (e->config.identify && !enrich_target(e, event->target_id)->engine->identify)
 		identity_forget(&e->identities, event->tid);
@@ -403,11 +421,11 @@ static void enrich_show_transaction(struct enrich *e, const struct event_transac
 	enrich_who(e, &event->s, s);
 	s->transaction = t;
 	s->connection_id = event->s.connection_id;
-	s->no_text = event->s.flags & STATEMENT_NO_TEXT;
+	s->no_text = event->s.flags & (STATEMENT_NO_TEXT | STATEMENT_DROPPED);
 	/* Its text may lack the end of a string. */
 	s->failed = true;
-	if (enrich_filter(e, s))
-		enrich_show(e, s);
+	if (enrich_filter(e, s) && enrich_show(e, s))
+		e->text_dropped += !!(event->s.flags & STATEMENT_DROPPED);
 	if (e->config.identify && !enrich_target(e, id)->engine->identify)
 		identity_forget(&e->identities, event->s.tid);
 }
@@ -416,14 +434,15 @@ void enrich_transaction(struct enrich *e, const struct event_transaction *event)
 {
 	struct statement s = statement_of(e, &event->s, true);
 	struct transaction t = transaction_of(event, event->s.duration_ns, event->active_ns);
+	uint64_t detach_ns = enrich_detach_ns(e, event->s.target_id);
 
 	s.duration_ns = event->s.duration_ns;
 	t.state = transaction_state(event->flags);
 	/* Some probes of its end may have been missed. */
-	if (e->detach_ns && event->s.start_ns + event->s.duration_ns > e->detach_ns) {
-		if (event->s.start_ns >= e->detach_ns)
+	if (detach_ns && event->s.start_ns + event->s.duration_ns > detach_ns) {
+		if (event->s.start_ns >= detach_ns)
 			return;
-		s.duration_ns = e->detach_ns - event->s.start_ns;
+		s.duration_ns = detach_ns - event->s.start_ns;
 		t.open = true;
 		t.counted = false;
 		t.state = TRANSACTION_IS_UNKNOWN;

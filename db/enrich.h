@@ -45,7 +45,7 @@ struct enrich {
 	struct servers servers;
 	struct histogram histogram;	/* open if ->stat_unit_ns */
 	struct texts texts;
-	uint64_t text_unreadable, text_truncated;
+	uint64_t text_unreadable, text_truncated, text_dropped, why_dropped;
 	uint64_t detach_ns;		/* programs' clock when detaching began; 0: not yet */
 	uint64_t unseen;		/* statements that ended later and are not reported */
 	uint64_t half_seen;		/* those of them that began earlier */

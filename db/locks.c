@@ -402,9 +402,9 @@ static void locks_arrivals_drain(void *arg)
 int locks_open(struct locks **locks, const struct locks_config *config, struct error *error)
 {
 	static const struct runtime_tracepoint tracepoints[] = {
-		{ "waiter_exit", "sched_process_exit", 0 },
-		{ "waiter_exec", "sched_process_exec", 0 },
-		{ "process_exec", "sched_process_exec", 0 },
+		{ .program = "waiter_exit", .name = "sched_process_exit" },
+		{ .program = "waiter_exec", .name = "sched_process_exec" },
+		{ .program = "process_exec", .name = "sched_process_exec" },
 	};
 	struct locks *l = calloc(1, sizeof(*l));
 	int err;

@@ -187,6 +187,19 @@ void sessions_prune(struct sessions *s)
 	sessions_each(s, NULL, session_gone);
 }
 
+static bool session_forgotten(struct sessions *s, uint64_t key, struct session *session, void *arg)
+{
+	const uint32_t *target_id = arg;
+
+	(void)s;
+	return key & SESSION_OBJECT && session->s.pid && session->s.target_id == *target_id;
+}
+
+void sessions_forget(struct sessions *s, uint32_t target_id)
+{
+	sessions_each(s, &target_id, session_forgotten);
+}
+
 const struct event_transaction *sessions_transaction(const struct sessions *s,
 						     const struct session *session)
 {
@@ -240,10 +253,13 @@ static bool session_same(const struct sessions *s, uint64_t key, const struct se
 	return same;
 }
 
-/* Return the target of @session, or NULL: it was removed. */
+/* Return the target of @session, or NULL: it was removed, or has no probes at present. */
 static const struct target *session_target(const struct sessions *s, const struct session *session)
 {
-	return target_by_id(s->discover->targets, s->discover->ntargets, session->s.target_id);
+	const struct target *target = target_by_id(s->discover->targets, s->discover->ntargets,
+						   session->s.target_id);
+
+	return target && !target->paused_ns ? target : NULL;
 }
 
 /*

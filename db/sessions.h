@@ -63,6 +63,12 @@ void sessions_ignore(const struct sessions *sessions, uint32_t tid);
 /* Remove the sessions of processes that are gone. */
 void sessions_prune(struct sessions *sessions);
 
+/*
+ * Remove the sessions of target @target_id, which has no probes any more, that are objects of the
+ * server: no program learns of their end. Those of threads end with these.
+ */
+void sessions_forget(struct sessions *sessions, uint32_t target_id);
+
 /* Return the transaction that @session has open, or NULL. */
 const struct event_transaction *sessions_transaction(const struct sessions *sessions,
 						     const struct session *session);

@@ -102,6 +102,8 @@ struct summary {
 	uint64_t ring_full, table_full, start_without_end, end_without_start, who_unknown;
 	uint64_t text_unreadable, text_truncated;
 	uint64_t value_unreadable, undecided;	/* of the command trace */
+	/* For the overhead limit: left out of those printed; time without probes. */
+	uint64_t text_dropped, why_dropped, untraced_ns;
 	uint64_t boundary;	/* statements that ran when tracing began or ended: not a loss */
 	const char *printed_noun;	/* unit of ->printed, "waits"; NULL: as ->statements */
 	struct owners_report users;	/* losses by the user of the traced process */

@@ -43,7 +43,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 	err = bind_open(&bind, &(struct bind_config){
 		.engine = target->engine, .elf = *elf, .path = target->path,
 		.target_id = target->id, .engine_number = file->engine_number,
-		.asked = common->asked,
+		.asked = common->asked, .limited = common->limited,
 		.no_semaphores = target->no_semaphores,
 		.object = &common->runtime->objects[0],
 		.values = common->runtime->values, .nvalues = common->runtime->nvalues,
@@ -103,6 +103,8 @@ static int target_attach(struct target *target, const struct target_file *file,
 		return err;
 	if (semaphores->on)
 		err = uprobe_set_semaphores(&set, &target->semaphores, &target->nsemaphores);
+	if (common->attaching)
+		common->attaching(common->attaching_arg, target->id);
 	/* Its records may be handled before the last probe is attached. */
 	if (common->ntargets)
 		++*common->ntargets;

@@ -21,6 +21,10 @@ struct target_common {
 	uint32_t asked;				/* ENGINE_* */
 	struct elf_pause pause;			/* while a file is read */
 	size_t *ntargets;			/* incremented once probes may be hit; or NULL */
+	bool limited;				/* programs measure themselves, see bpf/limit.h */
+	/* Called with the ID of a file that probes are attached to; may be NULL. */
+	void (*attaching)(void *arg, uint32_t target_id);
+	void *attaching_arg;
 	/* Called with each site of a file that was bound; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 	void *site_arg;
@@ -53,6 +57,7 @@ struct target {
 	struct process_file file;
 	uint32_t id;			/* of its events */
 	uint32_t uid;			/* of a process for which it was attached; 0 with a path */
+	uint64_t paused_ns;		/* when db/limit.h removed the probes; 0: it did not */
 	struct uprobe_links links;
 	uint64_t *semaphores;		/* addresses of those in use, as linked; owned */
 	size_t nsemaphores;

@@ -15,6 +15,7 @@
 #include "db/seed.h"
 #include "db/sessions.h"
 #include "db/target.h"
+#include "db/tracepoints.h"
 #include "db/unused.h"
 #include "host/process.h"
 #include "loader/runtime.h"
@@ -32,35 +33,6 @@
 #define RECORD_HEAD	256		/* maximum bytes of a record before its text */
 #define LEADERS_MAX	4096		/* statements with parallel workers at once */
 
-/* Programs on tracepoints. */
-static const struct tracepoint {
-	const char *program, *name;
-	bool breakdown, use;		/* attach only if these are requested */
-	bool records;			/* attach only if tracefs has the format of sched_switch */
-	bool optional;			/* failure to attach is not an error */
-} tracepoint_table[] = {
-	{ "thread_exit", "sched_process_exit", false, false, false, false },
-	{ "thread_exec", "sched_process_exec", false, false, false, false },
-	{ "process_exec", "sched_process_exec", false, false, false, false },
-	{ "task_switch", "sched_switch", true, false, false, false },
-	{ "task_wakeup", "sched_wakeup", true, false, false, false },
-	{ "task_waking", "sched_waking", true, false, false, false },
-	/* Require CONFIG_FTRACE_SYSCALLS; without it system calls are unknown. */
-	{ "call_exit", "sys_exit", true, false, true, true },
-	{ "call_enter", "sys_enter", true, false, true, true },
-	/* Since Linux 6.3 (6e6eda44b939); before, the bytes sent and received are unknown. */
-	{ "task_sent", "sock_send_length", true, true, false, true },
-	{ "task_received", "sock_recv_length", true, true, false, true },
-};
-
-enum {
-	TRACEPOINT_SWITCH = 3, TRACEPOINT_CALL = 7, TRACEPOINT_SENT, TRACEPOINT_RECEIVED,
-	TRACEPOINTS,
-};
-
-_Static_assert(sizeof(tracepoint_table) / sizeof(tracepoint_table[0]) == TRACEPOINTS,
-	       "every tracepoint has an index");
-
 struct tracer {
 	struct tracer_config config;
 	struct runtime rt;
@@ -69,6 +41,7 @@ struct tracer {
 	struct arrivals arrivals;
 	struct sessions sessions;
 	struct enrich enrich;
+	struct limit limit;
 	int histogram;			/* map, borrowed */
 	uint64_t prune_ns, full;	/* time of the next pruning; LOST_TABLE_FULL at the last */
 	bool arriving;			/* programs that were executed are still to be checked */
@@ -195,9 +168,7 @@ static void tracer_constants(struct tracer *t)
 	runtime_constant(rt, "constant_want_waits", c->wait);
 	runtime_constant(rt, "constant_wait_part", c->wait_part);
 	runtime_constant(rt, "constant_wait_call", c->wait_call);
-	/* tracer_tracepoints() sets these again once it has attached. */
-	runtime_constant(rt, "constant_want_bytes", 0);
-	runtime_constant(rt, "constant_call_none", 0);
+	tracepoints_constants(rt);
 }
 
 /* Set the kernel's struct offsets as constants and fill the table of system calls. */
@@ -217,33 +188,6 @@ static int tracer_breakdown(struct tracer *t, struct error *error)
 	if (!t->config.why)
 		return 0;
 	breakdown_calls(runtime_map(&t->rt, "calls"));
-	return 0;
-}
-
-/* Attach the programs on tracepoints. Return 0, or -errno with the cause in @error. */
-static int tracer_tracepoints(struct tracer *t, struct error *error)
-{
-	bool attached[TRACEPOINTS] = { false };
-	int err;
-
-	for (size_t i = 0; i < TRACEPOINTS; i++) {
-		const struct tracepoint *row = &tracepoint_table[i];
-
-		if ((row->breakdown && !t->config.why) || (row->use && !t->config.use) ||
-		    (row->records && !t->events[TRACEPOINT_SWITCH]))
-			continue;
-		err = runtime_tracepoint(&t->rt, &(struct runtime_tracepoint){
-			.program = row->program, .name = row->name, .event = t->events[i],
-		}, error);
-		if (err && !row->optional)
-			return err;
-		error_clear(error);
-		attached[i] = !err;
-	}
-	runtime_constant(&t->rt, "constant_want_bytes",
-			 attached[TRACEPOINT_SENT] && attached[TRACEPOINT_RECEIVED]);
-	runtime_constant(&t->rt, "constant_call_none",
-			 attached[TRACEPOINT_CALL] ? BREAKDOWN_NO_CALL : BREAKDOWN_OTHERS);
 	return 0;
 }
 
@@ -308,6 +252,7 @@ static void tracer_restarted(void *arg, const struct target *target, const struc
 {
 	struct tracer *t = arg;
 
+	limit_add(&t->limit, target, process->uid);
 	if (t->config.find_server && process_is_main(process, engine_is_executable))
 		servers_started(&t->enrich.servers, target->id, process);
 }
@@ -381,6 +326,8 @@ static int tracer_prepare(struct tracer *t, struct error *error)
 	if (!err)
 		err = tracer_breakdown_maps(t, error);
 	if (!err)
+		err = limit_maps(&t->rt, t->config.limit.limit, error);
+	if (!err)
 		err = discover_open(&t->discover, &t->rt, error);
 	if (!err)
 		err = tracer_enrich(t, error);
@@ -391,6 +338,22 @@ static int tracer_prepare(struct tracer *t, struct error *error)
 	tracer_constants(t);
 	err = tracer_stream(t, error);
 	return err ? err : runtime_ready(&t->rt, error);
+}
+
+/* Begin the overhead limit, if there is one. */
+static int tracer_limit(struct tracer *t, struct error *error)
+{
+	const struct tracer_config *c = &t->config;
+	struct limit_config config = {
+		.ladder = c->limit, .runtime = &t->rt, .discover = &t->discover,
+		.sessions = &t->sessions, .arg = c->arg, .event = c->limited,
+	};
+
+	config.ladder.why = c->why;
+	t->discover.common.limited = c->limit.limit;
+	t->discover.common.attaching = c->limit.limit ? limit_attaching : NULL;
+	t->discover.common.attaching_arg = &t->limit;
+	return limit_open(&t->limit, &config, error);
 }
 
 static void tracer_arrivals_drain(void *arg)
@@ -427,7 +390,9 @@ int tracer_open(struct tracer **tracer, const struct tracer_config *config, stru
 	t->discover.process = tracer_process;
 	t->discover.restarted = tracer_restarted;
 	t->discover.process_arg = t;
-	err = tracer_tracepoints(t, error);
+	err = tracer_limit(t, error);
+	if (!err)
+		err = tracepoints_attach(&t->rt, t->events, config->why, config->use, error);
 	if (!err)
 		err = discover_find(&t->discover, error);
 	/* Map the buffer last, after the servers' files have been unmapped. */
@@ -445,7 +410,12 @@ fail:
 
 unsigned int tracer_needs(const struct tracer *t)
 {
-	return runtime_needs(&t->rt, discover_needs(&t->discover) | t->config.needs);
+	unsigned int needs = discover_needs(&t->discover) | t->config.needs;
+
+	if (t->config.limit.limit)
+		needs |= SANDBOX_ATTACH | (t->config.why ? SANDBOX_TRACEPOINTS : 0) |
+			 (t->events[TRACEPOINT_SWITCH] ? SANDBOX_EVENTS : 0);
+	return runtime_needs(&t->rt, needs);
 }
 
 const struct features *tracer_features(const struct tracer *tracer)
@@ -485,9 +455,15 @@ int tracer_drain(struct tracer *t)
 	if (!t->detached) {
 		t->discover.ntargets = unused_remove(t->discover.targets, t->discover.ntargets);
 		t->enrich.servers.arriving = t->arriving = arrivals_check(&t->arrivals);
+		limit_tick(&t->limit);
 	}
 	tracer_prune(t);
 	return filled;
+}
+
+int tracer_interval_ms(const struct tracer *t)
+{
+	return limit_interval_ms(&t->limit);
 }
 
 int tracer_sleep(struct tracer *t)
@@ -578,6 +554,8 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 		.end_without_start = runtime_counter(rt, LOST_END_WITHOUT_START),
 		.text_unreadable = e->text_unreadable,
 		.text_truncated = e->text_truncated,
+		.text_dropped = e->text_dropped, .why_dropped = e->why_dropped,
+		.untraced_ns = limit_untraced_ns(&t->limit),
 		.boundary = runtime_counter(rt, COUNT_BOUNDARY) + e->half_seen +
 			    sessions_number_kept(&t->sessions),
 		.targets = t->discover.targets, .ntargets = t->discover.ntargets,
@@ -591,6 +569,7 @@ void tracer_close(struct tracer *t)
 	if (!t)
 		return;
 	tracer_detach(t);
+	limit_close(&t->limit);
 	enrich_close(&t->enrich);
 	discover_close(&t->discover);
 	sessions_close(&t->sessions);

@@ -14,6 +14,7 @@
 #include "db/discover.h"
 #include "db/filter.h"
 #include "db/histogram.h"
+#include "db/limit.h"
 #include "db/statement.h"
 #include "loader/error.h"
 #include "loader/feature.h"
@@ -60,6 +61,7 @@ struct tracer_config {
 	uint32_t denied;		/* features not to use, see feature_deny() */
 	unsigned int needs;		/* SANDBOX_*, of the caller, for tracer_needs() */
 	bool measure;			/* for tracer_run_ns() */
+	struct ladder_config limit;	/* of the overhead; ->limit 0: none. ->why is ignored */
 
 	/* Callbacks; their strings are borrowed for the call. */
 	void *arg;
@@ -71,6 +73,8 @@ struct tracer_config {
 	void (*error)(void *arg, const struct error *error);
 	/* Return whether to attach to no further server; may be NULL. */
 	bool (*stopped)(void *arg);
+	/* Called for each step of the overhead limit, between records; may be NULL without one. */
+	void (*limited)(void *arg, const struct limit_event *event);
 	/* Called for each program as it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	/* Called for each site that is traced; may be NULL. */
@@ -110,6 +114,9 @@ int tracer_drain(struct tracer *tracer);
  * -EAGAIN if tracer_drain() is due now.
  */
 int tracer_sleep(struct tracer *tracer);
+
+/* Return after how many ms tracer_drain() is due even without records; 0: any. */
+int tracer_interval_ms(const struct tracer *tracer);
 
 /*
  * Return the histogram since the start in *@rows, which the caller frees: the number of rows, or

@@ -2,6 +2,7 @@
 #include "loader/runtime.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -170,7 +171,8 @@ static void runtime_secrets(struct runtime *rt)
 
 	if (random)
 		memcpy(secrets, random, sizeof(secrets));
-	runtime_constant(rt, "constant_secret", secrets[0] | 1);
+	rt->secret = secrets[0] | 1;
+	runtime_constant(rt, "constant_secret", rt->secret);
 	if (runtime_refers(rt, "constant_other_secret"))
 		runtime_constant(rt, "constant_other_secret", secrets[1] | 1);
 }
@@ -325,6 +327,54 @@ static int runtime_link(const struct runtime *rt, const char *program, struct bp
 	return n < 0 ? error_set(error, ERROR_LINK, n, culprit, program) : n;
 }
 
+/* Attach @prog to tracepoint @name, or to @event. Return the link or -errno. */
+static int runtime_link_tracepoint(int prog, const char *name, int event)
+{
+	return event ? sys_event(prog, event) : sys_raw_tracepoint(prog, name);
+}
+
+/* Attach @prog, which remains the caller's, and keep the link. Return it or -errno. */
+static int runtime_keep(struct runtime *rt, const struct runtime_tracepoint *tracepoint, int prog)
+{
+	int link = runtime_link_tracepoint(prog, tracepoint->name, tracepoint->event);
+
+	if (link >= 0)
+		rt->tracepoints[rt->ntracepoints++] = (struct runtime_attached){
+			.link = link, .name = tracepoint->name, .event = tracepoint->event,
+			.prog = tracepoint->pauses ? fcntl(prog, F_DUPFD_CLOEXEC, 0) : -1,
+		};
+	return link;
+}
+
+void runtime_pause(struct runtime *rt)
+{
+	for (size_t i = 0; i < rt->ntracepoints; i++) {
+		struct runtime_attached *attached = &rt->tracepoints[i];
+
+		if (attached->prog < 0 || attached->link < 0)
+			continue;
+		close(attached->link);
+		attached->link = -1;
+	}
+}
+
+int runtime_resume(struct runtime *rt)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < rt->ntracepoints; i++) {
+		struct runtime_attached *attached = &rt->tracepoints[i];
+
+		if (attached->link >= 0)
+			continue;
+		attached->link = runtime_link_tracepoint(attached->prog, attached->name,
+							 attached->event);
+		if (attached->link < 0)
+			err = attached->link;
+	}
+	return err;
+}
+
 int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *tracepoint,
 		       struct error *error)
 {
@@ -351,13 +401,10 @@ int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *trac
 		goto cleanup;
 	}
 	if (rt->ntracepoints < RUNTIME_TRACEPOINTS)
-		link = tracepoint->event ? sys_event(prog, tracepoint->event) :
-					   sys_raw_tracepoint(prog, tracepoint->name);
+		link = runtime_keep(rt, tracepoint, prog);
 	run_time_add(&rt->run_time, prog);
 	if (link < 0)
 		error_set(error, ERROR_TRACEPOINT, link, tracepoint->name, NULL);
-	else
-		rt->tracepoints[rt->ntracepoints++] = link;
 cleanup:
 	free(insns);
 	return link < 0 ? link : 0;
@@ -476,8 +523,14 @@ void runtime_detaching(struct runtime *rt, uint64_t now_ns)
 void runtime_detach(struct runtime *rt)
 {
 	semaphores_close(&rt->semaphores);
-	while (rt->ntracepoints)
-		close(rt->tracepoints[--rt->ntracepoints]);
+	while (rt->ntracepoints) {
+		const struct runtime_attached *attached = &rt->tracepoints[--rt->ntracepoints];
+
+		if (attached->link >= 0)
+			close(attached->link);
+		if (attached->prog >= 0)
+			close(attached->prog);
+	}
 }
 
 void runtime_close(struct runtime *rt)

@@ -80,10 +80,16 @@ struct runtime {
 	uint64_t unreceived;
 	struct stream stream;
 	struct owners *owners;
+	uint64_t secret;		/* constant_secret */
 	struct semaphores semaphores;	/* written by us if ->on */
 	bool unwritten;			/* the first failure to write one was reported */
 	struct run_time run_time;
-	int tracepoints[RUNTIME_TRACEPOINTS];	/* links */
+	struct runtime_attached {
+		int link;		/* -1: paused */
+		int prog;		/* of a tracepoint that pauses, owned; else -1 */
+		const char *name;	/* as in struct runtime_tracepoint */
+		int event;
+	} tracepoints[RUNTIME_TRACEPOINTS];
 	size_t ntracepoints;
 };
 
@@ -136,6 +142,7 @@ struct runtime_tracepoint {
 	const char *program;		/* in the first object that has it */
 	const char *name;		/* of the tracepoint, "sched_switch" */
 	int event;			/* number of the tracefs event; 0: a raw tracepoint */
+	bool pauses;			/* for runtime_pause() */
 };
 
 /* Return whether the owner has asked to attach to no further file. */
@@ -147,6 +154,12 @@ static inline bool runtime_stopped(const struct runtime *rt)
 /* Attach a program until runtime_detach(). Return 0, or -errno and the cause in @error. */
 int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *tracepoint,
 		       struct error *error);
+
+/* Detach from the tracepoints that pause, unless that was done. */
+void runtime_pause(struct runtime *rt);
+
+/* Attach to them again. Return 0 or -errno: some are not attached. Requires SANDBOX_TRACEPOINTS. */
+int runtime_resume(struct runtime *rt);
 
 /* Map the ring buffer, if there is one. Return 0, or -errno and the cause in @error. */
 int runtime_listen(struct runtime *rt, struct error *error);

@@ -39,7 +39,7 @@
 /* A permitted system call: with any arguments, or depending on the low half of one. */
 struct call {
 	uint16_t number;
-	uint8_t needs;			/* permitted for any of these; 0: always */
+	uint16_t needs;			/* permitted for any of these; 0: always */
 	enum { ANY, EQUAL, WITHOUT, NONE } test;
 	uint8_t arg;			/* from 0 */
 	uint32_t value;			/* EQUAL: this; WITHOUT: none of these bits; NONE: a NULL */
@@ -58,6 +58,7 @@ static const struct call calls[] = {
 	{ __NR_bpf, 0, EQUAL, 0, BPF_MAP_DELETE_ELEM },
 	{ __NR_bpf, SANDBOX_ATTACH, EQUAL, 0, BPF_PROG_LOAD },
 	{ __NR_bpf, SANDBOX_LINKS, EQUAL, 0, BPF_LINK_CREATE },
+	{ __NR_bpf, SANDBOX_TRACEPOINTS, EQUAL, 0, BPF_RAW_TRACEPOINT_OPEN },
 	{ .number = __NR_write }, { .number = __NR_writev }, { .number = __NR_read },
 	{ .number = __NR_ppoll }, { .number = __NR_close }, { .number = __NR_clock_gettime },
 	{ .number = __NR_membarrier }, { .number = __NR_munmap }, { .number = __NR_brk },
@@ -182,7 +183,7 @@ static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 	if (needs & SANDBOX_READ)
 		keep |= BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) |
 			BIT(CAP_CHECKPOINT_RESTORE);
-	if (needs & (SANDBOX_ATTACH | SANDBOX_LINKS))
+	if (needs & (SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_TRACEPOINTS))
 		keep |= BIT(CAP_PERFMON);
 	parts = keep & (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE));
 	if (parts & ~permitted || needs & SANDBOX_EVENTS)

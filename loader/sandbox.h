@@ -20,6 +20,7 @@ enum sandbox_need {
 	SANDBOX_CLOSERS = 1 << 5,	/* create processes that share its descriptors */
 	SANDBOX_TERMINAL = 1 << 6,	/* change the modes of a terminal */
 	SANDBOX_REPLACE = 1 << 7,	/* create, rename and remove files */
+	SANDBOX_TRACEPOINTS = 1 << 8,	/* attach to raw tracepoints */
 };
 
 /* The restrictions that are in effect. */

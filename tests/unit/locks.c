@@ -46,7 +46,9 @@ static int open_locks(struct runtime *rt, struct error *error)
 		{ "waits", BPF_MAP_TYPE_HASH, 8, sizeof(struct event_lock), 8, 0 },
 		{ "rows", BPF_MAP_TYPE_LRU_HASH, 8, sizeof(struct lock_row), 8, 0 },
 	};
-	static const struct runtime_tracepoint exec = { "waiter_exec", "sched_process_exec", 0 };
+	static const struct runtime_tracepoint exec = {
+		.program = "waiter_exec", .name = "sched_process_exec",
+	};
 	int err = runtime_open(rt, &config, error);
 
 	err = err ? err : runtime_maps(rt, maps, 2, error);

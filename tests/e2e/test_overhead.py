@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""--max-overhead: what is left out above the limit, in which order, how it comes back, and that it is counted."""
+
+import datetime
+import os
+import re
+import time
+
+import pytest
+
+from backends import Backends, build
+from cluster import send, wait_for
+from commanded import USER, as_user, reveal
+from fallbacks import OLD
+from oracle import STAMP_MS
+from tool import refused, run
+
+LIMIT = "0.1%/1"		# far below what a loop takes
+HEAD = "select 1"
+
+
+def events(tool):
+    return [one for one in tool.objects() if one["type"] == "overhead"]
+
+
+def steps(tool):
+    return [one["traced"] for one in events(tool)]
+
+
+def ended(one):
+    """When a step was, or a statement ended: seconds since 1970."""
+    return datetime.datetime.fromisoformat(one["time"][:26] + "+00:00").timestamp() + one.get("duration_ms", 0) / 1000
+
+
+def load(server, until, ms=100):
+    """Run statements as fast as possible until the condition is true. Return [(when it began and ended, number)]."""
+    parts, end = [], time.monotonic() + 60
+    while not until():
+        assert time.monotonic() < end, "no step was taken"
+        begin = time.time()
+        said = server.do(f"pace {ms} 0")
+        parts.append((begin, time.time(), int(re.match(r"ran (\d+)", said[0])[1])))
+    return parts
+
+
+def links(pid, tracepoint):
+    """The number of links of a process to a raw tracepoint."""
+    count = 0
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            with open(f"/proc/{pid}/fdinfo/{fd}", encoding="utf-8") as f:
+                count += f"tp_name:\t{tracepoint}\n" in f.read()
+        except OSError:
+            pass
+    return count
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = build(tmp_path)
+    reveal(path)
+    return path
+
+
+@pytest.fixture
+def server(path):
+    with Backends(path) as server:
+        yield server
+
+
+@pytest.mark.parametrize("args", [[], *OLD], ids=lambda args: " ".join(args) or "default")
+def test_what_is_not_traced_is_counted(server, tool, args):
+    """The fixture counts its statements: all but those run without probes were seen; those before that are told apart by text."""
+    one = tool("-x", server.path, "-m", "1000", "--json", "--max-overhead", LIMIT, *args)
+    parts = load(server, lambda: "nothing" in steps(one))
+    missed = 1000
+    server.do(f"run {missed} {HEAD}")
+    assert steps(one) == ["no_text", "nothing"]
+    one.wait_for(lambda _: steps(one)[-1] == "no_text", 120)
+    one.wait_for(lambda _: steps(one)[-1] == "all", 120)
+    seen = 10
+    server.do(f"run {seen} {HEAD}")
+    one.stop()
+    assert steps(one) == ["no_text", "nothing", "no_text", "all"], one.said()
+    summary = one.summary
+    found = events(one)
+    # Of one part, statements ran before and after the probes were removed; of another one, the first one.
+    whole = sum(n for begin, end, n in parts if end < ended(found[1]))
+    doubtful = sum(n for begin, end, n in parts if begin < ended(found[1]) <= end)
+    assert whole > 1000 and whole + seen - 1 <= summary["statements"] <= whole + doubtful + seen, (parts, one.said())
+    assert all(event["uid"] == os.geteuid() and event["server"]["path"] == server.path for event in found)
+    assert all(event["limit_ms"] == 1 for event in found) and min(event["cost_ms"] for event in found[:2]) > 1
+    assert found[1]["pause_ms"] == 3000
+    assert found[2]["untraced_ms"] == pytest.approx((ended(found[2]) - ended(found[1])) * 1000, abs=1)
+    assert found[2]["untraced_ms"] >= 3000
+    assert summary["untraced_ms"] == found[2]["untraced_ms"]
+    assert f"{int(summary['untraced_ms'])} ms without probes (overhead limit)" in one.stderr
+    assert one.stderr.count(f"dbslower: {server.path} of user ID {os.geteuid()}: the probes take") == 3
+
+
+def test_pause_doubles(server, tool):
+    """While the load lasts, the probes are tried again for a short time, after twice the pause."""
+    one = tool("-x", server.path, "-m", "1000", "--json", "--max-overhead", LIMIT, "--strict")
+    load(server, lambda: steps(one).count("nothing") == 2)
+    found = events(one)
+    assert [event["traced"] for event in found] == ["no_text", "nothing", "no_text", "nothing"]
+    assert found[3]["pause_ms"] == 2 * found[1]["pause_ms"]
+    one.process.terminate()
+    assert one.wait() == 1, "time without probes is a loss"
+    assert one.summary["untraced_ms"] >= found[2]["untraced_ms"]
+
+
+@pytest.mark.parametrize("args", [[], OLD[0]], ids=["default", "linux-4.18"])
+def test_steps_of_a_server(clusters, server_copy, tool, args):
+    """PostgreSQL: each step leaves out what it says, in the log are the statements that were not seen, and all comes back."""
+    cluster = clusters(postgres=server_copy)
+    one = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--max-overhead", LIMIT, *args)
+    old = bool(args)
+    assert old or links(one.pid, "sched_switch") == 1
+    offset = cluster.log_size()
+    with cluster.connect(prepare_threshold=None) as connection:
+        end = time.monotonic() + 60
+        while "nothing" not in steps(one):
+            assert time.monotonic() < end, one.said()
+            for _ in range(100):
+                connection.execute("select 1")
+        assert old or links(one.pid, "sched_switch") == 0
+        for _ in range(100):
+            connection.execute("select 2")
+        one.wait_for(lambda _: steps(one)[-1] == "all", 120)
+        for _ in range(10):
+            connection.execute("select 3")
+    assert old or links(one.pid, "sched_switch") == 1
+    cluster.settle()
+    one.stop()
+    assert steps(one) == ["no_why", "no_text", "nothing", "no_text", "no_why", "all"], one.said()
+    no_why, no_text, nothing, again, text, everything = [ended(event) for event in events(one)]
+    shown = one.statements
+    logged = [(float(end), text) for end, text in re.findall(rb"(?m)^([\d.]+)\|.* statement: (select \d)$", cluster.read_log(offset))]
+    before, after = [s for s in shown if ended(s) <= nothing], [s for s in shown if ended(s) > nothing]
+    assert [s["query"] for s in after] == ["select 3"] * 10 and all("why_ms" in s for s in after)
+    seen = [end for end, text in logged if text == b"select 1" and end <= nothing]
+    doubtful = sum(end > nothing - STAMP_MS / 1000 for end in seen)
+    assert len(seen) - doubtful <= len(before) <= len(seen) and len(seen) > 1000 > doubtful
+    assert sum(text == b"select 2" and nothing < end < again for end, text in logged) == 100
+    for s in before:
+        start = ended(s) - s["duration_ms"] / 1000
+        if start > no_text:
+            assert "query" not in s
+        elif ended(s) < no_why - 1:
+            assert s["query"] == "select 1" and "why_ms" in s
+        if start > no_why:
+            assert "why_ms" not in s
+    lost = one.summary["lost"]
+    assert lost["text_dropped"] == sum("query" not in s for s in shown)
+    assert lost["why_dropped"] == sum("why_ms" not in s for s in shown)
+
+
+def test_load_of_another_user(path, tool):
+    """A user who runs the same file is limited alone, and can have the probes removed only once no other server has them."""
+    one = tool("-x", path, "-m", "0", "--match", "quiet", "--json", "--max-overhead", LIMIT)
+    with Backends(path, **as_user()) as noisy:
+        with Backends(path) as quiet:
+            load(noisy, lambda: any("refused" in event for event in events(one)))
+            quiet.do("run 20 select quiet")
+            load(noisy, lambda: len(one.statements) == 20)
+        assert [(event["uid"], event["traced"], "refused" in event) for event in events(one)] == \
+            [(USER, "no_text", False), (USER, "no_text", True)]
+        assert [s["query"] for s in one.statements] == ["select quiet"] * 20
+        load(noisy, lambda: "nothing" in steps(one))
+    assert "they stay, as another user's server of this file is below it" in one.stderr
+    one.stop()
+    assert one.summary["lost"]["text_dropped"] == 0, "of statements that are printed"
+
+
+def test_estimate(server, tool):
+    """A loop over the probes does nothing else: what they take is its CPU time, as the kernel counts that."""
+    def spent():
+        with open(f"/proc/{server.pid}/stat", encoding="utf-8") as f:
+            fields = f.read().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    one = tool("-x", server.path, "-m", "1000", "--json", "--max-overhead", "1%/2")
+    begin, before = time.monotonic(), spent()
+    load(server, lambda: events(one))
+    share = (spent() - before) / (time.monotonic() - begin)
+    assert 0.4 < events(one)[0]["cost_ms"] / 1000 / share < 1.6, (share, one.said())
+
+
+@pytest.mark.parametrize("value, why", [
+    ("0", "not from 0.01% to 100000%"), ("0.001%", "not from 0.01% to 100000%"), ("100001", "not from 0.01% to 100000%"),
+    ("x", "not a percentage"), ("1%x", "not a percentage"), ("-1%", "not a percentage"), ("", "not a percentage"),
+    ("1%/0.5", "not from 1 to 3600 seconds"), ("1%/", "not a number"), ("1%/2h", "not from 1 to 3600 seconds"),
+])
+def test_values_that_are_refused(value, why):
+    refused(run("--max-overhead", value), "--max-overhead", why, "expected a percentage of one CPU", status=2)
