@@ -213,6 +213,9 @@ void openmetrics_put(struct output *out, const struct metrics *metrics,
 	put_tool(&e, "events", "counter", "Statements that the BPF programs counted.",
 		 tool->summary.statements);
 	put_tool(&e, "cpu_seconds", "counter", "CPU time of dbslower.", tool->cpu_ns);
+	if (tool->losses & SUMMARY_LIMIT)
+		put_tool(&e, "untraced_seconds", "counter", "Time of files without probes.",
+			 tool->summary.untraced_ns);
 	if (tool->has_bpf)
 		put_tool(&e, "bpf_seconds", "counter", "CPU time of the BPF programs.",
 			 tool->bpf_ns);

@@ -198,7 +198,7 @@ const struct option_row option_keep_privileges = {
 };
 
 const struct option_row option_max_overhead = {
-	.name = "max-overhead", .arg = "PERCENT[/SECONDS]",
+	.name = "max-overhead", .arg = "N%[/S]",
 	.help = "trace less while tracing takes more of a CPU",
 	.accepts = "expected a percentage of one CPU, such as 1% or 0.5%, and optionally for how "
 		   "long it may be exceeded: 1%/10",

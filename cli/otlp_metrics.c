@@ -131,6 +131,12 @@ static void put_tool(struct request *r)
 	begin_point(r, NULL, NULL, NULL);
 	put_value(r, tool->cpu_ns, true);
 	output_string(r->out, "]}}");
+	if (!(tool->losses & SUMMARY_LIMIT))
+		return;
+	begin_metric(r, "untraced.time", "s", "sum");
+	begin_point(r, NULL, NULL, NULL);
+	put_value(r, tool->summary.untraced_ns, true);
+	output_string(r->out, "]}}");
 }
 
 void otlp_metrics_put(struct otlp *otlp, const struct metrics *metrics,

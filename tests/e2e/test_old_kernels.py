@@ -47,6 +47,7 @@ PROBES = {"program probe", "map probe", "link"}	# of features
 QUERIES = ["select 1", "select pg_sleep(0.01)", "begin; select 2; commit"]
 COMMANDS = {
     "slow": (["slow", "-p", "{pid}", "-m", "0", "--why", "--use", "--phases"], {}),
+    "limit": (["slow", "-p", "{pid}", "-m", "0", "--why", "--use", "--phases", "--max-overhead", "100000%"], {}),
     "cpu": (["stat", "-p", "{pid}", "--wait", "cpu", "--by", "command"], {"kind": Stat}),
     "stat": (["stat", "-p", "{pid}", "--by", "command"], {"kind": Stat}),
     "transactions": (["transactions", "-p", "{pid}", "-m", "0"], {"kind": Transactions}),
@@ -76,6 +77,7 @@ def test_commands(server, tool, tmp_path, release):
     assert all({"why_ms", "use"} <= set(one) for one in traced["slow"].statements)
     if release == "5.8":
         return
+    assert [one["query"] for one in traced["limit"].statements if {"why_ms", "use"} <= set(one)] == QUERIES
     assert {one["command"]: one["count"] for one in traced["stat"].histograms} == {"select": 2, "begin": 1}
     assert {one["command"]: one["count"] for one in traced["cpu"].histograms}["select"] >= 2
     assert [one["args"] for one in traced["trace"].objects() if one["type"] == "hit"] == [[one] for one in QUERIES]

@@ -2,6 +2,7 @@
 """--max-overhead: what is left out above the limit, in which order, how it comes back, and that it is counted."""
 
 import datetime
+import json
 import os
 import re
 import time
@@ -9,11 +10,12 @@ import time
 import pytest
 
 from backends import Backends, build
-from cluster import send, wait_for
 from commanded import USER, as_user, reveal
+from mariadb import Maria
 from fallbacks import OLD
 from oracle import STAMP_MS
-from tool import refused, run
+from requirements import need_maria
+from tool import Stat, refused, run
 
 LIMIT = "0.1%/1"		# far below what a loop takes
 HEAD = "select 1"
@@ -72,9 +74,10 @@ def server(path):
 def test_what_is_not_traced_is_counted(server, tool, args):
     """The fixture counts its statements: all but those run without probes were seen; those before that are told apart by text."""
     one = tool("-x", server.path, "-m", "1000", "--json", "--max-overhead", LIMIT, *args)
-    parts = load(server, lambda: "nothing" in steps(one))
-    missed = 1000
-    server.do(f"run {missed} {HEAD}")
+    with Backends(server.path) as killed:
+        killed.do("begin select open")
+        parts = load(server, lambda: "nothing" in steps(one))
+    server.do(f"run 1000 {HEAD}")
     assert steps(one) == ["no_text", "nothing"]
     one.wait_for(lambda _: steps(one)[-1] == "no_text", 120)
     one.wait_for(lambda _: steps(one)[-1] == "all", 120)
@@ -83,6 +86,8 @@ def test_what_is_not_traced_is_counted(server, tool, args):
     one.stop()
     assert steps(one) == ["no_text", "nothing", "no_text", "all"], one.said()
     summary = one.summary
+    # It ended without probes, so its duration is unknown; as is that of the other one, if it was in a statement then.
+    assert not one.statements and summary["lost"]["start_without_end"] in (1, 2), one.said()
     found = events(one)
     # Of one part, statements ran before and after the probes were removed; of another one, the first one.
     whole = sum(n for begin, end, n in parts if end < ended(found[1]))
@@ -156,6 +161,32 @@ def test_steps_of_a_server(clusters, server_copy, tool, args):
     assert lost["why_dropped"] == sum("why_ms" not in s for s in shown)
 
 
+def test_sessions_of_mariadb(tool):
+    """Its sessions are objects, in which connections go on or end without probes: afterwards each has its own statements."""
+    need_maria()
+    with Maria(slow_query_log="OFF").init() as maria:
+        maria.start()
+        one = tool("mysql", "-p", maria.pid, "-m", "0", "--json", "--max-overhead", LIMIT)
+        with maria.connect() as kept:
+            end = time.monotonic() + 60
+            with maria.connect() as left:
+                while "nothing" not in steps(one):
+                    assert time.monotonic() < end, one.said()
+                    for client in (kept, left) * 50:
+                        client.query("select 1")
+            kept.query("select 2")
+            one.wait_for(lambda _: steps(one)[-1] == "all", 120)
+            with maria.connect() as new:
+                for client in (kept, new) * 5:
+                    client.query("select 3")
+                    client.ping()
+        one.stop()
+        nothing = ended(events(one)[1])
+        after = [s for s in one.statements if ended(s) > nothing]
+        assert [s["query"] for s in after] == ["select 3"] * 10 and max(s["duration_ms"] for s in one.statements) < 1000
+        assert steps(one) == ["no_text", "nothing", "no_text", "all"] and not one.lost(), one.said()
+
+
 def test_load_of_another_user(path, tool):
     """A user who runs the same file is limited alone, and can have the probes removed only once no other server has them."""
     one = tool("-x", path, "-m", "0", "--match", "quiet", "--json", "--max-overhead", LIMIT)
@@ -194,3 +225,35 @@ def test_estimate(server, tool):
 ])
 def test_values_that_are_refused(value, why):
     refused(run("--max-overhead", value), "--max-overhead", why, "expected a percentage of one CPU", status=2)
+
+
+def test_metrics(server, tool, tmp_path):
+    """Both exporters have the time without probes, and what was left out by cause."""
+    prom, otlp = tmp_path / "x.prom", tmp_path / "x.otlp"
+    one = tool("stat", "-x", server.path, "-m", "1000", f"--openmetrics={prom}", f"--otlp-metrics={otlp}", "-i", "60",
+               "--max-overhead", LIMIT, kind=Stat)
+    load(server, lambda: "not traced for" in one.stderr)
+    assert one.stop() == 0, one.said()
+    seconds = float(re.search(r"^dbslower_untraced_seconds_total\{.*?\} (\S+)$", prom.read_text(), re.M)[1])
+    said = int(re.search(r"(\d+) ms without probes", one.stderr)[1]) / 1000
+    assert said - 1 < seconds <= said + 1 and seconds > 0
+    metrics = {metric["name"]: metric for metric in
+               json.loads(otlp.read_text().splitlines()[-1])["resourceMetrics"][0]["scopeMetrics"][0]["metrics"]}
+    assert metrics["dbslower.untraced.time"]["sum"]["dataPoints"][0]["asDouble"] == pytest.approx(seconds, abs=0.1)
+    for cause in ("text_dropped", "why_dropped"):
+        assert re.search(rf'^dbslower_losses_total\{{.*cause="{cause}"\}} 0$', prom.read_text(), re.M)
+
+
+def test_top_and_transactions(postgres, tool):
+    """They have the option, and say what they trace."""
+    for command in ("top", "transactions"):
+        with postgres.connect(prepare_threshold=None) as connection:
+            one = tool(command, "-p", postgres.pid, "-m", "0", "--max-overhead", LIMIT, *(["--batch"] if command == "top" else []), attached=False)
+            end = time.monotonic() + 60
+            while "not traced for 3.0 s" not in one.stderr:
+                assert time.monotonic() < end, one.said()
+                for _ in range(100):
+                    connection.execute("select 1")
+            one.stop()
+            assert "; traced without texts" in one.stderr and "without time breakdowns" not in one.stderr
+            assert re.search(r"lost: .*\d+ ms without probes", one.stderr), one.said()
