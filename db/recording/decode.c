@@ -487,6 +487,11 @@ static int decode_status(struct decode *d, struct decoder *body, struct decode_e
 	event->status.cost.bpf_ns = bpf_ns ? bpf_ns - 1 : 0;
 	decode_summary(body, &event->status.statements);
 	decode_summary(body, &event->status.waits);
+	if (body->at < body->end) {
+		event->status.statements.text_dropped = decode_number(body);
+		event->status.statements.why_dropped = decode_number(body);
+		event->status.statements.untraced_ns = decode_number(body);
+	}
 	return body->failed ? -EBADMSG : 1;
 }
 

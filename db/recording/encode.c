@@ -478,6 +478,11 @@ void encode_status(struct encode *e, uint64_t now_ns, const struct summary *stat
 	encode_number(&e->body, cost->has_bpf ? 1 + cost->bpf_ns : 0);
 	encode_summary(&e->body, statements);
 	encode_summary(&e->body, waits);
+	if (statements->text_dropped || statements->why_dropped || statements->untraced_ns) {
+		encode_number(&e->body, statements->text_dropped);
+		encode_number(&e->body, statements->why_dropped);
+		encode_number(&e->body, statements->untraced_ns);
+	}
 	encode_event(e, RECORDING_STATUS, &e->body);
 	encode_time(e, now_ns);
 }

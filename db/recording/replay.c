@@ -309,6 +309,9 @@ static struct summary summary_since(const struct summary *now, const struct summ
 		.text_unreadable = now->text_unreadable - before->text_unreadable,
 		.text_truncated = now->text_truncated - before->text_truncated,
 		.boundary = now->boundary - before->boundary,
+		.text_dropped = now->text_dropped - before->text_dropped,
+		.why_dropped = now->why_dropped - before->why_dropped,
+		.untraced_ns = now->untraced_ns - before->untraced_ns,
 	};
 }
 

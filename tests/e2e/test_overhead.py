@@ -14,6 +14,7 @@ from commanded import USER, as_user, reveal
 from mariadb import Maria
 from fallbacks import OLD
 from oracle import STAMP_MS
+from recording import Recording
 from requirements import need_maria
 from tool import Stat, refused, run
 
@@ -257,3 +258,23 @@ def test_top_and_transactions(postgres, tool):
             one.stop()
             assert "; traced without texts" in one.stderr and "without time breakdowns" not in one.stderr
             assert re.search(r"lost: .*\d+ ms without probes", one.stderr), one.said()
+
+
+def test_record(postgres, tool, tmp_path):
+    """A recording has what was left out, as the reader of docs/recording.md finds, and replay reports it."""
+    path = tmp_path / "x.rec"
+    one = tool("record", path, "-p", postgres.pid, "-m", "0", "--why", "--max-overhead", LIMIT, attached=False)
+    one.wait_for(lambda _: "dbslower: tracing" in one.stderr)
+    with postgres.connect(prepare_threshold=None) as connection:
+        end = time.monotonic() + 60
+        while "not traced for" not in one.stderr:
+            assert time.monotonic() < end, one.said()
+            for _ in range(100):
+                connection.execute("select 1")
+    assert one.stop() == 0, one.said()
+    last = [event for event in Recording(path.read_bytes()).events() if event["type"] == "status"][-1]["statements"]
+    assert last["text_dropped"] > 0 and last["why_dropped"] > last["text_dropped"] and last["untraced_ns"] > 0
+    replayed = run("replay", path, "top", "--batch")
+    losses = re.search(r"; (lost: .*)", replayed.stderr)[1]
+    assert f"{last['text_dropped']} texts (overhead limit), {last['why_dropped']} time breakdowns (overhead limit)" in losses
+    assert f"{last['untraced_ns'] // 1000000} ms without probes (overhead limit)" in losses

@@ -380,6 +380,8 @@ class Decoder:
         for name in ("statements", "waits"):
             count, *lost, boundary = c.numbers(9)
             found[name] = {"statements": count, "lost": dict(zip(LOSSES, lost)), "boundary": boundary}
+        if c.at < c.end:
+            found["statements"].update(zip(("text_dropped", "why_dropped", "untraced_ns"), c.numbers(3)))
         return found
 
     READ = {1: option, 2: server, 3: session, 4: call, 5: clock, 6: statement, 7: wait, 8: status, 9: query, 10: transaction}

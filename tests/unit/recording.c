@@ -567,7 +567,8 @@ static void other_members(void)
 	const struct summary sums[2] = {
 		{ .statements = 1, .ring_full = 2, .table_full = 3, .start_without_end = 4,
 		  .end_without_start = 5, .who_unknown = 6, .text_unreadable = 7,
-		  .text_truncated = 8, .boundary = 9 },
+		  .text_truncated = 8, .boundary = 9, .text_dropped = 10, .why_dropped = 11,
+		  .untraced_ns = 12 },
 		{ .statements = UINT64_MAX },
 	};
 	const struct recorded_cost cost = { .cpu_ns = 5, .has_bpf = true, .bpf_ns = 0 };
