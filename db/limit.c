@@ -25,6 +25,7 @@ struct limit_entry {
 	bool alive;			/* for limit_may_detach(): a process runs */
 	/* While the file has no probes: since and until when; 0: of another entry. */
 	uint64_t since_ns, until_ns;
+	uint64_t paused_ns;		/* how long it had none, the last time */
 };
 
 int limit_maps(struct runtime *rt, bool limited, struct error *error)
@@ -187,6 +188,14 @@ static struct limit_entry *limit_detached(struct limit *l, const struct target *
 	return NULL;
 }
 
+/* The file of @entry has probes again, or no process runs it: count the time without. */
+static void limit_end_pause(struct limit *l, struct limit_entry *entry)
+{
+	entry->paused_ns = entry->since_ns ? clock_ns(CLOCK_MONOTONIC) - entry->since_ns : 0;
+	l->untraced_ns += entry->paused_ns;
+	entry->since_ns = entry->until_ns = 0;
+}
+
 void limit_add(struct limit *l, const struct target *target, uint32_t uid)
 {
 	struct limit_entry *entry;
@@ -198,6 +207,7 @@ void limit_add(struct limit *l, const struct target *target, uint32_t uid)
 			return;
 	entry = limit_detached(l, target, uid);
 	if (entry) {
+		limit_end_pause(l, entry);
 		entry->target_id = target->id;
 		if (!limit_place(l, entry))
 			return;
@@ -349,7 +359,6 @@ static void limit_resume(struct limit *l, struct limit_entry *of)
 {
 	struct discover *d = l->config.discover;
 	struct target *target = limit_target(l, of);
-	uint64_t now_ns, untraced_ns;
 	bool runs;
 
 	/* Its records were handled; the file gets another ID, as its sessions are outdated. */
@@ -359,16 +368,15 @@ static void limit_resume(struct limit *l, struct limit_entry *of)
 	d->resuming = true;
 	runs = process_each(engine_is_executable, limit_each_resume, l) > 0;
 	d->resuming = false;
-	now_ns = clock_ns(CLOCK_MONOTONIC);
-	untraced_ns = now_ns - of->since_ns;
 	if (of->ladder.step == LADDER_DETACHED && runs) {
-		of->until_ns = now_ns + ladder_pause_ns(&of->ladder, &l->config.ladder);
+		of->until_ns = clock_ns(CLOCK_MONOTONIC) +
+			       ladder_pause_ns(&of->ladder, &l->config.ladder);
 		return;
 	}
-	l->untraced_ns += untraced_ns;
-	if (of->ladder.step != LADDER_DETACHED)
-		limit_report(l, of, LADDER_DETACHED, untraced_ns);
-	of->since_ns = of->until_ns = 0;
+	if (of->ladder.step == LADDER_DETACHED)
+		limit_end_pause(l, of);
+	else
+		limit_report(l, of, LADDER_DETACHED, of->paused_ns);
 	limit_end(l, of);
 }
 

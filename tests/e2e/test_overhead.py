@@ -97,8 +97,8 @@ def test_what_is_not_traced_is_counted(server, tool, args):
     assert all(event["uid"] == os.geteuid() and event["server"]["path"] == server.path for event in found)
     assert all(event["limit_ms"] == 1 for event in found) and min(event["cost_ms"] for event in found[:2]) > 1
     assert found[1]["pause_ms"] == 3000
-    assert found[2]["untraced_ms"] == pytest.approx((ended(found[2]) - ended(found[1])) * 1000, abs=1)
-    assert found[2]["untraced_ms"] >= 3000
+    # The step is reported after the file was attached to.
+    assert 3000 <= found[2]["untraced_ms"] <= (ended(found[2]) - ended(found[1])) * 1000 + 1
     assert summary["untraced_ms"] == found[2]["untraced_ms"]
     assert f"{int(summary['untraced_ms'])} ms without probes (overhead limit)" in one.stderr
     assert one.stderr.count(f"dbslower: {server.path} of user ID {os.geteuid()}: the probes take") == 3
