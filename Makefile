@@ -12,17 +12,28 @@ MACHINE	:= $(shell uname -m)
 ARCH	?= $(MACHINE)
 CLANG	?= clang
 
+# Architectures: the files of usdt/ with the descriptor, those that decode instructions, and options of a cross build.
+ARCHS	:= x86_64 aarch64 riscv64
+DESCRIPTOR_x86_64 := arch_x86
+CODE_x86_64 := accessor_x86 code_x86 x86_length
+DESCRIPTOR_aarch64 := arch_arm
+CODE_aarch64 := accessor_arm
+CROSS_CFLAGS_aarch64 := -mno-outline-atomics
+DESCRIPTOR_riscv64 := arch_riscv
+CODE_riscv64 := accessor_riscv riscv_compressed
+
 # Cross build: clang, with musl and the kernel headers of a sysroot.
 ifneq ($(ARCH),$(MACHINE))
-ifneq ($(ARCH),aarch64)
-$(error ARCH=$(ARCH): no cross build for this architecture; the only one is aarch64)
+ifeq ($(filter $(ARCH),$(filter-out x86_64,$(ARCHS))),)
+$(error ARCH=$(ARCH): no cross build for this architecture; must be one of $(filter-out x86_64,$(ARCHS)))
 endif
 SYSROOT	?= $(CACHE)/sysroot-$(ARCH)
 TRIPLET	:= $(ARCH)-linux-gnu
 MUSL	:= $(SYSROOT)/usr/lib/$(ARCH)-linux-musl
 BUILD	?= build/$(ARCH)
 override CC := $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TRIPLET) \
-	   --sysroot=$(SYSROOT) -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-musl -mno-outline-atomics
+	   --sysroot=$(SYSROOT) -isystem $(SYSROOT)/usr/include/$(ARCH)-linux-musl \
+	   -idirafter $(SYSROOT)/usr/include/$(TRIPLET) $(CROSS_CFLAGS_$(ARCH))
 # For the linker; -B is the directory of crt1.o.
 CROSS_LDFLAGS := -B$(MUSL) -L$(MUSL)
 STRIP	?= $(TRIPLET)-strip
@@ -90,8 +101,8 @@ DIRS	:= usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/cli/report_assets.o $(BUILD)/bpf/embed.o
 # Files of other architectures are only listed, for which no instruction is decoded.
-FOREIGN	:= $(if $(filter aarch64,$(ARCH)),,accessor_arm $(if $(filter list,$(COMMANDS)),,arch_arm)) \
-	   $(if $(filter list,$(COMMANDS)),,arch_other)
+FOREIGN	:= $(foreach arch,$(filter-out $(ARCH),$(ARCHS)),$(CODE_$(arch)) \
+	   $(if $(filter list,$(COMMANDS)),,$(DESCRIPTOR_$(arch)))) $(if $(filter list,$(COMMANDS)),,arch_other)
 LINKED	:= $(filter-out $(FOREIGN:%=$(BUILD)/usdt/%.o),$(OBJECTS))
 PROGRAMS := $(sort $(wildcard bpf/*.bpf.c))
 
@@ -105,7 +116,7 @@ all: $(BUILD)/dbslower
 help::
 	@echo 'make                  builds $(BUILD)/dbslower'
 	@echo "make COMMANDS='slow list doctor'  links only these commands"
-	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine'
+	@echo 'make ARCH=aarch64     builds build/aarch64/dbslower, on any machine; also ARCH=riscv64'
 	@echo 'make demo             installs the dependencies, then traces a throwaway PostgreSQL'
 	@echo 'make pictures         records and draws docs/pictures again, as root'
 	@echo 'make install          installs to PREFIX ($(PREFIX)) below DESTDIR; make uninstall removes it'
@@ -136,7 +147,7 @@ $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 # without contents, and next to it what literals_unpack() decompresses. Tables contain addresses, so
 # that all symbols must have the same ones in both.
 LINK	= $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)
-symbols	= nm $(1) | sed -e '/literals_packed/d' -e '/ [$$]/d' -e '/ _*\(bss_*\)\{0,1\}end_*$$/d' -e 's/ . / /' | sort
+symbols	= nm $(1) | sed -e '/literals_packed/d' -e '/ [$$]/d' -e '/ \.L/d' -e '/ $$/d' -e '/ _*\(bss_*\)\{0,1\}end_*$$/d' -e 's/ . / /' | sort
 $(BUILD)/literals: $(LINKED) cli/literals.ld
 	$(Q)sed 's/ (NOLOAD)//' cli/literals.ld >$@.ld
 	$(Q)$(LINK) -Wl,--strip-debug -Wl,-T,$@.ld -Wl,--defsym=literals_packed=literals_start \

@@ -74,12 +74,22 @@ static bool state_agree(const struct state *state, const struct value *value)
 static bool state_compare(struct state *state, const struct uop *op)
 {
 	struct value value = state_get(state, op->reg);
+	struct value other = { .kind = VALUE_NUMBER, .number = op->number };
 
 	state->flags = (struct value){ 0 };
-	if (value.kind == VALUE_MEMBER && value.size == op->size) {
+	if (op->index != UOP_NO_REG)
+		other = state_get(state, op->index);
+	if (value.kind == VALUE_NUMBER) {
+		struct value number = value;
+
+		value = other;
+		other = number;
+	}
+	if (value.kind == VALUE_MEMBER && other.kind == VALUE_NUMBER &&
+	    (!op->size || value.size == op->size)) {
 		state->flags = value;
 		state->flags.kind = VALUE_EQUALS;
-		state->flags.number = op->number;
+		state->flags.number = other.number;
 	}
 	return state->purpose != FIND_COMPARED || state->flags.kind != VALUE_EQUALS ||
 	       state->flags.loads < LOADS_MAX || state_agree(state, &state->flags);

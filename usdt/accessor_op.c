@@ -50,6 +50,14 @@ void uop_add_number(struct uop_list *list, enum uop_kind kind, unsigned int reg,
 	op->size = (uint8_t)size;
 }
 
+void uop_add_compare(struct uop_list *list, unsigned int reg, unsigned int index)
+{
+	struct uop *op = uop_append(list, UOP_COMPARE, reg);
+
+	op->index = (uint8_t)index;
+	op->size = 0;
+}
+
 void uop_add_jump(struct uop_list *list, enum uop_kind kind, int64_t target, bool if_not)
 {
 	struct uop *op = uop_append(list, kind, UOP_NO_REG);

@@ -29,7 +29,7 @@ enum uop_kind {
 	UOP_MOVE,		/* reg = low size bytes of base */
 	UOP_NUMBER,		/* reg = number */
 	UOP_FORGET,		/* reg = unknown */
-	UOP_COMPARE,		/* flags = low size bytes of reg against number */
+	UOP_COMPARE,		/* flags = low size bytes of reg (0: all) against number or index */
 	UOP_SET_EQUAL,		/* reg = (flags == equal) */
 	UOP_BRANCH,		/* go to target if flags are equal, or not equal if number is set */
 	UOP_FORK,		/* go to target on a condition that is not modelled */
@@ -67,9 +67,12 @@ void uop_add_sum(struct uop_list *list, unsigned int reg, unsigned int base, uns
 /* Append @reg = low @size bytes of @base. */
 void uop_add_move(struct uop_list *list, unsigned int reg, unsigned int base, unsigned int size);
 
-/* Append UOP_NUMBER, UOP_OR_NUMBER or UOP_COMPARE of @reg and @number, of @size bytes. */
+/* Append UOP_NUMBER, UOP_OR_NUMBER or UOP_COMPARE of @reg and @number, of @size bytes; 0: all. */
 void uop_add_number(struct uop_list *list, enum uop_kind kind, unsigned int reg, int64_t number,
 		    unsigned int size);
+
+/* Append UOP_COMPARE of all bytes of @reg and @index. */
+void uop_add_compare(struct uop_list *list, unsigned int reg, unsigned int index);
 
 /* Append a jump of @kind to byte @target of the body; @if_not: UOP_BRANCH if not equal. */
 void uop_add_jump(struct uop_list *list, enum uop_kind kind, int64_t target, bool if_not);

@@ -35,6 +35,8 @@ struct value value_plus(struct value value, int64_t number)
 {
 	if (value_is_pointer(&value))
 		value.offset[value.loads] += number;
+	else if (value.kind == VALUE_NUMBER)
+		value.number = (int64_t)((uint64_t)value.number + (uint64_t)number);
 	else
 		value = (struct value){ 0 };
 	return value;

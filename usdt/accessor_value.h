@@ -38,7 +38,7 @@ bool value_is_member(const struct value *value);
 /* Return whether @a and @b are the same VALUE_MEMBER, VALUE_EQUALS or VALUE_OR. */
 bool value_same(const struct value *a, const struct value *b);
 
-/* Return @value + @number: known for pointers only. */
+/* Return @value + @number: known for pointers and numbers. */
 struct value value_plus(struct value value, int64_t number);
 
 /* Return the @size bytes of memory at pointer @value + @offset. */

@@ -5,11 +5,11 @@
  * Source of the encodings: Intel 64 and IA-32 Architectures Software
  * Developer's Manual, volume 2.
  */
+#include "usdt/accessor_x86.h"
+
 #include <errno.h>
 #include <string.h>
 
-#include "usdt/accessor.h"
-#include "usdt/accessor_op.h"
 #include "usdt/arch.h"
 
 #define X86_AX	0

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The CPU architectures: one descriptor each, found by ELF e_machine. To add
- * one, write arch_NAME.c, and accessor_NAME.c if accessors are to be read, and
- * list it in ARCHS() below.
+ * one, write arch_NAME.c, and accessor_NAME.c if it is to be traced, and list it
+ * in ARCHS() below.
  *
  * A register has two numbers. Its slot is the index of its 8 bytes in the
- * kernel's struct pt_regs (user_pt_regs on aarch64) if the architecture has an
- * emitter, else arbitrary. Its code number is the one that instructions encode.
+ * kernel's struct pt_regs (user_pt_regs on aarch64, user_regs_struct on riscv) if
+ * the architecture has an emitter, else arbitrary. Its code number is the one that
+ * instructions encode.
  *
  * Source: System V psABI of each architecture (calling conventions), the
  * kernel's asm/ptrace.h (slots), the CPU manuals (instructions).
@@ -54,7 +55,10 @@ struct arch_code {
 	const char (*reg_names)[ARCH_REG_NAME]; /* NULL: ->prefix and the code number */
 	unsigned char landing_pad[4];	/* at a function's start, skipped by probes; 0: none */
 
-	/* As x86_length_decode(). NULL: every instruction has insn_align bytes. */
+	/*
+	 * The length in bytes of the instruction at @code, of which @size bytes are readable; 0 if
+	 * it is truncated or undefined. NULL: every instruction has insn_align bytes.
+	 */
 	unsigned int (*length)(const unsigned char *code, size_t size);
 
 	/* The target of the direct jump of @len bytes at @code and @vaddr, 0: not one. */
@@ -74,7 +78,7 @@ struct arch_code {
 	 * pointer; -1 if the place of the return address is not known behind it.
 	 */
 	int (*stack_growth)(struct cursor code);
-	const char *return_address;	/* operand at a function's start, behind that number */
+	const char *return_address;	/* at a function's start; "(REG)": behind that number */
 
 	/*
 	 * Decode the instruction at @code, a cursor over the whole body, to
@@ -159,15 +163,11 @@ ARCHS(ARCH_DECLARE)
 #undef ARCH_DECLARE
 
 /*
- * The code of aarch64. Only the program that runs there and the tests have it; to list a file, no
- * instruction is decoded.
+ * The code of each architecture that has one. Only the program that runs there and the tests have
+ * it; to list a file, no instruction is decoded.
  */
+extern const struct arch_code arch_x86_64_code __attribute__((weak));
 extern const struct arch_code arch_aarch64_code __attribute__((weak));
+extern const struct arch_code arch_riscv_code __attribute__((weak));
 
-/* arch_code->decode, ->global and ->element, see there. */
-bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
-int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr,
-			uint64_t *variable);
-int accessor_x86_element(const unsigned char *code, size_t size, uint64_t vaddr,
-			 struct accessor_element *out);
 #endif

@@ -3,28 +3,18 @@
  * Architectures that are supported for listing only. Their memory operands have
  * the form D(BASE), of LoongArch BASE,D; or BASE,INDEX.
  *
- * Source: System V psABI supplements of PowerPC64 (ELFv2), s390x, RISC-V, MIPS
- * and LoongArch (registers and arguments), and the syntax of the GNU assembler.
+ * Source: System V psABI supplements of PowerPC64 (ELFv2), s390x, MIPS and
+ * LoongArch (registers and arguments), and the syntax of the GNU assembler.
  */
 #include <elf.h>
 #include <string.h>
 
 #include "usdt/arch.h"
+#include "usdt/arch_dform.h"
 
 #ifndef EM_LOONGARCH
 #define EM_LOONGARCH 258
 #endif
-
-static enum spec_reason riscv_reg(const struct arch *arch, const char *name, size_t len,
-				  struct arch_reg *reg)
-{
-	enum spec_reason reason = arch_plain_reg(arch, name, len, reg);
-
-	reg->zero = len == 4 && !memcmp(name, "zero", 4);
-	if (reg->zero)
-		return SPEC_OK;
-	return reason != SPEC_OK && len >= 3 && name[0] == 'f' ? SPEC_NO_PT_REGS : reason;
-}
 
 static enum spec_reason mips_reg(const struct arch *arch, const char *name, size_t len,
 				 struct arch_reg *reg)
@@ -67,87 +57,12 @@ static enum spec_reason ppc_reg(const struct arch *arch, const char *name, size_
 	return arch_plain_reg(arch, full, len + 1, reg);
 }
 
-/* %lo(sym)(REG): only a part of an address. */
-static bool is_partial(const struct scan *s)
-{
-	size_t len = s->end - s->p;
-
-	return (len > 4 && (!memcmp(s->p, "%lo(", 4) || !memcmp(s->p, "%hi(", 4))) ||
-	       (len > 5 && !memcmp(s->p, "%got", 4)) || (len > 7 && !memcmp(s->p, "%pcrel_", 7)) ||
-	       (len > 7 && !memcmp(s->p, "%tprel_", 7));
-}
-
-/* Parse D(BASE) or D(INDEX,BASE). sym@l and sym@toc@l are only a part of an address. */
-static enum spec_reason parse_memory(const struct arch *arch, struct scan *s, struct spec *spec)
-{
-	enum spec_reason reason = arch_parse_displacement(s, spec);
-	struct arch_reg reg;
-
-	spec->kind = SPEC_MEM;
-	if (reason != SPEC_OK)
-		return reason;
-	if (spec->symbol && memchr(spec->symbol, '@', spec->symbol_len))
-		return SPEC_PARTIAL_SYMBOL;
-	if (!scan_char(s, '('))
-		return SPEC_BAD_OPERAND;
-	for (int i = 0; i < 2; i++) {
-		if (arch->sigil)
-			scan_char(s, arch->sigil);
-		reason = arch_parse_reg(arch, s, spec, &reg);
-		if (reason != SPEC_OK)
-			return reason;
-		spec->index = spec->base;
-		spec->base = reg.slot;
-		if (!scan_char(s, ','))
-			break;
-	}
-	return scan_char(s, ')') ? SPEC_OK : SPEC_BAD_OPERAND;
-}
-
-/* Parse all of the operand as an immediate. Return false if it is not one. */
-static bool parse_immediate(const struct arch *arch, struct scan s, struct spec *spec)
-{
-	spec->kind = SPEC_CONST;
-	if (arch->constant && !scan_char(&s, arch->constant))
-		return false;
-	return scan_number(&s, &spec->value) && s.p == s.end;
-}
-
-static enum spec_reason parse_register(const struct arch *arch, struct scan *s, struct spec *spec)
-{
-	enum spec_reason reason;
-	struct arch_reg reg;
-
-	if (arch->sigil)
-		scan_char(s, arch->sigil);
-	reason = arch_parse_reg(arch, s, spec, &reg);
-	if (reason == SPEC_OK)
-		arch_set_reg(spec, &reg);
-	return reason;
-}
-
-static enum spec_reason dform_operand(const struct arch *arch, struct scan *s, struct spec *spec)
-{
-	size_t len = s->end - s->p;
-
-	if (is_partial(s))
-		return SPEC_PARTIAL_SYMBOL;
-	if (parse_immediate(arch, *s, spec)) {
-		s->p = s->end;
-		return SPEC_OK;
-	}
-	spec->value = 0;
-	if (memchr(s->p, '(', len) || memchr(s->p, '@', len))
-		return parse_memory(arch, s, spec);
-	return parse_register(arch, s, spec);
-}
-
 /* Parse BASE,INDEX, behind BASE. A register that reads as 0 there is no part of the address. */
 static enum spec_reason parse_indexed(const struct arch *arch, struct scan *s, struct spec *spec,
 				      bool no_base)
 {
 	struct spec index = { .reg_bits = spec->reg_bits, .base = SPEC_NO_REG };
-	enum spec_reason reason = parse_register(arch, s, &index);
+	enum spec_reason reason = arch_dform_register(arch, s, &index);
 
 	spec->kind = SPEC_MEM;
 	spec->index = no_base ? SPEC_NO_REG : index.base;
@@ -160,9 +75,9 @@ static enum spec_reason ppc_operand(const struct arch *arch, struct scan *s, str
 {
 	struct scan at = *s;
 
-	if (parse_register(arch, &at, spec) != SPEC_OK || !scan_char(&at, ',')) {
+	if (arch_dform_register(arch, &at, spec) != SPEC_OK || !scan_char(&at, ',')) {
 		spec->base = SPEC_NO_REG;
-		return dform_operand(arch, s, spec);
+		return arch_dform_operand(arch, s, spec);
 	}
 	*s = at;
 	return parse_indexed(arch, s, spec, !spec->base);
@@ -188,12 +103,12 @@ static enum spec_reason loongarch_operand(const struct arch *arch, struct scan *
 	bool memory = scan_char(s, '[');
 	enum spec_reason reason;
 
-	if (!memory && parse_immediate(arch, *s, spec)) {
+	if (!memory && arch_dform_immediate(arch, *s, spec)) {
 		s->p = s->end;
 		return SPEC_OK;
 	}
 	spec->value = 0;
-	reason = parse_register(arch, s, spec);
+	reason = arch_dform_register(arch, s, spec);
 	if (reason == SPEC_OK && scan_char(s, ','))
 		reason = loongarch_offset(arch, s, spec);
 	if (reason != SPEC_OK || !memory)
@@ -215,18 +130,7 @@ const struct arch arch_s390 = {
 	.prefix = "r", .numbered = 16, .names = "ip",
 	.args = { 2, 3, 4, 5, 6, -1 }, .ret = 2, .pc = 16,
 	.nops = { { 4, { 0x47, 0x00, 0x00, 0x00 } } },
-	.reg = s390_reg, .operand = dform_operand,
-};
-
-static const struct arch_alias riscv_aliases[] = { { "fp", 8 }, { "", 0 } };
-
-const struct arch arch_riscv = {
-	.machine = EM_RISCV, .name = "riscv", .prefix = "",
-	.names = "pc ra sp gp tp t0 t1 t2 s0 s1 a0 a1 a2 a3 a4 a5 a6 a7 "
-		 "s2 s3 s4 s5 s6 s7 s8 s9 s10 s11 t3 t4 t5 t6",
-	.aliases = riscv_aliases, .args = { 10, 11, 12, 13, 14, 15 }, .ret = 10, .pc = 0,
-	.nops = { { 2, { 0x01, 0x00 } }, { 4, { 0x13, 0x00, 0x00, 0x00 } } },
-	.reg = riscv_reg, .operand = dform_operand,
+	.reg = s390_reg, .operand = arch_dform_operand,
 };
 
 static const struct arch_alias mips_aliases[] = {
@@ -237,7 +141,7 @@ const struct arch arch_mips = {
 	.machine = EM_MIPS, .name = "mips", .prefix = "$", .numbered = 32, .names = "pc",
 	.aliases = mips_aliases,
 	.args = { 4, 5, 6, 7, -1, -1 }, .ret = 2, .pc = 32,
-	.reg = mips_reg, .operand = dform_operand,
+	.reg = mips_reg, .operand = arch_dform_operand,
 };
 
 static const struct arch_alias loongarch_aliases[] = {

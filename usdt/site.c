@@ -265,9 +265,9 @@ int site_caller(const struct elf *elf, uint64_t start, uint64_t vaddr,
 			return -EINVAL;
 		depth += growth;
 	}
-	if (*arch->return_address == '%')
-		fmt_text(operand, SITE_OPERAND, "%s", arch->return_address);
-	else
+	if (*arch->return_address == '(')
 		fmt_text(operand, SITE_OPERAND, "%d%s", depth, arch->return_address);
+	else
+		fmt_text(operand, SITE_OPERAND, "%s", arch->return_address);
 	return 0;
 }

@@ -394,7 +394,7 @@ static const struct body refused_bodies[] = {
 	ARM("three pointers", "008071f9" "008041f9" "003440f9" RET, { 0 }),
 	ARM("thd_start_utime", "030454f9024888d2000854f9e201a0f26000029b" RET, { 0 }),
 	ARM_SET("an accessor", "00a00191" RET, { 0 }),
-	{ "another architecture", "488d4768c3", EM_RISCV, accessor_body, { 0 } },
+	{ "another architecture", "488d4768c3", EM_MIPS, accessor_body, { 0 } },
 	{ "32-bit x86", "488d4768c3", EM_386, accessor_body, { 0 } },
 };
 
@@ -589,6 +589,13 @@ static void test_fragments(void)
 #define SAMPLE_OFFSET	0x3f38
 #define SAMPLE_GLOBAL                                                             \
 	"bti c\nadrp x0, sample_variable\nldr x0, [x0, :lo12:sample_variable]\nret\n"
+#elif defined(__riscv)
+#define SAMPLE_VALUE	".byte 0x91, 0x67, 0x3e, 0x95, 0x28, 0x6d, 0x82, 0x80\n"
+#define SAMPLE_SETTER	".byte 0x2c, 0xf5, 0x82, 0x80\n"
+#define SAMPLE_COMPARED                                                           \
+	".byte 0x28, 0x75, 0x08, 0x45, 0x6d, 0x15, 0x13, 0x35, 0x15, 0, 0x82, 0x80\n"
+#define SAMPLE_OFFSET	0x4058
+#define SAMPLE_GLOBAL	"ld a0, sample_variable\nret\n"
 #endif
 
 #define SAMPLE(name, bytes)                                                      \

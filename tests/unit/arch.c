@@ -61,11 +61,13 @@ static void argument_registers(void)
 {
 	static const char *const x86[] = { "rdi", "rsi", "rdx", "rcx", "r8", "r9" };
 	static const char *const a64[] = { "x0", "x1", "x2", "x3", "x4", "x5" };
+	static const char *const riscv[] = { "a0", "a1", "a2", "a3", "a4", "a5" };
 	char name[ARCH_REG_NAME];
 
 	for (unsigned int n = 0; n < ARCH_ARGS_MAX; n++) {
 		CHECK(!arch_arg_name(EM_X86_64, n, name) && !strcmp(name, x86[n]), "%s", name);
 		CHECK(!arch_arg_name(EM_AARCH64, n, name) && !strcmp(name, a64[n]), "%s", name);
+		CHECK(!arch_arg_name(EM_RISCV, n, name) && !strcmp(name, riscv[n]), "%s", name);
 	}
 }
 

@@ -42,7 +42,7 @@ static const struct body {
 	  0, 0, 0 },
 	{ "another base", "8b050000000085c04869c0b8000000488d15000000008b440330c3", EM_X86_64,
 	  0, 0, 0 },
-	{ "another architecture", "48630511e42c0085c0", EM_RISCV, 0, 0, 0 },
+	{ "another architecture", "48630511e42c0085c0", EM_MIPS, 0, 0, 0 },
 };
 
 static size_t unhex(const char *hex, unsigned char bytes[BODY_MAX])

@@ -17,6 +17,7 @@ struct machine {
 };
 
 static const struct machine x86 = { EM_X86_64, 168, 128 }, a64 = { EM_AARCH64, 272, 256 };
+static const struct machine riscv = { EM_RISCV, 256, 0 };
 static const struct machine i386 = { EM_386, 168, 128 }, s390 = { EM_S390, 0, 0 }, unknown;
 
 static struct emit_target target_of(const struct machine *m)
@@ -156,17 +157,21 @@ static void random_aarch64(void)
 	random_specs(&a64, 2);
 }
 
+static void random_riscv(void)
+{
+	random_specs(&riscv, 4);
+}
+
 static const struct gen_reg *corpus_reg(const struct machine *m, const char *name)
 {
 	static struct gen_reg other;
-	const struct gen_reg *table = m == &x86 ? gen_x86 : gen_a64;
-	size_t n = m == &x86 ? GEN_COUNT(gen_x86) : GEN_COUNT(gen_a64);
+	const struct gen_machine *gen = gen_machine_of(m->machine);
 	unsigned int number;
 	char suffix = '\0';
 
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(table[i].name, name))
-			return &table[i];
+	for (size_t i = 0; i < gen->nregs; i++)
+		if (!strcmp(gen->regs[i].name, name))
+			return &gen->regs[i];
 	if (m == &a64 && sscanf(name, "x%u", &number) == 1 && number < 31) {
 		other = (struct gen_reg){ "", number * 8, 64 };
 		return &other;
@@ -207,6 +212,10 @@ static bool corpus_parse(const struct machine *m, const char *text, struct gen_s
 		g->symbol = &symbol;
 	} else if (m == &x86 ? sscanf(op, "(%%%15[a-z0-9])%n", reg, &end) == 1 && end :
 			       sscanf(op, "[%15[a-z0-9]]%n", reg, &end) == 1 && end) {
+		g->memory = true;
+		g->base = corpus_reg(m, reg);
+	} else if (m == &riscv && sscanf(op, "%lld(%15[a-z0-9])%n", &value, reg, &end) == 2 &&
+		   end) {
 		g->memory = true;
 		g->base = corpus_reg(m, reg);
 	} else if (m == &x86 ? sscanf(op, "%lld(%%%15[a-z0-9])%n", &value, reg, &end) == 2 && end :
@@ -267,6 +276,11 @@ static void corpus_x86_64(void)
 static void corpus_aarch64(void)
 {
 	CHECK(corpus_each("aarch64", corpus_spec, (void *)&a64) > 160, "in %s", corpus_dir);
+}
+
+static void corpus_riscv(void)
+{
+	CHECK(corpus_each("riscv64", corpus_spec, (void *)&riscv) > 180, "in %s", corpus_dir);
 }
 
 /* One instruction and the exit, which a linker may substitute for the call. */
@@ -429,7 +443,9 @@ int main(int argc, char **argv)
 	RUN(i386_programs);
 	RUN(corpus_x86_64);
 	RUN(corpus_aarch64);
+	RUN(corpus_riscv);
 	RUN(random_x86_64);
 	RUN(random_aarch64);
+	RUN(random_riscv);
 	return check_done();
 }

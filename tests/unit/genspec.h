@@ -66,6 +66,17 @@ static const struct gen_reg gen_a64[] = {
 	{ "w21", 168, 32 }, { "w30", 240, 32 },
 };
 
+static const struct gen_reg gen_riscv[] = {
+	{ "pc", 0, 64 }, { "ra", 8, 64 }, { "sp", 16, 64 }, { "gp", 24, 64 }, { "tp", 32, 64 },
+	{ "t0", 40, 64 }, { "t1", 48, 64 }, { "t2", 56, 64 }, { "s0", 64, 64 }, { "fp", 64, 64 },
+	{ "s1", 72, 64 }, { "a0", 80, 64 }, { "a1", 88, 64 }, { "a2", 96, 64 }, { "a3", 104, 64 },
+	{ "a4", 112, 64 }, { "a5", 120, 64 }, { "a6", 128, 64 }, { "a7", 136, 64 },
+	{ "s2", 144, 64 }, { "s3", 152, 64 }, { "s4", 160, 64 }, { "s5", 168, 64 },
+	{ "s6", 176, 64 }, { "s7", 184, 64 }, { "s8", 192, 64 }, { "s9", 200, 64 },
+	{ "s10", 208, 64 }, { "s11", 216, 64 }, { "t3", 224, 64 }, { "t4", 232, 64 },
+	{ "t5", 240, 64 }, { "t6", 248, 64 },
+};
+
 static const struct gen_reg gen_x86_portable[] = {
 	{ "arg0", 112, 64 }, { "arg1", 104, 64 }, { "arg2", 96, 64 }, { "arg3", 88, 64 },
 	{ "arg4", 72, 64 }, { "arg5", 64, 64 }, { "ret", 80, 64 },
@@ -74,6 +85,11 @@ static const struct gen_reg gen_x86_portable[] = {
 static const struct gen_reg gen_a64_portable[] = {
 	{ "arg0", 0, 64 }, { "arg1", 8, 64 }, { "arg2", 16, 64 }, { "arg3", 24, 64 },
 	{ "arg4", 32, 64 }, { "arg5", 40, 64 }, { "ret", 0, 64 },
+};
+
+static const struct gen_reg gen_riscv_portable[] = {
+	{ "arg0", 80, 64 }, { "arg1", 88, 64 }, { "arg2", 96, 64 }, { "arg3", 104, 64 },
+	{ "arg4", 112, 64 }, { "arg5", 120, 64 }, { "ret", 80, 64 },
 };
 
 static const struct gen_symbol gen_symbols[] = {
@@ -155,23 +171,15 @@ static inline uint64_t gen_number(uint64_t *seed)
 	}
 }
 
-static inline const struct gen_reg *gen_pick(uint64_t *seed, uint16_t machine, unsigned int bits)
+static inline const struct gen_reg *gen_pick(uint64_t *seed, const struct gen_reg *regs, size_t n,
+					     unsigned int bits)
 {
 	for (;;) {
-		const struct gen_reg *r = machine == EM_X86_64 ?
-			&gen_x86[gen_below(seed, GEN_COUNT(gen_x86))] :
-			&gen_a64[gen_below(seed, GEN_COUNT(gen_a64))];
+		const struct gen_reg *r = &regs[gen_below(seed, (unsigned int)n)];
 
 		if (!bits || r->bits == bits)
 			return r;
 	}
-}
-
-static inline const struct gen_reg *gen_pick_portable(uint64_t *seed, uint16_t machine)
-{
-	unsigned int i = gen_below(seed, GEN_COUNT(gen_x86_portable));
-
-	return machine == EM_X86_64 ? &gen_x86_portable[i] : &gen_a64_portable[i];
 }
 
 static inline void gen_pick_symbol(uint64_t *seed, struct gen_spec *g)
@@ -199,11 +207,11 @@ static inline void gen_displacement(uint64_t *seed, struct gen_spec *g)
 }
 
 /* D(D(REG)) and D(SYM(%ip)) */
-static inline void gen_portable(uint64_t *seed, uint16_t machine, struct gen_spec *g)
+static inline void gen_portable(uint64_t *seed, const struct gen_reg *regs, struct gen_spec *g)
 {
 	g->memory = gen_below(seed, 6) > 0;
 	if (!g->memory) {
-		g->base = gen_pick_portable(seed, machine);
+		g->base = gen_pick(seed, regs, GEN_COUNT(gen_x86_portable), 64);
 		gen_add(g, "%%%s", g->base->name);
 		return;
 	}
@@ -215,7 +223,7 @@ static inline void gen_portable(uint64_t *seed, uint16_t machine, struct gen_spe
 	if (gen_below(seed, 3) == 0)
 		gen_pick_symbol(seed, g);
 	else
-		g->base = gen_pick_portable(seed, machine);
+		g->base = gen_pick(seed, regs, GEN_COUNT(gen_x86_portable), 64);
 	gen_displacement(seed, g);
 	gen_add(g, "(%%%s)", g->symbol ? "ip" : g->base->name);
 	for (unsigned int i = 0; i < g->nderef; i++)
@@ -235,11 +243,11 @@ static inline void gen_x86_memory(uint64_t *seed, struct gen_spec *g)
 	}
 	gen_add(g, "(");
 	if (gen_below(seed, 4)) {
-		g->base = gen_pick(seed, EM_X86_64, g->addr32 ? 32 : 64);
+		g->base = gen_pick(seed, gen_x86, GEN_COUNT(gen_x86), g->addr32 ? 32 : 64);
 		gen_add(g, "%%%s", g->base->name);
 	}
 	if (!g->base || gen_below(seed, 3) == 0) {
-		g->index = gen_pick(seed, EM_X86_64, g->addr32 ? 32 : 64);
+		g->index = gen_pick(seed, gen_x86, GEN_COUNT(gen_x86), g->addr32 ? 32 : 64);
 		gen_add(g, ",%%%s", g->index->name);
 		if (gen_below(seed, 3)) {
 			g->scale = 1 << gen_below(seed, 4);
@@ -251,13 +259,13 @@ static inline void gen_x86_memory(uint64_t *seed, struct gen_spec *g)
 
 static inline void gen_a64_memory(uint64_t *seed, struct gen_spec *g)
 {
-	g->base = gen_pick(seed, EM_AARCH64, 64);
+	g->base = gen_pick(seed, gen_a64, GEN_COUNT(gen_a64), 64);
 	gen_add(g, "[%s", g->base->name);
 	switch (gen_below(seed, 4)) {
 	case 0:
 		break;
 	case 1:
-		g->index = gen_pick(seed, EM_AARCH64, 64);
+		g->index = gen_pick(seed, gen_a64, GEN_COUNT(gen_a64), 64);
 		gen_add(g, ", %s", g->index->name);
 		if (gen_below(seed, 2)) {
 			g->scale = 1 << gen_below(seed, 4);
@@ -272,32 +280,58 @@ static inline void gen_a64_memory(uint64_t *seed, struct gen_spec *g)
 	gen_add(g, "]");
 }
 
-static inline void gen_native(uint64_t *seed, uint16_t machine, struct gen_spec *g)
+static inline void gen_riscv_memory(uint64_t *seed, struct gen_spec *g)
 {
-	const char *dollar = machine == EM_X86_64 ? "$" : "";
-	const char *percent = machine == EM_X86_64 ? "%" : "";
+	g->base = gen_pick(seed, gen_riscv, GEN_COUNT(gen_riscv), 64);
+	gen_displacement(seed, g);
+	gen_add(g, "(%s)", g->base->name);
+}
 
+struct gen_machine {
+	uint16_t machine;
+	const char *immediate, *sigil;	/* of numbers and registers */
+	const struct gen_reg *regs;
+	size_t nregs;
+	const struct gen_reg *portable;
+	void (*memory)(uint64_t *seed, struct gen_spec *g);
+};
+
+static const struct gen_machine gen_machines[] = {
+	{ EM_X86_64, "$", "%", gen_x86, GEN_COUNT(gen_x86), gen_x86_portable, gen_x86_memory },
+	{ EM_AARCH64, "", "", gen_a64, GEN_COUNT(gen_a64), gen_a64_portable, gen_a64_memory },
+	{ EM_RISCV, "", "", gen_riscv, GEN_COUNT(gen_riscv), gen_riscv_portable, gen_riscv_memory },
+};
+
+static inline const struct gen_machine *gen_machine_of(uint16_t machine)
+{
+	for (size_t i = 0; i < GEN_COUNT(gen_machines); i++)
+		if (gen_machines[i].machine == machine)
+			return &gen_machines[i];
+	return NULL;
+}
+
+static inline void gen_native(uint64_t *seed, const struct gen_machine *m, struct gen_spec *g)
+{
 	switch (gen_below(seed, 4)) {
 	case 0:
 		g->constant = true;
 		g->value = gen_number(seed);
-		gen_add(g, "%s%" PRId64, dollar, (int64_t)g->value);
+		gen_add(g, "%s%" PRId64, m->immediate, (int64_t)g->value);
 		return;
 	case 1:
-		g->base = gen_pick(seed, machine, 0);
-		gen_add(g, "%s%s", percent, g->base->name);
+		g->base = gen_pick(seed, m->regs, m->nregs, 0);
+		gen_add(g, "%s%s", m->sigil, g->base->name);
 		return;
 	default:
 		g->memory = true;
-		if (machine == EM_X86_64)
-			gen_x86_memory(seed, g);
-		else
-			gen_a64_memory(seed, g);
+		m->memory(seed, g);
 	}
 }
 
 static inline void gen_spec(uint64_t *seed, uint16_t machine, struct gen_spec *g)
 {
+	const struct gen_machine *m = gen_machine_of(machine);
+
 	*g = (struct gen_spec){ .size = 1 << gen_below(seed, 4), .scale = 1 };
 	g->is_signed = gen_below(seed, 2);
 	if (gen_below(seed, 16) == 0) {
@@ -307,9 +341,9 @@ static inline void gen_spec(uint64_t *seed, uint16_t machine, struct gen_spec *g
 		gen_add(g, "%s%u@", g->is_signed ? "-" : "", g->size);
 	}
 	if (gen_below(seed, 3) == 0)
-		gen_portable(seed, machine, g);
+		gen_portable(seed, m->portable, g);
 	else
-		gen_native(seed, machine, g);
+		gen_native(seed, m, g);
 }
 
 static inline uint64_t gen_extend(uint64_t value, unsigned int bits, bool is_signed)

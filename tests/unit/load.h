@@ -20,6 +20,9 @@
 #elif defined(__aarch64__)
 #define LOAD_MACHINE	EM_AARCH64
 #define LOAD_CORPUS	"aarch64"
+#elif defined(__riscv)
+#define LOAD_MACHINE	EM_RISCV
+#define LOAD_CORPUS	"riscv64"
 #else
 #define LOAD_MACHINE	EM_NONE
 #define LOAD_CORPUS	""

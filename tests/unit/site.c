@@ -93,6 +93,22 @@ static const char *const owners[CALLS] = { "x19", "x1", "x9", "x28" };
 	INSN("mov x29, sp") INSN("stp x19, x20, [sp, #16]") LABEL("prologue_site")	\
 	INSN("nop") INSN("bl called") LABEL("prologue_lost") INSN("ret")		\
 	INSN(".skip 300") LABEL("prologue_end") INSN("nop")
+#elif defined(__riscv)
+#define CALL_LEN	(returns[i] - base - vaddrs[i] == 4 ? 4 : 8)	/* jal; auipc and jalr */
+#define LINE(load)	"	" load "\n	call called\n"
+#define LOADS LINE("ld a0, 88(s2)") LINE("ld a0, 88(a1)")                         \
+	LINE("ld a0, 88(t1)") LINE("c.ld a0, 88(s1)")                             \
+	LINE("ld a0, 88(sp)") LINE("ld a0, 96(s2)")                               \
+	LINE("ld a1, 88(s2)") LINE("sd a0, 88(s2)")
+static const char *const owners[CALLS] = { "s2", "a1", "t1", "s1" };
+#define ENTRY	"ra"
+#define PUSHED	"ra"
+#define SITE	"ra"
+#define PROLOGUE								\
+	INSN("auipc zero, 0") INSN("addi sp, sp, -48") INSN("sd ra, 40(sp)")		\
+	LABEL("prologue_pushed") INSN("addi s0, sp, 48") INSN("lui a5, 4")		\
+	LABEL("prologue_site") INSN("nop") INSN("call called") LABEL("prologue_lost")	\
+	INSN("ret") INSN(".skip 300") LABEL("prologue_end") INSN("nop")
 #else
 #error "no assembly for this architecture"
 #endif

@@ -5,7 +5,7 @@
 #include <elf.h>
 #include <stdlib.h>
 #include <time.h>
-#if defined(__x86_64__) || defined(__aarch64__)
+#if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
 #include <asm/ptrace.h>
 #endif
 
@@ -181,6 +181,9 @@ static void others(void)
 		REG("8@t3", "t3", 64, 0), REG("8@sp", "sp", 64, 0),
 		REG("8@fp", "s0", 64, 0), CONSTANT("-4@zero", "0"),
 		CONSTANT("-4@-5", "-5"), MEM("4@12(a5)", "*(a5 + 12)"),
+		REG("8@ra", "ra", 64, 0), REG("8@tp", "tp", 64, 0), REG("4@%arg5", "a5", 64, 0),
+		REG("8@%ret", "a0", 64, 0), MEM("8@-24(sp)", "*(sp - 24)"),
+		MEM("8@8(zero)", "*(0x8)"), MEM("8@8(0x68(%arg0))", "*(*(a0 + 104) + 8)"),
 	};
 	static const struct row mips[] = {
 		REG("8@$16", "$16", 64, 0), REG("8@$fp", "$30", 64, 0),
@@ -456,7 +459,7 @@ static void corpora(void)
 	} table[] = {
 		{ "x86_64", { EM_X86_64, SPEC_OK }, 200 }, { "i386", { EM_386, SPEC_OK }, 140 },
 		{ "aarch64", { EM_AARCH64, SPEC_PARTIAL_SYMBOL }, 160 },
-		{ "ppc64le", { EM_PPC64, SPEC_OK }, 80 },
+		{ "ppc64le", { EM_PPC64, SPEC_OK }, 80 }, { "riscv64", { EM_RISCV, SPEC_OK }, 180 },
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++) {
@@ -491,6 +494,12 @@ static void host_registers(void)
 	}
 	SLOT(EM_AARCH64, "sp", struct user_pt_regs, sp);
 	SLOT(EM_AARCH64, "pc", struct user_pt_regs, pc);
+#elif defined(__riscv)
+#define RISCV(name)	SLOT(EM_RISCV, #name, struct user_regs_struct, name)
+	RISCV(pc); RISCV(ra); RISCV(sp); RISCV(gp); RISCV(tp); RISCV(t0); RISCV(t1); RISCV(t2);
+	RISCV(s0); RISCV(s1); RISCV(a0); RISCV(a1); RISCV(a2); RISCV(a3); RISCV(a4); RISCV(a5);
+	RISCV(a6); RISCV(a7); RISCV(s2); RISCV(s3); RISCV(s4); RISCV(s5); RISCV(s6); RISCV(s7);
+	RISCV(s8); RISCV(s9); RISCV(s10); RISCV(s11); RISCV(t3); RISCV(t4); RISCV(t5); RISCV(t6);
 #else
 	SKIP("no emitter for this host's architecture");
 #endif
