@@ -43,6 +43,7 @@ CONSTANT(task_stack);
 CONSTANT(task_helper);		/* not 0: bpf_task_pt_regs() exists (dd6e10fbd9fb, 5.15) */
 CONSTANT(stack_regs);		/* offset of the registers from the stack's base, without it */
 CONSTANT(regs_call);
+CONSTANT(regs_cause);		/* 0: outside of system calls, regs_call is -1 */
 CONSTANT(regs_argument);	/* the first argument of a system call */
 /* From a file descriptor to its file. */
 CONSTANT(task_files);		/* 0: not known */
@@ -59,6 +60,8 @@ CONSTANT(inode_mode);
 CONSTANT(record_state);		/* sched_switch: prev_state */
 CONSTANT(record_next);		/* sched_switch: next_pid */
 CONSTANT(record_pid);		/* sched_wakeup: pid */
+
+#define CAUSE_SYSTEM_CALL	8	/* RISC-V: environment call from user mode */
 
 MAP(threads);		/* hash: u32 kernel thread ID → struct event_breakdown */
 MAP(active);		/* array: thread ID % BREAKDOWN_SLOTS → u32, threads that run a statement */
@@ -83,7 +86,8 @@ INLINE void wait_system_call(struct event_breakdown *t, const char *task)
 		regs = (const char *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	else
 		regs = (const char *)wait_word(task + VALUE(task_stack)) + VALUE(stack_regs);
-	bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
+	if (!VALUE(regs_cause) || wait_word(regs + VALUE(regs_cause)) == CAUSE_SYSTEM_CALL)
+		bpf_probe_read_kernel(&call, sizeof(call), regs + VALUE(regs_call));
 	t->call = (__u32)call;
 	t->argument = wait_word(regs + VALUE(regs_argument));
 }

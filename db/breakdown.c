@@ -14,6 +14,10 @@
 #include "loader/sys.h"
 #include "usdt/fmt.h"
 
+#ifndef SYS_renameat	/* riscv64, which has its name for recordings of others */
+#define SYS_renameat	38
+#endif
+
 /*
  * The parts that waiting in system calls counts for; in others it counts for BREAKDOWN_OTHER. On a
  * file, the first ones may count for another part, see wait_file_part(); where that is unknown,
@@ -33,8 +37,8 @@ static const struct {
 	CALL(pread64, DISK), CALL(preadv, DISK), CALL(preadv2, DISK), CALL(io_uring_enter, DISK),
 	CALL(io_getevents, DISK), CALL(io_submit, DISK), CALL(openat, DISK),
 	CALL(truncate, DISK), CALL(ftruncate, DISK), CALL(fallocate, DISK),
-	CALL(unlinkat, DISK), CALL(mkdirat, DISK), CALL(renameat, DISK), CALL(fadvise64, DISK),
-	CALL(copy_file_range, DISK),
+	CALL(unlinkat, DISK), CALL(mkdirat, DISK), CALL(renameat, DISK), CALL(renameat2, DISK),
+	CALL(fadvise64, DISK), CALL(copy_file_range, DISK),
 	CALL(fsync, FSYNC), CALL(fdatasync, FSYNC), CALL(sync_file_range, FSYNC),
 	CALL(msync, FSYNC), CALL(syncfs, FSYNC), CALL(sync, FSYNC),
 	CALL(futex, FUTEX), CALL(semtimedop, FUTEX), CALL(semop, FUTEX),

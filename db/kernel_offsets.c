@@ -14,7 +14,10 @@
 #define REGS		"pt_regs"
 
 /* Rows that are not read from BTF follow those that are. */
-enum { ROW_HELPER = 27, ROW_STACK, ROW_ARGUMENT, ROW_STATE, ROW_NEXT, ROW_PID, ROW_WAKING };
+enum {
+	ROW_HELPER = 27, ROW_STACK, ROW_ARGUMENT, ROW_CAUSE, ROW_STATE, ROW_NEXT, ROW_PID,
+	ROW_WAKING,
+};
 
 static const struct offset {
 	const char *name;			/* of the constant */
@@ -56,6 +59,7 @@ static const struct offset {
 	[ROW_STACK] = { "constant_stack_regs", NULL, NULL, NULL, false, false },
 	/* The same on a thread's stack and in the tracepoint's argument. */
 	[ROW_ARGUMENT] = { "constant_regs_argument", NULL, NULL, NULL, false, false },
+	[ROW_CAUSE] = { "constant_regs_cause", NULL, NULL, NULL, false, false },
 	/* Fields of tracepoint records. */
 	[ROW_STATE] = { "constant_record_state", "sched_switch", "prev_state", NULL, true, false },
 	[ROW_NEXT] = { "constant_record_next", "sched_switch", "next_pid", NULL, true, false },
@@ -109,6 +113,7 @@ int kernel_offsets_read(struct features *features, struct object_value numbers[K
 	if (err)
 		kernel_offsets_none(numbers);
 	numbers[ROW_ARGUMENT].number = HOST_ARGUMENT_OFFSET;
+	numbers[ROW_CAUSE].number = HOST_CAUSE_OFFSET;
 	if (!err)
 		return 0;
 	for (size_t i = ROW_STATE; i < KERNEL_OFFSETS; i++) {

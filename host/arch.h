@@ -19,6 +19,8 @@
  * HOST_CACHE_FLAGS: flags of native libraries in ld.so.cache; glibc's sysdeps/generic/ldconfig.h.
  * HOST_SYSCALL_REGISTER: the member of struct pt_regs that contains the system call number.
  * HOST_ARGUMENT_OFFSET: offset of a system call's first argument in struct pt_regs.
+ * HOST_CAUSE_OFFSET: offset of the exception's number in struct pt_regs, if HOST_SYSCALL_REGISTER
+ * is valid only for that of a system call; 0: outside of system calls that register is -1.
  * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
  * HOST_STACK_REGISTER: the operand that is the stack pointer.
  * HOST_RETURN_ADDRESS: the operand that is the return address at a function's start.
@@ -35,6 +37,7 @@
 #define HOST_CACHE_FLAGS	0x0303
 #define HOST_SYSCALL_REGISTER	"orig_ax"
 #define HOST_ARGUMENT_OFFSET	112
+#define HOST_CAUSE_OFFSET	0
 #define HOST_OLD_SYSCALLS	1
 #define HOST_STACK_REGISTER	"%rsp"
 #define HOST_RETURN_ADDRESS	"0(%rsp)"
@@ -51,6 +54,7 @@
 #define HOST_CACHE_FLAGS	0x0a03
 #define HOST_SYSCALL_REGISTER	"syscallno"
 #define HOST_ARGUMENT_OFFSET	0
+#define HOST_CAUSE_OFFSET	0
 #define HOST_OLD_SYSCALLS	0
 #define HOST_STACK_REGISTER	"%sp"
 #define HOST_RETURN_ADDRESS	"%x30"
@@ -58,6 +62,23 @@
 #define HOST_OPERAND64(name)	"%x[" name "]"
 #define HOST_OPERAND32(name)	"%w[" name "]"
 #define HOST_OPERAND_MEMORY(name)	"[%x[" name "]]"
+#elif defined(__riscv) && __riscv_xlen == 64
+#define HOST_ELF_MACHINE	EM_RISCV
+#define HOST_ELF_COMPAT		EM_NONE
+#define HOST_AUDIT_ARCH		AUDIT_ARCH_RISCV64
+#define HOST_MULTIARCH		"riscv64-linux-gnu"
+#define HOST_LOADERS		"ld-linux-riscv64-lp64d.so.1", "ld-musl-riscv64.so.1"
+#define HOST_CACHE_FLAGS	0x1003
+#define HOST_SYSCALL_REGISTER	"a7"
+#define HOST_ARGUMENT_OFFSET	280
+#define HOST_CAUSE_OFFSET	272
+#define HOST_OLD_SYSCALLS	0
+#define HOST_STACK_REGISTER	"sp"
+#define HOST_RETURN_ADDRESS	"ra"
+#define HOST_RETURN_BYTES	0
+#define HOST_OPERAND64(name)	"%[" name "]"
+#define HOST_OPERAND32(name)	"%[" name "]"
+#define HOST_OPERAND_MEMORY(name)	"0(%[" name "])"
 #else
 #error "this CPU architecture is not supported: add it here and to usdt/arch.h"
 #endif

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/stat.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,9 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+#ifndef STATX_TYPE	/* musl before 1.2.5 */
+#include <linux/stat.h>
+#endif
 
 #include "host/open.h"
 #include "usdt/fmt.h"

@@ -27,6 +27,9 @@
 #define BIT(cap)	(1ULL << (cap))
 
 /* Headers may be older than the kernel. */
+#ifndef __NR_renameat	/* riscv64 */
+#define __NR_renameat	__NR_renameat2
+#endif
 #ifndef __NR_faccessat2
 #define __NR_faccessat2	439
 #endif

@@ -90,6 +90,13 @@ static bool refused(const char *name, long number, long a, long b, long c)
 	return syscall(number, a, b, c, 0, 0, 0) == -1 && errno == EPERM;
 }
 
+#ifdef __NR_renameat
+#define RENAME_REFUSED	REFUSED(renameat2, -1, 0, 0)
+#else			/* riscv64 has no other */
+#define RENAME_REFUSED	true
+#define __NR_renameat	__NR_renameat2
+#endif
+
 #define REFUSED(name, a, b, c) refused(#name, __NR_##name, (long)(a), (long)(b), (long)(c))
 
 /* Without the filter none of these fails with EPERM: they are invalid, or permitted for all. */
@@ -111,7 +118,7 @@ static const char *never(unsigned int needs)
 	    REFUSED(finit_module, -1, 0, 0) && REFUSED(setuid, 0, 0, 0) &&
 	    REFUSED(setresuid, -1, -1, -1) && REFUSED(capset, 0, 0, 0) &&
 	    REFUSED(fchmod, -1, 0, 0) && REFUSED(fchown, -1, 0, 0) &&
-	    REFUSED(renameat2, -1, 0, 0) && REFUSED(linkat, -1, 0, 0) &&
+	    RENAME_REFUSED && REFUSED(linkat, -1, 0, 0) &&
 	    REFUSED(mkdirat, -1, 0, 0) && REFUSED(io_uring_setup, 0, 0, 0) &&
 	    REFUSED(userfaultfd, -1, 0, 0) && REFUSED(keyctl, -1, 0, 0) &&
 	    REFUSED(memfd_create, 0, 0, 0) && REFUSED(open_by_handle_at, -1, 0, 0) &&
