@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The binary for aarch64: its format, and its unit tests under user-mode emulation. test_kernels.py traces with it."""
+"""The binaries for other architectures: their format, and their unit tests under user-mode emulation. test_kernels.py traces
+with them."""
 
 import lzma
 import os
@@ -14,86 +15,113 @@ from elffile import readelf
 from tap import OUTPUT_LIMIT, limit_output, plan_fault
 from tool import BUILD, ROOT, VICTIM, image
 
-AARCH64 = os.path.join(BUILD, "aarch64")
-DBSLOWER = os.path.join(AARCH64, "dbslower")
-SYSROOT = os.path.join(os.environ.get("CACHE") or os.path.join(
-    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower"), "sysroot-aarch64")
+CACHE = os.environ.get("CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 UNIT = sorted(name[:-2] for name in os.listdir(os.path.join(ROOT, "tests", "unit")) if name.endswith(".c"))
-LARGEST = 512 * 1024	# its segments are 64 KiB apart, for the largest of its pages
-
-pytestmark = [
-    pytest.mark.skipif(os.uname().machine == "aarch64", reason="this machine is one"),
-    pytest.mark.skipif(not os.path.exists(SYSROOT), reason="no musl for aarch64: ci/fetch could not get its packages"),
-]
+# The unit tests whose code or outcome depends on the architecture: what make test runs for the second one.
+DEPENDENT = ["accessor", "arch", "breakdown", "element", "emit", "expression", "host", "identity", "lzma", "riscv", "sandbox", "site",
+             "spec", "text"]
 
 
-def emulator():
-    found = shutil.which("qemu-aarch64-static") or shutil.which("qemu-aarch64")
-    if not found:
-        pytest.skip("no qemu-aarch64 (package qemu-user-static)")
+class Architecture:
+    """What differs: the machine in readelf's words, the largest page in bytes, the unit tests."""
+
+    def __init__(self, name, machine, page, unit):
+        self.name, self.machine, self.page, self.unit = name, machine, page, unit
+        self.build = os.path.join(BUILD, name)
+        self.dbslower = os.path.join(self.build, "dbslower")
+        self.sysroot = os.path.join(CACHE, f"sysroot-{name}")
+        self.largest = 448 * 1024 + self.page		# its segments are a page apart
+
+    def reason(self):
+        """Why it cannot be tested, or None."""
+        if os.uname().machine == self.name:
+            return "this machine is one"
+        return None if os.path.exists(self.sysroot) else f"no musl for {self.name}: ci/fetch could not get its packages"
+
+    def emulator(self):
+        found = shutil.which(f"qemu-{self.name}-static") or shutil.which(f"qemu-{self.name}")
+        if not found:
+            pytest.skip(f"no qemu-{self.name} (package qemu-user-static)")
+        return found
+
+    def run(self, program, *args):
+        return subprocess.run([self.emulator(), program, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace", timeout=300, preexec_fn=limit_output,
+                              env={**os.environ, "UNIT_SHORT": "1", "TESTDATA": os.path.join(ROOT, "tests", "data")})
+
+
+AARCH64 = Architecture("aarch64", "AArch64", 65536, UNIT)
+RISCV64 = Architecture("riscv64", "RISC-V", 4096, UNIT if os.environ.get("KERNELS") else DEPENDENT)
+ARCHITECTURES = {arch.name: arch for arch in (AARCH64, RISCV64)}
+
+
+@pytest.fixture(params=ARCHITECTURES)
+def arch(request):
+    found = ARCHITECTURES[request.param]
+    if found.reason():
+        pytest.skip(found.reason())
     return found
 
 
-def emulate(program, *args, timeout=300):
-    return subprocess.run([emulator(), program, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, errors="replace", timeout=timeout, preexec_fn=limit_output,
-                          env={**os.environ, "UNIT_SHORT": "1", "TESTDATA": os.path.join(ROOT, "tests", "data")})
-
-
-def test_form():
-    assert "AArch64" in readelf("-h", DBSLOWER)
-    segments = readelf("-l", DBSLOWER)
-    assert "INTERP" not in segments and "NEEDED" not in readelf("-d", DBSLOWER)
-    assert ".symtab" not in readelf("-S", DBSLOWER)
+def test_form(arch):
+    assert arch.machine in readelf("-h", arch.dbslower)
+    segments = readelf("-l", arch.dbslower)
+    assert "INTERP" not in segments and "NEEDED" not in readelf("-d", arch.dbslower)
+    assert ".symtab" not in readelf("-S", arch.dbslower)
     loads = re.findall(r"LOAD .* (0x[0-9a-f]+)$", segments, re.M)
-    assert loads and all(int(align, 16) >= 65536 for align in loads), f"for kernels with 64 KiB pages: {segments}"
+    assert loads and all(int(align, 16) >= arch.page for align in loads), f"for kernels with {arch.page}-byte pages: {segments}"
     assert not re.search(r"\bRWE\b|\bW E\b", segments), segments
-    size = os.path.getsize(DBSLOWER)
-    assert size < LARGEST, f"{size} bytes, at most {LARGEST}"
+    size = os.path.getsize(arch.dbslower)
+    assert size < arch.largest, f"{size} bytes, at most {arch.largest}"
 
 
-def test_no_paths_of_the_builder():
-    data = image(AARCH64)
-    assert ROOT.encode() not in data and SYSROOT.encode() not in data
+def test_no_paths_of_the_builder(arch):
+    data = image(arch.build)
+    assert ROOT.encode() not in data and arch.sysroot.encode() not in data
 
 
-def test_same_bpf_programs():
+def test_same_bpf_programs(arch):
     """They know no register: the loader reads those from the traced file's machine."""
-    with open(os.path.join(AARCH64, "bpf", "statement.bpf.o"), "rb") as theirs:
+    with open(os.path.join(arch.build, "bpf", "statement.bpf.o"), "rb") as theirs:
         with open(os.path.join(BUILD, "bpf", "statement.bpf.o"), "rb") as ours:
             programs = theirs.read()
             assert programs == ours.read()
     with open(os.path.join(BUILD, "bpf", "statement.bpf.o.lzma"), "rb") as packed:
         embedded = packed.read()
         assert lzma.decompress(embedded) == programs
-    with open(DBSLOWER, "rb") as f:
+    with open(arch.dbslower, "rb") as f:
         assert embedded in f.read()
 
 
-def test_lists_as_the_native_one():
+def test_lists_as_the_native_one(arch):
     """The same probes of the same file, byte for byte."""
-    file = VICTIM
-    native = subprocess.run([os.path.join(BUILD, "dbslower"), "list", "-l", file, "-vv"], capture_output=True, text=True)
+    native = subprocess.run([os.path.join(BUILD, "dbslower"), "list", "-l", VICTIM, "-vv"], capture_output=True, text=True)
     assert native.returncode == 0 and "query__start" in native.stdout, native
-    assert emulate(DBSLOWER, "list", "-l", file, "-vv").stdout == native.stdout
+    assert arch.run(arch.dbslower, "list", "-l", VICTIM, "-vv").stdout == native.stdout
 
 
-def test_says_that_it_cannot_trace_here():
+def test_says_that_it_cannot_trace_here(arch):
     """An emulator of user space has no bpf(2)."""
-    done = emulate(DBSLOWER, "-m", "0", "-d", "1")
+    done = arch.run(arch.dbslower, "-m", "0", "-d", "1")
     assert done.returncode == 1 and "bpf(2)" in done.stdout, done
 
 
-def emulated(_, name):
-    return emulate(os.path.join(AARCH64, "tests", "unit", name))
+def emulated(_, name, unit):
+    return ARCHITECTURES[name].run(os.path.join(ARCHITECTURES[name].build, "tests", "unit", unit))
+
+
+EMULATED = [(arch.name, unit) for arch in ARCHITECTURES.values() for unit in arch.unit]
 
 
 def background_jobs(names):
-    return [(emulated, name) for name in UNIT if f"test_unit[{name}]" in names and os.path.exists(AARCH64)]
+    return [(emulated, name, unit) for name, unit in EMULATED
+            if f"test_unit[{name}-{unit}]" in names and not ARCHITECTURES[name].reason()]
 
 
-@pytest.mark.parametrize("name", UNIT)
-def test_unit(name):
-    done = background.result(emulated, name)
+@pytest.mark.parametrize("name, unit", EMULATED)
+def test_unit(name, unit):
+    if ARCHITECTURES[name].reason():
+        pytest.skip(ARCHITECTURES[name].reason())
+    done = background.result(emulated, name, unit)
     assert len(done.stdout) < OUTPUT_LIMIT and not plan_fault(done.stdout, done.returncode), done.stdout[-4000:]
     assert not re.search(r"^not ok", done.stdout, re.M), done.stdout[-4000:]

@@ -27,7 +27,7 @@ from mariadb import Maria
 from mariadb_client import ServerError
 from requirements import need_maria, need_root, need_server, need_terminal
 from terminal import Terminal
-from test_aarch64 import DBSLOWER as AARCH64, emulator
+from test_architectures import ARCHITECTURES
 from tool import BUILD, DBSLOWER, ROOT, Locks, Tool, parsed, refused, run
 
 KILLS = int(os.environ.get("KILLS", "5"))
@@ -487,11 +487,14 @@ def test_privileges_before_the_first_byte(recorded, tmp_path, form):
     assert dropped and opened < min(dropped) and max(dropped) < min(read)
 
 
-@pytest.mark.skipif(not os.path.exists(AARCH64), reason="no build for aarch64")
-def test_other_architecture(both):
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_other_architecture(both, name):
+    other = ARCHITECTURES[name]
+    if not os.path.exists(other.dbslower):
+        pytest.skip(f"no build for {name}")
     for form in FORMS:
         done = [subprocess.run([*program, "replay", both.path, *form], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
-                for program in ([DBSLOWER], [emulator(), AARCH64])]
+                for program in ([DBSLOWER], [other.emulator(), other.dbslower])]
         assert done[0].stdout and done[0].stdout == done[1].stdout, form
 
 

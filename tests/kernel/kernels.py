@@ -12,8 +12,8 @@ from tool import BUILD, ROOT
 CACHE = os.environ.get("CACHE") or os.path.join(
     os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-newest",
-           "aarch64-5.10", "aarch64-6.1", "aarch64-6.12", "aarch64-newest"]
-OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-newest"]
+           "aarch64-5.10", "aarch64-6.1", "aarch64-6.12", "aarch64-newest", "riscv64-6.12", "riscv64-newest"]
+OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-newest", "riscv64-newest"]
 CANNOT_BE_HAD = 3
 SERVER_UID = 70		# as init.c has it
 NICE = -15		# of the emulator, as root
@@ -24,7 +24,10 @@ TIMEOUT = 240
 QEMU = {
     "x86_64": ["qemu-system-x86_64", "-M", "q35", "-cpu", "max,-cx16", "-append", "console=ttyS0 panic=-1 quiet"],
     "aarch64": ["qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a72", "-append", "console=ttyAMA0 panic=-1 quiet"],
+    "riscv64": ["qemu-system-riscv64", "-M", "virt", "-append", "console=ttyS0 panic=-1 quiet"],
 }
+
+QEMU_PACKAGE = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm", "riscv64": "qemu-system-misc"}
 
 
 class CannotBeHad(Exception):
@@ -138,7 +141,7 @@ def boot(name, initramfs, memory=512, data=None, options=""):
     if data:
         command += ["-serial", f"file:{data}"]
     if not shutil.which(command[0]):
-        raise CannotBeHad(f"no {command[0]} (package qemu-system-{'x86' if arch == 'x86_64' else 'arm'})")
+        raise CannotBeHad(f"no {command[0]} (package {QEMU_PACKAGE[arch]})")
     start = time.monotonic()
     try:
         # What another load takes from the emulator would be a delay inside the guest, at any point of a statement.
