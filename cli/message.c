@@ -226,25 +226,23 @@ static bool any_process(const struct error *error, const struct privileges *host
 	return error->kind == ERROR_PROCESS;
 }
 
-static bool file_of_other(const struct error *error, const struct privileges *host)
-{
-	return (error->kind == ERROR_FILE || error->kind == ERROR_OUTPUT) && is_denied(error) &&
-	       !privileges_may(host, CAP_DAC_OVERRIDE) &&
-	       !privileges_may(host, CAP_DAC_READ_SEARCH);
-}
-
 static bool file_denied(const struct error *error, const struct privileges *host)
 {
 	(void)host;
 	return (error->kind == ERROR_FILE || error->kind == ERROR_OUTPUT) && is_denied(error);
 }
 
+static bool file_of_other(const struct error *error, const struct privileges *host)
+{
+	return file_denied(error, host) && !privileges_may(host, CAP_DAC_OVERRIDE) &&
+	       !privileges_may(host, CAP_DAC_READ_SEARCH);
+}
+
 static bool path_wrong(const struct error *error, const struct privileges *host)
 {
 	(void)host;
-	return error->kind == ERROR_FILE &&
-	       (error->code == -ENOENT || error->code == -EISDIR || error->code == -ENOTDIR ||
-		error->code == -EINVAL);
+	return error->kind == ERROR_FILE && (error->code == -ENOENT || error->code == -EISDIR ||
+					     error->code == -ENOTDIR || error->code == -EINVAL);
 }
 
 static bool lacks_probe(const struct error *error, const struct privileges *host)
@@ -261,6 +259,12 @@ static bool locked_down(const struct error *error, const struct privileges *host
 
 	return (error->kind == ERROR_NO_UPROBES || error->kind == ERROR_TYPES || old_helper) &&
 	       privileges_locked_down(host);
+}
+
+static bool interpreted(const struct error *error, const struct privileges *host)
+{
+	(void)host;
+	return error->log && text_find(error->log, "requires BPF JIT");
 }
 
 static bool tracefs_unmounted(const struct error *error, const struct privileges *host)
@@ -350,6 +354,7 @@ static const struct {
 	{ lacks_probe, "dbslower list FILE prints the USDT probes of a file" },
 	{ locked_down, "the kernel is locked down (confidentiality), which forbids tracefs and the "
 		       "helpers before Linux 5.5: boot with lockdown=integrity or none" },
+	{ interpreted, "the kernel interprets BPF programs: sysctl net.core.bpf_jit_enable=1" },
 	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root "
 			     "has; before Linux 6.6 this also helps: mount -t sysfs sysfs /sys" },
 	{ attach_denied, "without uprobe_multi (Linux 6.6) this requires CAP_SYS_ADMIN: run "

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """Boot other kernels under QEMU, with an initramfs that is made file by file."""
 
+import glob
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -17,7 +19,7 @@ OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-ne
 CANNOT_BE_HAD = 3
 SERVER_UID = 70		# as init.c has it
 NICE = -15		# of the emulator, as root
-TIMEOUT = 240
+TIMEOUT = 600
 
 # After cmpxchg16b an interrupt finds a part of rax in the flags, and the kernel, which uses it for its heap, dies or hangs (seen
 # with QEMU 7.2, in every second boot of 6.12): the guest's processor has none.
@@ -27,6 +29,11 @@ QEMU = {
     "riscv64": ["qemu-system-riscv64", "-M", "virt", "-append", "console=ttyS0 panic=-1 quiet"],
 }
 
+# riscv64's board has one port.
+SECOND_SERIAL = {
+    "x86_64": lambda path: ["-serial", f"file:{path}"],
+    "riscv64": lambda path: ["-chardev", f"file,id=data,path={path}", "-device", "pci-serial,chardev=data"],
+}
 QEMU_PACKAGE = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm", "riscv64": "qemu-system-misc"}
 
 
@@ -49,6 +56,17 @@ def kernel(name):
         raise CannotBeHad(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
     return os.path.join(folder, name)
+
+
+def server(debarch):
+    """The folder with PostgreSQL for @debarch, fetched if it is not there."""
+    folder = os.path.join(CACHE, f"server-{debarch}")
+    done = subprocess.run([os.path.join(ROOT, "ci", "fetch"), "server", debarch, folder],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=500)
+    if done.returncode == CANNOT_BE_HAD:
+        raise CannotBeHad(done.stderr.strip().splitlines()[-1])
+    assert done.returncode == 0, done.stderr
+    return folder
 
 
 def build_of(arch):
@@ -111,6 +129,24 @@ class Initramfs:
             if word.startswith("/"):
                 self.file(word, word)
 
+    def steps(self, name, steps):
+        """Commands for init: an application name and the words of a command each."""
+        self.add(name, stat.S_IFREG | 0o644, "".join("".join(f"{word}\0" for word in [*step, ""]) for step in steps).encode())
+
+    def foreign_program(self, root, path):
+        """A program of another architecture, unpacked in @root, with the libraries that it needs."""
+        source = next(os.path.join(root, folder, path.lstrip("/")) for folder in ("", "usr") if
+                      os.path.exists(os.path.join(root, folder, path.lstrip("/"))))
+        if path.lstrip("/") in self.names:
+            return
+        self.file(path, source)
+        said = subprocess.run(["readelf", "-lWd", source], capture_output=True, text=True, check=True).stdout
+        for loader in re.findall(r"program interpreter: (\S+)\]", said):
+            self.foreign_program(root, loader)
+        for library in re.findall(r"\(NEEDED\).*\[(\S+)\]", said):
+            if not library.startswith("ld-"):
+                self.foreign_program(root, os.path.join(glob.glob(f"{root}/usr/lib/*-linux-gnu*")[0][len(root):], library))
+
     def write(self, path):
         self.add("TRAILER!!!", 0)
         with open(path, "wb") as f:
@@ -139,7 +175,7 @@ def boot(name, initramfs, memory=512, data=None, options=""):
     command = [*QEMU[arch][:-1], f"{QEMU[arch][-1]} {options}", "-accel", "tcg,thread=single", "-smp", "2", "-m", str(memory), "-nodefaults", "-display", "none",
                "-no-reboot", "-kernel", kernel(name), "-initrd", initramfs, "-serial", "stdio"]
     if data:
-        command += ["-serial", f"file:{data}"]
+        command += SECOND_SERIAL[arch](data)
     if not shutil.which(command[0]):
         raise CannotBeHad(f"no {command[0]} (package {QEMU_PACKAGE[arch]})")
     start = time.monotonic()

@@ -5,6 +5,7 @@ make test boots the oldest and the newest of each architecture, make kernels all
 What a guest does is in tests/kernel/guest/init.c.
 """
 
+import glob
 import os
 import pathlib
 import platform
@@ -15,7 +16,7 @@ import pytest
 import background
 import kernels
 import oracle
-from cluster import Cluster
+from cluster import SETTINGS, Cluster
 from requirements import need_server
 from statements import why_ns
 from steal import Off
@@ -23,6 +24,9 @@ from tap import parse_tap, plan_fault
 from tool import parsed
 from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
 
+INDEX = "create index on big (id)"
+# Given last in postgresql.conf, so that no time zone of this machine's is looked for.
+ZONES = {"timezone": "GMT", "log_timezone": "GMT"}
 BINDIR = "/usr/lib/postgresql/15/bin"
 TRANSACTIONS = 150
 # An emulator may stop between pg_sleep()'s look at the server's clock and its wait, which is then shorter: by one sleep at most.
@@ -54,10 +58,15 @@ def victim(folder, name, options=""):
     return booted(name, lambda: kernels.victim_guest(name.split("-")[0]), pathlib.Path(folder), options=options)
 
 
+def guest_job(name):
+    """The default way only, where the emulator is slow and none is named."""
+    return (victim, name, "GUEST=brief") if name.startswith("riscv64-") and not os.environ.get("KERNELS") else (victim, name)
+
+
 @pytest.mark.parametrize("name", kernels.wanted())
 def test_guest(name):
     """Each way to attach: all is seen, nothing lost uncounted, everything is given back."""
-    check_tap(background.result(victim, name))
+    check_tap(background.result(*guest_job(name)))
 
 
 def lockdown_on():
@@ -75,43 +84,76 @@ def test_lockdown(name):
 
 
 def background_jobs(names):
-    return [*((victim, name) for name in kernels.wanted() if f"test_guest[{name}]" in names),
+    return [*(guest_job(name) for name in kernels.wanted() if f"test_guest[{name}]" in names),
             *((victim, name, LOCKED_DOWN) for name in lockdown_on() if f"test_lockdown[{name}]" in names)]
 
 
-def steps():
+def steps(bindir):
     """Yield the clients of the guest in order: an application's name and a command each."""
-    psql = [f"{BINDIR}/psql", "-X", "-q", "-A", "-t"]
+    psql = [f"{bindir}/psql", "-X", "-q", "-A", "-t"]
     for name, texts in (("psql", PLAIN + PARALLEL), ("psql-failing", FAILING), *(("psql-session", texts) for texts in SESSIONS)):
         for few in range(0, len(texts), 12):
             yield [name, *psql, *(word for text in texts[few:few + 12] for word in ("-c", text))]
     yield ["psql", *psql, "-c", ASLEEP]
     for protocol in ("simple", "extended", "prepared"):
-        yield [f"tight pgbench {protocol}", f"{BINDIR}/pgbench", "-n", "-M", protocol, "-t", str(TRANSACTIONS), "-f", "/read.sql"]
+        yield [f"tight pgbench {protocol}", f"{bindir}/pgbench", "-n", "-M", protocol, "-t", str(TRANSACTIONS), "-f", "/read.sql"]
 
 
-def postgres_guest():
-    """The tool, and the server of this machine with a cluster that was made here."""
+def server_guest(arch, bindir, *settings):
+    """The tool, and what a server needs that is in @bindir."""
     guest = kernels.Initramfs()
-    build = kernels.build_of("x86_64")
+    build = kernels.build_of(arch)
     guest.file("/init", os.path.join(build, "tests", "kernel", "guest", "init"))
     guest.file("/dbslower", os.path.join(build, "dbslower"))
     guest.device("/dev/ttyS1", 4, 65)
     guest.folder("/dev/shm", 0o1777)
+    guest.text("/read.sql", "\\set id random(1, 60000)\nselect t from big where id = :id /* pgbench read */;\n")
+    guest.text("/etc/passwd", f"postgres:x:{kernels.SERVER_UID}:{kernels.SERVER_UID}::/:/bin/false\n")
+    settings = ["port=5432", "listen_addresses=", "unix_socket_directories=/tmp", "jit=off", "autovacuum=off", "shared_buffers=16MB",
+                *settings]
+    guest.steps("/server", [["server", f"{bindir}/postgres", "-D", "/data", *(f"-c{setting}" for setting in settings)]])
+    guest.steps("/steps", steps(bindir))
+    return guest
+
+
+def riscv_guest():
+    """A server for riscv64, which makes its cluster in the guest."""
+    root = kernels.server("riscv64")
+    share = glob.glob(f"{root}/usr/share/postgresql/*")[0]
+    bindir = glob.glob(f"{root}/usr/lib/postgresql/*/bin")[0][len(root):]
+    guest = server_guest("riscv64", bindir, "config_file=/postgresql.conf")
+    for program in ("postgres", "initdb", "psql", "pgbench"):
+        guest.foreign_program(root, f"{bindir}/{program}")
+    for library in ("plpgsql", "dict_snowball"):
+        guest.foreign_program(root, f"{os.path.dirname(bindir)}/lib/{library}.so")
+    guest.foreign_program(root, "/bin/sh")
+    for folder in ("timezonesets", "tsearch_data", "extension"):
+        guest.tree(f"{share[len(root):]}/{folder}", f"{share}/{folder}")
+    guest.tree("/usr/lib/locale/C.utf8", f"{root}/usr/lib/locale/C.utf8")
+    for path in glob.glob(f"{share}/*.*"):
+        guest.file(path[len(root):], path)
+    guest.folder("/data", 0o700, kernels.SERVER_UID)
+    guest.text("/postgresql.conf", "".join(f"{key} = {value}\n" for key, value in {**SETTINGS, **ZONES}.items()))
+    guest.steps("/before", [["initdb", f"{bindir}/initdb", "-D", "/data", "-U", "postgres", "-A", "trust", "-N", "-E", "UTF8",
+                             "--locale=C.UTF-8"]])
+    guest.steps("/prepare", [["setup", f"{bindir}/psql", "-X", "-q", "-c", "set log_min_duration_statement = -1", "-c", SETUP,
+                               "-c", INDEX]])
+    return guest
+
+
+def postgres_guest():
+    """The server of this machine with a cluster that was made here."""
+    guest = server_guest("x86_64", BINDIR)
     for program in ("postgres", "psql", "pgbench"):
         guest.program(os.path.join(BINDIR, program))
     guest.program("/usr/lib/postgresql/15/lib/plpgsql.so")
     guest.tree("/usr/share/postgresql/15/timezonesets", "/usr/share/postgresql/15/timezonesets")
     guest.tree("/usr/lib/locale/C.utf8", "/usr/lib/locale/C.utf8")
-    # Given last in postgresql.conf, so that no time zone of this machine's is looked for.
-    with Cluster(name="guest", timezone="GMT", log_timezone="GMT") as cluster:
+    with Cluster(name="guest", **ZONES) as cluster:
         cluster.init().start()
-        cluster.psql(SETUP, "create index on big (id)")
+        cluster.psql(SETUP, INDEX)
         cluster.stop()
         guest.tree("/data", cluster.data, uid=kernels.SERVER_UID)
-    guest.text("/read.sql", "\\set id random(1, 60000)\nselect t from big where id = :id /* pgbench read */;\n")
-    guest.text("/steps", "".join("".join(f"{word}\0" for word in [*step, ""]) for step in steps()))
-    guest.text("/etc/passwd", f"postgres:x:{kernels.SERVER_UID}:{kernels.SERVER_UID}::/:/bin/false\n")
     return guest
 
 
@@ -127,13 +169,16 @@ def received(data):
 
 
 def postgres_on():
-    """All x86-64 kernels that are named; the oldest where none is."""
-    names = [name for name in kernels.wanted() if name.startswith("x86_64-")]
+    """All kernels for x86-64 and riscv64 that are named; the oldest for x86-64 where none is."""
+    names = [name for name in kernels.wanted() if name.startswith(("x86_64-", "riscv64-"))]
     return names if os.environ.get("KERNELS") else names[:1]
 
 
 def with_postgres(name, folder):
     """Return the console output and the files that the guest sent."""
+    if name.startswith("riscv64-"):
+        said = booted(name, riscv_guest, folder, memory=2048, data=folder / "data")
+        return said, (folder / "data").read_bytes()
     need_server()
     if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
         pytest.skip("the guest's server is this machine's: PostgreSQL 15 for x86-64 (package postgresql-15)")
