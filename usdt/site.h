@@ -3,7 +3,8 @@
  * Addresses where a breakpoint may be placed. A breakpoint inside an
  * instruction corrupts the traced program; one on an instruction that the
  * kernel must single-step out of line costs thirty times as much as one on an
- * instruction that it emulates.
+ * instruction that it emulates: on x86-64 nops, push, calls and jumps; on riscv64
+ * calls, jumps and auipc, but neither a nop nor what most functions begin with.
  *
  * Source: the kernel's arch-specific kernel/uprobes.c (emulated instructions);
  * LSB, "Exception Frames" (.eh_frame_hdr); usdt/arch_*.c (instructions).
