@@ -99,6 +99,9 @@ static const struct call calls[] = {
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
+	/* musl from 1.2.6 on calls pwritev2, and where that is older than RWF_NOAPPEND, fcntl. */
+	{ __NR_pwritev2, SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_fcntl, SANDBOX_WRITE, EQUAL, 1, F_GETFL },
 	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_flock, SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_unlinkat, SANDBOX_WRITE | SANDBOX_REPLACE, ANY, 0, 0 },
 #if HOST_OLD_SYSCALLS	/* Older variants, which musl prefers there. */

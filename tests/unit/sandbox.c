@@ -207,7 +207,8 @@ static const char *depends(unsigned int needs)
 	    PASSES(write || replace, openat, -1, "x", CREATES) &&
 	    PASSES(write, openat, -1, "x", CREATES & ~O_EXCL) &&
 	    PASSES(replace, renameat, -1, "x", -1) &&
-	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, flock, -1, 0, 0) &&
+	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, pwritev2, -1, 0, 0) &&
+	    PASSES(write, fcntl, -1, F_GETFL, 0) && PASSES(write, flock, -1, 0, 0) &&
 	    PASSES(write || replace, unlinkat, -1, "", 0) &&
 	    PASSES(look || write, pread64, -1, 0, 0) &&
 	    PASSES(look || write, getdents64, -1, 0, 0) &&
