@@ -41,8 +41,9 @@ static void check_length(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const uint16_t machines[] = { EM_X86_64, EM_AARCH64, EM_RISCV, EM_AARCH64 };
 	struct input in = { data, size };
-	uint16_t machine = input_byte(&in) & 1 ? EM_AARCH64 : EM_X86_64;
+	uint16_t machine = machines[input_byte(&in) & 3];
 	void *code = input_copy(in.at, in.left);
 
 	check_body(accessor_body, machine, code, in.left);

@@ -137,6 +137,9 @@ def accessor_seeds():
     for machine, pieces in re.findall(r'\b(X86|ARM)(?:_SET|_CMP)?\("[^"]*",\s*((?:"[0-9a-f]*"\s*|RET\s*)+)', source):
         body = "".join(re.findall(r'"([0-9a-f]*)"', pieces.replace("RET", '"c0035fd6"')))
         found[f"body-{len(found)}"] = bytes([machine == "ARM"]) + bytes.fromhex(body)
+    with open(os.path.join(TESTS, "unit", "riscv.c")) as f:
+        for pieces in re.findall(r'\b(?:READ|SET|CMP)\("[^"]*",\s*((?:"[0-9a-f]*"\s*)+)', f.read()):
+            found[f"body-{len(found)}"] = b"\2" + bytes.fromhex("".join(re.findall(r'"([0-9a-f]*)"', pieces)))
     return found
 
 
@@ -151,7 +154,7 @@ def disasm_seeds():
 
 def spec_seeds():
     found = {}
-    for number, machine in enumerate(["x86_64", "aarch64", "i386", None, "ppc64le"]):
+    for number, machine in enumerate(["x86_64", "aarch64", "i386", None, "ppc64le", None, "riscv64"]):
         if not machine:
             continue
         with open(os.path.join(TESTS, "data", "specs", f"{machine}.txt")) as f:

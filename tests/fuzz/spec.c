@@ -21,7 +21,7 @@ static const struct {
 } machines[] = {
 	{ EM_X86_64, 168, true }, { EM_AARCH64, 272, true }, { EM_386, 168, true },
 	{ EM_ARM, 0, false }, { EM_PPC64, 0, false }, { EM_S390, 0, false },
-	{ EM_RISCV, 0, false }, { EM_MIPS, 0, false },
+	{ EM_RISCV, 256, true }, { EM_MIPS, 0, false },
 };
 
 /* Resolve every name that does not begin with an x. */
