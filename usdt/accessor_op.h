@@ -25,7 +25,7 @@ enum uop_kind {
 	UOP_STORE,		/* size bytes at base + number = reg */
 	UOP_ADD_NUMBER,		/* reg = base + number */
 	UOP_ADD,		/* reg = base + index */
-	UOP_OR_NUMBER,		/* reg = low size bytes of reg | number */
+	UOP_OR_NUMBER,		/* reg = low size bytes (0: all) of reg | number */
 	UOP_MOVE,		/* reg = low size bytes of base */
 	UOP_NUMBER,		/* reg = number */
 	UOP_FORGET,		/* reg = unknown */

@@ -187,6 +187,9 @@ static bool riscv_immediate(uint32_t word, struct cursor *code, struct uop_list 
 		uop_add(list, UOP_SET_EQUAL, riscv_target(word));
 	} else if (!funct3) {
 		riscv_add_number(word, wide, list);
+	} else if (wide && funct3 == 6 && riscv_target(word) != UOP_NO_REG) {	/* ori */
+		uop_add_move(list, riscv_target(word), riscv_source(word), 8);
+		uop_add_number(list, UOP_OR_NUMBER, riscv_target(word), riscv_number(word), 0);
 	} else {
 		uop_add(list, UOP_FORGET, riscv_target(word));
 	}

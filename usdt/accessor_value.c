@@ -71,7 +71,7 @@ struct value value_sum(struct value a, struct value b)
 
 struct value value_or(struct value value, int64_t number, unsigned int size)
 {
-	if (!value_is_member(&value) || value.size != size)
+	if (!value_is_member(&value) || (size && value.size != size))
 		return (struct value){ 0 };
 	value.kind = VALUE_OR;
 	value.number = number;

@@ -47,7 +47,7 @@ struct value value_load(struct value value, int64_t offset, unsigned int size);
 /* Return @a + @b: known for a number and a pointer, or a member and the second argument. */
 struct value value_sum(struct value a, struct value b);
 
-/* Return @value | @number: known for the contents of a member of @size bytes. */
+/* Return @value | @number: known for the contents of a member of @size bytes; 0: any. */
 struct value value_or(struct value value, int64_t number, unsigned int size);
 
 /* Return the low @size bytes (1, 2, 4) of @value; unknown if it has more significant ones. */

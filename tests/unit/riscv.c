@@ -26,11 +26,13 @@ struct body {
 #define READ(name, hex, ...)	{ name, hex, accessor_body, __VA_ARGS__ }
 #define SET(name, hex, ...)	{ name, hex, accessor_body_setter, __VA_ARGS__ }
 #define CMP(name, hex, ...)	{ name, hex, accessor_body_compared, __VA_ARGS__ }
+#define FLAG(name, hex, ...)	{ name, hex, accessor_body_flag, __VA_ARGS__ }
 #define PASS(name, hex, ...)	{ name, hex, accessor_body_passed, __VA_ARGS__ }
 #define GLOBAL(name, hex, ...)	{ name, hex, accessor_body_global, __VA_ARGS__ }
 #define ADDRESS(off)		{ ACCESSOR_ADDRESS, off, 0, 0, -1, 8 }
 #define VALUE(off, bytes)	{ ACCESSOR_VALUE, off, 0, 0, -1, bytes }
 #define POINTER(off, in, bytes)	{ ACCESSOR_POINTER, off, in, 0, -1, bytes }
+#define SETS(off, bits, size)	{ ACCESSOR_FLAG, off, 0, bits, -1, size }
 #define EQUALS(off, in, number)	{ ACCESSOR_EQUALS, off, in, number, -1, 4 }
 
 /* From Debian's packages: MariaDB 11.8, PostgreSQL 18. */
@@ -61,6 +63,13 @@ static const struct body server_bodies[] = {
 	CMP("11.8 thd_current_status",
 	     "4111996722e006e400083e958337053d91c783a6472315476387e600a2600264014541018280a260"
 	     "0264884741018280", EQUALS(0x63d0, 0x234, 5)),
+	FLAG("11.8 no index",
+	     "4111916722e006e40008aa9717d70501033787ba1463f85b026483b6862ea26003b587d813670702"
+	     "f8db41018286", SETS(0x4074, 32, 4)),
+	FLAG("11.8 temporary table",
+	     "4111916722e006e4aa97000883b687fd03b787fc856585061367072023b4e7fc23bcd7fc3307b500"
+	     "17d60501033606dc8336072e1062026403b587d803368629a260938716002330f72e854541010286",
+	     SETS(0x3fc8, 512, 8)),
 	PASS("11.8 wait_for_wakeup_ready",
 	     "7971996722f04ae852e006f426ec0018aa9783b707531969130989502a8a2a99a9ef4a85ef60c2c6"
 	     "9964d29483c704508de34ee4996993898953d29983b78456ca854e85a9e7ef50a2f683c70450fdd7"
