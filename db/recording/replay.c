@@ -229,6 +229,7 @@ static void replay_alone(struct statement *s, struct transaction *t)
 	};
 	s->transaction = t;
 	s->has_status = s->has_rows = s->has_counts = s->has_examined = s->has_lock = false;
+	s->has_index = s->has_plan = false;
 	s->failed = true;
 	s->error_code = s->fetches = 0;
 	s->query_id = 0;
