@@ -17,7 +17,7 @@ from elffile import readelf
 from source_tree import copy_tree, make
 from tool import BUILD, DBSLOWER, ROOT, image
 
-SLOW_BYTES = 230 * 1024  # with the command slow alone
+SLOW_BYTES = 238 * 1024  # with the command slow alone
 JOBS = f"-j{os.cpu_count() or 1}"
 
 
