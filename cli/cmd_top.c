@@ -14,6 +14,7 @@
 #include "cli/message.h"
 #include "cli/option_set.h"
 #include "cli/option_table.h"
+#include "cli/summary.h"
 #include "cli/top_table.h"
 #include "cli/top_ui.h"
 #include "cli/tracing.h"
@@ -206,7 +207,7 @@ static void cmd_top_values(struct cmd_top *top, uint64_t now)
 	tracing_summary(&top->tracing.loop, &summary);
 	head->uptime_ns = now - top->tracing.loop.start_ns;
 	head->wall_ns = top->ui->replay ? loop_wall(&top->tracing.loop) : 0;
-	head->lost = message_events_lost(&summary);
+	head->lost = summary_events_lost(&summary);
 	head->statements = cmd_top_rate(counts.statements - before->statements, ns);
 	head->errors = cmd_top_rate(counts.errors - before->errors, ns);
 	head->cpu = (counts.cpu_ns - before->cpu_ns) / (ns / 100000 + 1);

@@ -14,6 +14,7 @@
 #include "cli/json.h"
 #include "cli/message.h"
 #include "cli/source.h"
+#include "cli/summary.h"
 #include "host/clock.h"
 
 #define NAP_MAX_MS	20
@@ -268,13 +269,13 @@ static void loop_report(struct loop *loop)
 		return;
 	loop->reported_ns = now;
 	ops->summary(loop, &summary);
-	lost = message_events_lost(&summary);
+	lost = summary_events_lost(&summary);
 	if (ops->report == LOOP_REPORT_TEXTS)
 		lost += summary.text_unreadable;
 	if (lost == loop->reported)
 		return;
 	loop->reported = lost;
-	message_summary(&loop->err, ops->noun, &summary);
+	summary_message(&loop->err, ops->noun, &summary);
 	output_flush(&loop->err);
 }
 
@@ -331,9 +332,9 @@ static int loop_summary(struct loop *loop, int err)
 		err = output_flush(&loop->out);
 	status = message_output(&loop->err, err);
 	if (err != -EPIPE)
-		message_summary(&loop->err, ops->noun, &summary);
+		summary_message(&loop->err, ops->noun, &summary);
 	output_flush(&loop->err);
-	if (status == EXIT_OK && loop->options.strict && message_lost(&summary))
+	if (status == EXIT_OK && loop->options.strict && summary_lost(&summary))
 		status = EXIT_FAILED;
 	return status;
 }

@@ -8,7 +8,6 @@
 
 #include "cli/command.h"
 #include "cli/escape.h"
-#include "db/target.h"
 #include "host/privileges.h"
 #include "usdt/text.h"
 
@@ -454,103 +453,6 @@ void message_waiting(struct output *err)
 void message_interrupted(struct output *err)
 {
 	output_string(err, "dbslower: interrupted while attaching; the rest is not traced\n");
-}
-
-/* The kinds of losses, as printed in the summary. */
-struct loss {
-	uint64_t count;
-	const char *words;
-};
-
-#define LOSSES	12
-
-static void losses_of(const struct summary *s, struct loss loss[LOSSES])
-{
-	loss[0] = (struct loss){ s->ring_full, "events (buffer full)" };
-	loss[1] = (struct loss){ s->table_full, "probe hits (table full)" };
-	loss[2] = (struct loss){ s->start_without_end, "starts without an end" };
-	loss[3] = (struct loss){ s->end_without_start, "ends without a start" };
-	loss[4] = (struct loss){ s->text_unreadable, "unreadable texts" };
-	loss[5] = (struct loss){ s->text_truncated, "truncated texts" };
-	loss[6] = (struct loss){ s->who_unknown, "session records" };
-	loss[7] = (struct loss){ s->undecided, "hits (unknown values in the filter)" };
-	loss[8] = (struct loss){ s->value_unreadable, "unknown values" };
-	loss[9] = (struct loss){ s->text_dropped, "texts (overhead limit)" };
-	loss[10] = (struct loss){ s->why_dropped, "time breakdowns (overhead limit)" };
-	loss[11] = (struct loss){ s->untraced_ns / 1000000, "ms without probes (overhead limit)" };
-}
-
-bool message_lost(const struct summary *summary)
-{
-	struct loss loss[LOSSES];
-	uint64_t sum = 0;
-
-	losses_of(summary, loss);
-	for (int i = 0; i < LOSSES; i++)
-		sum |= loss[i].count;
-	return sum;
-}
-
-uint64_t message_events_lost(const struct summary *s)
-{
-	return s->ring_full + s->table_full + s->start_without_end + s->end_without_start +
-	       s->who_unknown + s->undecided;
-}
-
-static void message_losses(struct output *err, const struct summary *summary)
-{
-	struct loss loss[LOSSES];
-	const char *before = "; lost: ";
-
-	losses_of(summary, loss);
-	for (int i = 0; i < LOSSES; i++) {
-		if (!loss[i].count)
-			continue;
-		output_printf(err, "%s%llu %s", before, (unsigned long long)loss[i].count,
-			      loss[i].words);
-		before = ", ";
-	}
-	output_string(err, message_lost(summary) ? "\n" : ", nothing lost\n");
-}
-
-static void message_users(struct output *err, const struct owners_report *users)
-{
-	for (size_t i = 0; i < users->n; i++)
-		output_printf(err, "%s%u%s: %llu", i ? ", " : "dbslower: lost by user ID: ",
-			      users->row[i].uid, users->row[i].several ? " and others" : "",
-			      (unsigned long long)owner_losses_sum(&users->row[i]));
-	if (users->n)
-		output_char(err, '\n');
-}
-
-static void message_servers(struct output *err, const struct summary *summary)
-{
-	const struct owners_report *servers = &summary->servers;
-
-	for (size_t i = 0; i < servers->n; i++) {
-		const struct target *target = target_by_id(summary->targets, summary->ntargets,
-							   servers->row[i].target_id);
-		const char *path = target ? target->path : "a file that is no longer traced";
-
-		output_string(err, i ? ", " : "dbslower: lost by server: ");
-		escape_terminal(err, path, strlen(path), false);
-		output_printf(err, " of user ID %u: %llu", servers->row[i].uid,
-			      (unsigned long long)owner_losses_sum(&servers->row[i]));
-	}
-	if (servers->n)
-		output_char(err, '\n');
-}
-
-void message_summary(struct output *err, const char *noun, const struct summary *summary)
-{
-	const char *what = summary->printed_noun;
-
-	output_printf(err, "dbslower: %llu %s, %llu %s%sshown",
-		      (unsigned long long)summary->statements, noun,
-		      (unsigned long long)summary->printed, what ? what : "", what ? " " : "");
-	message_losses(err, summary);
-	message_users(err, &summary->users);
-	message_servers(err, summary);
 }
 
 int message_no_memory(void)

@@ -25,9 +25,6 @@ void message_waiting(struct output *err);
 /* Add that a signal has ended attaching. */
 void message_interrupted(struct output *err);
 
-/* Add one line with the numbers seen, shown and lost. @noun names the events: "statements". */
-void message_summary(struct output *err, const char *noun, const struct summary *summary);
-
 /*
  * Report @error, of output_flush(), unless the reader has closed the output (EPIPE). Flush @err.
  * Return the exit status.
@@ -42,12 +39,6 @@ int message_unwritten(struct output *err, const char *name, int error);
 
 /* The same of reading from @name. */
 int message_unread(struct output *err, const char *name, int error);
-
-/* Return true if anything was lost. */
-bool message_lost(const struct summary *summary);
-
-/* Return the number of losses other than cut or unreadable texts. */
-uint64_t message_events_lost(const struct summary *summary);
 
 /* Report that memory is exhausted, without allocating any. Return EXIT_FAILED. */
 int message_no_memory(void);

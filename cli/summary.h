@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The record that ends JSON output. */
+/* The line that ends the messages, and the record that ends JSON output. */
 #ifndef CLI_SUMMARY_H
 #define CLI_SUMMARY_H
+
+#include <stdbool.h>
 
 #include "cli/output.h"
 #include "db/statement.h"
@@ -18,6 +20,15 @@
  */
 const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *count,
 			    unsigned int *group);
+
+/* Return true if anything was lost. */
+bool summary_lost(const struct summary *summary);
+
+/* Return the number of losses other than cut or unreadable texts. */
+uint64_t summary_events_lost(const struct summary *summary);
+
+/* Append one line with the numbers seen, shown and lost. @noun names the events: "statements". */
+void summary_message(struct output *err, const char *noun, const struct summary *summary);
 
 /*
  * Append the line with the time @wall_ns, the number of @noun ("statements") and the losses: of

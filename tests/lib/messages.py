@@ -72,13 +72,19 @@ def table_of_causes(text):
 
 
 def message_c(text):
-    """All words of cli/message.c, but for the remedies by kind: causes, reasons, remedies by host, and losses."""
+    """All words of cli/message.c, but for the remedies by kind: causes, reasons and remedies by host."""
     yield from table_of_causes(text)
     remedies = re.search(r"message_remedies\[\] = \{\n(.*?)^\};", text, re.M | re.S)[1]
     yield from (one.replace("; ", ", ") for one in strings(remedies))
     for body in functions(text):
         for one in strings(body):
             yield one if "func bpf" not in one and "helper bpf" not in one else ""
+
+
+def losses():
+    """The words of losses."""
+    rows = re.search(r"summary_losses\[\] = \{\n(.*?)^\};", read("cli/summary.c"), re.M | re.S)[1]
+    yield from (one for one in strings(rows) if " " in one)
 
 
 def details():
@@ -93,7 +99,7 @@ def details():
 
 def messages():
     """{message} other than usage errors."""
-    found = set(message_c(read("cli/message.c"))) | set(details())
+    found = set(message_c(read("cli/message.c"))) | set(losses()) | set(details())
     for path in source_files("cli"):
         if path == "cli/message.c":
             continue
