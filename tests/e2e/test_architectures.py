@@ -13,9 +13,8 @@ import pytest
 import background
 from elffile import readelf
 from tap import OUTPUT_LIMIT, limit_output, plan_fault
-from tool import BUILD, ROOT, VICTIM, image
+from tool import BUILD, CACHE, ROOT, VICTIM, image
 
-CACHE = os.environ.get("CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 UNIT = sorted(name[:-2] for name in os.listdir(os.path.join(ROOT, "tests", "unit")) if name.endswith(".c"))
 LARGEST = 512 * 1024	# the segments for aarch64 are 64 KiB apart, for the largest of its pages
 # The unit tests whose code or outcome depends on the architecture: what make test runs for the second one.

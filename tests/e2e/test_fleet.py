@@ -15,11 +15,9 @@ import pytest
 
 from cluster import wait_for
 from requirements import need_root
-from tool import BUILD, DBSLOWER, ROOT, TESTS, Tool
+from tool import CACHE, DBSLOWER, ROOT, TESTS, Tool
 
 FLEET = os.path.join(ROOT, "docs/fleet")
-CACHE = os.environ.get("CACHE") or os.path.join(
-    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 MODULES = os.path.join(CACHE, "duckdb", "node_modules")
 UNITS = ("dbslower.service", "dbslower-metrics.service")
 # STATEMENTS=1000000 asks as many.

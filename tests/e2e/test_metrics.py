@@ -17,9 +17,8 @@ import pytest
 from cluster import wait_for
 from requirements import need_root
 from test_otlp import MESSAGES, check, integer, one_of, once, text
-from tool import TESTS, Stat, run
+from tool import CACHE, TESTS, Stat, run
 
-CACHE = os.environ.get("CACHE") or os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 READERS = os.path.join(TESTS, "lib", "metric_readers.py")
 PROGRAMS = ("prometheus", "prometheus-node-exporter", "victoria-metrics")
 SLOT = 1 / 32		# a percentile of stat is the middle of a slot, 16 to a power of 2

@@ -11,11 +11,9 @@ import subprocess
 import pytest
 
 from browser import colors, console, need_browser, requests, start_browser
-from tool import BUILD
+from tool import BUILD, CACHE
 
 WRITER = os.path.join(BUILD, "tests", "unit", "report")
-CACHE = os.environ.get("CACHE") or os.path.join(
-    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 MODULES = os.path.join(CACHE, "page", "node_modules")
 CODE = 24 << 10		# bytes of style and script; what writes the page has the rest of 40 KiB
 HOSTILE = "</script><img src=x onerror=alert(1)>\"' onclick='alert(2)'"

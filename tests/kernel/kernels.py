@@ -9,10 +9,8 @@ import stat
 import subprocess
 import time
 
-from tool import BUILD, ROOT
+from tool import BUILD, CACHE, ROOT
 
-CACHE = os.environ.get("CACHE") or os.path.join(
-    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-newest",
            "aarch64-5.10", "aarch64-6.1", "aarch64-6.12", "aarch64-newest", "riscv64-6.12", "riscv64-newest"]
 OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-newest", "riscv64-newest"]

@@ -19,6 +19,8 @@ ROOT = os.path.dirname(TESTS)
 COMPLETION = os.path.join(ROOT, "cli", "completion.bash")
 FIXTURES = os.path.join(TESTS, "fixtures")
 BUILD = os.path.abspath(os.environ.get("BUILD") or os.path.join(ROOT, "build"))
+CACHE = os.environ.get("CACHE") or os.path.join(
+    os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "dbslower")
 DBSLOWER = os.path.join(BUILD, "dbslower")
 VICTIM = os.path.join(BUILD, "tests", "kernel", "guest", "victim")
 NOTEDUMP = os.path.join(BUILD, "tests", "lib", "notedump")
