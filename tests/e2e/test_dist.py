@@ -19,7 +19,7 @@ import background
 from elffile import readelf
 from requirements import need_root
 from source_tree import copy_tree, make
-from tool import ROOT
+from tool import CACHE, ROOT
 
 DATE = 1700000000
 GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null",
@@ -266,51 +266,58 @@ def test_rpm(release, tmp_path):
     assert not left(root)
 
 
-# --- the SBOM: what SPDX 2.3's schema and its text ask for, as far as it is used
+# --- the SBOM
 
-DOCUMENT = {"SPDXID", "spdxVersion", "creationInfo", "dataLicense", "name", "documentNamespace", "packages", "files",
-            "relationships"}
-PACKAGE = {"SPDXID", "name", "downloadLocation", "filesAnalyzed", "licenseConcluded", "licenseDeclared", "copyrightText",
-           "primaryPackagePurpose"}
-PACKAGE_MAY = {"versionInfo", "externalRefs", "sourceInfo", "packageVerificationCode", "licenseInfoFromFiles",
-               "supplier", "packageFileName", "checksums"}
-FILE = {"SPDXID", "fileName", "fileTypes", "checksums", "licenseConcluded", "copyrightText"}
-TERM = r"(GPL-2\.0-only|BSD-2-Clause|MIT|GPL-3\.0-or-later WITH GCC-exception-3\.1)"
-LICENCE = rf"NOASSERTION|\(?{TERM}( (OR|AND) {TERM}\)?)*"
+MODULES = os.path.join(CACHE, "spdx-tools/usr/lib/python3/dist-packages")
 
 
-def test_sbom_is_spdx(release):
+@pytest.fixture(scope="module")
+def validator():
+    """A function that validates a document with SPDX's own tool: what it refuses, and the document as it has read it."""
+    if not os.path.exists(MODULES):
+        pytest.skip("no spdx_tools (ci/dependencies sbom)")
+
+    def validate(bom, folder):
+        (folder / "given.spdx.json").write_text(json.dumps(bom))
+        done = subprocess.run(["/usr/bin/python3", "-B", "-m", "spdx_tools.spdx.clitools.pyspdxtools", "--version", "SPDX-2.3",
+                               "-i", "given.spdx.json", "-o", "read.spdx.json"], cwd=folder, text=True, timeout=120,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={**os.environ, "PYTHONPATH": MODULES})
+        assert done.returncode == bool(done.stdout), done.stdout
+        # Its writer has the older spelling of this word.
+        return done.stdout, None if done.returncode else json.loads(
+            (folder / "read.spdx.json").read_text().replace("PACKAGE_MANAGER", "PACKAGE-MANAGER"))
+
+    return validate
+
+
+def test_sbom_is_valid(release, validator, tmp_path):
+    """SPDX's tool refuses nothing of it, and reads all of it: it would pass over a member that SPDX does not have."""
     with open(release.sbom) as f:
         bom = json.load(f)
-    assert set(bom) == DOCUMENT
-    assert (bom["spdxVersion"], bom["dataLicense"], bom["SPDXID"]) == ("SPDX-2.3", "CC0-1.0", "SPDXRef-DOCUMENT")
-    assert re.fullmatch(r"https://[^#\s]+", bom["documentNamespace"])
-    assert bom["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
-    assert all(re.fullmatch(r"(Tool|Organization|Person): \S.*", who) for who in bom["creationInfo"]["creators"])
-    for package in bom["packages"]:
-        assert PACKAGE <= set(package) <= PACKAGE | PACKAGE_MAY, package
-        assert package["filesAnalyzed"] == ("packageVerificationCode" in package)
-        assert package["primaryPackagePurpose"] in ("APPLICATION", "LIBRARY")
-        assert re.fullmatch(LICENCE, package["licenseDeclared"]) and re.fullmatch(LICENCE, package["licenseConcluded"])
-        for reference in package.get("externalRefs", ()):
-            assert set(reference) == {"referenceCategory", "referenceType", "referenceLocator"}
-            assert (reference["referenceCategory"], reference["referenceType"]) in (
-                ("PACKAGE-MANAGER", "purl"), ("SECURITY", "cpe23Type"))
-    for file in bom["files"]:
-        assert set(file) == FILE and re.fullmatch(LICENCE, file["licenseConcluded"]), file
-        assert set(file["fileTypes"]) <= {"BINARY", "DOCUMENTATION", "SOURCE", "TEXT"}
-    ids = [one["SPDXID"] for one in [bom, *bom["packages"], *bom["files"]]]
-    assert len(set(ids)) == len(ids) and all(re.fullmatch(r"SPDXRef-[A-Za-z0-9.-]+", one) for one in ids)
-    for relation in bom["relationships"]:
-        assert set(relation) == {"spdxElementId", "relationshipType", "relatedSpdxElement"}
-        assert {relation["spdxElementId"], relation["relatedSpdxElement"]} <= set(ids), relation
-        assert relation["relationshipType"] in ("DESCRIBES", "CONTAINS", "STATIC_LINK")
+    assert validator(bom, tmp_path) == ("", bom)
+    bom["packages"][0]["maintainer"] = "nobody"
+    assert validator(bom, tmp_path)[1] != bom
+
+
+@pytest.mark.parametrize("where, member, value, said", [
+    ("packages", "licenseDeclared", "GPL-2.0-onlyx", "Unrecognized license reference"),
+    ("packages", "supplier", "nobody", "Actor nobody doesn't match"),
+    ("packages", "checksums", [{"algorithm": "SHA256", "checksumValue": "12"}], "64 lowercase hexadecimal digits"),
+    ("relationships", "spdxElementId", "SPDXRef-none", 'did not find the referenced spdx_id "SPDXRef-none"'),
+])
+def test_broken_sbom_is_refused(release, validator, tmp_path, where, member, value, said):
+    with open(release.sbom) as f:
+        bom = json.load(f)
+    bom[where][0][member] = value
+    assert said in validator(bom, tmp_path)[0]
 
 
 def test_sbom_is_true(release, tmp_path):
     """The files are those of the archive, and what is linked in is what Debian says is there."""
     with open(release.sbom) as f:
         bom = json.load(f)
+    assert bom["creationInfo"]["created"] == "2023-11-14T22:13:20Z"
     packages = {package["name"]: package for package in bom["packages"]}
     own = packages.pop("dbslower")
     assert own["versionInfo"] == release.version and release.commit in own["sourceInfo"]
@@ -344,7 +351,6 @@ def test_sbom_is_true(release, tmp_path):
     upstream = debian[0].split("-")[0]
     assert f"cpe:2.3:a:musl-libc:musl:{upstream}:*:*:*:*:*:*:*" in [
         reference["referenceLocator"] for reference in packages["musl"]["externalRefs"]]
-
 
     sums = open(release.path("SHA256SUMS")).read()
     archive = own["packageFileName"]
