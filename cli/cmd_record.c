@@ -241,10 +241,11 @@ static int record_sleep(struct loop *loop)
 {
 	struct record *record = (struct record *)loop;
 	int fd = tracer_sleep(record->tracing.tracer);
+	int interval_ms = tracer_interval_ms(record->tracing.tracer);
 
 	loop->sleep_ms = locks_sleep_ms(record->locks);
-	if (tracer_interval_ms(record->tracing.tracer) && !loop->sleep_ms)
-		loop->sleep_ms = tracer_interval_ms(record->tracing.tracer);
+	if (interval_ms && (!loop->sleep_ms || loop->sleep_ms > interval_ms))
+		loop->sleep_ms = interval_ms;
 	if ((writer_pending(&record->writer) || record->flight.until_ns) &&
 	    (!loop->sleep_ms || loop->sleep_ms > COMMIT_MS))
 		loop->sleep_ms = COMMIT_MS;
