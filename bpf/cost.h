@@ -16,6 +16,7 @@
 #define COST_PROBES	8
 #define COST_ATTACHED	(~0u)
 #define COST_SAMPLE	17	/* coprime with the hits of a statement: each of them is measured */
+#define COST_MOST_NS	(1u << 20)	/* a hit that takes longer was preempted: not counted */
 #define COST_KEY(uid, target_id)	(((__u64)(uid) << 32 | (target_id)) + 1)
 #define COST_SLOT(key, secret)	((__u32)((key) * (secret) >> (64 - COST_BITS)))
 

@@ -17,6 +17,7 @@ PROGRAM(limited)
 {
 	struct cost *cost = cost_current(VALUE(target_id));
 	__u32 others = COSTS;
+	__u64 begin_ns, ns;
 
 	/* The verifier follows the program for each state before it: with and without @cost. */
 	if (!cost)
@@ -30,8 +31,11 @@ PROGRAM(limited)
 		cost->begin_ns = bpf_ktime_get_ns();
 	}
 	arg_program(ctx);
-	if (cost->begin_ns)
-		cost->ns += (bpf_ktime_get_ns() - cost->begin_ns) * COST_SAMPLE;
+	/* Read once: another hit on this CPU, or user space, can set it to 0 at any time. */
+	begin_ns = READ_ONCE(cost->begin_ns);
+	ns = begin_ns ? bpf_ktime_get_ns() - begin_ns : COST_MOST_NS;
+	if (ns < COST_MOST_NS)
+		cost->ns += ns * COST_SAMPLE;
 	return 0;
 }
 
