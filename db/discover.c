@@ -93,8 +93,7 @@ static bool discover_wants_main(const struct discover *d, uint32_t pid)
 	return !d->filter->npids;
 }
 
-/* Return whether filter->pids, if there are any, has @process or its parent. */
-static bool discover_wants_process(const struct discover *d, const struct process *process)
+bool discover_wants_process(const struct discover *d, const struct process *process)
 {
 	const struct server_filter *filter = d->filter;
 
@@ -495,7 +494,7 @@ static void discover_check(struct discover *d, const struct process *process)
 	const char *engine = d->filter->npaths ? d->filter->engine : discover_engine(d, process);
 	int err;
 
-	if (d->filter->npaths ? !discover_wants_file(d, &process->file) ||
+	if (d->filter->npaths ? (!d->resuming && !discover_wants_file(d, &process->file)) ||
 				detect_is_rejected(&d->detect, process) : !engine)
 		return;
 	d->started = true;

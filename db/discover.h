@@ -79,7 +79,7 @@ struct discover {
 	uint32_t wanted[DISCOVER_PIDS];	/* main processes of filter->pids */
 	size_t nwanted;
 	bool started;			/* a wanted server was started; its reader clears it */
-	bool resuming;			/* attach to a file of filter->pids again */
+	bool resuming;			/* attach to a file of filter->pids or ->paths again */
 
 	/* Private. */
 	struct user_engine user_engine;
@@ -114,6 +114,9 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 
 /* Check a process whose exec was not reported, as discover_executed() does. */
 void discover_running(struct discover *d, const struct process *process);
+
+/* Return whether filter->pids, if there are any, has @process or its parent. */
+bool discover_wants_process(const struct discover *d, const struct process *process);
 
 /* Return the engines, ended by NULL: index is the number in struct stat_key. */
 static inline const struct engine *const *discover_engines(const struct discover *d)

@@ -22,10 +22,9 @@ struct limit_entry {
 	uint64_t why_ns;		/* as in struct cost */
 	bool above;			/* it has wanted to detach since the last sample */
 	bool refused;			/* that was reported */
-	bool alive;			/* for limit_may_detach(): a process runs */
+	bool alive;			/* for limit_look(): a process runs */
 	/* While the file has no probes: since and until when; 0: of another entry. */
 	uint64_t since_ns, until_ns;
-	uint64_t paused_ns;		/* how long it had none, the last time */
 };
 
 int limit_maps(struct runtime *rt, bool limited, struct error *error)
@@ -66,14 +65,14 @@ static void limit_write(struct limit *l, struct limit_entry *entry)
 	entry->seen = (struct cost){ .hits = 0 };
 }
 
-/* Read the counts of all CPUs to @sum. Return 0 or -errno. */
-static int limit_read(struct limit *l, const struct limit_entry *entry, struct cost *sum)
+/* Read the counts of all CPUs of element @number to @sum. Return 0 or -errno. */
+static int limit_read(struct limit *l, uint32_t number, struct cost *sum)
 {
 	int err;
 
 	/* The kernel writes a value for each possible CPU. */
 	memset(l->cpus, 0, SYS_CPUS_MAX * sizeof(*l->cpus));
-	err = sys_map_lookup(l->map, &entry->number, l->cpus);
+	err = sys_map_lookup(l->map, &number, l->cpus);
 	*sum = (struct cost){ .hits = 0 };
 	for (size_t i = 0; !err && i < SYS_CPUS_MAX; i++) {
 		sum->hits += l->cpus[i].hits;
@@ -153,8 +152,11 @@ static struct target *limit_target(const struct limit *l, const struct limit_ent
 static int limit_resume_why(struct limit *l)
 {
 	struct error error = { .kind = ERROR_NONE };
-	int err = l->paused ? runtime_resume(l->config.runtime) : 0;
+	int err;
 
+	if (!l->paused)
+		return 0;
+	err = runtime_resume(l->config.runtime);
 	if (!err) {
 		l->paused = l->failed = false;
 		return 0;
@@ -188,41 +190,6 @@ static struct limit_entry *limit_detached(struct limit *l, const struct target *
 	return NULL;
 }
 
-/* The file of @entry has probes again, or no process runs it: count the time without. */
-static void limit_end_pause(struct limit *l, struct limit_entry *entry)
-{
-	entry->paused_ns = entry->since_ns ? clock_ns(CLOCK_MONOTONIC) - entry->since_ns : 0;
-	l->untraced_ns += entry->paused_ns;
-	entry->since_ns = entry->until_ns = 0;
-}
-
-void limit_add(struct limit *l, const struct target *target, uint32_t uid)
-{
-	struct limit_entry *entry;
-
-	if (!l->config.ladder.limit || target->paused_ns)
-		return;
-	for (size_t i = 0; i < l->nentries; i++)
-		if (l->entries[i].uid == uid && l->entries[i].target_id == target->id)
-			return;
-	entry = limit_detached(l, target, uid);
-	if (entry) {
-		limit_end_pause(l, entry);
-		entry->target_id = target->id;
-		if (!limit_place(l, entry))
-			return;
-		ladder_move(&entry->ladder, &l->config.ladder, LADDER_NO_TEXT);
-	} else {
-		entry = limit_new(l, uid, target->id);
-		if (!entry)
-			return;
-		entry->file = target->file;
-		entry->why_ns = l->paused ? runtime_now(l->config.runtime) : 0;
-		limit_resume_why(l);
-	}
-	limit_write(l, entry);
-}
-
 static void limit_report(const struct limit *l, const struct limit_entry *entry,
 			 enum ladder_step before, uint64_t untraced_ns)
 {
@@ -239,6 +206,86 @@ static void limit_report(const struct limit *l, const struct limit_entry *entry,
 		});
 }
 
+/*
+ * @file has probes again, or no process runs it. Return for how long it had none; 0: it had, or that
+ * was returned before.
+ */
+static uint64_t limit_end_pause(struct limit *l, const struct process_file *file)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), ns = 0;
+
+	for (size_t i = 0; i < l->nentries; i++) {
+		struct limit_entry *entry = &l->entries[i];
+
+		if (!entry->since_ns || !process_file_same(&entry->file, file))
+			continue;
+		ns += now_ns - entry->since_ns;
+		entry->since_ns = entry->until_ns = 0;
+	}
+	l->untraced_ns += ns;
+	return ns;
+}
+
+/*
+ * User @uid has started the file of @target, which has no probes. If it ran none when they were
+ * removed, try them at once: the load of other users must not hide its statements.
+ */
+static void limit_hurry(struct limit *l, const struct target *target, uint32_t uid)
+{
+	if (limit_detached(l, target, uid))
+		return;
+	for (size_t i = 0; i < l->nentries; i++)
+		if (l->entries[i].until_ns && l->entries[i].target_id == target->id)
+			l->entries[i].until_ns = 1;
+}
+
+/* Return a new entry for user @uid of @target; NULL: no room. */
+static struct limit_entry *limit_begin(struct limit *l, const struct target *target, uint32_t uid)
+{
+	struct limit_entry *entry = limit_new(l, uid, target->id);
+
+	if (!entry)
+		return NULL;
+	entry->file = target->file;
+	entry->why_ns = l->paused ? runtime_now(l->config.runtime) : 0;
+	limit_resume_why(l);
+	return entry;
+}
+
+void limit_add(struct limit *l, const struct target *target, uint32_t uid)
+{
+	struct limit_entry *entry;
+	uint64_t untraced_ns;
+
+	if (!l->config.ladder.limit)
+		return;
+	if (target->paused_ns) {
+		limit_hurry(l, target, uid);
+		return;
+	}
+	for (size_t i = 0; i < l->nentries; i++)
+		if (l->entries[i].uid == uid && l->entries[i].target_id == target->id)
+			return;
+	untraced_ns = limit_end_pause(l, &target->file);
+	entry = limit_detached(l, target, uid);
+	if (entry) {
+		entry->target_id = target->id;
+		ladder_move(&entry->ladder, &l->config.ladder, LADDER_NO_TEXT);
+		if (!limit_place(l, entry)) {
+			limit_remove(l, entry);
+			return;
+		}
+	} else {
+		entry = limit_begin(l, target, uid);
+		if (!entry)
+			return;
+	}
+	limit_write(l, entry);
+	if (untraced_ns)
+		limit_report(l, entry, LADDER_DETACHED, untraced_ns);
+}
+
+/* Note that the server of @process runs. */
 static int limit_each_alive(void *arg, const struct process *process)
 {
 	struct limit *l = arg;
@@ -248,6 +295,14 @@ static int limit_each_alive(void *arg, const struct process *process)
 		    process_file_same(&l->entries[i].file, &process->file))
 			l->entries[i].alive = true;
 	return 0;
+}
+
+/* Set ->alive of all entries. Return 0 or -errno. */
+static int limit_look(struct limit *l)
+{
+	for (size_t i = 0; i < l->nentries; i++)
+		l->entries[i].alive = false;
+	return process_each(engine_is_executable, limit_each_alive, l);
 }
 
 /*
@@ -261,13 +316,12 @@ static bool limit_may_detach(struct limit *l, const struct limit_entry *of)
 	for (size_t i = 0; i < l->nentries; i++) {
 		const struct limit_entry *entry = &l->entries[i];
 
-		l->entries[i].alive = false;
 		others |= entry != of && entry->target_id == of->target_id && !entry->above &&
 			  entry->uid != COST_ATTACHED;
 	}
 	if (!others)
 		return true;
-	if (process_each(engine_is_executable, limit_each_alive, l))
+	if (limit_look(l))
 		return false;
 	for (size_t i = 0; i < l->nentries; i++) {
 		const struct limit_entry *entry = &l->entries[i];
@@ -331,27 +385,16 @@ static void limit_take(struct limit *l, struct limit_entry *of, struct target *t
 	limit_report(l, of, before, 0);
 }
 
-/* Attach to the file of @arg, an entry, by the first process that runs it. */
+/* Attach to the file ->resumed by the first process that runs it. */
 static int limit_each_resume(void *arg, const struct process *process)
 {
 	struct limit *l = arg;
-	const struct limit_entry *of = &l->entries[l->resumed];
 
-	if (!process_file_same(&of->file, &process->file))
+	if (!process_file_same(&l->resumed, &process->file) ||
+	    !discover_wants_process(l->config.discover, process))
 		return 0;
 	discover_running(l->config.discover, process);
 	return 1;
-}
-
-/* Remove the entries without probes that run the same file as @of, which is one of them. */
-static void limit_end(struct limit *l, const struct limit_entry *of)
-{
-	struct process_file file = of->file;
-
-	for (size_t i = l->nentries; i--;)
-		if (l->entries[i].ladder.step == LADDER_DETACHED &&
-		    process_file_same(&l->entries[i].file, &file))
-			limit_remove(l, &l->entries[i]);
 }
 
 /* Try the probes of the file of @of again. */
@@ -364,20 +407,14 @@ static void limit_resume(struct limit *l, struct limit_entry *of)
 	/* Its records were handled; the file gets another ID, as its sessions are outdated. */
 	if (target)
 		target->file.ino = 0;
-	l->resumed = (size_t)(of - l->entries);
+	l->resumed = of->file;
+	/* Unless limit_add() ends the pause. */
+	of->until_ns = clock_ns(CLOCK_MONOTONIC) + ladder_pause_ns(&of->ladder, &l->config.ladder);
 	d->resuming = true;
 	runs = process_each(engine_is_executable, limit_each_resume, l) > 0;
 	d->resuming = false;
-	if (of->ladder.step == LADDER_DETACHED && runs) {
-		of->until_ns = clock_ns(CLOCK_MONOTONIC) +
-			       ladder_pause_ns(&of->ladder, &l->config.ladder);
-		return;
-	}
-	if (of->ladder.step == LADDER_DETACHED)
-		limit_end_pause(l, of);
-	else
-		limit_report(l, of, LADDER_DETACHED, of->paused_ns);
-	limit_end(l, of);
+	if (!runs)
+		limit_end_pause(l, &l->resumed);
 }
 
 /* Handle the server of @entry, at @now_ns. */
@@ -387,12 +424,28 @@ static void limit_sample(struct limit *l, struct limit_entry *entry, struct targ
 	struct ladder_sample sample = { .elapsed_ns = now_ns - l->last_ns };
 	struct cost sum;
 
-	if (entry->uid == COST_ATTACHED || limit_read(l, entry, &sum))
+	if (entry->uid == COST_ATTACHED || limit_read(l, entry->number, &sum))
 		return;
 	sample.hits = sum.hits - entry->seen.hits;
 	sample.cost_ns = sum.ns - entry->seen.ns + sample.hits * l->trap_ns;
 	entry->seen = sum;
 	limit_take(l, entry, target, ladder_add(&entry->ladder, &l->config.ladder, &sample));
+}
+
+/* Handle @entry at @now_ns: measure it, remove it if it is outdated, or end its pause. */
+static void limit_tick_entry(struct limit *l, struct limit_entry *entry, uint64_t now_ns)
+{
+	struct target *target = limit_target(l, entry);
+	bool detached = entry->ladder.step == LADDER_DETACHED;
+
+	if (entry->until_ns) {
+		if (now_ns >= entry->until_ns)
+			limit_resume(l, entry);
+	} else if (!target || (target->paused_ns && entry->uid == COST_ATTACHED)) {
+		limit_remove(l, entry);
+	} else if (!detached && now_ns > l->last_ns) {
+		limit_sample(l, entry, target, now_ns);
+	}
 }
 
 void limit_tick(struct limit *l)
@@ -405,22 +458,9 @@ void limit_tick(struct limit *l)
 	if (now_ns < l->next_ns)
 		return;
 	/* A step may add entries at the end, or remove some, which then wait for the next time. */
-	for (size_t i = l->nentries; i--;) {
-		struct limit_entry *entry = &l->entries[i];
-		struct target *target;
-
-		if (i >= l->nentries)
-			continue;
-		target = limit_target(l, entry);
-		if (entry->ladder.step == LADDER_DETACHED) {
-			if (entry->until_ns && now_ns >= entry->until_ns)
-				limit_resume(l, entry);
-		} else if (!target || (target->paused_ns && entry->uid == COST_ATTACHED)) {
-			limit_remove(l, entry);
-		} else if (now_ns > l->last_ns) {
-			limit_sample(l, entry, target, now_ns);
-		}
-	}
+	for (size_t i = l->nentries; i--;)
+		if (i < l->nentries)
+			limit_tick_entry(l, &l->entries[i], now_ns);
 	l->last_ns = now_ns;
 	l->next_ns = clock_ns(CLOCK_MONOTONIC) + l->config.ladder.period_ns / SAMPLES;
 }

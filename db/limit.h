@@ -48,7 +48,8 @@ struct limit {
 	int map;			/* "costs", borrowed */
 	struct cost *cpus;		/* a value of it, owned */
 	struct limit_entry *entries;	/* COSTS_MAX, owned */
-	size_t nentries, resumed;	/* their number; the one that limit_resume() handles */
+	size_t nentries;
+	struct process_file resumed;	/* that limit_resume() handles */
 };
 
 /* Create the map of the programs, if @limited for use. Return as runtime_maps(). */
@@ -63,7 +64,7 @@ int limit_open(struct limit *limit, const struct limit_config *config, struct er
 /* Called before the probes of file @target_id are attached. */
 void limit_attaching(void *limit, uint32_t target_id);
 
-/* Limit the processes of user @uid that run @target. Does nothing if they are. */
+/* Limit the processes of user @uid that run @target; does nothing if they are. */
 void limit_add(struct limit *limit, const struct target *target, uint32_t uid);
 
 /* Measure, if it is time, and take steps. */

@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import time
 
 import pytest
@@ -203,6 +204,43 @@ def test_load_of_another_user(path, tool):
     assert "they stay, as another user's server of this file is below it" in one.stderr
     one.stop()
     assert one.summary["lost"]["text_dropped"] == 0, "of statements that are printed"
+
+
+def test_end_of_one_of_two_servers(path, tool):
+    """The file has probes again for the server that still runs, if not for the one that caused the step, even if its path has another file now."""
+    one = tool("-x", path, "-m", "1000", "--json", "--max-overhead", LIMIT)
+    servers = {os.geteuid(): Backends(path), USER: Backends(path, **as_user())}
+    try:
+        end = time.monotonic() + 60
+        while "nothing" not in steps(one):
+            assert time.monotonic() < end, one.said()
+            for server in servers.values():
+                server.begin("pace 100 0")
+            for server in servers.values():
+                server.finish()
+        servers.pop(events(one)[-1]["uid"]).end()
+        shutil.copy(path, f"{path}.new")
+        os.replace(f"{path}.new", path)
+        at = steps(one).index("nothing")
+        one.wait_for(lambda _: steps(one)[-1] != "nothing", 120)
+        back = events(one)[at + 1]
+        assert (back["uid"], back["traced"]) == (*servers, "no_text")
+        one.stop()
+    finally:
+        for server in servers.values():
+            server.end()
+    assert one.summary["untraced_ms"] == back["untraced_ms"], one.said()
+
+
+def test_new_server_without_probes(server, tool):
+    """A user cannot cause another one's new server to be missed for long: it ends the pause."""
+    one = tool("-x", server.path, "-m", "1000", "--json", "--max-overhead", "0.1%/3")
+    load(server, lambda: "nothing" in steps(one))
+    with Backends(server.path, **as_user()):
+        one.wait_for(lambda _: steps(one)[-1] != "nothing", 120)
+    at = steps(one).index("nothing")
+    pause, back = events(one)[at:at + 2]
+    assert back["untraced_ms"] < pause["pause_ms"] == 9000, one.said()
 
 
 def test_estimate(server, tool):
