@@ -13,8 +13,11 @@ CONSTANT(ns_pids);	/* bpf_get_ns_current_pid_tgid() exists (b4490c5c4e02, 5.7) *
 MAP(pids);		/* hash: tgid of a wanted process → anything */
 MAP(servers);		/* hash: u64 PID of a main process → struct wanted_server */
 
-/* Return whether the current process, @pid, or its server is one that -p selects. */
-INLINE int pid_wanted(void *ctx, __u32 pid)
+/*
+ * Return whether the current process, @pid, or its server is one that -p selects. Not inline: the
+ * stack of its caller is a part of the longest chain, which has 512 bytes.
+ */
+static __attribute__((noinline)) int pid_wanted(void *ctx, __u32 pid)
 {
 	struct wanted_server *server;
 	struct bpf_pidns_info info;
