@@ -9,7 +9,8 @@
  * Map "costs": what the programs have taken from the processes of a user that run a file, and what
  * they leave out for it. An array, as a hash costs more than a hit has: the element of a key is at
  * COST_SLOT() or one of the COST_PROBES - 1 after it. User space adds and removes them. That of
- * user COST_ATTACHED exists while the file has probes. The last element is of all without one.
+ * user COST_ATTACHED exists while the file has probes. The last element, COSTS, is of all processes
+ * without one; its ->why_ns is that of the tracepoints, which may be detached.
  */
 #define COST_BITS	9
 #define COSTS		(1u << COST_BITS)

@@ -16,7 +16,7 @@ CONSTANT(limited);	/* there is a limit */
 
 MAP(costs);		/* per-CPU array: struct cost */
 
-/* Return the cost of user @uid and file @target; NULL: it is not limited. */
+/* Return the cost of user @uid and file @target, or that of all without one: its ->key is 0. */
 static __attribute__((noinline)) struct cost *cost_of(__u32 uid, __u32 target)
 {
 	__u64 key = COST_KEY(uid, target);
@@ -30,7 +30,8 @@ static __attribute__((noinline)) struct cost *cost_of(__u32 uid, __u32 target)
 		if (cost && cost->key == key)
 			return cost;
 	}
-	return 0;
+	number = COSTS;
+	return bpf_map_lookup_elem(costs, &number);
 }
 
 /* The same of the current process. */
@@ -58,7 +59,9 @@ INLINE int limit_drops_text(__u32 target)
 /* Return whether the probes on file @target were removed for the limit. */
 INLINE int limit_detached(__u32 target)
 {
-	return VALUE(limited) && !cost_of(COST_ATTACHED, target);
+	const struct cost *cost = VALUE(limited) ? cost_of(COST_ATTACHED, target) : 0;
+
+	return cost && !cost->key;
 }
 
 /* Charge @ns of tracepoints to the current process. */

@@ -16,12 +16,8 @@ ARGUMENT(inner);	/* not 0: the probe may be inside another statement */
 PROGRAM(limited)
 {
 	struct cost *cost = cost_current(VALUE(target_id));
-	__u32 others = COSTS;
 	__u64 begin_ns, ns;
 
-	/* The verifier follows the program for each state before it: with and without @cost. */
-	if (!cost)
-		cost = bpf_map_lookup_elem(costs, &others);
 	if (!cost)
 		return 0;
 	cost->hits++;

@@ -67,7 +67,7 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 	return 0;
 }
 
-static struct target *discover_target(const struct discover *d, const struct process_file *file)
+struct target *discover_target(const struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; i < d->ntargets; i++)
 		if (process_file_same(&d->targets[i].file, file))

@@ -115,6 +115,9 @@ void discover_executed(struct discover *d, const struct event_exec *exec);
 /* Check a process whose exec was not reported, as discover_executed() does. */
 void discover_running(struct discover *d, const struct process *process);
 
+/* Return the target with @file; NULL: it is none. */
+struct target *discover_target(const struct discover *d, const struct process_file *file);
+
 /* Return whether filter->pids, if there are any, has @process or its parent. */
 bool discover_wants_process(const struct discover *d, const struct process *process);
 

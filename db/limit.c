@@ -11,6 +11,7 @@
 #include "loader/sys.h"
 
 #define SAMPLES		4	/* in a period */
+#define FIND_SHARE	100	/* limit_find() takes at most 1/FIND_SHARE of the time */
 
 /* A server; or, with ->uid COST_ATTACHED, that a file has probes. */
 struct limit_entry {
@@ -63,6 +64,16 @@ static void limit_write(struct limit *l, struct limit_entry *entry)
 		};
 	sys_map_update(l->map, &entry->number, l->cpus);
 	entry->seen = (struct cost){ .hits = 0 };
+}
+
+/* Write since when breakdowns of servers without an element are complete; UINT64_MAX: not now. */
+static void limit_write_others(struct limit *l, uint64_t why_ns)
+{
+	uint32_t others = COSTS;
+
+	for (size_t i = 0; i < SYS_CPUS_MAX; i++)
+		l->cpus[i] = (struct cost){ .why_ns = why_ns };
+	sys_map_update(l->map, &others, l->cpus);
 }
 
 /* Read the counts of all CPUs of element @number to @sum. Return 0 or -errno. */
@@ -159,6 +170,7 @@ static int limit_resume_why(struct limit *l)
 	err = runtime_resume(l->config.runtime);
 	if (!err) {
 		l->paused = l->failed = false;
+		limit_write_others(l, runtime_now(l->config.runtime));
 		return 0;
 	}
 	runtime_pause(l->config.runtime);
@@ -175,6 +187,8 @@ static void limit_pause_why(struct limit *l)
 	for (size_t i = 0; i < l->nentries; i++)
 		if (l->entries[i].uid != COST_ATTACHED && l->entries[i].ladder.step == LADDER_ALL)
 			return;
+	if (!l->paused)
+		limit_write_others(l, UINT64_MAX);
 	runtime_pause(l->config.runtime);
 	l->paused = true;
 }
@@ -207,8 +221,8 @@ static void limit_report(const struct limit *l, const struct limit_entry *entry,
 }
 
 /*
- * @file has probes again, or no process runs it. Return for how long it had none; 0: it had, or that
- * was returned before.
+ * @file has probes again, or no process runs it. Return for how long it had none; 0: it had, or
+ * that was returned before.
  */
 static uint64_t limit_end_pause(struct limit *l, const struct process_file *file)
 {
@@ -243,12 +257,14 @@ static void limit_hurry(struct limit *l, const struct target *target, uint32_t u
 static struct limit_entry *limit_begin(struct limit *l, const struct target *target, uint32_t uid)
 {
 	struct limit_entry *entry = limit_new(l, uid, target->id);
+	bool paused = l->paused;
 
 	if (!entry)
 		return NULL;
 	entry->file = target->file;
-	entry->why_ns = l->paused ? runtime_now(l->config.runtime) : 0;
-	limit_resume_why(l);
+	if (limit_resume_why(l))
+		ladder_move(&entry->ladder, &l->config.ladder, LADDER_NO_WHY);
+	entry->why_ns = paused ? runtime_now(l->config.runtime) : 0;
 	return entry;
 }
 
@@ -285,11 +301,15 @@ void limit_add(struct limit *l, const struct target *target, uint32_t uid)
 		limit_report(l, entry, LADDER_DETACHED, untraced_ns);
 }
 
-/* Note that the server of @process runs. */
+/* Note that the server of @process runs. Limit it if it is not. */
 static int limit_each_alive(void *arg, const struct process *process)
 {
 	struct limit *l = arg;
+	const struct target *target = l->finding ?
+		discover_target(l->config.discover, &process->file) : NULL;
 
+	if (target && !target->paused_ns && discover_wants_process(l->config.discover, process))
+		limit_add(l, target, process->uid);
 	for (size_t i = 0; i < l->nentries; i++)
 		if (l->entries[i].uid == process->uid &&
 		    process_file_same(&l->entries[i].file, &process->file))
@@ -297,11 +317,12 @@ static int limit_each_alive(void *arg, const struct process *process)
 	return 0;
 }
 
-/* Set ->alive of all entries. Return 0 or -errno. */
-static int limit_look(struct limit *l)
+/* Set ->alive of all entries and, if @finding, add those that are missing. Return 0 or -errno. */
+static int limit_look(struct limit *l, bool finding)
 {
 	for (size_t i = 0; i < l->nentries; i++)
 		l->entries[i].alive = false;
+	l->finding = finding;
 	return process_each(engine_is_executable, limit_each_alive, l);
 }
 
@@ -321,7 +342,7 @@ static bool limit_may_detach(struct limit *l, const struct limit_entry *of)
 	}
 	if (!others)
 		return true;
-	if (limit_look(l))
+	if (limit_look(l, false))
 		return false;
 	for (size_t i = 0; i < l->nentries; i++) {
 		const struct limit_entry *entry = &l->entries[i];
@@ -432,6 +453,27 @@ static void limit_sample(struct limit *l, struct limit_entry *entry, struct targ
 	limit_take(l, entry, target, ladder_add(&entry->ladder, &l->config.ladder, &sample));
 }
 
+/*
+ * Find the servers that cause hits without an element: their processes have changed their user ID
+ * after the exec, as mysqld --user does, or there was no room. Remove those that have ended.
+ */
+static void limit_find(struct limit *l, uint64_t now_ns)
+{
+	struct cost sum;
+	uint64_t end_ns;
+
+	if (now_ns < l->find_ns || limit_read(l, COSTS, &sum) || sum.hits == l->found)
+		return;
+	l->found = sum.hits;
+	if (!limit_look(l, true))
+		for (size_t i = l->nentries; i--;)
+			if (!l->entries[i].alive && l->entries[i].uid != COST_ATTACHED &&
+			    l->entries[i].ladder.step != LADDER_DETACHED)
+				limit_remove(l, &l->entries[i]);
+	end_ns = clock_ns(CLOCK_MONOTONIC);
+	l->find_ns = end_ns + l->config.ladder.period_ns + FIND_SHARE * (end_ns - now_ns);
+}
+
 /* Handle @entry at @now_ns: measure it, remove it if it is outdated, or end its pause. */
 static void limit_tick_entry(struct limit *l, struct limit_entry *entry, uint64_t now_ns)
 {
@@ -461,6 +503,7 @@ void limit_tick(struct limit *l)
 	for (size_t i = l->nentries; i--;)
 		if (i < l->nentries)
 			limit_tick_entry(l, &l->entries[i], now_ns);
+	limit_find(l, now_ns);
 	l->last_ns = now_ns;
 	l->next_ns = clock_ns(CLOCK_MONOTONIC) + l->config.ladder.period_ns / SAMPLES;
 }

@@ -42,9 +42,11 @@ struct limit {
 	struct limit_config config;
 	uint64_t trap_ns;		/* of a hit */
 	uint64_t last_ns, next_ns;	/* of the samples; CLOCK_MONOTONIC */
+	uint64_t find_ns, found;	/* of limit_find(): when again; hits at the last */
 	uint64_t untraced_ns;		/* of files that were without probes; ended */
 	bool paused;			/* the tracepoints of breakdowns are detached .. */
 	bool failed;			/* .. and could not be attached again */
+	bool finding;			/* limit_look() adds servers */
 	int map;			/* "costs", borrowed */
 	struct cost *cpus;		/* a value of it, owned */
 	struct limit_entry *entries;	/* COSTS_MAX, owned */

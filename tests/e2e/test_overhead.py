@@ -206,6 +206,15 @@ def test_load_of_another_user(path, tool):
     assert one.summary["lost"]["text_dropped"] == 0, "of statements that are printed"
 
 
+def test_server_that_drops_root(path, tool):
+    """As mysqld --user does, after the exec that is reported: it is limited as that user's."""
+    one = tool("-x", path, "-m", "1000", "--json", "--max-overhead", LIMIT)
+    with Backends(path) as server:
+        server.do(f"become {USER} -")
+        load(server, lambda: events(one))
+    assert (events(one)[0]["uid"], events(one)[0]["traced"]) == (USER, "no_text"), one.said()
+
+
 def test_end_of_one_of_two_servers(path, tool):
     """The file has probes again for the server that still runs, if not for the one that caused the step, even if its path has another file now."""
     one = tool("-x", path, "-m", "1000", "--json", "--max-overhead", LIMIT)

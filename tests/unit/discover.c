@@ -32,6 +32,8 @@
 #define unused_attached		tested_unused_attached
 #define unused_detach		tested_unused_detach
 #define discover_running	tested_running
+#define discover_target		tested_target
+#define discover_wants_process	tested_wants_process
 #define share_begin		tested_share_begin
 #define share_has_time		tested_share_has_time
 #define share_spend		tested_share_spend
