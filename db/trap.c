@@ -45,7 +45,7 @@ static int trap_site(int fd, uint64_t *offset)
 /* Return the time of HITS hits, in ns. */
 static uint64_t trap_time(void)
 {
-	uint64_t ns[TRIES];
+	uint64_t ns[TRIES] = { 0 };
 
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
