@@ -278,8 +278,9 @@ def test_same_forms(both, form):
     assert done.returncode == 0 and live.stdout, done.stderr
     mine, theirs = shape(done.stdout), shape(live.stdout)
     assert mine == theirs
-    # Live, some shorter waits are counted, too.
-    ends = [re.findall(r"(?:[0-9]+ (?:statements|transactions), )?[0-9]+ \w* ?shown.*", text) for text in (done.stderr, live.stderr)]
+    # Live, some shorter waits are counted, too, and not the statements of sessions whose database is known to be another one.
+    counted = "" if "--db" in form else "(?:[0-9]+ (?:statements|transactions), )?"
+    ends = [re.findall(rf"{counted}[0-9]+ \w* ?shown.*", text) for text in (done.stderr, live.stderr)]
     assert ends[0] == ends[1] and ends[0]
 
 
