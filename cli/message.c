@@ -28,6 +28,8 @@ static const struct {
 	[ERROR_PROGRAM] = { "BPF program ", "refused by the kernel",
 			    "report this with the kernel version and the lines below",
 			    true, false },
+	[ERROR_NO_JIT] = { "BPF program ", "requires the kernel's JIT compiler, which is disabled",
+			   "sysctl net.core.bpf_jit_enable=1", false, false },
 	[ERROR_LINK] = { "BPF symbol ", "not defined, this binary is damaged",
 			 "reinstall dbslower", true, false },
 	[ERROR_TRACEPOINT] = { "tracepoint ", "cannot attach", DOCTOR, true, false },

@@ -25,6 +25,7 @@
  * HOST_STACK_REGISTER: the operand that is the stack pointer.
  * HOST_RETURN_ADDRESS: the operand that is the return address at a function's start.
  * HOST_RETURN_BYTES: by which it is higher after a return than at the function's start.
+ * HOST_JIT_HELPERS: 1 if the kernel's JIT compiler implements some BPF helpers.
  * HOST_OPERAND64, HOST_OPERAND32, HOST_OPERAND_MEMORY: operand NAME of an asm statement that is in
  * a register, as a USDT note has it: 8 bytes, 4 bytes, the memory that it points to.
  */
@@ -42,6 +43,7 @@
 #define HOST_STACK_REGISTER	"%rsp"
 #define HOST_RETURN_ADDRESS	"0(%rsp)"
 #define HOST_RETURN_BYTES	8
+#define HOST_JIT_HELPERS	0
 #define HOST_OPERAND64(name)	"%[" name "]"
 #define HOST_OPERAND32(name)	"%k[" name "]"
 #define HOST_OPERAND_MEMORY(name)	"(%[" name "])"
@@ -59,6 +61,7 @@
 #define HOST_STACK_REGISTER	"%sp"
 #define HOST_RETURN_ADDRESS	"%x30"
 #define HOST_RETURN_BYTES	0
+#define HOST_JIT_HELPERS	1
 #define HOST_OPERAND64(name)	"%x[" name "]"
 #define HOST_OPERAND32(name)	"%w[" name "]"
 #define HOST_OPERAND_MEMORY(name)	"[%x[" name "]]"
@@ -76,6 +79,7 @@
 #define HOST_STACK_REGISTER	"sp"
 #define HOST_RETURN_ADDRESS	"ra"
 #define HOST_RETURN_BYTES	0
+#define HOST_JIT_HELPERS	1
 #define HOST_OPERAND64(name)	"%[" name "]"
 #define HOST_OPERAND32(name)	"%[" name "]"
 #define HOST_OPERAND_MEMORY(name)	"0(%[" name "])"

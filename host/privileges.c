@@ -98,6 +98,15 @@ static void read_credentials(struct privileges *priv)
 			!(priv->capabilities & status_number(status, "\nCapBnd:", 16));
 }
 
+#define SYSCTL_JIT	"/proc/sys/net/core/bpf_jit_enable"
+
+bool privileges_jit_disabled(void)
+{
+	char text[8];
+
+	return read_text(SYSCTL_JIT, text, sizeof(text)) > 0 && *text == '0';
+}
+
 static void read_sysctls(struct privileges *priv)
 {
 	static const struct {
@@ -106,7 +115,7 @@ static void read_sysctls(struct privileges *priv)
 		{ "kernel.unprivileged_bpf_disabled",
 		  "/proc/sys/kernel/unprivileged_bpf_disabled" },
 		{ "kernel.perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid" },
-		{ "net.core.bpf_jit_enable", "/proc/sys/net/core/bpf_jit_enable" },
+		{ "net.core.bpf_jit_enable", SYSCTL_JIT },
 		{ "kernel.yama.ptrace_scope", "/proc/sys/kernel/yama/ptrace_scope" },
 	};
 

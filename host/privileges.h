@@ -58,6 +58,9 @@ extern const struct privileges_capability privileges_capabilities[PRIVILEGES_CAP
 /* Read all privileges. Members that cannot be read stay 0 or "", or have the values named above. */
 void privileges_read(struct privileges *priv);
 
+/* Return whether BPF programs are interpreted, as net.core.bpf_jit_enable is 0. Reads that file. */
+bool privileges_jit_disabled(void);
+
 /* Return whether capability @bit is effective. */
 bool privileges_may(const struct privileges *priv, unsigned int bit);
 

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/arch.h"
+#include "host/privileges.h"
 #include "loader/join.h"
 
 #define LOG_SIZE	(1 << 20)
@@ -109,10 +111,36 @@ bool uprobe_set_drop_semaphores(struct uprobe_set *set)
 	return any;
 }
 
+/* Return whether @insn calls a helper that the JITs of some architectures implement. */
+static bool calls_jit_helper(const struct bpf_insn *insn)
+{
+	return insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+	       (insn->imm == BPF_FUNC_get_current_task ||
+		insn->imm == BPF_FUNC_get_current_task_btf ||
+		insn->imm == BPF_FUNC_get_smp_processor_id);
+}
+
+/*
+ * Return whether @def must not be loaded. From Linux 6.10 on, the verifier leaves such calls to
+ * bpf_jit_inlines_helper_call() of aarch64 and riscv64 as they are, also for the interpreter, which
+ * then jumps to a wrong address. Later kernels refuse the program.
+ */
+static bool requires_jit(const struct prog_def *def)
+{
+	uint32_t n = 0;
+
+	while (n < def->count && !calls_jit_helper(&def->insns[n]))
+		n++;
+	return HOST_JIT_HELPERS && n < def->count && privileges_jit_disabled();
+}
+
 int uprobe_set_load(const struct prog_def *def, struct error *error)
 {
-	int prog = sys_prog_load(def, NULL, 0);
+	int prog;
 
+	if (requires_jit(def))
+		return error_set(error, ERROR_NO_JIT, -EOPNOTSUPP, def->name, NULL);
+	prog = sys_prog_load(def, NULL, 0);
 	if (prog >= 0)
 		return prog;
 	error_set(error, ERROR_PROGRAM, prog, def->name, NULL);
