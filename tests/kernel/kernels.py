@@ -4,7 +4,9 @@
 import glob
 import os
 import re
+import resource
 import shutil
+import signal
 import stat
 import subprocess
 import time
@@ -17,7 +19,8 @@ OLDEST_AND_NEWEST = ["x86_64-5.10", "x86_64-newest", "aarch64-5.10", "aarch64-ne
 CANNOT_BE_HAD = 3
 SERVER_UID = 70		# as init.c has it
 NICE = -15		# of the emulator, as root
-TIMEOUT = 600
+CPU_TIMEOUT = 600	# of the emulator, which may wait for a CPU for long
+TIMEOUT = 1800
 
 # After cmpxchg16b an interrupt finds a part of rax in the flags, and the kernel, which uses it for its heap, dies or hangs (seen
 # with QEMU 7.2, in every second boot of 6.12): the guest's processor has none.
@@ -167,6 +170,13 @@ def victim_guest(arch):
     return guest
 
 
+def limit():
+    """In the emulator's process. What another load takes from it would be a delay inside the guest, at any point of a statement."""
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_TIMEOUT, CPU_TIMEOUT + 60))
+    if not os.geteuid():
+        os.nice(NICE)
+
+
 def boot(name, initramfs, memory=512, data=None, options=""):
     """Boots kernel @name, with @options more on its command line. Returns what it said on its console and the seconds that it took."""
     arch = name.split("-")[0]
@@ -178,10 +188,11 @@ def boot(name, initramfs, memory=512, data=None, options=""):
         raise CannotBeHad(f"no {command[0]} (package {QEMU_PACKAGE[arch]})")
     start = time.monotonic()
     try:
-        # What another load takes from the emulator would be a delay inside the guest, at any point of a statement.
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=TIMEOUT,
-                              preexec_fn=lambda: os.geteuid() or os.nice(NICE))
+                              preexec_fn=limit)
         said = done.stdout
+        if done.returncode == -signal.SIGXCPU:
+            said += f"\nno end within {CPU_TIMEOUT} s of CPU time\n".encode()
     except subprocess.TimeoutExpired as why:
         said = (why.stdout or b"") + f"\nno end within {TIMEOUT} s\n".encode()
     return said.decode(errors="replace").replace("\r", ""), time.monotonic() - start
