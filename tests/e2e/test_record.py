@@ -266,6 +266,8 @@ def json_shape(line):
         return [cleaned(value) for value in one] if isinstance(one, list) else one
 
     found = without_longest(cleaned(json.loads(line)))
+    if found.get("type") == "lock_wait":	# live, the backend may have ended before its server was looked up
+        found["server"].pop("pid", None)
     for key in ("command", "statements", "printed"):
         if found.get("type") == "start":
             found.pop(key, None)
