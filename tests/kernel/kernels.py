@@ -11,6 +11,7 @@ import stat
 import subprocess
 import time
 
+from background import end_with_parent
 from tool import BUILD, CACHE, ROOT
 
 KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-newest",
@@ -172,6 +173,7 @@ def victim_guest(arch):
 
 def limit():
     """In the emulator's process. What another load takes from it would be a delay inside the guest, at any point of a statement."""
+    end_with_parent()
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_TIMEOUT, CPU_TIMEOUT + 60))
     if not os.geteuid():
         os.nice(NICE)

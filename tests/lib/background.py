@@ -77,11 +77,16 @@ class Jobs:
         self.__init__()
 
 
+def end_with_parent():
+    """Kill this process when the one that started it ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def be_idle():
     """In a process of the pool: it and what it starts run while nothing else does, and end with the tests."""
     os.setpgid(0, 0)
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent()
 
 
 jobs = Jobs()

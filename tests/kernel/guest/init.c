@@ -772,13 +772,18 @@ static void check_changes(struct process *victim, const char *method)
 	check_detached(victim, method, "after its end");
 }
 
-/* Run --use without the compiler of BPF programs; where it implements helpers, that is refused. */
+/*
+ * Run without the compiler of BPF programs; where it implements helpers, --use is refused. Else the
+ * interpreter, if there is one, gives functions less stack.
+ */
 static void check_interpreted(struct process *victim)
 {
-	if (HOST_JIT_HELPERS)
+	if (HOST_JIT_HELPERS) {
 		check_refused("--use", "; sysctl net.core.bpf_jit_enable=1", "use without JIT");
-	else
+	} else {
+		check_why(victim, "why without JIT");
 		check_short(victim, "--use", "use without JIT");
+	}
 	tap(file_write(JIT, "1"), "use without JIT", "the JIT is on again");
 }
 
@@ -810,11 +815,8 @@ static void check_victim(bool brief)
 	if (interpreted)
 		check_interpreted(&victim);
 	check_why(&victim, "why");
-	/* The interpreter, if there is one, gives functions less stack than the JIT. */
-	if (!interpreted && file_write(JIT, "0")) {
-		check_why(&victim, "why without JIT");
+	if (!interpreted && file_write(JIT, "0"))
 		check_interpreted(&victim);
-	}
 	tap(!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL), "why", "types are hidden");
 	if (!brief)
 		check_why(&victim, "why without types");
