@@ -53,7 +53,7 @@ int limit_open(struct limit *l, const struct limit_config *config, struct error 
 	return trap_measure(config->runtime, &l->trap_ns, error);
 }
 
-/* Write what is left out to the map. The counts begin anew. */
+/* Write what is left out to the map. The counts start from 0 again. */
 static void limit_write(struct limit *l, struct limit_entry *entry)
 {
 	for (size_t i = 0; i < SYS_CPUS_MAX; i++)
