@@ -180,7 +180,11 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 	/* Its start was missed, or was in another thread. */
 	if (!t || t->start_ns != s->start_ns)
 		return;
-	wanted = wanted && limit_permits_why(s->target_id, s->start_ns);
+	/* Asked once: the limit may change at any time, and what is sent must agree with the flag. */
+	if (wanted && !limit_permits_why(s->target_id, s->start_ns)) {
+		s->flags |= STATEMENT_NO_WHY;
+		wanted = 0;
+	}
 	if (wanted) {
 		t->tid = s->tid;
 		/* The thread runs now, even if its wake-up was missed. */

@@ -382,12 +382,8 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 	}
 	if (len > VALUE(text_bytes))
 		len = VALUE(text_bytes);
-	if (VALUE(limited)) {
-		if (s->flags & STATEMENT_DROPPED)
-			len = s->text_len = 0;
-		if (VALUE(want_breakdown) && !limit_permits_why(s->target_id, s->start_ns))
-			s->flags |= STATEMENT_NO_WHY;
-	}
+	if (VALUE(limited) && s->flags & STATEMENT_DROPPED)
+		len = s->text_len = 0;
 	send(ctx, s, sizeof(*s) + len);
 }
 
@@ -553,8 +549,12 @@ INLINE void statement_begin(void *ctx, struct session *session, __u64 now, __u32
 	s->completed_ns = 0;
 	s->rows = 0;
 	s->depth = 0;
-	if (VALUE(want_breakdown) && limit_permits_why(s->target_id, now))
-		breakdown_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
+	if (VALUE(want_breakdown)) {
+		if (limit_permits_why(s->target_id, now))
+			breakdown_begin(ctx, s, session_key(ctx, bpf_get_current_pid_tgid()));
+		else
+			s->flags |= STATEMENT_NO_WHY;
+	}
 }
 
 #endif
