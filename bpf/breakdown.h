@@ -180,7 +180,7 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 	/* Its start was missed, or was in another thread. */
 	if (!t || t->start_ns != s->start_ns)
 		return;
-	/* Asked once: the limit may change at any time, and what is sent must agree with the flag. */
+	/* Asked once: the limit may change, and the flag must agree with what is sent. */
 	if (wanted && !limit_permits_why(s->target_id, s->start_ns)) {
 		s->flags |= STATEMENT_NO_WHY;
 		wanted = 0;
