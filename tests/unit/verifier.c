@@ -138,6 +138,12 @@ static void stack(void)
 #define VALUE_OF_MAP(n)							\
 	CALL(BPF_FUNC_map_lookup_elem), JUMP(BPF_JEQ, 0, 0, 1 + (n)),	\
 	{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = 1, .src_reg = 0 }
+/* Read @size bytes at address 0 to 16 below the top of the stack. */
+#define READ(size)							\
+	ALU_X(BPF_MOV, 1, 10), ALU(BPF_ADD, 1, -16), ALU(BPF_MOV, 2, size), ALU(BPF_MOV, 3, 0),	\
+	CALL(BPF_FUNC_probe_read)
+#define LOAD(dst, src, at) \
+	{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = (dst), .src_reg = (src), .off = (at) }
 
 static void ranges(void)
 {
@@ -169,6 +175,12 @@ static void ranges(void)
 		{ .code = BPF_LDX | BPF_MEM | BPF_B, .dst_reg = 2, .src_reg = 1 },
 		ALU_X(BPF_MOV, 1, 10), ALU_X(BPF_ADD, 1, 2), END,
 	};
+	/* The place depends on what a helper wrote. */
+	static const struct bpf_insn by_stack[] = {
+		READ(16), LOAD(1, 10, -8), JUMP(BPF_JGT, 1, 10, 3), ALU_X(BPF_MOV, 2, 10),
+		ALU_X(BPF_ADD, 2, 1),
+		{ .code = BPF_ST | BPF_MEM | BPF_B, .dst_reg = 2, .off = -64 }, END,
+	};
 
 	REFUSED(bounded, NULL);
 	REFUSED(masked, NULL);
@@ -176,7 +188,37 @@ static void ranges(void)
 	REFUSED(merged, "without a bound");
 	REFUSED(passed, "without a bound");
 	REFUSED(other, "on a pointer");
-	REFUSED(on_stack, "on the stack");
+	SINCE_RELEASE(on_stack, 5, 12, "on the stack");
+	SINCE_RELEASE(by_stack, 5, 12, "on the stack");
+}
+
+/* Values on the stack, and the sizes that helpers are given. */
+static void stored(void)
+{
+	static const struct bpf_insn pointer[] = {
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 10, .src_reg = 1, .off = -16 },
+		VALUE_OF_MAP(3), LOAD(2, 10, -16), ALU_X(BPF_ADD, 2, 1), END,
+	};
+	static const struct bpf_insn scalar[] = {
+		VALUE_OF_MAP(4), ALU(BPF_AND, 1, 7),
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 10, .src_reg = 1, .off = -16 },
+		LOAD(2, 10, -16), ALU_X(BPF_ADD, 0, 2), END,
+	};
+	static const struct bpf_insn sized[] = {
+		READ(16), LOAD(2, 10, -8), JUMP(BPF_JGT, 2, 32, 4), ALU_X(BPF_MOV, 1, 10),
+		ALU(BPF_ADD, 1, -32), ALU(BPF_MOV, 3, 0), CALL(BPF_FUNC_probe_read), END,
+	};
+	static const struct bpf_insn any_size[] = {
+		READ(16), LOAD(2, 10, -8), ALU_X(BPF_MOV, 1, 10), ALU(BPF_ADD, 1, -32),
+		ALU(BPF_MOV, 3, 0), CALL(BPF_FUNC_probe_read), END,
+	};
+	static const struct bpf_insn beyond[] = { READ(17), END };
+
+	REFUSED(pointer, "without a bound");
+	SINCE_RELEASE(scalar, 5, 10, "without a bound");
+	REFUSED(sized, NULL);
+	SINCE_RELEASE(any_size, 5, 10, "a size without a bound");
+	REFUSED(beyond, "beyond the stack");
 }
 
 /* Check the check: what it refuses as malformed, and accepts as new, so does this kernel. */
@@ -203,6 +245,7 @@ int main(void)
 	RUN(flow);
 	RUN(stack);
 	RUN(ranges);
+	RUN(stored);
 	RUN(this_kernel_agrees);
 	return check_done();
 }

@@ -3,9 +3,8 @@
  * Rules of the verifiers of older kernels that the one of this host does not apply.
  *
  * What it does not see: the complexity of a program (131072 instructions on all paths before 5.2);
- * the ranges of registers that were stored on the stack, or passed to a function, and those in a
- * program with a jump back; and what all kernels refuse, for which programs are loaded into this
- * host's.
+ * the ranges of what was passed to a function, and those in a program with a jump back; and what
+ * all kernels refuse, for which programs are loaded into this host's.
  */
 #ifndef TESTS_UNIT_VERIFIER_H
 #define TESTS_UNIT_VERIFIER_H
@@ -16,10 +15,9 @@
 #include <stdlib.h>
 
 #include "loader/insn.h"
+#include "tests/unit/verifier_range.h"
 
-#define VERIFIER_STACK		512	/* bytes, of all functions that are nested .. */
-#define VERIFIER_FRAMES		8	/* .. of which there may be as many */
-#define VERIFIER_RELEASE(major, minor)	((uint32_t)(major) << 8 | (minor))
+#define VERIFIER_FRAMES		8	/* functions that are nested */
 
 /* Number @number is known since @release. The commits are for the reader. */
 struct verifier_since {
@@ -229,235 +227,6 @@ static inline const char *verifier_stack(const struct verifier_graph *g)
 	return fits ? NULL : "more than 512 bytes of stack or 8 frames (70a87ffea8ac, 4.16)";
 }
 
-/*
- * Ranges. Before 5.10 (75748837b7e5) a comparison bounds the register that it names, and no copy.
- * So each register has its own largest value; only constants and comparisons with them bound it.
- */
-struct verifier_range {
-	/* WILD: what was not seen plus a scalar without a bound; it must not be a pointer. */
-	enum { RANGE_UNSEEN, RANGE_WILD, RANGE_SCALAR, RANGE_POINTER, RANGE_STACK } kind;
-	uint64_t max;			/* of a scalar, unsigned */
-};
-
-struct verifier_state {
-	bool reached;
-	struct verifier_range regs[MAX_BPF_REG];
-};
-
-#define RANGE_UNBOUNDED	(1ull << 29)	/* BPF_MAX_VAR_OFF */
-
-/* Merge @from into @to, the state where two paths meet. */
-static inline void verifier_join(struct verifier_state *to, const struct verifier_state *from)
-{
-	for (int i = 0; i < MAX_BPF_REG; i++) {
-		struct verifier_range *a = &to->regs[i];
-		const struct verifier_range *b = &from->regs[i];
-
-		if (to->reached && a->kind != b->kind)
-			a->kind = a->kind == RANGE_WILD || b->kind == RANGE_WILD ? RANGE_WILD :
-										   RANGE_UNSEEN;
-		else if (!to->reached || a->max < b->max)
-			*a = *b;
-	}
-	to->reached = true;
-}
-
-/* Return all bits up to the highest one of @value. */
-static inline uint64_t verifier_bits(uint64_t value)
-{
-	return value ? UINT64_MAX >> __builtin_clzll(value) : 0;
-}
-
-/* Return the largest result of @op for operands up to @a and @b; @constant: @b is exact. */
-static inline uint64_t verifier_result(uint8_t op, uint64_t a, uint64_t b, bool constant)
-{
-	uint64_t result;
-
-	switch (op) {
-	case BPF_MOV:
-		return b;
-	case BPF_ADD:
-		return __builtin_add_overflow(a, b, &result) ? UINT64_MAX : result;
-	case BPF_MUL:
-		return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
-	case BPF_AND:
-		return a < b ? a : b;
-	case BPF_OR:
-	case BPF_XOR:
-		return verifier_bits(a | b);
-	case BPF_LSH:
-		return constant && b < 64 && a <= UINT64_MAX >> b ? a << b : UINT64_MAX;
-	case BPF_RSH:
-		return constant && b < 64 ? a >> b : a;
-	default:
-		return UINT64_MAX;
-	}
-}
-
-/* Return the result of @insn for operands of which one was not seen. */
-static inline struct verifier_range verifier_unseen(const struct bpf_insn *insn,
-						    const struct verifier_range *dst,
-						    const struct verifier_range *src)
-{
-	bool constant = BPF_SRC(insn->code) == BPF_K;
-	bool wild = dst->kind == RANGE_WILD || src->kind == RANGE_WILD ||
-		    (dst->kind == RANGE_SCALAR && dst->max >= RANGE_UNBOUNDED) ||
-		    (src->kind == RANGE_SCALAR && src->max >= RANGE_UNBOUNDED && !constant);
-
-	/* A constant bounds also what was not seen. */
-	if (BPF_OP(insn->code) == BPF_AND && constant && insn->imm >= 0)
-		return *src;
-	wild &= insn->code == (BPF_ALU64 | BPF_ADD | BPF_X) ||
-		(constant && (BPF_OP(insn->code) == BPF_ADD || BPF_OP(insn->code) == BPF_SUB));
-	return (struct verifier_range){ wild ? RANGE_WILD : RANGE_UNSEEN, 0 };
-}
-
-/* Apply the arithmetic @insn to @regs. Return why it is refused, or NULL. */
-static inline const char *verifier_alu(struct verifier_range *regs, const struct bpf_insn *insn)
-{
-	bool wide = BPF_CLASS(insn->code) == BPF_ALU64, constant = BPF_SRC(insn->code) == BPF_K;
-	struct verifier_range *dst = &regs[insn->dst_reg], src = regs[insn->src_reg];
-	uint8_t op = BPF_OP(insn->code);
-
-	if (constant || op == BPF_NEG || op == BPF_END)
-		src = (struct verifier_range){ RANGE_SCALAR, (uint64_t)(int64_t)insn->imm };
-	if (op == BPF_MOV && wide) {
-		*dst = src;
-		return NULL;
-	}
-	if (op != BPF_MOV && dst->kind == RANGE_SCALAR && src.kind > RANGE_SCALAR) {
-		struct verifier_range swap = *dst;
-
-		*dst = src;
-		src = swap;
-	}
-	if (op != BPF_MOV && dst->kind > RANGE_SCALAR) {
-		if (!wide || (op != BPF_ADD && op != BPF_SUB))
-			return "arithmetic on a pointer other than + and -";
-		if (src.kind == RANGE_SCALAR && !constant && src.max >= RANGE_UNBOUNDED)
-			return "an index without a bound";
-		if (src.kind == RANGE_SCALAR && !constant && dst->kind == RANGE_STACK)
-			return "a variable place on the stack (2011fccfb61b, 5.2)";
-		if (src.kind > RANGE_SCALAR)
-			*dst = (struct verifier_range){ RANGE_SCALAR, UINT64_MAX };
-		return NULL;
-	}
-	if (op != BPF_MOV && (dst->kind < RANGE_SCALAR || src.kind < RANGE_SCALAR)) {
-		*dst = verifier_unseen(insn, dst, &src);
-		return NULL;
-	}
-	if (!wide && src.kind == RANGE_SCALAR)
-		src.max = constant ? (uint32_t)insn->imm :
-			  src.max > UINT32_MAX ? UINT32_MAX : src.max;
-	if (!wide && dst->max > UINT32_MAX)
-		dst->max = UINT32_MAX;
-	dst->max = src.kind == RANGE_SCALAR ? verifier_result(op, dst->max, src.max, constant) :
-					      UINT32_MAX;
-	dst->kind = RANGE_SCALAR;
-	if (!wide && dst->max > UINT32_MAX)
-		dst->max = UINT32_MAX;
-	return NULL;
-}
-
-/* Return whether the memory access @insn is by an index without a bound. */
-static inline bool verifier_is_wild(const struct verifier_range *regs, const struct bpf_insn *insn)
-{
-	uint8_t class = BPF_CLASS(insn->code);
-
-	return (class == BPF_LDX && regs[insn->src_reg].kind == RANGE_WILD) ||
-	       ((class == BPF_ST || class == BPF_STX) && regs[insn->dst_reg].kind == RANGE_WILD);
-}
-
-/* Apply a load or a call to @regs. */
-static inline void verifier_load(struct verifier_range *regs, const struct bpf_insn *insn)
-{
-	static const uint64_t sizes[] = { UINT32_MAX, UINT16_MAX, UINT8_MAX, UINT64_MAX };
-	struct verifier_range *dst = &regs[insn->dst_reg];
-	bool pointer = insn->imm == BPF_FUNC_map_lookup_elem ||
-		       insn->imm == BPF_FUNC_ringbuf_reserve;
-
-	if (BPF_CLASS(insn->code) == BPF_LDX) {
-		bool fill = BPF_SIZE(insn->code) == BPF_DW &&
-			    regs[insn->src_reg].kind != RANGE_POINTER;
-
-		*dst = (struct verifier_range){ fill ? RANGE_UNSEEN : RANGE_SCALAR,
-						sizes[BPF_SIZE(insn->code) >> 3] };
-	} else if (insn_is_wide(insn)) {
-		*dst = (struct verifier_range){ insn->src_reg ? RANGE_UNSEEN : RANGE_SCALAR,
-						(uint32_t)insn->imm |
-						(uint64_t)(uint32_t)insn[1].imm << 32 };
-	} else if (insn->code == (BPF_JMP | BPF_CALL)) {
-		for (int i = BPF_REG_0; i <= BPF_REG_5; i++)
-			regs[i] = (struct verifier_range){ RANGE_UNSEEN, 0 };
-		if (!insn->src_reg)
-			regs[BPF_REG_0] = (struct verifier_range){
-				pointer ? RANGE_POINTER : RANGE_SCALAR, UINT64_MAX
-			};
-	}
-}
-
-/* Add what follows from the jump @insn, @taken or not. */
-static inline void verifier_compare(struct verifier_range *regs, const struct bpf_insn *insn,
-				    bool taken)
-{
-	struct verifier_range *dst = &regs[insn->dst_reg];
-	uint64_t k = (uint64_t)(int64_t)insn->imm, max = UINT64_MAX;
-	uint8_t op = BPF_OP(insn->code);
-
-	if (BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_K ||
-	    dst->kind != RANGE_SCALAR)
-		return;
-	if ((op == BPF_JGT && !taken) || (op == BPF_JLE && taken) || (op == BPF_JEQ && taken) ||
-	    (op == BPF_JNE && !taken))
-		max = k;
-	if (k && ((op == BPF_JGE && !taken) || (op == BPF_JLT && taken)))
-		max = k - 1;
-	if (dst->max > max)
-		dst->max = max;
-}
-
-/* Return why the program, whose jumps lead forward, is refused; or NULL. */
-static inline const char *verifier_ranges(const struct bpf_insn *insns, uint32_t count,
-					  struct verifier_state *states, uint32_t *at)
-{
-	const struct verifier_state entry = {
-		.reached = true, .regs[BPF_REG_1] = { RANGE_POINTER, 0 },
-		.regs[BPF_REG_10] = { RANGE_STACK, 0 },
-	};
-	const char *why = NULL;
-	uint32_t next;
-
-	verifier_join(&states[0], &entry);
-	for (uint32_t pc = 0; pc < count && !why; pc++) {
-		const struct bpf_insn *insn = &insns[pc];
-
-		*at = pc;
-		if (!states[pc].reached) {
-			/* The first of a function: what it is called with is not seen. */
-			states[pc].reached = true;
-			states[pc].regs[BPF_REG_10].kind = RANGE_STACK;
-		}
-		if (verifier_is_wild(states[pc].regs, insn))
-			return "an index without a bound";
-		for (int i = 0; i < 2 && !why; i++) {
-			struct verifier_state after = states[pc];
-
-			if (!insn_next(insn, pc, i, &next) || next <= pc || next >= count)
-				continue;
-			if (insn_is_branch(insn))
-				verifier_compare(after.regs, insn, i);
-			else if (BPF_CLASS(insn->code) == BPF_ALU ||
-				 BPF_CLASS(insn->code) == BPF_ALU64)
-				why = verifier_alu(after.regs, insn);
-			else
-				verifier_load(after.regs, insn);
-			verifier_join(&states[next], &after);
-		}
-		pc += insn_is_wide(insn);
-	}
-	return why;
-}
-
 /* Return why a kernel of @release refuses the program, or NULL. *@at: the instruction, or 0. */
 static inline const char *verifier_refuses(const struct bpf_insn *insns, uint32_t count,
 					   uint32_t release, uint32_t *at)
@@ -482,8 +251,8 @@ static inline const char *verifier_refuses(const struct bpf_insn *insns, uint32_
 	states = calloc(count + 1, sizeof(*states));
 	why = graph.stack && graph.seen && states ? verifier_flow(&graph, release) : "no memory";
 	why = why ? why : verifier_stack(&graph);
-	if (!why && !graph.back && release < VERIFIER_RELEASE(5, 10))
-		why = verifier_ranges(insns, count, states, at);
+	if (!why && !graph.back && release < VERIFIER_RELEASE(5, 12))
+		why = verifier_ranges(insns, count, states, release, at);
 	free(states);
 	free(graph.stack);
 	free(graph.seen);
