@@ -17,7 +17,7 @@ from fallbacks import OLD
 from oracle import STAMP_MS
 from recording import Recording
 from requirements import need_maria
-from tool import Stat, refused, run
+from tool import FORCE, Stat, refused, run
 
 LIMIT = "0.1%/1"		# far below what a loop takes
 HEAD = "select 1"
@@ -122,7 +122,7 @@ def test_steps_of_a_server(clusters, server_copy, tool, args):
     """PostgreSQL: each step leaves out what it says, in the log are the statements that were not seen, and all comes back."""
     cluster = clusters(postgres=server_copy)
     one = tool("-p", cluster.pid, "-m", "0", "--json", "--why", "--max-overhead", LIMIT, *args)
-    old = bool(args)
+    old = bool(args or FORCE)
     assert old or links(one.pid, "sched_switch") == 1
     offset = cluster.log_size()
     with cluster.connect(prepare_threshold=None) as connection:

@@ -6,6 +6,7 @@ replay, and each form of replay is computed here again from its JSON.
 
 import contextlib
 import datetime
+import itertools
 import json
 import os
 import random
@@ -211,13 +212,19 @@ def by_session(objects, without=()):
     return found
 
 
+def assert_same(ours, theirs):
+    """Check that two results of by_session() are equal."""
+    assert ours.keys() == theirs.keys()
+    for session, objects in ours.items():
+        differ = [pair for pair in itertools.zip_longest(objects, theirs[session]) if pair[0] != pair[1]]
+        assert not differ, differ
+
+
 # --- a recording and live tools
 
 def test_same_statements(both):
     live, replayed = (by_session(objects, CLOCKED) for objects in (both.live, [one for one in both.objects if one["type"] in SHOWN]))
-    assert live.keys() == replayed.keys()
-    for session, statements in live.items():
-        assert statements == replayed[session]
+    assert_same(live, replayed)
     assert sum(map(len, live.values())) > 30
 
 
@@ -225,7 +232,8 @@ def test_same_lock_waits(both):
     timed = CLOCKED | {"holders"}
     replayed = [one for one in replay(both.path, "locks", "-m", "0", "--json") if one["type"] == "lock_wait"]
     heavy = [one for one in replayed if one.get("lock") != "lwlock" and one["outcome"] != "waiting"]
-    assert by_session(heavy, timed) == by_session(both.waits, timed) and heavy
+    assert heavy
+    assert_same(by_session(heavy, timed), by_session(both.waits, timed))
     for ours, theirs in zip(heavy, both.waits):
         ids = [[(one.get("pid"), one.get("connection_id"), one["queued"], one.get("query")) for one in wait.get("holders", [])]
                for wait in (ours, theirs)]
