@@ -160,6 +160,17 @@ INLINE __u64 id_seen(__u64 id)
 }
 
 /*
+ * Return the lesser of a size and its limit. Otherwise clang compares a copy, or adds to one before
+ * that, and the verifier does not know the bound of the size (a copy's: before 75748837b7e5, 5.10).
+ * To be called where the size is used: nor has what is kept on the stack a bound (5689d49b71ad).
+ */
+INLINE __u64 at_most(__u64 size, __u64 limit)
+{
+	__asm__ volatile("" : "+r"(size));
+	return size > limit ? limit : size;
+}
+
+/*
  * Return the position of the highest set bit, 0 if there is none. Without branches, as the verifier
  * follows each path: it took half a second for a program that has this twice.
  */

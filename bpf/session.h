@@ -81,10 +81,9 @@ INLINE void read_name(char *to, __u32 size, __u64 from, __u64 pair)
 	to[0] = 0;
 	if (pair && bpf_probe_read_user(counted, sizeof(counted), (const void *)pair))
 		return;
-	if (counted[1] > size - 1)
-		counted[1] = size - 1;
 	if (counted[0])
-		bpf_probe_read_user_str(to, counted[1] + 1, (const void *)counted[0]);
+		bpf_probe_read_user_str(to, at_most(counted[1], size - 1) + 1,
+					(const void *)counted[0]);
 }
 
 INLINE void identity_read(void *ctx, __u64 id, struct event_identity *event)
@@ -351,7 +350,6 @@ INLINE int session_replicates(const struct session *session)
 INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 {
 	struct event_statement *s = &session->s;
-	__u32 len = s->text_len;
 	int wanted = !session_replicates(session);
 
 	if (wanted && statement_is_prepare(s))
@@ -381,11 +379,9 @@ INLINE void statement_end(void *ctx, struct session *session, __u64 end_ns)
 			stat_count(session, s->duration_ns, 0);
 		return;
 	}
-	if (len > VALUE(text_bytes))
-		len = VALUE(text_bytes);
 	if (VALUE(limited) && s->flags & STATEMENT_DROPPED)
-		len = s->text_len = 0;
-	send(ctx, s, sizeof(*s) + len);
+		s->text_len = 0;
+	send(ctx, s, sizeof(*s) + at_most(s->text_len, VALUE(text_bytes)));
 }
 
 /* Return the length of a text longer than text_bytes, or 0: longer than is determined. */
@@ -407,11 +403,12 @@ static __attribute__((noinline)) __u64 text_measure(const char *text)
 	return 0;
 }
 
-/* Copy only the head of a text, @size bytes with the NUL, which distinguishes statements. */
-INLINE void text_drop(struct session *session, const char *text, __u64 size)
+/* Copy only the head of a text of @length, which distinguishes statements. */
+INLINE void text_drop(struct session *session, const char *text, __u64 length)
 {
 	struct event_statement *s = &session->s;
-	long n = bpf_probe_read_user_str(session->text, size, text);
+	long n = bpf_probe_read_user_str(session->text,
+					 at_most(length, VALUE(head_bytes) - 1) + 1, text);
 
 	s->flags |= n > 0 ? STATEMENT_DROPPED : STATEMENT_UNREADABLE;
 	s->text_len = n > 0 ? n - 1 : 0;
@@ -448,12 +445,11 @@ INLINE void text_read(struct session *session, const char *text)
 INLINE void text_copy(struct session *session, const char *text, __u64 length)
 {
 	struct event_statement *s = &session->s;
-	__u64 n = length > VALUE(text_bytes) ? VALUE(text_bytes) : length;
+	__u64 n = at_most(length, VALUE(text_bytes));
 
 	s->flags &= ~(STATEMENT_CUT | STATEMENT_UNREADABLE | STATEMENT_DROPPED);
 	if (length && limit_drops_text(s->target_id)) {
-		text_drop(session, text, length < VALUE(head_bytes) ? length + 1 :
-						VALUE(head_bytes));
+		text_drop(session, text, length);
 		return;
 	}
 	s->query_bytes = length;

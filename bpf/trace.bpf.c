@@ -106,11 +106,9 @@ INLINE __s64 text_read(char *to, __u64 size, __u64 from, __u64 most)
 	__s64 n;
 
 	most = (__u32)most;
-	if (most > size - 1)
-		most = size - 1;
-	n = bpf_probe_read_user_str(to, most + 1, (const void *)from);
-	if (n < 0 && !bpf_probe_read_user(to, most, (const void *)from))
-		n = most + 1;
+	n = bpf_probe_read_user_str(to, at_most(most, size - 1) + 1, (const void *)from);
+	if (n < 0 && !bpf_probe_read_user(to, at_most(most, size - 1), (const void *)from))
+		n = at_most(most, size - 1) + 1;
 	return n;
 }
 

@@ -82,8 +82,7 @@ INLINE void transaction_catch_up(struct session *session)
 static __attribute__((noinline)) void transaction_text(struct session *session)
 {
 	struct event_transaction *t = session_transaction(session);
-	__u32 len = session->s.text_len;
-	__u64 n = len > VALUE(text_bytes) ? VALUE(text_bytes) : len;
+	__u64 n = at_most(session->s.text_len, VALUE(text_bytes));
 
 	t->longest_ns = session->s.duration_ns;
 	t->s.connection_id = session->s.connection_id;
@@ -114,7 +113,7 @@ static __attribute__((noinline)) void transaction_end(void *ctx, struct session 
 						      __u64 end_ns, __u32 outcome)
 {
 	struct event_transaction *t = session_transaction(session);
-	__u32 len = t->s.text_len, flags = t->flags;
+	__u32 flags = t->flags;
 
 	t->flags = (flags & ~TRANSACTION_OUTCOMES) | outcome;
 	t->head = event_head(EVENT_TRANSACTION);
@@ -126,13 +125,11 @@ static __attribute__((noinline)) void transaction_end(void *ctx, struct session 
 	if (t->statements || flags & TRANSACTION_PARTIAL) {
 		if (!VALUE(want_statements))
 			count(COUNT_STATEMENTS);
-		if (len > VALUE(text_bytes))
-			len = VALUE(text_bytes);
 		/* See statement_end(). */
 		if (session->tgid != (__u32)(bpf_get_current_pid_tgid() >> 32))
 			lost_in(t->target_id, LOST_START_WITHOUT_END);
 		else if (t->s.duration_ns >= VALUE(transaction_ns))
-			send(ctx, t, sizeof(*t) + len);
+			send(ctx, t, sizeof(*t) + at_most(t->s.text_len, VALUE(text_bytes)));
 	}
 	t->flags = 0;
 }

@@ -85,7 +85,8 @@ def test_commands(server, tool, tmp_path, release):
 
 
 LOADED = ["slow --why --use --phases", "slow --prepares --db x --app x", "stat --by db", "stat --by user --wait lock", "top --why --use",
-          "transactions", "locks", "record recording"]
+          "transactions", "locks", "record recording", "slow --why --use --phases --prepares --db x --app x --max-overhead 1%",
+          "record recording --why --use --phases --max-overhead 1%"]
 SERVERS = {"postgres": lambda: os.path.join(server_bindir(), "postgres"), "mysql": lambda: mariadb.SERVER}
 
 

@@ -69,15 +69,15 @@ static void instructions(void)
 
 static void helpers(void)
 {
-	struct bpf_insn insns[] = { CALL(0), END };
+	struct bpf_insn insns[] = { ALU(BPF_MOV, 2, 8), ALU(BPF_MOV, 5, 8), CALL(0), END };
 	uint32_t at;
 
 	for (const struct verifier_since *row = verifier_helpers; row->commit; row++) {
-		insns[0].imm = (int32_t)row->number;
-		check_since(insns, 3, row->release, "helper");
+		insns[2].imm = (int32_t)row->number;
+		check_since(insns, 5, row->release, "helper");
 	}
-	insns[0].imm = 9999;
-	CHECK(verifier_refuses(insns, 3, UINT32_MAX, &at));
+	insns[2].imm = 9999;
+	CHECK(verifier_refuses(insns, 5, UINT32_MAX, &at));
 }
 
 static void flow(void)
@@ -213,12 +213,20 @@ static void stored(void)
 		ALU(BPF_MOV, 3, 0), CALL(BPF_FUNC_probe_read), END,
 	};
 	static const struct bpf_insn beyond[] = { READ(17), END };
+	/* In a function: the number is compared after another was computed from it. */
+	static const struct bpf_insn late[] = {
+		CALL(BPF_FUNC_ktime_get_ns), ALU_X(BPF_MOV, 1, 0), CALL_NEXT,
+		ALU_X(BPF_MOV, 2, 1), ALU(BPF_ADD, 2, 1), JUMP(BPF_JGT, 1, 7, 4),
+		ALU_X(BPF_MOV, 1, 10), ALU(BPF_ADD, 1, -32), ALU(BPF_MOV, 3, 0),
+		CALL(BPF_FUNC_probe_read), END,
+	};
 
 	REFUSED(pointer, "without a bound");
 	SINCE_RELEASE(scalar, 5, 10, "without a bound");
 	REFUSED(sized, NULL);
 	SINCE_RELEASE(any_size, 5, 10, "a size without a bound");
 	REFUSED(beyond, "beyond the stack");
+	SINCE_RELEASE(late, 5, 10, "a size without a bound");
 }
 
 /* Check the check: what it refuses as malformed, and accepts as new, so does this kernel. */

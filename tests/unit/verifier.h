@@ -3,8 +3,8 @@
  * Rules of the verifiers of older kernels that the one of this host does not apply.
  *
  * What it does not see: the complexity of a program (131072 instructions on all paths before 5.2);
- * the ranges of what was passed to a function, and those in a program with a jump back; and what
- * all kernels refuse, for which programs are loaded into this host's.
+ * the ranges of what a function returned, and those in a program with a jump back; and what all
+ * kernels refuse, for which programs are loaded into this host's.
  */
 #ifndef TESTS_UNIT_VERIFIER_H
 #define TESTS_UNIT_VERIFIER_H

@@ -16,7 +16,7 @@
 /*
  * Ranges. Before 5.10 (75748837b7e5) a comparison bounds the register that it names, and no copy.
  * So each register has its own largest value; only constants and comparisons with them bound it.
- * On the stack a pointer is kept, and before 354e8f1970f8 (5.16) no bound of a scalar.
+ * On the stack a pointer is kept, and before 5689d49b71ad (5.10) no bound of a scalar.
  */
 struct verifier_range {
 	/* WILD: what was not seen plus a scalar without a bound; it must not be a pointer. */
@@ -252,8 +252,8 @@ static inline const char *verifier_call(struct verifier_state *state, const stru
 	int n = insn->src_reg ? 0 : verifier_size(insn->imm);
 	const struct verifier_range *size = &state->regs[n], *to = &state->regs[BPF_REG_1];
 
-	if (n && size->kind == RANGE_SCALAR && release < VERIFIER_RELEASE(5, 10)) {
-		if (size->max >= RANGE_UNBOUNDED)
+	if (n && release < VERIFIER_RELEASE(5, 10)) {
+		if (size->kind != RANGE_SCALAR || size->max >= RANGE_UNBOUNDED)
 			return "a size without a bound";
 		if (n == BPF_REG_2 && to->kind == RANGE_STACK && size->max > to->max)
 			return "a size beyond the stack";
@@ -309,15 +309,31 @@ static inline void verifier_compare(struct verifier_range *regs, const struct bp
 	uint8_t op = BPF_OP(insn->code);
 
 	if (BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_K ||
-	    dst->kind != RANGE_SCALAR)
+	    dst->kind > RANGE_SCALAR)
 		return;
 	if ((op == BPF_JGT && !taken) || (op == BPF_JLE && taken) || (op == BPF_JEQ && taken) ||
 	    (op == BPF_JNE && !taken))
 		max = k;
 	if (k && ((op == BPF_JGE && !taken) || (op == BPF_JLT && taken)))
 		max = k - 1;
-	if (dst->max > max)
+	/* Only a number is compared so. */
+	if (dst->kind < RANGE_SCALAR && k && max != UINT64_MAX)
+		*dst = verifier_unbounded();
+	if (dst->kind == RANGE_SCALAR && dst->max > max)
 		dst->max = max;
+}
+
+/* Add to the state @to of a function's first instruction that it is called in the state @from. */
+static inline void verifier_enter(struct verifier_state *to, const struct verifier_state *from)
+{
+	struct verifier_state entry = { .reached = true };
+
+	/* The caller's stack is not followed. */
+	for (int i = BPF_REG_1; i <= BPF_REG_5; i++)
+		if (from->regs[i].kind != RANGE_STACK)
+			entry.regs[i] = from->regs[i];
+	entry.regs[BPF_REG_10].kind = RANGE_STACK;
+	verifier_join(to, &entry);
 }
 
 /* Return why @release refuses the program, whose jumps lead forward; or NULL. */
@@ -338,12 +354,14 @@ static inline const char *verifier_ranges(const struct bpf_insn *insns, uint32_t
 
 		*at = pc;
 		if (!states[pc].reached) {
-			/* The first of a function: what it is called with is not seen. */
+			/* The first of a function that is before its caller: see verifier_enter(). */
 			states[pc].reached = true;
 			states[pc].regs[BPF_REG_10].kind = RANGE_STACK;
 		}
 		if (verifier_is_wild(states[pc].regs, insn) && release < VERIFIER_RELEASE(5, 10))
 			return "an index without a bound";
+		if (insn_calls_function(insn) && insn->imm >= 0 && (uint32_t)insn->imm < count - pc - 1)
+			verifier_enter(&states[pc + 1 + (uint32_t)insn->imm], &states[pc]);
 		for (int i = 0; i < 2 && !why; i++) {
 			struct verifier_state after = states[pc];
 
