@@ -204,8 +204,7 @@ static __attribute__((noinline)) void breakdown_end(void *ctx, struct event_stat
 }
 
 /* Stop the accounting of statement @s at @now: its client pauses. */
-static __attribute__((noinline)) void breakdown_pause(void *ctx, const struct event_statement *s,
-						      __u64 now)
+INLINE void breakdown_pause(void *ctx, const struct event_statement *s, __u64 now)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct event_breakdown *t = breakdown_thread(tid);

@@ -142,7 +142,7 @@ statement_is_prepare(const struct event_statement *s)
 }
 
 #define SQLSTATE_LENGTH	5
-#define TEXT_SCAN_BYTES	32768	/* size of the value of map "scratch" */
+#define TEXT_SCAN_BYTES	131072	/* size of the value of map "scratch" */
 #define HEAD_WORDS	16	/* a session's text has room for at least this many 64-bit words */
 
 struct event_session {

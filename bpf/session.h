@@ -16,7 +16,7 @@
 #define SESSION_FLAGS \
 	(SESSION_REPLICATION | SESSION_ADDED | SESSION_UNPARSED | SESSION_SETTLED | SESSION_UNNAMED)
 #define REPLICATION_WORD	9	/* bytes that distinguish a replication command */
-#define TEXT_SCAN_STEPS	32	/* the length of a text beyond 1 MiB is not determined */
+#define TEXT_SCAN_STEPS	8	/* the length of a text beyond 1 MiB is not determined */
 
 ARGUMENT(session);	/* address of the server's session object; 0: each thread is a session */
 ARGUMENT(client);	/* 0: the process serves no client */

@@ -84,9 +84,12 @@ def test_commands(server, tool, tmp_path, release):
     assert len([one for one in traced["transactions"].objects() if one.get("state") == "commit"]) == 3
 
 
+# The largest of each: on 4.18 a program has 4,096 instructions and 8 frames.
 LOADED = ["slow --why --use --phases", "slow --prepares --db x --app x", "stat --by db", "stat --by user --wait lock", "top --why --use",
           "transactions", "locks", "record recording", "slow --why --use --phases --prepares --db x --app x --max-overhead 1%",
-          "record recording --why --use --phases --max-overhead 1%"]
+          "stat --by user --wait lock --db x --app x --max-overhead 1%", "top --why --use --db x --app x --max-overhead 1%",
+          "transactions --db x --app x --max-overhead 1%",
+          "record recording --why --use --phases --db x --app x --client x --max-overhead 1%"]
 SERVERS = {"postgres": lambda: os.path.join(server_bindir(), "postgres"), "mysql": lambda: mariadb.SERVER}
 
 
