@@ -16,6 +16,7 @@ import pytest
 
 import mariadb
 from cluster import Cluster, server_bindir
+from fallbacks import LARGEST
 from requirements import need_root, need_server
 from tool import BUILD, DBSLOWER, Locks, Stat, Tool
 from transactions import Transactions
@@ -84,12 +85,8 @@ def test_commands(server, tool, tmp_path, release):
     assert len([one for one in traced["transactions"].objects() if one.get("state") == "commit"]) == 3
 
 
-# The largest of each: on 4.18 a program has 4,096 instructions and 8 frames.
 LOADED = ["slow --why --use --phases", "slow --prepares --db x --app x", "stat --by db", "stat --by user --wait lock", "top --why --use",
-          "transactions", "locks", "record recording", "slow --why --use --phases --prepares --db x --app x --max-overhead 1%",
-          "stat --by user --wait lock --db x --app x --max-overhead 1%", "top --why --use --db x --app x --max-overhead 1%",
-          "transactions --db x --app x --max-overhead 1%",
-          "record recording --why --use --phases --db x --app x --client x --max-overhead 1%"]
+          "transactions", "locks", "record recording", *LARGEST]
 SERVERS = {"postgres": lambda: os.path.join(server_bindir(), "postgres"), "mysql": lambda: mariadb.SERVER}
 
 

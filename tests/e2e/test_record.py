@@ -217,7 +217,7 @@ def assert_same(ours, theirs):
     assert ours.keys() == theirs.keys()
     for session, objects in ours.items():
         differ = [pair for pair in itertools.zip_longest(objects, theirs[session]) if pair[0] != pair[1]]
-        assert not differ, differ
+        assert not differ, str(differ)
 
 
 # --- a recording and live tools

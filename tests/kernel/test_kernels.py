@@ -6,6 +6,7 @@ What a guest does is in tests/kernel/guest/init.c.
 """
 
 import glob
+import itertools
 import os
 import pathlib
 import platform
@@ -17,7 +18,9 @@ import background
 import kernels
 import oracle
 from cluster import SETTINGS, Cluster
-from requirements import need_server
+from fallbacks import LARGEST
+from mariadb import SERVER
+from requirements import need_maria, need_server
 from statements import why_ns
 from steal import Off
 from tap import parse_tap, plan_fault
@@ -83,8 +86,37 @@ def test_lockdown(name):
     check_tap(background.result(victim, name, LOCKED_DOWN))
 
 
+def programs(folder, name):
+    """The output of a guest that loads the programs of commands."""
+    def guest():
+        guest = kernels.victim_guest("x86_64")
+        guest.file("/postgres", f"{BINDIR}/postgres")
+        guest.file("/mariadbd", SERVER)
+        guest.steps("/programs", [
+            [f"{line} {engine} {force}", "/dbslower", *line.replace("recording", f"/tmp/{number}").split(), *engine.split(), "-d", "0.1", *force.split()]
+            for number, (engine, force, line) in enumerate(itertools.product(
+                ("postgres -x /postgres", "mysql -x /mariadbd"), ("", "--force=linux-4.18"), (*LARGEST, "locks")))])
+        return guest
+    return booted(name, guest, pathlib.Path(folder), memory=768)
+
+
+def programs_on():
+    return [name for name in kernels.wanted() if name.startswith("x86_64-")]
+
+
+@pytest.mark.parametrize("name", programs_on())
+def test_programs(name):
+    """Its verifier accepts the programs of both servers."""
+    need_server()
+    need_maria()
+    if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
+        pytest.skip("the servers are this machine's, those for x86-64")
+    check_tap(background.result(programs, name))
+
+
 def background_jobs(names):
     return [*(guest_job(name) for name in kernels.wanted() if f"test_guest[{name}]" in names),
+            *((programs, name) for name in programs_on() if f"test_programs[{name}]" in names),
             *((victim, name, LOCKED_DOWN) for name in lockdown_on() if f"test_lockdown[{name}]" in names)]
 
 

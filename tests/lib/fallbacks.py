@@ -45,3 +45,10 @@ def forces(args, name):
 ALL = force(*(name for name in names() if name != "perf"))
 # All that old releases lack.
 OLD = [force("linux-4.18"), force("linux-5.4")]
+
+# The commands whose programs are the largest and the deepest. Linux 4.18 accepts 4096 instructions and 8 functions that are nested.
+LARGEST = ["slow --why --use --phases --prepares --db x --app x --max-overhead 1%",
+           "stat --by user --wait lock --db x --app x --max-overhead 1%",
+           "top --why --use --db x --app x --max-overhead 1%",
+           "transactions --db x --app x --max-overhead 1%",
+           "record recording --why --use --phases --db x --app x --client x --max-overhead 1%"]

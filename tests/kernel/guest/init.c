@@ -851,6 +851,24 @@ static bool step_read(FILE *f, const char *args[ARGS_MAX])
 	return true;
 }
 
+/* Commands that load all their programs for the file of a server that does not run. */
+static void check_programs(void)
+{
+	const char *args[ARGS_MAX] = { NULL };
+	FILE *f = fopen("/programs", "r");
+
+	while (step_read(f, args)) {
+		bool ok = !await(spawn(args, TOOL_OUT, TOOL_ERR, 0)) &&
+			  file_has(TOOL_ERR, "nothing lost");
+
+		tap(ok, "programs", "%s", getenv("PGAPPNAME"));
+		if (!ok)
+			show(TOOL_ERR);
+	}
+	if (f)
+		fclose(f);
+}
+
 /* Run the clients of the file @path one after the other, if it exists. Return their number. */
 static int steps_run(const char *path)
 {
@@ -965,6 +983,8 @@ int main(void)
 	signal(SIGPIPE, SIG_IGN);
 	if (guest && !strcmp(guest, "lockdown"))
 		check_lockdown();
+	else if (!access("/programs", F_OK))
+		check_programs();
 	else if (access("/steps", F_OK))
 		check_victim(guest && !strcmp(guest, "brief"));
 	else
