@@ -354,13 +354,15 @@ static inline const char *verifier_ranges(const struct bpf_insn *insns, uint32_t
 
 		*at = pc;
 		if (!states[pc].reached) {
-			/* The first of a function that is before its caller: see verifier_enter(). */
+			/* A function before its caller: see verifier_enter(). */
 			states[pc].reached = true;
 			states[pc].regs[BPF_REG_10].kind = RANGE_STACK;
 		}
-		if (verifier_is_wild(states[pc].regs, insn) && release < VERIFIER_RELEASE(5, 10))
+		if (verifier_is_wild(states[pc].regs, insn) &&
+		    release < VERIFIER_RELEASE(5, 10))
 			return "an index without a bound";
-		if (insn_calls_function(insn) && insn->imm >= 0 && (uint32_t)insn->imm < count - pc - 1)
+		/* verifier_flow() has found that its first instruction is in the program. */
+		if (insn_calls_function(insn) && insn->imm >= 0)
 			verifier_enter(&states[pc + 1 + (uint32_t)insn->imm], &states[pc]);
 		for (int i = 0; i < 2 && !why; i++) {
 			struct verifier_state after = states[pc];
