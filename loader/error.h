@@ -48,7 +48,7 @@ struct error {
 	int code;		/* negative errno, or 0 */
 	char subject[256];	/* foreign bytes: to be escaped */
 	char detail[128];
-	char *log;		/* the verifier's, or NULL; error_clear() frees it */
+	char *log;		/* the verifier's last lines, or NULL; error_clear() frees it */
 };
 
 /* Set all members of @error but the log. Longer strings are cut; NULL is "". Return @code. */

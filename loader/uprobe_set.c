@@ -10,7 +10,9 @@
 #include "host/privileges.h"
 #include "loader/join.h"
 
-#define LOG_SIZE	(1 << 20)
+/* The most that Linux 4.18 accepts. Before 6.4, what is beyond that is lost. */
+#define LOG_SIZE	((1 << 24) - 1)
+#define LOG_KEPT	4096
 
 /* State of attaching a set: its sites in the order of their groups, one array a property. */
 struct attachment {
@@ -134,6 +136,16 @@ static bool requires_jit(const struct prog_def *def)
 	return HOST_JIT_HELPERS && n < def->count && privileges_jit_disabled();
 }
 
+/* Keep the last lines of @log, which say why, of up to hundreds of thousands. */
+static void log_cut(char *log)
+{
+	size_t size = strlen(log);
+	const char *line = size > LOG_KEPT ? strchr(log + size - LOG_KEPT, '\n') : NULL;
+
+	if (line)
+		memmove(log, line + 1, strlen(line));
+}
+
 int uprobe_set_load(const struct prog_def *def, struct error *error)
 {
 	int prog;
@@ -149,8 +161,10 @@ int uprobe_set_load(const struct prog_def *def, struct error *error)
 		return prog;
 	/* Load again with the verifier's log, which slows loading down. */
 	error->log = malloc(LOG_SIZE);
-	if (error->log)
+	if (error->log) {
 		sys_prog_load(def, error->log, LOG_SIZE);
+		log_cut(error->log);
+	}
 	return prog;
 }
 

@@ -8,6 +8,7 @@
 
 #include "loader/join.h"
 #include "tests/unit/check.h"
+#include "tests/unit/load.h"
 
 static const struct bpf_insn one[] = {
 	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .imm = 1 }, { .code = BPF_JMP | BPF_EXIT },
@@ -101,11 +102,37 @@ static void joined_parts_are_reached(void)
 	CHECK(join_programs(parts, 4, joined, (uint32_t)n - 1) == -ENOSPC);
 }
 
+/* Of what the verifier says about a long program, the end is kept. */
+static void refused_program_says_why(void)
+{
+	static const struct bpf_insn beyond[] = {
+		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .src_reg = BPF_REG_1, .off = 4096 }, EXIT,
+	};
+	struct bpf_insn insns[1002];
+	const struct prog_def def = { .name = "refused", .type = BPF_PROG_TYPE_KPROBE,
+				      .insns = insns, .count = 1002 };
+	struct error error = { .kind = ERROR_NONE };
+	const char *why = load_forbidden();
+
+	if (why) {
+		SKIP(why);
+		return;
+	}
+	for (int i = 0; i < 1000; i++)
+		insns[i] = (struct bpf_insn)ALU(BPF_MOV, 2, i);
+	memcpy(&insns[1000], beyond, sizeof(beyond));
+	CHECK(uprobe_set_load(&def, &error) < 0 && error.kind == ERROR_PROGRAM);
+	CHECK(error.log && strstr(error.log, "invalid bpf_context access"), "%s", error.log);
+	CHECK(error.log && strlen(error.log) < 8192 && !strstr(error.log, "\n100: "));
+	error_clear(&error);
+}
+
 int main(void)
 {
 	RUN(equal_programs_share_a_group);
 	RUN(cuts_remove_the_last);
 	RUN(semaphores_are_listed_once);
 	RUN(joined_parts_are_reached);
+	RUN(refused_program_says_why);
 	return check_done();
 }
