@@ -6,6 +6,9 @@
 #include "tests/unit/load.h"
 
 #define END		ALU(BPF_MOV, 0, 0), EXIT
+#define CALL_FUNCTION(to) \
+	{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = (to) }
+#define CALL_NEXT	CALL_FUNCTION(1), EXIT
 
 /* Releases before @release refuse the @n instructions for a reason with @word, it accepts them. */
 static void check_since(const struct bpf_insn *insns, uint32_t n, uint32_t release,
@@ -69,15 +72,17 @@ static void instructions(void)
 
 static void helpers(void)
 {
-	struct bpf_insn insns[] = { ALU(BPF_MOV, 2, 8), ALU(BPF_MOV, 5, 8), CALL(0), END };
+	struct bpf_insn insns[] = {
+		ALU(BPF_MOV, 2, 8), ALU(BPF_MOV, 3, 8), ALU(BPF_MOV, 5, 8), CALL(0), END,
+	};
 	uint32_t at;
 
 	for (const struct verifier_since *row = verifier_helpers; row->commit; row++) {
-		insns[2].imm = (int32_t)row->number;
-		check_since(insns, 5, row->release, "helper");
+		insns[3].imm = (int32_t)row->number;
+		check_since(insns, 6, row->release, "helper");
 	}
-	insns[2].imm = 9999;
-	CHECK(verifier_refuses(insns, 5, UINT32_MAX, &at));
+	insns[3].imm = 9999;
+	CHECK(verifier_refuses(insns, 6, UINT32_MAX, &at));
 }
 
 static void flow(void)
@@ -88,7 +93,7 @@ static void flow(void)
 	static const struct bpf_insn unreached[] = { END, EXIT };
 	static const struct bpf_insn outside[] = { JUMP(BPF_JA, 0, 0, 7), EXIT };
 	static const struct bpf_insn called[] = {
-		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 }, EXIT, END,
+		CALL_NEXT, END,
 	};
 	static struct bpf_insn many[BPF_MAXINSNS + 1];
 
@@ -102,7 +107,6 @@ static void flow(void)
 	REFUSED(called, NULL);
 }
 
-#define CALL_NEXT	{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 }, EXIT
 #define STORE(at)	{ .code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = 10, .off = (at) }
 
 /* Fill @insns with @functions, each of which calls the next one, and a last one. */
@@ -165,7 +169,7 @@ static void ranges(void)
 	};
 	/* In a function that is called with the address. */
 	static const struct bpf_insn passed[] = {
-		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_CALL, .imm = 1 }, EXIT,
+		CALL_NEXT,
 		{ .code = BPF_LDX | BPF_MEM | BPF_DW, .dst_reg = 2, .src_reg = 10, .off = -8 },
 		CALL(BPF_FUNC_ktime_get_ns), ALU_X(BPF_ADD, 6, 0),
 		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 6 }, END,
@@ -182,8 +186,27 @@ static void ranges(void)
 		{ .code = BPF_ST | BPF_MEM | BPF_B, .dst_reg = 2, .off = -64 }, END,
 	};
 
+	/* On one of the paths the place is a constant. */
+	static const struct bpf_insn lesser[] = {
+		CALL(BPF_FUNC_ktime_get_ns), ALU(BPF_MOV, 2, 15), JUMP(BPF_JGT, 0, 15, 1),
+		ALU_X(BPF_MOV, 2, 0), ALU_X(BPF_MOV, 1, 10), ALU_X(BPF_ADD, 1, 2),
+		{ .code = BPF_ST | BPF_MEM | BPF_B, .dst_reg = 1, .off = -16 }, END,
+	};
+	static const struct bpf_insn returned[] = {
+		CALL_FUNCTION(6), ALU(BPF_AND, 0, 7), ALU_X(BPF_MOV, 1, 10), ALU_X(BPF_ADD, 1, 0),
+		{ .code = BPF_ST | BPF_MEM | BPF_B, .dst_reg = 1, .off = -16 }, END, END,
+	};
+	static const struct bpf_insn flipped[] = {
+		VALUE_OF_MAP(3), ALU(BPF_AND, 1, 7), ALU(BPF_XOR, 1, 1), ALU_X(BPF_ADD, 0, 1), END,
+	};
+	static const struct bpf_insn unknown[] = { ALU(BPF_MOV, 11, 0), END };
+
 	REFUSED(bounded, NULL);
 	REFUSED(masked, NULL);
+	SINCE_RELEASE(lesser, 5, 12, "on the stack");
+	SINCE_RELEASE(returned, 5, 12, "on the stack");
+	SINCE_RELEASE(flipped, 5, 10, "without a bound");
+	REFUSED(unknown, "unknown register");
 	SINCE_RELEASE(copied, 5, 10, "without a bound");
 	REFUSED(merged, "without a bound");
 	REFUSED(passed, "without a bound");
@@ -221,7 +244,27 @@ static void stored(void)
 		CALL(BPF_FUNC_probe_read), END,
 	};
 
+	/* A function is called meanwhile. */
+	static const struct bpf_insn kept[] = {
+		VALUE_OF_MAP(6), ALU(BPF_AND, 1, 7),
+		{ .code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = 10, .src_reg = 1, .off = -16 },
+		ALU_X(BPF_MOV, 6, 0), CALL_FUNCTION(4), LOAD(2, 10, -16), ALU_X(BPF_ADD, 6, 2),
+		END, END,
+	};
+	static const struct bpf_insn named[] = {
+		ALU_X(BPF_MOV, 1, 10), ALU(BPF_ADD, 1, -16), ALU(BPF_MOV, 2, 16),
+		CALL(BPF_FUNC_get_current_comm), VALUE_OF_MAP(2), LOAD(6, 10, -16),
+		ALU_X(BPF_ADD, 0, 6), END,
+	};
+	static const struct bpf_insn sent[] = {
+		LOAD(3, 1, 0), ALU_X(BPF_MOV, 2, 10), ALU(BPF_ADD, 2, -8), ALU(BPF_MOV, 4, 0),
+		CALL(BPF_FUNC_ringbuf_output), END,
+	};
+
 	REFUSED(pointer, "without a bound");
+	SINCE_RELEASE(kept, 5, 10, "without a bound");
+	SINCE_RELEASE(named, 5, 10, "without a bound");
+	SINCE_RELEASE(sent, 5, 10, "a size without a bound");
 	SINCE_RELEASE(scalar, 5, 10, "without a bound");
 	REFUSED(sized, NULL);
 	SINCE_RELEASE(any_size, 5, 10, "a size without a bound");

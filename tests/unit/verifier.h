@@ -3,8 +3,9 @@
  * Rules of the verifiers of older kernels that the one of this host does not apply.
  *
  * What it does not see: the complexity of a program (131072 instructions on all paths before 5.2);
- * the ranges of what a function returned, and those in a program with a jump back; and what all
- * kernels refuse, for which programs are loaded into this host's.
+ * the ranges of what a function returned or read from its caller's stack, of what differs from
+ * path to path, and those in a program with a jump back; and what all kernels refuse, for which
+ * programs are loaded into this host's.
  */
 #ifndef TESTS_UNIT_VERIFIER_H
 #define TESTS_UNIT_VERIFIER_H
@@ -73,6 +74,8 @@ static inline const char *verifier_insn(const struct bpf_insn *insn, uint32_t re
 	uint8_t class = BPF_CLASS(insn->code), mode = BPF_MODE(insn->code);
 	bool alu = class == BPF_ALU || class == BPF_ALU64;
 
+	if (insn->dst_reg > BPF_REG_10 || insn->src_reg > BPF_REG_10)
+		return "an unknown register";
 	if (class == BPF_JMP32 && release < VERIFIER_RELEASE(5, 1))
 		return "a comparison of 32 bits (092ed0968bb7, 5.1)";
 	if (insn->code == (BPF_JMP32 | BPF_JA) && release < VERIFIER_RELEASE(6, 6))

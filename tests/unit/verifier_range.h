@@ -57,7 +57,7 @@ static inline void verifier_join_ranges(struct verifier_range *a, const struct v
 		else if (first || a->max < b->max)
 			*a = (struct verifier_range){ b->kind, b->max, first && b->exact };
 		else
-			a->exact &= a->max == b->max;
+			a->exact &= b->exact && a->max == b->max;
 	}
 }
 
@@ -96,7 +96,6 @@ static inline uint64_t verifier_result(uint8_t op, uint64_t a, uint64_t b, bool 
 	case BPF_AND:
 		return a < b ? a : b;
 	case BPF_OR:
-	case BPF_XOR:
 		return verifier_bits(a | b);
 	case BPF_LSH:
 		return constant && b < 64 && a <= UINT64_MAX >> b ? a << b : UINT64_MAX;
@@ -119,7 +118,7 @@ static inline struct verifier_range verifier_unseen(const struct bpf_insn *insn,
 
 	/* A constant bounds also what was not seen. */
 	if (BPF_OP(insn->code) == BPF_AND && constant && insn->imm >= 0)
-		return *src;
+		return verifier_range(RANGE_SCALAR, src->max);
 	wild &= insn->code == (BPF_ALU64 | BPF_ADD | BPF_X) ||
 		(constant && (BPF_OP(insn->code) == BPF_ADD || BPF_OP(insn->code) == BPF_SUB));
 	return verifier_range(wild ? RANGE_WILD : RANGE_UNSEEN, 0);
@@ -135,7 +134,8 @@ static inline const char *verifier_move(struct verifier_range *dst, const struct
 	if (src->kind == RANGE_SCALAR && !src->exact && dst->kind == RANGE_STACK &&
 	    release < VERIFIER_RELEASE(5, 12))
 		return "a variable place on the stack (01f810ace9ed, 5.12)";
-	if (src->kind == RANGE_SCALAR && !src->exact && src->max >= RANGE_UNBOUNDED &&
+	if ((src->kind == RANGE_WILD ||
+	     (src->kind == RANGE_SCALAR && !src->exact && src->max >= RANGE_UNBOUNDED)) &&
 	    release < VERIFIER_RELEASE(5, 10))
 		return "an index without a bound";
 	if (src->kind > RANGE_SCALAR)
@@ -185,7 +185,9 @@ static inline const char *verifier_alu(struct verifier_range *regs, const struct
 	dst->exact = (op == BPF_MOV || (op == BPF_ADD && dst->exact)) && src.exact;
 	dst->kind = RANGE_SCALAR;
 	if (!wide && dst->max > UINT32_MAX)
-		dst->max = UINT32_MAX;
+		dst->max = dst->exact ? (uint32_t)dst->max : UINT32_MAX;
+	if (op == BPF_END)
+		*dst = verifier_unbounded();
 	return NULL;
 }
 
@@ -238,8 +240,11 @@ static inline void verifier_load(struct verifier_state *state, const struct bpf_
 static inline int verifier_size(int32_t number)
 {
 	if (number == BPF_FUNC_probe_read || number == BPF_FUNC_probe_read_str ||
+	    number == BPF_FUNC_get_current_comm ||
 	    (number >= BPF_FUNC_probe_read_user && number <= BPF_FUNC_probe_read_kernel_str))
 		return BPF_REG_2;
+	if (number == BPF_FUNC_ringbuf_output)
+		return BPF_REG_3;
 	return number == BPF_FUNC_perf_event_output ? BPF_REG_5 : 0;
 }
 
@@ -264,9 +269,10 @@ static inline const char *verifier_call(struct verifier_state *state, const stru
 		if (slot)
 			*slot = verifier_unbounded();
 	}
-	/* A function may write to what it has an address of. */
-	if (insn->src_reg)
-		memset(state->stack, 0, sizeof(state->stack));
+	/* A function may write pointers to what it has an address of. */
+	for (int i = 0; insn->src_reg && i < VERIFIER_STACK / 8; i++)
+		if (state->stack[i].kind > RANGE_SCALAR)
+			state->stack[i] = verifier_range(RANGE_UNSEEN, 0);
 	memset(state->regs, 0, (BPF_REG_5 + 1) * sizeof(*state->regs));
 	if (!insn->src_reg)
 		state->regs[BPF_REG_0] = verifier_range(pointer ? RANGE_POINTER : RANGE_SCALAR,
@@ -293,7 +299,8 @@ static inline const char *verifier_apply(struct verifier_state *state, const str
 		if (insn_is_wide(insn))
 			state->regs[insn->dst_reg] = (struct verifier_range){
 				insn->src_reg ? RANGE_UNSEEN : RANGE_SCALAR,
-				(uint32_t)insn->imm | (uint64_t)(uint32_t)insn[1].imm << 32, true
+				(uint32_t)insn->imm | (uint64_t)(uint32_t)insn[1].imm << 32,
+				!insn->src_reg
 			};
 		return insn->code == (BPF_JMP | BPF_CALL) ? verifier_call(state, insn, release) :
 							    NULL;
