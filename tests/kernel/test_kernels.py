@@ -86,18 +86,23 @@ def test_lockdown(name):
     check_tap(background.result(victim, name, LOCKED_DOWN))
 
 
+LOADED = list(itertools.product(("postgres -x /postgres", "mysql -x /mariadbd"), ("", "--force=linux-4.18"), (*LARGEST, "locks")))
+
+
+def programs_guest():
+    """The tool, and the files of both servers."""
+    guest = kernels.victim_guest("x86_64")
+    guest.file("/postgres", f"{BINDIR}/postgres")
+    guest.file("/mariadbd", SERVER)
+    guest.steps("/programs", [
+        [f"{line} {server} {force}", "/dbslower", *line.replace("recording", f"/tmp/{number}").split(), *server.split(), "-d", "0.1", *force.split()]
+        for number, (server, force, line) in enumerate(LOADED)])
+    return guest
+
+
 def programs(folder, name):
     """The output of a guest that loads the programs of commands."""
-    def guest():
-        guest = kernels.victim_guest("x86_64")
-        guest.file("/postgres", f"{BINDIR}/postgres")
-        guest.file("/mariadbd", SERVER)
-        guest.steps("/programs", [
-            [f"{line} {engine} {force}", "/dbslower", *line.replace("recording", f"/tmp/{number}").split(), *engine.split(), "-d", "0.1", *force.split()]
-            for number, (engine, force, line) in enumerate(itertools.product(
-                ("postgres -x /postgres", "mysql -x /mariadbd"), ("", "--force=linux-4.18"), (*LARGEST, "locks")))])
-        return guest
-    return booted(name, guest, pathlib.Path(folder), memory=768)
+    return booted(name, programs_guest, pathlib.Path(folder), memory=768)
 
 
 def programs_on():
@@ -111,7 +116,9 @@ def test_programs(name):
     need_maria()
     if platform.machine() != "x86_64" or not os.path.exists(f"{BINDIR}/postgres"):
         pytest.skip("the servers are this machine's, those for x86-64")
-    check_tap(background.result(programs, name))
+    said = background.result(programs, name)
+    check_tap(said)
+    assert f"\n1..{len(LOADED)}\n" in said, said
 
 
 def background_jobs(names):

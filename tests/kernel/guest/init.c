@@ -851,7 +851,7 @@ static bool step_read(FILE *f, const char *args[ARGS_MAX])
 	return true;
 }
 
-/* Commands that load all their programs for the file of a server that does not run. */
+/* Run the commands of /programs, which load all their programs for the file of a server. */
 static void check_programs(void)
 {
 	const char *args[ARGS_MAX] = { NULL };
