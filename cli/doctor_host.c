@@ -60,8 +60,9 @@ static const struct {
 		"a PID namespace",
 		"requires Linux 5.7" },
 	[FEATURE_LOOPS] = {
-		"programs are loaded as they are", "loops in programs are unrolled",
-		"requires Linux 5.3" },
+		"the verifier is recent enough to load programs safely",
+		"no program is loaded: the verifier may crash the kernel",
+		"requires Linux 5.3 or RHEL 8.3" },
 	[FEATURE_TRACEFS] = {
 		"an alternative method to attach probes",
 		"without the uprobe PMU, probes cannot be attached",
@@ -333,7 +334,7 @@ static void host_rights(struct doctor_host *h)
 	struct doctor *doctor = h->doctor;
 	const struct privileges *host = &h->host;
 
-	if (h->refused)
+	if (h->refused && h->refused != -EOPNOTSUPP)
 		host_refused(h);
 	else
 		doctor_report(doctor, DOCTOR_OK, "rights", NULL, "uid %u may load programs%s",
@@ -493,16 +494,23 @@ void doctor_host(struct doctor *doctor)
 	h->doctor = doctor;
 	limits_raise();
 	privileges_read(&h->host);
-	h->refused = feature_allowed();
+	h->refused = feature_allowed(&h->features);
 	if (h->host.nofile < NOFILE_PROBES)
 		h->unknown = doctor->blind = "too few file descriptors";
 	else if (h->refused)
-		h->unknown = "bpf(2) is refused";
+		h->unknown = h->refused == -EOPNOTSUPP ? "programs are not loaded" :
+							 "bpf(2) is refused";
 	doctor_heading(doctor, "Host");
 	if (doctor->options.json)
 		host_json(&doctor->out, &h->host);
-	doctor_report(doctor, DOCTOR_OK, "kernel", NULL, "Linux %s on %s", h->host.release,
-		      h->host.machine);
+	if (h->refused == -EOPNOTSUPP)
+		doctor_report(doctor, DOCTOR_OBSTACLE, "kernel",
+			      "boot a later one; ps, list, replay and report work on this one",
+			      "the kernel's verifier lacks bounded loops (Linux 5.3; RHEL 8.3 has "
+			      "them); this is %s on %s", h->host.release, h->host.machine);
+	else
+		doctor_report(doctor, DOCTOR_OK, "kernel", NULL, "Linux %s on %s",
+			      h->host.release, h->host.machine);
 	if (doctor->options.json)
 		host_features_json(h);
 	if (doctor->options.json || doctor->options.verbose)

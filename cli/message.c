@@ -28,6 +28,8 @@ static const struct {
 	[ERROR_PROGRAM] = { "BPF program ", "refused by the kernel",
 			    "report this with the kernel version and the lines below",
 			    true, false },
+	[ERROR_NO_LOOPS] = { "BPF", "the kernel's verifier lacks bounded loops (Linux 5.3; RHEL "
+			     "8.3 has them)", NULL, false, false },
 	[ERROR_NO_JIT] = { "BPF program ", "requires the kernel's JIT compiler, which is disabled",
 			   "sysctl net.core.bpf_jit_enable=1", false, false },
 	[ERROR_LINK] = { "BPF symbol ", "not defined, this binary is damaged",
@@ -184,11 +186,11 @@ static bool memlock_small(const struct error *error, const struct privileges *ho
 	       bpf && privileges_before(host, 5, 11);
 }
 
-/* They lack raw tracepoints (c4f6699dfcb8), functions in programs (cc8b0b92a169) or more. */
+/* Before bpf(2) knew tracing programs (2541517c32be, Linux 4.1), loops cannot be asked for. */
 static bool kernel_too_old(const struct error *error, const struct privileges *host)
 {
-	return (error->kind == ERROR_MAP || error->kind == ERROR_PROGRAM ||
-		error->kind == ERROR_NO_UPROBES) && privileges_before(host, 4, 18);
+	return error->kind == ERROR_NO_LOOPS ||
+	       (error->kind == ERROR_PROGRAM && privileges_before(host, 4, 1));
 }
 
 static bool process_denied_to_root(const struct error *error, const struct privileges *host)
@@ -321,7 +323,7 @@ static bool lacks_privileges(const struct error *error, const struct privileges 
 
 /*
  * Placeholders for the remedy of the error's kind, for the list of missing privileges, and for the
- * kernel that is required.
+ * kernel's release.
  */
 static const char kind_remedy[] = "kind", missing_remedy[] = "missing", newer_remedy[] = "new";
 
@@ -425,7 +427,8 @@ void message_remedy(struct output *out, const char *before, const struct error *
 	if (remedy == missing_remedy)
 		message_missing(out, &host);
 	else if (remedy == newer_remedy)
-		output_printf(out, "Linux 4.18 or later is required; this is %s", host.release);
+		output_printf(out, error->kind == ERROR_NO_LOOPS ? "this is %s" :
+			      "Linux 5.3 or later is required; this is %s", host.release);
 	else
 		output_string(out, remedy);
 }

@@ -369,7 +369,7 @@ bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), voi
 	bool perf = feature_has(&features, FEATURE_UPROBE_PMU);
 
 	/* Also try if the kernel has neither or forbids the probe, to report the error. */
-	if (multi || !perf || feature_allowed())
+	if (multi || !perf || feature_allowed(&features))
 		selftest_method(&test, &methods[0]);
 	if (perf && !test.failed)
 		selftest_method(&test, &methods[1]);

@@ -11,6 +11,7 @@ enum error_kind {
 	ERROR_MEMORY,		/* allocation in this process failed */
 	ERROR_MAP,		/* the kernel refused a BPF map, subject: its name */
 	ERROR_PROGRAM,		/* the kernel refused a BPF program, subject: its name; log */
+	ERROR_NO_LOOPS,		/* the kernel's verifier lacks bounded loops */
 	ERROR_NO_JIT,		/* a BPF program requires the kernel's JIT, subject: its name */
 	ERROR_LINK,		/* a symbol of our object is unresolved, subject: its name */
 	ERROR_TRACEPOINT,	/* subject: its name */

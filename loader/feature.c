@@ -43,17 +43,23 @@ static bool probe_tracing_alloc(struct features *features)
 	return probe_map((enum bpf_map_type)MAP_TYPE_USER_RINGBUF);
 }
 
-/* Return whether the kernel loads the program @insns. */
-static bool probe_program(const struct bpf_insn *insns, uint32_t count)
+/* Load the program @insns and close it. Return 0 or the error of bpf(2). */
+static int load_program(const struct bpf_insn *insns, uint32_t count)
 {
 	int prog = sys_prog_load(&(struct prog_def){
 		.name = "probe", .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .count = count,
 	}, NULL, 0);
 
 	if (prog < 0)
-		return false;
+		return prog;
 	close(prog);
-	return true;
+	return 0;
+}
+
+/* Return whether the kernel loads the program @insns. */
+static bool probe_program(struct features *features, const struct bpf_insn *insns, uint32_t count)
+{
+	return !feature_allowed(features) && !load_program(insns, count);
 }
 
 /* probe_read_user(r10 - 8, 8, 0) */
@@ -70,8 +76,7 @@ static bool probe_read_user(struct features *features)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	(void)features;
-	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
+	return probe_program(features, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* task_pt_regs(get_current_task_btf()) */
@@ -85,8 +90,7 @@ static bool probe_task_regs(struct features *features)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	(void)features;
-	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
+	return probe_program(features, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 /* get_ns_current_pid_tgid(0, 0, r10 - 8, 8) */
@@ -104,23 +108,7 @@ static bool probe_ns_pid(struct features *features)
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
 
-	(void)features;
-	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
-}
-
-/* r1 = 0; do r1++; while (r1 < 2) */
-static bool probe_loops(struct features *features)
-{
-	static const struct bpf_insn insns[] = {
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1 },
-		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = 1 },
-		{ .code = BPF_JMP | BPF_JLT | BPF_K, .dst_reg = BPF_REG_1, .off = -2, .imm = 2 },
-		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
-		{ .code = BPF_JMP | BPF_EXIT },
-	};
-
-	(void)features;
-	return probe_program(insns, sizeof(insns) / sizeof(insns[0]));
+	return probe_program(features, insns, sizeof(insns) / sizeof(insns[0]));
 }
 
 static bool probe_uprobe_pmu(struct features *features)
@@ -145,16 +133,45 @@ static const struct bpf_insn probe_insns[] = {
 	{ .code = BPF_JMP | BPF_EXIT },
 };
 
-int feature_allowed(void)
-{
-	struct prog_def def = { .name = "probe", .type = BPF_PROG_TYPE_KPROBE,
-				.insns = probe_insns, .count = 2 };
-	int prog = sys_prog_load(&def, NULL, 0);
+/* r1 = 0; do r1++; while (r1 < 2) */
+static const struct bpf_insn loop_insns[] = {
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_1 },
+	{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = 1 },
+	{ .code = BPF_JMP | BPF_JLT | BPF_K, .dst_reg = BPF_REG_1, .off = -2, .imm = 2 },
+	{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
+	{ .code = BPF_JMP | BPF_EXIT },
+};
 
-	if (prog < 0)
-		return prog;
-	close(prog);
-	return 0;
+/*
+ * Verifiers before bounded loops have defects by which loading a program crashes or hangs the
+ * kernel (fixed by 0962590e5533, 7640ead93924 and 83d163124cf1). The fixes cannot be probed, but
+ * all kernels with bounded loops have them. A kernel that loads the first program here refuses the
+ * second one with EINVAL for its jump back only.
+ */
+static int ask_allowed(const struct features *features)
+{
+	int err;
+
+	if (features->row[FEATURE_LOOPS].probed)
+		return -EOPNOTSUPP;	/* by feature_deny() */
+	err = load_program(probe_insns, sizeof(probe_insns) / sizeof(probe_insns[0]));
+	if (err)
+		return err;
+	err = load_program(loop_insns, sizeof(loop_insns) / sizeof(loop_insns[0]));
+	return err == -EINVAL ? -EOPNOTSUPP : err;
+}
+
+int feature_allowed(struct features *features)
+{
+	if (!features->asked)
+		features->refused = ask_allowed(features);
+	features->asked = true;
+	return features->refused;
+}
+
+static bool probe_loops(struct features *features)
+{
+	return !feature_allowed(features);
 }
 
 /* Older kernels load the program, too, so create a link: to a directory it fails with EBADF. */
@@ -167,9 +184,10 @@ static bool probe_uprobe_multi(struct features *features)
 	};
 	unsigned long offset = 0;
 	struct uprobe_sites sites = { .path = "/", .offsets = &offset, .count = 1 };
-	int link, prog = sys_prog_load(&def, NULL, 0);
+	int link, prog = feature_allowed(features);
 
-	(void)features;
+	if (!prog)
+		prog = sys_prog_load(&def, NULL, 0);
 	if (prog < 0)
 		return false;
 	link = sys_uprobe_multi(prog, &sites);

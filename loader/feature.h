@@ -31,6 +31,8 @@ struct features {
 	struct {
 		bool probed, has;
 	} row[FEATURES];
+	bool asked;		/* feature_allowed() was called, .. */
+	int refused;		/* .. and returned this */
 	int uprobe_pmu;		/* the PMU's type number, valid with FEATURE_UPROBE_PMU */
 	struct tracefs tracefs;	/* open with FEATURE_TRACEFS; owned */
 	int tracefs_error;	/* without it: -errno */
@@ -40,10 +42,11 @@ struct features {
 bool feature_has(struct features *features, enum feature feature);
 
 /*
- * Return 0 if this process may load tracing programs, or the error of bpf(2), such as -EPERM or
- * -ENOSYS. After such an error the feature probes fail, too, and prove nothing.
+ * Return 0 if this process may load tracing programs; -EOPNOTSUPP if the kernel's verifier lacks
+ * bounded loops, so that no other program may be loaded; or the error of bpf(2), such as -EPERM or
+ * -ENOSYS. After any of these the feature probes prove nothing. The kernel is asked once.
  */
-int feature_allowed(void);
+int feature_allowed(struct features *features);
 
 /*
  * Return 0 if this process may attach by the uprobe PMU, which must exist, or the error of

@@ -138,10 +138,7 @@ static int runtime_namespace(struct runtime *rt, struct error *error)
 		return error_set(error, ERROR_PROC, err, NULL, NULL);
 	if (!rt->pid_ns_ino || feature_has(&rt->features, FEATURE_NS_PID))
 		return 0;
-	/* If no program can be loaded, the kernel may have the feature. */
-	err = feature_allowed();
-	return err ? error_set(error, ERROR_PROGRAM, err, "probe", NULL) :
-		     error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
+	return error_set(error, ERROR_NAMESPACE, -EOPNOTSUPP, NULL, NULL);
 }
 
 /* Probe for features now: that opens descriptors, and the maps may exhaust their limit. */
@@ -212,6 +209,11 @@ int runtime_open(struct runtime *rt, const struct runtime_config *config, struct
 		return err;
 	limits_raise();
 	feature_deny(&rt->features, config->denied);
+	err = feature_allowed(&rt->features);
+	if (err == -EOPNOTSUPP)
+		return error_set(error, ERROR_NO_LOOPS, err, NULL, NULL);
+	if (err)
+		return error_set(error, ERROR_PROGRAM, err, "probe", NULL);
 	err = runtime_namespace(rt, error);
 	if (err)
 		return err;
