@@ -40,9 +40,9 @@ static const struct {
 		"one buffer per CPU, and texts up to 64744 bytes",
 		"requires Linux 5.8" },
 	[FEATURE_UPROBE_PMU] = {
-		"a probe can be attached without tracefs",
-		"each probe is an event of tracefs",
-		"requires CONFIG_UPROBE_EVENTS and Linux 4.17" },
+		"a probe can be attached without uprobe_multi",
+		"without uprobe_multi, probes cannot be attached",
+		"requires CONFIG_UPROBE_EVENTS, and /sys mounted: mount -t sysfs sysfs /sys" },
 	[FEATURE_UPROBE_MULTI] = {
 		"all probes of a server are attached at once",
 		"probes are attached one by one: startup and exit take longer",
@@ -63,15 +63,10 @@ static const struct {
 		"the verifier is recent enough to load programs safely",
 		"no program is loaded: the verifier may crash the kernel",
 		"requires Linux 5.3 or RHEL 8.3" },
-	[FEATURE_TRACEFS] = {
-		"an alternative method to attach probes",
-		"without the uprobe PMU, probes cannot be attached",
-		"requires CONFIG_UPROBE_EVENTS and tracefs: mount -t tracefs tracefs "
-		"/sys/kernel/tracing" },
 	[FEATURE_REF_CTR] = {
 		"the kernel resets them when dbslower exits, even if it is killed",
-		"dbslower writes them to the memory of servers, and resets them on exit",
-		"requires Linux 4.20" },
+		"servers are traced by their functions; trace refuses probes with a semaphore",
+		"requires Linux 4.20, and /sys mounted: mount -t sysfs sysfs /sys" },
 	[FEATURE_TYPES] = {
 		"--why and --use read the kernel's structures",
 		"--why uses tracefs events, and --use lacks the kernel's counters",

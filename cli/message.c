@@ -40,8 +40,6 @@ static const struct {
 			       "CONFIG_UPROBE_EVENTS is required, and before Linux 6.6 "
 			       "CAP_SYS_ADMIN where /sys is not mounted: "
 			       "mount -t sysfs sysfs /sys", false, false },
-	[ERROR_TRACEFS] = { "tracefs", "cannot be used, and no other attach method exists",
-			    "its files belong to root: run dbslower as root", true, true },
 	[ERROR_TYPES] = { "--why, --use", "the kernel has neither type information in "
 			  "/sys/kernel/btf/vmlinux nor events of its scheduler in tracefs",
 			  "CONFIG_DEBUG_INFO_BTF (Linux 5.4) is required, or tracefs, whose files "
@@ -84,6 +82,9 @@ static const struct {
 	[ERROR_NO_PROBES] = { "", "cannot be traced",
 			      "PostgreSQL from 10 and MySQL and MariaDB from 5.5 are supported, "
 			      "unless linked without dynamic symbols", false, false },
+	[ERROR_UNUSABLE] = { "", "cannot be traced",
+			     "a kernel that counts semaphores (Linux 4.20) is required, and that "
+			     "/sys is mounted", false, false },
 	[ERROR_TOO_LARGE] = { "", "more than 512 MiB of symbols and probes would have to be read",
 			      "servers have less than a fifth of that: compare the file with its "
 			      "package, or remove its symbols with strip", false, false },
@@ -92,15 +93,9 @@ static const struct {
 			 "with its package", false, false },
 	[ERROR_NAMESPACE] = { "PID namespace", "PIDs cannot be translated by this kernel",
 			      "Linux 5.7 is required; or run dbslower on the host", false, false },
-	[ERROR_NOTE] = { "/run/dbslower", "cannot record which semaphores are written",
-			 "tracing continues; after SIGKILL, probes stay enabled until the servers "
-			 "are restarted", true, true },
-	[ERROR_SEMAPHORE] = { "process ", "cannot enable its probes",
-			      "its statements are not traced; before Linux 4.20 this requires "
-			      "CAP_SYS_PTRACE", true, true },
 	[ERROR_SEMAPHORES] = { "", "a process has made the semaphores of probes unusable",
-			       "a probe that tests its semaphore first is not reported, unless by "
-			       "--force=semaphore", false, false },
+			       "a probe that tests its semaphore first is not reported", false,
+			       false },
 	[ERROR_TOO_MANY] = { "too many ", NULL, "select one server, by -x PATH", false, false },
 	[ERROR_SHARE] = { "", "not traced",
 			  "further files of this user are not reported; -x and -p have no limit",
@@ -270,12 +265,6 @@ static bool interpreted(const struct error *error, const struct privileges *host
 	return error->log && text_find(error->log, "requires BPF JIT");
 }
 
-static bool tracefs_unmounted(const struct error *error, const struct privileges *host)
-{
-	(void)host;
-	return error->kind == ERROR_TRACEFS && error->code == -EPERM;
-}
-
 static bool attach_denied(const struct error *error, const struct privileges *host)
 {
 	return error->kind == ERROR_ATTACH && is_denied(error) &&
@@ -358,8 +347,6 @@ static const struct {
 	{ locked_down, "the kernel is locked down (confidentiality), which forbids tracefs and the "
 		       "helpers before Linux 5.5: boot with lockdown=integrity or none" },
 	{ interpreted, "the kernel interprets BPF programs: sysctl net.core.bpf_jit_enable=1" },
-	{ tracefs_unmounted, "it is not mounted, and a mount requires CAP_SYS_ADMIN, which root "
-			     "has; before Linux 6.6 this also helps: mount -t sysfs sysfs /sys" },
 	{ attach_denied, "without uprobe_multi (Linux 6.6) this requires CAP_SYS_ADMIN: run "
 			 "dbslower as root" },
 	{ own_remedy, kind_remedy },

@@ -349,7 +349,7 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 		output_printf(p->err, "%s%s", before, feature_fallback(i));
 		before = ", ";
 	}
-	output_string(p->err, ", " FEATURE_RELEASE "4.18");
+	output_string(p->err, ", " FEATURE_RELEASE "5.4");
 	return option_message_end(p, "", NULL);
 }
 

@@ -404,7 +404,6 @@ static int bind_site(struct bind *bind, const struct engine_probe *probe,
 		     const struct bind_site *site)
 {
 	struct uprobe_site add = { .offset = site->offset, .semaphore = site->semaphore,
-				   .semaphore_vaddr = site->semaphore_vaddr,
 				   .on_return = probe->on_return };
 	struct bind_probe_site at = { probe, *site };
 	int count = bind_link(bind, &at), err;
@@ -420,14 +419,15 @@ static int bind_site(struct bind *bind, const struct engine_probe *probe,
 }
 
 /* Record that a site of @probe cannot be traced because of @cause. Return 0 if that is NULL. */
-static int bind_refusal(struct bind *bind, const struct engine_probe *probe, const char *cause)
+static int bind_refusal(struct bind *bind, enum error_kind kind, const struct engine_probe *probe,
+			const char *cause)
 {
 	char detail[sizeof(bind->error->detail)];
 
 	if (!cause)
 		return 0;
 	fmt_text(detail, sizeof(detail), "%s: %s", probe->probe, cause);
-	return error_set(bind->error, ERROR_SITE, -ENOENT, bind->config.path, detail);
+	return error_set(bind->error, kind, -ENOENT, bind->config.path, detail);
 }
 
 /* Add all sites of a USDT probe. Return 0; -ENOENT if there is none; or -errno. */
@@ -445,10 +445,12 @@ static int bind_usdt(struct bind *bind, const struct engine_probe *probe)
 			.semaphore = note.semaphore_offset, .semaphore_vaddr = note.semaphore_vaddr,
 		};
 
-		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe) ||
-		    (bind->config.no_semaphores && note.semaphore_offset))
+		if (strcmp(note.provider, probe->provider) || strcmp(note.name, probe->probe))
 			continue;
-		err = bind_refusal(bind, probe, site_refusal(&bind->config.elf, &note));
+		err = bind_refusal(bind, ERROR_SITE, probe, site_refusal(&bind->config.elf, &note));
+		if (!err && bind->config.no_semaphores && note.semaphore_offset)
+			err = bind_refusal(bind, ERROR_UNUSABLE, probe,
+					   "the kernel does not count its semaphore");
 		if (!err)
 			err = bind_site(bind, probe, &site);
 		if (err)
@@ -575,7 +577,7 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	for (size_t i = 0; err && i < engine->nprobe_sets; i++) {
 		/* If the file has a probe but its site is unusable, no other set can do. */
-		if (error->kind != ERROR_NONE && error->kind != ERROR_NO_PROBES)
+		if (!error_lacks_probes(error))
 			break;
 		error_clear(error);
 		uprobe_set_free(set);

@@ -190,7 +190,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		if (engine && strcmp(engine, engines[i]->name))
 			continue;
 		/* If the file has a probe but its site is unusable, no other engine can do. */
-		if (error->kind != ERROR_NONE && error->kind != ERROR_NO_PROBES)
+		if (!error_lacks_probes(error))
 			break;
 		error_clear(error);
 		err = target_open(&more[d->ntargets], &(struct target_file){
@@ -229,6 +229,7 @@ static bool error_is_content(const struct error *error)
 	if (error->kind == ERROR_TOO_LARGE)
 		return error->code != -EINTR;
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
+	       error->kind == ERROR_UNUSABLE ||
 	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NOT_ELF ||
 	       error->kind == ERROR_MACHINE || error->kind == ERROR_32_BIT;
 }
@@ -502,8 +503,6 @@ static void discover_check(struct discover *d, const struct process *process)
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
-	if (target)
-		target_semaphores(target, &d->runtime->semaphores, process);
 	/* Ignore failures of files that merely export a matching symbol. */
 	if (err && err != -EINTR && (d->filter->npaths || detect_name(process)))
 		d->error(d->listener, &error);

@@ -66,7 +66,8 @@ int target_prepare(struct target *target, const struct target_file *file,
 	int err;
 
 	*target = (struct target){ .engine = file->engine, .id = file->id,
-				   .no_semaphores = file->no_semaphores };
+				   .no_semaphores = file->no_semaphores ||
+						    common->runtime->uncounted };
 	*set = (struct uprobe_set){ 0 };
 	fmt_text(target->path, sizeof(target->path), "%s", file->path);
 	process_file_read(file->fd, &target->file);
@@ -84,44 +85,27 @@ int target_prepare(struct target *target, const struct target_file *file,
 	return err;
 }
 
-void target_semaphores(const struct target *target, struct semaphores *semaphores,
-		       const struct process *process)
-{
-	if (process_file_same(&process->file, &target->file))
-		semaphores_write(semaphores, process, target->lowest_vaddr, target->semaphores,
-				 target->nsemaphores);
-}
-
 static int target_attach(struct target *target, const struct target_file *file,
 			 const struct target_common *common, struct error *error)
 {
-	struct semaphores *semaphores = &common->runtime->semaphores;
 	struct uprobe_set set;
 	int err = target_prepare(target, file, common, &set, error);
 
 	if (err)
 		return err;
-	if (semaphores->on)
-		err = uprobe_set_semaphores(&set, &target->semaphores, &target->nsemaphores);
 	if (common->attaching)
 		common->attaching(common->attaching_arg, target->id);
 	/* Its records may be handled before the last probe is attached. */
 	if (common->ntargets)
 		++*common->ntargets;
-	if (err)
-		error_set(error, ERROR_MEMORY, err, NULL, NULL);
-	else
-		err = runtime_attach(common->runtime, &set, &(struct uprobe_file){
-			.name = file->engine->name, .fd = file->fd, .path = target->path,
-		}, &target->links, error);
+	err = runtime_attach(common->runtime, &set, &(struct uprobe_file){
+		.name = file->engine->name, .fd = file->fd, .path = target->path,
+	}, &target->links, error);
 	uprobe_set_free(&set);
 	if (err && common->ntargets)
 		--*common->ntargets;
 	if (err)
 		target_close(target);
-	else if (target->nsemaphores)
-		semaphores_write_all(semaphores, &target->file, target->lowest_vaddr,
-				     target->semaphores, target->nsemaphores);
 	return err;
 }
 
@@ -202,9 +186,6 @@ const char *target_title(const struct target *target, const char *version)
 void target_close(struct target *target)
 {
 	uprobe_set_detach(&target->links);
-	free(target->semaphores);
-	target->semaphores = NULL;
-	target->nsemaphores = 0;
 }
 
 bool target_is_starting(const struct target *target, const struct process *process)

@@ -59,8 +59,6 @@ struct target {
 	uint32_t uid;			/* of a process for which it was attached; 0 with a path */
 	uint64_t paused_ns;		/* when db/limit.h removed the probes; 0: it did not */
 	struct uprobe_links links;
-	uint64_t *semaphores;		/* addresses of those in use, as linked; owned */
-	size_t nsemaphores;
 	bool usdt;			/* a USDT probe is used, else only symbols */
 	bool no_semaphores;		/* none that has a semaphore, which cannot be incremented */
 	uint32_t has;			/* TARGET_HAS_* */
@@ -78,7 +76,7 @@ struct target *target_by_id(struct target *targets, size_t ntargets, uint32_t id
 
 /*
  * Bind the probes of @file->engine and link their programs to @set, without loading anything.
- * @target is filled but for its links and semaphores. Return 0, or -errno with the cause in @error
+ * @target is filled but for its links. Return 0, or -errno with the cause in @error
  * and @set empty. uprobe_set_free() ends @set.
  */
 int target_prepare(struct target *target, const struct target_file *file,
@@ -106,12 +104,6 @@ void target_read_version(const struct target *target, const struct process *proc
 void target_versions(const struct target *target, const uint32_t *pids, size_t npids,
 		     void (*each)(void *arg, const char *version, const uint32_t *pids,
 				  size_t npids), void *arg);
-
-/*
- * Write the semaphores into @process, if it runs the file. Does nothing if @semaphores is not on.
- */
-void target_semaphores(const struct target *target, struct semaphores *semaphores,
-		       const struct process *process);
 
 /* Return the name of the product of @version, static: that of its brand if it is known. */
 const char *target_title(const struct target *target, const char *version);

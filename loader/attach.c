@@ -10,7 +10,7 @@ enum attach_method attach_choose(struct features *features)
 		return ATTACH_MULTI;
 	if (feature_has(features, FEATURE_UPROBE_PMU))
 		return ATTACH_PERF;
-	return feature_has(features, FEATURE_TRACEFS) ? ATTACH_TRACEFS : ATTACH_NONE;
+	return ATTACH_NONE;
 }
 
 const char *attach_method_name(enum attach_method method)
@@ -18,7 +18,6 @@ const char *attach_method_name(enum attach_method method)
 	static const char *const names[] = {
 		[ATTACH_MULTI] = "uprobe_multi",
 		[ATTACH_PERF] = "perf uprobe",
-		[ATTACH_TRACEFS] = "uprobe_events",
 		[ATTACH_NONE] = "none",
 	};
 
@@ -30,17 +29,11 @@ enum bpf_attach_type attach_type(enum attach_method method)
 	return method == ATTACH_MULTI ? SYS_ATTACH_UPROBE_MULTI : (enum bpf_attach_type)0;
 }
 
-void attach_sweep(struct features *features)
-{
-	if (features->tracefs.open)
-		tracefs_sweep(&features->tracefs);
-}
-
 int attach_uprobes(struct features *features, enum attach_method method, int prog,
 		   const struct uprobe_sites *sites, int *fds)
 {
-	int err = 0;
 	uint32_t n;
+	int err;
 
 	if (method == ATTACH_MULTI) {
 		fds[0] = sys_uprobe_multi(prog, sites);
@@ -49,14 +42,11 @@ int attach_uprobes(struct features *features, enum attach_method method, int pro
 	if (method == ATTACH_NONE)
 		return -EOPNOTSUPP;
 	for (n = 0; n < sites->count; n++) {
-		fds[n] = method == ATTACH_TRACEFS ?
-			tracefs_attach(&features->tracefs, prog, sites, n) :
-			sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
+		fds[n] = sys_uprobe_perf(prog, features->uprobe_pmu, sites, n);
 		if (fds[n] < 0) {
 			err = fds[n];
 			while (n)
 				close(fds[--n]);
-			attach_sweep(features);
 			return err;
 		}
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Attaching programs to probe sites. Descriptors own everything: when the last one is closed, the
- * kernel detaches the probes and decrements the semaphores. Only the tracefs events remain.
+ * kernel detaches the probes and decrements the semaphores.
  */
 #ifndef LOADER_ATTACH_H
 #define LOADER_ATTACH_H
@@ -13,14 +13,13 @@
 enum attach_method {
 	ATTACH_MULTI,		/* one uprobe_multi link for all sites of a program */
 	ATTACH_PERF,		/* a perf event per site, of the uprobe PMU */
-	ATTACH_TRACEFS,		/* a perf event per site, of uprobe_events in tracefs */
-	ATTACH_NONE,		/* the kernel supports none of them */
+	ATTACH_NONE,		/* the kernel supports neither */
 };
 
 /* Return the best method that the kernel supports. */
 enum attach_method attach_choose(struct features *features);
 
-/* Return "uprobe_multi", "perf uprobe", "uprobe_events" or "none". Static. */
+/* Return "uprobe_multi", "perf uprobe" or "none". Static. */
 const char *attach_method_name(enum attach_method method);
 
 /* Return the attach type that programs must be loaded with. */
@@ -32,8 +31,5 @@ enum bpf_attach_type attach_type(enum attach_method method);
  */
 int attach_uprobes(struct features *features, enum attach_method method, int prog,
 		   const struct uprobe_sites *sites, int *fds);
-
-/* Remove the tracefs events whose descriptors are closed. */
-void attach_sweep(struct features *features);
 
 #endif

@@ -146,14 +146,6 @@ static int child_attach(const struct attacher *attacher, const struct request *r
 	return n < 0 ? n : link;
 }
 
-/* Return the descriptor of tracefs, or that of the socket if there is none: both are kept. */
-static int child_tracefs(const struct attacher *attacher)
-{
-	const struct tracefs *tracefs = &attacher->features->tracefs;
-
-	return tracefs->open ? tracefs->dir : attacher->socket;
-}
-
 /*
  * Close the @n descriptors @links, or all below @n if that is NULL. For each link the kernel waits
  * until no CPU runs the program, for many at once as long as for one: several processes close them,
@@ -172,17 +164,15 @@ static void child_detach(const struct attacher *attacher, const int *links, uint
 		for (uint32_t i = part; i < n; i += parts) {
 			int fd = links ? links[i] : (int)i;
 
-			if (fd != child_tracefs(attacher))
+			if (fd != attacher->socket)
 				close(fd);
 		}
 		if (!child)
 			_exit(0);
 	}
-	/* An event of tracefs cannot be removed before all of its links are closed. */
 	for (int i = 0; i < 2 * CLOSERS; i++)
 		if (syscall(SYS_wait4, -1, NULL, 0, NULL) < 0 && errno == ECHILD)
 			break;
-	attach_sweep(attacher->features);
 }
 
 /* Close the @count descriptors that follow. Return whether they were received. */
@@ -235,19 +225,17 @@ static bool close_range_of(int first, int last)
 /* Close all inherited descriptors that the child does not require. */
 static void child_close(const struct attacher *attacher)
 {
-	int one = attacher->socket, other = child_tracefs(attacher);
-	int low = one < other ? one : other, high = one < other ? other : one;
+	int kept = attacher->socket;
 	DIR *dir;
 
-	if (close_range_of(0, low - 1) && close_range_of(low + 1, high - 1) &&
-	    close_range_of(high + 1, INT_MAX))
+	if (close_range_of(0, kept - 1) && close_range_of(kept + 1, INT_MAX))
 		return;
 	/* Kernels before 5.9 (278a5fbaed89). */
 	dir = opendir("/proc/self/fd");
 	for (const struct dirent *entry; dir && (entry = readdir(dir)); ) {
 		int fd = (int)text_number(entry->d_name, NULL, 10);
 
-		if (*entry->d_name != '.' && fd != low && fd != high && fd != dirfd(dir))
+		if (*entry->d_name != '.' && fd != kept && fd != dirfd(dir))
 			close(fd);
 	}
 	if (dir)
@@ -376,10 +364,8 @@ void attacher_detach(struct attacher *attacher, const struct attacher_link *link
 	for (uint32_t i = 0; i < count; i++)
 		if (links[i].fd >= 0)
 			close(links[i].fd);
-	if (!attacher->child) {
-		attach_sweep(attacher->features);
+	if (!attacher->child)
 		return;
-	}
 	if (!write_all(attacher->socket, &request, sizeof(request)))
 		return;
 	for (uint32_t i = 0; i < count; i++)

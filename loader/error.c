@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/error.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,13 +21,6 @@ int error_set(struct error *error, enum error_kind kind, int code, const char *s
 	error_copy(error->subject, sizeof(error->subject), subject);
 	error_copy(error->detail, sizeof(error->detail), detail);
 	return code;
-}
-
-int error_set_no_uprobes(struct error *error, int tracefs_error)
-{
-	if (tracefs_error == -EACCES || tracefs_error == -EPERM)
-		return error_set(error, ERROR_TRACEFS, tracefs_error, NULL, NULL);
-	return error_set(error, ERROR_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
 }
 
 void error_clear(struct error *error)

@@ -3,6 +3,7 @@
 #ifndef LOADER_ERROR_H
 #define LOADER_ERROR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,7 +18,6 @@ enum error_kind {
 	ERROR_TRACEPOINT,	/* subject: its name */
 	ERROR_ATTACH,		/* uprobes on the file, subject: its path */
 	ERROR_NO_UPROBES,	/* the kernel has no method to attach uprobes */
-	ERROR_TRACEFS,		/* tracefs is the only method, and not permitted */
 	ERROR_TYPES,		/* neither BTF nor tracefs describes the kernel's types */
 	ERROR_STREAM,		/* mapping the buffer of records */
 	ERROR_WAIT,		/* waiting for signals and the time limit */
@@ -33,12 +33,11 @@ enum error_kind {
 	ERROR_MACHINE,		/* a file for another architecture, subject: its path */
 	ERROR_32_BIT,		/* a 32-bit program, subject: its path */
 	ERROR_NO_PROBES,	/* a required probe is missing, subject: path, detail: its name */
+	ERROR_UNUSABLE,		/* a probe in this kernel, subject: path, detail: its name, why */
 	ERROR_TOO_LARGE,	/* the tables of a file, subject: its path; -EINTR: stopped */
 	ERROR_SITE,		/* a probe site is invalid, subject: the file's path, detail: why */
 	ERROR_NAMESPACE,	/* the kernel cannot convert PIDs to those of our PID namespace */
-	ERROR_NOTE,		/* writing the note of semaphores */
 	ERROR_SEMAPHORES,	/* the kernel cannot increment those of a file, subject: its path */
-	ERROR_SEMAPHORE,	/* writing to the memory of a process, subject: its PID */
 	ERROR_TOO_MANY,		/* subject: of what */
 	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */
 	ERROR_PROBE,		/* a probe lacks what was requested, subject: its name, detail */
@@ -52,12 +51,16 @@ struct error {
 	char *log;		/* the verifier's last lines, or NULL; error_clear() frees it */
 };
 
+/* Return whether @error leaves open that the file can be traced by other probes. */
+static inline bool error_lacks_probes(const struct error *error)
+{
+	return error->kind == ERROR_NONE || error->kind == ERROR_NO_PROBES ||
+	       error->kind == ERROR_UNUSABLE;
+}
+
 /* Set all members of @error but the log. Longer strings are cut; NULL is "". Return @code. */
 int error_set(struct error *error, enum error_kind kind, int code, const char *subject,
 	      const char *detail);
-
-/* Report that uprobes cannot be attached; @tracefs_error is why tracefs was not available. */
-int error_set_no_uprobes(struct error *error, int tracefs_error);
 
 /* Free the log and reset to ERROR_NONE. */
 void error_clear(struct error *error);

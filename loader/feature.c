@@ -232,12 +232,6 @@ static bool probe_types(struct features *features)
 	return probe_file("kernel/btf/vmlinux");
 }
 
-static bool probe_tracefs(struct features *features)
-{
-	features->tracefs_error = tracefs_open(&features->tracefs);
-	return !features->tracefs_error;
-}
-
 #define SINCE(commit, major, minor)	\
 	.since = commit ", Linux " #major "." #minor, .release = (major) << 8 | (minor)
 
@@ -247,13 +241,11 @@ static const struct {
 	bool (*probe)(struct features *features);
 	const char *fallback;		/* NULL: none */
 	uint16_t release;		/* as in ->since: major << 8 | minor */
-	uint32_t newer;			/* FEATURE_BIT()s that take precedence over it */
 } feature_table[FEATURES] = {
 	[FEATURE_RINGBUF] = { "BPF ring buffer", SINCE("457f44363a88", 5, 8),
 			      .probe = probe_ringbuf, .fallback = "perfbuf" },
 	[FEATURE_UPROBE_PMU] = { "uprobe PMU", SINCE("33ea4b24277b", 4, 17),
-				 .probe = probe_uprobe_pmu, .fallback = "tracefs",
-				 .newer = FEATURE_BIT(FEATURE_UPROBE_MULTI) },
+				 .probe = probe_uprobe_pmu },
 	[FEATURE_UPROBE_MULTI] = { "uprobe_multi link", SINCE("89ae89f53d20", 6, 6),
 				   .probe = probe_uprobe_multi, .fallback = "perf" },
 	[FEATURE_TRACING_ALLOC] = { "allocation in tracing programs", SINCE("34dd3bad1a6f", 6, 1),
@@ -263,9 +255,7 @@ static const struct {
 	[FEATURE_NS_PID] = { "get_ns_current_pid_tgid", SINCE("b4490c5c4e02", 5, 7),
 			     .probe = probe_ns_pid, .fallback = "pids" },
 	[FEATURE_LOOPS] = { "loops in programs", SINCE("2589726d12a1", 5, 3),
-			    .probe = probe_loops, .fallback = "unroll" },
-	[FEATURE_TRACEFS] = { "uprobe_events of tracefs", SINCE("f3f096cfedf8", 3, 5),
-			      .probe = probe_tracefs },
+			    .probe = probe_loops },
 	[FEATURE_REF_CTR] = { "semaphores counted by the kernel", SINCE("1cc33161a83d", 4, 20),
 			      .probe = probe_ref_ctr, .fallback = "semaphore" },
 	[FEATURE_TYPES] = { "types of the kernel (BTF)", SINCE("341dfcf8d78e", 5, 4),
@@ -319,7 +309,7 @@ int feature_force(const char *name, size_t len, uint32_t *denied)
 			*denied |= FEATURE_BIT(i);
 		if (!fallback || strlen(fallback) != len || memcmp(fallback, name, len))
 			continue;
-		*denied |= FEATURE_BIT(i) | feature_table[i].newer;
+		*denied |= FEATURE_BIT(i);
 		err = 0;
 	}
 	return err;
@@ -328,11 +318,6 @@ int feature_force(const char *name, size_t len, uint32_t *denied)
 const char *feature_fallback(enum feature feature)
 {
 	return feature_table[feature].fallback;
-}
-
-void features_close(struct features *features)
-{
-	tracefs_close(&features->tracefs);
 }
 
 const char *feature_name(enum feature feature)

@@ -7,8 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loader/tracefs.h"
-
 enum feature {
 	FEATURE_RINGBUF,
 	FEATURE_UPROBE_PMU,
@@ -17,7 +15,6 @@ enum feature {
 	FEATURE_READ_USER,
 	FEATURE_NS_PID,
 	FEATURE_LOOPS,
-	FEATURE_TRACEFS,
 	FEATURE_REF_CTR,
 	FEATURE_TASK_REGS,
 	FEATURE_TYPES,
@@ -26,7 +23,7 @@ enum feature {
 
 #define FEATURE_BIT(feature)	(1u << (feature))
 
-/* The results so far. All zero is none; features_close() ends it. */
+/* The results so far. All zero is none. */
 struct features {
 	struct {
 		bool probed, has;
@@ -34,8 +31,6 @@ struct features {
 	bool asked;		/* feature_allowed() was called, .. */
 	int refused;		/* .. and returned this */
 	int uprobe_pmu;		/* the PMU's type number, valid with FEATURE_UPROBE_PMU */
-	struct tracefs tracefs;	/* open with FEATURE_TRACEFS; owned */
-	int tracefs_error;	/* without it: -errno */
 };
 
 /* Return whether the kernel has @feature. The first call probes for it. */
@@ -59,7 +54,7 @@ int feature_perf_allowed(struct features *features);
  */
 void feature_deny(struct features *features, uint32_t denied);
 
-/* The name of a release, before its number: "linux-4.18". */
+/* The name of a release, before its number: "linux-5.4". */
 #define FEATURE_RELEASE	"linux-"
 
 /*
@@ -71,9 +66,6 @@ int feature_force(const char *name, size_t len, uint32_t *denied);
 
 /* Return the name of the fallback for @feature, or NULL if there is none. Static. */
 const char *feature_fallback(enum feature feature);
-
-/* Close the descriptors that feature probes opened. */
-void features_close(struct features *features);
 
 /* Return the name of @feature, "uprobe_multi link". Static. */
 const char *feature_name(enum feature feature);

@@ -7,157 +7,82 @@
 
 #include "loader/insn.h"
 
-#define NODES_MAX	16384
-#define CONTEXTS_MAX	1024
-#define LOOPS_MAX	64
 #define NONE		UINT32_MAX
 
-/* An iteration of a loop that is unrolled, inside another or the program. */
-struct fold_context {
-	uint32_t parent;
-	uint32_t loop;
-	uint32_t iteration;
-};
-
-/* An instruction, once for each context in which it is reached. */
+/* An instruction. */
 struct fold_node {
-	uint32_t pc, context;
-	uint32_t sibling;	/* the same instruction in another context, or NONE */
-	struct registers regs;	/* before the instruction */
+	struct registers regs;	/* before it */
 	uint32_t next[2];	/* nodes: the following one and the branch's target, or NONE */
 	struct bpf_insn insn;	/* as it will be written */
 	uint32_t start;		/* index in the output */
 	uint16_t live;		/* bit mask of the registers that are read before they are set */
+	bool reached;
 	bool queued;
 	bool ordered;		/* in ->order, or about to be */
 	bool root;		/* of a function */
 	bool skipped;		/* not written: ->next[0] takes its place */
 };
 
+/* A program. A node has the number of its instruction; arrays have ->count elements. */
 struct fold {
 	struct bpf_insn *insns;
 	uint32_t count, max;
-	uint32_t *nodes_at;	/* by instruction: its first node, or NONE */
-	uint64_t *loops_of;	/* by instruction: bit mask of the loops that it is in */
-	uint32_t heads[LOOPS_MAX];	/* of the loops to unroll: the first instruction */
-	uint32_t nloops;
 	struct fold_node *nodes;
-	uint32_t nnodes;
-	struct fold_context contexts[CONTEXTS_MAX];	/* the first is the program */
-	uint32_t ncontexts;
 	uint32_t *queue;	/* a stack of nodes */
 	uint32_t nqueue;
 	uint32_t *order;	/* nodes in the order of the output */
 	uint32_t norder;
 };
 
-/* Return the context of iteration @iteration of @loop, which is added if new; NONE: too many. */
-static uint32_t fold_context(struct fold *f, uint32_t parent, uint32_t loop, uint32_t iteration)
-{
-	for (uint32_t i = 1; i < f->ncontexts; i++) {
-		const struct fold_context *context = &f->contexts[i];
-
-		if (context->parent == parent && context->loop == loop &&
-		    context->iteration == iteration)
-			return i;
-	}
-	if (f->ncontexts == CONTEXTS_MAX)
-		return NONE;
-	f->contexts[f->ncontexts] = (struct fold_context){ parent, loop, iteration };
-	return f->ncontexts++;
-}
-
-/* Return the context of instruction @pc when it is reached from context @from; NONE: too many. */
-static uint32_t fold_enter(struct fold *f, uint32_t from, uint32_t pc)
-{
-	while (from && !(f->loops_of[pc] >> f->contexts[from].loop & 1))
-		from = f->contexts[from].parent;
-	for (uint32_t i = 0; i < f->nloops; i++) {
-		const struct fold_context *context = &f->contexts[from];
-
-		if (f->heads[i] != pc)
-			continue;
-		return from && context->loop == i ?
-			fold_context(f, context->parent, i, context->iteration + 1) :
-			fold_context(f, from, i, 0);
-	}
-	return from;
-}
-
-/* Return the node of @pc in @context, or NONE. */
-static uint32_t fold_find(const struct fold *f, uint32_t pc, uint32_t context)
-{
-	uint32_t at = f->nodes_at[pc];
-
-	while (at != NONE && f->nodes[at].context != context)
-		at = f->nodes[at].sibling;
-	return at;
-}
-
-/*
- * Reach instruction @pc from context @from with @regs. Return its node, which is visited (again)
- * if that is news; or -errno.
- */
-static int64_t fold_reach(struct fold *f, uint32_t from, uint32_t pc, const struct registers *regs)
+/* Reach the node @at with @regs; it is visited (again) if that is news. Return 0 or -ENOEXEC. */
+static int fold_reach(struct fold *f, uint32_t at, const struct registers *regs)
 {
 	struct fold_node *node;
-	uint32_t context, at;
 	bool news = true;
 
 	/* The second half of a wide instruction has no code. */
-	if (pc >= f->count || !f->insns[pc].code)
+	if (at >= f->count || !f->insns[at].code)
 		return -ENOEXEC;
-	context = fold_enter(f, from, pc);
-	if (context == NONE)
-		return -ENOSPC;
-	at = fold_find(f, pc, context);
-	if (at == NONE) {
-		if (f->nnodes == NODES_MAX)
-			return -ENOSPC;
-		at = f->nnodes++;
-		f->nodes[at] = (struct fold_node){
-			.pc = pc, .context = context, .sibling = f->nodes_at[pc], .regs = *regs,
-		};
-		f->nodes_at[pc] = at;
-	} else {
-		news = registers_join(&f->nodes[at].regs, regs);
-	}
 	node = &f->nodes[at];
+	if (node->reached)
+		news = registers_join(&node->regs, regs);
+	else
+		node->regs = *regs;
+	node->reached = true;
 	if (news && !node->queued) {
 		node->queued = true;
 		f->queue[f->nqueue++] = at;
 	}
-	return at;
-}
-
-/* Reach function @pc. Return 0 or -errno. */
-static int fold_root(struct fold *f, uint32_t pc)
-{
-	int64_t at = fold_reach(f, 0, pc, &(struct registers){ 0 });
-
-	if (at < 0)
-		return (int)at;
-	f->nodes[at].root = true;
 	return 0;
 }
 
-/* Reach what follows the node @at: its next[@i], instruction @pc. Return 0 or -errno. */
-static int fold_edge(struct fold *f, uint32_t at, int i, uint32_t pc, const struct registers *regs)
+/* Reach the function at @at. Return 0 or -ENOEXEC. */
+static int fold_root(struct fold *f, uint32_t at)
 {
-	int64_t next = fold_reach(f, f->nodes[at].context, pc, regs);
+	int err = fold_reach(f, at, &(struct registers){ 0 });
 
-	if (next < 0)
-		return (int)next;
-	f->nodes[at].next[i] = (uint32_t)next;
-	return 0;
+	if (!err)
+		f->nodes[at].root = true;
+	return err;
+}
+
+/* Reach what follows the node @at: its next[@i], the node @next. Return 0 or -ENOEXEC. */
+static int fold_edge(struct fold *f, uint32_t at, int i, uint32_t next,
+		     const struct registers *regs)
+{
+	int err = fold_reach(f, next, regs);
+
+	if (!err)
+		f->nodes[at].next[i] = next;
+	return err;
 }
 
 /* Execute the node @at and reach what follows it. Return 0 or -errno. */
 static int fold_visit(struct fold *f, uint32_t at)
 {
 	struct fold_node *node = &f->nodes[at];
-	const struct bpf_insn *insn = &f->insns[node->pc];
-	uint32_t follows = node->pc + 1 + insn_is_wide(insn);
+	const struct bpf_insn *insn = &f->insns[at];
+	uint32_t follows = at + 1 + insn_is_wide(insn);
 	struct registers regs = node->regs;
 	int decided, err = 0;
 
@@ -220,11 +145,11 @@ static void fold_order(struct fold *f, uint32_t root)
 		struct fold_node *node = &f->nodes[f->queue[f->nqueue - 1]];
 		uint32_t next = NONE;
 
+		node->ordered = true;
 		/* The next instruction in memory remains next if it is visited last. */
 		for (int i = 1; i >= 0 && next == NONE; i--)
 			if (node->next[i] != NONE && !f->nodes[node->next[i]].ordered)
 				next = node->next[i];
-		node->ordered = true;
 		if (next != NONE)
 			f->queue[f->nqueue++] = next;
 		else
@@ -238,12 +163,10 @@ static void fold_order(struct fold *f, uint32_t root)
 	}
 }
 
-/* Return the node of the function that the call @node calls. */
-static uint32_t fold_callee(struct fold *f, const struct fold_node *node)
+/* Return the node of the function that the call @at calls. */
+static uint32_t fold_callee(const struct fold *f, uint32_t at)
 {
-	uint32_t pc = node->pc + 1 + (uint32_t)f->insns[node->pc].imm;
-
-	return fold_find(f, pc, fold_enter(f, 0, pc));
+	return at + 1 + (uint32_t)f->insns[at].imm;
 }
 
 /*
@@ -254,11 +177,11 @@ static void fold_order_all(struct fold *f)
 {
 	fold_order(f, 0);
 	for (uint32_t i = 0; i < f->norder; i++) {
-		struct fold_node *node = &f->nodes[f->order[i]];
+		uint32_t at = f->order[i];
 
-		node->insn = f->insns[node->pc];
-		if (insn_calls_function(&node->insn) && !f->nodes[fold_callee(f, node)].ordered)
-			fold_order(f, fold_callee(f, node));
+		f->nodes[at].insn = f->insns[at];
+		if (insn_calls_function(&f->insns[at]) && !f->nodes[fold_callee(f, at)].ordered)
+			fold_order(f, fold_callee(f, at));
 	}
 }
 
@@ -324,7 +247,7 @@ static void fold_dead(struct fold *f)
 /* Return the node that is written instead of @at; NONE: none is, in an endless loop. */
 static uint32_t fold_target(const struct fold *f, uint32_t at)
 {
-	for (uint32_t i = 0; i < f->nnodes; i++) {
+	for (uint32_t i = 0; i < f->count; i++) {
 		if (!f->nodes[at].skipped || f->nodes[at].root)
 			return at;
 		at = f->nodes[at].next[0];
@@ -390,10 +313,9 @@ static int fold_write(struct fold *f)
 
 		if (node->next[1] != NONE && size)
 			insn.off = (int16_t)(f->nodes[node->next[1]].start - after);
-		if (insn_calls_function(&insn)) {
-			insn.imm = (int32_t)(f->nodes[fold_callee(f, node)].start - after);
-		}
-		memcpy(second, &f->insns[node->pc], size * sizeof(*second));
+		if (insn_calls_function(&insn))
+			insn.imm = (int32_t)(f->nodes[fold_callee(f, f->order[i])].start - after);
+		memcpy(second, &f->insns[f->order[i]], size * sizeof(*second));
 		second[0] = insn;
 		memcpy(out + at, second, size * sizeof(*second));
 		at = after;
@@ -412,93 +334,10 @@ cleanup:
 	return ret;
 }
 
-/* Add the instructions from which @from is reached without @head, the loop's, to the loop. */
-static void fold_loop_body(struct fold *f, uint32_t loop, uint32_t from)
-{
-	uint64_t bit = 1ull << loop;
-	bool news = true;
-	uint32_t next;
-
-	f->loops_of[f->heads[loop]] |= bit;
-	f->loops_of[from] |= bit;
-	while (news) {
-		news = false;
-		for (uint32_t pc = f->count; pc--; )
-			for (int i = 0; i < 2 && !(f->loops_of[pc] & bit); i++)
-				if (insn_next(&f->insns[pc], pc, i, &next) && next < f->count &&
-				    next != f->heads[loop] && f->loops_of[next] & bit) {
-					f->loops_of[pc] |= bit;
-					news = true;
-				}
-	}
-}
-
-/* Add the loop of the jump back from @from to @head. Return 0 or -ENOSPC. */
-static int fold_loop(struct fold *f, uint32_t from, uint32_t head)
-{
-	uint32_t loop = 0;
-
-	while (loop < f->nloops && f->heads[loop] != head)
-		loop++;
-	if (loop == LOOPS_MAX)
-		return -ENOSPC;
-	f->heads[loop] = head;
-	f->nloops += loop == f->nloops;
-	fold_loop_body(f, loop, from);
-	return 0;
-}
-
-/* Find the loops that are reached from instruction @root. Return 0 or -errno. */
-static int fold_find_loops(struct fold *f, uint32_t root, uint8_t *seen)
-{
-	enum { NEW, ON_STACK, DONE };
-	uint32_t next;
-	int err = 0;
-
-	if (root >= f->count || seen[root])
-		return root >= f->count ? -ENOEXEC : 0;
-	f->queue[f->nqueue++] = root;
-	while (f->nqueue && !err) {
-		uint32_t pc = f->queue[f->nqueue - 1];
-		bool leaf = true;
-
-		seen[pc] = ON_STACK;
-		for (int i = 0; i < 2 && leaf && !err; i++) {
-			if (!insn_next(&f->insns[pc], pc, i, &next))
-				continue;
-			if (next >= f->count)
-				return -ENOEXEC;
-			if (seen[next] == ON_STACK)
-				err = fold_loop(f, pc, next);
-			leaf = seen[next] != NEW;
-		}
-		if (leaf)
-			seen[f->queue[--f->nqueue]] = DONE;
-		else
-			f->queue[f->nqueue++] = next;
-	}
-	return err;
-}
-
-/* Find all loops. Return 0 or -errno. */
-static int fold_loops(struct fold *f)
-{
-	uint8_t *seen = calloc(f->count, sizeof(*seen));
-	int err = seen ? fold_find_loops(f, 0, seen) : -ENOMEM;
-
-	for (uint32_t i = 0; i < f->count && !err; i++)
-		if (insn_calls_function(&f->insns[i]))
-			err = fold_find_loops(f, i + 1 + (uint32_t)f->insns[i].imm, seen);
-	free(seen);
-	return err;
-}
-
-static int fold_run(struct fold *f, bool unroll)
+static int fold_run(struct fold *f)
 {
 	int err = fold_check(f);
 
-	if (!err && unroll)
-		err = fold_loops(f);
 	if (!err)
 		err = fold_analyze(f);
 	if (err)
@@ -512,39 +351,20 @@ static int fold_run(struct fold *f, bool unroll)
 	return err ? err : fold_write(f);
 }
 
-static int fold_once(struct bpf_insn *insns, uint32_t count, uint32_t max, bool unroll)
+int fold_program(struct bpf_insn *insns, uint32_t count, uint32_t max)
 {
-	struct fold *f = calloc(1, sizeof(*f));
+	struct fold f = {
+		.insns = insns, .count = count, .max = max,
+		.nodes = calloc(count, sizeof(*f.nodes)),
+		.queue = calloc(count, sizeof(*f.queue)),
+		.order = calloc(count, sizeof(*f.order)),
+	};
 	int ret = -ENOMEM;
 
-	if (!f)
-		return ret;
-	f->insns = insns;
-	f->count = count;
-	f->max = max;
-	f->ncontexts = 1;
-	f->nodes_at = malloc(count * sizeof(*f->nodes_at));
-	f->loops_of = calloc(count, sizeof(*f->loops_of));
-	f->nodes = calloc(NODES_MAX, sizeof(*f->nodes));
-	f->queue = calloc(NODES_MAX, sizeof(*f->queue));
-	f->order = calloc(NODES_MAX, sizeof(*f->order));
-	if (f->nodes_at && f->loops_of && f->nodes && f->queue && f->order) {
-		memset(f->nodes_at, 0xff, count * sizeof(*f->nodes_at));
-		ret = fold_run(f, unroll);
-	}
-	free(f->order);
-	free(f->queue);
-	free(f->nodes);
-	free(f->loops_of);
-	free(f->nodes_at);
-	free(f);
+	if (f.nodes && f.queue && f.order)
+		ret = fold_run(&f);
+	free(f.order);
+	free(f.queue);
+	free(f.nodes);
 	return ret;
-}
-
-/* Loops are unrolled when what they contain is as small as can be. */
-int fold_program(struct bpf_insn *insns, uint32_t count, uint32_t max, bool unroll)
-{
-	int n = fold_once(insns, count, max, false);
-
-	return n > 0 && unroll ? fold_once(insns, (uint32_t)n, max, true) : n;
 }

@@ -8,16 +8,13 @@
 #define LOADER_FOLD_H
 
 #include <linux/bpf.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 /*
  * Simplify the program of @count instructions at @insns, the functions that it calls included, in
- * place. @unroll: replace each loop whose number of iterations is a constant by as many copies, for
- * kernels without loops (before 2589726d12a1, 5.3); @insns then has room for @max instructions.
- * Return the number of instructions; or -ENOEXEC if the program is malformed, -ENOSPC if it would
- * exceed @max, -ENOMEM.
+ * place; @insns has room for @max. Return the number of instructions; or -ENOEXEC if the program is
+ * malformed, -ENOSPC if it would exceed @max, -ENOMEM.
  */
-int fold_program(struct bpf_insn *insns, uint32_t count, uint32_t max, bool unroll);
+int fold_program(struct bpf_insn *insns, uint32_t count, uint32_t max);
 
 #endif

@@ -357,5 +357,5 @@ int object_link(const struct object *object, const char *name, const struct obje
 	if (object->old_reads)
 		link_old_reads(insns, l.count);
 	*culprit = name;
-	return fold_program(insns, l.count, OBJECT_INSNS_MAX, object->unroll);
+	return fold_program(insns, l.count, OBJECT_INSNS_MAX);
 }

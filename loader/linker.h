@@ -31,8 +31,6 @@ struct object {
 	 * 5.5 (6ae08ae3dea2).
 	 */
 	bool old_reads;
-	/* Set by the caller: loops are unrolled, as before 5.3 (2589726d12a1). */
-	bool unroll;
 	void *decoded;			/* owned; NULL: the data were not compressed */
 };
 

@@ -145,16 +145,13 @@ static int runtime_namespace(struct runtime *rt, struct error *error)
 static void runtime_choose(struct runtime *rt)
 {
 	bool old_reads = !feature_has(&rt->features, FEATURE_READ_USER);
-	bool unroll = !feature_has(&rt->features, FEATURE_LOOPS);
 
-	for (size_t i = 0; i < rt->nobjects; i++) {
+	for (size_t i = 0; i < rt->nobjects; i++)
 		rt->objects[i].old_reads = old_reads;
-		rt->objects[i].unroll = unroll;
-	}
 	rt->perf_buffers = !feature_has(&rt->features, FEATURE_RINGBUF);
 	rt->record_limit = rt->perf_buffers ? PERFBUF_RECORD_MAX : UINT32_MAX;
 	rt->method = attach_choose(&rt->features);
-	feature_has(&rt->features, FEATURE_REF_CTR);
+	rt->uncounted = !feature_has(&rt->features, FEATURE_REF_CTR);
 }
 
 /*
@@ -279,29 +276,12 @@ int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, str
 	return err ? error_set(error, ERROR_STREAM, err, NULL, NULL) : 0;
 }
 
-/* Prepare for semaphores that are written by us and outlive a killed process. */
-static void runtime_semaphores(struct runtime *rt)
-{
-	bool written = !feature_has(&rt->features, FEATURE_REF_CTR);
-	struct error note = { .kind = ERROR_NONE };
-	int err;
-
-	semaphores_repair(rt->config.is_program);
-	rt->semaphores.is_program = rt->config.is_program;
-	err = written ? semaphores_open(&rt->semaphores) : 0;
-	if (err) {
-		error_set(&note, ERROR_NOTE, err, NULL, NULL);
-		rt->config.error(rt->config.arg, &note);
-	}
-}
-
 int runtime_ready(struct runtime *rt, struct error *error)
 {
 	if (rt->unknown)
 		return error_set(error, ERROR_LINK, -ENOENT, rt->unknown, NULL);
 	if (rt->method == ATTACH_NONE)
-		return error_set_no_uprobes(error, rt->features.tracefs_error);
-	runtime_semaphores(rt);
+		return error_set(error, ERROR_NO_UPROBES, -EOPNOTSUPP, NULL, NULL);
 	return 0;
 }
 
@@ -309,8 +289,7 @@ int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struc
 		   struct uprobe_links *links, struct error *error)
 {
 	const struct uprobe_method method = {
-		.attacher = &rt->attacher, .uncounted = rt->semaphores.on,
-		.run_time = &rt->run_time,
+		.attacher = &rt->attacher, .run_time = &rt->run_time,
 		.program = rt->config.program, .program_arg = rt->config.arg,
 	};
 
@@ -427,20 +406,6 @@ uint64_t runtime_now(const struct runtime *rt)
 	return clock_kernel_ns(rt->ahead_ns);
 }
 
-/* Report the first process whose semaphores could not be written, once. */
-static void runtime_unwritten(struct runtime *rt)
-{
-	struct error error = { .kind = ERROR_NONE };
-	char pid[16];
-
-	if (!rt->semaphores.error || rt->unwritten)
-		return;
-	rt->unwritten = true;
-	fmt_text(pid, sizeof(pid), "%u", rt->semaphores.error_pid);
-	error_set(&error, ERROR_SEMAPHORE, rt->semaphores.error, pid, NULL);
-	rt->config.error(rt->config.arg, &error);
-}
-
 /* A handler of records and its argument. */
 struct runtime_handler {
 	struct runtime *rt;
@@ -477,7 +442,6 @@ int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data
 	if (sent > rt->received + rt->unreceived)
 		rt->unreceived = sent - rt->received;
 	owners_flush(rt->owners);
-	runtime_unwritten(rt);
 	return (int)((bytes * 100 + rt->ring_bytes - 1) / rt->ring_bytes);
 }
 
@@ -495,7 +459,7 @@ uint64_t runtime_dropped(const struct runtime *rt)
 
 unsigned int runtime_needs(const struct runtime *rt, unsigned int needs)
 {
-	unsigned int attach = rt->method == ATTACH_TRACEFS ? SANDBOX_WRITE : 0;
+	unsigned int attach = 0;
 
 	if (needs & SANDBOX_ATTACH)
 		attach |= rt->method == ATTACH_MULTI ? SANDBOX_LINKS : SANDBOX_EVENTS;
@@ -503,9 +467,6 @@ unsigned int runtime_needs(const struct runtime *rt, unsigned int needs)
 		attacher_confine(&rt->attacher, attach | SANDBOX_CLOSERS);
 	else
 		needs |= attach;
-	/* To find the processes whose semaphores are incremented, and to write to them. */
-	if (rt->semaphores.on)
-		needs |= SANDBOX_READ | SANDBOX_WRITE;
 	return needs;
 }
 
@@ -517,14 +478,15 @@ int runtime_run_ns(const struct runtime *rt, uint64_t *ns)
 void runtime_detaching(struct runtime *rt, uint64_t now_ns)
 {
 	const struct control control = { .detach_ns = now_ns };
+	int map = runtime_map(rt, "control");
 	uint32_t zero = 0;
 
-	sys_map_update(runtime_map(rt, "control"), &zero, &control);
+	if (map >= 0)
+		sys_map_update(map, &zero, &control);
 }
 
 void runtime_detach(struct runtime *rt)
 {
-	semaphores_close(&rt->semaphores);
 	while (rt->ntracepoints) {
 		const struct runtime_attached *attached = &rt->tracepoints[--rt->ntracepoints];
 
@@ -545,7 +507,6 @@ void runtime_close(struct runtime *rt)
 	while (rt->nobjects)
 		object_close(&rt->objects[--rt->nobjects]);
 	attacher_stop(&rt->attacher);
-	features_close(&rt->features);
 	free(rt->owners);
 	rt->owners = NULL;
 }

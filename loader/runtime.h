@@ -20,7 +20,6 @@
 #include "loader/owners.h"
 #include "loader/run_time.h"
 #include "loader/sandbox.h"
-#include "loader/semaphore.h"
 #include "loader/stream.h"
 #include "loader/sys.h"
 #include "loader/uprobe_set.h"
@@ -81,8 +80,7 @@ struct runtime {
 	struct stream stream;
 	struct owners *owners;
 	uint64_t secret;		/* constant_secret */
-	struct semaphores semaphores;	/* written by us if ->on */
-	bool unwritten;			/* the first failure to write one was reported */
+	bool uncounted;			/* the kernel does not count semaphores */
 	struct run_time run_time;
 	struct runtime_attached {
 		int link;		/* -1: paused */
@@ -125,8 +123,8 @@ void runtime_constant(struct runtime *rt, const char *name, uint64_t value);
 int runtime_stream(struct runtime *rt, uint32_t ring_min, size_t record_max, struct error *error);
 
 /*
- * Prepare attaching: check the names of constants and maps, and that uprobes can be attached;
- * repair what a killed process left behind. Return 0, or -errno and the cause in @error.
+ * Prepare attaching: check the names of constants and maps, and that uprobes can be attached.
+ * Return 0, or -errno and the cause in @error.
  */
 int runtime_ready(struct runtime *rt, struct error *error);
 
@@ -165,8 +163,8 @@ int runtime_resume(struct runtime *rt);
 int runtime_listen(struct runtime *rt, struct error *error);
 
 /*
- * Pass the waiting records to @handler, which returns 0, and report a semaphore that could not be
- * written. Return the fill level of the buffer in percent.
+ * Pass the waiting records to @handler, which returns 0. Return the fill level of the buffer in
+ * percent.
  */
 int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data, size_t size),
 		  void *arg);
@@ -212,7 +210,7 @@ unsigned int runtime_needs(const struct runtime *rt, unsigned int needs);
 /* Let the programs know that detaching begins at @now_ns of their clock. The caller is awake. */
 void runtime_detaching(struct runtime *rt, uint64_t now_ns);
 
-/* Detach from the tracepoints and undo the semaphores. The tracer detaches its uprobes itself. */
+/* Detach from the tracepoints. The tracer detaches its uprobes itself. */
 void runtime_detach(struct runtime *rt);
 
 /* Detach and free everything. */

@@ -34,7 +34,7 @@
 #define __NR_faccessat2	439
 #endif
 
-/* Flags that only SANDBOX_WRITE permits; O_TMPFILE requires one of them. */
+/* Flags for writing to a file that exists; O_TMPFILE requires one of them. */
 #define WRITES		(O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)
 /* Those of SANDBOX_REPLACE: no file that exists is opened. The C library adds O_LARGEFILE. */
 #define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_LARGEFILE)
@@ -78,18 +78,17 @@ static const struct call calls[] = {
 	{ .number = __NR_uname }, { .number = __NR_getrandom },
 	{ .number = __NR_exit }, { .number = __NR_exit_group },
 	{ __NR_openat, SANDBOX_READ, WITHOUT, 2, WRITES },
-	{ __NR_openat, SANDBOX_WRITE, ANY, 0, 0 },
 	{ __NR_openat, SANDBOX_REPLACE, EQUAL, 2, CREATES },
 	{ __NR_renameat, SANDBOX_REPLACE, ANY, 0, 0 },
-	{ __NR_pread64, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_newfstatat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_statx, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_pread64, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_newfstatat, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_statx, SANDBOX_READ, ANY, 0, 0 },
 	{ __NR_statfs, SANDBOX_READ, ANY, 0, 0 }, { __NR_fstatfs, SANDBOX_READ, ANY, 0, 0 },
-	{ __NR_readlinkat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_faccessat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_faccessat2, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_getdents64, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_fcntl, SANDBOX_READ | SANDBOX_WRITE, EQUAL, 1, F_SETFD },
+	{ __NR_readlinkat, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_faccessat, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_faccessat2, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_getdents64, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_fcntl, SANDBOX_READ, EQUAL, 1, F_SETFD },
 	/* A message reports a limit; setting one is not permitted. */
 	{ __NR_prlimit64, SANDBOX_READ, NONE, 2, 0 },
 	/* The socket to the other process is the only one. */
@@ -99,20 +98,15 @@ static const struct call calls[] = {
 	{ __NR_perf_event_open, SANDBOX_EVENTS, ANY, 0, 0 },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_SET_BPF },
 	{ __NR_ioctl, SANDBOX_EVENTS, EQUAL, 1, PERF_EVENT_IOC_ENABLE },
-	/* musl from 1.2.6 on calls pwritev2, and where that is older than RWF_NOAPPEND, fcntl. */
-	{ __NR_pwritev2, SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_fcntl, SANDBOX_WRITE, EQUAL, 1, F_GETFL },
-	{ __NR_pwrite64, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_flock, SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_unlinkat, SANDBOX_WRITE | SANDBOX_REPLACE, ANY, 0, 0 },
+	{ __NR_unlinkat, SANDBOX_REPLACE, ANY, 0, 0 },
 #if HOST_OLD_SYSCALLS	/* Older variants, which musl prefers there. */
 	{ .number = __NR_poll }, { .number = __NR_time },
-	{ __NR_open, SANDBOX_READ, WITHOUT, 1, WRITES }, { __NR_open, SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_stat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_lstat, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_access, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
-	{ __NR_readlink, SANDBOX_READ | SANDBOX_WRITE, ANY, 0, 0 },
+	{ __NR_open, SANDBOX_READ, WITHOUT, 1, WRITES },
+	{ __NR_stat, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_lstat, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_access, SANDBOX_READ, ANY, 0, 0 },
+	{ __NR_readlink, SANDBOX_READ, ANY, 0, 0 },
 	{ __NR_getrlimit, SANDBOX_READ, ANY, 0, 0 },
-	{ __NR_unlink, SANDBOX_WRITE, ANY, 0, 0 }, { __NR_rmdir, SANDBOX_WRITE, ANY, 0, 0 },
 #endif
 };
 
@@ -179,8 +173,8 @@ int sandbox_filters(void)
 /*
  * Return the capabilities to keep, a subset of @permitted. CAP_SYS_ADMIN is kept only if a
  * capability that replaces a part of it is missing, or to open a perf event for a uprobe: kernels
- * with the fix for CVE-2025-38466 require it for that. CAP_DAC_OVERRIDE is kept only to write to
- * or replace files, or if CAP_DAC_READ_SEARCH is missing, as in containers.
+ * with the fix for CVE-2025-38466 require it for that. CAP_DAC_OVERRIDE is kept only to replace
+ * files, or if CAP_DAC_READ_SEARCH is missing, as in containers.
  */
 static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 {
@@ -194,7 +188,7 @@ static uint64_t sandbox_keep(unsigned int needs, uint64_t permitted)
 	parts = keep & (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_CHECKPOINT_RESTORE));
 	if (parts & ~permitted || needs & SANDBOX_EVENTS)
 		keep |= BIT(CAP_SYS_ADMIN);
-	if (needs & (SANDBOX_WRITE | SANDBOX_REPLACE) ||
+	if (needs & SANDBOX_REPLACE ||
 	    keep & ~permitted & BIT(CAP_DAC_READ_SEARCH))
 		keep |= BIT(CAP_DAC_OVERRIDE);
 	return keep & permitted;

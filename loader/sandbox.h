@@ -15,12 +15,11 @@ enum sandbox_need {
 	SANDBOX_READ = 1 << 0,		/* read files and other processes */
 	SANDBOX_ATTACH = 1 << 1,	/* load programs, and have another process attach them */
 	SANDBOX_EVENTS = 1 << 2,	/* open perf events, to attach without uprobe_multi */
-	SANDBOX_WRITE = 1 << 3,		/* write to files: tracefs, servers' memory, notes */
-	SANDBOX_LINKS = 1 << 4,		/* create links, to attach by uprobe_multi */
-	SANDBOX_CLOSERS = 1 << 5,	/* create processes that share its descriptors */
-	SANDBOX_TERMINAL = 1 << 6,	/* change the modes of a terminal */
-	SANDBOX_REPLACE = 1 << 7,	/* create, rename and remove files */
-	SANDBOX_TRACEPOINTS = 1 << 8,	/* attach to raw tracepoints */
+	SANDBOX_LINKS = 1 << 3,		/* create links, to attach by uprobe_multi */
+	SANDBOX_CLOSERS = 1 << 4,	/* create processes that share its descriptors */
+	SANDBOX_TERMINAL = 1 << 5,	/* change the modes of a terminal */
+	SANDBOX_REPLACE = 1 << 6,	/* create, rename and remove files */
+	SANDBOX_TRACEPOINTS = 1 << 7,	/* attach to raw tracepoints */
 };
 
 /* The restrictions that are in effect. */

@@ -84,24 +84,6 @@ void uprobe_set_free(struct uprobe_set *set)
 	*set = (struct uprobe_set){ 0 };
 }
 
-int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count)
-{
-	*count = 0;
-	*vaddrs = calloc(set->nsites, sizeof(**vaddrs));
-	if (!*vaddrs)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < set->nsites; i++) {
-		uint64_t vaddr = set->sites[i].semaphore ? set->sites[i].semaphore_vaddr : 0;
-		size_t n = 0;
-
-		while (n < *count && (*vaddrs)[n] != vaddr)
-			n++;
-		if (vaddr && n == *count)
-			(*vaddrs)[(*count)++] = vaddr;
-	}
-	return 0;
-}
-
 bool uprobe_set_drop_semaphores(struct uprobe_set *set)
 {
 	bool any = false;
@@ -279,8 +261,7 @@ static void attachment_sites(struct attachment *attachment)
 			if (site->group != group || site->on_return != attachment->on_return)
 				continue;
 			attachment->offsets[n] = (unsigned long)site->offset;
-			attachment->semaphores[n] = attachment->method->uncounted ? 0 :
-					       (unsigned long)site->semaphore;
+			attachment->semaphores[n] = (unsigned long)site->semaphore;
 			attachment->groups[n++] = attachment->ngroups;
 		}
 		if (n > before)

@@ -21,7 +21,6 @@ struct uprobe_group {
 
 struct uprobe_site {
 	uint64_t offset, semaphore;	/* in the file, bytes; semaphore 0: none */
-	uint64_t semaphore_vaddr;	/* its address as linked */
 	uint32_t group;			/* index in uprobe_set.groups */
 	bool on_return;			/* at returns of the function at ->offset */
 };
@@ -43,7 +42,6 @@ struct uprobe_file {
 /* Attach method and options. Everything is borrowed. */
 struct uprobe_method {
 	struct attacher *attacher;
-	bool uncounted;			/* the kernel does not count semaphores */
 	struct run_time *run_time;	/* takes over the programs; NULL: they are closed */
 	/* Called for each program before it is loaded; may be NULL. */
 	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
@@ -69,12 +67,6 @@ void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites);
 
 /* Free everything and reset to the empty set. */
 void uprobe_set_free(struct uprobe_set *set);
-
-/*
- * Collect the addresses of the semaphores of @set as linked, each once, in *@vaddrs, which is the
- * caller's to free. Return 0 or -ENOMEM.
- */
-int uprobe_set_semaphores(const struct uprobe_set *set, uint64_t **vaddrs, size_t *count);
 
 /* Have the sites attached without incrementing semaphores. Return whether there are any. */
 bool uprobe_set_drop_semaphores(struct uprobe_set *set);

@@ -21,11 +21,12 @@ static int request_add_probe(struct request_ctx *ctx, const struct probe_site *s
 		const struct usdt_site *note = &sites[i].site;
 		struct request_site site = {
 			note->provider, note->name, note->args, note->vaddr,
-			{ .offset = note->offset, .semaphore = note->semaphore_offset,
-			  .semaphore_vaddr = note->semaphore_vaddr },
+			{ .offset = note->offset, .semaphore = note->semaphore_offset },
 		};
 		const char *refusal = site_refusal(ctx->elf, note);
 
+		if (!refusal && note->semaphore_offset && ctx->config->runtime->uncounted)
+			refusal = "the kernel does not count its semaphore, as Linux 4.20 does";
 		err = refusal ? request_refuse(ctx, &site, "", refusal) :
 				request_add_site(ctx, &site);
 	}

@@ -29,7 +29,6 @@ struct probe_trace_file {
 	int fd;
 	struct process_file id;
 	char path[256];
-	uint64_t lowest_vaddr;		/* of its segments, as linked */
 	struct uprobe_set set;
 	struct uprobe_links links;
 };
@@ -188,7 +187,6 @@ static int probe_trace_search(struct probe_trace *trace, const struct probe_requ
 
 	if (!traced)
 		return error->code;
-	traced->lowest_vaddr = elf_map_lowest_vaddr(&binary->elf);
 	fd = elf_symbols(&binary->elf, SHT_SYMTAB, &symbols) ?
 		debug_file_open(file, &binary->elf) : -ENOENT;
 	if (fd >= 0 && !elf_map_open(&debug, fd, NULL))
@@ -220,24 +218,6 @@ int probe_trace_add(struct probe_trace *trace, const struct probe_request *reque
 	found = probe_trace_search(trace, request, number, file, &binary, error);
 	elf_map_close(&binary);
 	return found;
-}
-
-/* If the kernel does not count semaphores, write those of @file into the processes that run it. */
-static int probe_trace_semaphores(struct probe_trace *trace, struct probe_trace_file *file,
-				  struct error *error)
-{
-	uint64_t *vaddrs;
-	size_t count;
-	int err;
-
-	if (!trace->rt.semaphores.on)
-		return 0;
-	err = uprobe_set_semaphores(&file->set, &vaddrs, &count);
-	if (err)
-		return error_set(error, ERROR_MEMORY, err, NULL, NULL);
-	semaphores_write_all(&trace->rt.semaphores, &file->id, file->lowest_vaddr, vaddrs, count);
-	free(vaddrs);
-	return 0;
 }
 
 /*
@@ -287,8 +267,6 @@ int probe_trace_attach(struct probe_trace *trace, struct error *error)
 		if (!file->set.nsites)
 			continue;
 		err = probe_trace_attach_file(trace, file, error);
-		if (!err)
-			err = probe_trace_semaphores(trace, file, error);
 	}
 	return err;
 }

@@ -264,22 +264,6 @@ def public_tool(tmp_path_factory):
     return str(path)
 
 
-@pytest.fixture
-def tracefs():
-    """tracefs() reads the names of this program's events since the test began, through a mount of its own."""
-    script = "mount -t tracefs tracefs /mnt && cat /mnt/uprobe_events"
-    command = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
-
-    def read():
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        return [line.split()[0] for line in done.stdout.splitlines() if line[2:].startswith("dbslower_")]
-    try:
-        before = set(read())	# what another test has killed may still be removing its own
-    except subprocess.CalledProcessError as why:
-        pytest.skip(f"no tracefs here: {why.stderr.strip()}")
-    return lambda: [event for event in read() if event not in before]
-
-
 @pytest.fixture(scope="session")
 def mysql_program(tmp_path_factory):
     """mysql_program(NAME) compiles a server; returns its path, whose last part is mysqld."""

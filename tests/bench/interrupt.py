@@ -20,7 +20,7 @@ import interrupted
 PROCESSES = 150
 # To remove a perf event takes so long that a few probes must do.
 FEW = ["idle:probe0", "idle:probe1", "idle:probe2"]
-METHODS = {"uprobe_multi": ([], ["idle:*"]), "perf": (["--force=perf"], FEW), "tracefs": (["--force=tracefs"], FEW)}
+METHODS = {"uprobe_multi": ([], ["idle:*"]), "perf": (["--force=perf"], FEW)}
 
 
 def attach_time(tool, idle, args, probes):

@@ -518,8 +518,8 @@ def test_counters_that_cannot_be_read(tool, tmp_path):
     assert ("minor_faults" in only(traced, "hidden")["use"]) != no_types(traced) and "shared_blks_hit" not in only(traced, "hidden")["use"], traced.said()
 
 
-@pytest.mark.parametrize("args", [(), ALL_FALLBACKS, ["--use", "--phases", *OLD[0]]],
-                         ids=["default", "fallbacks", "linux-4.18"])
+@pytest.mark.parametrize("args", [(), ALL_FALLBACKS, ["--use", "--phases", *OLD]],
+                         ids=["default", "fallbacks", "linux-5.4"])
 def test_adds_up_under_load(postgres, tool, args):
     """All protocols, pipelines and failures; several at once."""
     traced = tool("-p", postgres.pid, "-m", "0", "--json", "--why", *args)

@@ -293,7 +293,6 @@ def test_features():
         "probe_read_user": kernel_has("bpf_probe_read_user"),
         "get_ns_current_pid_tgid": kernel_has("bpf_get_ns_current_pid_tgid"),
         "loops in programs": kernel_has("(__)?mark_chain_precision"),	# of the same series
-        "uprobe_events of tracefs": kernel_has("trace_uprobe_create"),
         "semaphores counted by the kernel":
             os.path.exists("/sys/bus/event_source/devices/uprobe/format/ref_ctr_offset"),
         "types of the kernel (BTF)": os.path.exists("/sys/kernel/btf/vmlinux"),

@@ -26,7 +26,6 @@ import backends
 from cluster import wait_for
 from elffile import Memory
 from fallbacks import force, forces
-from mysql_fixture import Fixture
 from requirements import need_root
 from statements import stopped
 from tool import DBSLOWER, Reader
@@ -75,29 +74,20 @@ def run(*command, timeout=TIMEOUT, **keywords):
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-@pytest.fixture
-def leftover(tracefs):
-    """leftover() gives the events of tracefs whose makers are gone."""
-    def find():
-        return [event for event in tracefs() if not os.path.exists("/proc/" + event.split("_")[1])]
-    return find
-
-
 def limited(which, value):
     return lambda: resource.setrlimit(which, (value, value))
 
 
 # --- limits
 
-@pytest.mark.parametrize("args", [[], force("perfbuf"), force("tracefs")], ids=lambda args: " ".join(args) or "default")
-def test_descriptors(server, args, leftover):
+@pytest.mark.parametrize("args", [[], force("perfbuf")], ids=lambda args: " ".join(args) or "default")
+def test_descriptors(server, args):
     """With each number of descriptors up to what suffices: what is lacking is said, and nothing else blamed."""
     for limit in range(64):
         done = run(DBSLOWER, *arguments(server, "-d", "0.01", *args), preexec_fn=limited(resource.RLIMIT_NOFILE, limit))
         if ended(done, "ulimit -n"):
             break
         assert not re.search("no uprobes|report this|processed", done.stderr), f"{limit}: {done.stderr}"
-        assert leftover() == [], limit
     assert 15 < limit < 63 and "nothing lost" in done.stderr, f"{limit}: {done.stderr}"
 
 
@@ -209,9 +199,8 @@ def calls(program, tmp_path_factory):
     return find
 
 
-@pytest.mark.parametrize("args, error", [([], "ENOMEM"), (force("perfbuf"), "EMFILE"), (force("tracefs"), "ENOMEM")],
-                         ids=["default", "perfbuf", "tracefs"])
-def test_calls_fail(server, calls, args, error, leftover):
+@pytest.mark.parametrize("args, error", [([], "ENOMEM"), (force("perfbuf"), "EMFILE")], ids=["default", "perfbuf"])
+def test_calls_fail(server, calls, args, error):
     """One at a time; of those that are many, some, and with an older way only what that adds."""
     command = arguments(server, "-d", "0.01", *args)
     usual = {call for call, _, _ in calls(*arguments(server, "-d", "0.01"))} - {"epoll_create1", "signalfd4"} if args else set()
@@ -228,18 +217,15 @@ def test_calls_fail(server, calls, args, error, leftover):
         assert done.returncode in (0, 1) and re.search("^dbslower: ", done.stderr, re.M), (call, number, done)
         assert "report this" not in done.stderr, (call, number, done.stderr)
     each(some, check)
-    # What a failed call kept in tracefs, the next start takes.
     assert run(DBSLOWER, *command).returncode == 0
-    assert leftover() == []
 
 
-@pytest.mark.parametrize("args", [[], force("tracefs")], ids=["default", "tracefs"])
-def test_killed_at_every_stage(program, server, calls, args, leftover, tmp_path):
-    """SIGKILL at a system call: no breakpoint stays; and the next start takes what tracefs keeps."""
-    command = arguments(server, "-d", "0.01", *args)
+def test_killed_at_every_stage(program, server, calls, tmp_path):
+    """SIGKILL at a system call: no breakpoint stays."""
+    command = arguments(server, "-d", "0.01")
     stages = [(call, n) for call, n, _ in calls(*command, follow=())
               if call in ("sendmsg", "recvmsg", "write", "epoll_create1", "fsmount")
-              or (call == "bpf" and n % (1 if ALL else 24 if args else 12) == 0)]
+              or (call == "bpf" and n % (1 if ALL else 12) == 0)]
     assert len(stages) > 5
 
     killed = []
@@ -247,7 +233,7 @@ def test_killed_at_every_stage(program, server, calls, args, leftover, tmp_path)
     def check(case, server):
         call, number = case
         log = tmp_path / f"{call}.{number}"
-        done = inject(call, "signal=KILL", number, *arguments(server, "-d", "0.01", *args), follow=(), log=log)
+        done = inject(call, "signal=KILL", number, *arguments(server, "-d", "0.01"), follow=(), log=log)
         # A run may make fewer calls than the one before.
         reached = any(case[:2] == (call, number) for case in made_calls(log))
         assert done.returncode == (-signal.SIGKILL if reached else 0), (call, number, done)
@@ -264,27 +250,8 @@ def test_killed_at_every_stage(program, server, calls, args, leftover, tmp_path)
         assert any(killed)
         assert run(DBSLOWER, *command).returncode == 0
         # The other process may have been about to attach when there was no breakpoint yet.
-        wait_for(lambda: leftover() == [] and not any(Memory(one.pid, one.path).breakpoints() for one in servers), 60,
+        wait_for(lambda: not any(Memory(one.pid, one.path).breakpoints() for one in servers), 60,
                  "all probes to go")
-
-
-def test_event_that_is_not_in_use_yet(program, server, calls, tracefs, tmp_path):
-    """It is not for others to remove: it is not what a killed process left."""
-    attaching = subprocess.Popen(["strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=perf_event_open",
-                                  "-e", "inject=perf_event_open:delay_enter=3000000:when=1", DBSLOWER,
-                                  *arguments(server, "-d", "60", *force("tracefs"))], stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
-    try:
-        def made():
-            return [event for event in tracefs() if event.split("_")[1] == str(attaching.pid)]
-        event, *_ = wait_for(made, what="the first event")
-        with backends.Backends(shutil.copy(program, tmp_path / "postgres")) as other:
-            assert run(DBSLOWER, *arguments(other, "-d", "0.01", *force("tracefs"))).returncode == 0
-        assert event in made()
-    finally:
-        attaching.terminate()
-        assert attaching.wait(60) == 0
-    assert not made()
 
 
 def test_stopped_while_it_loads(server, calls):
@@ -295,28 +262,6 @@ def test_stopped_while_it_loads(server, calls):
     for number in loads:
         done = inject("bpf", "error=EAGAIN", number, *command, follow=())
         assert ended(done), (number, done.stderr)
-
-
-NOTES = "/run/dbslower"
-
-
-def test_note_that_cannot_be_read(mysql_program, tool, leftover):
-    """An unreadable note is kept for a later start, which resets the semaphores."""
-    one = Fixture(mysql_program("usdt-semaphores"))
-    args = ["mysql", "-p", str(one.pid), "-m", "0", *force("semaphore")]
-    try:
-        memory = Memory(one.pid, f"/proc/{one.pid}/exe")
-        killed = tool(*args)
-        note, = [f"{NOTES}/{name}" for name in os.listdir(NOTES) if name.startswith(f"semaphores.{killed.pid}.")]
-        killed.kill()
-        assert memory.semaphores()
-        done = run("strace", "-f", "-qq", "-o", "/dev/null", "-P", note, "-e", "trace=read", "-e", "inject=read:error=ENOMEM",
-                   DBSLOWER, "-x", one.process.args[0], "-d", "0.01")
-        assert done.returncode == 0 and os.path.exists(note) and memory.semaphores(), done.stderr
-        assert run(DBSLOWER, "-x", one.process.args[0], "-d", "0.01").returncode == 0
-        assert not os.path.exists(note) and memory.semaphores() == {}
-    finally:
-        one.end()
 
 
 # --- readers and tools that stop

@@ -181,7 +181,7 @@ def test_metrics_service_under_its_restrictions(postgres, program, tmp_path):
     assert command[1:4] == ["stat", "$DBSLOWER_OPTIONS", "--openmetrics"]
     directory, said = tempfile.mkdtemp(dir="/run"), tmp_path / "said"
     given = settings(unit)["RuntimeDirectory"]
-    assert given == [os.path.basename(os.path.dirname(command[4]))] != ["dbslower"], "root's, of loader/semaphore.c"
+    assert given == [os.path.basename(os.path.dirname(command[4]))]
     metrics = os.path.join(directory, os.path.basename(command[4]))
     os.chown(directory, 61184, 61184)
 

@@ -22,8 +22,7 @@ SYS_SOCKETPAIR = {"x86_64": 53, "aarch64": 199}
 
 # Each perf event takes the kernel long to remove: fewer probes, and fewer runs.
 FEW = {"probes": ["idle:probe0", "idle:probe1"]}
-METHODS = [pytest.param([], {}, 20, id="multi"), pytest.param(force("perf"), FEW, 10, id="perf"),
-           pytest.param(force("tracefs"), FEW, 10, id="tracefs")]
+METHODS = [pytest.param([], {}, 20, id="multi"), pytest.param(force("perf"), FEW, 10, id="perf")]
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def logged_wait(server, pid, since):
     return float(found[0]) if found else None
 
 
-@pytest.mark.parametrize("way", [[], force("perf"), OLD[0]], ids=" ".join)
+@pytest.mark.parametrize("way", [[], force("perf"), OLD], ids=" ".join)
 def test_row(locks, server, sessions, way):
     holder, waiter = sessions(2)
     traced = locks(*way)

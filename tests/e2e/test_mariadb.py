@@ -15,7 +15,7 @@ import pytest
 import mariadb_oracle
 import oracle
 from cluster import wait_for
-from fallbacks import ALL as ALL_FALLBACKS, OLD, force, forces
+from fallbacks import ALL as ALL_FALLBACKS
 from mariadb import SERVER, Maria
 from mariadb_client import EXECUTE, QUERY, RESET_CONNECTION, STATISTICS, ServerError
 from mariadb_oracle import compare, records
@@ -119,11 +119,10 @@ def agreement(server, tool, events, least, args, steal):
     """Run the workload, traced by two tools, the second with --why. Return the complaints about the first."""
     workload = Workload(server, events)
     workload.setup()
-    semaphore = force("semaphore") if forces(args, "semaphore") else ()
     command = ("mysql", "-p", server.pid, "-m", "0", "--json")
     # What is compared is what they see, not whether they get a CPU beside any other load.
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
-    traced, meter = tool(*command, *args, **priority), tool(*command, "--why", *semaphore, **priority)
+    traced, meter = tool(*command, *args, **priority), tool(*command, "--why", **priority)
     offset = server.log_size()
     with steal:
         workload.run()

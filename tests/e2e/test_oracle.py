@@ -10,7 +10,7 @@ import pytest
 
 import oracle
 from cluster import Cluster, server_bindir
-from fallbacks import ALL as ALL_FALLBACKS, OLD, force, forces
+from fallbacks import ALL as ALL_FALLBACKS, OLD, force
 from oracle import compare, expected
 from requirements import need_server
 from statements import stopped
@@ -45,11 +45,10 @@ def traced_with_slack(cluster, tool, work, steal, args=()):
     Run work() traced by two tools, the second with --why. Return what the log says and the first tool;
     its slack are its statements with their run-queue delays.
     """
-    semaphore = force("semaphore") if forces(args, "semaphore") else ()		# all tools on a file must agree
     command = ("postgres", "-p", cluster.pid, "-m", "0", "--json")
     # What is compared is what they see, not whether they get a CPU beside any other load.
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
-    traced, meter = tool(*command, *args, **priority), tool(*command, "--why", *semaphore, **priority)
+    traced, meter = tool(*command, *args, **priority), tool(*command, "--why", **priority)
     offset = cluster.log_size()
     with steal:
         work()
@@ -347,9 +346,8 @@ def prepared(tmp_path_factory):
 
 
 @pytest.mark.parametrize("args", [force("perf"), force("prealloc"), force("perf", "prealloc"),
-                                  force("perfbuf"), force("probe-read", "unroll"),
-                                  force("tracefs"), force("semaphore"), force("pids"),
-                                  ALL_FALLBACKS, *OLD],
+                                  force("perfbuf"), force("probe-read"), force("semaphore"), force("pids"),
+                                  ALL_FALLBACKS, OLD],
                          ids=" ".join)
 def test_fallbacks_agree_with_the_log(prepared, tool, args):
     """Each fallback, on a smaller workload and on a file that no other tool traces."""

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -18,7 +17,7 @@ import bpf_objects
 import wire
 from cluster import children, other_servers, wait_for
 from elffile import Memory, usdt_probes
-from fallbacks import force, forces
+from fallbacks import force
 from statements import KEYS, LOST_KEYS, only, rows, stopped, tags, text_of, with_tag
 from tool import DBSLOWER, Tool, run
 
@@ -982,8 +981,6 @@ def test_kill_leaves_nothing(clusters, server_copy, tool):
         assert attached["programs"] or not attached["links"], attached
         assert attached["maps"], "no BPF object while it is traced"
         traced.kill()
-        if forces([], "semaphore"):
-            run("postgres", "-x", sys.executable)	# any start takes back those that were written
         wait_for(lambda: memory.breakpoints() == [] and memory.semaphores() == {}, 60,
                  "the probes to be gone")
         wait_for(lambda: all(not now & attached[kind] for kind, now in bpf_objects.everything().items()),

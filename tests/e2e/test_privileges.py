@@ -170,12 +170,6 @@ def test_without_uprobe_multi(victims, public_tool):
         check_traces([*as_user(NOBODY, *TRACE), public_tool], victim, *where)
 
 
-def test_tracefs_takes_root(victims, public_tool):
-    victim = victims()
-    said = refused([*as_user(NOBODY, *TRACE), public_tool], "-x", victim.path, *force("tracefs"), *PROBES)
-    assert "tracefs" in said and "root" in said and "offers no" not in said, said
-
-
 # --- seccomp
 
 @pytest.fixture(scope="module")
@@ -234,10 +228,7 @@ LOOK = {"bpf", "sys_ptrace", "dac_read_search", "checkpoint_restore"}
 @pytest.mark.parametrize("which, options, kept, user, of_child", [
     ("path", (), LOOK | {"perfmon"}, 0, {"bpf", "perfmon"}),
     ("path", force("perf"), LOOK | {"perfmon"}, 0, {"bpf", "sys_admin"}),
-    ("path", force("tracefs"), LOOK | {"perfmon"}, 0, {"bpf", "sys_admin", "dac_override"}),
     ("pid", (), LOOK, None, {"bpf"}), ("pid", force("perf"), LOOK, None, {"bpf"}),
-    ("pid", force("semaphore"), LOOK | {"dac_override"}, 0, {"bpf"}),
-    ("pid", force("tracefs"), LOOK, None, {"bpf", "dac_override"}),
     ("trace", (), {"bpf"}, None, {"bpf"})])
 def test_what_is_kept(victims, public_tool, which, options, kept, user, of_child):
     if not options and not has_uprobe_multi(public_tool):

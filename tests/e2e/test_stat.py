@@ -175,7 +175,7 @@ def test_mariadb(stat):
     assert seen["select"] == 2 and seen["set"] == 1 and seen["show"] == 1, traced.said()
 
 
-@pytest.mark.parametrize("ways", [(), ALL_FALLBACKS, OLD[0]], ids=["default", "fallbacks", "linux-4.18"])
+@pytest.mark.parametrize("ways", [(), ALL_FALLBACKS, OLD], ids=["default", "fallbacks", "linux-5.4"])
 def test_waits_of_sleep(postgres, stat, ways):
     """Each statement sleeps once, in one system call, and its client waits between them."""
     traced = {what: stat("-p", postgres.pid, "-u", "-m", "5", "--json", "--wait", what, *ways)

@@ -41,7 +41,7 @@ ENDS = [	# statements after BEGIN, and what the server then says of it and of th
 ]
 
 
-@pytest.mark.parametrize("traced", [(), OLD[0]], ids=["default", "linux-4.18"], indirect=True)
+@pytest.mark.parametrize("traced", [(), OLD], ids=["default", "linux-5.4"], indirect=True)
 def test_ends(postgres, traced):
     """Outcome, begin, number of statements and user of each transaction. AND CHAIN begins another one."""
     with postgres.connect(application_name="ends") as connection, postgres.connect() as other:

@@ -86,7 +86,7 @@ def test_lockdown(name):
     check_tap(background.result(victim, name, LOCKED_DOWN))
 
 
-LOADED = list(itertools.product(("postgres -x /postgres", "mysql -x /mariadbd"), ("", "--force=linux-4.18"), (*LARGEST, "locks")))
+LOADED = list(itertools.product(("postgres -x /postgres", "mysql -x /mariadbd"), ("", "--force=linux-5.4"), (*LARGEST, "locks")))
 
 
 def programs_guest():

@@ -41,12 +41,12 @@ def forces(args, name):
     return name in forced(args) or lacks(args, section()[name])
 
 
-# All that can be forced at once: tracefs replaces what "perf" forces.
-ALL = force(*(name for name in names() if name != "perf"))
-# All that old releases lack.
-OLD = [force("linux-4.18"), force("linux-5.4")]
+# All that can be forced at once.
+ALL = force(*names())
+# All that an old release lacks.
+OLD = force("linux-5.4")
 
-# The commands whose programs are the largest and the deepest. Linux 4.18 accepts 4096 instructions and 8 functions that are nested.
+# The commands whose programs are the largest and the deepest.
 LARGEST = ["slow --why --use --phases --prepares --db x --app x --max-overhead 1%",
            "stat --by user --wait lock --db x --app x --max-overhead 1%",
            "top --why --use --db x --app x --max-overhead 1%",

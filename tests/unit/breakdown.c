@@ -161,7 +161,6 @@ static void kernel(void)
 	CHECK(err || !events[0] == !events[1]);
 	for (size_t i = 0; !err && i < KERNEL_OFFSETS; i++)
 		CHECK(numbers[i].name && numbers[i].number < 1 << 20, "%s", numbers[i].name);
-	features_close(&features);
 }
 
 static uint64_t sum_of(const struct event_breakdown *why)

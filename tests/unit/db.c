@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Detection, engines by name, titles of PostgreSQL, filters, and lines of the semaphore journal. */
+/* Detection, engines by name, titles of PostgreSQL, and filters. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +11,6 @@
 #include "db/identity.h"
 #include "db/postgres/probes.h"
 #include "db/user_engine.h"
-#include "loader/semaphore.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
@@ -101,31 +100,6 @@ static void random_titles(void)
 		CHECK(memchr(who.user, 0, sizeof(who.user)) &&
 		      memchr(who.database, 0, sizeof(who.database)) &&
 		      memchr(who.client, 0, sizeof(who.client)), "%.*s", (int)len, text);
-	}
-}
-
-/* A truncated line of the journal is invalid: a truncated number would be another address. */
-static void semaphore_notes(void)
-{
-	static const char whole[] = "12 3456 3500 55d0c0ffee00 4f00 64768 131 27 132\n";
-	static const char *const bad[] = {
-		"", "\n", "pid start written address dev ino\n", "0 1 2 3 4 5 6 7 8\n",
-		"1 0 2 3 4 5 6 7 8\n", "1 2 3 zz 5 6 7 8 9\n", "1 2 3 4 5 6 7 8 9 10\n",
-		"1 2 3 4 5 6\n",
-	};
-	struct semaphore_mark mark;
-	char cut[sizeof(whole)];
-
-	CHECK(semaphores_parse(whole, &mark));
-	CHECK(mark.pid == 12 && mark.start == 3456 && mark.written == 3500 &&
-	      mark.address == 0x55d0c0ffee00 && mark.offset == 0x4f00 && mark.dev == 64768 &&
-	      mark.ino == 131 && mark.map_dev == 27 && mark.map_ino == 132);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		CHECK(!semaphores_parse(bad[i], &mark), "%s", bad[i]);
-	for (size_t n = 0; n < sizeof(whole) - 1; n++) {
-		memcpy(cut, whole, n);
-		cut[n] = '\0';
-		CHECK(!semaphores_parse(cut, &mark), "%s", cut);
 	}
 }
 
@@ -245,7 +219,6 @@ int main(void)
 	RUN(engine_words);
 	RUN(user_engines);
 	RUN(random_titles);
-	RUN(semaphore_notes);
 	RUN(application_names);
 	return check_done();
 }

@@ -21,7 +21,7 @@ static void check_folded(const struct bpf_insn *from, uint32_t count,
 	int n;
 
 	memcpy(insns, from, count * sizeof(*insns));
-	n = fold_program(insns, count, 64, false);
+	n = fold_program(insns, count, 64);
 	CHECK(n == nwanted, "%d, not %d", n, nwanted);
 	for (int i = 0; i < n && i < nwanted; i++)
 		CHECK(!memcmp(&insns[i], &wanted[i], sizeof(*insns)), "instruction %d", i);
@@ -83,23 +83,6 @@ static void paths_meet(void)
 	FOLDED(from, from);
 }
 
-/* A loop that runs for a constant number of times, once unrolled, is what it calculates. */
-static void loops_unroll(void)
-{
-	struct bpf_insn insns[64] = {
-		ALU(BPF_MOV, 6, 0),
-		CALL(BPF_FUNC_get_prandom_u32),
-		ALU(BPF_ADD, 6, 1),
-		JUMP(BPF_JNE, 6, 3, -3),
-		EXIT,
-	};
-	int n = fold_program(insns, 5, 64, true);
-
-	CHECK(n == 4, "%d", n);
-	for (int i = 0; i < 3; i++)
-		CHECK(insns[i].code == (BPF_JMP | BPF_CALL), "instruction %d", i);
-}
-
 static void malformed(void)
 {
 	struct bpf_insn outside[] = { GOTO(5), EXIT }, endless[] = { ALU(BPF_MOV, 0, 0), GOTO(-1) };
@@ -107,20 +90,23 @@ static void malformed(void)
 	struct bpf_insn half[] = { GOTO(1), WIDE(1, 1), EXIT };
 	struct bpf_insn registers[] = { ALU(BPF_MOV, 12, 0), EXIT };
 	struct bpf_insn callee[] = { CALL(77), EXIT };
+	struct bpf_insn itself[] = {
+		CALL(BPF_FUNC_get_prandom_u32), JUMP(BPF_JGT, 0, 1, -1), EXIT,
+	};
 	struct bpf_insn unbounded[] = {
 		CALL(BPF_FUNC_get_prandom_u32), JUMP(BPF_JGT, 0, 1, -2), EXIT,
 	};
 
 	callee[0].src_reg = BPF_PSEUDO_CALL;
-	CHECK(fold_program(outside, 2, 2, false) == -ENOEXEC);
-	CHECK(fold_program(endless, 2, 2, false) == -ENOEXEC);
-	CHECK(fold_program(no_exit, 1, 1, false) == -ENOEXEC);
-	CHECK(fold_program(half, 4, 4, false) == -ENOEXEC);
-	CHECK(fold_program(half + 1, 1, 1, false) == -ENOEXEC);
-	CHECK(fold_program(registers, 2, 2, false) == -ENOEXEC);
-	CHECK(fold_program(callee, 2, 2, false) == -ENOEXEC);
-	CHECK(fold_program(unbounded, 3, 3, false) == 3);
-	CHECK(fold_program(unbounded, 3, 3, true) == -ENOSPC);
+	CHECK(fold_program(outside, 2, 2) == -ENOEXEC);
+	CHECK(fold_program(endless, 2, 2) == -ENOEXEC);
+	CHECK(fold_program(no_exit, 1, 1) == -ENOEXEC);
+	CHECK(fold_program(half, 4, 4) == -ENOEXEC);
+	CHECK(fold_program(half + 1, 1, 1) == -ENOEXEC);
+	CHECK(fold_program(registers, 2, 2) == -ENOEXEC);
+	CHECK(fold_program(callee, 2, 2) == -ENOEXEC);
+	CHECK(fold_program(unbounded, 3, 3) == 3);
+	CHECK(fold_program(itself, 3, 3) == 3 && itself[1].off == -1);
 }
 
 /* A program that is being generated. */
@@ -316,20 +302,17 @@ static uint32_t run_filter(int prog, uint32_t size)
 	return attr.test.retval;
 }
 
-/* Fold @from. The kernel must calculate the same by it, without a jump back if it is unrolled. */
-static void check_same(const struct program *from, int prog, bool unroll)
+/* Fold @from. The kernel must calculate the same by it. */
+static void check_same(const struct program *from, int prog)
 {
 	static struct program p;
 	int n, folded;
 
 	p = *from;
-	n = fold_program(p.insns, (uint32_t)p.count, INSNS_MAX, unroll);
+	n = fold_program(p.insns, (uint32_t)p.count, INSNS_MAX);
 	CHECK(n > 0, "%d instructions: %d", from->count, n);
 	if (n <= 0)
 		return;
-	for (int i = 0; unroll && i < n; i++)
-		CHECK(BPF_CLASS(p.insns[i].code) < BPF_JMP || p.insns[i].off >= 0 ||
-		      BPF_CLASS(p.insns[i].code) == BPF_ALU64, "%d jumps back", i);
 	folded = load_program(BPF_PROG_TYPE_SOCKET_FILTER, p.insns, n, false);
 	CHECK(folded >= 0, "%d instructions: error %d", n, -folded);
 	if (folded < 0)
@@ -358,8 +341,7 @@ static void kernel_calculates_the_same(void)
 		if (prog < 0)
 			continue;
 		loaded++;
-		check_same(&p, prog, false);
-		check_same(&p, prog, true);
+		check_same(&p, prog);
 		close(prog);
 	}
 	CHECK(loaded > PROGRAMS / 2, "%d of %d", loaded, PROGRAMS);
@@ -370,7 +352,6 @@ int main(void)
 	RUN(constants_decide);
 	RUN(equality_tells);
 	RUN(paths_meet);
-	RUN(loops_unroll);
 	RUN(malformed);
 	RUN(kernel_calculates_the_same);
 	return check_done();

@@ -188,7 +188,7 @@ static void unreceived_is_lost(void)
 	runtime_close(&rt);
 }
 
-/* Denied features are replaced by their fallbacks; state that outlives the process is announced. */
+/* Denied features are replaced by their fallbacks. */
 static void fallbacks_are_chosen(void)
 {
 	const uint32_t reads = FEATURE_BIT(FEATURE_READ_USER);
@@ -202,13 +202,16 @@ static void fallbacks_are_chosen(void)
 		return;
 	}
 	CHECK(!open_trace(&rt, reads | counted | FEATURE_BIT(FEATURE_RINGBUF), &error));
-	CHECK(rt.objects[0].old_reads && rt.perf_buffers);
+	CHECK(rt.objects[0].old_reads && rt.perf_buffers && rt.uncounted);
 	CHECK(rt.record_limit == PERFBUF_RECORD_MAX, "%u", rt.record_limit);
 	runtime_close(&rt);
-	CHECK(!open_trace(&rt, FEATURE_BIT(FEATURE_UPROBE_MULTI) | FEATURE_BIT(FEATURE_UPROBE_PMU) |
-			  FEATURE_BIT(FEATURE_TRACEFS), &error));
+	CHECK(!open_trace(&rt, FEATURE_BIT(FEATURE_UPROBE_MULTI) | FEATURE_BIT(FEATURE_UPROBE_PMU),
+			  &error));
 	CHECK(rt.method == ATTACH_NONE, "%d", rt.method);
 	CHECK(runtime_ready(&rt, &error) == -EOPNOTSUPP && error.kind == ERROR_NO_UPROBES);
+	runtime_close(&rt);
+	CHECK(open_trace(&rt, FEATURE_BIT(FEATURE_LOOPS), &error) == -EOPNOTSUPP);
+	CHECK(error.kind == ERROR_NO_LOOPS && !rt.nmaps, "%d", error.kind);
 	runtime_close(&rt);
 }
 

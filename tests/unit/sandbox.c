@@ -22,8 +22,8 @@
 
 #include "tests/unit/check.h"
 
-#define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_WRITE | \
-			 SANDBOX_LINKS | SANDBOX_CLOSERS | SANDBOX_TERMINAL | SANDBOX_REPLACE)
+#define NEEDS_ALL	(SANDBOX_READ | SANDBOX_ATTACH | SANDBOX_EVENTS | SANDBOX_LINKS | \
+			 SANDBOX_CLOSERS | SANDBOX_TERMINAL | SANDBOX_REPLACE)
 #define CREATES		(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_LARGEFILE)
 /* These do not require the user root. */
 #define NEEDS_USER	(SANDBOX_READ | SANDBOX_CLOSERS | SANDBOX_TERMINAL)
@@ -196,23 +196,23 @@ static bool passes(const char *name, bool expected, long number, long a, long b,
 
 static const char *depends(unsigned int needs)
 {
-	bool look = needs & SANDBOX_READ, write = needs & SANDBOX_WRITE;
+	bool look = needs & SANDBOX_READ;
 	bool attach = needs & (SANDBOX_ATTACH | SANDBOX_LINKS | SANDBOX_EVENTS);
 	bool replace = needs & SANDBOX_REPLACE;
 
-	if (PASSES(look || write, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
-	    PASSES(write, openat, -1, "x", O_WRONLY) && PASSES(write, openat, -1, "x", O_RDWR) &&
-	    PASSES(write, openat, -1, "x", O_CREAT) && PASSES(write, openat, -1, "x", O_TRUNC) &&
-	    PASSES(write, openat, -1, "x", O_TMPFILE | O_RDWR) &&
-	    PASSES(write || replace, openat, -1, "x", CREATES) &&
-	    PASSES(write, openat, -1, "x", CREATES & ~O_EXCL) &&
+	if (PASSES(look, openat, -1, "x", O_RDONLY | O_CLOEXEC) &&
+	    REFUSED(openat, -1, "x", O_WRONLY) && REFUSED(openat, -1, "x", O_RDWR) &&
+	    REFUSED(openat, -1, "x", O_CREAT) && REFUSED(openat, -1, "x", O_TRUNC) &&
+	    REFUSED(openat, -1, "x", O_TMPFILE | O_RDWR) &&
+	    PASSES(replace, openat, -1, "x", CREATES) &&
+	    REFUSED(openat, -1, "x", CREATES & ~O_EXCL) &&
 	    PASSES(replace, renameat, -1, "x", -1) &&
-	    PASSES(write, pwrite64, -1, 0, 0) && PASSES(write, pwritev2, -1, 0, 0) &&
-	    PASSES(write, fcntl, -1, F_GETFL, 0) && PASSES(write, flock, -1, 0, 0) &&
-	    PASSES(write || replace, unlinkat, -1, "", 0) &&
-	    PASSES(look || write, pread64, -1, 0, 0) &&
-	    PASSES(look || write, getdents64, -1, 0, 0) &&
-	    PASSES(look || write, newfstatat, -1, "", 0) &&
+	    REFUSED(pwrite64, -1, 0, 0) && REFUSED(pwritev2, -1, 0, 0) &&
+	    REFUSED(fcntl, -1, F_GETFL, 0) && REFUSED(flock, -1, 0, 0) &&
+	    PASSES(replace, unlinkat, -1, "", 0) &&
+	    PASSES(look, pread64, -1, 0, 0) &&
+	    PASSES(look, getdents64, -1, 0, 0) &&
+	    PASSES(look, newfstatat, -1, "", 0) &&
 	    PASSES(attach, sendmsg, -1, 0, 0) &&
 	    PASSES(needs & SANDBOX_LINKS, bpf, BPF_LINK_CREATE, 0, 0) &&
 	    PASSES(needs & SANDBOX_TERMINAL, ioctl, -1, TCSETS, 0) &&
@@ -225,12 +225,10 @@ static const char *depends(unsigned int needs)
 #ifdef __x86_64__
 static const char *depends_old(unsigned int needs)
 {
-	bool look = needs & SANDBOX_READ, write = needs & SANDBOX_WRITE;
-
-	if (PASSES(look || write, open, "/nonexistent/x", O_RDONLY, 0) &&
-	    PASSES(write, open, "/nonexistent/x", O_WRONLY, 0) &&
-	    PASSES(write, open, "/nonexistent/x", O_CREAT, 0) &&
-	    PASSES(write, unlink, "/nonexistent/x", 0, 0))
+	if (PASSES(needs & SANDBOX_READ, open, "/nonexistent/x", O_RDONLY, 0) &&
+	    REFUSED(open, "/nonexistent/x", O_WRONLY, 0) &&
+	    REFUSED(open, "/nonexistent/x", O_CREAT, 0) &&
+	    REFUSED(unlink, "/nonexistent/x", 0, 0))
 		return NULL;
 	return wrong_call;
 }
@@ -309,8 +307,7 @@ static void capabilities_are_documented_ones(void)
 		last = result.user;
 		CHECK(!(needs & SANDBOX_READ) == !(result.capabilities >> 19 & 1),
 		      "%u: CAP_SYS_PTRACE", needs);
-		CHECK(!(needs & (SANDBOX_WRITE | SANDBOX_REPLACE)) ==
-			      !(result.capabilities >> 1 & 1) ||
+		CHECK(!(needs & SANDBOX_REPLACE) == !(result.capabilities >> 1 & 1) ||
 		      !(result.capabilities >> 2 & 1), "%u: CAP_DAC_OVERRIDE", needs);
 		/* CAP_SYS_MODULE, CAP_NET_RAW, CAP_SETUID, CAP_SETPCAP, CAP_KILL, CAP_CHOWN */
 		CHECK(!(result.capabilities & (1 << 16 | 1 << 13 | 1 << 7 | 1 << 8 | 1 << 5 | 1)),

@@ -242,30 +242,6 @@ static void perf_survives_garbage(void)
 	kernel_free(&k);
 }
 
-static void tracefs_names(void)
-{
-	static const struct {
-		const char *line, *event;
-	} cases[] = {
-		{ "p:dbslower_12_0a/site0 /a/b:0x10(0x20)\n", "dbslower_12_0a/site0" },
-		{ "r:dbslower_12_0a/site1 /a/b:0x10\n", "dbslower_12_0a/site1" },
-		{ "p:dbslower_12_0a/site0", "dbslower_12_0a/site0" },
-		{ "p:dbslower/site0 /a", NULL }, { "p:mine/dbslower_ /a", NULL },
-		{ "p:dbslower_12_0a /a/b:0x10\n", NULL }, { "x:dbslower_1/a /a", NULL },
-		{ "p", NULL }, { "", NULL }, { "\n", NULL }, { "p:", NULL },
-		{ "p:dbslower_1234567890123456789012345678901234567890/1234567890 /a", NULL },
-	};
-	char event[48];
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		bool ours = tracefs_parse(cases[i].line, event, sizeof(event));
-
-		CHECK(ours == (cases[i].event != NULL), "%s", cases[i].line);
-		if (ours && cases[i].event)
-			CHECK(!strcmp(event, cases[i].event), "%s", event);
-	}
-}
-
 #define HEAD	"name: sched_wakeup\nID: 374\nformat:\n"					\
 		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"	\
 		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
@@ -325,7 +301,6 @@ int main(void)
 	RUN(perf_refused_counts_as_read);
 	RUN(perf_later_waits);
 	RUN(perf_survives_garbage);
-	RUN(tracefs_names);
 	RUN(tracefs_formats);
 	return check_done();
 }
