@@ -24,8 +24,10 @@ def path(tmp_path_factory):
                            os.path.join(FIXTURES, "probes32.c")], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"no 32-bit program can be built: {done.stderr[-300:]}")
-    if subprocess.run([path], stdin=subprocess.DEVNULL).returncode:
-        pytest.skip("the kernel runs no 32-bit programs")
+    try:
+        subprocess.run([path], stdin=subprocess.DEVNULL, check=True)
+    except (OSError, subprocess.CalledProcessError) as why:
+        pytest.skip(f"the kernel runs no 32-bit programs: {why}")
     return path
 
 
