@@ -23,6 +23,7 @@
 #include "host/clock.h"
 #include "host/file.h"
 #include "probe/trace.h"
+#include "sql/glob.h"
 
 struct trace {
 	struct loop loop;		/* first: callbacks receive it */
@@ -111,6 +112,19 @@ static int trace_files(struct trace *trace)
 	return status;
 }
 
+/* Return whether to continue with other files after @error. Report that a Go program is omitted. */
+static bool trace_skip_file(struct trace *trace, const struct trace_spec *spec,
+			    const struct error *error)
+{
+	/* Mapped data files and programs of other architectures. */
+	if (error->kind == ERROR_NONE || error->kind == ERROR_MACHINE)
+		return true;
+	if (error->kind != ERROR_GO_RETURN || !glob_is_pattern(spec->request.name))
+		return false;
+	message_error(&trace->loop.err, error);
+	return true;
+}
+
 /* Add request @number for the files in @list. */
 static int trace_plan(struct trace *trace, unsigned int number, const struct file_list *list)
 {
@@ -125,8 +139,8 @@ static int trace_plan(struct trace *trace, unsigned int number, const struct fil
 
 		if (n == -ENOEXEC && error.kind == ERROR_NONE && only)
 			error_set(&error, ERROR_NOT_ELF, n, file->path, NULL);
-		/* Mapped data files and programs of other architectures are skipped. */
-		if (n < 0 && error.kind != ERROR_NONE && (only || error.kind != ERROR_MACHINE))
+		if (n < 0 && (only ? error.kind != ERROR_NONE :
+				     !trace_skip_file(trace, spec, &error)))
 			return trace_failed(trace, &error);
 		error_clear(&error);
 		found += n > 0 ? n : 0;
@@ -225,6 +239,7 @@ static int trace_open(struct trace *trace)
 			options->histogram ? REQUEST_HISTOGRAM :
 			options->count_hits ? REQUEST_COUNT : REQUEST_SEND,
 		.stacks = options->stacks, .latency = options->latency,
+		.go_returns = options->go_returns,
 		.pair = options->latency && options->word_count == 2,
 		.text_bytes = options->text_bytes, .denied = options->denied,
 		.is_program = engine_is_executable, .stopped = loop_interrupted,
@@ -469,7 +484,8 @@ const struct command command_trace = {
 	"selects the kind: u: (USDT), p: (function) or r: (return of a function). A\n"
 	"filter and the values to print may follow in the same argument: a printf format\n"
 	"with values, or values separated by commas. The default is to print all\n"
-	"arguments of a USDT probe.\n",
+	"arguments of a USDT probe. Of Go programs, only calls are traced: a return probe\n"
+	"can end them, which --force=go-returns accepts.\n",
 	.examples =
 	"  dbslower trace ./app test-app:test-probe\n"
 	"  dbslower trace -l c setjmp                in the library libc.so.6\n"

@@ -100,6 +100,10 @@ static const struct {
 	[ERROR_SHARE] = { "", "not traced",
 			  "further files of this user are not reported; -x and -p have no limit",
 			  false, false },
+	[ERROR_GO_RETURN] = { "", "a Go program moves its stacks, and ends if a return probe has "
+			      "changed one",
+			      "trace its entry, without r:, --ret and --latency, or accept that by "
+			      "--force=go-returns", false, false },
 	[ERROR_PROBE] = { "", "cannot be traced", NULL, false, false },
 };
 

@@ -76,6 +76,7 @@ struct options {
 	uint32_t denied;		/* features not to be used, by --force */
 	uint64_t max_overhead;		/* in millionths of a CPU; 0: no limit */
 	uint64_t max_overhead_ns;	/* for how long it may be exceeded; 0: the default */
+	bool go_returns;		/* trace returns in Go programs, by --force */
 	bool self_test;
 	bool stat;			/* a table of locks, not each wait */
 	bool otlp_raw;			/* texts of spans with their literals */

@@ -328,7 +328,27 @@ int option_set_overhead(struct option_parser *p, const struct option_row *row, c
 	return 0;
 }
 
-/* Parse the names of fallbacks. */
+/* Risks to the traced program that --force accepts. */
+static const struct {
+	const char *name;
+	size_t member;			/* offset in struct options, a bool */
+} option_risks[] = {
+	{ "go-returns", offsetof(struct options, go_returns) },
+};
+
+/* Set the member for the risk @name, of @len bytes. Return 0 or -ENOENT. */
+static int option_accept_risk(struct options *opts, const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(option_risks); i++) {
+		if (strlen(option_risks[i].name) != len || memcmp(option_risks[i].name, name, len))
+			continue;
+		*(bool *)((char *)opts + option_risks[i].member) = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Parse the names of fallbacks and risks. */
 int option_set_force(struct option_parser *p, const struct option_row *row, const char *value)
 {
 	const char *before = "";
@@ -336,13 +356,14 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 
 	for (;; value += len + 1) {
 		len = strcspn(value, ",");
-		if (feature_force(value, len, &p->opts->denied))
+		if (option_accept_risk(p->opts, value, len) &&
+		    feature_force(value, len, &p->opts->denied))
 			break;
 		if (!value[len])
 			return 0;
 	}
 	option_message(p, row, value, len);
-	output_string(p->err, "unknown fallback; expected ");
+	output_string(p->err, "unknown name; expected ");
 	for (int i = 0; i < FEATURES; i++) {
 		if (!feature_fallback(i))
 			continue;
@@ -350,6 +371,8 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 		before = ", ";
 	}
 	output_string(p->err, ", " FEATURE_RELEASE "5.4");
+	for (size_t i = 0; i < ARRAY_SIZE(option_risks); i++)
+		output_printf(p->err, ", %s", option_risks[i].name);
 	return option_message_end(p, "", NULL);
 }
 

@@ -40,6 +40,7 @@ enum error_kind {
 	ERROR_SEMAPHORES,	/* the kernel cannot increment those of a file, subject: its path */
 	ERROR_TOO_MANY,		/* subject: of what */
 	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */
+	ERROR_GO_RETURN,	/* of a function of a Go program, subject: its path, detail: name */
 	ERROR_PROBE,		/* a probe lacks what was requested, subject: its name, detail */
 };
 

@@ -96,6 +96,7 @@ struct probe_request_config {
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* bytes for a text in a record, a multiple of 8 */
 	bool stacks;			/* send user stacks */
+	bool go_returns;		/* also trace returns in Go programs */
 	struct probe_table *table;	/* new probes are added to it */
 	/* Called for a probe that matches a pattern but cannot be traced, with the cause. */
 	void (*skipped)(void *arg, const struct error *error);

@@ -6,6 +6,7 @@
 
 #include "host/arch.h"
 #include "sql/glob.h"
+#include "usdt/elf_go.h"
 #include "usdt/elf_symbol.h"
 #include "usdt/probe.h"
 #include "usdt/site.h"
@@ -83,6 +84,17 @@ static int request_add_probes(struct request_ctx *ctx)
 	return err && err != -ENOENT ? err : found;
 }
 
+/*
+ * Refuse returns of functions of a Go program: see usdt/elf_go.h. Return 0, or -ENOTSUP and the
+ * cause in ctx->error.
+ */
+static int request_check_go(struct request_ctx *ctx)
+{
+	if (!ctx->on_return || ctx->config->go_returns || !elf_go_built(ctx->elf))
+		return 0;
+	return error_set(ctx->error, ERROR_GO_RETURN, -ENOTSUP, ctx->path, ctx->request->name);
+}
+
 /* Return whether a site from @first on is at @offset: a function may have several names. */
 static bool request_has_site(const struct request_ctx *ctx, uint32_t first, uint64_t offset)
 {
@@ -111,7 +123,7 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
 	    request_has_site(ctx, first, site.uprobe.offset))
 		return 0;
-	if (!request_add_site(ctx, &site))
+	if (!request_check_go(ctx) && !request_add_site(ctx, &site))
 		return 1;
 	return request_skip(ctx, ngroups, nsites) ? 0 : -EINVAL;
 }

@@ -177,7 +177,7 @@ static int probe_trace_search(struct probe_trace *trace, const struct probe_requ
 	struct probe_request_config config = {
 		.runtime = &trace->rt, .path = file->path,
 		.mode = trace->config.mode, .text_size = trace->text_size, .table = &trace->table,
-		.stacks = trace->config.stacks,
+		.stacks = trace->config.stacks, .go_returns = trace->config.go_returns,
 		.skipped = trace->config.skipped, .arg = trace->config.arg,
 	};
 	struct probe_trace_file *traced = probe_trace_file(trace, file->fd, file->path, error);

@@ -47,6 +47,7 @@ struct probe_trace_config {
 	bool latency;			/* requests have a ->latency .. */
 	bool pair;			/* .. LATENCY_START and LATENCY_END */
 	bool stacks;			/* capture user stacks */
+	bool go_returns;		/* trace returns in Go programs, at their risk */
 	uint32_t denied;		/* features not to be used, see feature_deny() */
 	bool (*is_program)(const char *name);	/* for process_read() */
 
