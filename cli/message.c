@@ -104,6 +104,10 @@ static const struct {
 			      "changed one",
 			      "trace its entry, without r:, --ret and --latency, or accept that by "
 			      "--force=go-returns", false, false },
+	[ERROR_THROWS] = { "", "an exception that passes a function whose return is traced ends "
+			   "the program",
+			   "trace entries, unless nothing throws through these functions", false,
+			   false },
 	[ERROR_PROBE] = { "", "cannot be traced", NULL, false, false },
 };
 

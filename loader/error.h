@@ -41,6 +41,7 @@ enum error_kind {
 	ERROR_TOO_MANY,		/* subject: of what */
 	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */
 	ERROR_GO_RETURN,	/* of a function of a Go program, subject: its path, detail: name */
+	ERROR_THROWS,		/* an exception would end the traced program, subject: its path */
 	ERROR_PROBE,		/* a probe lacks what was requested, subject: its name, detail */
 };
 

@@ -6,7 +6,7 @@
 
 #include "host/arch.h"
 #include "sql/glob.h"
-#include "usdt/elf_go.h"
+#include "usdt/elf_stack.h"
 #include "usdt/elf_symbol.h"
 #include "usdt/probe.h"
 #include "usdt/site.h"
@@ -85,12 +85,12 @@ static int request_add_probes(struct request_ctx *ctx)
 }
 
 /*
- * Refuse returns of functions of a Go program: see usdt/elf_go.h. Return 0, or -ENOTSUP and the
+ * Refuse returns of functions of a Go program: see usdt/elf_stack.h. Return 0, or -ENOTSUP and the
  * cause in ctx->error.
  */
 static int request_check_go(struct request_ctx *ctx)
 {
-	if (!ctx->on_return || ctx->config->go_returns || !elf_go_built(ctx->elf))
+	if (!ctx->on_return || ctx->config->go_returns || !elf_moves_stacks(ctx->elf))
 		return 0;
 	return error_set(ctx->error, ERROR_GO_RETURN, -ENOTSUP, ctx->path, ctx->request->name);
 }

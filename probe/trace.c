@@ -18,6 +18,7 @@
 #include "loader/runtime.h"
 #include "probe/search.h"
 #include "probe/wanted.h"
+#include "usdt/elf_stack.h"
 #include "usdt/elf_symbol.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
@@ -29,6 +30,7 @@ struct probe_trace_file {
 	int fd;
 	struct process_file id;
 	char path[256];
+	bool throws;			/* which was reported */
 	struct uprobe_set set;
 	struct uprobe_links links;
 };
@@ -166,6 +168,19 @@ static struct probe_trace_file *probe_trace_file(struct probe_trace *trace, int 
 	return files;
 }
 
+/* Report once that an exception would end @file, whose returns are traced, if it throws any. */
+static void probe_trace_throws(struct probe_trace *trace, struct probe_trace_file *file,
+			       const struct elf *elf)
+{
+	struct error note = { .kind = ERROR_NONE };
+
+	if (file->throws || !elf_throws(elf))
+		return;
+	file->throws = true;
+	error_set(&note, ERROR_THROWS, 0, file->path, NULL);
+	trace->config.error(trace->config.arg, &note);
+}
+
 /*
  * Search @binary, the contents of @file, and if its symbols were removed, its debug file. Return as
  * probe_trace_add().
@@ -192,6 +207,8 @@ static int probe_trace_search(struct probe_trace *trace, const struct probe_requ
 	if (fd >= 0 && !elf_map_open(&debug, fd, NULL))
 		config.debug = &debug.elf;
 	found = probe_search(request, number, &binary->elf, &config, &traced->set, error);
+	if (found > 0 && request->kind == REQUEST_RETURN)
+		probe_trace_throws(trace, traced, &binary->elf);
 	limit = elf_map_limit(binary);
 	if (config.debug) {
 		limit = limit ? limit : elf_map_limit(&debug);

@@ -574,7 +574,7 @@ static size_t force_options(char options[][32], size_t max)
 		fclose(f);
 	name = strstr(line, "expected ");
 	name = name ? strtok(name + strlen("expected "), ", \n") : NULL;
-	/* What follows the release are risks. */
+	/* Behind the release there are risks. */
 	for (; name && count < max; name = strncmp(name, "linux-", 6) ? strtok(NULL, ", \n") : NULL)
 		snprintf(options[count++], sizeof(options[0]), "--force=%.20s", name);
 	return count;

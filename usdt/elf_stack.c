@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-#include "usdt/elf_go.h"
+#include "usdt/elf_stack.h"
 
 #include <elf.h>
 #include <string.h>
 
 #include "usdt/cursor.h"
+#include "usdt/elf_symbol.h"
 
 #define NOTE_OWNER	"Go\0"		/* and the literal's NUL */
 #define NOTE_TYPE	4		/* ELF_NOTE_GOBUILDID_TAG */
@@ -48,7 +49,7 @@ static bool go_note(const struct elf *elf, uint64_t offset, uint64_t size)
 	return false;
 }
 
-bool elf_go_built(const struct elf *elf)
+bool elf_moves_stacks(const struct elf *elf)
 {
 	struct elf_segment segment;
 
@@ -57,5 +58,25 @@ bool elf_go_built(const struct elf *elf)
 	for (uint32_t i = 0; !elf_segment(elf, i, &segment); i++)
 		if (segment.type == PT_NOTE && go_note(elf, segment.offset, segment.filesz))
 			return true;
+	return false;
+}
+
+bool elf_throws(const struct elf *elf)
+{
+	static const char *const names[] = {
+		"__cxa_throw", "__cxa_rethrow", "_Unwind_Resume", "_Unwind_RaiseException",
+	};
+	static const uint32_t tables[] = { SHT_DYNSYM, SHT_SYMTAB };
+	struct elf_symbol_iter iter;
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+		if (elf_symbols(elf, tables[i], &iter))
+			continue;
+		while (elf_symbol_next(&iter, &symbol))
+			for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+				if (!strcmp(symbol.name, names[n]))
+					return true;
+	}
 	return false;
 }

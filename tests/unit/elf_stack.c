@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* usdt/elf_go: each sign of Go's linker by itself, and what resembles it. */
-#include "usdt/elf_go.h"
+/* usdt/elf_stack: each sign of Go's linker by itself, and what resembles it. */
+#include "usdt/elf_stack.h"
 
 #include <elf.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static bool is_go(const struct image *image)
 	if (elf_open(&elf, image, sizeof(*image)))
 		return false;
 	elf.work = &work;
-	return elf_go_built(&elf);
+	return elf_moves_stacks(&elf);
 }
 
 static void sections(void)
