@@ -10,6 +10,7 @@
 #include "cli/escape.h"
 #include "cli/literals.h"
 #include "cli/suggest.h"
+#include "cli/tables.h"
 #include "host/elf_map.h"
 
 /* Files of servers are mapped for reading, and their owners can truncate them meanwhile. */
@@ -68,6 +69,8 @@ int main(int argc, char *argv[])
 	sigaction(SIGBUS, &action, NULL);
 	if (complete_is_asked(argc, argv))
 		return complete_run(argc, argv);
+	if (argc == 2 && !strcmp(argv[1], "--tables"))
+		return tables_print();
 	if (argc > 1 && !command_of_program(argv[0]) && !strcmp(argv[1], "help"))
 		return main_help(argv[0], argc > 2 ? argv[2] : NULL, argc > 3 ? argv[3] : NULL);
 	command = command_choose(argc, argv, &taken);

@@ -14,13 +14,7 @@
 #define DOCTOR	"dbslower doctor prints obstacles to tracing"
 
 /* The wording of each kind of error. */
-static const struct {
-	const char *subject;		/* precedes the subject of the error */
-	const char *cause;		/* NULL: the subject contains it */
-	const char *remedy;
-	bool reason;			/* append the text for errno */
-	bool own_remedy;		/* it also applies if a privilege is missing */
-} message_rows[] = {
+static const struct message_words message_rows[] = {
 	[ERROR_NONE] = { "", "no error", NULL, false, false },
 	[ERROR_MEMORY] = { "", "out of memory", NULL, false, false },
 	[ERROR_MAP] = { "BPF map ", "refused by the kernel",
@@ -371,6 +365,17 @@ static const struct {
 	{ NULL, "the capabilities are present, but a security module (SELinux, AppArmor) may "
 		"forbid bpf(2) or perf_event_open(2): see ausearch -m avc, or dmesg" },
 };
+
+const struct message_words *message_at(size_t i)
+{
+	return i < sizeof(message_rows) / sizeof(message_rows[0]) ? &message_rows[i] : NULL;
+}
+
+const char *message_remedy_at(size_t i)
+{
+	return i < sizeof(message_remedies) / sizeof(message_remedies[0]) ?
+	       message_remedies[i].remedy : NULL;
+}
 
 static void message_missing(struct output *out, const struct privileges *host)
 {

@@ -9,6 +9,21 @@
 #include "db/statement.h"
 #include "loader/error.h"
 
+/* The wording of a kind of error. */
+struct message_words {
+	const char *subject;		/* precedes the subject of the error */
+	const char *cause;		/* NULL: the subject contains it */
+	const char *remedy;		/* NULL: none */
+	bool reason;			/* append the text for errno */
+	bool own_remedy;		/* it also applies if a privilege is missing */
+};
+
+/* Return the wording of enum error_kind @i, or NULL after the last one. */
+const struct message_words *message_at(size_t i);
+
+/* Return remedy @i by the state of the host, one word if it depends on more, or NULL: no more. */
+const char *message_remedy_at(size_t i);
+
 /*
  * Add the message for @error, "dbslower: SUBJECT: CAUSE; REMEDY", and the verifier's log if any.
  * The remedy depends on the host, which is read.

@@ -91,6 +91,16 @@ const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *c
 	return summary_losses[i].key;
 }
 
+const char *summary_loss_words(size_t i)
+{
+	return summary_losses[i].words;
+}
+
+const char *summary_counter_name(size_t i)
+{
+	return summary_names[i];
+}
+
 bool summary_lost(const struct summary *summary)
 {
 	uint64_t sum = summary->untraced_ns / NS_PER_MS, count;

@@ -21,6 +21,12 @@
 const char *summary_loss_at(const struct summary *summary, size_t i, uint64_t *count,
 			    unsigned int *group);
 
+/* Return the words of the cause at @i, which exists, for the message. Static. */
+const char *summary_loss_words(size_t i);
+
+/* Return the name of enum counter @i in the losses of a user, static, or NULL if it has none. */
+const char *summary_counter_name(size_t i);
+
 /* Return true if anything was lost. */
 bool summary_lost(const struct summary *summary);
 

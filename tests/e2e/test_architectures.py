@@ -2,6 +2,7 @@
 """The binaries for other architectures: their format, and their unit tests under user-mode emulation. test_kernels.py traces
 with them."""
 
+import json
 import lzma
 import os
 import re
@@ -11,6 +12,7 @@ import subprocess
 import pytest
 
 import background
+import system_calls
 from elffile import readelf
 from tap import OUTPUT_LIMIT, limit_output, plan_fault
 from tool import BUILD, CACHE, ROOT, VICTIM, image
@@ -97,6 +99,12 @@ def test_lists_as_the_native_one(arch):
     native = subprocess.run([os.path.join(BUILD, "dbslower"), "list", "-l", VICTIM, "-vv"], capture_output=True, text=True)
     assert native.returncode == 0 and "query__start" in native.stdout, native
     assert arch.run(arch.dbslower, "list", "-l", VICTIM, "-vv").stdout == native.stdout
+
+
+def test_every_system_call_has_a_name(arch):
+    """As the kernel's header for both has them."""
+    calls = json.loads(arch.run(arch.dbslower, "--tables").stdout)["calls"]
+    assert not system_calls.lacking(calls, system_calls.named(*system_calls.GENERIC))
 
 
 def test_says_that_it_cannot_trace_here(arch):

@@ -18,13 +18,15 @@ import time
 import pytest
 
 import backends
+import system_calls
 import wire
 from cluster import Cluster, children, has_left_cpu, state as process_state, wait_for
 from containers import disk_of, slow_reads
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force, lacks
 from mariadb import Maria, maria_server
 from statements import only, stopped, why_ns
-from tool import DBSLOWER, ROOT, Stat, counted
+from tables import tables
+from tool import DBSLOWER, Stat, counted
 
 SLEEPS = 20
 SLOW_READS = 40 << 20	# bytes a second
@@ -586,28 +588,9 @@ def test_workers_of_one_that_began_before(postgres, tool):
     assert "workers" not in only(traced, "next"), traced.said()
 
 
-@pytest.mark.parametrize("header, defines, table, last", [
-    ("asm/unistd_64.h", (), "HOST_OLD_SYSCALLS", 450),
-    ("asm-generic/unistd.h", ("RENAMEAT", "NEW_STAT", "SET_GET_RLIMIT", "SYS_CLONE3", "MEMFD_SECRET"), "else", 450),
-], ids=["x86_64", "aarch64"])
-def test_every_system_call_has_a_name(header, defines, table, last):
+def test_every_system_call_has_a_name():
     """As the kernel's headers name it; newer ones may name more."""
-    done = subprocess.run(["gcc", "-E", "-dM", *(f"-D__ARCH_WANT_{name}" for name in defines), "-include", header, "-x", "c", "/dev/null"],
-                          capture_output=True, text=True)
-    if done.returncode:
-        pytest.skip(f"no {header} here: {done.stderr}")
-    macros = dict(re.findall(r"#define (__NR\w+) (\w+)", done.stdout))
-    with open(os.path.join(ROOT, "host", "syscall.c"), encoding="utf-8") as f:
-        source = f.read()
-
-    def names(start, end):
-        return "".join(re.findall(r'"([^"]*)"', source[source.index(start):source.index(end, source.index(start))])).split()
-    ours = dict(enumerate(names(f"#{'if ' if table != 'else' else ''}{table}", "#endif" if table == "else" else "#else")))
-    ours |= dict(enumerate(names("common_names =", ";"), 424))
-    for name, value in macros.items():
-        number = macros.get(value, value)
-        if name.startswith("__NR_") and number.isdigit() and int(number) <= last and name not in ("__NR_syscalls", "__NR_arch_specific_syscall"):
-            assert ours[int(number)] == name.removeprefix("__NR_"), (name, number)
+    assert not system_calls.lacking(tables()["calls"], system_calls.named("asm/unistd.h"))
 
 
 def test_text_form(postgres, tool):

@@ -16,6 +16,7 @@ from cluster import wait_for
 from fallbacks import force
 from seccomp import deny
 from statements import only, stopped, text_of, with_tag
+from tables import features
 from tool import DBSLOWER, ROOT, Stat, parsed, refused, run
 
 FSOPEN = 430
@@ -127,22 +128,23 @@ def test_probe_read_calls_no_newer_helper(postgres):
 # --- what is written about them
 
 def test_table_is_that_of_the_code():
-    """docs/architecture.md and the manual have the features, commits and releases of loader/feature.c."""
+    """docs/architecture.md and the manual have the features, commits, releases and fallbacks of the binary."""
     with open(os.path.join(ROOT, "docs", "architecture.md"), encoding="utf-8") as f:
         rows = re.findall(r"^\| (\d+)\.(\d+) \| (.*?) \| (\w{12}) \| .* \| (?:`(\S+)`)? ?\|$", f.read(), re.M)
-    listed = {name: f"{commit}, Linux {major}.{minor}" for major, minor, name, commit, _ in rows}
-    assert listed == {one["name"]: one["since"] for one in parsed([run("doctor", "--json").stdout])[0]["features"]}
-    releases = [(int(major), int(minor)) for major, minor, *_ in rows]
+    listed = {name: (commit, (int(major), int(minor)), fallback or None) for major, minor, name, commit, fallback in rows}
+    assert listed == features()
+    releases = [release for _, release, _ in listed.values()]
     assert releases == sorted(releases, reverse=True)
-    forced = {fallback: release for release, (*_, fallback) in zip(releases, rows) if fallback}
+    forced = {fallback: release for _, release, fallback in listed.values() if fallback}
     assert forced == fallbacks.section()
     assert set(re.search(r"expected (.*), linux-5\.4, go-returns$", run("--force=?").stderr.strip())[1].split(", ")) == set(forced)
+    assert {one["name"]: one["since"] for one in parsed([run("doctor", "--json").stdout])[0]["features"]} == \
+        {name: f"{commit}, Linux {major}.{minor}" for name, (commit, (major, minor), _) in features().items()}
 
 
 def test_readme_has_each_release():
     """What Linux 5.3 lacks, in the order of the releases."""
-    features = parsed([run("doctor", "--json").stdout])[0]["features"]
-    newer = sorted((tuple(map(int, one["since"].split()[-1].split("."))), one["name"]) for one in features)
+    newer = sorted((release, name) for name, (_, release, _) in features().items())
     with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as f:
         rows = re.findall(r"^\| (\d+)\.(\d+) \| (.*?) \| .+ \|$", f.read(), re.M)
     assert [((int(major), int(minor)), name) for major, minor, name in rows] == [one for one in newer if one[0] > (5, 3)]
@@ -150,7 +152,7 @@ def test_readme_has_each_release():
 
 def test_release_forces_what_is_newer(postgres):
     """-v prints what is missing: all features that came later, of those that are asked for."""
-    since = {one["name"]: tuple(map(int, one["since"].split()[-1].split("."))) for one in parsed([run("doctor", "--json").stdout])[0]["features"]}
+    since = {name: release for name, (_, release, _) in features().items()}
     for release in ((5, 4), (5, 10)):
         done = run("-p", postgres.pid, "--why", "-v", "-d", "0.1", f"--force=linux-{release[0]}.{release[1]}")
         has, missing = re.search(r"features of the kernel:(.*?); missing: (.*)", done.stderr).groups()

@@ -1,50 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The table of a statement's fields, cli/fields.c, against what is printed, the man page and the completion."""
+"""The table of a statement's fields against what is printed, the man page and the completion."""
 
 import os
 import re
 import subprocess
 
+from tables import TRANSACTIONS, fields
 from tool import ROOT, run
-
-# Members and attributes without a row: every record has a type, and a statement's attributes are all rows.
-RECORD = ["type"]
-
-
-def parts():
-    """The rows of BREAKDOWN_TABLE(), as PART() in the table of fields."""
-    with open(os.path.join(ROOT, "bpf", "event.h")) as f:
-        names = re.findall(r'^\tROW\(\w+, "(\w+)", "', f.read(), re.M)
-    assert names
-    return "".join(f'\tPART("{name}"),\n' for name in names)
-
-
-def source():
-    with open(os.path.join(ROOT, "cli", "fields.c")) as f:
-        text = f.read()
-    text = text[text.index("const struct field field_rows[]"):text.index("{ .get = NULL }")]
-    return text.replace("\tBREAKDOWN_TABLE(PART)\n", parts())
-
-
-def rows(*macros):
-    """The names in the first string of these macros, in the table's order; not of the rows of transactions alone."""
-    table = re.sub(r"\{ (?:LEFT|RIGHT)[^}]*\bTRANSACTIONS,[^}]*\}", "", source())
-    return re.findall(rf'\b(?:{"|".join(macros)})\((?:\d+, )?"([^"]+)"', table)
 
 
 def columns():
-    return rows("LEFT", "RIGHT", "PART", "PHASE")
+    return [name for name, row in fields("column") if row["of"] != TRANSACTIONS]
 
 
 def members():
-    """In the order of the output: the time and the server are in the head of every record."""
-    return RECORD + rows("JSON_HEAD") + ["server"] + rows("JSON", "JSON_STRING")
+    """In the order of the output: every record has a type, and the time and the server are in its head."""
+    found = [name for name, row in fields("json") if row["of"] != TRANSACTIONS]
+    assert found[0] == "time"
+    return ["type", "time", "server", *found[1:]]
 
 
 def attributes():
-    found = re.findall(r'\bOTLP(?:_STRING|_FLAG|_GROUP)?\((\d+), "([^"]+)"', source())
-    assert len({at for at, _ in found}) == len(found), "a position twice"
-    return [name + "*" if name.endswith(".") else name for _, name in found]
+    found = fields("attribute")
+    assert len({row["position"] for _, row in found}) == len(found), "a position twice"
+    return [name + "*" if name.endswith(".") else name for name, _ in found]
 
 
 def man_section(name):
@@ -56,12 +35,6 @@ def man_items(text):
     """The names of the first list of @text."""
     items = text[text.index(".Bl -tag"):text.index("\n.El")]
     return [name for names in re.findall(r"^\.It Cm (.*)$", items, re.M) for name in names.split(" , ")]
-
-
-def test_every_row_has_a_getter():
-    table = re.sub(r"(PART|PHASE)\([^)]*\),", "", source())
-    entries = re.findall(r"\{ (?:LEFT|RIGHT|JSON|OTLP)[^}]*\}", table)
-    assert len(entries) > 20 and all(re.search(r"\.get = |\bMEMBER\(", entry) for entry in entries)
 
 
 def test_columns_of_the_man_page():

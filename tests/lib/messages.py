@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-The messages on standard error, as the sources word them: "SUBJECT: CAUSE" without the remedy, with '…' for what is
-inserted. Those about the command line are apart.
+The messages on standard error: "SUBJECT: CAUSE" without the remedy, with '…' for what is inserted. Those in tables are as
+the binary prints these, the others as the sources word them. Those about the command line are apart.
 """
 
 import glob
 import os
 import re
 
+from tables import tables
 from tool import ROOT
 
 STRING = r'"(?:\\.|[^"\\])*"'
@@ -63,28 +64,20 @@ def normal(text):
     return text if len(re.findall(r"[a-z]{2,}", text)) > 1 else ""
 
 
-def table_of_causes(text):
-    rows = re.search(r"message_rows\[\] = \{\n(.*?)^\};", text, re.M | re.S)[1]
-    for kind, subject, cause in re.findall(rf"\[(\w+)\] = \{{ ({STRING}),\s+({STRING}|NULL)", rows):
-        subject, cause = subject[1:-1], strings(cause)
-        if kind != "ERROR_NONE":
-            yield (subject + ("…" if subject.endswith(" ") else "") + ": " + cause[0]) if cause else subject
+def from_tables():
+    """The kinds of errors with their causes, the remedies by the state of the host, and the words of losses."""
+    for row in tables()["messages"][1:]:
+        subject, cause = row["subject"], row.get("cause")
+        yield f"{subject}{'…' if subject.endswith(' ') else ''}: {cause}" if cause else subject
+    yield from (one.replace("; ", ", ") for one in tables()["remedies"])
+    yield from (row["words"] for row in tables()["losses"])
 
 
 def message_c(text):
-    """All words of cli/message.c, but for the remedies by kind: causes, reasons and remedies by host."""
-    yield from table_of_causes(text)
-    remedies = re.search(r"message_remedies\[\] = \{\n(.*?)^\};", text, re.M | re.S)[1]
-    yield from (one.replace("; ", ", ") for one in strings(remedies))
+    """The words of cli/message.c other than in tables: reasons and parts of messages."""
     for body in functions(text):
         for one in strings(body):
             yield one if "func bpf" not in one and "helper bpf" not in one else ""
-
-
-def losses():
-    """The words of losses."""
-    rows = re.search(r"summary_losses\[\] = \{\n(.*?)^\};", read("cli/summary.c"), re.M | re.S)[1]
-    yield from (one for one in strings(rows) if " " in one)
 
 
 def details():
@@ -99,7 +92,7 @@ def details():
 
 def messages():
     """{message} other than usage errors."""
-    found = set(message_c(read("cli/message.c"))) | set(losses()) | set(details())
+    found = set(from_tables()) | set(message_c(read("cli/message.c"))) | set(details())
     for path in source_files("cli"):
         if path == "cli/message.c":
             continue
