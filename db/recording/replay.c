@@ -260,7 +260,7 @@ static void replay_statement(struct replay *r, const struct decode_event *event)
 		s.user, s.database, s.client, s.container, s.application
 	};
 
-	if (c->transactions && !s.transaction && s.alone && !s.prepare)
+	if (c->transactions && !s.transaction && s.alone && !s.prepare && !s.running)
 		replay_alone(&s, &alone);
 	if (!c->statement || !s.transaction != !c->transactions ||
 	    !replay_engine(r, event->server))
