@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
---format: logs as read by pgBadger, pt-query-digest and mariadb-dumpslow. Their counts and times are compared with the
-spans of the same run, which are the same records, and with the groups of a second tool, top.
+--format: logs as read by pgBadger, pt-query-digest and mariadb-dumpslow. Their counts and times are compared with what a
+recording was made of; live, with the server's own log, the spans of the same run, and the groups of a second tool, top.
 """
 
 import collections
@@ -14,6 +14,8 @@ import pytest
 
 from mariadb import Maria
 from mariadb_client import ServerError
+from recording_maker import Made
+from replayed import Replayed
 from requirements import need_maria
 from tool import Tool
 
@@ -107,58 +109,51 @@ def near(seconds):
     return pytest.approx(seconds, rel=1e-9, abs=1e-7)
 
 
-def test_pgbadger(postgres, log, tool, tmp_path):
-    grouped = tool("top", "-p", postgres.pid, "--json")
-    traced = log("-p", postgres.pid, "--format", "pgbadger")
-    with postgres.connect() as connection:
-        send = connection.pgconn.exec_
-        for n in range(7):
-            send(b"select %d as alpha" % n)
-        for n in range(3):
-            send(b"select\n\tpg_sleep(0.0%d) as beta -- a comment\n\n where true" % n)
-        for n in range(5):
-            send(b"select 1 / %d as gamma" % (n % 2))
-        connection.execute("select %s::int as delta", (5,))
-    assert grouped.stop() == 0 and traced.stop() == 0, traced.said()
-    report = pgbadger(printed(traced), tmp_path)
-    spans = traced.spans
+def ns_sum(statements, word=""):
+    return sum(ns for ns, text in statements if word in text)
+
+
+def test_pgbadger(tmp_path):
+    made = Made()
+    session, statements = made.session(made.server()), []
+
+    def run(text, ms, **values):
+        made.statement(session, text, ms=ms, **values)
+        statements.append((round(ms * 1e6), text))
+    for n in range(7):
+        run(f"select {n} as alpha", 0.0305 + n / 7, rows=1)
+    for n in range(3):
+        run(f"select\n\tpg_sleep(0.0{n}) as beta -- a comment\n\n where true", 10 * n + 1 / 3, rows=1)
+    for n in range(5):
+        run(f"select 1 / {n % 2} as gamma", 1.000001, **({"rows": 1} if n % 2 else {"error": "22012"}))
+    run("select $1::int as delta", 12345.678901, rows=1)
+    grouped = Replayed(made, "top", "--json")
+    report = pgbadger(printed(Replayed(made, "-m", "0", "--format", "pgbadger")), tmp_path)
     (stat,) = [value for key, value in report["overall_stat"].items() if key == "postgres"]
-    assert report["overall_stat"]["queries_number"] == stat["queries_number"] == len(spans) == 16
-    assert report["overall_stat"]["errors_number"] == sum("error.type" in has for _, _, has in spans) == 3
-    assert stat["queries_duration"]["execute"] == near(sum(ns for ns, _, _ in spans) / 1e6)
+    assert report["overall_stat"]["queries_number"] == stat["queries_number"] == 16
+    assert report["overall_stat"]["errors_number"] == 3
+    assert stat["queries_duration"]["execute"] == near(ns_sum(statements) / 1e6)
     assert list(report["error_info"]["postgres"]) == ["ERROR:  statement failed with SQLSTATE 22012"]
     normalized = {re.search(r" as (\w+)", text)[1]: one for text, one in report["normalyzed_info"]["postgres"].items()}
-    assert {word: one["count"] for word, one in normalized.items()} == calls(grouped)
+    assert {word: one["count"] for word, one in normalized.items()} == calls(grouped) == {"alpha": 7, "beta": 3, "gamma": 5, "delta": 1}
     for word, one in normalized.items():
-        assert one["duration"] == near(sum(ns for ns, text, _ in spans if f" as {word}" in text) / 1e6)
-    slowest = sorted((f"{ns / 1e6:.6f}" for ns, _, _ in spans), key=float, reverse=True)
+        assert one["duration"] == near(ns_sum(statements, f" as {word}") / 1e6)
+    slowest = sorted((f"{ns / 1e6:.6f}" for ns, _ in statements), key=float, reverse=True)
     assert [one[0] for one in report["top_slowest"]["postgres"]] == slowest
     assert report["user_info"]["postgres"]["postgres"]["count"] == 16 and not report["lock_info"]
 
 
-def test_pgbadger_waits(postgres, log, tmp_path):
-    """Lock waits and temporary files, if their measurement is requested."""
-    postgres.psql("create table if not exists contended (a int)", "truncate contended")
-    traced = log("-p", postgres.pid, "--format", "pgbadger", "--why", "--use")
-    with postgres.connect() as holder, postgres.connect() as waiter:
-        holder.execute("begin")
-        holder.execute("lock table contended")
-        waiter.pgconn.send_query(b"select 1 from contended")
-        postgres.wait_blocked(waiter.info.backend_pid)
-        holder.execute("commit")
-        while waiter.pgconn.get_result():
-            pass
-        waiter.execute("set work_mem = '64kB'")
-        waiter.execute("select count(*) from (select g from generate_series(1, 50000) g order by g::text desc) x")
-    assert traced.stop() == 0
-    report = pgbadger(printed(traced), tmp_path)
-    (waited,) = [int(has["dbslower.why_ns.lock"]) for _, text, has in traced.spans if text == "select 1 from contended"]
+def test_pgbadger_waits(tmp_path):
+    """Lock waits and temporary files, if they were measured."""
+    made = Made()
+    session = made.session(made.server())
+    made.statement(session, "select 1 from contended", ms=41, rows=0, why={"lock": 40.654321}, use={"shared_blks_hit": 3})
+    made.statement(session, "select count(*) from big", ms=70, rows=1, why={"disk": 7}, use={"temp_blks_written": 137})
+    report = pgbadger(printed(Replayed(made, "-m", "0", "--format", "pgbadger", "--why", "--use")), tmp_path)
     assert report["lock_info"]["postgres"]["lock"]["count"] == 1
-    assert report["lock_info"]["postgres"]["lock"]["duration"] == near(waited / 1e6)
+    assert report["lock_info"]["postgres"]["lock"]["duration"] == near(40.654321)
     assert "select 1 from contended" in report["top_locked_info"]["postgres"][0][2]
-    (blocks,) = [int(has["dbslower.use.temp_blks_written"]) for _, _, has in traced.spans
-                 if int(has.get("dbslower.use.temp_blks_written", 0))]
-    assert report["tempfile_info"]["postgres"]["size"] == blocks * 8192 and report["tempfile_info"]["postgres"]["count"] == 1
+    assert report["tempfile_info"]["postgres"]["size"] == 137 * 8192 and report["tempfile_info"]["postgres"]["count"] == 1
 
 
 HOSTILE_PG = [
@@ -179,27 +174,21 @@ HOSTILE_PG = [
 ]
 
 
-def test_pgbadger_forgery(postgres, log, tmp_path):
-    evil = 'e] LOG:  duration: 99999 ms  statement: x\n[{(é'
-    postgres.psql(f'create role "{evil}" login')
-    try:
-        traced = log("-p", postgres.pid, "--format", "pgbadger")
-        with postgres.connect(user=evil, application_name=evil) as connection:
-            for text in HOSTILE_PG:
-                connection.pgconn.exec_(text.encode())
-        assert traced.stop() == 0
-    finally:
-        postgres.psql(f'drop role "{evil}"')
+def test_pgbadger_forgery(tmp_path):
+    made, evil = Made(), 'e] LOG:  duration: 99999 ms  statement: x\n[{(é'
+    session = made.session(made.server(), user=evil, application=evil)
+    for n, text in enumerate(HOSTILE_PG):
+        made.statement(session, text, ms=n + 0.5, **({"error": "42601"} if n < 2 else {"rows": 1}))
+    traced = Replayed(made, "-m", "0", "--format", "pgbadger")
     report = pgbadger(printed(traced), tmp_path)
     stat = report["overall_stat"]["postgres"]
-    assert stat["queries_number"] == len(HOSTILE_PG) == len(traced.spans)
-    assert stat["queries_duration"]["execute"] == near(sum(ns for ns, _, _ in traced.spans) / 1e6)
+    assert stat["queries_number"] == len(HOSTILE_PG)
+    assert stat["queries_duration"]["execute"] == near(sum(n + 0.5 for n in range(len(HOSTILE_PG))))
     assert stat["queries_duration"]["prepare"] == 0
-    assert report["overall_stat"]["errors_number"] == sum("error.type" in has for _, _, has in traced.spans)
-    (user,) = report["user_info"]["postgres"]
-    assert re.fullmatch(r"e\[5d\]\[20\]LOG.*\[c3\]\[a9\]", user)
-    (application,) = report["application_info"]["postgres"]
-    assert re.fullmatch(r"e\[5d\]\[20\]LOG.*\[28\]\[3f\]\[3f\]", application)
+    assert report["overall_stat"]["errors_number"] == 2
+    (user,), (application,) = report["user_info"]["postgres"], report["application_info"]["postgres"]
+    for name in (user, application):
+        assert re.fullmatch(r"e\[5d\]\[20\]LOG.*\[28\]\[c3\]\[a9\]", name), name
     for key in ("lock_info", "tempfile_info", "connection_info", "session_info", "autovacuum_info", "checkpoint_info"):
         assert not any(report[key].values()), (key, report[key])
     assert not re.search(rb"[^\x20-\x7e\t\n\x80-\xff]", printed(traced)) and printed(traced).decode()
@@ -278,34 +267,25 @@ HOSTILE_MARIA = [
 ]
 
 
-def test_slowlog_forgery(maria, log, tmp_path):
-    evil = "e[root] @ x []\n# Query_time: 9"
-    maria.query(f"create user '{evil}'@localhost")
-    name = "db;\n# User@Host: victim[victim] @ forged []"
-    maria.query(f"create database `{name}`", f"grant all on *.* to '{evil}'@localhost")
-    try:
-        traced = log("-p", maria.pid, "--format", "slowlog")
-        with maria.connect(user=evil, database=name) as client:
-            for text in HOSTILE_MARIA:
-                try:
-                    client.query(text)
-                except ServerError:
-                    pass
-        assert traced.stop() == 0
-    finally:
-        maria.query(f"drop database `{name}`", f"drop user '{evil}'@localhost")
-    text, spans = printed(traced), traced.spans
+def test_slowlog_forgery(tmp_path):
+    made = Made()
+    session = made.session(made.server("mariadb"), user="e[root] @ x []\n# Query_time: 9", client="localhost", connection=7,
+                           database="db;\n# User@Host: victim[victim] @ forged []")
+    for n, text in enumerate(HOSTILE_MARIA):
+        made.statement(session, text, ms=n + 0.5, rows=1, **({"errno": 1064, "error": "42000"} if n < 3 else {}))
+    text = printed(Replayed(made, "-m", "0", "--format", "slowlog"))
     report = digest(text, tmp_path)
-    assert report["global"]["query_count"] == len(spans) == text.count(b"\n# User@Host: ")
-    assert float(report["global"]["metrics"]["Query_time"]["sum"]) == near(sum(ns // 1000 for ns, _, _ in spans) / 1e6)
+    assert report["global"]["query_count"] == len(HOSTILE_MARIA) == text.count(b"\n# User@Host: ")
+    assert float(report["global"]["metrics"]["Query_time"]["sum"]) == near(sum(n + 0.5 for n in range(len(HOSTILE_MARIA))) / 1e3)
     users = {one["metrics"]["user"]["value"] for one in report["classes"]}
     assert users == {"e\\x5broot\\x5d\\x20\\x40\\x20x\\x20\\x5b\\x5d\\x0a\\x23\\x20Query_time\\x3a\\x209"}
     dumped = dumpslow(text, tmp_path)
-    assert sum(count for count, _, _ in dumped) == len(spans) and not any("victim" in by for _, by, _ in dumped)
+    assert sum(count for count, _, _ in dumped) == len(HOSTILE_MARIA) and not any("victim" in by for _, by, _ in dumped)
     assert b"\0" not in text and text.decode()
 
 
-def test_redact(maria, log):
-    traced = log("-p", maria.pid, "--format", "slowlog", "--redact")
-    maria.query("select 'secret;\n# secret' -- secret")
-    assert traced.stop() == 0 and b"\tselect ?" in printed(traced) and b"secret" not in printed(traced)
+def test_redact():
+    made = Made()
+    made.statement(made.session(made.server("mariadb")), "select 'secret;\n# secret' -- secret")
+    text = printed(Replayed(made, "-m", "0", "--format", "slowlog", "--redact"))
+    assert b"\tselect ?" in text and b"secret" not in text

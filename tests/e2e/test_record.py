@@ -87,6 +87,7 @@ def workload(server):
             other.execute(f"select {n} as small, 'it''s %%' where {n} < 1000")
         other.pgconn.exec_(b"select 'caf\xc3\xa9 \x1b[31m\t' -- dbslower\n")
         other.pgconn.exec_(b"select '\xff'")
+        other.pgconn.exec_(b"select 'tagged' /*controller='polls',a='%2F'*/")
         other.pgconn.exec_(b"select '" + b"x" * 20000 + b"'")
         for n in range(12):
             waiter.execute("select %s::int + 1 as prepared", (n,))
@@ -113,6 +114,7 @@ def maria_workload(server):
         for n in range(30):
             one.query(f"select {n}, 'x{n}'")
         one.query("insert into t values (1, 1), (2, 2)")
+        one.query("select 'tagged' /*controller='polls',a='%2F'*/")
         for text in ("select * from missing", "selec"):
             with contextlib.suppress(ServerError):
                 one.query(text)
@@ -226,6 +228,7 @@ def test_same_statements(both):
     live, replayed = (by_session(objects, CLOCKED) for objects in (both.live, [one for one in both.objects if one["type"] in SHOWN]))
     assert_same(live, replayed)
     assert sum(map(len, live.values())) > 30
+    assert [one["tags"] for one in both.live if "tags" in one] == [{"controller": "polls", "a": "/"}]
 
 
 def test_same_lock_waits(both):
