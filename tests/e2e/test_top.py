@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""top: groups of statements, compared with the statements sent and the server's own counters."""
+"""top: groups of statements, compared with the statements sent or recorded and the server's own counters."""
 
 import datetime
 import functools
@@ -9,13 +9,23 @@ import time
 import pytest
 
 from cluster import wait_for
+from recording_maker import Made
+from replayed import Replayed
 from statements import why_ns
 from tool import Stat, run
 
 
-class Top(Stat):
+class Groups:
     def groups(self, kind="group"):
         return [one for one in self.objects() if one["type"] == kind]
+
+
+class Top(Groups, Stat):
+    pass
+
+
+class ReplayedTop(Groups, Replayed):
+    pass
 
 
 @pytest.fixture
@@ -54,15 +64,17 @@ def test_groups(clusters, top):
     assert sum(one["calls"] for one in traced.groups()) == 56 == traced.summary["statements"]
 
 
-def test_table(postgres, top):
-    traced = top("-p", postgres.pid, "--sort", "calls", "--lines", "1")
-    postgres.psql("select 1", "select 2", "select 3", "select 1 as a, 2 as b")
-    assert traced.stop() == 0
-    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}, \d+\.\d{3} s since the start", traced.stdout.splitlines()[0])
+def test_table():
+    made = Made()
+    session = made.session(made.server())
+    for text, ms in (("select 1", 2), ("select 2", 4), ("select 3", 6), ("select 1 as a, 2 as b", 100)):
+        made.statement(session, text, ms=ms, rows=1)
+    traced = Replayed(made, "top", "--sort", "calls", "--lines", "1")
+    assert re.fullmatch(r"\d\d:\d\d:\d\d\.\d{3}, 0\.116 s since the start", traced.stdout.splitlines()[0])
     lines = traced.stdout.splitlines()[1:]
     assert lines[0].split() == ["CALLS", "TOTAL(ms)", "MEAN(ms)", "P95(ms)", "P99(ms)", "MAX(ms)", "ROWS", "ERR",
                                 "QUERY"]
-    assert lines[1].split()[0] == "3" and lines[1].split()[6:] == ["3", "0", "select", "?"]
+    assert lines[1].split() == ["3", "12.000", "4.000", "6.000", "6.000", "6.000", "3", "0", "select", "?"]
     assert lines[2] == "(1 more)", traced.said()
 
 
@@ -96,8 +108,7 @@ def whys(traced):
 def test_where_the_time_goes(postgres, top):
     """Two statements that wait for the same row, and one that sleeps longer."""
     postgres.psql("create table if not exists top_locked as select 1 as id")
-    sorted_by = {part: top("-p", postgres.pid, "--json", "--sort", part) for part in ("sleep", "lock", "wal_records")}
-    waited = 0
+    traced, waited = top("-p", postgres.pid, "--json", "--use", "--sort", "lock"), 0
     with postgres.connect(autocommit=False) as holder, postgres.connect(options="-c deadlock_timeout=60s") as waiter:
         for n in range(2):
             holder.execute("select id from top_locked for update")
@@ -111,27 +122,47 @@ def test_where_the_time_goes(postgres, top):
                 pass
         for _ in range(8):
             holder.execute("select pg_sleep(0.1)")
-    for traced in sorted_by.values():
-        assert traced.stop() == 0, traced.said()
-    for part, first in (("sleep", "select pg_sleep(?)"), ("lock", "update top_locked set id = ?")):
-        seen = whys(sorted_by[part])
-        assert list(seen)[0] == first, sorted_by[part].said()
-        asleep = seen["select pg_sleep(?)"]	# another process may have had the CPU when it was about to sleep
-        assert asleep["sleep"] + asleep["runqueue"] >= 8 * 99e6 and asleep["lock"] == 0, seen
-        assert seen["update top_locked set id = ?"]["lock"] >= waited, (seen, waited)
-    used = [(one["use"]["wal_records"], one["fingerprint"]) for one in sorted_by["wal_records"].groups()]
-    assert used[0][0] and [records for records, _ in used] == sorted((records for records, _ in used), reverse=True), used
-    assert dict((text, records) for records, text in used)["update top_locked set id = ?"] >= 2, used
+    assert traced.stop() == 0, traced.said()
+    seen = whys(traced)
+    assert list(seen)[0] == "update top_locked set id = ?", traced.said()
+    asleep = seen["select pg_sleep(?)"]	# another process may have had the CPU when it was about to sleep
+    assert asleep["sleep"] + asleep["runqueue"] >= 8 * 99e6 and asleep["lock"] == 0, seen
+    assert seen["update top_locked set id = ?"]["lock"] >= waited, (seen, waited)
+    (used,) = [one["use"]["wal_records"] for one in traced.groups() if one["fingerprint"] == "update top_locked set id = ?"]
+    assert used >= 2, traced.said()
 
 
-def test_where_the_time_goes_table(postgres, top):
-    traced = top("-p", postgres.pid, "--use", "--sort", "sleep")
-    postgres.psql("select pg_sleep(0.05)", "select 1")
-    assert traced.stop() == 0
+def breakdowns():
+    """Groups of which each is the first by something else: two calls each."""
+    made = Made()
+    session = made.session(made.server())
+    for text, ms, why, use in (("select pg_sleep(0.5)", 500, {"sleep": 450}, {"wal_records": 0}),
+                               ("update t set a = 1", 300, {"lock": 250.5, "disk": 2}, {"wal_records": 3}),
+                               ("insert into t values (1)", 100, {"fsync": 90, "lock": 4}, {"wal_records": 70}), ("select 1", 1, {}, {})):
+        for _ in range(2):
+            made.statement(session, text, ms=ms, rows=1, why=why, use=use)
+    return made
+
+
+@pytest.mark.parametrize("by, order", [("sleep", "select pg_sleep(?)"), ("lock", "update t set a = ?; insert into t values(?+)"),
+                                       ("fsync", "insert into t values(?+)"), ("cpu", "select pg_sleep(?); update t set a = ?"),
+                                       ("wal_records", "insert into t values(?+); update t set a = ?")])
+def test_sorted_by_a_part(by, order):
+    traced = ReplayedTop(breakdowns(), "top", "--json", "--sort", by)
+    order, seen = order.split("; "), whys(traced)
+    assert list(seen)[:len(order)] == order
+    assert seen["update t set a = ?"]["lock"] == 501e6 and seen["update t set a = ?"]["cpu"] == 95e6, seen
+    if by == "wal_records":
+        assert [one["use"]["wal_records"] for one in traced.groups()[:2]] == [140, 6]
+
+
+def test_where_the_time_goes_table():
+    traced = Replayed(breakdowns(), "top", "--use", "--sort", "sleep")
     lines = traced.stdout.splitlines()[1:]
-    assert len(lines) >= 7 and lines[1].endswith("select pg_sleep(?)") and lines[4].endswith(" select ?"), traced.said()
-    assert re.match(r"    (.*, )?sleep [\d.]+", lines[2]) and "cpu " in lines[5], traced.said()
-    assert all(line.startswith("    ") and "_" in line or line == "    used nothing" for line in (lines[3], lines[6]))
+    assert lines[1].endswith(" select pg_sleep(?)") and lines[4].endswith(" update t set a = ?"), traced.said()
+    assert lines[2] == "    sleep 900.000, cpu 100.000", traced.said()
+    assert lines[5:7] == ["    lock 501.000, cpu 95.000, disk 4.000", "    wal_records 6"], traced.said()
+    assert lines[11:] == ["    cpu 2.000", "    used nothing", ""], traced.said()
 
 
 def test_running(postgres, top):
@@ -149,15 +180,13 @@ def test_running(postgres, top):
     assert by_fingerprint(traced)["select pg_sleep(?)"]["errors"] == 1
 
 
-def test_many_are_folded(clusters, top):
+def test_many_are_folded():
     """More groups than there is room for: none is forgotten in the sum."""
-    cluster = clusters(name="many")
-    traced = top("-p", cluster.pid, "--json")
-    with cluster.connect() as connection:
-        for n in range(3000):
-            connection.pgconn.exec_(f"select 1 as name{n}".encode())
-    cluster.settle()
-    assert traced.stop() == 0
+    made = Made()
+    session = made.session(made.server())
+    for n in range(3000):
+        made.statement(session, f"select 1 as name{n}", ms=0.01)
+    traced = ReplayedTop(made, "top", "--json")
     (other,) = traced.groups("other")
     assert other["fingerprints"] == other["calls"] > 900
     assert len(traced.groups()) <= 2000
@@ -171,15 +200,15 @@ def test_refused(args, says):
     assert done.returncode == 2 and says in done.stderr, done.stderr
 
 
-def test_redact(postgres, top):
+def test_redact():
     """Samples and what runs have no literals; the groups are the same."""
-    def run_all(*args):
-        traced = top("-p", postgres.pid, "--json", *args)
-        postgres.psql("select 'secret', 1 -- secret", "select $$secret$$ as a", "select 1 as b")
-        assert traced.stop() == 0
-        return traced
-
-    plain, redacted = run_all(), run_all("--redact")
+    made = Made()
+    session = made.session(made.server())
+    for text in ("select 'secret', 1 -- secret", "select $$secret$$ as a", "select 1 as b"):
+        made.statement(session, text)
+    made.statement(session, "select 'secret' as runs", kind="running", ms=2000)
+    plain, redacted = (ReplayedTop(made, "top", "--json", *args) for args in ((), ("--redact",)))
     assert "secret" in plain.stdout and "secret" not in redacted.stdout
     assert {one["sample"] for one in redacted.groups()} == {"select ?, ? -- ?", "select ? as a", "select ? as b"}
+    assert [one["query"] for one in redacted.groups("running")] == ["select ? as runs"]
     assert {one["hash"] for one in plain.groups()} == {one["hash"] for one in redacted.groups()}

@@ -16,6 +16,7 @@ import time
 import pytest
 
 from cluster import wait_for
+from recording_maker import Made
 from requirements import need_terminal
 from terminal import Terminal
 from tool import DBSLOWER
@@ -26,10 +27,11 @@ MS = {"0": 1, "ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 
 
 @pytest.fixture(autouse=True)
-def terminal_tools(postgres):
+def terminal_tools(request):
     need_terminal()
+    postgres = request.getfixturevalue("postgres") if "postgres" in request.fixturenames else None
     yield
-    if postgres.pid:
+    if postgres and postgres.pid:
         postgres.disconnect_all()
 
 
@@ -43,16 +45,24 @@ def is_plain(text):
     return all(c.isprintable() or c == " " for c in text)
 
 
+@pytest.fixture
+def wide(tmp_path):
+    """A recording of statements whose texts are hard to measure."""
+    made = Made()
+    session = made.session(made.server())
+    for n in range(40):
+        made.statement(session, WIDE.format(n), ms=0.5 + n / 7, rows=1, why={"lock": 0.25})
+        made.statement(session, f"select pg_sleep(0.002), {n}", ms=2 + n / 11, rows=1, why={"sleep": 1.75}, use={"minor_faults": n})
+        made.statement(session, f"select {n}, '{'x' * 300}'", ms=n + 0.123456, why={})
+        made.statement(session, f"select 1 / ({n} - {n})", ms=0.25, error="22012", why={})
+    return made.save(tmp_path / "wide.rec")
+
+
 @pytest.mark.parametrize("columns", [40, 80, 120, 200])
-def test_rows_fit(postgres, columns):
+def test_rows_fit(wide, columns):
     """Tables on a terminal without the sequences: no row is wider than it, and none contains a control character."""
-    with Terminal("top", "-p", postgres.pid, "--why", "--use", width=columns, term="dumb") as terminal:
-        terminal.attached()
-        with postgres.connect() as connection:
-            for n in range(4):
-                connection.execute(WIDE.format(n))
-                connection.execute(f"select {n}, '{'x' * 300}'")
-        assert terminal.stop(signal.SIGINT)[0] == 0
+    with Terminal("replay", wide, "top", "--why", "--use", width=columns, term="dumb") as terminal:
+        assert terminal.stop()[0] == 0
     lines = terminal.written.decode().split("\r\n")
     assert any("CALLS" in line for line in lines) and b"\x1b" not in terminal.written, terminal.written
     assert all(width(line) <= columns and is_plain(line) for line in lines), lines
@@ -74,31 +84,24 @@ KEYS = [("\r", "^Statement:"), ("Gq", "Enter details"), ("?", "Ctrl-L"), ("q", "
         ("q", "Enter details"), ("/sleep\r", "filter: sleep"), ("\x1b", "since the start *$")]
 
 
-def test_frames(postgres):
+def test_frames(wide):
     """All frames at four sizes: no line is wider than the terminal by the widths of another table."""
-    stop = threading.Event()
-    thread = threading.Thread(target=load, args=(postgres, stop))
-    with Terminal("top", "-p", postgres.pid, "-i", "0.1", "--why", width=200, height=20) as terminal:
+    with Terminal("replay", wide, "top", "-i", "0.1", "--why", width=200, height=20) as terminal:
         terminal.wait_for("TIME")
-        thread.start()
-        try:
-            for rows, columns in enumerate((200, 120, 80, 40), 21):
-                terminal.resize(columns, rows)
-                # Its first frame has the first line at this row, behind all lines of the other size.
-                last = f"\x1b[{rows};1H".encode()
-                terminal.until(lambda last=last: last in terminal.written, f"frame of {rows} lines")
-                start = terminal.written.index(last)
-                terminal.wait_for("select .*pg_sleep")
-                for keys, text in KEYS:
-                    terminal.send(keys)
-                    terminal.wait_for(text)
-                terminal.wait_for("select '?")
-                frames = list(terminal.lines(start))
-                assert len(frames) > 20 and all(is_plain(line) for line in frames), frames
-                assert max(width(line) for line in frames) <= columns, max(frames, key=width)
-        finally:
-            stop.set()
-            thread.join()
+        for rows, columns in enumerate((200, 120, 80, 40), 21):
+            terminal.resize(columns, rows)
+            # Its first frame has the first line at this row, behind all lines of the other size.
+            last = f"\x1b[{rows};1H".encode()
+            terminal.until(lambda last=last: last in terminal.written, f"frame of {rows} lines")
+            start = terminal.written.index(last)
+            terminal.wait_for("select .*pg_sleep")
+            for keys, text in KEYS:
+                terminal.send(keys)
+                terminal.wait_for(text)
+            terminal.wait_for("select '?")
+            frames = list(terminal.lines(start))
+            assert len(frames) > 20 and all(is_plain(line) for line in frames), frames
+            assert max(width(line) for line in frames) <= columns, max(frames, key=width)
         terminal.send("q")
         status, said = terminal.stop()
         assert status == 0 and "statements" in said, said
