@@ -15,6 +15,8 @@ import sys
 import pytest
 
 from cluster import wait_for
+from recording_maker import Made
+from replayed import Replayed
 from requirements import need_root
 from test_otlp import MESSAGES, check, integer, one_of, once, text
 from tool import CACHE, TESTS, Stat, run
@@ -77,7 +79,7 @@ def measured(postgres, tmp_path_factory):
     postgres.psql(f"drop database {quoted(DATABASE)} with (force)", f"drop role {quoted(USER)}")
 
 
-def test_openmetrics(measured):
+def test_openmetrics(measured, postgres):
     traced, folder = measured
     (path,) = folder.glob("*.prom")
     assert path.stat().st_mode & 0o777 == 0o644 and not list(folder.glob(".*"))
@@ -89,7 +91,7 @@ def test_openmetrics(measured):
         (one,) = values(families, DURATION, f"{DURATION}_count", command=command)
         assert one.value == count == total(families, DURATION, f"{DURATION}_bucket", command=command, le="+Inf")
         assert one.labels["engine"] == "postgresql" and SHOWN.items() <= one.labels.items()
-        assert one.labels["server"].startswith("/") and one.labels["uid"].isdigit()
+        assert one.labels["server"].startswith("/") and one.labels["uid"] == str(os.stat(f"/proc/{postgres.pid}").st_uid)
     assert total(families, "dbslower_statement_errors", "dbslower_statement_errors_total") == 2
     assert total(families, "dbslower_statement_rows", "dbslower_statement_rows_total", command="create") == 7
     parts = total(families, "dbslower_statement_part_seconds", "dbslower_statement_part_seconds_total")
@@ -197,24 +199,24 @@ def test_otlp_metrics(measured):
             } == only(traced, "summary")["lost"]
 
 
-def test_top_by_fingerprint(postgres, tool):
+def test_top_by_fingerprint():
     """One exposition on the standard output, and nothing else."""
-    traced = tool("top", "-p", postgres.pid, "--openmetrics", "-", kind=Stat)
-    with postgres.connect() as connection:
-        for n in range(3):
-            connection.pgconn.exec_(f"select {n}, 'a\\b\"' ".encode())
-        connection.pgconn.exec_(b'select "no\\\nsuch" from pg_class')
-    assert traced.stop() == 0, traced.said()
-    families = parse(traced.stdout)
+    made = Made()
+    session = made.session(made.server(directory="/srv/pg"), uid=4711)
+    for n in range(3):
+        made.statement(session, f"select {n}, 'a\\b\"' ", ms=n + 1, rows=1)
+    made.statement(session, b'select "no\\\nsuch" from pg_class', error="42703")
+    families = parse(Replayed(made, "top", "--openmetrics", "-").stdout)
     texts = {one.labels["text"]: one.labels["fingerprint"] for one in families["dbslower_fingerprint_info"].samples}
     quick, failed = texts["select ?, ?"], texts['select "no\\\nsuch" from pg_class']
     count, errors = "dbslower_fingerprint_duration_seconds", "dbslower_fingerprint_errors"
     assert total(families, count, f"{count}_count", fingerprint=quick) == 3
+    assert total(families, count, f"{count}_sum", fingerprint=quick) == 0.006
     assert total(families, errors, f"{errors}_total", fingerprint=quick) == 0
     assert total(families, errors, f"{errors}_total", fingerprint=failed) == 1
     assert total(families, "dbslower_fingerprint_rows", "dbslower_fingerprint_rows_total", fingerprint=quick) == 3
     (one,) = values(families, count, f"{count}_count", fingerprint=quick)
-    assert one.labels["server"].startswith("/") and one.labels["uid"] == str(os.stat(f"/proc/{postgres.pid}").st_uid), one
+    assert one.labels["server"] == "/srv/pg" and one.labels["uid"] == "4711", one
 
 
 def test_interval_ends_it(postgres):

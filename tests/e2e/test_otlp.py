@@ -18,6 +18,8 @@ from backends import Backends, build
 from cluster import wait_for
 from commanded import as_user, reveal
 from mariadb import Maria, maria_server
+from recording_maker import Made
+from replayed import Replayed
 from statements import stopped
 from tool import Tool, run
 
@@ -175,15 +177,15 @@ def test_file(postgres, tool, tmp_path):
     assert len({one.span["spanId"] for one in found}) == len(found)
 
 
-def test_added(postgres, tool, tmp_path):
+def test_added(tmp_path):
     """To what is there, of which the last line may lack its end; its mode stays."""
     path = tmp_path / "spans.jsonl"
     path.write_text('{"resourceSpans":[]}\n{"resourceSp')
     path.chmod(0o640)
     for tag in ("first", "second"):
-        traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", path, "--otlp-text", "raw")
-        postgres.psql(f"select 1 /* {tag} */")
-        stopped(traced)
+        made = Made()
+        made.statement(made.session(made.server()), f"select 1 /* {tag} */")
+        traced = Replayed(made, "-m", "0", "--json", "--otlp", path, "--otlp-text", "raw")
         assert len([one for one in traced.statements if tag in one["query"]]) == 1, traced.said()
     lines = path.read_bytes().splitlines(keepends=True)
     assert lines[:2] == [b'{"resourceSpans":[]}\n', b'{"resourceSp\n'] and stat.S_IMODE(path.stat().st_mode) == 0o640
@@ -191,12 +193,26 @@ def test_added(postgres, tool, tmp_path):
     assert found.index(tagged(found, "first")) < found.index(tagged(found, "second"))
 
 
-def test_standard_output(postgres, tool):
+def test_standard_output():
     """Nothing else is on it, nor what still runs; the parent is known though the comment is redacted."""
+    made = Made()
+    session, length = made.session(made.server()), len("select 'secret' as wanted_long") + 300 + len(COMMENT)
+    made.statement(session, f"select 'secret' as wanted {COMMENT}")
+    made.statement(session, "select 'secret' as other")
+    made.statement(session, "select 'secret' as wanted_long" + " " * 170, length=length)
+    made.statement(session, "select pg_sleep(600) as wanted_never", kind="running", ms=2000)
+    traced = Replayed(made, "-m", "0", "--redact", "--match", "wanted", "--otlp", "-")
+    found = spans(traced.out.data)
+    assert [span.query.strip() for span in found] == ["select ? as wanted /*?*/", "select ? as wanted_long"], traced.said()
+    assert found[0].span["parentSpanId"] == SPAN and "parentSpanId" not in found[1].span
+    assert found[1].attributes["dbslower.query.truncated"] is True
+    assert found[1].attributes["dbslower.query.bytes"] == length
+
+
+def test_signal(postgres, tool):
+    """SIGUSR1 adds nothing to spans on the standard output; the recorded text is cut before it is redacted."""
     traced = tool("-p", postgres.pid, "-m", "0", "--redact", "--match", "wanted", "--text", 200, "--otlp", "-", kind=Alone)
     with postgres.connect() as connection, postgres.connect() as other:
-        connection.execute(f"select 'secret' as wanted {COMMENT}")
-        connection.execute("select 'secret' as other")
         connection.execute("select 'secret' as wanted_long" + " " * 300 + COMMENT)
         connection.pgconn.send_query(b"select pg_sleep(600) as wanted_never")
         wait_for(lambda: other.execute("select 1 from pg_stat_activity where state = 'active' and query like "
@@ -207,21 +223,18 @@ def test_standard_output(postgres, tool):
         while connection.pgconn.get_result():
             pass
     assert status == 0, traced.said()
-    found = [span for span in spans(b"".join(traced.out.lines)) if "pg_stat" not in span.query]
-    assert [span.query.strip() for span in found] == ["select ? as wanted /*?*/", "select ? as wanted_long"], traced.said()
-    assert found[0].span["parentSpanId"] == SPAN and "parentSpanId" not in found[1].span
-    assert found[1].attributes["dbslower.query.truncated"] is True
-    assert found[1].attributes["dbslower.query.bytes"] == len("select 'secret' as wanted_long") + 300 + len(COMMENT)
+    (one,) = [span for span in spans(b"".join(traced.out.lines)) if "pg_stat" not in span.query]
+    assert one.query.strip() == "select ? as wanted_long" and "parentSpanId" not in one.span and one.attributes["dbslower.query.truncated"]
 
 
-def test_sanitized(postgres, tool, tmp_path):
+def test_sanitized(tmp_path):
     """What the conventions recommend is the default; elsewhere the text is shown as ever."""
-    path = tmp_path / "spans.jsonl"
-    traced = tool("-p", postgres.pid, "-m", "0", "--json", "--otlp", path)
+    path, made = tmp_path / "spans.jsonl", Made()
+    session = made.session(made.server())
     number = "4711" * 6		# so long that no time or identifier has it by chance
-    postgres.psql(f"select 'secret' as shown, {number} /* secret */")
-    postgres.psql(f"select $$secret$$ from nowhere where n = -{number}.5e3", check=False)
-    stopped(traced)
+    made.statement(session, f"select 'secret' as shown, {number} /* secret */")
+    made.statement(session, f"select $$secret$$ from nowhere where n = -{number}.5e3", error="42P01")
+    traced = Replayed(made, "-m", "0", "--json", "--otlp", path)
     assert [one["query"].count("secret") for one in traced.statements] == [2, 1], traced.said()
     found = spans(path.read_bytes())
     assert [span.query for span in found] == ["select ? as shown, ? /*?*/", "select ? from nowhere where n = -?"]
@@ -410,11 +423,13 @@ def test_phases_unknown(maria, tool):
     assert " parse " not in traced.stdout
 
 
-def test_phases_for_people(postgres, tool):
-    traced = tool("-p", postgres.pid, "-m", "0", "--phases")
-    postgres.psql("select pg_sleep(0.05) /* for people */")
-    stopped(traced)
-    lines = traced.stdout.splitlines()
-    at = next(n for n, line in enumerate(lines) if "for people" in line)
-    match = re.fullmatch(r"    parse \S+, rewrite \S+, plan \S+, execute (\S+)", lines[at + 2])
-    assert match and float(match[1]) >= 50, traced.said()
+def test_phases_for_people():
+    made = Made()
+    session = made.session(made.server())
+    made.statement(session, "select pg_sleep(0.05)", ms=55, why={"sleep": 50},
+                   phases={"parse": 0.25, "rewrite": 0.5, "plan": 1.0624, "execute": 52.123456})
+    made.statement(session, "selekt", ms=1, error="42601", why={}, phases={"parse": 0.125})
+    assert Replayed(made, "-m", "0", "--phases").stdout.splitlines()[2:] == [
+        "0.001000       101       55.000 select pg_sleep(0.05)", "    sleep 50.000, cpu 5.000",
+        "    parse 0.250, rewrite 0.500, plan 1.062, execute 52.123",
+        "0.057000       101        1.000 selekt", "    cpu 1.000", "    parse 0.125"]

@@ -143,11 +143,12 @@ class Made:
         return (b"".join(map(string, (engine, service, otel, version, path))) + number(DIALECTS.get(service, 2)) + string(container) +
                 numbers(0 if uid is None else uid + 1, pid) + string(directory))
 
-    def session(self, server, pid=None, tid=None, user="postgres", database="postgres", client="[local]", application=None, connection=0):
+    def session(self, server, pid=None, tid=None, user="postgres", database="postgres", client="[local]", application=None,
+                connection=0, uid=101):
         """A session, of the next process unless @pid names one."""
         self.pids += pid is None
         pid = pid or self.pids
-        return server, pid, tid or pid, numbers(102, connection) + b"".join(map(string, (user, database, client, application)))
+        return server, pid, tid or pid, numbers(uid + 1, connection) + b"".join(map(string, (user, database, client, application)))
 
     @staticmethod
     def session_entry(block, session):
