@@ -21,6 +21,8 @@ from elffile import usdt_probes
 from fallbacks import OLD, force
 from mariadb import Maria, maria_server
 from mariadb_client import ServerError
+from recording_maker import Made, holder as holder_of
+from replayed import Replayed
 from requirements import need_root, need_server
 from tool import Locks
 
@@ -472,30 +474,26 @@ def test_one_backend(tool, server, sessions):
     assert {one["pid"] for one in traced.waits} == {waiter.pid}
 
 
-def test_text_form_and_threshold(tool, server, sessions):
-    holder, waiter = sessions(2)
-    traced = tool("locks", "-p", server.pid, "-m", 300, kind=Locks)
-    holder("lock table other")
-    waiter.run("set local lock_timeout = '1ms'; select 'short' from other")
-    short = waiter.took < 300	# on a busy machine it may not be
-    waiter.end().later("select E'\x1b[31m' from other")
-    time.sleep(0.31)
-    traced.wait_for(lambda tool: tool.show() or f"held by {holder.pid}" in tool.stdout.partition("Still waiting:\n")[2],
-                    what="an answer")
-    holder.end()
-    waiter.done().end()
-    traced.wait_for(lambda tool: " granted  relation " in tool.stdout)
-    assert traced.stop() == 0
+def test_text_form_and_threshold():
+    made = Made()
+    session = made.session(made.server(), pid=4711)
+    made.wait(session, ms=5, text="select 'short' from other", name="other", holders=[holder_of(12, "lock table other", ms=5)])
+    made.wait(session, ms=301.25, mode="AccessShareLock", tag=(5, 16384, 0, 0), text="select E'\x1b[31m' from other", name="other",
+              holders=[holder_of(12, "lock table other", ms=301, idle=True, idle_ms=320), holder_of(13, ms=7, queued=True)])
+    made.wait(session, ms=310, lock="transactionid", mode="ShareLock", outcome="failed", tag=(728, 0, 0, 0), text="update acc set v = 1",
+              holders=[holder_of(12, "delete from acc", ms=310, running=True)])
+    made.wait(session, ms=400, outcome="waiting", text="lock table other", name="other", holders=[holder_of(12, "select 1", ms=400)])
+    traced = Replayed(made, "locks", "-m", "300")
     rows = traced.rows()
-    printed = [row for row in rows if re.match(r"[\d.]+ +\d+ +[\d.]+ (granted|failed) ", row)]
-    assert "waiting  relation" in rows[rows.index("Still waiting:") + 1], traced.said()
-    rows = rows[[" granted  relation " in row for row in rows].index(True):]
-    assert re.match(rf"[\d.]+ +{waiter.pid} +[\d.]+ granted  relation other \({oid(server, 'other')}\) +AccessShareLock +{holder.pid} +select E'",
-                    rows[0]), traced.said()
-    assert re.match(rf" +held by {holder.pid}, idle in transaction for [\d.]+ s; its last statement: lock table other$",
-                    rows[1]), traced.said()
-    assert "\x1b" not in traced.stdout and not (short and "short" in traced.stdout)
-    assert f"waits, {len(printed)} shown, nothing lost" in traced.stderr, traced.said()
+    assert re.fullmatch(r"0\.007000 +4711 +301\.250 granted  relation other \(16384\) +AccessShareLock +12 +select E'\\x1b\[31m' from other",
+                        rows[0]), traced.said()
+    assert rows[1].lstrip() == "held by 12 for 301.000 ms, idle in transaction for 0.320 s; its last statement: lock table other", traced.said()
+    assert rows[2].lstrip() == "queued behind 13 for 7.000 ms", traced.said()
+    assert re.fullmatch(r"0\.\d+ +4711 +310\.000 failed   transactionid 728 +ShareLock +12 +update acc set v = 1", rows[3]), traced.said()
+    assert rows[4].lstrip() == "held by 12, running: delete from acc", traced.said()
+    assert rows[5] == "Still waiting:" and re.match(r"[\d.]+ +4711 +400\.000 waiting  relation other ", rows[6]), traced.said()
+    assert "\x1b" not in traced.stdout and "short" not in traced.stdout
+    assert "2 waits, 2 shown, nothing lost" in traced.stderr, traced.said()
 
 
 def parse_dot(text):
@@ -515,41 +513,28 @@ def parse_dot(text):
     return nodes, edges
 
 
-def test_table_and_graph(tool, server, sessions, tmp_path):
-    holder, waiter, behind = sessions(3)
-    dot = tmp_path / "waits.dot"
-    traced = tool("locks", "--stat", "--json", "--dot", dot, "-p", server.pid, kind=Locks)
-    for _ in range(2):
-        holder("update acc set v = 1 where id = 11")
-        waiter.later('update acc set v = 2 where id = 11 -- "quoted\\"')
-        traced.sees(waiter.pid)
-        holder.end()
-        waiter.done().end()
-    holder("select * from other")
-    waiter.later("lock table other")
-    behind.later("select 3 from other")
-    traced.sees(waiter.pid, behind.pid)
-    holder.end()
-    waiter.done().end()
-    behind.done().end()
-    assert traced.stop() == 0, traced.said()
-    rows = {(one["lock"], one["object"], one["mode"]): one for one in traced.objects()
-            if one["type"] == "lock_stat" and one["lock"] != "lwlock"}
-    acc, other = oid(server, "acc"), oid(server, "other")
-    assert {key: one["waits"] for key, one in rows.items()} == {
-        ("transactionid", f"rows of acc ({acc})", "ShareLock"): 2,
-        ("relation", f"other ({other})", "AccessExclusiveLock"): 1, ("relation", f"other ({other})", "AccessShareLock"): 1}, traced.said()
-    for one in rows.values():
-        assert 0 < one["max_ms"] <= one["total_ms"] and not one["failed"]
-    printed = [one for one in traced.objects() if one["type"] == "lock_stat"]
-    assert not traced.waits and traced.summary["printed"] == len(printed) < traced.summary["waits"]
-    assert f" {len(printed)} lines shown" in traced.stderr, traced.said()
+def test_table_and_graph(tmp_path):
+    made, dot = Made(), tmp_path / "waits.dot"
+    server = made.server()
+    holder, waiter, behind = (made.session(server, pid=pid) for pid in (11, 12, 13))
+    for ms in (2, 5):
+        made.wait(waiter, ms=ms, lock="transactionid", mode="ShareLock", tag=(728, 0, 0, 0), relation=16386, name="acc",
+                  text='update acc set v = 2 where id = 11 -- "quoted\\"', holders=[holder_of(11, "update acc set v = 1", ms=ms, idle=True)])
+    made.wait(waiter, ms=10, name="other", text="lock table other", holders=[holder_of(11, "select * from other", ms=10)])
+    made.wait(behind, ms=8, mode="AccessShareLock", name="other", text="select 3 from other", holders=[
+        holder_of(11, "select * from other", ms=2), holder_of(12, "lock table other", ms=8, queued=True)], outcome="failed")
+    traced = Replayed(made, "locks", "--stat", "--json", "--dot", dot)
+    rows = [(one["lock"], one["object"], one["mode"], one["waits"], one["total_ms"], one["max_ms"], one["failed"])
+            for one in traced.of("lock_stat")]
+    assert sorted(rows) == [("relation", "other (16384)", "AccessExclusiveLock", 1, 10, 10, 0),
+                            ("relation", "other (16384)", "AccessShareLock", 1, 8, 8, 1),
+                            ("transactionid", "rows of acc (16386)", "ShareLock", 2, 7, 5, 0)], traced.said()
+    assert not traced.of("lock_wait") and traced.summary["printed"] == 3 and traced.summary["waits"] == 4
+    assert " 3 lines shown" in traced.stderr, traced.said()
     assert dot.stat().st_mode & 0o777 == 0o600		# texts are in it
     nodes, edges = parse_dot(dot.read_text())
-    assert set(nodes) == {str(one.pid) for one in (holder, waiter, behind)}
-    # it may have been seen to hold what it was queued for
-    assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} - {(str(behind.pid), str(waiter.pid), False)} == {
-        (str(waiter.pid), str(holder.pid), False), (str(behind.pid), str(waiter.pid), True)}, edges
+    assert set(nodes) == {"11", "12", "13"} and holder[1] == 11
+    assert {(edge[0], edge[1], bool(edge[3])) for edge in edges} == {("12", "11", False), ("13", "11", False), ("13", "12", True)}, edges
     if shutil.which("dot"):
         subprocess.run(["dot", "-Tsvg", "-o", tmp_path / "waits.svg", dot], check=True)
 
@@ -903,21 +888,17 @@ def test_mariadb_holders_in_turn(tool, maria):
         one.client.close()
 
 
-def test_mariadb_redact(tool, maria):
-    traced = tool("locks", "--json", "--redact", "-m", 0, "-p", maria.pid, kind=Locks)
-    holder, waiter = Connection(maria), Connection(maria)
-    holder("begin")
-    holder("select * from shop.acc")
-    waiter.later('alter table shop.acc comment "it\'s secret"', "Waiting for table metadata lock")
-    traced.wait_for(lambda tool: any(one.get("holders") for one in tool.ask()), what="a holder")
-    holder("commit")
-    waiter.done()
-    traced.wait_for(lambda tool: tool.waits)
-    traced.ended()
-    assert {one["query"] for one in traced.waits if one["lock"] == "metadata"} == {"alter table shop.acc comment ?"}
+def test_redact_of_a_recording():
+    """In the dialect of the server."""
+    made = Made()
+    server = made.server("mariadb")
+    made.wait(made.session(server), lock="metadata", mode=None, engine="mysql", outcome="ended", thing="shop.acc",
+              text='alter table shop.acc comment "it\'s secret"', holders=[holder_of(100, 'select "secret" # secret', connection=7, ms=1)])
+    made.wait(made.session(made.server(), pid=7), text='select 1 as "name", \'secret\'', holders=[holder_of(8, "lock table t -- secret", ms=1)])
+    traced = Replayed(made, "locks", "--json", "--redact", "-m", "0")
+    assert [(one["query"], one["holders"][0]["query"]) for one in traced.waits] == [
+        ("alter table shop.acc comment ?", "select ? #?"), ('select ? as "name", ?', "lock table t -- ?")], traced.said()
     assert "secret" not in traced.stdout
-    for one in (holder, waiter):
-        one.client.close()
 
 
 def test_mariadb_after_short_waits(tool, maria):

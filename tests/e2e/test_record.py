@@ -143,7 +143,7 @@ LIVE = [("-m", "0"), ("-m", "0", "--prepares"), ("-m", "0", "-t", "-o", "time,pi
         ("stat", "--by", "command", "--json"), ("stat", "--by", "status", "20", "--json"), ("stat", "--by", "user", "--match", "small", "--json"),
         ("stat", "--openmetrics", "-"), ("top", "--batch"), ("top", "--json"), ("top", "--openmetrics", "-"),
         ("transactions", "-m", "0", "-o", "begin,end,pid,ms,idle,statements,state,user,db"), ("transactions", "-m", "20", "--json"),
-        ("locks", "-m", "20"), ("locks", "20", "--json")]
+        ("locks", "-m", "20"), ("locks", "20", "--json"), ("locks", "--stat", "-m", "20", "--json")]
 
 
 class Run:

@@ -32,6 +32,11 @@ class Replayed(Tool):
     def said(self):
         return f"--- {self}: exit {self.status}\n{self.stdout[-3000:]}\n--- standard error:\n{self.stderr[-3000:]}"
 
+    @property
+    def waits(self):
+        """The lock waits that have ended."""
+        return [one for one in self.of("lock_wait") if one["outcome"] != "waiting"]
+
     def of(self, *kinds):
         """The objects of these types."""
         return [one for one in self.objects() if one["type"] in kinds]
