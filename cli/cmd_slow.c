@@ -64,6 +64,8 @@ static void slow_begin(struct loop *loop)
 	struct slow *slow = (struct slow *)loop;
 
 	slow->table.start_ns = loop->start_ns;
+	if (loop->replay)
+		otlp_host(&slow->otlp, loop->replay_host);
 	if (loop->options.json || loop->options.format || otlp_is_standard(&slow->otlp))
 		return;
 	banner_headline(loop);

@@ -32,8 +32,10 @@ static void export_time(struct export *export)
 
 void export_begin(struct export *export)
 {
-	if (export->tracing && export->tracing->loop.replay)
-		export_time(export);
+	if (!export->tracing || !export->tracing->loop.replay)
+		return;
+	export_time(export);
+	otlp_host(&export->otlp, export->tracing->loop.replay_host);
 }
 
 int export_open(struct export *export, struct tracing *tracing)

@@ -35,7 +35,7 @@ extern const struct option_row option_openmetrics, option_otlp_metrics;
  */
 int export_open(struct export *export, struct tracing *tracing);
 
-/* Begin to count at the time of the recording, which is known only now. Do nothing live. */
+/* Begin to count at the time, and for the host, of the recording: known only now. Live: nothing. */
 void export_begin(struct export *export);
 
 /* Request what is exported from the tracer. */

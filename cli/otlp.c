@@ -102,6 +102,11 @@ int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 	return 0;
 }
 
+void otlp_host(struct otlp *otlp, const char *host)
+{
+	fmt_text(otlp->host, sizeof(otlp->host), "%s", host);
+}
+
 void otlp_stoppable(struct otlp *otlp, int stop_fd)
 {
 	if (otlp->out == &otlp->file)

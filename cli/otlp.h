@@ -32,6 +32,9 @@ struct otlp {
  */
 int otlp_open(struct otlp *otlp, const char *path, struct output *standard);
 
+/* Set the name of the host, foreign bytes, to that of a recording; "": unknown. */
+void otlp_host(struct otlp *otlp, const char *host);
+
 /* Call output_stoppable() for the file, if there is one. */
 void otlp_stoppable(struct otlp *otlp, int stop_fd);
 

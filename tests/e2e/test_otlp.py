@@ -18,7 +18,7 @@ from backends import Backends, build
 from cluster import wait_for
 from commanded import as_user, reveal
 from mariadb import Maria, maria_server
-from recording_maker import Made
+from recording_maker import HOST, Made
 from replayed import Replayed
 from statements import stopped
 from tool import Tool, run
@@ -103,7 +103,7 @@ class Span:
         self.start, self.end = int(self.span["startTimeUnixNano"]), int(self.span["endTimeUnixNano"])
         assert scope["scope"]["name"] == "dbslower" and self.span["name"] and self.span["kind"] == 2
         assert self.end >= self.start
-        assert self.resource["service.name"] and self.resource["host.name"] == os.uname().nodename
+        assert self.resource["service.name"] and self.resource["host.name"] in (os.uname().nodename, HOST)
 
     @staticmethod
     def values(attributes):
@@ -207,6 +207,18 @@ def test_standard_output():
     assert found[0].span["parentSpanId"] == SPAN and "parentSpanId" not in found[1].span
     assert found[1].attributes["dbslower.query.truncated"] is True
     assert found[1].attributes["dbslower.query.bytes"] == length
+
+
+@pytest.mark.parametrize("command, form", [("slow", "--otlp"), ("stat", "--otlp-metrics"), ("top", "--otlp-metrics")])
+def test_host_of_a_recording(command, form):
+    """Not the one on which it is replayed."""
+    for host in ("db2\"\n", ""):
+        made = Made(host=host)
+        made.statement(made.session(made.server()), "select 1")
+        for line in Replayed(made, command, "-m", "0", form, "-").stdout.splitlines():
+            (resource,) = next(iter(json.loads(line).values()))
+            names = [one["value"]["stringValue"] for one in resource["resource"]["attributes"] if one["key"] == "host.name"]
+            assert names == [host] * bool(host), line
 
 
 def test_signal(postgres, tool):

@@ -16,6 +16,7 @@ from recording import (END, EVENTS, HEAD, LOSSES, LWLOCK_MODES, MAGIC, MODES, PA
                        crc32c)
 
 ID = 0x1122334455667788
+HOST = "db1"
 STARTED_NS = 10 ** 12				# of CLOCK_MONOTONIC
 WALL_NS = 1767225600 * 10 ** 9			# then, 2026-01-01T00:00:00Z
 BLOCK = 64 << 10
@@ -104,7 +105,7 @@ class Block:
 
 class Made:
     def __init__(self, threshold_ms=0, pids="100", **options):
-        self.options = {"host": "db1", "architecture": "x86_64", "kernel": "6.1.0", "dbslower": "0.1.0", "start_ns": STARTED_NS,
+        self.options = {"host": HOST, "architecture": "x86_64", "kernel": "6.1.0", "dbslower": "0.1.0", "start_ns": STARTED_NS,
                         "start_wall_ns": WALL_NS, "threshold_ns": ns_of(threshold_ms), "pids": pids, **options}
         self.blocks = [self.start_block(), self.new_block()]
         self.last, self.now_ns, self.pids = None, STARTED_NS, 100
