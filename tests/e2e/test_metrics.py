@@ -276,17 +276,21 @@ def test_file_that_cannot_be_written(postgres, tool, tmp_path):
     assert traced.stop() == 1 and traced.stderr.count(said) >= 2, traced.said()
 
 
-def test_heatmap(postgres, tool):
+def test_heatmap():
     """Shades of text, as the output is no terminal: each statement is in a line's number, and at its place."""
-    traced = tool("stat", "-p", postgres.pid, "--heatmap", "-i", "0.1")
-    with postgres.connect() as connection:
-        for _ in range(3):
-            connection.pgconn.exec_(b"select pg_sleep(0.02)")
-    def lines():
-        return re.findall(r"^\d\d:\d\d:\d\d (.{54}) (\d+)$", traced.stdout, re.M)
-    wait_for(lambda: sum(int(count) for _, count in lines()) == 3, what="three statements")
-    assert traced.stop() == 0 and "\033" not in traced.stdout, traced.said()
+    made = Made()
+    session = made.session(made.server())
+    for at, ms in ((10, 0.02), (210, 20), (231, 0.2), (240, 21)):
+        made.statement(session, "select 1", at=at, ms=ms)
+    traced = Replayed(made, "stat", "--heatmap", "-i", "0.1")
+    lines = re.findall(r"^\d\d:\d\d:\d\d (.{54}) (\d+)$", traced.stdout, re.M)
+    assert [int(count) for _, count in lines][:3] == [1, 0, 3] and "\033" not in traced.stdout, traced.said()
     axis = next(line for line in traced.stdout.splitlines() if "100us" in line)
-    for cells, count in lines():
+    decade = {text: axis.index(text) - len("00:00:00 ") for text in ("10us", "100us", "10ms", "100ms")}
+    for cells, count in lines:
         assert set(cells) <= set(" .:-=+*#%@") and (cells.strip() == "") == (count == "0")
-        assert cells[:axis.index("10ms") - 9 + 1].strip() == ""		# none was faster
+    def places(n):
+        return [at for at, cell in enumerate(lines[n][0]) if cell != " "]
+    (first,), (quick, *slow) = places(0), places(2)
+    assert decade["10us"] < first < decade["100us"] < quick < decade["10ms"], traced.said()
+    assert slow and all(decade["10ms"] < at < decade["100ms"] for at in slow), traced.said()
