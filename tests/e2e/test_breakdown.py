@@ -113,8 +113,10 @@ class Blocked(threading.Thread):
 
 def test_sleep(postgres, traced):
     postgres.psql("select pg_sleep(0.3) /* asleep */")
-    why = why_ns(only(ended(traced), "asleep"))
+    one = only(ended(traced), "asleep")
+    why = why_ns(one)
     assert late(why, "sleep") >= 295e6 and why["sleep"], why
+    assert [(wait["sleeps"], round(wait["total_ms"] * 1e6)) for wait in one["waits"] if wait["call"] == "epoll_wait"] == [(1, why["sleep"])], one
 
 
 def test_columns(postgres, tool):
@@ -591,23 +593,6 @@ def test_workers_of_one_that_began_before(postgres, tool):
 def test_every_system_call_has_a_name():
     """As the kernel's headers name it; newer ones may name more."""
     assert not system_calls.lacking(tables()["calls"], system_calls.named("asm/unistd.h"))
-
-
-def test_text_form(postgres, tool):
-    traced = tool("-p", postgres.pid, "--why", "--use", "-m", "100")
-    postgres.psql("select pg_sleep(0.2) /* slow */")
-    began = time.monotonic()
-    postgres.psql("select 1 /* quick */")
-    quick = time.monotonic() - began < 0.1
-    assert traced.stop() == 0
-    lines = traced.stdout.splitlines()[2:]
-    assert len(lines) == 3 or not quick, lines
-    assert "/* slow */" in lines[0], lines
-    # The largest part is the first: on a busy machine that may be another one.
-    parts = re.findall(r"([a-z]+) ([\d.]+)[,;]", lines[1].split(";")[0] + ";")
-    assert "sleep" in dict(parts) and parts == sorted(parts, key=lambda part: -float(part[1])), lines
-    assert lines[1].startswith(f"    {parts[0][0]} ") and re.search(r"[;,] epoll_wait [\d.]+ in 1 sleep\b", lines[1]), lines
-    assert "shared_blks_hit " in lines[2], lines
 
 
 def test_began_before(postgres, tool):

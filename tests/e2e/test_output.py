@@ -161,3 +161,40 @@ def test_redact_what_failed():
     """The string of a statement that failed may have no end, so the quotes do not rule out a reading."""
     (one,) = Replayed(recorded("select 'a\\', 'zzsecret", error="42601"), "-m", "0", "--redact", "--json").statements
     assert "zzsecret" not in one["query"] and one["query"].startswith("select "), one
+
+
+# --- where the time went
+
+def breakdown():
+    made = Made()
+    session = made.session(made.server())
+    made.statement(session, "select pg_sleep(0.2)", ms=250, rows=1, why={"sleep": 200, "runqueue": 7.5, "disk": 2},
+                   calls={"epoll_wait": (1, 200), "pread64": (3, 2)}, workers=(2, {"cpu": 30, "disk": 1}),
+                   phases={"parse": 0.1, "execute": 240}, use={"read_bytes": 8192, "shared_blks_hit": 12, "sorts": 1})
+    made.statement(session, "select 1", ms=0.5, why={}, use={"shared_blks_hit": 0})
+    made.statement(session, "select 2 /* of which nothing was seen */", ms=0.5)
+    return made
+
+
+def test_breakdown():
+    """The parts by their time, what is 0 is not printed; --use and --phases are lines of their own."""
+    why = ["    sleep 200.000, cpu 40.500, runqueue 7.500, disk 2.000; epoll_wait 200.000 in 1 sleep, pread64 2.000 in 3 sleeps",
+           "    2 parallel workers:    cpu 30.000, disk 1.000"]
+    use, phases = ["    read_bytes 8192, shared_blks_hit 12, sorts 1"], ["    parse 0.100, execute 240.000"]
+    first, second, third = (["0.001000       101      250.000 select pg_sleep(0.2)"], ["0.252000       101        0.500 select 1"],
+                            ["0.253500       101        0.500 select 2 /* of which nothing was seen */"])
+    cpu, unused = ["    cpu 0.500"], ["    used nothing"]
+    for args, lines in (((), first + second + third), (("--why",), first + why + second + cpu + third),
+                        (("--use",), first + why + use + second + cpu + unused + third),
+                        (("--phases",), first + why + phases + second + cpu + third),
+                        (("--why", "--use", "--phases"), first + why + phases + use + second + cpu + unused + third)):
+        traced = Replayed(breakdown(), "-m", "0", *args)
+        assert traced.rows() == lines, traced.said()
+
+
+def test_breakdown_columns():
+    names = "ms,cpu,runqueue,sleep,lock,execute,parse,query"
+    lines = [line.split(None, 7) for line in Replayed(breakdown(), "-m", "0", "-o", names).stdout.splitlines()[2:]]
+    assert lines == [["250.000", "40.500", "7.500", "200.000", "0.000", "240.000", "0.100", "select pg_sleep(0.2)"],
+                     ["0.500", "0.500", "0.000", "0.000", "0.000", "-", "-", "select 1"],
+                     ["0.500", "-", "-", "-", "-", "-", "-", "select 2 /* of which nothing was seen */"]], lines
