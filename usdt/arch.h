@@ -61,6 +61,12 @@ struct arch_code {
 	 */
 	unsigned int (*length)(const unsigned char *code, size_t size);
 
+	/*
+	 * Return whether the instruction at @code, of @size bytes at most, is a nop that Linux may
+	 * replace by a call when a probe on it is hit. NULL: it does not on this architecture.
+	 */
+	bool (*call_nop)(const unsigned char *code, size_t size);
+
 	/* The target of the direct jump of @len bytes at @code and @vaddr, 0: not one. */
 	uint64_t (*jump_target)(struct cursor code, uint64_t vaddr, unsigned int len);
 

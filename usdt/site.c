@@ -40,6 +40,16 @@ bool site_is_nop(const struct elf *elf, uint64_t offset)
 	return false;
 }
 
+bool site_is_call_nop(const struct elf *elf, uint64_t offset)
+{
+	struct cursor c = cursor_over(elf->data, elf->size, elf->big_endian);
+	const struct arch_code *arch = arch_code_of(elf->machine);
+
+	cursor_seek(&c, offset);
+	return arch && arch->call_nop && !c.bad &&
+	       arch->call_nop(c.data + c.pos, cursor_left(&c));
+}
+
 /*
  * Return whether @vaddr is executable and not in a data section. Linkers that
  * save memory put data into executable segments.

@@ -27,6 +27,12 @@
 bool site_is_nop(const struct elf *elf, uint64_t offset);
 
 /*
+ * Return whether the instruction at file offset @offset is a nop that Linux may replace by a call
+ * when a probe on it is hit, see loader/hazard.h.
+ */
+bool site_is_call_nop(const struct elf *elf, uint64_t offset);
+
+/*
  * Return why no breakpoint may be placed at @site or its semaphore may not be
  * incremented, as a static string that completes "cannot be traced: ", or NULL
  * if it is safe. A site inside an instruction is detected if .eh_frame_hdr

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "usdt/x86_length.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "usdt/cursor.h"
@@ -213,4 +212,49 @@ unsigned int x86_length_decode(const unsigned char *code, size_t size)
 
 	insn_opcode(&insn, insn_prefixes(&insn));
 	return insn.bad || insn.code.bad ? 0 : (unsigned int)insn.code.pos;
+}
+
+/* mov %reg,%reg, and lea 0(%reg),%reg of five bytes; @modrm follows the opcode. */
+static bool insn_keeps(struct insn *insn, unsigned int opcode, unsigned int modrm, unsigned int rex)
+{
+	unsigned int mod = modrm >> 6, reg = modrm >> 3 & 7, base = modrm & 7, sib;
+
+	/* The fourth bit of each register: REX.R and REX.B. */
+	if ((rex >> 2 & 1) != (rex & 1))
+		return false;
+	if (opcode == 0x89)
+		return mod == 3 && reg == base;
+	if (mod != 1)
+		return false;
+	if (base == 4) {
+		sib = insn_byte(insn);
+		base = sib & 7;
+		if ((sib >> 3 & 7) != 4)
+			return false;
+	}
+	return reg == base && !insn_byte(insn);
+}
+
+bool x86_is_nop5(const unsigned char *code, size_t size)
+{
+	struct insn insn = { .code = cursor_over(code, size, false) };
+	unsigned int opcode, rex;
+
+	if (x86_length_decode(code, size) != 5)
+		return false;
+	opcode = insn_prefixes(&insn);
+	rex = insn.code.pos > 1 ? code[insn.code.pos - 2] : 0;
+	rex = (rex & 0xf0) == 0x40 ? rex : 0;
+	switch (opcode) {
+	case 0x90:
+		return !(rex & 1);	/* else xchg %rax,%r8 */
+	case 0x0f:
+		return insn_byte(&insn) == 0x1f;
+	case 0xe9:
+		return !cursor_uint(&insn.code, 4);	/* jmp to the next instruction */
+	case 0x89: case 0x8d:
+		return insn_keeps(&insn, opcode, insn_byte(&insn), rex);
+	default:
+		return false;
+	}
 }

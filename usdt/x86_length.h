@@ -8,6 +8,7 @@
 #ifndef USDT_X86_LENGTH_H
 #define USDT_X86_LENGTH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -16,5 +17,11 @@
  * undefined in 64-bit mode, or has a length that depends on the CPU vendor.
  */
 unsigned int x86_length_decode(const unsigned char *code, size_t size);
+
+/*
+ * Return whether the instruction at @code is one of the nops of five bytes that
+ * Linux knows. Source of the forms: insn_is_nop() of its insn-eval.c.
+ */
+bool x86_is_nop5(const unsigned char *code, size_t size);
 
 #endif
