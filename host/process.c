@@ -254,36 +254,51 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 	return maps_each(path, each, arg);
 }
 
-/* Argument of map_compare(): the address of our mapping, and a mapping of another process. */
-struct map_pair {
-	uint64_t own;
-	const struct process_map *other;
+/* A mapping of this process to be found by its address, with the numbers of its file. */
+struct map_own {
+	uint64_t start;
+	dev_t dev;
+	ino_t ino;
 };
 
-/* Stop at our mapping. Return 1 if both are of one file, else -ESTALE. */
-static int map_compare(void *arg, const struct process_map *map)
+static int map_own_find(void *arg, const struct process_map *map)
 {
-	const struct map_pair *pair = arg;
+	struct map_own *own = arg;
 
-	if (map->start != pair->own)
+	if (map->start != own->start)
 		return 0;
-	return map->dev == pair->other->dev && map->ino == pair->other->ino ? 1 : -ESTALE;
+	own->dev = map->dev;
+	own->ino = map->ino;
+	return 1;
+}
+
+int process_map_identity(int fd, dev_t *dev, ino_t *ino)
+{
+	void *mapped = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct map_own own = { .start = (uint64_t)(uintptr_t)mapped };
+	int found;
+
+	if (mapped == MAP_FAILED)
+		return -ESTALE;
+	found = maps_each("/proc/self/maps", map_own_find, &own);
+	munmap(mapped, 1);
+	*dev = own.dev;
+	*ino = own.ino;
+	return found == 1 ? 0 : found ? found : -ESTALE;
 }
 
 int process_map_check(int fd, const struct process_map *map)
 {
-	void *own = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
-	struct map_pair pair = { (uint64_t)(uintptr_t)own, map };
-	int err = -ESTALE;
+	dev_t dev;
+	ino_t ino;
+	int err = process_map_identity(fd, &dev, &ino);
 
-	if (own != MAP_FAILED) {
-		err = maps_each("/proc/self/maps", map_compare, &pair);
-		munmap(own, 1);
-	}
-	if (err == 1)
+	if (!err && (dev != map->dev || ino != map->ino))
+		err = -ESTALE;
+	if (!err)
 		return fd;
 	close(fd);
-	return err ? err : -ESTALE;
+	return err;
 }
 
 /*

@@ -94,8 +94,13 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 int process_map_open(uint32_t pid, const struct process_map *map);
 
 /*
- * Check that the file open as @fd is that of @map. stat(2) may report another device and inode than
- * /proc/PID/maps, as on btrfs and overlayfs, so map the file and compare the lines. Return @fd, or
+ * Store the device and inode of the file open as @fd as /proc/PID/maps has them: stat(2) may report
+ * others, as on btrfs and overlayfs, so it is mapped for a moment. Return 0 or -errno.
+ */
+int process_map_identity(int fd, dev_t *dev, ino_t *ino);
+
+/*
+ * Check that the file open as @fd is that of @map, see process_map_identity(). Return @fd, or
  * close it and return -ESTALE or another -errno.
  */
 int process_map_check(int fd, const struct process_map *map);
