@@ -111,8 +111,8 @@ static void locks_server(void *arg, const struct server_info *server)
 	cmd->server(arg, &shown);
 	if (cmd->loop.options.verbose && server->engine->has_lwlocks &&
 	    !(server->has & TARGET_HAS_LWLOCKS))
-		output_string(&cmd->loop.err, "  LWLock waits are not traced: this server has "
-			      "neither USDT probes nor PGSemaphoreLock()\n");
+		output_string(&cmd->loop.err, "  LWLock waits are not traced: neither USDT "
+			      "probes nor returns of PGSemaphoreLock() are available\n");
 }
 
 static void locks_begin(struct loop *loop)

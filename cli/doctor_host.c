@@ -10,6 +10,7 @@
 #include "host/limits.h"
 #include "host/privileges.h"
 #include "loader/feature.h"
+#include "loader/hazard.h"
 #include "loader/sandbox.h"
 #include "loader/sys.h"
 #include "usdt/fmt.h"
@@ -34,7 +35,7 @@ struct doctor_host {
 /* The consequences of having a feature, or not. */
 static const struct {
 	const char *yes, *no, *remedy;
-} feature_words[FEATURES] = {
+} feature_words[FEATURES_ADDED] = {
 	[FEATURE_RINGBUF] = {
 		"one buffer for the events of all CPUs",
 		"one buffer per CPU, and texts up to 64744 bytes",
@@ -86,7 +87,7 @@ static void host_features_json(struct doctor_host *h)
 	struct output *out = &h->doctor->out;
 
 	output_string(out, ",\"features\":[");
-	for (int i = 0; i < FEATURES; i++) {
+	for (int i = 0; i < FEATURES_ADDED; i++) {
 		bool has = feature_has(&h->features, (enum feature)i);
 
 		json_string(out, i ? ",{\"name\":\"" : "{\"name\":\"", feature_name(i));
@@ -101,7 +102,7 @@ static void host_features_all(struct doctor_host *h)
 {
 	struct doctor *doctor = h->doctor;
 
-	for (int i = 0; i < FEATURES; i++) {
+	for (int i = 0; i < FEATURES_ADDED; i++) {
 		bool has = feature_has(&h->features, (enum feature)i);
 
 		if (!has && h->unknown)
@@ -122,7 +123,7 @@ static void host_features_line(struct doctor_host *h)
 	unsigned int count = 0;
 	int at = 0;
 
-	for (int i = 0; i < FEATURES; i++) {
+	for (int i = 0; i < FEATURES_ADDED; i++) {
 		if (feature_has(&h->features, (enum feature)i))
 			count++;
 		else
@@ -134,7 +135,33 @@ static void host_features_line(struct doctor_host *h)
 	else
 		doctor_report(h->doctor, *missing ? DOCTOR_NOTE : DOCTOR_OK, "features", *missing ?
 			      "dbslower doctor -v prints the consequences and the remedies" : NULL,
-			      "%u of %u%s", count, FEATURES, missing);
+			      "%u of %u%s", count, FEATURES_ADDED, missing);
+}
+
+/* Report what probes do to traced programs on this kernel, which is tried in a child process. */
+static void host_hazards(struct doctor_host *h)
+{
+	static const struct {
+		enum feature feature;
+		const char *subject, *yes, *no, *remedy;
+	} rows[] = {
+		{ FEATURE_SAFE_NOPS, "probes on 5-byte nops", "harmless",
+		  "the kernel may replace the nop by a call, which may overwrite data of the "
+		  "program and crash processes that it forks: these probes are not used",
+		  "requires Linux before 6.18, or 7.2" },
+		{ FEATURE_SAFE_RETURNS, "probes on returns", "harmless",
+		  "a seccomp filter may kill the program: returns of files that such a process "
+		  "maps are not traced", "requires Linux before 6.11, or 6.14" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool safe = hazard_safe(&h->features, rows[i].feature);
+
+		doctor_report(h->doctor, safe || h->unknown ? DOCTOR_DETAIL : DOCTOR_NOTE,
+			      rows[i].subject, safe || h->unknown ? NULL : rows[i].remedy, "%s%s",
+			      safe ? rows[i].yes : h->unknown ? "unknown: " : rows[i].no,
+			      safe || !h->unknown ? "" : h->unknown);
+	}
 }
 
 /* Report that the uprobe PMU is the attach method, but perf_event_open(2) fails with @err. */
@@ -513,6 +540,7 @@ void doctor_host(struct doctor *doctor)
 	else
 		host_features_line(h);
 	host_method(h);
+	host_hazards(h);
 	host_lockdown(h);
 	host_rights(h);
 	host_sandbox(h);

@@ -85,6 +85,14 @@ static const struct message_words message_rows[] = {
 	[ERROR_SITE] = { "", "cannot be traced",
 			 "the file was changed after it was linked, or is not a server: compare it "
 			 "with its package", false, false },
+	[ERROR_NOP] = { "", "a probe is not used",
+			"its functions are traced instead, if it has suitable ones; Linux 7.2 "
+			"does not replace such a nop", false, false },
+	[ERROR_RETURN] = { "return of ", "not traced: on this kernel that may kill processes "
+			   "with a seccomp filter",
+			   "trace calls instead, or run them without a filter (systemd: "
+			   "SystemCallFilter=; docker run --security-opt seccomp=unconfined); "
+			   "Linux 6.14 does not kill", false, false },
 	[ERROR_NAMESPACE] = { "PID namespace", "PIDs cannot be translated by this kernel",
 			      "Linux 5.7 is required; or run dbslower on the host", false, false },
 	[ERROR_SEMAPHORES] = { "", "a process has made the semaphores of probes unusable",

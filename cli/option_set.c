@@ -365,12 +365,13 @@ int option_set_force(struct option_parser *p, const struct option_row *row, cons
 	option_message(p, row, value, len);
 	output_string(p->err, "unknown name; expected ");
 	for (int i = 0; i < FEATURES; i++) {
+		if (i == FEATURES_ADDED)
+			output_string(p->err, ", " FEATURE_RELEASE "5.4");
 		if (!feature_fallback(i))
 			continue;
 		output_printf(p->err, "%s%s", before, feature_fallback(i));
 		before = ", ";
 	}
-	output_string(p->err, ", " FEATURE_RELEASE "5.4");
 	for (size_t i = 0; i < ARRAY_SIZE(option_risks); i++)
 		output_printf(p->err, ", %s", option_risks[i].name);
 	return option_message_end(p, "", NULL);

@@ -128,7 +128,7 @@ static void tables_host(struct output *out)
 	for (size_t i = 0; i < PRIVILEGES_SYSCTLS; i++)
 		tables_name(out, i, host.sysctls[i].name);
 	output_string(out, "],\"features\":[");
-	for (int i = 0; i < FEATURES; i++) {
+	for (int i = 0; i < FEATURES_ADDED; i++) {
 		tables_row(out, (size_t)i, "name", feature_name((enum feature)i));
 		json_string(out, ",\"since\":\"", feature_since((enum feature)i));
 		json_string(out, ",\"fallback\":\"", feature_fallback((enum feature)i));

@@ -452,6 +452,8 @@ static int bind_usdt(struct bind *bind, const struct engine_probe *probe)
 			err = bind_refusal(bind, ERROR_UNUSABLE, probe,
 					   "the kernel does not count its semaphore");
 		if (!err)
+			err = harm_at(&bind->harm, &bind->config.elf, probe, note.offset);
+		if (!err)
 			err = bind_site(bind, probe, &site);
 		if (err)
 			return err;
@@ -465,7 +467,8 @@ static int bind_address(struct bind *bind, const struct engine_probe *probe, uin
 	struct bind_site site = { .vaddr = vaddr };
 	int64_t member;
 
-	if (elf_vaddr_to_offset(&bind->config.elf, vaddr, &site.offset))
+	if (elf_vaddr_to_offset(&bind->config.elf, vaddr, &site.offset) ||
+	    harm_at(&bind->harm, &bind->config.elf, probe, site.offset))
 		return -ENOENT;
 	if (probe->member &&
 	    (bind_number(bind, probe->member, strlen(probe->member), &member) ||
@@ -503,7 +506,8 @@ static int bind_probe(struct bind *bind, const struct engine_probe *probe)
 	int err;
 
 	if (!bind_has_symbol(bind, probe->only_with) ||
-	    (probe->asked && !(probe->asked & bind->config.asked)))
+	    (probe->asked && !(probe->asked & bind->config.asked)) ||
+	    harm_by_return(&bind->harm, &bind->config.elf, probe))
 		return -ENOENT;
 	err = probe->function ? bind_function(bind, probe) : bind_usdt(bind, probe);
 	if (err)
@@ -553,6 +557,7 @@ static int bind_probe_set(struct bind *bind, const struct engine_probe_set *set)
 	int err = 0;
 
 	bind->probe_set = set;
+	bind->harm.unreturned = NULL;
 	bind->usdt = false;
 	bind->has = bind->config.engine->identify ? TARGET_HAS_WHO : 0;
 	while (!err && row < set->nprobes)
@@ -566,12 +571,10 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 	const struct engine *engine = config->engine;
 	int err = -ENOENT;
 
-	bind->config = *config;
-	bind->set = set;
-	bind->error = error;
-	bind->probe_set = NULL;
-	bind->has = 0;
-	bind->usdt = false;
+	*bind = (struct bind){
+		.config = *config, .set = set, .error = error,
+		.harm = { .features = config->features, .path = config->path, .fd = config->fd },
+	};
 	bind->linked = malloc(OBJECT_INSNS_MAX * sizeof(*bind->linked));
 	if (!bind->linked)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
@@ -583,6 +586,8 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 		uprobe_set_free(set);
 		err = bind_probe_set(bind, &engine->probe_sets[i]);
 	}
+	if (err && error->kind == ERROR_NO_PROBES && bind->harm.refused.kind != ERROR_NONE)
+		*error = bind->harm.refused;
 	if (err)
 		uprobe_set_free(set);
 	return err;

@@ -2,12 +2,13 @@
 /*
  * Bind the probe rows of an engine to a server's file: find the sites of USDT probes, functions
  * and calls, resolve the arguments there, and link a BPF program for each site. Makes no bpf(2)
- * call. Rows and their grammar are documented in db/engine.h.
+ * call, unless a site requires it (db/harm.h). Rows and their grammar: db/engine.h.
  */
 #ifndef DB_BIND_H
 #define DB_BIND_H
 
 #include "db/engine.h"
+#include "db/harm.h"
 #include "loader/error.h"
 #include "loader/linker.h"
 #include "loader/uprobe_set.h"
@@ -35,6 +36,8 @@ struct bind_probe_site {
 struct bind_config {
 	const struct engine *engine;
 	struct elf elf;
+	int fd;					/* of the file */
+	struct features *features;		/* to ask for hazards; NULL: there are none */
 	const char *path;			/* for messages */
 	uint32_t target_id;			/* of the file's events */
 	uint32_t engine_number;			/* of ->engine, in struct stat_key */
@@ -55,13 +58,15 @@ struct bind {
 	const struct engine_probe_set *probe_set;	/* the one that was bound */
 	uint32_t has;				/* TARGET_HAS_* */
 	bool usdt;				/* a USDT probe is used */
+	struct harm harm;			/* ->refused: a probe that is not used; or none */
 	struct bind_probe_site sites[BIND_SITES_MAX];	/* as set->sites */
 };
 
 /*
  * Bind the first probe set of config->engine whose required steps the file has. @set must be empty.
  * Return 0, or -errno with the cause in @error and @set empty; -ENOENT and ERROR_NO_PROBES if the
- * file lacks a step. bind_close() must follow in any case.
+ * file lacks a step; ERROR_NOP or ERROR_RETURN if it has one, but that would harm processes.
+ * bind_close() must follow in any case.
  */
 int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe_set *set,
 	      struct error *error);

@@ -206,6 +206,8 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		return error_set(error, ERROR_OTHER_SERVER, err, path, other->words[0]);
 	if (!err)
 		error_clear(error);
+	if (!err && !d->resuming && more[d->ntargets - 1].refused.kind != ERROR_NONE)
+		d->error(d->listener, &more[d->ntargets - 1].refused);
 	d->next_id += !err;
 	return err;
 }
@@ -229,7 +231,7 @@ static bool error_is_content(const struct error *error)
 	if (error->kind == ERROR_TOO_LARGE)
 		return error->code != -EINTR;
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_SITE ||
-	       error->kind == ERROR_UNUSABLE ||
+	       error->kind == ERROR_UNUSABLE || error->kind == ERROR_NOP ||
 	       error->kind == ERROR_NOT_SERVER || error->kind == ERROR_NOT_ELF ||
 	       error->kind == ERROR_MACHINE || error->kind == ERROR_32_BIT;
 }

@@ -42,6 +42,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
 	err = bind_open(&bind, &(struct bind_config){
 		.engine = target->engine, .elf = *elf, .path = target->path,
+		.fd = file->fd, .features = &common->runtime->features,
 		.target_id = target->id, .engine_number = file->engine_number,
 		.asked = common->asked, .limited = common->limited,
 		.no_semaphores = target->no_semaphores,
@@ -50,6 +51,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 	}, set, error);
 	target->has = bind.has;
 	target->usdt = bind.usdt;
+	target->refused = bind.harm.refused;
 	if (!err)
 		backend_find(elf, target->engine, bind.probe_set, &target->places);
 	if (!err && common->site)

@@ -22,6 +22,8 @@
  * HOST_CAUSE_OFFSET: offset of the exception's number in struct pt_regs, if HOST_SYSCALL_REGISTER
  * is valid only for that of a system call; 0: outside of system calls that register is -1.
  * HOST_OLD_SYSCALLS: 1 if open(2), poll(2) and the like exist beside openat(2) and ppoll(2).
+ * HOST_UPROBE_CALLS: 1 if the kernel may have a traced program make system calls, uprobe(2) and
+ * uretprobe(2), in place of breakpoints; loader/hazard.c.
  * HOST_STACK_REGISTER: the operand that is the stack pointer.
  * HOST_RETURN_ADDRESS: the operand that is the return address at a function's start.
  * HOST_RETURN_BYTES: by which it is higher after a return than at the function's start.
@@ -40,6 +42,7 @@
 #define HOST_ARGUMENT_OFFSET	112
 #define HOST_CAUSE_OFFSET	0
 #define HOST_OLD_SYSCALLS	1
+#define HOST_UPROBE_CALLS	1
 #define HOST_STACK_REGISTER	"%rsp"
 #define HOST_RETURN_ADDRESS	"0(%rsp)"
 #define HOST_RETURN_BYTES	8
@@ -58,6 +61,7 @@
 #define HOST_ARGUMENT_OFFSET	0
 #define HOST_CAUSE_OFFSET	0
 #define HOST_OLD_SYSCALLS	0
+#define HOST_UPROBE_CALLS	0
 #define HOST_STACK_REGISTER	"%sp"
 #define HOST_RETURN_ADDRESS	"%x30"
 #define HOST_RETURN_BYTES	0
@@ -76,6 +80,7 @@
 #define HOST_ARGUMENT_OFFSET	280
 #define HOST_CAUSE_OFFSET	272
 #define HOST_OLD_SYSCALLS	0
+#define HOST_UPROBE_CALLS	0
 #define HOST_STACK_REGISTER	"sp"
 #define HOST_RETURN_ADDRESS	"ra"
 #define HOST_RETURN_BYTES	0

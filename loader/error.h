@@ -36,6 +36,8 @@ enum error_kind {
 	ERROR_UNUSABLE,		/* a probe in this kernel, subject: path, detail: its name, why */
 	ERROR_TOO_LARGE,	/* the tables of a file, subject: its path; -EINTR: stopped */
 	ERROR_SITE,		/* a probe site is invalid, subject: the file's path, detail: why */
+	ERROR_NOP,		/* a probe's nop must not be replaced, as above; loader/hazard.h */
+	ERROR_RETURN,		/* probing returns may kill, subject: what, detail: which ones */
 	ERROR_NAMESPACE,	/* the kernel cannot convert PIDs to those of our PID namespace */
 	ERROR_SEMAPHORES,	/* the kernel cannot increment those of a file, subject: its path */
 	ERROR_TOO_MANY,		/* subject: of what */

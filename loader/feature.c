@@ -262,6 +262,9 @@ static const struct {
 			    .probe = probe_types },
 	[FEATURE_TASK_REGS] = { "task_pt_regs", SINCE("dd6e10fbd9fb", 5, 15),
 				.probe = probe_task_regs },
+	[FEATURE_SAFE_NOPS] = { "safe probes on 5-byte nops", .fallback = "no-nop5" },
+	[FEATURE_SAFE_RETURNS] = { "safe return probes under seccomp",
+				   .fallback = "no-filtered-returns" },
 };
 
 bool feature_has(struct features *features, enum feature feature)

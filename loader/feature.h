@@ -18,6 +18,10 @@ enum feature {
 	FEATURE_REF_CTR,
 	FEATURE_TASK_REGS,
 	FEATURE_TYPES,
+	FEATURES_ADDED,		/* the features above have a release that added them */
+	/* Not added by a release, but broken by some: hazard_safe() answers, not feature_has(). */
+	FEATURE_SAFE_NOPS = FEATURES_ADDED,
+	FEATURE_SAFE_RETURNS,
 	FEATURES,
 };
 
@@ -31,6 +35,7 @@ struct features {
 	bool asked;		/* feature_allowed() was called, .. */
 	int refused;		/* .. and returned this */
 	int uprobe_pmu;		/* the PMU's type number, valid with FEATURE_UPROBE_PMU */
+	bool no_uprobe_call;	/* see hazard_exclude() */
 };
 
 /* Return whether the kernel has @feature. The first call probes for it. */
@@ -70,7 +75,10 @@ const char *feature_fallback(enum feature feature);
 /* Return the name of @feature, "uprobe_multi link". Static. */
 const char *feature_name(enum feature feature);
 
-/* Return the commit and release that added @feature, "89ae89f53d20, Linux 6.6". Static. */
+/*
+ * Return the commit and release that added @feature, "89ae89f53d20, Linux 6.6", static; NULL if
+ * none did.
+ */
 const char *feature_since(enum feature feature);
 
 #endif

@@ -12,6 +12,7 @@
 #include "host/clock.h"
 #include "host/limits.h"
 #include "host/pid_namespace.h"
+#include "loader/hazard.h"
 #include "usdt/fmt.h"
 
 #define RING_RECORDS	32	/* capacity of the buffer in records of maximum size, at least */
@@ -152,6 +153,7 @@ static void runtime_choose(struct runtime *rt)
 	rt->record_limit = rt->perf_buffers ? PERFBUF_RECORD_MAX : UINT32_MAX;
 	rt->method = attach_choose(&rt->features);
 	rt->uncounted = !feature_has(&rt->features, FEATURE_REF_CTR);
+	hazard_exclude(&rt->features);
 }
 
 /*

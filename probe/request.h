@@ -91,7 +91,9 @@ enum probe_request_mode {
 /* Parameters of searching a file. Everything is borrowed. */
 struct probe_request_config {
 	const struct runtime *runtime;
+	struct features *features;	/* to ask for hazards, see loader/hazard.h */
 	const char *path;		/* of the file, for errors */
+	int fd;				/* of the file */
 	const struct elf *debug;	/* its debug file, which has its symbols; or NULL */
 	enum probe_request_mode mode;
 	uint32_t text_size;		/* bytes for a text in a record, a multiple of 8 */

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 
 #include "host/arch.h"
+#include "loader/hazard.h"
 #include "sql/glob.h"
 #include "usdt/elf_stack.h"
 #include "usdt/elf_symbol.h"
+#include "usdt/fmt.h"
 #include "usdt/probe.h"
 #include "usdt/site.h"
 
@@ -28,6 +30,8 @@ static int request_add_probe(struct request_ctx *ctx, const struct probe_site *s
 
 		if (!refusal && note->semaphore_offset && ctx->config->runtime->uncounted)
 			refusal = "the kernel does not count its semaphore, as Linux 4.20 does";
+		if (!refusal)
+			refusal = hazard_refusal(ctx->config->features, ctx->elf, note->offset);
 		err = refusal ? request_refuse(ctx, &site, "", refusal) :
 				request_add_site(ctx, &site);
 	}
@@ -110,6 +114,7 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 {
 	struct request_site site = { .name = symbol->name };
 	uint32_t ngroups = ctx->set->ngroups, nsites = ctx->set->nsites;
+	const char *refusal;
 
 	if (!symbol->shndx || !glob_match(ctx->request->name, symbol->name))
 		return 0;
@@ -123,7 +128,9 @@ static int request_add_symbol(struct request_ctx *ctx, uint32_t first,
 	if (elf_vaddr_to_offset(ctx->elf, site.vaddr, &site.uprobe.offset) ||
 	    request_has_site(ctx, first, site.uprobe.offset))
 		return 0;
-	if (!request_check_go(ctx) && !request_add_site(ctx, &site))
+	refusal = hazard_refusal(ctx->config->features, ctx->elf, site.uprobe.offset);
+	if (!(refusal ? request_refuse(ctx, &site, "", refusal) : request_check_go(ctx)) &&
+	    !request_add_site(ctx, &site))
 		return 1;
 	return request_skip(ctx, ngroups, nsites) ? 0 : -EINVAL;
 }
@@ -154,6 +161,22 @@ static int request_add_functions(struct request_ctx *ctx)
 	return found;
 }
 
+/*
+ * Return 0 if returns may be probed in the file, or -errno and the cause in ctx->error. Attached to
+ * the inode, a probe concerns every process that maps the file, also with -p.
+ */
+static int request_check_returns(struct request_ctx *ctx)
+{
+	const struct probe_request_config *config = ctx->config;
+	char subject[sizeof(ctx->error->subject)];
+	struct filtered found;
+
+	if (!hazard_forbids_returns(config->features, config->fd, &found))
+		return 0;
+	fmt_text(subject, sizeof(subject), "%s in %s", ctx->request->name, config->path);
+	return error_set(ctx->error, ERROR_RETURN, -EOPNOTSUPP, subject, found.names);
+}
+
 int probe_search(const struct probe_request *request, uint32_t number, const struct elf *elf,
 		 const struct probe_request_config *config, struct uprobe_set *set,
 		 struct error *error)
@@ -178,6 +201,9 @@ int probe_search(const struct probe_request *request, uint32_t number, const str
 		found = request_add_probes(ctx);
 	if (!found && request->kind != REQUEST_USDT && !request->provider)
 		found = request_add_functions(ctx);
+	/* In 32-bit programs the kernel uses a breakpoint. */
+	if (found > 0 && ctx->on_return && elf->is64 && request_check_returns(ctx))
+		found = error->code;
 	free(ctx);
 	return found;
 }

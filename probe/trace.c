@@ -78,7 +78,6 @@ static void probe_trace_text_size(struct probe_trace *trace)
 	uint32_t fixed, most;
 
 	fixed = probe_request_record_size(REQUEST_FIELDS, 0, 0, trace->config.stacks);
-
 	trace->text_size = (trace->config.text_bytes + 2 + 7) & ~7u;
 	if (!trace->rt.perf_buffers || !trace->config.texts)
 		return;
@@ -190,7 +189,8 @@ static int probe_trace_search(struct probe_trace *trace, const struct probe_requ
 			      struct error *error)
 {
 	struct probe_request_config config = {
-		.runtime = &trace->rt, .path = file->path,
+		.runtime = &trace->rt, .features = &trace->rt.features,
+		.path = file->path, .fd = file->fd,
 		.mode = trace->config.mode, .text_size = trace->text_size, .table = &trace->table,
 		.stacks = trace->config.stacks, .go_returns = trace->config.go_returns,
 		.skipped = trace->config.skipped, .arg = trace->config.arg,

@@ -18,7 +18,7 @@ from elffile import readelf
 from source_tree import copy_tree, make
 from tool import BUILD, DBSLOWER, ROOT, image
 
-SLOW_BYTES = 239 * 1024  # with the command slow alone
+SLOW_BYTES = 242 * 1024  # with the command slow alone
 JOBS = f"-j{os.cpu_count() or 1}"
 
 

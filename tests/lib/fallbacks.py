@@ -20,6 +20,13 @@ def section():
             re.findall(r"^\.It Cm (\S+)\nBefore (\d+)\.(\d+):", text, re.M)}
 
 
+def harmful():
+    """Return the names that make a kernel count as harmful to traced programs, which are no fallbacks."""
+    with open(os.path.join(ROOT, "cli", "dbslower.8")) as f:
+        text = re.search(r"^\.Ss Harmful probes\n(.*?)^\.S[sh]", f.read(), re.M | re.S)[1]
+    return set(re.findall(r"^\.Fl -force Ns = Ns Cm (\S+)$", text, re.M))
+
+
 def names():
     """Return the names of the man page."""
     return list(section())

@@ -85,6 +85,7 @@ def details():
     words = re.search(r"words\[\] = \{\n(.*?)\};", read("usdt/spec.c"), re.S)[1]
     for name in ("probe/request.c", "probe/search.c", "usdt/site.c"):
         words += read(name)
+    words += re.search(r"^const char \*hazard_refusal.*?^\}", read("loader/hazard.c"), re.M | re.S)[0]
     yield from (one for one in strings(words) if re.search(r"[a-z]{2} [a-z]{2}", one))
     for path in source_files(*LAYERS):
         yield from ("too many " + one for one in re.findall(r'(?:ERROR_TOO_MANY, -E2BIG, |request_too_many\(ctx, )"([^"]*)"', read(path)))
