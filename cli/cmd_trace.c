@@ -263,7 +263,7 @@ static int trace_open(struct trace *trace)
 	status = trace_plans(trace);
 	if (status != EXIT_OK)
 		return status;
-	if (probe_trace_attach(trace->probes, &error))
+	if (probe_trace_check(trace->probes, &error) || probe_trace_attach(trace->probes, &error))
 		return trace_failed(trace, &error);
 	if (options->verbose)
 		banner_features(&trace->loop, probe_trace_features(trace->probes));

@@ -102,6 +102,9 @@ static const struct message_words message_rows[] = {
 	[ERROR_SHARE] = { "", "not traced",
 			  "further files of this user are not reported; -x and -p have no limit",
 			  false, false },
+	[ERROR_COPIED] = { "", "its code is not mapped from its file",
+			   "probes are in the file's own pages: start it so that it does not copy "
+			   "its code to huge pages", false, false },
 	[ERROR_GO_RETURN] = { "", "a Go program moves its stacks, and ends if a return probe has "
 			      "changed one",
 			      "trace its entry, without r:, --ret and --latency, or accept that by "

@@ -479,7 +479,7 @@ static int by_count(const void *pa, const void *pb)
 
 	if (a->count != b->count)
 		return a->count > b->count ? -1 : 1;
-	return probe_trace_compare(a, b);
+	return hit_count_order(a, b);
 }
 
 static void show_count(struct trace_view *view, const struct probe_trace_count *count)
@@ -573,7 +573,7 @@ void trace_show_histograms(struct trace_view *view, const struct probe_trace_cou
 		for (first = i; i < n; i++) {
 			const struct probe_hit_key *key = &counts[i].key;
 
-			if (probe_trace_compare(&counts[first], &counts[i]))
+			if (hit_count_order(&counts[first], &counts[i]))
 				break;
 			if (key->slot == HIT_UNKNOWN)
 				continue;

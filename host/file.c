@@ -85,11 +85,40 @@ static int search_map(void *arg, const struct process_map *map)
 	return err;
 }
 
+/*
+ * Add the program that the process runs, if it matches, as search_map(): none of its mappings is
+ * executable if it has copied its code.
+ */
+static int search_program(struct search *search)
+{
+	struct process process;
+	struct process_map map = { .executable = true, .path = process.exe };
+	size_t len;
+	int fd, err;
+
+	if (process_read(search->pid, NULL, &process))
+		return 0;
+	map.ino = process.file.ino;
+	len = strlen(process.exe);
+	if (len > strlen(PROCESS_DELETED) &&
+	    !strcmp(process.exe + len - strlen(PROCESS_DELETED), PROCESS_DELETED))
+		process.exe[len - strlen(PROCESS_DELETED)] = '\0';
+	if (!search_matches(search, &map))
+		return 0;
+	fd = process_open(&process);
+	if (fd < 0)
+		return search->name ? fd : 0;
+	err = file_list_add(search->list, fd, process.exe, search->pid);
+	search->found |= !err;
+	return err;
+}
+
 int file_list_process(struct file_list *list, uint32_t pid)
 {
 	struct search search = { .list = list, .pid = pid };
+	int err = process_maps(pid, search_map, &search);
 
-	return process_maps(pid, search_map, &search);
+	return err ? err : search_program(&search);
 }
 
 int file_list_named(struct file_list *list, const char *name, const uint32_t *pids, size_t npids)
@@ -101,6 +130,8 @@ int file_list_named(struct file_list *list, const char *name, const uint32_t *pi
 	for (size_t i = 0; !err && i < npids; i++) {
 		search.pid = pids[i];
 		err = process_maps(pids[i], search_map, &search);
+		if (!err && !search.found)
+			err = search_program(&search);
 	}
 	if (err || search.found)
 		return err;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/error.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "usdt/fmt.h"
+
+#define ERROR_PIDS	8	/* that are named; their digits fit into ->detail */
 
 static void error_copy(char *to, size_t size, const char *from)
 {
@@ -21,6 +26,19 @@ int error_set(struct error *error, enum error_kind kind, int code, const char *s
 	error_copy(error->subject, sizeof(error->subject), subject);
 	error_copy(error->detail, sizeof(error->detail), detail);
 	return code;
+}
+
+int error_set_copied(struct error *error, const char *path, const uint32_t *pids, size_t npids)
+{
+	char detail[sizeof(error->detail)];
+	size_t at = 0, i;
+
+	for (i = 0; i < npids && i < ERROR_PIDS; i++)
+		at += (size_t)fmt_text(detail + at, sizeof(detail) - at, "%s%u",
+				       i ? " " : "pid ", pids[i]);
+	if (i < npids)
+		fmt_text(detail + at, sizeof(detail) - at, " and %zu more", npids - i);
+	return error_set(error, ERROR_COPIED, -ENOTSUP, path, detail);
 }
 
 void error_clear(struct error *error)

@@ -42,6 +42,7 @@ enum error_kind {
 	ERROR_SEMAPHORES,	/* the kernel cannot increment those of a file, subject: its path */
 	ERROR_TOO_MANY,		/* subject: of what */
 	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */
+	ERROR_COPIED,		/* processes execute a copy of a file, subject: its path, detail */
 	ERROR_GO_RETURN,	/* of a function of a Go program, subject: its path, detail: name */
 	ERROR_THROWS,		/* an exception would end the traced program, subject: its path */
 	ERROR_PROBE,		/* a probe lacks what was requested, subject: its name, detail */
@@ -65,6 +66,12 @@ static inline bool error_lacks_probes(const struct error *error)
 /* Set all members of @error but the log. Longer strings are cut; NULL is "". Return @code. */
 int error_set(struct error *error, enum error_kind kind, int code, const char *subject,
 	      const char *detail);
+
+/*
+ * Report that the @npids processes in @pids, some of which are named, execute a copy of the code of
+ * the file @path. Return -ENOTSUP.
+ */
+int error_set_copied(struct error *error, const char *path, const uint32_t *pids, size_t npids);
 
 /* Free the log and reset to ERROR_NONE. */
 void error_clear(struct error *error);

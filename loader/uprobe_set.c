@@ -84,6 +84,17 @@ void uprobe_set_free(struct uprobe_set *set)
 	*set = (struct uprobe_set){ 0 };
 }
 
+int uprobe_set_offsets(const struct uprobe_set *set, uint64_t **offsets, size_t *count)
+{
+	*count = 0;
+	*offsets = calloc(set->nsites + 1, sizeof(**offsets));
+	if (!*offsets)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < set->nsites; i++)
+		(*offsets)[(*count)++] = set->sites[i].offset;
+	return 0;
+}
+
 bool uprobe_set_drop_semaphores(struct uprobe_set *set)
 {
 	bool any = false;

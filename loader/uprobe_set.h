@@ -68,6 +68,12 @@ void uprobe_set_cut(struct uprobe_set *set, uint32_t ngroups, uint32_t nsites);
 /* Free everything and reset to the empty set. */
 void uprobe_set_free(struct uprobe_set *set);
 
+/*
+ * Collect the file offsets of the sites in *@offsets, which is the caller's to free. Return 0 or
+ * -ENOMEM.
+ */
+int uprobe_set_offsets(const struct uprobe_set *set, uint64_t **offsets, size_t *count);
+
 /* Have the sites attached without incrementing semaphores. Return whether there are any. */
 bool uprobe_set_drop_semaphores(struct uprobe_set *set);
 

@@ -16,6 +16,7 @@
 #include "host/pid_namespace.h"
 #include "host/process.h"
 #include "loader/runtime.h"
+#include "probe/copied.h"
 #include "probe/search.h"
 #include "probe/wanted.h"
 #include "usdt/elf_stack.h"
@@ -237,6 +238,30 @@ int probe_trace_add(struct probe_trace *trace, const struct probe_request *reque
 	return found;
 }
 
+int probe_trace_check(struct probe_trace *trace, struct error *error)
+{
+	const struct probe_trace_config *c = &trace->config;
+	struct copied copied = { .pids = c->pids, .npids = c->npids, .is_program = c->is_program };
+	struct error found = { .kind = ERROR_NONE };
+
+	for (size_t i = 0; i < trace->nfiles; i++) {
+		const struct probe_trace_file *file = &trace->files[i];
+
+		/* The last one is reported below, or returned. */
+		if (!file->set.nsites ||
+		    !copied_find(&copied, &file->id, file->path, &file->set, &found))
+			continue;
+		if (error->kind != ERROR_NONE)
+			c->error(c->arg, error);
+		*error = found;
+	}
+	if (error->kind == ERROR_NONE || (c->npids && !copied.hits))
+		return error->code;
+	c->error(c->arg, error);
+	error_clear(error);
+	return 0;
+}
+
 /*
  * Attach the probes of @file. If the kernel cannot increment a semaphore in one process, it refuses
  * the probes of all: attach without semaphores, and report that.
@@ -429,37 +454,6 @@ int probe_trace_sleep(struct probe_trace *trace)
 	return runtime_sleep(&trace->rt);
 }
 
-/* Order probes by provider, name, and entry before return. Return as strcmp(). */
-static int probe_compare(const struct traced_probe *a, const struct traced_probe *b)
-{
-	int order = strcmp(a->provider ? a->provider : "", b->provider ? b->provider : "");
-
-	order = order ? order : strcmp(a->name, b->name);
-	return order ? order : (int)a->on_return - (int)b->on_return;
-}
-
-int probe_trace_compare(const struct probe_trace_count *a, const struct probe_trace_count *b)
-{
-	int order = probe_compare(a->probe, b->probe);
-
-	for (unsigned int i = 0; !order && i < PROBE_HIT_VALUES; i++)
-		if (a->key.values[i] != b->key.values[i])
-			order = a->key.values[i] < b->key.values[i] ? -1 : 1;
-	order = order ? order : memcmp(a->key.texts, b->key.texts, sizeof(a->key.texts));
-	/* That of a histogram's value is in the slot. */
-	return order ? order : (a->key.unknown & ~1) - (b->key.unknown & ~1);
-}
-
-/* Compare counts for qsort(). */
-static int count_compare(const void *pa, const void *pb)
-{
-	const struct probe_trace_count *a = pa, *b = pb;
-	int order = probe_trace_compare(a, b);
-
-	order = order ? order : (int)a->key.slot - (int)b->key.slot;
-	return order ? order : (int)a->key.unknown - (int)b->key.unknown;
-}
-
 void probe_trace_count_values(const struct probe_trace_count *count, struct probe_hit *hit)
 {
 	const struct probe_hit_key *key = &count->key;
@@ -507,9 +501,9 @@ static size_t counts_merge(struct probe_trace_count *counts, size_t n)
 {
 	size_t kept = 0;
 
-	qsort(counts, n, sizeof(*counts), count_compare);
+	qsort(counts, n, sizeof(*counts), hit_count_compare);
 	for (size_t i = 0; i < n; i++) {
-		if (kept && !count_compare(&counts[kept - 1], &counts[i]))
+		if (kept && !hit_count_compare(&counts[kept - 1], &counts[i]))
 			counts[kept - 1].count += counts[i].count;
 		else
 			counts[kept++] = counts[i];
@@ -527,7 +521,7 @@ static size_t counts_since(const struct probe_trace *trace, struct probe_trace_c
 		struct probe_trace_count count = counts[i];
 
 		/* None is ever removed, so each of ->before is in @counts. */
-		if (old < trace->nbefore && !count_compare(&count, &trace->before[old]))
+		if (old < trace->nbefore && !hit_count_compare(&count, &trace->before[old]))
 			count.count -= trace->before[old++].count;
 		if (count.count)
 			counts[kept++] = count;

@@ -10,6 +10,7 @@
 
 #include "bpf/event.h"
 #include "host/file.h"
+#include "probe/hit_count.h"
 #include "probe/request.h"
 #include "loader/sandbox.h"
 #include "loader/feature.h"
@@ -79,6 +80,12 @@ int probe_trace_open(struct probe_trace **out, const struct probe_trace_config *
 int probe_trace_add(struct probe_trace *trace, const struct probe_request *request,
 		    uint32_t number, const struct file *file, struct error *error);
 
+/*
+ * Report by config->error the processes that execute a copy of a file's code, where no probe is
+ * hit. Return 0; or -ENOTSUP with the cause in @error if that is so at all sites of config->pids.
+ */
+int probe_trace_check(struct probe_trace *trace, struct error *error);
+
 /* Attach all probes that were added. Return 0, or -errno and the cause in @error. */
 int probe_trace_attach(struct probe_trace *trace, struct error *error);
 
@@ -105,21 +112,11 @@ int probe_trace_drain(struct probe_trace *trace);
  */
 int probe_trace_sleep(struct probe_trace *trace);
 
-/* The number of hits of a probe with the same values. */
-struct probe_trace_count {
-	const struct traced_probe *probe;
-	uint64_t count;
-	struct probe_hit_key key;	/* has foreign bytes; its ->probe_id does not matter */
-};
-
 /*
  * Store the counts since the last call in *@counts, sorted by probe, values and slot without
  * duplicates; the caller frees them. Return their number or -ENOMEM.
  */
 ssize_t probe_trace_counts(struct probe_trace *trace, struct probe_trace_count **counts);
-
-/* Compare the probes, names only, and the values of two counts, without the slot, as strcmp(). */
-int probe_trace_compare(const struct probe_trace_count *a, const struct probe_trace_count *b);
 
 /* Set the values of @hit, which borrows from @count, to those of the hits that were counted. */
 void probe_trace_count_values(const struct probe_trace_count *count, struct probe_hit *hit);

@@ -104,7 +104,7 @@ static void check_counts(struct input *in, struct trace_spec *spec, bool histogr
 		counts[i].count = input_byte(in) + 1u;
 		input_bytes(in, &counts[i].key, sizeof(counts[i].key));
 	}
-	qsort(counts, 4, sizeof(counts[0]), count_compare);
+	qsort(counts, 4, sizeof(counts[0]), hit_count_compare);
 	for (int json = 0; json < 2; json++) {
 		view.json = json;
 		output_init(&out, -1);
