@@ -25,7 +25,9 @@ void banner_server(void *arg, const struct server_info *server)
 	/* The first line of a recording is known from its start. */
 	if (loop->replay)
 		return;
-	for (size_t i = 0; i < server->npids && loop->banner.npids < LOOP_PIDS; i++)
+	/* Those of -p are there. */
+	for (size_t i = 0; i < server->npids && loop->banner.npids < LOOP_PIDS &&
+			   !(later && loop->options.pid_count); i++)
 		loop->banner.pids[loop->banner.npids++] = server->pids[i];
 	if (later && !loop->banner.begun) {
 		loop->banner.begun = true;
@@ -52,6 +54,8 @@ void banner_server(void *arg, const struct server_info *server)
 		output_string(&loop->err, "; it has no USDT probes for phases");
 	if (loop->banner.transactions && !(server->has & TARGET_HAS_TRANSACTIONS))
 		output_string(&loop->err, "; its transactions are unknown");
+	if (server->copied)
+		output_string(&loop->err, "; no process that runs it is traced");
 	if (server->nested)
 		output_string(&loop->err, "; it runs in a nested PID namespace, and its statements "
 					   "are invisible here: run dbslower in that namespace, "
@@ -74,6 +78,7 @@ void banner_error(void *arg, const struct error *error)
 	struct loop *loop = arg;
 
 	*loop->banner.absent = '\0';
+	loop->banner.explained |= error->kind == ERROR_COPIED || error->kind == ERROR_YOUNG;
 	message_error(&loop->err, error);
 	output_flush(&loop->err);
 }
@@ -178,7 +183,7 @@ void banner_start(struct loop *loop, const struct features *features, size_t tar
 	if (targets) {
 		loop->banner.begun = true;
 		loop->ops->begin(loop);
-	} else if (!loop->interrupted) {
+	} else if (!loop->interrupted && !loop->banner.explained) {
 		message_waiting(&loop->err);
 		output_flush(&loop->err);
 	}

@@ -106,6 +106,7 @@ struct loop {
 		bool transactions;	/* transactions are shown */
 		bool opened;		/* servers reported from now on started later */
 		bool begun;		/* ->ops->begin was called */
+		bool explained;		/* why a server that runs is not traced */
 	} banner;
 };
 

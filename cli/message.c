@@ -102,6 +102,8 @@ static const struct message_words message_rows[] = {
 	[ERROR_SHARE] = { "", "not traced",
 			  "further files of this user are not reported; -x and -p have no limit",
 			  false, false },
+	[ERROR_YOUNG] = { "", "it may copy its code in its first minute, and end at a copied "
+			  "breakpoint", "waiting; it is traced after that", false, false },
 	[ERROR_COPIED] = { "", "its code is not mapped from its file",
 			   "probes are in the file's own pages: start it so that it does not copy "
 			   "its code to huge pages", false, false },

@@ -67,13 +67,13 @@ static void arrivals_scan(struct arrivals *arrivals, uint64_t begin_ns)
 {
 	struct discover *d = arrivals->discover;
 	const struct server_filter *filter = d->filter;
-	bool missed = arrivals->missed;
+	bool missed = arrivals->missed, due = young_due(&d->young);
 	uint64_t least_ns = missed ? MISSED_NS : SCAN_NS;
 	uint64_t rest_ns = arrivals->took_ns * (missed ? MISSED_SHARE : SCAN_SHARE);
 
-	if (!missed && (filter->npids || filter->npaths))
+	if (!missed && (filter->npids || filter->npaths) && !discover_waits(d))
 		return;
-	if (begin_ns - arrivals->scanned_ns < (rest_ns > least_ns ? rest_ns : least_ns))
+	if (!due && begin_ns - arrivals->scanned_ns < (rest_ns > least_ns ? rest_ns : least_ns))
 		return;
 	arrivals->all = missed;
 	arrivals->missed = false;

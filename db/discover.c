@@ -25,6 +25,27 @@
 #define LOADING_TRIES	40
 #define LOADING_NS	25000000u	/* between two tries */
 
+/* Do not attach to the file of @target while a server that runs it may copy its code. */
+static int discover_copies(void *arg, const struct target *target, struct error *error)
+{
+	struct discover *d = arg;
+	const struct process *candidate = d->candidate;
+	uint32_t uid = candidate ? candidate->uid : YOUNG_ANY_USER, pid;
+	uint64_t left_ns = YOUNG_NS;
+	char text[32];
+
+	/* A process may be old before it executes the server, such as the script of a container. */
+	pid = candidate && d->executed ? candidate->pid :
+					 young_process(&target->file, &uid, &left_ns);
+	if (!pid)
+		return 0;
+	fmt_text(text, sizeof(text), "pid %u", pid);
+	error_set(error, ERROR_YOUNG, -EAGAIN, target->path, text);
+	if (young_add(&d->young, &target->file, uid, left_ns))
+		d->error(d->listener, error);
+	return -EAGAIN;
+}
+
 int discover_init(struct discover *d, const struct server_filter *filter, struct error *error)
 {
 	int err;
@@ -32,6 +53,8 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 	*d = (struct discover){ .filter = filter, .table = engine_table, .forget_at = FORGET_AT };
 	d->detect.pause = &d->common.pause;
 	d->common.ntargets = &d->ntargets;
+	d->common.copies = discover_copies;
+	d->common.copies_arg = d;
 	if (!filter->start)
 		return 0;
 	err = user_engine_init(&d->user_engine, filter->start, filter->done, filter->text_arg);
@@ -67,30 +90,26 @@ int discover_open(struct discover *d, struct runtime *rt, struct error *error)
 	return 0;
 }
 
+bool discover_waits(const struct discover *d)
+{
+	return young_any(&d->young);
+}
+
+size_t discover_attached(const struct discover *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->ntargets; i++)
+		n += d->targets[i].links.count > 0;
+	return n;
+}
+
 struct target *discover_target(const struct discover *d, const struct process_file *file)
 {
 	for (size_t i = 0; i < d->ntargets; i++)
 		if (process_file_same(&d->targets[i].file, file))
 			return &d->targets[i];
 	return NULL;
-}
-
-/* The main processes of the targets [@first, @end): their parents run another file. */
-struct mains {
-	struct discover *discover;
-	size_t first, end;
-	struct mains_target {
-		uint32_t pids[DISCOVER_PIDS];
-		size_t npids;
-	} *of;
-};
-
-static bool discover_wants_main(const struct discover *d, uint32_t pid)
-{
-	for (size_t i = 0; i < d->nwanted; i++)
-		if (d->wanted[i] == pid)
-			return true;
-	return !d->filter->npids;
 }
 
 bool discover_wants_process(const struct discover *d, const struct process *process)
@@ -103,72 +122,38 @@ bool discover_wants_process(const struct discover *d, const struct process *proc
 	return !filter->npids;
 }
 
-static int mains_each(void *arg, const struct process *process)
+static bool discover_wants(void *arg, const struct process *process)
 {
-	struct mains *mains = arg;
-	const struct target *target = discover_target(mains->discover, &process->file);
-	const struct elf_pause *pause = &mains->discover->common.pause;
-	struct mains_target *of;
-
-	if (pause->pause)
-		pause->pause(pause->arg);
-	if (!target || target < mains->discover->targets + mains->first ||
-	    target >= mains->discover->targets + mains->end)
-		return 0;
-	if (discover_wants_process(mains->discover, process))
-		mains->discover->process(mains->discover->process_arg, target, process);
-	of = &mains->of[target - mains->discover->targets - mains->first];
-	if (of->npids == DISCOVER_PIDS)
-		return 0;
-	if (discover_wants_main(mains->discover, process->pid) &&
-	    process_is_main(process, engine_is_executable))
-		of->pids[of->npids++] = process->pid;
-	return 0;
+	return discover_wants_process(arg, process);
 }
 
-/* A target that is being reported. */
-struct announced {
-	struct discover *discover;
-	struct target *target;
-	size_t npids;			/* main processes that run it */
-};
-
-static void announce_each(void *arg, const char *version, const uint32_t *pids, size_t npids)
+static bool discover_wants_main(void *arg, uint32_t pid)
 {
-	struct announced *of = arg;
-	struct discover *d = of->discover;
-	struct target *target = of->target;
+	const struct discover *d = arg;
 
-	/* All of its servers have this version. */
-	if (npids && npids == of->npids && version != target->version)
-		fmt_text(target->version, sizeof(target->version), "%s", version);
-	d->server(d->listener, &(struct server_info){
-		.engine = target->engine, .path = target->path, .usdt = target->usdt,
-		.method = attach_method_name(d->runtime->method), .pids = pids, .npids = npids,
-		.title = target_title(target, version), .version = version, .has = target->has,
-		.nested = npids && pid_namespace_is_nested(pids[0], d->runtime->pid_ns_ino),
-	});
+	for (size_t i = 0; i < d->nwanted; i++)
+		if (d->wanted[i] == pid)
+			return true;
+	return !d->filter->npids;
 }
 
-/* Report the targets [@first, @end), for each version of the servers that run one. */
-static void discover_announce(struct discover *d, size_t first, size_t end)
+/* Report the targets [@first, @end). See announce_targets(). */
+static int discover_announce(struct discover *d, size_t first, size_t end, struct error *error)
 {
-	struct mains mains = { d, first, end, calloc(end - first + 1, sizeof(*mains.of)) };
-
-	if (mains.of && end > first)
-		process_each(engine_is_executable, mains_each, &mains);
-	for (size_t i = first; mains.of && i < end; i++) {
-		const struct mains_target *of = &mains.of[i - first];
-		struct announced one = { d, &d->targets[i], of->npids };
-
-		target_versions(one.target, of->pids, of->npids, announce_each, &one);
-	}
-	free(mains.of);
+	return announce_targets(&(struct announce){
+		.targets = d->targets + first, .count = end - first, .runtime = d->runtime,
+		.by_pid = d->filter->npids, .by_path = d->filter->npaths,
+		.pause = d->common.pause, .arg = d, .wants = discover_wants,
+		.wants_main = discover_wants_main,
+		.process_arg = d->process_arg, .process = d->process,
+		.listener = d->listener, .server = d->server, .error = d->error,
+	}, error);
 }
 
 /*
  * Attach to the file open as @fd as a server of @engine, or of the first engine whose probes it has
- * if that is NULL. Return 0, or -errno with the cause in @error.
+ * if that is NULL. Return 0, -EAGAIN if that is to be done later, or -errno with the cause in
+ * @error.
  */
 static int discover_attach(struct discover *d, const char *engine, int fd, const char *path,
 			   struct error *error)
@@ -204,7 +189,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		other = detect_file(path, fd);
 	if (other && strcmp(other->name, engine))
 		return error_set(error, ERROR_OTHER_SERVER, err, path, other->words[0]);
-	if (!err)
+	if (!err || error->kind == ERROR_YOUNG)
 		error_clear(error);
 	if (!err && !d->resuming && more[d->ntargets - 1].refused.kind != ERROR_NONE)
 		d->error(d->listener, &more[d->ntargets - 1].refused);
@@ -236,7 +221,7 @@ static bool error_is_content(const struct error *error)
 	       error->kind == ERROR_MACHINE || error->kind == ERROR_32_BIT;
 }
 
-/* Attach to the executable of @process unless it is a target already. */
+/* Attach to the executable of @process unless it is a target already. Return as above. */
 static int discover_attach_process(struct discover *d, const char *engine,
 				   const struct process *process, struct error *error)
 {
@@ -245,6 +230,8 @@ static int discover_attach_process(struct discover *d, const char *engine,
 
 	if (discover_target(d, &process->file))
 		return 0;
+	if (!d->executed && young_is(&d->young, &process->file, process->uid))
+		return -EAGAIN;
 	discover_outdate(d, &process->file);
 	fd = process_open(process);
 	if (fd < 0)
@@ -252,8 +239,11 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	/* By exec, another program may have taken the place of the one whose path this is. */
 	if (process_file_read(fd, &file) || !process_file_same(&file, &process->file))
 		err = error_set(error, ERROR_FILE, -ESTALE, process->exe, NULL);
-	else
+	else {
+		d->candidate = process;
 		err = discover_attach(d, engine, fd, process->exe, error);
+		d->candidate = NULL;
+	}
 	close(fd);
 	if (!err)
 		d->targets[d->ntargets - 1].uid = process->uid;
@@ -287,7 +277,7 @@ static int discover_attach_path(struct discover *d, const char *path, struct err
 	if (process_file_read(fd, &file) || !discover_target(d, &file))
 		err = discover_attach(d, d->filter->engine, fd, path, error);
 	close(fd);
-	return err;
+	return err == -EAGAIN ? 0 : err;
 }
 
 /* Return the name of the engine that @process is a server of, NULL if none or not wanted. */
@@ -320,7 +310,7 @@ static void scan_process(struct scan *scan, const struct process *process)
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	/* Ignore failures of files that merely export a matching symbol. */
-	if (err && !scan->err && detect_name(process)) {
+	if (err && err != -EAGAIN && !scan->err && detect_name(process)) {
 		scan->err = err;
 		*scan->error = error;
 		error.log = NULL;
@@ -435,7 +425,8 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	fmt_text(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_NOT_SERVER ?
-	       error_set(error, ERROR_NOT_SERVER, err, process.exe, text) : err;
+	       error_set(error, ERROR_NOT_SERVER, err, process.exe, text) :
+	       err == -EAGAIN ? 0 : err;
 }
 
 int discover_find(struct discover *d, struct error *error)
@@ -450,9 +441,7 @@ int discover_find(struct discover *d, struct error *error)
 		err = discover_attach_path(d, d->filter->paths[i], error);
 	if (!err && !d->filter->npaths && !d->filter->npids)
 		err = discover_scan(d, error);
-	if (!err)
-		discover_announce(d, 0, d->ntargets);
-	return err;
+	return err ? err : discover_announce(d, 0, d->ntargets, error);
 }
 
 /* Return whether @file is one of filter->paths, as they are at present. */
@@ -501,16 +490,18 @@ static void discover_check(struct discover *d, const struct process *process)
 				detect_is_rejected(&d->detect, process) : !engine)
 		return;
 	d->started = true;
-	if ((d->filter->npids && !d->resuming) || !discover_has_share(d, process))
+	if ((d->filter->npids && !d->resuming &&
+	     !(discover_waits(d) && discover_wants_process(d, process))) ||
+	    !discover_has_share(d, process))
 		return;
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
 	/* Ignore failures of files that merely export a matching symbol. */
-	if (err && err != -EINTR && (d->filter->npaths || detect_name(process)))
+	if (err && err != -EINTR && err != -EAGAIN && (d->filter->npaths || detect_name(process)))
 		d->error(d->listener, &error);
 	else if (d->ntargets > first && !(target && target_is_starting(target, process) &&
 					  discover_loading(d, process->pid, target->id + 1)))
-		discover_announce(d, first, d->ntargets);
+		discover_announce(d, first, d->ntargets, NULL);
 	else if (d->ntargets == first && target && d->restarted)
 		d->restarted(d->process_arg, target, process);
 	error_clear(&error);
@@ -542,7 +533,7 @@ bool discover_again(struct discover *d)
 				l->pid = 0;
 			first = target ? (size_t)(target - d->targets) : 0;
 			if (!l->pid && l->target)
-				discover_announce(d, first, first + !!target);
+				discover_announce(d, first, first + !!target, NULL);
 			else if (!l->pid && !ended)
 				discover_check(d, &process);
 		}
@@ -561,15 +552,19 @@ void discover_executed(struct discover *d, const struct event_exec *exec)
 		await_again(d->comms, exec);
 	if (!alive)
 		return;
+	/* Without a name, the process was found, not executed. */
+	d->executed = *exec->name.comm;
 	if (!process_is_loading(&process))
 		discover_check(d, &process);
 	else if (!d->filter->npids)
 		discover_loading(d, pid, 0);
+	d->executed = false;
 }
 
 unsigned int discover_needs(const struct discover *d)
 {
-	return d->filter->npids ? SANDBOX_READ : SANDBOX_READ | SANDBOX_ATTACH;
+	return d->filter->npids && !discover_waits(d) ? SANDBOX_READ :
+							SANDBOX_READ | SANDBOX_ATTACH;
 }
 
 void discover_detach(struct discover *d)

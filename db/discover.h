@@ -7,13 +7,15 @@
 #define DB_DISCOVER_H
 
 #include "bpf/event.h"
+#include "db/announce.h"
 #include "db/detect.h"
 #include "db/share.h"
 #include "db/target.h"
 #include "db/user_engine.h"
+#include "db/young.h"
 #include "loader/runtime.h"
 
-#define DISCOVER_PIDS		256	/* PIDs of one kind, in maps and in a report */
+#define DISCOVER_PIDS		256	/* PIDs of one kind in maps */
 #define DISCOVER_LOADING	8
 
 /*
@@ -30,20 +32,6 @@ struct server_filter {
 	/* USDT probes around the statements of a server that is not in the table; NULL: none. */
 	const char *start, *done;	/* PROVIDER:NAME */
 	unsigned int text_arg;		/* of the start probe, from 1; 0: 1 if it has one */
-};
-
-/* A server's file that is traced from now on. Borrowed for the call. */
-struct server_info {
-	const struct engine *engine;
-	const char *path;		/* foreign bytes */
-	bool usdt;			/* a USDT probe is used, else only symbols */
-	const char *method;		/* of attaching: "uprobe_multi" */
-	const char *title;		/* "PostgreSQL" */
-	const char *version;		/* foreign bytes; "": unknown */
-	uint32_t has;			/* TARGET_HAS_* of engine.h */
-	bool nested;			/* in a child PID namespace: its own PIDs are unknown */
-	const uint32_t *pids;		/* of the main processes that run it now */
-	size_t npids;
 };
 
 /* Must not be moved: the engine of the user's probes points into it. */
@@ -80,11 +68,14 @@ struct discover {
 	size_t nwanted;
 	bool started;			/* a wanted server was started; its reader clears it */
 	bool resuming;			/* attach to a file of filter->pids or ->paths again */
+	struct young young;		/* files that are not attached to yet */
 
 	/* Private. */
 	struct user_engine user_engine;
 	const struct engine *engines[2];	/* the user's engine, or none: use ->table */
 	struct detect detect;
+	const struct process *candidate;	/* for which a file is attached to; NULL: a path */
+	bool executed;			/* it was just executed */
 	/* Processes that are only starting: see discover_loading(). */
 	struct loading {
 		uint32_t pid;		/* 0: unused */
@@ -129,6 +120,12 @@ static inline const struct engine *const *discover_engines(const struct discover
 
 /* Check processes again whose program was not mapped yet. Return whether any are left. */
 bool discover_again(struct discover *d);
+
+/* Return whether files are to be attached to when their processes are older. */
+bool discover_waits(const struct discover *d);
+
+/* Return the number of files with probes. */
+size_t discover_attached(const struct discover *d);
 
 /* Return what is still needed to find and attach to servers, SANDBOX_* of loader/sandbox.h. */
 unsigned int discover_needs(const struct discover *discover);

@@ -456,7 +456,7 @@ const struct features *locks_features(const struct locks *l)
 
 size_t locks_targets(const struct locks *l)
 {
-	return l->discover.ntargets;
+	return discover_attached(&l->discover);
 }
 
 /* Read again who holds the locks of waits that last: another one may have got them. */

@@ -68,7 +68,7 @@ const struct features *locks_features(const struct locks *locks);
 /* As tracer_needs(). */
 unsigned int locks_needs(const struct locks *locks);
 
-/* Return the number of servers' files that were attached to. */
+/* Return the number of servers' files that have probes. */
 size_t locks_targets(const struct locks *locks);
 
 /* As tracer_drain() and tracer_sleep(). */

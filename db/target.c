@@ -10,6 +10,9 @@
 #include "host/process_memory.h"
 #include "usdt/fmt.h"
 
+/* The symbols of the runtime that BOLT's --hugify adds: __bolt_hugify_start_program, .. */
+#define COPIES_ITSELF	"__bolt_hugify"
+
 struct target *target_by_id(struct target *targets, size_t ntargets, uint32_t id)
 {
 	size_t low = 0, high = ntargets;
@@ -37,6 +40,11 @@ static int target_bind(struct target *target, const struct target_file *file,
 	/* Engines with words have tables for 64-bit servers. The breakdown knows 64-bit calls. */
 	if (!elf->is64 && (*target->engine->words || common->asked & ~(uint32_t)ENGINE_IDENTITY))
 		return error_set(error, ERROR_32_BIT, -ENOEXEC, target->path, NULL);
+	if (common->copies && elf_symbol_has_prefix(elf, COPIES_ITSELF)) {
+		err = common->copies(common->copies_arg, target, error);
+		if (err)
+			return err;
+	}
 	describe_version(elf, target->engine, target->version, sizeof(target->version));
 	target->version_vaddr = describe_version_vaddr(elf, target->engine);
 	target->lowest_vaddr = elf_map_lowest_vaddr(elf);
@@ -95,6 +103,11 @@ static int target_attach(struct target *target, const struct target_file *file,
 
 	if (err)
 		return err;
+	err = uprobe_set_offsets(&set, &target->sites, &target->nsites);
+	if (err) {
+		uprobe_set_free(&set);
+		return error_set(error, ERROR_MEMORY, err, NULL, NULL);
+	}
 	if (common->attaching)
 		common->attaching(common->attaching_arg, target->id);
 	/* Its records may be handled before the last probe is attached. */
@@ -188,6 +201,9 @@ const char *target_title(const struct target *target, const char *version)
 void target_close(struct target *target)
 {
 	uprobe_set_detach(&target->links);
+	free(target->sites);
+	target->sites = NULL;
+	target->nsites = 0;
 }
 
 bool target_is_starting(const struct target *target, const struct process *process)

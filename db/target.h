@@ -15,6 +15,8 @@
 
 #define TARGET_VERSION	64	/* bytes of a version, with the NUL */
 
+struct target;
+
 /* The same for every file. All is borrowed. */
 struct target_common {
 	struct runtime *runtime;
@@ -22,6 +24,12 @@ struct target_common {
 	struct elf_pause pause;			/* while a file is read */
 	size_t *ntargets;			/* incremented once probes may be hit; or NULL */
 	bool limited;				/* programs measure themselves, see bpf/limit.h */
+	/*
+	 * Called for a file that copies its code at its start, before it is attached to. Return 0,
+	 * or -errno with the cause in @error if it must not be yet. May be NULL.
+	 */
+	int (*copies)(void *arg, const struct target *target, struct error *error);
+	void *copies_arg;
 	/* Called with the ID of a file that probes are attached to; may be NULL. */
 	void (*attaching)(void *arg, uint32_t target_id);
 	void *attaching_arg;
@@ -60,6 +68,8 @@ struct target {
 	uint32_t uid;			/* of a process for which it was attached; 0 with a path */
 	uint64_t paused_ns;		/* when db/limit.h removed the probes; 0: it did not */
 	struct uprobe_links links;
+	uint64_t *sites;		/* file offsets of the probes, bytes; owned */
+	size_t nsites;
 	bool usdt;			/* a USDT probe is used, else only symbols */
 	bool no_semaphores;		/* none that has a semaphore, which cannot be incremented */
 	uint32_t has;			/* TARGET_HAS_* */

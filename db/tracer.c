@@ -425,7 +425,7 @@ const struct features *tracer_features(const struct tracer *tracer)
 
 size_t tracer_targets(const struct tracer *tracer)
 {
-	return tracer->discover.ntargets;
+	return discover_attached(&tracer->discover);
 }
 
 /*

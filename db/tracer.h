@@ -100,7 +100,7 @@ unsigned int tracer_needs(const struct tracer *tracer);
 /* Return the kernel features that were probed so far; borrowed. */
 const struct features *tracer_features(const struct tracer *tracer);
 
-/* Return the number of servers' files that were attached to. */
+/* Return the number of servers' files that have probes. */
 size_t tracer_targets(const struct tracer *tracer);
 
 /*

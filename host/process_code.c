@@ -3,8 +3,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host/clock.h"
+#include "usdt/text.h"
 
 #define MAPPINGS_MAX	256	/* of one file; a program has about five */
+#define STAT_START	22	/* field of /proc/PID/stat, from 1: in clock ticks since the boot */
 
 struct code {
 	const struct process *process;
@@ -46,4 +52,29 @@ ssize_t process_code_moved(const struct process *process, const uint64_t *offset
 	if (err < 0)
 		return err;
 	return code.mappings && code.mappings <= MAPPINGS_MAX ? (ssize_t)code.left : 0;
+}
+
+int64_t process_age_ns(uint32_t pid)
+{
+	char stat[1024];
+	const char *at;
+	ssize_t n = process_read_file(pid, "stat", stat, sizeof(stat) - 1);
+	int64_t hertz = sysconf(_SC_CLK_TCK);
+	uint64_t ticks;
+	int64_t age_ns;
+
+	if (n < 0)
+		return n;
+	stat[n] = '\0';
+	/* The name is the process's choice, and may have blanks and brackets. */
+	at = strrchr(stat, ')');
+	for (int field = 2; at && field < STAT_START; field++) {
+		at = strchr(at, ' ');
+		at += at != NULL;
+	}
+	if (!at || hertz <= 0)
+		return -EINVAL;
+	ticks = text_number(at, NULL, 10);
+	age_ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - ticks * (1000000000u / (uint64_t)hertz));
+	return age_ns < 0 ? 0 : age_ns;
 }

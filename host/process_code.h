@@ -15,4 +15,7 @@
  */
 ssize_t process_code_moved(const struct process *process, const uint64_t *offsets, size_t count);
 
+/* Return for how many ns process @pid has existed, or -errno. execve(2) does not count. */
+int64_t process_age_ns(uint32_t pid);
+
 #endif

@@ -42,6 +42,7 @@ enum error_kind {
 	ERROR_SEMAPHORES,	/* the kernel cannot increment those of a file, subject: its path */
 	ERROR_TOO_MANY,		/* subject: of what */
 	ERROR_SHARE,		/* a user's files beyond his share, subject: path, detail: user */
+	ERROR_YOUNG,		/* a process may copy its code yet, subject: path, detail: PID */
 	ERROR_COPIED,		/* processes execute a copy of a file, subject: its path, detail */
 	ERROR_GO_RETURN,	/* of a function of a Go program, subject: its path, detail: name */
 	ERROR_THROWS,		/* an exception would end the traced program, subject: its path */

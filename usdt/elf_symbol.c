@@ -302,6 +302,23 @@ uint64_t elf_symbol_value(const struct elf *elf, const char *name)
 	return elf_symbol_find(elf, name, &symbol) ? 0 : symbol.value;
 }
 
+bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix)
+{
+	static const uint32_t types[] = { SHT_DYNSYM, SHT_SYMTAB };
+	size_t len = strlen(prefix);
+	struct elf_symbol_iter iter;
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (elf_symbols(elf, types[i], &iter))
+			continue;
+		while (elf_symbol_next(&iter, &symbol))
+			if (symbol.shndx != SHN_UNDEF && !strncmp(symbol.name, prefix, len))
+				return true;
+	}
+	return false;
+}
+
 void elf_index_free(struct elf_index *index)
 {
 	struct elf_index_table *tables[] = { &index->dynsym, &index->symtab };

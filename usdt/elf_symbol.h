@@ -53,6 +53,9 @@ int elf_symbol_find(const struct elf *elf, const char *name, struct elf_symbol *
 /* Return the value of the symbol that elf_symbol_find() finds, or 0. */
 uint64_t elf_symbol_value(const struct elf *elf, const char *name);
 
+/* Return whether the name of a defined symbol of .dynsym or .symtab begins with @prefix. */
+bool elf_symbol_has_prefix(const struct elf *elf, const char *prefix);
+
 /* As elf_symbol_find(), but in .dynsym only: fast also if there is no such symbol. */
 int elf_symbol_find_dynamic(const struct elf *elf, const char *name, struct elf_symbol *symbol);
 

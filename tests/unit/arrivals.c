@@ -10,11 +10,15 @@
 
 #define discover_executed	fake_executed
 #define discover_running	fake_running
+#define discover_waits		fake_waits
+#define young_due		fake_due
 #define share_make_room		fake_make_room
 #define process_each		fake_each
 #define clock_ns		fake_clock_ns
 void fake_executed(struct discover *d, const struct event_exec *exec);
 void fake_running(struct discover *d, const struct process *process);
+bool fake_waits(const struct discover *d);
+bool fake_due(struct young *young);
 void fake_make_room(const struct share *share, struct target *targets, size_t ntargets,
 		    const struct elf_pause *pause);
 int fake_each(bool (*is_program)(const char *name),
@@ -32,6 +36,7 @@ static uint32_t users_last;		/* processes up to this PID are of an ordinary user
 static uint32_t seen[4 * ARRIVALS_MAX];
 static size_t nseen;
 static bool stop, reads;			/* the tool is to end; a check reads a file */
+static bool waits, due;				/* for a file to be attached to */
 static struct arrivals arrivals;
 static struct discover discover;
 static struct server_filter filter;
@@ -78,6 +83,18 @@ void fake_running(struct discover *d, const struct process *process)
 	CHECK(d == &discover && process->pid <= 10);
 	running++;
 	now_ns += check_ns;
+}
+
+bool fake_waits(const struct discover *d)
+{
+	CHECK(d == &discover);
+	return waits;
+}
+
+bool fake_due(struct young *young)
+{
+	CHECK(young == &discover.young);
+	return due;
 }
 
 void fake_make_room(const struct share *share, struct target *targets, size_t ntargets,
@@ -223,6 +240,12 @@ static void all_processes(void)
 	filter = (struct server_filter){ .pids = &pid, .npids = 1 };
 	now_ns += 100 * (uint64_t)SCAN_NS;
 	CHECK(!arrivals_check(&arrivals) && scans == 3, "all servers are known");
+	waits = true;
+	CHECK(!arrivals_check(&arrivals) && scans == 4, "but one that is not traced yet");
+	CHECK(!arrivals_check(&arrivals) && scans == 4);
+	due = true;
+	CHECK(!arrivals_check(&arrivals) && scans == 5, "its time has come");
+	waits = due = false;
 }
 
 int main(void)

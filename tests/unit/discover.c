@@ -32,6 +32,14 @@
 #define unused_attached		tested_unused_attached
 #define unused_detach		tested_unused_detach
 #define discover_running	tested_running
+#define discover_waits		tested_waits
+#define discover_attached	tested_attached
+#define announce_targets	tested_announce
+#define young_process		tested_young_process
+#define young_add		tested_young_add
+#define young_is		tested_young_is
+#define young_any		tested_young_any
+#define young_due		tested_young_due
 #define discover_target		tested_target
 #define discover_wants_process	tested_wants_process
 #define share_begin		tested_share_begin
@@ -55,6 +63,8 @@
 #define pid_namespace_is_nested(pid, own)	((void)(pid), (void)(own), false)
 #define close			fake_close
 #define clock_ns		fake_clock_ns
+#define process_code_moved	fake_code_moved
+#define process_age_ns		fake_age_ns
 #define detect_process		fake_detect_process
 #define detect_reject(detect, process)	((void)(detect), (void)(process))
 #define detect_is_rejected(detect, process)	((void)(detect), (void)(process), false)
@@ -83,7 +93,7 @@ static struct fake_file {
 	const char *path, *exports, *probes;
 	ino_t ino;
 	enum error_kind refused;	/* why its probes are unusable; ERROR_NONE: they are fine */
-	bool attached;
+	bool attached, copies;
 	uint64_t takes_ns;		/* to read it */
 } files[FILES_MAX];
 
@@ -91,7 +101,8 @@ static struct fake_process {
 	uint32_t pid, ppid;
 	const char *path;
 	uint32_t uid;
-	bool loading;
+	bool loading, copied;
+	int64_t age_ns;
 } processes[FILES_MAX];
 
 static size_t nfiles, nprocesses, nupdates[4], nseeded, nerrors, nservers;
@@ -223,6 +234,8 @@ static int fake_target_open(struct target *target, const struct target_file *fil
 	snprintf(target->path, sizeof(target->path), "%s", file->path);
 	if (!seen->probes || strcmp(seen->probes, file->engine->name))
 		return error_set(error, ERROR_NO_PROBES, -ENOENT, file->path, "a function");
+	if (seen->copies && common->copies(common->copies_arg, target, error))
+		return error->code;
 	if (seen->refused)
 		return error_set(error, seen->refused, -ENOENT, file->path, "a site");
 	CHECK(!seen->attached, "%s", seen->path);
@@ -330,10 +343,36 @@ static bool fake_feature_has(struct features *features, enum feature feature)
 	return feature == FEATURE_NS_PID;
 }
 
+static struct fake_process *process_find(uint32_t pid)
+{
+	for (size_t i = 0; i < nprocesses; i++)
+		if (processes[i].pid == pid)
+			return &processes[i];
+	return NULL;
+}
+
+static ssize_t fake_code_moved(const struct process *process, const uint64_t *offsets, size_t count)
+{
+	struct fake_process *found = process_find(process->pid);
+
+	(void)offsets;
+	(void)count;
+	return found ? found->copied : -ENOENT;
+}
+
+static int64_t fake_age_ns(uint32_t pid)
+{
+	struct fake_process *found = process_find(pid);
+
+	return found ? found->age_ns : -ENOENT;
+}
+
+#include "db/announce.c"
 #include "db/await.c"
 #include "db/discover.c"
 #include "db/share.c"
 #include "db/unused.c"
+#include "db/young.c"
 
 static void on_server(void *listener, const struct server_info *server)
 {
@@ -367,7 +406,8 @@ static void add_file(const char *path, const char *exports, const char *probes)
 
 static void add_process(uint32_t pid, uint32_t ppid, const char *path)
 {
-	processes[nprocesses++] = (struct fake_process){ .pid = pid, .ppid = ppid, .path = path };
+	processes[nprocesses++] = (struct fake_process){ .pid = pid, .ppid = ppid, .path = path,
+							 .age_ns = INT64_MAX };
 }
 
 /* A PostgreSQL server with two backends, one under another name, a MariaDB server, and others. */
@@ -1017,6 +1057,125 @@ static void many_refused(void)
 	error_clear(&error);
 }
 
+static const uint32_t pg_pids[] = { 10 }, both_pids[] = { 10, 30 };
+static const char *const pg_path[] = { "/pg/postgres" };
+
+/* Processes that execute copies of their code are not traced, and the others of the file are. */
+static void copied(void)
+{
+	static const struct {
+		struct server_filter filter;
+		int err;
+		const char *attached;
+		size_t errors, servers, mains;
+	} cases[] = {
+		{ { .engine = NULL }, 0, "/opt/renamed /usr/mariadbd", 1, 2, 3 },
+		{ { .pids = pg_pids, .npids = 1 }, -ENOTSUP, "", 0, 0, 0 },
+		{ { .pids = both_pids, .npids = 2 }, 0, "/usr/mariadbd", 1, 1, 1 },
+		{ { .paths = pg_path, .npaths = 1 }, 0, "/pg/postgres", 1, 1, 0 },
+	};
+	struct error error = { 0 };
+	struct discover d;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make_world();
+		add_process(31, 1, "/usr/mariadbd");
+		for (uint32_t pid = 10; pid <= 12; pid++)
+			process_find(pid)->copied = true;
+		CHECK(find(&d, &cases[i].filter, &error) == cases[i].err, "%zu", i);
+		CHECK((error.kind == ERROR_COPIED) == !!cases[i].err, "%zu", i);
+		EXPECT(cases[i].attached);
+		CHECK(nerrors == cases[i].errors && nservers == cases[i].servers, "%zu: %zu %zu", i,
+		      nerrors, nservers);
+		CHECK(nannounced == cases[i].mains && nseeded == cases[i].mains, "%zu: %zu %zu", i,
+		      nannounced, nseeded);
+		CHECK(!strcmp(cases[i].err ? error.subject : said, "/pg/postgres"), "%zu", i);
+		close_all(&d, &error);
+	}
+	make_world();
+	add_process(13, 1, "/pg/postgres");
+	process_find(13)->copied = true;
+	CHECK(!find(&d, &(struct server_filter){ .engine = "postgresql" }, &error));
+	EXPECT("/pg/postgres /opt/renamed");
+	CHECK(nerrors == 1 && nannounced == 2 && announced[0] == 10 && announced[1] == 20,
+	      "%zu %zu", nerrors, nannounced);
+	close_all(&d, &error);
+}
+
+#define SECOND	INT64_C(1000000000)
+
+/* A file that copies its code at the start is attached to when its server has run for a minute. */
+static void young(void)
+{
+	static const struct server_filter filters[] = {
+		{ .engine = "postgresql" }, { .pids = pg_pids, .npids = 1 },
+		{ .paths = pg_path, .npaths = 1 },
+	};
+	struct error error = { 0 };
+	struct discover d;
+
+	for (size_t i = 0; i < sizeof(filters) / sizeof(filters[0]); i++) {
+		make_world();
+		file_find("/pg/postgres")->copies = true;
+		process_find(10)->age_ns = 20 * SECOND;
+		CHECK(!find(&d, &filters[i], &error) && !file_find("/pg/postgres")->attached);
+		CHECK(nerrors == 1 && !strcmp(said, "/pg/postgres"), "%zu %s", nerrors, said);
+		CHECK(discover_waits(&d) && discover_needs(&d) & SANDBOX_ATTACH);
+		for (int second = 0; second < 39; second += 3) {
+			check_all(&d);
+			now_ns += 3 * (uint64_t)SECOND;
+			process_find(10)->age_ns += 3 * SECOND;
+		}
+		CHECK(!file_find("/pg/postgres")->attached && nerrors == 1, "%zu", nerrors);
+		CHECK(!young_due(&d.young));
+		/* It was started again. */
+		process_find(10)->age_ns = 0;
+		now_ns += 10 * (uint64_t)SECOND;
+		CHECK(young_due(&d.young) && !young_due(&d.young));
+		check_all(&d);
+		CHECK(!file_find("/pg/postgres")->attached && nerrors == 1, "%zu", nerrors);
+		process_find(10)->age_ns = 60 * SECOND;
+		now_ns += 60 * (uint64_t)SECOND;
+		check_all(&d);
+		CHECK(file_find("/pg/postgres")->attached && nerrors == 1, "%zu", nerrors);
+		CHECK(nannounced && announced[nannounced - 1] == 10);
+		CHECK(!i || (!file_find("/opt/renamed")->attached && nannounced == 1));
+		now_ns += 200 * (uint64_t)SECOND;
+		CHECK(!discover_waits(&d));
+		close_all(&d, &error);
+	}
+}
+
+/* Neither backends nor processes of other users are waited for, but what was just executed is. */
+static void young_others(void)
+{
+	const struct server_filter filter = { .engine = "postgresql" };
+	struct error error = { 0 };
+	struct discover d;
+
+	make_world();
+	file_find("/pg/postgres")->copies = true;
+	process_find(11)->age_ns = process_find(12)->age_ns = 0;
+	add_process(13, 1, "/pg/postgres");
+	process_find(13)->age_ns = 0;
+	process_find(13)->uid = 1001;
+	CHECK(!find(&d, &filter, &error) && !nerrors);
+	EXPECT("/pg/postgres /opt/renamed");
+	close_all(&d, &error);
+
+	make_world();
+	file_find("/pg/postgres")->copies = true;
+	nprocesses = 1;
+	CHECK(!find(&d, &filter, &error) && !d.ntargets && !discover_waits(&d));
+	add_process(10, 1, "/pg/postgres");
+	execute(&d, 10, "postgres");
+	CHECK(!d.ntargets && nerrors == 1 && discover_waits(&d), "%zu", nerrors);
+	now_ns += YOUNG_NS;
+	check_all(&d);
+	EXPECT("/pg/postgres");
+	close_all(&d, &error);
+}
+
 int main(void)
 {
 	RUN(running);
@@ -1035,5 +1194,8 @@ int main(void)
 	RUN(forgotten);
 	RUN(many_users);
 	RUN(many_refused);
+	RUN(copied);
+	RUN(young);
+	RUN(young_others);
 	return check_done();
 }

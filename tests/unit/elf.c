@@ -686,6 +686,35 @@ static void test_symbols(void)
 	}
 }
 
+/* By the beginning of a name, defined ones only. */
+static void test_symbol_prefix(void)
+{
+	static const struct {
+		const char *prefix;
+		bool has;
+	} cases[] = {
+		{ "alp", true }, { "alpha", true }, { "alphax", false }, { "lpha", false },
+		{ "hid", true }, { "hidden", true }, { "", true }, { "__bolt", false },
+	};
+
+	for (int f = 0; f < NFLAVORS; f++) {
+		struct image im = build(f);
+		struct elf elf = open_image(&im);
+		struct elf_symbol_iter iter;
+		struct elf_symbol symbol;
+
+		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+			CHECK(elf_symbol_has_prefix(&elf, cases[i].prefix) == cases[i].has, "%s",
+			      cases[i].prefix);
+		for (int type = 0; type < 2; type++) {
+			elf_symbols(&elf, type ? SHT_SYMTAB : SHT_DYNSYM, &iter);
+			while (elf_symbol_next(&iter, &symbol))
+				CHECK(!*symbol.name || symbol.shndx != SHN_UNDEF ||
+				      !elf_symbol_has_prefix(&elf, symbol.name), "%s", symbol.name);
+		}
+	}
+}
+
 /* The hash is used: a name that is not in its bucket is not found in .dynsym. */
 static void test_symbols_use_hash(void)
 {
@@ -1299,6 +1328,7 @@ int main(void)
 	RUN(test_sections);
 	RUN(test_segments);
 	RUN(test_symbols);
+	RUN(test_symbol_prefix);
 	RUN(test_symbols_use_hash);
 	RUN(test_hash_hostile);
 	RUN(test_notes);

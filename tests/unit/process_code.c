@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* host/process_code: this program's code, of which a child replaces pages. */
+/* host/process_code: this program's code, of which a child replaces pages; and its age. */
 #include "host/process_code.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "host/clock.h"
 #include "tests/unit/check.h"
 
 #define OFFSETS	3
@@ -101,6 +102,27 @@ static void other_files(void)
 	CHECK(process_code_moved(&process, &offset, 1) < 0, "it has ended");
 }
 
+static void age(void)
+{
+	uint64_t before_ns = clock_ns(CLOCK_BOOTTIME), after_ns;
+	pid_t child = fork();
+	int64_t age_ns;
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	usleep(50000);
+	age_ns = process_age_ns((uint32_t)child);
+	after_ns = clock_ns(CLOCK_BOOTTIME);
+	/* The start is in ticks of 10 ms. */
+	CHECK(age_ns >= 50000000 && age_ns <= (int64_t)(after_ns - before_ns) + 10000000, "%lld",
+	      (long long)age_ns);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	CHECK(process_age_ns((uint32_t)child) < 0);
+}
+
 int main(void)
 {
 	page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -109,5 +131,6 @@ int main(void)
 		return 1;
 	RUN(pages);
 	RUN(other_files);
+	RUN(age);
 	return check_done();
 }
