@@ -2,12 +2,11 @@
 """Part of bench.py: the highest rate of statements without a loss, and the losses beyond it."""
 
 import os
-import re
 import tempfile
 
 from backends import Backends
-from benching import ALL_CPUS, BPFTRACE, Tracer, compile_fixture, end, figure, heading, lost_by_bpftrace, only, pin, settled, \
-    table, turns
+from benching import ALL_CPUS, BPFTRACE, Tracer, compile_fixture, end, figure, heading, lost_by_bpftrace, lost_statements, \
+    only, pin, settled, summary_of, table, turns
 from elffile import Memory
 from tool import DBSLOWER
 
@@ -35,33 +34,27 @@ class Count:
 
 def dbslower_counts(out):
     """(printed, lost): its summary's word, which the number of lines must bear out."""
-    lines, tail = lines_of(out, b'{"type":"statement"')
-    summary = dict(re.findall(r'"(\w+)":(\d+)', tail[tail.rfind('{"type":"summary"'):]))
-    if int(summary["printed"]) != lines:
-        raise RuntimeError(f"dbslower wrote {lines} statements and says {summary['printed']}")
-    return lines, sum(int(summary[name]) for name in ("ring_full", "table_full", "start_without_end", "end_without_start"))
-
-
-def text_counts(out):
-    lines, tail = lines_of(out, b"SELECT abalance")
-    lost = re.search(r"lost: (\d+) events", tail[tail.rfind("\ndbslower: "):])
-    return lines, int(lost[1]) if lost else 0
+    lines, messages = lines_of(out, b"SELECT abalance", b"dbslower: ")
+    shown, lost = summary_of(messages) or (None, {})
+    if shown != lines:
+        raise RuntimeError(f"dbslower wrote {lines} statements and says {shown}")
+    return lines, lost_statements(lost)
 
 
 def bpftrace_counts(out):
-    lines, tail = lines_of(out, b"SELECT abalance")
-    out.seek(0)
-    return lines, sum(lost_by_bpftrace(line.decode(errors="replace")) for line in out if line.startswith(b"Lost "))
+    lines, messages = lines_of(out, b"SELECT abalance", b"Lost ")
+    return lines, lost_by_bpftrace(messages)
 
 
-def lines_of(out, mark):
-    """Return the number of lines with @mark, and the end of the output."""
+def lines_of(out, mark, message):
+    """Return the number of lines with @mark, and the text of those that begin with @message."""
     out.seek(0)
-    lines, tail = 0, b""
+    lines, messages = 0, []
     for line in out:
         lines += mark in line
-        tail = (tail + line)[-4000:] if not line.startswith(b"{") or b"summary" in line else tail
-    return lines, tail.decode(errors="replace")
+        if line.startswith(message):
+            messages.append(line.decode(errors="replace"))
+    return lines, "".join(messages)
 
 
 def run(servers, path, tracer, out, rate):
@@ -99,7 +92,7 @@ def highest(servers, path, tracer, out):
 def tracers(path):
     all_ = [Tracer("dbslower -m 0 --json", [DBSLOWER, "-x", path, "-m", "0", "--json"]),
             Tracer("dbslower -m 0", [DBSLOWER, "-x", path, "-m", "0"])]
-    all_[0].counts, all_[1].counts = dbslower_counts, text_counts
+    all_[0].counts = all_[1].counts = dbslower_counts
     if BPFTRACE:
         all_.append(Tracer("bpftrace >= 0", [BPFTRACE, "-e", SCRIPT.format(path=path)]))
         all_[-1].counts = bpftrace_counts

@@ -9,7 +9,8 @@ import tempfile
 import time
 
 from backends import Backends
-from benching import BPFTRACE, Tracer, compile_fixture, end, figure, heading, only, peak_kib, settled, table, turns
+from benching import BPFTRACE, Tracer, compile_fixture, end, figure, heading, lost_statements, only, peak_kib, settled, \
+    summary_of, table, turns
 from cluster import wait_for
 from elffile import Memory
 from tool import DBSLOWER
@@ -44,36 +45,50 @@ def printed(path):
         return sum(line.startswith(b'{"type":"statement"') for line in f)
 
 
+def lost(path):
+    """{words: number lost} so far."""
+    with open(path, errors="replace") as f:
+        _, lost = summary_of(f.read()) or (0, {})
+    return lost
+
+
 def connections_once(program, folder, options):
-    """Memory with no connection, with all of them, and when they are gone."""
-    path = os.path.join(folder, "out")
-    with Backends(program) as server, open(path, "wb") as out:
-        process = Tracer("", [DBSLOWER, "postgres", "-p", str(server.pid), "-m", "0", "--json", *options]).start(
-            out, subprocess.DEVNULL)
+    """
+    Memory with no connection, with all of them, and when they are gone; and what was lost. A statement that was lost and
+    counted is done with, too.
+    """
+    path, messages = os.path.join(folder, "out"), os.path.join(folder, "messages")
+    with Backends(program) as server, open(path, "wb") as out, open(messages, "wb") as err:
+        process = Tracer("", [DBSLOWER, "postgres", "-p", str(server.pid), "-m", "0", "--json", *options]).start(out, err)
         memory = Memory(server.pid, program)
         try:
-            settled(memory, process)
+            settled(memory, process, lambda: open(messages, errors="replace").read())
             found = [memory_of(process.pid)]
             server.do(f"threads {CONNECTIONS} select 1")
-            wait_for(lambda: printed(path) >= CONNECTIONS, 60, "all statements to be printed")
+            wait_for(lambda: printed(path) + lost_statements(lost(messages)) >= CONNECTIONS, 60,
+                     f"{CONNECTIONS} statements to be printed, or counted as lost")
             found.append(memory_of(process.pid))
             server.do("leave 0 -")
             # The tool hears of each end.
             wait_for(lambda: memory_of(process.pid)[1] <= found[0][1] + 1, 60, "the sessions to be gone")
             found.append(memory_of(process.pid))
+        except TimeoutError as why:
+            raise TimeoutError(f"{why}; {printed(path)} printed, lost: {lost(messages)}") from None
         finally:
             end(process, memory)
-    return found
+    return found, lost(messages)
 
 
 def connections(args):
     ways = {"dbslower -m 0 --json": [], "… --text 256": ["--text", "256"]}
-    found = {name: [] for name in ways}
+    found, losses = {name: [] for name in ways}, []
     with tempfile.TemporaryDirectory() as folder:
         program = compile_fixture("backends.c", os.path.join(folder, "postgres"), "-pthread")
         for _ in range(args.rounds):
             for name, options in ways.items():
-                found[name].append(connections_once(program, folder, options))
+                memory, lost_ = connections_once(program, folder, options)
+                found[name].append(memory)
+                losses.append((name, lost_))
     heading(f"{CONNECTIONS} connections of a make-believe server, each of which has run a statement, "
             f"{len(next(iter(found.values())))} rounds")
     rows = [["", "the tool, KiB", "with them", "when they are gone", "maps, KiB", "with them", "a connection: the tool's bytes",
@@ -84,6 +99,9 @@ def connections(args):
         cells += [figure([(one[1][which] - one[0][which]) * 1024 / CONNECTIONS for one in all_], "{:.0f}") for which in (0, 1)]
         rows.append([name, *cells])
     table(rows)
+    for name, lost_ in losses:
+        if lost_:
+            print(f"\n{name} lost " + ", ".join(f"{number} {words}" for words, number in lost_.items()) + ".")
 
 
 # --- probe sites

@@ -243,12 +243,32 @@ def costs(all_, keys):
     table(rows)
 
 
+SUMMARY = re.compile(r"^dbslower: \d+ statements, (\d+) shown(?:; lost: (.+)|, nothing lost)$", re.M)
+# What its summary counts for each statement that is missing, and for what is shown in part.
+STATEMENTS = ("events (buffer full)", "probe hits (table full)", "starts without an end", "ends without a start")
+IN_PART = ("truncated texts", "unknown values", "texts (overhead limit)", "time breakdowns (overhead limit)")
+
+
+def summary_of(said):
+    """
+    (number shown, {words: number lost}) of dbslower's last summary in a text, None if there is none. Other messages may
+    follow it, and it comes on standard error with --json as well, and again while more is lost.
+    """
+    found = SUMMARY.findall(said)
+    if not found:
+        return None
+    shown, lost = found[-1]
+    return int(shown), {words: int(number) for number, words in re.findall(r"(\d+) ([^,]+)", lost)}
+
+
+def lost_statements(lost):
+    return sum(lost.get(words, 0) for words in STATEMENTS)
+
+
 def lost_by_dbslower(said):
-    """The sum of all that a summary, JSON or not, counts as lost; texts that were only cut are not."""
-    summary = said[said.rfind('{"type":"summary"'):] if '{"type":"summary"' in said else ""
-    numbers = dict(re.findall(r'"(\w+)":(\d+)', summary))
-    return sum(int(numbers.get(name, 0)) for name in
-               ("ring_full", "table_full", "who_unknown", "start_without_end", "end_without_start", "text_unreadable"))
+    """The sum of all that a summary counts as lost, 0 without one."""
+    _, lost = summary_of(said) or (0, {})
+    return sum(number for words, number in lost.items() if words not in IN_PART)
 
 
 def lost_by_bpftrace(said):
