@@ -20,6 +20,7 @@ from forced import not_under_force	# noqa: E402
 from cluster import Cluster, children, running, server_bindir	# noqa: E402
 from mysql_fixture import SERVERS	# noqa: E402
 from requirements import need_root, need_server	# noqa: E402
+from steal import DurationsOff	# noqa: E402
 from tap import limit_output, parse_tap, plan_fault	# noqa: E402
 from tool import BUILD, DBSLOWER, FIXTURES, Tool	# noqa: E402
 
@@ -36,7 +37,8 @@ def pytest_configure(config):
                          (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL)):
         if signal.getsignal(sig) == signal.SIG_IGN:
             signal.signal(sig, handler)
-    config.addinivalue_line("markers", "calm: it compares durations, so it runs after all others and their jobs")
+    config.addinivalue_line("markers", "calm: it compares durations, so it runs after all others and their jobs, and once "
+                            "more at the end if nothing but these was off")
 
 
 # --- the order: what compares durations runs when nothing else does, see background.py
@@ -128,9 +130,10 @@ def run_program(program):
 
 
 
-# --- the result: N passed, N failed, N skipped
+# --- the result: N passed, N failed, N skipped, and what is to be repeated
 
 outcomes = {}
+durations_off = set()	# calm tests of which nothing but durations was off
 
 
 def pytest_runtest_logreport(report):
@@ -144,6 +147,10 @@ def pytest_runtest_logreport(report):
     if report.when == "call" or outcome != "passed":
         before = outcomes.get(report.nodeid, "passed")
         outcomes[report.nodeid] = max(before, outcome, key=rank.get)
+    if getattr(report, "durations_off", False):
+        durations_off.add(report.nodeid)
+    elif outcome == "failed":
+        durations_off.discard(report.nodeid)	# its teardown has failed, too
 
 
 def pytest_collectreport(report):
@@ -161,7 +168,8 @@ def pytest_sessionfinish(session, exitstatus):
         session.exitstatus = 1
     if os.environ.get("DBSLOWER_RESULT"):
         with open(os.environ["DBSLOWER_RESULT"], "w") as f:
-            f.write("{passed} passed, {failed} failed, {skipped} skipped\n".format(**counts))
+            f.write("{passed} {failed} {skipped}\n".format(**counts))
+            f.writelines(f"{name}\n" for name in sorted(durations_off))
 
 
 # --- fixtures
@@ -178,6 +186,8 @@ def postgres():
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     item.failed = getattr(item, "failed", False) or report.failed
+    report.durations_off = (report.when == "call" and report.failed and item.get_closest_marker("calm") is not None
+                            and call.excinfo.errisinstance(DurationsOff))
 
 
 @pytest.fixture(autouse=True)

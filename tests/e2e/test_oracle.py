@@ -14,7 +14,7 @@ from fallbacks import ALL as ALL_FALLBACKS, OLD, force
 from oracle import compare, expected
 from requirements import need_server
 from statements import stopped
-from steal import RUNS, Off, RingFull, Steal, repeated
+from steal import RUNS, Off, RingFull, Steal, repeated, report
 from workload import PROTOCOLS, TRANSACTIONS, Workload
 
 AT_LEAST = 20_000
@@ -83,10 +83,6 @@ def test_durations_on_a_cpu_of_its_own(clusters, tool, tmp_path):
         return compare(logged, traced.statements)
 
     report(repeated(run))
-
-
-def report(complaints):
-    assert not complaints, f"{len(complaints)} complaints:\n" + "\n".join(complaints[:40])
 
 
 # --- the comparer must complain: a log and an output made up, then spoilt in each way

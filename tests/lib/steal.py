@@ -78,6 +78,17 @@ def only_off(complaints):
     return bool(complaints) and all(isinstance(one, Off) for one in complaints)
 
 
+class DurationsOff(AssertionError):
+    """Durations alone are off. It is what a test with the marker calm is repeated for, see conftest.py; no other failure is."""
+
+
+def report(complaints):
+    """Fail unless there are none."""
+    if complaints:
+        raise (DurationsOff if only_off(complaints) else AssertionError)(
+            f"{len(complaints)} complaints:\n" + "\n".join(complaints[:40]))
+
+
 class RingFull(Exception):
     """A tool had to drop records, and has counted them."""
 
