@@ -181,7 +181,8 @@ def each(cases, check, *arguments):
 
 
 def inject(call, what, number, *args, follow=("-f",), log="/dev/null"):
-    """follow: in its child, too, which attaches the probes."""
+    """follow: in its child, too, which attaches the probes. A call that strace does not know goes by its number."""
+    call = str(int(call[len("syscall_"):], 0)) if call.startswith("syscall_") else call
     return run("strace", *follow, "-qq", "-o", str(log), "-e", f"trace={call}", "-e", f"inject={call}:{what}:when={number}",
                DBSLOWER, *args)
 
