@@ -92,14 +92,18 @@ static void announce_each(void *arg, const char *version, const uint32_t *pids, 
 	});
 }
 
-/* Report @target. Detach from it if that is of no use. Return whether it is not. */
+/*
+ * Report @target, or if none of the processes that were selected by PID has probes, detach from it.
+ * Return whether others have. By discovery it stays attached in any case: a user who runs copies of
+ * its code must not keep another user's server, which may start later, from being traced.
+ */
 static bool announce_target(const struct announce *a, struct target *target,
 			    const struct mains_target *of)
 {
 	struct announced one = { a, target, of };
 	bool use = of->traced.count || !of->copied.count || a->by_path;
 
-	if (use)
+	if (use || !a->by_pid)
 		target_versions(target, of->traced.pid, of->traced.count, announce_each, &one);
 	else
 		target_close(target);

@@ -43,9 +43,8 @@ struct announce {
 
 /*
  * Call ->process for each wanted process of the files, and ->server for each version of the servers
- * that run one. Detach from a file whose processes all execute copies, unless it was selected by
- * its path: the next process would copy the breakpoints, and end. Return 0; or, unless @error is
- * NULL, -ENOTSUP with the cause if no process that was selected is left.
+ * that run one. Return 0; or, unless @error is NULL, -ENOTSUP with the cause if no process that was
+ * selected by its PID is left.
  */
 int announce_targets(const struct announce *announce, struct error *error);
 

@@ -136,23 +136,19 @@ def test_server_of_a_pid(programs, server, command):
     assert len(one.script()) > 6, "it still runs"
 
 
-def test_file_without_another_server(programs, server, tool):
-    """Of -x it is traced from its next start on. By discovery it is not, and the next one does not end at a copied breakpoint."""
+@pytest.mark.parametrize("selected", [True, False], ids=["path", "all"])
+def test_file_without_another_server(programs, server, tool, selected):
+    """It is said that nothing is traced now; the next server is, whoever runs the copies."""
     path = programs / "plain" / "mysqld"
     one = server(path, True)
-    by_path = tool("-x", path, "-m", "0", "--json")
-    (tracing,) = [line for line in described(by_path, path) if "dbslower: tracing " in line]
-    assert "; no process that runs it is traced" in tracing and ", pid " not in tracing, by_path.said()
-    assert any(f"{CAUSE} (pid {one.pid})" in line for line in described(by_path, path)), by_path.said()
-    by_path.stop()
-    found = tool("mysql", "-m", "0", "--json", attached=False)
-    found.wait_for(lambda tool: any(CAUSE in line for line in described(tool, path)), what="the message")
+    traced = tool(*(("-x", path) if selected else ("mysql",)), "-m", "0", "--json")
+    (tracing,) = [line for line in described(traced, path) if "dbslower: tracing " in line]
+    assert "; no process that runs it is traced" in tracing and ", pid " not in tracing, traced.said()
+    assert any(f"{CAUSE} (pid {one.pid})" in line for line in described(traced, path)), traced.said()
     later = server(path)
-    time.sleep(1)
-    copy(later.pid, path)
-    assert len(later.script()) > 6, "it has ended"
-    found.stop()
-    assert not any("dbslower: tracing " in line for line in described(found, path)), found.said()
+    wanted = later.script()
+    traced.wait_for(lambda tool: len([found for found in tool.statements if found["pid"] == later.pid]) == len(wanted), what="its statements")
+    assert traced.stop() == 0, traced.said()
 
 
 @pytest.fixture

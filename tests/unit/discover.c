@@ -1069,7 +1069,7 @@ static void copied(void)
 		const char *attached;
 		size_t errors, servers, mains;
 	} cases[] = {
-		{ { .engine = NULL }, 0, "/opt/renamed /usr/mariadbd", 1, 2, 3 },
+		{ { .engine = NULL }, 0, "/pg/postgres /opt/renamed /usr/mariadbd", 1, 3, 3 },
 		{ { .pids = pg_pids, .npids = 1 }, -ENOTSUP, "", 0, 0, 0 },
 		{ { .pids = both_pids, .npids = 2 }, 0, "/usr/mariadbd", 1, 1, 1 },
 		{ { .paths = pg_path, .npaths = 1 }, 0, "/pg/postgres", 1, 1, 0 },
