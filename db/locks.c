@@ -14,6 +14,7 @@
 #include "db/lock_poll.h"
 #include "db/lock_states.h"
 #include "host/clock.h"
+#include "loader/hazard.h"
 #include "loader/runtime.h"
 #include "usdt/fmt.h"
 
@@ -388,6 +389,9 @@ static int locks_prepare(struct locks *l, struct error *error)
 	runtime_constant(&l->rt, "constant_session_share", OWNER_SHARE(WAITS_MAX));
 	runtime_constant(&l->rt, "constant_group_share", OWNER_SHARE(SUMS_MAX));
 	err = runtime_stream(&l->rt, RING_MIN, sizeof(struct event_lock), error);
+	/* For servers that start later: the sandbox forbids to find that out. */
+	if (!err && !c->servers.npids && !c->servers.npaths)
+		hazard_safe(&l->rt.features, FEATURE_SAFE_RETURNS);
 	return err ? err : runtime_ready(&l->rt, error);
 }
 
