@@ -10,7 +10,7 @@
 #include "host/privileges.h"
 #include "loader/join.h"
 
-/* The most that Linux 4.18 accepts. Before 6.4, what is beyond that is lost. */
+/* The most that Linux 5.3 accepts. Before 6.4, what is beyond that is lost. */
 #define LOG_SIZE	((1 << 24) - 1)
 #define LOG_KEPT	4096
 
