@@ -125,6 +125,15 @@ INLINE void lwlock_add(void *ctx, struct event_lock *wait)
 		sum->max_ns = wait->duration_ns;
 }
 
+/* Return the tranche of the LWLock that the wait event names; 0: none. */
+INLINE __u32 lwlock_waited_for(void *ctx)
+{
+	__u32 event = 0;
+
+	bpf_probe_read_user(&event, sizeof(event), (const void *)arg_wait_event(ctx));
+	return event >> 24 == LWLOCK_CLASS ? event & 0xffff : 0;
+}
+
 PROGRAM(lwlock_done)
 {
 	__u64 key = wait_key(1);
@@ -140,10 +149,15 @@ PROGRAM(lwlock_done)
 		return 0;
 	wait.head.type = EVENT_LOCK_END;
 	wait.flags = LOCK_LWLOCK;
-	/* Only a probe has the name and mode; at a return, semaphore_start has set them. */
+	/*
+	 * Only a probe has the name and mode; at a return, semaphore_start has set them. The server
+	 * does not read the name: where its page is not mapped, the wait event has the tranche.
+	 */
 	if (arg_name(ctx)) {
 		wait.mode = arg_mode(ctx);
-		bpf_probe_read_user_str(wait.name, sizeof(wait.name), (const void *)arg_name(ctx));
+		if (bpf_probe_read_user_str(wait.name, sizeof(wait.name),
+					    (const void *)arg_name(ctx)) < 0)
+			wait.field[0] = lwlock_waited_for(ctx);
 	}
 	if (VALUE(sum_lwlocks))
 		lwlock_add(ctx, &wait);
@@ -173,12 +187,11 @@ INLINE void lwlock_name(void *ctx, struct event_lock *wait)
 PROGRAM(semaphore_start)
 {
 	struct event_lock wait = {};
-	__u32 event = 0, self;
+	__u32 tranche = lwlock_waited_for(ctx), self;
 
-	if (bpf_probe_read_user(&event, sizeof(event), (const void *)arg_wait_event(ctx)) ||
-	    event >> 24 != LWLOCK_CLASS || !wait_begin(ctx, &wait))
+	if (!tranche || !wait_begin(ctx, &wait))
 		return 0;
-	wait.field[0] = event & 0xffff;
+	wait.field[0] = tranche;
 	self = arg_self(ctx);
 	wait.mode = self && (__u32)arg_proc_pid(ctx) == self ? arg_mode(ctx) : LWLOCK_MODES;
 	lwlock_name(ctx, &wait);
