@@ -18,6 +18,7 @@ import pytest
 from cluster import wait_for
 from elffile import text_segments, usdt_probes
 from fallbacks import force
+from peer import Bpftrace
 from requirements import need_root
 from seccomp import deny
 from statements import with_tag
@@ -51,21 +52,6 @@ def filtered(tmp_path_factory):
     return compiled(tmp_path_factory.mktemp("filtered"), "filtered")
 
 
-@contextlib.contextmanager
-def bpftrace(script):
-    """bpftrace is attached meanwhile."""
-    need_root()
-    if not shutil.which("bpftrace"):
-        pytest.skip("no bpftrace (package bpftrace)")
-    with subprocess.Popen(["bpftrace", "-e", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, "__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}) as other:
-        while "__BPFTRACE_NOTIFY_PROBES_ATTACHED" not in other.stdout.readline():
-            assert other.poll() is None
-        yield
-        other.send_signal(2)
-        other.stdout.read()
-
-
 def said(path):
     return subprocess.run([path], stdout=subprocess.PIPE, text=True, check=False).stdout
 
@@ -75,7 +61,7 @@ def nops_harm(red):
     """Whether this kernel harms a program at such a site, and at such a function, as bpftrace does it."""
     seen = []
     for script in ("usdt:{}:app:leaf {{ @n = count(); }}", "uprobe:{}:entry {{ @n = count(); }}"):
-        with bpftrace(script.format(red["N5"])):
+        with Bpftrace("-e", script.format(red["N5"])):
             seen.append(said(red["N5"]) != UNHARMED)
     return seen
 
@@ -135,7 +121,7 @@ def returns_kill(filtered):
     """Whether this kernel has a program killed when it returns, as bpftrace does it."""
     seen = []
     for mode in ("process", "strict"):
-        with bpftrace(f"uretprobe:{filtered}:work {{ @n = count(); }}"):
+        with Bpftrace("-e", f"uretprobe:{filtered}:work {{ @n = count(); }}"):
             one = Filtered(filtered, mode)
             seen.append(not one.works())
             one.close()

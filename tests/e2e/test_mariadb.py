@@ -15,14 +15,15 @@ import pytest
 import mariadb_oracle
 import oracle
 from cluster import wait_for
+from complaints import repeated, report
 from fallbacks import ALL as ALL_FALLBACKS
 from mariadb import SERVER, Maria
 from mariadb_client import EXECUTE, QUERY, RESET_CONNECTION, STATISTICS, ServerError
 from mariadb_oracle import compare, records
 from mariadb_workload import SETUP, Workload, fails
+from peer import MARIADB, Peer
 from requirements import need_maria
 from statements import only, rows, stopped, with_tag
-from steal import repeated, report
 from tool import LOSSES, sessions
 from transactions import Transactions
 
@@ -106,7 +107,7 @@ def tracing(tool, *args, pids):
 def test_tool_and_slow_log_agree(marias, tool, settings, events, least, args):
     if shutil.which("sysbench") is None:
         pytest.skip("no sysbench")
-    report(repeated(lambda steal: agreement(marias(**settings), tool, events, least, args, steal)))
+    report(repeated(lambda: agreement(marias(**settings), tool, events, least, args)))
 
 
 def with_text(traced):
@@ -114,29 +115,28 @@ def with_text(traced):
     return [one for one in traced.statements if "query" in one or one["status"] == "error"]
 
 
-def agreement(server, tool, events, least, args, steal):
-    """Run the workload, traced by two tools, the second with --why. Return the complaints about the first."""
+def agreement(server, tool, events, least, args):
+    """Run the workload, traced by the tool and by bpftrace. Return the complaints about the tool."""
     workload = Workload(server, events)
     workload.setup()
-    command = ("mysql", "-p", server.pid, "-m", "0", "--json")
     # What is compared is what they see, not whether they get a CPU beside any other load.
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
-    traced, meter = tool(*command, *args, **priority), tool(*command, "--why", **priority)
-    offset = server.log_size()
-    with steal:
+    with Peer(SERVER, MARIADB, **priority) as peer:
+        traced = tool("mysql", "-p", server.pid, "-m", "0", "--json", *args, **priority)
+        offset = server.log_size()
         workload.run()
-    oracle.stop(traced, meter)
+        oracle.stop(traced, peer)
     logged, summary = records(server.read_log(offset)), traced.summary
     got = with_text(traced)
-    oracle.add_slack(got, with_text(meter), key="connection_id")
-    print(mariadb_oracle.figures(logged, got, busy=workload.busy), summary, sep="\n")
+    peer.add(got)
+    print(mariadb_oracle.figures(logged, got), summary, sep="\n")
     assert len(logged) >= least, f"the workload had only {len(logged)} statements"
     assert {one["pid"] for one in got} == {server.pid}
     assert summary["statements"] == summary["printed"] == len(logged) + workload.uses, summary
     assert len(traced.statements) == len(got) + workload.uses
     cut = sum(one["truncated"] for one in got)
     assert cut and summary["lost"]["text_truncated"] == cut, f"{cut} texts are marked as cut: {summary}"
-    return compare(logged, got, busy=workload.busy)
+    return compare(logged, got)
 
 
 # --- the comparer must complain: a log and an output made up, then spoilt in each way
@@ -216,7 +216,6 @@ SPOILT = {
     "no plan": (lambda got: got[30].pop("query_plan"), "query_plan None"),
     "rows absent": (lambda got: got[402].pop("rows"), "no rows"),
     "2 % slower": (lambda got: [one.update(duration_ms=2.3) for one in got[:20:2]], "durations off"),
-    "6 % of a busy one's slower": (lambda got: [one.update(duration_ms=2.3) for one in got[1:27:2]], "durations off"),
     "all 1 ms shorter": (lambda got: [one.update(duration_ms=1.05) for one in got], "durations off"),
     "one shorter": (lambda got: got[4].update(duration_ms=1.99), "too short"),
     "one far off": (lambda got: got[4].update(duration_ms=5000.0), "far off"),
@@ -229,33 +228,22 @@ def test_comparer_complains(how):
     log, got = made_up()
     spoil, word = SPOILT[how]
     spoil(got)
-    complaints = compare(records(log), got, busy={8})
+    complaints = compare(records(log), got)
     assert any(word in complaint for complaint in complaints), f"{how}: said only {complaints[:5]}"
 
 
-def test_comparer_grants_each_its_own_delay():
+def test_comparer_grants_what_both_tracers_measured():
     log, got = made_up()
     late = got[:40:4]
     for one in late:
         one["duration_ms"] = 2.3
     assert compare(records(log), got)
     for one in late:
-        one["slack_ms"] = 0.25
+        one["peer_ms"] = 2.25
     assert compare(records(log), got) == []
     for one in late:
-        one["slack_ms"] = 0.15
-    assert compare(records(log), got), "they are off by more than their delay"
-
-
-def test_comparer_grants_long_texts_their_time():
-    """Also to what follows: the log's line is written in its time. FAR_MS holds for both."""
-    log, got, late = b"", [], 2.0 + mariadb_oracle.FAR_MS
-    for text in (b"x" * mariadb_oracle.LONG_LINE, b"select 'after'"):
-        log += entry(text)
-        got.append(shown_as(text, 10 * len(got), ms=late, query=text[:4096].decode(), truncated=len(text) > 4096))
-    assert compare(records(log), got) == []
-    got[1]["duration_ms"] = late + 1
-    assert compare(records(log), got)
+        one["peer_ms"] = 2.15
+    assert compare(records(log), got), "they are off by more than the delay"
 
 
 def test_log_reader_refuses_what_it_does_not_know():

@@ -10,11 +10,12 @@ import pytest
 
 import oracle
 from cluster import Cluster, server_bindir
+from complaints import RUNS, Off, RingFull, repeated, report
 from fallbacks import ALL as ALL_FALLBACKS, OLD, force
 from oracle import compare, expected
+from peer import MARIADB, POSTGRES, POSTGRES_FUNCTIONS, Peer
 from requirements import need_server
 from statements import stopped
-from steal import RUNS, Off, RingFull, Steal, repeated, report
 from workload import PROTOCOLS, TRANSACTIONS, Workload
 
 AT_LEAST = 20_000
@@ -27,40 +28,39 @@ def test_tool_and_log_agree(postgres, tool, tmp_path):
     tmp_path.chmod(0o755)
     workload.setup()
 
-    def run(steal):
-        logged, traced = traced_with_slack(postgres, tool, workload.run, steal)
-        got, summary = traced.statements, traced.summary
+    def run():
+        logged, traced = traced_by_two(postgres, tool, workload.run)
+        got, summary = traced.compared, traced.summary
         print(oracle.figures(logged, got), oracle.spread(logged, got), summary, sep="\n")
         assert len(logged) >= AT_LEAST, f"the workload had only {len(logged)} statements"
         assert (summary["statements"], summary["printed"]) == (len(logged), len(logged)), summary
         cut = sum(one.get("truncated", False) for one in got)
         assert summary["lost"]["text_truncated"] == cut, f"{cut} texts are marked as cut: {summary}"
-        return compare(logged, traced.slack)
+        return compare(logged, traced.compared)
 
     report(repeated(run))
 
 
-def traced_with_slack(cluster, tool, work, steal, args=()):
+def traced_by_two(cluster, tool, work, args=(), places=POSTGRES):
     """
-    Run work() traced by two tools, the second with --why. Return what the log says and the first tool;
-    its slack are its statements with their run-queue delays.
+    Run work() traced by the tool and by bpftrace. Return what the log says and the tool; compared are its statements with what
+    the other has measured.
     """
-    command = ("postgres", "-p", cluster.pid, "-m", "0", "--json")
     # What is compared is what they see, not whether they get a CPU beside any other load.
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
-    traced, meter = tool(*command, *args, **priority), tool(*command, "--why", **priority)
-    offset = cluster.log_size()
-    with steal:
+    with Peer(cluster.postgres, places, **priority) as peer:
+        traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json", *args, **priority)
+        offset = cluster.log_size()
         work()
-    cluster.settle()
-    oracle.stop(traced, meter)
-    traced.slack = traced.statements
-    oracle.add_slack(traced.slack, meter.statements)
+        cluster.settle()
+        oracle.stop(traced, peer)
+    traced.compared = traced.statements
+    peer.add(traced.compared)
     return expected(cluster.read_log(offset)), traced
 
 
 def test_durations_on_a_cpu_of_its_own(clusters, tool, tmp_path):
-    """Nothing delays a server that has a CPU to itself, so there is no slack: 99 % within 5 % or 100 us."""
+    """Nothing delays a server that has a CPU to itself: the log alone confirms 95 %."""
     cluster = clusters(name="pinned", autovacuum="off")
     tmp_path.chmod(0o755)
     workload = Workload(cluster, tmp_path)
@@ -68,19 +68,20 @@ def test_durations_on_a_cpu_of_its_own(clusters, tool, tmp_path):
     server_cpu, other_cpu = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
     os.sched_setaffinity(cluster.pid, {server_cpu})
     os.sched_setscheduler(cluster.pid, os.SCHED_FIFO, os.sched_param(1))	# its backends inherit both
+    elsewhere = {"preexec_fn": lambda: os.sched_setaffinity(0, {other_cpu})}
 
-    def run(steal):
-        traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json")
-        os.sched_setaffinity(traced.pid, {other_cpu})
-        offset = cluster.log_size()
-        with steal:
+    def run():
+        with Peer(cluster.postgres, POSTGRES, **elsewhere) as peer:
+            traced = tool("postgres", "-p", cluster.pid, "-m", "0", "--json", **elsewhere)
+            offset = cluster.log_size()
             workload.one_client(wrap=("taskset", "-c", str(other_cpu)))
-        cluster.settle()
-        stopped(traced)
-        logged = expected(cluster.read_log(offset))
-        print(oracle.figures(logged, traced.statements), oracle.spread(logged, traced.statements), sep="\n")
+            cluster.settle()
+            oracle.stop(traced, peer)
+        logged, got = expected(cluster.read_log(offset)), traced.statements
+        peer.add(got)
+        print(oracle.figures(logged, got), oracle.spread(logged, got), sep="\n")
         assert len(logged) >= len(PROTOCOLS) * TRANSACTIONS
-        return compare(logged, traced.statements)
+        return compare(logged, got, alone=0.95)
 
     report(repeated(run))
 
@@ -164,41 +165,35 @@ def test_comparer_complains(how):
     assert any(word in complaint for complaint in complaints), f"{how}: said only {complaints[:5]}"
 
 
-def test_comparer_grants_each_its_own_delay():
+def test_comparer_grants_what_both_tracers_measured():
     log, got = made_up()
     late = got[:40:2]
     for one in late:
         one["duration_ms"] += 0.3
     assert compare(expected(log), got)
     for one in late:
-        one["slack_ms"] = 0.25
+        one["peer_ms"] = one["duration_ms"] - 0.05
     assert compare(expected(log), got) == []
     for one in late:
-        one["slack_ms"] = 0.15
-    assert compare(expected(log), got), "it is off by more than its delay"
+        one["peer_ms"] = one["duration_ms"] - 0.15
+    assert compare(expected(log), got), "the other tracer says something else"
     for one, other in zip(late, got[1:40:2]):
-        one["slack_ms"], other["slack_ms"] = 0.0, 1000.0
+        other["peer_ms"] = one["duration_ms"]
+        one.pop("peer_ms")
     assert compare(expected(log), got), "the delay is another's"
-    for one in late:
-        one["duration_ms"], one["slack_ms"] = 1.8, 1.0
-    assert compare(expected(log), got), "a delay makes none shorter"
 
 
-def test_slack_is_of_the_same_statement():
-    got = [{"pid": 1, "time": str(n), "query": f"select {n}"} for n in range(3)]
-    metered = [{**one, "time": one["time"] + "1", "why_ms": {"runqueue": n, "cpu": 5}} for n, one in enumerate(got)]
-    oracle.add_slack(got, metered[::-1])
-    assert [one["slack_ms"] for one in got] == [0, 1, 2]
-    with pytest.raises(AssertionError):
-        oracle.add_slack(got, metered[1:])
-
-
-def test_complaints_state_their_share():
+def test_comparer_believes_no_tracer_alone():
+    """Both may measure the same wrong thing."""
     log, got = made_up()
-    for one in got[:20:2]:
-        slower(one)
+    simple = [one for one in got if "simple" in one["query"]]
+    for one in simple:
+        one["duration_ms"] = one["peer_ms"] = 2.5
     complaint, = compare(expected(log), got)
-    assert isinstance(complaint, Off) and complaint.share == 10 / 400 and complaint.usual == pytest.approx(0.01)
+    assert isinstance(complaint, Off) and complaint.startswith("400 of 400 simple durations off"), complaint
+    for one in simple[::2]:
+        one["duration_ms"] = 2.0
+    assert compare(expected(log), got) == []
 
 
 def test_comparer_knows_a_cut():
@@ -211,78 +206,55 @@ def test_comparer_knows_a_cut():
         assert compare(expected(log), [{**one, **wrong}]), f"accepted {wrong}"
 
 
-# --- runs that the hypervisor disturbs, with made-up numbers
+# --- the other tracer, with made-up hits
 
-STAT = "cpu  9 9 9 9 9 9 9 {} 0 0\ncpu0 9 9 9 9 9 9 9 {} 0 0\ncpu1 9 9 9 9 9 9 9 {} 0 0\nintr 5\n"
-
-
-def stolen_of(elapsed_ms, *cpus_ms):
-    steal = Steal()
-    steal.elapsed_ms, steal.cpus_ms = elapsed_ms, cpus_ms
-    return steal
+def peer_of(places, *hits):
+    peer = Peer("/program", places)
+    peer.take([f"{place} {tid} {key} {round(ms * 1e6)}" for place, tid, key, ms in hits] + ["Attaching 2 probes...", ""], 10**18)
+    return peer
 
 
-def test_steal_is_read_for_each_cpu(tmp_path):
-    stat = tmp_path / "stat"
-    stat.write_text(STAT.format(30, 10, 20))
-    with Steal(stat) as steal:
-        stat.write_text(STAT.format(75, 15, 60))
-    assert steal.cpus_ms == [5 * steal.tick_ms, 40 * steal.tick_ms] and steal.ms == 45 * steal.tick_ms
-    steal.elapsed_ms = 1000
-    assert steal.share == 40 * steal.tick_ms / 1000
-    with Steal() as here:
-        pass
-    assert len(here.cpus_ms) == os.cpu_count() and here.elapsed_ms > 0
+def measured(peer, ms, duration_ms, tid=5):
+    one = {"time": f"2001-09-09T01:46:40.{round(ms * 1e6):09}Z", "tid": tid, "duration_ms": duration_ms}
+    peer.add([one])
+    return one.get("peer_ms")
 
 
-def test_only_disturbed_durations_are_measured_again():
-    slow, disturbed = Off("slow", share=0.03, usual=0.01), stolen_of(10_000, 50, 150)
-    assert disturbed.explains([slow]) and not disturbed.explains([slow, "not seen"]) and not disturbed.explains([])
-    assert not stolen_of(10_000, 50, 0).explains([slow]), "it is calm"
-    disturbed = stolen_of(60_000, 0, 150)
-    assert disturbed.explains([Off("one", 155)])
-    assert not disturbed.explains([Off("one", 300), Off("one", 155)])
+def test_peer_knows_where_statements_of_postgres_are():
+    peer = peer_of(POSTGRES, ("b", 5, 5, 1), ("b", 5, 5, 2), ("e", 5, 5, 4), ("i", 5, 5, 5), ("b", 5, 5, 6), ("i", 5, 5, 8),
+                   ("b", 6, 6, 1), ("i", 6, 6, 3.5))
+    assert measured(peer, 1.05, 3.9) == measured(peer, 0.95, 2.9) == measured(peer, 1, 7.0) == 4.0, "until it is idle"
+    assert measured(peer, 1, 2.5, tid=6) == 2.5 and measured(peer, 1, 2.5) == 4.0, "each has its own process"
+    assert measured(peer, 1.5, 3.0) is None and measured(peer, 5, 1.0) is None and measured(peer, 9, 1.0) is None
+    peer = peer_of(POSTGRES, ("b", 5, 5, 1), ("b", 5, 5, 1.5), ("e", 5, 5, 2), ("b", 5, 5, 3), ("e", 5, 5, 4), ("i", 5, 5, 5))
+    assert measured(peer, 1, 1.0) == measured(peer, 1, 3.0) == measured(peer, 1, 4.0) == 1.0, "a pipeline's, when it completed"
+    assert measured(peer, 3, 1.0) == 2.0
 
 
-def test_no_more_is_excused_than_was_stolen():
-    def excused(share, *cpus_ms):
-        return stolen_of(6000, *cpus_ms).excuses([Off("slow", share=share, usual=0.01)])
-    assert excused(0.05, 300, 0) and excused(0.05, 300, 300), "5 % of a CPU, and the usual 1 %"
-    assert not excused(0.07, 300, 0) and not excused(0.07, 300, 300), "one CPU of two disturbs what ran there"
-    assert excused(0.14, 420, 840) and not excused(0.17, 420, 840)
-    assert not excused(0.011, 50, 0), "it is calm"
-    assert not excused(1.0, 5000, 0) and excused(1.0, 6000, 0)
-    assert stolen_of(6000, 300, 100).excuses([Off("one", 405), Off("one", 120)])
-    assert not stolen_of(6000, 300, 100).excuses([Off("one", 420), Off("one", 120)])
-    assert not stolen_of(6000, 300, 0).excuses([Off("slow", share=0.02, usual=0.01), "not seen"])
+def test_peer_knows_where_statements_of_mariadb_are():
+    """By the session: a pool's thread may leave a statement to another one."""
+    peer = peer_of(MARIADB, ("b", 5, 77, 1), ("e", 5, 77, 2), ("e", 6, 77, 4), ("b", 6, 77, 5), ("b", 5, 77, 6), ("e", 5, 77, 7))
+    assert measured(peer, 1, 1.0) == measured(peer, 1, 3.0) == 1.0 and measured(peer, 2, 2.1) == 2.0, "each part apart"
+    assert measured(peer, 2, 2.0, tid=6) == 2.0 and measured(peer, 5, 1.0) is None
+    assert measured(peer, 6, 1.0) == 1.0 and measured(peer, 6, 1.0, tid=7) is None
+    peer = peer_of(MARIADB, ("x", 5, 0, 0.5), ("b", 5, 77, 1), ("b", 6, 88, 1.01), ("e", 5, 77, 2), ("x", 5, 0, 3), ("e", 5, 77, 4))
+    assert measured(peer, 1, 2.0) == 2.0 and measured(peer, 1, 3.0) == 2.0, "a prepared one, behind its execution"
+    assert measured(peer, 1, 2.0, tid=6) is None, "the thread tells the session"
 
 
-def repeats(*runs):
-    """Return the complaints after these runs, each an exception or the share that is off and the ms stolen, and how many ran."""
-    left = list(runs)
+def test_runs_that_lost_records_are_repeated():
+    def repeats(*results):
+        left = list(results)
 
-    def run(steal):
-        now = left.pop(0)
-        if isinstance(now, Exception):
-            raise now
-        steal.elapsed_ms, steal.cpus_ms = 6000, [0, now[1]]
-        return [Off("slow", share=now[0], usual=0.01)] if now[0] > 0.01 else []
-    return repeated(run), len(runs) - len(left)
-
-
-def test_a_calm_run_decides():
-    calm, disturbed, excused, wrong = (0.0, 0), (0.2, 300), (0.05, 300), (0.02, 50)
-    assert repeats(calm) == ([], 1) and repeats((0.0, 300)) == ([], 1)
-    assert repeats(wrong) == (["slow"], 1)
-    assert repeats(excused, excused, wrong) == (["slow"], 3), "what the others excuse does not count"
-    assert repeats(disturbed, calm) == ([], 2)
-    assert repeats(disturbed, RingFull(), calm) == ([], 3)
-    assert repeats(*[disturbed, excused, disturbed, disturbed]) == ([], RUNS)
-    complaints, ran = repeats(*[disturbed] * RUNS)
-    assert ran == RUNS and complaints[0] == "slow"
-    complaints, ran = repeats(*[RingFull()] * RUNS)
+        def run():
+            now = left.pop(0)
+            if now is RingFull:
+                raise RingFull("3")
+            return now
+        return repeated(run), len(results) - len(left)
+    assert repeats([]) == ([], 1) and repeats(["off"]) == (["off"], 1) and repeats(RingFull, RingFull, []) == ([], 3)
+    complaints, ran = repeats(*[RingFull] * RUNS)
     assert ran == RUNS and "records were lost" in complaints[0]
-    assert repeats(excused, excused, excused, RingFull())[0] == [], "its losses are counted"
 
 
 # --- the log's reader, on forms of the log as the server writes them
@@ -358,11 +330,11 @@ def test_server_without_usdt_agrees_with_the_log(clusters, server_copy, tool, tm
     tmp_path.chmod(0o755)
     workload = Workload(clusters(name="symbols", postgres=server_copy), tmp_path)
     workload.setup()
-    traced = agrees(workload, tool, [])
+    traced = agrees(workload, tool, [], POSTGRES_FUNCTIONS)
     assert "by its symbols" in traced.stderr and "does not report" not in traced.stderr, traced.said()
 
 
-def agrees(workload, tool, args):
+def agrees(workload, tool, args, places=POSTGRES):
     tools = []
 
     def work():
@@ -370,11 +342,11 @@ def agrees(workload, tool, args):
             part()
         workload.one_client(1000)	# one slow text is more than 1 % of the few above
 
-    def run(steal):
-        logged, traced = traced_with_slack(workload.cluster, tool, work, steal, args)
+    def run():
+        logged, traced = traced_by_two(workload.cluster, tool, work, args, places)
         tools.append(traced)
         assert len(logged) > 3200, f"the workload had only {len(logged)} statements"
-        return compare(logged, traced.slack)
+        return compare(logged, traced.compared)
 
     report(repeated(run))
     return tools[-1]

@@ -11,7 +11,7 @@ from tool import ROOT, TESTS
 
 HEAD = '''
 import os, pytest
-from steal import DurationsOff, Off, report
+from complaints import DurationsOff, Off, report
 
 def times(name):
     """Count the runs of a test."""
@@ -20,7 +20,7 @@ def times(name):
         f.seek(0)
         return f.read().split().count(name)
 
-OFF = [Off("slow", share=0.5, usual=0.01)]
+OFF = [Off("slow")]
 
 @pytest.fixture
 def leftover():

@@ -19,6 +19,7 @@ from cluster import server_bindir, wait_for
 from containers import needs_namespaces
 from elffile import Memory, readelf
 from fallbacks import OLD, force, lacks
+from peer import Bpftrace
 from requirements import need_root
 from tool import COMPLETION, DBSLOWER, FIXTURES, Tool, run, run_other
 
@@ -860,21 +861,15 @@ def test_words_of_bpftrace(trace, probed, word, kind):
 # --- another tracer
 
 def test_as_bpftrace_sees_it(trace, probed):
-    if not shutil.which("bpftrace"):
-        pytest.skip("no bpftrace (package bpftrace)")
     script = f'usdt:{probed.path}:probed:sites {{ printf("hit %d %d %d %s %d %d\\n", arg0, tid, uid, comm, arg0 % 3, arg0 / 2); }}'
     # It reads the buffers of all CPUs in any order. A breakpoint is there before its program is.
     os.sched_setaffinity(probed.pid, {min(os.sched_getaffinity(probed.pid))})
-    with subprocess.Popen(["bpftrace", "-p", str(probed.pid), "-e", script], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, env={**os.environ, "__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1"}) as other:
-        while "__BPFTRACE_NOTIFY_PROBES_ATTACHED" not in other.stdout.readline():
-            assert other.poll() is None
+    with Bpftrace("-p", str(probed.pid), "-e", script) as other:
         wait_for(lambda: len(Memory(probed.pid, probed.path).breakpoints()) >= 4, what="bpftrace at the four sites")
         traced = trace("-p", probed.pid, 'probed:sites "%d %d %d %s %d %d", arg1, tid, uid, comm, arg1 % 3, arg1 / 2')
         lines = probed() + probed()
         traced.ended()
-        other.send_signal(2)
-        theirs = re.findall(r"^hit (.*)", other.stdout.read(), re.M)
+        theirs = re.findall(r"^hit (.*)", other.stop(), re.M)
     ours = traced.messages()
     assert [one.split()[0] for one in ours] == said(lines, "sites")
     # What is in a variable of the program, the fourth site, it cannot read; it divides without signs.

@@ -22,7 +22,7 @@ from fallbacks import LARGEST
 from mariadb import SERVER
 from requirements import need_maria, need_server
 from statements import why_ns
-from steal import Off
+from complaints import Off
 from tap import parse_tap, plan_fault
 from tool import parsed
 from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP

@@ -29,7 +29,7 @@ from cluster import Cluster, children, wait_for
 from file_attacker import Attacker
 from mariadb import Maria, maria_server
 from stallfs import USER, StallFs, build_idle
-from steal import Off
+from complaints import Off
 from tool import DBSLOWER, FIXTURES, parsed
 
 WORD = "soak"		# in each text of the clients

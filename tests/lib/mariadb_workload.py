@@ -83,7 +83,6 @@ class Workload:
     def __init__(self, server, events):
         self.server = server
         self.events = events		# of each sysbench run
-        self.busy = set()		# connections that ran beside others
         self.failures = []
 
     def setup(self):
@@ -97,8 +96,6 @@ class Workload:
 
     def run(self):
         """Everything, most of it side by side. Raises what a part raised."""
-        self.busy.add(self.before.id)
-        first = self.next_connection()
         parts = (self.texts, self.prepared, self.interrupted, self.dropped, self.connected_before, self.short,
                  self.programs)
         threads = [threading.Thread(target=self.guard, args=(part,)) for part in parts]
@@ -106,7 +103,6 @@ class Workload:
             thread.start()
         for thread in threads:
             thread.join()
-        self.busy.update(range(first, self.next_connection()))
         self.guard(self.benches)
         if self.failures:
             raise self.failures[0]
@@ -117,10 +113,6 @@ class Workload:
             part()
         except BaseException as why:	# shown by run()
             self.failures.append(why)
-
-    def next_connection(self):
-        with self.server.connect() as client:
-            return client.id + 1
 
     def connect(self, **keywords):
         return self.server.connect(**{"database": "d", **keywords})
@@ -250,9 +242,7 @@ class Workload:
         for mode in ("disable", "auto"):
             for script in ("oltp_read_only", "oltp_read_write"):
                 self.bench(script, mode, 1, self.events)
-                first = self.next_connection()
                 self.bench(script, mode, 4, self.events // 20)
-                self.busy.update(range(first, self.next_connection()))
 
     def bench(self, script, mode, threads, events):
         self.sysbench(script, "run", f"--db-ps-mode={mode}", f"--events={events}", "--time=0", f"--threads={threads}")
