@@ -7,12 +7,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host/clock.h"
+#include "host/fuse.h"
 #include "host/process.h"
 #include "usdt/fmt.h"
 #include "usdt/text.h"
 
-#define NAMES	3	/* of processes that are named */
-#define CARRY	64	/* more bytes than the line in /proc/PID/status has */
+#define NAMES		3		/* of processes that are named */
+#define CARRY		64		/* more bytes than the line in /proc/PID/status has */
+#define SEARCH_NS	1000000000u	/* for the mappings of all processes */
 
 /* The file to find in the mappings of a process. */
 struct search {
@@ -20,6 +23,7 @@ struct search {
 	dev_t dev;			/* as in /proc/PID/maps */
 	ino_t ino;
 	uint32_t pid;
+	uint64_t end_ns;		/* CLOCK_MONOTONIC; nothing is read from then on */
 };
 
 /* Return 1 if @map is an executable mapping of the file, or one that may be. */
@@ -32,10 +36,10 @@ static int search_map(void *arg, const struct process_map *map)
 
 	if (!map->executable || map->ino != search->ino)
 		return 0;
-	if (map->dev == search->dev)
+	if (map->dev == search->dev || clock_ns(CLOCK_MONOTONIC) > search->end_ns)
 		return 1;
 	/* Another file, or the same one in another overlay mount. */
-	fd = process_map_open(search->pid, map);
+	fd = fuse_map_open(search->pid, map);
 	if (fd < 0)
 		return 1;
 	same = process_file_read(fd, &file) || process_file_same(&file, &search->file);
@@ -59,13 +63,14 @@ static bool thread_is_filtered(uint32_t tid)
 	/* The line follows the list of groups, which can have many thousands. */
 	while (!(line && strchr(line + 1, '\n')) &&
 	       (n = read(fd, buf + len, sizeof(buf) - 1 - len)) > 0) {
-		len += (size_t)n;
-		buf[len] = '\0';
+		const char *end = buf + len + n;
+
+		buf[len + (size_t)n] = '\0';
 		line = text_find(buf, "\nSeccomp:");
-		if (!line && len > CARRY) {
-			memmove(buf, buf + len - CARRY, CARRY);
-			len = CARRY;
-		}
+		len = line ? (size_t)(end - line) : len + (size_t)n;
+		len = line || len < CARRY ? len : CARRY;
+		memmove(buf, end - len, len + 1);
+		line = line ? buf : NULL;
 	}
 	close(fd);
 	return line && process_status_number(line, "\nSeccomp:");
@@ -105,7 +110,7 @@ static void filtered_add(struct filtered *found, uint32_t pid)
 
 void filtered_find(int fd, struct filtered *found)
 {
-	struct search search = { .pid = 0 };
+	struct search search = { .end_ns = clock_ns(CLOCK_MONOTONIC) + SEARCH_NS };
 	bool known = !process_file_read(fd, &search.file) &&
 		     !process_map_identity(fd, &search.dev, &search.ino);
 	DIR *dir = opendir("/proc");
@@ -120,7 +125,8 @@ void filtered_find(int fd, struct filtered *found)
 		if (*end || !pid || pid > UINT32_MAX)
 			continue;
 		search.pid = (uint32_t)pid;
-		if ((!known || process_maps(search.pid, search_map, &search)) &&
+		if ((!known || clock_ns(CLOCK_MONOTONIC) > search.end_ns ||
+		     process_maps(search.pid, search_map, &search)) &&
 		    process_is_filtered(search.pid))
 			filtered_add(found, search.pid);
 	}

@@ -12,7 +12,8 @@ struct filtered {
 
 /*
  * Find the processes that map the file open as @fd executable and have a thread with "Seccomp:" 1
- * or 2 in proc(5). A process counts, too, if its mappings cannot be read.
+ * or 2 in proc(5). A process counts, too, if its mappings cannot be read, also for lack of time:
+ * anyone may have many. Takes a second at most, beside the listing of all threads.
  */
 void filtered_find(int fd, struct filtered *found);
 

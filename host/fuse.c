@@ -108,3 +108,21 @@ bool fuse_may_serve(const struct process *process)
 		close(fd);
 	return may;
 }
+
+int fuse_map_open(uint32_t pid, const struct process_map *map)
+{
+	char path[PROCESS_PATH + 40];
+	int inode, fd = -1;
+
+	fmt_text(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
+		 (unsigned long long)map->start, (unsigned long long)map->end);
+	inode = open(path, O_PATH | O_CLOEXEC);
+	if (inode < 0)
+		return -1;
+	fmt_text(path, sizeof(path), "/proc/self/fd/%d", inode);
+	if (!fuse_may_serve_file(pid, inode))
+		fd = open_regular(path);
+	close(inode);
+	/* The process may have replaced the mapping. */
+	return fd < 0 ? -1 : process_map_check(fd, map);
+}

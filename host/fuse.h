@@ -20,4 +20,11 @@ bool fuse_may_serve(const struct process *process);
 /* The same for opening files below the one of process @pid that is open as @fd by O_PATH. */
 bool fuse_may_serve_file(uint32_t pid, int fd);
 
+/*
+ * Open the file that @map of process @pid maps, unless that may wait as above. Requires the
+ * privilege for /proc/PID/map_files. Return a descriptor, owned by the caller, or a negative
+ * number.
+ */
+int fuse_map_open(uint32_t pid, const struct process_map *map);
+
 #endif

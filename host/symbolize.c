@@ -120,25 +120,6 @@ static void symbols_load(struct symbol_file *file, int fd)
 	}
 }
 
-/* Open the file of @map, unless its file system may not answer. Return a descriptor or -1. */
-static int symbol_open(uint32_t pid, const struct process_map *map)
-{
-	char path[PROCESS_PATH + 40];
-	int inode, fd = -1;
-
-	fmt_text(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
-		 (unsigned long long)map->start, (unsigned long long)map->end);
-	inode = open(path, O_PATH | O_CLOEXEC);
-	if (inode < 0)
-		return -1;
-	fmt_text(path, sizeof(path), "/proc/self/fd/%d", inode);
-	if (!fuse_may_serve_file(pid, inode))
-		fd = open_regular(path);
-	close(inode);
-	/* The process may have replaced the mapping. */
-	return fd < 0 ? -1 : process_map_check(fd, map);
-}
-
 /* Return the file of @map, loaded if it is new, or NULL. */
 static struct symbol_file *symbol_file(struct symbolizer *s, const struct process_map *map)
 {
@@ -162,7 +143,7 @@ static struct symbol_file *symbol_file(struct symbolizer *s, const struct proces
 	}
 	file->dev = map->dev;
 	file->ino = map->ino;
-	fd = symbol_open(s->pid, map);
+	fd = fuse_map_open(s->pid, map);
 	if (fd >= 0) {
 		symbols_load(file, fd);
 		close(fd);

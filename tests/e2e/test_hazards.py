@@ -69,8 +69,8 @@ def nops_harm(red):
 class Filtered:
     """The fixture while it runs."""
 
-    def __init__(self, path, mode, *args):
-        self.process = subprocess.Popen([path, mode, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, path, mode, *args, **keywords):
+        self.process = subprocess.Popen([path, mode, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **keywords)
         self.pid = self.process.pid
         assert self.process.stdout.readline() == "ready\n"
         if mode != "none":
@@ -107,8 +107,8 @@ class Filtered:
 def start(filtered):
     running = []
 
-    def start_one(*args):
-        running.append(Filtered(filtered, *args))
+    def start_one(*args, **keywords):
+        running.append(Filtered(filtered, *args, **keywords))
         return running[-1]
 
     yield start_one
@@ -233,10 +233,17 @@ def test_experiment_that_fails(red, filtered, start):
     need_root()
     no_child = deny((CLONE, errno.EAGAIN, 0))
     done = run("trace", "--count", "-d", "0.1", f"u:{red['N5']}:app:leaf", preexec_fn=no_child)
-    refused(done, "app:leaf: cannot be traced", "may overwrite data")
+    refused(done, "app:leaf: cannot be traced", "cannot be found out")
     one = start("process")
     done = run("trace", "--count", "-d", "0.1", f"r:{filtered}:work", preexec_fn=no_child)
     refused(done, "return of work", rf"\(PID {one.pid} filtered\)")
+
+
+def test_experiment_that_fails_is_reported():
+    """A lack of processes, which passes, is not a property of the kernel."""
+    need_root()
+    doctor = run("doctor", "-v", preexec_fn=deny((CLONE, errno.EAGAIN, 0)))
+    assert re.search(r"probes on 5-byte nops: unknown: Resource temporarily unavailable", doctor.stdout), doctor.stdout
 
 
 # --- nops in servers
@@ -326,6 +333,17 @@ def test_many_are_counted(filtered, start):
     done = run("trace", "-d", "1", *RETURNS, f"r:{filtered}:work")
     named, more = re.search(r"\(PID (.*) and (\d+) more\)", done.stderr).groups()
     assert {int(name.split()[0]) for name in named.split(", ")} < ours and len(named.split(", ")) + int(more) == 6, done.stderr
+
+
+def test_many_groups(filtered, start):
+    """The line behind them is found wherever it is: at the end of one read, or in two."""
+    need_root()
+    with open("/proc/self/status") as status:
+        size = status.read().index("\nSeccomp:")
+    for number in (*range((4100 - size) // 5, (4200 - size) // 5), 20000):
+        one = start("process", preexec_fn=lambda number=number: os.setgroups(range(1000, 1000 + number)))
+        refused(run("trace", "-d", "1", *RETURNS, f"r:{filtered}:work"), rf"\(PID {one.pid} filtered\)")
+        one.close()
 
 
 @pytest.mark.parametrize("args", TRACES[:1] + TRACES[3:4], ids=" ".join)
