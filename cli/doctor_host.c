@@ -155,12 +155,14 @@ static void host_hazards(struct doctor_host *h)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		bool safe = hazard_safe(&h->features, rows[i].feature);
+		int safe = hazard_safe(&h->features, rows[i].feature);
+		const char *unknown = safe < 0 && !h->unknown ? strerror(-safe) : h->unknown;
+		bool harms = !safe && !unknown;
 
-		doctor_report(h->doctor, safe || h->unknown ? DOCTOR_DETAIL : DOCTOR_NOTE,
-			      rows[i].subject, safe || h->unknown ? NULL : rows[i].remedy, "%s%s",
-			      safe ? rows[i].yes : h->unknown ? "unknown: " : rows[i].no,
-			      safe || !h->unknown ? "" : h->unknown);
+		doctor_report(h->doctor, harms ? DOCTOR_NOTE : DOCTOR_DETAIL, rows[i].subject,
+			      harms ? rows[i].remedy : NULL, "%s%s",
+			      safe > 0 ? rows[i].yes : unknown ? "unknown: " : rows[i].no,
+			      safe > 0 || !unknown ? "" : unknown);
 	}
 }
 

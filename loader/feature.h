@@ -36,6 +36,8 @@ struct features {
 	int refused;		/* .. and returned this */
 	int uprobe_pmu;		/* the PMU's type number, valid with FEATURE_UPROBE_PMU */
 	bool no_uprobe_call;	/* see hazard_exclude() */
+	int unknown;		/* error of hazard_safe(), which is asked again .. */
+	uint64_t again_ns;	/* .. from then on, CLOCK_MONOTONIC */
 };
 
 /* Return whether the kernel has @feature. The first call probes for it. */

@@ -14,9 +14,12 @@
 #include <unistd.h>
 
 #include "host/arch.h"
+#include "host/clock.h"
 #include "loader/attach.h"
 #include "loader/sys.h"
 #include "usdt/site.h"
+
+#define AGAIN_NS	1000000000u	/* after a failure: a file has thousands of sites */
 
 #if HOST_UPROBE_CALLS
 
@@ -31,7 +34,7 @@
 #define ROUNDS		16	/* executions of a site; the kernel replaces it at the first one */
 
 /* The exit status of a child. */
-enum { UNHARMED, HARMED };
+enum { UNHARMED, HARMED, UNKNOWN };
 
 /*
  * hazard_nop() stores @value below the stack pointer, executes a 5-byte nop and returns what has
@@ -153,39 +156,53 @@ static void child_signals(void)
 }
 
 /*
- * Have a child call @body, which returns whether it was unharmed. Return that; false, too, if there
- * is no child. It sends no SIGCHLD at its end: a parent that ignores that has no status to wait
- * for. It has copies of this process's descriptors for as long as it runs, some microseconds.
+ * Have a child call @body, which returns an exit status. Return that, or -errno if there is no
+ * child. It sends no SIGCHLD at its end: a parent that ignores that has no status to wait for. It
+ * has copies of this process's descriptors for as long as it runs, some microseconds.
  */
-static bool child_unharmed(bool (*body)(void))
+static int child_run(int (*body)(void))
 {
 	pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL), ended;
 	int status = 0;
 
+	if (child < 0)
+		return -errno;
 	if (!child) {
 		child_signals();
 		/* Not exit_group(2), which the strict mode of seccomp forbids. */
-		syscall(SYS_exit, body() ? UNHARMED : HARMED);
+		syscall(SYS_exit, body());
 	}
 	do
-		ended = child > 0 ? waitpid(child, &status, __WALL) : -1;
-	while (ended < 0 && child > 0 && errno == EINTR);
-	return ended == child && child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == UNHARMED;
+		ended = waitpid(child, &status, __WALL);
+	while (ended < 0 && errno == EINTR);
+	if (ended < 0)
+		return -errno;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : HARMED;
 }
 
-static bool nops_kept(void)
+/* Return whether @status of a child says that it was unharmed, or -errno if it does not say. */
+static int child_unharmed(int status)
+{
+	return status == UNKNOWN ? -EAGAIN : status < 0 ? status : status == UNHARMED;
+}
+
+static int nops_execute(void)
 {
 	unsigned long changed = 0;
 
 	for (unsigned long i = 1; i <= ROUNDS; i++)
 		changed |= hazard_nop(i * 0x0101010101010101);
-	return !changed;
+	return changed ? HARMED : UNHARMED;
 }
 
 /* Execute the nop, and again in a process that is forked after that. */
-static bool nops_body(void)
+static int nops_body(void)
 {
-	return nops_kept() && child_unharmed(nops_kept);
+	int status = nops_execute();
+
+	if (status == UNHARMED)
+		status = child_run(nops_execute);
+	return status < 0 ? UNKNOWN : status;
 }
 
 /* Return whether a filter restricts this process: system calls that are unknown may kill it. */
@@ -200,10 +217,9 @@ void hazard_exclude(struct features *features)
 				   errno == ENOSYS;
 }
 
-static bool hazard_try_nops(struct features *features)
+static int hazard_try_nops(struct features *features)
 {
-	bool safe;
-	int link;
+	int link, safe;
 
 	if (!features->no_uprobe_call)
 		hazard_exclude(features);
@@ -211,20 +227,20 @@ static bool hazard_try_nops(struct features *features)
 		return true;
 	link = hazard_attach(features, (uintptr_t)hazard_nop_site, false);
 	if (link < 0)
-		return false;
-	safe = child_unharmed(nops_body);
+		return link;
+	safe = child_unharmed(child_run(nops_body));
 	close(link);
 	return safe;
 }
 
-/* Return whether the kernel lacks uretprobe(2), which outside of its code raises SIGILL. */
-static bool returns_lack_call(void)
+/* The kernel lacks uretprobe(2), which outside of its code raises SIGILL. */
+static int returns_lack_call(void)
 {
-	return syscall(__NR_uretprobe) < 0 && errno == ENOSYS;
+	return syscall(__NR_uretprobe) < 0 && errno == ENOSYS ? UNHARMED : HARMED;
 }
 
 /* Return from the function under a filter that permits all but uretprobe(2). */
-static bool returns_under_filter(void)
+static int returns_under_filter(void)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -236,9 +252,9 @@ static bool returns_under_filter(void)
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-		return false;
+		return UNKNOWN;
 	hazard_return();
-	return true;
+	return UNHARMED;
 }
 
 /*
@@ -246,26 +262,27 @@ static bool returns_under_filter(void)
  * that has a filter cannot enter it; then what the filter showed decides, as one change of the
  * kernel passes the call through both.
  */
-static bool returns_in_strict_mode(void)
+static int returns_in_strict_mode(void)
 {
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) && errno != EINVAL)
-		return false;
+		return UNKNOWN;
 	hazard_return();
-	return true;
+	return UNHARMED;
 }
 
-static bool hazard_try_returns(struct features *features)
+static int hazard_try_returns(struct features *features)
 {
-	bool safe;
-	int link;
+	int link, safe;
 
-	if (!hazard_filtered() && child_unharmed(returns_lack_call))
+	if (!hazard_filtered() && child_run(returns_lack_call) == UNHARMED)
 		return true;
 	link = hazard_attach(features, (uintptr_t)hazard_return, true);
 	if (link < 0)
-		return false;
+		return link;
 	/* The second one is killed, which the kernel logs, so not where the first one answers. */
-	safe = child_unharmed(returns_under_filter) && child_unharmed(returns_in_strict_mode);
+	safe = child_unharmed(child_run(returns_under_filter));
+	if (safe > 0)
+		safe = child_unharmed(child_run(returns_in_strict_mode));
 	close(link);
 	return safe;
 }
@@ -277,13 +294,13 @@ void hazard_exclude(struct features *features)
 	features->no_uprobe_call = true;
 }
 
-static bool hazard_try_nops(struct features *features)
+static int hazard_try_nops(struct features *features)
 {
 	(void)features;
 	return true;
 }
 
-static bool hazard_try_returns(struct features *features)
+static int hazard_try_returns(struct features *features)
 {
 	(void)features;
 	return true;
@@ -291,30 +308,43 @@ static bool hazard_try_returns(struct features *features)
 
 #endif
 
-bool hazard_safe(struct features *features, enum feature feature)
+int hazard_safe(struct features *features, enum feature feature)
 {
-	if (!features->row[feature].probed) {
-		features->row[feature].has = feature == FEATURE_SAFE_NOPS ?
-					     hazard_try_nops(features) :
-					     hazard_try_returns(features);
-		features->row[feature].probed = true;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	int safe;
+
+	if (features->row[feature].probed)
+		return features->row[feature].has;
+	if (now_ns < features->again_ns)
+		return features->unknown;
+	safe = feature == FEATURE_SAFE_NOPS ? hazard_try_nops(features) :
+					      hazard_try_returns(features);
+	features->row[feature].has = safe > 0;
+	features->row[feature].probed = safe >= 0;
+	if (safe < 0) {
+		features->unknown = safe;
+		features->again_ns = now_ns + AGAIN_NS;
 	}
-	return features->row[feature].has;
+	return safe;
 }
 
 const char *hazard_refusal(struct features *features, const struct elf *elf, uint64_t offset)
 {
-	if (!features || !site_is_call_nop(elf, offset) ||
-	    hazard_safe(features, FEATURE_SAFE_NOPS))
+	int safe;
+
+	if (!features || !site_is_call_nop(elf, offset))
 		return NULL;
-	return "on this kernel a probe on its 5-byte nop may overwrite data and crash forked "
-	       "processes";
+	safe = hazard_safe(features, FEATURE_SAFE_NOPS);
+	if (safe < 0)
+		return "the effect of a probe on its 5-byte nop cannot be found out";
+	return safe ? NULL : "on this kernel a probe on its 5-byte nop may overwrite data and "
+			     "crash forked processes";
 }
 
 bool hazard_forbids_returns(struct features *features, int fd, struct filtered *found)
 {
 	*found = (struct filtered){ .count = 0 };
-	if (features && !hazard_safe(features, FEATURE_SAFE_RETURNS))
+	if (features && hazard_safe(features, FEATURE_SAFE_RETURNS) <= 0)
 		filtered_find(fd, found);
 	return found->count > 0;
 }

@@ -26,12 +26,13 @@
 void hazard_exclude(struct features *features);
 
 /*
- * Return whether the kernel has @feature, FEATURE_SAFE_NOPS or FEATURE_SAFE_RETURNS. The first call
- * finds out: a program that does nothing is attached to this process's own file, and a child
- * executes the site, unharmed or not. Return false, too, if that cannot be found out: the loss is a
+ * Return 1 if the kernel has @feature, FEATURE_SAFE_NOPS or FEATURE_SAFE_RETURNS, or 0. The first
+ * call finds out: a program that does nothing is attached to this process's own file, and a child
+ * executes the site, unharmed or not. Return -errno if that cannot be found out now: -EMFILE,
+ * -ENOMEM, -EPERM and others; a second later it is tried again. It counts as 0, since the loss is a
  * probe, not a process.
  */
-bool hazard_safe(struct features *features, enum feature feature);
+int hazard_safe(struct features *features, enum feature feature);
 
 /*
  * Return why no probe may be placed at file offset @offset of @elf, static, or NULL. Only for a
