@@ -247,7 +247,7 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	close(fd);
 	if (!err)
 		d->targets[d->ntargets - 1].uid = process->uid;
-	if (err && (engine || d->filter->npaths) && error_is_content(error))
+	if (err && (engine || d->filter->npaths || d->filter->start) && error_is_content(error))
 		detect_reject(&d->detect, process);
 	if (!err)
 		await_process(d->comms, process);
@@ -483,13 +483,16 @@ static void discover_check(struct discover *d, const struct process *process)
 	struct error error = { .kind = ERROR_NONE };
 	const struct target *target;
 	size_t first = d->ntargets;
-	const char *engine = d->filter->npaths ? d->filter->engine : discover_engine(d, process);
+	/* A file that the user names, or probes, is not detected. */
+	bool named = d->filter->npaths || d->filter->start;
+	const char *engine = named ? d->filter->engine : discover_engine(d, process);
 	int err;
 
-	if (d->filter->npaths ? (!d->resuming && !discover_wants_file(d, &process->file)) ||
-				detect_is_rejected(&d->detect, process) : !engine)
+	if (named ? detect_is_rejected(&d->detect, process) : !engine)
 		return;
-	d->started = true;
+	if (d->filter->npaths && !d->resuming && !discover_wants_file(d, &process->file))
+		return;
+	d->started |= d->filter->npaths || !named;
 	if ((d->filter->npids && !d->resuming &&
 	     !(discover_waits(d) && discover_wants_process(d, process))) ||
 	    !discover_has_share(d, process))
@@ -497,7 +500,7 @@ static void discover_check(struct discover *d, const struct process *process)
 	err = discover_attach_process(d, engine, process, &error);
 	target = err ? NULL : discover_target(d, &process->file);
 	/* Ignore failures of files that merely export a matching symbol. */
-	if (err && err != -EINTR && err != -EAGAIN && (d->filter->npaths || detect_name(process)))
+	if (err && err != -EINTR && err != -EAGAIN && (named || detect_name(process)))
 		d->error(d->listener, &error);
 	else if (d->ntargets > first && !(target && target_is_starting(target, process) &&
 					  discover_loading(d, process->pid, target->id + 1)))

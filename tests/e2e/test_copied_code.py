@@ -15,6 +15,7 @@ from requirements import need_root
 from statements import stopped
 from test_trace import Probed, build, trace		# noqa: F401
 from tool import FIXTURES, refused, run
+from user_engine import PROBES
 
 CAUSE = "its code is not mapped from its file"
 YOUNG = "it may copy its code in its first minute"
@@ -30,6 +31,7 @@ def programs(tmp_path_factory):
     for name, more in (("plain", []), ("bolt", ["-DBOLT"])):
         (folder / name).mkdir()
         build(folder, *options, *more, "-rdynamic", "-o", f"{name}/mysqld", os.path.join(FIXTURES, source), hugify)
+    build(folder, "-DBOLT", "-rdynamic", "-o", "memsqld", os.path.join(FIXTURES, "memsqld.c"), hugify)
     return folder
 
 
@@ -204,6 +206,25 @@ def test_old_server(programs, server, aged, tool, words, age):
     traced.stop()
     assert [s["query"] for s in traced.statements if s["pid"] == one.pid] == [s["query"] for s in wanted], traced.said()
     assert any(YOUNG in line for line in described(traced, path)) == (age < 60), traced.said()
+
+
+@pytest.mark.parametrize("select", ["-p", "-x"])
+def test_old_server_of_probes_that_are_named(programs, aged, tool, select):
+    """As others are, though its kind is not known."""
+    need_root()
+    path = programs / "memsqld"
+    with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+        try:
+            which = one.pid if select == "-p" else path
+            traced = tool(select, which, *PROBES, "-m", "0", "--json", attached=False, wrap=aged(one.pid, 56))
+            traced.wait_for(lambda tool: any(YOUNG in line for line in described(tool, path)), what="the message")
+            traced.wait_for(lambda tool: any("dbslower: tracing " in line for line in described(tool, path)), what="the server to be traced")
+            one.stdin.write(b"\n")
+            one.stdin.flush()
+            traced.wait_for(lambda tool: len(tool.statements) == 2, what="the statements")
+            traced.stop()
+        finally:
+            one.kill()
 
 
 def test_server_that_starts_later(programs, server, tool):
