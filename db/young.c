@@ -48,10 +48,44 @@ static bool young_matches(const struct young_file *one, const struct process_fil
 	return one->until_ns && one->uid == uid && process_file_same(&one->file, file);
 }
 
+/* Return how many files of @uid are remembered. */
+static size_t young_count(const struct young *young, uint32_t uid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < YOUNG_FILES; i++)
+		n += young->files[i].until_ns && young->files[i].uid == uid;
+	return n;
+}
+
+/*
+ * Return the place for a file of @uid: one whose time has come, else the one that is next to come
+ * of the user who would have most of them, rather @uid, so that nobody displaces those of others.
+ */
+static struct young_file *young_place(struct young *young, uint32_t uid)
+{
+	struct young_file *place = young->files;
+	size_t most = 0;
+
+	for (struct young_file *one = young->files; one < young->files + YOUNG_FILES; one++) {
+		size_t n = 2 * young_count(young, one->uid) + 3 * (one->uid == uid);
+
+		if (!one->until_ns || one->checked)
+			return one;
+		if (n < most || (n == most && one->until_ns >= place->until_ns))
+			continue;
+		most = n;
+		place = one;
+	}
+	return place;
+}
+
 bool young_add(struct young *young, const struct process_file *file, uint32_t uid,
 	       uint64_t left_ns)
 {
 	uint64_t until_ns = clock_ns(CLOCK_MONOTONIC) + left_ns;
+	struct young_file *place;
+	bool displaces;
 
 	for (size_t i = 0; i < YOUNG_FILES; i++) {
 		if (!young_matches(&young->files[i], file, uid))
@@ -60,9 +94,10 @@ bool young_add(struct young *young, const struct process_file *file, uint32_t ui
 		young->files[i].checked = false;
 		return false;
 	}
-	young->files[young->next] = (struct young_file){ *file, uid, until_ns, false };
-	young->next = (young->next + 1) % YOUNG_FILES;
-	return true;
+	place = young_place(young, uid);
+	displaces = place->until_ns && !place->checked && place->uid == uid;
+	*place = (struct young_file){ *file, uid, until_ns, false };
+	return !displaces;
 }
 
 bool young_is(const struct young *young, const struct process_file *file, uint32_t uid)

@@ -27,7 +27,6 @@ struct young {
 		uint64_t until_ns;	/* CLOCK_MONOTONIC; 0: unused */
 		bool checked;		/* since then */
 	} files[YOUNG_FILES];
-	size_t next;			/* the oldest one */
 };
 
 /*
@@ -37,7 +36,11 @@ struct young {
  */
 uint32_t young_process(const struct process_file *file, uint32_t *uid, uint64_t *left_ns);
 
-/* Do not attach to @file for servers of @uid for @left_ns. Return whether it is the first time. */
+/*
+ * Do not attach to @file for servers of @uid for @left_ns. Return whether that is to be reported:
+ * the first time, unless another file of the user had to be forgotten for it, which would be again
+ * and again.
+ */
 bool young_add(struct young *young, const struct process_file *file, uint32_t uid,
 	       uint64_t left_ns);
 

@@ -1176,6 +1176,39 @@ static void young_others(void)
 	close_all(&d, &error);
 }
 
+/* A user with more of them than are remembered displaces no others, and is reported once. */
+static void young_many(void)
+{
+	struct young young = { 0 };
+	struct process_file file = { .dev = 1 };
+	size_t told = 0;
+
+	file.ino = 1000;
+	CHECK(young_add(&young, &file, 1, YOUNG_NS));
+	for (int round = 0; round < 3; round++)
+		for (file.ino = 1; file.ino <= 2 * YOUNG_FILES; file.ino++)
+			told += young_add(&young, &file, 2, YOUNG_NS);
+	CHECK(told == YOUNG_FILES - 1, "%zu", told);
+	file.ino = 1000;
+	CHECK(young_is(&young, &file, 1) && !young_add(&young, &file, 1, YOUNG_NS));
+	file.ino = 1001;
+	CHECK(young_add(&young, &file, 3, YOUNG_NS) && young_is(&young, &file, 3));
+	/* Two such users reach an equal share. */
+	for (int round = 0; round < 3; round++)
+		for (file.ino = 1; file.ino <= 2 * YOUNG_FILES; file.ino++) {
+			young_add(&young, &file, 4, YOUNG_NS);
+			told = young_add(&young, &file, 2, YOUNG_NS);
+			CHECK(!told || !round);
+		}
+	file.ino = 1000;
+	CHECK(young_is(&young, &file, 1));
+	now_ns += YOUNG_NS;
+	CHECK(young_due(&young) && !young_due(&young));
+	for (told = 0, file.ino = 2001; file.ino <= 2000 + YOUNG_FILES; file.ino++)
+		told += young_add(&young, &file, 2, YOUNG_NS);
+	CHECK(told == YOUNG_FILES, "%zu", told);
+}
+
 int main(void)
 {
 	RUN(running);
@@ -1197,5 +1230,6 @@ int main(void)
 	RUN(copied);
 	RUN(young);
 	RUN(young_others);
+	RUN(young_many);
 	return check_done();
 }
