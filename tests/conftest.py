@@ -16,6 +16,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 pytest.register_assert_rewrite("backends", "elf_oracle", "elffile", "fuzzing", "soak", "statements", "tool")
 
 import background	# noqa: E402
+import lanes	# noqa: E402
 from forced import not_under_force	# noqa: E402
 from cluster import Cluster, children, running, server_bindir	# noqa: E402
 from mysql_fixture import SERVERS	# noqa: E402
@@ -28,27 +29,62 @@ UNIT_TIMEOUT = 300
 STRICT_SKIPS = bool(os.environ.get("STRICT_SKIPS"))	# a skip is a failure: on a machine with everything installed
 
 
+def interrupt(*_):
+    """End the tests, once: nothing interrupts what their fixtures remove."""
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, lambda *_: None)
+    raise KeyboardInterrupt
+
+
 def pytest_configure(config):
     """
     Undo signals that are ignored since the start (nohup, a background job of a script): the programs under test
     would inherit that. A handler is not inherited, so SIGHUP does not end the tests.
     """
-    for sig, handler in ((signal.SIGHUP, lambda *_: None), (signal.SIGINT, signal.default_int_handler),
-                         (signal.SIGQUIT, signal.SIG_DFL), (signal.SIGTERM, signal.SIG_DFL)):
+    for sig, handler in ((signal.SIGHUP, lambda *_: None), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(sig) == signal.SIG_IGN:
             signal.signal(sig, handler)
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, interrupt)
+    if os.environ.get("DBSLOWER_PARENT"):
+        background.end_with_parent(signal.SIGTERM)
+        if os.getppid() != int(os.environ["DBSLOWER_PARENT"]):
+            pytest.exit("ci/test has ended")
+    config.addinivalue_line("markers", "alone: it concerns all of the host, so it runs beside no other, see lanes.py")
     config.addinivalue_line("markers", "calm: it compares durations, so it runs after all others and their jobs, and once "
                             "more at the end if nothing but these was off")
 
 
-# --- the order: what compares durations runs when nothing else does, see background.py
+# --- the order: the largest files first; what compares durations runs when nothing else does, see background.py
 
 def pytest_collection_modifyitems(config, items):
-    out = [item for item in items if not_under_force(item)]
+    out = [item for item in items if not_under_force(item) or not lanes.wants(rank(item) > 0)]
     if out:
         config.hook.pytest_deselected(items=out)
         items[:] = [item for item in items if item not in out]
-    items.sort(key=lambda item: 2 if item.get_closest_marker("calm") else background.has_jobs(item))
+    items.sort(key=lambda item: (rank(item), -item.path.stat().st_size, item.path))
+
+
+def rank(item):
+    return 3 if item.get_closest_marker("calm") else 2 if background.has_jobs(item) else bool(item.get_closest_marker("alone"))
+
+
+def pytest_runtestloop(session):
+    """With other processes, run those tests that no other one runs."""
+    if not lanes.FOLDER or session.config.option.collectonly:
+        return None
+    if session.testsfailed:
+        raise session.Interrupted(f"{session.testsfailed} errors during collection")
+    lanes.wait()
+    taken = filter(lanes.takes, session.items)
+    item = next(taken, None)
+    while item:
+        following = next(taken, None)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        item = following
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+    return True
 
 
 def pytest_collection_finish(session):
@@ -160,10 +196,11 @@ def pytest_collectreport(report):
         outcomes[report.nodeid] = "failed" if STRICT_SKIPS else "skipped"
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session, exitstatus):
     counts = {kind: list(outcomes.values()).count(kind) for kind in ("passed", "failed", "skipped")}
-    if counts["passed"] + counts["failed"] == 0 or (exitstatus not in (0, 1) and not counts["failed"]):
-        counts["failed"] += 1		# nothing ran, or it did not run to its end
+    if exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED) and not counts["failed"]:
+        counts["failed"] += 1		# it did not run to its end
     if counts["failed"] and exitstatus == 0:
         session.exitstatus = 1
     if os.environ.get("DBSLOWER_RESULT"):

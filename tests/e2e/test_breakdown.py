@@ -139,6 +139,7 @@ def taken(cpu):
     return sum(int(word) for word in words[5:8]) * 10**9 // os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.alone
 def test_cpu_and_run_queue(postgres, traced):
     """Beside another one that never sleeps, on one CPU: about half of the time, which the kernel knows better."""
     with postgres.connect() as connection:

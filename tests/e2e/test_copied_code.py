@@ -17,6 +17,8 @@ from test_trace import Probed, build, trace		# noqa: F401
 from tool import FIXTURES, refused, run
 from user_engine import PROBES
 
+pytestmark = pytest.mark.alone
+
 CAUSE = "its code is not mapped from its file"
 YOUNG = "it may copy its code in its first minute"
 

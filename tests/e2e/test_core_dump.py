@@ -13,6 +13,8 @@ from test_user_engine import memsqld	# noqa: F401  pylint: disable=unused-import
 from tool import DBSLOWER
 from user_engine import PROBES
 
+pytestmark = pytest.mark.alone
+
 
 @pytest.fixture
 def suid_dumpable():

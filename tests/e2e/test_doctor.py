@@ -476,6 +476,7 @@ def little_for_perf():
         path.write_text(value)
 
 
+@pytest.mark.alone
 def test_little_locked_memory(public_tool, little_for_perf):
     """Perf buffers are charged; they are a fallback, so it is no obstacle where there are ring buffers."""
     capabilities = "-all,+bpf,+perfmon,+sys_ptrace,+sys_admin"

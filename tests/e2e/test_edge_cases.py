@@ -129,6 +129,7 @@ def overlays():
     subprocess.run(["rm", "-rf", tmpfs], check=True)
 
 
+@pytest.mark.alone
 def test_two_overlays_of_one_image(overlays, clusters, tool):
     """The kernel's probes are on the lower inode: attached once, each hit counts once."""
     servers = [clusters(postgres=path, name=f"overlay{n}") for n, path in enumerate(overlays)]
@@ -319,6 +320,7 @@ def control_group():
     wait_for(removed, 60, "the control group to be empty")
 
 
+@pytest.mark.alone
 def test_container(postgres, clusters, tool, control_group):
     other = clusters(name="other")
     control_group(other.pid)

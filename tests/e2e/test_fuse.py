@@ -16,6 +16,8 @@ from test_user_engine import memsqld	# noqa: F401  pylint: disable=unused-import
 from tool import FIXTURES, Locks, Tool, run
 from user_engine import PROBES
 
+pytestmark = pytest.mark.alone
+
 
 STALLS = 100	# seconds; two of them are within the life of the file system
 

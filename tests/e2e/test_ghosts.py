@@ -15,6 +15,8 @@ from ghost import UID, Ghost
 from requirements import need_root
 from tool import FIXTURES, Locks
 
+pytestmark = pytest.mark.alone
+
 WAITS = 16384		# in the table of waits
 THREADS = 4096		# in that of breakdowns, if its elements are allocated in advance
 TRIES = 100

@@ -16,6 +16,8 @@ from requirements import need_root
 from statements import stopped
 from tool import cpu_seconds, spent_by_children
 
+pytestmark = pytest.mark.alone
+
 SYMBOLS = 1 << 20	# entries of a table: more are not read
 ENDS = 0.7		# seconds of CPU time it may take longer to end
 NICE = -10		# of the tool

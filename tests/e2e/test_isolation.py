@@ -16,6 +16,8 @@ from cluster import wait_for
 from commanded import as_user, reveal
 from intruder import Intruder
 
+pytestmark = pytest.mark.alone
+
 SESSIONS = 70000	# more than the table has
 FLOOD = 2000		# of 4000 bytes: more than the buffer has
 

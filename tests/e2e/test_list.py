@@ -494,7 +494,7 @@ def test_process_that_is_not_there():
 
 def test_servers(postgres):
     need_root()
-    path = os.path.join(server_bindir(), "postgres")
+    path = postgres.postgres
     expected = [f"{path} {provider}:{probe}" for provider, probe in oracle_probes(path)]
     if not expected:
         pytest.skip("this PostgreSQL has no USDT probes")

@@ -590,7 +590,7 @@ def updates(tmp_path):
 
 def test_lwlocks(tool, server, updates):
     """Under load some wait for each other; the names are the server's own."""
-    program = f"{server_bindir()}/postgres"
+    program = server.postgres
     if not any(name.startswith("lwlock__wait") for name, *_ in usdt_probes(program)):
         pytest.skip("this server has no USDT probes")
     traced = tool("locks", "--stat", "--json", "-v", "-p", server.pid, kind=Locks)

@@ -121,7 +121,7 @@ def agreement(server, tool, events, least, args):
     workload.setup()
     # What is compared is what they see, not whether they get a CPU beside any other load.
     priority = {"preexec_fn": lambda: os.nice(oracle.NICE)}
-    with Peer(SERVER, MARIADB, **priority) as peer:
+    with Peer(server.server, MARIADB, **priority) as peer:
         traced = tool("mysql", "-p", server.pid, "-m", "0", "--json", *args, **priority)
         offset = server.log_size()
         workload.run()
@@ -909,6 +909,7 @@ def test_only_this_kind(maria, client, postgres, tool, name):
     assert not with_tag(traced, "of postgres")
 
 
+@pytest.mark.alone
 def test_postgres_only(maria, client, postgres, tool):
     traced = tracing(tool, "postgres", pids=[postgres.pid])
     client.query("select 1 /* of mariadb */")
@@ -928,6 +929,7 @@ def test_one_of_two_servers(maria, client, marias, tool):
     assert not with_tag(traced, "foreign")
 
 
+@pytest.mark.alone
 def test_two_servers(maria, client, marias, tool):
     other = marias(**QUIET)
     traced = tracing(tool, "mysql", pids=[maria.pid, other.pid])
@@ -937,6 +939,7 @@ def test_two_servers(maria, client, marias, tool):
     assert (only(traced, "/* one */")["pid"], only(traced, "/* other */")["pid"]) == (maria.pid, other.pid)
 
 
+@pytest.mark.alone
 def test_server_started_later(maria, marias, tool):
     later = marias(start=False, **QUIET)
     traced = tracing(tool, "mysql", pids=[maria.pid])
@@ -946,6 +949,7 @@ def test_server_started_later(maria, marias, tool):
     assert only(traced, "/* later */")["pid"] == later.pid
 
 
+@pytest.mark.alone
 def test_restarted_server(marias, tool):
     server = marias(**QUIET)
     traced = tracing(tool, "mysql", pids=[server.pid])
@@ -957,6 +961,7 @@ def test_restarted_server(marias, tool):
     assert only(traced, "/* before */")["pid"] != only(traced, "/* after */")["pid"] == server.pid
 
 
+@pytest.mark.alone
 def test_server_of_another_file_started_later(marias, server_file, tool):
     server = marias(start=False, server=server_file("mariadbd"), basedir="/usr", **QUIET)
     traced = tool("mysql", "-m", "0", "--json", attached=False)
@@ -981,7 +986,7 @@ def test_path_before_the_server_runs(marias, server_file, tool):
 
 
 def test_path_of_debians_server(maria, client, tool):
-    traced = tracing(tool, "-x", SERVER, pids=[maria.pid])
+    traced = tracing(tool, "-x", maria.server, pids=[maria.pid])
     client.query("select 1 /* by path */")
     assert only(finished(traced, client), "/* by path */")["pid"] == maria.pid
 
@@ -1011,6 +1016,7 @@ def test_found_under_another_name(marias, server_file, tool, name):
     assert only(stopped(traced), "/* other name */")["pid"] == server.pid
 
 
+@pytest.mark.alone
 def test_found_though_its_file_was_deleted(marias, server_file, tool):
     path = server_file("mariadbd")
     server = marias(server=path, basedir="/usr", **QUIET)
@@ -1020,6 +1026,7 @@ def test_found_though_its_file_was_deleted(marias, server_file, tool):
     assert only(finished(traced), "/* deleted */")["pid"] == server.pid
 
 
+@pytest.mark.alone
 def test_found_though_run_through_the_loader(marias, tool):
     loader = os.path.realpath("/lib64/ld-linux-x86-64.so.2")
     if not os.path.exists(loader):

@@ -11,6 +11,8 @@ import intruder
 from intruder import Intruder
 from requirements import need_root
 
+pytestmark = pytest.mark.alone
+
 SECRET = "the-password-of-another-user"
 QUERY = 0x58		# offset of the text in the intruder's session object
 VICTIM = r"""

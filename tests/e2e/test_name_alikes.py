@@ -11,6 +11,8 @@ from backends import Backends, build
 from requirements import need_root
 from statements import with_tag
 
+pytestmark = pytest.mark.alone
+
 USER = {"user": 1001, "group": 1001, "extra_groups": []}
 
 

@@ -11,6 +11,8 @@ import pytest
 from cluster import children, run_as, server_bindir, wait_for
 from containers import UNSHARE, needs_namespaces
 
+pytestmark = pytest.mark.alone
+
 @pytest.fixture
 def containers(clusters):
     """Two servers of one image."""

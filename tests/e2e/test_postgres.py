@@ -74,6 +74,7 @@ def test_zero_threshold_shows_all(postgres, tool):
     assert tags(traced) == [f"n{n}" for n in range(50)], traced.said()
 
 
+@pytest.mark.alone
 def test_without_arguments_finds_the_server(postgres, tool):
     traced = tool()
     postgres.psql("select pg_sleep(0.02) /* found */")
@@ -118,6 +119,7 @@ def test_postmaster_means_its_backends(postgres, clusters, tool):
     assert not with_tag(traced, "foreign"), traced.said()
 
 
+@pytest.mark.alone
 def test_two_clusters_on_one_binary(postgres, clusters, tool):
     other = clusters(name="other")
     traced = tool("postgres", "-m", "0", "--json")
@@ -137,6 +139,7 @@ def test_file(postgres, clusters, server_copy, tool):
     assert not with_tag(traced, "of Debian's"), traced.said()
 
 
+@pytest.mark.alone
 def test_two_files(postgres, clusters, server_copy, tool):
     other = clusters(postgres=server_copy, name="copy")
     traced = tool("postgres", "-m", "0", "--json")
@@ -307,6 +310,7 @@ def no_other_server(*known):
         pytest.skip(f"another PostgreSQL server runs here: {others}")
 
 
+@pytest.mark.alone
 def test_server_started_after(postgres, tool):
     postgres.stop()
     no_other_server()
@@ -320,6 +324,7 @@ def test_server_started_after(postgres, tool):
     only(traced, "at last")
 
 
+@pytest.mark.alone
 def test_server_restarted(postgres, tool):
     traced = tool("postgres", "-m", "0", "--json")
     postgres.psql("select 1 /* before */")
@@ -331,6 +336,7 @@ def test_server_restarted(postgres, tool):
     only(traced, "after")
 
 
+@pytest.mark.alone
 def test_server_file_replaced(clusters, server_copy, tool):
     cluster = clusters(postgres=server_copy, name="upgraded")
     traced = tool("postgres", "-m", "0", "--json")
@@ -346,6 +352,7 @@ def test_server_file_replaced(clusters, server_copy, tool):
         only(traced, tag)
 
 
+@pytest.mark.alone
 def test_attaches_when_file_was_already_replaced(clusters, server_copy, tool):
     cluster = clusters(postgres=server_copy, name="upgraded")
     shutil.copy(server_copy, server_copy + ".new")

@@ -4,10 +4,14 @@
 import os
 import subprocess
 
+import pytest
+
 from backends import Backends, build
 from commanded import as_user, reveal
 from oracle import NICE
 from tool import FIXTURES
+
+pytestmark = pytest.mark.alone
 
 PROCESSES = 6
 

@@ -12,6 +12,8 @@ from commanded import reveal
 from mariadb import Maria
 from requirements import need_maria, need_root, need_server
 
+pytestmark = pytest.mark.alone
+
 
 def test_books_balance(tmp_path):
     need_root()

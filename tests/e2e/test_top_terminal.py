@@ -286,6 +286,7 @@ def modes(tmux, term):
     return re.search(r"^[0-9a-f]+:[0-9a-f:\n]{60,}", screen, re.M)[0].replace("\n", "")
 
 
+@pytest.mark.alone
 def test_overhead(postgres):
     """With the kernel's BPF statistics the overhead is that of the programs, which fdinfo has."""
     path = "/proc/sys/kernel/bpf_stats_enabled"

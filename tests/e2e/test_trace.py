@@ -597,7 +597,7 @@ def test_bash_readline(trace, tmp_path):
         os.execve("/bin/bash", ["bash", "--norc", "--noprofile", "-i"], {"TERM": "dumb", "HOME": str(tmp_path)})
     for line in ("echo one", "echo 'two words'", "exit"):
         os.write(master, line.encode() + b"\n")
-        traced.wait_for(lambda tool: any(hit["text"] == line for hit in tool.hits), what=line)
+        traced.wait_for(lambda tool: any(hit["text"] == line and hit["pid"] == pid for hit in tool.hits), what=line)
     while select.select([master], [], [], 10)[0]:
         try:
             if not os.read(master, 4096):
@@ -611,8 +611,7 @@ def test_bash_readline(trace, tmp_path):
 
 
 def test_postgres(trace, postgres):
-    server = os.path.join(server_bindir(), "postgres")
-    traced = trace(server, 'query__start (arg1 != "select 2 -- traced") "%s", arg1', "--json")
+    traced = trace(postgres.postgres, 'query__start (arg1 != "select 2 -- traced") "%s", arg1', "--json")
     postgres.psql("select 1 -- traced", "select 2 -- traced", "select 'three' -- traced")
     traced.ended()
     texts = [hit["text"] for hit in traced.hits if "traced" in hit["text"]]

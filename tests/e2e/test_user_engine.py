@@ -3,6 +3,7 @@
 
 import os
 import signal
+import shutil
 import subprocess
 
 import pytest
@@ -89,9 +90,9 @@ def test_fifo_does_not_hang(tmp_path):
     assert done.returncode == 1 and "not an ELF file" in done.stderr, done.stderr
 
 
-def test_burst_balances(tool):
+def test_burst_balances(tool, tmp_path):
     """More than the ring holds while the tool is stopped: each one is shown or counted, once."""
-    victim = VICTIM
+    victim = shutil.copy(VICTIM, tmp_path)
     with subprocess.Popen([victim], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         traced = tool("-x", victim, *PROBES, "-m", "0", "--json")
         traced.pause()

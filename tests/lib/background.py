@@ -77,9 +77,9 @@ class Jobs:
         self.__init__()
 
 
-def end_with_parent():
-    """Kill this process when the one that started it ends."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def end_with_parent(sig=signal.SIGKILL):
+    """Signal this process when the one that started it ends."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, sig)
 
 
 def be_idle():

@@ -16,6 +16,8 @@ import tempfile
 import time
 import weakref
 
+import lanes
+
 # %n epoch.ms, %p pid, %c session, %l line, %b backend type, %u user, %d database,
 # %v virtual transaction, %e SQLSTATE, %a application name. oracle.py reads it.
 LOG_LINE_PREFIX = "%n|%p|%c|%l|%b|%u|%d|%v|%e|%a| "
@@ -35,7 +37,7 @@ SETTINGS = {
 
 
 MEMORY = "/dev/shm"
-PORTS = range(12000, 32000)	# below net.ipv4.ip_local_port_range
+PORTS = range(12000 + lanes.NUMBER, 32000, len(lanes.NAMES))	# below net.ipv4.ip_local_port_range
 ports = set()		# that were given to a server
 
 running = weakref.WeakSet()	# servers that a test has started, of any kind
@@ -76,6 +78,22 @@ def free_port():
         if port not in ports:
             ports.add(port)
             return port
+
+
+copies = {}	# of programs
+
+
+def own_copy(program):
+    """
+    A copy that no other process of the tests runs, nor a server of the host, and that stays when its package is upgraded. It
+    finds the rest in Debian's places.
+    """
+    if program not in copies:
+        folder = tempfile.mkdtemp(prefix="dbslower-program-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        os.chmod(folder, 0o755)
+        copies[program] = shutil.copy(program, folder)
+    return copies[program]
 
 
 templates = {}	# of data directories: the folder that has it, by the program that made it
@@ -127,7 +145,7 @@ class Cluster:
 
     def __init__(self, postgres=None, name="", wrap=(), **settings):
         self.bindir = server_bindir()
-        self.postgres = postgres or os.path.join(self.bindir, "postgres")
+        self.postgres = postgres or own_copy(os.path.join(self.bindir, "postgres"))
         self.name = name
         self.wrap = wrap                # a command that runs the server as its only child
         self.settings = {**SETTINGS, **settings}

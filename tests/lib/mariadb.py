@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import time
 
-from cluster import copy_template, free_port, log_path, running, threads_that_run, wait_for
+from cluster import copy_template, free_port, log_path, own_copy, running, threads_that_run, wait_for
 from mariadb_client import Client
 
 SERVER = "/usr/sbin/mariadbd"
@@ -87,10 +87,10 @@ def init_template(folder):
 class Maria:
     """init() makes it, start() and stop() run it, remove() leaves nothing behind."""
 
-    def __init__(self, server=SERVER, command=None, **settings):
-        self.server = server
-        self.command = command or [server]	# how it is run: [ld.so, server], …
-        self.settings = {**SETTINGS, **settings}
+    def __init__(self, server=None, command=None, **settings):
+        self.server = server or own_copy(SERVER)
+        self.command = command or [self.server]	# how it is run: [ld.so, server], …
+        self.settings = {**SETTINGS, "basedir": "/usr", **settings}
         self.dir = tempfile.mkdtemp(prefix="dbslower-my-")
         self.data = os.path.join(self.dir, "data")
         self.socket = os.path.join(self.dir, "s")
