@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The fast part of make analyze: cppcheck."""
+"""make analyze."""
 
 import os
 import shutil
@@ -7,27 +7,11 @@ import subprocess
 
 import pytest
 
-import background
 from tool import ROOT
 
 
-def checked(_):
-    return subprocess.run([os.path.join(ROOT, "ci", "analyze"), "cppcheck"], capture_output=True, text=True)
-
-
-def background_jobs(names):
-    return [(checked,)] if "test_cppcheck" in names and shutil.which("cppcheck") else []
-
-
-def test_cppcheck():
-    if not shutil.which("cppcheck"):
-        pytest.skip("no cppcheck (ci/dependencies analyze)")
-    done = background.result(checked)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
 def test_it_is_not_deaf(tmp_path):
-    """The same command finds what is wrong."""
+    """It finds what is wrong."""
     if not shutil.which("cppcheck"):
         pytest.skip("no cppcheck (ci/dependencies analyze)")
     for folder in ("ci", "usdt", "host", "loader", "sql", "probe", "db", "cli"):

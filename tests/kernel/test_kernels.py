@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """The tool under Debian's kernels, old and new, x86-64 and aarch64, in an emulator.
 
-make test boots the oldest and the newest of each architecture, make kernels all or what KERNELS names.
+make test boots the newest of each architecture and the oldest of x86-64, make kernels all or what KERNELS names.
 What a guest does is in tests/kernel/guest/init.c.
 """
 
