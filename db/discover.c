@@ -221,6 +221,12 @@ static bool error_is_content(const struct error *error)
 	       error->kind == ERROR_MACHINE || error->kind == ERROR_32_BIT;
 }
 
+/* Return whether the user names the files, or the probes: no engine is detected then. */
+static bool discover_is_named(const struct discover *d)
+{
+	return d->filter->npaths || d->filter->start;
+}
+
 /* Attach to the executable of @process unless it is a target already. Return as above. */
 static int discover_attach_process(struct discover *d, const char *engine,
 				   const struct process *process, struct error *error)
@@ -247,7 +253,7 @@ static int discover_attach_process(struct discover *d, const char *engine,
 	close(fd);
 	if (!err)
 		d->targets[d->ntargets - 1].uid = process->uid;
-	if (err && (engine || d->filter->npaths || d->filter->start) && error_is_content(error))
+	if (err && (engine || discover_is_named(d)) && error_is_content(error))
 		detect_reject(&d->detect, process);
 	if (!err)
 		await_process(d->comms, process);
@@ -483,8 +489,7 @@ static void discover_check(struct discover *d, const struct process *process)
 	struct error error = { .kind = ERROR_NONE };
 	const struct target *target;
 	size_t first = d->ntargets;
-	/* A file that the user names, or probes, is not detected. */
-	bool named = d->filter->npaths || d->filter->start;
+	bool named = discover_is_named(d);
 	const char *engine = named ? d->filter->engine : discover_engine(d, process);
 	int err;
 
@@ -492,7 +497,7 @@ static void discover_check(struct discover *d, const struct process *process)
 		return;
 	if (d->filter->npaths && !d->resuming && !discover_wants_file(d, &process->file))
 		return;
-	d->started |= d->filter->npaths || !named;
+	d->started |= engine || d->filter->npaths;
 	if ((d->filter->npids && !d->resuming &&
 	     !(discover_waits(d) && discover_wants_process(d, process))) ||
 	    !discover_has_share(d, process))
