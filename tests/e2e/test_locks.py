@@ -602,6 +602,24 @@ def test_lwlocks(tool, server, updates):
     assert check_lwlocks(traced, program) >= seen, traced.said()
 
 
+def test_lwlocks_of_names_that_cannot_be_read(tool, clusters, server_copy, updates):
+    """As where the page of the name is not mapped: the note says that it is at an address where nothing is."""
+    with open(server_copy, "rb+") as f:
+        spoilt, number = re.subn(rb"(\0lwlock__wait__done\x008@)([^ \0]+)",
+                                 lambda match: match[1] + b"$" + b"1" * (len(match[2]) - 1), f.read())
+        f.seek(0)
+        f.write(spoilt)
+    if not number:
+        pytest.skip("this server has no USDT probes")
+    cluster = clusters(postgres=server_copy, **SETTINGS)
+    cluster.psql("create table acc (id int primary key, v int)", "insert into acc select g, 0 from generate_series(1, 20) g")
+    traced = tool("locks", "--stat", "--json", "-p", cluster.pid, kind=Locks)
+    with Load(cluster, updates):
+        seen = oracle_lwlocks(cluster)
+    assert traced.stop() == 0, traced.said()
+    assert check_lwlocks(traced, server_copy) >= seen, traced.said()
+
+
 @pytest.mark.parametrize("way", [[], force("perf")], ids=" ".join)
 def test_lwlocks_without_usdt(tool, clusters, server_copy, updates, tmp_path, way):
     """Waits that slept, by the function; also the lock of an extension."""
