@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The build: a small static file, without warnings. That it is reproducible is in test_dist.py."""
+"""The build: a small static file, reproducible, without warnings."""
 
 import fcntl
 import json
@@ -81,9 +81,11 @@ def test_literals_without_memory():
 
 
 def built_as(folder, name, *what):
-    """A clean build in a folder of this name: that folder, and what make said."""
+    """A clean build, of the same commit, in a folder of this name: that folder, and what make said."""
     tree = copy_tree(os.path.join(folder, name))
-    return tree, make(tree, *what)
+    with open(os.path.join(BUILD, "version.stamp")) as f:
+        commit = f.read().split()[1]
+    return tree, make(tree, f"COMMIT={commit}", *what)
 
 
 ONE = (built_as, "one", "all", "tests")
@@ -97,6 +99,12 @@ def background_jobs(_):
 def built():
     """A clean build of all, with the product's compiler, elsewhere: the folder and what make said."""
     return background.result(*ONE)
+
+
+def test_two_builds_are_the_same_bytes(built):
+    with open(os.path.join(built[0], "build", "dbslower"), "rb") as one, open(DBSLOWER, "rb") as another:
+        outputs = [one.read(), another.read()]
+    assert outputs[0] == outputs[1], f"{len(outputs[0])} and {len(outputs[1])} bytes differ"
 
 
 WARNS = re.compile(r"\bwarning\b|\berror:")
