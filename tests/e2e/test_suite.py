@@ -82,6 +82,14 @@ def test_only_durations_are_measured_again(suite, name):
     assert not flaky or before[-1].startswith("flaky: "), done.stdout
 
 
+def test_nothing_is_left_when_it_is_ended(suite, tmp_path):
+    """What the fixtures of all its processes made is removed."""
+    text = ("import time\n@pytest.fixture\ndef made():\n    times('made')\n    yield\n    times('removed')\n"
+            "def test_it(made): os.kill(int(os.environ['DBSLOWER_PARENT']), 15); time.sleep(60)")
+    done, runs = suite(text)
+    assert runs == ["made", "removed"] and done.returncode == 1, done.stdout
+
+
 @pytest.mark.parametrize("number, last", [(2, "4 passed, 0 failed, 0 skipped"), (3, "2 passed, 3 failed, 0 skipped")])
 def test_more_than_two_flaky_fail(suite, number, last):
     flaky = f"@pytest.mark.calm\n@pytest.mark.parametrize('one', range({number}))\ndef test_it(one):\n" \
