@@ -332,11 +332,8 @@ def paired(logged, got, limit, complaints):
     return pairs
 
 
-def compare(logged, got, limit=4096, alone=ALONE):
-    """
-    Return the complaints about @got, the tool's statements, against @logged; none if they agree. @alone: the share of
-    durations that the log alone must confirm.
-    """
+def compare(logged, got, limit=4096):
+    """Return the complaints about @got, the tool's statements, against @logged; none if they agree."""
     complaints = []
     pairs = paired(logged, got, limit, complaints)
     for statement, one in pairs:
@@ -350,7 +347,7 @@ def compare(logged, got, limit=4096, alone=ALONE):
                 complaints.append(f"{key} {one[key]}, not {value}: {statement}")
         if not isinstance(one.get("duration_ms"), (int, float)):
             return complaints + [f"no duration: {one}"]
-    return complaints + far_off(pairs) + often_off(pairs, alone)
+    return complaints + far_off(pairs) + often_off(pairs)
 
 
 def far_off(pairs):
@@ -363,7 +360,7 @@ def far_off(pairs):
     return complaints
 
 
-def often_off(pairs, alone):
+def often_off(pairs):
     """Return complaints if less than a share of a kind is within the tolerance, or of all within their bounds."""
     complaints = []
     kinds = by_pid([pair for pair in pairs if tight(pair[0])], lambda pair: pair[0].kind)
@@ -371,7 +368,7 @@ def often_off(pairs, alone):
     for kind, members in kinds.items():
         off = f"{kind} durations off by more than max({TOLERANCE_MS} ms, 5 %)"
         checks.append((off, SHARE, members, off_by))
-        checks.append((f"{off} from the log", alone, members, lambda *pair: off_by(*pair, alone=True)))
+        checks.append((f"{off} from the log", ALONE, members, lambda *pair: off_by(*pair, alone=True)))
     for what, share, members, how_far in checks:
         off = [pair for pair in members if how_far(*pair) > 0]
         if len(off) > (1 - share) * len(members):

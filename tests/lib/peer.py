@@ -7,7 +7,6 @@ what a hypervisor takes. It delays both tracers alike, so that their durations a
 
 import bisect
 import dataclasses
-import datetime
 import os
 import re
 import shutil
@@ -22,6 +21,7 @@ import pytest
 
 from cluster import wait_for
 from requirements import need_root
+from transactions import seconds
 
 NEAR_NS = 100_000		# between the readings of a hit by two tracers, whose clocks are told apart by a third
 BUFFER_BYTES = 1 << 24		# of each CPU
@@ -64,7 +64,8 @@ class Places:
     ends: typing.Callable	# of the hits behind that one
 
 
-# By its functions, and by its probe, which is inside of the first one: where a tool has its probe, it loses the CPU.
+# A backend that is to lose the CPU does so at a breakpoint: a tool that has its own at the USDT probe, inside of the first
+# function, is compared with what is noted there.
 FUNCTIONS = """
 uprobe:{0}:pgstat_report_activity {{ printf("%s %d %llu %llu\\n", arg1 ? "b" : "i", tid, pid, nsecs); }}
 uprobe:{0}:EndCommand {{ printf("e %d %llu %llu\\n", tid, pid, nsecs); }}
@@ -86,12 +87,12 @@ class Bpftrace:
     """A script of bpftrace, attached in the body of a with statement or until stop()."""
 
     def __init__(self, *args, **keywords):
-        need_root()
-        if not shutil.which("bpftrace"):
-            pytest.skip("no bpftrace (package bpftrace)")
         self.args, self.keywords = args, keywords
 
     def __enter__(self):
+        need_root()
+        if not shutil.which("bpftrace"):
+            pytest.skip("no bpftrace (package bpftrace)")
         environment = {**os.environ, "__BPFTRACE_NOTIFY_PROBES_ATTACHED": "1",
                        "BPFTRACE_PERF_RB_PAGES": str(BUFFER_BYTES // os.sysconf("SC_PAGESIZE"))}
         self.out = tempfile.NamedTemporaryFile()
@@ -135,12 +136,6 @@ def wall_offset_ns():
     return min(read() for _ in range(20))[1]
 
 
-def wall_ns(stamp):
-    """The ns since 1970 of a time in JSON."""
-    second, _, fraction = stamp.rstrip("Z").partition(".")
-    return int(datetime.datetime.fromisoformat(second + "+00:00").timestamp()) * 10**9 + int(fraction.ljust(9, "0"))
-
-
 class Peer(Bpftrace):
     """It notes when a program's threads are at the places."""
 
@@ -164,13 +159,12 @@ class Peer(Bpftrace):
 
     def durations_ms(self, one):
         """Yield how long a statement in JSON may have lasted, by where its thread was at about its begin and later."""
-        begin = wall_ns(one["time"])
+        begin = round(seconds(one["time"]) * 1e9)
         at = bisect.bisect_left(self.begins, (begin - NEAR_NS,))
-        for ns, key, first in map(self.begins.__getitem__, range(at, len(self.begins))):
-            if ns > begin + NEAR_NS:
-                break
+        behind = bisect.bisect_left(self.begins, (begin + NEAR_NS,))
+        for ns, key, first in self.begins[at:behind]:
             hits = self.sessions[key]
-            for end_ns, tid in self.places.ends(map(hits.__getitem__, range(first + 1, len(hits)))):
+            for end_ns, tid in self.places.ends(hits[i] for i in range(first + 1, len(hits))):
                 if one["tid"] in (tid, hits[first][2]):
                     yield (end_ns - ns) / 1e6
 
