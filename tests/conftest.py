@@ -19,9 +19,9 @@ import background	# noqa: E402
 import lanes	# noqa: E402
 from forced import not_under_force	# noqa: E402
 from cluster import Cluster, children, running, server_bindir	# noqa: E402
+from complaints import DurationsOff	# noqa: E402
 from mysql_fixture import SERVERS	# noqa: E402
 from requirements import need_root, need_server	# noqa: E402
-from complaints import DurationsOff	# noqa: E402
 from tap import limit_output, parse_tap, plan_fault	# noqa: E402
 from tool import BUILD, DBSLOWER, FIXTURES, Tool	# noqa: E402
 

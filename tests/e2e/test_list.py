@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from cluster import server_bindir, wait_for
+from cluster import wait_for
 from elf_oracle import Oracle
 from requirements import need_root
 from tool import DBSLOWER, parsed, refused, run

@@ -963,7 +963,7 @@ def test_restarted_server(marias, tool):
 
 @pytest.mark.alone
 def test_server_of_another_file_started_later(marias, server_file, tool):
-    server = marias(start=False, server=server_file("mariadbd"), basedir="/usr", **QUIET)
+    server = marias(start=False, server=server_file("mariadbd"), **QUIET)
     traced = tool("mysql", "-m", "0", "--json", attached=False)
     traced.wait_for(lambda _: traced.stderr, 60, "its first words")
     server.start()
@@ -976,7 +976,7 @@ def test_server_of_another_file_started_later(marias, server_file, tool):
 
 def test_path_before_the_server_runs(marias, server_file, tool):
     path = server_file("mariadbd")
-    server = marias(start=False, server=path, basedir="/usr", **QUIET)
+    server = marias(start=False, server=path, **QUIET)
     traced = tool("-x", path, "-m", "0", "--json", attached=False)
     traced.wait_for(lambda _: traced.stderr, 60, "its first words")
     server.start()
@@ -1010,7 +1010,7 @@ def server_file(tmp_path):
 
 @pytest.mark.parametrize("name", ["mysqld", "renamed"])
 def test_found_under_another_name(marias, server_file, tool, name):
-    server = marias(server=server_file(name), basedir="/usr", **QUIET)
+    server = marias(server=server_file(name), **QUIET)
     traced = tool("mysql", "-p", server.pid, "-m", "0", "--json")
     server.query("select 1 /* other name */")
     assert only(stopped(traced), "/* other name */")["pid"] == server.pid
@@ -1019,7 +1019,7 @@ def test_found_under_another_name(marias, server_file, tool, name):
 @pytest.mark.alone
 def test_found_though_its_file_was_deleted(marias, server_file, tool):
     path = server_file("mariadbd")
-    server = marias(server=path, basedir="/usr", **QUIET)
+    server = marias(server=path, **QUIET)
     os.unlink(path)
     traced = tracing(tool, "mysql", pids=[server.pid])
     server.query("select 1 /* deleted */")
@@ -1031,7 +1031,7 @@ def test_found_though_run_through_the_loader(marias, tool):
     loader = os.path.realpath("/lib64/ld-linux-x86-64.so.2")
     if not os.path.exists(loader):
         pytest.skip("no loader of x86-64")
-    server = marias(command=[loader, SERVER], basedir="/usr", **QUIET)
+    server = marias(command=[loader, SERVER], **QUIET)
     traced = tracing(tool, "mysql", pids=[server.pid])
     server.query("select 1 /* by the loader */")
     assert only(finished(traced), "/* by the loader */")["pid"] == server.pid

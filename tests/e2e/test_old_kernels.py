@@ -29,16 +29,10 @@ RELEASES = {	# what is missing, of the features that each command asks for
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A server whose file no other tool traces."""
+def server():
     need_root()
     need_server()
-    folder = tmp_path_factory.mktemp("old")
-    for parent in (folder, *folder.parents):
-        if parent.owner() == "root" and str(parent).startswith("/tmp/"):
-            parent.chmod(parent.stat().st_mode | 0o055)
-    path = shutil.copy(os.path.join(server_bindir(), "postgres"), folder)
-    with Cluster(name="old", postgres=path).init() as cluster:
+    with Cluster(name="old").init() as cluster:
         yield cluster.start()
 
 

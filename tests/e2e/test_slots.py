@@ -164,7 +164,7 @@ def test_server_that_is_killed(tool, tmp_path):
             parent.chmod(parent.stat().st_mode | 0o055)
     tmp_path.chmod(0o755)
     path = shutil.copy(SERVER, tmp_path)	# a file that no other server runs
-    server = Maria(server=path, basedir="/usr").init()
+    server = Maria(server=path).init()
     try:
         server.start()
         traced = tool("mysql", "-x", path, "-m", "0", "--json")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster import server_bindir, wait_for
+from cluster import wait_for
 from containers import needs_namespaces
 from elffile import Memory, readelf
 from fallbacks import OLD, force, lacks

@@ -18,11 +18,11 @@ import background
 import kernels
 import oracle
 from cluster import SETTINGS, Cluster
+from complaints import Off
 from fallbacks import LARGEST
 from mariadb import SERVER
 from requirements import need_maria, need_server
 from statements import why_ns
-from complaints import Off
 from tap import parse_tap, plan_fault
 from tool import parsed
 from workload import FAILING, PARALLEL, PLAIN, SESSIONS, SETUP
