@@ -158,11 +158,12 @@ def test_comparer_complains(how):
     assert any(word in complaint for complaint in complaints), f"{how}: said only {complaints[:5]}"
 
 
-def test_comparer_grants_what_both_tracers_measured():
+@pytest.mark.parametrize("ms", [0.3, -0.3], ids=["longer", "shorter"])
+def test_comparer_grants_what_both_tracers_measured(ms):
     log, got = made_up()
     late = got[:40:2]
     for one in late:
-        one["duration_ms"] += 0.3
+        one["duration_ms"] += ms
     assert compare(expected(log), got)
     for one in late:
         one["peer_ms"] = one["duration_ms"] - 0.05
@@ -187,6 +188,9 @@ def test_comparer_believes_no_tracer_alone():
     for one in simple[::2]:
         one["duration_ms"] = 2.0
     assert compare(expected(log), got) == []
+    for one in got:
+        one["duration_ms"] = one["peer_ms"] = 0.001
+    assert any("of the log's bounds" in complaint for complaint in compare(expected(log), got))
 
 
 def test_comparer_knows_a_cut():

@@ -281,11 +281,14 @@ def bounds(statement):
     return least, max(statement.next_ms - statement.first_ms + STAMP_MS, least)
 
 
-def outside(statement, got):
-    """Return by how many ms the tool's duration is outside of its bounds."""
+def outside(statement, got, alone=False):
+    """Return by how many ms the tool's duration is outside of its bounds and, unless @alone, of what the other tracer says."""
     least, most = bounds(statement)
     slack = max(TOLERANCE_MS, TOLERANCE_PART * statement.logged_ms)
-    return max(least - slack - got["duration_ms"], got["duration_ms"] - most - slack, 0.0)
+    off = max(least - slack - got["duration_ms"], got["duration_ms"] - most - slack, 0.0)
+    if alone or "peer_ms" not in got:
+        return off
+    return min(off, max(beyond(got, got["peer_ms"], alone=True), 0.0))
 
 
 def off_by(statement, got, alone=False):
@@ -364,7 +367,8 @@ def often_off(pairs):
     """Return complaints if less than a share of a kind is within the tolerance, or of all within their bounds."""
     complaints = []
     kinds = by_pid([pair for pair in pairs if tight(pair[0])], lambda pair: pair[0].kind)
-    checks = [("durations outside of their bounds", SHARE, pairs, outside)]
+    checks = [("durations outside of their bounds", SHARE, pairs, outside),
+              ("durations outside of the log's bounds", ALONE, pairs, lambda *pair: outside(*pair, alone=True))]
     for kind, members in kinds.items():
         off = f"{kind} durations off by more than max({TOLERANCE_MS} ms, 5 %)"
         checks.append((off, SHARE, members, off_by))
