@@ -17,8 +17,6 @@ from test_trace import Probed, build, trace		# noqa: F401
 from tool import FIXTURES, refused, run
 from user_engine import PROBES
 
-pytestmark = pytest.mark.alone
-
 CAUSE = "its code is not mapped from its file"
 YOUNG = "it may copy its code in its first minute"
 
@@ -117,6 +115,7 @@ def server():
         one.end()
 
 
+@pytest.mark.alone
 def test_server_of_which_another_one_copies(programs, server, tool):
     path = programs / "plain" / "mysqld"
     copies, other = server(path, True), server(path)
@@ -140,7 +139,7 @@ def test_server_of_a_pid(programs, server, command):
     assert len(one.script()) > 6, "it still runs"
 
 
-@pytest.mark.parametrize("selected", [True, False], ids=["path", "all"])
+@pytest.mark.parametrize("selected", [True, pytest.param(False, marks=pytest.mark.alone)], ids=["path", "all"])
 def test_file_without_another_server(programs, server, tool, selected):
     """It is said that nothing is traced now; the next server is, whoever runs the copies."""
     path = programs / "plain" / "mysqld"
@@ -172,7 +171,7 @@ def aged(tmp_path):
     return wrap
 
 
-WAYS = [["mysql"], ["-p", "PID"], ["-x", "PATH"]]
+WAYS = [pytest.param(["mysql"], marks=pytest.mark.alone), ["-p", "PID"], ["-x", "PATH"]]
 
 
 @pytest.mark.parametrize("words", WAYS, ids=" ".join)
@@ -229,6 +228,7 @@ def test_old_server_of_probes_that_are_named(programs, aged, tool, select):
             one.kill()
 
 
+@pytest.mark.alone
 def test_server_that_starts_later(programs, server, tool):
     """It is seen when it is executed, by a process that is much older."""
     path = programs / "bolt" / "mysqld"

@@ -19,8 +19,6 @@ from recording import Recording
 from requirements import need_maria
 from tool import FORCE, Stat, refused, run
 
-pytestmark = pytest.mark.alone
-
 LIMIT = "0.1%/1"		# far below what a loop takes
 HEAD = "select 1"
 REMOVAL = 0.05		# seconds that it may take until the first probe is gone; 0.002 were seen
