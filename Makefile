@@ -37,14 +37,12 @@ override CC := $(if $(filter default,$(origin CC)),$(CLANG),$(CC)) --target=$(TR
 # For the linker; -B is the directory of crt1.o.
 CROSS_LDFLAGS := -B$(MUSL) -L$(MUSL)
 STRIP	?= $(TRIPLET)-strip
-OBJCOPY	?= $(TRIPLET)-objcopy
 endif
 
 BUILD	?= build
 DIST	?= $(BUILD)/dist
 CC	:= $(if $(filter default,$(origin CC)),musl-gcc,$(CC))
 STRIP	?= strip
-OBJCOPY	?= objcopy
 PYTHON	?= /usr/bin/python3
 # Of the packages, and the supplier in the SBOM.
 MAINTAINER ?= The dbslower authors <dbslower@localhost>
@@ -131,7 +129,6 @@ tools-build:
 	$(call need,$(firstword $(CC)),musl-tools,musl-gcc,gcc musl-dev)
 	$(call need,$(firstword $(CLANG)),clang,clang,clang)
 	$(call need,gcc,gcc,gcc,gcc)
-	$(call need,xz,xz-utils,xz,xz)
 	$(if $(wildcard /usr/include/linux/bpf.h),,$(error linux/bpf.h is missing: \
 		apt-get install linux-libc-dev, dnf install kernel-headers, or apk add linux-headers))
 ifneq ($(ARCH),$(MACHINE))
@@ -143,26 +140,8 @@ endif
 $(BUILD)/dbslower: $(BUILD)/dbslower.debug
 	$(call say,STRIP,$@)$(STRIP) -s -R .comment -o $@ $<
 
-# String literals and constant tables are compressed. The first link provides them; the second has them
-# without contents, and next to it what literals_unpack() decompresses. Tables contain addresses, so
-# that all symbols must have the same ones in both.
-LINK	= $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)
-symbols	= nm $(1) | sed -e '/literals_packed/d' -e '/ [$$]/d' -e '/ \.L/d' -e '/ $$/d' -e '/ _*\(bss_*\)\{0,1\}end_*$$/d' -e 's/ . / /' | sort
-$(BUILD)/literals: $(LINKED) cli/literals.ld
-	$(Q)sed 's/ (NOLOAD)//' cli/literals.ld >$@.ld
-	$(Q)$(LINK) -Wl,--strip-debug -Wl,-T,$@.ld -Wl,--defsym=literals_packed=literals_start \
-		-Wl,--defsym=literals_packed_end=literals_end -o $@.link $(LINKED) $(LDLIBS)
-	$(Q)$(OBJCOPY) -O binary -j .literals --set-section-flags .literals=alloc,load,contents $@.link $@
-	$(Q)$(call symbols,$@.link) >$@.symbols
-	$(Q)rm $@.link
-$(BUILD)/literals.lzma: $(BUILD)/literals
-	$(Q)xz -c --format=lzma --lzma1=preset=9e,dict=256KiB,lc=3,lp=0,pb=0 $< >$@
-$(BUILD)/literals.o: cli/literals.S $(BUILD)/literals.lzma
-	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
-$(BUILD)/dbslower.debug: $(LINKED) $(BUILD)/literals.o cli/literals.ld
-	$(call say,LINK,$@)$(LINK) -Wl,-T,cli/literals.ld -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) \
-		$(BUILD)/literals.o $(LDLIBS)
-	$(Q)$(call symbols,$@) | cmp - $(BUILD)/literals.symbols
+$(BUILD)/dbslower.debug: $(LINKED)
+	$(call say,LINK,$@)$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -Wl,-Map=$(BUILD)/dbslower.map -o $@ $(LINKED) $(LDLIBS)
 
 $(BUILD)/%.o: %.c | tools-build
 	@mkdir -p $(@D)
@@ -175,11 +154,7 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | tools-build
 	$(Q)sed -i 's/\bLBB/.LBB/g' $(@:.o=.s)
 	$(Q)$(CLANG) -target bpf -mcpu=v2 -c -o $@ $(@:.o=.s)
 
-# Instructions have 8 bytes; each has a context of its own.
-$(BUILD)/%.lzma: $(BUILD)/%
-	$(Q)xz -c --format=lzma --lzma1=preset=9e,dict=256KiB,lc=0,lp=3,pb=3 $< >$@
-
-$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o.lzma)
+$(BUILD)/bpf/embed.o: bpf/embed.S $(PROGRAMS:%.c=$(BUILD)/%.o)
 	$(call say,EMBED,$<)$(CC) $(ALL_CFLAGS) -I$(BUILD) -c -o $@ $<
 
 # The table of commands. What none of them refers to, the linker drops.

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The compiled BPF programs, compressed, a section each: the linker drops those that no code refers
- * to. object_open() decompresses them.
- */
+/* The compiled BPF programs, a section each: the linker drops those that no code refers to. */
 #define OBJECT(name, file)			\
 	.section .rodata.##name, "a";		\
 	.balign 8;				\
@@ -11,8 +8,8 @@ name:						\
 	.incbin file;				\
 name##_end:
 
-	OBJECT(bpf_statement, "bpf/statement.bpf.o.lzma")
-	OBJECT(bpf_trace, "bpf/trace.bpf.o.lzma")
-	OBJECT(bpf_locks, "bpf/locks.bpf.o.lzma")
+	OBJECT(bpf_statement, "bpf/statement.bpf.o")
+	OBJECT(bpf_trace, "bpf/trace.bpf.o")
+	OBJECT(bpf_locks, "bpf/locks.bpf.o")
 
 	.section .note.GNU-stack, "", %progbits

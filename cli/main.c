@@ -8,7 +8,6 @@
 #include "cli/command.h"
 #include "cli/complete.h"
 #include "cli/escape.h"
-#include "cli/literals.h"
 #include "cli/suggest.h"
 #include "cli/tables.h"
 #include "host/elf_map.h"
@@ -57,7 +56,6 @@ int main(int argc, char *argv[])
 	const struct command *command;
 	int fd, taken;
 
-	literals_unpack();
 	/* No descriptor opened later must take the number of a standard one that is closed. */
 	do
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);

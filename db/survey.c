@@ -109,8 +109,6 @@ static void survey_report(const struct survey *survey, const struct survey_found
 		survey_bind(object, found->engine, fd, found->process.exe, &of.target, &error);
 	target_versions(&of.target, found->pids, found->npids, survey_each, &of);
 	error_clear(&error);
-	if (object)
-		object_close(&object->runtime.objects[0]);
 	free(object);
 }
 

@@ -3,11 +3,9 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "loader/fold.h"
-#include "loader/lzma.h"
 #include "usdt/cursor.h"
 
 #ifndef EM_BPF
@@ -42,27 +40,11 @@ struct link_state {
 	bool found;
 };
 
-void object_close(struct object *object)
-{
-	free(object->decoded);
-	object->decoded = NULL;
-}
-
 int object_open(struct object *object, const void *data, size_t size)
 {
-	int err = lzma_decode(data, size, &object->decoded, &size);
-
-	if (err == -ENOMEM)
-		return err;
-	if (err)
-		object->decoded = NULL;
-	else
-		data = object->decoded;
 	if (elf_open(&object->elf, data, size) || object->elf.machine != EM_BPF ||
-	    elf_symbols(&object->elf, SHT_SYMTAB, &object->symbols)) {
-		object_close(object);
+	    elf_symbols(&object->elf, SHT_SYMTAB, &object->symbols))
 		return -ENOEXEC;
-	}
 	return 0;
 }
 

@@ -31,7 +31,6 @@ struct object {
 	 * 5.5 (6ae08ae3dea2).
 	 */
 	bool old_reads;
-	void *decoded;			/* owned; NULL: the data were not compressed */
 };
 
 enum object_kind {
@@ -51,13 +50,10 @@ struct object_value {
 };
 
 /*
- * Open the BPF object in the @size bytes at @data, which must outlive @object and may be compressed
- * by xz. Return 0, -ENOEXEC or -ENOMEM. object_close() ends it.
+ * Open the BPF object in the @size bytes at @data, which must outlive @object. Return 0 or
+ * -ENOEXEC.
  */
 int object_open(struct object *object, const void *data, size_t size);
-
-/* Free what object_open() allocated. */
-void object_close(struct object *object);
 
 /*
  * Link program @name to @insns, room for OBJECT_INSNS_MAX. Return the number of instructions; or

@@ -506,8 +506,6 @@ void runtime_close(struct runtime *rt)
 	stream_close(&rt->stream);
 	while (rt->nmaps)
 		close(rt->maps[--rt->nmaps]);
-	while (rt->nobjects)
-		object_close(&rt->objects[--rt->nobjects]);
 	attacher_stop(&rt->attacher);
 	free(rt->owners);
 	rt->owners = NULL;

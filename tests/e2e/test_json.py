@@ -10,7 +10,7 @@ import pytest
 import schema
 from schema import SCHEMA
 from tables import fields, tables
-from tool import BUILD, ROOT, parsed, run
+from tool import BUILD, ROOT, image, parsed, run
 
 DEFS = SCHEMA["$defs"]
 
@@ -113,8 +113,7 @@ def keys_of(value):
 
 def test_code_and_schema_agree():
     """Each key that the binary can print is a member of the schema; each member of statements and transactions is a field."""
-    with open(os.path.join(BUILD, "literals"), encoding="utf-8", errors="replace") as f:
-        literals = f.read()
+    literals = image(BUILD).decode(errors="replace")
     known = {name for name, _ in schema.members()} | OF_OTLP | keys_of(tables())
     keys = {key for key in re.findall(r'"(\w+)":', literals) if not re.search("[a-z][A-Z]", key)}
     assert len(keys) > 150 and keys <= known, keys - known

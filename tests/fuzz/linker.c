@@ -83,9 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct object object;
 
-	if (!object_open(&object, data, size)) {
+	if (!object_open(&object, data, size))
 		link_all(&object);
-		object_close(&object);
-	}
 	return 0;
 }

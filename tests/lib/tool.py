@@ -3,7 +3,6 @@
 
 import re
 import json
-import lzma
 import os
 import resource
 import select
@@ -31,11 +30,9 @@ LOSSES = ("ring_full", "table_full", "who_unknown", "start_without_end", "end_wi
 
 
 def image(folder):
-    """The bytes of the binary that was built in this folder, and of the string literals that it has compressed."""
-    with open(os.path.join(folder, "dbslower"), "rb") as binary, open(os.path.join(folder, "literals.lzma"), "rb") as packed:
-        data, literals = binary.read(), packed.read()
-    assert literals in data, "the binary has other literals"
-    return data + lzma.decompress(literals)
+    """The bytes of the binary that was built in this folder."""
+    with open(os.path.join(folder, "dbslower"), "rb") as binary:
+        return binary.read()
 
 
 def arguments(args):
