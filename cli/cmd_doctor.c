@@ -16,7 +16,6 @@
 #include "cli/version.h"
 #include "db/selftest.h"
 #include "host/clock.h"
-#include "usdt/fmt.h"
 
 struct cmd_doctor {
 	struct doctor doctor;
@@ -42,11 +41,11 @@ static void self_test_step(void *arg, const struct selftest_step *step)
 	struct doctor *doctor = &cmd->doctor;
 	char subject[64], note[96];
 
-	fmt_text(subject, sizeof(subject), "%s, %s", step->method, step->what);
+	snprintf(subject, sizeof(subject), "%s, %s", step->method, step->what);
 	if (doctor->options.json)
 		step_json(cmd, step);
 	if (step->instead)
-		fmt_text(note, sizeof(note), "tracing on this host uses %s, and does not require "
+		snprintf(note, sizeof(note), "tracing on this host uses %s, and does not require "
 			 "this", step->instead);
 	if (step->error)
 		doctor_error(doctor, subject, step->error, step->instead ? note : NULL);

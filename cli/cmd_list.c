@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +26,6 @@
 #include "host/open.h"
 #include "host/process.h"
 #include "sql/glob.h"
-#include "usdt/fmt.h"
 #include "usdt/probe.h"
 #include "usdt/text.h"
 
@@ -96,7 +96,7 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 {
 	char full[FILTERED_MAX];
 
-	fmt_text(full, sizeof(full), "%s:%s", probe->provider, probe->name);
+	snprintf(full, sizeof(full), "%s:%s", probe->provider, probe->name);
 	for (unsigned int i = 0; i < list->options.word_count; i++) {
 		const char *filter = list->options.words[i];
 
@@ -130,7 +130,7 @@ static int list_elf(struct list *list, const char *path, const struct elf *elf)
 				    list->options.verbose | (list->bcc ? PROBE_PRINT_BCC : 0));
 	}
 	if (probes.skipped) {
-		fmt_text(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
+		snprintf(cause, sizeof(cause), "%u of its USDT notes are damaged, or point outside "
 			 "the file", probes.skipped);
 		list_fail(list, path, cause, NULL);
 	}
@@ -207,7 +207,7 @@ static bool list_wants_map(const struct list *list, uint32_t pid, const struct p
 
 		if (!strchr(name, '/') ? library_is(file, name) : !strcmp(name, map->path))
 			return true;
-		fmt_text(path, sizeof(path), "/proc/%u/root%s", pid, name);
+		snprintf(path, sizeof(path), "/proc/%u/root%s", pid, name);
 		/* The same file may have another name: /lib is a link to /usr/lib. */
 		if (*name == '/' && !stat(path, &st) && st.st_ino == map->ino)
 			return true;
@@ -314,7 +314,7 @@ static void list_server_probes(struct list *list, uint32_t pid)
 		close(fd);
 	if (err != -ENOENT || fd < 0)
 		return;
-	fmt_text(subject, sizeof(subject), "process %u", pid);
+	snprintf(subject, sizeof(subject), "process %u", pid);
 	list_report(list, subject, "its program has no USDT probes", symbols_remedy);
 	list->explained = true;
 }
@@ -351,8 +351,8 @@ static void list_process(struct list *list, uint32_t pid)
 	char number[12], subject[32];
 	int err = process_maps(pid, list_map, &process);
 
-	fmt_text(number, sizeof(number), "%u", pid);
-	fmt_text(subject, sizeof(subject), "process %u", pid);
+	snprintf(number, sizeof(number), "%u", pid);
+	snprintf(subject, sizeof(subject), "process %u", pid);
 	if (err)
 		list_error(list, err == -ENOMEM ? ERROR_MEMORY : ERROR_PROCESS, err, number);
 	else if (!process.wanted && list->options.path_count)
@@ -418,7 +418,7 @@ static void list_servers(struct list *list)
 		if (fd < 0 && !process_runs(server->pid, engine_is_executable, &server->file))
 			continue;
 		err = fd < 0 ? fd : list_open_file(list, server->exe, fd);
-		fmt_text(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
+		snprintf(cause, sizeof(cause), "no USDT probes (pid %u)", server->pid);
 		if (fd >= 0 && err == -ENOENT)
 			list_report(list, server->exe, cause, symbols_remedy);
 		else if (err)
@@ -435,7 +435,7 @@ static int list_end(struct list *list)
 	if (err)
 		return message_output(&list->err, err);
 	if (list->seen && !list->printed) {
-		fmt_text(cause, sizeof(cause), list->options.word_count > 1 ?
+		snprintf(cause, sizeof(cause), list->options.word_count > 1 ?
 			 "this and the other filters match none of %llu probes" :
 			 "matches none of %llu probes", (unsigned long long)list->seen);
 		list_fail(list, list->options.words[0], cause, list->bcc ?

@@ -2,6 +2,7 @@
 /* The command record: statements, transactions and lock waits to a file, for replay. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -19,7 +20,6 @@
 #include "db/servers.h"
 #include "host/clock.h"
 #include "host/container.h"
-#include "usdt/fmt.h"
 
 #define NAP_MS		5	/* between drains .. */
 #define NAP_WAIT_MS	1	/* .. and while holders of locks are to be read */
@@ -318,7 +318,7 @@ static int record_start(struct record *record)
 
 	*pids = '\0';
 	for (size_t i = 0; i < loop->banner.npids && len < sizeof(pids) - 16; i++)
-		len += (size_t)fmt_text(pids + len, sizeof(pids) - len, "%s%u", i ? " " : "",
+		len += (size_t)snprintf(pids + len, sizeof(pids) - len, "%s%u", i ? " " : "",
 					loop->banner.pids[i]);
 	if (!uname(&name)) {
 		encode_option(encode, "host", name.nodename);

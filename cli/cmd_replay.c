@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command replay: another command on a recording. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,7 +10,6 @@
 #include "cli/option_table.h"
 #include "cli/replay.h"
 #include "cli/start.h"
-#include "usdt/fmt.h"
 
 #define OPTIONS_MAX	64
 
@@ -43,7 +43,7 @@ static int replay_command(const struct command *command, const char *path, int a
 	struct command replayed = *command;
 	char invocation[64];
 
-	fmt_text(invocation, sizeof(invocation), "dbslower replay FILE %s", command->name);
+	snprintf(invocation, sizeof(invocation), "dbslower replay FILE %s", command->name);
 	replay_options(command, options);
 	replayed.source = &replay_source;
 	replayed.recording = path;

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,6 @@
 #include "cli/option_set.h"
 #include "cli/option_table.h"
 #include "cli/tracing.h"
-#include "usdt/fmt.h"
 
 #define AXIS_LINES	24		/* of a heat map between two axes */
 #define EXPORT_TEXT	256		/* bytes of a statement's text, for its command */
@@ -112,7 +112,7 @@ static void stat_text(struct stat *stat, const struct stat_histogram *h)
 	const char *unit = stat_unit(stat), *wait = stat->tracing.loop.options.wait;
 	char title[32];
 
-	fmt_text(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
+	snprintf(title, sizeof(title), "%s latency (%s)", wait ? "wait" : "query", unit);
 	histogram_bars(out, &h->slots, title);
 	output_string(out, "     ");
 	for (size_t i = 0; i < PERCENTILES; i++) {

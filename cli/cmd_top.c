@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The command top: statements grouped by fingerprint, sorted by cost. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -20,7 +21,6 @@
 #include "cli/tracing.h"
 #include "host/clock.h"
 #include "sql/fingerprint.h"
-#include "usdt/fmt.h"
 
 #define REFRESH_NS	2000000000u	/* interactive, default of -i */
 #define SLIDE_MS	20		/* between reads of the keys in a replay */
@@ -183,7 +183,7 @@ static void cmd_top_begin(struct loop *loop)
 
 	export_begin(&top->export);
 	if (top->ui && loop->replay)
-		fmt_text(top->ui->head.host, sizeof(top->ui->head.host), "%s", loop->replay_host);
+		snprintf(top->ui->head.host, sizeof(top->ui->head.host), "%s", loop->replay_host);
 }
 
 /* Return @n, counted in @ns, in thousandths per second. */
@@ -373,11 +373,11 @@ static void cmd_top_server(void *arg, const struct server_info *server)
 	struct cmd_top *top = arg;
 	struct top_head *head = &top->ui->head;
 	size_t len = strlen(head->servers), room = sizeof(head->servers) - len;
-	int n = fmt_text(head->servers + len, room, "%s%s%s%s", len ? ", " : "", server->title,
+	int n = snprintf(head->servers + len, room, "%s%s%s%s", len ? ", " : "", server->title,
 			 *server->version ? " " : "", server->version);
 
 	if (server->npids && (size_t)n < room)
-		fmt_text(head->servers + len + n, room - (size_t)n, " (pid %u)", server->pids[0]);
+		snprintf(head->servers + len + n, room - (size_t)n, " (pid %u)", server->pids[0]);
 	banner_server(arg, server);
 }
 
@@ -402,7 +402,7 @@ static int cmd_top_prepare(struct cmd_top *top, struct tracer_config *config)
 		return EXIT_OK;
 	}
 	if (!uname(&name))
-		fmt_text(ui->head.host, sizeof(ui->head.host), "%s", name.nodename);
+		snprintf(ui->head.host, sizeof(ui->head.host), "%s", name.nodename);
 	ui->limit = options->lines;
 	ui->view.order = options->order;
 	ui->view.delta = options->delta;

@@ -2,13 +2,13 @@
 #include "cli/doctor.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
-#include "usdt/fmt.h"
 
 #define INDENT	"            "
 
@@ -40,7 +40,7 @@ void doctor_report(struct doctor *doctor, enum doctor_state state, const char *s
 	va_list args;
 
 	va_start(args, format);
-	fmt_args(text, sizeof(text), format, args);
+	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	doctor->obstacles += state == DOCTOR_OBSTACLE;
 	if (doctor->options.json) {

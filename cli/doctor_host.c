@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,6 @@
 #include "loader/hazard.h"
 #include "loader/sandbox.h"
 #include "loader/sys.h"
-#include "usdt/fmt.h"
 
 #define MEMLOCK_NEEDED	(64u << 20)	/* bytes, before Linux 5.11 */
 #define NOFILE_NEEDED	64u		/* for a few servers */
@@ -127,7 +127,7 @@ static void host_features_line(struct doctor_host *h)
 		if (feature_has(&h->features, (enum feature)i))
 			count++;
 		else
-			at += fmt_text(missing + at, sizeof(missing) - (size_t)at, "%s%s",
+			at += snprintf(missing + at, sizeof(missing) - (size_t)at, "%s%s",
 				       at ? ", " : "; missing: ", feature_name(i));
 	}
 	if (h->unknown && *missing)
@@ -291,11 +291,11 @@ static void host_lacks(struct doctor_host *h, enum doctor_state state, const cha
 	char remedy[256];
 
 	if (!h->host.uid)
-		fmt_text(remedy, sizeof(remedy), "root lacks it, as in a container: add it (docker "
+		snprintf(remedy, sizeof(remedy), "root lacks it, as in a container: add it (docker "
 			 "run --cap-add=%s), or run dbslower on the host%s", name + strlen("CAP_"),
 			 other ? "; without it, a server's binary can be traced by -x" : "");
 	else
-		fmt_text(remedy, sizeof(remedy), "%ssetcap cap_bpf,cap_perfmon,cap_sys_ptrace%s=ep "
+		snprintf(remedy, sizeof(remedy), "%ssetcap cap_bpf,cap_perfmon,cap_sys_ptrace%s=ep "
 			 "dbslower%s", other ? "run dbslower as root, or: " : "", setcap,
 			 other ? "; without it, a server's binary can be traced by -x" : "");
 	doctor_report(h->doctor, state, name, remedy, "missing: %s", consequence);
@@ -397,7 +397,7 @@ static void host_sysctls(struct doctor_host *h)
 
 	for (int i = 0; i < PRIVILEGES_SYSCTLS; i++)
 		if (!host->sysctls[i].error)
-			at += fmt_text(text + at, sizeof(text) - (size_t)at, "%s%s = %ld",
+			at += snprintf(text + at, sizeof(text) - (size_t)at, "%s%s = %ld",
 				       at ? ", " : "", host->sysctls[i].name,
 				       host->sysctls[i].value);
 	doctor_report(doctor, DOCTOR_DETAIL, "sysctls", NULL, "%s", at ? text : "none is readable");

@@ -14,7 +14,6 @@
 #include "host/library.h"
 #include "host/open.h"
 #include "usdt/arch.h"
-#include "usdt/fmt.h"
 
 /* The servers that are being reported. */
 struct servers {
@@ -46,18 +45,18 @@ static void server_json(struct servers *servers, const struct server_info *serve
 static void server_words(const struct doctor *doctor, const struct server_info *server,
 			 bool traced, char *text, size_t size)
 {
-	int at = fmt_text(text, size, "%s%s%s", server->title, *server->version ? " " : "",
+	int at = snprintf(text, size, "%s%s%s", server->title, *server->version ? " " : "",
 			  server->version);
 
 	for (size_t i = 0; i < server->npids && (size_t)at < size - 32; i++)
-		at += fmt_text(text + at, size - (size_t)at, i ? " %u" : ", pid %u",
+		at += snprintf(text + at, size - (size_t)at, i ? " %u" : ", pid %u",
 			       server->pids[i]);
 	if (!traced)
 		return;
-	at += fmt_text(text + at, size - (size_t)at, server->usdt ?
+	at += snprintf(text + at, size - (size_t)at, server->usdt ?
 		       ", by its USDT probes and symbols" : ", by its symbols");
 	if (doctor->method != ATTACH_NONE)
-		fmt_text(text + at, size - (size_t)at, " (%s)", server->method);
+		snprintf(text + at, size - (size_t)at, " (%s)", server->method);
 }
 
 static void server_end(struct servers *servers)
@@ -152,7 +151,7 @@ static const char *machine_name(uint16_t machine, char text[32])
 
 	if (arch)
 		return arch->name;
-	fmt_text(text, 32, "ELF machine %u", machine);
+	snprintf(text, 32, "ELF machine %u", machine);
 	return text;
 }
 
@@ -163,15 +162,15 @@ static void file_other(struct doctor *doctor, const char *path, const struct sur
 
 	if (other->probes && other->machine != HOST_ELF_MACHINE &&
 	    other->machine != HOST_ELF_COMPAT)
-		fmt_text(remedy, sizeof(remedy), "dbslower list %s prints them; they can be traced "
+		snprintf(remedy, sizeof(remedy), "dbslower list %s prints them; they can be traced "
 			 "on a host of that architecture", path);
 	else if (other->probes)
-		fmt_text(remedy, sizeof(remedy),
+		snprintf(remedy, sizeof(remedy),
 			 "dbslower list %s prints them; if two of them delimit statements, use "
 			 "dbslower -x %s --start PROVIDER:NAME --done PROVIDER:NAME",
 			 path, path);
 	else
-		fmt_text(remedy, sizeof(remedy),
+		snprintf(remedy, sizeof(remedy),
 			 "specify the binary of a supported database server, not a program "
 			 "that starts it");
 	doctor_report(doctor, DOCTOR_OBSTACLE, path, remedy,

@@ -2,11 +2,11 @@
 #include "cli/fields.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bpf/event.h"
 #include "bpf/plan.h"
-#include "usdt/fmt.h"
 
 #define HELP_WIDTH	11	/* of a column's name and the space after it */
 #define USE_ALL		((1u << USES) - 1)
@@ -169,7 +169,7 @@ static bool get_connection(const struct statement *st, unsigned int which,
 static bool get_query_id(const struct statement *st, unsigned int which, struct field_value *value)
 {
 	(void)which;
-	fmt_text(value->buf, sizeof(value->buf), "%lld", (long long)st->query_id);
+	snprintf(value->buf, sizeof(value->buf), "%lld", (long long)st->query_id);
 	return st->query_id && get_string(value->buf, value);
 }
 
@@ -202,7 +202,7 @@ static bool get_plan(const struct statement *st, unsigned int which, struct fiel
 	value->len = 0;
 	for (int i = 0; i < PLAN_BITS; i++)
 		if (st->plan & 1u << i)
-			value->len += (size_t)fmt_text(value->buf + value->len,
+			value->len += (size_t)snprintf(value->buf + value->len,
 						       sizeof(value->buf) - value->len, "%s%s",
 						       value->len ? "," : "", names[i]);
 	return st->has_index && (value->len || !which);

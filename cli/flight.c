@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -16,7 +17,6 @@
 #include "cli/option_table.h"
 #include "host/clock.h"
 #include "host/open.h"
-#include "usdt/fmt.h"
 
 #define NS_PER_S	1000000000u
 #define AFTER_NS	(30ull * NS_PER_S)	/* default of --after */
@@ -128,7 +128,7 @@ static void flight_fire(struct flight *flight, const char *what, uint64_t ns)
 
 	if (!flight->loop->options.memory || flight->fd >= 0 || *flight->reason)
 		return;
-	fmt_text(flight->reason, sizeof(flight->reason), "%s%.*s%s", what, ns ? (int)len : 0,
+	snprintf(flight->reason, sizeof(flight->reason), "%s%.*s%s", what, ns ? (int)len : 0,
 		 number, ns ? " s" : "");
 }
 
@@ -207,7 +207,7 @@ static int flight_name(struct flight *flight)
 
 	json_time_text(time, clock_ns(CLOCK_REALTIME));
 	/* 2024-02-29T23:59:59.123456789Z without the colons, to the millisecond */
-	len = (size_t)fmt_text(flight->name, sizeof(flight->name), "%.*s%.13s%.2s%.6sZ%s",
+	len = (size_t)snprintf(flight->name, sizeof(flight->name), "%.*s%.13s%.2s%.6sZ%s",
 			       (int)(at - pattern), pattern, time, time + 14, time + 17, at + 2);
 	return len < sizeof(flight->name) ? 0 : -ENAMETOOLONG;
 }
@@ -254,11 +254,11 @@ void flight_end(struct flight *flight, int err)
 	char text[192];
 	int len;
 
-	len = fmt_text(text, sizeof(text), "%llu bytes, %llu statements, %llu lock waits",
+	len = snprintf(text, sizeof(text), "%llu bytes, %llu statements, %llu lock waits",
 		       (unsigned long long)writer->written, (unsigned long long)writer->statements,
 		       (unsigned long long)writer->waits);
 	if (writer->dropped)
-		fmt_text(text + len, sizeof(text) - (size_t)len, "; %llu blocks did not fit: "
+		snprintf(text + len, sizeof(text) - (size_t)len, "; %llu blocks did not fit: "
 			 "specify a larger --max-size or --memory",
 			 (unsigned long long)writer->dropped);
 	if (!err)

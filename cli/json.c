@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "cli/json.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "cli/escape.h"
 #include "cli/version.h"
-#include "usdt/fmt.h"
 
 /* Incremented when a member is renamed, removed or changes its meaning. */
 #define JSON_SCHEMA	1
@@ -108,7 +108,7 @@ void json_start(struct output *out, uint64_t wall_ns, const char *host, const ch
 	struct utsname name;
 	char version[32];
 
-	fmt_text(version, sizeof(version), "%.*s", (int)strcspn(version_text, " "), version_text);
+	snprintf(version, sizeof(version), "%.*s", (int)strcspn(version_text, " "), version_text);
 	json_head(out, "{\"type\":\"start\",\"time\":\"", wall_ns, NULL);
 	json_number(out, ",\"schema\":", JSON_SCHEMA);
 	if (!host && !uname(&name))

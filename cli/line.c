@@ -2,10 +2,10 @@
 #include "cli/line.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/escape.h"
-#include "usdt/fmt.h"
 
 static size_t line_room(const struct line *line, size_t wanted)
 {
@@ -28,7 +28,7 @@ void line_printf(struct line *line, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fmt_args(buf, sizeof(buf), format, args);
+	vsnprintf(buf, sizeof(buf), format, args);
 	va_end(args);
 	line_text(line, buf);
 }

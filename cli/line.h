@@ -18,7 +18,7 @@ struct line {
 /* Append printable ASCII characters. */
 void line_text(struct line *line, const char *text);
 
-/* The same of a format of fmt.h, of less than 256 bytes. Slow. */
+/* The same of a format of printf(), of less than 256 bytes. Slow. */
 void line_printf(struct line *line, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

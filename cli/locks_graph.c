@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/locks_graph.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/escape.h"
-#include "usdt/fmt.h"
 
 static void add_node(struct locks_graph *graph, const struct lock_backend *backend)
 {
@@ -62,7 +62,7 @@ void locks_graph_add(struct locks_graph *graph, const struct lock_wait *wait)
 	if (!wait->info)
 		return;
 	locks_wait_object(wait, true, object, sizeof(object));
-	fmt_text(edge.object, sizeof(edge.object), "%s %s", wait->kind, object);
+	snprintf(edge.object, sizeof(edge.object), "%s %s", wait->kind, object);
 	edge.id = locks_backend_id(&wait->info->self);
 	add_node(graph, &wait->info->self);
 	for (unsigned int i = 0; i < wait->info->nholders; i++) {

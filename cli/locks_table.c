@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/locks_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/escape.h"
-#include "usdt/fmt.h"
 
 #define INDENT		"               "	/* as wide as the column of times */
 
@@ -106,11 +106,11 @@ void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
 	output_printf(out, "%-7u %12s %-8s ", wait->event->pid, number + !wait->joined,
 		      locks_wait_outcome(wait));
 	locks_wait_object(wait, true, object, sizeof(object));
-	fmt_text(lock, sizeof(lock), "%s %s%s%s", *wait->kind ? wait->kind : "lock", object,
+	snprintf(lock, sizeof(lock), "%s %s%s%s", *wait->kind ? wait->kind : "lock", object,
 		 info && *info->index ? ", index " : "", info ? info->index : "");
 	show_padded(out, lock, 36);
 	if (info && info->nholders && info->holders[0].pid)
-		fmt_text(holder, sizeof(holder), "%llu",
+		snprintf(holder, sizeof(holder), "%llu",
 			 (unsigned long long)locks_backend_id(&info->holders[0]));
 	output_printf(out, "%-24s %-7s ", locks_wait_mode(wait->event), holder);
 	if (info)
@@ -161,7 +161,7 @@ void locks_table_add(struct locks_table *table, const struct lock_wait *wait)
 		.total_ns = wait->duration_ns, .max_ns = wait->duration_ns,
 	};
 
-	fmt_text(sum.kind, sizeof(sum.kind), "%s", *wait->kind ? wait->kind : "lock");
+	snprintf(sum.kind, sizeof(sum.kind), "%s", *wait->kind ? wait->kind : "lock");
 	locks_wait_object(wait, false, sum.object, sizeof(sum.object));
 	sums_add(table, &sum);
 }
@@ -196,7 +196,7 @@ static void show_sum(struct output *out, const struct locks_sum *sum)
 	show_ms(out, sum->total_ns / sum->waits);
 	show_ms(out, sum->max_ns);
 	output_printf(out, "%-24s ", sum->mode);
-	fmt_text(lock, sizeof(lock), "%s %s", sum->kind, sum->object);
+	snprintf(lock, sizeof(lock), "%s %s", sum->kind, sum->object);
 	escape_terminal(out, lock, strlen(lock), false);
 	output_char(out, '\n');
 }
@@ -211,7 +211,7 @@ void locks_table_add_lwlocks(struct locks_table *table, const struct lwlock_coun
 			.total_ns = counts[i].sum.total_ns, .max_ns = counts[i].sum.max_ns,
 		};
 
-		fmt_text(sum.object, sizeof(sum.object), "%s", counts[i].name);
+		snprintf(sum.object, sizeof(sum.object), "%s", counts[i].name);
 		if (sum.waits)
 			sums_add(table, &sum);
 	}

@@ -2,6 +2,7 @@
 #include "cli/metrics.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,6 @@
 #include "cli/otlp.h"
 #include "db/servers.h"
 #include "loader/owners.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define LABEL_MAX	256	/* bytes, with the NUL */
@@ -68,11 +68,11 @@ static void key_add_server(struct key *key, const struct statement *s)
 	if (server) {
 		const char *directory = server->has_directory ? server->directory : "";
 
-		fmt_text(text, sizeof(text), "%s%s%s", server->container,
+		snprintf(text, sizeof(text), "%s%s%s", server->container,
 			 *server->container && *directory ? ":" : "", directory);
 	}
 	if (s->has_uid)
-		fmt_text(uid, sizeof(uid), "%u", s->uid);
+		snprintf(uid, sizeof(uid), "%u", s->uid);
 	key_add(key, text);
 	key_add(key, uid);
 }
@@ -86,7 +86,7 @@ static void key_make(struct key *key, const struct statement *s, uint64_t hash, 
 	key_add_server(key, s);
 	key_add(key, s->database);
 	if (by_hash) {
-		fmt_text(digits, sizeof(digits), "%016llx", (unsigned long long)hash);
+		snprintf(digits, sizeof(digits), "%016llx", (unsigned long long)hash);
 		key_add(key, "");
 		key_add(key, "");
 	} else {

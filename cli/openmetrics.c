@@ -16,7 +16,6 @@
 #include "cli/version.h"
 #include "db/breakdown.h"
 #include "host/clock.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 /* In the order of enum metrics_label. */
@@ -190,7 +189,7 @@ static void put_build(const struct exposition *e)
 {
 	char version[32];
 
-	fmt_text(version, sizeof(version), "%.*s", (int)strcspn(version_text, " "), version_text);
+	snprintf(version, sizeof(version), "%.*s", (int)strcspn(version_text, " "), version_text);
 	put_family(e->out, "dbslower_", "build_info", "gauge", "The version of dbslower.");
 	output_string(e->out, "dbslower_build_info");
 	put_label(e->out, '{', "file", e->tool->path);
@@ -239,7 +238,7 @@ static int create_beside(int dir, const char *name, char new[NAME_MAX + 1])
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd, err = -EEXIST;
 
-	if ((size_t)fmt_text(new, NAME_MAX + 1, ".%s.new", name) > NAME_MAX)
+	if ((size_t)snprintf(new, NAME_MAX + 1, ".%s.new", name) > NAME_MAX)
 		return -ENAMETOOLONG;
 	unlinkat(dir, new, 0);
 	for (int i = 0; i < 8 && err == -EEXIST; i++) {
@@ -251,7 +250,7 @@ static int create_beside(int dir, const char *name, char new[NAME_MAX + 1])
 		err = -errno;
 		/* Early at boot it has none, and then the clock serves. */
 		getrandom(&random, sizeof(random), GRND_NONBLOCK);
-		if ((size_t)fmt_text(new, NAME_MAX + 1, ".%s.%016llx", name,
+		if ((size_t)snprintf(new, NAME_MAX + 1, ".%s.%016llx", name,
 				     (unsigned long long)random) > NAME_MAX)
 			return -ENAMETOOLONG;
 	}

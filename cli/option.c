@@ -8,7 +8,6 @@
 #include "cli/escape.h"
 #include "cli/suggest.h"
 #include "db/engines.h"
-#include "usdt/fmt.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define NS_PER_MS 1000000ull
@@ -22,10 +21,10 @@ void option_engine_list(char *text, size_t size)
 	for (size_t i = 0; engine_table[i]; i++) {
 		const char *const *word = engine_table[i]->words;
 
-		at += (size_t)fmt_text(text + at, size - at, "%s%s", !i ? "" :
+		at += (size_t)snprintf(text + at, size - at, "%s%s", !i ? "" :
 				       engine_table[i + 1] ? ", " : " and ", word[0]);
 		for (size_t n = 1; word[n] && at < size; n++)
-			at += (size_t)fmt_text(text + at, size - at, "%s%s%s",
+			at += (size_t)snprintf(text + at, size - at, "%s%s%s",
 					       n == 1 ? " (or " : ", ", word[n],
 					       word[n + 1] ? "" : ")");
 		if (at >= size)

@@ -2,6 +2,7 @@
 #include "cli/option_set.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/format_log.h"
@@ -11,7 +12,6 @@
 #include "db/user_engine.h"
 #include "loader/feature.h"
 #include "probe/request.h"
-#include "usdt/fmt.h"
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
@@ -316,7 +316,7 @@ int option_set_overhead(struct option_parser *p, const struct option_row *row, c
 
 	if (!len || len >= sizeof(number) || (*rest && *rest != '/'))
 		return option_refuse(p, row, value, "not a percentage");
-	fmt_text(number, sizeof(number), "%.*s", (int)len, value);
+	snprintf(number, sizeof(number), "%.*s", (int)len, value);
 	/* Millionths of a CPU, of which a percent has 10000. */
 	if (option_read_duration(number, 10000, &opts->max_overhead, &why) ||
 	    opts->max_overhead < OPTION_OVERHEAD_MIN || opts->max_overhead > OPTION_OVERHEAD_MAX)

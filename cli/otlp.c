@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/otlp.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,7 +17,6 @@
 #include "host/clock.h"
 #include "host/open.h"
 #include "sql/traceparent.h"
-#include "usdt/fmt.h"
 
 #define KIND_INTERNAL	1	/* SPAN_KIND_INTERNAL */
 #define KIND_SERVER	2	/* SPAN_KIND_SERVER */
@@ -104,7 +104,7 @@ int otlp_open(struct otlp *otlp, const char *path, struct output *standard)
 
 void otlp_host(struct otlp *otlp, const char *host)
 {
-	fmt_text(otlp->host, sizeof(otlp->host), "%s", host);
+	snprintf(otlp->host, sizeof(otlp->host), "%s", host);
 }
 
 void otlp_stoppable(struct otlp *otlp, int stop_fd)
@@ -346,7 +346,7 @@ static void put_instance(const struct otlp *otlp, const struct server *server)
 	};
 	char name[sizeof(otlp->host) + sizeof(server->container) + sizeof(server->directory) + 32];
 	char text[UUID_TEXT];
-	int len = fmt_text(name, sizeof(name), "%s\n%u\n%s\n%s\n%u", otlp->host, server->uid,
+	int len = snprintf(name, sizeof(name), "%s\n%u\n%s\n%s\n%u", otlp->host, server->uid,
 			   server->container, server->directory,
 			   server->has_directory ? 0 : server->pid);
 

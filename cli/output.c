@@ -11,8 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "usdt/fmt.h"
-
 /* Time that a stalled reader has once the end was requested. */
 #define GRACE_MS	1000
 #define PAUSE_MS	20
@@ -131,7 +129,7 @@ void output_stoppable(struct output *out, int stop_fd)
 	if (!isatty(out->fd))
 		return;
 	/* A write to a terminal may block in any case; a description of its own need not. */
-	fmt_text(path, sizeof(path), "/proc/self/fd/%d", out->fd);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", out->fd);
 	fd = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	out->fd = fd < 0 ? out->fd : fd;
 }
@@ -220,7 +218,7 @@ size_t output_clock(char buf[OUTPUT_NUMBER], uint64_t wall_ns, unsigned int deci
 	struct tm tm = { 0 };
 
 	localtime_r(&seconds, &tm);
-	return (size_t)fmt_text(buf, OUTPUT_NUMBER, "%02d:%02d:%02d.%0*u", tm.tm_hour % 100,
+	return (size_t)snprintf(buf, OUTPUT_NUMBER, "%02d:%02d:%02d.%0*u", tm.tm_hour % 100,
 				tm.tm_min % 100, tm.tm_sec % 100, (int)decimals,
 				(unsigned int)part);
 }
@@ -232,7 +230,7 @@ void output_printf(struct output *out, const char *format, ...)
 	int n;
 
 	va_start(args, format);
-	n = fmt_args(buf, sizeof(buf), format, args);
+	n = vsnprintf(buf, sizeof(buf), format, args);
 	va_end(args);
 	if (n > 0)
 		output_bytes(out, buf, (size_t)n < sizeof(buf) ? (size_t)n : sizeof(buf) - 1);

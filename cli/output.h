@@ -63,7 +63,7 @@ size_t output_format(char buf[OUTPUT_NUMBER], uint64_t value, unsigned int decim
  */
 size_t output_clock(char buf[OUTPUT_NUMBER], uint64_t wall_ns, unsigned int decimals);
 
-/* Append as fmt_text() does, cut at 1023 bytes. Slow. */
+/* Append as snprintf() does, cut at 1023 bytes. Slow. */
 void output_printf(struct output *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

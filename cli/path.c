@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/path.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "usdt/fmt.h"
 
 bool path_search(const char *path, const char *name, char *buf, size_t size)
 {
@@ -16,7 +15,7 @@ bool path_search(const char *path, const char *name, char *buf, size_t size)
 		len = strcspn(path, ":");
 		if (*path == '/' && len + 1 + strlen(name) < size) {
 			memcpy(buf, path, len);
-			fmt_text(buf + len, size - len, "/%s", name);
+			snprintf(buf + len, size - len, "/%s", name);
 			if (!access(buf, X_OK) && !stat(buf, &st) && S_ISREG(st.st_mode))
 				return true;
 		}

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/escape.h"
 #include "cli/json.h"
-#include "usdt/fmt.h"
 
 #define INDENT		2
 #define MS_DECIMALS	6	/* of ns */
@@ -36,7 +36,7 @@ static uint64_t age(uint64_t since_ns, uint64_t now_ns)
 
 static const char *cell_number(struct ps_cell *cell, uint64_t number)
 {
-	fmt_text(cell->buf, sizeof(cell->buf), "%llu", (unsigned long long)number);
+	snprintf(cell->buf, sizeof(cell->buf), "%llu", (unsigned long long)number);
 	return cell->buf;
 }
 
@@ -99,7 +99,7 @@ static const char *cell_blockers(const struct ps_session *s, uint64_t now_ns,
 
 	(void)now_ns;
 	for (unsigned int i = 0; i < s->nblockers; i++)
-		at += (size_t)fmt_text(cell->buf + at, sizeof(cell->buf) - at, "%s%u",
+		at += (size_t)snprintf(cell->buf + at, sizeof(cell->buf) - at, "%s%u",
 				       i ? "," : "", s->blockers[i]);
 	return at ? cell->buf : "";
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/report_chart.h"
 
+#include <stdio.h>
+
 #include "cli/json.h"
 #include "cli/report_svg.h"
 #include "cli/short.h"
 #include "db/breakdown.h"
-#include "usdt/fmt.h"
 
 #define ROW_HEIGHT	11
 #define LEVELS		9		/* of the heat map, classes h1 to h9 */
@@ -202,7 +203,7 @@ static void load_area(struct output *out, const struct view *view, unsigned int 
 {
 	char class[8];
 
-	fmt_text(class, sizeof(class), "p%u", part);
+	snprintf(class, sizeof(class), "p%u", part);
 	svg_path(out, class, SVG_LEFT, low[0]);
 	for (unsigned int i = 0; i < view->count; i++) {
 		if (i && high[i] == high[i - 1])

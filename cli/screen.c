@@ -5,13 +5,12 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-
-#include "usdt/fmt.h"
 
 #define GRACE_MS	1000
 #define ESCAPE_NS	50000000	/* after which an ESC is a key of its own */
@@ -148,7 +147,7 @@ void screen_leave(struct screen *screen)
 	/* An incomplete sequence ends with the next ESC. */
 	screen->sent = screen->len = 0;
 	/* Without an alternate screen, the shell continues below the last frame. */
-	len = (size_t)fmt_text(off, sizeof(off), "\033[0m\033[%u;1H\r\n"
+	len = (size_t)snprintf(off, sizeof(off), "\033[0m\033[%u;1H\r\n"
 			       "\033[?25h\033[?7h\033[?1049l", screen->height);
 	screen_put(screen, off, len);
 	do
@@ -218,7 +217,7 @@ void screen_line(void *arg, const char *text, size_t len)
 		return;
 	}
 	screen->shown[row] = hash;
-	screen_put(screen, head, (size_t)fmt_text(head, sizeof(head), "\033[%u;1H\033[K", row + 1));
+	screen_put(screen, head, (size_t)snprintf(head, sizeof(head), "\033[%u;1H\033[K", row + 1));
 	screen_put(screen, text, len);
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/server_set.h"
 
+#include <stdio.h>
 #include <string.h>
-
-#include "usdt/fmt.h"
 
 void server_set_add(struct server_set *set, const struct server_info *server)
 {
@@ -15,8 +14,8 @@ void server_set_add(struct server_set *set, const struct server_info *server)
 		if (!row->engine) {
 			row->engine = server->engine->name;
 			row->name = name;
-			fmt_text(row->version, sizeof(row->version), "%s", server->version);
-			fmt_text(row->path, sizeof(row->path), "%s", server->path);
+			snprintf(row->version, sizeof(row->version), "%s", server->version);
+			snprintf(row->path, sizeof(row->path), "%s", server->path);
 			return;
 		}
 		if (strcmp(row->engine, server->engine->name))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "cli/site_print.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/escape.h"
 #include "cli/json.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define LINE_WIDTH	100
@@ -21,11 +21,11 @@ static void site_name(const struct target_site *site, char *name, size_t size)
 	const struct engine_probe *probe = site->probe;
 
 	if (probe->calls)
-		fmt_text(name, size, "call of %s in %s", probe->calls, probe->function);
+		snprintf(name, size, "call of %s in %s", probe->calls, probe->function);
 	else if (probe->function)
-		fmt_text(name, size, "%s%s", probe->on_return ? "return of " : "", probe->function);
+		snprintf(name, size, "%s%s", probe->on_return ? "return of " : "", probe->function);
 	else
-		fmt_text(name, size, "%s:%s", probe->provider, probe->probe);
+		snprintf(name, size, "%s:%s", probe->provider, probe->probe);
 }
 
 void site_absent(char *text, size_t size, const struct target_site *site)
@@ -37,9 +37,9 @@ void site_absent(char *text, size_t size, const struct target_site *site)
 
 		if (*arg->spec || arg->replaced)
 			continue;
-		fmt_text(entry, sizeof(entry), "%s (%s)", arg->name, arg->absent);
+		snprintf(entry, sizeof(entry), "%s (%s)", arg->name, arg->absent);
 		if (!text_find(text, entry))
-			fmt_text(text + at, size - at, "%s%s", at ? ", " : "", entry);
+			snprintf(text + at, size - at, "%s%s", at ? ", " : "", entry);
 	}
 }
 
@@ -51,7 +51,7 @@ static void site_places(const struct target_site *site, char *text, size_t size)
 	*text = '\0';
 	for (size_t i = 0; i < site->nargs && at < size; i++)
 		if (*site->args[i].spec)
-			at += (size_t)fmt_text(text + at, size - at, "%s%s %s", at ? ", " : "",
+			at += (size_t)snprintf(text + at, size - at, "%s%s %s", at ? ", " : "",
 					       site->args[i].name, site->args[i].spec);
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@
 #include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/trace_stack.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define VALUE_SIZE	1024		/* of a formatted number with its padding */
@@ -86,12 +86,12 @@ static int format_by_type(char *buf, const struct probe_request_field *type, uin
 	bool is_signed = type->is_signed;
 
 	if (type->type == REQUEST_FLOAT)
-		return (int)fmt_double(buf, value_float(value, type->size), 6);
+		return snprintf(buf, VALUE_SIZE, "%g", value_float(value, type->size));
 	if (type->type == REQUEST_REGISTER)
 		is_signed = (int64_t)value < 0 && (int64_t)value >= SMALL_NEGATIVE;
 	if (is_signed)
-		return fmt_text(buf, VALUE_SIZE, "%" PRId64, (int64_t)value);
-	return fmt_text(buf, VALUE_SIZE, value > SMALL ? "0x%" PRIx64 : "%" PRIu64, value);
+		return snprintf(buf, VALUE_SIZE, "%" PRId64, (int64_t)value);
+	return snprintf(buf, VALUE_SIZE, value > SMALL ? "0x%" PRIx64 : "%" PRIu64, value);
 }
 
 /* Format a number by the conversion of @field. */
@@ -109,17 +109,17 @@ static int format_number(char *buf, const struct trace_field *field,
 		bits = 64;
 	}
 	if (c == 'c') {
-		fmt_text(format, sizeof(format), "%%%sc", field->flags);
-		return fmt_text(buf, VALUE_SIZE, format, (int)(value & 0xff));
+		snprintf(format, sizeof(format), "%%%sc", field->flags);
+		return snprintf(buf, VALUE_SIZE, format, (int)(value & 0xff));
 	}
 	if (c == 'p') {
-		fmt_text(buf, 32, "0x%" PRIx64, value);
-		fmt_text(format, sizeof(format), "%%%ss", field->flags);
-		return fmt_text(buf + 32, VALUE_SIZE - 32, format, buf);
+		snprintf(buf, 32, "0x%" PRIx64, value);
+		snprintf(format, sizeof(format), "%%%ss", field->flags);
+		return snprintf(buf + 32, VALUE_SIZE - 32, format, buf);
 	}
 	is_signed = c == 'd' && (type->is_signed || type->type == REQUEST_REGISTER);
-	fmt_text(format, sizeof(format), "%%%sll%c", field->flags, c);
-	return fmt_text(buf, VALUE_SIZE, format, (long long)value_cut(value, bits, is_signed));
+	snprintf(format, sizeof(format), "%%%sll%c", field->flags, c);
+	return snprintf(buf, VALUE_SIZE, format, (long long)value_cut(value, bits, is_signed));
 }
 
 static void put_decimal(struct trace_view *view, uint64_t value, bool is_signed)
@@ -280,7 +280,7 @@ static void put_named(struct trace_view *view, const struct trace_spec *spec,
 	else if (hit->probe->on_return)
 		put(view, "retval", 6);
 	else
-		put(view, name, (size_t)fmt_text(name, sizeof(name), "arg%u", i + 1));
+		put(view, name, (size_t)snprintf(name, sizeof(name), "arg%u", i + 1));
 	put(view, "=", 1);
 	put_quoted(view, field, hit, i);
 }
@@ -363,14 +363,13 @@ static void json_value(struct trace_view *view, const struct trace_field *field,
 		       const struct probe_request_field *type, uint64_t value)
 {
 	double number = value_float(value, type->size);
-	char text[FMT_DOUBLE];
 
 	if (type->type == REQUEST_REGISTER && field && field->conversion)
 		value = value_cut(value, field->bits, field->conversion == 'd');
 	if (type->type == REQUEST_UNKNOWN || (type->type == REQUEST_FLOAT && !isfinite(number)))
 		output_string(view->out, "null");
 	else if (type->type == REQUEST_FLOAT)
-		output_bytes(view->out, text, fmt_double(text, number, 17));
+		output_printf(view->out, "%.17g", number);
 	else if (type->is_signed && (int64_t)value < 0 &&
 		 (!field || !field->conversion || field->conversion == 'd'))
 		output_printf(view->out, "%" PRId64, (int64_t)value);
@@ -538,7 +537,7 @@ static void show_histogram(struct trace_view *view, const struct probe_trace_cou
 	char title[20];
 
 	probe_trace_count_values(count, &hit);
-	fmt_text(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
+	snprintf(title, sizeof(title), "%.*s", (int)field->name_len, field->name);
 	if (view->json) {
 		json_head(out, "{\"type\":\"hit_histogram\",\"time\":\"", view->wall_ns, NULL);
 		json_probe_names(out, probe);

@@ -2,6 +2,7 @@
 #include "db/announce.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,6 @@
 #include "host/clock.h"
 #include "host/pid_namespace.h"
 #include "host/process_code.h"
-#include "usdt/fmt.h"
 
 #define ANNOUNCE_PIDS	256		/* of one kind in a report */
 #define CODE_NS		1000000000u	/* of reading the mappings of one user's processes */
@@ -82,7 +82,7 @@ static void announce_each(void *arg, const char *version, const uint32_t *pids, 
 
 	/* All of its servers have this version. */
 	if (npids && npids == of->of->traced.count && version != target->version)
-		fmt_text(target->version, sizeof(target->version), "%s", version);
+		snprintf(target->version, sizeof(target->version), "%s", version);
 	a->server(a->listener, &(struct server_info){
 		.engine = target->engine, .path = target->path, .usdt = target->usdt,
 		.method = attach_method_name(a->runtime->method), .pids = pids, .npids = npids,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/await.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "db/engines.h"
 #include "host/arch.h"
 #include "loader/sys.h"
-#include "usdt/fmt.h"
 
 #define COMM_LEN	15
 
@@ -62,7 +62,7 @@ void await_renew(int comms, const struct target *targets, size_t ntargets)
 	await_clear(comms);
 	await_servers(comms, NULL, 0);
 	for (size_t i = 0; i < ntargets; i++) {
-		fmt_text(process.exe, sizeof(process.exe), "%s", targets[i].path);
+		snprintf(process.exe, sizeof(process.exe), "%s", targets[i].path);
 		if (targets[i].file.ino)
 			await_process(comms, &process);
 	}

@@ -3,12 +3,12 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host/elf_map.h"
 #include "usdt/accessor.h"
-#include "usdt/fmt.h"
 #include "usdt/note.h"
 #include "usdt/text.h"
 
@@ -108,7 +108,7 @@ static int bind_caller(const struct bind *bind, const struct bind_site *site, co
 	struct elf_symbol symbol;
 	char name[BIND_SPEC];
 
-	fmt_text(name, sizeof(name), "%.*s", (int)len, function);
+	snprintf(name, sizeof(name), "%.*s", (int)len, function);
 	if (elf_symbol_find(&bind->config.elf, name, &symbol))
 		return -ENOENT;
 	return site_caller(&bind->config.elf, symbol.value, site->vaddr, operand);
@@ -132,26 +132,26 @@ static int bind_expand(const struct bind *bind, const struct bind_site *site, co
 		if (end && spec[1] == '^') {
 			n = bind_caller(bind, site, spec + 2, (size_t)(end - spec - 2), operand);
 			if (n) {
-				fmt_text(text, size, "%.*s", (int)(end - spec - 2), spec + 2);
+				snprintf(text, size, "%.*s", (int)(end - spec - 2), spec + 2);
 				return n;
 			}
-			n = fmt_text(text + at, size - at, "%s", operand);
+			n = snprintf(text + at, size - at, "%s", operand);
 			spec = end + 1;
 		} else if (end && !strncmp(spec, "{owner}", 7)) {
-			n = fmt_text(text + at, size - at, "%s",
+			n = snprintf(text + at, size - at, "%s",
 				     *site->owner ? site->owner : "arg0");
 			spec = end + 1;
 		} else if (end) {
 			n = bind_number(bind, spec + 1, (size_t)(end - spec - 1), &number);
 			if (n) {
 				spec += 1 + (strchr("=?&*|", spec[1]) != NULL);
-				fmt_text(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
+				snprintf(text, size, "%.*s", (int)strcspn(spec, ":~+}"), spec);
 				return n;
 			}
-			n = fmt_text(text + at, size - at, "%lld", (long long)number);
+			n = snprintf(text + at, size - at, "%lld", (long long)number);
 			spec = end + 1;
 		} else {
-			n = fmt_text(text + at, size - at, "%c", *spec++);
+			n = snprintf(text + at, size - at, "%c", *spec++);
 		}
 		at += (size_t)n;
 		if (at >= size)
@@ -426,7 +426,7 @@ static int bind_refusal(struct bind *bind, enum error_kind kind, const struct en
 
 	if (!cause)
 		return 0;
-	fmt_text(detail, sizeof(detail), "%s: %s", probe->probe, cause);
+	snprintf(detail, sizeof(detail), "%s: %s", probe->probe, cause);
 	return error_set(bind->error, kind, -ENOENT, bind->config.path, detail);
 }
 
@@ -522,7 +522,7 @@ static void bind_lacks(struct bind *bind, const struct engine_probe *probe, int 
 	char full[160];
 
 	if (bind->config.engine->words && !*bind->config.engine->words) {
-		fmt_text(full, sizeof(full), "%s:%s", probe->provider, probe->probe);
+		snprintf(full, sizeof(full), "%s:%s", probe->provider, probe->probe);
 		name = full;
 	}
 	error_set(bind->error, ERROR_NO_PROBES, err, bind->config.path, name);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -12,7 +13,6 @@
 #include "db/engine.h"
 #include "host/arch.h"
 #include "loader/sys.h"
-#include "usdt/fmt.h"
 
 #ifndef SYS_renameat	/* riscv64, which has its name for recordings of others */
 #define SYS_renameat	38
@@ -98,10 +98,10 @@ void breakdown_call_name(uint32_t call, char name[SYSCALL_NAME])
 {
 	if (syscall_name(call, name))
 		return;
-	fmt_text(name, SYSCALL_NAME, "syscall_%u", call);
+	snprintf(name, SYSCALL_NAME, "syscall_%u", call);
 	for (size_t i = 0; i < sizeof(pseudo_table) / sizeof(pseudo_table[0]); i++)
 		if (pseudo_table[i].call == call)
-			fmt_text(name, SYSCALL_NAME, "%s", pseudo_table[i].name);
+			snprintf(name, SYSCALL_NAME, "%s", pseudo_table[i].name);
 }
 
 /* Parse the name of a call without a name. Return its number, or BREAKDOWN_OTHERS. */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/describe.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "usdt/arch.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; PostgreSQL has 2 MB */
@@ -21,7 +21,7 @@ static void arg_place(uint16_t machine, char *to, size_t size, const char *spec,
 
 		if (number < ARCH_ARGS_MAX && !memcmp(spec + i, "%arg", 4) &&
 		    !arch_arg_name(machine, number, reg)) {
-			at += (size_t)fmt_text(to + at, size - at, "%%%s", reg);
+			at += (size_t)snprintf(to + at, size - at, "%%%s", reg);
 			i += 5;
 		} else {
 			to[at++] = spec[i++];
@@ -37,17 +37,17 @@ static void arg_absent(const struct bind *bind, const struct engine_arg *arg,
 	const struct spec *spec = &value->spec;
 
 	if (value->reason == SPEC_NO_SYMBOL && !arg->probe_arg && !strchr(value->text, '@')) {
-		fmt_text(to->absent, sizeof(to->absent), bind_has_symbol(bind, value->text) ?
+		snprintf(to->absent, sizeof(to->absent), bind_has_symbol(bind, value->text) ?
 			 "the code of %.180s is not understood" : "the file does not export %.180s",
 			 value->text);
 	} else if (value->reason == SPEC_NO_SYMBOL && spec->symbol) {
-		fmt_text(to->absent, sizeof(to->absent), "the file does not export %.*s",
+		snprintf(to->absent, sizeof(to->absent), "the file does not export %.*s",
 			 (int)(spec->symbol_len < 128 ? spec->symbol_len : 128), spec->symbol);
 	} else if (arg->probe_arg && spec->kind != SPEC_UNAVAILABLE) {
-		fmt_text(to->absent, sizeof(to->absent), "the probe has no argument %d",
+		snprintf(to->absent, sizeof(to->absent), "the probe has no argument %d",
 			 arg->probe_arg);
 	} else {
-		fmt_text(to->absent, sizeof(to->absent), "%s", spec_reason(value->reason));
+		snprintf(to->absent, sizeof(to->absent), "%s", spec_reason(value->reason));
 	}
 }
 

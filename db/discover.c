@@ -2,6 +2,7 @@
 #include "db/discover.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +15,6 @@
 #include "host/open.h"
 #include "host/pid_namespace.h"
 #include "loader/sys.h"
-#include "usdt/fmt.h"
 
 #define FORGET_AT	64	/* attached files from which on unused ones are detached */
 #define SHARE_FIRST	4	/* files of each user, before any has more .. */
@@ -39,7 +39,7 @@ static int discover_copies(void *arg, const struct target *target, struct error 
 					 young_process(&target->file, &uid, &left_ns);
 	if (!pid)
 		return 0;
-	fmt_text(text, sizeof(text), "pid %u", pid);
+	snprintf(text, sizeof(text), "pid %u", pid);
 	error_set(error, ERROR_YOUNG, -EAGAIN, target->path, text);
 	if (young_add(&d->young, &target->file, uid, left_ns))
 		d->error(d->listener, error);
@@ -379,7 +379,7 @@ static int discover_want_server(struct discover *d, const struct process *proces
 	char pid[16];
 	int err;
 
-	fmt_text(pid, sizeof(pid), "%u", process->pid);
+	snprintf(pid, sizeof(pid), "%u", process->pid);
 	err = pid_namespace_read(process->pid, &dev, &ino);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, pid, NULL);
@@ -407,7 +407,7 @@ static int discover_want_pid(struct discover *d, uint32_t pid, struct error *err
 	int err = process_read(pid, engine_is_executable, &process);
 	bool backend;
 
-	fmt_text(text, sizeof(text), "%u", pid);
+	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	backend = !process_is_main(&process, engine_is_executable);
@@ -425,10 +425,10 @@ static int discover_attach_pid(struct discover *d, uint32_t pid, struct error *e
 	char text[32];
 	int err = process_read(pid, engine_is_executable, &process);
 
-	fmt_text(text, sizeof(text), "%u", pid);
+	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
-	fmt_text(text, sizeof(text), "process %u", pid);
+	snprintf(text, sizeof(text), "process %u", pid);
 	err = discover_attach_process(d, d->filter->engine, &process, error);
 	return error->kind == ERROR_NO_PROBES || error->kind == ERROR_NOT_SERVER ?
 	       error_set(error, ERROR_NOT_SERVER, err, process.exe, text) :

@@ -2,13 +2,13 @@
 #include "db/enrich.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "db/engines.h"
 #include "host/process.h"
 #include "sql/fingerprint.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
@@ -92,7 +92,7 @@ static bool enrich_trust(struct target_trust *trust, uint32_t tid, const struct 
 	if (len <= 0)
 		return false;
 	title[len] = '\0';
-	fmt_text(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
+	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
 		 memory->client);
 	if (*memory->user && text_find(title, expected))
 		trust->verdict = TRUST_MEMORY;
@@ -157,9 +157,9 @@ void enrich_identity(struct enrich *e, const struct event_identity *event)
 	uint32_t tid = event->session.tid, uid;
 	bool titled = true, has_uid;
 
-	fmt_text(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
+	snprintf(memory.user, sizeof(memory.user), "%.*s", (int)sizeof(event->user) - 1,
 		 event->user);
-	fmt_text(memory.database, sizeof(memory.database), "%.*s",
+	snprintf(memory.database, sizeof(memory.database), "%.*s",
 		 (int)sizeof(event->database) - 1, event->database);
 	target->engine->client(event->host, event->port, memory.client, sizeof(memory.client));
 	has_uid = owners_uid(e->config.runtime->owners, event->session.head.owner, &uid);

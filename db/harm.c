@@ -2,11 +2,11 @@
 #include "db/harm.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "loader/hazard.h"
 #include "usdt/elf_symbol.h"
-#include "usdt/fmt.h"
 
 int harm_at(struct harm *harm, const struct elf *elf, const struct engine_probe *probe,
 	    uint64_t offset)
@@ -16,7 +16,7 @@ int harm_at(struct harm *harm, const struct elf *elf, const struct engine_probe 
 
 	if (!cause)
 		return 0;
-	fmt_text(detail, sizeof(detail), "%s: %s",
+	snprintf(detail, sizeof(detail), "%s: %s",
 		 probe->function ? probe->function : probe->probe, cause);
 	return error_set(&harm->refused, ERROR_NOP, -ENOENT, harm->path, detail);
 }
@@ -35,7 +35,7 @@ bool harm_by_return(struct harm *harm, const struct elf *elf, const struct engin
 	    !hazard_forbids_returns(harm->features, harm->fd, &found))
 		return false;
 	harm->unreturned = probe->function;
-	fmt_text(subject, sizeof(subject), "%s in %s", probe->function, harm->path);
+	snprintf(subject, sizeof(subject), "%s in %s", probe->function, harm->path);
 	error_set(&harm->refused, ERROR_RETURN, -ENOENT, subject, found.names);
 	return true;
 }

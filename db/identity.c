@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/identity.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpf/event.h"
 #include "host/container.h"
 #include "host/process.h"
-#include "usdt/fmt.h"
 
 static const struct identity identity_unknown;
 
@@ -91,7 +91,7 @@ void identity_rename(struct identity_table *table, const struct event_applicatio
 	identity_settle(entry, event->start_ns, event->failed);
 	entry->renamed_in = event->start_ns;
 	entry->renamed_failed = event->failed;
-	fmt_text(event->start_ns ? entry->renamed : entry->application, sizeof(entry->renamed),
+	snprintf(event->start_ns ? entry->renamed : entry->application, sizeof(entry->renamed),
 		 "%.*s", (int)sizeof(event->name), event->name);
 }
 

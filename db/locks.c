@@ -2,6 +2,7 @@
 #include "db/locks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,6 @@
 #include "host/clock.h"
 #include "loader/hazard.h"
 #include "loader/runtime.h"
-#include "usdt/fmt.h"
 
 #define RING_MIN	(2u << 20)	/* bytes */
 #define WAITS_MAX	16384		/* threads that wait at once */
@@ -107,9 +107,9 @@ static void lwlock_name(const struct lock_ops *ops, const void *state, uint32_t 
 		return;
 	found = ops->tranche ? ops->tranche(state, tranche) : NULL;
 	if (found)
-		fmt_text(name, LOCK_NAME, "%s", found);
+		snprintf(name, LOCK_NAME, "%s", found);
 	else
-		fmt_text(name, LOCK_NAME, "tranche %u", tranche);
+		snprintf(name, LOCK_NAME, "tranche %u", tranche);
 }
 
 /* Allow the full time for resolving holders again. */

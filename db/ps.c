@@ -2,6 +2,7 @@
 #include "db/ps.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,6 @@
 #include "host/container.h"
 #include "host/elf_map.h"
 #include "host/open.h"
-#include "usdt/fmt.h"
 
 #define FILES_OF_USER	64	/* of servers of one user, except root */
 #define FILES_MAX	4096
@@ -136,7 +136,7 @@ static void ps_refuse_file(struct ps *ps, uint32_t uid)
 	if (ps->refused)
 		return;
 	ps->refused = true;
-	fmt_text(user, sizeof(user), "user ID %u", uid);
+	snprintf(user, sizeof(user), "user ID %u", uid);
 	error_set(&error, ERROR_TOO_MANY, -E2BIG, "files of servers of one user", user);
 	ps->config.error(ps->config.arg, &error);
 	error_clear(&error);
@@ -168,7 +168,7 @@ static const struct ps_file *ps_file(struct ps *ps, const struct engine *engine,
 	*file = (struct ps_file){ .uid = process->uid };
 	file->target.engine = engine;
 	file->target.file = process->file;
-	fmt_text(file->target.path, sizeof(file->target.path), "%s", process->exe);
+	snprintf(file->target.path, sizeof(file->target.path), "%s", process->exe);
 	file->ops = ps_engines_ops(engine);
 	if (file->ops)
 		file_open(ps, file, process);
@@ -287,7 +287,7 @@ static int scan_process(struct scan *scan, const struct process *process, uint64
 	});
 	if ((err == -EACCES || err == -EPERM) && !ps->denied) {
 		ps->denied = true;
-		fmt_text(pid, sizeof(pid), "%u", process->pid);
+		snprintf(pid, sizeof(pid), "%u", process->pid);
 		ps_report(ps, ERROR_PROCESS, err, pid);
 	}
 	if (err == -EAGAIN)
@@ -342,14 +342,14 @@ static int ps_refuse(struct ps *ps, uint32_t pid, struct error *error)
 	int err = process_read(pid, engine_is_executable, &process);
 	const struct engine *engine;
 
-	fmt_text(text, sizeof(text), "%u", pid);
+	snprintf(text, sizeof(text), "%u", pid);
 	if (err)
 		return error_set(error, ERROR_PROCESS, err, text, NULL);
 	engine = detect_process(&ps->detect, &process);
 	if (engine)
 		return error_set(error, ERROR_OTHER_SERVER, -ENOENT, process.exe,
 				 engine->words[0]);
-	fmt_text(text, sizeof(text), "process %u", pid);
+	snprintf(text, sizeof(text), "process %u", pid);
 	return error_set(error, ERROR_NOT_SERVER, -ENOENT, process.exe, text);
 }
 

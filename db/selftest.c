@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -14,7 +15,6 @@
 #include "host/privileges.h"
 #include "host/process.h"
 #include "loader/feature.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define TEXT_BYTES	4096		/* of a statement; about 500 of them fill the buffer */
@@ -73,7 +73,7 @@ static bool step_end(struct selftest *test, bool ok, const char *format, ...)
 	test->current.ok = ok;
 	test->current.error = test->error.kind != ERROR_NONE ? &test->error : NULL;
 	va_start(args, format);
-	fmt_args(test->current.found, sizeof(test->current.found), format, args);
+	vsnprintf(test->current.found, sizeof(test->current.found), format, args);
 	va_end(args);
 	test->step(test->arg, &test->current);
 	test->failed |= !ok && !test->current.instead;
@@ -219,7 +219,7 @@ static void selftest_arguments(struct selftest *test)
 	step_begin(test, "argument reading");
 	test->seen = test->wrong = 0;
 	for (int i = 0; i < SPANS; i++) {
-		fmt_text(text, sizeof(text), "self-test %u, statement %d", test->pid, i);
+		snprintf(text, sizeof(text), "self-test %u, statement %d", test->pid, i);
 		selftest_span(test, text);
 	}
 	step_end(test, test->seen == SPANS && !test->wrong,

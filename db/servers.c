@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/servers.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "db/engines.h"
 #include "host/container.h"
-#include "usdt/fmt.h"
 
 static bool server_same(const struct server *a, const struct server *b)
 {
@@ -66,7 +66,7 @@ static const struct server *servers_add(struct servers *servers, const struct ta
 		return NULL;
 	*server = *key;
 	if (!target->version_vaddr)
-		fmt_text(server->version, sizeof(server->version), "%s", target->version);
+		snprintf(server->version, sizeof(server->version), "%s", target->version);
 	else
 		target_read_version(target, process, server->version);
 	server->brand = describe_brand(target->engine, server->version);
@@ -102,7 +102,7 @@ static const struct server *servers_find(struct servers *servers, const struct t
 	key.has_directory = *target->engine->executables && strcmp(key.directory, "/");
 	/* A version in memory belongs to a server with one process. */
 	several = key.has_directory && !target->version_vaddr;
-	fmt_text(key.container, sizeof(key.container), "%s", container);
+	snprintf(key.container, sizeof(key.container), "%s", container);
 	known = several ? NULL : servers_known(servers, &key, pid);
 	if (known)
 		return known;

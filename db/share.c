@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "db/share.h"
 
+#include <stdio.h>
+
 #include "db/unused.h"
-#include "usdt/fmt.h"
 
 void share_begin(struct share *share, uint64_t time_ns)
 {
@@ -57,7 +58,7 @@ bool share_refuse(struct share *share, const struct process *process, struct err
 		if (share->refused[i] == process->uid)
 			return false;
 	share->refused[share->nrefused++ % SHARE_REFUSED] = process->uid;
-	fmt_text(detail, sizeof(detail), "%u files of user %u are", (unsigned int)share->files,
+	snprintf(detail, sizeof(detail), "%u files of user %u are", (unsigned int)share->files,
 		 process->uid);
 	error_set(error, ERROR_SHARE, 0, process->exe, detail);
 	return true;

@@ -2,13 +2,13 @@
 #include "db/target.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "db/engines.h"
 #include "host/arch.h"
 #include "host/process_memory.h"
-#include "usdt/fmt.h"
 
 /* The symbols of the runtime that BOLT's --hugify adds: __bolt_hugify_start_program, .. */
 #define COPIES_ITSELF	"__bolt_hugify"
@@ -79,7 +79,7 @@ int target_prepare(struct target *target, const struct target_file *file,
 				   .no_semaphores = file->no_semaphores ||
 						    common->runtime->uncounted };
 	*set = (struct uprobe_set){ 0 };
-	fmt_text(target->path, sizeof(target->path), "%s", file->path);
+	snprintf(target->path, sizeof(target->path), "%s", file->path);
 	process_file_read(file->fd, &target->file);
 	err = elf_map_open(&map, file->fd, &common->pause);
 	if (err)
@@ -156,7 +156,7 @@ void target_read_version(const struct target *target, const struct process *proc
 		return;
 	if (!process_memory_variable(&memory, target->version_vaddr, read, sizeof(read) - 1)) {
 		read[sizeof(read) - 1] = '\0';
-		fmt_text(version, TARGET_VERSION, "%s", read);
+		snprintf(version, TARGET_VERSION, "%s", read);
 	}
 	process_memory_close(&memory);
 }
@@ -170,7 +170,7 @@ void target_versions(const struct target *target, const uint32_t *pids, size_t n
 	struct process process;
 
 	for (size_t i = 0; same && i < npids; i++) {
-		fmt_text(versions[i], TARGET_VERSION, "%s", target->version);
+		snprintf(versions[i], TARGET_VERSION, "%s", target->version);
 		if (target->version_vaddr && !process_read(pids[i], engine_is_executable, &process))
 			target_read_version(target, &process, versions[i]);
 	}

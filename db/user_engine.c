@@ -2,17 +2,17 @@
 #include "db/user_engine.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "db/engines.h"
-#include "usdt/fmt.h"
 
 /* The client is unknown. */
 static void user_engine_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)host;
 	(void)port;
-	fmt_text(client, size, "%s", "");
+	snprintf(client, size, "%s", "");
 }
 
 /* Split "PROVIDER:NAME"; either may have hyphens. Return 0 or -EINVAL. */

@@ -2,10 +2,10 @@
 #include "host/container.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "host/process.h"
-#include "usdt/fmt.h"
 
 static bool is_hex(char c)
 {
@@ -24,7 +24,7 @@ static bool container_id(const char *line, const char *end, char *container, siz
 	for (const char *p = end; p > line; p--) {
 		run = is_hex(p[-1]) ? run + 1 : 0;
 		if (run >= ID_DIGITS && (p - 1 == line || !is_hex(p[-2]))) {
-			fmt_text(container, size, "%.*s", CONTAINER_DIGITS, p - 1);
+			snprintf(container, size, "%.*s", CONTAINER_DIGITS, p - 1);
 			return true;
 		}
 	}
@@ -51,7 +51,7 @@ static bool container_name(const char *line, const char *end, char *container, s
 		stop = stop ? stop : end;
 		if (stop - at > 6 && !memcmp(stop - 6, ".scope", 6))
 			stop -= 6;
-		fmt_text(container, size, "%.*s", (int)(stop - at), at);
+		snprintf(container, size, "%.*s", (int)(stop - at), at);
 		return stop > at;
 	}
 	return false;

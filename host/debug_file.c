@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -13,7 +15,6 @@
 #include "host/open.h"
 #include "host/process.h"
 #include "usdt/cursor.h"
-#include "usdt/fmt.h"
 
 #define BUILD_ID_MIN	8		/* bytes */
 #define BUILD_ID_MAX	64
@@ -93,7 +94,7 @@ static int debug_try(const struct debug_search *search, const char *format, ...)
 	int len, fd;
 
 	va_start(args, format);
-	len = fmt_args(path, sizeof(path), format, args);
+	len = vsnprintf(path, sizeof(path), format, args);
 	va_end(args);
 	if (len >= (int)sizeof(path))
 		return -ENOENT;
@@ -112,7 +113,7 @@ static int debug_find(const struct debug_search *search, const char *path, const
 	char digits[2 * BUILD_ID_MAX + 1];
 
 	for (size_t i = 0; i < search->id.len; i++)
-		at += fmt_text(digits + at, sizeof(digits) - (size_t)at, "%02x",
+		at += snprintf(digits + at, sizeof(digits) - (size_t)at, "%02x",
 			       search->id.bytes[i]);
 	fd = debug_try(search, DEBUG_ROOT "/.build-id/%.2s/%s.debug", digits, digits + 2);
 	if (fd >= 0 || !link)
@@ -136,12 +137,12 @@ int debug_file_open(const struct file *file, const struct elf *elf)
 		return -ENOENT;
 	search.owner = st.st_uid;
 	/* The path without symbolic links; of a file of another mount namespace, that there. */
-	fmt_text(fd_path, sizeof(fd_path), "/proc/self/fd/%d", file->fd);
+	snprintf(fd_path, sizeof(fd_path), "/proc/self/fd/%d", file->fd);
 	n = readlink(fd_path, path, sizeof(path) - 1);
 	if (n <= 0 || *path != '/')
 		return -ENOENT;
 	path[n] = '\0';
-	fmt_text(root, sizeof(root), "/proc/%u/root", file->pid);
+	snprintf(root, sizeof(root), "/proc/%u/root", file->pid);
 	for (int own = !file->pid; fd < 0 && own < 2; own++) {
 		search.root = open(own ? "/" : root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (search.root < 0)

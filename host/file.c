@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,6 @@
 
 #include "host/library.h"
 #include "host/open.h"
-#include "usdt/fmt.h"
 
 /*
  * Add a file that process @pid maps, or this host's if it is 0; or close @fd if it is in the list
@@ -61,7 +61,7 @@ static bool search_matches(const struct search *search, const struct process_map
 	if (!strcmp(name, map->path))
 		return true;
 	/* Accept another path of the same file: /lib may be a link to /usr/lib. */
-	fmt_text(path, sizeof(path), "/proc/%u/root%s", search->pid, name);
+	snprintf(path, sizeof(path), "/proc/%u/root%s", search->pid, name);
 	return (*name == '/' && !stat(path, &st) && st.st_ino == map->ino) ||
 	       (!stat(name, &st) && st.st_ino == map->ino);
 }
@@ -137,7 +137,7 @@ int file_list_named(struct file_list *list, const char *name, const uint32_t *pi
 		return err;
 	/* No process maps it yet: it may be loaded later. */
 	if (strchr(name, '/'))
-		fmt_text(path, sizeof(path), "%s", name);
+		snprintf(path, sizeof(path), "%s", name);
 	else if (library_find(name, path, sizeof(path)))
 		return -ENOENT;
 	fd = open_regular(path);

@@ -4,13 +4,13 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/clock.h"
 #include "host/fuse.h"
 #include "host/process.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define NAMES		3		/* of processes that are named */
@@ -56,7 +56,7 @@ static bool thread_is_filtered(uint32_t tid)
 	ssize_t n;
 	int fd;
 
-	fmt_text(path, sizeof(path), "/proc/%u/status", tid);
+	snprintf(path, sizeof(path), "/proc/%u/status", tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -84,7 +84,7 @@ static bool process_is_filtered(uint32_t pid)
 	bool filtered = false;
 	DIR *dir;
 
-	fmt_text(path, sizeof(path), "/proc/%u/task", pid);
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	dir = opendir(path);
 	while (dir && !filtered && (entry = readdir(dir)))
 		filtered = *entry->d_name != '.' &&
@@ -104,7 +104,7 @@ static void filtered_add(struct filtered *found, uint32_t pid)
 		return;
 	n = process_read_file(pid, "comm", comm, sizeof(comm) - 1);
 	comm[n > 0 ? n - (comm[n - 1] == '\n') : 0] = '\0';
-	fmt_text(found->names + at, sizeof(found->names) - at, "%s%u %s", at ? ", " : "PID ", pid,
+	snprintf(found->names + at, sizeof(found->names) - at, "%s%u %s", at ? ", " : "PID ", pid,
 		 comm);
 }
 
@@ -134,6 +134,6 @@ void filtered_find(int fd, struct filtered *found)
 		closedir(dir);
 	at = strlen(found->names);
 	if (found->count > NAMES)
-		fmt_text(found->names + at, sizeof(found->names) - at, " and %u more",
+		snprintf(found->names + at, sizeof(found->names) - at, " and %u more",
 			 found->count - NAMES);
 }

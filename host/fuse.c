@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,7 +11,6 @@
 
 #include "host/mount.h"
 #include "host/open.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define TYPE_SIZE	16	/* bytes; longer names are cut */
@@ -27,7 +27,7 @@ static bool line_parse(const char *line, long id, char *type)
 	if ((long)text_number(line, NULL, 10) != id || !end)
 		return false;
 	end += 3;
-	fmt_text(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);
+	snprintf(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);
 	return true;
 }
 
@@ -62,7 +62,7 @@ static bool user_namespace_is_own(uint32_t pid)
 	char path[PROCESS_PATH], own[64], other[64];
 	ssize_t n = readlink("/proc/self/ns/user", own, sizeof(own));
 
-	fmt_text(path, sizeof(path), "/proc/%u/ns/user", pid);
+	snprintf(path, sizeof(path), "/proc/%u/ns/user", pid);
 	return n > 0 && readlink(path, other, sizeof(other)) == n && !memcmp(own, other, (size_t)n);
 }
 
@@ -88,7 +88,7 @@ bool fuse_may_serve_file(uint32_t pid, int fd)
 	long id = open_mount_id(fd);
 	bool known;
 
-	fmt_text(path, sizeof(path), "/proc/%u/mountinfo", pid);
+	snprintf(path, sizeof(path), "/proc/%u/mountinfo", pid);
 	/* Not by our PID: /proc may be that of another PID namespace. */
 	known = mount_type(path, id, type) || mount_type("/proc/self/mountinfo", id, type);
 	if (!strncmp(type, "fuse", 4))
@@ -114,12 +114,12 @@ int fuse_map_open(uint32_t pid, const struct process_map *map)
 	char path[PROCESS_PATH + 40];
 	int inode, fd = -1;
 
-	fmt_text(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
 	inode = open(path, O_PATH | O_CLOEXEC);
 	if (inode < 0)
 		return -1;
-	fmt_text(path, sizeof(path), "/proc/self/fd/%d", inode);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", inode);
 	if (!fuse_may_serve_file(pid, inode))
 		fd = open_regular(path);
 	close(inode);

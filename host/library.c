@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +17,6 @@
 #include "host/arch.h"
 #include "host/open.h"
 #include "usdt/cursor.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define CACHE_MAX	(64u << 20)	/* bytes of an ld.so.cache */
@@ -105,7 +105,7 @@ int library_find_cached(const void *cache, size_t cache_size, const char *name, 
 	}
 	if (!best)
 		return -ENOENT;
-	return (size_t)fmt_text(path, size, "%s", best) < size ? 0 : -ENAMETOOLONG;
+	return (size_t)snprintf(path, size, "%s", best) < size ? 0 : -ENAMETOOLONG;
 }
 
 static bool is_file(const char *path)
@@ -158,11 +158,11 @@ static int find_in_directory(const char *directory, const char *name, char *path
 		return -ENOENT;
 	while ((entry = readdir(dir)))
 		if (library_is(entry->d_name, name) && (!*best || is_better(entry->d_name, best)))
-			fmt_text(best, sizeof(best), "%s", entry->d_name);
+			snprintf(best, sizeof(best), "%s", entry->d_name);
 	closedir(dir);
 	if (!*best)
 		return -ENOENT;
-	if ((size_t)fmt_text(path, size, "%s/%s", directory, best) >= size)
+	if ((size_t)snprintf(path, size, "%s/%s", directory, best) >= size)
 		return -ENAMETOOLONG;
 	return is_file(path) ? 0 : -ENOENT;
 }
@@ -189,7 +189,7 @@ static int find_program(const char *name, char *path, size_t size)
 		size_t len = strcspn(dir, ":");
 
 		next = dir + len + (dir[len] == ':');
-		if (!len || (size_t)fmt_text(path, size, "%.*s/%s", (int)len, dir, name) >= size)
+		if (!len || (size_t)snprintf(path, size, "%.*s/%s", (int)len, dir, name) >= size)
 			continue;
 		if (is_program(path))
 			return 0;
@@ -213,6 +213,6 @@ int library_find(const char *name, char *path, size_t size)
 	if (err)
 		err = find_program(name, path, size);
 	if (err && is_file(name))
-		err = (size_t)fmt_text(path, size, "./%s", name) < size ? 0 : -ENAMETOOLONG;
+		err = (size_t)snprintf(path, size, "./%s", name) < size ? 0 : -ENAMETOOLONG;
 	return err;
 }

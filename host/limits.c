@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 /* Version 1 of control groups has the largest multiple of a page if there is no limit. */
@@ -53,7 +53,7 @@ static uint64_t limit_group(const char *root, char *group, const char *name)
 	uint64_t least = UINT64_MAX;
 
 	while (slash) {
-		fmt_text(path, sizeof(path), "%s%s/%s", root, group, name);
+		snprintf(path, sizeof(path), "%s%s/%s", root, group, name);
 		limit_text(path, text, sizeof(text));
 		/* Version 2 has the word "max" if there is no limit. */
 		if (*text >= '0' && *text <= '9' && text_number(text, NULL, 10) < least)

@@ -12,7 +12,6 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define FIND		(O_PATH | O_NOFOLLOW | O_CLOEXEC)
@@ -31,7 +30,7 @@ static int open_handle(int handle, int dir, const char *name, int flags)
 	char path[32];
 	int fd, err;
 
-	fmt_text(path, sizeof(path), "/proc/self/fd/%d", handle);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
 	fd = open(path, flags | SAFE);
 	if (fd < 0 && errno == ENOENT)
 		fd = openat(dir, name, flags | SAFE);
@@ -74,7 +73,7 @@ long open_mount_id(int fd)
 	ssize_t n;
 	int info;
 
-	fmt_text(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	info = open(path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return -1;

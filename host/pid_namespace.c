@@ -2,6 +2,7 @@
 #include "host/pid_namespace.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +10,6 @@
 #include <unistd.h>
 
 #include "host/process.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
@@ -30,7 +30,7 @@ int pid_namespace_read(uint32_t pid, uint64_t *dev, uint64_t *ino)
 {
 	char path[PROCESS_PATH];
 
-	fmt_text(path, sizeof(path), "/proc/%u/ns/pid", pid);
+	snprintf(path, sizeof(path), "/proc/%u/ns/pid", pid);
 	return namespace_read(path, dev, ino);
 }
 

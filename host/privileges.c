@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -17,7 +18,6 @@
 #include "host/limits.h"
 #include "host/lockdown.h"
 #include "host/pid_namespace.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define MOUNTS_MAX	(1u << 20)	/* bytes; a longer mountinfo is truncated */
@@ -177,7 +177,7 @@ static void line_option(const char *line, const char *end, const char *name, cha
 		len = (size_t)((comma ? comma : end) - at);
 		if (len <= name_len || memcmp(at, name, name_len) || at[name_len] != '=')
 			continue;
-		fmt_text(value, size, "%.*s", (int)(len - name_len - 1), at + name_len + 1);
+		snprintf(value, size, "%.*s", (int)(len - name_len - 1), at + name_len + 1);
 		return;
 	}
 }
@@ -223,8 +223,8 @@ static void read_release(struct privileges *priv)
 
 	if (uname(&name))
 		return;
-	fmt_text(priv->release, sizeof(priv->release), "%s", name.release);
-	fmt_text(priv->machine, sizeof(priv->machine), "%s", name.machine);
+	snprintf(priv->release, sizeof(priv->release), "%s", name.release);
+	snprintf(priv->machine, sizeof(priv->machine), "%s", name.machine);
 	priv->major = (unsigned int)text_number(name.release, &dot, 10);
 	priv->minor = *dot == '.' ? (unsigned int)text_number(dot + 1, NULL, 10) : 0;
 }
@@ -284,7 +284,7 @@ bool privileges_missing(const struct privileges *priv, char *text, size_t size)
 
 		if (required && !privileges_may(priv, cap->bit) &&
 		    !privileges_may(priv, CAP_SYS_ADMIN))
-			at += fmt_text(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
+			at += snprintf(text + at, size - (size_t)at, "%s%s", at ? ", " : "",
 				       cap->name);
 	}
 	return at;

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,7 +17,6 @@
 #endif
 
 #include "host/open.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size)
@@ -25,7 +25,7 @@ ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size
 	ssize_t n;
 	int fd, err;
 
-	fmt_text(path, sizeof(path), "/proc/%u/%s", pid, file);
+	snprintf(path, sizeof(path), "/proc/%u/%s", pid, file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -114,7 +114,7 @@ void process_name(const struct process *process, char *name, size_t size)
 {
 	const char *slash = strrchr(process->exe, '/');
 
-	fmt_text(name, size, "%s", slash ? slash + 1 : process->exe);
+	snprintf(name, size, "%s", slash ? slash + 1 : process->exe);
 	path_cut_deleted(name);
 }
 
@@ -122,9 +122,9 @@ void process_name(const struct process *process, char *name, size_t size)
 static void program_path(const struct process *process, char *path, size_t size)
 {
 	if (*process->mapping)
-		fmt_text(path, size, "/proc/%u/map_files/%s", process->pid, process->mapping);
+		snprintf(path, size, "/proc/%u/map_files/%s", process->pid, process->mapping);
 	else
-		fmt_text(path, size, "/proc/%u/exe", process->pid);
+		snprintf(path, size, "/proc/%u/exe", process->pid);
 }
 
 int process_open(const struct process *process)
@@ -250,7 +250,7 @@ int process_maps(uint32_t pid, int (*each)(void *arg, const struct process_map *
 {
 	char path[PROCESS_PATH];
 
-	fmt_text(path, sizeof(path), "/proc/%u/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%u/maps", pid);
 	return maps_each(path, each, arg);
 }
 
@@ -310,7 +310,7 @@ static bool map_is_program(uint32_t pid, const struct process_map *map)
 	char path[PROCESS_PATH], exe[4096];
 	ssize_t n;
 
-	fmt_text(path, sizeof(path), "/proc/%u/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	n = readlink(path, exe, sizeof(exe) - 1);
 	if (n < 0)
 		return false;
@@ -323,19 +323,19 @@ int process_map_open(uint32_t pid, const struct process_map *map)
 	char path[PROCESS_PATH + 40];
 	int fd, root;
 
-	fmt_text(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid,
 		 (unsigned long long)map->start, (unsigned long long)map->end);
 	fd = open_regular(path);
 	if (fd >= 0 || fd == -EINVAL)
 		return fd;
 	if (map_is_program(pid, map)) {
-		fmt_text(path, sizeof(path), "/proc/%u/exe", pid);
+		snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 		fd = open_regular(path);
 	} else if (map->deleted) {
 		return -ESTALE;
 	} else {
 		/* The kernel's path of a mapping contains no links, but may cross mounts. */
-		fmt_text(path, sizeof(path), "/proc/%u/root", pid);
+		snprintf(path, sizeof(path), "/proc/%u/root", pid);
 		root = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (root < 0)
 			return -errno;
@@ -361,18 +361,18 @@ static int program_find(void *arg, const struct process_map *map)
 
 	if (!map->executable)
 		return 0;
-	fmt_text(mapped.exe, sizeof(mapped.exe), "%s", map->path);
+	snprintf(mapped.exe, sizeof(mapped.exe), "%s", map->path);
 	process_name(&mapped, name, sizeof(name));
 	if (!program->is_program(name))
 		return 0;
-	fmt_text(mapped.mapping, sizeof(mapped.mapping), "%llx-%llx",
+	snprintf(mapped.mapping, sizeof(mapped.mapping), "%llx-%llx",
 		 (unsigned long long)map->start, (unsigned long long)map->end);
 	fd = process_open_path(&mapped);
 	if (fd < 0)
 		return 0;
 	if (!process_file_read(fd, &mapped.file)) {
 		memcpy(process->mapping, mapped.mapping, sizeof(mapped.mapping));
-		fmt_text(process->exe, sizeof(process->exe), "%s%s", map->path,
+		snprintf(process->exe, sizeof(process->exe), "%s%s", map->path,
 			 map->deleted ? deleted : "");
 		process->file = mapped.file;
 	}
@@ -394,7 +394,7 @@ int process_read(uint32_t pid, bool (*is_program)(const char *name), struct proc
 
 	*process = (struct process){ .pid = pid };
 	program = (struct program){ process, is_program };
-	fmt_text(path, sizeof(path), "/proc/%u/exe", pid);
+	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	n = readlink(path, process->exe, sizeof(process->exe) - 1);
 	if (n < 0)
 		return -errno;
@@ -462,7 +462,7 @@ bool process_exists(uint32_t pid)
 	char path[PROCESS_PATH];
 	struct stat st;
 
-	fmt_text(path, sizeof(path), "/proc/%u", pid);
+	snprintf(path, sizeof(path), "/proc/%u", pid);
 	/* Not access(2): it ignores effective capabilities, which make hidden processes visible. */
 	return !stat(path, &st);
 }
@@ -472,7 +472,7 @@ ssize_t process_directory(uint32_t pid, char *path, size_t size)
 	char link[PROCESS_PATH];
 	ssize_t n;
 
-	fmt_text(link, sizeof(link), "/proc/%u/cwd", pid);
+	snprintf(link, sizeof(link), "/proc/%u/cwd", pid);
 	n = readlink(link, path, size);
 	return n < 0 ? -errno : n;
 }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "usdt/fmt.h"
-
 struct base {
 	const struct process *process;
 	uint64_t start;		/* load address of its program */
@@ -28,7 +26,7 @@ int process_memory_open(uint32_t pid, struct process_memory *memory)
 {
 	char path[PROCESS_PATH];
 
-	fmt_text(path, sizeof(path), "/proc/%u/mem", pid);
+	snprintf(path, sizeof(path), "/proc/%u/mem", pid);
 	memory->slide = 0;
 	memory->fd = open(path, O_RDONLY | O_CLOEXEC);
 	return memory->fd < 0 ? -errno : 0;

@@ -13,7 +13,6 @@
 #include "host/elf_map.h"
 #include "host/fuse.h"
 #include "host/open.h"
-#include "usdt/fmt.h"
 
 #define FILES_MAX	64
 #define SYMBOLS_MAX	(4u << 20)	/* of all files, 24 bytes each */

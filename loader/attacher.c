@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include "loader/sandbox.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define PATH_SIZE	32
@@ -120,7 +120,7 @@ static bool message_receive(int socket, void *data, size_t size, int *fds, size_
 /* The path of an open file is valid in any mount namespace, and if it was deleted. */
 static void file_path(int fd, char path[PATH_SIZE])
 {
-	fmt_text(path, PATH_SIZE, "/proc/self/fd/%d", fd);
+	snprintf(path, PATH_SIZE, "/proc/self/fd/%d", fd);
 }
 
 /* Attach as requested. Return the link or -errno. */

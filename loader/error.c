@@ -2,10 +2,9 @@
 #include "loader/error.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "usdt/fmt.h"
 
 #define ERROR_PIDS	8	/* that are named; their digits fit into ->detail */
 
@@ -34,10 +33,10 @@ int error_set_copied(struct error *error, const char *path, const uint32_t *pids
 	size_t at = 0, i;
 
 	for (i = 0; i < npids && i < ERROR_PIDS; i++)
-		at += (size_t)fmt_text(detail + at, sizeof(detail) - at, "%s%u",
+		at += (size_t)snprintf(detail + at, sizeof(detail) - at, "%s%u",
 				       i ? " " : "pid ", pids[i]);
 	if (i < npids)
-		fmt_text(detail + at, sizeof(detail) - at, " and %zu more", npids - i);
+		snprintf(detail + at, sizeof(detail) - at, " and %zu more", npids - i);
 	return error_set(error, ERROR_COPIED, -ENOTSUP, path, detail);
 }
 

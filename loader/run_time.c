@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loader/sys.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 void run_time_add(struct run_time *run_time, int prog)
@@ -52,7 +52,7 @@ int run_time_read(const struct run_time *run_time, uint64_t *ns)
 		const char *key = "run_time_ns:", *at;
 		char path[40], *text;
 
-		fmt_text(path, sizeof(path), "/proc/self/fdinfo/%d", run_time->progs[i]);
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", run_time->progs[i]);
 		text = run_time_text(path);
 		at = text ? text_find(text, key) : NULL;
 		*ns += at ? text_number(at + strlen(key), NULL, 10) : 0;

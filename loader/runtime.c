@@ -13,7 +13,6 @@
 #include "host/limits.h"
 #include "host/pid_namespace.h"
 #include "loader/hazard.h"
-#include "usdt/fmt.h"
 
 #define RING_RECORDS	32	/* capacity of the buffer in records of maximum size, at least */
 #define RING_LAG	16	/* programs learn what was received after this part of the buffer */

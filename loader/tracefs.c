@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +12,6 @@
 #include "host/lockdown.h"
 #include "host/mount.h"
 #include "loader/sys.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define PATH_SIZE	80
@@ -79,7 +79,7 @@ int tracefs_field(const char *event, const char *field, uint64_t *offset)
 
 	if (dir < 0)
 		return dir;
-	fmt_text(path, sizeof(path), "events/sched/%s/format", event);
+	snprintf(path, sizeof(path), "events/sched/%s/format", event);
 	text = tracefs_text(dir, path);
 	id = text ? tracefs_format(text, field, offset) : -errno;
 	free(text);

@@ -2,11 +2,11 @@
 #include "probe/copied.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "host/clock.h"
 #include "host/process_code.h"
-#include "usdt/fmt.h"
 
 #define FOUND_MAX	256
 #define CHECK_NS	1000000000u	/* of all processes: one may have 65,530 mappings */
@@ -60,7 +60,7 @@ bool copied_find(struct copied *copied, const struct process_file *file, const c
 		/* A library, which it may load later, too. */
 		if (!process_file_same(&process.file, file)) {
 			process.file = *file;
-			fmt_text(process.exe, sizeof(process.exe), "%s", path);
+			snprintf(process.exe, sizeof(process.exe), "%s", path);
 		}
 		copied_check(&of, &process);
 	}

@@ -2,13 +2,13 @@
 #include "probe/request.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bpf/event.h"
 #include "host/arch.h"
 #include "host/elf_map.h"
-#include "usdt/fmt.h"
 
 /* The type of a value in a register is unknown: treat it as a signed long. */
 #define FUNCTION_SIGNED_MASK	UINT32_MAX
@@ -52,9 +52,9 @@ int request_refuse(struct request_ctx *ctx, const struct request_site *site,
 {
 	char subject[256], detail[128];
 
-	fmt_text(subject, sizeof(subject), "%s%s%s", site->provider ? site->provider : "",
+	snprintf(subject, sizeof(subject), "%s%s%s", site->provider ? site->provider : "",
 		 site->provider ? ":" : "", site->name);
-	fmt_text(detail, sizeof(detail), "%s%s%s", what, *what ? ": " : "", why);
+	snprintf(detail, sizeof(detail), "%s%s%s", what, *what ? ": " : "", why);
 	return error_set(ctx->error, ERROR_PROBE, -EINVAL, subject, detail);
 }
 
@@ -64,7 +64,7 @@ static int request_refuse_variable(struct request_ctx *ctx, const struct request
 {
 	char what[16];
 
-	fmt_text(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
+	snprintf(what, sizeof(what), variable == EXPRESSION_RETVAL ? "retval" : "arg%u",
 		 variable + 1);
 	return request_refuse(ctx, site, what, why);
 }
@@ -115,7 +115,7 @@ static const char *variable_missing(const struct request_ctx *ctx, const struct 
 		return NULL;
 	if (!site->provider)
 		return "only the first 6 arguments of a function are known, in 64-bit programs";
-	fmt_text(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
+	snprintf(why, 64, "it has %u argument%s", ctx->nargs, ctx->nargs == 1 ? "" : "s");
 	return why;
 }
 
@@ -433,7 +433,7 @@ int request_too_many(struct request_ctx *ctx, const char *what, unsigned int max
 {
 	char detail[sizeof(ctx->error->detail)];
 
-	fmt_text(detail, sizeof(detail), "maximum %u in a file, %s", max, ctx->path);
+	snprintf(detail, sizeof(detail), "maximum %u in a file, %s", max, ctx->path);
 	return error_set(ctx->error, ERROR_TOO_MANY, -E2BIG, what, detail);
 }
 

@@ -2,6 +2,7 @@
 #include "probe/search.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "host/arch.h"
@@ -9,7 +10,6 @@
 #include "sql/glob.h"
 #include "usdt/elf_stack.h"
 #include "usdt/elf_symbol.h"
-#include "usdt/fmt.h"
 #include "usdt/probe.h"
 #include "usdt/site.h"
 
@@ -173,7 +173,7 @@ static int request_check_returns(struct request_ctx *ctx)
 
 	if (!hazard_forbids_returns(config->features, config->fd, &found))
 		return 0;
-	fmt_text(subject, sizeof(subject), "%s in %s", ctx->request->name, config->path);
+	snprintf(subject, sizeof(subject), "%s in %s", ctx->request->name, config->path);
 	return error_set(ctx->error, ERROR_RETURN, -EOPNOTSUPP, subject, found.names);
 }
 

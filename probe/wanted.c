@@ -2,12 +2,12 @@
 #include "probe/wanted.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "host/lockdown.h"
 #include "host/process.h"
 #include "loader/btf.h"
-#include "usdt/fmt.h"
 
 static const struct {
 	const char *constant, *structure, *member;
@@ -81,7 +81,7 @@ static int wanted_pid(struct runtime *rt, int map, uint32_t pid, bool types, str
 
 	if (!err && children && !types) {
 		err = process_each(is_program, wanted_child, &main_process);
-		fmt_text(text, sizeof(text), "%u", pid);
+		snprintf(text, sizeof(text), "%u", pid);
 		error_set(&unknown, ERROR_CHILDREN, 0, text, NULL);
 		rt->config.error(rt->config.arg, &unknown);
 	}

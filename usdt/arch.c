@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "usdt/fmt.h"
-
 static const struct arch *const archs[] = {
 #define ARCH_ROW(name) &arch_##name,
 	ARCHS(ARCH_ROW)
@@ -33,7 +31,7 @@ void arch_reg_name(const struct arch *arch, unsigned int reg, char name[ARCH_REG
 	if (arch->code->reg_names)
 		memcpy(name, arch->code->reg_names[reg], ARCH_REG_NAME);
 	else
-		fmt_text(name, ARCH_REG_NAME, "%s%u", arch->prefix, reg);
+		snprintf(name, ARCH_REG_NAME, "%s%u", arch->prefix, reg);
 }
 
 int arch_arg_name(uint16_t machine, unsigned int n, char name[ARCH_REG_NAME])

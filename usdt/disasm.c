@@ -5,8 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "usdt/fmt.h"
-
 struct out {
 	char *buf;
 	size_t size;
@@ -66,7 +64,7 @@ static const char *width_of(const struct bpf_insn *insn)
 
 static void print_unknown(const struct out *out, const struct bpf_insn *insn)
 {
-	fmt_text(out->buf, out->size, "(%02x) ??? dst %d src %d off %d imm 0x%x", insn->code,
+	snprintf(out->buf, out->size, "(%02x) ??? dst %d src %d off %d imm 0x%x", insn->code,
 		 insn->dst_reg, insn->src_reg, insn->off, (unsigned int)insn->imm);
 }
 
@@ -78,12 +76,12 @@ static bool print_unary(const struct out *out, const struct bpf_insn *insn)
 
 	switch (BPF_OP(insn->code)) {
 	case BPF_NEG:
-		fmt_text(out->buf, out->size, "%c%d = -%c%d", r, dst, r, dst);
+		snprintf(out->buf, out->size, "%c%d = -%c%d", r, dst, r, dst);
 		return true;
 	case BPF_END:
 		if (r == 'r' || (insn->imm != 16 && insn->imm != 32 && insn->imm != 64))
 			return false;
-		fmt_text(out->buf, out->size, "r%d = %s%d r%d", dst,
+		snprintf(out->buf, out->size, "r%d = %s%d r%d", dst,
 			 BPF_SRC(insn->code) == BPF_TO_BE ? "be" : "le", insn->imm, dst);
 		return true;
 	}
@@ -100,10 +98,10 @@ static bool print_alu(const struct out *out, const struct bpf_insn *insn)
 	if (insn->off)
 		return false;	/* signed division and sign-extending moves (cpu v4) */
 	if (BPF_SRC(insn->code) == BPF_X)
-		fmt_text(out->buf, out->size, "%c%d %s %c%d", r, insn->dst_reg, sign, r,
+		snprintf(out->buf, out->size, "%c%d %s %c%d", r, insn->dst_reg, sign, r,
 			 insn->src_reg);
 	else
-		fmt_text(out->buf, out->size, "%c%d %s %d", r, insn->dst_reg, sign, insn->imm);
+		snprintf(out->buf, out->size, "%c%d %s %d", r, insn->dst_reg, sign, insn->imm);
 	return true;
 }
 
@@ -119,13 +117,13 @@ static bool print_call(const struct out *out, const struct bpf_insn *insn)
 {
 	switch (insn->src_reg) {
 	case 0:
-		fmt_text(out->buf, out->size, "call %s#%d", helper_name(insn->imm), insn->imm);
+		snprintf(out->buf, out->size, "call %s#%d", helper_name(insn->imm), insn->imm);
 		return true;
 	case BPF_PSEUDO_CALL:
-		fmt_text(out->buf, out->size, "call pc%+d", insn->imm);
+		snprintf(out->buf, out->size, "call pc%+d", insn->imm);
 		return true;
 	case BPF_PSEUDO_KFUNC_CALL:
-		fmt_text(out->buf, out->size, "call kernel-function#%d", insn->imm);
+		snprintf(out->buf, out->size, "call kernel-function#%d", insn->imm);
 		return true;
 	}
 	return false;
@@ -136,12 +134,12 @@ static bool print_plain_jump(const struct out *out, const struct bpf_insn *insn)
 {
 	switch (insn->code) {
 	case BPF_JMP | BPF_JA:
-		fmt_text(out->buf, out->size, "goto pc%+d", insn->off);
+		snprintf(out->buf, out->size, "goto pc%+d", insn->off);
 		return true;
 	case BPF_JMP | BPF_CALL:
 		return print_call(out, insn);
 	case BPF_JMP | BPF_EXIT:
-		fmt_text(out->buf, out->size, "exit");
+		snprintf(out->buf, out->size, "exit");
 		return true;
 	}
 	return false;
@@ -155,10 +153,10 @@ static bool print_jump(const struct out *out, const struct bpf_insn *insn)
 	if (!*sign)
 		return print_plain_jump(out, insn);
 	if (BPF_SRC(insn->code) == BPF_X)
-		fmt_text(out->buf, out->size, "if %c%d %s %c%d goto pc%+d", r, insn->dst_reg,
+		snprintf(out->buf, out->size, "if %c%d %s %c%d goto pc%+d", r, insn->dst_reg,
 			 sign, r, insn->src_reg, insn->off);
 	else
-		fmt_text(out->buf, out->size, "if %c%d %s 0x%x goto pc%+d", r, insn->dst_reg,
+		snprintf(out->buf, out->size, "if %c%d %s 0x%x goto pc%+d", r, insn->dst_reg,
 			 sign, (unsigned int)insn->imm, insn->off);
 	return true;
 }
@@ -173,7 +171,7 @@ static bool print_fetch(const struct out *out, const struct bpf_insn *insn)
 
 	switch (insn->imm) {
 	case BPF_CMPXCHG:
-		fmt_text(out->buf, out->size, "%c0 = atomic%s_cmpxchg((%s *)(r%d %+d), %c0, %c%d)",
+		snprintf(out->buf, out->size, "%c0 = atomic%s_cmpxchg((%s *)(r%d %+d), %c0, %c%d)",
 			 r, bits, width_of(insn), insn->dst_reg, insn->off, r, r, insn->src_reg);
 		return true;
 	case BPF_XCHG:
@@ -194,7 +192,7 @@ static bool print_fetch(const struct out *out, const struct bpf_insn *insn)
 	default:
 		return false;
 	}
-	fmt_text(out->buf, out->size, "%c%d = atomic%s_%s((%s *)(r%d %+d), %c%d)", r, insn->src_reg,
+	snprintf(out->buf, out->size, "%c%d = atomic%s_%s((%s *)(r%d %+d), %c%d)", r, insn->src_reg,
 		 bits, name, width_of(insn), insn->dst_reg, insn->off, r, insn->src_reg);
 	return true;
 }
@@ -210,7 +208,7 @@ static bool print_atomic(const struct out *out, const struct bpf_insn *insn)
 	case BPF_OR:
 	case BPF_AND:
 	case BPF_XOR:
-		fmt_text(out->buf, out->size, "lock *(%s *)(r%d %+d) %s %c%d", width_of(insn),
+		snprintf(out->buf, out->size, "lock *(%s *)(r%d %+d) %s %c%d", width_of(insn),
 			 insn->dst_reg, insn->off, alu_signs[insn->imm >> 4], wide ? 'r' : 'w',
 			 insn->src_reg);
 		return true;
@@ -227,10 +225,10 @@ static bool print_store(const struct out *out, const struct bpf_insn *insn)
 	if (BPF_MODE(insn->code) != BPF_MEM)
 		return false;
 	if (BPF_CLASS(insn->code) == BPF_STX)
-		fmt_text(out->buf, out->size, "*(%s *)(r%d %+d) = r%d", width, insn->dst_reg,
+		snprintf(out->buf, out->size, "*(%s *)(r%d %+d) = r%d", width, insn->dst_reg,
 			 insn->off, insn->src_reg);
 	else
-		fmt_text(out->buf, out->size, "*(%s *)(r%d %+d) = %d", width, insn->dst_reg,
+		snprintf(out->buf, out->size, "*(%s *)(r%d %+d) = %d", width, insn->dst_reg,
 			 insn->off, insn->imm);
 	return true;
 }
@@ -239,7 +237,7 @@ static bool print_load(const struct out *out, const struct bpf_insn *insn)
 {
 	if (BPF_MODE(insn->code) != BPF_MEM)
 		return false;
-	fmt_text(out->buf, out->size, "r%d = *(%s *)(r%d %+d)", insn->dst_reg, width_of(insn),
+	snprintf(out->buf, out->size, "r%d = *(%s *)(r%d %+d)", insn->dst_reg, width_of(insn),
 		 insn->src_reg, insn->off);
 	return true;
 }
@@ -249,10 +247,10 @@ static bool print_packet(const struct out *out, const struct bpf_insn *insn)
 {
 	switch (BPF_MODE(insn->code)) {
 	case BPF_ABS:
-		fmt_text(out->buf, out->size, "r0 = *(%s *)skb[%d]", width_of(insn), insn->imm);
+		snprintf(out->buf, out->size, "r0 = *(%s *)skb[%d]", width_of(insn), insn->imm);
 		return true;
 	case BPF_IND:
-		fmt_text(out->buf, out->size, "r0 = *(%s *)skb[r%d %+d]", width_of(insn),
+		snprintf(out->buf, out->size, "r0 = *(%s *)skb[r%d %+d]", width_of(insn),
 			 insn->src_reg, insn->imm);
 		return true;
 	}
@@ -268,24 +266,24 @@ static bool print_wide(const struct out *out, const struct bpf_insn *insn,
 
 	switch (insn->src_reg) {
 	case 0:
-		fmt_text(out->buf, out->size, "r%d = 0x%llx", dst, value);
+		snprintf(out->buf, out->size, "r%d = 0x%llx", dst, value);
 		return true;
 	case BPF_PSEUDO_MAP_FD:
 	case BPF_PSEUDO_MAP_IDX:
-		fmt_text(out->buf, out->size, "r%d = map[%s:%d]", dst,
+		snprintf(out->buf, out->size, "r%d = map[%s:%d]", dst,
 			 insn->src_reg == BPF_PSEUDO_MAP_FD ? "fd" : "idx", insn->imm);
 		return true;
 	case BPF_PSEUDO_MAP_VALUE:
 	case BPF_PSEUDO_MAP_IDX_VALUE:
-		fmt_text(out->buf, out->size, "r%d = map[%s:%d][0]+%u", dst,
+		snprintf(out->buf, out->size, "r%d = map[%s:%d][0]+%u", dst,
 			 insn->src_reg == BPF_PSEUDO_MAP_VALUE ? "fd" : "idx", insn->imm,
 			 (unsigned int)next->imm);
 		return true;
 	case BPF_PSEUDO_BTF_ID:
-		fmt_text(out->buf, out->size, "r%d = btf[%d]", dst, insn->imm);
+		snprintf(out->buf, out->size, "r%d = btf[%d]", dst, insn->imm);
 		return true;
 	case BPF_PSEUDO_FUNC:
-		fmt_text(out->buf, out->size, "r%d = func[pc%+d]", dst, insn->imm);
+		snprintf(out->buf, out->size, "r%d = func[pc%+d]", dst, insn->imm);
 		return true;
 	}
 	return false;

@@ -3,11 +3,11 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "usdt/arch.h"
 #include "usdt/cursor.h"
-#include "usdt/fmt.h"
 
 #define BODY_MAX	(1u << 19)	/* bytes of a function; at most 330,000 seen, in PHP */
 #define SECTIONS_MAX	1024		/* executables have some dozens */
@@ -276,8 +276,8 @@ int site_caller(const struct elf *elf, uint64_t start, uint64_t vaddr,
 		depth += growth;
 	}
 	if (*arch->return_address == '(')
-		fmt_text(operand, SITE_OPERAND, "%d%s", depth, arch->return_address);
+		snprintf(operand, SITE_OPERAND, "%d%s", depth, arch->return_address);
 	else
-		fmt_text(operand, SITE_OPERAND, "%s", arch->return_address);
+		snprintf(operand, SITE_OPERAND, "%s", arch->return_address);
 	return 0;
 }

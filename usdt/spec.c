@@ -2,10 +2,10 @@
 #include "usdt/spec.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "usdt/arch.h"
-#include "usdt/fmt.h"
 #include "usdt/scan.h"
 
 /* Parse %arg0 to %arg5, %ret, %ip, or the architecture's own name of a whole register. */
@@ -235,7 +235,7 @@ static void out_add(struct out *out, const char *format, ...)
 	int n;
 
 	va_start(args, format);
-	n = fmt_args(out->size ? out->buf + at : NULL, out->size - at, format, args);
+	n = vsnprintf(out->size ? out->buf + at : NULL, out->size - at, format, args);
 	va_end(args);
 	if (n > 0)
 		out->len += n;

@@ -44,7 +44,7 @@ const char *spec_reason(enum spec_reason reason);
  * "4 signed   bytes @ *(bp - 136)", "… @ *(ax + 0 + cx * 8)", "… @ *(&sym + n)".
  * An unavailable argument is its operand as written, or "?" if that is invalid,
  * with the reason in brackets. Write at most @size bytes, the NUL included, to
- * @buf. Return the length as fmt_text() does.
+ * @buf. Return the length as snprintf() does.
  */
 int spec_format(uint16_t machine, const struct spec *spec, char *buf, size_t size);
 

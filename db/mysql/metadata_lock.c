@@ -2,9 +2,8 @@
 #include "db/mysql/metadata_lock.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
-
-#include "usdt/fmt.h"
 
 #define CONTEXT_BYTES	640		/* of an MDL_context that are searched */
 #define TICKET_WORDS	10		/* of an MDL_ticket that are searched */
@@ -39,7 +38,7 @@ static bool key_names(const char key[KEY_BYTES], size_t head, struct lock_info *
 	len = strnlen(name, lengths[0] - 2u - lengths[1]);
 	if (lengths[1] + len + 3 != lengths[0] || (head == 6 && lengths[2] != len))
 		return false;
-	fmt_text(info->object, sizeof(info->object), "%s%s%s", db, *db && len ? "." : "", name);
+	snprintf(info->object, sizeof(info->object), "%s%s%s", db, *db && len ? "." : "", name);
 	return true;
 }
 
@@ -78,7 +77,7 @@ static void reader_namespace(const struct lock_reader *r, uint8_t number, struct
 	if (!strcmp(state, USER_LOCK))
 		info->event.kind = LOCK_WAITS_USER;
 	else if (!*info->object)
-		fmt_text(info->object, sizeof(info->object), "%s", state + sizeof(WAITING) - 1);
+		snprintf(info->object, sizeof(info->object), "%s", state + sizeof(WAITING) - 1);
 }
 
 static bool reader_key(const struct lock_reader *r, uint64_t lock, struct lock_info *info)

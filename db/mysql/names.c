@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "usdt/fmt.h"
-
 const char *mysql_lock_kind(const struct event_lock *event)
 {
 	/* By enum _thd_wait_type_e; the types that are no locks have no name. */
@@ -18,7 +16,7 @@ const char *mysql_lock_kind(const struct event_lock *event)
 
 void mysql_lock_object(const struct lock_info *info, char *to, size_t size)
 {
-	fmt_text(to, size, "%s", info ? info->object : "");
+	snprintf(to, size, "%s", info ? info->object : "");
 }
 
 void mysql_table_name(const char *name, char *to, size_t size)

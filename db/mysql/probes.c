@@ -11,7 +11,6 @@
 #include <stdio.h>
 
 #include "bpf/event.h"
-#include "usdt/fmt.h"
 
 
 #define COMMAND(number)	(1ULL << ((number) & 63))
@@ -215,7 +214,7 @@ static const struct engine_probe mysql_probes[] = {
 static void mysql_client(const char *host, const char *port, char *client, size_t size)
 {
 	(void)port;
-	fmt_text(client, size, "%s", host);
+	snprintf(client, size, "%s", host);
 }
 
 static const char *const mysql_query_accessors[] = {

@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/fuse.h"
 #include "host/open.h"
-#include "usdt/fmt.h"
 
 #define CLASS_OID	1259		/* of pg_class, whose file the relation map names */
 #define PAGES_MAX	4096		/* that are searched */
@@ -84,7 +84,7 @@ int postgres_catalog_page(const unsigned char page[POSTGRES_PAGE], uint32_t rela
 		if (found && *name && strcmp(found, name))
 			return -EEXIST;
 		if (found)
-			fmt_text(name, LOCK_RELATION, "%s", found);
+			snprintf(name, LOCK_RELATION, "%s", found);
 	}
 	return 0;
 }
@@ -98,7 +98,7 @@ static int catalog_directory(uint32_t pid)
 	char path[32];
 	int dir;
 
-	fmt_text(path, sizeof(path), "/proc/%u/cwd", pid);
+	snprintf(path, sizeof(path), "/proc/%u/cwd", pid);
 	dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return -errno;
@@ -113,7 +113,7 @@ static int catalog_open(int dir, uint32_t database, const char *file)
 {
 	char path[64];
 
-	fmt_text(path, sizeof(path), "base/%u/%s", database, file);
+	snprintf(path, sizeof(path), "base/%u/%s", database, file);
 	return open_beneath(dir, path, false);
 }
 
@@ -133,7 +133,7 @@ static int catalog_class(int dir, uint32_t database, char file[16])
 	for (ssize_t at = 8; at + 8 <= n && at < 8 + 8 * (ssize_t)load32(map + 4); at += 8) {
 		if (load32(map + at) != CLASS_OID)
 			continue;
-		fmt_text(file, 16, "%u", load32(map + at + 4));
+		snprintf(file, 16, "%u", load32(map + at + 4));
 		return 0;
 	}
 	return -ENOENT;

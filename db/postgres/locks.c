@@ -2,6 +2,7 @@
 #include "db/postgres/locks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,6 @@
 #include "host/elf_map.h"
 #include "host/process.h"
 #include "host/process_memory.h"
-#include "usdt/fmt.h"
 #include "usdt/text.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
@@ -483,7 +483,7 @@ static void reader_relation(const struct reader *r, uint64_t relation, struct lo
 		    !memchr(row + 4, '\0', sizeof(row) - 4) || !row[4])
 			continue;
 		info->relation = id;
-		fmt_text(info->name, sizeof(info->name), "%s", row + 4);
+		snprintf(info->name, sizeof(info->name), "%s", row + 4);
 		return;
 	}
 }

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "usdt/fmt.h"
-
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 /* The member objsubid of an advisory lock's tag: keys are one bigint (1) or two integers (2). */
@@ -22,15 +20,15 @@ struct object {
 
 static void object_relation(const struct object *o)
 {
-	fmt_text(o->to, o->size, "%s", o->relation);
+	snprintf(o->to, o->size, "%s", o->relation);
 }
 
 static void object_page(const struct object *o)
 {
 	if (o->each)
-		fmt_text(o->to, o->size, "%u of %s", o->event->field[2], o->relation);
+		snprintf(o->to, o->size, "%u of %s", o->event->field[2], o->relation);
 	else
-		fmt_text(o->to, o->size, "of %s", o->relation);
+		snprintf(o->to, o->size, "of %s", o->relation);
 }
 
 static void object_tuple(const struct object *o)
@@ -38,26 +36,26 @@ static void object_tuple(const struct object *o)
 	const uint32_t *field = o->event->field;
 
 	if (o->each)
-		fmt_text(o->to, o->size, "(%u,%u) of %s", field[2], field[3], o->relation);
+		snprintf(o->to, o->size, "(%u,%u) of %s", field[2], field[3], o->relation);
 	else
-		fmt_text(o->to, o->size, "of %s", o->relation);
+		snprintf(o->to, o->size, "of %s", o->relation);
 }
 
 static void object_first(const struct object *o)
 {
 	if (o->each)
-		fmt_text(o->to, o->size, "%u", o->event->field[0]);
+		snprintf(o->to, o->size, "%u", o->event->field[0]);
 }
 
 static void object_virtualxid(const struct object *o)
 {
 	if (o->each)
-		fmt_text(o->to, o->size, "%u/%u", o->event->field[0], o->event->field[1]);
+		snprintf(o->to, o->size, "%u/%u", o->event->field[0], o->event->field[1]);
 }
 
 static void object_catalog(const struct object *o)
 {
-	fmt_text(o->to, o->size, "%u of class %u", o->event->field[2], o->event->field[1]);
+	snprintf(o->to, o->size, "%u of class %u", o->event->field[2], o->event->field[1]);
 }
 
 static void object_advisory(const struct object *o)
@@ -65,9 +63,9 @@ static void object_advisory(const struct object *o)
 	const uint32_t *field = o->event->field;
 
 	if (field[3] == ADVISORY_TWO_KEYS)
-		fmt_text(o->to, o->size, "%d,%d", (int)field[1], (int)field[2]);
+		snprintf(o->to, o->size, "%d,%d", (int)field[1], (int)field[2]);
 	else
-		fmt_text(o->to, o->size, "%lld",
+		snprintf(o->to, o->size, "%lld",
 			 (long long)((uint64_t)field[1] << 32 | field[2]));
 }
 
@@ -128,9 +126,9 @@ const char *postgres_lock_mode(const struct event_lock *event)
 static void relation_text(uint32_t relation, const struct lock_info *info, char *to, size_t size)
 {
 	if (info && *info->name)
-		fmt_text(to, size, "%s (%u)", info->name, relation);
+		snprintf(to, size, "%s (%u)", info->name, relation);
 	else
-		fmt_text(to, size, "%u", relation);
+		snprintf(to, size, "%u", relation);
 }
 
 void postgres_lock_object(const char *kind, const struct event_lock *event,
@@ -142,17 +140,17 @@ void postgres_lock_object(const char *kind, const struct event_lock *event,
 
 	*to = '\0';
 	if (event->flags & LOCK_LWLOCK) {
-		fmt_text(to, size, "%.*s", LOCK_NAME, event->name);
+		snprintf(to, size, "%.*s", LOCK_NAME, event->name);
 		return;
 	}
 	relation_text(postgres_lock_relation(kind, event, info), info, relation,
 		      sizeof(relation));
 	/* A wait for the transaction that changed a row. */
 	if (tag->object != object_tuple && info && info->relation && each)
-		fmt_text(to, size, "%u, row (%u,%u) of %s", event->field[0], event->block,
+		snprintf(to, size, "%u, row (%u,%u) of %s", event->field[0], event->block,
 			 event->offset, relation);
 	else if (tag->object != object_tuple && info && info->relation)
-		fmt_text(to, size, "rows of %s", relation);
+		snprintf(to, size, "rows of %s", relation);
 	else
 		tag->object(&o);
 }

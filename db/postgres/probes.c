@@ -8,10 +8,10 @@
  */
 #include "db/postgres/probes.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "bpf/event.h"
-#include "usdt/fmt.h"
 
 
 static const char *const postgres_executables[] = {
@@ -181,7 +181,7 @@ void postgres_identify(const char *cmdline, size_t len, struct identity *identit
 
 static void postgres_client(const char *host, const char *port, char *client, size_t size)
 {
-	fmt_text(client, size, *port ? "%s(%s)" : "%s", host, port);
+	snprintf(client, size, *port ? "%s(%s)" : "%s", host, port);
 }
 
 static const struct engine_activity postgres_activity = {

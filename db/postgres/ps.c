@@ -7,6 +7,7 @@
 #include "db/postgres/ps.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,6 @@
 #include "db/postgres/probes.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
-#include "usdt/fmt.h"
 
 #define EPOCH_2000_US	946684800000000u	/* epoch of PostgreSQL's timestamps */
 #define CENTURY_US	3155760000000000u
@@ -276,7 +276,7 @@ static void wait_name(const struct postgres_ps *ps, uint32_t event, struct ps_se
 		name = ps->locks.tranche[id];
 	else if (class == 3 && id < POSTGRES_LOCK_KINDS)
 		name = ps->locks.kind[id];
-	fmt_text(session->wait, sizeof(session->wait), "%s%s%s", classes[class], *name ? ":" : "",
+	snprintf(session->wait, sizeof(session->wait), "%s%s%s", classes[class], *name ? ":" : "",
 		 name);
 }
 
