@@ -7,7 +7,6 @@
 #include "cli/message.h"
 #include "cli/site_print.h"
 #include "host/privileges.h"
-#include "usdt/disasm.h"
 
 void banner_site(void *arg, const struct target_site *site)
 {
@@ -80,22 +79,6 @@ void banner_error(void *arg, const struct error *error)
 	*loop->banner.absent = '\0';
 	loop->banner.explained |= error->kind == ERROR_COPIED || error->kind == ERROR_YOUNG;
 	message_error(&loop->err, error);
-	output_flush(&loop->err);
-}
-
-void banner_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count)
-{
-	struct loop *loop = arg;
-	char line[128];
-
-	output_printf(&loop->err, "program %s, %zu instructions:\n", name, count);
-	for (size_t i = 0; i < count;) {
-		int used = disasm_insn(&insns[i], i + 1 < count ? &insns[i + 1] : NULL, line,
-				       sizeof(line));
-
-		output_printf(&loop->err, "%5zu: %s\n", i, line);
-		i += (size_t)used;
-	}
 	output_flush(&loop->err);
 }
 

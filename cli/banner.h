@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The output of a tracing command before its data: the first line to standard output; servers,
- * features, programs and the sandbox to standard error.
+ * features and the sandbox to standard error.
  */
 #ifndef CLI_BANNER_H
 #define CLI_BANNER_H
@@ -15,7 +15,6 @@
 void banner_server(void *arg, const struct server_info *server);
 void banner_error(void *arg, const struct error *error);
 void banner_site(void *arg, const struct target_site *site);
-void banner_program(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 
 /* Print one line with the features that the kernel was asked for. */
 void banner_features(struct loop *loop, const struct features *features);

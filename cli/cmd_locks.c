@@ -274,7 +274,7 @@ static int cmd_locks_run(struct loop *loop)
 		.denied = common.denied,
 		.arg = common.arg, .wait = locks_wait, .server = locks_server,
 		.error = common.error, .stopped = common.stopped,
-		.program = common.program, .site = common.site,
+		.site = common.site,
 	};
 	status = loop_ready(loop);
 	if (status != EXIT_OK)
@@ -342,7 +342,7 @@ static const struct option_row *const locks_options[] = {
 	&option_stat, &option_dot, &option_engine, &option_user, &option_db, &option_client,
 	&option_match, &option_container, &option_text, &option_redact, &option_wall, &option_json,
 	&option_strict, &option_keep_privileges, &option_force, &option_threshold, &option_exe,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_locks = {

@@ -343,7 +343,7 @@ static int record_locks(struct record *record, const struct tracer_config *commo
 		.text_bytes = common->text_bytes, .redact = common->redact,
 		.filter = common->filter, .denied = common->denied, .arg = record,
 		.wait = record_wait, .server = record_no_server, .error = record_no_error,
-		.stopped = common->stopped, .program = common->program,
+		.stopped = common->stopped,
 	};
 
 	return locks_open(&record->locks, &config, error);
@@ -455,7 +455,7 @@ static const struct option_row *const record_options[] = {
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_redact,
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_record = {

@@ -196,7 +196,7 @@ static const struct option_row *const slow_options[] = {
 	&option_otlp_text, &option_phases, &option_prepares, &option_json, &option_format,
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_slow = {

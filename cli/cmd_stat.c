@@ -393,7 +393,7 @@ static const struct option_row *const stat_options[] = {
 	&option_client, &option_app, &option_match, &option_container, &option_text, &option_json,
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_stat = {

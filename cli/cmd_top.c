@@ -512,7 +512,7 @@ static const struct option_row *const top_options[] = {
 	&option_why, &option_use, &option_openmetrics, &option_otlp_metrics, &option_json,
 	&option_strict, &option_max_overhead, &option_keep_privileges, &option_force,
 	&option_threshold, &option_exe,
-	&option_dump_bpf, &option_verbose, &option_help, &option_version, NULL
+	&option_verbose, &option_help, &option_version, NULL
 };
 
 const struct command command_top = {

@@ -244,7 +244,6 @@ static int trace_open(struct trace *trace)
 		.text_bytes = options->text_bytes, .denied = options->denied,
 		.is_program = engine_is_executable, .stopped = loop_interrupted,
 		.error = banner_error, .arg = trace, .hit = trace_hit, .skipped = trace_skipped,
-		.program = options->dump_bpf ? banner_program : NULL,
 	};
 	struct error error = { .kind = ERROR_NONE };
 	struct sandbox sandbox;
@@ -469,7 +468,7 @@ static const struct option_row *const trace_options[] = {
 	&option_lib, &option_pid_trace, &option_duration, &option_interval, &option_max,
 	&option_ret, &option_args, &option_count_hits, &option_hist, &option_latency,
 	&option_text_strings, &option_wall_trace, &option_stack, &option_json, &option_strict,
-	&option_keep_privileges, &option_force, &option_dump_bpf, &option_verbose, &option_help,
+	&option_keep_privileges, &option_force, &option_verbose, &option_help,
 	&option_version, NULL
 };
 

@@ -60,7 +60,6 @@ struct options {
 	bool json, wall, strict, micro, why, use, phases, prepares;
 	bool redact;			/* texts without their literals */
 	bool keep_privileges;		/* after all probes are attached */
-	bool dump_bpf;			/* print the programs */
 	uint64_t interval_ns;		/* 0: only at the end */
 	enum stat_by stat_by;
 	const char *wait;		/* waits for this are counted; NULL: statements */

@@ -213,13 +213,6 @@ const struct option_row option_force = {
 	.live = true,
 };
 
-const struct option_row option_dump_bpf = {
-	.name = "dump-bpf",
-	.help = "print the BPF programs, disassembled",
-	.member = offsetof(struct options, dump_bpf),
-	.live = true,
-};
-
 const struct option_row option_verbose = {
 	.letter = 'v', .name = "verbose",
 	.help = "print kernel features, privileges, absent arguments",

@@ -37,7 +37,6 @@ extern const struct option_row option_strict;
 extern const struct option_row option_keep_privileges;
 extern const struct option_row option_max_overhead;
 extern const struct option_row option_force;
-extern const struct option_row option_dump_bpf;
 extern const struct option_row option_verbose;
 extern const struct option_row option_help;
 extern const struct option_row option_version;

@@ -77,7 +77,6 @@ void tracing_config(struct loop *loop, struct tracer_config *config)
 		},
 		.limited = overhead_event,
 		.arg = loop, .server = banner_server, .error = banner_error,
-		.program = options->dump_bpf ? banner_program : NULL,
 		.site = options->verbose ? banner_site : NULL,
 	};
 }

@@ -374,7 +374,7 @@ static int locks_prepare(struct locks *l, struct error *error)
 		/* The second one has the program that reports execs. */
 		.objects = { { bpf_locks, bpf_locks_end }, { bpf_statement, bpf_statement_end } },
 		.denied = c->denied, .is_program = engine_is_executable,
-		.arg = c->arg, .stopped = c->stopped, .error = c->error, .program = c->program,
+		.arg = c->arg, .stopped = c->stopped, .error = c->error,
 	};
 	int err = runtime_open(&l->rt, &config, error);
 

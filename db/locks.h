@@ -53,7 +53,6 @@ struct locks_config {
 	void (*server)(void *arg, const struct server_info *server);
 	void (*error)(void *arg, const struct error *error);
 	bool (*stopped)(void *arg);
-	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	void (*site)(void *arg, const struct target_site *site);
 };
 

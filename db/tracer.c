@@ -278,7 +278,7 @@ static int tracer_runtime(struct tracer *t, struct error *error)
 	const struct runtime_config config = {
 		.objects = { { bpf_statement, bpf_statement_end } },
 		.denied = c->denied, .measure = c->measure, .is_program = engine_is_executable,
-		.arg = c->arg, .stopped = c->stopped, .error = c->error, .program = c->program,
+		.arg = c->arg, .stopped = c->stopped, .error = c->error,
 	};
 	int err = runtime_open(&t->rt, &config, error);
 

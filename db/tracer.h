@@ -75,8 +75,6 @@ struct tracer_config {
 	bool (*stopped)(void *arg);
 	/* Called for each step of the overhead limit, between records; may be NULL without one. */
 	void (*limited)(void *arg, const struct limit_event *event);
-	/* Called for each program as it is loaded; may be NULL. */
-	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 	/* Called for each site that is traced; may be NULL. */
 	void (*site)(void *arg, const struct target_site *site);
 };

@@ -291,7 +291,6 @@ int runtime_attach(struct runtime *rt, const struct uprobe_set *set, const struc
 {
 	const struct uprobe_method method = {
 		.attacher = &rt->attacher, .run_time = &rt->run_time,
-		.program = rt->config.program, .program_arg = rt->config.arg,
 	};
 
 	return uprobe_set_attach(set, file, &method, links, error);
@@ -373,8 +372,6 @@ int runtime_tracepoint(struct runtime *rt, const struct runtime_tracepoint *trac
 		link = n;
 		goto cleanup;
 	}
-	if (rt->config.program)
-		rt->config.program(rt->config.arg, tracepoint->program, insns, (size_t)n);
 	def.insns = insns;
 	def.count = (uint32_t)n;
 	prog = uprobe_set_load(&def, error);

@@ -49,8 +49,6 @@ struct runtime_config {
 	bool (*stopped)(void *arg);
 	/* Called for a failure that does not end tracing. */
 	void (*error)(void *arg, const struct error *error);
-	/* Called for each program before it is loaded; may be NULL. */
-	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 };
 
 /* All zero is not open. Everything is owned. */

@@ -177,8 +177,6 @@ static int attachment_attach(struct attachment *attachment, const char *name,
 				      .insns = insns, .count = count };
 	int prog, n;
 
-	if (method->program)
-		method->program(method->program_arg, name, insns, count);
 	prog = uprobe_set_load(&def, attachment->error);
 	if (prog < 0)
 		return prog;

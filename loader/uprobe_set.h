@@ -43,9 +43,6 @@ struct uprobe_file {
 struct uprobe_method {
 	struct attacher *attacher;
 	struct run_time *run_time;	/* takes over the programs; NULL: they are closed */
-	/* Called for each program before it is loaded; may be NULL. */
-	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
-	void *program_arg;
 };
 
 /* The links that keep programs attached. All zero is none. */

@@ -96,7 +96,7 @@ static int probe_trace_prepare(struct probe_trace *trace, struct error *error)
 	const struct runtime_config config = {
 		.objects = { { bpf_trace, bpf_trace_end } },
 		.denied = c->denied, .is_program = c->is_program,
-		.arg = c->arg, .stopped = c->stopped, .error = c->error, .program = c->program,
+		.arg = c->arg, .stopped = c->stopped, .error = c->error,
 	};
 	uint32_t record_max, ring_min = RING_MIN;
 	int err = runtime_open(&trace->rt, &config, error);

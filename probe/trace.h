@@ -59,8 +59,6 @@ struct probe_trace_config {
 	void (*error)(void *arg, const struct error *error);
 	/* Called for a probe that matches a pattern but cannot be traced, with the cause. */
 	void (*skipped)(void *arg, const struct error *error);
-	/* Called for each program before it is loaded; may be NULL. */
-	void (*program)(void *arg, const char *name, const struct bpf_insn *insns, size_t count);
 };
 
 struct probe_trace;

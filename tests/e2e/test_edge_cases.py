@@ -2,6 +2,7 @@
 """Edge cases: unusual orders of messages, one image at several mounts, malformed files."""
 
 import datetime
+import fcntl
 import os
 import re
 import signal
@@ -201,7 +202,8 @@ def test_signal_while_it_starts():
 def test_reader_of_messages_has_stopped(postgres):
     """Standard error is a pipe that nobody empties: a signal ends it all the same."""
     read, write = os.pipe()
-    process = subprocess.Popen([DBSLOWER, "postgres", "--dump-bpf", "-p", str(postgres.pid)], stdin=subprocess.DEVNULL,
+    os.write(write, bytes(fcntl.fcntl(write, fcntl.F_GETPIPE_SZ)))
+    process = subprocess.Popen([DBSLOWER, "postgres", "-p", str(postgres.pid)], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=write)
     os.close(write)
     wait_for(lambda: open(f"/proc/{process.pid}/wchan").read() != "0" or process.poll() is not None, 60, "it to block")

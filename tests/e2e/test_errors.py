@@ -332,7 +332,7 @@ def test_synopsis_has_every_option():
         words = re.findall(r"\bFl (-[a-z-]+|[a-zA-Z]+)", part)
         names = {name for word in words for name in ([word[1:]] if word[0] == "-" else word)}
         help_ = re.findall(r"^ +(?:-(\w), )? *--([a-z-]+)", help_text(command), re.M)
-        wanted = {letter or long for letter, long in help_} - {"h", "V", "dump-bpf", "keep-privileges"}
+        wanted = {letter or long for letter, long in help_} - {"h", "V", "keep-privileges"}
         assert names == wanted, f"{command}: {names ^ wanted}"
 
 

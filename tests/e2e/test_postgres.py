@@ -747,14 +747,6 @@ def test_verbose_takes_a_few_lines(postgres):
     assert "features of the kernel: " in said and "capabilities kept:" in said and said.count("\n") <= 5, said
 
 
-def test_dump_of_the_programs(postgres, tool):
-    traced = tool("postgres", "--dump-bpf", "-p", postgres.pid)
-    stopped(traced)
-    said = traced.stdout + traced.stderr
-    assert len(re.findall(r"\bcall\b", said)) > 3 and len(re.findall(r"\bexit\b", said)) > 2, traced.said()
-    assert "Tracing database queries" in traced.stdout
-
-
 def test_seconds(postgres, tool):
     with postgres.connect() as connection:
         stop, times = threading.Event(), []

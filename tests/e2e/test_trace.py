@@ -760,12 +760,6 @@ def test_loss_is_counted(trace, probed):
     assert traced.returncode == 1 and (not found or int(found[1]) == 600), said_
 
 
-def test_disassembly(programs):
-    need_root()
-    done = run("trace", "--dump-bpf", "-d", "0.2", programs / "probed", "probed:number (arg1 > 10)")
-    assert done.returncode == 0 and re.search(r"^program (trace|hit_send), \d+ instructions:", done.stderr, re.M), done.stderr
-
-
 # --- what goes wrong
 
 @pytest.mark.parametrize("args, status, words", [

@@ -143,13 +143,6 @@ def accessor_seeds():
     return found
 
 
-def disasm_seeds():
-    codes = [0x07, 0x0f, 0x04, 0x61, 0x69, 0x71, 0x79, 0x7b, 0x62, 0x05, 0x15, 0x1d, 0x85, 0x95, 0x18, 0xb7, 0xbf,
-             0xc7, 0x67, 0xd4, 0xdc, 0x20, 0xdb, 0x16, 0x3f, 0x97]
-    return {"each": b"".join(struct.pack("<BBhi", c, 0x21, -8, -1) for c in codes),
-            "wide": struct.pack("<BBhiBBhi", 0x18, 0x11, 0, 4, 0, 0, 0, 1)}
-
-
 # --- specs
 
 def spec_seeds():
@@ -470,7 +463,7 @@ def recording_seeds():
 
 MAKERS = {
     "backend_state": backend_seeds, "expression": expression_seeds, "privileges": host_seeds, "top": tally_seeds, "trace": trace_seeds,
-    "accessor": accessor_seeds, "disasm": disasm_seeds, "elf": elf_seeds, "escape": escape_seeds,
+    "accessor": accessor_seeds, "elf": elf_seeds, "escape": escape_seeds,
     "fingerprint": fingerprint_seeds, "glob": glob_seeds, "identity": lambda: numbered(TITLES),
     "library": library_seeds, "linker": object_seeds, "option": option_seeds, "regex": pattern_seeds,
     "catalog": pgcatalog_seeds,

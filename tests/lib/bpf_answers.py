@@ -19,6 +19,7 @@ NOTIFICATION, RESPONSE = 80, 24	# sizes in bytes of struct seccomp_notif and sec
 RECV, SEND = 0xc0502100, 0xc0182101
 GO_ON = 1		# SECCOMP_USER_NOTIF_FLAG_CONTINUE
 JUMPS = (0x05, 0x06)	# classes of BPF instructions
+CALL = 0x85
 
 
 def filter_code():
@@ -28,7 +29,10 @@ def filter_code():
 
 
 class Program:
-    """A program that was passed to bpf(2): its name, its number of instructions, and whether one of them jumps back."""
+    """
+    A program that was passed to bpf(2): its name, its number of instructions, the numbers of the helpers that it calls, and
+    whether one of its instructions jumps back.
+    """
 
     def __init__(self, memory, attr):
         count, = struct.unpack("=I", attr[4:8])
@@ -36,8 +40,9 @@ class Program:
         self.name = attr[48:64].split(b"\0")[0].decode()
         self.count = count
         insns = os.pread(memory, 8 * count, address)
-        self.jumps_back = any(code & 7 in JUMPS and code & 0xf0 not in (0x80, 0x90) and off < 0
-                              for code, off in (struct.unpack("=BxhI", insns[at:at + 8])[:2] for at in range(0, len(insns), 8)))
+        rows = list(struct.iter_unpack("=BBhi", insns))
+        self.helpers = {number for code, registers, _, number in rows if code == CALL and not registers >> 4}
+        self.jumps_back = any(code & 7 in JUMPS and code & 0xf0 not in (0x80, 0x90) and off < 0 for code, _, off, _ in rows)
 
 
 class Answered:
