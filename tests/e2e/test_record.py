@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-record and replay: a recording has what live commands print at the same time, the reader of docs/recording.md agrees with
-replay, and each form of replay is computed here again from its JSON.
+record: a recording has what live commands print at the same time, and the reader of docs/recording.md agrees with replay.
+The forms of replay are tested in test_replay.py.
 """
 
 import contextlib
@@ -23,13 +23,11 @@ import time
 import pytest
 
 import recording
-from cluster import Cluster, children, wait_for
+from cluster import Cluster, wait_for
 from mariadb import Maria
 from mariadb_client import ServerError
-from requirements import need_maria, need_root, need_server, need_terminal
-from terminal import Terminal
-from test_architectures import ARCHITECTURES
-from tool import BUILD, DBSLOWER, ROOT, Locks, Tool, parsed, refused, run
+from requirements import need_maria, need_root, need_server
+from tool import Locks, Tool, parsed, refused, run
 
 KILLS = int(os.environ.get("KILLS", "5"))
 ALL = ("--why", "--use", "--phases")
@@ -173,7 +171,6 @@ class Run:
             record.ended()
         self.transactions = [one for one in transactions.objects() if one["type"] in ("transaction", "open")]
         self.objects = replay(path, "-m", "0", "--prepares", "--json", *ALL)
-        self.statements = [one for one in self.objects if one["type"] == "statement"]
 
 
 def replay(path, *args, status=0):
@@ -202,6 +199,16 @@ def maria_recorded(folder):
 @pytest.fixture(params=["recorded", "maria_recorded"])
 def both(request):
     return request.getfixturevalue(request.param)
+
+
+def when(one):
+    """The time of an object as ns since 1970."""
+    whole, _, part = one["time"].rstrip("Z").partition(".")
+    return int(datetime.datetime.fromisoformat(whole + "+00:00").timestamp()) * 10 ** 9 + int(part)
+
+
+def end_of(one):
+    return when(one) + round(one["duration_ms"] * 10 ** 6)
 
 
 def by_session(objects, without=()):
@@ -337,183 +344,47 @@ def test_reader_agrees(both):
     assert lost <= {"text_truncated"} and status["cpu_ns"]
 
 
-def test_documented_example(tmp_path):
-    with open(os.path.join(ROOT, "docs", "recording.md"), encoding="utf-8") as f:
-        rows = re.findall(r"^    ([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)", f.read(), re.M)
-    data = b"".join(bytes.fromhex(row) for _, row in rows)
-    assert [int(at, 16) for at, _ in rows] == [sum(len(bytes.fromhex(row)) for _, row in rows[:i]) for i in range(len(rows))]
-    (tmp_path / "example").write_bytes(data)
-    shown = [one for one in replay(tmp_path / "example", "-m", "0", "--json") if one["type"] == "statement"]
-    assert [one["query"] for one in shown] == ["select 0 + 1", "select 1 + 1"]
-    found = recording.Recording(data)
-    assert found.blocks[0].is_sound() and found.blocks[0].statements == 2
-    agrees([one for one in found.events() if one["type"] == "statement"], shown)
+def moment_marks(text):
+    """The bars of a page: {(statement or wait, start in us, duration in us, session): (engine, [(holder, time, flags)])}."""
+    begin = int(re.search(r'data-from="(\d+)"', text)[1]) * 1000
+    found = {}
+    for mark in re.search(r'data-m="([^"]*)"', text)[1].split(",")[:-1]:
+        start, took, session, of, _, *holders = mark.split(" ")
+        key = of[0] in "sg", begin + int(start), int(took), session[:-1]
+        assert key not in found and all(holder[-1] == session[-1] for holder in holders[::3])
+        found[key] = session[-1], [(one[:-1], int(us), int(flags)) for one, us, flags in zip(*[iter(holders)] * 3)]
+    return found
 
 
-# --- the forms of replay
-
-def test_columns(recorded):
-    done = run("replay", recorded.path, "-m", "0")
-    head, titles, *rows = done.stdout.splitlines()
-    assert head.startswith("Tracing database queries for pids ") and titles.startswith("TIME(s)"), done.stdout[:300]
-    begun = when(recorded.objects[0])
-    assert len(rows) == len(recorded.statements)
-    for row, one in zip(rows, recorded.statements):
-        # The clocks are compared once for the file, and again for each block.
-        assert abs(float(row.split()[0]) - (when(one) - begun) / 10 ** 9) < 0.001, (row, one)
-        assert row.split()[1:3] == [str(one["pid"]), f"{one['duration_ms']:.3f}"], (row, one)
-    assert f"{len(rows)} shown; lost: 1 truncated texts" in done.stderr, done.stderr
+def session_key(one, server):
+    return f"c{one['connection_id']}-{server}" if one.get("connection_id") else f"p{one.get('pid', 0)}"
 
 
-def when(one):
-    """The time of an object as ns since 1970."""
-    whole, _, part = one["time"].rstrip("Z").partition(".")
-    return int(datetime.datetime.fromisoformat(whole + "+00:00").timestamp()) * 10 ** 9 + int(part)
+def check_moments(path):
+    """The bars are the statements and lock waits of the recording, with its holders, as the reader of tests/lib reads them."""
+    def key(one):
+        return one["type"] != "lock_wait", when(one) // 1000, int(one["duration_ms"] * 10 ** 6 + 0.5) // 1000, session_key(one, one["pid"])
 
-
-def end_of(one):
-    return when(one) + round(one["duration_ms"] * 10 ** 6)
-
-
-def test_threshold_and_filters(recorded):
-    def texts(*args):
-        return sorted(one.get("query", "") for one in replay(recorded.path, "--json", *args) if one["type"] == "statement")
-
-    def expected(condition):
-        return sorted(one.get("query", "") for one in recorded.statements if condition(one))
-
-    assert texts("20") == expected(lambda one: one["duration_ms"] >= 20)
-    assert texts("-m", "0", "--match", "small") == expected(lambda one: "small" in one.get("query", ""))
-    assert texts("-m", "0", "--user", "app") == expected(lambda one: one["user"] == "app")
-    assert texts("-m", "0", "--db", "shop", "--match", "/^select [0-9] /") == expected(
-        lambda one: one["database"] == "shop" and re.match("select [0-9] ", one.get("query", "")))
-    assert not texts("mysql", "-m", "0")
-
-
-def test_since_and_until(recorded):
-    begun, ends = when(recorded.objects[0]), sorted(map(end_of, recorded.statements))
-    gaps = sorted((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
-    for _, at in gaps[-4:]:	# as the clocks of the file and of its blocks differ by some microseconds
-        shown = {}
-        for option in ("--since", "--until"):
-            for text in (f"{(at - begun) / 10 ** 9:.9f}s",
-                         f"{datetime.datetime.fromtimestamp(at // 10 ** 9, datetime.UTC):%Y-%m-%dT%H:%M:%S}.{at % 10 ** 9:09}Z"):
-                objects = replay(recorded.path, "-m", "0", "--json", option, text)
-                shown[option] = sorted(end_of(one) for one in objects if one["type"] == "statement")
-                assert shown[option] == [end for end in ends if (end >= at if option == "--since" else end <= at)], (option, text)
-
-
-def test_since_and_until_of_all(recorded):
-    """Each command has what ended in the window, here of the statements without the longest pause between two."""
-    begun, ends = when(recorded.objects[0]), sorted(map(end_of, recorded.statements))
-    _, at = max((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
-    for window, inside in (("--since", lambda end: end >= at), ("--until", lambda end: end <= at)):
-        def shown(*form, kind):
-            return [one for one in replay(recorded.path, *form, "--json", window, f"{(at - begun) / 10 ** 9:.9f}s") if one["type"] == kind]
-
-        expected = [one for one in recorded.statements if inside(end_of(one))]
-        assert 0 < len(expected) < len(ends)
-        assert sum(one["calls"] for one in shown("top", kind="group")) == len(expected)
-        assert sum(one["count"] for one in shown("stat", kind="histogram")) == len(expected)
-        for form, kind, mark in ((("transactions", "-m", "0"), "transaction", lambda one: when({"time": one["end"]})),
-                                 (("locks", "-m", "0"), "lock_wait", end_of)):
-            whole = [one for one in replay(recorded.path, *form, "--json") if one["type"] == kind]
-            assert list(map(mark, shown(*form, kind=kind))) == [mark(one) for one in whole if inside(mark(one))]
-        text = run("replay", recorded.path, "stat", "--openmetrics", "-", window, f"{(at - begun) / 10 ** 9:.9f}s").stdout
-        counts = re.findall(r"^dbslower_statement_duration_seconds_count{.*} (\d+)", text, re.M)
-        assert sum(map(int, counts)) == len(expected)
-
-
-def test_top(recorded):
-    groups = [one for one in replay(recorded.path, "top", "-m", "0", "--json") if one["type"] == "group"]
-    assert sum(one["calls"] for one in groups) == len(recorded.statements)
-    assert sum(one["total_ms"] for one in groups) == pytest.approx(sum(one["duration_ms"] for one in recorded.statements))
-    (small,) = [one for one in groups if "small" in one.get("fingerprint", "")]
-    assert small["calls"] == 30 and small["rows"] == 30
-
-
-@pytest.mark.parametrize("by", ["command", "db", "user"])
-def test_stat(recorded, by):
-    groups = [one for one in replay(recorded.path, "stat", "--json") if one["type"] == "histogram"]
-    assert sum(one["count"] for one in groups) == len(recorded.statements)
-    member = {"db": "database"}.get(by, by)
-    groups = {one.get(member): one["count"] for one in replay(recorded.path, "stat", "--by", by, "--json") if one["type"] == "histogram"}
-    expected = {}
-    for one in recorded.statements:
-        name = one.get("query", "").split(" ")[0] if by == "command" else one[member]
-        expected[name] = expected.get(name, 0) + 1
-    if by == "command":		# words that are not commands have groups of their own
-        groups, expected = ({key: value for key, value in one.items() if key in ("select", "update", "delete", "commit")}
-                            for one in (groups, expected))
-    assert groups == expected
-
-
-def test_pgbadger_and_spans(recorded, tmp_path):
-    done = run("replay", recorded.path, "-m", "0", "--format", "pgbadger", "--otlp", tmp_path / "spans")
+    done = run("report", path)
     assert done.returncode == 0, done.stderr
-    durations = [float(one) for one in re.findall(r"duration: ([\d.]+) ms", done.stdout)]
-    assert sorted(durations) == pytest.approx(sorted(one["duration_ms"] for one in recorded.statements), abs=0.0011)
-    took = []
-    for line in (tmp_path / "spans").read_text().splitlines():
-        span, *_ = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
-        took.append((int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])))
-    assert sorted(took) == sorted((when(one), end_of(one)) for one in recorded.statements)
+    marks = moment_marks(done.stdout)
+    events = [one for one in recording.read(path).events() if one["type"] in ("statement", "running", "lock_wait")]
+    waits = {key(one): [(session_key(holder, one["pid"]), int(holder["blocked_ms"] * 10 ** 6 + 0.5) // 1000,
+                         holder["queued"] + 2 * holder.get("idle_in_transaction", False)) for holder in one.get("holders", [])]
+             for one in events if one["type"] == "lock_wait"}
+    statements = {key(one) for one in events if one["type"] != "lock_wait"}
+    drawn, waited = ({mark: holders for mark, (_, holders) in marks.items() if mark[0] == which} for which in (True, False))
+    assert drawn.keys() <= statements and len(drawn) >= min(len(statements), 200), drawn.keys() - statements
+    assert all(waits[mark] == holders for mark, holders in waited.items())
+    assert len(waited) >= min(len(waits), 200) and any(waited.values())
+    assert len({engine for engine, _ in marks.values()}) == 1
+    # A holder that ran a statement is in the same lane as that one.
+    ran = {mark[3] for mark in drawn}
+    assert {holder for holders in waited.values() for holder, *_ in holders} & ran
 
 
-def test_locks_forms(recorded, tmp_path):
-    (wait,) = [one for one in replay(recorded.path, "locks", "-m", "20", "--json")
-               if one["type"] == "lock_wait" and one["lock"] == "transactionid"]
-    sums = [one for one in replay(recorded.path, "locks", "-m", "20", "--stat", "--json") if one["type"] == "lock_stat"]
-    (one,) = [one for one in sums if one["lock"] == "transactionid"]
-    assert one["waits"] == 1 and one["total_ms"] == one["max_ms"] == wait["duration_ms"]
-    done = run("replay", recorded.path, "locks", "-m", "20", "--dot", tmp_path / "graph")
-    graph = (tmp_path / "graph").read_text()
-    assert done.returncode == 0 and "digraph" in graph, done.stderr
-    assert str(wait["pid"]) in graph and str(wait["holders"][0]["pid"]) in graph
-    table = run("replay", recorded.path, "locks", "-m", "20").stdout
-    # The table cuts the decimals that it does not show.
-    assert f"{round(wait['duration_ms'] * 10**6) // 1000 / 1000:.3f}" in table and "update account set balance = 1" in table
-
-
-FORMS = [("-m", "0", "--json", "--why", "--use", "--phases"), ("-m", "0", "--why", "--use"), ("top", "-m", "0", "--json"),
-         ("stat", "--by", "command"), ("locks", "-m", "0", "--json"), ("locks", "-m", "0"),
-         ("transactions", "-m", "0"), ("transactions", "-m", "0", "--json"), ("-m", "0", "--format", "pgbadger")]
-
-
-def test_unprivileged(both, folder):
-    program = shutil.copy(DBSLOWER, folder)
-    copied = shutil.copy(both.path, os.path.join(folder, "public"))
-    os.chmod(copied, 0o644)
-    for form in FORMS:
-        done = [subprocess.run([program, "replay", copied, *form], cwd="/", capture_output=True, timeout=60, stdin=subprocess.DEVNULL,
-                               **who) for who in ({}, {"user": 65534, "group": 65534, "extra_groups": []})]
-        assert done[0].stdout and done[0].stdout == done[1].stdout and done[0].stderr == done[1].stderr, form
-        assert done[0].returncode == done[1].returncode == 0
-
-
-@pytest.mark.parametrize("form", [("replay", "-m", "0"), ("replay", "top"), ("replay", "locks"), ("replay", "stat"), ("report",)],
-                         ids=" ".join)
-def test_privileges_before_the_first_byte(recorded, tmp_path, form):
-    """Root reads a recording only after it has dropped its privileges."""
-    command, *args = form
-    subprocess.run(["strace", "-o", tmp_path / "calls", DBSLOWER, command, recorded.path, *args], stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=60)
-    calls = (tmp_path / "calls").read_text().splitlines()
-    opened, = [n for n, call in enumerate(calls) if recorded.path in call and call.startswith("open") and "O_PATH" in call]
-    dropped = [n for n, call in enumerate(calls) if re.match("set(res)?uid|seccomp|prctl.PR_SET_SECCOMP", call)]
-    read = [n for n, call in enumerate(calls) if call.startswith("pread")]
-    assert dropped and opened < min(dropped) and max(dropped) < min(read)
-
-
-@pytest.mark.parametrize("name", ARCHITECTURES)
-def test_other_architecture(both, name):
-    other = ARCHITECTURES[name]
-    if not os.path.exists(other.dbslower):
-        pytest.skip(f"no build for {name}")
-    for form in FORMS:
-        done = [subprocess.run([*program, "replay", both.path, *form], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
-                for program in ([DBSLOWER], [other.emulator(), other.dbslower])]
-        assert done[0].stdout and done[0].stdout == done[1].stdout, form
+def test_moments_of_a_report(both):
+    check_moments(both.path)
 
 
 # --- interrupted, limited, unwritable
@@ -654,100 +525,6 @@ def test_private_and_redacted(server, folder):
     assert one["query"].startswith("select ?, ?"), one
 
 
-def damaged(path, folder, change):
-    """A copy with other bytes."""
-    with open(path, "rb") as f:
-        data = bytearray(f.read())
-    other = os.path.join(folder, "damaged.rec")
-    with open(other, "wb") as f:
-        f.write(change(data) or data)
-    return other
-
-
-def test_damage(recorded, folder):
-    blocks = recording.read(recorded.path).blocks
-    lost = blocks[1]
-
-    def flip(data):
-        data[lost.offset + 100] ^= 1
-
-    done = run("replay", damaged(recorded.path, folder, flip), "-m", "0", "--json")
-    assert done.returncode == 0 and f"1 blocks are damaged, the first one at byte {lost.offset}" in done.stderr, done.stderr
-    shown = [one for one in parsed(done.stdout.encode().splitlines()) if one["type"] == "statement"]
-    assert len(shown) <= len(recorded.statements) - lost.statements + 1
-    done = run("replay", damaged(recorded.path, folder, lambda data: data[:lost.end - 7]), "-m", "0")
-    assert done.returncode == 0 and "ends within a block" in done.stderr, done.stderr
-
-
-def test_errors(recorded, folder, tmp_path):
-    later = damaged(recorded.path, folder, lambda data: head_of_version(data, 2))
-    (tmp_path / "text").write_text("not a recording" * 20)
-    (tmp_path / "empty").write_text("")
-    os.mkfifo(tmp_path / "pipe")
-    refused(run("replay", later), "later version")
-    refused(run("replay", tmp_path / "text"), "not a recording")
-    refused(run("replay", tmp_path / "empty"), "not a recording")
-    refused(run("replay", tmp_path / "missing"), "missing")
-    refused(run("replay", tmp_path), str(tmp_path))
-    refused(run("replay", tmp_path / "pipe"), "pipe")
-    refused(run("replay", recorded.path, "ps"), "cannot be replayed", status=2)
-    refused(run("replay", recorded.path, "--until", "1s", "--since", "2s"), "earlier than --since", status=2)
-    refused(run("replay", recorded.path, "--since", "yesterday"), "--since", status=2)
-    for day in ("2026-02-29", "2100-02-29", "2024-02-30", "2026-04-31", "2026-13-01", "2026-00-10", "2026-01-32", "2026-01-00"):
-        refused(run("replay", recorded.path, "--since", f"{day}T00:00:00Z"), "not a time", status=2)
-    for day in ("2024-02-29", "2000-02-29", "2026-12-31"):
-        assert run("replay", recorded.path, "--since", f"{day}T00:00:00Z").returncode == 0
-    refused(run("replay", recorded.path, "-p", "1"), "-p", status=2)
-    refused(run("record"), "no file", status=2)
-    refused(run("record", tmp_path / "missing" / "file"), "missing")
-    with os.fdopen(os.open(tmp_path / "pipe", os.O_RDWR)) as reader:
-        refused(run("record", tmp_path / "pipe"), "a pipe cannot have a recording")
-        assert not select.select([reader], [], [], 0)[0]
-
-
-def head_of_version(data, version):
-    head = data[:64]
-    head[12] = version
-    head[8:12] = recording.crc32c(bytes(head[12:])).to_bytes(4, "little")
-    return head
-
-
-# --- time as a slider
-
-def test_slider(recorded):
-    """Keys of top move in the time of a recording: the table has the statements that had ended by then."""
-    need_terminal()
-    start = when(recorded.objects[0])
-    ends = sorted(end_of(one) for one in recorded.statements)
-    for keys in ("", "[", "[[[", "{", "{{{", "{]", "{{{}}}]"):
-        with Terminal("replay", recorded.path, "top", "-i", "0.2", width=150, height=40) as terminal:
-            terminal.wait_for("since the start")
-            for key in keys:
-                terminal.send(key)
-                terminal.read(0.2)
-            terminal.send("q")
-            assert terminal.stop()[0] == 0
-        table = terminal.written[terminal.written.rindex(b"\x1b[?1049l"):].decode()
-        seconds = float(re.search(r"([0-9.]+) s since the start", table)[1])
-        calls = sum(int(n) for n in re.findall(r"^ +(\d+) +[0-9.]+ +[0-9.]+ ", table, re.M))
-        # The time is cut to milliseconds.
-        reached = [start + int((seconds + more) * 10 ** 9) for more in (0, 0.001)]
-        assert sum(end <= reached[0] for end in ends) <= calls <= sum(end <= reached[1] for end in ends), (keys, table)
-        assert terminal.restored
-
-
-def test_slider_at_the_end(recorded):
-    """There is nothing behind the last interval, which therefore stays on the screen."""
-    need_terminal()
-    with Terminal("replay", recorded.path, "top", "-i", "600", "--delta", width=150, height=40) as terminal:
-        before = [line for line in terminal.wait_for("small") if "small" in line]
-        terminal.send("]")
-        terminal.read(0.5)
-        assert [line for line in terminal.screen() if "small" in line] == before and before
-        terminal.send("q")
-        assert terminal.stop()[0] == 0
-
-
 # --- a flight recorder
 
 def test_flight_recorder(server, folder):
@@ -872,6 +649,15 @@ def test_time_of_a_flight_recorder(server, folder):
     assert sum(one["type"] == "statement" for one in after) == sum(end >= begin + 500_000_000 for end in ends)
 
 
+def test_refuses(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    refused(run("record"), "no file", status=2)
+    refused(run("record", tmp_path / "missing" / "file"), "missing")
+    with os.fdopen(os.open(tmp_path / "pipe", os.O_RDWR)) as reader:
+        refused(run("record", tmp_path / "pipe"), "a pipe cannot have a recording")
+        assert not select.select([reader], [], [], 0)[0]
+
+
 def test_earlier_recording_is_kept_until_tracing_works(server, tmp_path):
     path = tmp_path / "a.rec"
     path.write_bytes(b"yesterday")
@@ -886,76 +672,3 @@ def test_earlier_recording_is_kept_until_tracing_works(server, tmp_path):
                 break
         assert record.wait() == 0, record.said()
     assert [one["query"] for one in replay(path, "-m", "0", "--json") if one["type"] == "statement"] == ["select 0", "select 1"]
-
-
-# --- the page of a recording
-
-def test_report(both, tmp_path):
-    """The page has the numbers of replay, follows the selections of the command line, and has no literals if they are redacted."""
-    def page(*args):
-        done = run("report", both.path, *args)
-        assert done.returncode == 0 and done.stderr == "", done.stderr
-        assert done.stdout.startswith("<!DOCTYPE html>") and "Content-Security-Policy" in done.stdout
-        return done.stdout
-
-    def statements(text):
-        return int(re.search(r"<dt>statements</dt>\s*<dd>(\d+)", text)[1])
-
-    whole = page()
-    running = sum(one["type"] == "running" for one in both.objects)
-    assert statements(whole) == len(both.statements) + running
-    slow = [one for one in both.statements if one["duration_ms"] >= 20]
-    assert len(slow) <= statements(page("20")) <= len(slow) + running
-    assert statements(page("--until", "1ms")) == 0
-    assert "update" in whole and re.search(r"where id = 1\b", whole)
-    assert not re.search(r"where id = 1\b", page("--redact")) and "where id = ?" in page("--redact")
-    with open(tmp_path / "out", "w", encoding="utf-8") as out:
-        done = subprocess.run([DBSLOWER, "report", tmp_path / "missing"], stdout=out, stderr=subprocess.PIPE, text=True)
-    assert done.returncode == 1 and "missing: " in done.stderr and os.path.getsize(tmp_path / "out") == 0
-    assert run("report").returncode == 2
-
-
-def moment_marks(text):
-    """The bars of a page: {(statement or wait, start in us, duration in us, session): (engine, [(holder, time, flags)])}."""
-    begin = int(re.search(r'data-from="(\d+)"', text)[1]) * 1000
-    found = {}
-    for mark in re.search(r'data-m="([^"]*)"', text)[1].split(",")[:-1]:
-        start, took, session, of, _, *holders = mark.split(" ")
-        key = of[0] in "sg", begin + int(start), int(took), session[:-1]
-        assert key not in found and all(holder[-1] == session[-1] for holder in holders[::3])
-        found[key] = session[-1], [(one[:-1], int(us), int(flags)) for one, us, flags in zip(*[iter(holders)] * 3)]
-    return found
-
-
-def session_key(one, server):
-    return f"c{one['connection_id']}-{server}" if one.get("connection_id") else f"p{one.get('pid', 0)}"
-
-
-def test_moments_of_a_report(both):
-    """The bars are the statements and lock waits of the recording, with its holders, as the reader of tests/lib reads them."""
-    def key(one):
-        return one["type"] != "lock_wait", when(one) // 1000, int(one["duration_ms"] * 10 ** 6 + 0.5) // 1000, session_key(one, one["pid"])
-
-    done = run("report", both.path)
-    assert done.returncode == 0, done.stderr
-    marks = moment_marks(done.stdout)
-    events = [one for one in recording.read(both.path).events() if one["type"] in ("statement", "running", "lock_wait")]
-    waits = {key(one): [(session_key(holder, one["pid"]), int(holder["blocked_ms"] * 10 ** 6 + 0.5) // 1000,
-                         holder["queued"] + 2 * holder.get("idle_in_transaction", False)) for holder in one.get("holders", [])]
-             for one in events if one["type"] == "lock_wait"}
-    statements = {key(one) for one in events if one["type"] != "lock_wait"}
-    drawn, waited = ({mark: holders for mark, (_, holders) in marks.items() if mark[0] == which} for which in (True, False))
-    assert drawn.keys() <= statements and len(drawn) >= min(len(statements), 200), drawn.keys() - statements
-    assert all(waits[mark] == holders for mark, holders in waited.items())
-    assert len(waited) >= min(len(waits), 200) and any(waited.values())
-    assert len({engine for engine, _ in marks.values()}) == 1
-    # A holder that ran a statement is in the same lane as that one.
-    ran = {mark[3] for mark in drawn}
-    assert {holder for holders in waited.values() for holder, *_ in holders} & ran
-
-
-def test_report_is_not_for_a_terminal(recorded):
-    need_terminal()
-    with Terminal("report", recorded.path) as terminal:
-        status, said = terminal.stop()
-    assert status == 2 and "redirect it" in said and b"<html" not in terminal.written

@@ -1,19 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-Recordings that are made from docs/recording.md: replay prints what is in them. That a recording of a live server is replayed
-as live commands print it is tested in test_record.py.
+Recordings that are made from docs/recording.md: replay prints what is in them, and each of its forms is computed here again
+from what the reader of that page finds. That a recording of a live server is replayed as live commands print it is tested in
+test_record.py.
 """
 
+import base64
+import json
 import os
 import re
+import shutil
+import subprocess
+import tempfile
 
 import pytest
 
 import recording
-from recording_maker import Made, holder
+from recording_maker import WALL_NS, Made, holder
 from replayed import Replayed
-from test_record import agrees, replay, transactions_of
-from tool import TESTS, run
+from requirements import need_root, need_terminal
+from terminal import Terminal
+from test_architectures import ARCHITECTURES
+from test_record import agrees, check_moments, end_of, replay, transactions_of, when
+from tool import DBSLOWER, ROOT, TESTS, parsed, refused, run
 
 OLD = os.path.join(TESTS, "data", "recordings")
 PARENT = (b"0af7651916cd43dd8448eb211c80319c", b"b7ad6b7169203331", 1)
@@ -112,3 +121,391 @@ def test_old_recording(tmp_path, version):
     for form, expected in forms:
         done = run("replay", tmp_path / "old.rec", *form.split())
         assert done.stdout + done.stderr == expected, form
+
+
+def test_documented_example(tmp_path):
+    with open(os.path.join(ROOT, "docs", "recording.md"), encoding="utf-8") as f:
+        rows = re.findall(r"^    ([0-9a-f]{4})  ((?:[0-9a-f]{2} ?)+)", f.read(), re.M)
+    data = b"".join(bytes.fromhex(row) for _, row in rows)
+    assert [int(at, 16) for at, _ in rows] == [sum(len(bytes.fromhex(row)) for _, row in rows[:i]) for i in range(len(rows))]
+    (tmp_path / "example").write_bytes(data)
+    shown = [one for one in replay(tmp_path / "example", "-m", "0", "--json") if one["type"] == "statement"]
+    assert [one["query"] for one in shown] == ["select 0 + 1", "select 1 + 1"]
+    found = recording.Recording(data)
+    assert found.blocks[0].is_sound() and found.blocks[0].statements == 2
+    agrees([one for one in found.events() if one["type"] == "statement"], shown)
+
+
+# --- the forms of replay
+
+def workload(service):
+    """What three sessions of two users ran in 2 s, in more than one block; two of them update the same row."""
+    made, is_maria = Made(), service == "mariadb"
+    server = made.server(service, version="10.11.14-MariaDB" if is_maria else "15.18")
+
+    def session(number, **values):
+        if is_maria:
+            values.update(pid=100, tid=100 + number, connection=40 + number, client="localhost")
+        return made.session(server, **values)
+
+    def run_by(one, text, ms=0.4, **values):
+        usual = {"rows": None if "error" in values else 1, "why": {"runqueue": ms / 8}, "phases": {"execute": ms / 2},
+                 "use": {"sorts": 1}}
+        made.statement(one, text, ms=ms, **{**usual, **values})
+
+    holding, waiting, other = session(1), session(2), session(3, user="app", database="shop", application="till")
+    for n in range(30):
+        run_by(other, f"select {n} as small, 'it''s %%' where {n} < 1000", ms=0.125 + n * 1.375)
+    for text in ("select 'caf\u00e9 \x1b[31m\t' -- dbslower\n", b"select '\xff'",
+                 "select 'tagged' /*controller='polls',a='%2F'*/"):
+        run_by(other, text)
+    run_by(other, "select '" + "x" * 4088, length=20009)
+    for n in range(12):
+        run_by(waiting, "select $1::int + 1 as prepared", ms=0.25 * n)
+        run_by(waiting, f"select '{chr(97 + n) * 9000}'", ms=3)
+    for text, state, errno in (("select 1/0", "22012", 1365), ("selec", "42601", 1064),
+                               ("select * from missing", "42P01", 1146)):
+        run_by(other, text, error=state, errno=errno if is_maria else 0)
+    run_by(other, "select pg_sleep(0.7) as slept", ms=700.5, why={"sleep": 700}, calls={"epoll_wait": (1, 700)})
+    at, text = made.now_ms() + 1, "update account set balance = {} where id = 1"
+    run_by(holding, "begin", at=at, own=False)
+    run_by(holding, text.format(1), at=at + 1, own=False)
+    ids = [{"pid": 100, "connection": 41}, {"connection": 42}] if is_maria else [{"pid": holding[1]}, {}]
+    lock = {"lock": "row", "mode": None, "engine": "mysql", "thing": "d.account", "index": "PRIMARY"} if is_maria else {
+        "lock": "transactionid", "mode": "ShareLock", "tag": (728, 0, 0, 0)}
+    made.wait(waiting, ms=48.5, at=at + 3.25, text=text.format(2), **lock, **ids[1], holders=[
+        holder(**ids[0], text=text.format(1), ms=48.5, running=False, idle=True, idle_ms=50)])
+    run_by(holding, "commit", at=at + 51.5, own=False)
+    run_by(waiting, text.format(2), ms=50, at=at + 3, why={"lock": 48.5})
+    made.transaction(holding, text.format(1), ms=52, at=at, statements=3, idle_ms=50.5)
+    run_by(waiting, "delete from account where id > 990", rows=10)
+    for one in (holding, waiting, other):
+        run_by(one, "select 'last'")
+    run_by(other, "prepare", kind="prepare")
+    made.status(lost={"text_truncated": 1})
+    run_by(other, "select pg_sleep(600)", ms=25, kind="running", status=False)
+    return made
+
+
+class Recorded:
+    """A recording, and what the reader finds in it."""
+
+    def __init__(self, path, made):
+        self.path = str(made.save(path))
+        self.blocks = recording.read(path).blocks
+        self.events = list(recording.read(path).events())
+        self.statements = [one for one in self.events if one["type"] == "statement"]
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A folder that others can read."""
+    path = tempfile.mkdtemp(prefix="dbslower-replay-")
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def recorded(folder):
+    return Recorded(os.path.join(folder, "postgres.rec"), workload("postgresql"))
+
+
+@pytest.fixture(scope="module")
+def maria_recorded(folder):
+    return Recorded(os.path.join(folder, "maria.rec"), workload("mariadb"))
+
+
+@pytest.fixture(params=["recorded", "maria_recorded"])
+def both(request):
+    return request.getfixturevalue(request.param)
+
+
+def text_of(one):
+    return one["query"] if "query" in one else base64.b64decode(one["query_base64"]).decode(errors="replace")
+
+
+def test_columns(recorded):
+    done = run("replay", recorded.path, "-m", "0")
+    head, titles, *rows = done.stdout.splitlines()
+    rows, (mark, running) = rows[:-2], rows[-2:]
+    assert head == "Tracing database queries for pids 100 slower than 0 ms...", done.stdout[:300]
+    assert titles.startswith("TIME(s)"), done.stdout[:300]
+    assert len(rows) == len(recorded.statements)
+    for row, one in zip(rows, recorded.statements):
+        began = f"{(when(one) - WALL_NS) / 10 ** 9:.6f}"
+        assert row.split()[:3] == [began, str(one["pid"]), f"{one['duration_ms']:.3f}"], (row, one)
+    assert mark == "Still running:" and running.split(None, 3)[2:] == ["25.000", "select pg_sleep(600)"]
+    assert f"{len(rows)} shown; lost: 1 truncated texts" in done.stderr, done.stderr
+
+
+def test_threshold_and_filters(recorded):
+    def texts(*args):
+        return sorted(one["query"] for one in replay(recorded.path, "--json", *args) if one["type"] == "statement")
+
+    def expected(condition):
+        found = sorted(text_of(one) for one in recorded.statements if condition(one))
+        assert 0 < len(found) < len(recorded.statements)
+        return found
+
+    assert texts("20") == expected(lambda one: one["duration_ms"] >= 20)
+    assert texts("-m", "0", "--match", "small") == expected(lambda one: "small" in text_of(one))
+    assert texts("-m", "0", "--user", "app") == expected(lambda one: one["user"] == "app")
+    assert texts("-m", "0", "--db", "shop", "--match", "/^select [0-9] /") == expected(
+        lambda one: one["database"] == "shop" and re.match("select [0-9] ", text_of(one)))
+    assert not texts("mysql", "-m", "0")
+
+
+def test_since_and_until(recorded):
+    ends = sorted(map(end_of, recorded.statements))
+    gaps = sorted((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
+    for at in (*(at for _, at in gaps[-4:]), ends[0], ends[20], ends[-1]):
+        for option in ("--since", "--until"):
+            for text in (f"{(at - WALL_NS) / 10 ** 9:.9f}s", recording.rfc3339(at)):
+                objects = replay(recorded.path, "-m", "0", "--json", option, text)
+                shown = sorted(end_of(one) for one in objects if one["type"] == "statement")
+                assert shown == [end for end in ends if (end >= at if option == "--since" else end <= at)], (option, text)
+
+
+def test_since_and_until_of_all(recorded):
+    """Each command has what ended in the window, here of the events without the longest pause between two statements."""
+    ends = sorted(map(end_of, recorded.statements))
+    _, at = max((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
+    for window, inside in (("--since", lambda end: end >= at), ("--until", lambda end: end <= at)):
+        place = (window, f"{(at - WALL_NS) / 10 ** 9:.9f}s")
+
+        def shown(*form, kind):
+            objects = replay(recorded.path, *form, "--json", *place)	# pylint: disable=cell-var-from-loop
+            return [one for one in objects if one["type"] == kind]
+
+        expected = [one for one in recorded.statements if inside(end_of(one))]
+        assert 0 < len(expected) < len(ends)
+        assert sum(one["calls"] for one in shown("top", kind="group")) == len(expected)
+        assert sum(one["count"] for one in shown("stat", kind="histogram")) == len(expected)
+        # A transaction has the time of its end.
+        ended = [when(one) for one in transactions_of(recorded.events) if one["type"] == "transaction"]
+        assert list(map(when, shown("transactions", "-m", "0", kind="transaction"))) == list(filter(inside, ended))
+        waits = [end_of(one) for one in recorded.events if one["type"] == "lock_wait"]
+        assert list(map(end_of, shown("locks", "-m", "0", kind="lock_wait"))) == list(filter(inside, waits))
+        text = run("replay", recorded.path, "stat", "--openmetrics", "-", *place).stdout
+        counts = re.findall(r"^dbslower_statement_duration_seconds_count{.*} (\d+)", text, re.M)
+        assert sum(map(int, counts)) == len(expected)
+
+
+def test_top(recorded):
+    groups = [one for one in replay(recorded.path, "top", "-m", "0", "--json") if one["type"] == "group"]
+    assert sum(one["calls"] for one in groups) == len(recorded.statements)
+    assert sum(one["total_ms"] for one in groups) == pytest.approx(sum(one["duration_ms"] for one in recorded.statements))
+    (small,) = [one for one in groups if "small" in one.get("fingerprint", "")]
+    assert small["calls"] == 30 and small["rows"] == 30
+
+
+@pytest.mark.parametrize("by", ["command", "db", "user"])
+def test_stat(recorded, by):
+    groups = [one for one in replay(recorded.path, "stat", "--json") if one["type"] == "histogram"]
+    assert sum(one["count"] for one in groups) == len(recorded.statements)
+    member = {"db": "database"}.get(by, by)
+    groups = {one.get(member): one["count"] for one in replay(recorded.path, "stat", "--by", by, "--json")
+              if one["type"] == "histogram"}
+    expected = {}
+    for one in recorded.statements:
+        name = text_of(one).split(" ")[0] if by == "command" else one[member]
+        expected[name] = expected.get(name, 0) + 1
+    assert groups == expected and len(groups) > 1
+
+
+def test_pgbadger_and_spans(recorded, tmp_path):
+    done = run("replay", recorded.path, "-m", "0", "--format", "pgbadger", "--otlp", tmp_path / "spans")
+    assert done.returncode == 0, done.stderr
+    durations = [float(one) for one in re.findall(r"duration: ([\d.]+) ms", done.stdout)]
+    assert sorted(durations) == pytest.approx(sorted(one["duration_ms"] for one in recorded.statements), abs=0.0011)
+    took = []
+    for line in (tmp_path / "spans").read_text().splitlines():
+        span, *_ = json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        took.append((int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"])))
+    assert sorted(took) == sorted((when(one), end_of(one)) for one in recorded.statements)
+
+
+def test_locks_forms(recorded, tmp_path):
+    (wait,) = [one for one in replay(recorded.path, "locks", "-m", "20", "--json")
+               if one["type"] == "lock_wait" and one["lock"] == "transactionid"]
+    sums = [one for one in replay(recorded.path, "locks", "-m", "20", "--stat", "--json") if one["type"] == "lock_stat"]
+    (one,) = [one for one in sums if one["lock"] == "transactionid"]
+    assert one["waits"] == 1 and one["total_ms"] == one["max_ms"] == wait["duration_ms"]
+    done = run("replay", recorded.path, "locks", "-m", "20", "--dot", tmp_path / "graph")
+    graph = (tmp_path / "graph").read_text()
+    assert done.returncode == 0 and "digraph" in graph, done.stderr
+    assert str(wait["pid"]) in graph and str(wait["holders"][0]["pid"]) in graph
+    table = run("replay", recorded.path, "locks", "-m", "20").stdout
+    # The table cuts the decimals that it does not show.
+    assert f"{round(wait['duration_ms'] * 10**6) // 1000 / 1000:.3f}" in table and "update account set balance = 1" in table
+
+
+FORMS = [("-m", "0", "--json", "--why", "--use", "--phases"), ("-m", "0", "--why", "--use"), ("top", "-m", "0", "--json"),
+         ("stat", "--by", "command"), ("locks", "-m", "0", "--json"), ("locks", "-m", "0"),
+         ("transactions", "-m", "0"), ("transactions", "-m", "0", "--json"), ("-m", "0", "--format", "pgbadger")]
+
+
+def test_unprivileged(both, folder):
+    need_root()
+    program = shutil.copy(DBSLOWER, folder)
+    copied = shutil.copy(both.path, os.path.join(folder, "public"))
+    os.chmod(copied, 0o644)
+    for form in FORMS:
+        done = [subprocess.run([program, "replay", copied, *form], cwd="/", capture_output=True, timeout=60, stdin=subprocess.DEVNULL,
+                               **who) for who in ({}, {"user": 65534, "group": 65534, "extra_groups": []})]
+        assert done[0].stdout and done[0].stdout == done[1].stdout and done[0].stderr == done[1].stderr, form
+        assert done[0].returncode == done[1].returncode == 0
+
+
+@pytest.mark.parametrize("form", [("replay", "-m", "0"), ("replay", "top"), ("replay", "locks"), ("replay", "stat"), ("report",)],
+                         ids=" ".join)
+def test_privileges_before_the_first_byte(recorded, tmp_path, form):
+    """Root reads a recording only after it has dropped its privileges."""
+    need_root()
+    command, *args = form
+    subprocess.run(["strace", "-o", tmp_path / "calls", DBSLOWER, command, recorded.path, *args], stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, timeout=60)
+    calls = (tmp_path / "calls").read_text().splitlines()
+    opened, = [n for n, call in enumerate(calls) if recorded.path in call and call.startswith("open") and "O_PATH" in call]
+    dropped = [n for n, call in enumerate(calls) if re.match("set(res)?uid|seccomp|prctl.PR_SET_SECCOMP", call)]
+    read = [n for n, call in enumerate(calls) if call.startswith("pread")]
+    assert dropped and opened < min(dropped) and max(dropped) < min(read)
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_other_architecture(both, name):
+    other = ARCHITECTURES[name]
+    if not os.path.exists(other.dbslower):
+        pytest.skip(f"no build for {name}")
+    for form in FORMS:
+        done = [subprocess.run([*program, "replay", both.path, *form], capture_output=True, timeout=60, stdin=subprocess.DEVNULL)
+                for program in ([DBSLOWER], [other.emulator(), other.dbslower])]
+        assert done[0].stdout and done[0].stdout == done[1].stdout, form
+
+
+# --- damage, refusals
+
+def damaged(path, folder, change):
+    """A copy with other bytes."""
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    other = os.path.join(folder, "damaged.rec")
+    with open(other, "wb") as f:
+        f.write(change(data) or data)
+    return other
+
+
+def test_damage(recorded, folder):
+    lost = recorded.blocks[2]
+
+    def flip(data):
+        data[lost.offset + 100] ^= 1
+
+    done = run("replay", damaged(recorded.path, folder, flip), "-m", "0", "--json")
+    assert done.returncode == 0 and f"1 blocks are damaged, the first one at byte {lost.offset}" in done.stderr, done.stderr
+    shown = [one for one in parsed(done.stdout.encode().splitlines()) if one["type"] == "statement"]
+    assert 0 < len(shown) == len(recorded.statements) - lost.statements < len(recorded.statements)
+    done = run("replay", damaged(recorded.path, folder, lambda data: data[:lost.end - 7]), "-m", "0")
+    assert done.returncode == 0 and "ends within a block" in done.stderr, done.stderr
+
+
+def test_errors(recorded, folder, tmp_path):
+    later = damaged(recorded.path, folder, lambda data: head_of_version(data, 2))
+    (tmp_path / "text").write_text("not a recording" * 20)
+    (tmp_path / "empty").write_text("")
+    os.mkfifo(tmp_path / "pipe")
+    refused(run("replay", later), "later version")
+    refused(run("replay", tmp_path / "text"), "not a recording")
+    refused(run("replay", tmp_path / "empty"), "not a recording")
+    refused(run("replay", tmp_path / "missing"), "missing")
+    refused(run("replay", tmp_path), str(tmp_path))
+    refused(run("replay", tmp_path / "pipe"), "pipe")
+    refused(run("replay", recorded.path, "ps"), "cannot be replayed", status=2)
+    refused(run("replay", recorded.path, "--until", "1s", "--since", "2s"), "earlier than --since", status=2)
+    refused(run("replay", recorded.path, "--since", "yesterday"), "--since", status=2)
+    for day in ("2026-02-29", "2100-02-29", "2024-02-30", "2026-04-31", "2026-13-01", "2026-00-10", "2026-01-32", "2026-01-00"):
+        refused(run("replay", recorded.path, "--since", f"{day}T00:00:00Z"), "not a time", status=2)
+    for day in ("2024-02-29", "2000-02-29", "2026-12-31"):
+        assert run("replay", recorded.path, "--since", f"{day}T00:00:00Z").returncode == 0
+    refused(run("replay", recorded.path, "-p", "1"), "-p", status=2)
+
+
+def head_of_version(data, version):
+    head = data[:64]
+    head[12] = version
+    head[8:12] = recording.crc32c(bytes(head[12:])).to_bytes(4, "little")
+    return head
+
+
+# --- time as a slider
+
+def test_slider(recorded):
+    """Keys of top move in the time of a recording: the table has the statements that had ended by then."""
+    need_terminal()
+    ends = sorted(end_of(one) for one in recorded.statements)
+    for keys in ("", "[", "[[[", "{", "{{{", "{]", "{{{}}}]"):
+        with Terminal("replay", recorded.path, "top", "-i", "0.2", width=150, height=40) as terminal:
+            terminal.wait_for("since the start")
+            for key in keys:
+                terminal.send(key)
+                terminal.read(0.2)
+            terminal.send("q")
+            assert terminal.stop()[0] == 0
+        table = terminal.written[terminal.written.rindex(b"\x1b[?1049l"):].decode()
+        seconds = float(re.search(r"([0-9.]+) s since the start", table)[1])
+        calls = sum(int(n) for n in re.findall(r"^ +(\d+) +[0-9.]+ +[0-9.]+ ", table, re.M))
+        # The time is cut to milliseconds.
+        reached = [WALL_NS + int((seconds + more) * 10 ** 9) for more in (0, 0.001)]
+        assert sum(end <= reached[0] for end in ends) <= calls <= sum(end <= reached[1] for end in ends), (keys, table)
+        assert terminal.restored
+
+
+def test_slider_at_the_end(recorded):
+    """There is nothing behind the last interval, which therefore stays on the screen."""
+    need_terminal()
+    with Terminal("replay", recorded.path, "top", "-i", "600", "--delta", width=150, height=40) as terminal:
+        before = [line for line in terminal.wait_for("small") if "small" in line]
+        terminal.send("]")
+        terminal.read(0.5)
+        assert [line for line in terminal.screen() if "small" in line] == before and before
+        terminal.send("q")
+        assert terminal.stop()[0] == 0
+
+
+# --- the page of a recording
+
+def test_report(both, tmp_path):
+    """The page has the numbers of replay, follows the selections of the command line, and has no literals if they are redacted."""
+    def page(*args):
+        done = run("report", both.path, *args)
+        assert done.returncode == 0 and done.stderr == "", done.stderr
+        assert done.stdout.startswith("<!DOCTYPE html>") and "Content-Security-Policy" in done.stdout
+        return done.stdout
+
+    def statements(text):
+        return int(re.search(r"<dt>statements</dt>\s*<dd>(\d+)", text)[1])
+
+    whole = page()
+    running = sum(one["type"] == "running" for one in both.events)
+    assert statements(whole) == len(both.statements) + running
+    slow = [one for one in both.statements if one["duration_ms"] >= 20]
+    assert len(slow) <= statements(page("20")) <= len(slow) + running
+    assert statements(page("--until", "1ms")) == 0
+    assert "update" in whole and re.search(r"where id = 1\b", whole)
+    assert not re.search(r"where id = 1\b", page("--redact")) and "where id = ?" in page("--redact")
+    with open(tmp_path / "out", "w", encoding="utf-8") as out:
+        done = subprocess.run([DBSLOWER, "report", tmp_path / "missing"], stdout=out, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1 and "missing: " in done.stderr and os.path.getsize(tmp_path / "out") == 0
+    assert run("report").returncode == 2
+
+
+def test_moments_of_a_report(both):
+    check_moments(both.path)
+
+
+def test_report_is_not_for_a_terminal(recorded):
+    need_terminal()
+    with Terminal("report", recorded.path) as terminal:
+        status, said = terminal.stop()
+    assert status == 2 and "redirect it" in said and b"<html" not in terminal.written

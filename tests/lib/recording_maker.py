@@ -128,6 +128,10 @@ class Made:
             self.blocks.append(self.new_block())
         return self.blocks[-1]
 
+    def now_ms(self):
+        """The end of the last event, since the start of the recorder."""
+        return (self.now_ns - STARTED_NS) / 10 ** 6
+
     def ended(self, at, ms):
         """When an event starts, and how long it takes, ns."""
         start_ns = self.now_ns + 10 ** 6 if at is None else STARTED_NS + ns_of(at)
@@ -220,8 +224,11 @@ class Made:
                   self.text(text) if text is not None else b"", end=start_ns + took)
 
     def wait(self, session, ms=1, at=None, lock="relation", mode="AccessExclusiveLock", outcome="granted", tag=(5, 16384, 0, 0), kind=0,
-             tranche=None, cycle=(), text=None, relation=0, name=None, thing=None, index=None, holders=None, more=0, engine="postgresql"):
-        """A lock wait of the session, which ran @text. @holders: of holder(), None if they could not be read."""
+             tranche=None, cycle=(), text=None, relation=0, name=None, thing=None, index=None, holders=None, more=0,
+             engine="postgresql", connection=0):
+        """
+        A lock wait of the session, which ran @text, of this @connection. @holders: of holder(), None if they could not be read.
+        """
         block, (start_ns, took) = self.block(), self.ended(at, ms)
         server, pid, tid, _ = session
         event_flags = ((lock == "lwlock") | (engine == "mysql") << 1 | (outcome in ("failed", "deadlock")) << 2 |
@@ -231,8 +238,8 @@ class Made:
         body += [block.start(start_ns), numbers(took, event_flags, kind, mode, *tag, 0, 0), string(lock), string(tranche)]
         body += [numbers(len(cycle), *cycle)]
         if holders is not None:
-            body += [number(relation), string(name), string(thing), string(index), holder(pid, text), number(len(holders)), *holders,
-                     number(more)]
+            own = holder(pid, text, connection=connection)
+            body += [number(relation), string(name), string(thing), string(index), own, number(len(holders)), *holders, number(more)]
         block.add(7, *body, end=start_ns + took)
         self.counts["waits"] += 1
 
