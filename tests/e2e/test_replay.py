@@ -256,6 +256,21 @@ def test_threshold_and_filters(recorded):
     assert not texts("mysql", "-m", "0")
 
 
+@pytest.mark.parametrize("args, ms", [
+    (["postgres"], 1), (["postgres", "30"], 30), (["postgres", "0.25"], 0.25), (["postgres", "-m", "30"], 30),
+    (["postgres", "30ms"], 30), (["postgres", "250us"], 0.25), (["postgres", "0.05s"], 50), ([], 1),
+    (["postgres", "-m", "0"], 0)])
+def test_threshold(args, ms):
+    """To the nanosecond."""
+    durations = sorted(edge + ns / 10 ** 6 for edge in (0.25, 1, 30, 50, 80) for ns in (-1, 0, 1))
+    made = Made()
+    session = made.session(made.server())
+    for one in durations:
+        made.statement(session, "select 1", ms=one)
+    shown = [one["duration_ms"] for one in Replayed(made, *args, "--json").statements]
+    assert shown == [one for one in durations if one >= ms]
+
+
 def test_since_and_until(recorded):
     ends = sorted(map(end_of, recorded.statements))
     gaps = sorted((after - before, (before + after) // 2) for before, after in zip(ends, ends[1:]))
