@@ -48,7 +48,7 @@ def test_wall_clock(monkeypatch, zone, hours):
     made = recorded("select 1")
     row = Replayed(made, "-m", "0", "-t").rows()[0]
     began = datetime.datetime.fromtimestamp(WALL_NS // 10 ** 9, datetime.timezone(datetime.timedelta(hours=hours)))
-    assert row.startswith(f"{began:%H:%M:%S}.001"), row
+    assert row.startswith(f"{began:%H:%M:%S}.001000 "), row
 
 
 def test_cut_is_marked():

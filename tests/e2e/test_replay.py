@@ -458,22 +458,24 @@ def head_of_version(data, version):
 def test_slider(recorded):
     """Keys of top move in the time of a recording: the table has the statements that had ended by then."""
     need_terminal()
-    ends = sorted(end_of(one) for one in recorded.statements)
+    ends, moved = sorted(end_of(one) for one in recorded.statements), {}
     for keys in ("", "[", "[[[", "{", "{{{", "{]", "{{{}}}]"):
         with Terminal("replay", recorded.path, "top", "-i", "0.2", width=150, height=40) as terminal:
             terminal.wait_for("since the start")
             for key in keys:
                 terminal.send(key)
-                terminal.read(0.2)
+                terminal.read(0.05)
             terminal.send("q")
             assert terminal.stop()[0] == 0
         table = terminal.written[terminal.written.rindex(b"\x1b[?1049l"):].decode()
-        seconds = float(re.search(r"([0-9.]+) s since the start", table)[1])
+        seconds = moved[keys] = float(re.search(r"([0-9.]+) s since the start", table)[1])
         calls = sum(int(n) for n in re.findall(r"^ +(\d+) +[0-9.]+ +[0-9.]+ ", table, re.M))
         # The time is cut to milliseconds.
         reached = [WALL_NS + int((seconds + more) * 10 ** 9) for more in (0, 0.001)]
         assert sum(end <= reached[0] for end in ends) <= calls <= sum(end <= reached[1] for end in ends), (keys, table)
         assert terminal.restored
+    assert moved["[[["] < moved["["] < moved[""] == moved["{{{}}}]"], moved
+    assert (moved["{"], moved["{{{"], moved["{]"]) == (0, 0, 0.2), moved
 
 
 def test_slider_at_the_end(recorded):
