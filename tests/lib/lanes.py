@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """
-Three processes of pytest that share the tests, for ci/test. The first and the second one each take the next file of which
-the other has run no test. All have servers of their own, which run copies of the program: what one traces by a PID or a
-file, no other runs. The last one starts the jobs of background.py, and when the others have ended runs the tests with the
-marker alone, which trace all servers or concern all of the host, those that wait for jobs, and those that are calm.
+Four processes of pytest that share the tests, for ci/test. The first three each take the next file of which no other has
+run a test. All have servers of their own, which run copies of the program: what one traces by a PID or a file, no other
+runs. The last one starts the jobs of background.py, and when the others have ended runs the tests with the marker alone,
+which trace all servers or concern all of the host, those that wait for jobs, and those that are calm.
 """
 
 import os
 import time
 
 FOLDER = os.environ.get("DBSLOWER_LANES")	# where files are taken; none: one process runs all tests
-NAMES = ("first", "second", "last")
+NAMES = ("first", "second", "third", "last")
 NUMBER = NAMES.index(os.environ.get("DBSLOWER_LANE", "first"))
 LAST = NAMES[NUMBER] == "last"
 mine = {}
