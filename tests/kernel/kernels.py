@@ -16,7 +16,7 @@ from tool import BUILD, CACHE, ROOT
 
 KERNELS = ["x86_64-5.10", "x86_64-6.1", "x86_64-6.12", "x86_64-6.18", "x86_64-newest",
            "aarch64-5.10", "aarch64-6.1", "aarch64-6.12", "aarch64-newest", "riscv64-6.12", "riscv64-newest"]
-OF_MAKE_TEST = ["x86_64-5.10", "x86_64-newest", "aarch64-newest", "riscv64-newest"]
+OF_MAKE_TEST = ["x86_64-5.10", "x86_64-newest", "aarch64-newest"]
 CANNOT_BE_HAD = 3
 SERVER_UID = 70		# as init.c has it
 NICE = -15		# of the emulator, as root

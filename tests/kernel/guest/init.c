@@ -3,7 +3,7 @@
  * init: the first process of a guest that contains only /dbslower and /victim, or PostgreSQL
  * instead of the latter. It mounts /proc and /sys, runs dbslower, prints TAP on the console and
  * powers off. tests/kernel/kernels.py creates the guest. GUEST=lockdown on the kernel's command
- * line means that the same command line locks the kernel down; GUEST=brief, to skip fallbacks.
+ * line means that the same command line locks the kernel down.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -778,7 +778,7 @@ static void check_interpreted(struct process *victim)
 	tap(file_write(JIT, "1"), "use without JIT", "the JIT is on again");
 }
 
-static void check_victim(bool brief)
+static void check_victim(void)
 {
 	char options[16][32];
 	size_t count = force_options(options, 16);
@@ -790,7 +790,7 @@ static void check_victim(bool brief)
 		tap(false, "victim", "--force lists the fallbacks");
 	check_trace(&victim, "default");
 	check_kill(&victim, "default");
-	for (size_t i = 0; i < count && !brief; i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (!strcmp(options[i], UNCOUNTED))
 			continue;
 		check_trace(&victim, options[i]);
@@ -800,8 +800,7 @@ static void check_victim(bool brief)
 	check_refused(UNCOUNTED, ": the kernel does not count its semaphore", UNCOUNTED);
 	check_detached(&victim, UNCOUNTED, "after its refusal");
 	check_changes(&victim, "default");
-	if (!brief)
-		check_changes(&victim, "--force=perfbuf");
+	check_changes(&victim, "--force=perfbuf");
 	check_trace_command();
 	check_doctor();
 	check_verifier();
@@ -814,8 +813,7 @@ static void check_victim(bool brief)
 	if (!interpreted && file_write(JIT, "0"))
 		check_interpreted(&victim);
 	tap(!mount("none", "/sys/kernel/btf", "tmpfs", 0, NULL), "why", "types are hidden");
-	if (!brief)
-		check_why(&victim, "why without types");
+	check_why(&victim, "why without types");
 	if (interpreted)	/* in an emulator, compiling takes longer than it saves */
 		file_write(JIT, "0");
 	check_bare(&victim);
@@ -982,7 +980,7 @@ int main(void)
 	else if (!access("/programs", F_OK))
 		check_programs();
 	else if (access("/steps", F_OK))
-		check_victim(guest && !strcmp(guest, "brief"));
+		check_victim();
 	else
 		check_postgres();
 	printf("# end after %.1f s\n1..%d\n", now(), tests);
