@@ -3,8 +3,9 @@
 
 A module lists them in background_jobs(NAMES), for the names of its tests that are to run: (FUNCTION, ARGS...), where
 FUNCTION is at the top of a module and is called with a folder of its own before ARGS. The jobs begin with the first test
-and run in other processes while a CPU is idle (SCHED_IDLE), so any other test takes the CPU from them at once. Tests of
-such modules come after the others. What a job returns or raises is what result() does, in either order.
+and run in other processes that are nice: any other test comes first, and an emulator still gets a CPU before what it
+emulates gives up waiting. Tests of such modules come after the others. What a job returns or raises is what result()
+does, in either order.
 """
 
 import concurrent.futures
@@ -16,6 +17,7 @@ import signal
 import tempfile
 
 PR_SET_PDEATHSIG = 1
+NICE = 10
 
 
 class Jobs:
@@ -30,7 +32,7 @@ class Jobs:
             return
         if not self.pool:
             self.folder = tempfile.mkdtemp(prefix="dbslower-background-")
-            self.pool = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"), be_idle)
+            self.pool = concurrent.futures.ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn"), be_nice)
         function, *args = job
         place = os.path.join(self.folder, str(len(self.futures)))
         os.mkdir(place)
@@ -48,9 +50,9 @@ class Jobs:
         """A child that is forked meanwhile is found the next time."""
         for thread in self.threads():
             try:
-                os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+                os.setpriority(os.PRIO_PROCESS, thread, 0)
             except OSError:
-                continue	# it has ended
+                continue	# it has ended, or this is not root
 
     def threads(self):
         """Those of the jobs; each process of the pool leads a group."""
@@ -82,10 +84,10 @@ def end_with_parent(sig=signal.SIGKILL):
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, sig)
 
 
-def be_idle():
-    """In a process of the pool: it and what it starts run while nothing else does, and end with the tests."""
+def be_nice():
+    """In a process of the pool: it and what it starts leave the CPUs to others, and end with the tests."""
     os.setpgid(0, 0)
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    os.nice(NICE)
     end_with_parent()
 
 
