@@ -221,11 +221,23 @@ def by_session(objects, without=()):
     return found
 
 
+def without_main(one):
+    return {**one, "server": {key: value for key, value in one["server"].items() if key != "pid"}}
+
+
+def is_same(one, other):
+    """A tool does not know the main process of a server if the backend has ended before it could ask for its parent."""
+    if one and other and ("pid" in one["server"]) != ("pid" in other["server"]):
+        return without_main(one) == without_main(other)
+    return one == other
+
+
 def assert_same(ours, theirs):
     """Check that two results of by_session() are equal."""
     assert ours.keys() == theirs.keys()
+    assert all(any("pid" in one["server"] for objects in found.values() for one in objects) for found in (ours, theirs))
     for session, objects in ours.items():
-        differ = [pair for pair in itertools.zip_longest(objects, theirs[session]) if pair[0] != pair[1]]
+        differ = [pair for pair in itertools.zip_longest(objects, theirs[session]) if not is_same(*pair)]
         assert not differ, str(differ)
 
 
@@ -615,10 +627,13 @@ def test_flight_recorder_is_flat(server, folder):
         before = status("RssAnon")
         assert pgbench(server, "-t", "40000").wait(100) == 0
         assert status("RssAnon") <= before + 512, (before, status("RssAnon"))
-        time.sleep(2)
-        switches = status("voluntary_ctxt_switches")
-        time.sleep(3)
-        assert status("voluntary_ctxt_switches") - switches <= 6
+
+        def sleeps():
+            switches = status("voluntary_ctxt_switches")
+            time.sleep(3)
+            return status("voluntary_ctxt_switches") - switches <= 6
+
+        wait_for(sleeps, what="it to sleep, once it has read what is in the buffer")
         assert record.stop() == 0, record.said()
     assert not [name for name in os.listdir(folder) if name.startswith("flat")]
 
