@@ -260,7 +260,6 @@ enum counter {
 	LOST_END_WITHOUT_START,
 	LOST_WHO,			/* struct event_identity */
 	LOST_UNDECIDED,			/* hits whose filter has an argument that was not read */
-	COUNT_SENT,			/* records, with perf buffers only */
 	COUNTERS,
 };
 

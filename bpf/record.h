@@ -76,13 +76,10 @@ INLINE long output(void *ctx, void *record, __u64 size)
 
 	if (!owner)
 		return -1;
-	if (VALUE(perf_buffers)) {
+	if (VALUE(perf_buffers))
 		err = bpf_perf_event_output(ctx, ring, BPF_F_CURRENT_CPU, record, size);
-		if (!err)
-			count(COUNT_SENT);
-	} else {
+	else
 		err = bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP);
-	}
 	if (!err)
 		ATOMIC_ADD(&owner->sent, OWNER_CHARGE(size));
 	return err;

@@ -44,10 +44,10 @@ static bool probe_tracing_alloc(struct features *features)
 }
 
 /* Load the program @insns and close it. Return 0 or the error of bpf(2). */
-static int load_program(const struct bpf_insn *insns, uint32_t count)
+static int load_program(enum bpf_prog_type type, const struct bpf_insn *insns, uint32_t count)
 {
 	int prog = sys_prog_load(&(struct prog_def){
-		.name = "probe", .type = BPF_PROG_TYPE_KPROBE, .insns = insns, .count = count,
+		.name = "probe", .type = type, .insns = insns, .count = count,
 	}, NULL, 0);
 
 	if (prog < 0)
@@ -59,7 +59,7 @@ static int load_program(const struct bpf_insn *insns, uint32_t count)
 /* Return whether the kernel loads the program @insns. */
 static bool probe_program(struct features *features, const struct bpf_insn *insns, uint32_t count)
 {
-	return !feature_allowed(features) && !load_program(insns, count);
+	return !feature_allowed(features) && !load_program(BPF_PROG_TYPE_KPROBE, insns, count);
 }
 
 /* probe_read_user(r10 - 8, 8, 0) */
@@ -146,7 +146,8 @@ static const struct bpf_insn loop_insns[] = {
  * Verifiers before bounded loops have defects by which loading a program crashes or hangs the
  * kernel (fixed by 0962590e5533, 7640ead93924 and 83d163124cf1). The fixes cannot be probed, but
  * all kernels with bounded loops have them. A kernel that loads the first program here refuses the
- * second one with EINVAL for its jump back only.
+ * second one with EINVAL for its jump back only. Before 5.0 (6c4fc209fcf9) programs for kprobes
+ * must state the kernel's version, those for tracepoints need not.
  */
 static int ask_allowed(const struct features *features)
 {
@@ -154,10 +155,12 @@ static int ask_allowed(const struct features *features)
 
 	if (features->row[FEATURE_LOOPS].probed)
 		return -EOPNOTSUPP;	/* by feature_deny() */
-	err = load_program(probe_insns, sizeof(probe_insns) / sizeof(probe_insns[0]));
+	err = load_program(BPF_PROG_TYPE_TRACEPOINT, probe_insns,
+			   sizeof(probe_insns) / sizeof(probe_insns[0]));
 	if (err)
 		return err;
-	err = load_program(loop_insns, sizeof(loop_insns) / sizeof(loop_insns[0]));
+	err = load_program(BPF_PROG_TYPE_TRACEPOINT, loop_insns,
+			   sizeof(loop_insns) / sizeof(loop_insns[0]));
 	return err == -EINVAL ? -EOPNOTSUPP : err;
 }
 

@@ -18,7 +18,6 @@
 
 /* Offsets in records, in bytes. */
 #define RECORD_TIME	8	/* of a sample: its time, ns */
-#define RECORD_LOST	16	/* of a lost record: how many were lost */
 #define RECORD_SIZE	16	/* of a sample: the size of its data, 32 bits */
 #define RECORD_DATA	20
 
@@ -145,8 +144,6 @@ static void cpu_skip(struct perfbuf_cpu *cpu, uint16_t size)
 static bool cpu_next(struct perfbuf *perf, struct perfbuf_cpu *cpu, uint64_t until_ns,
 		     struct perf_event_header *record)
 {
-	uint64_t lost;
-
 	while (cpu->tail < cpu->head) {
 		cpu_copy(perf, cpu, cpu->tail, record, sizeof(*record));
 		/* Malformed: nothing after it can be read. */
@@ -158,10 +155,6 @@ static bool cpu_next(struct perfbuf *perf, struct perfbuf_cpu *cpu, uint64_t unt
 			cpu_copy(perf, cpu, cpu->tail + RECORD_TIME, &cpu->time_ns,
 				 sizeof(cpu->time_ns));
 			return cpu->time_ns <= until_ns;
-		}
-		if (record->type == PERF_RECORD_LOST) {
-			cpu_copy(perf, cpu, cpu->tail + RECORD_LOST, &lost, sizeof(lost));
-			perf->lost += lost;
 		}
 		cpu_skip(cpu, record->size);
 	}

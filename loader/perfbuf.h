@@ -5,10 +5,8 @@
  *
  * Source of the layout: perf_event_open(2).
  *
- * From Linux 5.1 on (562019695119) bpf_perf_event_output() fails for each record that does not
- * fit; older kernels never report that. Both report to the consumer the number of dropped records
- * with the next one that fits, so the last ones may be missing there. The larger of both numbers
- * is right.
+ * bpf_perf_event_output() fails for each record that does not fit (562019695119, 5.1), which the
+ * programs count. PERF_RECORD_LOST, of which the last ones may be missing, is ignored.
  */
 #ifndef LOADER_PERFBUF_H
 #define LOADER_PERFBUF_H
@@ -35,7 +33,6 @@ struct perfbuf {
 	uint64_t size;			/* bytes of data of one buffer, a power of two */
 	struct perfbuf_cpu *cpus;	/* owned */
 	uint32_t ncpus;
-	uint64_t lost;			/* records that the kernel reported as dropped */
 	int64_t ahead_ns;		/* see clock_ahead() */
 	unsigned char *spill;		/* copy of the current record; owned */
 	size_t spill_size;

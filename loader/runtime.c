@@ -416,7 +416,6 @@ static int runtime_record(void *arg, const void *data, size_t size)
 	const struct runtime_handler *handler = arg;
 	const struct event_head *head = data;
 
-	handler->rt->received++;
 	if (size >= sizeof(*head))
 		owners_received(handler->rt->owners, head->owner, size);
 	return handler->handle(handler->arg, data, size);
@@ -431,14 +430,10 @@ int runtime_drain(struct runtime *rt, int (*handler)(void *arg, const void *data
 		  void *arg)
 {
 	struct runtime_handler record = { rt, handler, arg };
-	uint64_t sent = rt->perf_buffers ? runtime_counter(rt, COUNT_SENT) : 0;
 	int64_t bytes;
 
 	rt->wall_offset_ns = clock_wall_offset(rt->ahead_ns);
 	bytes = stream_drain(&rt->stream, runtime_record, &record);
-	/* A record that was sent before it was drained, and not received, is lost. */
-	if (sent > rt->received + rt->unreceived)
-		rt->unreceived = sent - rt->received;
 	owners_flush(rt->owners);
 	return (int)((bytes * 100 + rt->ring_bytes - 1) / rt->ring_bytes);
 }
@@ -450,9 +445,7 @@ int runtime_sleep(struct runtime *rt)
 
 uint64_t runtime_dropped(const struct runtime *rt)
 {
-	uint64_t counted = runtime_counter(rt, LOST_RING_FULL) + rt->unreceived;
-
-	return counted > rt->stream.perf.lost ? counted : rt->stream.perf.lost;
+	return runtime_counter(rt, LOST_RING_FULL);
 }
 
 unsigned int runtime_needs(const struct runtime *rt, unsigned int needs)

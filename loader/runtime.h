@@ -72,9 +72,6 @@ struct runtime {
 	uint32_t record_limit;		/* maximum bytes of a record in this stream */
 	uint32_t ring_bytes;		/* size of the ring buffer, or of each perf buffer */
 	size_t record_max;		/* bytes of the longest record */
-	uint64_t received;		/* records */
-	/* Records for which a perf buffer had no room, which before 5.2 no program learns. */
-	uint64_t unreceived;
 	struct stream stream;
 	struct owners *owners;
 	uint64_t secret;		/* constant_secret */

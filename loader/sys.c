@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "loader/sys.h"
 
-#include <elf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "usdt/cursor.h"
-#include "usdt/elf.h"
 
 /*
  * union bpf_attr.link_create with uprobe_multi (89ae89f53d20, Linux 6.6); the headers at build time
@@ -49,40 +45,6 @@ static void sys_name(char *to, const char *from)
 	size_t n = strnlen(from, BPF_OBJ_NAME_LEN - 1);
 
 	memcpy(to, from, n);
-}
-
-/* Return the version in @notes of the vDSO: the note named "Linux" of type 0. Or 0. */
-static uint32_t note_version(struct cursor notes)
-{
-	while (cursor_left(&notes) >= 12) {
-		uint64_t name_size = cursor_uint(&notes, 4), desc_size = cursor_uint(&notes, 4);
-		bool other = cursor_uint(&notes, 4) || name_size != 6 || desc_size != 4;
-		const void *name = cursor_bytes(&notes, (name_size + 3) & ~3ull);
-
-		if (!other && name && !memcmp(name, "Linux", 6))
-			return (uint32_t)cursor_uint(&notes, 4);
-		cursor_bytes(&notes, (desc_size + 3) & ~3ull);
-	}
-	return 0;
-}
-
-/*
- * Return LINUX_VERSION_CODE of the kernel, which programs for kprobes must state before 5.0
- * (6c4fc209fcf9). uname(2) returns the release of the distribution, such as 4.19.0 for 4.19.249.
- */
-static uint32_t sys_kernel_version(void)
-{
-	const unsigned char *vdso = (const unsigned char *)getauxval(AT_SYSINFO_EHDR);
-	struct elf_segment segment;
-	struct elf elf;
-
-	if (!vdso || elf_open(&elf, vdso, (size_t)getauxval(AT_PAGESZ)))
-		return 0;
-	for (uint32_t i = 0; !elf_segment(&elf, i, &segment); i++)
-		if (segment.type == PT_NOTE && segment.offset + segment.filesz <= elf.size)
-			return note_version(cursor_over(vdso + segment.offset,
-							(size_t)segment.filesz, elf.big_endian));
-	return 0;
 }
 
 char *sys_read_text(int fd)
@@ -186,7 +148,6 @@ int sys_prog_load(const struct prog_def *def, char *log, uint32_t log_size)
 	attr.insns = sys_pointer(def->insns);
 	attr.insn_cnt = def->count;
 	attr.license = sys_pointer("Dual BSD/GPL");
-	attr.kern_version = sys_kernel_version();
 	if (log) {
 		log[0] = '\0';
 		attr.log_buf = sys_pointer(log);

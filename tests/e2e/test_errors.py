@@ -155,16 +155,6 @@ def test_kernel_is_too_old():
     refused(done, "Linux 5.3 or later is required; this is 2.6.")
 
 
-def test_states_the_version_of_the_kernel(postgres, tmp_path):
-    """Before 5.0 bpf(2) requires LINUX_VERSION_CODE, for which the distribution's release is no substitute."""
-    # A file for each process: in one, a call of another would cut the line of a call in two.
-    run_other(["strace", "-ff", "-v", "-s", "0", "-e", "bpf", "-o", tmp_path / "calls", DBSLOWER, "-p", str(postgres.pid),
-               "-d", "0.1"])
-    calls = [call for path in tmp_path.glob("calls.*") for call in re.findall(r"BPF_PROG_LOAD.*", path.read_text())]
-    version = re.match(r"(\d+)\.(\d+)", platform.release()).groups()
-    assert calls and all("kern_version=KERNEL_VERSION({}, {}, ".format(*version) in call for call in calls), calls
-
-
 def test_no_perf_event_open(postgres, tool):
     number = {"x86_64": 298, "aarch64": 241}.get(platform.machine())
     if number is None:

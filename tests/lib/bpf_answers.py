@@ -20,6 +20,7 @@ RECV, SEND = 0xc0502100, 0xc0182101
 GO_ON = 1		# SECCOMP_USER_NOTIF_FLAG_CONTINUE
 JUMPS = (0x05, 0x06)	# classes of BPF instructions
 CALL = 0x85
+KPROBE = 2		# BPF_PROG_TYPE_KPROBE
 
 
 def filter_code():
@@ -30,8 +31,8 @@ def filter_code():
 
 class Program:
     """
-    A program that was passed to bpf(2): its name, its number of instructions, the numbers of the helpers that it calls, and
-    whether one of its instructions jumps back.
+    A program that was passed to bpf(2): its name, its number of instructions, the numbers of the helpers that it calls,
+    whether one of its instructions jumps back, and whether it must state the version of a kernel before 5.0, but does not.
     """
 
     def __init__(self, memory, attr):
@@ -39,6 +40,8 @@ class Program:
         address, = struct.unpack("=Q", attr[8:16])
         self.name = attr[48:64].split(b"\0")[0].decode()
         self.count = count
+        kind, version = struct.unpack("=I", attr[:4])[0], struct.unpack("=I", attr[40:44])[0]
+        self.unversioned = kind == KPROBE and not version
         insns = os.pread(memory, 8 * count, address)
         rows = list(struct.iter_unpack("=BBhi", insns))
         self.helpers = {number for code, registers, _, number in rows if code == CALL and not registers >> 4}

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #if defined(__x86_64__)
@@ -40,16 +39,6 @@
 
 static char load_log[16384];
 
-static inline uint32_t load_kernel_version(void)
-{
-	unsigned int a = 0, b = 0, c = 0;
-	struct utsname uts;
-
-	uname(&uts);
-	sscanf(uts.release, "%u.%u.%u", &a, &b, &c);
-	return a << 16 | b << 8 | (c > 255 ? 255 : c);
-}
-
 /* Load @insns as a program of @type. Return its descriptor or -errno; @log: fill load_log. */
 static inline int load_program(enum bpf_prog_type type, const struct bpf_insn *insns, int n,
 			       bool log)
@@ -62,7 +51,6 @@ static inline int load_program(enum bpf_prog_type type, const struct bpf_insn *i
 	attr.insns = (uintptr_t)insns;
 	attr.insn_cnt = (uint32_t)n;
 	attr.license = (uintptr_t)"GPL";
-	attr.kern_version = load_kernel_version();
 	*load_log = '\0';
 	if (log) {
 		attr.log_buf = (uintptr_t)load_log;

@@ -164,30 +164,6 @@ static void streams_open(void)
 	check_stream(FEATURE_BIT(FEATURE_RINGBUF), 1u << 18);
 }
 
-/* A full perf buffer that the kernel did not report: sent and never received. */
-static void unreceived_is_lost(void)
-{
-	static uint64_t sent[SYS_CPUS_MAX] = { 5 };
-	const char *why = load_forbidden();
-	static struct runtime rt;
-	uint32_t counter = COUNT_SENT;
-	struct error error;
-
-	if (why) {
-		SKIP(why);
-		return;
-	}
-	CHECK(!open_trace(&rt, FEATURE_BIT(FEATURE_RINGBUF), &error), "%d", error.kind);
-	CHECK(!runtime_stream(&rt, 1u << 20, 4096, &error), "%d", error.kind);
-	CHECK(!runtime_listen(&rt, &error), "%d", error.kind);
-	CHECK(!sys_map_update(rt.counters, &counter, sent));
-	runtime_drain(&rt, any_record, NULL);
-	CHECK(runtime_dropped(&rt) == 5);
-	runtime_drain(&rt, any_record, NULL);
-	CHECK(runtime_dropped(&rt) == 5);
-	runtime_close(&rt);
-}
-
 /* Denied features are replaced by their fallbacks. */
 static void fallbacks_are_chosen(void)
 {
@@ -222,7 +198,6 @@ int main(void)
 	RUN(unknown_names_are_kept);
 	RUN(maps_are_created_by_name);
 	RUN(streams_open);
-	RUN(unreceived_is_lost);
 	RUN(fallbacks_are_chosen);
 	return check_done();
 }

@@ -39,9 +39,6 @@ static void check_refused(const struct bpf_insn *insns, uint32_t n, const char *
 
 static void instructions(void)
 {
-	static const struct bpf_insn narrow[] = {
-		ALU(BPF_MOV, 0, 0), { .code = BPF_JMP32 | BPF_JEQ | BPF_K, .off = 0 }, EXIT,
-	};
 	static const struct bpf_insn fetch[] = {
 		ALU(BPF_MOV, 0, 0),
 		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW, .dst_reg = 10, .off = -8,
@@ -55,18 +52,13 @@ static void instructions(void)
 		ALU(BPF_MOV, 0, 9), { .code = BPF_ALU64 | BPF_DIV | BPF_K, .imm = 3, .off = 1 },
 		EXIT,
 	};
-	static const struct bpf_insn value[] = {
-		{ .code = BPF_LD | BPF_DW | BPF_IMM, .src_reg = BPF_PSEUDO_MAP_VALUE }, { 0 }, END,
-	};
 	static const struct bpf_insn kernel[] = {
 		{ .code = BPF_JMP | BPF_CALL, .src_reg = BPF_PSEUDO_KFUNC_CALL }, END,
 	};
 
-	SINCE_RELEASE(narrow, 5, 1, "32 bits");
 	SINCE_RELEASE(fetch, 5, 12, "atomic");
 	SINCE_RELEASE(extended, 6, 6, "sign extension");
 	SINCE_RELEASE(division, 6, 6, "signed division");
-	SINCE_RELEASE(value, 5, 2, "address in a map");
 	SINCE_RELEASE(kernel, 5, 13, "function of the kernel");
 }
 
@@ -95,13 +87,8 @@ static void flow(void)
 	static const struct bpf_insn called[] = {
 		CALL_NEXT, END,
 	};
-	static struct bpf_insn many[BPF_MAXINSNS + 1];
 
-	for (size_t i = 0; i < BPF_MAXINSNS; i++)
-		many[i] = (struct bpf_insn)ALU(BPF_MOV, 0, 0);
-	many[BPF_MAXINSNS] = (struct bpf_insn)EXIT;
-	SINCE_RELEASE(loop, 5, 3, "jump back");
-	SINCE_RELEASE(many, 5, 2, "4096");
+	REFUSED(loop, NULL);
 	REFUSED(unreached, "not reached");
 	REFUSED(outside, "out of the program");
 	REFUSED(called, NULL);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rules of the verifiers of older kernels that the one of this host does not apply.
+ * Rules of the verifiers from Linux 5.3 on that the one of this host does not apply.
  *
- * What it does not see: the complexity of a program (131072 instructions on all paths before 5.2);
- * the ranges of what a function returned or read from its caller's stack, of what differs from
- * path to path, and those in a program with a jump back; and what all kernels refuse, for which
- * programs are loaded into this host's.
+ * What it does not see: the complexity of a program; the ranges of what a function returned or read
+ * from its caller's stack, of what differs from path to path, and those in a program with a jump
+ * back; and what all kernels refuse, for which programs are loaded into this host's.
  */
 #ifndef TESTS_UNIT_VERIFIER_H
 #define TESTS_UNIT_VERIFIER_H
@@ -76,8 +75,6 @@ static inline const char *verifier_insn(const struct bpf_insn *insn, uint32_t re
 
 	if (insn->dst_reg > BPF_REG_10 || insn->src_reg > BPF_REG_10)
 		return "an unknown register";
-	if (class == BPF_JMP32 && release < VERIFIER_RELEASE(5, 1))
-		return "a comparison of 32 bits (092ed0968bb7, 5.1)";
 	if (insn->code == (BPF_JMP32 | BPF_JA) && release < VERIFIER_RELEASE(6, 6))
 		return "a long jump (4cd58e9af8b9, 6.6)";
 	if (class == BPF_STX && mode == BPF_ATOMIC && insn->imm &&
@@ -93,9 +90,6 @@ static inline const char *verifier_insn(const struct bpf_insn *insn, uint32_t re
 	if (insn->code == (BPF_JMP | BPF_CALL) && insn->src_reg > BPF_PSEUDO_CALL &&
 	    release < VERIFIER_RELEASE(5, 13))
 		return "a function of the kernel (e6ac2450d6de, 5.13)";
-	if (insn->code == (BPF_LD | BPF_DW | BPF_IMM) && insn->src_reg > BPF_PSEUDO_MAP_FD &&
-	    release < VERIFIER_RELEASE(5, 2))
-		return "an address in a map (d8eca5bbb2be, 5.2)";
 	return NULL;
 }
 
@@ -139,8 +133,8 @@ static inline bool verifier_visit(struct verifier_graph *g, uint32_t root)
 	return true;
 }
 
-/* Return why check_cfg() of a kernel of @release refuses the graph, or NULL. */
-static inline const char *verifier_flow(struct verifier_graph *g, uint32_t release)
+/* Return why check_cfg() refuses the graph, or NULL. */
+static inline const char *verifier_flow(struct verifier_graph *g)
 {
 	bool inside = verifier_visit(g, 0);
 
@@ -156,8 +150,6 @@ static inline const char *verifier_flow(struct verifier_graph *g, uint32_t relea
 	}
 	if (!inside)
 		return "a jump out of the program";
-	if (g->back && release < VERIFIER_RELEASE(5, 3))
-		return "a jump back (2589726d12a1, 5.3)";
 	return NULL;
 }
 
@@ -239,8 +231,6 @@ static inline const char *verifier_refuses(const struct bpf_insn *insns, uint32_
 	const char *why = NULL;
 
 	*at = 0;
-	if (count > BPF_MAXINSNS && release < VERIFIER_RELEASE(5, 2))
-		return "more than 4096 instructions (c04c0d2b968a, 5.2)";
 	for (uint32_t i = 0; i < count && !why; i++) {
 		*at = i;
 		why = verifier_insn(&insns[i], release);
@@ -252,7 +242,7 @@ static inline const char *verifier_refuses(const struct bpf_insn *insns, uint32_
 	graph.stack = calloc(count + 1, sizeof(*graph.stack));
 	graph.seen = calloc(count + 1, sizeof(*graph.seen));
 	states = calloc(count + 1, sizeof(*states));
-	why = graph.stack && graph.seen && states ? verifier_flow(&graph, release) : "no memory";
+	why = graph.stack && graph.seen && states ? verifier_flow(&graph) : "no memory";
 	why = why ? why : verifier_stack(&graph);
 	if (!why && !graph.back && release < VERIFIER_RELEASE(5, 12))
 		why = verifier_ranges(insns, count, states, release, at);
