@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "db/engines.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 
@@ -12,15 +11,15 @@
 #define CENTURY_US	3155760000000000u
 
 void backend_find(const struct elf *elf, const struct engine *engine,
-		  const struct engine_probe_set *set, struct backend_places *places)
+		  struct backend_places *places)
 {
 	const struct engine_activity *activity = engine->activity_variables;
+	const char *const *query = engine->query_accessors;
 	struct accessor accessor;
 
 	*places = (struct backend_places){ .query = -1 };
-	for (size_t i = 0; set->query_accessors && set->query_accessors[i] && places->query < 0;
-	     i++)
-		if (!accessor_read(elf, set->query_accessors[i], &accessor) &&
+	for (; query && *query && places->query < 0; query++)
+		if (!accessor_read(elf, *query, &accessor) &&
 		    accessor.kind != ACCESSOR_POINTER && accessor.kind != ACCESSOR_EQUALS)
 			places->query = accessor.offset;
 	if (!activity || accessor_read_global(elf, activity->begun, &places->begun))
@@ -126,7 +125,7 @@ int backend_transaction(const struct process *process, uint64_t lowest,
 
 static bool backend_is_running(const struct backend_owner *owner)
 {
-	return process_runs(owner->pid, engine_is_executable, owner->file);
+	return process_runs(owner->pid, owner->is_program, owner->file);
 }
 
 int backend_query(const struct backend_owner *owner, uint64_t object,

@@ -15,13 +15,13 @@ struct backend_places {
 	/* Variables of engine->activity_variables as linked; ->text is 0 if one is missing. */
 	uint64_t text, begun, client, replication;
 	uint64_t transaction, transaction_begun;	/* 0: unknown */
-	/* Offset of the text in a session object, see engine_probe_set.query_accessors; or -1. */
+	/* Offset of the text in a session object, see engine.query_accessors; or -1. */
 	int64_t query;
 };
 
-/* Find the symbols and offsets in @elf, for sessions that @set traces. */
+/* Find the symbols and offsets in @elf by which sessions of @engine are read. */
 void backend_find(const struct elf *elf, const struct engine *engine,
-		  const struct engine_probe_set *set, struct backend_places *places);
+		  struct backend_places *places);
 
 struct backend_statement {
 	uint64_t begun_ns;	/* CLOCK_REALTIME */
@@ -49,6 +49,7 @@ int backend_transaction(const struct process *process, uint64_t lowest,
 struct backend_owner {
 	uint32_t pid;
 	const struct process_file *file;	/* borrowed */
+	bool (*is_program)(const char *name);	/* for process_runs() */
 };
 
 /*

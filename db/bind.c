@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "db/lock_ops.h"
 #include "host/elf_map.h"
 #include "usdt/accessor.h"
 #include "usdt/note.h"
@@ -569,6 +570,9 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 	      struct error *error)
 {
 	const struct engine *engine = config->engine;
+	const struct engine_probe_set *sets = config->locks ? engine->lock_ops->probes :
+							      engine->probe_sets;
+	size_t nsets = config->locks ? 1 : engine->nprobe_sets;
 	int err = -ENOENT;
 
 	*bind = (struct bind){
@@ -578,13 +582,13 @@ int bind_open(struct bind *bind, const struct bind_config *config, struct uprobe
 	bind->linked = malloc(OBJECT_INSNS_MAX * sizeof(*bind->linked));
 	if (!bind->linked)
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
-	for (size_t i = 0; err && i < engine->nprobe_sets; i++) {
+	for (size_t i = 0; err && i < nsets; i++) {
 		/* If the file has a probe but its site is unusable, no other set can do. */
 		if (!error_lacks_probes(error))
 			break;
 		error_clear(error);
 		uprobe_set_free(set);
-		err = bind_probe_set(bind, &engine->probe_sets[i]);
+		err = bind_probe_set(bind, &sets[i]);
 	}
 	if (err && error->kind == ERROR_NO_PROBES && bind->harm.refused.kind != ERROR_NONE)
 		*error = bind->harm.refused;

@@ -42,6 +42,7 @@ struct bind_config {
 	uint32_t target_id;			/* of the file's events */
 	uint32_t engine_number;			/* of ->engine, in struct stat_key */
 	uint32_t asked;				/* ENGINE_* */
+	bool locks;				/* bind the probes of engine->lock_ops */
 	bool no_semaphores;			/* as if probes with a semaphore were absent */
 	bool limited;				/* programs measure themselves, see bpf/limit.h */
 	const struct object *object;		/* the BPF programs */

@@ -50,7 +50,7 @@ int discover_init(struct discover *d, const struct server_filter *filter, struct
 {
 	int err;
 
-	*d = (struct discover){ .filter = filter, .table = engine_table, .forget_at = FORGET_AT };
+	*d = (struct discover){ .filter = filter, .forget_at = FORGET_AT };
 	d->detect.pause = &d->common.pause;
 	d->common.ntargets = &d->ntargets;
 	d->common.copies = discover_copies;
@@ -172,7 +172,8 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		return error_set(error, ERROR_MEMORY, -ENOMEM, NULL, NULL);
 	d->targets = more;
 	for (size_t i = 0; err && engines[i]; i++) {
-		if (engine && strcmp(engine, engines[i]->name))
+		if ((engine && strcmp(engine, engines[i]->name)) ||
+		    (d->common.locks && !engines[i]->lock_ops))
 			continue;
 		/* If the file has a probe but its site is unusable, no other engine can do. */
 		if (!error_lacks_probes(error))

@@ -9,6 +9,7 @@
 #include "bpf/event.h"
 #include "db/announce.h"
 #include "db/detect.h"
+#include "db/engines.h"
 #include "db/share.h"
 #include "db/target.h"
 #include "db/user_engine.h"
@@ -39,7 +40,6 @@ struct discover {
 	const struct server_filter *filter;	/* borrowed */
 	/* Set by the owner between discover_init() and the calls that follow. */
 	struct target_common common;
-	const struct engine *const *table;	/* preset to engine_table */
 	/* Called for each file that is traced, and for a later server that cannot be. */
 	void *listener;
 	void (*server)(void *listener, const struct server_info *server);
@@ -72,7 +72,7 @@ struct discover {
 
 	/* Private. */
 	struct user_engine user_engine;
-	const struct engine *engines[2];	/* the user's engine, or none: use ->table */
+	const struct engine *engines[2];	/* the user's engine; or none: engine_table */
 	struct detect detect;
 	const struct process *candidate;	/* for which a file is attached to; NULL: a path */
 	bool executed;			/* it was just executed */
@@ -115,7 +115,7 @@ bool discover_wants_process(const struct discover *d, const struct process *proc
 /* Return the engines, ended by NULL: index is the number in struct stat_key. */
 static inline const struct engine *const *discover_engines(const struct discover *d)
 {
-	return *d->engines ? d->engines : d->table;
+	return *d->engines ? d->engines : engine_table;
 }
 
 /* Check processes again whose program was not mapped yet. Return whether any are left. */

@@ -96,11 +96,6 @@ struct engine_probe {
 struct engine_probe_set {
 	const struct engine_probe *probes;
 	size_t nprobes;
-	/*
-	 * If a session is an object: exported functions that return the address of its statement
-	 * text, NULL-terminated; else NULL.
-	 */
-	const char *const *query_accessors;
 };
 
 /* User, database and client of a session; "" if unknown. */
@@ -119,6 +114,7 @@ struct engine_activity {
 };
 
 struct lock_ops;
+struct ps_ops;
 
 /* A product that shares its probes with others of the engine, identified by its version string. */
 struct engine_brand {
@@ -146,7 +142,13 @@ struct engine {
 	const struct engine_arg *common;
 	uint64_t timed_commands;		/* that run statements; bits by number & 63 */
 	bool one_row_count;			/* rows sent and rows changed are one number */
+	/*
+	 * If a session is an object: exported functions that return the address of its statement
+	 * text, NULL-terminated; else NULL.
+	 */
+	const char *const *query_accessors;
 	const struct lock_ops *lock_ops;	/* see db/lock_ops.h; NULL: locks are not traced */
+	const struct ps_ops *ps_ops;	/* see db/ps_ops.h; NULL: sessions are not listed */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);

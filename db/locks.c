@@ -10,8 +10,8 @@
 #include "db/arrivals.h"
 #include "db/discover.h"
 #include "db/engines.h"
-#include "db/lock_engines.h"
 #include "db/lock_filter.h"
+#include "db/lock_ops.h"
 #include "db/lock_poll.h"
 #include "db/lock_states.h"
 #include "host/clock.h"
@@ -26,15 +26,10 @@
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 
-#define LOCKS_ENGINES	4		/* engines with lock operations, at most */
 
 struct locks {
 	struct locks_config config;
 	struct runtime rt;
-	/* Copies of the engines that have lock operations, with the probes of those. */
-	struct engine engines[LOCKS_ENGINES];
-	struct engine_probe_set sets[LOCKS_ENGINES];
-	const struct engine *table[LOCKS_ENGINES + 1];	/* NULL-terminated */
 	int waits, sums;		/* maps, borrowed */
 	struct discover discover;
 	struct arrivals arrivals;
@@ -47,37 +42,6 @@ struct locks {
 	struct lock_poll poll;
 	struct lock_filter filter;
 };
-
-/* Return the accessors of @engine for the text of a session's statement, or NULL. */
-static const char *const *engine_accessors(const struct engine *engine)
-{
-	for (size_t i = 0; i < engine->nprobe_sets; i++)
-		if (engine->probe_sets[i].query_accessors)
-			return engine->probe_sets[i].query_accessors;
-	return NULL;
-}
-
-/* Fill l->table with the engines that have lock operations. */
-static void locks_engines(struct locks *l)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; engine_table[i] && n < LOCKS_ENGINES; i++) {
-		const struct lock_ops *ops = lock_engines_ops(engine_table[i]);
-		struct engine *engine = &l->engines[n];
-
-		if (!ops)
-			continue;
-		*engine = *engine_table[i];
-		engine->lock_ops = ops;
-		l->sets[n] = *ops->probes;
-		l->sets[n].query_accessors = engine_accessors(engine_table[i]);
-		engine->probe_sets = &l->sets[n];
-		engine->nprobe_sets = 1;
-		l->table[n++] = engine;
-	}
-	l->discover.table = l->table;
-}
 
 static const struct lock_ops *locks_ops(const struct locks *l, uint32_t id)
 {
@@ -424,7 +388,7 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 		err = locks_prepare(l, error);
 	if (err)
 		goto fail;
-	locks_engines(l);
+	l->discover.common.locks = true;
 	l->discover.common.site = config->site;
 	l->discover.common.site_arg = config->arg;
 	l->discover.listener = config->arg;

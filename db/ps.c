@@ -9,7 +9,7 @@
 
 #include "db/detect.h"
 #include "db/engines.h"
-#include "db/ps_engines.h"
+#include "db/ps_ops.h"
 #include "host/clock.h"
 #include "host/container.h"
 #include "host/elf_map.h"
@@ -89,11 +89,9 @@ static void file_find(struct ps_file *file, const struct elf *elf, const struct 
 	target->version_vaddr = describe_version_vaddr(elf, engine);
 	describe_version(elf, engine, target->version, sizeof(target->version));
 	target_read_version(target, process, target->version);
-	target->places.query = -1;
-	for (size_t i = 0; i < engine->nprobe_sets && target->places.query < 0; i++)
-		backend_find(elf, engine, &engine->probe_sets[i], &target->places);
+	backend_find(elf, engine, &target->places);
 	file->state = calloc(1, file->ops->state_bytes);
-	if (file->state && file->ops->find(file->state, elf)) {
+	if (file->state && file->ops->find(file->state, elf, engine_is_executable)) {
 		free(file->state);
 		file->state = NULL;
 	}
@@ -169,7 +167,7 @@ static const struct ps_file *ps_file(struct ps *ps, const struct engine *engine,
 	file->target.engine = engine;
 	file->target.file = process->file;
 	snprintf(file->target.path, sizeof(file->target.path), "%s", process->exe);
-	file->ops = ps_engines_ops(engine);
+	file->ops = engine->ps_ops;
 	if (file->ops)
 		file_open(ps, file, process);
 	return file;
@@ -280,7 +278,7 @@ static int scan_process(struct scan *scan, const struct process *process, uint64
 	if (!scan->file || !scan->file->state)
 		return 0;
 	err = scan->file->ops->read(scan->file->state, &(struct ps_query){
-		.process = process, .places = &scan->file->target.places,
+		.engine = engine, .process = process, .places = &scan->file->target.places,
 		.lowest = scan->file->target.lowest_vaddr, .text_bytes = ps->config.text_bytes,
 		.deadline_ns = deadline_ns,
 		.add = scan_add, .arg = scan,

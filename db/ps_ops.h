@@ -10,6 +10,7 @@
 
 /* A process whose sessions are read. All is borrowed. */
 struct ps_query {
+	const struct engine *engine;	/* of the server */
 	const struct process *process;
 	const struct backend_places *places;	/* of the server's file */
 	uint64_t lowest;		/* lowest address of the file's segments, as linked */
@@ -23,8 +24,11 @@ struct ps_query {
 /* The functions share a state per server's file: ->state_bytes, initially zero. */
 struct ps_ops {
 	size_t state_bytes;
-	/* Find the symbols and offsets in @elf. Return 0, or -ENOENT: sessions cannot be listed. */
-	int (*find)(void *state, const struct elf *elf);
+	/*
+	 * Find the symbols and offsets in @elf. @is_program is for process_read(). Return 0, or
+	 * -ENOENT: sessions cannot be listed.
+	 */
+	int (*find)(void *state, const struct elf *elf, bool (*is_program)(const char *name));
 	/* Read the server's names from process @pid of release @version. May be NULL. */
 	void (*names)(void *state, uint32_t pid, const char *version);
 	/*

@@ -270,7 +270,8 @@ static bool session_query(const struct sessions *s, uint64_t key, struct session
 {
 	struct event_statement *statement = &session->s;
 	const struct target *target = session_target(s, session);
-	const struct backend_owner owner = { statement->pid, &target->file };
+	const struct backend_owner owner = { statement->pid, &target->file,
+					     engine_is_executable };
 	size_t len = 0;
 	int n = s->no_memory ? -ENOENT :
 			       backend_query(&owner, session->object, &target->places,

@@ -52,7 +52,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 		.engine = target->engine, .elf = *elf, .path = target->path,
 		.fd = file->fd, .features = &common->runtime->features,
 		.target_id = target->id, .engine_number = file->engine_number,
-		.asked = common->asked, .limited = common->limited,
+		.asked = common->asked, .locks = common->locks, .limited = common->limited,
 		.no_semaphores = target->no_semaphores,
 		.object = &common->runtime->objects[0],
 		.values = common->runtime->values, .nvalues = common->runtime->nvalues,
@@ -61,7 +61,7 @@ static int target_bind(struct target *target, const struct target_file *file,
 	target->usdt = bind.usdt;
 	target->refused = bind.harm.refused;
 	if (!err)
-		backend_find(elf, target->engine, bind.probe_set, &target->places);
+		backend_find(elf, target->engine, &target->places);
 	if (!err && common->site)
 		describe_sites(&bind, common->site, common->site_arg);
 	bind_close(&bind);

@@ -29,7 +29,7 @@ static const struct engine_probe mysql_probes[] = {
 };
 
 static const struct engine_probe_set mysql_set = {
-	mysql_probes, sizeof(mysql_probes) / sizeof(mysql_probes[0]), NULL,
+	mysql_probes, sizeof(mysql_probes) / sizeof(mysql_probes[0]),
 };
 
 static void ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))

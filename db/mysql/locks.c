@@ -49,7 +49,7 @@ int mysql_locks_read(struct mysql_locks *places, const struct lock_query *query,
 	struct process process;
 	struct lock_reader r = { .places = places, .backend = query->places, .reads = &reads,
 				 .size = query->text_bytes,
-				 .owner = { event->pid, &process.file } };
+				 .owner = { event->pid, &process.file, places->is_program } };
 	uint64_t session = event->address, owner;
 	int err = process_read(event->pid, places->is_program, &process);
 

@@ -11,7 +11,8 @@
 #include <stdio.h>
 
 #include "bpf/event.h"
-
+#include "db/mysql/lock_ops.h"
+#include "db/mysql/ps.h"
 
 #define COMMAND(number)	(1ULL << ((number) & 63))
 
@@ -265,7 +266,6 @@ static const struct engine_probe_set mysql_probe_sets[] = {
 	{
 		.probes = mysql_probes,
 		.nprobes = sizeof(mysql_probes) / sizeof(mysql_probes[0]),
-		.query_accessors = mysql_query_accessors,
 	},
 };
 
@@ -288,6 +288,9 @@ const struct engine engine_mysql = {
 	.version_symbol = "server_version",
 	.probe_sets = mysql_probe_sets,
 	.nprobe_sets = sizeof(mysql_probe_sets) / sizeof(mysql_probe_sets[0]),
+	.query_accessors = mysql_query_accessors,
+	.lock_ops = &mysql_lock_ops,
+	.ps_ops = &mysql_ps_ops,
 	/*
 	 * COM_INIT_DB, COM_QUERY, COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE: those that
 	 * the server counts as questions. Not COM_STMT_FETCH: its rows are ready.

@@ -17,10 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/engines.h"
 #include "db/mysql/identity.h"
 #include "db/mysql/options.h"
-#include "db/mysql/probes.h"
 #include "host/clock.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
@@ -44,6 +42,7 @@ struct mysql_ps {
 	int64_t connection;		/* offsets in a THD */
 	int64_t start, options;		/* .. or -1: unknown */
 	struct mysql_identity identity;
+	bool (*is_program)(const char *name);	/* for process_read() */
 };
 
 struct reader {
@@ -63,7 +62,7 @@ static int64_t find_match(const struct elf *elf, const char *name, const char *p
 	return accessor_match(elf, name, pattern, &offset) ? -1 : offset;
 }
 
-static int mysql_find(void *state, const struct elf *elf)
+static int mysql_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct mysql_ps *ps = state;
 	struct accessor connection;
@@ -76,6 +75,7 @@ static int mysql_find(void *state, const struct elf *elf)
 	/* imul $1000000,start_time(%rdi),%rax */
 	ps->start = find_match(elf, "thd_start_utime", "48 69 87 @@@@@@@@ 40 42 0f 00");
 	mysql_identity_find(elf, &ps->identity);
+	ps->is_program = is_program;
 	if (accessor_read(elf, "thd_get_thread_id", &connection) ||
 	    connection.kind != ACCESSOR_VALUE)
 		return -ENOENT;
@@ -133,7 +133,7 @@ static enum ps_state reader_idle(const struct reader *r, uint64_t thd)
 static bool reader_session(const struct reader *r, uint64_t thd)
 {
 	struct ps_session session = {
-		.engine = &engine_mysql, .pid = r->query->process->pid,
+		.engine = r->query->engine, .pid = r->query->process->pid,
 		.server = r->query->process->pid,
 	};
 	uint64_t class;
@@ -246,7 +246,8 @@ static int mysql_read(void *state, const struct ps_query *query)
 	const struct mysql_ps *ps = state;
 	unsigned int elements = WALK_MAX;
 	struct reader r = { .ps = ps, .query = query, .elements = &elements,
-			    .owner = { query->process->pid, &query->process->file } };
+			    .owner = { query->process->pid, &query->process->file,
+				       ps->is_program } };
 	uint64_t *thds = malloc(PS_SESSIONS * sizeof(*thds));
 	size_t n = 0;
 	int err = thds ? process_memory_open_program(query->process, query->lowest, &r.memory) :

@@ -110,7 +110,7 @@ static const struct engine_probe postgres_probes[] = {
 };
 
 static const struct engine_probe_set postgres_set = {
-	postgres_probes, sizeof(postgres_probes) / sizeof(postgres_probes[0]), NULL,
+	postgres_probes, sizeof(postgres_probes) / sizeof(postgres_probes[0]),
 };
 
 static void ops_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))

@@ -12,7 +12,8 @@
 #include <string.h>
 
 #include "bpf/event.h"
-
+#include "db/postgres/lock_ops.h"
+#include "db/postgres/ps.h"
 
 static const char *const postgres_executables[] = {
 	"postgres", "postmaster", "edb-postgres", NULL,
@@ -211,6 +212,8 @@ const struct engine engine_postgres = {
 	.version_words = "postgres (PostgreSQL) ",
 	.probe_sets = postgres_probe_sets,
 	.nprobe_sets = 1,
+	.lock_ops = &postgres_lock_ops,
+	.ps_ops = &postgres_ps_ops,
 	.common = ENGINE_ARGS(
 		/* NULL in autovacuum workers, parallel workers and logical replication */
 		{ .name = "arg_client", .spec = "8@MyProcPort(%ip)", .fallback = 1 },

@@ -11,12 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/engines.h"
 #include "db/identity.h"
 #include "db/postgres/entry.h"
 #include "db/postgres/lock_names.h"
 #include "db/postgres/locks.h"
-#include "db/postgres/probes.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 
@@ -50,13 +48,13 @@ struct reader {
 	struct process_memory memory;
 };
 
-static int postgres_find(void *state, const struct elf *elf)
+static int postgres_find(void *state, const struct elf *elf, bool (*is_program)(const char *name))
 {
 	struct postgres_ps *ps = state;
 
 	postgres_locks_find(elf, &ps->locks);
 	lock_names_find(elf, &ps->locks);
-	ps->locks.is_program = engine_is_executable;
+	ps->locks.is_program = is_program;
 	ps->entry = elf_symbol_value(elf, "MyBEEntry");
 	ps->client = elf_symbol_value(elf, "MyProcPort");
 	ps->replication = elf_symbol_value(elf, "am_walsender");
@@ -298,7 +296,7 @@ static int postgres_read(void *state, const struct ps_query *query)
 {
 	struct reader r = { .ps = state, .query = query };
 	struct ps_session session = {
-		.engine = &engine_postgres, .pid = query->process->pid,
+		.engine = query->engine, .pid = query->process->pid,
 		.server = query->process->ppid,
 	};
 	uint32_t event;
@@ -308,7 +306,7 @@ static int postgres_read(void *state, const struct ps_query *query)
 		return err;
 	if (!reader_is_session(&r))
 		goto cleanup;
-	identity_read(&engine_postgres, session.pid, &session.identity);
+	identity_read(query->engine, session.pid, &session.identity);
 	if (!reader_activity(&r, &session))
 		reader_variables(&r, &session);
 	reader_application(&r, &session);

@@ -37,7 +37,7 @@ static uint64_t address_of(const void *p)
 static void check_query(const struct backend_places *places, char *text, size_t size)
 {
 	struct process process;
-	struct backend_owner owner = { (uint32_t)getpid(), &process.file };
+	struct backend_owner owner = { (uint32_t)getpid(), &process.file, NULL };
 	size_t len = 0;
 	int n = process_read(owner.pid, NULL, &process) ? -ENOENT :
 		backend_query(&owner, address_of(&variables.query) -
