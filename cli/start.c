@@ -3,15 +3,40 @@
 
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/help.h"
 #include "cli/message.h"
 #include "cli/option_check.h"
-#include "cli/path.h"
 #include "cli/version.h"
+
+/*
+ * Write the path of the executable file @name in the first directory of @path that has one: a list
+ * separated by ':', as in PATH. Return false if none has, if @name contains a '/', or if the path
+ * needs more than @size bytes. An empty or relative directory is skipped.
+ */
+static bool start_find(const char *path, const char *name, char *buf, size_t size)
+{
+	struct stat st;
+	size_t len;
+
+	for (; *name && !strchr(name, '/'); path += len + 1) {
+		len = strcspn(path, ":");
+		if (*path == '/' && len + 1 + strlen(name) < size) {
+			memcpy(buf, path, len);
+			snprintf(buf + len, size - len, "/%s", name);
+			if (!access(buf, X_OK) && !stat(buf, &st) && S_ISREG(st.st_mode))
+				return true;
+		}
+		if (!path[len])
+			break;
+	}
+	return false;
+}
 
 /* Search PATH for the programs that -x names. Those not in it are files of this directory. */
 static void start_search(struct options *options)
@@ -20,8 +45,8 @@ static void start_search(struct options *options)
 	char found[PATH_MAX], *copy;
 
 	for (unsigned int i = 0; path && i < options->path_count; i++) {
-		copy = path_search(path, options->paths[i], found, sizeof(found)) ? strdup(found) :
-										    NULL;
+		copy = start_find(path, options->paths[i], found, sizeof(found)) ? strdup(found) :
+										   NULL;
 		if (copy)
 			options->paths[i] = copy;
 	}
