@@ -314,7 +314,7 @@ static void stat_config(struct loop *loop, struct tracer_config *config)
 	config->identify = filter;
 	config->rows = false;
 	export_config(&((struct stat *)loop)->export, config);
-	loop->nap_ms = filter || config->records ? 0 : DRAIN_MS;
+	loop->nap_ms = filter || config->records || loop->replay ? 0 : DRAIN_MS;
 	if (!config->filter.match)
 		config->text_bytes = config->records ? EXPORT_TEXT : OPTION_TEXT_MIN * 4;
 }
