@@ -25,7 +25,7 @@ void banner_server(void *arg, const struct server_info *server)
 	if (loop->replay)
 		return;
 	/* Those of -p are there. */
-	for (size_t i = 0; i < server->npids && loop->banner.npids < LOOP_PIDS &&
+	for (size_t i = 0; i < server->npids && loop->banner.npids < SERVER_PIDS &&
 			   !(later && loop->options.pid_count); i++)
 		loop->banner.pids[loop->banner.npids++] = server->pids[i];
 	if (later && !loop->banner.begun) {

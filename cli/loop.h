@@ -13,10 +13,9 @@
 #include "cli/server_set.h"
 #include "cli/start.h"
 #include "cli/summary.h"
+#include "db/announce.h"
 #include "db/statement.h"
 #include "loader/error.h"
-
-#define LOOP_PIDS	64
 
 struct loop;
 
@@ -98,7 +97,7 @@ struct loop {
 	struct {
 		const char *subject;	/* of the first line; NULL: "database queries" */
 		const char *than;	/* NULL: " slower than " */
-		uint32_t pids[LOOP_PIDS];	/* main processes of the servers */
+		uint32_t pids[SERVER_PIDS];	/* main processes of the servers */
 		size_t npids;
 		struct server_set servers;
 		char absent[2048];	/* arguments of the file that cannot be read; foreign */

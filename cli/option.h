@@ -10,10 +10,10 @@
 #include "cli/command.h"
 #include "cli/fields.h"
 #include "cli/output.h"
+#include "db/announce.h"
 #include "db/top.h"
 #include "sql/regex.h"
 
-#define OPTION_PIDS 64
 #define OPTION_PATHS 16
 #define OPTION_WORDS 16
 #define OPTION_TEXT_MIN 16
@@ -38,7 +38,7 @@ struct options {
 	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
 	uint64_t threshold_ns;		/* 0: all statements */
 	bool has_threshold;		/* it was given */
-	uint32_t pids[OPTION_PIDS];	/* each once */
+	uint32_t pids[SERVER_PIDS];	/* each once */
 	unsigned int pid_count;
 	const char *paths[OPTION_PATHS];	/* borrowed from argv */
 	unsigned int path_count;

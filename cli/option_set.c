@@ -32,9 +32,9 @@ static int add_pid(struct option_parser *p, const struct option_row *row, const 
 		if (opts->pids[i] == pid)
 			return 0;
 	}
-	if (opts->pid_count == OPTION_PIDS) {
+	if (opts->pid_count == SERVER_PIDS) {
 		option_message(p, row, text, len);
-		return option_message_many(p, "processes", OPTION_PIDS);
+		return option_message_many(p, "processes", SERVER_PIDS);
 	}
 	opts->pids[opts->pid_count++] = pid;
 	return 0;

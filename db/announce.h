@@ -8,6 +8,8 @@
 
 #include "db/target.h"
 
+#define SERVER_PIDS	64	/* processes that -p selects, or that are listed of a server */
+
 /* A server's file that is traced from now on. Borrowed for the call. */
 struct server_info {
 	const struct engine *engine;

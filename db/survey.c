@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bpf/embed.h"
+#include "db/announce.h"
 #include "db/detect.h"
 #include "db/engines.h"
 #include "host/elf_map.h"
@@ -14,13 +15,12 @@
 #include "usdt/probe.h"
 
 #define FILES_MAX	256
-#define PIDS_MAX	64
 
 /* The file of a running server. */
 struct survey_found {
 	struct process process;		/* the first one found */
 	const struct engine *engine;
-	uint32_t pids[PIDS_MAX];	/* of main processes */
+	uint32_t pids[SERVER_PIDS];	/* of main processes */
 	size_t npids;
 };
 
@@ -128,7 +128,7 @@ static int scan_each(void *arg, const struct process *process)
 		found = &scan->found[scan->nfound++];
 		*found = (struct survey_found){ .process = *process, .engine = engine };
 	}
-	if (found->npids < PIDS_MAX && process_is_main(process, engine_is_executable))
+	if (found->npids < SERVER_PIDS && process_is_main(process, engine_is_executable))
 		found->pids[found->npids++] = process->pid;
 	return 0;
 }

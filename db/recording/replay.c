@@ -41,7 +41,7 @@ static uint64_t info_number(const char **text)
 
 static void info_pids(struct replay_info *info, const char *text)
 {
-	while (*text && info->npids < REPLAY_PIDS) {
+	while (*text && info->npids < SERVER_PIDS) {
 		info->pids[info->npids++] = (uint32_t)info_number(&text);
 		while (*text && (*text < '0' || *text > '9'))
 			text++;

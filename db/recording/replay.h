@@ -11,14 +11,12 @@
 #include "db/texts.h"
 #include "db/tracer.h"
 
-#define REPLAY_PIDS	64
-
 /* The properties of a recording. Strings are foreign bytes; "" and 0 are unknown. */
 struct replay_info {
 	char host[256], dbslower[64], options[512];
 	uint64_t start_ns, start_wall_ns;	/* CLOCK_MONOTONIC and CLOCK_REALTIME */
 	uint64_t threshold_ns;			/* of the recording */
-	uint32_t pids[REPLAY_PIDS];		/* for the first line of the output */
+	uint32_t pids[SERVER_PIDS];		/* for the first line of the output */
 	size_t npids;
 	uint64_t begin_ns, end_ns;		/* of its events */
 };

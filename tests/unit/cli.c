@@ -1262,17 +1262,17 @@ static void options_refused(void)
 
 static void options_limits(void)
 {
-	char *argv[2 * OPTION_PIDS + 4] = { "dbslower" }, words[OPTION_PIDS + 1][8];
+	char *argv[2 * SERVER_PIDS + 4] = { "dbslower" }, words[SERVER_PIDS + 1][8];
 	int argc = 1;
 
-	for (int i = 0; i <= OPTION_PIDS; i++) {
+	for (int i = 0; i <= SERVER_PIDS; i++) {
 		snprintf(words[i], sizeof(words[i]), "%d", i + 1);
 		argv[argc++] = "-p";
 		argv[argc++] = words[i];
 	}
 	sink_start();
 	CHECK(!option_parse(command_table[0], argc - 2, argv, &opts, &sink) &&
-	      opts.pid_count == OPTION_PIDS, "64");
+	      opts.pid_count == SERVER_PIDS, "64");
 	CHECK(option_parse(command_table[0], argc, argv, &opts, &sink) == -EINVAL, "65");
 	CHECK(!strcmp(sink_take(),
 		      "dbslower: -p 65: too many processes (maximum 64); specify fewer\n"),
