@@ -151,7 +151,7 @@ def test_cpu_and_run_queue(postgres, traced):
         try:
             wait_for(lambda: scheduled(other.pid)[0] > 300e6, what="it to burn")
             before, taken_before = scheduled(pid), taken(cpu)
-            connection.execute("select count(*) from generate_series(1, 2000000) /* burns */")
+            connection.execute("select count(*) from generate_series(1, 6000000) /* burns */")
             after, taken_after = scheduled(pid), taken(cpu)
         finally:
             other.kill()
