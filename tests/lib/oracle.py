@@ -357,7 +357,7 @@ def far_off(pairs):
     """Return complaints about single durations that are far outside of their bounds."""
     complaints = []
     for statement, got in pairs:
-        off = max(outside(statement, got), off_by(statement, got) if tight(statement) else 0.0)
+        off = max(outside(statement, got, alone=True), off_by(statement, got) if tight(statement) else 0.0)
         if off > FAR_MS:
             complaints.append(Off(f"{got['duration_ms']:.3f} ms, must be within {bounds(statement)}: {statement}"))
     return complaints
