@@ -26,7 +26,6 @@
 #define RESOLVE_NS	100000000u
 #define RESOLVE_USER_US	50000u		/* of that, for the waits of one user */
 
-
 struct locks {
 	struct locks_config config;
 	struct runtime rt;
@@ -398,7 +397,8 @@ int locks_open(struct locks **locks, const struct locks_config *config, struct e
 	l->discover.process_arg = l;
 	for (size_t i = 0; !err && i < sizeof(tracepoints) / sizeof(tracepoints[0]); i++)
 		err = runtime_tracepoint(&l->rt, &tracepoints[i], error);
-	if (!err)
+	/* Of probes that the user names, none is of a lock wait. */
+	if (!err && !config->servers.start)
 		err = discover_find(&l->discover, error);
 	if (!err)
 		err = runtime_listen(&l->rt, error);

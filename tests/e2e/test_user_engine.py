@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from statements import only, stopped, with_tag
-from tool import DBSLOWER, FIXTURES, VICTIM, Stat
+from tool import DBSLOWER, FIXTURES, VICTIM, Stat, Tool, parsed, run
 from user_engine import PROBES
 
 FIXTURE = os.path.join(FIXTURES, "memsqld.c")
@@ -22,12 +22,12 @@ def memsqld(tmp_path_factory):
     with subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
 
-        def run():
+        def work():
             process.stdin.write("\n")
             process.stdin.flush()
             assert process.stdout.readline() == "done\n"
-        run.path, run.pid = str(path), process.pid
-        yield run
+        work.path, work.pid = str(path), process.pid
+        yield work
         process.stdin.close()
 
 
@@ -50,6 +50,18 @@ def test_by_process_and_threshold(memsqld, tool):
     # On a busy machine the quick one may take as long.
     assert all(one["duration_ms"] >= 10 for one in traced.statements), traced.said()
     assert traced.summary["statements"] == 2 >= traced.summary["printed"] == len(traced.statements), traced.said()
+
+
+@pytest.mark.parametrize("select", ["-x", "-p"])
+def test_recorded(memsqld, tmp_path, select):
+    """Its lock waits are not known."""
+    which = memsqld.path if select == "-x" else memsqld.pid
+    with Tool("record", tmp_path / "recording", select, which, *PROBES, "-m", "0", attached=False) as record:
+        record.wait_for(lambda tool: "dbslower: tracing" in tool.stderr, what="its start")
+        memsqld()
+        assert record.stop() == 0, record.said()
+    shown = parsed(run("replay", tmp_path / "recording", "-m", "0", "--json").stdout.splitlines())
+    assert ["/* slow */" in one["query"] for one in shown if one["type"] == "statement"] == [True, False], shown
 
 
 @pytest.mark.parametrize("args,status,word", [
