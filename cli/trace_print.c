@@ -101,7 +101,7 @@ static int format_number(char *buf, const struct trace_field *field,
 {
 	/* A register has no type: the format has its size. */
 	unsigned int bits = type->type == REQUEST_REGISTER ? field->bits : type->size * 8;
-	char format[24], c = field->conversion;
+	char format[24], pointer[32], c = field->conversion;
 	bool is_signed;
 
 	if (type->type == REQUEST_FLOAT) {
@@ -113,9 +113,9 @@ static int format_number(char *buf, const struct trace_field *field,
 		return snprintf(buf, VALUE_SIZE, format, (int)(value & 0xff));
 	}
 	if (c == 'p') {
-		snprintf(buf, 32, "0x%" PRIx64, value);
+		snprintf(pointer, sizeof(pointer), "0x%" PRIx64, value);
 		snprintf(format, sizeof(format), "%%%ss", field->flags);
-		return snprintf(buf + 32, VALUE_SIZE - 32, format, buf);
+		return snprintf(buf, VALUE_SIZE, format, pointer);
 	}
 	is_signed = c == 'd' && (type->is_signed || type->type == REQUEST_REGISTER);
 	snprintf(format, sizeof(format), "%%%sll%c", field->flags, c);
@@ -164,8 +164,7 @@ static bool put_plain(struct trace_view *view, const struct trace_field *field,
 static void put_number(struct trace_view *view, const struct trace_field *field,
 		       const struct probe_request_field *type, uint64_t value)
 {
-	char buf[VALUE_SIZE + 32];
-	bool moved = field && field->conversion == 'p' && type->type != REQUEST_FLOAT;
+	char buf[VALUE_SIZE];
 	int n;
 
 	if (put_plain(view, field, type, value))
@@ -173,7 +172,7 @@ static void put_number(struct trace_view *view, const struct trace_field *field,
 	n = field && field->conversion ? format_number(buf, field, type, value) :
 					 format_by_type(buf, type, value);
 	if (n > 0)
-		put(view, buf + (moved ? 32 : 0), (size_t)n);
+		put(view, buf, (size_t)n);
 }
 
 /* Return the length of a text without a UTF-8 character that is cut at its end. */
