@@ -185,7 +185,7 @@ static int discover_attach(struct discover *d, const char *engine, int fd, const
 		}, &d->common, error);
 	}
 	if (err && error->kind == ERROR_NONE)
-		return error_set(error, ERROR_NO_PROBES, err, path, "of a lock wait");
+		return error_set(error, ERROR_NO_PROBES, err, path, "probes of lock waits");
 	if (err && !engine && !*d->engines && error->kind == ERROR_NO_PROBES)
 		return error_set(error, ERROR_NOT_SERVER, err, path, NULL);
 	if (err && engine && error->kind == ERROR_NO_PROBES)

@@ -539,7 +539,7 @@ void locks_summary(const struct locks *l, struct summary *summary)
 {
 	*summary = (struct summary){
 		.statements = runtime_counter(&l->rt, COUNT_STATEMENTS),
-		.ring_full = runtime_dropped(&l->rt),
+		.ring_full = runtime_counter(&l->rt, LOST_RING_FULL),
 		.table_full = runtime_counter(&l->rt, LOST_TABLE_FULL),
 		.targets = l->discover.targets, .ntargets = l->discover.ntargets,
 	};

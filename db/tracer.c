@@ -545,7 +545,7 @@ void tracer_summary(const struct tracer *t, struct summary *summary)
 
 	*summary = (struct summary){
 		.statements = runtime_counter(rt, COUNT_STATEMENTS) - e->unseen,
-		.ring_full = runtime_dropped(rt),
+		.ring_full = runtime_counter(rt, LOST_RING_FULL),
 		.table_full = runtime_counter(rt, LOST_TABLE_FULL) +
 			      rt->owners->lost_sum[LOST_TABLE_FULL],
 		.who_unknown = runtime_counter(rt, LOST_WHO),

@@ -443,11 +443,6 @@ int runtime_sleep(struct runtime *rt)
 	return stream_sleep(&rt->stream);
 }
 
-uint64_t runtime_dropped(const struct runtime *rt)
-{
-	return runtime_counter(rt, LOST_RING_FULL);
-}
-
 unsigned int runtime_needs(const struct runtime *rt, unsigned int needs)
 {
 	unsigned int attach = 0;

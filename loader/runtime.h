@@ -173,9 +173,6 @@ int runtime_sleep(struct runtime *rt);
 /* Return the sum over all CPUs of @counter, an enum counter. */
 uint64_t runtime_counter(const struct runtime *rt, uint32_t counter);
 
-/* Return how many records did not fit into the buffers. */
-uint64_t runtime_dropped(const struct runtime *rt);
-
 /*
  * Store the CPU time of all programs in *@ns, with config->measure. Return as run_time_read().
  */

@@ -555,7 +555,7 @@ void probe_trace_summary(const struct probe_trace *trace, struct probe_trace_sum
 {
 	*summary = (struct probe_trace_summary){
 		.probes = runtime_counter(&trace->rt, COUNT_STATEMENTS),
-		.ring_full = runtime_dropped(&trace->rt),
+		.ring_full = runtime_counter(&trace->rt, LOST_RING_FULL),
 		.table_full = runtime_counter(&trace->rt, LOST_TABLE_FULL),
 		.undecided = runtime_counter(&trace->rt, LOST_UNDECIDED),
 	};

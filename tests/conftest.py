@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -294,6 +295,15 @@ def tool():
     for one in running:
         if one.status is None:
             one.kill()
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A folder that other users can read."""
+    path = tempfile.mkdtemp(prefix="dbslower-folder-")
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
 
 
 @pytest.fixture

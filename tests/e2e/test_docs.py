@@ -6,7 +6,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from functools import partial
@@ -196,15 +195,6 @@ def test_recipes_have_expectations():
     assert found.keys() == EXPECTED.keys()
     wrong = [title for title, (_, shown) in found.items() if not re.search(EXPECTED[title], shown[-1], re.M)]
     assert not wrong, f"the examples lack what is expected: {wrong}"
-
-
-@pytest.fixture(scope="module")
-def folder():
-    """A folder that the server's user, and nobody, can read."""
-    path = tempfile.mkdtemp(prefix="dbslower-recipes-")
-    os.chmod(path, 0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")

@@ -12,11 +12,9 @@ import os
 import random
 import re
 import select
-import shutil
 import signal
 import stat
 import subprocess
-import tempfile
 import threading
 import time
 
@@ -54,15 +52,6 @@ class Record(Tool):
 class Slow(Tool):
     def ready(self):
         return any(line.startswith(b"dbslower: tracing") for line in self.err.lines)
-
-
-@pytest.fixture(scope="module")
-def folder():
-    """A folder that others can read."""
-    path = tempfile.mkdtemp(prefix="dbslower-record-")
-    os.chmod(path, 0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")
@@ -634,6 +623,7 @@ def test_flight_recorder_is_flat(server, folder):
             return status("voluntary_ctxt_switches") - switches <= 6
 
         wait_for(sleeps, what="it to sleep, once it has read what is in the buffer")
+        assert sleeps(), "it wakes again"
         assert record.stop() == 0, record.said()
     assert not [name for name in os.listdir(folder) if name.startswith("flat")]
 

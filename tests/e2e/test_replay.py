@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 
 import pytest
 
@@ -195,15 +194,6 @@ class Recorded:
         self.blocks = recording.read(path).blocks
         self.events = list(recording.read(path).events())
         self.statements = [one for one in self.events if one["type"] == "statement"]
-
-
-@pytest.fixture(scope="module")
-def folder():
-    """A folder that others can read."""
-    path = tempfile.mkdtemp(prefix="dbslower-replay-")
-    os.chmod(path, 0o755)
-    yield path
-    shutil.rmtree(path)
 
 
 @pytest.fixture(scope="module")

@@ -176,7 +176,7 @@ def limit():
     """In the emulator's process. What another load takes from it would be a delay inside the guest, at any point of a statement."""
     end_with_parent()
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_TIMEOUT, CPU_TIMEOUT + 60))
-    if not os.geteuid() and not os.nice(0):		# as a job it is nice
+    if not os.geteuid() and not os.nice(0):		# a job has a low priority
         os.nice(NICE)
 
 

@@ -3,7 +3,7 @@
 
 A module lists them in background_jobs(NAMES), for the names of its tests that are to run: (FUNCTION, ARGS...), where
 FUNCTION is at the top of a module and is called with a folder of its own before ARGS. The jobs begin with the first test
-and run in other processes that are nice: any other test comes first, and an emulator still gets a CPU before what it
+and run in other processes, at a low priority: any other test comes first, and an emulator still gets a CPU before what it
 emulates gives up waiting. Tests of such modules come after the others. What a job returns or raises is what result()
 does, in either order.
 """
