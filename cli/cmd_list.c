@@ -27,7 +27,6 @@
 #include "host/process.h"
 #include "sql/glob.h"
 #include "usdt/probe.h"
-#include "usdt/text.h"
 
 #define FILTERED_MAX	1024	/* bytes of a probe's name that filters match */
 
@@ -101,7 +100,7 @@ static bool list_wants(const struct list *list, const struct usdt_site *probe)
 		const char *filter = list->options.words[i];
 
 		if (glob_match(filter, full) || (!list->bcc && (
-		    !glob_is_pattern(filter) ? text_find(full, filter) != NULL :
+		    !glob_is_pattern(filter) ? strstr(full, filter) != NULL :
 		    !strchr(filter, ':') && glob_match(filter, probe->name))))
 			return true;
 	}

@@ -9,7 +9,6 @@
 #include "cli/command.h"
 #include "cli/escape.h"
 #include "host/privileges.h"
-#include "usdt/text.h"
 
 #define DOCTOR	"dbslower doctor prints obstacles to tracing"
 
@@ -267,8 +266,8 @@ static bool lacks_probe(const struct error *error, const struct privileges *host
 /* Lockdown also forbids helpers: the verifier's log then ends at the call of one. */
 static bool locked_down(const struct error *error, const struct privileges *host)
 {
-	bool old_helper = error->log && (text_find(error->log, "func bpf_probe_read") ||
-					 text_find(error->log, "helper bpf_probe_read"));
+	bool old_helper = error->log && (strstr(error->log, "func bpf_probe_read") ||
+					 strstr(error->log, "helper bpf_probe_read"));
 
 	return (error->kind == ERROR_NO_UPROBES || error->kind == ERROR_TYPES || old_helper) &&
 	       privileges_locked_down(host);
@@ -277,7 +276,7 @@ static bool locked_down(const struct error *error, const struct privileges *host
 static bool interpreted(const struct error *error, const struct privileges *host)
 {
 	(void)host;
-	return error->log && text_find(error->log, "requires BPF JIT");
+	return error->log && strstr(error->log, "requires BPF JIT");
 }
 
 static bool attach_denied(const struct error *error, const struct privileges *host)

@@ -10,7 +10,6 @@
 #include "cli/otlp.h"
 #include "db/servers.h"
 #include "loader/owners.h"
-#include "usdt/text.h"
 
 #define LABEL_MAX	256	/* bytes, with the NUL */
 #define TEXT_MAX	1024	/* of a fingerprint, the same */
@@ -49,7 +48,7 @@ static void key_add_command(struct key *key, const struct statement *s)
 	for (size_t i = 1; i <= len; i++)
 		word[i] |= 0x20;
 	strcpy(word + len + 1, " ");
-	if (len && text_find(commands, word))
+	if (len && strstr(commands, word))
 		word[len + 1] = '\0';
 	else
 		strcpy(word + 1, len || (s->text && !s->truncated) ? "other" : "");

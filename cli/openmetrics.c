@@ -16,7 +16,6 @@
 #include "cli/version.h"
 #include "db/breakdown.h"
 #include "host/clock.h"
-#include "usdt/text.h"
 
 /* In the order of enum metrics_label. */
 static const char label_names[METRICS_LABELS][12] = {
@@ -158,7 +157,7 @@ static void put_series(const struct exposition *e)
 static void put_tool(const struct exposition *e, const char *name, const char *type,
 		     const char *help, uint64_t value)
 {
-	bool is_ns = text_find(name, "_seconds"), counter = *type == 'c';
+	bool is_ns = strstr(name, "_seconds"), counter = *type == 'c';
 
 	put_family(e->out, "dbslower_", name, type, help);
 	output_printf(e->out, "dbslower_%s%s", name, counter ? "_total" : "");

@@ -7,7 +7,6 @@
 #include "cli/json.h"
 #include "host/clock.h"
 #include "usdt/spec.h"
-#include "usdt/text.h"
 
 /* Append the lines of a site: its address and arguments, and with @spec these as recorded. */
 static void print_site(struct output *out, const char *path, const struct elf *elf,
@@ -88,7 +87,7 @@ static void json_argument(struct output *out, uint16_t machine, const struct spe
 		json_string(out, "\"unavailable\":\"", spec_reason(spec->reason));
 	} else {
 		spec_format(machine, spec, text, sizeof(text));
-		place = text_find(text, " @ ");
+		place = strstr(text, " @ ");
 		json_string(out, "\"place\":\"", place ? place + 3 : text);
 	}
 	output_char(out, '}');

@@ -6,7 +6,6 @@
 
 #include "cli/escape.h"
 #include "cli/json.h"
-#include "usdt/text.h"
 
 #define LINE_WIDTH	100
 
@@ -38,7 +37,7 @@ void site_absent(char *text, size_t size, const struct target_site *site)
 		if (*arg->spec || arg->replaced)
 			continue;
 		snprintf(entry, sizeof(entry), "%s (%s)", arg->name, arg->absent);
-		if (!text_find(text, entry))
+		if (!strstr(text, entry))
 			snprintf(text + at, size - at, "%s%s", at ? ", " : "", entry);
 	}
 }
@@ -63,7 +62,7 @@ static void site_wrap(struct output *out, const char *text)
 
 	output_string(out, indent);
 	while (*text) {
-		const char *comma = text_find(text, ", ");
+		const char *comma = strstr(text, ", ");
 		size_t len = comma ? (size_t)(comma - text) + 1 : strlen(text);
 
 		if (width && width + len > LINE_WIDTH - sizeof(indent)) {

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "usdt/text.h"
 
 #define CONVERSIONS	"%d %u %x %o %p %c and %s"
 #define TOO_MANY	"too many values (maximum 12; a precision and comm count as one more)"
@@ -79,7 +78,7 @@ static int read_precision(struct reader *r, struct conversion *c)
 	digits = strspn(r->p, "0123456789");
 	if (digits > 7)
 		return fail_at(r, start, "precision too large (maximum 9999999)");
-	c->precision = *r->p == '*' ? PRECISION_VALUE : (long)text_number(r->p, NULL, 10);
+	c->precision = *r->p == '*' ? PRECISION_VALUE : (long)strtoull(r->p, NULL, 10);
 	r->p += *r->p == '*' ? 1 : digits;
 	if (*r->p != 's')
 		return fail_at(r, start, "a precision requires a string: %.32s, %.*s, :.32s or "

@@ -12,7 +12,6 @@
 #include "cli/histogram.h"
 #include "cli/json.h"
 #include "cli/trace_stack.h"
-#include "usdt/text.h"
 
 #define VALUE_SIZE	1024		/* of a formatted number with its padding */
 /* Numbers beyond these limits are shown as addresses, in hexadecimal. */
@@ -205,7 +204,7 @@ static void put_text(struct trace_view *view, const struct trace_field *field,
 		bytes = readable ? "(null)" : "[unreadable]";
 		len = strlen(bytes);
 	}
-	width = text_number(flags + strspn(flags, "-0# +"), NULL, 10);
+	width = strtoull(flags + strspn(flags, "-0# +"), NULL, 10);
 	spaces = width > len ? width - len : 0;
 	for (size_t i = 0; !left && i < spaces; i++)
 		put(view, " ", 1);

@@ -11,7 +11,6 @@
 #include "host/elf_map.h"
 #include "usdt/accessor.h"
 #include "usdt/note.h"
-#include "usdt/text.h"
 
 #define CALLS_MAX	8	/* of one function by another; the most seen is 2 */
 #define VALUES_MAX	192
@@ -45,7 +44,7 @@ static int64_t name_cut_number(char *name)
 	if (!plus)
 		return 0;
 	*plus = '\0';
-	return text_number(plus + 1, NULL, 10);
+	return strtoull(plus + 1, NULL, 10);
 }
 
 /* Resolve the name in @name, without "+N", to *@number. Return 0 or -errno. */
@@ -174,7 +173,7 @@ static enum spec_reason bind_spec(const struct bind *bind, const struct engine_a
 		return SPEC_NO_SYMBOL;
 	if (!arg->probe_arg && !strchr(text, '@')) {
 		value->spec = (struct spec){ .kind = SPEC_CONST, .size = 8, .is_signed = true,
-					     .value = text_number(text, NULL, 10) };
+					     .value = strtoull(text, NULL, 10) };
 		return SPEC_OK;
 	}
 	if (!arg->probe_arg)

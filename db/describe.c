@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "usdt/arch.h"
-#include "usdt/text.h"
 
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; PostgreSQL has 2 MB */
 
@@ -148,7 +147,7 @@ const struct engine_brand *describe_brand(const struct engine *engine, const cha
 {
 	const struct engine_brand *brand = *version ? engine->brands : NULL;
 
-	while (brand && !text_find(version, brand->version_word))
+	while (brand && !strstr(version, brand->version_word))
 		brand++;
 	return brand;
 }

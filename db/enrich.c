@@ -9,7 +9,6 @@
 #include "db/engines.h"
 #include "host/process.h"
 #include "sql/fingerprint.h"
-#include "usdt/text.h"
 
 #define DOUBTS_MAX	3		/* process titles that contradict the server's memory */
 #define IGNORE_WITHIN_NS	500000000u	/* no thread ID is reused within this time */
@@ -94,9 +93,9 @@ static bool enrich_trust(struct target_trust *trust, uint32_t tid, const struct 
 	title[len] = '\0';
 	snprintf(expected, sizeof(expected), " %s %s %s", memory->user, memory->database,
 		 memory->client);
-	if (*memory->user && text_find(title, expected))
+	if (*memory->user && strstr(title, expected))
 		trust->verdict = TRUST_MEMORY;
-	else if (text_find(title, "walsender ") || text_find(title, "wal sender process "))
+	else if (strstr(title, "walsender ") || strstr(title, "wal sender process "))
 		return false;
 	else if (++trust->doubts == DOUBTS_MAX)
 		trust->verdict = TRUST_TITLE;

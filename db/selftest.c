@@ -15,7 +15,6 @@
 #include "host/privileges.h"
 #include "host/process.h"
 #include "loader/feature.h"
-#include "usdt/text.h"
 
 #define TEXT_BYTES	4096		/* of a statement; about 500 of them fill the buffer */
 #define BURST		600		/* statements, to overflow the buffer */
@@ -351,7 +350,7 @@ static uint32_t selftest_pid(void)
 
 	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
 		return (uint32_t)getpid();
-	return (uint32_t)text_number(link, NULL, 10);
+	return (uint32_t)strtoull(link, NULL, 10);
 }
 
 bool selftest_run(void (*step)(void *arg, const struct selftest_step *step), void *arg)

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "usdt/text.h"
 
 #define OFFSET_TRIES	16
 #define OFFSET_NS	1000u	/* error that no other try is made for */
@@ -22,12 +21,12 @@ int64_t clock_ahead(void)
 	if (fd >= 0)
 		close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	at = text_find(text, name);
+	at = strstr(text, name);
 	if (!at)
 		return 0;
 	/* The kernel limits the shifted clock to KTIME_SEC_MAX / 2, so this does not overflow. */
-	seconds = text_number(at + strlen(name), &at, 10);
-	return seconds * 1000000000 + text_number(at, NULL, 10);
+	seconds = strtoull(at + strlen(name), &at, 10);
+	return seconds * 1000000000 + strtoull(at, NULL, 10);
 }
 
 uint64_t clock_wall_offset(int64_t ahead)

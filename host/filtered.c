@@ -5,13 +5,13 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host/clock.h"
 #include "host/fuse.h"
 #include "host/process.h"
-#include "usdt/text.h"
 
 #define NAMES		3		/* of processes that are named */
 #define CARRY		64		/* more bytes than the line in /proc/PID/status has */
@@ -66,7 +66,7 @@ static bool thread_is_filtered(uint32_t tid)
 		const char *end = buf + len + n;
 
 		buf[len + (size_t)n] = '\0';
-		line = text_find(buf, "\nSeccomp:");
+		line = strstr(buf, "\nSeccomp:");
 		len = line ? (size_t)(end - line) : len + (size_t)n;
 		len = line || len < CARRY ? len : CARRY;
 		memmove(buf, end - len, len + 1);
@@ -88,7 +88,7 @@ static bool process_is_filtered(uint32_t pid)
 	dir = opendir(path);
 	while (dir && !filtered && (entry = readdir(dir)))
 		filtered = *entry->d_name != '.' &&
-			   thread_is_filtered((uint32_t)text_number(entry->d_name, NULL, 10));
+			   thread_is_filtered((uint32_t)strtoull(entry->d_name, NULL, 10));
 	if (dir)
 		closedir(dir);
 	return filtered;
@@ -120,7 +120,7 @@ void filtered_find(int fd, struct filtered *found)
 	*found = (struct filtered){ .count = 0 };
 	while (dir && (entry = readdir(dir))) {
 		char *end;
-		unsigned long pid = text_number(entry->d_name, &end, 10);
+		unsigned long pid = strtoull(entry->d_name, &end, 10);
 
 		if (*end || !pid || pid > UINT32_MAX)
 			continue;

@@ -11,7 +11,6 @@
 
 #include "host/mount.h"
 #include "host/open.h"
-#include "usdt/text.h"
 
 #define TYPE_SIZE	16	/* bytes; longer names are cut */
 #define MOUNTS_MAX	(1u << 20)	/* bytes of mountinfo: a user may have 100,000 mounts */
@@ -22,9 +21,9 @@
  */
 static bool line_parse(const char *line, long id, char *type)
 {
-	const char *end = text_find(line, " - ");
+	const char *end = strstr(line, " - ");
 
-	if ((long)text_number(line, NULL, 10) != id || !end)
+	if ((long)strtoull(line, NULL, 10) != id || !end)
 		return false;
 	end += 3;
 	snprintf(type, TYPE_SIZE, "%.*s", (int)strcspn(end, " "), end);

@@ -17,7 +17,6 @@
 #include "host/arch.h"
 #include "host/open.h"
 #include "usdt/cursor.h"
-#include "usdt/text.h"
 
 #define CACHE_MAX	(64u << 20)	/* bytes of an ld.so.cache */
 
@@ -35,7 +34,7 @@ bool library_is(const char *file, const char *name)
 	if (strncmp(file, name, len))
 		return false;
 	file += len;
-	if (!text_find(name, ".so")) {
+	if (!strstr(name, ".so")) {
 		if (strncmp(file, ".so", 3))
 			return false;
 		file += 3;
@@ -140,7 +139,7 @@ static int find_in_cache(const char *name, char *path, size_t size)
 /* Return whether file @a is preferable to file @b of the same library. */
 static bool is_better(const char *a, const char *b)
 {
-	const char *version_a = text_find(a, ".so"), *version_b = text_find(b, ".so");
+	const char *version_a = strstr(a, ".so"), *version_b = strstr(b, ".so");
 	bool has_a = version_a && version_a[3], has_b = version_b && version_b[3];
 
 	/* A file without a version may be a linker script. */

@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "usdt/text.h"
 
 /* Version 1 of control groups has the largest multiple of a page if there is no limit. */
 #define NO_LIMIT	(INT64_MAX - 0xffff)
@@ -56,8 +55,8 @@ static uint64_t limit_group(const char *root, char *group, const char *name)
 		snprintf(path, sizeof(path), "%s%s/%s", root, group, name);
 		limit_text(path, text, sizeof(text));
 		/* Version 2 has the word "max" if there is no limit. */
-		if (*text >= '0' && *text <= '9' && text_number(text, NULL, 10) < least)
-			least = text_number(text, NULL, 10);
+		if (*text >= '0' && *text <= '9' && strtoull(text, NULL, 10) < least)
+			least = strtoull(text, NULL, 10);
 		slash = strrchr(group, '/');
 		if (slash)
 			*slash = '\0';
@@ -76,7 +75,7 @@ uint64_t limits_memory(void)
 		if (!end)
 			break;
 		*end = '\0';
-		group = text_find(line, ":memory:");
+		group = strstr(line, ":memory:");
 		if (group)
 			limit = limit_group("/sys/fs/cgroup/memory", group + 8,
 					    "memory.limit_in_bytes");

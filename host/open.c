@@ -12,7 +12,6 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "usdt/text.h"
 
 #define FIND		(O_PATH | O_NOFOLLOW | O_CLOEXEC)
 #define SAFE		(O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -80,8 +79,8 @@ long open_mount_id(int fd)
 	n = read(info, text, sizeof(text) - 1);
 	close(info);
 	text[n > 0 ? n : 0] = '\0';
-	at = text_find(text, key);
-	return at ? (int)text_number(at + sizeof(key) - 1, NULL, 10) : -1;
+	at = strstr(text, key);
+	return at ? (int)strtoull(at + sizeof(key) - 1, NULL, 10) : -1;
 }
 
 /*

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "host/process.h"
-#include "usdt/text.h"
 
 /* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h */
 #define INITIAL_PID_NS	0xeffffffcu
@@ -44,8 +43,8 @@ static bool proc_is_initial(void)
 	ssize_t n = process_read_file(2, "status", status, sizeof(status) - 1);
 
 	status[n > 0 ? n : 0] = '\0';
-	return !strncmp(status, "Name:\tkthreadd\n", 15) && text_find(status, "\nPPid:\t0\n") &&
-	       !text_find(status, "\nVm");
+	return !strncmp(status, "Name:\tkthreadd\n", 15) && strstr(status, "\nPPid:\t0\n") &&
+	       !strstr(status, "\nVm");
 }
 
 int pid_namespace_own(uint64_t *dev, uint64_t *ino)
@@ -62,7 +61,7 @@ int pid_namespace_own(uint64_t *dev, uint64_t *ino)
 	 */
 	if (readlink("/proc/self", link, sizeof(link) - 1) < 0)
 		return -errno;
-	self = (uint32_t)text_number(link, NULL, 10);
+	self = (uint32_t)strtoull(link, NULL, 10);
 	n = process_read_file(self, "status", status, sizeof(status) - 1);
 	if (n < 0)
 		return (int)n;

@@ -18,7 +18,6 @@
 #include "host/limits.h"
 #include "host/lockdown.h"
 #include "host/pid_namespace.h"
-#include "usdt/text.h"
 
 #define MOUNTS_MAX	(1u << 20)	/* bytes; a longer mountinfo is truncated */
 
@@ -60,9 +59,9 @@ static ssize_t read_text(const char *path, char *buf, size_t size)
 /* Return the number after @key, "\nCapEff:" and the like; 0 without one. */
 static uint64_t status_number(const char *status, const char *key, int base)
 {
-	const char *at = text_find(status, key);
+	const char *at = strstr(status, key);
 
-	return at ? text_number(at + strlen(key), NULL, base) : 0;
+	return at ? strtoull(at + strlen(key), NULL, base) : 0;
 }
 
 /* The seccomp filter of the sandbox forbids these calls, but then /proc can be read. */
@@ -85,7 +84,7 @@ static void read_credentials(struct privileges *priv)
 
 	priv->uid = geteuid();
 	priv->user_ns_error = n < 0 ? (int)n : 0;
-	priv->initial_user_ns = n < 0 || text_find(map, " 4294967295\n");
+	priv->initial_user_ns = n < 0 || strstr(map, " 4294967295\n");
 	if (read_text("/proc/self/status", status, sizeof(status)) <= 0) {
 		read_credentials_by_calls(priv);
 		return;
@@ -125,7 +124,7 @@ static void read_sysctls(struct privileges *priv)
 
 		priv->sysctls[i] = (struct privileges_sysctl){
 			.name = all[i].name, .error = n < 0 ? (int)n : 0,
-			.value = text_number(text, NULL, 10),
+			.value = strtoull(text, NULL, 10),
 		};
 	}
 }
@@ -225,8 +224,8 @@ static void read_release(struct privileges *priv)
 		return;
 	snprintf(priv->release, sizeof(priv->release), "%s", name.release);
 	snprintf(priv->machine, sizeof(priv->machine), "%s", name.machine);
-	priv->major = (unsigned int)text_number(name.release, &dot, 10);
-	priv->minor = *dot == '.' ? (unsigned int)text_number(dot + 1, NULL, 10) : 0;
+	priv->major = (unsigned int)strtoull(name.release, &dot, 10);
+	priv->minor = *dot == '.' ? (unsigned int)strtoull(dot + 1, NULL, 10) : 0;
 }
 
 static uint64_t read_limit(int resource)

@@ -17,7 +17,6 @@
 #endif
 
 #include "host/open.h"
-#include "usdt/text.h"
 
 ssize_t process_read_file(uint32_t pid, const char *file, char *buf, size_t size)
 {
@@ -85,7 +84,7 @@ bool process_file_unchanged(const struct process_file *a, const struct process_f
 
 uint32_t process_status_number(const char *status, const char *key)
 {
-	const char *line = text_find(status, key);
+	const char *line = strstr(status, key);
 	const char *last;
 
 	if (!line)
@@ -94,7 +93,7 @@ uint32_t process_status_number(const char *status, const char *key)
 	for (last = line + strcspn(line, "\n"); last > line; last--)
 		if (last[-1] == '\t' || last[-1] == ' ')
 			break;
-	return (uint32_t)text_number(last, NULL, 10);
+	return (uint32_t)strtoull(last, NULL, 10);
 }
 
 static const char deleted[] = PROCESS_DELETED;
@@ -158,7 +157,7 @@ static bool is_loader(const char *exe)
 /* Decode a path of /proc/PID/maps, in which the kernel escapes newlines only. */
 static void path_unescape(char *path)
 {
-	for (char *p = path; (p = text_find(p, "\\012")); p++) {
+	for (char *p = path; (p = strstr(p, "\\012")); p++) {
 		*p = '\n';
 		memmove(p + 1, p + 4, strlen(p + 4) + 1);
 	}
@@ -176,20 +175,20 @@ static bool map_parse(char *line, struct process_map *map)
 	if (!path)
 		return false;
 	path_unescape(path);
-	*map = (struct process_map){ .start = text_number(line, &p, 16), .path = path };
+	*map = (struct process_map){ .start = strtoull(line, &p, 16), .path = path };
 	map->deleted = path_cut_deleted(path);
-	map->end = text_number(*p ? p + 1 : p, &p, 16);
+	map->end = strtoull(*p ? p + 1 : p, &p, 16);
 	if (strlen(p) < 6)
 		return false;
 	map->writable = p[2] == 'w';
 	map->executable = p[3] == 'x';
 	map->shared = p[4] == 's';
-	map->offset = text_number(p + 6, &p, 16);
-	dev_major = (unsigned int)text_number(p, &p, 16);
+	map->offset = strtoull(p + 6, &p, 16);
+	dev_major = (unsigned int)strtoull(p, &p, 16);
 	/* Not within makedev(), which musl defines as a macro that evaluates it twice. */
-	dev_minor = (unsigned int)text_number(*p ? p + 1 : p, &p, 16);
+	dev_minor = (unsigned int)strtoull(*p ? p + 1 : p, &p, 16);
 	map->dev = makedev(dev_major, dev_minor);
-	map->ino = (ino_t)text_number(p, NULL, 10);
+	map->ino = (ino_t)strtoull(p, NULL, 10);
 	return p < path;
 }
 
@@ -430,7 +429,7 @@ int process_each(bool (*is_program)(const char *name),
 	while (!ret && (entry = readdir(dir))) {
 		struct process process;
 		char *end;
-		unsigned long pid = text_number(entry->d_name, &end, 10);
+		unsigned long pid = strtoull(entry->d_name, &end, 10);
 
 		if (*end || !pid || pid > UINT32_MAX)
 			continue;

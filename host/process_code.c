@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "host/clock.h"
-#include "usdt/text.h"
 
 #define MAPPINGS_MAX	256	/* of one file; a program has about five */
 #define STAT_START	22	/* field of /proc/PID/stat, from 1: in clock ticks since the boot */
@@ -74,7 +73,7 @@ int64_t process_age_ns(uint32_t pid)
 	}
 	if (!at || hertz <= 0)
 		return -EINVAL;
-	ticks = text_number(at, NULL, 10);
+	ticks = strtoull(at, NULL, 10);
 	age_ns = (int64_t)(clock_ns(CLOCK_BOOTTIME) - ticks * (1000000000u / (uint64_t)hertz));
 	return age_ns < 0 ? 0 : age_ns;
 }

@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #include "loader/sandbox.h"
-#include "usdt/text.h"
 
 #define PATH_SIZE	32
 #define FDS		2	/* descriptors in one message at most */
@@ -233,7 +232,7 @@ static void child_close(const struct attacher *attacher)
 	/* Kernels before 5.9 (278a5fbaed89). */
 	dir = opendir("/proc/self/fd");
 	for (const struct dirent *entry; dir && (entry = readdir(dir)); ) {
-		int fd = (int)text_number(entry->d_name, NULL, 10);
+		int fd = (int)strtoull(entry->d_name, NULL, 10);
 
 		if (*entry->d_name != '.' && fd != kept && fd != dirfd(dir))
 			close(fd);

@@ -10,7 +10,6 @@
 
 #include "host/mount.h"
 #include "loader/sys.h"
-#include "usdt/text.h"
 
 #define MAP_TYPE_USER_RINGBUF		31
 
@@ -124,7 +123,7 @@ static bool probe_uprobe_pmu(struct features *features)
 	if (n <= 0)
 		return false;
 	buf[n] = '\0';
-	features->uprobe_pmu = text_number(buf, NULL, 10);
+	features->uprobe_pmu = strtoull(buf, NULL, 10);
 	return features->uprobe_pmu > 0;
 }
 
@@ -298,8 +297,8 @@ static uint64_t release_parse(const char *name, size_t len)
 
 	if (len <= strlen(head) || memcmp(name, head, strlen(head)))
 		return 0;
-	major = text_number(name + strlen(head), &end, 10);
-	minor = *end == '.' ? text_number(end + 1, &end, 10) : 0;
+	major = strtoull(name + strlen(head), &end, 10);
+	minor = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
 	return end == name + len && major < 256 && minor < 256 ? major << 8 | minor : 0;
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "loader/sys.h"
-#include "usdt/text.h"
 
 void run_time_add(struct run_time *run_time, int prog)
 {
@@ -54,8 +53,8 @@ int run_time_read(const struct run_time *run_time, uint64_t *ns)
 
 		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", run_time->progs[i]);
 		text = run_time_text(path);
-		at = text ? text_find(text, key) : NULL;
-		*ns += at ? text_number(at + strlen(key), NULL, 10) : 0;
+		at = text ? strstr(text, key) : NULL;
+		*ns += at ? strtoull(at + strlen(key), NULL, 10) : 0;
 		free(text);
 		if (!at)
 			return -ENODATA;

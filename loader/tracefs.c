@@ -12,7 +12,6 @@
 #include "host/lockdown.h"
 #include "host/mount.h"
 #include "loader/sys.h"
-#include "usdt/text.h"
 
 #define PATH_SIZE	80
 #define RECORD_MAX	8192	/* PERF_MAX_TRACE_SIZE of the kernel, or less */
@@ -23,7 +22,7 @@ static unsigned long format_number(const char *line, const char *key)
 {
 	const char *at = memmem(line, strcspn(line, "\n"), key, strlen(key));
 
-	return at ? text_number(at + strlen(key), NULL, 10) : 0;
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
 }
 
 int tracefs_format(const char *format, const char *field, uint64_t *offset)

@@ -8,7 +8,6 @@
 #include "host/process.h"
 #include "host/process_memory.h"
 #include "usdt/elf_symbol.h"
-#include "usdt/text.h"
 
 #define RODATA_MAX	(64u << 20)	/* bytes that are searched; 2 MB are usual */
 #define DATA_MAX	(16u << 20)	/* bytes of variables that are searched */
@@ -134,7 +133,7 @@ void lock_names_read(struct postgres_locks *places, uint32_t pid, const char *ve
 {
 	/* LWTRANCHE_FIRST_USER_DEFINED by release, since 10. */
 	static const uint8_t counts[] = { 66, 72, 73, 73, 72, 75, 77, 92, 95, POSTGRES_TRANCHES };
-	unsigned long release = text_number(version, NULL, 10) - 10;
+	unsigned long release = strtoull(version, NULL, 10) - 10;
 	struct process_memory memory;
 	struct process process;
 

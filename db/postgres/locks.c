@@ -11,7 +11,6 @@
 #include "host/elf_map.h"
 #include "host/process.h"
 #include "host/process_memory.h"
-#include "usdt/text.h"
 
 #define EPOCH_2000_NS	946684800000000000u	/* epoch of PostgreSQL's timestamps */
 #define PROC_BYTES	640			/* of a PGPROC that are searched */
@@ -185,7 +184,7 @@ static void reader_places(const struct reader *r, struct lock_backend *backend)
 	if (n <= 0)
 		return;
 	title[n] = '\0';
-	backend->idle = text_find(title, " idle in transaction");
+	backend->idle = strstr(title, " idle in transaction");
 }
 
 /* The same as of one point in time: the next statement can begin while they are read. */
