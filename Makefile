@@ -95,7 +95,7 @@ COMMANDS ?= slow list stat top locks ps transactions trace record replay report 
 $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
 	$(name); must be of $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c)))))
 
-DIRS	:= usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
+DIRS	:= base usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
 OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/cli/report_assets.o $(BUILD)/bpf/embed.o
 # Files of other architectures are only listed, for which no instruction is decoded.

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/message.h"
@@ -21,7 +22,6 @@
 #include "host/clock.h"
 #include "sql/fingerprint.h"
 
-#define NS_PER_S	1000000000ull
 #define DEPTH_MAX	16	/* of the tree; deeper sessions are shown at this depth */
 
 #define DEFAULT_COLUMNS	"id,user,db,client,state,xact,time,wait,blocked_by,query"

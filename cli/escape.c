@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "base/base.h"
+#include "base/hex.h"
 #include "cli/width.h"
-
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 struct range {
 	uint32_t first, last;
@@ -41,8 +41,6 @@ struct character {
 	bool valid;
 	bool partial;		/* invalid only because the text ends */
 };
-
-static const char hex[] = "0123456789abcdef";
 
 static bool is_invisible(uint32_t code)
 {
@@ -117,7 +115,7 @@ static inline const uint8_t *find_special(const uint8_t *p, const uint8_t *end, 
 
 static void put_hex_byte(struct output *out, uint8_t byte)
 {
-	const char text[4] = { '\\', 'x', hex[byte >> 4], hex[byte & 15] };
+	const char text[4] = { '\\', 'x', HEX_DIGITS[byte >> 4], HEX_DIGITS[byte & 15] };
 
 	output_bytes(out, text, sizeof(text));
 }
@@ -132,7 +130,7 @@ static void put_code(struct output *out, uint32_t code)
 {
 	output_string(out, "\\u{");
 	for (unsigned int i = code_digits(code); i--;)
-		output_char(out, hex[code >> 4 * i & 15]);
+		output_char(out, HEX_DIGITS[code >> 4 * i & 15]);
 	output_char(out, '}');
 }
 
@@ -203,8 +201,8 @@ size_t escape_width(const void *text, size_t len)
 
 static void put_json_unit(struct output *out, unsigned int unit)
 {
-	const char text[6] = { '\\', 'u', hex[unit >> 12 & 15], hex[unit >> 8 & 15],
-			       hex[unit >> 4 & 15], hex[unit & 15] };
+	const char text[6] = { '\\', 'u', HEX_DIGITS[unit >> 12 & 15], HEX_DIGITS[unit >> 8 & 15],
+			       HEX_DIGITS[unit >> 4 & 15], HEX_DIGITS[unit & 15] };
 
 	output_bytes(out, text, sizeof(text));
 }

@@ -3,10 +3,10 @@
 
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/escape.h"
 #include "sql/tags.h"
 
-#define NS_PER_S	1000000000ull
 #define US_PER_MINUTE	60000000u
 
 /* With --wall "HH:MM:SS.123456" takes one column more than seconds do, whose header has a unit. */

@@ -10,6 +10,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/message.h"
@@ -18,7 +19,6 @@
 #include "host/clock.h"
 #include "host/open.h"
 
-#define NS_PER_S	1000000000u
 #define AFTER_NS	(30ull * NS_PER_S)	/* default of --after */
 #define FILES		10			/* default of --max-files */
 #define SIZE		(256ull << 20)		/* default of --max-size, with --memory */

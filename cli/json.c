@@ -5,12 +5,12 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/base.h"
 #include "cli/escape.h"
 #include "cli/version.h"
 
 /* Incremented when a member is renamed, removed or changes its meaning. */
 #define JSON_SCHEMA	1
-#define NS_PER_S 1000000000ull
 #define S_PER_DAY 86400
 
 /* Write the last @width digits of @value. Return the end. */

@@ -5,13 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/escape.h"
 #include "cli/suggest.h"
 #include "db/engines.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NS_PER_MS 1000000ull
-#define NS_PER_S 1000000000ull
 #define TEXT_BYTES 4096		/* unless the command has a default of its own */
 
 void option_engine_list(char *text, size_t size)

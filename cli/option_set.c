@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/format_log.h"
 #include "cli/suggest.h"
 #include "db/breakdown.h"
@@ -13,10 +14,7 @@
 #include "loader/feature.h"
 #include "probe/request.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
-#define NS_PER_MS 1000000ull
-#define NS_PER_S 1000000000ull
 
 static int add_pid(struct option_parser *p, const struct option_row *row, const char *text,
 		   size_t len)

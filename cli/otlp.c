@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/hex.h"
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "cli/uuid.h"
@@ -259,11 +260,10 @@ static void put_attributes(const struct otlp *otlp, const struct statement *st)
 
 static void put_digits(struct output *out, uint64_t id)
 {
-	static const char hex[] = "0123456789abcdef";
 	char digits[SPAN_DIGITS];
 
 	for (int i = 0; i < SPAN_DIGITS; i++)
-		digits[i] = hex[id >> (60 - 4 * i) & 15];
+		digits[i] = HEX_DIGITS[id >> (60 - 4 * i) & 15];
 	output_bytes(out, digits, sizeof(digits));
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "cli/banner.h"
 #include "cli/escape.h"
 #include "cli/json.h"
@@ -13,7 +14,6 @@
 #include "host/open.h"
 #include "loader/sandbox.h"
 
-#define NS_PER_S	1000000000ull
 #define NS_PER_DAY	(86400 * NS_PER_S)
 #define WAKES_MAX	1000000		/* ticks without an event; then time leaps */
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define NS_PER_MS 1000000u
+#include "base/base.h"
 
 bool report_axis_include(struct report_axis *axis, uint64_t wall_ns)
 {

@@ -4,11 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/escape.h"
 #include "cli/json.h"
 #include "db/target.h"
-
-#define NS_PER_MS	1000000
 
 /* The names of losses in JSON. */
 static const char *const summary_names[COUNTERS] = {

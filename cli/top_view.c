@@ -3,12 +3,11 @@
 
 #include <string.h>
 
+#include "base/base.h"
 #include "cli/line.h"
 #include "cli/option_set.h"
 #include "cli/short.h"
 #include "db/breakdown.h"
-
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
 #define TEXT_MIN	16	/* columns of a statement's text at least, .. */
 #define TEXT_PART	4	/* .. and this part of the width */

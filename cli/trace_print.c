@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "cli/escape.h"
 #include "cli/histogram.h"
 #include "cli/json.h"
@@ -137,7 +138,7 @@ static void put_hex(struct trace_view *view, uint64_t value)
 
 	for (int shift = 60; shift >= 0; shift -= 4)
 		if (value >> shift || !shift)
-			buf[len++] = "0123456789abcdef"[value >> shift & 15];
+			buf[len++] = HEX_DIGITS[value >> shift & 15];
 	put(view, buf, len);
 }
 

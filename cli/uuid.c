@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/hex.h"
+
 #define SHA1_BLOCK	64
 #define SHA1_LENGTH	8	/* of the number of bits at the end */
 
@@ -80,7 +82,6 @@ static void sha1_end(struct sha1 *sha1)
 void uuid_of_name(const uint8_t space[UUID_BYTES], const void *name, size_t len,
 		  char text[UUID_TEXT])
 {
-	static const char hex[] = "0123456789abcdef";
 	struct sha1 sha1 = { .state = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476,
 					0xc3d2e1f0 } };
 	size_t at = 0;
@@ -94,7 +95,7 @@ void uuid_of_name(const uint8_t space[UUID_BYTES], const void *name, size_t len,
 		if (i == 8 || i == 12 || i == 16 || i == 20)
 			text[at++] = '-';
 		/* The version and the variant. */
-		text[at++] = hex[i == 12 ? 5 : i == 16 ? 8 | (digit & 3) : digit];
+		text[at++] = HEX_DIGITS[i == 12 ? 5 : i == 16 ? 8 | (digit & 3) : digit];
 	}
 	text[at] = '\0';
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "host/container.h"
 
 static bool filter_same(const char *wanted, const char *value)
@@ -24,13 +25,12 @@ static bool filter_client(const char *wanted, const char *client)
 /* Match the first digits of an ID, of which CONTAINER_DIGITS are kept, or a whole name. */
 static bool filter_container(const char *wanted, const char *container)
 {
-	static const char hex[] = "0123456789abcdef";
 	size_t len = wanted ? strlen(wanted) : 0;
 
 	if (!wanted || !container || !*container)
 		return !wanted;
-	if (strspn(container, hex) != CONTAINER_DIGITS || container[CONTAINER_DIGITS] ||
-	    strspn(wanted, hex) != len)
+	if (strspn(container, HEX_DIGITS) != CONTAINER_DIGITS || container[CONTAINER_DIGITS] ||
+	    strspn(wanted, HEX_DIGITS) != len)
 		return !strcmp(wanted, container);
 	return !strncmp(wanted, container, len < CONTAINER_DIGITS ? len : CONTAINER_DIGITS);
 }

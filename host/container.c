@@ -5,12 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "host/process.h"
-
-static bool is_hex(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-}
 
 /* A container id has 64 hexadecimal digits; shorter runs are ids of pods or sessions. */
 #define ID_DIGITS	64
@@ -22,8 +18,8 @@ static bool container_id(const char *line, const char *end, char *container, siz
 
 	/* The last id counts: a nested container follows the outer one. */
 	for (const char *p = end; p > line; p--) {
-		run = is_hex(p[-1]) ? run + 1 : 0;
-		if (run >= ID_DIGITS && (p - 1 == line || !is_hex(p[-2]))) {
+		run = hex_lower(p[-1]) >= 0 ? run + 1 : 0;
+		if (run >= ID_DIGITS && (p - 1 == line || hex_lower(p[-2]) < 0)) {
 			snprintf(container, size, "%.*s", CONTAINER_DIGITS, p - 1);
 			return true;
 		}

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 #define VERSION_DIGITS	5	/* after the "!" of an executable comment; 6 for some servers */
 #define RARE	__attribute__((cold))	/* compiled for size */
 #define VERSION_ALL	50500	/* executed by all supported servers */
@@ -269,7 +271,7 @@ void lexer_skip_digits(struct lexer *l)
 
 static bool is_hex(int c)
 {
-	return lexer_is_digit(c) || (lexer_lower(c) >= 'a' && lexer_lower(c) <= 'f');
+	return c >= 0 && hex_digit((char)c) >= 0;
 }
 
 void lexer_skip_number(struct lexer *l)

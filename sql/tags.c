@@ -3,18 +3,12 @@
 
 #include <string.h>
 
+#include "base/hex.h"
+
 struct search {
 	void (*each)(void *arg, const struct tag *tag);
 	void *arg;
 };
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 'a' ^ 'A';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 size_t tags_decode(const char *from, size_t len, char *to, size_t size)
 {

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hex.h"
 #include "sql/tags.h"
 
 /* VERSION-TRACE-SPAN-FLAGS; later versions may append fields after another hyphen. */
@@ -19,14 +20,6 @@ struct search {
 	bool found;
 };
 
-/* Return the value of a lower-case hexadecimal digit, or -1. */
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /*
  * Copy @digits lower-case hexadecimal digits to @to, with a NUL. *@zero: all are 0. Return false if
  * any byte is not such a digit.
@@ -35,7 +28,7 @@ static bool copy_digits(const char *from, size_t digits, char *to, bool *zero)
 {
 	*zero = true;
 	for (size_t i = 0; i < digits; i++) {
-		if (hex_digit(from[i]) < 0)
+		if (hex_lower(from[i]) < 0)
 			return false;
 		*zero &= from[i] == '0';
 		to[i] = from[i];
@@ -61,7 +54,7 @@ static bool parent_parse(const char *value, size_t value_len, struct traceparent
 	if (no_trace || no_span || !strcmp(version, "ff") ||
 	    (len > PARENT_LENGTH && (no_version || text[PARENT_LENGTH] != '-')))
 		return false;
-	found.flags = (uint8_t)(hex_digit(flags[0]) << 4 | hex_digit(flags[1]));
+	found.flags = (uint8_t)hex_byte(flags);
 	*parent = found;
 	return true;
 }

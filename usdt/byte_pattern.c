@@ -5,14 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "usdt/cursor.h"
-
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* Match @pattern against the start of @code. *@at becomes the position of its offset. */
 static bool pattern_matches(const char *pattern, const unsigned char *code, size_t size,
@@ -31,10 +25,7 @@ static bool pattern_matches(const char *pattern, const unsigned char *code, size
 			n++;
 			pattern += 2;
 		} else {
-			int high = hex_digit(pattern[0]);
-			int low = high < 0 ? -1 : hex_digit(pattern[1]);
-
-			if (low < 0 || n >= size || code[n] != (high << 4 | low))
+			if (n >= size || code[n] != hex_byte(pattern))
 				return false;
 			n++;
 			pattern += 2;

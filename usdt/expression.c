@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/hex.h"
+
 #define NONE UINT8_MAX
 
 /* Ordered so that no operator follows a prefix of itself. */
@@ -161,10 +163,7 @@ static uint8_t parse_number(struct parser *s)
 	size_t digits = 0;
 
 	for (s->p += hex ? 2 : 0;; s->p++, digits++) {
-		char c = *s->p | 0x20;
-
-		digit = is_digit(*s->p) ? (unsigned int)(*s->p - '0') :
-			c >= 'a' && c <= 'f' ? (unsigned int)(c - 'a' + 10) : 16;
+		digit = (unsigned int)hex_digit(*s->p);
 		if (digit >= base)
 			break;
 		if (value > (UINT64_MAX - digit) / base)

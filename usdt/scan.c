@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 #include "usdt/scan.h"
 
+#include "base/hex.h"
+
 bool scan_peek(const struct scan *s, char c)
 {
 	return s->p < s->end && *s->p == c;
@@ -20,13 +22,15 @@ void scan_blanks(struct scan *s)
 		s->p++;
 }
 
-/* The value of a hexadecimal digit, 16 if @c is none. */
-static int digit_value(char c)
+/* Accept a digit of a number of base @base and return its value, or -1. */
+static int scan_digit(struct scan *s, int base)
 {
-	if (scan_is_digit(c))
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : 16;
+	int digit = s->p < s->end ? hex_digit(*s->p) : -1;
+
+	if (digit >= base)
+		return -1;
+	s->p += digit >= 0;
+	return digit;
 }
 
 bool scan_number(struct scan *s, int64_t *value)
@@ -34,7 +38,7 @@ bool scan_number(struct scan *s, int64_t *value)
 	bool minus = scan_char(s, '-');
 	bool fits = true;
 	uint64_t n = 0;
-	int base = 10;
+	int base = 10, digit;
 
 	if (!minus)
 		scan_char(s, '+');
@@ -48,11 +52,9 @@ bool scan_number(struct scan *s, int64_t *value)
 		else
 			base = 1;	/* 0 and no more digits */
 	}
-	if (base == 16 && (s->p == s->end || digit_value(*s->p) >= 16))
+	if (base == 16 && (s->p == s->end || hex_digit(*s->p) < 0))
 		return false;
-	for (; s->p < s->end && digit_value(*s->p) < base; s->p++) {
-		unsigned int digit = digit_value(*s->p);
-
+	while ((digit = scan_digit(s, base)) >= 0) {
 		fits = fits && n <= (UINT64_MAX - digit) / base;
 		n = n * base + digit;
 	}

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hex.h"
+
 const char *mysql_lock_kind(const struct event_lock *event)
 {
 	/* By enum _thd_wait_type_e; the types that are no locks have no name. */
@@ -21,13 +23,13 @@ void mysql_lock_object(const struct lock_info *info, char *to, size_t size)
 
 void mysql_table_name(const char *name, char *to, size_t size)
 {
-	static const char digits[] = "0123456789abcdef";
+	int byte;
 
 	for (; *name && size > 1; name++, size--) {
 		*to = *name == '/' ? '.' : *name;
-		if (!strncmp(name, "@00", 3) && strspn(name + 3, digits) >= 2 && name[3] < '8') {
-			*to = (char)((strchr(digits, name[3]) - digits) * 16 +
-				     (strchr(digits, name[4]) - digits));
+		byte = strncmp(name, "@00", 3) ? -1 : hex_byte(name + 3);
+		if (byte >= 0 && byte < 0x80) {
+			*to = (char)byte;
 			name += 4;
 		}
 		to++;

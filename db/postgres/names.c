@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+#include "base/base.h"
 
 /* The member objsubid of an advisory lock's tag: keys are one bigint (1) or two integers (2). */
 #define ADVISORY_TWO_KEYS	2

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "bpf/event.h"
 #include "cli/fields.h"
 #include "cli/command.h"
@@ -25,7 +26,6 @@
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define BYTES(literal) literal, sizeof(literal) - 1
 #define FUZZ_ROUNDS 20000
 

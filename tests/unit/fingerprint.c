@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "sql/fingerprint.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define MYSQL FINGERPRINT_MYSQL
 #define POSTGRES FINGERPRINT_POSTGRES
 #define SOUP_ROUNDS 200000

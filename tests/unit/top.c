@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/base.h"
 #include "db/top.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
-#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define HOUR_NS 3600000000000ull
 #define MANY 1000000
 #define MANY_BYTES_MAX 27000000	/* as documented in db/top.h */

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Macros that every layer uses. */
+#ifndef BASE_BASE_H
+#define BASE_BASE_H
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+#define NS_PER_MS	1000000ull
+#define NS_PER_S	1000000000ull
+
+#endif
