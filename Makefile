@@ -71,8 +71,8 @@ WARN	:= -Wall -Wextra -Wshadow -Wmissing-prototypes
 CFLAGS	?= -Oz -g -fmerge-all-constants -fomit-frame-pointer $(ALIGN)
 ALIGN	:= $(shell $(CC) -malign-data=abi -E -x c /dev/null >/dev/null 2>&1 && echo -malign-data=abi)
 # Code that runs for every statement is compiled for speed, the rest for size.
-CFLAGS_cli/escape := -O2
-CFLAGS_cli/field_json := -O2
+CFLAGS_cli/format/escape := -O2
+CFLAGS_cli/format/field_json := -O2
 CFLAGS_sql/fingerprint := -O2
 CFLAGS_sql/lexer := -O2
 CFLAGS_sql/printer := -O2
@@ -95,9 +95,9 @@ COMMANDS ?= slow list stat top locks ps transactions trace record replay report 
 $(foreach name,$(COMMANDS),$(if $(wildcard cli/cmd_$(name).c),,$(error COMMANDS: unknown command \
 	$(name); must be of $(patsubst cli/cmd_%.c,%,$(wildcard cli/cmd_*.c)))))
 
-DIRS	:= base usdt host loader sql probe db $(patsubst %/,%,$(wildcard db/*/)) cli
+DIRS	:= base usdt host loader sql probe $(foreach room,db cli,$(room) $(patsubst %/,%,$(wildcard $(room)/*/)))
 SOURCES	:= $(foreach dir,$(DIRS),$(sort $(wildcard $(dir)/*.c)))
-OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/cli/report_assets.o $(BUILD)/bpf/embed.o
+OBJECTS	:= $(SOURCES:%.c=$(BUILD)/%.o) $(BUILD)/commands.o $(BUILD)/cli/report/assets.o $(BUILD)/bpf/embed.o
 # Files of other architectures are only listed, for which no instruction is decoded.
 FOREIGN	:= $(foreach arch,$(filter-out $(ARCH),$(ARCHS)),$(CODE_$(arch)) \
 	   $(if $(filter list,$(COMMANDS)),,$(DESCRIPTOR_$(arch)))) $(if $(filter list,$(COMMANDS)),,arch_other)
@@ -172,20 +172,20 @@ $(BUILD)/commands.o: $(BUILD)/commands.c | tools-build
 
 # Style and script of the report, without comment lines and indentation, as string literals; and the
 # policy of the page, which permits these two by their hashes and nothing else.
-$(BUILD)/cli/report.css $(BUILD)/cli/report.js: $(BUILD)/%: %
+$(BUILD)/cli/report/report.css $(BUILD)/cli/report/report.js: $(BUILD)/%: %
 	@mkdir -p $(@D)
 	$(Q)sed -e 's/^[ 	]*//' -e '/^$$/d' -e '/^\/\//d' -e '/^\/\*.*\*\/$$/d' $< >$@
 c_string = sed -e 's/[\\"]/\\&/g' -e 's/.*/	"&\\n"/' $(1)
 base64_hash = $$(env printf "$$(sha256sum $(1) | sed -e 's/ .*//' -e 's/../\\x&/g')" | base64)
-$(BUILD)/cli/report_assets.c: $(BUILD)/cli/report.css $(BUILD)/cli/report.js
-	$(Q){ echo '#include "cli/report_page.h"'; \
-	   echo 'const char *const report_css ='; $(call c_string,$(BUILD)/cli/report.css); echo ';'; \
-	   echo 'const char *const report_js ='; $(call c_string,$(BUILD)/cli/report.js); echo ';'; \
+$(BUILD)/cli/report/assets.c: $(BUILD)/cli/report/report.css $(BUILD)/cli/report/report.js
+	$(Q){ echo '#include "cli/report/page.h"'; \
+	   echo 'const char *const report_css ='; $(call c_string,$(BUILD)/cli/report/report.css); echo ';'; \
+	   echo 'const char *const report_js ='; $(call c_string,$(BUILD)/cli/report/report.js); echo ';'; \
 	   echo 'const char *const report_policy = "default-src '"'none'; base-uri 'none'; form-action 'none';"'"'; \
-	   echo '	"'" style-src 'sha256-$(call base64_hash,$(BUILD)/cli/report.css)';"'"'; \
-	   echo '	"'" script-src 'sha256-$(call base64_hash,$(BUILD)/cli/report.js)'"'";'; } >$@
-$(BUILD)/cli/report_assets.o: $(BUILD)/cli/report_assets.c | tools-build
-	$(call say,CC,report_assets.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+	   echo '	"'" style-src 'sha256-$(call base64_hash,$(BUILD)/cli/report/report.css)';"'"'; \
+	   echo '	"'" script-src 'sha256-$(call base64_hash,$(BUILD)/cli/report/report.js)'"'";'; } >$@
+$(BUILD)/cli/report/assets.o: $(BUILD)/cli/report/assets.c | tools-build
+	$(call say,CC,cli/report/assets.c)$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # Version and commit are known to one file only, so that a commit rebuilds no other.
 CFLAGS_cli/version = -DVERSION='"$(VERSION)"' -DCOMMIT='"$(COMMIT)"'

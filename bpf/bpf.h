@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * bpf/: the programs that run in the kernel (*.bpf.c), their state, and the records that they share
+ * with user space (event.h). What is true of one engine only is in postgres*.h and mysql*.h.
+ * It names no register and includes nothing of the other directories.
+ */
+
+/*
  * The kernel's helpers, and what the linker (loader/linker.h) resolves in a program.
  *
  * A program declares what is only known when it is loaded: ARGUMENT(text) is a function that the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The overhead limit: data shared by the programs of bpf/limit.h and db/limit.c. */
+/* The overhead limit: data shared by the programs of bpf/limit.h and db/overhead/limit.c. */
 #ifndef BPF_COST_H
 #define BPF_COST_H
 

@@ -10,7 +10,7 @@
 #include "bpf/cost.h"
 #include "bpf/record.h"
 
-ARGUMENT(program);	/* run the program of the probe; see db/bind.c */
+ARGUMENT(program);	/* run the program of the probe; see db/discover/bind.c */
 
 CONSTANT(limited);	/* there is a limit */
 

@@ -7,7 +7,8 @@
  * The slot protocol
  *
  * Programs run on all CPUs at once while user space changes the maps; there is no lock. The unit
- * test tests/unit/slots.c runs the functions below and those of db/sessions.c in every order.
+ * test tests/unit/slots.c runs the functions below and those of db/session/sessions.c in every
+ * order.
  *
  * A session has a key: the ID of its thread, or a hash of the PID and the address of the server's
  * session object. No two programs run for the same key at the same time. The key determines the

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "cli/escape.h"
+#include "cli/format/escape.h"
+#include "cli/format/site_print.h"
 #include "cli/message.h"
-#include "cli/site_print.h"
 #include "host/privileges.h"
 
 void banner_site(void *arg, const struct target_site *site)

@@ -5,16 +5,16 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
-#include "cli/doctor.h"
-#include "cli/doctor_host.h"
-#include "cli/doctor_server.h"
-#include "cli/json.h"
+#include "cli/doctor/doctor.h"
+#include "cli/doctor/host.h"
+#include "cli/doctor/server.h"
+#include "cli/format/json.h"
 #include "cli/message.h"
-#include "cli/option_set.h"
-#include "cli/option_table.h"
+#include "cli/option/set.h"
+#include "cli/option/table.h"
 #include "cli/start.h"
 #include "cli/version.h"
-#include "db/selftest.h"
+#include "db/selftest/selftest.h"
 #include "host/clock.h"
 
 struct cmd_doctor {

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/escape.h"
+#include "cli/format/escape.h"
 #include "cli/message.h"
-#include "cli/option_table.h"
+#include "cli/option/table.h"
 #include "cli/replay.h"
 #include "cli/start.h"
 

@@ -5,11 +5,11 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/format/short.h"
 #include "cli/message.h"
-#include "cli/option_table.h"
+#include "cli/option/table.h"
 #include "cli/replay.h"
-#include "cli/report.h"
-#include "cli/short.h"
+#include "cli/report/report.h"
 #include "cli/start.h"
 #include "cli/tracing.h"
 #include "cli/version.h"

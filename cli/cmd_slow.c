@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "cli/banner.h"
-#include "cli/breakdown.h"
 #include "cli/command.h"
-#include "cli/field_json.h"
-#include "cli/field_table.h"
-#include "cli/format_log.h"
+#include "cli/format/breakdown.h"
+#include "cli/format/field_json.h"
+#include "cli/format/field_table.h"
+#include "cli/format/log.h"
+#include "cli/format/otlp.h"
 #include "cli/message.h"
-#include "cli/option_set.h"
-#include "cli/option_table.h"
-#include "cli/otlp.h"
+#include "cli/option/set.h"
+#include "cli/option/table.h"
 #include "cli/tracing.h"
 
 struct slow {

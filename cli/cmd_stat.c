@@ -11,14 +11,14 @@
 
 #include "cli/banner.h"
 #include "cli/command.h"
-#include "cli/escape.h"
 #include "cli/export.h"
-#include "cli/heatmap.h"
-#include "cli/histogram.h"
-#include "cli/json.h"
+#include "cli/format/escape.h"
+#include "cli/format/heatmap.h"
+#include "cli/format/histogram.h"
+#include "cli/format/json.h"
 #include "cli/message.h"
-#include "cli/option_set.h"
-#include "cli/option_table.h"
+#include "cli/option/set.h"
+#include "cli/option/table.h"
 #include "cli/tracing.h"
 
 #define AXIS_LINES	24		/* of a heat map between two axes */

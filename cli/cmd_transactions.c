@@ -4,10 +4,10 @@
 
 #include "cli/banner.h"
 #include "cli/command.h"
-#include "cli/field_json.h"
-#include "cli/field_table.h"
-#include "cli/option_set.h"
-#include "cli/option_table.h"
+#include "cli/format/field_json.h"
+#include "cli/format/field_table.h"
+#include "cli/option/set.h"
+#include "cli/option/table.h"
 #include "cli/tracing.h"
 
 struct transactions {

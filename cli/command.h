@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cli/: the command line and the output. Directly in it: main, the commands (cmd_NAME.c), the loop,
+ * the sources of events, output and messages. Rooms: option, format, top, trace, report, doctor.
+ * It does not call bpf(2), and parses nothing of a server.
+ */
+
 /* The commands: one file each, with its row, and the table of those that are linked. */
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
@@ -25,7 +31,7 @@ enum command_words {
 	WORDS_STATEMENTS,	/* a database and a threshold */
 	WORDS_RECORDING,		/* a file, then the same */
 	WORDS_FREE,		/* files, which have a '/', and anything else */
-	WORDS_PROBES,		/* files, and probes as in trace_parse.h */
+	WORDS_PROBES,		/* files, and probes as in cli/trace/parse.h */
 };
 
 struct command {

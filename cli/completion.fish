@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Completion of dbslower's command line for fish. The program itself lists the candidates: see
-# cli/complete.h.
+# cli/option/complete.h.
 
 # The probes of the files, libraries and processes in the command line, as trace accepts them.
 function __dbslower_probes

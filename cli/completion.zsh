@@ -1,7 +1,7 @@
 #compdef dbslower dbstat tplist
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # Completion of dbslower's command line for zsh, installed as _dbslower. The program itself lists the
-# candidates: see cli/complete.h.
+# candidates: see cli/option/complete.h.
 
 # The probes of the files, libraries and processes in the command line, as trace accepts them.
 _dbslower_probes()

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/format/otlp_metrics.h"
 #include "cli/message.h"
-#include "cli/option_set.h"
-#include "cli/otlp_metrics.h"
+#include "cli/option/set.h"
 #include "host/clock.h"
 #include "host/open.h"
 #include "loader/owners.h"

@@ -3,9 +3,9 @@
 #ifndef CLI_EXPORT_H
 #define CLI_EXPORT_H
 
-#include "cli/openmetrics.h"
-#include "cli/option.h"
-#include "cli/otlp.h"
+#include "cli/format/openmetrics.h"
+#include "cli/format/otlp.h"
+#include "cli/option/option.h"
 #include "cli/tracing.h"
 
 /* Closed if all zero. */

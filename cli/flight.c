@@ -11,11 +11,11 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "cli/escape.h"
-#include "cli/json.h"
+#include "cli/format/escape.h"
+#include "cli/format/json.h"
 #include "cli/message.h"
-#include "cli/option_set.h"
-#include "cli/option_table.h"
+#include "cli/option/set.h"
+#include "cli/option/table.h"
 #include "host/clock.h"
 #include "host/open.h"
 

@@ -11,10 +11,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "cli/json.h"
+#include "cli/format/json.h"
+#include "cli/format/summary.h"
 #include "cli/message.h"
 #include "cli/source.h"
-#include "cli/summary.h"
 #include "host/clock.h"
 
 #define NAP_MAX_MS	20

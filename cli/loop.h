@@ -10,10 +10,10 @@
 #ifndef CLI_LOOP_H
 #define CLI_LOOP_H
 
-#include "cli/server_set.h"
+#include "cli/format/server_set.h"
+#include "cli/format/summary.h"
 #include "cli/start.h"
-#include "cli/summary.h"
-#include "db/announce.h"
+#include "db/discover/announce.h"
 #include "db/statement.h"
 #include "loader/error.h"
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/complete.h"
-#include "cli/escape.h"
+#include "cli/format/escape.h"
+#include "cli/option/complete.h"
 #include "cli/suggest.h"
 #include "cli/tables.h"
 #include "host/elf_map.h"

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/escape.h"
+#include "cli/format/escape.h"
 #include "host/privileges.h"
 
 #define DOCTOR	"dbslower doctor prints obstacles to tracing"

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "cli/escape.h"
-#include "cli/json.h"
+#include "cli/format/escape.h"
+#include "cli/format/json.h"
 #include "cli/loop.h"
 
 #define HUNDREDTH	(LADDER_WHOLE / 10000)	/* of a percent */

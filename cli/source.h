@@ -3,8 +3,8 @@
 #ifndef CLI_SOURCE_H
 #define CLI_SOURCE_H
 
-#include "db/histogram.h"
-#include "db/locks.h"
+#include "db/count/histogram.h"
+#include "db/locks/locks.h"
 #include "db/tracer.h"
 
 struct json_server;

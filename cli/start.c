@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/help.h"
 #include "cli/message.h"
-#include "cli/option_check.h"
+#include "cli/option/check.h"
+#include "cli/option/help.h"
 #include "cli/version.h"
 
 /*

@@ -3,7 +3,7 @@
 #ifndef CLI_START_H
 #define CLI_START_H
 
-#include "cli/option.h"
+#include "cli/option/option.h"
 
 #define START_GO	-1	/* no exit status: go on */
 

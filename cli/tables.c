@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "cli/command.h"
-#include "cli/fields.h"
-#include "cli/json.h"
+#include "cli/format/fields.h"
+#include "cli/format/json.h"
+#include "cli/format/summary.h"
 #include "cli/message.h"
-#include "cli/option.h"
-#include "cli/summary.h"
-#include "db/breakdown.h"
+#include "cli/option/option.h"
+#include "db/session/breakdown.h"
 #include "host/privileges.h"
 #include "loader/feature.h"
 

@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * db/: database servers. Directly in it: the types of an engine (here), the registry of all,
+ * statements and their way from a record to the command, and the tracer. Rooms: discover, session,
+ * count, locks, ps, overhead, selftest, recording; and one for each engine, with all that is true
+ * of that only.
+ * It prints nothing and knows no options. Only the registry, db/engines.c, names an engine.
+ */
+
+/*
  * Database engine descriptors: how to detect a server, which probes delimit a statement, and
  * where its values are. Everything here is constant data; db/engines.h lists the descriptors.
  */
@@ -147,8 +155,8 @@ struct engine {
 	 * text, NULL-terminated; else NULL.
 	 */
 	const char *const *query_accessors;
-	const struct lock_ops *lock_ops;	/* see db/lock_ops.h; NULL: locks are not traced */
-	const struct ps_ops *ps_ops;	/* see db/ps_ops.h; NULL: sessions are not listed */
+	const struct lock_ops *lock_ops;	/* see db/locks/ops.h; NULL: locks are not traced */
+	const struct ps_ops *ps_ops;	/* see db/ps/ops.h; NULL: sessions are not listed */
 	bool has_lwlocks;			/* PostgreSQL's LWLocks */
 	/* Parse user, database and client from a process title; NULL: titles do not have them. */
 	void (*identify)(const char *cmdline, size_t len, struct identity *identity);

@@ -6,13 +6,13 @@
 #ifndef DB_ENRICH_H
 #define DB_ENRICH_H
 
-#include "db/breakdown.h"
-#include "db/discover.h"
+#include "db/count/histogram.h"
+#include "db/discover/discover.h"
+#include "db/discover/servers.h"
 #include "db/filter.h"
-#include "db/histogram.h"
-#include "db/identity.h"
-#include "db/servers.h"
-#include "db/sessions.h"
+#include "db/session/breakdown.h"
+#include "db/session/identity.h"
+#include "db/session/sessions.h"
 #include "db/statement.h"
 #include "db/texts.h"
 

@@ -11,10 +11,10 @@
 #include <sys/types.h>
 
 #include "bpf/event.h"
-#include "db/discover.h"
+#include "db/count/histogram.h"
+#include "db/discover/discover.h"
 #include "db/filter.h"
-#include "db/histogram.h"
-#include "db/limit.h"
+#include "db/overhead/limit.h"
 #include "db/statement.h"
 #include "loader/error.h"
 #include "loader/feature.h"

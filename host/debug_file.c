@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cursor.h"
 #include "host/elf_map.h"
 #include "host/open.h"
 #include "host/process.h"
-#include "usdt/cursor.h"
 
 #define BUILD_ID_MIN	8		/* bytes */
 #define BUILD_ID_MAX	64

@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cursor.h"
 #include "host/arch.h"
 #include "host/open.h"
-#include "usdt/cursor.h"
 
 #define CACHE_MAX	(64u << 20)	/* bytes of an ld.so.cache */
 

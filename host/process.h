@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * host/: facts about the Linux host: processes and their memory, namespaces, containers, files,
+ * libraries, symbols, clocks, mounts, privileges, limits, and the CPU architecture.
+ * It does not call bpf(2) and knows no databases.
+ */
+
+/*
  * Processes as described by proc(5). All of it is untrusted: a process can choose its names and may
  * exit at any time.
  */

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cursor.h"
 #include "host/mount.h"
-#include "usdt/cursor.h"
 
 #define BTF_BYTES_MAX	(64u << 20)
 #define NESTING_MAX	16

@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "loader/fold.h"
-#include "usdt/cursor.h"
 
 #ifndef EM_BPF
 #define EM_BPF 247

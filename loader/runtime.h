@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * loader/: bpf(2) and perf_event_open(2): linking and folding of programs, feature probes,
+ * attaching, ring and perf buffers, and the sandbox. The runtime below owns what every tracer
+ * needs.
+ * It knows no databases, and reports an error as a code and a subject, not as a text.
+ */
+
+/*
  * The common part of all tracers: the BPF objects with their maps and constants by name, the stream
  * of records, the attach method, and the fallbacks for missing kernel features.
  *

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * probe/: tracing of any probe of any program, for the command trace and the self-test: requests,
+ * the search for sites, hits, counts.
+ * It knows no databases, and prints nothing.
+ */
+
+/*
  * Tracing of arbitrary probes: attaches the uprobes that probe requests match in any files, and
  * delivers the hits or their counts.
  */

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * sql/: text: lexers of the SQL dialects, fingerprints, redaction, tags, traceparent, patterns.
+ * Pure functions of bytes that an attacker may have chosen: their time is linear.
+ * It makes no system call.
+ */
+
+/*
  * Statement fingerprints: the text that statements share if they differ in values only. Each
  * literal and parameter becomes a ?; case, white space and comments are normalized.
  *

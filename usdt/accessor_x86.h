@@ -3,9 +3,9 @@
 #ifndef USDT_ACCESSOR_X86_H
 #define USDT_ACCESSOR_X86_H
 
+#include "base/cursor.h"
 #include "usdt/accessor.h"
 #include "usdt/accessor_op.h"
-#include "usdt/cursor.h"
 
 bool accessor_x86_decode(struct cursor *code, struct uop_list *list);
 int accessor_x86_global(const unsigned char *code, size_t size, uint64_t vaddr,

@@ -15,8 +15,8 @@
 #ifndef USDT_ARCH_H
 #define USDT_ARCH_H
 
-#include "usdt/cursor.h"
-#include "usdt/scan.h"
+#include "base/cursor.h"
+#include "base/scan.h"
 #include "usdt/spec_types.h"
 
 #define ARCH_ARGS_MAX	6

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "base/hex.h"
-#include "usdt/cursor.h"
 
 /* Match @pattern against the start of @code. *@at becomes the position of its offset. */
 static bool pattern_matches(const char *pattern, const unsigned char *code, size_t size,

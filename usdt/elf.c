@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "usdt/cursor.h"
+#include "base/cursor.h"
 
 #define SECTIONS_MAX	(1u << 16)	/* the largest executables seen have some dozens */
 

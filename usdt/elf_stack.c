@@ -4,7 +4,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "usdt/cursor.h"
+#include "base/cursor.h"
 #include "usdt/elf_symbol.h"
 
 #define NOTE_OWNER	"Go\0"		/* and the literal's NUL */

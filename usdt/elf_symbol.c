@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "usdt/cursor.h"
+#include "base/cursor.h"
 
 /* Of a table; the largest executables seen have 165,000. */
 #define SYMBOLS_MAX	(1u << 20)

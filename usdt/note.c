@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "usdt/cursor.h"
+#include "base/cursor.h"
 
 #define NOTE_OWNER	"stapsdt"
 #define NOTE_TYPE	3	/* NT_STAPSDT */

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * usdt/: ELF files, USDT notes, argument specs, expressions, the instructions of each CPU
+ * architecture, and the BPF instructions that read an argument. Pure functions of bytes.
+ * It makes no system call, prints nothing and names no database.
+ */
+
+/*
  * USDT probe sites as recorded by SystemTap's sys/sdt.h: one NT_STAPSDT note per
  * site, in section .note.stapsdt.
  *

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/cursor.h"
 #include "usdt/arch.h"
-#include "usdt/cursor.h"
 
 #define BODY_MAX	(1u << 19)	/* bytes of a function; at most 330,000 seen, in PHP */
 #define SECTIONS_MAX	1024		/* executables have some dozens */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/scan.h"
 #include "usdt/arch.h"
-#include "usdt/scan.h"
 
 /* Parse %arg0 to %arg5, %ret, %ip, or the architecture's own name of a whole register. */
 static enum spec_reason portable_reg(const struct arch *arch, struct scan *s, struct spec *spec)

@@ -3,7 +3,7 @@
 
 #include <stdint.h>
 
-#include "usdt/cursor.h"
+#include "base/cursor.h"
 
 #define LENGTH_MAX	15	/* longer instructions raise #GP */
 

@@ -2,7 +2,7 @@
 #ifndef DB_MYSQL_LOCK_OPS_H
 #define DB_MYSQL_LOCK_OPS_H
 
-#include "db/lock_ops.h"
+#include "db/locks/ops.h"
 
 extern const struct lock_ops mysql_lock_ops;
 

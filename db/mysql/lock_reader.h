@@ -3,9 +3,9 @@
 #ifndef DB_MYSQL_LOCK_READER_H
 #define DB_MYSQL_LOCK_READER_H
 
-#include "db/backend_state.h"
-#include "db/lock_info.h"
+#include "db/locks/info.h"
 #include "db/mysql/lock_places.h"
+#include "db/session/backend_state.h"
 #include "host/process_memory.h"
 
 /* A server process whose memory is read. */

@@ -9,7 +9,7 @@
 #ifndef DB_MYSQL_LOCKS_H
 #define DB_MYSQL_LOCKS_H
 
-#include "db/lock_ops.h"
+#include "db/locks/ops.h"
 #include "db/mysql/lock_places.h"
 
 /* Find the symbols and offsets in @elf. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "bpf/lock_event.h"
-#include "db/lock_info.h"
+#include "db/locks/info.h"
 
 /* Return the kind of lock that @event, a LOCK_SESSION, waits for: "row"; "": unknown. Static. */
 const char *mysql_lock_kind(const struct event_lock *event);

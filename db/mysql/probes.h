@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * db/mysql/: all that is true of MySQL, MariaDB and Percona Server only: probes, memory, locks. A
+ * row of the registry refers to it.
+ * Nothing but the registry names it in db/.
+ */
 #ifndef DB_MYSQL_PROBES_H
 #define DB_MYSQL_PROBES_H
 

@@ -3,7 +3,7 @@
 #ifndef DB_MYSQL_ROW_LOCK_H
 #define DB_MYSQL_ROW_LOCK_H
 
-#include "db/lock_ops.h"
+#include "db/locks/ops.h"
 #include "db/mysql/lock_reader.h"
 
 /*

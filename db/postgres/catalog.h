@@ -3,7 +3,7 @@
 #ifndef DB_POSTGRES_CATALOG_H
 #define DB_POSTGRES_CATALOG_H
 
-#include "db/lock_info.h"
+#include "db/locks/info.h"
 
 /*
  * Find the name of relation @relation in database @database of the server that process @pid belongs

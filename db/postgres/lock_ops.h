@@ -2,7 +2,7 @@
 #ifndef DB_POSTGRES_LOCK_OPS_H
 #define DB_POSTGRES_LOCK_OPS_H
 
-#include "db/lock_ops.h"
+#include "db/locks/ops.h"
 
 extern const struct lock_ops postgres_lock_ops;
 

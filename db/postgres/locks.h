@@ -9,7 +9,7 @@
 #ifndef DB_POSTGRES_LOCKS_H
 #define DB_POSTGRES_LOCKS_H
 
-#include "db/lock_info.h"
+#include "db/locks/info.h"
 #include "usdt/elf.h"
 
 #define POSTGRES_LOCK_KINDS	16

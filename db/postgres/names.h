@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "bpf/lock_event.h"
-#include "db/lock_info.h"
+#include "db/locks/info.h"
 
 /* Fields of a lock tag that have a meaning of their own, as bits. */
 #define POSTGRES_TAG_DATABASE	0x01	/* field[0] is the OID of a database */

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * db/postgres/: all that is true of PostgreSQL only: probes, memory, locks, process titles. A row
+ * of the registry refers to it.
+ * Nothing but the registry names it in db/.
+ */
 #ifndef DB_POSTGRES_PROBES_H
 #define DB_POSTGRES_PROBES_H
 

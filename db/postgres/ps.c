@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "db/identity.h"
 #include "db/postgres/entry.h"
 #include "db/postgres/lock_names.h"
 #include "db/postgres/locks.h"
+#include "db/session/identity.h"
 #include "host/process_memory.h"
 #include "usdt/accessor.h"
 

@@ -2,7 +2,7 @@
 #ifndef DB_POSTGRES_PS_H
 #define DB_POSTGRES_PS_H
 
-#include "db/ps_ops.h"
+#include "db/ps/ops.h"
 
 extern const struct ps_ops postgres_ps_ops;
 

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "bpf/plan.h"
-#include "db/breakdown.h"
 #include "db/engines.h"
 #include "db/recording/shape.h"
+#include "db/session/breakdown.h"
 
 #define TEXT_MAX	(1u << 20)	/* bytes of a statement's text */
 #define SERVER_MAX	8192		/* bytes of a server, which are kept */

@@ -6,11 +6,11 @@
 #ifndef DB_RECORDING_DECODE_H
 #define DB_RECORDING_DECODE_H
 
-#include "db/locks.h"
+#include "db/discover/servers.h"
+#include "db/locks/locks.h"
 #include "db/recording/codec.h"
 #include "db/recording/encode.h"
 #include "db/recording/format.h"
-#include "db/servers.h"
 #include "db/statement.h"
 #include "sql/traceparent.h"
 

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bpf/event.h"
-#include "db/breakdown.h"
+#include "db/discover/servers.h"
 #include "db/recording/shape.h"
-#include "db/servers.h"
+#include "db/session/breakdown.h"
 #include "host/syscall.h"
 #include "sql/traceparent.h"
 

@@ -3,7 +3,7 @@
 #ifndef DB_RECORDING_ENCODE_H
 #define DB_RECORDING_ENCODE_H
 
-#include "db/locks.h"
+#include "db/locks/locks.h"
 #include "db/recording/codec.h"
 #include "db/recording/format.h"
 #include "db/statement.h"

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
+ * db/recording/: recordings: the format, encoding and decoding of events, the writer, the reader,
+ * and the replay of a file as if its events happened now. A file is as untrusted as a process.
+ * It names no engine other than by the registry.
+ */
+
+/*
  * The format of recordings; docs/recording.md describes it completely. A file is a sequence of
  * blocks: RECORDING_START, then any number of RECORDING_EVENTS, and at last RECORDING_END. Each
  * block can be read without the others.

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Replay: the statements and lock waits of a recording, as db/tracer.h and db/locks.h report them
- * from a live host. Time is that of the recording, and passes as the caller says.
+ * Replay: the statements and lock waits of a recording, as db/tracer.h and db/locks/locks.h report
+ * them from a live host. Time is that of the recording, and passes as the caller says.
  */
 #ifndef DB_RECORDING_REPLAY_H
 #define DB_RECORDING_REPLAY_H
 
-#include "db/histogram.h"
+#include "db/count/histogram.h"
 #include "db/recording/reader.h"
 #include "db/texts.h"
 #include "db/tracer.h"

@@ -14,7 +14,7 @@ def test_it_is_not_deaf(tmp_path):
     """It finds what is wrong."""
     if not shutil.which("cppcheck"):
         pytest.skip("no cppcheck (ci/dependencies analyze)")
-    for folder in ("ci", "usdt", "host", "loader", "sql", "probe", "db", "cli"):
+    for folder in ("ci", "base", "usdt", "host", "loader", "sql", "probe", "db", "cli"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "good.c").write_text("int x;\n")
     shutil.copy(os.path.join(ROOT, "ci", "analyze"), tmp_path / "ci")

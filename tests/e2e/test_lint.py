@@ -27,12 +27,14 @@ def test_sources_pass(check):
 def tree(tmp_path_factory):
     """A small tree that passes."""
     root = tmp_path_factory.mktemp("tree")
-    for folder in ("usdt", "host", "loader", "sql", "probe", "db/postgres", "db/mysql", "cli", "bpf", "tests"):
+    for folder in ("base", "usdt", "host", "loader", "sql", "probe", "db/postgres", "db/mysql", "db/locks", "cli/format", "bpf",
+                   "tests"):
         (root / folder).mkdir(parents=True)
     (root / "usdt" / "elf.h").write_text("/* Read ELF files. */\nint elf_open(int fd);\n")
     (root / "host" / "file.h").write_text('#include "usdt/elf.h"\n')
     (root / "db" / "engine.h").write_text('#include "sql/lexer.h"\n')
     (root / "sql" / "lexer.h").write_text("int lexer_skip(int c);\n")
+    (root / "db" / "engines.c").write_text('#include "db/mysql/probes.h"\n')
     (root / "db" / "postgres" / "probes.h").write_text('#include "db/engine.h"\n')
     (root / "db" / "mysql" / "probes.h").write_text('#include "db/engine.h"\n')
     done = lint("--root", str(root))
@@ -45,7 +47,10 @@ FAULTS = [
     ("layers", "sql/glob.c", '#include "usdt/elf.h"\n', "higher layer"),
     ("layers", "loader/sys.c", '#include "db/engine.h"\n', "higher layer"),
     ("layers", "bpf/event.h", '#include "db/engine.h"\n', "higher layer"),
-    ("layers", "db/postgres/locks.c", '#include "db/mysql/probes.h"\n', "another engine"),
+    ("layers", "db/postgres/locks.c", '#include "db/mysql/probes.h"\n', "db/mysql/probes.h is of an engine"),
+    ("layers", "db/locks/locks.c", '#include "db/mysql/probes.h"\n', "db/mysql/probes.h is of an engine"),
+    ("layers", "base/hex.h", '#include "usdt/elf.h"\n', "higher layer"),
+    ("layers", "cli/format/json.c", '#include "cli/gone.h"\n', "there is no cli/gone.h"),
     ("layers", "db/top.c", '#include "db/gone.h"\n', "there is no db/gone.h"),
     ("layers", "sql/lexer.c", '#include "db/engine.h"\n', "higher layer"),
     ("columns", "cli/wide.c", "\t/* " + "x" * 87 + " */\n", "101, at most 100"),

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "db/backend_state.c"
+#include "db/session/backend_state.c"
 #include "host/process_memory.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -2,7 +2,7 @@
 /* ELF files of any machine: headers, sections, symbols, notes, accessors, listing. */
 #include <errno.h>
 
-#include "cli/probe_print.h"
+#include "cli/format/probe_print.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 #include "usdt/accessor.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Foreign text for terminals and JSON: a byte of choices, then the text. */
-#include "cli/escape.h"
+#include "cli/format/escape.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 

@@ -2,8 +2,8 @@
 /* Command lines. Input: a byte that selects the command, then the words, each with a NUL. */
 #include <errno.h>
 
-#include "cli/option_check.h"
-#include "db/user_engine.h"
+#include "cli/option/check.h"
+#include "db/discover/user_engine.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 

@@ -9,12 +9,12 @@
 #define container_read record_container
 #include "db/tracer.c"
 #include "db/enrich.c"
-#include "db/identity.c"
+#include "db/session/identity.c"
 #undef process_title
 #undef container_read
 
-#include "cli/field_json.h"
-#include "cli/field_table.h"
+#include "cli/format/field_json.h"
+#include "cli/format/field_table.h"
 #include "db/engines.h"
 #include "sql/fingerprint.h"
 #include "tests/fuzz/fuzz.h"

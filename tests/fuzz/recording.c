@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cli/field_json.h"
-#include "cli/locks_json.h"
+#include "cli/format/field_json.h"
+#include "cli/format/locks_json.h"
 #include "db/recording/reader.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"

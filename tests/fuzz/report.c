@@ -3,7 +3,7 @@
  * The page of a report. Input: a byte of choices for each call, then numbers and texts that end in
  * a NUL. The page must be markup of our own only, in valid UTF-8, and have all statements.
  */
-#include "cli/report.h"
+#include "cli/report/report.h"
 
 #include <unistd.h>
 

@@ -10,8 +10,8 @@
 
 #include "bpf/embed.h"
 #include "db/engines.h"
-#include "db/user_engine.h"
-#include "db/target.h"
+#include "db/discover/user_engine.h"
+#include "db/discover/target.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_plan(const struct uprobe_set *set, const struct target *target, size_t size)

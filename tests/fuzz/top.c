@@ -4,7 +4,7 @@
  * hash, a byte of choices, texts that end in a NUL, and a duration. All sums are computed here as
  * well.
  */
-#include "db/top.h"
+#include "db/count/top.h"
 #include "tests/fuzz/fuzz.h"
 
 struct sums {

@@ -6,7 +6,7 @@
  */
 #include "probe/trace.c"
 
-#include "cli/trace_print.h"
+#include "cli/trace/print.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/valid.h"
 

@@ -13,7 +13,7 @@ from tool import ROOT
 
 STRING = r'"(?:\\.|[^"\\])*"'
 TOKEN = re.compile(rf"{STRING}|'(?:\\.|[^'\\])*'|/\*.*?\*/|//[^\n]*|[(),]", re.S)
-LAYERS = ("db", "host", "loader", "probe", "usdt")
+LAYERS = ("base", "db", "host", "loader", "probe", "usdt")
 REPORTS = ("list_fail", "list_report", "trace_report")		# (…, subject, cause, remedy)
 USAGE = re.compile(r"\b(option_message|option_refuse|fail_at|trace_refuse|EXIT_USAGE)\b")
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* db/arrivals: programs that were executed and wait to be checked. */
-#include "db/discover.h"
+/* db/discover/arrivals: programs that were executed and wait to be checked. */
+#include "db/discover/discover.h"
 #include "host/clock.h"
 
 /* The module under test, beside the one of the library. */
@@ -24,7 +24,7 @@ void fake_make_room(const struct share *share, struct target *targets, size_t nt
 int fake_each(bool (*is_program)(const char *name),
 	      int (*each)(void *arg, const struct process *process), void *arg);
 uint64_t fake_clock_ns(clockid_t clock);
-#include "db/arrivals.c"
+#include "db/discover/arrivals.c"
 
 #include "tests/unit/check.h"
 

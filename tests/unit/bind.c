@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * db/bind with rows of an engine of our own: which of them are used for a file. The file is this
- * test itself, which has the functions below and the USDT probes of db/selfprobe.
+ * db/discover/bind with rows of an engine of our own: which of them are used for a file. The file
+ * is this test itself, which has the functions below and the USDT probes of db/selftest/selfprobe.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "bpf/embed.h"
-#include "db/bind.h"
-#include "db/selfprobe.h"
+#include "db/discover/bind.h"
+#include "db/selftest/selfprobe.h"
 #include "host/elf_map.h"
 #include "tests/unit/check.h"
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "db/engine.h"
-#include "db/breakdown.h"
-#include "db/histogram.h"
-#include "db/kernel_offsets.h"
+#include "db/session/breakdown.h"
+#include "db/count/histogram.h"
+#include "db/session/kernel_offsets.h"
 #include "loader/btf.h"
 #include "tests/unit/check.h"
 

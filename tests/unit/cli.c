@@ -12,16 +12,16 @@
 
 #include "base/base.h"
 #include "bpf/event.h"
-#include "cli/fields.h"
+#include "cli/format/fields.h"
 #include "cli/command.h"
-#include "cli/escape.h"
-#include "cli/help.h"
+#include "cli/format/escape.h"
+#include "cli/option/help.h"
 #include "cli/loop.h"
 #include "sql/glob.h"
-#include "cli/field_json.h"
-#include "cli/field_table.h"
-#include "cli/summary.h"
-#include "cli/option_check.h"
+#include "cli/format/field_json.h"
+#include "cli/format/field_table.h"
+#include "cli/format/summary.h"
+#include "cli/option/check.h"
 #include "cli/output.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -80,7 +80,7 @@ static size_t random_text(char *buf, size_t size)
 	return len;
 }
 
-/* Return the length of the UTF-8 character at @p, 0 if invalid. Independent of cli/escape.c. */
+/* Return the length of the UTF-8 character at @p, 0 if invalid. Independent of escape.c. */
 static int utf8_length(const unsigned char *p, size_t left, unsigned int *code)
 {
 	int n = p[0] < 0x80	  ? 1

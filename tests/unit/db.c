@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include "bpf/event.h"
-#include "db/detect.h"
+#include "db/discover/detect.h"
+#include "db/discover/user_engine.h"
 #include "db/engines.h"
 #include "db/filter.h"
-#include "db/identity.h"
 #include "db/postgres/probes.h"
-#include "db/user_engine.h"
+#include "db/session/identity.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 

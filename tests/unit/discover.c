@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * db/discover in a world of our own: which processes and files are servers of which engine, and
- * which of them -p, -x, an engine's name and probes named by the user select. Nothing is attached.
+ * db/discover/discover in a world of our own: which processes and files are servers of which
+ * engine, and which of them -p, -x, an engine's name and probes named by the user select. Nothing
+ * is attached.
  */
 #include <errno.h>
 #include <unistd.h>
 
-#include "db/detect.h"
+#include "db/discover/detect.h"
+#include "db/discover/target.h"
 #include "db/engines.h"
-#include "db/target.h"
 #include "host/arch.h"
 #include "host/clock.h"
 #include "host/pid_namespace.h"
@@ -48,8 +49,8 @@
 #define share_allows		tested_share_allows
 #define share_refuse		tested_share_refuse
 #define share_make_room		tested_share_make_room
-#include "db/await.h"
-#include "db/discover.h"
+#include "db/discover/await.h"
+#include "db/discover/discover.h"
 
 /* Calls that read the host or the kernel. */
 #define process_each		fake_process_each
@@ -367,12 +368,12 @@ static int64_t fake_age_ns(uint32_t pid)
 	return found ? found->age_ns : -ENOENT;
 }
 
-#include "db/announce.c"
-#include "db/await.c"
-#include "db/discover.c"
-#include "db/share.c"
-#include "db/unused.c"
-#include "db/young.c"
+#include "db/discover/announce.c"
+#include "db/discover/await.c"
+#include "db/discover/discover.c"
+#include "db/discover/share.c"
+#include "db/discover/unused.c"
+#include "db/discover/young.c"
 
 static void on_server(void *listener, const struct server_info *server)
 {

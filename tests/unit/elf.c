@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usdt/cursor.h, elf.c and note.c with files built in memory: valid ones of both
+ * base/cursor.h, elf.c and note.c with files built in memory: valid ones of both
  * classes and byte orders, and hostile ones. Also meant for ASan and UBSan.
  */
 #include "usdt/elf_symbol.h"
@@ -12,8 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cursor.h"
 #include "tests/unit/check.h"
-#include "usdt/cursor.h"
 #include "usdt/note.h"
 
 /* A file in memory */

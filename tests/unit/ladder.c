@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* The ladder of the overhead limit: every sequence of loads, and what it may do with them. */
-#include "db/ladder.h"
+#include "db/overhead/ladder.h"
 #include "tests/unit/check.h"
 
 #define SAMPLE_NS	250u		/* four in a period */

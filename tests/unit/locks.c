@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Tests of bpf/locks.bpf.c in the kernel: waits of threads whose ID becomes free; of db/lock_info:
- * holders that change during a wait; and of db/lock_poll.
+ * Tests of bpf/locks.bpf.c in the kernel: waits of threads whose ID becomes free; of db/locks/info:
+ * holders that change during a wait; and of db/locks/poll.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 #include "bpf/embed.h"
 #include "bpf/lock_event.h"
-#include "db/lock_poll.h"
+#include "db/locks/poll.h"
 #include "loader/runtime.h"
 #include "tests/unit/check.h"
 #include "tests/unit/load.h"

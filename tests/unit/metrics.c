@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of cli/metrics: labels, bounds, limits; and of cli/heatmap: cells and shades. */
-#include "cli/metrics.h"
+/* Tests of cli/format/metrics: labels, bounds, limits; and of heatmap: cells and shades. */
+#include "cli/format/metrics.h"
 
 #include <errno.h>
 #include <unistd.h>
 
-#include "cli/heatmap.h"
-#include "cli/openmetrics.h"
-#include "cli/otlp_metrics.h"
+#include "cli/format/heatmap.h"
+#include "cli/format/openmetrics.h"
+#include "cli/format/otlp_metrics.h"
+#include "db/discover/servers.h"
 #include "db/engine.h"
-#include "db/servers.h"
 #include "loader/owners.h"
 #include "tests/unit/check.h"
 

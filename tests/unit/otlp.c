@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* Tests of cli/otlp: names, clients, ids; tests/e2e/test_otlp.py reads whole lines. */
+/* Tests of cli/format/otlp: names, clients, ids; tests/e2e/test_otlp.py reads whole lines. */
 #include <string.h>
 
 #include "bpf/event.h"
-#include "cli/otlp.h"
-#include "cli/uuid.h"
-#include "db/servers.h"
+#include "cli/format/otlp.h"
+#include "cli/format/uuid.h"
+#include "db/discover/servers.h"
 #include "sql/traceparent.h"
 #include "tests/unit/check.h"
 

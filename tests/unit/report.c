@@ -4,16 +4,16 @@
  * test_report_page.py: FILE writes a page with hostile texts to FILE, FILE COUNT one of that many
  * statements, and FILE COUNT TABLES one of statements on that many tables.
  */
-#include "cli/report.h"
+#include "cli/report/report.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cli/html.h"
-#include "cli/report_axis.h"
-#include "cli/report_marks.h"
+#include "cli/format/html.h"
+#include "cli/report/axis.h"
+#include "cli/report/marks.h"
 #include "tests/fuzz/valid.h"
 #include "tests/fuzz/valid_html.h"
 #include "tests/unit/check.h"

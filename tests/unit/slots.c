@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The slot protocol of bpf/slot.h and db/sessions.c: every interleaving of up to three actors.
+ * The slot protocol of bpf/slot.h and db/session/sessions.c: every interleaving of up to three
+ * actors.
  *
  * The functions are the real ones, compiled with hooks in place of their accesses to shared memory.
  * For each step an actor is run from its beginning: the accesses of earlier steps return what they
@@ -435,7 +436,7 @@ static void *hook_malloc(size_t size)
 #define __atomic_compare_exchange_n(p, expected, value, is_weak, success, failure) \
 	hook_exchange(p, expected, value)
 
-#include "db/sessions.c"
+#include "db/session/sessions.c"
 
 static struct sessions user = {
 	.map = FD_SESSIONS, .slot_map = FD_SLOT_SESSIONS, .ignored_map = FD_IGNORED,

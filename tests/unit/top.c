@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* db/top.c: percentiles compared with sorting, sums, and bounds of memory and time. */
+/* db/count/top.c: percentiles compared with sorting, sums, and bounds of memory and time. */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "db/top.h"
+#include "db/count/top.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 
 #define HOUR_NS 3600000000000ull
 #define MANY 1000000
-#define MANY_BYTES_MAX 27000000	/* as documented in db/top.h */
+#define MANY_BYTES_MAX 27000000	/* as documented in db/count/top.h */
 #define MANY_NS_MAX 20000	/* per call, on a loaded machine */
 
 static int add(struct top *t, uint64_t hash, uint64_t ns)

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <wchar.h>
 
-#include "cli/escape.h"
-#include "cli/short.h"
-#include "cli/top_ui.h"
-#include "cli/width.h"
+#include "cli/format/escape.h"
+#include "cli/format/short.h"
+#include "cli/format/width.h"
+#include "cli/top/ui.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 

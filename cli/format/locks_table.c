@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/format/locks_table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/format/escape.h"
+
+#define INDENT		"               "	/* as wide as the column of times */
+
+void locks_table_header(struct locks_table *table)
+{
+	output_printf(table->out, "%-14s %-7s %12s %-8s %-36s %-24s %-7s %s\n", "TIME(s)", "PID",
+		      "MS", "OUTCOME", "LOCK", "MODE", "HOLDER", "QUERY");
+}
+
+static void show_time(const struct locks_table *table, const struct lock_wait *wait)
+{
+	char number[OUTPUT_NUMBER + 1] = "-";
+	bool before = wait->start_ns < table->start_ns && !table->wall;
+	uint64_t ns = before ? table->start_ns - wait->start_ns : wait->start_ns - table->start_ns;
+	size_t len = before + (table->wall ? output_clock(number, wait->wall_ns, 3) :
+					     output_format(number + before, ns / 1000, 6));
+
+	output_bytes(table->out, number, len);
+	output_spaces(table->out, len < 14 ? 15 - len : 1);
+}
+
+/* Append foreign text padded to @width columns. */
+static void show_padded(struct output *out, const char *text, size_t width)
+{
+	size_t used = escape_width(text, strlen(text));
+
+	escape_terminal(out, text, strlen(text), false);
+	output_spaces(out, used < width ? width - used + 1 : 1);
+}
+
+static void show_text(struct output *out, const struct lock_backend *backend)
+{
+	if (!backend->text) {
+		output_char(out, '-');
+		return;
+	}
+	escape_terminal(out, backend->text, backend->len, backend->cut);
+	output_string(out, backend->cut ? "..." : "");
+}
+
+/* Append "held by 4240, …"; of one of @several, "held by 4240 for 101.4 ms, …". */
+static void show_who(struct output *out, const struct lock_backend *backend, bool several)
+{
+	output_string(out, INDENT);
+	output_string(out, backend->queued ? "queued behind " : "held by ");
+	if (!backend->pid)
+		output_string(out, "a prepared transaction");
+	else if (backend->connection)
+		output_string(out, "connection ");
+	if (backend->pid)
+		output_u64(out, locks_backend_id(backend));
+	if (several) {
+		output_string(out, " for ");
+		output_fixed(out, backend->blocked_ns / 1000, 3);
+		output_string(out, " ms");
+	}
+}
+
+/* Append "held by 4240, idle in transaction for 3.2 s; its last statement: UPDATE …". */
+static void show_holder(struct output *out, const struct lock_backend *backend, bool several)
+{
+	show_who(out, backend, several);
+	if (backend->idle) {
+		output_string(out, ", idle in transaction");
+		if (backend->idle_ns) {
+			output_string(out, " for ");
+			output_fixed(out, backend->idle_ns / 1000000, 3);
+			output_string(out, " s");
+		}
+	}
+	if (backend->text) {
+		output_string(out, backend->running ? ", running: " : "; its last statement: ");
+		show_text(out, backend);
+	}
+	output_char(out, '\n');
+}
+
+static void show_cycle(struct output *out, const struct lock_wait *wait)
+{
+	output_string(out, INDENT "deadlock: ");
+	for (unsigned int i = 0; i < wait->ncycle; i++) {
+		output_u64(out, wait->cycle[i]);
+		output_string(out, " waits for ");
+	}
+	output_u64(out, wait->cycle[0]);
+	output_char(out, '\n');
+}
+
+void locks_table_wait(struct locks_table *table, const struct lock_wait *wait)
+{
+	const struct lock_info *info = wait->info;
+	struct output *out = table->out;
+	char object[LOCKS_OBJECT], lock[LOCKS_OBJECT + LOCK_RELATION + 32];
+	char number[OUTPUT_NUMBER + 2] = ">", holder[24] = "-";
+
+	show_time(table, wait);
+	number[1 + output_format(number + 1, wait->duration_ns / 1000, 3)] = '\0';
+	output_printf(out, "%-7u %12s %-8s ", wait->event->pid, number + !wait->joined,
+		      locks_wait_outcome(wait));
+	locks_wait_object(wait, true, object, sizeof(object));
+	snprintf(lock, sizeof(lock), "%s %s%s%s", *wait->kind ? wait->kind : "lock", object,
+		 info && *info->index ? ", index " : "", info ? info->index : "");
+	show_padded(out, lock, 36);
+	if (info && info->nholders && info->holders[0].pid)
+		snprintf(holder, sizeof(holder), "%llu",
+			 (unsigned long long)locks_backend_id(&info->holders[0]));
+	output_printf(out, "%-24s %-7s ", locks_wait_mode(wait->event), holder);
+	if (info)
+		show_text(out, &info->self);
+	else
+		output_char(out, '-');
+	output_char(out, '\n');
+	for (unsigned int i = 0; info && i < info->nholders; i++)
+		show_holder(out, &info->holders[i], info->nholders > 1);
+	if (info && info->more)
+		output_printf(out, INDENT "and %u more\n", info->more);
+	if (wait->ncycle)
+		show_cycle(out, wait);
+}
+
+static void sums_add(struct locks_table *table, const struct locks_sum *sum)
+{
+	struct locks_sum *to = table->sums, *more;
+
+	for (size_t i = 0; i < table->nsums; i++, to++)
+		if (to->mode == sum->mode && to->engine == sum->engine &&
+		    !strcmp(to->object, sum->object) && !strcmp(to->kind, sum->kind))
+			break;
+	if (!table->nsums || to == table->sums + table->nsums) {
+		more = locks_rows_grow(table->sums, table->nsums, sizeof(*more));
+		if (!more) {
+			table->unsummed += sum->waits;
+			return;
+		}
+		table->sums = more;
+		more[table->nsums++] = *sum;
+		return;
+	}
+	to->waits += sum->waits;
+	to->failed += sum->failed;
+	to->deadlocks += sum->deadlocks;
+	to->total_ns += sum->total_ns;
+	to->max_ns = to->max_ns > sum->max_ns ? to->max_ns : sum->max_ns;
+}
+
+void locks_table_add(struct locks_table *table, const struct lock_wait *wait)
+{
+	const struct event_lock *event = wait->event;
+	struct locks_sum sum = {
+		.engine = wait->target->engine->name, .mode = locks_wait_mode(event), .waits = 1,
+		.failed = !!(event->flags & LOCK_FAILED),
+		.deadlocks = !!(event->flags & LOCK_DEADLOCK),
+		.total_ns = wait->duration_ns, .max_ns = wait->duration_ns,
+	};
+
+	snprintf(sum.kind, sizeof(sum.kind), "%s", *wait->kind ? wait->kind : "lock");
+	locks_wait_object(wait, false, sum.object, sizeof(sum.object));
+	sums_add(table, &sum);
+}
+
+static int sum_compare(const void *pa, const void *pb)
+{
+	const struct locks_sum *a = pa, *b = pb;
+	int order;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns > b->total_ns ? -1 : 1;
+	order = strcmp(a->kind, b->kind);
+	order = order ? order : strcmp(a->object, b->object);
+	return order ? order : strcmp(a->mode, b->mode);
+}
+
+static void show_ms(struct output *out, uint64_t ns)
+{
+	char number[OUTPUT_NUMBER];
+
+	number[output_format(number, ns / 1000, 3)] = '\0';
+	output_printf(out, "%12s ", number);
+}
+
+static void show_sum(struct output *out, const struct locks_sum *sum)
+{
+	char lock[LOCKS_OBJECT + 32];
+
+	output_printf(out, "%8llu %7llu %9llu ", (unsigned long long)sum->waits,
+		      (unsigned long long)sum->failed, (unsigned long long)sum->deadlocks);
+	show_ms(out, sum->total_ns);
+	show_ms(out, sum->total_ns / sum->waits);
+	show_ms(out, sum->max_ns);
+	output_printf(out, "%-24s ", sum->mode);
+	snprintf(lock, sizeof(lock), "%s %s", sum->kind, sum->object);
+	escape_terminal(out, lock, strlen(lock), false);
+	output_char(out, '\n');
+}
+
+void locks_table_add_lwlocks(struct locks_table *table, const struct lwlock_count *counts, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct event_lock event = { .flags = LOCK_LWLOCK, .mode = counts[i].mode };
+		struct locks_sum sum = {
+			.engine = counts[i].target->engine->name, .kind = "lwlock",
+			.mode = locks_wait_mode(&event), .waits = counts[i].sum.count,
+			.total_ns = counts[i].sum.total_ns, .max_ns = counts[i].sum.max_ns,
+		};
+
+		snprintf(sum.object, sizeof(sum.object), "%s", counts[i].name);
+		if (sum.waits)
+			sums_add(table, &sum);
+	}
+}
+
+void locks_table_sort(struct locks_table *table)
+{
+	if (table->nsums)
+		qsort(table->sums, table->nsums, sizeof(*table->sums), sum_compare);
+}
+
+void locks_table_print(const struct locks_table *table)
+{
+	output_printf(table->out, "%8s %7s %9s %12s %12s %12s %-24s %s\n", "WAITS", "FAILED",
+		      "DEADLOCKS", "TOTAL(ms)", "MEAN(ms)", "MAX(ms)", "MODE", "LOCK");
+	for (size_t i = 0; i < table->nsums; i++)
+		show_sum(table->out, &table->sums[i]);
+}
+
+void locks_table_free(struct locks_table *table)
+{
+	free(table->sums);
+	table->sums = NULL;
+	table->nsums = 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/format/locks_wait.h"
+
+#include <stdlib.h>
+
+#include "db/mysql/names.h"
+#include "db/postgres/names.h"
+
+#define ROWS_MAX	65536
+
+const char *locks_wait_mode(const struct event_lock *event)
+{
+	return event->flags & LOCK_SESSION ? "" : postgres_lock_mode(event);
+}
+
+const char *locks_wait_outcome(const struct lock_wait *wait)
+{
+	if (wait->running)
+		return "waiting";
+	if (wait->event->flags & LOCK_DEADLOCK)
+		return "deadlock";
+	/* MySQL and MariaDB do not report the outcome. */
+	if (wait->event->flags & LOCK_SESSION)
+		return "ended";
+	return wait->event->flags & LOCK_FAILED ? "failed" : "granted";
+}
+
+void locks_wait_object(const struct lock_wait *wait, bool each, char *to, size_t size)
+{
+	if (wait->event->flags & LOCK_SESSION)
+		mysql_lock_object(wait->info, to, size);
+	else
+		postgres_lock_object(wait->kind, wait->event, wait->info, each, to, size);
+}
+
+uint64_t locks_backend_id(const struct lock_backend *backend)
+{
+	return backend->connection ? backend->connection : backend->pid;
+}
+
+/* The capacity is the next power of two, so it changes only when @n is one. */
+void *locks_rows_grow(void *rows, size_t n, size_t size)
+{
+	if (n & (n - 1))
+		return rows;
+	return n >= ROWS_MAX ? NULL : realloc(rows, (n ? n * 2 : 1) * size);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * cli/option/: the command line: the parser, the rows of options that commands share, rules between
+ * options, --help, and completion.
+ * It opens nothing but what an option names.
+ */
+
+/* The parser of the command line, over the option rows of a command. */
+#ifndef CLI_OPTION_OPTION_H
+#define CLI_OPTION_OPTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf/event.h"
+#include "cli/command.h"
+#include "cli/format/fields.h"
+#include "cli/output.h"
+#include "db/count/top.h"
+#include "db/discover/announce.h"
+#include "sql/regex.h"
+
+#define OPTION_PATHS 16
+#define OPTION_WORDS 16
+#define OPTION_TEXT_MIN 16
+#define OPTION_SIZE_MIN (1024 * 1024)
+#define OPTION_FILES_MAX 1000
+#define OPTION_OVERHEAD_MIN 100		/* millionths of a CPU */
+#define OPTION_OVERHEAD_MAX 1000000000
+#define OPTION_TEXT_MAX (1024 * 1024)
+
+/* The remedies for a threshold and another duration that cannot be parsed. */
+#define OPTION_UNITS ", or a number with a unit (ns, us, ms, s, m, h): "
+#define OPTION_DURATIONS "expected milliseconds" OPTION_UNITS "30, 0.25, 250us, 1s"
+#define OPTION_SECONDS "expected seconds" OPTION_UNITS "10, 0.5, 500ms, 1h"
+
+/* A time in a recording: since its start, a local time of day, or since 1970 in UTC. */
+struct option_time {
+	enum { OPTION_TIME_NONE, OPTION_TIME_START, OPTION_TIME_DAY, OPTION_TIME_UTC } of;
+	uint64_t ns;
+};
+
+struct options {
+	const char *engine;		/* "postgresql", "mysql"; NULL: all that are found */
+	uint64_t threshold_ns;		/* 0: all statements */
+	bool has_threshold;		/* it was given */
+	uint32_t pids[SERVER_PIDS];	/* each once */
+	unsigned int pid_count;
+	const char *paths[OPTION_PATHS];	/* borrowed from argv */
+	unsigned int path_count;
+	const char *words[OPTION_WORDS];	/* other than files; borrowed */
+	unsigned int word_count;
+	const char *start, *done;	/* USDT probes around a statement; NULL: of known servers */
+	unsigned int text_arg;		/* 0: the first one, if there is one */
+	const char *user, *database, *client, *application;	/* NULL: any */
+	struct regex match;		/* must match the text; all zero: any */
+	bool has_match;
+	const char *container;		/* its id, the beginning of that, or its name; NULL: any */
+	unsigned int verbose;		/* how often -v was given */
+	uint64_t duration_ns;		/* 0: until a signal */
+	uint64_t count;			/* 0: no limit */
+	uint32_t text_bytes;		/* OPTION_TEXT_MIN to OPTION_TEXT_MAX */
+	struct field_list columns;	/* never empty */
+	const char *session_columns;	/* of ps; NULL: the default ones */
+	bool tree;			/* sessions below those that block them */
+	bool json, wall, strict, micro, why, use, phases, prepares;
+	bool redact;			/* texts without their literals */
+	bool keep_privileges;		/* after all probes are attached */
+	uint64_t interval_ns;		/* 0: only at the end */
+	enum stat_by stat_by;
+	const char *wait;		/* waits for this are counted; NULL: statements */
+	enum breakdown_part wait_part;	/* its meaning, see breakdown_by_name() */
+	uint32_t wait_call;
+	enum top_order order;
+	uint64_t lines;			/* of a table; 0: as many as fit */
+	bool batch;			/* not interactive, also on a terminal */
+	bool delta;			/* counts of each interval, not since the start */
+	bool on_return, count_hits, latency, stacks;
+	const char *histogram;		/* the value to count by; NULL: none */
+	unsigned int registers;		/* of functions, so many arguments */
+	uint32_t denied;		/* features not to be used, by --force */
+	uint64_t max_overhead;		/* in millionths of a CPU; 0: no limit */
+	uint64_t max_overhead_ns;	/* for how long it may be exceeded; 0: the default */
+	bool go_returns;		/* trace returns in Go programs, by --force */
+	bool self_test;
+	bool stat;			/* a table of locks, not each wait */
+	bool otlp_raw;			/* texts of spans with their literals */
+	const struct format_log *format;	/* of the output; NULL: none of a log */
+	const char *otlp;		/* file for spans, "-": the standard output; NULL: none */
+	const char *openmetrics, *otlp_metrics;	/* the same for metrics */
+	bool heatmap;			/* a line of shades for each interval */
+	const char *dot;		/* file for a graph of waits; NULL: none */
+	struct option_time since, until;	/* of a recording, events that ended then */
+	const char *file;		/* to record to; NULL: not given */
+	uint64_t max_size;		/* of a recording, in bytes; 0: any */
+	uint64_t memory;		/* bytes of a flight recorder; 0: none */
+	uint64_t on_slow_ns, on_lock_ns, on_errors;	/* its triggers; 0: none */
+	uint64_t after_ns, max_files;	/* 0: the default */
+	bool help, version;		/* the first of them ends the parsing */
+};
+
+/* A command line being parsed. */
+struct option_parser {
+	const struct command *command;
+	struct options *opts;
+	struct output *err;
+	const struct option_row *row;	/* the option before the current word, or NULL .. */
+	const char *before;		/* .. and the word before that, or NULL */
+	const char *threshold;		/* as it was given: as a word .. */
+	bool minimum;			/* .. or by -m */
+};
+
+/* One option. A command has a list of them, in the order of --help. */
+struct option_row {
+	char letter;			/* 0: none */
+	const char *name;
+	const char *arg;		/* NULL: takes none */
+	const char *help;		/* NULL: listed neither by --help nor by completion */
+	const char *accepts;		/* the remedy: which arguments are valid */
+	/* Parse @value. Return 0, or -EINVAL after a message. NULL: set the bool at ->member. */
+	int (*set)(struct option_parser *p, const struct option_row *row, const char *value);
+	size_t member;			/* offset in struct options */
+	bool live;			/* of no use for a recording */
+	/* Print candidates for the argument, see complete.h. NULL: none. */
+	void (*complete)(struct output *out);
+};
+
+/*
+ * Fill ->opts from @argv, whose strings are borrowed; @argv[0] is skipped. Options and words may
+ * come in any order. --help and --version end the parsing. Return 0, or -EINVAL after one line on
+ * ->err (not flushed) that names the subject, the cause and what is valid.
+ */
+int option_read(struct option_parser *p, int argc, char *const argv[]);
+
+/* Return the option of @command with this letter, or NULL. */
+const struct option_row *option_find_letter(const struct command *command, char letter);
+
+/* Return the option of @command called @name, of @len bytes, or NULL. */
+const struct option_row *option_find(const struct command *command, const char *name, size_t len);
+
+/* Write the words of all engines: "mysql (or mariadb) and postgres (or postgresql, pg)". */
+void option_engine_list(char *text, size_t size);
+
+/* Add the first word of each engine, one a line. */
+void option_engine_words(struct output *out);
+
+/*
+ * Parse a number that may have decimals and a unit (ns, us, ms, s, m, h) as nanoseconds, exactly.
+ * Without a unit it counts @unit_ns (1, 1000, 1000000 or 1000000000). Return 0, or -EINVAL with the
+ * cause in *@why ("too large"). At most INT64_MAX, so that it can be added to a clock.
+ */
+int option_read_duration(const char *text, uint64_t unit_ns, uint64_t *ns, const char **why);
+
+/* Parse @len decimal digits. Return 0, -EINVAL or -ERANGE. */
+int option_read_number(const char *text, size_t len, uint64_t *value);
+
+/*
+ * Start a message: "dbslower: " and the option and its value, either of which may be NULL, of which
+ * the value has @len bytes.
+ */
+void option_message(struct option_parser *p, const struct option_row *row, const char *value,
+		    size_t len);
+
+/* End a message with the cause @why and the remedy @accepts, or NULL. Return -EINVAL. */
+int option_message_end(struct option_parser *p, const char *why, const char *accepts);
+
+/* End a message: there are more than @max of @what. Return -EINVAL. */
+int option_message_many(struct option_parser *p, const char *what, int max);
+
+/* Print a message on @value of @row (or, without @row, a word). Return -EINVAL. */
+int option_refuse(struct option_parser *p, const struct option_row *row, const char *value,
+		  const char *why);
+
+/* Refuse a threshold that is given both as a word and by -m. Return -EINVAL. */
+int option_refuse_thresholds(struct option_parser *p);
+
+/* Add a file, given by option @row or, without it, as a word. Return 0 or -EINVAL. */
+int option_add_path(struct option_parser *p, const struct option_row *row, const char *value);
+
+#endif

@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/option/set.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "cli/format/log.h"
+#include "cli/suggest.h"
+#include "db/discover/user_engine.h"
+#include "db/engines.h"
+#include "db/session/breakdown.h"
+#include "loader/feature.h"
+#include "probe/request.h"
+
+#define PID_LIMIT 4194304	/* the kernel's PID_MAX_LIMIT */
+
+static int add_pid(struct option_parser *p, const struct option_row *row, const char *text,
+		   size_t len)
+{
+	struct options *opts = p->opts;
+	uint64_t pid;
+
+	if (option_read_number(text, len, &pid) || !pid || pid > PID_LIMIT) {
+		option_message(p, row, text, len);
+		return option_message_end(p, "not a process ID", row->accepts);
+	}
+	for (unsigned int i = 0; i < opts->pid_count; i++) {
+		if (opts->pids[i] == pid)
+			return 0;
+	}
+	if (opts->pid_count == SERVER_PIDS) {
+		option_message(p, row, text, len);
+		return option_message_many(p, "processes", SERVER_PIDS);
+	}
+	opts->pids[opts->pid_count++] = pid;
+	return 0;
+}
+
+int option_set_pid(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (;;) {
+		size_t len = strcspn(value, ",");
+		int err = add_pid(p, row, value, len);
+
+		if (err || !value[len])
+			return err;
+		value += len + 1;
+	}
+}
+
+int option_set_engine(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const struct engine *engine = engines_by_word(value);
+	char words[256];
+
+	if (p->opts->engine)
+		return option_refuse(p, row, value, "second database");
+	if (engine) {
+		p->opts->engine = engine->name;
+		return 0;
+	}
+	option_engine_list(words, sizeof(words));
+	option_message(p, row, value, strlen(value));
+	output_printf(p->err, "unknown database; expected %s", words);
+	return option_message_end(p, "", NULL);
+}
+
+int option_set_path(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	return *value ? option_add_path(p, row, value) :
+			option_refuse(p, row, value, "must not be empty");
+}
+
+int option_set_minimum(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *why;
+
+	if (option_read_duration(value, NS_PER_MS, &p->opts->threshold_ns, &why))
+		return option_refuse(p, row, value, why);
+	p->minimum = true;
+	return p->threshold ? option_refuse_thresholds(p) : 0;
+}
+
+/* For options whose argument is stored as it is. */
+int option_set_string(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	*(const char **)((char *)p->opts + row->member) = value;
+	return 0;
+}
+
+int option_set_word(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	return *value ? option_set_string(p, row, value) :
+			option_refuse(p, row, value, "must not be empty");
+}
+
+/* Parse the name of a probe, PROVIDER:NAME. */
+int option_set_probe(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *colon = strchr(value, ':');
+
+	if (!colon || colon == value || !colon[1])
+		return option_refuse(p, row, value, "not a probe name");
+	if (colon - value >= USER_ENGINE_NAME || strlen(colon + 1) >= USER_ENGINE_NAME)
+		return option_refuse(p, row, value, "too long");
+	*(row->name[0] == 's' ? &p->opts->start : &p->opts->done) = value;
+	return 0;
+}
+
+int option_set_text_arg(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (option_read_number(value, strlen(value), &number) || !number || number > 12)
+		return option_refuse(p, row, value, "not an argument number");
+	p->opts->text_arg = (unsigned int)number;
+	return 0;
+}
+
+int option_set_match(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	size_t at;
+	int err;
+
+	if (!*value || !strcmp(value, "//"))
+		return option_refuse(p, row, value, "must not be empty");
+	err = regex_parse(&p->opts->match, value, &at);
+	if (err == -E2BIG)
+		return option_refuse(p, row, value, "too long");
+	if (err)
+		return option_refuse(p, row, value, "not a regular expression");
+	p->opts->has_match = true;
+	return 0;
+}
+
+int option_set_verbose(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	(void)row;
+	(void)value;
+	p->opts->verbose++;
+	return 0;
+}
+
+int option_set_time(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t *ns = (uint64_t *)((char *)p->opts + row->member);
+	const char *why;
+
+	if (option_read_duration(value, NS_PER_S, ns, &why))
+		return option_refuse(p, row, value, why);
+	return *ns ? 0 : option_refuse(p, row, value, "must be greater than 0");
+}
+
+static const char *const by_names[] = {
+	[STAT_BY_ALL] = NULL,
+	[STAT_BY_COMMAND] = "command",
+	[STAT_BY_STATUS] = "status",
+	[STAT_BY_DATABASE] = "db",
+	[STAT_BY_USER] = "user",
+};
+
+const char *option_by_name(enum stat_by by)
+{
+	return by_names[by];
+}
+
+int option_set_by(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (size_t i = STAT_BY_ALL + 1; i < ARRAY_SIZE(by_names); i++) {
+		if (strcmp(value, by_names[i]))
+			continue;
+		p->opts->stat_by = (enum stat_by)i;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown group");
+}
+
+static const char *const otlp_texts[] = { "sanitized", "raw" };
+
+int option_set_otlp_text(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	bool raw = !strcmp(value, otlp_texts[1]);
+
+	if (!raw && strcmp(value, otlp_texts[0]))
+		return option_refuse(p, row, value, "unknown kind of text");
+	p->opts->otlp_raw = raw;
+	return 0;
+}
+
+int option_set_format(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (const struct format_log *format = format_logs; format->name; format++) {
+		if (strcmp(value, format->name))
+			continue;
+		p->opts->format = format;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown format");
+}
+
+int option_set_wait(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (breakdown_by_name(value, &p->opts->wait_part, &p->opts->wait_call))
+		return option_refuse(p, row, value, "unknown wait");
+	p->opts->wait = value;
+	return 0;
+}
+
+static const char *const sort_names[] = {
+	[TOP_TOTAL] = "total", [TOP_CALLS] = "calls", [TOP_MEAN] = "mean", [TOP_P95] = "p95",
+	[TOP_P99] = "p99", [TOP_MAX] = "max", [TOP_ROWS] = "rows", [TOP_ERRORS] = "errors",
+};
+
+const char *option_order_name(enum top_order order)
+{
+	return order < TOP_PART ? sort_names[order] :
+	       order < TOP_USE ? breakdown_part_name((enum breakdown_part)(order - TOP_PART)) :
+				 breakdown_use_name((enum use)(order - TOP_USE));
+}
+
+int option_set_order(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	for (int i = 0; i < TOP_ORDERS; i++) {
+		if (strcmp(value, option_order_name((enum top_order)i)))
+			continue;
+		p->opts->order = (enum top_order)i;
+		p->opts->why = p->opts->why || (i >= TOP_PART && i < TOP_USE);
+		p->opts->use = p->opts->use || i >= TOP_USE;
+		return 0;
+	}
+	return option_refuse(p, row, value, "unknown sort key");
+}
+
+int option_set_lines(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (option_read_number(value, strlen(value), &p->opts->lines))
+		return option_refuse(p, row, value, "not a number of lines");
+	return p->opts->lines ? 0 : option_refuse(p, row, value, "must be at least 1");
+}
+
+int option_set_registers(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t number;
+
+	if (option_read_number(value, strlen(value), &number) || !number ||
+	    number > REQUEST_REGISTERS)
+		return option_refuse(p, row, value, "not a number of arguments");
+	p->opts->registers = (unsigned int)number;
+	return 0;
+}
+
+int option_set_histogram(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	if (!*value)
+		return option_refuse(p, row, value, "must not be empty");
+	p->opts->histogram = value;
+	return 0;
+}
+
+int option_set_number(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t *number = (uint64_t *)((char *)p->opts + row->member);
+	int err = option_read_number(value, strlen(value), number);
+
+	if (err)
+		return option_refuse(p, row, value,
+				     err == -ERANGE ? "too large" : "not a number");
+	return *number ? 0 : option_refuse(p, row, value, "must be at least 1");
+}
+
+/* Parse a number of bytes from @min to @max, which may have a unit. */
+static int read_bytes(struct option_parser *p, const struct option_row *row, const char *value,
+		      uint64_t min, uint64_t max, uint64_t *bytes)
+{
+	static const char units[] = "kKmMgG";
+	size_t len = strlen(value);
+	const char *unit = len ? strchr(units, value[len - 1]) : NULL;
+	uint64_t size = unit ? 1024ull << (unit - units) / 2 * 10 : 1;
+	int err = option_read_number(value, len - !!unit, bytes);
+
+	if (err == -EINVAL)
+		return option_refuse(p, row, value, "not a number of bytes");
+	if (err || *bytes > max / size)
+		return option_refuse(p, row, value, "too large");
+	*bytes *= size;
+	return *bytes < min ? option_refuse(p, row, value, "too small") : 0;
+}
+
+int option_set_text(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t bytes;
+	int err = read_bytes(p, row, value, OPTION_TEXT_MIN, OPTION_TEXT_MAX, &bytes);
+
+	if (!err)
+		p->opts->text_bytes = (uint32_t)bytes;
+	return err;
+}
+
+int option_set_size(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	uint64_t *bytes = (uint64_t *)((char *)p->opts + row->member);
+
+	return read_bytes(p, row, value, OPTION_SIZE_MIN, INT64_MAX, bytes);
+}
+
+int option_set_overhead(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	size_t len = strspn(value, "0123456789.");
+	const char *rest = value + len + (value[len] == '%'), *why;
+	struct options *opts = p->opts;
+	char number[16];
+
+	if (!len || len >= sizeof(number) || (*rest && *rest != '/'))
+		return option_refuse(p, row, value, "not a percentage");
+	snprintf(number, sizeof(number), "%.*s", (int)len, value);
+	/* Millionths of a CPU, of which a percent has 10000. */
+	if (option_read_duration(number, 10000, &opts->max_overhead, &why) ||
+	    opts->max_overhead < OPTION_OVERHEAD_MIN || opts->max_overhead > OPTION_OVERHEAD_MAX)
+		return option_refuse(p, row, value, "not from 0.01% to 100000%");
+	if (*rest && option_read_duration(rest + 1, NS_PER_S, &opts->max_overhead_ns, &why))
+		return option_refuse(p, row, value, why);
+	if (*rest && (opts->max_overhead_ns < NS_PER_S || opts->max_overhead_ns > 3600 * NS_PER_S))
+		return option_refuse(p, row, value, "not from 1 to 3600 seconds");
+	return 0;
+}
+
+/* Risks to the traced program that --force accepts. */
+static const struct {
+	const char *name;
+	size_t member;			/* offset in struct options, a bool */
+} option_risks[] = {
+	{ "go-returns", offsetof(struct options, go_returns) },
+};
+
+/* Set the member for the risk @name, of @len bytes. Return 0 or -ENOENT. */
+static int option_accept_risk(struct options *opts, const char *name, size_t len)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(option_risks); i++) {
+		if (strlen(option_risks[i].name) != len || memcmp(option_risks[i].name, name, len))
+			continue;
+		*(bool *)((char *)opts + option_risks[i].member) = true;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* Parse the names of fallbacks and risks. */
+int option_set_force(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	const char *before = "";
+	size_t len;
+
+	for (;; value += len + 1) {
+		len = strcspn(value, ",");
+		if (option_accept_risk(p->opts, value, len) &&
+		    feature_force(value, len, &p->opts->denied))
+			break;
+		if (!value[len])
+			return 0;
+	}
+	option_message(p, row, value, len);
+	output_string(p->err, "unknown name; expected ");
+	for (int i = 0; i < FEATURES; i++) {
+		if (i == FEATURES_ADDED)
+			output_string(p->err, ", " FEATURE_RELEASE "5.4");
+		if (!feature_fallback(i))
+			continue;
+		output_printf(p->err, "%s%s", before, feature_fallback(i));
+		before = ", ";
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(option_risks); i++)
+		output_printf(p->err, ", %s", option_risks[i].name);
+	return option_message_end(p, "", NULL);
+}
+
+int option_set_columns(struct option_parser *p, const struct option_row *row, const char *value)
+{
+	struct suggestion known = { .word = NULL };
+	int err = field_parse(&p->opts->columns, value, &known.word, &known.len);
+
+	if (!err)
+		return 0;
+	option_message(p, row, known.word, known.len);
+	if (err == -E2BIG)
+		return option_message_many(p, "columns", FIELD_LIST_MAX);
+	output_string(p->err, err == -ENOENT ? "unknown column; " : "column name missing; ");
+	field_suggest(&known, p->command->transactions);
+	suggestion_print(&known, "", p->err);
+	if (!known.best) {
+		output_string(p->err, "the columns are ");
+		field_names(p->err, p->command->transactions);
+	}
+	return option_message_end(p, "", NULL);
+}
+
+/* Add @names, of which NULL ones are skipped, one a line. */
+static void complete_names(struct output *out, const char *const *names, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (names[i])
+			output_printf(out, "%s\n", names[i]);
+	}
+}
+
+static void complete_parts(struct output *out)
+{
+	for (int i = 0; i < BREAKDOWN_PARTS; i++)
+		output_printf(out, "%s\n", breakdown_part_name((enum breakdown_part)i));
+}
+
+void option_complete_files(struct output *out)
+{
+	output_string(out, ":files\n");
+}
+
+void option_complete_pids(struct output *out)
+{
+	const char *before = ":list\n:pids ";
+
+	for (size_t i = 0; engine_table[i]; i++) {
+		for (const char *const *name = engine_table[i]->executables; *name; name++) {
+			output_printf(out, "%s%s", before, *name);
+			before = "|";
+		}
+	}
+	output_char(out, '\n');
+}
+
+void option_complete_columns(struct output *out)
+{
+	output_string(out, ":list\n");
+	field_names(out, false);
+	output_char(out, '\n');
+}
+
+void option_complete_transaction_columns(struct output *out)
+{
+	output_string(out, ":list\n");
+	field_names(out, true);
+	output_char(out, '\n');
+}
+
+void option_complete_sort(struct output *out)
+{
+	for (int i = 0; i < TOP_ORDERS; i++)
+		output_printf(out, "%s\n", option_order_name((enum top_order)i));
+}
+
+void option_complete_format(struct output *out)
+{
+	for (const struct format_log *format = format_logs; format->name; format++)
+		output_printf(out, "%s\n", format->name);
+}
+
+void option_complete_otlp_text(struct output *out)
+{
+	complete_names(out, otlp_texts, ARRAY_SIZE(otlp_texts));
+}
+
+void option_complete_by(struct output *out)
+{
+	complete_names(out, by_names, ARRAY_SIZE(by_names));
+}
+
+void option_complete_wait(struct output *out)
+{
+	complete_parts(out);
+	output_string(out, "pread64\npwrite64\nfdatasync\nepoll_wait\npage_fault\n");
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+#include "cli/report/marks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void report_mark_statement(struct report_mark *mark, const struct statement *s,
+			   const char *engine, uint64_t hash)
+{
+	*mark = (struct report_mark){
+		.wall_ns = s->wall_ns, .duration_ns = s->duration_ns, .engine = engine,
+		.session = { s->pid, s->connection_id }, .hash = hash, .failed = s->failed,
+	};
+}
+
+void report_mark_wait(struct report_mark *mark, const struct lock_wait *wait, const char *engine)
+{
+	const struct lock_info *info = wait->info;
+
+	*mark = (struct report_mark){
+		.wall_ns = wait->wall_ns, .duration_ns = wait->duration_ns, .engine = engine,
+		.session = { wait->event->pid, info ? info->self.connection : 0 },
+		.failed = wait->event->flags & LOCK_DEADLOCK,
+	};
+	for (; info && mark->nholders < info->nholders && mark->nholders < LOCK_HOLDERS_KEPT;
+	     mark->nholders++) {
+		const struct lock_backend *holder = &info->holders[mark->nholders];
+
+		mark->holders[mark->nholders] = (struct report_mark_holder){
+			.session = { holder->pid, holder->connection },
+			.blocked_ns = holder->blocked_ns, .queued = holder->queued,
+			.idle = holder->valid && holder->idle_valid && holder->idle,
+		};
+	}
+}
+
+void report_marks_add(struct report_marks *marks, const struct report_mark *mark)
+{
+	struct report_mark *to = &marks->marks[0];
+
+	if (marks->count < REPORT_MARKS) {
+		marks->marks[marks->count++] = *mark;
+		return;
+	}
+	for (unsigned int i = 1; i < REPORT_MARKS; i++)
+		if (marks->marks[i].duration_ns < to->duration_ns)
+			to = &marks->marks[i];
+	if (to->duration_ns < mark->duration_ns)
+		*to = *mark;
+}
+
+bool report_marks_map(struct report_marks *marks, const struct report_axis *old,
+		      const struct report_axis *axis)
+{
+	struct report_marks *from = malloc(REPORT_COLUMNS * sizeof(*from));
+
+	if (from)
+		memcpy(from, marks, REPORT_COLUMNS * sizeof(*from));
+	memset(marks, 0, REPORT_COLUMNS * sizeof(*marks));
+	for (unsigned int i = 0; from && i < REPORT_COLUMNS; i++)
+		for (unsigned int j = 0; j < from[i].count; j++)
+			report_marks_add(&marks[report_axis_map(old, axis, i)], &from[i].marks[j]);
+	free(from);
+	return from;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The probe requests that the operands and options of the command trace specify. */
+#ifndef CLI_TRACE_REQUEST_H
+#define CLI_TRACE_REQUEST_H
+
+#include "cli/loop.h"
+#include "cli/trace/parse.h"
+
+/* Return whether hits are counted, not printed. */
+bool trace_request_counts(const struct options *options);
+
+/* Return whether hits are counted by their latencies. */
+bool trace_request_by_latency(const struct options *options);
+
+/*
+ * Parse the operands in ->options to @specs, room for OPTION_WORDS, and apply the options that
+ * concern them. Return EXIT_OK, or another status after a message. trace_spec_free() frees each of
+ * @specs in both cases.
+ */
+int trace_request_read(struct loop *loop, struct trace_spec *specs);
+
+#endif

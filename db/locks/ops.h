@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Lock operations of an engine: the probes of waits, and reading a lock and its holders. */
+#ifndef DB_LOCKS_OPS_H
+#define DB_LOCKS_OPS_H
+
+#include "db/engine.h"
+#include "db/locks/info.h"
+#include "db/session/backend_state.h"
+#include "usdt/elf.h"
+
+/* A wait to read, and the limits. All is borrowed. */
+struct lock_query {
+	const struct event_lock *event;
+	const struct backend_places *places;	/* of the server's file */
+	uint32_t text_bytes;		/* maximum length of each text */
+	bool again;			/* not the first try: the wait's end is not in the buffer */
+	bool named;			/* the lock's object is known */
+	bool identify;			/* read the waiting session's identity */
+};
+
+/*
+ * The functions share a state per server's file and user: ->state_bytes without pointers to memory
+ * that is owned, initially zero. It is NULL if it was not read. See db/locks/states.h.
+ */
+struct lock_ops {
+	const struct engine_probe_set *probes;
+	size_t state_bytes;
+	/* Find the symbols and offsets that ->read() needs. @is_program is for process_read(). */
+	void (*find)(void *state, const struct elf *elf, bool (*is_program)(const char *name));
+	/* Read the server's names from process @pid of release @version. May be NULL. */
+	void (*names)(void *state, uint32_t pid, const char *version);
+	/*
+	 * Resolve the holders of the awaited lock. Return 0; -ENOENT if the process waits for no
+	 * lock; or -errno. @info has what could be read in each case; lock_info_clear() frees it.
+	 */
+	int (*read)(void *state, const struct lock_query *query, struct lock_info *info);
+	/* Return whether the holders that were read are complete. NULL: always. */
+	bool (*complete)(const void *state);
+	/* Return the kind of the lock, foreign bytes; "": unknown. @state may be NULL. */
+	const char *(*kind)(const void *state, const struct event_lock *event);
+	/* Return an LWLock tranche's name, or NULL. @state may be NULL. NULL: no LWLocks. */
+	const char *(*tranche)(const void *state, uint32_t tranche);
+	/* Write the name of the lock's relation to @name; "": unknown. NULL: always unknown. */
+	void (*relation)(const void *state, const struct event_lock *event,
+			 char name[LOCK_RELATION]);
+	/* ->read() works for a wait whose start no probe has seen: event->address is 0. */
+	bool joins;
+};
+
+#endif
