@@ -4,8 +4,6 @@
  * cursor over foreign bytes, the scanner of numbers and names, hexadecimal digits.
  * It knows no ELF, no BPF and no databases, makes no system calls and allocates nothing.
  */
-
-/* Macros that every layer uses. */
 #ifndef BASE_BASE_H
 #define BASE_BASE_H
 

@@ -2,7 +2,7 @@
 /*
  * cli/: the command line and the output. Directly in it: main, the commands (cmd_NAME.c), the loop,
  * the sources of events, output and messages. Rooms: option, format, top, trace, report, doctor.
- * It does not call bpf(2), and parses nothing of a server.
+ * It does not call bpf(2).
  */
 
 /* The commands: one file each, with its row, and the table of those that are linked. */

@@ -2,7 +2,7 @@
 /*
  * cli/option/: the command line: the parser, the rows of options that commands share, rules between
  * options, --help, and completion.
- * It opens nothing but what an option names.
+ * It does nothing of what an option asks for.
  */
 
 /* The parser of the command line, over the option rows of a command. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * db/count/: statements as numbers, in bounded memory: by fingerprint, and as histograms.
- * It keeps no statement, and knows nothing of where one came from.
+ * Of statements it keeps no more than a text for each fingerprint.
  */
 
 /*

@@ -2,7 +2,7 @@
 /*
  * db/overhead/: the limit of what tracing takes from a server: its measurement, the steps, and the
  * cost of a trap.
- * It decides nothing of statements: it removes probes, or parts of the programs' work.
+ * It prints nothing: cli/overhead.c words the steps.
  */
 
 /*
